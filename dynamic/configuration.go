@@ -1,0 +1,76 @@
+package dynamic
+
+// Configuration is the whole declared state of one provider, or the merged state of all of them.
+// Map keys are object names: as declared in a provider's message, qualified (name@provider) after the merge.
+type Configuration struct {
+	HTTP *HTTPConfiguration `json:"http,omitempty"`
+	TCP  *TCPConfiguration  `json:"tcp,omitempty"`
+	UDP  *UDPConfiguration  `json:"udp,omitempty"`
+	TLS  *TLSConfiguration  `json:"tls,omitempty"`
+
+	// Origins says where each object was declared. It is kept beside the objects, so that an object that only moved
+	// within its file keeps its pointer.
+	Origins map[Ref]Origin `json:"-"`
+	// Verdicts are the provider's own findings: files that could not be read, objects that could not be translated.
+	// An object with a Quarantined verdict here stays in its map as far as it was understood, so that a router can keep
+	// its place and answer 503; nothing that depends on it is put to work.
+	Verdicts []Verdict `json:"-"`
+}
+
+// HTTPConfiguration holds the objects of the section http.
+type HTTPConfiguration struct {
+	Routers           map[string]*Router           `json:"routers,omitempty"`
+	Services          map[string]*Service          `json:"services,omitempty"`
+	Middlewares       map[string]*Middleware       `json:"middlewares,omitempty"`
+	ServersTransports map[string]*ServersTransport `json:"serversTransports,omitempty"`
+}
+
+// TCPConfiguration holds the names of the objects of the section tcp, which are known and not supported yet.
+type TCPConfiguration struct {
+	Routers           map[string]*Unsupported `json:"routers,omitempty"`
+	Services          map[string]*Unsupported `json:"services,omitempty"`
+	Middlewares       map[string]*Unsupported `json:"middlewares,omitempty"`
+	ServersTransports map[string]*Unsupported `json:"serversTransports,omitempty"`
+}
+
+// UDPConfiguration holds the names of the objects of the section udp, which are known and not supported yet.
+type UDPConfiguration struct {
+	Routers  map[string]*Unsupported `json:"routers,omitempty"`
+	Services map[string]*Unsupported `json:"services,omitempty"`
+}
+
+// Unsupported stands for an object whose kind is known and not built yet. It carries nothing.
+type Unsupported struct{}
+
+// Kind names a kind of dynamic object in references, findings and verdicts.
+type Kind string
+
+// The kinds of dynamic objects.
+const (
+	KindRouter           Kind = "router"
+	KindService          Kind = "service"
+	KindMiddleware       Kind = "middleware"
+	KindServersTransport Kind = "serversTransport"
+	KindTLSOptions       Kind = "tlsOptions"
+	KindTLSStore         Kind = "tlsStore"
+	KindCertificate      Kind = "certificate"
+
+	KindTCPRouter           Kind = "tcpRouter"
+	KindTCPService          Kind = "tcpService"
+	KindTCPMiddleware       Kind = "tcpMiddleware"
+	KindTCPServersTransport Kind = "tcpServersTransport"
+	KindUDPRouter           Kind = "udpRouter"
+	KindUDPService          Kind = "udpService"
+
+	// KindSource is the source itself: a file, a directory, a connection to an API.
+	KindSource Kind = "source"
+)
+
+// Ref identifies one object. Name is qualified (name@provider) everywhere but inside a provider's own message.
+type Ref struct {
+	Kind Kind
+	Name string
+}
+
+// String returns the reference as it is printed in findings: `router "a@file"`.
+func (r Ref) String() string { return string(r.Kind) + " \"" + r.Name + "\"" }

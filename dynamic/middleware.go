@@ -1,0 +1,121 @@
+package dynamic
+
+// Middleware changes or decides on requests on their way (http.middlewares.<name>). Exactly one kind is set.
+type Middleware struct {
+	AddPrefix         *AddPrefix         `json:"addPrefix,omitempty"`
+	StripPrefix       *StripPrefix       `json:"stripPrefix,omitempty"`
+	StripPrefixRegex  *StripPrefixRegex  `json:"stripPrefixRegex,omitempty"`
+	ReplacePath       *ReplacePath       `json:"replacePath,omitempty"`
+	ReplacePathRegex  *ReplacePathRegex  `json:"replacePathRegex,omitempty"`
+	Chain             *Chain             `json:"chain,omitempty"`
+	IPWhiteList       *IPWhiteList       `json:"ipWhiteList,omitempty"`
+	IPAllowList       *IPAllowList       `json:"ipAllowList,omitempty"`
+	Headers           *Headers           `json:"headers,omitempty"`
+	Errors            *ErrorPage         `json:"errors,omitempty"`
+	RateLimit         *RateLimit         `json:"rateLimit,omitempty"`
+	RedirectRegex     *RedirectRegex     `json:"redirectRegex,omitempty"`
+	RedirectScheme    *RedirectScheme    `json:"redirectScheme,omitempty"`
+	BasicAuth         *BasicAuth         `json:"basicAuth,omitempty"`
+	DigestAuth        *DigestAuth        `json:"digestAuth,omitempty"`
+	ForwardAuth       *ForwardAuth       `json:"forwardAuth,omitempty"`
+	InFlightReq       *InFlightReq       `json:"inFlightReq,omitempty"`
+	Buffering         *Buffering         `json:"buffering,omitempty"`
+	CircuitBreaker    *CircuitBreaker    `json:"circuitBreaker,omitempty"`
+	Compress          *Compress          `json:"compress,omitempty" label:"allowEmpty"`
+	PassTLSClientCert *PassTLSClientCert `json:"passTLSClientCert,omitempty"`
+	Retry             *Retry             `json:"retry,omitempty"`
+	ContentType       *ContentType       `json:"contentType,omitempty" label:"allowEmpty"`
+	GrpcWeb           *GrpcWeb           `json:"grpcWeb,omitempty"`
+	EncodedCharacters *EncodedCharacters `json:"encodedCharacters,omitempty" label:"allowEmpty"`
+	// Plugin holds the configuration of plugins by their names; plugins are known and not supported yet.
+	Plugin map[string]map[string]any `json:"plugin,omitempty"`
+}
+
+// AddPrefix puts a prefix before the path.
+type AddPrefix struct {
+	// Prefix begins with /.
+	Prefix string `json:"prefix,omitempty"`
+}
+
+// StripPrefix removes the first of the prefixes that the path begins with.
+type StripPrefix struct {
+	Prefixes []string `json:"prefixes,omitempty"`
+	// ForceSlash is deprecated; a stripped path always begins with /.
+	ForceSlash *bool `json:"forceSlash,omitempty"`
+}
+
+// StripPrefixRegex removes the prefixes that match.
+type StripPrefixRegex struct {
+	Regex []string `json:"regex,omitempty"`
+}
+
+// ReplacePath replaces the path.
+type ReplacePath struct {
+	Path string `json:"path,omitempty"`
+}
+
+// ReplacePathRegex replaces the path by a regular expression.
+type ReplacePathRegex struct {
+	Regex       string `json:"regex,omitempty"`
+	Replacement string `json:"replacement,omitempty"`
+}
+
+// Chain applies other middlewares in order.
+type Chain struct {
+	Middlewares []string `json:"middlewares,omitempty"`
+}
+
+// RedirectScheme redirects to another scheme and port.
+type RedirectScheme struct {
+	Scheme string `json:"scheme,omitempty"`
+	Port   string `json:"port,omitempty"`
+	// Permanent redirects with 301 or 308 instead of 302 or 307.
+	Permanent bool `json:"permanent,omitempty"`
+}
+
+// RedirectRegex redirects by a regular expression over the URL.
+type RedirectRegex struct {
+	Regex       string `json:"regex,omitempty"`
+	Replacement string `json:"replacement,omitempty"`
+	Permanent   bool   `json:"permanent,omitempty"`
+}
+
+// Headers sets and removes headers, answers CORS requests and sets security headers.
+type Headers struct {
+	// CustomRequestHeaders and CustomResponseHeaders set headers; an empty value removes one.
+	CustomRequestHeaders  map[string]string `json:"customRequestHeaders,omitempty"`
+	CustomResponseHeaders map[string]string `json:"customResponseHeaders,omitempty"`
+
+	AccessControlAllowCredentials     bool     `json:"accessControlAllowCredentials,omitempty"`
+	AccessControlAllowHeaders         []string `json:"accessControlAllowHeaders,omitempty"`
+	AccessControlAllowMethods         []string `json:"accessControlAllowMethods,omitempty"`
+	AccessControlAllowOriginList      []string `json:"accessControlAllowOriginList,omitempty"`
+	AccessControlAllowOriginListRegex []string `json:"accessControlAllowOriginListRegex,omitempty"`
+	AccessControlExposeHeaders        []string `json:"accessControlExposeHeaders,omitempty"`
+	AccessControlMaxAge               int64    `json:"accessControlMaxAge,omitempty"`
+	AddVaryHeader                     bool     `json:"addVaryHeader,omitempty"`
+
+	AllowedHosts                    []string          `json:"allowedHosts,omitempty"`
+	HostsProxyHeaders               []string          `json:"hostsProxyHeaders,omitempty"`
+	SSLProxyHeaders                 map[string]string `json:"sslProxyHeaders,omitempty"`
+	STSSeconds                      int64             `json:"stsSeconds,omitempty"`
+	STSIncludeSubdomains            bool              `json:"stsIncludeSubdomains,omitempty"`
+	STSPreload                      bool              `json:"stsPreload,omitempty"`
+	ForceSTSHeader                  bool              `json:"forceSTSHeader,omitempty"`
+	FrameDeny                       bool              `json:"frameDeny,omitempty"`
+	CustomFrameOptionsValue         string            `json:"customFrameOptionsValue,omitempty"`
+	ContentTypeNosniff              bool              `json:"contentTypeNosniff,omitempty"`
+	BrowserXSSFilter                bool              `json:"browserXssFilter,omitempty"`
+	CustomBrowserXSSValue           string            `json:"customBrowserXSSValue,omitempty"`
+	ContentSecurityPolicy           string            `json:"contentSecurityPolicy,omitempty"`
+	ContentSecurityPolicyReportOnly string            `json:"contentSecurityPolicyReportOnly,omitempty"`
+	PublicKey                       string            `json:"publicKey,omitempty"`
+	ReferrerPolicy                  string            `json:"referrerPolicy,omitempty"`
+	PermissionsPolicy               string            `json:"permissionsPolicy,omitempty"`
+	IsDevelopment                   bool              `json:"isDevelopment,omitempty"`
+	FeaturePolicy                   *string           `json:"featurePolicy,omitempty"`
+	SSLRedirect                     *bool             `json:"sslRedirect,omitempty"`
+	SSLTemporaryRedirect            *bool             `json:"sslTemporaryRedirect,omitempty"`
+	SSLHost                         *string           `json:"sslHost,omitempty"`
+	SSLForceHost                    *bool             `json:"sslForceHost,omitempty"`
+}

@@ -1,0 +1,132 @@
+package dynamic
+
+import ptypes "github.com/traefik/paerser/types"
+
+// Buffering reads bodies whole before they travel on.
+type Buffering struct {
+	MaxRequestBodyBytes  int64  `json:"maxRequestBodyBytes,omitempty"`
+	MemRequestBodyBytes  int64  `json:"memRequestBodyBytes,omitempty"`
+	MaxResponseBodyBytes int64  `json:"maxResponseBodyBytes,omitempty"`
+	MemResponseBodyBytes int64  `json:"memResponseBodyBytes,omitempty"`
+	RetryExpression      string `json:"retryExpression,omitempty"`
+}
+
+// CircuitBreaker stops traffic to a service that fails.
+type CircuitBreaker struct {
+	Expression       string          `json:"expression,omitempty"`
+	CheckPeriod      ptypes.Duration `json:"checkPeriod,omitempty"`
+	FallbackDuration ptypes.Duration `json:"fallbackDuration,omitempty"`
+	RecoveryDuration ptypes.Duration `json:"recoveryDuration,omitempty"`
+	ResponseCode     int             `json:"responseCode,omitempty"`
+}
+
+// SetDefaults sets 100 ms, 10 s, 10 s and 503.
+func (c *CircuitBreaker) SetDefaults() {
+	c.CheckPeriod = ptypes.Duration(100e6)
+	c.FallbackDuration = ptypes.Duration(10e9)
+	c.RecoveryDuration = ptypes.Duration(10e9)
+	c.ResponseCode = 503
+}
+
+// Compress compresses responses.
+type Compress struct {
+	ExcludedContentTypes []string `json:"excludedContentTypes,omitempty"`
+	IncludedContentTypes []string `json:"includedContentTypes,omitempty"`
+	MinResponseBodyBytes int      `json:"minResponseBodyBytes,omitempty"`
+	Encodings            []string `json:"encodings,omitempty"`
+	DefaultEncoding      string   `json:"defaultEncoding,omitempty"`
+}
+
+// SetDefaults sets the encodings.
+func (c *Compress) SetDefaults() { c.Encodings = []string{"gzip", "br", "zstd"} }
+
+// ContentType controls the detection of content types.
+type ContentType struct {
+	AutoDetect *bool `json:"autoDetect,omitempty"`
+}
+
+// EncodedCharacters allows or refuses reserved characters that arrive encoded in a path.
+type EncodedCharacters struct {
+	AllowEncodedSlash         bool `json:"allowEncodedSlash,omitempty"`
+	AllowEncodedBackSlash     bool `json:"allowEncodedBackSlash,omitempty"`
+	AllowEncodedNullCharacter bool `json:"allowEncodedNullCharacter,omitempty"`
+	AllowEncodedSemicolon     bool `json:"allowEncodedSemicolon,omitempty"`
+	AllowEncodedPercent       bool `json:"allowEncodedPercent,omitempty"`
+	AllowEncodedQuestionMark  bool `json:"allowEncodedQuestionMark,omitempty"`
+	AllowEncodedHash          bool `json:"allowEncodedHash,omitempty"`
+}
+
+// ErrorPage lets another service answer for some status codes.
+type ErrorPage struct {
+	Status              []string       `json:"status,omitempty"`
+	StatusRewrites      map[string]int `json:"statusRewrites,omitempty"`
+	Service             string         `json:"service,omitempty"`
+	Query               string         `json:"query,omitempty"`
+	ErrorRequestHeaders []string       `json:"errorRequestHeaders,omitempty"`
+}
+
+// GrpcWeb translates gRPC-Web.
+type GrpcWeb struct {
+	AllowOrigins []string `json:"allowOrigins,omitempty"`
+}
+
+// InFlightReq limits requests that are under way at a time.
+type InFlightReq struct {
+	Amount          int64            `json:"amount,omitempty"`
+	SourceCriterion *SourceCriterion `json:"sourceCriterion,omitempty"`
+}
+
+// RateLimit limits requests in time.
+type RateLimit struct {
+	Average         int64            `json:"average,omitempty"`
+	Period          ptypes.Duration  `json:"period,omitempty"`
+	Burst           int64            `json:"burst,omitempty"`
+	SourceCriterion *SourceCriterion `json:"sourceCriterion,omitempty"`
+	Redis           *Redis           `json:"redis,omitempty"`
+}
+
+// SetDefaults sets a burst of 1 and a period of 1 s.
+func (r *RateLimit) SetDefaults() {
+	r.Burst = 1
+	r.Period = ptypes.Duration(1e9)
+}
+
+// Redis is where a rate limit is kept when several routers share it.
+type Redis struct {
+	Endpoints      []string         `json:"endpoints,omitempty"`
+	TLS            *ClientTLS       `json:"tls,omitempty"`
+	Username       string           `json:"username,omitempty"`
+	Password       string           `json:"password,omitempty"`
+	DB             int              `json:"db,omitempty"`
+	PoolSize       int              `json:"poolSize,omitempty"`
+	MinIdleConns   int              `json:"minIdleConns,omitempty"`
+	MaxActiveConns int              `json:"maxActiveConns,omitempty"`
+	ReadTimeout    *ptypes.Duration `json:"readTimeout,omitempty"`
+	WriteTimeout   *ptypes.Duration `json:"writeTimeout,omitempty"`
+	DialTimeout    *ptypes.Duration `json:"dialTimeout,omitempty"`
+}
+
+// Retry tries again when a server could not answer.
+type Retry struct {
+	Attempts                   int             `json:"attempts,omitempty"`
+	InitialInterval            ptypes.Duration `json:"initialInterval,omitempty"`
+	Timeout                    ptypes.Duration `json:"timeout,omitempty"`
+	MaxRequestBodyBytes        *int64          `json:"maxRequestBodyBytes,omitempty"`
+	Status                     []string        `json:"status,omitempty"`
+	DisableRetryOnNetworkError bool            `json:"disableRetryOnNetworkError,omitempty"`
+	RetryNonIdempotentMethod   bool            `json:"retryNonIdempotentMethod,omitempty"`
+}
+
+// SourceCriterion says by what requests are grouped; exactly one is set.
+type SourceCriterion struct {
+	IPStrategy        *IPStrategy `json:"ipStrategy,omitempty" label:"allowEmpty"`
+	RequestHeaderName string      `json:"requestHeaderName,omitempty"`
+	RequestHost       bool        `json:"requestHost,omitempty"`
+}
+
+// IPStrategy says which address is the client's.
+type IPStrategy struct {
+	Depth       int      `json:"depth,omitempty"`
+	ExcludedIPs []string `json:"excludedIPs,omitempty"`
+	IPv6Subnet  *int     `json:"ipv6Subnet,omitempty"`
+}

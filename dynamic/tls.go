@@ -1,0 +1,64 @@
+package dynamic
+
+// TLSConfiguration holds the section tls.
+type TLSConfiguration struct {
+	Certificates []*CertificateEntry    `json:"certificates,omitempty"`
+	Options      map[string]*TLSOptions `json:"options,omitempty"`
+	Stores       map[string]*TLSStore   `json:"stores,omitempty"`
+}
+
+// DefaultTLSName is the name of the default TLS options and of the only store that is used.
+const DefaultTLSName = "default"
+
+// Certificate is a certificate with its key: each a path or inline PEM.
+type Certificate struct {
+	CertFile string `json:"certFile,omitempty"`
+	KeyFile  string `json:"keyFile,omitempty"`
+}
+
+// CertificateEntry is a certificate for clients to see, chosen by SNI (tls.certificates[n]).
+// Its Ref name is the certFile path, or certificates[n] for inline PEM.
+type CertificateEntry struct {
+	Certificate `json:",inline"`
+	Stores      []string `json:"stores,omitempty"`
+}
+
+// TLSOptions are the options of TLS connections from clients (tls.options.<name>).
+type TLSOptions struct {
+	// MinVersion is VersionTLS10 to VersionTLS13; empty means VersionTLS12.
+	MinVersion               string     `json:"minVersion,omitempty"`
+	MaxVersion               string     `json:"maxVersion,omitempty"`
+	CipherSuites             []string   `json:"cipherSuites,omitempty"`
+	CurvePreferences         []string   `json:"curvePreferences,omitempty"`
+	ClientAuth               ClientAuth `json:"clientAuth,omitempty"`
+	SNIStrict                bool       `json:"sniStrict,omitempty"`
+	ALPNProtocols            []string   `json:"alpnProtocols,omitempty"`
+	DisableSessionTickets    bool       `json:"disableSessionTickets,omitempty"`
+	PreferServerCipherSuites *bool      `json:"preferServerCipherSuites,omitempty"`
+}
+
+// SetDefaults sets the protocols offered by ALPN.
+func (o *TLSOptions) SetDefaults() {
+	o.ALPNProtocols = []string{"h2", "http/1.1", "acme-tls/1"}
+}
+
+// ClientAuth says which client certificates are asked for.
+type ClientAuth struct {
+	// CAFiles are paths or inline PEM.
+	CAFiles []string `json:"caFiles,omitempty"`
+	// ClientAuthType is NoClientCert, RequestClientCert, RequireAnyClientCert, VerifyClientCertIfGiven or
+	// RequireAndVerifyClientCert.
+	ClientAuthType string `json:"clientAuthType,omitempty"`
+}
+
+// TLSStore is a store of certificates; only the one named default is used.
+type TLSStore struct {
+	DefaultCertificate   *Certificate   `json:"defaultCertificate,omitempty"`
+	DefaultGeneratedCert *GeneratedCert `json:"defaultGeneratedCert,omitempty"`
+}
+
+// GeneratedCert asks a resolver for the default certificate.
+type GeneratedCert struct {
+	Resolver string  `json:"resolver,omitempty"`
+	Domain   *Domain `json:"domain,omitempty"`
+}

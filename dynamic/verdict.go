@@ -1,0 +1,70 @@
+package dynamic
+
+import "strconv"
+
+// Origin says where an object was declared.
+type Origin struct {
+	// File and Line are set for files. Rendered says that Line counts in the text that a template produced.
+	File     string
+	Line     int
+	Rendered bool
+	// Object names the object in its source's own words (container web-1; namespace/name, uid and generation).
+	Object string
+}
+
+// String returns FILE:LINE or the object's name.
+func (o Origin) String() string {
+	switch {
+	case o.File != "" && o.Line > 0 && o.Rendered:
+		return o.File + ":" + strconv.Itoa(o.Line) + " (rendered)"
+	case o.File != "" && o.Line > 0:
+		return o.File + ":" + strconv.Itoa(o.Line)
+	case o.File != "":
+		return o.File
+	}
+	return o.Object
+}
+
+// Status is what became of an object.
+type Status uint8
+
+// The statuses, from best to worst.
+const (
+	// Accepted objects are put to work as declared.
+	Accepted Status = iota
+	// Degraded objects work, with an option that has no effect.
+	Degraded
+	// Quarantined objects are not put to work; routers that depend on one answer 503.
+	Quarantined
+)
+
+// String returns the status as it is printed.
+func (s Status) String() string {
+	switch s {
+	case Accepted:
+		return "accepted"
+	case Degraded:
+		return "degraded"
+	case Quarantined:
+		return "quarantined"
+	}
+	return "unknown"
+}
+
+// Verdict is the answer to whoever declared an object.
+type Verdict struct {
+	Ref    Ref
+	Origin Origin
+	Status Status
+	// Reason is one clear sentence without the object's name; empty when accepted. It never holds a secret.
+	Reason string
+}
+
+// String returns the verdict as check prints it: FILE:LINE: KIND NAME@PROVIDER: REASON.
+func (v Verdict) String() string {
+	text := string(v.Ref.Kind) + " " + v.Ref.Name + ": " + v.Reason
+	if origin := v.Origin.String(); origin != "" {
+		return origin + ": " + text
+	}
+	return text
+}
