@@ -1,0 +1,45 @@
+package telemetry
+
+import (
+	"context"
+	"time"
+)
+
+// Record is what is known about one request. The exchange owns it: stages on the request's goroutine fill it in, and it
+// is read once, after the handler has returned.
+type Record struct {
+	// Start is when the request's head had been read.
+	Start time.Time
+	// Entrypoint, Router, Service and Endpoint are names (Endpoint is an address); empty where it did not get so far.
+	Entrypoint string
+	Router     string
+	Service    string
+	Endpoint   string
+	// Status is the status code sent to the client; 499 when the client left before the response began.
+	Status int
+	// Tries counts attempts to reach an endpoint.
+	Tries int
+	// Reason says why Sluice itself answered or gave up; for the log only, never for the client.
+	Reason string
+	// Generation is the configuration generation that answered.
+	Generation uint64
+}
+
+type recordKey struct{}
+
+// WithRecord returns a context that carries the record.
+func WithRecord(ctx context.Context, record *Record) context.Context {
+	return context.WithValue(ctx, recordKey{}, record)
+}
+
+// RecordKey is the context key of a *Record, for contexts that answer Value themselves without a wrapping context.
+func RecordKey() any { return recordKey{} }
+
+// RecordFrom returns the request's record; a request without one gets a fresh record that nobody reads, so that callers
+// need not ask.
+func RecordFrom(ctx context.Context) *Record {
+	if record, ok := ctx.Value(recordKey{}).(*Record); ok {
+		return record
+	}
+	return &Record{}
+}
