@@ -10,6 +10,12 @@ import (
 type Record struct {
 	// Start is when the request's head had been read.
 	Start time.Time
+	// Method, Host, Path and Client are the request's, after canonicalisation; Protocol is http, websocket or sse.
+	Method   string
+	Host     string
+	Path     string
+	Client   string
+	Protocol string
 	// Entrypoint, Router, Service and Endpoint are names (Endpoint is an address); empty where it did not get so far.
 	Entrypoint string
 	Router     string
@@ -17,6 +23,10 @@ type Record struct {
 	Endpoint   string
 	// Status is the status code sent to the client; 499 when the client left before the response began.
 	Status int
+	// BytesSent counts the response body's bytes.
+	BytesSent int64
+	// Duration is how long the handler ran; set when the record is finished.
+	Duration time.Duration
 	// Tries counts attempts to reach an endpoint.
 	Tries int
 	// Reason says why Sluice itself answered or gave up; for the log only, never for the client.
