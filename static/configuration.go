@@ -1,0 +1,81 @@
+package static
+
+import "github.com/traefik/paerser/types"
+
+// Configuration is the root of the static configuration.
+// A nil pointer in it means that the section was not written; everything else carries its default.
+type Configuration struct {
+	Global                Global                          `json:"global" description:"Options that apply everywhere."`
+	ServersTransport      ServersTransport                `json:"serversTransport" description:"How endpoints are reached when a service names no transport of its own."`
+	TCPServersTransport   *TCPServersTransport            `json:"tcpServersTransport" description:"How endpoints of TCP services are reached." support:"warn"`
+	EntryPoints           map[string]*EntryPoint          `json:"entryPoints" description:"The addresses on which traffic comes in, by name."`
+	Providers             Providers                       `json:"providers" description:"Where the dynamic configuration comes from."`
+	API                   *API                            `json:"api" description:"The read-only management API."`
+	Metrics               *Metrics                        `json:"metrics" description:"Where metrics go."`
+	Ping                  *Ping                           `json:"ping" description:"The /ping and /ready endpoints."`
+	Log                   Log                             `json:"log" description:"The log of Sluice itself."`
+	AccessLog             *AccessLog                      `json:"accessLog" description:"The log of requests." support:"warn"`
+	Tracing               *Tracing                        `json:"tracing" description:"Traces of requests." support:"warn"`
+	HostResolver          *HostResolver                   `json:"hostResolver" description:"CNAME flattening of the request's host." support:"warn"`
+	CertificatesResolvers map[string]*CertificateResolver `json:"certificatesResolvers" description:"Certificates that are obtained automatically." support:"refuse"`
+	Experimental          *Experimental                   `json:"experimental" description:"Switches for features of Traefik that were once experimental." support:"inert"`
+	Core                  *Core                           `json:"core" description:"Deprecated options of the rule language." support:"inert"`
+	Spiffe                *Spiffe                         `json:"spiffe" description:"The SPIFFE workload API." support:"refuse"`
+	OCSP                  *OCSP                           `json:"ocsp" description:"OCSP stapling." support:"warn"`
+}
+
+// SetDefaults fills in the defaults of every section that is always present.
+func (c *Configuration) SetDefaults() {
+	c.Global.SetDefaults()
+	c.ServersTransport.SetDefaults()
+	c.Providers.SetDefaults()
+	c.Log.SetDefaults()
+}
+
+// Global holds the options that apply everywhere.
+type Global struct {
+	CheckNewVersion        bool `json:"checkNewVersion" description:"Ask for new versions of Traefik; Sluice never asks." support:"inert"`
+	SendAnonymousUsage     bool `json:"sendAnonymousUsage" description:"Send usage statistics; Sluice never sends any." support:"inert"`
+	NotAppendXForwardedFor bool `json:"notAppendXForwardedFor" description:"Leave X-Forwarded-For as it was received on every entrypoint."`
+}
+
+// SetDefaults sets what Traefik sets.
+func (g *Global) SetDefaults() {
+	g.CheckNewVersion = true
+}
+
+// Core holds the deprecated options of the rule language.
+type Core struct {
+	DefaultRuleSyntax string `json:"defaultRuleSyntax" description:"Syntax of rules; v3 is the only one that is read." support:"inert"`
+}
+
+// SetDefaults selects the v3 syntax.
+func (c *Core) SetDefaults() {
+	c.DefaultRuleSyntax = "v3"
+}
+
+// HostResolver describes CNAME flattening.
+type HostResolver struct {
+	CnameFlattening bool   `json:"cnameFlattening"`
+	ResolvConfig    string `json:"resolvConfig"`
+	ResolvDepth     int    `json:"resolvDepth"`
+}
+
+// SetDefaults sets the resolver's configuration file and depth.
+func (h *HostResolver) SetDefaults() {
+	h.ResolvConfig = "/etc/resolv.conf"
+	h.ResolvDepth = 5
+}
+
+// Spiffe names the SPIFFE workload API.
+type Spiffe struct {
+	WorkloadAPIAddr string `json:"workloadAPIAddr"`
+}
+
+// OCSP describes OCSP stapling.
+type OCSP struct {
+	ResponderOverrides map[string]string `json:"responderOverrides"`
+}
+
+// Duration is a length of time; a bare integer in the configuration counts seconds.
+type Duration = types.Duration

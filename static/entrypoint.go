@@ -1,0 +1,81 @@
+package static
+
+import "time"
+
+// DefaultEntryPoint is the name of the entrypoint that exists when none is configured.
+const DefaultEntryPoint = "http"
+
+// InternalEntryPoint is the name of the entrypoint that serves ping, metrics and the API by default.
+const InternalEntryPoint = "traefik"
+
+// EntryPoint is one address on which traffic comes in.
+type EntryPoint struct {
+	Address          string              `json:"address" description:"Where to listen, as [host]:port[/tcp|/udp]."`
+	AllowACMEByPass  bool                `json:"allowACMEByPass" description:"Let routers of the user answer ACME challenges on this entrypoint." support:"warn"`
+	AsDefault        bool                `json:"asDefault" description:"Attach routers that name no entrypoint to this one."`
+	ReusePort        bool                `json:"reusePort" description:"Listen with SO_REUSEPORT, so that several processes share the port."`
+	Transport        Transport           `json:"transport" description:"Limits in time and number of the connections."`
+	ProxyProtocol    *ProxyProtocol      `json:"proxyProtocol" description:"The PROXY protocol, versions 1 and 2."`
+	ForwardedHeaders ForwardedHeaders    `json:"forwardedHeaders" description:"Whose X-Forwarded-* headers are believed."`
+	HTTP             HTTP                `json:"http" description:"Options of HTTP on this entrypoint."`
+	HTTP2            HTTP2               `json:"http2" description:"Options of HTTP/2 on this entrypoint."`
+	HTTP3            *HTTP3              `json:"http3" description:"HTTP/3 on the same port." support:"warn"`
+	UDP              UDP                 `json:"udp" description:"Options of a UDP entrypoint." support:"warn"`
+	Observability    EntryPointTelemetry `json:"observability" description:"What routers of this entrypoint record by default." support:"warn"`
+}
+
+// SetDefaults fills in the defaults of an entrypoint; its address has none.
+func (e *EntryPoint) SetDefaults() {
+	e.Transport.SetDefaults()
+	e.HTTP.SetDefaults()
+	e.HTTP2.SetDefaults()
+	e.UDP.SetDefaults()
+	e.Observability.SetDefaults()
+}
+
+// ListenAddress returns the parsed form of Address.
+// It fails when Address is not of the form [host]:port[/tcp|/udp]; a configuration that was loaded without errors has none such.
+func (e *EntryPoint) ListenAddress() (Address, error) {
+	return ParseAddress(e.Address)
+}
+
+// ProxyProtocol says whose PROXY protocol headers are believed.
+type ProxyProtocol struct {
+	Insecure   bool     `json:"insecure" description:"Believe the PROXY header of every peer."`
+	TrustedIPs []string `json:"trustedIPs" description:"Addresses and CIDR ranges of the peers whose PROXY header is believed."`
+}
+
+// ForwardedHeaders says whose X-Forwarded-* headers are believed, and how they are written.
+type ForwardedHeaders struct {
+	Insecure                   bool     `json:"insecure" description:"Believe the forwarded headers of every peer."`
+	TrustedIPs                 []string `json:"trustedIPs" description:"Addresses and CIDR ranges of the peers whose forwarded headers are believed."`
+	Connection                 []string `json:"connection" description:"Names of headers that the Connection header may name and that are still forwarded."`
+	NotAppendXForwardedFor     bool     `json:"notAppendXForwardedFor" description:"Leave X-Forwarded-For as it was received."`
+	AddXForwardedSchemeHeaders bool     `json:"addXForwardedSchemeHeaders" description:"Also set X-Forwarded-Scheme and X-Scheme."`
+}
+
+// UDP holds the options of a UDP entrypoint.
+type UDP struct {
+	Timeout Duration `json:"timeout" description:"How long an idle session is kept."`
+}
+
+// SetDefaults keeps an idle session for three seconds.
+func (u *UDP) SetDefaults() {
+	u.Timeout = Duration(3 * time.Second)
+}
+
+// EntryPointTelemetry says what routers of an entrypoint record unless they say otherwise.
+type EntryPointTelemetry struct {
+	AccessLogs     bool   `json:"accessLogs"`
+	Metrics        bool   `json:"metrics"`
+	Tracing        bool   `json:"tracing"`
+	TraceVerbosity string `json:"traceVerbosity"`
+}
+
+// SetDefaults records everything, with minimal traces.
+func (o *EntryPointTelemetry) SetDefaults() {
+	o.AccessLogs = true
+	o.Metrics = true
+	o.Tracing = true
+	o.TraceVerbosity = "minimal"
+}

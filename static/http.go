@@ -1,0 +1,117 @@
+package static
+
+import "math"
+
+// HTTP holds the options of HTTP on one entrypoint.
+type HTTP struct {
+	Redirections              *Redirections     `json:"redirections" description:"Redirection of everything that arrives."`
+	Middlewares               []string          `json:"middlewares" description:"Middlewares that are put before those of every router of this entrypoint."`
+	TLS                       *TLS              `json:"tls" description:"TLS for routers of this entrypoint that configure none."`
+	EncodedCharacters         EncodedCharacters `json:"encodedCharacters" description:"Encoded characters that a path may contain; another one is answered with 400."`
+	EncodeQuerySemicolons     bool              `json:"encodeQuerySemicolons" description:"Encode semicolons in the query before it is forwarded."`
+	SanitizePath              bool              `json:"sanitizePath" description:"Resolve dot segments and double slashes in the path before routing."`
+	MaxHeaderBytes            int               `json:"maxHeaderBytes" description:"Largest head of a request, in bytes."`
+	MaxHeaderCount            int               `json:"maxHeaderCount" description:"Largest number of header fields in a request; 0 is no limit."`
+	UnderscoreHeadersStrategy string            `json:"underscoreHeadersStrategy" description:"What happens to headers with an underscore in their name: keep, delete or reject."`
+}
+
+// DefaultMaxHeaderBytes is the largest head of a request by default, in bytes.
+const DefaultMaxHeaderBytes = 1 << 20
+
+// DefaultMaxHeaderCount is the largest number of header fields of a request by default.
+const DefaultMaxHeaderCount = 200
+
+// The values of HTTP.UnderscoreHeadersStrategy.
+const (
+	// UnderscoreKeep forwards headers with an underscore in their name.
+	UnderscoreKeep = "keep"
+	// UnderscoreDelete removes headers with an underscore in their name.
+	UnderscoreDelete = "delete"
+	// UnderscoreReject answers 400 to a request with an underscore in the name of a header.
+	UnderscoreReject = "reject"
+)
+
+// SetDefaults sets the limits, and the path policy of Traefik v3.7.
+func (h *HTTP) SetDefaults() {
+	h.EncodedCharacters.SetDefaults()
+	h.SanitizePath = true
+	h.MaxHeaderBytes = DefaultMaxHeaderBytes
+	h.MaxHeaderCount = DefaultMaxHeaderCount
+	h.UnderscoreHeadersStrategy = UnderscoreKeep
+}
+
+// Redirections holds the redirections of an entrypoint.
+type Redirections struct {
+	EntryPoint *RedirectEntryPoint `json:"entryPoint" description:"Redirection to another entrypoint."`
+}
+
+// RedirectEntryPoint redirects every request of an entrypoint to another one.
+type RedirectEntryPoint struct {
+	To        string `json:"to" description:"Name of the entrypoint, or :port."`
+	Scheme    string `json:"scheme" description:"Scheme of the redirection's target."`
+	Permanent bool   `json:"permanent" description:"Redirect permanently."`
+	Priority  int    `json:"priority" description:"Priority of the router that redirects."`
+}
+
+// SetDefaults redirects permanently to https, before every router of a user.
+func (r *RedirectEntryPoint) SetDefaults() {
+	r.Scheme = "https"
+	r.Permanent = true
+	r.Priority = math.MaxInt - 1
+}
+
+// TLS is the TLS configuration that routers of an entrypoint inherit.
+type TLS struct {
+	Options      string   `json:"options" description:"Name of the TLS options."`
+	CertResolver string   `json:"certResolver" description:"Name of the resolver that obtains certificates." support:"refuse"`
+	Domains      []Domain `json:"domains" description:"Domains for which a resolver obtains certificates." support:"warn"`
+}
+
+// Domain is a name with the alternative names that share its certificate.
+type Domain struct {
+	Main string   `json:"main" description:"First name of the certificate."`
+	SANs []string `json:"sans" description:"Further names of the certificate."`
+}
+
+// EncodedCharacters says which percent-encoded characters a path may contain.
+type EncodedCharacters struct {
+	AllowEncodedSlash         bool `json:"allowEncodedSlash" description:"Allow %2F in the path."`
+	AllowEncodedBackSlash     bool `json:"allowEncodedBackSlash" description:"Allow %5C in the path."`
+	AllowEncodedNullCharacter bool `json:"allowEncodedNullCharacter" description:"Allow %00 in the path."`
+	AllowEncodedSemicolon     bool `json:"allowEncodedSemicolon" description:"Allow %3B in the path."`
+	AllowEncodedPercent       bool `json:"allowEncodedPercent" description:"Allow %25 in the path."`
+	AllowEncodedQuestionMark  bool `json:"allowEncodedQuestionMark" description:"Allow %3F in the path."`
+	AllowEncodedHash          bool `json:"allowEncodedHash" description:"Allow %23 in the path."`
+}
+
+// SetDefaults allows all of them.
+func (c *EncodedCharacters) SetDefaults() {
+	*c = EncodedCharacters{
+		AllowEncodedSlash:         true,
+		AllowEncodedBackSlash:     true,
+		AllowEncodedNullCharacter: true,
+		AllowEncodedSemicolon:     true,
+		AllowEncodedPercent:       true,
+		AllowEncodedQuestionMark:  true,
+		AllowEncodedHash:          true,
+	}
+}
+
+// HTTP2 holds the options of HTTP/2 on one entrypoint.
+type HTTP2 struct {
+	MaxConcurrentStreams      int `json:"maxConcurrentStreams" description:"Largest number of streams of one connection at a time."`
+	MaxDecoderHeaderTableSize int `json:"maxDecoderHeaderTableSize" description:"Size of the table for decoding headers, in bytes."`
+	MaxEncoderHeaderTableSize int `json:"maxEncoderHeaderTableSize" description:"Largest size of the table for encoding headers, in bytes."`
+}
+
+// SetDefaults sets 250 streams, and the table size of RFC 7540, section 6.5.2.
+func (h *HTTP2) SetDefaults() {
+	h.MaxConcurrentStreams = 250
+	h.MaxDecoderHeaderTableSize = 4096
+	h.MaxEncoderHeaderTableSize = 4096
+}
+
+// HTTP3 holds the options of HTTP/3 on one entrypoint; its presence asks for HTTP/3.
+type HTTP3 struct {
+	AdvertisedPort int `json:"advertisedPort" description:"Port to advertise; 0 is the entrypoint's own."`
+}

@@ -1,0 +1,32 @@
+package static
+
+import "net/http"
+
+// API is the read-only management API.
+type API struct {
+	BasePath           string `json:"basePath" description:"Path under which the API is served."`
+	Insecure           bool   `json:"insecure" description:"Serve the API without a router on the entrypoint traefik."`
+	Dashboard          bool   `json:"dashboard" description:"Serve the dashboard." support:"warn"`
+	DashboardName      string `json:"dashboardName" description:"Name that the dashboard shows." support:"warn"`
+	Debug              bool   `json:"debug" description:"Serve the debugging endpoints." support:"warn"`
+	DisableDashboardAd bool   `json:"disableDashboardAd" description:"Hide the advertisement; Sluice has none." support:"inert"`
+}
+
+// SetDefaults serves the API under / and asks for the dashboard.
+func (a *API) SetDefaults() {
+	a.BasePath = "/"
+	a.Dashboard = true
+}
+
+// Ping is the liveness endpoint /ping; /ready is served wherever /ping is.
+type Ping struct {
+	EntryPoint            string `json:"entryPoint" description:"Entrypoint that serves /ping and /ready."`
+	ManualRouting         bool   `json:"manualRouting" description:"Serve ping only through a router that names ping@internal."`
+	TerminatingStatusCode int    `json:"terminatingStatusCode" description:"Status of /ping while Sluice stops."`
+}
+
+// SetDefaults serves ping on the internal entrypoint, and 503 while Sluice stops.
+func (p *Ping) SetDefaults() {
+	p.EntryPoint = InternalEntryPoint
+	p.TerminatingStatusCode = http.StatusServiceUnavailable
+}

@@ -1,0 +1,100 @@
+package static
+
+import "time"
+
+// Providers says where the dynamic configuration comes from.
+type Providers struct {
+	ProvidersThrottleDuration Duration            `json:"providersThrottleDuration" description:"Longest time that a burst of changes is held back."`
+	Precedence                []string            `json:"precedence" description:"Order in which providers win when rules tie, first one first."`
+	File                      *FileProvider       `json:"file" description:"Files as a source of configuration."`
+	DNS                       DNSProvider         `json:"dns" description:"Resolution of endpoints that are given by name."`
+	Docker                    *Docker             `json:"docker" support:"refuse"`
+	Swarm                     *Swarm              `json:"swarm" support:"refuse"`
+	KubernetesIngress         *KubernetesIngress  `json:"kubernetesIngress" support:"refuse"`
+	KubernetesIngressNGINX    *KubernetesNGINX    `json:"kubernetesIngressNGINX" support:"refuse"`
+	KubernetesCRD             *KubernetesCRD      `json:"kubernetesCRD" support:"refuse"`
+	KubernetesGateway         *KubernetesGateway  `json:"kubernetesGateway" support:"refuse"`
+	Knative                   *Knative            `json:"knative" support:"refuse"`
+	Rest                      *Rest               `json:"rest" support:"refuse"`
+	ConsulCatalog             *ConsulCatalog      `json:"consulCatalog" support:"refuse"`
+	Nomad                     *Nomad              `json:"nomad" support:"refuse"`
+	ECS                       *ECS                `json:"ecs" support:"refuse"`
+	Consul                    *Consul             `json:"consul" support:"refuse"`
+	Etcd                      *Etcd               `json:"etcd" support:"refuse"`
+	ZooKeeper                 *ZooKeeper          `json:"zooKeeper" support:"refuse"`
+	Redis                     *Redis              `json:"redis" support:"refuse"`
+	HTTP                      *HTTPProvider       `json:"http" support:"refuse"`
+	Plugin                    map[string]FreeForm `json:"plugin" support:"refuse"`
+}
+
+// DefaultThrottle is the longest time that a burst of changes is held back by default.
+const DefaultThrottle = Duration(2 * time.Second)
+
+// SetDefaults sets the throttle and the order of the providers.
+func (p *Providers) SetDefaults() {
+	p.ProvidersThrottleDuration = DefaultThrottle
+	p.Precedence = []string{
+		"kubernetesgateway", "kubernetescrd", "kubernetes", "kubernetesingressnginx", "swarm", "docker", "file", "redis",
+		"knative", "consul", "consulcatalog", "nomad", "etcd", "ecs", "http", "zookeeper", "rest",
+	}
+	p.DNS.SetDefaults()
+}
+
+// FileProvider reads the dynamic configuration from one file or from a directory with its subdirectories.
+type FileProvider struct {
+	Filename                  string `json:"filename" description:"File to read; exclusive with directory."`
+	Directory                 string `json:"directory" description:"Directory to read with its subdirectories; exclusive with filename."`
+	Watch                     bool   `json:"watch" description:"Read again when something changes."`
+	DebugLogGeneratedTemplate bool   `json:"debugLogGeneratedTemplate" description:"Log what templates generate, on level DEBUG."`
+}
+
+// SetDefaults watches for changes.
+func (f *FileProvider) SetDefaults() {
+	f.Watch = true
+}
+
+// DNSProvider resolves endpoints that are given by name, such as http://backend:8080.
+type DNSProvider struct {
+	Resolvers []string `json:"resolvers" description:"DNS servers as host[:port]; none means those of /etc/resolv.conf."`
+	MinTTL    Duration `json:"minTTL" description:"Shortest time after which a name is resolved again."`
+	MaxTTL    Duration `json:"maxTTL" description:"Longest time after which a name is resolved again."`
+}
+
+// SetDefaults bounds the time to live to between one second and five minutes.
+func (d *DNSProvider) SetDefaults() {
+	d.MinTTL = Duration(time.Second)
+	d.MaxTTL = Duration(5 * time.Minute)
+}
+
+// Rest is Traefik's provider that takes configuration by PUT.
+type Rest struct {
+	Insecure bool `json:"insecure"`
+}
+
+// HTTPProvider polls a URL for configuration.
+type HTTPProvider struct {
+	Endpoint            string            `json:"endpoint"`
+	PollInterval        Duration          `json:"pollInterval"`
+	PollTimeout         Duration          `json:"pollTimeout"`
+	Headers             map[string]string `json:"headers"`
+	TLS                 *ClientTLS        `json:"tls"`
+	MaxResponseBodySize int64             `json:"maxResponseBodySize"`
+}
+
+// SetDefaults polls every five seconds without a limit of size.
+func (h *HTTPProvider) SetDefaults() {
+	h.PollInterval = Duration(5 * time.Second)
+	h.PollTimeout = Duration(5 * time.Second)
+	h.MaxResponseBodySize = -1
+}
+
+// ClientTLS is TLS towards the source of a configuration, or the sink of telemetry.
+type ClientTLS struct {
+	CA                 string `json:"ca"`
+	Cert               string `json:"cert"`
+	Key                string `json:"key"`
+	InsecureSkipVerify bool   `json:"insecureSkipVerify"`
+}
+
+// FreeForm is the configuration of a plugin: its keys are not known here, and none of them is read.
+type FreeForm struct{}

@@ -1,0 +1,85 @@
+package static
+
+import "time"
+
+// defaultRule is the rule of a container or service that declares none.
+const defaultRule = "Host(`{{ normalize .Name }}`)"
+
+// dockerEndpoint is where the Docker engine listens by default.
+const dockerEndpoint = "unix:///var/run/docker.sock"
+
+// refreshInterval is how often a source is polled by default.
+const refreshInterval = Duration(15 * time.Second)
+
+// Docker reads the labels of containers.
+type Docker struct {
+	Constraints        string     `json:"constraints"`
+	Watch              bool       `json:"watch"`
+	Network            string     `json:"network"`
+	DefaultRule        string     `json:"defaultRule"`
+	UseBindPortIP      bool       `json:"useBindPortIP"`
+	ExposedByDefault   bool       `json:"exposedByDefault"`
+	AllowEmptyServices bool       `json:"allowEmptyServices"`
+	Endpoint           string     `json:"endpoint"`
+	Username           string     `json:"username"`
+	Password           string     `json:"password"`
+	HTTPClientTimeout  Duration   `json:"httpClientTimeout"`
+	TLS                *ClientTLS `json:"tls"`
+}
+
+// SetDefaults exposes every container of the local engine.
+func (d *Docker) SetDefaults() {
+	d.Watch = true
+	d.ExposedByDefault = true
+	d.Endpoint = dockerEndpoint
+	d.DefaultRule = defaultRule
+}
+
+// Swarm reads the labels of Swarm services.
+type Swarm struct {
+	Constraints        string     `json:"constraints"`
+	Watch              bool       `json:"watch"`
+	Network            string     `json:"network"`
+	DefaultRule        string     `json:"defaultRule"`
+	UseBindPortIP      bool       `json:"useBindPortIP"`
+	ExposedByDefault   bool       `json:"exposedByDefault"`
+	AllowEmptyServices bool       `json:"allowEmptyServices"`
+	Endpoint           string     `json:"endpoint"`
+	Username           string     `json:"username"`
+	Password           string     `json:"password"`
+	HTTPClientTimeout  Duration   `json:"httpClientTimeout"`
+	RefreshSeconds     Duration   `json:"refreshSeconds"`
+	TLS                *ClientTLS `json:"tls"`
+}
+
+// SetDefaults exposes every service of the local engine.
+func (s *Swarm) SetDefaults() {
+	s.Watch = true
+	s.ExposedByDefault = true
+	s.Endpoint = dockerEndpoint
+	s.DefaultRule = defaultRule
+	s.RefreshSeconds = refreshInterval
+}
+
+// ECS reads the labels of Amazon ECS tasks.
+type ECS struct {
+	Constraints          string   `json:"constraints"`
+	ExposedByDefault     bool     `json:"exposedByDefault"`
+	RefreshSeconds       int      `json:"refreshSeconds"`
+	DefaultRule          string   `json:"defaultRule"`
+	Clusters             []string `json:"clusters"`
+	AutoDiscoverClusters bool     `json:"autoDiscoverClusters"`
+	HealthyTasksOnly     bool     `json:"healthyTasksOnly"`
+	ECSAnywhere          bool     `json:"ecsAnywhere"`
+	Region               string   `json:"region"`
+	AccessKeyID          string   `json:"accessKeyID"`
+	SecretAccessKey      string   `json:"secretAccessKey"`
+}
+
+// SetDefaults exposes every task of the cluster default.
+func (e *ECS) SetDefaults() {
+	e.ExposedByDefault = true
+	e.RefreshSeconds = 15
+	e.DefaultRule = defaultRule
+	e.Clusters = []string{"default"}
+}

@@ -1,0 +1,106 @@
+package static
+
+import "time"
+
+// Transport limits the connections of an entrypoint in time and number.
+type Transport struct {
+	LifeCycle            LifeCycle          `json:"lifeCycle" description:"What happens when Sluice stops."`
+	RespondingTimeouts   RespondingTimeouts `json:"respondingTimeouts" description:"Limits in time of a request."`
+	KeepAliveMaxTime     Duration           `json:"keepAliveMaxTime" description:"Age at which a connection is closed after its current request; 0 is no limit."`
+	KeepAliveMaxRequests int                `json:"keepAliveMaxRequests" description:"Number of requests after which a connection is closed; 0 is no limit."`
+	Limits               Limits             `json:"limits" description:"Limits of the number of connections."`
+}
+
+// SetDefaults sets Traefik's time-outs and no limit of the number of connections.
+func (t *Transport) SetDefaults() {
+	t.LifeCycle.SetDefaults()
+	t.RespondingTimeouts.SetDefaults()
+}
+
+// LifeCycle says what happens between SIGTERM and the end of the process.
+type LifeCycle struct {
+	RequestAcceptGraceTimeout Duration `json:"requestAcceptGraceTimeout" description:"How long connections are still accepted after SIGTERM."`
+	GraceTimeOut              Duration `json:"graceTimeOut" description:"How long active requests may take to finish after that."`
+}
+
+// SetDefaults gives active requests ten seconds.
+func (l *LifeCycle) SetDefaults() {
+	l.GraceTimeOut = Duration(10 * time.Second)
+}
+
+// RespondingTimeouts limits in time what a client does.
+type RespondingTimeouts struct {
+	ReadTimeout  Duration `json:"readTimeout" description:"Time to read a whole request with its body; 0 is no limit."`
+	WriteTimeout Duration `json:"writeTimeout" description:"Time from the end of the request's head to the end of the response; 0 is no limit."`
+	IdleTimeout  Duration `json:"idleTimeout" description:"How long a connection without a request is kept; 0 is no limit."`
+}
+
+// SetDefaults sets 60 seconds for reading, none for writing, and 180 seconds for idle connections.
+func (r *RespondingTimeouts) SetDefaults() {
+	r.ReadTimeout = Duration(60 * time.Second)
+	r.IdleTimeout = Duration(180 * time.Second)
+}
+
+// Limits bounds the number of connections that an entrypoint holds open.
+type Limits struct {
+	MaxConnections          int `json:"maxConnections" description:"Largest number of open connections; 0 is no limit."`
+	MaxConnectionsPerClient int `json:"maxConnectionsPerClient" description:"Largest number of open connections of one client address; 0 is no limit."`
+}
+
+// ServersTransport says how endpoints are reached.
+type ServersTransport struct {
+	InsecureSkipVerify  bool               `json:"insecureSkipVerify" description:"Accept any certificate of an endpoint."`
+	RootCAs             []string           `json:"rootCAs" description:"Certificate authorities for endpoints, as files or PEM text; none means those of the system."`
+	MaxIdleConnsPerHost int                `json:"maxIdleConnsPerHost" description:"Largest number of idle connections to one endpoint; 0 is the default of 200, a negative number keeps none."`
+	ForwardingTimeouts  ForwardingTimeouts `json:"forwardingTimeouts" description:"Limits in time of a request to an endpoint."`
+	Spiffe              *SpiffeClient      `json:"spiffe" description:"Identity of endpoints by SPIFFE." support:"refuse"`
+}
+
+// DefaultMaxIdleConnsPerHost is the number of idle connections that are kept to one endpoint by default.
+const DefaultMaxIdleConnsPerHost = 200
+
+// SetDefaults keeps 200 idle connections to an endpoint and sets the time-outs.
+func (s *ServersTransport) SetDefaults() {
+	s.MaxIdleConnsPerHost = DefaultMaxIdleConnsPerHost
+	s.ForwardingTimeouts.SetDefaults()
+}
+
+// ForwardingTimeouts limits in time what an endpoint does.
+type ForwardingTimeouts struct {
+	DialTimeout           Duration `json:"dialTimeout" description:"Time to connect to an endpoint; 0 is no limit."`
+	ResponseHeaderTimeout Duration `json:"responseHeaderTimeout" description:"Time from the end of the request to the head of the response; 0 is no limit."`
+	IdleConnTimeout       Duration `json:"idleConnTimeout" description:"How long an idle connection to an endpoint is kept; 0 is no limit."`
+}
+
+// SetDefaults sets 30 seconds for connecting and 90 seconds for idle connections.
+func (f *ForwardingTimeouts) SetDefaults() {
+	f.DialTimeout = Duration(30 * time.Second)
+	f.IdleConnTimeout = Duration(90 * time.Second)
+}
+
+// TCPServersTransport says how endpoints of TCP services are reached.
+type TCPServersTransport struct {
+	DialKeepAlive    Duration      `json:"dialKeepAlive"`
+	DialTimeout      Duration      `json:"dialTimeout"`
+	TerminationDelay Duration      `json:"terminationDelay"`
+	TLS              *TCPClientTLS `json:"tls"`
+}
+
+// SetDefaults sets 15 seconds between keep-alive probes and 30 seconds for connecting.
+func (t *TCPServersTransport) SetDefaults() {
+	t.DialKeepAlive = Duration(15 * time.Second)
+	t.DialTimeout = Duration(30 * time.Second)
+}
+
+// TCPClientTLS is TLS towards endpoints of TCP services.
+type TCPClientTLS struct {
+	InsecureSkipVerify bool          `json:"insecureSkipVerify"`
+	RootCAs            []string      `json:"rootCAs"`
+	Spiffe             *SpiffeClient `json:"spiffe"`
+}
+
+// SpiffeClient says which SPIFFE identities are accepted.
+type SpiffeClient struct {
+	IDs         []string `json:"ids"`
+	TrustDomain string   `json:"trustDomain"`
+}
