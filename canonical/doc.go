@@ -1,0 +1,47 @@
+// Package canonical holds the one form of a request's host, path and client address, and the rules by which
+// peers are believed. Rules, matching, middlewares and forwarding all read this form and write through this
+// package; no other code edits a path, so that a request can't be routed by one reading and forwarded by another.
+//
+// What flows in: the request target, the Host value, the headers and the remote address as a server received them.
+// What flows out: a [Target] (the path to forward and the path to route by), a host, a [netip.Addr], and headers that
+// can be believed. The package knows no route, keeps no state between requests and opens no connection.
+//
+// # Two spellings of one path
+//
+// The escaped path is what is forwarded. It is the received path, byte for byte, except for four normalisations:
+// percent-encodings of unreserved characters are decoded (RFC 3986 section 6.2.2.2), the digits of the others are
+// upper case (6.2.2.1), bytes that a path can't hold are percent-encoded, and with [Policy.Sanitize] dot segments and
+// empty segments are removed. The routing path is what rules compare: the escaped path with every percent-encoding
+// decoded except those of reserved characters and of "%" itself, which stay encoded in upper case. Each determines the
+// other, so that route(forwarded) == route(received).
+//
+// # One answer each
+//
+// With [DefaultPolicy]; "refused" is an [*Error], with status 400 unless noted.
+//
+//	received                    forwarded            routed by           why
+//	/a/b                        as received          /a/b
+//	/a%20b                      as received          "/a b"
+//	/%61%7E                     /a~                  /a~                 unreserved characters are decoded
+//	/a%2fb /a%2Fb               /a%2Fb               /a%2Fb              an encoded slash is no separator; AllowSlash
+//	/a%5cb, /a\b                /a%5Cb               /a\b                never a separator; AllowBackSlash
+//	/a%00b                      as received          /a, NUL, b          AllowNullCharacter
+//	/a%3bb %25 %3f %23          upper case           upper case          AllowSemicolon, -Percent, -QuestionMark, -Hash
+//	/a;b                        as received          /a;b                a raw semicolon is an ordinary character
+//	/a//b, /a/./b, /a/c/../b    /a/b                 /a/b                Sanitize; otherwise as received
+//	/%2e%2E/b, /../b            /b                   /b                  Sanitize; never above the root
+//	/a/b/.., /a/.               /a                   /a                  Sanitize; a trailing slash is not invented
+//	/a/..;x/b, /a/.;/b          refused                                  Sanitize; some servers read "..;" as ".."
+//	/é, /a|b, /a"b (raw)        /%C3%A9, /a%7Cb      /é, /a|b            a path holds no such bytes
+//	raw space, control bytes    refused                                  they end or split a request line
+//	%, %4, %zz                  refused                                  not an encoding
+//	raw # in path or query      refused                                  a request target has no fragment
+//	OPTIONS *                   *                    *                   other methods: refused
+//	OPTIONS http://h            *                    *                   RFC 9112 section 3.2.4
+//	http://h/p (absolute form)  /p, Host: h          /p                  RFC 9112 section 3.2.2; empty path is /
+//	http://u@h/p, ftp://h/p     refused                                  userinfo and other schemes
+//	CONNECT h:443               refused, status 501                      this is no forward proxy
+//	anything else without /     refused
+//
+// The [Host] of "EXAMPLE.com.:8080" is "example.com", that of "[::1]:80" is "::1".
+package canonical

@@ -1,0 +1,86 @@
+package canonical
+
+import (
+	"net/http"
+	"strings"
+)
+
+// EscapedPath returns the escaped path of a normalised request, which editing starts from. It is not ok for "OPTIONS *", which
+// asks about the whole server: there is no path to edit then.
+func EscapedPath(r *http.Request) (escaped string, ok bool) {
+	escaped = r.URL.EscapedPath()
+	return escaped, escaped != "*"
+}
+
+// RoutingPath returns the routing path of r as its path is now, after whatever middlewares did to it.
+func RoutingPath(r *http.Request) string {
+	if r.URL.RawPath == "" && isPlain(r.URL.Path) {
+		return r.URL.Path
+	}
+	return route(r.URL.EscapedPath())
+}
+
+// SetPath replaces the path of r by an escaped path, in place: URL.Path, URL.RawPath and RequestURI agree afterwards, and the query
+// stays. A missing leading slash is added, and percent-encodings are normalised as [Policy.Apply] does. It is the only way in
+// which a middleware changes a path.
+//
+// An edit can't reach what the route did not match: a result with a dot segment, or with an empty segment that was not there
+// before, is refused with an [*Error] and r stays as it was. Cleaning it instead would let "/api../admin" become "/admin" behind
+// a rule that guards "/api/admin".
+func SetPath(r *http.Request, escaped string) error {
+	before, ok := EscapedPath(r)
+	if !ok {
+		return refuse("the whole server has no path to change")
+	}
+	if !strings.HasPrefix(escaped, "/") {
+		escaped = "/" + escaped
+	}
+	if !isPlain(escaped) {
+		normal, err := normalize(escaped, AllowAllEncoded())
+		if err != nil {
+			return err
+		}
+		if err := checkEdit(before, normal); err != nil {
+			return err
+		}
+		escaped = normal
+	}
+	setPath(r.URL, escaped)
+	r.RequestURI = requestURI(r.URL, escaped)
+	return nil
+}
+
+func checkEdit(before, after string) error {
+	if hasDotSegment(after) {
+		return refuse("the changed path has a dot segment")
+	}
+	if strings.HasPrefix(after, "//") || strings.Contains(after, "//") && !strings.Contains(before, "//") {
+		return refuse("the changed path has an empty segment")
+	}
+	return nil
+}
+
+// Literal turns a path that an operator wrote into an escaped path that begins with "/", for comparison with and use in
+// [SetPath]. What is not a valid percent-encoding must be written as one ("%25" for a percent sign); every other character that a
+// path can't hold raw is encoded, "?" and "#" too. A path with dot segments or empty segments is an error.
+func Literal(text string) (string, error) {
+	raw := make([]byte, 0, len(text)+8)
+	if !strings.HasPrefix(text, "/") {
+		raw = append(raw, '/')
+	}
+	for i := range len(text) {
+		if c := text[i]; c == '%' || isPath(c) {
+			raw = append(raw, c)
+		} else {
+			raw = appendEncoded(raw, c)
+		}
+	}
+	escaped, err := normalize(string(raw), AllowAllEncoded())
+	if err != nil {
+		return "", err
+	}
+	if inspect(escaped) != tidy {
+		return "", refuse("the path has an empty or dot segment")
+	}
+	return escaped, nil
+}

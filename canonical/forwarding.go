@@ -1,0 +1,107 @@
+package canonical
+
+import (
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// Forwarding holds the trust rules of one entrypoint (forwardedHeaders.*). It is a plain value and safe for concurrent use.
+// The zero value trusts nobody.
+type Forwarding struct {
+	// Insecure trusts every peer (forwardedHeaders.insecure).
+	Insecure bool
+	// Trusted contains the peers whose managed headers are believed (forwardedHeaders.trustedIPs).
+	Trusted Trust
+	// Connection names the headers that a Connection header may keep alive through the middlewares (forwardedHeaders.connection),
+	// in net/http's canonical spelling.
+	Connection []string
+	// SchemeHeaders adds X-Forwarded-Scheme and X-Scheme (forwardedHeaders.addXForwardedSchemeHeaders).
+	SchemeHeaders bool
+	// Server is the value of X-Forwarded-Server, the host name of this machine. Empty sets none.
+	Server string
+}
+
+// Trusts reports whether a peer's managed headers are believed. The address is as [ClientAddr] returns it; the zero address is trusted
+// by Insecure only.
+func (f *Forwarding) Trusts(peer netip.Addr) bool {
+	return f.Insecure || f.Trusted.Contains(peer)
+}
+
+// Apply makes the headers of a request believable, in place and in this order: managed headers of an untrusted peer are removed, and
+// their "_" aliases of any peer; hop-by-hop headers are removed ([RemoveHopByHop]); then X-Real-Ip, X-Forwarded-Proto (http, https,
+// ws, wss), X-Forwarded-Port and X-Forwarded-Host are set where a trusted peer left them out, X-Forwarded-Server always, and lines of
+// X-Forwarded-For are joined. The peer itself is appended to X-Forwarded-For when the request is forwarded, not here.
+//
+// It reads Host and TLS of r, and runs once per request, after [Policy.Normalize] and before any handler.
+func (f *Forwarding) Apply(r *http.Request, peer netip.Addr) {
+	h := r.Header
+	if f.Trusts(peer) {
+		stripAliases(h)
+	} else {
+		StripUntrusted(h)
+	}
+	websocket := strings.EqualFold(upgradeOf(h), "websocket")
+	RemoveHopByHop(h, f.Connection)
+
+	// One array holds the values of all headers that are set, instead of one slice each.
+	values := new([7]string)
+	next := 0
+	set := func(name, value string) {
+		values[next] = value
+		h[name] = values[next : next+1 : next+1]
+		next++
+	}
+	if peer.IsValid() && first(h, XRealIP) == "" {
+		set(XRealIP, peer.String())
+	}
+	if first(h, XForwardedProto) == "" {
+		set(XForwardedProto, scheme(r.TLS != nil, websocket))
+	}
+	if first(h, XForwardedPort) == "" {
+		set(XForwardedPort, forwardedPort(r))
+	}
+	if r.Host != "" && first(h, XForwardedHost) == "" {
+		set(XForwardedHost, r.Host)
+	}
+	if f.SchemeHeaders {
+		proto := first(h, XForwardedProto)
+		set(XForwardedScheme, proto)
+		set(XScheme, proto)
+	}
+	if f.Server != "" {
+		set(XForwardedServer, f.Server)
+	}
+	if lines := h[XForwardedFor]; len(lines) > 1 {
+		h[XForwardedFor] = []string{strings.Join(lines, ", ")}
+	}
+}
+
+func first(h http.Header, name string) string {
+	if values := h[name]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
+func scheme(encrypted, websocket bool) string {
+	switch {
+	case encrypted && websocket:
+		return "wss"
+	case encrypted:
+		return "https"
+	case websocket:
+		return "ws"
+	}
+	return "http"
+}
+
+func forwardedPort(r *http.Request) string {
+	if port := Port(r.Host); port != "" {
+		return port
+	}
+	if proto := first(r.Header, XForwardedProto); r.TLS != nil || proto == "https" || proto == "wss" {
+		return "443"
+	}
+	return "80"
+}

@@ -1,0 +1,132 @@
+package canonical
+
+import "net/http"
+
+// Names of the headers that carry what a proxy knows about the client, in net/http's canonical spelling.
+const (
+	// XForwardedFor lists the addresses that a request came through, the client first.
+	XForwardedFor = "X-Forwarded-For"
+	// XForwardedHost is the Host that the client asked for.
+	XForwardedHost = "X-Forwarded-Host"
+	// XForwardedMethod is the method of the client's request.
+	XForwardedMethod = "X-Forwarded-Method"
+	// XForwardedPort is the port that the client connected to.
+	XForwardedPort = "X-Forwarded-Port"
+	// XForwardedPrefix is the path prefix that a proxy removed.
+	XForwardedPrefix = "X-Forwarded-Prefix"
+	// XForwardedProto is the client's scheme: http, https, ws or wss.
+	XForwardedProto = "X-Forwarded-Proto"
+	// XForwardedScheme repeats XForwardedProto for software that asks for it under this name.
+	XForwardedScheme = "X-Forwarded-Scheme"
+	// XForwardedServer is the host name of the proxy.
+	XForwardedServer = "X-Forwarded-Server"
+	// XForwardedTLSClientCert is the client's certificate.
+	XForwardedTLSClientCert = "X-Forwarded-Tls-Client-Cert"
+	// XForwardedTLSClientCertInfo is a summary of the client's certificate.
+	XForwardedTLSClientCertInfo = "X-Forwarded-Tls-Client-Cert-Info"
+	// XForwardedURI is the request target of the client's request.
+	XForwardedURI = "X-Forwarded-Uri"
+	// XRealIP is the address of the client.
+	XRealIP = "X-Real-Ip"
+	// XScheme repeats XForwardedProto for software that asks for it under this name.
+	XScheme = "X-Scheme"
+)
+
+// Managed returns the names of the headers that identity and trust hang on. A client that is not trusted can't set them, and no
+// Connection header can remove them.
+func Managed() []string {
+	return []string{
+		XForwardedFor, XForwardedHost, XForwardedMethod, XForwardedPort, XForwardedPrefix, XForwardedProto, XForwardedScheme,
+		XForwardedServer, XForwardedTLSClientCert, XForwardedTLSClientCertInfo, XForwardedURI, XRealIP, XScheme,
+	}
+}
+
+// IsManaged reports whether name is a managed header or an alias of one: in any case, with "_" for any "-". Servers behind a CGI-like
+// interface can't tell an alias from the header.
+func IsManaged(name string) bool {
+	if len(name) < len(XScheme) || name[0]|0x20 != 'x' {
+		return false
+	}
+	switch len(name) {
+	case len(XScheme):
+		return sameHeader(name, XScheme)
+	case len(XRealIP):
+		return sameHeader(name, XRealIP)
+	case len(XForwardedFor): // and -Uri
+		return sameHeader(name, XForwardedFor) || sameHeader(name, XForwardedURI)
+	case len(XForwardedHost): // and -Port
+		return sameHeader(name, XForwardedHost) || sameHeader(name, XForwardedPort)
+	case len(XForwardedProto):
+		return sameHeader(name, XForwardedProto)
+	case len(XForwardedMethod): // and -Prefix, -Scheme, -Server
+		return sameHeader(name, XForwardedMethod) || sameHeader(name, XForwardedPrefix) ||
+			sameHeader(name, XForwardedScheme) || sameHeader(name, XForwardedServer)
+	case len(XForwardedTLSClientCert):
+		return sameHeader(name, XForwardedTLSClientCert)
+	case len(XForwardedTLSClientCertInfo):
+		return sameHeader(name, XForwardedTLSClientCertInfo)
+	}
+	return false
+}
+
+// StripUntrusted removes every managed header and its aliases, as is due to a peer that is not trusted. It does for trailers what it
+// does for headers.
+func StripUntrusted(h http.Header) {
+	for name := range h {
+		if IsManaged(name) {
+			delete(h, name)
+		}
+	}
+}
+
+// RemoveHeader removes a header together with its aliases (any case, "_" for "-"), so that a value which is set next can't be forged
+// by a spelling of it. The name is in net/http's canonical spelling.
+func RemoveHeader(h http.Header, name string) {
+	for given := range h {
+		if sameHeader(given, name) {
+			delete(h, given)
+		}
+	}
+}
+
+// RemoveAliases removes the aliases of a header and leaves the header itself, which is named in net/http's canonical spelling.
+func RemoveAliases(h http.Header, name string) {
+	for given := range h {
+		if given != name && sameHeader(given, name) {
+			delete(h, given)
+		}
+	}
+}
+
+// stripAliases removes the aliases of all managed headers: nobody who is trusted has a reason to send one, and a trusted proxy may
+// pass on a client's unread.
+func stripAliases(h http.Header) {
+	for given := range h {
+		if IsManaged(given) && (hasUnderscore(given) || given != http.CanonicalHeaderKey(given)) {
+			delete(h, given)
+		}
+	}
+}
+
+// sameHeader compares header names without regard to case and to "_" or "-".
+func sameHeader(a, b string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range len(a) {
+		if foldHeader(a[i]) != foldHeader(b[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func foldHeader(c byte) byte {
+	switch {
+	case 'A' <= c && c <= 'Z':
+		return c + 'a' - 'A'
+	case c == '_':
+		return '-'
+	}
+	return c
+}

@@ -1,0 +1,116 @@
+package canonical
+
+import "strings"
+
+// EncodedCharacters says which reserved characters a path may carry percent-encoded, as the options
+// entryPoints.*.http.encodedCharacters.*. The zero value allows none; [AllowAllEncoded] is the default of those options.
+type EncodedCharacters struct {
+	// AllowSlash allows %2F (allowEncodedSlash).
+	AllowSlash bool
+	// AllowBackSlash allows %5C and the raw backslash (allowEncodedBackSlash).
+	AllowBackSlash bool
+	// AllowNullCharacter allows %00 (allowEncodedNullCharacter).
+	AllowNullCharacter bool
+	// AllowSemicolon allows %3B (allowEncodedSemicolon).
+	AllowSemicolon bool
+	// AllowPercent allows %25 (allowEncodedPercent).
+	AllowPercent bool
+	// AllowQuestionMark allows %3F (allowEncodedQuestionMark).
+	AllowQuestionMark bool
+	// AllowHash allows %23 (allowEncodedHash).
+	AllowHash bool
+}
+
+// AllowAllEncoded returns the set in which every encoded character is allowed.
+func AllowAllEncoded() EncodedCharacters {
+	return EncodedCharacters{
+		AllowSlash: true, AllowBackSlash: true, AllowNullCharacter: true, AllowSemicolon: true,
+		AllowPercent: true, AllowQuestionMark: true, AllowHash: true,
+	}
+}
+
+// allows reports whether the character c may appear encoded.
+func (e EncodedCharacters) allows(c byte) bool {
+	switch c {
+	case '/':
+		return e.AllowSlash
+	case '\\':
+		return e.AllowBackSlash
+	case 0:
+		return e.AllowNullCharacter
+	case ';':
+		return e.AllowSemicolon
+	case '%':
+		return e.AllowPercent
+	case '?':
+		return e.AllowQuestionMark
+	case '#':
+		return e.AllowHash
+	}
+	return true
+}
+
+// Policy says how the target of a request is normalised at one entrypoint. It is a plain value: copy and compare it freely.
+// The zero value refuses every encoded character and cleans nothing; [DefaultPolicy] holds the documented defaults.
+type Policy struct {
+	// Sanitize removes dot segments and empty segments (sanitizePath, default true).
+	Sanitize bool
+	// Encoded says which characters may be percent-encoded (encodedCharacters, default all).
+	Encoded EncodedCharacters
+	// EncodeQuerySemicolons replaces ";" by "%3B" in the query (encodeQuerySemicolons, default false).
+	EncodeQuerySemicolons bool
+}
+
+// DefaultPolicy returns the policy of an entrypoint that sets none of the options.
+func DefaultPolicy() Policy {
+	return Policy{Sanitize: true, Encoded: AllowAllEncoded()}
+}
+
+// Apply normalises an escaped path, the part of an origin-form request target before "?". An empty path becomes "/", "*"
+// stays. A path with nothing to do comes back as the same string, without an allocation. The error is an [*Error].
+func (p Policy) Apply(escaped string) (Target, error) {
+	switch {
+	case escaped == "" || escaped == "/":
+		return Target{Escaped: "/", Routing: "/"}, nil
+	case escaped == "*":
+		return Target{Escaped: "*", Routing: "*"}, nil
+	case escaped[0] != '/':
+		return Target{}, refuse("the path does not begin with a slash")
+	}
+	if isPlain(escaped) {
+		return Target{Escaped: escaped, Routing: escaped}, nil
+	}
+	normal, err := normalize(escaped, p.Encoded)
+	if err != nil {
+		return Target{}, err
+	}
+	if p.Sanitize {
+		switch inspect(normal) {
+		case dotParameter:
+			return Target{}, refuse("a dot segment has a parameter")
+		case unclean:
+			normal = clean(normal)
+		}
+	}
+	return Target{Escaped: normal, Routing: route(normal)}, nil
+}
+
+// Query normalises a raw query (without "?"): a raw "#", space or control byte is refused with an [*Error], semicolons are
+// encoded when the policy says so, and everything else stays as received.
+func (p Policy) Query(raw string) (string, error) {
+	semicolon := false
+	for i := range len(raw) {
+		switch c := raw[i]; {
+		case c <= ' ' || c == 0x7f:
+			return "", refuse("the query has a space or control character")
+		case c == '#':
+			return "", refuse("the query has a fragment")
+		case c == ';':
+			semicolon = true
+		}
+	}
+	if semicolon && p.EncodeQuerySemicolons {
+		return strings.ReplaceAll(raw, ";", "%3B"), nil
+	}
+	return raw, nil
+}
