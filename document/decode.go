@@ -1,0 +1,231 @@
+package document
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+)
+
+// Decoder fills plain Go values from nodes. It remembers the layout of the struct types it has met, and nothing else;
+// the zero value is ready. A Decoder must not be used by two goroutines at once.
+type Decoder struct {
+	layouts map[reflect.Type]*layout
+}
+
+// Decode fills the value that into points to with a Decoder of its own; see Decoder.Decode.
+func Decode(node *Node, into any) []Problem { return new(Decoder).Decode(node, into) }
+
+// Decode fills the value that into points to from a node and returns all that is wrong, by line. What is right is
+// filled in even then. Nothing is changed by a Null node.
+//
+//   - The json tag of a struct field is its key, compared without regard to case; a field tagged "-" has none. Embedded
+//     structs without a name of their own add their fields. An unknown key is a problem that names the nearest known one.
+//   - A struct that comes into being behind a pointer, in a list or in a map gets its defaults by its method SetDefaults
+//     first; for into itself that is left to the caller. true makes a struct whose field has the tag label:"allowEmpty",
+//     false leaves it out.
+//   - Keys of maps keep their case; two that differ only in case are a problem.
+//   - A list of scalars may be given as one string with commas.
+//   - Integers and bools may be given as strings; a string takes any scalar as it is written; a type called Duration
+//     takes "1m30s" or whole seconds (time.Duration: nanoseconds); encoding.TextUnmarshaler is honoured.
+func (d *Decoder) Decode(node *Node, into any) []Problem {
+	target := reflect.ValueOf(into)
+	if target.Kind() != reflect.Pointer || target.IsNil() {
+		return []Problem{{Line: node.Line, Reason: fmt.Sprintf("cannot be decoded into %T, which is no pointer", into)}}
+	}
+	run := run{decoder: d}
+	run.value(node, target.Elem(), "", false)
+	slices.SortStableFunc(run.problems, func(a, b Problem) int { return a.Line - b.Line })
+	return run.problems
+}
+
+// run is one call of Decode.
+type run struct {
+	decoder  *Decoder
+	problems []Problem
+}
+
+func (r *run) problem(line int, path, format string, args ...any) {
+	r.problems = append(r.problems, Problem{Line: line, Path: path, Reason: fmt.Sprintf(format, args...)})
+}
+
+// defaulter is a struct that knows its defaults.
+type defaulter interface{ SetDefaults() }
+
+// fresh returns a pointer to a new value with its defaults.
+func fresh(t reflect.Type) reflect.Value {
+	pointer := reflect.New(t)
+	if d, ok := reflect.TypeAssert[defaulter](pointer); ok {
+		d.SetDefaults()
+	}
+	return pointer
+}
+
+// value fills one addressable value. Switch says that a bool may stand for a struct.
+func (r *run) value(node *Node, target reflect.Value, path string, onOff bool) {
+	if node.Kind == Null {
+		return
+	}
+	if target.Kind() == reflect.Pointer {
+		r.pointer(node, target, path, onOff)
+		return
+	}
+	if isDuration(target.Type()) {
+		r.duration(node, target, path)
+		return
+	}
+	if text, ok := reflect.TypeAssert[encoding.TextUnmarshaler](target.Addr()); ok {
+		r.text(node, text, path)
+		return
+	}
+	switch target.Kind() { //nolint:exhaustive // the default names what has no spelling
+	case reflect.Struct:
+		r.structure(node, target, path)
+	case reflect.Map:
+		r.mapping(node, target, path)
+	case reflect.Slice:
+		r.list(node, target, path)
+	case reflect.Interface:
+		if target.NumMethod() > 0 {
+			r.problem(node.Line, path, "cannot be given in a document")
+			return
+		}
+		if native := r.native(node, path); native != nil {
+			target.Set(reflect.ValueOf(native))
+		}
+	default:
+		r.scalar(node, target, path)
+	}
+}
+
+func (r *run) pointer(node *Node, target reflect.Value, path string, onOff bool) {
+	if onOff && node.Kind == Scalar && target.Type().Elem().Kind() == reflect.Struct {
+		on, err := parseBool(node)
+		if err != nil {
+			r.problem(node.Line, path, "expected a map, true or false, got %s", quote(node.Value))
+			return
+		}
+		target.SetZero()
+		if on {
+			target.Set(fresh(target.Type().Elem()))
+		}
+		return
+	}
+	// A fresh value is put in place only now, so that SetDefaults of the parent is respected and shared by nobody.
+	if target.IsNil() {
+		target.Set(fresh(target.Type().Elem()))
+	}
+	r.value(node, target.Elem(), path, onOff)
+}
+
+func (r *run) structure(node *Node, target reflect.Value, path string) {
+	if node.Kind != Map {
+		r.problem(node.Line, path, "expected a map, got %s", node.Kind)
+		return
+	}
+	layout := r.decoder.layout(target.Type())
+	seen := make(map[string]int, len(node.Fields))
+	for i := range node.Fields {
+		field := &node.Fields[i]
+		folded := strings.ToLower(field.Key)
+		if first, twice := seen[folded]; twice {
+			r.problem(field.Line, joinKey(path, field.Key), "is given twice, first on line %d", first)
+			continue
+		}
+		seen[folded] = field.Line
+		known, ok := layout.keys[folded]
+		if !ok {
+			r.problem(field.Line, joinKey(path, field.Key), "%s", Unknown(field.Key, layout.names))
+			continue
+		}
+		r.value(field.Value, target.FieldByIndex(known.index), joinKey(path, known.name), known.onOff)
+	}
+}
+
+// Unknown returns the reason for a key that nobody knows, with the nearest one of those that are known.
+func Unknown(key string, known []string) string {
+	if name, ok := Nearest(key, known); ok {
+		return fmt.Sprintf("unknown option, did you mean %q?", name)
+	}
+	return "unknown option"
+}
+
+func (r *run) mapping(node *Node, target reflect.Value, path string) {
+	t := target.Type()
+	if node.Kind != Map {
+		r.problem(node.Line, path, "expected a map, got %s", node.Kind)
+		return
+	}
+	if t.Key().Kind() != reflect.String {
+		r.problem(node.Line, path, "cannot be given in a document")
+		return
+	}
+	if target.IsNil() {
+		target.Set(reflect.MakeMapWithSize(t, len(node.Fields)))
+	}
+	seen := make(map[string]int, len(node.Fields))
+	for i := range node.Fields {
+		field := &node.Fields[i]
+		at := joinKey(path, field.Key)
+		folded := strings.ToLower(field.Key)
+		if first, twice := seen[folded]; twice {
+			r.problem(field.Line, at, "is given twice, first on line %d", first)
+			continue
+		}
+		seen[folded] = field.Line
+		element := r.element(field.Value, t.Elem(), field.Line, at)
+		if element.IsValid() {
+			target.SetMapIndex(reflect.ValueOf(field.Key).Convert(t.Key()), element)
+		}
+	}
+}
+
+// element makes one value of a list or a map; the zero reflect.Value says that there is none.
+func (r *run) element(node *Node, t reflect.Type, line int, path string) reflect.Value {
+	if node.Kind == Null && t.Kind() != reflect.String && t.Kind() != reflect.Interface {
+		r.problem(line, path, "has no value")
+		return reflect.Value{}
+	}
+	element := fresh(t).Elem()
+	r.value(node, element, path, false)
+	return element
+}
+
+func (r *run) list(node *Node, target reflect.Value, path string) {
+	t := target.Type()
+	items := node.Items
+	switch {
+	case node.Kind == Scalar && isScalar(t.Elem()):
+		items = splitList(node)
+	case node.Kind != List:
+		r.problem(node.Line, path, "expected a list, got %s", node.Kind)
+		return
+	}
+	out := reflect.MakeSlice(t, 0, len(items))
+	for i, item := range items {
+		at := joinIndex(path, i)
+		if item.Kind == Null {
+			r.problem(item.Line, at, "has no value")
+			continue
+		}
+		if element := r.element(item, t.Elem(), item.Line, at); element.IsValid() {
+			out = reflect.Append(out, element)
+		}
+	}
+	target.Set(out)
+}
+
+// splitList makes the items of "a, b".
+func splitList(node *Node) []*Node {
+	if node.Type != String {
+		return []*Node{node}
+	}
+	var items []*Node
+	for part := range strings.SplitSeq(node.Value, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			items = append(items, (&Node{Kind: Scalar, Line: node.Line, Column: node.Column, Value: part}).closed())
+		}
+	}
+	return items
+}

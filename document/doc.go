@@ -1,0 +1,70 @@
+// Package document reads YAML and TOML with positions and decodes them strictly.
+//
+// In flow the bytes of one file; out flow a tree of Node values that know their line, values of plain Go structs, and
+// Problem values that name the line and the path of what is wrong. YAML and TOML become the same tree, so that whoever
+// uses it does not know which of the two was written; JSON is read as YAML.
+//
+// The package never opens a file, never logs, and never keeps anything between two calls.
+package document
+
+import (
+	"bytes"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// The limits of one document. They keep a hostile or broken file from taking the process down.
+const (
+	// MaxSize is the largest document in bytes.
+	MaxSize = 64 << 20
+	// MaxDepth is how deep lists and maps may be nested, aliases included.
+	MaxDepth = 100
+	// MaxExpansion is how many nodes YAML aliases and merge keys may add to what is written.
+	MaxExpansion = 1_000_000
+)
+
+// Error says why a text is not a document.
+type Error struct {
+	// File is the name given to Parse.
+	File string
+	// Line counts from 1.
+	Line int
+	// Reason is lower case and names neither the file nor the line.
+	Reason string
+}
+
+// Error returns FILE:LINE: REASON.
+func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Reason) }
+
+// Extensions returns the file name extensions that Parse reads, with their dot and in lower case.
+func Extensions() []string { return []string{".yaml", ".yml", ".toml", ".json"} }
+
+// Parse reads one document. The extension of name, in any case, chooses the language: .toml is TOML (version 1.1), .yaml, .yml and
+// .json are YAML. An empty document is a Null node. Every error is an *Error.
+//
+// A key given twice in one map is an error that names both lines. YAML aliases and merge keys are resolved. A second
+// YAML document in the same file is an error, unless it is empty, because nobody would read it.
+func Parse(name string, data []byte) (*Node, error) {
+	if len(data) > MaxSize {
+		return nil, &Error{File: name, Line: 1, Reason: fmt.Sprintf("is larger than %d MiB", MaxSize>>20)}
+	}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	var (
+		root *Node
+		err  *Error
+	)
+	switch ext := strings.ToLower(filepath.Ext(name)); ext {
+	case ".toml":
+		root, err = parseTOML(data)
+	case ".yaml", ".yml", ".json":
+		root, err = parseYAML(data)
+	default:
+		err = &Error{Line: 1, Reason: fmt.Sprintf("has the extension %q; known are %s", ext, strings.Join(Extensions(), ", "))}
+	}
+	if err != nil {
+		err.File = name
+		return nil, err
+	}
+	return root, nil
+}

@@ -1,0 +1,182 @@
+package document
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// Kind is the shape of a node.
+type Kind uint8
+
+// The shapes of nodes.
+const (
+	// Null is an absent value: a YAML key with nothing behind it, or an empty document.
+	Null Kind = iota
+	// Scalar is a string, an integer, a float or a bool.
+	Scalar
+	// List is a sequence of nodes.
+	List
+	// Map is a sequence of keys with nodes.
+	Map
+)
+
+// String returns the kind as it is named in problems.
+func (k Kind) String() string {
+	switch k {
+	case Null:
+		return "nothing"
+	case Scalar:
+		return "a single value"
+	case List:
+		return "a list"
+	case Map:
+		return "a map"
+	}
+	return "unknown"
+}
+
+// Type is what a scalar was written as.
+type Type uint8
+
+// The types of scalars. Dates and times are strings.
+const (
+	// String is text, quoted or not.
+	String Type = iota
+	// Int is an integer in any base that the language knows.
+	Int
+	// Float is a number with a fraction or an exponent.
+	Float
+	// Bool is true or false.
+	Bool
+)
+
+// Node is one value of a document. Nodes are shared where a YAML alias names one twice: never change one.
+type Node struct {
+	// Kind says which of the fields below count.
+	Kind Kind
+	// Type is what a Scalar was written as.
+	Type Type
+	// Line and Column are where the value starts, from 1; a column counts characters in YAML and bytes in TOML. What an
+	// alias stands for is where its anchor is.
+	Line, Column int
+	// Value is a Scalar as text: the content of a string, other scalars as they are written.
+	Value string
+	// Items are the elements of a List.
+	Items []*Node
+	// Fields are the entries of a Map, in the order in which they are written.
+	Fields []Field
+
+	// size is the number of nodes below and including this one, height the number of levels.
+	size, height int
+}
+
+// Field is one entry of a map.
+type Field struct {
+	// Key is the key as it is written.
+	Key string
+	// Line is where the key is, from 1.
+	Line int
+	// Value is never nil.
+	Value *Node
+}
+
+// Get returns the first entry whose key equals key without regard to case, or nil.
+func (n *Node) Get(key string) *Field {
+	if n == nil {
+		return nil
+	}
+	for i := range n.Fields {
+		if strings.EqualFold(n.Fields[i].Key, key) {
+			return &n.Fields[i]
+		}
+	}
+	return nil
+}
+
+// AppendIdentity appends an encoding of the value to dst. Two nodes have the same encoding when and only when they say
+// the same with their keys in the same order, wherever they stand and however they are laid out. It serves as the key
+// of what was translated from a node.
+func (n *Node) AppendIdentity(dst []byte) []byte {
+	switch n.Kind {
+	case Null:
+		dst = append(dst, 'n')
+	case Scalar:
+		dst = append(dst, 's', '0'+byte(n.Type))
+		dst = appendText(dst, n.Value)
+	case List:
+		dst = append(dst, '[')
+		for _, item := range n.Items {
+			dst = item.AppendIdentity(dst)
+		}
+		dst = append(dst, ']')
+	case Map:
+		dst = append(dst, '{')
+		for i := range n.Fields {
+			dst = appendText(append(dst, 'k'), n.Fields[i].Key)
+			dst = n.Fields[i].Value.AppendIdentity(dst)
+		}
+		dst = append(dst, '}')
+	}
+	return dst
+}
+
+// appendText writes the length before the text, so that no text can pass for structure.
+func appendText(dst []byte, text string) []byte {
+	dst = strconv.AppendInt(dst, int64(len(text)), 10)
+	dst = append(dst, ':')
+	return append(dst, text...)
+}
+
+// Int returns an integer: one that is written as such in any base, a float without a fraction, or a string of decimal
+// digits. It is an error for everything else and beyond 64 bits.
+func (n *Node) Int() (int64, error) {
+	if n.Kind != Scalar {
+		return 0, fmt.Errorf("expected an integer, got %s", n.Kind)
+	}
+	switch n.Type {
+	case Int:
+		// Underscores may stand where strconv would not take them (YAML: 1__0).
+		if v, err := strconv.ParseInt(strings.ReplaceAll(n.Value, "_", ""), 0, 64); err == nil {
+			return v, nil
+		}
+	case Float:
+		v, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
+		if err == nil && v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+			return int64(v), nil
+		}
+	case String:
+		if v, err := strconv.ParseInt(strings.TrimSpace(n.Value), 10, 64); err == nil {
+			return v, nil
+		}
+	case Bool:
+	}
+	return 0, fmt.Errorf("expected an integer, got %s", quote(n.Value))
+}
+
+// quote shows the beginning of a value that is no secret by the type that was expected.
+func quote(text string) string {
+	const most = 40
+	if len(text) > most {
+		return strconv.Quote(strings.ToValidUTF8(text[:most], "")) + "..."
+	}
+	return strconv.Quote(text)
+}
+
+// closed fills in size and height from the children and returns the node.
+func (n *Node) closed() *Node {
+	n.size, n.height = 1, 1
+	for _, item := range n.Items {
+		n.add(item)
+	}
+	for i := range n.Fields {
+		n.add(n.Fields[i].Value)
+	}
+	return n
+}
+
+func (n *Node) add(child *Node) {
+	n.size = min(n.size+child.size, math.MaxInt32)
+	n.height = max(n.height, child.height+1)
+}

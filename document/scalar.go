@@ -1,0 +1,188 @@
+package document
+
+import (
+	"encoding"
+	"fmt"
+	"math"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// isScalar says whether values of a type are written as one scalar.
+func isScalar(t reflect.Type) bool {
+	switch t.Kind() { //nolint:exhaustive // only what is no scalar counts
+	case reflect.Struct, reflect.Map, reflect.Slice, reflect.Pointer, reflect.Interface, reflect.Array:
+		return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
+	default:
+		return true
+	}
+}
+
+// isDuration recognises time.Duration and types like it that count in seconds, by their name.
+func isDuration(t reflect.Type) bool {
+	return t.Kind() == reflect.Int64 && t.Name() == "Duration"
+}
+
+func (r *run) duration(node *Node, target reflect.Value, path string) {
+	if node.Kind != Scalar || node.Type == Bool {
+		r.expected(node, path, `a duration such as "10s" or whole seconds`)
+		return
+	}
+	unit := time.Second
+	if target.Type() == reflect.TypeFor[time.Duration]() {
+		unit = time.Nanosecond
+	}
+	if count, err := node.Int(); err == nil {
+		if count > math.MaxInt64/int64(unit) || count < math.MinInt64/int64(unit) {
+			r.problem(node.Line, path, "%s is too long for a duration", quote(node.Value))
+			return
+		}
+		target.SetInt(count * int64(unit))
+		return
+	}
+	parsed, err := time.ParseDuration(strings.TrimSpace(node.Value))
+	if err != nil {
+		r.expected(node, path, `a duration such as "10s" or whole seconds`)
+		return
+	}
+	target.SetInt(int64(parsed))
+}
+
+// expected reports a value of a wrong type.
+func (r *run) expected(node *Node, path, what string) {
+	got := node.Kind.String()
+	if node.Kind == Scalar {
+		got = quote(node.Value)
+	}
+	r.problem(node.Line, path, "expected %s, got %s", what, got)
+}
+
+func (r *run) text(node *Node, target encoding.TextUnmarshaler, path string) {
+	if node.Kind != Scalar {
+		r.problem(node.Line, path, "expected a single value, got %s", node.Kind)
+		return
+	}
+	if err := target.UnmarshalText([]byte(node.Value)); err != nil {
+		r.problem(node.Line, path, "%v", err)
+	}
+}
+
+func (r *run) scalar(node *Node, target reflect.Value, path string) {
+	switch target.Kind() { //nolint:exhaustive // the default names what has no spelling
+	case reflect.String:
+		if node.Kind != Scalar {
+			r.problem(node.Line, path, "expected a string, got %s", node.Kind)
+			return
+		}
+		target.SetString(node.Value)
+	case reflect.Bool:
+		value, err := parseBool(node)
+		if err != nil {
+			r.expected(node, path, "true or false")
+			return
+		}
+		target.SetBool(value)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		r.integer(node, target, path)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		r.unsigned(node, target, path)
+	case reflect.Float32, reflect.Float64:
+		value, err := parseFloat(node)
+		if err != nil || target.OverflowFloat(value) {
+			r.expected(node, path, "a number")
+			return
+		}
+		target.SetFloat(value)
+	default:
+		r.problem(node.Line, path, "cannot be given in a document")
+	}
+}
+
+func (r *run) integer(node *Node, target reflect.Value, path string) {
+	value, err := node.Int()
+	switch {
+	case err != nil:
+		r.expected(node, path, "an integer")
+	case target.OverflowInt(value):
+		r.expected(node, path, fmt.Sprintf("an integer of at most %d bits", target.Type().Bits()))
+	default:
+		target.SetInt(value)
+	}
+}
+
+func (r *run) unsigned(node *Node, target reflect.Value, path string) {
+	value, err := node.Int()
+	switch {
+	case err != nil || value < 0:
+		r.expected(node, path, "an integer that is not negative")
+	case target.OverflowUint(uint64(value)):
+		r.expected(node, path, fmt.Sprintf("an integer of at most %d bits", target.Type().Bits()))
+	default:
+		target.SetUint(uint64(value))
+	}
+}
+
+// parseBool takes a bool, or a string or number that strconv takes for one, as Traefik does.
+func parseBool(node *Node) (bool, error) {
+	if node.Kind != Scalar {
+		return false, fmt.Errorf("expected true or false, got %s", node.Kind)
+	}
+	return strconv.ParseBool(strings.TrimSpace(node.Value))
+}
+
+func parseFloat(node *Node) (float64, error) {
+	if node.Kind != Scalar || node.Type == Bool {
+		return 0, fmt.Errorf("expected a number, got %s", node.Kind)
+	}
+	if value, err := node.Int(); err == nil {
+		return float64(value), nil
+	}
+	text := strings.ReplaceAll(node.Value, "_", "")
+	// YAML spells the special values with a dot.
+	return strconv.ParseFloat(strings.Replace(text, ".inf", "inf", 1), 64)
+}
+
+// native turns a node into map[string]any, []any, string, int64, float64, bool or nil, for options whose keys only
+// their reader knows.
+func (r *run) native(node *Node, path string) any {
+	switch node.Kind {
+	case Map:
+		out := make(map[string]any, len(node.Fields))
+		for i := range node.Fields {
+			out[node.Fields[i].Key] = r.native(node.Fields[i].Value, joinKey(path, node.Fields[i].Key))
+		}
+		return out
+	case List:
+		out := make([]any, 0, len(node.Items))
+		for i, item := range node.Items {
+			out = append(out, r.native(item, joinIndex(path, i)))
+		}
+		return out
+	case Scalar:
+		return r.nativeScalar(node, path)
+	case Null:
+	}
+	return nil
+}
+
+func (r *run) nativeScalar(node *Node, path string) any {
+	var (
+		value any = node.Value
+		err   error
+	)
+	switch node.Type {
+	case Int:
+		value, err = node.Int()
+	case Float:
+		value, err = parseFloat(node)
+	case Bool:
+		value, err = parseBool(node)
+	case String:
+	}
+	if err != nil {
+		r.problem(node.Line, path, "%v", err)
+	}
+	return value
+}

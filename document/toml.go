@@ -1,0 +1,276 @@
+package document
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sort"
+
+	"github.com/pelletier/go-toml/v2/unstable"
+)
+
+// origin says how a table came to be, which decides who may add to it.
+type origin uint8
+
+const (
+	implied  origin = iota // by a longer header: [a.b] implies a
+	headed                 // by its own header, or as an element of an array of tables
+	dotted                 // by a dotted key
+	inlined                // by braces: closed for ever
+	repeated               // by [[a]]: the list itself
+)
+
+// table is a map under construction, or an array of tables whose elements are tables.
+type table struct {
+	node     *Node
+	origin   origin
+	children map[string]*table
+	index    map[string]int // where a key is in node.Fields
+	elements []*table
+}
+
+type tomlBuilder struct {
+	parser   unstable.Parser
+	newlines []int
+	root     *table
+	current  *table
+	depth    int // of current below the root
+}
+
+func parseTOML(data []byte) (*Node, *Error) {
+	b := &tomlBuilder{}
+	for i, c := range data {
+		if c == '\n' {
+			b.newlines = append(b.newlines, i)
+		}
+	}
+	// The parser tells positions from capacities, which must not reach beyond the text.
+	data = slices.Clip(data)
+	b.root = newTable(1, 1, implied)
+	b.current = b.root
+	b.parser.Reset(data)
+	for b.parser.NextExpression() {
+		if err := b.expression(b.parser.Expression()); err != nil {
+			return nil, err
+		}
+	}
+	if err := b.parser.Error(); err != nil {
+		return nil, b.syntaxError(err)
+	}
+	b.root.close()
+	if len(b.root.node.Fields) == 0 {
+		return (&Node{Kind: Null, Line: 1, Column: 1}).closed(), nil
+	}
+	return b.root.node, nil
+}
+
+func newTable(line, column int, from origin) *table {
+	kind := Map
+	if from == repeated {
+		kind = List
+	}
+	return &table{
+		node: &Node{Kind: kind, Line: line, Column: column}, origin: from,
+		children: map[string]*table{}, index: map[string]int{},
+	}
+}
+
+// close completes the sizes, from the leaves up. Values that are no tables are complete already.
+func (t *table) close() {
+	for _, child := range t.children {
+		child.close()
+	}
+	for _, element := range t.elements {
+		element.close()
+	}
+	t.node.closed()
+}
+
+func (t *table) set(key string, line int, value *Node) {
+	t.index[key] = len(t.node.Fields)
+	t.node.Fields = append(t.node.Fields, Field{Key: key, Line: line, Value: value})
+}
+
+// line returns where a key was given, and whether it was.
+func (t *table) line(key string) (int, bool) {
+	at, ok := t.index[key]
+	if !ok {
+		return 0, false
+	}
+	return t.node.Fields[at].Line, true
+}
+
+// position returns the line and the column of an offset, from 1.
+func (b *tomlBuilder) position(offset int) (line, column int) {
+	before := sort.SearchInts(b.newlines, offset)
+	if before == 0 {
+		return 1, offset + 1
+	}
+	return before + 1, offset - b.newlines[before-1]
+}
+
+func (b *tomlBuilder) syntaxError(err error) *Error {
+	out := &Error{Line: 1, Reason: err.Error()}
+	if at, ok := errors.AsType[*unstable.ParserError](err); ok && at.Highlight != nil {
+		offset := cap(b.parser.Data()) - cap(at.Highlight)
+		out.Line, _ = b.position(max(0, offset))
+	}
+	return out
+}
+
+func (b *tomlBuilder) fail(n *unstable.Node, format string, args ...any) *Error {
+	line, _ := b.position(int(n.Raw.Offset))
+	return &Error{Line: line, Reason: fmt.Sprintf(format, args...)}
+}
+
+func (b *tomlBuilder) expression(n *unstable.Node) *Error {
+	switch n.Kind {
+	case unstable.Table, unstable.ArrayTable:
+		return b.header(n)
+	case unstable.KeyValue:
+		return b.keyValue(b.current, n, b.depth)
+	default:
+		return nil
+	}
+}
+
+// keys returns the parts of a key; at least one.
+func keys(it unstable.Iterator) []*unstable.Node {
+	var parts []*unstable.Node
+	for it.Next() {
+		parts = append(parts, it.Node())
+	}
+	return parts
+}
+
+// header makes [a.b] or [[a.b]] the current table.
+func (b *tomlBuilder) header(n *unstable.Node) *Error {
+	parts := keys(n.Key())
+	at, depth := b.root, 1
+	for _, part := range parts[:len(parts)-1] {
+		next, err := b.enter(at, part)
+		if err != nil {
+			return err
+		}
+		at, depth = next, depth+1
+	}
+	last := parts[len(parts)-1]
+	if depth+2 > MaxDepth {
+		return b.fail(last, "is nested more than %d levels deep", MaxDepth)
+	}
+	b.depth = depth
+	if n.Kind == unstable.ArrayTable {
+		b.depth++
+		return b.appendElement(at, last)
+	}
+	return b.define(at, last)
+}
+
+// enter goes into the table named by a part of a header, which may be of any origin but braces.
+func (b *tomlBuilder) enter(at *table, part *unstable.Node) (*table, *Error) {
+	key := string(part.Data)
+	next, ok := at.children[key]
+	if !ok {
+		if line, taken := at.line(key); taken {
+			return nil, b.fail(part, "%s is not a table, line %d says otherwise", quote(key), line)
+		}
+		return b.child(at, part, implied), nil
+	}
+	if next.origin == repeated {
+		next = next.elements[len(next.elements)-1]
+	}
+	if next.origin == inlined {
+		line, _ := at.line(key)
+		return nil, b.fail(part, "table %s is complete since line %d", quote(key), line)
+	}
+	return next, nil
+}
+
+func (b *tomlBuilder) child(at *table, part *unstable.Node, from origin) *table {
+	line, column := b.position(int(part.Raw.Offset))
+	next := newTable(line, column, from)
+	key := string(part.Data)
+	at.children[key] = next
+	at.set(key, line, next.node)
+	return next
+}
+
+func (b *tomlBuilder) define(at *table, part *unstable.Node) *Error {
+	key := string(part.Data)
+	next, ok := at.children[key]
+	line, taken := at.line(key)
+	switch {
+	case !taken:
+		next = b.child(at, part, headed)
+	case ok && next.origin == implied:
+		// The table's own header is where it is declared.
+		next.origin = headed
+		next.node.Line, next.node.Column = b.position(int(part.Raw.Offset))
+		at.node.Fields[at.index[key]].Line = next.node.Line
+	default:
+		return b.duplicate(part, key, line)
+	}
+	b.current = next
+	return nil
+}
+
+func (b *tomlBuilder) duplicate(part *unstable.Node, key string, first int) *Error {
+	line, _ := b.position(int(part.Raw.Offset))
+	return duplicateKey(line, key, first)
+}
+
+func (b *tomlBuilder) appendElement(at *table, part *unstable.Node) *Error {
+	key := string(part.Data)
+	list, ok := at.children[key]
+	if !ok {
+		if line, taken := at.line(key); taken {
+			return b.duplicate(part, key, line)
+		}
+		list = b.child(at, part, repeated)
+	}
+	if list.origin != repeated {
+		line, _ := at.line(key)
+		return b.duplicate(part, key, line)
+	}
+	line, column := b.position(int(part.Raw.Offset))
+	element := newTable(line, column, headed)
+	list.elements = append(list.elements, element)
+	list.node.Items = append(list.node.Items, element.node)
+	b.current = element
+	return nil
+}
+
+// keyValue adds a, possibly dotted, key to a table at a depth.
+func (b *tomlBuilder) keyValue(at *table, n *unstable.Node, depth int) *Error {
+	parts := keys(n.Key())
+	last := parts[len(parts)-1]
+	if depth+len(parts) >= MaxDepth {
+		return b.fail(last, "is nested more than %d levels deep", MaxDepth)
+	}
+	for _, part := range parts[:len(parts)-1] {
+		key := string(part.Data)
+		next, ok := at.children[key]
+		line, taken := at.line(key)
+		switch {
+		case !taken:
+			next = b.child(at, part, dotted)
+		case !ok || next.origin != dotted:
+			return b.fail(part, "%s is complete since line %d; a dotted key cannot add to it", quote(key), line)
+		}
+		at = next
+	}
+	key := string(last.Data)
+	if line, taken := at.line(key); taken {
+		return b.duplicate(last, key, line)
+	}
+	line, column := b.position(int(last.Raw.Offset))
+	value, inline, err := b.value(n.Value(), line, column, depth+len(parts))
+	if err != nil {
+		return err
+	}
+	if inline != nil {
+		at.children[key] = inline
+	}
+	at.set(key, line, value)
+	return nil
+}

@@ -1,0 +1,271 @@
+package document
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+func parseYAML(data []byte) (*Node, *Error) {
+	root, err := loadYAML(data)
+	switch {
+	case errors.Is(err, errSecondDocument):
+		return nil, &Error{Line: root.Line, Reason: err.Error()}
+	case err != nil:
+		return nil, syntaxError(data, err)
+	case root == nil || len(root.Content) == 0:
+		return (&Node{Kind: Null, Line: 1, Column: 1}).closed(), nil
+	}
+	c := yamlConverter{anchors: map[*yaml.Node]*Node{}, open: map[*yaml.Node]bool{}}
+	node, failed := c.convert(root.Content[0], 1)
+	if failed != nil {
+		return nil, failed
+	}
+	return node, nil
+}
+
+var errSecondDocument = errors.New("starts a second YAML document; one file holds one document")
+
+// loadYAML returns nil for an empty document. The parser panics on some malformed comments; that is a malformed text
+// like any other.
+func loadYAML(data []byte) (root *yaml.Node, err error) {
+	defer func() {
+		if fault := recover(); fault != nil {
+			root, err = nil, fmt.Errorf("cannot be read: %v", fault)
+		}
+	}()
+	decoder := yaml.NewDecoder(bytes.NewReader(data))
+	var first, second yaml.Node
+	if err := decoder.Decode(&first); err != nil {
+		if errors.Is(err, io.EOF) {
+			return nil, nil
+		}
+		return nil, err
+	}
+	err = decoder.Decode(&second)
+	switch {
+	case errors.Is(err, io.EOF):
+		return &first, nil
+	case err != nil:
+		return nil, err
+	case len(second.Content) == 1 && second.Content[0].ShortTag() == "!!null":
+		return &first, nil
+	}
+	return &second, errSecondDocument
+}
+
+// linePrefix is what the YAML library puts before its reasons.
+var linePrefix = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
+
+// searchLimit is the size up to which the line of a syntax error is searched for by reading again.
+const searchLimit = 1 << 20
+
+// syntaxError finds the line of an error. The library names the line where the enclosing value began, at times one off;
+// what helps is the first line with which the text can no longer be read in this way. Whatever follows that line does
+// not change the error, so it can be found by halving.
+func syntaxError(data []byte, err error) *Error {
+	match := linePrefix.FindStringSubmatch(err.Error())
+	out := &Error{Line: 1, Reason: err.Error()[len(match[0]):]}
+	if n, atoi := strconv.Atoi(match[1]); atoi == nil {
+		out.Line = n
+	}
+	if len(data) > searchLimit {
+		return out
+	}
+	ends := lineEnds(data)
+	low, high := 0, len(ends)-1
+	for low < high {
+		middle := (low + high) / 2
+		if _, again := loadYAML(data[:ends[middle]]); again != nil && again.Error() == err.Error() {
+			high = middle
+		} else {
+			low = middle + 1
+		}
+	}
+	out.Line = low + 1
+	return out
+}
+
+// lineEnds returns the offset behind each line.
+func lineEnds(data []byte) []int {
+	var ends []int
+	for i, b := range data {
+		if b == '\n' {
+			ends = append(ends, i+1)
+		}
+	}
+	if len(data) == 0 || data[len(data)-1] != '\n' {
+		ends = append(ends, len(data))
+	}
+	return ends
+}
+
+// yamlConverter turns the library's nodes into ours. Anchored nodes are converted once and shared.
+type yamlConverter struct {
+	anchors map[*yaml.Node]*Node
+	open    map[*yaml.Node]bool
+	// expanded counts the nodes that aliases and merge keys have added.
+	expanded int
+}
+
+func failYAML(n *yaml.Node, format string, args ...any) *Error {
+	return &Error{Line: n.Line, Reason: fmt.Sprintf(format, args...)}
+}
+
+func (c *yamlConverter) convert(n *yaml.Node, depth int) (*Node, *Error) {
+	if depth > MaxDepth {
+		return nil, failYAML(n, "is nested more than %d levels deep", MaxDepth)
+	}
+	if n.Anchor == "" {
+		return c.convertPlain(n, depth)
+	}
+	if done, ok := c.anchors[n]; ok {
+		return done, nil
+	}
+	c.open[n] = true
+	node, err := c.convertPlain(n, depth)
+	delete(c.open, n)
+	if err == nil {
+		c.anchors[n] = node
+	}
+	return node, err
+}
+
+func (c *yamlConverter) convertPlain(n *yaml.Node, depth int) (*Node, *Error) {
+	out := &Node{Line: n.Line, Column: n.Column}
+	switch n.Kind {
+	case yaml.AliasNode:
+		return c.convertAlias(n, depth)
+	case yaml.SequenceNode:
+		return c.convertList(n, out, depth)
+	case yaml.MappingNode:
+		return c.convertMap(n, out, depth)
+	case yaml.ScalarNode:
+		return convertScalar(n, out)
+	default:
+		return nil, failYAML(n, "holds something that is neither a value, a list nor a map")
+	}
+}
+
+func convertScalar(n *yaml.Node, out *Node) (*Node, *Error) {
+	out.Kind, out.Value = Scalar, n.Value
+	switch tag := n.ShortTag(); tag {
+	case "!!null":
+		out.Kind, out.Value = Null, ""
+	case "!!int":
+		out.Type = Int
+	case "!!float":
+		out.Type = Float
+	case "!!bool":
+		out.Type = Bool
+	case "!!str", "!!timestamp", "!!merge", "!":
+	default:
+		return nil, failYAML(n, "has the unknown tag %s", quote(tag))
+	}
+	return out.closed(), nil
+}
+
+func (c *yamlConverter) convertAlias(n *yaml.Node, depth int) (*Node, *Error) {
+	if c.open[n.Alias] {
+		return nil, failYAML(n, "alias *%s stands for a value that contains it", n.Value)
+	}
+	node, err := c.convert(n.Alias, depth)
+	if err != nil {
+		return nil, err
+	}
+	if depth+node.height-1 > MaxDepth {
+		return nil, failYAML(n, "alias *%s is nested more than %d levels deep", n.Value, MaxDepth)
+	}
+	return node, c.charge(n, node.size)
+}
+
+func (c *yamlConverter) charge(n *yaml.Node, nodes int) *Error {
+	c.expanded += nodes
+	if c.expanded > MaxExpansion {
+		return failYAML(n, "aliases and merge keys expand to more than %d values", MaxExpansion)
+	}
+	return nil
+}
+
+func (c *yamlConverter) convertList(n *yaml.Node, out *Node, depth int) (*Node, *Error) {
+	out.Kind, out.Items = List, make([]*Node, 0, len(n.Content))
+	for _, content := range n.Content {
+		item, err := c.convert(content, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out.Items = append(out.Items, item)
+	}
+	return out.closed(), nil
+}
+
+func (c *yamlConverter) convertMap(n *yaml.Node, out *Node, depth int) (*Node, *Error) {
+	out.Kind, out.Fields = Map, make([]Field, 0, len(n.Content)/2)
+	seen := make(map[string]int, len(n.Content)/2)
+	var merges []*yaml.Node
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key, value := n.Content[i], n.Content[i+1]
+		if key.Kind == yaml.AliasNode {
+			key = key.Alias
+		}
+		if key.Kind != yaml.ScalarNode {
+			return nil, failYAML(n.Content[i], "has a list or a map as a key")
+		}
+		if key.ShortTag() == "!!merge" {
+			merges = append(merges, value)
+			continue
+		}
+		if line, twice := seen[key.Value]; twice {
+			return nil, duplicateKey(n.Content[i].Line, key.Value, line)
+		}
+		seen[key.Value] = n.Content[i].Line
+		node, err := c.convert(value, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out.Fields = append(out.Fields, Field{Key: key.Value, Line: n.Content[i].Line, Value: node})
+	}
+	for _, merge := range merges {
+		if err := c.merge(merge, out, seen, depth); err != nil {
+			return nil, err
+		}
+	}
+	return out.closed(), nil
+}
+
+// merge adds the fields of a merge key's maps that are not there yet; the first map that has a key wins.
+func (c *yamlConverter) merge(n *yaml.Node, out *Node, seen map[string]int, depth int) *Error {
+	source, err := c.convert(n, depth)
+	if err != nil {
+		return err
+	}
+	maps := []*Node{source}
+	if source.Kind == List {
+		maps = source.Items
+	}
+	for _, from := range maps {
+		if from.Kind != Map {
+			return failYAML(n, "merge key << needs a map or a list of maps, got %s", from.Kind)
+		}
+		if err := c.charge(n, from.size); err != nil {
+			return err
+		}
+		for _, field := range from.Fields {
+			if _, known := seen[field.Key]; !known {
+				seen[field.Key] = field.Line
+				out.Fields = append(out.Fields, field)
+			}
+		}
+	}
+	return nil
+}
+
+func duplicateKey(line int, key string, first int) *Error {
+	return &Error{Line: line, Reason: fmt.Sprintf("key %s is given twice, first on line %d", strings.ToValidUTF8(quote(key), ""), first)}
+}
