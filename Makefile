@@ -1,0 +1,57 @@
+# Every target says in one line what it does: `make help` prints them.
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+GO          ?= go
+ARCH        ?= $(shell $(GO) env GOARCH)
+IMAGE       ?= sluice:dev
+FUZZTIME    ?= 60s
+BENCH       ?= .
+BENCHTIME   ?= 1s
+# The commit goes into the binary wherever git can name it (a tarball or a foreign checkout has none).
+VCS         := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo false)
+BUILD       := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=$(VCS) -ldflags '-s -w'
+
+.DEFAULT_GOAL := help
+.PHONY: help build run test unit integration lint fmt fuzz bench image clean
+
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+build: ## Build dist/sluice
+	@$(BUILD) -o dist/sluice ./cmd/sluice
+
+run: build ## Start Sluice on deploy/examples/quickstart with three endpoints; Ctrl-C stops all of it
+	@exec deploy/examples/quickstart/run.sh dist/sluice
+
+test: build ## Run every test; the last line is "N passed, N failed, N skipped"
+	@.ci/tools test
+	@exec $(GO) run ./integration/testsummary
+
+unit: ## Run the unit tests alone, under the race detector
+	@.ci/tools race
+	@exec $(GO) run ./integration/testsummary -only unit
+
+integration: build ## Run the integration tests alone
+	@exec $(GO) run ./integration/testsummary -only integration
+
+lint: ## Run the linters and check that go.mod is tidy
+	@.ci/tools lint
+	@.cache/bin/golangci-lint run ./...
+	@$(GO) mod tidy -diff
+
+fmt: ## Format the Go files as the linters want them
+	@.ci/tools lint
+	@.cache/bin/golangci-lint fmt ./...
+
+fuzz: ## Run every fuzz target for FUZZTIME (60s), then look for the planted bugs
+	@FUZZTIME=$(FUZZTIME) .ci/fuzz
+
+bench: ## Run the benchmarks that match BENCH (all) for BENCHTIME (1s) each
+	@exec $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
+
+image: ## Build the container image IMAGE (sluice:dev) for ARCH (this machine's)
+	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -o dist/sluice-linux-$(ARCH) ./cmd/sluice
+	@docker build --platform linux/$(ARCH) --build-arg TARGETARCH=$(ARCH) --tag $(IMAGE) .
+
+clean: ## Remove what the other targets made
+	@rm -rf dist .cache
