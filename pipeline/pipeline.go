@@ -1,0 +1,81 @@
+// Package pipeline is the single writer: the one loop that turns what providers declare into what serves.
+//
+// In flow provider.Updates from the hub, on two lanes. Configurations are merged (name@provider), compared object by
+// object, compiled, and swapped in once the endpoint sets that they newly need have arrived; endpoint sets are applied
+// as they come. Out flow a table that is activated, endpoint sets that are applied, verdicts for whoever declared an
+// object, and an immutable State that the API reads.
+//
+// Nothing else writes: readers never wait for this loop, and it never serves, listens, or reads a source.
+package pipeline
+
+import (
+	"context"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider"
+)
+
+// Source is where configurations and endpoint sets come from; provider.Hub is one.
+type Source interface {
+	// Run collects until ctx ends.
+	Run(ctx context.Context) error
+	// Changed returns a channel that holds a value when there is something to take.
+	Changed() <-chan struct{}
+	// Take returns the latest state, and what has changed since the last Take.
+	Take() provider.Update
+}
+
+// Compiler makes a table of a merged configuration.
+type Compiler interface {
+	// Compile makes a table without putting it to work and without starting anything: a Compiled that a newer
+	// configuration supersedes is dropped without a word. It is called by one goroutine only.
+	Compile(input Input) Compiled
+}
+
+// Input is what a Compiler gets.
+type Input struct {
+	// Configuration is the merged configuration, with qualified names. Sections are never nil. Its Verdicts are those of the
+	// providers and of the merge: a quarantined object keeps its place and is not put to work.
+	Configuration *dynamic.Configuration
+	// Changed names, in order, every object that was added, changed or removed, or whose verdict by its provider changed,
+	// since the configuration of the last Compiled that was activated. An object that is not named has kept its pointer.
+	Changed []dynamic.Ref
+	// Settled says that the quiet window is over. While it is not, a reference to a missing object may only be early:
+	// a router whose reference went missing keeps the last good handler that it had, and its verdict is reported as if
+	// the window were over. The pipeline compiles again, settled, when the window is over and such verdicts remain.
+	Settled bool
+}
+
+// Compiled is a table that waits to be put to work.
+type Compiled struct {
+	// Verdicts holds one or more verdicts for every object that is not accepted as declared. It is the whole state,
+	// not a difference; it may repeat the verdicts of Input.Configuration.
+	Verdicts []dynamic.Verdict
+	// EndpointSets holds the key of every endpoint set that the table refers to, also dns/name:port.
+	EndpointSets []string
+	// Activate swaps the table in and retires what is not used any more; it is called at most once.
+	Activate func()
+}
+
+// Endpoints holds the endpoint sets and makes snapshots of them; loadbalancer's registry is one.
+type Endpoints interface {
+	// Apply takes a whole set.
+	Apply(set dynamic.EndpointSet)
+	// Known tells whether a set of this key has been applied.
+	Known(key string) bool
+	// Flush publishes the snapshots that are due and returns when to call it again; zero means that nothing is held back.
+	Flush(now time.Time) (next time.Time)
+}
+
+// Resolver resolves servers that are given by name; the DNS provider is one.
+type Resolver interface {
+	// Watch says which keys (dns/name:port) are wanted from now on; it replaces what was wanted before.
+	Watch(keys []string)
+}
+
+// VerdictSink tells verdicts to whoever declared an object. Publish gets every verdict of each object whose verdicts
+// are new or have changed, and one with status Accepted for an object that has recovered or is gone. It must not block.
+type VerdictSink interface {
+	Publish(verdicts []dynamic.Verdict)
+}

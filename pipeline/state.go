@@ -1,0 +1,26 @@
+package pipeline
+
+import (
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider"
+)
+
+// State is how everything stands at one moment. It is immutable.
+type State struct {
+	// Generation counts activated tables; 0 means that none has been activated yet.
+	Generation uint64
+	// Activated is when the table of this generation was put to work.
+	Activated time.Time
+	// Ready is true when a table is active, every required provider is synced or absent, and its first state is in the
+	// active table.
+	Ready bool
+	// Providers holds the status of every provider by its name.
+	Providers map[string]provider.Status
+	// Verdicts holds every verdict that is not Accepted, in order of kind and name, without those whose quiet window
+	// is not over.
+	Verdicts []dynamic.Verdict
+	// Configuration is the merged configuration that is active; it is nil before the first generation.
+	Configuration *dynamic.Configuration
+}

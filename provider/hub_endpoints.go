@@ -1,0 +1,79 @@
+package provider
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// tombstoneAge is how long the version of a deleted key is remembered, so that an older set that comes late does not
+// bring the key back.
+const tombstoneAge = time.Minute
+
+// endpointSets keeps the version of every key and the sets that nobody has taken yet.
+type endpointSets struct {
+	runs    atomic.Uint64
+	version uint64
+	known   map[string]knownSet
+	// pending maps a key to its place in order, so that a set that is followed by another one is replaced where it is.
+	pending map[string]int
+	order   []dynamic.EndpointSet
+	// deleted holds the keys whose version is to be forgotten, oldest first.
+	deleted []tombstone
+}
+
+// knownSet is the last version of a key, and the run of a provider in which it counts.
+type knownSet struct {
+	run     uint64
+	version uint64
+	deleted bool
+}
+
+type tombstone struct {
+	key  string
+	when time.Time
+}
+
+// newRun returns a number for a run of a provider: versions are comparable within one run only.
+func (e *endpointSets) newRun() uint64 { return e.runs.Add(1) }
+
+// put keeps a set unless the same run has already sent this version, or a later one, of the key. Version 0 is what a
+// source sends that does not count; its sets are always kept.
+func (e *endpointSets) put(set dynamic.EndpointSet, run uint64, now time.Time) {
+	last, known := e.known[set.Key]
+	if known && last.run == run && set.Version != 0 && set.Version <= last.version {
+		return
+	}
+	e.known[set.Key] = knownSet{run: run, version: set.Version, deleted: set.Deleted}
+	if set.Deleted {
+		e.deleted = append(e.deleted, tombstone{key: set.Key, when: now})
+	}
+	e.forget(now)
+	e.version++
+	set.Version = e.version
+	if place, ok := e.pending[set.Key]; ok {
+		e.order[place] = set
+		return
+	}
+	e.pending[set.Key] = len(e.order)
+	e.order = append(e.order, set)
+}
+
+// forget drops the versions of keys that have been deleted for longer than tombstoneAge; each is looked at once.
+func (e *endpointSets) forget(now time.Time) {
+	for len(e.deleted) > 0 && now.Sub(e.deleted[0].when) > tombstoneAge {
+		if key := e.deleted[0].key; e.known[key].deleted {
+			delete(e.known, key)
+		}
+		e.deleted = e.deleted[1:]
+	}
+}
+
+// take returns the sets that have been put since the last call.
+func (e *endpointSets) take() []dynamic.EndpointSet {
+	sets := e.order
+	e.order = nil
+	clear(e.pending)
+	return sets
+}

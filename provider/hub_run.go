@@ -1,0 +1,157 @@
+package provider
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+const (
+	// A provider that fails is started again after about a second, then two, four, and so on up to a minute.
+	firstRestartDelay = time.Second
+	lastRestartDelay  = time.Minute
+	// steadyRun is how long a provider must have run for its next restart to count as the first one.
+	steadyRun = time.Minute
+)
+
+// supervise runs one provider and starts it again when it fails, until ctx ends or the provider has no more to say.
+func (h *Hub) supervise(ctx context.Context, entry Entry) {
+	deadline := time.NewTimer(h.firstStateTimeout)
+	defer deadline.Stop()
+	delay := firstRestartDelay
+	for {
+		started := time.Now()
+		err := h.runOnce(ctx, entry, deadline.C)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			h.logger.Debug("provider has finished; its last state stays", "provider", entry.Name)
+			h.awaitDeadline(ctx, entry, deadline.C)
+			return
+		}
+		if time.Since(started) >= steadyRun {
+			delay = firstRestartDelay
+		}
+		// Half of the delay is random, so that several replicas do not ask a recovering source at the same moment.
+		pause := delay/2 + rand.N(delay/2)
+		delay = min(2*delay, lastRestartDelay)
+		h.failed(entry, err, pause)
+		if !h.sleep(ctx, entry, pause, deadline.C) {
+			return
+		}
+	}
+}
+
+// runOnce runs the provider once and receives its messages until it has returned. Messages that come after ctx has
+// ended are dropped, so that a provider that is about to send is never stuck.
+func (h *Hub) runOnce(ctx context.Context, entry Entry, deadline <-chan time.Time) error {
+	messages := make(chan dynamic.Message)
+	done := make(chan error, 1)
+	go func() { done <- provide(ctx, entry.Provider, messages) }()
+	run := h.sets.newRun()
+	for {
+		select {
+		case message := <-messages:
+			if ctx.Err() == nil {
+				h.receive(entry, message, run)
+			}
+		case <-deadline:
+			h.timedOut(entry)
+		case err := <-done:
+			return err
+		}
+	}
+}
+
+// provide calls the provider and turns a panic into an error.
+func provide(ctx context.Context, provider Provider, messages chan<- dynamic.Message) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = &panicError{cause: cause, stack: debug.Stack()}
+		}
+	}()
+	return provider.Provide(ctx, messages)
+}
+
+// panicError is a provider's panic.
+type panicError struct {
+	cause any
+	stack []byte
+}
+
+func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.cause) }
+
+// sleep waits for the pause and reports whether to go on.
+func (h *Hub) sleep(ctx context.Context, entry Entry, pause time.Duration, deadline <-chan time.Time) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-deadline:
+			h.timedOut(entry)
+		case <-timer.C:
+			return true
+		}
+	}
+}
+
+// awaitDeadline lets a provider that returned without a first state be shown as timed out.
+func (h *Hub) awaitDeadline(ctx context.Context, entry Entry, deadline <-chan time.Time) {
+	h.mu.Lock()
+	pending := h.states[entry.Name].State == dynamic.StatePending
+	h.mu.Unlock()
+	if !pending {
+		return
+	}
+	select {
+	case <-ctx.Done():
+	case <-deadline:
+		h.timedOut(entry)
+	}
+}
+
+// failed notes why the provider is being started again; its state and everything that it has sent stay.
+func (h *Hub) failed(entry Entry, err error, pause time.Duration) {
+	if panicked, ok := errors.AsType[*panicError](err); ok {
+		h.logger.Error("provider panicked and is started again; its last state stays", "provider", entry.Name,
+			"error", err, "after", pause, "stack", string(panicked.stack))
+	} else {
+		h.logger.Warn("provider failed and is started again; its last state stays", "provider", entry.Name,
+			"error", err, "after", pause)
+	}
+	h.mu.Lock()
+	status := h.states[entry.Name]
+	status.Reason = "started again after: " + err.Error()
+	h.states[entry.Name] = status
+	h.mu.Unlock()
+	h.wake()
+}
+
+// timedOut shows a provider that is still pending as timed out.
+func (h *Hub) timedOut(entry Entry) {
+	h.mu.Lock()
+	status := h.states[entry.Name]
+	late := status.State == dynamic.StatePending
+	if late {
+		reason := fmt.Sprintf("no first state within %s", h.firstStateTimeout)
+		if status.Reason != "" {
+			reason += "; " + status.Reason
+		}
+		status.State, status.Since, status.Reason = dynamic.StateTimedOut, time.Now(), reason
+		h.states[entry.Name] = status
+	}
+	h.mu.Unlock()
+	if late {
+		h.logger.Warn("provider has not delivered its first state in time", "provider", entry.Name,
+			"timeout", h.firstStateTimeout)
+		h.wake()
+	}
+}
