@@ -1,0 +1,150 @@
+package certificate
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// Options are the TLS options of connections from clients, ready for handshakes. They are immutable but for the keys of
+// session tickets, which are replaced in time.
+type Options struct {
+	// Name is the qualified name of the options.
+	Name string
+	// Fingerprint identifies what the options say, certificate authorities included; not their name and not the
+	// certificates that clients see. Options with equal fingerprints accept the same clients.
+	Fingerprint uint64
+
+	full    [sha256.Size]byte
+	config  *tls.Config
+	tickets *Tickets
+	applied atomic.Uint64
+}
+
+// NewOptions checks options and reads the certificate authorities for clients; nil stands for the defaults.
+// certificates is asked for the current Set in every handshake; tickets may be nil, and then no session is resumed.
+// The error names the option and, for an unknown value, the nearest known one. A certificate authority that cannot be read
+// is an error: such options must not serve anybody.
+func NewOptions(name string, options *dynamic.TLSOptions, certificates func() *Set, tickets *Tickets) (*Options, error) {
+	if options == nil {
+		options = &dynamic.TLSOptions{}
+		options.SetDefaults()
+	}
+	config, authorities, err := translate(options)
+	if err != nil {
+		return nil, fmt.Errorf("tls options %q: %w", name, err)
+	}
+	full, err := fingerprint(options, authorities)
+	if err != nil {
+		return nil, fmt.Errorf("tls options %q: %w", name, err)
+	}
+	strict := options.SNIStrict
+	config.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+		set := certificates()
+		if set == nil {
+			return nil, nil
+		}
+		// Without a certificate, crypto/tls refuses the handshake with unrecognized_name (RFC 6066, section 3).
+		return set.Get(hello, strict), nil
+	}
+	config.SessionTicketsDisabled = options.DisableSessionTickets || tickets == nil
+	return &Options{Name: name, Fingerprint: shorten(full), full: full, config: config, tickets: tickets}, nil
+}
+
+// Config returns the configuration for one handshake. The caller must not change it.
+func (o *Options) Config() *tls.Config {
+	if o.config.SessionTicketsDisabled {
+		return o.config
+	}
+	if o.tickets.current(time.Now()) != o.applied.Load() {
+		keys, generation := o.tickets.keys(o.full)
+		o.config.SetSessionTicketKeys(keys)
+		o.applied.Store(generation)
+	}
+	return o.config
+}
+
+// translate checks options and makes a configuration of them; the text of the certificate authorities is returned too.
+func translate(options *dynamic.TLSOptions) (*tls.Config, []byte, error) {
+	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: slices.Clone(options.ALPNProtocols)}
+	var err error
+	if options.MinVersion != "" {
+		if config.MinVersion, err = find("minVersion", options.MinVersion, versions()); err != nil {
+			return nil, nil, err
+		}
+	}
+	if options.MaxVersion != "" {
+		if config.MaxVersion, err = find("maxVersion", options.MaxVersion, versions()); err != nil {
+			return nil, nil, err
+		}
+		if config.MaxVersion < config.MinVersion {
+			return nil, nil, fmt.Errorf("maxVersion %s is below minVersion %s",
+				tls.VersionName(config.MaxVersion), tls.VersionName(config.MinVersion))
+		}
+	}
+	if config.CipherSuites, err = findAll("cipherSuites", options.CipherSuites, cipherSuites()); err != nil {
+		return nil, nil, err
+	}
+	if config.CurvePreferences, err = findAll("curvePreferences", options.CurvePreferences, curves()); err != nil {
+		return nil, nil, err
+	}
+	for i, protocol := range options.ALPNProtocols {
+		if protocol == "" || len(protocol) > 255 {
+			return nil, nil, fmt.Errorf("alpnProtocols[%d]: a protocol has 1 to 255 bytes (RFC 7301, section 3.1)", i)
+		}
+	}
+	authorities, err := clientAuth(config, options.ClientAuth)
+	return config, authorities, err
+}
+
+// clientAuth sets which client certificates are asked for. Authorities without a type ask for certificates that they
+// signed, as in Traefik.
+func clientAuth(config *tls.Config, auth dynamic.ClientAuth) ([]byte, error) {
+	var authorities []byte
+	if len(auth.CAFiles) > 0 {
+		pool, text, err := readAuthorities(auth.CAFiles)
+		if err != nil {
+			return nil, err
+		}
+		authorities = text
+		config.ClientCAs, config.ClientAuth = pool, tls.RequireAndVerifyClientCert
+	}
+	if auth.ClientAuthType == "" {
+		return authorities, nil
+	}
+	kind, err := find("clientAuth.clientAuthType", auth.ClientAuthType, clientAuths())
+	if err != nil {
+		return nil, err
+	}
+	if kind >= tls.VerifyClientCertIfGiven && config.ClientCAs == nil {
+		// Without a pool crypto/tls would trust every authority of the system.
+		return nil, errors.New("clientAuth.clientAuthType: " + auth.ClientAuthType + " needs clientAuth.caFiles")
+	}
+	config.ClientAuth = kind
+	return authorities, nil
+}
+
+// fingerprint hashes what decides which clients are accepted and how.
+func fingerprint(options *dynamic.TLSOptions, authorities []byte) ([sha256.Size]byte, error) {
+	said := *options
+	said.ClientAuth.CAFiles = nil
+	if said.MinVersion == "" {
+		said.MinVersion = "VersionTLS12"
+	}
+	text, err := json.Marshal(&said)
+	if err != nil {
+		return [sha256.Size]byte{}, fmt.Errorf("fingerprint: %w", err)
+	}
+	hash := sha256.New()
+	_, _ = hash.Write(text)
+	_, _ = hash.Write([]byte{0})
+	_, _ = hash.Write(authorities)
+	return [sha256.Size]byte(hash.Sum(nil)), nil
+}

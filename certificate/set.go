@@ -1,0 +1,238 @@
+package certificate
+
+import (
+	"bytes"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// Entry is one certificate that a Set is asked to hold.
+type Entry struct {
+	// Name names the entry in Problems; it means nothing else.
+	Name string
+	// Certificate is where certificate and key are.
+	Certificate dynamic.Certificate
+	// Default marks the certificate for clients to which no other one fits (tls.stores.default.defaultCertificate).
+	// The first usable one counts.
+	Default bool
+}
+
+// Problem is what is wrong with one entry.
+type Problem struct {
+	// Index is the position of the entry; -1 when the problem is with the generated certificate.
+	Index int
+	// Name is that of the entry.
+	Name string
+	// Warning says that the certificate is in use nevertheless.
+	Warning bool
+	// Err says what is wrong, without the name.
+	Err error
+}
+
+// Set is an immutable choice of certificates by SNI.
+type Set struct {
+	exact     map[string][]*tls.Certificate
+	wildcard  map[string][]*tls.Certificate
+	defaults  []*tls.Certificate
+	generated *tls.Certificate
+	loaded    map[digest]*tls.Certificate
+}
+
+// NewSet reads the certificates of entries. What cannot be used is named in a Problem and left out, and the rest works.
+// Certificates whose content has not changed, and the generated certificate that is shown when no other fits, are taken
+// over from previous, which may be nil.
+func NewSet(entries []Entry, previous *Set) (*Set, []Problem) {
+	now := time.Now()
+	b := builder{
+		set: &Set{
+			exact:    map[string][]*tls.Certificate{},
+			wildcard: map[string][]*tls.Certificate{},
+			loaded:   map[digest]*tls.Certificate{},
+		},
+		previous: previous,
+		now:      now,
+	}
+	for i, entry := range entries {
+		b.add(i, entry)
+	}
+	b.generate()
+	for _, byName := range []map[string][]*tls.Certificate{b.set.exact, b.set.wildcard} {
+		for name := range maps.Keys(byName) {
+			slices.SortStableFunc(byName[name], b.compare)
+		}
+	}
+	return b.set, b.problems
+}
+
+// Get returns the certificate for a client: one that names its SNI exactly, else one that covers it by a wildcard for one
+// label (RFC 6125, section 6.4.3), else, unless strict is set, the default one. Of several for one name it prefers the
+// first that the client supports; the order is: valid ones, those that are not the default, those that end last.
+// It returns nil when strict is set and no certificate names the SNI. It does not allocate where there is one choice.
+func (s *Set) Get(hello *tls.ClientHelloInfo, strict bool) *tls.Certificate {
+	if found := s.lookup(hello.ServerName); len(found) > 0 {
+		return supported(found, hello)
+	}
+	if strict {
+		return nil
+	}
+	if len(s.defaults) > 0 {
+		return s.defaults[0]
+	}
+	return s.generated
+}
+
+// lookup returns the certificates that name serverName.
+func (s *Set) lookup(serverName string) []*tls.Certificate {
+	// A name is at most 255 bytes long (RFC 1035, section 2.3.4), so that folding its case needs no heap.
+	var buffer [256]byte
+	if serverName == "" || len(serverName) > len(buffer) {
+		return nil
+	}
+	name := buffer[:copy(buffer[:], serverName)]
+	for i, c := range name {
+		if 'A' <= c && c <= 'Z' {
+			name[i] = c + 'a' - 'A'
+		}
+	}
+	name = bytes.TrimSuffix(name, []byte("."))
+	if found := s.exact[string(name)]; len(found) > 0 {
+		return found
+	}
+	dot := bytes.IndexByte(name, '.')
+	if dot <= 0 {
+		return nil
+	}
+	return s.wildcard[string(name[dot+1:])]
+}
+
+func supported(candidates []*tls.Certificate, hello *tls.ClientHelloInfo) *tls.Certificate {
+	if len(candidates) > 1 {
+		for _, candidate := range candidates {
+			if hello.SupportsCertificate(candidate) == nil {
+				return candidate
+			}
+		}
+	}
+	return candidates[0]
+}
+
+// builder collects a Set.
+type builder struct {
+	set      *Set
+	previous *Set
+	now      time.Time
+	problems []Problem
+}
+
+func (b *builder) problem(index int, name string, warning bool, err error) {
+	b.problems = append(b.problems, Problem{Index: index, Name: name, Warning: warning, Err: err})
+}
+
+func (b *builder) add(index int, entry Entry) {
+	pair, err := b.load(entry.Certificate)
+	if err != nil {
+		b.problem(index, entry.Name, false, err)
+		return
+	}
+	switch {
+	case b.now.After(pair.Leaf.NotAfter):
+		b.problem(index, entry.Name, true, fmt.Errorf("the certificate expired on %s", pair.Leaf.NotAfter.UTC().Format(time.DateTime)))
+	case b.now.Before(pair.Leaf.NotBefore):
+		b.problem(index, entry.Name, true, fmt.Errorf("the certificate is valid from %s on", pair.Leaf.NotBefore.UTC().Format(time.DateTime)))
+	}
+	if entry.Default {
+		b.set.defaults = append(b.set.defaults, pair)
+	}
+	names := namesOf(pair.Leaf)
+	if len(names) == 0 && !entry.Default {
+		b.problem(index, entry.Name, true, fmt.Errorf("the certificate names no host, so that no client will see it"))
+	}
+	for _, name := range names {
+		b.index(name, pair)
+	}
+}
+
+func (b *builder) index(name string, pair *tls.Certificate) {
+	byName := b.set.exact
+	if rest, ok := strings.CutPrefix(name, "*."); ok {
+		name, byName = rest, b.set.wildcard
+	}
+	if !slices.Contains(byName[name], pair) {
+		byName[name] = append(byName[name], pair)
+	}
+}
+
+// load parses a certificate unless it has been parsed before.
+func (b *builder) load(c dynamic.Certificate) (*tls.Certificate, error) {
+	certPEM, keyPEM, id, err := readPair(c)
+	if err != nil {
+		return nil, err
+	}
+	pair := b.set.loaded[id]
+	if pair == nil && b.previous != nil {
+		pair = b.previous.loaded[id]
+	}
+	if pair == nil {
+		if pair, err = parsePair(c, certPEM, keyPEM); err != nil {
+			return nil, err
+		}
+	}
+	b.set.loaded[id] = pair
+	return pair, nil
+}
+
+func (b *builder) generate() {
+	if b.previous != nil && b.previous.generated != nil &&
+		b.now.Before(b.previous.generated.Leaf.NotAfter.Add(-selfSignedRenewal)) {
+		b.set.generated = b.previous.generated
+		return
+	}
+	generated, err := selfSign(b.now)
+	if err != nil {
+		b.problem(-1, selfSignedName, false, err)
+		return
+	}
+	b.set.generated = generated
+}
+
+// compare orders the certificates for one name. It depends on their content alone, so that no order of files or maps shows.
+func (b *builder) compare(x, y *tls.Certificate) int {
+	rank := func(c *tls.Certificate) int {
+		switch {
+		case b.now.After(c.Leaf.NotAfter) || b.now.Before(c.Leaf.NotBefore):
+			return 2
+		case slices.Contains(b.set.defaults, c):
+			return 1
+		}
+		return 0
+	}
+	if d := rank(x) - rank(y); d != 0 {
+		return d
+	}
+	if d := y.Leaf.NotAfter.Compare(x.Leaf.NotAfter); d != 0 {
+		return d
+	}
+	return bytes.Compare(x.Leaf.Raw, y.Leaf.Raw)
+}
+
+// namesOf returns the names of a certificate in lower case. The common name counts only where there is no alternative name
+// of any kind: clients ignore it then too (RFC 6125, section 6.4.4).
+func namesOf(leaf *x509.Certificate) []string {
+	names := leaf.DNSNames
+	if len(names) == 0 && len(leaf.IPAddresses) == 0 && len(leaf.URIs) == 0 && len(leaf.EmailAddresses) == 0 &&
+		leaf.Subject.CommonName != "" {
+		names = []string{leaf.Subject.CommonName}
+	}
+	lower := make([]string, 0, len(names))
+	for _, name := range names {
+		lower = append(lower, strings.TrimSuffix(strings.ToLower(name), "."))
+	}
+	return lower
+}
