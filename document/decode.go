@@ -79,7 +79,7 @@ func (r *run) value(node *Node, target reflect.Value, path string, onOff bool) {
 		r.text(node, text, path)
 		return
 	}
-	switch target.Kind() { //nolint:exhaustive // the default names what has no spelling
+	switch target.Kind() {
 	case reflect.Struct:
 		r.structure(node, target, path)
 	case reflect.Map:

@@ -40,12 +40,18 @@ func (e *Error) Error() string { return fmt.Sprintf("%s:%d: %s", e.File, e.Line,
 // Extensions returns the file name extensions that Parse reads, with their dot and in lower case.
 func Extensions() []string { return []string{".yaml", ".yml", ".toml", ".json"} }
 
-// Parse reads one document. The extension of name, in any case, chooses the language: .toml is TOML (version 1.1), .yaml, .yml and
-// .json are YAML. An empty document is a Null node. Every error is an *Error.
+// Parse reads one document. The extension of name, in any case, chooses the language: .toml is TOML
+// (version 1.1), .yaml, .yml and .json are YAML. An empty document is a Null node. Every error is an *Error.
 //
 // A key given twice in one map is an error that names both lines. YAML aliases and merge keys are resolved. A second
 // YAML document in the same file is an error, unless it is empty, because nobody would read it.
-func Parse(name string, data []byte) (*Node, error) {
+func Parse(name string, data []byte) (*Node, error) { return parse(name, data, false) }
+
+// ParseWithDuplicates is Parse, except that a key given twice is no error: both entries stay in Fields, the first one
+// first, for a caller who reports the second where it belongs. Decode does.
+func ParseWithDuplicates(name string, data []byte) (*Node, error) { return parse(name, data, true) }
+
+func parse(name string, data []byte, duplicates bool) (*Node, error) {
 	if len(data) > MaxSize {
 		return nil, &Error{File: name, Line: 1, Reason: fmt.Sprintf("is larger than %d MiB", MaxSize>>20)}
 	}
@@ -56,9 +62,9 @@ func Parse(name string, data []byte) (*Node, error) {
 	)
 	switch ext := strings.ToLower(filepath.Ext(name)); ext {
 	case ".toml":
-		root, err = parseTOML(data)
+		root, err = parseTOML(data, duplicates)
 	case ".yaml", ".yml", ".json":
-		root, err = parseYAML(data)
+		root, err = parseYAML(data, duplicates)
 	default:
 		err = &Error{Line: 1, Reason: fmt.Sprintf("has the extension %q; known are %s", ext, strings.Join(Extensions(), ", "))}
 	}

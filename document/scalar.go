@@ -12,7 +12,7 @@ import (
 
 // isScalar says whether values of a type are written as one scalar.
 func isScalar(t reflect.Type) bool {
-	switch t.Kind() { //nolint:exhaustive // only what is no scalar counts
+	switch t.Kind() {
 	case reflect.Struct, reflect.Map, reflect.Slice, reflect.Pointer, reflect.Interface, reflect.Array:
 		return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 	default:
@@ -70,7 +70,7 @@ func (r *run) text(node *Node, target encoding.TextUnmarshaler, path string) {
 }
 
 func (r *run) scalar(node *Node, target reflect.Value, path string) {
-	switch target.Kind() { //nolint:exhaustive // the default names what has no spelling
+	switch target.Kind() {
 	case reflect.String:
 		if node.Kind != Scalar {
 			r.problem(node.Line, path, "expected a string, got %s", node.Kind)
@@ -151,7 +151,13 @@ func (r *run) native(node *Node, path string) any {
 	case Map:
 		out := make(map[string]any, len(node.Fields))
 		for i := range node.Fields {
-			out[node.Fields[i].Key] = r.native(node.Fields[i].Value, joinKey(path, node.Fields[i].Key))
+			field := &node.Fields[i]
+			at := joinKey(path, field.Key)
+			if _, twice := out[field.Key]; twice {
+				r.problem(field.Line, at, "is given twice")
+				continue
+			}
+			out[field.Key] = r.native(field.Value, at)
 		}
 		return out
 	case List:

@@ -27,18 +27,20 @@ type table struct {
 	children map[string]*table
 	index    map[string]int // where a key is in node.Fields
 	elements []*table
+	second   []*table // tables whose key was taken
 }
 
 type tomlBuilder struct {
-	parser   unstable.Parser
-	newlines []int
-	root     *table
-	current  *table
-	depth    int // of current below the root
+	duplicates bool // keeps keys that are given twice
+	parser     unstable.Parser
+	newlines   []int
+	root       *table
+	current    *table
+	depth      int // of current below the root
 }
 
-func parseTOML(data []byte) (*Node, *Error) {
-	b := &tomlBuilder{}
+func parseTOML(data []byte, duplicates bool) (*Node, *Error) {
+	b := &tomlBuilder{duplicates: duplicates}
 	for i, c := range data {
 		if c == '\n' {
 			b.newlines = append(b.newlines, i)
@@ -82,6 +84,9 @@ func (t *table) close() {
 	}
 	for _, element := range t.elements {
 		element.close()
+	}
+	for _, second := range t.second {
+		second.close()
 	}
 	t.node.closed()
 }
@@ -207,6 +212,11 @@ func (b *tomlBuilder) define(at *table, part *unstable.Node) *Error {
 		next.origin = headed
 		next.node.Line, next.node.Column = b.position(int(part.Raw.Offset))
 		at.node.Fields[at.index[key]].Line = next.node.Line
+	case b.duplicates:
+		again, column := b.position(int(part.Raw.Offset))
+		next = newTable(again, column, headed)
+		at.second = append(at.second, next)
+		at.node.Fields = append(at.node.Fields, Field{Key: key, Line: again, Value: next.node})
 	default:
 		return b.duplicate(part, key, line)
 	}
@@ -260,13 +270,18 @@ func (b *tomlBuilder) keyValue(at *table, n *unstable.Node, depth int) *Error {
 		at = next
 	}
 	key := string(last.Data)
-	if line, taken := at.line(key); taken {
-		return b.duplicate(last, key, line)
+	first, taken := at.line(key)
+	if taken && !b.duplicates {
+		return b.duplicate(last, key, first)
 	}
 	line, column := b.position(int(last.Raw.Offset))
 	value, inline, err := b.value(n.Value(), line, column, depth+len(parts))
 	if err != nil {
 		return err
+	}
+	if taken {
+		at.node.Fields = append(at.node.Fields, Field{Key: key, Line: line, Value: value})
+		return nil
 	}
 	if inline != nil {
 		at.children[key] = inline

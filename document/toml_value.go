@@ -28,7 +28,7 @@ func (b *tomlBuilder) value(n *unstable.Node, line, column, depth int) (*Node, *
 
 func tomlScalar(n *unstable.Node, line, column int) *Node {
 	out := &Node{Kind: Scalar, Line: line, Column: column, Value: string(n.Data)}
-	switch n.Kind { //nolint:exhaustive // every other kind of scalar is text
+	switch n.Kind {
 	case unstable.Bool:
 		out.Type = Bool
 	case unstable.Integer:

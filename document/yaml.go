@@ -5,14 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
 
-func parseYAML(data []byte) (*Node, *Error) {
+func parseYAML(data []byte, duplicates bool) (*Node, *Error) {
 	root, err := loadYAML(data)
 	switch {
 	case errors.Is(err, errSecondDocument):
@@ -22,7 +21,7 @@ func parseYAML(data []byte) (*Node, *Error) {
 	case root == nil || len(root.Content) == 0:
 		return (&Node{Kind: Null, Line: 1, Column: 1}).closed(), nil
 	}
-	c := yamlConverter{anchors: map[*yaml.Node]*Node{}, open: map[*yaml.Node]bool{}}
+	c := yamlConverter{duplicates: duplicates, anchors: map[*yaml.Node]*Node{}, open: map[*yaml.Node]bool{}}
 	node, failed := c.convert(root.Content[0], 1)
 	if failed != nil {
 		return nil, failed
@@ -60,9 +59,6 @@ func loadYAML(data []byte) (root *yaml.Node, err error) {
 	return &second, errSecondDocument
 }
 
-// linePrefix is what the YAML library puts before its reasons.
-var linePrefix = regexp.MustCompile(`^(?:yaml: )?(?:line (\d+): )?`)
-
 // searchLimit is the size up to which the line of a syntax error is searched for by reading again.
 const searchLimit = 1 << 20
 
@@ -70,10 +66,12 @@ const searchLimit = 1 << 20
 // what helps is the first line with which the text can no longer be read in this way. Whatever follows that line does
 // not change the error, so it can be found by halving.
 func syntaxError(data []byte, err error) *Error {
-	match := linePrefix.FindStringSubmatch(err.Error())
-	out := &Error{Line: 1, Reason: err.Error()[len(match[0]):]}
-	if n, atoi := strconv.Atoi(match[1]); atoi == nil {
-		out.Line = n
+	out := &Error{Line: 1, Reason: strings.TrimPrefix(err.Error(), "yaml: ")}
+	if rest, found := strings.CutPrefix(out.Reason, "line "); found {
+		number, reason, _ := strings.Cut(rest, ": ")
+		if line, err := strconv.Atoi(number); err == nil {
+			out.Line, out.Reason = line, reason
+		}
 	}
 	if len(data) > searchLimit {
 		return out
@@ -108,8 +106,10 @@ func lineEnds(data []byte) []int {
 
 // yamlConverter turns the library's nodes into ours. Anchored nodes are converted once and shared.
 type yamlConverter struct {
-	anchors map[*yaml.Node]*Node
-	open    map[*yaml.Node]bool
+	// duplicates keeps keys that are given twice.
+	duplicates bool
+	anchors    map[*yaml.Node]*Node
+	open       map[*yaml.Node]bool
 	// expanded counts the nodes that aliases and merge keys have added.
 	expanded int
 }
@@ -221,10 +221,12 @@ func (c *yamlConverter) convertMap(n *yaml.Node, out *Node, depth int) (*Node, *
 			merges = append(merges, value)
 			continue
 		}
-		if line, twice := seen[key.Value]; twice {
+		if line, twice := seen[key.Value]; twice && !c.duplicates {
 			return nil, duplicateKey(n.Content[i].Line, key.Value, line)
 		}
-		seen[key.Value] = n.Content[i].Line
+		if _, twice := seen[key.Value]; !twice {
+			seen[key.Value] = n.Content[i].Line
+		}
 		node, err := c.convert(value, depth+1)
 		if err != nil {
 			return nil, err
