@@ -1,0 +1,85 @@
+package rule
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// headerEqual is Header: one of the values is equal.
+type headerEqual struct{ header, value string }
+
+func (m *headerEqual) match(r *Request) bool { return slices.Contains(r.Header[m.header], m.value) }
+func (m *headerEqual) name() string          { return "Header" }
+func (m *headerEqual) args() []string        { return []string{m.header, m.value} }
+func (m *headerEqual) saw(r *Request) string { return sawHeader(r, m.header) }
+
+// headerRegexp is HeaderRegexp: one of the values matches somewhere.
+type headerRegexp struct {
+	header, pattern string
+	re              *regexp.Regexp
+}
+
+func (m *headerRegexp) match(r *Request) bool {
+	for _, value := range r.Header[m.header] {
+		if m.re.MatchString(value) {
+			return true
+		}
+	}
+	return false
+}
+func (m *headerRegexp) name() string          { return "HeaderRegexp" }
+func (m *headerRegexp) args() []string        { return []string{m.header, m.pattern} }
+func (m *headerRegexp) saw(r *Request) string { return sawHeader(r, m.header) }
+
+func sawHeader(r *Request, header string) string {
+	if header == "Host" {
+		return "the host is not among the headers, use the matcher Host"
+	}
+	return "the header " + header + sawValues(r.Header[header])
+}
+
+// sawValues lists values for a sentence that names their owner.
+func sawValues(values []string) string {
+	if len(values) == 0 {
+		return " is absent"
+	}
+	const most = 4
+	quoted := make([]string, 0, most+1)
+	for _, value := range values[:min(len(values), most)] {
+		quoted = append(quoted, strconv.Quote(clip(value)))
+	}
+	if len(values) > most {
+		quoted = append(quoted, strconv.Itoa(len(values)-most)+" more")
+	}
+	return " is " + strings.Join(quoted, ", ")
+}
+
+func newHeader(args []string, _ *budget) (node, *fault) {
+	header, wrong := headerName(args[0])
+	if wrong != nil {
+		return nil, wrong
+	}
+	return &headerEqual{header: header, value: args[1]}, nil
+}
+
+func newHeaderRegexp(args []string, b *budget) (node, *fault) {
+	header, wrong := headerName(args[0])
+	if wrong != nil {
+		return nil, wrong
+	}
+	re, wrong := b.compile(1, args[1], false)
+	if wrong != nil {
+		return nil, wrong
+	}
+	return &headerRegexp{header: header, pattern: args[1], re: re}, nil
+}
+
+func headerName(written string) (string, *fault) {
+	if !isToken(written) {
+		return "", faultf(0, "%q is not a header name", clip(written))
+	}
+	return http.CanonicalHeaderKey(written), nil
+}

@@ -1,0 +1,61 @@
+package rule
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// queryEqual is Query: the parameter is there and one of its values is equal. Without a value in the rule that is
+// the empty string.
+type queryEqual struct{ parameter, value string }
+
+func (m *queryEqual) match(r *Request) bool { return slices.Contains(r.values(m.parameter), m.value) }
+func (m *queryEqual) name() string          { return "Query" }
+func (m *queryEqual) saw(r *Request) string { return sawQuery(r, m.parameter) }
+func (m *queryEqual) args() []string {
+	if m.value == "" && !strings.Contains(m.parameter, "=") {
+		return []string{m.parameter}
+	}
+	return []string{m.parameter, m.value}
+}
+
+// queryRegexp is QueryRegexp with a pattern: one of the parameter's values matches somewhere.
+type queryRegexp struct {
+	parameter, pattern string
+	re                 *regexp.Regexp
+}
+
+func (m *queryRegexp) match(r *Request) bool {
+	return slices.ContainsFunc(r.values(m.parameter), m.re.MatchString)
+}
+func (m *queryRegexp) name() string          { return "QueryRegexp" }
+func (m *queryRegexp) args() []string        { return []string{m.parameter, m.pattern} }
+func (m *queryRegexp) saw(r *Request) string { return sawQuery(r, m.parameter) }
+
+func sawQuery(r *Request, parameter string) string {
+	return "the query parameter " + parameter + sawValues(r.values(parameter))
+}
+
+func newQuery(args []string, _ *budget) (node, *fault) {
+	if len(args) == 2 {
+		return &queryEqual{parameter: args[0], value: args[1]}, nil
+	}
+	if name, value, joined := strings.Cut(args[0], "="); joined {
+		return nil, faultf(0, "%q is a pair of the v2 language; v3 takes two arguments, %s",
+			clip(args[0]), clip(printCall("Query", []string{name, value})))
+	}
+	return &queryEqual{parameter: args[0]}, nil
+}
+
+// newQueryRegexp builds QueryRegexp. Without a pattern it means the same as Query.
+func newQueryRegexp(args []string, b *budget) (node, *fault) {
+	if len(args) == 1 {
+		return newQuery(args, b)
+	}
+	re, wrong := b.compile(1, args[1], false)
+	if wrong != nil {
+		return nil, wrong
+	}
+	return &queryRegexp{parameter: args[0], pattern: args[1], re: re}, nil
+}

@@ -1,0 +1,59 @@
+package rule
+
+import (
+	"regexp"
+	"regexp/syntax"
+)
+
+const (
+	// maxPattern bounds the bytes of one regular expression.
+	maxPattern = 4 << 10
+	// maxProgram bounds the instructions of all regular expressions of one rule together.
+	maxProgram = 64 << 10
+	// classShare is how many runes of a character class weigh as much as one instruction.
+	classShare = 8
+)
+
+// budget adds up what the regular expressions of one rule cost in memory.
+type budget struct{ program int }
+
+// compile compiles argument number arg as a regular expression, within the budget. A fold makes it ignore case.
+func (b *budget) compile(arg int, pattern string, fold bool) (*regexp.Regexp, *fault) {
+	if len(pattern) > maxPattern {
+		return nil, faultf(arg, "the regular expression has %d bytes, more than the %d that are allowed",
+			len(pattern), maxPattern)
+	}
+	tree, err := syntax.Parse(pattern, syntax.Perl)
+	if err != nil {
+		return nil, faultf(arg, "%q is not a regular expression: %v", clip(pattern), err)
+	}
+	b.program += weight(tree, maxProgram)
+	if b.program > maxProgram {
+		return nil, faultf(arg, "the regular expressions of one rule repeat too much: they expand to more than %d instructions",
+			maxProgram)
+	}
+	if fold {
+		pattern = "(?i)" + pattern
+	}
+	compiled, err := regexp.Compile(pattern)
+	if err != nil {
+		return nil, faultf(arg, "%q is not a regular expression: %v", clip(pattern), err)
+	}
+	return compiled, nil
+}
+
+// weight estimates the instructions that a pattern compiles to before it is compiled, so that nested repetitions
+// cost nothing. It counts no further than just above most.
+func weight(tree *syntax.Regexp, most int) int {
+	w := 1 + len(tree.Rune)/classShare
+	if tree.Op == syntax.OpLiteral {
+		w = len(tree.Rune)
+	}
+	for _, sub := range tree.Sub {
+		w = min(w+weight(sub, most), most+1)
+	}
+	if tree.Op == syntax.OpRepeat {
+		w = min(w*max(tree.Min, tree.Max, 1), most+1)
+	}
+	return w
+}

@@ -1,0 +1,63 @@
+package rule
+
+import (
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+)
+
+// Request is the canonical view of a request that rules decide. Whoever fills it normalises; rules only compare.
+// One Request belongs to one goroutine at a time, because it remembers its parsed query.
+type Request struct {
+	// Host is the requested host in lower case without port.
+	Host string
+	// Path is the routing path: decoded except for reserved characters, which stay percent-encoded.
+	Path string
+	// Method is the method as sent; methods are case-sensitive (RFC 9110, section 9.1).
+	Method string
+	// Header holds the request's headers under their canonical names. The Host header is not among them.
+	Header http.Header
+	// RawQuery is the query string without the question mark.
+	RawQuery string
+	// Client is the address of the peer that rules may trust; the zero Addr matches no ClientIP.
+	Client netip.Addr
+
+	query  url.Values
+	parsed bool
+}
+
+// Reset makes the request ready for another use with the same fields still to be set, forgetting the parsed query.
+func (r *Request) Reset() { *r = Request{} }
+
+// values returns the values of one query parameter, parsing the query on the first call. Malformed pairs are skipped.
+func (r *Request) values(key string) []string {
+	if !r.parsed {
+		r.query, _ = url.ParseQuery(r.RawQuery)
+		r.parsed = true
+	}
+	return r.query[key]
+}
+
+// HostKey returns the form in which hosts are compared: without the brackets of an IPv6 literal and without the
+// trailing dot of a fully qualified name. It does not change the case.
+func HostKey(host string) string {
+	n := len(host)
+	if n > 1 && host[n-1] == '.' {
+		return host[:n-1]
+	}
+	if n > 2 && host[0] == '[' && host[n-1] == ']' {
+		return host[1 : n-1]
+	}
+	return host
+}
+
+// WildcardKey returns what follows the first label of a host key, which is the key under which a wildcard host is
+// found ("example.com" for "a.example.com"). It is empty when no wildcard can match.
+func WildcardKey(hostKey string) string {
+	i := strings.IndexByte(hostKey, '.')
+	if i <= 0 {
+		return ""
+	}
+	return hostKey[i+1:]
+}

@@ -1,0 +1,30 @@
+package rule
+
+// Rule is one parsed rule. It is immutable and safe for concurrent use. The zero value is not usable, see [Parse].
+type Rule struct {
+	text string
+	root node
+}
+
+// Parse reads a rule in the v3 language. A failure is always an [*Error], which names the column.
+func Parse(text string) (*Rule, error) {
+	root, err := parse(text, v3Matcher, v3Names())
+	if err != nil {
+		return nil, err
+	}
+	return &Rule{text: text, root: root}, nil
+}
+
+// Match reports whether the request satisfies the rule. It allocates nothing, except that the first Query or
+// QueryRegexp matcher that is asked for a request parses its query string.
+func (r *Rule) Match(req *Request) bool { return r.root.match(req) }
+
+// String returns the rule as it was written.
+func (r *Rule) String() string { return r.text }
+
+// Length returns the number of bytes of the rule as it was written, which is the priority of a router that names none.
+func (r *Rule) Length() int { return len(r.text) }
+
+// Canonical returns the rule in one spelling: documented names, backticks where possible, single spaces, hosts in
+// lower case and no redundant parentheses. Parsing it gives an equivalent rule.
+func (r *Rule) Canonical() string { return printNode(r.root) }

@@ -1,0 +1,119 @@
+package rule
+
+import (
+	"regexp"
+	"strings"
+)
+
+// template is a text of the v2 language in which {name:regexp} or {name} stands for a part that varies.
+type template struct {
+	parts []part
+}
+
+// part is a literal text, or a pattern.
+type part struct {
+	literal, pattern string
+	varies           bool
+}
+
+// templateIn returns the content of the first braces of s that the v2 language would take for a template, or "".
+// The bounds of a repetition, as in a{2,3}, are none.
+func templateIn(s string) string {
+	for {
+		_, after, found := strings.Cut(s, "{")
+		if !found {
+			return ""
+		}
+		if end := closing(after); end > 0 && isTemplateName(after[:end]) {
+			return after[:end]
+		}
+		s = after
+	}
+}
+
+// closing returns the index of the brace that closes one that was opened just before s, or -1.
+func closing(s string) int {
+	depth := 1
+	for i := range len(s) {
+		switch s[i] {
+		case '{':
+			depth++
+		case '}':
+			depth--
+			if depth == 0 {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// isTemplateName reports whether the content of braces is a name, or a name with a pattern after a colon.
+func isTemplateName(content string) bool {
+	name, _, _ := strings.Cut(content, ":")
+	for i := range len(name) {
+		if c := name[i]; !isLetter(c) && (i == 0 || !isDigit(c) && c != '-') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// parseTemplate cuts a text into literals and patterns. A name without pattern varies as missing says.
+func parseTemplate(s, missing string) template {
+	var t template
+	for {
+		before, after, found := strings.Cut(s, "{")
+		end := -1
+		if found {
+			end = closing(after)
+		}
+		if end < 0 {
+			return t.add(part{literal: s})
+		}
+		t = t.add(part{literal: before})
+		_, pattern, given := strings.Cut(after[:end], ":")
+		if !given {
+			pattern = missing
+		}
+		t = t.add(part{pattern: pattern, varies: true})
+		s = after[end+1:]
+	}
+}
+
+func (t template) add(p part) template {
+	if p.varies || p.literal != "" {
+		t.parts = append(t.parts, p)
+	}
+	return t
+}
+
+// varies reports whether the template has a pattern at all.
+func (t template) varies() bool {
+	for _, p := range t.parts {
+		if p.varies {
+			return true
+		}
+	}
+	return false
+}
+
+// expression returns the template as one regular expression, anchored at the front, and at the end when whole.
+func (t template) expression(whole bool) string {
+	var b strings.Builder
+	b.WriteByte('^')
+	for _, p := range t.parts {
+		switch {
+		case !p.varies:
+			b.WriteString(regexp.QuoteMeta(p.literal))
+		case strings.Contains(p.pattern, "|"):
+			b.WriteString("(?:" + p.pattern + ")")
+		default:
+			b.WriteString(p.pattern)
+		}
+	}
+	if whole {
+		b.WriteByte('$')
+	}
+	return b.String()
+}
