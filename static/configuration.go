@@ -7,21 +7,21 @@ import "github.com/traefik/paerser/types"
 type Configuration struct {
 	Global                Global                          `json:"global" description:"Options that apply everywhere."`
 	ServersTransport      ServersTransport                `json:"serversTransport" description:"How endpoints are reached when a service names no transport of its own."`
-	TCPServersTransport   *TCPServersTransport            `json:"tcpServersTransport" description:"How endpoints of TCP services are reached." support:"warn"`
+	TCPServersTransport   *TCPServersTransport            `json:"tcpServersTransport" description:"How endpoints of TCP services are reached." support:"warn" why:"TCP routers are not served yet"`
 	EntryPoints           map[string]*EntryPoint          `json:"entryPoints" description:"The addresses on which traffic comes in, by name."`
 	Providers             Providers                       `json:"providers" description:"Where the dynamic configuration comes from."`
 	API                   *API                            `json:"api" description:"The read-only management API."`
 	Metrics               *Metrics                        `json:"metrics" description:"Where metrics go."`
 	Ping                  *Ping                           `json:"ping" description:"The /ping and /ready endpoints."`
 	Log                   Log                             `json:"log" description:"The log of Sluice itself."`
-	AccessLog             *AccessLog                      `json:"accessLog" description:"The log of requests." support:"warn"`
-	Tracing               *Tracing                        `json:"tracing" description:"Traces of requests." support:"warn"`
-	HostResolver          *HostResolver                   `json:"hostResolver" description:"CNAME flattening of the request's host." support:"warn"`
-	CertificatesResolvers map[string]*CertificateResolver `json:"certificatesResolvers" description:"Certificates that are obtained automatically." support:"refuse"`
+	AccessLog             *AccessLog                      `json:"accessLog" description:"The log of requests." support:"warn" why:"requests are not logged; failures are"`
+	Tracing               *Tracing                        `json:"tracing" description:"Traces of requests." support:"warn" why:"no traces are sent"`
+	HostResolver          *HostResolver                   `json:"hostResolver" description:"CNAME flattening of the request's host." support:"warn" why:"rules see the host as the client sent it"`
+	CertificatesResolvers map[string]*CertificateResolver `json:"certificatesResolvers" description:"Certificates that are obtained automatically." support:"refuse" why:"routers would be served with a certificate that no client trusts; give certificates in the dynamic configuration"`
 	Experimental          *Experimental                   `json:"experimental" description:"Switches for features of Traefik that were once experimental." support:"inert"`
 	Core                  *Core                           `json:"core" description:"Deprecated options of the rule language." support:"inert"`
-	Spiffe                *Spiffe                         `json:"spiffe" description:"The SPIFFE workload API." support:"refuse"`
-	OCSP                  *OCSP                           `json:"ocsp" description:"OCSP stapling." support:"warn"`
+	Spiffe                *Spiffe                         `json:"spiffe" description:"The SPIFFE workload API." support:"refuse" why:"the identity of endpoints would not be checked"`
+	OCSP                  *OCSP                           `json:"ocsp" description:"OCSP stapling." support:"warn" why:"certificates are served without a stapled response"`
 }
 
 // SetDefaults fills in the defaults of every section that is always present.

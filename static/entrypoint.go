@@ -11,7 +11,7 @@ const InternalEntryPoint = "traefik"
 // EntryPoint is one address on which traffic comes in.
 type EntryPoint struct {
 	Address          string              `json:"address" description:"Where to listen, as [host]:port[/tcp|/udp]."`
-	AllowACMEByPass  bool                `json:"allowACMEByPass" description:"Let routers of the user answer ACME challenges on this entrypoint." support:"warn"`
+	AllowACMEByPass  bool                `json:"allowACMEByPass" description:"Let routers of the user answer ACME challenges on this entrypoint." support:"warn" why:"Sluice answers no ACME challenge, and only a redirection of the whole entrypoint keeps one from a router"`
 	AsDefault        bool                `json:"asDefault" description:"Attach routers that name no entrypoint to this one."`
 	ReusePort        bool                `json:"reusePort" description:"Listen with SO_REUSEPORT, so that several processes share the port."`
 	Transport        Transport           `json:"transport" description:"Limits in time and number of the connections."`
@@ -19,9 +19,9 @@ type EntryPoint struct {
 	ForwardedHeaders ForwardedHeaders    `json:"forwardedHeaders" description:"Whose X-Forwarded-* headers are believed."`
 	HTTP             HTTP                `json:"http" description:"Options of HTTP on this entrypoint."`
 	HTTP2            HTTP2               `json:"http2" description:"Options of HTTP/2 on this entrypoint."`
-	HTTP3            *HTTP3              `json:"http3" description:"HTTP/3 on the same port." support:"warn"`
-	UDP              UDP                 `json:"udp" description:"Options of a UDP entrypoint." support:"warn"`
-	Observability    EntryPointTelemetry `json:"observability" description:"What routers of this entrypoint record by default." support:"warn"`
+	HTTP3            *HTTP3              `json:"http3" description:"HTTP/3 on the same port." support:"warn" why:"clients are served with HTTP/1.1 and HTTP/2"`
+	UDP              UDP                 `json:"udp" description:"Options of a UDP entrypoint." support:"warn" why:"UDP entrypoints are not served yet"`
+	Observability    EntryPointTelemetry `json:"observability" description:"What routers of this entrypoint record by default." support:"warn" why:"every entrypoint records the same"`
 }
 
 // SetDefaults fills in the defaults of an entrypoint; its address has none.

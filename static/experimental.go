@@ -2,8 +2,8 @@ package static
 
 // Experimental holds the switches for features of Traefik that were once experimental.
 type Experimental struct {
-	Plugins                map[string]Plugin      `json:"plugins" support:"warn"`
-	LocalPlugins           map[string]LocalPlugin `json:"localPlugins" support:"warn"`
+	Plugins                map[string]Plugin      `json:"plugins" support:"warn" why:"middlewares that are plugins are not available, and routers that use one are disabled"`
+	LocalPlugins           map[string]LocalPlugin `json:"localPlugins" support:"warn" why:"middlewares that are plugins are not available, and routers that use one are disabled"`
 	AbortOnPluginFailure   bool                   `json:"abortOnPluginFailure"`
 	FastProxy              *FastProxy             `json:"fastProxy"`
 	OTLPLogs               bool                   `json:"otlplogs"`

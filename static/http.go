@@ -10,9 +10,9 @@ type HTTP struct {
 	EncodedCharacters         EncodedCharacters `json:"encodedCharacters" description:"Encoded characters that a path may contain; another one is answered with 400."`
 	EncodeQuerySemicolons     bool              `json:"encodeQuerySemicolons" description:"Encode semicolons in the query before it is forwarded."`
 	SanitizePath              bool              `json:"sanitizePath" description:"Resolve dot segments and double slashes in the path before routing."`
-	MaxHeaderBytes            int               `json:"maxHeaderBytes" description:"Largest head of a request, in bytes."`
-	MaxHeaderCount            int               `json:"maxHeaderCount" description:"Largest number of header fields in a request; 0 is no limit."`
-	UnderscoreHeadersStrategy string            `json:"underscoreHeadersStrategy" description:"What happens to headers with an underscore in their name: keep, delete or reject."`
+	MaxHeaderBytes            int               `json:"maxHeaderBytes" description:"Largest head of a request, in bytes." range:"0.."`
+	MaxHeaderCount            int               `json:"maxHeaderCount" description:"Largest number of header fields in a request; 0 is no limit." range:"0.."`
+	UnderscoreHeadersStrategy string            `json:"underscoreHeadersStrategy" description:"What happens to headers with an underscore in their name: keep, delete or reject." enum:"keep,delete,reject"`
 }
 
 // DefaultMaxHeaderBytes is the largest head of a request by default, in bytes.
@@ -48,7 +48,7 @@ type Redirections struct {
 // RedirectEntryPoint redirects every request of an entrypoint to another one.
 type RedirectEntryPoint struct {
 	To        string `json:"to" description:"Name of the entrypoint, or :port."`
-	Scheme    string `json:"scheme" description:"Scheme of the redirection's target."`
+	Scheme    string `json:"scheme" description:"Scheme of the redirection's target." enum:"http,https"`
 	Permanent bool   `json:"permanent" description:"Redirect permanently."`
 	Priority  int    `json:"priority" description:"Priority of the router that redirects."`
 }
@@ -63,8 +63,8 @@ func (r *RedirectEntryPoint) SetDefaults() {
 // TLS is the TLS configuration that routers of an entrypoint inherit.
 type TLS struct {
 	Options      string   `json:"options" description:"Name of the TLS options."`
-	CertResolver string   `json:"certResolver" description:"Name of the resolver that obtains certificates." support:"refuse"`
-	Domains      []Domain `json:"domains" description:"Domains for which a resolver obtains certificates." support:"warn"`
+	CertResolver string   `json:"certResolver" description:"Name of the resolver that obtains certificates." support:"refuse" why:"routers would be served with a certificate that no client trusts; give certificates in the dynamic configuration"`
+	Domains      []Domain `json:"domains" description:"Domains for which a resolver obtains certificates." support:"warn" why:"no certificates are obtained"`
 }
 
 // Domain is a name with the alternative names that share its certificate.
@@ -99,9 +99,9 @@ func (c *EncodedCharacters) SetDefaults() {
 
 // HTTP2 holds the options of HTTP/2 on one entrypoint.
 type HTTP2 struct {
-	MaxConcurrentStreams      int `json:"maxConcurrentStreams" description:"Largest number of streams of one connection at a time."`
-	MaxDecoderHeaderTableSize int `json:"maxDecoderHeaderTableSize" description:"Size of the table for decoding headers, in bytes."`
-	MaxEncoderHeaderTableSize int `json:"maxEncoderHeaderTableSize" description:"Largest size of the table for encoding headers, in bytes."`
+	MaxConcurrentStreams      int `json:"maxConcurrentStreams" description:"Largest number of streams of one connection at a time." range:"0..4294967295"`
+	MaxDecoderHeaderTableSize int `json:"maxDecoderHeaderTableSize" description:"Size of the table for decoding headers, in bytes." range:"0..4294967295"`
+	MaxEncoderHeaderTableSize int `json:"maxEncoderHeaderTableSize" description:"Largest size of the table for encoding headers, in bytes." range:"0..4294967295"`
 }
 
 // SetDefaults sets 250 streams, and the table size of RFC 7540, section 6.5.2.
@@ -113,5 +113,5 @@ func (h *HTTP2) SetDefaults() {
 
 // HTTP3 holds the options of HTTP/3 on one entrypoint; its presence asks for HTTP/3.
 type HTTP3 struct {
-	AdvertisedPort int `json:"advertisedPort" description:"Port to advertise; 0 is the entrypoint's own."`
+	AdvertisedPort int `json:"advertisedPort" description:"Port to advertise; 0 is the entrypoint's own." range:"0..65535"`
 }

@@ -10,8 +10,8 @@ const (
 
 // Log is the log of Sluice itself.
 type Log struct {
-	Level      string `json:"level" description:"Least important level that is written: TRACE, DEBUG, INFO, WARN, ERROR, FATAL or PANIC."`
-	Format     string `json:"format" description:"Form of an entry: common or json."`
+	Level      string `json:"level" description:"Least important level that is written: TRACE, DEBUG, INFO, WARN, ERROR, FATAL or PANIC." enum:"TRACE,DEBUG,INFO,WARN,ERROR,FATAL,PANIC"`
+	Format     string `json:"format" description:"Form of an entry: common or json." enum:"common,json"`
 	FilePath   string `json:"filePath" description:"File to write to; standard error when empty."`
 	NoColor    bool   `json:"noColor" description:"Write the common format without colors."`
 	MaxSize    int    `json:"maxSize" description:"Size at which the file is rotated, in megabytes." support:"warn"`

@@ -6,8 +6,8 @@ import "net/http"
 type API struct {
 	BasePath           string `json:"basePath" description:"Path under which the API is served."`
 	Insecure           bool   `json:"insecure" description:"Serve the API without a router on the entrypoint traefik."`
-	Dashboard          bool   `json:"dashboard" description:"Serve the dashboard." support:"warn"`
-	DashboardName      string `json:"dashboardName" description:"Name that the dashboard shows." support:"warn"`
+	Dashboard          bool   `json:"dashboard" description:"Serve the dashboard." support:"warn" why:"there is no dashboard"`
+	DashboardName      string `json:"dashboardName" description:"Name that the dashboard shows." support:"warn" why:"there is no dashboard"`
 	Debug              bool   `json:"debug" description:"Serve the debugging endpoints." support:"warn"`
 	DisableDashboardAd bool   `json:"disableDashboardAd" description:"Hide the advertisement; Sluice has none." support:"inert"`
 }
@@ -22,7 +22,7 @@ func (a *API) SetDefaults() {
 type Ping struct {
 	EntryPoint            string `json:"entryPoint" description:"Entrypoint that serves /ping and /ready."`
 	ManualRouting         bool   `json:"manualRouting" description:"Serve ping only through a router that names ping@internal."`
-	TerminatingStatusCode int    `json:"terminatingStatusCode" description:"Status of /ping while Sluice stops."`
+	TerminatingStatusCode int    `json:"terminatingStatusCode" description:"Status of /ping while Sluice stops." range:"200..599"`
 }
 
 // SetDefaults serves ping on the internal entrypoint, and 503 while Sluice stops.

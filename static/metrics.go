@@ -14,13 +14,13 @@ type Metrics struct {
 
 // Prometheus serves metrics under /metrics.
 type Prometheus struct {
-	Buckets              []float64         `json:"buckets" description:"Upper bounds of the buckets of durations, in seconds."`
-	AddEntryPointsLabels bool              `json:"addEntryPointsLabels" description:"Record the metrics of entrypoints." support:"warn"`
-	AddRoutersLabels     bool              `json:"addRoutersLabels" description:"Record the metrics of routers." support:"warn"`
-	AddServicesLabels    bool              `json:"addServicesLabels" description:"Record the metrics of services." support:"warn"`
+	Buckets              []float64         `json:"buckets" description:"Upper bounds of the buckets of durations, in seconds." support:"warn" why:"durations are not recorded yet"`
+	AddEntryPointsLabels bool              `json:"addEntryPointsLabels" description:"Record the metrics of entrypoints." support:"warn" why:"they are always recorded"`
+	AddRoutersLabels     bool              `json:"addRoutersLabels" description:"Record the metrics of routers." support:"warn" why:"only entrypoints are recorded"`
+	AddServicesLabels    bool              `json:"addServicesLabels" description:"Record the metrics of services." support:"warn" why:"only entrypoints are recorded"`
 	EntryPoint           string            `json:"entryPoint" description:"Entrypoint that serves /metrics."`
 	ManualRouting        bool              `json:"manualRouting" description:"Serve metrics only through a router that names prometheus@internal."`
-	HeaderLabels         map[string]string `json:"headerLabels" description:"Labels that are taken from headers of the request." support:"warn"`
+	HeaderLabels         map[string]string `json:"headerLabels" description:"Labels that are taken from headers of the request." support:"warn" why:"only entrypoints are recorded"`
 }
 
 // SetDefaults serves metrics of entrypoints and services on the internal entrypoint.

@@ -4,27 +4,27 @@ import "time"
 
 // Providers says where the dynamic configuration comes from.
 type Providers struct {
-	ProvidersThrottleDuration Duration            `json:"providersThrottleDuration" description:"Longest time that a burst of changes is held back."`
+	ProvidersThrottleDuration Duration            `json:"providersThrottleDuration" description:"Longest time that a burst of changes is held back." range:"0.."`
 	Precedence                []string            `json:"precedence" description:"Order in which providers win when rules tie, first one first."`
 	File                      *FileProvider       `json:"file" description:"Files as a source of configuration."`
 	DNS                       DNSProvider         `json:"dns" description:"Resolution of endpoints that are given by name."`
-	Docker                    *Docker             `json:"docker" support:"refuse"`
-	Swarm                     *Swarm              `json:"swarm" support:"refuse"`
-	KubernetesIngress         *KubernetesIngress  `json:"kubernetesIngress" support:"refuse"`
-	KubernetesIngressNGINX    *KubernetesNGINX    `json:"kubernetesIngressNGINX" support:"refuse"`
-	KubernetesCRD             *KubernetesCRD      `json:"kubernetesCRD" support:"refuse"`
-	KubernetesGateway         *KubernetesGateway  `json:"kubernetesGateway" support:"refuse"`
-	Knative                   *Knative            `json:"knative" support:"refuse"`
-	Rest                      *Rest               `json:"rest" support:"refuse"`
-	ConsulCatalog             *ConsulCatalog      `json:"consulCatalog" support:"refuse"`
-	Nomad                     *Nomad              `json:"nomad" support:"refuse"`
-	ECS                       *ECS                `json:"ecs" support:"refuse"`
-	Consul                    *Consul             `json:"consul" support:"refuse"`
-	Etcd                      *Etcd               `json:"etcd" support:"refuse"`
-	ZooKeeper                 *ZooKeeper          `json:"zooKeeper" support:"refuse"`
-	Redis                     *Redis              `json:"redis" support:"refuse"`
-	HTTP                      *HTTPProvider       `json:"http" support:"refuse"`
-	Plugin                    map[string]FreeForm `json:"plugin" support:"refuse"`
+	Docker                    *Docker             `json:"docker" support:"refuse" why:"all its routes would be missing"`
+	Swarm                     *Swarm              `json:"swarm" support:"refuse" why:"all its routes would be missing"`
+	KubernetesIngress         *KubernetesIngress  `json:"kubernetesIngress" support:"refuse" why:"all its routes would be missing"`
+	KubernetesIngressNGINX    *KubernetesNGINX    `json:"kubernetesIngressNGINX" support:"refuse" why:"all its routes would be missing"`
+	KubernetesCRD             *KubernetesCRD      `json:"kubernetesCRD" support:"refuse" why:"all its routes would be missing"`
+	KubernetesGateway         *KubernetesGateway  `json:"kubernetesGateway" support:"refuse" why:"all its routes would be missing"`
+	Knative                   *Knative            `json:"knative" support:"refuse" why:"all its routes would be missing"`
+	Rest                      *Rest               `json:"rest" support:"refuse" why:"all its routes would be missing"`
+	ConsulCatalog             *ConsulCatalog      `json:"consulCatalog" support:"refuse" why:"all its routes would be missing"`
+	Nomad                     *Nomad              `json:"nomad" support:"refuse" why:"all its routes would be missing"`
+	ECS                       *ECS                `json:"ecs" support:"refuse" why:"all its routes would be missing"`
+	Consul                    *Consul             `json:"consul" support:"refuse" why:"all its routes would be missing"`
+	Etcd                      *Etcd               `json:"etcd" support:"refuse" why:"all its routes would be missing"`
+	ZooKeeper                 *ZooKeeper          `json:"zooKeeper" support:"refuse" why:"all its routes would be missing"`
+	Redis                     *Redis              `json:"redis" support:"refuse" why:"all its routes would be missing"`
+	HTTP                      *HTTPProvider       `json:"http" support:"refuse" why:"all its routes would be missing"`
+	Plugin                    map[string]FreeForm `json:"plugin" support:"refuse" why:"all its routes would be missing"`
 }
 
 // DefaultThrottle is the longest time that a burst of changes is held back by default.
@@ -56,8 +56,8 @@ func (f *FileProvider) SetDefaults() {
 // DNSProvider resolves endpoints that are given by name, such as http://backend:8080.
 type DNSProvider struct {
 	Resolvers []string `json:"resolvers" description:"DNS servers as host[:port]; none means those of /etc/resolv.conf."`
-	MinTTL    Duration `json:"minTTL" description:"Shortest time after which a name is resolved again."`
-	MaxTTL    Duration `json:"maxTTL" description:"Longest time after which a name is resolved again."`
+	MinTTL    Duration `json:"minTTL" description:"Shortest time after which a name is resolved again." range:"0.."`
+	MaxTTL    Duration `json:"maxTTL" description:"Longest time after which a name is resolved again." range:"0.."`
 }
 
 // SetDefaults bounds the time to live to between one second and five minutes.

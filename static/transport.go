@@ -6,8 +6,8 @@ import "time"
 type Transport struct {
 	LifeCycle            LifeCycle          `json:"lifeCycle" description:"What happens when Sluice stops."`
 	RespondingTimeouts   RespondingTimeouts `json:"respondingTimeouts" description:"Limits in time of a request."`
-	KeepAliveMaxTime     Duration           `json:"keepAliveMaxTime" description:"Age at which a connection is closed after its current request; 0 is no limit."`
-	KeepAliveMaxRequests int                `json:"keepAliveMaxRequests" description:"Number of requests after which a connection is closed; 0 is no limit."`
+	KeepAliveMaxTime     Duration           `json:"keepAliveMaxTime" description:"Age at which a connection is closed after its current request; 0 is no limit." range:"0.."`
+	KeepAliveMaxRequests int                `json:"keepAliveMaxRequests" description:"Number of requests after which a connection is closed; 0 is no limit." range:"0.."`
 	Limits               Limits             `json:"limits" description:"Limits of the number of connections."`
 }
 
@@ -19,8 +19,8 @@ func (t *Transport) SetDefaults() {
 
 // LifeCycle says what happens between SIGTERM and the end of the process.
 type LifeCycle struct {
-	RequestAcceptGraceTimeout Duration `json:"requestAcceptGraceTimeout" description:"How long connections are still accepted after SIGTERM."`
-	GraceTimeOut              Duration `json:"graceTimeOut" description:"How long active requests may take to finish after that."`
+	RequestAcceptGraceTimeout Duration `json:"requestAcceptGraceTimeout" description:"How long connections are still accepted after SIGTERM." range:"0.."`
+	GraceTimeOut              Duration `json:"graceTimeOut" description:"How long active requests may take to finish after that." range:"0.."`
 }
 
 // SetDefaults gives active requests ten seconds.
@@ -30,9 +30,9 @@ func (l *LifeCycle) SetDefaults() {
 
 // RespondingTimeouts limits in time what a client does.
 type RespondingTimeouts struct {
-	ReadTimeout  Duration `json:"readTimeout" description:"Time to read a whole request with its body; 0 is no limit."`
-	WriteTimeout Duration `json:"writeTimeout" description:"Time from the end of the request's head to the end of the response; 0 is no limit."`
-	IdleTimeout  Duration `json:"idleTimeout" description:"How long a connection without a request is kept; 0 is no limit."`
+	ReadTimeout  Duration `json:"readTimeout" description:"Time to read a whole request with its body; 0 is no limit." range:"0.."`
+	WriteTimeout Duration `json:"writeTimeout" description:"Time from the end of the request's head to the end of the response; 0 is no limit." range:"0.."`
+	IdleTimeout  Duration `json:"idleTimeout" description:"How long a connection without a request is kept; 0 is no limit." range:"0.."`
 }
 
 // SetDefaults sets 60 seconds for reading, none for writing, and 180 seconds for idle connections.
@@ -43,8 +43,8 @@ func (r *RespondingTimeouts) SetDefaults() {
 
 // Limits bounds the number of connections that an entrypoint holds open.
 type Limits struct {
-	MaxConnections          int `json:"maxConnections" description:"Largest number of open connections; 0 is no limit."`
-	MaxConnectionsPerClient int `json:"maxConnectionsPerClient" description:"Largest number of open connections of one client address; 0 is no limit."`
+	MaxConnections          int `json:"maxConnections" description:"Largest number of open connections; 0 is no limit." range:"0.."`
+	MaxConnectionsPerClient int `json:"maxConnectionsPerClient" description:"Largest number of open connections of one client address; 0 is no limit." range:"0.."`
 }
 
 // ServersTransport says how endpoints are reached.
@@ -53,7 +53,7 @@ type ServersTransport struct {
 	RootCAs             []string           `json:"rootCAs" description:"Certificate authorities for endpoints, as files or PEM text; none means those of the system."`
 	MaxIdleConnsPerHost int                `json:"maxIdleConnsPerHost" description:"Largest number of idle connections to one endpoint; 0 is the default of 200, a negative number keeps none."`
 	ForwardingTimeouts  ForwardingTimeouts `json:"forwardingTimeouts" description:"Limits in time of a request to an endpoint."`
-	Spiffe              *SpiffeClient      `json:"spiffe" description:"Identity of endpoints by SPIFFE." support:"refuse"`
+	Spiffe              *SpiffeClient      `json:"spiffe" description:"Identity of endpoints by SPIFFE." support:"refuse" why:"the identity of endpoints would not be checked"`
 }
 
 // DefaultMaxIdleConnsPerHost is the number of idle connections that are kept to one endpoint by default.
@@ -67,9 +67,9 @@ func (s *ServersTransport) SetDefaults() {
 
 // ForwardingTimeouts limits in time what an endpoint does.
 type ForwardingTimeouts struct {
-	DialTimeout           Duration `json:"dialTimeout" description:"Time to connect to an endpoint; 0 is no limit."`
-	ResponseHeaderTimeout Duration `json:"responseHeaderTimeout" description:"Time from the end of the request to the head of the response; 0 is no limit."`
-	IdleConnTimeout       Duration `json:"idleConnTimeout" description:"How long an idle connection to an endpoint is kept; 0 is no limit."`
+	DialTimeout           Duration `json:"dialTimeout" description:"Time to connect to an endpoint; 0 is no limit." range:"0.."`
+	ResponseHeaderTimeout Duration `json:"responseHeaderTimeout" description:"Time from the end of the request to the head of the response; 0 is no limit." range:"0.."`
+	IdleConnTimeout       Duration `json:"idleConnTimeout" description:"How long an idle connection to an endpoint is kept; 0 is no limit." range:"0.."`
 }
 
 // SetDefaults sets 30 seconds for connecting and 90 seconds for idle connections.
