@@ -1,0 +1,31 @@
+package loadbalancer
+
+import (
+	"math/rand/v2"
+	"sync/atomic"
+)
+
+// RoundRobin is smooth weighted round robin over indexes: weights 5, 1, 1 give a b a a a c a, not a a a a a b c. It
+// starts at a random position, so that many instances do not begin with the same index together.
+type RoundRobin struct {
+	order  sequence
+	cursor atomic.Uint64
+}
+
+// NewRoundRobin returns a round robin over the indexes of the weights. Weights are relative; 0 or less is never picked.
+func NewRoundRobin(weights []int) *RoundRobin {
+	clamped := make([]uint64, len(weights))
+	for i, weight := range weights {
+		clamped[i] = clampWeight(weight)
+	}
+	r := &RoundRobin{order: newSequence(clamped)}
+	r.cursor.Store(rand.Uint64())
+	return r
+}
+
+// Next returns the next index, or -1 when there is none with a weight above 0. Any number of goroutines may call it.
+func (r *RoundRobin) Next() int { return r.order.at(r.cursor.Add(1)) }
+
+func clampWeight(weight int) uint64 {
+	return uint64(min(max(weight, 0), maxWeight)) //nolint:gosec // not negative
+}

@@ -1,0 +1,81 @@
+package loadbalancer
+
+import (
+	"slices"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// set is the last known state of one endpoint set and the pools that follow it.
+type set struct {
+	key       string
+	version   uint64
+	endpoints []dynamic.Endpoint
+	users     map[*Pool]struct{}
+	arrived   bool
+	deleted   bool
+}
+
+// take replaces the endpoints and reports whether they changed.
+func (s *set) take(update dynamic.EndpointSet) bool {
+	if s.arrived && update.Version != 0 && update.Version <= s.version {
+		return false
+	}
+	s.arrived, s.version, s.deleted = true, update.Version, update.Deleted
+	var endpoints []dynamic.Endpoint
+	if !update.Deleted {
+		endpoints = inOrder(update.Endpoints)
+	}
+	if slices.EqualFunc(s.endpoints, endpoints, sameToPools) {
+		return false
+	}
+	s.endpoints = endpoints
+	return true
+}
+
+// inOrder returns the endpoints sorted by address and free of duplicates, as sources promise to send them: a source that
+// breaks the promise must not confuse the walk over members.
+func inOrder(endpoints []dynamic.Endpoint) []dynamic.Endpoint {
+	for i := range len(endpoints) - 1 {
+		if endpoints[i].Address.Compare(endpoints[i+1].Address) < 0 {
+			continue
+		}
+		endpoints = slices.Clone(endpoints)
+		slices.SortStableFunc(endpoints, func(a, b dynamic.Endpoint) int { return a.Address.Compare(b.Address) })
+		return slices.CompactFunc(endpoints, func(a, b dynamic.Endpoint) bool { return a.Address == b.Address })
+	}
+	return endpoints
+}
+
+func sameToPools(a, b dynamic.Endpoint) bool {
+	return a.Address == b.Address && a.UID == b.UID && a.Terminating == b.Terminating
+}
+
+func (r *Registry) set(key string) *set {
+	known, found := r.sets[key]
+	if !found {
+		known = &set{key: key, users: map[*Pool]struct{}{}}
+		r.sets[key] = known
+	}
+	return known
+}
+
+func (r *Registry) subscribe(pool *Pool, key string) {
+	if key != "" {
+		r.set(key).users[pool] = struct{}{}
+	}
+}
+
+func (r *Registry) unsubscribe(pool *Pool, key string) {
+	if known, found := r.sets[key]; found {
+		delete(known.users, pool)
+		r.forget(known)
+	}
+}
+
+// forget drops a set that nobody follows and that says nothing: it is deleted or never came.
+func (r *Registry) forget(s *set) {
+	if len(s.users) == 0 && (s.deleted || !s.arrived) {
+		delete(r.sets, s.key)
+	}
+}
