@@ -13,10 +13,9 @@ func EscapedPath(r *http.Request) (escaped string, ok bool) {
 }
 
 // RoutingPath returns the routing path of r as its path is now, after whatever middlewares did to it.
+//
+// It never reads URL.Path alone: net/url leaves RawPath empty for "/%21" too, whose Path is "/!".
 func RoutingPath(r *http.Request) string {
-	if r.URL.RawPath == "" && isPlain(r.URL.Path) {
-		return r.URL.Path
-	}
 	return route(r.URL.EscapedPath())
 }
 

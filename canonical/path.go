@@ -22,6 +22,7 @@ func isPlain(s string) bool {
 // normalize decodes the encodings of unreserved characters, writes the others in upper case, and encodes what can't stand raw.
 // It allocates only when it changes something.
 func normalize(s string, allowed EncodedCharacters) (string, error) {
+	var short [128]byte // most paths fit, and cost no more than the string that is returned
 	var out []byte
 	for i := 0; i < len(s); i++ {
 		c, width, plain := s[i], 1, true
@@ -45,7 +46,7 @@ func normalize(s string, allowed EncodedCharacters) (string, error) {
 		}
 		same := plain == (width == 1) && (width == 1 || isUpperHex(s[i+1]) && isUpperHex(s[i+2]))
 		if out == nil && !same {
-			out = append(make([]byte, 0, len(s)+8), s[:i]...)
+			out = append(short[:0], s[:i]...)
 		}
 		if out != nil {
 			out = appendPath(out, c, plain)
@@ -73,6 +74,7 @@ func route(escaped string) string {
 	if at < 0 {
 		return escaped
 	}
+	var short [128]byte
 	var out []byte
 	for i := at; i < len(escaped); i++ {
 		c := escaped[i]
@@ -82,7 +84,7 @@ func route(escaped string) string {
 		}
 		kept := !ok || isReserved(decoded) && isUpperHex(escaped[i+1]) && isUpperHex(escaped[i+2])
 		if out == nil && !kept {
-			out = append(make([]byte, 0, len(escaped)), escaped[:i]...)
+			out = append(short[:0], escaped[:i]...)
 		}
 		switch {
 		case !ok:
@@ -120,7 +122,7 @@ const (
 // inspect classifies the segments of an escaped path that begins with a slash. A trailing slash is tidy.
 func inspect(s string) segments {
 	found := tidy
-	for i := 0; i < len(s); i++ {
+	for i := range len(s) {
 		if s[i] != '/' {
 			continue
 		}

@@ -9,88 +9,131 @@ import (
 	"testing"
 )
 
-func TestPolicyApply(t *testing.T) {
-	raw := Policy{Encoded: AllowAllEncoded()}
-	strict := Policy{Sanitize: true}
-	tests := []struct {
-		name    string
-		policy  Policy
-		path    string
-		forward string // "" when refused
-		routing string
-		reason  string
-	}{
-		{name: "nothing to do", policy: DefaultPolicy(), path: "/a/b", forward: "/a/b", routing: "/a/b"},
-		{name: "empty", policy: DefaultPolicy(), path: "", forward: "/", routing: "/"},
-		{name: "root", policy: DefaultPolicy(), path: "/", forward: "/", routing: "/"},
-		{name: "trailing slash", policy: DefaultPolicy(), path: "/a/", forward: "/a/", routing: "/a/"},
-		{name: "star", policy: DefaultPolicy(), path: "*", forward: "*", routing: "*"},
-		{name: "no slash", policy: DefaultPolicy(), path: "a", reason: "begin with a slash"},
-		{name: "dot file", policy: DefaultPolicy(), path: "/.well-known/...", forward: "/.well-known/...", routing: "/.well-known/..."},
-		{name: "sub-delims", policy: DefaultPolicy(), path: "/!$&'()*+,;=:@[]~-._", forward: "/!$&'()*+,;=:@[]~-._", routing: "/!$&'()*+,;=:@[]~-._"},
+// pathCase is a received path and its one answer.
+type pathCase struct {
+	name, path       string
+	forward, routing string // both empty when it is refused
+	reason           string
+}
 
-		{name: "unreserved decoded", policy: DefaultPolicy(), path: "/%61%7E%2D%5f", forward: "/a~-_", routing: "/a~-_"},
-		{name: "space", policy: DefaultPolicy(), path: "/a%20b", forward: "/a%20b", routing: "/a b"},
-		{name: "utf-8", policy: DefaultPolicy(), path: "/%c3%A9", forward: "/%C3%A9", routing: "/é"},
-		{name: "mixed-case hex", policy: DefaultPolicy(), path: "/a%2fb%2Fc", forward: "/a%2Fb%2Fc", routing: "/a%2Fb%2Fc"},
-		{name: "backslash", policy: DefaultPolicy(), path: "/a%5cb", forward: "/a%5Cb", routing: `/a\b`},
-		{name: "null", policy: DefaultPolicy(), path: "/a%00b", forward: "/a%00b", routing: "/a\x00b"},
-		{name: "semicolon", policy: DefaultPolicy(), path: "/a%3bb;c", forward: "/a%3Bb;c", routing: "/a%3Bb;c"},
-		{name: "percent", policy: DefaultPolicy(), path: "/a%252f", forward: "/a%252f", routing: "/a%252f"},
-		{name: "question mark and hash", policy: DefaultPolicy(), path: "/%3f%23", forward: "/%3F%23", routing: "/%3F%23"},
-		{name: "all reserved", policy: DefaultPolicy(), path: "/%3a%5b%5d%40%21%24%26%27%28%29%2a%2b%2c%3d", forward: "/%3A%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3D", routing: "/%3A%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3D"},
-		{name: "raw bytes", policy: DefaultPolicy(), path: "/é|\"<\\>^`{}", forward: "/%C3%A9%7C%22%3C%5C%3E%5E%60%7B%7D", routing: "/é|\"<\\>^`{}"},
-		{name: "raw byte beside an encoded slash", policy: DefaultPolicy(), path: "/a%2fb|c", forward: "/a%2Fb%7Cc", routing: "/a%2Fb|c"},
-
-		{name: "empty segment", policy: DefaultPolicy(), path: "/a//b", forward: "/a/b", routing: "/a/b"},
-		{name: "leading empty segment", policy: DefaultPolicy(), path: "//evil.example/x", forward: "/evil.example/x", routing: "/evil.example/x"},
-		{name: "dot", policy: DefaultPolicy(), path: "/a/./b", forward: "/a/b", routing: "/a/b"},
-		{name: "dot dot", policy: DefaultPolicy(), path: "/a/c/../b", forward: "/a/b", routing: "/a/b"},
-		{name: "dot dot at the end", policy: DefaultPolicy(), path: "/a/b/..", forward: "/a", routing: "/a"},
-		{name: "dot dot slash at the end", policy: DefaultPolicy(), path: "/a/b/../", forward: "/a/", routing: "/a/"},
-		{name: "dot at the end", policy: DefaultPolicy(), path: "/a/.", forward: "/a", routing: "/a"},
-		{name: "above the root", policy: DefaultPolicy(), path: "/../../b", forward: "/b", routing: "/b"},
-		{name: "only dot dot", policy: DefaultPolicy(), path: "/..", forward: "/", routing: "/"},
-		{name: "encoded dot dot", policy: DefaultPolicy(), path: "/a/%2e%2E/b", forward: "/b", routing: "/b"},
-		{name: "half encoded dot dot", policy: DefaultPolicy(), path: "/a/.%2e/b", forward: "/b", routing: "/b"},
-		{name: "dot dot before an encoded slash", policy: DefaultPolicy(), path: "/a/..%2fb", forward: "/a/..%2Fb", routing: "/a/..%2Fb"},
-		{name: "dot dot before a backslash", policy: DefaultPolicy(), path: `/a/..\b`, forward: "/a/..%5Cb", routing: `/a/..\b`},
-		{name: "dot dot with parameter", policy: DefaultPolicy(), path: "/a/..;/b", reason: "parameter"},
-		{name: "dot with parameter", policy: DefaultPolicy(), path: "/a/.;x=1/b", reason: "parameter"},
-		{name: "encoded dot dot with parameter", policy: DefaultPolicy(), path: "/a/%2e%2e;/b", reason: "parameter"},
-		{name: "parameter elsewhere", policy: DefaultPolicy(), path: "/a/..b;/c/...;", forward: "/a/..b;/c/...;", routing: "/a/..b;/c/...;"},
-
-		{name: "raw space", policy: DefaultPolicy(), path: "/a b", reason: "control"},
-		{name: "raw control byte", policy: DefaultPolicy(), path: "/a\r\nb", reason: "control"},
-		{name: "raw delete", policy: DefaultPolicy(), path: "/a\x7f", reason: "control"},
-		{name: "raw fragment", policy: DefaultPolicy(), path: "/a#b", reason: "fragment"},
-		{name: "lone percent", policy: DefaultPolicy(), path: "/a%", reason: "invalid percent-encoding"},
-		{name: "short encoding", policy: DefaultPolicy(), path: "/a%4", reason: "invalid percent-encoding"},
-		{name: "no hex", policy: DefaultPolicy(), path: "/a%zz", reason: "invalid percent-encoding"},
-
-		{name: "unsanitized empty segment", policy: raw, path: "/a//b", forward: "/a//b", routing: "/a//b"},
-		{name: "unsanitized dot dot", policy: raw, path: "/a/%2e%2e/b", forward: "/a/../b", routing: "/a/../b"},
-		{name: "unsanitized parameter", policy: raw, path: "/a/..;/b", forward: "/a/..;/b", routing: "/a/..;/b"},
-
-		{name: "slash not allowed", policy: strict, path: "/a%2Fb", reason: "not allowed"},
-		{name: "lower-case slash not allowed", policy: strict, path: "/a%2fb", reason: "not allowed"},
-		{name: "backslash not allowed", policy: strict, path: "/a%5Cb", reason: "not allowed"},
-		{name: "raw backslash not allowed", policy: strict, path: `/a\b`, reason: "not allowed"},
-		{name: "null not allowed", policy: strict, path: "/a%00b", reason: "not allowed"},
-		{name: "semicolon not allowed", policy: strict, path: "/a%3bb", reason: "not allowed"},
-		{name: "percent not allowed", policy: strict, path: "/a%25b", reason: "not allowed"},
-		{name: "question mark not allowed", policy: strict, path: "/a%3Fb", reason: "not allowed"},
-		{name: "hash not allowed", policy: strict, path: "/a%23b", reason: "not allowed"},
-		{name: "other encodings stay allowed", policy: strict, path: "/a%20;b%40", forward: "/a%20;b%40", routing: "/a ;b%40"},
+// ordinaryPaths: paths with little or nothing to do.
+func ordinaryPaths() []pathCase {
+	return []pathCase{
+		{name: "nothing to do", path: "/a/b", forward: "/a/b", routing: "/a/b"},
+		{name: "empty", path: "", forward: "/", routing: "/"},
+		{name: "root", path: "/", forward: "/", routing: "/"},
+		{name: "trailing slash", path: "/a/", forward: "/a/", routing: "/a/"},
+		{name: "star", path: "*", forward: "*", routing: "*"},
+		{name: "no slash", path: "a", reason: "begin with a slash"},
+		{name: "dot file", path: "/.well-known/...", forward: "/.well-known/...", routing: "/.well-known/..."},
+		{name: "sub-delims", path: "/!$&'()*+,;=:@[]~-._", forward: "/!$&'()*+,;=:@[]~-._", routing: "/!$&'()*+,;=:@[]~-._"},
 	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			target, err := test.policy.Apply(test.path)
-			checkReason(t, err, test.reason)
-			if want := (Target{test.forward, test.routing}); target != want {
-				t.Errorf("Apply(%q) = %q, want %q", test.path, target, want)
-			}
-		})
+}
+
+// encodedPaths: percent-encodings and bytes that need one.
+func encodedPaths() []pathCase {
+	return []pathCase{
+		{name: "unreserved decoded", path: "/%61%7E%2D%5f", forward: "/a~-_", routing: "/a~-_"},
+		{name: "space", path: "/a%20b", forward: "/a%20b", routing: "/a b"},
+		{name: "utf-8", path: "/%c3%A9", forward: "/%C3%A9", routing: "/é"},
+		{name: "mixed-case hex", path: "/a%2fb%2Fc", forward: "/a%2Fb%2Fc", routing: "/a%2Fb%2Fc"},
+		{name: "backslash", path: "/a%5cb", forward: "/a%5Cb", routing: `/a\b`},
+		{name: "null", path: "/a%00b", forward: "/a%00b", routing: "/a\x00b"},
+		{name: "semicolon", path: "/a%3bb;c", forward: "/a%3Bb;c", routing: "/a%3Bb;c"},
+		{name: "percent", path: "/a%252f", forward: "/a%252f", routing: "/a%252f"},
+		{name: "question mark and hash", path: "/%3f%23", forward: "/%3F%23", routing: "/%3F%23"},
+		{name: "all reserved", path: "/%3a%5b%5d%40%21%24%26%27%28%29%2a%2b%2c%3d", forward: "/%3A%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3D", routing: "/%3A%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3D"},
+		{name: "raw bytes", path: "/é|\"<\\>^`{}", forward: "/%C3%A9%7C%22%3C%5C%3E%5E%60%7B%7D", routing: "/é|\"<\\>^`{}"},
+		{name: "raw byte beside an encoded slash", path: "/a%2fb|c", forward: "/a%2Fb%7Cc", routing: "/a%2Fb|c"},
+	}
+}
+
+// segmentPaths: empty and dot segments.
+func segmentPaths() []pathCase {
+	return []pathCase{
+		{name: "empty segment", path: "/a//b", forward: "/a/b", routing: "/a/b"},
+		{name: "leading empty segment", path: "//evil.example/x", forward: "/evil.example/x", routing: "/evil.example/x"},
+		{name: "dot", path: "/a/./b", forward: "/a/b", routing: "/a/b"},
+		{name: "dot dot", path: "/a/c/../b", forward: "/a/b", routing: "/a/b"},
+		{name: "dot dot at the end", path: "/a/b/..", forward: "/a", routing: "/a"},
+		{name: "dot dot slash at the end", path: "/a/b/../", forward: "/a/", routing: "/a/"},
+		{name: "dot at the end", path: "/a/.", forward: "/a", routing: "/a"},
+		{name: "above the root", path: "/../../b", forward: "/b", routing: "/b"},
+		{name: "only dot dot", path: "/..", forward: "/", routing: "/"},
+		{name: "encoded dot dot", path: "/a/%2e%2E/b", forward: "/b", routing: "/b"},
+		{name: "half encoded dot dot", path: "/a/.%2e/b", forward: "/b", routing: "/b"},
+		{name: "dot dot before an encoded slash", path: "/a/..%2fb", forward: "/a/..%2Fb", routing: "/a/..%2Fb"},
+		{name: "dot dot before a backslash", path: `/a/..\b`, forward: "/a/..%5Cb", routing: `/a/..\b`},
+		{name: "dot dot with parameter", path: "/a/..;/b", reason: "parameter"},
+		{name: "dot with parameter", path: "/a/.;x=1/b", reason: "parameter"},
+		{name: "encoded dot dot with parameter", path: "/a/%2e%2e;/b", reason: "parameter"},
+		{name: "parameter elsewhere", path: "/a/..b;/c/...;", forward: "/a/..b;/c/...;", routing: "/a/..b;/c/...;"},
+	}
+}
+
+// refusedPaths: what no request line may hold.
+func refusedPaths() []pathCase {
+	return []pathCase{
+		{name: "raw space", path: "/a b", reason: "control"},
+		{name: "raw control byte", path: "/a\r\nb", reason: "control"},
+		{name: "raw delete", path: "/a\x7f", reason: "control"},
+		{name: "raw fragment", path: "/a#b", reason: "fragment"},
+		{name: "lone percent", path: "/a%", reason: "invalid percent-encoding"},
+		{name: "short encoding", path: "/a%4", reason: "invalid percent-encoding"},
+		{name: "no hex", path: "/a%zz", reason: "invalid percent-encoding"},
+	}
+}
+
+// unsanitizedPaths: dot segments where nobody cleans.
+func unsanitizedPaths() []pathCase {
+	return []pathCase{
+		{name: "unsanitized empty segment", path: "/a//b", forward: "/a//b", routing: "/a//b"},
+		{name: "unsanitized dot dot", path: "/a/%2e%2e/b", forward: "/a/../b", routing: "/a/../b"},
+		{name: "unsanitized parameter", path: "/a/..;/b", forward: "/a/..;/b", routing: "/a/..;/b"},
+	}
+}
+
+// forbiddenPaths: encoded characters where none is allowed.
+func forbiddenPaths() []pathCase {
+	return []pathCase{
+		{name: "slash not allowed", path: "/a%2Fb", reason: "not allowed"},
+		{name: "lower-case slash not allowed", path: "/a%2fb", reason: "not allowed"},
+		{name: "backslash not allowed", path: "/a%5Cb", reason: "not allowed"},
+		{name: "raw backslash not allowed", path: `/a\b`, reason: "not allowed"},
+		{name: "null not allowed", path: "/a%00b", reason: "not allowed"},
+		{name: "semicolon not allowed", path: "/a%3bb", reason: "not allowed"},
+		{name: "percent not allowed", path: "/a%25b", reason: "not allowed"},
+		{name: "question mark not allowed", path: "/a%3Fb", reason: "not allowed"},
+		{name: "hash not allowed", path: "/a%23b", reason: "not allowed"},
+		{name: "other encodings stay allowed", path: "/a%20;b%40", forward: "/a%20;b%40", routing: "/a ;b%40"},
+	}
+}
+
+func TestPolicyApply(t *testing.T) {
+	groups := []struct {
+		policy Policy
+		cases  []pathCase
+	}{
+		{DefaultPolicy(), ordinaryPaths()},
+		{DefaultPolicy(), encodedPaths()},
+		{DefaultPolicy(), segmentPaths()},
+		{DefaultPolicy(), refusedPaths()},
+		{Policy{Encoded: AllowAllEncoded()}, unsanitizedPaths()},
+		{Policy{Sanitize: true}, forbiddenPaths()},
+	}
+	for _, group := range groups {
+		for _, test := range group.cases {
+			t.Run(test.name, func(t *testing.T) {
+				target, err := group.policy.Apply(test.path)
+				checkReason(t, err, test.reason)
+				if want := (Target{test.forward, test.routing}); target != want {
+					t.Errorf("Apply(%q) = %q, want %q", test.path, target, want)
+				}
+				if err == nil {
+					checkTarget(t, group.policy, test.path, target)
+				}
+			})
+		}
 	}
 }
 
@@ -171,6 +214,7 @@ func TestPolicyNormalize(t *testing.T) {
 		host       string
 		reason     string
 	}{
+		{name: "encoded where net/url would leave RawPath empty", line: "GET /%21", uri: "/%21", host: "h"},
 		{name: "as received", line: "GET /a?b=%2f&c", uri: "/a?b=%2f&c", host: "h"},
 		{name: "bare question mark", line: "GET /a?", uri: "/a?", host: "h"},
 		{name: "bare question mark after a change", line: "GET //a?", uri: "/a?", host: "h"},
