@@ -1,0 +1,190 @@
+package dynamic
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/document"
+)
+
+// Decoder translates the documents of files into Configurations, object by object, and remembers each translation by
+// the content of its node: an object whose text says the same as the last time keeps its pointer, wherever in its file
+// it has moved. The zero value is ready. A Decoder must not be used by two goroutines at once.
+type Decoder struct {
+	files  map[string]map[Ref]translation
+	values document.Decoder
+}
+
+// translation is what became of one object, and the content it was made of.
+type translation struct {
+	identity []byte
+	object   any
+	clean    bool
+}
+
+// Decode translates one file's document, which should keep its duplicates (document.ParseWithDuplicates). Whatever is wrong within an object costs that object:
+// it gets a Quarantined verdict for each mistake and stays in its map as far as it was understood. What is wrong
+// outside of objects is a verdict on the file (KindSource). Rendered says that lines count in the text that a template
+// produced.
+func (d *Decoder) Decode(file string, root *document.Node, rendered bool) *Configuration {
+	run := &decoding{
+		values: &d.values, file: file, rendered: rendered,
+		before: d.files[file], after: map[Ref]translation{},
+		out: &Configuration{Origins: map[Ref]Origin{}},
+	}
+	run.sections(root, "", "", map[string]section{
+		"http": run.http, "tcp": run.tcp, "udp": run.udp, "tls": run.tls,
+	})
+	if d.files == nil {
+		d.files = map[string]map[Ref]translation{}
+	}
+	d.files[file] = run.after
+	return run.out
+}
+
+// Forget drops what is remembered of a file that is gone.
+func (d *Decoder) Forget(file string) { delete(d.files, file) }
+
+// decoding is one call of Decode.
+type decoding struct {
+	values   *document.Decoder
+	file     string
+	rendered bool
+	before   map[Ref]translation
+	after    map[Ref]translation
+	out      *Configuration
+}
+
+// section reads the value of one key of a map whose keys are all known.
+type section func(*document.Field)
+
+func (d *decoding) origin(line int) Origin {
+	return Origin{File: d.file, Line: line, Rendered: d.rendered}
+}
+
+// finding reports what belongs to no object, or to one that another declaration has.
+func (d *decoding) finding(line int, format string, args ...any) {
+	d.out.Verdicts = append(d.out.Verdicts, Verdict{
+		Ref: Ref{Kind: KindSource, Name: d.file}, Origin: d.origin(line), Status: Quarantined,
+		Reason: fmt.Sprintf(format, args...),
+	})
+}
+
+func (d *decoding) quarantine(ref Ref, line int, reason string) {
+	d.out.Verdicts = append(d.out.Verdicts, Verdict{Ref: ref, Origin: d.origin(line), Status: Quarantined, Reason: reason})
+}
+
+// sections reads a map whose keys are all known. Path is what stands before its keys, in messages; where is the map's
+// own name.
+func (d *decoding) sections(node *document.Node, where, path string, known map[string]section) {
+	if !d.isMap(node, where) {
+		return
+	}
+	seen := map[string]int{}
+	for i := range node.Fields {
+		field := &node.Fields[i]
+		folded := strings.ToLower(field.Key)
+		read, name := lookup(known, folded)
+		switch first, twice := seen[folded]; {
+		case read == nil:
+			d.finding(field.Line, "%s%s: %s", path, field.Key, document.Unknown(field.Key, sortedKeys(known)))
+		case twice:
+			d.finding(field.Line, "%s%s is given twice, first on line %d; the second one is not used", path, name, first)
+		default:
+			seen[folded] = field.Line
+			read(field)
+		}
+	}
+}
+
+// isMap reports a node that is neither a map nor nothing.
+func (d *decoding) isMap(node *document.Node, where string) bool {
+	switch node.Kind {
+	case document.Map:
+		return true
+	case document.Null:
+	case document.Scalar, document.List:
+		if where == "" {
+			d.finding(node.Line, "expected a map, got %s", node.Kind)
+		} else {
+			d.finding(node.Line, "%s: expected a map, got %s", where, node.Kind)
+		}
+	}
+	return false
+}
+
+// objects reads a map of named objects of one kind.
+func objects[T any](d *decoding, kind Kind, path string, field *document.Field) map[string]*T {
+	if !d.isMap(field.Value, path) {
+		return nil
+	}
+	out := make(map[string]*T, len(field.Value.Fields))
+	for i := range field.Value.Fields {
+		entry := &field.Value.Fields[i]
+		ref := Ref{Kind: kind, Name: entry.Key}
+		if first, twice := d.out.Origins[ref]; twice {
+			d.finding(entry.Line, "%s is declared twice, first on line %d; the second one is not used", ref, first.Line)
+			continue
+		}
+		switch {
+		case entry.Key == "":
+			d.quarantine(ref, entry.Line, "has an empty name")
+		case strings.Contains(entry.Key, "@"):
+			d.quarantine(ref, entry.Line, "has a name with @, which separates a name from its provider")
+		}
+		out[entry.Key] = object[T](d, ref, entry.Line, entry.Value)
+	}
+	return out
+}
+
+// object translates one object, or finds it unchanged. The findings of an object that is not clean are made anew, since
+// their lines may have moved.
+func object[T any](d *decoding, ref Ref, line int, node *document.Node) *T {
+	d.out.Origins[ref] = d.origin(line)
+	identity := node.AppendIdentity(nil)
+	known, ok := d.before[ref]
+	unchanged := ok && bytes.Equal(known.identity, identity)
+	if unchanged && known.clean {
+		d.after[ref] = known
+		return known.object.(*T)
+	}
+	fresh := new(T)
+	if defaulted, ok := any(fresh).(interface{ SetDefaults() }); ok {
+		defaulted.SetDefaults()
+	}
+	clean := d.fill(ref, line, node, fresh)
+	if unchanged {
+		d.after[ref] = known
+		return known.object.(*T)
+	}
+	d.after[ref] = translation{identity: identity, object: fresh, clean: clean}
+	return fresh
+}
+
+// mostFindings is how many mistakes of one object are named.
+const mostFindings = 10
+
+// fill decodes one object and reports what is wrong with it.
+func (d *decoding) fill(ref Ref, line int, node *document.Node, into any) (clean bool) {
+	if node.Kind == document.Null {
+		d.quarantine(ref, line, "has no value")
+		return false
+	}
+	problems := d.values.Decode(node, into)
+	for i, problem := range problems {
+		if i == mostFindings {
+			d.quarantine(ref, line, fmt.Sprintf("has %d more mistakes", len(problems)-mostFindings))
+			break
+		}
+		d.quarantine(ref, problem.Line, problem.String())
+	}
+	if len(problems) > 0 {
+		return false
+	}
+	if reason := kindReason(into, node); reason != "" {
+		d.quarantine(ref, line, reason)
+		return false
+	}
+	return true
+}

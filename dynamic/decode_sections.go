@@ -1,0 +1,137 @@
+package dynamic
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/document"
+)
+
+// lookup finds a section by its key in lower case, and its name as it is documented.
+func lookup(known map[string]section, folded string) (section, string) {
+	for name, read := range known {
+		if strings.ToLower(name) == folded {
+			return read, name
+		}
+	}
+	return nil, ""
+}
+
+func sortedKeys(known map[string]section) []string { return slices.Sorted(maps.Keys(known)) }
+
+func (d *decoding) http(field *document.Field) {
+	out := &HTTPConfiguration{}
+	d.out.HTTP = out
+	d.sections(field.Value, "http", "http.", map[string]section{
+		"routers":  func(f *document.Field) { out.Routers = objects[Router](d, KindRouter, "http.routers", f) },
+		"services": func(f *document.Field) { out.Services = objects[Service](d, KindService, "http.services", f) },
+		"middlewares": func(f *document.Field) {
+			out.Middlewares = objects[Middleware](d, KindMiddleware, "http.middlewares", f)
+		},
+		"serversTransports": func(f *document.Field) {
+			out.ServersTransports = objects[ServersTransport](d, KindServersTransport, "http.serversTransports", f)
+		},
+	})
+}
+
+func (d *decoding) tcp(field *document.Field) {
+	out := &TCPConfiguration{}
+	d.out.TCP = out
+	d.sections(field.Value, "tcp", "tcp.", map[string]section{
+		"routers":     func(f *document.Field) { out.Routers = d.unsupported(KindTCPRouter, "tcp.routers", f) },
+		"services":    func(f *document.Field) { out.Services = d.unsupported(KindTCPService, "tcp.services", f) },
+		"middlewares": func(f *document.Field) { out.Middlewares = d.unsupported(KindTCPMiddleware, "tcp.middlewares", f) },
+		"serversTransports": func(f *document.Field) {
+			out.ServersTransports = d.unsupported(KindTCPServersTransport, "tcp.serversTransports", f)
+		},
+	})
+}
+
+func (d *decoding) udp(field *document.Field) {
+	out := &UDPConfiguration{}
+	d.out.UDP = out
+	d.sections(field.Value, "udp", "udp.", map[string]section{
+		"routers":  func(f *document.Field) { out.Routers = d.unsupported(KindUDPRouter, "udp.routers", f) },
+		"services": func(f *document.Field) { out.Services = d.unsupported(KindUDPService, "udp.services", f) },
+	})
+}
+
+// unsupported names the objects of a kind that is not built yet, without reading them.
+func (d *decoding) unsupported(kind Kind, path string, field *document.Field) map[string]*Unsupported {
+	if !d.isMap(field.Value, path) {
+		return nil
+	}
+	out := make(map[string]*Unsupported, len(field.Value.Fields))
+	for i := range field.Value.Fields {
+		entry := &field.Value.Fields[i]
+		ref := Ref{Kind: kind, Name: entry.Key}
+		if first, twice := d.out.Origins[ref]; twice {
+			d.finding(entry.Line, "%s is declared twice, first on line %d; the second one is not used", ref, first.Line)
+			continue
+		}
+		d.out.Origins[ref] = d.origin(entry.Line)
+		out[entry.Key] = d.placeholder(ref)
+		d.quarantine(ref, entry.Line, "is not supported yet")
+	}
+	return out
+}
+
+// placeholder returns the same pointer for the same name.
+func (d *decoding) placeholder(ref Ref) *Unsupported {
+	known, ok := d.before[ref]
+	if !ok {
+		known = translation{object: &Unsupported{}}
+	}
+	d.after[ref] = known
+	return known.object.(*Unsupported)
+}
+
+func (d *decoding) tls(field *document.Field) {
+	out := &TLSConfiguration{}
+	d.out.TLS = out
+	d.sections(field.Value, "tls", "tls.", map[string]section{
+		"certificates": func(f *document.Field) { out.Certificates = d.certificates(f.Value) },
+		"options":      func(f *document.Field) { out.Options = objects[TLSOptions](d, KindTLSOptions, "tls.options", f) },
+		"stores":       func(f *document.Field) { out.Stores = objects[TLSStore](d, KindTLSStore, "tls.stores", f) },
+	})
+}
+
+func (d *decoding) certificates(list *document.Node) []*CertificateEntry {
+	if list.Kind == document.Null {
+		return nil
+	}
+	if list.Kind != document.List {
+		d.finding(list.Line, "tls.certificates: expected a list, got %s", list.Kind)
+		return nil
+	}
+	out := make([]*CertificateEntry, 0, len(list.Items))
+	for _, item := range list.Items {
+		ref := certificateRef(item, len(out))
+		if first, twice := d.out.Origins[ref]; twice {
+			d.finding(item.Line, "%s is declared twice, first on line %d; the second one is not used", ref, first.Line)
+			continue
+		}
+		out = append(out, object[CertificateEntry](d, ref, item.Line, item))
+	}
+	return out
+}
+
+// certificateRef names a certificate before it is decoded, so that it can be found unchanged.
+func certificateRef(item *document.Node, index int) Ref {
+	entry := CertificateEntry{}
+	if file := item.Get("certFile"); file != nil && file.Value.Kind == document.Scalar {
+		entry.CertFile = file.Value.Value
+	}
+	return entry.Ref(index)
+}
+
+// Ref returns the certificate's reference: its certFile where that is a path, or certificates[index] for inline PEM,
+// where index is its place in the list of its provider.
+func (c *CertificateEntry) Ref(index int) Ref {
+	if c.CertFile == "" || strings.Contains(c.CertFile, "-----BEGIN") {
+		return Ref{Kind: KindCertificate, Name: fmt.Sprintf("certificates[%d]", index)}
+	}
+	return Ref{Kind: KindCertificate, Name: c.CertFile}
+}
