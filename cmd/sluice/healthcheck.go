@@ -1,0 +1,97 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"github.com/sluiceproxy/sluice/static"
+)
+
+// healthcheckTimeout is how long a running Sluice may take to say whether it is ready.
+const healthcheckTimeout = 5 * time.Second
+
+// healthcheck asks a running Sluice whether it is ready, prints the answer in one line, and returns 0 for yes and 1 for no.
+// Without --url it asks where the same static configuration serves ping.
+func healthcheck(args, environ []string, stdout, stderr io.Writer) int {
+	flags := newFlags("healthcheck", "[--url URL] [--configFile FILE] [OPTIONS]", stderr)
+	url := flags.String("url", "", "`URL` to ask (default: /ready on the entrypoint of ping)")
+	positional, options, err := parseMixed(flags, args)
+	if code, done := flagResult(flags, positional, err); done {
+		return code
+	}
+	if *url == "" {
+		if *url, err = readyURL(static.Sources{Args: options, Environ: environ}); err != nil {
+			_, _ = fmt.Fprintf(stderr, "sluice healthcheck: %v\n", err)
+			return 1
+		}
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), healthcheckTimeout)
+	defer cancel()
+	if err := askReady(ctx, *url); err != nil {
+		_, _ = fmt.Fprintf(stderr, "not ready: %v\n", err)
+		return 1
+	}
+	_, _ = fmt.Fprintf(stdout, "ready: %s\n", *url)
+	return 0
+}
+
+// askReady returns nil when the URL is answered with 200. The error quotes the first line of any other answer.
+func askReady(ctx context.Context, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	transport := &http.Transport{} // No proxy of the environment: the answer must be Sluice's own.
+	defer transport.CloseIdleConnections()
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return fmt.Errorf("GET %s: %w", url, err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode == http.StatusOK {
+		return nil
+	}
+	line, _ := bufio.NewReader(io.LimitReader(response.Body, 4096)).ReadString('\n')
+	return fmt.Errorf("GET %s: %s: %.500q", url, response.Status, line)
+}
+
+// readyURL finds where the static configuration serves /ready, as seen from this machine.
+func readyURL(sources static.Sources) (string, error) {
+	loaded, findings := static.Load(sources)
+	for _, finding := range findings {
+		if finding.Severity == static.Error {
+			return "", errors.New(finding.String())
+		}
+	}
+	ping := loaded.Configuration.Ping
+	if ping == nil {
+		return "", errors.New("ping is not enabled: configure ping, or name the address with --url")
+	}
+	entryPoint := loaded.Configuration.EntryPoints[ping.EntryPoint]
+	if entryPoint == nil {
+		return "", fmt.Errorf("ping: entrypoint %q does not exist", ping.EntryPoint)
+	}
+	address, err := static.ParseAddress(entryPoint.Address)
+	if err != nil {
+		return "", fmt.Errorf("entrypoint %q: %w", ping.EntryPoint, err)
+	}
+	if address.Port == 0 {
+		return "", fmt.Errorf("entrypoint %q listens on a port that the system chooses: name it with --url", ping.EntryPoint)
+	}
+	host := address.Host
+	if ip, err := netip.ParseAddr(host); host == "" || (err == nil && ip.IsUnspecified()) {
+		host = "127.0.0.1"
+		if ip.Is6() {
+			host = "::1"
+		}
+	}
+	return "http://" + net.JoinHostPort(host, strconv.Itoa(int(address.Port))) + "/ready", nil
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/static"
+)
+
+func TestHealthcheckAsksReady(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/ready":
+		case "/moved":
+			http.Redirect(w, r, "/ready", http.StatusFound)
+		default:
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = w.Write([]byte("{\"file\":\"pending\"}\nand more"))
+		}
+	}))
+	defer server.Close()
+	gone := httptest.NewServer(nil)
+	gone.Close()
+
+	tests := []struct {
+		name, url string
+		code      int
+		says      string
+	}{
+		{"ready", server.URL + "/ready", 0, "ready: " + server.URL + "/ready\n"},
+		{"not ready", server.URL + "/else", 1, `503 Service Unavailable: "{\"file\":\"pending\"}\n"`},
+		{"a redirect is no answer", server.URL + "/moved", 1, "302 Found"},
+		{"nobody there", gone.URL + "/ready", 1, "connection refused"},
+		{"no URL", "http://[", 1, "missing ']'"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			var stdout, stderr strings.Builder
+			if code := healthcheck([]string{"--url", test.url}, nil, &stdout, &stderr); code != test.code {
+				t.Errorf("exit code %d, want %d", code, test.code)
+			}
+			said := stdout.String() + stderr.String()
+			if !strings.Contains(said, test.says) || strings.Count(said, "\n") != 1 {
+				t.Errorf("want one line with %q, got %q", test.says, said)
+			}
+		})
+	}
+}
+
+func TestHealthcheckRefusesStrayArguments(t *testing.T) {
+	var stdout, stderr strings.Builder
+	if code := healthcheck([]string{"ready"}, nil, &stdout, &stderr); code != 2 || !strings.Contains(stderr.String(), `unexpected argument "ready"`) {
+		t.Errorf("exit code %d, stderr %q", code, stderr.String())
+	}
+}
+
+func TestReadyURLFollowsTheStaticConfiguration(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "sluice.yaml")
+	if err := os.WriteFile(file, []byte("ping: {}\nentryPoints:\n  web:\n    address: :8000\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name    string
+		args    []string
+		environ []string
+		want    string
+		err     string
+	}{
+		{"default entrypoint", []string{"--configFile=" + file}, nil, "http://127.0.0.1:8080/ready", ""},
+		{"another entrypoint", []string{"--configFile=" + file, "--ping.entryPoint=web"}, nil, "http://127.0.0.1:8000/ready", ""},
+		{"environment", []string{"--configFile=" + file}, []string{"SLUICE_PING_ENTRYPOINT=web", "SLUICE_ENTRYPOINTS_WEB_ADDRESS=127.0.0.2:81"}, "http://127.0.0.2:81/ready", ""},
+		{"every IPv6 address", []string{"--ping=true", "--ping.entryPoint=web", "--entryPoints.web.address=[::]:80"}, nil, "http://[::1]:80/ready", ""},
+		{"no ping", []string{"--entryPoints.web.address=:80"}, nil, "", "ping is not enabled"},
+		{"chosen port", []string{"--configFile=" + file, "--ping.entryPoint=web", "--entryPoints.web.address=:0"}, nil, "", "port that the system chooses"},
+		{"no such entrypoint", []string{"--configFile=" + file, "--ping.entryPoint=wev"}, nil, "", "wev"},
+		{"unknown option", []string{"--ping.entrypoin=web"}, nil, "", "entrypoin"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			got, err := readyURL(static.Sources{Args: test.args, Environ: test.environ})
+			if got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+			if (test.err == "") != (err == nil) || (err != nil && !strings.Contains(err.Error(), test.err)) {
+				t.Errorf("error %v, want one with %q", err, test.err)
+			}
+		})
+	}
+}
