@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // Source is where configurations and endpoint sets come from; provider.Hub is one.
@@ -78,4 +79,23 @@ type Resolver interface {
 // are new or have changed, and one with status Accepted for an object that has recovered or is gone. It must not block.
 type VerdictSink interface {
 	Publish(verdicts []dynamic.Verdict)
+}
+
+// Options says what a Pipeline is made of.
+type Options struct {
+	// Source, Compiler, Endpoints and Logger are needed.
+	Source    Source
+	Compiler  Compiler
+	Endpoints Endpoints
+	Logger    telemetry.Logger
+	// Resolver may be nil; keys dns/name:port are then waited for like all others.
+	Resolver Resolver
+	// Sinks hear every verdict.
+	Sinks []VerdictSink
+	// Precedence is the option providers.precedence: where only one provider can define an object, the one that is named
+	// first does. Providers that are not named follow in order of their names.
+	Precedence []string
+	// MaxHold is how long a burst of configuration changes is held at most (providers.providersThrottleDuration, where an
+	// operator has set it); 0 means DefaultMaxHold.
+	MaxHold time.Duration
 }

@@ -24,3 +24,32 @@ type State struct {
 	// Configuration is the merged configuration that is active; it is nil before the first generation.
 	Configuration *dynamic.Configuration
 }
+
+// publishState makes the State that readers see from now on.
+func (p *Pipeline) publishState() {
+	p.state.Store(&State{
+		Generation:    p.active.generation,
+		Activated:     p.active.activated,
+		Ready:         p.ready(),
+		Providers:     p.update.States,
+		Verdicts:      p.published,
+		Configuration: p.active.configuration,
+	})
+}
+
+// ready tells whether every required provider has delivered its first state and the active table contains it.
+func (p *Pipeline) ready() bool {
+	if p.active.generation == 0 {
+		return false
+	}
+	for name, status := range p.update.States {
+		if !status.Required || status.State == dynamic.StateAbsent {
+			continue
+		}
+		delivered := p.update.Configurations[name] != nil
+		if status.State != dynamic.StateSynced || (delivered && !p.active.included[name]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,104 @@
+package pipeline
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// certificates merges tls.certificates, the only objects that have no name of their own.
+type certificates struct {
+	declared map[string][]*object[dynamic.CertificateEntry]
+	merged   []*dynamic.CertificateEntry
+	changed  bool
+}
+
+// update takes the certificates of one provider. A certificate is recognised by its reference: its file, or its place
+// where it is inline. Several entries for one file are told apart by their order.
+func (c *certificates) update(e *edit, entries []*dynamic.CertificateEntry) {
+	before := c.declared[e.provider]
+	known := map[dynamic.Ref][]*object[dynamic.CertificateEntry]{}
+	for _, one := range before {
+		known[one.ref] = append(known[one.ref], one)
+	}
+	after := make([]*object[dynamic.CertificateEntry], 0, len(entries))
+	for i, entry := range entries {
+		if entry == nil {
+			e.refuse(certificateRef(i, nil), "it declares nothing")
+			continue
+		}
+		own := certificateRef(i, entry)
+		ref := e.qualify(own)
+		var one *object[dynamic.CertificateEntry]
+		if same := known[ref]; len(same) > 0 {
+			one, known[ref] = same[0], same[1:]
+			if one.renew(entry) {
+				c.change(e, ref)
+			}
+		} else {
+			one = &object[dynamic.CertificateEntry]{declared: entry, kept: entry, ref: ref}
+			c.change(e, ref)
+		}
+		e.locate(ref, own.Name, &one.origin)
+		after = append(after, one)
+	}
+	c.compareOrder(e, before, after)
+	c.declared[e.provider] = after
+}
+
+// compareOrder notes the certificates that are gone, and those whose place among their neighbours has changed: of two
+// certificates for one name the first one counts.
+func (c *certificates) compareOrder(e *edit, before, after []*object[dynamic.CertificateEntry]) {
+	if slices.Equal(before, after) {
+		return
+	}
+	remaining := map[dynamic.Ref]bool{}
+	for _, one := range after {
+		remaining[one.ref] = true
+	}
+	for i, one := range before {
+		if i >= len(after) || after[i] != one {
+			c.change(e, one.ref)
+		}
+		if !remaining[one.ref] {
+			e.unlocate(one.ref)
+		}
+	}
+	for i, one := range after {
+		if i >= len(before) || before[i] != one {
+			c.change(e, one.ref)
+		}
+	}
+}
+
+func (c *certificates) change(e *edit, ref dynamic.Ref) {
+	c.changed = true
+	e.change(ref)
+}
+
+// assemble returns the certificates of all providers, in order of precedence.
+func (c *certificates) assemble(providers []string) []*dynamic.CertificateEntry {
+	if !c.changed {
+		return c.merged
+	}
+	c.changed = false
+	var merged []*dynamic.CertificateEntry
+	for _, name := range providers {
+		for _, one := range c.declared[name] {
+			merged = append(merged, one.kept)
+		}
+	}
+	c.merged = merged
+	return merged
+}
+
+// certificateRef returns the reference of the certificate at a place, as its provider knows it.
+func certificateRef(place int, entry *dynamic.CertificateEntry) dynamic.Ref {
+	ref := dynamic.Ref{Kind: dynamic.KindCertificate, Name: "certificates[" + strconv.Itoa(place) + "]"}
+	if entry != nil && entry.CertFile != "" && !strings.Contains(entry.CertFile, "-----BEGIN") {
+		ref.Name = entry.CertFile
+	}
+	return ref
+}

@@ -1,0 +1,173 @@
+package pipeline
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider"
+)
+
+const (
+	// maxWaitForEndpoints is how long an endpoint set that a table newly refers to is waited for.
+	maxWaitForEndpoints = time.Second
+	// startupHold is how long the first compilation waits at most for providers that are still pending.
+	startupHold = 500 * time.Millisecond
+)
+
+// Pipeline is the single writer. Its methods may be called from any goroutine; Run or Once may be called once.
+type Pipeline struct {
+	options Options
+	merger  *merger
+	state   atomic.Pointer[State]
+
+	// All below belongs to the loop.
+	update   provider.Update
+	dirty    map[string]bool // providers whose configuration has not been merged
+	debounce debounce
+	changed  map[dynamic.Ref]struct{} // since the active table
+
+	merged   *dynamic.Configuration
+	included map[string]bool // providers whose first configuration is part of merged
+	active   table
+	waiting  *table
+	awaited  map[string]time.Time // endpoint sets that are missing, and since when
+	watched  []string
+
+	published []dynamic.Verdict // what the sinks have been told, and nothing that has recovered since
+	grace     grace
+}
+
+// New returns a Pipeline that does nothing before Run or Once.
+func New(options Options) *Pipeline {
+	hold := options.MaxHold
+	if hold <= 0 {
+		hold = DefaultMaxHold
+	}
+	p := &Pipeline{
+		options:  options,
+		merger:   newMerger(options.Precedence),
+		dirty:    map[string]bool{},
+		debounce: newDebounce(hold),
+		changed:  map[dynamic.Ref]struct{}{},
+		awaited:  map[string]time.Time{},
+	}
+	p.merged = p.merger.merged
+	p.state.Store(&State{Providers: map[string]provider.Status{}})
+	return p
+}
+
+// State returns how everything stands. It never returns nil.
+func (p *Pipeline) State() *State { return p.state.Load() }
+
+// Run runs the source and the loop until ctx ends; it fails when the source cannot run. What is active stays active.
+func (p *Pipeline) Run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var source sync.WaitGroup
+	failed := make(chan error, 1)
+	source.Go(func() {
+		if err := p.options.Source.Run(ctx); err != nil {
+			failed <- err
+		}
+	})
+	defer source.Wait()
+	defer cancel()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case err := <-failed:
+			return err
+		case <-p.options.Source.Changed():
+			p.receive(time.Now())
+		case <-timer.C:
+		}
+		timer.Stop()
+		if next := p.step(time.Now()); !next.IsZero() {
+			timer.Reset(time.Until(next))
+		}
+	}
+}
+
+// receive takes what the source has collected. Endpoint sets go straight on.
+func (p *Pipeline) receive(now time.Time) {
+	p.update = p.options.Source.Take()
+	for _, set := range p.update.Endpoints {
+		p.options.Endpoints.Apply(set)
+	}
+	for _, name := range p.update.ChangedConfigurations {
+		p.dirty[name] = true
+	}
+	if len(p.update.ChangedConfigurations) > 0 {
+		p.debounce.note(now)
+	}
+}
+
+// step does everything that is due and returns when something will be due next; zero means that only the source can
+// bring something new. Its order is the order of the data: a quiet window that is over is closed before newer changes
+// are looked at, so that these get a window of their own.
+func (p *Pipeline) step(now time.Time) (next time.Time) {
+	if p.grace.over(now) {
+		p.compile(now, true)
+	}
+	p.activate(now)
+	if reached(p.applyAt(), now) {
+		p.apply(now)
+		p.activate(now)
+	}
+	flush := p.options.Endpoints.Flush(now)
+	p.publishState()
+	return earliest(p.applyAt(), p.activateAt(), p.grace.until, flush)
+}
+
+// applyAt returns when configuration changes are applied. The first time, providers that are still pending are waited
+// for, so that Sluice does not begin with a part of its routes where all of them are a moment away.
+func (p *Pipeline) applyAt() time.Time {
+	due := p.debounce.due()
+	if due.IsZero() || p.active.generation > 0 || p.waiting != nil {
+		return due
+	}
+	if p.pending() {
+		return p.debounce.first.Add(startupHold)
+	}
+	return p.debounce.first
+}
+
+func (p *Pipeline) pending() bool {
+	for _, status := range p.update.States {
+		if status.State == dynamic.StatePending {
+			return true
+		}
+	}
+	return false
+}
+
+// apply merges what has changed and compiles the result, unless it is the same.
+func (p *Pipeline) apply(now time.Time) {
+	p.debounce.applied(now)
+	if changed := p.merge(); changed || (p.waiting == nil && p.active.generation == 0) {
+		p.compile(now, false)
+		return
+	}
+	p.relocate()
+}
+
+// merge merges the providers that have changed, notes what that changes, and reports whether it changes any object.
+func (p *Pipeline) merge() bool {
+	merged, changed := p.merger.merge(p.update.Configurations, slices.Sorted(maps.Keys(p.dirty)))
+	clear(p.dirty)
+	p.merged = merged
+	p.included = make(map[string]bool, len(p.update.Configurations))
+	for name := range p.update.Configurations {
+		p.included[name] = true
+	}
+	maps.Copy(p.changed, changed)
+	return len(changed) > 0
+}

@@ -1,0 +1,81 @@
+package pipeline
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// Once runs the source until every provider has delivered its first state, or the timeout is over, compiles and
+// activates one settled table, and stops everything. A provider that did not deliver is shown as timed out. It waits
+// for endpoint sets as Run does. It fails when ctx ends before that, or when the source cannot run.
+func (p *Pipeline) Once(ctx context.Context, timeout time.Duration) (*State, error) {
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var source sync.WaitGroup
+	failed := make(chan error, 1)
+	source.Go(func() {
+		if err := p.options.Source.Run(running); err != nil {
+			failed <- err
+		}
+	})
+	defer source.Wait()
+	defer cancel()
+	deadline := time.Now().Add(timeout)
+	p.receive(time.Now())
+	if err := p.receiveUntil(ctx, failed, deadline, func() bool { return !p.pending() }); err != nil {
+		return nil, err
+	}
+	p.giveUp(timeout)
+	p.merge()
+	p.compile(time.Now(), true)
+	if err := p.receiveUntil(ctx, failed, p.activateAt(), func() bool {
+		p.activate(time.Now())
+		return p.waiting == nil
+	}); err != nil {
+		return nil, err
+	}
+	p.activate(time.Now())
+	for next := p.options.Endpoints.Flush(time.Now()); !next.IsZero(); next = p.options.Endpoints.Flush(next) {
+	}
+	p.publishState()
+	return p.State(), nil
+}
+
+// receiveUntil receives until done or the deadline.
+func (p *Pipeline) receiveUntil(ctx context.Context, failed <-chan error, deadline time.Time, done func() bool) error {
+	timer := time.NewTimer(time.Until(deadline))
+	defer timer.Stop()
+	for !done() {
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("stopped before the first state was complete: %w", context.Cause(ctx))
+		case err := <-failed:
+			return err
+		case <-timer.C:
+			return nil
+		case <-p.options.Source.Changed():
+			p.receive(time.Now())
+		}
+	}
+	return nil
+}
+
+// giveUp shows the providers that are still pending as timed out.
+func (p *Pipeline) giveUp(timeout time.Duration) {
+	for name, status := range p.update.States {
+		if status.State != dynamic.StatePending {
+			continue
+		}
+		status.State, status.Since = dynamic.StateTimedOut, time.Now()
+		reason := fmt.Sprintf("no first state within %s", timeout)
+		if status.Reason != "" {
+			reason += "; " + status.Reason
+		}
+		status.Reason = reason
+		p.update.States[name] = status
+	}
+}

@@ -1,0 +1,148 @@
+package pipeline
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// resolvedPrefix begins the keys of the endpoint sets that a Resolver publishes.
+const resolvedPrefix = "dns/"
+
+// table is a compiled table, before or after its activation.
+type table struct {
+	compiled      Compiled
+	configuration *dynamic.Configuration
+	included      map[string]bool // providers whose first configuration is in it
+	references    map[string]bool // keys of endpoint sets
+	missing       []string        // keys that it newly refers to and that have not arrived
+	verdicts      []dynamic.Verdict
+	settled       bool
+	generation    uint64
+	activated     time.Time
+}
+
+// compile makes a table of the merged configuration. It supersedes one that still waits for endpoint sets.
+func (p *Pipeline) compile(now time.Time, settled bool) {
+	compiled := p.options.Compiler.Compile(Input{
+		Configuration: p.merged,
+		Changed:       sortedRefs(p.changed),
+		Settled:       settled,
+	})
+	next := &table{
+		compiled:      compiled,
+		configuration: p.merged,
+		included:      p.included,
+		references:    make(map[string]bool, len(compiled.EndpointSets)),
+		verdicts:      combine(p.merged, compiled.Verdicts),
+	}
+	for _, key := range compiled.EndpointSets {
+		if !next.references[key] && !p.active.references[key] && !p.options.Endpoints.Known(key) {
+			next.missing = append(next.missing, key)
+		}
+		next.references[key] = true
+	}
+	alarms, _ := difference(p.published, next.verdicts)
+	next.settled = settled || len(alarms) == 0
+	if next.settled {
+		p.grace.end()
+	} else {
+		p.grace.extend(now)
+	}
+	p.waiting = next
+	p.await(now)
+	p.watch()
+}
+
+// relocate takes a merged configuration in which no object has changed, but perhaps where one is declared, or which
+// providers have spoken.
+func (p *Pipeline) relocate() {
+	latest := &p.active
+	if p.waiting != nil {
+		latest = p.waiting
+	}
+	latest.configuration, latest.included = p.merged, p.included
+	latest.verdicts = combine(p.merged, latest.compiled.Verdicts)
+	if p.waiting == nil {
+		p.publishVerdicts()
+	}
+}
+
+// await notes since when each missing set has been waited for. The wait belongs to the set and not to the table: tables
+// that supersede each other do not wait anew.
+func (p *Pipeline) await(now time.Time) {
+	before := p.awaited
+	p.awaited = make(map[string]time.Time, len(p.waiting.missing))
+	for _, key := range p.waiting.missing {
+		since, ok := before[key]
+		if !ok {
+			since = now
+		}
+		p.awaited[key] = since
+	}
+}
+
+// activateAt returns when the waiting table is put to work even if endpoint sets are missing; zero when none waits.
+func (p *Pipeline) activateAt() time.Time {
+	if p.waiting == nil {
+		return time.Time{}
+	}
+	var last time.Time
+	for _, key := range p.waiting.missing {
+		if since := p.awaited[key]; since.After(last) {
+			last = since
+		}
+	}
+	return last.Add(maxWaitForEndpoints)
+}
+
+// activate puts the waiting table to work if everything that it needs is there, or has been waited for long enough.
+func (p *Pipeline) activate(now time.Time) {
+	if p.waiting == nil {
+		return
+	}
+	p.waiting.missing = slices.DeleteFunc(p.waiting.missing, p.options.Endpoints.Known)
+	if len(p.waiting.missing) > 0 && p.activateAt().After(now) {
+		return
+	}
+	next := p.waiting
+	p.waiting = nil
+	next.generation, next.activated = p.active.generation+1, now
+	next.compiled.Activate()
+	next.compiled.Activate = nil // it may hold on to the table before
+	p.active = *next
+	p.options.Logger.Debug("table activated", "generation", next.generation, "changed", len(p.changed),
+		"missingEndpointSets", len(next.missing))
+	clear(p.changed)
+	clear(p.awaited)
+	p.watch()
+	p.publishVerdicts()
+}
+
+// watch tells the resolver which names the active table and the waiting one need.
+func (p *Pipeline) watch() {
+	if p.options.Resolver == nil {
+		return
+	}
+	wanted := map[string]bool{}
+	collect := func(references map[string]bool) {
+		for key := range references {
+			if strings.HasPrefix(key, resolvedPrefix) {
+				wanted[key] = true
+			}
+		}
+	}
+	collect(p.active.references)
+	if p.waiting != nil {
+		collect(p.waiting.references)
+	}
+	keys := slices.Sorted(maps.Keys(wanted))
+	if slices.Equal(keys, p.watched) {
+		return
+	}
+	p.watched = keys
+	p.options.Resolver.Watch(slices.Clone(keys))
+}

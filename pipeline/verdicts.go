@@ -1,0 +1,90 @@
+package pipeline
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// sortedVerdicts sorts verdicts by kind and name, the worst first, and drops repetitions and accepted ones.
+func sortedVerdicts(verdicts []dynamic.Verdict) []dynamic.Verdict {
+	verdicts = slices.DeleteFunc(verdicts, func(v dynamic.Verdict) bool { return v.Status == dynamic.Accepted })
+	slices.SortFunc(verdicts, func(a, b dynamic.Verdict) int {
+		return cmp.Or(
+			compareRefs(a.Ref, b.Ref),
+			cmp.Compare(b.Status, a.Status),
+			cmp.Compare(a.Reason, b.Reason),
+			cmp.Compare(a.Origin.File, b.Origin.File),
+			cmp.Compare(a.Origin.Line, b.Origin.Line),
+			cmp.Compare(a.Origin.Object, b.Origin.Object),
+		)
+	})
+	return slices.Compact(verdicts)
+}
+
+// combine returns everything that is known to be wrong: the verdicts that came with the configuration and those of its
+// compilation. Where the configuration knows the origin of an object, that one counts, since a compiled piece that was
+// reused may remember an older one.
+func combine(configuration *dynamic.Configuration, compiled []dynamic.Verdict) []dynamic.Verdict {
+	all := slices.Concat(configuration.Verdicts, compiled)
+	for i := range all {
+		if origin, ok := configuration.Origins[all[i].Ref]; ok {
+			all[i].Origin = origin
+		}
+	}
+	return sortedVerdicts(all)
+}
+
+// difference returns what a sink must hear when after follows before: every verdict of each object whose verdicts are
+// new or have changed, and an accepting one for each object that has none any more. Both are sorted.
+func difference(before, after []dynamic.Verdict) (worse, recovered []dynamic.Verdict) {
+	for len(before) > 0 || len(after) > 0 {
+		var old, now []dynamic.Verdict
+		switch order := compareHeads(before, after); {
+		case order < 0:
+			old, before = cutObject(before)
+		case order > 0:
+			now, after = cutObject(after)
+		default:
+			old, before = cutObject(before)
+			now, after = cutObject(after)
+		}
+		switch {
+		case len(now) == 0:
+			recovered = append(recovered, dynamic.Verdict{Ref: old[0].Ref, Origin: old[0].Origin, Status: dynamic.Accepted})
+		case !slices.Equal(old, now):
+			worse = append(worse, now...)
+		}
+	}
+	return worse, recovered
+}
+
+// compareHeads says which of two sorted lists comes next; an empty one comes last.
+func compareHeads(a, b []dynamic.Verdict) int {
+	switch {
+	case len(a) == 0:
+		return 1
+	case len(b) == 0:
+		return -1
+	}
+	return compareRefs(a[0].Ref, b[0].Ref)
+}
+
+// cutObject cuts the verdicts of the first object off a sorted list.
+func cutObject(verdicts []dynamic.Verdict) (first, rest []dynamic.Verdict) {
+	n := 1
+	for n < len(verdicts) && verdicts[n].Ref == verdicts[0].Ref {
+		n++
+	}
+	return verdicts[:n:n], verdicts[n:]
+}
+
+// without returns the verdicts of a sorted list whose objects are not among the recovered ones.
+func without(verdicts, recovered []dynamic.Verdict) []dynamic.Verdict {
+	gone := make(map[dynamic.Ref]bool, len(recovered))
+	for _, verdict := range recovered {
+		gone[verdict.Ref] = true
+	}
+	return slices.DeleteFunc(slices.Clone(verdicts), func(v dynamic.Verdict) bool { return gone[v.Ref] })
+}
