@@ -23,6 +23,10 @@ type CertificateEntry struct {
 	Name        string `json:"-" hash:"ignore"`
 	Certificate `json:",inline"`
 	Stores      []string `json:"stores,omitempty"`
+
+	// FilesRevision tells one state of the files that are named here from the next, so that the object changes when one
+	// of them does. Providers that watch the files set it; it is no key of files or labels.
+	FilesRevision uint64 `json:"-" label:"-"`
 }
 
 // TLSOptions are the options of TLS connections from clients (tls.options.<name>).
@@ -37,6 +41,10 @@ type TLSOptions struct {
 	ALPNProtocols            []string   `json:"alpnProtocols,omitempty"`
 	DisableSessionTickets    bool       `json:"disableSessionTickets,omitempty"`
 	PreferServerCipherSuites *bool      `json:"preferServerCipherSuites,omitempty"`
+
+	// FilesRevision tells one state of the files that are named here from the next, so that the object changes when one
+	// of them does. Providers that watch the files set it; it is no key of files or labels.
+	FilesRevision uint64 `json:"-" label:"-"`
 }
 
 // SetDefaults sets the protocols offered by ALPN.
@@ -57,6 +65,10 @@ type ClientAuth struct {
 type TLSStore struct {
 	DefaultCertificate   *Certificate   `json:"defaultCertificate,omitempty"`
 	DefaultGeneratedCert *GeneratedCert `json:"defaultGeneratedCert,omitempty"`
+
+	// FilesRevision tells one state of the files that are named here from the next, so that the object changes when one
+	// of them does. Providers that watch the files set it; it is no key of files or labels.
+	FilesRevision uint64 `json:"-" label:"-"`
 }
 
 // GeneratedCert asks a resolver for the default certificate.

@@ -17,6 +17,10 @@ type ServersTransport struct {
 	PeerCertURI         string              `json:"peerCertURI,omitempty"`
 	PeerCertSANs        []PeerCertSAN       `json:"peerCertSANs,omitempty"`
 	Spiffe              *Spiffe             `json:"spiffe,omitempty" label:"allowEmpty"`
+
+	// FilesRevision tells one state of the files that are named here from the next, so that the object changes when one
+	// of them does. Providers that watch the files set it; it is no key of files or labels.
+	FilesRevision uint64 `json:"-" label:"-"`
 }
 
 // SetDefaults sets the time-outs.
