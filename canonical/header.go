@@ -79,12 +79,15 @@ func StripUntrusted(h http.Header) {
 	}
 }
 
-// RemoveHeader removes a header together with its aliases (any case, "_" for "-"), so that a value which is set next can't be forged
-// by a spelling of it. The name is in net/http's canonical spelling.
-func RemoveHeader(h http.Header, name string) {
+// RemoveHeader removes headers together with their aliases (any case, "_" for "-"), so that a value which is set next can't be forged
+// by another spelling. The names are in net/http's canonical spelling.
+func RemoveHeader(h http.Header, names ...string) {
 	for given := range h {
-		if sameHeader(given, name) {
-			delete(h, given)
+		for _, name := range names {
+			if sameHeader(given, name) {
+				delete(h, given)
+				break
+			}
 		}
 	}
 }

@@ -1,0 +1,51 @@
+// Package addprefix is the middleware addPrefix: it puts a prefix before the path.
+//
+// What flows in: a request with a canonical path. What flows out: the same request under the prefix. It never touches the query, and
+// leaves "OPTIONS *", which has no path, alone.
+package addprefix
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/answer"
+)
+
+// AddPrefix is one configured addPrefix.
+type AddPrefix struct {
+	name   string
+	prefix string // escaped, without a trailing slash
+}
+
+// New checks the definition. The prefix must not be empty or hold dot segments or empty segments; a missing leading slash is added,
+// and a trailing one is the one that the path begins with.
+func New(name string, config dynamic.AddPrefix) (*AddPrefix, error) {
+	if config.Prefix == "" {
+		return nil, errors.New("addPrefix.prefix is empty")
+	}
+	prefix, err := canonical.Literal(config.Prefix)
+	if err != nil {
+		return nil, fmt.Errorf("addPrefix.prefix %q: %w", config.Prefix, err)
+	}
+	return &AddPrefix{name: name, prefix: strings.TrimSuffix(prefix, "/")}, nil
+}
+
+// Wrap returns a handler that adds the prefix and calls next. A path that must not be edited (canonical.SetPath) is answered with 400.
+func (a *AddPrefix) Wrap(next http.Handler) http.Handler {
+	if a.prefix == "" {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path, ok := canonical.EscapedPath(r); ok {
+			if err := canonical.SetPath(r, a.prefix+path); err != nil {
+				answer.BadRequest(w, r, a.name, err)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}

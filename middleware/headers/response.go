@@ -1,0 +1,68 @@
+package headers
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+)
+
+// response edits the headers when the response begins, and passes everything on.
+type response struct {
+	http.ResponseWriter
+	edits []edit
+	// begun is atomic because a handler's goroutine may still write when the handler has returned; the server's writer refuses it then.
+	begun atomic.Bool
+}
+
+// begin edits the headers, once.
+func (w *response) begin() {
+	if !w.begun.Load() && w.begun.CompareAndSwap(false, true) {
+		apply(w.ResponseWriter.Header(), w.edits)
+	}
+}
+
+// WriteHeader edits the headers unless the response is informational and not the last one.
+func (w *response) WriteHeader(status int) {
+	if status >= 200 || status == http.StatusSwitchingProtocols {
+		w.begin()
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write begins the response when nobody has.
+func (w *response) Write(body []byte) (int, error) {
+	w.begin()
+	return w.ResponseWriter.Write(body)
+}
+
+// WriteString begins the response when nobody has.
+func (w *response) WriteString(body string) (int, error) {
+	w.begin()
+	return io.WriteString(w.ResponseWriter, body)
+}
+
+// ReadFrom lets the server splice, where it can.
+func (w *response) ReadFrom(body io.Reader) (int64, error) {
+	w.begin()
+	return io.Copy(w.ResponseWriter, body)
+}
+
+// Flush begins the response when nobody has, and sends what is buffered.
+func (w *response) Flush() { _ = w.FlushError() }
+
+// FlushError is Flush for http.ResponseController.
+func (w *response) FlushError() error {
+	w.begin()
+	return http.NewResponseController(w.ResponseWriter).Flush()
+}
+
+// Hijack hands the connection over. Who does so writes the response, if any, from Header.
+func (w *response) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	w.begin()
+	return http.NewResponseController(w.ResponseWriter).Hijack()
+}
+
+// Unwrap returns the server's writer, for http.ResponseController.
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,0 +1,109 @@
+// Package middleware is what happens to a request between its route and its service.
+//
+// What flows in: the definition of one middleware, as an operator declared it. What flows out: a [Middleware], which the router's
+// compiler wraps around the handler of each router that names it. Each kind is a package of its own with the same file names:
+// README.md says what it does and shows a configuration that its test loads, New(name, config) checks the definition once, and Wrap
+// is called per router. State lives with the object that New returns and survives every reload that leaves the definition alone.
+//
+// A middleware changes a path only through canonical.SetPath, sets no header that a client could forge by another spelling, and
+// never knows routes, services or providers. It edits the request in place: who needs what was received reads it before.
+package middleware
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/addprefix"
+	"github.com/sluiceproxy/sluice/middleware/headers"
+	"github.com/sluiceproxy/sluice/middleware/redirectscheme"
+	"github.com/sluiceproxy/sluice/middleware/replacepath"
+	"github.com/sluiceproxy/sluice/middleware/stripprefix"
+)
+
+// Middleware is one configured step on the way of a request. It is safe for concurrent use.
+type Middleware interface {
+	// Wrap returns a handler that does the step's work and, unless it answers itself, calls next. It is called once per router.
+	Wrap(next http.Handler) http.Handler
+}
+
+// UnsupportedError says that a definition is known and can't be put to work yet. What it would have done may be what protects a
+// service, so routers that depend on it are disabled.
+type UnsupportedError struct {
+	// Option is the kind ("rateLimit") or the option ("headers.stsSeconds").
+	Option string
+}
+
+// Error returns "OPTION is not supported yet".
+func (e *UnsupportedError) Error() string { return e.Option + " is not supported yet" }
+
+// ErrChain is Build's answer to a chain, which is not a step of its own: the router's compiler puts its members in its place.
+var ErrChain = errors.New("chain is a list of middlewares, not one")
+
+// Build makes the middleware of one definition. The name is the qualified one (name@provider), for log records. A definition without a
+// kind, with two kinds, or with values that can't work is an error that names the option but not the middleware, whose name the
+// caller's verdict carries; a kind or option that is known and not built yet is an [*UnsupportedError], and a chain [ErrChain].
+func Build(name string, config *dynamic.Middleware) (Middleware, error) {
+	kinds := Kinds(config)
+	switch len(kinds) {
+	case 0:
+		return nil, errors.New("no kind of middleware is set")
+	case 1:
+	default:
+		return nil, fmt.Errorf("one kind of middleware is wanted, but %s are set", strings.Join(kinds, ", "))
+	}
+	switch {
+	case config.Chain != nil:
+		return nil, ErrChain
+	case config.AddPrefix != nil:
+		return step(addprefix.New(name, *config.AddPrefix))
+	case config.StripPrefix != nil:
+		return step(stripprefix.New(name, *config.StripPrefix))
+	case config.ReplacePath != nil:
+		return step(replacepath.New(name, *config.ReplacePath))
+	case config.RedirectScheme != nil:
+		return step(redirectscheme.New(name, *config.RedirectScheme))
+	case config.Headers != nil:
+		if option := headers.Unsupported(*config.Headers); option != "" {
+			return nil, &UnsupportedError{Option: "headers." + option}
+		}
+		return step(headers.New(name, *config.Headers))
+	}
+	return nil, &UnsupportedError{Option: kinds[0]}
+}
+
+// step drops the typed nil that New returns beside an error.
+func step[M Middleware](built M, err error) (Middleware, error) {
+	if err != nil {
+		return nil, err
+	}
+	return built, nil
+}
+
+// Chain returns the names that a chain lists, in order and as written. It is not ok for another kind.
+func Chain(config *dynamic.Middleware) (names []string, ok bool) {
+	if config == nil || config.Chain == nil {
+		return nil, false
+	}
+	return config.Chain.Middlewares, true
+}
+
+// Kinds returns the names of the kinds that a definition sets, as they are spelled in files. A definition that works has one.
+func Kinds(config *dynamic.Middleware) []string {
+	if config == nil {
+		return nil
+	}
+	var kinds []string
+	value := reflect.ValueOf(*config)
+	for i := range value.NumField() {
+		if field := value.Field(i); field.IsNil() {
+			continue
+		}
+		kind, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
+		kinds = append(kinds, kind)
+	}
+	return kinds
+}

@@ -1,0 +1,141 @@
+// Package redirectscheme is the middleware redirectScheme: it redirects to another scheme, and to a port when one is given.
+//
+// What flows in: a request whose X-Forwarded-Proto can be believed. What flows out: a redirect to the same host, path and query, or the
+// request itself when the client is there already. It never answers with a body that repeats what the client sent.
+package redirectscheme
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/answer"
+)
+
+// RedirectScheme is one configured redirectScheme.
+type RedirectScheme struct {
+	name      string
+	scheme    string
+	port      string // empty for the scheme's own
+	permanent bool
+}
+
+// New checks the definition: a scheme (RFC 3986 section 3.1), and a port between 1 and 65535 or none.
+func New(name string, config dynamic.RedirectScheme) (*RedirectScheme, error) {
+	if config.Scheme == "" {
+		return nil, errors.New("redirectScheme.scheme is empty")
+	}
+	scheme := strings.ToLower(config.Scheme)
+	if !validScheme(scheme) {
+		return nil, fmt.Errorf("redirectScheme.scheme %q is not a scheme", config.Scheme)
+	}
+	if config.Port != "" {
+		if number, err := strconv.ParseUint(config.Port, 10, 16); err != nil || number == 0 {
+			return nil, fmt.Errorf("redirectScheme.port %q is not a port between 1 and 65535", config.Port)
+		}
+	}
+	return &RedirectScheme{name: name, scheme: scheme, port: explicit(scheme, config.Port), permanent: config.Permanent}, nil
+}
+
+// Wrap returns a handler that calls next for a client that is on the scheme and port already, and redirects any other one: with 301
+// (permanent) or 302 for GET, and 308 or 307 for every other method, HEAD too, so that the method stays. The client's scheme is
+// X-Forwarded-Proto (ws counts as http, wss as https), or else the connection's; its port is that of the Host header. A request
+// without a usable Host is answered with 400.
+func (s *RedirectScheme) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		scheme := clientScheme(r)
+		if scheme == s.scheme && explicit(scheme, canonical.Port(r.Host)) == s.port {
+			next.ServeHTTP(w, r)
+			return
+		}
+		host, ok := canonical.Host(r.Host)
+		if !ok {
+			answer.BadRequest(w, r, s.name, errors.New("there is no host to redirect to"))
+			return
+		}
+		w.Header().Set("Location", s.location(host, r))
+		status := s.status(r.Method)
+		http.Error(w, http.StatusText(status), status)
+	})
+}
+
+func (s *RedirectScheme) location(host string, r *http.Request) string {
+	var location strings.Builder
+	location.WriteString(s.scheme)
+	location.WriteString("://")
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	location.WriteString(host)
+	if s.port != "" {
+		location.WriteByte(':')
+		location.WriteString(s.port)
+	}
+	if path, ok := canonical.EscapedPath(r); ok {
+		location.WriteString(path)
+	}
+	if r.URL.RawQuery != "" || r.URL.ForceQuery {
+		location.WriteByte('?')
+		writeASCII(&location, r.URL.RawQuery)
+	}
+	return location.String()
+}
+
+// writeASCII encodes what a header value can't carry everywhere: a query is forwarded as received, even with raw bytes beyond ASCII.
+func writeASCII(location *strings.Builder, query string) {
+	for i := range len(query) {
+		if c := query[i]; c < 0x80 {
+			location.WriteByte(c)
+		} else {
+			fmt.Fprintf(location, "%%%02X", c)
+		}
+	}
+}
+
+func (s *RedirectScheme) status(method string) int {
+	switch {
+	case method == http.MethodGet && s.permanent:
+		return http.StatusMovedPermanently
+	case method == http.MethodGet:
+		return http.StatusFound
+	case s.permanent:
+		return http.StatusPermanentRedirect
+	}
+	return http.StatusTemporaryRedirect
+}
+
+func clientScheme(r *http.Request) string {
+	proto := ""
+	if values := r.Header[canonical.XForwardedProto]; len(values) > 0 {
+		proto = values[0]
+	}
+	switch {
+	case strings.EqualFold(proto, "http"), strings.EqualFold(proto, "ws"):
+		return "http"
+	case strings.EqualFold(proto, "https"), strings.EqualFold(proto, "wss"), r.TLS != nil:
+		return "https"
+	}
+	return "http"
+}
+
+// explicit returns the port, or nothing where it is the scheme's own.
+func explicit(scheme, port string) string {
+	if scheme == "http" && port == "80" || scheme == "https" && port == "443" {
+		return ""
+	}
+	return port
+}
+
+func validScheme(scheme string) bool {
+	for i, c := range scheme {
+		letter, other := 'a' <= c && c <= 'z', '0' <= c && c <= '9' || strings.ContainsRune("+-.", c)
+		if !letter && (!other || i == 0) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,53 @@
+// Package replacepath is the middleware replacePath: it replaces the whole path and tells the service the one before.
+//
+// What flows in: a request with a canonical path. What flows out: the same request with the configured path and X-Replaced-Path. It
+// never touches the query, and leaves "OPTIONS *", which has no path, alone.
+package replacepath
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/answer"
+)
+
+// Header is the name of the header that carries the escaped path from before the replacement.
+const Header = "X-Replaced-Path"
+
+// ReplacePath is one configured replacePath.
+type ReplacePath struct {
+	name string
+	path string // escaped
+}
+
+// New checks the definition. The path must not be empty or hold dot segments or empty segments; a missing leading slash is added, and
+// "?" and "#" are encoded, as they are part of the path here.
+func New(name string, config dynamic.ReplacePath) (*ReplacePath, error) {
+	if config.Path == "" {
+		return nil, errors.New("replacePath.path is empty")
+	}
+	path, err := canonical.Literal(config.Path)
+	if err != nil {
+		return nil, fmt.Errorf("replacePath.path %q: %w", config.Path, err)
+	}
+	return &ReplacePath{name: name, path: path}, nil
+}
+
+// Wrap returns a handler that replaces the path, sets X-Replaced-Path in place of whatever the client sent under that name or an alias
+// of it, and calls next.
+func (p *ReplacePath) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		canonical.RemoveHeader(r.Header, Header)
+		if before, ok := canonical.EscapedPath(r); ok {
+			if err := canonical.SetPath(r, p.path); err != nil {
+				answer.BadRequest(w, r, p.name, err)
+				return
+			}
+			r.Header[Header] = []string{before}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
