@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// flag is one flag of the command line.
-type flag struct {
+// argument is one flag of the command line with its value.
+type argument struct {
 	name  string
 	value string
 }
 
 // readFlags merges flags into root; a list that is given several times is joined.
-func readFlags(flags []flag, root *setting, r *report) {
+func readFlags(flags []argument, root *setting, r *report) {
 	names := flagResolver()
 	seen := map[*setting]string{}
 	for _, f := range flags {
@@ -51,7 +51,7 @@ func reportMissed(r *report, from origin, names resolver, missed *miss) {
 
 // parseFlags takes the command line apart: --name=value, --name value, and --name alone for what is true or false.
 // It returns the configuration file apart from the options.
-func parseFlags(args []string, root *setting, r *report) (flags []flag, configFile string) {
+func parseFlags(args []string, root *setting, r *report) (flags []argument, configFile string) {
 	for len(args) > 0 {
 		arg := args[0]
 		args = args[1:]
@@ -75,7 +75,7 @@ func parseFlags(args []string, root *setting, r *report) (flags []flag, configFi
 			configFile = value
 			continue
 		}
-		flags = append(flags, flag{name: name, value: value})
+		flags = append(flags, argument{name: name, value: value})
 	}
 	return flags, configFile
 }

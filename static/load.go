@@ -43,7 +43,7 @@ func Load(sources Sources) (Loaded, []Finding) {
 }
 
 // finish merges the environment and the flags with what the file has left in root, and decodes the result.
-func finish(root *setting, file string, environ environment, flags []flag, r *report) (Loaded, []Finding) {
+func finish(root *setting, file string, environ environment, flags []argument, r *report) (Loaded, []Finding) {
 	readEnvironment(environ, root, r)
 	readFlags(flags, root, r)
 	configuration := &Configuration{}

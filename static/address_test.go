@@ -1,0 +1,41 @@
+package static
+
+import "testing"
+
+func TestParseAddress(t *testing.T) {
+	for _, test := range []struct {
+		text string
+		want Address
+		err  string
+	}{
+		{text: ":80", want: Address{Port: 80, Network: "tcp"}},
+		{text: ":0", want: Address{Network: "tcp"}},
+		{text: "127.0.0.1:65535/tcp", want: Address{Host: "127.0.0.1", Port: 65535, Network: "tcp"}},
+		{text: "[::1]:53/UDP", want: Address{Host: "::1", Port: 53, Network: "udp"}},
+		{text: "[fe80::1%lo]:80", want: Address{Host: "fe80::1%lo", Port: 80, Network: "tcp"}},
+		{text: "localhost:80", want: Address{Host: "localhost", Port: 80, Network: "tcp"}},
+		{text: "", err: "the address is empty, expected [host]:port[/tcp|/udp]"},
+		{text: "80", err: `no port in "80", expected [host]:port[/tcp|/udp]`},
+		{text: "::1:80", err: `no port in "::1:80", expected [host]:port[/tcp|/udp]`},
+		{text: ":80/sctp", err: `unknown network "sctp", expected [host]:port[/tcp|/udp]`},
+		{text: ":65536", err: `bad port "65536", expected a number from 0 to 65535`},
+		{text: ":http", err: `bad port "http", expected a number from 0 to 65535`},
+		{text: ":", err: `bad port "", expected a number from 0 to 65535`},
+		{text: "[::g]:80", err: `bad IPv6 address "::g"`},
+		{text: "a b:80", err: `bad host "a b"`},
+	} {
+		got, err := ParseAddress(test.text)
+		message := ""
+		if err != nil {
+			message = err.Error()
+		}
+		if got != test.want || message != test.err {
+			t.Errorf("%q: got %+v and %q, want %+v and %q", test.text, got, message, test.want, test.err)
+		}
+		if err == nil {
+			if again, err := ParseAddress(got.String()); err != nil || again != got {
+				t.Errorf("%q: its text %q is another address: %+v, %v", test.text, got, again, err)
+			}
+		}
+	}
+}

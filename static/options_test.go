@@ -1,0 +1,254 @@
+package static
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// updating is the flag -update, which rewrites what the tests compare with.
+func updating() bool {
+	f := flag.Lookup("update")
+	return f != nil && f.Value.String() == "true"
+}
+
+func TestMain(m *testing.M) {
+	flag.Bool("update", false, "rewrite the golden files and the reference")
+	os.Exit(m.Run())
+}
+
+// golden compares got with a file, or writes the file.
+func golden(t *testing.T, path string, got []byte) {
+	t.Helper()
+	if updating() {
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("no golden file, write it with -update: %v", err)
+	}
+	if diff := cmp.Diff(string(want), string(got)); diff != "" {
+		t.Errorf("%s differs, rewrite it with -update if this is meant (-want +got):\n%s", path, diff)
+	}
+}
+
+// traefikOptions reads testdata/traefik.txt: every static option of Traefik v3.7 with its default.
+func traefikOptions(t *testing.T) map[string]string {
+	t.Helper()
+	data, err := os.ReadFile("testdata/traefik.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		path, def, ok := strings.Cut(strings.TrimSpace(line), "=")
+		if !ok {
+			t.Fatalf("bad line %q", line)
+		}
+		options[path] = def
+	}
+	return options
+}
+
+func optionsByPath() map[string]Option {
+	options := map[string]Option{}
+	for _, option := range Options() {
+		options[option.Path] = option
+	}
+	return options
+}
+
+// TestOptionsOfTraefik proves that no option of Traefik is unknown, and that each has the default that its users count on.
+func TestOptionsOfTraefik(t *testing.T) {
+	differs := map[string]string{"log.level": "INFO"}
+	known := optionsByPath()
+	want := traefikOptions(t)
+	if len(want) < 400 {
+		t.Fatalf("only %d options in the table", len(want))
+	}
+	for path, def := range want {
+		option, ok := known[path]
+		if !ok {
+			t.Errorf("%s is unknown", path)
+			continue
+		}
+		if ours, ok := differs[path]; ok {
+			def = ours
+		}
+		if got := comparable(option); got != comparableTable(option, def) {
+			t.Errorf("%s has the default %q, want %q", path, got, def)
+		}
+	}
+}
+
+// comparable returns the default of an option without what only its rendering adds.
+func comparable(option Option) string {
+	if option.Type == "section" {
+		return ""
+	}
+	return option.Default
+}
+
+// comparableTable brings a default of the table into our rendering: durations are seconds there, floats have six digits.
+func comparableTable(option Option, def string) string {
+	switch option.Type {
+	case "section":
+		return ""
+	case "duration":
+		seconds, err := time.ParseDuration(def + "s")
+		if err != nil {
+			return def
+		}
+		return shortDuration(seconds)
+	case "float", "list of float":
+		return regexp.MustCompile(`(\.\d*?)0+\b`).ReplaceAllStringFunc(def, func(s string) string {
+			return strings.TrimSuffix(strings.TrimRight(s, "0"), ".")
+		})
+	}
+	return def
+}
+
+// TestOptionsBeyondTraefik keeps the list of what is ours: everything else must be in the table of Traefik.
+func TestOptionsBeyondTraefik(t *testing.T) {
+	var got []string
+	traefik := traefikOptions(t)
+	for _, option := range Options() {
+		if _, ok := traefik[option.Path]; !ok && option.Type != "section" && option.Type != "list of sections" {
+			got = append(got, option.Path)
+		}
+	}
+	want := []string{
+		"entryPoints.<name>.http.maxHeaderCount",
+		"entryPoints.<name>.transport.limits.maxConnections",
+		"entryPoints.<name>.transport.limits.maxConnectionsPerClient",
+		"providers.dns.maxTTL",
+		"providers.dns.minTTL",
+		"providers.dns.resolvers",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("options that Traefik has not (-want +got):\n%s", diff)
+	}
+}
+
+// TestOptionsAreClassed proves that no option is read and forgotten: each says what Sluice does with it, and those that are
+// supported say what they mean.
+func TestOptionsAreClassed(t *testing.T) {
+	sentence := regexp.MustCompile(`^[A-Z].*\.$`)
+	for _, option := range Options() {
+		switch option.Support {
+		case Supported:
+			if !sentence.MatchString(option.Description) {
+				t.Errorf("%s is supported; its description is no sentence: %q", option.Path, option.Description)
+			}
+		case Refused:
+			if option.Why == "" {
+				t.Errorf("%s is refused without a reason", option.Path)
+			}
+		case Ignored, Inert:
+		default:
+			t.Errorf("%s has the unknown class %q", option.Path, option.Support)
+		}
+	}
+}
+
+// TestClassesTakeEffect writes every option that is not supported and expects a finding of its class about it.
+func TestClassesTakeEffect(t *testing.T) {
+	for _, option := range Options() {
+		if option.Support == Supported || option.Type == "list of sections" {
+			continue
+		}
+		name := strings.ReplaceAll(option.Path, "<name>", "x")
+		_, findings := load(t, "", nil, []string{"--" + name + "=" + sample(option)})
+		found := false
+		for _, finding := range findings {
+			found = found || finding.Severity == option.Support.severity() && strings.Contains(finding.Reason, option.Why)
+		}
+		if !found {
+			t.Errorf("%s (%s): no finding says so: %v", name, option.Support, findings)
+		}
+	}
+}
+
+// sample returns a value that the option takes.
+func sample(option Option) string {
+	switch {
+	case len(option.Values) > 0:
+		return option.Values[0]
+	case option.Type == "bool" || option.Type == "section":
+		return "true"
+	default:
+		return "1"
+	}
+}
+
+func TestHelp(t *testing.T) {
+	var b bytes.Buffer
+	if err := WriteHelp(&b); err != nil {
+		t.Fatal(err)
+	}
+	for _, option := range Options() {
+		if !strings.Contains(b.String(), "--"+option.Path) {
+			t.Errorf("the help does not name %s", option.Path)
+		}
+	}
+	golden(t, "testdata/help.golden", b.Bytes())
+}
+
+// TestReference keeps docs/reference/static.md equal to the types.
+func TestReference(t *testing.T) {
+	var b bytes.Buffer
+	b.WriteString(`# Static options
+
+The static configuration is read once, when Sluice starts: from a file (YAML or TOML), from variables of the environment, and from flags.
+Flags override variables, and variables override the file, option by option. ` + "`entryPoints.web.address`" + ` is
+` + "`SLUICE_ENTRYPOINTS_WEB_ADDRESS`" + ` in the environment and ` + "`--entryPoints.web.address`" + ` on the command line; case does not count.
+` + "`<name>`" + ` stands for a name of your choice. A duration is written as ` + "`1m30s`" + `, or as a number of seconds. A section is switched on by writing it,
+even if it is empty.
+
+An option that is not in this table is an error. The column "supported" says what happens to one that is:
+
+- *yes*: it does what it says.
+- *not yet (warning)*: it is ignored, and Sluice says so when it starts.
+- *not yet (refused)*: Sluice does not start with it, since protection or whole sets of routes would be missing.
+- *no effect*: it never needs to do anything here; a debug line says so.
+
+This page is generated from the types.
+
+| option | type | default | supported | meaning |
+|---|---|---|---|---|
+`)
+	for _, option := range Options() {
+		def := option.Default
+		if def != "" {
+			def = "`" + strings.ReplaceAll(def, "`", "'") + "`"
+		}
+		meaning := option.Description
+		if option.Support == Refused || option.Support == Ignored {
+			meaning = strings.TrimSpace(meaning + " " + sentenceOf(option.Why))
+		}
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", option.Path, option.Type, def, option.Support, meaning)
+	}
+	golden(t, "../docs/reference/static.md", b.Bytes())
+}
+
+// sentenceOf makes a sentence of a clause.
+func sentenceOf(clause string) string {
+	if clause == "" {
+		return ""
+	}
+	return strings.ToUpper(clause[:1]) + clause[1:] + "."
+}
