@@ -1,0 +1,183 @@
+package house
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// layers says for each top-level folder which others its code may import: the direction in which data flows.
+// The leaves below may be imported by everyone; cmd and integration import what they like, and nobody imports them.
+var layers = map[string][]string{
+	"api":          {"pipeline"},
+	"pipeline":     {"provider", "router", "loadbalancer"},
+	"entrypoint":   {"router", "certificate", "http1"},
+	"router":       {"middleware", "forward", "loadbalancer", "certificate"},
+	"middleware":   {},
+	"forward":      {"loadbalancer", "http1"},
+	"loadbalancer": {"http1"},
+	"certificate":  {},
+	"http1":        {},
+	"provider":     {},
+}
+
+// leaves may be imported by everyone; the value is what they themselves may import.
+var leaves = map[string][]string{
+	"telemetry": {},
+	"static":    {"document"},
+	"dynamic":   {"document"},
+	"canonical": {},
+	"document":  {},
+}
+
+// islands are folders whose subfolders never import one another: each is one provider, or one middleware.
+var islands = []string{"provider", "middleware"}
+
+// libraries says which folders may import a library, and why no other does. A library that is not listed may not be used.
+var libraries = []struct {
+	prefix  string
+	folders []string
+	why     string
+}{
+	{"k8s.io", []string{"provider/kubernetes"}, "the client's weight in memory and in the binary is paid where the cluster is read"},
+	{"sigs.k8s.io", []string{"provider/kubernetes"}, "as for k8s.io"},
+	{"github.com/vulcand/oxy", []string{"middleware"}, "a middleware is the only thing that it has to offer"},
+	{"github.com/gorilla/mux", []string{"api"}, "requests of users are routed by router alone"},
+	{"github.com/sirupsen/logrus", []string{"telemetry"}, "everybody else logs through telemetry's interfaces"},
+	{"github.com/prometheus/client_golang", []string{"telemetry"}, "everybody else counts through telemetry's interfaces"},
+	{"github.com/mitchellh/hashstructure", []string{"dynamic"}, "there is one fingerprint"},
+	{"github.com/traefik/paerser", []string{"dynamic", "static", "document", "cmd"}, "there is one way from labels and flags to values"},
+	{"go.yaml.in/yaml", []string{"document"}, "there is one reader of YAML, and it knows positions"},
+	{"github.com/pelletier/go-toml", []string{"document"}, "there is one reader of TOML, and it knows positions"},
+	{"github.com/fsnotify/fsnotify", []string{"provider/file"}, "files are watched where they are read"},
+	{"github.com/Masterminds/sprig", []string{"provider/file"}, "templates are a matter of files"},
+	{"github.com/miekg/dns", []string{"provider/dns"}, "names are resolved with their TTL there"},
+	{"github.com/pires/go-proxyproto", []string{"entrypoint"}, "the dispatcher alone reads what precedes a connection"},
+	{"github.com/KimMachineGun/automemlimit", []string{"cmd"}, "main sets up the process"},
+	{"golang.org/x/crypto/x509roots/fallback", []string{"cmd"}, "main sets up the process"},
+	{"github.com/coder/websocket", []string{"cmd"}, "whoami echoes; the proxy passes WebSockets on without looking"},
+	{"golang.org/x/net", []string{"entrypoint", "forward", "http1", "canonical"}, "HTTP/2 and host names on the wire"},
+	{"golang.org/x/sys", []string{"entrypoint", "forward", "http1"}, "sockets"},
+}
+
+// testLibraries may be imported by every test, beside all of the above.
+var testLibraries = []string{"github.com/google/go-cmp", "go.uber.org/goleak", "google.golang.org/grpc", "google.golang.org/protobuf"}
+
+func TestImports(t *testing.T) {
+	loaded := load(t)
+	for _, folder := range loaded.folders {
+		for _, file := range folder.files {
+			for _, spec := range file.syntax.Imports {
+				imported, err := strconv.Unquote(spec.Path.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if reason := forbidden(folder.path, imported, file.test); reason != "" {
+					t.Errorf("%s: imports %s: %s", loaded.fset.Position(spec.Pos()), imported, reason)
+				}
+			}
+		}
+	}
+}
+
+// forbidden says why code in the folder may not import the path; it is empty when it may.
+func forbidden(folder, imported string, test bool) string {
+	top, _, _ := strings.Cut(folder, "/")
+	own, ours := strings.CutPrefix(imported, module+"/")
+	switch {
+	case ours && (within(own, "cmd") || within(own, "integration")) && top != "integration":
+		return "nothing imports cmd or integration"
+	case top == "cmd" || top == "integration":
+		return ""
+	case ours && test:
+		return ""
+	case ours:
+		return forbiddenOwn(folder, top, own)
+	case strings.Contains(strings.SplitN(imported, "/", 2)[0], "."):
+		return forbiddenLibrary(folder, imported, test)
+	}
+	return "" // The standard library.
+}
+
+func forbiddenOwn(folder, top, own string) string {
+	target, _, _ := strings.Cut(own, "/")
+	if target == top {
+		for _, island := range islands {
+			if top == island && folder != top && own != top && !within(own, folder) && !within(folder, own) {
+				return fmt.Sprintf("the subfolders of %s know nothing of one another", island)
+			}
+		}
+		return ""
+	}
+	allowed, isLeaf := leaves[top]
+	if !isLeaf {
+		if _, common := leaves[target]; common {
+			return ""
+		}
+		var known bool
+		if allowed, known = layers[top]; !known {
+			return fmt.Sprintf("the folder %s has no place in the table of layers", top)
+		}
+	}
+	for _, one := range allowed {
+		if one == target {
+			return ""
+		}
+	}
+	return fmt.Sprintf("%s may import %s and the leaves", top, strings.Join(append([]string{"itself"}, allowed...), ", "))
+}
+
+func forbiddenLibrary(folder, imported string, test bool) string {
+	for _, library := range libraries {
+		if !within(imported, library.prefix) {
+			continue
+		}
+		for _, allowed := range library.folders {
+			if test || within(folder, allowed) {
+				return ""
+			}
+		}
+		return fmt.Sprintf("only %s may: %s", strings.Join(library.folders, ", "), library.why)
+	}
+	for _, prefix := range testLibraries {
+		if test && within(imported, prefix) {
+			return ""
+		}
+	}
+	return "this library is not on the list"
+}
+
+func TestForbiddenKnowsTheLayers(t *testing.T) {
+	tests := []struct {
+		folder, imported string
+		test, allowed    bool
+	}{
+		{"api", module + "/pipeline", false, true},
+		{"api", module + "/router", false, false},
+		{"api", module + "/router", true, true},
+		{"dynamic", module + "/document", false, true},
+		{"dynamic", module + "/telemetry", false, false},
+		{"middleware/headers", module + "/dynamic", false, true},
+		{"middleware/headers", module + "/middleware", false, true},
+		{"middleware/headers", module + "/middleware/chain", false, false},
+		{"provider/kubernetes/crd", module + "/provider/kubernetes", false, true},
+		{"provider/kubernetes", module + "/provider/file", false, false},
+		{"router", module + "/router/index", false, true},
+		{"router", module + "/provider", false, false},
+		{"router", module + "/cmd/sluice", true, false},
+		{"integration/feature", module + "/router", false, true},
+		{"novelty", module + "/router", false, false},
+		{"router", "net/http", false, true},
+		{"router", "github.com/gorilla/mux", false, false},
+		{"dynamic", "github.com/mitchellh/hashstructure/v2", false, true},
+		{"router", "github.com/google/go-cmp/cmp", true, true},
+		{"router", "github.com/google/go-cmp/cmp", false, false},
+		{"router", "github.com/stretchr/testify/require", true, false},
+	}
+	for _, test := range tests {
+		if reason := forbidden(test.folder, test.imported, test.test); (reason == "") != test.allowed {
+			t.Errorf("%s imports %s (test: %v): %q", test.folder, test.imported, test.test, reason)
+		}
+	}
+}

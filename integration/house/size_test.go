@@ -1,0 +1,19 @@
+package house
+
+import (
+	"bytes"
+	"testing"
+)
+
+// maxLines is the length of a file beyond which it is about more than one thing. Most are around 120 lines.
+const maxLines = 500
+
+func TestFilesAreShort(t *testing.T) {
+	for _, folder := range load(t).folders {
+		for _, file := range folder.files {
+			if n := bytes.Count(file.text, []byte("\n")); n > maxLines {
+				t.Errorf("%s: %d lines, at most %d", file.path, n, maxLines)
+			}
+		}
+	}
+}
