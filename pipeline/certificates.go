@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -26,21 +25,22 @@ func (c *certificates) update(e *edit, entries []*dynamic.CertificateEntry) {
 	after := make([]*object[dynamic.CertificateEntry], 0, len(entries))
 	for i, entry := range entries {
 		if entry == nil {
-			e.refuse(certificateRef(i, nil), "it declares nothing")
+			e.refuse(certificateRef(i, &dynamic.CertificateEntry{}, e.provider), "it declares nothing")
 			continue
 		}
-		own := certificateRef(i, entry)
+		own := certificateRef(i, entry, e.provider)
 		ref := e.qualify(own)
 		var one *object[dynamic.CertificateEntry]
 		if same := known[ref]; len(same) > 0 {
 			one, known[ref] = same[0], same[1:]
-			if one.renew(entry) {
+			if one.declared != entry && one.renew(named(entry, ref.Name)) {
 				c.change(e, ref)
 			}
 		} else {
-			one = &object[dynamic.CertificateEntry]{declared: entry, kept: entry, ref: ref}
+			one = &object[dynamic.CertificateEntry]{kept: named(entry, ref.Name), ref: ref}
 			c.change(e, ref)
 		}
+		one.declared = entry
 		e.locate(ref, own.Name, &one.origin)
 		after = append(after, one)
 	}
@@ -95,10 +95,19 @@ func (c *certificates) assemble(providers []string) []*dynamic.CertificateEntry 
 }
 
 // certificateRef returns the reference of the certificate at a place, as its provider knows it.
-func certificateRef(place int, entry *dynamic.CertificateEntry) dynamic.Ref {
-	ref := dynamic.Ref{Kind: dynamic.KindCertificate, Name: "certificates[" + strconv.Itoa(place) + "]"}
-	if entry != nil && entry.CertFile != "" && !strings.Contains(entry.CertFile, "-----BEGIN") {
-		ref.Name = entry.CertFile
+func certificateRef(place int, entry *dynamic.CertificateEntry, provider string) dynamic.Ref {
+	if entry.Name != "" {
+		return dynamic.Ref{Kind: dynamic.KindCertificate, Name: strings.TrimSuffix(entry.Name, "@"+provider)}
 	}
-	return ref
+	return entry.Ref(place)
+}
+
+// named returns the entry with the name under which everybody else knows it.
+func named(entry *dynamic.CertificateEntry, name string) *dynamic.CertificateEntry {
+	if entry.Name == name {
+		return entry
+	}
+	renamed := *entry
+	renamed.Name = name
+	return &renamed
 }

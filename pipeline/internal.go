@@ -1,4 +1,161 @@
 package pipeline
 
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/static"
+)
+
 // InternalProvider is the name of the provider whose objects are made from static options.
 const InternalProvider = "internal"
+
+// The services that Sluice itself answers, as the objects of Internal refer to them.
+const (
+	// ServicePing answers /ping and /ready.
+	ServicePing = "ping@internal"
+	// ServicePrometheus answers /metrics.
+	ServicePrometheus = "prometheus@internal"
+	// ServiceAPI answers /api.
+	ServiceAPI = "api@internal"
+	// ServiceNoop answers 418; it stands behind routers whose middlewares always answer.
+	ServiceNoop = "noop@internal"
+)
+
+// The priorities of Sluice's own routers; routers of users end at math.MaxInt-1000.
+const (
+	priorityProbe = math.MaxInt
+	priorityAPI   = math.MaxInt - 1
+)
+
+// Internal returns the objects that static options ask for: redirections between entrypoints, and routers to ping,
+// metrics and the API. Options that cannot be followed make an object with a verdict.
+func Internal(configuration *static.Configuration) *dynamic.Configuration {
+	out := &dynamic.Configuration{
+		HTTP: &dynamic.HTTPConfiguration{
+			Routers:     map[string]*dynamic.Router{},
+			Middlewares: map[string]*dynamic.Middleware{},
+		},
+		Origins: map[dynamic.Ref]dynamic.Origin{},
+	}
+	for _, name := range slices.Sorted(maps.Keys(configuration.EntryPoints)) {
+		redirect(out, configuration, name)
+	}
+	if ping := configuration.Ping; ping != nil && !ping.ManualRouting {
+		route(out, "ping", "ping", ping.EntryPoint, "PathPrefix(`/ping`)", ServicePing, priorityProbe)
+		route(out, "ready", "ping", ping.EntryPoint, "Path(`/ready`)", ServicePing, priorityProbe)
+	}
+	if metrics := configuration.Metrics; metrics != nil && metrics.Prometheus != nil && !metrics.Prometheus.ManualRouting {
+		route(out, "prometheus", "metrics.prometheus", metrics.Prometheus.EntryPoint, "PathPrefix(`/metrics`)",
+			ServicePrometheus, priorityProbe)
+	}
+	if api := configuration.API; api != nil && api.Insecure {
+		prefix := strings.TrimRight(api.BasePath, "/") + "/api"
+		route(out, "api", "api", static.InternalEntryPoint, "PathPrefix(`"+prefix+"`)", ServiceAPI, priorityAPI)
+	}
+	return out
+}
+
+// route adds a router to a service that Sluice itself answers.
+func route(out *dynamic.Configuration, name, option, entryPoint, rule, service string, priority int) {
+	out.HTTP.Routers[name] = &dynamic.Router{
+		EntryPoints: []string{entryPoint},
+		Rule:        rule,
+		Service:     service,
+		Priority:    priority,
+	}
+	locate(out, dynamic.KindRouter, name, option)
+}
+
+// redirect adds the router that redirects everything from one entrypoint to another, if it is asked for.
+func redirect(out *dynamic.Configuration, configuration *static.Configuration, from string) {
+	entryPoint := configuration.EntryPoints[from]
+	if entryPoint == nil || entryPoint.HTTP.Redirections == nil || entryPoint.HTTP.Redirections.EntryPoint == nil {
+		return
+	}
+	target := entryPoint.HTTP.Redirections.EntryPoint
+	option := "entryPoints." + from + ".http.redirections.entryPoint"
+	name := normalize(from + "-to-" + target.To)
+	rule := "HostRegexp(`^.+$`)"
+	if entryPoint.AllowACMEByPass {
+		rule += " && !PathPrefix(`/.well-known/acme-challenge/`)"
+	}
+	port, err := redirectPort(configuration, target.To)
+	if err != nil {
+		out.Verdicts = append(out.Verdicts, dynamic.Verdict{
+			Ref:    dynamic.Ref{Kind: dynamic.KindRouter, Name: name},
+			Status: dynamic.Quarantined,
+			Reason: option + ".to: " + err.Error(),
+		})
+	}
+	middleware := "redirect-" + name
+	route(out, name, option, from, rule, ServiceNoop, target.Priority)
+	out.HTTP.Routers[name].Middlewares = []string{middleware}
+	out.HTTP.Middlewares[middleware] = &dynamic.Middleware{RedirectScheme: &dynamic.RedirectScheme{
+		Scheme:    target.Scheme,
+		Port:      port,
+		Permanent: target.Permanent,
+	}}
+	locate(out, dynamic.KindMiddleware, middleware, option)
+}
+
+// redirectPort returns the port of the entrypoint that to names, or the port that it gives after a colon.
+func redirectPort(configuration *static.Configuration, to string) (string, error) {
+	if port, ok := strings.CutPrefix(to, ":"); ok {
+		if number, err := strconv.ParseUint(port, 10, 16); err != nil || number == 0 {
+			return "", fmt.Errorf("bad port %q", port)
+		}
+		return port, nil
+	}
+	target := configuration.EntryPoints[to]
+	if target == nil {
+		return "", fmt.Errorf("entrypoint %q does not exist", to)
+	}
+	address, err := target.ListenAddress()
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("entrypoint %q: %w", to, err)
+	case address.Network != "tcp":
+		return "", fmt.Errorf("entrypoint %q is not a TCP entrypoint", to)
+	case address.Port == 0:
+		return "", fmt.Errorf("the port of entrypoint %q is chosen by the system; name a port instead", to)
+	}
+	return strconv.Itoa(int(address.Port)), nil
+}
+
+// normalize joins the runs of letters and digits with dashes.
+func normalize(name string) string {
+	return strings.Join(strings.FieldsFunc(name, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r)
+	}), "-")
+}
+
+// locate notes which static option asks for an object.
+func locate(out *dynamic.Configuration, kind dynamic.Kind, name, option string) {
+	out.Origins[dynamic.Ref{Kind: kind, Name: name}] = dynamic.Origin{Object: option}
+}
+
+// Fixed is a provider of a configuration that never changes, such as that of Internal.
+type Fixed struct {
+	// Name is the provider's name.
+	Name string
+	// Configuration is all that it provides.
+	Configuration *dynamic.Configuration
+}
+
+// Provide sends the configuration once and waits for ctx to end.
+func (f Fixed) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
+	select {
+	case messages <- dynamic.Message{ProviderName: f.Name, Configuration: f.Configuration}:
+		<-ctx.Done()
+	case <-ctx.Done():
+	}
+	return nil
+}

@@ -81,6 +81,11 @@ type VerdictSink interface {
 	Publish(verdicts []dynamic.Verdict)
 }
 
+// Metrics records that a table has been activated; telemetry.Metrics does.
+type Metrics interface {
+	Reloaded(reload telemetry.Reload)
+}
+
 // Options says what a Pipeline is made of.
 type Options struct {
 	// Source, Compiler, Endpoints and Logger are needed.
@@ -92,6 +97,8 @@ type Options struct {
 	Resolver Resolver
 	// Sinks hear every verdict.
 	Sinks []VerdictSink
+	// Metrics may be nil.
+	Metrics Metrics
 	// Precedence is the option providers.precedence: where only one provider can define an object, the one that is named
 	// first does. Providers that are not named follow in order of their names.
 	Precedence []string

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // resolvedPrefix begins the keys of the endpoint sets that a Resolver publishes.
@@ -15,6 +16,7 @@ const resolvedPrefix = "dns/"
 // table is a compiled table, before or after its activation.
 type table struct {
 	compiled      Compiled
+	took          time.Duration // to compile
 	configuration *dynamic.Configuration
 	included      map[string]bool // providers whose first configuration is in it
 	references    map[string]bool // keys of endpoint sets
@@ -27,6 +29,7 @@ type table struct {
 
 // compile makes a table of the merged configuration. It supersedes one that still waits for endpoint sets.
 func (p *Pipeline) compile(now time.Time, settled bool) {
+	began := time.Now()
 	compiled := p.options.Compiler.Compile(Input{
 		Configuration: p.merged,
 		Changed:       sortedRefs(p.changed),
@@ -34,6 +37,7 @@ func (p *Pipeline) compile(now time.Time, settled bool) {
 	})
 	next := &table{
 		compiled:      compiled,
+		took:          time.Since(began),
 		configuration: p.merged,
 		included:      p.included,
 		references:    make(map[string]bool, len(compiled.EndpointSets)),
@@ -120,6 +124,20 @@ func (p *Pipeline) activate(now time.Time) {
 	clear(p.awaited)
 	p.watch()
 	p.publishVerdicts()
+	p.measure()
+}
+
+// measure records the activation.
+func (p *Pipeline) measure() {
+	if p.options.Metrics == nil {
+		return
+	}
+	p.options.Metrics.Reloaded(telemetry.Reload{
+		Generation:     p.active.generation,
+		Quarantined:    Quarantined(p.published),
+		UnixSeconds:    float64(p.active.activated.UnixMilli()) / 1000,
+		CompileSeconds: p.active.took.Seconds(),
+	})
 }
 
 // watch tells the resolver which names the active table and the waiting one need.

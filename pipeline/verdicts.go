@@ -88,3 +88,14 @@ func without(verdicts, recovered []dynamic.Verdict) []dynamic.Verdict {
 	}
 	return slices.DeleteFunc(slices.Clone(verdicts), func(v dynamic.Verdict) bool { return gone[v.Ref] })
 }
+
+// Quarantined counts the objects that are quarantined.
+func Quarantined(verdicts []dynamic.Verdict) int {
+	objects := map[dynamic.Ref]struct{}{}
+	for _, verdict := range verdicts {
+		if verdict.Status == dynamic.Quarantined {
+			objects[verdict.Ref] = struct{}{}
+		}
+	}
+	return len(objects)
+}
