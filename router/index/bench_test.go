@@ -3,6 +3,7 @@ package index
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/sluiceproxy/sluice/router/rule"
@@ -57,11 +58,21 @@ func routesOf(tb testing.TB, s shape, n int) []*Route[int] {
 	return routes
 }
 
-// requestsOf returns one request for each of n routes, in random order.
+// requestsOf returns one request for each of n routes, in random order. What the requests hold lies in memory in that
+// same order: a server has just read its request, and the time to fetch it is not the time to route it.
 func requestsOf(s shape, n int) (requests []rule.Request, wanted []int) {
 	wanted = rand.New(rand.NewPCG(1, 2)).Perm(n)
+	var text strings.Builder
 	for _, i := range wanted {
-		requests = append(requests, s.request(i))
+		req := s.request(i)
+		requests = append(requests, req)
+		text.WriteString(req.Host + req.Path)
+	}
+	rest := text.String()
+	for i := range requests {
+		req := &requests[i]
+		host, path := len(req.Host), len(req.Path)
+		req.Host, req.Path, rest = rest[:host], rest[host:host+path], rest[host+path:]
 	}
 	return requests, wanted
 }

@@ -28,17 +28,17 @@ func (h heads[T]) sink(i int) {
 	}
 }
 
-// pop takes the first route of all lists, or nil, and returns the heap of what is left.
-func (h heads[T]) pop() (*Route[T], heads[T]) {
+// pop takes the first candidate of all lists, or none, and returns the heap of what is left.
+func (h heads[T]) pop() (candidate[T], heads[T]) {
 	if len(h) == 0 {
-		return nil, h
+		return candidate[T]{}, h
 	}
-	route := h[0][0].route
+	c := h[0][0]
 	if h[0] = h[0][1:]; len(h[0]) == 0 {
 		last := len(h) - 1
 		h[0], h[last] = h[last], nil
 		h = h[:last]
 	}
 	h.sink(0)
-	return route, h
+	return c, h
 }

@@ -52,12 +52,12 @@ func (x *Index[T]) Route(name string) *Route[T] { return x.names.get(name) }
 func (x *Index[T]) Match(req *rule.Request) *Route[T] {
 	var w walk[T]
 	x.begin(&w, req)
-	route := w.next()
-	for route != nil && !route.Rule.Match(req) {
-		route = w.next()
+	c := w.next()
+	for c.route != nil && !c.rule.Match(req) {
+		c = w.next()
 	}
 	x.end(&w)
-	return route
+	return c.route
 }
 
 // Walk visits the routes that [Index.Match] would ask, in the same order and by the same walk, with what their rules
@@ -66,9 +66,9 @@ func (x *Index[T]) Match(req *rule.Request) *Route[T] {
 func (x *Index[T]) Walk(req *rule.Request, visit func(route *Route[T], matched bool) bool) {
 	var w walk[T]
 	x.begin(&w, req)
-	route := w.next()
-	for route != nil && visit(route, route.Rule.Match(req)) {
-		route = w.next()
+	c := w.next()
+	for c.route != nil && visit(c.route, c.rule.Match(req)) {
+		c = w.next()
 	}
 	x.end(&w)
 }
@@ -76,7 +76,7 @@ func (x *Index[T]) Walk(req *rule.Request, visit func(route *Route[T], matched b
 // begin collects the lists of routes for a request.
 func (x *Index[T]) begin(w *walk[T], req *rule.Request) {
 	w.pool = x.spill
-	host := rule.HostKey(req.Host)
+	host := req.Host
 	if x.exact.size > 0 {
 		w.descend(x.exact.get(host), req.Path)
 	}

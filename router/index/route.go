@@ -30,10 +30,16 @@ func (r *Route[T]) compare(other *Route[T]) int {
 	)
 }
 
-// candidate is a route in a sorted list, with its priority at hand.
+// candidate is a route in a sorted list, with what a walk needs of it at hand, so that the route itself is fetched
+// from memory only when it wins.
 type candidate[T any] struct {
 	priority int
+	rule     *rule.Rule
 	route    *Route[T]
+}
+
+func candidateOf[T any](route *Route[T]) candidate[T] {
+	return candidate[T]{priority: route.Priority, rule: route.Rule, route: route}
 }
 
 // before reports whether c comes first in the global order.

@@ -2,62 +2,67 @@ package index
 
 import (
 	"hash/maphash"
-	"maps"
+	"slices"
 )
 
-// shardCount is how many maps a [shards] is divided into. An update copies only those that it touches.
-const shardCount = 256
+// shardBits is how many bits of a hash choose the table of a key.
+const shardBits = 8
 
-// shards is a persistent map from strings.
+// shards is a persistent map from strings: an update copies only the tables that it touches.
 type shards[V any] struct {
 	seed   maphash.Seed
 	size   int
-	tables [shardCount]shard[V]
+	tables [1 << shardBits]shard[V]
 }
 
-// shard is one of the maps. It belongs to the edit that made it.
+// shard is one table. It belongs to the edit that made it.
 type shard[V any] struct {
-	edit    *edit
-	entries map[string]V
+	table[V]
+
+	edit *edit
 }
 
 func newShards[V any]() *shards[V] { return &shards[V]{seed: maphash.MakeSeed()} }
 
 // get returns the value of a key, or the zero value.
 func (s *shards[V]) get(key string) V {
-	return s.tables[s.slot(key)].entries[key]
+	hash := s.hash(key)
+	return s.tables[hash%(1<<shardBits)].get(hash, key)
 }
 
-func (s *shards[V]) slot(key string) uint64 { return maphash.String(s.seed, key) % shardCount }
+// hash returns the hash of a key. It is never 0, which marks free slots.
+func (s *shards[V]) hash(key string) uint64 {
+	const used = 1 << 63
+	return maphash.String(s.seed, key) | used
+}
 
-// copied returns a copy that shares all maps with the original.
+// copied returns a copy that shares all tables with the original.
 func (s *shards[V]) copied() *shards[V] {
 	next := *s
 	return &next
 }
 
-// own returns the map of a key, copied unless the edit has copied it already.
-func (s *shards[V]) own(e *edit, key string) map[string]V {
-	t := &s.tables[s.slot(key)]
+// own returns the table of a hash, copied unless the edit has copied it already.
+func (s *shards[V]) own(e *edit, hash uint64) *table[V] {
+	t := &s.tables[hash%(1<<shardBits)]
 	if t.edit != e {
-		t.edit, t.entries = e, maps.Clone(t.entries)
+		t.edit, t.slots = e, slices.Clone(t.slots)
 	}
-	if t.entries == nil {
-		t.entries = make(map[string]V)
-	}
-	return t.entries
+	return &t.table
 }
 
+// set puts a value under a key.
 func (s *shards[V]) set(e *edit, key string, value V) {
-	m := s.own(e, key)
-	before := len(m)
-	m[key] = value
-	s.size += len(m) - before
+	hash := s.hash(key)
+	if s.own(e, hash).set(hash, key, value) {
+		s.size++
+	}
 }
 
+// remove takes a key out.
 func (s *shards[V]) remove(e *edit, key string) {
-	m := s.own(e, key)
-	before := len(m)
-	delete(m, key)
-	s.size += len(m) - before
+	hash := s.hash(key)
+	if s.own(e, hash).remove(hash, key) {
+		s.size--
+	}
 }

@@ -1,37 +1,35 @@
 package index
 
 import (
-	"bytes"
 	"slices"
 	"strings"
 )
 
-// node is a part of a radix tree over the bytes of paths. It may be changed only by the edit that made it.
+// node is a part of a radix tree over the bytes of paths. It may be changed only by the edit that made it. The fields
+// fill two cache lines, of which a node without children needs only the first.
 type node[T any] struct {
-	edit *edit
 	// label is what the path has to continue with to be here.
 	label string
-	// firsts are the first bytes of the children's labels, in the order of children.
-	firsts   []byte
-	children []*node[T]
 	// prefix are the routes whose path prefix ends here, exact those whose path does. Both are in global order.
 	prefix []candidate[T]
 	exact  []candidate[T]
+
+	branches branches[T]
+	edit     *edit
 }
 
-// own returns the node itself when the edit made it, else a copy. The copy's slices have no spare capacity, so that
+// own returns the node itself when the edit made it, else a copy. The copy's lists have no spare capacity, so that
 // whoever grows one copies it first.
 func (n *node[T]) own(e *edit) *node[T] {
 	if n.edit == e {
 		return n
 	}
 	return &node[T]{
-		edit:     e,
 		label:    n.label,
-		firsts:   slices.Clip(n.firsts),
-		children: slices.Clone(n.children),
 		prefix:   slices.Clip(n.prefix),
 		exact:    slices.Clip(n.exact),
+		branches: branches[T]{present: n.branches.present, nodes: slices.Clone(n.branches.nodes)},
+		edit:     e,
 	}
 }
 
@@ -51,20 +49,24 @@ func (n *node[T]) insert(e *edit, key string, exact bool, c candidate[T]) *node[
 		*list = inserted(*list, c)
 		return n
 	}
-	if i := bytes.IndexByte(n.firsts, key[0]); i >= 0 {
-		n.children[i] = n.children[i].insert(e, key, exact, c)
-		return n
-	}
-	n.firsts = append(n.firsts, key[0])
-	n.children = append(n.children, (*node[T])(nil).insert(e, key, exact, c))
+	n.branches.set(key[0], n.child(key[0]).insert(e, key, exact, c))
 	return n
 }
 
 // split returns a node for the first bytes of an owned node's label, with the rest as its only child.
 func (n *node[T]) split(e *edit, at int) *node[T] {
-	parent := &node[T]{edit: e, label: n.label[:at], firsts: []byte{n.label[at]}, children: []*node[T]{n}}
+	parent := &node[T]{edit: e, label: n.label[:at]}
 	n.label = n.label[at:]
+	parent.branches.set(n.label[0], n)
 	return parent
+}
+
+// child returns the child for a byte, or nil.
+func (n *node[T]) child(first byte) *node[T] {
+	if place, there := n.branches.find(first); there {
+		return n.branches.nodes[place]
+	}
+	return nil
 }
 
 // list returns the place of the routes that end in this node.
@@ -104,28 +106,27 @@ func (n *node[T]) remove(e *edit, key string, exact bool, c candidate[T]) *node[
 		}
 		return n.pruned(e)
 	}
-	i := bytes.IndexByte(n.firsts, key[0])
-	if i < 0 {
+	before := n.child(key[0])
+	if before == nil {
 		return n
 	}
-	if child := n.children[i].remove(e, key, exact, c); child != nil {
-		n.children[i] = child
-		return n.pruned(e)
+	if after := before.remove(e, key, exact, c); after != nil {
+		n.branches.set(key[0], after)
+	} else {
+		n.branches.remove(key[0])
 	}
-	n.firsts = slices.Concat(n.firsts[:i], n.firsts[i+1:])
-	n.children = slices.Concat(n.children[:i], n.children[i+1:])
 	return n.pruned(e)
 }
 
 // pruned returns what an owned node is good for: nothing, its only child, or itself.
 func (n *node[T]) pruned(e *edit) *node[T] {
-	if len(n.prefix) > 0 || len(n.exact) > 0 || len(n.children) > 1 {
+	if len(n.prefix) > 0 || len(n.exact) > 0 || len(n.branches.nodes) > 1 {
 		return n
 	}
-	if len(n.children) == 0 {
+	if len(n.branches.nodes) == 0 {
 		return nil
 	}
-	child := n.children[0].own(e)
+	child := n.branches.nodes[0].own(e)
 	child.label = n.label + child.label
 	return child
 }

@@ -72,7 +72,7 @@ func merged[T any](order, gone, added []*Route[T]) []*Route[T] {
 // link puts a route under its keys.
 func (x *Index[T]) link(e *edit, route *Route[T]) {
 	x.names.set(e, route.Name, route)
-	c := candidate[T]{priority: route.Priority, route: route}
+	c := candidateOf(route)
 	for _, key := range route.Rule.Keys() {
 		if key == (rule.Key{}) {
 			x.linear++
@@ -85,7 +85,7 @@ func (x *Index[T]) link(e *edit, route *Route[T]) {
 // unlink takes a route from under its keys.
 func (x *Index[T]) unlink(e *edit, route *Route[T]) {
 	x.names.remove(e, route.Name)
-	c := candidate[T]{priority: route.Priority, route: route}
+	c := candidateOf(route)
 	for _, key := range route.Rule.Keys() {
 		if key == (rule.Key{}) {
 			x.linear--

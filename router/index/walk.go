@@ -1,7 +1,7 @@
 package index
 
 import (
-	"bytes"
+	"strings"
 	"sync"
 )
 
@@ -19,24 +19,31 @@ type walk[T any] struct {
 	pool    *sync.Pool
 }
 
-// descend adds the lists of the nodes that a path runs through.
+// descend adds the lists of the nodes that a path runs through. The first byte of a label is not looked at again below
+// the root, because the branch that led there has compared it.
 func (w *walk[T]) descend(n *node[T], path string) {
-	for n != nil && len(path) >= len(n.label) && path[:len(n.label)] == n.label {
+	if n == nil || !strings.HasPrefix(path, n.label) {
+		return
+	}
+	for {
 		path = path[len(n.label):]
 		if len(n.prefix) > 0 {
 			w.add(n.prefix)
 		}
 		if path == "" {
-			if len(n.exact) > 0 {
-				w.add(n.exact)
-			}
+			break
+		}
+		place, there := n.branches.find(path[0])
+		if !there {
 			return
 		}
-		i := bytes.IndexByte(n.firsts, path[0])
-		if i < 0 {
+		n = n.branches.nodes[place]
+		if len(path) < len(n.label) || path[1:len(n.label)] != n.label[1:] {
 			return
 		}
-		n = n.children[i]
+	}
+	if len(n.exact) > 0 {
+		w.add(n.exact)
 	}
 }
 
@@ -54,24 +61,24 @@ func (w *walk[T]) add(list []candidate[T]) {
 	*w.spilled = append(*w.spilled, list)
 }
 
-// next returns the next route in global order, each once, or nil.
-func (w *walk[T]) next() *Route[T] {
+// next returns the next candidate in global order, each once, or none.
+func (w *walk[T]) next() candidate[T] {
 	for {
-		route := w.pop()
-		if route == nil || route != w.last {
-			w.last = route
-			return route
+		c := w.pop()
+		if c.route == nil || c.route != w.last {
+			w.last = c.route
+			return c
 		}
 	}
 }
 
-// pop returns the next route in global order, or nil. A route in several lists comes several times in a row.
-func (w *walk[T]) pop() *Route[T] {
+// pop returns the next candidate in global order, or none. One in several lists comes several times in a row.
+func (w *walk[T]) pop() candidate[T] {
 	if w.spilled != nil {
 		return w.popSpilled()
 	}
 	if w.used == 0 {
-		return nil
+		return candidate[T]{}
 	}
 	best := 0
 	for i := 1; i < w.used; i++ {
@@ -79,22 +86,22 @@ func (w *walk[T]) pop() *Route[T] {
 			best = i
 		}
 	}
-	route := w.room[best][0].route
+	c := w.room[best][0]
 	if w.room[best] = w.room[best][1:]; len(w.room[best]) == 0 {
 		w.used--
 		w.room[best] = w.room[w.used]
 	}
-	return route
+	return c
 }
 
 // popSpilled is pop for lists in a heap.
-func (w *walk[T]) popSpilled() *Route[T] {
+func (w *walk[T]) popSpilled() candidate[T] {
 	lists := heads[T](*w.spilled)
 	if !w.heaped {
 		lists.order()
 		w.heaped = true
 	}
-	route, left := lists.pop()
+	c, left := lists.pop()
 	*w.spilled = left
-	return route
+	return c
 }

@@ -7,7 +7,12 @@ type clientIP struct{ network netip.Prefix }
 
 func (m *clientIP) match(r *Request) bool { return m.network.Contains(r.Client.Unmap().WithZone("")) }
 func (m *clientIP) name() string          { return "ClientIP" }
-func (m *clientIP) args() []string        { return []string{m.network.String()} }
+func (m *clientIP) args() []string {
+	if m.network.IsSingleIP() {
+		return []string{m.network.Addr().String()}
+	}
+	return []string{m.network.String()}
+}
 func (m *clientIP) saw(r *Request) string {
 	if !r.Client.IsValid() {
 		return "the client address is unknown"

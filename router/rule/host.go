@@ -10,7 +10,7 @@ import (
 // hostExact is Host with a name or an address.
 type hostExact struct{ host string }
 
-func (m *hostExact) match(r *Request) bool { return HostKey(r.Host) == m.host }
+func (m *hostExact) match(r *Request) bool { return r.Host == m.host }
 func (m *hostExact) name() string          { return "Host" }
 func (m *hostExact) args() []string        { return []string{m.host} }
 func (m *hostExact) saw(r *Request) string { return sawHost(r) }
@@ -19,7 +19,7 @@ func (m *hostExact) key() Key              { return Key{HostKind: ExactHost, Hos
 // hostWildcard is Host with "*." in front of a domain: exactly one label more than the domain.
 type hostWildcard struct{ domain string }
 
-func (m *hostWildcard) match(r *Request) bool { return WildcardKey(HostKey(r.Host)) == m.domain }
+func (m *hostWildcard) match(r *Request) bool { return WildcardKey(r.Host) == m.domain }
 func (m *hostWildcard) name() string          { return "Host" }
 func (m *hostWildcard) args() []string        { return []string{"*." + m.domain} }
 func (m *hostWildcard) saw(r *Request) string { return sawHost(r) }
@@ -55,11 +55,11 @@ func newHost(args []string, _ *budget) (node, *fault) {
 	if at := nonASCII(written); at >= 0 {
 		return nil, faultf(0, "%q has characters outside ASCII, write the punycode form (xn--...)", clip(written))
 	}
-	if ip, err := netip.ParseAddr(HostKey(host)); err == nil {
+	if ip, err := netip.ParseAddr(unbracketed(host)); err == nil {
 		return &hostExact{host: ip.String()}, nil
 	}
 	domain, wildcard := strings.CutPrefix(host, "*.")
-	domain = HostKey(domain)
+	domain = strings.TrimSuffix(domain, ".")
 	if wrong := checkDomain(domain, written); wrong != nil {
 		return nil, wrong
 	}
@@ -71,20 +71,25 @@ func newHost(args []string, _ *budget) (node, *fault) {
 
 // checkDomain refuses what no canonical host can be equal to.
 func checkDomain(domain, written string) *fault {
+	if name := templateIn(domain); name != "" {
+		return faultf(0, "{%s} is a template of the v2 language; v3 has HostRegexp", clip(name))
+	}
+	for i := range len(domain) {
+		if c := domain[i]; c <= ' ' || c == 0x7f || strings.IndexByte("/\\@?#{}()<>\"'`%^|,;", c) >= 0 {
+			return faultf(0, "%q is not a host name: %q is not allowed", clip(written), string(rune(c)))
+		}
+	}
 	switch {
-	case domain == "" || domain == ".":
+	case domain == "":
 		return faultf(0, "%q names no host", written)
 	case strings.Contains(domain, ":"):
 		return faultf(0, "%q has a port; a host is matched without its port", clip(written))
+	case strings.ContainsAny(domain, "[]"):
+		return faultf(0, "%q is not a host name: only an IPv6 address stands in brackets", clip(written))
 	case strings.Contains(domain, "*"):
 		return faultf(0, "%q: a wildcard stands for the whole first label, as in *.example.com", clip(written))
-	case strings.HasPrefix(domain, ".") || strings.Contains(domain, ".."):
+	case strings.Contains("."+domain+".", ".."):
 		return faultf(0, "%q has an empty label", clip(written))
-	}
-	for i := range len(domain) {
-		if c := domain[i]; c <= ' ' || c == 0x7f || strings.IndexByte("/\\@?#[]{}()<>\"'`%^|,;", c) >= 0 {
-			return faultf(0, "%q is not a host name: %q is not allowed", clip(written), string(rune(c)))
-		}
 	}
 	return nil
 }
@@ -112,4 +117,12 @@ func nonASCII(s string) int {
 		}
 	}
 	return -1
+}
+
+// unbracketed returns what stands in the brackets of an IPv6 literal.
+func unbracketed(host string) string {
+	if inner, opened := strings.CutPrefix(host, "["); opened && strings.HasSuffix(inner, "]") {
+		return inner[:len(inner)-1]
+	}
+	return host
 }

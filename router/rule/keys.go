@@ -8,7 +8,7 @@ type HostKind uint8
 const (
 	// AnyHost does not restrict the host.
 	AnyHost HostKind = iota
-	// ExactHost requires the host key to be equal.
+	// ExactHost requires the host to be equal.
 	ExactHost
 	// WildcardHost requires exactly one label in front of the domain.
 	WildcardHost
@@ -32,7 +32,7 @@ type Key struct {
 	HostKind HostKind
 	// PathKind says how Path is meant.
 	PathKind PathKind
-	// Host is a host key for ExactHost, the domain without "*." for WildcardHost, and empty for AnyHost.
+	// Host is a canonical host for ExactHost, the domain without "*." for WildcardHost, and empty for AnyHost.
 	Host string
 	// Path is a path for ExactPath, a prefix for PrefixPath, and empty for AnyPath.
 	Path string

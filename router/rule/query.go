@@ -38,14 +38,19 @@ func sawQuery(r *Request, parameter string) string {
 }
 
 func newQuery(args []string, _ *budget) (node, *fault) {
-	if len(args) == 2 {
-		return &queryEqual{parameter: args[0], value: args[1]}, nil
+	pairs := true
+	for _, arg := range args {
+		pairs = pairs && strings.Contains(arg, "=")
 	}
-	if name, value, joined := strings.Cut(args[0], "="); joined {
+	if pairs {
+		name, value, _ := strings.Cut(args[0], "=")
 		return nil, faultf(0, "%q is a pair of the v2 language; v3 takes two arguments, %s",
 			clip(args[0]), clip(printCall("Query", []string{name, value})))
 	}
-	return &queryEqual{parameter: args[0]}, nil
+	if len(args) == 1 {
+		return &queryEqual{parameter: args[0]}, nil
+	}
+	return &queryEqual{parameter: args[0], value: args[1]}, nil
 }
 
 // newQueryRegexp builds QueryRegexp. Without a pattern it means the same as Query.

@@ -1,6 +1,8 @@
 package rule
 
 import (
+	"errors"
+	"fmt"
 	"regexp"
 	"regexp/syntax"
 )
@@ -25,7 +27,7 @@ func (b *budget) compile(arg int, pattern string, fold bool) (*regexp.Regexp, *f
 	}
 	tree, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
-		return nil, faultf(arg, "%q is not a regular expression: %v", clip(pattern), err)
+		return nil, invalidPattern(arg, pattern, err)
 	}
 	b.program += weight(tree, maxProgram)
 	if b.program > maxProgram {
@@ -37,9 +39,21 @@ func (b *budget) compile(arg int, pattern string, fold bool) (*regexp.Regexp, *f
 	}
 	compiled, err := regexp.Compile(pattern)
 	if err != nil {
-		return nil, faultf(arg, "%q is not a regular expression: %v", clip(pattern), err)
+		return nil, invalidPattern(arg, pattern, err)
 	}
 	return compiled, nil
+}
+
+// invalidPattern says what is wrong with a pattern, and where when that is not the whole of it.
+func invalidPattern(arg int, pattern string, err error) *fault {
+	reason, place := err.Error(), ""
+	if wrong, is := errors.AsType[*syntax.Error](err); is {
+		reason = wrong.Code.String()
+		if wrong.Expr != pattern {
+			place = fmt.Sprintf(" at %q", clip(wrong.Expr))
+		}
+	}
+	return faultf(arg, "%q is not a regular expression: %s%s", clip(pattern), reason, place)
 }
 
 // weight estimates the instructions that a pattern compiles to before it is compiled, so that nested repetitions

@@ -10,7 +10,7 @@ import (
 // Request is the canonical view of a request that rules decide. Whoever fills it normalises; rules only compare.
 // One Request belongs to one goroutine at a time, because it remembers its parsed query.
 type Request struct {
-	// Host is the requested host in lower case without port.
+	// Host is the requested host in lower case: no port, no trailing dot, no brackets around an IPv6 address.
 	Host string
 	// Path is the routing path: decoded except for reserved characters, which stay percent-encoded.
 	Path string
@@ -39,25 +39,12 @@ func (r *Request) values(key string) []string {
 	return r.query[key]
 }
 
-// HostKey returns the form in which hosts are compared: without the brackets of an IPv6 literal and without the
-// trailing dot of a fully qualified name. It does not change the case.
-func HostKey(host string) string {
-	n := len(host)
-	if n > 1 && host[n-1] == '.' {
-		return host[:n-1]
-	}
-	if n > 2 && host[0] == '[' && host[n-1] == ']' {
-		return host[1 : n-1]
-	}
-	return host
-}
-
-// WildcardKey returns what follows the first label of a host key, which is the key under which a wildcard host is
+// WildcardKey returns what follows the first label of a host, which is the key under which a wildcard host is
 // found ("example.com" for "a.example.com"). It is empty when no wildcard can match.
-func WildcardKey(hostKey string) string {
-	i := strings.IndexByte(hostKey, '.')
+func WildcardKey(host string) string {
+	i := strings.IndexByte(host, '.')
 	if i <= 0 {
 		return ""
 	}
-	return hostKey[i+1:]
+	return host[i+1:]
 }

@@ -2,8 +2,11 @@ package rule
 
 // Rule is one parsed rule. It is immutable and safe for concurrent use. The zero value is not usable, see [Parse].
 type Rule struct {
-	text string
-	root node
+	// room is for the program of a short rule, which then comes from memory together with the rule.
+	room    [2]instruction
+	program []instruction
+	text    string
+	root    node
 }
 
 // Parse reads a rule in the v3 language. A failure is always an [*Error], which names the column.
@@ -12,12 +15,14 @@ func Parse(text string) (*Rule, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Rule{text: text, root: root}, nil
+	r := &Rule{text: text, root: root}
+	r.program = compile(r.room[:0], root)
+	return r, nil
 }
 
 // Match reports whether the request satisfies the rule. It allocates nothing, except that the first Query or
 // QueryRegexp matcher that is asked for a request parses its query string.
-func (r *Rule) Match(req *Request) bool { return r.root.match(req) }
+func (r *Rule) Match(req *Request) bool { return run(r.program, req) }
 
 // String returns the rule as it was written.
 func (r *Rule) String() string { return r.text }

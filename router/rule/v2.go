@@ -83,7 +83,7 @@ func v2HostRegexp(args []string, b *budget) (node, *fault) {
 
 func v2Path(args []string, b *budget) (node, *fault) {
 	t := parseTemplate(args[0], "[^/]+")
-	if !t.varies() {
+	if !t.varies() || !strings.HasPrefix(args[0], "/") {
 		return newPath(args, b)
 	}
 	return newPathRegexp([]string{t.expression(true)}, b)
@@ -91,7 +91,7 @@ func v2Path(args []string, b *budget) (node, *fault) {
 
 func v2PathPrefix(args []string, b *budget) (node, *fault) {
 	t := parseTemplate(args[0], "[^/]+")
-	if !t.varies() {
+	if !t.varies() || !strings.HasPrefix(args[0], "/") {
 		return newPathPrefix(args, b)
 	}
 	return newPathRegexp([]string{t.expression(false)}, b)
