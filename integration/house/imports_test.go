@@ -2,6 +2,7 @@ package house
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -32,7 +33,11 @@ var leaves = map[string][]string{
 }
 
 // islands are folders whose subfolders never import one another: each is one provider, or one middleware.
-var islands = []string{"provider", "middleware"}
+// The values are what they have in common.
+var islands = map[string][]string{
+	"provider":   {},
+	"middleware": {"middleware/answer"},
+}
 
 // libraries says which folders may import a library, and why no other does. A library that is not listed may not be used.
 var libraries = []struct {
@@ -103,10 +108,9 @@ func forbidden(folder, imported string, test bool) string {
 func forbiddenOwn(folder, top, own string) string {
 	target, _, _ := strings.Cut(own, "/")
 	if target == top {
-		for _, island := range islands {
-			if top == island && folder != top && own != top && !within(own, folder) && !within(folder, own) {
-				return fmt.Sprintf("the subfolders of %s know nothing of one another", island)
-			}
+		common, island := islands[top]
+		if island && folder != top && own != top && !within(own, folder) && !within(folder, own) && !slices.Contains(common, own) {
+			return fmt.Sprintf("the subfolders of %s know nothing of one another", top)
 		}
 		return ""
 	}
@@ -120,10 +124,8 @@ func forbiddenOwn(folder, top, own string) string {
 			return fmt.Sprintf("the folder %s has no place in the table of layers", top)
 		}
 	}
-	for _, one := range allowed {
-		if one == target {
-			return ""
-		}
+	if slices.Contains(allowed, target) {
+		return ""
 	}
 	return fmt.Sprintf("%s may import %s and the leaves", top, strings.Join(append([]string{"itself"}, allowed...), ", "))
 }
