@@ -24,13 +24,14 @@ func FuzzLoad(f *testing.F) {
 	f.Add("", false, "SLUICE_ENTRYPOINTS_A_B_HTTP_TLS_DOMAINS_0_SANS=a,b", "--entryPoints.x.http.tls.domains[3].main=y")
 	f.Add("entryPoints: {}", false, "SLUICE_PROVIDERS_PLUGIN_X_Y=1", "--entryPoints.x=false --entryPoints.x.address :80")
 	f.Add("a: &a [*a]", false, "SLUICE_=", "--=")
+	schema := newSchema()
 	f.Fuzz(func(t *testing.T, text string, isTOML bool, variables, args string) {
 		name := "sluice.yaml"
 		if isTOML {
 			name = "sluice.toml"
 		}
 		r := &report{}
-		root := &setting{option: newSchema()}
+		root := &setting{option: schema}
 		flags, _ := parseFlags(strings.Fields(args), root, r)
 		readDocument(name, []byte(text), root, r)
 		loaded, findings := finish(root, name, environment(strings.Fields(variables)), flags, r)

@@ -59,6 +59,10 @@ func finish(root *setting, file string, environ environment, flags []argument, r
 // dots: Locate(reason, "entryPoints", "web", "address"); an element of a list is "[0]".
 // When the option was not written, the place is that of the nearest section above it.
 func (l Loaded) Locate(reason string, path ...string) Finding {
-	from, option := l.root.locate(path...)
+	root := l.root
+	if root == nil {
+		root = &setting{}
+	}
+	from, option := root.locate(path...)
 	return Finding{Severity: Error, File: from.file, Line: from.line, Option: option, Reason: reason}
 }

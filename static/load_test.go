@@ -119,16 +119,21 @@ func TestLanguagesAgree(t *testing.T) {
 	}
 }
 
+// precedenceFile is what the cases of precedence have in their file.
+const precedenceFile = "entryPoints:\n  Web: {address: ':1', asDefault: true, forwardedHeaders: {trustedIPs: [10.0.0.1]}}\n" +
+	"  web-secure: {address: ':2'}\nlog: {level: WARN}\nping: {}\n"
+
+// precedence is one case: what is in the environment and in the flags, and what comes of it.
+type precedence struct {
+	name    string
+	environ []string
+	args    []string
+	want    []string // lines that must be among the differences, or must not with a leading !
+}
+
 // TestPrecedence proves file < environment < flags, per option, whatever the case.
 func TestPrecedence(t *testing.T) {
-	const file = "entryPoints:\n  Web: {address: ':1', asDefault: true, forwardedHeaders: {trustedIPs: [10.0.0.1]}}\n" +
-		"  web-secure: {address: ':2'}\nlog: {level: WARN}\nping: {}\n"
-	tests := []struct {
-		name    string
-		environ []string
-		args    []string
-		want    []string // lines that must be among the differences, or must not with a leading !
-	}{
+	for _, test := range []precedence{
 		{
 			name: "file alone",
 			want: []string{`entryPoints.Web.address = ":1"`, `log.level = "WARN"`, `ping`, `entryPoints.traefik.address = ":8080"`},
@@ -175,6 +180,14 @@ func TestPrecedence(t *testing.T) {
 			environ: []string{"SLUICE_ENTRYPOINTS_WEB_FORWARDEDHEADERS_TRUSTEDIPS="},
 			want:    []string{`entryPoints.Web.forwardedHeaders.trustedIPs = []`},
 		},
+	} {
+		t.Run(test.name, test.run)
+	}
+}
+
+// TestSectionsAndIndices proves how sections are switched and how elements of lists are reached from the environment and from flags.
+func TestSectionsAndIndices(t *testing.T) {
+	for _, test := range []precedence{
 		{
 			name: "a section and a bool alone",
 			args: []string{"--api", "--entryPoints.web.reusePort", "--api.insecure", "--log.level", "error"},
@@ -206,24 +219,25 @@ func TestPrecedence(t *testing.T) {
 			args: []string{"--serversTransport.maxIdleConnsPerHost", "-1"},
 			want: []string{`serversTransport.maxIdleConnsPerHost = -1`},
 		},
+	} {
+		t.Run(test.name, test.run)
 	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			loaded, findings := load(t, file, test.environ, test.args)
-			if HasErrors(findings) {
-				t.Fatalf("findings: %v", findings)
-			}
-			got := differences(t, loaded.Configuration)
-			for _, want := range test.want {
-				absent, no := strings.CutPrefix(want, "!")
-				found := slices.ContainsFunc(got, func(line string) bool {
-					return line == want || no && strings.HasPrefix(line, absent)
-				})
-				if found == no {
-					t.Errorf("%s: not as wanted in\n%s", want, strings.Join(got, "\n"))
-				}
-			}
+}
+
+func (test precedence) run(t *testing.T) {
+	loaded, findings := load(t, precedenceFile, test.environ, test.args)
+	if HasErrors(findings) {
+		t.Fatalf("findings: %v", findings)
+	}
+	got := differences(t, loaded.Configuration)
+	for _, want := range test.want {
+		absent, no := strings.CutPrefix(want, "!")
+		found := slices.ContainsFunc(got, func(line string) bool {
+			return line == want || no && strings.HasPrefix(line, absent)
 		})
+		if found == no {
+			t.Errorf("%s: not as wanted in\n%s", want, strings.Join(got, "\n"))
+		}
 	}
 }
 
@@ -237,9 +251,9 @@ func TestMessages(t *testing.T) {
 	}{
 		{
 			name:    "unknown variable",
-			environ: []string{"SLUICE_ENTRYPOINTS_WEB_ADRESS=:80", "SLUICE_WHATEVER=1"},
+			environ: []string{"SLUICE_ENTRYPOINTS_WEB_ADDRESSS=:80", "SLUICE_WHATEVER=1"},
 			want: []string{
-				"warning: environment SLUICE_ENTRYPOINTS_WEB_ADRESS: is no option and is ignored; did you mean SLUICE_ENTRYPOINTS_WEB_ADDRESS?",
+				"warning: environment SLUICE_ENTRYPOINTS_WEB_ADDRESSS: is no option and is ignored; did you mean SLUICE_ENTRYPOINTS_WEB_ADDRESS?",
 				"warning: environment SLUICE_WHATEVER: is no option and is ignored",
 			},
 		},
@@ -261,11 +275,11 @@ func TestMessages(t *testing.T) {
 		},
 		{
 			name: "unknown flags",
-			args: []string{"--entryPoints.web.adress=:80", "--nothing.like.it", "--pilot.token=x", "stray", "--log.level"},
+			args: []string{"--entryPoints.web.addresss=:80", "--nothing.like.it", "--pilot.token=x", "stray", "--log.level"},
 			want: []string{
 				"error: flag stray: expected a flag such as --name=value",
 				"error: flag --log.level: needs a value",
-				"error: flag --entryPoints.web.adress: is unknown; did you mean --entryPoints.web.address?",
+				"error: flag --entryPoints.web.addresss: is unknown; did you mean --entryPoints.web.address?",
 				"error: flag --nothing.like.it: is unknown",
 				"error: flag --pilot.token: was removed in Traefik v3 and has no successor",
 			},
@@ -371,6 +385,40 @@ func TestLocate(t *testing.T) {
 	} {
 		if got := loaded.Locate("in use", test.path...).String(); got != test.want {
 			t.Errorf("%v: got %q, want %q", test.path, got, test.want)
+		}
+	}
+}
+
+// TestSameAddress proves that two listeners on one address are found before anything listens, and that what may share one is not.
+func TestSameAddress(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		args []string
+		want string
+	}{
+		{
+			name: "an entrypoint that exists by itself",
+			args: []string{"--entryPoints.a.address=:8080", "--ping"},
+			want: `flag --entryPoints.a.address: option entryPoints.a.address: the entrypoint "traefik" listens on :8080 too`,
+		},
+		{
+			name: "two spellings of all addresses",
+			args: []string{"--entryPoints.a.address=[::]:80/tcp", "--entryPoints.b.address=:80"},
+			want: `flag --entryPoints.b.address: option entryPoints.b.address: the entrypoint "a" listens on [::]:80/tcp too`,
+		},
+		{name: "reusePort on both", args: []string{"--entryPoints.a.address=:80", "--entryPoints.a.reusePort", "--entryPoints.b.address=:80", "--entryPoints.b.reusePort"}},
+		{name: "tcp and udp", args: []string{"--entryPoints.a.address=:80", "--entryPoints.b.address=:80/udp"}},
+		{name: "a port that the system chooses", args: []string{"--entryPoints.a.address=:0", "--entryPoints.b.address=:0"}},
+	} {
+		_, findings := load(t, "", nil, test.args)
+		var got []string
+		for _, finding := range findings {
+			if finding.Severity == Error {
+				got = append(got, finding.String())
+			}
+		}
+		if strings.Join(got, "; ") != test.want {
+			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
 		}
 	}
 }

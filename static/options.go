@@ -52,11 +52,12 @@ func collect(o *option, path string, options *[]Option) {
 	for _, child := range o.children {
 		collect(child, strings.TrimPrefix(path+"."+child.name, "."), options)
 	}
-	switch {
-	case o.shape == named:
+	switch o.shape {
+	case named:
 		collect(o.element, path+".<name>", options)
-	case o.shape == listed:
+	case listed:
 		collect(o.element, path+"[0]", options)
+	default:
 	}
 }
 
