@@ -1,0 +1,79 @@
+package rule
+
+import (
+	"errors"
+	"net/http"
+	"net/netip"
+	"testing"
+)
+
+// probes are requests that tell rules apart.
+func probes(rule *Rule) []Request {
+	probes := []Request{
+		{},
+		{
+			Host: "a.example.com", Path: "/a", Method: "GET", RawQuery: "a=b",
+			Header: http.Header{"X-A": {"b"}}, Client: netip.MustParseAddr("10.0.0.1"),
+		},
+		{Host: "example.com", Path: "/", Method: "POST", RawQuery: "a", Client: netip.MustParseAddr("2001:db8::1")},
+	}
+	for _, key := range rule.Keys()[:min(len(rule.Keys()), 8)] {
+		probes = append(probes, Request{Host: key.Host, Path: key.Path}, Request{Host: "x." + key.Host, Path: key.Path + "x"})
+	}
+	return probes
+}
+
+// holds reports whether a request satisfies a key.
+func (k Key) holds(r *Request) bool {
+	both, possible := k.both(Key{HostKind: ExactHost, Host: r.Host, PathKind: ExactPath, Path: r.Path})
+	return possible && both.Host == r.Host && both.Path == r.Path
+}
+
+// FuzzParse checks that no text panics, that positions lie within the text, that a printed rule means the same, that
+// the compiled rule agrees with its tree and its explanation, and that its keys lose no request.
+func FuzzParse(f *testing.F) {
+	f.Add("Host(`a.example.com`) && (PathPrefix(`/a`) || !Method(`GET`))")
+	f.Add("HostRegexp(`^a.+`) || Header(`X-A`, \"b\\n\") && Query(`a`) && ClientIP(`10.0.0.0/8`)")
+	f.Add("Host(`a`, `b`) && Path(`/{id:[0-9]+}`)")
+	f.Fuzz(func(t *testing.T, text string) {
+		parsed, err := Parse(text)
+		if err != nil {
+			wrong, is := errors.AsType[*Error](err)
+			if !is || wrong.Column < 1 || wrong.Column > len(text)+1 || wrong.Message == "" {
+				t.Fatalf("%q: error %v has no place in the text", text, err)
+			}
+			if hint, ok := ParseV2Hint(text); ok {
+				mustParse(t, hint)
+			}
+			return
+		}
+		canonical := parsed.Canonical()
+		again := mustParse(t, canonical)
+		if again.Canonical() != canonical {
+			t.Fatalf("%q: printed as %q and then as %q", text, canonical, again.Canonical())
+		}
+		for _, req := range probes(parsed) {
+			checkProbe(t, parsed, again, &req)
+		}
+	})
+}
+
+func checkProbe(t *testing.T, parsed, again *Rule, req *Request) {
+	t.Helper()
+	matched := parsed.Match(req)
+	if again.Match(req) != matched {
+		t.Fatalf("%q: the canonical rule %q disagrees on %+v", parsed, again, req)
+	}
+	if explained, _ := parsed.Explain(req); explained != matched {
+		t.Fatalf("%q: Explain says %t of %+v", parsed, explained, req)
+	}
+	if !matched {
+		return
+	}
+	for _, key := range parsed.Keys() {
+		if key.holds(req) {
+			return
+		}
+	}
+	t.Fatalf("%q: matches %+v, which no key of %v finds", parsed, req, parsed.Keys())
+}
