@@ -1,0 +1,110 @@
+package file
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/sluiceproxy/sluice/document"
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// source is what is known of one file.
+type source struct {
+	// digest is that of the text that good was made of.
+	digest [sha256.Size]byte
+	// good is the last state that could be understood; nil while there has been none.
+	good *dynamic.Configuration
+	// finding says why the file's present text is not in use; nil when it is.
+	finding *dynamic.Verdict
+}
+
+// update reads a file and reports whether what is known of it has changed.
+func (p *Provider) update(path string) (changed bool) {
+	known := p.files[path]
+	if known == nil {
+		known = &source{}
+		p.files[path] = known
+	}
+	text, rendered, err := p.text(path)
+	if err != nil {
+		return known.refuse(path, rendered, err)
+	}
+	changed = known.finding != nil
+	digest := sha256.Sum256(text)
+	if known.good != nil && digest == known.digest {
+		known.finding = nil
+		return changed
+	}
+	if rendered && p.config.DebugLogGeneratedTemplate {
+		p.logger.Debug("template generated", "file", path, "content", redact(string(text)))
+	}
+	root, err := document.ParseWithDuplicates(path, text)
+	if err != nil {
+		return known.refuse(path, rendered, err)
+	}
+	known.digest, known.good, known.finding = digest, p.decoder.Decode(path, root, rendered), nil
+	return true
+}
+
+// refuse notes why a file's present text is not in use.
+func (s *source) refuse(path string, rendered bool, err error) (changed bool) {
+	verdict := dynamic.Verdict{
+		Ref:    dynamic.Ref{Kind: dynamic.KindSource, Name: path},
+		Origin: dynamic.Origin{File: path, Rendered: rendered},
+		Status: dynamic.Quarantined,
+		Reason: reason(err),
+	}
+	if at, ok := errors.AsType[*document.Error](err); ok {
+		verdict.Origin.Line, verdict.Reason = at.Line, at.Reason
+	}
+	if s.good != nil {
+		verdict.Reason += "; its last good state stays in use"
+	}
+	if s.finding != nil && *s.finding == verdict {
+		return false
+	}
+	s.finding = &verdict
+	return true
+}
+
+// text reads a file and, where it is a template, renders it.
+func (p *Provider) text(path string) (text []byte, rendered bool, err error) {
+	text, err = p.load(path)
+	if err != nil || !bytes.Contains(text, []byte("{{")) {
+		return text, false, err
+	}
+	text, err = render(path, text, p.maxSize)
+	return text, err == nil, err
+}
+
+// load reads a regular file up to the limit; opening anything else might block for ever.
+func (p *Provider) load(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %s", reason(err))
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("cannot be read: it is not a regular file")
+	}
+	if info.Size() > p.maxSize {
+		return nil, fmt.Errorf("has %d bytes, more than the %d that are read", info.Size(), p.maxSize)
+	}
+	in, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("cannot be read: %s", reason(err))
+	}
+	defer func() { _ = in.Close() }()
+	var out bytes.Buffer
+	out.Grow(int(info.Size()) + bytes.MinRead)
+	if _, err := out.ReadFrom(io.LimitReader(in, p.maxSize+1)); err != nil {
+		return nil, fmt.Errorf("cannot be read: %s", reason(err))
+	}
+	if int64(out.Len()) > p.maxSize {
+		return nil, fmt.Errorf("grows beyond the %d bytes that are read", p.maxSize)
+	}
+	return out.Bytes(), nil
+}

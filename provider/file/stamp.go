@@ -1,0 +1,136 @@
+package file
+
+import (
+	"cmp"
+	"encoding/binary"
+	"hash/fnv"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// stamp is a copy of an object that carries one state of the files that it names.
+type stamp struct {
+	revision uint64
+	object   any
+}
+
+// stamping puts the state of the files that objects name into copies of these objects. A copy keeps its pointer as
+// long as neither its object nor the files change.
+type stamping struct {
+	before, after map[any]stamp
+	named         map[string]bool
+	changed       bool
+}
+
+// stamp replaces the objects that name files by their stamped copies and reports whether one of them is new.
+func (p *Provider) stamp(c *dynamic.Configuration) (changed bool) {
+	s := &stamping{before: p.stamps, after: map[any]stamp{}, named: map[string]bool{}}
+	if c.TLS != nil {
+		tls := *c.TLS
+		tls.Certificates = slices.Clone(tls.Certificates)
+		for i, entry := range tls.Certificates {
+			tls.Certificates[i] = stamped(s, entry, certificateFiles(entry.Certificate),
+				func(e *dynamic.CertificateEntry, r uint64) { e.FilesRevision = r })
+		}
+		tls.Options = stampAll(s, tls.Options, func(o *dynamic.TLSOptions) []string { return o.ClientAuth.CAFiles },
+			func(o *dynamic.TLSOptions, r uint64) { o.FilesRevision = r })
+		tls.Stores = stampAll(s, tls.Stores, storeFiles, func(t *dynamic.TLSStore, r uint64) { t.FilesRevision = r })
+		c.TLS = &tls
+	}
+	if c.HTTP != nil && len(c.HTTP.ServersTransports) > 0 {
+		http := *c.HTTP
+		http.ServersTransports = stampAll(s, http.ServersTransports, transportFiles,
+			func(t *dynamic.ServersTransport, r uint64) { t.FilesRevision = r })
+		c.HTTP = &http
+	}
+	p.stamps, p.named = s.after, slices.Sorted(maps.Keys(s.named))
+	return s.changed
+}
+
+func certificateFiles(c dynamic.Certificate) []string { return []string{c.CertFile, c.KeyFile} }
+
+func storeFiles(t *dynamic.TLSStore) []string {
+	if t.DefaultCertificate == nil {
+		return nil
+	}
+	return certificateFiles(*t.DefaultCertificate)
+}
+
+func transportFiles(t *dynamic.ServersTransport) []string {
+	files := slices.Clone(t.RootCAs)
+	for _, certificate := range t.Certificates {
+		files = append(files, certificateFiles(certificate)...)
+	}
+	return files
+}
+
+func stampAll[T any](
+	s *stamping, from map[string]*T, files func(*T) []string, set func(*T, uint64),
+) map[string]*T {
+	if from == nil {
+		return nil
+	}
+	out := make(map[string]*T, len(from))
+	for name, object := range from {
+		out[name] = stamped(s, object, files(object), set)
+	}
+	return out
+}
+
+func stamped[T any](s *stamping, object *T, files []string, set func(*T, uint64)) *T {
+	revision := s.revision(files)
+	if revision == 0 {
+		return object
+	}
+	known, ok := s.before[object]
+	if !ok || known.revision != revision {
+		copied := *object
+		set(&copied, revision)
+		known = stamp{revision: revision, object: &copied}
+		s.changed = true
+	}
+	s.after[object] = known
+	return known.object.(*T)
+}
+
+// revision condenses the state of files; 0 when none of the values is a path. A file is known by where its links lead,
+// its size and the time of its last change, so that no key is ever read here.
+func (s *stamping) revision(values []string) uint64 {
+	sum := fnv.New64a()
+	paths := 0
+	for _, value := range values {
+		if value == "" || strings.Contains(value, "-----BEGIN") || strings.ContainsAny(value, "\n\x00") {
+			continue
+		}
+		paths++
+		s.named[value] = true
+		_, _ = sum.Write([]byte(value + "\x00"))
+		real, err := realPath(value)
+		if err != nil {
+			continue
+		}
+		info, err := os.Stat(real)
+		if err != nil {
+			continue
+		}
+		state := append([]byte(real), 0)
+		state = binary.LittleEndian.AppendUint64(state, uint64(info.Size()))
+		state = binary.LittleEndian.AppendUint64(state, uint64(info.ModTime().UnixNano()))
+		_, _ = sum.Write(state)
+	}
+	if paths == 0 {
+		return 0
+	}
+	return max(sum.Sum64(), 1)
+}
+
+// sortedByOrigin returns references in the order in which their objects are declared.
+func sortedByOrigin(refs map[dynamic.Ref]bool, origins map[dynamic.Ref]dynamic.Origin) []dynamic.Ref {
+	return slices.SortedFunc(maps.Keys(refs), func(a, b dynamic.Ref) int {
+		return cmp.Or(cmp.Compare(origins[a].Line, origins[b].Line), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+}
