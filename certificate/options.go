@@ -54,6 +54,15 @@ func NewOptions(name string, options *dynamic.TLSOptions, certificates func() *S
 		// Without a certificate, crypto/tls refuses the handshake with unrecognized_name (RFC 6066, section 3).
 		return set.Get(hello, strict), nil
 	}
+	if strict {
+		// A resumed session skips GetCertificate, so that another name than before would pass.
+		config.UnwrapSession = func(identity []byte, state tls.ConnectionState) (*tls.SessionState, error) {
+			if set := certificates(); set == nil || len(set.lookup(state.ServerName)) == 0 {
+				return nil, nil
+			}
+			return config.DecryptTicket(identity, state)
+		}
+	}
 	config.SessionTicketsDisabled = options.DisableSessionTickets || tickets == nil
 	return &Options{Name: name, Fingerprint: shorten(full), full: full, config: config, tickets: tickets}, nil
 }

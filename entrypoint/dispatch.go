@@ -1,0 +1,148 @@
+package entrypoint
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/pires/go-proxyproto"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/certificate"
+)
+
+const (
+	// firstBytes is how much is read of a connection to tell what it speaks.
+	firstBytes = 1024
+	// proxyBytes holds the longest PROXY header that is read.
+	proxyBytes = 4096
+	// recordHandshake is the first byte of a TLS connection (RFC 8446, section 5.1).
+	recordHandshake = 0x16
+)
+
+// identify derives what is known of the client from the remote address.
+func (c *connection) identify() {
+	c.client, _ = canonical.ClientAddr(c.remote.String())
+	c.text = ""
+	if c.client.IsValid() {
+		c.text = c.client.String()
+	}
+}
+
+// dispatch looks at the first bytes of a connection and hands it to who serves it. It runs on the connection's own goroutine.
+func (e *Entrypoint) dispatch(ctx context.Context, c *connection, next ConnServer) {
+	ready, err := e.prepare(ctx, c)
+	if err != nil {
+		e.deps.Logger.Debug("connection refused", "entrypoint", e.name, "client", c.text, "error", err)
+		_ = c.Close()
+		return
+	}
+	next.ServeConn(ready)
+}
+
+// prepare reads what comes before the first request.
+func (e *Entrypoint) prepare(ctx context.Context, c *connection) (net.Conn, error) {
+	if e.believesProxy(c) {
+		if err := e.readProxy(c); err != nil {
+			return nil, err
+		}
+	}
+	if !e.open.claim(c) {
+		return nil, errors.New("transport.limits.maxConnectionsPerClient is reached")
+	}
+	if len(c.replay) == 0 {
+		if err := e.readFirst(c); err != nil {
+			return nil, err
+		}
+	}
+	c.reached(opening)
+	if c.replay[0] == recordHandshake && e.selector != nil {
+		return e.shakeHands(ctx, c)
+	}
+	return c, c.Conn.SetReadDeadline(time.Time{})
+}
+
+// readFirst waits for the first bytes.
+func (e *Entrypoint) readFirst(c *connection) error {
+	var deadline time.Time
+	if e.settings.read > 0 {
+		deadline = time.Now().Add(e.settings.read)
+	}
+	if err := c.Conn.SetReadDeadline(deadline); err != nil {
+		return err
+	}
+	buffer := make([]byte, firstBytes)
+	n, err := c.Conn.Read(buffer)
+	if n == 0 {
+		return fmt.Errorf("nothing was sent: %w", err)
+	}
+	c.replay = buffer[:n]
+	return nil
+}
+
+// believesProxy reports whether the peer may tell us another address in a PROXY header. Nobody else's is looked at: as the
+// first bytes of a request it is answered with 400.
+func (e *Entrypoint) believesProxy(c *connection) bool {
+	return e.settings.proxyEnabled && (e.settings.proxyAll || e.settings.proxyTrusted.Contains(c.client))
+}
+
+// readProxy reads a PROXY header, version 1 or 2, if the peer sent one.
+func (e *Entrypoint) readProxy(c *connection) error {
+	if err := c.Conn.SetReadDeadline(time.Now().Add(e.settings.opening)); err != nil {
+		return err
+	}
+	reader := bufio.NewReaderSize(c.Conn, proxyBytes)
+	header, err := proxyproto.Read(reader)
+	switch {
+	case errors.Is(err, proxyproto.ErrNoProxyProtocol):
+	case err != nil:
+		return fmt.Errorf("PROXY header: %w", err)
+	case !header.Command.IsLocal():
+		source, destination, ok := header.TCPAddrs()
+		if ok {
+			c.remote, c.local = source, destination
+			c.identify()
+		}
+	}
+	c.replay, err = reader.Peek(reader.Buffered())
+	return err
+}
+
+// shakeHands makes a TLS connection of c.
+func (e *Entrypoint) shakeHands(ctx context.Context, c *connection) (net.Conn, error) {
+	if err := c.Conn.SetDeadline(time.Now().Add(e.settings.opening)); err != nil {
+		return nil, err
+	}
+	secure := tls.Server(c, e.tls)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		return nil, fmt.Errorf("TLS handshake: %w", err)
+	}
+	return secure, c.Conn.SetDeadline(time.Time{})
+}
+
+// configForClient selects the options for a ClientHello and notes them in the connection.
+func (e *Entrypoint) configForClient(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+	serverName := strings.TrimSuffix(strings.ToLower(hello.ServerName), ".")
+	options, ok := e.selector.SelectTLS(serverName)
+	if !ok || options == nil {
+		return refusal(), nil
+	}
+	if c, ok := hello.Conn.(*connection); ok {
+		c.handshake = certificate.Connection{Fingerprint: options.Fingerprint, ServerName: serverName}
+	}
+	return options.Config(), nil
+}
+
+// refusal has no certificate, so that crypto/tls answers with the alert unrecognized_name (RFC 6066, section 3).
+func refusal() *tls.Config {
+	return &tls.Config{
+		MinVersion:             tls.VersionTLS12,
+		SessionTicketsDisabled: true,
+		GetCertificate:         func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return nil, nil },
+	}
+}

@@ -1,0 +1,80 @@
+package entrypoint
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// settleTime bounds how long a connection that is new when draining begins may take to bring its first request.
+const settleTime = time.Second
+
+// run serves until ctx ends and nothing is left.
+func (e *Entrypoint) run(ctx context.Context) error {
+	var work sync.WaitGroup
+	base := context.WithoutCancel(ctx)
+	logging, stopLogging := context.WithCancel(base)
+	work.Go(func() { e.writeReports(logging) })
+	opening, stopOpening := context.WithCancel(base)
+	feed := newFeed(e.listener.Addr())
+	server := e.newServer(ctx)
+	work.Go(func() { _ = server.Serve(feed) })
+
+	stopping, stop := context.WithCancel(base)
+	ended := make(chan error, 1)
+	work.Go(func() {
+		ended <- e.accept(stopping, func(c *connection) { e.dispatch(opening, c, feed) })
+	})
+	var err error
+	select {
+	case <-ctx.Done():
+		err = e.retire(stop, ended)
+	case err = <-ended:
+		e.draining.Store(true)
+	}
+	stop()
+	_ = e.listener.Close()
+	e.drain(base, server)
+	stopOpening()
+	stopLogging()
+	work.Wait()
+	return err
+}
+
+// retire goes on accepting for the grace time and then ends the accept loop.
+func (e *Entrypoint) retire(stop context.CancelFunc, ended <-chan error) error {
+	e.draining.Store(true)
+	if e.settings.acceptGrace > 0 {
+		select {
+		case <-time.After(e.settings.acceptGrace):
+		case err := <-ended:
+			return err
+		}
+	}
+	stop()
+	_ = e.listener.Close()
+	return <-ended
+}
+
+// drain lets what is open finish within the grace time, and cuts the rest.
+func (e *Entrypoint) drain(base context.Context, server *http.Server) {
+	ctx, cancel := context.WithTimeout(base, e.settings.grace)
+	defer cancel()
+	e.open.each(func(c *connection) {
+		if phase(c.phase.Load()) == silent {
+			c.cut()
+		}
+	})
+	// Shutdown drops a new connection whose request it has not read yet. So keep-alive ends first, and connections that have
+	// sent something get a moment to bring their request.
+	server.SetKeepAlivesEnabled(false)
+	settle, done := context.WithTimeout(ctx, settleTime)
+	e.open.await(settle, opening)
+	done()
+	_ = server.Shutdown(ctx)
+	// Shutdown does not know connections that have been hijacked.
+	e.open.await(ctx, serving)
+	_ = server.Close()
+	e.open.each((*connection).cut)
+}

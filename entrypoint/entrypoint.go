@@ -1,0 +1,129 @@
+package entrypoint
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/static"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// TLSSelector says under which options a client is accepted. It is asked at every ClientHello, so that a reload takes effect
+// without a new listener.
+type TLSSelector interface {
+	// SelectTLS returns the options for an SNI, which is in lower case and empty when the client sent none. False refuses
+	// the handshake, because the options that belong to the name could not be loaded.
+	SelectTLS(serverName string) (*certificate.Options, bool)
+}
+
+// Sink takes the record of a request that is over. It must not block, and must not keep the pointer.
+type Sink interface {
+	Finished(record *telemetry.Record)
+}
+
+// Connections counts connections.
+type Connections interface {
+	// Opened counts a connection that has been accepted.
+	Opened()
+	// Closed counts its end.
+	Closed()
+}
+
+// ConnServer serves connections whose first bytes have been looked at; reading from the connection begins with them.
+// A TLS connection arrives as *tls.Conn, after its handshake. ServeConn takes ownership and returns at once.
+type ConnServer interface {
+	ServeConn(conn net.Conn)
+}
+
+// Dependencies are what an Entrypoint tells and asks others. Only Logger is required.
+type Dependencies struct {
+	Logger      telemetry.Logger
+	Connections Connections
+	// Sinks take every finished record, in this order.
+	Sinks []Sink
+	// Listen replaces the listener of the operating system.
+	Listen func(ctx context.Context, network, address string) (net.Listener, error)
+}
+
+// Entrypoint is one address on which traffic comes in.
+type Entrypoint struct {
+	name     string
+	address  static.Address
+	deps     Dependencies
+	selector TLSSelector
+	settings settings
+	chain    chain
+	tls      *tls.Config
+	listener net.Listener
+	open     registry
+	reports  chan report
+	draining atomic.Bool
+}
+
+// New checks the configuration of a TCP entrypoint; it does not listen yet. Requests go to handler. selector may be nil, and
+// then the entrypoint speaks no TLS. Errors name the entrypoint and the option.
+func New(name string, config *static.EntryPoint, handler http.Handler, selector TLSSelector, deps Dependencies) (*Entrypoint, error) {
+	address, err := config.ListenAddress()
+	if err != nil {
+		return nil, fmt.Errorf("entrypoint %q: address: %w", name, err)
+	}
+	if address.Network != "tcp" {
+		return nil, fmt.Errorf("entrypoint %q: address %s: only tcp is supported yet", name, address)
+	}
+	settings, err := newSettings(config)
+	if err != nil {
+		return nil, fmt.Errorf("entrypoint %q: %w", name, err)
+	}
+	e := &Entrypoint{
+		name: name, address: address, deps: deps, selector: selector, settings: settings,
+		reports: make(chan report, reportQueue),
+	}
+	e.chain = chain{entrypoint: e, next: handler}
+	e.open.init(settings.maxConnections, settings.maxPerClient, deps.Connections)
+	e.tls = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: e.configForClient}
+	if e.deps.Listen == nil {
+		e.deps.Listen = e.systemListen
+	}
+	return e, nil
+}
+
+// Name returns the name of the entrypoint.
+func (e *Entrypoint) Name() string { return e.name }
+
+// Addr returns the address on which the entrypoint listens, or nil before Listen. It tells the port that the system chose
+// where the configuration says 0.
+func (e *Entrypoint) Addr() net.Addr {
+	if e.listener == nil {
+		return nil
+	}
+	return e.listener.Addr()
+}
+
+// Draining reports whether the context of Serve has ended, so that ping can answer with its terminating status.
+func (e *Entrypoint) Draining() bool { return e.draining.Load() }
+
+// Listen binds the address. The error is one line that names the entrypoint, the address and the cause.
+func (e *Entrypoint) Listen(ctx context.Context) error {
+	listener, err := e.deps.Listen(ctx, "tcp", e.address.HostPort())
+	if err != nil {
+		return fmt.Errorf("entrypoint %q: %w", e.name, err)
+	}
+	e.listener = listener
+	return nil
+}
+
+// Serve accepts connections until ctx ends, drains as the package comment says, and returns nil when nothing is left.
+// Accept errors are retried with a growing pause of at most a second; only a listener that was closed by somebody else is
+// an error. Listen comes first, and Serve is called once.
+func (e *Entrypoint) Serve(ctx context.Context) error {
+	if e.listener == nil {
+		return fmt.Errorf("entrypoint %q: %w", e.name, errors.New("not listening"))
+	}
+	return e.run(ctx)
+}

@@ -1,0 +1,236 @@
+package entrypoint
+
+import (
+	"errors"
+	"maps"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// ErrFinished is what calls on an Exchange return after its handler has returned.
+var ErrFinished = errors.New("entrypoint: the exchange is over: its handler has returned")
+
+// The state of an Exchange counts the calls that are under way, and has one bit for its end.
+const (
+	oneRead  uint64 = 1
+	oneWrite uint64 = 1 << 24
+	writes   uint64 = (oneWrite - 1) << 24
+	dead     uint64 = 1 << 63
+)
+
+// Exchange is one request with its response: the http.ResponseWriter, body, context and record of the request in one.
+// It guards the server's own writer and body: once the handler has returned, every call fails or does nothing, and reaches
+// nobody else's request, whatever goroutines the handler left behind. It is never used again.
+//
+// While the handler runs, the rules of http.ResponseWriter hold: one goroutine at a time writes, one reads.
+type Exchange struct {
+	state atomic.Uint64
+	// idle is closed by the last call that was under way when the handler returned.
+	idle chan struct{}
+
+	entrypoint *Entrypoint
+	connection *connection
+	inner      http.ResponseWriter
+	received   *http.Request
+	request    *http.Request
+	// header is what the handler writes to; sent is the server's own map, which nobody else ever sees.
+	header http.Header
+	sent   http.Header
+	// sentFields is how many fields header had when it was sent.
+	sentFields int
+
+	http1   bool
+	flushed bool
+	// hijacked and closeAfter may be set by another goroutine than that of the handler.
+	hijacked   atomic.Bool
+	closeAfter atomic.Bool
+
+	body   body
+	scope  scope
+	record telemetry.Record
+}
+
+// enter begins a call; it reports false when the exchange is over.
+func (x *Exchange) enter(unit uint64) bool {
+	for {
+		state := x.state.Load()
+		if state&dead != 0 {
+			return false
+		}
+		if x.state.CompareAndSwap(state, state+unit) {
+			return true
+		}
+	}
+}
+
+// leave ends a call.
+func (x *Exchange) leave(unit uint64) {
+	if x.state.Add(-unit) == dead {
+		close(x.idle)
+	}
+}
+
+// alive reports whether the handler has not returned yet.
+func (x *Exchange) alive() bool { return x.state.Load()&dead == 0 }
+
+// serve runs the handler and ends the exchange.
+func (x *Exchange) serve(next http.Handler) {
+	completed := false
+	defer func() {
+		if completed {
+			x.finish()
+			return
+		}
+		x.failed(recover())
+	}()
+	next.ServeHTTP(x, x.request)
+	completed = true
+}
+
+// failed ends an exchange whose handler has panicked, or has ended its goroutine.
+func (x *Exchange) failed(cause any) {
+	aborted := cause == http.ErrAbortHandler //nolint:errorlint // net/http compares the value of a panic the same way.
+	if !aborted {
+		x.record.Reason = "handler panicked"
+		x.entrypoint.report(report{
+			level: failure, text: "handler panicked", request: x.record.Method + " " + x.record.Host + x.record.Path,
+			panic: cause, stack: string(debug.Stack()),
+		})
+		if x.record.Status == 0 && !x.hijacked.Load() {
+			clear(x.Header())
+			http.Error(x, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
+			x.finish()
+			return
+		}
+	}
+	x.die()
+	x.settle()
+	x.tell()
+	// The server cuts the connection, or resets the stream, so that the client does not take a part for the whole.
+	panic(http.ErrAbortHandler)
+}
+
+// finish completes the response and ends the exchange.
+func (x *Exchange) finish() {
+	x.die()
+	if !x.hijacked.Load() {
+		if x.record.Status == 0 && x.received.Context().Err() == nil {
+			x.sendHeader(http.StatusOK)
+		}
+		x.sendTrailers()
+	}
+	x.settle()
+	x.tell()
+}
+
+// die ends the exchange for everybody but its own goroutine, and waits for calls that are under way, which it interrupts.
+func (x *Exchange) die() {
+	if x.state.CompareAndSwap(0, dead) {
+		return
+	}
+	x.idle = make(chan struct{})
+	state := x.state.Or(dead)
+	if state&^dead == 0 {
+		return
+	}
+	if !x.hijacked.Load() {
+		if x.http1 {
+			if x.connection != nil {
+				x.connection.stopReading()
+			}
+			x.closeAfter.Store(true)
+		} else {
+			_ = x.received.Body.Close()
+		}
+		if state&writes != 0 {
+			_ = http.NewResponseController(x.inner).SetWriteDeadline(time.Unix(1, 0))
+		}
+	}
+	<-x.idle
+}
+
+// settle leaves nothing of the body behind that could be taken for the next request.
+func (x *Exchange) settle() {
+	if !x.http1 || x.hijacked.Load() {
+		return
+	}
+	x.body.discard()
+	if x.closeAfter.Load() && x.sent != nil {
+		x.sent["Connection"] = []string{"close"}
+	}
+}
+
+// tell reports the record.
+func (x *Exchange) tell() {
+	if x.record.Status == 0 {
+		x.record.Status = http.StatusOK
+		if x.received.Context().Err() != nil {
+			x.record.Status = statusClientLeft
+		}
+	}
+	x.record.Duration = time.Since(x.record.Start)
+	for _, sink := range x.entrypoint.deps.Sinks {
+		sink.Finished(&x.record)
+	}
+}
+
+// statusClientLeft is recorded, never sent, when the client left before the response began.
+const statusClientLeft = 499
+
+// sendHeader hands the header to the server. Only the first final status counts.
+func (x *Exchange) sendHeader(status int) {
+	if x.record.Status != 0 || x.hijacked.Load() {
+		return
+	}
+	if x.sent == nil {
+		x.sent = x.inner.Header()
+	}
+	clear(x.sent)
+	maps.Copy(x.sent, x.header)
+	if status >= http.StatusContinue && status < http.StatusOK && status != http.StatusSwitchingProtocols {
+		x.inner.WriteHeader(status)
+		return
+	}
+	if _, ok := x.sent["Content-Type"]; !ok {
+		// What an endpoint did not say is not guessed from its bytes.
+		x.sent["Content-Type"] = nil
+	}
+	if x.closeAfter.Load() {
+		x.sent["Connection"] = []string{"close"}
+	}
+	x.record.Status = status
+	x.sentFields = len(x.header)
+	x.body.relax()
+	x.inner.WriteHeader(status)
+}
+
+// sendTrailers hands the trailers to the server: those that were declared, and those with http.TrailerPrefix.
+func (x *Exchange) sendTrailers() {
+	declared := x.header["Trailer"]
+	if len(declared) == 0 && len(x.header) == x.sentFields {
+		return
+	}
+	found := false
+	final := map[string][]string{}
+	for name, values := range x.header {
+		if strings.HasPrefix(name, http.TrailerPrefix) || httpguts.HeaderValuesContainsToken(declared, name) {
+			final[name] = values
+			found = found || strings.HasPrefix(name, http.TrailerPrefix)
+		}
+	}
+	if len(final) == 0 {
+		return
+	}
+	if found && !x.flushed {
+		// The server would send a length instead of chunks, and no trailers.
+		_ = http.NewResponseController(x.inner).Flush()
+	}
+	maps.Copy(x.inner.Header(), final)
+}

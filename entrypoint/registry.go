@@ -1,0 +1,131 @@
+package entrypoint
+
+import (
+	"context"
+	"net/netip"
+	"sync"
+)
+
+// registry holds the open connections of one entrypoint and their limits. Its lock is taken when a connection comes and
+// goes, never by a request.
+type registry struct {
+	mutex     sync.Mutex
+	all       map[*connection]struct{}
+	perClient map[netip.Addr]int
+	max       int
+	maxClient int
+	counter   Connections
+	changed   chan struct{}
+}
+
+func (r *registry) init(maxConnections, maxPerClient int, counter Connections) {
+	r.all = map[*connection]struct{}{}
+	r.perClient = map[netip.Addr]int{}
+	r.max, r.maxClient, r.counter = maxConnections, maxPerClient, counter
+	r.changed = make(chan struct{}, 1)
+}
+
+// add reports whether there is room for one more connection.
+func (r *registry) add(c *connection) bool {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.max > 0 && len(r.all) >= r.max {
+		return false
+	}
+	r.all[c] = struct{}{}
+	if r.counter != nil {
+		r.counter.Opened()
+	}
+	return true
+}
+
+// claim counts the connection for its client, and reports whether that one may have it.
+func (r *registry) claim(c *connection) bool {
+	if r.maxClient <= 0 || !c.client.IsValid() {
+		return true
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	key := clientKey(c.client)
+	if r.perClient[key] >= r.maxClient {
+		return false
+	}
+	r.perClient[key]++
+	c.key, c.counted = key, true
+	return true
+}
+
+// clientKey returns what counts as one client: an IPv4 address, or the /64 that one host is commonly given
+// (RFC 6177, section 2).
+func clientKey(addr netip.Addr) netip.Addr {
+	if addr.Is4() {
+		return addr
+	}
+	prefix, err := addr.Prefix(64)
+	if err != nil {
+		return addr
+	}
+	return prefix.Addr()
+}
+
+func (r *registry) remove(c *connection) {
+	r.mutex.Lock()
+	if _, ok := r.all[c]; ok {
+		delete(r.all, c)
+		if c.counted {
+			if r.perClient[c.key]--; r.perClient[c.key] <= 0 {
+				delete(r.perClient, c.key)
+			}
+		}
+		if r.counter != nil {
+			r.counter.Closed()
+		}
+	}
+	r.mutex.Unlock()
+	r.poke()
+}
+
+// poke wakes up who waits for a change.
+func (r *registry) poke() {
+	select {
+	case r.changed <- struct{}{}:
+	default:
+	}
+}
+
+// each calls f for every open connection.
+func (r *registry) each(f func(*connection)) {
+	r.mutex.Lock()
+	open := make([]*connection, 0, len(r.all))
+	for c := range r.all {
+		open = append(open, c)
+	}
+	r.mutex.Unlock()
+	for _, c := range open {
+		f(c)
+	}
+}
+
+// count returns how many open connections have not come further than the phase.
+func (r *registry) count(upTo phase) int {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	n := 0
+	for c := range r.all {
+		if c.phase.Load() <= int32(upTo) {
+			n++
+		}
+	}
+	return n
+}
+
+// await waits until no connection is left that has not come further than the phase, or until ctx ends. One caller at a time.
+func (r *registry) await(ctx context.Context, upTo phase) {
+	for r.count(upTo) > 0 {
+		select {
+		case <-r.changed:
+		case <-ctx.Done():
+			return
+		}
+	}
+}

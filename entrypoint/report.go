@@ -1,0 +1,89 @@
+package entrypoint
+
+import (
+	"context"
+	"strings"
+	"time"
+)
+
+// reportQueue is how many reports may wait for the log; what comes on top is dropped.
+const reportQueue = 64
+
+type level uint8
+
+const (
+	detail level = iota
+	warning
+	failure
+)
+
+// report is something that an operator may want to know and that must not make a client wait.
+type report struct {
+	level level
+	text  string
+	err   error
+	pause time.Duration
+	// request and stack are set for panics of handlers.
+	request string
+	panic   any
+	stack   string
+}
+
+// report hands a report to the log without waiting.
+func (e *Entrypoint) report(r report) {
+	select {
+	case e.reports <- r:
+	default:
+	}
+}
+
+// writeReports logs reports until ctx ends. A text that repeats is logged once a second, so that a flood of connections does
+// not become a flood of lines.
+func (e *Entrypoint) writeReports(ctx context.Context) {
+	last := map[string]time.Time{}
+	for {
+		select {
+		case r := <-e.reports:
+			now := time.Now()
+			if r.level == warning && now.Sub(last[r.text]) < time.Second {
+				continue
+			}
+			if r.level == warning {
+				last[r.text] = now
+			}
+			e.writeReport(r)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (e *Entrypoint) writeReport(r report) {
+	fields := []any{"entrypoint", e.name}
+	if r.err != nil {
+		fields = append(fields, "error", r.err)
+	}
+	if r.pause > 0 {
+		fields = append(fields, "retry", r.pause)
+	}
+	if r.request != "" {
+		fields = append(fields, "request", r.request, "panic", r.panic, "stack", r.stack)
+	}
+	switch r.level {
+	case detail:
+		e.deps.Logger.Debug(r.text, fields...)
+	case warning:
+		e.deps.Logger.Warn(r.text, fields...)
+	case failure:
+		e.deps.Logger.Error(r.text, fields...)
+	}
+}
+
+// serverLog takes the lines that net/http's server logs by itself.
+type serverLog struct{ entrypoint *Entrypoint }
+
+// Write queues one line for the log.
+func (l serverLog) Write(line []byte) (int, error) {
+	l.entrypoint.report(report{level: detail, text: strings.TrimSpace(string(line))})
+	return len(line), nil
+}

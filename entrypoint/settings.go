@@ -1,0 +1,145 @@
+package entrypoint
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/static"
+)
+
+// openingTimeout bounds the PROXY header, and then the TLS handshake.
+const openingTimeout = 10 * time.Second
+
+// settings are the options of an entrypoint in the form in which they are used. They never change.
+type settings struct {
+	underscore canonical.Underscore
+	policy     canonical.Policy
+	forwarding canonical.Forwarding
+
+	proxyEnabled bool
+	proxyAll     bool
+	proxyTrusted canonical.Trust
+
+	maxConnections, maxPerClient   int
+	maxHeaderBytes, maxHeaderCount int
+	keepAliveRequests              int
+	keepAliveTime                  time.Duration
+	read, write, idle, opening     time.Duration
+	acceptGrace, grace             time.Duration
+	reusePort                      bool
+	http2                          http.HTTP2Config
+}
+
+func newSettings(c *static.EntryPoint) (settings, error) {
+	s := settings{
+		policy: canonical.Policy{
+			Sanitize:              c.HTTP.SanitizePath,
+			Encoded:               encodedCharacters(c.HTTP.EncodedCharacters),
+			EncodeQuerySemicolons: c.HTTP.EncodeQuerySemicolons,
+		},
+		maxConnections:    c.Transport.Limits.MaxConnections,
+		maxPerClient:      c.Transport.Limits.MaxConnectionsPerClient,
+		maxHeaderBytes:    c.HTTP.MaxHeaderBytes,
+		maxHeaderCount:    c.HTTP.MaxHeaderCount,
+		keepAliveRequests: c.Transport.KeepAliveMaxRequests,
+		keepAliveTime:     time.Duration(c.Transport.KeepAliveMaxTime),
+		read:              time.Duration(c.Transport.RespondingTimeouts.ReadTimeout),
+		write:             time.Duration(c.Transport.RespondingTimeouts.WriteTimeout),
+		idle:              time.Duration(c.Transport.RespondingTimeouts.IdleTimeout),
+		opening:           openingTimeout,
+		acceptGrace:       time.Duration(c.Transport.LifeCycle.RequestAcceptGraceTimeout),
+		grace:             time.Duration(c.Transport.LifeCycle.GraceTimeOut),
+		reusePort:         c.ReusePort,
+		http2: http.HTTP2Config{
+			MaxConcurrentStreams:      c.HTTP2.MaxConcurrentStreams,
+			MaxDecoderHeaderTableSize: c.HTTP2.MaxDecoderHeaderTableSize,
+			MaxEncoderHeaderTableSize: c.HTTP2.MaxEncoderHeaderTableSize,
+		},
+	}
+	if s.read > 0 {
+		s.opening = min(s.opening, s.read)
+	}
+	if err := s.checkRanges(); err != nil {
+		return settings{}, err
+	}
+	if err := s.setTrust(c); err != nil {
+		return settings{}, err
+	}
+	var err error
+	if s.underscore, err = canonical.ParseUnderscore(c.HTTP.UnderscoreHeadersStrategy); err != nil {
+		return settings{}, fmt.Errorf("http.%w", err)
+	}
+	return s, nil
+}
+
+// checkRanges refuses numbers that would be taken for no limit by accident.
+func (s *settings) checkRanges() error {
+	for _, n := range []struct {
+		option string
+		value  int64
+	}{
+		{"transport.limits.maxConnections", int64(s.maxConnections)},
+		{"transport.limits.maxConnectionsPerClient", int64(s.maxPerClient)},
+		{"transport.keepAliveMaxRequests", int64(s.keepAliveRequests)},
+		{"transport.keepAliveMaxTime", int64(s.keepAliveTime)},
+		{"transport.respondingTimeouts.readTimeout", int64(s.read)},
+		{"transport.respondingTimeouts.writeTimeout", int64(s.write)},
+		{"transport.respondingTimeouts.idleTimeout", int64(s.idle)},
+		{"transport.lifeCycle.requestAcceptGraceTimeout", int64(s.acceptGrace)},
+		{"transport.lifeCycle.graceTimeOut", int64(s.grace)},
+		{"http.maxHeaderBytes", int64(s.maxHeaderBytes)},
+		{"http.maxHeaderCount", int64(s.maxHeaderCount)},
+		{"http2.maxConcurrentStreams", int64(s.http2.MaxConcurrentStreams)},
+		{"http2.maxDecoderHeaderTableSize", int64(s.http2.MaxDecoderHeaderTableSize)},
+		{"http2.maxEncoderHeaderTableSize", int64(s.http2.MaxEncoderHeaderTableSize)},
+	} {
+		if n.value < 0 {
+			return fmt.Errorf("%s: %d is negative", n.option, n.value)
+		}
+	}
+	return nil
+}
+
+func (s *settings) setTrust(c *static.EntryPoint) error {
+	trusted, err := canonical.NewTrust(c.ForwardedHeaders.TrustedIPs)
+	if err != nil {
+		return fmt.Errorf("forwardedHeaders.trustedIPs: %w", err)
+	}
+	server, err := os.Hostname()
+	if err != nil {
+		// X-Forwarded-Server is a courtesy; without a name it is left out.
+		server = ""
+	}
+	s.forwarding = canonical.Forwarding{
+		Insecure:      c.ForwardedHeaders.Insecure,
+		Trusted:       trusted,
+		SchemeHeaders: c.ForwardedHeaders.AddXForwardedSchemeHeaders,
+		Server:        server,
+	}
+	for _, name := range c.ForwardedHeaders.Connection {
+		s.forwarding.Connection = append(s.forwarding.Connection, http.CanonicalHeaderKey(name))
+	}
+	if c.ProxyProtocol == nil {
+		return nil
+	}
+	s.proxyEnabled, s.proxyAll = true, c.ProxyProtocol.Insecure
+	if s.proxyTrusted, err = canonical.NewTrust(c.ProxyProtocol.TrustedIPs); err != nil {
+		return fmt.Errorf("proxyProtocol.trustedIPs: %w", err)
+	}
+	return nil
+}
+
+func encodedCharacters(c static.EncodedCharacters) canonical.EncodedCharacters {
+	return canonical.EncodedCharacters{
+		AllowSlash:         c.AllowEncodedSlash,
+		AllowBackSlash:     c.AllowEncodedBackSlash,
+		AllowNullCharacter: c.AllowEncodedNullCharacter,
+		AllowSemicolon:     c.AllowEncodedSemicolon,
+		AllowPercent:       c.AllowEncodedPercent,
+		AllowQuestionMark:  c.AllowEncodedQuestionMark,
+		AllowHash:          c.AllowEncodedHash,
+	}
+}
