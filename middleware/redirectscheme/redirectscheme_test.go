@@ -1,0 +1,151 @@
+package redirectscheme
+
+import (
+	"crypto/tls"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
+)
+
+func TestReadme(t *testing.T) {
+	definitions := middlewaretest.Examples(t, "README.md")
+	for name, want := range map[string]string{"encrypted": "301 https://example.com/a?b", "encrypted-8443": "302 https://example.com:8443/a?b"} {
+		step, err := New(name+"@file", *definitions[name].RedirectScheme)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := serve(step, middlewaretest.Request(t, "GET /a?b", "Host: example.com:8000")); got != want {
+			t.Errorf("%s answers %q, want %q", name, got, want)
+		}
+	}
+}
+
+// serve returns the status and Location, or "next" when the request passes.
+func serve(step *RedirectScheme, r *http.Request) string {
+	passed := false
+	w := new(middlewaretest.Writer)
+	step.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { passed = true })).ServeHTTP(w, r)
+	switch {
+	case passed && w.Status == 0:
+		return "next"
+	case passed:
+		return "both"
+	}
+	return strings.TrimSpace(strconv.Itoa(w.Status) + " " + w.Header().Get("Location"))
+}
+
+func TestRedirectScheme(t *testing.T) {
+	https := dynamic.RedirectScheme{Scheme: "https"}
+	tests := []struct {
+		name      string
+		config    dynamic.RedirectScheme
+		line      string
+		host      string
+		proto     string
+		encrypted bool
+		want      string
+	}{
+		{name: "http to https", config: https, host: "h", proto: "http", want: "302 https://h/"},
+		{name: "there already", config: https, host: "h", proto: "https", want: "next"},
+		{name: "there already with the default port", config: https, host: "h:443", proto: "https", want: "next"},
+		{name: "there already by websocket", config: https, host: "h", proto: "WSS", want: "next"},
+		{name: "websocket in clear", config: https, host: "h", proto: "ws", want: "302 https://h/"},
+		{name: "no header, encrypted", config: https, host: "h", encrypted: true, want: "next"},
+		{name: "no header, clear", config: https, host: "h", want: "302 https://h/"},
+		{name: "header wins over the connection", config: https, host: "h", proto: "http", encrypted: true, want: "302 https://h/"},
+		{name: "strange header", config: https, host: "h", proto: "gopher", want: "302 https://h/"},
+		{name: "other port", config: https, host: "h:8443", proto: "https", want: "302 https://h/"},
+		{name: "port dropped", config: https, host: "h:8080", proto: "http", want: "302 https://h/"},
+		{name: "default port given", config: dynamic.RedirectScheme{Scheme: "https", Port: "443"}, host: "h:80", proto: "http", want: "302 https://h/"},
+		{name: "own port", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h:80", proto: "http", want: "302 https://h:8443/"},
+		{name: "on own port", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h:8443", proto: "https", want: "next"},
+		{name: "only the port differs", config: dynamic.RedirectScheme{Scheme: "http", Port: "8000"}, host: "h", proto: "http", want: "302 http://h:8000/"},
+		{name: "https to http", config: dynamic.RedirectScheme{Scheme: "HTTP"}, host: "h:443", proto: "https", want: "302 http://h/"},
+		{name: "http to http", config: dynamic.RedirectScheme{Scheme: "http"}, host: "h:80", proto: "http", want: "next"},
+		{name: "IPv6", config: https, host: "[2001:db8::1]:80", proto: "http", want: "302 https://[2001:db8::1]/"},
+		{name: "IPv6 with port", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "[::1]", proto: "http", want: "302 https://[::1]:8443/"},
+		{name: "path and query", config: https, line: "GET /a%2Fb//?c=%2f;d&e=?", host: "h", proto: "http", want: "302 https://h/a%2Fb/?c=%2f;d&e=?"},
+		{name: "scheme-relative", config: https, line: "GET //evil.example", host: "h", proto: "http", want: "302 https://h/evil.example"},
+		{name: "empty query", config: https, line: "GET /?", host: "h", proto: "http", want: "302 https://h/?"},
+		{name: "raw bytes in the query", config: https, line: "GET /?é", host: "h", proto: "http", want: "302 https://h/?%C3%A9"},
+		{name: "whole server", config: https, line: "OPTIONS *", host: "h", proto: "http", want: "307 https://h"},
+		{name: "absolute form", config: https, line: "GET http://other.example:8000/a", host: "h", proto: "http", want: "302 https://other.example/a"},
+		{name: "POST", config: https, line: "POST /a", host: "h", proto: "http", want: "307 https://h/a"},
+		{name: "HEAD", config: https, line: "HEAD /a", host: "h", proto: "http", want: "307 https://h/a"},
+		{name: "permanent", config: dynamic.RedirectScheme{Scheme: "https", Permanent: true}, line: "GET /a", host: "h", proto: "http", want: "301 https://h/a"},
+		{name: "permanent PUT", config: dynamic.RedirectScheme{Scheme: "https", Permanent: true}, line: "PUT /a", host: "h", proto: "http", want: "308 https://h/a"},
+		{name: "no host", config: https, proto: "http", want: "400"},
+		{name: "bad host", config: https, host: "a@b", proto: "http", want: "400"},
+		{name: "bad port", config: https, host: "h:x", proto: "http", want: "400"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			step, err := New("r@file", test.config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			line := test.line
+			if line == "" {
+				line = "GET /"
+			}
+			r := middlewaretest.Request(t, line, "Host: h")
+			if r.Host == "h" {
+				r.Host = test.host
+			}
+			if test.proto != "" {
+				r.Header.Set("X-Forwarded-Proto", test.proto)
+			}
+			if test.encrypted {
+				r.TLS = new(tls.ConnectionState)
+			}
+			if got := serve(step, r); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func TestBadDefinitions(t *testing.T) {
+	for config, reason := range map[dynamic.RedirectScheme]string{
+		{}:                                   "redirectScheme.scheme is empty",
+		{Scheme: "https://"}:                 `redirectScheme.scheme "https://"`,
+		{Scheme: "1http"}:                    `redirectScheme.scheme "1http"`,
+		{Scheme: "http\r\nx"}:                "redirectScheme.scheme",
+		{Scheme: "https", Port: "0"}:         `redirectScheme.port "0"`,
+		{Scheme: "https", Port: "70000"}:     `redirectScheme.port "70000"`,
+		{Scheme: "https", Port: ":443"}:      `redirectScheme.port ":443"`,
+		{Scheme: "https", Port: "443@evil."}: "redirectScheme.port",
+	} {
+		if _, err := New("r@file", config); err == nil || !strings.Contains(err.Error(), reason) {
+			t.Errorf("%+v: error %v, want %q", config, err, reason)
+		}
+	}
+}
+
+func BenchmarkRedirectScheme(b *testing.B) {
+	step, err := New("r@file", dynamic.RedirectScheme{Scheme: "https"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	handler := step.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	r := middlewaretest.Request(b, "GET /a")
+	b.Run("idle", func(b *testing.B) {
+		r.Header.Set("X-Forwarded-Proto", "https")
+		b.ReportAllocs()
+		for b.Loop() {
+			handler.ServeHTTP(nil, r)
+		}
+	})
+	b.Run("redirect", func(b *testing.B) {
+		r.Header.Set("X-Forwarded-Proto", "http")
+		w := new(middlewaretest.Writer)
+		b.ReportAllocs()
+		for b.Loop() {
+			handler.ServeHTTP(w, r)
+		}
+	})
+}

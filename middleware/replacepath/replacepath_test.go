@@ -1,0 +1,105 @@
+package replacepath
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
+)
+
+// serve returns the request as the next handler sees it.
+func serve(t *testing.T, step *ReplacePath, r *http.Request) *http.Request {
+	t.Helper()
+	var seen *http.Request
+	step.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		seen = r
+		if r.URL.RequestURI() != r.RequestURI {
+			t.Errorf("URL says %q, RequestURI %q", r.URL.RequestURI(), r.RequestURI)
+		}
+	})).ServeHTTP(new(middlewaretest.Writer), r)
+	if seen == nil {
+		t.Fatal("not forwarded")
+	}
+	return seen
+}
+
+func TestReadme(t *testing.T) {
+	definition := middlewaretest.Examples(t, "README.md")["only-status"]
+	step, err := New("only-status@file", *definition.ReplacePath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := serve(t, step, middlewaretest.Request(t, "GET /a/b?full=1"))
+	if r.RequestURI != "/status?full=1" || r.Header.Get(Header) != "/a/b" {
+		t.Errorf("forwards %q, %q", r.RequestURI, r.Header)
+	}
+}
+
+func TestReplacePath(t *testing.T) {
+	tests := []struct{ path, line, uri, before string }{
+		{"/new", "GET /old", "/new", "/old"},
+		{"new", "GET /", "/new", "/"},
+		{"/new/", "GET /a%2fb%20c?d", "/new/?d", "/a%2Fb%20c"},
+		{"/a b?c#d", "GET /x?y", "/a%20b%3Fc%23d?y", "/x"},
+		{"/a%2fb", "GET /x", "/a%2Fb", "/x"},
+		{"/new", "OPTIONS *", "*", ""},
+	}
+	for _, test := range tests {
+		step, err := New("p@file", dynamic.ReplacePath{Path: test.path})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := serve(t, step, middlewaretest.Request(t, test.line, "X-Replaced-Path: /evil"))
+		if r.RequestURI != test.uri || r.Header.Get(Header) != test.before {
+			t.Errorf("%q for %s gives %q and %q, want %q and %q", test.path, test.line, r.RequestURI, r.Header.Get(Header), test.uri, test.before)
+		}
+	}
+}
+
+func TestHeaderIsNotForged(t *testing.T) {
+	step, err := New("p@file", dynamic.ReplacePath{Path: "/new"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"GET /old", "OPTIONS *"} {
+		r := middlewaretest.Request(t, line, "X-Replaced-Path: /evil", "x-replaced-path: /evil", "X_Replaced_Path: /evil", "X-REPLACED_path: /evil", "Accept: a")
+		r.Header["x_replaced_path"] = []string{"/evil"}
+		want := http.Header{"Accept": {"a"}, "X-Replaced-Path": {"/old"}}
+		if line == "OPTIONS *" {
+			delete(want, Header)
+		}
+		if diff := cmp.Diff(want, serve(t, step, r).Header); diff != "" {
+			t.Errorf("%s: %s", line, diff)
+		}
+	}
+}
+
+func TestBadDefinitions(t *testing.T) {
+	for path, reason := range map[string]string{"": "is empty", "/../x": "dot segment", "/a//b": "empty or dot segment", "/%zz": "percent-encoding"} {
+		_, err := New("p@file", dynamic.ReplacePath{Path: path})
+		if err == nil || !strings.Contains(err.Error(), reason) || !strings.Contains(err.Error(), "replacePath.path") {
+			t.Errorf("%q: error %v, want %q", path, err, reason)
+		}
+	}
+}
+
+func BenchmarkReplacePath(b *testing.B) {
+	step, err := New("p@file", dynamic.ReplacePath{Path: "/status"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	handler := step.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for name, line := range map[string]string{"path": "GET /a/b", "idle": "OPTIONS *"} {
+		b.Run(name, func(b *testing.B) {
+			r := middlewaretest.Request(b, line)
+			b.ReportAllocs()
+			for b.Loop() {
+				handler.ServeHTTP(nil, r)
+			}
+		})
+	}
+}
