@@ -80,10 +80,13 @@ func (h *Headers) editRequest(r *http.Request) {
 
 // apply makes the edits. One array holds all values, fresh for each message: handlers behind may edit them in place.
 func apply(headers http.Header, edits []edit) {
-	values := make([]string, len(edits))
+	var values []string
 	for i, edit := range edits {
 		switch {
 		case edit.value != "":
+			if values == nil {
+				values = make([]string, len(edits))
+			}
 			values[i] = edit.value
 			headers[edit.name] = values[i : i+1 : i+1]
 		case edit.name == canonical.XForwardedFor:

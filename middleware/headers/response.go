@@ -19,7 +19,7 @@ type response struct {
 // begin edits the headers, once.
 func (w *response) begin() {
 	if !w.begun.Load() && w.begun.CompareAndSwap(false, true) {
-		apply(w.ResponseWriter.Header(), w.edits)
+		apply(w.Header(), w.edits)
 	}
 }
 

@@ -113,10 +113,13 @@ func clientScheme(r *http.Request) string {
 	if values := r.Header[canonical.XForwardedProto]; len(values) > 0 {
 		proto = values[0]
 	}
-	switch {
-	case strings.EqualFold(proto, "http"), strings.EqualFold(proto, "ws"):
+	switch strings.ToLower(proto) {
+	case "http", "ws":
 		return "http"
-	case strings.EqualFold(proto, "https"), strings.EqualFold(proto, "wss"), r.TLS != nil:
+	case "https", "wss":
+		return "https"
+	}
+	if r.TLS != nil {
 		return "https"
 	}
 	return "http"

@@ -1,0 +1,117 @@
+package middleware
+
+import (
+	"errors"
+	"net/http"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
+)
+
+func TestBuildAllExamples(t *testing.T) {
+	readmes, err := filepath.Glob("*/README.md")
+	if err != nil || len(readmes) < 5 {
+		t.Fatalf("found %q, %v", readmes, err)
+	}
+	for _, readme := range readmes {
+		for name, definition := range middlewaretest.Examples(t, readme) {
+			step, err := Build(name+"@file", definition)
+			if err != nil {
+				t.Errorf("%s: %s: %v", readme, name, err)
+				continue
+			}
+			if kind := strings.ToLower(Kinds(definition)[0]); kind != filepath.Dir(readme) {
+				t.Errorf("%s shows a %s", readme, kind)
+			}
+			called := false
+			handler := step.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				called = true
+				w.WriteHeader(http.StatusOK)
+			}))
+			w := new(middlewaretest.Writer)
+			handler.ServeHTTP(w, middlewaretest.Request(t, "GET /"))
+			if redirected := w.Status >= 300; called == redirected {
+				t.Errorf("%s: %s: status %d, next called: %v", readme, name, w.Status, called)
+			}
+		}
+	}
+}
+
+// TestEveryKindHasOneAnswer goes through the model's fields, so that a kind that is added there can't be forgotten here.
+func TestEveryKindHasOneAnswer(t *testing.T) {
+	built := []string{"addPrefix", "stripPrefix", "replacePath", "headers", "redirectScheme"}
+	kind := reflect.TypeFor[dynamic.Middleware]()
+	for i := range kind.NumField() {
+		name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")
+		definition := new(dynamic.Middleware)
+		field := reflect.ValueOf(definition).Elem().Field(i)
+		if field.Kind() == reflect.Pointer {
+			field.Set(reflect.New(field.Type().Elem()))
+		} else {
+			field.Set(reflect.MakeMap(field.Type()))
+		}
+		if got := Kinds(definition); !slices.Equal(got, []string{name}) {
+			t.Errorf("Kinds is %q, want %q", got, name)
+		}
+		step, err := Build("m@file", definition)
+		unsupported, ok := errors.AsType[*UnsupportedError](err)
+		switch {
+		case err == nil || step != nil:
+			t.Errorf("an empty %s is accepted", name)
+		case name == "chain":
+			if !errors.Is(err, ErrChain) {
+				t.Errorf("%s: error %v", name, err)
+			}
+		case slices.Contains(built, name):
+			if ok || !strings.HasPrefix(err.Error(), name) {
+				t.Errorf("%s: error %v", name, err)
+			}
+		case !ok || unsupported.Option != name || err.Error() != name+" is not supported yet":
+			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+func TestBuildRefuses(t *testing.T) {
+	tests := []struct {
+		definition *dynamic.Middleware
+		reason     string
+	}{
+		{nil, "no kind of middleware is set"},
+		{&dynamic.Middleware{}, "no kind of middleware is set"},
+		{
+			&dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/a"}, Headers: &dynamic.Headers{}, Chain: &dynamic.Chain{}},
+			"one kind of middleware is wanted, but addPrefix, chain, headers are set",
+		},
+		{&dynamic.Middleware{Headers: &dynamic.Headers{STSSeconds: 1}}, "headers.stsSeconds is not supported yet"},
+	}
+	for _, test := range tests {
+		step, err := Build("m@file", test.definition)
+		if step != nil || err == nil || err.Error() != test.reason {
+			t.Errorf("Build is %v, %v, want %q", step, err, test.reason)
+		}
+	}
+	_, err := Build("m@file", tests[3].definition)
+	if unsupported, ok := errors.AsType[*UnsupportedError](err); !ok || unsupported.Option != "headers.stsSeconds" {
+		t.Errorf("error is %#v", err)
+	}
+}
+
+func TestChain(t *testing.T) {
+	names, ok := Chain(&dynamic.Middleware{Chain: &dynamic.Chain{Middlewares: []string{"b", "a@file"}}})
+	if diff := cmp.Diff([]string{"b", "a@file"}, names); !ok || diff != "" {
+		t.Errorf("Chain is %v: %s", ok, diff)
+	}
+	for _, definition := range []*dynamic.Middleware{nil, {}, {AddPrefix: &dynamic.AddPrefix{}}} {
+		if _, ok := Chain(definition); ok {
+			t.Errorf("%+v is a chain", definition)
+		}
+	}
+}
