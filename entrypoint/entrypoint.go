@@ -118,6 +118,14 @@ func (e *Entrypoint) Listen(ctx context.Context) error {
 	return nil
 }
 
+// Close gives the address up that Listen has bound, for an entrypoint that will not be served.
+func (e *Entrypoint) Close() error {
+	if e.listener == nil {
+		return nil
+	}
+	return e.listener.Close()
+}
+
 // Serve accepts connections until ctx ends, drains as the package comment says, and returns nil when nothing is left.
 // Accept errors are retried with a growing pause of at most a second; only a listener that was closed by somebody else is
 // an error. Listen comes first, and Serve is called once.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -22,13 +23,20 @@ func (s *scope) Done() <-chan struct{} { return s.inner.Done() }
 // Err says why Done is closed.
 func (s *scope) Err() error { return s.inner.Err() }
 
-// Value returns the record under its key as long as the exchange lives, and otherwise what the server's context holds.
+// Value returns the record under its key as long as the exchange lives, says whether X-Forwarded-For is kept, and returns
+// otherwise what the server's context holds.
 func (s *scope) Value(key any) any {
-	if key == telemetry.RecordKey() {
+	switch key {
+	case telemetry.RecordKey():
 		if !s.exchange.alive() {
 			return nil
 		}
 		return &s.exchange.record
+	case canonical.KeepForwardedForKey():
+		if s.exchange.entrypoint.settings.keepForwardedFor {
+			return true
+		}
+		return nil
 	}
 	return s.inner.Value(key)
 }

@@ -18,6 +18,8 @@ type settings struct {
 	underscore canonical.Underscore
 	policy     canonical.Policy
 	forwarding canonical.Forwarding
+	// keepForwardedFor is notAppendXForwardedFor.
+	keepForwardedFor bool
 
 	proxyEnabled bool
 	proxyAll     bool
@@ -40,6 +42,7 @@ func newSettings(c *static.EntryPoint) (settings, error) {
 			Encoded:               encodedCharacters(c.HTTP.EncodedCharacters),
 			EncodeQuerySemicolons: c.HTTP.EncodeQuerySemicolons,
 		},
+		keepForwardedFor:  c.ForwardedHeaders.NotAppendXForwardedFor,
 		maxConnections:    c.Transport.Limits.MaxConnections,
 		maxPerClient:      c.Transport.Limits.MaxConnectionsPerClient,
 		maxHeaderBytes:    c.HTTP.MaxHeaderBytes,
