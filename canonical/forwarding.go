@@ -36,13 +36,11 @@ func (f *Forwarding) Trusts(peer netip.Addr) bool {
 // It reads Host and TLS of r, and runs once per request, after [Policy.Normalize] and before any handler.
 func (f *Forwarding) Apply(r *http.Request, peer netip.Addr) {
 	h := r.Header
-	if f.Trusts(peer) {
-		stripAliases(h)
-	} else {
-		StripUntrusted(h)
+	websocket := false
+	if sift(h, f.Trusts(peer)) {
+		websocket = strings.EqualFold(upgradeOf(h), "websocket")
+		removeHopByHop(h, f.Connection)
 	}
-	websocket := strings.EqualFold(upgradeOf(h), "websocket")
-	RemoveHopByHop(h, f.Connection)
 
 	// One array holds the values of all headers that are set, instead of one slice each.
 	values := new([7]string)
@@ -75,6 +73,21 @@ func (f *Forwarding) Apply(r *http.Request, peer netip.Addr) {
 	if lines := h[XForwardedFor]; len(lines) > 1 {
 		h[XForwardedFor] = []string{strings.Join(lines, ", ")}
 	}
+}
+
+// sift removes what a peer may not say, in one pass, and reports whether there are hop-by-hop headers. Aliases of managed headers go even
+// from a trusted peer: it has no reason to send one, and may pass on a client's unread.
+func sift(h http.Header, trusted bool) (hopByHop bool) {
+	for name := range h {
+		if header := managed(name); header != "" {
+			if !trusted || name != header {
+				delete(h, name)
+			}
+			continue
+		}
+		hopByHop = hopByHop || isHopByHop(name)
+	}
+	return hopByHop
 }
 
 func first(h http.Header, name string) string {

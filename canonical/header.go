@@ -43,30 +43,41 @@ func Managed() []string {
 
 // IsManaged reports whether name is a managed header or an alias of one: in any case, with "_" for any "-". Servers behind a CGI-like
 // interface can't tell an alias from the header.
-func IsManaged(name string) bool {
-	if len(name) < len(XScheme) || name[0]|0x20 != 'x' {
-		return false
+func IsManaged(name string) bool { return managed(name) != "" }
+
+// managed returns the managed header that name stands for, or "".
+func managed(name string) string {
+	if name == "" || name[0]|0x20 != 'x' {
+		return ""
 	}
 	switch len(name) {
 	case len(XScheme):
-		return sameHeader(name, XScheme)
+		return oneOf(name, XScheme)
 	case len(XRealIP):
-		return sameHeader(name, XRealIP)
-	case len(XForwardedFor): // and -Uri
-		return sameHeader(name, XForwardedFor) || sameHeader(name, XForwardedURI)
-	case len(XForwardedHost): // and -Port
-		return sameHeader(name, XForwardedHost) || sameHeader(name, XForwardedPort)
+		return oneOf(name, XRealIP)
+	case len(XForwardedFor):
+		return oneOf(name, XForwardedFor, XForwardedURI)
+	case len(XForwardedHost):
+		return oneOf(name, XForwardedHost, XForwardedPort)
 	case len(XForwardedProto):
-		return sameHeader(name, XForwardedProto)
-	case len(XForwardedMethod): // and -Prefix, -Scheme, -Server
-		return sameHeader(name, XForwardedMethod) || sameHeader(name, XForwardedPrefix) ||
-			sameHeader(name, XForwardedScheme) || sameHeader(name, XForwardedServer)
+		return oneOf(name, XForwardedProto)
+	case len(XForwardedPrefix):
+		return oneOf(name, XForwardedPrefix, XForwardedServer, XForwardedMethod, XForwardedScheme)
 	case len(XForwardedTLSClientCert):
-		return sameHeader(name, XForwardedTLSClientCert)
+		return oneOf(name, XForwardedTLSClientCert)
 	case len(XForwardedTLSClientCertInfo):
-		return sameHeader(name, XForwardedTLSClientCertInfo)
+		return oneOf(name, XForwardedTLSClientCertInfo)
 	}
-	return false
+	return ""
+}
+
+func oneOf(name string, headers ...string) string {
+	for _, header := range headers {
+		if name == header || sameHeader(name, header) {
+			return header
+		}
+	}
+	return ""
 }
 
 // StripUntrusted removes every managed header and its aliases, as is due to a peer that is not trusted. It does for trailers what it
@@ -96,16 +107,6 @@ func RemoveHeader(h http.Header, names ...string) {
 func RemoveAliases(h http.Header, name string) {
 	for given := range h {
 		if given != name && sameHeader(given, name) {
-			delete(h, given)
-		}
-	}
-}
-
-// stripAliases removes the aliases of all managed headers: nobody who is trusted has a reason to send one, and a trusted proxy may
-// pass on a client's unread.
-func stripAliases(h http.Header) {
-	for given := range h {
-		if IsManaged(given) && (hasUnderscore(given) || given != http.CanonicalHeaderKey(given)) {
 			delete(h, given)
 		}
 	}

@@ -22,6 +22,15 @@ import (
 // It is called once when a request arrives, before anything is set that a client must not remove, and once when it is forwarded.
 // Calling it again changes nothing, except that with another keepConnection what was kept goes.
 func RemoveHopByHop(h http.Header, keepConnection []string) {
+	for name := range h {
+		if isHopByHop(name) {
+			removeHopByHop(h, keepConnection)
+			return
+		}
+	}
+}
+
+func removeHopByHop(h http.Header, keepConnection []string) {
 	upgrade := upgradeOf(h)
 	trailers := hasToken(h["Te"], "trailers")
 	kept := removeListed(h, keepConnection)
@@ -76,16 +85,21 @@ func removeListed(h http.Header, keep []string) (kept []string) {
 }
 
 func removeFixed(h http.Header) {
-	delete(h, "Connection")
-	delete(h, "Keep-Alive")
-	delete(h, "Proxy-Connection")
-	delete(h, "Proxy-Authenticate")
-	delete(h, "Proxy-Authorization")
-	delete(h, "Te")
-	delete(h, "Trailer")
-	delete(h, "Transfer-Encoding")
-	delete(h, "Upgrade")
-	delete(h, "Http2-Settings")
+	for name := range h {
+		if isHopByHop(name) {
+			delete(h, name)
+		}
+	}
+}
+
+// isHopByHop reports whether a header in net/http's canonical spelling concerns one connection only, by itself.
+func isHopByHop(name string) bool {
+	switch name {
+	case "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
+		"Transfer-Encoding", "Upgrade", "Http2-Settings":
+		return true
+	}
+	return false
 }
 
 // tokens yields the members of a comma-separated list header.
