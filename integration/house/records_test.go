@@ -1,0 +1,95 @@
+package house
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestDecisionsHaveTheirForm demands that the records in docs/adr are numbered without gaps and say what the template asks for.
+func TestDecisionsHaveTheirForm(t *testing.T) {
+	number := 0
+	for _, page := range pages(t) {
+		if path.Dir(page.path) != "docs/adr" {
+			continue
+		}
+		if want := fmt.Sprintf("%04d-", number); !strings.HasPrefix(path.Base(page.path), want) {
+			t.Errorf("%s: its number should be %s", page.path, want)
+		}
+		for _, section := range []string{"## Context", "## Decision", "## Alternatives", "## Consequences"} {
+			if !slices.Contains(page.lines, section) {
+				t.Errorf("%s: lacks the section %q", page.path, section)
+			}
+		}
+		if !slices.ContainsFunc(page.lines, func(line string) bool { return strings.HasPrefix(line, "Status: ") }) {
+			t.Errorf("%s: does not say its status", page.path)
+		}
+		number++
+	}
+	if number < 2 {
+		t.Errorf("%d records were found", number)
+	}
+}
+
+// TestGlossaryNamesWhatToLearn demands an entry, with the words to avoid, for each name that a newcomer has to learn.
+func TestGlossaryNamesWhatToLearn(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(root(t), "docs/glossary.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := regexp.MustCompile(`(?m)^\*\*([A-Za-z ]+)\*\* `).FindAllStringSubmatchIndex(string(content), -1)
+	known := map[string]bool{}
+	for i, entry := range entries {
+		end := len(content)
+		if i+1 < len(entries) {
+			end = entries[i+1][0]
+		}
+		name := string(content[entry[2]:entry[3]])
+		known[name] = true
+		if !strings.Contains(string(content[entry[0]:end]), "*Avoid:*") {
+			t.Errorf("the glossary does not say which words to avoid for %s", name)
+		}
+	}
+	for _, name := range []string{"Provider", "Configuration", "EndpointSet", "Verdict", "Table", "Pool", "Snapshot", "Picker", "Endpoint", "Exchange"} {
+		if !known[name] {
+			t.Errorf("the glossary lacks %s", name)
+		}
+	}
+}
+
+// TestMakefileHelpsItself demands that every target has its line in `make help`, and that the file stays short.
+func TestMakefileHelpsItself(t *testing.T) {
+	content, err := os.ReadFile(filepath.Join(root(t), "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Split(string(content), "\n")
+	if len(all) > 80 {
+		t.Errorf("the Makefile has %d lines, at most 80", len(all))
+	}
+	target := regexp.MustCompile(`^([a-z][a-z-]*):([^=].*)?$`)
+	targets := map[string]bool{}
+	for i, line := range all {
+		if match := target.FindStringSubmatch(line); match != nil {
+			targets[match[1]] = true
+			if !strings.Contains(line, " ## ") {
+				t.Errorf("Makefile:%d: target %s does not say what it does", i+1, match[1])
+			}
+		}
+	}
+	cited := regexp.MustCompile("`make ([a-z-]+)")
+	for _, page := range pages(t) {
+		for i, line := range page.lines {
+			for _, match := range cited.FindAllStringSubmatch(line, -1) {
+				if !targets[match[1]] {
+					t.Errorf("%s:%d: there is no target %s", page.path, i+1, match[1])
+				}
+			}
+		}
+	}
+}
