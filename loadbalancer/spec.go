@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
@@ -76,8 +77,10 @@ func NewServerSpec(server dynamic.Server) (ServerSpec, error) {
 	if spec.Weight < 0 {
 		return ServerSpec{}, fmt.Errorf("server %q: the weight %d is negative", server.URL, spec.Weight)
 	}
-	if server.PreservePath {
-		spec.Path = location.EscapedPath()
+	if server.PreservePath && location.Path != "" {
+		if spec.Path, err = canonical.Literal(location.EscapedPath()); err != nil {
+			return ServerSpec{}, fmt.Errorf("server %q: %w", server.URL, err)
+		}
 	}
 	target := net.JoinHostPort(location.Hostname(), port)
 	if spec.Address, err = netip.ParseAddrPort(target); err != nil {

@@ -52,6 +52,9 @@ func (u *Upstream) Endpoint() *Endpoint { return u.endpoint }
 // Address returns the endpoint's address as text: host:port, IPv6 in brackets.
 func (u *Upstream) Address() string { return u.address }
 
+// Scheme returns http, https or h2c.
+func (u *Upstream) Scheme() string { return u.key.Scheme }
+
 // RoundTripper returns what sends requests to the upstream.
 func (u *Upstream) RoundTripper() RoundTripper { return u.trips }
 

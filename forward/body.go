@@ -1,0 +1,89 @@
+package forward
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"sync/atomic"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/sluiceproxy/sluice/canonical"
+)
+
+var errBodyClosed = errors.New("the request body is closed")
+
+// requestBody is a client's request body on its way to an endpoint. It remembers why reading failed, so that a client's
+// fault is not taken for the endpoint's, and brings the trailers over once the body has ended. Its methods, except
+// failed, are called by one goroutine of the transport at a time.
+type requestBody struct {
+	from *http.Request
+	// trailer is what the transport sends after the body; nil when the client can't send any.
+	trailer http.Header
+	closed  atomic.Bool
+	err     atomic.Pointer[error]
+}
+
+func newRequestBody(r *http.Request) *requestBody {
+	body := &requestBody{from: r}
+	// A chunked body may end with trailers that nothing announced (RFC 9110 section 6.5.1).
+	if len(r.Trailer) > 0 || r.ProtoMajor == 1 && r.ContentLength < 0 {
+		body.trailer = make(http.Header, len(r.Trailer))
+		for name := range r.Trailer {
+			if allowedTrailer(name) {
+				body.trailer[name] = nil
+			}
+		}
+	}
+	return body
+}
+
+// Read reads from the client.
+func (b *requestBody) Read(p []byte) (int, error) {
+	if b.closed.Load() {
+		return 0, errBodyClosed
+	}
+	n, err := b.from.Body.Read(p)
+	switch err {
+	case nil:
+	case io.EOF:
+		b.takeTrailers()
+	default:
+		b.err.CompareAndSwap(nil, &err)
+	}
+	return n, err
+}
+
+// Close ends reading. It leaves the client's body to the server, which knows whether to drain or to close the
+// connection, and whose Close would wait for a slow client here.
+func (b *requestBody) Close() error {
+	b.closed.Store(true)
+	return nil
+}
+
+func (b *requestBody) takeTrailers() {
+	if b.trailer == nil {
+		return
+	}
+	for name, values := range b.from.Trailer {
+		if allowedTrailer(name) {
+			b.trailer[name] = values
+		}
+	}
+}
+
+// failed returns why the client's body could not be read, or nil; b may be nil.
+func (b *requestBody) failed() error {
+	if b == nil {
+		return nil
+	}
+	if err := b.err.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
+// allowedTrailer refuses fields that frame messages or that trust hangs on: endpoints merge trailers into headers.
+func allowedTrailer(name string) bool {
+	return httpguts.ValidTrailerHeader(name) && !canonical.IsManaged(name)
+}

@@ -1,0 +1,132 @@
+package forward
+
+import (
+	"errors"
+	"maps"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// Target is where and how a request is forwarded.
+type Target struct {
+	// Member is who shall answer.
+	Member *loadbalancer.Member
+	// PassHostHeader sends the client's Host header instead of the server's own.
+	PassHostHeader bool
+	// FlushInterval is the longest wait before written bytes are flushed to the client; negative flushes after each
+	// write, 0 leaves it to the server's buffers. Responses that stream are flushed after each write in any case.
+	FlushInterval time.Duration
+}
+
+// Forward sends the request to the target and writes the response to w. The outcome is about the endpoint; the error is an
+// *Error, or nil when the client got the whole response. Unless its Phase is ResponseBegun nothing has been written to w but
+// informational responses. After ResponseBegun the caller must abort the client's response, so that nobody takes it for
+// a complete one.
+//
+// It writes the response's status into the telemetry.Record. It calls neither Begin nor Done of the member.
+func Forward(w http.ResponseWriter, r *http.Request, target Target) (loadbalancer.Outcome, error) {
+	return forward(w, r, target, telemetry.RecordFrom(r.Context()))
+}
+
+func forward(w http.ResponseWriter, r *http.Request, target Target, record *telemetry.Record) (loadbalancer.Outcome, error) {
+	if _, err := (canonical.Policy{}).Query(r.URL.RawQuery); err != nil {
+		return loadbalancer.Abandoned, &Error{Phase: NothingSent, Status: http.StatusBadRequest, Err: err}
+	}
+	x := &exchange{writer: w, request: r, target: target, record: record}
+	x.control = http.NewResponseController(w)
+	return x.run()
+}
+
+// exchange is one request and its response.
+type exchange struct {
+	writer  http.ResponseWriter
+	control *http.ResponseController
+	request *http.Request
+	target  Target
+	record  *telemetry.Record
+	trace   httptrace.ClientTrace
+	url     url.URL
+	// body is the client's body, nil without one.
+	body *requestBody
+	// upgrade is the protocol that the client asks to switch to.
+	upgrade string
+	// connected says that a connection was there, so that the endpoint may have seen the request.
+	connected atomic.Bool
+
+	// mutex guards the writer against informational responses that come while the final one is being written.
+	mutex  sync.Mutex
+	final  bool
+	hinted int
+}
+
+func (x *exchange) run() (loadbalancer.Outcome, error) {
+	r := x.request
+	x.trace.GotConn = func(httptrace.GotConnInfo) { x.connected.Store(true) }
+	if r.ProtoAtLeast(1, 1) && r.Header.Get("Expect") == "" {
+		// The server sends 100 Continue by itself while the body is read, which must not meet another one.
+		x.trace.Got1xxResponse = x.informational
+	}
+	out := x.outgoing(httptrace.WithClientTrace(r.Context(), &x.trace))
+	if x.body != nil && r.ProtoMajor == 1 {
+		// An endpoint may answer before it has read the body. Writers that can't do both at a time keep to their way.
+		_ = x.control.EnableFullDuplex()
+	}
+	response, err := x.target.Member.Upstream().RoundTripper().RoundTrip(out)
+	x.mutex.Lock()
+	x.final = true
+	x.mutex.Unlock()
+	if err != nil {
+		phase := NothingSent
+		if x.connected.Load() {
+			phase = RequestSent
+		}
+		outcome, failed := failure(r.Context(), phase, x.body, err)
+		return outcome, failed
+	}
+	defer response.Body.Close() //nolint:errcheck // what there was to read has been read
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		return x.switchProtocols(response)
+	}
+	return x.respond(response)
+}
+
+// maxInformational bounds what an endpoint may send before its response.
+const maxInformational = 32
+
+var errInformational = errors.New("more than 32 informational responses")
+
+// informational forwards a 1xx response. 100 concerns the hop to the endpoint only. The transport calls it, at times
+// from a goroutine of its own and late.
+func (x *exchange) informational(code int, header textproto.MIMEHeader) error {
+	x.mutex.Lock()
+	defer x.mutex.Unlock()
+	if x.final || code == http.StatusContinue {
+		return nil
+	}
+	if x.hinted++; x.hinted > maxInformational {
+		return errInformational
+	}
+	hints := http.Header(maps.Clone(header))
+	canonical.RemoveHopByHop(hints, nil)
+	delete(hints, "Connection")
+	delete(hints, "Upgrade")
+	delete(hints, "Content-Length")
+	// The writer's headers are those of the final response: they wait.
+	own := x.writer.Header()
+	waiting := maps.Clone(own)
+	clear(own)
+	maps.Copy(own, hints)
+	x.writer.WriteHeader(code)
+	clear(own)
+	maps.Copy(own, waiting)
+	return nil
+}

@@ -1,0 +1,71 @@
+package forward
+
+import (
+	"net/http"
+	"sync"
+	"time"
+)
+
+// flusher writes a response and sees to it that bytes do not wait too long in the server's buffers. It starts no
+// goroutine: a timer flushes what is late.
+type flusher struct {
+	control *http.ResponseController
+	// interval is the longest wait; 0 is no limit.
+	interval time.Duration
+	// each flushes after each write, so that the timer only serves the head.
+	each bool
+
+	// mutex keeps a late flush of the timer apart from writes and from the time after the handler's return.
+	mutex   sync.Mutex
+	timer   *time.Timer
+	pending bool
+	stopped bool
+}
+
+// arm starts the clock for the head, which has been written.
+func (f *flusher) arm() {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.pending = true
+	f.timer = time.AfterFunc(f.interval, f.late)
+}
+
+func (f *flusher) stop() {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.stopped = true
+	f.timer.Stop()
+}
+
+func (f *flusher) late() {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if f.pending && !f.stopped {
+		f.flush()
+	}
+}
+
+func (f *flusher) flush() {
+	f.pending = false
+	// A writer that can't flush has nothing that could wait, and a broken connection shows at the next write.
+	_ = f.control.Flush()
+}
+
+// write writes p, of which more says that it is not the end.
+func (f *flusher) write(w http.ResponseWriter, p []byte, more bool) error {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if _, err := w.Write(p); err != nil {
+		return err
+	}
+	switch {
+	case f.each:
+		if more {
+			f.flush()
+		}
+	case f.interval > 0 && !f.pending:
+		f.pending = true
+		f.timer.Reset(f.interval)
+	}
+	return nil
+}

@@ -1,0 +1,80 @@
+package forward
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/canonical"
+)
+
+// outgoing derives the request for the endpoint from the client's, which stays as it is. The header map is new, its
+// values are shared. The body is nil when the client sends none.
+func (x *exchange) outgoing(ctx context.Context) *http.Request {
+	r, member := x.request, x.target.Member
+	out := r.WithContext(ctx)
+	x.url = *r.URL
+	x.url.User, x.url.Fragment, x.url.RawFragment = nil, "", ""
+	x.url.Host = member.Address()
+	if x.url.Scheme = member.Upstream().Scheme(); x.url.Scheme == "h2c" {
+		x.url.Scheme = "http"
+	}
+	if base := strings.TrimSuffix(member.Path(), "/"); base != "" {
+		if escaped, ok := canonical.EscapedPath(r); ok {
+			canonical.Target{Escaped: base + escaped}.Set(&x.url)
+		}
+	}
+	out.URL, out.RequestURI = &x.url, ""
+	if !x.target.PassHostHeader {
+		out.Host = member.Host()
+	}
+	out.Close = false
+	x.outgoingBody(out)
+	out.Header = x.outgoingHeader()
+	return out
+}
+
+func (x *exchange) outgoingBody(out *http.Request) {
+	r := x.request
+	out.Body, out.Trailer = nil, nil
+	if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
+		out.ContentLength, out.TransferEncoding = 0, nil
+		return
+	}
+	x.body = newRequestBody(r)
+	out.Body, out.Trailer = x.body, x.body.trailer
+	if r.ContentLength < 0 && len(r.TransferEncoding) == 0 {
+		// Otherwise the transport waits for the first byte of a GET's body before it sends the head.
+		out.TransferEncoding = []string{"chunked"}
+	}
+}
+
+func (x *exchange) outgoingHeader() http.Header {
+	r := x.request
+	header := make(http.Header, len(r.Header)+2)
+	for name, values := range r.Header {
+		header[name] = values
+	}
+	canonical.RemoveHopByHop(header, nil)
+	x.upgrade = canonical.UpgradeType(header)
+	if x.upgrade != "" && (x.body != nil || !r.ProtoAtLeast(1, 1) || r.ProtoMajor > 1) {
+		// Bytes of the body that are not read yet would become the new protocol's, so the request stays HTTP.
+		x.upgrade = ""
+		delete(header, "Connection")
+		delete(header, "Upgrade")
+	}
+	if !canonical.KeepsForwardedFor(r.Context()) {
+		if client, ok := canonical.ClientAddr(r.RemoteAddr); ok {
+			chain := client.String()
+			if prior := header[canonical.XForwardedFor]; len(prior) > 0 {
+				chain = strings.Join(prior, ", ") + ", " + chain
+			}
+			header[canonical.XForwardedFor] = []string{chain}
+		}
+	}
+	if _, sent := header["User-Agent"]; !sent {
+		// The transport would send its own.
+		header["User-Agent"] = nil
+	}
+	return header
+}

@@ -1,0 +1,142 @@
+package forward
+
+import (
+	"io"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/loadbalancer"
+)
+
+// respond writes the endpoint's response to the client.
+func (x *exchange) respond(response *http.Response) (loadbalancer.Outcome, error) {
+	x.head(response)
+	announced := announce(x.writer.Header(), response.Trailer)
+	x.record.Status = response.StatusCode
+	x.writer.WriteHeader(response.StatusCode)
+	if response.Body != http.NoBody {
+		if outcome, err := x.copyBody(response); err != nil {
+			return outcome, err
+		}
+	}
+	x.trailers(response.Trailer, announced)
+	return loadbalancer.Answered, nil
+}
+
+// head copies the status line's companions. Values are shared: the response is nobody else's.
+func (x *exchange) head(response *http.Response) {
+	header := response.Header
+	canonical.RemoveHopByHop(header, nil)
+	if response.StatusCode != http.StatusUpgradeRequired || x.request.ProtoMajor != 1 {
+		delete(header, "Connection")
+		delete(header, "Upgrade")
+	}
+	if response.StatusCode == http.StatusNoContent {
+		// RFC 9110 section 8.6.
+		delete(header, "Content-Length")
+	}
+	own := x.writer.Header()
+	for name, values := range header {
+		if present := own[name]; len(present) > 0 {
+			values = append(slices.Clip(present), values...)
+		}
+		own[name] = values
+	}
+	if _, named := own["Content-Type"]; !named {
+		// The server would guess one from the body.
+		own["Content-Type"] = nil
+	}
+}
+
+// announce lists in Trailer what the endpoint announced, and returns how many there are.
+func announce(own, trailer http.Header) int {
+	names := make([]string, 0, len(trailer))
+	for name := range trailer {
+		if allowedTrailer(name) {
+			names = append(names, name)
+		}
+	}
+	if len(names) > 0 {
+		slices.Sort(names)
+		own["Trailer"] = []string{strings.Join(names, ", ")}
+	}
+	return len(names)
+}
+
+// trailers writes what came after the body. The server sends names that were not announced under a prefix.
+func (x *exchange) trailers(trailer http.Header, announced int) {
+	if len(trailer) == 0 {
+		return
+	}
+	own := x.writer.Header()
+	late := len(trailer) != announced
+	for name, values := range trailer {
+		if !allowedTrailer(name) {
+			continue
+		}
+		if late && !strings.Contains(strings.Join(own["Trailer"], ","), name) {
+			name = http.TrailerPrefix + name
+		}
+		own[name] = values
+	}
+}
+
+// firstFlush is how long the head of a streaming response waits for the first bytes of its body.
+const firstFlush = time.Millisecond
+
+// copyBody writes the body as it comes. It flushes after each write when the response streams, and otherwise when written
+// bytes have waited for the interval.
+func (x *exchange) copyBody(response *http.Response) (loadbalancer.Outcome, error) {
+	pool := x.buffers()
+	buffer := pool.get()
+	defer pool.put(buffer)
+	flusher := &flusher{control: x.control, interval: x.target.FlushInterval}
+	if streams(response) || flusher.interval < 0 {
+		flusher.each = true
+		flusher.interval = firstFlush
+	}
+	if flusher.interval > 0 {
+		flusher.arm()
+		defer flusher.stop()
+	}
+	for {
+		n, err := response.Body.Read(buffer[:])
+		if n > 0 {
+			if writeErr := flusher.write(x.writer, buffer[:n], err == nil); writeErr != nil {
+				return loadbalancer.Abandoned, &Error{Phase: ResponseBegun, Err: &sideError{"client", writeErr}}
+			}
+		}
+		if err == io.EOF {
+			return loadbalancer.Answered, nil
+		}
+		if err != nil {
+			outcome, failed := failure(x.request.Context(), ResponseBegun, nil, err)
+			return outcome, failed
+		}
+	}
+}
+
+// streams reports whether the client shall see each piece of the response at once: its length is not known, or it is a
+// stream by its type.
+func streams(response *http.Response) bool {
+	if response.ContentLength < 0 {
+		return true
+	}
+	kind := response.Header.Get("Content-Type")
+	if kind == "" || kind[0]|0x20 != 't' && kind[0]|0x20 != 'a' {
+		return false
+	}
+	base, _, _ := mime.ParseMediaType(kind)
+	return base == "text/event-stream" || base == "application/grpc" || strings.HasPrefix(base, "application/grpc+")
+}
+
+func (x *exchange) buffers() *buffers {
+	if own, ok := x.target.Member.Upstream().RoundTripper().(*connections); ok {
+		return &own.transport.buffers
+	}
+	return new(buffers)
+}

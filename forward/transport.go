@@ -1,0 +1,126 @@
+package forward
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/static"
+)
+
+const (
+	// tlsHandshakeTimeout is how long an endpoint may take for its TLS handshake.
+	tlsHandshakeTimeout = 10 * time.Second
+	// expectContinueTimeout is how long an endpoint may take to say 100 Continue before it gets the body all the same.
+	expectContinueTimeout = time.Second
+	// keepAlive is the time between TCP keep-alive probes.
+	keepAlive = 30 * time.Second
+	// maxResponseHeaderBytes bounds the head of a response.
+	maxResponseHeaderBytes = 1 << 20
+	// tlsSessions is how many TLS sessions are kept to resume, for one upstream.
+	tlsSessions = 32
+)
+
+// Transport makes connections to endpoints as one serversTransport says. Upstreams share its settings, and never a
+// connection or a TLS session.
+type Transport struct {
+	name     string
+	tls      *tls.Config
+	dialer   net.Dialer
+	timeouts dynamic.ForwardingTimeouts
+	maxIdle  int
+	noHTTP2  bool
+	buffers  buffers
+}
+
+// NewTransport returns the transport that the configuration describes; name is its qualified name, for errors. It fails
+// when anything that security hangs on can't be loaded or is not supported.
+func NewTransport(name string, config *dynamic.ServersTransport) (*Transport, error) {
+	settings, err := newTLS(config)
+	if err == nil && config.Spiffe != nil {
+		err = errors.New("spiffe is not supported yet")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("serversTransport %q: %w", name, err)
+	}
+	t := &Transport{name: name, tls: settings, maxIdle: config.MaxIdleConnsPerHost, noHTTP2: config.DisableHTTP2}
+	if t.maxIdle == 0 {
+		t.maxIdle = static.DefaultMaxIdleConnsPerHost
+	}
+	if config.ForwardingTimeouts == nil {
+		t.timeouts.SetDefaults()
+	} else {
+		t.timeouts = *config.ForwardingTimeouts
+	}
+	t.dialer = net.Dialer{Timeout: time.Duration(t.timeouts.DialTimeout), KeepAlive: keepAlive}
+	return t, nil
+}
+
+// DefaultTransport returns the configuration of the transport that the static option serversTransport describes.
+func DefaultTransport(config *static.ServersTransport) *dynamic.ServersTransport {
+	transport := &dynamic.ServersTransport{
+		InsecureSkipVerify:  config.InsecureSkipVerify,
+		RootCAs:             config.RootCAs,
+		MaxIdleConnsPerHost: config.MaxIdleConnsPerHost,
+	}
+	transport.SetDefaults()
+	timeouts := transport.ForwardingTimeouts
+	timeouts.DialTimeout = config.ForwardingTimeouts.DialTimeout
+	timeouts.ResponseHeaderTimeout = config.ForwardingTimeouts.ResponseHeaderTimeout
+	timeouts.IdleConnTimeout = config.ForwardingTimeouts.IdleConnTimeout
+	if config.Spiffe != nil {
+		transport.Spiffe = &dynamic.Spiffe{IDs: config.Spiffe.IDs, TrustDomain: config.Spiffe.TrustDomain}
+	}
+	return transport
+}
+
+// Name returns the transport's qualified name.
+func (t *Transport) Name() string { return t.name }
+
+// RoundTripper returns the connections to one upstream: HTTP/1.1 for http, HTTP/2 or HTTP/1.1 by ALPN for https, HTTP/2
+// without TLS for h2c. Proxies named by environment variables are never used.
+func (t *Transport) RoundTripper(key loadbalancer.UpstreamKey) loadbalancer.RoundTripper {
+	c := &connections{transport: t, key: key}
+	protocols := new(http.Protocols)
+	switch key.Scheme {
+	case "h2c":
+		protocols.SetUnencryptedHTTP2(true)
+	case "https":
+		protocols.SetHTTP1(true)
+		protocols.SetHTTP2(!t.noHTTP2)
+		c.tls = t.tlsFor(key)
+	default:
+		protocols.SetHTTP1(true)
+	}
+	c.main = t.wire(c, protocols)
+	return c
+}
+
+// wire returns net/http's side of the connections to one upstream.
+func (t *Transport) wire(c *connections, protocols *http.Protocols) *http.Transport {
+	address := c.key.Endpoint.Address.String()
+	return &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return t.dialer.DialContext(ctx, "tcp", address)
+		},
+		TLSClientConfig:        c.tls,
+		TLSHandshakeTimeout:    tlsHandshakeTimeout,
+		DisableCompression:     true,
+		MaxIdleConnsPerHost:    t.maxIdle,
+		IdleConnTimeout:        time.Duration(t.timeouts.IdleConnTimeout),
+		ResponseHeaderTimeout:  time.Duration(t.timeouts.ResponseHeaderTimeout),
+		ExpectContinueTimeout:  expectContinueTimeout,
+		MaxResponseHeaderBytes: maxResponseHeaderBytes,
+		Protocols:              protocols,
+		HTTP2: &http.HTTP2Config{
+			SendPingTimeout: time.Duration(t.timeouts.ReadIdleTimeout),
+			PingTimeout:     time.Duration(t.timeouts.PingTimeout),
+		},
+	}
+}

@@ -1,0 +1,147 @@
+package forward
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sluiceproxy/sluice/loadbalancer"
+)
+
+// websocketLinger is how long a WebSocket's second direction may go on after the first has ended: long enough for the
+// closing handshake, which is all that may follow (RFC 6455 section 7.1.1).
+const websocketLinger = 10 * time.Second
+
+var errNotAsked = errors.New("endpoint: 101 to a request that asked for another protocol or for none")
+
+// switchProtocols hands both connections over to the protocol that client and endpoint agreed on, and returns when it
+// has ended.
+func (x *exchange) switchProtocols(response *http.Response) (loadbalancer.Outcome, error) {
+	upstream, duplex := response.Body.(io.ReadWriteCloser)
+	chosen := response.Header.Get("Upgrade")
+	if !duplex || !offers(x.upgrade, chosen) {
+		return loadbalancer.Broken, &Error{Phase: RequestSent, Status: http.StatusBadGateway, Err: errNotAsked}
+	}
+	x.head(response)
+	header := x.writer.Header()
+	header["Connection"], header["Upgrade"] = []string{"Upgrade"}, []string{chosen}
+	if header["Content-Type"] == nil {
+		delete(header, "Content-Type")
+	}
+	delete(header, "Content-Length")
+	connection, buffered, err := x.control.Hijack()
+	if err != nil {
+		err = fmt.Errorf("taking over the client's connection: %w", err)
+		return loadbalancer.Abandoned, &Error{Phase: RequestSent, Status: http.StatusBadGateway, Err: err}
+	}
+	x.record.Status = http.StatusSwitchingProtocols
+	t := &tunnel{client: connection, upstream: upstream, buffers: x.buffers()}
+	if strings.EqualFold(chosen, "websocket") {
+		t.linger = websocketLinger
+	}
+	defer t.close()
+	if err := writeSwitch(connection, buffered.Writer, header); err != nil {
+		return loadbalancer.Abandoned, &Error{Phase: ResponseBegun, Err: &sideError{"client", err}}
+	}
+	t.run(x.request.Context(), buffered.Reader)
+	return loadbalancer.Answered, nil
+}
+
+// offers reports whether the endpoint chose a protocol that the client had asked for.
+func offers(asked, chosen string) bool {
+	for protocol := range strings.SplitSeq(asked, ",") {
+		if protocol = strings.TrimSpace(protocol); protocol != "" && strings.EqualFold(protocol, chosen) {
+			return true
+		}
+	}
+	return false
+}
+
+func writeSwitch(connection net.Conn, w *bufio.Writer, header http.Header) error {
+	// The limits of an HTTP request do not bind the new protocol.
+	if err := connection.SetDeadline(time.Time{}); err != nil {
+		return err
+	}
+	if _, err := w.WriteString("HTTP/1.1 101 Switching Protocols\r\n"); err != nil {
+		return err
+	}
+	if err := header.Write(w); err != nil {
+		return err
+	}
+	if _, err := w.WriteString("\r\n"); err != nil {
+		return err
+	}
+	return w.Flush()
+}
+
+// tunnel copies bytes between a client and an endpoint in both directions.
+type tunnel struct {
+	client   net.Conn
+	upstream io.ReadWriteCloser
+	buffers  *buffers
+	linger   time.Duration
+	once     sync.Once
+}
+
+// run returns when both directions have ended. The end of one is passed on, and the other may go on; an error on either
+// side, or the end of ctx, ends both.
+func (t *tunnel) run(ctx context.Context, fromClient io.Reader) {
+	stop := context.AfterFunc(ctx, t.close)
+	defer stop()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		t.copy(t.upstream, fromClient)
+	}()
+	t.copy(t.client, t.upstream)
+	<-done
+}
+
+func (t *tunnel) copy(to io.Writer, from io.Reader) {
+	buffer := t.buffers.get()
+	defer t.buffers.put(buffer)
+	for {
+		n, err := from.Read(buffer[:])
+		if n > 0 {
+			if _, writeErr := to.Write(buffer[:n]); writeErr != nil {
+				t.close()
+				return
+			}
+		}
+		if err == io.EOF {
+			t.half(to)
+			return
+		}
+		if err != nil {
+			t.close()
+			return
+		}
+	}
+}
+
+// half ends one direction. Where a connection can't be closed in one direction, both end.
+func (t *tunnel) half(to io.Writer) {
+	half, ok := to.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		t.close()
+		return
+	}
+	if t.linger > 0 {
+		time.AfterFunc(t.linger, t.close)
+	}
+}
+
+func (t *tunnel) close() {
+	t.once.Do(func() {
+		// Whatever Close says, both connections are of no more use.
+		_ = t.client.Close()
+		_ = t.upstream.Close()
+	})
+}
