@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/pipeline"
+	"github.com/sluiceproxy/sluice/static"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// firstState is how long check, explain and routes wait for the first state of each provider.
+const firstState = 10 * time.Second
+
+// exit codes of the subcommands that look at a configuration.
+const (
+	exitFine   = 0
+	exitNone   = 1
+	exitBroken = 2
+)
+
+// check validates the static and the dynamic configuration without listening. It prints one finding a line and returns 0
+// when nothing is refused, 1 when something is, and 2 for wrong arguments.
+func check(args, environ []string, stdout, stderr io.Writer) int {
+	flags := newFlags("check", "[--configFile FILE] [OPTIONS]", stderr)
+	positional, options, err := parseMixed(flags, args)
+	if code, done := flagResult(flags, positional, err); done {
+		return code
+	}
+	loaded, findings := static.Load(static.Sources{Args: options, Environ: environ})
+	printFindings(stdout, findings)
+	if static.HasErrors(findings) {
+		return exitNone
+	}
+	_, state, err := settle(loaded.Configuration)
+	if err != nil {
+		say(stdout, "%v\n", err)
+		return exitNone
+	}
+	refused := printVerdicts(stdout, state.Verdicts)
+	for name, status := range state.Providers {
+		if status.State != dynamic.StateSynced && status.State != dynamic.StateAbsent && status.Required {
+			say(stdout, "provider %s: %s: %s\n", name, status.State, status.Reason)
+			refused++
+		}
+	}
+	if refused > 0 {
+		return exitNone
+	}
+	say(stdout, "%s: the configuration is valid\n", describeSource(loaded))
+	return exitFine
+}
+
+func describeSource(loaded static.Loaded) string {
+	if loaded.File == "" {
+		return "sluice"
+	}
+	return loaded.File
+}
+
+// printVerdicts writes one verdict a line and returns how many objects are quarantined.
+func printVerdicts(out io.Writer, verdicts []dynamic.Verdict) int {
+	refused := 0
+	for _, verdict := range verdicts {
+		if verdict.Status == dynamic.Quarantined {
+			refused++
+			say(out, "%s\n", verdict)
+			continue
+		}
+		say(out, "%s (%s)\n", verdict, verdict.Status)
+	}
+	return refused
+}
+
+// settle runs the providers until each has its first state, compiles once, and stops; nothing listens.
+func settle(config *static.Configuration) (*system, *pipeline.State, error) {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	defer stop()
+	s, err := assemble(config, telemetry.Discard{})
+	if err != nil {
+		return nil, nil, err
+	}
+	state, err := s.pipeline.Once(ctx, firstState)
+	if err != nil {
+		return nil, nil, fmt.Errorf("reading the providers: %w", err)
+	}
+	return s, state, nil
+}

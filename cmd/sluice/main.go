@@ -1,0 +1,58 @@
+// Command sluice is the edge router: it wires the stages together and does nothing else.
+//
+// In flow the command line, the environment and a static configuration; out flow a running router, or the answers of the
+// subcommands check, explain and routes, which load the same configuration and never listen. It never decides about a
+// request or an object itself.
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	_ "golang.org/x/crypto/x509roots/fallback" // An image FROM scratch has no certificate roots of its own.
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Environ(), os.Stdout, os.Stderr))
+}
+
+// run chooses the subcommand; its result is the exit code.
+func run(args, environ []string, stdout, stderr io.Writer) int {
+	if len(args) == 0 || args[0] == "" || args[0][0] == '-' {
+		if wantsHelp(args) {
+			return help(stdout)
+		}
+		return serve(args, environ, stderr)
+	}
+	rest := args[1:]
+	switch args[0] {
+	case "run":
+		return run(rest, environ, stdout, stderr)
+	case "check":
+		return check(rest, environ, stdout, stderr)
+	case "explain":
+		return explain(rest, environ, stdout, stderr)
+	case "routes":
+		return routes(rest, environ, stdout, stderr)
+	case "whoami":
+		return whoami(rest, stdout, stderr)
+	case "healthcheck":
+		return healthcheck(rest, environ, stdout, stderr)
+	case "version":
+		return version(rest, stdout, stderr)
+	case "help":
+		return help(stdout)
+	}
+	_, _ = fmt.Fprintf(stderr, "sluice: unknown command %q; one of run, check, explain, routes, healthcheck, whoami, version, help\n", args[0])
+	return 2
+}
+
+func wantsHelp(args []string) bool {
+	for _, arg := range args {
+		if arg == "--help" || arg == "-help" || arg == "-h" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/sluiceproxy/sluice/api"
+	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/pipeline"
+	"github.com/sluiceproxy/sluice/provider"
+	"github.com/sluiceproxy/sluice/provider/dns"
+	"github.com/sluiceproxy/sluice/provider/file"
+	"github.com/sluiceproxy/sluice/router"
+	"github.com/sluiceproxy/sluice/static"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// dnsProvider is the name of the provider that resolves servers given by name.
+const dnsProvider = "dns"
+
+// system is everything between the providers and the entrypoints, wired and not yet running.
+type system struct {
+	config   *static.Configuration
+	logger   telemetry.Logger
+	metrics  *telemetry.Metrics
+	failures *telemetry.Failures
+	target   *router.Switch
+	pipeline *pipeline.Pipeline
+	files    *file.Provider
+	ping     *api.Ping
+}
+
+// assemble wires the stages of a static configuration that has no errors.
+func assemble(config *static.Configuration, logger telemetry.Logger) (*system, error) {
+	s := &system{config: config, logger: logger, failures: telemetry.NewFailures(logger)}
+	s.metrics = telemetry.NewMetrics(s.failures.Dropped)
+	entrypoints, err := inherited(config)
+	if err != nil {
+		return nil, err
+	}
+	s.target = router.NewSwitch(entrypoints)
+	entries, resolver, err := s.providers()
+	if err != nil {
+		return nil, err
+	}
+	registry := loadbalancer.NewRegistry()
+	compiler := router.NewCompiler(router.Options{
+		EntryPoints: entrypoints,
+		Precedence:  config.Providers.Precedence,
+		Registry:    registry,
+		Internal:    s.internalServices(),
+		Transport:   defaultTransport(config.ServersTransport),
+		Tickets:     certificate.NewTickets(),
+	}, s.target)
+	s.pipeline = pipeline.New(pipeline.Options{
+		Source:     provider.NewHub(entries, logger),
+		Compiler:   tables{compiler},
+		Endpoints:  registry,
+		Logger:     logger,
+		Resolver:   resolver,
+		Sinks:      []pipeline.VerdictSink{pipeline.LogSink{Logger: logger}},
+		Metrics:    s.metrics,
+		Precedence: config.Providers.Precedence,
+		MaxHold:    maxHold(config),
+	})
+	return s, nil
+}
+
+// maxHold returns how long a burst of changes is held at most: the pipeline's own default unless the option says
+// otherwise than Traefik's default.
+func maxHold(config *static.Configuration) time.Duration {
+	if config.Providers.ProvidersThrottleDuration == static.DefaultThrottle {
+		return 0
+	}
+	return time.Duration(config.Providers.ProvidersThrottleDuration)
+}
+
+// providers returns the providers that the static configuration names, and the resolver among them.
+func (s *system) providers() ([]provider.Entry, *dns.Provider, error) {
+	entries := []provider.Entry{{
+		Name: pipeline.InternalProvider, Provider: fixed{pipeline.Internal(s.config)}, Required: true,
+	}}
+	resolver := dns.New(dnsProvider, dns.Options{
+		Resolvers: s.config.Providers.DNS.Resolvers,
+		MinTTL:    time.Duration(s.config.Providers.DNS.MinTTL),
+		MaxTTL:    time.Duration(s.config.Providers.DNS.MaxTTL),
+	}, s.logger)
+	entries = append(entries, provider.Entry{Name: dnsProvider, Provider: resolver})
+	if s.config.Providers.File != nil {
+		var err error
+		if s.files, err = file.New(*s.config.Providers.File, s.logger); err != nil {
+			return nil, nil, fmt.Errorf("providers.file: %w", err)
+		}
+		entries = append(entries, provider.Entry{Name: file.Name, Provider: s.files, Required: true})
+	}
+	return entries, resolver, nil
+}
+
+// internalServices are the services that Sluice itself answers.
+func (s *system) internalServices() map[string]http.Handler {
+	status := 0
+	if s.config.Ping != nil {
+		status = s.config.Ping.TerminatingStatusCode
+	}
+	s.ping = api.NewPing(s, status, s.logger)
+	options := api.Options{State: s, Explainer: table{s.target}, Lister: table{s.target}, Logger: s.logger}
+	if s.config.API != nil {
+		options.BasePath = s.config.API.BasePath
+	}
+	return map[string]http.Handler{
+		pipeline.ServicePing:       s.ping,
+		pipeline.ServiceAPI:        api.New(options),
+		pipeline.ServicePrometheus: s.metrics.Handler(),
+		pipeline.ServiceNoop:       http.HandlerFunc(noop),
+	}
+}
+
+// State returns how everything stands.
+func (s *system) State() *pipeline.State { return s.pipeline.State() }
+
+// noop answers 418: it stands behind routers whose middlewares always answer.
+func noop(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, http.StatusText(http.StatusTeapot), http.StatusTeapot)
+}
+
+// tables hands the pipeline's input to the router's compiler.
+type tables struct{ compiler *router.Compiler }
+
+// Compile compiles.
+func (t tables) Compile(input pipeline.Input) pipeline.Compiled {
+	return pipeline.Compiled(t.compiler.Compile(router.Input(input)))
+}

@@ -1,0 +1,177 @@
+package router
+
+import (
+	"net/http"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/loadbalancer"
+)
+
+// Options are what a Compiler needs beside the dynamic configuration.
+type Options struct {
+	// EntryPoints are the TCP entrypoints that routers can listen on.
+	EntryPoints []EntryPoint
+	// Precedence orders providers for routers of equal priority, first wins; providers that it does not name come last.
+	Precedence []string
+	// Registry holds the pools.
+	Registry *loadbalancer.Registry
+	// Internal are the services that Sluice itself answers (ping@internal and so on), by qualified name.
+	Internal map[string]http.Handler
+	// Transport is the static serversTransport.
+	Transport *dynamic.ServersTransport
+	// Tickets holds the keys of TLS session tickets across reloads.
+	Tickets *certificate.Tickets
+}
+
+// EntryPoint is what a router inherits from an entrypoint (entryPoints.<name>.http).
+type EntryPoint struct {
+	Name string
+	// Port is the port it listens on, and Policy its form of paths; explain applies both.
+	Port   int
+	Policy canonical.Policy
+	// Default entrypoints take the routers that name none.
+	Default bool
+	// Middlewares are put before those of each router; qualified names.
+	Middlewares []string
+	// TLS applies to routers without a tls part of their own; nil means none.
+	TLS *dynamic.RouterTLS
+}
+
+// Input is one compilation's input.
+type Input struct {
+	// Configuration is the whole merged state, Changed the objects that differ from the last input.
+	Configuration *dynamic.Configuration
+	Changed       []dynamic.Ref
+	// Settled is false while the configuration is younger than the quiet window: a router whose references are missing
+	// then keeps serving as it last did.
+	Settled bool
+}
+
+// Compiled is the result of a compilation, which serves only after Activate.
+type Compiled struct {
+	// Verdicts holds every object that is not accepted.
+	Verdicts []dynamic.Verdict
+	// EndpointSets are the keys of all endpoint sets that services name.
+	EndpointSets []string
+	// Activate swaps the table in and lets go of what it no longer uses. It is called at most once, by the goroutine that
+	// compiles, and not at all when a later compilation supersedes this one.
+	Activate func()
+}
+
+// Compiler turns configurations into tables. It belongs to one goroutine.
+type Compiler struct {
+	options     Options
+	target      *Switch
+	source      source
+	graph       *graph
+	stack       []string
+	middlewares map[string]*middlewareNode
+	transports  map[string]*transportNode
+	services    map[string]*serviceNode
+	routers     map[string]*routerNode
+	tls         *tlsObjects
+	pools       *pools
+	table       *Table
+	waiting     []dynamic.Ref
+}
+
+// NewCompiler returns a compiler whose tables serve through target.
+func NewCompiler(options Options, target *Switch) *Compiler {
+	return &Compiler{
+		options:     options,
+		target:      target,
+		source:      newSource(&dynamic.Configuration{}),
+		graph:       newGraph(),
+		middlewares: map[string]*middlewareNode{},
+		transports:  map[string]*transportNode{},
+		services:    map[string]*serviceNode{},
+		routers:     map[string]*routerNode{},
+		tls:         newTLSObjects(options.Tickets),
+		pools:       newPools(options.Registry),
+		table:       newTable(options.EntryPoints),
+	}
+}
+
+// Compile builds what the changes reach and returns the next table, not yet serving.
+func (c *Compiler) Compile(input Input) Compiled {
+	c.source = newSource(input.Configuration)
+	dirty := c.graph.affected(append(append([]dynamic.Ref(nil), input.Changed...), c.waiting...))
+	c.waiting = nil
+	for ref := range dirty {
+		c.forget(ref)
+	}
+	c.tls.update(c.source, dirty)
+	for ref := range dirty {
+		c.resolve(ref)
+	}
+	c.table = c.rebuild(dirty, input.Settled)
+	table := c.table
+	return Compiled{
+		Verdicts:     c.verdicts(),
+		EndpointSets: c.endpointSets(),
+		Activate: func() {
+			c.pools.activate(c.usesPool)
+			c.tls.activate()
+			c.target.store(table)
+		},
+	}
+}
+
+// forget drops what was built for an object.
+func (c *Compiler) forget(ref dynamic.Ref) {
+	c.graph.forget(ref)
+	switch ref.Kind {
+	case dynamic.KindMiddleware:
+		delete(c.middlewares, ref.Name)
+	case dynamic.KindServersTransport:
+		delete(c.transports, ref.Name)
+	case dynamic.KindService:
+		delete(c.services, ref.Name)
+	}
+}
+
+// resolve builds an object even if no router needs it, so that check finds its faults; absent objects stay absent.
+func (c *Compiler) resolve(ref dynamic.Ref) {
+	switch ref.Kind {
+	case dynamic.KindMiddleware:
+		if c.source.middleware(ref.Name) != nil {
+			c.middleware(ref.Name)
+		}
+	case dynamic.KindServersTransport:
+		if c.source.transport(ref.Name) != nil {
+			c.transport(ref)
+		}
+	case dynamic.KindService:
+		if c.source.service(ref.Name) != nil {
+			c.service(ref.Name)
+		}
+	}
+}
+
+// usesPool tells whether a service that exists, or a route that still serves, needs a pool.
+func (c *Compiler) usesPool(name string) bool {
+	if len(c.waiting) > 0 {
+		return true
+	}
+	node, known := c.services[name]
+	return known && node.pool != nil
+}
+
+func (c *Compiler) endpointSets() []string {
+	var keys []string
+	seen := map[string]struct{}{}
+	for _, node := range c.services {
+		if node.pool == nil {
+			continue
+		}
+		for _, key := range node.sets {
+			if _, known := seen[key]; !known {
+				seen[key] = struct{}{}
+				keys = append(keys, key)
+			}
+		}
+	}
+	return keys
+}

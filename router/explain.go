@@ -1,0 +1,274 @@
+package router
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/router/index"
+	"github.com/sluiceproxy/sluice/router/rule"
+)
+
+// runnersUp is how many routers beside the one that answers an explanation names.
+const runnersUp = 3
+
+// Question is a request to explain.
+type Question struct {
+	// Method and URL are as a client would send them; Header may hold Host.
+	Method string
+	URL    string
+	Header http.Header
+	// EntryPoint is the entrypoint's name; empty means the one that the URL's port or scheme leads to.
+	EntryPoint string
+	// Client is the peer's address, for ClientIP; empty means 127.0.0.1.
+	Client string
+}
+
+// Explanation says which router answers a request, and why.
+type Explanation struct {
+	Method     string `json:"method"`
+	EntryPoint string `json:"entryPoint"`
+	Host       string `json:"host"`
+	Path       string `json:"path"`
+	TLS        bool   `json:"tls"`
+	// Status is the status code that Sluice itself answers with: 404 without a router, 400 for a path that is refused,
+	// 503 for a disabled router or an empty pool; 0 when an endpoint answers.
+	Status int    `json:"status,omitempty"`
+	Reason string `json:"reason,omitempty"`
+	// Router is the one that answers.
+	Router *Candidate `json:"router,omitempty"`
+	// Middlewares are applied in this order.
+	Middlewares []string         `json:"middlewares,omitempty"`
+	Service     *ServiceStanding `json:"service,omitempty"`
+	// Next are the routers that came next, and why they do not answer.
+	Next []Candidate `json:"next,omitempty"`
+}
+
+// Candidate is a router that a request could have led to.
+type Candidate struct {
+	Name     string `json:"name"`
+	Rule     string `json:"rule"`
+	Priority int    `json:"priority"`
+	// Matches is true for a router whose rule holds; one that came next then only has a lower place.
+	Matches bool `json:"matches"`
+	// Why says for each matcher of the rule whether it holds.
+	Why []string `json:"why"`
+}
+
+// Explain walks the index as a request does and records what happens.
+func (t *Table) Explain(question Question) (Explanation, error) {
+	request, err := question.request()
+	if err != nil {
+		return Explanation{}, err
+	}
+	secure := request.URL.Scheme == "https"
+	entry, err := t.choose(question.EntryPoint, request.URL.Port(), secure)
+	if err != nil {
+		return Explanation{}, err
+	}
+	answer := Explanation{Method: request.Method, EntryPoint: entry.entrypoint.Name, TLS: secure}
+	request.RequestURI = request.URL.RequestURI()
+	request.URL.Scheme, request.URL.Host = "", ""
+	if _, err := entry.entrypoint.Policy.Normalize(request); err != nil {
+		var refused *canonical.Error
+		answer.Status, answer.Reason = http.StatusBadRequest, err.Error()
+		if errors.As(err, &refused) {
+			answer.Status = refused.Status
+		}
+		return answer, nil
+	}
+	var view rule.Request
+	fill(&view, request)
+	answer.Host, answer.Path = view.Host, view.Path
+	entry.explain(&answer, &view, secure)
+	return answer, nil
+}
+
+func (q Question) request() (*http.Request, error) {
+	target := q.URL
+	if !strings.Contains(target, "://") {
+		target = "http://" + target
+	}
+	request, err := http.NewRequest(q.Method, target, http.NoBody) //nolint:noctx // It is matched, never sent.
+	if err != nil {
+		return nil, fmt.Errorf("request to explain: %w", err)
+	}
+	if request.URL.Scheme != "http" && request.URL.Scheme != "https" {
+		return nil, fmt.Errorf("request to explain: scheme %q is none of http, https", request.URL.Scheme)
+	}
+	for name, values := range q.Header {
+		request.Header[http.CanonicalHeaderKey(name)] = values
+	}
+	if host := request.Header.Get("Host"); host != "" {
+		request.Host = host
+		request.Header.Del("Host")
+	}
+	request.RemoteAddr = "127.0.0.1:0"
+	if q.Client != "" {
+		request.RemoteAddr = q.Client
+	}
+	return request, nil
+}
+
+// choose returns the entrypoint by name, else by port, else the first default one that fits the scheme.
+func (t *Table) choose(name, port string, secure bool) (*entry, error) {
+	if name != "" {
+		if found, known := t.entries[name]; known {
+			return found, nil
+		}
+		return nil, fmt.Errorf("entrypoint %q does not exist", name)
+	}
+	if port == "" {
+		port = "80"
+		if secure {
+			port = "443"
+		}
+	}
+	var best *entry
+	for _, candidate := range t.entries {
+		if best == nil || candidate.fits(port, secure, best) {
+			best = candidate
+		}
+	}
+	if best == nil {
+		return nil, errors.New("there is no entrypoint")
+	}
+	return best, nil
+}
+
+// fits tells whether e is a better guess than other for a port and scheme; names decide between equals.
+func (e *entry) fits(port string, secure bool, other *entry) bool {
+	score := func(x *entry) int {
+		points := 0
+		if fmt.Sprint(x.entrypoint.Port) == port {
+			points += 4
+		}
+		if x.index(secure).Len() > 0 {
+			points += 2
+		}
+		if x.entrypoint.Default {
+			points++
+		}
+		return points
+	}
+	mine, theirs := score(e), score(other)
+	return mine > theirs || (mine == theirs && e.entrypoint.Name < other.entrypoint.Name)
+}
+
+func (e *entry) explain(answer *Explanation, view *rule.Request, secure bool) {
+	routes := e.index(secure)
+	var winner *index.Route[*Route]
+	seen := map[string]bool{}
+	note := func(route *index.Route[*Route]) {
+		if len(answer.Next) < runnersUp && !seen[route.Name] {
+			seen[route.Name] = true
+			answer.Next = append(answer.Next, candidate(route, view))
+		}
+	}
+	routes.Walk(view, func(route *index.Route[*Route], matched bool) bool {
+		if matched && winner == nil {
+			winner = route
+			seen[route.Name] = true
+			return true
+		}
+		note(route)
+		return winner == nil || len(answer.Next) < runnersUp
+	})
+	for _, route := range routes.All() {
+		if len(answer.Next) >= runnersUp {
+			break
+		}
+		note(route)
+	}
+	if winner == nil {
+		answer.Status, answer.Reason = http.StatusNotFound, "no router matches"
+		return
+	}
+	chosen := candidate(winner, view)
+	answer.Router = &chosen
+	winner.Value.explain(answer)
+}
+
+func candidate(route *index.Route[*Route], view *rule.Request) Candidate {
+	matched, steps := route.Rule.Explain(view)
+	found := Candidate{Name: route.Name, Rule: route.Value.Rule, Priority: route.Priority, Matches: matched}
+	for _, step := range steps {
+		found.Why = append(found.Why, step.String())
+	}
+	return found
+}
+
+func (r *Route) explain(answer *Explanation) {
+	if r.service == nil {
+		answer.Status, answer.Reason = http.StatusServiceUnavailable, "the router is disabled: "+r.fault
+		return
+	}
+	answer.Middlewares = r.steps
+	standing := r.service.standing()
+	answer.Service = &standing
+	if !standing.answers() {
+		answer.Status, answer.Reason = http.StatusServiceUnavailable, "no endpoint can answer"
+	}
+}
+
+// ServiceStanding is a service as it stands now.
+type ServiceStanding struct {
+	Name        string   `json:"name"`
+	Kind        string   `json:"kind"`
+	Middlewares []string `json:"middlewares,omitempty"`
+	// Weight is the share among the branches of a weighted service.
+	Weight int `json:"weight,omitempty"`
+	// Endpoints are the members of a load balancer's pool.
+	Endpoints []EndpointStanding `json:"endpoints,omitempty"`
+	// Services are the branches of a service of services.
+	Services []ServiceStanding `json:"services,omitempty"`
+}
+
+// EndpointStanding is a member of a pool.
+type EndpointStanding struct {
+	Address string `json:"address"`
+	Scheme  string `json:"scheme"`
+	// Share is its part of the requests relative to the others; 0 means that it gets none.
+	Share uint64 `json:"share"`
+}
+
+func (n *serviceNode) standing() ServiceStanding {
+	standing := ServiceStanding{Name: n.name, Kind: n.kind, Middlewares: n.steps}
+	for _, child := range n.children {
+		branch := child.node.standing()
+		branch.Weight = child.weight
+		standing.Services = append(standing.Services, branch)
+	}
+	if n.pool == nil {
+		return standing
+	}
+	for member, share := range n.pool.Snapshot().Members() {
+		standing.Endpoints = append(standing.Endpoints, EndpointStanding{
+			Address: member.Address(), Scheme: member.Upstream().Key().Scheme, Share: share,
+		})
+	}
+	return standing
+}
+
+// kindInternal is the kind of the services that Sluice itself answers.
+const kindInternal = "internal"
+
+// answers tells whether the service has anybody to answer.
+func (s ServiceStanding) answers() bool {
+	if s.Kind == kindInternal {
+		return true
+	}
+	for _, endpoint := range s.Endpoints {
+		if endpoint.Share > 0 {
+			return true
+		}
+	}
+	for _, branch := range s.Services {
+		if branch.Weight > 0 && branch.answers() {
+			return true
+		}
+	}
+	return false
+}

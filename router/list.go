@@ -1,0 +1,62 @@
+package router
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+)
+
+// Listing is one router of the effective table.
+type Listing struct {
+	Name        string   `json:"name"`
+	Provider    string   `json:"provider"`
+	EntryPoints []string `json:"entryPoints"`
+	Rule        string   `json:"rule"`
+	Priority    int      `json:"priority"`
+	TLS         bool     `json:"tls"`
+	Middlewares []string `json:"middlewares,omitempty"`
+	Service     string   `json:"service,omitempty"`
+	// Status is enabled or disabled (it answers 503), Reason why.
+	Status string `json:"status"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Routes returns the effective table: the routers that have a place in it, in the order in which they are asked.
+func (t *Table) Routes() []Listing {
+	found := map[string]*Listing{}
+	for _, name := range slices.Sorted(maps.Keys(t.entries)) {
+		entry := t.entries[name]
+		for _, secure := range []bool{false, true} {
+			for _, route := range entry.index(secure).All() {
+				listing := found[route.Name]
+				if listing == nil {
+					listing = &Listing{
+						Name: route.Name, Provider: providerOf(route.Name), Rule: route.Value.Rule,
+						Priority: route.Priority, Middlewares: route.Value.steps, Status: "enabled",
+					}
+					found[route.Name] = listing
+				}
+				listing.EntryPoints = append(listing.EntryPoints, name)
+				listing.TLS = listing.TLS || secure
+				if service := route.Value.service; service != nil {
+					listing.Service = service.name
+				} else {
+					listing.Status, listing.Reason = "disabled", route.Value.fault
+				}
+			}
+		}
+	}
+	return slices.SortedFunc(values(found), func(a, b Listing) int {
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+func values(found map[string]*Listing) func(yield func(Listing) bool) {
+	return func(yield func(Listing) bool) {
+		for _, listing := range found {
+			if !yield(*listing) {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package router
+
+import "github.com/sluiceproxy/sluice/loadbalancer"
+
+// pools holds the pools of all services between compilations. A pool that serves keeps its old servers until the table
+// that wants new ones is activated, so that it never stands empty while their endpoint sets are on their way.
+type pools struct {
+	registry *loadbalancer.Registry
+	active   map[string]*loadbalancer.Pool
+	pending  map[string]loadbalancer.PoolSpec
+}
+
+func newPools(registry *loadbalancer.Registry) *pools {
+	return &pools{
+		registry: registry,
+		active:   map[string]*loadbalancer.Pool{},
+		pending:  map[string]loadbalancer.PoolSpec{},
+	}
+}
+
+// take returns the pool of a service, new or as it is, and notes what it shall become.
+func (p *pools) take(spec loadbalancer.PoolSpec) *loadbalancer.Pool {
+	if pool, known := p.active[spec.Name]; known {
+		p.pending[spec.Name] = spec
+		return pool
+	}
+	pool := p.registry.Pool(spec)
+	p.active[spec.Name] = pool
+	return pool
+}
+
+// activate applies what take noted and releases the pools that used does not name.
+func (p *pools) activate(used func(name string) bool) {
+	for name, spec := range p.pending {
+		p.registry.Pool(spec)
+		delete(p.pending, name)
+	}
+	for name := range p.active {
+		if !used(name) {
+			p.registry.Release(name)
+			delete(p.active, name)
+		}
+	}
+}

@@ -1,0 +1,46 @@
+package router
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// errMissing marks a reference to an object that nobody declares (yet).
+var errMissing = errors.New("does not exist")
+
+// Qualify returns name@provider; a name that already holds @ stays as it is.
+func Qualify(name, provider string) string {
+	if strings.Contains(name, "@") {
+		return name
+	}
+	return name + "@" + provider
+}
+
+// providerOf returns the part of a qualified name behind @.
+func providerOf(name string) string {
+	if at := strings.LastIndexByte(name, '@'); at >= 0 {
+		return name[at+1:]
+	}
+	return ""
+}
+
+// because wraps the fault of an object that another one refers to, naming it.
+func because(ref dynamic.Ref, err error) error {
+	if errors.Is(err, errMissing) {
+		return fmt.Errorf("%s %w", ref, errMissing)
+	}
+	return fmt.Errorf("%s: %w", ref, err)
+}
+
+// recursion says how an object refers to itself.
+func recursion(stack []string, name string) error {
+	for i, entry := range stack {
+		if entry == name {
+			return fmt.Errorf("refers to itself: %s", strings.Join(append(append([]string(nil), stack[i:]...), name), " -> "))
+		}
+	}
+	return errors.New("refers to itself")
+}

@@ -1,0 +1,251 @@
+package router
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+
+	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/router/index"
+	"github.com/sluiceproxy/sluice/router/rule"
+)
+
+// maxPriority is the highest priority that a declared router may have; what is above belongs to Sluice's own routers.
+const maxPriority = math.MaxInt - 1000
+
+// internalProvider is the provider of the objects that Sluice generates from its static configuration.
+const internalProvider = "internal"
+
+// routerNode is a compiled router: one route for each of its entrypoints.
+type routerNode struct {
+	routes   []placed
+	warnings []string
+	err      error
+	// late is why the router would not serve, while it goes on as it last did because the configuration is not settled.
+	late error
+	// absent is set when the rule cannot be matched at all, so that the router has no place in the table.
+	absent bool
+}
+
+// placed is a route on an entrypoint, among those for TLS connections or for plain ones.
+type placed struct {
+	entrypoint string
+	secure     bool
+	route      *index.Route[*Route]
+}
+
+// buildRouter compiles one router. A router with a fault keeps its place and answers 503, as long as its rule compiles.
+func (c *Compiler) buildRouter(name string) *routerNode {
+	definition := c.source.router(name)
+	if definition == nil {
+		return nil
+	}
+	ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: name}
+	node := &routerNode{}
+	parsed, err := parseRule(definition)
+	if err != nil {
+		node.err, node.absent = err, true
+		if refusal := c.source.refused(ref); refusal != nil {
+			node.err = refusal
+		}
+		return node
+	}
+	entrypoints := c.entryPointsOf(definition, node)
+	service, err := c.serviceOf(ref, definition)
+	node.err = errors.Join(c.source.refused(ref), node.err, err)
+	for _, entrypoint := range entrypoints {
+		c.place(ref, definition, node, entrypoint, parsed, service)
+	}
+	if node.err != nil {
+		node.err = firstOf(node.err)
+		for _, place := range node.routes {
+			place.route.Value.disable(node.err.Error())
+		}
+	}
+	if definition.TLS != nil && definition.TLS.CertResolver != "" {
+		node.warnings = append(node.warnings, "tls.certResolver is not supported yet and has no effect")
+	}
+	return node
+}
+
+// firstOf reduces joined faults to the first: one clear sentence an object.
+func firstOf(err error) error {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		if all := joined.Unwrap(); len(all) > 0 {
+			return firstOf(all[0])
+		}
+	}
+	return err
+}
+
+func parseRule(definition *dynamic.Router) (*rule.Rule, error) {
+	switch definition.RuleSyntax {
+	case "", "v3":
+	case "v2":
+		if v3, ok := rule.ParseV2Hint(definition.Rule); ok {
+			return nil, fmt.Errorf("ruleSyntax v2 is not supported; in v3 the rule is: %s", v3)
+		}
+		if _, err := rule.Parse(definition.Rule); err == nil {
+			return nil, fmt.Errorf("ruleSyntax v2 is not supported; in v3 the rule is: %s", definition.Rule)
+		}
+		return nil, errors.New("ruleSyntax v2 is not supported; write the rule in v3")
+	default:
+		return nil, fmt.Errorf("ruleSyntax %q is not v3", definition.RuleSyntax)
+	}
+	if definition.Rule == "" {
+		return nil, errors.New("the rule is missing")
+	}
+	parsed, err := rule.Parse(definition.Rule)
+	if err == nil {
+		return parsed, nil
+	}
+	if v3, ok := rule.ParseV2Hint(definition.Rule); ok {
+		return nil, fmt.Errorf("rule is written in the v2 syntax; in v3 it is: %s", v3)
+	}
+	return nil, fmt.Errorf("rule: %w", err)
+}
+
+// entryPointsOf returns the entrypoints of a router that exist.
+func (c *Compiler) entryPointsOf(definition *dynamic.Router, node *routerNode) []EntryPoint {
+	var found []EntryPoint
+	if len(definition.EntryPoints) == 0 {
+		for _, entrypoint := range c.options.EntryPoints {
+			if entrypoint.Default {
+				found = append(found, entrypoint)
+			}
+		}
+		if len(found) == 0 {
+			node.err = errors.New("it names no entrypoint and there is no default one")
+		}
+		return found
+	}
+	for _, name := range definition.EntryPoints {
+		at := slices.IndexFunc(c.options.EntryPoints, func(e EntryPoint) bool { return e.Name == name })
+		if at < 0 {
+			node.warnings = append(node.warnings, fmt.Sprintf("entrypoint %q does not exist", name))
+			continue
+		}
+		if !slices.ContainsFunc(found, func(e EntryPoint) bool { return e.Name == name }) {
+			found = append(found, c.options.EntryPoints[at])
+		}
+	}
+	if len(found) == 0 {
+		node.err, node.warnings = fmt.Errorf("none of its entrypoints exists: %q", definition.EntryPoints), nil
+	}
+	return found
+}
+
+func (c *Compiler) serviceOf(ref dynamic.Ref, definition *dynamic.Router) (*serviceNode, error) {
+	if len(definition.ParentRefs) > 0 {
+		return nil, errors.New("parentRefs is not supported yet")
+	}
+	if definition.Priority > maxPriority && providerOf(ref.Name) != internalProvider {
+		return nil, fmt.Errorf("priority %d is above %d", definition.Priority, maxPriority)
+	}
+	if definition.Service == "" {
+		return nil, errors.New("the service is missing")
+	}
+	on := dynamic.Ref{Kind: dynamic.KindService, Name: Qualify(definition.Service, providerOf(ref.Name))}
+	c.graph.depend(ref, on)
+	service := c.service(on.Name)
+	if service.err != nil {
+		return nil, because(on, service.err)
+	}
+	return service, nil
+}
+
+// place compiles the router's route on one entrypoint.
+func (c *Compiler) place(ref dynamic.Ref, definition *dynamic.Router, node *routerNode, entrypoint EntryPoint,
+	parsed *rule.Rule, service *serviceNode,
+) {
+	route := &Route{Name: ref.Name, Rule: definition.Rule, EntryPoint: entrypoint.Name}
+	secure := definition.TLS
+	if secure == nil {
+		secure = entrypoint.TLS
+	}
+	if secure != nil {
+		node.err = errors.Join(node.err, c.secure(ref, route, secure, parsed))
+	}
+	around := c.chain(ref, append(slices.Clone(entrypoint.Middlewares), qualifyAll(definition.Middlewares, ref.Name)...), internalProvider)
+	node.err = errors.Join(node.err, around.err)
+	if service != nil && node.err == nil {
+		route.enable(around, service)
+	}
+	priority := definition.Priority
+	if priority == 0 {
+		priority = parsed.Length()
+	}
+	node.routes = append(node.routes, placed{
+		entrypoint: entrypoint.Name,
+		secure:     secure != nil,
+		route: &index.Route[*Route]{
+			Name: ref.Name, Rule: parsed, Priority: priority, Precedence: c.precedence(ref.Name), Value: route,
+		},
+	})
+}
+
+// secure chooses the TLS options of a route, which its connections must have been accepted under.
+func (c *Compiler) secure(ref dynamic.Ref, route *Route, config *dynamic.RouterTLS, parsed *rule.Rule) error {
+	name := tlsOptionsName(config.Options, providerOf(ref.Name))
+	on := dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: name}
+	c.graph.depend(ref, on)
+	options, err := c.tls.options(c.source, on)
+	if err != nil {
+		return because(on, err)
+	}
+	route.domains = parsed.Domains()
+	if len(route.domains) == 0 && name != dynamic.DefaultTLSName {
+		return errors.New("tls.options needs a Host in the rule, since options are chosen before the request is read")
+	}
+	route.tls = options
+	return nil
+}
+
+func qualifyAll(names []string, owner string) []string {
+	qualified := make([]string, 0, len(names))
+	for _, name := range names {
+		qualified = append(qualified, Qualify(name, providerOf(owner)))
+	}
+	return qualified
+}
+
+func (c *Compiler) precedence(name string) int {
+	provider := providerOf(name)
+	if provider == internalProvider {
+		return -1
+	}
+	if at := slices.Index(c.options.Precedence, provider); at >= 0 {
+		return at
+	}
+	return len(c.options.Precedence)
+}
+
+// Route is one router on one entrypoint, ready to answer.
+type Route struct {
+	// Name is the router's qualified name, Rule its rule as written.
+	Name string
+	Rule string
+	// EntryPoint is the name of the entrypoint.
+	EntryPoint string
+
+	handler http.Handler
+	service *serviceNode
+	steps   []string
+	fault   string
+	domains []string
+	tls     *certificate.Options
+}
+
+func (r *Route) enable(around *middlewareNode, service *serviceNode) {
+	r.service, r.steps = service, around.names
+	r.handler = around.wrap(service.handler)
+}
+
+// disable makes the route answer 503, so that no router below takes its traffic.
+func (r *Route) disable(fault string) {
+	r.handler, r.service, r.steps, r.fault = nil, nil, nil, fault
+}

@@ -1,0 +1,192 @@
+package router
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forward"
+	"github.com/sluiceproxy/sluice/loadbalancer"
+)
+
+// serviceNode is a compiled service.
+type serviceNode struct {
+	name     string
+	kind     string
+	handler  http.Handler
+	pool     *loadbalancer.Pool
+	children []branch
+	sets     []string
+	steps    []string
+	warnings []string
+	err      error
+}
+
+// branch is a child of a service of services.
+type branch struct {
+	node   *serviceNode
+	weight int
+}
+
+// service returns the compiled service of a qualified name, from memory when nothing it is built from changed.
+func (c *Compiler) service(name string) *serviceNode {
+	if node, known := c.services[name]; known {
+		return node
+	}
+	if slices.Contains(c.stack, name) {
+		return &serviceNode{name: name, err: recursion(c.stack, name)}
+	}
+	c.stack = append(c.stack, name)
+	node := c.buildService(name)
+	c.stack = c.stack[:len(c.stack)-1]
+	c.services[name] = node
+	return node
+}
+
+func (c *Compiler) buildService(name string) *serviceNode {
+	node := &serviceNode{name: name}
+	if handler, internal := c.options.Internal[name]; internal {
+		node.kind, node.handler = kindInternal, handler
+		return node
+	}
+	ref := dynamic.Ref{Kind: dynamic.KindService, Name: name}
+	definition := c.source.service(name)
+	if definition == nil {
+		node.err = errMissing
+		return node
+	}
+	if node.err = c.source.refused(ref); node.err != nil {
+		return node
+	}
+	if node.kind, node.err = kindOf(definition); node.err != nil {
+		return node
+	}
+	switch {
+	case definition.LoadBalancer != nil:
+		c.loadBalancer(node, definition.LoadBalancer)
+	case definition.Weighted != nil:
+		c.weighted(node, definition.Weighted)
+	default:
+		node.err = fmt.Errorf("%s is not supported yet", node.kind)
+	}
+	if node.err != nil || len(definition.Middlewares) == 0 {
+		return node
+	}
+	around := c.chain(ref, definition.Middlewares, providerOf(name))
+	if node.err = around.err; node.err == nil {
+		node.handler, node.steps = around.wrap(node.handler), around.names
+	}
+	return node
+}
+
+// kindOf returns the one kind that a service sets.
+func kindOf(definition *dynamic.Service) (string, error) {
+	var kinds []string
+	for _, kind := range []struct {
+		name string
+		set  bool
+	}{
+		{"loadBalancer", definition.LoadBalancer != nil},
+		{"weighted", definition.Weighted != nil},
+		{"mirroring", definition.Mirroring != nil},
+		{"failover", definition.Failover != nil},
+		{"highestRandomWeight", definition.HighestRandomWeight != nil},
+	} {
+		if kind.set {
+			kinds = append(kinds, kind.name)
+		}
+	}
+	switch len(kinds) {
+	case 0:
+		return "", errors.New("no kind is set: one of loadBalancer, weighted, mirroring, failover, highestRandomWeight")
+	case 1:
+		return kinds[0], nil
+	}
+	return "", fmt.Errorf("%s and %s are both set: a service has exactly one kind", kinds[0], kinds[1])
+}
+
+func (c *Compiler) loadBalancer(node *serviceNode, config *dynamic.ServersLoadBalancer) {
+	specs, err := servers(config)
+	if err != nil {
+		node.err = err
+		return
+	}
+	transport := c.transportOf(node.name, config.ServersTransport)
+	if transport.err != nil {
+		node.err = transport.err
+		return
+	}
+	node.warnings = warnLoadBalancer(config)
+	for _, spec := range specs {
+		if spec.SetKey != "" {
+			node.sets = append(node.sets, spec.SetKey)
+		}
+	}
+	node.pool = c.pools.take(loadbalancer.PoolSpec{Name: node.name, Servers: specs, Dialer: transport.dialer})
+	options := forward.Options{Service: node.name, PassHostHeader: true, FlushInterval: time.Duration(dynamic.DefaultFlushInterval)}
+	if config.PassHostHeader != nil {
+		options.PassHostHeader = *config.PassHostHeader
+	}
+	if config.ResponseForwarding != nil {
+		options.FlushInterval = time.Duration(config.ResponseForwarding.FlushInterval)
+	}
+	node.handler = forward.NewService(node.pool, options)
+}
+
+// warnLoadBalancer lists the options that are known and have no effect yet.
+func warnLoadBalancer(config *dynamic.ServersLoadBalancer) []string {
+	var warnings []string
+	if config.Strategy != "" && config.Strategy != dynamic.StrategyWRR {
+		warnings = append(warnings, fmt.Sprintf("loadBalancer.strategy %q is not supported yet, wrr is used", config.Strategy))
+	}
+	for _, option := range []struct {
+		name string
+		set  bool
+	}{
+		{"loadBalancer.sticky", config.Sticky != nil},
+		{"loadBalancer.healthCheck", config.HealthCheck != nil},
+		{"loadBalancer.passiveHealthCheck", config.PassiveHealthCheck != nil},
+	} {
+		if option.set {
+			warnings = append(warnings, option.name+" is not supported yet and has no effect")
+		}
+	}
+	return warnings
+}
+
+func (c *Compiler) weighted(node *serviceNode, config *dynamic.WeightedRoundRobin) {
+	if len(config.Services) == 0 {
+		node.err = errors.New("weighted.services is empty")
+		return
+	}
+	if config.Sticky != nil {
+		node.warnings = append(node.warnings, "weighted.sticky is not supported yet and has no effect")
+	}
+	if config.HealthCheck != nil {
+		node.warnings = append(node.warnings, "weighted.healthCheck is not supported yet and has no effect")
+	}
+	owner := dynamic.Ref{Kind: dynamic.KindService, Name: node.name}
+	for i, entry := range config.Services {
+		weight := 1
+		if entry.Weight != nil {
+			weight = *entry.Weight
+		}
+		if weight < 0 {
+			node.err = fmt.Errorf("weighted.services[%d]: weight %d is negative", i, weight)
+			return
+		}
+		ref := dynamic.Ref{Kind: dynamic.KindService, Name: Qualify(entry.Name, providerOf(node.name))}
+		c.graph.depend(owner, ref)
+		child := c.service(ref.Name)
+		if child.err != nil {
+			node.err = because(ref, child.err)
+			return
+		}
+		node.children = append(node.children, branch{node: child, weight: weight})
+		node.sets = append(node.sets, child.sets...)
+	}
+	node.handler = newSplit(node.name, node.children)
+}

@@ -1,0 +1,73 @@
+package router
+
+import (
+	"errors"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// source reads the merged configuration: any section may be absent, and a provider's own verdict refuses an object.
+type source struct {
+	config  *dynamic.Configuration
+	refusal map[dynamic.Ref]dynamic.Verdict
+}
+
+func newSource(config *dynamic.Configuration) source {
+	s := source{config: config, refusal: map[dynamic.Ref]dynamic.Verdict{}}
+	for _, verdict := range config.Verdicts {
+		if verdict.Status == dynamic.Quarantined {
+			s.refusal[verdict.Ref] = verdict
+		}
+	}
+	return s
+}
+
+// refused returns why the provider did not accept an object, or nil.
+func (s source) refused(ref dynamic.Ref) error {
+	if verdict, refused := s.refusal[ref]; refused {
+		return errors.New(verdict.Reason)
+	}
+	return nil
+}
+
+func (s source) router(name string) *dynamic.Router {
+	if s.config.HTTP == nil {
+		return nil
+	}
+	return s.config.HTTP.Routers[name]
+}
+
+func (s source) service(name string) *dynamic.Service {
+	if s.config.HTTP == nil {
+		return nil
+	}
+	return s.config.HTTP.Services[name]
+}
+
+func (s source) middleware(name string) *dynamic.Middleware {
+	if s.config.HTTP == nil {
+		return nil
+	}
+	return s.config.HTTP.Middlewares[name]
+}
+
+func (s source) transport(name string) *dynamic.ServersTransport {
+	if s.config.HTTP == nil {
+		return nil
+	}
+	return s.config.HTTP.ServersTransports[name]
+}
+
+func (s source) tlsOptions(name string) *dynamic.TLSOptions {
+	if s.config.TLS == nil {
+		return nil
+	}
+	return s.config.TLS.Options[name]
+}
+
+func (s source) tlsStore(name string) *dynamic.TLSStore {
+	if s.config.TLS == nil {
+		return nil
+	}
+	return s.config.TLS.Stores[name]
+}

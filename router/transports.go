@@ -1,0 +1,58 @@
+package router
+
+import (
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forward"
+	"github.com/sluiceproxy/sluice/loadbalancer"
+)
+
+// DefaultTransport is the name of the transport that the static section serversTransport describes.
+const DefaultTransport = "default@internal"
+
+// transportNode is a compiled transport.
+type transportNode struct {
+	dialer loadbalancer.Dialer
+	err    error
+}
+
+// transportOf returns the transport that a service names, empty for the default one.
+func (c *Compiler) transportOf(service, name string) *transportNode {
+	owner := dynamic.Ref{Kind: dynamic.KindService, Name: service}
+	if name == "" {
+		name = DefaultTransport
+	}
+	ref := dynamic.Ref{Kind: dynamic.KindServersTransport, Name: Qualify(name, providerOf(service))}
+	c.graph.depend(owner, ref)
+	node := c.transport(ref)
+	if node.err != nil {
+		return &transportNode{err: because(ref, node.err)}
+	}
+	return node
+}
+
+func (c *Compiler) transport(ref dynamic.Ref) *transportNode {
+	if node, known := c.transports[ref.Name]; known {
+		return node
+	}
+	node := c.buildTransport(ref)
+	c.transports[ref.Name] = node
+	return node
+}
+
+func (c *Compiler) buildTransport(ref dynamic.Ref) *transportNode {
+	definition := c.source.transport(ref.Name)
+	if ref.Name == DefaultTransport && definition == nil {
+		definition = c.options.Transport
+	}
+	if definition == nil {
+		return &transportNode{err: errMissing}
+	}
+	if err := c.source.refused(ref); err != nil {
+		return &transportNode{err: err}
+	}
+	transport, err := forward.NewTransport(ref.Name, definition)
+	if err != nil {
+		return &transportNode{err: err}
+	}
+	return &transportNode{dialer: transport}
+}
