@@ -1,7 +1,9 @@
 package router
 
 import (
+	"maps"
 	"net/http"
+	"slices"
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/certificate"
@@ -74,7 +76,11 @@ type Compiler struct {
 	tls         *tlsObjects
 	pools       *pools
 	table       *Table
-	waiting     []dynamic.Ref
+	// waiting are the routers that serve as they last did, until the configuration settles.
+	waiting []dynamic.Ref
+	// faults are the objects that are not accepted, sets the endpoint sets with the number of services that name them.
+	faults map[dynamic.Ref]fault
+	sets   map[string]int
 }
 
 // NewCompiler returns a compiler whose tables serve through target.
@@ -91,6 +97,8 @@ func NewCompiler(options Options, target *Switch) *Compiler {
 		tls:         newTLSObjects(options.Tickets),
 		pools:       newPools(options.Registry),
 		table:       newTable(options.EntryPoints),
+		faults:      map[dynamic.Ref]fault{},
+		sets:        map[string]int{},
 	}
 }
 
@@ -107,12 +115,15 @@ func (c *Compiler) Compile(input Input) Compiled {
 		c.resolve(ref)
 	}
 	c.table = c.rebuild(dirty, input.Settled)
+	for ref := range dirty {
+		c.judge(ref)
+	}
 	table := c.table
 	return Compiled{
 		Verdicts:     c.verdicts(),
-		EndpointSets: c.endpointSets(),
+		EndpointSets: slices.Collect(maps.Keys(c.sets)),
 		Activate: func() {
-			c.pools.activate(c.usesPool)
+			c.pools.activate(c.usesPool, len(c.waiting) > 0)
 			c.tls.activate()
 			c.target.store(table)
 		},
@@ -128,7 +139,20 @@ func (c *Compiler) forget(ref dynamic.Ref) {
 	case dynamic.KindServersTransport:
 		delete(c.transports, ref.Name)
 	case dynamic.KindService:
+		if node := c.services[ref.Name]; node != nil {
+			c.countSets(node, -1)
+		}
 		delete(c.services, ref.Name)
+		c.pools.suspect(ref.Name)
+	}
+}
+
+// countSets notes how many pools use each endpoint set.
+func (c *Compiler) countSets(node *serviceNode, by int) {
+	for _, key := range node.sets {
+		if c.sets[key] += by; c.sets[key] == 0 {
+			delete(c.sets, key)
+		}
 	}
 }
 
@@ -150,28 +174,8 @@ func (c *Compiler) resolve(ref dynamic.Ref) {
 	}
 }
 
-// usesPool tells whether a service that exists, or a route that still serves, needs a pool.
+// usesPool tells whether a service that exists needs a pool.
 func (c *Compiler) usesPool(name string) bool {
-	if len(c.waiting) > 0 {
-		return true
-	}
 	node, known := c.services[name]
 	return known && node.pool != nil
-}
-
-func (c *Compiler) endpointSets() []string {
-	var keys []string
-	seen := map[string]struct{}{}
-	for _, node := range c.services {
-		if node.pool == nil {
-			continue
-		}
-		for _, key := range node.sets {
-			if _, known := seen[key]; !known {
-				seen[key] = struct{}{}
-				keys = append(keys, key)
-			}
-		}
-	}
-	return keys
 }

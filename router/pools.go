@@ -8,6 +8,8 @@ type pools struct {
 	registry *loadbalancer.Registry
 	active   map[string]*loadbalancer.Pool
 	pending  map[string]loadbalancer.PoolSpec
+	// suspects are the pools whose service was dropped or built anew since the last activation.
+	suspects map[string]struct{}
 }
 
 func newPools(registry *loadbalancer.Registry) *pools {
@@ -15,6 +17,7 @@ func newPools(registry *loadbalancer.Registry) *pools {
 		registry: registry,
 		active:   map[string]*loadbalancer.Pool{},
 		pending:  map[string]loadbalancer.PoolSpec{},
+		suspects: map[string]struct{}{},
 	}
 }
 
@@ -29,16 +32,27 @@ func (p *pools) take(spec loadbalancer.PoolSpec) *loadbalancer.Pool {
 	return pool
 }
 
-// activate applies what take noted and releases the pools that used does not name.
-func (p *pools) activate(used func(name string) bool) {
+// suspect notes that a pool may not be used any more.
+func (p *pools) suspect(name string) {
+	if _, known := p.active[name]; known {
+		p.suspects[name] = struct{}{}
+	}
+}
+
+// activate applies what take noted and releases the suspects that used denies, unless routes may still serve from them.
+func (p *pools) activate(used func(name string) bool, keep bool) {
 	for name, spec := range p.pending {
 		p.registry.Pool(spec)
 		delete(p.pending, name)
 	}
-	for name := range p.active {
-		if !used(name) {
+	for name := range p.suspects {
+		switch {
+		case used(name):
+			delete(p.suspects, name)
+		case !keep:
 			p.registry.Release(name)
 			delete(p.active, name)
+			delete(p.suspects, name)
 		}
 	}
 }

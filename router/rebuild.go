@@ -1,9 +1,7 @@
 package router
 
 import (
-	"cmp"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 
@@ -74,52 +72,4 @@ func sortedRouters(dirty map[dynamic.Ref]struct{}) []dynamic.Ref {
 	}
 	slices.SortFunc(refs, func(a, b dynamic.Ref) int { return strings.Compare(a.Name, b.Name) })
 	return refs
-}
-
-// verdicts collects every object that is not accepted, in the order of kind and name.
-func (c *Compiler) verdicts() []dynamic.Verdict {
-	found := map[dynamic.Ref]dynamic.Verdict{}
-	for _, verdict := range c.source.config.Verdicts {
-		if verdict.Status != dynamic.Accepted {
-			found[verdict.Ref] = verdict
-		}
-	}
-	report := func(kind dynamic.Kind, name string, err error, warnings []string) {
-		ref := dynamic.Ref{Kind: kind, Name: name}
-		if _, known := found[ref]; known || (err == nil && len(warnings) == 0) {
-			return
-		}
-		verdict := dynamic.Verdict{Ref: ref, Origin: c.source.config.Origins[ref], Status: dynamic.Degraded}
-		verdict.Reason = strings.Join(warnings, "; ")
-		if err != nil {
-			verdict.Status, verdict.Reason = dynamic.Quarantined, err.Error()
-		}
-		found[ref] = verdict
-	}
-	for name, node := range c.middlewares {
-		if c.source.middleware(name) != nil {
-			report(dynamic.KindMiddleware, name, node.err, nil)
-		}
-	}
-	for name, node := range c.transports {
-		if c.source.transport(name) != nil || name == DefaultTransport {
-			report(dynamic.KindServersTransport, name, node.err, nil)
-		}
-	}
-	for name, node := range c.services {
-		if c.source.service(name) != nil {
-			report(dynamic.KindService, name, node.err, node.warnings)
-		}
-	}
-	for name, node := range c.routers {
-		report(dynamic.KindRouter, name, cmp.Or(node.err, node.late), node.warnings)
-	}
-	for _, verdict := range append(c.tls.verdicts(c.source), c.table.conflictVerdicts(c.source.config.Origins)...) {
-		if _, known := found[verdict.Ref]; !known {
-			found[verdict.Ref] = verdict
-		}
-	}
-	return slices.SortedFunc(maps.Values(found), func(a, b dynamic.Verdict) int {
-		return strings.Compare(a.Ref.String(), b.Ref.String())
-	})
 }

@@ -125,6 +125,7 @@ func (c *Compiler) loadBalancer(node *serviceNode, config *dynamic.ServersLoadBa
 			node.sets = append(node.sets, spec.SetKey)
 		}
 	}
+	c.countSets(node, 1)
 	node.pool = c.pools.take(loadbalancer.PoolSpec{Name: node.name, Servers: specs, Dialer: transport.dialer})
 	options := forward.Options{Service: node.name, PassHostHeader: true, FlushInterval: time.Duration(dynamic.DefaultFlushInterval)}
 	if config.PassHostHeader != nil {
@@ -186,7 +187,6 @@ func (c *Compiler) weighted(node *serviceNode, config *dynamic.WeightedRoundRobi
 			return
 		}
 		node.children = append(node.children, branch{node: child, weight: weight})
-		node.sets = append(node.sets, child.sets...)
 	}
 	node.handler = newSplit(node.name, node.children)
 }

@@ -1,0 +1,79 @@
+package router
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// fault is why an object is not accepted, or what it declares without effect.
+type fault struct {
+	err      error
+	warnings []string
+}
+
+// judge notes what became of one object.
+func (c *Compiler) judge(ref dynamic.Ref) {
+	found := c.faultOf(ref)
+	if found.err == nil && len(found.warnings) == 0 {
+		delete(c.faults, ref)
+		return
+	}
+	c.faults[ref] = found
+}
+
+func (c *Compiler) faultOf(ref dynamic.Ref) fault {
+	switch ref.Kind {
+	case dynamic.KindMiddleware:
+		if node := c.middlewares[ref.Name]; node != nil && c.source.middleware(ref.Name) != nil {
+			return fault{err: node.err}
+		}
+	case dynamic.KindServersTransport:
+		if node := c.transports[ref.Name]; node != nil && c.source.transport(ref.Name) != nil {
+			return fault{err: node.err}
+		}
+	case dynamic.KindService:
+		if node := c.services[ref.Name]; node != nil && c.source.service(ref.Name) != nil {
+			return fault{err: node.err, warnings: node.warnings}
+		}
+	case dynamic.KindRouter:
+		if node := c.routers[ref.Name]; node != nil {
+			return fault{err: cmp.Or(node.err, node.late), warnings: node.warnings}
+		}
+	}
+	return fault{}
+}
+
+// verdicts returns every object that is not accepted, in the order of kind and name. What its provider says of an
+// object comes before what compiling found.
+func (c *Compiler) verdicts() []dynamic.Verdict {
+	origins := c.source.config.Origins
+	found := map[dynamic.Ref]dynamic.Verdict{}
+	for _, verdict := range c.tls.verdicts(c.source) {
+		found[verdict.Ref] = verdict
+	}
+	for _, verdict := range c.table.conflictVerdicts(origins) {
+		found[verdict.Ref] = verdict
+	}
+	for ref, fault := range c.faults {
+		verdict := dynamic.Verdict{Ref: ref, Origin: origins[ref], Status: dynamic.Degraded}
+		verdict.Reason = strings.Join(fault.warnings, "; ")
+		if fault.err != nil {
+			verdict.Status, verdict.Reason = dynamic.Quarantined, fault.err.Error()
+		}
+		found[ref] = verdict
+	}
+	for _, verdict := range c.source.config.Verdicts {
+		if verdict.Status != dynamic.Accepted {
+			found[verdict.Ref] = verdict
+		}
+	}
+	verdicts := make([]dynamic.Verdict, 0, len(found))
+	for _, verdict := range found {
+		verdicts = append(verdicts, verdict)
+	}
+	slices.SortFunc(verdicts, func(a, b dynamic.Verdict) int { return strings.Compare(a.Ref.String(), b.Ref.String()) })
+	return verdicts
+}
