@@ -202,6 +202,28 @@ func TestRemoveHopByHop(t *testing.T) {
 	}
 }
 
+func TestRemoveHopByHopResponse(t *testing.T) {
+	for status, want := range map[int]http.Header{
+		http.StatusOK:                 {"Server": {"a"}},
+		http.StatusSwitchingProtocols: {"Server": {"a"}, "Connection": {"Upgrade"}, "Upgrade": {"websocket"}},
+	} {
+		h := http.Header{"Connection": {"Upgrade, Keep-Alive, X-One"}, "Upgrade": {"websocket, h2c"}, "Keep-Alive": {"timeout=5"}, "X-One": {"1"}, "Server": {"a"}}
+		RemoveHopByHopResponse(h, status)
+		if diff := cmp.Diff(want, h); diff != "" {
+			t.Errorf("%d: %s", status, diff)
+		}
+	}
+}
+
+func TestUpgradeType(t *testing.T) {
+	if got := UpgradeType(http.Header{"Connection": {"keep-alive, Upgrade"}, "Upgrade": {"WebSocket"}}); got != "WebSocket" {
+		t.Errorf("UpgradeType is %q", got)
+	}
+	if got := UpgradeType(http.Header{"Upgrade": {"WebSocket"}}); got != "" {
+		t.Errorf("UpgradeType is %q without Connection", got)
+	}
+}
+
 func TestRemoveHeader(t *testing.T) {
 	h := http.Header{"X-Replaced-Path": {"1"}, "X_Replaced_Path": {"2"}, "x-replaced_path": {"3"}, "X-Replaced-Paths": {"4"}}
 	RemoveAliases(h, "X-Replaced-Path")

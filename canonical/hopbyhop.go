@@ -30,6 +30,15 @@ func RemoveHopByHop(h http.Header, keepConnection []string) {
 	}
 }
 
+// RemoveHopByHopResponse does for a response what [RemoveHopByHop] does for a request. Upgrade stays with status 101 only: servers also
+// advertise protocols with it, to which the client of this connection can't switch.
+func RemoveHopByHopResponse(h http.Header, status int) {
+	if status != http.StatusSwitchingProtocols {
+		delete(h, "Upgrade")
+	}
+	RemoveHopByHop(h, nil)
+}
+
 func removeHopByHop(h http.Header, keepConnection []string) {
 	upgrade := upgradeOf(h)
 	trailers := hasToken(h["Te"], "trailers")

@@ -260,6 +260,14 @@ func TestPolicyNormalize(t *testing.T) {
 	}
 }
 
+func TestAbsoluteTargetBeatsHost(t *testing.T) {
+	r := read(t, "GET http://other.example/ HTTP/1.1\r\nHost: h")
+	r.Host = "h" // as a server that leaves the choice to its handler
+	if _, err := DefaultPolicy().Normalize(r); err != nil || r.Host != "other.example" {
+		t.Errorf("Host %q, error %v", r.Host, err)
+	}
+}
+
 func TestTunnelStatus(t *testing.T) {
 	_, err := DefaultPolicy().Normalize(read(t, "CONNECT h:443 HTTP/1.1\r\nHost: h"))
 	refused, ok := errors.AsType[*Error](err)
