@@ -62,7 +62,7 @@ var libraries = []struct {
 	{"github.com/KimMachineGun/automemlimit", []string{"cmd"}, "main sets up the process"},
 	{"golang.org/x/crypto/x509roots/fallback", []string{"cmd"}, "main sets up the process"},
 	{"github.com/coder/websocket", []string{"cmd"}, "whoami echoes; the proxy passes WebSockets on without looking"},
-	{"golang.org/x/net", []string{"entrypoint", "forward", "http1", "canonical"}, "HTTP/2 and host names on the wire"},
+	{"golang.org/x/net", []string{"entrypoint", "forward", "http1", "canonical", "provider/dns"}, "HTTP/2 and host names on the wire"},
 	{"golang.org/x/sys", []string{"entrypoint", "forward", "http1"}, "sockets"},
 }
 
