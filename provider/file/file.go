@@ -27,6 +27,9 @@ const (
 	DefaultMaxFileSize = 32 << 20
 	// DefaultSettle is how long the files must be quiet before they are read again.
 	DefaultSettle = 50 * time.Millisecond
+	// emptyRounds is how long a file that had content must be empty until that is believed, in multiples of the settling
+	// time: whoever writes a file in place empties it first.
+	emptyRounds = 20
 	// settleRounds bounds the wait for files that never are quiet, in multiples of the settling time.
 	settleRounds = 10
 	// pollInterval is how often files are looked at where they cannot be watched.
@@ -46,7 +49,9 @@ type Provider struct {
 	files   map[string]*source
 	stamps  map[any]stamp
 	// named are the files that the objects name.
-	named        []string
+	named []string
+	// doubtful says that a file is empty and may be about to be written.
+	doubtful     bool
 	last         *dynamic.Message
 	lastFindings []dynamic.Verdict
 }
@@ -113,11 +118,15 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 
 // wait returns when the files should be read again; force says that the state is to be sent in any case.
 func (p *Provider) wait(ctx context.Context, w *watcher) (force, running bool) {
-	var poll <-chan time.Time
-	if w.blind() {
-		timer := time.NewTimer(pollInterval)
+	var again <-chan time.Time
+	if p.doubtful || w.blind() {
+		delay := pollInterval
+		if p.doubtful {
+			delay = emptyRounds * p.settle
+		}
+		timer := time.NewTimer(delay)
 		defer timer.Stop()
-		poll = timer.C
+		again = timer.C
 	}
 	for {
 		select {
@@ -125,19 +134,22 @@ func (p *Provider) wait(ctx context.Context, w *watcher) (force, running bool) {
 			return false, false
 		case <-p.reload:
 			return true, true
-		case <-poll:
+		case <-again:
 			return false, true
 		case event, open := <-w.events():
 			if open && w.relevant(event) {
 				return false, p.calm(ctx, w)
 			}
-		case err, open := <-w.errors():
-			if open {
-				p.logger.Warn("file provider: watching failed, reading everything again", "error", err)
-				return false, true
-			}
+		case err := <-w.errors():
+			p.lost(err)
+			return false, true
 		}
 	}
+}
+
+// lost says that events have been lost, so that everything must be read again.
+func (p *Provider) lost(err error) {
+	p.logger.Warn("file provider: watching failed, reading everything again", "error", err)
 }
 
 // calm waits until nothing has happened for the settling time, so that a file is not read while it is written.
@@ -158,7 +170,8 @@ func (p *Provider) calm(ctx context.Context, w *watcher) (running bool) {
 			if open && w.relevant(event) {
 				quiet.Reset(p.settle)
 			}
-		case <-w.errors():
+		case err := <-w.errors():
+			p.lost(err)
 			return true
 		}
 	}

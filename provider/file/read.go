@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/sluiceproxy/sluice/document"
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -18,6 +19,8 @@ type source struct {
 	digest [sha256.Size]byte
 	// good is the last state that could be understood; nil while there has been none.
 	good *dynamic.Configuration
+	// emptySince is when the file was first seen without content after it had some.
+	emptySince time.Time
 	// finding says why the file's present text is not in use; nil when it is.
 	finding *dynamic.Verdict
 }
@@ -32,6 +35,9 @@ func (p *Provider) update(path string) (changed bool) {
 	text, rendered, err := p.text(path)
 	if err != nil {
 		return known.refuse(path, rendered, err)
+	}
+	if p.doubts(known, text) {
+		return false
 	}
 	changed = known.finding != nil
 	digest := sha256.Sum256(text)
@@ -48,6 +54,20 @@ func (p *Provider) update(path string) (changed bool) {
 	}
 	known.digest, known.good, known.finding = digest, p.decoder.Decode(path, root, rendered), nil
 	return true
+}
+
+// doubts tells whether a file that had content has lost it only a moment ago.
+func (p *Provider) doubts(known *source, text []byte) bool {
+	if len(text) > 0 || known.good == nil || len(known.good.Origins) == 0 {
+		known.emptySince = time.Time{}
+		return false
+	}
+	if known.emptySince.IsZero() {
+		known.emptySince = time.Now()
+	}
+	doubtful := time.Since(known.emptySince) < emptyRounds*p.settle
+	p.doubtful = p.doubtful || doubtful
+	return doubtful
 }
 
 // refuse notes why a file's present text is not in use.

@@ -22,6 +22,7 @@ func (p *Provider) scan(w *watcher) (changed bool) {
 	before := len(p.files)
 	p.dropGone(found)
 	changed = len(p.files) != before
+	p.doubtful = false
 	for _, path := range found.files {
 		changed = p.update(path) || changed
 	}

@@ -49,7 +49,7 @@ type bounded struct {
 	limit int64
 }
 
-var errTooMuch = errors.New("the template generates too much")
+var errTooMuch = errors.New("generates too much")
 
 // Write refuses what goes beyond the limit.
 func (b *bounded) Write(text []byte) (int, error) {
@@ -63,7 +63,6 @@ func (b *bounded) Write(text []byte) (int, error) {
 func templateError(path string, err error) error {
 	out := &document.Error{File: path, Line: 1, Reason: "template: " + err.Error()}
 	if errors.Is(err, errTooMuch) {
-		out.Reason = "template: " + errors.Unwrap(err).Error()
 		return out
 	}
 	rest, found := strings.CutPrefix(err.Error(), "template: "+templateName+":")

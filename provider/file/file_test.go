@@ -1,0 +1,600 @@
+package file
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"go.uber.org/goleak"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/providertest"
+	"github.com/sluiceproxy/sluice/static"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// patience is how long a test waits for what must happen.
+const patience = 10 * time.Second
+
+// harness runs a provider on a directory of its own.
+type harness struct {
+	t        *testing.T
+	dir      string
+	provider *Provider
+	messages chan dynamic.Message
+	cancel   context.CancelFunc
+	done     chan error
+}
+
+func run(t *testing.T, dir string, config static.FileProvider, options ...Option) *harness {
+	t.Helper()
+	options = append([]Option{WithSettle(20 * time.Millisecond)}, options...)
+	p, err := New(config, telemetry.Discard{}, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	h := &harness{
+		t: t, dir: dir, provider: p, messages: make(chan dynamic.Message), cancel: cancel, done: make(chan error, 1),
+	}
+	go func() { h.done <- p.Provide(ctx, h.messages) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-h.done; err != nil {
+			t.Errorf("Provide returned %v", err)
+		}
+	})
+	return h
+}
+
+// inDirectory runs a provider on a directory with files, given as name and text in turns.
+func inDirectory(t *testing.T, files ...string) *harness {
+	t.Helper()
+	dir := t.TempDir()
+	for i := 0; i < len(files); i += 2 {
+		write(t, filepath.Join(dir, files[i]), files[i+1])
+	}
+	return run(t, dir, static.FileProvider{Directory: dir, Watch: true})
+}
+
+func (h *harness) path(name string) string { return filepath.Join(h.dir, name) }
+
+func (h *harness) next() dynamic.Message {
+	h.t.Helper()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case m := <-h.messages:
+		return m
+	case <-timer.C:
+		h.t.Fatal("no message has come")
+		return dynamic.Message{}
+	}
+}
+
+// until returns the first message that shows something.
+func (h *harness) until(what string, shows func(dynamic.Message) bool) dynamic.Message {
+	h.t.Helper()
+	deadline := time.NewTimer(patience)
+	defer deadline.Stop()
+	var last dynamic.Message
+	for {
+		select {
+		case last = <-h.messages:
+			if shows(last) {
+				return last
+			}
+		case <-deadline.C:
+			h.t.Fatalf("no message shows %s; the last one has %s and %v", what, rules(last), verdicts(last))
+		}
+	}
+}
+
+func (h *harness) untilRules(want string) dynamic.Message {
+	h.t.Helper()
+	return h.until("the rules "+want, func(m dynamic.Message) bool { return rules(m) == want })
+}
+
+func (h *harness) untilVerdict(part string) dynamic.Message {
+	h.t.Helper()
+	return h.until("the verdict "+part, func(m dynamic.Message) bool {
+		return strings.Contains(strings.Join(verdicts(m), "\n"), part)
+	})
+}
+
+// rules prints the routers with their rules: a=1 b=2.
+func rules(m dynamic.Message) string {
+	if m.Configuration == nil || m.Configuration.HTTP == nil {
+		return ""
+	}
+	var out []string
+	for name, router := range m.Configuration.HTTP.Routers {
+		out = append(out, name+"="+router.Rule)
+	}
+	slices.Sort(out)
+	return strings.Join(out, " ")
+}
+
+func verdicts(m dynamic.Message) []string {
+	var out []string
+	if m.Configuration != nil {
+		for _, verdict := range m.Configuration.Verdicts {
+			out = append(out, verdict.String())
+		}
+	}
+	return out
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// replace saves a file as editors do: a new one is moved over the old one.
+func replace(t *testing.T, path, text string) {
+	t.Helper()
+	write(t, path+"~", text)
+	if err := os.Rename(path+"~", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// router is a file with one router.
+func router(name, rule string) string {
+	return fmt.Sprintf("http:\n  routers:\n    %s: {rule: %q, service: s}\n", name, rule)
+}
+
+func TestContract(t *testing.T) {
+	providertest.Run(t, func(t *testing.T) providertest.Subject {
+		dir := t.TempDir()
+		write(t, filepath.Join(dir, "a.yaml"), router("a", "1"))
+		write(t, filepath.Join(dir, "b.toml"), "[http.routers.b]\nrule = \"1\"\n[http.routers.c]\nrule = \"1\"\n")
+		p, err := New(static.FileProvider{Directory: dir, Watch: true}, telemetry.Discard{}, WithSettle(20*time.Millisecond))
+		must(t, err)
+		return providertest.Subject{
+			Provider: p,
+			Change: func(t *testing.T) {
+				t.Helper()
+				replace(t, filepath.Join(dir, "b.toml"), "[http.routers.b]\nrule = \"2\"\n[http.routers.c]\nrule = \"1\"\n")
+			},
+			Break: func(t *testing.T) {
+				t.Helper()
+				replace(t, filepath.Join(dir, "a.yaml"), "http: {routers: {a: ")
+			},
+		}
+	})
+}
+
+func TestOneOfFilenameAndDirectory(t *testing.T) {
+	for _, config := range []static.FileProvider{{}, {Filename: "a.yaml", Directory: "."}} {
+		if _, err := New(config, telemetry.Discard{}); err == nil {
+			t.Errorf("New(%+v) returned no error", config)
+		}
+	}
+}
+
+func TestFirstState(t *testing.T) {
+	h := inDirectory(t,
+		"a.yaml", router("a", "1"),
+		"deep/er/b.toml", "[http.routers.b]\nrule = \"2\"\n",
+		"c.YML", router("c", "3"),
+		"empty.yaml", "",
+		"notes.txt", "not a configuration",
+		"..data/hidden.yaml", router("hidden", "9"),
+		".#a.yaml", "a lock",
+	)
+	m := h.next()
+	if rules(m) != "a=1 b=2 c=3" || m.State != dynamic.StateSynced || m.Reason != "" || len(verdicts(m)) > 0 {
+		t.Errorf("rules %s, state %v %q, verdicts %v", rules(m), m.State, m.Reason, verdicts(m))
+	}
+	origin := m.Configuration.Origins[dynamic.Ref{Kind: dynamic.KindRouter, Name: "b"}]
+	if want := (dynamic.Origin{File: h.path("deep/er/b.toml"), Line: 1}); origin != want {
+		t.Errorf("origin %v, want %v", origin, want)
+	}
+}
+
+func TestSavesAreSeen(t *testing.T) {
+	h := inDirectory(t, "a.yaml", router("a", "1"))
+	h.untilRules("a=1")
+
+	write(t, h.path("a.yaml"), router("a", "2"))
+	h.untilRules("a=2")
+
+	replace(t, h.path("a.yaml"), router("a", "3"))
+	h.untilRules("a=3")
+
+	must(t, os.Rename(h.path("a.yaml"), h.path("a.bak")))
+	write(t, h.path("a.yaml"), router("a", "4"))
+	h.untilRules("a=4")
+
+	write(t, h.path("b.yaml"), router("b", "1"))
+	h.untilRules("a=4 b=1")
+
+	must(t, os.Remove(h.path("a.yaml")))
+	h.untilRules("b=1")
+
+	write(t, h.path("b.yaml"), "")
+	h.untilRules("")
+}
+
+func TestNewDirectoriesAreWatched(t *testing.T) {
+	h := inDirectory(t, "a.yaml", router("a", "1"))
+	h.untilRules("a=1")
+	write(t, h.path("new/er/b.yaml"), router("b", "1"))
+	h.untilRules("a=1 b=1")
+	write(t, h.path("new/er/b.yaml"), router("b", "2"))
+	h.untilRules("a=1 b=2")
+	must(t, os.Rename(h.path("new"), h.path("moved")))
+	write(t, h.path("moved/er/b.yaml"), router("b", "3"))
+	h.untilRules("a=1 b=3")
+	must(t, os.RemoveAll(h.path("moved")))
+	h.untilRules("a=1")
+}
+
+// configMap makes a directory look like a mounted ConfigMap and returns a function that updates it.
+func configMap(t *testing.T, dir string, text string) (update func(text string)) {
+	t.Helper()
+	version := 0
+	publish := func(text string) {
+		version++
+		name := fmt.Sprintf("..v%d", version)
+		write(t, filepath.Join(dir, name, "dyn.yaml"), text)
+		must(t, os.Symlink(name, filepath.Join(dir, "..data_tmp")))
+		must(t, os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")))
+		must(t, os.RemoveAll(filepath.Join(dir, fmt.Sprintf("..v%d", version-1))))
+	}
+	publish(text)
+	must(t, os.Symlink(filepath.Join("..data", "dyn.yaml"), filepath.Join(dir, "dyn.yaml")))
+	return publish
+}
+
+func TestConfigMaps(t *testing.T) {
+	for _, byName := range []bool{false, true} {
+		t.Run(fmt.Sprintf("by name %v", byName), func(t *testing.T) {
+			dir := t.TempDir()
+			publish := configMap(t, dir, router("a", "1"))
+			config := static.FileProvider{Directory: dir, Watch: true}
+			if byName {
+				config = static.FileProvider{Filename: filepath.Join(dir, "dyn.yaml"), Watch: true}
+			}
+			h := run(t, dir, config)
+			for i := range 3 {
+				want := fmt.Sprintf("a=%d", i+1)
+				if m := h.untilRules(want); len(verdicts(m)) > 0 {
+					t.Errorf("verdicts %v", verdicts(m))
+				}
+				publish(router("a", fmt.Sprint(i+2)))
+			}
+		})
+	}
+}
+
+func TestLinksAreFollowed(t *testing.T) {
+	outside := t.TempDir()
+	write(t, filepath.Join(outside, "b.yaml"), router("b", "1"))
+	write(t, filepath.Join(outside, "tree", "c.yaml"), router("c", "1"))
+	h := inDirectory(t, "a.yaml", router("a", "1"))
+	h.untilRules("a=1")
+	must(t, os.Symlink(filepath.Join(outside, "b.yaml"), h.path("b.yaml")))
+	must(t, os.Symlink(filepath.Join(outside, "tree"), h.path("tree")))
+	must(t, os.Symlink(h.dir, h.path("loop")))
+	h.untilRules("a=1 b=1 c=1")
+	replace(t, filepath.Join(outside, "b.yaml"), router("b", "2"))
+	h.untilRules("a=1 b=2 c=1")
+	replace(t, filepath.Join(outside, "tree", "c.yaml"), router("c", "2"))
+	h.untilRules("a=1 b=2 c=2")
+}
+
+func TestABadFileCostsNothingButItsNews(t *testing.T) {
+	h := inDirectory(t, "a.yaml", router("a", "1"), "b.yaml", router("b", "1"))
+	good := h.untilRules("a=1 b=1")
+
+	write(t, h.path("a.yaml"), "http:\n  routers:\n    a: {rule: ")
+	bad := h.untilVerdict("a.yaml:3: source")
+	if rules(bad) != "a=1 b=1" || bad.Configuration.HTTP.Routers["a"] != good.Configuration.HTTP.Routers["a"] {
+		t.Errorf("the last good state is not kept: %s", rules(bad))
+	}
+	if bad.State != dynamic.StateSynced || !strings.Contains(bad.Reason, "a.yaml:3") {
+		t.Errorf("state %v %q", bad.State, bad.Reason)
+	}
+	if !strings.HasSuffix(verdicts(bad)[0], "its last good state stays in use") {
+		t.Errorf("verdicts %q", verdicts(bad))
+	}
+
+	write(t, h.path("b.yaml"), router("b", "2"))
+	if m := h.untilRules("a=1 b=2"); len(verdicts(m)) != 1 {
+		t.Errorf("verdicts %q, want the one on a.yaml", verdicts(m))
+	}
+
+	write(t, h.path("a.yaml"), "http:\n  routers:\n    a: {rule: \"2\"}\n")
+	if m := h.untilRules("a=2 b=2"); len(verdicts(m)) != 0 || m.Reason != "" {
+		t.Errorf("verdicts %q, reason %q after the repair", verdicts(m), m.Reason)
+	}
+}
+
+// TestHalfWritten writes a file in place, slowly: it is empty at first, then cut off, then complete.
+func TestHalfWritten(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.yaml"), router("a", "1"))
+	write(t, filepath.Join(dir, "b.yaml"), router("b", "1"))
+	h := run(t, dir, static.FileProvider{Directory: dir, Watch: true}, WithSettle(50*time.Millisecond))
+	h.untilRules("a=1 b=1")
+
+	file, err := os.Create(h.path("a.yaml"))
+	must(t, err)
+	defer func() { _ = file.Close() }()
+	replace(t, h.path("b.yaml"), router("b", "2"))
+	if m := h.next(); rules(m) != "a=1 b=2" {
+		t.Errorf("while the file is empty: %s", rules(m))
+	}
+	text := "http:\n  routers:\n    a: {rule: \"2\"}\n"
+	_, err = file.WriteString(text[:len(text)-8])
+	must(t, err)
+	if m := h.untilVerdict("a.yaml:3"); rules(m) != "a=1 b=2" {
+		t.Errorf("while the file is cut off: %s", rules(m))
+	}
+	_, err = file.WriteString(text[len(text)-8:])
+	must(t, err)
+	if m := h.next(); rules(m) != "a=2 b=2" || len(verdicts(m)) > 0 {
+		t.Errorf("when the file is complete: %s, %v", rules(m), verdicts(m))
+	}
+}
+
+func TestAFileThatComesBackUnchanged(t *testing.T) {
+	h := inDirectory(t, "a.yaml", router("a", "1"))
+	good := h.untilRules("a=1")
+	write(t, h.path("a.yaml"), "{")
+	h.untilVerdict("a.yaml:1")
+	write(t, h.path("a.yaml"), router("a", "1"))
+	m := h.until("no verdict", func(m dynamic.Message) bool { return len(verdicts(m)) == 0 })
+	if m.Configuration.HTTP.Routers["a"] != good.Configuration.HTTP.Routers["a"] {
+		t.Error("the router has another pointer")
+	}
+}
+
+func TestStartWithNothingReadable(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "bad.yaml"), "a: [")
+	must(t, os.Symlink("loop.yaml", filepath.Join(dir, "loop.yaml")))
+	write(t, filepath.Join(dir, "plain"), "")
+	tests := []struct {
+		name   string
+		config static.FileProvider
+		part   string
+	}{
+		{"missing file", static.FileProvider{Filename: filepath.Join(dir, "no.yaml")}, "no.yaml: source"},
+		{"missing directory", static.FileProvider{Directory: filepath.Join(dir, "no")}, "no such file"},
+		{"directory that is a file", static.FileProvider{Directory: filepath.Join(dir, "plain")}, "not a directory"},
+		{"file that is a directory", static.FileProvider{Filename: dir}, "it is not a regular file"},
+		{"bad file", static.FileProvider{Filename: filepath.Join(dir, "bad.yaml")}, "bad.yaml:1: source"},
+		{"circular link", static.FileProvider{Filename: filepath.Join(dir, "loop.yaml")}, "too many levels of symbolic links"},
+		{"unknown extension", static.FileProvider{Filename: filepath.Join(dir, "plain")}, `has the extension ""`},
+		{"directory with bad files only", static.FileProvider{Directory: dir}, "bad.yaml:1"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			m := run(t, dir, test.config).next()
+			if m.Configuration == nil || m.State != dynamic.StateForbidden || m.Reason == "" {
+				t.Errorf("configuration %v, state %v %q", m.Configuration, m.State, m.Reason)
+			}
+			if all := strings.Join(verdicts(m), "\n"); !strings.Contains(all, test.part) {
+				t.Errorf("verdicts %s, want one with %q", all, test.part)
+			}
+		})
+	}
+}
+
+func TestAMissingFileMayAppear(t *testing.T) {
+	dir := t.TempDir()
+	h := run(t, dir, static.FileProvider{Filename: filepath.Join(dir, "new", "dyn.yaml"), Watch: true})
+	if m := h.next(); m.State != dynamic.StateForbidden {
+		t.Errorf("state %v", m.State)
+	}
+	write(t, h.path("new/dyn.yaml"), router("a", "1"))
+	if m := h.untilRules("a=1"); m.State != dynamic.StateSynced || m.Reason != "" {
+		t.Errorf("state %v %q", m.State, m.Reason)
+	}
+}
+
+// TestTheNamedFileMayVanish proves that the one file that was named is a mistake when it is gone, not an empty state.
+func TestTheNamedFileMayVanish(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "sub", "dyn.yaml"), router("a", "1"))
+	h := run(t, dir, static.FileProvider{Filename: filepath.Join(dir, "sub", "dyn.yaml"), Watch: true})
+	h.untilRules("a=1")
+	must(t, os.RemoveAll(h.path("sub")))
+	if m := h.untilVerdict("no such file"); rules(m) != "a=1" {
+		t.Errorf("rules %s", rules(m))
+	}
+	write(t, h.path("sub/dyn.yaml"), router("a", "2"))
+	h.untilRules("a=2")
+}
+
+func TestTheDirectoryMayVanish(t *testing.T) {
+	parent := t.TempDir()
+	dir := filepath.Join(parent, "conf")
+	write(t, filepath.Join(dir, "a.yaml"), router("a", "1"))
+	h := run(t, dir, static.FileProvider{Directory: dir, Watch: true})
+	h.untilRules("a=1")
+	must(t, os.Rename(dir, dir+".old"))
+	if m := h.untilVerdict("cannot be read"); rules(m) != "a=1" {
+		t.Errorf("rules %s", rules(m))
+	}
+	write(t, dir+".new/a.yaml", router("a", "2"))
+	must(t, os.Rename(dir+".new", dir))
+	h.untilRules("a=2")
+	write(t, filepath.Join(dir, "a.yaml"), router("a", "3"))
+	h.untilRules("a=3")
+}
+
+func TestLargeFiles(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "large.yaml")
+	write(t, path, router("a", "1")+"# "+strings.Repeat("x", 2000))
+	m := run(t, dir, static.FileProvider{Filename: path}, WithMaxFileSize(1000)).next()
+	if all := strings.Join(verdicts(m), "\n"); !strings.Contains(all, "bytes, more than the 1000 that are read") {
+		t.Errorf("verdicts %s", all)
+	}
+	m = run(t, dir, static.FileProvider{Filename: path}, WithMaxFileSize(3000)).next()
+	if rules(m) != "a=1" {
+		t.Errorf("rules %s", rules(m))
+	}
+}
+
+// TestTenMegabytes proves that a file of ten megabytes is read, and that one changed router leaves the others alone.
+func TestTenMegabytes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads ten megabytes")
+	}
+	var text strings.Builder
+	text.WriteString("[http.routers]\n")
+	count := 0
+	for ; text.Len() < 10<<20; count++ {
+		fmt.Fprintf(&text, "r%d = { rule = \"Host(`h%d.example`)\", service = \"s\", priority = %d, middlewares = [%s] }\n",
+			count, count, count, strings.TrimSuffix(strings.Repeat(`"middleware-with-a-long-name", `, 20), ", "))
+	}
+	h := inDirectory(t, "large.toml", text.String(), "small.yaml", router("a", "1"))
+	first := h.next()
+	if got := len(first.Configuration.HTTP.Routers); got != count+1 {
+		t.Fatalf("%d routers, want %d; verdicts %v", got, count+1, verdicts(first))
+	}
+	write(t, h.path("small.yaml"), router("a", "2"))
+	second := h.next()
+	if second.Configuration.HTTP.Routers["a"].Rule != "2" {
+		t.Error("the small file has not changed")
+	}
+	for name, one := range first.Configuration.HTTP.Routers {
+		if name != "a" && second.Configuration.HTTP.Routers[name] != one {
+			t.Fatalf("router %s has another pointer", name)
+		}
+	}
+}
+
+func TestDuplicatesAcrossFiles(t *testing.T) {
+	h := inDirectory(t,
+		"1.yaml", "http:\n  routers:\n    a: {rule: first}\ntls:\n  certificates: [{certFile: x, keyFile: y}, {certFile: '-----BEGIN 1'}]\n",
+		"2.yaml", "http:\n  routers:\n    a: {ruel: second}\n    b: {rule: other}\n"+
+			"tls:\n  certificates: [{certFile: x, keyFile: z}, {certFile: '-----BEGIN 2', nonsense: 1}]\n",
+	)
+	m := h.next()
+	if rules(m) != "a=first b=other" {
+		t.Errorf("rules %s", rules(m))
+	}
+	want := []string{
+		h.path("2.yaml") + `:6: certificate certificates[2]: nonsense: unknown option`,
+		h.path("2.yaml") + `:3: source ` + h.path("2.yaml") + `: router "a" is declared already at ` + h.path("1.yaml") +
+			`:3; this one is not used`,
+		h.path("2.yaml") + `:6: source ` + h.path("2.yaml") + `: certificate "x" is declared already at ` + h.path("1.yaml") +
+			`:5; this one is not used`,
+	}
+	if diff := cmp.Diff(want, verdicts(m)); diff != "" {
+		t.Errorf("verdicts differ (-want +got):\n%s", diff)
+	}
+	if len(m.Configuration.TLS.Certificates) != 3 {
+		t.Errorf("%d certificates, want 3", len(m.Configuration.TLS.Certificates))
+	}
+	must(t, os.Remove(h.path("1.yaml")))
+	h.until("the second file's router", func(m dynamic.Message) bool { return rules(m) == "a= b=other" })
+}
+
+func TestReloadSendsAgain(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "a.yaml")
+	write(t, path, router("a", "1"))
+	h := run(t, dir, static.FileProvider{Filename: path}) // not watched
+	first := h.next()
+	h.provider.Reload()
+	if again := h.next(); again.Configuration != first.Configuration {
+		t.Error("nothing has changed, and the configuration is another one")
+	}
+	write(t, path, router("a", "2"))
+	h.provider.Reload()
+	if m := h.next(); rules(m) != "a=2" {
+		t.Errorf("rules %s", rules(m))
+	}
+}
+
+// TestWithoutWatchNothingIsSent proves that a change is seen by Reload only.
+func TestWithoutWatchNothingIsSent(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "a.yaml"), router("a", "1"))
+	h := run(t, dir, static.FileProvider{Directory: dir})
+	h.untilRules("a=1")
+	write(t, h.path("a.yaml"), router("a", "2"))
+	h.provider.Reload()
+	if m := h.next(); rules(m) != "a=2" {
+		t.Errorf("rules %s", rules(m))
+	}
+}
+
+// TestNoNewsNoMessage proves that events without consequence send nothing: the next message is that of the change.
+func TestNoNewsNoMessage(t *testing.T) {
+	h := inDirectory(t, "a.yaml", router("a", "1"))
+	h.untilRules("a=1")
+	write(t, h.path("notes.txt"), "x")
+	replace(t, h.path("a.yaml"), router("a", "1"))
+	write(t, h.path("b.yaml"), router("b", "1"))
+	if m := h.next(); rules(m) != "a=1 b=1" {
+		t.Errorf("rules %s", rules(m))
+	}
+}
+
+func TestFilesOfCertificates(t *testing.T) {
+	certificates := t.TempDir()
+	pem, key := filepath.Join(certificates, "c.pem"), filepath.Join(certificates, "c.key")
+	write(t, pem, "certificate")
+	write(t, key, "key")
+	h := inDirectory(t, "a.yaml", fmt.Sprintf(`
+http:
+  routers: {a: {rule: "1"}}
+  serversTransports:
+    t: {rootCAs: [%[1]q]}
+    plain: {serverName: x}
+tls:
+  certificates: [{certFile: %[1]q, keyFile: %[2]q}, {certFile: "-----BEGIN CERTIFICATE-----", keyFile: k}]
+  options: {default: {clientAuth: {caFiles: [%[1]q]}}}
+  stores: {default: {defaultCertificate: {certFile: %[1]q, keyFile: %[2]q}}}
+`, pem, key))
+	first := h.next()
+	replace(t, key, "another key")
+	second := h.next()
+	one, two := providertest.Objects(first.Configuration), providertest.Objects(second.Configuration)
+	var changed []string
+	for ref, object := range one {
+		if two[ref] != object {
+			changed = append(changed, ref.String())
+			if dynamic.Equal(two[ref], object) {
+				t.Errorf("%v has another pointer and compares as equal", ref)
+			}
+		}
+	}
+	slices.Sort(changed)
+	want := []string{fmt.Sprintf("certificate %q", pem), `tlsStore "default"`}
+	if diff := cmp.Diff(want, changed); diff != "" {
+		t.Errorf("changed objects differ (-want +got):\n%s", diff)
+	}
+	must(t, os.Remove(pem))
+	if third := h.next(); third.Configuration.TLS.Options["default"] == second.Configuration.TLS.Options["default"] {
+		t.Error("the options have not noticed that their file is gone")
+	}
+}
