@@ -12,8 +12,10 @@ import (
 // the content of its node: an object whose text says the same as the last time keeps its pointer, wherever in its file
 // it has moved. The zero value is ready. A Decoder must not be used by two goroutines at once.
 type Decoder struct {
-	files  map[string]map[Ref]translation
-	values document.Decoder
+	files   map[string]map[Ref]*translation
+	values  document.Decoder
+	scratch []byte
+	round   uint64
 }
 
 // translation is what became of one object, and the content it was made of.
@@ -21,6 +23,8 @@ type translation struct {
 	identity []byte
 	object   any
 	clean    bool
+	// round is the last call of Decode that met the object.
+	round uint64
 }
 
 // Decode translates one file's document, which should keep its duplicates (document.ParseWithDuplicates). Whatever is wrong within an object costs that object:
@@ -28,18 +32,27 @@ type translation struct {
 // outside of objects is a verdict on the file (KindSource). Rendered says that lines count in the text that a template
 // produced.
 func (d *Decoder) Decode(file string, root *document.Node, rendered bool) *Configuration {
+	if d.files == nil {
+		d.files = map[string]map[Ref]*translation{}
+	}
+	known := d.files[file]
+	if known == nil {
+		known = map[Ref]*translation{}
+		d.files[file] = known
+	}
+	d.round++
 	run := &decoding{
-		values: &d.values, file: file, rendered: rendered,
-		before: d.files[file], after: map[Ref]translation{},
-		out: &Configuration{Origins: map[Ref]Origin{}},
+		decoder: d, file: file, rendered: rendered, known: known,
+		out: &Configuration{Origins: make(map[Ref]Origin, len(known))},
 	}
 	run.sections(root, "", "", map[string]section{
 		"http": run.http, "tcp": run.tcp, "udp": run.udp, "tls": run.tls,
 	})
-	if d.files == nil {
-		d.files = map[string]map[Ref]translation{}
+	for ref, one := range known {
+		if one.round != d.round {
+			delete(known, ref)
+		}
 	}
-	d.files[file] = run.after
 	return run.out
 }
 
@@ -48,11 +61,10 @@ func (d *Decoder) Forget(file string) { delete(d.files, file) }
 
 // decoding is one call of Decode.
 type decoding struct {
-	values   *document.Decoder
+	decoder  *Decoder
 	file     string
 	rendered bool
-	before   map[Ref]translation
-	after    map[Ref]translation
+	known    map[Ref]*translation
 	out      *Configuration
 }
 
@@ -123,8 +135,8 @@ func objects[T any](d *decoding, kind Kind, path string, field *document.Field) 
 	for i := range field.Value.Fields {
 		entry := &field.Value.Fields[i]
 		ref := Ref{Kind: kind, Name: entry.Key}
-		if first, twice := d.out.Origins[ref]; twice {
-			d.finding(entry.Line, "%s is declared twice, first on line %d; the second one is not used", ref, first.Line)
+		if _, twice := out[entry.Key]; twice {
+			d.twice(ref, entry.Line)
 			continue
 		}
 		switch {
@@ -138,15 +150,20 @@ func objects[T any](d *decoding, kind Kind, path string, field *document.Field) 
 	return out
 }
 
+// twice reports an object whose name is taken.
+func (d *decoding) twice(ref Ref, line int) {
+	d.finding(line, "%s is declared twice, first on line %d; the second one is not used", ref, d.out.Origins[ref].Line)
+}
+
 // object translates one object, or finds it unchanged. The findings of an object that is not clean are made anew, since
 // their lines may have moved.
 func object[T any](d *decoding, ref Ref, line int, node *document.Node) *T {
 	d.out.Origins[ref] = d.origin(line)
-	identity := node.AppendIdentity(nil)
-	known, ok := d.before[ref]
-	unchanged := ok && bytes.Equal(known.identity, identity)
+	d.decoder.scratch = node.AppendIdentity(d.decoder.scratch[:0])
+	known := d.known[ref]
+	unchanged := known != nil && bytes.Equal(known.identity, d.decoder.scratch)
 	if unchanged && known.clean {
-		d.after[ref] = known
+		known.round = d.decoder.round
 		return known.object.(*T)
 	}
 	fresh := new(T)
@@ -154,12 +171,12 @@ func object[T any](d *decoding, ref Ref, line int, node *document.Node) *T {
 		defaulted.SetDefaults()
 	}
 	clean := d.fill(ref, line, node, fresh)
-	if unchanged {
-		d.after[ref] = known
-		return known.object.(*T)
+	if !unchanged {
+		known = &translation{identity: bytes.Clone(d.decoder.scratch), object: fresh, clean: clean}
+		d.known[ref] = known
 	}
-	d.after[ref] = translation{identity: identity, object: fresh, clean: clean}
-	return fresh
+	known.round = d.decoder.round
+	return known.object.(*T)
 }
 
 // mostFindings is how many mistakes of one object are named.
@@ -171,7 +188,7 @@ func (d *decoding) fill(ref Ref, line int, node *document.Node, into any) (clean
 		d.quarantine(ref, line, "has no value")
 		return false
 	}
-	problems := d.values.Decode(node, into)
+	problems := d.decoder.values.Decode(node, into)
 	for i, problem := range problems {
 		if i == mostFindings {
 			d.quarantine(ref, line, fmt.Sprintf("has %d more mistakes", len(problems)-mostFindings))

@@ -67,8 +67,8 @@ func (d *decoding) unsupported(kind Kind, path string, field *document.Field) ma
 	for i := range field.Value.Fields {
 		entry := &field.Value.Fields[i]
 		ref := Ref{Kind: kind, Name: entry.Key}
-		if first, twice := d.out.Origins[ref]; twice {
-			d.finding(entry.Line, "%s is declared twice, first on line %d; the second one is not used", ref, first.Line)
+		if _, twice := out[entry.Key]; twice {
+			d.twice(ref, entry.Line)
 			continue
 		}
 		d.out.Origins[ref] = d.origin(entry.Line)
@@ -80,11 +80,12 @@ func (d *decoding) unsupported(kind Kind, path string, field *document.Field) ma
 
 // placeholder returns the same pointer for the same name.
 func (d *decoding) placeholder(ref Ref) *Unsupported {
-	known, ok := d.before[ref]
-	if !ok {
-		known = translation{object: &Unsupported{}}
+	known := d.known[ref]
+	if known == nil {
+		known = &translation{object: &Unsupported{}}
+		d.known[ref] = known
 	}
-	d.after[ref] = known
+	known.round = d.decoder.round
 	return known.object.(*Unsupported)
 }
 
@@ -109,8 +110,8 @@ func (d *decoding) certificates(list *document.Node) []*CertificateEntry {
 	out := make([]*CertificateEntry, 0, len(list.Items))
 	for _, item := range list.Items {
 		ref := certificateRef(item, len(out))
-		if first, twice := d.out.Origins[ref]; twice {
-			d.finding(item.Line, "%s is declared twice, first on line %d; the second one is not used", ref, first.Line)
+		if _, twice := d.out.Origins[ref]; twice {
+			d.twice(ref, item.Line)
 			continue
 		}
 		out = append(out, object[CertificateEntry](d, ref, item.Line, item))
