@@ -115,7 +115,7 @@ func TestBrokenSnippetsAreFound(t *testing.T) {
 	if found := dynamicFindings("x.yaml", []byte("http:\n  routers:\n    a:\n      rul: Host(`a`)\n")); len(found) == 0 {
 		t.Error("an unknown dynamic option was not found")
 	}
-	if found := staticFindings(t, "x.yaml", "entryPoints:\n  web:\n    addres: :80\n"); len(found) == 0 {
+	if found := staticFindings(t, "x.yaml", "entryPoints:\n  web:\n    addr: :80\n"); len(found) == 0 {
 		t.Error("an unknown static option was not found")
 	}
 }
