@@ -202,25 +202,21 @@ func TestRemoveHopByHop(t *testing.T) {
 	}
 }
 
-func TestRemoveHopByHopResponse(t *testing.T) {
-	for status, want := range map[int]http.Header{
-		http.StatusOK:                 {"Server": {"a"}},
-		http.StatusSwitchingProtocols: {"Server": {"a"}, "Connection": {"Upgrade"}, "Upgrade": {"websocket"}},
-	} {
-		h := http.Header{"Connection": {"Upgrade, Keep-Alive, X-One"}, "Upgrade": {"websocket, h2c"}, "Keep-Alive": {"timeout=5"}, "X-One": {"1"}, "Server": {"a"}}
-		RemoveHopByHopResponse(h, status)
-		if diff := cmp.Diff(want, h); diff != "" {
-			t.Errorf("%d: %s", status, diff)
-		}
-	}
-}
-
 func TestUpgradeType(t *testing.T) {
 	if got := UpgradeType(http.Header{"Connection": {"keep-alive, Upgrade"}, "Upgrade": {"WebSocket"}}); got != "WebSocket" {
 		t.Errorf("UpgradeType is %q", got)
 	}
 	if got := UpgradeType(http.Header{"Upgrade": {"WebSocket"}}); got != "" {
 		t.Errorf("UpgradeType is %q without Connection", got)
+	}
+}
+
+func TestKeepForwardedFor(t *testing.T) {
+	if KeepsForwardedFor(t.Context()) || !KeepsForwardedFor(KeepForwardedFor(t.Context())) {
+		t.Error("the context does not say what was put in")
+	}
+	if KeepForwardedFor(t.Context()).Value(KeepForwardedForKey()) == nil {
+		t.Error("the key finds nothing")
 	}
 }
 

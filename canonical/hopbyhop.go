@@ -19,6 +19,9 @@ import (
 //   - TE, of which "trailers" stays;
 //   - Upgrade, unless Connection asks for it too. Then both stay ("Connection: Upgrade"), without h2c, which is never upgraded to.
 //
+// A response is treated in the same way, but its Upgrade is for the caller to judge: servers advertise protocols with it, to which the
+// client of another connection can't switch.
+//
 // It is called once when a request arrives, before anything is set that a client must not remove, and once when it is forwarded.
 // Calling it again changes nothing, except that with another keepConnection what was kept goes.
 func RemoveHopByHop(h http.Header, keepConnection []string) {
@@ -28,15 +31,6 @@ func RemoveHopByHop(h http.Header, keepConnection []string) {
 			return
 		}
 	}
-}
-
-// RemoveHopByHopResponse does for a response what [RemoveHopByHop] does for a request. Upgrade stays with status 101 only: servers also
-// advertise protocols with it, to which the client of this connection can't switch.
-func RemoveHopByHopResponse(h http.Header, status int) {
-	if status != http.StatusSwitchingProtocols {
-		delete(h, "Upgrade")
-	}
-	RemoveHopByHop(h, nil)
 }
 
 func removeHopByHop(h http.Header, keepConnection []string) {
