@@ -63,23 +63,27 @@ func (s ServerSpec) source() string {
 func NewServerSpec(server dynamic.Server) (ServerSpec, error) {
 	location, err := url.Parse(server.URL)
 	if err != nil {
-		// The error of the standard library repeats the URL.
-		return ServerSpec{}, fmt.Errorf("server: %w", err)
+		// The URL itself, which url.Error repeats, may hold a password.
+		if parse, ok := errors.AsType[*url.Error](err); ok {
+			err = parse.Err
+		}
+		return ServerSpec{}, fmt.Errorf("the URL can't be read: %w", err)
 	}
+	name := location.Redacted()
 	port, err := portOf(location)
 	if err != nil {
-		return ServerSpec{}, fmt.Errorf("server %q: %w", server.URL, err)
+		return ServerSpec{}, fmt.Errorf("server %q: %w", name, err)
 	}
 	spec := ServerSpec{Scheme: strings.ToLower(location.Scheme), Host: location.Host, Weight: 1}
 	if server.Weight != nil {
 		spec.Weight = *server.Weight
 	}
 	if spec.Weight < 0 {
-		return ServerSpec{}, fmt.Errorf("server %q: the weight %d is negative", server.URL, spec.Weight)
+		return ServerSpec{}, fmt.Errorf("server %q: the weight %d is negative", name, spec.Weight)
 	}
 	if server.PreservePath && location.Path != "" {
 		if spec.Path, err = canonical.Literal(location.EscapedPath()); err != nil {
-			return ServerSpec{}, fmt.Errorf("server %q: %w", server.URL, err)
+			return ServerSpec{}, fmt.Errorf("server %q: %w", name, err)
 		}
 	}
 	target := net.JoinHostPort(location.Hostname(), port)

@@ -1,0 +1,92 @@
+package loadbalancer
+
+import (
+	"fmt"
+	"net/netip"
+	"testing"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+func manyEndpoints(n int) []dynamic.Endpoint {
+	all := make([]dynamic.Endpoint, n)
+	address := netip.MustParseAddr("192.0.2.0")
+	for i := range all {
+		address = address.Next()
+		all[i] = dynamic.Endpoint{Address: netip.AddrPortFrom(address, 80), UID: fmt.Sprint("pod-", i)}
+	}
+	return all
+}
+
+func poolOf(endpoints []dynamic.Endpoint) (*Registry, *Pool) {
+	registry := NewRegistry()
+	registry.Apply(dynamic.EndpointSet{Key: web, Version: 1, Endpoints: endpoints})
+	return registry, registry.Pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}})
+}
+
+func TestPickAllocatesNothing(t *testing.T) {
+	_, pool := poolOf(manyEndpoints(100))
+	if allocated := testing.AllocsPerRun(1000, func() {
+		member, _ := pool.Pick()
+		member.Begin()
+		member.Done(Answered)
+	}); allocated != 0 {
+		t.Errorf("a pick allocates %v times", allocated)
+	}
+}
+
+func BenchmarkPick(b *testing.B) {
+	for _, n := range []int{1, 10, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			_, pool := poolOf(manyEndpoints(n))
+			b.ReportAllocs()
+			for b.Loop() {
+				pool.Pick()
+			}
+		})
+	}
+}
+
+func BenchmarkPickParallel(b *testing.B) {
+	_, pool := poolOf(manyEndpoints(1000))
+	b.ReportAllocs()
+	b.RunParallel(func(pb *testing.PB) {
+		for pb.Next() {
+			pool.Pick()
+		}
+	})
+}
+
+func BenchmarkPickHugeWeights(b *testing.B) {
+	var servers []ServerSpec
+	for i := range 100 {
+		servers = append(servers, inline(fmt.Sprintf("192.0.2.%d:80", i), 1000+i*i*i))
+	}
+	pool := NewRegistry().Pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: servers})
+	b.ReportAllocs()
+	for b.Loop() {
+		pool.Pick()
+	}
+}
+
+// BenchmarkApplyOneChange is one pod of many that is replaced, from the message to the published snapshot.
+func BenchmarkApplyOneChange(b *testing.B) {
+	for _, n := range []int{10, 1000} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			one := manyEndpoints(n)
+			other := manyEndpoints(n)
+			other[n/2].UID = "another"
+			registry, _ := poolOf(one)
+			now, version := time.Unix(1000, 0), uint64(1)
+			b.ReportAllocs()
+			for b.Loop() {
+				version++
+				now = now.Add(time.Second)
+				one, other = other, one
+				registry.Apply(dynamic.EndpointSet{Key: web, Version: version, Endpoints: one})
+				registry.Flush(now)
+			}
+		})
+	}
+}

@@ -1,0 +1,60 @@
+package loadbalancer
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+func TestNewServerSpec(t *testing.T) {
+	four, zero, negative := 4, 0, -1
+	for _, test := range []struct {
+		server dynamic.Server
+		want   ServerSpec
+		err    string
+	}{
+		{server: dynamic.Server{URL: "http://192.0.2.1:8080"}, want: inline("192.0.2.1:8080", 1)},
+		{
+			server: dynamic.Server{URL: "http://192.0.2.1", Weight: &four},
+			want:   ServerSpec{Address: netip.MustParseAddrPort("192.0.2.1:80"), Scheme: "http", Host: "192.0.2.1", Weight: 4},
+		},
+		{
+			server: dynamic.Server{URL: "HTTPS://[2001:db8::1]/ignored", Weight: &zero},
+			want:   ServerSpec{Address: netip.MustParseAddrPort("[2001:db8::1]:443"), Scheme: "https", Host: "[2001:db8::1]"},
+		},
+		{
+			server: dynamic.Server{URL: "h2c://Db.Local", PreservePath: true},
+			want:   ServerSpec{SetKey: "dns/db.local:80", Scheme: "h2c", Host: "Db.Local", Weight: 1},
+		},
+		{
+			server: dynamic.Server{URL: "http://db/a%2Fb/", PreservePath: true},
+			want:   ServerSpec{SetKey: "dns/db:80", Scheme: "http", Host: "db", Path: "/a%2Fb/", Weight: 1},
+		},
+		{server: dynamic.Server{URL: ""}, err: "has no host"},
+		{server: dynamic.Server{URL: "http://"}, err: "has no host"},
+		{server: dynamic.Server{URL: "192.0.2.1:80"}, err: "first path segment"},
+		{server: dynamic.Server{URL: "ftp://db"}, err: `"ftp"`},
+		{server: dynamic.Server{URL: "http://db:http"}, err: "port"},
+		{server: dynamic.Server{URL: "http://db:0"}, err: "1 to 65535"},
+		{server: dynamic.Server{URL: "http://db:65536"}, err: "1 to 65535"},
+		{server: dynamic.Server{URL: "http://user:secret@db"}, err: "user information"},
+		{server: dynamic.Server{URL: "http://user:secret@d b"}, err: "can't be read"},
+		{server: dynamic.Server{URL: "http://db", Weight: &negative}, err: "negative"},
+		{server: dynamic.Server{URL: "http://db/a/../b", PreservePath: true}, err: "dot segment"},
+	} {
+		got, err := NewServerSpec(test.server)
+		switch {
+		case test.err == "" && err != nil:
+			t.Errorf("%s: %v", test.server.URL, err)
+		case test.err != "" && (err == nil || !strings.Contains(err.Error(), test.err)):
+			t.Errorf("%s: got error %v, want one with %q", test.server.URL, err, test.err)
+		case got != test.want:
+			t.Errorf("%s: got %+v, want %+v", test.server.URL, got, test.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "secret") {
+			t.Errorf("%s: the error shows the password: %v", test.server.URL, err)
+		}
+	}
+}
