@@ -3,6 +3,8 @@ package index
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -77,6 +79,7 @@ func requestsOf(s shape, n int) (requests []rule.Request, wanted []int) {
 	return requests, wanted
 }
 
+// BenchmarkMatch sends random requests over all routes.
 func BenchmarkMatch(b *testing.B) {
 	for _, s := range shapes() {
 		for _, n := range []int{1, 1000, 10_000, 100_000} {
@@ -93,6 +96,109 @@ func BenchmarkMatch(b *testing.B) {
 					if i++; i == n {
 						i = 0
 					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkMatchLinearRules shows what rules cost that require neither a host nor a path: each request asks them all,
+// as long as they come before the route that takes it.
+func BenchmarkMatchLinearRules(b *testing.B) {
+	for _, n := range []int{1, 10, 100, 1000, 10_000} {
+		for name, text := range map[string]string{"header": "Header(`X-Tenant`, `tenant-%d`)", "regexp": "HostRegexp(`^tenant-%d\\.`)"} {
+			b.Run(fmt.Sprintf("%s/%d", name, n), func(b *testing.B) {
+				routes := []*Route[int]{newRoute(b, "last", "Host(`www.example.com`)", -1)}
+				for i := range n {
+					routes = append(routes, newRoute(b, fmt.Sprint(i), fmt.Sprintf(text, i), 0))
+				}
+				x := New(routes)
+				req := request("www.example.com", "/")
+				req.Header = http.Header{"X-Tenant": {"another"}}
+				b.ReportAllocs()
+				for b.Loop() {
+					if x.Match(&req) != routes[0] {
+						b.Fatal("wrong route")
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkMatchNestedPrefixes sends requests whose path all prefixes are part of.
+func BenchmarkMatchNestedPrefixes(b *testing.B) {
+	for _, n := range []int{1, 8, walkRoom, 2 * walkRoom, 1000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			var routes []*Route[int]
+			for i := range n {
+				routes = append(routes, newRoute(b, fmt.Sprint(i), "PathPrefix(`"+deep(i)+"`)", 0))
+			}
+			x := New(routes)
+			req := request("www.example.com", deep(n))
+			b.ReportAllocs()
+			for b.Loop() {
+				if x.Match(&req) != routes[n-1] {
+					b.Fatal("wrong route")
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkLinear is the cost without an index.
+func BenchmarkLinear(b *testing.B) {
+	s := shapes()[0]
+	for _, n := range []int{1, 1000, 10_000} {
+		b.Run(strconv.Itoa(n), func(b *testing.B) {
+			l := NewLinear(routesOf(b, s, n))
+			requests, _ := requestsOf(s, n)
+			i := 0
+			for b.Loop() {
+				if l.Match(&requests[i]) == nil {
+					b.Fatal("no route")
+				}
+				if i++; i == n {
+					i = 0
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkBuild parses the rules of n routes and builds their index.
+func BenchmarkBuild(b *testing.B) {
+	for _, s := range shapes() {
+		for _, n := range []int{10_000, 100_000} {
+			b.Run(fmt.Sprintf("%s/%d", s.name, n), func(b *testing.B) {
+				for b.Loop() {
+					if New(routesOf(b, s, n)).Len() != n {
+						b.Fatal("routes are missing")
+					}
+				}
+			})
+		}
+	}
+}
+
+// BenchmarkUpdate changes one route among n, which lie on as many hosts or all on one.
+func BenchmarkUpdate(b *testing.B) {
+	for _, s := range shapes() {
+		for _, n := range []int{1000, 10_000, 100_000} {
+			b.Run(fmt.Sprintf("%s/%d", s.name, n), func(b *testing.B) {
+				routes := routesOf(b, s, n)
+				x := New(routes)
+				i := 0
+				b.ReportAllocs()
+				for b.Loop() {
+					// The same route with the rule of another: it leaves one tree and enters another.
+					change := *routes[i%n]
+					change.Rule = routes[(i+n/2)%n].Rule
+					x = x.Update(nil, []*Route[int]{&change})
+					i++
+				}
+				if x.Len() != n {
+					b.Fatal("routes are missing")
 				}
 			})
 		}

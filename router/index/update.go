@@ -15,6 +15,11 @@ func (x *Index[T]) Update(removed []string, added []*Route[T]) *Index[T] {
 	if 2*(len(gone)+len(added)) > len(x.order) {
 		return New(merged(x.order, gone, added))
 	}
+	return x.changed(gone, added)
+}
+
+// changed is Update for few routes. Both lists are in global order, and gone holds whatever added replaces.
+func (x *Index[T]) changed(gone, added []*Route[T]) *Index[T] {
 	next := &Index[T]{
 		order:    merged(x.order, gone, added),
 		names:    x.names.copied(),
