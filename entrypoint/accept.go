@@ -34,16 +34,14 @@ func (e *Entrypoint) accept(ctx context.Context, handle func(*connection)) error
 			continue
 		}
 		if ctx.Err() != nil {
-			return nil
+			return nil //nolint:nilerr // The listener was closed because ctx ended.
 		}
 		if errors.Is(err, net.ErrClosed) {
 			return fmt.Errorf("entrypoint %q: %w", e.name, err)
 		}
 		pause = min(max(2*pause, minPause), maxPause)
 		e.report(report{level: warning, text: "accepting a connection failed", err: err, pause: pause})
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if !wait(ctx, pause) {
 			return nil
 		}
 	}
@@ -59,4 +57,16 @@ func (e *Entrypoint) admit(conn net.Conn, handle func(*connection)) {
 		return
 	}
 	go handle(c)
+}
+
+// wait lets time pass, and reports whether ctx let it.
+func wait(ctx context.Context, pause time.Duration) bool {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

@@ -46,8 +46,10 @@ func (e *Entrypoint) run(ctx context.Context) error {
 func (e *Entrypoint) retire(stop context.CancelFunc, ended <-chan error) error {
 	e.draining.Store(true)
 	if e.settings.acceptGrace > 0 {
+		timer := time.NewTimer(e.settings.acceptGrace)
+		defer timer.Stop()
 		select {
-		case <-time.After(e.settings.acceptGrace):
+		case <-timer.C:
 		case err := <-ended:
 			return err
 		}

@@ -1,0 +1,117 @@
+package entrypoint
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+func TestProtocols(t *testing.T) {
+	for _, protocol := range protocols() {
+		t.Run(protocol, func(t *testing.T) {
+			s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				if err != nil {
+					t.Error(err)
+				}
+				telemetry.RecordFrom(r.Context()).Router = "r@file"
+				w.Header().Set("Trailer", "Declared")
+				w.WriteHeader(http.StatusEarlyHints)
+				w.WriteHeader(http.StatusAccepted)
+				_, _ = fmt.Fprintf(w, "%s %v %v %s %s", r.Proto, r.TLS != nil, certificate.ConnectionFrom(r.Context()) != nil, body, r.Trailer)
+				w.Header().Set("Declared", "1")
+				w.Header().Set(http.TrailerPrefix+"Sudden", "2")
+			}), nil)
+			client, url := s.client(protocol)
+			secure := strings.HasPrefix(url, "https")
+			response, body := do(t, client, http.MethodPost, url+"/a%2Fb/../c?q", strings.NewReader("body"))
+			proto := "HTTP/1.1"
+			if strings.HasPrefix(protocol, "h2") {
+				proto = "HTTP/2.0"
+			}
+			if want := fmt.Sprintf("%s %v %v body map[]", proto, secure, secure); body != want {
+				t.Errorf("body %q, want %q", body, want)
+			}
+			if response.StatusCode != http.StatusAccepted {
+				t.Errorf("status %d", response.StatusCode)
+			}
+			if _, guessed := response.Header["Content-Type"]; guessed {
+				t.Error("a content type was guessed")
+			}
+			if response.Trailer.Get("Declared") != "1" || response.Trailer.Get("Sudden") != "2" {
+				t.Errorf("trailers %v", response.Trailer)
+			}
+			record := s.record()
+			if record.Start.IsZero() || record.Duration <= 0 {
+				t.Errorf("times %v %v", record.Start, record.Duration)
+			}
+			record.Start, record.Duration = record.Start.Truncate(0), 0
+			want := telemetry.Record{
+				Start: record.Start, Method: "POST", Host: s.address, Path: "/c", Client: "127.0.0.1",
+				Protocol: "http", Entrypoint: "web", Router: "r@file", Status: 202, BytesSent: int64(len(body)),
+			}
+			if record != want {
+				t.Errorf("record %+v, want %+v", record, want)
+			}
+		})
+	}
+}
+
+func TestTrailersOfRequests(t *testing.T) {
+	for _, protocol := range protocols() {
+		t.Run(protocol, func(t *testing.T) {
+			s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				_, _ = fmt.Fprint(w, r.Trailer)
+			}), nil)
+			client, url := s.client(protocol)
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, io.NopCloser(strings.NewReader("x")))
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Trailer = http.Header{"Checksum": {"1"}, "X-Forwarded-For": {"192.0.2.1"}}
+			response, err := client.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = response.Body.Close() }()
+			body, _ := io.ReadAll(response.Body)
+			if string(body) != "map[Checksum:[1]]" {
+				t.Errorf("trailers %s", body)
+			}
+		})
+	}
+}
+
+func TestSpeaksBothOnOneAddress(t *testing.T) {
+	s := start(t, http.HandlerFunc(hello), nil)
+	for _, protocol := range protocols() {
+		client, url := s.client(protocol)
+		if _, body := do(t, client, http.MethodGet, url, nil); body != "hello" {
+			t.Errorf("%s: %q", protocol, body)
+		}
+	}
+}
+
+func TestOptionsForTheWholeServer(t *testing.T) {
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.URL.Path)
+	}), nil)
+	if got := s.raw("OPTIONS * HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); !strings.HasSuffix(got, "\r\n\r\n*") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func TestHeadCountsNothing(t *testing.T) {
+	s := start(t, http.HandlerFunc(hello), nil)
+	client, url := s.client("h1")
+	do(t, client, http.MethodHead, url, nil)
+	if record := s.record(); record.BytesSent != 0 || record.Status != 200 {
+		t.Errorf("record %+v", record)
+	}
+}
