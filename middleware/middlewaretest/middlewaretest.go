@@ -1,6 +1,7 @@
 // Package middlewaretest is what the tests of all middlewares share: the examples of a README, and requests as a server reads them.
 //
-// It is imported by tests only.
+// What flows in: the name of a README, or the lines of a request's head. What flows out: the definitions that the README shows, a
+// canonical request, and a writer that keeps the head of the answer. It never serves a request by itself, and only tests import it.
 package middlewaretest
 
 import (
