@@ -104,12 +104,15 @@ func (s *system) run(ctx context.Context) error {
 func (s *system) listen(ctx context.Context) ([]*entrypoint.Entrypoint, error) {
 	var bound []*entrypoint.Entrypoint
 	for _, name := range slices.Sorted(maps.Keys(s.config.EntryPoints)) {
-		config := s.config.EntryPoints[name]
+		config := *s.config.EntryPoints[name]
+		if s.config.Global.NotAppendXForwardedFor {
+			config.ForwardedHeaders.NotAppendXForwardedFor = true
+		}
 		if address, err := config.ListenAddress(); err != nil || address.Network != "tcp" {
 			continue
 		}
 		requests := s.metrics.Entrypoint(name)
-		opened, err := entrypoint.New(name, config, s.target.Handler(name), s.target.TLS(name), entrypoint.Dependencies{
+		opened, err := entrypoint.New(name, &config, s.target.Handler(name), s.target.TLS(name), entrypoint.Dependencies{
 			Logger: s.logger, Connections: requests, Sinks: []entrypoint.Sink{requests, s.failures},
 		})
 		if err == nil {
