@@ -1,7 +1,6 @@
 package file
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,158 +10,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"go.uber.org/goleak"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/providertest"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
-
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-// patience is how long a test waits for what must happen.
-const patience = 10 * time.Second
-
-// harness runs a provider on a directory of its own.
-type harness struct {
-	t        *testing.T
-	dir      string
-	provider *Provider
-	messages chan dynamic.Message
-	cancel   context.CancelFunc
-	done     chan error
-}
-
-func run(t *testing.T, dir string, config static.FileProvider, options ...Option) *harness {
-	t.Helper()
-	options = append([]Option{WithSettle(20 * time.Millisecond)}, options...)
-	p, err := New(config, telemetry.Discard{}, options...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	h := &harness{
-		t: t, dir: dir, provider: p, messages: make(chan dynamic.Message), cancel: cancel, done: make(chan error, 1),
-	}
-	go func() { h.done <- p.Provide(ctx, h.messages) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-h.done; err != nil {
-			t.Errorf("Provide returned %v", err)
-		}
-	})
-	return h
-}
-
-// inDirectory runs a provider on a directory with files, given as name and text in turns.
-func inDirectory(t *testing.T, files ...string) *harness {
-	t.Helper()
-	dir := t.TempDir()
-	for i := 0; i < len(files); i += 2 {
-		write(t, filepath.Join(dir, files[i]), files[i+1])
-	}
-	return run(t, dir, static.FileProvider{Directory: dir, Watch: true})
-}
-
-func (h *harness) path(name string) string { return filepath.Join(h.dir, name) }
-
-func (h *harness) next() dynamic.Message {
-	h.t.Helper()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	select {
-	case m := <-h.messages:
-		return m
-	case <-timer.C:
-		h.t.Fatal("no message has come")
-		return dynamic.Message{}
-	}
-}
-
-// until returns the first message that shows something.
-func (h *harness) until(what string, shows func(dynamic.Message) bool) dynamic.Message {
-	h.t.Helper()
-	deadline := time.NewTimer(patience)
-	defer deadline.Stop()
-	var last dynamic.Message
-	for {
-		select {
-		case last = <-h.messages:
-			if shows(last) {
-				return last
-			}
-		case <-deadline.C:
-			h.t.Fatalf("no message shows %s; the last one has %s and %v", what, rules(last), verdicts(last))
-		}
-	}
-}
-
-func (h *harness) untilRules(want string) dynamic.Message {
-	h.t.Helper()
-	return h.until("the rules "+want, func(m dynamic.Message) bool { return rules(m) == want })
-}
-
-func (h *harness) untilVerdict(part string) dynamic.Message {
-	h.t.Helper()
-	return h.until("the verdict "+part, func(m dynamic.Message) bool {
-		return strings.Contains(strings.Join(verdicts(m), "\n"), part)
-	})
-}
-
-// rules prints the routers with their rules: a=1 b=2.
-func rules(m dynamic.Message) string {
-	if m.Configuration == nil || m.Configuration.HTTP == nil {
-		return ""
-	}
-	var out []string
-	for name, router := range m.Configuration.HTTP.Routers {
-		out = append(out, name+"="+router.Rule)
-	}
-	slices.Sort(out)
-	return strings.Join(out, " ")
-}
-
-func verdicts(m dynamic.Message) []string {
-	var out []string
-	if m.Configuration != nil {
-		for _, verdict := range m.Configuration.Verdicts {
-			out = append(out, verdict.String())
-		}
-	}
-	return out
-}
-
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// replace saves a file as editors do: a new one is moved over the old one.
-func replace(t *testing.T, path, text string) {
-	t.Helper()
-	write(t, path+"~", text)
-	if err := os.Rename(path+"~", path); err != nil {
-		t.Fatal(err)
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// router is a file with one router.
-func router(name, rule string) string {
-	return fmt.Sprintf("http:\n  routers:\n    %s: {rule: %q, service: s}\n", name, rule)
-}
 
 func TestContract(t *testing.T) {
 	providertest.Run(t, func(t *testing.T) providertest.Subject {
@@ -213,98 +66,6 @@ func TestFirstState(t *testing.T) {
 	}
 }
 
-func TestSavesAreSeen(t *testing.T) {
-	h := inDirectory(t, "a.yaml", router("a", "1"))
-	h.untilRules("a=1")
-
-	write(t, h.path("a.yaml"), router("a", "2"))
-	h.untilRules("a=2")
-
-	replace(t, h.path("a.yaml"), router("a", "3"))
-	h.untilRules("a=3")
-
-	must(t, os.Rename(h.path("a.yaml"), h.path("a.bak")))
-	write(t, h.path("a.yaml"), router("a", "4"))
-	h.untilRules("a=4")
-
-	write(t, h.path("b.yaml"), router("b", "1"))
-	h.untilRules("a=4 b=1")
-
-	must(t, os.Remove(h.path("a.yaml")))
-	h.untilRules("b=1")
-
-	write(t, h.path("b.yaml"), "")
-	h.untilRules("")
-}
-
-func TestNewDirectoriesAreWatched(t *testing.T) {
-	h := inDirectory(t, "a.yaml", router("a", "1"))
-	h.untilRules("a=1")
-	write(t, h.path("new/er/b.yaml"), router("b", "1"))
-	h.untilRules("a=1 b=1")
-	write(t, h.path("new/er/b.yaml"), router("b", "2"))
-	h.untilRules("a=1 b=2")
-	must(t, os.Rename(h.path("new"), h.path("moved")))
-	write(t, h.path("moved/er/b.yaml"), router("b", "3"))
-	h.untilRules("a=1 b=3")
-	must(t, os.RemoveAll(h.path("moved")))
-	h.untilRules("a=1")
-}
-
-// configMap makes a directory look like a mounted ConfigMap and returns a function that updates it.
-func configMap(t *testing.T, dir string, text string) (update func(text string)) {
-	t.Helper()
-	version := 0
-	publish := func(text string) {
-		version++
-		name := fmt.Sprintf("..v%d", version)
-		write(t, filepath.Join(dir, name, "dyn.yaml"), text)
-		must(t, os.Symlink(name, filepath.Join(dir, "..data_tmp")))
-		must(t, os.Rename(filepath.Join(dir, "..data_tmp"), filepath.Join(dir, "..data")))
-		must(t, os.RemoveAll(filepath.Join(dir, fmt.Sprintf("..v%d", version-1))))
-	}
-	publish(text)
-	must(t, os.Symlink(filepath.Join("..data", "dyn.yaml"), filepath.Join(dir, "dyn.yaml")))
-	return publish
-}
-
-func TestConfigMaps(t *testing.T) {
-	for _, byName := range []bool{false, true} {
-		t.Run(fmt.Sprintf("by name %v", byName), func(t *testing.T) {
-			dir := t.TempDir()
-			publish := configMap(t, dir, router("a", "1"))
-			config := static.FileProvider{Directory: dir, Watch: true}
-			if byName {
-				config = static.FileProvider{Filename: filepath.Join(dir, "dyn.yaml"), Watch: true}
-			}
-			h := run(t, dir, config)
-			for i := range 3 {
-				want := fmt.Sprintf("a=%d", i+1)
-				if m := h.untilRules(want); len(verdicts(m)) > 0 {
-					t.Errorf("verdicts %v", verdicts(m))
-				}
-				publish(router("a", fmt.Sprint(i+2)))
-			}
-		})
-	}
-}
-
-func TestLinksAreFollowed(t *testing.T) {
-	outside := t.TempDir()
-	write(t, filepath.Join(outside, "b.yaml"), router("b", "1"))
-	write(t, filepath.Join(outside, "tree", "c.yaml"), router("c", "1"))
-	h := inDirectory(t, "a.yaml", router("a", "1"))
-	h.untilRules("a=1")
-	must(t, os.Symlink(filepath.Join(outside, "b.yaml"), h.path("b.yaml")))
-	must(t, os.Symlink(filepath.Join(outside, "tree"), h.path("tree")))
-	must(t, os.Symlink(h.dir, h.path("loop")))
-	h.untilRules("a=1 b=1 c=1")
-	replace(t, filepath.Join(outside, "b.yaml"), router("b", "2"))
-	h.untilRules("a=1 b=2 c=1")
-	replace(t, filepath.Join(outside, "tree", "c.yaml"), router("c", "2"))
-	h.untilRules("a=1 b=2 c=2")
-}
-
 func TestABadFileCostsNothingButItsNews(t *testing.T) {
 	h := inDirectory(t, "a.yaml", router("a", "1"), "b.yaml", router("b", "1"))
 	good := h.untilRules("a=1 b=1")
@@ -329,34 +90,6 @@ func TestABadFileCostsNothingButItsNews(t *testing.T) {
 	write(t, h.path("a.yaml"), "http:\n  routers:\n    a: {rule: \"2\"}\n")
 	if m := h.untilRules("a=2 b=2"); len(verdicts(m)) != 0 || m.Reason != "" {
 		t.Errorf("verdicts %q, reason %q after the repair", verdicts(m), m.Reason)
-	}
-}
-
-// TestHalfWritten writes a file in place, slowly: it is empty at first, then cut off, then complete.
-func TestHalfWritten(t *testing.T) {
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "a.yaml"), router("a", "1"))
-	write(t, filepath.Join(dir, "b.yaml"), router("b", "1"))
-	h := run(t, dir, static.FileProvider{Directory: dir, Watch: true}, WithSettle(50*time.Millisecond))
-	h.untilRules("a=1 b=1")
-
-	file, err := os.Create(h.path("a.yaml"))
-	must(t, err)
-	defer func() { _ = file.Close() }()
-	replace(t, h.path("b.yaml"), router("b", "2"))
-	if m := h.next(); rules(m) != "a=1 b=2" {
-		t.Errorf("while the file is empty: %s", rules(m))
-	}
-	text := "http:\n  routers:\n    a: {rule: \"2\"}\n"
-	_, err = file.WriteString(text[:len(text)-8])
-	must(t, err)
-	if m := h.untilVerdict("a.yaml:3"); rules(m) != "a=1 b=2" {
-		t.Errorf("while the file is cut off: %s", rules(m))
-	}
-	_, err = file.WriteString(text[len(text)-8:])
-	must(t, err)
-	if m := h.next(); rules(m) != "a=2 b=2" || len(verdicts(m)) > 0 {
-		t.Errorf("when the file is complete: %s, %v", rules(m), verdicts(m))
 	}
 }
 
@@ -402,49 +135,6 @@ func TestStartWithNothingReadable(t *testing.T) {
 			}
 		})
 	}
-}
-
-func TestAMissingFileMayAppear(t *testing.T) {
-	dir := t.TempDir()
-	h := run(t, dir, static.FileProvider{Filename: filepath.Join(dir, "new", "dyn.yaml"), Watch: true})
-	if m := h.next(); m.State != dynamic.StateForbidden {
-		t.Errorf("state %v", m.State)
-	}
-	write(t, h.path("new/dyn.yaml"), router("a", "1"))
-	if m := h.untilRules("a=1"); m.State != dynamic.StateSynced || m.Reason != "" {
-		t.Errorf("state %v %q", m.State, m.Reason)
-	}
-}
-
-// TestTheNamedFileMayVanish proves that the one file that was named is a mistake when it is gone, not an empty state.
-func TestTheNamedFileMayVanish(t *testing.T) {
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "sub", "dyn.yaml"), router("a", "1"))
-	h := run(t, dir, static.FileProvider{Filename: filepath.Join(dir, "sub", "dyn.yaml"), Watch: true})
-	h.untilRules("a=1")
-	must(t, os.RemoveAll(h.path("sub")))
-	if m := h.untilVerdict("no such file"); rules(m) != "a=1" {
-		t.Errorf("rules %s", rules(m))
-	}
-	write(t, h.path("sub/dyn.yaml"), router("a", "2"))
-	h.untilRules("a=2")
-}
-
-func TestTheDirectoryMayVanish(t *testing.T) {
-	parent := t.TempDir()
-	dir := filepath.Join(parent, "conf")
-	write(t, filepath.Join(dir, "a.yaml"), router("a", "1"))
-	h := run(t, dir, static.FileProvider{Directory: dir, Watch: true})
-	h.untilRules("a=1")
-	must(t, os.Rename(dir, dir+".old"))
-	if m := h.untilVerdict("cannot be read"); rules(m) != "a=1" {
-		t.Errorf("rules %s", rules(m))
-	}
-	write(t, dir+".new/a.yaml", router("a", "2"))
-	must(t, os.Rename(dir+".new", dir))
-	h.untilRules("a=2")
-	write(t, filepath.Join(dir, "a.yaml"), router("a", "3"))
-	h.untilRules("a=3")
 }
 
 func TestLargeFiles(t *testing.T) {
@@ -543,18 +233,6 @@ func TestWithoutWatchNothingIsSent(t *testing.T) {
 	write(t, h.path("a.yaml"), router("a", "2"))
 	h.provider.Reload()
 	if m := h.next(); rules(m) != "a=2" {
-		t.Errorf("rules %s", rules(m))
-	}
-}
-
-// TestNoNewsNoMessage proves that events without consequence send nothing: the next message is that of the change.
-func TestNoNewsNoMessage(t *testing.T) {
-	h := inDirectory(t, "a.yaml", router("a", "1"))
-	h.untilRules("a=1")
-	write(t, h.path("notes.txt"), "x")
-	replace(t, h.path("a.yaml"), router("a", "1"))
-	write(t, h.path("b.yaml"), router("b", "1"))
-	if m := h.next(); rules(m) != "a=1 b=1" {
 		t.Errorf("rules %s", rules(m))
 	}
 }
