@@ -67,19 +67,22 @@ func (r *Registry) follow(pool *Pool, server *server, endpoints []dynamic.Endpoi
 	old := server.members
 	members := make([]*Member, 0, len(endpoints))
 	server.leaving = 0
-	for _, endpoint := range endpoints {
+	for i := range endpoints {
+		endpoint := &endpoints[i]
 		if endpoint.Terminating {
 			server.leaving++
 		}
-		for len(old) > 0 && old[0].upstream.endpoint.key.Address.Compare(endpoint.Address) < 0 {
+		for len(old) > 0 {
+			key := &old[0].upstream.endpoint.key
+			// Equal addresses are the usual case and the cheaper question.
+			if key.Address == endpoint.Address || key.Address.Compare(endpoint.Address) > 0 {
+				break
+			}
 			gone, old = append(gone, old[0]), old[1:]
 		}
-		if len(old) > 0 {
-			key := &old[0].upstream.endpoint.key
-			if key.Address == endpoint.Address && key.UID == endpoint.UID {
-				members, old = append(members, old[0]), old[1:]
-				continue
-			}
+		if len(old) > 0 && old[0].is(endpoint) {
+			members, old = append(members, old[0]), old[1:]
+			continue
 		}
 		members = append(members, r.join(pool, server, endpoint))
 	}
@@ -87,7 +90,7 @@ func (r *Registry) follow(pool *Pool, server *server, endpoints []dynamic.Endpoi
 	return append(gone, old...)
 }
 
-func (r *Registry) join(pool *Pool, server *server, endpoint dynamic.Endpoint) *Member {
+func (r *Registry) join(pool *Pool, server *server, endpoint *dynamic.Endpoint) *Member {
 	key := UpstreamKey{
 		Endpoint: EndpointKey{Source: server.spec.source(), Address: endpoint.Address, UID: endpoint.UID},
 		Scheme:   server.spec.Scheme,

@@ -26,7 +26,7 @@ func (s *set) take(update dynamic.EndpointSet) bool {
 	if !update.Deleted {
 		endpoints = inOrder(update.Endpoints)
 	}
-	if slices.EqualFunc(s.endpoints, endpoints, sameToPools) {
+	if len(endpoints) == len(s.endpoints) && !differ(endpoints, s.endpoints) {
 		return false
 	}
 	s.endpoints = endpoints
@@ -47,8 +47,14 @@ func inOrder(endpoints []dynamic.Endpoint) []dynamic.Endpoint {
 	return endpoints
 }
 
-func sameToPools(a, b dynamic.Endpoint) bool {
-	return a.Address == b.Address && a.UID == b.UID && a.Terminating == b.Terminating
+// differ reports whether pools would see a difference between lists of one length.
+func differ(a, b []dynamic.Endpoint) bool {
+	for i := range a {
+		if a[i].Address != b[i].Address || a[i].UID != b[i].UID || a[i].Terminating != b[i].Terminating {
+			return true
+		}
+	}
+	return false
 }
 
 func (r *Registry) set(key string) *set {

@@ -39,33 +39,40 @@ func newSnapshot(servers []*server) *Snapshot {
 	for _, server := range servers {
 		total += len(server.members)
 	}
-	snapshot := &Snapshot{members: make([]*Member, 0, total), shares: make([]uint64, 0, total), serving: make([]*Member, 0, total)}
+	s := &Snapshot{members: make([]*Member, 0, total), shares: make([]uint64, 0, total)}
 	terminating := !slices.ContainsFunc(servers, func(s *server) bool { return s.weight > 0 && s.usable(false) > 0 })
 	scale := scaleOf(servers, terminating)
-	serving := make([]uint64, 0, total)
 	for _, server := range servers {
 		share := uint64(0)
-		if count := server.usable(terminating); count > 0 {
-			share = server.weight * scale / uint64(count)
-			if server.weight > 0 {
-				share = max(share, 1)
-			}
+		if count := server.usable(terminating); count > 0 && server.weight > 0 {
+			share = max(server.weight*scale/uint64(count), 1)
 		}
-		for i, member := range server.members {
-			own := share
+		s.members = append(s.members, server.members...)
+		for i := range server.endpoints {
 			if server.endpoints[i].Terminating && !terminating {
-				own = 0
+				s.shares = append(s.shares, 0)
+				continue
 			}
-			snapshot.members = append(snapshot.members, member)
-			snapshot.shares = append(snapshot.shares, own)
-			if own > 0 {
-				snapshot.serving = append(snapshot.serving, member)
-				serving = append(serving, own)
+			s.shares = append(s.shares, share)
+		}
+	}
+	s.serve()
+	return s
+}
+
+// serve sets who gets requests, which usually is everybody.
+func (s *Snapshot) serve() {
+	s.serving = s.members
+	weights := s.shares
+	if slices.Contains(s.shares, 0) {
+		s.serving, weights = nil, nil
+		for i, share := range s.shares {
+			if share > 0 {
+				s.serving, weights = append(s.serving, s.members[i]), append(weights, share)
 			}
 		}
 	}
-	snapshot.order = newSequence(serving)
-	return snapshot
+	s.order = newSequence(weights)
 }
 
 // maxScale bounds what weights are multiplied with so that they divide by the sizes of the sets.
