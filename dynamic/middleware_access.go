@@ -67,11 +67,11 @@ type ClientTLS struct {
 // PassTLSClientCert hands the client's certificate to the server in headers.
 type PassTLSClientCert struct {
 	PEM  bool                   `json:"pem,omitempty"`
-	Info *ClientCertificateInfo `json:"info,omitempty"`
+	Info *ClientCertificateFields `json:"info,omitempty"`
 }
 
-// ClientCertificateInfo selects fields of the client's certificate.
-type ClientCertificateInfo struct {
+// ClientCertificateFields selects fields of the client's certificate.
+type ClientCertificateFields struct {
 	NotAfter     bool                      `json:"notAfter,omitempty"`
 	NotBefore    bool                      `json:"notBefore,omitempty"`
 	SANs         bool                      `json:"sans,omitempty"`
