@@ -66,7 +66,7 @@ type ClientTLS struct {
 
 // PassTLSClientCert hands the client's certificate to the server in headers.
 type PassTLSClientCert struct {
-	PEM  bool                   `json:"pem,omitempty"`
+	PEM  bool                     `json:"pem,omitempty"`
 	Info *ClientCertificateFields `json:"info,omitempty"`
 }
 
