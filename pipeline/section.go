@@ -38,20 +38,19 @@ func (s *section[T]) update(e *edit, declared map[string]*T) {
 	}
 	present := 0
 	for name, value := range declared {
-		if reason := refusal(name, value == nil); reason != "" {
-			e.refuse(dynamic.Ref{Kind: s.kind, Name: name}, reason)
-			continue
-		}
-		present++
 		one, ok := known[name]
-		switch {
-		case !ok:
+		if !ok || value == nil {
+			if reason := refusal(name, value == nil); reason != "" {
+				e.refuse(dynamic.Ref{Kind: s.kind, Name: name}, reason)
+				continue
+			}
 			one = &object[T]{declared: value, kept: value, ref: e.qualify(dynamic.Ref{Kind: s.kind, Name: name})}
 			known[name] = one
 			s.put(e, name, one)
-		case one.renew(value):
+		} else if one.renew(value) {
 			s.put(e, name, one)
 		}
+		present++
 		if !s.belongsToAll(name) {
 			e.locate(one.ref, name, &one.origin)
 		}

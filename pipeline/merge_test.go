@@ -1,0 +1,373 @@
+package pipeline
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// routers makes a configuration of routers, given as name and rule in turn.
+func routers(namesAndRules ...string) *dynamic.Configuration {
+	http := &dynamic.HTTPConfiguration{Routers: map[string]*dynamic.Router{}}
+	for i := 0; i < len(namesAndRules); i += 2 {
+		http.Routers[namesAndRules[i]] = &dynamic.Router{Rule: namesAndRules[i+1], Service: "s"}
+	}
+	return &dynamic.Configuration{HTTP: http}
+}
+
+func routerRef(name string) dynamic.Ref { return dynamic.Ref{Kind: dynamic.KindRouter, Name: name} }
+
+func names(refs map[dynamic.Ref]struct{}) []string {
+	result := []string{}
+	for _, ref := range sortedRefs(refs) {
+		result = append(result, ref.String())
+	}
+	return result
+}
+
+func TestMergeQualifiesAndKeepsPointers(t *testing.T) {
+	m := newMerger(nil)
+	file, docker := routers("a", "Host(`a`)", "b", "Host(`b`)"), routers("a", "Host(`c`)")
+	configurations := map[string]*dynamic.Configuration{"file": file, "docker": docker}
+	first, changed := m.merge(configurations, []string{"docker", "file"})
+	if diff := cmp.Diff([]string{`router "a@docker"`, `router "a@file"`, `router "b@file"`}, names(changed)); diff != "" {
+		t.Errorf("changed (-want +got):\n%s", diff)
+	}
+	if first.HTTP.Routers["a@file"] != file.HTTP.Routers["a"] || first.HTTP.Routers["a@docker"] != docker.HTTP.Routers["a"] {
+		t.Error("a merged router is not the declared one")
+	}
+
+	// An equal configuration of other pointers changes nothing and keeps the old pointers.
+	configurations["file"] = routers("a", "Host(`a`)", "b", "Host(`b`)")
+	second, changed := m.merge(configurations, []string{"file"})
+	if len(changed) != 0 || second != first {
+		t.Errorf("an equal configuration changed %v", names(changed))
+	}
+
+	configurations["file"] = routers("a", "Host(`a`)", "b", "Host(`changed`)", "new", "Host(`n`)")
+	third, changed := m.merge(configurations, []string{"file"})
+	if diff := cmp.Diff([]string{`router "b@file"`, `router "new@file"`}, names(changed)); diff != "" {
+		t.Errorf("changed (-want +got):\n%s", diff)
+	}
+	if third.HTTP.Routers["a@file"] != file.HTTP.Routers["a"] {
+		t.Error("an unchanged router lost its pointer")
+	}
+	if first.HTTP.Routers["b@file"].Rule != "Host(`b`)" || len(first.HTTP.Routers) != 3 {
+		t.Error("a merged configuration was changed after it had been given away")
+	}
+
+	configurations["file"] = routers("new", "Host(`n`)")
+	fourth, changed := m.merge(configurations, []string{"file"})
+	if diff := cmp.Diff([]string{`router "a@file"`, `router "b@file"`}, names(changed)); diff != "" {
+		t.Errorf("changed (-want +got):\n%s", diff)
+	}
+	if got := slices.Sorted(maps.Keys(fourth.HTTP.Routers)); !slices.Equal(got, []string{"a@docker", "new@file"}) {
+		t.Errorf("routers = %v", got)
+	}
+}
+
+func TestMergeAllKinds(t *testing.T) {
+	one := &dynamic.Configuration{
+		HTTP: &dynamic.HTTPConfiguration{
+			Routers:           map[string]*dynamic.Router{"x": {}},
+			Services:          map[string]*dynamic.Service{"x": {}},
+			Middlewares:       map[string]*dynamic.Middleware{"x": {}},
+			ServersTransports: map[string]*dynamic.ServersTransport{"x": {}},
+		},
+		TCP: &dynamic.TCPConfiguration{
+			Routers:           map[string]*dynamic.Unsupported{"x": {}},
+			Services:          map[string]*dynamic.Unsupported{"x": {}},
+			Middlewares:       map[string]*dynamic.Unsupported{"x": {}},
+			ServersTransports: map[string]*dynamic.Unsupported{"x": {}},
+		},
+		UDP: &dynamic.UDPConfiguration{
+			Routers:  map[string]*dynamic.Unsupported{"x": {}},
+			Services: map[string]*dynamic.Unsupported{"x": {}},
+		},
+		TLS: &dynamic.TLSConfiguration{
+			Options:      map[string]*dynamic.TLSOptions{"x": {}},
+			Stores:       map[string]*dynamic.TLSStore{"x": {}},
+			Certificates: []*dynamic.CertificateEntry{{Certificate: dynamic.Certificate{CertFile: "x"}}},
+		},
+		Origins: map[dynamic.Ref]dynamic.Origin{},
+	}
+	kinds := []dynamic.Kind{
+		dynamic.KindRouter, dynamic.KindService, dynamic.KindMiddleware, dynamic.KindServersTransport,
+		dynamic.KindTLSOptions, dynamic.KindTLSStore, dynamic.KindCertificate,
+		dynamic.KindTCPRouter, dynamic.KindTCPService, dynamic.KindTCPMiddleware, dynamic.KindTCPServersTransport,
+		dynamic.KindUDPRouter, dynamic.KindUDPService,
+	}
+	want := map[dynamic.Ref]struct{}{}
+	for line, kind := range kinds {
+		one.Origins[dynamic.Ref{Kind: kind, Name: "x"}] = dynamic.Origin{File: "f", Line: line + 1}
+		want[dynamic.Ref{Kind: kind, Name: "x@p"}] = struct{}{}
+	}
+	m := newMerger(nil)
+	configurations := map[string]*dynamic.Configuration{"p": one}
+	merged, changed := m.merge(configurations, []string{"p"})
+	if diff := cmp.Diff(want, changed); diff != "" {
+		t.Errorf("added (-want +got):\n%s", diff)
+	}
+	for line, kind := range kinds {
+		origin := merged.Origins[dynamic.Ref{Kind: kind, Name: "x@p"}]
+		if origin != (dynamic.Origin{File: "f", Line: line + 1}) {
+			t.Errorf("origin of %s = %v", kind, origin)
+		}
+	}
+	if name := merged.TLS.Certificates[0].Name; name != "x@p" {
+		t.Errorf("the certificate is called %q", name)
+	}
+	configurations["p"] = &dynamic.Configuration{}
+	merged, changed = m.merge(configurations, []string{"p"})
+	if diff := cmp.Diff(want, changed); diff != "" {
+		t.Errorf("removed (-want +got):\n%s", diff)
+	}
+	if len(merged.Origins) != 0 || len(merged.TLS.Certificates) != 0 || len(merged.UDP.Services) != 0 {
+		t.Errorf("something stayed: %+v", merged)
+	}
+}
+
+func TestMergeRefuses(t *testing.T) {
+	configuration := routers("a@b", "Host(`a`)", "", "Host(`b`)", "good", "Host(`c`)")
+	configuration.HTTP.Routers["nothing"] = nil
+	configuration.Origins = map[dynamic.Ref]dynamic.Origin{routerRef("a@b"): {File: "f.yaml", Line: 3}}
+	merged, _ := newMerger(nil).merge(map[string]*dynamic.Configuration{"file": configuration}, []string{"file"})
+	want := []string{
+		"f.yaml:3: router a@b@file: a name may not contain @, which separates it from its provider's name",
+		"router file: it has no name",
+		"router nothing@file: it declares nothing",
+	}
+	if diff := cmp.Diff(want, lines(merged.Verdicts)); diff != "" {
+		t.Errorf("verdicts (-want +got):\n%s", diff)
+	}
+	if got := slices.Sorted(maps.Keys(merged.HTTP.Routers)); !slices.Equal(got, []string{"good@file"}) {
+		t.Errorf("routers = %v, want the good one alone", got)
+	}
+}
+
+func lines(verdicts []dynamic.Verdict) []string {
+	result := []string{}
+	for _, verdict := range verdicts {
+		result = append(result, verdict.String())
+	}
+	return result
+}
+
+func TestMergeProviderVerdicts(t *testing.T) {
+	m := newMerger(nil)
+	router := &dynamic.Router{Rule: "Host(`a`)"}
+	declare := func(reason string) map[string]*dynamic.Configuration {
+		one := &dynamic.Configuration{
+			HTTP:    &dynamic.HTTPConfiguration{Routers: map[string]*dynamic.Router{"a": router}},
+			Origins: map[dynamic.Ref]dynamic.Origin{routerRef("a"): {File: "f.yaml", Line: 2}},
+		}
+		if reason != "" {
+			one.Verdicts = []dynamic.Verdict{{Ref: routerRef("a"), Status: dynamic.Quarantined, Reason: reason}}
+		}
+		return map[string]*dynamic.Configuration{"file": one}
+	}
+	_, _ = m.merge(declare(""), []string{"file"})
+	merged, changed := m.merge(declare("unknown key"), []string{"file"})
+	if diff := cmp.Diff([]string{`router "a@file"`}, names(changed)); diff != "" {
+		t.Errorf("a new verdict is no change of its object (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"f.yaml:2: router a@file: unknown key"}, lines(merged.Verdicts)); diff != "" {
+		t.Errorf("verdicts (-want +got):\n%s", diff)
+	}
+	if _, changed = m.merge(declare("unknown key"), []string{"file"}); len(changed) != 0 {
+		t.Errorf("the same verdict changed %v", names(changed))
+	}
+	if merged, changed = m.merge(declare(""), []string{"file"}); len(changed) != 1 || len(merged.Verdicts) != 0 {
+		t.Errorf("after recovery: changed %v, verdicts %v", names(changed), merged.Verdicts)
+	}
+}
+
+func TestMergeOriginAloneIsNoChange(t *testing.T) {
+	m := newMerger(nil)
+	one := routers("a", "Host(`a`)")
+	at := func(line int) map[string]*dynamic.Configuration {
+		return map[string]*dynamic.Configuration{"file": {
+			HTTP:    one.HTTP,
+			Origins: map[dynamic.Ref]dynamic.Origin{routerRef("a"): {File: "f", Line: line}},
+		}}
+	}
+	before, _ := m.merge(at(1), []string{"file"})
+	after, changed := m.merge(at(2), []string{"file"})
+	if len(changed) != 0 {
+		t.Errorf("changed = %v", names(changed))
+	}
+	if before.Origins[routerRef("a@file")].Line != 1 || after.Origins[routerRef("a@file")].Line != 2 {
+		t.Errorf("lines = %v and %v, want 1 and 2", before.Origins, after.Origins)
+	}
+}
+
+func TestMergeDefaultTLS(t *testing.T) {
+	declare := func(version string) *dynamic.Configuration {
+		return &dynamic.Configuration{TLS: &dynamic.TLSConfiguration{
+			Options: map[string]*dynamic.TLSOptions{"default": {MinVersion: version}, "mine": {}},
+			Stores:  map[string]*dynamic.TLSStore{"default": {}},
+		}}
+	}
+	m := newMerger([]string{"Docker", "file"})
+	configurations := map[string]*dynamic.Configuration{"file": declare("file"), "docker": declare("docker"), "zoo": declare("zoo")}
+	merged, _ := m.merge(configurations, []string{"docker", "file", "zoo"})
+	if got := merged.TLS.Options["default"].MinVersion; got != "docker" {
+		t.Errorf("the default options are those of %s, want docker by precedence", got)
+	}
+	if got := slices.Sorted(maps.Keys(merged.TLS.Options)); !slices.Equal(got, []string{"default", "mine@docker", "mine@file", "mine@zoo"}) {
+		t.Errorf("options = %v", got)
+	}
+	reason := `provider "docker" defines default already and comes first in providers.precedence`
+	want := []string{
+		"tlsOptions default@file: " + reason, "tlsOptions default@zoo: " + reason,
+		"tlsStore default@file: " + reason, "tlsStore default@zoo: " + reason,
+	}
+	if diff := cmp.Diff(want, lines(merged.Verdicts)); diff != "" {
+		t.Errorf("verdicts (-want +got):\n%s", diff)
+	}
+
+	configurations["docker"] = &dynamic.Configuration{}
+	merged, changed := m.merge(configurations, []string{"docker"})
+	if got := merged.TLS.Options["default"].MinVersion; got != "file" {
+		t.Errorf("the default options are those of %s, want file as the next one", got)
+	}
+	if _, ok := changed[dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: "default"}]; !ok {
+		t.Errorf("changed = %v, want the default options among them", names(changed))
+	}
+
+	configurations["file"], configurations["zoo"] = &dynamic.Configuration{}, &dynamic.Configuration{}
+	merged, _ = m.merge(configurations, []string{"file", "zoo"})
+	if len(merged.TLS.Options) != 0 || len(merged.TLS.Stores) != 0 || len(merged.Verdicts) != 0 {
+		t.Errorf("something stayed: %+v, %v", merged.TLS, merged.Verdicts)
+	}
+}
+
+func TestMergeVerdictOnDefaultTLS(t *testing.T) {
+	ref := dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: "default"}
+	declare := func(reason string) *dynamic.Configuration {
+		return &dynamic.Configuration{
+			TLS:      &dynamic.TLSConfiguration{Options: map[string]*dynamic.TLSOptions{"default": {}}},
+			Verdicts: []dynamic.Verdict{{Ref: ref, Status: dynamic.Quarantined, Reason: reason}},
+		}
+	}
+	m := newMerger([]string{"a", "b"})
+	merged, changed := m.merge(map[string]*dynamic.Configuration{"a": declare("bad a"), "b": declare("bad b")}, []string{"a", "b"})
+	if merged.Verdicts[0].Ref != ref || merged.Verdicts[0].Reason != "bad a" {
+		t.Errorf("first verdict = %v, want that of the elected options under the name default", merged.Verdicts[0])
+	}
+	if _, ok := changed[ref]; !ok {
+		t.Errorf("changed = %v", names(changed))
+	}
+}
+
+func TestMergeCertificates(t *testing.T) {
+	certificate := func(file, key string) *dynamic.CertificateEntry {
+		return &dynamic.CertificateEntry{Certificate: dynamic.Certificate{CertFile: file, KeyFile: key}}
+	}
+	declare := func(entries ...*dynamic.CertificateEntry) *dynamic.Configuration {
+		return &dynamic.Configuration{TLS: &dynamic.TLSConfiguration{Certificates: entries}}
+	}
+	got := func(merged *dynamic.Configuration) []string {
+		var result []string
+		for _, one := range merged.TLS.Certificates {
+			result = append(result, one.Name+" "+one.KeyFile)
+		}
+		return result
+	}
+	m := newMerger([]string{"b"})
+	configurations := map[string]*dynamic.Configuration{
+		"a": declare(certificate("x.pem", "x"), certificate("-----BEGIN", "inline")),
+		"b": declare(certificate("x.pem", "bx"), nil),
+	}
+	first, _ := m.merge(configurations, []string{"a", "b"})
+	if diff := cmp.Diff([]string{"x.pem@b bx", "x.pem@a x", "certificates[1]@a inline"}, got(first)); diff != "" {
+		t.Errorf("certificates (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"certificate certificates[1]@b: it declares nothing"}, lines(first.Verdicts)); diff != "" {
+		t.Errorf("verdicts (-want +got):\n%s", diff)
+	}
+
+	configurations["a"] = declare(certificate("x.pem", "x"), certificate("-----BEGIN", "inline"))
+	if second, changed := m.merge(configurations, []string{"a"}); len(changed) != 0 || second != first {
+		t.Errorf("equal certificates changed %v", names(changed))
+	}
+
+	configurations["a"] = declare(certificate("x.pem", "other"), certificate("-----BEGIN", "inline"))
+	third, changed := m.merge(configurations, []string{"a"})
+	if diff := cmp.Diff([]string{`certificate "x.pem@a"`}, names(changed)); diff != "" {
+		t.Errorf("changed (-want +got):\n%s", diff)
+	}
+	if third.TLS.Certificates[2] != first.TLS.Certificates[2] {
+		t.Error("an unchanged certificate lost its pointer")
+	}
+
+	configurations["b"] = declare(certificate("y.pem", "y"), certificate("x.pem", "bx"))
+	fourth, changed := m.merge(configurations, []string{"b"})
+	if diff := cmp.Diff([]string{`certificate "certificates[1]@b"`, `certificate "x.pem@b"`, `certificate "y.pem@b"`}, names(changed)); diff != "" {
+		t.Errorf("changed after a new first certificate (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"y.pem@b y", "x.pem@b bx", "x.pem@a other", "certificates[1]@a inline"}, got(fourth)); diff != "" {
+		t.Errorf("certificates (-want +got):\n%s", diff)
+	}
+}
+
+func BenchmarkMergeOneOfTenThousand(b *testing.B) {
+	const count = 10_000
+	declare := func(version int, previous *dynamic.Configuration) *dynamic.Configuration {
+		next := &dynamic.Configuration{
+			HTTP: &dynamic.HTTPConfiguration{
+				Routers:  make(map[string]*dynamic.Router, count),
+				Services: make(map[string]*dynamic.Service, count),
+			},
+			Origins: make(map[dynamic.Ref]dynamic.Origin, 2*count),
+		}
+		for i := range count {
+			name := fmt.Sprintf("router-%d", i)
+			next.HTTP.Routers[name] = &dynamic.Router{Rule: fmt.Sprintf("Host(`%d.example`)", i), Service: name}
+			next.HTTP.Services[name] = &dynamic.Service{LoadBalancer: &dynamic.ServersLoadBalancer{Servers: []dynamic.Server{{URL: "http://192.0.2.1"}}}}
+			if previous != nil {
+				next.HTTP.Routers[name], next.HTTP.Services[name] = previous.HTTP.Routers[name], previous.HTTP.Services[name]
+			}
+			next.Origins[routerRef(name)] = dynamic.Origin{File: "f", Line: i}
+			next.Origins[dynamic.Ref{Kind: dynamic.KindService, Name: name}] = dynamic.Origin{File: "f", Line: i}
+		}
+		next.HTTP.Routers["router-5000"] = &dynamic.Router{Rule: fmt.Sprintf("Host(`version-%d.example`)", version)}
+		return next
+	}
+	base := declare(0, nil)
+	versions := []*dynamic.Configuration{base, declare(1, base)}
+	m := newMerger(nil)
+	configurations := map[string]*dynamic.Configuration{"file": base, "other": routers("a", "Host(`a`)")}
+	m.merge(configurations, []string{"file", "other"})
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		i++
+		configurations["file"] = versions[i%2]
+		if _, changed := m.merge(configurations, []string{"file"}); len(changed) != 1 {
+			b.Fatalf("changed %d objects, want 1", len(changed))
+		}
+	}
+}
+
+// BenchmarkDedup compares an equal service of another pointer, as a source that does not remember its objects sends it.
+func BenchmarkDedup(b *testing.B) {
+	declare := func() *dynamic.Service {
+		balancer := &dynamic.ServersLoadBalancer{}
+		balancer.SetDefaults()
+		balancer.Servers = []dynamic.Server{{URL: "http://192.0.2.1"}, {URL: "http://192.0.2.2"}}
+		return &dynamic.Service{LoadBalancer: balancer}
+	}
+	one := &object[dynamic.Service]{kept: declare()}
+	b.ReportAllocs()
+	for b.Loop() {
+		if one.renew(declare()) {
+			b.Fatal("an equal service counts as changed")
+		}
+	}
+}
