@@ -34,7 +34,7 @@ type body struct {
 	next   time.Time
 	closed atomic.Bool
 	// ended says that the body was read to its end, expects that the client waits for 100 Continue before it sends anything.
-	ended   bool
+	ended   atomic.Bool
 	started bool
 	expects bool
 }
@@ -43,7 +43,7 @@ type body struct {
 func (x *Exchange) guardBody() io.ReadCloser {
 	r := x.received
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
-		x.body.ended = true
+		x.body.ended.Store(true)
 		return http.NoBody
 	}
 	x.body.exchange, x.body.inner = x, r.Body
@@ -95,7 +95,7 @@ func (b *body) read(p []byte) (int, error) {
 	switch {
 	case err == nil:
 	case errors.Is(err, io.EOF):
-		b.ended = true
+		b.ended.Store(true)
 		b.clearDeadline()
 		b.takeTrailers()
 	default:
@@ -159,11 +159,16 @@ func (b *body) takeTrailers() {
 	}
 }
 
+// isLong reports whether more is to come than discard would read.
+func (b *body) isLong() bool {
+	return b.inner != nil && !b.ended.Load() && b.exchange.http1 && b.exchange.received.ContentLength > discardBytes
+}
+
 // discard reads what is left of a body after the handler, or gives the connection up.
 func (b *body) discard() {
 	x := b.exchange
-	if b.ended || b.inner == nil || x.closeAfter.Load() {
-		if !b.ended && b.inner != nil {
+	if b.ended.Load() || b.inner == nil || x.closeAfter.Load() {
+		if !b.ended.Load() && b.inner != nil {
 			b.breakOff()
 		}
 		return
@@ -176,14 +181,14 @@ func (b *body) discard() {
 	b.next = time.Now()
 	b.setDeadline(b.next.Add(discardTime))
 	buffer := make([]byte, 4<<10)
-	for total := 0; total < discardBytes && !b.ended; {
+	for total := 0; total < discardBytes && !b.ended.Load(); {
 		n, err := b.read(buffer)
 		total += n
 		if err != nil {
 			break
 		}
 	}
-	if !b.ended {
+	if !b.ended.Load() {
 		b.breakOff()
 	}
 }

@@ -50,6 +50,7 @@ type connection struct {
 	requests atomic.Int64
 	closed   atomic.Bool
 	shut     atomic.Bool
+	mute     atomic.Bool
 }
 
 // connectionKey is the context key of a *connection.
@@ -95,6 +96,20 @@ func (c *connection) stopReading() {
 	_ = c.Conn.SetReadDeadline(time.Unix(1, 0))
 }
 
+// stopWriting ends what can be written to the connection for ever, and wakes up who waits for the client to read.
+func (c *connection) stopWriting() {
+	c.mute.Store(true)
+	_ = c.Conn.SetWriteDeadline(time.Unix(1, 0))
+}
+
+// SetWriteDeadline sets the time-out of writing, unless writing has ended.
+func (c *connection) SetWriteDeadline(t time.Time) error {
+	if c.mute.Load() {
+		return nil
+	}
+	return c.Conn.SetWriteDeadline(t)
+}
+
 // SetReadDeadline sets the time-out of reading, unless reading has ended.
 func (c *connection) SetReadDeadline(t time.Time) error {
 	if c.shut.Load() {
@@ -125,7 +140,7 @@ func (c *connection) Close() error {
 		return net.ErrClosed
 	}
 	half, ok := c.Conn.(interface{ CloseWrite() error })
-	if !c.shut.Load() || !ok || half.CloseWrite() != nil {
+	if !c.shut.Load() || c.mute.Load() || !ok || half.CloseWrite() != nil {
 		return c.end()
 	}
 	go c.linger()
@@ -140,7 +155,7 @@ func (c *connection) linger() {
 
 // cut ends the connection at once.
 func (c *connection) cut() {
-	c.shut.Store(false)
+	c.stopWriting()
 	if c.closed.Swap(true) {
 		_ = c.Conn.Close()
 		return

@@ -141,19 +141,28 @@ func (x *Exchange) die() {
 		return
 	}
 	if !x.hijacked.Load() {
-		if x.http1 {
-			if x.connection != nil {
-				x.connection.stopReading()
-			}
-			x.closeAfter.Store(true)
-		} else {
-			_ = x.received.Body.Close()
-		}
-		if state&writes != 0 {
-			_ = http.NewResponseController(x.inner).SetWriteDeadline(time.Unix(1, 0))
-		}
+		x.interrupt(state&writes != 0)
 	}
 	<-x.idle
+}
+
+// interrupt makes the calls fail that are under way, on HTTP/1 with the connection and on HTTP/2 with the stream.
+func (x *Exchange) interrupt(writing bool) {
+	if !x.http1 {
+		_ = x.received.Body.Close()
+		if writing {
+			_ = http.NewResponseController(x.inner).SetWriteDeadline(time.Unix(1, 0))
+		}
+		return
+	}
+	x.closeAfter.Store(true)
+	if x.connection == nil {
+		return
+	}
+	x.connection.stopReading()
+	if writing {
+		x.connection.stopWriting()
+	}
 }
 
 // settle leaves nothing of the body behind that could be taken for the next request.
@@ -162,9 +171,6 @@ func (x *Exchange) settle() {
 		return
 	}
 	x.body.discard()
-	if x.closeAfter.Load() && x.sent != nil {
-		x.sent["Connection"] = []string{"close"}
-	}
 }
 
 // tell reports the record.
@@ -202,7 +208,7 @@ func (x *Exchange) sendHeader(status int) {
 		// What an endpoint did not say is not guessed from its bytes.
 		x.sent["Content-Type"] = nil
 	}
-	if x.closeAfter.Load() {
+	if x.closeAfter.Load() || x.body.isLong() {
 		x.sent["Connection"] = []string{"close"}
 	}
 	x.record.Status = status
