@@ -33,9 +33,9 @@ type ServersLoadBalancer struct {
 
 	// EndpointSet names the set of the endpoint lane that lists the servers (source/namespace/service:port). It is set
 	// by providers that watch endpoints, instead of Servers, and is no key of files or labels.
-	EndpointSet string `json:"-"`
+	EndpointSet string `json:"-" label:"-"`
 	// Scheme is the scheme to speak to the endpoints of EndpointSet: http, https or h2c.
-	Scheme string `json:"-"`
+	Scheme string `json:"-" label:"-"`
 }
 
 // SetDefaults materialises the defaults, so that an absent option and its default compare as equal.

@@ -28,7 +28,8 @@ func sortedVerdicts(verdicts []dynamic.Verdict) []dynamic.Verdict {
 // reused may remember an older one.
 func combine(configuration *dynamic.Configuration, compiled []dynamic.Verdict) []dynamic.Verdict {
 	all := slices.Concat(configuration.Verdicts, compiled)
-	for i := range all {
+	// A provider knows the very line of a mistake; compiling knows only the object.
+	for i := len(configuration.Verdicts); i < len(all); i++ {
 		if origin, ok := configuration.Origins[all[i].Ref]; ok {
 			all[i].Origin = origin
 		}

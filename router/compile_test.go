@@ -123,7 +123,7 @@ func (b *bench) wantStatus(target string, status int) {
 
 func (b *bench) wantVerdict(of dynamic.Ref, status dynamic.Status, reason string) {
 	b.t.Helper()
-	for _, verdict := range b.compiled.Verdicts {
+	for _, verdict := range append(b.compiled.Verdicts, b.config.Verdicts...) {
 		if verdict.Ref == of {
 			if verdict.Status != status || !strings.Contains(verdict.Reason, reason) {
 				b.t.Errorf("verdict on %s: %s, %q; want %s with %q", of, verdict.Status, verdict.Reason, status, reason)

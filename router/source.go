@@ -15,7 +15,7 @@ type source struct {
 func newSource(config *dynamic.Configuration) source {
 	s := source{config: config, refusal: map[dynamic.Ref]dynamic.Verdict{}}
 	for _, verdict := range config.Verdicts {
-		if verdict.Status == dynamic.Quarantined {
+		if _, known := s.refusal[verdict.Ref]; !known && verdict.Status == dynamic.Quarantined {
 			s.refusal[verdict.Ref] = verdict
 		}
 	}

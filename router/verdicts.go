@@ -46,8 +46,8 @@ func (c *Compiler) faultOf(ref dynamic.Ref) fault {
 	return fault{}
 }
 
-// verdicts returns every object that is not accepted, in the order of kind and name. What its provider says of an
-// object comes before what compiling found.
+// verdicts returns every object that compiling does not accept, in the order of kind and name. What its provider has
+// refused already is not judged again.
 func (c *Compiler) verdicts() []dynamic.Verdict {
 	origins := c.source.config.Origins
 	found := map[dynamic.Ref]dynamic.Verdict{}
@@ -65,10 +65,8 @@ func (c *Compiler) verdicts() []dynamic.Verdict {
 		}
 		found[ref] = verdict
 	}
-	for _, verdict := range c.source.config.Verdicts {
-		if verdict.Status != dynamic.Accepted {
-			found[verdict.Ref] = verdict
-		}
+	for ref := range c.source.refusal {
+		delete(found, ref)
 	}
 	verdicts := make([]dynamic.Verdict, 0, len(found))
 	for _, verdict := range found {

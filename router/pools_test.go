@@ -1,0 +1,89 @@
+package router
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+func endpointServer(t *testing.T, name string) (url string, address netip.AddrPort) {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Service", name)
+	}))
+	t.Cleanup(server.Close)
+	return server.URL, netip.MustParseAddrPort(strings.TrimPrefix(server.URL, "http://"))
+}
+
+func balancer(urls ...string) *dynamic.Service {
+	lb := &dynamic.ServersLoadBalancer{}
+	lb.SetDefaults()
+	for _, url := range urls {
+		lb.Servers = append(lb.Servers, dynamic.Server{URL: url})
+	}
+	return &dynamic.Service{LoadBalancer: lb}
+}
+
+func TestAPoolKeepsItsServersUntilTheNextTableServes(t *testing.T) {
+	b := newBench(t)
+	one, _ := endpointServer(t, "one")
+	two, _ := endpointServer(t, "two")
+	b.config.HTTP.Services["s@file"] = balancer(one)
+	b.router("r@file", "PathPrefix(`/`)", "s")
+	b.all()
+	b.wantService("http://x.test/", "one")
+	b.config.HTTP.Services["s@file"] = balancer(two)
+	compiled := b.compiler.Compile(Input{
+		Configuration: b.config, Changed: []dynamic.Ref{ref(dynamic.KindService, "s@file")}, Settled: true,
+	})
+	b.wantService("http://x.test/", "one")
+	compiled.Activate()
+	b.wantService("http://x.test/", "two")
+}
+
+func TestEndpointSetsAreNamedAndServeWithoutANewTable(t *testing.T) {
+	b := newBench(t)
+	_, address := endpointServer(t, "pod")
+	b.config.HTTP.Services["k@file"] = &dynamic.Service{LoadBalancer: &dynamic.ServersLoadBalancer{
+		EndpointSet: "kubernetes/default/web:80", Scheme: "http",
+	}}
+	b.config.HTTP.Services["n@file"] = balancer("http://backend.test:81")
+	b.router("r@file", "PathPrefix(`/`)", "k")
+	b.all()
+	slices.Sort(b.compiled.EndpointSets)
+	if want := []string{"dns/backend.test:81", "kubernetes/default/web:80"}; !slices.Equal(b.compiled.EndpointSets, want) {
+		t.Errorf("endpoint sets %v, want %v", b.compiled.EndpointSets, want)
+	}
+	b.wantStatus("http://x.test/", http.StatusServiceUnavailable)
+	registry := b.compiler.options.Registry
+	registry.Apply(dynamic.EndpointSet{Key: "kubernetes/default/web:80", Version: 1, Endpoints: []dynamic.Endpoint{{Address: address}}})
+	for next := registry.Flush(time.Now()); !next.IsZero(); next = registry.Flush(next) {
+	}
+	b.wantService("http://x.test/", "pod")
+}
+
+func TestAServiceThatIsGoneGivesUpItsPoolAndSets(t *testing.T) {
+	b := newBench(t)
+	b.config.HTTP.Services["n@file"] = balancer("http://backend.test:81")
+	b.router("r@file", "PathPrefix(`/`)", "n")
+	b.all()
+	if b.compiler.pools.active["n@file"] == nil {
+		t.Fatal("the service has no pool")
+	}
+	delete(b.config.HTTP.Services, "n@file")
+	gone := ref(dynamic.KindService, "n@file")
+	b.apply(false, gone)
+	if b.compiler.pools.active["n@file"] == nil {
+		t.Error("the pool was given up while a route still serves from it")
+	}
+	b.apply(true)
+	if b.compiler.pools.active["n@file"] != nil || len(b.compiled.EndpointSets) != 0 {
+		t.Errorf("pool and sets remain: %v", b.compiled.EndpointSets)
+	}
+}

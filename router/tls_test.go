@@ -1,0 +1,123 @@
+package router
+
+import (
+	"crypto/tls"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// getTLS asks entrypoint websecure over a connection that was accepted for a server name.
+func (b *bench) getTLS(serverName, target string) *httptest.ResponseRecorder {
+	b.t.Helper()
+	options, ok := b.target.TLS("websecure").SelectTLS(serverName)
+	if !ok {
+		b.t.Fatalf("no TLS options for server name %q", serverName)
+	}
+	request := httptest.NewRequest(http.MethodGet, target, http.NoBody)
+	request.TLS = &tls.ConnectionState{ServerName: serverName}
+	connection := &certificate.Connection{Fingerprint: options.Fingerprint, ServerName: serverName}
+	recorder := httptest.NewRecorder()
+	b.target.Handler("websecure").ServeHTTP(recorder, request.WithContext(certificate.WithConnection(request.Context(), connection)))
+	return recorder
+}
+
+func (b *bench) secure(name, rule, service, options string) {
+	declared := b.router(name, rule, service)
+	declared.EntryPoints = []string{"websecure"}
+	declared.TLS = &dynamic.RouterTLS{Options: options}
+}
+
+func TestTLSOptionsFollowTheRequest(t *testing.T) {
+	b := newBench(t)
+	b.config.TLS.Options["modern@file"] = &dynamic.TLSOptions{MinVersion: "VersionTLS13"}
+	b.secure("plain@file", "Host(`plain.test`)", "a@internal", "")
+	b.secure("modern@file", "Host(`modern.test`)", "b@internal", "modern")
+	b.secure("path@file", "PathPrefix(`/path`)", "a@internal", "")
+	b.all()
+	for _, test := range []struct {
+		name, server, target string
+		status               int
+	}{
+		{"options of the host", "modern.test", "https://modern.test/", http.StatusOK},
+		{"default options", "plain.test", "https://plain.test/", http.StatusOK},
+		{"no server name", "", "https://plain.test/", http.StatusOK},
+		{"coalesced to stricter options", "plain.test", "https://modern.test/", http.StatusMisdirectedRequest},
+		{"coalesced from stricter options", "modern.test", "https://plain.test/", http.StatusMisdirectedRequest},
+		{"a rule without host takes the host's options", "modern.test", "https://modern.test/path", http.StatusOK},
+		{"a rule without host, coalesced", "plain.test", "https://modern.test/path", http.StatusMisdirectedRequest},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			recorder := b.getTLS(test.server, test.target)
+			if recorder.Code != test.status {
+				t.Errorf("SNI %q, %s: status %d, want %d", test.server, test.target, recorder.Code, test.status)
+			}
+			if misdirected := test.status == http.StatusMisdirectedRequest; misdirected != (recorder.Header().Get("Connection") == "close") {
+				t.Errorf("SNI %q, %s: Connection %q", test.server, test.target, recorder.Header().Get("Connection"))
+			}
+		})
+	}
+}
+
+func TestConflictingTLSOptionsAreReportedAndRefused(t *testing.T) {
+	b := newBench(t)
+	b.config.TLS.Options["modern@file"] = &dynamic.TLSOptions{MinVersion: "VersionTLS13"}
+	b.secure("first@file", "Host(`x.test`) && PathPrefix(`/longer`)", "a@internal", "modern")
+	b.secure("second@file", "Host(`x.test`)", "b@internal", "")
+	b.all()
+	b.wantVerdict(ref(dynamic.KindRouter, "second@file"), dynamic.Degraded, "421")
+	if recorder := b.getTLS("x.test", "https://x.test/longer"); recorder.Code != http.StatusOK {
+		t.Errorf("the first router answers %d, want 200", recorder.Code)
+	}
+	if recorder := b.getTLS("x.test", "https://x.test/"); recorder.Code != http.StatusMisdirectedRequest {
+		t.Errorf("the router with other options answers %d, want 421", recorder.Code)
+	}
+}
+
+func TestBrokenTLSOptionsFailClosed(t *testing.T) {
+	b := newBench(t)
+	b.config.TLS.Options["broken@file"] = &dynamic.TLSOptions{ClientAuth: dynamic.ClientAuth{
+		CAFiles: []string{"/does/not/exist.pem"}, ClientAuthType: "RequireAndVerifyClientCert",
+	}}
+	b.secure("guarded@file", "Host(`x.test`)", "a@internal", "broken")
+	b.secure("open@file", "PathPrefix(`/`)", "b@internal", "")
+	b.config.HTTP.Routers["open@file"].Priority = 1
+	b.all()
+	b.wantVerdict(ref(dynamic.KindTLSOptions, "broken@file"), dynamic.Quarantined, "exist.pem")
+	b.wantVerdict(ref(dynamic.KindRouter, "guarded@file"), dynamic.Quarantined, "broken@file")
+	if recorder := b.getTLS("x.test", "https://x.test/"); recorder.Code != http.StatusServiceUnavailable {
+		t.Errorf("a router whose client certificates cannot be verified answers %d, want 503", recorder.Code)
+	}
+	if recorder := b.getTLS("y.test", "https://y.test/"); recorder.Code != http.StatusOK {
+		t.Errorf("another host answers %d, want 200", recorder.Code)
+	}
+	b.config.TLS.Options["default"] = b.config.TLS.Options["broken@file"]
+	b.apply(true, ref(dynamic.KindTLSOptions, "default"))
+	if _, ok := b.target.TLS("websecure").SelectTLS("y.test"); ok {
+		t.Error("handshakes succeed although the default options cannot be loaded")
+	}
+}
+
+func TestTLSOptionsWithoutAHostAreRefused(t *testing.T) {
+	b := newBench(t)
+	b.config.TLS.Options["modern@file"] = &dynamic.TLSOptions{MinVersion: "VersionTLS13"}
+	b.secure("r@file", "PathPrefix(`/`)", "a@internal", "modern")
+	b.all()
+	b.wantVerdict(ref(dynamic.KindRouter, "r@file"), dynamic.Quarantined, "needs a Host")
+	if recorder := b.getTLS("x.test", "https://x.test/"); recorder.Code != http.StatusServiceUnavailable {
+		t.Errorf("status %d, want 503", recorder.Code)
+	}
+}
+
+func TestPlainAndTLSRoutersDoNotMix(t *testing.T) {
+	b := newBench(t)
+	b.router("plain@file", "Host(`x.test`)", "a@internal").EntryPoints = []string{"web", "websecure"}
+	b.all()
+	b.wantService("http://x.test/", "a")
+	if recorder := b.getTLS("x.test", "https://x.test/"); recorder.Code != http.StatusNotFound {
+		t.Errorf("a router without tls answers %d on a TLS connection, want 404", recorder.Code)
+	}
+}
