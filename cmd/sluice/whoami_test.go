@@ -124,7 +124,7 @@ func TestWhoamiHealthIsSettable(t *testing.T) {
 	}
 	for i, step := range steps {
 		recorder := httptest.NewRecorder()
-		handler.ServeHTTP(recorder, httptest.NewRequest(step.method, "/health", strings.NewReader(step.body)))
+		handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), step.method, "/health", strings.NewReader(step.body)))
 		if recorder.Code != step.status {
 			t.Errorf("step %d, %s %q: status %d, want %d", i, step.method, step.body, recorder.Code, step.status)
 		}
@@ -149,7 +149,7 @@ func TestWhoamiData(t *testing.T) {
 	}
 	for _, test := range tests {
 		recorder := httptest.NewRecorder()
-		handler.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/data"+test.query, nil))
+		handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/data"+test.query, nil))
 		if recorder.Code != test.status {
 			t.Errorf("%q: status %d, want %d", test.query, recorder.Code, test.status)
 		}
@@ -158,7 +158,7 @@ func TestWhoamiData(t *testing.T) {
 		}
 	}
 	recorder := httptest.NewRecorder()
-	handler.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/bench", nil))
+	handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/bench", nil))
 	if recorder.Body.String() != "1" {
 		t.Errorf("/bench answers %q", recorder.Body)
 	}
@@ -169,7 +169,7 @@ func TestWhoamiWaits(t *testing.T) {
 		handler := newWhoamiHandler("", nil)
 		began := time.Now()
 		recorder := httptest.NewRecorder()
-		handler.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/?wait=90s", nil))
+		handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/?wait=90s", nil))
 		if waited := time.Since(began); waited != 90*time.Second || recorder.Code != 200 {
 			t.Errorf("waited %s and answered %d", waited, recorder.Code)
 		}
@@ -182,7 +182,7 @@ func TestWhoamiWaits(t *testing.T) {
 		}
 	})
 	recorder := httptest.NewRecorder()
-	newWhoamiHandler("", nil).ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/?wait=long", nil))
+	newWhoamiHandler("", nil).ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/?wait=long", nil))
 	if recorder.Code != http.StatusBadRequest {
 		t.Errorf("an unreadable wait was answered with %d", recorder.Code)
 	}
