@@ -18,7 +18,11 @@ func FuzzIndexEqualsLinear(f *testing.F) {
 // TestIndexEqualsLinear runs the fuzz target on random bytes, always the same.
 func TestIndexEqualsLinear(t *testing.T) {
 	random := rand.NewChaCha8([32]byte{1})
-	for range 300 {
+	rounds := 150
+	if raceDetector {
+		rounds = 15
+	}
+	for range rounds {
 		data := make([]byte, 1500)
 		_, _ = random.Read(data)
 		checkHistory(t, data)

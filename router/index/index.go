@@ -76,12 +76,11 @@ func (x *Index[T]) Walk(req *rule.Request, visit func(route *Route[T], matched b
 // begin collects the lists of routes for a request.
 func (x *Index[T]) begin(w *walk[T], req *rule.Request) {
 	w.pool = x.spill
-	host := req.Host
 	if x.exact.size > 0 {
-		w.descend(x.exact.get(host), req.Path)
+		w.descend(x.exact.get(req.Host), req.Path)
 	}
 	if x.wildcard.size > 0 {
-		if domain := rule.WildcardKey(host); domain != "" {
+		if domain := rule.WildcardKey(req.Host); domain != "" {
 			w.descend(x.wildcard.get(domain), req.Path)
 		}
 	}

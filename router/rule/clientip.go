@@ -13,6 +13,7 @@ func (m *clientIP) args() []string {
 	}
 	return []string{m.network.String()}
 }
+
 func (m *clientIP) saw(r *Request) string {
 	if !r.Client.IsValid() {
 		return "the client address is unknown"

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/http"
 	"net/netip"
+	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -32,9 +34,11 @@ func (k Key) holds(r *Request) bool {
 // FuzzParse checks that no text panics, that positions lie within the text, that a printed rule means the same, that
 // the compiled rule agrees with its tree and its explanation, and that its keys lose no request.
 func FuzzParse(f *testing.F) {
-	f.Add("Host(`a.example.com`) && (PathPrefix(`/a`) || !Method(`GET`))")
-	f.Add("HostRegexp(`^a.+`) || Header(`X-A`, \"b\\n\") && Query(`a`) && ClientIP(`10.0.0.0/8`)")
-	f.Add("Host(`a`, `b`) && Path(`/{id:[0-9]+}`)")
+	for _, name := range []string{"canonical.golden", "errors.golden", "v2.golden"} {
+		for line := range strings.Lines(readFile(f, filepath.Join("testdata", name))) {
+			f.Add(strings.TrimSpace(line))
+		}
+	}
 	f.Fuzz(func(t *testing.T, text string) {
 		parsed, err := Parse(text)
 		if err != nil {

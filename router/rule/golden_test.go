@@ -14,12 +14,9 @@ var update = flag.Bool("update", false, "write the golden files of testdata inst
 func golden(t *testing.T, name string, describe func(rule string) string) {
 	t.Helper()
 	file := filepath.Join("testdata", name)
-	content, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	content := readFile(t, file)
 	var got strings.Builder
-	for line := range strings.Lines(string(content)) {
+	for line := range strings.Lines(content) {
 		line = strings.TrimSuffix(line, "\n")
 		switch {
 		case line == "" || strings.HasPrefix(line, "#"):
@@ -34,12 +31,21 @@ func golden(t *testing.T, name string, describe func(rule string) string) {
 		}
 		return
 	}
-	want := strings.Split(string(content), "\n")
+	want := strings.Split(content, "\n")
 	for i, line := range strings.Split(got.String(), "\n") {
 		if i >= len(want) || line != want[i] {
 			t.Fatalf("%s:%d: got %q, want %q", file, i+1, line, want[min(i, len(want)-1)])
 		}
 	}
+}
+
+func readFile(tb testing.TB, file string) string {
+	tb.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return string(content)
 }
 
 func TestErrorsAreGolden(t *testing.T) {

@@ -116,8 +116,10 @@ func (l *lexer) quoted() (token, *Error) {
 	n := 1
 	for ; ; n++ {
 		if l.at+n >= len(l.text) || l.text[l.at+n] == '\n' {
-			return token{}, &Error{Column: l.at + 1,
-				Message: "the string that begins here is never closed by a double quote"}
+			return token{}, &Error{
+				Column:  l.at + 1,
+				Message: "the string that begins here is never closed by a double quote",
+			}
 		}
 		if l.text[l.at+n] == '"' {
 			break
@@ -129,8 +131,10 @@ func (l *lexer) quoted() (token, *Error) {
 	t := l.take(kindString, n+1)
 	content, err := strconv.Unquote(t.text)
 	if err != nil {
-		return token{}, &Error{Column: t.column,
-			Message: "the string " + clip(t.text) + " has an invalid escape, use backticks to write backslashes as they are"}
+		return token{}, &Error{
+			Column:  t.column,
+			Message: "the string " + clip(t.text) + " has an invalid escape, use backticks to write backslashes as they are",
+		}
 	}
 	t.text = content
 	return t, nil

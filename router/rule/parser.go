@@ -32,8 +32,10 @@ type parser struct {
 // parse reads a whole text with the matchers that lookup knows.
 func parse(text string, lookup func(string) (spec, bool), names []string) (node, error) {
 	if len(text) > maxLength {
-		return nil, &Error{Column: maxLength + 1,
-			Message: fmt.Sprintf("the rule has %d bytes, more than the %d that are allowed", len(text), maxLength)}
+		return nil, &Error{
+			Column:  maxLength + 1,
+			Message: fmt.Sprintf("the rule has %d bytes, more than the %d that are allowed", len(text), maxLength),
+		}
 	}
 	if column := invalidUTF8(text); column > 0 {
 		return nil, &Error{Column: column, Message: "the rule is not valid UTF-8"}

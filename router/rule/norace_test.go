@@ -1,0 +1,6 @@
+//go:build !race
+
+package rule
+
+// raceDetector is whether the race detector is on, under which a sync.Pool forgets at random.
+const raceDetector = false
