@@ -1,0 +1,202 @@
+package pipeline
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// sender is a provider that sends what a test gives it.
+type sender chan dynamic.Message
+
+func (s sender) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
+	for {
+		select {
+		case message := <-s:
+			messages <- message
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// rig is a pipeline with a real hub and fakes around it, in a test's bubble.
+type rig struct {
+	*Pipeline
+	providers map[string]sender
+	begin     time.Time
+
+	mu        sync.Mutex
+	compiled  []compilation
+	served    []*dynamic.Configuration // activated, in order
+	applied   []string                 // keys of applied sets
+	known     map[string]bool
+	flushAt   time.Time
+	flushes   int
+	watched   [][]string
+	published [][]dynamic.Verdict
+	when      []time.Time // of each publication
+	reloads   []telemetry.Reload
+}
+
+// compilation is one call of Compile.
+type compilation struct {
+	at      time.Duration
+	settled bool
+	changed []string
+}
+
+func newRig(t *testing.T, names ...string) *rig {
+	t.Helper()
+	r := &rig{providers: map[string]sender{}, begin: time.Now(), known: map[string]bool{}}
+	entries := make([]provider.Entry, 0, len(names))
+	for _, name := range names {
+		r.providers[name] = make(sender)
+		entries = append(entries, provider.Entry{Name: name, Provider: r.providers[name], Required: true})
+	}
+	r.Pipeline = New(Options{
+		Source:    provider.NewHub(entries, telemetry.Discard{}),
+		Compiler:  r,
+		Endpoints: (*rigEndpoints)(r),
+		Resolver:  r,
+		Sinks:     []VerdictSink{r},
+		Metrics:   r,
+		Logger:    telemetry.Discard{},
+	})
+	return r
+}
+
+// run starts the pipeline until the test ends.
+func (r *rig) run(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- r.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run: %v", err)
+		}
+	})
+	synctest.Wait()
+}
+
+func (r *rig) send(name string, configuration *dynamic.Configuration) {
+	r.providers[name] <- dynamic.Message{Configuration: configuration}
+	synctest.Wait()
+}
+
+func (r *rig) endpoints(name string, keys ...string) {
+	message := dynamic.Message{}
+	for _, key := range keys {
+		message.Endpoints = append(message.Endpoints, dynamic.EndpointSet{Key: key})
+	}
+	r.providers[name] <- message
+	synctest.Wait()
+}
+
+// pass lets the clock go on.
+func pass(d time.Duration) {
+	timer := time.NewTimer(d)
+	<-timer.C
+	synctest.Wait()
+}
+
+// Compile takes a router whose service begins with "set:" to need that endpoint set, one with the middleware "missing" to
+// be quarantined, and one with the rule "bad" to be degraded.
+func (r *rig) Compile(input Input) Compiled {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	changed := []string{}
+	for _, ref := range input.Changed {
+		changed = append(changed, ref.Name)
+	}
+	r.compiled = append(r.compiled, compilation{at: time.Since(r.begin), settled: input.Settled, changed: changed})
+	result := Compiled{Activate: func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.served = append(r.served, input.Configuration)
+	}}
+	for _, name := range slices.Sorted(maps.Keys(input.Configuration.HTTP.Routers)) {
+		router := input.Configuration.HTTP.Routers[name]
+		if len(router.Service) > 4 && router.Service[:4] == "set:" {
+			result.EndpointSets = append(result.EndpointSets, router.Service[4:])
+		}
+		ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: name}
+		if slices.Contains(router.Middlewares, "missing") {
+			result.Verdicts = append(result.Verdicts, dynamic.Verdict{Ref: ref, Status: dynamic.Quarantined, Reason: "missing"})
+		}
+		if router.Rule == "bad" {
+			result.Verdicts = append(result.Verdicts, dynamic.Verdict{Ref: ref, Status: dynamic.Degraded, Reason: "bad"})
+		}
+	}
+	return result
+}
+
+// rigEndpoints is the rig as Endpoints.
+type rigEndpoints rig
+
+func (r *rigEndpoints) Apply(set dynamic.EndpointSet) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.applied = append(r.applied, set.Key)
+	r.known[set.Key] = !set.Deleted
+}
+
+func (r *rigEndpoints) Known(key string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.known[key]
+}
+
+func (r *rigEndpoints) Flush(now time.Time) time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flushes++
+	if r.flushAt.After(now) {
+		return r.flushAt
+	}
+	return time.Time{}
+}
+
+func (r *rig) Watch(keys []string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.watched = append(r.watched, keys)
+}
+
+func (r *rig) Publish(verdicts []dynamic.Verdict) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.published = append(r.published, verdicts)
+	r.when = append(r.when, time.Now())
+}
+
+func (r *rig) Reloaded(reload telemetry.Reload) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.reloads = append(r.reloads, reload)
+}
+
+// moments returns when the compilations were, since the rig began.
+func (r *rig) moments() []time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var result []time.Duration
+	for _, one := range r.compiled {
+		result = append(result, one.at)
+	}
+	return result
+}
