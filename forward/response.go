@@ -16,6 +16,10 @@ import (
 func (x *exchange) respond(response *http.Response) (loadbalancer.Outcome, error) {
 	x.head(response)
 	announced := announce(x.writer.Header(), response.Trailer)
+	if announced > 0 && x.request.ProtoMajor == 1 && x.request.ProtoAtLeast(1, 1) && x.request.Method != http.MethodHead {
+		// HTTP/2 allows a length and trailers together, HTTP/1.1 has trailers in chunked bodies alone.
+		delete(x.writer.Header(), "Content-Length")
+	}
 	x.record.Status = response.StatusCode
 	x.writer.WriteHeader(response.StatusCode)
 	if response.Body != http.NoBody {

@@ -1,0 +1,326 @@
+package forward
+
+import (
+	"bytes"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+func echo(w http.ResponseWriter, r *http.Request) {
+	w.Header()["Content-Type"] = r.Header["Content-Type"]
+	_ = http.NewResponseController(w).EnableFullDuplex()
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := r.Body.Read(buffer)
+		if n > 0 {
+			_, _ = w.Write(buffer[:n])
+			_ = http.NewResponseController(w).Flush()
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// pattern reads as size bytes that a checksum tells from any others.
+type pattern struct {
+	block    []byte
+	left, at int
+}
+
+func newPattern(size int) *pattern {
+	block := make([]byte, 1<<20+7)
+	rand.NewChaCha8([32]byte{}).Read(block) //nolint:errcheck // never fails
+	return &pattern{block: block, left: size}
+}
+
+func (p *pattern) Read(b []byte) (int, error) {
+	if p.left == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b[:min(len(b), p.left)], p.block[p.at:])
+	p.at, p.left = (p.at+n)%len(p.block), p.left-n
+	return n, nil
+}
+
+func digest(t *testing.T, r io.Reader) string {
+	t.Helper()
+	sum := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	n, err := io.Copy(sum, r)
+	if err != nil {
+		t.Error(err)
+	}
+	return fmt.Sprintf("%d bytes, %x", n, sum.Sum32())
+}
+
+// TestLargeBodies sends 64 MiB up and down, with a length and without, while the heap stays small.
+func TestLargeBodies(t *testing.T) {
+	const size = 64 << 20
+	if testing.Short() {
+		t.Skip("short")
+	}
+	want := digest(t, newPattern(size))
+	for _, s := range []setup{{front: "h1", upstream: "h1"}, {front: "h2", upstream: "h2c"}, {front: "h1", upstream: "h2"}} {
+		var largest atomic.Uint64
+		g := newRig(t, s, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if got := digest(t, r.Body); got != want {
+				t.Errorf("%v: the endpoint got other bytes", s)
+			}
+			var stats runtime.MemStats
+			runtime.ReadMemStats(&stats)
+			largest.Store(max(largest.Load(), stats.HeapInuse))
+			if r.URL.Path == "/known" {
+				w.Header().Set("Content-Length", fmt.Sprint(size))
+			}
+			_, _ = io.Copy(w, newPattern(size))
+		}))
+		for _, path := range []string{"/known", "/unknown"} {
+			r := request(t, http.MethodPost, g.url+path, newPattern(size))
+			if path == "/known" {
+				r.ContentLength = size
+			}
+			response, err := g.client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := digest(t, response.Body); got != want {
+				t.Errorf("%v: the client got other bytes", s)
+			}
+			_ = response.Body.Close()
+		}
+		if got := largest.Load(); got > 48<<20 {
+			t.Errorf("%v: the heap grew to %d MiB", s, got>>20)
+		}
+	}
+}
+
+// TestFullDuplex answers each piece of the body before the next is sent.
+func TestFullDuplex(t *testing.T) {
+	matrix(t, func(t *testing.T, s setup) {
+		g := newRig(t, s, http.HandlerFunc(echo))
+		reader, writer := io.Pipe()
+		r := request(t, http.MethodPost, g.url, reader)
+		go func() { _, _ = io.WriteString(writer, "piece 0") }()
+		response, err := g.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close() //nolint:errcheck // a test's
+		for i := range 5 {
+			if i > 0 {
+				_, _ = fmt.Fprintf(writer, "piece %d", i)
+			}
+			got := make([]byte, 7)
+			if _, err := io.ReadFull(response.Body, got); err != nil {
+				t.Fatal(err)
+			}
+			equal(t, "piece", string(got), fmt.Sprintf("piece %d", i))
+		}
+		_ = writer.Close()
+		if rest, err := io.ReadAll(response.Body); err != nil || len(rest) > 0 {
+			t.Errorf("then %q, %v", rest, err)
+		}
+	})
+}
+
+// TestAnswerBeforeTheBody answers without reading any of a body that does not end.
+func TestAnswerBeforeTheBody(t *testing.T) {
+	matrix(t, func(t *testing.T, s setup) {
+		g := newRig(t, s, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusRequestEntityTooLarge)
+			_, _ = io.WriteString(w, "too large")
+		}))
+		reader, writer := io.Pipe()
+		go func() { _, _ = writer.Write(make([]byte, 1<<20)) }()
+		response, err := g.client.Do(request(t, http.MethodPost, g.url, reader))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := make([]byte, len("too large"))
+		if _, err := io.ReadFull(response.Body, body); err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "answer", fmt.Sprint(response.StatusCode, string(body)), "413too large")
+		_ = writer.Close()
+		_ = response.Body.Close()
+		equal(t, "record", g.record(t).Status, 413)
+	})
+}
+
+func TestRequestTrailers(t *testing.T) {
+	matrix(t, func(t *testing.T, s setup) {
+		trailers := make(chan http.Header, 1)
+		g := newRig(t, s, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			trailers <- r.Trailer
+		}))
+		body := &trailing{Reader: strings.NewReader("body")}
+		r := request(t, http.MethodPost, g.url, body)
+		r.Trailer = http.Header{"X-Sum": nil, "X-Forwarded-For": nil}
+		body.end = func() { r.Trailer["X-Sum"], r.Trailer["X-Forwarded-For"] = []string{"42"}, []string{"192.0.2.7"} }
+		g.do(t, r)
+		equal(t, "trailers", <-trailers, http.Header{"X-Sum": {"42"}})
+	})
+}
+
+type trailing struct {
+	io.Reader
+	end func()
+}
+
+func (b *trailing) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err != nil {
+		b.end()
+	}
+	return n, err
+}
+
+func TestRequestTrailersThatNothingAnnounced(t *testing.T) {
+	for _, upstream := range []string{"h1", "h2", "h2c"} {
+		seen := make(chan string, 1)
+		g := newRig(t, setup{upstream: upstream}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			seen <- r.Trailer.Get("X-Sum")
+		}))
+		g.raw(t, "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\nX-Sum: 42\r\n\r\n")
+		want := "42"
+		if upstream != "h1" {
+			want = "" // net/http's HTTP/2 server hands on only what was announced
+		}
+		equal(t, upstream+": trailer", <-seen, want)
+	}
+}
+
+func TestResponseTrailers(t *testing.T) {
+	matrix(t, func(t *testing.T, s setup) {
+		g := newRig(t, s, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Trailer", "X-Announced, X-Never")
+			w.WriteHeader(http.StatusOK)
+			if r.URL.Path != "/empty" {
+				_, _ = io.WriteString(w, "body")
+			}
+			w.Header().Set("X-Announced", "1")
+			w.Header().Set(http.TrailerPrefix+"X-Late", "2")
+		}))
+		for _, path := range []string{"/", "/empty"} {
+			response, _ := g.get(t, path)
+			got := response.Trailer.Clone()
+			if len(got["X-Never"]) == 0 {
+				delete(got, "X-Never")
+			}
+			equal(t, path, got, http.Header{"X-Announced": {"1"}, "X-Late": {"2"}})
+			if values := response.Header["X-Announced"]; values != nil {
+				t.Errorf("%s: a trailer came as a header: %v", path, values)
+			}
+		}
+	})
+}
+
+func TestExpectContinue(t *testing.T) {
+	g := newRig(t, setup{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/refuse" {
+			w.WriteHeader(http.StatusExpectationFailed)
+			return
+		}
+		_, _ = io.Copy(w, r.Body)
+	}))
+	conn, reader := g.raw(t, "POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
+	line, err := reader.ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "HTTP/1.1 100 ") {
+		t.Fatalf("got %q, %v", line, err)
+	}
+	_, _ = reader.ReadString('\n')
+	_, _ = io.WriteString(conn, "body")
+	response, err := http.ReadResponse(reader, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, _ := io.ReadAll(response.Body)
+	equal(t, "answer", fmt.Sprint(response.StatusCode, string(body)), "200body")
+
+	_, reader = g.raw(t, "POST /refuse HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
+	line, err = reader.ReadString('\n')
+	if err != nil || !strings.HasPrefix(line, "HTTP/1.1 417 ") {
+		t.Errorf("the endpoint refused, the client got %q, %v", line, err)
+	}
+}
+
+func TestBrokenRequestBodies(t *testing.T) {
+	limited := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/limited" {
+				r.Body = http.MaxBytesReader(w, r.Body, 10)
+			}
+			if r.URL.Path == "/slow" {
+				_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	read := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) })
+	g := newRig(t, setup{around: limited}, read)
+	for _, test := range []struct {
+		name, request string
+		status        int
+		leave         bool
+	}{
+		{"bad chunk", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400, false},
+		{"too large", "POST /limited HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n14\r\n01234567890123456789\r\n0\r\n\r\n", 413, false},
+		{"too slow", "POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabc", 408, false},
+		{"cut off", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabc", StatusClientClosedRequest, true},
+	} {
+		conn, reader := g.raw(t, test.request)
+		if test.leave {
+			_ = conn.(*net.TCPConn).CloseWrite()
+		}
+		if !test.leave {
+			response, err := http.ReadResponse(reader, nil)
+			if err != nil {
+				t.Fatal(test.name, err)
+			}
+			equal(t, test.name, response.StatusCode, test.status)
+		}
+		record := g.record(t)
+		equal(t, test.name+": record", record.Status, test.status)
+		if !strings.Contains(record.Reason, "client") && !strings.Contains(record.Reason, "request body") {
+			t.Errorf("%s: reason %q blames somebody else", test.name, record.Reason)
+		}
+	}
+	for member := range g.pool.Snapshot().Members() {
+		equal(t, "connect failures", member.Endpoint().ConnectFailures(), 0)
+	}
+}
+
+func TestBodyIsLeftToTheServer(t *testing.T) {
+	closed := false
+	r := request(t, http.MethodPost, "http://a", nil)
+	r.Body = closing{bytes.NewReader(make([]byte, 10)), func() { closed = true }}
+	r.ContentLength = 10
+	body := newRequestBody(r)
+	if err := body.Close(); err != nil || closed {
+		t.Errorf("closed %t, %v", closed, err)
+	}
+	if n, err := body.Read(make([]byte, 5)); n != 0 || err == nil {
+		t.Errorf("a closed body gave %d bytes, %v", n, err)
+	}
+}
+
+type closing struct {
+	io.Reader
+	close func()
+}
+
+func (c closing) Close() error {
+	c.close()
+	return nil
+}

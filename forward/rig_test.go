@@ -1,0 +1,281 @@
+package forward
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// patience is how long a test waits for what must happen.
+const patience = 20 * time.Second
+
+// rig is a client, a proxy of one service, and one endpoint.
+type rig struct {
+	client   *http.Client
+	url      string
+	address  string
+	registry *loadbalancer.Registry
+	pool     *loadbalancer.Pool
+	records  chan telemetry.Record
+}
+
+// setup says what a rig is made of; the zero value speaks HTTP/1.1 on both sides.
+type setup struct {
+	front     string // h1, h2 or h2c
+	upstream  string // h1, h2 or h2c
+	options   Options
+	transport *dynamic.ServersTransport
+	server    dynamic.Server
+	// around is put around the service.
+	around func(http.Handler) http.Handler
+}
+
+// matrix runs a test on every pair of protocols.
+func matrix(t *testing.T, test func(t *testing.T, s setup)) {
+	t.Helper()
+	for _, front := range []string{"h1", "h2", "h2c"} {
+		for _, upstream := range []string{"h1", "h2", "h2c"} {
+			t.Run(front+"-"+upstream, func(t *testing.T) {
+				test(t, setup{front: front, upstream: upstream, options: Options{PassHostHeader: true, FlushInterval: -1}})
+			})
+		}
+	}
+}
+
+// newRig starts an endpoint with the handler and a proxy in front of it.
+func newRig(t *testing.T, s setup, endpoint http.Handler) *rig {
+	t.Helper()
+	server := listen(t, s.upstream, endpoint)
+	if s.transport == nil {
+		s.transport = &dynamic.ServersTransport{}
+	}
+	if s.upstream == "h2" && s.transport.RootCAs == nil && !s.transport.InsecureSkipVerify {
+		s.transport.RootCAs = []string{pemOf(server.Certificate())}
+	}
+	s.server.URL = map[string]string{"": "http", "h1": "http", "h2": "https", "h2c": "h2c"}[s.upstream] +
+		strings.TrimPrefix(strings.TrimPrefix(server.URL, "https"), "http") + s.server.URL
+	return newProxy(t, s)
+}
+
+// newProxy starts a proxy for the server of the setup.
+func newProxy(t *testing.T, s setup) *rig {
+	t.Helper()
+	if s.transport == nil {
+		s.transport = &dynamic.ServersTransport{}
+	}
+	transport, err := NewTransport("test@file", s.transport)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := loadbalancer.NewServerSpec(s.server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &rig{registry: loadbalancer.NewRegistry(), records: make(chan telemetry.Record, 100)}
+	g.pool = g.registry.Pool(loadbalancer.PoolSpec{Name: "svc@file", Servers: []loadbalancer.ServerSpec{spec}, Dialer: transport})
+	s.options.Service = "svc@file"
+	var service http.Handler = NewService(g.pool, s.options)
+	if s.around != nil {
+		service = s.around(service)
+	}
+	front := listen(t, s.front, g.recorded(service))
+	t.Cleanup(func() { g.registry.Release("svc@file") })
+	g.url, g.address, g.client = front.URL, front.Listener.Addr().String(), clientOf(t, s.front, front)
+	return g
+}
+
+// recorded gives each request a record and keeps it when the handler has returned.
+func (g *rig) recorded(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		record := &telemetry.Record{}
+		if r.Trailer == nil {
+			// The server adds what comes to this map, and the copy below shares it.
+			r.Trailer = http.Header{}
+		}
+		defer func() { g.records <- *record }()
+		next.ServeHTTP(w, r.WithContext(telemetry.WithRecord(r.Context(), record)))
+	})
+}
+
+// record returns the record of the next request that is done.
+func (g *rig) record(t *testing.T) telemetry.Record {
+	t.Helper()
+	select {
+	case record := <-g.records:
+		return record
+	case <-time.After(patience): //nolint:forbidigo // the bound of a wait for an event
+		t.Fatal("no request has ended")
+		return telemetry.Record{}
+	}
+}
+
+func listen(t *testing.T, protocol string, handler http.Handler) *httptest.Server {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler)
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.Config.DisableGeneralOptionsHandler = true
+	switch protocol {
+	case "h2":
+		server.EnableHTTP2 = true
+		server.StartTLS()
+	case "h2c":
+		server.Config.Protocols = new(http.Protocols)
+		server.Config.Protocols.SetHTTP1(true)
+		server.Config.Protocols.SetUnencryptedHTTP2(true)
+		server.Start()
+	default:
+		server.Start()
+	}
+	t.Cleanup(server.Close)
+	return server
+}
+
+func clientOf(t *testing.T, protocol string, server *httptest.Server) *http.Client {
+	t.Helper()
+	wire := &http.Transport{DisableCompression: true, Protocols: new(http.Protocols), ExpectContinueTimeout: patience}
+	switch protocol {
+	case "h2":
+		pool := x509.NewCertPool()
+		pool.AddCert(server.Certificate())
+		wire.TLSClientConfig = &tls.Config{RootCAs: pool}
+		wire.Protocols.SetHTTP2(true)
+	case "h2c":
+		wire.Protocols.SetUnencryptedHTTP2(true)
+	default:
+		wire.Protocols.SetHTTP1(true)
+	}
+	t.Cleanup(wire.CloseIdleConnections)
+	return &http.Client{Transport: wire, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+}
+
+func pemOf(certificate *x509.Certificate) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw}))
+}
+
+// do sends a request and returns the response with its body.
+func (g *rig) do(t *testing.T, r *http.Request) (*http.Response, string) {
+	t.Helper()
+	response, err := g.client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close() //nolint:errcheck // a test's
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response, string(body)
+}
+
+func (g *rig) get(t *testing.T, path string) (*http.Response, string) {
+	t.Helper()
+	return g.do(t, request(t, http.MethodGet, g.url+path, nil))
+}
+
+func request(t *testing.T, method, url string, body io.Reader) *http.Request {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	t.Cleanup(cancel)
+	r, err := http.NewRequestWithContext(ctx, method, url, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// scripted starts an endpoint that answers each connection with the script, after it has read one request's head.
+func scripted(t *testing.T, script func(conn net.Conn, head *http.Request)) dynamic.Server {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test's listener
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			head, err := http.ReadRequest(bufio.NewReader(conn))
+			if err == nil {
+				script(conn, head)
+			}
+			_ = conn.Close()
+		}
+	}()
+	t.Cleanup(func() {
+		_ = listener.Close()
+		<-done
+	})
+	return dynamic.Server{URL: "http://" + listener.Addr().String()}
+}
+
+// says is a script that writes text.
+func says(text string) func(net.Conn, *http.Request) {
+	return func(conn net.Conn, _ *http.Request) { _, _ = io.WriteString(conn, text) }
+}
+
+// raw writes a request as it is and returns a reader of what comes back.
+func (g *rig) raw(t *testing.T, text string) (net.Conn, *bufio.Reader) {
+	t.Helper()
+	conn, err := net.Dial("tcp", g.address) //nolint:noctx // bound by the deadline below
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+	return conn, bufio.NewReader(conn)
+}
+
+func equal(t *testing.T, what string, got, want any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// wait waits for a channel to be closed or to give something.
+func wait[T any](t *testing.T, what string, from <-chan T) T {
+	t.Helper()
+	select {
+	case value := <-from:
+		return value
+	case <-time.After(patience): //nolint:forbidigo // the bound of a wait for an event
+		t.Fatal("waited in vain for " + what)
+		panic(errors.ErrUnsupported)
+	}
+}
+
+func addressOf(t *testing.T, server dynamic.Server) netip.AddrPort {
+	t.Helper()
+	spec, err := loadbalancer.NewServerSpec(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec.Address
+}
