@@ -38,17 +38,29 @@ type rig struct {
 	providers map[string]sender
 	begin     time.Time
 
-	mu        sync.Mutex
+	mu      sync.Mutex
+	log     record
+	known   map[string]bool
+	flushAt time.Time
+}
+
+// record is what the fakes have seen.
+type record struct {
 	compiled  []compilation
 	served    []*dynamic.Configuration // activated, in order
 	applied   []string                 // keys of applied sets
-	known     map[string]bool
-	flushAt   time.Time
 	flushes   int
 	watched   [][]string
 	published [][]dynamic.Verdict
 	when      []time.Time // of each publication
 	reloads   []telemetry.Reload
+}
+
+// seen returns what the fakes have seen until now.
+func (r *rig) seen() record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.log
 }
 
 // compilation is one call of Compile.
@@ -123,11 +135,11 @@ func (r *rig) Compile(input Input) Compiled {
 	for _, ref := range input.Changed {
 		changed = append(changed, ref.Name)
 	}
-	r.compiled = append(r.compiled, compilation{at: time.Since(r.begin), settled: input.Settled, changed: changed})
+	r.log.compiled = append(r.log.compiled, compilation{at: time.Since(r.begin), settled: input.Settled, changed: changed})
 	result := Compiled{Activate: func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		r.served = append(r.served, input.Configuration)
+		r.log.served = append(r.log.served, input.Configuration)
 	}}
 	for _, name := range slices.Sorted(maps.Keys(input.Configuration.HTTP.Routers)) {
 		router := input.Configuration.HTTP.Routers[name]
@@ -151,7 +163,7 @@ type rigEndpoints rig
 func (r *rigEndpoints) Apply(set dynamic.EndpointSet) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.applied = append(r.applied, set.Key)
+	r.log.applied = append(r.log.applied, set.Key)
 	r.known[set.Key] = !set.Deleted
 }
 
@@ -164,7 +176,7 @@ func (r *rigEndpoints) Known(key string) bool {
 func (r *rigEndpoints) Flush(now time.Time) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.flushes++
+	r.log.flushes++
 	if r.flushAt.After(now) {
 		return r.flushAt
 	}
@@ -174,28 +186,26 @@ func (r *rigEndpoints) Flush(now time.Time) time.Time {
 func (r *rig) Watch(keys []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.watched = append(r.watched, keys)
+	r.log.watched = append(r.log.watched, keys)
 }
 
 func (r *rig) Publish(verdicts []dynamic.Verdict) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.published = append(r.published, verdicts)
-	r.when = append(r.when, time.Now())
+	r.log.published = append(r.log.published, verdicts)
+	r.log.when = append(r.log.when, time.Now())
 }
 
 func (r *rig) Reloaded(reload telemetry.Reload) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.reloads = append(r.reloads, reload)
+	r.log.reloads = append(r.log.reloads, reload)
 }
 
 // moments returns when the compilations were, since the rig began.
 func (r *rig) moments() []time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	var result []time.Duration
-	for _, one := range r.compiled {
+	for _, one := range r.seen().compiled {
 		result = append(result, one.at)
 	}
 	return result

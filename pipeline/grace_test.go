@@ -19,7 +19,7 @@ func broken(name string) *dynamic.Configuration {
 
 func (r *rig) settledOnes() []bool {
 	var result []bool
-	for _, one := range r.compiled {
+	for _, one := range r.seen().compiled {
 		result = append(result, one.settled)
 	}
 	return result
@@ -35,8 +35,8 @@ func TestQuietWindowHidesWhatIsOnlyEarly(t *testing.T) {
 		pass(300 * ms)
 		r.send("crd", routers("r", "Host(`fixed`)"))
 		pass(5 * time.Second)
-		if len(r.published) != 0 {
-			t.Errorf("published %v, want nothing", r.published)
+		if len(r.seen().published) != 0 {
+			t.Errorf("published %v, want nothing", r.seen().published)
 		}
 		if diff := cmp.Diff([]bool{false, false, false}, r.settledOnes()); diff != "" {
 			t.Errorf("settled (-want +got):\n%s", diff)
@@ -52,12 +52,12 @@ func TestQuietWindowEnds(t *testing.T) {
 		pass(5 * time.Second)
 		r.send("crd", broken("r"))
 		pass(499 * ms)
-		if len(r.published) != 0 || len(r.State().Verdicts) != 0 {
-			t.Fatalf("published %v before the window was over", r.published)
+		if len(r.seen().published) != 0 || len(r.State().Verdicts) != 0 {
+			t.Fatalf("published %v before the window was over", r.seen().published)
 		}
 		pass(1 * ms)
 		want := [][]dynamic.Verdict{{{Ref: routerRef("r@crd"), Status: dynamic.Quarantined, Reason: "missing"}}}
-		if diff := cmp.Diff(want, r.published); diff != "" {
+		if diff := cmp.Diff(want, r.seen().published); diff != "" {
 			t.Errorf("published (-want +got):\n%s", diff)
 		}
 		if diff := cmp.Diff(want[0], r.State().Verdicts); diff != "" {
@@ -72,14 +72,14 @@ func TestQuietWindowEnds(t *testing.T) {
 		next.HTTP.Routers["other"] = &dynamic.Router{Rule: "Host(`b`)"}
 		r.send("crd", next)
 		pass(5 * time.Second)
-		if len(r.published) != 1 || len(r.compiled) != 4 {
-			t.Errorf("published %d times, compiled %d times; want 1 and 4", len(r.published), len(r.compiled))
+		if len(r.seen().published) != 1 || len(r.seen().compiled) != 4 {
+			t.Errorf("published %d times, compiled %d times; want 1 and 4", len(r.seen().published), len(r.seen().compiled))
 		}
 
 		// Recovery is told at once.
 		r.send("crd", routers("r", "Host(`a`)", "other", "Host(`b`)"))
-		if len(r.published) != 2 || r.published[1][0] != (dynamic.Verdict{Ref: routerRef("r@crd"), Status: dynamic.Accepted}) {
-			t.Errorf("published %v, want an accepting verdict at once", r.published)
+		if len(r.seen().published) != 2 || r.seen().published[1][0] != (dynamic.Verdict{Ref: routerRef("r@crd"), Status: dynamic.Accepted}) {
+			t.Errorf("published %v, want an accepting verdict at once", r.seen().published)
 		}
 		if len(r.State().Verdicts) != 0 {
 			t.Errorf("state still has %v", r.State().Verdicts)
@@ -92,11 +92,11 @@ func TestQuietWindowAtStart(t *testing.T) {
 		r := newRig(t, "crd")
 		r.run(t)
 		r.send("crd", broken("r"))
-		if len(r.served) != 1 || len(r.published) != 0 {
-			t.Fatalf("served %d, published %v; want the table at once and the alarm later", len(r.served), r.published)
+		if len(r.seen().served) != 1 || len(r.seen().published) != 0 {
+			t.Fatalf("served %d, published %v; want the table at once and the alarm later", len(r.seen().served), r.seen().published)
 		}
 		pass(500 * ms)
-		if len(r.published) != 1 {
+		if len(r.seen().published) != 1 {
 			t.Error("the alarm did not come")
 		}
 	})
@@ -116,8 +116,8 @@ func TestQuietWindowIsNotPutOffForEver(t *testing.T) {
 			r.send("crd", next)
 			pass(200 * ms)
 		}
-		if len(r.published) != 1 || r.when[0].Sub(begin) != maxGrace {
-			t.Errorf("published %d times, first after %v; want once after %s", len(r.published), r.when, maxGrace)
+		if len(r.seen().published) != 1 || r.seen().when[0].Sub(begin) != maxGrace {
+			t.Errorf("published %d times, first after %v; want once after %s", len(r.seen().published), r.seen().when, maxGrace)
 		}
 	})
 }
@@ -130,11 +130,11 @@ func TestQuietWindowWithinABurst(t *testing.T) {
 		first.HTTP.Routers["n"] = &dynamic.Router{Rule: "Host(`n`)", Service: "set:k"}
 		r.send("crd", first)
 		pass(500 * ms)
-		if len(r.published) != 0 {
+		if len(r.seen().published) != 0 {
 			t.Error("a verdict was published before its table was active")
 		}
 		r.endpoints("cluster", "k")
-		if len(r.published) != 1 {
+		if len(r.seen().published) != 1 {
 			t.Error("no verdict when the settled table became active")
 		}
 	})
@@ -153,10 +153,10 @@ func TestVerdictOriginFollowsTheConfiguration(t *testing.T) {
 		}
 		r.send("file", at(3))
 		pass(time.Second)
-		compiled := len(r.compiled)
+		compiled := len(r.seen().compiled)
 		r.send("file", at(8))
 		pass(time.Second)
-		if len(r.compiled) != compiled {
+		if len(r.seen().compiled) != compiled {
 			t.Error("an object that only moved was compiled again")
 		}
 		if diff := cmp.Diff([]string{"f.yaml:8: router r@file: missing"}, lines(r.State().Verdicts)); diff != "" {

@@ -85,8 +85,8 @@ func TestLoopEqualConfigurationIsNotCompiled(t *testing.T) {
 		pass(time.Second)
 		r.send("file", routers("a", "Host(`a`)"))
 		pass(time.Second)
-		if len(r.compiled) != 1 {
-			t.Errorf("compiled %d times, want once", len(r.compiled))
+		if len(r.seen().compiled) != 1 {
+			t.Errorf("compiled %d times, want once", len(r.seen().compiled))
 		}
 	})
 }
@@ -147,15 +147,17 @@ func TestLoopWaitsForEndpointSets(t *testing.T) {
 			t.Fatal("swapped before the endpoint set had come")
 		}
 		r.endpoints("cluster", "c/default/other:80")
-		if r.State().Generation != 0 || !slices.Equal(r.applied, []string{"c/default/other:80"}) {
-			t.Fatalf("generation %d, applied %v: want other sets applied meanwhile, and no swap", r.State().Generation, r.applied)
+		if r.State().Generation != 0 || !slices.Equal(r.seen().applied, []string{"c/default/other:80"}) {
+			t.Fatalf("generation %d, applied %v: want other sets applied meanwhile, and no swap", r.State().Generation, r.seen().applied)
 		}
 		r.endpoints("cluster", "c/default/web:80")
 		if r.State().Generation != 1 || !r.State().Ready {
 			t.Error("not swapped at once when the endpoint set had come")
 		}
 		// A set that the active table refers to already is not waited for.
+		r.mu.Lock()
 		r.known["c/default/web:80"] = false
+		r.mu.Unlock()
 		changed := needing("c/default/web:80")
 		changed.HTTP.Routers["r"].Rule = "Host(`b`)"
 		pass(time.Second)
@@ -180,11 +182,11 @@ func TestLoopWaitIsBounded(t *testing.T) {
 		r.run(t)
 		r.send("crd", needing("k"))
 		pass(999 * ms)
-		if len(r.served) != 0 {
+		if len(r.seen().served) != 0 {
 			t.Fatal("swapped too early")
 		}
 		pass(1 * ms)
-		if len(r.served) != 1 {
+		if len(r.seen().served) != 1 {
 			t.Error("not swapped after one second")
 		}
 	})
@@ -201,16 +203,16 @@ func TestLoopNewerConfigurationSupersedes(t *testing.T) {
 		r.send("crd", first)
 		pass(600 * ms)
 		r.send("crd", second)
-		if last := r.compiled[len(r.compiled)-1]; !slices.Equal(last.changed, []string{"keep@crd", "r@crd", "s@crd"}) {
+		if last := r.seen().compiled[len(r.seen().compiled)-1]; !slices.Equal(last.changed, []string{"keep@crd", "r@crd", "s@crd"}) {
 			t.Errorf("changed = %v, want everything since the active table", last.changed)
 		}
 		r.endpoints("crd", "l")
 		pass(399 * ms)
-		if len(r.served) != 1 {
+		if len(r.seen().served) != 1 {
 			t.Fatal("swapped before k was given up")
 		}
 		pass(1 * ms)
-		if len(r.served) != 2 || len(r.served[1].HTTP.Routers) != 2 {
+		if len(r.seen().served) != 2 || len(r.seen().served[1].HTTP.Routers) != 2 {
 			t.Error("k was waited for anew by the second table, or the first table was activated")
 		}
 	})
@@ -228,7 +230,7 @@ func TestLoopResolverWatches(t *testing.T) {
 		r.send("file", routers("a", "Host(`a`)"))
 		pass(time.Second)
 		want := [][]string{{"dns/a:80"}, {"dns/a:80", "dns/b:80"}, {"dns/b:80"}, {}}
-		if diff := cmp.Diff(want, r.watched, cmp.Transformer("empty", func(keys []string) []string { return append([]string{}, keys...) })); diff != "" {
+		if diff := cmp.Diff(want, r.seen().watched, cmp.Transformer("empty", func(keys []string) []string { return append([]string{}, keys...) })); diff != "" {
 			t.Errorf("watched (-want +got):\n%s", diff)
 		}
 	})
@@ -238,16 +240,18 @@ func TestLoopFlushesWhenDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, "cluster")
 		r.run(t)
+		r.mu.Lock()
 		r.flushAt = time.Now().Add(10 * ms)
+		r.mu.Unlock()
 		r.endpoints("cluster", "k")
-		before := r.flushes
+		before := r.seen().flushes
 		pass(9 * ms)
-		if r.flushes != before {
+		if r.seen().flushes != before {
 			t.Error("flushed too early")
 		}
 		pass(1 * ms)
-		if r.flushes != before+1 {
-			t.Errorf("flushed %d times more, want once when it was due", r.flushes-before)
+		if r.seen().flushes != before+1 {
+			t.Errorf("flushed %d times more, want once when it was due", r.seen().flushes-before)
 		}
 	})
 }
@@ -259,8 +263,8 @@ func TestLoopEndpointsAreNotDebounced(t *testing.T) {
 		for range 20 {
 			r.endpoints("cluster", "k")
 		}
-		if len(r.applied) != 20 || time.Since(r.begin) != 0 {
-			t.Errorf("applied %d of 20 sets after %s", len(r.applied), time.Since(r.begin))
+		if len(r.seen().applied) != 20 || time.Since(r.begin) != 0 {
+			t.Errorf("applied %d of 20 sets after %s", len(r.seen().applied), time.Since(r.begin))
 		}
 	})
 }
@@ -271,8 +275,8 @@ func TestLoopMeasures(t *testing.T) {
 		r.run(t)
 		r.send("file", broken("r"))
 		pass(time.Second)
-		if len(r.reloads) != 2 || r.reloads[1].Generation != 2 || r.reloads[1].Quarantined != 1 {
-			t.Errorf("reloads = %+v", r.reloads)
+		if len(r.seen().reloads) != 2 || r.seen().reloads[1].Generation != 2 || r.seen().reloads[1].Quarantined != 1 {
+			t.Errorf("reloads = %+v", r.seen().reloads)
 		}
 	})
 }
