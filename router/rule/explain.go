@@ -16,7 +16,7 @@ func (s Step) String() string { return s.Matcher + ": " + s.Saw }
 // Explain decides the request like [Rule.Match] and returns the matchers that brought the outcome about, in the
 // order of the text: when the rule matched those that were satisfied and needed, else those that were not satisfied.
 func (r *Rule) Explain(req *Request) (matched bool, steps []Step) {
-	matched = r.root.match(req)
+	matched = r.Match(req)
 	return matched, reasons(r.root, req, false, nil)
 }
 
