@@ -71,15 +71,15 @@ type Options struct {
 //	GET /api/ready
 func New(options Options) http.Handler {
 	root := mux.NewRouter().UseEncodedPath()
-	routes := root.PathPrefix(strings.TrimRight(options.BasePath, "/") + "/api").Subrouter()
+	prefix := strings.TrimRight(options.BasePath, "/") + "/api"
 	write := writer(options.Logger)
 	if options.Explainer != nil {
-		get(routes, "/explain", func(w http.ResponseWriter, r *http.Request) { explain(w, r, options.Explainer, write) })
+		get(root, prefix+"/explain", func(w http.ResponseWriter, r *http.Request) { explain(w, r, options.Explainer, write) })
 	}
 	if options.Lister != nil {
-		get(routes, "/routes", func(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, options.Lister.Routes()) })
+		get(root, prefix+"/routes", func(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, options.Lister.Routes()) })
 	}
-	get(routes, "/ready", func(w http.ResponseWriter, _ *http.Request) { ready(w, options.State, write) })
+	get(root, prefix+"/ready", func(w http.ResponseWriter, _ *http.Request) { ready(w, options.State, write) })
 	root.NotFoundHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		write(w, http.StatusNotFound, problem{Message: "there is nothing at " + r.URL.EscapedPath()})
 	})
@@ -90,8 +90,8 @@ func New(options Options) http.Handler {
 	return root
 }
 
-func get(routes *mux.Router, path string, handler http.HandlerFunc) {
-	routes.HandleFunc(path, handler).Methods(http.MethodGet, http.MethodHead)
+func get(root *mux.Router, path string, handler http.HandlerFunc) {
+	root.HandleFunc(path, handler).Methods(http.MethodGet, http.MethodHead)
 }
 
 // problem is the JSON of an error.
