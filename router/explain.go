@@ -42,8 +42,19 @@ type Explanation struct {
 	// Middlewares are applied in this order.
 	Middlewares []string         `json:"middlewares,omitempty"`
 	Service     *ServiceStanding `json:"service,omitempty"`
-	// Next are the routers that came next, and why they do not answer.
+	// Next are the routers that came next, and why they do not answer: those that the request asks, in order, and then
+	// the ones whose rules are nearest to holding.
 	Next []Candidate `json:"next,omitempty"`
+	// Elsewhere are routers that would answer on another entrypoint, or with TLS instead of without; it is filled when
+	// nobody answers here.
+	Elsewhere []Elsewhere `json:"elsewhere,omitempty"`
+}
+
+// Elsewhere is a router that answers the same request when it comes in another way.
+type Elsewhere struct {
+	Router     string `json:"router"`
+	EntryPoint string `json:"entryPoint"`
+	TLS        bool   `json:"tls"`
 }
 
 // Candidate is a router that a request could have led to.
@@ -53,8 +64,10 @@ type Candidate struct {
 	Priority int    `json:"priority"`
 	// Matches is true for a router whose rule holds; one that came next then only has a lower place.
 	Matches bool `json:"matches"`
-	// Why says for each matcher of the rule whether it holds.
+	// Why names the matchers that decide: those that hold when the rule matches, and those that do not when it does not.
 	Why []string `json:"why"`
+	// Reason says in one sentence why a router that came next does not answer.
+	Reason string `json:"reason,omitempty"`
 }
 
 // Explain walks the index as a request does and records what happens.
@@ -83,6 +96,9 @@ func (t *Table) Explain(question Question) (Explanation, error) {
 	fill(&view, request)
 	answer.Host, answer.Path = view.Host, view.Path
 	entry.explain(&answer, &view, secure)
+	if answer.Router == nil {
+		answer.Elsewhere = t.elsewhere(entry, &view, secure)
+	}
 	return answer, nil
 }
 
@@ -107,6 +123,9 @@ func (q Question) request() (*http.Request, error) {
 	}
 	request.RemoteAddr = "127.0.0.1:0"
 	if q.Client != "" {
+		if !isAddress(q.Client) {
+			return nil, fmt.Errorf("request to explain: client %q is not an IP address, with or without a port", q.Client)
+		}
 		request.RemoteAddr = q.Client
 	}
 	return request, nil
@@ -161,29 +180,25 @@ func (e *entry) explain(answer *Explanation, view *rule.Request, secure bool) {
 	routes := e.index(secure)
 	var winner *index.Route[*Route]
 	seen := map[string]bool{}
-	note := func(route *index.Route[*Route]) {
-		if len(answer.Next) < runnersUp && !seen[route.Name] {
-			seen[route.Name] = true
-			answer.Next = append(answer.Next, candidate(route, view))
-		}
-	}
 	routes.Walk(view, func(route *index.Route[*Route], matched bool) bool {
+		seen[route.Name] = true
 		if matched && winner == nil {
 			winner = route
-			seen[route.Name] = true
 			return true
 		}
-		note(route)
+		if len(answer.Next) < runnersUp {
+			answer.Next = append(answer.Next, beaten(route, winner, view))
+		}
 		return winner == nil || len(answer.Next) < runnersUp
 	})
-	for _, route := range routes.All() {
-		if len(answer.Next) >= runnersUp {
-			break
-		}
-		note(route)
+	for _, route := range nearest(routes.All(), view, seen, runnersUp-len(answer.Next)) {
+		answer.Next = append(answer.Next, beaten(route, winner, view))
 	}
 	if winner == nil {
 		answer.Status, answer.Reason = http.StatusNotFound, "no router matches"
+		if routes.Len() == 0 {
+			answer.Reason = fmt.Sprintf("entrypoint %q has no router for requests %s", e.entrypoint.Name, withTLS(secure))
+		}
 		return
 	}
 	chosen := candidate(winner, view)

@@ -3,6 +3,7 @@ package router
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -27,20 +28,29 @@ func providerOf(name string) string {
 	return ""
 }
 
-// because wraps the fault of an object that another one refers to, naming it.
+// because wraps the fault of an object that another one refers to, naming it. A cycle is told once, however long the way
+// to it is.
 func because(ref dynamic.Ref, err error) error {
 	if errors.Is(err, errMissing) {
 		return fmt.Errorf("%s %w", ref, errMissing)
 	}
+	if circle, ok := errors.AsType[*cycle](err); ok {
+		return fmt.Errorf("%s %w", ref, circle)
+	}
 	return fmt.Errorf("%s: %w", ref, err)
 }
 
-// recursion says how an object refers to itself.
+// cycle is the fault of objects that refer to each other in a circle.
+type cycle struct{ names []string }
+
+// Error says how the circle goes, beginning with the first of its names.
+func (c *cycle) Error() string {
+	return "refers to itself: " + strings.Join(append(c.names, c.names[0]), " -> ")
+}
+
+// recursion returns the circle that closes when the last object of the stack refers to the one of this name.
 func recursion(stack []string, name string) error {
-	for i, entry := range stack {
-		if entry == name {
-			return fmt.Errorf("refers to itself: %s", strings.Join(append(append([]string(nil), stack[i:]...), name), " -> "))
-		}
-	}
-	return errors.New("refers to itself")
+	circle := slices.Clone(stack[slices.Index(stack, name):])
+	first := slices.Index(circle, slices.Min(circle))
+	return &cycle{names: slices.Concat(circle[first:], circle[:first])}
 }

@@ -1,11 +1,15 @@
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"net/http"
 	"strings"
+
+	"github.com/sluiceproxy/sluice/document"
+	"github.com/sluiceproxy/sluice/static"
 )
 
 // headerFlag collects -H 'Name: value', which may repeat.
@@ -30,15 +34,22 @@ func newFlags(name, usage string, stderr io.Writer) *flag.FlagSet {
 	flags.SetOutput(stderr)
 	flags.Usage = func() {
 		_, _ = fmt.Fprintf(stderr, "usage: sluice %s %s\n", name, usage)
-		flags.PrintDefaults()
-		_, _ = fmt.Fprintln(stderr, "  --OPTION=VALUE\n    \tany option of the static configuration, as for run (see sluice --help)")
+		flags.VisitAll(func(f *flag.Flag) {
+			value, text := flag.UnquoteUsage(f)
+			dashes := "--"
+			if len(f.Name) == 1 {
+				dashes = "-"
+			}
+			say(stderr, "  %s\n      %s\n", strings.TrimRight(dashes+f.Name+" "+value, " "), text)
+		})
+		say(stderr, "  --OPTION=VALUE\n      any option of the static configuration, as for run (see sluice --help)\n")
 	}
 	return flags
 }
 
 // parseMixed parses flags and positional arguments in any order. Flags that the set does not define are options of the
 // static configuration, returned as they are; their values are given behind "=", but for --configFile FILE.
-func parseMixed(flags *flag.FlagSet, args []string) (positional, static []string, err error) {
+func parseMixed(flags *flag.FlagSet, args []string) (positional, options []string, err error) {
 	var own []string
 	for i := 0; i < len(args); i++ {
 		arg := args[i]
@@ -52,10 +63,14 @@ func parseMixed(flags *flag.FlagSet, args []string) (positional, static []string
 		case name == "help" || name == "h":
 			own = append(own, arg)
 		case known == nil:
-			static = append(static, arg)
+			if near, ok := nearestFlag(flags, name); ok {
+				say(flags.Output(), "%s: unknown flag %s; did you mean --%s?\n", flags.Name(), arg, near)
+				return nil, nil, errFlag
+			}
+			options = append(options, arg)
 			if !hasValue && strings.EqualFold(name, "configFile") && i+1 < len(args) {
 				i++
-				static = append(static, args[i])
+				options = append(options, args[i])
 			}
 		default:
 			own = append(own, arg)
@@ -65,7 +80,30 @@ func parseMixed(flags *flag.FlagSet, args []string) (positional, static []string
 			}
 		}
 	}
-	return positional, static, flags.Parse(own)
+	return positional, options, flags.Parse(own)
+}
+
+// errFlag says that a flag is unknown, which has been printed.
+var errFlag = errors.New("unknown flag")
+
+// nearestFlag returns the flag of the set that was probably meant by a name that is no static option either.
+func nearestFlag(flags *flag.FlagSet, name string) (string, bool) {
+	if strings.EqualFold(name, "configFile") {
+		return "", false
+	}
+	first, _, _ := strings.Cut(name, ".")
+	for _, option := range static.Options() {
+		if root, _, _ := strings.Cut(option.Path, "."); strings.EqualFold(root, first) {
+			return "", false
+		}
+	}
+	var names []string
+	flags.VisitAll(func(f *flag.Flag) {
+		if len(f.Name) > 1 {
+			names = append(names, f.Name)
+		}
+	})
+	return document.Nearest(name, names)
 }
 
 func isBool(f *flag.Flag) bool {

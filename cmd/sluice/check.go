@@ -4,7 +4,10 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -42,13 +45,7 @@ func check(args, environ []string, stdout, stderr io.Writer) int {
 		say(stdout, "%v\n", err)
 		return exitNone
 	}
-	refused := printVerdicts(stdout, state.Verdicts)
-	for name, status := range state.Providers {
-		if status.State != dynamic.StateSynced && status.State != dynamic.StateAbsent && status.Required {
-			say(stdout, "provider %s: %s: %s\n", name, status.State, status.Reason)
-			refused++
-		}
-	}
+	refused := printVerdicts(stdout, state.Verdicts) + printProviders(stdout, state)
 	if refused > 0 {
 		return exitNone
 	}
@@ -73,6 +70,24 @@ func printVerdicts(out io.Writer, verdicts []dynamic.Verdict) int {
 			continue
 		}
 		say(out, "%s (%s)\n", verdict, verdict.Status)
+	}
+	return refused
+}
+
+// printProviders writes a line for each required provider that has delivered nothing, unless a verdict on its source has
+// said so, and returns how many lines it wrote.
+func printProviders(out io.Writer, state *pipeline.State) int {
+	refused := 0
+	for _, name := range slices.Sorted(maps.Keys(state.Providers)) {
+		status := state.Providers[name]
+		told := slices.ContainsFunc(state.Verdicts, func(v dynamic.Verdict) bool {
+			return v.Ref.Kind == dynamic.KindSource && v.Status == dynamic.Quarantined && strings.HasSuffix(v.Ref.Name, "@"+name)
+		})
+		if !status.Required || told || status.State == dynamic.StateSynced || status.State == dynamic.StateAbsent {
+			continue
+		}
+		say(out, "provider %s: %s: %s\n", name, status.State, status.Reason)
+		refused++
 	}
 	return refused
 }

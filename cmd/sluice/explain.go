@@ -24,6 +24,7 @@ func explain(args, environ []string, stdout, stderr io.Writer) int {
 		return code
 	}
 	if len(positional) != 2 {
+		say(stderr, "sluice explain: exactly METHOD and URL are needed, got %q\n", positional)
 		flags.Usage()
 		return exitBroken
 	}

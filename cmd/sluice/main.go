@@ -6,11 +6,13 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"os"
+	"strings"
 
 	_ "golang.org/x/crypto/x509roots/fallback" // An image FROM scratch has no certificate roots of its own.
+
+	"github.com/sluiceproxy/sluice/document"
 )
 
 func main() {
@@ -44,8 +46,13 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 	case "help":
 		return help(stdout)
 	}
-	_, _ = fmt.Fprintf(stderr, "sluice: unknown command %q; one of run, check, explain, routes, healthcheck, whoami, version, help\n", args[0])
-	return 2
+	commands := []string{"run", "check", "explain", "routes", "healthcheck", "whoami", "version", "help"}
+	hint := "one of " + strings.Join(commands, ", ")
+	if near, ok := document.Nearest(args[0], commands); ok {
+		hint = "did you mean " + near + "?"
+	}
+	say(stderr, "sluice: unknown command %q; %s\n", args[0], hint)
+	return exitBroken
 }
 
 func wantsHelp(args []string) bool {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -20,11 +22,8 @@ func printJSON(out io.Writer, answer any) {
 
 // printExplanation writes an explanation for people.
 func printExplanation(out io.Writer, answer router.Explanation) {
-	scheme := "plain"
-	if answer.TLS {
-		scheme = "TLS"
-	}
-	say(out, "%s %q on host %q, entrypoint %s (%s)\n", answer.Method, answer.Path, answer.Host, answer.EntryPoint, scheme)
+	say(out, "%s %s on host %s, entrypoint %s, %s\n", answer.Method, plainly(answer.Path), plainly(answer.Host), answer.EntryPoint,
+		withTLS(answer.TLS))
 	if answer.Router != nil {
 		say(out, "router      %s, priority %d\n", answer.Router.Name, answer.Router.Priority)
 		say(out, "  rule      %s\n", answer.Router.Rule)
@@ -39,21 +38,38 @@ func printExplanation(out io.Writer, answer router.Explanation) {
 	if answer.Status != 0 {
 		say(out, "answer      %d: %s\n", answer.Status, answer.Reason)
 	}
-	for i, candidate := range answer.Next {
-		say(out, "next %d      %s, priority %d\n", i+1, candidate.Name, candidate.Priority)
-		say(out, "  rule      %s\n", candidate.Rule)
-		reason := "  not, as   "
-		if candidate.Matches {
-			reason = "  comes after"
-			candidate.Why = []string{"it matches too, and is asked later"}
-		}
-		printWhy(out, reason, candidate.Why)
+	for _, other := range answer.Elsewhere {
+		say(out, "elsewhere   %s would answer on entrypoint %s %s\n", other.Router, other.EntryPoint, withTLS(other.TLS))
 	}
+	for i, candidate := range answer.Next {
+		say(out, "next %d      %s, priority %d: %s\n", i+1, candidate.Name, candidate.Priority, candidate.Reason)
+		say(out, "  rule      %s\n", candidate.Rule)
+		label := "  because   "
+		if !candidate.Matches {
+			label = "  but       "
+		}
+		printWhy(out, label, candidate.Why)
+	}
+}
+
+func withTLS(secure bool) string {
+	if secure {
+		return "with TLS"
+	}
+	return "without TLS"
+}
+
+// plainly returns a text as it is, or quoted where a terminal would not show it as it is.
+func plainly(text string) string {
+	if quoted := strconv.Quote(text); text == "" || strings.Contains(text, " ") || quoted[1:len(quoted)-1] != text {
+		return quoted
+	}
+	return text
 }
 
 func printWhy(out io.Writer, label string, reasons []string) {
 	for _, reason := range reasons {
-		say(out, "%s %s\n", strings.TrimRight(label, " "), reason)
+		say(out, "%s%s\n", label, reason)
 	}
 }
 
@@ -69,22 +85,28 @@ func printService(out io.Writer, service router.ServiceStanding, indent string) 
 	for _, endpoint := range service.Endpoints {
 		say(out, "  endpoint  %s%s://%s, share %d\n", indent, endpoint.Scheme, endpoint.Address, endpoint.Share)
 	}
+	if service.Kind == "loadBalancer" && len(service.Endpoints) == 0 {
+		say(out, "  endpoint  %snone, so its requests are answered 503\n", indent)
+	}
 	for _, branch := range service.Services {
 		printService(out, branch, indent+"  ")
 	}
 }
 
-// printRoutes writes the effective table.
+// printRoutes writes the effective table. What is empty is written as -, so that columns can be counted.
 func printRoutes(out io.Writer, listings []router.Listing) {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	say(table, "ROUTER\tENTRYPOINTS\tRULE\tPRIORITY\tTLS\tMIDDLEWARES\tSERVICE\tSTATUS\n")
+	say(table, "ROUTER\tENTRYPOINTS\tTLS\tPRIORITY\tRULE\tMIDDLEWARES\tSERVICE\tSTATUS\n")
 	for _, listing := range listings {
-		status := listing.Status
+		status, secure := listing.Status, "no"
 		if listing.Reason != "" {
 			status += ": " + listing.Reason
 		}
-		say(table, "%s\t%s\t%s\t%d\t%t\t%s\t%s\t%s\n", listing.Name, strings.Join(listing.EntryPoints, ","), listing.Rule,
-			listing.Priority, listing.TLS, strings.Join(listing.Middlewares, ","), listing.Service, status)
+		if listing.TLS {
+			secure = "yes"
+		}
+		say(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", listing.Name, strings.Join(listing.EntryPoints, ","), secure,
+			listing.Priority, listing.Rule, cmp.Or(strings.Join(listing.Middlewares, ","), "-"), cmp.Or(listing.Service, "-"), status)
 	}
 	_ = table.Flush()
 }

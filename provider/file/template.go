@@ -75,7 +75,7 @@ func templateError(path string, err error) error {
 	}
 	number, _, _ := strings.Cut(position, ":")
 	if line, err := strconv.Atoi(number); err == nil && line > 0 {
-		out.Line, out.Reason = line, "template: "+text
+		out.Line, out.Reason = line, "template: "+strings.ReplaceAll(text, " "+templateName+":", " line ")
 	}
 	return out
 }

@@ -1,0 +1,110 @@
+package router
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/document"
+	"github.com/sluiceproxy/sluice/router/index"
+	"github.com/sluiceproxy/sluice/router/rule"
+)
+
+// beaten describes a router that does not answer, and says why; winner may be nil.
+func beaten(route, winner *index.Route[*Route], view *rule.Request) Candidate {
+	loser := candidate(route, view)
+	switch {
+	case !loser.Matches:
+		loser.Reason = "its rule does not match"
+	case winner == nil: // What does not come by the walk cannot match; said as it is, should it ever.
+		loser.Reason = "its rule matches, but it was not asked"
+	case route.Priority < winner.Priority:
+		loser.Reason = fmt.Sprintf("its rule matches too, but its priority is below %d", winner.Priority)
+	case route.Precedence != winner.Precedence:
+		loser.Reason = "its rule matches too with the same priority, but its provider comes later"
+	default:
+		loser.Reason = "its rule matches too with the same priority, but its name comes later"
+	}
+	return loser
+}
+
+// nearest returns the routes whose rules come nearest to holding, beside those that were seen.
+func nearest(routes []*index.Route[*Route], view *rule.Request, seen map[string]bool, most int) []*index.Route[*Route] {
+	if most <= 0 {
+		return nil
+	}
+	type distant struct {
+		route    *index.Route[*Route]
+		distance int
+	}
+	var all []distant
+	for _, route := range routes {
+		if !seen[route.Name] {
+			all = append(all, distant{route, distance(route.Rule, view)})
+		}
+	}
+	slices.SortStableFunc(all, func(a, b distant) int { return cmp.Compare(a.distance, b.distance) })
+	var found []*index.Route[*Route]
+	for _, one := range all[:min(most, len(all))] {
+		found = append(found, one.route)
+	}
+	return found
+}
+
+// distance says how far a rule is from holding: a wrong host counts most, less when it is only misspelt, then a wrong path.
+func distance(parsed *rule.Rule, view *rule.Request) int {
+	const otherHost, misspeltHost, otherPath, otherElse = 8, 3, 2, 1
+	_, steps := parsed.Explain(view)
+	host, rest := 0, 0
+	for _, step := range steps {
+		switch matcher := strings.TrimPrefix(step.Matcher, "!"); {
+		case strings.HasPrefix(matcher, "Host"):
+			host = otherHost
+		case strings.HasPrefix(matcher, "Path"):
+			rest += otherPath
+		default:
+			rest += otherElse
+		}
+	}
+	if host > 0 {
+		if _, misspelt := document.Nearest(view.Host, parsed.Domains()); misspelt {
+			host = misspeltHost
+		}
+	}
+	return host + rest
+}
+
+// elsewhere asks everybody who could not be reached in the way that the request came.
+func (t *Table) elsewhere(asked *entry, view *rule.Request, secure bool) []Elsewhere {
+	var found []Elsewhere
+	for _, name := range slices.Sorted(maps.Keys(t.entries)) {
+		for _, tls := range []bool{false, true} {
+			other := t.entries[name]
+			if other == asked && tls == secure {
+				continue
+			}
+			if route := other.index(tls).Match(view); route != nil {
+				found = append(found, Elsewhere{Router: route.Name, EntryPoint: name, TLS: tls})
+			}
+		}
+	}
+	return found
+}
+
+func withTLS(secure bool) string {
+	if secure {
+		return "with TLS"
+	}
+	return "without TLS"
+}
+
+func isAddress(text string) bool {
+	if _, err := netip.ParseAddrPort(text); err == nil {
+		return true
+	}
+	_, err := netip.ParseAddr(text)
+	return err == nil
+}
