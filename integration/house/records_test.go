@@ -62,6 +62,32 @@ func TestGlossaryNamesWhatToLearn(t *testing.T) {
 	}
 }
 
+// TestDifferencesAreProved demands that every row of the table of differences cites a test in its last column;
+// TestCitedTestsExist looks whether it exists.
+func TestDifferencesAreProved(t *testing.T) {
+	for _, page := range pages(t) {
+		if page.path != "docs/migrate/traefik.md" {
+			continue
+		}
+		rows := 0
+		for i, line := range page.lines {
+			cells := strings.Split(strings.Trim(line, "| "), " | ")
+			if len(cells) != 4 || cells[0] == "topic" {
+				continue
+			}
+			rows++
+			if !proof.MatchString(cells[3]) {
+				t.Errorf("%s:%d: nothing proves this", page.path, i+1)
+			}
+		}
+		if rows < 10 {
+			t.Errorf("%d differences were found", rows)
+		}
+		return
+	}
+	t.Error("there is no page about the differences")
+}
+
 // TestMakefileHelpsItself demands that every target has its line in `make help`, and that the file stays short.
 func TestMakefileHelpsItself(t *testing.T) {
 	content, err := os.ReadFile(filepath.Join(root(t), "Makefile"))
