@@ -181,4 +181,4 @@ func blind(serverName string) *tls.Config {
 }
 
 // pass lets time go by in a bubble of testing/synctest.
-func pass(d time.Duration) { <-time.After(d) }
+func pass(d time.Duration) { <-time.NewTimer(d).C }

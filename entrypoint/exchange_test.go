@@ -19,7 +19,6 @@ type late struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	header http.Header
-	buffer []byte
 }
 
 // TestLateCalls lets goroutines of a handler go on after it has returned, while other requests use the same connection.

@@ -1,0 +1,36 @@
+package entrypoint
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+)
+
+// discarding is a response writer that costs nothing.
+type discarding struct{ header http.Header }
+
+func (d *discarding) Header() http.Header         { return d.header }
+func (d *discarding) Write(p []byte) (int, error) { return len(p), nil }
+func (d *discarding) WriteHeader(int)             {}
+
+// BenchmarkChain measures what the entrypoint adds to a request with the headers of a browser.
+func BenchmarkChain(b *testing.B) {
+	e, err := New("web", newConfig(), http.HandlerFunc(hello), nil, Dependencies{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	template := httptest.NewRequest(http.MethodGet, "/api/users?page=1", http.NoBody)
+	for name, value := range map[string]string{
+		"User-Agent": "Mozilla/5.0", "Accept": "text/html", "Accept-Language": "en", "Accept-Encoding": "gzip", "Cookie": "session=1",
+		"Referer": "https://example.com/", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Site": "same-origin", "Cache-Control": "no-cache",
+	} {
+		template.Header.Set(name, value)
+	}
+	writer := &discarding{header: http.Header{}}
+	b.ReportAllocs()
+	for b.Loop() {
+		r := *template
+		r.Header = template.Header
+		e.chain.ServeHTTP(writer, &r)
+	}
+}

@@ -1,0 +1,300 @@
+package entrypoint
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sluiceproxy/sluice/static"
+)
+
+func TestNewNamesWhatIsWrong(t *testing.T) {
+	for want, change := range map[string]func(*static.EntryPoint){
+		"address: no port":                    func(c *static.EntryPoint) { c.Address = "localhost" },
+		"only tcp":                            func(c *static.EntryPoint) { c.Address = ":53/udp" },
+		"forwardedHeaders.trustedIPs: \"x\"":  func(c *static.EntryPoint) { c.ForwardedHeaders.TrustedIPs = []string{"x"} },
+		"proxyProtocol.trustedIPs: \"y\"":     func(c *static.EntryPoint) { c.ProxyProtocol = &static.ProxyProtocol{TrustedIPs: []string{"y"}} },
+		"http.underscoreHeadersStrategy":      func(c *static.EntryPoint) { c.HTTP.UnderscoreHeadersStrategy = "z" },
+		"transport.limits.maxConnections: -1": func(c *static.EntryPoint) { c.Transport.Limits.MaxConnections = -1 },
+	} {
+		config := newConfig()
+		change(config)
+		_, err := New("web", config, http.HandlerFunc(hello), nil, Dependencies{Logger: newMemory(t)})
+		if err == nil || !strings.HasPrefix(err.Error(), `entrypoint "web": `) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+	}
+}
+
+func TestListenErrors(t *testing.T) {
+	s := start(t, http.HandlerFunc(hello), nil)
+	for address, want := range map[string]string{s.address: "address already in use", "192.0.2.1:80": "cannot assign requested address"} {
+		config := newConfig()
+		config.Address = address
+		e, err := New("other", config, http.HandlerFunc(hello), nil, Dependencies{Logger: newMemory(t)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = e.Listen(t.Context())
+		if err == nil || !strings.HasPrefix(err.Error(), `entrypoint "other": listen tcp `+address) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %q", err, want)
+		}
+		if err := e.Serve(t.Context()); err == nil {
+			t.Error("it serves without a listener")
+		}
+	}
+}
+
+func TestReusePort(t *testing.T) {
+	share := func(c *static.EntryPoint) { c.ReusePort = true }
+	s := start(t, http.HandlerFunc(hello), share)
+	other := start(t, http.HandlerFunc(hello), func(c *static.EntryPoint) {
+		share(c)
+		c.Address = s.address
+	})
+	if s.address != other.address {
+		t.Errorf("%s and %s", s.address, other.address)
+	}
+}
+
+// faulty is a listener that fails for a while.
+type faulty struct {
+	net.Listener
+	failures atomic.Int64
+}
+
+func (f *faulty) Accept() (net.Conn, error) {
+	if f.failures.Add(-1) >= 0 {
+		return nil, &net.OpError{Op: "accept", Net: "tcp", Err: syscall.EMFILE}
+	}
+	return f.Listener.Accept()
+}
+
+func TestAcceptErrors(t *testing.T) {
+	t.Parallel()
+	var listener *faulty
+	s := startWith(t, http.HandlerFunc(hello), nil, func(ctx context.Context, network, address string) (net.Listener, error) {
+		inner, err := new(net.ListenConfig).Listen(ctx, network, address)
+		listener = &faulty{Listener: inner}
+		listener.failures.Store(4)
+		return listener, err
+	})
+	client, url := s.client("h1")
+	do(t, client, http.MethodGet, url, nil)
+	if line := s.logged("accepting a connection failed"); !strings.HasPrefix(line, "warn") || !strings.Contains(line, "too many open files") {
+		t.Errorf("logged %q", line)
+	}
+}
+
+func TestListenerClosedByOthers(t *testing.T) {
+	t.Parallel()
+	s := start(t, http.HandlerFunc(hello), nil)
+	_ = s.entrypoint.Close()
+	err := receive(t, s.ended, "the end of Serve")
+	if !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Serve: %v", err)
+	}
+	s.ended <- nil
+}
+
+// TestDrainFinishesRequests stops while requests run: they finish, and nobody else is accepted.
+func TestDrainFinishesRequests(t *testing.T) {
+	for _, protocol := range protocols() {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			running, release := make(chan struct{}), make(chan struct{})
+			s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_ = http.NewResponseController(w).Flush()
+				close(running)
+				<-release
+				_, _ = io.WriteString(w, "whole")
+			}), nil)
+			client, url := s.client(protocol)
+			body := make(chan string, 1)
+			go func() {
+				_, text, err := try(t, client, http.MethodGet, url, nil)
+				body <- fmt.Sprint(text, err)
+			}()
+			receive(t, running, "the request")
+			if s.entrypoint.Draining() {
+				t.Error("draining too early")
+			}
+			s.stop()
+			s.eventually("the end of listening", func() bool {
+				conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.address)
+				if err == nil {
+					_ = conn.Close()
+				}
+				return err != nil
+			})
+			if !s.entrypoint.Draining() {
+				t.Error("not draining")
+			}
+			close(release)
+			if got := receive(t, body, "the response"); got != "whole<nil>" {
+				t.Errorf("got %q", got)
+			}
+			s.wait()
+		})
+	}
+}
+
+// TestDrainAcceptsForAWhile lets a new connection through during requestAcceptGraceTimeout.
+func TestDrainAcceptsForAWhile(t *testing.T) {
+	t.Parallel()
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "still here")
+	}), func(c *static.EntryPoint) {
+		c.Transport.LifeCycle.RequestAcceptGraceTimeout = static.Duration(500 * time.Millisecond)
+	})
+	s.stop()
+	s.eventually("draining", s.entrypoint.Draining)
+	client, url := s.client("h1")
+	if _, body := do(t, client, http.MethodGet, url, nil); body != "still here" {
+		t.Errorf("got %q", body)
+	}
+	s.wait()
+	if _, _, err := try(t, client, http.MethodGet, url, nil); err == nil {
+		t.Error("it still accepts after the grace time")
+	}
+}
+
+// TestDrainCuts stops while a request and a hijacked connection never end.
+func TestDrainCuts(t *testing.T) {
+	t.Parallel()
+	running := make(chan struct{}, 2)
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/hijack" {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer func() { _ = conn.Close() }()
+			running <- struct{}{}
+			_, _ = conn.Read(make([]byte, 1))
+			return
+		}
+		running <- struct{}{}
+		<-r.Context().Done()
+	}), func(c *static.EntryPoint) {
+		c.Transport.LifeCycle.GraceTimeOut = static.Duration(100 * time.Millisecond)
+	})
+	silent := s.dial()
+	say(t, s.dial(), get)
+	say(t, s.dial(), "GET /hijack HTTP/1.1\r\nHost: a\r\n\r\n")
+	receive(t, running, "one request")
+	receive(t, running, "the other request")
+	began := time.Now()
+	s.stop()
+	if n, err := silent.Read(make([]byte, 1)); err == nil {
+		t.Errorf("a silent connection got %d bytes", n)
+	}
+	s.wait()
+	if took := time.Since(began); took < 100*time.Millisecond || took > patience/2 {
+		t.Errorf("cut after %v", took)
+	}
+}
+
+// TestDrainWaitsForUpgrades lets a hijacked connection finish.
+func TestDrainWaitsForUpgrades(t *testing.T) {
+	t.Parallel()
+	upgraded := make(chan struct{})
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, buffers, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_, _ = io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+		close(upgraded)
+		// It outlives the handler, as with libraries that hand the connection to a goroutine.
+		go func() {
+			line, _ := buffers.ReadString('\n')
+			_, _ = io.WriteString(conn, line)
+			_ = conn.Close()
+		}()
+	}), nil)
+	conn := s.dial()
+	say(t, conn, "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
+	receive(t, upgraded, "the upgrade")
+	s.stop()
+	s.eventually("draining", s.entrypoint.Draining)
+	say(t, conn, "ping\n")
+	got, err := io.ReadAll(conn)
+	if err != nil || !strings.HasSuffix(string(got), "\r\n\r\nping\n") {
+		t.Errorf("got %q, error %v", got, err)
+	}
+	s.wait()
+	if record := s.record(); record.Status != http.StatusSwitchingProtocols {
+		t.Errorf("record %+v", record)
+	}
+}
+
+// TestDrainServesWhatHasBegun stops between the first byte and the end of a request's head.
+func TestDrainServesWhatHasBegun(t *testing.T) {
+	t.Parallel()
+	s := start(t, http.HandlerFunc(hello), nil)
+	conn := s.dial()
+	say(t, conn, "GET / HT")
+	s.eventually("the first byte", func() bool { return s.entrypoint.open.count(silent) == 0 && s.entrypoint.open.count(opening) == 1 })
+	s.stop()
+	s.eventually("draining", s.entrypoint.Draining)
+	say(t, conn, "TP/1.1\r\nHost: a\r\n\r\n")
+	response, body := answer(t, bufio.NewReader(conn))
+	if body != "hello" || !response.Close {
+		t.Errorf("got %q, close %v", body, response.Close)
+	}
+	s.wait()
+}
+
+// TestBothEndsOfAStream writes and reads in turn on HTTP/1.1 and HTTP/2.
+func TestBothEndsOfAStream(t *testing.T) {
+	for _, protocol := range protocols() {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				controller := http.NewResponseController(w)
+				_ = controller.Flush()
+				lines := bufio.NewScanner(r.Body)
+				for lines.Scan() {
+					_, _ = io.WriteString(w, "echo "+lines.Text()+"\n")
+					_ = controller.Flush()
+				}
+			}), nil)
+			client, url := s.client(protocol)
+			reader, writer := io.Pipe()
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, reader)
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() { _, _ = io.WriteString(writer, "0\n") }()
+			response, err := client.Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = response.Body.Close() }()
+			back := bufio.NewReader(response.Body)
+			for i := range 5 {
+				line, err := back.ReadString('\n')
+				if want := fmt.Sprintf("echo %d\n", i); line != want || err != nil {
+					t.Fatalf("got %q, error %v", line, err)
+				}
+				_, _ = fmt.Fprintf(writer, "%d\n", i+1)
+			}
+			_ = writer.Close()
+			if _, err := io.Copy(io.Discard, back); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,115 @@
+package entrypoint
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/static"
+)
+
+// TestAmbiguousFraming records the answer to requests whose end two servers may see in different places
+// (RFC 9112, sections 6.1, 6.3 and 11.2), and to other requests that nobody should send.
+func TestAmbiguousFraming(t *testing.T) {
+	t.Parallel()
+	const smuggled = "0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
+	head := func(lines ...string) string {
+		return "POST / HTTP/1.1\r\n" + strings.Join(lines, "\r\n") + "\r\n\r\n"
+	}
+	for _, test := range []struct {
+		name, sent string
+		// answer is how the only response begins; empty for none.
+		answer string
+	}{
+		{"two equal lengths", head("Host: a", "Content-Length: 4", "Content-Length: 4", "Connection: close") + "body", "HTTP/1.1 200"},
+		{"two different lengths", head("Host: a", "Content-Length: 4", "Content-Length: 5") + "body", "HTTP/1.1 400"},
+		{"list of lengths", head("Host: a", "Content-Length: 4, 4") + "body", "HTTP/1.1 400"},
+		{"signed length", head("Host: a", "Content-Length: +4") + "body", "HTTP/1.1 400"},
+		{"negative length", head("Host: a", "Content-Length: -4") + "body", "HTTP/1.1 400"},
+		{"hexadecimal length", head("Host: a", "Content-Length: 0x4") + "body", "HTTP/1.1 400"},
+		{"empty length", head("Host: a", "Content-Length: ") + "body", "HTTP/1.1 400"},
+		{"encoding that is not known", head("Host: a", "Transfer-Encoding: gzip, chunked") + smuggled, "HTTP/1.1 501"},
+		{"misspelt encoding", head("Host: a", "Transfer-Encoding: xchunked") + smuggled, "HTTP/1.1 501"},
+		{"encoding twice", head("Host: a", "Transfer-Encoding: chunked", "Transfer-Encoding: chunked") + smuggled, "HTTP/1.1 501"},
+		{"space before the colon", head("Host: a", "Transfer-Encoding : chunked") + smuggled, "HTTP/1.1 400"},
+		{"space before the length's colon", head("Host: a", "Content-Length : 4") + "body", "HTTP/1.1 400"},
+		{"folded line", head("Host: a", "Transfer-Encoding:", " chunked", "Connection: close") + "0\r\n\r\n", "HTTP/1.1 200"},
+		// net/http ignores the encoding there, and the connection ends as is usual in HTTP/1.0.
+		{"encoding in HTTP/1.0", "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + smuggled, "HTTP/1.0 200"},
+		{"no host", head("Content-Length: 0"), "HTTP/1.1 400"},
+		{"two hosts", head("Host: a", "Host: b", "Content-Length: 0"), "HTTP/1.1 400"},
+		{"host with a space", head("Host: a b", "Content-Length: 0"), "HTTP/1.1 400"},
+		{"NUL in a value", head("Host: a", "X: \x00", "Content-Length: 0"), "HTTP/1.1 400"},
+		{"bare CR in a value", head("Host: a", "X: a\rY: b", "Content-Length: 0"), "HTTP/1.1 400"},
+		{"no version", "GET /\r\nHost: a\r\n\r\n", "HTTP/1.1 400"},
+		{"HTTP/3.0", "GET / HTTP/3.0\r\nHost: a\r\n\r\n", "HTTP/1.1 505"},
+		{"fragment", "GET /a#b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HTTP/1.1 400"},
+		{"userinfo", "GET http://u@h/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HTTP/1.1 400"},
+		{"tunnel", "CONNECT a:443 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HTTP/1.1 501"},
+		{"chunk size with a sign", head("Host: a", "Transfer-Encoding: chunked") + "+1\r\nx\r\n" + smuggled, "HTTP/1.1 400"},
+		{"bare LF after a chunk size", head("Host: a", "Transfer-Encoding: chunked") + "1;\nx\r\n" + smuggled, "HTTP/1.1 400"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			seen := make(chan string, 10)
+			s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				seen <- r.URL.Path
+				if _, err := io.ReadAll(r.Body); err != nil {
+					http.Error(w, "bad body", http.StatusBadRequest)
+				}
+			}), nil)
+			got := s.raw(test.sent)
+			if !strings.HasPrefix(got, test.answer) || strings.Count(got, "HTTP/1.") != 1 {
+				t.Errorf("got %q, want one %q", got, test.answer)
+			}
+			s.stop()
+			s.wait()
+			close(seen)
+			for path := range seen {
+				if path != "/" {
+					t.Errorf("a smuggled request reached the handler: %s", path)
+				}
+			}
+		})
+	}
+}
+
+// TestLengthAndEncoding has its own test, since net/http does not refuse such a request: it believes the encoding alone, which
+// RFC 9112, section 6.3, allows, and goes on with the connection, which it does not. What reaches the handler has no length, so
+// that nobody behind can see another end.
+func TestLengthAndEncoding(t *testing.T) {
+	t.Parallel()
+	for _, order := range []string{
+		"Content-Length: 6\r\nTransfer-Encoding: chunked\r\n", "Transfer-Encoding: chunked\r\nContent-Length: 6\r\n",
+	} {
+		s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			_, _ = fmt.Fprintf(w, "%q %d %q %v", r.Header["Content-Length"], r.ContentLength, body, err)
+		}), nil)
+		got := s.raw("POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n" + order + "\r\n4\r\nbody\r\n0\r\n\r\n")
+		if !strings.HasSuffix(got, `[] -1 "body" <nil>`) {
+			t.Errorf("got %q", got)
+		}
+	}
+}
+
+func TestCanonicalPath(t *testing.T) {
+	t.Parallel()
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.URL.EscapedPath()+" "+r.URL.RawQuery)
+	}), func(c *static.EntryPoint) {
+		c.HTTP.EncodedCharacters.AllowEncodedSlash = false
+		c.HTTP.EncodeQuerySemicolons = true
+	})
+	for target, want := range map[string]string{
+		"/a//b/../c": "200 /a/c ", "/a%2fb": "400", "/%41?a;b": "200 /A a%3Bb", "/a%zz": "400",
+	} {
+		got := s.raw("GET " + target + " HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+		status, text, _ := strings.Cut(want, " ")
+		if !strings.HasPrefix(got, "HTTP/1.1 "+status) || !strings.HasSuffix(got, text) {
+			t.Errorf("%s: got %q, want %q", target, got, want)
+		}
+	}
+}
