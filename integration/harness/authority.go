@@ -1,0 +1,117 @@
+package harness
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// Authority issues certificates for servers and clients of a test.
+type Authority struct {
+	// File is the path of the authority's own certificate as PEM, for rootCAs and caFiles.
+	File string
+	// Pool trusts this authority alone.
+	Pool *x509.CertPool
+
+	t           testing.TB
+	dir         string
+	key         *ecdsa.PrivateKey
+	certificate *x509.Certificate
+}
+
+// NewAuthority makes an authority whose files live as long as the test.
+func NewAuthority(t testing.TB) *Authority {
+	t.Helper()
+	a := &Authority{t: t, dir: t.TempDir(), Pool: x509.NewCertPool()}
+	template := a.template("authority")
+	template.IsCA, template.BasicConstraintsValid = true, true
+	template.KeyUsage = x509.KeyUsageCertSign
+	a.key = a.newKey()
+	der, err := x509.CreateCertificate(rand.Reader, template, template, a.key.Public(), a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a.certificate, err = x509.ParseCertificate(der); err != nil {
+		t.Fatal(err)
+	}
+	a.Pool.AddCert(a.certificate)
+	a.File = a.write("authority.pem", "CERTIFICATE", der)
+	return a
+}
+
+// Issued is a certificate with its key.
+type Issued struct {
+	// CertFile and KeyFile are the paths of both as PEM.
+	CertFile, KeyFile string
+	// Pair is both, for crypto/tls.
+	Pair tls.Certificate
+}
+
+// Issue makes a certificate for names and addresses, good for servers and for clients. The first one names its files.
+func (a *Authority) Issue(names ...string) Issued {
+	a.t.Helper()
+	template := a.template(names[0])
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			template.IPAddresses = append(template.IPAddresses, ip)
+		} else {
+			template.DNSNames = append(template.DNSNames, name)
+		}
+	}
+	key := a.newKey()
+	der, err := x509.CreateCertificate(rand.Reader, template, a.certificate, key.Public(), a.key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	issued := Issued{
+		CertFile: a.write(names[0]+".pem", "CERTIFICATE", der),
+		KeyFile:  a.write(names[0]+".key", "PRIVATE KEY", secret),
+		Pair:     tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
+	}
+	return issued
+}
+
+func (a *Authority) template(name string) *x509.Certificate {
+	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return &x509.Certificate{
+		SerialNumber: serial,
+		Subject:      pkix.Name{CommonName: name},
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().Add(24 * time.Hour),
+	}
+}
+
+func (a *Authority) newKey() *ecdsa.PrivateKey {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	return key
+}
+
+func (a *Authority) write(name, kind string, der []byte) string {
+	file := filepath.Join(a.dir, name)
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
+		a.t.Fatal(err)
+	}
+	return file
+}

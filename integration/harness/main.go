@@ -1,0 +1,87 @@
+package harness
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"testing"
+
+	"go.uber.org/goleak"
+)
+
+// binaryVariable names the environment variable with the path of the binary to test.
+const binaryVariable = "SLUICE_BINARY"
+
+// Main is what TestMain of a package calls: it builds Sluice once, unless SLUICE_BINARY names a binary, runs the tests, and
+// looks for goroutines that they left behind. Its result is the exit code. A test binary with the race detector tests a
+// Sluice with the race detector.
+func Main(m *testing.M) int {
+	remove, err := provide()
+	if err != nil {
+		_, _ = fmt.Fprintf(os.Stderr, "harness: %v\n", err)
+		return 1
+	}
+	defer remove()
+	code := m.Run()
+	if code == 0 {
+		if err := goleak.Find(); err != nil {
+			_, _ = fmt.Fprintf(os.Stderr, "harness: goroutines are left: %v\n", err)
+			return 1
+		}
+	}
+	return code
+}
+
+// Binary returns the path of the binary to test. It fails the test when TestMain did not call Main.
+func Binary(t testing.TB) string {
+	t.Helper()
+	path := os.Getenv(binaryVariable)
+	if path == "" {
+		t.Fatal("no binary: TestMain must call harness.Main")
+	}
+	return path
+}
+
+// provide sets SLUICE_BINARY to the path of a binary. The function removes what was built.
+func provide() (func(), error) {
+	if path := os.Getenv(binaryVariable); path != "" {
+		_, err := os.Stat(path)
+		return func() {}, err
+	}
+	folder, err := os.MkdirTemp("", "sluice-test-")
+	if err != nil {
+		return nil, err
+	}
+	remove := func() { _ = os.RemoveAll(folder) }
+	path := filepath.Join(folder, "sluice")
+	args := []string{"build", "-o", path}
+	if raceDetector() {
+		args = append(args, "-race")
+	}
+	build := exec.Command("go", append(args, "github.com/sluiceproxy/sluice/cmd/sluice")...) //nolint:noctx // TestMain has no context.
+	if output, err := build.CombinedOutput(); err != nil {
+		remove()
+		return nil, fmt.Errorf("go build: %w\n%s", err, output)
+	}
+	if err := os.Setenv(binaryVariable, path); err != nil {
+		remove()
+		return nil, err
+	}
+	return remove, nil
+}
+
+// raceDetector reports whether this test binary was built with -race.
+func raceDetector() bool {
+	build, ok := debug.ReadBuildInfo()
+	if !ok {
+		return false
+	}
+	for _, setting := range build.Settings {
+		if setting.Key == "-race" && setting.Value == "true" {
+			return true
+		}
+	}
+	return false
+}

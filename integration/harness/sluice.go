@@ -1,0 +1,228 @@
+package harness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+const (
+	// patience is how long anything may take that needs no time of its own.
+	patience = 20 * time.Second
+	// stopTime is how long a process may take to end after SIGTERM; graceTimeOut is 10 s by default.
+	stopTime = 30 * time.Second
+)
+
+// Setup is what a user writes down before starting Sluice. In all of its texts ${DYNAMIC} stands for the directory of the
+// dynamic files, ${DIR} for the one above it, and ${NAME} for the value of NAME in Vars.
+type Setup struct {
+	// Static is the text of the static configuration, whose entrypoints listen on 127.0.0.1:0. With ping, Start waits until
+	// /ready answers 200 on the entrypoint traefik.
+	Static string
+	// Format is yaml (the default) or toml, for Static.
+	Format string
+	// Dynamic holds the texts of the dynamic files by their names.
+	Dynamic map[string]string
+	// Vars are what the texts may name.
+	Vars map[string]string
+	// Args follow --configFile on the command line; Env, NAME=VALUE, is added to the environment.
+	Args []string
+	Env  []string
+	// NotReady says that Start returns as soon as the process has begun.
+	NotReady bool
+}
+
+// Sluice is a running process.
+type Sluice struct {
+	// Log is what the process has written to standard error and standard output.
+	Log *Log
+	// Dir holds the static configuration, DynamicDir the dynamic files.
+	Dir, DynamicDir string
+
+	t       testing.TB
+	vars    *strings.Replacer
+	command *exec.Cmd
+	ended   chan struct{} // closed when the process has ended
+	over    atomic.Bool   // somebody has seen to the end
+}
+
+// Start writes the files, starts Sluice and waits until it is ready. It is stopped when the test ends.
+func Start(t testing.TB, setup Setup) *Sluice {
+	t.Helper()
+	s := &Sluice{Log: newLog(), Dir: t.TempDir(), t: t, ended: make(chan struct{})}
+	s.DynamicDir = filepath.Join(s.Dir, "dynamic")
+	s.vars = replacer(s.Dir, s.DynamicDir, setup.Vars)
+	if err := os.Mkdir(s.DynamicDir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range setup.Dynamic {
+		s.Write(name, text)
+	}
+	args := setup.Args
+	if setup.Static != "" {
+		format := setup.Format
+		if format == "" {
+			format = "yaml"
+		}
+		file := filepath.Join(s.Dir, "sluice."+format)
+		if err := os.WriteFile(file, []byte(s.vars.Replace(setup.Static)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append([]string{"--configFile=" + file}, args...)
+	}
+	for i, arg := range args {
+		args[i] = s.vars.Replace(arg)
+	}
+	s.launch(args, setup.Env)
+	if !setup.NotReady {
+		s.awaitReady()
+	}
+	return s
+}
+
+func replacer(dir, dynamic string, vars map[string]string) *strings.Replacer {
+	pairs := []string{"${DIR}", dir, "${DYNAMIC}", dynamic}
+	for name, value := range vars {
+		pairs = append(pairs, "${"+name+"}", value)
+	}
+	return strings.NewReplacer(pairs...)
+}
+
+func (s *Sluice) launch(args, env []string) {
+	s.t.Helper()
+	s.command = exec.Command(Binary(s.t), args...) //nolint:noctx // The process ends by a signal, not by being killed.
+	s.command.Stdout, s.command.Stderr = s.Log, s.Log
+	s.command.Dir = s.Dir
+	s.command.Env = append(os.Environ(), env...)
+	if err := s.command.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	go func() {
+		defer close(s.ended)
+		_ = s.command.Wait() // ProcessState tells how it ended.
+	}()
+	s.t.Cleanup(func() { s.Stop() })
+}
+
+// Stop sends SIGTERM and waits for the end; after a first call, or after Wait, it does nothing. The test fails when the process ends with
+// another exit code than 0, too late, or with signs of a bug in its log.
+func (s *Sluice) Stop() {
+	s.t.Helper()
+	if s.over.Swap(true) {
+		return
+	}
+	s.Signal(syscall.SIGTERM)
+	if code := s.Wait(); code != 0 {
+		s.t.Errorf("sluice ended with exit code %d", code)
+	}
+	if s.t.Failed() && testing.Verbose() {
+		s.t.Logf("the log of sluice:\n%s", s.Log)
+	}
+}
+
+// Signal sends a signal, unless the process has ended.
+func (s *Sluice) Signal(signal os.Signal) {
+	s.t.Helper()
+	if err := s.command.Process.Signal(signal); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		s.t.Errorf("sending %v: %v", signal, err)
+	}
+}
+
+// Wait waits for the end of the process, looks for signs of a bug in its log, and returns the exit code.
+func (s *Sluice) Wait() int {
+	s.t.Helper()
+	timer := time.NewTimer(stopTime)
+	defer timer.Stop()
+	select {
+	case <-s.ended:
+	case <-timer.C:
+		s.Signal(syscall.SIGQUIT) // The Go runtime writes what every goroutine does.
+		<-s.ended
+		s.t.Errorf("sluice did not end within %v:\n%s", stopTime, s.Log)
+	}
+	s.over.Store(true)
+	if sign := trouble.FindString(s.Log.String()); sign != "" {
+		s.t.Errorf("the log of sluice holds %q:\n%s", sign, s.Log)
+	}
+	return s.command.ProcessState.ExitCode()
+}
+
+// trouble matches what no run may write.
+var trouble = regexp.MustCompile(`WARNING: DATA RACE|(?m)^panic:|(?m)^fatal error:|handler panicked|goroutine \d+ \[`)
+
+// Ended is closed when the process has ended.
+func (s *Sluice) Ended() <-chan struct{} { return s.ended }
+
+// PID returns the number of the process.
+func (s *Sluice) PID() int { return s.command.Process.Pid }
+
+// Addr returns the host and port on which an entrypoint listens, as the log tells it.
+func (s *Sluice) Addr(entrypoint string) string {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	stop := s.cancelAtEnd(cancel)
+	defer stop()
+	line, err := s.Log.Wait(ctx, "listening", "entrypoint", entrypoint)
+	if err != nil {
+		s.t.Fatalf("entrypoint %s: %v\n%s", entrypoint, err, s.Log)
+	}
+	return address.FindString(line)
+}
+
+var address = regexp.MustCompile(`127\.0\.0\.1:\d+|\[::1\]:\d+`)
+
+// cancelAtEnd cancels a wait when the process ends, so that nobody waits for the dead.
+func (s *Sluice) cancelAtEnd(cancel func()) (stop func()) {
+	done := make(chan struct{})
+	var ended sync.WaitGroup
+	ended.Go(func() {
+		select {
+		case <-s.ended:
+			cancel()
+		case <-done:
+		}
+	})
+	return func() { close(done); ended.Wait() }
+}
+
+// WaitLog waits for a line of the log that holds all of the words, and returns it.
+func (s *Sluice) WaitLog(words ...string) string {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	line, err := s.Log.Wait(ctx, words...)
+	if err != nil {
+		s.t.Fatalf("%v\n%s", err, s.Log)
+	}
+	return line
+}
+
+// Memory returns what the process keeps in memory (VmRSS) and the most that it ever did (VmHWM), in bytes.
+func (s *Sluice) Memory() (now, peak int64) {
+	s.t.Helper()
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var kilobytes int64
+		if n, _ := fmt.Sscanf(line, "VmRSS: %d kB", &kilobytes); n == 1 {
+			now = kilobytes << 10
+		}
+		if n, _ := fmt.Sscanf(line, "VmHWM: %d kB", &kilobytes); n == 1 {
+			peak = kilobytes << 10
+		}
+	}
+	return now, peak
+}
