@@ -54,6 +54,9 @@ type Provider struct {
 	options Options
 	logger  telemetry.Logger
 	kick    chan struct{}
+	// filesInterval is how often the system's files are looked at. They are replaced in many ways (container engines mount
+	// them one by one), and a look at their times is cheap.
+	filesInterval time.Duration
 
 	mu     sync.Mutex
 	wanted []string
@@ -66,7 +69,13 @@ func New(name string, options Options, logger telemetry.Logger) *Provider {
 	options.Keep = cmp.Or(options.Keep, DefaultKeep)
 	options.ResolvConf = cmp.Or(options.ResolvConf, "/etc/resolv.conf")
 	options.Hosts = cmp.Or(options.Hosts, "/etc/hosts")
-	return &Provider{name: name, options: options, logger: logger, kick: make(chan struct{}, 1)}
+	return &Provider{
+		name:          name,
+		options:       options,
+		logger:        logger,
+		kick:          make(chan struct{}, 1),
+		filesInterval: 5 * time.Second,
+	}
 }
 
 // Watch says which keys (dns/name:port) are wanted from now on. The sets of others are published as deleted.

@@ -16,13 +16,8 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-const (
-	// filesInterval is how often the system's files are looked at. They are replaced in many ways (container engines mount
-	// them one by one), and a look at their times is cheap.
-	filesInterval = 5 * time.Second
-	// maxLookups is how many names are asked for at the same time.
-	maxLookups = 64
-)
+// maxLookups is how many names are asked for at the same time.
+const maxLookups = 64
 
 // session is one run of the provider. All but system belongs to its loop.
 type session struct {
@@ -68,7 +63,7 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 	defer cancel()
 	s.send(ctx, dynamic.Message{State: dynamic.StateSynced})
 	s.reconcile(ctx)
-	files := time.NewTicker(filesInterval)
+	files := time.NewTicker(p.filesInterval)
 	defer files.Stop()
 	for {
 		select {
