@@ -36,9 +36,10 @@ func (t *table) Explain(request ExplainRequest) (any, error) {
 
 func (t *table) Routes() any { return []string{"a@file"} }
 
-func ask(handler http.Handler, method, target string) *httptest.ResponseRecorder {
+func ask(t *testing.T, handler http.Handler, method, target string) *httptest.ResponseRecorder {
+	t.Helper()
 	recorder := httptest.NewRecorder()
-	handler.ServeHTTP(recorder, httptest.NewRequest(method, target, http.NoBody))
+	handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), method, target, http.NoBody))
 	return recorder
 }
 
@@ -70,7 +71,7 @@ func TestAPI(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			test.options.State, test.options.Logger = state, telemetry.Discard{}
-			answer := ask(New(test.options), test.method, test.target)
+			answer := ask(t, New(test.options), test.method, test.target)
 			if answer.Code != test.status {
 				t.Errorf("status = %d, want %d", answer.Code, test.status)
 			}
@@ -90,9 +91,9 @@ func TestAPI(t *testing.T) {
 func TestExplainQuestion(t *testing.T) {
 	all := &table{}
 	handler := New(Options{State: fixed{}, Explainer: all, Logger: telemetry.Discard{}})
-	ask(handler, http.MethodGet,
+	ask(t, handler, http.MethodGet,
 		"/api/explain?method=POST&url=https://a.example/x%3Fy&entrypoint=web&client=192.0.2.1&header=X-A:+1&header=x-a:2&header=Host:b:1")
-	ask(handler, http.MethodGet, "/api/explain?url=http://a/")
+	ask(t, handler, http.MethodGet, "/api/explain?url=http://a/")
 	want := []ExplainRequest{
 		{
 			Method: "POST", URL: "https://a.example/x?y", EntryPoint: "web", Client: "192.0.2.1",
@@ -110,7 +111,7 @@ type unwritable struct{}
 func (unwritable) Routes() any { return func() {} }
 
 func TestAnswerThatIsNoJSON(t *testing.T) {
-	answer := ask(New(Options{State: fixed{}, Lister: unwritable{}, Logger: telemetry.Discard{}}), http.MethodGet, "/api/routes")
+	answer := ask(t, New(Options{State: fixed{}, Lister: unwritable{}, Logger: telemetry.Discard{}}), http.MethodGet, "/api/routes")
 	if answer.Code != http.StatusInternalServerError || !strings.Contains(answer.Body.String(), "cannot be written") {
 		t.Errorf("answer = %d %s", answer.Code, answer.Body)
 	}
@@ -144,7 +145,7 @@ func TestPing(t *testing.T) {
 			if test.draining {
 				ping.Drain()
 			}
-			answer := ask(ping, test.method, test.path)
+			answer := ask(t, ping, test.method, test.path)
 			if answer.Code != test.status || !strings.Contains(answer.Body.String(), test.body) {
 				t.Errorf("answer = %d %q, want %d %q", answer.Code, answer.Body, test.status, test.body)
 			}

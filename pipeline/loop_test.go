@@ -34,7 +34,8 @@ func TestLoopDebounce(t *testing.T) {
 		{"a change in a quiet system is applied at once", 0, []time.Duration{time.Second}, []time.Duration{0, time.Second}},
 		{
 			"a burst is held until it has been quiet for 100 ms", 0,
-			[]time.Duration{1000 * ms, 1050 * ms, 1100 * ms}, []time.Duration{0, 1000 * ms, 1200 * ms},
+			[]time.Duration{1000 * ms, 1050 * ms, 1100 * ms},
+			[]time.Duration{0, 1000 * ms, 1200 * ms},
 		},
 		{
 			"a burst is held for 500 ms at most", 0,
@@ -48,7 +49,8 @@ func TestLoopDebounce(t *testing.T) {
 		},
 		{
 			"a ceiling below the quiet time", 20 * ms,
-			[]time.Duration{1000 * ms, 1010 * ms, 1025 * ms}, []time.Duration{0, 1000 * ms, 1030 * ms},
+			[]time.Duration{1000 * ms, 1010 * ms, 1025 * ms},
+			[]time.Duration{0, 1000 * ms, 1030 * ms},
 		},
 	}
 	for _, test := range tests {

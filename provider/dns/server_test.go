@@ -36,15 +36,8 @@ type zone struct {
 func serve(t *testing.T) *zone {
 	t.Helper()
 	z := &zone{records: map[string][]string{}}
-	packets, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	packets, listener := listenTwice(t)
 	z.address = packets.LocalAddr().String()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", z.address)
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, server := range []*mdns.Server{
 		{PacketConn: packets, Handler: z.handler(false)}, {Listener: listener, Handler: z.handler(true)},
 	} {
@@ -63,6 +56,26 @@ func serve(t *testing.T) *zone {
 		})
 	}
 	return z
+}
+
+// listenTwice listens on one port by UDP and TCP; a port that is free for the one may be taken for the other.
+func listenTwice(t *testing.T) (net.PacketConn, net.Listener) {
+	t.Helper()
+	var last error
+	for range 100 {
+		packets, err := (&net.ListenConfig{}).ListenPacket(t.Context(), "udp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", packets.LocalAddr().String())
+		if err == nil {
+			return packets, listener
+		}
+		last = err
+		_ = packets.Close()
+	}
+	t.Fatal(last)
+	return nil, nil
 }
 
 func (z *zone) handler(tcp bool) mdns.Handler {
