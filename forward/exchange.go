@@ -2,6 +2,7 @@ package forward
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/http/httptrace"
@@ -95,6 +96,10 @@ func (x *exchange) run() (loadbalancer.Outcome, error) {
 	defer response.Body.Close() //nolint:errcheck // what there was to read has been read
 	if response.StatusCode == http.StatusSwitchingProtocols {
 		return x.switchProtocols(response)
+	}
+	if response.StatusCode < 200 || response.StatusCode > 999 {
+		err := fmt.Errorf("endpoint: status %d", response.StatusCode)
+		return loadbalancer.Broken, &Error{Phase: RequestSent, Status: http.StatusBadGateway, Err: err}
 	}
 	return x.respond(response)
 }

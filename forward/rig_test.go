@@ -44,6 +44,8 @@ type setup struct {
 	options   Options
 	transport *dynamic.ServersTransport
 	server    dynamic.Server
+	// state is told what becomes of the connections to the endpoint.
+	state func(net.Conn, http.ConnState)
 	// around is put around the service.
 	around func(http.Handler) http.Handler
 }
@@ -63,7 +65,7 @@ func matrix(t *testing.T, test func(t *testing.T, s setup)) {
 // newRig starts an endpoint with the handler and a proxy in front of it.
 func newRig(t *testing.T, s setup, endpoint http.Handler) *rig {
 	t.Helper()
-	server := listen(t, s.upstream, endpoint)
+	server := listen(t, s.upstream, endpoint, s.state)
 	if s.transport == nil {
 		s.transport = &dynamic.ServersTransport{}
 	}
@@ -96,7 +98,7 @@ func newProxy(t *testing.T, s setup) *rig {
 	if s.around != nil {
 		service = s.around(service)
 	}
-	front := listen(t, s.front, g.recorded(service))
+	front := listen(t, s.front, g.recorded(service), nil)
 	t.Cleanup(func() { g.registry.Release("svc@file") })
 	g.url, g.address, g.client = front.URL, front.Listener.Addr().String(), clientOf(t, s.front, front)
 	return g
@@ -127,10 +129,11 @@ func (g *rig) record(t *testing.T) telemetry.Record {
 	}
 }
 
-func listen(t *testing.T, protocol string, handler http.Handler) *httptest.Server {
+func listen(t *testing.T, protocol string, handler http.Handler, state func(net.Conn, http.ConnState)) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.Config.ConnState = state
 	server.Config.DisableGeneralOptionsHandler = true
 	switch protocol {
 	case "h2":

@@ -50,8 +50,17 @@ func (x *exchange) switchProtocols(response *http.Response) (loadbalancer.Outcom
 	if err := writeSwitch(connection, buffered.Writer, header); err != nil {
 		return loadbalancer.Abandoned, &Error{Phase: ResponseBegun, Err: &sideError{"client", err}}
 	}
-	t.run(x.request.Context(), buffered.Reader)
+	t.run(x.request.Context(), rest(buffered.Reader, connection))
 	return loadbalancer.Answered, nil
+}
+
+// rest reads what the server has read ahead and then the connection itself: through the server's reader a half-closed
+// connection would end the request's context.
+func rest(ahead *bufio.Reader, connection net.Conn) io.Reader {
+	if n := ahead.Buffered(); n > 0 {
+		return io.MultiReader(io.LimitReader(ahead, int64(n)), connection)
+	}
+	return connection
 }
 
 // offers reports whether the endpoint chose a protocol that the client had asked for.

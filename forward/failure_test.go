@@ -1,0 +1,266 @@
+package forward
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	ptypes "github.com/traefik/paerser/types"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// refusing returns a server that nobody listens on.
+func refusing(t *testing.T) dynamic.Server {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dynamic.Server{URL: "http://" + listener.Addr().String()}
+}
+
+func hangs(conn net.Conn, _ *http.Request) { _, _ = io.Copy(io.Discard, conn) }
+
+// TestEndpointsThatFail shows what a client gets, what is recorded, and what is held against the endpoint.
+func TestEndpointsThatFail(t *testing.T) {
+	for name, test := range map[string]struct {
+		server func(t *testing.T) dynamic.Server
+		status int
+		reason string
+	}{
+		"refuses":         {refusing, 502, "refused"},
+		"hangs up":        {func(t *testing.T) dynamic.Server { return scripted(t, says("")) }, 502, "EOF"},
+		"is no server":    {func(t *testing.T) dynamic.Server { return scripted(t, says("SSH-2.0-x\r\n")) }, 502, "malformed"},
+		"cuts its head":   {func(t *testing.T) dynamic.Server { return scripted(t, says("HTTP/1.1 200 OK\r\nX-A: b")) }, 502, "EOF"},
+		"has two lengths": {answers("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), 502, "Content-Length"},
+		"negative length": {answers("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"), 502, "Content-Length"},
+		"odd encoding":    {answers("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"), 502, "transfer encoding"},
+		"odd header":      {answers("HTTP/1.1 200 OK\r\nX-A b\r\n\r\n"), 502, "malformed"},
+		"odd status":      {answers("HTTP/1.1 099 Odd\r\n\r\n"), 502, "status 99"},
+		"endless head":    {answers("HTTP/1.1 200 OK\r\nX-A: " + strings.Repeat("a", 2<<20) + "\r\n\r\n"), 502, "exceeded"},
+		"switches alone":  {answers("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"), 502, "101"},
+		"hangs":           {func(t *testing.T) dynamic.Server { return scripted(t, hangs) }, 504, "timeout"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			timeouts := &dynamic.ForwardingTimeouts{ResponseHeaderTimeout: ptypes.Duration(100 * time.Millisecond)}
+			if name != "hangs" {
+				timeouts.ResponseHeaderTimeout = ptypes.Duration(patience)
+			}
+			g := newProxy(t, setup{server: test.server(t), transport: &dynamic.ServersTransport{ForwardingTimeouts: timeouts}})
+			response, body := g.get(t, "/")
+			equal(t, "status", response.StatusCode, test.status)
+			equal(t, "body", body, http.StatusText(test.status))
+			record := g.record(t)
+			equal(t, "recorded status", record.Status, test.status)
+			if !strings.Contains(record.Reason, test.reason) || record.Reason == "" {
+				t.Errorf("recorded reason %q, want one with %q", record.Reason, test.reason)
+			}
+			member, _ := g.pool.Pick()
+			equal(t, "record", []any{record.Service, record.Endpoint, record.Tries}, []any{"svc@file", member.Address(), 1})
+			equal(t, "in flight", member.Endpoint().InFlight(), 0)
+			failures := 0
+			if name == "refuses" {
+				failures = 1
+			}
+			equal(t, "connect failures", member.Endpoint().ConnectFailures(), failures)
+		})
+	}
+}
+
+func answers(text string) func(*testing.T) dynamic.Server {
+	return func(t *testing.T) dynamic.Server {
+		t.Helper()
+		return scripted(t, says(text))
+	}
+}
+
+func TestEmptyPool(t *testing.T) {
+	registry := loadbalancer.NewRegistry()
+	transport, err := NewTransport("test", &dynamic.ServersTransport{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := registry.Pool(loadbalancer.PoolSpec{Name: "svc@file", Dialer: transport})
+	record := &telemetry.Record{}
+	r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "/", nil)
+	w := httptest.NewRecorder()
+	NewService(pool, Options{Service: "svc@file"}).ServeHTTP(w, r)
+	equal(t, "answer", []any{w.Code, w.Body.String()}, []any{503, "Service Unavailable"})
+	equal(t, "record", []any{record.Status, record.Service, record.Tries}, []any{503, "svc@file", 0})
+	if record.Reason == "" {
+		t.Error("no reason was recorded")
+	}
+}
+
+// TestEndpointBreaksOff has a response that ends too early: no client may take it for a whole one.
+func TestEndpointBreaksOff(t *testing.T) {
+	for name, text := range map[string]string{
+		"length":        "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort",
+		"chunks":        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nshort\r\n",
+		"broken chunks": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nshort\r\nzz\r\n",
+	} {
+		for _, front := range []string{"h1", "h2", "h2c"} {
+			t.Run(name+" "+front, func(t *testing.T) {
+				g := newProxy(t, setup{front: front, server: scripted(t, says(text)), options: Options{FlushInterval: -1}})
+				response, err := g.client.Do(request(t, http.MethodGet, g.url, nil))
+				if err == nil {
+					_, err = io.ReadAll(response.Body)
+					_ = response.Body.Close()
+				}
+				if err == nil {
+					t.Error("the client takes the response for a whole one")
+				}
+				record := g.record(t)
+				if record.Status != http.StatusOK || !strings.Contains(record.Reason, "response begun") {
+					t.Errorf("recorded %d, %q", record.Status, record.Reason)
+				}
+			})
+		}
+	}
+}
+
+func TestSurplusBytesReachNobody(t *testing.T) {
+	server := scripted(t, says("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nstray"))
+	g := newProxy(t, setup{server: server})
+	for range 10 {
+		_, body := g.get(t, "/")
+		equal(t, "body", body, "ok")
+	}
+}
+
+func TestClientThatLeft(t *testing.T) {
+	matrix(t, func(t *testing.T, s setup) {
+		arrived, left := make(chan struct{}), make(chan struct{})
+		g := newRig(t, s, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/streaming" {
+				w.WriteHeader(http.StatusOK)
+				_ = http.NewResponseController(w).Flush()
+			}
+			arrived <- struct{}{}
+			<-r.Context().Done()
+			left <- struct{}{}
+		}))
+		for path, status := range map[string]int{"/": StatusClientClosedRequest, "/streaming": 200} {
+			ctx, cancel := context.WithCancel(t.Context())
+			begun, gone := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(gone)
+				response, err := g.client.Do(request(t, http.MethodGet, g.url+path, nil).WithContext(ctx))
+				if err == nil {
+					close(begun)
+					_, _ = io.ReadAll(response.Body)
+					_ = response.Body.Close()
+				}
+			}()
+			wait(t, "the request", arrived)
+			if path == "/streaming" {
+				wait(t, "the head", begun)
+			}
+			cancel()
+			wait(t, "the endpoint to see it", left)
+			wait(t, "the client", gone)
+			record := g.record(t)
+			equal(t, path+": status", record.Status, status)
+			if !strings.Contains(record.Reason, "client left") {
+				t.Errorf("%s: reason %q", path, record.Reason)
+			}
+		}
+	})
+}
+
+func TestDeadlineOfTheRequest(t *testing.T) {
+	g := newProxy(t, setup{server: scripted(t, hangs), around: func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ctx, cancel := context.WithTimeout(r.Context(), 50*time.Millisecond)
+			defer cancel()
+			next.ServeHTTP(w, r.WithContext(ctx))
+		})
+	}})
+	response, _ := g.get(t, "/")
+	equal(t, "status", response.StatusCode, http.StatusGatewayTimeout)
+}
+
+func TestPhases(t *testing.T) {
+	for name, test := range map[string]struct {
+		server  dynamic.Server
+		phase   Phase
+		outcome loadbalancer.Outcome
+	}{
+		"refused":    {refusing(t), NothingSent, loadbalancer.Unreachable},
+		"hung up":    {scripted(t, says("")), RequestSent, loadbalancer.Broken},
+		"broken off": {scripted(t, says("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")), ResponseBegun, loadbalancer.Broken},
+	} {
+		g := newProxy(t, setup{server: test.server})
+		member, _ := g.pool.Pick()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		outcome, err := Forward(httptest.NewRecorder(), r, Target{Member: member})
+		failed, ok := errors.AsType[*Error](err)
+		if !ok {
+			t.Fatalf("%s: %v is no *Error", name, err)
+		}
+		equal(t, name+": phase", failed.Phase.String(), test.phase.String())
+		equal(t, name+": outcome", outcome.String(), test.outcome.String())
+	}
+}
+
+// TestWriterThatPanics has a middleware that gives up in the middle of the response.
+func TestWriterThatPanics(t *testing.T) {
+	g := newRig(t, setup{around: func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(panicking{w}, r) })
+	}}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "body") }))
+	if response, err := g.client.Do(request(t, http.MethodGet, g.url, nil)); err == nil {
+		_ = response.Body.Close()
+		t.Error("the client got a response")
+	}
+	g.record(t)
+	member, _ := g.pool.Pick()
+	equal(t, "in flight", member.Endpoint().InFlight(), 0)
+}
+
+type panicking struct{ http.ResponseWriter }
+
+func (panicking) Write([]byte) (int, error) { panic(http.ErrAbortHandler) }
+
+// TestStaleIdleConnection has an endpoint that closes connections between requests.
+func TestStaleIdleConnection(t *testing.T) {
+	server := scripted(t, func(conn net.Conn, _ *http.Request) {
+		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+	})
+	g := newProxy(t, setup{server: server})
+	for range 20 {
+		response, _ := g.do(t, request(t, http.MethodPost, g.url, strings.NewReader("body")))
+		equal(t, "status", response.StatusCode, http.StatusOK)
+	}
+}
+
+func TestReleasedUpstreamKeepsNoConnection(t *testing.T) {
+	for _, upstream := range []string{"h1", "h2", "h2c"} {
+		closed := make(chan struct{}, 10)
+		state := func(_ net.Conn, state http.ConnState) {
+			if state == http.StateClosed {
+				closed <- struct{}{}
+			}
+		}
+		g := newRig(t, setup{upstream: upstream, state: state}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "body")
+		}))
+		g.get(t, "/")
+		g.registry.Release("svc@file")
+		wait(t, upstream+": the connection's end", closed)
+		response, _ := g.get(t, "/") // a request of the old table
+		equal(t, upstream+": status", response.StatusCode, http.StatusOK)
+		wait(t, upstream+": the second connection's end", closed)
+	}
+}
