@@ -29,7 +29,7 @@ func (c *chain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.record.Entrypoint = c.entrypoint.name
 	x.record.Method = r.Method
 	x.record.Protocol = protocol(r.Header)
-	x.serve(http.HandlerFunc(c.admit))
+	x.serve()
 }
 
 // protocol names what a request asks for in the words of the request counters.
@@ -44,11 +44,7 @@ func protocol(h http.Header) string {
 }
 
 // admit applies the rules of the entrypoint to a request.
-func (c *chain) admit(w http.ResponseWriter, r *http.Request) {
-	x, ok := w.(*Exchange)
-	if !ok {
-		panic("entrypoint: a request without its exchange")
-	}
+func (c *chain) admit(x *Exchange, r *http.Request) {
 	s := &c.entrypoint.settings
 	peer := x.client(r)
 	if s.maxHeaderCount > 0 && fields(r.Header) > s.maxHeaderCount {
@@ -77,7 +73,7 @@ func (c *chain) admit(w http.ResponseWriter, r *http.Request) {
 	if r.Trailer != nil {
 		canonical.StripUntrusted(r.Trailer)
 	}
-	c.next.ServeHTTP(w, r)
+	c.next.ServeHTTP(x, r)
 }
 
 // client returns the address of the client and notes it.

@@ -81,7 +81,7 @@ func (x *Exchange) leave(unit uint64) {
 func (x *Exchange) alive() bool { return x.state.Load()&dead == 0 }
 
 // serve runs the handler and ends the exchange.
-func (x *Exchange) serve(next http.Handler) {
+func (x *Exchange) serve() {
 	completed := false
 	defer func() {
 		if completed {
@@ -90,7 +90,7 @@ func (x *Exchange) serve(next http.Handler) {
 		}
 		x.failed(recover())
 	}()
-	next.ServeHTTP(x, x.request)
+	x.entrypoint.chain.admit(x, x.request)
 	completed = true
 }
 
