@@ -132,7 +132,7 @@ func (g *rig) record(t *testing.T) telemetry.Record {
 func listen(t *testing.T, protocol string, handler http.Handler, state func(net.Conn, http.ConnState)) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.Config.ErrorLog = silent()
 	server.Config.ConnState = state
 	server.Config.DisableGeneralOptionsHandler = true
 	switch protocol {
@@ -150,6 +150,8 @@ func listen(t *testing.T, protocol string, handler http.Handler, state func(net.
 	t.Cleanup(server.Close)
 	return server
 }
+
+func silent() *log.Logger { return log.New(io.Discard, "", 0) }
 
 func clientOf(t *testing.T, protocol string, server *httptest.Server) *http.Client {
 	t.Helper()

@@ -1,0 +1,138 @@
+package forward
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/loadbalancer"
+)
+
+// canned is a round tripper that answers without a network, so that a benchmark shows the exchange alone.
+type canned struct{}
+
+func (canned) RoundTrip(r *http.Request) (*http.Response, error) {
+	return &http.Response{
+		StatusCode: http.StatusOK, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r, ContentLength: 128,
+		Header: http.Header{"Content-Type": {"text/plain"}, "Content-Length": {"128"}, "Date": {"Thu, 01 Jan 1970 00:00:00 GMT"}},
+		Body:   io.NopCloser(io.LimitReader(zeros{}, 128)),
+	}, nil
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+type sink struct{ header http.Header }
+
+func (s sink) Header() http.Header         { return s.header }
+func (s sink) WriteHeader(int)             {}
+func (s sink) Write(p []byte) (int, error) { return len(p), nil }
+
+func browser() *http.Request {
+	r := httptest.NewRequestWithContext(context.Background(), http.MethodGet, "http://shop.example/a/b?c=d", nil)
+	for _, name := range []string{
+		"Accept", "Accept-Encoding", "Accept-Language", "Cache-Control", "Cookie", "Referer", "Sec-Fetch-Dest", "Sec-Fetch-Mode",
+		"Sec-Fetch-Site", "User-Agent", "X-Forwarded-Host", "X-Forwarded-Port", "X-Forwarded-Proto", "X-Real-Ip",
+	} {
+		r.Header.Set(name, "value")
+	}
+	return r
+}
+
+// BenchmarkExchange compares what an exchange costs beside the network.
+func BenchmarkExchange(b *testing.B) {
+	transport, err := NewTransport("bench", &dynamic.ServersTransport{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	pool := loadbalancer.NewRegistry().Pool(loadbalancer.PoolSpec{
+		Name: "svc", Dialer: transport, Servers: []loadbalancer.ServerSpec{spec(b, "http://192.0.2.1")},
+	})
+	member, _ := pool.Pick()
+	member.Upstream().RoundTripper().(*connections).main.RegisterProtocol("http", canned{})
+	plain := &http.Transport{}
+	plain.RegisterProtocol("http", canned{})
+	for name, handler := range map[string]http.Handler{
+		"forward":      NewService(pool, Options{PassHostHeader: true, FlushInterval: 100e6}),
+		"reverseproxy": reverse(&url.URL{Scheme: "http", Host: "192.0.2.1"}, plain),
+	} {
+		b.Run(name, func(b *testing.B) {
+			r := browser()
+			b.ReportAllocs()
+			for b.Loop() {
+				handler.ServeHTTP(sink{http.Header{}}, r)
+			}
+		})
+	}
+}
+
+func reverse(target *url.URL, trips http.RoundTripper) http.Handler {
+	return &httputil.ReverseProxy{
+		Transport:     trips,
+		FlushInterval: 100e6,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(target)
+			r.Out.Host = r.In.Host
+			r.Out.Header["X-Forwarded-For"] = r.In.Header["X-Forwarded-For"]
+			r.SetXForwarded()
+		},
+	}
+}
+
+// BenchmarkLoopback compares whole requests, client and endpoint included.
+func BenchmarkLoopback(b *testing.B) {
+	body := make([]byte, 128)
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(body) }))
+	defer endpoint.Close()
+	transport, err := NewTransport("bench", &dynamic.ServersTransport{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	registry := loadbalancer.NewRegistry()
+	pool := registry.Pool(loadbalancer.PoolSpec{Name: "svc", Dialer: transport, Servers: []loadbalancer.ServerSpec{spec(b, endpoint.URL)}})
+	defer registry.Release("svc")
+	target, err := url.Parse(endpoint.URL)
+	if err != nil {
+		b.Fatal(err)
+	}
+	plain := &http.Transport{DialContext: (&net.Dialer{}).DialContext, MaxIdleConnsPerHost: 200, DisableCompression: true}
+	defer plain.CloseIdleConnections()
+	for name, handler := range map[string]http.Handler{
+		"forward":      NewService(pool, Options{PassHostHeader: true, FlushInterval: 100e6}),
+		"reverseproxy": reverse(target, plain),
+	} {
+		b.Run(name, func(b *testing.B) {
+			front := httptest.NewServer(handler)
+			defer front.Close()
+			client := &http.Client{Transport: &http.Transport{}}
+			defer client.CloseIdleConnections()
+			b.ReportAllocs()
+			for b.Loop() {
+				r := browser()
+				r.URL, r.RequestURI = &url.URL{Scheme: "http", Host: front.Listener.Addr().String(), Path: "/"}, ""
+				response, err := client.Do(r)
+				if err != nil {
+					b.Fatal(err)
+				}
+				_, _ = io.Copy(io.Discard, response.Body)
+				_ = response.Body.Close()
+			}
+		})
+	}
+}
+
+func spec(b *testing.B, location string) loadbalancer.ServerSpec {
+	b.Helper()
+	server, err := loadbalancer.NewServerSpec(dynamic.Server{URL: location})
+	if err != nil {
+		b.Fatal(err)
+	}
+	return server
+}
