@@ -2,6 +2,7 @@ package entrypoint
 
 import (
 	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -287,10 +288,18 @@ func TestClientThatLeft(t *testing.T) {
 	for _, protocol := range protocols() {
 		t.Run(protocol, func(t *testing.T) {
 			t.Parallel()
-			s := start(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), nil)
+			ctx, leave := context.WithCancel(t.Context())
+			s := start(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				leave()
+				<-r.Context().Done()
+			}), nil)
 			client, url := s.client(protocol)
-			client.Timeout = 50 * time.Millisecond
-			if _, _, err := try(t, client, http.MethodGet, url, nil); err == nil {
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if response, err := client.Do(request); err == nil {
+				_ = response.Body.Close()
 				t.Fatal("no error")
 			}
 			if record := s.record(); record.Status != 499 {

@@ -161,7 +161,7 @@ func TestKeepAliveLimits(t *testing.T) {
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	short := func(c *static.EntryPoint) {
-		c.Transport.RespondingTimeouts.ReadTimeout = static.Duration(100 * time.Millisecond)
+		c.Transport.RespondingTimeouts.ReadTimeout = static.Duration(400 * time.Millisecond)
 	}
 	for _, test := range []struct{ name, sent string }{
 		{"silent", ""},
@@ -210,7 +210,7 @@ func TestSlowClients(t *testing.T) {
 				_, _ = fmt.Fprintf(w, "%s %v", body, err)
 			}), short)
 			client, url := s.client(protocol)
-			if _, body := do(t, client, http.MethodPost, url, &steady{left: 8, pause: 40 * time.Millisecond}); body != "xxxxxxxx <nil>" {
+			if _, body := do(t, client, http.MethodPost, url, &steady{left: 6, pause: 100 * time.Millisecond}); body != "xxxxxx <nil>" {
 				t.Errorf("got %q", body)
 			}
 		})
@@ -224,7 +224,7 @@ func TestSlowClients(t *testing.T) {
 				_, _ = fmt.Fprintf(w, "%s %v", body, err)
 			}), short)
 			client, url := s.client(protocol)
-			if _, body := do(t, client, http.MethodPost, url, &steady{left: 2, pause: 250 * time.Millisecond}); body != "xx <nil>" {
+			if _, body := do(t, client, http.MethodPost, url, &steady{left: 2, pause: 700 * time.Millisecond}); body != "xx <nil>" {
 				t.Errorf("got %q", body)
 			}
 		})
