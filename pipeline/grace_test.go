@@ -182,3 +182,22 @@ func TestDifference(t *testing.T) {
 		t.Errorf("recovered (-want +got):\n%s", diff)
 	}
 }
+
+func TestQuietWindowKeepsNames(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "crd", "dns")
+		r.providers["dns"].synced(r, t)
+		r.send("crd", needing("dns/a:80"))
+		r.endpoints("dns", "dns/a:80")
+		pass(5 * time.Second)
+		r.send("crd", broken("r")) // its service went, and its last good handler serves
+		pass(499 * ms)
+		if watched := r.seen().watched; len(watched) != 1 {
+			t.Errorf("watched %v, want dns/a:80 until the window is over", watched)
+		}
+		pass(1 * ms)
+		if watched := r.seen().watched; len(watched) != 2 || len(watched[1]) != 0 {
+			t.Errorf("watched %v, want nothing after the window", watched)
+		}
+	})
+}

@@ -1,7 +1,6 @@
 package pipeline
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"math"
@@ -140,22 +139,4 @@ func normalize(name string) string {
 // locate notes which static option asks for an object.
 func locate(out *dynamic.Configuration, kind dynamic.Kind, name, option string) {
 	out.Origins[dynamic.Ref{Kind: kind, Name: name}] = dynamic.Origin{Object: option}
-}
-
-// Fixed is a provider of a configuration that never changes, such as that of Internal.
-type Fixed struct {
-	// Name is the provider's name.
-	Name string
-	// Configuration is all that it provides.
-	Configuration *dynamic.Configuration
-}
-
-// Provide sends the configuration once and waits for ctx to end.
-func (f Fixed) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
-	select {
-	case messages <- dynamic.Message{ProviderName: f.Name, Configuration: f.Configuration}:
-		<-ctx.Done()
-	case <-ctx.Done():
-	}
-	return nil
 }

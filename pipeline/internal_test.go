@@ -7,12 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -102,22 +100,6 @@ func TestInternalPriorities(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("priorities (-want +got):\n%s", diff)
 	}
-}
-
-func TestFixedProvidesOnce(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		r := newRig(t)
-		hub := provider.NewHub([]provider.Entry{{
-			Name:     InternalProvider,
-			Provider: Fixed{Name: InternalProvider, Configuration: routers("ping", "PathPrefix(`/ping`)")},
-			Required: true,
-		}}, telemetry.Discard{})
-		r.options.Source = hub
-		r.run(t)
-		if state := r.State(); !state.Ready || state.Configuration.HTTP.Routers["ping@internal"] == nil {
-			t.Errorf("state = %+v, want ready with ping@internal", state)
-		}
-	})
 }
 
 func TestLogSink(t *testing.T) {

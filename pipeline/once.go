@@ -29,7 +29,7 @@ func (p *Pipeline) Once(ctx context.Context, timeout time.Duration) (*State, err
 	if err := p.receiveUntil(ctx, failed, deadline, func() bool { return !p.pending() }); err != nil {
 		return nil, err
 	}
-	p.giveUp(timeout)
+	late := p.late()
 	p.merge()
 	p.compile(time.Now(), true)
 	if err := p.receiveUntil(ctx, failed, p.activateAt(), func() bool {
@@ -41,6 +41,7 @@ func (p *Pipeline) Once(ctx context.Context, timeout time.Duration) (*State, err
 	p.activate(time.Now())
 	for next := p.options.Endpoints.Flush(time.Now()); !next.IsZero(); next = p.options.Endpoints.Flush(next) {
 	}
+	p.giveUp(late, timeout)
 	p.publishState()
 	return p.State(), nil
 }
@@ -64,18 +65,26 @@ func (p *Pipeline) receiveUntil(ctx context.Context, failed <-chan error, deadli
 	return nil
 }
 
-// giveUp shows the providers that are still pending as timed out.
-func (p *Pipeline) giveUp(timeout time.Duration) {
+// late returns the names of the providers that are still pending.
+func (p *Pipeline) late() []string {
+	var names []string
 	for name, status := range p.update.States {
-		if status.State != dynamic.StatePending {
-			continue
+		if status.State == dynamic.StatePending {
+			names = append(names, name)
 		}
-		status.State, status.Since = dynamic.StateTimedOut, time.Now()
+	}
+	return names
+}
+
+// giveUp shows the providers that were late as timed out, also those that have spoken after the table was made.
+func (p *Pipeline) giveUp(late []string, timeout time.Duration) {
+	for _, name := range late {
+		status := p.update.States[name]
 		reason := fmt.Sprintf("no first state within %s", timeout)
 		if status.Reason != "" {
 			reason += "; " + status.Reason
 		}
-		status.Reason = reason
+		status.State, status.Since, status.Reason = dynamic.StateTimedOut, time.Now(), reason
 		p.update.States[name] = status
 	}
 }

@@ -64,6 +64,8 @@ func TestOnceGivesUp(t *testing.T) {
 		r := newRig(t, "file", "docker")
 		done := r.once(t.Context(), 2*time.Second)
 		r.send("file", needing("never"))
+		pass(2500 * ms)
+		r.send("docker", routers("late", "Host(`late`)"))
 		got := <-done
 		if got.err != nil || time.Since(r.begin) != 3*time.Second {
 			t.Fatalf("Once = %v after %s, want two seconds for docker and one for the set", got.err, time.Since(r.begin))

@@ -20,6 +20,7 @@ type table struct {
 	configuration *dynamic.Configuration
 	included      map[string]bool // providers whose first configuration is in it
 	references    map[string]bool // keys of endpoint sets
+	kept          map[string]bool // keys that handlers may still use that an unsettled table has kept
 	missing       []string        // keys that it newly refers to and that have not arrived
 	verdicts      []dynamic.Verdict
 	settled       bool
@@ -55,6 +56,8 @@ func (p *Pipeline) compile(now time.Time, settled bool) {
 		p.grace.end()
 	} else {
 		p.grace.extend(now)
+		next.kept = maps.Clone(p.active.references)
+		maps.Copy(next.kept, p.active.kept)
 	}
 	p.waiting = next
 	p.await(now)
@@ -140,7 +143,8 @@ func (p *Pipeline) measure() {
 	})
 }
 
-// watch tells the resolver which names the active table and the waiting one need.
+// watch tells the resolver which names the active table and the waiting one need. An unsettled table also needs those of
+// the tables before it: a route that only keeps its last good handler keeps its endpoints.
 func (p *Pipeline) watch() {
 	if p.options.Resolver == nil {
 		return
@@ -154,6 +158,7 @@ func (p *Pipeline) watch() {
 		}
 	}
 	collect(p.active.references)
+	collect(p.active.kept)
 	if p.waiting != nil {
 		collect(p.waiting.references)
 	}
