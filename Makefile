@@ -10,6 +10,7 @@ BENCHTIME   ?= 1s
 # The commit goes into the binary wherever git can name it (a tarball or a foreign checkout has none).
 VCS         := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo false)
 BUILD       := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=$(VCS) -ldflags '-s -w'
+SUMMARY     := $(GO) build -o .cache/bin/testsummary ./integration/testsummary && exec .cache/bin/testsummary
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test unit integration lint fmt fuzz bench image clean
@@ -25,14 +26,14 @@ run: build ## Start Sluice on deploy/examples/quickstart with three endpoints; C
 
 test: build ## Run every test; the last line is "N passed, N failed, N skipped"
 	@.ci/tools test
-	@exec $(GO) run ./integration/testsummary
+	@$(SUMMARY)
 
 unit: ## Run the unit tests alone, under the race detector
 	@.ci/tools race
-	@exec $(GO) run ./integration/testsummary -only unit
+	@$(SUMMARY) -only unit
 
 integration: build ## Run the integration tests alone
-	@exec $(GO) run ./integration/testsummary -only integration
+	@$(SUMMARY) -only integration
 
 lint: ## Run the linters and check that go.mod is tidy
 	@.ci/tools lint

@@ -60,7 +60,7 @@ func showsRoutes(t *testing.T, client *http.Client) {
 		a := get(t, client, "http://localhost:8000/")
 		seen[a.name()]++
 		if !strings.Contains(a.body, "X-Greeting: hello from the proxy") || a.header.Get("X-Served-By") != "sluice" {
-			t.Errorf("headers: %v\n%s", a.header, a.body)
+			t.Fatalf("headers: %v\n%s", a.header, a.body)
 		}
 	}
 	if seen["blue"] != 2 || seen["green"] != 2 || seen["amber"] != 2 {
