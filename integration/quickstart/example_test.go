@@ -74,6 +74,12 @@ func start(t *testing.T) *example {
 	if err := e.command.Start(); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { // A test that has failed leaves nothing behind either.
+		if e.command.ProcessState == nil {
+			_ = e.command.Process.Signal(syscall.SIGTERM)
+			_ = e.command.Wait()
+		}
+	})
 	lines := bufio.NewScanner(stdout)
 	for lines.Scan() {
 		line := strings.TrimSpace(lines.Text())
