@@ -2,7 +2,7 @@
 # Certificate roots are in the binary; user, shell and package manager are not here to be attacked.
 FROM scratch
 ARG TARGETARCH
-COPY --chmod=0555 dist/sluice-linux-${TARGETARCH} /sluice
+COPY dist/sluice-linux-${TARGETARCH} /sluice
 USER 65532:65532
 EXPOSE 80 443 8080
 HEALTHCHECK --interval=10s --timeout=6s --start-period=10s CMD ["/sluice", "healthcheck"]
