@@ -31,8 +31,8 @@ func providerOf(name string) string {
 // because wraps the fault of an object that another one refers to, naming it. A cycle is told once, however long the way
 // to it is.
 func because(ref dynamic.Ref, err error) error {
-	if errors.Is(err, errMissing) {
-		return fmt.Errorf("%s %w", ref, errMissing)
+	if errors.Is(err, errMissing) && errors.Unwrap(err) == nil { // The object itself, and not one that it refers to.
+		return fmt.Errorf("%s %w", ref, err)
 	}
 	if circle, ok := errors.AsType[*cycle](err); ok {
 		return fmt.Errorf("%s %w", ref, circle)

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"errors"
 	"sync/atomic"
 
 	"github.com/sluiceproxy/sluice/certificate"
@@ -130,6 +131,9 @@ func (t *tlsObjects) options(from source, ref dynamic.Ref) (*certificate.Options
 	default:
 		if node.err = from.refused(ref); node.err == nil {
 			node.options, node.err = certificate.NewOptions(ref.Name, definition, t.set.Load, t.tickets)
+			if inner := errors.Unwrap(node.err); inner != nil {
+				node.err = inner // Whoever reports it names the object.
+			}
 		}
 	}
 	t.memory[ref.Name] = node

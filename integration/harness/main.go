@@ -11,10 +11,11 @@ import (
 	"go.uber.org/goleak"
 )
 
-// binaryVariable names the environment variable with the path of the binary to test.
-const binaryVariable = "SLUICE_BINARY"
+// binaryVariable names the environment variable with the path of the binary to test. It does not begin with SLUICE_, where
+// Sluice itself looks for options.
+const binaryVariable = "TEST_SLUICE"
 
-// Main is what TestMain of a package calls: it builds Sluice once, unless SLUICE_BINARY names a binary, runs the tests, and
+// Main is what TestMain of a package calls: it builds Sluice once, unless TEST_SLUICE names a binary, runs the tests, and
 // looks for goroutines that they left behind. Its result is the exit code. A test binary with the race detector tests a
 // Sluice with the race detector.
 func Main(m *testing.M) int {
@@ -44,7 +45,7 @@ func Binary(t testing.TB) string {
 	return path
 }
 
-// provide sets SLUICE_BINARY to the path of a binary. The function removes what was built.
+// provide sets TEST_SLUICE to the path of a binary. The function removes what was built.
 func provide() (func(), error) {
 	if path := os.Getenv(binaryVariable); path != "" {
 		_, err := os.Stat(path)
