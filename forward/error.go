@@ -66,6 +66,9 @@ var (
 func failure(ctx context.Context, phase Phase, body *requestBody, err error) (loadbalancer.Outcome, *Error) {
 	if bodyErr := body.failed(); bodyErr != nil {
 		status := bodyStatus(bodyErr)
+		if status == http.StatusBadRequest && ctx.Err() != nil {
+			status = StatusClientClosedRequest
+		}
 		return loadbalancer.Abandoned, &Error{Phase: phase, Status: status, Err: &sideError{"request body", bodyErr}}
 	}
 	switch ctx.Err() {

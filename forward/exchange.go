@@ -43,14 +43,14 @@ func forward(w http.ResponseWriter, r *http.Request, target Target, record *tele
 		return loadbalancer.Abandoned, &Error{Phase: NothingSent, Status: http.StatusBadRequest, Err: err}
 	}
 	x := &exchange{writer: w, request: r, target: target, record: record}
-	x.control = http.NewResponseController(w)
+	x.control = *http.NewResponseController(w)
 	return x.run()
 }
 
 // exchange is one request and its response.
 type exchange struct {
 	writer  http.ResponseWriter
-	control *http.ResponseController
+	control http.ResponseController
 	request *http.Request
 	target  Target
 	record  *telemetry.Record
@@ -62,6 +62,7 @@ type exchange struct {
 	upgrade string
 	// connected says that a connection was there, so that the endpoint may have seen the request.
 	connected atomic.Bool
+	flusher   flusher
 
 	// mutex guards the writer against informational responses that come while the final one is being written.
 	mutex  sync.Mutex
@@ -77,6 +78,9 @@ func (x *exchange) run() (loadbalancer.Outcome, error) {
 		x.trace.Got1xxResponse = x.informational
 	}
 	out := x.outgoing(httptrace.WithClientTrace(r.Context(), &x.trace))
+	if x.body != nil {
+		defer x.body.Close() //nolint:errcheck // never fails
+	}
 	if x.body != nil && r.ProtoMajor == 1 {
 		// An endpoint may answer before it has read the body. Writers that can't do both at a time keep to their way.
 		_ = x.control.EnableFullDuplex()

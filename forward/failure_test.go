@@ -21,7 +21,7 @@ import (
 // refusing returns a server that nobody listens on.
 func refusing(t *testing.T) dynamic.Server {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

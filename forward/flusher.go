@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"math"
 	"net/http"
 	"sync"
 	"time"
@@ -24,10 +25,10 @@ type flusher struct {
 
 // arm starts the clock for the head, which has been written.
 func (f *flusher) arm() {
-	f.mutex.Lock()
-	defer f.mutex.Unlock()
 	f.pending = true
-	f.timer = time.AfterFunc(f.interval, f.late)
+	// The timer must be in place before it can fire.
+	f.timer = time.AfterFunc(math.MaxInt64, f.late)
+	f.timer.Reset(f.interval)
 }
 
 func (f *flusher) stop() {
@@ -38,7 +39,11 @@ func (f *flusher) stop() {
 }
 
 func (f *flusher) late() {
-	f.mutex.Lock()
+	if !f.mutex.TryLock() {
+		// A write is under way, and may be for long: the client is slow.
+		f.timer.Reset(f.interval)
+		return
+	}
 	defer f.mutex.Unlock()
 	if f.pending && !f.stopped {
 		f.flush()

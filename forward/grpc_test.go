@@ -2,6 +2,7 @@ package forward
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -38,7 +39,7 @@ func echoService() *grpc.ServiceDesc {
 			for {
 				in := &wrapperspb.StringValue{}
 				if err := stream.RecvMsg(in); err != nil {
-					if err == io.EOF {
+					if errors.Is(err, io.EOF) {
 						return nil
 					}
 					return err
@@ -116,7 +117,7 @@ func checkBidi(ctx context.Context, t *testing.T, client *grpc.ClientConn) {
 	if err := stream.CloseSend(); err != nil {
 		t.Fatal(err)
 	}
-	if err := stream.RecvMsg(&wrapperspb.StringValue{}); err != io.EOF {
+	if err := stream.RecvMsg(&wrapperspb.StringValue{}); !errors.Is(err, io.EOF) {
 		t.Errorf("the stream ends with %v", err)
 	}
 }

@@ -2,7 +2,6 @@ package forward
 
 import (
 	"io"
-	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -16,7 +15,7 @@ import (
 func (x *exchange) respond(response *http.Response) (loadbalancer.Outcome, error) {
 	x.head(response)
 	announced := announce(x.writer.Header(), response.Trailer)
-	if announced > 0 && x.request.ProtoMajor == 1 && x.request.ProtoAtLeast(1, 1) && x.request.Method != http.MethodHead {
+	if len(announced) > 0 && x.request.ProtoMajor == 1 && x.request.ProtoAtLeast(1, 1) && x.request.Method != http.MethodHead {
 		// HTTP/2 allows a length and trailers together, HTTP/1.1 has trailers in chunked bodies alone.
 		delete(x.writer.Header(), "Content-Length")
 	}
@@ -45,7 +44,7 @@ func (x *exchange) head(response *http.Response) {
 	}
 	own := x.writer.Header()
 	for name, values := range header {
-		if present := own[name]; len(present) > 0 {
+		if present := own[name]; len(present) > 0 && !single(name) {
 			values = append(slices.Clip(present), values...)
 		}
 		own[name] = values
@@ -56,33 +55,35 @@ func (x *exchange) head(response *http.Response) {
 	}
 }
 
-// announce lists in Trailer what the endpoint announced, and returns how many there are.
-func announce(own, trailer http.Header) int {
+// single reports whether two values of a header that this package relies on would contradict each other.
+func single(name string) bool {
+	return name == "Content-Length" || name == "Content-Type" || name == "Date"
+}
+
+// announce lists in Trailer what the endpoint announced, and returns the names.
+func announce(own, trailer http.Header) []string {
+	if len(trailer) == 0 {
+		return nil
+	}
 	names := make([]string, 0, len(trailer))
 	for name := range trailer {
 		if allowedTrailer(name) {
 			names = append(names, name)
 		}
 	}
-	if len(names) > 0 {
-		slices.Sort(names)
-		own["Trailer"] = []string{strings.Join(names, ", ")}
-	}
-	return len(names)
+	slices.Sort(names)
+	own["Trailer"] = []string{strings.Join(names, ", ")}
+	return names
 }
 
 // trailers writes what came after the body. The server sends names that were not announced under a prefix.
-func (x *exchange) trailers(trailer http.Header, announced int) {
-	if len(trailer) == 0 {
-		return
-	}
+func (x *exchange) trailers(trailer http.Header, announced []string) {
 	own := x.writer.Header()
-	late := len(trailer) != announced
 	for name, values := range trailer {
 		if !allowedTrailer(name) {
 			continue
 		}
-		if late && !strings.Contains(strings.Join(own["Trailer"], ","), name) {
+		if !slices.Contains(announced, name) {
 			name = http.TrailerPrefix + name
 		}
 		own[name] = values
@@ -98,7 +99,8 @@ func (x *exchange) copyBody(response *http.Response) (loadbalancer.Outcome, erro
 	pool := x.buffers()
 	buffer := pool.get()
 	defer pool.put(buffer)
-	flusher := &flusher{control: x.control, interval: x.target.FlushInterval}
+	flusher := &x.flusher
+	flusher.control, flusher.interval = &x.control, x.target.FlushInterval
 	if streams(response) || flusher.interval < 0 {
 		flusher.each = true
 		flusher.interval = firstFlush
@@ -118,7 +120,7 @@ func (x *exchange) copyBody(response *http.Response) (loadbalancer.Outcome, erro
 			return loadbalancer.Answered, nil
 		}
 		if err != nil {
-			outcome, failed := failure(x.request.Context(), ResponseBegun, nil, err)
+			outcome, failed := failure(x.request.Context(), ResponseBegun, x.body, err)
 			return outcome, failed
 		}
 	}
@@ -130,12 +132,10 @@ func streams(response *http.Response) bool {
 	if response.ContentLength < 0 {
 		return true
 	}
-	kind := response.Header.Get("Content-Type")
-	if kind == "" || kind[0]|0x20 != 't' && kind[0]|0x20 != 'a' {
-		return false
-	}
-	base, _, _ := mime.ParseMediaType(kind)
-	return base == "text/event-stream" || base == "application/grpc" || strings.HasPrefix(base, "application/grpc+")
+	kind, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
+	kind, _, _ = strings.Cut(kind, "+")
+	kind = strings.TrimSpace(kind)
+	return strings.EqualFold(kind, "text/event-stream") || strings.EqualFold(kind, "application/grpc")
 }
 
 func (x *exchange) buffers() *buffers {

@@ -209,7 +209,7 @@ func request(t *testing.T, method, url string, body io.Reader) *http.Request {
 // scripted starts an endpoint that answers each connection with the script, after it has read one request's head.
 func scripted(t *testing.T, script func(conn net.Conn, head *http.Request)) dynamic.Server {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // a test's listener
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +243,7 @@ func says(text string) func(net.Conn, *http.Request) {
 // raw writes a request as it is and returns a reader of what comes back.
 func (g *rig) raw(t *testing.T, text string) (net.Conn, *bufio.Reader) {
 	t.Helper()
-	conn, err := net.Dial("tcp", g.address) //nolint:noctx // bound by the deadline below
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", g.address)
 	if err != nil {
 		t.Fatal(err)
 	}
