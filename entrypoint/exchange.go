@@ -43,6 +43,9 @@ type Exchange struct {
 	// header is what the handler writes to; sent is the server's own map, which nobody else ever sees.
 	header http.Header
 	sent   http.Header
+	// status is the status code that was handed to the server; 0 before that. It is apart from the record's, which others
+	// may set before they write.
+	status int
 	// sentFields is how many fields header had when it was sent.
 	sentFields int
 
@@ -103,7 +106,7 @@ func (x *Exchange) failed(cause any) {
 			level: failure, text: "handler panicked", request: x.record.Method + " " + x.record.Host + x.record.Path,
 			panic: cause, stack: string(debug.Stack()),
 		})
-		if x.record.Status == 0 && !x.hijacked.Load() {
+		if x.status == 0 && !x.hijacked.Load() {
 			clear(x.Header())
 			http.Error(x, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
 			x.finish()
@@ -120,8 +123,14 @@ func (x *Exchange) failed(cause any) {
 // finish completes the response and ends the exchange.
 func (x *Exchange) finish() {
 	x.die()
+	if x.status == 0 && x.record.Status == statusClientLeft {
+		// The server would answer 200 in the name of a handler that has given up.
+		x.settle()
+		x.tell()
+		panic(http.ErrAbortHandler)
+	}
 	if !x.hijacked.Load() {
-		if x.record.Status == 0 && x.received.Context().Err() == nil {
+		if x.status == 0 && x.received.Context().Err() == nil {
 			x.sendHeader(http.StatusOK)
 		}
 		x.sendTrailers()
@@ -175,11 +184,13 @@ func (x *Exchange) settle() {
 
 // tell reports the record.
 func (x *Exchange) tell() {
-	if x.record.Status == 0 {
+	switch {
+	case x.status != 0:
+		x.record.Status = x.status
+	case x.received.Context().Err() != nil:
+		x.record.Status = statusClientLeft
+	case x.record.Status == 0:
 		x.record.Status = http.StatusOK
-		if x.received.Context().Err() != nil {
-			x.record.Status = statusClientLeft
-		}
 	}
 	x.record.Duration = time.Since(x.record.Start)
 	for _, sink := range x.entrypoint.deps.Sinks {
@@ -192,7 +203,7 @@ const statusClientLeft = 499
 
 // sendHeader hands the header to the server. Only the first final status counts.
 func (x *Exchange) sendHeader(status int) {
-	if x.record.Status != 0 || x.hijacked.Load() {
+	if x.status != 0 || x.hijacked.Load() {
 		return
 	}
 	if x.sent == nil {
@@ -211,7 +222,7 @@ func (x *Exchange) sendHeader(status int) {
 	if x.closeAfter.Load() || x.body.isLong() {
 		x.sent["Connection"] = []string{"close"}
 	}
-	x.record.Status = status
+	x.status, x.record.Status = status, status
 	x.sentFields = len(x.header)
 	x.body.relax()
 	x.inner.WriteHeader(status)

@@ -102,8 +102,8 @@ func (x *Exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, err
 	}
 	x.hijacked.Store(true)
-	if x.record.Status == 0 {
-		x.record.Status = http.StatusSwitchingProtocols
+	if x.status == 0 {
+		x.status, x.record.Status = http.StatusSwitchingProtocols, http.StatusSwitchingProtocols
 	}
 	return conn, buffers, nil
 }
