@@ -49,6 +49,10 @@ func (p *Provider) update(path string) (changed bool) {
 		p.logger.Debug("template generated", "file", path, "content", redact(string(text)))
 	}
 	root, err := document.ParseWithDuplicates(path, text)
+	if err == nil && root.Kind != document.Map && root.Kind != document.Null {
+		// The beginning of a file that is being written may well be a word.
+		err = &document.Error{File: path, Line: root.Line, Reason: fmt.Sprintf("expected a map, got %s", root.Kind)}
+	}
 	if err != nil {
 		return known.refuse(path, rendered, err)
 	}

@@ -1,0 +1,145 @@
+package input
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluiceproxy/sluice/integration/harness"
+)
+
+// static is the configuration of a Sluice that reads a directory.
+const static = `
+entryPoints:
+  web: {address: "127.0.0.1:0"}
+  traefik: {address: "127.0.0.1:0"}
+ping: {}
+providers:
+  file: {directory: "${DYNAMIC}", watch: true}
+`
+
+// rest is the file beside the one with the mistake. The router "below" would take what is meant for bad.test, if the router
+// that is to answer it were gone.
+const rest = `
+http:
+  routers:
+    rest: {rule: "Host(` + "`rest.test`" + `)", service: rest}
+    below: {rule: "Host(` + "`bad.test`" + `)", priority: 1, service: below}
+  services:
+    rest: {loadBalancer: {servers: [{url: "http://${BACKEND}"}]}}
+    below: {loadBalancer: {servers: [{url: "http://${BELOW}"}]}}
+`
+
+// mistake is one folder of testdata/dynamic.
+type mistake struct {
+	folder string
+	// bad is what bad.test is answered with, and neighbour what neighbour.test is: it stands in the same file.
+	bad, neighbour string
+	// accepted says that check finds nothing that costs an object.
+	accepted bool
+}
+
+const (
+	served   = "200 backend"
+	disabled = "503"       // The router keeps its place, so that nobody below takes its traffic.
+	absent   = "200 below" // Its rule cannot be matched here, so that it has no place.
+	unread   = "404"       // The file declares nothing that can be used.
+)
+
+func mistakes() []mistake {
+	return []mistake{
+		{"unknown-option-of-a-router", disabled, served, false},
+		{"unknown-option-of-a-service", disabled, served, false},
+		{"unknown-option-of-a-middleware", disabled, served, false},
+		{"unknown-kind-of-a-middleware", disabled, served, false},
+		{"unknown-section", absent, served, false},
+		{"wrong-type", disabled, served, false},
+		{"unknown-matcher", absent, served, false},
+		{"unbalanced-rule", absent, served, false},
+		{"missing-rule", absent, served, false},
+		{"wrong-argument", absent, served, false},
+		{"rule-of-v2", absent, served, false},
+		{"rule-syntax-v2", absent, served, false},
+		{"missing-service", disabled, served, false},
+		{"missing-middleware", disabled, served, false},
+		{"missing-transport", disabled, served, false},
+		{"missing-tls-options", absent, served, false},
+		{"recursive-middlewares", disabled, served, false},
+		{"recursive-services", disabled, served, false},
+		{"two-kinds-of-service", disabled, served, false},
+		{"two-kinds-of-middleware", disabled, served, false},
+		{"no-kind-of-service", disabled, served, false},
+		{"bad-url", disabled, served, false},
+		{"bad-certificate", absent, served, false},
+		{"bad-tls-options", absent, served, false},
+		{"twice-in-one-file", served, served, false},
+		{"twice-in-two-files", served, served, false},
+		{"half-written-yaml", absent, unread, false},
+		{"toml-value", absent, unread, false},
+		{"toml-unknown-option", disabled, served, false},
+		{"template", absent, unread, false},
+		{"template-renders-a-mistake", disabled, served, false},
+		{"unknown-entrypoint", absent, served, false},
+		{"one-unknown-entrypoint", served, served, true},
+		{"unsupported-middleware", disabled, served, false},
+		{"unsupported-service", disabled, served, false},
+		{"plugin", disabled, served, false},
+		{"tcp-and-udp", absent, served, false},
+		{"priority-too-high", disabled, served, false},
+		{"empty-pool", disabled, served, true},
+	}
+}
+
+func TestAMistakeCostsItsObject(t *testing.T) {
+	for _, mistake := range mistakes() {
+		t.Run(mistake.folder, func(t *testing.T) {
+			t.Parallel()
+			files := read(t, "dynamic/"+mistake.folder)
+			files["rest.yaml"] = rest
+			s := harness.Start(t, harness.Setup{Static: static, Dynamic: files, Vars: map[string]string{
+				"BACKEND": backend(t, "backend"), "BELOW": backend(t, "below"),
+			}, NotReady: true})
+			checked := check(t, s)
+			golden(t, "dynamic/"+mistake.folder+"/check.golden", plain(s, checked.Stdout))
+			if want := map[bool]int{true: 0, false: 1}[mistake.accepted]; checked.Code != want || checked.Stderr != "" {
+				t.Errorf("check: exit code %d, want %d; stderr %q", checked.Code, want, checked.Stderr)
+			}
+			found := lines(checked.Stdout)
+			if mistake.accepted {
+				found = found[:len(found)-1] // The last line says that the configuration is valid.
+			}
+			ready := s.Until("the findings of check", func(r harness.Readiness) bool { return len(r.Verdicts) >= len(found) })
+			if diff := cmp.Diff(found, findings(ready)); diff != "" {
+				t.Errorf("/ready says something else than check: (-check +ready)\n%s", diff)
+			}
+			if ready.Status != 200 {
+				t.Errorf("/ready answers %d, though most of the configuration serves", ready.Status)
+			}
+			for host, want := range map[string]string{"rest.test": served, "neighbour.test": mistake.neighbour, "bad.test": mistake.bad} {
+				if got := ask(t, s, host); got != want {
+					t.Errorf("%s is answered with %q, want %q", host, got, want)
+				}
+			}
+		})
+	}
+}
+
+// findings returns what /ready lists, as check prints it.
+func findings(ready harness.Readiness) []string {
+	found := []string{}
+	for _, verdict := range ready.Verdicts {
+		line := fmt.Sprintf("%s: %s %s: %s", verdict.Origin, verdict.Kind, verdict.Name, verdict.Reason)
+		if verdict.Status != "quarantined" {
+			line += " (" + verdict.Status + ")"
+		}
+		found = append(found, line)
+	}
+	return found
+}
+
+// plain replaces what differs from run to run.
+func plain(s *harness.Sluice, text string) string {
+	return strings.NewReplacer(s.DynamicDir, "${DYNAMIC}", s.Dir, "${DIR}").Replace(text)
+}
