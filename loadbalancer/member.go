@@ -1,7 +1,5 @@
 package loadbalancer
 
-import "github.com/sluiceproxy/sluice/dynamic"
-
 // Member is an endpoint's place in one pool. It stays the same value for as long as the endpoint serves the pool through
 // the same server of its specification. Its weight belongs to the Snapshot.
 type Member struct {
@@ -31,9 +29,3 @@ func (m *Member) Begin() { m.upstream.begin() }
 
 // Done counts a request out and says how it ended.
 func (m *Member) Done(outcome Outcome) { m.upstream.done(outcome) }
-
-// is reports whether the member stands for the endpoint.
-func (m *Member) is(endpoint *dynamic.Endpoint) bool {
-	key := &m.upstream.endpoint.key
-	return key.Address == endpoint.Address && key.UID == endpoint.UID
-}

@@ -22,7 +22,7 @@ func (r *Registry) reconfigure(pool *Pool, spec PoolSpec) {
 		}
 		next := &server{spec: identity, weight: clampWeight(declared.Weight)}
 		if old, kept := before[identity]; kept && sameDialer {
-			next.members, old.members = old.members, nil
+			next.endpoints, next.members, old.members = old.endpoints, old.members, nil
 		}
 		after[identity] = next
 		pool.servers = append(pool.servers, next)
@@ -62,9 +62,9 @@ func (r *Registry) refresh(pool *Pool) {
 }
 
 // follow gives the server a member for each of the endpoints, keeps those that it has, and returns gone with those
-// appended that it no longer needs. Both lists are sorted by address, so one walk over both is enough.
+// appended that it no longer needs. Both lists of endpoints are sorted by address, so one walk over both is enough.
 func (r *Registry) follow(pool *Pool, server *server, endpoints []dynamic.Endpoint, gone []*Member) []*Member {
-	old := server.members
+	before, old := server.endpoints, server.members
 	members := make([]*Member, 0, len(endpoints))
 	server.leaving = 0
 	for i := range endpoints {
@@ -72,16 +72,12 @@ func (r *Registry) follow(pool *Pool, server *server, endpoints []dynamic.Endpoi
 		if endpoint.Terminating {
 			server.leaving++
 		}
-		for len(old) > 0 {
-			key := &old[0].upstream.endpoint.key
-			// Equal addresses are the usual case and the cheaper question.
-			if key.Address == endpoint.Address || key.Address.Compare(endpoint.Address) > 0 {
-				break
-			}
-			gone, old = append(gone, old[0]), old[1:]
+		// Equal addresses are the usual case and the cheaper question.
+		for len(old) > 0 && before[0].Address != endpoint.Address && before[0].Address.Compare(endpoint.Address) < 0 {
+			gone, old, before = append(gone, old[0]), old[1:], before[1:]
 		}
-		if len(old) > 0 && old[0].is(endpoint) {
-			members, old = append(members, old[0]), old[1:]
+		if len(old) > 0 && before[0].Address == endpoint.Address && before[0].UID == endpoint.UID {
+			members, old, before = append(members, old[0]), old[1:], before[1:]
 			continue
 		}
 		members = append(members, r.join(pool, server, endpoint))

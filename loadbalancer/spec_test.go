@@ -58,3 +58,21 @@ func TestNewServerSpec(t *testing.T) {
 		}
 	}
 }
+
+func FuzzNewServerSpec(f *testing.F) {
+	for _, location := range []string{"http://192.0.2.1:80", "h2c://[2001:db8::1%25eth0]", "https://db/a%2Fb", "http://:80", "HTTP://A.B.:1/../"} {
+		f.Add(location, true)
+	}
+	f.Fuzz(func(t *testing.T, location string, preserve bool) {
+		spec, err := NewServerSpec(dynamic.Server{URL: location, PreservePath: preserve})
+		if err != nil {
+			return
+		}
+		if spec.Address.IsValid() == (spec.SetKey != "") {
+			t.Errorf("%q is neither one address nor one name: %+v", location, spec)
+		}
+		if spec.Host == "" || spec.Weight != 1 || strings.HasPrefix(spec.Path, "//") || !preserve && spec.Path != "" {
+			t.Errorf("%q: %+v", location, spec)
+		}
+	})
+}
