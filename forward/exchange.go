@@ -3,6 +3,7 @@ package forward
 import (
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptrace"
@@ -97,7 +98,7 @@ func (x *exchange) run() (loadbalancer.Outcome, error) {
 		outcome, failed := failure(r.Context(), phase, x.body, err)
 		return outcome, failed
 	}
-	defer response.Body.Close() //nolint:errcheck // what there was to read has been read
+	defer x.release(response.Body)
 	if response.StatusCode == http.StatusSwitchingProtocols {
 		return x.switchProtocols(response)
 	}
@@ -106,6 +107,17 @@ func (x *exchange) run() (loadbalancer.Outcome, error) {
 		return loadbalancer.Broken, &Error{Phase: RequestSent, Status: http.StatusBadGateway, Err: err}
 	}
 	return x.respond(response)
+}
+
+// release closes the response, of which everything there was to read has been read. HTTP/2's Close waits until the request's
+// body has been sent, and a client may go on sending only when it has got the whole response, which ends with this
+// exchange. So nobody waits for a body that is still being read: the end of the exchange ends both.
+func (x *exchange) release(response io.Closer) {
+	if x.body == nil || x.body.ended.Load() {
+		_ = response.Close()
+		return
+	}
+	go func() { _ = response.Close() }()
 }
 
 // maxInformational bounds what an endpoint may send before its response.
