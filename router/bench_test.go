@@ -22,17 +22,11 @@ func declareMany(b *bench, count int) {
 	}
 }
 
-func newBenchB(tb testing.TB) *bench {
-	tb.Helper()
-	t := &testing.T{}
-	return newBench(t)
-}
-
 func BenchmarkCompile10000(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()
-		x := newBenchB(b)
+		x := newBench(b)
 		declareMany(x, 10000)
 		b.StartTimer()
 		x.all()
@@ -40,7 +34,7 @@ func BenchmarkCompile10000(b *testing.B) {
 }
 
 func BenchmarkCompileOneOf10000(b *testing.B) {
-	x := newBenchB(b)
+	x := newBench(b)
 	declareMany(x, 10000)
 	x.all()
 	b.ReportAllocs()
@@ -53,12 +47,12 @@ func BenchmarkCompileOneOf10000(b *testing.B) {
 }
 
 func BenchmarkServeInternal(b *testing.B) {
-	x := newBenchB(b)
+	x := newBench(b)
 	x.router("r@file", "Host(`x.test`) && PathPrefix(`/api`)", "n@internal")
 	x.compiler.options.Internal["n@internal"] = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	x.all()
 	handler := x.target.Handler("web")
-	request := httptest.NewRequest(http.MethodGet, "http://x.test/api/1", http.NoBody)
+	request := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "http://x.test/api/1", http.NoBody)
 	recorder := httptest.NewRecorder()
 	b.ReportAllocs()
 	for b.Loop() {

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -14,14 +15,14 @@ import (
 
 // bench is a compiler with entrypoints web (default) and websecure, and an internal service that names itself.
 type bench struct {
-	t        *testing.T
+	t        testing.TB
 	compiler *Compiler
 	target   *Switch
 	config   *dynamic.Configuration
 	compiled Compiled
 }
 
-func newBench(t *testing.T) *bench {
+func newBench(t testing.TB) *bench {
 	t.Helper()
 	entrypoints := []EntryPoint{
 		{Name: "web", Port: 80, Default: true, Policy: canonical.DefaultPolicy()},
@@ -103,7 +104,7 @@ func (b *bench) router(name, rule, service string, middlewares ...string) *dynam
 func (b *bench) get(target string) (int, string, string) {
 	b.t.Helper()
 	recorder := httptest.NewRecorder()
-	b.target.Handler("web").ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, target, http.NoBody))
+	b.target.Handler("web").ServeHTTP(recorder, httptest.NewRequestWithContext(b.t.Context(), http.MethodGet, target, http.NoBody))
 	return recorder.Code, recorder.Header().Get("X-Service"), recorder.Body.String()
 }
 
@@ -175,15 +176,19 @@ func TestMiddlewaresApplyInOrderThroughChains(t *testing.T) {
 	}
 }
 
-func TestFaultsQuarantineOnlyTheirObject(t *testing.T) {
-	broken := func(kind dynamic.Kind) dynamic.Ref { return ref(kind, "bad@file") }
-	cases := map[string]struct {
-		declare func(b *bench)
-		on      dynamic.Ref
-		reason  string
-		// status is what the router bad@file, on path /bad, answers: 503 keeps its place, 200 is the router below.
-		status int
-	}{
+// faultCase is a mistake in an object called bad@file.
+type faultCase struct {
+	declare func(b *bench)
+	on      dynamic.Ref
+	reason  string
+	// status is what the router bad@file, on path /bad, answers: 503 keeps its place, 200 is the router below.
+	status int
+}
+
+func broken(kind dynamic.Kind) dynamic.Ref { return ref(kind, "bad@file") }
+
+func referenceFaults() map[string]faultCase {
+	return map[string]faultCase{
 		"unknown matcher": {
 			func(b *bench) { b.router("bad@file", "Hots(`x.test`)", "a@internal") },
 			broken(dynamic.KindRouter), "Host", http.StatusOK,
@@ -220,6 +225,11 @@ func TestFaultsQuarantineOnlyTheirObject(t *testing.T) {
 			},
 			broken(dynamic.KindMiddleware), "refers to itself", http.StatusServiceUnavailable,
 		},
+	}
+}
+
+func objectFaults() map[string]faultCase {
+	return map[string]faultCase{
 		"two service kinds": {
 			func(b *bench) {
 				b.config.HTTP.Services["bad@file"] = &dynamic.Service{
@@ -276,6 +286,11 @@ func TestFaultsQuarantineOnlyTheirObject(t *testing.T) {
 			broken(dynamic.KindRouter), `"wbe"`, http.StatusOK,
 		},
 	}
+}
+
+func TestFaultsQuarantineOnlyTheirObject(t *testing.T) {
+	cases := referenceFaults()
+	maps.Copy(cases, objectFaults())
 	for name, test := range cases {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)

@@ -17,7 +17,7 @@ func (b *bench) getTLS(serverName, target string) *httptest.ResponseRecorder {
 	if !ok {
 		b.t.Fatalf("no TLS options for server name %q", serverName)
 	}
-	request := httptest.NewRequest(http.MethodGet, target, http.NoBody)
+	request := httptest.NewRequestWithContext(b.t.Context(), http.MethodGet, target, http.NoBody)
 	request.TLS = &tls.ConnectionState{ServerName: serverName}
 	connection := &certificate.Connection{Fingerprint: options.Fingerprint, ServerName: serverName}
 	recorder := httptest.NewRecorder()

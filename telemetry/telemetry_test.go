@@ -192,7 +192,7 @@ func TestRecordTravelsInTheContext(t *testing.T) {
 func scrape(t *testing.T, metrics *Metrics) string {
 	t.Helper()
 	recorder := httptest.NewRecorder()
-	metrics.Handler().ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", http.NoBody))
+	metrics.Handler().ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
 	if recorder.Code != http.StatusOK {
 		t.Fatalf("status %d", recorder.Code)
 	}

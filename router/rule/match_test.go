@@ -205,11 +205,12 @@ func TestMatchAllocatesNothing(t *testing.T) {
 	if !parsed.Match(&req) {
 		t.Fatal("the request does not match, the test would measure nothing")
 	}
+	limit := 0.0
 	if raceDetector {
-		t.Skip("the pools of package regexp forget at random under the race detector")
+		limit = 2 // The pools of package regexp forget at random under the race detector.
 	}
-	if n := testing.AllocsPerRun(100, func() { parsed.Match(&req) }); n != 0 {
-		t.Errorf("got %v allocations, want none", n)
+	if n := testing.AllocsPerRun(100, func() { parsed.Match(&req) }); n > limit {
+		t.Errorf("got %v allocations, want at most %v", n, limit)
 	}
 }
 
