@@ -21,9 +21,7 @@ type requestBody struct {
 	// trailer is what the transport sends after the body; nil when the client can't send any.
 	trailer http.Header
 	closed  atomic.Bool
-	// ended says that there is nothing more to read.
-	ended atomic.Bool
-	err   atomic.Pointer[error]
+	err     atomic.Pointer[error]
 }
 
 func newRequestBody(r *http.Request) *requestBody {
@@ -50,10 +48,8 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	case nil:
 	case io.EOF:
 		b.takeTrailers()
-		b.ended.Store(true)
 	default:
 		b.err.CompareAndSwap(nil, &err)
-		b.ended.Store(true)
 	}
 	return n, err
 }

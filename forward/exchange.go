@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -57,8 +58,9 @@ type exchange struct {
 	record  *telemetry.Record
 	trace   httptrace.ClientTrace
 	url     url.URL
-	// body is the client's body, nil without one.
-	body *requestBody
+	// body is the client's body, nil without one, and cancel stops sending it.
+	body   *requestBody
+	cancel context.CancelFunc
 	// upgrade is the protocol that the client asks to switch to.
 	upgrade string
 	// connected says that a connection was there, so that the endpoint may have seen the request.
@@ -78,14 +80,31 @@ func (x *exchange) run() (loadbalancer.Outcome, error) {
 		// The server sends 100 Continue by itself while the body is read, which must not meet another one.
 		x.trace.Got1xxResponse = x.informational
 	}
-	out := x.outgoing(httptrace.WithClientTrace(r.Context(), &x.trace))
-	if x.body != nil {
-		defer x.body.Close() //nolint:errcheck // never fails
+	if !hasBody(r) {
+		return x.trip(r.Context())
 	}
-	if x.body != nil && r.ProtoMajor == 1 {
+	if r.ProtoMajor == 1 {
 		// An endpoint may answer before it has read the body. Writers that can't do both at a time keep to their way.
 		_ = x.control.EnableFullDuplex()
 	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	x.cancel = cancel
+	return x.trip(ctx)
+}
+
+// end closes the response. The exchange ends with it, whether the body has been sent or not: HTTP/2's Close waits for the
+// body, whose client may wait for the end of this exchange, unless the request has been cancelled.
+func (x *exchange) end(response io.Closer) {
+	if x.cancel != nil {
+		x.cancel()
+	}
+	_ = response.Close() // what there was to read has been read
+}
+
+func (x *exchange) trip(ctx context.Context) (loadbalancer.Outcome, error) {
+	r := x.request
+	out := x.outgoing(httptrace.WithClientTrace(ctx, &x.trace))
 	response, err := x.target.Member.Upstream().RoundTripper().RoundTrip(out)
 	x.mutex.Lock()
 	x.final = true
@@ -98,7 +117,7 @@ func (x *exchange) run() (loadbalancer.Outcome, error) {
 		outcome, failed := failure(r.Context(), phase, x.body, err)
 		return outcome, failed
 	}
-	defer x.release(response.Body)
+	defer x.end(response.Body)
 	if response.StatusCode == http.StatusSwitchingProtocols {
 		return x.switchProtocols(response)
 	}
@@ -107,17 +126,6 @@ func (x *exchange) run() (loadbalancer.Outcome, error) {
 		return loadbalancer.Broken, &Error{Phase: RequestSent, Status: http.StatusBadGateway, Err: err}
 	}
 	return x.respond(response)
-}
-
-// release closes the response, of which everything there was to read has been read. HTTP/2's Close waits until the request's
-// body has been sent, and a client may go on sending only when it has got the whole response, which ends with this
-// exchange. So nobody waits for a body that is still being read: the end of the exchange ends both.
-func (x *exchange) release(response io.Closer) {
-	if x.body == nil || x.body.ended.Load() {
-		_ = response.Close()
-		return
-	}
-	go func() { _ = response.Close() }()
 }
 
 // maxInformational bounds what an endpoint may send before its response.

@@ -44,6 +44,9 @@ func echoService() *grpc.ServiceDesc {
 					}
 					return err
 				}
+				if in.GetValue() == "stop" {
+					return status.Error(codes.ResourceExhausted, "enough")
+				}
 				if err := stream.SendMsg(wrapperspb.String("echo " + in.GetValue())); err != nil {
 					return err
 				}
@@ -65,9 +68,29 @@ func TestGRPC(t *testing.T) {
 				defer cancel()
 				checkUnary(ctx, t, client)
 				checkBidi(ctx, t, client)
+				checkStop(ctx, t, client)
 			})
 		}
 	}
+}
+
+// checkStop has a server that ends a stream whose client would go on.
+func checkStop(ctx context.Context, t *testing.T, client *grpc.ClientConn) {
+	t.Helper()
+	stream, err := client.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true, ClientStreams: true}, "/test.Echo/Bidi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, message := range []string{"a", "stop"} {
+		if err := stream.SendMsg(wrapperspb.String(message)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	out := &wrapperspb.StringValue{}
+	if err := stream.RecvMsg(out); err != nil || out.GetValue() != "echo a" {
+		t.Fatalf("got %q, %v", out.GetValue(), err)
+	}
+	equal(t, "end", status.Code(stream.RecvMsg(out)).String(), "ResourceExhausted")
 }
 
 func grpcClient(t *testing.T, g *rig) *grpc.ClientConn {

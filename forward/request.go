@@ -34,10 +34,14 @@ func (x *exchange) outgoing(ctx context.Context) *http.Request {
 	return out
 }
 
+func hasBody(r *http.Request) bool {
+	return r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody
+}
+
 func (x *exchange) outgoingBody(out *http.Request) {
 	r := x.request
 	out.Body, out.Trailer = nil, nil
-	if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
+	if !hasBody(r) {
 		out.ContentLength, out.TransferEncoding = 0, nil
 		return
 	}
