@@ -39,6 +39,9 @@ func read(option, value string) ([]byte, error) {
 	if isInline(value) {
 		return []byte(value), nil
 	}
+	if strings.ContainsAny(value, "\r\n") { // It may be a key without its armour, and must not be quoted.
+		return nil, fmt.Errorf("%s is neither a path nor PEM text", option)
+	}
 	file, err := os.Open(value)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", option, err)

@@ -70,6 +70,9 @@ func NewServerSpec(server dynamic.Server) (ServerSpec, error) {
 		return ServerSpec{}, fmt.Errorf("the URL can't be read: %w", err)
 	}
 	name := location.Redacted()
+	if at := strings.LastIndexByte(location.Opaque, '@'); at >= 0 { // Without //, nobody else takes what precedes the @ for a password.
+		name = location.Scheme + ":xxxxx" + location.Opaque[at:]
+	}
 	port, err := portOf(location)
 	if err != nil {
 		return ServerSpec{}, fmt.Errorf("server %q: %w", name, err)

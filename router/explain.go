@@ -3,7 +3,9 @@ package router
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/sluiceproxy/sluice/canonical"
@@ -137,7 +139,7 @@ func (t *Table) choose(name, port string, secure bool) (*entry, error) {
 		if found, known := t.entries[name]; known {
 			return found, nil
 		}
-		return nil, fmt.Errorf("entrypoint %q does not exist", name)
+		return nil, fmt.Errorf("entrypoint %q is none of %s", name, strings.Join(slices.Sorted(maps.Keys(t.entries)), ", "))
 	}
 	if port == "" {
 		port = "80"

@@ -56,7 +56,7 @@ func nearest(routes []*index.Route[*Route], view *rule.Request, seen map[string]
 
 // distance says how far a rule is from holding: a wrong host counts most, less when it is only misspelt, then a wrong path.
 func distance(parsed *rule.Rule, view *rule.Request) int {
-	const otherHost, misspeltHost, otherPath, otherElse = 8, 3, 2, 1
+	const otherHost, misspeltHost, otherPath, otherElse = 8, 1, 2, 1
 	_, steps := parsed.Explain(view)
 	host, rest := 0, 0
 	for _, step := range steps {

@@ -21,7 +21,8 @@ type Listing struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// Routes returns the effective table: the routers that have a place in it, in the order in which they are asked.
+// Routes returns the effective table: the routers that have a place in it, in the order in which they are asked. It
+// is never nil.
 func (t *Table) Routes() []Listing {
 	found := map[string]*Listing{}
 	for _, name := range slices.Sorted(maps.Keys(t.entries)) {
@@ -46,9 +47,11 @@ func (t *Table) Routes() []Listing {
 			}
 		}
 	}
-	return slices.SortedFunc(values(found), func(a, b Listing) int {
+	listings := slices.AppendSeq(make([]Listing, 0, len(found)), values(found))
+	slices.SortFunc(listings, func(a, b Listing) int {
 		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Name, b.Name))
 	})
+	return listings
 }
 
 func values(found map[string]*Listing) func(yield func(Listing) bool) {
