@@ -7,9 +7,11 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 
 	"google.golang.org/grpc"
@@ -106,4 +108,25 @@ func (b *Backend) routes(mux *http.ServeMux) {
 	mux.HandleFunc("/cut", b.cut)
 	mux.HandleFunc("/refuse", b.refuse)
 	mux.HandleFunc("/websocket", b.websocket)
+}
+
+// RefusedAddress returns an address of loopback on which nobody listens. The port stays taken until the test ends, so that
+// nobody will.
+func RefusedAddress(t testing.TB) string {
+	t.Helper()
+	// A socket that is bound and does not listen refuses connections and keeps its port.
+	descriptor, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = syscall.Close(descriptor) })
+	if err := syscall.Bind(descriptor, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	bound, err := syscall.Getsockname(descriptor)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := bound.(*syscall.SockaddrInet4).Port
+	return net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }

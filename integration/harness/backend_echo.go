@@ -48,8 +48,16 @@ func (b *Backend) echo(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// mirror sends each piece of the body back as it comes, and then the request's trailers.
+// mirror sends each piece of the body back as it comes, and then the request's trailers. It may be a Stream.
 func (b *Backend) mirror(w http.ResponseWriter, r *http.Request) {
+	stream := &Stream{Begun: make(chan struct{}), Gone: make(chan struct{})}
+	if r.URL.Query().Has("id") {
+		if stream = b.take(w, r); stream == nil {
+			return
+		}
+	}
+	close(stream.Begun)
+	defer close(stream.Gone)
 	control := http.NewResponseController(w)
 	_ = control.EnableFullDuplex() // HTTP/2 is, always.
 	w.WriteHeader(http.StatusOK)
@@ -65,6 +73,7 @@ func (b *Backend) mirror(w http.ResponseWriter, r *http.Request) {
 			break
 		}
 		if err != nil {
+			stream.Err = err
 			panic(http.ErrAbortHandler)
 		}
 	}

@@ -15,6 +15,8 @@ type Stream struct {
 	Begun, Gone chan struct{}
 	// Events are sent by /events one after another; closing it ends the response of /events and /hang.
 	Events chan string
+	// Err is why /mirror could not read the whole request, once Gone is closed.
+	Err error
 }
 
 // Stream registers the exchange with the id, before it is asked for.
@@ -110,10 +112,15 @@ func (b *Backend) cut(w http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// refuse answers 413 without reading the body.
+// refuse answers 413 without reading the body. The whole response is sent before the server looks for the rest of it.
 func (b *Backend) refuse(w http.ResponseWriter, _ *http.Request) {
+	const text = "too large"
+	control := http.NewResponseController(w)
+	_ = control.EnableFullDuplex() // HTTP/2 is, always.
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(http.StatusRequestEntityTooLarge)
-	_, _ = io.WriteString(w, "too large")
+	_, _ = io.WriteString(w, text)
+	_ = control.Flush()
 }
 
 // websocket sends every message back, and closes as the client does.

@@ -6,8 +6,15 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"testing"
 )
+
+// environment is that of the tests, without what would be an option of Sluice.
+func environment() []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "SLUICE_") })
+}
 
 // Result is how a command ended.
 type Result struct {
@@ -26,7 +33,7 @@ func Run(t testing.TB, dir string, env []string, args ...string) Result {
 	var stdout, stderr bytes.Buffer
 	command := exec.CommandContext(ctx, Binary(t), args...)
 	command.Dir, command.Stdout, command.Stderr = dir, &stdout, &stderr
-	command.Env = append(os.Environ(), env...)
+	command.Env = append(environment(), env...)
 	err := command.Run()
 	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited || ctx.Err() != nil {
 		t.Fatalf("sluice %q: %v\n%s%s", args, err, &stdout, &stderr)

@@ -103,7 +103,7 @@ func (s *Sluice) launch(args, env []string) {
 	s.command = exec.Command(Binary(s.t), args...) //nolint:noctx // The process ends by a signal, not by being killed.
 	s.command.Stdout, s.command.Stderr = s.Log, s.Log
 	s.command.Dir = s.Dir
-	s.command.Env = append(os.Environ(), env...)
+	s.command.Env = append(environment(), env...)
 	if err := s.command.Start(); err != nil {
 		s.t.Fatal(err)
 	}

@@ -1,0 +1,32 @@
+package harness
+
+import (
+	"testing"
+	"time"
+)
+
+// Await receives from a channel, or sees it closed, and fails the test when that does not happen within 20 s.
+func Await[T any](t testing.TB, from <-chan T, what string) T {
+	t.Helper()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case value := <-from:
+		return value
+	case <-timer.C:
+		t.Fatalf("%s: not within %v", what, patience)
+		panic("unreachable")
+	}
+}
+
+// Hand sends to a channel, and fails the test when nobody receives within 20 s.
+func Hand[T any](t testing.TB, to chan<- T, value T, what string) {
+	t.Helper()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case to <- value:
+	case <-timer.C:
+		t.Fatalf("%s: not within %v", what, patience)
+	}
+}
