@@ -23,6 +23,10 @@ func (c *chain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &Exchange{entrypoint: c.entrypoint, inner: w, received: r, http1: r.ProtoMajor == 1}
 	x.connection, _ = r.Context().Value(connectionKey{}).(*connection)
 	x.scope = scope{inner: r.Context(), exchange: x}
+	if x.http1 && r.Trailer == nil && r.ContentLength < 0 {
+		// The server fills in what nobody announced; through one map it reaches every copy of the request.
+		r.Trailer = http.Header{}
+	}
 	x.request = r.WithContext(&x.scope)
 	x.request.Body = x.guardBody()
 	x.record.Start = time.Now()

@@ -1,6 +1,7 @@
 package entrypoint
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -85,6 +86,20 @@ func TestTrailersOfRequests(t *testing.T) {
 				t.Errorf("trailers %s", body)
 			}
 		})
+	}
+}
+
+func TestUnannouncedTrailersReachAHandlerBehindACopyOfTheRequest(t *testing.T) {
+	type key struct{}
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = r.WithContext(context.WithValue(r.Context(), key{}, true))
+		_, _ = io.Copy(io.Discard, r.Body)
+		_, _ = fmt.Fprint(w, r.Trailer)
+	}), nil)
+	got := s.raw("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n" +
+		"1\r\nx\r\n0\r\nChecksum: 1\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n")
+	if !strings.Contains(got, "map[Checksum:[1]]") {
+		t.Errorf("got %q", got)
 	}
 }
 
