@@ -66,16 +66,3 @@ func routerTLS(config *static.TLS) *dynamic.RouterTLS {
 	}
 	return inherited
 }
-
-// defaultTransport is the static serversTransport in the form that services use.
-func defaultTransport(config static.ServersTransport) *dynamic.ServersTransport {
-	transport := &dynamic.ServersTransport{}
-	transport.SetDefaults()
-	transport.InsecureSkipVerify = config.InsecureSkipVerify
-	transport.RootCAs = config.RootCAs
-	transport.MaxIdleConnsPerHost = config.MaxIdleConnsPerHost
-	transport.ForwardingTimeouts.DialTimeout = config.ForwardingTimeouts.DialTimeout
-	transport.ForwardingTimeouts.ResponseHeaderTimeout = config.ForwardingTimeouts.ResponseHeaderTimeout
-	transport.ForwardingTimeouts.IdleConnTimeout = config.ForwardingTimeouts.IdleConnTimeout
-	return transport
-}

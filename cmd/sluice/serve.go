@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"maps"
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -31,6 +33,8 @@ func serve(args, environ []string, stderr io.Writer) int {
 		return 1
 	}
 	defer closeLog()
+	log.SetFlags(0)
+	log.SetOutput(strays{logger})
 	logFindings(logger, findings)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -59,6 +63,15 @@ func openLog(config static.Log, stderr io.Writer) (telemetry.Logger, func(), err
 	}
 	logger, err := telemetry.NewLogger(options)
 	return logger, closeFile, err
+}
+
+// strays takes what libraries write to the standard logger.
+type strays struct{ logger telemetry.Logger }
+
+// Write logs one line.
+func (s strays) Write(line []byte) (int, error) {
+	s.logger.Debug(strings.TrimSpace(string(line)), "from", "library")
+	return len(line), nil
 }
 
 // run listens, and runs everything until ctx ends and the entrypoints have drained. The pipeline goes on while they do.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/api"
 	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/provider"
@@ -51,7 +52,7 @@ func assemble(config *static.Configuration, logger telemetry.Logger) (*system, e
 		Precedence:  config.Providers.Precedence,
 		Registry:    registry,
 		Internal:    s.internalServices(),
-		Transport:   defaultTransport(config.ServersTransport),
+		Transport:   forward.DefaultTransport(&config.ServersTransport),
 		Tickets:     certificate.NewTickets(),
 	}, s.target)
 	s.pipeline = pipeline.New(pipeline.Options{
