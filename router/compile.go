@@ -68,7 +68,7 @@ type Compiler struct {
 	target      *Switch
 	source      source
 	graph       *graph
-	stack       []string
+	way         way
 	middlewares map[string]*middlewareNode
 	transports  map[string]*transportNode
 	services    map[string]*serviceNode
@@ -90,6 +90,7 @@ func NewCompiler(options Options, target *Switch) *Compiler {
 		target:      target,
 		source:      newSource(&dynamic.Configuration{}),
 		graph:       newGraph(),
+		way:         way{on: map[dynamic.Ref]struct{}{}},
 		middlewares: map[string]*middlewareNode{},
 		transports:  map[string]*transportNode{},
 		services:    map[string]*serviceNode{},

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 
@@ -12,6 +13,8 @@ import (
 type middlewareNode struct {
 	names []string
 	steps []middleware.Middleware
+	// depth is how deep the chains in it are nested.
+	depth int
 	err   error
 }
 
@@ -28,18 +31,21 @@ func (c *Compiler) middleware(name string) *middlewareNode {
 	if node, known := c.middlewares[name]; known {
 		return node
 	}
-	if slices.Contains(c.stack, name) {
-		return &middlewareNode{err: recursion(c.stack, name)}
+	ref := dynamic.Ref{Kind: dynamic.KindMiddleware, Name: name}
+	if err := c.way.circle(ref); err != nil {
+		return &middlewareNode{err: err}
 	}
-	c.stack = append(c.stack, name)
-	node := c.buildMiddleware(name)
-	c.stack = c.stack[:len(c.stack)-1]
-	c.middlewares[name] = node
+	c.way.enter(ref)
+	node := c.buildMiddleware(ref)
+	c.way.leave()
+	if !absent(node.err) { // Nobody would say when to forget the name.
+		c.middlewares[name] = node
+	}
 	return node
 }
 
-func (c *Compiler) buildMiddleware(name string) *middlewareNode {
-	ref := dynamic.Ref{Kind: dynamic.KindMiddleware, Name: name}
+func (c *Compiler) buildMiddleware(ref dynamic.Ref) *middlewareNode {
+	name := ref.Name
 	definition := c.source.middleware(name)
 	if definition == nil {
 		return &middlewareNode{err: errMissing}
@@ -51,7 +57,9 @@ func (c *Compiler) buildMiddleware(name string) *middlewareNode {
 		if err := onlyChain(name, definition); err != nil {
 			return &middlewareNode{err: err}
 		}
-		return c.chain(ref, definition.Chain.Middlewares, providerOf(name))
+		flat := c.chain(ref, definition.Chain.Middlewares, providerOf(name))
+		flat.err = cmp.Or(tooDeep(flat.depth), flat.err)
+		return flat
 	}
 	step, err := middleware.Build(name, definition)
 	if err != nil {
@@ -78,10 +86,11 @@ func (c *Compiler) chain(owner dynamic.Ref, names []string, provider string) *mi
 		ref := dynamic.Ref{Kind: dynamic.KindMiddleware, Name: Qualify(name, provider)}
 		c.graph.depend(owner, ref)
 		member := c.middleware(ref.Name)
-		if member.err != nil {
-			if flat.err == nil {
-				flat.err = because(ref, member.err)
-			}
+		flat.depth = max(flat.depth, member.depth+1)
+		if flat.err == nil && member.err != nil {
+			flat.err = because(ref, member.err)
+		}
+		if flat.err = cmp.Or(flat.err, tooMany("middlewares", len(flat.steps)+len(member.steps), maxSteps)); flat.err != nil {
 			continue
 		}
 		flat.names = append(flat.names, member.names...)

@@ -1,10 +1,10 @@
 package router
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -19,6 +19,9 @@ type serviceNode struct {
 	handler  http.Handler
 	pool     *loadbalancer.Pool
 	children []branch
+	// depth and size say how deep and how many services are below it, each counted as often as it is named.
+	depth    int
+	size     int
 	sets     []string
 	steps    []string
 	warnings []string
@@ -36,23 +39,26 @@ func (c *Compiler) service(name string) *serviceNode {
 	if node, known := c.services[name]; known {
 		return node
 	}
-	if slices.Contains(c.stack, name) {
-		return &serviceNode{name: name, err: recursion(c.stack, name)}
+	ref := dynamic.Ref{Kind: dynamic.KindService, Name: name}
+	if err := c.way.circle(ref); err != nil {
+		return &serviceNode{name: name, err: err}
 	}
-	c.stack = append(c.stack, name)
-	node := c.buildService(name)
-	c.stack = c.stack[:len(c.stack)-1]
-	c.services[name] = node
+	c.way.enter(ref)
+	node := c.buildService(ref)
+	c.way.leave()
+	if !absent(node.err) { // Nobody would say when to forget the name.
+		c.services[name] = node
+	}
 	return node
 }
 
-func (c *Compiler) buildService(name string) *serviceNode {
+func (c *Compiler) buildService(ref dynamic.Ref) *serviceNode {
+	name := ref.Name
 	node := &serviceNode{name: name}
 	if handler, internal := c.options.Internal[name]; internal {
 		node.kind, node.handler = kindInternal, handler
 		return node
 	}
-	ref := dynamic.Ref{Kind: dynamic.KindService, Name: name}
 	definition := c.source.service(name)
 	if definition == nil {
 		node.err = errMissing
@@ -182,6 +188,10 @@ func (c *Compiler) weighted(node *serviceNode, config *dynamic.WeightedRoundRobi
 		ref := dynamic.Ref{Kind: dynamic.KindService, Name: Qualify(entry.Name, providerOf(node.name))}
 		c.graph.depend(owner, ref)
 		child := c.service(ref.Name)
+		node.depth, node.size = max(node.depth, child.depth+1), node.size+child.size+1
+		if node.err = cmp.Or(tooDeep(node.depth), tooMany("services below it", node.size, maxBranches)); node.err != nil {
+			return
+		}
 		if child.err != nil {
 			node.err = because(ref, child.err)
 			return

@@ -136,7 +136,9 @@ func (t *tlsObjects) options(from source, ref dynamic.Ref) (*certificate.Options
 			}
 		}
 	}
-	t.memory[ref.Name] = node
+	if !absent(node.err) { // Nobody would say when to forget the name.
+		t.memory[ref.Name] = node
+	}
 	return node.options, node.err
 }
 

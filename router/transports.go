@@ -35,7 +35,9 @@ func (c *Compiler) transport(ref dynamic.Ref) *transportNode {
 		return node
 	}
 	node := c.buildTransport(ref)
-	c.transports[ref.Name] = node
+	if !absent(node.err) { // Nobody would say when to forget the name.
+		c.transports[ref.Name] = node
+	}
 	return node
 }
 
