@@ -193,11 +193,11 @@ func (c *Compiler) secure(ref dynamic.Ref, route *Route, config *dynamic.RouterT
 	name := tlsOptionsName(config.Options, providerOf(ref.Name))
 	on := dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: name}
 	c.graph.depend(ref, on)
+	route.domains = parsed.Domains()
 	options, err := c.tls.options(c.source, on)
 	if err != nil {
 		return because(on, err)
 	}
-	route.domains = parsed.Domains()
 	if len(route.domains) == 0 && name != dynamic.DefaultTLSName {
 		return errors.New("tls.options needs a Host in the rule, since options are chosen before the request is read")
 	}

@@ -46,7 +46,7 @@ type Selector struct {
 // SelectTLS returns the options for a server name in lower case, empty when the client sent none. It is not ok before
 // the first table is activated.
 func (s Selector) SelectTLS(serverName string) (*certificate.Options, bool) {
-	options := s.target.table.Load().entries[s.name].optionsFor(serverName)
+	options := s.target.table.Load().entries[s.name].accepting(serverName)
 	return options, options != nil
 }
 

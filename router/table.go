@@ -21,7 +21,8 @@ type entry struct {
 	entrypoint EntryPoint
 	plain      *index.Index[*Route]
 	secure     *index.Index[*Route]
-	// options holds the TLS options by the hosts that rules name, exact or *.example.com; fallback is for the rest.
+	// options holds the TLS options by the hosts that rules name, exact or *.example.com: nil where those that routes want
+	// cannot be used. fallback is for the rest.
 	options  map[string]*certificate.Options
 	fallback *certificate.Options
 	// conflicts are routes that want other TLS options for a host than a route before them.
@@ -75,8 +76,10 @@ func (t *Table) with(changes map[indexKey]*change, objects *tlsObjects) *Table {
 func (e *entry) chooseOptions() {
 	e.options, e.conflicts = map[string]*certificate.Options{}, nil
 	deciders := map[string]string{}
+	var broken []string
 	for _, route := range e.secure.All() {
 		if route.Value.tls == nil {
+			broken = append(broken, route.Value.domains...)
 			continue
 		}
 		for _, host := range route.Value.domains {
@@ -90,9 +93,21 @@ func (e *entry) chooseOptions() {
 			}
 		}
 	}
+	for _, host := range broken {
+		if _, decided := e.options[host]; !decided {
+			e.options[host] = nil
+		}
+	}
 }
 
-// optionsFor returns the TLS options for a server name: exact, then the wildcard of one label, then the default ones.
+// accepting returns the TLS options of a connection with that server name. Where the host's own ones cannot be used, a
+// client gets far enough to be told that nobody serves it.
+func (e *entry) accepting(serverName string) *certificate.Options {
+	return cmp.Or(e.optionsFor(serverName), e.fallback)
+}
+
+// optionsFor returns the TLS options that a host wants: exact, then the wildcard of one label, then the default ones. It
+// returns nil where they cannot be used.
 func (e *entry) optionsFor(host string) *certificate.Options {
 	if options, known := e.options[host]; known {
 		return options
