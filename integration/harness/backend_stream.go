@@ -66,12 +66,13 @@ func (b *Backend) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hang answers nothing until the events are closed or the client has left.
+// hang reads the request and answers nothing until the events are closed or the client has left.
 func (b *Backend) hang(w http.ResponseWriter, r *http.Request) {
 	stream := b.take(w, r)
 	if stream == nil {
 		return
 	}
+	_, _ = io.Copy(io.Discard, r.Body) // Only then the server notices a client of HTTP/1.1 that leaves.
 	close(stream.Begun)
 	defer close(stream.Gone)
 	select {

@@ -20,8 +20,11 @@ type Readiness struct {
 	Generation  uint64
 	Quarantined int
 	Providers   []struct{ Name, State, Reason string }
-	Verdicts    []struct{ Kind, Name, Status, Reason, Origin string }
+	Verdicts    []Finding
 }
+
+// Finding is a verdict about one object, or a file.
+type Finding struct{ Kind, Name, Status, Reason, Origin string }
 
 // Readiness asks /ready on the entrypoint traefik. It fails the test when there is no answer.
 func (s *Sluice) Readiness() Readiness {
