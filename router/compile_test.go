@@ -386,3 +386,12 @@ func TestExplainNamesTheRouterAndTheRunnersUp(t *testing.T) {
 		t.Errorf("a request for an unknown host: %+v, %v", nobody, err)
 	}
 }
+
+func TestPrecedenceIgnoresTheCaseOfProviders(t *testing.T) {
+	b := newBench(t)
+	b.compiler.options.Precedence = []string{"Docker", "File"}
+	b.router("a@file", "PathPrefix(`/`)", "a@internal")
+	b.router("z@docker", "PathPrefix(`/`)", "b@internal")
+	b.all()
+	b.wantService("http://x.test/", "b")
+}

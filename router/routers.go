@@ -6,6 +6,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strings"
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -218,7 +219,7 @@ func (c *Compiler) precedence(name string) int {
 	if provider == internalProvider {
 		return -1
 	}
-	if at := slices.Index(c.options.Precedence, provider); at >= 0 {
+	if at := slices.IndexFunc(c.options.Precedence, func(n string) bool { return strings.EqualFold(n, provider) }); at >= 0 {
 		return at
 	}
 	return len(c.options.Precedence)

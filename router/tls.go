@@ -2,6 +2,7 @@ package router
 
 import (
 	"errors"
+	"slices"
 	"sync/atomic"
 
 	"github.com/sluiceproxy/sluice/certificate"
@@ -80,6 +81,15 @@ func (t *tlsObjects) readCertificates(from source) {
 			}
 			entries = append(entries, certificate.Entry{Name: entry.Name, Certificate: entry.Certificate})
 			refs = append(refs, ref)
+			if slices.ContainsFunc(entry.Stores, func(name string) bool { return name != dynamic.DefaultTLSName }) {
+				t.report(from, ref, dynamic.Degraded, "stores: only the store named default is used, and the certificate is in it")
+			}
+		}
+		for name := range from.config.TLS.Stores {
+			if name != dynamic.DefaultTLSName {
+				other := dynamic.Ref{Kind: dynamic.KindTLSStore, Name: name}
+				t.report(from, other, dynamic.Degraded, "only the store named default is used, so this one has no effect")
+			}
 		}
 	}
 	store := dynamic.Ref{Kind: dynamic.KindTLSStore, Name: dynamic.DefaultTLSName}

@@ -1,10 +1,17 @@
 package router
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -119,5 +126,42 @@ func TestPlainAndTLSRoutersDoNotMix(t *testing.T) {
 	b.wantService("http://x.test/", "a")
 	if recorder := b.getTLS("x.test", "https://x.test/"); recorder.Code != http.StatusNotFound {
 		t.Errorf("a router without tls answers %d on a TLS connection, want 404", recorder.Code)
+	}
+}
+
+func TestStoresOfOtherNamesAreReported(t *testing.T) {
+	b := newBench(t)
+	b.config.TLS.Stores = map[string]*dynamic.TLSStore{"mine@file": {}}
+	b.config.TLS.Certificates = []*dynamic.CertificateEntry{
+		{Name: "one@file", Certificate: selfSigned(t, "x.test"), Stores: []string{"mine"}},
+		{Name: "two@file", Certificate: selfSigned(t, "y.test"), Stores: []string{"default"}},
+	}
+	b.apply(true, ref(dynamic.KindTLSStore, "mine@file"), ref(dynamic.KindCertificate, "one@file"))
+	b.wantVerdict(ref(dynamic.KindTLSStore, "mine@file"), dynamic.Degraded, "only the store named default is used")
+	b.wantVerdict(ref(dynamic.KindCertificate, "one@file"), dynamic.Degraded, "only the store named default is used")
+	if len(b.compiled.Verdicts) != 2 {
+		t.Errorf("verdicts %v, want two", b.compiled.Verdicts)
+	}
+}
+
+// selfSigned returns a certificate for a host with its key, both inline.
+func selfSigned(t *testing.T, host string) dynamic.Certificate {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{host}, NotAfter: time.Now().Add(time.Hour)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dynamic.Certificate{
+		CertFile: string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})),
+		KeyFile:  string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})),
 	}
 }

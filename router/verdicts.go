@@ -52,7 +52,9 @@ func (c *Compiler) verdicts() []dynamic.Verdict {
 	origins := c.source.config.Origins
 	found := map[dynamic.Ref]dynamic.Verdict{}
 	for _, verdict := range c.tls.verdicts(c.source) {
-		found[verdict.Ref] = verdict
+		if known, again := found[verdict.Ref]; !again || known.Status <= verdict.Status {
+			found[verdict.Ref] = verdict
+		}
 	}
 	for _, verdict := range c.table.conflictVerdicts(origins) {
 		found[verdict.Ref] = verdict
@@ -72,6 +74,8 @@ func (c *Compiler) verdicts() []dynamic.Verdict {
 	for _, verdict := range found {
 		verdicts = append(verdicts, verdict)
 	}
-	slices.SortFunc(verdicts, func(a, b dynamic.Verdict) int { return strings.Compare(a.Ref.String(), b.Ref.String()) })
+	slices.SortFunc(verdicts, func(a, b dynamic.Verdict) int {
+		return cmp.Or(cmp.Compare(a.Ref.Kind, b.Ref.Kind), cmp.Compare(a.Ref.Name, b.Ref.Name))
+	})
 	return verdicts
 }
