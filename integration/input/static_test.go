@@ -33,10 +33,10 @@ func refusals() []refusal {
 		{name: "twice", file: "twice.yaml"},
 		{name: "references", file: "references.yaml"},
 		{name: "absent", file: "absent.yaml"},
-		{name: "unknown-flag", args: append(fine, "--entryPoints.web.addres=:80", "--pign=true")},
+		{name: "unknown-flag", args: append(fine, "--entryPoints.web.addresz=:80", "--pign=true")},
 		{name: "wrong-flag", args: append(fine, "--log.level=loud", "--providers.file.watch=perhaps")},
 		{name: "unknown-variable", args: fine, starts: true, env: []string{
-			"SLUICE_ENTRYPOINTS_WEB_ADDRES=:80", "SLUICE_LGO_LEVEL=DEBUG", "SLUICE_NOTHING_LIKE_IT=1",
+			"SLUICE_ENTRYPOINTS_WEB_ADDRESZ=:80", "SLUICE_LGO_LEVEL=DEBUG", "SLUICE_NOTHING_LIKE_IT=1",
 		}},
 		{name: "injected-variables", args: fine, starts: true, env: []string{
 			"SLUICE_SERVICE_HOST=10.0.0.1", "SLUICE_SERVICE_PORT=80", "SLUICE_SERVICE_PORT_WEB=80", "SLUICE_PORT=tcp://10.0.0.1:80",
