@@ -32,8 +32,9 @@ func (p *pools) take(spec loadbalancer.PoolSpec) *loadbalancer.Pool {
 	return pool
 }
 
-// suspect notes that a pool may not be used any more.
+// suspect notes that a pool may not be used any more. What an earlier compilation wanted of it counts no more.
 func (p *pools) suspect(name string) {
+	delete(p.pending, name)
 	if _, known := p.active[name]; known {
 		p.suspects[name] = struct{}{}
 	}

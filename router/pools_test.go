@@ -47,6 +47,24 @@ func TestAPoolKeepsItsServersUntilTheNextTableServes(t *testing.T) {
 	b.wantService("http://x.test/", "two")
 }
 
+// The second compilation supersedes the first one, whose servers were never put to work and must not be for a route that
+// goes on as it last served.
+func TestAPoolIsNotGivenTheServersOfASupersededTable(t *testing.T) {
+	b := newBench(t)
+	one, _ := endpointServer(t, "one")
+	b.config.HTTP.Services["s@file"] = balancer(one)
+	b.router("r@file", "PathPrefix(`/`)", "s")
+	b.all()
+	changed := ref(dynamic.KindService, "s@file")
+	b.config.HTTP.Services["s@file"] = balancer("http://never.test:81")
+	b.compiler.Compile(Input{Configuration: b.config, Changed: []dynamic.Ref{changed}})
+	delete(b.config.HTTP.Services, "s@file")
+	b.apply(false, changed)
+	b.wantService("http://x.test/", "one")
+	b.apply(true, changed)
+	b.wantStatus("http://x.test/", http.StatusServiceUnavailable)
+}
+
 func TestEndpointSetsAreNamedAndServeWithoutANewTable(t *testing.T) {
 	b := newBench(t)
 	_, address := endpointServer(t, "pod")
