@@ -127,7 +127,7 @@ func pass(d time.Duration) {
 }
 
 // Compile takes a router whose service begins with "set:" to need that endpoint set, one with the middleware "missing" to
-// be quarantined, and one with the rule "bad" to be degraded.
+// be quarantined (and, with the service "kept", to keep its last handler until it is settled), and one with the rule "bad" to be degraded.
 func (r *rig) Compile(input Input) Compiled {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,6 +146,7 @@ func (r *rig) Compile(input Input) Compiled {
 		if len(router.Service) > 4 && router.Service[:4] == "set:" {
 			result.EndpointSets = append(result.EndpointSets, router.Service[4:])
 		}
+		result.Kept = result.Kept || router.Service == "kept" && !input.Settled
 		ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: name}
 		if slices.Contains(router.Middlewares, "missing") {
 			result.Verdicts = append(result.Verdicts, dynamic.Verdict{Ref: ref, Status: dynamic.Quarantined, Reason: "missing"})

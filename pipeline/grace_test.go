@@ -87,6 +87,31 @@ func TestQuietWindowEnds(t *testing.T) {
 	})
 }
 
+// A router that is known to be broken is mended by a table that still waits when it breaks again. Nothing is new then, but
+// the table has kept a handler, which must not serve for ever.
+func TestQuietWindowOfAKeptHandlerEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "crd")
+		r.run(t)
+		r.send("crd", broken("r"))
+		pass(5 * time.Second)
+		mended := routers("r", "Host(`a`)", "s", "Host(`s`)")
+		mended.HTTP.Routers["s"].Service = "set:k"
+		r.send("crd", mended)
+		pass(200 * ms)
+		again := broken("r")
+		again.HTTP.Routers["r"].Service = "kept"
+		r.send("crd", again)
+		pass(5 * time.Second)
+		if diff := cmp.Diff([]bool{false, true, false, false, true}, r.settledOnes()); diff != "" {
+			t.Errorf("settled (-want +got):\n%s", diff)
+		}
+		if len(r.seen().published) != 1 {
+			t.Errorf("published %v, want the first alarm alone", r.seen().published)
+		}
+	})
+}
+
 func TestQuietWindowAtStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, "crd")

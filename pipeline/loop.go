@@ -15,6 +15,8 @@ import (
 const (
 	// maxWaitForEndpoints is how long an endpoint set that a table newly refers to is waited for.
 	maxWaitForEndpoints = time.Second
+	// maxSuperseded is how long tables that wait and supersede each other are put off altogether.
+	maxSuperseded = 3 * time.Second
 	// startupHold is how long the first compilation waits at most for providers that are still pending.
 	startupHold = 500 * time.Millisecond
 )
@@ -35,6 +37,7 @@ type Pipeline struct {
 	included map[string]bool // providers whose first configuration is part of merged
 	active   table
 	waiting  *table
+	since    time.Time            // when the first of the tables was made that superseded each other until waiting
 	awaited  map[string]time.Time // endpoint sets that are missing, and since when
 	watched  []string
 

@@ -220,6 +220,21 @@ func TestLoopNewerConfigurationSupersedes(t *testing.T) {
 	})
 }
 
+// Each configuration refers to a further set that never comes. That must not keep everything else from being served.
+func TestLoopActivatesAlthoughTablesSupersedeEachOther(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "crd")
+		r.run(t)
+		for i := range 20 {
+			r.send("crd", needing(fmt.Sprintf("k%d", i)))
+			pass(500 * ms)
+		}
+		if got := len(r.seen().served); got < 3 {
+			t.Errorf("%d tables were put to work in 10 s, want at least 3", got)
+		}
+	})
+}
+
 func TestLoopResolverWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, "file")

@@ -55,6 +55,8 @@ type Compiled struct {
 	Verdicts []dynamic.Verdict
 	// EndpointSets holds the key of every endpoint set that the table refers to, also dns/name:port.
 	EndpointSets []string
+	// Kept says that the table has routers that keep their last good handler, so that it is to be compiled again, settled.
+	Kept bool
 	// Activate swaps the table in and retires what is not used any more; it is called at most once.
 	Activate func()
 }

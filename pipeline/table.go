@@ -51,13 +51,16 @@ func (p *Pipeline) compile(now time.Time, settled bool) {
 		next.references[key] = true
 	}
 	alarms, _ := difference(p.published, next.verdicts)
-	next.settled = settled || len(alarms) == 0
+	next.settled = settled || len(alarms) == 0 && !compiled.Kept
 	if next.settled {
 		p.grace.end()
 	} else {
 		p.grace.extend(now)
 		next.kept = maps.Clone(p.active.references)
 		maps.Copy(next.kept, p.active.kept)
+	}
+	if p.waiting == nil {
+		p.since = now
 	}
 	p.waiting = next
 	p.await(now)
@@ -92,7 +95,8 @@ func (p *Pipeline) await(now time.Time) {
 	}
 }
 
-// activateAt returns when the waiting table is put to work even if endpoint sets are missing; zero when none waits.
+// activateAt returns when the waiting table is put to work even if endpoint sets are missing; zero when none waits. A
+// stream of tables that each refer to a further missing set must not keep everything else from being put to work.
 func (p *Pipeline) activateAt() time.Time {
 	if p.waiting == nil {
 		return time.Time{}
@@ -103,7 +107,7 @@ func (p *Pipeline) activateAt() time.Time {
 			last = since
 		}
 	}
-	return last.Add(maxWaitForEndpoints)
+	return earliest(last.Add(maxWaitForEndpoints), p.since.Add(maxSuperseded))
 }
 
 // activate puts the waiting table to work if everything that it needs is there, or has been waited for long enough.

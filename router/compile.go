@@ -57,6 +57,8 @@ type Compiled struct {
 	Verdicts []dynamic.Verdict
 	// EndpointSets are the keys of all endpoint sets that services name.
 	EndpointSets []string
+	// Kept says that routers serve as they last did although a reference is missing.
+	Kept bool
 	// Activate swaps the table in and lets go of what it no longer uses. It is called at most once, by the goroutine that
 	// compiles, and not at all when a later compilation supersedes this one.
 	Activate func()
@@ -123,6 +125,7 @@ func (c *Compiler) Compile(input Input) Compiled {
 	return Compiled{
 		Verdicts:     c.verdicts(),
 		EndpointSets: slices.Collect(maps.Keys(c.sets)),
+		Kept:         len(c.waiting) > 0,
 		Activate: func() {
 			c.pools.activate(c.usesPool, len(c.waiting) > 0)
 			c.tls.activate()

@@ -314,7 +314,13 @@ func TestAnUnsettledConfigurationKeepsTheLastGoodRoute(t *testing.T) {
 	b.apply(false, gone)
 	b.wantService("http://x.test/", "a")
 	b.wantVerdict(ref(dynamic.KindRouter, "r@file"), dynamic.Quarantined, "does not exist")
+	if !b.compiled.Kept {
+		t.Error("nobody is told that the table has kept a handler")
+	}
 	b.apply(true)
+	if b.compiled.Kept {
+		t.Error("a settled table is said to have kept a handler")
+	}
 	b.wantStatus("http://x.test/", http.StatusServiceUnavailable)
 	b.config.HTTP.Middlewares["m@file"] = &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/n"}}
 	b.apply(false, gone)
