@@ -81,7 +81,7 @@ func redirect(out *dynamic.Configuration, configuration *static.Configuration, f
 	}
 	target := entryPoint.HTTP.Redirections.EntryPoint
 	option := "entryPoints." + from + ".http.redirections.entryPoint"
-	name := normalize(from + "-to-" + target.To)
+	name := unused(out.HTTP.Routers, normalize(from+"-to-"+target.To))
 	rule := "HostRegexp(`^.+$`)"
 	if entryPoint.AllowACMEByPass {
 		rule += " && !PathPrefix(`/.well-known/acme-challenge/`)"
@@ -134,6 +134,15 @@ func normalize(name string) string {
 	return strings.Join(strings.FieldsFunc(name, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsNumber(r)
 	}), "-")
+}
+
+// unused returns the name, with a number behind it where a router has that name already.
+func unused(routers map[string]*dynamic.Router, name string) string {
+	candidate := name
+	for n := 2; routers[candidate] != nil; n++ {
+		candidate = name + "-" + strconv.Itoa(n)
+	}
+	return candidate
 }
 
 // locate notes which static option asks for an object.

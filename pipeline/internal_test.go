@@ -88,6 +88,22 @@ func TestInternal(t *testing.T) {
 	}
 }
 
+// The names of the two routers are the same once they are joined with dashes. Were there only one, the other entrypoint would
+// serve in the clear what it is told to redirect.
+func TestInternalRedirectsEveryEntryPoint(t *testing.T) {
+	configuration := &static.Configuration{}
+	configuration.EntryPoints = map[string]*static.EntryPoint{
+		"web_1": entryPoint(":80", "s"), "web-1": entryPoint(":81", "s"), "s": entryPoint(":443", ""),
+	}
+	redirected := map[string]string{}
+	for _, router := range Internal(configuration).HTTP.Routers {
+		redirected[router.EntryPoints[0]] = router.Middlewares[0]
+	}
+	if redirected["web_1"] == "" || redirected["web-1"] == "" || redirected["web_1"] == redirected["web-1"] {
+		t.Errorf("redirections by entrypoint: %v, want one of its own for web_1 and web-1", redirected)
+	}
+}
+
 func TestInternalPriorities(t *testing.T) {
 	configuration := &static.Configuration{Ping: &static.Ping{}, API: &static.API{Insecure: true}}
 	configuration.EntryPoints = map[string]*static.EntryPoint{"web": entryPoint(":80", "s"), "s": entryPoint(":443", "")}
