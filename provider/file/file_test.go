@@ -271,6 +271,11 @@ tls:
 	if diff := cmp.Diff(want, changed); diff != "" {
 		t.Errorf("changed objects differ (-want +got):\n%s", diff)
 	}
+	// An operator who has forgotten to make a key readable mends that without touching its content.
+	must(t, os.Chmod(key, 0o640))
+	if m := h.next(); m.Configuration.TLS.Certificates[0] == second.Configuration.TLS.Certificates[0] {
+		t.Error("the certificate has not noticed that its key may be read by others now")
+	}
 	must(t, os.Remove(pem))
 	if third := h.next(); third.Configuration.TLS.Options["default"] == second.Configuration.TLS.Options["default"] {
 		t.Error("the options have not noticed that their file is gone")

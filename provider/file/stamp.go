@@ -98,7 +98,7 @@ func stamped[T any](s *stamping, object *T, files []string, set func(*T, uint64)
 }
 
 // revision condenses the state of files; 0 when none of the values is a path. A file is known by where its links lead,
-// its size and the time of its last change, so that no key is ever read here.
+// its size, the time of its last change, and whether it may be read, so that no key is ever read here.
 func (s *stamping) revision(values []string) uint64 {
 	sum := fnv.New64a()
 	paths := 0
@@ -120,12 +120,30 @@ func (s *stamping) revision(values []string) uint64 {
 		state := append([]byte(real), 0)
 		state = binary.LittleEndian.AppendUint64(state, uint64(info.Size()))
 		state = binary.LittleEndian.AppendUint64(state, uint64(info.ModTime().UnixNano()))
+		state = binary.LittleEndian.AppendUint32(state, uint32(info.Mode()))
+		if opens(real, info) {
+			state = append(state, 1)
+		}
 		_, _ = sum.Write(state)
 	}
 	if paths == 0 {
 		return 0
 	}
 	return max(sum.Sum64(), 1)
+}
+
+// opens tells whether a file may be read, which can change with its owner alone. Opening anything but a regular file might
+// block for ever.
+func opens(path string, info os.FileInfo) bool {
+	if !info.Mode().IsRegular() {
+		return false
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return false
+	}
+	_ = file.Close()
+	return true
 }
 
 // sortedByOrigin returns references in the order in which their objects are declared.
