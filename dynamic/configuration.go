@@ -9,7 +9,7 @@ type Configuration struct {
 	TLS  *TLSConfiguration  `json:"tls,omitempty"`
 
 	// Origins says where each object was declared. It is kept beside the objects, so that an object that only moved
-	// within its file keeps its pointer.
+	// within its file keeps its pointer. The merged configuration has none: verdicts say where their objects are.
 	Origins map[Ref]Origin `json:"-"`
 	// Verdicts are the provider's own findings: files that could not be read, objects that could not be translated.
 	// An object with a Quarantined verdict here stays in its map as far as it was understood, so that a router can keep

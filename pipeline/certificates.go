@@ -9,6 +9,8 @@ import (
 
 // certificates merges tls.certificates, the only objects that have no name of their own.
 type certificates struct {
+	// last holds what each provider has sent last.
+	last     map[string][]*dynamic.CertificateEntry
 	declared map[string][]*object[dynamic.CertificateEntry]
 	merged   []*dynamic.CertificateEntry
 	changed  bool
@@ -17,6 +19,9 @@ type certificates struct {
 // update takes the certificates of one provider. A certificate is recognised by its reference: its file, or its place
 // where it is inline. Several entries for one file are told apart by their order.
 func (c *certificates) update(e *edit, entries []*dynamic.CertificateEntry) {
+	if slices.Equal(entries, c.last[e.provider]) && !slices.Contains(entries, nil) {
+		return
+	}
 	before := c.declared[e.provider]
 	known := map[dynamic.Ref][]*object[dynamic.CertificateEntry]{}
 	for _, one := range before {
@@ -41,11 +46,10 @@ func (c *certificates) update(e *edit, entries []*dynamic.CertificateEntry) {
 			c.change(e, ref)
 		}
 		one.declared = entry
-		e.locate(ref, own.Name, &one.origin)
 		after = append(after, one)
 	}
 	c.compareOrder(e, before, after)
-	c.declared[e.provider] = after
+	c.declared[e.provider], c.last[e.provider] = after, entries
 }
 
 // compareOrder notes the certificates that are gone, and those whose place among their neighbours has changed: of two
@@ -54,16 +58,9 @@ func (c *certificates) compareOrder(e *edit, before, after []*object[dynamic.Cer
 	if slices.Equal(before, after) {
 		return
 	}
-	remaining := map[dynamic.Ref]bool{}
-	for _, one := range after {
-		remaining[one.ref] = true
-	}
 	for i, one := range before {
 		if i >= len(after) || after[i] != one {
 			c.change(e, one.ref)
-		}
-		if !remaining[one.ref] {
-			e.unlocate(one.ref)
 		}
 	}
 	for i, one := range after {

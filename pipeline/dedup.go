@@ -11,8 +11,6 @@ type object[T any] struct {
 	// kept is the pointer in the merged configuration: the oldest one of the same value.
 	kept *T
 	ref  dynamic.Ref
-	// origin is where the object was declared last, as noted in the merged configuration.
-	origin dynamic.Origin
 	// sum is the fingerprint of kept; it is computed when a second pointer first turns up, and never again.
 	sum    uint64
 	summed bool

@@ -19,8 +19,7 @@ type edit struct {
 	changed        map[dynamic.Ref]struct{}
 	refused        []dynamic.Verdict
 	lost           []dynamic.Verdict
-	origins        map[dynamic.Ref]dynamic.Origin
-	ownOrigins     bool
+	elected        map[dynamic.Ref]string
 }
 
 func hasAt(name string) bool { return strings.Contains(name, "@") }
@@ -54,36 +53,6 @@ func (e *edit) originOf(provider string, ref dynamic.Ref) dynamic.Origin {
 		return configuration.Origins[ref]
 	}
 	return dynamic.Origin{}
-}
-
-// locate notes where an object of the current provider was declared; noted is what was noted for it before.
-func (e *edit) locate(ref dynamic.Ref, name string, noted *dynamic.Origin) {
-	origin := e.configuration.Origins[dynamic.Ref{Kind: ref.Kind, Name: name}]
-	if origin == *noted {
-		return
-	}
-	*noted = origin
-	e.setOrigin(ref, origin)
-}
-
-func (e *edit) setOrigin(ref dynamic.Ref, origin dynamic.Origin) {
-	if e.origins[ref] == origin {
-		return
-	}
-	e.writableOrigins()[ref] = origin
-}
-
-func (e *edit) unlocate(ref dynamic.Ref) {
-	if _, ok := e.origins[ref]; ok {
-		delete(e.writableOrigins(), ref)
-	}
-}
-
-func (e *edit) writableOrigins() map[dynamic.Ref]dynamic.Origin {
-	if !e.ownOrigins {
-		e.origins, e.ownOrigins = maps.Clone(e.origins), true
-	}
-	return e.origins
 }
 
 // sortedRefs returns references in order of kind and name.

@@ -12,6 +12,7 @@ import (
 // merger makes one configuration of those of all providers. It remembers what each provider declared, so that a merge
 // walks only the providers that have sent another configuration, and copies only the maps that change.
 //
+// The merged configuration has no Origins, which would cost more than everything else: verdicts carry theirs.
 // References inside objects stay as their providers wrote them; who compiles resolves them. Objects keep their pointers.
 type merger struct {
 	precedence map[string]int
@@ -30,6 +31,8 @@ type merger struct {
 	// verdicts holds, for each provider, its own verdicts and those of the merge on its objects.
 	verdicts map[string][]dynamic.Verdict
 	merged   *dynamic.Configuration
+	// origins are those of the objects in merged.
+	origins origins
 }
 
 func newMerger(precedence []string) *merger {
@@ -47,19 +50,21 @@ func newMerger(precedence []string) *merger {
 		udpRouters:     newSection[dynamic.Unsupported](dynamic.KindUDPRouter),
 		udpServices:    newSection[dynamic.Unsupported](dynamic.KindUDPService),
 
-		options:      newGlobalSection[dynamic.TLSOptions](dynamic.KindTLSOptions),
-		stores:       newGlobalSection[dynamic.TLSStore](dynamic.KindTLSStore),
-		certificates: certificates{declared: map[string][]*object[dynamic.CertificateEntry]{}},
-		verdicts:     map[string][]dynamic.Verdict{},
+		options: newGlobalSection[dynamic.TLSOptions](dynamic.KindTLSOptions),
+		stores:  newGlobalSection[dynamic.TLSStore](dynamic.KindTLSStore),
+		certificates: certificates{
+			last: map[string][]*dynamic.CertificateEntry{}, declared: map[string][]*object[dynamic.CertificateEntry]{},
+		},
+		verdicts: map[string][]dynamic.Verdict{},
 	}
 	for place, name := range precedence {
 		m.precedence[strings.ToLower(name)] = place
 	}
-	m.merged = m.assemble(&edit{origins: map[dynamic.Ref]dynamic.Origin{}}, nil, nil)
+	m.merged = m.assemble(nil, nil)
 	return m
 }
 
-// merge walks the configurations of the changed providers. It returns the merged configuration and what has changed in
+// merge walks the configurations of the changed providers, whose map must not change afterwards. It returns the merged configuration and what has changed in
 // it since the last call; the configuration is the same pointer when nothing at all has.
 func (m *merger) merge(
 	configurations map[string]*dynamic.Configuration, changed []string,
@@ -67,7 +72,7 @@ func (m *merger) merge(
 	e := &edit{
 		configurations: configurations,
 		changed:        map[dynamic.Ref]struct{}{},
-		origins:        m.merged.Origins,
+		elected:        map[dynamic.Ref]string{},
 	}
 	providers := m.order(configurations)
 	for _, name := range changed {
@@ -82,10 +87,11 @@ func (m *merger) merge(
 	m.options.elect(e, providers, defaults)
 	m.stores.elect(e, providers, defaults)
 	verdicts := m.collect(e, providers, defaults)
-	if len(e.changed) == 0 && !e.ownOrigins && slices.Equal(verdicts, m.merged.Verdicts) {
+	m.origins = origins{configurations: configurations, elected: e.elected}
+	if len(e.changed) == 0 && slices.Equal(verdicts, m.merged.Verdicts) {
 		return m.merged, e.changed
 	}
-	m.merged = m.assemble(e, providers, verdicts)
+	m.merged = m.assemble(providers, verdicts)
 	return m.merged, e.changed
 }
 
@@ -180,7 +186,7 @@ func (m *merger) order(configurations map[string]*dynamic.Configuration) []strin
 }
 
 // assemble makes the merged configuration of what the sections hold.
-func (m *merger) assemble(e *edit, providers []string, verdicts []dynamic.Verdict) *dynamic.Configuration {
+func (m *merger) assemble(providers []string, verdicts []dynamic.Verdict) *dynamic.Configuration {
 	return &dynamic.Configuration{
 		HTTP: &dynamic.HTTPConfiguration{
 			Routers:           m.routers.release(),
@@ -203,7 +209,6 @@ func (m *merger) assemble(e *edit, providers []string, verdicts []dynamic.Verdic
 			Options:      m.options.release(),
 			Stores:       m.stores.release(),
 		},
-		Origins:  e.origins,
 		Verdicts: verdicts,
 	}
 }

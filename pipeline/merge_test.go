@@ -114,8 +114,8 @@ func TestMergeAllKinds(t *testing.T) {
 		t.Errorf("added (-want +got):\n%s", diff)
 	}
 	for line, kind := range kinds {
-		origin := merged.Origins[dynamic.Ref{Kind: kind, Name: "x@p"}]
-		if origin != (dynamic.Origin{File: "f", Line: line + 1}) {
+		origin, ok := m.origins.of(dynamic.Ref{Kind: kind, Name: "x@p"})
+		if !ok || origin != (dynamic.Origin{File: "f", Line: line + 1}) {
 			t.Errorf("origin of %s = %v", kind, origin)
 		}
 	}
@@ -127,7 +127,7 @@ func TestMergeAllKinds(t *testing.T) {
 	if diff := cmp.Diff(want, changed); diff != "" {
 		t.Errorf("removed (-want +got):\n%s", diff)
 	}
-	if len(merged.Origins) != 0 || len(merged.TLS.Certificates) != 0 || len(merged.UDP.Services) != 0 {
+	if _, ok := m.origins.of(dynamic.Ref{Kind: dynamic.KindRouter, Name: "x@p"}); ok || len(merged.TLS.Certificates) != 0 || len(merged.UDP.Services) != 0 {
 		t.Errorf("something stayed: %+v", merged)
 	}
 }
@@ -156,6 +156,22 @@ func lines(verdicts []dynamic.Verdict) []string {
 		result = append(result, verdict.String())
 	}
 	return result
+}
+
+// What is refused is said again in each merge, also when nothing about it has changed.
+func TestMergeRefusesAgain(t *testing.T) {
+	m := newMerger(nil)
+	for i := range 3 {
+		one := routers("good", fmt.Sprint(i))
+		one.HTTP.Routers["bad@name"], one.HTTP.Routers["nothing"] = &dynamic.Router{}, nil
+		merged, changed := m.merge(map[string]*dynamic.Configuration{"file": one}, []string{"file"})
+		if len(merged.Verdicts) != 2 || len(merged.HTTP.Routers) != 1 {
+			t.Errorf("merge %d: verdicts %v, routers %v", i, merged.Verdicts, merged.HTTP.Routers)
+		}
+		if i > 0 && len(changed) != 1 {
+			t.Errorf("merge %d: changed %v, want the good router alone", i, names(changed))
+		}
+	}
 }
 
 func TestMergeProviderVerdicts(t *testing.T) {
@@ -198,11 +214,11 @@ func TestMergeOriginAloneIsNoChange(t *testing.T) {
 	}
 	before, _ := m.merge(at(1), []string{"file"})
 	after, changed := m.merge(at(2), []string{"file"})
-	if len(changed) != 0 {
+	if len(changed) != 0 || before != after {
 		t.Errorf("changed = %v", names(changed))
 	}
-	if before.Origins[routerRef("a@file")].Line != 1 || after.Origins[routerRef("a@file")].Line != 2 {
-		t.Errorf("lines = %v and %v, want 1 and 2", before.Origins, after.Origins)
+	if origin, _ := m.origins.of(routerRef("a@file")); origin.Line != 2 {
+		t.Errorf("line = %d, want 2", origin.Line)
 	}
 }
 

@@ -36,7 +36,8 @@ type Compiler interface {
 
 // Input is what a Compiler gets.
 type Input struct {
-	// Configuration is the merged configuration, with qualified names. Sections are never nil. Its Verdicts are those of the
+	// Configuration is the merged configuration, with qualified names. Sections are never nil; it has no Origins, since the
+	// pipeline puts those of the objects into their verdicts. Its Verdicts are those of the
 	// providers and of the merge: a quarantined object keeps its place and is not put to work.
 	Configuration *dynamic.Configuration
 	// Changed names, in order, every object that was added, changed or removed, or whose verdict by its provider changed,

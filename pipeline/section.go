@@ -15,12 +15,20 @@ type section[T any] struct {
 	merged map[string]*T
 	// own says that merged has been copied by the merge that is under way and may be written to.
 	own bool
-	// declared holds what each provider has declared, by its name and the object's own one.
-	declared map[string]map[string]*object[T]
+	// declared holds what each provider has declared, by its name.
+	declared map[string]*declaration[T]
+}
+
+// declaration is what one provider has declared of one kind, by the objects' own names.
+type declaration[T any] struct {
+	// last is the map that was walked last; what has the same pointer there has not changed. It is nil where something of it
+	// was refused, which must be said each time.
+	last    map[string]*T
+	objects map[string]*object[T]
 }
 
 func newSection[T any](kind dynamic.Kind) *section[T] {
-	return &section[T]{kind: kind, merged: map[string]*T{}, declared: map[string]map[string]*object[T]{}}
+	return &section[T]{kind: kind, merged: map[string]*T{}, declared: map[string]*declaration[T]{}}
 }
 
 func newGlobalSection[T any](kind dynamic.Kind) *section[T] {
@@ -29,42 +37,65 @@ func newGlobalSection[T any](kind dynamic.Kind) *section[T] {
 	return s
 }
 
+// object returns what is remembered of an object, or nil.
+func (d *declaration[T]) object(name string) *object[T] {
+	if d == nil {
+		return nil
+	}
+	return d.objects[name]
+}
+
 // update takes what one provider declares now. It looks at each object once, and only at this provider's.
 func (s *section[T]) update(e *edit, declared map[string]*T) {
-	known := s.declared[e.provider]
-	if known == nil {
-		known = make(map[string]*object[T], len(declared))
-		s.declared[e.provider] = known
+	own := s.declared[e.provider]
+	if own == nil {
+		own = &declaration[T]{objects: make(map[string]*object[T], len(declared))}
+		s.declared[e.provider] = own
 	}
-	present := 0
+	present, refused := 0, false
 	for name, value := range declared {
-		one, ok := known[name]
-		if !ok || value == nil {
-			if reason := refusal(name, value == nil); reason != "" {
-				e.refuse(dynamic.Ref{Kind: s.kind, Name: name}, reason)
-				continue
-			}
-			one = &object[T]{declared: value, kept: value, ref: e.qualify(dynamic.Ref{Kind: s.kind, Name: name})}
-			known[name] = one
-			s.put(e, name, one)
-		} else if one.renew(value) {
-			s.put(e, name, one)
+		if before, ok := own.last[name]; ok && before == value {
+			present++
+			continue
 		}
-		present++
-		if !s.belongsToAll(name) {
-			e.locate(one.ref, name, &one.origin)
+		if s.take(e, own.objects, name, value) {
+			present++
+		} else {
+			refused = true
 		}
 	}
-	if present == len(known) {
+	if own.last = declared; refused {
+		own.last = nil
+	}
+	if present == len(own.objects) {
 		return
 	}
-	for name, one := range known {
+	for name, one := range own.objects {
 		if refusal(name, declared[name] == nil) == "" {
 			continue
 		}
-		delete(known, name)
+		delete(own.objects, name)
 		s.remove(e, name, one.ref)
 	}
+}
+
+// take takes one object that is new or has another pointer than last, and reports false when it refuses it.
+func (s *section[T]) take(e *edit, known map[string]*object[T], name string, value *T) bool {
+	one, ok := known[name]
+	switch {
+	case ok && value != nil:
+		if one.renew(value) {
+			s.put(e, name, one)
+		}
+		return true
+	case refusal(name, value == nil) != "":
+		e.refuse(dynamic.Ref{Kind: s.kind, Name: name}, refusal(name, value == nil))
+		return false
+	}
+	one = &object[T]{declared: value, kept: value, ref: e.qualify(dynamic.Ref{Kind: s.kind, Name: name})}
+	known[name] = one
+	s.put(e, name, one)
+	return true
 }
 
 // refusal says why an object cannot take part in the merge; it is empty when it can.
@@ -98,7 +129,6 @@ func (s *section[T]) remove(e *edit, name string, ref dynamic.Ref) {
 	}
 	delete(s.writable(), ref.Name)
 	e.change(ref)
-	e.unlocate(ref)
 }
 
 // writable returns the merged map, copied once for each merge that changes it.
@@ -124,20 +154,19 @@ func (s *section[T]) elect(e *edit, providers []string, defaults map[dynamic.Ref
 	winner := ""
 	var elected *T
 	for _, name := range providers {
-		one, ok := s.declared[name][dynamic.DefaultTLSName]
-		if !ok {
+		one := s.declared[name].object(dynamic.DefaultTLSName)
+		if one == nil {
 			continue
 		}
-		origin := e.originOf(name, ref)
 		if winner == "" {
 			winner, elected = name, one.kept
-			e.setOrigin(ref, origin)
+			e.elected[ref] = name
 			defaults[one.ref] = ref
 			continue
 		}
 		e.lose(dynamic.Verdict{
 			Ref:    one.ref,
-			Origin: origin,
+			Origin: e.originOf(name, ref),
 			Status: dynamic.Quarantined,
 			Reason: "provider \"" + winner + "\" defines " + ref.Name + " already and comes first in providers.precedence",
 		})
@@ -146,7 +175,6 @@ func (s *section[T]) elect(e *edit, providers []string, defaults map[dynamic.Ref
 	switch {
 	case winner == "" && ok:
 		delete(s.writable(), ref.Name)
-		e.unlocate(ref)
 		e.change(ref)
 	case winner != "" && current != elected:
 		s.writable()[ref.Name] = elected

@@ -42,7 +42,7 @@ func (p *Pipeline) compile(now time.Time, settled bool) {
 		configuration: p.merged,
 		included:      p.included,
 		references:    make(map[string]bool, len(compiled.EndpointSets)),
-		verdicts:      combine(p.merged, compiled.Verdicts),
+		verdicts:      combine(p.merged, p.merger.origins, compiled.Verdicts),
 	}
 	for _, key := range compiled.EndpointSets {
 		if !next.references[key] && !p.active.references[key] && !p.options.Endpoints.Known(key) {
@@ -75,7 +75,7 @@ func (p *Pipeline) relocate() {
 		latest = p.waiting
 	}
 	latest.configuration, latest.included = p.merged, p.included
-	latest.verdicts = combine(p.merged, latest.compiled.Verdicts)
+	latest.verdicts = combine(p.merged, p.merger.origins, latest.compiled.Verdicts)
 	if p.waiting == nil {
 		p.publishVerdicts()
 	}

@@ -24,13 +24,12 @@ func sortedVerdicts(verdicts []dynamic.Verdict) []dynamic.Verdict {
 }
 
 // combine returns everything that is known to be wrong: the verdicts that came with the configuration and those of its
-// compilation. Where the configuration knows the origin of an object, that one counts, since a compiled piece that was
-// reused may remember an older one.
-func combine(configuration *dynamic.Configuration, compiled []dynamic.Verdict) []dynamic.Verdict {
+// compilation, which get the origins of their objects.
+func combine(configuration *dynamic.Configuration, from origins, compiled []dynamic.Verdict) []dynamic.Verdict {
 	all := slices.Concat(configuration.Verdicts, compiled)
 	// A provider knows the very line of a mistake; compiling knows only the object.
 	for i := len(configuration.Verdicts); i < len(all); i++ {
-		if origin, ok := configuration.Origins[all[i].Ref]; ok {
+		if origin, ok := from.of(all[i].Ref); ok {
 			all[i].Origin = origin
 		}
 	}
