@@ -37,11 +37,7 @@ type settings struct {
 
 func newSettings(c *static.EntryPoint) (settings, error) {
 	s := settings{
-		policy: canonical.Policy{
-			Sanitize:              c.HTTP.SanitizePath,
-			Encoded:               encodedCharacters(c.HTTP.EncodedCharacters),
-			EncodeQuerySemicolons: c.HTTP.EncodeQuerySemicolons,
-		},
+		policy:            Policy(&c.HTTP),
 		keepForwardedFor:  c.ForwardedHeaders.NotAppendXForwardedFor,
 		maxConnections:    c.Transport.Limits.MaxConnections,
 		maxPerClient:      c.Transport.Limits.MaxConnectionsPerClient,
@@ -135,14 +131,20 @@ func (s *settings) setTrust(c *static.EntryPoint) error {
 	return nil
 }
 
-func encodedCharacters(c static.EncodedCharacters) canonical.EncodedCharacters {
-	return canonical.EncodedCharacters{
-		AllowSlash:         c.AllowEncodedSlash,
-		AllowBackSlash:     c.AllowEncodedBackSlash,
-		AllowNullCharacter: c.AllowEncodedNullCharacter,
-		AllowSemicolon:     c.AllowEncodedSemicolon,
-		AllowPercent:       c.AllowEncodedPercent,
-		AllowQuestionMark:  c.AllowEncodedQuestionMark,
-		AllowHash:          c.AllowEncodedHash,
+// Policy returns what the options of an entrypoint (entryPoints.<name>.http) say about paths and queries. Whoever explains a
+// request needs the policy that it would meet.
+func Policy(c *static.HTTP) canonical.Policy {
+	return canonical.Policy{
+		Sanitize:              c.SanitizePath,
+		EncodeQuerySemicolons: c.EncodeQuerySemicolons,
+		Encoded: canonical.EncodedCharacters{
+			AllowSlash:         c.EncodedCharacters.AllowEncodedSlash,
+			AllowBackSlash:     c.EncodedCharacters.AllowEncodedBackSlash,
+			AllowNullCharacter: c.EncodedCharacters.AllowEncodedNullCharacter,
+			AllowSemicolon:     c.EncodedCharacters.AllowEncodedSemicolon,
+			AllowPercent:       c.EncodedCharacters.AllowEncodedPercent,
+			AllowQuestionMark:  c.EncodedCharacters.AllowEncodedQuestionMark,
+			AllowHash:          c.EncodedCharacters.AllowEncodedHash,
+		},
 	}
 }

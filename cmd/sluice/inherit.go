@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -15,13 +15,13 @@ import (
 // anywhere, all of them but the internal one take routers that name no entrypoint.
 func inherited(config *static.Configuration) ([]router.EntryPoint, error) {
 	explicit := false
-	for _, entrypoint := range config.EntryPoints {
-		explicit = explicit || entrypoint.AsDefault
+	for _, declared := range config.EntryPoints {
+		explicit = explicit || declared.AsDefault
 	}
 	var found []router.EntryPoint
 	for _, name := range slices.Sorted(maps.Keys(config.EntryPoints)) {
-		entrypoint := config.EntryPoints[name]
-		address, err := entrypoint.ListenAddress()
+		declared := config.EntryPoints[name]
+		address, err := declared.ListenAddress()
 		if err != nil {
 			return nil, fmt.Errorf("entrypoint %q: %w", name, err)
 		}
@@ -31,29 +31,13 @@ func inherited(config *static.Configuration) ([]router.EntryPoint, error) {
 		found = append(found, router.EntryPoint{
 			Name:        name,
 			Port:        int(address.Port),
-			Policy:      policy(&entrypoint.HTTP),
-			Default:     entrypoint.AsDefault || (!explicit && name != static.InternalEntryPoint),
-			Middlewares: entrypoint.HTTP.Middlewares,
-			TLS:         routerTLS(entrypoint.HTTP.TLS),
+			Policy:      entrypoint.Policy(&declared.HTTP),
+			Default:     declared.AsDefault || (!explicit && name != static.InternalEntryPoint),
+			Middlewares: declared.HTTP.Middlewares,
+			TLS:         routerTLS(declared.HTTP.TLS),
 		})
 	}
 	return found, nil
-}
-
-func policy(config *static.HTTP) canonical.Policy {
-	return canonical.Policy{
-		Sanitize:              config.SanitizePath,
-		EncodeQuerySemicolons: config.EncodeQuerySemicolons,
-		Encoded: canonical.EncodedCharacters{
-			AllowSlash:         config.EncodedCharacters.AllowEncodedSlash,
-			AllowBackSlash:     config.EncodedCharacters.AllowEncodedBackSlash,
-			AllowNullCharacter: config.EncodedCharacters.AllowEncodedNullCharacter,
-			AllowSemicolon:     config.EncodedCharacters.AllowEncodedSemicolon,
-			AllowPercent:       config.EncodedCharacters.AllowEncodedPercent,
-			AllowQuestionMark:  config.EncodedCharacters.AllowEncodedQuestionMark,
-			AllowHash:          config.EncodedCharacters.AllowEncodedHash,
-		},
-	}
 }
 
 func routerTLS(config *static.TLS) *dynamic.RouterTLS {
