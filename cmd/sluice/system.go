@@ -99,23 +99,27 @@ func (s *system) providers() ([]provider.Entry, *dns.Provider, error) {
 	return entries, resolver, nil
 }
 
-// internalServices are the services that Sluice itself answers.
+// internalServices are the services that Sluice itself answers. Any router may name one, so there are none but those that
+// the static configuration asks for.
 func (s *system) internalServices() map[string]http.Handler {
+	services := map[string]http.Handler{pipeline.ServiceNoop: http.HandlerFunc(noop)}
 	status := 0
 	if s.config.Ping != nil {
 		status = s.config.Ping.TerminatingStatusCode
 	}
 	s.ping = api.NewPing(s, status, s.logger)
-	options := api.Options{State: s, Explainer: table{s.target}, Lister: table{s.target}, Logger: s.logger}
+	if s.config.Ping != nil {
+		services[pipeline.ServicePing] = s.ping
+	}
 	if s.config.API != nil {
-		options.BasePath = s.config.API.BasePath
+		services[pipeline.ServiceAPI] = api.New(api.Options{
+			BasePath: s.config.API.BasePath, State: s, Explainer: table{s.target}, Lister: table{s.target}, Logger: s.logger,
+		})
 	}
-	return map[string]http.Handler{
-		pipeline.ServicePing:       s.ping,
-		pipeline.ServiceAPI:        api.New(options),
-		pipeline.ServicePrometheus: s.metrics.Handler(),
-		pipeline.ServiceNoop:       http.HandlerFunc(noop),
+	if s.config.Metrics != nil && s.config.Metrics.Prometheus != nil {
+		services[pipeline.ServicePrometheus] = s.metrics.Handler()
 	}
+	return services
 }
 
 // State returns how everything stands.
