@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -27,7 +28,8 @@ func healthcheck(args, environ []string, stdout, stderr io.Writer) int {
 	if code, done := flagResult(flags, positional, err); done {
 		return code
 	}
-	if *url == "" {
+	own := *url == ""
+	if own {
 		if *url, err = readyURL(static.Sources{Args: options, Environ: environ}); err != nil {
 			_, _ = fmt.Fprintf(stderr, "sluice healthcheck: %v\n", err)
 			return 1
@@ -35,7 +37,7 @@ func healthcheck(args, environ []string, stdout, stderr io.Writer) int {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthcheckTimeout)
 	defer cancel()
-	if err := askReady(ctx, *url); err != nil {
+	if err := askReady(ctx, *url, own); err != nil {
 		_, _ = fmt.Fprintf(stderr, "not ready: %v\n", err)
 		return 1
 	}
@@ -43,13 +45,15 @@ func healthcheck(args, environ []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// askReady returns nil when the URL is answered with 200. The error quotes the first line of any other answer.
-func askReady(ctx context.Context, url string) error {
+// askReady returns nil when the URL is answered with 200. The error quotes the first line of any other answer. The Sluice of
+// this machine is believed whatever certificate it shows, which is for its clients.
+func askReady(ctx context.Context, url string, own bool) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {
 		return err
 	}
-	transport := &http.Transport{} // No proxy of the environment: the answer must be Sluice's own.
+	// No proxy of the environment: the answer must be Sluice's own.
+	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: own}} //nolint:gosec // See above.
 	defer transport.CloseIdleConnections()
 	response, err := transport.RoundTrip(request)
 	if err != nil {
@@ -93,5 +97,9 @@ func readyURL(sources static.Sources) (string, error) {
 			host = "::1"
 		}
 	}
-	return "http://" + net.JoinHostPort(host, strconv.Itoa(int(address.Port))) + "/ready", nil
+	scheme := "http"
+	if entryPoint.HTTP.TLS != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + net.JoinHostPort(host, strconv.Itoa(int(address.Port))) + "/ready", nil
 }

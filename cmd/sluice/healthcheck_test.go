@@ -1,6 +1,8 @@
 package main
 
 import (
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -48,6 +50,22 @@ func TestHealthcheckAsksReady(t *testing.T) {
 				t.Errorf("want one line with %q, got %q", test.says, said)
 			}
 		})
+	}
+}
+
+// The entrypoint of ping may be one for TLS, with a certificate that is not for this machine's own address.
+func TestHealthcheckSpeaksTLSWhereTheEntrypointDoes(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	defer server.Close()
+	args := []string{"--ping.entryPoint=web", "--entryPoints.web.http.tls=true", "--entryPoints.web.address=" + server.Listener.Addr().String()}
+	var stdout, stderr strings.Builder
+	if code := healthcheck(args, nil, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), "ready: https://127.0.0.1:") {
+		t.Errorf("exit code %d, %q, %q", code, stdout.String(), stderr.String())
+	}
+	stdout.Reset()
+	if code := healthcheck([]string{"--url", server.URL}, nil, &stdout, &stderr); code != 1 {
+		t.Errorf("exit code %d for a URL whose certificate nobody trusts, want 1", code)
 	}
 }
 
