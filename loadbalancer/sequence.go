@@ -10,8 +10,8 @@ import (
 const (
 	// maxSequence bounds the length of a precomputed order, and so the memory and time of a snapshot.
 	maxSequence = 8192
-	// maxWeight keeps sums and products of weights far from overflow.
-	maxWeight = 1 << 30
+	// maxWeight keeps a sum of a million weights, each times maxScale, from overflow.
+	maxWeight = 1 << 24
 	// golden is 2^64 divided by the golden ratio: its multiples modulo 2^64 spread as evenly as any can.
 	golden = 0x9E3779B97F4A7C15
 )
