@@ -3,7 +3,6 @@ package dns
 import (
 	"context"
 	"fmt"
-	"maps"
 	"net"
 	"net/netip"
 	"slices"
@@ -192,11 +191,12 @@ func (s *session) publish(ctx context.Context, sets []dynamic.EndpointSet) {
 // trouble names the first of the names that cannot be asked for, and how many there are.
 func (s *session) trouble() string {
 	var bad []string
-	for _, host := range slices.Sorted(maps.Keys(s.names)) {
-		if last := s.names[host].last; last != nil && last.err != nil {
+	for host, one := range s.names {
+		if one.last != nil && one.last.err != nil {
 			bad = append(bad, host)
 		}
 	}
+	slices.Sort(bad)
 	switch len(bad) {
 	case 0:
 		return ""
