@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -30,37 +29,21 @@ func compilation(tb testing.TB, s *harness.Sluice) time.Duration {
 	return 0
 }
 
-// TestManyRoutersAreCompiledSoon takes the best of five starts: the bound is a time on the clock, and other processes only
-// ever add to it.
-func TestManyRoutersAreCompiledSoon(t *testing.T) {
-	d := &declaration{files: 1, endpoint: backend(t)}
-	var all []time.Duration
-	for range 5 {
-		s := start(t, d)
-		took := compilation(t, s)
-		s.Stop()
-		if all = append(all, took); took <= mostToCompile {
-			break
-		}
-	}
-	t.Logf("compiling %d routers took %v", routers, all)
-	if least := slices.Min(all); least > mostToCompile {
-		t.Errorf("compiling %d routers took %v, more than %v", routers, least, mostToCompile)
-	}
-}
-
 // BenchmarkStart starts a Sluice on the file. What it reports is of the process: the time until /ready answers 200, the CPU
-// time and the memory until it is idle, and what compiling took of that.
+// time and the memory until it is idle, and what compiling took of that. It fails when even the fastest compilation is beyond
+// the bound, since other processes only ever add to it.
 func BenchmarkStart(b *testing.B) {
 	d := &declaration{files: 1, endpoint: backend(b)}
 	var ready, compiled, used time.Duration
+	least := time.Hour
 	var kept, peak int64
 	starts := 0
 	for b.Loop() {
 		begun := time.Now()
 		s := start(b, d)
 		ready += time.Since(begun)
-		compiled += compilation(b, s)
+		took := compilation(b, s)
+		compiled, least = compiled+took, min(least, took)
 		used += idle(b, s.PID())
 		now, most := s.Memory()
 		kept, peak = kept+now, peak+most
@@ -74,4 +57,7 @@ func BenchmarkStart(b *testing.B) {
 	b.ReportMetric(float64(kept)/float64(starts)/(1<<20), "MiB/idle")
 	b.ReportMetric(float64(peak)/float64(starts)/(1<<20), "MiB/peak")
 	b.ReportMetric(0, "ns/op")
+	if least > mostToCompile {
+		b.Errorf("compiling %d routers took %v, more than %v", routers, least, mostToCompile)
+	}
 }
