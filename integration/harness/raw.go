@@ -1,0 +1,70 @@
+package harness
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"testing"
+	"time"
+)
+
+// Raw is a connection whose bytes the test writes itself. It gives up after 20 s.
+type Raw struct {
+	net.Conn
+
+	reader *bufio.Reader
+	t      testing.TB
+}
+
+// Dial connects to an address. The connection is closed when the test ends.
+func Dial(t testing.TB, address string) *Raw {
+	t.Helper()
+	connection, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = connection.Close() })
+	if err := connection.SetDeadline(time.Now().Add(patience)); err != nil {
+		t.Fatal(err)
+	}
+	return &Raw{connection, bufio.NewReader(connection), t}
+}
+
+// Ask writes bytes and reads one response to GET; the connection stays open. The error says why there is none.
+func (r *Raw) Ask(bytes string) (Response, error) {
+	if _, err := io.WriteString(r.Conn, bytes); err != nil {
+		return Response{}, err
+	}
+	return r.Response()
+}
+
+// Response reads one more response.
+func (r *Raw) Response() (Response, error) {
+	response, err := http.ReadResponse(r.reader, nil)
+	if err != nil {
+		return Response{}, err
+	}
+	text, err := io.ReadAll(response.Body)
+	if closeErr := response.Body.Close(); err == nil {
+		err = closeErr
+	}
+	return Response{Response: response, Text: string(text)}, err
+}
+
+// End ends sending, which a server of net/http takes for a client that has left.
+func (r *Raw) End() {
+	if tcp, ok := r.Conn.(*net.TCPConn); ok {
+		_ = tcp.CloseWrite() // The other side may have closed it already.
+	}
+}
+
+// Rest reads everything that is still sent until the other side closes or resets the connection, which it must do.
+func (r *Raw) Rest() string {
+	r.t.Helper()
+	rest, err := io.ReadAll(r.reader)
+	if timeout, ok := err.(net.Error); ok && timeout.Timeout() { //nolint:errorlint // A read returns it as it is.
+		r.t.Errorf("the connection stays open: %v", err)
+	}
+	return string(rest)
+}
