@@ -22,6 +22,10 @@ type chain struct {
 func (c *chain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x := &Exchange{entrypoint: c.entrypoint, inner: w, received: r, http1: r.ProtoMajor == 1}
 	x.connection, _ = r.Context().Value(connectionKey{}).(*connection)
+	if x.http1 && x.connection != nil && x.connection.shut.Load() {
+		// The body before broke off after its response had begun, and what the server had read ahead is no request.
+		panic(http.ErrAbortHandler)
+	}
 	x.scope = scope{inner: r.Context(), exchange: x}
 	if x.http1 && r.Trailer == nil && r.ContentLength < 0 {
 		// The server fills in what nobody announced; through one map it reaches every copy of the request.

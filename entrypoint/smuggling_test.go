@@ -76,6 +76,43 @@ func TestAmbiguousFraming(t *testing.T) {
 	}
 }
 
+// TestPipelinedBehindABrokenBody sends a body that breaks off together with bytes that look like the next request, to a handler
+// that has begun its response before: the server has those bytes already, and the response can't say that it is the last one.
+func TestPipelinedBehindABrokenBody(t *testing.T) {
+	t.Parallel()
+	const next = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
+	for _, test := range []struct{ name, body string }{
+		{"chunk size that is no number", "5\r\nhello\r\nZZ\r\n" + next},
+		{"chunk that is longer than its size", "5\r\nhello" + next},
+		{"chunk extension without an end", "5;a\nhello\r\n0\r\n\r\n" + next},
+		{"trailer that is no field", "0\r\nX: a\r\n: b\r\n\r\n" + next},
+	} {
+		for _, reads := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, read %v", test.name, reads), func(t *testing.T) {
+				t.Parallel()
+				seen := make(chan string, 10)
+				s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					seen <- r.URL.Path
+					_, _ = io.WriteString(w, "early")
+					_ = http.NewResponseController(w).Flush()
+					if reads {
+						_, _ = io.Copy(io.Discard, r.Body)
+					}
+				}), nil)
+				got := s.raw("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + test.body)
+				if !strings.HasPrefix(got, "HTTP/1.1 200") || strings.Count(got, "early") != 1 || strings.Count(got, " 200 OK") != 1 {
+					t.Errorf("got %q, want one complete response", got)
+				}
+				s.stop()
+				s.wait()
+				if len(seen) != 1 {
+					t.Errorf("the handler saw %d requests", len(seen))
+				}
+			})
+		}
+	}
+}
+
 // TestLengthAndEncoding has its own test, since net/http does not refuse such a request: it believes the encoding alone, which
 // RFC 9112, section 6.3, allows, and goes on with the connection, which it does not. What reaches the handler has no length, so
 // that nobody behind can see another end.
