@@ -66,6 +66,9 @@ func (c *Compiler) buildRouter(name string) *routerNode {
 			place.route.Value.disable(node.err.Error())
 		}
 	}
+	if definition.Observability != nil {
+		node.warnings = append(node.warnings, "observability is not supported yet: every router records the same")
+	}
 	if definition.TLS != nil && definition.TLS.CertResolver != "" {
 		node.warnings = append(node.warnings, "tls.certResolver is not supported yet and has no effect")
 	}

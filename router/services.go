@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -90,28 +91,14 @@ func (c *Compiler) buildService(ref dynamic.Ref) *serviceNode {
 
 // kindOf returns the one kind that a service sets.
 func kindOf(definition *dynamic.Service) (string, error) {
-	var kinds []string
-	for _, kind := range []struct {
-		name string
-		set  bool
-	}{
-		{"loadBalancer", definition.LoadBalancer != nil},
-		{"weighted", definition.Weighted != nil},
-		{"mirroring", definition.Mirroring != nil},
-		{"failover", definition.Failover != nil},
-		{"highestRandomWeight", definition.HighestRandomWeight != nil},
-	} {
-		if kind.set {
-			kinds = append(kinds, kind.name)
-		}
-	}
-	switch len(kinds) {
+	switch kinds := definition.Kinds(); len(kinds) {
 	case 0:
 		return "", errors.New("no kind is set: one of loadBalancer, weighted, mirroring, failover, highestRandomWeight")
 	case 1:
 		return kinds[0], nil
+	default:
+		return "", fmt.Errorf("%s are both set: a service has exactly one kind", strings.Join(kinds[:2], " and "))
 	}
-	return "", fmt.Errorf("%s and %s are both set: a service has exactly one kind", kinds[0], kinds[1])
 }
 
 func (c *Compiler) loadBalancer(node *serviceNode, config *dynamic.ServersLoadBalancer) {

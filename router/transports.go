@@ -1,6 +1,9 @@
 package router
 
 import (
+	"cmp"
+	"errors"
+
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/loadbalancer"
@@ -54,7 +57,7 @@ func (c *Compiler) buildTransport(ref dynamic.Ref) *transportNode {
 	}
 	transport, err := forward.NewTransport(ref.Name, definition)
 	if err != nil {
-		return &transportNode{err: err}
+		return &transportNode{err: cmp.Or(errors.Unwrap(err), err)} // Whoever reports it names the object.
 	}
 	return &transportNode{dialer: transport}
 }
