@@ -40,7 +40,7 @@
 //	OPTIONS http://h            *                    *                   RFC 9112 section 3.2.4
 //	http://h/p (absolute form)  /p, Host: h          /p                  RFC 9112 section 3.2.2; empty path is /
 //	http://u@h/p, ftp://h/p     refused                                  userinfo and other schemes
-//	CONNECT h:443               refused, status 501                      this is no forward proxy
+//	CONNECT h:443, CONNECT /p   refused, status 501                      this is no forward proxy
 //	anything else without /     refused
 //
 // The [Host] of "EXAMPLE.com.:8080" is "example.com", that of "[::1]:80" is "::1".

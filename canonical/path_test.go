@@ -235,7 +235,7 @@ func TestPolicyNormalize(t *testing.T) {
 		{name: "opaque", line: "GET http:foo", reason: "absolute target"},
 		{name: "no authority", line: "GET http:///p", reason: "absolute target"},
 		{name: "tunnel", line: "CONNECT other.example:443", reason: "tunnels"},
-		{name: "extended connect", line: "CONNECT /chat", uri: "/chat", host: "h"},
+		{name: "tunnel with a path", line: "CONNECT /chat", reason: "tunnels"},
 		{name: "fragment", line: "GET /a#b", reason: "fragment"},
 		{name: "fragment after the query", line: "GET /a?b#c", reason: "fragment"},
 	}

@@ -82,7 +82,7 @@ func (p Policy) Normalize(r *http.Request) (Target, error) {
 // checkForm refuses the kinds of request target that this proxy does not serve, and reports whether it is in absolute form.
 func checkForm(r *http.Request) (absolute bool, err error) {
 	u := r.URL
-	if r.Method == http.MethodConnect && !strings.HasPrefix(u.Path, "/") {
+	if r.Method == http.MethodConnect {
 		return false, &Error{Status: http.StatusNotImplemented, Reason: "this proxy opens no tunnels"}
 	}
 	if u.User != nil {

@@ -48,6 +48,7 @@ func TestAmbiguousFraming(t *testing.T) {
 		{"fragment", "GET /a#b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HTTP/1.1 400"},
 		{"userinfo", "GET http://u@h/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HTTP/1.1 400"},
 		{"tunnel", "CONNECT a:443 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HTTP/1.1 501"},
+		{"tunnel with a path", "CONNECT /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HTTP/1.1 501"},
 		{"chunk size with a sign", head("Host: a", "Transfer-Encoding: chunked") + "+1\r\nx\r\n" + smuggled, "HTTP/1.1 400"},
 		{"bare LF after a chunk size", head("Host: a", "Transfer-Encoding: chunked") + "1;\nx\r\n" + smuggled, "HTTP/1.1 400"},
 	} {
