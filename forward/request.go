@@ -67,18 +67,28 @@ func (x *exchange) outgoingHeader() http.Header {
 		delete(header, "Connection")
 		delete(header, "Upgrade")
 	}
-	if !canonical.KeepsForwardedFor(r.Context()) {
-		if client, ok := canonical.ClientAddr(r.RemoteAddr); ok {
-			chain := client.String()
-			if prior := header[canonical.XForwardedFor]; len(prior) > 0 {
-				chain = strings.Join(prior, ", ") + ", " + chain
-			}
-			header[canonical.XForwardedFor] = []string{chain}
-		}
-	}
+	appendClient(header, r)
 	if _, sent := header["User-Agent"]; !sent {
 		// The transport would send its own.
 		header["User-Agent"] = nil
 	}
 	return header
+}
+
+// appendClient adds the client to the end of X-Forwarded-For, unless the entrypoint keeps the list as it was received, or a
+// middleware removed it and left a nil value in its place.
+func appendClient(header http.Header, r *http.Request) {
+	prior, present := header[canonical.XForwardedFor]
+	if present && prior == nil || canonical.KeepsForwardedFor(r.Context()) {
+		return
+	}
+	client, ok := canonical.ClientAddr(r.RemoteAddr)
+	if !ok {
+		return
+	}
+	chain := client.String()
+	if len(prior) > 0 {
+		chain = strings.Join(prior, ", ") + ", " + chain
+	}
+	header[canonical.XForwardedFor] = []string{chain}
 }

@@ -145,6 +145,19 @@ func TestForwardedForIsKept(t *testing.T) {
 	equal(t, "X-Forwarded-For", (<-requests).Header[canonical.XForwardedFor], []string(nil))
 }
 
+// TestForwardedForThatAMiddlewareRemoved is about the middleware headers, which leaves a nil value.
+func TestForwardedForThatAMiddlewareRemoved(t *testing.T) {
+	requests := make(chan *http.Request, 1)
+	g := newRig(t, setup{around: func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.Header[canonical.XForwardedFor] = nil
+			next.ServeHTTP(w, r)
+		})
+	}}, seen(requests))
+	g.get(t, "/")
+	equal(t, "X-Forwarded-For", (<-requests).Header[canonical.XForwardedFor], []string(nil))
+}
+
 // TestConnectionTakesNoManagedHeader lists every managed header and its alias in Connection.
 func TestConnectionTakesNoManagedHeader(t *testing.T) {
 	requests := make(chan *http.Request, 1)
