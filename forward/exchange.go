@@ -138,11 +138,14 @@ var errInformational = errors.New("more than 32 informational responses")
 func (x *exchange) informational(code int, header textproto.MIMEHeader) error {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
-	if x.final || code == http.StatusContinue {
+	if x.final {
 		return nil
 	}
 	if x.hinted++; x.hinted > maxInformational {
 		return errInformational
+	}
+	if code == http.StatusContinue {
+		return nil
 	}
 	hints := http.Header(maps.Clone(header))
 	canonical.RemoveHopByHop(hints, nil)
