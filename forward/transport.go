@@ -109,7 +109,7 @@ func (t *Transport) wire(c *connections, protocols *http.Protocols) *http.Transp
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return t.dialer.DialContext(ctx, "tcp", address)
 		},
-		TLSClientConfig:        c.tls,
+		TLSClientConfig:        c.tls.Clone(), // the transport writes its protocols into it
 		TLSHandshakeTimeout:    tlsHandshakeTimeout,
 		DisableCompression:     true,
 		MaxIdleConnsPerHost:    t.maxIdle,

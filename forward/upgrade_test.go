@@ -108,6 +108,16 @@ func TestUpgradeHalfCloses(t *testing.T) {
 	equal(t, "record", g.record(t).Status, 101)
 }
 
+// TestUpgradeAfterHTTP2 asks an endpoint that has answered over HTTP/2 before.
+func TestUpgradeAfterHTTP2(t *testing.T) {
+	g := newRig(t, setup{upstream: "h2"}, chat(func(conn net.Conn, _ io.Reader) { _, _ = io.WriteString(conn, "hello") }))
+	response, _ := g.get(t, "/")
+	equal(t, "first", response.StatusCode, http.StatusUpgradeRequired)
+	_, reader := switched(t, g)
+	answer, err := io.ReadAll(reader)
+	equal(t, "answer", fmt.Sprint(string(answer), err), "hello<nil>")
+}
+
 func TestUpgradeEndsWithEitherSide(t *testing.T) {
 	ended := make(chan struct{}, 1)
 	g := newRig(t, setup{}, chat(func(_ net.Conn, reader io.Reader) {
