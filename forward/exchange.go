@@ -41,10 +41,10 @@ func Forward(w http.ResponseWriter, r *http.Request, target Target) (loadbalance
 }
 
 func forward(w http.ResponseWriter, r *http.Request, target Target, record *telemetry.Record) (loadbalancer.Outcome, error) {
-	if _, err := (canonical.Policy{}).Query(r.URL.RawQuery); err != nil {
+	x := &exchange{writer: w, request: r, target: target, record: record}
+	if err := x.locate(); err != nil {
 		return loadbalancer.Abandoned, &Error{Phase: NothingSent, Status: http.StatusBadRequest, Err: err}
 	}
-	x := &exchange{writer: w, request: r, target: target, record: record}
 	x.control = *http.NewResponseController(w)
 	return x.run()
 }

@@ -8,25 +8,37 @@ import (
 	"github.com/sluiceproxy/sluice/canonical"
 )
 
-// outgoing derives the request for the endpoint from the client's, which stays as it is. The header map is new, its
-// values are shared. The body is nil when the client sends none.
-func (x *exchange) outgoing(ctx context.Context) *http.Request {
+// locate derives the endpoint's URL from the client's. It refuses what would be something else to the endpoint than to the rules: a
+// query that splits the request line, and a path with dot segments, which would lead out of the server's own path.
+func (x *exchange) locate() error {
 	r, member := x.request, x.target.Member
-	out := r.WithContext(ctx)
+	if _, err := (canonical.Policy{}).Query(r.URL.RawQuery); err != nil {
+		return err
+	}
 	x.url = *r.URL
 	x.url.User, x.url.Fragment, x.url.RawFragment = nil, "", ""
 	x.url.Host = member.Address()
 	if x.url.Scheme = member.Upstream().Scheme(); x.url.Scheme == "h2c" {
 		x.url.Scheme = "http"
 	}
-	if base := strings.TrimSuffix(member.Path(), "/"); base != "" {
-		if escaped, ok := canonical.EscapedPath(r); ok {
-			canonical.Target{Escaped: base + escaped}.Set(&x.url)
-		}
+	base := strings.TrimSuffix(member.Path(), "/")
+	if base == "" {
+		return nil
 	}
+	escaped, ok := canonical.EscapedPath(r)
+	if !ok {
+		return nil
+	}
+	return canonical.SetPath(&http.Request{URL: &x.url}, base+escaped)
+}
+
+// outgoing derives the request for the endpoint from the client's, which stays as it is. The header map is new, its
+// values are shared. The body is nil when the client sends none.
+func (x *exchange) outgoing(ctx context.Context) *http.Request {
+	out := x.request.WithContext(ctx)
 	out.URL, out.RequestURI = &x.url, ""
 	if !x.target.PassHostHeader {
-		out.Host = member.Host()
+		out.Host = x.target.Member.Host()
 	}
 	out.Close = false
 	x.outgoingBody(out)

@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -75,6 +76,26 @@ func TestPreservePath(t *testing.T) {
 	g := newRig(t, setup{server: dynamic.Server{URL: "/base"}}, seen(requests))
 	g.get(t, "/a")
 	equal(t, "target without preservePath", (<-requests).RequestURI, "/a")
+}
+
+// TestPreservePathIsNotLeft sends a path as it arrives with sanitizePath off.
+func TestPreservePathIsNotLeft(t *testing.T) {
+	requests := make(chan *http.Request, 1)
+	g := newRig(t, setup{server: dynamic.Server{URL: "/base", PreservePath: true}}, seen(requests))
+	for target, want := range map[string]string{
+		"/../admin": "400 ", "/a/..": "400 ", "/%2e%2e/admin": "400 ", "/..;/admin": "400 ", "/a//b": "200 /base/a//b", "/a..b": "200 /base/a..b",
+	} {
+		_, reader := g.raw(t, "GET "+target+" HTTP/1.1\r\nHost: a\r\n\r\n")
+		response, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if response.StatusCode == http.StatusOK {
+			got = (<-requests).RequestURI
+		}
+		equal(t, target, fmt.Sprint(response.StatusCode, " ", got), want)
+	}
 }
 
 func TestHost(t *testing.T) {
