@@ -221,6 +221,17 @@ func TestResponseTrailers(t *testing.T) {
 	})
 }
 
+// TestTrailersThatNobodyGets announces only what is not believed.
+func TestTrailersThatNobodyGets(t *testing.T) {
+	g := newProxy(t, setup{server: scripted(t, says("HTTP/1.1 200 OK\r\nTrailer: X-Forwarded-For\r\nTransfer-Encoding: chunked\r\n\r\n"+
+		"0\r\nX-Forwarded-For: 192.0.2.7\r\n\r\n"))})
+	_, reader := g.raw(t, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+	answer, err := io.ReadAll(reader)
+	if err != nil || strings.Contains(string(answer), "Trailer") || strings.Contains(string(answer), "X-Forwarded-For") {
+		t.Errorf("got %q, %v", answer, err)
+	}
+}
+
 func TestExpectContinue(t *testing.T) {
 	g := newRig(t, setup{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/refuse" {

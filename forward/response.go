@@ -71,6 +71,9 @@ func announce(own, trailer http.Header) []string {
 			names = append(names, name)
 		}
 	}
+	if len(names) == 0 {
+		return nil
+	}
 	slices.Sort(names)
 	own["Trailer"] = []string{strings.Join(names, ", ")}
 	return names
