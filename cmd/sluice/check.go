@@ -78,18 +78,25 @@ func printVerdicts(out io.Writer, verdicts []dynamic.Verdict) int {
 // said so, and returns how many lines it wrote.
 func printProviders(out io.Writer, state *pipeline.State) int {
 	refused := 0
-	for _, name := range slices.Sorted(maps.Keys(state.Providers)) {
-		status := state.Providers[name]
+	for _, name := range undelivered(state) {
 		told := slices.ContainsFunc(state.Verdicts, func(v dynamic.Verdict) bool {
 			return v.Ref.Kind == dynamic.KindSource && v.Status == dynamic.Quarantined && strings.HasSuffix(v.Ref.Name, "@"+name)
 		})
-		if !status.Required || told || status.State == dynamic.StateSynced || status.State == dynamic.StateAbsent {
+		if told {
 			continue
 		}
-		say(out, "provider %s: %s: %s\n", name, status.State, status.Reason)
+		say(out, "provider %s: %s: %s\n", name, state.Providers[name].State, state.Providers[name].Reason)
 		refused++
 	}
 	return refused
+}
+
+// undelivered returns the names of the required providers that have delivered nothing.
+func undelivered(state *pipeline.State) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(state.Providers)), func(name string) bool {
+		status := state.Providers[name]
+		return !status.Required || status.State == dynamic.StateSynced || status.State == dynamic.StateAbsent
+	})
 }
 
 // settle runs the providers until each has its first state, compiles once, and stops; nothing listens.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -62,7 +63,7 @@ func explainHere(options, environ []string, question router.Question, stderr io.
 }
 
 // settled loads the configuration as run would. Objects that are quarantined are printed and do not keep it from
-// answering.
+// answering, but a provider of which nothing is known does: the answer would be another one with it.
 func settled(options, environ []string, stderr io.Writer) (*system, error) {
 	loaded, findings := static.Load(static.Sources{Args: options, Environ: environ})
 	if static.HasErrors(findings) {
@@ -74,5 +75,9 @@ func settled(options, environ []string, stderr io.Writer) (*system, error) {
 		return nil, err
 	}
 	printVerdicts(stderr, state.Verdicts)
+	if missing := undelivered(state); len(missing) > 0 {
+		printProviders(stderr, state)
+		return nil, fmt.Errorf("nothing could be read of the provider %s", missing[0])
+	}
 	return s, nil
 }

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -46,13 +48,17 @@ func assemble(config *static.Configuration, logger telemetry.Logger) (*system, e
 	if err != nil {
 		return nil, err
 	}
+	transport := forward.DefaultTransport(&config.ServersTransport)
+	if _, err := forward.NewTransport(router.DefaultTransport, transport); err != nil {
+		return nil, fmt.Errorf("serversTransport: %w", cmp.Or(errors.Unwrap(err), err)) // The option's name says more.
+	}
 	registry := loadbalancer.NewRegistry()
 	compiler := router.NewCompiler(router.Options{
 		EntryPoints: entrypoints,
 		Precedence:  config.Providers.Precedence,
 		Registry:    registry,
 		Internal:    s.internalServices(),
-		Transport:   forward.DefaultTransport(&config.ServersTransport),
+		Transport:   transport,
 		Tickets:     certificate.NewTickets(),
 	}, s.target)
 	s.pipeline = pipeline.New(pipeline.Options{

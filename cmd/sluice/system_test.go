@@ -2,7 +2,9 @@ package main
 
 import (
 	"maps"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,6 +35,36 @@ func TestInternalServicesAreThoseThatAreAskedFor(t *testing.T) {
 		}
 		if s.ping == nil {
 			t.Errorf("%s: nobody can be told that Sluice drains", test.name)
+		}
+	}
+}
+
+func TestAStaticTransportThatCannotBeMadeKeepsSluiceFromStarting(t *testing.T) {
+	missing := filepath.Join(t.TempDir(), "none.pem")
+	for _, command := range []string{"run", "check"} {
+		var stdout, stderr strings.Builder
+		args := []string{command, "--entryPoints.web.address=127.0.0.1:0", "--serversTransport.rootCAs=" + missing}
+		if code := run(args, nil, &stdout, &stderr); code != 1 {
+			t.Errorf("%s: exit code %d, want 1", command, code)
+		}
+		said := stdout.String() + stderr.String()
+		if !strings.Contains(said, "serversTransport: rootCAs[0]: open "+missing) || strings.Count(said, "\n") != 1 {
+			t.Errorf("%s says %q, want one line that names the file", command, said)
+		}
+	}
+}
+
+// The router table is not the one that the operator wrote when nothing of it could be read.
+func TestExplainAndRoutesFailWhenAProviderHasNothing(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "none.yaml")
+	for _, args := range [][]string{{"explain", "GET", "http://x.test/"}, {"routes"}} {
+		var stdout, stderr strings.Builder
+		args = append(args, "--entryPoints.web.address=127.0.0.1:0", "--providers.file.filename="+file)
+		if code := run(args, nil, &stdout, &stderr); code != exitBroken || stdout.Len() > 0 {
+			t.Errorf("%s: exit code %d, stdout %q; want 2 and nothing", args[0], code, stdout.String())
+		}
+		if !strings.Contains(stderr.String(), "no such file") {
+			t.Errorf("%s says %q", args[0], stderr.String())
 		}
 	}
 }
