@@ -41,9 +41,13 @@ alive() { # Whether every process still runs; the first that does not has said w
   done
 }
 
-until "$sluice" healthcheck --url "$ready" >/dev/null 2>&1; do
-  alive
-  sleep 0.1
+answers=("$ready") # Sluice may be ready before an endpoint listens.
+for one in "${start[@]}"; do answers+=("http://127.0.0.1:${one#* }/health"); done
+for url in "${answers[@]}"; do
+  until "$sluice" healthcheck --url "$url" >/dev/null 2>&1; do
+    alive
+    sleep 0.1
+  done
 done
 alive # Somebody else could have answered.
 cat <<EOT
