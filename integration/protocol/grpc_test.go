@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"google.golang.org/grpc"
@@ -23,7 +24,9 @@ func (c cell) grpc(t *testing.T) (grpc_testing.TestServiceClient, context.Contex
 	if !c.Protocol.Secure() {
 		settings = nil
 	}
-	ctx := metadata.AppendToOutgoingContext(t.Context(), harness.EchoHeader, "head", harness.EchoTrailer, "tail")
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // A call that hangs shall not hang the test.
+	t.Cleanup(cancel)
+	ctx = metadata.AppendToOutgoingContext(ctx, harness.EchoHeader, "head", harness.EchoTrailer, "tail")
 	return harness.NewGRPC(t, c.world.sluice.Addr(entrypoint(c.Protocol)), c.host, settings), ctx
 }
 
