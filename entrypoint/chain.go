@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/sluiceproxy/sluice/canonical"
 )
 
@@ -55,6 +57,10 @@ func protocol(h http.Header) string {
 func (c *chain) admit(x *Exchange, r *http.Request) {
 	s := &c.entrypoint.settings
 	peer := x.client(r)
+	if !x.http1 {
+		// In HTTP/2 it stands beside :authority, and may say something else (RFC 9113, section 8.3.1).
+		delete(r.Header, "Host")
+	}
 	if s.maxHeaderCount > 0 && fields(r.Header) > s.maxHeaderCount {
 		x.closeAfter.Store(true)
 		x.refuse(http.StatusRequestHeaderFieldsTooLarge, "more header fields than http.maxHeaderCount")
@@ -71,6 +77,11 @@ func (c *chain) admit(x *Exchange, r *http.Request) {
 			status = refused.Status
 		}
 		x.refuse(status, err.Error())
+		return
+	}
+	if !httpguts.ValidHostHeader(r.Host) {
+		// net/http looks at the Host of HTTP/1.1 alone, and its transport makes another host of such bytes.
+		x.refuse(http.StatusBadRequest, "the host has a character that no host has")
 		return
 	}
 	x.record.Host, x.record.Path = r.Host, target.Escaped

@@ -2,12 +2,16 @@ package entrypoint
 
 import (
 	"bufio"
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
 
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -36,6 +40,71 @@ func TestHTTP2Options(t *testing.T) {
 	} {
 		if got, ok := settings.Value(id); !ok || got != want {
 			t.Errorf("%v is %d, want %d", id, got, want)
+		}
+	}
+}
+
+// TestAuthority sends what net/http refuses in HTTP/1.1 and takes in HTTP/2: a second host, and bytes that the way to an endpoint
+// would turn into another host.
+func TestAuthority(t *testing.T) {
+	t.Parallel()
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprint(w, r.Host, r.Header["Host"])
+	}), nil)
+	for _, test := range []struct{ authority, host, want string }{
+		{"a.example", "b.example", "200 a.example[]"},
+		{"", "b.example", "200 b.example[]"},
+		{"\uff41.example", "", "400 Bad Request\n"},
+		{"a\u00e4.example", "", "400 Bad Request\n"},
+		{"a b", "", "400 Bad Request\n"},
+	} {
+		conn := s.dial()
+		say(t, conn, http2.ClientPreface)
+		framer := http2.NewFramer(conn, conn)
+		framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+		var block bytes.Buffer
+		encoder := hpack.NewEncoder(&block)
+		for _, field := range []hpack.HeaderField{
+			{Name: ":method", Value: "GET"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: "/"},
+			{Name: ":authority", Value: test.authority}, {Name: "host", Value: test.host},
+		} {
+			if field.Value == "" {
+				continue
+			}
+			if err := encoder.WriteField(field); err != nil {
+				t.Fatal(err)
+			}
+		}
+		headers := http2.HeadersFrameParam{StreamID: 1, BlockFragment: block.Bytes(), EndHeaders: true, EndStream: true}
+		if err := errors.Join(framer.WriteSettings(), framer.WriteHeaders(headers)); err != nil {
+			t.Fatal(err)
+		}
+		if got := streamed(t, framer); got != test.want {
+			t.Errorf("%q, %q: got %q, want %q", test.authority, test.host, got, test.want)
+		}
+	}
+	if got := s.raw("GET http://a%C3%A4/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 400") {
+		t.Errorf("in absolute form: got %q", got)
+	}
+}
+
+// streamed reads the status and the body of the first response.
+func streamed(t *testing.T, framer *http2.Framer) string {
+	t.Helper()
+	got := ""
+	for {
+		frame, err := framer.ReadFrame()
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch frame := frame.(type) {
+		case *http2.MetaHeadersFrame:
+			got = frame.PseudoValue("status") + " "
+		case *http2.DataFrame:
+			got += string(frame.Data())
+			if frame.StreamEnded() {
+				return got
+			}
 		}
 	}
 }
