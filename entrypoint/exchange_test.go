@@ -284,6 +284,31 @@ func TestPanics(t *testing.T) {
 	}
 }
 
+// TestCallsAfterHijack uses the writer when the connection is somebody else's.
+func TestCallsAfterHijack(t *testing.T) {
+	t.Parallel()
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		controller := http.NewResponseController(w)
+		conn, _, err := controller.Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer conn.Close() //nolint:errcheck // a test's
+		w.WriteHeader(http.StatusOK)
+		_, wrote := io.WriteString(w, "x")
+		for name, err := range map[string]error{"Write": wrote, "Flush": controller.Flush()} {
+			if !errors.Is(err, http.ErrHijacked) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		_, _ = io.WriteString(conn, "raw")
+	}), nil)
+	if got := s.raw("GET / HTTP/1.1\r\nHost: a\r\n\r\n"); got != "raw" {
+		t.Errorf("the client got %q", got)
+	}
+}
+
 func TestClientThatLeft(t *testing.T) {
 	for _, protocol := range protocols() {
 		t.Run(protocol, func(t *testing.T) {

@@ -84,6 +84,9 @@ func (x *Exchange) FlushError() error {
 		return ErrFinished
 	}
 	defer x.leave(oneWrite)
+	if x.hijacked.Load() {
+		return http.ErrHijacked // net/http has no buffer left to flush, and would panic
+	}
 	x.sendHeader(http.StatusOK)
 	x.flushed = true
 	return http.NewResponseController(x.inner).Flush()
