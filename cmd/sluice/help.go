@@ -27,7 +27,9 @@ Options come from a file, the environment (SLUICE_...) and flags; later ones ove
 
 // help prints the commands and every option of the static configuration.
 func help(stdout io.Writer) int {
-	say(stdout, "%s", usage)
+	if _, err := io.WriteString(stdout, usage); err != nil {
+		return 1
+	}
 	if err := static.WriteHelp(stdout); err != nil {
 		return 1
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+	"unicode"
 
 	"github.com/sluiceproxy/sluice/router"
 )
@@ -111,6 +112,32 @@ func printRoutes(out io.Writer, listings []router.Listing) {
 	_ = table.Flush()
 }
 
+// say writes a text. Its arguments are what somebody has declared: none of them begins a line or speaks to the terminal.
 func say(out io.Writer, format string, arguments ...any) {
+	for i, argument := range arguments {
+		switch argument.(type) {
+		case string, error, fmt.Stringer:
+			arguments[i] = onOneLine(fmt.Sprint(argument))
+		}
+	}
 	_, _ = fmt.Fprintf(out, format, arguments...)
 }
+
+// onOneLine writes what cannot be printed as Go does in a string.
+func onOneLine(text string) string {
+	if strings.IndexFunc(text, unprintable) < 0 {
+		return text
+	}
+	var plain strings.Builder
+	for _, r := range text {
+		if unprintable(r) {
+			quoted := strconv.QuoteRune(r)
+			plain.WriteString(quoted[1 : len(quoted)-1])
+			continue
+		}
+		plain.WriteRune(r)
+	}
+	return plain.String()
+}
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }

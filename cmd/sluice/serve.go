@@ -90,7 +90,10 @@ func (s *system) run(ctx context.Context) error {
 			abort(fmt.Errorf("pipeline: %w", err))
 		}
 	})
-	behind.Go(func() { s.reloadOnHangup(background) })
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
+	behind.Go(func() { s.reloadOnHangup(background, hangups) })
 	for _, entrypoint := range entrypoints {
 		front.Go(func() {
 			if err := entrypoint.Serve(serving); err != nil {
@@ -143,17 +146,15 @@ func (s *system) listen(ctx context.Context) ([]*entrypoint.Entrypoint, error) {
 	return bound, nil
 }
 
-// reloadOnHangup reads the files again on SIGHUP.
-func (s *system) reloadOnHangup(ctx context.Context) {
-	if s.files == nil {
-		return
-	}
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	defer signal.Stop(hangup)
+// reloadOnHangup reads the files again on SIGHUP. Without files there is nothing to read, and nothing to end for either.
+func (s *system) reloadOnHangup(ctx context.Context, hangups <-chan os.Signal) {
 	for {
 		select {
-		case <-hangup:
+		case <-hangups:
+			if s.files == nil {
+				s.logger.Info("SIGHUP: there are no files to read again")
+				continue
+			}
 			s.logger.Info("SIGHUP: files are read again")
 			s.files.Reload()
 		case <-ctx.Done():

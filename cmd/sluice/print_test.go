@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/router"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// Names, rules and reasons are whatever somebody has declared: they must not add lines or speak to the terminal.
+func TestPrintedTextStaysOnItsLine(t *testing.T) {
+	const hostile = "a\x1b[2Jb\nc\u202e"
+	var out strings.Builder
+	printVerdicts(&out, []dynamic.Verdict{{
+		Ref: dynamic.Ref{Kind: dynamic.KindRouter, Name: hostile}, Status: dynamic.Quarantined, Reason: hostile,
+	}})
+	printRoutes(&out, []router.Listing{{Name: hostile, Rule: hostile, Reason: hostile, EntryPoints: []string{hostile}}})
+	printExplanation(&out, router.Explanation{
+		Host: hostile, Path: hostile, Router: &router.Candidate{Name: hostile, Rule: hostile, Why: []string{hostile}},
+		Middlewares: []string{hostile}, Service: &router.ServiceStanding{Name: hostile, Kind: "internal"},
+	})
+	if text := out.String(); strings.ContainsAny(text, "\x1b\u202e") || strings.Count(text, "\n") != 9 {
+		t.Errorf("printed %q", text)
+	}
+	if text := out.String(); !strings.Contains(text, `router a\x1b[2Jb\nc\u202e: a\x1b[2Jb\nc\u202e`) {
+		t.Errorf("printed %q", text)
+	}
+}
+
+// SIGHUP must not end a Sluice that has no files to read again.
+func TestHangupWithoutFiles(t *testing.T) {
+	s := &system{logger: telemetry.Discard{}}
+	ctx, cancel := context.WithCancel(t.Context())
+	hangups, done := make(chan os.Signal), make(chan struct{})
+	go func() {
+		s.reloadOnHangup(ctx, hangups)
+		close(done)
+	}()
+	for range 2 {
+		select {
+		case hangups <- syscall.SIGHUP:
+		case <-done:
+			t.Fatal("nobody listens to SIGHUP")
+		}
+	}
+	cancel()
+	<-done
+}
