@@ -105,15 +105,14 @@ func (e *entry) match(view *rule.Request, secure bool) *index.Route[*Route] {
 	return e.index(secure).Match(view)
 }
 
-// mayServe tells whether the request's connection was accepted under the TLS options that the route wants. A route
-// whose rule names no host takes the options of the host that the request asks for.
+// mayServe tells whether the request's connection was accepted under the TLS options of the host that the request asks
+// for, and those that the route wants if its rule names hosts: either may be what keeps strangers out.
 func (e *entry) mayServe(route *Route, host string, r *http.Request) bool {
-	wanted := route.tls
-	if len(route.domains) == 0 {
-		wanted = e.optionsFor(host)
+	wanted, connection := e.optionsFor(host), certificate.ConnectionFrom(r.Context())
+	if wanted == nil || connection == nil || connection.Fingerprint != wanted.Fingerprint {
+		return false
 	}
-	connection := certificate.ConnectionFrom(r.Context())
-	return wanted != nil && connection != nil && connection.Fingerprint == wanted.Fingerprint
+	return len(route.domains) == 0 || route.tls != nil && route.tls.Fingerprint == wanted.Fingerprint
 }
 
 // misdirected answers 421 and closes the connection (RFC 9110 section 15.5.20), so that the client comes back on one

@@ -82,6 +82,25 @@ func TestConflictingTLSOptionsAreReportedAndRefused(t *testing.T) {
 	if recorder := b.getTLS("x.test", "https://x.test/"); recorder.Code != http.StatusMisdirectedRequest {
 		t.Errorf("the router with other options answers %d, want 421", recorder.Code)
 	}
+	if recorder := b.getTLS("other.test", "https://x.test/"); recorder.Code != http.StatusMisdirectedRequest {
+		t.Errorf("over another host's connection, the router with other options answers %d, want 421", recorder.Code)
+	}
+}
+
+// TestTLSOptionsOfTheHostBindEveryRouter reaches a host that wants stricter options through a router that names another one.
+func TestTLSOptionsOfTheHostBindEveryRouter(t *testing.T) {
+	b := newBench(t)
+	b.config.TLS.Options["modern@file"] = &dynamic.TLSOptions{MinVersion: "VersionTLS13"}
+	b.secure("guarded@file", "Host(`guarded.test`)", "a@internal", "modern")
+	b.secure("open@file", "Host(`open.test`) || PathPrefix(`/path`)", "b@internal", "")
+	b.all()
+	for target, status := range map[string]int{
+		"https://open.test/path": http.StatusOK, "https://else.test/path": http.StatusOK, "https://guarded.test/path": http.StatusMisdirectedRequest,
+	} {
+		if recorder := b.getTLS("open.test", target); recorder.Code != status {
+			t.Errorf("%s: status %d, want %d", target, recorder.Code, status)
+		}
+	}
 }
 
 func TestBrokenTLSOptionsFailClosed(t *testing.T) {
