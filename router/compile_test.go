@@ -156,6 +156,9 @@ func TestEqualPriorityIsDecidedByProviderThenName(t *testing.T) {
 	b.router("z@docker", "PathPrefix(`/`)", "b@internal")
 	b.all()
 	b.wantService("http://x.test/", "b")
+	if routes := b.target.Table().Routes(); routes[0].Name != "z@docker" {
+		t.Errorf("the first router that is listed is %s, want the one that is asked first", routes[0].Name)
+	}
 
 	b = newBench(t)
 	b.router("b@file", "PathPrefix(`/`)", "b@internal")

@@ -19,6 +19,8 @@ type Listing struct {
 	// Status is enabled or disabled (it answers 503), Reason why.
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"`
+
+	precedence int
 }
 
 // Routes returns the effective table: the routers that have a place in it, in the order in which they are asked. It
@@ -34,6 +36,7 @@ func (t *Table) Routes() []Listing {
 					listing = &Listing{
 						Name: route.Name, Provider: providerOf(route.Name), Rule: route.Value.Rule,
 						Priority: route.Priority, Middlewares: route.Value.steps, Status: "enabled",
+						precedence: route.Precedence,
 					}
 					found[route.Name] = listing
 				}
@@ -49,7 +52,7 @@ func (t *Table) Routes() []Listing {
 	}
 	listings := slices.AppendSeq(make([]Listing, 0, len(found)), values(found))
 	slices.SortFunc(listings, func(a, b Listing) int {
-		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.precedence, b.precedence), cmp.Compare(a.Name, b.Name))
 	})
 	return listings
 }
