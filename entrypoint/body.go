@@ -48,8 +48,8 @@ func (x *Exchange) guardBody() io.ReadCloser {
 	}
 	x.body.exchange, x.body.inner = x, r.Body
 	x.body.expects = r.Header.Get("Expect") != ""
-	if !strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
-		// A client of gRPC may be silent for as long as it likes before the first response.
+	if x.http1 || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+		// A client of gRPC, which is HTTP/2, may be silent for as long as it likes before the first response.
 		x.body.pause = x.entrypoint.settings.read
 	}
 	if x.http1 {
@@ -150,7 +150,7 @@ func (b *body) relax() {
 // takeTrailers makes trailers visible that the client did not announce, and believes none that it must not set.
 func (b *body) takeTrailers() {
 	x := b.exchange
-	if x.request.Trailer == nil {
+	if x.request.Trailer == nil && x.received.Trailer != nil {
 		x.request.Trailer = x.received.Trailer
 	}
 	canonical.StripUntrusted(x.request.Trailer)

@@ -2,10 +2,12 @@ package entrypoint
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -182,6 +184,18 @@ func TestSlowClients(t *testing.T) {
 			}
 		})
 	}
+	t.Run("slow body that says it is gRPC", func(t *testing.T) {
+		t.Parallel()
+		failed := make(chan error, 1)
+		s := start(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, err := io.ReadAll(r.Body)
+			failed <- err
+		}), short)
+		say(t, s.dial(), "POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/grpc-web\r\nContent-Length: 9\r\n\r\nx")
+		if err := receive(t, failed, "the end of the body"); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("error %v", err)
+		}
+	})
 	for _, protocol := range protocols() {
 		t.Run("slow body "+protocol, func(t *testing.T) {
 			t.Parallel()
