@@ -10,7 +10,7 @@ BENCHTIME   ?= 1s
 # The commit goes into the binary wherever git can name it (a tarball or a foreign checkout has none).
 VCS         := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo false)
 BUILD       := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=$(VCS) -ldflags '-s -w'
-SUMMARY     := $(GO) build -o .cache/bin/testsummary ./integration/testsummary && exec .cache/bin/testsummary
+SUMMARY     := $(GO) build -o .cache/bin/testsummary ./integration/testsummary && TEST_SLUICE=$(CURDIR)/dist/sluice exec .cache/bin/testsummary
 
 .DEFAULT_GOAL := help
 .PHONY: help build run test unit integration lint fmt fuzz bench image clean
