@@ -212,6 +212,9 @@ func (x *Exchange) sendHeader(status int) {
 	clear(x.sent)
 	maps.Copy(x.sent, x.header)
 	if status >= http.StatusContinue && status < http.StatusOK && status != http.StatusSwitchingProtocols {
+		// Of a header with a length net/http's HTTP/2 sends a copy without it; any other it reads itself, at times after it has
+		// returned because the client left, and a map that is changed meanwhile ends the process.
+		x.sent["Content-Length"] = nil
 		x.inner.WriteHeader(status)
 		return
 	}

@@ -3,7 +3,6 @@ package entrypoint
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -58,33 +57,82 @@ func TestAuthority(t *testing.T) {
 		{"a\u00e4.example", "", "400 Bad Request\n"},
 		{"a b", "", "400 Bad Request\n"},
 	} {
-		conn := s.dial()
-		say(t, conn, http2.ClientPreface)
-		framer := http2.NewFramer(conn, conn)
-		framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
-		var block bytes.Buffer
-		encoder := hpack.NewEncoder(&block)
-		for _, field := range []hpack.HeaderField{
-			{Name: ":method", Value: "GET"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: "/"},
-			{Name: ":authority", Value: test.authority}, {Name: "host", Value: test.host},
-		} {
-			if field.Value == "" {
-				continue
-			}
-			if err := encoder.WriteField(field); err != nil {
-				t.Fatal(err)
-			}
-		}
-		headers := http2.HeadersFrameParam{StreamID: 1, BlockFragment: block.Bytes(), EndHeaders: true, EndStream: true}
-		if err := errors.Join(framer.WriteSettings(), framer.WriteHeaders(headers)); err != nil {
-			t.Fatal(err)
-		}
+		framer := s.framer()
+		asks(t, framer, 1, test.authority, test.host)
 		if got := streamed(t, framer); got != test.want {
 			t.Errorf("%q, %q: got %q, want %q", test.authority, test.host, got, test.want)
 		}
 	}
 	if got := s.raw("GET http://a%C3%A4/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 400") {
 		t.Errorf("in absolute form: got %q", got)
+	}
+}
+
+// framer opens a connection in HTTP/2 with prior knowledge.
+func (s *served) framer() *http2.Framer {
+	s.t.Helper()
+	conn := s.dial()
+	say(s.t, conn, http2.ClientPreface)
+	framer := http2.NewFramer(conn, conn)
+	framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	if err := framer.WriteSettings(); err != nil {
+		s.t.Fatal(err)
+	}
+	return framer
+}
+
+// asks sends a request for an authority and a host, each of which may be empty.
+func asks(t *testing.T, framer *http2.Framer, stream uint32, authority, host string) {
+	t.Helper()
+	var block bytes.Buffer
+	encoder := hpack.NewEncoder(&block)
+	for _, field := range []hpack.HeaderField{
+		{Name: ":method", Value: "GET"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: "/"},
+		{Name: ":authority", Value: authority}, {Name: "host", Value: host},
+	} {
+		if field.Value == "" {
+			continue
+		}
+		if err := encoder.WriteField(field); err != nil {
+			t.Fatal(err)
+		}
+	}
+	err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndHeaders: true, EndStream: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestInformationalResponsesToNobody resets streams while informational responses are written: net/http then returns from
+// WriteHeader before it has read the header, which is that of the next response already. The race detector sees it.
+func TestInformationalResponsesToNobody(t *testing.T) {
+	t.Parallel()
+	const streams = 300
+	left := make(chan struct{}, streams)
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() { left <- struct{}{} }()
+		for i := 0; r.Context().Err() == nil; i++ {
+			w.Header().Set("Link", strings.Repeat("x", i%100))
+			w.WriteHeader(http.StatusEarlyHints)
+		}
+		w.WriteHeader(http.StatusOK)
+	}), nil)
+	framer := s.framer()
+	for i := range uint32(streams) {
+		stream := 2*i + 1
+		asks(t, framer, stream, "a", "")
+		for begun := false; !begun; {
+			frame, err := framer.ReadFrame()
+			if err != nil {
+				t.Fatal(err)
+			}
+			headers, ok := frame.(*http2.MetaHeadersFrame)
+			begun = ok && headers.StreamID == stream
+		}
+		if err := framer.WriteRSTStream(stream, http2.ErrCodeCancel); err != nil {
+			t.Fatal(err)
+		}
+		receive(t, left, "the end of a handler")
 	}
 }
 
