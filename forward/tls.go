@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"slices"
 	"strings"
 
@@ -77,12 +76,12 @@ func roots(sources []string) (*x509.CertPool, error) {
 	pool := x509.NewCertPool()
 	for i, source := range sources {
 		option := fmt.Sprintf("rootCAs[%d]", i)
-		text, err := readPEM(option, source)
+		text, err := document.ReadPEM(option, source)
 		if err != nil {
 			return nil, err
 		}
 		if !pool.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s: %s holds no certificate", option, describe(source))
+			return nil, fmt.Errorf("%s: %s holds no certificate", option, document.DescribePEM(source))
 		}
 	}
 	return pool, nil
@@ -91,46 +90,21 @@ func roots(sources []string) (*x509.CertPool, error) {
 func clientCertificates(sources []dynamic.Certificate) ([]tls.Certificate, error) {
 	var all []tls.Certificate
 	for i, source := range sources {
-		certFile, err := readPEM(fmt.Sprintf("certificates[%d].certFile", i), source.CertFile)
+		certFile, err := document.ReadPEM(fmt.Sprintf("certificates[%d].certFile", i), source.CertFile)
 		if err != nil {
 			return nil, err
 		}
-		keyFile, err := readPEM(fmt.Sprintf("certificates[%d].keyFile", i), source.KeyFile)
+		keyFile, err := document.ReadPEM(fmt.Sprintf("certificates[%d].keyFile", i), source.KeyFile)
 		if err != nil {
 			return nil, err
 		}
 		pair, err := tls.X509KeyPair(certFile, keyFile)
 		if err != nil {
-			return nil, fmt.Errorf("certificates[%d]: %s: %w", i, describe(source.CertFile), err)
+			return nil, fmt.Errorf("certificates[%d]: %s: %w", i, document.DescribePEM(source.CertFile), err)
 		}
 		all = append(all, pair)
 	}
 	return all, nil
-}
-
-// readPEM returns the PEM text that an option holds or names a file of.
-func readPEM(option, source string) ([]byte, error) {
-	if source == "" {
-		return nil, fmt.Errorf("%s is empty, expected a path or PEM text", option)
-	}
-	if isInline(source) {
-		return []byte(source), nil
-	}
-	text, err := os.ReadFile(source)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", option, err)
-	}
-	return text, nil
-}
-
-func isInline(source string) bool { return strings.Contains(source, "-----BEGIN ") }
-
-// describe names a source in errors, which must not hold a key.
-func describe(source string) string {
-	if isInline(source) {
-		return "inline PEM"
-	}
-	return source
 }
 
 func version(option, name string) (uint16, error) {
