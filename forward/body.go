@@ -83,7 +83,8 @@ func (b *requestBody) failed() error {
 	return nil
 }
 
-// allowedTrailer refuses fields that frame messages or that trust hangs on: endpoints merge trailers into headers.
+// allowedTrailer refuses what is no field, which the transport would blame on the endpoint, and fields that frame messages or that
+// trust hangs on: endpoints merge trailers into headers.
 func allowedTrailer(name string) bool {
-	return httpguts.ValidTrailerHeader(name) && !canonical.IsManaged(name)
+	return httpguts.ValidHeaderFieldName(name) && httpguts.ValidTrailerHeader(name) && !canonical.IsManaged(name)
 }

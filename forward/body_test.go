@@ -196,6 +196,28 @@ func TestRequestTrailersThatNothingAnnounced(t *testing.T) {
 	}
 }
 
+// TestTrailersThatAreNoFields announces what net/http's server takes from a client, and its transport to no endpoint.
+func TestTrailersThatAreNoFields(t *testing.T) {
+	for _, upstream := range []string{"h1", "h2c"} {
+		trailers := make(chan http.Header, 1)
+		g := newRig(t, setup{upstream: upstream}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, r.Body)
+			trailers <- r.Trailer
+		}))
+		_, reader := g.raw(t, "POST / HTTP/1.1\r\nHost: a\r\nTrailer: a b, \"c\", X-Good\r\nTransfer-Encoding: chunked\r\n\r\n"+
+			"0\r\nX-Good: 1\r\n\r\n")
+		response, err := http.ReadResponse(reader, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, upstream+": answer", fmt.Sprint(response.StatusCode, g.record(t).Reason), "200")
+		equal(t, upstream+": trailers", wait(t, "the request", trailers), http.Header{"X-Good": {"1"}})
+		if member, _ := g.pool.Pick(); member.Endpoint().ConnectFailures() != 0 {
+			t.Errorf("%s: the endpoint is blamed", upstream)
+		}
+	}
+}
+
 func TestResponseTrailers(t *testing.T) {
 	matrix(t, func(t *testing.T, s setup) {
 		g := newRig(t, s, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
