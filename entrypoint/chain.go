@@ -70,6 +70,10 @@ func (c *chain) admit(x *Exchange, r *http.Request) {
 		x.refuse(http.StatusBadRequest, "a header has an underscore in its name")
 		return
 	}
+	if reason := flaw(r); reason != "" {
+		x.refuse(http.StatusBadRequest, reason)
+		return
+	}
 	target, err := s.policy.Normalize(r)
 	if err != nil {
 		status := http.StatusBadRequest
@@ -77,11 +81,6 @@ func (c *chain) admit(x *Exchange, r *http.Request) {
 			status = refused.Status
 		}
 		x.refuse(status, err.Error())
-		return
-	}
-	if !httpguts.ValidHostHeader(r.Host) {
-		// net/http looks at the Host of HTTP/1.1 alone, and its transport makes another host of such bytes.
-		x.refuse(http.StatusBadRequest, "the host has a character that no host has")
 		return
 	}
 	x.record.Host, x.record.Path = r.Host, target.Escaped
@@ -93,6 +92,18 @@ func (c *chain) admit(x *Exchange, r *http.Request) {
 		canonical.StripUntrusted(r.Trailer)
 	}
 	c.next.ServeHTTP(x, r)
+}
+
+// flaw says what is wrong with a method or a host of which net/http's server looks at those of HTTP/1.1 alone. Its transport would
+// make another host of the host, and blame a method on the endpoint.
+func flaw(r *http.Request) string {
+	switch {
+	case !httpguts.ValidHeaderFieldName(r.Method): // Both are tokens.
+		return "the method is no token"
+	case !httpguts.ValidHostHeader(r.Host):
+		return "the host has a character that no host has"
+	}
+	return ""
 }
 
 // client returns the address of the client and notes it.

@@ -43,24 +43,26 @@ func TestHTTP2Options(t *testing.T) {
 	}
 }
 
-// TestAuthority sends what net/http refuses in HTTP/1.1 and takes in HTTP/2: a second host, and bytes that the way to an endpoint
-// would turn into another host.
-func TestAuthority(t *testing.T) {
+// TestPseudoHeaders sends what net/http refuses in HTTP/1.1 and takes in HTTP/2: a second host, bytes that the way to an endpoint
+// would turn into another host, and a method that is none.
+func TestPseudoHeaders(t *testing.T) {
 	t.Parallel()
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = fmt.Fprint(w, r.Host, r.Header["Host"])
 	}), nil)
-	for _, test := range []struct{ authority, host, want string }{
-		{"a.example", "b.example", "200 a.example[]"},
-		{"", "b.example", "200 b.example[]"},
-		{"\uff41.example", "", "400 Bad Request\n"},
-		{"a\u00e4.example", "", "400 Bad Request\n"},
-		{"a b", "", "400 Bad Request\n"},
+	for _, test := range []struct{ method, authority, host, want string }{
+		{"GET", "a.example", "b.example", "200 a.example[]"},
+		{"GET", "", "b.example", "200 b.example[]"},
+		{"GET", "\uff41.example", "", "400 Bad Request\n"},
+		{"GET", "a\u00e4.example", "", "400 Bad Request\n"},
+		{"GET", "a b", "", "400 Bad Request\n"},
+		{"G T", "a", "", "400 Bad Request\n"},
+		{"GET /b HTTP/1.1", "a", "", "400 Bad Request\n"},
 	} {
 		framer := s.framer()
-		asks(t, framer, 1, test.authority, test.host)
+		asks(t, framer, 1, test.method, test.authority, test.host)
 		if got := streamed(t, framer); got != test.want {
-			t.Errorf("%q, %q: got %q, want %q", test.authority, test.host, got, test.want)
+			t.Errorf("%q, %q, %q: got %q, want %q", test.method, test.authority, test.host, got, test.want)
 		}
 	}
 	if got := s.raw("GET http://a%C3%A4/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 400") {
@@ -82,12 +84,12 @@ func (s *served) framer() *http2.Framer {
 }
 
 // asks sends a request for an authority and a host, each of which may be empty.
-func asks(t *testing.T, framer *http2.Framer, stream uint32, authority, host string) {
+func asks(t *testing.T, framer *http2.Framer, stream uint32, method, authority, host string) {
 	t.Helper()
 	var block bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
 	for _, field := range []hpack.HeaderField{
-		{Name: ":method", Value: "GET"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: "/"},
+		{Name: ":method", Value: method}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: "/"},
 		{Name: ":authority", Value: authority}, {Name: "host", Value: host},
 	} {
 		if field.Value == "" {
@@ -120,7 +122,7 @@ func TestInformationalResponsesToNobody(t *testing.T) {
 	framer := s.framer()
 	for i := range uint32(streams) {
 		stream := 2*i + 1
-		asks(t, framer, stream, "a", "")
+		asks(t, framer, stream, "GET", "a", "")
 		for begun := false; !begun; {
 			frame, err := framer.ReadFrame()
 			if err != nil {
