@@ -89,8 +89,11 @@ func asks(t *testing.T, framer *http2.Framer, stream uint32, method, authority, 
 	var block bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
 	for _, field := range []hpack.HeaderField{
-		{Name: ":method", Value: method}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: "/"},
-		{Name: ":authority", Value: authority}, {Name: "host", Value: host},
+		{Name: ":method", Value: method},
+		{Name: ":scheme", Value: "http"},
+		{Name: ":path", Value: "/"},
+		{Name: ":authority", Value: authority},
+		{Name: "host", Value: host},
 	} {
 		if field.Value == "" {
 			continue
