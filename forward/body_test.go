@@ -135,8 +135,9 @@ func TestAnswerBeforeTheBody(t *testing.T) {
 			_, _ = io.WriteString(w, "too large")
 		}))
 		reader, writer := io.Pipe()
-		// More than the sockets hold could meet a reset, which a client may see before it sees the answer.
-		go func() { _, _ = writer.Write(make([]byte, 1<<10)) }()
+		// More than a server of net/http reads before it answers, and no more than that and the sockets hold: what does not
+		// fit could meet a reset, which a client may see before it sees the answer.
+		go func() { _, _ = writer.Write(make([]byte, 300<<10)) }()
 		response, err := g.client.Do(request(t, http.MethodPost, g.url, reader))
 		if err != nil {
 			t.Fatal(err)
