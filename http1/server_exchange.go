@@ -188,7 +188,9 @@ func (x *exchange) cut() {
 // finish completes the response and ends the exchange.
 func (x *exchange) finish() verdict {
 	c := x.conn
-	if x.die() {
+	abandoned := x.die()
+	x.context.cancel(context.Canceled)
+	if abandoned {
 		return x.finishAbandoned()
 	}
 	if x.hijacked.Load() {
