@@ -13,11 +13,15 @@ const lastWrite = 50 * time.Millisecond
 // first are better reasons than what reading said.
 func (c *Call) fail(err error) {
 	c.reusable = false
-	c.end()
+	var source *RequestBodyError
+	if c.upload != nil {
+		source = c.upload.source.Load()
+	}
 	ctx := c.request.Context()
-	switch u := c.upload; {
-	case u != nil && u.source.Load() != nil:
-		c.fault = u.source.Load()
+	c.end()
+	switch {
+	case source != nil:
+		c.fault = source
 	case ctx.Err() != nil:
 		c.fault = context.Cause(ctx)
 	case c.broken != nil:
