@@ -31,9 +31,11 @@ type Call struct {
 	// stop ends the following of the request's context; nil when there is nothing to follow.
 	stop   func() bool
 	upload *upload
-	// out is the part of the request that is ready to be written: the head and perhaps the whole body. It begins in page.
+	// out is the part of the request that is ready to be written: the head and perhaps the whole body. Its memory is that
+	// of page or expanse, unless the head has outgrown it.
 	out     []byte
 	page    *page
+	expanse *expanse
 	framing requestFraming
 	// whole says that out holds the whole request.
 	whole bool
@@ -157,10 +159,9 @@ func (c *Call) prepare() error {
 }
 
 func (c *Call) freeOut() {
-	if c.page != nil {
-		c.upstream.client.buffers.putPage(c.page)
-	}
-	c.page, c.out = nil, nil
+	c.upstream.client.buffers.putPage(c.page)
+	c.upstream.client.buffers.putExpanse(c.expanse)
+	c.page, c.expanse, c.out = nil, nil, nil
 }
 
 // try sends the request over a connection and reads the head of the final response.

@@ -2,13 +2,12 @@ package http1
 
 import (
 	"io"
-	"slices"
 	"time"
 )
 
 const (
-	// inlineBytes is the largest body that is read on the goroutine of the caller and sent in one piece with the head.
-	inlineBytes = 64 << 10
+	// inlineBytes is the largest body that is sent in one piece with the head, if it is at hand.
+	inlineBytes = 24 << 10
 	// atOnceBytes is the largest piece that is written before anything is read where a write can't be kept from
 	// waiting. Every connection takes that much, whether the endpoint reads or not.
 	atOnceBytes = 8 << 10
@@ -28,7 +27,15 @@ func (c *Call) prepareBody() error {
 		return nil
 	}
 	head := len(c.out)
-	c.out = slices.Grow(c.out, int(n))[:head+int(n)]
+	switch size := head + int(n); {
+	case size <= cap(c.out):
+	case size > copyBytes:
+		return nil
+	default:
+		c.expanse = c.upstream.client.buffers.expanse()
+		c.out = append(c.expanse[:0], c.out...)
+	}
+	c.out = c.out[:head+int(n)]
 	_, err := io.ReadFull(c.request.Body, c.out[head:])
 	if err == io.EOF || err == io.ErrUnexpectedEOF { //nolint:errorlint // as ReadFull returns them
 		err = errBodyShort

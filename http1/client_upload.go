@@ -15,9 +15,10 @@ type upload struct {
 	call *Call
 	link *link
 	from *http.Request
-	// out is what of the head and of a body at hand is still to be written; page is its memory.
-	out  []byte
-	page *page
+	// out is what of the head and of a body at hand is still to be written, page or expanse its memory.
+	out     []byte
+	page    *page
+	expanse *expanse
 	// left is how much of the body is to come, or -1 for chunks.
 	left int64
 	once sync.Once
@@ -34,12 +35,15 @@ type upload struct {
 // startUpload begins to send out, and the body behind it unless that is in out.
 func (c *Call) startUpload(out []byte) {
 	c.sent = true
-	u := &upload{call: c, link: c.link, from: c.request, out: out, page: c.page, left: c.framing.length, done: make(chan struct{})}
+	u := &upload{
+		call: c, link: c.link, from: c.request, out: out, page: c.page, expanse: c.expanse, left: c.framing.length,
+		done: make(chan struct{}),
+	}
 	if c.whole {
 		u.left = 0
 	}
 	c.upload = u
-	c.page, c.out = nil, nil
+	c.page, c.expanse, c.out = nil, nil, nil
 	go u.run()
 }
 
@@ -71,9 +75,8 @@ func (u *upload) close() {
 func (u *upload) run() {
 	defer close(u.done)
 	err := u.send()
-	if u.page != nil {
-		u.link.upstream.client.buffers.putPage(u.page)
-	}
+	u.link.upstream.client.buffers.putPage(u.page)
+	u.link.upstream.client.buffers.putExpanse(u.expanse)
 	u.close()
 	u.complete = err == nil
 	if trace := u.call.trace; trace != nil && trace.WroteRequest != nil {

@@ -20,7 +20,11 @@ func (b *clientBuffers) page() *page {
 	return new(page)
 }
 
+// putPage takes a page back; nil is none.
 func (b *clientBuffers) putPage(used *page) {
+	if used == nil {
+		return
+	}
 	b.spoil(used[:])
 	b.pages.Put(used)
 }
@@ -32,7 +36,11 @@ func (b *clientBuffers) expanse() *expanse {
 	return new(expanse)
 }
 
+// putExpanse takes an expanse back; nil is none.
 func (b *clientBuffers) putExpanse(used *expanse) {
+	if used == nil {
+		return
+	}
 	b.spoil(used[:])
 	b.expanses.Put(used)
 }
