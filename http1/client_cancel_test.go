@@ -209,7 +209,7 @@ func TestIdleConnectionsTimeOut(t *testing.T) {
 			t.Helper()
 			start := time.Now()
 			var p [1]byte
-			if _, err := conn.Read(p[:]); err != io.EOF || time.Since(start).Round(time.Second) != after {
+			if _, err := conn.Read(p[:]); !errors.Is(err, io.EOF) || time.Since(start).Round(time.Second) != after {
 				t.Errorf("%v after %v, want the end after %v", err, time.Since(start), after)
 			}
 		}

@@ -39,7 +39,7 @@ func (e *timeoutError) Timeout() bool { return true }
 func (e *timeoutError) Temporary() bool { return true }
 
 // Is makes the error one of os.ErrDeadlineExceeded.
-func (e *timeoutError) Is(target error) bool { return target == os.ErrDeadlineExceeded } //nolint:errorlint // what Is is for
+func (e *timeoutError) Is(target error) bool { return target == os.ErrDeadlineExceeded }
 
 // DestinationError is an error of the writer that a response's body was written to by its WriteTo. Any other error of
 // WriteTo is the endpoint's.

@@ -84,7 +84,7 @@ func TestFreshConnectionsAreNotTriedTwice(t *testing.T) {
 
 // TestPartialResponsesAreNotRepeated: the endpoint has seen the request.
 func TestPartialResponsesAreNotRepeated(t *testing.T) {
-	endpoint := newRawEndpoint(t, func(conn *rawConn, number int) {
+	endpoint := newRawEndpoint(t, func(conn *rawConn, _ int) {
 		for i := 0; conn.head() != ""; i++ {
 			if i == 1 {
 				conn.say("HTTP/1.1 2")

@@ -44,7 +44,7 @@ func newRawEndpoint(t testing.TB, play func(conn *rawConn, number int)) *rawEndp
 			e.conns = append(e.conns, conn)
 			e.mutex.Unlock()
 			e.waiting.Go(func() {
-				defer conn.Close()
+				defer discard(conn)
 				play(&rawConn{Conn: conn, r: bufio.NewReader(conn)}, number)
 			})
 		}
@@ -87,6 +87,9 @@ func (c *rawConn) head() string {
 }
 
 func (c *rawConn) say(text string) { _, _ = io.WriteString(c.Conn, text) }
+
+// discard closes what a test is done with.
+func discard(c io.Closer) { _ = c.Close() }
 
 // answering answers each request of each connection with the same bytes.
 func answering(text string) func(*rawConn, int) {

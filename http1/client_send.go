@@ -37,7 +37,7 @@ func (c *Call) prepareBody() error {
 	}
 	c.out = c.out[:head+int(n)]
 	_, err := io.ReadFull(c.request.Body, c.out[head:])
-	if err == io.EOF || err == io.ErrUnexpectedEOF { //nolint:errorlint // as ReadFull returns them
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		err = errBodyShort
 	}
 	if err != nil {

@@ -72,7 +72,7 @@ func TestSwitchEndsWithTheContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer discard(response.Body)
 	cancel()
 	arrives(t, ended, "the end of the connection")
 }
@@ -101,7 +101,7 @@ func tcpPair(t testing.TB) (near, far *net.TCPConn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer discard(listener)
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String())
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func TestWriteToSomebodyGone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer response.Body.Close()
+			defer discard(response.Body)
 			near, far := tcpPair(t)
 			_ = far.SetLinger(0)
 			_ = far.Close()

@@ -141,11 +141,10 @@ const chunkRoom = 16
 func (u *upload) chunks(buffer *expanse) error {
 	data := buffer[chunkRoom : len(buffer)-chunkRoom]
 	for {
-		n, err := u.read(data)
-		if err != nil && err != io.EOF { //nolint:errorlint // as read returns it
+		n, end, err := u.piece(data)
+		if err != nil {
 			return err
 		}
-		end := err != nil
 		out := buffer[chunkRoom:chunkRoom]
 		if n > 0 {
 			var size [chunkRoom]byte
@@ -159,7 +158,7 @@ func (u *upload) chunks(buffer *expanse) error {
 			out = wire.AppendLastChunk(out, u.from.Trailer)
 		}
 		if len(out) > 0 {
-			if _, err := u.link.conn.Write(out); err != nil {
+			if _, err = u.link.conn.Write(out); err != nil {
 				return err
 			}
 		}
@@ -169,10 +168,18 @@ func (u *upload) chunks(buffer *expanse) error {
 	}
 }
 
+// piece reads a piece of a body in chunks, and says whether it is the last.
+func (u *upload) piece(p []byte) (n int, end bool, err error) {
+	if n, err = u.read(p); err == io.EOF { //nolint:errorlint // as read returns it
+		return n, true, nil
+	}
+	return n, false, err
+}
+
 // read reads a piece of the body. Its errors are io.EOF and a *RequestBodyError.
 func (u *upload) read(p []byte) (int, error) {
 	n, err := u.from.Body.Read(p)
-	if err == nil || err == io.EOF { //nolint:errorlint // io.EOF is never wrapped
+	if err == nil || err == io.EOF {
 		return n, err
 	}
 	return n, u.failed(err)

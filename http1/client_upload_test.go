@@ -216,7 +216,7 @@ func TestResponsesStreamAgainstUploads(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer discard(response.Body)
 	for range 3 {
 		if _, err := body.Write([]byte("abc")); err != nil {
 			t.Fatal(err)
@@ -318,6 +318,7 @@ func TestExpectContinue(t *testing.T) {
 						head = ""
 					}
 					got <- test.play(conn, head)
+					conn.head()
 				})
 				upstream := testUpstream(t, endpoint.address(), func(config *UpstreamConfig) { config.ContinueTimeout = test.wait })
 				body := &closeCounter{Reader: strings.NewReader("hello")}

@@ -94,7 +94,7 @@ func TestHTTP2IsHandedOver(t *testing.T) {
 	if !errors.Is(err, ErrHTTP2) || call.Sent() || taken == nil {
 		t.Fatalf("the error is %v, sent: %v, taken: %v", err, call.Sent(), taken != nil)
 	}
-	defer taken.Close()
+	defer discard(taken)
 	if _, err := io.WriteString(taken, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"); err != nil {
 		t.Fatal(err)
 	}

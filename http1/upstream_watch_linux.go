@@ -101,7 +101,7 @@ func (w *idleWatch) run(set *epollSet) {
 	var failed error
 	wait := func(descriptor uintptr) bool {
 		n, failed = unix.EpollWait(int(descriptor), events[:], 0)
-		return n > 0 || failed != nil && failed != unix.EINTR //nolint:errorlint // errno
+		return n > 0 || failed != nil && failed != unix.EINTR
 	}
 	for {
 		if err := set.raw.Read(wait); err != nil || n <= 0 {
