@@ -111,9 +111,6 @@ func (b *serverBody) read(p []byte) (n int, err error) {
 
 // fail breaks the body. What follows on the connection may be the rest of it, and must not be taken for a request.
 func (b *serverBody) fail(err error) error {
-	if err == io.EOF {
-		err = io.ErrUnexpectedEOF
-	}
 	if b.userDeadline.Load() && errors.Is(err, os.ErrDeadlineExceeded) {
 		// The handler may move its deadline and go on.
 		return err
@@ -210,8 +207,16 @@ func (b *serverBody) receive(p []byte, by time.Time) (int, error) {
 	return c.end - before, err
 }
 
-// wait is receive within the limits that the client is under.
+// wait is receive within the limits that the client is under. The end of the connection is not that of the body.
 func (b *serverBody) wait(p []byte) (int, error) {
+	n, err := b.waitAny(p)
+	if err == io.EOF {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, err
+}
+
+func (b *serverBody) waitAny(p []byte) (int, error) {
 	server := b.exchange.conn.server
 	switch {
 	case !b.discarding.IsZero():
