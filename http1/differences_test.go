@@ -331,6 +331,7 @@ func differences() []difference {
 		{"length and encoding", head("POST / HTTP/1.1", "Content-Length: 4", "Transfer-Encoding: chunked") + "0\r\n\r\n", "400, 0 seen", "200 200, 2 seen", wire.ErrLengthAndEncoding, "RFC 9112, section 6.3: ought to be handled as an error"},
 		{"encoding in HTTP/1.0", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400, 0 seen", "200, 1 seen", wire.ErrEncodingVersion, "RFC 9112, section 6.1: must be treated as faulty"},
 		{"fragment", head("GET /a#b HTTP/1.1"), "400, 0 seen", "200 200, 2 seen", wire.ErrTarget, "RFC 9112, section 3.2: a target has no fragment"},
+		{"no target", head("CONNECT  HTTP/1.1"), "400, 0 seen", "200 200, 2 seen", wire.ErrRequestLine, "RFC 9112, section 3.2.3: an authority is not empty"},
 		{"opaque target", head("GET http:a HTTP/1.1"), "400, 0 seen", "200 200, 2 seen", wire.ErrTarget, "RFC 9110, section 4.2.1: http has an authority"},
 		{"no host in the target", head("GET http:///a HTTP/1.1"), "400, 0 seen", "200 200, 2 seen", wire.ErrTarget, "RFC 9110, section 4.2.1: an empty host must be rejected"},
 		{"userinfo in the target", head("GET http://u@h/ HTTP/1.1"), "400, 0 seen", "200 200, 2 seen", wire.ErrUserinfo, "RFC 9110, section 4.2.4: likely an attack"},
@@ -347,8 +348,18 @@ func differences() []difference {
 		{"hints for HTTP/1.0", "GET /?hints HTTP/1.0\r\n\r\n", "200, 1 seen", "103 200, 1 seen", nil, "RFC 9110, section 15.2: must not be sent"},
 		{"HEAD of a large body", head("HEAD /?large HTTP/1.1"), "200 200, 2 seen", "200 200, 2 seen", nil, "RFC 9110, section 8.6: Content-Length is known, and sent"},
 		{"answer shorter than declared", head("GET /?short HTTP/1.1"), "200, 1 seen", "200, 1 seen", nil, "RFC 9112, section 9.6: the close is announced"},
+		{"a few bytes behind a request", head("GET / HTTP/1.1", "Connection: keep-alive") + "\x00", "200 400, 1 seen", "200, 1 seen", nil, "RFC 9112, section 8: an incomplete request may be answered"},
+		{"cut body that nobody reads", head("POST /?unread HTTP/1.1", "Content-Length: 4000") + "body", "200, 1 seen", "200, 1 seen", nil, "RFC 9112, section 9.6: the answer does not wait for the rest of the body"},
 		{"cut body", head("POST / HTTP/1.1", "Content-Length: 4000") + "body", "200, 1 seen", "200, 1 seen", nil, "RFC 9112, section 9.6: the close is announced"},
 	}
+}
+
+// behind returns the bytes to send, with another request behind them unless the row is about the end.
+func (d difference) behind() string {
+	if strings.HasSuffix(d.sent, "\x00") {
+		return d.sent
+	}
+	return d.sent + followUp
 }
 
 // summary says what a client got and how many requests the handler saw.
@@ -366,7 +377,7 @@ func TestDifferencesFromNetHTTP(t *testing.T) {
 	for _, d := range differences() {
 		t.Run(d.name, func(t *testing.T) {
 			t.Parallel()
-			ours, theirs := askOurs([]byte(d.sent+followUp)), askTheirs([]byte(d.sent+followUp))
+			ours, theirs := askOurs([]byte(d.behind())), askTheirs([]byte(d.behind()))
 			if ours.summary() != d.ours || theirs.summary() != d.theirs {
 				t.Errorf("http1: %s, want %s; net/http: %s, want %s", ours.summary(), d.ours, theirs.summary(), d.theirs)
 			}
@@ -426,7 +437,19 @@ func compare(sent []byte, ours, theirs *observed, named map[error]bool) string {
 		strings.Contains(strings.Join(ours.requests, ""), "broken=true") {
 		return "" // Rows "answer shorter than declared", "HEAD of a large body", "hints for HTTP/1.0", "cut body".
 	}
-	if !slices.Equal(ours.answers, theirs.answers) {
+	answers := ours.answers
+	if n := len(ours.reasons); n > 0 && errors.Is(ours.reasons[n-1], errIncomplete) && len(theirs.answers) < len(answers) {
+		answers = answers[:len(answers)-1] // Row "a few bytes behind a request".
+	}
+	// A head with several faults may be refused for any of them.
+	refused := func(a, b string) bool {
+		if bytes.Contains(sent, []byte("unread")) { // Row "cut body that nobody reads".
+			b = strings.ReplaceAll(b, "close=true", "close=false")
+			a = strings.ReplaceAll(a, "close=true", "close=false")
+		}
+		return a == b || strings.HasPrefix(a, "refused ") && strings.HasPrefix(b, "refused ")
+	}
+	if !slices.EqualFunc(answers, theirs.answers, refused) {
 		return "answers differ"
 	}
 	return ""

@@ -43,7 +43,9 @@ type serverConn struct {
 	// first is read while a connection without page waits.
 	first [1]byte
 	// armed is the read deadline that is set, or zero where it is not known to be set.
-	armed   time.Time
+	armed time.Time
+	// last is when the last response was begun, which is when the wait for the next request begins; zero before the first.
+	last    time.Time
 	scanner wire.Scanner
 	rate    rateMeter
 	idle    idleRead
@@ -142,20 +144,18 @@ func (c *serverConn) serve() {
 			c.drop()
 			return
 		}
-		next := c.exchange(end, start)
-		if next == keepHijacked {
+		switch c.exchange(end, start) {
+		case keepHijacked:
 			kept = true
 			return
-		}
-		if next == closeAbandoned {
+		case closeAbandoned:
 			return
-		}
-		if next != keepServing {
+		case closeConn:
 			c.drop()
 			return
+		case keepServing:
 		}
 		if c.server.draining.Load() && c.at == c.end {
-			c.drop()
 			return
 		}
 	}

@@ -102,13 +102,13 @@ func (x *exchange) parse(head []byte) error {
 // expect looks at what the client expects (RFC 9110, section 10.1.1).
 func (x *exchange) expect() error {
 	values := x.request.Header["Expect"]
-	if len(values) == 0 || x.minor == 0 {
+	if len(values) == 0 {
 		return nil
 	}
 	if len(values) > 1 || !strings.EqualFold(values[0], "100-continue") {
 		return errExpectation
 	}
-	x.body.expects = !x.body.ended.Load()
+	x.body.expects = x.minor > 0 && !x.body.ended.Load()
 	return nil
 }
 

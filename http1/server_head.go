@@ -2,6 +2,7 @@ package http1
 
 import (
 	"io"
+	"net/http"
 	"time"
 
 	"github.com/sluiceproxy/sluice/http1/wire"
@@ -44,11 +45,14 @@ func (c *serverConn) fillHead(start time.Time) error {
 		by = earlier(by, start.Add(c.rate.allowance(rate)))
 	}
 	err := c.fill(by)
-	if err == io.EOF {
-		return io.ErrUnexpectedEOF
+	if err == io.EOF && c.end > c.at {
+		return errIncomplete
 	}
 	return err
 }
+
+// errIncomplete is a head that ends with the connection.
+var errIncomplete = &wire.Error{Status: http.StatusBadRequest, Reason: "incomplete request", Section: "RFC 9112, section 8"}
 
 // await waits for the first bytes of a request. A connection that waits has no buffer, as far as the system allows it.
 func (c *serverConn) await(first bool) error {
@@ -59,7 +63,10 @@ func (c *serverConn) await(first bool) error {
 	}
 	by := time.Time{}
 	if limit > 0 {
-		by = time.Now().Add(limit)
+		if c.last.IsZero() {
+			c.last = time.Now()
+		}
+		by = c.last.Add(limit)
 	}
 	c.state.Store(connIdle)
 	if c.server.draining.Load() && !first {

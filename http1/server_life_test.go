@@ -306,7 +306,9 @@ func TestServerPanics(t *testing.T) {
 	t.Parallel()
 	reports := make(chan string, 10)
 	g := newRig(t, &Server{
-		Panicked: func(r *http.Request, cause any, stack []byte) { reports <- fmt.Sprint(r.URL.Path, cause, strings.Contains(string(stack), "panic")) },
+		Panicked: func(r *http.Request, cause any, stack []byte) {
+			reports <- fmt.Sprint(r.URL.Path, cause, strings.Contains(string(stack), "panic"))
+		},
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/late" {
 				_, _ = io.WriteString(w, "part")

@@ -160,8 +160,10 @@ func (x *exchange) commit(final bool) {
 	}
 	var room [headroom]byte
 	b := wire.AppendStatusLine(room[:0], 1, r.status)
+	now := time.Now()
+	x.conn.last = now
 	if !r.dated {
-		b = x.conn.server.date.append(b, time.Now())
+		b = x.conn.server.date.append(b, now)
 	}
 	b = r.appendFraming(b)
 	if r.status != http.StatusSwitchingProtocols && !r.saysClose {
@@ -342,6 +344,9 @@ func (x *exchange) complete() error {
 	if r.framing == undecided {
 		r.late = r.late || len(trailer) > 0
 		x.commit(true)
+	} else {
+		// The response may have taken its time.
+		x.conn.last = time.Time{}
 	}
 	if r.framing == inChunks {
 		r.closeChunk()

@@ -126,7 +126,7 @@ func TestLargeHead(t *testing.T) {
 	for sent, status := range map[string]string{
 		"GET / HTTP/1.1\r\nHost: a\r\nX: " + strings.Repeat("x", 70_000) + "\r\n\r\n": "431",
 		"GET /" + strings.Repeat("x", 70_000) + " HTTP/1.1\r\nHost: a\r\n\r\n":        "414",
-		"GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("X: 1\r\n", 300) + "\r\n":     "431",
+		"GET / HTTP/1.1\r\nHost: a\r\n" + strings.Repeat("X: 1\r\n", 300) + "\r\n":    "431",
 	} {
 		if got := g.raw(sent); !strings.HasPrefix(got, "HTTP/1.1 "+status) {
 			t.Errorf("got %.40q, want %s", got, status)
