@@ -116,6 +116,39 @@ func TestContextsWithAfterFunc(t *testing.T) {
 	}
 }
 
+// lateContext ends when the exchange does: it is too late to stop abort, which has not come yet.
+type lateContext struct {
+	context.Context
+	abort chan func()
+}
+
+func (l *lateContext) AfterFunc(f func()) func() bool {
+	l.abort <- f
+	return func() bool { return false }
+}
+
+// TestAbortComesLate: it must not hit the next request on the connection.
+func TestAbortComesLate(t *testing.T) {
+	endpoint := newRawEndpoint(t, answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
+	upstream := testUpstream(t, endpoint.address(), nil)
+	late := &lateContext{Context: t.Context(), abort: make(chan func(), 1)}
+	if got := take(upstream.RoundTrip(testRequest(t, "GET", endpoint.address(), nil).WithContext(late))); got.Body != "ok" {
+		t.Fatalf("the answer is %+v", got)
+	}
+	if idleLinks(upstream) != 0 {
+		t.Error("the connection was kept")
+	}
+	response, err := upstream.RoundTrip(testRequest(t, "POST", endpoint.address(), nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	(<-late.abort)()
+	if body, err := io.ReadAll(response.Body); err != nil || string(body) != "ok" {
+		t.Errorf("%q, %v", body, err)
+	}
+	discard(response.Body)
+}
+
 func TestEndedContextsConnectNowhere(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

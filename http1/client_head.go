@@ -12,6 +12,8 @@ import (
 type requestFraming struct {
 	// length is how many bytes it has: 0 for none, -1 for chunks.
 	length int64
+	// rest is how much of it has not been read; -1 when nobody knows.
+	rest int64
 	// expects says that the body waits for 100 Continue.
 	expects bool
 	// closes says that the request asks for the connection to be closed.
@@ -68,9 +70,9 @@ func frame(r *http.Request) (requestFraming, error) {
 		return requestFraming{}, nil
 	case chunked || r.ContentLength <= 0:
 		// A length of 0 together with a body means that nobody knows, as in net/http.
-		return requestFraming{length: -1}, nil
+		return requestFraming{length: -1, rest: -1}, nil
 	}
-	return requestFraming{length: r.ContentLength}, nil
+	return requestFraming{length: r.ContentLength, rest: r.ContentLength}, nil
 }
 
 func appendTarget(b []byte, r *http.Request) ([]byte, error) {

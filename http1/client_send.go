@@ -6,8 +6,6 @@ import (
 )
 
 const (
-	// inlineBytes is the largest body that is sent in one piece with the head, if it is at hand.
-	inlineBytes = 24 << 10
 	// atOnceBytes is the largest piece that is written before anything is read where a write can't be kept from
 	// waiting. Every connection takes that much, whether the endpoint reads or not.
 	atOnceBytes = 8 << 10
@@ -15,45 +13,53 @@ const (
 	lastWords = time.Second
 )
 
-// readAhead is what a request's body may have to say how many bytes of it can be read without waiting.
+// readAhead is what a request's body may have to read what is there without waiting; 0 bytes without an error say that
+// nothing is. The bodies of this package's server have it.
 type readAhead interface {
-	Buffered() int
+	ReadNow(p []byte) (n int, err error)
 }
 
-// prepareBody takes the body into out when all of it can be read without waiting.
+// prepareBody takes into out what can be read of a body with a length without waiting: all of it, if it is small and has
+// come.
 func (c *Call) prepareBody() error {
-	n := c.framing.length
-	if n <= 0 || n > inlineBytes || !c.atHand(int(n)) {
+	body := c.request.Body
+	now, ok := body.(readAhead)
+	// NewRequest sets GetBody for bodies that are in memory.
+	if c.framing.rest <= 0 || !ok && c.request.GetBody == nil {
 		return nil
 	}
-	head := len(c.out)
-	switch size := head + int(n); {
-	case size <= cap(c.out):
-	case size > copyBytes:
-		return nil
-	default:
-		c.expanse = c.upstream.client.buffers.expanse()
-		c.out = append(c.expanse[:0], c.out...)
+	c.makeRoom()
+	for c.framing.rest > 0 && len(c.out) < cap(c.out) {
+		var n int
+		var err error
+		free := c.out[len(c.out):min(int64(cap(c.out)), int64(len(c.out))+c.framing.rest)]
+		if ok {
+			n, err = now.ReadNow(free)
+		} else {
+			n, err = body.Read(free)
+		}
+		c.out = c.out[:len(c.out)+n]
+		c.framing.rest -= int64(n)
+		switch {
+		case c.framing.rest == 0:
+			c.whole = true
+		case err == io.EOF: //nolint:errorlint // io.EOF is never wrapped
+			return &RequestBodyError{Err: errBodyShort}
+		case err != nil:
+			return &RequestBodyError{Err: err}
+		case n == 0:
+			return nil
+		}
 	}
-	c.out = c.out[:head+int(n)]
-	_, err := io.ReadFull(c.request.Body, c.out[head:])
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		err = errBodyShort
-	}
-	if err != nil {
-		return &RequestBodyError{Err: err}
-	}
-	c.whole = true
 	return nil
 }
 
-// atHand reports whether n bytes of the body can be read without waiting.
-func (c *Call) atHand(n int) bool {
-	if body, ok := c.request.Body.(readAhead); ok {
-		return body.Buffered() >= n
+// makeRoom moves out to a larger buffer when the body does not fit behind the head.
+func (c *Call) makeRoom() {
+	if size := int64(len(c.out)) + c.framing.rest; size > int64(cap(c.out)) && len(c.out) < copyBytes {
+		c.expanse = c.upstream.client.buffers.expanse()
+		c.out = append(c.expanse[:0], c.out...)
 	}
-	// NewRequest sets it for bodies that are in memory.
-	return c.request.GetBody != nil
 }
 
 // send writes what is at hand of the request. What would have to be waited for is left to another goroutine, so that the

@@ -36,11 +36,8 @@ type upload struct {
 func (c *Call) startUpload(out []byte) {
 	c.sent = true
 	u := &upload{
-		call: c, link: c.link, from: c.request, out: out, page: c.page, expanse: c.expanse, left: c.framing.length,
+		call: c, link: c.link, from: c.request, out: out, page: c.page, expanse: c.expanse, left: c.framing.rest,
 		done: make(chan struct{}),
-	}
-	if c.whole {
-		u.left = 0
 	}
 	c.upload = u
 	c.page, c.expanse, c.out = nil, nil, nil

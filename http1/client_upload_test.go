@@ -236,7 +236,7 @@ func TestResponsesStreamAgainstUploads(t *testing.T) {
 // sent first and read then would wait for ever.
 func TestNobodyReads(t *testing.T) {
 	const size = 8 << 20
-	for _, kind := range []string{"at hand", "streamed"} {
+	for _, kind := range []string{"at hand", "at hand, in one piece", "streamed"} {
 		t.Run(kind, func(t *testing.T) {
 			endpoint := newRawEndpoint(t, func(conn *rawConn, _ int) {
 				_ = conn.Conn.(*net.TCPConn).SetReadBuffer(4096)
@@ -254,9 +254,9 @@ func TestNobodyReads(t *testing.T) {
 					return conn, err
 				}
 			})
-			n := int64(size)
-			if kind == "at hand" {
-				n = inlineBytes
+			n := size
+			if kind == "at hand, in one piece" {
+				n = copyBytes - 1024
 			}
 			r := testRequest(t, "POST", endpoint.address(), bytes.NewReader(make([]byte, n)))
 			if kind == "streamed" {

@@ -95,7 +95,7 @@ func (c *Call) splice(w io.ReaderFrom) (int64, error) {
 	l := c.link
 	source := io.LimitedReader{R: l.tcp, N: c.left}
 	n, err := w.ReadFrom(&source)
-	c.left = source.N
+	c.left -= n
 	switch {
 	case err != nil && c.request.Context().Err() != nil:
 		c.fail(context.Cause(c.request.Context()))
