@@ -2,6 +2,7 @@ package http1
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/http/httptrace"
 	"sync"
@@ -70,13 +71,14 @@ type Call struct {
 	response http.Response
 }
 
-// Sent reports whether the endpoint may have seen the request, or a part of it. It is for the time after Do.
-func (c *Call) Sent() bool { return c.sent }
+// Sent reports whether it is too late to send the request to somebody else as if nothing had happened: the endpoint may
+// have seen a part of it, or a part of its body was read. It is for the time after Do.
+func (c *Call) Sent() bool { return c.sent || c.framing.rest != c.framing.length }
 
 // Do sends a request and returns the head of its final response. The body must be closed, or read to its end, which is
 // when the exchange ends; until then it follows the request's context, whose end closes the connection at once. Do works
 // on the goroutine of its caller; only a request body that is not at hand is sent by another one, which has ended when
-// the exchange has (see Call.Interrupt). The request's body is always closed.
+// the exchange has (see Call.Interrupt). The request's body is always closed, but with ErrHTTP2, where it is untouched.
 //
 // A request is sent again, on a fresh connection, when it was sent on one that had been used before, nothing of a
 // response came, nothing of its body is lost, and either no byte was written or the method is idempotent
@@ -88,13 +90,17 @@ func (c *Call) Sent() bool { return c.sent }
 // before the request was sent completely is not used again (CVE-2024-24791).
 func (u *Upstream) Do(c *Call, r *http.Request) (*http.Response, error) {
 	if c.upstream != nil {
+		if r.Body != nil {
+			_ = r.Body.Close()
+		}
 		return nil, errCallUsed
 	}
 	c.upstream, c.request = u, r
-	err := c.run()
-	if err != nil {
+	if err := c.run(); err != nil {
 		c.freeOut()
-		c.closeRequest()
+		if err != ErrHTTP2 { //nolint:errorlint // as dial returns it
+			c.closeRequest()
+		}
 		return nil, err
 	}
 	return &c.response, nil
@@ -121,7 +127,7 @@ func (c *Call) run() error {
 	if err != nil {
 		return err
 	}
-	if err = c.try(l); err == nil {
+	if err = c.first(l); err == nil {
 		return nil
 	}
 	again := c.repeatable(l, err) && ctx.Err() == nil
@@ -130,7 +136,10 @@ func (c *Call) run() error {
 		return c.fault
 	}
 	c.ended, c.fault, c.interims, c.broken = false, nil, 0, nil
-	if l, err = c.upstream.dial(ctx); err != nil {
+	switch l, err = c.upstream.dial(ctx); {
+	case err == ErrHTTP2 && c.Sent(): //nolint:errorlint // as dial returns it
+		return errChanged
+	case err != nil:
 		return err
 	}
 	if err = c.try(l); err != nil {
@@ -140,7 +149,19 @@ func (c *Call) run() error {
 	return nil
 }
 
-// prepare writes the head of the request, and the body where all of it is at hand.
+// first sends the request over the first connection. Only now is the body touched: until there is a connection, somebody
+// else may have to send it.
+func (c *Call) first(l *link) error {
+	c.link = l
+	if !c.framing.expects {
+		if err := c.prepareBody(); err != nil {
+			return err
+		}
+	}
+	return c.try(l)
+}
+
+// prepare writes the head of the request.
 func (c *Call) prepare() error {
 	c.page = c.upstream.client.buffers.page()
 	var err error
@@ -152,9 +173,6 @@ func (c *Call) prepare() error {
 		c.framing.expects = false
 	}
 	c.whole = c.framing.length == 0
-	if !c.framing.expects {
-		return c.prepareBody()
-	}
 	return nil
 }
 
@@ -182,6 +200,9 @@ func (c *Call) try(l *link) error {
 // repeatable reports whether the request can be sent again after a failure: nothing of it can have been processed, or it
 // makes no difference. What has been read of the body is in out.
 func (c *Call) repeatable(l *link, err error) bool {
+	if _, client := errors.AsType[*RequestBodyError](err); client {
+		return false
+	}
 	return l.reused && !c.received && c.upload == nil && !isTimeout(err) && (!c.sent || idempotent(c.request.Method))
 }
 

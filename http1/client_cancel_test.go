@@ -153,7 +153,7 @@ func TestEndedContextsConnectNowhere(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	endpoint := newRawEndpoint(t, answering(""))
-	_, err := testUpstream(t, endpoint.address(), nil).RoundTrip(testRequest(t, "GET", endpoint.address(), nil).WithContext(ctx)) //nolint:bodyclose // there is none
+	_, err := testUpstream(t, endpoint.address(), nil).RoundTrip(testRequest(t, "GET", endpoint.address(), nil).WithContext(ctx))
 	if !errors.Is(err, context.Canceled) || endpoint.accepted.Load() != 0 {
 		t.Errorf("%v after %d connections", err, endpoint.accepted.Load())
 	}
@@ -197,7 +197,7 @@ func TestResponseHeaderTimeout(t *testing.T) {
 		if streams {
 			r.Body, r.GetBody = streamed(r.Body), nil
 		}
-		_, err := upstream.RoundTrip(r) //nolint:bodyclose // there is none
+		_, err := upstream.RoundTrip(r)
 		timeout, ok := errors.AsType[net.Error](err)
 		if !ok || !timeout.Timeout() || !errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("the error is %v", err)
@@ -328,11 +328,11 @@ func TestInformationalErrors(t *testing.T) {
 	endpoint := newRawEndpoint(t, answering("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
 	upstream := testUpstream(t, endpoint.address(), nil)
 	call := Call{Informational: func(int, http.Header) error { return enough }}
-	_, err := upstream.Do(&call, testRequest(t, "GET", endpoint.address(), nil)) //nolint:bodyclose // there is none
+	_, err := upstream.Do(&call, testRequest(t, "GET", endpoint.address(), nil))
 	if !errors.Is(err, enough) || idleLinks(upstream) != 0 {
 		t.Errorf("%v, and %d connections are kept", err, idleLinks(upstream))
 	}
-	_, err = upstream.Do(&call, testRequest(t, "GET", endpoint.address(), nil)) //nolint:bodyclose // there is none
+	_, err = upstream.Do(&call, testRequest(t, "GET", endpoint.address(), nil))
 	if !errors.Is(err, errCallUsed) {
 		t.Errorf("a call that was used: %v", err)
 	}

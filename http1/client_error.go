@@ -20,6 +20,7 @@ var (
 	errBodyShort    = errors.New("http1: the request's body ended before its Content-Length")
 	errNotAsked     = errors.New("101 to a request that asked for no other protocol")
 	errSwitchEarly  = errors.New("101 before the request was sent")
+	errChanged      = errors.New("the endpoint changed to HTTP/2 while the request was sent")
 	errInterim      = errors.New("too many informational responses")
 	errHeadTimeout  = &timeoutError{"time-out awaiting the response's head"}
 	errNothingYet   = &timeoutError{"nothing to read yet"}

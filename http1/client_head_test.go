@@ -130,7 +130,7 @@ func TestInvalidRequestsConnectNowhere(t *testing.T) {
 	r := testRequest(t, "GET", endpoint.address(), body)
 	r.Header["A"] = []string{"\n"}
 	var call Call
-	if _, err := testUpstream(t, endpoint.address(), nil).Do(&call, r); err == nil { //nolint:bodyclose // there is none
+	if _, err := testUpstream(t, endpoint.address(), nil).Do(&call, r); err == nil {
 		t.Error("it was sent")
 	}
 	if endpoint.accepted.Load() != 0 || call.Sent() || body.closed.Load() != 1 {

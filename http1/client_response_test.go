@@ -130,7 +130,7 @@ func TestResponses(t *testing.T) {
 
 func TestMalformedResponsesSayWhy(t *testing.T) {
 	endpoint := newRawEndpoint(t, answering("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello"))
-	_, err := testUpstream(t, endpoint.address(), nil).RoundTrip(testRequest(t, "GET", endpoint.address(), nil)) //nolint:bodyclose // there is none
+	_, err := testUpstream(t, endpoint.address(), nil).RoundTrip(testRequest(t, "GET", endpoint.address(), nil))
 	if !errors.Is(err, wire.ErrLengths) {
 		t.Errorf("the error is %v", err)
 	}

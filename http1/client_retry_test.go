@@ -1,6 +1,8 @@
 package http1
 
 import (
+	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -71,6 +73,33 @@ func TestRequestsAreRepeated(t *testing.T) {
 				t.Errorf("repeated: %v, want %v; sent: %v", !got.Failed, test.repeated, call.Sent())
 			}
 		})
+	}
+}
+
+// TestBodiesWaitForAConnection: until there is one, somebody else may have to send them.
+func TestBodiesWaitForAConnection(t *testing.T) {
+	gone := errors.New("nobody there")
+	upstream := testUpstream(t, "", func(config *UpstreamConfig) {
+		config.Dial = func(context.Context) (net.Conn, error) { return nil, gone }
+	})
+	text := strings.NewReader("hello")
+	var call Call
+	_, err := upstream.Do(&call, testRequest(t, "POST", "a.example", text))
+	if !errors.Is(err, gone) || call.Sent() || text.Len() != 5 {
+		t.Errorf("%v; sent: %v; %d bytes are left", err, call.Sent(), text.Len())
+	}
+}
+
+// TestShortBodiesAreNotRepeated: the fault is the client's.
+func TestShortBodiesAreNotRepeated(t *testing.T) {
+	endpoint := newRawEndpoint(t, answering("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
+	upstream := testUpstream(t, endpoint.address(), nil)
+	take(upstream.RoundTrip(testRequest(t, "GET", endpoint.address(), nil)))
+	r := testRequest(t, "PUT", endpoint.address(), strings.NewReader("hello"))
+	r.ContentLength = 6
+	_, err := upstream.RoundTrip(r)
+	if !errors.Is(err, errBodyShort) || endpoint.accepted.Load() != 1 {
+		t.Errorf("%v after %d connections", err, endpoint.accepted.Load())
 	}
 }
 

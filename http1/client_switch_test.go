@@ -88,7 +88,7 @@ func TestSwitchBeforeTheRequest(t *testing.T) {
 	r := testRequest(t, "GET", endpoint.address(), body)
 	r.Header.Set("Upgrade", "echo")
 	call := Call{Interrupt: func() { close(body.release) }}
-	_, err := testUpstream(t, endpoint.address(), nil).Do(&call, r) //nolint:bodyclose // there is none
+	_, err := testUpstream(t, endpoint.address(), nil).Do(&call, r)
 	if !errors.Is(err, errSwitchEarly) {
 		t.Errorf("the error is %v", err)
 	}

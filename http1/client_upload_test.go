@@ -126,7 +126,7 @@ func TestBodiesThatFail(t *testing.T) {
 			} else {
 				r.GetBody = func() (io.ReadCloser, error) { return nil, cause }
 			}
-			_, err := testUpstream(t, endpoint.address(), nil).RoundTrip(r) //nolint:bodyclose // there is none
+			_, err := testUpstream(t, endpoint.address(), nil).RoundTrip(r)
 			if failed, ok := errors.AsType[*RequestBodyError](err); !ok || !errors.Is(failed, test.want) {
 				t.Errorf("the error is %v", err)
 			}

@@ -28,4 +28,15 @@
 // # Where the server half differs from net/http
 //
 // The table of differences, with an RFC section or CVE each, is the one that the differential test reads; see differences_test.go.
+//
+// # The client half
+//
+// A [Client] makes an [Upstream] for each endpoint, which keeps idle connections, newest first. [Upstream.Do] writes the request
+// and reads the head of the response on the goroutine of its caller; the caller reads the body. Only what has not come yet of a
+// request's body is sent by a goroutine of its own, so that neither end waits for the other, and it is joined before the exchange
+// ends. The [Call] is the one fresh allocation of an exchange: request state, response and body are parts of it.
+//
+// An idle connection is looked at before it is used: one that was closed, or on which bytes came that nobody asked for, is
+// closed. On Linux one epoll set tells of those that endpoints close, so that their descriptors do not wait for somebody to look.
+// Where the client half differs from net/http is written at [Upstream.Do], and in client_differential_test.go, reason by reason.
 package http1

@@ -74,7 +74,7 @@ func TestStrangersAreRefused(t *testing.T) {
 		config.TLS = &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "example.com"}
 	})
 	var call Call
-	_, err := upstream.Do(&call, testRequest(t, "GET", "example.com", nil)) //nolint:bodyclose // there is none
+	_, err := upstream.Do(&call, testRequest(t, "GET", "example.com", nil))
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); !ok || call.Sent() {
 		t.Errorf("the error is %v, sent: %v", err, call.Sent())
 	}
@@ -90,11 +90,14 @@ func TestHTTP2IsHandedOver(t *testing.T) {
 	})
 	var call Call
 	body := &closeCounter{Reader: strings.NewReader("x")}
-	_, err := upstream.Do(&call, testRequest(t, "POST", "example.com", body)) //nolint:bodyclose // there is none
+	_, err := upstream.Do(&call, testRequest(t, "POST", "example.com", body))
 	if !errors.Is(err, ErrHTTP2) || call.Sent() || taken == nil {
 		t.Fatalf("the error is %v, sent: %v, taken: %v", err, call.Sent(), taken != nil)
 	}
 	defer discard(taken)
+	if body.closed.Load() != 0 {
+		t.Error("the body was closed, which HTTP/2 has to send")
+	}
 	if _, err := io.WriteString(taken, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"); err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +124,7 @@ func TestHandshakesEnd(t *testing.T) {
 				return conn, err
 			}
 		}
-		_, err := upstream.RoundTrip(testRequest(t, "GET", "example.com", nil).WithContext(ctx)) //nolint:bodyclose // there is none
+		_, err := upstream.RoundTrip(testRequest(t, "GET", "example.com", nil).WithContext(ctx))
 		cancel()
 		if timeout, ok := errors.AsType[net.Error](err); name == "time" && (!ok || !timeout.Timeout()) {
 			t.Errorf("%s: the error is %v", name, err)
