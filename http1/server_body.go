@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"os"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -39,6 +39,8 @@ type serverBody struct {
 	// relaxed says that the response has begun, so that the client may be silent.
 	relaxed      atomic.Bool
 	userDeadline atomic.Bool
+	// patient says that the client may be silent for as long as it likes before the first response, as with gRPC.
+	patient bool
 	// expects says that the client waits for 100 Continue, started that somebody has read.
 	expects  bool
 	started  atomic.Bool
@@ -179,16 +181,7 @@ func (b *serverBody) readChunks(p []byte) (int, error) {
 }
 
 // takeTrailers makes trailers visible. Those that the client did not announce come too.
-func (b *serverBody) takeTrailers() {
-	r := &b.exchange.request
-	for name, values := range b.chunks.Trailer {
-		if r.Trailer == nil {
-			r.Trailer = b.chunks.Trailer
-			return
-		}
-		r.Trailer[name] = values
-	}
-}
+func (b *serverBody) takeTrailers() { maps.Copy(b.exchange.trailer, b.chunks.Trailer) }
 
 func (b *serverBody) end() {
 	b.ended.Store(true)
@@ -223,7 +216,7 @@ func (b *serverBody) waitAny(p []byte) (int, error) {
 		return b.receive(p, b.discarding)
 	case b.userDeadline.Load():
 		return b.receiveOnce(p)
-	case b.relaxed.Load() || server.ReadTimeout <= 0 && server.MinRate <= 0 || b.isGRPC():
+	case b.relaxed.Load() || server.ReadTimeout <= 0 && server.MinRate <= 0 || b.patient:
 		return b.receive(p, time.Time{})
 	}
 	start := time.Now()
@@ -263,12 +256,6 @@ func (b *serverBody) receiveOnce(p []byte) (int, error) {
 		err = nil
 	}
 	return n, err
-}
-
-// isGRPC reports whether the client may be silent for as long as it likes before the first response.
-func (b *serverBody) isGRPC() bool {
-	types := b.exchange.request.Header["Content-Type"]
-	return len(types) > 0 && strings.HasPrefix(types[0], "application/grpc")
 }
 
 // relax ends the bounds on how slow the client may be, because the response has begun.

@@ -54,6 +54,7 @@ type exchange struct {
 	context  serverContext
 	body     serverBody
 	response response
+	trailer  http.Header
 
 	minor      int
 	persistent bool
@@ -78,7 +79,7 @@ func (x *exchange) parse(head []byte) error {
 	x.request = http.Request{
 		Method: parsed.Method, URL: &x.url, Proto: parsed.Version, ProtoMajor: 1, ProtoMinor: int(parsed.Version[len(parsed.Version)-1] - '0'),
 		Header: parsed.Header, Host: host, RemoteAddr: c.remote, RequestURI: parsed.Target, TLS: c.secure,
-		Close: !x.persistent, Body: http.NoBody, Trailer: parsed.Announced,
+		Close: !x.persistent, Body: http.NoBody,
 	}
 	x.request = *x.request.WithContext(&x.context)
 	x.body.exchange = x
@@ -88,6 +89,11 @@ func (x *exchange) parse(head []byte) error {
 		x.request.TransferEncoding = x.encoding[:]
 		x.request.ContentLength = -1
 		x.body.chunks = new(wire.Chunked)
+		if x.trailer = parsed.Announced; x.trailer == nil {
+			// Copies of the request share the map, and see trailers that nothing announced.
+			x.trailer = http.Header{}
+		}
+		x.request.Trailer = x.trailer
 	case wire.FixedLength:
 		x.request.ContentLength = parsed.Length
 		x.body.left = parsed.Length
@@ -96,6 +102,9 @@ func (x *exchange) parse(head []byte) error {
 		return x.expect()
 	}
 	x.request.Body = &x.body
+	if types := parsed.Header["Content-Type"]; len(types) > 0 {
+		x.body.patient = strings.HasPrefix(types[0], "application/grpc")
+	}
 	return x.expect()
 }
 
