@@ -27,6 +27,9 @@ func TestServerToUpstream(t *testing.T) {
 	})
 	upstream := testUpstream(t, endpoint.address(), nil)
 	front := &Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, ok := context.WithValue(r.Context(), new(int), 1).Value(afterFuncKey{}).(afterFuncer); !ok {
+			t.Error("the context does not lead to its AfterFunc")
+		}
 		out := r.Clone(r.Context())
 		out.URL.Host = "a.example"
 		var call Call

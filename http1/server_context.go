@@ -50,8 +50,11 @@ func (s *serverContext) Err() error {
 // Value returns the address that the client connected to under http.LocalAddrContextKey, and otherwise what the context of the
 // connection holds.
 func (s *serverContext) Value(key any) any {
-	if key == http.LocalAddrContextKey {
+	switch key {
+	case http.LocalAddrContextKey:
 		return s.exchange.conn.local
+	case afterFuncKey{}:
+		return s
 	}
 	return s.exchange.conn.base.Value(key)
 }
