@@ -60,7 +60,7 @@ func (s *Server) ServeConn(ctx context.Context, conn net.Conn) {
 	if s.ConnContext != nil {
 		ctx = s.ConnContext(ctx, conn)
 	}
-	c := newServerConn(s, ctx, conn)
+	c := newServerConn(ctx, s, conn)
 	if !s.add(c) {
 		_ = conn.Close()
 		return

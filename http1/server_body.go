@@ -105,7 +105,7 @@ func (b *serverBody) read(p []byte) (n int, err error) {
 	} else {
 		n, err = b.readFixed(p)
 	}
-	if err == nil || err == io.EOF {
+	if err == nil || errors.Is(err, io.EOF) {
 		return n, err
 	}
 	return n, b.fail(err)
@@ -203,7 +203,7 @@ func (b *serverBody) receive(p []byte, by time.Time) (int, error) {
 // wait is receive within the limits that the client is under. The end of the connection is not that of the body.
 func (b *serverBody) wait(p []byte) (int, error) {
 	n, err := b.waitAny(p)
-	if err == io.EOF {
+	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
 	return n, err

@@ -59,7 +59,7 @@ type serverConn struct {
 	vector  vector
 }
 
-func newServerConn(s *Server, ctx context.Context, conn net.Conn) *serverConn {
+func newServerConn(ctx context.Context, s *Server, conn net.Conn) *serverConn {
 	c := &serverConn{server: s, base: ctx, rwc: conn, local: conn.LocalAddr()}
 	if remote := conn.RemoteAddr(); remote != nil {
 		c.remote = remote.String()

@@ -1,6 +1,7 @@
 package http1
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"time"
@@ -45,7 +46,7 @@ func (c *serverConn) fillHead(start time.Time) error {
 		by = earlier(by, start.Add(c.rate.allowance(rate)))
 	}
 	err := c.fill(by)
-	if err == io.EOF && c.end > c.at {
+	if errors.Is(err, io.EOF) && c.end > c.at {
 		return errIncomplete
 	}
 	return err

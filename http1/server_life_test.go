@@ -453,10 +453,10 @@ func TestServerShutdown(t *testing.T) {
 	receive(t, begun, "the slow request")
 	over := make(chan error, 1)
 	go func() { over <- g.server.Shutdown(context.Background()) }()
-	if _, err := idle.ReadByte(); err != io.EOF { //nolint:errorlint // as it is
+	if _, err := idle.ReadByte(); !errors.Is(err, io.EOF) {
 		t.Errorf("the idle connection: %v", err)
 	}
-	if _, err := fresh.Read(make([]byte, 1)); err != io.EOF { //nolint:errorlint // as it is
+	if _, err := fresh.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("the new connection: %v", err)
 	}
 	expired, cancel := context.WithCancel(t.Context())

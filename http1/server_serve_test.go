@@ -134,15 +134,17 @@ func TestLargeHead(t *testing.T) {
 	}
 }
 
-func TestServerResponses(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		name, sent string
-		handler    http.HandlerFunc
-		// want are lines that the answer has, in the order of the alphabet, without Date.
-		want []string
-		body string
-	}{
+// responseCase is an answer of a handler as it comes out.
+type responseCase struct {
+	name, sent string
+	handler    http.HandlerFunc
+	// want are lines that the answer has, in the order of the alphabet, without Date.
+	want []string
+	body string
+}
+
+func responseCases() []responseCase {
+	return []responseCase{
 		{"empty", get, func(http.ResponseWriter, *http.Request) {}, []string{"HTTP/1.1 200 OK", "Content-Length: 0"}, ""},
 		{"small", get, hello, []string{"HTTP/1.1 200 OK", "Content-Length: 5"}, "hello"},
 		{"HEAD", "HEAD / HTTP/1.1\r\nHost: a\r\n\r\n", hello, []string{"HTTP/1.1 200 OK", "Content-Length: 5"}, ""},
@@ -175,6 +177,11 @@ func TestServerResponses(t *testing.T) {
 			_, _ = io.WriteString(w, "ab")
 			w.Header().Set(http.TrailerPrefix+"X-A", "2")
 		}, []string{"HTTP/1.1 200 OK", "Transfer-Encoding: chunked"}, "2\r\nab\r\n0\r\nX-A: 2\r\n\r\n"},
+	}
+}
+
+func closingResponseCases() []responseCase {
+	return []responseCase{
 		{"HTTP/1.0", "GET / HTTP/1.0\r\n\r\n", hello, []string{"HTTP/1.1 200 OK", "Connection: close", "Content-Length: 5"}, "hello"},
 		{"HTTP/1.0 stream", "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", func(w http.ResponseWriter, r *http.Request) {
 			hello(w, r)
@@ -209,7 +216,12 @@ func TestServerResponses(t *testing.T) {
 		{"404 for HTTP/1.0", "GET / HTTP/1.0\r\n\r\n", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(404) }, []string{
 			"HTTP/1.1 404 Not Found", "Connection: close", "Content-Length: 0",
 		}, ""},
-	} {
+	}
+}
+
+func TestServerResponses(t *testing.T) {
+	t.Parallel()
+	for _, test := range append(responseCases(), closingResponseCases()...) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			g := serve(t, test.handler)

@@ -44,9 +44,9 @@ func (v *vector) once(fd uintptr) bool {
 		}
 		n, err := unix.Writev(int(fd), left)
 		switch {
-		case err == unix.EAGAIN: //nolint:errorlint // errno
+		case err == unix.EAGAIN:
 			return false
-		case err == unix.EINTR: //nolint:errorlint // errno
+		case err == unix.EINTR:
 			continue
 		case err != nil:
 			v.err = os.NewSyscallError("writev", err)

@@ -69,7 +69,7 @@ func (w *goneWatch) run(set *epollSet) {
 	var failed error
 	wait := func(fd uintptr) bool {
 		n, failed = unix.EpollWait(int(fd), events[:], 0)
-		return n > 0 || failed != nil && failed != unix.EINTR //nolint:errorlint // errno
+		return n > 0 || failed != nil && failed != unix.EINTR
 	}
 	for {
 		if err := set.raw.Read(wait); err != nil || n <= 0 {

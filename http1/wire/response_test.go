@@ -57,16 +57,16 @@ func TestParseResponse(t *testing.T) {
 func TestRefusedResponses(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]error{
-		"HTTP/1.1 200 OK\nX: 1\n\n":                                                        ErrBareLF,
-		"HTTP/1.1 20 OK\r\n\r\n":                                                           ErrStatusLine,
-		"HTTP/1.1 2000 OK\r\n\r\n":                                                         ErrStatusLine,
-		"HTTP/1.1 099 OK\r\n\r\n":                                                          ErrStatusLine,
-		"HTTP/1.1  200 OK\r\n\r\n":                                                         ErrStatusLine,
-		"HTTP/1.1 +20 OK\r\n\r\n":                                                          ErrStatusLine,
-		"ICY 200 OK 12345\r\n\r\n":                                                         ErrStatusLine,
-		"HTTP/2.0 200 OK\r\n\r\n":                                                          ErrMajor,
-		"HTTQ/1.1 200 OK\r\n\r\n":                                                          ErrVersion,
-		"HTTP/1.1 200 O\x00K\r\n\r\n":                                                      ErrValue,
+		"HTTP/1.1 200 OK\nX: 1\n\n":   ErrBareLF,
+		"HTTP/1.1 20 OK\r\n\r\n":      ErrStatusLine,
+		"HTTP/1.1 2000 OK\r\n\r\n":    ErrStatusLine,
+		"HTTP/1.1 099 OK\r\n\r\n":     ErrStatusLine,
+		"HTTP/1.1  200 OK\r\n\r\n":    ErrStatusLine,
+		"HTTP/1.1 +20 OK\r\n\r\n":     ErrStatusLine,
+		"ICY 200 OK 12345\r\n\r\n":    ErrStatusLine,
+		"HTTP/2.0 200 OK\r\n\r\n":     ErrMajor,
+		"HTTQ/1.1 200 OK\r\n\r\n":     ErrVersion,
+		"HTTP/1.1 200 O\x00K\r\n\r\n": ErrValue,
 		"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 1\r\n\r\n":                ErrLengths,
 		"HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n":       ErrLengthAndEncoding,
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: gzip\r\n\r\n": ErrEncoding,
@@ -153,7 +153,7 @@ func browserFields() string {
 
 func BenchmarkParse(b *testing.B) {
 	for name, raw := range map[string]string{
-		"small": "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+		"small":   "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
 		"browser": "GET /shop/articles?page=2 HTTP/1.1\r\nHost: shop.example.com\r\n" + browserFields() + "Cookie: " + strings.Repeat("0123456789abcdef", 64) + "\r\n\r\n",
 	} {
 		b.Run(name, func(b *testing.B) {
@@ -187,4 +187,3 @@ func BenchmarkSerialise(b *testing.B) {
 		buffer = AppendHeader(AppendStatusLine(buffer[:0], 1, 200), header, nil)
 	}
 }
-
