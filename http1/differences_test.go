@@ -332,6 +332,7 @@ func differences() []difference {
 		{"encoding in HTTP/1.0", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400, 0 seen", "200, 1 seen", wire.ErrEncodingVersion, "RFC 9112, section 6.1: must be treated as faulty"},
 		{"fragment", head("GET /a#b HTTP/1.1"), "400, 0 seen", "200 200, 2 seen", wire.ErrTarget, "RFC 9112, section 3.2: a target has no fragment"},
 		{"no target", head("CONNECT  HTTP/1.1"), "400, 0 seen", "200 200, 2 seen", wire.ErrRequestLine, "RFC 9112, section 3.2.3: an authority is not empty"},
+		{"CONNECT without Host", "CONNECT h:443 HTTP/1.1\r\n\r\n", "400, 0 seen", "200 200, 2 seen", wire.ErrNoHost, "RFC 9112, section 3.2: any request lacks it"},
 		{"opaque target", head("GET http:a HTTP/1.1"), "400, 0 seen", "200 200, 2 seen", wire.ErrTarget, "RFC 9110, section 4.2.1: http has an authority"},
 		{"no host in the target", head("GET http:///a HTTP/1.1"), "400, 0 seen", "200 200, 2 seen", wire.ErrTarget, "RFC 9110, section 4.2.1: an empty host must be rejected"},
 		{"userinfo in the target", head("GET http://u@h/ HTTP/1.1"), "400, 0 seen", "200 200, 2 seen", wire.ErrUserinfo, "RFC 9110, section 4.2.4: likely an attack"},

@@ -247,7 +247,7 @@ func (c *serverConn) early(err error, by time.Time) bool {
 		return false
 	}
 	c.armed = time.Time{}
-	if x := c.current.Load(); x != nil && x.interrupted.Load() {
+	if x := c.current.Load(); x != nil && (x.interrupted.Load() || x.body.userDeadline.Load()) {
 		return false
 	}
 	if by.IsZero() {

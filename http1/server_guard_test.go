@@ -295,6 +295,41 @@ func TestServerReadFrom(t *testing.T) {
 	}
 }
 
+// TestServerReadFromStopsAtLength has a file that is longer than what was declared.
+func TestServerReadFromStopsAtLength(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(path, []byte("0123456789"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	g := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		file, err := os.Open(path)
+		if err != nil {
+			t.Error(err)
+		}
+		defer file.Close() //nolint:errcheck // a test's
+		w.Header().Set("Content-Length", "4")
+		if r.URL.Path == "/limit" {
+			part := &io.LimitedReader{R: file, N: 4}
+			if n, err := io.Copy(w, part); n != 4 || err != nil || part.N != 0 {
+				t.Errorf("copied %d, %v, %d left", n, err, part.N)
+			}
+			return
+		}
+		if n, err := io.Copy(w, file); n != 4 || !errors.Is(err, http.ErrContentLength) {
+			t.Errorf("copied %d, %v", n, err)
+		}
+	})
+	conn, reader := g.open(get)
+	if _, body := answer(t, reader); body != "0123" {
+		t.Errorf("got %q", body)
+	}
+	say(t, conn, "GET /limit HTTP/1.1\r\nHost: a\r\n\r\n")
+	if _, body := answer(t, reader); body != "0123" {
+		t.Errorf("then %q", body)
+	}
+}
+
 // copyParts copies what was read ahead and the rest of a socket one after the other, so that the socket itself is seen.
 func copyParts(w io.Writer, source io.Reader) (int64, error) {
 	parts, ok := source.(*socketSource)

@@ -209,3 +209,39 @@ func TestServerOwnDeadlines(t *testing.T) {
 		t.Errorf("then %q", body)
 	}
 }
+
+// TestServerDeadlineWakesReader sets a deadline while another goroutine reads.
+func TestServerDeadlineWakesReader(t *testing.T) {
+	t.Parallel()
+	for kind, wrap := range kinds() {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			g := newRig(t, &Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				read := make(chan error, 1)
+				reading := make(chan struct{})
+				go func() {
+					_, _ = r.Body.Read(make([]byte, 1))
+					close(reading)
+					_, err := r.Body.Read(make([]byte, 1))
+					read <- err
+				}()
+				<-reading
+				_ = http.NewResponseController(w).SetReadDeadline(time.Unix(1, 0))
+				if err := receive(t, read, "the reader"); !errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Error(err)
+				}
+			})}, wrap)
+			_, reader := g.open(post("Content-Length: 4") + "x")
+			answer(t, reader)
+		})
+	}
+}
+
+// TestServerSwitchWithoutHijack answers 101 and goes on as if nothing had been said.
+func TestServerSwitchWithoutHijack(t *testing.T) {
+	t.Parallel()
+	g := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusSwitchingProtocols) })
+	if got := g.raw(get + get); strings.Count(got, "HTTP/1.1") != 1 {
+		t.Errorf("got %q", got)
+	}
+}

@@ -155,7 +155,7 @@ func (x *exchange) commit(final bool) {
 	}
 	x.body.relax()
 	r.decide(x.minor, final)
-	if r.framing == untilClose || !x.persistent || x.conn.server.draining.Load() || x.body.unasked() || final && x.body.isLong() {
+	if !x.closeAfter.Load() && x.isLast(final) {
 		x.closeAfter.Store(true)
 	}
 	var room [headroom]byte
@@ -179,6 +179,12 @@ func (x *exchange) commit(final bool) {
 	if r.framing == inChunks && len(r.buffer) > r.body {
 		r.wrapBody()
 	}
+}
+
+// isLast reports whether the connection ends with this response, as far as is known when it begins.
+func (x *exchange) isLast(final bool) bool {
+	return x.response.framing == untilClose || x.response.status == http.StatusSwitchingProtocols || !x.persistent ||
+		x.conn.server.draining.Load() || x.body.unasked() || final && x.body.isLong()
 }
 
 // decide chooses the framing (RFC 9112, section 6.3).

@@ -3,9 +3,8 @@ package http1
 import (
 	"errors"
 	"io"
-	"net"
 	"net/http"
-	"os"
+	"syscall"
 	"time"
 
 	"github.com/sluiceproxy/sluice/http1/wire"
@@ -126,15 +125,22 @@ func (x *exchange) admit(n int) (bool, error) {
 // ReadFrom sends what source has to say. From socket or file to socket the bytes never come up here, where the response has a declared
 // length and the connection is plain.
 func (x *exchange) ReadFrom(source io.Reader) (int64, error) {
+	spliced := int64(0)
 	if limited, ok := directSource(source); ok {
-		if n, done, err := x.splice(limited); done || err != nil {
+		n, done, err := x.splice(limited)
+		if given, ok := source.(*io.LimitedReader); ok {
+			given.N -= n
+		}
+		if done || err != nil {
 			return n, err
 		}
+		spliced = n
 	}
 	page := x.conn.server.pool.write()
 	defer x.conn.server.pool.putWrite(page)
 	// The wrappers hide ReadFrom and WriteTo, so that the buffer is used.
-	return io.CopyBuffer(struct{ io.Writer }{x}, struct{ io.Reader }{source}, page[:])
+	n, err := io.CopyBuffer(struct{ io.Writer }{x}, struct{ io.Reader }{source}, page[:])
+	return spliced + n, err
 }
 
 // directSource reports whether the operating system can move bytes from source by itself.
@@ -143,11 +149,9 @@ func directSource(source io.Reader) (io.LimitedReader, bool) {
 	if given, ok := source.(*io.LimitedReader); ok {
 		limited = *given
 	}
-	switch limited.R.(type) {
-	case *net.TCPConn, *net.UnixConn, *os.File:
-		return limited, true
-	}
-	return limited, false
+	// Sockets and files, also as net and os hand them to ReadFrom.
+	_, ok := limited.R.(syscall.Conn)
+	return limited, ok
 }
 
 // splice moves the rest of a body with a declared length. It is not done when it can't be tried.
