@@ -290,11 +290,12 @@ func TestWireSettings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wire := transport.RoundTripper(key).(*connections).main
+		connections := transport.RoundTripper(key).(*connections)
+		wire := connections.multiplexed.wire
 		equal(t, "idle connections", wire.MaxIdleConnsPerHost, want)
 		equal(t, "timeouts", []time.Duration{wire.IdleConnTimeout, wire.HTTP2.SendPingTimeout, wire.HTTP2.PingTimeout, transport.dialer.Timeout},
 			[]time.Duration{90 * time.Second, 5 * time.Second, 15 * time.Second, 30 * time.Second})
-		equal(t, "name", wire.TLSClientConfig.ServerName, "2001:db8::1")
+		equal(t, "name", connections.multiplexed.tls.ServerName, "2001:db8::1")
 		if wire.Proxy != nil || !wire.DisableCompression {
 			t.Error("proxies of the environment, or compression, are in use")
 		}

@@ -121,7 +121,7 @@ func (c *Call) run() error {
 		return context.Cause(ctx)
 	}
 	if err := c.prepare(); err != nil {
-		return err
+		return &RequestError{Err: err}
 	}
 	l, err := c.upstream.link(ctx)
 	if err != nil {

@@ -55,6 +55,19 @@ func (e *DestinationError) Error() string { return e.Err.Error() }
 // Unwrap returns what the writer said.
 func (e *DestinationError) Unwrap() error { return e.Err }
 
+// RequestError is about a request that can't be sent to anybody, since it would have no meaning or more than one. Nothing
+// was sent, and no connection was asked for.
+type RequestError struct {
+	// Err says what is wrong.
+	Err error
+}
+
+// Error says what is wrong.
+func (e *RequestError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (e *RequestError) Unwrap() error { return e.Err }
+
 // RequestBodyError is an error of the request's body, which could not be sent because it could not be read.
 type RequestBodyError struct {
 	// Err is what reading said.
