@@ -81,9 +81,9 @@ func (b *requestBody) Read(p []byte) (int, error) {
 }
 
 func (b *requestBody) note(err error) {
-	switch err {
-	case nil:
-	case io.EOF:
+	switch {
+	case err == nil:
+	case errors.Is(err, io.EOF):
 		b.takeTrailers()
 	default:
 		b.err.CompareAndSwap(nil, &err)
