@@ -25,13 +25,6 @@ func (canned) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-func (canned) CloseIdleConnections() {}
-
-// network is a dialer that makes no connections.
-type network struct{}
-
-func (*network) RoundTripper(loadbalancer.UpstreamKey) loadbalancer.RoundTripper { return canned{} }
-
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
@@ -55,9 +48,15 @@ func browser() *http.Request {
 
 // BenchmarkExchange compares what an exchange costs beside the network.
 func BenchmarkExchange(b *testing.B) {
+	transport, err := NewTransport("bench", &dynamic.ServersTransport{})
+	if err != nil {
+		b.Fatal(err)
+	}
 	pool := loadbalancer.NewRegistry().Pool(loadbalancer.PoolSpec{
-		Name: "svc", Dialer: &network{}, Servers: []loadbalancer.ServerSpec{spec(b, "http://192.0.2.1")},
+		Name: "svc", Dialer: transport, Servers: []loadbalancer.ServerSpec{spec(b, "h2c://192.0.2.1")},
 	})
+	member, _ := pool.Pick()
+	member.Upstream().RoundTripper().(*connections).multiplexed.wire.RegisterProtocol("http", canned{})
 	plain := &http.Transport{}
 	plain.RegisterProtocol("http", canned{})
 	for name, handler := range map[string]http.Handler{
