@@ -106,13 +106,15 @@ func (s *Server) drain() <-chan struct{} {
 	return s.empty
 }
 
-// Close cuts all connections at once.
+// Close cuts all connections at once, and ends the contexts of their requests.
 func (s *Server) Close() error {
 	s.drain()
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for c := range s.conns {
 		_ = c.rwc.Close()
+		// The system tells only of what the other end does.
+		c.gone()
 	}
 	return nil
 }

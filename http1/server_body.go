@@ -39,8 +39,6 @@ type serverBody struct {
 	// relaxed says that the response has begun, so that the client may be silent.
 	relaxed      atomic.Bool
 	userDeadline atomic.Bool
-	// patient says that the client may be silent for as long as it likes before the first response, as with gRPC.
-	patient bool
 	// expects says that the client waits for 100 Continue, started that somebody has read.
 	expects  bool
 	started  atomic.Bool
@@ -216,7 +214,7 @@ func (b *serverBody) waitAny(p []byte) (int, error) {
 		return b.receive(p, b.discarding)
 	case b.userDeadline.Load():
 		return b.receiveOnce(p)
-	case b.relaxed.Load() || server.ReadTimeout <= 0 && server.MinRate <= 0 || b.patient:
+	case b.relaxed.Load() || server.ReadTimeout <= 0 && server.MinRate <= 0:
 		return b.receive(p, time.Time{})
 	}
 	start := time.Now()

@@ -102,9 +102,6 @@ func (x *exchange) parse(head []byte) error {
 		return x.expect()
 	}
 	x.request.Body = &x.body
-	if types := parsed.Header["Content-Type"]; len(types) > 0 {
-		x.body.patient = strings.HasPrefix(types[0], "application/grpc")
-	}
 	return x.expect()
 }
 

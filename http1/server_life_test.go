@@ -508,3 +508,20 @@ func TestServerReadsAheadFirst(t *testing.T) {
 		t.Errorf("got %q", body)
 	}
 }
+
+// TestServerCloseEndsHandlers closes the server while a handler waits for nothing but the end of its context.
+func TestServerCloseEndsHandlers(t *testing.T) {
+	t.Parallel()
+	running, ended := make(chan struct{}), make(chan error, 1)
+	g := serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		close(running)
+		<-r.Context().Done()
+		ended <- r.Context().Err()
+	})
+	g.open(get)
+	receive(t, running, "the request")
+	_ = g.server.Close()
+	if err := receive(t, ended, "the end of the handler"); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v", err)
+	}
+}
