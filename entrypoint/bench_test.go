@@ -31,6 +31,6 @@ func BenchmarkChain(b *testing.B) {
 	for b.Loop() {
 		r := *template
 		r.Header = template.Header
-		e.chain.ServeHTTP(writer, &r)
+		e.chain.serveHTTP1(writer, &r)
 	}
 }

@@ -7,23 +7,15 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
-
-	"github.com/sluiceproxy/sluice/canonical"
 )
 
-const (
-	// discardBytes and discardTime bound what is read of a body that the handler did not read, to keep the connection. The
-	// time is short, since the end of the response may be waiting for it.
-	discardBytes = 256 << 10
-	discardTime  = 200 * time.Millisecond
-	// deadlineStep is how often the deadline of reading is moved at most.
-	deadlineStep = time.Second
-)
+// deadlineStep is how often the deadline of reading is moved at most.
+const deadlineStep = time.Second
 
 // errBodyClosed is what Read returns after Close.
 var errBodyClosed = errors.New("entrypoint: read of a closed request body")
 
-// body guards the body of a request.
+// body guards the body of a request of HTTP/2.
 type body struct {
 	exchange *Exchange
 	inner    io.ReadCloser
@@ -33,28 +25,18 @@ type body struct {
 	// next is when the deadline must be moved again; zero when none is set. It belongs to who reads.
 	next   time.Time
 	closed atomic.Bool
-	// ended says that the body was read to its end, expects that the client waits for 100 Continue before it sends anything.
-	ended   atomic.Bool
-	started bool
-	expects bool
 }
 
 // guardBody guards the body of a request; requests without one keep http.NoBody, which others compare with.
 func (x *Exchange) guardBody() io.ReadCloser {
 	r := x.received
 	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
-		x.body.ended.Store(true)
 		return http.NoBody
 	}
 	x.body.exchange, x.body.inner = x, r.Body
-	x.body.expects = r.Header.Get("Expect") != ""
-	if x.http1 || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
-		// A client of gRPC, which is HTTP/2, may be silent for as long as it likes before the first response.
+	if !strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+		// A client of gRPC may be silent for as long as it likes before the first response.
 		x.body.pause = x.entrypoint.settings.read
-	}
-	if x.http1 {
-		// Without it the server would read the rest of the body before the response, without a deadline.
-		_ = http.NewResponseController(x.inner).EnableFullDuplex()
 	}
 	return &x.body
 }
@@ -80,40 +62,19 @@ func (b *body) Close() error {
 	}
 	defer x.leave(oneRead)
 	b.closed.Store(true)
-	if !x.http1 {
-		return b.inner.Close()
-	}
-	return nil
+	return b.inner.Close()
 }
 
 func (b *body) read(p []byte) (int, error) {
-	b.started = true
 	if b.pause > 0 && !b.relaxed.Load() {
 		b.moveDeadline()
 	}
 	n, err := b.inner.Read(p)
-	switch {
-	case err == nil:
-	case errors.Is(err, io.EOF):
-		b.ended.Store(true)
+	if errors.Is(err, io.EOF) {
 		b.clearDeadline()
 		b.takeTrailers()
-	default:
-		// What follows on the connection may be the rest of this body, and must not be taken for a request.
-		b.breakOff()
 	}
 	return n, err
-}
-
-func (b *body) breakOff() {
-	x := b.exchange
-	if !x.http1 {
-		return
-	}
-	x.closeAfter.Store(true)
-	if x.connection != nil {
-		x.connection.stopReading()
-	}
 }
 
 func (b *body) moveDeadline() {
@@ -153,42 +114,5 @@ func (b *body) takeTrailers() {
 	if x.request.Trailer == nil && x.received.Trailer != nil {
 		x.request.Trailer = x.received.Trailer
 	}
-	canonical.StripUntrusted(x.request.Trailer)
-	if x.entrypoint.settings.underscore != canonical.UnderscoreKeep {
-		canonical.UnderscoreDelete.Apply(x.request.Trailer)
-	}
-}
-
-// isLong reports whether more is to come than discard would read.
-func (b *body) isLong() bool {
-	return b.inner != nil && !b.ended.Load() && b.exchange.http1 && b.exchange.received.ContentLength > discardBytes
-}
-
-// discard reads what is left of a body after the handler, or gives the connection up.
-func (b *body) discard() {
-	x := b.exchange
-	if b.ended.Load() || b.inner == nil || x.closeAfter.Load() {
-		if !b.ended.Load() && b.inner != nil {
-			b.breakOff()
-		}
-		return
-	}
-	if b.expects && !b.started {
-		b.breakOff()
-		return
-	}
-	b.pause = 0
-	b.next = time.Now()
-	b.setDeadline(b.next.Add(discardTime))
-	buffer := make([]byte, 4<<10)
-	for total := 0; total < discardBytes && !b.ended.Load(); {
-		n, err := b.read(buffer)
-		total += n
-		if err != nil {
-			break
-		}
-	}
-	if !b.ended.Load() {
-		b.breakOff()
-	}
+	x.believe(x.request.Trailer)
 }

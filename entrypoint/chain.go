@@ -3,7 +3,6 @@ package entrypoint
 import (
 	"errors"
 	"net/http"
-	"net/netip"
 	"strings"
 	"sync"
 	"time"
@@ -13,33 +12,11 @@ import (
 	"github.com/sluiceproxy/sluice/canonical"
 )
 
-// chain is what every request passes before the router: one Exchange, and the rules of the entrypoint in their order.
+// chain is what every request passes before the router: one passage or Exchange, and the rules of the entrypoint in their order.
 type chain struct {
 	entrypoint *Entrypoint
 	next       http.Handler
 	buffers    sync.Pool
-}
-
-// ServeHTTP guards, checks and normalises a request and hands it on.
-func (c *chain) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	x := &Exchange{entrypoint: c.entrypoint, inner: w, received: r, http1: r.ProtoMajor == 1}
-	x.connection, _ = r.Context().Value(connectionKey{}).(*connection)
-	if x.http1 && x.connection != nil && x.connection.shut.Load() {
-		// The body before broke off after its response had begun, and what the server had read ahead is no request.
-		panic(http.ErrAbortHandler)
-	}
-	x.scope = scope{inner: r.Context(), exchange: x}
-	if x.http1 && r.Trailer == nil && r.ContentLength < 0 {
-		// The server fills in what nobody announced; through one map it reaches every copy of the request.
-		r.Trailer = http.Header{}
-	}
-	x.request = r.WithContext(&x.scope)
-	x.request.Body = x.guardBody()
-	x.record.Start = time.Now()
-	x.record.Entrypoint = c.entrypoint.name
-	x.record.Method = r.Method
-	x.record.Protocol = protocol(r.Header)
-	x.serve()
 }
 
 // protocol names what a request asks for in the words of the request counters.
@@ -53,25 +30,21 @@ func protocol(h http.Header) string {
 	return "http"
 }
 
-// admit applies the rules of the entrypoint to a request.
-func (c *chain) admit(x *Exchange, r *http.Request) {
+// admit applies the rules of the entrypoint to a request, and hands it on with the writer of its response.
+func (c *chain) admit(v *visit, w http.ResponseWriter, r *http.Request) {
 	s := &c.entrypoint.settings
-	peer := x.client(r)
-	if !x.http1 {
+	peer := v.client()
+	if !v.http1 {
 		// In HTTP/2 it stands beside :authority, and may say something else (RFC 9113, section 8.3.1).
 		delete(r.Header, "Host")
-	}
-	if s.maxHeaderCount > 0 && fields(r.Header) > s.maxHeaderCount {
-		x.closeAfter.Store(true)
-		x.refuse(http.StatusRequestHeaderFieldsTooLarge, "more header fields than http.maxHeaderCount")
-		return
+		if s.maxHeaderCount > 0 && fields(r.Header) > s.maxHeaderCount {
+			v.close(w)
+			v.refuse(w, http.StatusRequestHeaderFieldsTooLarge, tooManyFields)
+			return
+		}
 	}
 	if !s.underscore.Apply(r.Header) {
-		x.refuse(http.StatusBadRequest, "a header has an underscore in its name")
-		return
-	}
-	if reason := flaw(r); reason != "" {
-		x.refuse(http.StatusBadRequest, reason)
+		v.refuse(w, http.StatusBadRequest, "a header has an underscore in its name")
 		return
 	}
 	target, err := s.policy.Normalize(r)
@@ -80,18 +53,22 @@ func (c *chain) admit(x *Exchange, r *http.Request) {
 		if refused, ok := errors.AsType[*canonical.Error](err); ok {
 			status = refused.Status
 		}
-		x.refuse(status, err.Error())
+		v.refuse(w, status, err.Error())
 		return
 	}
-	x.record.Host, x.record.Path = r.Host, target.Escaped
-	if x.connection != nil && x.connection.isOld(s) {
-		x.closeAfter.Store(true)
+	if reason := flaw(r); reason != "" {
+		v.refuse(w, http.StatusBadRequest, reason)
+		return
+	}
+	v.record.Host, v.record.Path = r.Host, target.Escaped
+	if v.connection != nil && v.connection.isOld(s) {
+		v.close(w)
 	}
 	s.forwarding.Apply(r, peer)
 	if r.Trailer != nil {
 		canonical.StripUntrusted(r.Trailer)
 	}
-	c.next.ServeHTTP(x, r)
+	c.next.ServeHTTP(w, r)
 }
 
 // flaw says what is wrong with a method or a host of which net/http's server looks at those of HTTP/1.1 alone. Its transport would
@@ -106,25 +83,14 @@ func flaw(r *http.Request) string {
 	return ""
 }
 
-// client returns the address of the client and notes it.
-func (x *Exchange) client(r *http.Request) netip.Addr {
-	if x.connection != nil {
-		x.connection.reached(serving)
-		x.record.Client = x.connection.text
-		return x.connection.client
-	}
-	addr, ok := canonical.ClientAddr(r.RemoteAddr)
-	if ok {
-		x.record.Client = addr.String()
-	}
-	return addr
+// close ends the connection with this response, whatever the handler makes of the header.
+func (v *visit) close(w http.ResponseWriter) {
+	v.last.Store(true)
+	w.Header().Set("Connection", "close")
 }
 
-// refuse answers without a handler. The reason is for the log.
-func (x *Exchange) refuse(status int, reason string) {
-	x.record.Reason = reason
-	http.Error(x, http.StatusText(status), status)
-}
+// tooManyFields is the reason for refusing a request with more header fields than it may have.
+const tooManyFields = "more header fields than http.maxHeaderCount"
 
 // fields counts the header fields of a request.
 func fields(h http.Header) int {

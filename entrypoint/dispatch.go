@@ -23,6 +23,8 @@ const (
 	proxyBytes = 4096
 	// recordHandshake is the first byte of a TLS connection (RFC 8446, section 5.1).
 	recordHandshake = 0x16
+	// preface is what a client of HTTP/2 sends first (RFC 9113, section 3.4).
+	preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 )
 
 // identify derives what is known of the client from the remote address.
@@ -34,37 +36,67 @@ func (c *connection) identify() {
 	}
 }
 
-// dispatch looks at the first bytes of a connection and hands it to who serves it. It runs on the connection's own goroutine.
-func (e *Entrypoint) dispatch(ctx context.Context, c *connection, next ConnServer) {
-	ready, err := e.prepare(ctx, c)
-	if err != nil {
+// dispatch looks at the first bytes of a connection and hands it to who serves it. It runs on the connection's own goroutine,
+// which is then the one that serves HTTP/1.1.
+func (e *Entrypoint) dispatch(ctx context.Context, c *connection, s *servers) {
+	ready, isHTTP2, err := e.prepare(ctx, c)
+	switch {
+	case err != nil:
 		e.deps.Logger.Debug("connection refused", "entrypoint", e.name, "client", c.text, "error", err)
 		_ = c.Close()
-		return
+	case isHTTP2:
+		s.feed.ServeConn(ready)
+	default:
+		s.http1.ServeConn(s.base, ready)
 	}
-	next.ServeConn(ready)
 }
 
-// prepare reads what comes before the first request.
-func (e *Entrypoint) prepare(ctx context.Context, c *connection) (net.Conn, error) {
+// prepare reads what comes before the first request, and tells what the client speaks.
+func (e *Entrypoint) prepare(ctx context.Context, c *connection) (ready net.Conn, isHTTP2 bool, err error) {
 	if e.believesProxy(c) {
 		if err := e.readProxy(c); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	if !e.open.claim(c) {
-		return nil, errors.New("transport.limits.maxConnectionsPerClient is reached")
+		return nil, false, errors.New("transport.limits.maxConnectionsPerClient is reached")
 	}
 	if len(c.replay) == 0 {
 		if err := e.readFirst(c); err != nil {
-			return nil, err
+			return nil, false, err
 		}
 	}
 	c.reached(opening)
 	if c.replay[0] == recordHandshake && e.selector != nil {
 		return e.shakeHands(ctx, c)
 	}
-	return c, c.Conn.SetReadDeadline(time.Time{})
+	if isHTTP2, err = e.readPreface(c); err != nil {
+		return nil, false, err
+	}
+	return c, isHTTP2, c.Conn.SetReadDeadline(time.Time{})
+}
+
+// readPreface reports whether the client begins with the preface of HTTP/2 (RFC 9113, section 3.4), and waits for the rest of it
+// as long as it may be one. No request of HTTP/1.1 begins like that.
+func (e *Entrypoint) readPreface(c *connection) (bool, error) {
+	if c.replay[0] != preface[0] {
+		return false, nil
+	}
+	if err := c.Conn.SetReadDeadline(time.Now().Add(e.settings.opening)); err != nil {
+		return false, err
+	}
+	for len(c.replay) < len(preface) {
+		if !strings.HasPrefix(preface, string(c.replay)) {
+			return false, nil
+		}
+		buffer := make([]byte, firstBytes)
+		n, err := c.Conn.Read(buffer[copy(buffer, c.replay):])
+		if n == 0 {
+			return false, fmt.Errorf("incomplete preface of HTTP/2: %w", err)
+		}
+		c.replay = buffer[:len(c.replay)+n]
+	}
+	return strings.HasPrefix(string(c.replay[:len(preface)]), preface), nil
 }
 
 // readFirst waits for the first bytes.
@@ -113,16 +145,16 @@ func (e *Entrypoint) readProxy(c *connection) error {
 	return err
 }
 
-// shakeHands makes a TLS connection of c.
-func (e *Entrypoint) shakeHands(ctx context.Context, c *connection) (net.Conn, error) {
+// shakeHands makes a TLS connection of c, and tells whether the client has chosen HTTP/2 (RFC 9113, section 3.2).
+func (e *Entrypoint) shakeHands(ctx context.Context, c *connection) (ready net.Conn, isHTTP2 bool, err error) {
 	if err := c.Conn.SetDeadline(time.Now().Add(e.settings.opening)); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	secure := tls.Server(c, e.tls)
 	if err := secure.HandshakeContext(ctx); err != nil {
-		return nil, fmt.Errorf("TLS handshake: %w", err)
+		return nil, false, fmt.Errorf("TLS handshake: %w", err)
 	}
-	return secure, c.Conn.SetDeadline(time.Time{})
+	return secure, secure.ConnectionState().NegotiatedProtocol == "h2", c.Conn.SetDeadline(time.Time{})
 }
 
 // configForClient selects the options for a ClientHello and notes them in the connection.

@@ -2,7 +2,6 @@ package entrypoint
 
 import (
 	"context"
-	"net/http"
 	"sync"
 	"time"
 )
@@ -17,14 +16,13 @@ func (e *Entrypoint) run(ctx context.Context) error {
 	logging, stopLogging := context.WithCancel(base)
 	work.Go(func() { e.writeReports(logging) })
 	opening, stopOpening := context.WithCancel(base)
-	feed := newFeed(e.listener.Addr())
-	server := e.newServer(ctx)
-	work.Go(func() { _ = server.Serve(feed) })
+	servers := e.newServers(base)
+	work.Go(func() { _ = servers.http2.Serve(servers.feed) })
 
 	stopping, stop := context.WithCancel(base)
 	ended := make(chan error, 1)
 	work.Go(func() {
-		ended <- e.accept(stopping, func(c *connection) { e.dispatch(opening, c, feed) })
+		ended <- e.accept(stopping, func(c *connection) { e.dispatch(opening, c, servers) })
 	})
 	var err error
 	select {
@@ -35,7 +33,7 @@ func (e *Entrypoint) run(ctx context.Context) error {
 	}
 	stop()
 	_ = e.listener.Close()
-	e.drain(base, server)
+	e.drain(servers)
 	stopOpening()
 	stopLogging()
 	work.Wait()
@@ -60,23 +58,29 @@ func (e *Entrypoint) retire(stop context.CancelFunc, ended <-chan error) error {
 }
 
 // drain lets what is open finish within the grace time, and cuts the rest.
-func (e *Entrypoint) drain(base context.Context, server *http.Server) {
-	ctx, cancel := context.WithTimeout(base, e.settings.grace)
+func (e *Entrypoint) drain(s *servers) {
+	ctx, cancel := context.WithTimeout(s.base, e.settings.grace)
 	defer cancel()
 	e.open.each(func(c *connection) {
 		if phase(c.phase.Load()) == silent {
-			c.cut()
+			_ = c.Close()
 		}
 	})
-	// Shutdown drops a new connection whose request it has not read yet. So keep-alive ends first, and connections that have
+	// Shutdown drops a new connection whose request has not been read yet. So keep-alive ends first, and connections that have
 	// sent something get a moment to bring their request.
-	server.SetKeepAlivesEnabled(false)
+	s.http1.SetDraining()
+	s.http2.SetKeepAlivesEnabled(false)
 	settle, done := context.WithTimeout(ctx, settleTime)
 	e.open.await(settle, opening)
 	done()
-	_ = server.Shutdown(ctx)
+	var work sync.WaitGroup
+	work.Go(func() { _ = s.http1.Shutdown(ctx) })
+	_ = s.http2.Shutdown(ctx)
+	work.Wait()
 	// Shutdown does not know connections that have been hijacked.
 	e.open.await(ctx, serving)
-	_ = server.Close()
-	e.open.each((*connection).cut)
+	// First below TLS, which would wait for clients that read nothing.
+	e.open.each(func(c *connection) { _ = c.Close() })
+	_ = s.http1.Close()
+	_ = s.http2.Close()
 }

@@ -35,12 +35,6 @@ type Connections interface {
 	Closed()
 }
 
-// ConnServer serves connections whose first bytes have been looked at; reading from the connection begins with them.
-// A TLS connection arrives as *tls.Conn, after its handshake. ServeConn takes ownership and returns at once.
-type ConnServer interface {
-	ServeConn(conn net.Conn)
-}
-
 // Dependencies are what an Entrypoint tells and asks others. Only Logger is required.
 type Dependencies struct {
 	Logger      telemetry.Logger

@@ -1,7 +1,6 @@
 package entrypoint
 
 import (
-	"errors"
 	"maps"
 	"net/http"
 	"runtime/debug"
@@ -10,12 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpguts"
-
-	"github.com/sluiceproxy/sluice/telemetry"
 )
-
-// ErrFinished is what calls on an Exchange return after its handler has returned.
-var ErrFinished = errors.New("entrypoint: the exchange is over: its handler has returned")
 
 // The state of an Exchange counts the calls that are under way, and has one bit for its end.
 const (
@@ -25,21 +19,19 @@ const (
 	dead     uint64 = 1 << 63
 )
 
-// Exchange is one request with its response: the http.ResponseWriter, body, context and record of the request in one.
-// It guards the server's own writer and body: once the handler has returned, every call fails or does nothing, and reaches
+// Exchange is one request of HTTP/2 with its response: the http.ResponseWriter, body, context and record of the request in one.
+// It guards the writer and body of net/http: once the handler has returned, every call fails or does nothing, and reaches
 // nobody else's request, whatever goroutines the handler left behind. It is never used again.
 //
 // While the handler runs, the rules of http.ResponseWriter hold: one goroutine at a time writes, one reads.
 type Exchange struct {
+	visit
 	state atomic.Uint64
 	// idle is closed by the last call that was under way when the handler returned.
 	idle chan struct{}
 
-	entrypoint *Entrypoint
-	connection *connection
-	inner      http.ResponseWriter
-	received   *http.Request
-	request    *http.Request
+	inner    http.ResponseWriter
+	received *http.Request
 	// header is what the handler writes to; sent is the server's own map, which nobody else ever sees.
 	header http.Header
 	sent   http.Header
@@ -48,16 +40,17 @@ type Exchange struct {
 	status int
 	// sentFields is how many fields header had when it was sent.
 	sentFields int
+	flushed    bool
 
-	http1   bool
-	flushed bool
-	// hijacked and closeAfter may be set by another goroutine than that of the handler.
-	hijacked   atomic.Bool
-	closeAfter atomic.Bool
+	body body
+}
 
-	body   body
-	scope  scope
-	record telemetry.Record
+// serveHTTP2 is the handler of HTTP/2.
+func (c *chain) serveHTTP2(w http.ResponseWriter, r *http.Request) {
+	x := &Exchange{inner: w, received: r}
+	x.open(c.entrypoint, r)
+	x.request.Body = x.guardBody()
+	x.serve()
 }
 
 // enter begins a call; it reports false when the exchange is over.
@@ -93,7 +86,7 @@ func (x *Exchange) serve() {
 		}
 		x.failed(recover())
 	}()
-	x.entrypoint.chain.admit(x, x.request)
+	x.entrypoint.chain.admit(&x.visit, x, &x.request)
 	completed = true
 }
 
@@ -101,12 +94,8 @@ func (x *Exchange) serve() {
 func (x *Exchange) failed(cause any) {
 	aborted := cause == http.ErrAbortHandler //nolint:errorlint // net/http compares the value of a panic the same way.
 	if !aborted {
-		x.record.Reason = "handler panicked"
-		x.entrypoint.report(report{
-			level: failure, text: "handler panicked", request: x.record.Method + " " + x.record.Host + x.record.Path,
-			panic: cause, stack: string(debug.Stack()),
-		})
-		if x.status == 0 && !x.hijacked.Load() {
+		x.panicked(cause, debug.Stack())
+		if x.status == 0 {
 			clear(x.Header())
 			http.Error(x, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
 			x.finish()
@@ -114,9 +103,8 @@ func (x *Exchange) failed(cause any) {
 		}
 	}
 	x.die()
-	x.settle()
-	x.tell()
-	// The server cuts the connection, or resets the stream, so that the client does not take a part for the whole.
+	x.tell(x.status)
+	// The server resets the stream, so that the client does not take a part for the whole.
 	panic(http.ErrAbortHandler)
 }
 
@@ -125,22 +113,19 @@ func (x *Exchange) finish() {
 	x.die()
 	if x.status == 0 && x.record.Status == statusClientLeft {
 		// The server would answer 200 in the name of a handler that has given up.
-		x.settle()
-		x.tell()
+		x.tell(0)
 		panic(http.ErrAbortHandler)
 	}
-	if !x.hijacked.Load() {
-		if x.status == 0 && x.received.Context().Err() == nil {
-			x.sendHeader(http.StatusOK)
-		}
-		x.sendTrailers()
+	if x.status == 0 && x.received.Context().Err() == nil {
+		x.sendHeader(http.StatusOK)
 	}
-	x.settle()
-	x.tell()
+	x.sendTrailers()
+	x.tell(x.status)
 }
 
 // die ends the exchange for everybody but its own goroutine, and waits for calls that are under way, which it interrupts.
 func (x *Exchange) die() {
+	x.over.Store(true)
 	if x.state.CompareAndSwap(0, dead) {
 		return
 	}
@@ -149,61 +134,16 @@ func (x *Exchange) die() {
 	if state&^dead == 0 {
 		return
 	}
-	if !x.hijacked.Load() {
-		x.interrupt(state&writes != 0)
+	_ = x.received.Body.Close()
+	if state&writes != 0 {
+		_ = http.NewResponseController(x.inner).SetWriteDeadline(time.Unix(1, 0))
 	}
 	<-x.idle
 }
 
-// interrupt makes the calls fail that are under way, on HTTP/1 with the connection and on HTTP/2 with the stream.
-func (x *Exchange) interrupt(writing bool) {
-	if !x.http1 {
-		_ = x.received.Body.Close()
-		if writing {
-			_ = http.NewResponseController(x.inner).SetWriteDeadline(time.Unix(1, 0))
-		}
-		return
-	}
-	x.closeAfter.Store(true)
-	if x.connection == nil {
-		return
-	}
-	x.connection.stopReading()
-	if writing {
-		x.connection.stopWriting()
-	}
-}
-
-// settle leaves nothing of the body behind that could be taken for the next request.
-func (x *Exchange) settle() {
-	if !x.http1 || x.hijacked.Load() {
-		return
-	}
-	x.body.discard()
-}
-
-// tell reports the record.
-func (x *Exchange) tell() {
-	switch {
-	case x.status != 0:
-		x.record.Status = x.status
-	case x.received.Context().Err() != nil:
-		x.record.Status = statusClientLeft
-	case x.record.Status == 0:
-		x.record.Status = http.StatusOK
-	}
-	x.record.Duration = time.Since(x.record.Start)
-	for _, sink := range x.entrypoint.deps.Sinks {
-		sink.Finished(&x.record)
-	}
-}
-
-// statusClientLeft is recorded, never sent, when the client left before the response began.
-const statusClientLeft = 499
-
 // sendHeader hands the header to the server. Only the first final status counts.
 func (x *Exchange) sendHeader(status int) {
-	if x.status != 0 || x.hijacked.Load() {
+	if x.status != 0 {
 		return
 	}
 	if x.sent == nil {
@@ -222,7 +162,7 @@ func (x *Exchange) sendHeader(status int) {
 		// What an endpoint did not say is not guessed from its bytes.
 		x.sent["Content-Type"] = nil
 	}
-	if x.closeAfter.Load() || x.body.isLong() {
+	if x.last.Load() {
 		x.sent["Connection"] = []string{"close"}
 	}
 	x.status, x.record.Status = status, status

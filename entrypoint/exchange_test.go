@@ -75,7 +75,10 @@ func (l late) misuse(t *testing.T) {
 	_, wroteString := io.WriteString(l.w, "late")
 	_, copied := io.Copy(l.w, strings.NewReader("late"))
 	_, read := l.r.Body.Read(make([]byte, 10))
-	_, _, hijacked := controller.Hijack()
+	hijacked := ErrFinished
+	if _, able := l.w.(http.Hijacker); able {
+		_, _, hijacked = controller.Hijack()
+	}
 	for call, err := range map[string]error{
 		"Write": wrote, "WriteString": wroteString, "ReadFrom": copied, "Read": read, "Hijack": hijacked,
 		"Flush": controller.Flush(), "SetReadDeadline": controller.SetReadDeadline(time.Now()),

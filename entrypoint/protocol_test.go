@@ -7,8 +7,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -128,5 +130,48 @@ func TestHeadCountsNothing(t *testing.T) {
 	do(t, client, http.MethodHead, url, nil)
 	if record := s.record(); record.BytesSent != 0 || record.Status != 200 {
 		t.Errorf("record %+v", record)
+	}
+}
+
+// TestFirstBytesInPieces sends what may be the preface of HTTP/2 byte by byte.
+func TestFirstBytesInPieces(t *testing.T) {
+	t.Parallel()
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Method) }), nil)
+	for _, test := range []struct{ sent, want string }{
+		{"POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "\r\n\r\nPOST"},
+		{"PRI / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "\r\n\r\nPRI"},
+		{"PRI * HTTP/2.1\r\n\r\n", "(RFC 9110, section 15.6.6)\n"},
+	} {
+		conn := s.dial()
+		for i := range test.sent {
+			say(t, conn, test.sent[i:i+1])
+		}
+		got, _ := io.ReadAll(conn)
+		if !strings.HasPrefix(string(got), "HTTP/1.1 ") || !strings.HasSuffix(string(got), test.want) {
+			t.Errorf("%q: got %q", test.sent, got)
+		}
+	}
+}
+
+// TestRefusedAreRecorded sends heads that never reach a handler.
+func TestRefusedAreRecorded(t *testing.T) {
+	t.Parallel()
+	s := start(t, http.HandlerFunc(hello), func(c *static.EntryPoint) { c.HTTP.MaxHeaderCount, c.HTTP.MaxHeaderBytes = 2, 1000 })
+	for _, test := range []struct {
+		sent, reason string
+		status       int
+	}{
+		{"GET / HTTP/1.1\r\n\r\n", "missing Host (RFC 9112, section 3.2)", 400},
+		{"GET / HTTP/1.1\r\nHost: a\r\nA: 1\r\nB: 1\r\n\r\n", "more header fields than http.maxHeaderCount", 431},
+		{"GET / HTTP/1.1\r\nHost: a\r\nA: " + strings.Repeat("x", 1000) + "\r\n\r\n", "a larger header than http.maxHeaderBytes", 431},
+	} {
+		if got := s.raw(test.sent); !strings.HasPrefix(got, fmt.Sprintf("HTTP/1.1 %d ", test.status)) {
+			t.Errorf("got %q", got)
+		}
+		record := s.record()
+		record.Start = time.Time{}
+		if want := (telemetry.Record{Entrypoint: "web", Client: "127.0.0.1", Protocol: "http", Status: test.status, Reason: test.reason}); record != want {
+			t.Errorf("record %+v, want %+v", record, want)
+		}
 	}
 }

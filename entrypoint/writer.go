@@ -1,9 +1,7 @@
 package entrypoint
 
 import (
-	"bufio"
 	"io"
-	"net"
 	"net/http"
 	"time"
 )
@@ -84,31 +82,9 @@ func (x *Exchange) FlushError() error {
 		return ErrFinished
 	}
 	defer x.leave(oneWrite)
-	if x.hijacked.Load() {
-		return http.ErrHijacked // net/http has no buffer left to flush, and would panic
-	}
 	x.sendHeader(http.StatusOK)
 	x.flushed = true
 	return http.NewResponseController(x.inner).Flush()
-}
-
-// Hijack takes the connection over, on HTTP/1.1. It stays with the caller after the end of the exchange, and counts as open
-// until it is closed.
-func (x *Exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	if !x.enter(oneWrite) {
-		return nil, nil, ErrFinished
-	}
-	defer x.leave(oneWrite)
-	x.body.relax()
-	conn, buffers, err := http.NewResponseController(x.inner).Hijack()
-	if err != nil {
-		return nil, nil, err
-	}
-	x.hijacked.Store(true)
-	if x.status == 0 {
-		x.status, x.record.Status = http.StatusSwitchingProtocols, http.StatusSwitchingProtocols
-	}
-	return conn, buffers, nil
 }
 
 // EnableFullDuplex allows to read the body after the response has begun. It always is allowed here.

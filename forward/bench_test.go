@@ -53,10 +53,10 @@ func BenchmarkExchange(b *testing.B) {
 		b.Fatal(err)
 	}
 	pool := loadbalancer.NewRegistry().Pool(loadbalancer.PoolSpec{
-		Name: "svc", Dialer: transport, Servers: []loadbalancer.ServerSpec{spec(b, "http://192.0.2.1")},
+		Name: "svc", Dialer: transport, Servers: []loadbalancer.ServerSpec{spec(b, "h2c://192.0.2.1")},
 	})
 	member, _ := pool.Pick()
-	member.Upstream().RoundTripper().(*connections).main.RegisterProtocol("http", canned{})
+	member.Upstream().RoundTripper().(*connections).multiplexed.wire.RegisterProtocol("http", canned{})
 	plain := &http.Transport{}
 	plain.RegisterProtocol("http", canned{})
 	for name, handler := range map[string]http.Handler{

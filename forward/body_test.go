@@ -153,6 +153,44 @@ func TestAnswerBeforeTheBody(t *testing.T) {
 	})
 }
 
+// TestNobodyReadsAfterTheEnd answers early, and then nobody may wait for the client on behalf of the exchange.
+func TestNobodyReadsAfterTheEnd(t *testing.T) {
+	for _, front := range []string{"h1", "h2", "h2c"} {
+		reading := make(chan int32, 1)
+		around := func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body := &counting{ReadCloser: r.Body}
+				r.Body = body
+				next.ServeHTTP(w, r)
+				reading <- body.reading.Load()
+			})
+		}
+		g := newRig(t, setup{front: front, around: around}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_ = http.NewResponseController(w).EnableFullDuplex()
+			_, _ = io.ReadFull(r.Body, make([]byte, 5))
+			_, _ = io.WriteString(w, "enough")
+		}))
+		reader, writer := io.Pipe()
+		go func() { _, _ = io.WriteString(writer, "piece") }()
+		response, body := g.do(t, request(t, http.MethodPost, g.url, reader))
+		equal(t, front, fmt.Sprint(response.StatusCode, body), "200enough")
+		equal(t, front+": reads under way", <-reading, int32(0))
+		equal(t, front+": reason", g.record(t).Reason, "")
+		_ = writer.Close()
+	}
+}
+
+type counting struct {
+	io.ReadCloser
+	reading atomic.Int32
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	c.reading.Add(1)
+	defer c.reading.Add(-1)
+	return c.ReadCloser.Read(p)
+}
+
 func TestRequestTrailers(t *testing.T) {
 	matrix(t, func(t *testing.T, s setup) {
 		trailers := make(chan http.Header, 1)
@@ -353,4 +391,31 @@ type closing struct {
 func (c closing) Close() error {
 	c.close()
 	return nil
+}
+
+// TestWhatHasComeOfABody reads it without waiting where the server can tell.
+func TestWhatHasComeOfABody(t *testing.T) {
+	r := request(t, http.MethodPost, "http://a", nil)
+	r.Body, r.ContentLength = closing{strings.NewReader("body"), func() {}}, 4
+	if _, ready := newRequestBody(r).outgoing().(readyReader); ready {
+		t.Error("a body that waits claims that it doesn't")
+	}
+	r.Body = ready{r.Body, io.ErrUnexpectedEOF}
+	body := newRequestBody(r)
+	n, err := body.outgoing().(readyReader).ReadNow(make([]byte, 10))
+	equal(t, "read", fmt.Sprint(n, err, body.failed()), "4 unexpected EOF unexpected EOF")
+	_ = body.Close()
+	if n, err := body.outgoing().(readyReader).ReadNow(make([]byte, 10)); n != 0 || err == nil {
+		t.Errorf("a closed body gave %d bytes, %v", n, err)
+	}
+}
+
+type ready struct {
+	io.ReadCloser
+	err error
+}
+
+func (r ready) ReadNow(p []byte) (int, error) {
+	n, _ := r.Read(p)
+	return n, r.err
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 
+	"github.com/sluiceproxy/sluice/http1"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 )
 
@@ -70,6 +71,12 @@ func failure(ctx context.Context, phase Phase, body *requestBody, err error) (lo
 			status = StatusClientClosedRequest
 		}
 		return loadbalancer.Abandoned, &Error{Phase: phase, Status: status, Err: &sideError{"request body", bodyErr}}
+	}
+	if unsent, ok := errors.AsType[*http1.RequestBodyError](err); ok {
+		return loadbalancer.Abandoned, &Error{Phase: phase, Status: http.StatusBadRequest, Err: &sideError{"request body", unsent.Err}}
+	}
+	if refused, ok := errors.AsType[*http1.RequestError](err); ok {
+		return loadbalancer.Abandoned, &Error{Phase: phase, Status: http.StatusBadRequest, Err: &sideError{"request", refused.Err}}
 	}
 	switch ctx.Err() {
 	case context.Canceled:

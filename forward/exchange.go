@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/http/httptrace"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/http1"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -56,14 +56,16 @@ type exchange struct {
 	request *http.Request
 	target  Target
 	record  *telemetry.Record
-	trace   httptrace.ClientTrace
 	url     url.URL
-	// body is the client's body, nil without one, and cancel stops sending it.
+	// out is the request to the endpoint, call what sends it over HTTP/1.1.
+	out  http.Request
+	call http1.Call
+	// body is the client's body, nil without one, and cancel stops sending it over HTTP/2.
 	body   *requestBody
 	cancel context.CancelFunc
 	// upgrade is the protocol that the client asks to switch to.
 	upgrade string
-	// connected says that a connection was there, so that the endpoint may have seen the request.
+	// connected says that an HTTP/2 connection was there, so that the endpoint may have seen the request.
 	connected atomic.Bool
 	flusher   flusher
 
@@ -75,49 +77,23 @@ type exchange struct {
 
 func (x *exchange) run() (loadbalancer.Outcome, error) {
 	r := x.request
-	x.trace.GotConn = func(httptrace.GotConnInfo) { x.connected.Store(true) }
-	if r.ProtoAtLeast(1, 1) && r.Header.Get("Expect") == "" {
-		// The server sends 100 Continue by itself while the body is read, which must not meet another one.
-		x.trace.Got1xxResponse = x.informational
-	}
-	if !hasBody(r) {
-		return x.trip(r.Context())
-	}
-	if r.ProtoMajor == 1 {
+	if hasBody(r) && r.ProtoMajor == 1 {
 		// An endpoint may answer before it has read the body. Writers that can't do both at a time keep to their way.
 		_ = x.control.EnableFullDuplex()
 	}
-	ctx, cancel := context.WithCancel(r.Context())
-	defer cancel()
-	x.cancel = cancel
-	return x.trip(ctx)
-}
-
-// end closes the response. The exchange ends with it, whether the body has been sent or not: HTTP/2's Close waits for the
-// body, whose client may wait for the end of this exchange, unless the request has been cancelled.
-func (x *exchange) end(response io.Closer) {
-	if x.cancel != nil {
-		x.cancel()
-	}
-	_ = response.Close() // what there was to read has been read
-}
-
-func (x *exchange) trip(ctx context.Context) (loadbalancer.Outcome, error) {
-	r := x.request
-	out := x.outgoing(httptrace.WithClientTrace(ctx, &x.trace))
-	response, err := x.target.Member.Upstream().RoundTripper().RoundTrip(out)
+	response, err := x.send(x.outgoing())
 	x.mutex.Lock()
 	x.final = true
 	x.mutex.Unlock()
+	defer x.end(response)
 	if err != nil {
 		phase := NothingSent
-		if x.connected.Load() {
+		if x.connected.Load() || x.call.Sent() {
 			phase = RequestSent
 		}
 		outcome, failed := failure(r.Context(), phase, x.body, err)
 		return outcome, failed
 	}
-	defer x.end(response.Body)
 	if response.StatusCode == http.StatusSwitchingProtocols {
 		return x.switchProtocols(response)
 	}
@@ -128,14 +104,77 @@ func (x *exchange) trip(ctx context.Context) (loadbalancer.Outcome, error) {
 	return x.respond(response)
 }
 
+// send sends the request and returns the head of the response.
+func (x *exchange) send(out *http.Request) (*http.Response, error) {
+	trips := x.target.Member.Upstream().RoundTripper()
+	own, ok := trips.(*connections)
+	if !ok {
+		return x.traced(trips, out)
+	}
+	if x.hints() {
+		x.call.Informational = x.informational
+	}
+	if x.body != nil {
+		x.call.Interrupt = x.interrupt
+	}
+	return own.send(&x.call, out, x.traced)
+}
+
+// hints reports whether the client gets informational responses. The server sends 100 Continue by itself while the body
+// is read, which must not meet another one.
+func (x *exchange) hints() bool {
+	return x.request.ProtoAtLeast(1, 1) && x.request.Header.Get("Expect") == ""
+}
+
+// traced sends the request through net/http, whose trace tells how far it got.
+func (x *exchange) traced(trips http.RoundTripper, out *http.Request) (*http.Response, error) {
+	ctx := x.request.Context()
+	if x.body != nil {
+		ctx, x.cancel = context.WithCancel(ctx)
+	}
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { x.connected.Store(true) }}
+	if x.hints() {
+		trace.Got1xxResponse = func(status int, header textproto.MIMEHeader) error {
+			return x.informational(status, http.Header(maps.Clone(header)))
+		}
+	}
+	return trips.RoundTrip(out.WithContext(httptrace.WithClientTrace(ctx, trace)))
+}
+
+// retryInterrupt is how soon a wait for the client is interrupted again, whose deadline somebody has moved meanwhile.
+const retryInterrupt = 10 * time.Millisecond
+
+// interrupt ends reading of the client's body, which nobody wants the rest of. A server can't tell any more where the
+// next request begins once a Read has failed, so one is made to fail only where it waits.
+func (x *exchange) interrupt() {
+	if !x.body.halt() {
+		return
+	}
+	if x.control.SetReadDeadline(time.Unix(1, 0)) != nil {
+		_ = x.request.Body.Close() // there is no other way to reach who waits
+	}
+	time.AfterFunc(retryInterrupt, x.interrupt)
+}
+
+// end closes the response. The exchange ends with it, whether the body has been sent or not: HTTP/2's Close waits for the
+// body, whose client may wait for the end of this exchange, unless the request has been cancelled.
+func (x *exchange) end(response *http.Response) {
+	if x.cancel != nil {
+		x.cancel()
+	}
+	if response != nil {
+		_ = response.Body.Close() // what there was to read has been read
+	}
+}
+
 // maxInformational bounds what an endpoint may send before its response.
 const maxInformational = 32
 
 var errInformational = errors.New("more than 32 informational responses")
 
-// informational forwards a 1xx response. 100 concerns the hop to the endpoint only. The transport calls it, at times
-// from a goroutine of its own and late.
-func (x *exchange) informational(code int, header textproto.MIMEHeader) error {
+// informational forwards a 1xx response, whose headers are its own. 100 concerns the hop to the endpoint only. HTTP/2's
+// transport calls it from a goroutine of its own, at times late.
+func (x *exchange) informational(code int, hints http.Header) error {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
 	if x.final {
@@ -147,7 +186,6 @@ func (x *exchange) informational(code int, header textproto.MIMEHeader) error {
 	if code == http.StatusContinue {
 		return nil
 	}
-	hints := http.Header(maps.Clone(header))
 	canonical.RemoveHopByHop(hints, nil)
 	delete(hints, "Connection")
 	delete(hints, "Upgrade")

@@ -41,17 +41,17 @@ func TestEndpointsThatFail(t *testing.T) {
 		reason string
 	}{
 		"refuses":         {refusing, 502, "refused"},
-		"hangs up":        {func(t *testing.T) dynamic.Server { return scripted(t, says("")) }, 502, "EOF"},
-		"is no server":    {func(t *testing.T) dynamic.Server { return scripted(t, says("SSH-2.0-x\r\n")) }, 502, "malformed"},
+		"hangs up":        {func(t *testing.T) dynamic.Server { return scripted(t, says("")) }, 502, "without a response"},
+		"is no server":    {func(t *testing.T) dynamic.Server { return scripted(t, says("SSH-2.0-x\r\n\r\n")) }, 502, "malformed"},
 		"cuts its head":   {func(t *testing.T) dynamic.Server { return scripted(t, says("HTTP/1.1 200 OK\r\nX-A: b")) }, 502, "EOF"},
 		"has two lengths": {answers("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), 502, "Content-Length"},
 		"negative length": {answers("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"), 502, "Content-Length"},
-		"odd encoding":    {answers("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"), 502, "transfer encoding"},
+		"odd encoding":    {answers("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"), 502, "Transfer-Encoding"},
 		"odd header":      {answers("HTTP/1.1 200 OK\r\nX-A b\r\n\r\n"), 502, "malformed"},
-		"odd status":      {answers("HTTP/1.1 099 Odd\r\n\r\n"), 502, "status 99"},
-		"endless head":    {answers("HTTP/1.1 200 OK\r\nX-A: " + strings.Repeat("a", 2<<20) + "\r\n\r\n"), 502, "exceeded"},
+		"odd status":      {answers("HTTP/1.1 099 Odd\r\n\r\n"), 502, "status line"},
+		"endless head":    {answers("HTTP/1.1 200 OK\r\nX-A: " + strings.Repeat("a", 2<<20) + "\r\n\r\n"), 502, "too large"},
 		"switches alone":  {answers("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"), 502, "101"},
-		"hangs":           {func(t *testing.T) dynamic.Server { return scripted(t, hangs) }, 504, "timeout"},
+		"hangs":           {func(t *testing.T) dynamic.Server { return scripted(t, hangs) }, 504, "time-out"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			timeouts := &dynamic.ForwardingTimeouts{ResponseHeaderTimeout: ptypes.Duration(100 * time.Millisecond)}
@@ -131,11 +131,33 @@ func TestEndpointBreaksOff(t *testing.T) {
 	}
 }
 
-func TestSurplusBytesAreNoPartOfTheResponse(t *testing.T) {
-	server := scripted(t, says("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nokHTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nstray"))
-	g := newProxy(t, setup{server: server})
-	_, body := g.get(t, "/")
-	equal(t, "body", body, "ok")
+// TestSurplusBytesReachNobody has an endpoint say more than it was asked for, at once or while the connection is idle.
+func TestSurplusBytesReachNobody(t *testing.T) {
+	const answer, stray = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nstray"
+	for _, late := range []bool{false, true} {
+		proceed, written := make(chan struct{}), make(chan struct{})
+		server := scripted(t, func(conn net.Conn, head *http.Request) {
+			if !late {
+				_, _ = io.WriteString(conn, answer+stray)
+			} else {
+				_, _ = io.WriteString(conn, answer)
+				<-proceed
+				_, _ = io.WriteString(conn, stray)
+				written <- struct{}{}
+			}
+			hangs(conn, head)
+		})
+		g := newProxy(t, setup{server: server})
+		for range 3 {
+			_, body := g.get(t, "/")
+			equal(t, "body", body, "ok")
+			if late {
+				proceed <- struct{}{}
+				wait(t, "the stray bytes", written)
+			}
+		}
+		g.registry.Release("svc@file")
+	}
 }
 
 func TestClientThatLeft(t *testing.T) {
@@ -231,17 +253,59 @@ type panicking struct{ http.ResponseWriter }
 
 func (panicking) Write([]byte) (int, error) { panic(http.ErrAbortHandler) }
 
-// TestStaleIdleConnection has an endpoint that closes connections between requests: what may be repeated is.
+// TestStaleIdleConnection has an endpoint that closes connections between requests: none is sent where it gets lost.
 func TestStaleIdleConnection(t *testing.T) {
+	closed := make(chan struct{})
 	server := scripted(t, func(conn net.Conn, _ *http.Request) {
 		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+		_ = conn.Close()
+		closed <- struct{}{}
 	})
 	g := newProxy(t, setup{server: server})
 	for range 20 {
-		response, _ := g.get(t, "/")
-		equal(t, "status", response.StatusCode, http.StatusOK)
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			response, _ := g.do(t, request(t, method, g.url, nil))
+			equal(t, method+": status", response.StatusCode, http.StatusOK)
+			wait(t, "the end of the connection", closed)
+		}
 	}
 }
+
+// TestRequestWithoutMeaning is about a request that no endpoint could read in one way.
+func TestRequestWithoutMeaning(t *testing.T) {
+	g := newProxy(t, setup{server: refusing(t)})
+	member, _ := g.pool.Pick()
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+	r.Header["X-A"] = []string{"a\r\nX-B: b"}
+	outcome, err := Forward(httptest.NewRecorder(), r, Target{Member: member})
+	failed, ok := errors.AsType[*Error](err)
+	if !ok {
+		t.Fatalf("%v is no *Error", err)
+	}
+	equal(t, "failure", []any{failed.Phase, failed.Status, outcome}, []any{NothingSent, http.StatusBadRequest, loadbalancer.Abandoned})
+}
+
+// TestClientThatTakesNothing has a client that leaves in the middle of a response, which is no fault of the endpoint.
+func TestClientThatTakesNothing(t *testing.T) {
+	text := "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + strings.Repeat("a", 1_000_000)
+	for _, interval := range []time.Duration{0, time.Hour, -1} {
+		g := newProxy(t, setup{server: scripted(t, says(text))})
+		member, _ := g.pool.Pick()
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
+		outcome, err := Forward(refusingWriter{http.Header{}}, r, Target{Member: member, FlushInterval: interval})
+		failed, ok := errors.AsType[*Error](err)
+		if !ok || !errors.Is(err, io.ErrClosedPipe) {
+			t.Fatalf("%v: %v", interval, err)
+		}
+		equal(t, interval.String(), []any{failed.Phase, outcome}, []any{ResponseBegun, loadbalancer.Abandoned})
+	}
+}
+
+type refusingWriter struct{ header http.Header }
+
+func (w refusingWriter) Header() http.Header     { return w.header }
+func (refusingWriter) WriteHeader(int)           {}
+func (refusingWriter) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
 
 func TestReleasedUpstreamKeepsNoConnection(t *testing.T) {
 	for _, upstream := range []string{"h1", "h2", "h2c"} {

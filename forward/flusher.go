@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"io"
 	"math"
 	"net/http"
 	"sync"
@@ -10,6 +11,7 @@ import (
 // flusher writes a response and sees to it that bytes do not wait too long in the server's buffers. It starts no
 // goroutine: a timer flushes what is late.
 type flusher struct {
+	writer  http.ResponseWriter
 	control *http.ResponseController
 	// interval is the longest wait; 0 is no limit.
 	interval time.Duration
@@ -57,10 +59,10 @@ func (f *flusher) flush() {
 }
 
 // write writes p, of which more says that it is not the end.
-func (f *flusher) write(w http.ResponseWriter, p []byte, more bool) error {
+func (f *flusher) write(p []byte, more bool) error {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	if _, err := w.Write(p); err != nil {
+	if _, err := f.writer.Write(p); err != nil {
 		return err
 	}
 	switch {
@@ -73,4 +75,24 @@ func (f *flusher) write(w http.ResponseWriter, p []byte, more bool) error {
 		f.timer.Reset(f.interval)
 	}
 	return nil
+}
+
+// destination returns where a body goes that is written in one call. That is the server's own writer, which may move
+// bytes within the kernel, where nothing is flushed: what such a call keeps back nobody could flush.
+func (f *flusher) destination() io.Writer {
+	if f.interval == 0 {
+		return f.writer
+	}
+	return (*flushing)(f)
+}
+
+// flushing is a flusher as a writer.
+type flushing flusher
+
+// Write writes p, which is flushed in time.
+func (f *flushing) Write(p []byte) (int, error) {
+	if err := (*flusher)(f).write(p, true); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }

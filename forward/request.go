@@ -1,7 +1,6 @@
 package forward
 
 import (
-	"context"
 	"net/http"
 	"strings"
 
@@ -34,14 +33,15 @@ func (x *exchange) locate() error {
 
 // outgoing derives the request for the endpoint from the client's, which stays as it is. The header map is new, its
 // values are shared. The body is nil when the client sends none.
-func (x *exchange) outgoing(ctx context.Context) *http.Request {
-	out := x.request.WithContext(ctx)
+func (x *exchange) outgoing() *http.Request {
+	out := &x.out
+	*out = *x.request
 	out.URL, out.RequestURI = &x.url, ""
 	if !x.target.PassHostHeader {
 		out.Host = x.target.Member.Host()
 	}
 	out.Close = false
-	x.outgoingBody(out)
+	x.outgoingBody()
 	out.Header = x.outgoingHeader()
 	return out
 }
@@ -50,15 +50,15 @@ func hasBody(r *http.Request) bool {
 	return r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody
 }
 
-func (x *exchange) outgoingBody(out *http.Request) {
-	r := x.request
+func (x *exchange) outgoingBody() {
+	r, out := x.request, &x.out
 	out.Body, out.Trailer = nil, nil
 	if !hasBody(r) {
 		out.ContentLength, out.TransferEncoding = 0, nil
 		return
 	}
 	x.body = newRequestBody(r)
-	out.Body, out.Trailer = x.body, x.body.trailer
+	out.Body, out.Trailer = x.body.outgoing(), x.body.trailer
 	if r.ContentLength < 0 && len(r.TransferEncoding) == 0 {
 		// Otherwise the transport waits for the first byte of a GET's body before it sends the head.
 		out.TransferEncoding = []string{"chunked"}
@@ -81,7 +81,7 @@ func (x *exchange) outgoingHeader() http.Header {
 	}
 	appendClient(header, r)
 	if _, sent := header["User-Agent"]; !sent {
-		// The transport would send its own.
+		// HTTP/2's transport would send its own.
 		header["User-Agent"] = nil
 	}
 	return header

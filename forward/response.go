@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/http1"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 )
 
@@ -99,11 +101,8 @@ const firstFlush = time.Millisecond
 // copyBody writes the body as it comes. It flushes after each write when the response streams, and otherwise when written
 // bytes have waited for the interval.
 func (x *exchange) copyBody(response *http.Response) (loadbalancer.Outcome, error) {
-	pool := x.buffers()
-	buffer := pool.get()
-	defer pool.put(buffer)
 	flusher := &x.flusher
-	flusher.control, flusher.interval = &x.control, x.target.FlushInterval
+	flusher.writer, flusher.control, flusher.interval = x.writer, &x.control, x.target.FlushInterval
 	if streams(response) || flusher.interval < 0 {
 		flusher.each = true
 		flusher.interval = firstFlush
@@ -112,21 +111,39 @@ func (x *exchange) copyBody(response *http.Response) (loadbalancer.Outcome, erro
 		flusher.arm()
 		defer flusher.stop()
 	}
+	if body, ok := response.Body.(io.WriterTo); ok && !flusher.each {
+		return x.copied(body.WriteTo(flusher.destination()))
+	}
+	pool := x.buffers()
+	buffer := pool.get()
+	defer pool.put(buffer)
 	for {
 		n, err := response.Body.Read(buffer[:])
 		if n > 0 {
-			if writeErr := flusher.write(x.writer, buffer[:n], err == nil); writeErr != nil {
-				return loadbalancer.Abandoned, &Error{Phase: ResponseBegun, Err: &sideError{"client", writeErr}}
+			if writeErr := flusher.write(buffer[:n], err == nil); writeErr != nil {
+				return x.copied(0, &http1.DestinationError{Err: writeErr})
 			}
 		}
-		if err == io.EOF {
-			return loadbalancer.Answered, nil
-		}
-		if err != nil {
-			outcome, failed := failure(x.request.Context(), ResponseBegun, x.body, err)
-			return outcome, failed
+		switch err {
+		case nil:
+		case io.EOF:
+			return x.copied(0, nil)
+		default:
+			return x.copied(0, err)
 		}
 	}
+}
+
+// copied tells what the end of copying means.
+func (x *exchange) copied(_ int64, err error) (loadbalancer.Outcome, error) {
+	if err == nil {
+		return loadbalancer.Answered, nil
+	}
+	if refused, ok := errors.AsType[*http1.DestinationError](err); ok {
+		return loadbalancer.Abandoned, &Error{Phase: ResponseBegun, Err: &sideError{"client", refused.Err}}
+	}
+	outcome, failed := failure(x.request.Context(), ResponseBegun, x.body, err)
+	return outcome, failed
 }
 
 // streams reports whether the client shall see each piece of the response at once: its length is not known, or it is a

@@ -13,7 +13,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -145,10 +147,44 @@ func listen(t *testing.T, protocol string, handler http.Handler, state func(net.
 		server.Config.Protocols.SetUnencryptedHTTP2(true)
 		server.Start()
 	default:
+		server.Listener = patient{server.Listener}
 		server.Start()
 	}
 	t.Cleanup(server.Close)
 	return server
+}
+
+// patient accepts connections that are read for a moment after their end when a Read was broken off, as those of an
+// entrypoint are: net/http forgets the rest of a body then, and an answer would be lost to a reset (RFC 9112 section 9.6).
+type patient struct{ net.Listener }
+
+func (l patient) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &patientConn{TCPConn: conn.(*net.TCPConn)}, nil
+}
+
+type patientConn struct {
+	*net.TCPConn
+	broken atomic.Bool
+}
+
+func (c *patientConn) Read(p []byte) (int, error) {
+	n, err := c.TCPConn.Read(p)
+	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
+		c.broken.Store(true)
+	}
+	return n, err
+}
+
+func (c *patientConn) Close() error {
+	if c.broken.Load() && c.CloseWrite() == nil {
+		_ = c.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
+		_, _ = io.Copy(io.Discard, c.TCPConn)
+	}
+	return c.TCPConn.Close()
 }
 
 func silent() *log.Logger { return log.New(io.Discard, "", 0) }

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/http1"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -36,6 +36,7 @@ type Transport struct {
 	timeouts dynamic.ForwardingTimeouts
 	maxIdle  int
 	noHTTP2  bool
+	client   http1.Client
 	buffers  buffers
 }
 
@@ -86,41 +87,29 @@ func (t *Transport) Name() string { return t.name }
 // RoundTripper returns the connections to one upstream: HTTP/1.1 for http, HTTP/2 or HTTP/1.1 by ALPN for https, HTTP/2
 // without TLS for h2c. Proxies named by environment variables are never used.
 func (t *Transport) RoundTripper(key loadbalancer.UpstreamKey) loadbalancer.RoundTripper {
-	c := &connections{transport: t, key: key}
-	protocols := new(http.Protocols)
-	switch key.Scheme {
-	case "h2c":
-		protocols.SetUnencryptedHTTP2(true)
-	case "https":
-		protocols.SetHTTP1(true)
-		protocols.SetHTTP2(!t.noHTTP2)
-		c.tls = t.tlsFor(key)
+	address := key.Endpoint.Address.String()
+	dial := func(ctx context.Context) (net.Conn, error) { return t.dialer.DialContext(ctx, "tcp", address) }
+	config := http1.UpstreamConfig{
+		Dial:                  dial,
+		MaxIdle:               t.maxIdle,
+		IdleTimeout:           time.Duration(t.timeouts.IdleConnTimeout),
+		ResponseHeaderTimeout: time.Duration(t.timeouts.ResponseHeaderTimeout),
+		ContinueTimeout:       expectContinueTimeout,
+		MaxHeaderBytes:        maxResponseHeaderBytes,
+	}
+	if key.Scheme == "https" {
+		config.TLS, config.HandshakeTimeout = t.tlsFor(key), tlsHandshakeTimeout
+	}
+	c := &connections{transport: t, upgrades: t.client.Upstream(&config)}
+	switch {
+	case key.Scheme == "h2c":
+		c.multiplexed = t.clear(dial)
+	case config.TLS != nil && !t.noHTTP2:
+		c.multiplexed = t.negotiated(dial, config.TLS)
+		config.HTTP2 = c.multiplexed.take
+		c.main = t.client.Upstream(&config)
 	default:
-		protocols.SetHTTP1(true)
+		c.main = c.upgrades
 	}
-	c.main = t.wire(c, protocols)
 	return c
-}
-
-// wire returns net/http's side of the connections to one upstream.
-func (t *Transport) wire(c *connections, protocols *http.Protocols) *http.Transport {
-	address := c.key.Endpoint.Address.String()
-	return &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return t.dialer.DialContext(ctx, "tcp", address)
-		},
-		TLSClientConfig:        c.tls.Clone(), // the transport writes its protocols into it
-		TLSHandshakeTimeout:    tlsHandshakeTimeout,
-		DisableCompression:     true,
-		MaxIdleConnsPerHost:    t.maxIdle,
-		IdleConnTimeout:        time.Duration(t.timeouts.IdleConnTimeout),
-		ResponseHeaderTimeout:  time.Duration(t.timeouts.ResponseHeaderTimeout),
-		ExpectContinueTimeout:  expectContinueTimeout,
-		MaxResponseHeaderBytes: maxResponseHeaderBytes,
-		Protocols:              protocols,
-		HTTP2: &http.HTTP2Config{
-			SendPingTimeout: time.Duration(t.timeouts.ReadIdleTimeout),
-			PingTimeout:     time.Duration(t.timeouts.PingTimeout),
-		},
-	}
 }

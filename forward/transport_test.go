@@ -290,11 +290,12 @@ func TestWireSettings(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wire := transport.RoundTripper(key).(*connections).main
+		connections := transport.RoundTripper(key).(*connections)
+		wire := connections.multiplexed.wire
 		equal(t, "idle connections", wire.MaxIdleConnsPerHost, want)
 		equal(t, "timeouts", []time.Duration{wire.IdleConnTimeout, wire.HTTP2.SendPingTimeout, wire.HTTP2.PingTimeout, transport.dialer.Timeout},
 			[]time.Duration{90 * time.Second, 5 * time.Second, 15 * time.Second, 30 * time.Second})
-		equal(t, "name", wire.TLSClientConfig.ServerName, "2001:db8::1")
+		equal(t, "name", connections.multiplexed.tls.ServerName, "2001:db8::1")
 		if wire.Proxy != nil || !wire.DisableCompression {
 			t.Error("proxies of the environment, or compression, are in use")
 		}
@@ -304,6 +305,44 @@ func TestWireSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal(t, "dial timeout by default", transport.dialer.Timeout, 30*time.Second)
+}
+
+// TestEndpointThatSpokeHTTP2 has been replaced by one that doesn't, which costs nobody a request.
+func TestEndpointThatSpokeHTTP2(t *testing.T) {
+	signer := newAuthority(t)
+	server := secured(t, signer.sign(t, "127.0.0.1"), &tls.Config{NextProtos: []string{"http/1.1"}})
+	g := newProxy(t, setup{server: server, transport: &dynamic.ServersTransport{RootCAs: []string{pemOf(signer.certificate)}}})
+	member, _ := g.pool.Pick()
+	connections := member.Upstream().RoundTripper().(*connections)
+	for range 2 {
+		connections.multiplexed.agreed.Store(true)
+		_, body := g.do(t, request(t, http.MethodPost, g.url, strings.NewReader("body")))
+		equal(t, "answer", strings.Fields(body)[0], "HTTP/1.1")
+		equal(t, "still believed", connections.multiplexed.agreed.Load(), false)
+	}
+}
+
+// TestManyFirstRequests all find out at a time that an endpoint speaks HTTP/2.
+func TestManyFirstRequests(t *testing.T) {
+	signer := newAuthority(t)
+	server := secured(t, signer.sign(t, "127.0.0.1"), &tls.Config{})
+	g := newProxy(t, setup{server: server, transport: &dynamic.ServersTransport{RootCAs: []string{pemOf(signer.certificate)}}})
+	var all sync.WaitGroup
+	for range 20 {
+		all.Go(func() {
+			response, err := g.client.Do(request(t, http.MethodGet, g.url, nil))
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			body, err := io.ReadAll(response.Body)
+			_ = response.Body.Close()
+			if err != nil || !strings.HasPrefix(string(body), "HTTP/2.0 ") {
+				t.Errorf("%d, %q, %v", response.StatusCode, body, err)
+			}
+		})
+	}
+	all.Wait()
 }
 
 // TestConnectionsAreKept sends requests one after another over one connection, and side by side over several.

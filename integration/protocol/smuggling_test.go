@@ -26,10 +26,10 @@ func post(fields, body string) string {
 func attacks() []attack {
 	const five = "POST /case hello"
 	all := []attack{
-		{"length and chunks", post("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"), "POST /case "},
-		{"chunks and length", post("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", "0\r\n\r\n"), "POST /case "},
+		{"length and chunks", post("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"), ""},
+		{"chunks and length", post("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", "0\r\n\r\n"), ""},
 		{"two lengths", post("Content-Length: 5\r\nContent-Length: 0\r\n", "hello"), ""},
-		{"the same length twice", post("Content-Length: 5\r\nContent-Length: 5\r\n", "hello"), five},
+		{"the same length twice", post("Content-Length: 5\r\nContent-Length: 5\r\n", "hello"), ""},
 		{"a list of lengths", post("Content-Length: 5, 5\r\n", "hello"), ""},
 		{"a list of different lengths", post("Content-Length: 5, 0\r\n", "hello"), ""},
 		{"chunked twice", post("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n"), ""},
@@ -39,15 +39,15 @@ func attacks() []attack {
 		{"coding behind a vertical tab", post("Transfer-Encoding: \x0bchunked\r\n", "0\r\n\r\n"), ""},
 		{"space before the colon", post("Transfer-Encoding : chunked\r\n", "0\r\n\r\n"), ""},
 		{"length with space before the colon", post("Content-Length : 5\r\n", "hello"), ""},
-		{"chunks in HTTP/1.0", "POST /case HTTP/1.0\r\nHost: any.test\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "POST /case "},
+		{"chunks in HTTP/1.0", "POST /case HTTP/1.0\r\nHost: any.test\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", ""},
 		{"chunk size with a prefix", post("Transfer-Encoding: chunked\r\n", "0x5\r\nhello\r\n0\r\n\r\n"), ""},
 		{"negative chunk size", post("Transfer-Encoding: chunked\r\n", "-5\r\nhello\r\n0\r\n\r\n"), ""},
 		{"chunk size too large", post("Transfer-Encoding: chunked\r\n", "ffffffffffffffff5\r\nhello\r\n0\r\n\r\n"), ""},
 		{"chunk longer than its size", post("Transfer-Encoding: chunked\r\n", "3\r\nhello\r\n0\r\n\r\n"), ""},
 		{"underscore", post("Transfer_Encoding: chunked\r\nContent-Length: 5\r\n", "hello"), five},
-		{"folded field", post("X-Fold: a\r\n b\r\nContent-Length: 5\r\n", "hello"), five},
+		{"folded field", post("X-Fold: a\r\n b\r\nContent-Length: 5\r\n", "hello"), ""},
 		{"folded coding", post("Transfer-Encoding:\r\n chunked\r\nContent-Length: 5\r\n", "hello"), ""},
-		{"bare line feeds", strings.ReplaceAll(post("Content-Length: 5\r\n", "hello"), "\r\n", "\n"), five},
+		{"bare line feeds", strings.ReplaceAll(post("Content-Length: 5\r\n", "hello"), "\r\n", "\n"), ""},
 		{"first field is folded", "POST /case HTTP/1.1\r\n Host: any.test\r\nHost: any.test\r\nContent-Length: 5\r\n\r\nhello", ""},
 		{"carriage return in a value", post("X-A: a\rContent-Length: 5\r\n", "hello"), ""},
 		{"NUL in a value", post("X-A: a\x00b\r\n", ""), ""},
@@ -129,9 +129,8 @@ func (a attack) expectAnswer(t *testing.T, hostile *harness.Raw) int {
 	return got.StatusCode
 }
 
-// TestLengthAndChunks hides a request behind a body whose length can be read in two ways. Chunks count (RFC 9112 section
-// 6.3), so that what follows them is a request like any other: it is routed, and reaches the endpoint as one of its own.
-// The same section wants the connection closed, which the standard library's server leaves to those who can see both fields.
+// TestLengthAndChunks hides a request behind a body whose length can be read in two ways (RFC 9112 section 6.3). It is refused, with
+// the end of the connection, and the endpoint sees nothing of it.
 func TestLengthAndChunks(t *testing.T) {
 	t.Parallel()
 	for _, fields := range []string{
@@ -141,14 +140,13 @@ func TestLengthAndChunks(t *testing.T) {
 		s := startEdge(t, endpoint.address)
 		body := "0\r\n\r\n" + hidden
 		hostile := harness.Dial(t, s.Addr("wary"))
-		if got, err := hostile.Ask(post(fmt.Sprintf(fields, len(body)), body)); err != nil || got.Text != "answer to /case" {
-			t.Errorf("the first answer: %+v, %v", got, err)
+		if got, err := hostile.Ask(post(fmt.Sprintf(fields, len(body)), body)); err != nil || got.StatusCode != http.StatusBadRequest || !got.Close {
+			t.Errorf("the answer: %+v, %v", got, err)
 		}
-		if got, err := hostile.Response(); err == nil && got.Text != "answer to /hidden" {
-			t.Errorf("the second answer: %+v", got)
+		if rest := hostile.Rest(); rest != "" {
+			t.Errorf("another answer: %q", rest)
 		}
-		seen, err := endpoint.requests()
-		if err != nil || seen[0] != "POST /case " {
+		if seen, err := endpoint.requests(); err != nil || len(seen) != 0 {
 			t.Errorf("the endpoint saw %q, %v", seen, err)
 		}
 	}
@@ -156,8 +154,7 @@ func TestLengthAndChunks(t *testing.T) {
 
 // breaksOff says that the head is well-formed, so that the endpoint may see it before the body turns out to be broken.
 func (a attack) breaksOff() bool {
-	return strings.HasPrefix(a.name, "unfinished") || strings.Contains(a.name, "chunk size") || strings.HasPrefix(a.name, "chunk longer") ||
-		a.name == "folded coding"
+	return strings.HasPrefix(a.name, "unfinished") || strings.Contains(a.name, "chunk size") || strings.HasPrefix(a.name, "chunk longer")
 }
 
 func (a attack) expectSeen(t *testing.T, endpoint *tap, status int) {

@@ -1,0 +1,102 @@
+package entrypoint
+
+import (
+	"net/http"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// ErrFinished is what calls on a ResponseWriter or a request's body return after the handler has returned.
+var ErrFinished = http1.ErrFinished
+
+// statusClientLeft is recorded, never sent, when the client left before the response began.
+const statusClientLeft = telemetry.StatusClientClosedRequest
+
+// visit is what a request has on either protocol: the request as the handler sees it, its context and its record. It is a part of
+// the one allocation that the entrypoint makes for a request, and is never used again.
+type visit struct {
+	entrypoint *Entrypoint
+	connection *connection
+	http1      bool
+	scope      scope
+	request    http.Request
+	record     telemetry.Record
+	// over says that the handler has returned, last that the connection ends with this response.
+	over, last atomic.Bool
+}
+
+// open begins a visit with the request that a server has received.
+func (v *visit) open(e *Entrypoint, r *http.Request) {
+	v.entrypoint = e
+	v.connection, _ = r.Context().Value(connectionKey{}).(*connection)
+	v.http1 = r.ProtoMajor == 1
+	v.scope = scope{inner: r.Context(), visit: v}
+	v.request = *r.WithContext(&v.scope)
+	v.record.Start = time.Now()
+	v.record.Entrypoint = e.name
+	v.record.Method = r.Method
+	v.record.Protocol = protocol(r.Header)
+}
+
+// client returns the address of the client and notes it.
+func (v *visit) client() netip.Addr {
+	if v.connection != nil {
+		v.connection.reached(serving)
+		v.record.Client = v.connection.text
+		return v.connection.client
+	}
+	addr, ok := canonical.ClientAddr(v.request.RemoteAddr)
+	if ok {
+		v.record.Client = addr.String()
+	}
+	return addr
+}
+
+// refuse answers without a handler. The reason is for the log.
+func (v *visit) refuse(w http.ResponseWriter, status int, reason string) {
+	v.record.Reason = reason
+	http.Error(w, http.StatusText(status), status)
+}
+
+// believe leaves no trailer that a client must not set.
+func (v *visit) believe(trailer http.Header) {
+	canonical.StripUntrusted(trailer)
+	if v.entrypoint.settings.underscore != canonical.UnderscoreKeep {
+		canonical.UnderscoreDelete.Apply(trailer)
+	}
+}
+
+// panicked reports a panic of the handler.
+func (v *visit) panicked(cause any, stack []byte) {
+	v.record.Reason = "handler panicked"
+	v.entrypoint.report(report{
+		level: failure, text: "handler panicked", request: v.record.Method + " " + v.record.Host + v.record.Path,
+		panic: cause, stack: string(stack),
+	})
+}
+
+// tell reports the record. The status is the one that was sent, or 0.
+func (v *visit) tell(status int) {
+	switch {
+	case status != 0:
+		v.record.Status = status
+	case v.scope.inner.Err() != nil:
+		v.record.Status = statusClientLeft
+	case v.record.Status == 0:
+		v.record.Status = http.StatusOK
+	}
+	v.record.Duration = time.Since(v.record.Start)
+	v.entrypoint.finished(&v.record)
+}
+
+// finished hands a record to those who take it.
+func (e *Entrypoint) finished(record *telemetry.Record) {
+	for _, sink := range e.deps.Sinks {
+		sink.Finished(record)
+	}
+}

@@ -1,0 +1,215 @@
+package http1
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/http/httptrace"
+	"sync"
+	"sync/atomic"
+
+	"github.com/sluiceproxy/sluice/http1/wire"
+)
+
+// responseValues is how many values of a response's fields have their room within the Call.
+const responseValues = 20
+
+// Call is one request and its response as its caller sees them. It is made for one exchange, best as a part of what the
+// caller has of its own per request, and is never used again: the response and its body are parts of it.
+type Call struct {
+	// Informational is told of each informational response but 101, on the goroutine that called Do and before Do
+	// returns. The header is the callee's. An error ends the exchange and is what Do returns.
+	Informational func(status int, header http.Header) error
+	// Interrupt makes a Read of the request's body return that waits for the client, and all that follow. It is called
+	// when the response has ended, or the exchange has failed, before the body was read to its end. With it, nothing of
+	// the exchange runs any more once the response's body has ended or was closed; without, a Read that waits may
+	// outlast it, as with net/http.
+	Interrupt func()
+
+	upstream *Upstream
+	request  *http.Request
+	trace    *httptrace.ClientTrace
+	// stop ends the following of the request's context; nil when there is nothing to follow.
+	stop   func() bool
+	upload *upload
+	// out is the part of the request that is ready to be written: the head and perhaps the whole body. Its memory is that
+	// of page or expanse, unless the head has outgrown it.
+	out     []byte
+	page    *page
+	expanse *expanse
+	framing requestFraming
+	// whole says that out holds the whole request.
+	whole bool
+	// closed says that the request's body was closed.
+	closed   bool
+	sent     bool
+	received bool
+	interims int
+	// broken is why the request could not be written to its end.
+	broken error
+
+	// hold guards what somebody else than the exchange's own goroutine looks at: the link on its way out, and the
+	// deadline.
+	hold sync.Mutex
+	link *link
+	// limited says that a read deadline is set, headed that the response's head is there.
+	limited, headed bool
+
+	// mutex is held while the body is read, written or closed.
+	mutex sync.Mutex
+	// closing says that the response's body is being closed.
+	closing  atomic.Bool
+	ended    bool
+	reusable bool
+	// fault is what reading the body says once the exchange has ended.
+	fault    error
+	body     wire.Framing
+	left     int64
+	chunked  wire.Chunked
+	encoding [1]string
+	values   [responseValues]string
+	response http.Response
+}
+
+// Sent reports whether it is too late to send the request to somebody else as if nothing had happened: the endpoint may
+// have seen a part of it, or a part of its body was read. It is for the time after Do.
+func (c *Call) Sent() bool { return c.sent || c.framing.rest != c.framing.length }
+
+// Do sends a request and returns the head of its final response. The body must be closed, or read to its end, which is
+// when the exchange ends; until then it follows the request's context, whose end closes the connection at once. Do works
+// on the goroutine of its caller; only a request body that is not at hand is sent by another one, which has ended when
+// the exchange has (see Call.Interrupt). The request's body is always closed, but with ErrHTTP2, where it is untouched.
+//
+// A request is sent again, on a fresh connection, when it was sent on one that had been used before, nothing of a
+// response came, nothing of its body is lost, and either no byte was written or the method is idempotent
+// (RFC 9110 section 9.2.2).
+//
+// It differs from net/http's Transport in these points. It adds no field that was not asked for, such as User-Agent.
+// Upgrade to h2c is left out (RFC 9113 section 3.1). CONNECT is refused. Responses that have more than one reading are
+// errors (package wire); 101 is one for a request that asked for no other protocol. A connection whose response began
+// before the request was sent completely is not used again (CVE-2024-24791).
+func (u *Upstream) Do(c *Call, r *http.Request) (*http.Response, error) {
+	if c.upstream != nil {
+		if r.Body != nil {
+			_ = r.Body.Close()
+		}
+		return nil, errCallUsed
+	}
+	c.upstream, c.request = u, r
+	if err := c.run(); err != nil {
+		c.freeOut()
+		if err != ErrHTTP2 { //nolint:errorlint // as dial returns it
+			c.closeRequest()
+		}
+		return nil, err
+	}
+	return &c.response, nil
+}
+
+// closeRequest closes the request's body, unless the upload does.
+func (c *Call) closeRequest() {
+	if c.upload == nil && !c.closed && c.request.Body != nil {
+		c.closed = true
+		// It has nobody left to report to.
+		_ = c.request.Body.Close()
+	}
+}
+
+func (c *Call) run() error {
+	ctx := c.request.Context()
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err := c.prepare(); err != nil {
+		return &RequestError{Err: err}
+	}
+	l, err := c.upstream.link(ctx)
+	if err != nil {
+		return err
+	}
+	if err = c.first(l); err == nil {
+		return nil
+	}
+	again := c.repeatable(l, err) && ctx.Err() == nil
+	c.fail(err)
+	if !again {
+		return c.fault
+	}
+	c.ended, c.fault, c.interims, c.broken = false, nil, 0, nil
+	switch l, err = c.upstream.dial(ctx); {
+	case err == ErrHTTP2 && c.Sent(): //nolint:errorlint // as dial returns it
+		return errChanged
+	case err != nil:
+		return err
+	}
+	if err = c.try(l); err != nil {
+		c.fail(err)
+		return c.fault
+	}
+	return nil
+}
+
+// first sends the request over the first connection. Only now is the body touched: until there is a connection, somebody
+// else may have to send it.
+func (c *Call) first(l *link) error {
+	c.link = l
+	if !c.framing.expects {
+		if err := c.prepareBody(); err != nil {
+			return err
+		}
+	}
+	return c.try(l)
+}
+
+// prepare writes the head of the request.
+func (c *Call) prepare() error {
+	c.page = c.upstream.client.buffers.page()
+	var err error
+	c.out, c.framing, err = appendRequest(c.page[:0], c.request)
+	if err != nil {
+		return err
+	}
+	if c.upstream.config.ContinueTimeout <= 0 {
+		c.framing.expects = false
+	}
+	c.whole = c.framing.length == 0
+	return nil
+}
+
+func (c *Call) freeOut() {
+	c.upstream.client.buffers.putPage(c.page)
+	c.upstream.client.buffers.putExpanse(c.expanse)
+	c.page, c.expanse, c.out = nil, nil, nil
+}
+
+// try sends the request over a connection and reads the head of the final response.
+func (c *Call) try(l *link) error {
+	c.link = l
+	c.stop = follow(c.request.Context(), l.abort)
+	c.gotConn(l)
+	if err := c.send(); err != nil {
+		return err
+	}
+	var head wire.Response
+	if err := c.receive(&head); err != nil {
+		return err
+	}
+	return c.accept(&head)
+}
+
+// repeatable reports whether the request can be sent again after a failure: nothing of it can have been processed, or it
+// makes no difference. What has been read of the body is in out.
+func (c *Call) repeatable(l *link, err error) bool {
+	if _, client := errors.AsType[*RequestBodyError](err); client {
+		return false
+	}
+	return l.reused && !c.received && c.upload == nil && !isTimeout(err) && (!c.sent || idempotent(c.request.Method))
+}
+
+func idempotent(method string) bool {
+	switch method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	return false
+}

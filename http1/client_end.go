@@ -1,0 +1,75 @@
+package http1
+
+import (
+	"context"
+	"time"
+)
+
+// lastWrite is how long a response that has ended waits for the last write of its request to return, which is on its way
+// when the endpoint has the whole request.
+const lastWrite = 50 * time.Millisecond
+
+// fail ends the exchange with an error, for which the end of the context, the client's body and the write that failed
+// first are better reasons than what reading said.
+func (c *Call) fail(err error) {
+	c.reusable = false
+	var source *RequestBodyError
+	if c.upload != nil {
+		source = c.upload.source.Load()
+	}
+	ctx := c.request.Context()
+	c.end()
+	switch {
+	case source != nil:
+		c.fault = source
+	case ctx.Err() != nil:
+		c.fault = context.Cause(ctx)
+	case c.broken != nil:
+		c.fault = c.broken
+	default:
+		c.fault = err
+	}
+}
+
+// end gives the connection back, or closes it, and sees to it that nothing of the exchange goes on.
+func (c *Call) end() {
+	if c.ended {
+		return
+	}
+	c.ended = true
+	complete := c.join()
+	followed := c.stop == nil || c.stop()
+	c.hold.Lock()
+	l := c.link
+	c.link = nil
+	c.hold.Unlock()
+	if c.reusable && complete && followed && l.from == l.to && !c.closing.Load() {
+		c.upstream.put(l)
+		return
+	}
+	l.close()
+}
+
+// join waits for the end of the upload, which it brings about where the endpoint does not want the rest. It reports
+// whether the whole request was sent.
+func (c *Call) join() (complete bool) {
+	u := c.upload
+	if u == nil {
+		return c.whole && c.broken == nil
+	}
+	if u.ended(0) || c.reusable && u.last.Load() && u.ended(lastWrite) {
+		return u.complete
+	}
+	c.link.abort()
+	switch {
+	case u.last.Load():
+		<-u.done
+	case c.Interrupt != nil:
+		c.Interrupt()
+		<-u.done
+	default:
+		// Bodies that block in Read return when they are closed, if they can be at all.
+		go u.close()
+	}
+	return false
+}

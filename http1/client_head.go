@@ -1,0 +1,268 @@
+package http1
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/http1/wire"
+)
+
+// requestFraming says how the body of a request is sent.
+type requestFraming struct {
+	// length is how many bytes it has: 0 for none, -1 for chunks.
+	length int64
+	// rest is how much of it has not been read; -1 when nobody knows.
+	rest int64
+	// expects says that the body waits for 100 Continue.
+	expects bool
+	// closes says that the request asks for the connection to be closed.
+	closes bool
+	// upgrades says that the request asks for another protocol.
+	upgrades bool
+}
+
+// appendRequest appends the head of a request. Whatever could be read in two ways is an error, and nothing is repaired.
+func appendRequest(b []byte, r *http.Request) ([]byte, requestFraming, error) {
+	method := r.Method
+	if method == "" {
+		method = http.MethodGet
+	}
+	framing, err := frame(r)
+	switch {
+	case err != nil:
+		return b, framing, err
+	case method == http.MethodConnect:
+		return b, framing, errConnect
+	case !wire.ValidToken(method):
+		return b, framing, errMethod
+	}
+	b = append(b, method...)
+	b = append(b, ' ')
+	if b, err = appendTarget(b, r); err != nil {
+		return b, framing, err
+	}
+	b = append(b, " HTTP/1.1\r\nHost: "...)
+	if b, err = appendHost(b, r); err != nil {
+		return b, framing, err
+	}
+	b = append(b, "\r\n"...)
+	b = appendFraming(b, r, method, framing)
+	framing.closes = r.Close
+	if b, err = appendFields(b, r, &framing); err != nil {
+		return b, framing, err
+	}
+	return append(b, "\r\n"...), framing, nil
+}
+
+// frame decides how the body is sent.
+func frame(r *http.Request) (requestFraming, error) {
+	chunked := false
+	switch {
+	case len(r.TransferEncoding) == 0:
+	case len(r.TransferEncoding) == 1 && r.TransferEncoding[0] == "chunked":
+		chunked = true
+	default:
+		return requestFraming{}, errEncoding
+	}
+	switch {
+	case r.Body == nil || r.Body == http.NoBody:
+		return requestFraming{}, nil
+	case chunked || r.ContentLength <= 0:
+		// A length of 0 together with a body means that nobody knows, as in net/http.
+		return requestFraming{length: -1, rest: -1}, nil
+	}
+	return requestFraming{length: r.ContentLength, rest: r.ContentLength}, nil
+}
+
+func appendTarget(b []byte, r *http.Request) ([]byte, error) {
+	start := len(b)
+	u := r.URL
+	switch {
+	case u.Opaque != "":
+		b = append(b, u.RequestURI()...)
+	default:
+		path := u.EscapedPath()
+		if path == "" {
+			path = "/"
+		}
+		b = append(b, path...)
+		if u.ForceQuery || u.RawQuery != "" {
+			b = append(b, '?')
+			b = append(b, u.RawQuery...)
+		}
+	}
+	for _, c := range b[start:] {
+		if c <= ' ' || c == 0x7f {
+			return b, errTarget
+		}
+	}
+	return b, nil
+}
+
+func appendHost(b []byte, r *http.Request) ([]byte, error) {
+	host := r.Host
+	if host == "" {
+		host = r.URL.Host
+	}
+	switch {
+	case host == "":
+		return b, errNoHost
+	case !wire.ValidHost(host):
+		return b, errHost
+	}
+	// A zone means something on this machine only (RFC 6874 section 1).
+	if open := strings.LastIndexByte(host, '['); open >= 0 {
+		if zone := strings.IndexByte(host[open:], '%'); zone >= 0 {
+			end := strings.LastIndexByte(host, ']')
+			if end < open+zone {
+				return b, errHost
+			}
+			b = append(b, host[:open+zone]...)
+			return append(b, host[end:]...), nil
+		}
+	}
+	return append(b, host...), nil
+}
+
+func appendFraming(b []byte, r *http.Request, method string, framing requestFraming) []byte {
+	switch {
+	case framing.length > 0:
+		b = wire.AppendLength(b, framing.length)
+	case framing.length < 0:
+		b = append(b, "Transfer-Encoding: chunked\r\n"...)
+		b = appendAnnounced(b, r.Trailer)
+	case method == http.MethodPost || method == http.MethodPut || method == http.MethodPatch:
+		// RFC 9110 section 8.6: their meaning expects content.
+		b = wire.AppendLength(b, 0)
+	}
+	if r.Close {
+		b = append(b, "Connection: close\r\n"...)
+	}
+	return b
+}
+
+func appendAnnounced(b []byte, trailer http.Header) []byte {
+	if len(trailer) == 0 {
+		return b
+	}
+	names := make([]string, 0, len(trailer))
+	for name := range trailer {
+		if wire.ValidToken(name) && !wire.ForbiddenTrailer(http.CanonicalHeaderKey(name)) {
+			names = append(names, name)
+		}
+	}
+	if len(names) == 0 {
+		return b
+	}
+	slices.Sort(names)
+	return wire.AppendField(b, "Trailer", strings.Join(names, ", "))
+}
+
+// appendFields appends the request's own fields, without those that frame or that a request must not forward.
+func appendFields(b []byte, r *http.Request, framing *requestFraming) ([]byte, error) {
+	noH2C := false
+	for name, values := range r.Header {
+		if !wire.ValidToken(name) {
+			return b, errFieldName
+		}
+		switch fieldKind(name) {
+		case fieldFraming:
+			continue
+		case fieldUpgrade:
+			noH2C = noH2C || slices.ContainsFunc(values, namesH2C)
+			framing.upgrades = framing.upgrades || len(values) > 0
+		case fieldConnection:
+			framing.closes = framing.closes || slices.ContainsFunc(values, namesClose)
+		case fieldExpect:
+			framing.expects = framing.length != 0 && slices.ContainsFunc(values, expectsContinue)
+		}
+		for _, value := range values {
+			if !wire.ValidValue(value) {
+				return b, invalidField(name)
+			}
+		}
+	}
+	if noH2C {
+		framing.upgrades = othersAsked(r.Header)
+	}
+	for name, values := range r.Header {
+		kind := fieldKind(name)
+		if kind == fieldFraming || r.Close && kind == fieldConnection {
+			continue
+		}
+		if noH2C && kind != fieldPlain {
+			if values = withoutH2C(kind, values, r.Header); len(values) == 0 {
+				continue
+			}
+		}
+		for _, value := range values {
+			b = append(b, name...)
+			b = append(b, ": "...)
+			b = append(b, value...)
+			b = append(b, "\r\n"...)
+		}
+	}
+	return b, nil
+}
+
+// kind tells the fields of a request apart that are not simply copied.
+type kind uint8
+
+const (
+	fieldPlain kind = iota
+	// fieldFraming is written by this package alone.
+	fieldFraming
+	fieldConnection
+	fieldUpgrade
+	fieldSettings
+	fieldExpect
+)
+
+// fieldKind looks at names in any case: maps that were not filled by Set hold every spelling, and so do endpoints.
+func fieldKind(name string) kind {
+	switch len(name) {
+	case len("Host"):
+		if strings.EqualFold(name, "Host") {
+			return fieldFraming
+		}
+	case len("Expect"):
+		if strings.EqualFold(name, "Expect") {
+			return fieldExpect
+		}
+	case len("Trailer"):
+		if strings.EqualFold(name, "Trailer") {
+			return fieldFraming
+		}
+		if strings.EqualFold(name, "Upgrade") {
+			return fieldUpgrade
+		}
+	case len("Connection"):
+		if strings.EqualFold(name, "Connection") {
+			return fieldConnection
+		}
+	case len("Content-Length"):
+		if strings.EqualFold(name, "Content-Length") {
+			return fieldFraming
+		}
+		if strings.EqualFold(name, "HTTP2-Settings") {
+			return fieldSettings
+		}
+	case len("Transfer-Encoding"):
+		if strings.EqualFold(name, "Transfer-Encoding") {
+			return fieldFraming
+		}
+	}
+	return fieldPlain
+}
+
+func expectsContinue(value string) bool { return strings.EqualFold(value, "100-continue") }
+
+func namesClose(list string) bool {
+	for option := range strings.SplitSeq(list, ",") {
+		if strings.EqualFold(strings.Trim(option, " \t"), "close") {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,132 @@
+package http1
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// TestServerToUpstream sends the bodies that clients of the server half send to an upstream of the client half.
+func TestServerToUpstream(t *testing.T) {
+	large := strings.Repeat("0123456789abcdef", 64<<10)
+	endpoint := newRawEndpoint(t, func(conn *rawConn, _ int) {
+		for {
+			head := conn.head()
+			if head == "" {
+				return
+			}
+			body := conn.body(head)
+			conn.say("HTTP/1.1 200 OK\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body)
+		}
+	})
+	upstream := testUpstream(t, endpoint.address(), nil)
+	front := &Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if _, ok := context.WithValue(r.Context(), new(int), 1).Value(afterFuncKey{}).(afterFuncer); !ok {
+			t.Error("the context does not lead to its AfterFunc")
+		}
+		out := r.Clone(r.Context())
+		out.URL.Host = "a.example"
+		var call Call
+		response, err := upstream.Do(&call, out)
+		if err != nil {
+			t.Error(err)
+			panic(http.ErrAbortHandler)
+		}
+		defer discard(response.Body)
+		w.Header().Set("Content-Length", response.Header.Get("Content-Length"))
+		if _, err := io.Copy(w, response.Body); err != nil {
+			t.Error(err)
+		}
+	})}
+	address := serveFront(t, front)
+	client := &http.Transport{}
+	t.Cleanup(client.CloseIdleConnections)
+	for _, size := range []int{1, 4000, 16 << 10, 40_000, len(large)} {
+		for _, length := range []int64{int64(size), -1} {
+			r := testRequest(t, "POST", address, strings.NewReader(large[:size]))
+			r.ContentLength = length
+			got := take(client.RoundTrip(r))
+			if body, _, _ := strings.Cut(got.Body, "|"); got.Failed || body != large[:size] {
+				t.Errorf("%d bytes, length %d: failed: %v, %d bytes came back", size, length, got.Failed, len(body))
+			}
+		}
+	}
+}
+
+// TestBodiesComeInPieces: what has come goes with the head, and the rest follows when it comes.
+func TestBodiesComeInPieces(t *testing.T) {
+	first, rest := make(chan string, 1), make(chan string, 1)
+	endpoint := newRawEndpoint(t, func(conn *rawConn, _ int) {
+		conn.head()
+		var piece [5]byte
+		_, _ = io.ReadFull(conn.r, piece[:])
+		first <- string(piece[:])
+		_, _ = io.ReadFull(conn.r, piece[:])
+		rest <- string(piece[:])
+		conn.say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+	})
+	upstream := testUpstream(t, endpoint.address(), nil)
+	front := &Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		out := r.Clone(r.Context())
+		out.URL.Host = "a.example"
+		response, err := upstream.Do(new(Call), out)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		discard(response.Body)
+		w.WriteHeader(response.StatusCode)
+	})}
+	near, err := new(net.Dialer).DialContext(t.Context(), "tcp", serveFront(t, front))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer discard(near)
+	_, _ = io.WriteString(near, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 10\r\n\r\nhello")
+	if got := arrives(t, first, "what had come"); got != "hello" {
+		t.Errorf("%q came first", got)
+	}
+	_, _ = io.WriteString(near, "world")
+	if got := arrives(t, rest, "the rest"); got != "world" {
+		t.Errorf("%q came then", got)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(near), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer discard(response.Body)
+	if response.StatusCode != http.StatusOK {
+		t.Errorf("the status is %d", response.StatusCode)
+	}
+}
+
+// serveFront serves until the end of the test and returns the address.
+func serveFront(t *testing.T, front *Server) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { front.ServeConn(context.Background(), conn) })
+		}
+	})
+	t.Cleanup(func() {
+		discard(listener)
+		_ = front.Close()
+		serving.Wait()
+	})
+	return listener.Addr().String()
+}

@@ -1,0 +1,77 @@
+package http1
+
+import (
+	"io"
+	"net"
+	"slices"
+)
+
+// switchProtocols hands the connection over to the protocol that the endpoint agreed to.
+func (c *Call) switchProtocols() error {
+	switch {
+	case !c.framing.upgrades:
+		return malformed(errNotAsked)
+	case c.upload == nil && !c.whole, c.upload != nil && !c.upload.ended(lastWrite):
+		return malformed(errSwitchEarly)
+	}
+	l := c.link
+	s := &switched{conn: l.conn, ahead: slices.Clone(l.unread()), stop: c.stop}
+	// The buffer goes back: its reader from now on is somebody else.
+	l.upstream.client.watch.remove(l)
+	l.recycle()
+	c.link, c.ended, c.fault = nil, true, net.ErrClosed
+	c.response.Body = s
+	return nil
+}
+
+// switched is a connection after a response 101: an io.ReadWriteCloser whose writing direction can be closed alone.
+type switched struct {
+	conn net.Conn
+	// ahead is what came together with the head of the response.
+	ahead []byte
+	stop  func() bool
+}
+
+// Read reads what the endpoint sends.
+func (s *switched) Read(p []byte) (int, error) {
+	if len(s.ahead) > 0 {
+		n := copy(p, s.ahead)
+		s.ahead = s.ahead[n:]
+		return n, nil
+	}
+	return s.conn.Read(p)
+}
+
+// Write writes to the endpoint.
+func (s *switched) Write(p []byte) (int, error) { return s.conn.Write(p) }
+
+// WriteTo writes all that the endpoint sends to w, within the kernel where both are plain TCP.
+func (s *switched) WriteTo(w io.Writer) (int64, error) {
+	var written int64
+	if len(s.ahead) > 0 {
+		n, err := w.Write(s.ahead)
+		written, s.ahead = int64(n), s.ahead[n:]
+		if err != nil {
+			return written, err
+		}
+	}
+	n, err := io.Copy(w, s.conn)
+	return written + n, err
+}
+
+// CloseWrite tells the endpoint that nothing more will come.
+func (s *switched) CloseWrite() error {
+	half, ok := s.conn.(interface{ CloseWrite() error })
+	if !ok {
+		return net.ErrClosed
+	}
+	return half.CloseWrite()
+}
+
+// Close closes the connection.
+func (s *switched) Close() error {
+	if s.stop != nil {
+		s.stop()
+	}
+	return s.conn.Close()
+}

@@ -1,0 +1,218 @@
+package http1
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestSwitchingProtocols hands the connection over, with what came together with the head.
+func TestSwitchingProtocols(t *testing.T) {
+	ended := make(chan string, 1)
+	endpoint := newRawEndpoint(t, func(conn *rawConn, _ int) {
+		conn.head()
+		conn.say("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nwelcome")
+		rest, _ := io.ReadAll(conn.r)
+		conn.say(string(rest))
+		ended <- string(rest)
+	})
+	upstream := testUpstream(t, endpoint.address(), nil)
+	r := testRequest(t, "GET", endpoint.address(), nil)
+	r.Header.Set("Connection", "Upgrade")
+	r.Header.Set("Upgrade", "echo")
+	response, err := upstream.RoundTrip(r)
+	if err != nil || response.StatusCode != 101 || response.Header.Get("Upgrade") != "echo" {
+		t.Fatalf("%+v, %v", response, err)
+	}
+	duplex, ok := response.Body.(io.ReadWriteCloser)
+	if !ok {
+		t.Fatal("the body can't be written to")
+	}
+	if _, err := duplex.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	var first [3]byte
+	if _, err := io.ReadFull(duplex, first[:]); err != nil {
+		t.Fatal(err)
+	}
+	if err := duplex.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	var rest bytes.Buffer
+	if _, err := io.Copy(&rest, duplex); err != nil || string(first[:])+rest.String() != "welcomehello" {
+		t.Errorf("%q, %v", rest.String(), err)
+	}
+	if got := arrives(t, ended, "what was sent"); got != "hello" {
+		t.Errorf("the endpoint got %q", got)
+	}
+	_ = duplex.Close()
+	if idleLinks(upstream) != 0 {
+		t.Error("the connection was kept")
+	}
+}
+
+// TestSwitchEndsWithTheContext as every exchange does.
+func TestSwitchEndsWithTheContext(t *testing.T) {
+	ended := make(chan struct{})
+	endpoint := newRawEndpoint(t, func(conn *rawConn, _ int) {
+		conn.head()
+		conn.say("HTTP/1.1 101 Switching Protocols\r\n\r\n")
+		_, _ = io.Copy(io.Discard, conn.r)
+		close(ended)
+	})
+	ctx, cancel := context.WithCancel(t.Context())
+	r := testRequest(t, "GET", endpoint.address(), nil).WithContext(ctx)
+	r.Header.Set("Upgrade", "echo")
+	response, err := testUpstream(t, endpoint.address(), nil).RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer discard(response.Body)
+	cancel()
+	arrives(t, ended, "the end of the connection")
+}
+
+// TestSwitchBeforeTheRequest would make the rest of the body bytes of the other protocol.
+func TestSwitchBeforeTheRequest(t *testing.T) {
+	endpoint := newRawEndpoint(t, func(conn *rawConn, _ int) {
+		conn.head()
+		conn.say("HTTP/1.1 101 Switching Protocols\r\n\r\n")
+		_, _ = io.Copy(io.Discard, conn.r)
+	})
+	body := &blocked{first: strings.NewReader("begin"), release: make(chan struct{})}
+	r := testRequest(t, "GET", endpoint.address(), body)
+	r.Header.Set("Upgrade", "echo")
+	call := Call{Interrupt: func() { close(body.release) }}
+	_, err := testUpstream(t, endpoint.address(), nil).Do(&call, r)
+	if !errors.Is(err, errSwitchEarly) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// tcpPair returns both ends of a connection.
+func tcpPair(t testing.TB) (near, far *net.TCPConn) {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer discard(listener)
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(); _ = other.Close() })
+	return conn.(*net.TCPConn), other.(*net.TCPConn)
+}
+
+// spliced notes what its ReadFrom is given.
+type spliced struct {
+	*net.TCPConn
+	from *net.TCPConn
+}
+
+func (s *spliced) ReadFrom(r io.Reader) (int64, error) {
+	if limited, ok := r.(*io.LimitedReader); ok {
+		s.from, _ = limited.R.(*net.TCPConn)
+	}
+	return s.TCPConn.ReadFrom(r)
+}
+
+// TestWriteTo copies bodies to a TCP connection: what was read ahead first, and the rest within the kernel.
+func TestWriteTo(t *testing.T) {
+	large := strings.Repeat("0123456789abcdef", 64<<10)
+	chunked := "Transfer-Encoding: chunked\r\n\r\n"
+	tests := map[string]struct {
+		bytes, want string
+		splices     bool
+		cut         bool
+	}{
+		"large":       {"Content-Length: " + strconv.Itoa(len(large)) + "\r\n\r\n" + large, large, true, false},
+		"large, cut":  {"Content-Length: " + strconv.Itoa(len(large)+1) + "\r\n\r\n" + large, large, true, true},
+		"small":       {"Content-Length: 5\r\n\r\nhello", "hello", false, false},
+		"medium":      {"Content-Length: 65536\r\n\r\n" + large[:65536], large[:65536], false, false},
+		"chunks":      {chunked + "5\r\nhello\r\n5\r\nworld\r\n0\r\n\r\n", "helloworld", false, false},
+		"cut":         {chunked + "5\r\nhello\r\n", "hello", false, true},
+		"until close": {"\r\n" + large, large, false, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			endpoint := newRawEndpoint(t, func(conn *rawConn, _ int) {
+				for conn.head() != "" {
+					conn.say("HTTP/1.1 200 OK\r\n" + test.bytes)
+					if test.cut || name == "until close" {
+						return
+					}
+				}
+			})
+			upstream := testUpstream(t, endpoint.address(), nil)
+			for range 2 {
+				near, far := tcpPair(t)
+				got := make(chan string, 1)
+				go func() {
+					text, _ := io.ReadAll(far)
+					got <- string(text)
+				}()
+				response, err := upstream.RoundTrip(testRequest(t, "GET", endpoint.address(), nil))
+				if err != nil {
+					t.Fatal(err)
+				}
+				w := &spliced{TCPConn: near}
+				n, err := io.Copy(w, response.Body)
+				_ = near.Close()
+				if text := arrives(t, got, "the copy"); text != test.want || n != int64(len(text)) || (err != nil) != test.cut {
+					t.Errorf("%d bytes, want %d; counted %d, %v", len(text), len(test.want), n, err)
+				}
+				if test.splices && w.from == nil {
+					t.Error("the kernel was not asked")
+				}
+				if test.cut && !errors.Is(err, io.ErrUnexpectedEOF) {
+					t.Errorf("the error is %v", err)
+				}
+				_ = response.Body.Close()
+			}
+			if kept := endpoint.accepted.Load() == 1; kept == (test.cut || name == "until close") {
+				t.Errorf("%d connections", endpoint.accepted.Load())
+			}
+		})
+	}
+}
+
+// TestWriteToSomebodyGone tells the destination's errors from the endpoint's.
+func TestWriteToSomebodyGone(t *testing.T) {
+	large := strings.Repeat("x", 16<<20)
+	endpoint := newRawEndpoint(t, answering("HTTP/1.1 200 OK\r\nContent-Length: "+strconv.Itoa(len(large))+"\r\n\r\n"+large))
+	for name, hide := range map[string]bool{"within the kernel": false, "copied": true} {
+		t.Run(name, func(t *testing.T) {
+			upstream := testUpstream(t, endpoint.address(), nil)
+			response, err := upstream.RoundTrip(testRequest(t, "GET", endpoint.address(), nil))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer discard(response.Body)
+			near, far := tcpPair(t)
+			_ = far.SetLinger(0)
+			_ = far.Close()
+			var w io.Writer = near
+			if hide {
+				w = struct{ io.Writer }{near}
+			}
+			_, err = io.Copy(w, response.Body)
+			if _, ok := errors.AsType[*DestinationError](err); !ok {
+				t.Errorf("the error is %v", err)
+			}
+			if idleLinks(upstream) != 0 {
+				t.Error("the connection was kept")
+			}
+		})
+	}
+}

@@ -1,0 +1,128 @@
+package http1
+
+import (
+	"context"
+	"io"
+	"net"
+
+	"github.com/sluiceproxy/sluice/http1/wire"
+)
+
+// spliceBytes is how much of a body must be left for the kernel to move it: less is cheaper to copy.
+const spliceBytes = 128 << 10
+
+// WriteTo writes the rest of the body to w. What has been read ahead is written from where it lies. A large rest that is
+// delimited by Content-Length and comes over plain TCP is handed to w's ReadFrom as an *io.LimitedReader of a
+// *net.TCPConn, which *net.TCPConn moves within the kernel. Errors of w are a *DestinationError.
+func (b *responseBody) WriteTo(w io.Writer) (int64, error) {
+	c := (*Call)(b)
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	var written int64
+	for !c.ended {
+		n, err := c.move(w)
+		written += n
+		if err != nil {
+			return written, err
+		}
+	}
+	if c.fault == io.EOF { //nolint:errorlint // io.EOF is never wrapped
+		return written, nil
+	}
+	return written, c.fault
+}
+
+// move writes the next piece of the body to w, and ends the exchange at the body's end. Its error is that of w.
+func (c *Call) move(w io.Writer) (int64, error) {
+	l := c.link
+	if c.body == wire.FixedLength {
+		if ahead := l.unread(); len(ahead) > 0 {
+			return c.moveAhead(w, ahead[:min(int64(len(ahead)), c.left)])
+		}
+		if direct, ok := w.(io.ReaderFrom); ok && l.tcp != nil && c.left >= spliceBytes {
+			return c.splice(direct)
+		}
+	}
+	pool := &c.upstream.client.buffers
+	buffer := pool.expanse()
+	defer pool.putExpanse(buffer)
+	n, _ := c.read(buffer[:]) // The error is in fault.
+	return c.write(w, buffer[:n])
+}
+
+func (c *Call) write(w io.Writer, p []byte) (int64, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	n, err := w.Write(p)
+	if err == nil && n < len(p) {
+		err = io.ErrShortWrite
+	}
+	if err != nil {
+		return int64(n), c.refused(err)
+	}
+	return int64(n), nil
+}
+
+// moveAhead writes bytes of the link's buffer.
+func (c *Call) moveAhead(w io.Writer, ahead []byte) (int64, error) {
+	n, err := c.write(w, ahead)
+	if err != nil {
+		return n, err
+	}
+	c.link.skip(len(ahead))
+	if c.left -= int64(len(ahead)); c.left == 0 {
+		c.fault = io.EOF
+		c.end()
+	}
+	return n, nil
+}
+
+// refused ends the exchange because nobody takes the response.
+func (c *Call) refused(err error) error {
+	failure := &DestinationError{Err: err}
+	c.reusable = false
+	if !c.ended {
+		c.fault = failure
+		c.end()
+	}
+	c.fault = failure
+	return failure
+}
+
+// splice lets w take the rest from the connection.
+func (c *Call) splice(w io.ReaderFrom) (int64, error) {
+	l := c.link
+	source := io.LimitedReader{R: l.tcp, N: c.left}
+	n, err := w.ReadFrom(&source)
+	c.left -= n
+	switch {
+	case err != nil && c.request.Context().Err() != nil:
+		c.fail(context.Cause(c.request.Context()))
+	case err != nil && l.alive():
+		return n, c.refused(err)
+	case err != nil:
+		c.fail(err)
+	case c.left > 0:
+		c.fail(io.ErrUnexpectedEOF)
+	default:
+		c.fault = io.EOF
+		c.end()
+	}
+	return n, nil
+}
+
+// alive reports whether a connection in use can still be read: it is to be told whose fault a failure was.
+func (l *link) alive() bool {
+	if l.probe == nil {
+		return true
+	}
+	var one [1]byte
+	l.probe.only = true
+	n, err := l.probe.Read(one[:])
+	l.probe.only = false
+	return n > 0 || err == errNothingYet //nolint:errorlint // as Read returns it
+}
+
+// The kernel's copy needs these two to fit together.
+var _ io.ReaderFrom = (*net.TCPConn)(nil)

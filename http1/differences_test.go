@@ -1,0 +1,457 @@
+package http1
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluiceproxy/sluice/http1/wire"
+)
+
+// script is a connection in memory whose client sends bytes and then half-closes.
+type script struct {
+	mutex sync.Mutex
+	in    *bytes.Reader
+	out   bytes.Buffer
+}
+
+func (s *script) Read(p []byte) (int, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.in.Read(p)
+}
+
+func (s *script) Write(p []byte) (int, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.out.Write(p)
+}
+
+func (s *script) Close() error                     { return nil }
+func (s *script) LocalAddr() net.Addr              { return nowhere{} }
+func (s *script) RemoteAddr() net.Addr             { return nowhere{} }
+func (s *script) SetDeadline(time.Time) error      { return nil }
+func (s *script) SetReadDeadline(time.Time) error  { return nil }
+func (s *script) SetWriteDeadline(time.Time) error { return nil }
+
+// observed is what a server made of some bytes.
+type observed struct {
+	// requests are what the handler saw, answers what the client got.
+	requests []string
+	answers  []string
+	// reasons are why http1 refused a head or a body.
+	reasons []error
+	raw     string
+}
+
+// observer is a handler that notes what it sees, and answers as the query says.
+type observer struct {
+	seen *observed
+}
+
+func (o observer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	var body []byte
+	var err error
+	has := func(mode string) bool { return strings.Contains(r.URL.RawQuery, mode) }
+	if !has("unread") {
+		body, err = io.ReadAll(r.Body)
+	}
+	if reason, ok := errors.AsType[*wire.Error](err); ok {
+		o.seen.reasons = append(o.seen.reasons, reason)
+	}
+	trailer := maps.Clone(r.Trailer)
+	if len(trailer) == 0 {
+		trailer = nil
+	}
+	o.seen.requests = append(o.seen.requests, fmt.Sprintf("%s %q %q %s host=%q header=%v length=%d encoding=%v close=%v trailer=%v body=%q broken=%v",
+		r.Method, r.RequestURI, r.URL.String(), r.Proto, r.Host, r.Header, r.ContentLength, r.TransferEncoding, r.Close, trailer, body, err != nil))
+	h := w.Header()
+	h.Set("Content-Type", "text/plain")
+	o.answer(w, has, body)
+}
+
+func (o observer) answer(w http.ResponseWriter, has func(string) bool, body []byte) {
+	h := w.Header()
+	switch {
+	case has("hints"):
+		h.Set("Link", "</a>")
+		w.WriteHeader(http.StatusEarlyHints)
+	case has("none"):
+		w.WriteHeader(http.StatusNoContent)
+		return
+	case has("same"):
+		h.Set("Content-Length", "5")
+		w.WriteHeader(http.StatusNotModified)
+		return
+	case has("close"):
+		h.Set("Connection", "close")
+	case has("missing"):
+		http.NotFound(w, nil)
+		return
+	case has("trailers"):
+		h.Set("Trailer", "X-A")
+	case has("length"):
+		h.Set("Content-Length", "3")
+		_, _ = io.WriteString(w, "abc")
+		return
+	case has("short"):
+		h.Set("Content-Length", "9")
+		_, _ = io.WriteString(w, "abc")
+		return
+	case has("large"):
+		_, _ = io.WriteString(w, strings.Repeat("x", 20_000))
+		return
+	}
+	_, _ = w.Write(body)
+	if has("flush") {
+		w.(http.Flusher).Flush()
+		_, _ = io.WriteString(w, "after")
+	}
+	if has("trailers") {
+		h.Set("X-A", "1")
+	}
+}
+
+// readAnswers splits what a server has sent.
+func (o *observed) readAnswers(raw []byte) {
+	o.raw = string(raw)
+	reader := newReader(raw)
+	for final := 0; ; {
+		method := http.MethodGet
+		if final < len(o.requests) {
+			method, _, _ = strings.Cut(o.requests[final], " ")
+		}
+		if _, err := reader.Peek(1); err != nil {
+			return
+		}
+		response, err := http.ReadResponse(reader, &http.Request{Method: method})
+		if err != nil {
+			o.answers = append(o.answers, "unreadable")
+			return
+		}
+		if response.StatusCode >= 200 {
+			final++
+		}
+		body, err := io.ReadAll(response.Body)
+		response.Header.Del("Date")
+		if refusal(response) {
+			o.answers = append(o.answers, fmt.Sprint("refused ", response.StatusCode))
+			return
+		}
+		o.answers = append(o.answers, fmt.Sprintf("%d %v close=%v length=%d encoding=%v trailer=%v body=%q broken=%v", response.StatusCode, response.Header,
+			response.Close, response.ContentLength, response.TransferEncoding, response.Trailer, body, err != nil))
+	}
+}
+
+// refusal reports whether a server has answered without the handler.
+func refusal(response *http.Response) bool {
+	return response.StatusCode == http.StatusExpectationFailed || response.StatusCode >= 400 && response.Close && response.StatusCode != http.StatusNotFound
+}
+
+// askOurs and askTheirs show bytes to http1 and to net/http.
+func askOurs(sent []byte) *observed {
+	seen := &observed{}
+	conn := &script{in: bytes.NewReader(sent)}
+	server := &Server{Handler: observer{seen}, MaxHeaderBytes: 1 << 20, Refused: func(_ net.Conn, reason *wire.Error) { seen.reasons = append(seen.reasons, reason) }}
+	server.pool.poison = true
+	server.ServeConn(tContext{}, conn)
+	seen.readAnswers(conn.out.Bytes())
+	return seen
+}
+
+// oneConn is a listener that has one connection.
+type oneConn struct {
+	conn chan net.Conn
+	done chan struct{}
+}
+
+func (l oneConn) Accept() (net.Conn, error) {
+	select {
+	case conn := <-l.conn:
+		return conn, nil
+	case <-l.done:
+		return nil, net.ErrClosed
+	}
+}
+
+func (l oneConn) Close() error   { return nil }
+func (l oneConn) Addr() net.Addr { return nowhere{} }
+
+func askTheirs(sent []byte) *observed {
+	seen := &observed{}
+	conn := &script{in: bytes.NewReader(sent)}
+	over := make(chan struct{})
+	listener := oneConn{make(chan net.Conn, 1), over}
+	listener.conn <- conn
+	server := &http.Server{Handler: observer{seen}, ErrorLog: quietLog(), DisableGeneralOptionsHandler: true, ConnState: func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			close(over)
+		}
+	}}
+	_ = server.Serve(listener)
+	seen.readAnswers(conn.out.Bytes())
+	return seen
+}
+
+// followUp is sent behind each case, and is answered where the connection is still in step.
+const followUp = "GET /followUp HTTP/1.1\r\nHost: followUp\r\nConnection: close\r\n\r\n"
+
+// sameCases are answered alike.
+func sameCases() map[string]string {
+	head := func(line string, fields ...string) string {
+		return line + "\r\n" + strings.Join(append([]string{"Host: a"}, fields...), "\r\n") + "\r\n\r\n"
+	}
+	cases := map[string]string{
+		"GET":                       head("GET / HTTP/1.1"),
+		"fields":                    head("GET /a?b=c HTTP/1.1", "x-a: 1", "X-A:2", "x-B:  3\t", "cookie: a=b; c=d", "Accept: é"),
+		"HEAD":                      head("HEAD /?length HTTP/1.1"),
+		"OPTIONS *":                 head("OPTIONS * HTTP/1.1"),
+		"absolute":                  head("GET http://h:8/p?q HTTP/1.1"),
+		"encoded":                   head("GET /a%20b%2Fc?%zz HTTP/1.1"),
+		"double slash":              head("GET //a//b HTTP/1.1"),
+		"own method":                head("PURGE /x HTTP/1.1"),
+		"CONNECT":                   head("CONNECT h:443 HTTP/1.1"),
+		"minor version":             head("GET / HTTP/1.2", "Connection: keep-alive"),
+		"empty host":                "GET / HTTP/1.1\r\nHost:\r\n\r\n",
+		"fixed":                     head("POST / HTTP/1.1", "Content-Length: 4") + "body",
+		"long fixed":                head("POST / HTTP/1.1", "Content-Length: 9000") + strings.Repeat("0123456789", 900),
+		"no length":                 head("POST / HTTP/1.1"),
+		"zero length":               head("POST / HTTP/1.1", "Content-Length: 0"),
+		"chunked":                   head("POST / HTTP/1.1", "Transfer-Encoding: chunked") + "4\r\nbody\r\nA;x=y\r\n0123456789\r\n0\r\n\r\n",
+		"chunked, upper case":       head("POST / HTTP/1.1", "transfer-encoding: CHUNKED") + "4\r\nbody\r\n000\r\n\r\n",
+		"trailers":                  head("POST / HTTP/1.1", "Transfer-Encoding: chunked", "Trailer: X-Sum") + "1\r\nx\r\n0\r\nX-Sum: 1\r\nX-Other: 2\r\n\r\n",
+		"bad chunk size":            head("POST / HTTP/1.1", "Transfer-Encoding: chunked") + "zz\r\n",
+		"huge chunk size":           head("POST / HTTP/1.1", "Transfer-Encoding: chunked") + "11112222333344445\r\n",
+		"chunk too long":            head("POST / HTTP/1.1", "Transfer-Encoding: chunked") + "1\r\nxyz\r\n0\r\n\r\n",
+		"bare LF behind chunk size": head("POST / HTTP/1.1", "Transfer-Encoding: chunked") + "1\nx\r\n0\r\n\r\n",
+		"space in the target":       head("GET /a b HTTP/1.1"),
+		"bad host in the target":    head("GET http://h{/ HTTP/1.1"),
+		"cut chunk":                 head("POST / HTTP/1.1", "Transfer-Encoding: chunked") + "ffff\r\nxyz",
+		"HTTP/1.0":                  "GET / HTTP/1.0\r\n\r\n",
+		"HTTP/1.0 kept alive":       "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+		"HTTP/1.0 body":             "POST /?flush HTTP/1.0\r\nContent-Length: 4\r\n\r\nbody",
+		"HTTP/1.0 stream":           "GET /?flush HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+		"HTTP/1.0 expects":          "POST / HTTP/1.0\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\nbody",
+		"expects":                   head("POST / HTTP/1.1", "Expect: 100-continue", "Content-Length: 4") + "body",
+		"expects in vain":           head("POST /?unread HTTP/1.1", "Expect: 100-continue", "Content-Length: 4") + "body",
+		"expects without body":      head("POST / HTTP/1.1", "Expect: 100-continue"),
+		"expects something":         head("POST / HTTP/1.1", "Expect: tea"),
+		"unread":                    head("POST /?unread HTTP/1.1", "Content-Length: 4") + "body",
+		"unread chunks":             head("POST /?unread HTTP/1.1", "Transfer-Encoding: chunked") + "4\r\nbody\r\n0\r\n\r\n",
+		"unread and long":           head("POST /?unread HTTP/1.1", "Content-Length: 300000") + strings.Repeat("x", 300_000),
+		"close":                     head("GET / HTTP/1.1", "Connection: x, close"),
+		"close by handler":          head("GET /?close HTTP/1.1"),
+		"no version":                "GET /\r\nHost: a\r\n\r\n",
+		"HTTP/3.0":                  head("GET / HTTP/3.0"),
+		"bad version":               head("GET / HTTQ/1.1"),
+		"bad method":                head("G(T / HTTP/1.1"),
+		"bad target":                head("GET a HTTP/1.1"),
+		"bad encoding":              head("GET /%zz HTTP/1.1"),
+		"control character":         head("GET /\x01 HTTP/1.1"),
+		"no host":                   "GET / HTTP/1.1\r\n\r\n",
+		"two hosts":                 head("GET / HTTP/1.1", "Host: b"),
+		"bad host":                  "GET / HTTP/1.1\r\nHost: a b\r\n\r\n",
+		"space before colon":        head("GET / HTTP/1.1", "X : 1"),
+		"bad name":                  head("GET / HTTP/1.1", "X(: 1"),
+		"no name":                   head("GET / HTTP/1.1", ": 1"),
+		"NUL":                       head("GET / HTTP/1.1", "X: \x00"),
+		"bare CR":                   head("GET / HTTP/1.1", "X: a\rY: b"),
+		"different lengths":         head("POST / HTTP/1.1", "Content-Length: 4", "Content-Length: 5") + "body",
+		"list of lengths":           head("POST / HTTP/1.1", "Content-Length: 4, 4") + "body",
+		"signed length":             head("POST / HTTP/1.1", "Content-Length: +4") + "body",
+		"unknown encoding":          head("POST / HTTP/1.1", "Transfer-Encoding: gzip, chunked"),
+		"encoding twice":            head("POST / HTTP/1.1", "Transfer-Encoding: chunked", "Transfer-Encoding: chunked"),
+		"announced length":          head("POST / HTTP/1.1", "Transfer-Encoding: chunked", "Trailer: Content-Length") + "0\r\n\r\n",
+		"folded first line":         "GET / HTTP/1.1\r\n X: 1\r\nHost: a\r\n\r\n",
+		"leading LF":                "\nGET / HTTP/1.1\r\nHost: a\r\n\r\n",
+		"cut head":                  "GET / HTTP/1.1\r\nHost: a",
+		"nothing":                   "",
+		"pragma":                    head("GET / HTTP/1.1", "Pragma: no-cache", "Cache-Control: x"),
+		"trailer without chunk":     head("GET / HTTP/1.1", "Trailer: X"),
+	}
+	for _, mode := range []string{"flush", "hints", "none", "same", "missing", "trailers", "length"} {
+		cases["answer "+mode] = head("GET /?" + mode + " HTTP/1.1")
+		cases["HEAD "+mode] = head("HEAD /?" + mode + " HTTP/1.1")
+		cases["body "+mode] = head("POST /?"+mode+" HTTP/1.1", "Content-Length: 4") + "body"
+	}
+	cases["answer large"] = head("GET /?large HTTP/1.1")
+	return cases
+}
+
+func TestSameAsNetHTTP(t *testing.T) {
+	t.Parallel()
+	for name, sent := range sameCases() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ours, theirs := askOurs([]byte(sent+followUp)), askTheirs([]byte(sent+followUp))
+			if diff := cmp.Diff(theirs.requests, ours.requests); diff != "" {
+				t.Errorf("the handler saw other requests (-net/http +http1): %s", diff)
+			}
+			if diff := cmp.Diff(theirs.answers, ours.answers); diff != "" {
+				t.Errorf("other answers (-net/http +http1): %s\n%q", diff, ours.raw)
+			}
+		})
+	}
+}
+
+// difference is an input that http1 answers in another way than net/http, on purpose.
+type difference struct {
+	name, sent string
+	// ours and theirs list what the client got, and how many requests the handler saw.
+	ours, theirs string
+	// reason is why http1 refuses; nil where it does not.
+	reason error
+	// why names the rule.
+	why string
+}
+
+// differences are all differences between http1 and net/http's server that a test has found.
+func differences() []difference {
+	head := func(line string, fields ...string) string {
+		return line + "\r\n" + strings.Join(append([]string{"Host: a"}, fields...), "\r\n") + "\r\n\r\n"
+	}
+	chunked := head("POST / HTTP/1.1", "Transfer-Encoding: chunked")
+	return []difference{
+		{"bare LF", "GET / HTTP/1.1\nHost: a\n\n", "400, 0 seen", "200 200, 2 seen", wire.ErrBareLF, "RFC 9112, section 2.2: may be recognised, and smuggles where others do not"},
+		{"bare LF behind a field", head("GET / HTTP/1.1", "X: 1\nY: 2"), "400, 0 seen", "200 200, 2 seen", wire.ErrBareLF, "RFC 9112, section 2.2"},
+		{"folded line", head("GET / HTTP/1.1", "X: 1", " 2"), "400, 0 seen", "200 200, 2 seen", wire.ErrFold, "RFC 9112, section 5.2: a server must reject it or replace it"},
+		{"repeated length", head("POST / HTTP/1.1", "Content-Length: 4", "Content-Length: 4") + "body", "400, 0 seen", "200 200, 2 seen", wire.ErrLengths, "RFC 9112, section 6.3: may be rejected"},
+		{"overlong length", head("POST / HTTP/1.1", "Content-Length: 0000000000000000004") + "body", "400, 0 seen", "200 200, 2 seen", wire.ErrLength, "RFC 9110, section 8.6: anticipate overflow"},
+		{"length and encoding", head("POST / HTTP/1.1", "Content-Length: 4", "Transfer-Encoding: chunked") + "0\r\n\r\n", "400, 0 seen", "200 200, 2 seen", wire.ErrLengthAndEncoding, "RFC 9112, section 6.3: ought to be handled as an error"},
+		{"encoding in HTTP/1.0", "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", "400, 0 seen", "200, 1 seen", wire.ErrEncodingVersion, "RFC 9112, section 6.1: must be treated as faulty"},
+		{"fragment", head("GET /a#b HTTP/1.1"), "400, 0 seen", "200 200, 2 seen", wire.ErrTarget, "RFC 9112, section 3.2: a target has no fragment"},
+		{"no target", head("CONNECT  HTTP/1.1"), "400, 0 seen", "200 200, 2 seen", wire.ErrRequestLine, "RFC 9112, section 3.2.3: an authority is not empty"},
+		{"CONNECT without Host", "CONNECT h:443 HTTP/1.1\r\n\r\n", "400, 0 seen", "200 200, 2 seen", wire.ErrNoHost, "RFC 9112, section 3.2: any request lacks it"},
+		{"opaque target", head("GET http:a HTTP/1.1"), "400, 0 seen", "200 200, 2 seen", wire.ErrTarget, "RFC 9110, section 4.2.1: http has an authority"},
+		{"no host in the target", head("GET http:///a HTTP/1.1"), "400, 0 seen", "200 200, 2 seen", wire.ErrTarget, "RFC 9110, section 4.2.1: an empty host must be rejected"},
+		{"userinfo in the target", head("GET http://u@h/ HTTP/1.1"), "400, 0 seen", "200 200, 2 seen", wire.ErrUserinfo, "RFC 9110, section 4.2.4: likely an attack"},
+		{"bare LF in trailers", chunked + "0\r\nX: 1\n\r\n", "200, 1 seen", "200 200, 2 seen", wire.ErrBareLF, "RFC 9112, section 2.2, CVE-2025-22871"},
+		{"space behind a chunk size", chunked + "1 \r\nx\r\n0\r\n\r\n", "200, 1 seen", "200 200, 2 seen", wire.ErrChunkSize, "RFC 9112, section 7.1.1: white space only before an extension"},
+		{"chunk size of 16 digits", chunked + "0000000000000001\r\nx\r\n0\r\n\r\n", "200, 1 seen", "200 200, 2 seen", wire.ErrChunkSize, "RFC 9112, section 7.1: anticipate overflow"},
+		{"control character in an extension", chunked + "1;a\x01b\r\nx\r\n0\r\n\r\n", "200, 1 seen", "200 200, 2 seen", wire.ErrChunkExtension, "RFC 9112, section 7.1.1"},
+		{"folded trailer", chunked + "0\r\nX: 1\r\n 2\r\n\r\n", "200, 1 seen", "200 200, 2 seen", wire.ErrFold, "RFC 9112, section 5.2"},
+		{"trailer that frames", chunked + "0\r\nContent-Length: 7\r\n\r\n", "200 200, 2 seen", "200 200, 2 seen", nil, "RFC 9110, section 6.5.1: left out"},
+		{"empty lines first", "\r\n\r\n" + head("GET / HTTP/1.1"), "200 200, 2 seen", "400, 0 seen", nil, "RFC 9112, section 2.2: should be ignored"},
+		{"Pragma", head("GET / HTTP/1.1", "Pragma: no-cache"), "200 200, 2 seen", "200 200, 2 seen", nil, "RFC 9111, section 5.4: net/http adds Cache-Control, http1 passes on what was sent"},
+		{"two expectations", head("GET / HTTP/1.1", "Expect: 100-continue", "Expect: tea"), "417, 0 seen", "200 200, 2 seen", errExpectation, "RFC 9110, section 10.1.1"},
+		{"long line", head("GET /" + strings.Repeat("a", 1<<20+8192) + " HTTP/1.1"), "414, 0 seen", "431, 0 seen", wire.ErrLineTooLong, "RFC 9112, section 3"},
+		{"hints for HTTP/1.0", "GET /?hints HTTP/1.0\r\n\r\n", "200, 1 seen", "103 200, 1 seen", nil, "RFC 9110, section 15.2: must not be sent"},
+		{"HEAD of a large body", head("HEAD /?large HTTP/1.1"), "200 200, 2 seen", "200 200, 2 seen", nil, "RFC 9110, section 8.6: Content-Length is known, and sent"},
+		{"answer shorter than declared", head("GET /?short HTTP/1.1"), "200, 1 seen", "200, 1 seen", nil, "RFC 9112, section 9.6: the close is announced"},
+		{"a few bytes behind a request", head("GET / HTTP/1.1", "Connection: keep-alive") + "\x00", "200 400, 1 seen", "200, 1 seen", nil, "RFC 9112, section 8: an incomplete request may be answered"},
+		{"cut body that nobody reads", head("POST /?unread HTTP/1.1", "Content-Length: 4000") + "body", "200, 1 seen", "200, 1 seen", nil, "RFC 9112, section 9.6: the answer does not wait for the rest of the body"},
+		{"cut body", head("POST / HTTP/1.1", "Content-Length: 4000") + "body", "200, 1 seen", "200, 1 seen", nil, "RFC 9112, section 9.6: the close is announced"},
+	}
+}
+
+// behind returns the bytes to send, with another request behind them unless the row is about the end.
+func (d difference) behind() string {
+	if strings.HasSuffix(d.sent, "\x00") {
+		return d.sent
+	}
+	return d.sent + followUp
+}
+
+// summary says what a client got and how many requests the handler saw.
+func (o *observed) summary() string {
+	var statuses []string
+	for _, answer := range o.answers {
+		status, _, _ := strings.Cut(strings.TrimPrefix(answer, "refused "), " ")
+		statuses = append(statuses, status)
+	}
+	return fmt.Sprintf("%s, %d seen", strings.Join(statuses, " "), len(o.requests))
+}
+
+func TestDifferencesFromNetHTTP(t *testing.T) {
+	t.Parallel()
+	for _, d := range differences() {
+		t.Run(d.name, func(t *testing.T) {
+			t.Parallel()
+			ours, theirs := askOurs([]byte(d.behind())), askTheirs([]byte(d.behind()))
+			if ours.summary() != d.ours || theirs.summary() != d.theirs {
+				t.Errorf("http1: %s, want %s; net/http: %s, want %s", ours.summary(), d.ours, theirs.summary(), d.theirs)
+			}
+			if d.reason != nil && (len(ours.reasons) != 1 || !errors.Is(ours.reasons[0], d.reason)) {
+				t.Errorf("reasons %v, want %v", ours.reasons, d.reason)
+			}
+			if slices.Equal(ours.requests, theirs.requests) && slices.Equal(ours.answers, theirs.answers) {
+				t.Errorf("there is no difference: %q", ours.answers)
+			}
+			if !strings.Contains(d.why, "RFC") {
+				t.Errorf("no source: %s", d.why)
+			}
+		})
+	}
+}
+
+// FuzzSameAsNetHTTP shows the same bytes to both servers. Only what a row of the table names may differ.
+func FuzzSameAsNetHTTP(f *testing.F) {
+	for _, sent := range sameCases() {
+		f.Add([]byte(sent + followUp))
+	}
+	named := map[error]bool{}
+	for _, d := range differences() {
+		if len(d.sent) < 1<<16 {
+			f.Add([]byte(d.sent + followUp))
+		}
+		if d.reason != nil {
+			named[d.reason] = true
+		}
+	}
+	f.Fuzz(func(t *testing.T, sent []byte) {
+		ours, theirs := askOurs(sent), askTheirs(sent)
+		if why := compare(sent, ours, theirs, named); why != "" {
+			t.Errorf("%s\nsent %q\nhttp1    %q\n         %q %v\nnet/http %q\n         %q", why, sent, ours.requests, ours.answers, ours.reasons, theirs.requests, theirs.answers)
+		}
+	})
+}
+
+// compare returns what differs and has no name.
+func compare(sent []byte, ours, theirs *observed, named map[error]bool) string {
+	strict := len(ours.reasons) > 0 && named[ours.reasons[len(ours.reasons)-1]]
+	lower := bytes.ToLower(sent)
+	if bytes.Contains(lower, []byte("pragma")) || bytes.Contains(lower, []byte("\r\n\r\n\r\n")) || bytes.HasPrefix(sent, []byte("\r\n")) ||
+		bytes.Contains(lower, []byte("\n0\r\n")) && bytes.Contains(lower, []byte("chunked")) && !bytes.Contains(lower, []byte("\n0\r\n\r\n")) {
+		return "" // Rows "Pragma", "empty lines first", "trailer that frames".
+	}
+	for i := range max(len(ours.requests), len(theirs.requests)) {
+		switch {
+		case i < len(ours.requests) && i < len(theirs.requests) && ours.requests[i] == theirs.requests[i]:
+		case strict && i >= len(ours.requests)-1:
+			return ""
+		default:
+			return fmt.Sprintf("request %d differs", i)
+		}
+	}
+	if strict || bytes.Contains(sent, []byte("short")) || bytes.Contains(sent, []byte("HEAD")) || bytes.Contains(sent, []byte("HTTP/1.0")) ||
+		strings.Contains(strings.Join(ours.requests, ""), "broken=true") {
+		return "" // Rows "answer shorter than declared", "HEAD of a large body", "hints for HTTP/1.0", "cut body".
+	}
+	answers := ours.answers
+	if n := len(ours.reasons); n > 0 && errors.Is(ours.reasons[n-1], errIncomplete) && len(theirs.answers) < len(answers) {
+		answers = answers[:len(answers)-1] // Row "a few bytes behind a request".
+	}
+	// A head with several faults may be refused for any of them.
+	refused := func(a, b string) bool {
+		if bytes.Contains(sent, []byte("unread")) { // Row "cut body that nobody reads".
+			b = strings.ReplaceAll(b, "close=true", "close=false")
+			a = strings.ReplaceAll(a, "close=true", "close=false")
+		}
+		return a == b || strings.HasPrefix(a, "refused ") && strings.HasPrefix(b, "refused ")
+	}
+	if !slices.EqualFunc(answers, theirs.answers, refused) {
+		return "answers differ"
+	}
+	return ""
+}

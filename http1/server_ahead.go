@@ -1,0 +1,104 @@
+package http1
+
+import (
+	"context"
+	"errors"
+	"os"
+	"sync"
+	"time"
+)
+
+// aheadReader reads a byte ahead where the system does not tell that the client has left.
+type aheadReader struct {
+	mutex    sync.Mutex
+	over     *sync.Cond
+	wanted   bool
+	running  bool
+	stopping bool
+	byte     [1]byte
+	has      bool
+}
+
+// readAheadForEnd is called when somebody wants to be told of the end of the request's context.
+func (x *exchange) readAheadForEnd() {
+	c := x.conn
+	if c.watched {
+		return
+	}
+	a := &c.ahead
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if x.alive() && c.current.Load() == x {
+		a.wanted = true
+		x.startReadAhead()
+	}
+}
+
+// bodyEnded is called when nothing is left to read for the handler.
+func (x *exchange) bodyEnded() {
+	c := x.conn
+	if c.watched || !x.alive() {
+		return
+	}
+	c.ahead.mutex.Lock()
+	defer c.ahead.mutex.Unlock()
+	x.startReadAhead()
+}
+
+// startReadAhead starts reading if it is wanted and safe. The mutex is held.
+func (x *exchange) startReadAhead() {
+	c := x.conn
+	a := &c.ahead
+	if !a.wanted || a.running || a.stopping || !x.body.ended.Load() || x.hijacked.Load() || c.at < c.end {
+		return
+	}
+	a.running = true
+	if a.over == nil {
+		a.over = sync.NewCond(&a.mutex)
+	}
+	c.armed = time.Time{}
+	_ = c.rwc.SetReadDeadline(time.Time{})
+	go c.readAhead()
+}
+
+func (c *serverConn) readAhead() {
+	a := &c.ahead
+	n, err := c.rwc.Read(a.byte[:])
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.has = n == 1
+	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
+		if x := c.current.Load(); x != nil {
+			x.context.cancel(context.Canceled)
+		}
+	}
+	a.running = false
+	a.over.Broadcast()
+}
+
+// stopReadAhead ends reading ahead, and keeps what it has read.
+func (x *exchange) stopReadAhead() {
+	c := x.conn
+	if c.watched {
+		return
+	}
+	a := &c.ahead
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	a.wanted = false
+	if a.running {
+		a.stopping = true
+		_ = c.rwc.SetReadDeadline(time.Unix(1, 0))
+		for a.running {
+			a.over.Wait()
+		}
+		a.stopping = false
+		_ = c.rwc.SetReadDeadline(time.Time{})
+	}
+	if a.has {
+		a.has = false
+		c.room()
+		c.in[c.end] = a.byte[0]
+		c.end++
+	}
+}

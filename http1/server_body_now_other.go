@@ -1,0 +1,8 @@
+//go:build !unix
+
+package http1
+
+import "syscall"
+
+// readNow reads nothing: this system has no way to ask.
+func readNow(syscall.RawConn, []byte) int { return 0 }

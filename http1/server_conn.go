@@ -1,0 +1,347 @@
+package http1
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/sluiceproxy/sluice/http1/wire"
+)
+
+// The life of a connection: it waits for the first byte of a request, or is at one, or has been closed while it waited.
+const (
+	connBusy int32 = iota
+	connIdle
+	connClosed
+)
+
+// graceForRate is how long a client may be slower than MinRate.
+const graceForRate = 5 * time.Second
+
+// serverConn is one connection that is being served. Its fields belong to the serving goroutine unless they are atomic; while a handler
+// runs, reading belongs to who reads the body and writing to who writes the response.
+type serverConn struct {
+	server *Server
+	base   context.Context
+	rwc    net.Conn
+	// plain is set when the descriptor may be read and written directly; nil below TLS.
+	plain  syscall.RawConn
+	secure *tls.ConnectionState
+	remote string
+	local  net.Addr
+
+	// in[at:end] is what has been read and not used. page is what in is made of, unless it has grown.
+	in      []byte
+	at, end int
+	page    *[readBytes]byte
+	// first is read while a connection without page waits.
+	first [1]byte
+	// armed is the read deadline that is set, or zero where it is not known to be set.
+	armed time.Time
+	// last is when the last response was begun, which is when the wait for the next request begins; zero before the first.
+	last    time.Time
+	scanner wire.Scanner
+	rate    rateMeter
+	idle    idleRead
+
+	state   atomic.Int32
+	current atomic.Pointer[exchange]
+	left    atomic.Bool
+	watched bool
+	ticket  uint64
+	ahead   aheadReader
+	vector  vector
+}
+
+func newServerConn(ctx context.Context, s *Server, conn net.Conn) *serverConn {
+	c := &serverConn{server: s, base: ctx, rwc: conn, local: conn.LocalAddr()}
+	if remote := conn.RemoteAddr(); remote != nil {
+		c.remote = remote.String()
+	}
+	if secure, ok := conn.(*tls.Conn); ok {
+		state := secure.ConnectionState()
+		c.secure = &state
+	} else {
+		c.plain = descriptor(conn)
+		c.idle.init(c)
+	}
+	if r, ok := conn.(interface{ ReadAhead() []byte }); ok {
+		if b := r.ReadAhead(); len(b) > 0 {
+			c.in, c.end = b[:len(b):len(b)], len(b)
+		}
+	}
+	return c
+}
+
+// descriptor returns the way to the descriptor of a connection, or nil.
+func descriptor(conn net.Conn) syscall.RawConn {
+	if direct, ok := conn.(syscall.Conn); ok {
+		if raw, err := direct.SyscallConn(); err == nil {
+			return raw
+		}
+	}
+	return nil
+}
+
+// bottom returns the way to the descriptor of a connection, below TLS too, or nil.
+func bottom(conn net.Conn) syscall.RawConn {
+	if layer, ok := conn.(interface{ NetConn() net.Conn }); ok {
+		return bottom(layer.NetConn())
+	}
+	return descriptor(conn)
+}
+
+// watch asks to be told when the client leaves.
+func (c *serverConn) watch() {
+	if raw := bottom(c.rwc); raw != nil {
+		c.ticket, c.watched = c.server.watch.add(raw, c)
+	}
+}
+
+func (c *serverConn) unwatch() {
+	if c.watched {
+		c.server.watch.remove(c.ticket)
+		c.ticket = 0
+	}
+}
+
+// gone notes that nobody will read the answer, and ends the context of the current request.
+func (c *serverConn) gone() {
+	c.left.Store(true)
+	if x := c.current.Load(); x != nil {
+		x.context.cancel(context.Canceled)
+	}
+}
+
+// closeIdle closes the connection if it waits for a request.
+func (c *serverConn) closeIdle() {
+	if c.state.CompareAndSwap(connIdle, connClosed) {
+		_ = c.rwc.Close()
+	}
+}
+
+// serve serves requests until the connection ends.
+func (c *serverConn) serve() {
+	kept := false
+	defer func() {
+		c.unwatch()
+		if !kept {
+			_ = c.rwc.Close()
+		}
+	}()
+	for n := 0; ; n++ {
+		end, start, err := c.readHead(n == 0)
+		if err != nil {
+			if refusal, ok := errors.AsType[*wire.Error](err); ok {
+				c.refuse(refusal)
+			}
+			c.drop()
+			return
+		}
+		switch c.exchange(end, start) {
+		case keepHijacked:
+			kept = true
+			return
+		case closeAbandoned:
+			return
+		case closeConn:
+			c.drop()
+			return
+		case keepServing:
+		}
+		if c.server.draining.Load() && c.at == c.end {
+			return
+		}
+	}
+}
+
+// exchange serves one request, whose head is at the beginning of what has been read.
+func (c *serverConn) exchange(end int, start time.Time) verdict {
+	x := &exchange{conn: c, start: start}
+	err := x.parse(c.in[c.at : c.at+end])
+	c.at += end
+	c.release()
+	if err != nil {
+		if refusal, ok := errors.AsType[*wire.Error](err); ok {
+			c.refuse(refusal)
+		}
+		return closeConn
+	}
+	return x.serve()
+}
+
+// release gives the read buffer back if nothing is in it.
+func (c *serverConn) release() {
+	if c.at == c.end {
+		c.drop()
+	}
+}
+
+// drop gives the read buffer back, whatever is in it.
+func (c *serverConn) drop() {
+	c.at, c.end, c.in = 0, 0, nil
+	if c.page != nil {
+		c.server.pool.putRead(c.page)
+		c.page = nil
+	}
+}
+
+// room makes room for more bytes behind those that are there.
+func (c *serverConn) room() {
+	switch {
+	case c.in == nil:
+		c.page = c.server.pool.read()
+		c.in = c.page[:]
+	case c.end < len(c.in):
+	case c.at > 0:
+		c.end = copy(c.in, c.in[c.at:c.end])
+		c.at = 0
+	default:
+		grown := make([]byte, max(2*len(c.in), readBytes))
+		n := copy(grown, c.in[:c.end])
+		c.drop()
+		c.in, c.end = grown, n
+	}
+}
+
+// fill reads once behind what is there, until by at the latest.
+func (c *serverConn) fill(by time.Time) error {
+	c.room()
+	n, err := c.readBy(c.in[c.end:], by)
+	c.end += n
+	if n > 0 {
+		return nil
+	}
+	return err
+}
+
+// readBy reads once, until by at the latest; zero is no limit. The deadline of the connection is only moved when it is too late: when
+// an early one fires, the read is repeated, so that connections in use hardly ever set one.
+func (c *serverConn) readBy(p []byte, by time.Time) (int, error) {
+	for {
+		c.arm(by)
+		n, err := c.rwc.Read(p)
+		if n > 0 || err == nil || !c.early(err, by) {
+			return n, err
+		}
+	}
+}
+
+func (c *serverConn) arm(by time.Time) {
+	if by.IsZero() || !c.armed.IsZero() && !c.armed.After(by) {
+		return
+	}
+	c.armed = by
+	_ = c.rwc.SetReadDeadline(by)
+}
+
+// early reports whether a read failed because of a deadline that is not due.
+func (c *serverConn) early(err error, by time.Time) bool {
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return false
+	}
+	c.armed = time.Time{}
+	if x := c.current.Load(); x != nil && (x.interrupted.Load() || x.body.userDeadline.Load()) {
+		return false
+	}
+	if by.IsZero() {
+		_ = c.rwc.SetReadDeadline(by)
+		return true
+	}
+	return time.Now().Before(by)
+}
+
+// after returns the time at which a limit ends; zero is no limit.
+func after(start time.Time, limit time.Duration) time.Time {
+	if limit <= 0 {
+		return time.Time{}
+	}
+	return start.Add(limit)
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+// refuse answers a request that the handler never sees.
+func (c *serverConn) refuse(reason *wire.Error) {
+	text := http.StatusText(reason.Status) + ": " + reason.Error() + "\n"
+	b := wire.AppendStatusLine(nil, 1, reason.Status)
+	b = c.server.date.append(b, time.Now())
+	b = append(b, "Content-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n"...)
+	b = wire.AppendLength(b, int64(len(text)))
+	b = append(append(b, "\r\n"...), text...)
+	if c.server.Refused != nil {
+		c.server.Refused(c.rwc, reason)
+	}
+	c.setWriteDeadline(time.Now())
+	if _, err := c.rwc.Write(b); err == nil {
+		c.linger()
+	}
+}
+
+// write writes up to three pieces.
+func (c *serverConn) write(head, body, end []byte) error {
+	if len(body) == 0 {
+		_, err := c.rwc.Write(head)
+		return err
+	}
+	if c.plain != nil && c.vector.able() && len(head)+len(end) > 0 {
+		return c.vector.write(c.plain, [3][]byte{head, body, end})
+	}
+	for _, piece := range [...][]byte{head, body, end} {
+		if len(piece) == 0 {
+			continue
+		}
+		if _, err := c.rwc.Write(piece); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *serverConn) setWriteDeadline(start time.Time) {
+	if c.server.WriteTimeout > 0 {
+		_ = c.rwc.SetWriteDeadline(start.Add(c.server.WriteTimeout))
+	}
+}
+
+const (
+	// lingerTime and lingerBytes bound how long a connection is read after its end, so that the answer is not lost to a reset
+	// (RFC 9112, section 9.6).
+	lingerTime  = 500 * time.Millisecond
+	lingerBytes = 256 << 10
+)
+
+// linger tells the client that nothing more will be sent, and reads for a moment what it still sends.
+func (c *serverConn) linger() {
+	half, ok := c.rwc.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	if layer, ok := c.rwc.(interface{ NetConn() net.Conn }); ok {
+		if below, ok := layer.NetConn().(interface{ CloseWrite() error }); ok {
+			_ = below.CloseWrite()
+		}
+	}
+	by := time.Now().Add(lingerTime)
+	_ = c.rwc.SetReadDeadline(by)
+	page := c.server.pool.read()
+	defer c.server.pool.putRead(page)
+	for total := 0; total < lingerBytes; {
+		n, err := c.rwc.Read(page[:])
+		if err != nil {
+			return
+		}
+		total += n
+	}
+}

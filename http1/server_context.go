@@ -1,0 +1,117 @@
+package http1
+
+import (
+	"context"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// serverContext is the context of a request. It needs no goroutine: who wants to be told of its end by AfterFunc is called by whoever ends
+// it, and the channel of Done is made when somebody asks for it.
+type serverContext struct {
+	exchange *exchange
+	mutex    sync.Mutex
+	done     chan struct{}
+	err      error
+	calls    *afterCall
+}
+
+// afterCall is one call that waits for the end of a context.
+type afterCall struct {
+	f              func()
+	previous, next *afterCall
+}
+
+// Deadline returns that of the context of the connection.
+func (s *serverContext) Deadline() (time.Time, bool) { return s.exchange.conn.base.Deadline() }
+
+// Done is closed when the client has left or the handler has returned.
+func (s *serverContext) Done() <-chan struct{} {
+	s.exchange.readAheadForEnd()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.done == nil {
+		s.done = make(chan struct{})
+		if s.err != nil {
+			close(s.done)
+		}
+	}
+	return s.done
+}
+
+// Err says why Done is closed.
+func (s *serverContext) Err() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.err
+}
+
+// Value returns the address that the client connected to under http.LocalAddrContextKey, and otherwise what the context of the
+// connection holds.
+func (s *serverContext) Value(key any) any {
+	switch key {
+	case http.LocalAddrContextKey:
+		return s.exchange.conn.local
+	case afterFuncKey{}:
+		return s
+	}
+	return s.exchange.conn.base.Value(key)
+}
+
+// AfterFunc calls f in a goroutine of its own after the end of the context, unless stop is called before. [context.AfterFunc] and contexts
+// that are derived use it.
+func (s *serverContext) AfterFunc(f func()) (stop func() bool) {
+	s.exchange.readAheadForEnd()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.err != nil {
+		go f()
+		return func() bool { return false }
+	}
+	call := &afterCall{f: f, next: s.calls}
+	if s.calls != nil {
+		s.calls.previous = call
+	}
+	s.calls = call
+	return func() bool { return s.stop(call) }
+}
+
+// stop takes a call out, and reports whether it was still waiting.
+func (s *serverContext) stop(call *afterCall) bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	switch {
+	case call.f == nil:
+		return false
+	case call.previous != nil:
+		call.previous.next = call.next
+	default:
+		s.calls = call.next
+	}
+	if call.next != nil {
+		call.next.previous = call.previous
+	}
+	call.f = nil
+	return true
+}
+
+// cancel ends the context. Only the first call counts.
+func (s *serverContext) cancel(err error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.err != nil {
+		return
+	}
+	s.err = err
+	if s.done != nil {
+		close(s.done)
+	}
+	for call := s.calls; call != nil; call = call.next {
+		go call.f()
+		call.f = nil
+	}
+	s.calls = nil
+}
+
+var _ context.Context = (*serverContext)(nil)

@@ -1,0 +1,270 @@
+package http1
+
+import (
+	"context"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluiceproxy/sluice/http1/wire"
+)
+
+// verdict says what becomes of a connection after an exchange.
+type verdict uint8
+
+const (
+	keepServing verdict = iota
+	// keepHijacked belongs to the handler now.
+	keepHijacked
+	// closeConn is closed.
+	closeConn
+	// closeAbandoned is closed while a call of a goroutine that the handler left behind may still hold its buffers.
+	closeAbandoned
+)
+
+// The state of an exchange counts the calls that are under way, and has one bit for its end.
+const (
+	oneRead    uint64 = 1
+	oneWrite   uint64 = 1 << 24
+	writesMask uint64 = (oneWrite - 1) << 24
+	dead       uint64 = 1 << 63
+)
+
+// inlineValues is how many header values have room in an exchange itself: those of a browser's request.
+const inlineValues = 20
+
+// exchange is one request with its response. It is made for one request and never used again, so that whoever keeps a part of it can
+// do no harm to another. While the handler runs, the rules of http.ResponseWriter hold: one goroutine at a time writes, one reads.
+type exchange struct {
+	state atomic.Uint64
+	// interrupted says that the handler has returned while calls were under way.
+	interrupted atomic.Bool
+	hijacked    atomic.Bool
+	// closeAfter says that the connection ends with this exchange; reading and writing may find out.
+	closeAfter atomic.Bool
+
+	conn     *serverConn
+	start    time.Time
+	request  http.Request
+	url      url.URL
+	context  serverContext
+	body     serverBody
+	response response
+	trailer  http.Header
+
+	minor      int
+	persistent bool
+	encoding   [1]string
+	values     [inlineValues]string
+}
+
+// parse fills the request from a head.
+func (x *exchange) parse(head []byte) error {
+	var parsed wire.Request
+	parsed.Values = x.values[:0]
+	if err := parsed.Parse(head); err != nil {
+		return err
+	}
+	host, err := parsed.URL(&x.url)
+	if err != nil {
+		return err
+	}
+	c := x.conn
+	x.context.exchange = x
+	x.minor, x.persistent = parsed.Minor, parsed.Persistent()
+	x.request = http.Request{
+		Method: parsed.Method, URL: &x.url, Proto: parsed.Version, ProtoMajor: 1, ProtoMinor: int(parsed.Version[len(parsed.Version)-1] - '0'),
+		Header: parsed.Header, Host: host, RemoteAddr: c.remote, RequestURI: parsed.Target, TLS: c.secure,
+		Close: !x.persistent, Body: http.NoBody,
+	}
+	x.request = *x.request.WithContext(&x.context)
+	x.body.exchange = x
+	switch parsed.Framing() {
+	case wire.ChunkedBody:
+		x.encoding[0] = "chunked"
+		x.request.TransferEncoding = x.encoding[:]
+		x.request.ContentLength = -1
+		x.body.chunks = new(wire.Chunked)
+		if x.trailer = parsed.Announced; x.trailer == nil {
+			// Copies of the request share the map, and see trailers that nothing announced.
+			x.trailer = http.Header{}
+		}
+		x.request.Trailer = x.trailer
+	case wire.FixedLength:
+		x.request.ContentLength = parsed.Length
+		x.body.left = parsed.Length
+	default:
+		x.body.ended.Store(true)
+		return x.expect()
+	}
+	x.request.Body = &x.body
+	return x.expect()
+}
+
+// expect looks at what the client expects (RFC 9110, section 10.1.1).
+func (x *exchange) expect() error {
+	values := x.request.Header["Expect"]
+	if len(values) == 0 {
+		return nil
+	}
+	if len(values) > 1 || !strings.EqualFold(values[0], "100-continue") {
+		return errExpectation
+	}
+	x.body.expects = x.minor > 0 && !x.body.ended.Load()
+	return nil
+}
+
+// errExpectation is an Expect other than 100-continue.
+var errExpectation = &wire.Error{Status: http.StatusExpectationFailed, Reason: "unknown expectation", Section: "RFC 9110, section 10.1.1"}
+
+// enter begins a call; it reports false when the exchange is over.
+func (x *exchange) enter(unit uint64) bool {
+	for {
+		state := x.state.Load()
+		if state&dead != 0 {
+			return false
+		}
+		if x.state.CompareAndSwap(state, state+unit) {
+			return true
+		}
+	}
+}
+
+func (x *exchange) leave(unit uint64) { x.state.Add(-unit) }
+
+func (x *exchange) alive() bool { return x.state.Load()&dead == 0 }
+
+// serve runs the handler and ends the exchange.
+func (x *exchange) serve() (next verdict) {
+	c := x.conn
+	c.setWriteDeadline(x.start)
+	c.current.Store(x)
+	if c.left.Load() || c.base.Err() != nil {
+		x.context.cancel(context.Canceled)
+	}
+	completed := false
+	defer func() {
+		if !completed {
+			// The client must not take a part for the whole.
+			next = x.failed(recover())
+		}
+		c.current.Store(nil)
+		x.context.cancel(context.Canceled)
+	}()
+	c.server.Handler.ServeHTTP(x, &x.request)
+	next = x.finish()
+	completed = true
+	return next
+}
+
+// failed ends an exchange whose handler has panicked, or has ended its goroutine.
+func (x *exchange) failed(cause any) verdict {
+	report := x.conn.server.Panicked
+	if report != nil && cause != nil && cause != http.ErrAbortHandler { //nolint:errorlint // net/http compares the value of a panic the same way.
+		report(&x.request, cause, debug.Stack())
+	}
+	abandoned := x.die()
+	switch {
+	case x.hijacked.Load():
+		return keepHijacked
+	case abandoned:
+		x.cut()
+		return closeAbandoned
+	}
+	x.cut()
+	x.recycle()
+	return closeConn
+}
+
+// cut ends the connection such that a response which ends with it is seen to be incomplete.
+func (x *exchange) cut() {
+	c := x.conn
+	if x.response.framing == untilClose {
+		if tcp, ok := c.rwc.(interface{ SetLinger(seconds int) error }); ok {
+			_ = tcp.SetLinger(0)
+		}
+	}
+	_ = c.rwc.Close()
+}
+
+// finish completes the response and ends the exchange.
+func (x *exchange) finish() verdict {
+	c := x.conn
+	abandoned := x.die()
+	x.context.cancel(context.Canceled)
+	if abandoned {
+		return x.finishAbandoned()
+	}
+	if x.hijacked.Load() {
+		return keepHijacked
+	}
+	err := x.complete()
+	x.recycle()
+	x.stopReadAhead()
+	if x.body.userDeadline.Load() {
+		c.armed = time.Time{}
+		_ = c.rwc.SetReadDeadline(time.Time{})
+	}
+	if x.response.userDeadline && !x.closeAfter.Load() {
+		_ = c.rwc.SetWriteDeadline(time.Time{})
+	}
+	switch {
+	case err != nil:
+		return closeConn
+	case x.body.ended.Load() && !x.closeAfter.Load():
+		c.release()
+		return keepServing
+	case x.closeAfter.Load() || !x.body.discard():
+		if !x.body.ended.Load() || c.at < c.end {
+			c.linger()
+		}
+		return closeConn
+	}
+	c.release()
+	return keepServing
+}
+
+// finishAbandoned ends an exchange whose handler left a call behind that is under way. Nobody else will use the connection.
+func (x *exchange) finishAbandoned() verdict {
+	if x.hijacked.Load() {
+		return keepHijacked
+	}
+	if x.state.Load()&writesMask == 0 && x.complete() == nil {
+		x.recycle()
+		x.conn.linger()
+	}
+	_ = x.conn.rwc.Close()
+	return closeAbandoned
+}
+
+// die ends the exchange for everybody but its own goroutine, and reports whether calls are under way. It interrupts them.
+func (x *exchange) die() (abandoned bool) {
+	if x.state.CompareAndSwap(0, dead) {
+		return false
+	}
+	state := x.state.Or(dead)
+	if state&^dead == 0 {
+		return false
+	}
+	x.closeAfter.Store(true)
+	if x.hijacked.Load() {
+		return true
+	}
+	x.interrupted.Store(true)
+	_ = x.conn.rwc.SetReadDeadline(time.Unix(1, 0))
+	if state&writesMask != 0 {
+		_ = x.conn.rwc.SetWriteDeadline(time.Unix(1, 0))
+	}
+	return true
+}
+
+// continueLock keeps 100 Continue, which whoever reads the body sends, apart from the response.
+type continueLock struct {
+	mutex sync.Mutex
+	// over says that a final response has begun.
+	over bool
+}

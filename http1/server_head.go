@@ -1,0 +1,126 @@
+package http1
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/sluiceproxy/sluice/http1/wire"
+)
+
+// readHead reads the next head, and returns its length in what has been read and when its first bytes were there.
+func (c *serverConn) readHead(first bool) (end int, start time.Time, err error) {
+	if c.at == c.end {
+		if err := c.await(first); err != nil {
+			return 0, start, err
+		}
+	}
+	start = time.Now()
+	limits := c.server.limits()
+	c.scanner.Reset()
+	c.rate.reset()
+	begun := false
+	for {
+		if !begun {
+			n, more := wire.SkipEmptyLines(c.in[c.at:c.end])
+			c.at += n
+			begun = !more && c.at < c.end
+		}
+		if begun {
+			if end, err = c.scanner.Scan(c.in[c.at:c.end], limits); end > 0 || err != nil {
+				return end, start, err
+			}
+		}
+		if err := c.fillHead(start); err != nil {
+			return 0, start, err
+		}
+	}
+}
+
+// fillHead reads more of a head that has begun.
+func (c *serverConn) fillHead(start time.Time) error {
+	by := after(start, c.server.ReadTimeout)
+	if rate := c.server.MinRate; rate > 0 {
+		c.rate.bytes = int64(c.end - c.at)
+		by = earlier(by, start.Add(c.rate.allowance(rate)))
+	}
+	err := c.fill(by)
+	if errors.Is(err, io.EOF) && c.end > c.at {
+		return errIncomplete
+	}
+	return err
+}
+
+// errIncomplete is a head that ends with the connection.
+var errIncomplete = &wire.Error{Status: http.StatusBadRequest, Reason: "incomplete request", Section: "RFC 9112, section 8"}
+
+// await waits for the first bytes of a request. A connection that waits has no buffer, as far as the system allows it.
+func (c *serverConn) await(first bool) error {
+	c.drop()
+	limit := c.server.IdleTimeout
+	if first || limit <= 0 {
+		limit = c.server.ReadTimeout
+	}
+	by := time.Time{}
+	if limit > 0 {
+		if c.last.IsZero() {
+			c.last = time.Now()
+		}
+		by = c.last.Add(limit)
+	}
+	c.state.Store(connIdle)
+	if c.server.draining.Load() && !first {
+		c.closeIdle()
+	}
+	err := c.wait(by)
+	if !c.state.CompareAndSwap(connIdle, connBusy) {
+		return io.ErrClosedPipe
+	}
+	return err
+}
+
+func (c *serverConn) wait(by time.Time) error {
+	switch {
+	case c.plain != nil && c.idle.able():
+		return c.waitPlain(by)
+	case c.secure != nil:
+		n, err := c.readBy(c.first[:], by)
+		if n == 0 {
+			return err
+		}
+		c.room()
+		c.in[0], c.end = c.first[0], 1
+		// The rest of the record is there.
+		return nil
+	}
+	return c.fill(by)
+}
+
+// waitPlain is readBy with a buffer that is taken when there is something to read.
+func (c *serverConn) waitPlain(by time.Time) error {
+	for {
+		c.arm(by)
+		n, err := c.idle.read(c.plain)
+		if n > 0 {
+			c.end = n
+			return nil
+		}
+		if !c.early(err, by) {
+			return err
+		}
+	}
+}
+
+// rateMeter measures how slowly a client sends.
+type rateMeter struct {
+	bytes  int64
+	waited time.Duration
+}
+
+func (m *rateMeter) reset() { *m = rateMeter{} }
+
+// allowance returns how much longer the client may keep us waiting.
+func (m *rateMeter) allowance(rate int) time.Duration {
+	return graceForRate + time.Duration(m.bytes)*time.Second/time.Duration(rate) - m.waited
+}

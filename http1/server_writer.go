@@ -1,0 +1,236 @@
+package http1
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/sluiceproxy/sluice/http1/wire"
+)
+
+// Header returns the header of the response. After the end of the exchange it is a new map that nobody reads.
+func (x *exchange) Header() http.Header {
+	if !x.alive() {
+		return http.Header{}
+	}
+	if x.response.header == nil {
+		x.response.header = make(http.Header, 8)
+	}
+	return x.response.header
+}
+
+// WriteHeader sets the status. The first of 200 or more, or 101, is the response's; others before it are sent at once
+// (RFC 9110, section 15.2), and calls after it do nothing, as do impossible ones.
+func (x *exchange) WriteHeader(status int) {
+	if status < 100 || status > 999 || !x.enter(oneWrite) {
+		return
+	}
+	defer x.leave(oneWrite)
+	switch {
+	case x.response.status != 0 || x.hijacked.Load():
+	case status < 200 && status != http.StatusSwitchingProtocols:
+		x.inform(status)
+	default:
+		x.begin(status)
+	}
+}
+
+// inform sends an informational response, for which HTTP/1.0 has no place.
+func (x *exchange) inform(status int) {
+	if x.minor == 0 {
+		return
+	}
+	if status == http.StatusContinue {
+		x.body.announce.mutex.Lock()
+		defer x.body.announce.mutex.Unlock()
+		x.body.announce.over, x.body.asked = true, true
+	}
+	b := wire.AppendStatusLine(make([]byte, 0, 512), 1, status)
+	b = wire.AppendHeader(b, x.response.header, func(name string) bool {
+		return name == "Content-Length" || name == "Transfer-Encoding" || len(name) > len(http.TrailerPrefix) && name[:len(http.TrailerPrefix)] == http.TrailerPrefix
+	})
+	b = append(b, "\r\n"...)
+	if _, err := x.conn.rwc.Write(b); err != nil {
+		_ = x.broken(err)
+	}
+}
+
+// Write sends a part of the body.
+func (x *exchange) Write(p []byte) (int, error) {
+	if !x.enter(oneWrite) {
+		return 0, ErrFinished
+	}
+	defer x.leave(oneWrite)
+	if ok, err := x.admit(len(p)); !ok {
+		return accepted(len(p), err), err
+	}
+	if err := x.push(p); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+// WriteString sends a part of the body.
+func (x *exchange) WriteString(s string) (int, error) {
+	if !x.enter(oneWrite) {
+		return 0, ErrFinished
+	}
+	defer x.leave(oneWrite)
+	if ok, err := x.admit(len(s)); !ok {
+		return accepted(len(s), err), err
+	}
+	r := &x.response
+	if r.framing == undecided && !r.full(len(s)) {
+		r.buffer = append(r.buffer, s...)
+		return len(s), nil
+	}
+	if err := x.push([]byte(s)); err != nil {
+		return 0, err
+	}
+	return len(s), nil
+}
+
+func accepted(n int, err error) int {
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// admit counts n bytes of the body, and reports whether they are to be sent.
+func (x *exchange) admit(n int) (bool, error) {
+	r := &x.response
+	if x.hijacked.Load() {
+		return false, http.ErrHijacked
+	}
+	if r.status == 0 {
+		x.begin(http.StatusOK)
+	}
+	switch {
+	case n == 0:
+		return false, nil
+	case wire.BodilessStatus(r.status):
+		return false, http.ErrBodyNotAllowed
+	case r.length >= 0 && r.written+int64(n) > r.length:
+		return false, http.ErrContentLength
+	case r.err != nil:
+		return false, r.err
+	}
+	r.written += int64(n)
+	return !r.head, nil
+}
+
+// ReadFrom sends what source has to say. From socket or file to socket the bytes never come up here, where the response has a declared
+// length and the connection is plain.
+func (x *exchange) ReadFrom(source io.Reader) (int64, error) {
+	spliced := int64(0)
+	if limited, ok := directSource(source); ok {
+		n, done, err := x.splice(limited)
+		if given, ok := source.(*io.LimitedReader); ok {
+			given.N -= n
+		}
+		if done || err != nil {
+			return n, err
+		}
+		spliced = n
+	}
+	page := x.conn.server.pool.write()
+	defer x.conn.server.pool.putWrite(page)
+	// The wrappers hide ReadFrom and WriteTo, so that the buffer is used.
+	n, err := io.CopyBuffer(struct{ io.Writer }{x}, struct{ io.Reader }{source}, page[:])
+	return spliced + n, err
+}
+
+// directSource reports whether the operating system can move bytes from source by itself.
+func directSource(source io.Reader) (io.LimitedReader, bool) {
+	limited := io.LimitedReader{R: source, N: 1<<63 - 1}
+	if given, ok := source.(*io.LimitedReader); ok {
+		limited = *given
+	}
+	// Sockets and files, also as net and os hand them to ReadFrom.
+	_, ok := limited.R.(syscall.Conn)
+	return limited, ok
+}
+
+// splice moves the rest of a body with a declared length. It is not done when it can't be tried.
+func (x *exchange) splice(source io.LimitedReader) (n int64, done bool, err error) {
+	if !x.enter(oneWrite) {
+		return 0, true, ErrFinished
+	}
+	defer x.leave(oneWrite)
+	direct, ok := x.conn.rwc.(io.ReaderFrom)
+	if !ok || x.conn.plain == nil || x.hijacked.Load() {
+		return 0, false, nil
+	}
+	r := &x.response
+	if r.status == 0 {
+		x.begin(http.StatusOK)
+	}
+	if r.head || r.err != nil || wire.BodilessStatus(r.status) || r.length < 0 || r.written == r.length {
+		return 0, false, nil
+	}
+	if err := x.flush(); err != nil {
+		return 0, true, err
+	}
+	limit := min(source.N, r.length-r.written)
+	n, err = direct.ReadFrom(&io.LimitedReader{R: source.R, N: limit})
+	r.written += n
+	if err != nil && !errors.Is(err, io.EOF) {
+		x.closeAfter.Store(true)
+	}
+	return n, err != nil || n < limit || limit == source.N, err
+}
+
+// Flush sends what has been written so far.
+func (x *exchange) Flush() { _ = x.FlushError() }
+
+// FlushError sends what has been written so far.
+func (x *exchange) FlushError() error {
+	if !x.enter(oneWrite) {
+		return ErrFinished
+	}
+	defer x.leave(oneWrite)
+	if x.hijacked.Load() {
+		return http.ErrHijacked
+	}
+	if x.response.status == 0 {
+		x.begin(http.StatusOK)
+	}
+	return x.flush()
+}
+
+// EnableFullDuplex allows to read the body after the response has begun. It always is allowed here.
+func (x *exchange) EnableFullDuplex() error {
+	if !x.alive() {
+		return ErrFinished
+	}
+	return nil
+}
+
+// SetReadDeadline sets until when the body is waited for, in place of the server's limits. Zero is no limit.
+func (x *exchange) SetReadDeadline(deadline time.Time) error {
+	if !x.enter(oneRead) {
+		return ErrFinished
+	}
+	defer x.leave(oneRead)
+	if x.hijacked.Load() {
+		return http.ErrHijacked
+	}
+	x.body.userDeadline.Store(true)
+	return x.conn.rwc.SetReadDeadline(deadline)
+}
+
+// SetWriteDeadline sets until when the response may be written, in place of the server's limit. Zero is no limit.
+func (x *exchange) SetWriteDeadline(deadline time.Time) error {
+	if !x.enter(oneWrite) {
+		return ErrFinished
+	}
+	defer x.leave(oneWrite)
+	if x.hijacked.Load() {
+		return http.ErrHijacked
+	}
+	x.response.userDeadline = true
+	return x.conn.rwc.SetWriteDeadline(deadline)
+}

@@ -1,0 +1,107 @@
+package http1
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+const (
+	// defaultMaxIdle bounds the idle connections of an upstream whose configuration doesn't.
+	defaultMaxIdle = 200
+	// defaultMaxResponseHeader bounds the head of a response where the configuration doesn't, in bytes.
+	defaultMaxResponseHeader = 1 << 20
+)
+
+// ErrHTTP2 is returned for a request of which nothing was sent, because TLS agreed on HTTP/2 with the endpoint. The
+// connection is with UpstreamConfig.HTTP2 by then, which shall send this request and those that follow.
+var ErrHTTP2 = errors.New("the endpoint chose HTTP/2")
+
+// UpstreamConfig says how to speak to an upstream. It must not change once an Upstream has been made of it.
+type UpstreamConfig struct {
+	// Dial makes a TCP connection, within a time that it limits itself. It is required.
+	Dial func(ctx context.Context) (net.Conn, error)
+	// TLS holds the settings of TLS, with a server name and a session cache of this upstream's own; nil speaks plain.
+	TLS *tls.Config
+	// HandshakeTimeout bounds the TLS handshake; 0 does not.
+	HandshakeTimeout time.Duration
+	// HTTP2 takes a connection over on which TLS agreed on HTTP/2, and must close it in the end. When it is nil only
+	// HTTP/1.1 is offered. It is called by the goroutine of the request for which the connection was made, which then
+	// fails with ErrHTTP2.
+	HTTP2 func(conn *tls.Conn)
+	// MaxIdle bounds the idle connections; 0 stands for 200, and a negative value keeps none.
+	MaxIdle int
+	// IdleTimeout closes connections that were idle for so long; 0 never does.
+	IdleTimeout time.Duration
+	// MaxAge is the age beyond which a connection serves no further request; 0 sets no limit.
+	MaxAge time.Duration
+	// ResponseHeaderTimeout bounds the wait for the head of the response once the whole request is written; 0 does not.
+	ResponseHeaderTimeout time.Duration
+	// ContinueTimeout is how long a request with "Expect: 100-continue" waits for the answer to that before it sends its
+	// body all the same; 0 doesn't wait.
+	ContinueTimeout time.Duration
+	// MaxHeaderBytes bounds the head of a response, status line included; 0 stands for 1 MiB.
+	MaxHeaderBytes int
+}
+
+// Client is what upstreams may share: recycled buffers, and one watch over all their idle connections. The zero value is
+// ready, must not be copied, and needs no closing: it runs nothing while there are no idle connections.
+type Client struct {
+	buffers clientBuffers
+	watch   idleWatch
+}
+
+// Upstream returns the connections to one upstream. It dials nothing yet.
+func (c *Client) Upstream(config *UpstreamConfig) *Upstream {
+	u := &Upstream{client: c, config: *config}
+	if u.config.MaxIdle == 0 {
+		u.config.MaxIdle = defaultMaxIdle
+	}
+	if u.config.MaxHeaderBytes <= 0 {
+		u.config.MaxHeaderBytes = defaultMaxResponseHeader
+	}
+	if config.TLS != nil {
+		u.config.TLS = config.TLS.Clone()
+		u.config.TLS.NextProtos = []string{"http/1.1"}
+		if config.HTTP2 != nil {
+			u.config.TLS.NextProtos = []string{"h2", "http/1.1"}
+		}
+	}
+	return u
+}
+
+// Upstream sends requests to one endpoint over connections that it keeps. All methods may be called by many goroutines
+// at a time.
+type Upstream struct {
+	client *Client
+	config UpstreamConfig
+
+	// mutex guards what follows.
+	mutex sync.Mutex
+	// idle is a stack: the newest is at the end. Old connections at the bottom are left to their time-out.
+	idle  []*link
+	timer *time.Timer
+	// armed says that the timer will fire.
+	armed bool
+}
+
+// RoundTrip implements http.RoundTripper for callers that have no Call. It reports to the httptrace.ClientTrace of the
+// request's context: GotConn, WroteRequest, Got100Continue, Got1xxResponse and GotFirstResponseByte. See Do for what
+// differs from net/http's Transport.
+func (u *Upstream) RoundTrip(r *http.Request) (*http.Response, error) {
+	call := &Call{}
+	call.traced(r.Context())
+	return u.Do(call, r)
+}
+
+// link returns a connection for a request: the newest idle one that is alive, or a fresh one.
+func (u *Upstream) link(ctx context.Context) (*link, error) {
+	if l := u.take(time.Now()); l != nil {
+		return l, nil
+	}
+	return u.dial(ctx)
+}

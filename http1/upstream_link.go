@@ -1,0 +1,184 @@
+package http1
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// link is one connection to an upstream. It is owned by one exchange at a time, or by the idle ones; only abort, gone and
+// the deadlines are for anybody.
+type link struct {
+	upstream *Upstream
+	// conn is what bytes go through: bottom itself, or TLS on top of it.
+	conn net.Conn
+	// bottom is the connection below TLS.
+	bottom net.Conn
+	// tcp is the connection where it is plain TCP, which the kernel can splice; otherwise nil.
+	tcp *net.TCPConn
+	tls *tls.ConnectionState
+	// probe reads and writes without waiting; nil where the system offers no way.
+	probe *probe
+	// raw is the bottom for the watch; nil when it has no descriptor.
+	raw syscall.RawConn
+	// abort closes the connection at once, whoever uses it. It is one value for the life of the link, so that following a
+	// context costs nothing.
+	abort func()
+
+	born, idleSince time.Time
+	// reused says that an earlier exchange has used the connection.
+	reused bool
+	// gone says that the endpoint has closed the connection, or sent the end of what it sends.
+	gone atomic.Bool
+	// watched is the link's number in the watch; 0 when it is not there. It belongs to the watch.
+	watched uint64
+
+	// page is the recycled memory of buffer, unless that has outgrown it.
+	page   *page
+	buffer []byte
+	// from and to delimit what has been read into the buffer and not used.
+	from, to int
+}
+
+// unread returns the bytes that have been read ahead. They are good until the next read.
+func (l *link) unread() []byte { return l.buffer[l.from:l.to] }
+
+// skip forgets n bytes of unread.
+func (l *link) skip(n int) {
+	if l.from += n; l.from == l.to {
+		l.from, l.to = 0, 0
+	}
+}
+
+// fill reads more into the buffer, once; room must be there.
+func (l *link) fill() error {
+	if l.buffer == nil {
+		l.page = l.upstream.client.buffers.page()
+		l.buffer = l.page[:]
+	}
+	if l.from > 0 && l.to == len(l.buffer) {
+		l.to = copy(l.buffer, l.unread())
+		l.from = 0
+	}
+	n, err := l.conn.Read(l.buffer[l.to:])
+	l.to += n
+	if n > 0 {
+		return nil
+	}
+	if err == nil {
+		err = io.ErrNoProgress
+	}
+	return err
+}
+
+// grow makes room for at most limit unread bytes; it is false when there is that much already.
+func (l *link) grow(limit int) bool {
+	if l.buffer == nil || l.to-l.from < len(l.buffer) {
+		return true
+	}
+	if len(l.buffer) >= limit {
+		return false
+	}
+	grown := make([]byte, min(2*len(l.buffer), limit))
+	l.to = copy(grown, l.unread())
+	l.from = 0
+	l.release()
+	l.buffer = grown
+	return true
+}
+
+// read reads into p, past the buffer where that is empty.
+func (l *link) read(p []byte) (int, error) {
+	if l.from == l.to {
+		return l.conn.Read(p)
+	}
+	n := copy(p, l.unread())
+	l.skip(n)
+	return n, nil
+}
+
+func (l *link) release() {
+	if l.page != nil {
+		l.upstream.client.buffers.putPage(l.page)
+		l.page = nil
+	}
+}
+
+// recycle gives the buffer back. What was in it is lost.
+func (l *link) recycle() {
+	l.release()
+	l.buffer, l.from, l.to = nil, 0, 0
+}
+
+// quiet reports whether an idle connection is still as its last response left it: open, and without a byte that nobody
+// asked for (RFC 9112 section 9.2: what comes between responses belongs to no request).
+func (l *link) quiet() bool {
+	if l.gone.Load() {
+		return false
+	}
+	if l.probe == nil {
+		return true
+	}
+	if l.tls == nil {
+		return l.probe.quiet()
+	}
+	// TLS may have kept bytes back, and may have messages of its own to read: session tickets, a new key.
+	secure := l.conn
+	var one [1]byte
+	l.probe.only = true
+	n, err := secure.Read(one[:])
+	l.probe.only = false
+	return n == 0 && errors.Is(err, errNothingYet)
+}
+
+// close closes the connection for good. It is for the owner.
+func (l *link) close() {
+	l.upstream.client.watch.remove(l)
+	if l.gone.Load() {
+		// Nobody is there to take leave of.
+		_ = l.bottom.Close()
+	} else {
+		_ = l.conn.Close()
+	}
+	l.recycle()
+}
+
+// clientBytes is the size of a page.
+const clientBytes = 4 << 10
+
+// copyBytes is the size of the buffers that bodies are copied through.
+const copyBytes = 32 << 10
+
+type (
+	page    [clientBytes]byte
+	expanse [copyBytes]byte
+)
+
+// newLink wraps a connection that has been made just now.
+func newLink(u *Upstream, bottom net.Conn) *link {
+	l := &link{upstream: u, conn: bottom, bottom: bottom, born: time.Now()}
+	l.abort = func() { _ = bottom.Close() }
+	l.tcp, _ = bottom.(*net.TCPConn)
+	if described, ok := bottom.(syscall.Conn); ok {
+		if raw, err := described.SyscallConn(); err == nil {
+			l.raw, l.probe = raw, newProbe(bottom, raw)
+		}
+	}
+	return l
+}
+
+// secure puts TLS on top of the link.
+func (l *link) secure(config *tls.Config) *tls.Conn {
+	l.tcp = nil
+	var below net.Conn = l.bottom
+	if l.probe != nil {
+		below = l.probe
+	}
+	secure := tls.Client(below, config)
+	l.conn = secure
+	return secure
+}

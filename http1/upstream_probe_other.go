@@ -1,0 +1,20 @@
+//go:build !unix
+
+package http1
+
+import (
+	"net"
+	"syscall"
+)
+
+// probe needs calls that this system does not have: idle connections are found dead by using them.
+type probe struct {
+	net.Conn
+	only bool
+}
+
+func newProbe(net.Conn, syscall.RawConn) *probe { return nil }
+
+func (p *probe) quiet() bool { return true }
+
+func (p *probe) writeNow(b []byte) (int, error) { return p.Write(b) }

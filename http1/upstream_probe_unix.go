@@ -1,0 +1,81 @@
+//go:build unix
+
+package http1
+
+import (
+	"net"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// probe reads and writes a connection without waiting. It is a connection itself, to lie below TLS: with only set, its
+// Read doesn't wait either.
+type probe struct {
+	net.Conn
+	raw  syscall.RawConn
+	only bool
+
+	// The calls of the system, as values that are made once.
+	reading func(descriptor uintptr)
+	writing func(descriptor uintptr) bool
+	bytes   []byte
+	n       int
+	err     error
+}
+
+func newProbe(conn net.Conn, raw syscall.RawConn) *probe {
+	p := &probe{Conn: conn, raw: raw}
+	p.reading = func(descriptor uintptr) { p.n, p.err = unix.Read(int(descriptor), p.bytes) }
+	p.writing = func(descriptor uintptr) bool {
+		p.n, p.err = unix.Write(int(descriptor), p.bytes)
+		return true
+	}
+	return p
+}
+
+// Read reads what is there with only set, and otherwise waits.
+func (p *probe) Read(b []byte) (int, error) {
+	if !p.only {
+		return p.Conn.Read(b)
+	}
+	p.bytes = b
+	err := p.raw.Control(p.reading)
+	p.bytes = nil
+	switch {
+	case err != nil:
+		return 0, err
+	case p.err == unix.EAGAIN || p.err == unix.EINTR: //nolint:errorlint // errno
+		return 0, errNothingYet
+	case p.err != nil:
+		return 0, p.err
+	case p.n == 0:
+		return 0, net.ErrClosed
+	}
+	return p.n, nil
+}
+
+// quiet reports whether the connection is open and nothing is there to be read. A byte that was there is lost.
+func (p *probe) quiet() bool {
+	var one [1]byte
+	p.only = true
+	_, err := p.Read(one[:])
+	p.only = false
+	return err == errNothingYet //nolint:errorlint // as Read returns it
+}
+
+// writeNow writes as much as the system takes at once; less than all of b is no error.
+func (p *probe) writeNow(b []byte) (int, error) {
+	p.bytes = b
+	err := p.raw.Write(p.writing)
+	p.bytes = nil
+	switch {
+	case err != nil:
+		return 0, err
+	case p.err == unix.EAGAIN || p.err == unix.EINTR: //nolint:errorlint // errno
+		return 0, nil
+	case p.err != nil:
+		return 0, &net.OpError{Op: "write", Net: "tcp", Addr: p.RemoteAddr(), Err: p.err}
+	}
+	return p.n, nil
+}

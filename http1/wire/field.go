@@ -1,0 +1,131 @@
+package wire
+
+import (
+	"bytes"
+	"net/http"
+	"strings"
+)
+
+// span is one field line: its name ends at colon, its value is [from:to].
+type span struct{ line, colon, from, to int32 }
+
+// stackSpans is how many fields are parsed without memory of their own.
+const stackSpans = 40
+
+// scanFields brings the names of field lines into their canonical spelling, in place, and checks names and values. b ends with
+// the blank line, or with the last line's CR LF.
+func scanFields(b []byte, at int, spans []span) ([]span, error) {
+	for at < len(b) && b[at] != '\r' {
+		colon, err := scanName(b, at)
+		if err != nil {
+			return nil, err
+		}
+		i := bytes.IndexByte(b[colon:], '\n')
+		if i < 1 || b[colon+i-1] != '\r' {
+			return nil, ErrBareLF
+		}
+		end := colon + i - 1
+		from, to := trim(b, colon+1, end)
+		if err := checkValue(b[from:to]); err != nil {
+			return nil, err
+		}
+		spans = append(spans, span{int32(at), int32(colon), int32(from), int32(to)}) //nolint:gosec // heads are far below 2 GiB
+		at = end + 2
+	}
+	if at < len(b) && (at+2 != len(b) || b[at+1] != '\n') {
+		return nil, ErrBareCR
+	}
+	return spans, nil
+}
+
+// scanName returns where the colon after a name is.
+func scanName(b []byte, at int) (int, error) {
+	upper := true
+	for i := at; i < len(b); i++ {
+		c := b[i]
+		switch {
+		case 'a' <= c && c <= 'z':
+			if upper {
+				b[i] = c - 'a' + 'A'
+			}
+		case 'A' <= c && c <= 'Z':
+			if !upper {
+				b[i] = c - 'A' + 'a'
+			}
+		case c == ':' && i > at:
+			return i, nil
+		case !isToken(c):
+			return 0, badName(b[at:], i-at)
+		}
+		upper = c == '-'
+	}
+	return 0, ErrName
+}
+
+// badName says what is wrong with the name that b begins with, at the character i.
+func badName(b []byte, i int) error {
+	c := b[i]
+	switch {
+	case i == 0 && (c == ' ' || c == '\t'):
+		return ErrFold
+	case c == ' ' || c == '\t':
+		rest := bytes.TrimLeft(b[i:], " \t")
+		if len(rest) > 0 && rest[0] == ':' {
+			return ErrSpaceBeforeColon
+		}
+	case c == '\r' && (i+1 >= len(b) || b[i+1] != '\n'):
+		return ErrBareCR
+	}
+	return ErrName
+}
+
+// collect makes the header of the lines in text. Each value is a slice of its own with no room behind it; values holds them all.
+func collect(text string, spans []span, values []string, header http.Header) {
+	for i := range spans {
+		s := &spans[i]
+		name, value := text[s.line:s.colon], text[s.from:s.to]
+		if prior, ok := header[name]; ok {
+			header[name] = append(prior, value)
+			continue
+		}
+		values = append(values, value)
+		header[name] = values[len(values)-1 : len(values) : len(values)]
+	}
+}
+
+// ParseFields reads field lines that stand alone, such as a trailer section: each ends with CR LF, and a blank line may follow.
+// It changes the case of names in b.
+func ParseFields(b []byte) (http.Header, error) {
+	var fixed [stackSpans]span
+	spans, err := scanFields(b, 0, fixed[:0])
+	if err != nil {
+		return nil, err
+	}
+	header := make(http.Header, len(spans))
+	collect(string(b), spans, make([]string, 0, len(spans)), header)
+	return header, nil
+}
+
+// tokens calls f with each member of a comma-separated list until f returns false.
+func tokens(list string, f func(string) bool) {
+	for list != "" {
+		var member string
+		member, list, _ = strings.Cut(list, ",")
+		if member = strings.Trim(member, " \t"); member != "" && !f(member) {
+			return
+		}
+	}
+}
+
+// ForbiddenTrailer reports whether a field, in canonical spelling, must not come after a body: it frames the message, routes it,
+// authenticates somebody, or says how the content is to be read (RFC 9110, section 6.5.1).
+func ForbiddenTrailer(name string) bool {
+	switch name {
+	case "Content-Length", "Transfer-Encoding", "Trailer", "Connection", "Host", "Te", "Upgrade", "Keep-Alive", "Proxy-Connection",
+		"Expect", "Max-Forwards", "Cache-Control", "Pragma", "Range", "Authorization", "Proxy-Authorization", "Proxy-Authenticate",
+		"Www-Authenticate", "Cookie", "Set-Cookie", "Age", "Date", "Expires", "Location", "Retry-After", "Vary", "Warning",
+		"Content-Encoding", "Content-Type", "Content-Range", "Http2-Settings":
+		return true
+	}
+	return strings.HasPrefix(name, "If-")
+}

@@ -1,0 +1,173 @@
+package wire
+
+import (
+	"net/http"
+	"net/textproto"
+	"strings"
+)
+
+// Message is what the heads of requests and responses have in common.
+type Message struct {
+	// Minor is 0 for HTTP/1.0 and 1 for HTTP/1.1 and whatever minor version follows it.
+	Minor int
+	// Header holds the fields. Host and Transfer-Encoding are not among them, nor is Trailer where Announced has its names.
+	Header http.Header
+	// Values may be given by the caller as room for the values of Header. The parser makes more when it is too small.
+	Values []string
+	// Length is Content-Length, or -1 without one.
+	Length int64
+	// Chunked says that the body is in chunks.
+	Chunked bool
+	// Close says that Connection has the option "close".
+	Close bool
+	// KeepAlive says that Connection has the option "keep-alive".
+	KeepAlive bool
+	// Upgrade says that Connection has the option "upgrade".
+	Upgrade bool
+	// Announced has the names of the trailers that a chunked message announces, without values; nil without any.
+	Announced http.Header
+
+	hosts     int
+	lengths   int
+	encodings int
+}
+
+// Persistent reports whether the connection outlives the message as far as its head says (RFC 9112, section 9.3).
+func (m *Message) Persistent() bool { return !m.Close && (m.Minor > 0 || m.KeepAlive) }
+
+// fields fills the header from the lines of b, which begin at at, and reads what frames the message.
+func (m *Message) fields(b []byte, at int, spans []span, parse func(text string) error) (host string, err error) {
+	if spans, err = scanFields(b, at, spans); err != nil {
+		return "", err
+	}
+	text := string(b)
+	if err = parse(text); err != nil {
+		return "", err
+	}
+	m.Length = -1
+	values := m.Values[:0]
+	if cap(values) < len(spans) {
+		values = make([]string, 0, len(spans))
+	}
+	encoding := ""
+	kept := spans[:0]
+	for _, s := range spans {
+		keep := true
+		switch name, value := text[s.line:s.colon], text[s.from:s.to]; name {
+		case "Host":
+			host, keep = value, false
+			m.hosts++
+		case "Transfer-Encoding":
+			encoding, keep = value, false
+			m.encodings++
+		case "Content-Length":
+			if err = m.length(value); err != nil {
+				return "", err
+			}
+		case "Connection":
+			m.connection(value)
+		}
+		if keep {
+			kept = append(kept, s)
+		}
+	}
+	m.Header = make(http.Header, len(kept))
+	collect(text, kept, values, m.Header)
+	if err = m.encoding(encoding); err != nil {
+		return "", err
+	}
+	return host, m.announce()
+}
+
+func (m *Message) connection(value string) {
+	// The two lists that nearly every message has.
+	switch value {
+	case "keep-alive":
+		m.KeepAlive = true
+		return
+	case "close":
+		m.Close = true
+		return
+	}
+	tokens(value, func(option string) bool {
+		switch {
+		case strings.EqualFold(option, "close"):
+			m.Close = true
+		case strings.EqualFold(option, "keep-alive"):
+			m.KeepAlive = true
+		case strings.EqualFold(option, "upgrade"):
+			m.Upgrade = true
+		}
+		return true
+	})
+}
+
+// lengthDigits is how many digits a length has at most: that many nines are below 2^63.
+const lengthDigits = 18
+
+func (m *Message) length(value string) error {
+	if m.lengths++; m.lengths > 1 {
+		return ErrLengths
+	}
+	if value == "" || len(value) > lengthDigits {
+		return ErrLength
+	}
+	n := int64(0)
+	for i := range len(value) {
+		c := value[i]
+		if c < '0' || c > '9' {
+			return ErrLength
+		}
+		n = 10*n + int64(c-'0')
+	}
+	m.Length = n
+	return nil
+}
+
+func (m *Message) encoding(value string) error {
+	switch {
+	case m.encodings == 0:
+		return nil
+	case m.Minor == 0:
+		return ErrEncodingVersion
+	case m.encodings > 1 || !strings.EqualFold(value, "chunked"):
+		return ErrEncoding
+	case m.lengths > 0:
+		return ErrLengthAndEncoding
+	}
+	m.Chunked = true
+	return nil
+}
+
+// announce moves the names in Trailer to Announced, if trailers can follow at all.
+func (m *Message) announce() error {
+	if !m.Chunked {
+		return nil
+	}
+	lists, ok := m.Header["Trailer"]
+	if !ok {
+		return nil
+	}
+	delete(m.Header, "Trailer")
+	forbidden := false
+	m.Announced = make(http.Header)
+	for _, list := range lists {
+		tokens(list, func(name string) bool {
+			name = textproto.CanonicalMIMEHeaderKey(name)
+			switch {
+			case name == "Content-Length" || name == "Transfer-Encoding" || name == "Trailer":
+				forbidden = true
+			case !ForbiddenTrailer(name):
+				m.Announced[name] = nil
+			}
+			return !forbidden
+		})
+	}
+	if forbidden {
+		return ErrTrailerName
+	}
+	if len(m.Announced) == 0 {
+		m.Announced = nil
+	}
+	return nil
+}
