@@ -87,8 +87,11 @@ func asks(t *testing.T, framer *http2.Framer, stream uint32, authority, host str
 	var block bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
 	for _, field := range []hpack.HeaderField{
-		{Name: ":method", Value: "GET"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: "/"},
-		{Name: ":authority", Value: authority}, {Name: "host", Value: host},
+		{Name: ":method", Value: "GET"},
+		{Name: ":scheme", Value: "http"},
+		{Name: ":path", Value: "/"},
+		{Name: ":authority", Value: authority},
+		{Name: "host", Value: host},
 	} {
 		if field.Value == "" {
 			continue
