@@ -13,8 +13,6 @@ import (
 	"sync"
 	"testing"
 	"time"
-
-	"github.com/sluiceproxy/sluice/http1/wire"
 )
 
 // piped hides the descriptor of a connection, so that the server reads ahead.
@@ -244,5 +242,231 @@ func TestServerHijack(t *testing.T) {
 				t.Errorf("got %q, %v", rest, err)
 			}
 		})
+	}
+}
+
+// TestServerUnreadBodies sends a body that the handler does not read, and looks at what becomes of the connection.
+func TestServerUnreadBodies(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, request string
+		flush         bool
+		answers       int
+		closes        bool
+	}{
+		{"read in passing", post("Content-Length: 4") + "body", false, 2, false},
+		{"read in passing after a flush", post("Content-Length: 4") + "body", true, 2, false},
+		{"chunks", post("Transfer-Encoding: chunked") + "4\r\nbody\r\n0\r\n\r\n", false, 2, false},
+		{"bad chunks", post("Transfer-Encoding: chunked") + "zz\r\n", false, 1, false},
+		{"bad chunks after a flush", post("Transfer-Encoding: chunked") + "zz\r\n", true, 1, false},
+		{"incomplete", post("Content-Length: 1000") + "body", false, 1, false},
+		{"too long", post("Content-Length: 400000") + strings.Repeat("x", 399_000), false, 1, true},
+		{"endless chunks", post("Transfer-Encoding: chunked") + strings.Repeat("3e8\r\n"+strings.Repeat("x", 1000)+"\r\n", 300), false, 1, false},
+		{"100-continue not asked for", post("Content-Length: 4", "Expect: 100-continue"), false, 1, true},
+		{"100-continue not asked for before a flush", post("Content-Length: 4", "Expect: 100-continue"), true, 1, true},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			var mutex sync.Mutex
+			var seen []string
+			g := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				mutex.Lock()
+				seen = append(seen, r.URL.Path)
+				mutex.Unlock()
+				_, _ = io.WriteString(w, "answer")
+				if test.flush {
+					_ = http.NewResponseController(w).Flush()
+				}
+			})
+			conn := g.dial()
+			go func() {
+				_, _ = io.WriteString(conn, test.request+"GET /after HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
+			}()
+			reader := bufio.NewReader(conn)
+			response, _ := answer(t, reader)
+			if response.Close != test.closes {
+				t.Errorf("Connection: close is %v", response.Close)
+			}
+			rest, err := io.ReadAll(reader)
+			if got := 1 + strings.Count(string(rest), "HTTP/1.1"); got != test.answers {
+				t.Errorf("%d answers, want %d: %q, %v", got, test.answers, rest, err)
+			}
+			mutex.Lock()
+			defer mutex.Unlock()
+			if len(seen) != test.answers {
+				t.Errorf("the handler saw %q", seen)
+			}
+		})
+	}
+}
+
+func TestServerPanics(t *testing.T) {
+	t.Parallel()
+	reports := make(chan string, 10)
+	g := newRig(t, &Server{
+		Panicked: func(r *http.Request, cause any, stack []byte) {
+			reports <- fmt.Sprint(r.URL.Path, cause, strings.Contains(string(stack), "panic"))
+		},
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/late" {
+				_, _ = io.WriteString(w, "part")
+				w.(http.Flusher).Flush()
+			}
+			if r.URL.Path == "/abort" {
+				panic(http.ErrAbortHandler)
+			}
+			panic("boom")
+		}),
+	}, nil)
+	for _, path := range []string{"/early", "/abort", "/late"} {
+		_, reader := g.open("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n")
+		response, err := http.ReadResponse(reader, nil)
+		if path == "/late" {
+			if _, err := io.ReadAll(response.Body); !errors.Is(err, io.ErrUnexpectedEOF) {
+				t.Errorf("a part passes for the whole: %v", err)
+			}
+		} else if err == nil {
+			t.Errorf("%s: %+v", path, response)
+		}
+	}
+	// HTTP/1.0 has no other end of a body than that of the connection.
+	conn, _ := g.open("GET /late HTTP/1.0\r\n\r\n")
+	if got, err := io.ReadAll(conn); err == nil {
+		t.Errorf("a part passes for the whole: %q", got)
+	}
+	if got := fmt.Sprint(<-reports, <-reports, <-reports); got != "/earlyboomtrue/lateboomtrue/lateboomtrue" {
+		t.Errorf("reported %q", got)
+	}
+}
+
+func TestServerTimeouts(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, sent string
+		read, idle time.Duration
+	}{
+		{"silent", "", 50 * time.Millisecond, 0},
+		{"slow head", "GET / HTTP/1.1\r\nHost: a\r\n", 50 * time.Millisecond, 0},
+		{"head within the first line", "GE", 50 * time.Millisecond, time.Hour},
+		{"idle", get, time.Hour, 50 * time.Millisecond},
+		{"idle without its own limit", get, 50 * time.Millisecond, 0},
+	} {
+		for kind, wrap := range kinds() {
+			t.Run(test.name+" "+kind, func(t *testing.T) {
+				t.Parallel()
+				g := newRig(t, &Server{
+					Handler: http.HandlerFunc(hello), ReadTimeout: test.read, IdleTimeout: test.idle,
+				}, wrap)
+				got := g.raw(test.sent)
+				if answered := strings.Contains(got, "hello"); answered != (test.sent == get) {
+					t.Errorf("got %q", got)
+				}
+			})
+		}
+	}
+}
+
+func TestServerSlowBody(t *testing.T) {
+	t.Parallel()
+	failed := make(chan error, 1)
+	g := newRig(t, &Server{ReadTimeout: 50 * time.Millisecond, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/stream":
+			w.(http.Flusher).Flush()
+		case "/own":
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(time.Hour))
+		}
+		body, err := io.ReadAll(r.Body)
+		if r.URL.Path == "/" {
+			failed <- err
+		}
+		_, _ = fmt.Fprintf(w, "%s %v", body, err)
+	})}, nil)
+	_, reader := g.open(post("Content-Length: 4") + "b")
+	if _, body := answer(t, reader); !strings.HasPrefix(body, "b http1: the client sends") {
+		t.Errorf("got %q", body)
+	}
+	if err := receive(t, failed, "the end of the body"); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+	// Once the response has begun, or the handler has said so, the client may be silent for longer.
+	for _, path := range []string{"/stream", "/own"} {
+		conn, reader := g.open("POST " + path + " HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nx")
+		pause := time.NewTimer(120 * time.Millisecond)
+		<-pause.C
+		say(t, conn, "x"+"GET /next HTTP/1.1\r\nHost: a\r\n\r\n")
+		if _, body := answer(t, reader); body != "xx <nil>" {
+			t.Errorf("%s: got %q", path, body)
+		}
+		if _, body := answer(t, reader); body != " <nil>" {
+			t.Errorf("%s: then %q", path, body)
+		}
+	}
+}
+
+func TestServerMinRate(t *testing.T) {
+	t.Parallel()
+	meter := rateMeter{bytes: 1000, waited: 7 * time.Second}
+	if got := meter.allowance(100); got != 8*time.Second {
+		t.Errorf("after 1000 bytes in 7 s at 100 bytes a second, the client has %v", got)
+	}
+	meter.waited = 16 * time.Second
+	if got := meter.allowance(100); got >= 0 {
+		t.Errorf("after 1000 bytes in 16 s at 100 bytes a second, the client has %v", got)
+	}
+}
+
+func TestServerWriteTimeout(t *testing.T) {
+	t.Parallel()
+	failed := make(chan error, 1)
+	g := newRig(t, &Server{WriteTimeout: 50 * time.Millisecond, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		chunk := make([]byte, 1<<20)
+		for {
+			if _, err := w.Write(chunk); err != nil {
+				failed <- err
+				return
+			}
+		}
+	})}, nil)
+	g.open(get)
+	if err := receive(t, failed, "the end of writing"); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestServerShutdown(t *testing.T) {
+	t.Parallel()
+	begun, release := make(chan struct{}), make(chan struct{})
+	g := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			close(begun)
+			<-release
+		}
+		hello(w, r)
+	})
+	_, idle := g.open(get)
+	answer(t, idle)
+	fresh := g.dial()
+	_, busy := g.open("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n" + get)
+	receive(t, begun, "the slow request")
+	over := make(chan error, 1)
+	go func() { over <- g.server.Shutdown(context.Background()) }()
+	if _, err := idle.ReadByte(); !errors.Is(err, io.EOF) {
+		t.Errorf("the idle connection: %v", err)
+	}
+	if _, err := fresh.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the new connection: %v", err)
+	}
+	expired, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := g.server.Shutdown(expired); !errors.Is(err, context.Canceled) {
+		t.Errorf("Shutdown did not wait: %v", err)
+	}
+	close(release)
+	if response, body := answer(t, busy); body != "hello" || !response.Close {
+		t.Errorf("%+v %q", response, body)
+	}
+	if err := receive(t, over, "the end"); err != nil {
+		t.Error(err)
 	}
 }
