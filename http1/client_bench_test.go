@@ -20,13 +20,10 @@ import (
 )
 
 // benchEndpoint names the variable that makes TestBenchEndpoint an endpoint for benchmarks, in a process of its own: its
-// work must not count.
+// work must not count. Without it the test makes sure that the endpoint answers as the benchmarks expect.
 const benchEndpoint = "HTTP1_BENCH_ENDPOINT"
 
 func TestBenchEndpoint(t *testing.T) {
-	if os.Getenv(benchEndpoint) == "" {
-		t.Skip("only as a process of a benchmark")
-	}
 	endpoint := newRawEndpoint(t, func(conn *rawConn, _ int) {
 		for {
 			head := conn.head()
@@ -37,8 +34,22 @@ func TestBenchEndpoint(t *testing.T) {
 			conn.say(benchResponse(strings.HasPrefix(head, "GET /browser")))
 		}
 	})
-	_, _ = io.WriteString(os.Stdout, endpoint.address()+"\n")
-	_, _ = io.Copy(io.Discard, os.Stdin)
+	if os.Getenv(benchEndpoint) != "" {
+		_, _ = io.WriteString(os.Stdout, endpoint.address()+"\n")
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return
+	}
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", endpoint.address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_, _ = io.WriteString(conn, "GET /browser HTTP/1.1\r\nHost: bench.test\r\n\r\n")
+	want := benchResponse(true)
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(conn, got); err != nil || string(got) != want {
+		t.Errorf("the endpoint says %q, %v", got, err)
+	}
 }
 
 func benchResponse(browser bool) string {
