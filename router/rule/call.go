@@ -93,7 +93,7 @@ func wrongCount(s spec, got int) string {
 func unknownMatcher(name string, known []string) string {
 	message := fmt.Sprintf("unknown matcher %q", clip(name))
 	if near := nearest(name, known); near != "" {
-		message += fmt.Sprintf(", did you mean %q", near)
+		message += fmt.Sprintf(", did you mean %q?", near)
 	}
 	return message
 }

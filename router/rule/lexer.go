@@ -91,7 +91,7 @@ func (l *lexer) take(k kind, n int) token {
 // operator reads && or ||.
 func (l *lexer) operator(c byte) (token, *Error) {
 	if l.at+1 == len(l.text) || l.text[l.at+1] != c {
-		return token{}, &Error{Column: l.at + 1, Message: fmt.Sprintf("unknown operator %q, did you mean %q",
+		return token{}, &Error{Column: l.at + 1, Message: fmt.Sprintf("unknown operator %q, did you mean %q?",
 			string(c), string([]byte{c, c}))}
 	}
 	if c == '&' {
