@@ -215,7 +215,7 @@ func FuzzClientIsAsNetHTTP(f *testing.F) {
 			method = "HEAD"
 		}
 		if len(bytes) > 32<<10 {
-			t.Skip()
+			return // More than the sockets hold would measure them, not the clients.
 		}
 		if diff := both.compare(t, method, bytes, true); diff != "" {
 			t.Error(diff)
