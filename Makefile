@@ -7,13 +7,19 @@ IMAGE       ?= sluice:dev
 FUZZTIME    ?= 60s
 BENCH       ?= .
 BENCHTIME   ?= 1s
+# How much of the comparison is measured; less than all of it is written to .cache/bench.
+ROWS        :=
+PROXIES     :=
+ROUNDS      := 3
+SECONDS     := 3
+OUT         :=
 # The commit goes into the binary wherever git can name it (a tarball or a foreign checkout has none).
 VCS         := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo false)
 BUILD       := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=$(VCS) -ldflags '-s -w'
 SUMMARY     := $(GO) build -o .cache/bin/testsummary ./integration/testsummary && TEST_SLUICE=$(CURDIR)/dist/sluice exec .cache/bin/testsummary
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test unit integration lint fmt fuzz bench image clean
+.PHONY: help build run test unit integration lint fmt fuzz bench microbench image clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -47,7 +53,10 @@ fmt: ## Format the Go files as the linters want them
 fuzz: ## Run every fuzz target for FUZZTIME (60s), then look for the planted bugs
 	@FUZZTIME=$(FUZZTIME) .ci/fuzz
 
-bench: ## Run the benchmarks that match BENCH (all) for BENCHTIME (1s) each
+bench: build ## Compare with nginx, haproxy and caddy (ROWS and PROXIES are regular expressions, ROUNDS, SECONDS, OUT)
+	@exec .ci/bench -rows '$(ROWS)' -proxies '$(PROXIES)' -rounds '$(ROUNDS)' -seconds '$(SECONDS)' -out '$(OUT)'
+
+microbench: ## Run the benchmarks that match BENCH (all) for BENCHTIME (1s) each
 	@exec $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
 
 image: ## Build the container image IMAGE (sluice:dev) for ARCH (this machine's)

@@ -1,0 +1,54 @@
+// Command backend is the endpoint for rows that nginx cannot answer: it reads a request's body before it answers, and sends
+// bodies in chunks.
+//
+// In flow requests of HTTP/1.1 with a Content-Length or without a body; out flow answers that were made beforehand, one write
+// for each. It costs as little as possible, so that the proxy stays what is measured.
+//
+// It never checks what it reads: it is no server for anybody but the comparison, and listens on loopback alone.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/signal"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stderr); err != nil {
+		_, _ = fmt.Fprintf(os.Stderr, "backend: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// run serves until the context is over.
+func run(ctx context.Context, args []string, stderr io.Writer) error {
+	flags := flag.NewFlagSet("backend", flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	address := flags.String("address", "127.0.0.1:0", "where to listen")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", *address)
+	if err != nil {
+		return err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = listener.Close() })
+	defer stop()
+	for {
+		connection, err := listener.Accept()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		go serve(connection)
+	}
+}

@@ -1,0 +1,68 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"text/template"
+
+	configurations "github.com/sluiceproxy/sluice/integration/bench/peers"
+)
+
+// render writes a configuration into a folder. A file that is there is replaced at once.
+func render(folder, name string, data any) error {
+	parsed, err := template.ParseFS(configurations.Files, name)
+	if err != nil {
+		return err
+	}
+	var text strings.Builder
+	if err := parsed.Execute(&text, data); err != nil {
+		return err
+	}
+	file := filepath.Join(folder, name)
+	if err := os.WriteFile(file+".new", []byte(text.String()), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(file+".new", file)
+}
+
+// freePorts returns ports of 127.0.0.1 on which nobody listens.
+func freePorts(ctx context.Context, n int) ([]int, error) {
+	var ports []int
+	for range n {
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { _ = listener.Close() }()
+		ports = append(ports, listener.Addr().(*net.TCPAddr).Port)
+	}
+	return ports, nil
+}
+
+// userAndGroup names who runs this process, as nginx wants it.
+func userAndGroup() (string, error) {
+	own, err := user.Current()
+	if err != nil {
+		return "", err
+	}
+	group, err := user.LookupGroupId(own.Gid)
+	if err != nil {
+		return "", err
+	}
+	return own.Username + " " + group.Name, nil
+}
+
+// descriptors returns how many files a process may open.
+func descriptors() (int, error) {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 0, fmt.Errorf("limit of open files: %w", err)
+	}
+	return int(min(limit.Max, 1<<20)), nil
+}

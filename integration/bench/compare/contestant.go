@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+	"fmt"
+)
+
+// contestant is a proxy as a row measures it.
+type contestant struct {
+	name string
+	// program is whose configuration it has: nginx, haproxy, caddy or sluice.
+	program string
+	// cores are where it may run; environment is added to its own.
+	cores       string
+	environment []string
+	// change makes its job another one than that of the row.
+	change func(*job)
+	// meanwhile, if there is one, goes on while it is measured until its context is over. It says what it did.
+	meanwhile func(context.Context, *proxy) (string, error)
+}
+
+// job is what the configurations are made from.
+type job struct {
+	// Dir is the temporary folder of one proxy.
+	Dir string
+	// User runs the processes, for nginx.
+	User string
+	// Plain and Secure are the ports to listen on.
+	Plain, Secure int
+	// Descriptors is how many a process may have; Connections how many connections a proxy must be able to hold.
+	Descriptors, Connections int
+	// Endpoints are the addresses of the service.
+	Endpoints []string
+	// Hosts are routed to the service; Prefix is that of their paths, if there is one.
+	Hosts  []string
+	Prefix string
+	// Middlewares says that /outer/ becomes /inner/, and that a header is set in both directions.
+	Middlewares bool
+	// LogLevel is that of Sluice.
+	LogLevel string
+}
+
+// peers are those that most rows compare.
+func peers() []contestant {
+	return []contestant{
+		{name: "nginx", program: "nginx", cores: proxyCore},
+		{name: "haproxy", program: "haproxy", cores: proxyCore},
+		{name: "caddy", program: "caddy", cores: proxyCore, environment: []string{"GOMAXPROCS=1"}},
+		sluice("sluice", 1),
+	}
+}
+
+// sluice returns Sluice on the proxy's core, with a number of threads that may run at once.
+func sluice(name string, processors int) contestant {
+	return contestant{name: name, program: "sluice", cores: proxyCore, environment: []string{fmt.Sprintf("GOMAXPROCS=%d", processors)}}
+}
+
+// command returns how a proxy is started in its folder.
+func (c contestant) command(sluice, dir string) []string {
+	switch c.program {
+	case "nginx":
+		return []string{"nginx", "-e", "stderr", "-p", dir, "-c", dir + "/nginx.conf"}
+	case "haproxy":
+		return []string{"haproxy", "-db", "-f", dir + "/haproxy.cfg"}
+	case "caddy":
+		return []string{"caddy", "run", "--adapter", "caddyfile", "--config", dir + "/Caddyfile"}
+	}
+	return []string{sluice, "--configFile=" + dir + "/sluice.yaml"}
+}
+
+// files returns the names of the configurations of a contestant.
+func (c contestant) files() []string {
+	switch c.program {
+	case "nginx":
+		return []string{"nginx.conf"}
+	case "haproxy":
+		return []string{"haproxy.cfg"}
+	case "caddy":
+		return []string{"Caddyfile"}
+	}
+	return []string{"sluice.yaml", "dynamic.yaml"}
+}

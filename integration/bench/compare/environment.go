@@ -1,0 +1,61 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"runtime"
+	"strings"
+)
+
+// environment is the machine and the versions of everything that takes part, a line each.
+func (l *lab) environment(ctx context.Context) []string {
+	lines := []string{
+		fmt.Sprintf("%s, %d cores, %s of memory", firstMatch("/proc/cpuinfo", `model name\s*: (.*)`), runtime.NumCPU(), firstMatch("/proc/meminfo", `MemTotal:\s*(.*)`)),
+		"Linux " + firstMatch("/proc/sys/kernel/osrelease", `(.*)`) + ", " + runtime.GOARCH,
+		fmt.Sprintf("%d open files for each process", l.descriptors),
+		"Sluice of commit " + firstLine(ctx, "git", "rev-parse", "--short=12", "HEAD") + changed(ctx) + ": " + firstLine(ctx, l.settings.sluice, "version"),
+	}
+	for _, version := range [][]string{
+		{"nginx", "-v"}, {"haproxy", "-v"}, {"caddy", "version"}, {"wrk", "-v"}, {"h2load", "--version"},
+	} {
+		if _, err := exec.LookPath(version[0]); err == nil {
+			lines = append(lines, version[0]+": "+firstLine(ctx, version...))
+		}
+	}
+	return lines
+}
+
+// firstMatch returns the first group of a pattern in a file.
+func firstMatch(file, pattern string) string {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "unknown"
+	}
+	match := regexp.MustCompile(pattern).FindStringSubmatch(string(text))
+	if match == nil {
+		return "unknown"
+	}
+	return strings.TrimSpace(match[1])
+}
+
+// firstLine returns the first line that a command prints. Some print their version and fail.
+func firstLine(ctx context.Context, argv ...string) string {
+	text, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
+	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
+	if err != nil && line == "" {
+		return "unknown"
+	}
+	return strings.TrimSpace(line)
+}
+
+// changed says when the working tree is not that of the commit.
+func changed(ctx context.Context) string {
+	text, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--untracked-files=no").Output()
+	if err != nil || len(text) == 0 {
+		return ""
+	}
+	return " with changes"
+}

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"time"
+)
+
+// lab is where everything runs: a temporary folder with the endpoints.
+type lab struct {
+	settings    settings
+	stdout      io.Writer
+	folder      string
+	owner       string
+	descriptors int
+	endpoints   *endpoints
+	// capacity is how many requests nginx answered in a second; 0 before it is known.
+	capacity float64
+}
+
+// newLab makes the folder and starts the endpoints.
+func newLab(ctx context.Context, settings settings, stdout io.Writer) (*lab, error) {
+	if missing := missing(settings); len(missing) > 0 {
+		return nil, fmt.Errorf("missing programs: %q", missing)
+	}
+	l := &lab{settings: settings, stdout: stdout}
+	var err error
+	if l.owner, err = userAndGroup(); err != nil {
+		return nil, err
+	}
+	if l.descriptors, err = descriptors(); err != nil {
+		return nil, err
+	}
+	if l.folder, err = os.MkdirTemp("", "sluice-bench-"); err != nil {
+		return nil, err
+	}
+	if err := writeCertificate(l.folder); err != nil {
+		l.close()
+		return nil, err
+	}
+	if l.endpoints, err = startEndpoints(ctx, l.folder, settings.tools); err != nil {
+		l.close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// missing returns the programs that are needed and not there.
+func missing(settings settings) []string {
+	needed := []string{"taskset", "wrk", "nginx", settings.sluice}
+	for _, row := range settings.rows {
+		if _, ok := row.load.(streams); ok {
+			needed = append(needed, "h2load")
+		}
+		for _, who := range row.contestants {
+			if who.program != "sluice" {
+				needed = append(needed, who.program)
+			}
+		}
+	}
+	slices.Sort(needed)
+	return slices.DeleteFunc(slices.Compact(needed), func(program string) bool {
+		_, err := exec.LookPath(program)
+		return err == nil
+	})
+}
+
+// close ends the endpoints and removes the folder.
+func (l *lab) close() {
+	if l.endpoints != nil {
+		l.endpoints.stop()
+	}
+	if err := os.RemoveAll(l.folder); err != nil {
+		l.say("the folder %s is left: %v", l.folder, err)
+	}
+}
+
+// say prints a line of progress.
+func (l *lab) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(l.stdout, format+"\n", args...)
+}
+
+// target returns where a row's load goes.
+func (l *lab) target(row row, p *proxy) target {
+	return target{
+		ask: row.ask, plain: p.job.Plain, secure: p.job.Secure, time: l.settings.time, capacity: l.capacity, hosts: p.job.Hosts,
+		folder: p.job.Dir, tools: l.settings.tools,
+	}
+}
+
+// names are the paths of this machine and what the page calls them.
+func (l *lab) names() []string {
+	own, err := os.Getwd()
+	if err != nil {
+		own = l.folder
+	}
+	return []string{l.folder, "$DIR", own + "/", "", own, "."}
+}
+
+// now returns the time for the page.
+func (l *lab) now() time.Time { return time.Now() }

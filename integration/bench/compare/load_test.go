@@ -1,0 +1,81 @@
+package main
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestWrk(t *testing.T) {
+	values, err := wrkValues(captured(t, "wrk.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := closed{connections: 64}.outcome(values, small, "")
+	want := outcome{requests: 19874, perSecond: got.perSecond, p50: 1840 * time.Microsecond, p99: 32336 * time.Microsecond, p999: 36548 * time.Microsecond}
+	if err != nil || got != want || math.Abs(got.perSecond-19674) > 1 {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+}
+
+func TestLargeAnswersCountByTheirBytes(t *testing.T) {
+	values, err := wrkValues(captured(t, "wrk-large.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := closed{connections: 8, byBytes: true}.outcome(values, 10<<20, "")
+	if err != nil || math.Abs(got.requests-99.41) > 0.01 {
+		t.Errorf("%v requests, %v", got.requests, err)
+	}
+}
+
+func TestWrkFails(t *testing.T) {
+	for name, printed := range map[string]string{
+		"other status": captured(t, "wrk-errors.txt"),
+		"no result":    "unable to connect to 127.0.0.1:1 Connection refused\n",
+		"no number":    "bench requests=many\n",
+		"no request":   "bench requests=0 duration=1000\n",
+		"time-outs":    strings.Replace(captured(t, "wrk.txt"), "timeout=0", "timeout=2", 1),
+	} {
+		values, err := wrkValues(printed)
+		if err == nil {
+			_, err = closed{}.outcome(values, small, printed)
+		}
+		if err == nil {
+			t.Errorf("%s: it is a result", name)
+		}
+	}
+}
+
+func TestH2load(t *testing.T) {
+	printed := captured(t, "h2load.txt")
+	done, perSecond, err := h2loadCounts(printed)
+	if err != nil || done != 38460 || perSecond != 38460 {
+		t.Errorf("%v done, %v per second, %v", done, perSecond, err)
+	}
+	for old, bad := range map[string]string{
+		"38460 2xx, 0 3xx, 0 4xx": "38459 2xx, 0 3xx, 1 4xx",
+		"0 failed":                "1 failed",
+		"0 timeout":               "4 timeout",
+		"protocol: h2":            "protocol: http/1.1",
+		"finished in":             "ended in",
+		"38460 succeeded":         "0 succeeded",
+	} {
+		if _, _, err := h2loadCounts(strings.Replace(printed, old, bad, 1)); err == nil {
+			t.Errorf("%q is a result", bad)
+		}
+	}
+}
+
+func TestH2loadLatencies(t *testing.T) {
+	all, err := h2loadLatencies(captured(t, "h2load-log.txt"))
+	if err != nil || len(all) != 4 || quantile(all, 0.5) != 1062*time.Microsecond || quantile(all, 0.999) != 6840*time.Microsecond {
+		t.Errorf("%v, %v", all, err)
+	}
+	for _, text := range []string{"", "1 200\n", "1 200 soon\n"} {
+		if _, err := h2loadLatencies(text); err == nil {
+			t.Errorf("%q is read", text)
+		}
+	}
+}

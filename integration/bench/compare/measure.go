@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+)
+
+// warmUp is how long a load runs before it is measured: caches, connections to the endpoint, the heap's size.
+const warmUp = time.Second
+
+// sample is what one measurement of one contestant in one row says.
+type sample struct {
+	row, contestant string
+	round           int
+	values          map[metric]float64
+	// raw is what the load printed.
+	raw string
+	// failure says why there are no values.
+	failure error
+}
+
+// results are all samples, in the order in which they were measured.
+type results struct {
+	samples []sample
+	// rate is the open loop's full rate: what nginx answers in a second.
+	rate float64
+}
+
+// err tells whether something failed, or was cut short.
+func (r results) err(ctx context.Context) error {
+	var failed []error
+	for _, s := range r.samples {
+		if s.failure != nil {
+			failed = append(failed, fmt.Errorf("%s, %s, round %d: %w", s.row, s.contestant, s.round, s.failure))
+		}
+	}
+	if ctx.Err() != nil {
+		failed = append(failed, fmt.Errorf("ended before everything was measured: %w", context.Cause(ctx)))
+	}
+	return errors.Join(failed...)
+}
+
+// measureAll measures everything: each round all rows, each row all of its contestants in turns.
+func (l *lab) measureAll(ctx context.Context) results {
+	var all results
+	for round := 1; round <= l.settings.rounds; round++ {
+		for i, row := range l.settings.rows {
+			for _, who := range row.contestants {
+				s := l.measure(ctx, row, who)
+				if ctx.Err() != nil {
+					return all
+				}
+				s.row, s.contestant, s.round = row.name, who.name, round
+				all.samples = append(all.samples, s)
+				all.rate = l.capacity
+				l.say("round %d/%d, row %d/%d  %s", round, l.settings.rounds, i+1, len(l.settings.rows), s)
+			}
+		}
+	}
+	return all
+}
+
+// measure starts a contestant, measures it, and ends it.
+func (l *lab) measure(ctx context.Context, row row, who contestant) sample {
+	p, err := l.startProxy(ctx, row, who)
+	if err != nil {
+		return sample{failure: err}
+	}
+	defer p.discard()
+	at := l.target(row, p)
+	warm := at
+	warm.time = warmUp
+	if _, err := row.load.run(ctx, warm); err != nil {
+		return sample{failure: err}
+	}
+	values, out, err := l.watch(ctx, p, func() (outcome, error) { return row.load.run(ctx, at) })
+	if err != nil {
+		return sample{failure: err}
+	}
+	return sample{values: values, raw: out.raw}
+}
+
+// watch returns what a load says, with what the proxy and the machine used meanwhile.
+func (l *lab) watch(ctx context.Context, p *proxy, load func() (outcome, error)) (map[metric]float64, outcome, error) {
+	before, err := observe(p.pid())
+	if err != nil {
+		return nil, outcome{}, err
+	}
+	out, err := load()
+	if err != nil {
+		return nil, outcome{}, fmt.Errorf("%w\n%s", err, p.last())
+	}
+	after, err := observe(p.pid())
+	if err != nil {
+		return nil, outcome{}, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, outcome{}, err
+	}
+	used := after.cpu - before.cpu
+	busy := 100 * share(before.cores[0], after.cores[0])
+	return map[metric]float64{
+		cpu:  float64(used) / float64(time.Microsecond) / out.requests,
+		rate: out.perSecond, p50: milliseconds(out.p50), p99: milliseconds(out.p99), p999: milliseconds(out.p999),
+		memory:    after.resident / 1024,
+		busyProxy: busy, busyLoad: 100 * share(before.cores[1], after.cores[1]),
+		strangers: max(0, busy-100*float64(used)/float64(after.at.Sub(before.at))),
+	}, out, nil
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+// observation is what has been used until a moment.
+type observation struct {
+	at       time.Time
+	cpu      time.Duration
+	resident float64 // KiB
+	cores    map[int]ticks
+}
+
+func observe(pid int) (observation, error) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return observation{}, err
+	}
+	o := observation{at: time.Now()}
+	if o.cores, err = coreTicks(text); err != nil {
+		return observation{}, fmt.Errorf("/proc/stat: %w", err)
+	}
+	if o.resident, err = resident(pid); err != nil {
+		return observation{}, err
+	}
+	o.cpu, err = cpuTime(pid)
+	return o, err
+}
+
+// String is the line of a sample.
+func (s sample) String() string {
+	line := fmt.Sprintf("%-16s %-12s", s.row, s.contestant)
+	if s.failure != nil {
+		return line + " failed: " + strings.ReplaceAll(s.failure.Error(), "\n", " | ")
+	}
+	for _, m := range []metric{cpu, rate, p50, p99, p999, memory, rssEach, heapEach, busyProxy, strangers, busyLoad} {
+		if value, ok := s.values[m]; ok {
+			line += fmt.Sprintf("  %s %s %s", m.name, m.format(value), m.unit)
+		}
+	}
+	return line
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// proxyCore and loadCore are the cores of the proxy, and of the load and the endpoints.
+	proxyCore, loadCore = "0", "1"
+	// stopTime is how long a process may take to end after SIGTERM.
+	stopTime = 5 * time.Second
+)
+
+// process is a program that runs until it is stopped.
+type process struct {
+	name    string
+	output  string // the file of what it writes
+	command *exec.Cmd
+	ended   chan struct{}
+}
+
+// start starts a program on some cores, in a process group of its own. What it writes goes to NAME.log in the folder.
+func start(folder, name, cores string, environment []string, argv ...string) (*process, error) {
+	output := filepath.Join(folder, name+".log")
+	file, err := os.Create(output)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	command := exec.Command("taskset", append([]string{"-c", cores}, argv...)...) //nolint:noctx // It ends by a signal, see stop.
+	command.Dir, command.Stdout, command.Stderr = folder, file, file
+	command.Env = append(plainEnvironment(), environment...)
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	p := &process{name: name, output: output, command: command, ended: make(chan struct{})}
+	go func() {
+		defer close(p.ended)
+		_ = command.Wait() // How it ended tells nothing: it was asked to.
+	}()
+	return p, nil
+}
+
+// plainEnvironment is that of this process, without what would be an option of a proxy or of Go's runtime.
+func plainEnvironment() []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return slices.ContainsFunc([]string{"SLUICE_", "CADDY_", "GOMAXPROCS=", "GOGC=", "GOMEMLIMIT=", "GODEBUG=", "TRAEFIK_"},
+			func(prefix string) bool { return strings.HasPrefix(variable, prefix) })
+	})
+}
+
+// pid returns the number of the process.
+func (p *process) pid() int { return p.command.Process.Pid }
+
+// stop asks the process and its children to end, and ends them when they don't within 5 s.
+func (p *process) stop() {
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
+		select {
+		case <-p.ended:
+			return
+		default:
+		}
+		_ = syscall.Kill(-p.pid(), signal)
+		timer := time.NewTimer(stopTime)
+		select {
+		case <-p.ended:
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}
+
+// last returns the end of what the process has written.
+func (p *process) last() string {
+	text, err := os.ReadFile(p.output)
+	if err != nil {
+		return err.Error()
+	}
+	const enough = 2000
+	return strings.TrimSpace(string(text[max(0, len(text)-enough):]))
+}
+
+// ready calls ask until it succeeds. It fails when the process ends, or after 10 s, with what ask said last.
+func (p *process) ready(ctx context.Context, ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	ticker := time.NewTicker(50 * time.Millisecond)
+	defer ticker.Stop()
+	var last error
+	for {
+		err := ask(ctx)
+		if err == nil {
+			return nil
+		}
+		if last == nil || ctx.Err() == nil {
+			last = err
+		}
+		select {
+		case <-p.ended:
+			return fmt.Errorf("%s has ended: %s", p.name, p.last())
+		case <-ctx.Done():
+			return fmt.Errorf("%s is not ready: %w\n%s", p.name, last, p.last())
+		case <-ticker.C:
+		}
+	}
+}
+
+// output runs a program of the load on the load's core to its end, and returns what it wrote. It is ended after the time given.
+func output(ctx context.Context, folder string, most time.Duration, argv ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	command := exec.CommandContext(ctx, "taskset", append([]string{"-c", loadCore}, argv...)...)
+	command.Dir = folder
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	text, err := command.CombinedOutput()
+	if err != nil {
+		return string(text), fmt.Errorf("%s: %w\n%s", filepath.Base(argv[0]), err, text)
+	}
+	return string(text), nil
+}

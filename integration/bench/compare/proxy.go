@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// proxy is a contestant that runs.
+type proxy struct {
+	*process
+
+	job job
+}
+
+// startProxy writes the configuration of a contestant into a folder of its own, starts it, and waits until it answers a row's
+// request as it should.
+func (l *lab) startProxy(ctx context.Context, row row, who contestant) (*proxy, error) {
+	folder, err := os.MkdirTemp(l.folder, who.program+"-")
+	if err != nil {
+		return nil, err
+	}
+	ports, err := freePorts(ctx, 2)
+	if err != nil {
+		return nil, err
+	}
+	work := job{
+		Dir: folder, User: l.owner, Plain: ports[0], Secure: ports[1], Descriptors: l.descriptors, Connections: 4096,
+		Endpoints: l.endpoints.addresses[row.endpoint], Hosts: []string{host}, Middlewares: row.middlewares, LogLevel: "ERROR",
+	}
+	if who.change != nil {
+		who.change(&work)
+	}
+	for _, name := range []string{"bench.pem", "bench.key", "bench.both"} {
+		if err := os.Link(filepath.Join(l.folder, name), filepath.Join(folder, name)); err != nil {
+			return nil, err
+		}
+	}
+	for _, name := range who.files() {
+		if err := render(folder, name, work); err != nil {
+			return nil, fmt.Errorf("configuration of %s: %w", who.name, err)
+		}
+	}
+	environment := append([]string{"HOME=" + folder, "XDG_DATA_HOME=" + folder, "XDG_CONFIG_HOME=" + folder}, who.environment...)
+	started, err := start(folder, who.program, who.cores, environment, who.command(l.settings.sluice, folder)...)
+	if err != nil {
+		return nil, err
+	}
+	p := &proxy{started, work}
+	at := l.target(row, p)
+	if err := p.ready(ctx, at.check); err != nil {
+		p.stop()
+		return nil, err
+	}
+	return p, nil
+}
+
+// discard ends a proxy and removes its folder.
+func (p *proxy) discard() {
+	p.stop()
+	_ = os.RemoveAll(p.job.Dir) // The folder above is removed with all that is left.
+}

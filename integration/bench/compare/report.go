@@ -1,0 +1,204 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	configurations "github.com/sluiceproxy/sluice/integration/bench/peers"
+)
+
+// report is everything that the page tells.
+type report struct {
+	environment  []string
+	began, ended time.Time
+	settings     settings
+	results      results
+	// complete says that nothing was cut short.
+	complete bool
+}
+
+// saturated is how busy the core of the load is when it may hold the proxy back, in percent.
+const saturated = 95
+
+// write prints the tables and writes the page. Pairs of names say what paths of this machine are called in it.
+func (r report) write(stdout io.Writer, names []string) error {
+	tables := r.bounds() + "\n" + r.everything()
+	rename := strings.NewReplacer(names...)
+	if _, err := fmt.Fprintf(stdout, "\n%s\n", tables); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(r.settings.out), 0o755); err != nil {
+		return err
+	}
+	page := rename.Replace(r.head() + tables + r.tail())
+	if err := os.WriteFile(r.settings.out, []byte(page), 0o644); err != nil { //nolint:gosec // It is for everybody to read.
+		return err
+	}
+	_, err := fmt.Fprintf(stdout, "written: %s\n", r.settings.out)
+	return err
+}
+
+// head is what the page says before its tables.
+func (r report) head() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "# Comparison of %s\n\n", r.began.Format(time.DateOnly))
+	fmt.Fprintf(&out, "```sh\n%s\n```\n\n", r.settings.line)
+	fmt.Fprintf(&out, "%d rounds of %v for each measurement, in %v.", r.settings.rounds, r.settings.time, r.ended.Sub(r.began).Round(time.Second))
+	if !r.complete {
+		out.WriteString(" **It was interrupted.**")
+	}
+	out.WriteString(`
+The proxy runs on core 0, endpoints and load on core 1. CPU is the scheduler's time of the proxy's processes for each
+request, in microseconds. Every figure is the median of the rounds, with the least and the largest in parentheses; a ratio is made in each
+round, with the first proxy of the row. Where core 1 was busy for 95 % of the time or more, the load or the endpoint may have
+held the proxy back: requests per second and latency are then theirs too, while CPU for each request stays the proxy's.
+
+`)
+	for _, line := range r.environment {
+		fmt.Fprintf(&out, "- %s\n", line)
+	}
+	if r.results.rate > 0 {
+		fmt.Fprintf(&out, "- nginx's capacity, of which open loops send a share: %.0f requests per second\n", r.results.rate)
+	}
+	out.WriteString("\n")
+	return out.String()
+}
+
+// bounds is the table of what Sluice must reach.
+func (r report) bounds() string {
+	var out strings.Builder
+	out.WriteString("## Bounds\n\n| row | what | metric | first of the row | Sluice | ratio | must | |\n|---|---|---|---|---|---|---|---|\n")
+	for _, row := range r.settings.rows {
+		m := row.judges()
+		first, last := row.contestants[0], row.contestants[len(row.contestants)-1]
+		if last.program != "sluice" {
+			continue
+		}
+		base, own := "", r.results.series(row.name, last.name, m)
+		if len(row.contestants) > 1 {
+			base = fmt.Sprintf("%s %s", first.name, r.results.series(row.name, first.name, m).format(m))
+		}
+		ratios := r.ratios(row, last, m)
+		fmt.Fprintf(&out, "| %s | %s | %s, %s | %s | %s | %s | %s | %s |\n", row.name, row.title, m.name, m.unit,
+			base, own.format(m), ratios.format(times), row.must, r.verdict(row, last))
+	}
+	return out.String()
+}
+
+// judges returns the metric by which a row compares.
+func (r row) judges() metric {
+	if r.must.metric != (metric{}) {
+		return r.must.metric
+	}
+	return cpu
+}
+
+// ratios returns those of a contestant to the first one of its row; none for the first one itself.
+func (r report) ratios(row row, who contestant, m metric) spread {
+	if who.name == row.contestants[0].name {
+		return nil
+	}
+	return r.results.ratios(row.name, who.name, row.contestants[0].name, m)
+}
+
+// verdict says whether the last contestant of a row, which is Sluice, meets the row's bound.
+func (r report) verdict(row row, who contestant) string {
+	if who.name != row.contestants[len(row.contestants)-1].name || who.program != "sluice" {
+		return ""
+	}
+	if row.must.absolute {
+		return row.must.verdict(r.results.series(row.name, who.name, row.must.metric))
+	}
+	return row.must.verdict(r.ratios(row, who, row.must.metric))
+}
+
+// everything is the table of all metrics of all contestants.
+func (r report) everything() string {
+	columns := r.columns()
+	var out strings.Builder
+	out.WriteString("## Everything\n\n| row | proxy |")
+	for _, m := range columns {
+		fmt.Fprintf(&out, " %s |", strings.TrimSpace(m.name+" "+m.unit))
+		if m == cpu || m == p99 {
+			out.WriteString(" to first |")
+		}
+	}
+	out.WriteString(" must | |\n" + strings.Repeat("|---", strings.Count(out.String(), "|")-1+2) + "|\n")
+	for _, row := range r.settings.rows {
+		for _, who := range row.contestants {
+			r.line(&out, row, who, columns)
+		}
+	}
+	return out.String()
+}
+
+// columns returns the metrics that anything was measured in.
+func (r report) columns() []metric {
+	all := []metric{cpu, rate, p50, p99, p999, memory, rssEach, heapEach, busyProxy, strangers, busyLoad}
+	return slices.DeleteFunc(all, func(m metric) bool {
+		return !slices.ContainsFunc(r.results.samples, func(s sample) bool { _, ok := s.values[m]; return ok })
+	})
+}
+
+// line writes the line of a contestant.
+func (r report) line(out *strings.Builder, row row, who contestant, columns []metric) {
+	fmt.Fprintf(out, "| %s | %s |", row.name, who.name)
+	for _, m := range columns {
+		values := r.results.series(row.name, who.name, m)
+		cell := values.format(m)
+		if m != cpu && m != p99 && len(values) > 0 {
+			cell = m.format(values.median())
+		}
+		if m == busyLoad && values.median() >= saturated {
+			cell += " **saturated**"
+		}
+		fmt.Fprintf(out, " %s |", cell)
+		if m == cpu || m == p99 {
+			fmt.Fprintf(out, " %s |", r.ratios(row, who, m).format(times))
+		}
+	}
+	must, verdict := "", r.verdict(row, who)
+	if verdict != "" {
+		must = row.must.String()
+	}
+	fmt.Fprintf(out, " %s | %s |\n", must, verdict)
+}
+
+// tail is what the page says after its tables.
+func (r report) tail() string {
+	var out strings.Builder
+	out.WriteString("\n## Rows\n\n| row | what | load |\n|---|---|---|\n")
+	for _, row := range r.settings.rows {
+		fmt.Fprintf(&out, "| %s | %s | %s |\n", row.name, row.title, row.load)
+	}
+	out.WriteString("\n## Every measurement\n\n```text\n")
+	for _, s := range r.results.samples {
+		fmt.Fprintf(&out, "%d  %s\n", s.round, s)
+	}
+	out.WriteString("```\n\n## Configurations\n")
+	names, err := fs.Glob(configurations.Files, "*")
+	if err != nil {
+		panic(err) // The pattern is a constant.
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(configurations.Files, name)
+		if err != nil {
+			panic(err) // It is part of this program.
+		}
+		fmt.Fprintf(&out, "\n`%s`\n\n```text\n%s```\n", name, text)
+	}
+	out.WriteString("\n## Output of the loads\n\n```text\n")
+	for _, s := range r.results.samples {
+		if s.raw != "" {
+			fmt.Fprintf(&out, "--- round %d, %s, %s\n%s\n", s.round, s.row, s.contestant, strings.TrimSpace(s.raw))
+		}
+	}
+	out.WriteString("```\n")
+	return out.String()
+}

@@ -1,0 +1,73 @@
+package main
+
+import "strings"
+
+// small is the length of the usual answer.
+const small = 128
+
+// table returns all rows.
+func table() []row {
+	get := ask{path: "/small", length: small}
+	secure := get
+	secure.tls = true
+	closing := get
+	closing.fields = []string{"Connection: close"}
+	rows := []row{
+		{
+			name: "browser", title: "browser headers: 20 request and 15 response headers, a cookie of 1 KiB, answer of 1 KiB", load: closed{connections: 64},
+			ask: browser(), must: bound{metric: cpu, most: 1.25, aim: "< 1.0"},
+		},
+		{name: "small", title: "keep-alive small GET", load: closed{connections: 64}, ask: get, must: bound{metric: cpu, most: 1.2, aim: "< 1.0"}},
+		{name: "small-512", title: "keep-alive small GET, 512 connections", load: closed{connections: 512}, ask: get, must: bound{metric: cpu, most: 1.25, aim: "< 1.0"}},
+		{
+			name: "post", title: "16 KiB POST", load: closed{connections: 64}, endpoint: reading,
+			ask: ask{path: "/post", body: 16 << 10, length: small}, must: bound{metric: cpu, most: 1.3, aim: "< 1.0"},
+		},
+		{name: "answer-64k", title: "64 KiB response", load: closed{connections: 64}, ask: ask{path: "/64k", length: 64 << 10}, must: bound{metric: cpu, most: 1.2, aim: "< 1.0"}},
+		{
+			name: "answer-10m", title: "10 MiB response", load: closed{connections: 8, byBytes: true},
+			ask: ask{path: "/10m", length: 10 << 20}, must: bound{metric: cpu, most: 1, aim: "< 0.6"},
+		},
+		{name: "tls", title: "TLS, HTTP/1.1 keep-alive small GET", load: closed{connections: 64}, ask: secure, must: bound{metric: cpu, most: 1.3, aim: "< 1.1"}},
+		{name: "http2", title: "HTTP/2 with TLS, small GET", load: streams{connections: 16, each: 4}, ask: secure, must: bound{metric: cpu, most: 2, aim: "< 1.3"}},
+		{
+			name: "middlewares", title: "three middlewares: strip a prefix, add a prefix, set headers in both directions", load: closed{connections: 64},
+			ask: ask{path: "/outer/small", length: small, answer: "X-Served-By: edge"}, middlewares: true,
+		},
+		{name: "new-connections", title: "a new connection for each request", load: closed{connections: 64}, ask: closing},
+		{name: "chunked", title: "16 KiB response in chunks of 4 KiB", load: closed{connections: 64}, endpoint: reading, ask: ask{path: "/chunked", length: 16 << 10}},
+		{name: "upstream-closes", title: "the endpoint closes after each answer", load: closed{connections: 64}, ask: ask{path: "/close", length: small}},
+		{name: "endpoints-500", title: "500 endpoints", load: closed{connections: 64}, endpoint: many, ask: get},
+	}
+	for i := range rows {
+		if rows[i].contestants == nil {
+			rows[i].contestants = peers()
+		}
+	}
+	return rows
+}
+
+// browser is what a browser sends and gets: with Host it is 20 fields.
+func browser() ask {
+	return ask{path: "/browser", length: 1 << 10, count: 15, fields: []string{
+		"Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8",
+		"Accept-Encoding: gzip, deflate, br, zstd",
+		"Accept-Language: en-GB,en;q=0.9,de;q=0.7",
+		"Cache-Control: max-age=0",
+		"Connection: keep-alive",
+		"Cookie: session=" + strings.Repeat("c", 1<<10-len("session=")),
+		"DNT: 1",
+		`If-None-Match: "5f3c9a7be2d13"`,
+		"Priority: u=0, i",
+		"Referer: https://bench.test/list?page=3",
+		`Sec-CH-UA: "Chromium";v="140", "Not=A?Brand";v="24"`,
+		"Sec-CH-UA-Mobile: ?0",
+		`Sec-CH-UA-Platform: "Linux"`,
+		"Sec-Fetch-Dest: document",
+		"Sec-Fetch-Mode: navigate",
+		"Sec-Fetch-Site: same-origin",
+		"Sec-Fetch-User: ?1",
+		"Upgrade-Insecure-Requests: 1",
+		"User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/140.0.0.0 Safari/537.36",
+	}}
+}

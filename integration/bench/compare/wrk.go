@@ -1,0 +1,119 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The scripts for wrk: what is sent, and what is printed at the end.
+var (
+	//go:embed same.lua
+	sameScript string
+	//go:embed hosts.lua
+	hostsScript string
+	//go:embed report.lua
+	reportScript string
+)
+
+// closed is a closed loop of wrk: every connection sends the next request when the last one has been answered.
+type closed struct {
+	connections int
+	// byBytes says that answers are so large that those which the end cuts off count by what was read of them.
+	byBytes bool
+	// spread says that requests go to 1,000 of the hosts in turns.
+	spread bool
+}
+
+// String describes the load.
+func (c closed) String() string {
+	return fmt.Sprintf("wrk -t1 -c%d", c.connections)
+}
+
+// run runs wrk.
+func (c closed) run(ctx context.Context, at target) (outcome, error) {
+	script := filepath.Join(at.folder, "wrk.lua")
+	text := sameScript
+	if c.spread {
+		text = hostsScript
+	}
+	if err := os.WriteFile(script, []byte(text+reportScript), 0o600); err != nil {
+		return outcome{}, err
+	}
+	scheme := "http"
+	if at.tls {
+		scheme = "https"
+	}
+	argv := []string{
+		"wrk", "-t1", fmt.Sprintf("-c%d", c.connections), fmt.Sprintf("-d%.0fs", at.time.Seconds()), "--timeout", "10s", "-s", script,
+		fmt.Sprintf("%s://127.0.0.1:%d%s", scheme, at.port(), at.path), "--",
+	}
+	if c.spread {
+		argv = append(argv, "host="+hostPattern, fmt.Sprintf("step=%d", len(at.hosts)/1000))
+	} else {
+		argv = append(argv, "Host="+host)
+		for _, field := range at.fields {
+			name, value := split(field)
+			argv = append(argv, name+"="+value)
+		}
+		if at.body > 0 {
+			argv = append(argv, fmt.Sprintf("body=%d", at.body))
+		}
+	}
+	printed, err := output(ctx, at.folder, at.time+30*time.Second, argv...)
+	if err != nil {
+		return outcome{}, err
+	}
+	values, err := wrkValues(printed)
+	if err != nil {
+		return outcome{}, err
+	}
+	return c.outcome(values, at.length, printed)
+}
+
+// wrkValues reads the line that our script prints.
+func wrkValues(printed string) (map[string]float64, error) {
+	for line := range strings.Lines(printed) {
+		pairs, found := strings.CutPrefix(line, "bench ")
+		if !found {
+			continue
+		}
+		values := map[string]float64{}
+		for _, pair := range strings.Fields(pairs) {
+			name, number, _ := strings.Cut(pair, "=")
+			value, err := strconv.ParseFloat(number, 64)
+			if err != nil {
+				return nil, fmt.Errorf("wrk printed %q: %w", pair, err)
+			}
+			values[name] = value
+		}
+		return values, nil
+	}
+	return nil, fmt.Errorf("wrk printed no result:\n%s", printed)
+}
+
+// outcome makes an outcome of what wrk has counted. Any error is one of the row.
+func (c closed) outcome(values map[string]float64, length int64, printed string) (outcome, error) {
+	for _, name := range []string{"connect", "read", "write", "status", "timeout"} {
+		if values[name] != 0 {
+			return outcome{}, fmt.Errorf("wrk counted %.0f errors of the kind %q:\n%s", values[name], name, printed)
+		}
+	}
+	requests := values["requests"]
+	if c.byBytes {
+		requests = values["bytes"] / float64(length)
+	}
+	if requests == 0 || values["duration"] == 0 {
+		return outcome{}, fmt.Errorf("wrk counted no request:\n%s", printed)
+	}
+	microseconds := func(name string) time.Duration { return time.Duration(values[name]) * time.Microsecond }
+	return outcome{
+		requests: requests, perSecond: requests / values["duration"] * 1e6,
+		p50: microseconds("p50"), p99: microseconds("p99"), p999: microseconds("p99.9"), raw: printed,
+	}, nil
+}
