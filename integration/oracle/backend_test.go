@@ -131,6 +131,17 @@ func (b *backend) answer(l *link, m message) bool {
 
 func answerTo(method, target string) string { return "answer to " + method + " " + target }
 
+// say says something on every open connection.
+func (b *backend) say(bytes string) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	for _, l := range b.links {
+		if !l.over {
+			_, _ = io.WriteString(l, bytes) // Who closed it will not read it.
+		}
+	}
+}
+
 // settle waits until no request is under way, and returns what still is when the time is over; those connections are then closed.
 func (b *backend) settle(within time.Duration) []string {
 	timer := time.NewTimer(within)

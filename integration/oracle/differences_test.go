@@ -10,6 +10,7 @@ func differences() map[string]difference {
 		size     = "RFC 9112 section 7.1: a chunk size is hexadecimal digits, few enough not to overflow"
 		white    = "RFC 9112 section 7.1.1: white space stands only before an extension"
 		large    = "RFC 6585 section 5: 431 says what the matter is, peers say 400"
+		wavers   = "; haproxy 2.6 " + sometimes
 		tea      = "RFC 9110 section 10.1.1: an expectation that is not known may be answered with 417"
 	)
 	return map[string]difference{
@@ -32,10 +33,11 @@ func differences() map[string]difference {
 		"chunk size tab behind":       {"refuses", white},
 		"extension NUL":               {"refuses", "RFC 9112 section 7.1.1: an extension is of tokens and quoted strings"},
 		"extensions on every byte":    {"refuses", "RFC 9112 section 7.1.1: the length of extensions should be limited (CVE-2023-39326)"},
+		"extension long":              {"refuses", "RFC 9112 section 7.1.1: the length of extensions should be limited (CVE-2023-39326)"},
 		"trailer NUL":                 {"refuses", controls},
 		"trailer announced length":    {"refuses", "RFC 9110 section 6.5.1: a framing field is no trailer, and who announces it means to frame twice"},
 		"trailer folded":              {"refuses", "RFC 9112 section 5.2: a folded line is refused, or replaced"},
-		"trailer space colon":         {"refuses", "RFC 9112 section 5.1: white space before the colon is answered with 400 (CVE-2019-16276)"},
+		"trailer space colon":         {"refuses", "RFC 9112 section 5.1: white space before the colon is answered with 400 (CVE-2019-16276)" + wavers},
 		"field DEL":                   {"refuses", controls},
 		"field control":               {"refuses", controls},
 		"field escape":                {"refuses", controls},
@@ -111,5 +113,42 @@ func rewritten() map[string]rewrite {
 		"upgrade websocket, request behind": {nginx, upgrades},
 		"upgrade with body":                 {theirs, upgrades},
 		"upgrade without Connection":        {haproxy, upgrades},
+	}
+}
+
+// responseDifferences are the responses with which Sluice does what neither nginx nor haproxy does.
+func responseDifferences() map[string]difference {
+	const (
+		lf       = "RFC 9112 section 2.2: a bare LF is another line to whoever doesn't take it for the end of one"
+		both     = "RFC 9112 section 6.3: two lengths ought to be an error, they split responses"
+		lengths  = "RFC 9112 section 6.3: one length, or the framing is invalid"
+		status   = "RFC 9112 section 4: three digits, from 100"
+		controls = "RFC 9112 section 5, RFC 9110 section 5.5: control characters are invalid"
+	)
+	return map[string]difference{
+		"1xx flood":            {"refuses", "RFC 9110 section 15.2: any number of them, but not without end"},
+		"LF behind a field":    {"refuses", lf},
+		"LF behind the line":   {"refuses", lf},
+		"LF everywhere":        {"refuses", lf},
+		"chunk LF behind":      {"refuses", lf},
+		"chunk end LF":         {"refuses", lf},
+		"chunk extension LF":   {"refuses", lf},
+		"chunk size LF":        {"refuses", lf},
+		"te behind LF":         {"refuses", lf},
+		"trailer LF":           {"refuses", lf},
+		"chunks, HTTP/1.0":     {"refuses", "RFC 9112 section 6.1: a transfer coding in HTTP/1.0 is faulty framing"},
+		"cl list":              {"refuses", lengths},
+		"cl.cl, equal":         {"refuses", lengths},
+		"cl.te":                {"refuses", both},
+		"te.cl":                {"refuses", both},
+		"te.cl, poison behind": {"refuses", both},
+		"control in a value":   {"refuses", controls},
+		"reason with NUL":      {"refuses", controls},
+		"empty line first":     {"refuses", "RFC 9112 section 2.2: empty lines are ignored before requests alone"},
+		"status 99":            {"refuses", status},
+		"status four digits":   {"refuses", status},
+		"status two digits":    {"refuses", status},
+		"status two spaces":    {"refuses", "RFC 9112 section 4: one space before the status"},
+		"version 2.0":          {"refuses", "RFC 9110 section 2.5: another major version has another syntax"},
 	}
 }

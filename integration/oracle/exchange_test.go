@@ -61,13 +61,13 @@ type answer struct {
 }
 
 // exchange sends a case through a lane. What is cut ends the client's side after the bytes.
-func (l lane) exchange(ctx context.Context, sent string, cut bool, methods []string) (o outcome) {
+func (l lane) exchange(ctx context.Context, what sending) (o outcome) {
 	conn, err := new(net.Dialer).DialContext(ctx, l.network, l.address)
 	if err != nil {
 		return outcome{odd: err.Error()}
 	}
-	c := &client{Conn: conn, reader: bufio.NewReader(conn), methods: methods}
-	c.run(sent, cut, &o)
+	c := &client{Conn: conn, reader: bufio.NewReader(conn), methods: methodsOf(what.bytes)}
+	c.run(what, l.backend, &o)
 	_ = conn.Close()
 	o.pending = l.backend.settle(silence)
 	o.seen, o.broken = l.backend.take()
@@ -107,10 +107,10 @@ type client struct {
 	asked   int
 }
 
-func (c *client) run(sent string, cut bool, o *outcome) {
+func (c *client) run(what sending, b *backend, o *outcome) {
 	_ = c.SetDeadline(time.Now().Add(patience))
-	_, _ = io.WriteString(c, sent) // A stack may have closed the connection by then, and the answer is what counts.
-	if cut {
+	_, _ = io.WriteString(c, what.bytes) // A stack may have closed the connection by then, and the answer is what counts.
+	if what.cut {
 		c.end()
 	}
 	for followed := false; ; {
@@ -135,8 +135,11 @@ func (c *client) run(sent string, cut bool, o *outcome) {
 		}
 		o.answers = append(o.answers, got)
 		c.asked++
-		if !followed && !cut && !o.silent {
+		if !followed && !what.cut && !o.silent {
 			followed = true
+			if what.between != nil {
+				what.between(b)
+			}
 			_, _ = io.WriteString(c, follow) // As above.
 		}
 	}
@@ -183,6 +186,8 @@ func methodsOf(sent string) []string {
 type sending struct {
 	bytes string
 	cut   bool
+	// between happens when the first answer has come.
+	between func(*backend)
 }
 
 // observe sends everything through every stack, and returns the outcomes in the order of the sendings.
@@ -200,7 +205,7 @@ func observe(ctx context.Context, stacks []stack, all []sending) map[string][]ou
 		for _, lane := range stack.lanes {
 			under.Go(func() {
 				for i := range indices {
-					results[i] = lane.exchange(ctx, all[i].bytes, all[i].cut, methodsOf(all[i].bytes))
+					results[i] = lane.exchange(ctx, all[i])
 				}
 			})
 		}

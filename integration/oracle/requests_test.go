@@ -12,14 +12,18 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// TestRequests sends every request through Sluice and the peers.
-func TestRequests(t *testing.T) {
-	t.Parallel()
-	stacks, missing := startStacks(t, nil)
+// TestOracles sends every request, and asks for every response, through Sluice and the peers.
+func TestOracles(t *testing.T) {
+	stacks, missing := startStacks(t, scripts())
+	t.Run("requests", func(t *testing.T) { proveRequests(t, stacks, missing) })
+	t.Run("responses", func(t *testing.T) { proveResponses(t, stacks, missing) })
+}
+
+func proveRequests(t *testing.T, stacks []stack, missing []string) {
 	cases := requests()
 	sendings := make([]sending, len(cases))
 	for i, one := range cases {
-		sendings[i] = sending{one.bytes, one.cut}
+		sendings[i] = sending{bytes: one.bytes, cut: one.cut}
 	}
 	got := observe(t.Context(), stacks, sendings)
 	for i, one := range cases {
@@ -138,8 +142,14 @@ type difference struct {
 	why string
 }
 
+// sometimes is how a reason ends when a peer does the same as Sluice in some runs and not in others.
+const sometimes = "agrees in some runs"
+
 func (d difference) check(t *testing.T, name string, named bool, outcomes map[string]outcome) {
 	found := compareOutcomes(outcomes[ours], outcomes[nginx], outcomes[haproxy])
+	if found == "" && strings.HasSuffix(d.why, sometimes) {
+		return
+	}
 	if found == d.does && named == (found != "") && (!named || strings.Contains(d.why, "RFC") || strings.Contains(d.why, "CVE")) {
 		return
 	}

@@ -22,7 +22,7 @@ import (
 
 // width is how many cases are under way in each stack at a time: each has a lane to a backend of its own, where nobody else's
 // bytes arrive.
-const width = 4
+const width = 8
 
 // The names of the stacks.
 const (
