@@ -17,6 +17,28 @@ func TestOracles(t *testing.T) {
 	stacks, missing := startStacks(t, scripts())
 	t.Run("requests", func(t *testing.T) { proveRequests(t, stacks, missing) })
 	t.Run("responses", func(t *testing.T) { proveResponses(t, stacks, missing) })
+	t.Run("streams", func(t *testing.T) { proveStreams(t, stacks[0]) })
+}
+
+// TestNames demands that a row of a table means one case.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	see := func(class, name string) {
+		if name = class + " " + name; seen[name] {
+			t.Errorf("twice: %s", name)
+		}
+		seen[name] = true
+	}
+	for _, one := range requests() {
+		see("request", one.name)
+	}
+	for _, one := range responses() {
+		see("response", one.name)
+	}
+	for _, one := range streams() {
+		see("stream", one.name)
+	}
 }
 
 func proveRequests(t *testing.T, stacks []stack, missing []string) {
