@@ -1,13 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
 	"os"
 	"os/user"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"text/template"
 
@@ -16,16 +16,27 @@ import (
 
 // render writes a configuration into a folder. A file that is there is replaced at once.
 func render(folder, name string, data any) error {
-	parsed, err := template.ParseFS(configurations.Files, name)
+	text, err := rendered(name, data)
 	if err != nil {
 		return err
 	}
-	var text strings.Builder
-	if err := parsed.Execute(&text, data); err != nil {
-		return err
+	return replace(filepath.Join(folder, name), text)
+}
+
+// rendered returns the text of a configuration.
+func rendered(name string, data any) ([]byte, error) {
+	parsed, err := template.ParseFS(configurations.Files, name)
+	if err != nil {
+		return nil, err
 	}
-	file := filepath.Join(folder, name)
-	if err := os.WriteFile(file+".new", []byte(text.String()), 0o600); err != nil {
+	var text bytes.Buffer
+	err = parsed.Execute(&text, data)
+	return text.Bytes(), err
+}
+
+// replace writes a file so that no reader sees a part of it.
+func replace(file string, text []byte) error {
+	if err := os.WriteFile(file+".new", text, 0o600); err != nil {
 		return err
 	}
 	return os.Rename(file+".new", file)

@@ -80,3 +80,42 @@ func (c contestant) files() []string {
 	}
 	return []string{"sluice.yaml", "dynamic.yaml"}
 }
+
+// on returns the contestant on other cores.
+func (c contestant) on(cores string) contestant {
+	c.cores = cores
+	return c
+}
+
+// with returns the contestant with another job than that of its row.
+func (c contestant) with(change func(*job)) contestant {
+	c.change = change
+	return c
+}
+
+// reloading returns the contestant with its configuration changing all the time.
+func (c contestant) reloading() contestant {
+	c.meanwhile = reload
+	return c
+}
+
+// routers gives a job one router for each of n hosts.
+func routers(n int) func(*job) {
+	return func(j *job) { j.Hosts = hosts(n) }
+}
+
+// watched is a job with many routers, whose log tells when a table is put to work.
+func watched(j *job) {
+	routers(manyRouters)(j)
+	j.Prefix, j.LogLevel = "/", "DEBUG"
+}
+
+// crowded are the peers with a place for many connections. Go's runtime tells what it collects.
+func crowded(connections int) []contestant {
+	all := peers()
+	for i := range all {
+		all[i].environment = append(all[i].environment, "GODEBUG=gctrace=1")
+		all[i].change = func(j *job) { j.Connections = connections }
+	}
+	return all
+}

@@ -48,7 +48,7 @@ func startEndpoints(ctx context.Context, folder, tools string) (*endpoints, erro
 			return nil, err
 		}
 		e.processes = append(e.processes, p)
-		if err := p.ready(ctx, func(ctx context.Context) error { return dial(ctx, program.address) }); err != nil {
+		if err := p.ready(ctx, startTime, func(ctx context.Context) error { return dial(ctx, program.address) }); err != nil {
 			e.stop()
 			return nil, err
 		}

@@ -13,10 +13,10 @@ import (
 // environment is the machine and the versions of everything that takes part, a line each.
 func (l *lab) environment(ctx context.Context) []string {
 	lines := []string{
-		fmt.Sprintf("%s, %d cores, %s of memory", firstMatch("/proc/cpuinfo", `model name\s*: (.*)`), runtime.NumCPU(), firstMatch("/proc/meminfo", `MemTotal:\s*(.*)`)),
+		fmt.Sprintf("%s, cores %s, %s of memory", firstMatch("/proc/cpuinfo", `model name\s*: (.*)`), firstMatch("/sys/devices/system/cpu/online", `(.*)`), firstMatch("/proc/meminfo", `MemTotal:\s*(.*)`)),
 		"Linux " + firstMatch("/proc/sys/kernel/osrelease", `(.*)`) + ", " + runtime.GOARCH,
 		fmt.Sprintf("%d open files for each process", l.descriptors),
-		"Sluice of commit " + firstLine(ctx, "git", "rev-parse", "--short=12", "HEAD") + changed(ctx) + ": " + firstLine(ctx, l.settings.sluice, "version"),
+		"Sluice: " + strings.Join(strings.Fields(printed(ctx, l.settings.sluice, "version")), " "),
 	}
 	for _, version := range [][]string{
 		{"nginx", "-v"}, {"haproxy", "-v"}, {"caddy", "version"}, {"wrk", "-v"}, {"h2load", "--version"},
@@ -41,21 +41,17 @@ func firstMatch(file, pattern string) string {
 	return strings.TrimSpace(match[1])
 }
 
-// firstLine returns the first line that a command prints. Some print their version and fail.
+// firstLine returns the first line that a command prints.
 func firstLine(ctx context.Context, argv ...string) string {
-	text, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
-	line, _, _ := strings.Cut(strings.TrimSpace(string(text)), "\n")
-	if err != nil && line == "" {
-		return "unknown"
-	}
+	line, _, _ := strings.Cut(printed(ctx, argv...), "\n")
 	return strings.TrimSpace(line)
 }
 
-// changed says when the working tree is not that of the commit.
-func changed(ctx context.Context) string {
-	text, err := exec.CommandContext(ctx, "git", "status", "--porcelain", "--untracked-files=no").Output()
-	if err != nil || len(text) == 0 {
-		return ""
+// printed returns what a command prints. Some print their version and fail.
+func printed(ctx context.Context, argv ...string) string {
+	text, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
+	if err != nil && len(text) == 0 {
+		return "unknown"
 	}
-	return " with changes"
+	return strings.TrimSpace(string(text))
 }

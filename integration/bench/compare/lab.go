@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"time"
 )
@@ -28,7 +29,13 @@ func newLab(ctx context.Context, settings settings, stdout io.Writer) (*lab, err
 		return nil, fmt.Errorf("missing programs: %q", missing)
 	}
 	l := &lab{settings: settings, stdout: stdout}
-	var err error
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return nil, err
+	}
+	if cores, err := coreTicks(text); err != nil || len(cores) < 2 {
+		return nil, fmt.Errorf("this machine has %d cores; the proxy and the load need one each: %w", len(cores), err)
+	}
 	if l.owner, err = userAndGroup(); err != nil {
 		return nil, err
 	}
@@ -51,7 +58,7 @@ func newLab(ctx context.Context, settings settings, stdout io.Writer) (*lab, err
 
 // missing returns the programs that are needed and not there.
 func missing(settings settings) []string {
-	needed := []string{"taskset", "wrk", "nginx", settings.sluice}
+	needed := []string{"taskset", "wrk", "nginx", settings.sluice, filepath.Join(settings.tools, "load"), filepath.Join(settings.tools, "backend")}
 	for _, row := range settings.rows {
 		if _, ok := row.load.(streams); ok {
 			needed = append(needed, "h2load")

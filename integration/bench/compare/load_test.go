@@ -8,7 +8,7 @@ import (
 )
 
 func TestWrk(t *testing.T) {
-	values, err := wrkValues(captured(t, "wrk.txt"))
+	values, err := resultLine("bench ", captured(t, "wrk.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -20,7 +20,7 @@ func TestWrk(t *testing.T) {
 }
 
 func TestLargeAnswersCountByTheirBytes(t *testing.T) {
-	values, err := wrkValues(captured(t, "wrk-large.txt"))
+	values, err := resultLine("bench ", captured(t, "wrk-large.txt"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func TestWrkFails(t *testing.T) {
 		"no request":   "bench requests=0 duration=1000\n",
 		"time-outs":    strings.Replace(captured(t, "wrk.txt"), "timeout=0", "timeout=2", 1),
 	} {
-		values, err := wrkValues(printed)
+		values, err := resultLine("bench ", printed)
 		if err == nil {
 			_, err = closed{}.outcome(values, small, printed)
 		}
@@ -77,5 +77,29 @@ func TestH2loadLatencies(t *testing.T) {
 		if _, err := h2loadLatencies(text); err == nil {
 			t.Errorf("%q is read", text)
 		}
+	}
+}
+
+func TestCollected(t *testing.T) {
+	count, heap, err := collected(captured(t, "gctrace.txt"))
+	if err != nil || count != 7 || heap != 14*1024 {
+		t.Errorf("%d collections, %v KiB, %v", count, heap, err)
+	}
+	if count, _, err := collected("no line of the collector\n"); err != nil || count != 0 {
+		t.Errorf("%d collections, %v", count, err)
+	}
+}
+
+func TestOwnOutcome(t *testing.T) {
+	values, err := resultLine("load ", "ready\nload requests=2515 duration=1002816 p50=355 p99=2996 p99.9=4656 max=4880 unanswered=0\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ownOutcome(values, "")
+	if err != nil || got.requests != 2515 || math.Abs(got.perSecond-2507.9) > 0.1 || got.p99 != 2996*time.Microsecond || got.p999 != 4656*time.Microsecond {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if _, err := ownOutcome(map[string]float64{"duration": 1}, ""); err == nil {
+		t.Error("no answer is a result")
 	}
 }

@@ -21,12 +21,12 @@ import (
 func main() {
 	// A process that is started dies with the thread that started it, so this one must stay.
 	runtime.LockOSThread()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	defer stop()
 	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		_, _ = fmt.Fprintf(os.Stderr, "compare: %v\n", err)
 		stop()
-		os.Exit(1) //nolint:gocritic // Everything has been cleaned up.
+		os.Exit(1)
 	}
 }
 
@@ -40,9 +40,6 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		listRows(stdout, settings.rows)
 		return nil
 	}
-	if runtime.NumCPU() < 2 {
-		return fmt.Errorf("this machine has one core; the proxy and the load need one each")
-	}
 	lab, err := newLab(ctx, settings, stdout)
 	if err != nil {
 		return err
@@ -54,6 +51,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return fmt.Errorf("nothing was measured: %w", context.Cause(ctx))
 	}
 	page := report{environment: begun, began: before, ended: lab.now(), settings: settings, results: results, complete: ctx.Err() == nil}
+	if !page.complete && settings.chosen {
+		if page.settings.out, err = freeName(true, before); err != nil {
+			return err
+		}
+	}
 	if err := page.write(stdout, lab.names()); err != nil {
 		return err
 	}

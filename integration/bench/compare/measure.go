@@ -55,6 +55,7 @@ func (l *lab) measureAll(ctx context.Context) results {
 					return all
 				}
 				s.row, s.contestant, s.round = row.name, who.name, round
+				l.learn(s)
 				all.samples = append(all.samples, s)
 				all.rate = l.capacity
 				l.say("round %d/%d, row %d/%d  %s", round, l.settings.rounds, i+1, len(l.settings.rows), s)
@@ -64,24 +65,76 @@ func (l *lab) measureAll(ctx context.Context) results {
 	return all
 }
 
+// learn keeps nginx's capacity: what it answered in the first round.
+func (l *lab) learn(s sample) {
+	if s.row == capacityRow && s.contestant == "nginx" && l.capacity == 0 {
+		l.capacity = s.values[rate]
+	}
+}
+
+// knowCapacity measures nginx's capacity, when no row has done so.
+func (l *lab) knowCapacity(ctx context.Context) error {
+	for _, row := range table() {
+		if row.name == capacityRow && l.capacity == 0 {
+			s := l.measure(ctx, row, row.contestants[0])
+			if s.failure != nil {
+				return fmt.Errorf("nginx's capacity: %w", s.failure)
+			}
+			l.capacity = s.values[rate]
+		}
+	}
+	return nil
+}
+
 // measure starts a contestant, measures it, and ends it.
 func (l *lab) measure(ctx context.Context, row row, who contestant) sample {
+	if _, ok := row.load.(open); ok {
+		if err := l.knowCapacity(ctx); err != nil {
+			return sample{failure: err}
+		}
+	}
 	p, err := l.startProxy(ctx, row, who)
 	if err != nil {
 		return sample{failure: err}
 	}
 	defer p.discard()
 	at := l.target(row, p)
+	if idle, ok := row.load.(held); ok {
+		values, raw, err := idle.measure(ctx, p, at)
+		return sample{values: values, raw: raw, failure: err}
+	}
 	warm := at
 	warm.time = warmUp
 	if _, err := row.load.run(ctx, warm); err != nil {
 		return sample{failure: err}
 	}
-	values, out, err := l.watch(ctx, p, func() (outcome, error) { return row.load.run(ctx, at) })
+	values, out, err := l.watch(ctx, p, func() (outcome, error) { return meanwhile(ctx, p, who, row.load, at) })
 	if err != nil {
 		return sample{failure: err}
 	}
 	return sample{values: values, raw: out.raw}
+}
+
+// meanwhile runs a load, and what goes on with the contestant meanwhile.
+func meanwhile(ctx context.Context, p *proxy, who contestant, load load, at target) (outcome, error) {
+	if who.meanwhile == nil {
+		return load.run(ctx, at)
+	}
+	going, stop := context.WithCancel(ctx)
+	type report struct {
+		text string
+		err  error
+	}
+	reports := make(chan report, 1)
+	go func() {
+		text, err := who.meanwhile(going, p)
+		reports <- report{text, err}
+	}()
+	out, err := load.run(ctx, at)
+	stop()
+	said := <-reports
+	out.raw = strings.TrimSpace(out.raw) + "\n" + said.text
+	return out, errors.Join(err, said.err)
 }
 
 // watch returns what a load says, with what the proxy and the machine used meanwhile.
@@ -144,7 +197,7 @@ func (s sample) String() string {
 	if s.failure != nil {
 		return line + " failed: " + strings.ReplaceAll(s.failure.Error(), "\n", " | ")
 	}
-	for _, m := range []metric{cpu, rate, p50, p99, p999, memory, rssEach, heapEach, busyProxy, strangers, busyLoad} {
+	for _, m := range []metric{cpu, rate, p50, p99, p999, memory, openedEach, rssEach, heapEach, busyProxy, strangers, busyLoad} {
 		if value, ok := s.values[m]; ok {
 			line += fmt.Sprintf("  %s %s %s", m.name, m.format(value), m.unit)
 		}

@@ -18,8 +18,9 @@ type settings struct {
 	rounds int
 	// time is how long one measurement takes.
 	time time.Duration
-	// out is the file of the page.
-	out string
+	// out is the file of the page; chosen says that nobody has named it.
+	out    string
+	chosen bool
 	// partial says that this is not the whole comparison.
 	partial bool
 	// sluice is the path of the binary that is measured; tools is the folder of load and backend.
@@ -76,6 +77,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 		line:    fmt.Sprintf("make bench ROWS='%s' PROXIES='%s' ROUNDS=%d SECONDS=%d", *names, *peers, *rounds, *seconds),
 	}
 	if chosen.out == "" {
+		chosen.chosen = true
 		chosen.out, err = freeName(chosen.partial, time.Now())
 	}
 	return chosen, err

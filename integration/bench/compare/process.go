@@ -17,6 +17,8 @@ const (
 	proxyCore, loadCore = "0", "1"
 	// stopTime is how long a process may take to end after SIGTERM.
 	stopTime = 5 * time.Second
+	// startTime is how long a process may take to be ready.
+	startTime = 10 * time.Second
 )
 
 // process is a program that runs until it is stopped.
@@ -89,9 +91,9 @@ func (p *process) last() string {
 	return strings.TrimSpace(string(text[max(0, len(text)-enough):]))
 }
 
-// ready calls ask until it succeeds. It fails when the process ends, or after 10 s, with what ask said last.
-func (p *process) ready(ctx context.Context, ask func(context.Context) error) error {
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+// ready calls ask until it succeeds. It fails when the process ends, or after the time given, with what ask said last.
+func (p *process) ready(ctx context.Context, most time.Duration, ask func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()

@@ -49,7 +49,7 @@ func (l *lab) startProxy(ctx context.Context, row row, who contestant) (*proxy, 
 	}
 	p := &proxy{started, work}
 	at := l.target(row, p)
-	if err := p.ready(ctx, at.check); err != nil {
+	if err := p.ready(ctx, startTime, at.check); err != nil {
 		p.stop()
 		return nil, err
 	}

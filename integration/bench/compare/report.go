@@ -37,7 +37,7 @@ func (r report) write(stdout io.Writer, names []string) error {
 		return err
 	}
 	page := rename.Replace(r.head() + tables + r.tail())
-	if err := os.WriteFile(r.settings.out, []byte(page), 0o644); err != nil { //nolint:gosec // It is for everybody to read.
+	if err := os.WriteFile(r.settings.out, []byte(page), 0o644); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintf(stdout, "written: %s\n", r.settings.out)
@@ -75,28 +75,30 @@ func (r report) bounds() string {
 	var out strings.Builder
 	out.WriteString("## Bounds\n\n| row | what | metric | first of the row | Sluice | ratio | must | |\n|---|---|---|---|---|---|---|---|\n")
 	for _, row := range r.settings.rows {
-		m := row.judges()
 		first, last := row.contestants[0], row.contestants[len(row.contestants)-1]
 		if last.program != "sluice" {
 			continue
 		}
-		base, own := "", r.results.series(row.name, last.name, m)
-		if len(row.contestants) > 1 {
-			base = fmt.Sprintf("%s %s", first.name, r.results.series(row.name, first.name, m).format(m))
+		for _, bound := range row.bounds() {
+			m := bound.metric
+			base := ""
+			if len(row.contestants) > 1 {
+				base = fmt.Sprintf("%s %s", first.name, r.results.series(row.name, first.name, m).format(m))
+			}
+			must, verdict := r.judge(row, last, bound)
+			fmt.Fprintf(&out, "| %s | %s | %s, %s | %s | %s | %s | %s | %s |\n", row.name, row.title, m.name, m.unit,
+				base, r.results.series(row.name, last.name, m).format(m), r.ratios(row, last, m).format(times), must, verdict)
 		}
-		ratios := r.ratios(row, last, m)
-		fmt.Fprintf(&out, "| %s | %s | %s, %s | %s | %s | %s | %s | %s |\n", row.name, row.title, m.name, m.unit,
-			base, own.format(m), ratios.format(times), row.must, r.verdict(row, last))
 	}
 	return out.String()
 }
 
-// judges returns the metric by which a row compares.
-func (r row) judges() metric {
-	if r.must.metric != (metric{}) {
-		return r.must.metric
+// bounds returns those of a row, or one that bounds nothing where there are none.
+func (r row) bounds() []bound {
+	if len(r.must) == 0 {
+		return []bound{{metric: cpu}}
 	}
-	return cpu
+	return r.must
 }
 
 // ratios returns those of a contestant to the first one of its row; none for the first one itself.
@@ -107,15 +109,17 @@ func (r report) ratios(row row, who contestant, m metric) spread {
 	return r.results.ratios(row.name, who.name, row.contestants[0].name, m)
 }
 
-// verdict says whether the last contestant of a row, which is Sluice, meets the row's bound.
-func (r report) verdict(row row, who contestant) string {
-	if who.name != row.contestants[len(row.contestants)-1].name || who.program != "sluice" {
-		return ""
+// judge returns a bound and whether the last contestant of a row, when it is Sluice, keeps it.
+func (r report) judge(row row, who contestant, bound bound) (must, verdict string) {
+	switch {
+	case who.name != row.contestants[len(row.contestants)-1].name || who.program != "sluice":
+		return "", ""
+	case bound.most == 0:
+		return "–", ""
+	case bound.absolute:
+		return bound.String(), bound.verdict(r.results.series(row.name, who.name, bound.metric))
 	}
-	if row.must.absolute {
-		return row.must.verdict(r.results.series(row.name, who.name, row.must.metric))
-	}
-	return row.must.verdict(r.ratios(row, who, row.must.metric))
+	return bound.String(), bound.verdict(r.ratios(row, who, bound.metric))
 }
 
 // everything is the table of all metrics of all contestants.
@@ -140,7 +144,7 @@ func (r report) everything() string {
 
 // columns returns the metrics that anything was measured in.
 func (r report) columns() []metric {
-	all := []metric{cpu, rate, p50, p99, p999, memory, rssEach, heapEach, busyProxy, strangers, busyLoad}
+	all := []metric{cpu, rate, p50, p99, p999, memory, openedEach, rssEach, heapEach, busyProxy, strangers, busyLoad}
 	return slices.DeleteFunc(all, func(m metric) bool {
 		return !slices.ContainsFunc(r.results.samples, func(s sample) bool { _, ok := s.values[m]; return ok })
 	})
@@ -163,11 +167,14 @@ func (r report) line(out *strings.Builder, row row, who contestant, columns []me
 			fmt.Fprintf(out, " %s |", r.ratios(row, who, m).format(times))
 		}
 	}
-	must, verdict := "", r.verdict(row, who)
-	if verdict != "" {
-		must = row.must.String()
+	var musts, verdicts []string
+	for _, bound := range row.bounds() {
+		must, verdict := r.judge(row, who, bound)
+		if must != "" && must != "–" {
+			musts, verdicts = append(musts, bound.metric.name+" "+must), append(verdicts, verdict)
+		}
 	}
-	fmt.Fprintf(out, " %s | %s |\n", must, verdict)
+	fmt.Fprintf(out, " %s | %s |\n", strings.Join(musts, "; "), strings.Join(verdicts, "; "))
 }
 
 // tail is what the page says after its tables.

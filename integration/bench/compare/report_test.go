@@ -14,7 +14,7 @@ func trial(nginx, own []float64) report {
 	r := report{settings: settings{rows: []row{{
 		name: "small", title: "small", load: closed{connections: 64},
 		contestants: []contestant{{name: "nginx", program: "nginx"}, sluice("sluice", 1)},
-		must:        bound{metric: cpu, most: 1.2},
+		must:        []bound{{metric: cpu, most: 1.2}},
 	}}, rounds: len(nginx), time: time.Second}, complete: true}
 	for i := range nginx {
 		for name, value := range map[string]float64{"nginx": nginx[i], "sluice": own[i]} {

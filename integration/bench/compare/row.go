@@ -19,7 +19,8 @@ type row struct {
 	middlewares bool
 	// contestants are measured in this order. The first one is what the others are compared with.
 	contestants []contestant
-	must        bound
+	// must are the bounds that Sluice, the last one, must keep. The first one says by what the row is judged.
+	must []bound
 }
 
 // load is a way to send requests.
@@ -104,9 +105,6 @@ type bound struct {
 
 // String tells the bound as the page does.
 func (b bound) String() string {
-	if b.most == 0 {
-		return "–"
-	}
 	unit := " x"
 	if b.absolute {
 		unit = " " + b.metric.unit
@@ -137,8 +135,10 @@ var (
 	busyLoad  = metric{"core 1", "%", 0}
 	// strangers is how busy others than the proxy kept its core; the kernel's own threads are among them.
 	strangers = metric{"others on core 0", "%", 0}
-	rssEach   = metric{"RSS each", "KiB", 2}
-	heapEach  = metric{"heap each", "KiB", 2}
+	// openedEach is for an idle connection before the load that makes Go programs collect, rssEach and heapEach after it.
+	openedEach = metric{"RSS each, opened", "KiB", 2}
+	rssEach    = metric{"RSS each", "KiB", 2}
+	heapEach   = metric{"heap each", "KiB", 2}
 )
 
 // format prints a value without its unit.

@@ -64,8 +64,6 @@ func (r results) ratios(row, contestant, base string, m metric) spread {
 // verdict says whether a bound is met by the median of what is judged: a ratio, or the value itself.
 func (b bound) verdict(judged spread) string {
 	switch {
-	case b.most == 0:
-		return ""
 	case len(judged) == 0:
 		return "not measured"
 	case judged.median() <= b.most:

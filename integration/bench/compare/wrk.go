@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 )
 
@@ -69,32 +67,11 @@ func (c closed) run(ctx context.Context, at target) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	values, err := wrkValues(printed)
+	values, err := resultLine("bench ", printed)
 	if err != nil {
 		return outcome{}, err
 	}
 	return c.outcome(values, at.length, printed)
-}
-
-// wrkValues reads the line that our script prints.
-func wrkValues(printed string) (map[string]float64, error) {
-	for line := range strings.Lines(printed) {
-		pairs, found := strings.CutPrefix(line, "bench ")
-		if !found {
-			continue
-		}
-		values := map[string]float64{}
-		for _, pair := range strings.Fields(pairs) {
-			name, number, _ := strings.Cut(pair, "=")
-			value, err := strconv.ParseFloat(number, 64)
-			if err != nil {
-				return nil, fmt.Errorf("wrk printed %q: %w", pair, err)
-			}
-			values[name] = value
-		}
-		return values, nil
-	}
-	return nil, fmt.Errorf("wrk printed no result:\n%s", printed)
 }
 
 // outcome makes an outcome of what wrk has counted. Any error is one of the row.

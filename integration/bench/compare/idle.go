@@ -1,0 +1,162 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// held are connections that are idle after one request each.
+type held struct{ connections int }
+
+const (
+	// collections is how many times a Go program must have collected its garbage before its memory is read.
+	collections = 2
+	// settle is how long the runtime has to return memory to the kernel.
+	settle = time.Second
+	// mostStirs is how often load is sent at most to make it collect.
+	mostStirs = 8
+)
+
+// String describes the load.
+func (h held) String() string {
+	return fmt.Sprintf("%d idle connections, each after a request with a head of 1 KiB; then wrk -t1 -c8 until there were %d collections", h.connections, collections)
+}
+
+// run is for other loads: idle connections are measured by measure.
+func (h held) run(context.Context, target) (outcome, error) {
+	return outcome{}, errors.New("idle connections answer nothing")
+}
+
+// measure compares the memory without the connections and with them, each time after the same load and collections.
+func (h held) measure(ctx context.Context, p *proxy, at target) (map[metric]float64, string, error) {
+	before, err := h.stir(ctx, p, at)
+	if err != nil {
+		return nil, "", err
+	}
+	at.time = 2 * time.Minute // The clients end earlier, when they are told to.
+	clients, err := start(at.folder, "idle", loadCore, nil, at.own("idle", at.plain, "-connections", fmt.Sprint(h.connections))...)
+	if err != nil {
+		return nil, "", err
+	}
+	defer clients.stop()
+	err = clients.ready(ctx, 60*time.Second, func(context.Context) error {
+		if !strings.Contains(clients.last(), "ready") {
+			return errors.New("some connections are not idle yet")
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	opened, err := resident(p.pid())
+	if err != nil {
+		return nil, "", err
+	}
+	at.time = warmUp
+	after, err := h.stir(ctx, p, at)
+	if err != nil {
+		return nil, "", err
+	}
+	clients.stop()
+	counts, err := resultLine("load ", clients.last())
+	if err != nil || counts["open"] != float64(h.connections) {
+		return nil, "", fmt.Errorf("%.0f of %d connections stayed open: %w", counts["open"], h.connections, err)
+	}
+	each := func(kilobytes float64) float64 { return kilobytes / float64(h.connections) }
+	values := map[metric]float64{memory: after.resident / 1024, openedEach: each(opened - before.resident), rssEach: each(after.resident - before.resident)}
+	if after.collections > 0 {
+		values[heapEach] = each(after.heap - before.heap)
+	}
+	raw := fmt.Sprintf("before: %s\nopened: resident %.0f KiB\nafter: %s", before, opened, after)
+	return values, raw, nil
+}
+
+// use is the memory that a proxy uses, in KiB.
+type use struct {
+	resident float64
+	// heap is what the last collection left, and the stacks of goroutines.
+	heap float64
+	// collections is how many there have been; 0 for programs that have none.
+	collections int
+}
+
+// String tells the memory.
+func (u use) String() string {
+	text := fmt.Sprintf("resident %.0f KiB", u.resident)
+	if u.collections > 0 {
+		text += fmt.Sprintf(", %.0f KiB of heap and stacks after collection %d", u.heap, u.collections)
+	}
+	return text
+}
+
+// stir sends load until the proxy, if it is a Go program, has collected its garbage, and returns the memory that it uses then.
+func (h held) stir(ctx context.Context, p *proxy, at target) (use, error) {
+	at.time = warmUp
+	first := -1
+	for range mostStirs {
+		if _, err := (closed{connections: 8}).run(ctx, at); err != nil {
+			return use{}, err
+		}
+		text, err := os.ReadFile(p.output)
+		if err != nil {
+			return use{}, err
+		}
+		count, heap, err := collected(string(text))
+		if err != nil {
+			return use{}, err
+		}
+		if first < 0 && count > 0 {
+			first = count // Those of the first second may have begun before it.
+		}
+		if count > 0 && count < first+collections {
+			continue
+		}
+		if err := pause(ctx, settle); err != nil {
+			return use{}, err
+		}
+		kilobytes, err := resident(p.pid())
+		return use{resident: kilobytes, heap: heap, collections: count}, err
+	}
+	return use{}, fmt.Errorf("%s did not collect its garbage:\n%s", p.name, p.last())
+}
+
+// collection is a line that Go's runtime prints with GODEBUG=gctrace=1.
+var collection = regexp.MustCompile(`(?m)^gc (\d+) @.* \d+->\d+->(\d+) MB, .* (\d+) MB stacks`)
+
+// collected returns how many collections a Go program has printed, and what the last one left: live heap and stacks, in KiB.
+func collected(text string) (count int, heap float64, err error) {
+	lines := collection.FindAllStringSubmatch(text, -1)
+	if len(lines) == 0 {
+		return 0, 0, nil
+	}
+	last := lines[len(lines)-1]
+	if count, err = strconv.Atoi(last[1]); err != nil {
+		return 0, 0, err
+	}
+	for _, number := range last[2:] {
+		megabytes, err := strconv.ParseFloat(number, 64)
+		if err != nil {
+			return 0, 0, err
+		}
+		heap += megabytes * 1024
+	}
+	return count, heap, nil
+}
+
+// pause waits.
+func pause(ctx context.Context, how time.Duration) error {
+	timer := time.NewTimer(how)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

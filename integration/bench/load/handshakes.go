@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"slices"
+	"sync"
+	"time"
+)
+
+// mostHandshakes is how many there are at most, so that ports do not run out.
+const mostHandshakes = 50_000
+
+// handshakes opens one TLS connection after another on each worker, with one request on each: TLS 1.3 with X25519, which all of
+// the proxies speak.
+func handshakes(ctx context.Context, o options, stdout io.Writer) error {
+	begun := time.Now()
+	workers := make([]worker, o.connections)
+	var running sync.WaitGroup
+	for i := range workers {
+		running.Go(func() { workers[i].work(ctx, o, mostHandshakes/o.connections) })
+	}
+	running.Wait()
+	var all times
+	resumed := 0
+	for _, w := range workers {
+		if w.err != nil {
+			return w.err
+		}
+		all, resumed = append(all, w.took...), resumed+w.resumed
+	}
+	return all.print(stdout, len(all), time.Since(begun), fmt.Sprintf("resumed=%d", resumed))
+}
+
+// worker opens connections in turn.
+type worker struct {
+	took    times
+	resumed int
+	err     error
+}
+
+// work opens connections until its time is over. The last one is finished.
+func (w *worker) work(ctx context.Context, o options, most int) {
+	settings := &tls.Config{
+		ServerName: o.host, MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}, CurvePreferences: []tls.CurveID{tls.X25519},
+		InsecureSkipVerify: true, // The certificate was made for this run, and looking at it is no matter of the proxy.
+	}
+	if o.resume {
+		settings.ClientSessionCache = tls.NewLRUClientSessionCache(1)
+	}
+	var got answer
+	request := o.request("")
+	end := time.Now().Add(o.time)
+	for range most {
+		begun := time.Now()
+		if begun.After(end) {
+			return
+		}
+		resumed, err := handshake(ctx, o, settings, request, &got)
+		if err != nil {
+			w.err = err
+			return
+		}
+		w.took = append(w.took, time.Since(begun))
+		if resumed {
+			w.resumed++
+		}
+	}
+}
+
+// handshake opens a connection, sends a request, reads the answer and closes the connection.
+func handshake(ctx context.Context, o options, settings *tls.Config, request []byte, got *answer) (resumed bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	connection, err := new(net.Dialer).DialContext(ctx, "tcp", o.address.String())
+	if err != nil {
+		return false, err
+	}
+	if err := connection.SetDeadline(time.Now().Add(patience)); err != nil {
+		return false, err
+	}
+	secure := tls.Client(connection, settings)
+	defer func() { _ = secure.Close() }()
+	if err := secure.HandshakeContext(ctx); err != nil {
+		return false, err
+	}
+	state := secure.ConnectionState()
+	if !slices.Contains([]string{"", "http/1.1"}, state.NegotiatedProtocol) {
+		return false, fmt.Errorf("the proxy speaks %s", state.NegotiatedProtocol)
+	}
+	if _, err := secure.Write(request); err != nil {
+		return false, err
+	}
+	for complete := false; !complete; {
+		n, err := secure.Read(got.buffer())
+		if err != nil {
+			return false, err
+		}
+		if complete, err = got.add(n); err != nil {
+			return false, err
+		}
+	}
+	return state.DidResume, nil
+}

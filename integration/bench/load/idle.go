@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// headLength is how long the head of the request is that each connection sends before it is idle.
+const headLength = 1 << 10
+
+// idle opens connections, sends one request on each, says "ready", and holds them until the context or the time is over.
+// At last it says how many of them were still open.
+func idle(ctx context.Context, o options, stdout io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, o.time)
+	defer cancel()
+	const field = "X-Padding: "
+	request := o.request(field + "\r\n")
+	request = o.request(field + strings.Repeat("p", headLength-len(request)) + "\r\n")
+	var connections []*net.TCPConn
+	defer func() {
+		for _, connection := range connections {
+			_ = connection.Close()
+		}
+	}()
+	var got answer
+	for range o.connections {
+		connection, err := new(net.Dialer).DialContext(ctx, "tcp", o.address.String())
+		if err != nil {
+			return err
+		}
+		connections = append(connections, connection.(*net.TCPConn))
+		if err := once(connection, request, &got); err != nil {
+			return err
+		}
+	}
+	if _, err := fmt.Fprintln(stdout, "ready"); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	open := 0
+	for _, connection := range connections {
+		alive, err := quiet(connection)
+		if err != nil {
+			return err
+		}
+		if alive {
+			open++
+		}
+	}
+	_, err := fmt.Fprintf(stdout, "load open=%d\n", open)
+	return err
+}
+
+// once sends a request and reads its answer.
+func once(connection net.Conn, request []byte, got *answer) error {
+	if _, err := connection.Write(request); err != nil {
+		return err
+	}
+	for complete := false; !complete; {
+		n, err := connection.Read(got.buffer())
+		if err != nil {
+			return err
+		}
+		if complete, err = got.add(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// quiet reports whether a connection is open, and nothing has been sent on it.
+func quiet(connection *net.TCPConn) (bool, error) {
+	raw, err := connection.SyscallConn()
+	if err != nil {
+		return false, err
+	}
+	alive := false
+	err = raw.Read(func(descriptor uintptr) bool {
+		_, _, err := unix.Recvfrom(int(descriptor), make([]byte, 1), unix.MSG_PEEK|unix.MSG_DONTWAIT)
+		alive = err == unix.EAGAIN
+		return true
+	})
+	return alive, err
+}

@@ -1,0 +1,98 @@
+// Command load sends what wrk and h2load cannot: requests on a fixed schedule, TLS handshakes, and connections that stay idle.
+//
+// In flow the address of a proxy and bounds of count and time; out flows one line, "load NAME=VALUE ...", with times in
+// microseconds. In an open loop a request's time begins when it was due, not when it could be sent, so that a proxy that stalls
+// is charged for everything that it kept waiting.
+//
+// It never connects further than to loopback, and never runs longer than it was told.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil {
+		_, _ = fmt.Fprintf(os.Stderr, "load: %v\n", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// options are what all loads have in common.
+type options struct {
+	address     netip.AddrPort
+	host, path  string
+	connections int
+	time        time.Duration
+	// rate is how many requests are sent in a second, for an open loop.
+	rate float64
+	// resume says that handshakes resume an earlier session.
+	resume bool
+}
+
+// The bounds of what may be asked for.
+const (
+	mostConnections = 15_000
+	mostRate        = 200_000
+	mostTime        = 5 * time.Minute
+)
+
+// run is main with its surroundings as arguments. The first argument says which load.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	loads := map[string]func(context.Context, options, io.Writer) error{"rate": rate, "handshakes": handshakes, "idle": idle}
+	if len(args) == 0 || loads[args[0]] == nil {
+		return fmt.Errorf("usage: load rate|handshakes|idle [flags]")
+	}
+	o, err := parse(args[0], args[1:], stderr)
+	if err != nil {
+		return err
+	}
+	return loads[args[0]](ctx, o, stdout)
+}
+
+func parse(name string, args []string, stderr io.Writer) (options, error) {
+	var o options
+	flags := flag.NewFlagSet("load "+name, flag.ContinueOnError)
+	flags.SetOutput(stderr)
+	address := flags.String("address", "", "address and port of the proxy, on loopback")
+	flags.StringVar(&o.host, "host", "bench.test", "host that is asked for")
+	flags.StringVar(&o.path, "path", "/small", "path that is asked for")
+	flags.IntVar(&o.connections, "connections", 64, "number of connections")
+	flags.DurationVar(&o.time, "time", 3*time.Second, "how long")
+	flags.Float64Var(&o.rate, "rate", 1000, "requests in a second, for rate")
+	flags.BoolVar(&o.resume, "resume", false, "resume sessions, for handshakes")
+	if err := flags.Parse(args); err != nil {
+		return o, err
+	}
+	var err error
+	if o.address, err = netip.ParseAddrPort(*address); err != nil {
+		return o, fmt.Errorf("-address: %w", err)
+	}
+	switch {
+	case !o.address.Addr().IsLoopback() || !o.address.Addr().Is4():
+		return o, fmt.Errorf("-address: %s is not of 127.0.0.0/8", o.address)
+	case o.connections < 1 || o.connections > mostConnections:
+		return o, fmt.Errorf("-connections is %d, and must be 1 to %d", o.connections, mostConnections)
+	case o.time <= 0 || o.time > mostTime:
+		return o, fmt.Errorf("-time is %v, and must be at most %v", o.time, mostTime)
+	case o.rate <= 0 || o.rate > mostRate:
+		return o, fmt.Errorf("-rate is %v, and must be at most %d", o.rate, mostRate)
+	}
+	return o, nil
+}
+
+// request returns the bytes of a GET, with fields such as "Name: value\r\n".
+func (o options) request(fields string) []byte {
+	return []byte("GET " + o.path + " HTTP/1.1\r\nHost: " + o.host + "\r\n" + fields + "\r\n")
+}

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// patience is how long an answer is waited for: in an open loop, after the last request was due.
+const patience = 2 * time.Second
+
+// rate sends requests on a fixed schedule over connections that stay open: one is due every 1/rate seconds. When no connection is
+// free it waits, and its time goes on.
+func rate(ctx context.Context, o options, stdout io.Writer) error {
+	runtime.LockOSThread() // Its timer slack is about to change.
+	defer runtime.UnlockOSThread()
+	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("timer slack: %w", err)
+	}
+	l, err := newLoop(o)
+	if err != nil {
+		return err
+	}
+	defer l.close()
+	if err := l.run(ctx); err != nil {
+		return err
+	}
+	unanswered := l.total - l.answered
+	end := l.interval*time.Duration(l.total) + patience
+	for i := range unanswered { // They have waited at least that long.
+		l.took = append(l.took, max(0, end-l.interval*time.Duration(l.answered+i)))
+	}
+	return l.took.print(stdout, l.answered, l.ended, fmt.Sprintf("unanswered=%d", unanswered))
+}
+
+// loop is the open loop: one thread, which waits for answers and for the moment of the next request at once.
+type loop struct {
+	epoll    int
+	sockets  []socket
+	free     []int // those of the sockets that wait for nothing
+	request  []byte
+	interval time.Duration
+	// total is how many requests there will be; sent and answered how many have been.
+	total, sent, answered int
+	begun                 time.Time
+	ended                 time.Duration
+	took                  times
+}
+
+// socket is one connection.
+type socket struct {
+	descriptor int
+	due        time.Duration // when its request was due
+	answer     answer
+}
+
+func newLoop(o options) (*loop, error) {
+	l := &loop{
+		sockets: make([]socket, o.connections), request: o.request(""),
+		interval: time.Duration(float64(time.Second) / o.rate), total: int(o.time.Seconds() * o.rate),
+	}
+	l.took = make(times, 0, l.total)
+	var err error
+	if l.epoll, err = unix.EpollCreate1(unix.EPOLL_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("epoll: %w", err)
+	}
+	for i := range l.sockets {
+		l.sockets[i].descriptor = -1
+	}
+	for i := range l.sockets {
+		if err := l.open(i, o); err != nil {
+			l.close()
+			return nil, fmt.Errorf("connecting to %s: %w", o.address, err)
+		}
+		l.free = append(l.free, i)
+	}
+	return l, nil
+}
+
+// open connects a socket.
+func (l *loop) open(i int, o options) error {
+	family, to := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{Port: int(o.address.Port()), Addr: o.address.Addr().As4()})
+	descriptor, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	l.sockets[i].descriptor = descriptor
+	if err := unix.Connect(descriptor, to); err != nil {
+		return err
+	}
+	if err := unix.SetsockoptInt(descriptor, unix.IPPROTO_TCP, unix.TCP_NODELAY, 1); err != nil {
+		return err
+	}
+	if err := unix.SetNonblock(descriptor, true); err != nil {
+		return err
+	}
+	return unix.EpollCtl(l.epoll, unix.EPOLL_CTL_ADD, descriptor, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(i)})
+}
+
+func (l *loop) close() {
+	for _, s := range l.sockets {
+		if s.descriptor >= 0 {
+			_ = unix.Close(s.descriptor)
+		}
+	}
+	_ = unix.Close(l.epoll)
+}
+
+// run sends all requests and waits for their answers.
+func (l *loop) run(ctx context.Context) error {
+	events := make([]unix.EpollEvent, 256)
+	l.begun = time.Now()
+	last := l.interval*time.Duration(l.total) + patience
+	for l.answered < l.total {
+		now := time.Since(l.begun)
+		if now > last || ctx.Err() != nil {
+			break
+		}
+		if err := l.send(now); err != nil {
+			return err
+		}
+		n, err := wait(l.epoll, events, l.pause(last))
+		if err != nil {
+			return fmt.Errorf("epoll: %w", err)
+		}
+		for _, event := range events[:n] {
+			if err := l.read(int(event.Fd)); err != nil {
+				return err
+			}
+		}
+	}
+	l.ended = time.Since(l.begun)
+	return ctx.Err()
+}
+
+// send sends what is due, as long as a connection is free.
+func (l *loop) send(now time.Duration) error {
+	for len(l.free) > 0 && l.sent < l.total {
+		due := l.interval * time.Duration(l.sent)
+		if due > now {
+			return nil
+		}
+		i := l.free[len(l.free)-1]
+		l.free = l.free[:len(l.free)-1]
+		l.sockets[i].due = due
+		if n, err := unix.Write(l.sockets[i].descriptor, l.request); err != nil || n != len(l.request) {
+			return fmt.Errorf("%d of %d bytes were sent: %w", n, len(l.request), err)
+		}
+		l.sent++
+	}
+	return nil
+}
+
+// pause returns how long nothing is due.
+func (l *loop) pause(last time.Duration) time.Duration {
+	next := last
+	if len(l.free) > 0 && l.sent < l.total {
+		next = min(last, l.interval*time.Duration(l.sent))
+	}
+	return max(0, next-time.Since(l.begun))
+}
+
+// read reads what a connection has to say.
+func (l *loop) read(i int) error {
+	s := &l.sockets[i]
+	n, err := unix.Read(s.descriptor, s.answer.buffer())
+	switch {
+	case err == unix.EAGAIN || err == unix.EINTR: //nolint:errorlint // A system call returns it as it is.
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading an answer: %w", err)
+	case n <= 0:
+		return fmt.Errorf("the proxy closed a connection")
+	}
+	complete, err := s.answer.add(n)
+	if err != nil || !complete {
+		return err
+	}
+	l.took = append(l.took, time.Since(l.begun)-s.due)
+	l.answered++
+	l.free = append(l.free, i)
+	return nil
+}
