@@ -35,6 +35,19 @@ func (f *Forwarding) Trusts(peer netip.Addr) bool {
 //
 // It reads Host and TLS of r, and runs once per request, after [Policy.Normalize] and before any handler.
 func (f *Forwarding) Apply(r *http.Request, peer netip.Addr) {
+	text := ""
+	if peer.IsValid() {
+		text = peer.String()
+	}
+	f.ApplyIn(new(ForwardedValues), r, peer, text)
+}
+
+// ForwardedValues is room for the values that Apply sets.
+type ForwardedValues [7]string
+
+// ApplyIn is Apply with the peer as text, empty where it has no address, and with room for the values, which must live as long as the
+// header.
+func (f *Forwarding) ApplyIn(values *ForwardedValues, r *http.Request, peer netip.Addr, text string) {
 	h := r.Header
 	websocket := false
 	if sift(h, f.Trusts(peer)) {
@@ -42,16 +55,14 @@ func (f *Forwarding) Apply(r *http.Request, peer netip.Addr) {
 		removeHopByHop(h, f.Connection)
 	}
 
-	// One array holds the values of all headers that are set, instead of one slice each.
-	values := new([7]string)
 	next := 0
 	set := func(name, value string) {
 		values[next] = value
 		h[name] = values[next : next+1 : next+1]
 		next++
 	}
-	if peer.IsValid() && first(h, XRealIP) == "" {
-		set(XRealIP, peer.String())
+	if text != "" && first(h, XRealIP) == "" {
+		set(XRealIP, text)
 	}
 	if first(h, XForwardedProto) == "" {
 		set(XForwardedProto, scheme(r.TLS != nil, websocket))

@@ -73,6 +73,9 @@ func upgradeOf(h http.Header) string {
 // removeListed removes what Connection names and returns the names to keep.
 func removeListed(h http.Header, keep []string) (kept []string) {
 	for token := range tokens(h["Connection"]) {
+		if strings.EqualFold(token, "keep-alive") || strings.EqualFold(token, "close") {
+			continue // What has these names is a header of one connection only, or none.
+		}
 		name := textproto.CanonicalMIMEHeaderKey(token)
 		switch {
 		case name == "Upgrade" || IsManaged(name):
