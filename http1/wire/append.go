@@ -3,7 +3,6 @@ package wire
 import (
 	"net/http"
 	"strconv"
-	"strings"
 )
 
 // AppendField appends a field line. A name that is not a token is left out. CR, LF and NUL in a value become spaces, so that no
@@ -20,7 +19,7 @@ func appendField(b []byte, name, value string) []byte {
 	b = append(b, ": "...)
 	start := len(b)
 	b = append(b, value...)
-	if strings.IndexByte(value, '\n') >= 0 || strings.IndexByte(value, '\r') >= 0 || strings.IndexByte(value, 0) >= 0 {
+	if !ValidValue(value) {
 		blank(b[start:])
 	}
 	return append(b, "\r\n"...)

@@ -16,10 +16,6 @@ const (
 	digitsLo  = (1<<10 - 1) << '0'
 	lettersHi = (1<<26-1)<<('A'-64) | (1<<26-1)<<('a'-64)
 
-	// RFC 9110, section 5.6.2.
-	tokenLo = digitsLo | 1<<'!' | 1<<'#' | 1<<'$' | 1<<'%' | 1<<'&' | 1<<'\'' | 1<<'*' | 1<<'+' | 1<<'-' | 1<<'.'
-	tokenHi = lettersHi | 1<<('^'-64) | 1<<('_'-64) | 1<<('`'-64) | 1<<('|'-64) | 1<<('~'-64)
-
 	// RFC 3986, section 3.2.2 and 3.2.3: reg-name, IP-literal and port.
 	hostLo = digitsLo | 1<<'-' | 1<<'.' | 1<<'!' | 1<<'$' | 1<<'&' | 1<<'\'' | 1<<'(' | 1<<')' | 1<<'*' | 1<<'+' | 1<<',' |
 		1<<';' | 1<<'=' | 1<<':' | 1<<'%'
@@ -29,8 +25,6 @@ const (
 	plainLo = digitsLo | 1<<'-' | 1<<'.' | 1<<'$' | 1<<'&' | 1<<'+' | 1<<',' | 1<<'/' | 1<<':' | 1<<';' | 1<<'='
 	plainHi = lettersHi | 1<<('_'-64) | 1<<('~'-64) | 1<<('@'-64)
 )
-
-func isToken(c byte) bool { return charset{tokenLo, tokenHi}.has(c) }
 
 func isHost(c byte) bool { return charset{hostLo, hostHi}.has(c) }
 
@@ -42,7 +36,7 @@ func isControl(c byte) bool { return c < ' ' && c != '\t' || c == 0x7f }
 // token reports whether s is a token.
 func token[T string | []byte](s T) bool {
 	for i := range len(s) {
-		if !isToken(s[i]) {
+		if lowerToken[s[i]] == 0 {
 			return false
 		}
 	}

@@ -40,24 +40,21 @@ func scanFields(b []byte, at int, spans []span) ([]span, error) {
 
 // scanName returns where the colon after a name is.
 func scanName(b []byte, at int) (int, error) {
-	upper := true
+	start := true
 	for i := at; i < len(b); i++ {
 		c := b[i]
-		switch {
-		case 'a' <= c && c <= 'z':
-			if upper {
-				b[i] = c - 'a' + 'A'
+		canonical := lowerToken[c]
+		if start {
+			canonical = upperToken[c]
+		}
+		if canonical == 0 {
+			if c == ':' && i > at {
+				return i, nil
 			}
-		case 'A' <= c && c <= 'Z':
-			if !upper {
-				b[i] = c - 'A' + 'a'
-			}
-		case c == ':' && i > at:
-			return i, nil
-		case !isToken(c):
 			return 0, badName(b[at:], i-at)
 		}
-		upper = c == '-'
+		b[i] = canonical
+		start = c == '-'
 	}
 	return 0, ErrName
 }
@@ -79,18 +76,25 @@ func badName(b []byte, i int) error {
 	return ErrName
 }
 
-// collect makes the header of the lines in text. Each value is a slice of its own with no room behind it; values holds them all.
-func collect(text string, spans []span, values []string, header http.Header) {
-	for i := range spans {
-		s := &spans[i]
-		name, value := text[s.line:s.colon], text[s.from:s.to]
-		if prior, ok := header[name]; ok {
-			header[name] = append(prior, value)
-			continue
+// collector fills a header. Each value is a slice of its own with no room behind it; values holds them all.
+type collector struct {
+	header http.Header
+	values []string
+	// seen has a bit for each name that was added, which it may share with other names.
+	seen uint64
+}
+
+func (c *collector) add(name, value string) {
+	bit := uint64(1) << ((len(name)*5 ^ int(name[0])*3 ^ int(name[len(name)-1])) & 63) //nolint:gosec // below 64
+	if c.seen&bit != 0 {
+		if prior, ok := c.header[name]; ok {
+			c.header[name] = append(prior, value)
+			return
 		}
-		values = append(values, value)
-		header[name] = values[len(values)-1 : len(values) : len(values)]
 	}
+	c.seen |= bit
+	c.values = append(c.values, value)
+	c.header[name] = c.values[len(c.values)-1 : len(c.values) : len(c.values)]
 }
 
 // ParseFields reads field lines that stand alone, such as a trailer section: each ends with CR LF, and a blank line may follow.
@@ -101,9 +105,12 @@ func ParseFields(b []byte) (http.Header, error) {
 	if err != nil {
 		return nil, err
 	}
-	header := make(http.Header, len(spans))
-	collect(string(b), spans, make([]string, 0, len(spans)), header)
-	return header, nil
+	c := collector{header: make(http.Header, len(spans)), values: make([]string, 0, len(spans))}
+	text := string(b)
+	for _, s := range spans {
+		c.add(text[s.line:s.colon], text[s.from:s.to])
+	}
+	return c.header, nil
 }
 
 // tokens calls f with each member of a comma-separated list until f returns false.

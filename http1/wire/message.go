@@ -11,6 +11,7 @@ type Message struct {
 	// Minor is 0 for HTTP/1.0 and 1 for HTTP/1.1 and whatever minor version follows it.
 	Minor int
 	// Header holds the fields. Host and Transfer-Encoding are not among them, nor is Trailer where Announced has its names.
+	// The caller may give an empty map, which the parser fills then; after an error it holds anything.
 	Header http.Header
 	// Values may be given by the caller as room for the values of Header. The parser makes more when it is too small.
 	Values []string
@@ -24,6 +25,8 @@ type Message struct {
 	KeepAlive bool
 	// Upgrade says that Connection has the option "upgrade".
 	Upgrade bool
+	// HopByHop says that Header has fields that concern one connection only (RFC 9110, section 7.6.1).
+	HopByHop bool
 	// Announced has the names of the trailers that a chunked message announces, without values; nil without any.
 	Announced http.Header
 
@@ -45,34 +48,38 @@ func (m *Message) fields(b []byte, at int, spans []span, parse func(text string)
 		return "", err
 	}
 	m.Length = -1
-	values := m.Values[:0]
-	if cap(values) < len(spans) {
-		values = make([]string, 0, len(spans))
+	c := collector{header: m.Header, values: m.Values[:0]}
+	if cap(c.values) < len(spans) {
+		c.values = make([]string, 0, len(spans))
+	}
+	if c.header == nil {
+		c.header = make(http.Header, len(spans))
+		m.Header = c.header
 	}
 	encoding := ""
-	kept := spans[:0]
 	for _, s := range spans {
-		keep := true
-		switch name, value := text[s.line:s.colon], text[s.from:s.to]; name {
+		name, value := text[s.line:s.colon], text[s.from:s.to]
+		switch name {
 		case "Host":
-			host, keep = value, false
+			host = value
 			m.hosts++
+			continue
 		case "Transfer-Encoding":
-			encoding, keep = value, false
+			encoding = value
 			m.encodings++
+			continue
 		case "Content-Length":
 			if err = m.length(value); err != nil {
 				return "", err
 			}
 		case "Connection":
+			m.HopByHop = true
 			m.connection(value)
+		case "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Upgrade", "Http2-Settings":
+			m.HopByHop = true
 		}
-		if keep {
-			kept = append(kept, s)
-		}
+		c.add(name, value)
 	}
-	m.Header = make(http.Header, len(kept))
-	collect(text, kept, values, m.Header)
 	if err = m.encoding(encoding); err != nil {
 		return "", err
 	}
