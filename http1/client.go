@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptrace"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -25,13 +26,20 @@ type Call struct {
 	// the exchange runs any more once the response's body has ended or was closed; without, a Read that waits may
 	// outlast it, as with net/http.
 	Interrupt func()
+	// EndToEnd leaves out the fields of the request that concern one connection only (RFC 9110 section 7.6.1), except that TE
+	// asks for trailers where it did. It is for requests without Connection, which may name others.
+	EndToEnd bool
+	// Replace is sent in place of all fields of that name in the request's header, unless it has no name.
+	Replace Field
+	// Header is an empty map for the fields of the final response, unless that is 101; nil lets Do make one. It is empty after an
+	// error.
+	Header http.Header
 
-	upstream *Upstream
-	request  *http.Request
-	trace    *httptrace.ClientTrace
-	// stop ends the following of the request's context; nil when there is nothing to follow.
-	stop   func() bool
-	upload *upload
+	upstream  *Upstream
+	request   *http.Request
+	trace     *httptrace.ClientTrace
+	following following
+	upload    *upload
 	// out is the part of the request that is ready to be written: the head and perhaps the whole body. Its memory is that
 	// of page or expanse, unless the head has outgrown it.
 	out     []byte
@@ -61,6 +69,7 @@ type Call struct {
 	closing  atomic.Bool
 	ended    bool
 	reusable bool
+	hopByHop bool
 	// fault is what reading the body says once the exchange has ended.
 	fault    error
 	body     wire.Framing
@@ -71,9 +80,15 @@ type Call struct {
 	response http.Response
 }
 
+// Field is one field of a head.
+type Field struct{ Name, Value string }
+
 // Sent reports whether it is too late to send the request to somebody else as if nothing had happened: the endpoint may
 // have seen a part of it, or a part of its body was read. It is for the time after Do.
 func (c *Call) Sent() bool { return c.sent || c.framing.rest != c.framing.length }
+
+// HopByHop reports whether the response's header has fields that concern one connection only. It is for the time after Do.
+func (c *Call) HopByHop() bool { return c.hopByHop }
 
 // Do sends a request and returns the head of its final response. The body must be closed, or read to its end, which is
 // when the exchange ends; until then it follows the request's context, whose end closes the connection at once. Do works
@@ -98,6 +113,7 @@ func (u *Upstream) Do(c *Call, r *http.Request) (*http.Response, error) {
 	c.upstream, c.request = u, r
 	if err := c.run(); err != nil {
 		c.freeOut()
+		clear(c.Header)
 		if err != ErrHTTP2 { //nolint:errorlint // as dial returns it
 			c.closeRequest()
 		}
@@ -136,6 +152,13 @@ func (c *Call) run() error {
 		return c.fault
 	}
 	c.ended, c.fault, c.interims, c.broken = false, nil, 0, nil
+	if c.upload != nil {
+		// A head too large to be written at once went with it.
+		c.upload = nil
+		if err = c.prepare(); err != nil {
+			return &RequestError{Err: err}
+		}
+	}
 	switch l, err = c.upstream.dial(ctx); {
 	case err == ErrHTTP2 && c.Sent(): //nolint:errorlint // as dial returns it
 		return errChanged
@@ -165,7 +188,7 @@ func (c *Call) first(l *link) error {
 func (c *Call) prepare() error {
 	c.page = c.upstream.client.buffers.page()
 	var err error
-	c.out, c.framing, err = appendRequest(c.page[:0], c.request)
+	c.out, c.framing, err = c.appendRequest(c.page[:0], c.request)
 	if err != nil {
 		return err
 	}
@@ -185,11 +208,12 @@ func (c *Call) freeOut() {
 // try sends the request over a connection and reads the head of the final response.
 func (c *Call) try(l *link) error {
 	c.link = l
-	c.stop = follow(c.request.Context(), l.abort)
+	c.following.start(c.request.Context(), l.abort)
 	c.gotConn(l)
 	if err := c.send(); err != nil {
 		return err
 	}
+	runtime.Gosched()
 	var head wire.Response
 	if err := c.receive(&head); err != nil {
 		return err
@@ -203,7 +227,8 @@ func (c *Call) repeatable(l *link, err error) bool {
 	if _, client := errors.AsType[*RequestBodyError](err); client {
 		return false
 	}
-	return l.reused && !c.received && c.upload == nil && !isTimeout(err) && (!c.sent || idempotent(c.request.Method))
+	bodiless := c.framing.length == 0
+	return l.reused && !c.received && (c.upload == nil || bodiless) && !isTimeout(err) && (!c.sent || idempotent(c.request.Method))
 }
 
 func idempotent(method string) bool {

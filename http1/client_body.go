@@ -24,6 +24,14 @@ func (b *responseBody) Read(p []byte) (int, error) {
 	return c.read(p)
 }
 
+// Ready reports whether all that is left of the body has been read ahead already.
+func (b *responseBody) Ready() bool {
+	c := (*Call)(b)
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return !c.ended && c.body == wire.FixedLength && int64(len(c.link.unread())) >= c.left
+}
+
 // Close ends the exchange. A connection whose response has not been read to its end is closed, unless the rest is there
 // already.
 func (b *responseBody) Close() error {

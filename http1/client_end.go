@@ -17,13 +17,14 @@ func (c *Call) fail(err error) {
 	if c.upload != nil {
 		source = c.upload.source.Load()
 	}
-	ctx := c.request.Context()
+	// What the end of the exchange does to the client must not be taken for its cause.
+	ended := context.Cause(c.request.Context())
 	c.end()
 	switch {
 	case source != nil:
 		c.fault = source
-	case ctx.Err() != nil:
-		c.fault = context.Cause(ctx)
+	case ended != nil:
+		c.fault = ended
 	case c.broken != nil:
 		c.fault = c.broken
 	default:
@@ -38,7 +39,7 @@ func (c *Call) end() {
 	}
 	c.ended = true
 	complete := c.join()
-	followed := c.stop == nil || c.stop()
+	followed := c.following.stop()
 	c.hold.Lock()
 	l := c.link
 	c.link = nil

@@ -1,6 +1,7 @@
 package http1
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"strings"
@@ -23,7 +24,7 @@ type requestFraming struct {
 }
 
 // appendRequest appends the head of a request. Whatever could be read in two ways is an error, and nothing is repaired.
-func appendRequest(b []byte, r *http.Request) ([]byte, requestFraming, error) {
+func (c *Call) appendRequest(b []byte, r *http.Request) ([]byte, requestFraming, error) {
 	method := r.Method
 	if method == "" {
 		method = http.MethodGet
@@ -49,7 +50,7 @@ func appendRequest(b []byte, r *http.Request) ([]byte, requestFraming, error) {
 	b = append(b, "\r\n"...)
 	b = appendFraming(b, r, method, framing)
 	framing.closes = r.Close
-	if b, err = appendFields(b, r, &framing); err != nil {
+	if b, err = c.appendFields(b, r, &framing); err != nil {
 		return b, framing, err
 	}
 	return append(b, "\r\n"...), framing, nil
@@ -159,51 +160,97 @@ func appendAnnounced(b []byte, trailer http.Header) []byte {
 	return wire.AppendField(b, "Trailer", strings.Join(names, ", "))
 }
 
-// appendFields appends the request's own fields, without those that frame or that a request must not forward.
-func appendFields(b []byte, r *http.Request, framing *requestFraming) ([]byte, error) {
-	noH2C := false
+// appendFields appends the request's own fields, without those that frame or that a request must not forward, and with those that
+// the call replaces.
+func (c *Call) appendFields(b []byte, r *http.Request, framing *requestFraming) ([]byte, error) {
+	start := len(b)
 	for name, values := range r.Header {
 		if !wire.ValidToken(name) {
 			return b, errFieldName
 		}
-		switch fieldKind(name) {
-		case fieldFraming:
-			continue
-		case fieldUpgrade:
-			noH2C = noH2C || slices.ContainsFunc(values, namesH2C)
-			framing.upgrades = framing.upgrades || len(values) > 0
-		case fieldConnection:
-			framing.closes = framing.closes || slices.ContainsFunc(values, namesClose)
-		case fieldExpect:
-			framing.expects = framing.length != 0 && slices.ContainsFunc(values, expectsContinue)
-		}
-		for _, value := range values {
-			if !wire.ValidValue(value) {
-				return b, invalidField(name)
+		if kind := fieldKind(name); kind != fieldPlain {
+			if kind == fieldUpgrade && !c.EndToEnd && slices.ContainsFunc(values, namesH2C) {
+				return c.appendFieldsWithoutH2C(b[:start], r, framing)
 			}
-		}
-	}
-	if noH2C {
-		framing.upgrades = othersAsked(r.Header)
-	}
-	for name, values := range r.Header {
-		kind := fieldKind(name)
-		if kind == fieldFraming || r.Close && kind == fieldConnection {
-			continue
-		}
-		if noH2C && kind != fieldPlain {
-			if values = withoutH2C(kind, values, r.Header); len(values) == 0 {
+			if values = c.special(kind, values, framing); values == nil || r.Close && kind == fieldConnection {
 				continue
 			}
 		}
-		for _, value := range values {
-			b = append(b, name...)
-			b = append(b, ": "...)
-			b = append(b, value...)
-			b = append(b, "\r\n"...)
+		if name == c.Replace.Name {
+			continue
+		}
+		var err error
+		if b, err = appendValues(b, name, values); err != nil {
+			return b, err
+		}
+	}
+	return c.appendReplaced(b)
+}
+
+// special looks at the values of a field that is not simply copied, and returns what is sent of them; nil for nothing.
+func (c *Call) special(kind kind, values []string, framing *requestFraming) []string {
+	switch {
+	case kind == fieldFraming:
+		return nil
+	case kind == fieldExpect:
+		framing.expects = framing.length != 0 && slices.ContainsFunc(values, expectsContinue)
+	case c.EndToEnd && kind == fieldTE && slices.ContainsFunc(values, namesTrailers):
+		return []string{"trailers"}
+	case c.EndToEnd:
+		return nil
+	case kind == fieldUpgrade:
+		framing.upgrades = framing.upgrades || len(values) > 0
+	case kind == fieldConnection:
+		framing.closes = framing.closes || slices.ContainsFunc(values, namesClose)
+	}
+	return values
+}
+
+func (c *Call) appendReplaced(b []byte) ([]byte, error) {
+	switch {
+	case c.Replace.Name == "":
+		return b, nil
+	case !wire.ValidToken(c.Replace.Name):
+		return b, errFieldName
+	}
+	return appendValue(b, c.Replace.Name, c.Replace.Value)
+}
+
+func appendValues(b []byte, name string, values []string) ([]byte, error) {
+	var err error
+	for _, value := range values {
+		if b, err = appendValue(b, name, value); err != nil {
+			return b, err
 		}
 	}
 	return b, nil
+}
+
+func appendValue(b []byte, name, value string) ([]byte, error) {
+	if !wire.ValidValue(value) {
+		return b, invalidField(name)
+	}
+	b = append(b, name...)
+	b = append(b, ": "...)
+	b = append(b, value...)
+	return append(b, "\r\n"...), nil
+}
+
+// appendFieldsWithoutH2C is appendFields for a request that asks for h2c, of which nothing is sent.
+func (c *Call) appendFieldsWithoutH2C(b []byte, r *http.Request, framing *requestFraming) ([]byte, error) {
+	header := make(http.Header, len(r.Header))
+	for name, values := range r.Header {
+		if kind := fieldKind(name); kind != fieldPlain {
+			values = withoutH2C(kind, values, r.Header)
+		}
+		if len(values) > 0 {
+			header[name] = values
+		}
+	}
+	clean := *r
+	clean.Header = header
+	framing.upgrades = false
+	return c.appendFields(b, &clean, framing)
 }
 
 // kind tells the fields of a request apart that are not simply copied.
@@ -217,52 +264,47 @@ const (
 	fieldUpgrade
 	fieldSettings
 	fieldExpect
+	// fieldHop and fieldTE concern one connection only.
+	fieldHop
+	fieldTE
 )
 
 // fieldKind looks at names in any case: maps that were not filled by Set hold every spelling, and so do endpoints.
 func fieldKind(name string) kind {
 	switch len(name) {
+	case len("TE"):
+		return kindIf(name, "TE", fieldTE)
 	case len("Host"):
-		if strings.EqualFold(name, "Host") {
-			return fieldFraming
-		}
+		return kindIf(name, "Host", fieldFraming)
 	case len("Expect"):
-		if strings.EqualFold(name, "Expect") {
-			return fieldExpect
-		}
+		return kindIf(name, "Expect", fieldExpect)
 	case len("Trailer"):
-		if strings.EqualFold(name, "Trailer") {
-			return fieldFraming
-		}
-		if strings.EqualFold(name, "Upgrade") {
-			return fieldUpgrade
-		}
+		return cmp.Or(kindIf(name, "Trailer", fieldFraming), kindIf(name, "Upgrade", fieldUpgrade))
 	case len("Connection"):
-		if strings.EqualFold(name, "Connection") {
-			return fieldConnection
-		}
+		return cmp.Or(kindIf(name, "Connection", fieldConnection), kindIf(name, "Keep-Alive", fieldHop))
 	case len("Content-Length"):
-		if strings.EqualFold(name, "Content-Length") {
-			return fieldFraming
-		}
-		if strings.EqualFold(name, "HTTP2-Settings") {
-			return fieldSettings
-		}
+		return cmp.Or(kindIf(name, "Content-Length", fieldFraming), kindIf(name, "HTTP2-Settings", fieldSettings))
+	case len("Proxy-Connection"):
+		return kindIf(name, "Proxy-Connection", fieldHop)
 	case len("Transfer-Encoding"):
-		if strings.EqualFold(name, "Transfer-Encoding") {
-			return fieldFraming
-		}
+		return kindIf(name, "Transfer-Encoding", fieldFraming)
+	case len("Proxy-Authenticate"):
+		return kindIf(name, "Proxy-Authenticate", fieldHop)
+	case len("Proxy-Authorization"):
+		return kindIf(name, "Proxy-Authorization", fieldHop)
+	}
+	return fieldPlain
+}
+
+func kindIf(name, wanted string, kind kind) kind {
+	if name[0]|0x20 == wanted[0]|0x20 && strings.EqualFold(name, wanted) {
+		return kind
 	}
 	return fieldPlain
 }
 
 func expectsContinue(value string) bool { return strings.EqualFold(value, "100-continue") }
 
-func namesClose(list string) bool {
-	for option := range strings.SplitSeq(list, ",") {
-		if strings.EqualFold(strings.Trim(option, " \t"), "close") {
-			return true
-		}
-	}
-	return false
-}
+func namesClose(list string) bool { return hasToken(list, "close") }
+
+func namesTrailers(list string) bool { return hasToken(list, "trailers") }

@@ -93,7 +93,7 @@ func TestRequestHeads(t *testing.T) {
 			if test.change != nil {
 				test.change(r)
 			}
-			head, _, err := appendRequest(nil, r)
+			head, _, err := new(Call).appendRequest(nil, r)
 			if !errors.Is(err, test.err) {
 				t.Fatalf("the error is %v, want %v", err, test.err)
 			}
@@ -117,7 +117,7 @@ func TestRequestValuesAreChecked(t *testing.T) {
 	for _, value := range []string{"a\r\nB: c", "a\nb", "a\x00", "a\x7f"} {
 		r := testRequest(t, "GET", "a.example", nil)
 		r.Header.Set("A", value)
-		if _, _, err := appendRequest(nil, r); err == nil || !strings.Contains(err.Error(), `"A"`) {
+		if _, _, err := new(Call).appendRequest(nil, r); err == nil || !strings.Contains(err.Error(), `"A"`) {
 			t.Errorf("%q: the error is %v", value, err)
 		}
 	}

@@ -34,7 +34,11 @@ func (c *Call) receive(head *wire.Response) error {
 			}
 			continue
 		}
-		if c.interims == 0 {
+		switch {
+		case c.Header != nil && !interimStatus(l.unread()):
+			// The header may live longer than the call.
+			head.Header = c.Header
+		case c.interims == 0:
 			// Whoever is told of an informational response may keep its values.
 			head.Values = c.values[:0]
 		}
@@ -52,6 +56,9 @@ func (c *Call) receive(head *wire.Response) error {
 		*head = wire.Response{}
 	}
 }
+
+// interimStatus reports whether the head that b begins with is that of an informational response. The status line is not checked yet.
+func interimStatus(b []byte) bool { return len(b) > len("HTTP/1.1 ") && b[len("HTTP/1.1 ")] == '1' }
 
 func malformed(err error) error { return fmt.Errorf("malformed response: %w", err) }
 
@@ -113,6 +120,11 @@ func (c *Call) accept(head *wire.Response) error {
 	c.freeOut()
 	c.body = head.Framing(c.request.Method)
 	c.reusable = head.Persistent() && !c.framing.closes && c.body != wire.UntilClose
+	if c.upload != nil && !c.upload.last.Load() && !c.upload.ended(0) {
+		// The endpoint has not seen the whole request, and may take the rest for another (CVE-2024-24791).
+		c.reusable = false
+	}
+	c.hopByHop = head.HopByHop
 	c.fill(head)
 	switch {
 	case head.Status == http.StatusSwitchingProtocols:

@@ -15,7 +15,7 @@ func (c *Call) switchProtocols() error {
 		return malformed(errSwitchEarly)
 	}
 	l := c.link
-	s := &switched{conn: l.conn, ahead: slices.Clone(l.unread()), stop: c.stop}
+	s := &switched{conn: l.conn, ahead: slices.Clone(l.unread()), stop: c.following.stop}
 	// The buffer goes back: its reader from now on is somebody else.
 	l.upstream.client.watch.remove(l)
 	l.recycle()
@@ -70,8 +70,6 @@ func (s *switched) CloseWrite() error {
 
 // Close closes the connection.
 func (s *switched) Close() error {
-	if s.stop != nil {
-		s.stop()
-	}
+	s.stop()
 	return s.conn.Close()
 }

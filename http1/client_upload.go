@@ -66,7 +66,11 @@ func (u *upload) ended(within time.Duration) bool {
 
 // close closes the request's body. Whoever comes second does not wait for the first.
 func (u *upload) close() {
-	u.once.Do(func() { _ = u.from.Body.Close() })
+	u.once.Do(func() {
+		if u.from.Body != nil { // A head alone may be too large to be written at once.
+			_ = u.from.Body.Close()
+		}
+	})
 }
 
 func (u *upload) run() {

@@ -1,7 +1,6 @@
 package http1
 
 import (
-	"context"
 	"errors"
 	"os"
 	"sync"
@@ -20,17 +19,17 @@ type aheadReader struct {
 }
 
 // readAheadForEnd is called when somebody wants to be told of the end of the request's context.
-func (x *exchange) readAheadForEnd() {
-	c := x.conn
+func (s *serverContext) readAheadForEnd() {
+	c := s.conn
 	if c.watched {
 		return
 	}
 	a := &c.ahead
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	if x.alive() && c.current.Load() == x {
+	if c.current.Load() == s && s.exchange.alive() {
 		a.wanted = true
-		x.startReadAhead()
+		s.exchange.startReadAhead()
 	}
 }
 
@@ -68,9 +67,7 @@ func (c *serverConn) readAhead() {
 	defer a.mutex.Unlock()
 	a.has = n == 1
 	if err != nil && !errors.Is(err, os.ErrDeadlineExceeded) {
-		if x := c.current.Load(); x != nil {
-			x.context.cancel(context.Canceled)
-		}
+		c.cancel()
 	}
 	a.running = false
 	a.over.Broadcast()

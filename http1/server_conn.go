@@ -51,7 +51,7 @@ type serverConn struct {
 	idle    idleRead
 
 	state   atomic.Int32
-	current atomic.Pointer[exchange]
+	current atomic.Pointer[serverContext]
 	left    atomic.Bool
 	watched bool
 	ticket  uint64
@@ -114,8 +114,13 @@ func (c *serverConn) unwatch() {
 // gone notes that nobody will read the answer, and ends the context of the current request.
 func (c *serverConn) gone() {
 	c.left.Store(true)
-	if x := c.current.Load(); x != nil {
-		x.context.cancel(context.Canceled)
+	c.cancel()
+}
+
+// cancel ends the context of the current request.
+func (c *serverConn) cancel() {
+	if current := c.current.Load(); current != nil {
+		current.cancel(context.Canceled)
 	}
 }
 
@@ -163,7 +168,8 @@ func (c *serverConn) serve() {
 
 // exchange serves one request, whose head is at the beginning of what has been read.
 func (c *serverConn) exchange(end int, start time.Time) verdict {
-	x := &exchange{conn: c, start: start}
+	x := c.server.pool.exchange()
+	x.conn, x.start = c, start
 	err := x.parse(c.in[c.at : c.at+end])
 	c.at += end
 	c.release()
@@ -173,7 +179,11 @@ func (c *serverConn) exchange(end int, start time.Time) verdict {
 		}
 		return closeConn
 	}
-	return x.serve()
+	next := x.serve()
+	if x.transient && (next == keepServing || next == closeConn) {
+		c.server.pool.putExchange(x)
+	}
+	return next
 }
 
 // release gives the read buffer back if nothing is in it.
@@ -247,8 +257,10 @@ func (c *serverConn) early(err error, by time.Time) bool {
 		return false
 	}
 	c.armed = time.Time{}
-	if x := c.current.Load(); x != nil && (x.interrupted.Load() || x.body.userDeadline.Load()) {
-		return false
+	if current := c.current.Load(); current != nil {
+		if x := current.exchange; x.interrupted.Load() || x.body.userDeadline.Load() {
+			return false
+		}
 	}
 	if by.IsZero() {
 		_ = c.rwc.SetReadDeadline(by)

@@ -4,13 +4,19 @@ import (
 	"context"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // serverContext is the context of a request. It needs no goroutine: who wants to be told of its end by AfterFunc is called by whoever ends
 // it, and the channel of Done is made when somebody asks for it.
+//
+// It is made for one request even where the exchange is recycled, so that whoever is late ends nobody else's request.
 type serverContext struct {
+	conn *serverConn
+	// exchange may be another request's when the context is no longer that of the connection.
 	exchange *exchange
+	values   atomic.Pointer[Values]
 	mutex    sync.Mutex
 	done     chan struct{}
 	err      error
@@ -24,11 +30,11 @@ type afterCall struct {
 }
 
 // Deadline returns that of the context of the connection.
-func (s *serverContext) Deadline() (time.Time, bool) { return s.exchange.conn.base.Deadline() }
+func (s *serverContext) Deadline() (time.Time, bool) { return s.conn.base.Deadline() }
 
 // Done is closed when the client has left or the handler has returned.
 func (s *serverContext) Done() <-chan struct{} {
-	s.exchange.readAheadForEnd()
+	s.readAheadForEnd()
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.done == nil {
@@ -47,34 +53,51 @@ func (s *serverContext) Err() error {
 	return s.err
 }
 
-// Value returns the address that the client connected to under http.LocalAddrContextKey, and otherwise what the context of the
-// connection holds.
+// Values are what the context of a request knows beyond that of its connection.
+type Values interface {
+	// Value returns what is known under the key, or nil.
+	Value(key any) any
+}
+
+// Value returns the address that the client connected to under http.LocalAddrContextKey, and otherwise what was attached while
+// the handler runs or what the context of the connection holds.
 func (s *serverContext) Value(key any) any {
 	switch key {
 	case http.LocalAddrContextKey:
-		return s.exchange.conn.local
+		return s.conn.local
 	case afterFuncKey{}:
 		return s
 	}
-	return s.exchange.conn.base.Value(key)
+	if values := s.values.Load(); values != nil {
+		if value := (*values).Value(key); value != nil {
+			return value
+		}
+	}
+	return s.conn.base.Value(key)
 }
 
 // AfterFunc calls f in a goroutine of its own after the end of the context, unless stop is called before. [context.AfterFunc] and contexts
 // that are derived use it.
 func (s *serverContext) AfterFunc(f func()) (stop func() bool) {
-	s.exchange.readAheadForEnd()
+	call := &afterCall{f: f}
+	s.add(call)
+	return func() bool { return s.stop(call) }
+}
+
+// add is AfterFunc for a call whose memory is the caller's.
+func (s *serverContext) add(call *afterCall) {
+	s.readAheadForEnd()
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.err != nil {
-		go f()
-		return func() bool { return false }
+		go call.f()
+		call.f = nil
+		return
 	}
-	call := &afterCall{f: f, next: s.calls}
-	if s.calls != nil {
+	if call.next = s.calls; s.calls != nil {
 		s.calls.previous = call
 	}
 	s.calls = call
-	return func() bool { return s.stop(call) }
 }
 
 // stop takes a call out, and reports whether it was still waiting.

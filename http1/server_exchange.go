@@ -38,34 +38,40 @@ const (
 const inlineValues = 20
 
 // exchange is one request with its response. It is made for one request and never used again, so that whoever keeps a part of it can
-// do no harm to another. While the handler runs, the rules of http.ResponseWriter hold: one goroutine at a time writes, one reads.
+// do no harm to another, unless the handler has said that nobody does (Recycle). While the handler runs, the rules of http.ResponseWriter hold: one goroutine at a time writes, one reads.
 type exchange struct {
 	state atomic.Uint64
 	// interrupted says that the handler has returned while calls were under way.
 	interrupted atomic.Bool
 	hijacked    atomic.Bool
+	// transient says that nobody keeps a part of the exchange.
+	transient bool
 	// closeAfter says that the connection ends with this exchange; reading and writing may find out.
 	closeAfter atomic.Bool
 
-	conn     *serverConn
-	start    time.Time
-	request  http.Request
-	url      url.URL
-	context  serverContext
+	conn    *serverConn
+	start   time.Time
+	request http.Request
+	url     url.URL
+	context *serverContext
+	// fields is the map of the request's header as it was made.
+	fields   http.Header
 	body     serverBody
 	response response
 	trailer  http.Header
 
 	minor      int
 	persistent bool
-	encoding   [1]string
-	values     [inlineValues]string
+	// head says that the method is HEAD, whatever the handler makes of the request.
+	head     bool
+	encoding [1]string
+	values   [inlineValues]string
 }
 
 // parse fills the request from a head.
 func (x *exchange) parse(head []byte) error {
 	var parsed wire.Request
-	parsed.Values = x.values[:0]
+	parsed.Values, parsed.Header = x.values[:0], x.fields
 	if err := parsed.Parse(head); err != nil {
 		return err
 	}
@@ -74,14 +80,15 @@ func (x *exchange) parse(head []byte) error {
 		return err
 	}
 	c := x.conn
-	x.context.exchange = x
-	x.minor, x.persistent = parsed.Minor, parsed.Persistent()
+	x.fields = parsed.Header
+	x.context = &serverContext{conn: c, exchange: x}
+	x.minor, x.persistent, x.head = parsed.Minor, parsed.Persistent(), parsed.Method == http.MethodHead
 	x.request = http.Request{
 		Method: parsed.Method, URL: &x.url, Proto: parsed.Version, ProtoMajor: 1, ProtoMinor: int(parsed.Version[len(parsed.Version)-1] - '0'),
 		Header: parsed.Header, Host: host, RemoteAddr: c.remote, RequestURI: parsed.Target, TLS: c.secure,
 		Close: !x.persistent, Body: http.NoBody,
 	}
-	x.request = *x.request.WithContext(&x.context)
+	x.request = *x.request.WithContext(x.context)
 	x.body.exchange = x
 	switch parsed.Framing() {
 	case wire.ChunkedBody:
@@ -142,7 +149,7 @@ func (x *exchange) alive() bool { return x.state.Load()&dead == 0 }
 func (x *exchange) serve() (next verdict) {
 	c := x.conn
 	c.setWriteDeadline(x.start)
-	c.current.Store(x)
+	c.current.Store(x.context)
 	if c.left.Load() || c.base.Err() != nil {
 		x.context.cancel(context.Canceled)
 	}
@@ -163,6 +170,7 @@ func (x *exchange) serve() (next verdict) {
 
 // failed ends an exchange whose handler has panicked, or has ended its goroutine.
 func (x *exchange) failed(cause any) verdict {
+	x.transient = false
 	report := x.conn.server.Panicked
 	if report != nil && cause != nil && cause != http.ErrAbortHandler { //nolint:errorlint // net/http compares the value of a panic the same way.
 		report(&x.request, cause, debug.Stack())
@@ -196,6 +204,7 @@ func (x *exchange) finish() verdict {
 	c := x.conn
 	abandoned := x.die()
 	x.context.cancel(context.Canceled)
+	x.context.values.Store(nil)
 	if abandoned {
 		return x.finishAbandoned()
 	}

@@ -449,6 +449,11 @@ func TestServerShutdown(t *testing.T) {
 	fresh := g.dial()
 	_, busy := g.open("GET /slow HTTP/1.1\r\nHost: a\r\n\r\n" + get)
 	receive(t, begun, "the slow request")
+	eventually(t, "all connections are accepted", func() bool {
+		g.server.mutex.Lock()
+		defer g.server.mutex.Unlock()
+		return len(g.server.conns) == 3
+	})
 	over := make(chan error, 1)
 	go func() { over <- g.server.Shutdown(context.Background()) }()
 	if _, err := idle.ReadByte(); !errors.Is(err, io.EOF) {

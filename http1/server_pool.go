@@ -1,18 +1,25 @@
 package http1
 
-import "sync"
+import (
+	"net/http"
+	"sync"
+)
 
 const (
 	// readBytes holds nearly every head; a larger one gets a buffer of its own, which is not kept.
 	readBytes = 4 << 10
 	// writeBytes holds a small answer with its head.
 	writeBytes = 8 << 10
+	// keptFields is how many fields a header has at most whose map is used again: what a flood has grown is not kept.
+	keptFields = 64
 )
 
 // serverPool recycles the buffers of a Server. The zero value is ready.
 type serverPool struct {
 	reads  sync.Pool
 	writes sync.Pool
+	// exchanges holds those whose handlers keep nothing.
+	exchanges sync.Pool
 	// poison overwrites what is given back, so that a test sees who still looks at it.
 	poison bool
 }
@@ -39,6 +46,50 @@ func (p *serverPool) write() *[writeBytes]byte {
 func (p *serverPool) putWrite(used *[writeBytes]byte) {
 	p.spoil(used[:])
 	p.writes.Put(used)
+}
+
+func (p *serverPool) exchange() *exchange {
+	if recycled, ok := p.exchanges.Get().(*exchange); ok {
+		return recycled
+	}
+	return new(exchange)
+}
+
+// putExchange takes an exchange that has ended. Its maps are used again.
+func (p *serverPool) putExchange(used *exchange) {
+	fields, header := emptied(used.fields), emptied(used.response.header)
+	*used = exchange{fields: fields, response: response{header: header}}
+	if p.poison {
+		// It is no longer anybody's, and says so to whoever looks.
+		used.state.Store(dead)
+		used.spoil()
+		return
+	}
+	p.exchanges.Put(used)
+}
+
+// emptied returns the map without its fields, or nil where it has grown large.
+func emptied(header http.Header) http.Header {
+	if len(header) > keptFields {
+		return nil
+	}
+	clear(header)
+	return header
+}
+
+// spoil writes into all that somebody could have kept.
+func (x *exchange) spoil() {
+	const mark = "recycled"
+	for i := range x.values {
+		x.values[i] = mark
+	}
+	x.request = http.Request{Method: mark, Host: mark, RequestURI: mark, RemoteAddr: mark}
+	x.url.Path, x.url.RawQuery = mark, mark
+	for _, header := range []http.Header{x.fields, x.response.header} {
+		if header != nil {
+			header[mark] = []string{mark}
+		}
+	}
 }
 
 func (p *serverPool) spoil(used []byte) {

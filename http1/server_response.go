@@ -62,7 +62,7 @@ type response struct {
 func (x *exchange) begin(status int) {
 	r := &x.response
 	r.status, r.length, r.chunk = status, -1, -1
-	r.head = x.request.Method == http.MethodHead
+	r.head = x.head
 	r.page = x.conn.server.pool.write()
 	b := r.page[:headroom]
 	for name, values := range r.header {

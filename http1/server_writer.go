@@ -234,3 +234,19 @@ func (x *exchange) SetWriteDeadline(deadline time.Time) error {
 	x.response.userDeadline = true
 	return x.conn.rwc.SetWriteDeadline(deadline)
 }
+
+// Recycle says that nobody will use any part of the exchange after the handler has returned: the writer, the request with its header and
+// its URL, or slices of their values. Strings and the request's context may be kept. Their memory serves another request then. A call that
+// is under way when the handler returns, a hijacked connection and a panic take it back.
+func (x *exchange) Recycle() {
+	if x.alive() {
+		x.transient = true
+	}
+}
+
+// Attach lets the request's context answer with values, until the handler has returned. It spares a handler a context around it.
+func (x *exchange) Attach(values *Values) {
+	if x.alive() {
+		x.context.values.Store(values)
+	}
+}

@@ -132,7 +132,7 @@ func (l *link) quiet() bool {
 	l.probe.only = true
 	n, err := secure.Read(one[:])
 	l.probe.only = false
-	return n == 0 && errors.Is(err, errNothingYet)
+	return n == 0 && errors.Is(err, errNothingYet) && l.probe.records.between()
 }
 
 // close closes the connection for good. It is for the owner.
@@ -176,6 +176,7 @@ func (l *link) secure(config *tls.Config) *tls.Conn {
 	l.tcp = nil
 	var below net.Conn = l.bottom
 	if l.probe != nil {
+		l.probe.records = new(records)
 		below = l.probe
 	}
 	secure := tls.Client(below, config)

@@ -10,7 +10,8 @@ import (
 // probe needs calls that this system does not have: idle connections are found dead by using them.
 type probe struct {
 	net.Conn
-	only bool
+	only    bool
+	records *records
 }
 
 func newProbe(net.Conn, syscall.RawConn) *probe { return nil }

@@ -22,6 +22,9 @@ type probe struct {
 	bytes   []byte
 	n       int
 	err     error
+
+	// records follows the records of the TLS above; nil without any.
+	records *records
 }
 
 func newProbe(conn net.Conn, raw syscall.RawConn) *probe {
@@ -36,6 +39,14 @@ func newProbe(conn net.Conn, raw syscall.RawConn) *probe {
 
 // Read reads what is there with only set, and otherwise waits.
 func (p *probe) Read(b []byte) (int, error) {
+	n, err := p.read(b)
+	if p.records != nil {
+		p.records.follow(b[:n])
+	}
+	return n, err
+}
+
+func (p *probe) read(b []byte) (int, error) {
 	if !p.only {
 		return p.Conn.Read(b)
 	}
