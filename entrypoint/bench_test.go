@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+
+	"github.com/sluiceproxy/sluice/http1"
 )
 
 // discarding is a response writer that costs nothing.
@@ -12,6 +14,9 @@ type discarding struct{ header http.Header }
 func (d *discarding) Header() http.Header         { return d.header }
 func (d *discarding) Write(p []byte) (int, error) { return len(p), nil }
 func (d *discarding) WriteHeader(int)             {}
+
+func (d *discarding) Attach(*http1.Values) {}
+func (d *discarding) Recycle()             {}
 
 // BenchmarkChain measures what the entrypoint adds to a request with the headers of a browser.
 func BenchmarkChain(b *testing.B) {

@@ -17,6 +17,8 @@ type chain struct {
 	entrypoint *Entrypoint
 	next       http.Handler
 	buffers    sync.Pool
+	// passages holds those of which nobody keeps a part.
+	passages sync.Pool
 }
 
 // protocol names what a request asks for in the words of the request counters.
@@ -64,7 +66,7 @@ func (c *chain) admit(v *visit, w http.ResponseWriter, r *http.Request) {
 	if v.connection != nil && v.connection.isOld(s) {
 		v.close(w)
 	}
-	s.forwarding.Apply(r, peer)
+	s.forwarding.ApplyIn(&v.forwarded, r, peer, v.record.Client)
 	if r.Trailer != nil {
 		canonical.StripUntrusted(r.Trailer)
 	}

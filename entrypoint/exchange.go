@@ -26,7 +26,10 @@ const (
 // While the handler runs, the rules of http.ResponseWriter hold: one goroutine at a time writes, one reads.
 type Exchange struct {
 	visit
-	state atomic.Uint64
+	scope scope
+	// request is what the handler sees.
+	request http.Request
+	state   atomic.Uint64
 	// idle is closed by the last call that was under way when the handler returned.
 	idle chan struct{}
 
@@ -49,6 +52,8 @@ type Exchange struct {
 func (c *chain) serveHTTP2(w http.ResponseWriter, r *http.Request) {
 	x := &Exchange{inner: w, received: r}
 	x.open(c.entrypoint, r)
+	x.scope = scope{Context: r.Context(), visit: &x.visit}
+	x.request = *r.WithContext(&x.scope)
 	x.request.Body = x.guardBody()
 	x.serve()
 }

@@ -9,28 +9,47 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 	"time"
+
+	"github.com/sluiceproxy/sluice/http1"
 )
 
 // passage is one request of HTTP/1.1 with its response. The server underneath guards its own writer and body: once the handler has
 // returned they reach nobody else's request. What is left to do here is the record.
 type passage struct {
 	visit
-	inner http.ResponseWriter
-	body  trailing
+	inner  http.ResponseWriter
+	values http1.Values
+	body   trailing
 	// status is the final status, or 0; sent counts the bytes of the body. A goroutine that the handler left behind may still
 	// be changing them when they are told.
 	status   atomic.Int32
 	sent     atomic.Int64
 	hijacked atomic.Bool
+	// transient says that nobody keeps a part of the passage.
+	transient bool
+}
+
+// engine is what the server's writer can do beyond those of net/http.
+type engine interface {
+	// Attach lets the request's context answer with values.
+	Attach(values *http1.Values)
+	// Recycle says that nobody keeps a part of the request or of its writer.
+	Recycle()
 }
 
 // serveHTTP1 is the handler of HTTP/1.1.
 func (c *chain) serveHTTP1(w http.ResponseWriter, r *http.Request) {
-	p := &passage{inner: w}
+	p, recycled := c.passages.Get().(*passage)
+	if !recycled {
+		p = new(passage)
+	}
+	p.inner = w
 	p.open(c.entrypoint, r)
-	if p.request.Trailer != nil {
-		p.body = trailing{ReadCloser: p.request.Body, passage: p, trailer: p.request.Trailer}
-		p.request.Body = &p.body
+	p.values = &p.visit
+	w.(engine).Attach(&p.values)
+	if r.Trailer != nil {
+		p.body = trailing{ReadCloser: r.Body, passage: p, trailer: r.Trailer}
+		r.Body = &p.body
 	}
 	completed := false
 	defer func() {
@@ -40,8 +59,22 @@ func (c *chain) serveHTTP1(w http.ResponseWriter, r *http.Request) {
 		}
 		p.failed(recover())
 	}()
-	c.admit(&p.visit, p, &p.request)
+	c.admit(&p.visit, p, r)
 	completed = true
+}
+
+// Recycle says that nobody keeps a part of the request or of this writer after the handler has returned.
+func (p *passage) Recycle() { p.transient = true }
+
+// recycle lets the passage serve another request, if nobody keeps a part of it.
+func (p *passage) recycle() {
+	if !p.transient || p.hijacked.Load() {
+		return
+	}
+	p.inner.(engine).Recycle()
+	pool := &p.entrypoint.chain.passages
+	*p = passage{}
+	pool.Put(p)
 }
 
 // finish ends the visit after its handler.
@@ -52,12 +85,13 @@ func (p *passage) finish() {
 			p.end()
 			panic(http.ErrAbortHandler)
 		}
-		if p.scope.Err() == nil {
+		if p.context.Err() == nil {
 			// The server sends it. A goroutine that the handler left behind may be writing, so that nothing is written here.
 			p.status.CompareAndSwap(0, http.StatusOK)
 		}
 	}
 	p.end()
+	p.recycle()
 }
 
 // failed ends a visit whose handler has panicked, or has ended its goroutine.

@@ -1,6 +1,7 @@
 package entrypoint
 
 import (
+	"context"
 	"net/http"
 	"net/netip"
 	"sync/atomic"
@@ -17,15 +18,18 @@ var ErrFinished = http1.ErrFinished
 // statusClientLeft is recorded, never sent, when the client left before the response began.
 const statusClientLeft = telemetry.StatusClientClosedRequest
 
-// visit is what a request has on either protocol: the request as the handler sees it, its context and its record. It is a part of
-// the one allocation that the entrypoint makes for a request, and is never used again.
+// visit is what a request has on either protocol: its context and its record. It is a part of the one object that the entrypoint has for
+// a request.
 type visit struct {
 	entrypoint *Entrypoint
 	connection *connection
 	http1      bool
-	scope      scope
-	request    http.Request
-	record     telemetry.Record
+	// context is the server's.
+	context context.Context //nolint:containedctx // It is the request's own.
+	remote  string
+	// forwarded holds the values of the headers that the entrypoint sets.
+	forwarded canonical.ForwardedValues
+	record    telemetry.Record
 	// over says that the handler has returned, last that the connection ends with this response.
 	over, last atomic.Bool
 }
@@ -33,14 +37,28 @@ type visit struct {
 // open begins a visit with the request that a server has received.
 func (v *visit) open(e *Entrypoint, r *http.Request) {
 	v.entrypoint = e
-	v.connection, _ = r.Context().Value(connectionKey{}).(*connection)
+	v.context, v.remote = r.Context(), r.RemoteAddr
+	v.connection, _ = v.context.Value(connectionKey{}).(*connection)
 	v.http1 = r.ProtoMajor == 1
-	v.scope = scope{inner: r.Context(), visit: v}
-	v.request = *r.WithContext(&v.scope)
 	v.record.Start = time.Now()
 	v.record.Entrypoint = e.name
 	v.record.Method = r.Method
 	v.record.Protocol = protocol(r.Header)
+}
+
+// Value returns the record under its key as long as the handler runs, and says whether X-Forwarded-For is kept.
+func (v *visit) Value(key any) any {
+	switch key {
+	case telemetry.RecordKey():
+		if !v.over.Load() {
+			return &v.record
+		}
+	case canonical.KeepForwardedForKey():
+		if v.entrypoint.settings.keepForwardedFor {
+			return true
+		}
+	}
+	return nil
 }
 
 // client returns the address of the client and notes it.
@@ -50,7 +68,7 @@ func (v *visit) client() netip.Addr {
 		v.record.Client = v.connection.text
 		return v.connection.client
 	}
-	addr, ok := canonical.ClientAddr(v.request.RemoteAddr)
+	addr, ok := canonical.ClientAddr(v.remote)
 	if ok {
 		v.record.Client = addr.String()
 	}
@@ -85,7 +103,7 @@ func (v *visit) tell(status int) {
 	switch {
 	case status != 0:
 		v.record.Status = status
-	case v.scope.inner.Err() != nil:
+	case v.context.Err() != nil:
 		v.record.Status = statusClientLeft
 	case v.record.Status == 0:
 		v.record.Status = http.StatusOK

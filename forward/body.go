@@ -85,6 +85,8 @@ func (b *requestBody) note(err error) {
 	case err == nil:
 	case errors.Is(err, io.EOF):
 		b.takeTrailers()
+	case b.closed.Load():
+		// Reading was interrupted because nobody wants the rest: no fault of the client's.
 	default:
 		b.err.CompareAndSwap(nil, &err)
 	}

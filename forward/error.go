@@ -64,8 +64,9 @@ var (
 )
 
 // failure says what a failed round trip means for the client and for the endpoint's record.
-func failure(ctx context.Context, phase Phase, body *requestBody, err error) (loadbalancer.Outcome, *Error) {
-	if bodyErr := body.failed(); bodyErr != nil {
+func (x *exchange) failure(phase Phase, err error) (loadbalancer.Outcome, *Error) {
+	ctx := x.request.Context()
+	if bodyErr := x.body.failed(); bodyErr != nil {
 		status := bodyStatus(bodyErr)
 		if status == http.StatusBadRequest && ctx.Err() != nil {
 			status = StatusClientClosedRequest
@@ -78,7 +79,12 @@ func failure(ctx context.Context, phase Phase, body *requestBody, err error) (lo
 	if refused, ok := errors.AsType[*http1.RequestError](err); ok {
 		return loadbalancer.Abandoned, &Error{Phase: phase, Status: http.StatusBadRequest, Err: &sideError{"request", refused.Err}}
 	}
-	switch ctx.Err() {
+	ended := ctx.Err()
+	if x.direct() && !errors.Is(err, ended) {
+		// The end of an exchange may end the context, when the client is interrupted.
+		ended = nil
+	}
+	switch ended {
 	case context.Canceled:
 		return loadbalancer.Abandoned, &Error{Phase: phase, Status: StatusClientClosedRequest, Err: errClientLeft}
 	case context.DeadlineExceeded:

@@ -42,10 +42,14 @@ func Forward(w http.ResponseWriter, r *http.Request, target Target) (loadbalance
 
 func forward(w http.ResponseWriter, r *http.Request, target Target, record *telemetry.Record) (loadbalancer.Outcome, error) {
 	x := &exchange{writer: w, request: r, target: target, record: record}
+	return x.serve()
+}
+
+func (x *exchange) serve() (loadbalancer.Outcome, error) {
 	if err := x.locate(); err != nil {
 		return loadbalancer.Abandoned, &Error{Phase: NothingSent, Status: http.StatusBadRequest, Err: err}
 	}
-	x.control = *http.NewResponseController(w)
+	x.control = *http.NewResponseController(x.writer)
 	return x.run()
 }
 
@@ -69,10 +73,18 @@ type exchange struct {
 	connected atomic.Bool
 	flusher   flusher
 
+	// inform is the method informational, as a value that outlives recycling.
+	inform func(code int, hints http.Header) error
 	// mutex guards the writer against informational responses that come while the final one is being written.
 	mutex  sync.Mutex
 	final  bool
 	hinted int
+}
+
+// settled reports whether nobody keeps a part of the exchange that has ended, or of the client's request: it was one of HTTP/1.1 without
+// a body, and no timer was started.
+func (x *exchange) settled() bool {
+	return x.direct() && x.body == nil && x.upgrade == "" && x.flusher.timer == nil
 }
 
 func (x *exchange) run() (loadbalancer.Outcome, error) {
@@ -91,7 +103,7 @@ func (x *exchange) run() (loadbalancer.Outcome, error) {
 		if x.connected.Load() || x.call.Sent() {
 			phase = RequestSent
 		}
-		outcome, failed := failure(r.Context(), phase, x.body, err)
+		outcome, failed := x.failure(phase, err)
 		return outcome, failed
 	}
 	if response.StatusCode == http.StatusSwitchingProtocols {
@@ -112,10 +124,16 @@ func (x *exchange) send(out *http.Request) (*http.Response, error) {
 		return x.traced(trips, out)
 	}
 	if x.hints() {
-		x.call.Informational = x.informational
+		if x.inform == nil {
+			x.inform = x.informational
+		}
+		x.call.Informational = x.inform
 	}
 	if x.body != nil {
 		x.call.Interrupt = x.interrupt
+	}
+	if header := x.writer.Header(); len(header) == 0 && own.multiplexed == nil {
+		x.call.Header = header
 	}
 	return own.send(&x.call, out, x.traced)
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/http1"
 )
 
 // locate derives the endpoint's URL from the client's. It refuses what would be something else to the endpoint than to the rules: a
@@ -65,8 +66,17 @@ func (x *exchange) outgoingBody() {
 	}
 }
 
+// outgoingHeader returns the fields for the endpoint. Where the wire leaves out and adds what is due, they are the client's.
 func (x *exchange) outgoingHeader() http.Header {
 	r := x.request
+	chain := x.forwardedFor()
+	if x.direct() && len(r.Header["Connection"]) == 0 && len(r.Header["Upgrade"]) == 0 {
+		x.call.EndToEnd = true
+		if chain != "" {
+			x.call.Replace = http1.Field{Name: canonical.XForwardedFor, Value: chain}
+		}
+		return r.Header
+	}
 	header := make(http.Header, len(r.Header)+2)
 	for name, values := range r.Header {
 		header[name] = values
@@ -79,7 +89,9 @@ func (x *exchange) outgoingHeader() http.Header {
 		delete(header, "Connection")
 		delete(header, "Upgrade")
 	}
-	appendClient(header, r)
+	if chain != "" {
+		header[canonical.XForwardedFor] = []string{chain}
+	}
 	if _, sent := header["User-Agent"]; !sent {
 		// HTTP/2's transport would send its own.
 		header["User-Agent"] = nil
@@ -87,20 +99,30 @@ func (x *exchange) outgoingHeader() http.Header {
 	return header
 }
 
-// appendClient adds the client to the end of X-Forwarded-For, unless the entrypoint keeps the list as it was received, or a
-// middleware removed it and left a nil value in its place.
-func appendClient(header http.Header, r *http.Request) {
-	prior, present := header[canonical.XForwardedFor]
+// direct reports whether the request goes to the endpoint over HTTP/1.1, whatever else happens.
+func (x *exchange) direct() bool {
+	trips, own := x.target.Member.Upstream().RoundTripper().(*connections)
+	return own && trips.multiplexed == nil
+}
+
+// forwardedFor returns X-Forwarded-For with the client at its end, or "" where it stays as it is: the entrypoint keeps the list as it
+// was received, or a middleware removed it and left a nil value in its place.
+func (x *exchange) forwardedFor() string {
+	r := x.request
+	prior, present := r.Header[canonical.XForwardedFor]
 	if present && prior == nil || canonical.KeepsForwardedFor(r.Context()) {
-		return
+		return ""
 	}
-	client, ok := canonical.ClientAddr(r.RemoteAddr)
-	if !ok {
-		return
+	client := x.record.Client
+	if client == "" {
+		address, ok := canonical.ClientAddr(r.RemoteAddr)
+		if !ok {
+			return ""
+		}
+		client = address.String()
 	}
-	chain := client.String()
 	if len(prior) > 0 {
-		chain = strings.Join(prior, ", ") + ", " + chain
+		return strings.Join(prior, ", ") + ", " + client
 	}
-	header[canonical.XForwardedFor] = []string{chain}
+	return client
 }

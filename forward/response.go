@@ -35,25 +35,35 @@ func (x *exchange) respond(response *http.Response) (loadbalancer.Outcome, error
 // head copies the status line's companions. Values are shared: the response is nobody else's.
 func (x *exchange) head(response *http.Response) {
 	header := response.Header
-	canonical.RemoveHopByHop(header, nil)
-	if response.StatusCode != http.StatusUpgradeRequired || x.request.ProtoMajor != 1 {
-		delete(header, "Connection")
-		delete(header, "Upgrade")
+	if !x.direct() || x.call.HopByHop() {
+		canonical.RemoveHopByHop(header, nil)
+		if response.StatusCode != http.StatusUpgradeRequired || x.request.ProtoMajor != 1 {
+			delete(header, "Connection")
+			delete(header, "Upgrade")
+		}
 	}
 	if response.StatusCode == http.StatusNoContent {
 		// RFC 9110 section 8.6.
 		delete(header, "Content-Length")
 	}
-	own := x.writer.Header()
+	own := header
+	if x.call.Header == nil || response.StatusCode == http.StatusSwitchingProtocols {
+		own = x.writer.Header()
+		merge(own, header)
+	}
+	if _, named := own["Content-Type"]; !named {
+		// The server would guess one from the body.
+		own["Content-Type"] = nil
+	}
+}
+
+// merge adds the endpoint's fields to those that are there.
+func merge(own, header http.Header) {
 	for name, values := range header {
 		if present := own[name]; len(present) > 0 && !single(name) {
 			values = append(slices.Clip(present), values...)
 		}
 		own[name] = values
-	}
-	if _, named := own["Content-Type"]; !named {
-		// The server would guess one from the body.
-		own["Content-Type"] = nil
 	}
 }
 
@@ -101,6 +111,10 @@ const firstFlush = time.Millisecond
 // copyBody writes the body as it comes. It flushes after each write when the response streams, and otherwise when written
 // bytes have waited for the interval.
 func (x *exchange) copyBody(response *http.Response) (loadbalancer.Outcome, error) {
+	if ready, ok := response.Body.(interface{ Ready() bool }); ok && ready.Ready() {
+		// There is nothing to wait for, so nothing has to be flushed.
+		return x.copied(response.Body.(io.WriterTo).WriteTo(x.writer))
+	}
 	flusher := &x.flusher
 	flusher.writer, flusher.control, flusher.interval = x.writer, &x.control, x.target.FlushInterval
 	if streams(response) || flusher.interval < 0 {
@@ -142,7 +156,7 @@ func (x *exchange) copied(_ int64, err error) (loadbalancer.Outcome, error) {
 	if refused, ok := errors.AsType[*http1.DestinationError](err); ok {
 		return loadbalancer.Abandoned, &Error{Phase: ResponseBegun, Err: &sideError{"client", refused.Err}}
 	}
-	outcome, failed := failure(x.request.Context(), ResponseBegun, x.body, err)
+	outcome, failed := x.failure(ResponseBegun, err)
 	return outcome, failed
 }
 

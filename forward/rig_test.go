@@ -15,6 +15,7 @@ import (
 	"net/netip"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/http1"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -100,10 +102,41 @@ func newProxy(t *testing.T, s setup) *rig {
 	if s.around != nil {
 		service = s.around(service)
 	}
-	front := listen(t, s.front, g.recorded(service), nil)
 	t.Cleanup(func() { g.registry.Release("svc@file") })
+	if s.front == "" || s.front == "h1" {
+		g.address = ownServer(t, g.recorded(service))
+		g.url, g.client = "http://"+g.address, clientOf(t, s.front, nil)
+		return g
+	}
+	front := listen(t, s.front, g.recorded(service), nil)
 	g.url, g.address, g.client = front.URL, front.Listener.Addr().String(), clientOf(t, s.front, front)
 	return g
+}
+
+// ownServer serves HTTP/1.1 as an entrypoint does.
+func ownServer(t *testing.T, handler http.Handler) (address string) {
+	t.Helper()
+	server := &http1.Server{Handler: handler}
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { server.ServeConn(context.Background(), conn) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		_ = server.Close()
+		serving.Wait()
+	})
+	return listener.Addr().String()
 }
 
 // recorded gives each request a record and keeps it when the handler has returned.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/sluiceproxy/sluice/loadbalancer"
@@ -25,6 +26,8 @@ type Options struct {
 type Service struct {
 	pool    *loadbalancer.Pool
 	options Options
+	// exchanges holds those of which nobody keeps a part.
+	exchanges sync.Pool
 }
 
 // NewService returns the handler of a service.
@@ -69,8 +72,18 @@ func (s *Service) forward(w http.ResponseWriter, r *http.Request, member *loadba
 	outcome := loadbalancer.Abandoned
 	member.Begin()
 	defer func() { member.Done(outcome) }()
+	x, recycled := s.exchanges.Get().(*exchange)
+	if !recycled {
+		x = new(exchange)
+	}
+	x.writer, x.request, x.target, x.record = w, r, target, record
 	var err error
-	outcome, err = forward(w, r, target, record)
+	outcome, err = x.serve()
+	if err == nil && x.settled() {
+		record.Released = true
+		*x = exchange{inform: x.inform}
+		s.exchanges.Put(x)
+	}
 	return err
 }
 

@@ -33,6 +33,7 @@ type Transport struct {
 	name     string
 	tls      *tls.Config
 	dialer   net.Dialer
+	dial     func(ctx context.Context, network, address string) (net.Conn, error)
 	timeouts dynamic.ForwardingTimeouts
 	maxIdle  int
 	noHTTP2  bool
@@ -60,6 +61,7 @@ func NewTransport(name string, config *dynamic.ServersTransport) (*Transport, er
 		t.timeouts = *config.ForwardingTimeouts
 	}
 	t.dialer = net.Dialer{Timeout: time.Duration(t.timeouts.DialTimeout), KeepAlive: keepAlive}
+	t.dial = t.dialer.DialContext
 	return t, nil
 }
 
@@ -88,7 +90,7 @@ func (t *Transport) Name() string { return t.name }
 // without TLS for h2c. Proxies named by environment variables are never used.
 func (t *Transport) RoundTripper(key loadbalancer.UpstreamKey) loadbalancer.RoundTripper {
 	address := key.Endpoint.Address.String()
-	dial := func(ctx context.Context) (net.Conn, error) { return t.dialer.DialContext(ctx, "tcp", address) }
+	dial := func(ctx context.Context) (net.Conn, error) { return t.dial(ctx, "tcp", address) }
 	config := http1.UpstreamConfig{
 		Dial:                  dial,
 		MaxIdle:               t.maxIdle,

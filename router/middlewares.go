@@ -26,6 +26,18 @@ func (n *middlewareNode) wrap(next http.Handler) http.Handler {
 	return next
 }
 
+// transient is a middleware whose handlers, when they have returned, keep no part of the request, of its URL and header or of its writer.
+// Strings and the context do not count.
+type transient interface{ KeepsNothing() }
+
+// transient reports whether all steps are.
+func (n *middlewareNode) transient() bool {
+	return !slices.ContainsFunc(n.steps, func(step middleware.Middleware) bool {
+		_, ok := step.(transient)
+		return !ok
+	})
+}
+
 // middleware returns the compiled middleware of a qualified name, from memory when nothing it is built from changed.
 func (c *Compiler) middleware(name string) *middlewareNode {
 	if node, known := c.middlewares[name]; known {

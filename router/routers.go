@@ -237,16 +237,19 @@ type Route struct {
 	EntryPoint string
 
 	handler http.Handler
-	service *serviceNode
-	steps   []string
-	fault   string
-	domains []string
-	tls     *certificate.Options
+	// transient says that no middleware on the way keeps a part of a request.
+	transient bool
+	service   *serviceNode
+	steps     []string
+	fault     string
+	domains   []string
+	tls       *certificate.Options
 }
 
 func (r *Route) enable(around *middlewareNode, service *serviceNode) {
 	r.service, r.steps = service, around.names
 	r.handler = around.wrap(service.handler)
+	r.transient = around.transient()
 }
 
 // disable makes the route answer 503, so that no router below takes its traffic.

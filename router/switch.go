@@ -82,7 +82,15 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	route.handler.ServeHTTP(w, r)
+	if route.transient && record.Released {
+		if recycler, ok := w.(recycler); ok {
+			recycler.Recycle()
+		}
+	}
 }
+
+// recycler is a writer whose memory, and that of its request, can serve another request when nobody keeps a part of it.
+type recycler interface{ Recycle() }
 
 // fill sets the view that rules take of a request.
 func fill(view *rule.Request, r *http.Request) {

@@ -31,6 +31,8 @@ type Record struct {
 	Tries int
 	// Reason says why Sluice itself answered or gave up; for the log only, never for the client.
 	Reason string
+	// Released says that the service which answered kept no part of the request or of its writer.
+	Released bool
 	// Generation is the configuration generation that answered.
 	Generation uint64
 }

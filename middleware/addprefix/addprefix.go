@@ -34,6 +34,9 @@ func New(name string, config dynamic.AddPrefix) (*AddPrefix, error) {
 	return &AddPrefix{name: name, prefix: strings.TrimSuffix(prefix, "/")}, nil
 }
 
+// KeepsNothing says that no part of a request outlives its handler here.
+func (*AddPrefix) KeepsNothing() {}
+
 // Wrap returns a handler that adds the prefix and calls next. A path that must not be edited (canonical.SetPath) is answered with 400.
 func (a *AddPrefix) Wrap(next http.Handler) http.Handler {
 	if a.prefix == "" {

@@ -49,6 +49,9 @@ func New(_ string, config dynamic.Headers) (*Headers, error) {
 	return h, nil
 }
 
+// KeepsNothing says that no part of a request outlives its handler here.
+func (*Headers) KeepsNothing() {}
+
 // Wrap returns a handler that edits the request's headers and calls next with a writer that edits the response's headers when the final
 // response begins, or the switch to another protocol, but no other informational response. A header is removed together with its
 // aliases before it is set, so that no client can forge it.

@@ -41,6 +41,9 @@ func New(name string, config dynamic.RedirectScheme) (*RedirectScheme, error) {
 	return &RedirectScheme{name: name, scheme: scheme, port: explicit(scheme, config.Port), permanent: config.Permanent}, nil
 }
 
+// KeepsNothing says that no part of a request outlives its handler here.
+func (*RedirectScheme) KeepsNothing() {}
+
 // Wrap returns a handler that calls next for a client that is on the scheme and port already, and redirects any other one: with 301
 // (permanent) or 302 for GET, and 308 or 307 for every other method, HEAD too, so that the method stays. The client's scheme is
 // X-Forwarded-Proto (ws counts as http, wss as https), or else the connection's; its port is that of the Host header. A request

@@ -36,6 +36,9 @@ func New(name string, config dynamic.ReplacePath) (*ReplacePath, error) {
 	return &ReplacePath{name: name, path: path}, nil
 }
 
+// KeepsNothing says that no part of a request outlives its handler here.
+func (*ReplacePath) KeepsNothing() {}
+
 // Wrap returns a handler that replaces the path, sets X-Replaced-Path in place of whatever the client sent under that name or an alias
 // of it, and calls next.
 func (p *ReplacePath) Wrap(next http.Handler) http.Handler {

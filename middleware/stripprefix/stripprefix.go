@@ -42,6 +42,9 @@ func New(name string, config dynamic.StripPrefix) (*StripPrefix, error) {
 	return s, nil
 }
 
+// KeepsNothing says that no part of a request outlives its handler here.
+func (*StripPrefix) KeepsNothing() {}
+
 // Wrap returns a handler that removes the first prefix that the path begins with, appends it to X-Forwarded-Prefix and calls next. A
 // path without any of them passes unchanged; one whose rest must not stand alone, as "/../x" must not, is answered with 400.
 //
