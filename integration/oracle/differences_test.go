@@ -3,7 +3,8 @@ package oracle
 // differences are the requests with which Sluice does what neither nginx nor haproxy does.
 func differences() map[string]difference {
 	const (
-		lf       = "RFC 9112 section 2.2: a bare LF may be taken for the end of a line, and is another line to whoever doesn't (CVE-2025-22871)"
+		lf       = "RFC 9112 section 2.2: a bare LF may be taken for the end of a line, and is none to whoever doesn't"
+		chunkLF  = "RFC 9112 section 7.1: CR LF ends the lines of chunks (CVE-2025-22871)"
 		controls = "RFC 9110 section 5.5: control characters are invalid in a value and dangerous to log"
 		authors  = "RFC 9112 section 3.2: an invalid Host is answered with 400"
 		word     = "RFC 9112 section 3: one space on each side of the target"
@@ -14,12 +15,12 @@ func differences() map[string]difference {
 		tea      = "RFC 9110 section 10.1.1: an expectation that is not known may be answered with 417"
 	)
 	return map[string]difference{
-		"chunk LF behind":             {"refuses", lf},
-		"chunk size LF":               {"refuses", lf},
+		"chunk LF behind":             {"refuses", chunkLF},
+		"chunk size LF":               {"refuses", chunkLF},
 		"chunk too short":             {"refuses", "RFC 9112 section 7.1: CR belongs to the data here, and what is behind the data is no CR LF"},
-		"end LF":                      {"refuses", lf},
-		"end LF last":                 {"refuses", lf},
-		"extension LF":                {"refuses", lf},
+		"end LF":                      {"refuses", chunkLF},
+		"end LF last":                 {"refuses", chunkLF},
+		"extension LF":                {"refuses", chunkLF},
 		"field LF":                    {"refuses", lf},
 		"field LF LF, request behind": {"refuses", lf},
 		"field LF at the end":         {"refuses", lf},
@@ -27,7 +28,7 @@ func differences() map[string]difference {
 		"line LF":                     {"refuses", lf},
 		"line LF first":               {"refuses", lf},
 		"second behind LF":            {"refuses", lf},
-		"trailer LF":                  {"refuses", lf},
+		"trailer LF":                  {"refuses", chunkLF},
 		"chunk size 17 digits":        {"refuses", size},
 		"chunk size space behind":     {"refuses", white},
 		"chunk size tab behind":       {"refuses", white},
@@ -123,7 +124,7 @@ func responseDifferences() map[string]difference {
 		both     = "RFC 9112 section 6.3: two lengths ought to be an error, they split responses"
 		lengths  = "RFC 9112 section 6.3: one length, or the framing is invalid"
 		status   = "RFC 9112 section 4: three digits, from 100"
-		controls = "RFC 9112 section 5, RFC 9110 section 5.5: control characters are invalid"
+		controls = "RFC 9112 section 4, RFC 9110 section 5.5: control characters are invalid"
 	)
 	return map[string]difference{
 		"1xx flood":            {"refuses", "RFC 9110 section 15.2: any number of them, but not without end"},
