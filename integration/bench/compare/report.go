@@ -23,8 +23,12 @@ type report struct {
 	complete bool
 }
 
-// saturated is how busy the core of the load is when it may hold the proxy back, in percent.
-const saturated = 95
+const (
+	// saturated is how busy the core of the load is when it may hold the proxy back, in percent.
+	saturated = 95
+	// disturbed is how busy others keep the proxy's core when the proxy's caches are no longer its own, in percent.
+	disturbed = 10
+)
 
 // write prints the tables and writes the page. Pairs of names say what paths of this machine are called in it.
 func (r report) write(stdout io.Writer, names []string) error {
@@ -49,7 +53,7 @@ func (r report) head() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# Comparison of %s\n\n", r.began.Format(time.DateOnly))
 	fmt.Fprintf(&out, "```sh\n%s\n```\n\n", r.settings.line)
-	fmt.Fprintf(&out, "%d rounds of %v for each measurement, in %v.", r.settings.rounds, r.settings.time, r.ended.Sub(r.began).Round(time.Second))
+	fmt.Fprintf(&out, "Rounds: %d, with %v for each measurement; %v in all.", r.settings.rounds, r.settings.time, r.ended.Sub(r.began).Round(time.Second))
 	if !r.complete {
 		out.WriteString(" **It was interrupted.**")
 	}
@@ -57,7 +61,8 @@ func (r report) head() string {
 The proxy runs on core 0, endpoints and load on core 1. CPU is the scheduler's time of the proxy's processes for each
 request, in microseconds. Every figure is the median of the rounds, with the least and the largest in parentheses; a ratio is made in each
 round, with the first proxy of the row. Where core 1 was busy for 95 % of the time or more, the load or the endpoint may have
-held the proxy back: requests per second and latency are then theirs too, while CPU for each request stays the proxy's.
+held the proxy back: requests per second and latency are then theirs too, while CPU for each request stays the proxy's. Where others
+kept core 0 busy for 10 % of the time or more, the measurement is marked as disturbed, and so is a verdict that rests on it.
 
 `)
 	for _, line := range r.environment {
@@ -119,7 +124,13 @@ func (r report) judge(row row, who contestant, bound bound) (must, verdict strin
 	case bound.absolute:
 		return bound.String(), bound.verdict(r.results.series(row.name, who.name, bound.metric))
 	}
-	return bound.String(), bound.verdict(r.ratios(row, who, bound.metric))
+	verdict = bound.verdict(r.ratios(row, who, bound.metric))
+	for _, name := range []string{row.contestants[0].name, who.name} {
+		if r.results.series(row.name, name, strangers).median() >= disturbed {
+			return bound.String(), verdict + ", disturbed"
+		}
+	}
+	return bound.String(), verdict
 }
 
 // everything is the table of all metrics of all contestants.
@@ -159,8 +170,11 @@ func (r report) line(out *strings.Builder, row row, who contestant, columns []me
 		if m != cpu && m != p99 && len(values) > 0 {
 			cell = m.format(values.median())
 		}
-		if m == busyLoad && values.median() >= saturated {
+		switch {
+		case m == busyLoad && values.median() >= saturated:
 			cell += " **saturated**"
+		case m == strangers && values.median() >= disturbed:
+			cell += " **disturbed**"
 		}
 		fmt.Fprintf(out, " %s |", cell)
 		if m == cpu || m == p99 {

@@ -38,6 +38,22 @@ func TestRatiosAreMadeWithinARound(t *testing.T) {
 	}
 }
 
+// TestADisturbedVerdictSaysSo lets others use the core of nginx in most rounds.
+func TestADisturbedVerdictSaysSo(t *testing.T) {
+	r := trial([]float64{20, 20, 20}, []float64{20, 20, 20})
+	for _, s := range r.results.samples {
+		if s.contestant == "nginx" && s.round > 1 {
+			s.values[strangers] = 40
+		}
+	}
+	if got := r.bounds(); !strings.Contains(got, "| met, disturbed |") {
+		t.Errorf("the verdict does not say so:\n%s", got)
+	}
+	if got := r.everything(); !strings.Contains(got, "**disturbed**") {
+		t.Errorf("the table does not say so:\n%s", got)
+	}
+}
+
 func TestTablesHaveOneWidth(t *testing.T) {
 	r := trial([]float64{20, 40}, []float64{30, 60})
 	r.results.samples = append(r.results.samples, sample{row: "small", contestant: "sluice", round: 3, failure: errors.New("down")})
