@@ -147,7 +147,7 @@ func (l *loop) send(now time.Duration) error {
 		i := l.free[len(l.free)-1]
 		l.free = l.free[:len(l.free)-1]
 		l.sockets[i].due = due
-		if n, err := unix.Write(l.sockets[i].descriptor, l.request); err != nil || n != len(l.request) {
+		if n, err := write(l.sockets[i].descriptor, l.request); err != nil || n != len(l.request) {
 			return fmt.Errorf("%d of %d bytes were sent: %w", n, len(l.request), err)
 		}
 		l.sent++
@@ -167,14 +167,12 @@ func (l *loop) pause(last time.Duration) time.Duration {
 // read reads what a connection has to say.
 func (l *loop) read(i int) error {
 	s := &l.sockets[i]
-	n, err := unix.Read(s.descriptor, s.answer.buffer())
-	switch {
-	case err == unix.EAGAIN || err == unix.EINTR: //nolint:errorlint // A system call returns it as it is.
-		return nil
-	case err != nil:
+	n, err := read(s.descriptor, s.answer.buffer())
+	if err != nil {
 		return fmt.Errorf("reading an answer: %w", err)
-	case n <= 0:
-		return fmt.Errorf("the proxy closed a connection")
+	}
+	if n == 0 {
+		return nil
 	}
 	complete, err := s.answer.add(n)
 	if err != nil || !complete {
