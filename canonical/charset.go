@@ -17,6 +17,8 @@ const (
 	reservedLo = subDelimsLo | 1<<':' | 1<<'/' | 1<<'?' | 1<<'#' | 1<<'%'
 	reservedHi = 1<<('@'-64) | 1<<('['-64) | 1<<(']'-64)
 
+	nameLo = unreservedLo | subDelimsLo
+
 	hostLo = unreservedLo
 	hostHi = (1<<26-1)<<('a'-64) | 1<<('_'-64)
 )
@@ -36,6 +38,9 @@ func isPath(c byte) bool { return charset{pathLo, pathHi}.has(c) }
 
 // isReserved reports whether c keeps its encoding in a routing path (RFC 3986 section 2.2, and the percent sign).
 func isReserved(c byte) bool { return charset{reservedLo, reservedHi}.has(c) }
+
+// isName reports whether c may stand unencoded in a name of a host (RFC 3986 section 3.2.2, reg-name).
+func isName(c byte) bool { return charset{nameLo, unreservedHi}.has(c) }
 
 // isHost reports whether c may stand in a lower-case host name.
 func isHost(c byte) bool { return charset{hostLo, hostHi}.has(c) }

@@ -2,66 +2,115 @@ package canonical
 
 import (
 	"net/netip"
-	"strconv"
 	"strings"
 )
 
+// maxPort is the largest number of a port.
+const maxPort = 1<<16 - 1
+
+// ValidAuthority reports whether a Host, an :authority or the authority of a target names a host as RFC 3986 section 3.2 writes it:
+// a name of unreserved characters, sub-delimiters and percent-encodings, or an IPv6 address in brackets, and behind it perhaps a
+// colon and a port of decimal digits, none or up to 65535. User information, a zone, an address of a version that nobody has
+// defined, and the empty host are not valid. It does not allocate for what is valid, and looks at each byte of a name once.
+//
+// A name that is valid can still be one that no rule compares: see [Host].
+func ValidAuthority(authority string) bool {
+	host, _, ok := split(authority)
+	if !ok || host[0] != '[' {
+		return ok
+	}
+	_, ok = address(host)
+	return ok
+}
+
 // Host returns the canonical host of a Host header, an authority or a rule's argument: lower case, without the port, without one
-// trailing dot, and an IPv6 literal without brackets in the form of RFC 5952. It is not ok for an empty host, user information, a
-// zone, an IPv6 literal without brackets, empty labels, a port out of range, and characters other than ASCII letters, digits,
-// "-", "_", "." (an internationalised name arrives in its "xn--" form). A host that is canonical already costs no allocation.
+// trailing dot, and an IPv6 literal without brackets in the form of RFC 5952. It is not ok for what is no [ValidAuthority], empty
+// labels, and characters other than ASCII letters, digits, "-", "_", "." (an internationalised name arrives in its "xn--" form).
+// A host that is canonical already costs no allocation.
 func Host(hostport string) (host string, ok bool) {
-	host, port, ok := split(hostport)
-	if !ok || !validPort(port) {
+	host, _, ok = split(hostport)
+	if !ok {
 		return "", false
 	}
-	if strings.HasPrefix(host, "[") {
+	if host[0] == '[' {
 		return literal(host)
 	}
 	return name(host)
 }
 
-// Port returns the port of a Host header or authority as written, or "" when there is none or it is not between 0 and 65535.
+// Port returns the port of a Host header or authority as written, or "" when there is none or it is no [ValidAuthority].
 func Port(hostport string) string {
-	_, port, ok := split(hostport)
-	if !ok || !validPort(port) {
+	if !ValidAuthority(hostport) {
 		return ""
 	}
+	_, port, _ := split(hostport)
 	return port
 }
 
-// split cuts the port off; the brackets of a literal stay.
-func split(hostport string) (host, port string, ok bool) {
-	if strings.HasPrefix(hostport, "[") {
-		end := strings.IndexByte(hostport, ']')
-		if end < 0 {
-			return "", "", false
-		}
-		host, port = hostport[:end+1], hostport[end+1:]
-		if port == "" {
-			return host, "", true
-		}
-		return host, port[1:], port[0] == ':'
+// split cuts a valid authority into host and port. It leaves a literal in its brackets, and what is in them to others.
+func split(authority string) (host, port string, ok bool) {
+	end := 0
+	if strings.HasPrefix(authority, "[") {
+		end = strings.IndexByte(authority, ']') + 1
+	} else {
+		end = nameEnd(authority)
 	}
-	host, port, _ = strings.Cut(hostport, ":")
-	return host, port, true
+	if end == 0 {
+		return "", "", false
+	}
+	host, port = authority[:end], authority[end:]
+	if port == "" {
+		return host, "", true
+	}
+	if port[0] != ':' || !validPort(port[1:]) {
+		return "", "", false
+	}
+	return host, port[1:], true
 }
 
-// validPort accepts no port, and the empty port that RFC 3986 section 3.2.3 allows.
+// nameEnd returns where the name that s begins with ends (RFC 3986 section 3.2.2, reg-name).
+func nameEnd(s string) int {
+	i := 0
+	for i < len(s) {
+		if isName(s[i]) {
+			i++
+			continue
+		}
+		if _, encoded := decodeAt(s, i); s[i] != '%' || !encoded {
+			return i
+		}
+		i += len("%00")
+	}
+	return i
+}
+
+// validPort accepts the empty port that RFC 3986 section 3.2.3 allows.
 func validPort(port string) bool {
-	if port == "" {
-		return true
+	n := 0
+	for i := range len(port) {
+		if port[i] < '0' || port[i] > '9' {
+			return false
+		}
+		if n = 10*n + int(port[i]-'0'); n > maxPort {
+			return false
+		}
 	}
-	if port[0] < '0' || port[0] > '9' {
-		return false
+	return true
+}
+
+// address reads the IPv6 address in brackets.
+func address(bracketed string) (netip.Addr, bool) {
+	text := bracketed[1 : len(bracketed)-1]
+	if strings.IndexByte(text, '%') >= 0 {
+		return netip.Addr{}, false // A zone means something on one machine only (RFC 6874 section 1).
 	}
-	_, err := strconv.ParseUint(port, 10, 16)
-	return err == nil
+	addr, err := netip.ParseAddr(text)
+	return addr, err == nil && addr.Is6()
 }
 
 func literal(bracketed string) (string, bool) {
-	addr, err := netip.ParseAddr(bracketed[1 : len(bracketed)-1])
-	if err != nil || !addr.Is6() || addr.Zone() != "" {
+	addr, ok := address(bracketed)
+	if !ok {
 		return "", false
 	}
 	text := addr.String()

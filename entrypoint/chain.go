@@ -7,9 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/net/http/httpguts"
-
 	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/http1/wire"
 )
 
 // chain is what every request passes before the router: one passage or Exchange, and the rules of the entrypoint in their order.
@@ -44,6 +43,10 @@ func (c *chain) admit(v *visit, w http.ResponseWriter, r *http.Request) {
 			v.refuse(w, http.StatusRequestHeaderFieldsTooLarge, tooManyFields)
 			return
 		}
+		if reason := flaw(r); reason != "" {
+			v.refuse(w, http.StatusBadRequest, reason)
+			return
+		}
 	}
 	if !s.underscore.Apply(r.Header) {
 		v.refuse(w, http.StatusBadRequest, "a header has an underscore in its name")
@@ -58,10 +61,6 @@ func (c *chain) admit(v *visit, w http.ResponseWriter, r *http.Request) {
 		v.refuse(w, status, err.Error())
 		return
 	}
-	if reason := flaw(r); reason != "" {
-		v.refuse(w, http.StatusBadRequest, reason)
-		return
-	}
 	v.record.Host, v.record.Path = r.Host, target.Escaped
 	if v.connection != nil && v.connection.isOld(s) {
 		v.close(w)
@@ -73,14 +72,15 @@ func (c *chain) admit(v *visit, w http.ResponseWriter, r *http.Request) {
 	c.next.ServeHTTP(w, r)
 }
 
-// flaw says what is wrong with a method or a host of which net/http's server looks at those of HTTP/1.1 alone. Its transport would
-// make another host of the host, and blame a method on the endpoint.
+// flaw says what is wrong with a request of HTTP/2, whose server looks at none of this; that of HTTP/1.1 has refused it.
 func flaw(r *http.Request) string {
 	switch {
-	case !httpguts.ValidHeaderFieldName(r.Method): // Both are tokens.
+	case !wire.ValidToken(r.Method):
 		return "the method is no token"
-	case !httpguts.ValidHostHeader(r.Host):
-		return "the host has a character that no host has"
+	case r.Host == "":
+		return "the request has no :authority and no host" // RFC 9113, section 8.3.1.
+	case !canonical.ValidAuthority(r.Host):
+		return "the host is neither a name nor an address"
 	}
 	return ""
 }

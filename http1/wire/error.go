@@ -41,7 +41,7 @@ var (
 	ErrNoHost = &Error{400, "missing Host", "RFC 9112, section 3.2"}
 	// ErrHosts is a request with more than one Host.
 	ErrHosts = &Error{400, "repeated Host", "RFC 9112, section 3.2"}
-	// ErrHost is a Host with characters that no authority has.
+	// ErrHost is a host that is neither a name nor an address in brackets, or whose port is none.
 	ErrHost = &Error{400, "invalid Host", "RFC 9112, section 3.2"}
 	// ErrFold is a line that continues the one before it, or a space before the first.
 	ErrFold = &Error{400, "folded line", "RFC 9112, section 5.2"}

@@ -1,6 +1,11 @@
 package wire
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/canonical"
+)
 
 // Request is the head of a request.
 type Request struct {
@@ -96,14 +101,13 @@ func checkTarget(b []byte) error {
 	return nil
 }
 
+// checkHost looks at the host that a request is for. An empty Host says that its target has none (RFC 9112, section 3.2).
 func checkHost(host string) error {
-	for i := range len(host) {
-		if c := host[i]; !isHost(c) {
-			if c == '@' {
-				return ErrUserinfo
-			}
-			return ErrHost
-		}
+	switch {
+	case host == "" || canonical.ValidAuthority(host):
+		return nil
+	case strings.IndexByte(host, '@') >= 0:
+		return ErrUserinfo
 	}
-	return nil
+	return ErrHost
 }

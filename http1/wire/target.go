@@ -34,6 +34,9 @@ func (r *Request) URL(u *url.URL) (host string, err error) {
 	if u.Host == "" {
 		return r.Host, nil
 	}
+	if strings.IndexByte(u.Host, '%') >= 0 {
+		return "", ErrHost // net/url has decoded what led here: the host would be another than the one that was sent.
+	}
 	return u.Host, checkHost(u.Host)
 }
 
