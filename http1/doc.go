@@ -15,7 +15,7 @@
 // ever once the handler has returned. Calls that come later fail with [ErrFinished] and reach nobody else's request.
 //
 // The request's context ends within milliseconds after the client has left, also behind pipelined bytes: on Linux one epoll set holds
-// all connections. Elsewhere, and on connections without a descriptor, a byte is read ahead as soon as somebody asks for the
+// all connections. A client that only closes its side has left once the body has been handed over. Elsewhere, and on connections without a descriptor, a byte is read ahead as soon as somebody asks for the
 // end of the context and the body has been read.
 //
 // # Time-outs of the server half

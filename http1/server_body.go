@@ -117,6 +117,9 @@ func (b *serverBody) fail(err error) error {
 	}
 	b.err = err
 	b.exchange.closeAfter.Store(true)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		b.exchange.context.bodyOver()
+	}
 	return err
 }
 
@@ -183,6 +186,7 @@ func (b *serverBody) takeTrailers() { maps.Copy(b.exchange.trailer, b.chunks.Tra
 
 func (b *serverBody) end() {
 	b.ended.Store(true)
+	b.exchange.context.bodyOver()
 	b.exchange.bodyEnded()
 }
 

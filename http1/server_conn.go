@@ -21,6 +21,13 @@ const (
 	connClosed
 )
 
+// Whether the client is there: it stays, or has sent its last byte and may still read, or has gone.
+const (
+	clientStays int32 = iota
+	clientSilent
+	clientGone
+)
+
 // graceForRate is how long a client may be slower than MinRate.
 const graceForRate = 5 * time.Second
 
@@ -52,7 +59,7 @@ type serverConn struct {
 
 	state   atomic.Int32
 	current atomic.Pointer[serverContext]
-	left    atomic.Bool
+	left    atomic.Int32
 	watched bool
 	ticket  uint64
 	ahead   aheadReader
@@ -113,8 +120,17 @@ func (c *serverConn) unwatch() {
 
 // gone notes that nobody will read the answer, and ends the context of the current request.
 func (c *serverConn) gone() {
-	c.left.Store(true)
+	c.left.Store(clientGone)
 	c.cancel()
+}
+
+// silent notes that the client has sent its last byte. Like net/http, it takes that for leaving once the body has been handed over.
+func (c *serverConn) silent() {
+	c.left.CompareAndSwap(clientStays, clientSilent)
+	// Whoever ends the body looks the other way round, so that one of both sees the other.
+	if current := c.current.Load(); current != nil && current.whole.Load() {
+		current.cancel(context.Canceled)
+	}
 }
 
 // cancel ends the context of the current request.

@@ -17,10 +17,12 @@ type serverContext struct {
 	// exchange may be another request's when the context is no longer that of the connection.
 	exchange *exchange
 	values   atomic.Pointer[Values]
-	mutex    sync.Mutex
-	done     chan struct{}
-	err      error
-	calls    *afterCall
+	// whole says that nothing more is to come of the request's body.
+	whole atomic.Bool
+	mutex sync.Mutex
+	done  chan struct{}
+	err   error
+	calls *afterCall
 }
 
 // afterCall is one call that waits for the end of a context.
@@ -117,6 +119,14 @@ func (s *serverContext) stop(call *afterCall) bool {
 	}
 	call.f = nil
 	return true
+}
+
+// bodyOver notes that nothing more is to come of the body, after which a client that has closed its side has left.
+func (s *serverContext) bodyOver() {
+	s.whole.Store(true)
+	if s.conn.left.Load() != clientStays {
+		s.cancel(context.Canceled)
+	}
 }
 
 // cancel ends the context. Only the first call counts.

@@ -106,6 +106,7 @@ func (x *exchange) parse(head []byte) error {
 		x.body.left = parsed.Length
 	default:
 		x.body.ended.Store(true)
+		x.context.whole.Store(true)
 		return x.expect()
 	}
 	x.request.Body = &x.body
@@ -150,7 +151,7 @@ func (x *exchange) serve() (next verdict) {
 	c := x.conn
 	c.setWriteDeadline(x.start)
 	c.current.Store(x.context)
-	if c.left.Load() || c.base.Err() != nil {
+	if left := c.left.Load(); left == clientGone || left == clientSilent && x.context.whole.Load() || c.base.Err() != nil {
 		x.context.cancel(context.Canceled)
 	}
 	completed := false

@@ -76,8 +76,13 @@ func (w *goneWatch) run(set *epollSet) {
 			return
 		}
 		for _, event := range events[:n] {
-			if c := w.find(uint64(uint32(event.Fd)) | uint64(uint32(event.Pad))<<32); c != nil {
+			c := w.find(uint64(uint32(event.Fd)) | uint64(uint32(event.Pad))<<32)
+			switch {
+			case c == nil:
+			case event.Events&(unix.EPOLLHUP|unix.EPOLLERR) != 0:
 				c.gone()
+			default:
+				c.silent()
 			}
 		}
 	}
