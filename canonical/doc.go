@@ -39,9 +39,11 @@
 //	OPTIONS *                   *                    *                   other methods: refused
 //	OPTIONS http://h            *                    *                   RFC 9112 section 3.2.4
 //	http://h/p (absolute form)  /p, Host: h          /p                  RFC 9112 section 3.2.2; empty path is /
+//	http://h/p in HTTP/2        refused                                  RFC 9113 section 8.3.1: the host is in :authority
 //	http://u@h/p, ftp://h/p     refused                                  userinfo and other schemes
 //	CONNECT h:443, CONNECT /p   refused, status 501                      this is no forward proxy
 //	anything else without /     refused
 //
+// What names no host by RFC 3986 is refused by who reads requests, see [ValidAuthority]: "h:http", "h:99999", ":80", "[::1", "[::1%25eth0]".
 // The [Host] of "EXAMPLE.com.:8080" is "example.com", that of "[::1]:80" is "::1".
 package canonical

@@ -268,6 +268,24 @@ func TestAbsoluteTargetBeatsHost(t *testing.T) {
 	}
 }
 
+// TestTargetsOfHTTP2 reads targets as net/http does, which takes more for a :path than a path.
+func TestTargetsOfHTTP2(t *testing.T) {
+	for target, reason := range map[string]string{
+		"/a": "", "//evil.example/a": "", "*": "", "http://evil.example/a": "no path", "https://h": "no path", "http:a": "no path", "ftp://h/": "no path", "http:/a": "no path",
+	} {
+		u, err := url.ParseRequestURI(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := &http.Request{Method: http.MethodOptions, URL: u, RequestURI: target, Host: "h", ProtoMajor: 2, Header: http.Header{}}
+		_, err = DefaultPolicy().Normalize(r)
+		checkReason(t, err, reason)
+		if r.Host != "h" {
+			t.Errorf("%s: Host %q", target, r.Host)
+		}
+	}
+}
+
 func TestTunnelStatus(t *testing.T) {
 	_, err := DefaultPolicy().Normalize(read(t, "CONNECT h:443 HTTP/1.1\r\nHost: h"))
 	refused, ok := errors.AsType[*Error](err)

@@ -42,7 +42,7 @@ func decode(escaped string) string {
 }
 
 // Normalize brings the target of r into the one form: the request target's kind, path and query. It writes URL, RequestURI and,
-// for an absolute-form target, Host; a request with nothing to do is not written to. It is called once per request, before
+// for an absolute-form target, which only HTTP/1 has, Host; a request with nothing to do is not written to. It is called once per request, before
 // anything looks at it. The error is an [*Error], and r must then not be served.
 func (p Policy) Normalize(r *http.Request) (Target, error) {
 	u := r.URL
@@ -90,6 +90,10 @@ func checkForm(r *http.Request) (absolute bool, err error) {
 	}
 	if u.Scheme == "" && u.Host == "" && u.Opaque == "" {
 		return false, nil
+	}
+	if r.ProtoMajor > 1 {
+		// There the host has a place of its own, and one in the path would replace it (RFC 9113, section 8.3.1).
+		return false, refuse("the target is no path")
 	}
 	if !strings.EqualFold(u.Scheme, "http") && !strings.EqualFold(u.Scheme, "https") || u.Opaque != "" || u.Host == "" {
 		return false, refuse("the absolute target is not http://host or https://host")

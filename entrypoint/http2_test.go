@@ -43,6 +43,29 @@ func TestHTTP2Options(t *testing.T) {
 	}
 }
 
+// TestPathOfAnotherHost sends the absolute form of HTTP/1.1 for a path.
+func TestPathOfAnotherHost(t *testing.T) {
+	t.Parallel()
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = fmt.Fprint(w, r.Host, " ", r.URL)
+	}), nil)
+	for _, test := range []struct{ method, path, want string }{
+		{"GET", "//evil.example/case", "200 a.example /evil.example/case"},
+		{"OPTIONS", "*", "200 a.example *"},
+		{"GET", "*", "400 Bad Request\n"},
+		{"GET", "http://evil.example/case", "400 Bad Request\n"},
+		{"GET", "https://evil.example/case", "400 Bad Request\n"},
+		{"OPTIONS", "http://evil.example", "400 Bad Request\n"},
+		{"GET", "http:case", "400 Bad Request\n"},
+	} {
+		framer := s.framer()
+		open(t, framer, 1, true, ":method", test.method, ":scheme", "http", ":authority", "a.example", ":path", test.path)
+		if got := streamed(t, framer); got != test.want {
+			t.Errorf("%s %s: got %q, want %q", test.method, test.path, got, test.want)
+		}
+	}
+}
+
 // TestPseudoHeaders sends what net/http refuses in HTTP/1.1 and takes in HTTP/2: a second host, bytes that the way to an endpoint
 // would turn into another host, and a method that is none.
 func TestPseudoHeaders(t *testing.T) {
@@ -97,23 +120,27 @@ func (s *served) framer() *http2.Framer {
 // asks sends a request for an authority and a host, each of which may be empty.
 func asks(t *testing.T, framer *http2.Framer, stream uint32, method, authority, host string) {
 	t.Helper()
+	fields := []string{":method", method, ":scheme", "http", ":path", "/"}
+	if authority != "" {
+		fields = append(fields, ":authority", authority)
+	}
+	if host != "" {
+		fields = append(fields, "host", host)
+	}
+	open(t, framer, stream, true, fields...)
+}
+
+// open begins a stream with fields, names and values in turn, and ends it when they are all.
+func open(t *testing.T, framer *http2.Framer, stream uint32, all bool, fields ...string) {
+	t.Helper()
 	var block bytes.Buffer
 	encoder := hpack.NewEncoder(&block)
-	for _, field := range []hpack.HeaderField{
-		{Name: ":method", Value: method},
-		{Name: ":scheme", Value: "http"},
-		{Name: ":path", Value: "/"},
-		{Name: ":authority", Value: authority},
-		{Name: "host", Value: host},
-	} {
-		if field.Value == "" {
-			continue
-		}
-		if err := encoder.WriteField(field); err != nil {
+	for i := 0; i < len(fields); i += 2 {
+		if err := encoder.WriteField(hpack.HeaderField{Name: fields[i], Value: fields[i+1]}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndHeaders: true, EndStream: true})
+	err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndHeaders: true, EndStream: all})
 	if err != nil {
 		t.Fatal(err)
 	}
