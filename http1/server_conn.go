@@ -96,17 +96,17 @@ func descriptor(conn net.Conn) syscall.RawConn {
 	return nil
 }
 
-// bottom returns the way to the descriptor of a connection, below TLS too, or nil.
-func bottom(conn net.Conn) syscall.RawConn {
+// beneath returns the connection below TLS, or conn itself.
+func beneath(conn net.Conn) net.Conn {
 	if layer, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		return bottom(layer.NetConn())
+		return beneath(layer.NetConn())
 	}
-	return descriptor(conn)
+	return conn
 }
 
 // watch asks to be told when the client leaves.
 func (c *serverConn) watch() {
-	if raw := bottom(c.rwc); raw != nil {
+	if raw := descriptor(beneath(c.rwc)); raw != nil {
 		c.ticket, c.watched = c.server.watch.add(raw, c)
 	}
 }
@@ -340,36 +340,5 @@ func (c *serverConn) write(head, body, end []byte) error {
 func (c *serverConn) setWriteDeadline(start time.Time) {
 	if c.server.WriteTimeout > 0 {
 		_ = c.rwc.SetWriteDeadline(start.Add(c.server.WriteTimeout))
-	}
-}
-
-const (
-	// lingerTime and lingerBytes bound how long a connection is read after its end, so that the answer is not lost to a reset
-	// (RFC 9112, section 9.6).
-	lingerTime  = 500 * time.Millisecond
-	lingerBytes = 256 << 10
-)
-
-// linger tells the client that nothing more will be sent, and reads for a moment what it still sends.
-func (c *serverConn) linger() {
-	half, ok := c.rwc.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil {
-		return
-	}
-	if layer, ok := c.rwc.(interface{ NetConn() net.Conn }); ok {
-		if below, ok := layer.NetConn().(interface{ CloseWrite() error }); ok {
-			_ = below.CloseWrite()
-		}
-	}
-	by := time.Now().Add(lingerTime)
-	_ = c.rwc.SetReadDeadline(by)
-	page := c.server.pool.read()
-	defer c.server.pool.putRead(page)
-	for total := 0; total < lingerBytes; {
-		n, err := c.rwc.Read(page[:])
-		if err != nil {
-			return
-		}
-		total += n
 	}
 }

@@ -1,0 +1,65 @@
+package http1
+
+import (
+	"math"
+	"time"
+)
+
+const (
+	// lingerTime and lingerBytes bound how long a connection is read after its end, so that the answer is not lost to a reset
+	// (RFC 9112, section 9.6).
+	lingerTime  = 500 * time.Millisecond
+	lingerBytes = 256 << 10
+)
+
+// linger tells the client that nothing more will be sent, and reads for a moment what it still sends. A client that sends too much is
+// left to wait: closing would lose the answer that it has not read yet.
+func (c *serverConn) linger() {
+	half, ok := c.rwc.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	if below, ok := beneath(c.rwc).(interface{ CloseWrite() error }); ok && c.secure != nil {
+		_ = below.CloseWrite()
+	}
+	by := time.Now().Add(lingerTime)
+	_ = c.rwc.SetReadDeadline(by)
+	if c.skim(lingerBytes) && c.hold(by) {
+		c.skim(math.MaxInt)
+	}
+}
+
+// skim reads and forgets, and reports whether there may be more.
+func (c *serverConn) skim(limit int) bool {
+	page := c.server.pool.read()
+	defer c.server.pool.putRead(page)
+	for total := 0; total < limit; {
+		n, err := c.rwc.Read(page[:])
+		if err != nil {
+			return false
+		}
+		total += n
+	}
+	return true
+}
+
+// hold keeps a connection unread until a time. It ends early, with true, once the client has said its last: what is there then has an end.
+// The server's Close ends it too.
+func (c *serverConn) hold(by time.Time) bool {
+	// It stands for a request whose body has been read, so that whoever ends one ends it.
+	wait := &serverContext{conn: c, done: make(chan struct{})}
+	wait.whole.Store(true)
+	c.current.Store(wait)
+	defer c.current.Store(nil)
+	if c.left.Load() != clientStays {
+		return true
+	}
+	timer := time.NewTimer(time.Until(by))
+	defer timer.Stop()
+	select {
+	case <-wait.done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
