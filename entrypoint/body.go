@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/sluiceproxy/sluice/http1/wire"
 )
 
 // deadlineStep is how often the deadline of reading is moved at most.
@@ -30,7 +32,7 @@ type body struct {
 // guardBody guards the body of a request; requests without one keep http.NoBody, which others compare with.
 func (x *Exchange) guardBody() io.ReadCloser {
 	r := x.received
-	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 {
+	if r.Body == nil || r.Body == http.NoBody || r.ContentLength == 0 && len(r.Header["Content-Length"]) == 0 {
 		return http.NoBody
 	}
 	x.body.exchange, x.body.inner = x, r.Body
@@ -39,6 +41,31 @@ func (x *Exchange) guardBody() io.ReadCloser {
 		x.body.pause = x.entrypoint.settings.read
 	}
 	return &x.body
+}
+
+// lengthFlaw says what is wrong with the length that a request of HTTP/2 declares. Its server takes one that it can't read for 0, does
+// not look at one without a body, and hands out an empty body before it has ended: each would become a whole request without a body
+// (RFC 9110, section 8.6, RFC 9113, section 8.1.1). Where there is none to come, the body is then http.NoBody.
+func lengthFlaw(r *http.Request) string {
+	declared := r.Header["Content-Length"]
+	if len(declared) == 0 {
+		return ""
+	}
+	length, ok := wire.ParseLength(declared[0])
+	switch {
+	case !ok || len(declared) > 1:
+		return "content-length is not one number"
+	case length != r.ContentLength:
+		return "content-length counts more than the body has"
+	case length > 0:
+		return ""
+	}
+	var more [1]byte
+	if _, err := io.ReadFull(r.Body, more[:]); !errors.Is(err, io.EOF) {
+		return "content-length is 0, and the body has not ended"
+	}
+	r.Body = http.NoBody
+	return ""
 }
 
 // Read reads from the body.

@@ -82,7 +82,7 @@ func flaw(r *http.Request) string {
 	case !canonical.ValidAuthority(r.Host):
 		return "the host is neither a name nor an address"
 	}
-	return ""
+	return lengthFlaw(r)
 }
 
 // close ends the connection with this response, whatever the handler makes of the header.

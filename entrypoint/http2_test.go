@@ -179,7 +179,7 @@ func TestInformationalResponsesToNobody(t *testing.T) {
 	}
 }
 
-// streamed reads the status and the body of the first response.
+// streamed reads the status and the body of the first response, or its end without one.
 func streamed(t *testing.T, framer *http2.Framer) string {
 	t.Helper()
 	got := ""
@@ -191,6 +191,11 @@ func streamed(t *testing.T, framer *http2.Framer) string {
 		switch frame := frame.(type) {
 		case *http2.MetaHeadersFrame:
 			got = frame.PseudoValue("status") + " "
+			if frame.StreamEnded() {
+				return got
+			}
+		case *http2.RSTStreamFrame:
+			return "reset"
 		case *http2.DataFrame:
 			got += string(frame.Data())
 			if frame.StreamEnded() {

@@ -116,19 +116,27 @@ func (m *Message) length(value string) error {
 	if m.lengths++; m.lengths > 1 {
 		return ErrLengths
 	}
-	if value == "" || len(value) > lengthDigits {
+	n, ok := ParseLength(value)
+	if !ok {
 		return ErrLength
-	}
-	n := int64(0)
-	for i := range len(value) {
-		c := value[i]
-		if c < '0' || c > '9' {
-			return ErrLength
-		}
-		n = 10*n + int64(c-'0')
 	}
 	m.Length = n
 	return nil
+}
+
+// ParseLength reads the value of a Content-Length: between 1 and 18 decimal digits and nothing else (RFC 9110, section 8.6).
+func ParseLength(value string) (n int64, ok bool) {
+	if value == "" || len(value) > lengthDigits {
+		return 0, false
+	}
+	for i := range len(value) {
+		c := value[i]
+		if c < '0' || c > '9' {
+			return 0, false
+		}
+		n = 10*n + int64(c-'0')
+	}
+	return n, true
 }
 
 func (m *Message) encoding(value string) error {
