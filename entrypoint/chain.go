@@ -44,12 +44,12 @@ func (c *chain) admit(v *visit, w http.ResponseWriter, r *http.Request) {
 			return
 		}
 		if reason := flaw(r); reason != "" {
-			v.refuse(w, http.StatusBadRequest, reason)
+			v.reject(w, http.StatusBadRequest, reason)
 			return
 		}
 	}
 	if !s.underscore.Apply(r.Header) {
-		v.refuse(w, http.StatusBadRequest, "a header has an underscore in its name")
+		v.reject(w, http.StatusBadRequest, "a header has an underscore in its name")
 		return
 	}
 	target, err := s.policy.Normalize(r)
@@ -58,7 +58,7 @@ func (c *chain) admit(v *visit, w http.ResponseWriter, r *http.Request) {
 		if refused, ok := errors.AsType[*canonical.Error](err); ok {
 			status = refused.Status
 		}
-		v.refuse(w, status, err.Error())
+		v.reject(w, status, err.Error())
 		return
 	}
 	v.record.Host, v.record.Path = r.Host, target.Escaped
@@ -83,6 +83,15 @@ func flaw(r *http.Request) string {
 		return "the host is neither a name nor an address"
 	}
 	return lengthFlaw(r)
+}
+
+// reject refuses a request that should not have been sent. In HTTP/1.1 the connection ends with the answer, as with all that its server
+// refuses: nobody knows what else the client means by what it sends. In HTTP/2 other streams have no part in it.
+func (v *visit) reject(w http.ResponseWriter, status int, reason string) {
+	if v.http1 {
+		v.close(w)
+	}
+	v.refuse(w, status, reason)
 }
 
 // close ends the connection with this response, whatever the handler makes of the header.

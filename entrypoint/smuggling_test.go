@@ -14,7 +14,8 @@ import (
 // (RFC 9112, sections 6.1, 6.3 and 11.2), and to other requests that nobody should send.
 func TestAmbiguousFraming(t *testing.T) {
 	t.Parallel()
-	const smuggled = "0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
+	const next = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
+	const smuggled = "0\r\n\r\n" + next
 	head := func(lines ...string) string {
 		return "POST / HTTP/1.1\r\n" + strings.Join(lines, "\r\n") + "\r\n\r\n"
 	}
@@ -30,9 +31,9 @@ func TestAmbiguousFraming(t *testing.T) {
 		{"negative length", head("Host: a", "Content-Length: -4") + "body", "HTTP/1.1 400"},
 		{"hexadecimal length", head("Host: a", "Content-Length: 0x4") + "body", "HTTP/1.1 400"},
 		{"empty length", head("Host: a", "Content-Length: ") + "body", "HTTP/1.1 400"},
-		{"encoding that is not known", head("Host: a", "Transfer-Encoding: gzip, chunked") + smuggled, "HTTP/1.1 501"},
-		{"misspelt encoding", head("Host: a", "Transfer-Encoding: xchunked") + smuggled, "HTTP/1.1 501"},
-		{"encoding twice", head("Host: a", "Transfer-Encoding: chunked", "Transfer-Encoding: chunked") + smuggled, "HTTP/1.1 501"},
+		{"encoding that is not known", head("Host: a", "Transfer-Encoding: gzip, chunked") + smuggled, "HTTP/1.1 400"},
+		{"misspelt encoding", head("Host: a", "Transfer-Encoding: xchunked") + smuggled, "HTTP/1.1 400"},
+		{"encoding twice", head("Host: a", "Transfer-Encoding: chunked", "Transfer-Encoding: chunked") + smuggled, "HTTP/1.1 400"},
 		{"space before the colon", head("Host: a", "Transfer-Encoding : chunked") + smuggled, "HTTP/1.1 400"},
 		{"space before the length's colon", head("Host: a", "Content-Length : 4") + "body", "HTTP/1.1 400"},
 		{"folded line", head("Host: a", "Transfer-Encoding:", " chunked", "Connection: close") + "0\r\n\r\n", "HTTP/1.1 400"},
@@ -44,10 +45,14 @@ func TestAmbiguousFraming(t *testing.T) {
 		{"bare CR in a value", head("Host: a", "X: a\rY: b", "Content-Length: 0"), "HTTP/1.1 400"},
 		{"no version", "GET /\r\nHost: a\r\n\r\n", "HTTP/1.1 400"},
 		{"HTTP/3.0", "GET / HTTP/3.0\r\nHost: a\r\n\r\n", "HTTP/1.1 505"},
-		{"fragment", "GET /a#b HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HTTP/1.1 400"},
-		{"userinfo", "GET http://u@h/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HTTP/1.1 400"},
-		{"tunnel", "CONNECT a:443 HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HTTP/1.1 501"},
-		{"tunnel with a path", "CONNECT /a HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "HTTP/1.1 501"},
+		{"fragment", "GET /a#b HTTP/1.1\r\nHost: a\r\n\r\n" + next, "HTTP/1.1 400"},
+		{"userinfo", "GET http://u@h/ HTTP/1.1\r\nHost: a\r\n\r\n" + next, "HTTP/1.1 400"},
+		{"other scheme", "GET ftp://h/ HTTP/1.1\r\nHost: a\r\n\r\n" + next, "HTTP/1.1 400"},
+		{"asterisk", "GET * HTTP/1.1\r\nHost: a\r\n\r\n" + next, "HTTP/1.1 400"},
+		{"preface of HTTP/1.1", "PRI * HTTP/1.1\r\nHost: a\r\n\r\n" + next, "HTTP/1.1 400"},
+		{"dot segment with a parameter", "GET /a/..;/b HTTP/1.1\r\nHost: a\r\n\r\n" + next, "HTTP/1.1 400"},
+		{"tunnel", "CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n" + next, "HTTP/1.1 501"},
+		{"tunnel with a path", "CONNECT /a HTTP/1.1\r\nHost: a\r\n\r\n" + next, "HTTP/1.1 501"},
 		{"chunk size with a sign", head("Host: a", "Transfer-Encoding: chunked") + "+1\r\nx\r\n" + smuggled, "HTTP/1.1 400"},
 		{"bare LF after a chunk size", head("Host: a", "Transfer-Encoding: chunked") + "1;\nx\r\n" + smuggled, "HTTP/1.1 400"},
 	} {
@@ -61,8 +66,8 @@ func TestAmbiguousFraming(t *testing.T) {
 				}
 			}), nil)
 			got := s.raw(test.sent)
-			if !strings.HasPrefix(got, test.answer) || strings.Count(got, "HTTP/1.1 ") != 1 {
-				t.Errorf("got %q, want one %q", got, test.answer)
+			if !strings.HasPrefix(got, test.answer) || strings.Count(got, "HTTP/1.1 ") != 1 || strings.Count(got, "\r\nConnection: close\r\n") != 1 {
+				t.Errorf("got %q, want one %q that closes the connection", got, test.answer)
 			}
 			s.stop()
 			s.wait()

@@ -29,7 +29,7 @@
 //	repeated, a list, or too long             400  RFC 9112 section 6.3
 //	Content-Length with Transfer-Encoding     400  RFC 9112 section 6.3
 //	Transfer-Encoding in HTTP/1.0             400  RFC 9112 section 6.1
-//	Transfer-Encoding other than "chunked"    501  RFC 9112 section 6.1
+//	Transfer-Encoding other than "chunked"    400  RFC 9112 section 6.1
 //	invalid chunk size                        400  RFC 9112 section 7.1
 //	invalid or endless chunk extensions       400  RFC 9112 section 7.1.1, CVE-2023-39326
 //	chunk data without its CR LF              400  RFC 9112 section 7.1, CVE-2025-22871
