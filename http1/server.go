@@ -3,8 +3,10 @@ package http1
 import (
 	"context"
 	"errors"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -78,7 +80,10 @@ func (s *Server) ServeConn(ctx context.Context, conn net.Conn) {
 // Shutdown ends connections that are idle at once and the others after their current request, and returns when none is left or ctx has
 // ended, with its error. Connections that come meanwhile serve what they have already sent. Hijacked connections do not count.
 func (s *Server) Shutdown(ctx context.Context) error {
-	empty := s.drain()
+	empty, open := s.drain()
+	for _, c := range open {
+		c.closeIdle()
+	}
 	select {
 	case <-empty:
 		return nil
@@ -90,7 +95,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // SetDraining ends keep-alive: each response from now on is the last of its connection. Idle connections stay until Shutdown.
 func (s *Server) SetDraining() { s.draining.Store(true) }
 
-func (s *Server) drain() <-chan struct{} {
+// drain ends keep-alive, and returns what is closed when no connection is left and those that are open. Nobody closes one under the lock:
+// TLS may wait for its client.
+func (s *Server) drain() (empty <-chan struct{}, open []*serverConn) {
 	s.draining.Store(true)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -100,19 +107,21 @@ func (s *Server) drain() <-chan struct{} {
 			close(s.empty)
 		}
 	}
-	for c := range s.conns {
-		c.closeIdle()
-	}
-	return s.empty
+	return s.empty, slices.Collect(maps.Keys(s.conns))
 }
 
-// Close cuts all connections at once, and ends the contexts of their requests.
-func (s *Server) Close() error {
-	s.drain()
+// ending reports whether Shutdown has closed what was idle.
+func (s *Server) ending() bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	for c := range s.conns {
-		_ = c.rwc.Close()
+	return s.empty != nil
+}
+
+// Close cuts all connections at once, below TLS, and ends the contexts of their requests.
+func (s *Server) Close() error {
+	_, open := s.drain()
+	for _, c := range open {
+		_ = beneath(c.rwc).Close()
 		// The system tells only of what the other end does.
 		c.gone()
 	}

@@ -274,7 +274,10 @@ func TestServerReadFrom(t *testing.T) {
 		for _, declared := range []bool{true, false} {
 			t.Run(fmt.Sprint(name, declared), func(t *testing.T) {
 				t.Parallel()
+				handled := make(chan struct{}, 2)
 				g := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+					// The sources are closed with the test.
+					defer func() { handled <- struct{}{} }()
 					if declared {
 						w.Header().Set("Content-Length", fmt.Sprint(len(content)))
 					}
@@ -290,6 +293,8 @@ func TestServerReadFrom(t *testing.T) {
 				if _, body := answer(t, reader); body != string(content) {
 					t.Errorf("then %d bytes", len(body))
 				}
+				receive(t, handled, "the first handler")
+				receive(t, handled, "the second handler")
 			})
 		}
 	}

@@ -9,31 +9,50 @@ import (
 	"github.com/sluiceproxy/sluice/http1/wire"
 )
 
+// maxEmptyLines is how many bytes of empty lines are ignored before a request, over all reads (RFC 9112, section 2.2).
+const maxEmptyLines = 2 * len("\r\n")
+
 // readHead reads the next head, and returns its length in what has been read and when its first bytes were there.
 func (c *serverConn) readHead(first bool) (end int, start time.Time, err error) {
-	if c.at == c.end {
-		if err := c.await(first); err != nil {
-			return 0, start, err
-		}
+	if start, err = c.awaitHead(first); err != nil {
+		return 0, start, err
 	}
-	start = time.Now()
 	limits := c.server.limits()
 	c.scanner.Reset()
-	c.rate.reset()
-	begun := false
 	for {
-		if !begun {
-			n, more := wire.SkipEmptyLines(c.in[c.at:c.end])
-			c.at += n
-			begun = !more && c.at < c.end
-		}
-		if begun {
-			if end, err = c.scanner.Scan(c.in[c.at:c.end], limits); end > 0 || err != nil {
-				return end, start, err
-			}
+		if end, err = c.scanner.Scan(c.in[c.at:c.end], limits); end > 0 || err != nil {
+			return end, start, err
 		}
 		if err := c.fillHead(start); err != nil {
 			return 0, start, err
+		}
+	}
+}
+
+// awaitHead waits for the first byte of a head. Empty lines before it are no request: with nothing behind them the connection is idle.
+func (c *serverConn) awaitHead(first bool) (start time.Time, err error) {
+	for skipped := 0; ; {
+		if c.at == c.end {
+			if err := c.await(first, skipped > 0); err != nil {
+				return start, err
+			}
+		}
+		start = time.Now()
+		c.rate.reset()
+		for more := true; more; {
+			var n int
+			n, more = wire.SkipEmptyLines(c.in[c.at:min(c.end, c.at+maxEmptyLines-skipped)])
+			c.at += n
+			skipped += n
+			if !more {
+				break
+			}
+			if err := c.fillHead(start); err != nil {
+				return start, err
+			}
+		}
+		if c.at < c.end {
+			return start, nil
 		}
 	}
 }
@@ -55,8 +74,9 @@ func (c *serverConn) fillHead(start time.Time) error {
 // errIncomplete is a head that ends with the connection.
 var errIncomplete = &wire.Error{Status: http.StatusBadRequest, Reason: "incomplete request", Section: "RFC 9112, section 8"}
 
-// await waits for the first bytes of a request. A connection that waits has no buffer, as far as the system allows it.
-func (c *serverConn) await(first bool) error {
+// await waits for the first bytes of a request, or again for those behind empty lines. A connection that waits has no buffer, as far as the
+// system allows it.
+func (c *serverConn) await(first, again bool) error {
 	c.drop()
 	limit := c.server.IdleTimeout
 	if first || limit <= 0 {
@@ -70,7 +90,7 @@ func (c *serverConn) await(first bool) error {
 		by = c.last.Add(limit)
 	}
 	c.state.Store(connIdle)
-	if c.server.draining.Load() && !first {
+	if c.server.draining.Load() && (!first || again && c.server.ending()) {
 		c.closeIdle()
 	}
 	err := c.wait(by)
