@@ -140,9 +140,13 @@ func (c *serverConn) cancel() {
 	}
 }
 
-// closeIdle closes the connection if it waits for a request.
+// closeIdle closes the connection if it waits for a request. It never waits for the client, as TLS does to say goodbye.
 func (c *serverConn) closeIdle() {
-	if c.state.CompareAndSwap(connIdle, connClosed) {
+	switch {
+	case !c.state.CompareAndSwap(connIdle, connClosed):
+	case c.secure != nil:
+		go func() { _ = c.rwc.Close() }()
+	default:
 		_ = c.rwc.Close()
 	}
 }

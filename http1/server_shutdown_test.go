@@ -1,0 +1,96 @@
+package http1
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+)
+
+// deaf is a connection whose peer reads nothing more once full is closed: Write waits until the connection is closed, and has no deadline.
+type deaf struct {
+	net.Conn
+	full   chan struct{}
+	closed chan struct{}
+	once   *sync.Once
+}
+
+func newDeaf(conn net.Conn, full chan struct{}) deaf {
+	return deaf{Conn: conn, full: full, closed: make(chan struct{}), once: new(sync.Once)}
+}
+
+func (d deaf) Write(p []byte) (int, error) {
+	select {
+	case <-d.full:
+		<-d.closed
+		return 0, net.ErrClosed
+	default:
+		return d.Conn.Write(p)
+	}
+}
+
+func (d deaf) Close() error {
+	d.once.Do(func() { close(d.closed) })
+	return d.Conn.Close()
+}
+
+// testCertificate returns what a server of TLS needs.
+func testCertificate(t testing.TB) []tls.Certificate {
+	t.Helper()
+	origin := httptest.NewUnstartedServer(nil)
+	origin.StartTLS()
+	defer origin.Close()
+	return origin.TLS.Certificates
+}
+
+// TestServerDeafClients ends a server while clients of TLS are idle that do not even read that the connection ends.
+func TestServerDeafClients(t *testing.T) {
+	t.Parallel()
+	server := &Server{Handler: http.HandlerFunc(hello)}
+	config := &tls.Config{Certificates: testCertificate(t), SessionTicketsDisabled: true, MinVersion: tls.VersionTLS12}
+	full := make(chan struct{})
+	var serving sync.WaitGroup
+	for range 3 {
+		client, conn := net.Pipe()
+		defer discard(client)
+		secure := tls.Server(newDeaf(conn, full), config)
+		serving.Go(func() {
+			if err := secure.HandshakeContext(context.Background()); err != nil {
+				t.Error(err)
+			}
+			server.ServeConn(context.Background(), secure)
+		})
+		c := tls.Client(client, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // a test's
+		say(t, c, get)
+		answer(t, bufio.NewReader(c))
+	}
+	eventually(t, "all connections are idle", func() bool {
+		server.mutex.Lock()
+		defer server.mutex.Unlock()
+		idle := 0
+		for c := range server.conns {
+			if c.state.Load() == connIdle {
+				idle++
+			}
+		}
+		return idle == 3
+	})
+	close(full)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	over := make(chan error, 2)
+	go func() { over <- server.Shutdown(ctx) }()
+	if err := receive(t, over, "the end of Shutdown"); !errors.Is(err, context.Canceled) {
+		t.Errorf("Shutdown: %v", err)
+	}
+	go func() { over <- server.Close() }()
+	if err := receive(t, over, "the end of Close"); err != nil {
+		t.Errorf("Close: %v", err)
+	}
+	serving.Wait()
+}
