@@ -8,8 +8,12 @@ type stream struct {
 	// head and trailer are names and values in turn.
 	head, trailer []string
 	body          string
+	// open says that what has no body ends with an empty frame of data.
+	open bool
 	// forwarded is what the backend may see: method, target and body. It is empty where nothing is.
 	forwarded string
+	// host is what it gets for Host, any.test unless it is set.
+	host string
 }
 
 // asking returns the fields of a request, with others for the pseudo fields that are named, and more behind them.
@@ -45,7 +49,7 @@ func posting(more ...string) []string { return asking(append([]string{":method",
 
 const plainCase = "GET /case "
 
-// pseudos is about the fields that become the request line and Host.
+// pseudos is about the fields that become the request line.
 func pseudos() []stream {
 	const split = " HTTP/1.1\r\nHost: any.test\r\n\r\nGET /evil"
 	return []stream{
@@ -79,12 +83,32 @@ func pseudos() []stream {
 		{name: "path *", head: asking(":path", "*")},
 		{name: "path * of OPTIONS", head: asking(":method", "OPTIONS", ":path", "*")},
 		{name: "path scheme relative", head: asking(":path", "//evil.test/case"), forwarded: "GET /evil.test/case "},
+		{name: "path absolute", head: asking(":path", "http://evil.test/case")},
+		{name: "path absolute, same host", head: asking(":path", "http://any.test/case")},
+		{name: "path absolute, https", head: asking(":path", "https://evil.test/case")},
+		{name: "path absolute, no authority", head: lacking(":authority", ":path", "http://any.test/case")},
+		{name: "path absolute of OPTIONS", head: asking(":method", "OPTIONS", ":path", "http://evil.test")},
+		{name: "path absolute, ftp", head: asking(":path", "ftp://evil.test/case")},
+		{name: "path absolute, one slash", head: asking(":path", "http:/case")},
+		{name: "path absolute, no slash", head: asking(":path", "http:case")},
 		{name: "path percent bad", head: asking(":path", "/case%zz")},
 		{name: "path letters", head: asking(":path", "/c\u00e4se"), forwarded: "GET /c%C3%A4se "},
 		{name: "query space", head: asking(":path", "/case?a b")},
 		{name: "query is a request", head: asking(":path", "/case?a"+split)},
 		{name: "query LF", head: asking(":path", "/case?a\nb")},
 		{name: "query NUL", head: asking(":path", "/case?a\x00b")},
+		{name: "scheme is a request", head: asking(":scheme", "http://any.test/evil HTTP/1.1\r\n\r\n")},
+		{name: "scheme missing", head: lacking(":scheme")},
+		{name: "scheme twice", head: append([]string{":scheme", "https"}, asking()...)},
+		{name: "pseudo unknown", head: append([]string{":evil", "1"}, asking()...)},
+		{name: "pseudo status", head: append([]string{":status", "200"}, asking()...)},
+		{name: "pseudo behind others", head: append([]string{"x-a", "b"}, asking()...)},
+	}
+}
+
+// authorities is about what becomes Host.
+func authorities() []stream {
+	return []stream{
 		{name: "authority space", head: asking(":authority", "any.test evil.test")},
 		{name: "authority CR LF", head: asking(":authority", "any.test\r\nX-Evil: 1")},
 		{name: "authority NUL", head: asking(":authority", "any.test\x00")},
@@ -92,16 +116,30 @@ func pseudos() []stream {
 		{name: "authority userinfo", head: asking(":authority", "evil@any.test")},
 		{name: "authority list", head: asking(":authority", "any.test, evil.test")},
 		{name: "authority letters", head: asking(":authority", "\u00e4ny.test")},
+		{name: "authority underscore", head: asking(":authority", "any_one.test"), forwarded: plainCase, host: "any_one.test"},
+		{name: "authority port", head: asking(":authority", "any.test:8080"), forwarded: plainCase, host: "any.test:8080"},
+		{name: "authority port empty", head: asking(":authority", "any.test:"), forwarded: plainCase, host: "any.test:"},
+		{name: "authority port text", head: asking(":authority", "any.test:http")},
+		{name: "authority port negative", head: asking(":authority", "any.test:-1")},
+		{name: "authority port too large", head: asking(":authority", "any.test:99999")},
+		{name: "authority port alone", head: asking(":authority", ":80")},
+		{name: "authority two ports", head: asking(":authority", "any.test:80:80")},
+		{name: "authority IPv6", head: asking(":authority", "[2001:db8::1]:80"), forwarded: plainCase, host: "[2001:db8::1]:80"},
+		{name: "authority IPv6 open", head: asking(":authority", "[2001:db8::1")},
+		{name: "authority IPv6 and more", head: asking(":authority", "[::1]x")},
+		{name: "authority IPv6 zone", head: asking(":authority", "[::1%25eth0]")},
+		{name: "authority brackets", head: asking(":authority", "[]")},
+		{name: "authority bracket within", head: asking(":authority", "a]b")},
+		{name: "authority percent", head: asking(":authority", "%")},
+		{name: "authority percent bad", head: asking(":authority", "any%zztest")},
+		{name: "authority empty", head: asking(":authority", "")},
+		{name: "authority missing", head: lacking(":authority")},
+		{name: "authority missing, host empty", head: lacking(":authority", "host", "")},
+		{name: "authority missing, host port text", head: lacking(":authority", "host", "any.test:http")},
 		{name: "authority missing, host", head: lacking(":authority", "host", "any.test"), forwarded: plainCase},
 		{name: "authority twice", head: append([]string{":authority", "evil.test"}, asking()...)},
 		{name: "authority and another host", head: asking("host", "evil.test"), forwarded: plainCase},
 		{name: "authority and two hosts", head: asking("host", "evil.test", "host", "any.test"), forwarded: plainCase},
-		{name: "scheme is a request", head: asking(":scheme", "http://any.test/evil HTTP/1.1\r\n\r\n")},
-		{name: "scheme missing", head: lacking(":scheme")},
-		{name: "scheme twice", head: append([]string{":scheme", "https"}, asking()...)},
-		{name: "pseudo unknown", head: append([]string{":evil", "1"}, asking()...)},
-		{name: "pseudo status", head: append([]string{":status", "200"}, asking()...)},
-		{name: "pseudo behind others", head: append([]string{"x-a", "b"}, asking()...)},
 	}
 }
 
@@ -164,7 +202,32 @@ func lengthsAndTrailers() []stream {
 		{name: "length too small", head: posting("content-length", "3"), body: "hello"},
 		{name: "length too small, request behind", head: posting("content-length", "5"), body: "hello" + evil},
 		{name: "length too large", head: posting("content-length", "50"), body: "hello"},
-		{name: "length twice", head: posting("content-length", "5", "content-length", "5"), body: "hello", forwarded: whole},
+		{name: "length twice", head: posting("content-length", "5", "content-length", "5"), body: "hello"},
+		{name: "length twice, other", head: posting("content-length", "5", "content-length", "0"), body: "hello"},
+		{name: "length twice, other first", head: posting("content-length", "0", "content-length", "5"), body: "hello"},
+		{name: "length list", head: posting("content-length", "5, 0"), body: "hello"},
+		{name: "length list, equal", head: posting("content-length", "5, 5"), body: "hello"},
+		{name: "length plus", head: posting("content-length", "+5"), body: "hello"},
+		{name: "length plus, no body", head: posting("content-length", "+5")},
+		{name: "length minus", head: posting("content-length", "-5"), body: "hello"},
+		{name: "length minus, no body", head: posting("content-length", "-5")},
+		{name: "length hexadecimal", head: posting("content-length", "0x5"), body: "hello"},
+		{name: "length fraction", head: posting("content-length", "5.0"), body: "hello"},
+		{name: "length empty", head: posting("content-length", ""), body: "hello"},
+		{name: "length empty, no body", head: posting("content-length", "")},
+		{name: "length spaces", head: posting("content-length", " 5 "), body: "hello"},
+		{name: "length 2^64+5", head: posting("content-length", "18446744073709551621"), body: "hello"},
+		{name: "length other digits", head: posting("content-length", "\u0665"), body: "hello"},
+		{name: "length invalid, open", head: posting("content-length", "+0"), open: true},
+		{name: "length, no body", head: posting("content-length", "5")},
+		{name: "length, empty body", head: posting("content-length", "5"), open: true},
+		{name: "length of GET, no body", head: asking("content-length", "5")},
+		{name: "length 0", head: posting("content-length", "0"), forwarded: "POST /case "},
+		{name: "length 0, empty body", head: posting("content-length", "0"), open: true, forwarded: "POST /case "},
+		{name: "length 0, body", head: posting("content-length", "0"), body: "hello"},
+		{name: "length 0, request behind", head: posting("content-length", "0"), body: evil},
+		{name: "length 0, trailers", head: posting("content-length", "0"), trailer: []string{"x-sum", "1"}, forwarded: "POST /case "},
+		{name: "no length, empty body", head: posting(), open: true, forwarded: "POST /case "},
 		{name: "length CR LF", head: posting("content-length", "5\r\nTransfer-Encoding: chunked"), body: "hello"},
 		{name: "trailers", head: posting("trailer", "x-sum"), body: "hello", trailer: []string{"x-sum", "1"}, forwarded: whole},
 		{name: "trailer CR LF", head: posting("trailer", "x-sum"), body: "hello", trailer: []string{"x-sum", "1\r\n\r\n" + evil}},
@@ -178,7 +241,7 @@ func lengthsAndTrailers() []stream {
 
 func streams() []stream {
 	var all []stream
-	for _, class := range [][]stream{pseudos(), others(), lengthsAndTrailers()} {
+	for _, class := range [][]stream{pseudos(), authorities(), others(), lengthsAndTrailers()} {
 		all = append(all, class...)
 	}
 	return all

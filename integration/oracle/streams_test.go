@@ -2,6 +2,7 @@ package oracle
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -51,7 +52,7 @@ func (s stream) prove(t *testing.T, answer string, o outcome) {
 	var forwarded string
 	for _, m := range o.seen {
 		m.proveSent(t)
-		if hosts := m.values("Host"); !slices.Equal(hosts, []string{"any.test"}) {
+		if hosts := m.values("Host"); !slices.Equal(hosts, []string{cmp.Or(s.host, "any.test")}) {
 			t.Errorf("the backend saw Host %q", hosts)
 		}
 		forwarded += fmt.Sprintf("%s %s %s", m.method, m.target, m.body)
@@ -115,8 +116,8 @@ func (s stream) write(framer *http2.Framer, block *bytes.Buffer, encoder *hpack.
 		}
 	}
 	_ = framer.WriteSettings()
-	headers(s.head, s.body == "" && s.trailer == nil)
-	if s.body != "" {
+	headers(s.head, s.body == "" && s.trailer == nil && !s.open)
+	if s.body != "" || s.open {
 		_ = framer.WriteData(1, s.trailer == nil, []byte(s.body))
 	}
 	if s.trailer != nil {
