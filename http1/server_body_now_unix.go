@@ -8,6 +8,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// hasMore reports whether a descriptor has something to read, without reading it.
+func hasMore(raw syscall.RawConn) bool {
+	n := 0
+	look := func(fd uintptr) {
+		var one [1]byte
+		n, _, _ = unix.Recvfrom(int(fd), one[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
+	}
+	return raw.Control(look) == nil && n > 0
+}
+
 // readNow reads what a descriptor has; errors are for the next Read that waits to find.
 func readNow(raw syscall.RawConn, p []byte) int {
 	n := 0

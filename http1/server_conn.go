@@ -180,9 +180,6 @@ func (c *serverConn) serve() {
 			return
 		case keepServing:
 		}
-		if c.server.draining.Load() && c.at == c.end {
-			return
-		}
 	}
 }
 

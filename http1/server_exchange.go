@@ -229,7 +229,7 @@ func (x *exchange) finish() verdict {
 		c.release()
 		return keepServing
 	case x.closeAfter.Load() || !x.body.discard():
-		if !x.body.ended.Load() || c.at < c.end {
+		if !x.body.ended.Load() || c.at < c.end || x.persistent && c.pending() {
 			c.linger()
 		}
 		return closeConn

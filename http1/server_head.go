@@ -91,7 +91,11 @@ func (c *serverConn) await(first, again bool) error {
 	}
 	c.state.Store(connIdle)
 	if c.server.draining.Load() && (!first || again && c.server.ending()) {
-		c.closeIdle()
+		if !c.pending() {
+			c.closeIdle()
+		}
+		// It may be less than a request.
+		by = earlier(by, time.Now().Add(lingerTime))
 	}
 	err := c.wait(by)
 	if !c.state.CompareAndSwap(connIdle, connBusy) {

@@ -29,6 +29,15 @@ func (c *serverConn) linger() {
 	}
 }
 
+// pending looks whether the system has something from the client that has not been read. To close on it would reset the connection.
+func (c *serverConn) pending() bool {
+	raw := c.plain
+	if raw == nil {
+		raw = descriptor(beneath(c.rwc))
+	}
+	return raw != nil && hasMore(raw)
+}
+
 // skim reads and forgets, and reports whether there may be more.
 func (c *serverConn) skim(limit int) bool {
 	page := c.server.pool.read()
