@@ -233,6 +233,7 @@ func (s *served) raw(text string) string {
 	conn := s.dial()
 	say(s.t, conn, text)
 	answer, _ := io.ReadAll(conn)
+	_ = conn.Close() // The server waits for it after a refusal.
 	return string(answer)
 }
 
