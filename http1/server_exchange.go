@@ -189,15 +189,14 @@ func (x *exchange) failed(cause any) verdict {
 	return closeConn
 }
 
-// cut ends the connection such that a response which ends with it is seen to be incomplete.
+// cut ends the connection such that a response which ends with it is seen to be incomplete: with a reset, and without TLS saying that this was
+// all. Only HTTP/1.0 has such responses; how this one is framed may not be known yet to who left a call behind.
 func (x *exchange) cut() {
-	c := x.conn
-	if x.response.framing == untilClose {
-		if tcp, ok := c.rwc.(interface{ SetLinger(seconds int) error }); ok {
-			_ = tcp.SetLinger(0)
-		}
+	below := beneath(x.conn.rwc)
+	if tcp, ok := below.(interface{ SetLinger(seconds int) error }); ok && x.minor == 0 {
+		_ = tcp.SetLinger(0)
 	}
-	_ = c.rwc.Close()
+	_ = below.Close()
 }
 
 // finish completes the response and ends the exchange.
@@ -224,6 +223,7 @@ func (x *exchange) finish() verdict {
 	}
 	switch {
 	case err != nil:
+		x.cut()
 		return closeConn
 	case x.body.ended.Load() && !x.closeAfter.Load():
 		c.release()
@@ -243,10 +243,12 @@ func (x *exchange) finishAbandoned() verdict {
 	if x.hijacked.Load() {
 		return keepHijacked
 	}
-	if x.state.Load()&writesMask == 0 && x.complete() == nil {
-		x.recycle()
-		x.conn.linger()
+	if x.state.Load()&writesMask != 0 || x.complete() != nil {
+		x.cut()
+		return closeAbandoned
 	}
+	x.recycle()
+	x.conn.linger()
 	_ = x.conn.rwc.Close()
 	return closeAbandoned
 }
