@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime/debug"
 	"strings"
 	"time"
 
@@ -39,6 +40,7 @@ func (c *connection) identify() {
 // dispatch looks at the first bytes of a connection and hands it to who serves it. It runs on the connection's own goroutine,
 // which is then the one that serves HTTP/1.1.
 func (e *Entrypoint) dispatch(ctx context.Context, c *connection, s *servers) {
+	defer e.survive(c)
 	ready, isHTTP2, err := e.prepare(ctx, c)
 	switch {
 	case err != nil:
@@ -48,6 +50,14 @@ func (e *Entrypoint) dispatch(ctx context.Context, c *connection, s *servers) {
 		s.feed.ServeConn(ready)
 	default:
 		s.http1.ServeConn(s.base, ready)
+	}
+}
+
+// survive keeps a fault below the handlers to the connection that it happened on.
+func (e *Entrypoint) survive(c *connection) {
+	if cause := recover(); cause != nil {
+		e.report(report{level: failure, text: "serving a connection panicked", client: c.text, panic: cause, stack: string(debug.Stack())})
+		_ = c.Close()
 	}
 }
 

@@ -23,8 +23,9 @@ type report struct {
 	text  string
 	err   error
 	pause time.Duration
-	// request and stack are set for panics of handlers.
+	// panic and stack are set for panics, request for those of handlers and client for others.
 	request string
+	client  string
 	panic   any
 	stack   string
 }
@@ -67,7 +68,13 @@ func (e *Entrypoint) writeReport(r report) {
 		fields = append(fields, "retry", r.pause)
 	}
 	if r.request != "" {
-		fields = append(fields, "request", r.request, "panic", r.panic, "stack", r.stack)
+		fields = append(fields, "request", r.request)
+	}
+	if r.client != "" {
+		fields = append(fields, "client", r.client)
+	}
+	if r.panic != nil {
+		fields = append(fields, "panic", r.panic, "stack", r.stack)
 	}
 	switch r.level {
 	case detail:
