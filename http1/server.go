@@ -78,7 +78,8 @@ func (s *Server) ServeConn(ctx context.Context, conn net.Conn) {
 }
 
 // Shutdown ends connections that are idle at once and the others after their current request, and returns when none is left or ctx has
-// ended, with its error. Connections that come meanwhile serve what they have already sent. Hijacked connections do not count.
+// ended, with its error. Connections that come meanwhile serve what they have already sent. A hijacked connection counts as long as its
+// handler runs.
 func (s *Server) Shutdown(ctx context.Context) error {
 	empty, open := s.drain()
 	for _, c := range open {
@@ -117,7 +118,7 @@ func (s *Server) ending() bool {
 	return s.empty != nil
 }
 
-// Close cuts all connections at once, below TLS, and ends the contexts of their requests.
+// Close cuts all connections at once, below TLS, and ends the contexts of their requests. Hijacked ones are cut as long as their handler runs.
 func (s *Server) Close() error {
 	_, open := s.drain()
 	for _, c := range open {

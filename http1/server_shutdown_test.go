@@ -94,3 +94,30 @@ func TestServerDeafClients(t *testing.T) {
 	}
 	serving.Wait()
 }
+
+// TestServerShutdownAndHijackers waits for a connection of a handler that runs, and not for one that outlives its handler.
+func TestServerShutdownAndHijackers(t *testing.T) {
+	t.Parallel()
+	hijacked, release := make(chan net.Conn, 1), make(chan struct{})
+	g := serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+		}
+		hijacked <- conn
+		<-release
+	})
+	g.open(get)
+	defer discard(receive(t, hijacked, "the connection"))
+	expired, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := g.server.Shutdown(expired); !errors.Is(err, context.Canceled) {
+		t.Errorf("Shutdown did not wait for the handler: %v", err)
+	}
+	over := make(chan error, 1)
+	go func() { over <- g.server.Shutdown(context.Background()) }()
+	close(release)
+	if err := receive(t, over, "the end of Shutdown"); err != nil {
+		t.Error(err)
+	}
+}
