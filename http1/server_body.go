@@ -37,8 +37,9 @@ type serverBody struct {
 	closed atomic.Bool
 	ended  atomic.Bool
 	// relaxed says that the response has begun, so that the client may be silent.
-	relaxed      atomic.Bool
-	userDeadline atomic.Bool
+	relaxed atomic.Bool
+	// userDeadline is what the handler has set; nil is nothing.
+	userDeadline atomic.Pointer[time.Time]
 	// expects says that the client waits for 100 Continue, started that somebody has read.
 	expects  bool
 	started  atomic.Bool
@@ -111,7 +112,7 @@ func (b *serverBody) read(p []byte) (n int, err error) {
 
 // fail breaks the body. What follows on the connection may be the rest of it, and must not be taken for a request.
 func (b *serverBody) fail(err error) error {
-	if b.userDeadline.Load() && errors.Is(err, os.ErrDeadlineExceeded) {
+	if b.userDeadline.Load() != nil && errors.Is(err, os.ErrDeadlineExceeded) {
 		// The handler may move its deadline and go on.
 		return err
 	}
@@ -216,7 +217,7 @@ func (b *serverBody) waitAny(p []byte) (int, error) {
 	switch {
 	case !b.discarding.IsZero():
 		return b.receive(p, b.discarding)
-	case b.userDeadline.Load():
+	case b.userDeadline.Load() != nil:
 		return b.receiveOnce(p)
 	case b.relaxed.Load() || server.ReadTimeout <= 0 && server.MinRate <= 0:
 		return b.receive(p, time.Time{})
@@ -229,7 +230,7 @@ func (b *serverBody) waitAny(p []byte) (int, error) {
 	n, err := b.receive(p, by)
 	if n == 0 && errors.Is(err, os.ErrDeadlineExceeded) && !b.exchange.interrupted.Load() {
 		switch {
-		case b.userDeadline.Load():
+		case b.userDeadline.Load() != nil:
 			return b.receiveOnce(p)
 		case b.relaxed.Load():
 			// The response began in between.

@@ -265,7 +265,30 @@ func (c *serverConn) arm(by time.Time) {
 		return
 	}
 	c.armed = by
+	c.setReadDeadline(by)
+}
+
+// setReadDeadline sets a deadline of the server's own, which comes behind one that is the handler's. That may come at any time: either of both
+// sees the other.
+func (c *serverConn) setReadDeadline(by time.Time) {
 	_ = c.rwc.SetReadDeadline(by)
+	current := c.current.Load()
+	if current == nil {
+		return
+	}
+	x := current.exchange
+	if x.interrupted.Load() {
+		_ = c.rwc.SetReadDeadline(time.Unix(1, 0))
+		return
+	}
+	for user := x.body.userDeadline.Load(); user != nil; {
+		_ = c.rwc.SetReadDeadline(*user)
+		latest := x.body.userDeadline.Load()
+		if latest == user {
+			return
+		}
+		user = latest
+	}
 }
 
 // early reports whether a read failed because of a deadline that is not due.
@@ -275,12 +298,12 @@ func (c *serverConn) early(err error, by time.Time) bool {
 	}
 	c.armed = time.Time{}
 	if current := c.current.Load(); current != nil {
-		if x := current.exchange; x.interrupted.Load() || x.body.userDeadline.Load() {
+		if x := current.exchange; x.interrupted.Load() || x.body.userDeadline.Load() != nil {
 			return false
 		}
 	}
 	if by.IsZero() {
-		_ = c.rwc.SetReadDeadline(by)
+		c.setReadDeadline(by)
 		return true
 	}
 	return time.Now().Before(by)

@@ -214,7 +214,7 @@ func (x *exchange) finish() verdict {
 	err := x.complete()
 	x.recycle()
 	x.stopReadAhead()
-	if x.body.userDeadline.Load() {
+	if x.body.userDeadline.Load() != nil {
 		c.armed = time.Time{}
 		_ = c.rwc.SetReadDeadline(time.Time{})
 	}

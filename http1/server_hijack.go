@@ -28,8 +28,9 @@ func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		}
 	}
 	c := x.conn
-	x.stopReadAhead()
+	// From here on nobody begins to read ahead.
 	x.hijacked.Store(true)
+	x.stopReadAhead()
 	c.unwatch()
 	if err := c.rwc.SetDeadline(time.Time{}); err != nil {
 		return nil, nil, err

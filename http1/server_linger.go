@@ -58,8 +58,13 @@ func (c *serverConn) hold(by time.Time) bool {
 	// It stands for a request whose body has been read, so that whoever ends one ends it.
 	wait := &serverContext{conn: c, done: make(chan struct{})}
 	wait.whole.Store(true)
+	last := c.current.Load()
+	if last != nil {
+		// A Read that its handler left behind may still look for it.
+		wait.exchange = last.exchange
+	}
 	c.current.Store(wait)
-	defer c.current.Store(nil)
+	defer c.current.Store(last)
 	if c.left.Load() != clientStays {
 		return true
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluiceproxy/sluice/http1/wire"
@@ -37,6 +38,8 @@ const (
 // into the headroom before them, so that a small answer is one piece of memory and one write.
 type response struct {
 	header http.Header
+	// shown says that somebody has been given the header. Before, it may be about to be made, by who comes too late.
+	shown  atomic.Bool
 	status int
 
 	page   *[writeBytes]byte
@@ -58,6 +61,14 @@ type response struct {
 	err          error
 }
 
+// fields returns the header as far as anybody knows it.
+func (r *response) fields() http.Header {
+	if r.shown.Load() {
+		return r.header
+	}
+	return nil
+}
+
 // begin notes the final status, and puts the fields into the buffer as they are now.
 func (x *exchange) begin(status int) {
 	r := &x.response
@@ -65,7 +76,7 @@ func (x *exchange) begin(status int) {
 	r.head = x.head
 	r.page = x.conn.server.pool.write()
 	b := r.page[:headroom]
-	for name, values := range r.header {
+	for name, values := range r.fields() {
 		if x.frames(name, values) {
 			continue
 		}
@@ -344,8 +355,8 @@ func (x *exchange) complete() error {
 		x.closeAfter.Store(true)
 	}
 	var trailer http.Header
-	if len(r.trailers) > 0 || len(r.header) > 0 {
-		trailer = r.collectTrailers()
+	if header := r.fields(); len(header) > 0 {
+		trailer = r.collectTrailers(header)
 	}
 	if r.framing == undecided {
 		r.late = r.late || len(trailer) > 0
@@ -365,7 +376,7 @@ func (x *exchange) complete() error {
 }
 
 // collectTrailers returns the trailers: those that were announced, and those with http.TrailerPrefix.
-func (r *response) collectTrailers() http.Header {
+func (r *response) collectTrailers(header http.Header) http.Header {
 	var trailer http.Header
 	add := func(name string, values []string) {
 		if len(values) == 0 {
@@ -377,9 +388,9 @@ func (r *response) collectTrailers() http.Header {
 		trailer[name] = values
 	}
 	for _, name := range r.trailers {
-		add(name, r.header[name])
+		add(name, header[name])
 	}
-	for name, values := range r.header {
+	for name, values := range header {
 		if late, ok := strings.CutPrefix(name, http.TrailerPrefix); ok {
 			add(http.CanonicalHeaderKey(late), values)
 		}

@@ -10,15 +10,20 @@ import (
 	"github.com/sluiceproxy/sluice/http1/wire"
 )
 
-// Header returns the header of the response. After the end of the exchange it is a new map that nobody reads.
+// Header returns the header of the response. After the end of the exchange it is a new map that nobody reads. A goroutine that the handler
+// leaves behind must not change a map that it got before: it is read when the handler returns, as with net/http.
 func (x *exchange) Header() http.Header {
 	if !x.alive() {
 		return http.Header{}
 	}
-	if x.response.header == nil {
-		x.response.header = make(http.Header, 8)
+	r := &x.response
+	if !r.shown.Load() {
+		if r.header == nil {
+			r.header = make(http.Header, 8)
+		}
+		r.shown.Store(true)
 	}
-	return x.response.header
+	return r.header
 }
 
 // WriteHeader sets the status. The first of 200 or more, or 101, is the response's; others before it are sent at once
@@ -48,7 +53,7 @@ func (x *exchange) inform(status int) {
 		x.body.announce.over, x.body.asked = true, true
 	}
 	b := wire.AppendStatusLine(make([]byte, 0, 512), 1, status)
-	b = wire.AppendHeader(b, x.response.header, func(name string) bool {
+	b = wire.AppendHeader(b, x.response.fields(), func(name string) bool {
 		return name == "Content-Length" || name == "Transfer-Encoding" || len(name) > len(http.TrailerPrefix) && name[:len(http.TrailerPrefix)] == http.TrailerPrefix
 	})
 	b = append(b, "\r\n"...)
@@ -179,6 +184,10 @@ func (x *exchange) splice(source io.LimitedReader) (n int64, done bool, err erro
 	r.written += n
 	if err != nil && !errors.Is(err, io.EOF) {
 		x.closeAfter.Store(true)
+		// Either side may have failed; what fails to write nothing can't be written to.
+		if _, broken := x.conn.rwc.Write(nil); broken != nil {
+			return n, true, x.broken(err)
+		}
 	}
 	return n, err != nil || n < limit || limit == source.N, err
 }
@@ -218,7 +227,7 @@ func (x *exchange) SetReadDeadline(deadline time.Time) error {
 	if x.hijacked.Load() {
 		return http.ErrHijacked
 	}
-	x.body.userDeadline.Store(true)
+	x.body.userDeadline.Store(&deadline)
 	return x.conn.rwc.SetReadDeadline(deadline)
 }
 
