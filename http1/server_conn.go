@@ -129,14 +129,14 @@ func (c *serverConn) silent() {
 	c.left.CompareAndSwap(clientStays, clientSilent)
 	// Whoever ends the body looks the other way round, so that one of both sees the other.
 	if current := c.current.Load(); current != nil && current.whole.Load() {
-		current.cancel(context.Canceled)
+		current.cancel()
 	}
 }
 
 // cancel ends the context of the current request.
 func (c *serverConn) cancel() {
 	if current := c.current.Load(); current != nil {
-		current.cancel(context.Canceled)
+		current.cancel()
 	}
 }
 

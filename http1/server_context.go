@@ -17,11 +17,11 @@ type serverContext struct {
 	// exchange may be another request's when the context is no longer that of the connection.
 	exchange *exchange
 	values   atomic.Pointer[Values]
-	// whole says that nothing more is to come of the request's body.
+	mutex    sync.Mutex
+	// whole says that nothing more is to come of the request's body, over that the context has ended.
 	whole atomic.Bool
-	mutex sync.Mutex
+	over  bool
 	done  chan struct{}
-	err   error
 	calls *afterCall
 }
 
@@ -41,7 +41,7 @@ func (s *serverContext) Done() <-chan struct{} {
 	defer s.mutex.Unlock()
 	if s.done == nil {
 		s.done = make(chan struct{})
-		if s.err != nil {
+		if s.over {
 			close(s.done)
 		}
 	}
@@ -52,7 +52,10 @@ func (s *serverContext) Done() <-chan struct{} {
 func (s *serverContext) Err() error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return s.err
+	if s.over {
+		return context.Canceled
+	}
+	return nil
 }
 
 // Values are what the context of a request knows beyond that of its connection.
@@ -91,7 +94,7 @@ func (s *serverContext) add(call *afterCall) {
 	s.readAheadForEnd()
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.err != nil {
+	if s.over {
 		go call.f()
 		call.f = nil
 		return
@@ -125,18 +128,18 @@ func (s *serverContext) stop(call *afterCall) bool {
 func (s *serverContext) bodyOver() {
 	s.whole.Store(true)
 	if s.conn.left.Load() != clientStays {
-		s.cancel(context.Canceled)
+		s.cancel()
 	}
 }
 
 // cancel ends the context. Only the first call counts.
-func (s *serverContext) cancel(err error) {
+func (s *serverContext) cancel() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.err != nil {
+	if s.over {
 		return
 	}
-	s.err = err
+	s.over = true
 	if s.done != nil {
 		close(s.done)
 	}

@@ -1,7 +1,6 @@
 package http1
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"runtime/debug"
@@ -152,7 +151,7 @@ func (x *exchange) serve() (next verdict) {
 	c.setWriteDeadline(x.start)
 	c.current.Store(x.context)
 	if left := c.left.Load(); left == clientGone || left == clientSilent && x.context.whole.Load() || c.base.Err() != nil {
-		x.context.cancel(context.Canceled)
+		x.context.cancel()
 	}
 	completed := false
 	defer func() {
@@ -161,7 +160,7 @@ func (x *exchange) serve() (next verdict) {
 			next = x.failed(recover())
 		}
 		c.current.Store(nil)
-		x.context.cancel(context.Canceled)
+		x.context.cancel()
 	}()
 	c.server.Handler.ServeHTTP(x, &x.request)
 	next = x.finish()
@@ -203,7 +202,7 @@ func (x *exchange) cut() {
 func (x *exchange) finish() verdict {
 	c := x.conn
 	abandoned := x.die()
-	x.context.cancel(context.Canceled)
+	x.context.cancel()
 	x.context.values.Store(nil)
 	if abandoned {
 		return x.finishAbandoned()

@@ -1,7 +1,6 @@
 package http1
 
 import (
-	"context"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -327,7 +326,7 @@ func (x *exchange) send(p, end []byte) error {
 func (x *exchange) broken(err error) error {
 	x.response.err = err
 	x.closeAfter.Store(true)
-	x.context.cancel(context.Canceled)
+	x.context.cancel()
 	return err
 }
 
