@@ -246,10 +246,12 @@ func (x *exchange) SetWriteDeadline(deadline time.Time) error {
 
 // Recycle says that nobody will use any part of the exchange after the handler has returned: the writer, the request with its header and
 // its URL, or slices of their values. Strings and the request's context may be kept. Their memory serves another request then. A call that
-// is under way when the handler returns, a hijacked connection and a panic take it back.
+// is under way when the handler returns, a hijacked connection and a panic take it back. The context forgets the values that were attached,
+// whose memory may serve another request too.
 func (x *exchange) Recycle() {
 	if x.alive() {
 		x.transient = true
+		x.context.values.Store(nil)
 	}
 }
 
