@@ -30,7 +30,7 @@ func (l *LifeCycle) SetDefaults() {
 
 // RespondingTimeouts limits in time what a client does.
 type RespondingTimeouts struct {
-	ReadTimeout  Duration `json:"readTimeout" description:"Time to read a whole request with its body; 0 is no limit." range:"0.."`
+	ReadTimeout  Duration `json:"readTimeout" description:"Time to read the head of a request, and then the longest pause in its body until the response begins; 0 is no limit. HTTP/1.1 has to come with 240 bytes a second on average as well, after five seconds of grace." range:"0.."`
 	WriteTimeout Duration `json:"writeTimeout" description:"Time from the end of the request's head to the end of the response; 0 is no limit." range:"0.."`
 	IdleTimeout  Duration `json:"idleTimeout" description:"How long a connection without a request is kept; 0 is no limit." range:"0.."`
 }
