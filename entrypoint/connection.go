@@ -75,6 +75,16 @@ func (c *connection) ReadAhead() []byte {
 	return ahead
 }
 
+// TCP returns the connection of the network where it is TCP of which nothing has been read ahead, which the kernel can splice; otherwise
+// nil.
+func (c *connection) TCP() *net.TCPConn {
+	tcp, _ := c.Conn.(*net.TCPConn)
+	if len(c.replay) > 0 {
+		return nil
+	}
+	return tcp
+}
+
 // SyscallConn gives access to the descriptor, past Read and Write: nothing is counted in them.
 func (c *connection) SyscallConn() (syscall.RawConn, error) {
 	if direct, ok := c.Conn.(syscall.Conn); ok {

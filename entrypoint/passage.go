@@ -185,6 +185,12 @@ func (p *passage) ReadFrom(source io.Reader) (int64, error) {
 	return n, err
 }
 
+// Splices reports whether ReadFrom keeps nothing back that Flush would have to send.
+func (p *passage) Splices() bool {
+	splicer, ok := p.inner.(interface{ Splices() bool })
+	return ok && !p.over.Load() && splicer.Splices()
+}
+
 func (p *passage) count(n int64) {
 	if p.record.Method != http.MethodHead {
 		p.sent.Add(n)

@@ -77,11 +77,14 @@ func (f *flusher) write(p []byte, more bool) error {
 	return nil
 }
 
-// destination returns where a body goes that is written in one call. That is the server's own writer, which may move
-// bytes within the kernel, where nothing is flushed: what such a call keeps back nobody could flush.
+// destination returns where a body goes that is written in one call. That is the server's own writer where nothing is flushed, or one that
+// may move bytes within the kernel where the server keeps none of them back: what another kept back nobody could flush.
 func (f *flusher) destination() io.Writer {
 	if f.interval == 0 {
 		return f.writer
+	}
+	if splicer, ok := f.writer.(interface{ Splices() bool }); ok && splicer.Splices() {
+		return (*splicing)(f)
 	}
 	return (*flushing)(f)
 }
@@ -95,4 +98,20 @@ func (f *flushing) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return len(p), nil
+}
+
+// splicing is a flusher as a writer that can take a body from a socket by itself.
+type splicing flusher
+
+// Write writes p, which is flushed in time.
+func (s *splicing) Write(p []byte) (int, error) { return (*flushing)(s).Write(p) }
+
+// ReadFrom hands the source to the server's writer, which leaves nothing to flush.
+func (s *splicing) ReadFrom(source io.Reader) (int64, error) {
+	f := (*flusher)(s)
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.pending = false
+	f.timer.Stop()
+	return io.Copy(f.writer, source)
 }

@@ -113,6 +113,7 @@ func (t *tunnel) run(ctx context.Context, fromClient io.Reader) {
 	<-done
 }
 
+// copy moves bytes in one direction until its end. Where both sides are plain TCP and there are many of them at a time, the kernel does.
 func (t *tunnel) copy(to io.Writer, from io.Reader) {
 	buffer := t.buffers.get()
 	defer t.buffers.put(buffer)
@@ -124,6 +125,9 @@ func (t *tunnel) copy(to io.Writer, from io.Reader) {
 				return
 			}
 		}
+		if err == nil && n == len(buffer) {
+			err = spliced(to, from)
+		}
 		if err == io.EOF {
 			t.half(to)
 			return
@@ -133,6 +137,33 @@ func (t *tunnel) copy(to io.Writer, from io.Reader) {
 			return
 		}
 	}
+}
+
+// spliceBytes is how much is spliced in one go. A pipe is held while it lasts, so that only those who send much get one.
+const spliceBytes = 4 << 20
+
+// spliced lets the kernel move what comes next, if it can. The error is io.EOF at the end of from.
+func spliced(to io.Writer, from io.Reader) error {
+	source, sink := tcpOf(from), tcpOf(to)
+	if source == nil || sink == nil {
+		return nil
+	}
+	n, err := sink.ReadFrom(&io.LimitedReader{R: source, N: spliceBytes})
+	if err == nil && n < spliceBytes {
+		return io.EOF
+	}
+	return err
+}
+
+// tcpOf returns the connection that end is made of where it is plain TCP, or nil.
+func tcpOf(end any) *net.TCPConn {
+	switch end := end.(type) {
+	case *net.TCPConn:
+		return end
+	case interface{ TCP() *net.TCPConn }:
+		return end.TCP()
+	}
+	return nil
 }
 
 // half ends one direction. Where a connection can't be closed in one direction, both end.

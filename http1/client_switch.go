@@ -1,7 +1,6 @@
 package http1
 
 import (
-	"io"
 	"net"
 	"slices"
 )
@@ -45,18 +44,13 @@ func (s *switched) Read(p []byte) (int, error) {
 // Write writes to the endpoint.
 func (s *switched) Write(p []byte) (int, error) { return s.conn.Write(p) }
 
-// WriteTo writes all that the endpoint sends to w, within the kernel where both are plain TCP.
-func (s *switched) WriteTo(w io.Writer) (int64, error) {
-	var written int64
+// TCP returns the connection where it is plain TCP whose bytes have not been read ahead, which the kernel can splice; otherwise nil.
+func (s *switched) TCP() *net.TCPConn {
+	tcp, _ := s.conn.(*net.TCPConn)
 	if len(s.ahead) > 0 {
-		n, err := w.Write(s.ahead)
-		written, s.ahead = int64(n), s.ahead[n:]
-		if err != nil {
-			return written, err
-		}
+		return nil
 	}
-	n, err := io.Copy(w, s.conn)
-	return written + n, err
+	return tcp
 }
 
 // CloseWrite tells the endpoint that nothing more will come.

@@ -148,6 +148,17 @@ func (x *exchange) ReadFrom(source io.Reader) (int64, error) {
 	return spliced + n, err
 }
 
+// Splices reports whether ReadFrom hands all that it reads from a socket or file to the connection at once, and keeps nothing back that
+// Flush would have to send. The header must have been written.
+func (x *exchange) Splices() bool {
+	if !x.enter(oneWrite) {
+		return false
+	}
+	defer x.leave(oneWrite)
+	r := &x.response
+	return x.conn.plain != nil && !x.hijacked.Load() && r.status != 0 && r.length >= 0 && !r.head && !wire.BodilessStatus(r.status)
+}
+
 // directSource reports whether the operating system can move bytes from source by itself.
 func directSource(source io.Reader) (io.LimitedReader, bool) {
 	limited := io.LimitedReader{R: source, N: 1<<63 - 1}

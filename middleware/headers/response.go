@@ -49,6 +49,12 @@ func (w *response) ReadFrom(body io.Reader) (int64, error) {
 	return io.Copy(w.ResponseWriter, body)
 }
 
+// Splices says what the server's writer says: whether ReadFrom keeps nothing back.
+func (w *response) Splices() bool {
+	splicer, ok := w.ResponseWriter.(interface{ Splices() bool })
+	return ok && splicer.Splices()
+}
+
 // Flush begins the response when nobody has, and sends what is buffered.
 func (w *response) Flush() { _ = w.FlushError() }
 
