@@ -39,6 +39,7 @@ func serve(args, environ []string, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	tuneMemory(logger)
+	go useHugePages(ctx)
 	s, err := assemble(loaded.Configuration, logger)
 	if err == nil {
 		err = s.run(ctx)

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"bufio"
+	"os"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// TestTheHeapAsksForHugePages looks the advice up in the memory map of the process.
+func TestTheHeapAsksForHugePages(t *testing.T) {
+	if _, err := os.Stat("/sys/kernel/mm/transparent_hugepage"); err != nil {
+		t.Skip("this kernel has no transparent huge pages")
+	}
+	heap := reflect.ValueOf(new([1 << 12]byte)).Pointer()
+	if arenas := adviseHugePages(heap); arenas < 1 {
+		t.Fatalf("%d arenas were found", arenas)
+	}
+	if flags := flagsOf(t, heap); !strings.Contains(flags, " hg") {
+		t.Errorf("the flags of the heap are %q", flags)
+	}
+}
+
+// flagsOf returns the flags of the mapping that holds an address.
+func flagsOf(t *testing.T, address uintptr) string {
+	t.Helper()
+	file, err := os.Open("/proc/self/smaps")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	within := false
+	for lines := bufio.NewScanner(file); lines.Scan(); {
+		line := lines.Text()
+		span, _, _ := strings.Cut(line, " ")
+		if from, to, ok := strings.Cut(span, "-"); ok {
+			low, lowErr := strconv.ParseUint(from, 16, 64)
+			high, highErr := strconv.ParseUint(to, 16, 64)
+			if lowErr == nil && highErr == nil {
+				within = low <= uint64(address) && uint64(address) < high
+			}
+		}
+		if flags, ok := strings.CutPrefix(line, "VmFlags:"); ok && within {
+			return flags
+		}
+	}
+	t.Fatal("no mapping holds the heap")
+	return ""
+}
