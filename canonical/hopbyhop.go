@@ -91,10 +91,12 @@ func removeListed(h http.Header, keep []string) (kept []string) {
 }
 
 func removeFixed(h http.Header) {
-	for name := range h {
-		if isHopByHop(name) {
-			delete(h, name)
-		}
+	// Ten look-ups cost less than to walk through the header of a browser.
+	for _, name := range [...]string{
+		"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding",
+		"Upgrade", "Http2-Settings",
+	} {
+		delete(h, name)
 	}
 }
 

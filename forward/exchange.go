@@ -81,10 +81,10 @@ type exchange struct {
 	hinted int
 }
 
-// settled reports whether nobody keeps a part of the exchange that has ended, or of the client's request: it was one of HTTP/1.1 without
-// a body, and no timer was started.
+// settled reports whether nobody keeps a part of the exchange that has ended, or of the client's request: it was one of HTTP/1.1 whose body,
+// if any, was at hand, and no timer was started.
 func (x *exchange) settled() bool {
-	return x.direct() && x.body == nil && x.upgrade == "" && x.flusher.timer == nil
+	return x.direct() && x.call.Alone() && x.upgrade == "" && x.flusher.timer == nil
 }
 
 func (x *exchange) run() (loadbalancer.Outcome, error) {

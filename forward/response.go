@@ -121,12 +121,13 @@ func (x *exchange) copyBody(response *http.Response) (loadbalancer.Outcome, erro
 		flusher.each = true
 		flusher.interval = firstFlush
 	}
+	flusher.unflushed = true
+	defer flusher.stop()
+	if body, ok := response.Body.(io.WriterTo); ok {
+		return x.copied(body.WriteTo(flusher.destination()))
+	}
 	if flusher.interval > 0 {
 		flusher.arm()
-		defer flusher.stop()
-	}
-	if body, ok := response.Body.(io.WriterTo); ok && !flusher.each {
-		return x.copied(body.WriteTo(flusher.destination()))
 	}
 	pool := x.buffers()
 	buffer := pool.get()

@@ -5,15 +5,11 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptrace"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
 	"github.com/sluiceproxy/sluice/http1/wire"
 )
-
-// responseValues is how many values of a response's fields have their room within the Call.
-const responseValues = 20
 
 // Call is one request and its response as its caller sees them. It is made for one exchange, best as a part of what the
 // caller has of its own per request, and is never used again: the response and its body are parts of it.
@@ -34,6 +30,8 @@ type Call struct {
 	// Header is an empty map for the fields of the final response, unless that is 101; nil lets Do make one. It is empty after an
 	// error.
 	Header http.Header
+	// Values is room for the values of the response's fields, which must live as long as its header; Do makes more where it is too small.
+	Values []string
 
 	upstream  *Upstream
 	request   *http.Request
@@ -76,7 +74,6 @@ type Call struct {
 	left     int64
 	chunked  wire.Chunked
 	encoding [1]string
-	values   [responseValues]string
 	response http.Response
 }
 
@@ -86,6 +83,9 @@ type Field struct{ Name, Value string }
 // Sent reports whether it is too late to send the request to somebody else as if nothing had happened: the endpoint may
 // have seen a part of it, or a part of its body was read. It is for the time after Do.
 func (c *Call) Sent() bool { return c.sent || c.framing.rest != c.framing.length }
+
+// Alone reports whether nothing of the exchange ever ran on another goroutine. It is for the time after its end.
+func (c *Call) Alone() bool { return c.upload == nil }
 
 // HopByHop reports whether the response's header has fields that concern one connection only. It is for the time after Do.
 func (c *Call) HopByHop() bool { return c.hopByHop }
@@ -152,8 +152,8 @@ func (c *Call) run() error {
 		return c.fault
 	}
 	c.ended, c.fault, c.interims, c.broken = false, nil, 0, nil
-	if c.upload != nil {
-		// A head too large to be written at once went with it.
+	if c.out == nil {
+		// It went with an upload, or was written and given back.
 		c.upload = nil
 		if err = c.prepare(); err != nil {
 			return &RequestError{Err: err}
@@ -213,7 +213,7 @@ func (c *Call) try(l *link) error {
 	if err := c.send(); err != nil {
 		return err
 	}
-	runtime.Gosched()
+	l.giveWay()
 	var head wire.Response
 	if err := c.receive(&head); err != nil {
 		return err

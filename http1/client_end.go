@@ -44,6 +44,7 @@ func (c *Call) end() {
 	l := c.link
 	c.link = nil
 	c.hold.Unlock()
+	l.waiting = nil
 	if c.reusable && complete && followed && l.from == l.to && !c.closing.Load() {
 		c.upstream.put(l)
 		return

@@ -34,13 +34,8 @@ func (c *Call) receive(head *wire.Response) error {
 			}
 			continue
 		}
-		switch {
-		case c.Header != nil && !interimStatus(l.unread()):
-			// The header may live longer than the call.
-			head.Header = c.Header
-		case c.interims == 0:
-			// Whoever is told of an informational response may keep its values.
-			head.Values = c.values[:0]
+		if !interimStatus(l.unread()) {
+			head.Header, head.Values = c.Header, c.Values[:0]
 		}
 		if err = head.Parse(l.unread()[:n]); err != nil {
 			return malformed(err)

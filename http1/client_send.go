@@ -84,6 +84,10 @@ func (c *Call) send() error {
 		c.broken = err
 		c.limit(lastWords)
 	case len(rest) == 0 && c.whole:
+		if c.framing.length == 0 {
+			// A head can be made again.
+			c.freeOut()
+		}
 		c.closeRequest()
 		c.wrote(nil)
 		c.limit(c.upstream.config.ResponseHeaderTimeout)

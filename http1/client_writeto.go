@@ -11,13 +11,20 @@ import (
 // spliceBytes is how much of a body must be left for the kernel to move it: less is cheaper to copy.
 const spliceBytes = 128 << 10
 
-// WriteTo writes the rest of the body to w. What has been read ahead is written from where it lies. A large rest that is
-// delimited by Content-Length and comes over plain TCP is handed to w's ReadFrom as an *io.LimitedReader of a
-// *net.TCPConn, which *net.TCPConn moves within the kernel. Errors of w are a *DestinationError.
+// waiter is a destination that is told before a body waits for its endpoint, which is the time to flush.
+type waiter interface{ Waiting() }
+
+// WriteTo writes the rest of the body to w, from where it was read into. A large rest that is delimited by Content-Length and comes over
+// plain TCP is handed to w's ReadFrom as an *io.LimitedReader of a *net.TCPConn, which *net.TCPConn moves within the kernel. Errors of w
+// are a *DestinationError. If w has a method Waiting, it is called before the body waits for the endpoint.
 func (b *responseBody) WriteTo(w io.Writer) (int64, error) {
 	c := (*Call)(b)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	l := c.link
+	if told, ok := w.(waiter); ok && !c.ended {
+		l.waiting = told.Waiting
+	}
 	var written int64
 	for !c.ended {
 		n, err := c.move(w)
@@ -35,19 +42,62 @@ func (b *responseBody) WriteTo(w io.Writer) (int64, error) {
 // move writes the next piece of the body to w, and ends the exchange at the body's end. Its error is that of w.
 func (c *Call) move(w io.Writer) (int64, error) {
 	l := c.link
-	if c.body == wire.FixedLength {
-		if ahead := l.unread(); len(ahead) > 0 {
-			return c.moveAhead(w, ahead[:min(int64(len(ahead)), c.left)])
+	if l.from == l.to {
+		want := int64(copyBytes)
+		if c.body == wire.FixedLength {
+			if direct, ok := w.(io.ReaderFrom); ok && l.tcp != nil && c.left >= spliceBytes {
+				return c.splice(direct)
+			}
+			want = c.left
 		}
-		if direct, ok := w.(io.ReaderFrom); ok && l.tcp != nil && c.left >= spliceBytes {
-			return c.splice(direct)
+		l.widen(want)
+		if err := l.fill(); err != nil {
+			return 0, c.broke(err)
 		}
 	}
-	pool := &c.upstream.client.buffers
-	buffer := pool.expanse()
-	defer pool.putExpanse(buffer)
-	n, _ := c.read(buffer[:]) // The error is in fault.
-	return c.write(w, buffer[:n])
+	switch c.body {
+	case wire.FixedLength:
+		ahead := l.unread()
+		return c.moveAhead(w, ahead[:min(int64(len(ahead)), c.left)])
+	case wire.ChunkedBody:
+		return c.moveChunks(w, l.unread())
+	}
+	n, err := c.write(w, l.unread())
+	if err == nil {
+		l.skip(int(n))
+	}
+	return n, err
+}
+
+// broke ends the exchange because reading has failed, or because the endpoint has closed the connection.
+func (c *Call) broke(err error) error {
+	if err == io.EOF && c.body == wire.UntilClose { //nolint:errorlint // io.EOF is never wrapped
+		c.fault = io.EOF
+		c.end()
+		return nil
+	}
+	c.fail(truncated(err))
+	return nil
+}
+
+// moveChunks decodes what is there in its place, and writes it.
+func (c *Call) moveChunks(w io.Writer, ahead []byte) (int64, error) {
+	put, took, err := c.chunked.Decode(ahead, ahead)
+	done := err == nil && c.chunked.Done()
+	n, refused := c.write(w, ahead[:put])
+	if refused != nil {
+		return n, refused
+	}
+	c.link.skip(took)
+	switch {
+	case err != nil:
+		c.fail(malformed(err))
+	case done:
+		c.takeTrailer()
+		c.fault = io.EOF
+		c.end()
+	}
+	return n, nil
 }
 
 func (c *Call) write(w io.Writer, p []byte) (int64, error) {

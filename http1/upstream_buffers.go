@@ -6,6 +6,7 @@ import "sync"
 type clientBuffers struct {
 	pages    sync.Pool
 	expanses sync.Pool
+	vasts    sync.Pool
 	// poison overwrites what is given back, so that a test sees who still looks at it.
 	poison bool
 }
@@ -43,6 +44,22 @@ func (b *clientBuffers) putExpanse(used *expanse) {
 	}
 	b.spoil(used[:])
 	b.expanses.Put(used)
+}
+
+func (b *clientBuffers) vast() *vast {
+	if recycled, ok := b.vasts.Get().(*vast); ok {
+		return recycled
+	}
+	return new(vast)
+}
+
+// putVast takes a vast back; nil is none.
+func (b *clientBuffers) putVast(used *vast) {
+	if used == nil {
+		return
+	}
+	b.spoil(used[:])
+	b.vasts.Put(used)
 }
 
 func (b *clientBuffers) spoil(used []byte) {

@@ -47,6 +47,7 @@ func (u *Upstream) put(l *link) {
 	}
 	l.idleSince = time.Now()
 	l.recycle()
+	l.want = 0
 	u.client.watch.add(l)
 	// A FIN that came before the connection is on the list finds it nowhere: gone is looked at under the same lock that
 	// the watch takes to look for it.

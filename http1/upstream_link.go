@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"runtime"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -37,9 +38,20 @@ type link struct {
 	// watched is the link's number in the watch; 0 when it is not there. It belongs to the watch.
 	watched uint64
 
-	// page is the recycled memory of buffer, unless that has outgrown it.
-	page   *page
-	buffer []byte
+	// exchanges counts those that have given way or might have, luck how often that was of use of late; gave says that it is not known yet.
+	exchanges uint
+	luck      int
+	gave      bool
+
+	// waiting is called before the link waits for bytes, nil for nobody.
+	waiting func()
+
+	// page, expanse or vast is the recycled memory of buffer, unless that has outgrown it. want is how much shall be read at a time.
+	page    *page
+	expanse *expanse
+	vast    *vast
+	want    int64
+	buffer  []byte
 	// from and to delimit what has been read into the buffer and not used.
 	from, to int
 }
@@ -56,15 +68,23 @@ func (l *link) skip(n int) {
 
 // fill reads more into the buffer, once; room must be there.
 func (l *link) fill() error {
-	if l.buffer == nil {
-		l.page = l.upstream.client.buffers.page()
-		l.buffer = l.page[:]
-	}
-	if l.from > 0 && l.to == len(l.buffer) {
+	if l.buffer != nil && l.from > 0 && l.to == len(l.buffer) {
 		l.to = copy(l.buffer, l.unread())
 		l.from = 0
 	}
-	n, err := l.conn.Read(l.buffer[l.to:])
+	var n int
+	var err error
+	if l.tcp != nil && l.probe != nil {
+		n, err = l.probe.fill(l)
+	} else {
+		if l.buffer == nil {
+			l.borrow()
+		}
+		if l.waiting != nil {
+			l.waiting()
+		}
+		n, err = l.conn.Read(l.buffer[l.to:])
+	}
 	l.to += n
 	if n > 0 {
 		return nil
@@ -73,6 +93,57 @@ func (l *link) fill() error {
 		err = io.ErrNoProgress
 	}
 	return err
+}
+
+// borrow takes memory for the buffer.
+func (l *link) borrow() {
+	pool := &l.upstream.client.buffers
+	switch {
+	case l.want > copyBytes:
+		l.vast = pool.vast()
+		l.buffer = l.vast[:]
+	case l.want > clientBytes:
+		l.expanse = pool.expanse()
+		l.buffer = l.expanse[:]
+	default:
+		l.page = pool.page()
+		l.buffer = l.page[:]
+	}
+}
+
+// widen sees to it that about so much is read at a time from now on. The buffer must be empty.
+func (l *link) widen(bytes int64) {
+	if l.want = bytes; l.buffer != nil && int64(len(l.buffer)) < min(bytes, vastBytes) {
+		l.recycle()
+	}
+}
+
+const (
+	// leastLuck is how often giving way has to be of no use until it is given up, and luckyAgain after how many exchanges it is tried again.
+	leastLuck  = -8
+	luckyAgain = 64
+)
+
+// giveWay lets others run that are ready, once the request is written. An endpoint that is near has answered by then, which spares a wait
+// in vain with all that belongs to it. Whether it does is learned.
+func (l *link) giveWay() {
+	if l.exchanges++; l.luck > leastLuck || l.exchanges%luckyAgain == 0 {
+		l.gave = true
+		runtime.Gosched()
+	}
+}
+
+// learn notes whether the response was there when it was first asked for.
+func (l *link) learn(there bool) {
+	if !l.gave {
+		return
+	}
+	l.gave = false
+	if there {
+		l.luck = min(l.luck+1, -leastLuck)
+	} else {
+		l.luck = max(l.luck-1, leastLuck)
+	}
 }
 
 // grow makes room for at most limit unread bytes; it is false when there is that much already.
@@ -102,10 +173,11 @@ func (l *link) read(p []byte) (int, error) {
 }
 
 func (l *link) release() {
-	if l.page != nil {
-		l.upstream.client.buffers.putPage(l.page)
-		l.page = nil
-	}
+	pool := &l.upstream.client.buffers
+	pool.putPage(l.page)
+	pool.putExpanse(l.expanse)
+	pool.putVast(l.vast)
+	l.page, l.expanse, l.vast = nil, nil, nil
 }
 
 // recycle gives the buffer back. What was in it is lost.
@@ -153,9 +225,13 @@ const clientBytes = 4 << 10
 // copyBytes is the size of the buffers that bodies are copied through.
 const copyBytes = 32 << 10
 
+// vastBytes is the size of the buffers for bodies that fit into one and into no smaller, with the answer of one system call.
+const vastBytes = 64 << 10
+
 type (
 	page    [clientBytes]byte
 	expanse [copyBytes]byte
+	vast    [vastBytes]byte
 )
 
 // newLink wraps a connection that has been made just now.

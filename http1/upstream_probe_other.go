@@ -3,6 +3,7 @@
 package http1
 
 import (
+	"io"
 	"net"
 	"syscall"
 )
@@ -19,3 +20,5 @@ func newProbe(net.Conn, syscall.RawConn) *probe { return nil }
 func (p *probe) quiet() bool { return true }
 
 func (p *probe) writeNow(b []byte) (int, error) { return p.Write(b) }
+
+func (p *probe) fill(*link) (int, error) { return 0, io.ErrNoProgress }

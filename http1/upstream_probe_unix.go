@@ -3,7 +3,10 @@
 package http1
 
 import (
+	"errors"
+	"io"
 	"net"
+	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -19,6 +22,8 @@ type probe struct {
 	// The calls of the system, as values that are made once.
 	reading func(descriptor uintptr)
 	writing func(descriptor uintptr) bool
+	filling func(descriptor uintptr) bool
+	link    *link
 	bytes   []byte
 	n       int
 	err     error
@@ -34,7 +39,52 @@ func newProbe(conn net.Conn, raw syscall.RawConn) *probe {
 		p.n, p.err = unix.Write(int(descriptor), p.bytes)
 		return true
 	}
+	p.filling = p.fillOnce
 	return p
+}
+
+// fill reads once into the buffer of a link, which has none while there is nothing to read. Room must be there.
+func (p *probe) fill(l *link) (int, error) {
+	p.link, p.n, p.err = l, 0, nil
+	err := p.raw.Read(p.filling)
+	p.link = nil
+	switch {
+	case err != nil:
+		if operation, ok := errors.AsType[*net.OpError](err); ok {
+			operation.Op = "read"
+		}
+		return 0, err
+	case p.err != nil:
+		return 0, &net.OpError{Op: "read", Net: "tcp", Source: p.LocalAddr(), Addr: p.RemoteAddr(), Err: os.NewSyscallError("read", p.err)}
+	case p.n == 0:
+		return 0, io.EOF
+	}
+	return p.n, nil
+}
+
+func (p *probe) fillOnce(descriptor uintptr) bool {
+	l := p.link
+	lent := l.buffer == nil
+	if lent {
+		l.borrow()
+	}
+	for {
+		if p.n, p.err = unix.Read(int(descriptor), l.buffer[l.to:]); p.err != unix.EINTR { //nolint:errorlint // errno
+			break
+		}
+	}
+	l.learn(p.err == nil)
+	if p.err != unix.EAGAIN { //nolint:errorlint // errno
+		return true
+	}
+	p.err = nil
+	if lent {
+		l.recycle()
+	}
+	if l.waiting != nil {
+		l.waiting()
+	}
+	return false
 }
 
 // Read reads what is there with only set, and otherwise waits.

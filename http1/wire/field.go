@@ -10,7 +10,7 @@ import (
 type span struct{ line, colon, from, to int32 }
 
 // stackSpans is how many fields are parsed without memory of their own.
-const stackSpans = 40
+const stackSpans = 28
 
 // scanFields brings the names of field lines into their canonical spelling, in place, and checks names and values. b ends with
 // the blank line, or with the last line's CR LF.
