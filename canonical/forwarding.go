@@ -39,38 +39,59 @@ func (f *Forwarding) Apply(r *http.Request, peer netip.Addr) {
 	if peer.IsValid() {
 		text = peer.String()
 	}
-	f.ApplyIn(new(ForwardedValues), r, peer, text)
+	f.ApplyIn(new(ForwardedValues), r, Peer{Address: peer, Text: text, Seen: Seen{HopByHop: true, Extended: true}})
 }
 
 // ForwardedValues is room for the values that Apply sets.
 type ForwardedValues [7]string
 
-// ApplyIn is Apply with the peer as text, empty where it has no address, and with room for the values, which must live as long as the
-// header.
-func (f *Forwarding) ApplyIn(values *ForwardedValues, r *http.Request, peer netip.Addr, text string) {
+// Peer is who sent a request, as far as Apply has to know.
+type Peer struct {
+	// Address is as [ClientAddr] returns it, and Text the same as text, empty where there is none.
+	Address netip.Addr
+	Text    string
+	// Seen tells what it sent.
+	Seen Seen
+}
+
+// Seen says what kinds of headers a request may have; false is for sure.
+type Seen struct {
+	// HopByHop says that there may be some that concern one connection only.
+	HopByHop bool
+	// Extended says that there may be some whose names begin with "X", in whatever case.
+	Extended bool
+}
+
+// ApplyIn is Apply with room for the values, which must live as long as the header.
+func (f *Forwarding) ApplyIn(values *ForwardedValues, r *http.Request, peer Peer) {
 	h := r.Header
-	websocket := false
-	if sift(h, f.Trusts(peer)) {
+	websocket, hopByHop := false, peer.Seen.HopByHop
+	if peer.Seen.Extended {
+		hopByHop = sift(h, f.Trusts(peer.Address))
+	}
+	if hopByHop {
 		websocket = strings.EqualFold(upgradeOf(h), "websocket")
 		removeHopByHop(h, f.Connection)
 	}
 
+	// A header that nobody sent need not be looked for.
+	absent := func(name string) bool { return !peer.Seen.Extended || first(h, name) == "" }
 	next := 0
 	set := func(name, value string) {
 		values[next] = value
 		h[name] = values[next : next+1 : next+1]
 		next++
 	}
-	if text != "" && first(h, XRealIP) == "" {
-		set(XRealIP, text)
+	if peer.Text != "" && absent(XRealIP) {
+		set(XRealIP, peer.Text)
 	}
-	if first(h, XForwardedProto) == "" {
+	if absent(XForwardedProto) {
 		set(XForwardedProto, scheme(r.TLS != nil, websocket))
 	}
-	if first(h, XForwardedPort) == "" {
+	if absent(XForwardedPort) {
 		set(XForwardedPort, forwardedPort(r))
 	}
-	if r.Host != "" && first(h, XForwardedHost) == "" {
+	if r.Host != "" && absent(XForwardedHost) {
 		set(XForwardedHost, r.Host)
 	}
 	if f.SchemeHeaders {

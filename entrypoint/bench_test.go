@@ -17,6 +17,9 @@ func (d *discarding) WriteHeader(int)             {}
 
 func (d *discarding) Attach(*http1.Values) {}
 func (d *discarding) Recycle()             {}
+func (d *discarding) Seen() (bool, bool)   { return true, true }
+
+func (d *discarding) WriteFields(int, []http1.Field) {}
 
 // BenchmarkChain measures what the entrypoint adds to a request with the headers of a browser.
 func BenchmarkChain(b *testing.B) {

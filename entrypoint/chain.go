@@ -65,7 +65,7 @@ func (c *chain) admit(v *visit, w http.ResponseWriter, r *http.Request) {
 	if v.connection != nil && v.connection.isOld(s) {
 		v.close(w)
 	}
-	s.forwarding.ApplyIn(&v.forwarded, r, peer, v.record.Client)
+	s.forwarding.ApplyIn(&v.forwarded, r, canonical.Peer{Address: peer, Text: v.record.Client, Seen: v.seen})
 	if r.Trailer != nil {
 		canonical.StripUntrusted(r.Trailer)
 	}

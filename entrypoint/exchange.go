@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http/httpguts"
+
+	"github.com/sluiceproxy/sluice/canonical"
 )
 
 // The state of an Exchange counts the calls that are under way, and has one bit for its end.
@@ -52,6 +54,7 @@ type Exchange struct {
 func (c *chain) serveHTTP2(w http.ResponseWriter, r *http.Request) {
 	x := &Exchange{inner: w, received: r}
 	x.open(c.entrypoint, r)
+	x.seen = canonical.Seen{HopByHop: true, Extended: true}
 	x.scope = scope{Context: r.Context(), visit: &x.visit}
 	x.request = *r.WithContext(&x.scope)
 	x.request.Body = x.guardBody()

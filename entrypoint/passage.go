@@ -18,6 +18,7 @@ import (
 type passage struct {
 	visit
 	inner  http.ResponseWriter
+	engine engine
 	values http1.Values
 	body   trailing
 	// status is the final status, or 0; sent counts the bytes of the body. A goroutine that the handler left behind may still
@@ -35,6 +36,10 @@ type engine interface {
 	Attach(values *http1.Values)
 	// Recycle says that nobody keeps a part of the request or of its writer.
 	Recycle()
+	// Seen reports whether the request came with fields that concern one connection only, and with any whose name begins with "X".
+	Seen() (hopByHop, extended bool)
+	// WriteFields is WriteHeader for a final status, with fields beside those of Header.
+	WriteFields(status int, fields []http1.Field)
 }
 
 // serveHTTP1 is the handler of HTTP/1.1.
@@ -43,10 +48,12 @@ func (c *chain) serveHTTP1(w http.ResponseWriter, r *http.Request) {
 	if !recycled {
 		p = new(passage)
 	}
-	p.inner = w
+	engine := w.(engine)
+	p.inner, p.engine = w, engine
 	p.open(c.entrypoint, r)
+	p.seen.HopByHop, p.seen.Extended = engine.Seen()
 	p.values = &p.visit
-	w.(engine).Attach(&p.values)
+	engine.Attach(&p.values)
 	if r.Trailer != nil {
 		p.body = trailing{ReadCloser: r.Body, passage: p, trailer: r.Trailer}
 		r.Body = &p.body
@@ -71,7 +78,7 @@ func (p *passage) recycle() {
 	if !p.transient || p.hijacked.Load() {
 		return
 	}
-	p.inner.(engine).Recycle()
+	p.engine.Recycle()
 	pool := &p.entrypoint.chain.passages
 	*p = passage{}
 	pool.Put(p)
@@ -134,6 +141,15 @@ func (p *passage) WriteHeader(status int) {
 		p.begin(status)
 	}
 	p.inner.WriteHeader(status)
+}
+
+// WriteFields sends the header with fields beside those of Header. The status is final.
+func (p *passage) WriteFields(status int, fields []http1.Field) {
+	if p.over.Load() {
+		return
+	}
+	p.begin(status)
+	p.engine.WriteFields(status, fields)
 }
 
 // begin notes the final status, if there is none yet, before the header is sent.

@@ -29,7 +29,9 @@ type visit struct {
 	remote  string
 	// forwarded holds the values of the headers that the entrypoint sets.
 	forwarded canonical.ForwardedValues
-	record    telemetry.Record
+	// seen says what kinds of headers the request may have come with.
+	seen   canonical.Seen
+	record telemetry.Record
 	// over says that the handler has returned, last that the connection ends with this response.
 	over, last atomic.Bool
 }

@@ -75,10 +75,21 @@ type exchange struct {
 
 	// inform is the method informational, as a value that outlives recycling.
 	inform func(code int, hints http.Header) error
+	// relay is the writer where it takes fields as a list, and list the memory of that.
+	relay relay
+	list  []http1.Field
 	// mutex guards the writer against informational responses that come while the final one is being written.
 	mutex  sync.Mutex
 	final  bool
 	hinted int
+}
+
+// listedFields is how many fields of a response have room in the list of an exchange.
+const listedFields = 24
+
+// relay is a writer that takes the fields of a response as they came, without a map.
+type relay interface {
+	WriteFields(status int, fields []http1.Field)
 }
 
 // settled reports whether nobody keeps a part of the exchange that has ended, or of the client's request: it was one of HTTP/1.1 whose body,
@@ -134,6 +145,12 @@ func (x *exchange) send(out *http.Request) (*http.Response, error) {
 	}
 	if header := x.writer.Header(); len(header) == 0 && own.multiplexed == nil {
 		x.call.Header = header
+		if x.relay, _ = x.writer.(relay); x.relay != nil {
+			if x.list == nil {
+				x.list = make([]http1.Field, 0, listedFields)
+			}
+			x.call.List = x.list
+		}
 	}
 	return own.send(&x.call, out, x.traced)
 }

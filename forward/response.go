@@ -15,6 +15,11 @@ import (
 
 // respond writes the endpoint's response to the client.
 func (x *exchange) respond(response *http.Response) (loadbalancer.Outcome, error) {
+	if fields := x.call.Fields(); fields != nil {
+		x.record.Status = response.StatusCode
+		x.relay.WriteFields(response.StatusCode, fields)
+		return x.content(response, nil)
+	}
 	x.head(response)
 	announced := announce(x.writer.Header(), response.Trailer)
 	if len(announced) > 0 && x.request.ProtoMajor == 1 && x.request.ProtoAtLeast(1, 1) && x.request.Method != http.MethodHead {
@@ -23,6 +28,11 @@ func (x *exchange) respond(response *http.Response) (loadbalancer.Outcome, error
 	}
 	x.record.Status = response.StatusCode
 	x.writer.WriteHeader(response.StatusCode)
+	return x.content(response, announced)
+}
+
+// content writes what follows the head.
+func (x *exchange) content(response *http.Response, announced []string) (loadbalancer.Outcome, error) {
 	if response.Body != http.NoBody {
 		if outcome, err := x.copyBody(response); err != nil {
 			return outcome, err
@@ -117,7 +127,7 @@ func (x *exchange) copyBody(response *http.Response) (loadbalancer.Outcome, erro
 	}
 	flusher := &x.flusher
 	flusher.writer, flusher.control, flusher.interval = x.writer, &x.control, x.target.FlushInterval
-	if streams(response) || flusher.interval < 0 {
+	if x.streams(response) || flusher.interval < 0 {
 		flusher.each = true
 		flusher.interval = firstFlush
 	}
@@ -163,11 +173,18 @@ func (x *exchange) copied(_ int64, err error) (loadbalancer.Outcome, error) {
 
 // streams reports whether the client shall see each piece of the response at once: its length is not known, or it is a
 // stream by its type.
-func streams(response *http.Response) bool {
+func (x *exchange) streams(response *http.Response) bool {
 	if response.ContentLength < 0 {
 		return true
 	}
-	kind, _, _ := strings.Cut(response.Header.Get("Content-Type"), ";")
+	kind := response.Header.Get("Content-Type")
+	for _, field := range x.call.Fields() {
+		if field.Name == "Content-Type" {
+			kind = field.Value
+			break
+		}
+	}
+	kind, _, _ = strings.Cut(kind, ";")
 	kind, _, _ = strings.Cut(kind, "+")
 	kind = strings.TrimSpace(kind)
 	return strings.EqualFold(kind, "text/event-stream") || strings.EqualFold(kind, "application/grpc")

@@ -81,7 +81,7 @@ func (s *Service) forward(w http.ResponseWriter, r *http.Request, member *loadba
 	outcome, err = x.serve()
 	if err == nil && x.settled() {
 		record.Released = true
-		*x = exchange{inform: x.inform}
+		*x = exchange{inform: x.inform, list: x.list[:0]}
 		s.exchanges.Put(x)
 	}
 	return err

@@ -30,6 +30,9 @@ type Call struct {
 	// Header is an empty map for the fields of the final response, unless that is 101; nil lets Do make one. It is empty after an
 	// error.
 	Header http.Header
+	// List is empty room for the fields of the final response. Where it is given, and nothing but to leave them out is asked for by
+	// fields that concern one connection only, the others are in Fields, and the response's Header is nil.
+	List []Field
 	// Values is room for the values of the response's fields, which must live as long as its header; Do makes more where it is too small.
 	Values []string
 
@@ -68,6 +71,7 @@ type Call struct {
 	ended    bool
 	reusable bool
 	hopByHop bool
+	fields   []Field
 	// fault is what reading the body says once the exchange has ended.
 	fault    error
 	body     wire.Framing
@@ -78,7 +82,7 @@ type Call struct {
 }
 
 // Field is one field of a head.
-type Field struct{ Name, Value string }
+type Field = wire.Field
 
 // Sent reports whether it is too late to send the request to somebody else as if nothing had happened: the endpoint may
 // have seen a part of it, or a part of its body was read. It is for the time after Do.
@@ -86,6 +90,10 @@ func (c *Call) Sent() bool { return c.sent || c.framing.rest != c.framing.length
 
 // Alone reports whether nothing of the exchange ever ran on another goroutine. It is for the time after its end.
 func (c *Call) Alone() bool { return c.upload == nil }
+
+// Fields returns the fields of the response in their order, without those that concern one connection only, or nil where they are in the
+// response's Header. It is for the time after Do.
+func (c *Call) Fields() []Field { return c.fields }
 
 // HopByHop reports whether the response's header has fields that concern one connection only. It is for the time after Do.
 func (c *Call) HopByHop() bool { return c.hopByHop }

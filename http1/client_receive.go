@@ -35,7 +35,7 @@ func (c *Call) receive(head *wire.Response) error {
 			continue
 		}
 		if !interimStatus(l.unread()) {
-			head.Header, head.Values = c.Header, c.Values[:0]
+			head.Header, head.Values, head.List = c.Header, c.Values[:0], c.List
 		}
 		if err = head.Parse(l.unread()[:n]); err != nil {
 			return malformed(err)
@@ -119,7 +119,10 @@ func (c *Call) accept(head *wire.Response) error {
 		// The endpoint has not seen the whole request, and may take the rest for another (CVE-2024-24791).
 		c.reusable = false
 	}
-	c.hopByHop = head.HopByHop
+	c.hopByHop, c.fields = head.HopByHop, head.List
+	if c.fields != nil {
+		head.Header = nil
+	}
 	c.fill(head)
 	switch {
 	case head.Status == http.StatusSwitchingProtocols:

@@ -61,6 +61,8 @@ type exchange struct {
 
 	minor      int
 	persistent bool
+	// hopByHop and extended say what kinds of fields the request has.
+	hopByHop, extended bool
 	// head says that the method is HEAD, whatever the handler makes of the request.
 	head     bool
 	encoding [1]string
@@ -79,7 +81,7 @@ func (x *exchange) parse(head []byte) error {
 		return err
 	}
 	c := x.conn
-	x.fields = parsed.Header
+	x.fields, x.hopByHop, x.extended = parsed.Header, parsed.HopByHop, parsed.Extended
 	x.context = &serverContext{conn: c, exchange: x}
 	x.minor, x.persistent, x.head = parsed.Minor, parsed.Persistent(), parsed.Method == http.MethodHead
 	x.request = http.Request{

@@ -68,8 +68,8 @@ func (r *response) fields() http.Header {
 	return nil
 }
 
-// begin notes the final status, and puts the fields into the buffer as they are now.
-func (x *exchange) begin(status int) {
+// begin notes the final status, and puts the fields into the buffer as they are now, and those of the list behind them.
+func (x *exchange) begin(status int, list []Field) {
 	r := &x.response
 	r.status, r.length, r.chunk = status, -1, -1
 	r.head = x.head
@@ -81,6 +81,12 @@ func (x *exchange) begin(status int) {
 		}
 		for _, value := range values {
 			b = wire.AppendField(b, name, value)
+		}
+	}
+	for i := range list {
+		value := [1]string{list[i].Value}
+		if !x.frames(list[i].Name, value[:]) {
+			b = wire.AppendField(b, list[i].Name, list[i].Value)
 		}
 	}
 	b = append(b, "\r\n"...)
@@ -347,7 +353,7 @@ func (x *exchange) flush() error {
 func (x *exchange) complete() error {
 	r := &x.response
 	if r.status == 0 {
-		x.begin(http.StatusOK)
+		x.begin(http.StatusOK, nil)
 	}
 	if !r.head && r.length > r.written && !wire.BodilessStatus(r.status) {
 		// What was declared will never come.

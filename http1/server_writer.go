@@ -38,7 +38,18 @@ func (x *exchange) WriteHeader(status int) {
 	case status < 200 && status != http.StatusSwitchingProtocols:
 		x.inform(status)
 	default:
-		x.begin(status)
+		x.begin(status, nil)
+	}
+}
+
+// WriteFields is WriteHeader for a final status, with fields beside those of Header.
+func (x *exchange) WriteFields(status int, fields []Field) {
+	if status < 200 || status > 999 || !x.enter(oneWrite) {
+		return
+	}
+	defer x.leave(oneWrite)
+	if x.response.status == 0 && !x.hijacked.Load() {
+		x.begin(status, fields)
 	}
 }
 
@@ -111,7 +122,7 @@ func (x *exchange) admit(n int) (bool, error) {
 		return false, http.ErrHijacked
 	}
 	if r.status == 0 {
-		x.begin(http.StatusOK)
+		x.begin(http.StatusOK, nil)
 	}
 	switch {
 	case n == 0:
@@ -182,7 +193,7 @@ func (x *exchange) splice(source io.LimitedReader) (n int64, done bool, err erro
 	}
 	r := &x.response
 	if r.status == 0 {
-		x.begin(http.StatusOK)
+		x.begin(http.StatusOK, nil)
 	}
 	if r.head || r.err != nil || wire.BodilessStatus(r.status) || r.length < 0 || r.written == r.length {
 		return 0, false, nil
@@ -216,7 +227,7 @@ func (x *exchange) FlushError() error {
 		return http.ErrHijacked
 	}
 	if x.response.status == 0 {
-		x.begin(http.StatusOK)
+		x.begin(http.StatusOK, nil)
 	}
 	return x.flush()
 }
@@ -272,3 +283,6 @@ func (x *exchange) Attach(values *Values) {
 		x.context.values.Store(values)
 	}
 }
+
+// Seen reports whether the request came with fields that concern one connection only, and with any whose name begins with "X".
+func (x *exchange) Seen() (hopByHop, extended bool) { return x.hopByHop, x.extended }

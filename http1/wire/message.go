@@ -25,6 +25,11 @@ type Message struct {
 	KeepAlive bool
 	// Upgrade says that Connection has the option "upgrade".
 	Upgrade bool
+	// List may be given by the caller, empty and with room: the fields go there in their order instead of to Header, without those that
+	// concern one connection only, unless that is more than to leave some out. Then Header has them, and List is nil.
+	List []Field
+	// Extended says that Header has names that begin with "X".
+	Extended bool
 	// HopByHop says that Header has fields that concern one connection only (RFC 9110, section 7.6.1).
 	HopByHop bool
 	// Announced has the names of the trailers that a chunked message announces, without values; nil without any.
@@ -47,15 +52,22 @@ func (m *Message) fields(b []byte, at int, spans []span, parse func(text string)
 	if err = parse(text); err != nil {
 		return "", err
 	}
+	if host, err = m.look(text, spans); err != nil {
+		return "", err
+	}
+	if m.List == nil || !m.list(text, spans) {
+		m.List = nil
+		m.collect(text, spans)
+	}
+	return host, m.announce()
+}
+
+// Field is one field line of a head that has been read.
+type Field struct{ Name, Value string }
+
+// look reads the fields that frame the message or concern the connection.
+func (m *Message) look(text string, spans []span) (host string, err error) {
 	m.Length = -1
-	c := collector{header: m.Header, values: m.Values[:0]}
-	if cap(c.values) < len(spans) {
-		c.values = make([]string, 0, len(spans))
-	}
-	if c.header == nil {
-		c.header = make(http.Header, len(spans))
-		m.Header = c.header
-	}
 	encoding := ""
 	for _, s := range spans {
 		name, value := text[s.line:s.colon], text[s.from:s.to]
@@ -63,11 +75,9 @@ func (m *Message) fields(b []byte, at int, spans []span, parse func(text string)
 		case "Host":
 			host = value
 			m.hosts++
-			continue
 		case "Transfer-Encoding":
 			encoding = value
 			m.encodings++
-			continue
 		case "Content-Length":
 			if err = m.length(value); err != nil {
 				return "", err
@@ -77,13 +87,48 @@ func (m *Message) fields(b []byte, at int, spans []span, parse func(text string)
 			m.connection(value)
 		case "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Upgrade", "Http2-Settings":
 			m.HopByHop = true
+		default:
+			m.Extended = m.Extended || name[0] == 'X'
 		}
-		c.add(name, value)
 	}
-	if err = m.encoding(encoding); err != nil {
-		return "", err
+	return host, m.encoding(encoding)
+}
+
+// collect makes the header.
+func (m *Message) collect(text string, spans []span) {
+	c := collector{header: m.Header, values: m.Values[:0]}
+	if cap(c.values) < len(spans) {
+		c.values = make([]string, 0, len(spans))
 	}
-	return host, m.announce()
+	if c.header == nil {
+		c.header = make(http.Header, len(spans))
+		m.Header = c.header
+	}
+	for _, s := range spans {
+		if name := text[s.line:s.colon]; name != "Host" && name != "Transfer-Encoding" {
+			c.add(name, text[s.from:s.to])
+		}
+	}
+}
+
+// list makes the list, unless the fields that concern one connection only ask for more than to be left out.
+func (m *Message) list(text string, spans []span) bool {
+	for _, s := range spans {
+		name, value := text[s.line:s.colon], text[s.from:s.to]
+		switch name {
+		case "Host", "Transfer-Encoding", "Keep-Alive":
+			continue
+		case "Connection":
+			if value == "keep-alive" || value == "close" {
+				continue
+			}
+			return false
+		case "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Upgrade", "Http2-Settings":
+			return false
+		}
+		m.List = append(m.List, Field{name, value})
+	}
+	return true
 }
 
 func (m *Message) connection(value string) {
