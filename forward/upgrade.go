@@ -128,7 +128,7 @@ func (t *tunnel) copy(to io.Writer, from io.Reader) {
 		if err == nil && n == len(buffer) {
 			err = spliced(to, from)
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			t.half(to)
 			return
 		}
