@@ -156,14 +156,27 @@ type chain struct {
 
 func newChain(tb testing.TB, answer string, middlewares ...string) *chain {
 	tb.Helper()
+	memory := &listener{connections: make(chan net.Conn), closed: make(chan struct{})}
+	c := newChainOn(tb, memory, "203.0.113.5:80", func(context.Context, string, string) (net.Conn, error) {
+		return &echo{answer: answer, conversation: conversation{ended: make(chan struct{})}}, nil
+	}, middlewares...)
+	c.listener = memory
+	return c
+}
+
+// newChainOn serves those whom the listener accepts, with an endpoint that dial connects to; nil is as ever.
+func newChainOn(
+	tb testing.TB, on net.Listener, endpoint string, dial func(context.Context, string, string) (net.Conn, error), middlewares ...string,
+) *chain {
+	tb.Helper()
 	transport, err := forward.NewTransport("bench@file", &dynamic.ServersTransport{})
 	if err != nil {
 		tb.Fatal(err)
 	}
-	transport.DialWith(func(context.Context, string, string) (net.Conn, error) {
-		return &echo{answer: answer, conversation: conversation{ended: make(chan struct{})}}, nil
-	})
-	spec, err := loadbalancer.NewServerSpec(dynamic.Server{URL: "http://203.0.113.5:80", Weight: new(1)})
+	if dial != nil {
+		transport.DialWith(dial)
+	}
+	spec, err := loadbalancer.NewServerSpec(dynamic.Server{URL: "http://" + endpoint, Weight: new(1)})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -176,11 +189,11 @@ func newChain(tb testing.TB, answer string, middlewares ...string) *chain {
 	config := new(static.EntryPoint)
 	config.SetDefaults()
 	config.Address = "192.0.2.1:80"
-	c := &chain{tb: tb, listener: &listener{connections: make(chan net.Conn), closed: make(chan struct{})}, served: make(chan error, 1)}
+	c := &chain{tb: tb, served: make(chan error, 1)}
 	counters := telemetry.NewMetrics(nil).Entrypoint("web")
 	front, err := entrypoint.New("web", config, target.Handler("web"), nil, entrypoint.Dependencies{
 		Logger: silence{}, Connections: counters, Sinks: []entrypoint.Sink{counters},
-		Listen: func(context.Context, string, string) (net.Listener, error) { return c.listener, nil },
+		Listen: func(context.Context, string, string) (net.Listener, error) { return on, nil },
 	})
 	if err == nil {
 		err = front.Listen(tb.Context())
