@@ -50,6 +50,8 @@ type setup struct {
 	server    dynamic.Server
 	// state is told what becomes of the connections to the endpoint.
 	state func(net.Conn, http.ConnState)
+	// records takes what is recorded in place of the rig's own channel.
+	records chan telemetry.Record
 	// around is put around the service.
 	around func(http.Handler) http.Handler
 }
@@ -96,6 +98,9 @@ func newProxy(t *testing.T, s setup) *rig {
 		t.Fatal(err)
 	}
 	g := &rig{registry: loadbalancer.NewRegistry(), records: make(chan telemetry.Record, 100)}
+	if s.records != nil {
+		g.records = s.records
+	}
 	g.pool = g.registry.Pool(loadbalancer.PoolSpec{Name: "svc@file", Servers: []loadbalancer.ServerSpec{spec}, Dialer: transport})
 	s.options.Service = "svc@file"
 	var service http.Handler = NewService(g.pool, s.options)

@@ -124,8 +124,7 @@ func TestNobodyGetsAnothersAnswer(t *testing.T) {
 				close(records)
 				forgetting.Wait()
 			})
-			g := newProxy(t, setup{server: whims(t), options: Options{FlushInterval: interval}})
-			g.records = records
+			g := newProxy(t, setup{server: whims(t), options: Options{FlushInterval: interval}, records: records})
 			for number := range clients {
 				client := clientOf(t, "h1", nil)
 				all.Go(func() {
