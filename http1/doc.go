@@ -11,8 +11,9 @@
 // handler runs on that goroutine, reads the body on demand, and writes into a recycled buffer that goes out in one write when the
 // answer is small. While a connection is idle it holds no buffer.
 //
-// Each request gets one fresh exchange: the http.Request, its URL, context, body and writer in one allocation. It is dead for
-// ever once the handler has returned. Calls that come later fail with [ErrFinished] and reach nobody else's request.
+// Each request gets one exchange: the http.Request, its URL, body and writer in one allocation. It is dead for ever once the handler has
+// returned: calls that come later fail with [ErrFinished] and reach nobody else's request. Only where the handler says that nobody keeps
+// a part of it (Recycle, a method of the writer) it serves another request. The context is always fresh.
 //
 // The request's context ends within milliseconds after the client has left, also behind pipelined bytes: on Linux one epoll set holds
 // all connections. A client that only closes its side has left once the body has been handed over. Elsewhere, and on connections without a descriptor, a byte is read ahead as soon as somebody asks for the
