@@ -140,9 +140,12 @@ func (c *serverConn) cancel() {
 	}
 }
 
-// closeIdle closes the connection if it waits for a request. It never waits for the client, as TLS does to say goodbye.
+// closeIdle closes the connection if it waits for a request, and no part of one has come. It never waits for the client, as TLS does to say
+// goodbye.
 func (c *serverConn) closeIdle() {
 	switch {
+	case c.secure == nil && c.state.Load() == connIdle && c.pending():
+		// Whoever waits is about to see it. Below TLS it may be nothing.
 	case !c.state.CompareAndSwap(connIdle, connClosed):
 	case c.secure != nil:
 		go func() { _ = c.rwc.Close() }()

@@ -89,19 +89,30 @@ func (c *serverConn) await(first, again bool) error {
 		}
 		by = c.last.Add(limit)
 	}
-	c.state.Store(connIdle)
-	if c.server.draining.Load() && (!first || again && c.server.ending()) {
-		if !c.pending() {
-			c.closeIdle()
+	if !c.retires(first, again) {
+		c.state.Store(connIdle)
+		if !c.retires(first, again) {
+			err := c.wait(by)
+			if !c.state.CompareAndSwap(connIdle, connBusy) {
+				return io.ErrClosedPipe
+			}
+			return err
 		}
-		// It may be less than a request.
-		by = earlier(by, time.Now().Add(lingerTime))
+		if !c.state.CompareAndSwap(connIdle, connBusy) {
+			return io.ErrClosedPipe
+		}
 	}
-	err := c.wait(by)
-	if !c.state.CompareAndSwap(connIdle, connBusy) {
+	if !c.pending() {
 		return io.ErrClosedPipe
 	}
-	return err
+	// What has come may be less than a request.
+	return c.wait(earlier(by, time.Now().Add(lingerTime)))
+}
+
+// retires reports whether the connection ends instead of being idle. One that is new, or has sent no more than empty lines, does not as long as
+// Shutdown has not begun.
+func (c *serverConn) retires(first, again bool) bool {
+	return c.server.draining.Load() && (!first || again && c.server.ending())
 }
 
 func (c *serverConn) wait(by time.Time) error {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -119,5 +120,33 @@ func TestServerShutdownAndHijackers(t *testing.T) {
 	close(release)
 	if err := receive(t, over, "the end of Shutdown"); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestServerSparesWhoHasSent ends idle connections while a request has come that nobody has read yet.
+func TestServerSparesWhoHasSent(t *testing.T) {
+	t.Parallel()
+	accepted := make(chan net.Conn, 1)
+	endpoint := newRawEndpoint(t, func(conn *rawConn, _ int) {
+		accepted <- conn.Conn
+		_, _ = conn.r.ReadByte()
+	})
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", endpoint.address())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer discard(conn)
+	c := newServerConn(t.Context(), &Server{}, conn)
+	c.state.Store(connIdle)
+	say(t, receive(t, accepted, "the connection"), get)
+	eventually(t, "the request is there", c.pending)
+	if c.closeIdle(); c.state.Load() != connIdle {
+		t.Error("the connection was closed on a request")
+	}
+	if _, err := io.ReadFull(conn, make([]byte, len(get))); err != nil {
+		t.Error(err)
+	}
+	if c.closeIdle(); c.state.Load() != connClosed {
+		t.Error("the connection stays")
 	}
 }
