@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,13 +20,15 @@ const (
 	collections = 2
 	// settle is how long the runtime has to return memory to the kernel.
 	settle = time.Second
+	// filling is the length of a header field of that load, which every proxy takes.
+	filling = 7 << 10
 	// mostStirs is how often load is sent at most to make it collect.
 	mostStirs = 8
 )
 
 // String describes the load.
 func (h held) String() string {
-	return fmt.Sprintf("%d idle connections, each after a request with a head of 1 KiB; then wrk -t1 -c8 until there were %d collections", h.connections, collections)
+	return fmt.Sprintf("%d idle connections, each after a request with a head of 1 KiB; then wrk -t1 -c8 with heads of 7 KiB until there were %d collections", h.connections, collections)
 }
 
 // run is for other loads: idle connections are measured by measure.
@@ -98,6 +101,8 @@ func (u use) String() string {
 // stir sends load until the proxy, if it is a Go program, has collected its garbage, and returns the memory that it uses then.
 func (h held) stir(ctx context.Context, p *proxy, at target) (use, error) {
 	at.time = warmUp
+	// Small requests leave so little garbage that its collection would be long in coming.
+	at.fields = append(slices.Clone(at.fields), "X-Fill: "+strings.Repeat("f", filling))
 	first := -1
 	for range mostStirs {
 		if _, err := (closed{connections: 8}).run(ctx, at); err != nil {
