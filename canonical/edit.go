@@ -45,8 +45,28 @@ func SetPath(r *http.Request, escaped string) error {
 		escaped = normal
 	}
 	setPath(r.URL, escaped)
-	r.RequestURI = requestURI(r.URL, escaped)
+	r.RequestURI = requestURI(r, escaped)
 	return nil
+}
+
+// PrependPath puts an escaped prefix before the path of r, as [SetPath] does with both together.
+func PrependPath(r *http.Request, prefix string) error {
+	path, ok := EscapedPath(r)
+	if !ok {
+		return refuse("the whole server has no path to change")
+	}
+	before := r.RequestURI
+	target := prefix + path
+	if query := r.URL.RawQuery; query != "" || r.URL.ForceQuery {
+		// One string serves the path and the target.
+		target = prefix + path + "?" + query
+	}
+	r.RequestURI = target
+	err := SetPath(r, target[:len(prefix)+len(path)])
+	if err != nil {
+		r.RequestURI = before
+	}
+	return err
 }
 
 func checkEdit(before, after string) error {

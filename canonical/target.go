@@ -74,7 +74,7 @@ func (p Policy) Normalize(r *http.Request) (Target, error) {
 		u.Scheme, u.Host = "", ""
 		u.RawQuery = query
 		target.Set(u)
-		r.RequestURI = requestURI(u, target.Escaped)
+		r.RequestURI = requestURI(r, target.Escaped)
 	}
 	return target, nil
 }
@@ -102,9 +102,19 @@ func checkForm(r *http.Request) (absolute bool, err error) {
 	return true, nil
 }
 
-func requestURI(u *url.URL, escaped string) string {
-	if u.RawQuery == "" && !u.ForceQuery {
+// requestURI returns the target with another path.
+func requestURI(r *http.Request, escaped string) string {
+	query := r.URL.RawQuery
+	if query == "" && !r.URL.ForceQuery {
 		return escaped
 	}
-	return escaped + "?" + u.RawQuery
+	// What is cut off a path leaves the end of the target that there was.
+	path := len(escaped)
+	if cut := len(r.RequestURI) - path - 1 - len(query); cut >= 0 {
+		end := r.RequestURI[cut:]
+		if end[:path] == escaped && end[path] == '?' && end[path+1:] == query {
+			return end
+		}
+	}
+	return escaped + "?" + query
 }

@@ -43,8 +43,8 @@ func (a *AddPrefix) Wrap(next http.Handler) http.Handler {
 		return next
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if path, ok := canonical.EscapedPath(r); ok {
-			if err := canonical.SetPath(r, a.prefix+path); err != nil {
+		if _, ok := canonical.EscapedPath(r); ok {
+			if err := canonical.PrependPath(r, a.prefix); err != nil {
 				answer.BadRequest(w, r, a.name, err)
 				return
 			}

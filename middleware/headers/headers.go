@@ -58,19 +58,20 @@ func (*Headers) KeepsNothing() {}
 func (h *Headers) Wrap(next http.Handler) http.Handler {
 	if len(h.response) == 0 {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			h.editRequest(r)
+			h.editRequest(r, nil)
 			next.ServeHTTP(w, r)
 		})
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.editRequest(r)
 		rw := &response{ResponseWriter: w, edits: h.response}
+		h.editRequest(r, rw.values[:0:fewEdits])
 		next.ServeHTTP(rw, r)
 		rw.begin()
 	})
 }
 
-func (h *Headers) editRequest(r *http.Request) {
+// editRequest edits the request's headers. It may use room for their values.
+func (h *Headers) editRequest(r *http.Request, room []string) {
 	if h.host != "" {
 		r.Host = h.host
 	}
@@ -78,12 +79,16 @@ func (h *Headers) editRequest(r *http.Request) {
 		return
 	}
 	canonical.RemoveHeader(r.Header, h.names...)
-	apply(r.Header, h.request)
+	apply(r.Header, h.request, room)
 }
 
-// apply makes the edits. One array holds all values, fresh for each message: handlers behind may edit them in place.
-func apply(headers http.Header, edits []edit) {
+// apply makes the edits. One array holds all values, fresh for each message: handlers behind may edit them in place. It is that of room
+// where they have a place there.
+func apply(headers http.Header, edits []edit, room []string) {
 	var values []string
+	if len(edits) <= cap(room) {
+		values = room[:len(edits)]
+	}
 	for i, edit := range edits {
 		switch {
 		case edit.value != "":

@@ -8,10 +8,15 @@ import (
 	"sync/atomic"
 )
 
+// fewEdits is how many edits of a message need no memory beyond that of the writer.
+const fewEdits = 4
+
 // response edits the headers when the response begins, and passes everything on.
 type response struct {
 	http.ResponseWriter
 	edits []edit
+	// values has room for the values of a few edits: first those of the request, then those of the response.
+	values [2 * fewEdits]string
 	// begun is atomic because a handler's goroutine may still write when the handler has returned; the server's writer refuses it then.
 	begun atomic.Bool
 }
@@ -19,7 +24,7 @@ type response struct {
 // begin edits the headers, once.
 func (w *response) begin() {
 	if !w.begun.Load() && w.begun.CompareAndSwap(false, true) {
-		apply(w.Header(), w.edits)
+		apply(w.Header(), w.edits, w.values[fewEdits:fewEdits])
 	}
 }
 
