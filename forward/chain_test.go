@@ -95,3 +95,21 @@ func TestTheChainKeepsRequestsApart(t *testing.T) {
 		})
 	}
 }
+
+// TestTheChainAllocatesLittle counts the objects that a request costs on its whole way, with a browser's headers.
+func TestTheChainAllocatesLittle(t *testing.T) {
+	for name, test := range cases() {
+		t.Run(name, func(t *testing.T) {
+			c := newChain(t, test.answer, test.middlewares...)
+			defer c.close()
+			c.exchange(test.request, 1000)
+			const each = 100
+			// The connection itself costs some dozen.
+			got := (testing.AllocsPerRun(20, func() { c.exchange(test.request, 2*each) }) -
+				testing.AllocsPerRun(20, func() { c.exchange(test.request, each) })) / each
+			if got > mostObjects+0.5 {
+				t.Errorf("%.1f objects, at most %d", got, mostObjects)
+			}
+		})
+	}
+}

@@ -11,6 +11,7 @@ import (
 type aheadReader struct {
 	mutex    sync.Mutex
 	over     *sync.Cond
+	read     func()
 	wanted   bool
 	running  bool
 	stopping bool
@@ -53,11 +54,11 @@ func (x *exchange) startReadAhead() {
 	}
 	a.running = true
 	if a.over == nil {
-		a.over = sync.NewCond(&a.mutex)
+		a.over, a.read = sync.NewCond(&a.mutex), c.readAhead
 	}
 	c.armed = time.Time{}
 	_ = c.rwc.SetReadDeadline(time.Time{})
-	go c.readAhead()
+	go a.read()
 }
 
 func (c *serverConn) readAhead() {
