@@ -75,14 +75,18 @@ func (c *connection) ReadAhead() []byte {
 	return ahead
 }
 
-// TCP returns the connection of the network where it is TCP of which nothing has been read ahead, which the kernel can splice; otherwise
-// nil.
-func (c *connection) TCP() *net.TCPConn {
+// SpliceTo returns the connection of the network where it is TCP, which the kernel can splice to; otherwise nil.
+func (c *connection) SpliceTo() *net.TCPConn {
 	tcp, _ := c.Conn.(*net.TCPConn)
+	return tcp
+}
+
+// SpliceFrom is SpliceTo for who reads, and nil as long as there are bytes that were read ahead.
+func (c *connection) SpliceFrom() *net.TCPConn {
 	if len(c.replay) > 0 {
 		return nil
 	}
-	return tcp
+	return c.SpliceTo()
 }
 
 // SyscallConn gives access to the descriptor, past Read and Write: nothing is counted in them.

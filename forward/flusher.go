@@ -145,3 +145,12 @@ func (s *splicing) ReadFrom(source io.Reader) (int64, error) {
 	f.unflushed, f.pending = false, false
 	return io.Copy(f.writer, source)
 }
+
+// rest flushes what a response that streams has left when its endpoint breaks off: the connection is about to be cut.
+func (f *flusher) rest() {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if f.each && f.unflushed {
+		f.flush()
+	}
+}

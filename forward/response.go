@@ -134,7 +134,11 @@ func (x *exchange) copyBody(response *http.Response) (loadbalancer.Outcome, erro
 	flusher.unflushed = true
 	defer flusher.stop()
 	if body, ok := response.Body.(io.WriterTo); ok {
-		return x.copied(body.WriteTo(flusher.destination()))
+		n, err := body.WriteTo(flusher.destination())
+		if _, refused := errors.AsType[*http1.DestinationError](err); err != nil && !refused {
+			flusher.rest()
+		}
+		return x.copied(n, err)
 	}
 	if flusher.interval > 0 {
 		flusher.arm()

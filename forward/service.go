@@ -81,6 +81,7 @@ func (s *Service) forward(w http.ResponseWriter, r *http.Request, member *loadba
 	outcome, err = x.serve()
 	if err == nil && x.settled() {
 		record.Released = true
+		clear(x.list[:cap(x.list)]) // Their text is a whole head.
 		*x = exchange{inform: x.inform, list: x.list[:0]}
 		s.exchanges.Put(x)
 	}

@@ -144,7 +144,7 @@ const spliceBytes = 4 << 20
 
 // spliced lets the kernel move what comes next, if it can. The error is io.EOF at the end of from.
 func spliced(to io.Writer, from io.Reader) error {
-	source, sink := tcpOf(from), tcpOf(to)
+	source, sink := sourceOf(from), sinkOf(to)
 	if source == nil || sink == nil {
 		return nil
 	}
@@ -155,13 +155,24 @@ func spliced(to io.Writer, from io.Reader) error {
 	return err
 }
 
-// tcpOf returns the connection that end is made of where it is plain TCP, or nil.
-func tcpOf(end any) *net.TCPConn {
-	switch end := end.(type) {
+// sourceOf returns the connection that is read from where it is plain TCP and nothing was read ahead, or nil.
+func sourceOf(from io.Reader) *net.TCPConn {
+	switch from := from.(type) {
 	case *net.TCPConn:
-		return end
-	case interface{ TCP() *net.TCPConn }:
-		return end.TCP()
+		return from
+	case interface{ SpliceFrom() *net.TCPConn }:
+		return from.SpliceFrom()
+	}
+	return nil
+}
+
+// sinkOf returns the connection that is written to where it is plain TCP, or nil.
+func sinkOf(to io.Writer) *net.TCPConn {
+	switch to := to.(type) {
+	case *net.TCPConn:
+		return to
+	case interface{ SpliceTo() *net.TCPConn }:
+		return to.SpliceTo()
 	}
 	return nil
 }

@@ -44,13 +44,18 @@ func (s *switched) Read(p []byte) (int, error) {
 // Write writes to the endpoint.
 func (s *switched) Write(p []byte) (int, error) { return s.conn.Write(p) }
 
-// TCP returns the connection where it is plain TCP whose bytes have not been read ahead, which the kernel can splice; otherwise nil.
-func (s *switched) TCP() *net.TCPConn {
+// SpliceTo returns the connection where it is plain TCP, which the kernel can splice to; otherwise nil.
+func (s *switched) SpliceTo() *net.TCPConn {
 	tcp, _ := s.conn.(*net.TCPConn)
+	return tcp
+}
+
+// SpliceFrom is SpliceTo for who reads, and nil as long as there are bytes that were read ahead.
+func (s *switched) SpliceFrom() *net.TCPConn {
 	if len(s.ahead) > 0 {
 		return nil
 	}
-	return tcp
+	return s.SpliceTo()
 }
 
 // CloseWrite tells the endpoint that nothing more will come.

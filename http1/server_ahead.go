@@ -28,7 +28,7 @@ func (s *serverContext) readAheadForEnd() {
 	a := &c.ahead
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	if c.current.Load() == s && s.exchange.alive() {
+	if c.current.Load() == s && s.Err() == nil {
 		a.wanted = true
 		s.exchange.startReadAhead()
 	}
