@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/http1/wire"
 )
 
@@ -106,11 +107,8 @@ func appendHost(b []byte, r *http.Request) ([]byte, error) {
 	if host == "" {
 		host = r.URL.Host
 	}
-	switch {
-	case host == "":
+	if host == "" {
 		return b, errNoHost
-	case !wire.ValidHost(host):
-		return b, errHost
 	}
 	// A zone means something on this machine only (RFC 6874 section 1).
 	if open := strings.LastIndexByte(host, '['); open >= 0 {
@@ -119,9 +117,11 @@ func appendHost(b []byte, r *http.Request) ([]byte, error) {
 			if end < open+zone {
 				return b, errHost
 			}
-			b = append(b, host[:open+zone]...)
-			return append(b, host[end:]...), nil
+			host = host[:open+zone] + host[end:]
 		}
+	}
+	if !canonical.ValidAuthority(host) {
+		return b, errHost
 	}
 	return append(b, host...), nil
 }

@@ -343,6 +343,7 @@ func differences() []difference {
 		{"space behind a chunk size", chunked + "1 \r\nx\r\n0\r\n\r\n", "200, 1 seen", "200 200, 2 seen", wire.ErrChunkSize, "RFC 9112, section 7.1.1: white space only before an extension"},
 		{"chunk size of 16 digits", chunked + "0000000000000001\r\nx\r\n0\r\n\r\n", "200, 1 seen", "200 200, 2 seen", wire.ErrChunkSize, "RFC 9112, section 7.1: anticipate overflow"},
 		{"control character in an extension", chunked + "1;a\x01b\r\nx\r\n0\r\n\r\n", "200, 1 seen", "200 200, 2 seen", wire.ErrChunkExtension, "RFC 9112, section 7.1.1"},
+		{"trailer name with a space", chunked + "0\r\nC D: 1\r\n\r\n", "200, 1 seen", "200 200, 2 seen", wire.ErrName, "RFC 9110, section 5.1, CVE-2019-16276"},
 		{"folded trailer", chunked + "0\r\nX: 1\r\n 2\r\n\r\n", "200, 1 seen", "200 200, 2 seen", wire.ErrFold, "RFC 9112, section 5.2"},
 		{"trailer that frames", chunked + "0\r\nContent-Length: 7\r\n\r\n", "200 200, 2 seen", "200 200, 2 seen", nil, "RFC 9110, section 6.5.1: left out"},
 		{"empty lines first", "\r\n\r\n" + head("GET / HTTP/1.1"), "200 200, 2 seen", "400, 0 seen", nil, "RFC 9112, section 2.2: should be ignored"},

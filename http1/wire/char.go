@@ -16,17 +16,10 @@ const (
 	digitsLo  = (1<<10 - 1) << '0'
 	lettersHi = (1<<26-1)<<('A'-64) | (1<<26-1)<<('a'-64)
 
-	// RFC 3986, section 3.2.2 and 3.2.3: reg-name, IP-literal and port.
-	hostLo = digitsLo | 1<<'-' | 1<<'.' | 1<<'!' | 1<<'$' | 1<<'&' | 1<<'\'' | 1<<'(' | 1<<')' | 1<<'*' | 1<<'+' | 1<<',' |
-		1<<';' | 1<<'=' | 1<<':' | 1<<'%'
-	hostHi = lettersHi | 1<<('_'-64) | 1<<('~'-64) | 1<<('['-64) | 1<<(']'-64)
-
 	// What net/url leaves as it is in a path, so that Path alone says everything.
 	plainLo = digitsLo | 1<<'-' | 1<<'.' | 1<<'$' | 1<<'&' | 1<<'+' | 1<<',' | 1<<'/' | 1<<':' | 1<<';' | 1<<'='
 	plainHi = lettersHi | 1<<('_'-64) | 1<<('~'-64) | 1<<('@'-64)
 )
-
-func isHost(c byte) bool { return charset{hostLo, hostHi}.has(c) }
 
 func isPlain(c byte) bool { return charset{plainLo, plainHi}.has(c) }
 

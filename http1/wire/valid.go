@@ -28,14 +28,3 @@ func word(s string) uint64 {
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
-
-// ValidHost reports whether s consists of the characters of an authority, user information apart (RFC 3986, section 3.2). That is all
-// that can be asked of an endpoint's host, which may have a zone; canonical.ValidAuthority asks more of a client's.
-func ValidHost(s string) bool {
-	for i := range len(s) {
-		if !isHost(s[i]) {
-			return false
-		}
-	}
-	return true
-}
