@@ -6,7 +6,8 @@
 // is called per router. State lives with the object that New returns and survives every reload that leaves the definition alone.
 //
 // A middleware changes a path only through canonical.SetPath, sets no header that a client could forge by another spelling, and
-// never knows routes, services or providers. It edits the request in place: who needs what was received reads it before.
+// never knows routes, services or providers. One whose handlers keep no part of a request once they have returned says so with a method
+// KeepsNothing, which lets the router have the memory used again; one that hands a request to another goroutine must not. It edits the request in place: who needs what was received reads it before.
 package middleware
 
 import (
