@@ -46,6 +46,7 @@ var libraries = []struct {
 	why     string
 }{
 	{"k8s.io", []string{"provider/kubernetes"}, "the client's weight in memory and in the binary is paid where the cluster is read"},
+	{"github.com/go-logr/logr", []string{"provider/kubernetes"}, "the client logs through it"},
 	{"sigs.k8s.io", []string{"provider/kubernetes"}, "as for k8s.io"},
 	{"github.com/vulcand/oxy", []string{"middleware"}, "a middleware is the only thing that it has to offer"},
 	{"github.com/gorilla/mux", []string{"api"}, "requests of users are routed by router alone"},
@@ -109,7 +110,7 @@ func forbiddenOwn(folder, top, own string) string {
 	target, _, _ := strings.Cut(own, "/")
 	if target == top {
 		common, island := islands[top]
-		if island && folder != top && own != top && !within(own, folder) && !within(folder, own) && !slices.Contains(common, own) {
+		if island && folder != top && own != top && subfolder(folder) != subfolder(own) && !slices.Contains(common, own) {
 			return fmt.Sprintf("the subfolders of %s know nothing of one another", top)
 		}
 		return ""
@@ -128,6 +129,13 @@ func forbiddenOwn(folder, top, own string) string {
 		return ""
 	}
 	return fmt.Sprintf("%s may import %s and the leaves", top, strings.Join(append([]string{"itself"}, allowed...), ", "))
+}
+
+// subfolder returns the first two parts of a path: provider/kubernetes of provider/kubernetes/client.
+func subfolder(path string) string {
+	top, rest, _ := strings.Cut(path, "/")
+	second, _, _ := strings.Cut(rest, "/")
+	return top + "/" + second
 }
 
 func forbiddenLibrary(folder, imported string, test bool) string {
