@@ -10,9 +10,9 @@ type Providers struct {
 	DNS                       DNSProvider         `json:"dns" description:"Resolution of endpoints that are given by name."`
 	Docker                    *Docker             `json:"docker" support:"refuse" why:"all its routes would be missing"`
 	Swarm                     *Swarm              `json:"swarm" support:"refuse" why:"all its routes would be missing"`
-	KubernetesIngress         *KubernetesIngress  `json:"kubernetesIngress" support:"refuse" why:"all its routes would be missing"`
+	KubernetesIngress         *KubernetesIngress  `json:"kubernetesIngress" description:"Ingress objects of Kubernetes as a source of configuration."`
 	KubernetesIngressNGINX    *KubernetesNGINX    `json:"kubernetesIngressNGINX" support:"refuse" why:"all its routes would be missing"`
-	KubernetesCRD             *KubernetesCRD      `json:"kubernetesCRD" support:"refuse" why:"all its routes would be missing"`
+	KubernetesCRD             *KubernetesCRD      `json:"kubernetesCRD" description:"IngressRoute objects and their kin as a source of configuration."`
 	KubernetesGateway         *KubernetesGateway  `json:"kubernetesGateway" support:"refuse" why:"all its routes would be missing"`
 	Knative                   *Knative            `json:"knative" support:"refuse" why:"all its routes would be missing"`
 	Rest                      *Rest               `json:"rest" support:"refuse" why:"all its routes would be missing"`
