@@ -1,0 +1,24 @@
+package dynamic
+
+import "github.com/sluiceproxy/sluice/document"
+
+// DecodeObject makes one object from a node that belongs to no file, by the rules of Decoder: its defaults first
+// (SetDefaults), then what the node says; exactly one kind in a Service and a Middleware. It returns the object as far
+// as it was understood, with all that is wrong; a node without lines gives problems without lines. Values remembers the
+// layouts of types between calls, and must not be used by two goroutines at once.
+func DecodeObject[T any](values *document.Decoder, node *document.Node) (*T, []document.Problem) {
+	object := new(T)
+	if defaulted, ok := any(object).(interface{ SetDefaults() }); ok {
+		defaulted.SetDefaults()
+	}
+	if node.Kind == document.Null {
+		return object, []document.Problem{{Line: node.Line, Reason: "has no value"}}
+	}
+	problems := values.Decode(node, object)
+	if len(problems) == 0 {
+		if reason := kindReason(object, node); reason != "" {
+			problems = []document.Problem{{Line: node.Line, Reason: reason}}
+		}
+	}
+	return object, problems
+}
