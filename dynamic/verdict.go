@@ -8,8 +8,24 @@ type Origin struct {
 	File     string
 	Line     int
 	Rendered bool
-	// Object names the object in its source's own words (container web-1; namespace/name, uid and generation).
+	// Object names the object in its source's own words (container web-1; IngressRoute shop/web).
 	Object string
+	// Resource identifies the object for who answers to its source; nil for sources that take no answer. All that one
+	// object declares shares one Resource, so that origins can be compared with ==.
+	Resource *Resource
+}
+
+// Resource identifies one version of an object of an API that takes answers: a Kubernetes object. It is immutable.
+type Resource struct {
+	// APIVersion is the group and version, like traefik.io/v1alpha1.
+	APIVersion string
+	Kind       string
+	Namespace  string
+	Name       string
+	// UID is different for every object that ever had the name.
+	UID string
+	// Generation counts the versions of the object's specification; what was declared comes from this one.
+	Generation int64
 }
 
 // String returns FILE:LINE or the object's name.
@@ -58,6 +74,9 @@ type Verdict struct {
 	Status Status
 	// Reason is one clear sentence without the object's name; empty when accepted. It never holds a secret.
 	Reason string
+	// Missing says that the reason is a reference to something that does not exist, which may only be late: until the
+	// quiet window is over, routers go on as they last served.
+	Missing bool
 }
 
 // String returns the verdict as check prints it: FILE:LINE: KIND NAME@PROVIDER: REASON.

@@ -34,7 +34,7 @@ type Pipeline struct {
 	changed  map[dynamic.Ref]struct{} // since the active table
 
 	merged   *dynamic.Configuration
-	included map[string]bool // providers whose first configuration is part of merged
+	included map[string]*dynamic.Configuration // what merged was made of, by provider; never changed
 	active   table
 	waiting  *table
 	since    time.Time            // when the first of the tables was made that superseded each other until waiting
@@ -167,10 +167,7 @@ func (p *Pipeline) merge() bool {
 	merged, changed := p.merger.merge(p.update.Configurations, slices.Sorted(maps.Keys(p.dirty)))
 	clear(p.dirty)
 	p.merged = merged
-	p.included = make(map[string]bool, len(p.update.Configurations))
-	for name := range p.update.Configurations {
-		p.included[name] = true
-	}
+	p.included = p.update.Configurations
 	maps.Copy(p.changed, changed)
 	return len(changed) > 0
 }

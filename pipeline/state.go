@@ -23,6 +23,12 @@ type State struct {
 	Verdicts []dynamic.Verdict
 	// Configuration is the merged configuration that is active; it is nil before the first generation.
 	Configuration *dynamic.Configuration
+	// Included holds, for every provider that has spoken, the very Configuration that is part of the active table; it is
+	// older than the provider's last one while that is held back. It must not be changed.
+	Included map[string]*dynamic.Configuration
+	// Settled says that the quiet window of the active table is over, so that Verdicts lacks nothing: an object of
+	// Included that has no verdict there is accepted.
+	Settled bool
 }
 
 // publishState makes the State that readers see from now on.
@@ -34,6 +40,8 @@ func (p *Pipeline) publishState() {
 		Providers:     p.update.States,
 		Verdicts:      p.published,
 		Configuration: p.active.configuration,
+		Included:      p.active.included,
+		Settled:       p.active.settled,
 	})
 }
 
@@ -47,7 +55,7 @@ func (p *Pipeline) ready() bool {
 			continue
 		}
 		delivered := p.update.Configurations[name] != nil
-		if status.State != dynamic.StateSynced || (delivered && !p.active.included[name]) {
+		if status.State != dynamic.StateSynced || (delivered && p.active.included[name] == nil) {
 			return false
 		}
 	}

@@ -18,10 +18,10 @@ type table struct {
 	compiled      Compiled
 	took          time.Duration // to compile
 	configuration *dynamic.Configuration
-	included      map[string]bool // providers whose first configuration is in it
-	references    map[string]bool // keys of endpoint sets
-	kept          map[string]bool // keys that handlers may still use that an unsettled table has kept
-	missing       []string        // keys that it newly refers to and that have not arrived
+	included      map[string]*dynamic.Configuration // what it was made of, by provider; never changed
+	references    map[string]bool                   // keys of endpoint sets
+	kept          map[string]bool                   // keys that handlers may still use that an unsettled table has kept
+	missing       []string                          // keys that it newly refers to and that have not arrived
 	verdicts      []dynamic.Verdict
 	settled       bool
 	generation    uint64

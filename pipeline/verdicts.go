@@ -14,13 +14,55 @@ func sortedVerdicts(verdicts []dynamic.Verdict) []dynamic.Verdict {
 		return cmp.Or(
 			compareRefs(a.Ref, b.Ref),
 			cmp.Compare(b.Status, a.Status),
+			compareMissing(a, b),
 			cmp.Compare(a.Reason, b.Reason),
 			cmp.Compare(a.Origin.File, b.Origin.File),
 			cmp.Compare(a.Origin.Line, b.Origin.Line),
 			cmp.Compare(a.Origin.Object, b.Origin.Object),
+			compareResources(a.Origin.Resource, b.Origin.Resource),
 		)
 	})
-	return slices.Compact(verdicts)
+	return slices.CompactFunc(verdicts, func(a, b dynamic.Verdict) bool {
+		same := compareResources(a.Origin.Resource, b.Origin.Resource) == 0
+		a.Origin.Resource, b.Origin.Resource = nil, nil
+		return same && a == b
+	})
+}
+
+// compareMissing puts what is certainly wrong before what may only be late.
+func compareMissing(a, b dynamic.Verdict) int {
+	switch {
+	case a.Missing == b.Missing:
+		return 0
+	case b.Missing:
+		return -1
+	}
+	return 1
+}
+
+func compareResources(a, b *dynamic.Resource) int {
+	if a == b {
+		return 0
+	}
+	none := &dynamic.Resource{}
+	a, b = cmp.Or(a, none), cmp.Or(b, none)
+	return cmp.Or(
+		cmp.Compare(a.APIVersion, b.APIVersion),
+		cmp.Compare(a.Kind, b.Kind),
+		cmp.Compare(a.Namespace, b.Namespace),
+		cmp.Compare(a.Name, b.Name),
+		cmp.Compare(a.UID, b.UID),
+		cmp.Compare(a.Generation, b.Generation),
+	)
+}
+
+// sameNews tells whether a sink that has heard one verdict need not hear the other: a further version of the same object
+// with the same fault is no news, another object of the same name is.
+func sameNews(a, b dynamic.Verdict) bool {
+	none := &dynamic.Resource{}
+	same := cmp.Or(a.Origin.Resource, none).UID == cmp.Or(b.Origin.Resource, none).UID
+	a.Origin.Resource, b.Origin.Resource = nil, nil
+	return same && a == b
 }
 
 // combine returns everything that is known to be wrong: the verdicts that came with the configuration and those of its
@@ -53,7 +95,7 @@ func difference(before, after []dynamic.Verdict) (worse, recovered []dynamic.Ver
 		switch {
 		case len(now) == 0:
 			recovered = append(recovered, dynamic.Verdict{Ref: old[0].Ref, Origin: old[0].Origin, Status: dynamic.Accepted})
-		case !slices.Equal(old, now):
+		case !slices.EqualFunc(old, now, sameNews):
 			worse = append(worse, now...)
 		}
 	}

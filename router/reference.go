@@ -11,6 +11,15 @@ import (
 // errMissing marks a reference to an object that nobody declares (yet).
 var errMissing = errors.New("does not exist")
 
+// lacking is the fault of an object whose provider did not find what it refers to (yet).
+type lacking struct{ text string }
+
+// Error returns the provider's reason.
+func (l *lacking) Error() string { return l.text }
+
+// Unwrap lets the fault count as a reference to an object that nobody declares.
+func (l *lacking) Unwrap() error { return errMissing }
+
 // Qualify returns name@provider; a name that already holds @ stays as it is.
 func Qualify(name, provider string) string {
 	if strings.Contains(name, "@") {

@@ -49,7 +49,7 @@ func (c *Compiler) buildRouter(name string) *routerNode {
 	parsed, err := parseRule(definition)
 	if err != nil {
 		node.err, node.absent = err, true
-		if refusal := c.source.refused(ref); refusal != nil {
+		if refusal := c.source.refused(ref); refusal != nil && !errors.Is(refusal, errMissing) {
 			node.err = refusal
 		}
 		return node

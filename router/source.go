@@ -15,7 +15,10 @@ type source struct {
 func newSource(config *dynamic.Configuration) source {
 	s := source{config: config, refusal: map[dynamic.Ref]dynamic.Verdict{}}
 	for _, verdict := range config.Verdicts {
-		if _, known := s.refusal[verdict.Ref]; !known && verdict.Status == dynamic.Quarantined {
+		if verdict.Status != dynamic.Quarantined {
+			continue
+		}
+		if known, again := s.refusal[verdict.Ref]; !again || known.Missing && !verdict.Missing {
 			s.refusal[verdict.Ref] = verdict
 		}
 	}
@@ -24,10 +27,14 @@ func newSource(config *dynamic.Configuration) source {
 
 // refused returns why the provider did not accept an object, or nil.
 func (s source) refused(ref dynamic.Ref) error {
-	if verdict, refused := s.refusal[ref]; refused {
-		return errors.New(verdict.Reason)
+	verdict, refused := s.refusal[ref]
+	switch {
+	case !refused:
+		return nil
+	case verdict.Missing:
+		return &lacking{verdict.Reason}
 	}
-	return nil
+	return errors.New(verdict.Reason)
 }
 
 func (s source) router(name string) *dynamic.Router {

@@ -163,6 +163,7 @@ func (t *tlsObjects) verdicts(from source) []dynamic.Verdict {
 		if _, err := t.options(from, ref); err != nil {
 			verdicts = append(verdicts, dynamic.Verdict{
 				Ref: ref, Origin: from.config.Origins[ref], Status: dynamic.Quarantined, Reason: err.Error(),
+				Missing: errors.Is(err, errMissing),
 			})
 		}
 	}

@@ -2,6 +2,7 @@ package router
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 
@@ -64,6 +65,7 @@ func (c *Compiler) verdicts() []dynamic.Verdict {
 		verdict.Reason = strings.Join(fault.warnings, "; ")
 		if fault.err != nil {
 			verdict.Status, verdict.Reason = dynamic.Quarantined, fault.err.Error()
+			verdict.Missing = errors.Is(fault.err, errMissing)
 		}
 		found[ref] = verdict
 	}
