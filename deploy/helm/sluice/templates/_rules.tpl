@@ -1,0 +1,105 @@
+{{/* What has no namespace. */}}
+{{- define "sluice.clusterRules" -}}
+- apiGroups:
+    - ""
+  resources:
+    - nodes
+  verbs:
+    - get
+    - list
+    - watch
+- apiGroups:
+    - networking.k8s.io
+  resources:
+    - ingressclasses
+  verbs:
+    - get
+    - list
+    - watch
+{{- end }}
+
+{{/* What Sluice reads and reports in each namespace. docs/kubernetes.md says what each rule is for. */}}
+{{- define "sluice.rules" -}}
+- apiGroups:
+    - ""
+  resources:
+    - services
+    - endpoints
+    - secrets
+    - configmaps
+  verbs:
+    - get
+    - list
+    - watch
+- apiGroups:
+    - discovery.k8s.io
+  resources:
+    - endpointslices
+  verbs:
+    - get
+    - list
+    - watch
+- apiGroups:
+    - networking.k8s.io
+  resources:
+    - ingresses
+  verbs:
+    - get
+    - list
+    - watch
+- apiGroups:
+    - traefik.io
+    - traefik.containo.us
+    - sluice.dev
+  resources:
+    - ingressroutes
+    - ingressroutetcps
+    - ingressrouteudps
+    - middlewares
+    - middlewaretcps
+    - traefikservices
+    - serverstransports
+    - serverstransporttcps
+    - tlsoptions
+    - tlsstores
+  verbs:
+    - get
+    - list
+    - watch
+- apiGroups:
+    - networking.k8s.io
+  resources:
+    - ingresses/status
+  verbs:
+    - patch
+    - update
+- apiGroups:
+    - sluice.dev
+  resources:
+    - ingressroutes/status
+    - ingressroutetcps/status
+    - ingressrouteudps/status
+    - middlewares/status
+    - middlewaretcps/status
+    - traefikservices/status
+    - serverstransports/status
+    - serverstransporttcps/status
+    - tlsoptions/status
+    - tlsstores/status
+  verbs:
+    - patch
+    - update
+- apiGroups:
+    - ""
+  resources:
+    - events
+  verbs:
+    - create
+    - patch
+{{- end }}
+
+{{- define "sluice.subjects" -}}
+- kind: ServiceAccount
+  name: {{ include "sluice.serviceAccount" . }}
+  namespace: {{ .Release.Namespace }}
+{{- end }}
