@@ -1,0 +1,116 @@
+// Package translation is the memory of a provider that translates its source object by object: what became of each
+// object, what it depends on, and the configuration that all of them make.
+//
+// In flow notes that an object appeared, changed or went, and the results of translating those objects and whoever
+// depends on them; out flows a dynamic.Configuration, assembled so that a change costs what it reaches and one copy of
+// each map that it changes. An object that says the same as before keeps its pointer.
+//
+// The package never reads a cluster, and never decides what an object means.
+package translation
+
+import (
+	"sync"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// Memory remembers the translation of every object of one provider. Touch and Touched are safe for use by any
+// goroutine; Update belongs to one goroutine at a time.
+//
+// Two sources may declare the same name. Equal declarations are one object. Of different ones that of the first source
+// in the order of Source.Compare is put to work, and the other source gets a verdict that names it.
+type Memory struct {
+	provider string
+	kinds    map[string]bool
+	counters Counters
+	wake     chan struct{}
+
+	mu      sync.Mutex
+	touched map[Source]struct{}
+
+	// What follows belongs to Update.
+	entries    map[Source]*entry
+	dependents map[Source][]*entry
+	assembly   *assembly
+}
+
+// New returns an empty memory for the provider of that name. Kinds are those that are translated: a Touch of another
+// kind is only passed on to whoever needs that object. Counters may be nil.
+func New(provider string, kinds []string, counters Counters) *Memory {
+	m := &Memory{
+		provider: provider, kinds: make(map[string]bool, len(kinds)), counters: counters,
+		wake: make(chan struct{}, 1), touched: map[Source]struct{}{},
+		entries: map[Source]*entry{}, dependents: map[Source][]*entry{}, assembly: newAssembly(provider),
+	}
+	for _, kind := range kinds {
+		m.kinds[kind] = true
+	}
+	if counters == nil {
+		m.counters = uncounted{}
+	}
+	return m
+}
+
+// Touch notes that an object appeared, changed or went. It returns at once.
+func (m *Memory) Touch(source Source) {
+	m.mu.Lock()
+	m.touched[source] = struct{}{}
+	m.mu.Unlock()
+	if m.kinds[source.Kind] {
+		m.counters.CountProvider(Events, m.provider, source.Kind, 1)
+	}
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Touched returns the channel that holds a value when something has been touched since the last Update.
+func (m *Memory) Touched() <-chan struct{} { return m.wake }
+
+// Update translates what was touched, and whoever needs it, and returns the configuration. Translate returns false for
+// an object that is not there, or not the provider's to translate; it is called once for each source, on the caller's
+// goroutine. Changed is false, and the configuration the same pointer as last, when everything came out as it was. The
+// first call always reports a change.
+func (m *Memory) Update(translate func(Source) (Result, bool)) (configuration *dynamic.Configuration, changed bool) {
+	builds := map[string]int{}
+	for source := range m.due() {
+		result, ok := translate(source)
+		builds[source.Kind]++
+		m.replace(source, result, ok)
+	}
+	configuration, changed, pushed := m.assembly.finish()
+	m.count(builds, pushed)
+	return configuration, changed
+}
+
+// due takes what was touched and returns the sources that are to be translated.
+func (m *Memory) due() map[Source]struct{} {
+	m.mu.Lock()
+	touched := m.touched
+	m.touched = make(map[Source]struct{})
+	m.mu.Unlock()
+	due := make(map[Source]struct{}, len(touched))
+	for source := range touched {
+		if m.kinds[source.Kind] {
+			due[source] = struct{}{}
+		}
+		for _, dependent := range m.dependents[source] {
+			due[dependent.source] = struct{}{}
+		}
+	}
+	return due
+}
+
+// count tells what the builds of one update led to.
+func (m *Memory) count(builds map[string]int, pushed map[string]int) {
+	for kind, built := range builds {
+		m.counters.CountProvider(Builds, m.provider, kind, built)
+		if pushes := pushed[kind]; pushes > 0 {
+			m.counters.CountProvider(Pushes, m.provider, kind, pushes)
+		}
+		if drops := built - pushed[kind]; drops > 0 {
+			m.counters.CountProvider(Drops, m.provider, kind, drops)
+		}
+	}
+}

@@ -1,0 +1,81 @@
+package translation
+
+import (
+	"cmp"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// Source names one object of a cluster. It is comparable and may be a key.
+type Source struct {
+	// Kind is the object's kind: alone for the built-in ones (Service, Secret, Ingress), with its group for those of custom
+	// resources (IngressRoute.traefik.io).
+	Kind string
+	// Namespace is empty for objects of the whole cluster.
+	Namespace string
+	// Name is the object's name.
+	Name string
+}
+
+// String returns the source as it is printed: KIND NAMESPACE/NAME.
+func (s Source) String() string {
+	if s.Namespace == "" {
+		return s.Kind + " " + s.Name
+	}
+	return s.Kind + " " + s.Namespace + "/" + s.Name
+}
+
+// Compare orders sources by namespace, name and kind. Of two sources that declare the same name, the first one in this
+// order declares it.
+func (s Source) Compare(other Source) int {
+	return cmp.Or(
+		cmp.Compare(s.Namespace, other.Namespace),
+		cmp.Compare(s.Name, other.Name),
+		cmp.Compare(s.Kind, other.Kind),
+	)
+}
+
+// Result is what became of one source. Names are those of its provider's Configuration, without @provider. The objects
+// are immutable once the result has been returned; two sources may declare the same name, see Memory.
+type Result struct {
+	// Origin says where everything in the result was declared.
+	Origin dynamic.Origin
+
+	// Routers holds http.routers.
+	Routers map[string]*dynamic.Router
+	// Services holds http.services.
+	Services map[string]*dynamic.Service
+	// Middlewares holds http.middlewares.
+	Middlewares map[string]*dynamic.Middleware
+	// ServersTransports holds http.serversTransports.
+	ServersTransports map[string]*dynamic.ServersTransport
+	// TLSOptions holds tls.options.
+	TLSOptions map[string]*dynamic.TLSOptions
+	// TLSStores holds tls.stores.
+	TLSStores map[string]*dynamic.TLSStore
+	// Certificates holds tls.certificates, each with a Name.
+	Certificates []*dynamic.CertificateEntry
+	// Unsupported names objects of the sections tcp and udp, which are known and not built yet.
+	Unsupported []dynamic.Ref
+
+	// Verdicts are the findings about the source and what it declares. An Origin that is zero becomes the result's.
+	Verdicts []dynamic.Verdict
+	// Needs is everything that the translation read beside the source itself, found or not; the result is made anew when
+	// one of them is touched. It may hold duplicates.
+	Needs []Source
+}
+
+// AddNeed notes that the translation read a source, or looked for it in vain.
+func (r *Result) AddNeed(kind, namespace, name string) {
+	r.Needs = append(r.Needs, Source{Kind: kind, Namespace: namespace, Name: name})
+}
+
+// Quarantine adds a verdict that keeps an object from being put to work.
+func (r *Result) Quarantine(ref dynamic.Ref, reason string, missing bool) {
+	r.Verdicts = append(r.Verdicts, dynamic.Verdict{Ref: ref, Status: dynamic.Quarantined, Reason: reason, Missing: missing})
+}
+
+// Degrade adds a verdict on an object that works, with something that has no effect or does not exist (yet).
+func (r *Result) Degrade(ref dynamic.Ref, reason string, missing bool) {
+	r.Verdicts = append(r.Verdicts, dynamic.Verdict{Ref: ref, Status: dynamic.Degraded, Reason: reason, Missing: missing})
+}

@@ -1,0 +1,133 @@
+package translation
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// won notes whose declaration of an object counts.
+func (a *assembly) won(ref dynamic.Ref, by *entry) {
+	if _, was := by.lost[ref]; was {
+		delete(by.lost, ref)
+		a.judged[by] = struct{}{}
+	}
+	if current, known := a.origins[ref]; !known || current != by.origin {
+		a.writableOrigins()[ref] = by.origin
+	}
+}
+
+// gone notes that nobody declares an object any more.
+func (a *assembly) gone(ref dynamic.Ref) { delete(a.writableOrigins(), ref) }
+
+// rival notes that a source declares an object that belongs to another one.
+func (a *assembly) rival(ref dynamic.Ref, winner, loser *entry, same bool) {
+	before, was := loser.lost[ref]
+	switch {
+	case same && !was, !same && before == winner:
+		return
+	case same:
+		delete(loser.lost, ref)
+	default:
+		if loser.lost == nil {
+			loser.lost = map[dynamic.Ref]*entry{}
+		}
+		loser.lost[ref] = winner
+	}
+	a.judged[loser] = struct{}{}
+}
+
+// writableOrigins returns the origins, copied once for each update that changes them.
+func (a *assembly) writableOrigins() map[dynamic.Ref]dynamic.Origin {
+	if !a.ownOrigins {
+		a.origins, a.ownOrigins = maps.Clone(a.origins), true
+	}
+	return a.origins
+}
+
+// find takes the verdicts of a translation.
+func (a *assembly) find(by *entry, result Result) {
+	found := slices.Clone(result.Verdicts)
+	for i := range found {
+		if found[i].Origin == (dynamic.Origin{}) || sameOrigin(found[i].Origin, by.origin) {
+			found[i].Origin = by.origin
+		}
+	}
+	if !slices.Equal(found, by.found) {
+		by.found = found
+		a.judged[by] = struct{}{}
+		a.changed[by] = struct{}{}
+	}
+}
+
+// judge makes the verdicts of the entries whose findings may have changed, and reports whether any has.
+func (a *assembly) judge() (changed bool) {
+	for one := range a.judged {
+		verdicts := one.judge()
+		if slices.Equal(verdicts, one.verdicts) {
+			continue
+		}
+		changed = true
+		if one.verdicts = verdicts; len(verdicts) == 0 {
+			delete(a.speaking, one)
+		} else {
+			a.speaking[one] = struct{}{}
+		}
+	}
+	clear(a.judged)
+	return changed
+}
+
+// judge returns what is to be said about a source. Findings about an object that another source declares are left out,
+// since they would hit that one.
+func (e *entry) judge() []dynamic.Verdict {
+	if len(e.lost) == 0 {
+		return e.found
+	}
+	var verdicts []dynamic.Verdict
+	for _, verdict := range e.found {
+		if e.lost[verdict.Ref] == nil {
+			verdicts = append(verdicts, verdict)
+		}
+	}
+	for _, ref := range slices.SortedFunc(maps.Keys(e.lost), compareRefs) {
+		winner := e.lost[ref]
+		reason := ref.String() + " is declared otherwise by " + winner.source.String() + ", which is used"
+		verdict := dynamic.Verdict{
+			Ref:    dynamic.Ref{Kind: dynamic.KindSource, Name: e.source.String()},
+			Origin: e.origin, Status: dynamic.Quarantined, Reason: reason,
+		}
+		if ref.Kind == dynamic.KindService && winner.source.Namespace == e.source.Namespace {
+			// Its routers are answered by the same backends, with the options of the other declaration.
+			verdict.Status = dynamic.Degraded
+		}
+		verdicts = append(verdicts, verdict)
+		if verdict.Status == dynamic.Quarantined && ref.Kind != dynamic.KindRouter {
+			verdicts = append(verdicts, e.shut(reason)...)
+		}
+	}
+	return verdicts
+}
+
+// shut keeps the routers of a source from being answered by what somebody else has declared.
+func (e *entry) shut(reason string) []dynamic.Verdict {
+	var verdicts []dynamic.Verdict
+	for _, ref := range e.refs {
+		if ref.Kind == dynamic.KindRouter && e.lost[ref] == nil {
+			verdicts = append(verdicts, dynamic.Verdict{Ref: ref, Origin: e.origin, Status: dynamic.Quarantined, Reason: reason})
+		}
+	}
+	return verdicts
+}
+
+// verdicts lists the verdicts of all sources, in their order.
+func (a *assembly) verdicts() []dynamic.Verdict {
+	var all []dynamic.Verdict
+	for _, one := range slices.SortedFunc(maps.Keys(a.speaking), func(x, y *entry) int {
+		return x.source.Compare(y.source)
+	}) {
+		all = append(all, one.verdicts...)
+	}
+	return all
+}
