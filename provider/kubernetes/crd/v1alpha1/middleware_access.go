@@ -1,0 +1,138 @@
+package v1alpha1
+
+// IPWhiteList is the deprecated name of IPAllowList.
+type IPWhiteList struct {
+	// SourceRange lists the addresses and networks that are let in.
+	// +optional
+	SourceRange []string `json:"sourceRange,omitempty"`
+	// IPStrategy says which address is the client's; by default that of the connection.
+	// +optional
+	IPStrategy *IPStrategy `json:"ipStrategy,omitempty"`
+}
+
+// IPAllowList lets only some addresses in.
+type IPAllowList struct {
+	// SourceRange lists the addresses and networks that are let in.
+	// +optional
+	SourceRange []string `json:"sourceRange,omitempty"`
+	// IPStrategy says which address is the client's; by default that of the connection.
+	// +optional
+	IPStrategy *IPStrategy `json:"ipStrategy,omitempty"`
+	// RejectStatusCode is the status code for everybody else; default 403.
+	// +optional
+	RejectStatusCode int `json:"rejectStatusCode,omitempty"`
+}
+
+// IPStrategy says which address is the client's.
+type IPStrategy struct {
+	// Depth takes the address at this place of X-Forwarded-For, counted from the right; 0 means that of the connection.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Depth int `json:"depth,omitempty"`
+	// ExcludedIPs skips these addresses and networks of X-Forwarded-For, from the right.
+	// +optional
+	ExcludedIPs []string `json:"excludedIPs,omitempty"`
+	// IPv6Subnet takes only this many bits of IPv6 addresses, so that a network counts as one client.
+	// +optional
+	IPv6Subnet *int `json:"ipv6Subnet,omitempty"`
+}
+
+// BasicAuth asks for a user and password (RFC 7617).
+type BasicAuth struct {
+	// Secret names the Secret of the users: htpasswd lines in a single key, or username and password of type kubernetes.io/basic-auth.
+	// +optional
+	Secret string `json:"secret,omitempty"`
+	// Realm is the realm that the browser shows; default traefik.
+	// +optional
+	Realm string `json:"realm,omitempty"`
+	// RemoveHeader keeps the header Authorization from the service.
+	// +optional
+	RemoveHeader bool `json:"removeHeader,omitempty"`
+	// HeaderField is the header that tells the service who the user is.
+	// +optional
+	HeaderField string `json:"headerField,omitempty"`
+}
+
+// DigestAuth asks for a user and password by digest (RFC 7616).
+type DigestAuth struct {
+	// Secret names the Secret of the users: htdigest lines in a single key.
+	// +optional
+	Secret string `json:"secret,omitempty"`
+	// Realm is the realm that the browser shows; default traefik.
+	// +optional
+	Realm string `json:"realm,omitempty"`
+	// RemoveHeader keeps the header Authorization from the service.
+	// +optional
+	RemoveHeader bool `json:"removeHeader,omitempty"`
+	// HeaderField is the header that tells the service who the user is.
+	// +optional
+	HeaderField string `json:"headerField,omitempty"`
+}
+
+// ForwardAuth asks another server whether a request may pass.
+type ForwardAuth struct {
+	// Address is the URL that is asked.
+	// +optional
+	Address string `json:"address,omitempty"`
+	// TrustForwardHeader passes on the X-Forwarded headers of the client; deprecated.
+	// +optional
+	TrustForwardHeader bool `json:"trustForwardHeader,omitempty"`
+	// AuthResponseHeaders lists headers of the answer that the request goes on with.
+	// +optional
+	AuthResponseHeaders []string `json:"authResponseHeaders,omitempty"`
+	// AuthResponseHeadersRegex selects such headers by a regular expression.
+	// +optional
+	AuthResponseHeadersRegex string `json:"authResponseHeadersRegex,omitempty"`
+	// AuthRequestHeaders lists headers of the request to send; none means all.
+	// +optional
+	AuthRequestHeaders []string `json:"authRequestHeaders,omitempty"`
+	// TLS is TLS towards the server that is asked.
+	// +optional
+	TLS *ClientTLSWithCAOptional `json:"tls,omitempty"`
+	// AddAuthCookiesToResponse lists cookies of the answer that the client gets.
+	// +optional
+	AddAuthCookiesToResponse []string `json:"addAuthCookiesToResponse,omitempty"`
+	// HeaderField is the header that tells who the user is, for the access log.
+	// +optional
+	HeaderField string `json:"headerField,omitempty"`
+	// ForwardBody sends the body of the request.
+	// +optional
+	ForwardBody bool `json:"forwardBody,omitempty"`
+	// MaxBodySize is the size in bytes of the largest body that is sent; default -1, any size.
+	// +optional
+	MaxBodySize *int64 `json:"maxBodySize,omitempty"`
+	// MaxResponseBodySize is the size in bytes of the largest answer; default -1, any size.
+	// +optional
+	MaxResponseBodySize *int64 `json:"maxResponseBodySize,omitempty"`
+	// PreserveLocationHeader leaves the header Location of an answer as it is.
+	// +optional
+	PreserveLocationHeader bool `json:"preserveLocationHeader,omitempty"`
+	// PreserveRequestMethod asks with the method of the request instead of GET.
+	// +optional
+	PreserveRequestMethod bool `json:"preserveRequestMethod,omitempty"`
+	// AuthSigninURL is the URL to send clients to that get the answer 401.
+	// +optional
+	AuthSigninURL string `json:"authSigninURL,omitempty"`
+}
+
+// ClientTLS is TLS towards a server that a middleware asks.
+type ClientTLS struct {
+	// CASecret names the Secret with the certificates of trusted authorities (ca.crt or tls.ca).
+	// +optional
+	CASecret string `json:"caSecret,omitempty"`
+	// CertSecret names the Secret of type kubernetes.io/tls with the certificate to present.
+	// +optional
+	CertSecret string `json:"certSecret,omitempty"`
+	// InsecureSkipVerify accepts any certificate of the server.
+	// +optional
+	InsecureSkipVerify bool `json:"insecureSkipVerify,omitempty"`
+}
+
+// ClientTLSWithCAOptional is ClientTLS with an option of Traefik 2.
+type ClientTLSWithCAOptional struct {
+	ClientTLS `json:",inline"`
+
+	// CAOptional is deprecated and has no effect.
+	// +optional
+	CAOptional *bool `json:"caOptional,omitempty"`
+}

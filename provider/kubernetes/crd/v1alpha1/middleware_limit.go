@@ -1,0 +1,149 @@
+package v1alpha1
+
+import "k8s.io/apimachinery/pkg/util/intstr"
+
+// RateLimit limits requests in time, for each source.
+type RateLimit struct {
+	// Average is how many requests a period may have; 0 means any number.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Average *int64 `json:"average,omitempty"`
+	// Period is the time that Average is about, as a duration or in seconds; default 1s.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	Period *intstr.IntOrString `json:"period,omitempty"`
+	// Burst is how many requests may come at once; default 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Burst *int64 `json:"burst,omitempty"`
+	// SourceCriterion says by what requests are grouped; by default the client's address.
+	// +optional
+	SourceCriterion *SourceCriterion `json:"sourceCriterion,omitempty"`
+	// Redis keeps the counts in Redis, so that several routers share them.
+	// +optional
+	Redis *Redis `json:"redis,omitempty"`
+}
+
+// Redis is where a rate limit is kept when several routers share it.
+type Redis struct {
+	// Endpoints lists host:port; default localhost:6379.
+	// +optional
+	Endpoints []string `json:"endpoints,omitempty"`
+	// TLS is TLS towards Redis.
+	// +optional
+	TLS *ClientTLS `json:"tls,omitempty"`
+	// Secret names the Secret with the keys username and password.
+	// +optional
+	Secret string `json:"secret,omitempty"`
+	// DB is the number of the database.
+	// +optional
+	DB int `json:"db,omitempty"`
+	// PoolSize is how many connections are kept at first.
+	// +optional
+	PoolSize int `json:"poolSize,omitempty"`
+	// MinIdleConns is how many connections are kept idle.
+	// +optional
+	MinIdleConns int `json:"minIdleConns,omitempty"`
+	// MaxActiveConns is how many connections there may be; 0 means any number.
+	// +optional
+	MaxActiveConns int `json:"maxActiveConns,omitempty"`
+	// ReadTimeout is how long an answer may take, as a duration or in seconds; default 3s.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	ReadTimeout *intstr.IntOrString `json:"readTimeout,omitempty"`
+	// WriteTimeout is how long a request may take to send; default 3s.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	WriteTimeout *intstr.IntOrString `json:"writeTimeout,omitempty"`
+	// DialTimeout is how long a connection may take to open; default 5s.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	DialTimeout *intstr.IntOrString `json:"dialTimeout,omitempty"`
+}
+
+// SourceCriterion says by what requests are grouped; exactly one is set.
+type SourceCriterion struct {
+	// IPStrategy groups by the client's address.
+	// +optional
+	IPStrategy *IPStrategy `json:"ipStrategy,omitempty"`
+	// RequestHeaderName groups by the value of this header.
+	// +optional
+	RequestHeaderName string `json:"requestHeaderName,omitempty"`
+	// RequestHost groups by the host.
+	// +optional
+	RequestHost bool `json:"requestHost,omitempty"`
+}
+
+// InFlightReq limits requests that are under way at a time, for each source.
+type InFlightReq struct {
+	// Amount is how many requests there may be.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Amount int64 `json:"amount,omitempty"`
+	// SourceCriterion says by what requests are grouped; by default the host.
+	// +optional
+	SourceCriterion *SourceCriterion `json:"sourceCriterion,omitempty"`
+}
+
+// CircuitBreaker stops traffic to a service that fails.
+type CircuitBreaker struct {
+	// Expression says when the service counts as failing.
+	// +optional
+	Expression string `json:"expression,omitempty"`
+	// CheckPeriod is the time between two looks at Expression, as a duration or in seconds; default 100ms.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	CheckPeriod *intstr.IntOrString `json:"checkPeriod,omitempty"`
+	// FallbackDuration is how long the service then gets no requests; default 10s.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	FallbackDuration *intstr.IntOrString `json:"fallbackDuration,omitempty"`
+	// RecoveryDuration is how long it then takes until it gets all of them again; default 10s.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	RecoveryDuration *intstr.IntOrString `json:"recoveryDuration,omitempty"`
+	// ResponseCode is the status code for refused requests; default 503.
+	// +optional
+	// +kubebuilder:validation:Minimum=100
+	// +kubebuilder:validation:Maximum=599
+	ResponseCode *int `json:"responseCode,omitempty"`
+}
+
+// Retry tries again when a server could not answer.
+type Retry struct {
+	// Attempts is how often a request is tried.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	Attempts int `json:"attempts,omitempty"`
+	// InitialInterval is the wait before the second attempt, which then grows; default 0.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	InitialInterval *intstr.IntOrString `json:"initialInterval,omitempty"`
+	// Timeout is how long all attempts together may take; default 0, any time.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	Timeout *intstr.IntOrString `json:"timeout,omitempty"`
+	// MaxRequestBodyBytes is the size in bytes of the largest body that is kept for another attempt; default 2097152.
+	// +optional
+	// +kubebuilder:validation:Minimum=-1
+	MaxRequestBodyBytes *int64 `json:"maxRequestBodyBytes,omitempty"`
+	// Status lists status codes and ranges of them that are failures.
+	// +optional
+	// +kubebuilder:validation:items:Pattern=`^[1-5][0-9]{2}([,-][1-5][0-9]{2})*$`
+	Status []string `json:"status,omitempty"`
+	// DisableRetryOnNetworkError does not try again when a server could not be reached.
+	// +optional
+	DisableRetryOnNetworkError bool `json:"disableRetryOnNetworkError,omitempty"`
+	// RetryNonIdempotentMethod tries requests again that may change something, such as POST.
+	// +optional
+	RetryNonIdempotentMethod bool `json:"retryNonIdempotentMethod,omitempty"`
+}

@@ -1,0 +1,114 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// TraefikService is a service made of other services.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=traefikservices
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,description="Whether the object is put to work."
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+type TraefikService struct {
+	metav1.TypeMeta `json:",inline"`
+	// +optional
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// Spec is what the user declares.
+	Spec TraefikServiceSpec `json:"spec"`
+	// Status is what became of it.
+	// +optional
+	Status Status `json:"status,omitzero"`
+}
+
+// TraefikServiceList is a list of TraefikServices.
+// +kubebuilder:object:root=true
+type TraefikServiceList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+
+	// Items are the objects.
+	Items []TraefikService `json:"items"`
+}
+
+// TraefikServiceSpec holds exactly one kind of service.
+// +kubebuilder:validation:MinProperties=1
+// +kubebuilder:validation:MaxProperties=1
+type TraefikServiceSpec struct {
+	// Malformed says what of the spec did not fit; empty when all of it did. It is never sent.
+	Malformed string `json:"-"`
+
+	// Weighted splits requests over services by weight.
+	// +optional
+	Weighted *WeightedRoundRobin `json:"weighted,omitempty"`
+	// Mirroring sends a share of the requests to further services, whose answers are dropped.
+	// +optional
+	Mirroring *Mirroring `json:"mirroring,omitempty"`
+	// HighestRandomWeight picks a service by rendezvous hashing of the client's address.
+	// +optional
+	HighestRandomWeight *HighestRandomWeight `json:"highestRandomWeight,omitempty"`
+	// Failover answers with a fallback when the service is down.
+	// +optional
+	Failover *Failover `json:"failover,omitempty"`
+}
+
+// WeightedRoundRobin splits requests over services by weight.
+type WeightedRoundRobin struct {
+	// Services are the branches, each with its weight.
+	// +optional
+	Services []Service `json:"services,omitempty"`
+	// Sticky keeps a client on the branch that answered first.
+	// +optional
+	Sticky *Sticky `json:"sticky,omitempty"`
+}
+
+// HighestRandomWeight picks a service by rendezvous hashing of the client's address.
+type HighestRandomWeight struct {
+	// Services are the branches, each with its weight.
+	// +optional
+	Services []Service `json:"services,omitempty"`
+}
+
+// Mirroring answers with one service and sends a share of the requests to others.
+type Mirroring struct {
+	LoadBalancerSpec `json:",inline"`
+
+	// MirrorBody sends the body to the mirrors as well; default true.
+	// +optional
+	MirrorBody *bool `json:"mirrorBody,omitempty"`
+	// MaxBodySize is the size in bytes beyond which a request is not mirrored; default -1, any size.
+	// +optional
+	MaxBodySize *int64 `json:"maxBodySize,omitempty"`
+	// Mirrors are the services that get a share.
+	// +optional
+	Mirrors []MirrorService `json:"mirrors,omitempty"`
+}
+
+// MirrorService is a service that gets a share of the requests, and whose answers are dropped.
+type MirrorService struct {
+	LoadBalancerSpec `json:",inline"`
+
+	// Percent is the share of the requests.
+	// +optional
+	Percent int `json:"percent,omitempty"`
+}
+
+// Failover answers with a fallback when the service is down.
+type Failover struct {
+	// Service answers as long as it can.
+	Service Service `json:"service"`
+	// Fallback answers otherwise.
+	Fallback Service `json:"fallback"`
+	// Errors are the answers of the service that the fallback replaces.
+	// +optional
+	Errors *FailoverErrors `json:"errors,omitempty"`
+}
+
+// FailoverErrors says which answers are failures.
+type FailoverErrors struct {
+	// Status lists status codes and ranges of them, such as 500-599.
+	// +optional
+	Status []string `json:"status,omitempty"`
+	// MaxRequestBodyBytes is the size of the request's body beyond which the answer stands; default -1, any size.
+	// +optional
+	MaxRequestBodyBytes *int64 `json:"maxRequestBodyBytes,omitempty"`
+}
