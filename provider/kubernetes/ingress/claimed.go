@@ -1,0 +1,30 @@
+package ingress
+
+import (
+	"iter"
+
+	networkingv1 "k8s.io/api/networking/v1"
+)
+
+// Claimed returns the Ingresses that are this provider's to answer by their class, in no particular order, whatever the
+// verdicts on them are: those whose load-balancer status is to be written. It may be called from any goroutine; the
+// Ingresses are shared and must not be changed.
+func (p *Provider) Claimed() iter.Seq[*networkingv1.Ingress] {
+	return func(yield func(*networkingv1.Ingress) bool) {
+		for ingress := range p.watches.ingresses.All() {
+			if ours, _ := p.selector.claims(ingress); ours && !yield(ingress) {
+				return
+			}
+		}
+	}
+}
+
+// OnClaimed has the function called when Claimed may say something else than before: an Ingress or an IngressClass
+// appeared, changed or went, and once for each that is there already. It is called on goroutines of the watches and
+// must return at once.
+func (p *Provider) OnClaimed(changed func()) {
+	p.watches.ingresses.Notify(func(_, _ *networkingv1.Ingress) { changed() })
+	if p.watches.classes != nil {
+		p.watches.classes.Notify(func(_, _ *networkingv1.IngressClass) { changed() })
+	}
+}

@@ -1,0 +1,137 @@
+// Package ingress is the provider "kubernetes": it translates the Ingresses of a cluster that are Sluice's to answer.
+//
+// In flow Ingresses, the IngressClasses that say whose they are, and the Services and Secrets to which they lead; out
+// flow dynamic.Messages with routers, services and certificates, each with a verdict where something is wrong. One
+// Ingress is translated at a time and remembered, so that a change costs what it reaches.
+//
+// The package never reads endpoints (a service names the endpoint set that another provider publishes), and never
+// writes to the cluster: Claimed says whose status is to be written.
+package ingress
+
+import (
+	"fmt"
+	"iter"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
+	"github.com/sluiceproxy/sluice/static"
+)
+
+// Name is the provider's name, the part behind @ of the names of its objects.
+const Name = "kubernetes"
+
+// The kinds that are translated or read.
+const (
+	kindIngress = "Ingress"
+	kindClass   = "IngressClass"
+	kindService = "Service"
+	kindSecret  = "Secret"
+	kindNode    = "Node"
+)
+
+// watch is one resource of the cluster, as client.Watched holds it.
+type watch[T client.Object] interface {
+	Get(namespace, name string) (T, bool)
+	All() iter.Seq[T]
+	Notify(handle func(before, after T))
+	Status() client.Status
+}
+
+// watches are what the provider reads.
+type watches struct {
+	ingresses watch[*networkingv1.Ingress]
+	services  watch[*corev1.Service]
+	secrets   watch[*corev1.Secret]
+	// classes is nil when IngressClasses are not to be read, nodes when nothing of the whole cluster is.
+	classes watch[*networkingv1.IngressClass]
+	nodes   watch[*corev1.Node]
+}
+
+// Provider is the provider of Ingresses.
+type Provider struct {
+	config   static.KubernetesIngress
+	source   string
+	watches  watches
+	selector selector
+	memory   *translation.Memory
+	// status holds a value when the status of a watch may have changed.
+	status chan struct{}
+
+	// last belongs to Provide, and outlives it, so that a provider that is started again keeps its state.
+	last *dynamic.Configuration
+}
+
+// New returns the provider of the Ingresses of a cluster. Config is providers.kubernetesIngress; a labelSelector that is
+// none is an error. Counters may be nil. The watches are registered with the cluster, whose Run feeds them.
+func New(cluster *client.Cluster, config static.KubernetesIngress, counters translation.Counters) (*Provider, error) {
+	if _, err := labels.Parse(config.LabelSelector); err != nil {
+		return nil, fmt.Errorf("providers.kubernetesIngress.labelSelector: %w", err)
+	}
+	scope := client.Scope{Namespaces: config.Namespaces}
+	selected := client.Scope{Namespaces: config.Namespaces, LabelSelector: config.LabelSelector}
+	all := watches{
+		ingresses: client.Watch(cluster, client.Ingresses(), selected),
+		services:  client.Watch(cluster, client.Services(), scope),
+		secrets:   client.Watch(cluster, client.Secrets(), scope),
+	}
+	if !config.DisableClusterScopeResources {
+		all.nodes = client.Watch(cluster, client.Nodes(), client.Scope{})
+		if !config.DisableIngressClassLookup {
+			all.classes = client.Watch(cluster, client.IngressClasses(), client.Scope{})
+		}
+	}
+	p := assemble(cluster.Source(), config, all, counters)
+	cluster.OnStatus(p.statusChanged)
+	return p, nil
+}
+
+// assemble makes a provider of its parts.
+func assemble(source string, config static.KubernetesIngress, all watches, counters translation.Counters) *Provider {
+	p := &Provider{
+		config: config, source: source, watches: all,
+		selector: selector{class: config.IngressClass},
+		memory:   translation.New(Name, []string{kindIngress}, counters),
+		status:   make(chan struct{}, 1),
+	}
+	if all.classes != nil {
+		p.selector.lookup = p.class
+		touch(p, all.classes, kindClass)
+	}
+	if all.nodes != nil {
+		all.nodes.Notify(p.touchNode)
+	}
+	touch(p, all.services, kindService)
+	touch(p, all.secrets, kindSecret)
+	touch(p, all.ingresses, kindIngress)
+	return p
+}
+
+// touch passes every change of a resource on to the memory.
+func touch[T client.Object](p *Provider, of watch[T], kind string) {
+	var none T
+	of.Notify(func(before, after T) {
+		object := client.Object(after)
+		if object == client.Object(none) {
+			object = before
+		}
+		p.memory.Touch(translation.Source{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName()})
+	})
+}
+
+func (p *Provider) class(name string) *networkingv1.IngressClass {
+	class, _ := p.watches.classes.Get("", name)
+	return class
+}
+
+// statusChanged notes that the status of a watch may have changed. It returns at once.
+func (p *Provider) statusChanged() {
+	select {
+	case p.status <- struct{}{}:
+	default:
+	}
+}
