@@ -1,0 +1,122 @@
+package client
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// configure turns options into the configuration of a connection.
+func configure(options Options) (*rest.Config, error) {
+	config, err := locate(options)
+	if err != nil {
+		return nil, err
+	}
+	if options.CertAuthFilePath != "" {
+		if _, err := os.Stat(options.CertAuthFilePath); err != nil {
+			return nil, fmt.Errorf("certAuthFilePath: %w", err)
+		}
+		config.CAFile, config.CAData = options.CertAuthFilePath, nil
+	}
+	if options.Token != "" {
+		config.BearerToken, config.BearerTokenFile = options.Token, ""
+		if stat, err := os.Stat(options.Token); err == nil && stat.Mode().IsRegular() {
+			config.BearerToken, config.BearerTokenFile = "", options.Token
+		}
+	}
+	config.UserAgent = "sluice"
+	// Watches are few and long; what the API server can take is its own priority and fairness to say.
+	config.QPS = -1
+	config.WarningHandler = rest.NoWarnings{}
+	// A dialer of one's own makes the transport one's own, too: client-go shares transports otherwise, and closing its
+	// idle connections would then close those of strangers.
+	config.Dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+	return config, nil
+}
+
+// locate finds the cluster.
+func locate(options Options) (*rest.Config, error) {
+	if options.Endpoint != "" {
+		return &rest.Config{Host: options.Endpoint}, nil
+	}
+	if os.Getenv("KUBERNETES_SERVICE_HOST") != "" && os.Getenv("KUBERNETES_SERVICE_PORT") != "" {
+		config, err := rest.InClusterConfig()
+		if err != nil {
+			return nil, fmt.Errorf("in cluster: %w", err)
+		}
+		return config, nil
+	}
+	path := os.Getenv(clientcmd.RecommendedConfigPathEnvVar)
+	if path == "" {
+		return nil, fmt.Errorf("no cluster: not running in one, and neither endpoint nor %s is set",
+			clientcmd.RecommendedConfigPathEnvVar)
+	}
+	rules := &clientcmd.ClientConfigLoadingRules{Precedence: clientcmd.NewDefaultClientConfigLoadingRules().Precedence}
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("%s %q: %w", clientcmd.RecommendedConfigPathEnvVar, path, err)
+	}
+	return config, nil
+}
+
+// newScheme registers the types that can be read and written.
+func newScheme(schemes []func(*runtime.Scheme) error) (*runtime.Scheme, error) {
+	types := runtime.NewScheme()
+	metav1.AddToGroupVersion(types, schema.GroupVersion{Version: "v1"})
+	builtin := []func(*runtime.Scheme) error{
+		corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme, coordinationv1.AddToScheme,
+	}
+	for _, register := range append(builtin, schemes...) {
+		if err := register(types); err != nil {
+			return nil, fmt.Errorf("types: %w", err)
+		}
+	}
+	return types, nil
+}
+
+// REST returns the client of one group and version: protobuf for the APIs of Kubernetes itself, JSON for others. It
+// makes no request. Options of requests are encoded with metav1.ParameterCodec.
+func (c *Cluster) REST(version schema.GroupVersion) (rest.Interface, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.clients[version]; ok {
+		return known, nil
+	}
+	config := rest.CopyConfig(c.config)
+	config.GroupVersion = &version
+	config.APIPath = "/apis"
+	if version.Group == "" {
+		config.APIPath = "/api"
+	}
+	config.NegotiatedSerializer = c.codecs.WithoutConversion()
+	if builtin(version.Group) {
+		config.ContentType = runtime.ContentTypeProtobuf
+		config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
+	}
+	made, err := rest.RESTClientForConfigAndClient(config, c.http)
+	if err != nil {
+		return nil, fmt.Errorf("kubernetes: %s: %w", version, err)
+	}
+	c.clients[version] = made
+	return made, nil
+}
+
+// builtin reports whether Kubernetes itself serves the group, which then speaks protobuf.
+func builtin(group string) bool {
+	switch group {
+	case corev1.GroupName, discoveryv1.GroupName, networkingv1.GroupName, coordinationv1.GroupName:
+		return true
+	}
+	return false
+}

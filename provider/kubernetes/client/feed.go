@@ -1,0 +1,154 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"runtime/debug"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+)
+
+const (
+	// An attempt that fails is followed by the next one after about a quarter of a second, then a half, up to four seconds.
+	firstPause = 250 * time.Millisecond
+	lastPause  = 4 * time.Second
+	// steady is how long a stream must have lasted for the next pause to be a first one.
+	steady = 10 * time.Second
+)
+
+// target is what one stream reads.
+type target struct {
+	version   schema.GroupVersion
+	resource  string
+	namespace string // Empty for all.
+	fields    string
+	labels    string
+}
+
+// String returns the resource as RBAC rules and messages name it: ingressroutes.traefik.io in namespace shop.
+func (t target) String() string {
+	name := t.resource
+	if t.version.Group != "" {
+		name += "." + t.version.Group
+	}
+	if t.namespace != "" {
+		name += " in namespace " + t.namespace
+	}
+	return name
+}
+
+// sink is a store of any type.
+type sink interface {
+	cache.TransformingStore
+	clear()
+}
+
+// feed keeps one store as the cluster has it.
+type feed struct {
+	cluster  *Cluster
+	target   target
+	sample   runtime.Object
+	store    sink
+	standing standing
+}
+
+// run reads the resource until ctx ends.
+func (f *feed) run(ctx context.Context) {
+	ctx = klog.NewContext(ctx, quiet(f.cluster.logger))
+	var stream *stream
+	pause := firstPause
+	for ctx.Err() == nil {
+		served, err := f.cluster.discovery.serves(ctx, f.target.version, f.target.resource)
+		if err == nil && !served {
+			stream, pause = nil, firstPause
+			sleep(ctx, f.absent())
+			continue
+		}
+		began := time.Now()
+		if err == nil {
+			if stream == nil {
+				if stream, err = f.newStream(ctx); err != nil {
+					f.failed(err)
+					return
+				}
+			}
+			err = stream.read(ctx)
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		f.judge(err, stream)
+		if time.Since(began) > steady {
+			pause = firstPause
+		}
+		sleep(ctx, pause/2+rand.N(pause/2))
+		pause = min(2*pause, lastPause)
+	}
+}
+
+// sleep waits for the pause or the end of ctx.
+func sleep(ctx context.Context, pause time.Duration) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// stream is the reflector of a feed: it goes on where it was after every interruption.
+type stream struct {
+	requests  *requests
+	reflector *cache.Reflector
+}
+
+func (f *feed) newStream(ctx context.Context) (*stream, error) {
+	client, err := f.cluster.REST(f.target.version)
+	if err != nil {
+		return nil, err
+	}
+	requests := newRequests(client, f)
+	logger := klog.FromContext(ctx)
+	return &stream{requests: requests, reflector: cache.NewReflectorWithOptions(
+		requests, f.sample, filling{f.store, f}, cache.ReflectorOptions{
+			Logger:          &logger,
+			Name:            f.target.String(),
+			TypeDescription: f.target.String(),
+			// Between the attempts to resume a watch while the API server refuses connections.
+			Backoff: &wait.Backoff{Duration: firstPause, Cap: lastPause, Steps: 5, Factor: 2, Jitter: 0.5},
+		},
+	)}, nil
+}
+
+// read fetches what is there and follows the changes until that cannot go on. A panic of somebody who was told of a
+// change is an error.
+func (s *stream) read(ctx context.Context) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
+		}
+	}()
+	s.requests.begin()
+	return s.reflector.ListAndWatchWithContext(ctx)
+}
+
+// filling is the store of a feed, which learns when everything that was there has been put into it.
+type filling struct {
+	sink
+	feed *feed
+}
+
+// Replace puts everything that is there into the store.
+func (f filling) Replace(objects []any, version string) error {
+	if err := f.sink.Replace(objects, version); err != nil {
+		return err
+	}
+	f.feed.filled()
+	return nil
+}

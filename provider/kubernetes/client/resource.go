@@ -1,0 +1,61 @@
+package client
+
+import (
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Object is what can be watched: a pointer to a typed Kubernetes object.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
+
+// Resource says how objects of type T are found in a cluster.
+type Resource[T Object] struct {
+	// GroupVersion is the API that serves the resource; its group is empty for the core API.
+	GroupVersion schema.GroupVersion
+	// Name is the resource's name in URLs and RBAC rules: the plural in lower case.
+	Name string
+	// Kind is the kind of one object.
+	Kind string
+	// Namespaced says that objects live in namespaces; a Scope's Namespaces mean nothing for others.
+	Namespaced bool
+	// NewList returns an empty list of the resource.
+	NewList func() runtime.Object
+	// Strip clears the fields that nobody reads; nil keeps everything but managedFields, which are always dropped. It may
+	// be called several times for one object. It must be the same for all who watch one resource.
+	Strip func(T)
+	// FieldSelector leaves objects out at the API server; empty leaves out none.
+	FieldSelector string
+	// LabelSelector leaves objects out at the API server, beside the Scope's one; empty leaves out none.
+	LabelSelector string
+}
+
+// Scope says which objects of a resource are watched.
+type Scope struct {
+	// Namespaces are watched one by one, so that rights in them alone suffice; none means all of them at once.
+	Namespaces []string
+	// LabelSelector leaves objects out at the API server; empty leaves out none.
+	LabelSelector string
+}
+
+// namespaces returns the namespaces of the streams that a resource needs: "" is one stream for all of them.
+func (s Scope) namespaces(namespaced bool) []string {
+	if !namespaced || len(s.Namespaces) == 0 {
+		return []string{""}
+	}
+	return slices.Compact(slices.Sorted(slices.Values(s.Namespaces)))
+}
+
+// watchKey is equal for equal resources in equal scopes.
+func watchKey[T Object](resource Resource[T], scope Scope) string {
+	return strings.Join([]string{
+		resource.GroupVersion.String(), resource.Name, resource.FieldSelector, resource.LabelSelector, scope.LabelSelector,
+		strings.Join(scope.namespaces(resource.Namespaced), ","),
+	}, "\n")
+}

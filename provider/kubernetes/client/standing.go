@@ -1,0 +1,208 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+const (
+	// A resource that is not served is looked for every two seconds; one that has been missing for long, every ten.
+	firstLook, lastLook = 2 * time.Second, 10 * time.Second
+	// grace is how long a resource that could be watched must be refused before that is believed: an API server that
+	// starts refuses everything until it knows its own rules.
+	grace = 10 * time.Second
+	// worry is how long a stream must have failed before that is worth a line in the log.
+	worry = 5 * time.Second
+)
+
+// standing is what a feed knows about the way to its objects. State is what others see; the rest is how it came about.
+type standing struct {
+	mu     sync.Mutex
+	status Status
+
+	watched  bool      // a watch has been established since the resource is there
+	missing  int       // answers in a row that the resource is not served
+	since    time.Time // of the first of them
+	refused  time.Time // of the first refusal in a row
+	troubled time.Time // of the first failure in a row
+	warned   bool      // about that trouble
+}
+
+// Status returns how the watch stands: forbidden if one of its namespaces is, else absent or synced, and pending until
+// all of its namespaces are one of these.
+func (w *Watched[T]) Status() Status {
+	total := Status{State: dynamic.StateAbsent}
+	var reasons []string
+	for i, one := range w.feeds {
+		status := one.standing.now()
+		if i == 0 || rank(status.State) > rank(total.State) {
+			total.State, reasons = status.State, nil
+		}
+		if status.State == total.State && status.Reason != "" && !slices.Contains(reasons, status.Reason) {
+			reasons = append(reasons, status.Reason)
+		}
+	}
+	total.Reason = strings.Join(reasons, "; ")
+	return total
+}
+
+// rank orders states by how much they say about the whole of which they are a part.
+func rank(state dynamic.ProviderState) int {
+	switch state {
+	case dynamic.StateAbsent:
+		return 0
+	case dynamic.StateSynced:
+		return 1
+	case dynamic.StateForbidden:
+		return 2
+	}
+	return 3
+}
+
+// now returns the status that others see.
+func (s *standing) now() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.status.State == dynamic.StateUnchanged {
+		return Status{State: dynamic.StatePending, Reason: s.status.Reason}
+	}
+	return s.status
+}
+
+// enter changes the status and reports whether it was another one. The caller holds mu.
+func (s *standing) enter(status Status) bool {
+	before := s.status
+	s.status = status
+	return before != status
+}
+
+// absent notes that the API server does not serve the resource, and returns when to look again. A resource that was
+// there is believed to be gone when that is said twice.
+func (f *feed) absent() time.Duration {
+	s := &f.standing
+	s.mu.Lock()
+	if s.missing++; s.missing == 1 {
+		s.since = time.Now()
+	}
+	look := min(max(firstLook, time.Since(s.since)/30), lastLook)
+	if s.status.State == dynamic.StateSynced && s.missing < 2 {
+		s.mu.Unlock()
+		return look
+	}
+	changed := s.enter(Status{State: dynamic.StateAbsent, Reason: f.target.String() + " is not served by the cluster"})
+	s.watched, s.refused, s.troubled, s.warned = false, time.Time{}, time.Time{}, false
+	s.mu.Unlock()
+	if changed {
+		f.store.clear()
+		f.cluster.logger.Debug("not served by the cluster; picked up when it is", "resource", f.target.String())
+		f.cluster.statusChanged()
+	}
+	return look
+}
+
+// filled notes that the store holds everything that is there.
+func (f *feed) filled() {
+	s := &f.standing
+	s.mu.Lock()
+	// While watching is refused, a list alone is no state to be relied on.
+	changed := s.refused.IsZero() && s.enter(Status{State: dynamic.StateSynced})
+	s.mu.Unlock()
+	if changed {
+		f.cluster.statusChanged()
+	}
+}
+
+// granted notes that a watch has been established.
+func (f *feed) granted() {
+	s := &f.standing
+	s.mu.Lock()
+	was := s.status
+	s.watched, s.missing = true, 0
+	s.refused = time.Time{}
+	recovered := s.warned
+	s.troubled, s.warned = time.Time{}, false
+	changed := false
+	if was.State == dynamic.StateForbidden {
+		// Its objects are about to arrive, or have been listed already.
+		changed = s.enter(Status{State: dynamic.StatePending})
+	}
+	s.mu.Unlock()
+	if changed {
+		f.cluster.logger.Info("Kubernetes lets Sluice read it now", "resource", f.target.String())
+		f.cluster.statusChanged()
+	} else if recovered {
+		f.cluster.logger.Info("reading from Kubernetes works again", "resource", f.target.String())
+	}
+}
+
+// judge notes how an attempt to read has ended.
+func (f *feed) judge(err error, by *stream) {
+	switch {
+	case err == nil:
+	case apierrors.IsForbidden(err) && by != nil:
+		f.refused("may not " + strings.Join(by.requests.verbs(), " and ") + " " + f.target.String())
+	case apierrors.IsUnauthorized(err):
+		f.refused("may not read " + f.target.String() + ": the API server does not accept the credentials")
+	default:
+		f.failed(err)
+	}
+}
+
+// refused notes that the resource may not be read.
+func (f *feed) refused(reason string) {
+	s := &f.standing
+	s.mu.Lock()
+	s.missing = 0
+	if s.refused.IsZero() {
+		s.refused = time.Now()
+	}
+	changed := false
+	if !s.watched || time.Since(s.refused) >= grace {
+		changed = s.enter(Status{State: dynamic.StateForbidden, Reason: reason})
+	}
+	s.mu.Unlock()
+	if changed {
+		f.cluster.logger.Warn("Kubernetes refuses what Sluice asks for; everything else works, and this will as soon as it is granted",
+			"reason", reason)
+		f.cluster.statusChanged()
+	}
+}
+
+// failed notes that an attempt to read has failed. That the API server does not answer at all is said once for all
+// watches, elsewhere.
+func (f *feed) failed(err error) {
+	s := &f.standing
+	s.mu.Lock()
+	s.missing = 0
+	if s.troubled.IsZero() {
+		s.troubled = time.Now()
+	}
+	warn := !s.warned && time.Since(s.troubled) >= worry && !unreachable(err)
+	s.warned = s.warned || warn
+	changed := false
+	if state := s.status.State; state == dynamic.StateUnchanged || state == dynamic.StatePending {
+		changed = s.enter(Status{State: dynamic.StatePending, Reason: fmt.Sprintf("%s: %v", f.target, err)})
+	}
+	s.mu.Unlock()
+	if warn {
+		f.cluster.logger.Warn("reading from Kubernetes fails; what is known stays in use", "resource", f.target.String(), "error", err)
+	}
+	if changed {
+		f.cluster.statusChanged()
+	}
+}
+
+// unreachable reports whether there was no answer.
+func unreachable(err error) bool {
+	_, ok := errors.AsType[*url.Error](err)
+	return ok
+}

@@ -1,0 +1,111 @@
+package client
+
+import (
+	"fmt"
+	"reflect"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/cache"
+)
+
+// store is what a reflector fills: the part of a watch that lies in one namespace, or all of it.
+//
+// It takes the place of the queue and the second store that an informer puts behind its reflector. Everything that an
+// informer adds is in Watched, once for all who share the watch, on the reflector's goroutine and without a copy.
+type store[T Object] struct {
+	watched   *Watched[T]
+	namespace string
+}
+
+// sample returns an empty object of T's type, by which a reflector recognises what belongs to it.
+func sample[T Object]() runtime.Object {
+	return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(runtime.Object)
+}
+
+// typed returns the object as what it is, without what nobody reads.
+func (s *store[T]) typed(object any) (T, error) {
+	one, ok := object.(T)
+	if !ok {
+		return one, fmt.Errorf("%s: an object is a %T", s.watched.resource.Name, object)
+	}
+	one.SetManagedFields(nil)
+	if s.watched.resource.Strip != nil {
+		s.watched.resource.Strip(one)
+	}
+	return one, nil
+}
+
+// Transformer returns what objects go through while they are streamed in at the start, so that they never lie in
+// memory as a whole.
+func (s *store[T]) Transformer() cache.TransformFunc {
+	return func(object any) (any, error) { return s.typed(object) }
+}
+
+// Add keeps an object.
+func (s *store[T]) Add(object any) error {
+	one, err := s.typed(object)
+	if err != nil {
+		return err
+	}
+	s.watched.delivery.Lock()
+	defer s.watched.delivery.Unlock()
+	s.watched.put(one)
+	return nil
+}
+
+// Update keeps an object.
+func (s *store[T]) Update(object any) error { return s.Add(object) }
+
+// Delete forgets an object.
+func (s *store[T]) Delete(object any) error {
+	one, ok := object.(T)
+	if !ok {
+		return fmt.Errorf("%s: a deleted object is a %T", s.watched.resource.Name, object)
+	}
+	s.watched.delivery.Lock()
+	defer s.watched.delivery.Unlock()
+	s.watched.drop(objectKey{one.GetNamespace(), one.GetName()})
+	return nil
+}
+
+// Replace keeps the objects and forgets all others.
+func (s *store[T]) Replace(objects []any, _ string) error {
+	listed := make(map[objectKey]struct{}, len(objects))
+	s.watched.delivery.Lock()
+	defer s.watched.delivery.Unlock()
+	for _, object := range objects {
+		one, err := s.typed(object)
+		if err != nil {
+			return err
+		}
+		listed[objectKey{one.GetNamespace(), one.GetName()}] = struct{}{}
+		s.watched.put(one)
+	}
+	s.keepOnly(listed)
+	return nil
+}
+
+// clear forgets all objects.
+func (s *store[T]) clear() {
+	s.watched.delivery.Lock()
+	defer s.watched.delivery.Unlock()
+	s.keepOnly(nil)
+}
+
+// keepOnly forgets every object of this part that is not listed.
+func (s *store[T]) keepOnly(listed map[objectKey]struct{}) {
+	var gone []objectKey
+	s.watched.mu.RLock()
+	for key := range s.watched.objects {
+		if _, still := listed[key]; !still && (s.namespace == "" || s.namespace == key.namespace) {
+			gone = append(gone, key)
+		}
+	}
+	s.watched.mu.RUnlock()
+	for _, key := range gone {
+		s.watched.drop(key)
+	}
+}
+
+// Resync does nothing: nobody here works off what is already known.
+func (s *store[T]) Resync() error { return nil }

@@ -1,0 +1,95 @@
+package client
+
+import (
+	"maps"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+)
+
+// lastApplied is the annotation in which kubectl keeps a copy of the whole object.
+const lastApplied = corev1.LastAppliedConfigAnnotation
+
+// stripService keeps the ports, how the Service is reached, and the annotations that configure Sluice.
+func stripService(service *corev1.Service) {
+	annotations := service.Annotations
+	stripMeta(&service.ObjectMeta)
+	service.Annotations = ownAnnotations(annotations)
+	service.Spec = corev1.ServiceSpec{
+		Type: service.Spec.Type, Ports: service.Spec.Ports, ExternalName: service.Spec.ExternalName,
+		ClusterIP: service.Spec.ClusterIP, ClusterIPs: service.Spec.ClusterIPs,
+	}
+	service.Status.Conditions = nil
+}
+
+// ownAnnotations returns the annotations that configure Sluice.
+func ownAnnotations(annotations map[string]string) map[string]string {
+	var own map[string]string
+	for name, value := range annotations {
+		prefix, _, _ := strings.Cut(name, "/")
+		if !strings.HasSuffix(prefix, "traefik.io") && prefix != "traefik.ingress.kubernetes.io" &&
+			!strings.HasSuffix(prefix, "sluice.dev") {
+			continue
+		}
+		if own == nil {
+			own = map[string]string{}
+		}
+		own[name] = value
+	}
+	return own
+}
+
+// stripSlice keeps addresses, ports, conditions, zones, and which pod it is.
+func stripSlice(slice *discoveryv1.EndpointSlice) {
+	service := slice.Labels[discoveryv1.LabelServiceName]
+	stripMeta(&slice.ObjectMeta)
+	slice.Labels = map[string]string{discoveryv1.LabelServiceName: service}
+	for i := range slice.Ports {
+		slice.Ports[i].AppProtocol = nil
+	}
+	for i := range slice.Endpoints {
+		endpoint := &slice.Endpoints[i]
+		endpoint.Hostname, endpoint.NodeName, endpoint.DeprecatedTopology = nil, nil, nil
+		if pod := endpoint.TargetRef; pod != nil {
+			endpoint.TargetRef = &corev1.ObjectReference{Kind: pod.Kind, UID: pod.UID}
+		}
+	}
+}
+
+// stripSecret keeps type and data.
+func stripSecret(secret *corev1.Secret) { stripMeta(&secret.ObjectMeta) }
+
+// stripConfigMap keeps the certificates of authorities.
+func stripConfigMap(config *corev1.ConfigMap) {
+	stripMeta(&config.ObjectMeta)
+	maps.DeleteFunc(config.Data, func(key, _ string) bool { return key != "ca.crt" && key != "tls.ca" })
+	if len(config.Data) == 0 {
+		config.Data = nil
+	}
+	config.BinaryData = nil
+}
+
+// stripNode keeps the addresses.
+func stripNode(node *corev1.Node) {
+	stripMeta(&node.ObjectMeta)
+	node.Spec = corev1.NodeSpec{}
+	node.Status = corev1.NodeStatus{Addresses: node.Status.Addresses}
+}
+
+// stripIngress keeps everything but labels and what kubectl remembers.
+func stripIngress(ingress *networkingv1.Ingress) {
+	annotations := ingress.Annotations
+	stripMeta(&ingress.ObjectMeta)
+	delete(annotations, lastApplied)
+	ingress.Annotations = annotations
+}
+
+// stripIngressClass keeps everything but labels and what kubectl remembers.
+func stripIngressClass(class *networkingv1.IngressClass) {
+	annotations := class.Annotations
+	stripMeta(&class.ObjectMeta)
+	delete(annotations, lastApplied)
+	class.Annotations = annotations
+}
