@@ -1,0 +1,126 @@
+package deploy
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// readable is what Sluice reads in a namespace, by group.
+var readable = map[string][]string{
+	"":                    {"configmaps", "endpoints", "secrets", "services"},
+	"discovery.k8s.io":    {"endpointslices"},
+	"networking.k8s.io":   {"ingresses"},
+	"traefik.io":          kinds,
+	"traefik.containo.us": kinds,
+	"sluice.dev":          kinds,
+}
+
+var kinds = []string{
+	"ingressroutes", "ingressroutetcps", "ingressrouteudps", "middlewares", "middlewaretcps", "serverstransports",
+	"serverstransporttcps", "tlsoptions", "tlsstores", "traefikservices",
+}
+
+// rights lists what rules allow, one "verb resource.group" each; those for named objects say so.
+func rights(t *testing.T, role object) []string {
+	t.Helper()
+	found := map[string]bool{}
+	for _, rule := range role.list("rules") {
+		names := strings.Join(rule.words("resourceNames"), ",")
+		if names != "" {
+			names = " " + names
+		}
+		for _, group := range rule.words("apiGroups") {
+			for _, resource := range rule.words("resources") {
+				for _, verb := range rule.words("verbs") {
+					right := verb + " " + strings.TrimSuffix(resource+"."+group, ".") + names
+					if found[right] {
+						t.Errorf("%s: %q is granted twice", role.key(), right)
+					}
+					found[right] = true
+				}
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(found))
+}
+
+// needed is what Sluice needs in a namespace, and cluster-wide with what has no namespace.
+func needed(cluster bool) []string {
+	var all []string
+	reads := func(resource string) {
+		all = append(all, "get "+resource, "list "+resource, "watch "+resource)
+	}
+	for group, resources := range readable {
+		for _, resource := range resources {
+			reads(strings.TrimSuffix(resource+"."+group, "."))
+		}
+	}
+	if cluster {
+		reads("nodes")
+		reads("ingressclasses.networking.k8s.io")
+	}
+	for _, kind := range kinds {
+		all = append(all, "patch "+kind+"/status.sluice.dev", "update "+kind+"/status.sluice.dev")
+	}
+	all = append(all, "patch ingresses/status.networking.k8s.io", "update ingresses/status.networking.k8s.io", "create events", "patch events")
+	slices.Sort(all)
+	return all
+}
+
+// TestRightsAreThoseThatAreUsed lists every right. Whoever adds one adds it here, in docs/kubernetes.md, and in both ways of
+// installing.
+func TestRightsAreThoseThatAreUsed(t *testing.T) {
+	cluster, one := build(t, manifests), build(t, namespaced)
+	leader := []string{
+		"create leases.coordination.k8s.io", "get leases.coordination.k8s.io sluice", "update leases.coordination.k8s.io sluice",
+	}
+	tests := []struct {
+		role object
+		want []string
+	}{
+		{cluster["ClusterRole /sluice"], needed(true)},
+		{cluster["Role sluice/sluice-leader"], leader},
+		{one["Role shop/sluice"], needed(false)},
+		{one["Role sluice/sluice-leader"], leader},
+	}
+	for _, test := range tests {
+		if diff := cmp.Diff(test.want, rights(t, test.role)); diff != "" {
+			t.Errorf("%s (-want +got)\n%s", test.role.key(), diff)
+		}
+	}
+	if len(cluster)-len(cluster.without("ClusterRole", "Role")) != 2 || len(one)-len(one.without("ClusterRole", "Role")) != 2 {
+		t.Error("there are other roles")
+	}
+}
+
+// TestBindingsGiveRightsToSluiceAlone looks at who is bound to what.
+func TestBindingsGiveRightsToSluiceAlone(t *testing.T) {
+	both(t, func(t *testing.T, all objects) {
+		var bound int
+		for key, binding := range all {
+			role, isBinding := strings.CutSuffix(binding.text("kind"), "Binding")
+			if !isBinding {
+				continue
+			}
+			bound++
+			want := []any{map[string]any{"kind": "ServiceAccount", "name": "sluice", "namespace": "sluice"}}
+			if diff := cmp.Diff(any(want), binding.at("subjects")); diff != "" {
+				t.Errorf("%s: subjects (-want +got)\n%s", key, diff)
+			}
+			reference := map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": binding.text("metadata", "name")}
+			if diff := cmp.Diff(any(reference), binding.at("roleRef")); diff != "" {
+				t.Errorf("%s: role (-want +got)\n%s", key, diff)
+			}
+			if all[strings.Replace(key, "Binding", "", 1)] == nil {
+				t.Errorf("%s: there is no such role", key)
+			}
+		}
+		if bound != 2 {
+			t.Errorf("%d bindings", bound)
+		}
+	})
+}
