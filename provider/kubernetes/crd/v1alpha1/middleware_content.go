@@ -57,7 +57,7 @@ type ErrorPage struct {
 	StatusRewrites map[string]int `json:"statusRewrites,omitempty"`
 	// Service answers instead.
 	// +optional
-	Service Service `json:"service,omitempty"`
+	Service Service `json:"service,omitzero"`
 	// Query is the path that is asked for; {status}, {originalStatus} and {url} stand for those of the request.
 	// +optional
 	Query string `json:"query,omitempty"`

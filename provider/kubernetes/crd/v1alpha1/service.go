@@ -27,7 +27,7 @@ type LoadBalancerSpec struct {
 	// Port is the number or the name of a port of the Service.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
-	Port intstr.IntOrString `json:"port,omitempty"`
+	Port intstr.IntOrString `json:"port,omitzero"`
 	// Scheme is http, https or h2c; without it, https for port 443 and ports whose name begins with https, else http.
 	// +optional
 	Scheme string `json:"scheme,omitempty"`

@@ -51,7 +51,7 @@ type TLSOptionSpec struct {
 	CurvePreferences []string `json:"curvePreferences,omitempty"`
 	// ClientAuth says which client certificates are asked for.
 	// +optional
-	ClientAuth ClientAuth `json:"clientAuth,omitempty"`
+	ClientAuth ClientAuth `json:"clientAuth,omitzero"`
 	// SNIStrict refuses connections whose server name has no certificate.
 	// +optional
 	SNIStrict bool `json:"sniStrict,omitempty"`

@@ -85,7 +85,7 @@ type ServersTransportSpec struct {
 }
 
 // RootCA says where the certificates of trusted authorities are: in a Secret or in a ConfigMap.
-// +kubebuilder:validation:XValidation:rule="has(self.secret) != has(self.configMap)",message="exactly one of secret and configMap is needed"
+// +kubebuilder:validation:XValidation:rule="!(has(self.secret) && has(self.configMap))",message="secret and configMap exclude one another"
 type RootCA struct {
 	// Secret names a Secret with the key ca.crt or tls.ca.
 	// +optional
@@ -97,7 +97,7 @@ type RootCA struct {
 
 // PeerCertSAN is a subject alternative name that a server's certificate must carry.
 type PeerCertSAN struct {
-	// Type is the kind of name: URI, DNSName or another that is documented for peerCertSANs.
+	// Type is URI or DNSName.
 	// +optional
 	Type string `json:"type,omitempty"`
 	// Value is the name.
