@@ -52,7 +52,7 @@ func rights(t *testing.T, role object) []string {
 func needed(cluster bool) []string {
 	var all []string
 	reads := func(resource string) {
-		all = append(all, "get "+resource, "list "+resource, "watch "+resource)
+		all = append(all, "list "+resource, "watch "+resource)
 	}
 	for group, resources := range readable {
 		for _, resource := range resources {

@@ -5,7 +5,6 @@
   resources:
     - nodes
   verbs:
-    - get
     - list
     - watch
 - apiGroups:
@@ -13,7 +12,6 @@
   resources:
     - ingressclasses
   verbs:
-    - get
     - list
     - watch
 {{- end }}
@@ -28,7 +26,6 @@
     - secrets
     - configmaps
   verbs:
-    - get
     - list
     - watch
 - apiGroups:
@@ -36,7 +33,6 @@
   resources:
     - endpointslices
   verbs:
-    - get
     - list
     - watch
 - apiGroups:
@@ -44,7 +40,6 @@
   resources:
     - ingresses
   verbs:
-    - get
     - list
     - watch
 - apiGroups:
@@ -63,7 +58,6 @@
     - tlsoptions
     - tlsstores
   verbs:
-    - get
     - list
     - watch
 - apiGroups:
