@@ -1,5 +1,5 @@
 // Package backend turns references to objects of a cluster into what answers and what protects: a Service and a port
-// into a load balancer, a Secret into certificates or users.
+// into a load balancer, a Secret into a certificate.
 //
 // In flow references as manifests hold them and the objects of the cluster that they name; out flow parts of the
 // dynamic model, or a Problem that says in one sentence what is wrong. The addresses behind a Service never pass
@@ -30,12 +30,6 @@ type Nodes interface {
 type Secrets interface {
 	// Secret returns a Secret, or nil when it is not there.
 	Secret(namespace, name string) *corev1.Secret
-}
-
-// ConfigMaps finds ConfigMaps.
-type ConfigMaps interface {
-	// ConfigMap returns a ConfigMap, or nil when it is not there.
-	ConfigMap(namespace, name string) *corev1.ConfigMap
 }
 
 // Objects is what a load balancer is made of.

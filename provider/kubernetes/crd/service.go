@@ -1,0 +1,139 @@
+package crd
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
+)
+
+const (
+	kindOfService        = "Service"
+	kindOfTraefikService = "TraefikService"
+)
+
+// service follows a reference to a service from an object in the namespace from, and returns the name of what answers.
+// A reference to a Kubernetes Service declares a load balancer in the result: under the name own, or under the name
+// of a child (NAMESPACE-SERVICE-PORT) when own is empty. A TraefikService, or a service of another provider, has its own
+// name. The problem says why nobody may be sent there; what is declared then has a verdict already.
+//
+// It also serves middlewares of the kind errors, whose own name is errorServiceName.
+func (t *translator) service(
+	result *translation.Result, from, own string, spec *v1alpha1.LoadBalancerSpec,
+) (name string, problem *backend.Problem) {
+	switch {
+	case spec.Kind != "" && spec.Kind != kindOfService && spec.Kind != kindOfTraefikService:
+		return own, &backend.Problem{Reason: "services have the kind Service or TraefikService, not " + spec.Kind}
+	case spec.Name == "":
+		return own, &backend.Problem{Reason: "a reference to a service has no name"}
+	case spec.Kind == kindOfTraefikService:
+		return t.traefikServiceName(from, spec)
+	case strings.Contains(spec.Name, "@"):
+		return own, &backend.Problem{Reason: "service " + spec.Name + " is another provider's, which needs kind: TraefikService"}
+	}
+	namespace, problem := t.namespace(from, kindOfService, spec.Namespace, spec.Name)
+	if name = own; name == "" {
+		name = childName(namespace, spec.Name, spec.Port)
+	}
+	if problem != nil {
+		return name, problem
+	}
+	declared, problem := t.loadBalancer(result, namespace, spec)
+	if result.Services == nil {
+		result.Services = map[string]*dynamic.Service{}
+	}
+	result.Services[name] = declared
+	if problem != nil {
+		result.Quarantine(dynamic.Ref{Kind: dynamic.KindService, Name: name}, problem.Reason, problem.Missing)
+	}
+	return name, problem
+}
+
+// traefikServiceName returns the name of a TraefikService, or of another provider's service.
+func (t *translator) traefikServiceName(from string, spec *v1alpha1.LoadBalancerSpec) (string, *backend.Problem) {
+	ref := v1alpha1.ObjectRef{Name: spec.Name, Namespace: spec.Namespace}
+	return t.reference(from, kindOfTraefikService, ref, objectName)
+}
+
+// loadBalancer translates a reference to a Kubernetes Service. The service is never nil.
+func (t *translator) loadBalancer(
+	result *translation.Result, namespace string, spec *v1alpha1.LoadBalancerSpec,
+) (*dynamic.Service, *backend.Problem) {
+	declared := &dynamic.Service{}
+	balancer, problem := t.balancer(namespace, spec)
+	reference := backend.Reference{
+		Namespace: namespace, Name: spec.Name, Port: spec.Port, Scheme: spec.Scheme,
+		NativeLB: spec.NativeLB, NodePortLB: spec.NodePortLB, Balancer: balancer,
+	}
+	result.Needs = append(result.Needs, reference.Needs()...)
+	var unreachable *backend.Problem
+	declared.LoadBalancer, unreachable = backend.LoadBalancer(reference, t.backendOptions(), t.objects)
+	if problem == nil {
+		problem = unreachable
+	}
+	var denied *backend.Problem
+	if declared.Middlewares, denied = t.middlewares(namespace, spec.Middlewares); problem == nil {
+		problem = denied
+	}
+	return declared, problem
+}
+
+func (t *translator) backendOptions() backend.Options {
+	return backend.Options{
+		Source:                    t.source,
+		AllowExternalNameServices: t.options.AllowExternalNameServices,
+		NativeLBByDefault:         t.options.NativeLBByDefault,
+		NoNodes:                   t.options.DisableClusterScopeResources,
+	}
+}
+
+// balancer translates the options of a load balancer.
+func (t *translator) balancer(namespace string, spec *v1alpha1.LoadBalancerSpec) (*dynamic.ServersLoadBalancer, *backend.Problem) {
+	balancer := &dynamic.ServersLoadBalancer{}
+	balancer.SetDefaults()
+	r := &reader{}
+	switch spec.Strategy {
+	case "", "RoundRobin":
+	case dynamic.StrategyWRR, dynamic.StrategyP2C, dynamic.StrategyHRW, dynamic.StrategyLeastTime:
+		balancer.Strategy = spec.Strategy
+	default:
+		r.fail("strategy " + spec.Strategy + " is none of wrr, p2c, hrw and leasttime")
+	}
+	if spec.PassHostHeader != nil {
+		pass := *spec.PassHostHeader
+		balancer.PassHostHeader = &pass
+	}
+	if spec.ResponseForwarding != nil {
+		r.duration("responseForwarding.flushInterval", spec.ResponseForwarding.FlushInterval, &balancer.ResponseForwarding.FlushInterval)
+	}
+	balancer.Sticky = stickyOf(spec.Sticky)
+	balancer.HealthCheck = r.healthCheck(spec.HealthCheck)
+	balancer.PassiveHealthCheck = r.passiveHealthCheck(spec.PassiveHealthCheck)
+	if spec.ServersTransport != "" {
+		ref := v1alpha1.ObjectRef{Name: spec.ServersTransport}
+		name, problem := t.reference(namespace, "serversTransport", ref, objectName)
+		balancer.ServersTransport = name
+		if problem != nil {
+			r.fail(problem.Reason)
+		}
+	}
+	return balancer, r.problem
+}
+
+// weightOf returns the weight of a service in a list of them.
+func weightOf(weight *int) *int {
+	one := 1
+	if weight != nil {
+		one = *weight
+	}
+	return &one
+}
+
+// noPort is the port of a reference without one.
+func noPort(port intstr.IntOrString) bool {
+	return port == (intstr.IntOrString{}) || port == intstr.FromString("")
+}
