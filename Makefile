@@ -19,7 +19,7 @@ BUILD       := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=$(VCS) -ldflags '-s
 SUMMARY     := $(GO) build -o .cache/bin/testsummary ./integration/testsummary && TEST_SLUICE=$(CURDIR)/dist/sluice exec .cache/bin/testsummary
 
 .DEFAULT_GOAL := help
-.PHONY: help build run test unit integration lint fmt generate fuzz bench microbench chart image clean
+.PHONY: help build run test unit integration lint fmt generate fuzz bench microbench image clean
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,9 +50,10 @@ fmt: ## Format the Go files as the linters want them
 	@.ci/tools lint
 	@.cache/bin/golangci-lint fmt ./...
 
-generate: ## Make the definitions in deploy/crds and the deep copies from the Go types of the custom resources
+generate: ## Make the CRDs (in deploy/crds and the chart) and deep copies from the Go types of the custom resources
 	@.ci/tools generate
 	@$(GO) run ./provider/kubernetes/crd/v1alpha1/generate
+	@rm -rf deploy/helm/sluice/crds && cp -R deploy/crds deploy/helm/sluice/crds && rm deploy/helm/sluice/crds/kustomization.yaml
 
 fuzz: ## Run every fuzz target for FUZZTIME (60s), then look for the planted bugs
 	@FUZZTIME=$(FUZZTIME) .ci/fuzz
@@ -62,9 +63,6 @@ bench: build ## Compare with nginx, haproxy and caddy (ROWS and PROXIES are regu
 
 microbench: ## Run the benchmarks that match BENCH (all) for BENCHTIME (1s) each
 	@exec $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...
-
-chart: ## Copy the CRDs into the chart
-	@rm -rf deploy/helm/sluice/crds && cp -R deploy/crds deploy/helm/sluice/crds && rm deploy/helm/sluice/crds/kustomization.yaml
 
 image: ## Build the container image IMAGE (sluice:dev) for ARCH (this machine's)
 	@GOOS=linux GOARCH=$(ARCH) $(BUILD) -o dist/sluice-linux-$(ARCH) ./cmd/sluice

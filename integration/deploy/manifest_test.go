@@ -149,14 +149,14 @@ func TestKustomizationsNameEveryFile(t *testing.T) {
 	}
 }
 
-// TestChartCarriesTheCRDs demands that the chart holds the generated CRDs, byte by byte; `make chart` copies them.
+// TestChartCarriesTheCRDs demands that the chart holds the generated CRDs, byte by byte; `make generate` copies them.
 func TestChartCarriesTheCRDs(t *testing.T) {
 	want, got := texts(t, crds), texts(t, filepath.Join(chart, "crds"))
 	if len(want) == 0 {
 		t.Fatal("there are no CRDs")
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("make chart copies the CRDs (-deploy/crds +chart)\n%s", diff)
+		t.Errorf("make generate copies the CRDs (-deploy/crds +chart)\n%s", diff)
 	}
 }
 
