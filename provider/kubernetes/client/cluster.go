@@ -29,7 +29,7 @@ type Options struct {
 	// Endpoint is the API server's URL. When it is empty, the cluster is the one that Sluice runs in, or else the one that
 	// the KUBECONFIG environment variable leads to.
 	Endpoint string
-	// Token is a bearer token, or the path of a file that holds one and is read again at least once a minute. Beside an
+	// Token is a bearer token, or the path of a file that holds one and is read again for every request. Beside an
 	// Endpoint it is the only way to authenticate; without an Endpoint it takes the place of the token that was found.
 	Token string
 	// CertAuthFilePath is a file of PEM certificates that sign the API server's one. Empty means the roots of the system

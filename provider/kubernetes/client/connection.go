@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -31,10 +32,15 @@ func configure(options Options) (*rest.Config, error) {
 	}
 	if options.Token != "" {
 		config.BearerToken, config.BearerTokenFile = options.Token, ""
-		if stat, err := os.Stat(options.Token); err == nil && stat.Mode().IsRegular() {
+		_, err := os.Stat(options.Token)
+		if filepath.IsAbs(options.Token) && err != nil { // No token begins like that.
+			return nil, fmt.Errorf("token: %w", err)
+		}
+		if err == nil {
 			config.BearerToken, config.BearerTokenFile = "", options.Token
 		}
 	}
+	readToken(config)
 	config.UserAgent = "sluice"
 	// Watches are few and long; what the API server can take is its own priority and fairness to say.
 	config.QPS = -1
