@@ -83,13 +83,23 @@ func TestChartForNamespaces(t *testing.T) {
 // said puts values into one line.
 func said(values ...any) string { return strings.TrimSpace(fmt.Sprintln(values...)) }
 
-// TestChartValues changes one value at a time and looks where it must show.
-func TestChartValues(t *testing.T) {
-	tests := map[string]struct {
-		values []string
-		got    func(*testing.T, objects) any
-		want   any
-	}{
+// variant is one value that is changed, and what must then show where.
+type variant struct {
+	values []string
+	got    func(*testing.T, objects) any
+	want   any
+}
+
+func (v variant) check(t *testing.T) {
+	t.Parallel()
+	if diff := cmp.Diff(v.want, v.got(t, render(t, v.values...))); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// TestChartConfiguration changes values that show in the static configuration.
+func TestChartConfiguration(t *testing.T) {
+	tests := map[string]variant{
 		"a provider less": {
 			[]string{`configuration.providers.kubernetesIngress=null`, `exposure="service"`, `namespaces=["shop"]`},
 			func(t *testing.T, all objects) any { return configuration(t, all).at("providers", "kubernetesIngress") }, nil,
@@ -111,15 +121,24 @@ func TestChartValues(t *testing.T) {
 			[]string{`lifeCycle={"requestAcceptGraceTimeout":20,"graceTimeOut":300}`},
 			func(t *testing.T, all objects) any { return pod(t, all).at("terminationGracePeriodSeconds") }, 325,
 		},
-		"another image": {
-			[]string{`image={"repository":"example/sluice","tag":"1.2"}`},
-			func(t *testing.T, all objects) any { return pod(t, all).at("containers", 0, "image") }, "example/sluice:1.2",
-		},
 		"a configuration of one's own": {
 			[]string{`existingConfigMap="mine"`},
 			func(t *testing.T, all objects) any {
 				return said(pod(t, all).at("volumes", 0, "configMap", "name"), len(all)-len(all.without("ConfigMap")))
 			}, "mine 0",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, test.check)
+	}
+}
+
+// TestChartObjects changes values that show in the pod and in what surrounds it.
+func TestChartObjects(t *testing.T) {
+	tests := map[string]variant{
+		"another image": {
+			[]string{`image={"repository":"example/sluice","tag":"1.2"}`},
+			func(t *testing.T, all objects) any { return pod(t, all).at("containers", 0, "image") }, "example/sluice:1.2",
 		},
 		"an account of one's own": {
 			[]string{`serviceAccount={"create":false,"name":"edge"}`},
@@ -166,12 +185,7 @@ func TestChartValues(t *testing.T) {
 		},
 	}
 	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if diff := cmp.Diff(test.want, test.got(t, render(t, test.values...))); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
-		})
+		t.Run(name, test.check)
 	}
 }
 
