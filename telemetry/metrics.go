@@ -20,6 +20,7 @@ type Metrics struct {
 	quarantined     prometheus.Gauge
 	compileSeconds  prometheus.Gauge
 	failuresDropped prometheus.CounterFunc
+	providers       providerCounters
 }
 
 // NewMetrics returns metrics with their own registry. dropped counts failures that were not logged; nil means none.
@@ -43,6 +44,7 @@ func NewMetrics(dropped func() uint64) *Metrics {
 		generation:     gauge("sluice_config_generation", "Number of the configuration generation that serves."),
 		quarantined:    gauge("sluice_config_quarantined_objects", "Declared objects that are not put to work."),
 		compileSeconds: gauge("sluice_config_compile_seconds", "Duration of the last compilation in seconds."),
+		providers:      newProviderCounters(),
 	}
 	if dropped == nil {
 		dropped = func() uint64 { return 0 }
@@ -54,6 +56,7 @@ func NewMetrics(dropped func() uint64) *Metrics {
 	m.registry.MustRegister(m.requests, m.connections, m.reloads, m.lastReload, m.generation, m.quarantined,
 		m.compileSeconds, m.failuresDropped, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	m.registry.MustRegister(m.providers.collectors()...)
 	return m
 }
 

@@ -167,8 +167,30 @@ func TestReloadsAreVisible(t *testing.T) {
 	}
 }
 
+func TestProvidersAreCountedByKind(t *testing.T) {
+	metrics := NewMetrics(nil)
+	metrics.CountProvider("events", "kubernetescrd", "IngressRoute.traefik.io", 3)
+	metrics.CountProvider("builds", "kubernetescrd", "IngressRoute.traefik.io", 2)
+	metrics.CountProvider("pushes", "kubernetescrd", "IngressRoute.traefik.io", 1)
+	metrics.CountProvider("drops", "kubernetescrd", "IngressRoute.traefik.io", 1)
+	metrics.CountProvider("drops", "kubernetescrd", "IngressRoute.traefik.io", 1)
+	metrics.CountProvider("novelties", "kubernetescrd", "IngressRoute.traefik.io", 1)
+	metrics.DropEvent()
+	page := scrape(t, metrics)
+	for name, want := range map[string]string{"events": "3", "builds": "2", "pushes": "1", "drops": "2"} {
+		line := "sluice_provider_" + name + `_total{kind="IngressRoute.traefik.io",provider="kubernetescrd"} ` + want
+		if !strings.Contains(page, line) {
+			t.Errorf("the page lacks %s", line)
+		}
+	}
+	if !strings.Contains(page, "sluice_kubernetes_events_dropped_total 1") {
+		t.Error("a dropped event is not counted")
+	}
+}
+
 func TestMetricNamesAreWellFormed(t *testing.T) {
 	metrics := NewMetrics(nil)
+	metrics.CountProvider("events", "kubernetes", "Ingress", 1)
 	metrics.Entrypoint("web").Finished(&Record{Status: 200, Method: "GET"})
 	problems, err := testutil.GatherAndLint(metrics.Registry())
 	if err != nil {
