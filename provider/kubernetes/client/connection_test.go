@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,17 +20,21 @@ const kubeconfig = `apiVersion: v1
 kind: Config
 current-context: here
 contexts: [{name: here, context: {cluster: here, user: me}}]
-clusters: [{name: here, cluster: {server: SERVER}}]
+clusters: [{name: here, cluster: {server: SERVER, certificate-authority: AUTHORITY}}]
 users: [{name: me, user: {token: from-kubeconfig}}]
 `
 
 func TestConnectFindsTheCluster(t *testing.T) {
 	var seen *http.Request
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r }))
+	server := httptest.NewTLSServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen = r }))
 	t.Cleanup(server.Close)
-	file := filepath.Join(t.TempDir(), "kubeconfig")
-	if err := os.WriteFile(file, []byte(strings.ReplaceAll(kubeconfig, "SERVER", server.URL)), 0o600); err != nil {
-		t.Fatal(err)
+	file, ca := filepath.Join(t.TempDir(), "kubeconfig"), filepath.Join(t.TempDir(), "ca.crt")
+	text := strings.NewReplacer("SERVER", server.URL, "AUTHORITY", ca).Replace(kubeconfig)
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	for path, content := range map[string]string{file: text, ca: string(certificate)} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	tests := []struct {
 		name       string
@@ -37,8 +42,8 @@ func TestConnectFindsTheCluster(t *testing.T) {
 		kubeconfig string
 		token      string
 	}{
-		{"endpoint and token", client.Options{Endpoint: server.URL, Token: "given"}, "", "given"},
-		{"endpoint before kubeconfig", client.Options{Endpoint: server.URL}, file, ""},
+		{"endpoint and token", client.Options{Endpoint: server.URL, Token: "given", CertAuthFilePath: ca}, "", "given"},
+		{"endpoint before kubeconfig", client.Options{Endpoint: server.URL, CertAuthFilePath: ca}, file, ""},
 		{"kubeconfig", client.Options{}, file, "from-kubeconfig"},
 		{"kubeconfig with another token", client.Options{Token: "given"}, file, "given"},
 	}
@@ -54,7 +59,11 @@ func TestConnectFindsTheCluster(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			seen = nil
 			rest.Get().Resource("nodes").Do(t.Context())
+			if seen == nil {
+				t.Fatal("the request has not arrived")
+			}
 			if got := seen.Header.Get("Authorization"); strings.TrimPrefix(got, "Bearer ") != test.token {
 				t.Errorf("Authorization %q, want %q", got, test.token)
 			}
