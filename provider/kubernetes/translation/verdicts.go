@@ -15,6 +15,9 @@ func (a *assembly) won(ref dynamic.Ref, by *entry) {
 	}
 	if current, known := a.origins[ref]; !known || current != by.origin {
 		a.writableOrigins()[ref] = by.origin
+		if len(by.found) > 0 {
+			a.judged[by] = struct{}{}
+		}
 	}
 }
 
@@ -25,7 +28,7 @@ func (a *assembly) gone(ref dynamic.Ref) { delete(a.writableOrigins(), ref) }
 func (a *assembly) rival(ref dynamic.Ref, winner, loser *entry, same bool) {
 	before, was := loser.lost[ref]
 	switch {
-	case same && !was, !same && before == winner:
+	case same && !was && len(loser.found) == 0, !same && before == winner:
 		return
 	case same:
 		delete(loser.lost, ref)
@@ -64,7 +67,7 @@ func (a *assembly) find(by *entry, result Result) {
 // judge makes the verdicts of the entries whose findings may have changed, and reports whether any has.
 func (a *assembly) judge() (changed bool) {
 	for one := range a.judged {
-		verdicts := one.judge()
+		verdicts := one.judge(a.origins)
 		if slices.Equal(verdicts, one.verdicts) {
 			continue
 		}
@@ -79,17 +82,19 @@ func (a *assembly) judge() (changed bool) {
 	return changed
 }
 
-// judge returns what is to be said about a source. Findings about an object that another source declares are left out,
-// since they would hit that one.
-func (e *entry) judge() []dynamic.Verdict {
-	if len(e.lost) == 0 {
-		return e.found
-	}
+// judge returns what is to be said about a source. Findings about an object that another source declares otherwise are
+// left out, since they would hit that one; those that would quarantine an object that another source declares in the
+// same words are about the source itself, for the same reason.
+func (e *entry) judge(origins map[dynamic.Ref]dynamic.Origin) []dynamic.Verdict {
 	var verdicts []dynamic.Verdict
 	for _, verdict := range e.found {
-		if e.lost[verdict.Ref] == nil {
-			verdicts = append(verdicts, verdict)
+		if e.lost[verdict.Ref] != nil {
+			continue
 		}
+		if verdict.Status == dynamic.Quarantined && !e.owns(verdict.Ref, origins) {
+			verdict.Ref = dynamic.Ref{Kind: dynamic.KindSource, Name: e.source.String()}
+		}
+		verdicts = append(verdicts, verdict)
 	}
 	for _, ref := range slices.SortedFunc(maps.Keys(e.lost), compareRefs) {
 		winner := e.lost[ref]
@@ -104,17 +109,23 @@ func (e *entry) judge() []dynamic.Verdict {
 		}
 		verdicts = append(verdicts, verdict)
 		if verdict.Status == dynamic.Quarantined && ref.Kind != dynamic.KindRouter {
-			verdicts = append(verdicts, e.shut(reason)...)
+			verdicts = append(verdicts, e.shut(reason, origins)...)
 		}
 	}
 	return verdicts
 }
 
+// owns reports whether an object is the source's own: not one that another source declares first.
+func (e *entry) owns(ref dynamic.Ref, origins map[dynamic.Ref]dynamic.Origin) bool {
+	origin, declared := origins[ref]
+	return !declared || origin == e.origin
+}
+
 // shut keeps the routers of a source from being answered by what somebody else has declared.
-func (e *entry) shut(reason string) []dynamic.Verdict {
+func (e *entry) shut(reason string, origins map[dynamic.Ref]dynamic.Origin) []dynamic.Verdict {
 	var verdicts []dynamic.Verdict
 	for _, ref := range e.refs {
-		if ref.Kind == dynamic.KindRouter && e.lost[ref] == nil {
+		if ref.Kind == dynamic.KindRouter && e.lost[ref] == nil && e.owns(ref, origins) {
 			verdicts = append(verdicts, dynamic.Verdict{Ref: ref, Origin: e.origin, Status: dynamic.Quarantined, Reason: reason})
 		}
 	}
