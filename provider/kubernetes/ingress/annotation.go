@@ -119,7 +119,7 @@ func join(path, key string) string {
 
 // annotationOf names the annotation at the path of a problem: domains[0].main is domains.0.main there.
 func annotationOf(section, path string) string {
-	return "annotation " + prefix + join(section, strings.NewReplacer("[", ".", "]", "").Replace(path))
+	return "annotation " + prefix + join(section, strings.ToLower(strings.NewReplacer("[", ".", "]", "").Replace(path)))
 }
 
 // unknown reports whether a problem is an option that nobody knows.

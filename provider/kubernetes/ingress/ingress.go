@@ -16,7 +16,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 	"github.com/sluiceproxy/sluice/static"
@@ -25,13 +25,10 @@ import (
 // Name is the provider's name, the part behind @ of the names of its objects.
 const Name = "kubernetes"
 
-// The kinds that are translated or read.
+// The kinds that are translated or decide about it, beside those of backends.
 const (
 	kindIngress = "Ingress"
 	kindClass   = "IngressClass"
-	kindService = "Service"
-	kindSecret  = "Secret"
-	kindNode    = "Node"
 )
 
 // watch is one resource of the cluster, as client.Watched holds it.
@@ -61,9 +58,6 @@ type Provider struct {
 	memory   *translation.Memory
 	// status holds a value when the status of a watch may have changed.
 	status chan struct{}
-
-	// last belongs to Provide, and outlives it, so that a provider that is started again keeps its state.
-	last *dynamic.Configuration
 }
 
 // New returns the provider of the Ingresses of a cluster. Config is providers.kubernetesIngress; a labelSelector that is
@@ -105,8 +99,8 @@ func assemble(source string, config static.KubernetesIngress, all watches, count
 	if all.nodes != nil {
 		all.nodes.Notify(p.touchNode)
 	}
-	touch(p, all.services, kindService)
-	touch(p, all.secrets, kindSecret)
+	touch(p, all.services, backend.KindService)
+	touch(p, all.secrets, backend.KindSecret)
 	touch(p, all.ingresses, kindIngress)
 	return p
 }

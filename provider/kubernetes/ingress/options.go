@@ -108,10 +108,10 @@ func known(section string, of any) []string {
 // protects reports whether an unknown option was to be one that protects something: what cannot be understood there
 // must not leave a route open.
 func protects(problem document.Problem) bool {
-	head, _, _ := strings.Cut(strings.ToLower(problem.Path), ".")
-	if head == "tls" || head == "serverstransport" {
-		return true
+	head, _, nested := strings.Cut(problem.Path, ".")
+	if nested {
+		return strings.EqualFold(head, "tls")
 	}
-	near, found := document.Nearest(head, []string{"middlewares", "middleware", "tls", "serversTransport"})
-	return found && near != ""
+	_, found := document.Nearest(head, []string{"entryPoints", "middlewares", "tls", "serversTransport"})
+	return found
 }

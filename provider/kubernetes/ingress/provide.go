@@ -1,0 +1,114 @@
+package ingress
+
+import (
+	"cmp"
+	"context"
+	"strings"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
+)
+
+// leastInterval is the shortest time between two messages where throttleDuration says nothing.
+const leastInterval = 10 * time.Millisecond
+
+// Provide implements provider.Provider. It sends nothing until every watch has its first state, or cannot have one, and
+// returns nil when ctx ends; nothing else ends it. It must not be called twice at once.
+func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
+	if !p.settled(ctx) {
+		return nil
+	}
+	interval := cmp.Or(time.Duration(p.config.ThrottleDuration), leastInterval)
+	var sent dynamic.Message
+	for first := true; ; first = false {
+		next, changed := p.next()
+		if first || changed || next.State != sent.State || next.Reason != sent.Reason {
+			select {
+			case messages <- next:
+				sent = next
+			case <-ctx.Done():
+				return nil
+			}
+			if !pause(ctx, interval) {
+				return nil
+			}
+		}
+		select {
+		case <-p.memory.Touched():
+		case <-p.status:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// settled waits until no watch is pending; false says that ctx has ended.
+func (p *Provider) settled(ctx context.Context) bool {
+	for {
+		if ctx.Err() != nil {
+			return false
+		}
+		if state, _ := p.state(); state != dynamic.StatePending {
+			return true
+		}
+		select {
+		case <-p.status:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// next translates what has changed and returns the state to send.
+func (p *Provider) next() (next dynamic.Message, changed bool) {
+	configuration, changed := p.memory.Update(p.translate)
+	state, reason := p.state()
+	if state == dynamic.StatePending {
+		// A watch that starts again holds what it had.
+		state, reason = dynamic.StateSynced, ""
+	}
+	return dynamic.Message{ProviderName: Name, Configuration: configuration, State: state, Reason: reason}, changed
+}
+
+// state returns how the watches stand together. Nothing works without Ingresses and Services; without the others,
+// what needs them does not.
+func (p *Provider) state() (dynamic.ProviderState, string) {
+	required := []client.Status{p.watches.ingresses.Status(), p.watches.services.Status()}
+	others := []client.Status{p.watches.secrets.Status()}
+	if p.watches.classes != nil {
+		others = append(others, p.watches.classes.Status())
+	}
+	if p.watches.nodes != nil {
+		others = append(others, p.watches.nodes.Status())
+	}
+	for _, status := range append(required[:len(required):len(required)], others...) {
+		if status.State == dynamic.StatePending {
+			return dynamic.StatePending, status.Reason
+		}
+	}
+	for _, status := range required {
+		if status.State != dynamic.StateSynced {
+			return status.State, status.Reason
+		}
+	}
+	var reasons []string
+	for _, status := range others {
+		if status.State != dynamic.StateSynced && status.Reason != "" {
+			reasons = append(reasons, status.Reason)
+		}
+	}
+	return dynamic.StateSynced, strings.Join(reasons, "; ")
+}
+
+// pause waits; false says that ctx has ended.
+func pause(ctx context.Context, interval time.Duration) bool {
+	timer := time.NewTimer(interval)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

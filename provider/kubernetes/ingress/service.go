@@ -1,0 +1,81 @@
+package ingress
+
+import (
+	"strconv"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
+)
+
+// addService translates the Service of a backend, once for each port, and returns the name of what became of it: the
+// given one, or that of the Service and its port.
+func (d *draft) addService(to *networkingv1.IngressServiceBackend, name string) string {
+	written, port := to.Port.Name, intstr.FromString(to.Port.Name)
+	if written == "" {
+		written, port = strconv.Itoa(int(to.Port.Number)), intstr.FromInt32(to.Port.Number)
+	}
+	if name == "" {
+		name = serviceName(d.ingress.Namespace, to.Name, written)
+	}
+	if d.result.Services[name] != nil {
+		return name
+	}
+	if d.result.Services == nil {
+		d.result.Services = map[string]*dynamic.Service{}
+	}
+	reference := backend.Reference{Namespace: d.ingress.Namespace, Name: to.Name, Port: port}
+	service := &dynamic.Service{}
+	d.result.Services[name] = service
+	ref := dynamic.Ref{Kind: dynamic.KindService, Name: name}
+	refused := d.annotate(ref, service, &reference)
+	balancer, problem := backend.LoadBalancer(reference, backend.Options{
+		Source:                    d.provider.source,
+		AllowExternalNameServices: d.provider.config.AllowExternalNameServices,
+		NativeLBByDefault:         d.provider.config.NativeLBByDefault,
+		NoNodes:                   d.provider.watches.nodes == nil,
+	}, &d.provider.watches)
+	service.LoadBalancer = balancer
+	d.result.Needs = append(d.result.Needs, reference.Needs()...)
+	switch {
+	case problem != nil:
+		d.result.Quarantine(ref, problem.Reason, problem.Missing)
+	case refused != "":
+		d.result.Quarantine(ref, refused, false)
+	}
+	return name
+}
+
+// annotate puts what the annotations of the Service say into the service and the reference. It returns why the service
+// may not be put to work; empty when it may.
+func (d *draft) annotate(ref dynamic.Ref, service *dynamic.Service, reference *backend.Reference) (refused string) {
+	object := d.provider.watches.Service(reference.Namespace, reference.Name)
+	if object == nil {
+		return ""
+	}
+	options, found := serviceOptionsOf(object.Annotations)
+	where := "Service " + reference.Namespace + "/" + reference.Name + ": "
+	for _, reason := range found.ignored {
+		d.result.Degrade(ref, where+reason, false)
+	}
+	references := append([]string{options.ServersTransport}, options.Middlewares...)
+	if reason := d.provider.crossing(reference.Namespace, references); reason != "" {
+		found.refused = append(found.refused, reason)
+	}
+	balancer := &dynamic.ServersLoadBalancer{}
+	balancer.SetDefaults()
+	balancer.Sticky, balancer.ServersTransport = options.Sticky, options.ServersTransport
+	if options.PassHostHeader != nil {
+		balancer.PassHostHeader = options.PassHostHeader
+	}
+	service.Middlewares = options.Middlewares
+	reference.Balancer, reference.Scheme = balancer, options.ServersScheme
+	reference.NativeLB, reference.NodePortLB = options.NativeLB, options.NodePortLB
+	if len(found.refused) == 0 {
+		return ""
+	}
+	return where + strings.Join(found.refused, "; ")
+}

@@ -1,0 +1,267 @@
+package ingress
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
+)
+
+// lowestPriority is below that of every router with rules of its own.
+const lowestPriority = math.MinInt32
+
+// draft is the translation of one Ingress while it is made.
+type draft struct {
+	provider *Provider
+	ingress  *networkingv1.Ingress
+	options  *routerOptions
+	// refused says why none of the routers may serve.
+	refused string
+	routes  []route
+	result  translation.Result
+}
+
+// route is a router before it has its name.
+type route struct {
+	name   string
+	router *dynamic.Router
+	// refused says why the router may not serve.
+	refused string
+	// words are the rule in the words of the Ingress, for a router without one.
+	words string
+}
+
+// translate makes of an Ingress what it declares; false says that it is not there, or not ours.
+func (p *Provider) translate(source translation.Source) (translation.Result, bool) {
+	ingress, found := p.watches.ingresses.Get(source.Namespace, source.Name)
+	if !found {
+		return translation.Result{}, false
+	}
+	d := &draft{provider: p, ingress: ingress}
+	ours, class := p.selector.claims(ingress)
+	if class != "" {
+		d.result.AddNeed(kindClass, "", class)
+	}
+	if !ours {
+		return d.result, class != ""
+	}
+	d.result.Origin = originOf(ingress)
+	d.readAnnotations()
+	d.addCertificates()
+	d.addRules()
+	d.nameRoutes()
+	d.addDefaultBackend()
+	return d.result, true
+}
+
+func originOf(ingress *networkingv1.Ingress) dynamic.Origin {
+	return dynamic.Origin{
+		Object: kindIngress + " " + ingress.Namespace + "/" + ingress.Name,
+		Resource: &dynamic.Resource{
+			APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: kindIngress,
+			Namespace: ingress.Namespace, Name: ingress.Name,
+			UID: string(ingress.UID), Generation: ingress.Generation,
+		},
+	}
+}
+
+// whole is what a finding belongs to that concerns no single router.
+func (d *draft) whole() dynamic.Ref {
+	return dynamic.Ref{Kind: dynamic.KindSource, Name: d.result.Origin.Object}
+}
+
+func (d *draft) readAnnotations() {
+	options, found := routerOptionsOf(d.ingress.Annotations)
+	d.options = options
+	references := options.Middlewares
+	if options.TLS != nil {
+		references = append(references[:len(references):len(references)], options.TLS.Options)
+	}
+	if reason := d.provider.crossing(d.ingress.Namespace, references); reason != "" {
+		found.refused = append(found.refused, reason)
+	}
+	d.refused = strings.Join(found.refused, "; ")
+	for _, reason := range found.ignored {
+		d.result.Degrade(d.whole(), reason, false)
+	}
+}
+
+// crossing says which of the references leads to another provider from a namespace that must not refer to one; it is
+// empty when none does.
+func (p *Provider) crossing(namespace string, references []string) string {
+	allowed := p.config.CrossProviderNamespaces
+	if allowed == nil {
+		return ""
+	}
+	for _, one := range allowed {
+		if one == namespace {
+			return ""
+		}
+	}
+	for _, reference := range references {
+		if _, provider, qualified := strings.Cut(reference, "@"); qualified && provider != Name {
+			return fmt.Sprintf("%q is of another provider, and crossProviderNamespaces does not list the namespace %s",
+				reference, namespace)
+		}
+	}
+	return ""
+}
+
+func (d *draft) addCertificates() {
+	for i := range d.ingress.Spec.TLS {
+		secret := d.ingress.Spec.TLS[i].SecretName
+		if secret == "" {
+			continue
+		}
+		d.result.AddNeed(backend.KindSecret, d.ingress.Namespace, secret)
+		entry, problem := backend.Certificate(d.ingress.Namespace, secret, &d.provider.watches)
+		if problem != nil {
+			d.result.Degrade(d.whole(), fmt.Sprintf("spec.tls[%d]: %s", i, problem.Reason), problem.Missing)
+			continue
+		}
+		d.result.Certificates = append(d.result.Certificates, entry)
+	}
+}
+
+func (d *draft) addRules() {
+	rules := d.ingress.Spec.Rules
+	for i := range rules {
+		if rules[i].HTTP == nil {
+			if d.ingress.Spec.DefaultBackend == nil {
+				d.result.Degrade(d.whole(), fmt.Sprintf("spec.rules[%d] has no paths, and there is no defaultBackend", i), false)
+			}
+			continue
+		}
+		for j := range rules[i].HTTP.Paths {
+			d.addPath(rules[i].Host, &rules[i].HTTP.Paths[j])
+		}
+	}
+}
+
+func (d *draft) addPath(host string, path *networkingv1.HTTPIngressPath) {
+	one := route{
+		name:   routerName(d.ingress.Namespace, d.ingress.Name, host, path.Path),
+		router: d.router(), refused: d.refused, words: host + path.Path,
+	}
+	one.router.Priority = d.options.Priority
+	one.router.RuleSyntax = d.options.syntaxOf(path.Path)
+	rule, err := ruleOf(host, path, d.options, d.provider.config.StrictPrefixMatching)
+	if err != nil {
+		one.refused = err.Error()
+	}
+	one.router.Rule = rule
+	d.lead(&one, &path.Backend, "")
+	d.routes = append(d.routes, one)
+}
+
+// router returns a router with what the annotations say about all of them.
+func (d *draft) router() *dynamic.Router {
+	return &dynamic.Router{
+		EntryPoints: d.options.EntryPoints, Middlewares: d.options.Middlewares,
+		TLS: d.options.TLS, Observability: d.options.Observability,
+	}
+}
+
+// lead leads a route to a backend, whose service gets the name, or one of its own.
+func (d *draft) lead(one *route, to *networkingv1.IngressBackend, name string) {
+	switch {
+	case to.Service != nil:
+		one.router.Service = d.addService(to.Service, name)
+	case to.Resource != nil:
+		one.refused = fmt.Sprintf("its backend is the resource %s %s, and only Services can be backends", to.Resource.Kind, to.Resource.Name)
+	default:
+		one.refused = "its backend names no Service"
+	}
+}
+
+// addDefaultBackend makes the routers for what nothing else answers: all requests, when the Ingress has no rules, and
+// else those to the hosts of its rules.
+func (d *draft) addDefaultBackend() {
+	to := d.ingress.Spec.DefaultBackend
+	if to == nil {
+		return
+	}
+	if len(d.ingress.Spec.Rules) == 0 {
+		one := route{name: defaultRouter, router: d.router(), refused: d.refused}
+		one.router.Rule, one.router.Priority = catchAll, lowestPriority
+		d.lead(&one, to, defaultService)
+		d.put(defaultRouter, &one)
+		return
+	}
+	seen := map[string]bool{}
+	for i := range d.ingress.Spec.Rules {
+		if host := d.ingress.Spec.Rules[i].Host; !seen[host] {
+			seen[host] = true
+			d.addHostDefault(host, to)
+		}
+	}
+}
+
+func (d *draft) addHostDefault(host string, to *networkingv1.IngressBackend) {
+	rule := catchAll
+	if host != "" {
+		var err error
+		if rule, err = hostRule(host); err != nil {
+			return // The paths of the host say so, or there are none.
+		}
+	}
+	one := route{
+		name:   routerName(d.ingress.Namespace, d.ingress.Name, host, "/"+defaultService),
+		router: d.router(), refused: d.refused,
+	}
+	one.router.Rule, one.router.Priority = rule, lowestPriority+narrowness(host)
+	d.lead(&one, to, "")
+	if d.result.Routers[one.name] != nil {
+		one.name = hashedName(one.name, rule)
+	}
+	d.put(one.name, &one)
+}
+
+// narrowness orders hosts so that of two that a request can be for, the narrower one is the higher: any host, wildcards,
+// and the host itself, which is never shorter than a wildcard for it.
+func narrowness(host string) int {
+	rank := 1 + 2*len(host)
+	if host != "" && !strings.HasPrefix(host, "*") {
+		rank++
+	}
+	return rank
+}
+
+// nameRoutes gives every route a name of its own.
+func (d *draft) nameRoutes() {
+	sharing := map[string]int{}
+	for i := range d.routes {
+		sharing[d.routes[i].name]++
+	}
+	for i := range d.routes {
+		one := &d.routes[i]
+		name := one.name
+		if sharing[name] > 1 {
+			words := one.router.Rule
+			if words == "" {
+				words = one.words
+			}
+			name = hashedName(name, words)
+		}
+		if d.result.Routers[name] != nil {
+			d.result.Degrade(dynamic.Ref{Kind: dynamic.KindRouter, Name: name},
+				"its rule stands more than once in the Ingress; the last one is used", false)
+		}
+		d.put(name, one)
+	}
+}
+
+func (d *draft) put(name string, one *route) {
+	if d.result.Routers == nil {
+		d.result.Routers = map[string]*dynamic.Router{}
+	}
+	d.result.Routers[name] = one.router
+	if one.refused != "" {
+		d.result.Quarantine(dynamic.Ref{Kind: dynamic.KindRouter, Name: name}, one.refused, false)
+	}
+}
