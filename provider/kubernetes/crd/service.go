@@ -3,8 +3,6 @@ package crd
 import (
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/intstr"
-
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
@@ -19,7 +17,8 @@ const (
 // service follows a reference to a service from an object in the namespace from, and returns the name of what answers.
 // A reference to a Kubernetes Service declares a load balancer in the result: under the name own, or under the name
 // of a child (NAMESPACE-SERVICE-PORT) when own is empty. A TraefikService, or a service of another provider, has its own
-// name. The problem says why nobody may be sent there; what is declared then has a verdict already.
+// name. The problem is one of the reference itself, whoever makes it must be quarantined; what is wrong with a service that
+// is declared is said there, and reaches whoever depends on it when it is compiled.
 //
 // It also serves middlewares of the kind errors, whose own name is errorServiceName.
 func (t *translator) service(
@@ -42,15 +41,19 @@ func (t *translator) service(
 	if problem != nil {
 		return name, problem
 	}
-	declared, problem := t.loadBalancer(result, namespace, spec)
-	if result.Services == nil {
-		result.Services = map[string]*dynamic.Service{}
+	declared, wrong := t.loadBalancer(result, namespace, spec)
+	ref := dynamic.Ref{Kind: dynamic.KindService, Name: name}
+	if before := result.Services[name]; before != nil {
+		if dynamic.Equal(before, declared) {
+			return name, nil
+		}
+		result.Degrade(ref, "is referred to twice with different options; the last ones are used for both", false)
 	}
-	result.Services[name] = declared
-	if problem != nil {
-		result.Quarantine(dynamic.Ref{Kind: dynamic.KindService, Name: name}, problem.Reason, problem.Missing)
+	t.declare(result, name, declared)
+	if wrong != nil {
+		result.Quarantine(ref, wrong.Reason, wrong.Missing)
 	}
-	return name, problem
+	return name, nil
 }
 
 // traefikServiceName returns the name of a TraefikService, or of another provider's service.
@@ -131,9 +134,4 @@ func weightOf(weight *int) *int {
 		one = *weight
 	}
 	return &one
-}
-
-// noPort is the port of a reference without one.
-func noPort(port intstr.IntOrString) bool {
-	return port == (intstr.IntOrString{}) || port == intstr.FromString("")
 }

@@ -1,0 +1,136 @@
+package crd
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
+)
+
+// traefikService translates a TraefikService, and declares the load balancers of the Kubernetes Services that it
+// refers to.
+func (t *translator) traefikService(source translation.Source, object *v1alpha1.TraefikService) translation.Result {
+	result := t.begin(source, object)
+	name := objectName(source.Namespace, source.Name)
+	spec := &object.Spec
+	declared := &dynamic.Service{}
+	if spec.Weighted != nil {
+		declared.Weighted = t.weighted(&result, name, source.Namespace, spec.Weighted)
+	}
+	if spec.Mirroring != nil {
+		declared.Mirroring = t.mirroring(&result, name, source.Namespace, spec.Mirroring)
+	}
+	if spec.HighestRandomWeight != nil {
+		declared.HighestRandomWeight = &dynamic.HighestRandomWeight{
+			Services: t.branches(&result, name, source.Namespace, spec.HighestRandomWeight.Services),
+		}
+	}
+	if spec.Failover != nil {
+		declared.Failover = t.failover(&result, name, source.Namespace, spec.Failover)
+	}
+	t.declare(&result, name, declared)
+	ref := dynamic.Ref{Kind: dynamic.KindService, Name: name}
+	switch kinds := declared.Kinds(); {
+	case spec.Malformed != "":
+		result.Quarantine(ref, malformed(spec.Malformed), false)
+	case len(kinds) == 0:
+		result.Quarantine(ref, "has no kind, and exactly one of weighted, mirroring, highestRandomWeight and failover is needed", false)
+	case len(kinds) > 1:
+		result.Quarantine(ref, "has "+strconv.Itoa(len(kinds))+" kinds, "+strings.Join(kinds, " and ")+"; exactly one is allowed", false)
+	}
+	return result
+}
+
+// declare puts a service into a result.
+func (t *translator) declare(result *translation.Result, name string, declared *dynamic.Service) {
+	if result.Services == nil {
+		result.Services = map[string]*dynamic.Service{}
+	}
+	result.Services[name] = declared
+}
+
+// weighted translates a list of services with weights, for the service of that name.
+func (t *translator) weighted(
+	result *translation.Result, name, namespace string, spec *v1alpha1.WeightedRoundRobin,
+) *dynamic.WeightedRoundRobin {
+	return &dynamic.WeightedRoundRobin{
+		Services: t.branches(result, name, namespace, spec.Services),
+		Sticky:   stickyOf(spec.Sticky),
+	}
+}
+
+// branches translates services with weights, for the service of that name.
+func (t *translator) branches(
+	result *translation.Result, name, namespace string, services []v1alpha1.Service,
+) []dynamic.WeightedService {
+	branches := make([]dynamic.WeightedService, 0, len(services))
+	for i := range services {
+		spec := &services[i].LoadBalancerSpec
+		branches = append(branches, dynamic.WeightedService{
+			Name: t.child(result, name, namespace, spec), Weight: weightOf(spec.Weight),
+		})
+	}
+	return branches
+}
+
+// child returns the name of a service that the one of the name parent refers to. When the reference itself is wrong,
+// that is the parent's fault.
+func (t *translator) child(
+	result *translation.Result, parent, namespace string, spec *v1alpha1.LoadBalancerSpec,
+) string {
+	name, problem := t.service(result, namespace, "", spec)
+	if problem != nil {
+		result.Quarantine(dynamic.Ref{Kind: dynamic.KindService, Name: parent}, problem.Reason, problem.Missing)
+	}
+	return name
+}
+
+// mirroring translates a service with mirrors.
+func (t *translator) mirroring(
+	result *translation.Result, name, namespace string, spec *v1alpha1.Mirroring,
+) *dynamic.Mirroring {
+	mirroring := &dynamic.Mirroring{}
+	mirroring.SetDefaults()
+	mirroring.Service = t.child(result, name, namespace, &spec.LoadBalancerSpec)
+	if spec.MirrorBody != nil {
+		mirroring.MirrorBody = copied(spec.MirrorBody)
+	}
+	if spec.MaxBodySize != nil {
+		mirroring.MaxBodySize = copied(spec.MaxBodySize)
+	}
+	for i := range spec.Mirrors {
+		mirror := &spec.Mirrors[i]
+		mirroring.Mirrors = append(mirroring.Mirrors, dynamic.MirrorService{
+			Name: t.child(result, name, namespace, &mirror.LoadBalancerSpec), Percent: mirror.Percent,
+		})
+	}
+	return mirroring
+}
+
+// failover translates a service with a fallback.
+func (t *translator) failover(
+	result *translation.Result, name, namespace string, spec *v1alpha1.Failover,
+) *dynamic.Failover {
+	failover := &dynamic.Failover{
+		Service:  t.child(result, name, namespace, &spec.Service.LoadBalancerSpec),
+		Fallback: t.child(result, name, namespace, &spec.Fallback.LoadBalancerSpec),
+	}
+	if spec.Errors != nil {
+		failover.Errors = &dynamic.FailoverErrors{}
+		failover.Errors.SetDefaults()
+		failover.Errors.Status = slices.Clone(spec.Errors.Status)
+		if spec.Errors.MaxRequestBodyBytes != nil {
+			failover.Errors.MaxRequestBodyBytes = copied(spec.Errors.MaxRequestBodyBytes)
+		}
+	}
+	return failover
+}
+
+// copied returns a pointer of its own to the same value, since objects of the cluster are not ours.
+func copied[T any](value *T) *T {
+	own := *value
+	return &own
+}
