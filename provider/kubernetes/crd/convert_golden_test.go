@@ -1,0 +1,285 @@
+package crd
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/json"
+	"encoding/pem"
+	"flag"
+	"fmt"
+	"math/big"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
+	"github.com/sluiceproxy/sluice/static"
+)
+
+var updateConversions = flag.Bool("update-conversions", false, "write the goldens of conversions anew")
+
+// manifestSet is a cluster made of a file of manifests.
+type manifestSet struct {
+	services   map[string]*corev1.Service
+	secrets    map[string]*corev1.Secret
+	configMaps map[string]*corev1.ConfigMap
+	options    static.KubernetesCRD
+	custom     []metav1.TypeMeta
+	texts      [][]byte
+}
+
+func (m *manifestSet) Service(namespace, name string) *corev1.Service { return m.services[namespace+"/"+name] }
+func (m *manifestSet) Secret(namespace, name string) *corev1.Secret   { return m.secrets[namespace+"/"+name] }
+func (m *manifestSet) Nodes() []*corev1.Node                          { return nil }
+func (m *manifestSet) ConfigMap(namespace, name string) *corev1.ConfigMap {
+	return m.configMaps[namespace+"/"+name]
+}
+
+func newManifestSet() *manifestSet {
+	return &manifestSet{
+		services: map[string]*corev1.Service{}, secrets: map[string]*corev1.Secret{},
+		configMaps: map[string]*corev1.ConfigMap{},
+	}
+}
+
+// readManifests reads a file of manifests. The kind Options stands for the provider's options, and words like $CA in a
+// Secret or ConfigMap for what has been issued.
+func readManifests(t testing.TB, file string, issued map[string]string) *manifestSet {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := newManifestSet()
+	for one := range strings.SplitSeq(string(text), "\n---\n") {
+		asJSON, err := yaml.YAMLToJSON([]byte(one))
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", file, err, one)
+		}
+		set.add(t, asJSON, issued)
+	}
+	return set
+}
+
+func (m *manifestSet) add(t testing.TB, text []byte, issued map[string]string) {
+	t.Helper()
+	switch meta := read[metav1.TypeMeta](t, text); meta.Kind {
+	case "":
+	case "Options":
+		m.options = *read[static.KubernetesCRD](t, text)
+	case "Service":
+		service := read[corev1.Service](t, text)
+		m.services[service.Namespace+"/"+service.Name] = service
+	case "Secret":
+		secret := read[corev1.Secret](t, text)
+		secret.Data = map[string][]byte{}
+		for key, value := range secret.StringData {
+			secret.Data[key] = []byte(cmp.Or(issued[value], value))
+		}
+		m.secrets[secret.Namespace+"/"+secret.Name] = secret
+	case "ConfigMap":
+		configMap := read[corev1.ConfigMap](t, text)
+		for key, value := range configMap.Data {
+			configMap.Data[key] = cmp.Or(issued[value], value)
+		}
+		m.configMaps[configMap.Namespace+"/"+configMap.Name] = configMap
+	default:
+		m.custom = append(m.custom, *meta)
+		m.texts = append(m.texts, text)
+	}
+}
+
+func read[T any](t testing.TB, text []byte) *T {
+	t.Helper()
+	object := new(T)
+	if err := json.Unmarshal(text, object); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return object
+}
+
+// convert translates the object with that place among the custom resources.
+func (m *manifestSet) convert(t testing.TB, place int) translation.Result {
+	t.Helper()
+	translator := &translator{options: m.options, source: "kubernetes", objects: m}
+	text, meta := m.texts[place], m.custom[place]
+	named := read[metav1.PartialObjectMetadata](t, text)
+	group, _, _ := strings.Cut(meta.APIVersion, "/")
+	source := translation.Source{Kind: kindOf(meta.Kind, group), Namespace: named.Namespace, Name: named.Name}
+	switch meta.Kind {
+	case v1alpha1.KindMiddleware:
+		return translator.middleware(source, read[v1alpha1.Middleware](t, text))
+	case v1alpha1.KindServersTransport:
+		return translator.serversTransport(source, read[v1alpha1.ServersTransport](t, text))
+	case v1alpha1.KindTLSOption:
+		return translator.tlsOption(source, read[v1alpha1.TLSOption](t, text))
+	case v1alpha1.KindTLSStore:
+		return translator.tlsStore(source, read[v1alpha1.TLSStore](t, text))
+	case v1alpha1.KindIngressRouteTCP:
+		return translator.ingressRouteTCP(source, read[v1alpha1.IngressRouteTCP](t, text))
+	case v1alpha1.KindIngressRouteUDP:
+		return translator.ingressRouteUDP(source, read[v1alpha1.IngressRouteUDP](t, text))
+	case v1alpha1.KindMiddlewareTCP:
+		return translator.middlewareTCP(source, read[v1alpha1.MiddlewareTCP](t, text))
+	case v1alpha1.KindServersTransportTCP:
+		return translator.serversTransportTCP(source, read[v1alpha1.ServersTransportTCP](t, text))
+	}
+	t.Fatalf("the kind %s is not converted here", meta.Kind)
+	return translation.Result{}
+}
+
+// TestConversionGoldens translates every manifest below testdata/middleware, transport, tls and unsupported, and
+// compares what it declares, needs and is told with the golden beside it.
+func TestConversionGoldens(t *testing.T) {
+	issued := issue(t)
+	for _, folder := range []string{"middleware", "transport", "tls", "unsupported"} {
+		files, err := filepath.Glob(filepath.Join("testdata", folder, "*.yaml"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no manifests in %s: %v", folder, err)
+		}
+		for _, file := range files {
+			t.Run(folder+"/"+filepath.Base(file), func(t *testing.T) {
+				set := readManifests(t, file, issued)
+				var out strings.Builder
+				for place := range set.custom {
+					result := set.convert(t, place)
+					set.keepsSecrets(t, result)
+					describe(t, &out, result)
+				}
+				compareGolden(t, file+".golden", shorten(out.String(), issued))
+			})
+		}
+	}
+}
+
+// keepsSecrets fails when a line of a Secret stands in a verdict.
+func (m *manifestSet) keepsSecrets(t *testing.T, result translation.Result) {
+	t.Helper()
+	for _, verdict := range result.Verdicts {
+		for _, secret := range m.secrets {
+			for _, content := range secret.Data {
+				for line := range strings.Lines(string(content)) {
+					if line = strings.TrimSpace(line); len(line) > 6 && strings.Contains(verdict.Reason, line) {
+						t.Errorf("the verdict %q holds a line of Secret %s", verdict.Reason, secret.Name)
+					}
+				}
+			}
+		}
+	}
+}
+
+// describe writes a result for a golden.
+func describe(t *testing.T, out *strings.Builder, result translation.Result) {
+	t.Helper()
+	fmt.Fprintf(out, "# %s of %s\n", result.Origin.Object, result.Origin.Resource.APIVersion)
+	needs := slices.Compact(slices.SortedFunc(slices.Values(result.Needs), translation.Source.Compare))
+	for _, need := range needs {
+		fmt.Fprintf(out, "needs %s\n", need)
+	}
+	for _, verdict := range result.Verdicts {
+		missing := ""
+		if verdict.Missing {
+			missing = " (missing)"
+		}
+		fmt.Fprintf(out, "%s%s %s\n", verdict.Status, missing, verdict)
+	}
+	for _, ref := range result.Unsupported {
+		fmt.Fprintf(out, "unsupported %s\n", ref)
+	}
+	for name, service := range result.Services {
+		if service.LoadBalancer != nil && service.LoadBalancer.EndpointSet != "" {
+			fmt.Fprintf(out, "service %s: endpoints %s by %s\n", name, service.LoadBalancer.EndpointSet, service.LoadBalancer.Scheme)
+		}
+	}
+	for _, certificate := range result.Certificates {
+		fmt.Fprintf(out, "certificate %s\n", certificate.Name)
+	}
+	configuration := dynamic.Configuration{
+		HTTP: &dynamic.HTTPConfiguration{
+			Services: result.Services, Middlewares: result.Middlewares, ServersTransports: result.ServersTransports,
+		},
+		TLS: &dynamic.TLSConfiguration{
+			Certificates: result.Certificates, Options: result.TLSOptions, Stores: result.TLSStores,
+		},
+	}
+	pretty, err := json.MarshalIndent(configuration, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Write(pretty)
+	out.WriteString("\n\n")
+}
+
+// shorten puts the words back that stand for what was issued.
+func shorten(text string, issued map[string]string) string {
+	for word, content := range issued {
+		quoted, err := json.Marshal(content)
+		if err != nil {
+			panic(err)
+		}
+		text = strings.ReplaceAll(text, string(bytes.Trim(quoted, `"`)), word)
+	}
+	return text
+}
+
+func compareGolden(t *testing.T, name, got string) {
+	t.Helper()
+	if *updateConversions {
+		if err := os.WriteFile(name, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := gocmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s differs (-want +got):\n%s", name, diff)
+	}
+}
+
+// issue makes a certificate, the key that belongs to it, and one that does not.
+func issue(t testing.TB) map[string]string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "shop.example"}, DNSNames: []string{"shop.example"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := map[string]*ecdsa.PrivateKey{"$KEY": key, "$OTHERKEY": other}
+	issued := map[string]string{"$CERTIFICATE": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))}
+	for word, key := range keys {
+		der, err := x509.MarshalPKCS8PrivateKey(key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		issued[word] = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
+	}
+	return issued
+}

@@ -1,0 +1,73 @@
+package crd
+
+import (
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
+)
+
+// tlsOption translates a TLSOption. Authorities that cannot be read keep it from being put to work: clients would get in
+// that must not, or others be shut out.
+func (t *translator) tlsOption(source translation.Source, object *v1alpha1.TLSOption) translation.Result {
+	result := t.begin(source, object)
+	name := tlsName(source.Namespace, source.Name)
+	r := &reading{
+		t: t, namespace: source.Namespace, result: &result,
+		ref: dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: name},
+	}
+	spec := &object.Spec
+	node := r.spec(spec, spec.Malformed)
+	take(node, "clientAuth", "secretNames")
+	options := decoded[dynamic.TLSOptions](r, node)
+	for i, secret := range spec.ClientAuth.SecretNames {
+		if authority := r.authority(indexed("clientAuth.secretNames", i), secret); authority != "" {
+			options.ClientAuth.CAFiles = append(options.ClientAuth.CAFiles, authority)
+		}
+	}
+	result.TLSOptions = map[string]*dynamic.TLSOptions{name: options}
+	return result
+}
+
+// tlsStore translates a TLSStore. Of one that is not named default nothing is read, since nothing of it is used; it is
+// passed on, so that its user gets to know.
+func (t *translator) tlsStore(source translation.Source, object *v1alpha1.TLSStore) translation.Result {
+	result := t.begin(source, object)
+	name := tlsName(source.Namespace, source.Name)
+	r := &reading{
+		t: t, namespace: source.Namespace, result: &result,
+		ref: dynamic.Ref{Kind: dynamic.KindTLSStore, Name: name},
+	}
+	spec := &object.Spec
+	node := r.spec(spec, spec.Malformed)
+	take(node, "defaultCertificate")
+	take(node, "certificates")
+	store := decoded[dynamic.TLSStore](r, node)
+	result.TLSStores = map[string]*dynamic.TLSStore{name: store}
+	if name != dynamic.DefaultTLSName {
+		return result
+	}
+	if spec.DefaultCertificate != nil {
+		if pair, ok := r.keyPair("defaultCertificate.secretName", spec.DefaultCertificate.SecretName); ok {
+			store.DefaultCertificate = &pair
+		}
+	}
+	for i, certificate := range spec.Certificates {
+		r.certificate(indexed("certificates", i)+".secretName", certificate.SecretName)
+	}
+	return result
+}
+
+// certificate adds a certificate for clients to see. One that cannot be read is a finding about the certificate: the
+// others of its store serve.
+func (r *reading) certificate(option, secret string) {
+	if !r.named(option, backend.KindSecret, secret) {
+		return
+	}
+	entry, problem := backend.Certificate(r.namespace, secret, r.t.objects)
+	if problem != nil {
+		entry = &dynamic.CertificateEntry{Name: r.namespace + "/" + secret}
+		r.result.Quarantine(dynamic.Ref{Kind: dynamic.KindCertificate, Name: entry.Name}, problem.Reason, problem.Missing)
+	}
+	r.result.Certificates = append(r.result.Certificates, entry)
+}

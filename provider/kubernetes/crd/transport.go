@@ -1,0 +1,59 @@
+package crd
+
+import (
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
+)
+
+// serversTransport translates a ServersTransport. Authorities that cannot be read keep it from being put to work: with
+// fewer of them than were meant, or those of the system instead, servers could be trusted that must not be.
+func (t *translator) serversTransport(
+	source translation.Source, object *v1alpha1.ServersTransport,
+) translation.Result {
+	result := t.begin(source, object)
+	name := objectName(source.Namespace, source.Name)
+	r := &reading{
+		t: t, namespace: source.Namespace, result: &result,
+		ref: dynamic.Ref{Kind: dynamic.KindServersTransport, Name: name},
+	}
+	spec := &object.Spec
+	node := r.spec(spec, spec.Malformed)
+	take(node, "rootCAs")
+	take(node, "rootCAsSecrets")
+	take(node, "certificatesSecrets")
+	transport := decoded[dynamic.ServersTransport](r, node)
+	transport.RootCAs = r.rootCAs(spec)
+	for i, secret := range spec.CertificatesSecrets {
+		if pair, ok := r.keyPair(indexed("certificatesSecrets", i), secret); ok {
+			transport.Certificates = append(transport.Certificates, pair)
+		}
+	}
+	result.ServersTransports = map[string]*dynamic.ServersTransport{name: transport}
+	return result
+}
+
+// rootCAs returns the authorities of a ServersTransport, each as PEM; those of the deprecated option come first.
+func (r *reading) rootCAs(spec *v1alpha1.ServersTransportSpec) []string {
+	var list []string
+	add := func(authority string) {
+		if authority != "" {
+			list = append(list, authority)
+		}
+	}
+	for i, secret := range spec.RootCAsSecrets {
+		add(r.authority(indexed("rootCAsSecrets", i), secret))
+	}
+	for i, root := range spec.RootCAs {
+		option := indexed("rootCAs", i)
+		switch {
+		case (root.Secret == nil) == (root.ConfigMap == nil):
+			r.wrong(option, "exactly one of secret and configMap is needed")
+		case root.Secret != nil:
+			add(r.authority(option+".secret", *root.Secret))
+		default:
+			add(r.authorityOfConfigMap(option+".configMap", *root.ConfigMap))
+		}
+	}
+	return list
+}

@@ -1,0 +1,77 @@
+package crd
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strconv"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
+)
+
+// The kinds for TCP and UDP declare their objects by name, each with the finding that it is not supported yet; nothing
+// else of them is read. Names of routers and services are not normalized, as in Traefik.
+
+// ingressRouteTCP names the router of each route, its service, and the services behind that where there are several.
+func (t *translator) ingressRouteTCP(
+	source translation.Source, object *v1alpha1.IngressRouteTCP,
+) translation.Result {
+	result := t.begin(source, object)
+	for _, route := range object.Spec.Routes {
+		sum := sha256.Sum256([]byte(route.Match))
+		name := source.Namespace + "-" + source.Name + "-" + hex.EncodeToString(sum[:10])
+		unsupported(&result, dynamic.KindTCPRouter, name)
+		unsupported(&result, dynamic.KindTCPService, name)
+		for _, service := range route.Services {
+			if len(route.Services) > 1 {
+				unsupported(&result, dynamic.KindTCPService, name+"-"+service.Name+"-"+service.Port.String())
+			}
+		}
+	}
+	return result
+}
+
+// ingressRouteUDP names the router of each route, its service, and the services behind that where there are several.
+func (t *translator) ingressRouteUDP(
+	source translation.Source, object *v1alpha1.IngressRouteUDP,
+) translation.Result {
+	result := t.begin(source, object)
+	for i, route := range object.Spec.Routes {
+		name := source.Namespace + "-" + source.Name + "-" + strconv.Itoa(i)
+		unsupported(&result, dynamic.KindUDPRouter, name)
+		unsupported(&result, dynamic.KindUDPService, name)
+		for _, service := range route.Services {
+			if len(route.Services) > 1 {
+				unsupported(&result, dynamic.KindUDPService, name+"-"+service.Name+"-"+service.Port.String())
+			}
+		}
+	}
+	return result
+}
+
+func (t *translator) middlewareTCP(source translation.Source, object *v1alpha1.MiddlewareTCP) translation.Result {
+	result := t.begin(source, object)
+	unsupported(&result, dynamic.KindTCPMiddleware, objectName(source.Namespace, source.Name))
+	return result
+}
+
+func (t *translator) serversTransportTCP(
+	source translation.Source, object *v1alpha1.ServersTransportTCP,
+) translation.Result {
+	result := t.begin(source, object)
+	unsupported(&result, dynamic.KindTCPServersTransport, objectName(source.Namespace, source.Name))
+	return result
+}
+
+// unsupported adds an object by its name. Two routes with the same rule have the same name, which is said once.
+func unsupported(result *translation.Result, kind dynamic.Kind, name string) {
+	ref := dynamic.Ref{Kind: kind, Name: name}
+	for _, known := range result.Unsupported {
+		if known == ref {
+			return
+		}
+	}
+	result.Unsupported = append(result.Unsupported, ref)
+	result.Quarantine(ref, "is not supported yet", false)
+}
