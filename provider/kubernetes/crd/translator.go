@@ -49,3 +49,30 @@ func (t *translator) begin(source translation.Source, object metav1.Object) tran
 		},
 	}}
 }
+
+// translate translates an object of any kind.
+func (t *translator) translate(source translation.Source, object metav1.Object) translation.Result {
+	switch typed := object.(type) {
+	case *v1alpha1.IngressRoute:
+		return t.ingressRoute(source, typed)
+	case *v1alpha1.TraefikService:
+		return t.traefikService(source, typed)
+	case *v1alpha1.Middleware:
+		return t.middleware(source, typed)
+	case *v1alpha1.ServersTransport:
+		return t.serversTransport(source, typed)
+	case *v1alpha1.TLSOption:
+		return t.tlsOption(source, typed)
+	case *v1alpha1.TLSStore:
+		return t.tlsStore(source, typed)
+	case *v1alpha1.IngressRouteTCP:
+		return t.ingressRouteTCP(source, typed)
+	case *v1alpha1.IngressRouteUDP:
+		return t.ingressRouteUDP(source, typed)
+	case *v1alpha1.MiddlewareTCP:
+		return t.middlewareTCP(source, typed)
+	case *v1alpha1.ServersTransportTCP:
+		return t.serversTransportTCP(source, typed)
+	}
+	return t.begin(source, object)
+}

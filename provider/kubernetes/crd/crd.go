@@ -1,0 +1,92 @@
+package crd
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
+	"github.com/sluiceproxy/sluice/static"
+)
+
+// DefaultThrottle is the least time between two configurations in a busy cluster; throttleDuration overrides it.
+const DefaultThrottle = 10 * time.Millisecond
+
+// Provider is the provider of custom resources. Its zero value is not usable, see New.
+type Provider struct {
+	translator translator
+	memory     *translation.Memory
+	throttle   time.Duration
+	// kinds are the watches of what is translated, by the Kind of their sources; others those of what it refers to.
+	kinds  map[string]kindWatch
+	others []watch
+	// standing holds a value when the status of a watch may have changed.
+	standing chan struct{}
+}
+
+// New returns a provider for the objects that the options select in a cluster, whose connection must know the types of
+// v1alpha1 (v1alpha1.AddToScheme), and starts watching them when the cluster runs. Counters may be nil. It fails for a
+// label selector that cannot be understood.
+func New(options static.KubernetesCRD, cluster *client.Cluster, counters translation.Counters) (*Provider, error) {
+	if _, err := labels.Parse(options.LabelSelector); err != nil {
+		return nil, fmt.Errorf("providers.kubernetesCRD.labelSelector: %w", err)
+	}
+	known := kinds()
+	p := &Provider{
+		throttle: DefaultThrottle,
+		memory:   translation.New(Name, known, counters),
+		kinds:    make(map[string]kindWatch, len(known)),
+		standing: make(chan struct{}, 1),
+	}
+	if given := time.Duration(options.ThrottleDuration); given > 0 {
+		p.throttle = given
+	}
+	options.Namespaces = slices.Clone(options.Namespaces)
+	p.translator = translator{options: options, source: cluster.Source(), objects: p.watchReferences(cluster, options)}
+	p.watchKinds(cluster, client.Scope{Namespaces: options.Namespaces, LabelSelector: options.LabelSelector})
+	cluster.OnStatus(func() {
+		select {
+		case p.standing <- struct{}{}:
+		default:
+		}
+	})
+	return p, nil
+}
+
+// references finds what objects refer to. Its nodes are nil when nodes are not read.
+type references struct {
+	services   *client.Watched[*corev1.Service]
+	secrets    *client.Watched[*corev1.Secret]
+	configMaps *client.Watched[*corev1.ConfigMap]
+	nodes      *client.Watched[*corev1.Node]
+}
+
+// Service implements objects.
+func (r *references) Service(namespace, name string) *corev1.Service {
+	object, _ := r.services.Get(namespace, name)
+	return object
+}
+
+// Secret implements objects.
+func (r *references) Secret(namespace, name string) *corev1.Secret {
+	object, _ := r.secrets.Get(namespace, name)
+	return object
+}
+
+// ConfigMap implements objects.
+func (r *references) ConfigMap(namespace, name string) *corev1.ConfigMap {
+	object, _ := r.configMaps.Get(namespace, name)
+	return object
+}
+
+// Nodes implements objects.
+func (r *references) Nodes() []*corev1.Node {
+	if r.nodes == nil {
+		return nil
+	}
+	return slices.Collect(r.nodes.All())
+}

@@ -1,0 +1,142 @@
+package crd
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
+)
+
+// Provide implements provider.Provider: it sends the whole configuration as soon as everything has been read that can
+// be, and again after each change, the first one in a quiet time at once. It returns nil when ctx ends, and nothing else
+// ends it. It may be called again, but not twice at once.
+func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
+	if !p.wait(ctx, messages) {
+		return nil
+	}
+	var sent dynamic.Message
+	pause := time.NewTimer(0)
+	defer pause.Stop()
+	for first := true; ; first = false {
+		message := dynamic.Message{ProviderName: Name}
+		var changed bool
+		message.Configuration, changed = p.memory.Update(p.translate)
+		message.State, message.Reason = p.state()
+		if first || changed || message.State != sent.State || message.Reason != sent.Reason {
+			if !send(ctx, messages, message) {
+				return nil
+			}
+			sent = message
+		}
+		pause.Reset(p.throttle)
+		if !p.next(ctx, pause) {
+			return nil
+		}
+	}
+}
+
+// next returns when something has changed and the pause is over, or false when ctx has ended.
+func (p *Provider) next(ctx context.Context, pause *time.Timer) bool {
+	select {
+	case <-p.memory.Touched():
+	case <-p.standing:
+	case <-ctx.Done():
+		return false
+	}
+	select {
+	case <-pause.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func send(ctx context.Context, messages chan<- dynamic.Message, message dynamic.Message) bool {
+	select {
+	case messages <- message:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// wait returns when no watch is pending any more, and tells meanwhile what it waits for. It is false when ctx has ended.
+func (p *Provider) wait(ctx context.Context, messages chan<- dynamic.Message) bool {
+	told := ""
+	for {
+		pending, reason := p.pending()
+		if !pending {
+			return true
+		}
+		if reason != told {
+			if told = reason; !send(ctx, messages, dynamic.Message{ProviderName: Name, Reason: reason}) {
+				return false
+			}
+		}
+		select {
+		case <-p.standing:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// pending tells whether any watch is, and why.
+func (p *Provider) pending() (pending bool, reason string) {
+	for _, one := range p.watches() {
+		if status := one.Status(); status.State == dynamic.StatePending {
+			pending = true
+			if reason = status.Reason; reason != "" {
+				return true, reason
+			}
+		}
+	}
+	return pending, ""
+}
+
+// watches returns all watches, in a fixed order.
+func (p *Provider) watches() []watch {
+	all := slices.Clone(p.others)
+	for _, kind := range kinds() {
+		all = append(all, p.kinds[kind])
+	}
+	return all
+}
+
+// state tells how the provider stands. It is absent when the cluster serves none of the kinds. It is forbidden when
+// Services may not be read, or no IngressRoutes where they are served: nothing could be routed. Everything else that is
+// forbidden is a reason beside its being synced.
+func (p *Provider) state() (dynamic.ProviderState, string) {
+	var reasons []string
+	for _, one := range p.watches() {
+		if status := one.Status(); status.State == dynamic.StateForbidden {
+			reasons = append(reasons, status.Reason)
+		}
+	}
+	reason := strings.Join(reasons, "; ")
+	absent := true
+	for one := range maps.Values(p.kinds) {
+		absent = absent && one.Status().State == dynamic.StateAbsent
+	}
+	if absent {
+		return dynamic.StateAbsent, "the cluster serves none of the groups " + strings.Join(v1alpha1.Groups(), ", ")
+	}
+	readable, refused := 0, 0
+	for _, group := range v1alpha1.Groups() {
+		switch p.kinds[kindOf(v1alpha1.KindIngressRoute, group)].Status().State {
+		case dynamic.StateForbidden:
+			refused++
+		case dynamic.StateAbsent:
+		default:
+			readable++
+		}
+	}
+	if p.others[0].Status().State == dynamic.StateForbidden || readable == 0 && refused > 0 {
+		return dynamic.StateForbidden, reason
+	}
+	return dynamic.StateSynced, reason
+}
