@@ -1,0 +1,243 @@
+package endpoint
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
+)
+
+// The kinds of objects that are counted.
+const (
+	kindService   = "Service"
+	kindSlice     = "EndpointSlice"
+	kindEndpoints = "Endpoints"
+)
+
+// reference names a Service.
+type reference struct{ namespace, name string }
+
+// book knows for each Service what says who serves it, and what has been sent of it. What changes is noted by the
+// goroutines of the watches and collected by the one that sends.
+type book struct {
+	source   string
+	counters translation.Counters
+	changed  func()
+
+	mu      sync.Mutex
+	entries map[reference]*entry
+	dirty   map[reference]string   // to the kind of the last event
+	bare    map[reference]struct{} // Services without slices
+	version uint64
+	whole   bool     // everything is to be sent, changed or not
+	lost    []string // keys whose deletion could not be delivered
+	synced  bool
+}
+
+// entry is one Service and all about it; each part may be missing.
+type entry struct {
+	service *corev1.Service
+	slices  []*discoveryv1.EndpointSlice // sorted by name
+	legacy  *client.Endpoints
+	sent    []sent
+}
+
+// sent is what was last sent of one port of a Service.
+type sent struct {
+	port      int32
+	endpoints []dynamic.Endpoint
+}
+
+func newBook(source string, counters translation.Counters, changed func()) *book {
+	return &book{
+		source: source, counters: counters, changed: changed,
+		entries: map[reference]*entry{}, dirty: map[reference]string{}, bare: map[reference]struct{}{},
+	}
+}
+
+// service notes a change of a Service.
+func (b *book) service(before, after *corev1.Service) {
+	object := after
+	if after == nil {
+		object = before
+	}
+	b.note(reference{object.Namespace, object.Name}, kindService, func(one *entry) { one.service = after })
+	b.count(kindService)
+}
+
+// slice notes a change of an EndpointSlice, which may also have moved from one Service to another.
+func (b *book) slice(before, after *discoveryv1.EndpointSlice) {
+	old, of := owner(before), owner(after)
+	if old.name != "" && old != of {
+		b.note(old, kindSlice, func(one *entry) { one.replace(before.Name, nil) })
+	}
+	if of.name != "" {
+		b.note(of, kindSlice, func(one *entry) { one.replace(after.Name, after) })
+	}
+	b.count(kindSlice)
+}
+
+// endpoints notes a change of legacy Endpoints, which have the name of their Service.
+func (b *book) endpoints(before, after *client.Endpoints) {
+	object := after
+	if after == nil {
+		object = before
+	}
+	b.note(reference{object.Namespace, object.Name}, kindEndpoints, func(one *entry) { one.legacy = after })
+	b.count(kindEndpoints)
+}
+
+// owner returns the Service that a slice belongs to; the name is empty when there is none.
+func owner(slice *discoveryv1.EndpointSlice) reference {
+	if slice == nil {
+		return reference{}
+	}
+	return reference{slice.Namespace, slice.Labels[discoveryv1.LabelServiceName]}
+}
+
+func (b *book) count(kind string) { b.counters.CountProvider(translation.Events, Name, kind, 1) }
+
+// note changes what is known of a Service.
+func (b *book) note(of reference, kind string, change func(*entry)) {
+	b.mu.Lock()
+	one := b.entries[of]
+	if one == nil {
+		one = &entry{}
+		b.entries[of] = one
+	}
+	change(one)
+	b.dirty[of] = kind
+	if one.bare() {
+		b.bare[of] = struct{}{}
+	} else {
+		delete(b.bare, of)
+	}
+	b.mu.Unlock()
+	b.changed()
+}
+
+// bare reports whether a Service that should have slices has none.
+func (e *entry) bare() bool { return serves(e.service) && len(e.slices) == 0 }
+
+// replace puts the slice of that name into its place; nil takes it out.
+func (e *entry) replace(name string, by *discoveryv1.EndpointSlice) {
+	place, found := slices.BinarySearchFunc(e.slices, name, func(one *discoveryv1.EndpointSlice, name string) int {
+		return strings.Compare(one.Name, name)
+	})
+	switch {
+	case found && by != nil:
+		e.slices[place] = by
+	case found:
+		e.slices = slices.Delete(e.slices, place, place+1)
+	case by != nil:
+		e.slices = slices.Insert(e.slices, place, by)
+	}
+}
+
+// bareServices reports whether there are Services without slices.
+func (b *book) bareServices() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.bare) > 0
+}
+
+// trust notes that everything has been read once, and trusted reports it.
+func (b *book) trust() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.synced = true
+}
+
+func (b *book) trusted() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.synced
+}
+
+// again has everything sent with the next collection.
+func (b *book) again() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.whole = true
+	for of := range b.entries {
+		if _, known := b.dirty[of]; !known {
+			b.dirty[of] = kindService
+		}
+	}
+}
+
+// undelivered remembers the deletions among sets that nobody has received; everything else is sent again anyway.
+func (b *book) undelivered(sets []dynamic.EndpointSet) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, set := range sets {
+		if set.Deleted {
+			b.lost = append(b.lost, set.Key)
+		}
+	}
+}
+
+// collect returns the sets that have changed since it was last called, in the order of their keys.
+func (b *book) collect() []dynamic.EndpointSet {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var sets []dynamic.EndpointSet
+	for _, key := range b.lost {
+		sets = append(sets, b.set(key, nil, true))
+	}
+	for of, kind := range b.dirty {
+		one := b.entries[of]
+		known := len(sets)
+		sets = b.update(of, one, sets)
+		b.counters.CountProvider(translation.Builds, Name, kind, 1)
+		if len(sets) > known {
+			b.counters.CountProvider(translation.Pushes, Name, kind, 1)
+		} else {
+			b.counters.CountProvider(translation.Drops, Name, kind, 1)
+		}
+		if one.service == nil && one.legacy == nil && len(one.slices) == 0 {
+			delete(b.entries, of)
+		}
+	}
+	clear(b.dirty)
+	b.lost, b.whole = nil, false
+	if len(sets) > 1 {
+		slices.SortStableFunc(sets, func(a, b dynamic.EndpointSet) int { return strings.Compare(a.Key, b.Key) })
+	}
+	return sets
+}
+
+// update appends the sets of one Service that differ from what has been sent, and remembers them.
+func (b *book) update(of reference, one *entry, sets []dynamic.EndpointSet) []dynamic.EndpointSet {
+	now := one.build()
+	for i := range now {
+		before := slices.IndexFunc(one.sent, func(s sent) bool { return s.port == now[i].port })
+		if before >= 0 && same(one.sent[before].endpoints, now[i].endpoints) {
+			now[i].endpoints = one.sent[before].endpoints
+			if !b.whole {
+				continue
+			}
+		}
+		sets = append(sets, b.set(backend.EndpointKey(b.source, of.namespace, of.name, now[i].port), now[i].endpoints, false))
+	}
+	for _, before := range one.sent {
+		if !slices.ContainsFunc(now, func(s sent) bool { return s.port == before.port }) {
+			sets = append(sets, b.set(backend.EndpointKey(b.source, of.namespace, of.name, before.port), nil, true))
+		}
+	}
+	one.sent = now
+	return sets
+}
+
+// set returns a set with the next version.
+func (b *book) set(key string, endpoints []dynamic.Endpoint, deleted bool) dynamic.EndpointSet {
+	b.version++
+	return dynamic.EndpointSet{Key: key, Version: b.version, Endpoints: endpoints, Deleted: deleted}
+}

@@ -1,0 +1,421 @@
+package endpoint
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
+)
+
+func to[T any](value T) *T { return &value }
+
+func web(ports ...corev1.ServicePort) *corev1.Service {
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.ServiceSpec{Ports: ports}}
+}
+
+func port(name string, number int32) corev1.ServicePort {
+	return corev1.ServicePort{Name: name, Port: number, Protocol: corev1.ProtocolTCP}
+}
+
+// sliceOf makes a slice of shop/web.
+func sliceOf(name string, ports map[string]int32, endpoints ...discoveryv1.Endpoint) *discoveryv1.EndpointSlice {
+	slice := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: "web"},
+		},
+		AddressType: discoveryv1.AddressTypeIPv4, Endpoints: endpoints,
+	}
+	for name, number := range ports {
+		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &name, Port: &number, Protocol: to(corev1.ProtocolTCP)})
+	}
+	return slice
+}
+
+func at(address string, changes ...func(*discoveryv1.Endpoint)) discoveryv1.Endpoint {
+	one := discoveryv1.Endpoint{Addresses: []string{address}}
+	for _, change := range changes {
+		change(&one)
+	}
+	return one
+}
+
+// conditions are ready, serving and terminating: y, n, or - for unknown.
+func conditions(text string) func(*discoveryv1.Endpoint) {
+	parse := func(c byte) *bool {
+		if c == '-' {
+			return nil
+		}
+		return to(c == 'y')
+	}
+	return func(one *discoveryv1.Endpoint) {
+		one.Conditions = discoveryv1.EndpointConditions{Ready: parse(text[0]), Serving: parse(text[1]), Terminating: parse(text[2])}
+	}
+}
+
+func pod(uid string) func(*discoveryv1.Endpoint) {
+	return func(one *discoveryv1.Endpoint) {
+		one.TargetRef = &corev1.ObjectReference{Kind: "Pod", UID: types.UID(uid)}
+	}
+}
+
+// show writes sets as lines: KEY: ADDRESS[ uid][ @zone][ >hints][ terminating], ...
+func show(sets []dynamic.EndpointSet) []string {
+	lines := []string{}
+	for _, set := range sets {
+		var parts []string
+		for _, one := range set.Endpoints {
+			text := one.Address.String()
+			if one.UID != "" {
+				text += " " + one.UID
+			}
+			if one.Zone != "" {
+				text += " @" + one.Zone
+			}
+			if one.ZoneHints != nil {
+				text += " >" + strings.Join(one.ZoneHints, "+")
+			}
+			if one.Terminating {
+				text += " terminating"
+			}
+			parts = append(parts, text)
+		}
+		if set.Deleted {
+			parts = append(parts, "deleted")
+		}
+		lines = append(lines, strings.TrimSpace(set.Key+": "+strings.Join(parts, ", ")))
+	}
+	return lines
+}
+
+type counts map[string]int
+
+func (c counts) CountProvider(what, provider, kind string, n int) { c[what+" "+provider+" "+kind] += n }
+
+func blank() *book { return newBook("k", counts{}, func() {}) }
+
+func TestSlicesBecomeSets(t *testing.T) {
+	http := map[string]int32{"http": 8080}
+	tests := []struct {
+		name    string
+		service *corev1.Service
+		slices  []*discoveryv1.EndpointSlice
+		want    []string
+	}{
+		{
+			"ports go by name, and the slice has the number", web(port("http", 80), port("metrics", 9090)),
+			[]*discoveryv1.EndpointSlice{sliceOf("a", map[string]int32{"http": 8080, "metrics": 9100}, at("192.0.2.1"))},
+			[]string{"k/shop/web:80: 192.0.2.1:8080", "k/shop/web:9090: 192.0.2.1:9100"},
+		},
+		{
+			"pods may name different numbers", web(port("http", 80)),
+			[]*discoveryv1.EndpointSlice{
+				sliceOf("a", http, at("192.0.2.1")), sliceOf("b", map[string]int32{"http": 9090}, at("192.0.2.2")),
+			},
+			[]string{"k/shop/web:80: 192.0.2.1:8080, 192.0.2.2:9090"},
+		},
+		{
+			"a port without a name", web(port("", 80)),
+			[]*discoveryv1.EndpointSlice{
+				{
+					ObjectMeta: sliceOf("a", nil).ObjectMeta, AddressType: discoveryv1.AddressTypeIPv4,
+					Ports: []discoveryv1.EndpointPort{{Port: to(int32(8080))}}, Endpoints: []discoveryv1.Endpoint{at("192.0.2.1")},
+				},
+				sliceOf("b", map[string]int32{"": 8080}, at("192.0.2.2")),
+			},
+			[]string{"k/shop/web:80: 192.0.2.1:8080, 192.0.2.2:8080"},
+		},
+		{
+			"only TCP", web(corev1.ServicePort{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP}, port("dns-tcp", 53)),
+			[]*discoveryv1.EndpointSlice{{
+				ObjectMeta: sliceOf("a", nil).ObjectMeta,
+				Ports: []discoveryv1.EndpointPort{
+					{Name: to("dns-tcp"), Port: to(int32(1)), Protocol: to(corev1.ProtocolUDP)},
+					{Name: to("dns-tcp"), Port: to(int32(5353)), Protocol: to(corev1.ProtocolTCP)},
+				},
+				Endpoints: []discoveryv1.Endpoint{at("192.0.2.1")},
+			}},
+			[]string{"k/shop/web:53: 192.0.2.1:5353"},
+		},
+		{
+			"both families, several slices, sorted, without duplicates", web(port("http", 80)),
+			[]*discoveryv1.EndpointSlice{
+				sliceOf("b", http, at("2001:db8::1", pod("p"))),
+				sliceOf("a", http, at("192.0.2.9"), at("192.0.2.1", pod("p"))), sliceOf("c", http, at("192.0.2.9")),
+			},
+			[]string{"k/shop/web:80: 192.0.2.1:8080 p, 192.0.2.9:8080, [2001:db8::1]:8080 p"},
+		},
+		{
+			"conditions", web(port("http", 80)),
+			[]*discoveryv1.EndpointSlice{sliceOf("a", http,
+				at("192.0.2.1", conditions("---")), at("192.0.2.2", conditions("y--")), at("192.0.2.3", conditions("n--")),
+				at("192.0.2.4", conditions("yyn")), at("192.0.2.5", conditions("nyy")), at("192.0.2.6", conditions("nny")),
+				at("192.0.2.7", conditions("nnn")), at("192.0.2.8", conditions("ynn")), at("192.0.2.9", conditions("yny")),
+				at("192.0.2.10", conditions("-n-")), at("192.0.2.11", conditions("-y-")),
+			)},
+			[]string{"k/shop/web:80: 192.0.2.1:8080, 192.0.2.2:8080, 192.0.2.4:8080, 192.0.2.5:8080 terminating, 192.0.2.8:8080, " +
+				"192.0.2.9:8080 terminating, 192.0.2.11:8080"},
+		},
+		{
+			"a pod and its successor at one address", web(port("http", 80)),
+			[]*discoveryv1.EndpointSlice{sliceOf("a", http, at("192.0.2.1", pod("old"), conditions("nyy")), at("192.0.2.1", pod("new")))},
+			[]string{"k/shop/web:80: 192.0.2.1:8080 new"},
+		},
+		{
+			"zones, hints, and targets that are no pods", web(port("http", 80)),
+			[]*discoveryv1.EndpointSlice{sliceOf("a", http, at("192.0.2.1", func(one *discoveryv1.Endpoint) {
+				one.Zone = to("z1")
+				one.Hints = &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: "z1"}, {Name: "z2"}}}
+				one.TargetRef = &corev1.ObjectReference{Kind: "VirtualMachine", UID: "vm"}
+			}))},
+			[]string{"k/shop/web:80: 192.0.2.1:8080 @z1 >z1+z2"},
+		},
+		{
+			"slices of names, and ports without a number", web(port("http", 80)),
+			[]*discoveryv1.EndpointSlice{
+				{ObjectMeta: sliceOf("a", nil).ObjectMeta, Ports: []discoveryv1.EndpointPort{{Name: to("http")}}, Endpoints: []discoveryv1.Endpoint{at("192.0.2.1")}},
+				{
+					ObjectMeta: sliceOf("b", nil).ObjectMeta, AddressType: discoveryv1.AddressTypeFQDN,
+					Ports: sliceOf("b", http).Ports, Endpoints: []discoveryv1.Endpoint{at("example.com")},
+				},
+			},
+			[]string{"k/shop/web:80:"},
+		},
+		{"nobody", web(port("http", 80)), []*discoveryv1.EndpointSlice{sliceOf("a", http)}, []string{"k/shop/web:80:"}},
+		{"no slices at all", web(port("http", 80)), nil, []string{"k/shop/web:80:"}},
+		{
+			"ExternalName", &corev1.Service{
+				ObjectMeta: web().ObjectMeta,
+				Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, Ports: []corev1.ServicePort{port("http", 80)}},
+			},
+			nil,
+			[]string{},
+		},
+		{"slices without a Service", nil, []*discoveryv1.EndpointSlice{sliceOf("a", http, at("192.0.2.1"))}, []string{}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			book := blank()
+			for _, slice := range test.slices {
+				book.slice(nil, slice)
+			}
+			if test.service != nil {
+				book.service(nil, test.service)
+			}
+			if diff := cmp.Diff(test.want, show(book.collect())); diff != "" {
+				t.Errorf("sets (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestChangesBecomeSets(t *testing.T) {
+	http := map[string]int32{"http": 8080}
+	one, two := sliceOf("a", http, at("192.0.2.1")), sliceOf("a", http, at("192.0.2.1"), at("192.0.2.2"))
+	annotated := two.DeepCopy()
+	annotated.Annotations, annotated.ResourceVersion = map[string]string{"endpoints.kubernetes.io/last-change-trigger-time": "x"}, "2"
+	moved := two.DeepCopy()
+	moved.Labels[discoveryv1.LabelServiceName] = "api"
+	before, after := web(port("http", 80), port("other", 81)), web(port("http", 80))
+	external := web()
+	external.Spec.Type = corev1.ServiceTypeExternalName
+
+	book := blank()
+	steps := []struct {
+		name   string
+		change func()
+		want   []string
+	}{
+		{"the start", func() { book.service(nil, before); book.slice(nil, one) }, []string{"k/shop/web:80: 192.0.2.1:8080", "k/shop/web:81:"}},
+		{"nothing", func() {}, []string{}},
+		{"an endpoint more", func() { book.slice(one, two) }, []string{"k/shop/web:80: 192.0.2.1:8080, 192.0.2.2:8080"}},
+		{"an annotation", func() { book.slice(two, annotated) }, []string{}},
+		{"two changes that cancel each other", func() { book.slice(two, one); book.slice(one, two) }, []string{}},
+		{"a port less", func() { book.service(before, after) }, []string{"k/shop/web:81: deleted"}},
+		{"a slice of another Service", func() { book.slice(two, moved) }, []string{"k/shop/web:80:"}},
+		{"a slice that comes back", func() { book.slice(moved, two) }, []string{"k/shop/web:80: 192.0.2.1:8080, 192.0.2.2:8080"}},
+		{"a name of something elsewhere", func() { book.service(after, external) }, []string{"k/shop/web:80: deleted"}},
+		{"a Service of pods again", func() { book.service(external, after) }, []string{"k/shop/web:80: 192.0.2.1:8080, 192.0.2.2:8080"}},
+		{"no slices", func() { book.slice(two, nil) }, []string{"k/shop/web:80:"}},
+		{"no Service", func() { book.service(after, nil) }, []string{"k/shop/web:80: deleted"}},
+	}
+	var last uint64
+	for _, step := range steps {
+		step.change()
+		sets := book.collect()
+		if diff := cmp.Diff(step.want, show(sets)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.name, diff)
+		}
+		for _, set := range sets {
+			if set.Version <= last {
+				t.Errorf("%s: version %d after %d", step.name, set.Version, last)
+			}
+			last = max(last, set.Version)
+		}
+	}
+	if len(book.entries) != 0 || len(book.dirty) != 0 || len(book.bare) != 0 {
+		t.Errorf("what is gone is still remembered: %v %v %v", book.entries, book.dirty, book.bare)
+	}
+	want := counts{
+		"events " + Name + " Service": 5, "builds " + Name + " Service": 4, "pushes " + Name + " Service": 4,
+		"events " + Name + " EndpointSlice": 8, "builds " + Name + " EndpointSlice": 9,
+		"pushes " + Name + " EndpointSlice": 5, "drops " + Name + " EndpointSlice": 4,
+	}
+	if diff := cmp.Diff(want, book.counters); diff != "" {
+		t.Errorf("counts (-want +got):\n%s", diff)
+	}
+}
+
+func TestLegacyEndpointsServeWhereThereAreNoSlices(t *testing.T) {
+	legacy := &client.Endpoints{
+		ObjectMeta: web().ObjectMeta,
+		Subsets: []corev1.EndpointSubset{ //nolint:staticcheck // What legacy Endpoints consist of.
+			{
+				Addresses: []corev1.EndpointAddress{{IP: "192.0.2.2"}, {IP: "192.0.2.1", TargetRef: &corev1.ObjectReference{Kind: "Pod", UID: "p"}}},
+				Ports:     []corev1.EndpointPort{{Name: "http", Port: 8080}, {Name: "http", Port: 1, Protocol: corev1.ProtocolUDP}}, //nolint:staticcheck // As above.
+			},
+			{Addresses: []corev1.EndpointAddress{{IP: "192.0.2.3"}}, Ports: []corev1.EndpointPort{{Name: "other", Port: 8080}}}, //nolint:staticcheck // As above.
+		},
+	}
+	book := blank()
+	book.service(nil, web(port("http", 80)))
+	if !book.bareServices() {
+		t.Error("a Service without slices does not ask for legacy Endpoints")
+	}
+	book.endpoints(nil, legacy)
+	if diff := cmp.Diff([]string{"k/shop/web:80: 192.0.2.1:8080 p, 192.0.2.2:8080"}, show(book.collect())); diff != "" {
+		t.Errorf("sets (-want +got):\n%s", diff)
+	}
+	slice := sliceOf("a", map[string]int32{"http": 80})
+	book.slice(nil, slice)
+	if diff := cmp.Diff([]string{"k/shop/web:80:"}, show(book.collect())); diff != "" || book.bareServices() {
+		t.Errorf("with an empty slice (-want +got):\n%s", diff)
+	}
+	book.slice(slice, nil)
+	book.endpoints(legacy, nil)
+	if diff := cmp.Diff([]string{}, show(book.collect())); diff != "" {
+		t.Errorf("without both (-want +got):\n%s", diff)
+	}
+}
+
+// TestRandomChanges applies random changes, collects now and then, and compares what a receiver then knows with what
+// follows from the objects as a whole.
+func TestRandomChanges(t *testing.T) {
+	for seed := range uint64(200) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		book, world, known := blank(), newWorld(), map[string][]dynamic.Endpoint{}
+		for step := range 200 {
+			world.change(random, book)
+			if random.IntN(50) == 0 {
+				book.again()
+			}
+			if random.IntN(3) > 0 && step < 199 {
+				continue
+			}
+			for _, set := range book.collect() {
+				if set.Deleted {
+					delete(known, set.Key)
+				} else {
+					known[set.Key] = set.Endpoints
+				}
+			}
+			diff := cmp.Diff(world.naive(), known, cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b }))
+			if diff != "" {
+				t.Fatalf("seed %d, step %d: (-want +got):\n%s", seed, step, diff)
+			}
+		}
+	}
+}
+
+// world is a few Services with their slices, and what follows from them, computed in the plainest way.
+type world struct {
+	services map[string]*corev1.Service
+	slices   map[string]*discoveryv1.EndpointSlice
+}
+
+func newWorld() *world {
+	return &world{services: map[string]*corev1.Service{}, slices: map[string]*discoveryv1.EndpointSlice{}}
+}
+
+// change makes one change and tells the book.
+func (w *world) change(random *rand.Rand, book *book) {
+	name := fmt.Sprint("s", random.IntN(3))
+	if random.IntN(4) == 0 {
+		before := w.services[name]
+		if before != nil && random.IntN(3) == 0 {
+			delete(w.services, name)
+			book.service(before, nil)
+			return
+		}
+		after := web(port("a", 80), port("b", 81))
+		after.Name, after.Spec.Ports = name, after.Spec.Ports[:random.IntN(3)]
+		w.services[name] = after
+		book.service(before, after)
+		return
+	}
+	of := fmt.Sprint("slice", random.IntN(5))
+	before := w.slices[of]
+	if before != nil && random.IntN(4) == 0 {
+		delete(w.slices, of)
+		book.slice(before, nil)
+		return
+	}
+	ports := map[string]int32{"a": 8080, "b": 8081 + int32(random.IntN(2))}
+	after := sliceOf(of, ports)
+	after.Labels[discoveryv1.LabelServiceName] = name
+	for range random.IntN(5) {
+		letters := "yn-"
+		text := []byte{letters[random.IntN(3)], letters[random.IntN(3)], letters[random.IntN(3)]}
+		after.Endpoints = append(after.Endpoints, at(fmt.Sprint("192.0.2.", random.IntN(6)), conditions(string(text))))
+	}
+	w.slices[of] = after
+	book.slice(before, after)
+}
+
+// naive computes every set from nothing.
+func (w *world) naive() map[string][]dynamic.Endpoint {
+	sets := map[string][]dynamic.Endpoint{}
+	for name, service := range w.services {
+		for _, port := range service.Spec.Ports {
+			found := map[netip.AddrPort]dynamic.Endpoint{}
+			for _, slice := range w.slices {
+				if slice.Labels[discoveryv1.LabelServiceName] != name {
+					continue
+				}
+				for _, endpoint := range slice.Endpoints {
+					ready, serving := endpoint.Conditions.Ready, endpoint.Conditions.Serving
+					if serving == nil {
+						serving = to(ready == nil || *ready)
+					}
+					if !*serving && (ready == nil || !*ready) {
+						continue
+					}
+					index := slices.IndexFunc(slice.Ports, func(p discoveryv1.EndpointPort) bool { return *p.Name == port.Name })
+					address := netip.MustParseAddrPort(fmt.Sprintf("%s:%d", endpoint.Addresses[0], *slice.Ports[index].Port))
+					terminating := endpoint.Conditions.Terminating != nil && *endpoint.Conditions.Terminating
+					if other, twice := found[address]; !twice || other.Terminating {
+						found[address] = dynamic.Endpoint{Address: address, Terminating: terminating}
+					}
+				}
+			}
+			set := []dynamic.Endpoint{}
+			for _, endpoint := range found {
+				set = append(set, endpoint)
+			}
+			slices.SortFunc(set, func(a, b dynamic.Endpoint) int { return a.Address.Compare(b.Address) })
+			sets[fmt.Sprintf("k/shop/%s:%d", name, port.Port)] = set
+		}
+	}
+	return sets
+}

@@ -1,0 +1,150 @@
+package endpoint
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// serves reports whether a Service has endpoints in the cluster. One of type ExternalName is only a name of something
+// elsewhere.
+func serves(service *corev1.Service) bool {
+	return service != nil && service.Spec.Type != corev1.ServiceTypeExternalName
+}
+
+// build returns who serves each TCP port of the Service.
+func (e *entry) build() []sent {
+	if !serves(e.service) {
+		return nil
+	}
+	ports := make([]sent, 0, len(e.service.Spec.Ports))
+	for i := range e.service.Spec.Ports {
+		port := &e.service.Spec.Ports[i]
+		if port.Protocol == corev1.ProtocolTCP || port.Protocol == "" {
+			ports = append(ports, sent{port: port.Port, endpoints: e.endpoints(port.Name)})
+		}
+	}
+	return ports
+}
+
+// endpoints returns who serves the port of that name, sorted by address and free of duplicates.
+func (e *entry) endpoints(port string) []dynamic.Endpoint {
+	var all []dynamic.Endpoint
+	if len(e.slices) == 0 {
+		all = fromLegacy(e.legacy, port)
+	}
+	count := 0
+	for _, slice := range e.slices {
+		count += len(slice.Endpoints)
+	}
+	if count > 0 {
+		all = make([]dynamic.Endpoint, 0, count)
+	}
+	for _, slice := range e.slices {
+		all = appendSlice(all, slice, port)
+	}
+	// One address may be in two slices while it moves from one to the other, and a pod's address may be there with that
+	// of its successor. Who takes new clients goes first.
+	slices.SortStableFunc(all, func(a, b dynamic.Endpoint) int {
+		if order := a.Address.Compare(b.Address); order != 0 {
+			return order
+		}
+		return cmp.Compare(number(a.Terminating), number(b.Terminating))
+	})
+	return slices.CompactFunc(all, func(a, b dynamic.Endpoint) bool { return a.Address == b.Address })
+}
+
+func number(yes bool) int {
+	if yes {
+		return 1
+	}
+	return 0
+}
+
+// appendSlice appends the endpoints of one slice. Slices of names instead of addresses have none.
+func appendSlice(all []dynamic.Endpoint, slice *discoveryv1.EndpointSlice, name string) []dynamic.Endpoint {
+	port, ok := portOf(slice, name)
+	if !ok || slice.AddressType == discoveryv1.AddressTypeFQDN {
+		return all
+	}
+	for i := range slice.Endpoints {
+		one := &slice.Endpoints[i]
+		if !takes(one.Conditions) {
+			continue
+		}
+		made := dynamic.Endpoint{UID: podUID(one.TargetRef), Terminating: is(one.Conditions.Terminating), ZoneHints: hints(one.Hints)}
+		if one.Zone != nil {
+			made.Zone = *one.Zone
+		}
+		for _, text := range one.Addresses {
+			address, err := netip.ParseAddr(text)
+			if err != nil {
+				continue
+			}
+			made.Address = netip.AddrPortFrom(address, port)
+			all = append(all, made)
+		}
+	}
+	return all
+}
+
+// portOf returns the number of the slice's TCP port of that name; a port without a name is the one without a name.
+// A slice without a number for it serves no port in particular, and so not this one.
+func portOf(slice *discoveryv1.EndpointSlice, name string) (uint16, bool) {
+	for i := range slice.Ports {
+		port := &slice.Ports[i]
+		if port.Protocol != nil && *port.Protocol != corev1.ProtocolTCP {
+			continue
+		}
+		if (port.Name == nil && name == "") || (port.Name != nil && *port.Name == name) {
+			if port.Port == nil || *port.Port < 1 || *port.Port > 65535 {
+				return 0, false
+			}
+			return uint16(*port.Port), true
+		}
+	}
+	return 0, false
+}
+
+// takes reports whether an endpoint answers requests: it is serving, or, where that is not said, ready. One that does
+// not serve but is called ready is published although it is not ready, at the Service's request (publishNotReadyAddresses).
+func takes(conditions discoveryv1.EndpointConditions) bool {
+	if conditions.Serving == nil {
+		return conditions.Ready == nil || *conditions.Ready
+	}
+	return *conditions.Serving || is(conditions.Ready)
+}
+
+func is(condition *bool) bool { return condition != nil && *condition }
+
+// podUID returns what tells one pod from the next at the same address; empty when it is not a pod.
+func podUID(target *corev1.ObjectReference) string {
+	if target == nil || target.Kind != "Pod" {
+		return ""
+	}
+	return string(target.UID)
+}
+
+func hints(from *discoveryv1.EndpointHints) []string {
+	if from == nil || len(from.ForZones) == 0 {
+		return nil
+	}
+	zones := make([]string, len(from.ForZones))
+	for i, zone := range from.ForZones {
+		zones[i] = zone.Name
+	}
+	return zones
+}
+
+// same reports whether two sets say the same.
+func same(a, b []dynamic.Endpoint) bool {
+	return slices.EqualFunc(a, b, func(a, b dynamic.Endpoint) bool {
+		return a.Address == b.Address && a.UID == b.UID && a.Zone == b.Zone && a.Terminating == b.Terminating &&
+			slices.Equal(a.ZoneHints, b.ZoneHints)
+	})
+}
