@@ -33,7 +33,7 @@ type book struct {
 
 	mu      sync.Mutex
 	entries map[reference]*entry
-	dirty   map[reference]string   // to the kind of the last event
+	dirty   []*entry               // each once
 	bare    map[reference]struct{} // Services without slices
 	version uint64
 	whole   bool     // everything is to be sent, changed or not
@@ -47,6 +47,8 @@ type entry struct {
 	slices  []*discoveryv1.EndpointSlice // sorted by name
 	legacy  *client.Endpoints
 	sent    []sent
+	of      reference
+	kind    string // of the last event that has not been collected; empty when all have been
 }
 
 // sent is what was last sent of one port of a Service.
@@ -58,7 +60,7 @@ type sent struct {
 func newBook(source string, counters translation.Counters, changed func()) *book {
 	return &book{
 		source: source, counters: counters, changed: changed,
-		entries: map[reference]*entry{}, dirty: map[reference]string{}, bare: map[reference]struct{}{},
+		entries: map[reference]*entry{}, bare: map[reference]struct{}{},
 	}
 }
 
@@ -109,11 +111,11 @@ func (b *book) note(of reference, kind string, change func(*entry)) {
 	b.mu.Lock()
 	one := b.entries[of]
 	if one == nil {
-		one = &entry{}
+		one = &entry{of: of}
 		b.entries[of] = one
 	}
 	change(one)
-	b.dirty[of] = kind
+	b.touch(one, kind)
 	if one.bare() {
 		b.bare[of] = struct{}{}
 	} else {
@@ -121,6 +123,14 @@ func (b *book) note(of reference, kind string, change func(*entry)) {
 	}
 	b.mu.Unlock()
 	b.changed()
+}
+
+// touch has an entry looked at with the next collection. The caller holds mu.
+func (b *book) touch(one *entry, kind string) {
+	if one.kind == "" {
+		b.dirty = append(b.dirty, one)
+	}
+	one.kind = kind
 }
 
 // bare reports whether a Service that should have slices has none.
@@ -166,9 +176,9 @@ func (b *book) again() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.whole = true
-	for of := range b.entries {
-		if _, known := b.dirty[of]; !known {
-			b.dirty[of] = kindService
+	for _, one := range b.entries {
+		if one.kind == "" {
+			b.touch(one, kindService)
 		}
 	}
 }
@@ -192,10 +202,10 @@ func (b *book) collect() []dynamic.EndpointSet {
 	for _, key := range b.lost {
 		sets = append(sets, b.set(key, nil, true))
 	}
-	for of, kind := range b.dirty {
-		one := b.entries[of]
-		known := len(sets)
-		sets = b.update(of, one, sets)
+	for _, one := range b.dirty {
+		known, kind := len(sets), one.kind
+		sets = b.update(one, sets)
+		one.kind = ""
 		b.counters.CountProvider(translation.Builds, Name, kind, 1)
 		if len(sets) > known {
 			b.counters.CountProvider(translation.Pushes, Name, kind, 1)
@@ -203,11 +213,10 @@ func (b *book) collect() []dynamic.EndpointSet {
 			b.counters.CountProvider(translation.Drops, Name, kind, 1)
 		}
 		if one.service == nil && one.legacy == nil && len(one.slices) == 0 {
-			delete(b.entries, of)
+			delete(b.entries, one.of)
 		}
 	}
-	clear(b.dirty)
-	b.lost, b.whole = nil, false
+	b.dirty, b.lost, b.whole = nil, nil, false
 	if len(sets) > 1 {
 		slices.SortStableFunc(sets, func(a, b dynamic.EndpointSet) int { return strings.Compare(a.Key, b.Key) })
 	}
@@ -215,7 +224,7 @@ func (b *book) collect() []dynamic.EndpointSet {
 }
 
 // update appends the sets of one Service that differ from what has been sent, and remembers them.
-func (b *book) update(of reference, one *entry, sets []dynamic.EndpointSet) []dynamic.EndpointSet {
+func (b *book) update(one *entry, sets []dynamic.EndpointSet) []dynamic.EndpointSet {
 	now := one.build()
 	for i := range now {
 		before := slices.IndexFunc(one.sent, func(s sent) bool { return s.port == now[i].port })
@@ -225,11 +234,11 @@ func (b *book) update(of reference, one *entry, sets []dynamic.EndpointSet) []dy
 				continue
 			}
 		}
-		sets = append(sets, b.set(backend.EndpointKey(b.source, of.namespace, of.name, now[i].port), now[i].endpoints, false))
+		sets = append(sets, b.set(backend.EndpointKey(b.source, one.of.namespace, one.of.name, now[i].port), now[i].endpoints, false))
 	}
 	for _, before := range one.sent {
 		if !slices.ContainsFunc(now, func(s sent) bool { return s.port == before.port }) {
-			sets = append(sets, b.set(backend.EndpointKey(b.source, of.namespace, of.name, before.port), nil, true))
+			sets = append(sets, b.set(backend.EndpointKey(b.source, one.of.namespace, one.of.name, before.port), nil, true))
 		}
 	}
 	one.sent = now

@@ -312,15 +312,15 @@ func TestLegacyEndpointsServeWhereThereAreNoSlices(t *testing.T) {
 // TestRandomChanges applies random changes, collects now and then, and compares what a receiver then knows with what
 // follows from the objects as a whole.
 func TestRandomChanges(t *testing.T) {
-	for seed := range uint64(200) {
+	for seed := range uint64(60) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		book, world, known := blank(), newWorld(), map[string][]dynamic.Endpoint{}
-		for step := range 200 {
+		for step := range 120 {
 			world.change(random, book)
 			if random.IntN(50) == 0 {
 				book.again()
 			}
-			if random.IntN(3) > 0 && step < 199 {
+			if random.IntN(3) > 0 && step < 119 {
 				continue
 			}
 			for _, set := range book.collect() {
