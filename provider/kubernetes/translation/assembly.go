@@ -96,6 +96,7 @@ func (a *assembly) replace(by *entry, result Result) {
 		if _, still := slices.BinarySearchFunc(by.refs, ref, compareRefs); !still {
 			a.sections[ref.Kind].withdraw(by, ref.Name)
 			delete(by.lost, ref)
+			delete(by.contested, ref)
 			changed = true
 		}
 	}

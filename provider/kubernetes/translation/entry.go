@@ -14,11 +14,12 @@ type entry struct {
 	// refs are the objects that it declares, sorted; needs is what its translation read, sorted.
 	refs  []dynamic.Ref
 	needs []Source
-	// found are the verdicts of its translation, lost the objects that another source declares otherwise, and verdicts what
-	// follows from both.
-	found    []dynamic.Verdict
-	lost     map[dynamic.Ref]*entry
-	verdicts []dynamic.Verdict
+	// found are the verdicts of its translation, lost the objects that another source declares otherwise, contested those of
+	// its own that nobody may decide about alone, each with who disagrees, and verdicts what follows from all of it.
+	found     []dynamic.Verdict
+	lost      map[dynamic.Ref]*entry
+	contested map[dynamic.Ref]*entry
+	verdicts  []dynamic.Verdict
 }
 
 func compareRefs(a, b dynamic.Ref) int {

@@ -18,7 +18,8 @@ import (
 // goroutine; Update belongs to one goroutine at a time.
 //
 // Two sources may declare the same name. Equal declarations are one object. Of different ones that of the first source
-// in the order of Source.Compare is put to work, and the other source gets a verdict that names it.
+// in the order of Source.Compare is put to work, and the other source gets a verdict that names it. Default TLS options
+// and the default TLS store hold for everybody: of those, no declaration is put to work where two differ.
 type Memory struct {
 	provider string
 	kinds    map[string]bool

@@ -114,13 +114,17 @@ func (s *section[T]) settle(a *assembly) (changed bool) {
 			changed = true
 		}
 		a.won(ref, all.first.by)
+		var contender *entry
 		for i, other := range all.others {
 			same := other.object == all.first.object || dynamic.Equal(other.object, all.first.object)
 			if same {
 				all.others[i].object = all.first.object
+			} else if contender == nil {
+				contender = other.by
 			}
 			a.rival(ref, all.first.by, other.by, same)
 		}
+		a.contest(ref, all.first.by, contender)
 	}
 	clear(s.dirty)
 	return changed

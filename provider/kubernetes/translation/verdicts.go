@@ -38,7 +38,28 @@ func (a *assembly) rival(ref dynamic.Ref, winner, loser *entry, same bool) {
 		}
 		loser.lost[ref] = winner
 	}
+	delete(loser.contested, ref)
 	a.judged[loser] = struct{}{}
+}
+
+// contest notes which other source declares an object otherwise that belongs to nobody; nil when none does.
+func (a *assembly) contest(ref dynamic.Ref, winner, rival *entry) {
+	if !belongsToNobody(ref) || winner.contested[ref] == rival {
+		return
+	}
+	if winner.contested == nil {
+		winner.contested = map[dynamic.Ref]*entry{}
+	}
+	if winner.contested[ref] = rival; rival == nil {
+		delete(winner.contested, ref)
+	}
+	a.judged[winner] = struct{}{}
+}
+
+// belongsToNobody tells objects that hold for everybody, whoever declares them. When two sources disagree about one,
+// neither may decide: the other one could be what protects a third party.
+func belongsToNobody(ref dynamic.Ref) bool {
+	return ref.Name == dynamic.DefaultTLSName && (ref.Kind == dynamic.KindTLSOptions || ref.Kind == dynamic.KindTLSStore)
 }
 
 // writableOrigins returns the origins, copied once for each update that changes them.
@@ -99,6 +120,9 @@ func (e *entry) judge(origins map[dynamic.Ref]dynamic.Origin) []dynamic.Verdict 
 	for _, ref := range slices.SortedFunc(maps.Keys(e.lost), compareRefs) {
 		winner := e.lost[ref]
 		reason := ref.String() + " is declared otherwise by " + winner.source.String() + ", which is used"
+		if belongsToNobody(ref) {
+			reason = ref.String() + " is declared otherwise by " + winner.source.String() + ", so neither is used"
+		}
 		verdict := dynamic.Verdict{
 			Ref:    dynamic.Ref{Kind: dynamic.KindSource, Name: e.source.String()},
 			Origin: e.origin, Status: dynamic.Quarantined, Reason: reason,
@@ -111,6 +135,12 @@ func (e *entry) judge(origins map[dynamic.Ref]dynamic.Origin) []dynamic.Verdict 
 		if verdict.Status == dynamic.Quarantined && ref.Kind != dynamic.KindRouter {
 			verdicts = append(verdicts, e.shut(reason, origins)...)
 		}
+	}
+	for _, ref := range slices.SortedFunc(maps.Keys(e.contested), compareRefs) {
+		verdicts = append(verdicts, dynamic.Verdict{
+			Ref: ref, Origin: e.origin, Status: dynamic.Quarantined,
+			Reason: "is declared otherwise by " + e.contested[ref].source.String() + ", so neither is used",
+		})
 	}
 	return verdicts
 }
