@@ -8,9 +8,9 @@ import (
 // IngressRouteTCP routes TCP connections to services.
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=ingressroutetcps
-// +kubebuilder:printcolumn:name="Match",type=string,JSONPath=`.spec.routes[*].match`,description="The rules of the routes."
+// +kubebuilder:printcolumn:name="Match",type=string,JSONPath=`.spec.routes[*].match`,description="The rule of the first route."
 // +kubebuilder:printcolumn:name="Entrypoints",type=string,JSONPath=`.spec.entryPoints`,description="The entrypoints of the routes."
-// +kubebuilder:printcolumn:name="Services",type=string,JSONPath=`.spec.routes[*].services[*].name`,description="The services that answer."
+// +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.spec.routes[*].services[*].name`,description="The first service of the routes."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type IngressRouteTCP struct {
 	metav1.TypeMeta `json:",inline"`

@@ -9,7 +9,7 @@ import (
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=ingressrouteudps
 // +kubebuilder:printcolumn:name="Entrypoints",type=string,JSONPath=`.spec.entryPoints`,description="The entrypoints of the routes."
-// +kubebuilder:printcolumn:name="Services",type=string,JSONPath=`.spec.routes[*].services[*].name`,description="The services that answer."
+// +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.spec.routes[*].services[*].name`,description="The first service of the routes."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type IngressRouteUDP struct {
 	metav1.TypeMeta `json:",inline"`
