@@ -236,12 +236,15 @@ func TestAPIArrivesAndGoes(t *testing.T) {
 
 func TestRightsAreMissingAndGranted(t *testing.T) {
 	tests := []struct {
-		name   string
-		verbs  []string
-		reason string
+		name     string
+		verbs    []string
+		listOnly bool
+		reason   string
 	}{
-		{"list and watch", []string{"list", "watch"}, "may not list and watch secrets"},
-		{"watch alone", []string{"watch"}, "may not watch secrets"},
+		{"list and watch", []string{"list", "watch"}, false, "may not list and watch secrets"},
+		{"watch alone", []string{"watch"}, false, "may not watch secrets"},
+		{"list alone, of an old server", []string{"list"}, true, "may not list secrets"},
+		{"watch alone, of an old server", []string{"watch"}, true, "may not watch secrets"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -249,6 +252,9 @@ func TestRightsAreMissingAndGranted(t *testing.T) {
 			server, log := clienttest.New(t), &lines{}
 			for _, verb := range test.verbs {
 				server.Refuse(verb, "secrets")
+			}
+			if test.listOnly {
+				server.ListOnly()
 			}
 			server.Put(secrets, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "tls"}})
 			server.Put(services, service("shop", "web"))

@@ -56,6 +56,9 @@ func (d *discovery) serves(ctx context.Context, version schema.GroupVersion, res
 	if one.when.IsZero() || time.Since(one.when) > discoveryAge {
 		one.resources, one.err = d.ask(ctx, version)
 		one.when = time.Now()
+		if ctx.Err() != nil {
+			one.when = time.Time{} // Nobody waited for the answer, so there is none.
+		}
 	}
 	return one.resources == nil || one.resources[resource], one.err
 }

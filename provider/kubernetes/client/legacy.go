@@ -16,10 +16,7 @@ type Endpoints = corev1.Endpoints
 func LegacyEndpoints() Resource[*Endpoints] {
 	return Resource[*Endpoints]{
 		GroupVersion: corev1.SchemeGroupVersion, Name: "endpoints", Kind: "Endpoints", Namespaced: true,
-		NewList: func() runtime.Object {
-			return &corev1.EndpointsList{} //nolint:staticcheck // As above.
-		},
-		Strip:         stripEndpoints,
+		NewList: func() runtime.Object { return &corev1.EndpointsList{} }, Strip: stripEndpoints,
 		LabelSelector: "endpoints.kubernetes.io/managed-by!=endpoint-controller",
 	}
 }

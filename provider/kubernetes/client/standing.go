@@ -29,6 +29,7 @@ type standing struct {
 	mu     sync.Mutex
 	status Status
 
+	full     bool      // the store holds what was there at some time
 	watched  bool      // a watch has been established since the resource is there
 	missing  int       // answers in a row that the resource is not served
 	since    time.Time // of the first of them
@@ -99,7 +100,7 @@ func (f *feed) absent() time.Duration {
 		return look
 	}
 	changed := s.enter(Status{State: dynamic.StateAbsent, Reason: f.target.String() + " is not served by the cluster"})
-	s.watched, s.refused, s.troubled, s.warned = false, time.Time{}, time.Time{}, false
+	s.full, s.watched, s.refused, s.troubled, s.warned = false, false, time.Time{}, time.Time{}, false
 	s.mu.Unlock()
 	if changed {
 		f.store.clear()
@@ -113,6 +114,7 @@ func (f *feed) absent() time.Duration {
 func (f *feed) filled() {
 	s := &f.standing
 	s.mu.Lock()
+	s.full = true
 	// While watching is refused, a list alone is no state to be relied on.
 	changed := s.refused.IsZero() && s.enter(Status{State: dynamic.StateSynced})
 	s.mu.Unlock()
@@ -132,8 +134,11 @@ func (f *feed) granted() {
 	s.troubled, s.warned = time.Time{}, false
 	changed := false
 	if was.State == dynamic.StateForbidden {
-		// Its objects are about to arrive, or have been listed already.
-		changed = s.enter(Status{State: dynamic.StatePending})
+		next := Status{State: dynamic.StatePending} // Its objects are about to arrive.
+		if s.full {
+			next.State = dynamic.StateSynced
+		}
+		changed = s.enter(next)
 	}
 	s.mu.Unlock()
 	if changed {
