@@ -95,8 +95,7 @@ func (a *assembly) replace(by *entry, result Result) {
 	for _, ref := range before {
 		if _, still := slices.BinarySearchFunc(by.refs, ref, compareRefs); !still {
 			a.sections[ref.Kind].withdraw(by, ref.Name)
-			delete(by.lost, ref)
-			delete(by.contested, ref)
+			delete(by.rivals, ref)
 			changed = true
 		}
 	}

@@ -14,12 +14,18 @@ type entry struct {
 	// refs are the objects that it declares, sorted; needs is what its translation read, sorted.
 	refs  []dynamic.Ref
 	needs []Source
-	// found are the verdicts of its translation, lost the objects that another source declares otherwise, contested those of
-	// its own that nobody may decide about alone, each with who disagrees, and verdicts what follows from all of it.
-	found     []dynamic.Verdict
-	lost      map[dynamic.Ref]*entry
-	contested map[dynamic.Ref]*entry
-	verdicts  []dynamic.Verdict
+	// found are the verdicts of its translation, rivals who else declares an object otherwise, and verdicts what follows
+	// from both.
+	found    []dynamic.Verdict
+	rivals   map[dynamic.Ref]rivalry
+	verdicts []dynamic.Verdict
+}
+
+// rivalry is how a source stands with another one that declares the same object otherwise.
+type rivalry struct {
+	with *entry
+	// lost says that the other one's declaration counts, contested that neither is put to work.
+	lost, contested bool
 }
 
 func compareRefs(a, b dynamic.Ref) int {

@@ -18,8 +18,9 @@ import (
 // goroutine; Update belongs to one goroutine at a time.
 //
 // Two sources may declare the same name. Equal declarations are one object. Of different ones that of the first source
-// in the order of Source.Compare is put to work, and the other source gets a verdict that names it. Default TLS options
-// and the default TLS store hold for everybody: of those, no declaration is put to work where two differ.
+// in the order of Source.Compare is put to work, and the other source gets a verdict that names it. But where they are
+// in different namespaces, none is put to work: names are made by joining, so that one namespace could replace what
+// protects another one. Nor is any of the default TLS options and the default TLS store, which hold for everybody.
 type Memory struct {
 	provider string
 	kinds    map[string]bool

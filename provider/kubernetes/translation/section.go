@@ -114,20 +114,44 @@ func (s *section[T]) settle(a *assembly) (changed bool) {
 			changed = true
 		}
 		a.won(ref, all.first.by)
-		var contender *entry
 		for i, other := range all.others {
 			same := other.object == all.first.object || dynamic.Equal(other.object, all.first.object)
 			if same {
 				all.others[i].object = all.first.object
-			} else if contender == nil {
-				contender = other.by
 			}
-			a.rival(ref, all.first.by, other.by, same)
+			a.rival(ref, all.first.by, other.by, !same, contested(ref, all.first, other))
 		}
-		a.contest(ref, all.first.by, contender)
 	}
 	clear(s.dirty)
 	return changed
+}
+
+// contested tells whether a name that is declared otherwise by somebody else must not be put to work at all. Across
+// namespaces it must not: whoever refers to the name would be protected, or answered, by what others have declared. But
+// services that name one endpoint set differ in options alone, and routers refer to things and are not referred to.
+func contested[T any](ref dynamic.Ref, first, other claim[T]) bool {
+	switch {
+	case belongsToNobody(ref):
+		return true
+	case first.by.source.Namespace == other.by.source.Namespace, ref.Kind == dynamic.KindRouter:
+		return false
+	}
+	set := endpointSet(first.object)
+	return set == "" || set != endpointSet(other.object)
+}
+
+// belongsToNobody tells objects that hold for everybody, whoever declares them. When two sources disagree about one,
+// neither may decide: the other one could be what protects a third party.
+func belongsToNobody(ref dynamic.Ref) bool {
+	return ref.Name == dynamic.DefaultTLSName && (ref.Kind == dynamic.KindTLSOptions || ref.Kind == dynamic.KindTLSStore)
+}
+
+// endpointSet returns the key of the endpoint set that a service names; empty for everything else.
+func endpointSet(object any) string {
+	if service, ok := object.(*dynamic.Service); ok && service.LoadBalancer != nil {
+		return service.LoadBalancer.EndpointSet
+	}
+	return ""
 }
 
 // writable returns the objects, copied once for each update that changes them.

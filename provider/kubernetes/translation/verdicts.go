@@ -9,10 +9,7 @@ import (
 
 // won notes whose declaration of an object counts.
 func (a *assembly) won(ref dynamic.Ref, by *entry) {
-	if _, was := by.lost[ref]; was {
-		delete(by.lost, ref)
-		a.judged[by] = struct{}{}
-	}
+	a.stand(ref, by, rivalry{})
 	if current, known := a.origins[ref]; !known || current != by.origin {
 		a.writableOrigins()[ref] = by.origin
 		if len(by.found) > 0 {
@@ -21,45 +18,38 @@ func (a *assembly) won(ref dynamic.Ref, by *entry) {
 	}
 }
 
+// stand notes how a source stands with the others that declare an object.
+func (a *assembly) stand(ref dynamic.Ref, by *entry, now rivalry) {
+	if by.rivals[ref] == now {
+		return
+	}
+	a.judged[by] = struct{}{}
+	switch {
+	case now == rivalry{}:
+		delete(by.rivals, ref)
+	case by.rivals == nil:
+		by.rivals = map[dynamic.Ref]rivalry{ref: now}
+	default:
+		by.rivals[ref] = now
+	}
+}
+
 // gone notes that nobody declares an object any more.
 func (a *assembly) gone(ref dynamic.Ref) { delete(a.writableOrigins(), ref) }
 
-// rival notes that a source declares an object that belongs to another one.
-func (a *assembly) rival(ref dynamic.Ref, winner, loser *entry, same bool) {
-	before, was := loser.lost[ref]
-	switch {
-	case same && !was && len(loser.found) == 0, !same && before == winner:
-		return
-	case same:
-		delete(loser.lost, ref)
-	default:
-		if loser.lost == nil {
-			loser.lost = map[dynamic.Ref]*entry{}
+// rival notes that a source declares an object that belongs to another one, and whether it declares it otherwise.
+func (a *assembly) rival(ref dynamic.Ref, winner, loser *entry, otherwise, contested bool) {
+	if !otherwise {
+		a.stand(ref, loser, rivalry{})
+		if len(loser.found) > 0 {
+			a.judged[loser] = struct{}{}
 		}
-		loser.lost[ref] = winner
-	}
-	delete(loser.contested, ref)
-	a.judged[loser] = struct{}{}
-}
-
-// contest notes which other source declares an object otherwise that belongs to nobody; nil when none does.
-func (a *assembly) contest(ref dynamic.Ref, winner, rival *entry) {
-	if !belongsToNobody(ref) || winner.contested[ref] == rival {
 		return
 	}
-	if winner.contested == nil {
-		winner.contested = map[dynamic.Ref]*entry{}
+	a.stand(ref, loser, rivalry{with: winner, lost: true, contested: contested})
+	if contested && !winner.rivals[ref].contested {
+		a.stand(ref, winner, rivalry{with: loser, contested: true})
 	}
-	if winner.contested[ref] = rival; rival == nil {
-		delete(winner.contested, ref)
-	}
-	a.judged[winner] = struct{}{}
-}
-
-// belongsToNobody tells objects that hold for everybody, whoever declares them. When two sources disagree about one,
-// neither may decide: the other one could be what protects a third party.
-func belongsToNobody(ref dynamic.Ref) bool {
-	return ref.Name == dynamic.DefaultTLSName && (ref.Kind == dynamic.KindTLSOptions || ref.Kind == dynamic.KindTLSStore)
 }
 
 // writableOrigins returns the origins, copied once for each update that changes them.
@@ -109,7 +99,7 @@ func (a *assembly) judge() (changed bool) {
 func (e *entry) judge(origins map[dynamic.Ref]dynamic.Origin) []dynamic.Verdict {
 	var verdicts []dynamic.Verdict
 	for _, verdict := range e.found {
-		if e.lost[verdict.Ref] != nil {
+		if e.rivals[verdict.Ref].lost {
 			continue
 		}
 		if verdict.Status == dynamic.Quarantined && !e.owns(verdict.Ref, origins) {
@@ -117,30 +107,8 @@ func (e *entry) judge(origins map[dynamic.Ref]dynamic.Origin) []dynamic.Verdict 
 		}
 		verdicts = append(verdicts, verdict)
 	}
-	for _, ref := range slices.SortedFunc(maps.Keys(e.lost), compareRefs) {
-		winner := e.lost[ref]
-		reason := ref.String() + " is declared otherwise by " + winner.source.String() + ", which is used"
-		if belongsToNobody(ref) {
-			reason = ref.String() + " is declared otherwise by " + winner.source.String() + ", so neither is used"
-		}
-		verdict := dynamic.Verdict{
-			Ref:    dynamic.Ref{Kind: dynamic.KindSource, Name: e.source.String()},
-			Origin: e.origin, Status: dynamic.Quarantined, Reason: reason,
-		}
-		if ref.Kind == dynamic.KindService && winner.source.Namespace == e.source.Namespace {
-			// Its routers are answered by the same backends, with the options of the other declaration.
-			verdict.Status = dynamic.Degraded
-		}
-		verdicts = append(verdicts, verdict)
-		if verdict.Status == dynamic.Quarantined && ref.Kind != dynamic.KindRouter {
-			verdicts = append(verdicts, e.shut(reason, origins)...)
-		}
-	}
-	for _, ref := range slices.SortedFunc(maps.Keys(e.contested), compareRefs) {
-		verdicts = append(verdicts, dynamic.Verdict{
-			Ref: ref, Origin: e.origin, Status: dynamic.Quarantined,
-			Reason: "is declared otherwise by " + e.contested[ref].source.String() + ", so neither is used",
-		})
+	for _, ref := range slices.SortedFunc(maps.Keys(e.rivals), compareRefs) {
+		verdicts = append(verdicts, e.disagreement(ref, e.rivals[ref]))
 	}
 	return verdicts
 }
@@ -151,15 +119,27 @@ func (e *entry) owns(ref dynamic.Ref, origins map[dynamic.Ref]dynamic.Origin) bo
 	return !declared || origin == e.origin
 }
 
-// shut keeps the routers of a source from being answered by what somebody else has declared.
-func (e *entry) shut(reason string, origins map[dynamic.Ref]dynamic.Origin) []dynamic.Verdict {
-	var verdicts []dynamic.Verdict
-	for _, ref := range e.refs {
-		if ref.Kind == dynamic.KindRouter && e.lost[ref] == nil && e.owns(ref, origins) {
-			verdicts = append(verdicts, dynamic.Verdict{Ref: ref, Origin: e.origin, Status: dynamic.Quarantined, Reason: reason})
-		}
+// disagreement returns what is to be said to a source about an object that another one declares otherwise.
+func (e *entry) disagreement(ref dynamic.Ref, r rivalry) dynamic.Verdict {
+	verdict := dynamic.Verdict{
+		Ref: ref, Origin: e.origin, Status: dynamic.Quarantined,
+		Reason: "is declared otherwise by " + r.with.source.String(),
 	}
-	return verdicts
+	if r.contested {
+		verdict.Reason += ", so neither is used"
+	} else {
+		verdict.Reason += ", which is used"
+	}
+	if r.lost {
+		// The object is the other one's, and so would be a verdict on it.
+		verdict.Ref = dynamic.Ref{Kind: dynamic.KindSource, Name: e.source.String()}
+		verdict.Reason = ref.String() + " " + verdict.Reason
+	}
+	if !r.contested && ref.Kind == dynamic.KindService {
+		// The declarations differ in options, or belong to people who trust each other.
+		verdict.Status = dynamic.Degraded
+	}
+	return verdict
 }
 
 // verdicts lists the verdicts of all sources, in their order.
