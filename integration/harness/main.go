@@ -17,8 +17,8 @@ const binaryVariable = "TEST_SLUICE"
 
 // Main is what TestMain of a package calls: it builds Sluice once, unless TEST_SLUICE names a binary, runs the tests, and
 // looks for goroutines that they left behind. Its result is the exit code. A test binary with the race detector tests a
-// Sluice with the race detector.
-func Main(m *testing.M) int {
+// Sluice with the race detector. The tests are a *testing.M, or something around it.
+func Main(m interface{ Run() int }) int {
 	remove, err := provide()
 	if err != nil {
 		_, _ = fmt.Fprintf(os.Stderr, "harness: %v\n", err)

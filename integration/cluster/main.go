@@ -1,0 +1,122 @@
+package cluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/integration/cluster/node"
+	"github.com/sluiceproxy/sluice/integration/harness"
+)
+
+// What this test binary tells itself when it starts again: the directory of its cluster and the control plane's program.
+// missingVariable holds the reason why there is no cluster.
+const (
+	folderVariable  = "TEST_CLUSTER"
+	programVariable = "TEST_CLUSTER_PROGRAM"
+	missingVariable = "TEST_CLUSTER_MISSING"
+)
+
+// Main is what TestMain of a package calls instead of harness.Main, all of which it does too: it builds the control plane
+// unless .ci/tools did, starts the test binary again in a network namespace of its own, runs the tests, and ends the
+// control plane. Its result is the exit code.
+func Main(m *testing.M) int {
+	if node.IsPod() {
+		return node.RunPod()
+	}
+	if os.Getenv(folderVariable) == "" && os.Getenv(missingVariable) == "" {
+		reason := prepare()
+		if !errors.Is(reason, errDenied) && !errors.Is(reason, errNoProgram) {
+			_, _ = fmt.Fprintf(os.Stderr, "cluster: %v\n", reason)
+			return 1
+		}
+		if err := os.Setenv(missingVariable, reason.Error()); err != nil {
+			_, _ = fmt.Fprintf(os.Stderr, "cluster: %v\n", err)
+			return 1
+		}
+	}
+	return harness.Main(tests{m})
+}
+
+// errNoProgram says that the control plane does not build here.
+var errNoProgram = errors.New("missing tool: the control plane")
+
+// tests are the tests of a package, and what follows them.
+type tests struct{ m *testing.M }
+
+// Run runs the tests and ends the control plane, if one of them has started it.
+func (t tests) Run() int {
+	code := t.m.Run()
+	folder := os.Getenv(folderVariable)
+	if folder == "" {
+		return code
+	}
+	if err := errors.Join((&controlPlane{folder}).stop(), os.RemoveAll(folder)); err != nil {
+		_, _ = fmt.Fprintf(os.Stderr, "cluster: %v\n", err)
+		return 1
+	}
+	return code
+}
+
+// prepare gets together what takes a network and enters the namespace. It returns only when that fails.
+func prepare() error {
+	if os.Geteuid() != 0 {
+		return errDenied
+	}
+	root, err := repository()
+	if err != nil {
+		return err
+	}
+	program, err := build(root)
+	if err != nil {
+		return err
+	}
+	// What Sluice is built of has to be there before the network is gone.
+	if output, err := exec.Command("go", "list", "-deps", "github.com/sluiceproxy/sluice/cmd/sluice").CombinedOutput(); err != nil { //nolint:noctx // TestMain has no context.
+		return fmt.Errorf("go list: %w\n%s", err, output)
+	}
+	folder, err := os.MkdirTemp("", "sluice-cluster-")
+	if err != nil {
+		return err
+	}
+	err = enter(folderVariable+"="+folder, programVariable+"="+program)
+	return errors.Join(err, os.RemoveAll(folder))
+}
+
+// build has .ci/tools build the control plane, unless it is there, and returns its path.
+func build(root string) (string, error) {
+	command := exec.CommandContext(context.Background(), filepath.Join(root, ".ci", "tools"), "cluster")
+	var complaint bytes.Buffer
+	command.Stderr = &complaint
+	output, err := command.Output()
+	lines := strings.Split(strings.TrimSpace(string(output)), "\n")
+	program := lines[len(lines)-1]
+	if err != nil || !filepath.IsAbs(program) {
+		return "", fmt.Errorf("%w: %s %s", errNoProgram, program, bytes.TrimSpace(complaint.Bytes()))
+	}
+	return program, nil
+}
+
+// repository finds the root of the repository above the working directory, which is a package of ours.
+func repository() (string, error) {
+	folder, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(folder, ".ci", "tools")); err == nil {
+			return folder, nil
+		}
+		above := filepath.Dir(folder)
+		if above == folder {
+			return "", errors.New("the tests run outside their repository")
+		}
+		folder = above
+	}
+}

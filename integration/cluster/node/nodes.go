@@ -1,0 +1,176 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/sluiceproxy/sluice/integration/cluster/follow"
+)
+
+// maxCalls bounds how many calls of the API run at the same time.
+const maxCalls = 16
+
+// Options say for which cluster the nodes stand, and where.
+type Options struct {
+	// Client speaks to the API server as somebody who may do everything.
+	Client kubernetes.Interface
+	// Pods is the range of the pods' addresses, all of them local. The first ten are left alone.
+	Pods netip.Prefix
+	// Pods6 is the same for IPv6. Without it, or where nobody can listen there, pods have IPv4 alone.
+	Pods6 netip.Prefix
+	// Complain takes what is wrong with a pod, for the test's log.
+	Complain func(format string, args ...any)
+}
+
+// Nodes stand in for all kubelets of a cluster and for its scheduler.
+type Nodes struct {
+	options Options
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	calls   chan struct{} // holds one value for each call of the API that runs
+
+	mutex     sync.Mutex
+	known     []*machine
+	changed   chan struct{} // closed when a node comes
+	pods      map[types.UID]*pod
+	addresses *addresses
+}
+
+// machine is one node.
+type machine struct {
+	object *corev1.Node
+	pods   int
+}
+
+// Start follows the pods until Stop. Until Add has made a node, they wait.
+func Start(options Options) *Nodes {
+	if !listens(options.Pods6) {
+		options.Pods6 = netip.Prefix{}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	n := &Nodes{
+		options: options, cancel: cancel, calls: make(chan struct{}, maxCalls), changed: make(chan struct{}),
+		pods: map[types.UID]*pod{}, addresses: newAddresses(options.Pods, options.Pods6),
+	}
+	all := options.Client.CoreV1().Pods(metav1.NamespaceAll)
+	source := follow.Source{
+		List:  func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return all.List(ctx, o) },
+		Watch: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) { return all.Watch(ctx, o) },
+	}
+	n.running.Go(func() { follow.Run(ctx, source, func(changes []follow.Change) { n.take(ctx, changes) }) })
+	return n
+}
+
+// Stop kills every pod's backend. The objects stay in the cluster.
+func (n *Nodes) Stop() {
+	n.cancel()
+	n.running.Wait()
+}
+
+// Add registers a node under a name, in a zone unless that is empty.
+func (n *Nodes) Add(ctx context.Context, name, zone string) error {
+	n.mutex.Lock()
+	number := len(n.known)
+	n.mutex.Unlock()
+	address := n.options.Pods.Addr()
+	for range number + 2 { // The first one belongs to the API server.
+		address = address.Next()
+	}
+	object, err := register(ctx, n.options.Client, name, zone, address)
+	if err != nil {
+		return fmt.Errorf("node %s: %w", name, err)
+	}
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	n.known = append(n.known, &machine{object: object})
+	close(n.changed)
+	n.changed = make(chan struct{})
+	return nil
+}
+
+// Kill ends the backend of a pod hard, as a crash does. The pod is not ready then, and comes back at the same address.
+func (n *Nodes) Kill(namespace, name string) error {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	for _, p := range n.pods {
+		if p.namespace == namespace && p.name == name {
+			select {
+			case p.kills <- struct{}{}:
+			default: // It is being killed already.
+			}
+			return nil
+		}
+	}
+	return fmt.Errorf("pod %s/%s does not run", namespace, name)
+}
+
+// take starts a goroutine for each pod that is new, and tells the others what has changed.
+func (n *Nodes) take(ctx context.Context, changes []follow.Change) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	for _, change := range changes {
+		object := change.Object.(*corev1.Pod)
+		p := n.pods[object.UID]
+		switch {
+		case change.Gone && p != nil:
+			delete(n.pods, object.UID)
+			p.leave()
+		case change.Gone || ended(object):
+		case p != nil:
+			p.tell(object)
+		default:
+			p = newPod(ctx, n, object)
+			n.pods[object.UID] = p
+			n.running.Go(p.run)
+		}
+	}
+}
+
+// ended reports whether a pod has run to its end and will not run again.
+func ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// choose returns the node with the fewest pods that the pod allows, or one that it is bound to, and counts the pod there.
+// It waits until there is one; nil when ctx ends first.
+func (n *Nodes) choose(ctx context.Context, pod *corev1.Pod) *machine {
+	for {
+		n.mutex.Lock()
+		var best *machine
+		for _, one := range n.known {
+			if allows(pod, one.object) && (best == nil || one.pods < best.pods) {
+				best = one
+			}
+		}
+		changed := n.changed
+		if best != nil {
+			best.pods++
+		}
+		n.mutex.Unlock()
+		if best != nil {
+			return best
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return nil
+		}
+	}
+}
+
+// release gives back a pod's place on a node and its addresses.
+func (n *Nodes) release(where *machine, taken []netip.Addr) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	where.pods--
+	n.addresses.release(taken)
+}

@@ -1,0 +1,230 @@
+package node
+
+import (
+	"context"
+	"net"
+	"net/netip"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// pod is one pod from its first sight until its object is gone. All but the channels belongs to the goroutine of run.
+type pod struct {
+	namespace, name string
+	uid             types.UID
+	nodes           *Nodes
+	ctx             context.Context
+	leave           context.CancelFunc
+	news            chan *corev1.Pod // the newest object, if it was not looked at yet
+	kills           chan struct{}
+
+	object   *corev1.Pod
+	wishes   wishes
+	machine  *machine
+	taken    []netip.Addr
+	backend  backend
+	started  time.Time
+	restarts int32
+}
+
+func newPod(ctx context.Context, nodes *Nodes, object *corev1.Pod) *pod {
+	p := &pod{
+		namespace: object.Namespace, name: object.Name, uid: object.UID, nodes: nodes, object: object,
+		news: make(chan *corev1.Pod, 1), kills: make(chan struct{}, 1),
+	}
+	p.ctx, p.leave = context.WithCancel(ctx)
+	return p
+}
+
+// tell hands over a newer object and never waits. One goroutine calls it.
+func (p *pod) tell(object *corev1.Pod) {
+	select {
+	case <-p.news:
+	default:
+	}
+	p.news <- object
+}
+
+// run is the life of a pod.
+func (p *pod) run() {
+	defer p.leave()
+	if !p.settle() {
+		return
+	}
+	defer func() { p.nodes.release(p.machine, p.taken) }()
+	if p.object.DeletionTimestamp == nil {
+		if p.begin() {
+			p.live()
+		} else {
+			p.wait()
+		}
+	}
+	if p.ctx.Err() == nil && p.backend != nil {
+		p.end()
+	}
+	if p.backend != nil {
+		p.backend.kill()
+	}
+	if p.ctx.Err() == nil {
+		p.remove()
+	}
+}
+
+// settle finds a node and addresses. False: the pod is gone before, or cannot be.
+func (p *pod) settle() bool {
+	var err error
+	if p.wishes, err = read(p.object); err != nil {
+		p.nodes.options.Complain("pod %s/%s: %v", p.namespace, p.name, err)
+		return false
+	}
+	if p.machine = p.nodes.choose(p.ctx, p.object); p.machine == nil {
+		return false
+	}
+	if p.object.Spec.NodeName == "" && !p.bind() {
+		p.nodes.release(p.machine, nil)
+		return false
+	}
+	p.nodes.mutex.Lock()
+	p.taken, err = p.nodes.addresses.take()
+	p.nodes.mutex.Unlock()
+	if err != nil {
+		p.nodes.options.Complain("pod %s/%s: %v", p.namespace, p.name, err)
+		p.nodes.release(p.machine, nil)
+		return false
+	}
+	return true
+}
+
+// begin starts the backend and, when its time has come, reports it ready.
+func (p *pod) begin() bool {
+	backend, err := p.wishes.start(p.place())
+	if err != nil {
+		p.nodes.options.Complain("pod %s/%s: %v", p.namespace, p.name, err)
+		return false
+	}
+	p.backend, p.started = backend, time.Now()
+	return true
+}
+
+// place says where the backend listens: on the TCP ports of all containers, port 80 if there are none.
+func (p *pod) place() place {
+	where := place{Pod: p.namespace + "/" + p.name, Node: p.machine.object.Name}
+	var ports []int32
+	for _, container := range p.object.Spec.Containers {
+		for _, port := range container.Ports {
+			if port.Protocol == "" || port.Protocol == corev1.ProtocolTCP {
+				ports = append(ports, port.ContainerPort)
+			}
+		}
+	}
+	if len(ports) == 0 {
+		ports = []int32{80}
+	}
+	for _, address := range p.taken {
+		for _, port := range ports {
+			where.Addresses = append(where.Addresses, net.JoinHostPort(address.String(), strconv.Itoa(int(port))))
+		}
+	}
+	return where
+}
+
+// live reports what the pod is until it is to end: deleted, or gone.
+func (p *pod) live() {
+	reported := status{}
+	ready := time.NewTimer(p.wishes.readyAfter)
+	defer ready.Stop()
+	ripe := p.wishes.readyAfter == 0
+	for {
+		if now := (status{running: true, ready: ripe && p.wishes.ready, restarts: p.restarts}); now != reported {
+			p.report(now)
+			reported = now
+		}
+		select {
+		case <-p.ctx.Done():
+			return
+		case <-ready.C:
+			ripe = true
+		case object := <-p.news:
+			p.object = object
+			if wishes, err := read(object); err == nil {
+				p.wishes = wishes
+			}
+			if object.DeletionTimestamp != nil {
+				return
+			}
+		case <-p.kills:
+			p.backend.kill()
+		case <-p.backend.ended():
+			if !p.restart() {
+				return
+			}
+			reported, ripe = status{}, p.wishes.readyAfter == 0
+			ready.Reset(p.wishes.readyAfter)
+		}
+	}
+}
+
+// wait waits until a pod without a backend is to end.
+func (p *pod) wait() {
+	for p.object.DeletionTimestamp == nil {
+		select {
+		case p.object = <-p.news:
+		case <-p.ctx.Done():
+			return
+		}
+	}
+}
+
+// restart brings a killed backend back after a while. False: the pod is to end instead.
+func (p *pod) restart() bool {
+	p.restarts++
+	p.report(status{restarts: p.restarts})
+	timer := time.NewTimer(p.wishes.restartAfter)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			return p.begin()
+		case <-p.kills:
+		case object := <-p.news:
+			p.object = object
+			if object.DeletionTimestamp != nil {
+				return false
+			}
+		case <-p.ctx.Done():
+			return false
+		}
+	}
+}
+
+// end lets the backend go as the pod wishes, within its grace period.
+func (p *pod) end() {
+	grace := time.Duration(0)
+	if seconds := p.object.DeletionGracePeriodSeconds; seconds != nil {
+		grace = time.Duration(*seconds) * time.Second
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, grace)
+	defer cancel()
+	switch p.wishes.onStop {
+	case exit:
+		return
+	case hang:
+		p.backend.hang()
+		<-ctx.Done()
+		return
+	case closes:
+		p.backend.closeConnections()
+	}
+	drain := time.NewTimer(p.wishes.drain)
+	defer drain.Stop()
+	select {
+	case <-drain.C:
+		p.backend.finish(ctx)
+	case <-p.backend.ended():
+	case <-p.kills:
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,129 @@
+package node
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+)
+
+// variable tells a process of this program that it is a pod, and which.
+const variable = "TEST_CLUSTER_POD"
+
+// The words that a pod's process understands on standard input, and the one that it says.
+const (
+	wordHang      = "hang"
+	wordClose     = "close"
+	wordListening = "listening"
+)
+
+// IsPod reports whether this process was started to be a pod.
+func IsPod() bool { return os.Getenv(variable) != "" }
+
+// RunPod is the whole life of a pod's process; its result is the exit code. It ends by SIGTERM with what has begun
+// answered, and at once when the process that started it is gone.
+func RunPod() int {
+	var where place
+	if err := json.Unmarshal([]byte(os.Getenv(variable)), &where); err != nil {
+		fmt.Fprintf(os.Stderr, "pod: %v\n", err)
+		return 1
+	}
+	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer cancel()
+	s, err := serve(where)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "pod: %v\n", err)
+		return 1
+	}
+	_, _ = fmt.Fprintln(os.Stdout, wordListening)
+	orphaned := make(chan struct{})
+	go func() {
+		defer close(orphaned)
+		for words := bufio.NewScanner(os.Stdin); words.Scan(); {
+			switch words.Text() {
+			case wordHang:
+				s.hang()
+			case wordClose:
+				s.closeConnections()
+			}
+		}
+	}()
+	select {
+	case <-orphaned:
+		return 1
+	case <-stop.Done():
+		s.finish(context.Background()) // Whoever sent the signal kills when it takes too long.
+		return 0
+	}
+}
+
+// process is a backend in a process of its own.
+type process struct {
+	command *exec.Cmd
+	words   io.WriteCloser
+	over    chan struct{}
+}
+
+// startProcess runs this program again as a pod.
+func startProcess(place place) (*process, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := json.Marshal(place)
+	if err != nil {
+		return nil, err
+	}
+	command := exec.Command(program) //nolint:noctx // It ends by a signal, when its pod says so.
+	command.Env = append(os.Environ(), variable+"="+string(encoded))
+	command.Stderr = os.Stderr
+	words, err := command.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	said, err := command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	line, _ := bufio.NewReader(said).ReadString('\n')
+	p := &process{command: command, words: words, over: make(chan struct{})}
+	go func() {
+		defer close(p.over)
+		_ = command.Wait() // A pod may end as it likes.
+	}()
+	if strings.TrimSpace(line) != wordListening {
+		p.kill()
+		return nil, errors.New("the pod's process does not listen")
+	}
+	return p, nil
+}
+
+func (p *process) hang() { _, _ = io.WriteString(p.words, wordHang+"\n") }
+
+func (p *process) closeConnections() { _, _ = io.WriteString(p.words, wordClose+"\n") }
+
+func (p *process) finish(ctx context.Context) {
+	_ = p.command.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-p.over:
+	case <-ctx.Done():
+		p.kill()
+	}
+}
+
+func (p *process) kill() {
+	_ = p.command.Process.Kill()
+	<-p.over
+}
+
+func (p *process) ended() <-chan struct{} { return p.over }

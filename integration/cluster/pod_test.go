@@ -1,0 +1,126 @@
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// lone is a pod without an owner. %q are how it runs and how it stops.
+const lone = `
+apiVersion: v1
+kind: Pod
+metadata:
+  name: lone
+  annotations: {test.sluice.dev/run: %q, test.sluice.dev/on-stop: %q, test.sluice.dev/drain: 400ms, test.sluice.dev/restart-after: 100ms}
+spec:
+  terminationGracePeriodSeconds: 2
+  containers: [{name: web, image: web, ports: [{containerPort: 8080}]}]
+`
+
+// begin applies the pod and returns its address once it is ready.
+func begin(c *Cluster, run, stop string) string {
+	c.t.Helper()
+	c.Apply(fmt.Sprintf(lone, run, stop))
+	pod := c.Until("Pod", "lone", "ready", func(pod *unstructured.Unstructured) bool { return Condition(pod, "Ready") == "True" })
+	address, _, _ := unstructured.NestedString(pod.Object, "status", "podIP")
+	return address
+}
+
+func terminating(pod *unstructured.Unstructured) bool {
+	return pod != nil && pod.GetDeletionTimestamp() != nil
+}
+
+func gone(pod *unstructured.Unstructured) bool { return pod == nil }
+
+// TestPodsEnd deletes a pod of each kind with one request before, one that is running, and one during its end.
+func TestPodsEnd(t *testing.T) {
+	tests := []struct {
+		stop           string
+		running, later bool // whether the request that is running, and one during the drain time, are answered
+		shortest       time.Duration
+		longest        time.Duration
+	}{
+		{"polite", true, true, 400 * time.Millisecond, 1900 * time.Millisecond},
+		{"close", true, true, 400 * time.Millisecond, 1900 * time.Millisecond},
+		{"exit", false, false, 0, 390 * time.Millisecond},
+		{"hang", false, false, 1900 * time.Millisecond, 10 * time.Second},
+	}
+	for _, run := range []string{"inside", "process"} {
+		for _, test := range tests {
+			t.Run(run+"/"+test.stop, func(t *testing.T) {
+				c, asker := Start(t), client(t)
+				address := begin(c, run, test.stop)
+				if name, err := get(t.Context(), asker, address, ""); err != nil || name != "default/lone" {
+					t.Fatalf("the pod says %q, %v", name, err)
+				}
+				running, later := make(chan error, 1), make(chan error, 1)
+				go func() { _, err := get(t.Context(), asker, address, "?wait=500ms"); running <- err }()
+				begun := time.Now()
+				c.DeleteNow("Pod", "lone")
+				c.Until("Pod", "lone", "terminating or gone", func(pod *unstructured.Unstructured) bool { return gone(pod) || terminating(pod) })
+				go func() { _, err := get(t.Context(), asker, address, ""); later <- err }()
+				if err := <-running; (err == nil) != test.running {
+					t.Errorf("the request that was running: %v", err)
+				}
+				if err := <-later; (err == nil) != test.later {
+					t.Errorf("the request during the end: %v", err)
+				}
+				c.Until("Pod", "lone", "gone", gone)
+				if took := time.Since(begun); took < test.shortest || took > test.longest {
+					t.Errorf("the end took %v, want %v to %v", took, test.shortest, test.longest)
+				}
+				if _, err := get(context.WithoutCancel(t.Context()), asker, address, ""); err == nil {
+					t.Error("a pod that is gone answers")
+				}
+			})
+		}
+	}
+}
+
+func TestPodsAreKilledAndComeBack(t *testing.T) {
+	for _, run := range []string{"inside", "process"} {
+		t.Run(run, func(t *testing.T) {
+			c, asker := Start(t), client(t)
+			address := begin(c, run, "polite")
+			running := make(chan error, 1)
+			go func() { _, err := get(t.Context(), asker, address, "?wait=20s"); running <- err }()
+			c.Kill("default/lone")
+			if err := <-running; err == nil {
+				t.Error("a request survived")
+			}
+			pod := c.Until("Pod", "lone", "ready again", func(pod *unstructured.Unstructured) bool {
+				return Condition(pod, "Ready") == "True" && restarts(pod) == 1
+			})
+			if again, _, _ := unstructured.NestedString(pod.Object, "status", "podIP"); again != address {
+				t.Errorf("it came back at %s, not %s", again, address)
+			}
+			if _, err := get(t.Context(), asker, address, ""); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func restarts(pod *unstructured.Unstructured) int64 {
+	statuses, _, _ := unstructured.NestedSlice(pod.Object, "status", "containerStatuses")
+	for _, one := range statuses {
+		count, _, _ := unstructured.NestedInt64(one.(map[string]any), "restartCount")
+		return count
+	}
+	return -1
+}
+
+// TestReadinessFollowsTheAnnotation changes a pod's readiness while it runs.
+func TestReadinessFollowsTheAnnotation(t *testing.T) {
+	c := Start(t)
+	begin(c, "inside", "polite")
+	for _, ready := range []string{"False", "True"} {
+		c.Apply(strings.Replace(fmt.Sprintf(lone, "inside", "polite"), "annotations: {", "annotations: {test.sluice.dev/ready: '"+strings.ToLower(ready)+"', ", 1))
+		c.Until("Pod", "lone", "ready: "+ready, func(pod *unstructured.Unstructured) bool { return Condition(pod, "Ready") == ready })
+	}
+}
