@@ -432,3 +432,23 @@ func TestCredentialsAreRefused(t *testing.T) {
 		t.Errorf("reason %q, want one that names the credentials and does not show them", now.Reason)
 	}
 }
+
+// TestAbsentIsNotForbidden demands that an API that does not exist is not taken for one that may not be read: without
+// the right to read it, both answer the same.
+func TestAbsentIsNotForbidden(t *testing.T) {
+	t.Parallel()
+	server, log := clienttest.New(t), &lines{}
+	server.Refuse("list", "widgets")
+	server.Refuse("watch", "widgets")
+	cluster := connect(t, server, log)
+	watched := client.Watch(cluster, widgets(), client.Scope{})
+	run(t, cluster)
+	await(t, cluster, watched, dynamic.StateAbsent)
+	if got := log.with(""); len(got) != 0 {
+		t.Errorf("log %v, want nothing about an API that does not exist", got)
+	}
+	server.Serve(widgetResource, "Widget")
+	if now := await(t, cluster, watched, dynamic.StateForbidden); now.Reason != "may not list and watch widgets.example.com" {
+		t.Errorf("reason %q", now.Reason)
+	}
+}

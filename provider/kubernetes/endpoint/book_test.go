@@ -106,13 +106,34 @@ func (c counts) CountProvider(what, provider, kind string, n int) { c[what+" "+p
 func blank() *book { return newBook("k", counts{}, func() {}) }
 
 func TestSlicesBecomeSets(t *testing.T) {
+	for _, test := range slices.Concat(portTests(), endpointTests()) {
+		t.Run(test.name, func(t *testing.T) {
+			book := blank()
+			for _, slice := range test.slices {
+				book.slice(nil, slice)
+			}
+			if test.service != nil {
+				book.service(nil, test.service)
+			}
+			if diff := cmp.Diff(test.want, show(book.collect())); diff != "" {
+				t.Errorf("sets (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// setTest is a Service and its slices, and what is sent of them.
+type setTest struct {
+	name    string
+	service *corev1.Service
+	slices  []*discoveryv1.EndpointSlice
+	want    []string
+}
+
+// portTests are about which port is meant, and which Services have any.
+func portTests() []setTest {
 	http := map[string]int32{"http": 8080}
-	tests := []struct {
-		name    string
-		service *corev1.Service
-		slices  []*discoveryv1.EndpointSlice
-		want    []string
-	}{
+	return []setTest{
 		{
 			"ports go by name, and the slice has the number", web(port("http", 80), port("metrics", 9090)),
 			[]*discoveryv1.EndpointSlice{sliceOf("a", map[string]int32{"http": 8080, "metrics": 9100}, at("192.0.2.1"))},
@@ -148,6 +169,13 @@ func TestSlicesBecomeSets(t *testing.T) {
 			}},
 			[]string{"k/shop/web:53: 192.0.2.1:5353"},
 		},
+	}
+}
+
+// endpointTests are about who is told of, and what is told.
+func endpointTests() []setTest {
+	http := map[string]int32{"http": 8080}
+	return []setTest{
 		{
 			"both families, several slices, sorted, without duplicates", web(port("http", 80)),
 			[]*discoveryv1.EndpointSlice{
@@ -203,20 +231,6 @@ func TestSlicesBecomeSets(t *testing.T) {
 			[]string{},
 		},
 		{"slices without a Service", nil, []*discoveryv1.EndpointSlice{sliceOf("a", http, at("192.0.2.1"))}, []string{}},
-	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			book := blank()
-			for _, slice := range test.slices {
-				book.slice(nil, slice)
-			}
-			if test.service != nil {
-				book.service(nil, test.service)
-			}
-			if diff := cmp.Diff(test.want, show(book.collect())); diff != "" {
-				t.Errorf("sets (-want +got):\n%s", diff)
-			}
-		})
 	}
 }
 
@@ -283,9 +297,9 @@ func TestLegacyEndpointsServeWhereThereAreNoSlices(t *testing.T) {
 		Subsets: []corev1.EndpointSubset{ //nolint:staticcheck // What legacy Endpoints consist of.
 			{
 				Addresses: []corev1.EndpointAddress{{IP: "192.0.2.2"}, {IP: "192.0.2.1", TargetRef: &corev1.ObjectReference{Kind: "Pod", UID: "p"}}},
-				Ports:     []corev1.EndpointPort{{Name: "http", Port: 8080}, {Name: "http", Port: 1, Protocol: corev1.ProtocolUDP}}, //nolint:staticcheck // As above.
+				Ports:     []corev1.EndpointPort{{Name: "http", Port: 8080}, {Name: "http", Port: 1, Protocol: corev1.ProtocolUDP}},
 			},
-			{Addresses: []corev1.EndpointAddress{{IP: "192.0.2.3"}}, Ports: []corev1.EndpointPort{{Name: "other", Port: 8080}}}, //nolint:staticcheck // As above.
+			{Addresses: []corev1.EndpointAddress{{IP: "192.0.2.3"}}, Ports: []corev1.EndpointPort{{Name: "other", Port: 8080}}},
 		},
 	}
 	book := blank()

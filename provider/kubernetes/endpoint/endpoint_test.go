@@ -195,7 +195,7 @@ func TestLegacyEndpoints(t *testing.T) {
 		return &client.Endpoints{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: labels},
 			Subsets: []corev1.EndpointSubset{{ //nolint:staticcheck // What legacy Endpoints consist of.
-				Addresses: []corev1.EndpointAddress{{IP: address}}, Ports: []corev1.EndpointPort{{Port: 8080}}, //nolint:staticcheck // As above.
+				Addresses: []corev1.EndpointAddress{{IP: address}}, Ports: []corev1.EndpointPort{{Port: 8080}},
 			}},
 		}
 	}
