@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -107,6 +108,11 @@ func settle(config *static.Configuration) (*system, *pipeline.State, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	watched, cancel := context.WithCancel(ctx)
+	defer cancel()
+	watching.Go(func() { s.clusters.Run(watched) })
 	state, err := s.pipeline.Once(ctx, firstState)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the providers: %w", err)

@@ -15,6 +15,7 @@ import (
 	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/provider/dns"
 	"github.com/sluiceproxy/sluice/provider/file"
+	"github.com/sluiceproxy/sluice/provider/kubernetes"
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -32,6 +33,7 @@ type system struct {
 	target   *router.Switch
 	pipeline *pipeline.Pipeline
 	files    *file.Provider
+	clusters *kubernetes.Clusters
 	ping     *api.Ping
 }
 
@@ -102,7 +104,14 @@ func (s *system) providers() ([]provider.Entry, *dns.Provider, error) {
 		}
 		entries = append(entries, provider.Entry{Name: file.Name, Provider: s.files, Required: true})
 	}
-	return entries, resolver, nil
+	var err error
+	if s.clusters, err = kubernetes.New(kubernetes.Options{
+		CRD: s.config.Providers.KubernetesCRD, Ingress: s.config.Providers.KubernetesIngress,
+		Counters: s.metrics, Logger: s.logger,
+	}); err != nil {
+		return nil, nil, err
+	}
+	return append(entries, s.clusters.Entries()...), resolver, nil
 }
 
 // internalServices are the services that Sluice itself answers. Any router may name one, so there are none but those that

@@ -53,7 +53,7 @@ var libraries = []struct {
 	{"github.com/sirupsen/logrus", []string{"telemetry"}, "everybody else logs through telemetry's interfaces"},
 	{"github.com/prometheus/client_golang", []string{"telemetry"}, "everybody else counts through telemetry's interfaces"},
 	{"github.com/mitchellh/hashstructure", []string{"dynamic"}, "there is one fingerprint"},
-	{"github.com/traefik/paerser", []string{"dynamic", "static", "document", "cmd"}, "there is one way from labels and flags to values"},
+	{"github.com/traefik/paerser", []string{"dynamic", "static", "document", "cmd", "provider/kubernetes"}, "there is one way from labels and flags to values"},
 	{"go.yaml.in/yaml", []string{"document"}, "there is one reader of YAML, and it knows positions"},
 	{"github.com/pelletier/go-toml", []string{"document"}, "there is one reader of TOML, and it knows positions"},
 	{"github.com/fsnotify/fsnotify", []string{"provider/file"}, "files are watched where they are read"},
