@@ -3,22 +3,13 @@ package crd
 import (
 	"bytes"
 	"cmp"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/json"
-	"encoding/pem"
-	"flag"
 	"fmt"
-	"math/big"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -31,8 +22,6 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-var updateConversions = flag.Bool("update-conversions", false, "write the goldens of conversions anew")
-
 // manifestSet is a cluster made of a file of manifests.
 type manifestSet struct {
 	services   map[string]*corev1.Service
@@ -43,9 +32,14 @@ type manifestSet struct {
 	texts      [][]byte
 }
 
-func (m *manifestSet) Service(namespace, name string) *corev1.Service { return m.services[namespace+"/"+name] }
-func (m *manifestSet) Secret(namespace, name string) *corev1.Secret   { return m.secrets[namespace+"/"+name] }
-func (m *manifestSet) Nodes() []*corev1.Node                          { return nil }
+func (m *manifestSet) Service(namespace, name string) *corev1.Service {
+	return m.services[namespace+"/"+name]
+}
+
+func (m *manifestSet) Secret(namespace, name string) *corev1.Secret {
+	return m.secrets[namespace+"/"+name]
+}
+func (m *manifestSet) Nodes() []*corev1.Node { return nil }
 func (m *manifestSet) ConfigMap(namespace, name string) *corev1.ConfigMap {
 	return m.configMaps[namespace+"/"+name]
 }
@@ -57,7 +51,7 @@ func newManifestSet() *manifestSet {
 	}
 }
 
-// readManifests reads a file of manifests. The kind Options stands for the provider's options, and words like $CA in a
+// readManifests reads a file of manifests. The kind Options stands for the provider's options, and words like $CERT in a
 // Secret or ConfigMap for what has been issued.
 func readManifests(t testing.TB, file string, issued map[string]string) *manifestSet {
 	t.Helper()
@@ -146,7 +140,7 @@ func (m *manifestSet) convert(t testing.TB, place int) translation.Result {
 // TestConversionGoldens translates every manifest below testdata/middleware, transport, tls and unsupported, and
 // compares what it declares, needs and is told with the golden beside it.
 func TestConversionGoldens(t *testing.T) {
-	issued := issue(t)
+	issued := testCertificate()
 	for _, folder := range []string{"middleware", "transport", "tls", "unsupported"} {
 		files, err := filepath.Glob(filepath.Join("testdata", folder, "*.yaml"))
 		if err != nil || len(files) == 0 {
@@ -239,7 +233,7 @@ func shorten(text string, issued map[string]string) string {
 
 func compareGolden(t *testing.T, name, got string) {
 	t.Helper()
-	if *updateConversions {
+	if *update {
 		if err := os.WriteFile(name, []byte(got), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -251,35 +245,4 @@ func compareGolden(t *testing.T, name, got string) {
 	if diff := gocmp.Diff(string(want), got); diff != "" {
 		t.Errorf("%s differs (-want +got):\n%s", name, diff)
 	}
-}
-
-// issue makes a certificate, the key that belongs to it, and one that does not.
-func issue(t testing.TB) map[string]string {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	other, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "shop.example"}, DNSNames: []string{"shop.example"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keys := map[string]*ecdsa.PrivateKey{"$KEY": key, "$OTHERKEY": other}
-	issued := map[string]string{"$CERTIFICATE": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))}
-	for word, key := range keys {
-		der, err := x509.MarshalPKCS8PrivateKey(key)
-		if err != nil {
-			t.Fatal(err)
-		}
-		issued[word] = string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}))
-	}
-	return issued
 }

@@ -22,9 +22,9 @@ type reading struct {
 
 // spec makes a document of a manifest's spec. What of it did not fit its type is a finding: a default must not stand in
 // for an option that was meant to protect something.
-func (r *reading) spec(spec any, malformed string) *document.Node {
-	if malformed != "" {
-		r.wrong("", malformed)
+func (r *reading) spec(spec any, misfit string) *document.Node {
+	if misfit != "" {
+		r.wrong("", malformed(misfit))
 	}
 	node, err := tree(spec)
 	if err != nil {

@@ -28,15 +28,18 @@ func TestTreeKeepsWhatIsGiven(t *testing.T) {
 		{"nothing", v1alpha1.MiddlewareSpec{}, `{}`},
 		{"an empty kind", v1alpha1.MiddlewareSpec{ContentType: &v1alpha1.ContentType{}}, `{"contentType":{}}`},
 		{
-			"zero behind a pointer", v1alpha1.MiddlewareSpec{RateLimit: &v1alpha1.RateLimit{Burst: &zero}},
+			"zero behind a pointer",
+			v1alpha1.MiddlewareSpec{RateLimit: &v1alpha1.RateLimit{Burst: &zero}},
 			`{"rateLimit":{"burst":0}}`,
 		},
 		{
-			"zero that cannot be told from nothing", v1alpha1.MiddlewareSpec{InFlightReq: &v1alpha1.InFlightReq{}},
+			"zero that cannot be told from nothing",
+			v1alpha1.MiddlewareSpec{InFlightReq: &v1alpha1.InFlightReq{}},
 			`{"inFlightReq":{}}`,
 		},
 		{
-			"an empty list", v1alpha1.MiddlewareSpec{Compress: &v1alpha1.Compress{Encodings: nobody}},
+			"an empty list",
+			v1alpha1.MiddlewareSpec{Compress: &v1alpha1.Compress{Encodings: nobody}},
 			`{"compress":{"encodings":[]}}`,
 		},
 		{

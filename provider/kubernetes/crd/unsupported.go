@@ -29,6 +29,7 @@ func (t *translator) ingressRouteTCP(
 			}
 		}
 	}
+	t.nameless(&result, source, object.Spec.Malformed)
 	return result
 }
 
@@ -47,7 +48,19 @@ func (t *translator) ingressRouteUDP(
 			}
 		}
 	}
+	t.nameless(&result, source, object.Spec.Malformed)
 	return result
+}
+
+// nameless says so when an object has no routes that could be named, and why.
+func (t *translator) nameless(result *translation.Result, source translation.Source, misfit string) {
+	switch {
+	case len(result.Unsupported) > 0:
+	case misfit != "":
+		result.Quarantine(sourceRef(source), malformed(misfit), false)
+	default:
+		result.Quarantine(sourceRef(source), "it has no routes, and is not supported yet", false)
+	}
 }
 
 func (t *translator) middlewareTCP(source translation.Source, object *v1alpha1.MiddlewareTCP) translation.Result {
