@@ -1,0 +1,167 @@
+// Package report tells a cluster what became of its objects.
+//
+// In flow verdicts from the pipeline, the state of the active table, and the Ingresses that are Sluice's to answer; out
+// flow Kubernetes Events on every object with a verdict, status conditions of the objects of sluice.dev, and the
+// load-balancer status of Ingresses. Of all instances of Sluice one elected leader writes; the others follow along and
+// can take over at any time. Everything is written at a bounded rate, and only where it differs from what is there.
+//
+// The package never keeps anybody waiting: verdicts are noted and told later. It never decides what is wrong with an
+// object, never writes to an object that no verdict or Ingress names, and what it may not write is said once in the log
+// and costs nothing else.
+package report
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// Clients are the connections to the API groups that are written to; *client.Cluster is one.
+type Clients interface {
+	// REST returns the client of one group and version.
+	REST(version schema.GroupVersion) (rest.Interface, error)
+}
+
+// View is how the active table stands. Its parts must not change afterwards.
+type View struct {
+	// Configurations are those of the providers of this cluster, as they are part of the active table.
+	Configurations []*dynamic.Configuration
+	// Verdicts holds every verdict that is not Accepted.
+	Verdicts []dynamic.Verdict
+	// Settled says that Verdicts lacks nothing: objects of Configurations without a verdict are accepted.
+	Settled bool
+}
+
+// Objects finds the objects of sluice.dev/v1alpha1 as the cluster has them now.
+type Objects interface {
+	// Object returns a pointer to one of the types of package v1alpha1, with its status and metadata; false when it is not
+	// there. The object is shared and is not changed.
+	Object(kind, namespace, name string) (metav1.Object, bool)
+}
+
+// Metrics counts what could not be told.
+type Metrics interface {
+	// DropEvent counts an Event that was not written because too many were due.
+	DropEvent()
+}
+
+// Options say what a Reporter is made of.
+type Options struct {
+	// Clients and Logger are needed.
+	Clients Clients
+	Logger  telemetry.Logger
+	// Providers are the names of the providers that read this cluster, to whose verdicts Events answer; none means that
+	// every verdict on a Resource is about this cluster.
+	Providers []string
+	// View returns the state of the active table; it is needed, and called by several goroutines.
+	View func() View
+	// Objects are those whose status conditions are written; nil writes none.
+	Objects Objects
+	// Addresses are those that Ingresses show; nil writes none.
+	Addresses *Addresses
+	// Metrics may be nil.
+	Metrics Metrics
+	// Namespace is where the Lease is, by which the leader is elected; empty means OwnNamespace.
+	Namespace string
+	// Identity is the name of this instance among all; empty means the host's name and something random.
+	Identity string
+}
+
+// Reporter tells verdicts to one cluster. Publish may be called from any goroutine; Run may be called once.
+type Reporter struct {
+	options Options
+	refused *refusals
+	events  *events
+	status  *status
+	ingress *ingressStatus
+}
+
+// New returns a Reporter that writes nothing before Run.
+func New(options Options) (*Reporter, error) {
+	if options.Namespace == "" {
+		options.Namespace = OwnNamespace()
+	}
+	if options.Identity == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return nil, fmt.Errorf("kubernetes: name of this host: %w", err)
+		}
+		options.Identity = host + "_" + rand.Text()
+	}
+	if options.Metrics == nil {
+		options.Metrics = uncounted{}
+	}
+	r := &Reporter{options: options, refused: &refusals{logger: options.Logger, told: map[request]outcome{}}}
+	r.events = newEvents(options, r.refused)
+	if options.Objects != nil {
+		r.status = newStatus(options, r.refused)
+	}
+	if options.Addresses != nil {
+		r.ingress = newIngressStatus(options, r.refused)
+	}
+	return r, nil
+}
+
+// Publish notes verdicts: every one of each object whose verdicts are new or have changed, and an accepting one for an
+// object that has recovered or is gone. It returns at once.
+func (r *Reporter) Publish(verdicts []dynamic.Verdict) {
+	r.events.note(verdicts)
+	if r.status != nil {
+		r.status.wake()
+	}
+}
+
+// Run takes part in the election of a leader until ctx ends, and writes while this instance is the leader. It fails when
+// the clients cannot be made.
+func (r *Reporter) Run(ctx context.Context) error {
+	elected, err := newElection(r.options, r.refused)
+	if err != nil {
+		return err
+	}
+	return elected.run(ctx, r.lead)
+}
+
+// lead writes until ctx ends.
+func (r *Reporter) lead(ctx context.Context) {
+	r.options.Logger.Debug("this instance writes Events and statuses", "identity", r.options.Identity)
+	var jobs sync.WaitGroup
+	jobs.Go(func() { r.events.run(ctx) })
+	if r.status != nil {
+		jobs.Go(func() { r.status.run(ctx) })
+	}
+	if r.ingress != nil {
+		jobs.Go(func() { r.ingress.run(ctx) })
+	}
+	jobs.Wait()
+}
+
+type uncounted struct{}
+
+func (uncounted) DropEvent() {}
+
+// namespaceFile is where a pod finds the namespace of its service account.
+const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+
+// OwnNamespace returns the namespace that Sluice runs in: that of its service account, else the one that the environment
+// variable POD_NAMESPACE names, else default.
+func OwnNamespace() string {
+	if content, err := os.ReadFile(namespaceFile); err == nil {
+		if name := strings.TrimSpace(string(content)); name != "" {
+			return name
+		}
+	}
+	if name := os.Getenv("POD_NAMESPACE"); name != "" {
+		return name
+	}
+	return metav1.NamespaceDefault
+}
