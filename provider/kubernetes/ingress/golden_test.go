@@ -68,7 +68,7 @@ func optionsOf(t *testing.T, content []byte) static.KubernetesIngress {
 // translated returns the first configuration of a provider.
 func translated(t *testing.T, p *Provider) *dynamic.Configuration {
 	t.Helper()
-	configuration, changed := p.memory.Update(p.translate)
+	configuration, changed := p.update()
 	if !changed {
 		t.Fatal("the first update reports no change")
 	}

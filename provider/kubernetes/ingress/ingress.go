@@ -58,13 +58,15 @@ type Provider struct {
 	memory   *translation.Memory
 	// status holds a value when the status of a watch may have changed.
 	status chan struct{}
+	// election belongs to Provide.
+	election election
 }
 
 // New returns the provider of the Ingresses of a cluster. Config is providers.kubernetesIngress; a labelSelector that is
 // none is an error. Counters may be nil. The watches are registered with the cluster, whose Run feeds them.
 func New(cluster *client.Cluster, config static.KubernetesIngress, counters translation.Counters) (*Provider, error) {
 	if _, err := labels.Parse(config.LabelSelector); err != nil {
-		return nil, fmt.Errorf("providers.kubernetesIngress.labelSelector: %w", err)
+		return nil, fmt.Errorf("labelSelector: %w", err)
 	}
 	scope := client.Scope{Namespaces: config.Namespaces}
 	selected := client.Scope{Namespaces: config.Namespaces, LabelSelector: config.LabelSelector}
@@ -89,12 +91,13 @@ func assemble(source string, config static.KubernetesIngress, all watches, count
 	p := &Provider{
 		config: config, source: source, watches: all,
 		selector: selector{class: config.IngressClass},
-		memory:   translation.New(Name, []string{kindIngress}, counters),
+		memory:   translation.New(Name, []string{kindIngress, kindDefault}, counters),
 		status:   make(chan struct{}, 1),
 	}
 	if all.classes != nil {
 		p.selector.lookup = p.class
 		touch(p, all.classes, kindClass)
+		all.classes.Notify(func(_, _ *networkingv1.IngressClass) { p.memory.Touch(theDefault()) })
 	}
 	if all.nodes != nil {
 		all.nodes.Notify(p.touchNode)
@@ -102,6 +105,7 @@ func assemble(source string, config static.KubernetesIngress, all watches, count
 	touch(p, all.services, backend.KindService)
 	touch(p, all.secrets, backend.KindSecret)
 	touch(p, all.ingresses, kindIngress)
+	all.ingresses.Notify(p.touchDefault)
 	return p
 }
 

@@ -62,13 +62,19 @@ func (p *Provider) settled(ctx context.Context) bool {
 
 // next translates what has changed and returns the state to send.
 func (p *Provider) next() (next dynamic.Message, changed bool) {
-	configuration, changed := p.memory.Update(p.translate)
+	configuration, changed := p.update()
 	state, reason := p.state()
 	if state == dynamic.StatePending {
 		// A watch that starts again holds what it had.
 		state, reason = dynamic.StateSynced, ""
 	}
 	return dynamic.Message{ProviderName: Name, Configuration: configuration, State: state, Reason: reason}, changed
+}
+
+// update translates what has changed and returns the whole.
+func (p *Provider) update() (configuration *dynamic.Configuration, changed bool) {
+	p.election = election{}
+	return p.memory.Update(p.translate)
 }
 
 // state returns how the watches stand together. Nothing works without Ingresses and Services; without the others,

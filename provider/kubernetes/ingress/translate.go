@@ -38,6 +38,9 @@ type route struct {
 
 // translate makes of an Ingress what it declares; false says that it is not there, or not ours.
 func (p *Provider) translate(source translation.Source) (translation.Result, bool) {
+	if source == theDefault() {
+		return p.translateDefault()
+	}
 	ingress, found := p.watches.ingresses.Get(source.Namespace, source.Name)
 	if !found {
 		return translation.Result{}, false
@@ -51,7 +54,9 @@ func (p *Provider) translate(source translation.Source) (translation.Result, boo
 		return d.result, class != ""
 	}
 	d.result.Origin = originOf(ingress)
-	d.readAnnotations()
+	for _, reason := range d.readAnnotations() {
+		d.result.Degrade(d.whole(), reason, false)
+	}
 	d.addCertificates()
 	d.addRules()
 	d.nameRoutes()
@@ -75,7 +80,8 @@ func (d *draft) whole() dynamic.Ref {
 	return dynamic.Ref{Kind: dynamic.KindSource, Name: d.result.Origin.Object}
 }
 
-func (d *draft) readAnnotations() {
+// readAnnotations reads the options of the routers, and returns those that have no effect.
+func (d *draft) readAnnotations() (ignored []string) {
 	options, found := routerOptionsOf(d.ingress.Annotations)
 	d.options = options
 	references := options.Middlewares
@@ -86,9 +92,7 @@ func (d *draft) readAnnotations() {
 		found.refused = append(found.refused, reason)
 	}
 	d.refused = strings.Join(found.refused, "; ")
-	for _, reason := range found.ignored {
-		d.result.Degrade(d.whole(), reason, false)
-	}
+	return found.ignored
 }
 
 // crossing says which of the references leads to another provider from a namespace that must not refer to one; it is
@@ -179,59 +183,6 @@ func (d *draft) lead(one *route, to *networkingv1.IngressBackend, name string) {
 	}
 }
 
-// addDefaultBackend makes the routers for what nothing else answers: all requests, when the Ingress has no rules, and
-// else those to the hosts of its rules.
-func (d *draft) addDefaultBackend() {
-	to := d.ingress.Spec.DefaultBackend
-	if to == nil {
-		return
-	}
-	if len(d.ingress.Spec.Rules) == 0 {
-		one := route{name: defaultRouter, router: d.router(), refused: d.refused}
-		one.router.Rule, one.router.Priority = catchAll, lowestPriority
-		d.lead(&one, to, defaultService)
-		d.put(defaultRouter, &one)
-		return
-	}
-	seen := map[string]bool{}
-	for i := range d.ingress.Spec.Rules {
-		if host := d.ingress.Spec.Rules[i].Host; !seen[host] {
-			seen[host] = true
-			d.addHostDefault(host, to)
-		}
-	}
-}
-
-func (d *draft) addHostDefault(host string, to *networkingv1.IngressBackend) {
-	rule := catchAll
-	if host != "" {
-		var err error
-		if rule, err = hostRule(host); err != nil {
-			return // The paths of the host say so, or there are none.
-		}
-	}
-	one := route{
-		name:   routerName(d.ingress.Namespace, d.ingress.Name, host, "/"+defaultService),
-		router: d.router(), refused: d.refused,
-	}
-	one.router.Rule, one.router.Priority = rule, lowestPriority+narrowness(host)
-	d.lead(&one, to, "")
-	if d.result.Routers[one.name] != nil {
-		one.name = hashedName(one.name, rule)
-	}
-	d.put(one.name, &one)
-}
-
-// narrowness orders hosts so that of two that a request can be for, the narrower one is the higher: any host, wildcards,
-// and the host itself, which is never shorter than a wildcard for it.
-func narrowness(host string) int {
-	rank := 1 + 2*len(host)
-	if host != "" && !strings.HasPrefix(host, "*") {
-		rank++
-	}
-	return rank
-}
-
 // nameRoutes gives every route a name of its own.
 func (d *draft) nameRoutes() {
 	sharing := map[string]int{}
@@ -241,7 +192,8 @@ func (d *draft) nameRoutes() {
 	for i := range d.routes {
 		one := &d.routes[i]
 		name := one.name
-		if sharing[name] > 1 {
+		// A path / of the Ingress router in the namespace default has the name of another router.
+		if sharing[name] > 1 || name == defaultRouter {
 			words := one.router.Rule
 			if words == "" {
 				words = one.words
