@@ -54,9 +54,12 @@ func treeOf(value reflect.Value) (*document.Node, error) {
 // addFields adds the fields of a struct, and those of structs that are embedded in it, under their json names.
 func addFields(node *document.Node, value reflect.Value) error {
 	for i := range value.NumField() {
+		inner := value.Field(i)
+		if isNil(inner) {
+			continue // Nearly all of them; what follows costs more.
+		}
 		field := value.Type().Field(i)
 		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-		inner := value.Field(i)
 		switch {
 		case field.Anonymous && name == "" && inner.Kind() == reflect.Struct:
 			if err := addFields(node, inner); err != nil {
@@ -79,11 +82,20 @@ func addFields(node *document.Node, value reflect.Value) error {
 	return nil
 }
 
-// isAbsent tells an option that was not given: encoding/json would leave out an empty list too, but an empty list says
+func isNil(value reflect.Value) bool {
+	switch value.Kind() {
+	case reflect.Pointer, reflect.Interface, reflect.Slice, reflect.Map:
+		return value.IsNil()
+	default:
+		return false
+	}
+}
+
+// isAbsent tells an option that is not nil and was not given: encoding/json would leave out an empty list too, but an empty list says
 // something that no list does not.
 func isAbsent(value reflect.Value, options string) bool {
 	if value.Kind() == reflect.Slice || value.Kind() == reflect.Map {
-		return value.IsNil()
+		return false
 	}
 	return (strings.Contains(options, "omitempty") || strings.Contains(options, "omitzero")) && value.IsZero()
 }
@@ -211,8 +223,8 @@ func take(node *document.Node, path ...string) *document.Node {
 const mostFindings = 10
 
 // decode makes a dynamic object of a document, as the same text in a file would, and says what is wrong with it.
-func decode[T any](node *document.Node) (*T, []string) {
-	object, problems := dynamic.DecodeObject[T](new(document.Decoder), node)
+func decode[T any](values *document.Decoder, node *document.Node) (*T, []string) {
+	object, problems := dynamic.DecodeObject[T](values, node)
 	var reasons []string
 	for i, problem := range problems {
 		if i == mostFindings {

@@ -35,7 +35,7 @@ func (r *reading) spec(spec any, misfit string) *document.Node {
 
 // decoded makes a dynamic object of a document, with findings for what is wrong with it.
 func decoded[T any](r *reading, node *document.Node) *T {
-	object, reasons := decode[T](node)
+	object, reasons := decode[T](&r.t.values, node)
 	for _, reason := range reasons {
 		r.wrong("", reason)
 	}

@@ -141,7 +141,7 @@ func TestDecodeSpeaksWithoutLines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, reasons := decode[dynamic.Middleware](node)
+	_, reasons := decode[dynamic.Middleware](new(document.Decoder), node)
 	want := []string{"headers.customRequestHeaders.x-a: is given twice"}
 	if diff := cmp.Diff(want, reasons); diff != "" {
 		t.Error(diff)
@@ -155,7 +155,7 @@ func TestDecodeNamesOnlySomeMistakes(t *testing.T) {
 		key := strings.Repeat("unknown", i+1)
 		node.Fields = append(node.Fields, document.Field{Key: key, Value: &document.Node{}})
 	}
-	_, reasons := decode[dynamic.Middleware](&node)
+	_, reasons := decode[dynamic.Middleware](new(document.Decoder), &node)
 	if len(reasons) != mostFindings+1 || reasons[mostFindings] != "has 5 more mistakes" {
 		t.Errorf("reasons are %q", reasons)
 	}

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/sluiceproxy/sluice/document"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
@@ -27,6 +28,8 @@ type translator struct {
 	// source is the first part of endpoint keys.
 	source  string
 	objects objects
+	// values remembers the layouts of types.
+	values document.Decoder
 }
 
 // objects is what objects refer to.
