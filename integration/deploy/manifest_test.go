@@ -158,6 +158,13 @@ func TestChartCarriesTheCRDs(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("make generate copies the CRDs (-deploy/crds +chart)\n%s", diff)
 	}
+	shown, err := helm(t, "show", "crds", chart)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if documents := len(parse(t, "helm show crds", []byte(shown))); documents != len(want) {
+		t.Errorf("helm shows %d CRDs of %d", documents, len(want))
+	}
 }
 
 // texts reads the YAML files below a folder, but for kustomizations.

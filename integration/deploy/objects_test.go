@@ -13,7 +13,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
-	"github.com/sluiceproxy/sluice/integration/harness"
+	"github.com/sluiceproxy/sluice/integration/cluster"
 )
 
 const (
@@ -24,7 +24,7 @@ const (
 	examples   = "../../deploy/examples/kubernetes"
 )
 
-func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
+func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 
 // object is one object of a cluster as its YAML says it.
 type object map[string]any

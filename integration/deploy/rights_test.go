@@ -24,6 +24,9 @@ var kinds = []string{
 	"serverstransporttcps", "tlsoptions", "tlsstores", "traefikservices",
 }
 
+// answered are the kinds of sluice.dev that have a status.
+var answered = []string{"ingressroutes", "middlewares", "serverstransports", "tlsoptions", "tlsstores", "traefikservices"}
+
 // rights lists what rules allow, one "verb resource.group" each; those for named objects say so.
 func rights(t *testing.T, role object) []string {
 	t.Helper()
@@ -63,7 +66,7 @@ func needed(cluster bool) []string {
 		reads("nodes")
 		reads("ingressclasses.networking.k8s.io")
 	}
-	for _, kind := range kinds {
+	for _, kind := range answered {
 		all = append(all, "patch "+kind+"/status.sluice.dev", "update "+kind+"/status.sluice.dev")
 	}
 	all = append(all, "patch ingresses/status.networking.k8s.io", "update ingresses/status.networking.k8s.io", "create events", "patch events")

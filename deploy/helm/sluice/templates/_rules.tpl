@@ -71,13 +71,9 @@
     - sluice.dev
   resources:
     - ingressroutes/status
-    - ingressroutetcps/status
-    - ingressrouteudps/status
     - middlewares/status
-    - middlewaretcps/status
     - traefikservices/status
     - serverstransports/status
-    - serverstransporttcps/status
     - tlsoptions/status
     - tlsstores/status
   verbs:
