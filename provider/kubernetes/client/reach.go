@@ -1,6 +1,8 @@
 package client
 
 import (
+	"context"
+	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -29,7 +31,7 @@ func (r *reach) RoundTrip(request *http.Request) (*http.Response, error) {
 	switch {
 	case err == nil:
 		r.answered()
-	case request.Context().Err() == nil:
+	case !errors.Is(request.Context().Err(), context.Canceled): // Being stopped is no outage; a time limit is.
 		r.failed(err)
 	}
 	return response, err

@@ -21,7 +21,7 @@ const (
 	// starts refuses everything until it knows its own rules.
 	grace = 10 * time.Second
 	// worry is how long a stream must have failed before that is worth a line in the log.
-	worry = 5 * time.Second
+	worry = 10 * time.Second
 )
 
 // standing is what a feed knows about the way to its objects. State is what others see; the rest is how it came about.
@@ -34,7 +34,7 @@ type standing struct {
 	missing  int       // answers in a row that the resource is not served
 	since    time.Time // of the first of them
 	refused  time.Time // of the first refusal in a row
-	troubled time.Time // of the first failure in a row
+	troubled time.Time // of the first failure in a row that was an answer
 	warned   bool      // about that trouble
 }
 
@@ -188,10 +188,13 @@ func (f *feed) failed(err error) {
 	s := &f.standing
 	s.mu.Lock()
 	s.missing = 0
-	if s.troubled.IsZero() {
+	switch {
+	case unreachable(err):
+		s.troubled = time.Time{} // A server that has just come back may take a moment to be itself again.
+	case s.troubled.IsZero():
 		s.troubled = time.Now()
 	}
-	warn := !s.warned && time.Since(s.troubled) >= worry && !unreachable(err)
+	warn := !s.warned && !s.troubled.IsZero() && time.Since(s.troubled) >= worry
 	s.warned = s.warned || warn
 	changed := false
 	if state := s.status.State; state == dynamic.StateUnchanged || state == dynamic.StatePending {

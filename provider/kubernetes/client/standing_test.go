@@ -143,8 +143,14 @@ func TestTroubleIsLoggedOnce(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				one, watched, log := lone()
 				for range 5 {
-					one.judge(test.err, nil)
-					pass(2 * time.Second)
+					one.judge(&url.Error{Op: "Get", URL: "https://k", Err: errors.New("refused")}, nil)
+					pass(4 * time.Second)
+				}
+				for i := range 5 {
+					if one.judge(test.err, nil); i < 2 && len(log.written) > 0 {
+						t.Errorf("a server that is starting is worth %v", log.written)
+					}
+					pass(4 * time.Second)
 				}
 				if now := watched.Status(); now != (Status{dynamic.StatePending, test.reason}) {
 					t.Errorf("status %v, want pending with the reason", now)
