@@ -67,9 +67,9 @@ func needed(cluster bool) []string {
 		reads("ingressclasses.networking.k8s.io")
 	}
 	for _, kind := range answered {
-		all = append(all, "patch "+kind+"/status.sluice.dev", "update "+kind+"/status.sluice.dev")
+		all = append(all, "patch "+kind+"/status.sluice.dev")
 	}
-	all = append(all, "patch ingresses/status.networking.k8s.io", "update ingresses/status.networking.k8s.io", "create events", "patch events")
+	all = append(all, "patch ingresses/status.networking.k8s.io", "create events", "patch events")
 	slices.Sort(all)
 	return all
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 // configuration returns the static configuration of a release.
@@ -82,6 +83,20 @@ func TestChartForNamespaces(t *testing.T) {
 
 // said puts values into one line.
 func said(values ...any) string { return strings.TrimSpace(fmt.Sprintln(values...)) }
+
+// TestTheServiceOfAnotherNamespaceMayBeRead looks for the one right that is needed when the Service whose addresses are published
+// is in none of the namespaces that are read.
+func TestTheServiceOfAnotherNamespaceMayBeRead(t *testing.T) {
+	t.Parallel()
+	reads := []string{"list services sluice", "watch services sluice"}
+	for namespaces, want := range map[string][]string{`["shop"]`: reads, `["shop","sluice"]`: nil, `[]`: nil} {
+		role := render(t, `exposure="service"`, "namespaces="+namespaces)["Role sluice/sluice-leader"]
+		services := slices.DeleteFunc(rights(t, role), func(right string) bool { return strings.Contains(right, "lease") })
+		if diff := cmp.Diff(want, services, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("namespaces %s (-want +got)\n%s", namespaces, diff)
+		}
+	}
+}
 
 // variant is one value that is changed, and what must then show where.
 type variant struct {

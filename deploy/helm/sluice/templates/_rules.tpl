@@ -66,7 +66,6 @@
     - ingresses/status
   verbs:
     - patch
-    - update
 - apiGroups:
     - sluice.dev
   resources:
@@ -78,7 +77,6 @@
     - tlsstores/status
   verbs:
     - patch
-    - update
 - apiGroups:
     - ""
   resources:
