@@ -54,6 +54,7 @@ type feed struct {
 	cluster  *Cluster
 	target   target
 	sample   runtime.Object
+	newList  func() runtime.Object
 	store    sink
 	standing standing
 }

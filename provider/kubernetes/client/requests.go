@@ -22,7 +22,8 @@ import (
 // one object at a time, and lists when the API server cannot do that.
 type requests struct {
 	*cache.ListWatch
-	feed *feed
+	client rest.Interface
+	feed   *feed
 
 	refused []string // verbs
 	// doomed is why the watch has failed, if listing is bound to fail for the same reason.
@@ -35,6 +36,7 @@ func newRequests(client rest.Interface, of *feed) *requests {
 	}
 	return &requests{
 		ListWatch: cache.NewFilteredListWatchFromClient(client, of.target.resource, of.target.namespace, narrow),
+		client:    client,
 		feed:      of,
 	}
 }
@@ -50,11 +52,17 @@ func (r *requests) ListWithContext(ctx context.Context, options metav1.ListOptio
 	if r.doomed != nil {
 		return nil, r.doomed
 	}
-	list, err := r.ListWatch.ListWithContext(ctx, options)
+	list, of := r.feed.newList(), r.feed.target
+	options.FieldSelector, options.LabelSelector = of.fields, of.labels
+	err := r.client.Get().Namespace(of.namespace).Resource(of.resource).
+		VersionedParams(&options, metav1.ParameterCodec).Do(ctx).Into(list)
 	if apierrors.IsForbidden(err) {
 		r.refused = append(r.refused, "list")
 	}
-	return list, err
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
 }
 
 // WatchWithContext begins to watch.

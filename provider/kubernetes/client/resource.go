@@ -21,11 +21,11 @@ type Resource[T Object] struct {
 	GroupVersion schema.GroupVersion
 	// Name is the resource's name in URLs and RBAC rules: the plural in lower case.
 	Name string
-	// Kind is the kind of one object.
+	// Kind is the kind of one object, for messages.
 	Kind string
 	// Namespaced says that objects live in namespaces; a Scope's Namespaces mean nothing for others.
 	Namespaced bool
-	// NewList returns an empty list of the resource.
+	// NewList returns an empty list of the resource; it is needed where the API server cannot stream what is there.
 	NewList func() runtime.Object
 	// Strip clears the fields that nobody reads; nil keeps everything but managedFields, which are always dropped. It may
 	// be called several times for one object. It must be the same for all who watch one resource.

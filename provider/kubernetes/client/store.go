@@ -26,7 +26,7 @@ func sample[T Object]() runtime.Object {
 func (s *store[T]) typed(object any) (T, error) {
 	one, ok := object.(T)
 	if !ok {
-		return one, fmt.Errorf("%s: an object is a %T", s.watched.resource.Name, object)
+		return one, fmt.Errorf("%s expected: an object is a %T", s.watched.resource.Kind, object)
 	}
 	one.SetManagedFields(nil)
 	if s.watched.resource.Strip != nil {
@@ -60,7 +60,7 @@ func (s *store[T]) Update(object any) error { return s.Add(object) }
 func (s *store[T]) Delete(object any) error {
 	one, ok := object.(T)
 	if !ok {
-		return fmt.Errorf("%s: a deleted object is a %T", s.watched.resource.Name, object)
+		return fmt.Errorf("%s expected: a deleted object is a %T", s.watched.resource.Kind, object)
 	}
 	s.watched.delivery.Lock()
 	defer s.watched.delivery.Unlock()

@@ -55,8 +55,9 @@ func Watch[T Object](c *Cluster, resource Resource[T], scope Scope) *Watched[T] 
 				version: resource.GroupVersion, resource: resource.Name, namespace: namespace,
 				fields: resource.FieldSelector, labels: selector,
 			},
-			sample: sample[T](),
-			store:  &store[T]{watched: watched, namespace: namespace},
+			sample:  sample[T](),
+			newList: resource.NewList,
+			store:   &store[T]{watched: watched, namespace: namespace},
 		})
 	}
 	c.watches[key] = watched
