@@ -31,7 +31,19 @@ func web(spec corev1.ServiceSpec) *corev1.Service {
 	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: spec}
 }
 
-func TestLoadBalancer(t *testing.T) {
+// reached is a reference to a Service with what it comes to.
+type reached struct {
+	name      string
+	spec      corev1.ServiceSpec
+	reference Reference
+	options   Options
+	wantSet   string
+	wantURLs  []string
+	problem   string
+	missing   bool
+}
+
+func references() []reached {
 	ports := []corev1.ServicePort{
 		{Name: "443", Port: 80}, {Name: "https", Port: 8443, NodePort: 30443}, {Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP},
 	}
@@ -39,16 +51,7 @@ func TestLoadBalancer(t *testing.T) {
 	external := corev1.ServiceSpec{Type: corev1.ServiceTypeExternalName, ExternalName: "example.com."}
 	nodePort := corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, ClusterIP: "192.0.2.1", Ports: ports}
 	yes, no := true, false
-	tests := []struct {
-		name      string
-		spec      corev1.ServiceSpec
-		reference Reference
-		options   Options
-		wantSet   string
-		wantURLs  []string
-		problem   string
-		missing   bool
-	}{
+	return []reached{
 		{name: "a number", spec: clusterIP, reference: Reference{Port: intstr.FromInt32(80)}, wantSet: "http c/shop/web:80"},
 		{name: "a name", spec: clusterIP, reference: Reference{Port: intstr.FromString("https")}, wantSet: "https c/shop/web:8443"},
 		{
@@ -95,7 +98,10 @@ func TestLoadBalancer(t *testing.T) {
 			problem: "no node has an internal address for the node port of Service shop/web", missing: true,
 		},
 	}
-	for _, test := range tests {
+}
+
+func TestLoadBalancer(t *testing.T) {
+	for _, test := range references() {
 		t.Run(test.name, func(t *testing.T) {
 			test.reference.Namespace, test.reference.Name, test.options.Source = "shop", "web", "c"
 			balancer, problem := LoadBalancer(test.reference, test.options, fixed{service: web(test.spec)})

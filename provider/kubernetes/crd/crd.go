@@ -13,7 +13,8 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// DefaultThrottle is the least time between two configurations in a busy cluster; throttleDuration overrides it.
+// DefaultThrottle is the least time between two configurations in a busy cluster; throttleDuration overrides it. Large
+// configurations make it longer, up to 100 ms.
 const DefaultThrottle = 10 * time.Millisecond
 
 // Provider is the provider of custom resources. Its zero value is not usable, see New.
