@@ -33,6 +33,9 @@ func (o thing) key() string {
 	return o.resource.Resource + "." + o.resource.Group + "/" + o.namespace + "/" + o.name
 }
 
+// knownFile holds what the cluster held before any test.
+const knownFile = "known.json"
+
 // unwatched are resources that follow from others, and come and go with them.
 func unwatched() []string {
 	return []string{
@@ -45,7 +48,7 @@ func unwatched() []string {
 func (c *Cluster) remember() map[string]bool {
 	c.t.Helper()
 	known := map[string]bool{}
-	text, err := os.ReadFile(c.control.file("known.json"))
+	text, err := os.ReadFile(c.control.file(knownFile))
 	if err == nil {
 		if err := json.Unmarshal(text, &known); err != nil {
 			c.t.Fatal(err)
@@ -63,7 +66,7 @@ func (c *Cluster) remember() map[string]bool {
 		known[one.key()] = true
 	}
 	if text, err = json.Marshal(known); err == nil {
-		err = os.WriteFile(c.control.file("known.json"), text, 0o600)
+		err = os.WriteFile(c.control.file(knownFile), text, 0o600)
 	}
 	if err != nil {
 		c.t.Fatal(err)
@@ -71,7 +74,11 @@ func (c *Cluster) remember() map[string]bool {
 	return known
 }
 
-// clean removes what was not known, until nothing of it is left.
+// many is how many objects take longer to remove than a control plane takes to start.
+const many = 500
+
+// clean removes what was not known, until nothing of it is left. When that is too much, it removes the data of the control
+// plane, which the next test then starts anew.
 func (c *Cluster) clean(known map[string]bool) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), patience)
@@ -81,6 +88,12 @@ func (c *Cluster) clean(known map[string]bool) {
 	for {
 		left := slices.DeleteFunc(c.everything(), func(one thing) bool { return known[one.key()] })
 		if len(left) == 0 {
+			return
+		}
+		if len(left) > many {
+			if err := errors.Join(c.control.stop(), os.RemoveAll(c.control.file("etcd")), os.Remove(c.control.file(knownFile))); err != nil {
+				c.t.Error(err)
+			}
 			return
 		}
 		c.removeAll(ctx, left)

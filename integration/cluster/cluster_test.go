@@ -231,6 +231,18 @@ func TestTheNextTestFindsNothing(t *testing.T) {
 			t.Errorf("%d pods are still there", len(pods))
 		}
 		deploy(c, "{}") // The namespace can be had again at once.
+		var crowd strings.Builder
+		for i := range many + 1 {
+			fmt.Fprintf(&crowd, "---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: crowd-%d}}\n", i)
+		}
+		c.Apply(crowd.String())
+	})
+	t.Run("after a crowd", func(t *testing.T) {
+		c := Start(t)
+		if object := c.Get("ConfigMap", "crowd-1"); object != nil {
+			t.Error("ConfigMap crowd-1 is still there")
+		}
+		deploy(c, "{}")
 	})
 }
 

@@ -15,6 +15,9 @@
 //   - 198.18.0.0/16: pods of nodes with thousands of them, and whatever else a test wants to listen on
 //   - 198.19.0.0/16: ClusterIPs. There is no kube-proxy: nobody answers there unless the test listens
 //
+// Thousands of Services had better have clusterIP: None, since the API server counts all ClusterIPs whenever it gives one
+// away, and a Deployment of hundreds a maxSurge of more than one pod, since each step of a rollout takes some 100 ms.
+//
 // One test binary has one control plane, which its tests use one after the other; what a test leaves is removed at its end.
 // Needs root, for the namespace; elsewhere the tests are skipped, and say so.
 //

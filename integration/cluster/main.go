@@ -41,7 +41,12 @@ func Main(m *testing.M) int {
 			return 1
 		}
 	}
-	return harness.Main(tests{m})
+	code := harness.Main(tests{m})
+	if err := os.RemoveAll(os.Getenv(folderVariable)); err != nil {
+		_, _ = fmt.Fprintf(os.Stderr, "cluster: %v\n", err)
+		return 1
+	}
+	return code
 }
 
 // errNoProgram says that the control plane does not build here.
@@ -57,7 +62,7 @@ func (t tests) Run() int {
 	if folder == "" {
 		return code
 	}
-	if err := errors.Join((&controlPlane{folder}).stop(), os.RemoveAll(folder)); err != nil {
+	if err := (&controlPlane{folder}).stop(); err != nil {
 		_, _ = fmt.Fprintf(os.Stderr, "cluster: %v\n", err)
 		return 1
 	}

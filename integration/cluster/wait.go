@@ -67,6 +67,9 @@ func (c *Cluster) until(
 		}
 	})
 	if !held {
+		for _, object := range objects {
+			object.SetManagedFields(nil)
+		}
 		last, _ := json.MarshalIndent(objects, "", "  ")
 		c.t.Fatalf("%s: not within %v; there is\n%.4000s", what, patience, last)
 	}

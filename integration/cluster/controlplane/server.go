@@ -39,7 +39,6 @@ func serverFlags(s settings) []string {
 		"--enable-priority-and-fairness=false",
 		"--max-requests-inflight=4000",
 		"--max-mutating-requests-inflight=2000",
-		"--profiling=false",
 	}
 }
 
