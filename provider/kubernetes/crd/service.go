@@ -59,11 +59,14 @@ func (t *translator) service(
 // traefikServiceName returns the name of a TraefikService, or of another provider's service.
 func (t *translator) traefikServiceName(from string, spec *v1alpha1.LoadBalancerSpec) (string, *backend.Problem) {
 	ref := v1alpha1.ObjectRef{Name: spec.Name, Namespace: spec.Namespace}
-	if len(spec.Middlewares) > 0 {
+	name, problem := t.reference(from, kindOfTraefikService, ref, objectName)
+	if problem == nil && len(spec.Middlewares) > 0 {
 		// They may be what protects it, so they are not left out silently.
-		return ref.Name, &backend.Problem{Reason: "middlewares are for references to a Service, and " + spec.Name + " is a TraefikService"}
+		problem = &backend.Problem{
+			Reason: "middlewares are for references to a Service, and " + spec.Name + " is a TraefikService",
+		}
 	}
-	return t.reference(from, kindOfTraefikService, ref, objectName)
+	return name, problem
 }
 
 // loadBalancer translates a reference to a Kubernetes Service. The service is never nil.
