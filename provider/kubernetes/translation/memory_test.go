@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -363,5 +365,53 @@ func BenchmarkFirstUpdate(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		w.anew()
+	}
+}
+
+// TestTouchWhileUpdating proves that no touch is lost, whenever it comes.
+func TestTouchWhileUpdating(t *testing.T) {
+	const sources, rounds = 8, 200
+	var says [sources]atomic.Int64
+	memory := New("test", kinds(), nil)
+	var touching sync.WaitGroup
+	for i := range sources {
+		touching.Go(func() {
+			for range rounds {
+				says[i].Add(1)
+				memory.Touch(Source{"Route", "a", strconv.Itoa(i)})
+			}
+		})
+	}
+	finished := make(chan struct{})
+	go func() {
+		touching.Wait()
+		close(finished)
+	}()
+	translate := func(source Source) (Result, bool) {
+		i, err := strconv.Atoi(source.Name)
+		if err != nil {
+			t.Error(err)
+		}
+		rule := strconv.FormatInt(says[i].Load(), 10)
+		return Result{Routers: map[string]*dynamic.Router{source.Name: {Rule: rule}}}, true
+	}
+	var last *dynamic.Configuration
+	for running := true; running; {
+		select {
+		case <-memory.Touched():
+			last, _ = memory.Update(translate)
+		case <-finished:
+			running = false
+			select {
+			case <-memory.Touched():
+				last, _ = memory.Update(translate)
+			default:
+			}
+		}
+	}
+	for i := range sources {
+		if router := last.HTTP.Routers[strconv.Itoa(i)]; router == nil || router.Rule != strconv.Itoa(rounds) {
+			t.Errorf("router %d is %v, want the last thing that was said", i, router)
+		}
 	}
 }
