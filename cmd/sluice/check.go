@@ -112,7 +112,7 @@ func settle(config *static.Configuration) (*system, *pipeline.State, error) {
 	defer watching.Wait()
 	watched, cancel := context.WithCancel(ctx)
 	defer cancel()
-	watching.Go(func() { s.clusters.Run(watched) })
+	watching.Go(func() { s.clusters.Watch(watched) })
 	state, err := s.pipeline.Once(ctx, firstState)
 	if err != nil {
 		return nil, nil, fmt.Errorf("reading the providers: %w", err)

@@ -69,7 +69,7 @@ func assemble(config *static.Configuration, logger telemetry.Logger) (*system, e
 		Endpoints:  registry,
 		Logger:     logger,
 		Resolver:   resolver,
-		Sinks:      []pipeline.VerdictSink{pipeline.LogSink{Logger: logger}},
+		Sinks:      []pipeline.VerdictSink{pipeline.LogSink{Logger: logger}, s.clusters},
 		Metrics:    s.metrics,
 		Precedence: config.Providers.Precedence,
 		MaxHold:    maxHold(config),
@@ -107,7 +107,7 @@ func (s *system) providers() ([]provider.Entry, *dns.Provider, error) {
 	var err error
 	if s.clusters, err = kubernetes.New(kubernetes.Options{
 		CRD: s.config.Providers.KubernetesCRD, Ingress: s.config.Providers.KubernetesIngress,
-		Counters: s.metrics, Logger: s.logger,
+		State: s.tableState, Metrics: s.metrics, Logger: s.logger,
 	}); err != nil {
 		return nil, nil, err
 	}
@@ -139,6 +139,12 @@ func (s *system) internalServices() map[string]http.Handler {
 
 // State returns how everything stands.
 func (s *system) State() *pipeline.State { return s.pipeline.State() }
+
+// tableState returns what clusters are told of the active table.
+func (s *system) tableState() kubernetes.State {
+	state := s.pipeline.State()
+	return kubernetes.State{Included: state.Included, Verdicts: state.Verdicts, Settled: state.Settled}
+}
 
 // noop answers 418: it stands behind routers whose middlewares always answer.
 func noop(w http.ResponseWriter, _ *http.Request) {

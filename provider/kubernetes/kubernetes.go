@@ -12,22 +12,18 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strconv"
 	"sync"
 
+	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/crd"
-	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
-	"github.com/sluiceproxy/sluice/provider/kubernetes/endpoint"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/ingress"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/report"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
-
-// source is the first part of the keys of endpoint sets of the first cluster; a second cluster's has a number.
-const source = "kubernetes"
 
 // Options say what is read.
 type Options struct {
@@ -35,10 +31,27 @@ type Options struct {
 	CRD *static.KubernetesCRD
 	// Ingress is providers.kubernetesIngress; nil means that no Ingresses are read.
 	Ingress *static.KubernetesIngress
-	// Counters may be nil.
-	Counters translation.Counters
-	// Logger is needed.
-	Logger telemetry.Logger
+	// State returns how the active table stands; it is needed by Run, and called by several goroutines.
+	State func() State
+	// Metrics and Logger are needed.
+	Metrics Metrics
+	Logger  telemetry.Logger
+}
+
+// State is how the active table stands. Its parts must not change afterwards.
+type State struct {
+	// Included holds the configuration of each provider, by its name, that is part of the active table.
+	Included map[string]*dynamic.Configuration
+	// Verdicts holds every verdict that is not Accepted.
+	Verdicts []dynamic.Verdict
+	// Settled says that Verdicts lacks nothing: objects of Included without a verdict are accepted.
+	Settled bool
+}
+
+// Metrics counts what happens to the objects of clusters, and what could not be told about them.
+type Metrics interface {
+	translation.Counters
+	report.Metrics
 }
 
 // Clusters is everything that reads the clusters of one static configuration.
@@ -47,20 +60,10 @@ type Clusters struct {
 	clusters map[client.Options]*cluster
 	order    []*cluster
 	entries  []provider.Entry
-	custom   *crd.Provider
-	ingress  *ingress.Provider
 }
 
-// cluster is one of them, and the namespaces whose endpoints somebody uses.
-type cluster struct {
-	*client.Cluster
-	number     int
-	namespaces []string
-	everywhere bool
-}
-
-// New assembles the providers of the options, which may name none; nothing is asked of a cluster before Run. It fails when an option names no
-// cluster, or something that cannot be read.
+// New assembles the providers of the options, which may name none; nothing is asked of a cluster before Run. It fails
+// when an option names no cluster, or something that cannot be read.
 func New(options Options) (*Clusters, error) {
 	all := &Clusters{options: options, clusters: map[client.Options]*cluster{}}
 	if err := all.addCustom(); err != nil {
@@ -70,7 +73,10 @@ func New(options Options) (*Clusters, error) {
 		return nil, fmt.Errorf("providers.kubernetesIngress: %w", err)
 	}
 	for _, cluster := range all.order {
-		all.addEndpoints(cluster)
+		all.entries = append(all.entries, cluster.endpoints(options.Metrics))
+		if err := cluster.addReporter(options); err != nil {
+			return nil, err
+		}
 	}
 	if len(all.order) > 0 {
 		client.LogThrough(options.Logger)
@@ -81,17 +87,42 @@ func New(options Options) (*Clusters, error) {
 // Entries returns the providers, all of them required.
 func (c *Clusters) Entries() []provider.Entry { return slices.Clone(c.entries) }
 
-// Run feeds every watch until ctx ends.
+// Watch feeds every watch until ctx ends, and writes nothing to any cluster.
+func (c *Clusters) Watch(ctx context.Context) {
+	c.each(ctx, (*cluster).watch)
+}
+
+// Run feeds every watch until ctx ends, and tells each cluster what became of its objects.
 func (c *Clusters) Run(ctx context.Context) {
+	c.each(ctx, func(one *cluster, ctx context.Context) error {
+		var reporting sync.WaitGroup
+		defer reporting.Wait()
+		reporting.Go(func() {
+			if err := one.reporter.Run(ctx); err != nil {
+				c.options.Logger.Error("nothing is told to the cluster", "cluster", one.Source(), "error", err)
+			}
+		})
+		return one.watch(ctx)
+	})
+}
+
+func (c *Clusters) each(ctx context.Context, run func(*cluster, context.Context) error) {
 	var running sync.WaitGroup
-	for _, cluster := range c.order {
+	for _, one := range c.order {
 		running.Go(func() {
-			if err := cluster.Run(ctx); err != nil {
-				c.options.Logger.Error("cluster is not watched", "error", err)
+			if err := run(one, ctx); err != nil {
+				c.options.Logger.Error("the cluster is not watched", "cluster", one.Source(), "error", err)
 			}
 		})
 	}
 	running.Wait()
+}
+
+// Publish tells verdicts to the clusters whose objects they are about. It does not wait.
+func (c *Clusters) Publish(verdicts []dynamic.Verdict) {
+	for _, one := range c.order {
+		one.reporter.Publish(verdicts)
+	}
 }
 
 func (c *Clusters) addCustom() error {
@@ -105,10 +136,11 @@ func (c *Clusters) addCustom() error {
 	if err != nil {
 		return err
 	}
-	if c.custom, err = crd.New(*config, where.Cluster, c.options.Counters); err != nil {
+	if where.custom, err = crd.New(*config, where.Cluster, c.options.Metrics); err != nil {
 		return err
 	}
-	c.entries = append(c.entries, provider.Entry{Name: crd.Name, Provider: c.custom, Required: true})
+	where.readers = append(where.readers, crd.Name)
+	c.entries = append(c.entries, provider.Entry{Name: crd.Name, Provider: where.custom, Required: true})
 	return nil
 }
 
@@ -123,45 +155,29 @@ func (c *Clusters) addIngress() error {
 	if err != nil {
 		return err
 	}
-	if c.ingress, err = ingress.New(where.Cluster, *config, c.options.Counters); err != nil {
+	ingresses, err := ingress.New(where.Cluster, *config, c.options.Metrics)
+	if err != nil {
 		return err
 	}
-	c.entries = append(c.entries, provider.Entry{Name: ingress.Name, Provider: c.ingress, Required: true})
+	if where.addresses, err = report.NewAddresses(where.Cluster, ingresses, *config, c.options.Logger); err != nil {
+		return err
+	}
+	where.readers = append(where.readers, ingress.Name)
+	c.entries = append(c.entries, provider.Entry{Name: ingress.Name, Provider: ingresses, Required: true})
 	return nil
 }
 
-// connect returns the cluster of the options, and notes whose namespaces are used there.
+// connect returns the cluster of the options, and notes that the namespaces are used there.
 func (c *Clusters) connect(options client.Options, namespaces []string) (*cluster, error) {
 	known := c.clusters[options]
 	if known == nil {
-		known = &cluster{number: len(c.order) + 1}
 		var err error
-		if known.Cluster, err = client.Connect(options, known.name(source), c.options.Logger, v1alpha1.AddToScheme); err != nil {
+		if known, err = connect(options, len(c.order)+1, c.options.Logger); err != nil {
 			return nil, err
 		}
 		c.clusters[options] = known
 		c.order = append(c.order, known)
 	}
-	known.everywhere = known.everywhere || len(namespaces) == 0
-	known.namespaces = append(known.namespaces, namespaces...)
+	known.use(namespaces)
 	return known, nil
-}
-
-// name returns the name for the first cluster, and the name with the cluster's number for every other.
-func (c *cluster) name(name string) string {
-	if c.number == 1 {
-		return name
-	}
-	return name + strconv.Itoa(c.number)
-}
-
-func (c *Clusters) addEndpoints(of *cluster) {
-	scope := client.Scope{}
-	if !of.everywhere {
-		slices.Sort(of.namespaces)
-		scope.Namespaces = slices.Compact(of.namespaces)
-	}
-	c.entries = append(c.entries, provider.Entry{
-		Name: of.name(endpoint.Name), Provider: endpoint.New(of.Cluster, scope, c.options.Counters), Required: true,
-	})
 }

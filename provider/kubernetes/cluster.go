@@ -1,0 +1,94 @@
+package kubernetes
+
+import (
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/sluiceproxy/sluice/provider"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/crd"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/endpoint"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/report"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// source is the first part of the keys of endpoint sets of the first cluster; a second cluster's has a number.
+const source = "kubernetes"
+
+// cluster is one cluster with all that reads it.
+type cluster struct {
+	*client.Cluster
+	number int
+	// namespaces are those whose endpoints somebody uses, unless everywhere says that these are all.
+	namespaces []string
+	everywhere bool
+
+	// readers are the names of the providers that read its objects. Custom and addresses are nil where nobody reads custom
+	// resources, or nothing is to be shown on Ingresses.
+	readers   []string
+	custom    *crd.Provider
+	addresses *report.Addresses
+	reporter  *report.Reporter
+}
+
+func connect(options client.Options, number int, logger telemetry.Logger) (*cluster, error) {
+	connected, err := client.Connect(options, numbered(source, number), logger, v1alpha1.AddToScheme)
+	if err != nil {
+		return nil, err
+	}
+	return &cluster{Cluster: connected, number: number}, nil
+}
+
+// numbered returns the name for the first cluster, and the name with the number for every other.
+func numbered(name string, number int) string {
+	if number == 1 {
+		return name
+	}
+	return name + strconv.Itoa(number)
+}
+
+// use notes that the endpoints of the namespaces are used; none means all.
+func (c *cluster) use(namespaces []string) {
+	c.everywhere = c.everywhere || len(namespaces) == 0
+	c.namespaces = append(c.namespaces, namespaces...)
+}
+
+func (c *cluster) watch(ctx context.Context) error { return c.Cluster.Run(ctx) }
+
+// endpoints returns the provider of the endpoints that somebody uses.
+func (c *cluster) endpoints(metrics Metrics) provider.Entry {
+	scope := client.Scope{}
+	if !c.everywhere {
+		slices.Sort(c.namespaces)
+		scope.Namespaces = slices.Compact(c.namespaces)
+	}
+	return provider.Entry{
+		Name: numbered(endpoint.Name, c.number), Provider: endpoint.New(c.Cluster, scope, metrics), Required: true,
+	}
+}
+
+// addReporter makes what tells the cluster about its objects.
+func (c *cluster) addReporter(options Options) (err error) {
+	told := report.Options{
+		Clients: c.Cluster, Logger: options.Logger, Providers: c.readers, Metrics: options.Metrics, Addresses: c.addresses,
+		View: func() report.View { return c.view(options.State()) },
+	}
+	if c.custom != nil {
+		told.Objects = c.custom
+	}
+	c.reporter, err = report.New(told)
+	return err
+}
+
+// view returns what the state says of this cluster's providers.
+func (c *cluster) view(state State) report.View {
+	view := report.View{Verdicts: state.Verdicts, Settled: state.Settled}
+	for _, name := range c.readers {
+		if included := state.Included[name]; included != nil {
+			view.Configurations = append(view.Configurations, included)
+		}
+	}
+	return view
+}
