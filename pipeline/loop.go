@@ -26,6 +26,7 @@ type Pipeline struct {
 	options Options
 	merger  *merger
 	state   atomic.Pointer[State]
+	first   chan struct{} // closed with the first ready state
 
 	// All below belongs to the loop.
 	update   provider.Update
@@ -41,6 +42,7 @@ type Pipeline struct {
 	awaited  map[string]time.Time // endpoint sets that are missing, and since when
 	watched  []string
 
+	opened    bool              // first is closed
 	published []dynamic.Verdict // what the sinks have been told, and nothing that has recovered since
 	grace     grace
 }
@@ -58,11 +60,15 @@ func New(options Options) *Pipeline {
 		debounce: newDebounce(hold),
 		changed:  map[dynamic.Ref]struct{}{},
 		awaited:  map[string]time.Time{},
+		first:    make(chan struct{}),
 	}
 	p.merged = p.merger.merged
 	p.state.Store(&State{Providers: map[string]provider.Status{}})
 	return p
 }
+
+// FirstReady returns a channel that is closed with the first State that is Ready; it stays so when a later one is not.
+func (p *Pipeline) FirstReady() <-chan struct{} { return p.first }
 
 // State returns how everything stands. It never returns nil.
 func (p *Pipeline) State() *State { return p.state.Load() }

@@ -100,7 +100,7 @@ func TestLoopStartWaitsForPendingProviders(t *testing.T) {
 		r.send("file", routers("a", "Host(`a`)"))
 		pass(20 * ms)
 		r.send("docker", routers("b", "Host(`b`)"))
-		if len(r.moments()) != 0 || r.State().Ready {
+		if len(r.moments()) != 0 || r.State().Ready || closed(r.FirstReady()) {
 			t.Fatal("began while a provider was pending")
 		}
 		pass(20 * ms)
@@ -109,10 +109,19 @@ func TestLoopStartWaitsForPendingProviders(t *testing.T) {
 		if diff := cmp.Diff([]time.Duration{40 * ms}, r.moments()); diff != "" {
 			t.Errorf("compiled at (-want +got):\n%s", diff)
 		}
-		if state := r.State(); !state.Ready || state.Generation != 1 {
+		if state := r.State(); !state.Ready || state.Generation != 1 || !closed(r.FirstReady()) {
 			t.Errorf("state = %+v, want ready", state)
 		}
 	})
+}
+
+func closed(channel <-chan struct{}) bool {
+	select {
+	case <-channel:
+		return true
+	default:
+		return false
+	}
 }
 
 func TestLoopStartWaitsNotForEver(t *testing.T) {
@@ -125,7 +134,7 @@ func TestLoopStartWaitsNotForEver(t *testing.T) {
 		if diff := cmp.Diff([]time.Duration{1500 * ms}, r.moments()); diff != "" {
 			t.Errorf("compiled at (-want +got):\n%s", diff)
 		}
-		if r.State().Ready {
+		if r.State().Ready || closed(r.FirstReady()) {
 			t.Error("ready while a required provider is pending")
 		}
 		pass(provider.DefaultFirstStateTimeout)

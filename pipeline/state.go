@@ -33,7 +33,7 @@ type State struct {
 
 // publishState makes the State that readers see from now on.
 func (p *Pipeline) publishState() {
-	p.state.Store(&State{
+	state := &State{
 		Generation:    p.active.generation,
 		Activated:     p.active.activated,
 		Ready:         p.ready(),
@@ -42,7 +42,12 @@ func (p *Pipeline) publishState() {
 		Configuration: p.active.configuration,
 		Included:      p.active.included,
 		Settled:       p.active.settled,
-	})
+	}
+	p.state.Store(state)
+	if state.Ready && !p.opened {
+		p.opened = true
+		close(p.first)
+	}
 }
 
 // ready tells whether every required provider has delivered its first state and the active table contains it.

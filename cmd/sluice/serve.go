@@ -98,6 +98,7 @@ func (s *system) run(ctx context.Context) error {
 	behind.Go(func() { s.reloadOnHangup(background, hangups) })
 	for _, entrypoint := range entrypoints {
 		front.Go(func() {
+			s.hold(serving, entrypoint.Name())
 			if err := entrypoint.Serve(serving); err != nil {
 				abort(err)
 			}
