@@ -1,24 +1,11 @@
 package kubernetes
 
 import (
-	"os"
 	"strings"
 	"testing"
 
 	"github.com/sluiceproxy/sluice/integration/cluster"
-	"github.com/sluiceproxy/sluice/integration/harness"
 )
-
-func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
-
-// static is what most tests start Sluice with.
-const static = `
-entryPoints: {web: {address: "127.0.0.1:0"}, websecure: {address: "127.0.0.1:0", http: {tls: {}}}, traefik: {address: "127.0.0.1:0"}}
-ping: {}
-api: {}
-log: {level: DEBUG}
-providers: {kubernetesCRD: {}, kubernetesIngress: {}}
-`
 
 // shop is a Deployment with its Service.
 const shop = `
@@ -50,6 +37,7 @@ spec:
 // TestOldArticle applies a manifest as articles about Traefik 2 show it.
 func TestOldArticle(t *testing.T) {
 	c := cluster.Start(t)
+	c.Apply(rights(t)...)
 	c.Apply(crds(t, "traefik.containo.us")...)
 	c.Apply(shop, `
 apiVersion: traefik.containo.us/v1alpha1
@@ -64,11 +52,10 @@ spec:
 `)
 	c.Deployed("shop/web")
 	c.Endpoints("shop/web", 3)
-	s := harness.Start(t, harness.Setup{Static: static, Env: []string{"KUBECONFIG=" + c.Kubeconfig}})
-	client := harness.NewClient(t, harness.H1, s.Addr("web"), "any.test", nil)
+	s := open(t, c, static)
 	pods := map[string]bool{}
 	for range 6 {
-		answer := client.Get("/api/version")
+		answer := s.get("any.test/api/version")
 		if answer.StatusCode != 200 || !strings.HasPrefix(answer.Header.Get("X-Pod"), "shop/web-") {
 			t.Fatalf("status %d from pod %q", answer.StatusCode, answer.Header.Get("X-Pod"))
 		}
@@ -77,7 +64,5 @@ spec:
 	if len(pods) != 3 {
 		t.Errorf("answers came from %v, want all 3 pods", pods)
 	}
-	if answer := client.Get("/other"); answer.StatusCode != 404 {
-		t.Errorf("status %d for a path of no route", answer.StatusCode)
-	}
+	s.expect("any.test/other", "404")
 }
