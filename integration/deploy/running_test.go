@@ -115,7 +115,7 @@ func expectService(t *testing.T, c *cluster.Cluster, release objects) {
 	if ready := s.Readiness(); slices.ContainsFunc(ready.Providers, func(p provider) bool { return p.Reason != "" }) {
 		t.Errorf("a provider complains: %+v", ready.Providers)
 	}
-	if log := s.Log.String(); strings.Contains(log, "refuses") || strings.Contains(log, `"level":"error"`) {
+	if log := s.Log.String(); strings.Contains(log, "refuses") || strings.Contains(log, "writing to Kubernetes fails") {
 		t.Errorf("the log:\n%s", log)
 	}
 }
