@@ -1,0 +1,189 @@
+package kubernetes
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/sluiceproxy/sluice/integration/harness"
+)
+
+// A load is clients of one connection each, which send a request, read the answer, and wait for their next turn.
+const (
+	clients = 8
+	turn    = 15 * time.Millisecond
+)
+
+// load sends requests to Sluice, none of which may fail, until it is stopped.
+type load struct {
+	t     testing.TB
+	done  chan struct{}
+	stop  func()
+	sent  atomic.Int64
+	fails atomic.Int64
+
+	mu   sync.Mutex
+	pods map[string]int
+}
+
+// press puts a host under load. It ends with the test, before Sluice does.
+func press(t testing.TB, g *gate, host string) *load {
+	t.Helper()
+	l := &load{t: t, done: make(chan struct{}), pods: map[string]int{}}
+	var busy sync.WaitGroup
+	for i := range clients {
+		client := harness.NewClient(t, []harness.Protocol{harness.H1, harness.H2C}[i%2], g.Addr("web"), host, nil)
+		busy.Go(func() { l.run(client, i) })
+	}
+	l.stop = sync.OnceFunc(func() { close(l.done); busy.Wait() })
+	t.Cleanup(l.stop)
+	return l
+}
+
+// run is one client. Every other request has a body, which nobody may send again.
+func (l *load) run(client *harness.Client, number int) {
+	ticker := time.NewTicker(turn)
+	defer ticker.Stop()
+	for i := 0; ; i++ {
+		request := client.Request(http.MethodGet, "/", nil)
+		if i%2 == 0 {
+			request = client.Request(http.MethodPost, "/?size=2000", strings.NewReader("a body"))
+		}
+		if i%10 == number {
+			request.URL.RawQuery = "wait=150ms"
+		}
+		l.take(client.Try(request))
+		select {
+		case <-l.done:
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// take looks at an answer.
+func (l *load) take(answer harness.Response, err error) {
+	l.sent.Add(1)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		if l.fails.Add(1) <= 5 {
+			failure := fmt.Sprint(err)
+			if err == nil {
+				failure = fmt.Sprintf("status %d: %s", answer.StatusCode, answer.Text)
+			}
+			l.t.Errorf("%s: a request under load fails: %s", time.Now().Format(time.StampMicro), failure)
+		}
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.pods[answer.Header.Get("X-Pod")]++
+}
+
+// forget returns how many answers came from each pod since it was asked before.
+func (l *load) forget() map[string]int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	pods := l.pods
+	l.pods = map[string]int{}
+	return pods
+}
+
+// spread waits until answers come from exactly so many pods.
+func (l *load) spread(count int) {
+	l.t.Helper()
+	window := time.NewTicker(20 * turn) // Some 150 requests, each of which takes the next pod.
+	defer window.Stop()
+	var last map[string]int
+	l.forget()
+	until(l.t, func() bool { <-window.C; last = l.forget(); return len(last) == count }, func() string {
+		return fmt.Sprintf("answers come from %d pods, want %d: %v", len(last), count, last)
+	})
+}
+
+// end stops the load and says what it came to.
+func (l *load) end() {
+	l.t.Helper()
+	l.stop()
+	if failed := l.fails.Load(); failed > 0 {
+		l.t.Errorf("%d of %d requests failed", failed, l.sent.Load())
+	}
+	l.t.Logf("%d requests", l.sent.Load())
+}
+
+// polite is a Deployment of one pod that goes on for a while when it is deleted, with its Service and its IngressRoute for
+// the host NAME.test. It is given as namespace/name; the namespace is to be there.
+func polite(path string) string {
+	namespace, name, _ := strings.Cut(path, "/")
+	return strings.NewReplacer("NAMESPACE", namespace, "NAME", name).Replace(`
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: NAME, namespace: NAMESPACE}
+spec:
+  replicas: 1
+  selector: {matchLabels: {app: NAME}}
+  strategy: {rollingUpdate: {maxSurge: 2, maxUnavailable: 0}}
+  template:
+    metadata: {labels: {app: NAME}, annotations: {test.sluice.dev/drain: 300ms, test.sluice.dev/ready-after: 50ms}}
+    spec:
+      terminationGracePeriodSeconds: 5
+      containers: [{name: web, image: web, ports: [{containerPort: 8080}]}]
+---
+apiVersion: v1
+kind: Service
+metadata: {name: NAME, namespace: NAMESPACE}
+spec:
+  selector: {app: NAME}
+  ports: [{name: http, port: 80, targetPort: 8080}]
+`) + route("traefik.io", path, name+".test", "[{name: "+name+", port: 80}]")
+}
+
+// TestPodsComeAndGoUnderLoad scales a Deployment from 1 pod to 10 and back and rolls it three times. No request fails, and
+// each pod gets its part while it is there. The table is none of all that's business.
+func TestPodsComeAndGoUnderLoad(t *testing.T) {
+	c := prepare(t)
+	c.Apply(namespace("shop"), polite("shop/web"))
+	c.Deployed("shop/web")
+	c.Endpoints("shop/web", 1)
+	g := open(t, c, static)
+	g.serves("web.test")
+	generation := g.Readiness().Generation
+	l := press(t, g, "web.test")
+
+	c.Scale("shop/web", 10)
+	l.spread(10)
+	for range 3 {
+		before := l.forget()
+		c.Rollout("shop/web")
+		c.Endpoints("shop/web", 10)
+		l.spread(10)
+		for pod := range l.forget() {
+			if before[pod] > 0 {
+				t.Errorf("pod %s was rolled away and answers", pod)
+			}
+		}
+	}
+	c.Scale("shop/web", 1)
+	c.Endpoints("shop/web", 1)
+	l.spread(1)
+	l.end()
+	if after := g.Readiness(); after.Generation != generation || len(after.Verdicts) > 0 {
+		t.Errorf("pods made tables %d to %d, and the verdicts %v", generation, after.Generation, after.Verdicts)
+	}
+	if log := g.Log.String(); strings.Contains(log, "request failed") {
+		t.Errorf("the log speaks of failed requests:\n%s", log)
+	}
+}
+
+// serves waits until a host is answered by some pod.
+func (g *gate) serves(host string) {
+	g.t.Helper()
+	var got string
+	until(g.t, func() bool { got = g.ask(host + "/"); return strings.HasPrefix(got, "200 ") }, func() string {
+		return host + " is answered by " + got + "\n" + g.Log.String()
+	})
+}
