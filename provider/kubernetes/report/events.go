@@ -169,17 +169,25 @@ func (e *events) begin() {
 	e.repeat()
 }
 
-// repeat has everything told that is wrong.
+// repeat has everything told that is wrong, what has not been told yet first.
 func (e *events) repeat() {
 	var wrong []*subject
 	for _, one := range e.subjects {
 		if len(one.verdicts) > 0 {
-			one.told = news{}
 			wrong = append(wrong, one)
 		}
 	}
-	slices.SortFunc(wrong, func(a, b *subject) int { return compareResources(a.resource, b.resource) })
+	slices.SortFunc(wrong, func(a, b *subject) int {
+		switch untold := a.told == (news{}); {
+		case untold == (b.told == (news{})):
+			return compareResources(a.resource, b.resource)
+		case untold:
+			return -1
+		}
+		return 1
+	})
 	for _, one := range wrong {
+		one.told = news{}
 		e.touch(one)
 	}
 }

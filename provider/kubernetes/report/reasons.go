@@ -3,7 +3,6 @@ package report
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -79,9 +78,6 @@ func join(reasons []string) string {
 			told[reason] = true
 		}
 	}
-	if len(kept) == 0 && len(reasons) > 0 {
-		kept = slices.Sorted(maps.Keys(known))
-	}
 	return fit(kept)
 }
 
@@ -92,7 +88,7 @@ func repeats(reason string, known map[string]bool) bool {
 		if !found {
 			return false
 		}
-		if known[after] {
+		if after != "" && known[after] {
 			return true
 		}
 		rest = after
@@ -112,9 +108,9 @@ func fit(reasons []string) string {
 			text.WriteString("; ")
 		}
 		if room := maxMessage - len(rest) - text.Len(); len(reason) > room {
-			reason = strings.ToValidUTF8(reason[:room-len("...")], "") + "..."
+			reason = reason[:room-len("...")] + "..."
 		}
-		text.WriteString(reason)
+		text.WriteString(strings.ToValidUTF8(reason, ""))
 	}
 	return text.String()
 }
