@@ -93,24 +93,17 @@ func (j judgement) apply(before *v1alpha1.Status, now metav1.Time) (after v1alph
 	return after, changed
 }
 
-// statusOf returns the status of an object of sluice.dev; nil for anything else.
+// statusOf returns the status of an object of sluice.dev; nil for anything else. Kinds that are not supported yet (those
+// for TCP and UDP) have no subresource for one; Events tell what becomes of them.
 func statusOf(object metav1.Object) *v1alpha1.Status {
 	switch typed := object.(type) {
 	case *v1alpha1.IngressRoute:
 		return &typed.Status
-	case *v1alpha1.IngressRouteTCP:
-		return &typed.Status
-	case *v1alpha1.IngressRouteUDP:
-		return &typed.Status
 	case *v1alpha1.Middleware:
-		return &typed.Status
-	case *v1alpha1.MiddlewareTCP:
 		return &typed.Status
 	case *v1alpha1.TraefikService:
 		return &typed.Status
 	case *v1alpha1.ServersTransport:
-		return &typed.Status
-	case *v1alpha1.ServersTransportTCP:
 		return &typed.Status
 	case *v1alpha1.TLSOption:
 		return &typed.Status
@@ -120,25 +113,17 @@ func statusOf(object metav1.Object) *v1alpha1.Status {
 	return nil
 }
 
-// pluralOf returns the resource of a kind of sluice.dev; empty for anything else.
+// pluralOf returns the resource of a kind of sluice.dev that has a status; empty for anything else.
 func pluralOf(kind string) string {
 	switch kind {
 	case v1alpha1.KindIngressRoute:
 		return v1alpha1.ResourceIngressRoutes
-	case v1alpha1.KindIngressRouteTCP:
-		return v1alpha1.ResourceIngressRouteTCPs
-	case v1alpha1.KindIngressRouteUDP:
-		return v1alpha1.ResourceIngressRouteUDPs
 	case v1alpha1.KindMiddleware:
 		return v1alpha1.ResourceMiddlewares
-	case v1alpha1.KindMiddlewareTCP:
-		return v1alpha1.ResourceMiddlewareTCPs
 	case v1alpha1.KindTraefikService:
 		return v1alpha1.ResourceTraefikServices
 	case v1alpha1.KindServersTransport:
 		return v1alpha1.ResourceServersTransports
-	case v1alpha1.KindServersTransportTCP:
-		return v1alpha1.ResourceServersTransportTCPs
 	case v1alpha1.KindTLSOption:
 		return v1alpha1.ResourceTLSOptions
 	case v1alpha1.KindTLSStore:
