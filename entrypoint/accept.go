@@ -12,6 +12,10 @@ const (
 	// minPause and maxPause bound how long the accept loop waits after an error, such as no free file descriptors.
 	minPause = 5 * time.Millisecond
 	maxPause = time.Second
+	// lastCall is how long the queue of the system must have been empty before the listener is closed, and maxLastCall how
+	// long that is tried at most.
+	lastCall    = 5 * time.Millisecond
+	maxLastCall = 200 * time.Millisecond
 )
 
 // systemListen listens with the operating system's sockets.
@@ -23,7 +27,7 @@ func (e *Entrypoint) systemListen(ctx context.Context, network, address string) 
 	return config.Listen(ctx, network, address)
 }
 
-// accept takes connections until the listener is closed. Nothing in it waits for a client.
+// accept takes connections until ctx ends or the listener is closed. Nothing in it waits for a client.
 func (e *Entrypoint) accept(ctx context.Context, handle func(*connection)) error {
 	pause := time.Duration(0)
 	for {
@@ -34,7 +38,8 @@ func (e *Entrypoint) accept(ctx context.Context, handle func(*connection)) error
 			continue
 		}
 		if ctx.Err() != nil {
-			return nil //nolint:nilerr // The listener was closed because ctx ended.
+			e.emptyQueue(handle)
+			return nil //nolint:nilerr // It was told to end because ctx ended.
 		}
 		if errors.Is(err, net.ErrClosed) {
 			return fmt.Errorf("entrypoint %q: %w", e.name, err)
@@ -45,6 +50,26 @@ func (e *Entrypoint) accept(ctx context.Context, handle func(*connection)) error
 			return nil
 		}
 	}
+}
+
+// emptyQueue takes the connections that the system has made already: it would reset them when the listener is closed, though their
+// clients may have sent a request.
+func (e *Entrypoint) emptyQueue(handle func(*connection)) {
+	for limit := time.Now().Add(maxLastCall); time.Now().Before(limit) && e.setAcceptDeadline() == nil; {
+		conn, err := e.listener.Accept()
+		if err != nil {
+			return
+		}
+		e.admit(conn, handle)
+	}
+}
+
+// setAcceptDeadline has Accept end soon if nobody comes. Not every listener can.
+func (e *Entrypoint) setAcceptDeadline() error {
+	if listener, ok := e.listener.(interface{ SetDeadline(t time.Time) error }); ok {
+		return listener.SetDeadline(time.Now().Add(lastCall))
+	}
+	return errors.ErrUnsupported
 }
 
 // admit starts the goroutine of a connection, if there is room for it.

@@ -20,6 +20,7 @@
 // # Draining
 //
 // When the context of Serve ends, the entrypoint goes on accepting for lifeCycle.requestAcceptGraceTimeout, while Draining
-// reports true. Then it stops to listen, closes idle connections, tells HTTP/2 clients to go away, and lets requests and
-// upgraded connections finish within lifeCycle.graceTimeOut. What is left after that is cut.
+// reports true. Then it takes whoever is in the system's queue, stops to listen, closes idle connections, tells HTTP/2 clients to
+// go away, and lets requests and upgraded connections finish within lifeCycle.graceTimeOut. What is left after that is cut. A
+// connection that has sent nothing yet is idle once it is a second old.
 package entrypoint

@@ -27,7 +27,7 @@ func (e *Entrypoint) run(ctx context.Context) error {
 	var err error
 	select {
 	case <-ctx.Done():
-		err = e.retire(stop, ended)
+		err = e.retire(servers, stop, ended)
 	case err = <-ended:
 		e.draining.Store(true)
 	}
@@ -40,8 +40,8 @@ func (e *Entrypoint) run(ctx context.Context) error {
 	return err
 }
 
-// retire goes on accepting for the grace time and then ends the accept loop.
-func (e *Entrypoint) retire(stop context.CancelFunc, ended <-chan error) error {
+// retire goes on accepting for the grace time, and then ends keep-alive and the accept loop.
+func (e *Entrypoint) retire(s *servers, stop context.CancelFunc, ended <-chan error) error {
 	e.draining.Store(true)
 	if e.settings.acceptGrace > 0 {
 		timer := time.NewTimer(e.settings.acceptGrace)
@@ -52,8 +52,11 @@ func (e *Entrypoint) retire(stop context.CancelFunc, ended <-chan error) error {
 			return err
 		}
 	}
+	s.endKeepAlive()
 	stop()
-	_ = e.listener.Close()
+	if e.setAcceptDeadline() != nil {
+		_ = e.listener.Close()
+	}
 	return <-ended
 }
 
@@ -61,18 +64,15 @@ func (e *Entrypoint) retire(stop context.CancelFunc, ended <-chan error) error {
 func (e *Entrypoint) drain(s *servers) {
 	ctx, cancel := context.WithTimeout(s.base, e.settings.grace)
 	defer cancel()
-	e.open.each(func(c *connection) {
-		if phase(c.phase.Load()) == silent {
-			_ = c.Close()
-		}
-	})
+	young := time.Now().Add(-settleTime)
+	e.closeSilent(young)
 	// Shutdown drops a new connection whose request has not been read yet. So keep-alive ends first, and connections that have
-	// sent something get a moment to bring their request.
-	s.http1.SetDraining()
-	s.http2.SetKeepAlivesEnabled(false)
+	// sent something, or have just come, get a moment to bring their request.
+	s.endKeepAlive()
 	settle, done := context.WithTimeout(ctx, settleTime)
 	e.open.await(settle, opening)
 	done()
+	e.closeSilent(time.Now())
 	var work sync.WaitGroup
 	work.Go(func() { _ = s.http1.Shutdown(ctx) })
 	_ = s.http2.Shutdown(ctx)
@@ -83,4 +83,13 @@ func (e *Entrypoint) drain(s *servers) {
 	e.open.each(func(c *connection) { _ = c.Close() })
 	_ = s.http1.Close()
 	_ = s.http2.Close()
+}
+
+// closeSilent closes the connections that were accepted before a time and have sent nothing.
+func (e *Entrypoint) closeSilent(before time.Time) {
+	e.open.each(func(c *connection) {
+		if phase(c.phase.Load()) == silent && c.accepted.Before(before) {
+			_ = c.Close()
+		}
+	})
 }

@@ -257,6 +257,60 @@ func TestDrainServesWhatHasBegun(t *testing.T) {
 	s.wait()
 }
 
+// TestDrainServesWhoHasJustCome stops when a client has connected and is about to send its request.
+func TestDrainServesWhoHasJustCome(t *testing.T) {
+	t.Parallel()
+	s := start(t, http.HandlerFunc(hello), nil)
+	conn := s.dial()
+	s.eventually("the connection", func() bool { return s.entrypoint.open.count(silent) == 1 })
+	s.stop()
+	s.eventually("the listener is closed", func() bool {
+		other, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.address)
+		if err == nil {
+			_ = other.Close()
+		}
+		return err != nil
+	})
+	say(t, conn, get)
+	if response, body := answer(t, bufio.NewReader(conn)); body != "hello" || !response.Close {
+		t.Errorf("got %q, close %v", body, response.Close)
+	}
+	s.wait()
+}
+
+// slow is a listener whose connections are not accepted for a while.
+type slow struct {
+	*net.TCPListener
+	held chan struct{}
+}
+
+func (s slow) Accept() (net.Conn, error) {
+	<-s.held
+	return s.TCPListener.Accept()
+}
+
+// TestDrainServesTheQueue stops when a client has sent its request on a connection that has not been accepted.
+func TestDrainServesTheQueue(t *testing.T) {
+	t.Parallel()
+	held := make(chan struct{})
+	s := startWith(t, http.HandlerFunc(hello), nil, func(ctx context.Context, network, address string) (net.Listener, error) {
+		inner, err := new(net.ListenConfig).Listen(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		return slow{inner.(*net.TCPListener), held}, nil
+	})
+	conn := s.dial()
+	say(t, conn, get)
+	s.stop()
+	s.eventually("draining", s.entrypoint.Draining)
+	close(held)
+	if _, body := answer(t, bufio.NewReader(conn)); body != "hello" {
+		t.Errorf("got %q", body)
+	}
+	s.wait()
+}
+
 // TestBothEndsOfAStream writes and reads in turn on HTTP/1.1 and HTTP/2.
 func TestBothEndsOfAStream(t *testing.T) {
 	for _, protocol := range protocols() {

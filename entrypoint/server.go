@@ -67,6 +67,12 @@ type servers struct {
 	feed  *feed
 }
 
+// endKeepAlive makes every response from now on the last of its connection. Idle connections of HTTP/1.1 stay.
+func (s *servers) endKeepAlive() {
+	s.http1.SetDraining()
+	s.http2.SetKeepAlivesEnabled(false)
+}
+
 func (e *Entrypoint) newServers(base context.Context) *servers {
 	return &servers{base: base, http1: e.newHTTP1(), http2: e.newHTTP2(base), feed: newFeed(e.listener.Addr())}
 }
