@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strconv"
 	"sync"
@@ -128,13 +129,13 @@ func TestUpdateEqualsTranslatingAnew(t *testing.T) {
 			}
 			before := shallow(last)
 			next, changed := memory.Update(w.translate)
-			if diff := cmp.Diff(w.anew(), next, empty()); diff != "" {
-				t.Fatalf("seed %d, step %d: (-anew +incremental)\n%s", seed, step, diff)
+			if anew := w.anew(); !says(anew, next) {
+				t.Fatalf("seed %d, step %d: (-anew +incremental)\n%s", seed, step, cmp.Diff(anew, next, empty()))
 			}
-			if diff := cmp.Diff(before, last); diff != "" {
-				t.Fatalf("seed %d, step %d: the last configuration was written to:\n%s", seed, step, diff)
+			if !reflect.DeepEqual(before, last) {
+				t.Fatalf("seed %d, step %d: the last configuration was written to:\n%s", seed, step, cmp.Diff(before, last))
 			}
-			if same := cmp.Equal(last, next, empty()); same == changed || same != (last == next) {
+			if same := says(last, next); same == changed || same != (last == next) {
 				t.Fatalf("seed %d, step %d: changed is %t, the pointer is the same: %t, it says the same: %t",
 					seed, step, changed, last == next, same)
 			}
@@ -143,6 +144,30 @@ func TestUpdateEqualsTranslatingAnew(t *testing.T) {
 			checkPointers(t, byName(last), byName(next))
 			last = next
 		}
+	}
+}
+
+// says compares configurations as empty does, at a small part of its price: go-cmp takes minutes for this under the race
+// detector.
+func says(a, b *dynamic.Configuration) bool {
+	return reflect.DeepEqual(plain(a), plain(b))
+}
+
+// plain returns a configuration in which every empty map and list is nil.
+func plain(of *dynamic.Configuration) *dynamic.Configuration {
+	out := shallow(of)
+	nilIfEmpty(&out.HTTP.Routers)
+	nilIfEmpty(&out.HTTP.Services)
+	nilIfEmpty(&out.TCP.Routers)
+	if len(out.Verdicts) == 0 {
+		out.Verdicts = nil
+	}
+	return out
+}
+
+func nilIfEmpty[T any](objects *map[string]*T) {
+	if len(*objects) == 0 {
+		*objects = nil
 	}
 }
 
