@@ -67,6 +67,9 @@ func (l *load) run(client *harness.Client, number int) {
 
 // take looks at an answer.
 func (l *load) take(answer harness.Response, err error) {
+	if l.t.Context().Err() != nil {
+		return // The test has failed already.
+	}
 	l.sent.Add(1)
 	if err != nil || answer.StatusCode != http.StatusOK {
 		if l.fails.Add(1) <= 5 {

@@ -1,0 +1,57 @@
+package kubernetes
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/integration/harness"
+)
+
+// TestANamespaceIsDeleted deletes a namespace beside one that is under load. Its routes are gone with it; nobody else
+// notices.
+func TestANamespaceIsDeleted(t *testing.T) {
+	c := prepare(t)
+	c.Apply(namespace("shop"), namespace("blog"), polite("shop/web"), polite("blog/post"), polite("blog/talk"))
+	c.Apply(ingress("blog", "old.test", "post"))
+	for _, one := range []string{"shop/web", "blog/post", "blog/talk"} {
+		c.Deployed(one)
+	}
+	c.Scale("shop/web", 2)
+	g := open(t, c, static)
+	hosts := []string{"post.test", "talk.test", "old.test"}
+	for _, host := range hosts {
+		g.serves(host)
+	}
+	l := press(t, g, "web.test")
+	l.spread(2)
+	c.Delete(namespace("blog"))
+	for _, host := range hosts {
+		g.becomes(host+"/", "404")
+	}
+	l.spread(2)
+	g.Until("nothing is wrong with what is left", func(r harness.Readiness) bool { return len(r.Verdicts) == 0 })
+
+	// The same names come again, and are what they are now.
+	c.Apply(namespace("blog"), polite("blog/post"))
+	c.Deployed("blog/post")
+	g.serves("post.test")
+	g.expect("talk.test/", "404")
+	l.end()
+	for line := range strings.Lines(g.Log.String()) {
+		if strings.Contains(line, "level=error") || strings.Contains(line, "level=warning") && strings.Contains(line, "writing to Kubernetes fails") {
+			t.Errorf("the log has %s", line)
+		}
+	}
+}
+
+// ingress is the manifest of an Ingress from a host to port 80 of a Service.
+func ingress(namespace, host, service string) string {
+	return fmt.Sprintf(`
+---
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: %[3]s, namespace: %[1]s}
+spec: {rules: [{host: %[2]s, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: %[3]s, port: {number: 80}}}}]}}]}
+`, namespace, host, service)
+}

@@ -1,0 +1,139 @@
+package kubernetes
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluiceproxy/sluice/integration/harness"
+)
+
+// away is how long the API server is away.
+const away = time.Minute
+
+// TestTheAPIServerGoesAway takes the API server away for a minute under load. What is known goes on serving and stays
+// ready; a Sluice that starts meanwhile is not ready. When the API server is back, nothing is done again, and what changes
+// from then on arrives.
+func TestTheAPIServerGoesAway(t *testing.T) {
+	c := prepare(t)
+	c.Apply(namespace("shop"), polite("shop/web"), polite("shop/bag"))
+	c.Scale("shop/web", 3)
+	c.Deployed("shop/bag")
+	g := open(t, c, static)
+	g.serves("web.test")
+	g.serves("bag.test")
+	l := press(t, g, "web.test")
+	l.spread(3)
+	watch := watchReady(t, g)
+	before := g.work()
+
+	kubeconfig := c.AccountKubeconfig(account)
+	c.StopAPI()
+	over := time.NewTimer(away)
+	defer over.Stop()
+	late := startWithout(t, kubeconfig)
+	select {
+	case <-over.C:
+	case <-t.Context().Done():
+	}
+	l.spread(3)
+	g.serves("bag.test")
+	if answer := late.Readiness(); answer.Status != http.StatusServiceUnavailable || answer.Ready {
+		t.Errorf("without an API server, a Sluice that has just started is ready: %+v", answer)
+	}
+	c.StartAPI()
+	late.Until("ready, now that the API server is there", func(r harness.Readiness) bool { return r.Status == http.StatusOK })
+	(&gate{Sluice: late, t: t, web: harness.NewClient(t, harness.H1, late.Addr("web"), "web.test", nil)}).serves("web.test")
+
+	// What is changed now comes after all that was there, so that nothing more of that is under way.
+	c.Scale("shop/bag", 2)
+	g.spreads("bag.test", 2)
+	if after := g.work(); after != before {
+		t.Errorf("the way back was work: before\n%s\nafter\n%s", before, after)
+	}
+	c.Scale("shop/web", 1)
+	l.spread(1)
+	c.Apply(route("traefik.io", "shop/new", "new.test", "[{name: web, port: 80}]"))
+	g.serves("new.test")
+	watch.end()
+	l.end()
+}
+
+// startWithout starts Sluice while there is no API server, and looks at what it says of itself.
+func startWithout(t *testing.T, kubeconfig string) *harness.Sluice {
+	t.Helper()
+	late := harness.Start(t, harness.Setup{
+		Static: static, NotReady: true, Env: []string{"KUBECONFIG=" + kubeconfig, "POD_NAMESPACE=sluice"},
+	})
+	answer := late.Until("not ready, and why", func(r harness.Readiness) bool { return len(r.Providers) == 3 })
+	for _, one := range answer.Providers {
+		if one.State == "synced" || one.State == "absent" {
+			t.Errorf("provider %s is %s without an API server", one.Name, one.State)
+		}
+	}
+	if answer.Status != http.StatusServiceUnavailable {
+		t.Errorf("/ready is %d without an API server", answer.Status)
+	}
+	return late
+}
+
+// readiness watches /ready.
+type readiness struct{ end func() }
+
+// watchReady asks /ready again and again, and fails the test whenever the answer is not 200.
+func watchReady(t *testing.T, g *gate) readiness {
+	t.Helper()
+	client := harness.NewClient(t, harness.H1, g.Addr("traefik"), "any.test", nil)
+	done := make(chan struct{})
+	var busy sync.WaitGroup
+	busy.Go(func() {
+		ticker := time.NewTicker(50 * time.Millisecond)
+		defer ticker.Stop()
+		for {
+			answer, err := client.Try(client.Request(http.MethodGet, "/ready", nil))
+			if err != nil || answer.StatusCode != http.StatusOK {
+				t.Errorf("/ready: %v %+v: %s", err, answer.Response, answer.Text)
+				return
+			}
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+			}
+		}
+	})
+	w := readiness{end: sync.OnceFunc(func() { close(done); busy.Wait() })}
+	t.Cleanup(w.end)
+	return w
+}
+
+// work returns the counters of what Sluice has done about the objects of its cluster, one a line: how many tables it has
+// made, and how many translations changed anything.
+func (g *gate) work() string {
+	g.t.Helper()
+	client := harness.NewClient(g.t, harness.H1, g.Addr("traefik"), "any.test", nil)
+	var kept strings.Builder
+	for line := range strings.Lines(client.Get("/metrics").Text) {
+		if strings.HasPrefix(line, "sluice_config_generation ") || strings.HasPrefix(line, `sluice_provider_pushes_total{`) &&
+			!strings.Contains(line, `kind="EndpointSlice"`) {
+			kept.WriteString(line)
+		}
+	}
+	return kept.String()
+}
+
+// spreads waits until a host is answered by so many pods.
+func (g *gate) spreads(host string, count int) {
+	g.t.Helper()
+	pods := map[string]bool{}
+	until(g.t, func() bool {
+		clear(pods)
+		for range 2 * count {
+			pods[g.ask(host+"/")] = true
+		}
+		return len(pods) == count
+	}, func() string { return fmt.Sprintf("%s is answered by %v, want %d pods", host, pods, count) })
+}

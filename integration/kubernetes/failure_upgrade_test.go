@@ -1,0 +1,156 @@
+package kubernetes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/sluiceproxy/sluice/integration/harness"
+)
+
+// draining are the times of a Sluice that is told to end, shorter than those of deploy/kubernetes.
+func draining(web string) []string {
+	return []string{
+		"--entryPoints.web.address=" + web,
+		"--entryPoints.web.transport.lifeCycle.requestAcceptGraceTimeout=1s",
+		"--entryPoints.web.transport.lifeCycle.graceTimeOut=5s",
+		"--entryPoints.traefik.transport.lifeCycle.requestAcceptGraceTimeout=1s",
+	}
+}
+
+// TestSluiceIsUpgraded ends and starts two Sluices, one after the other, under load of clients that go to the other one when
+// one takes no connection. No request fails, and whoever looks at /ready is told before connections are refused.
+func TestSluiceIsUpgraded(t *testing.T) {
+	c := prepare(t)
+	c.Apply(namespace("shop"), polite("shop/web"))
+	c.Scale("shop/web", 3)
+	gates := []*gate{open(t, c, static, draining("127.0.0.1:0")...), open(t, c, static, draining("127.0.0.1:0")...)}
+	n := &nomads{t: t, reached: make([]atomic.Int64, len(gates))}
+	for _, g := range gates {
+		g.serves("web.test")
+		n.places = append(n.places, g.Addr("web"))
+	}
+	stop := n.start(clients)
+	for i, place := range n.places {
+		n.reaches(i)
+		dismiss(t, gates[i])
+		n.reaches(1 - i)
+		gates[i] = open(t, c, static, draining(place)...)
+		n.reaches(i)
+	}
+	stop()
+	if n.elsewhere.Load() == 0 {
+		t.Error("nobody was ever refused a connection, so this shows nothing")
+	}
+	t.Logf("%d requests, %d connections were refused", n.served.Load(), n.elsewhere.Load())
+}
+
+// dismiss sends SIGTERM: /ready says so at once, while connections are still taken; then the process ends, with what it has
+// begun.
+func dismiss(t *testing.T, g *gate) {
+	t.Helper()
+	g.Signal(syscall.SIGTERM)
+	g.Until("draining", func(r harness.Readiness) bool { return r.Draining && r.Status == http.StatusServiceUnavailable })
+	if got := harness.NewClient(t, harness.H1, g.Addr("web"), "web.test", nil).Get("/"); got.StatusCode != http.StatusOK {
+		t.Errorf("a new connection while /ready says no: status %d", got.StatusCode)
+	}
+	if code := g.Wait(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// nomads are clients that know several places, and go on to the next one when one takes no connection.
+type nomads struct {
+	t                 testing.TB
+	places            []string
+	reached           []atomic.Int64 // connections to each of the places
+	served, elsewhere atomic.Int64
+}
+
+// start sends so many clients on their way. None of their requests may fail until they are stopped.
+func (n *nomads) start(count int) (stop func()) {
+	done := make(chan struct{})
+	var busy sync.WaitGroup
+	for number := range count {
+		busy.Go(func() { n.wander(number, done) })
+	}
+	stop = sync.OnceFunc(func() { close(done); busy.Wait() })
+	n.t.Cleanup(stop)
+	return stop
+}
+
+func (n *nomads) wander(number int, done <-chan struct{}) {
+	next := number
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		next++
+		return n.dial(ctx, next)
+	}}
+	defer transport.CloseIdleConnections()
+	ticker := time.NewTicker(turn)
+	defer ticker.Stop()
+	for i := 1; ; i++ {
+		if err := visit(transport, "http://web.test/?wait=20ms"); err != nil {
+			n.t.Errorf("a request was lost: %v", err)
+			return
+		}
+		n.served.Add(1)
+		if i%20 == 0 {
+			transport.CloseIdleConnections() // The next connection goes to the next place.
+		}
+		select {
+		case <-done:
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// dial connects to a place, and to the one after it when the first one does not listen.
+func (n *nomads) dial(ctx context.Context, first int) (net.Conn, error) {
+	var failures []error
+	for i := range n.places {
+		at := (first + i) % len(n.places)
+		connection, err := new(net.Dialer).DialContext(ctx, "tcp", n.places[at])
+		if err == nil {
+			n.reached[at].Add(1)
+			return connection, nil
+		}
+		n.elsewhere.Add(1)
+		failures = append(failures, err)
+	}
+	return nil, errors.Join(failures...)
+}
+
+// reaches waits for a new connection to a place.
+func (n *nomads) reaches(at int) {
+	n.t.Helper()
+	before := n.reached[at].Load()
+	until(n.t, func() bool { return n.reached[at].Load() > before }, func() string {
+		return fmt.Sprintf("nobody connects to %s", n.places[at])
+	})
+}
+
+// visit makes one request.
+func visit(transport http.RoundTripper, url string) error {
+	request, err := http.NewRequest(http.MethodGet, url, http.NoBody) //nolint:noctx // None is given up.
+	if err != nil {
+		return err
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close() //nolint:errcheck // It was read.
+	if pod := response.Header.Get("X-Pod"); response.StatusCode != http.StatusOK || !strings.HasPrefix(pod, "shop/web-") {
+		return fmt.Errorf("status %d from pod %q", response.StatusCode, pod)
+	}
+	return nil
+}
