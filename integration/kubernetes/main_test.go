@@ -120,8 +120,14 @@ func (g *gate) becomes(where, want string) {
 	g.t.Helper()
 	var got string
 	until(g.t, func() bool { got = g.ask(where); return got == want }, func() string {
-		return where + " is answered by " + strconv.Quote(got) + ", want " + strconv.Quote(want) + "\n" + g.Log.String()
+		return where + " is answered by " + strconv.Quote(got) + ", want " + strconv.Quote(want) + g.tail()
 	})
+}
+
+// tail is the end of the log, for a failure.
+func (g *gate) tail() string {
+	text := g.Log.String()
+	return "; the log ends\n" + text[max(0, len(text)-4000):]
 }
 
 // until waits until something holds, and fails the test with the words of what when it does not.

@@ -1,0 +1,182 @@
+package kubernetes
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/integration/cluster"
+)
+
+// several asks host/path a number of times and returns how often each answer came.
+func (g *gate) several(where string, times int) map[string]int {
+	g.t.Helper()
+	answers := map[string]int{}
+	for range times {
+		answers[g.ask(where)]++
+	}
+	return answers
+}
+
+// shares asks until answers are spread as wanted, in so many requests.
+func (g *gate) shares(where string, want map[string]int) {
+	g.t.Helper()
+	var times int
+	for _, count := range want {
+		times += count
+	}
+	var got map[string]int
+	until(g.t, func() bool { got = g.several(where, times); return maps.Equal(got, want) }, func() string {
+		return where + " is answered by " + strings.Join(slices.Sorted(maps.Keys(got)), ", ") + g.tail()
+	})
+}
+
+// TestRoutes leads requests to services in all the ways that an IngressRoute knows.
+func TestRoutes(t *testing.T) {
+	c := prepare(t)
+	c.Apply(namespace("shop"), namespace("blog"), app("shop/a"), app("shop/b"), app("shop/c"), app("blog/a"))
+	s := open(t, c, static)
+	tests := map[string]func(*cluster.Cluster, *gate){
+		"to weighted services":                     leadByWeight,
+		"to TraefikServices within each other":     leadThroughTraefikServices,
+		"to kinds of services that are not there":  leadToKindsThatAreNotThere,
+		"of the same rule in two objects":          leadBySameRule,
+		"by rules of all sorts, until they change": leadByRules,
+		"beside Ingresses":                         leadBesideIngresses,
+		"of some namespaces, labels and classes":   readSome,
+		"that nobody can follow yet":               leadNowhere,
+	}
+	for _, name := range slices.Sorted(maps.Keys(tests)) {
+		t.Run(name, func(t *testing.T) { tests[name](c.For(t), s.on(t)) })
+	}
+}
+
+func leadByWeight(c *cluster.Cluster, s *gate) {
+	c.Apply(route("traefik.io", "shop/weighted", "weighted.test", "[{name: a, port: 80, weight: 3}, {name: b, port: http}]"))
+	s.shares("weighted.test/", map[string]int{"200 shop/a": 3, "200 shop/b": 1})
+	c.Apply(route("traefik.io", "shop/weighted", "weighted.test", "[{name: a, port: 80, weight: 0}, {name: b, port: http}]"))
+	s.shares("weighted.test/", map[string]int{"200 shop/b": 4})
+	c.Apply(route("traefik.io", "shop/weighted", "weighted.test", "[{name: a, port: 80}, {name: b, port: http}, {name: c, port: 80, weight: 2}]"))
+	s.shares("weighted.test/", map[string]int{"200 shop/a": 1, "200 shop/b": 1, "200 shop/c": 2})
+}
+
+// traefikService is a TraefikService of traefik.io in the namespace shop.
+func traefikService(name, spec string) string {
+	return "---\napiVersion: traefik.io/v1alpha1\nkind: TraefikService\nmetadata: {name: " + name + ", namespace: shop}\nspec: " + spec + "\n"
+}
+
+func leadThroughTraefikServices(c *cluster.Cluster, s *gate) {
+	c.Apply(
+		route("traefik.io", "shop/nested", "nested.test", "[{name: outer, kind: TraefikService}]"),
+		route("sluice.dev", "shop/nested-too", "nested-too.test", "[{name: outer, kind: TraefikService}, {name: c, port: 80, weight: 4}]"),
+	)
+	s.tells("router", "shop-nested-", "shop-outer@kubernetescrd")
+	s.expect("nested.test/", "503")
+	c.Apply(
+		traefikService("outer", "{weighted: {services: [{name: inner, kind: TraefikService, weight: 3}, {name: c, port: 80}]}}"),
+		traefikService("inner", "{weighted: {services: [{name: a, port: 80, weight: 2}, {name: b, port: 80}]}}"),
+	)
+	s.shares("nested.test/", map[string]int{"200 shop/a": 8, "200 shop/b": 4, "200 shop/c": 4})
+	s.shares("nested-too.test/", map[string]int{"200 shop/a": 2, "200 shop/b": 1, "200 shop/c": 17})
+	s.settles("shop-outer@kubernetescrd")
+	c.Apply(traefikService("inner", "{weighted: {services: [{name: b, port: 80}]}}"))
+	s.shares("nested.test/", map[string]int{"200 shop/b": 3, "200 shop/c": 1})
+	c.Apply(traefikService("inner", "{weighted: {services: [{name: outer, kind: TraefikService}]}}"))
+	s.becomes("nested.test/", "503")
+	s.tells("shop-outer@kubernetescrd", "shop-inner@kubernetescrd")
+}
+
+// leadToKindsThatAreNotThere asks for services that Sluice does not have yet: their routes are disabled, and say why.
+func leadToKindsThatAreNotThere(c *cluster.Cluster, s *gate) {
+	for name, spec := range map[string]string{
+		"mirroring":           "{mirroring: {name: a, port: 80, mirrors: [{name: b, port: 80, percent: 50}]}}",
+		"failover":            "{failover: {service: {name: a, port: 80}, fallback: {name: b, port: 80}}}",
+		"highestRandomWeight": "{highestRandomWeight: {services: [{name: a, port: 80}, {name: b, port: 80}]}}",
+	} {
+		low := strings.ToLower(name)
+		c.Apply(traefikService(low, spec), route("traefik.io", "shop/to-"+low, low+".test", "[{name: "+low+", kind: TraefikService}]"))
+		s.becomes(low+".test/", "503")
+		s.tells("shop-"+low+"@kubernetescrd", name, "is not supported yet")
+	}
+}
+
+// leadBySameRule has two objects declare the same rule: one of them answers, and the other one when it is gone.
+func leadBySameRule(c *cluster.Cluster, s *gate) {
+	c.Apply(
+		route("traefik.io", "shop/first", "twice.test", "[{name: a, port: 80}]"),
+		route("traefik.io", "blog/second", "twice.test", "[{name: a, port: 80}]"),
+	)
+	until(s.t, func() bool { return strings.HasPrefix(s.ask("twice.test/"), "200") }, s.tail)
+	c.DeleteNow("IngressRoute.traefik.io", "blog/second")
+	s.becomes("twice.test/", "200 shop/a")
+	c.Apply(route("traefik.io", "blog/second", "twice.test", "[{name: a, port: 80}]"))
+	c.DeleteNow("IngressRoute.traefik.io", "shop/first")
+	s.becomes("twice.test/", "200 blog/a")
+}
+
+const rules = `
+apiVersion: traefik.io/v1alpha1
+kind: IngressRoute
+metadata: {name: rules, namespace: shop}
+spec:
+  entryPoints: [web]
+  routes:
+  - {match: Host("rules.test"), services: [{name: a, port: 80}]}
+  - {match: Host("rules.test") && PathPrefix("/b"), kind: Rule, services: [{name: b, port: 80}]}
+  - {match: Host("rules.test") && PathPrefix("/b/c"), kind: Rule, priority: %, services: [{name: c, port: 80}]}
+`
+
+func leadByRules(c *cluster.Cluster, s *gate) {
+	c.Apply(strings.Replace(rules, "%", "1000", 1))
+	s.becomes("rules.test/b/c", "200 shop/c")
+	s.expect("rules.test/b", "200 shop/b")
+	s.expect("rules.test/", "200 shop/a")
+	c.Apply(strings.Replace(rules, "%", "1", 1))
+	s.becomes("rules.test/b/c", "200 shop/b")
+	c.Apply(strings.NewReplacer("%", "1", "rules.test", "moved.test").Replace(rules))
+	s.becomes("moved.test/b", "200 shop/b")
+	s.becomes("rules.test/b", "404")
+	c.DeleteNow("IngressRoute.traefik.io", "shop/rules")
+	s.becomes("moved.test/b", "404")
+}
+
+func leadBesideIngresses(c *cluster.Cluster, s *gate) {
+	c.Apply(route("traefik.io", "shop/beside", "beside.test", "[{name: a, port: 80}]"), ingressOf("shop/beside", "", `
+  rules: [{host: beside.test, http: {paths: [{path: /b, pathType: Prefix, backend: {service: {name: b, port: {number: 80}}}}]}}]`))
+	s.becomes("beside.test/", "200 shop/a")
+	s.becomes("beside.test/b", "200 shop/b")
+	c.Apply(middleware("shop/strip", "{stripPrefix: {prefixes: [/b]}}"))
+	c.Apply(ingressOf("shop/beside", "traefik.ingress.kubernetes.io/router.middlewares: shop-strip@kubernetescrd", `
+  rules: [{host: beside.test, http: {paths: [{path: /b, pathType: Prefix, backend: {service: {name: b, port: {number: 80}}}}]}}]`))
+	s.becomes("beside.test/b?status=200", "200 shop/b")
+	s.settles("strip")
+	c.DeleteNow("Middleware.traefik.io", "shop/strip")
+	s.becomes("beside.test/b", "503")
+	s.expect("beside.test/", "200 shop/a")
+}
+
+// leadNowhere declares routes that cannot be built: they keep their places, and work as soon as what they lack is there.
+func leadNowhere(c *cluster.Cluster, s *gate) {
+	c.Apply(
+		route("traefik.io", "shop/early", "early.test", "[{name: late, port: 80}]"),
+		route("traefik.io", "shop/port", "port.test", "[{name: a, port: 81}]"),
+		strings.Replace(route("traefik.io", "shop/rule", "rule.test", "[{name: a, port: 80}]"), "Host(", "Hots(", 1),
+	)
+	s.becomes("early.test/", "503")
+	s.becomes("port.test/", "503")
+	s.tells("shop-early-", "Service shop/late does not exist")
+	s.tells("shop-port-", "shop/a", "81")
+	s.tells("shop-rule-", "Hots")
+	s.expect("rule.test/", "404")
+	c.Apply(app("shop/late"))
+	s.becomes("early.test/", "200 shop/late")
+	s.settles("shop-early-")
+	c.Apply(strings.Replace(app("shop/a"), "{name: http, port: 80, targetPort: main}",
+		"{name: http, port: 80, targetPort: main}, {name: more, port: 81, targetPort: main}", 1))
+	s.becomes("port.test/", "200 shop/a")
+	s.settles("shop-port-")
+	c.DeleteNow("Service", "shop/late")
+	s.becomes("early.test/", "503")
+	s.tells("shop-early-", "Service shop/late does not exist")
+}
