@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -78,7 +79,7 @@ func (d *discovery) ask(ctx context.Context, version schema.GroupVersion) (map[s
 	body, err := client.Get().AbsPath(path).SetHeader("Accept", "application/json").MaxRetries(0).DoRaw(ctx)
 	switch {
 	case apierrors.IsNotFound(err):
-		return map[string]bool{}, nil
+		return map[string]bool{}, d.speaks(ctx, version, err)
 	case apierrors.IsForbidden(err):
 		return nil, nil
 	case err != nil:
@@ -93,4 +94,15 @@ func (d *discovery) ask(ctx context.Context, version schema.GroupVersion) (map[s
 		resources[resource.Name] = true
 	}
 	return resources, nil
+}
+
+// speaks returns an error when the answer that a version is not found does not come from an API server. A proxy whose API
+// servers are away, or an address that is not one of theirs, finds nothing at all: that nothing exists must not be
+// believed then. Every cluster serves the core API.
+func (d *discovery) speaks(ctx context.Context, version schema.GroupVersion, notFound error) error {
+	if version != corev1.SchemeGroupVersion {
+		_, err := d.serves(ctx, corev1.SchemeGroupVersion, "services")
+		return err
+	}
+	return fmt.Errorf("no Kubernetes API server answers: it would serve the core API: %w", notFound)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +14,19 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+)
+
+const (
+	// listTime is how long a list may take; an API server gives up after a minute.
+	listTime = 2 * time.Minute
+	// watchTime is how long a watch lasts that does not say for how long it asks, and overtime how much longer than that
+	// one may last. The API server ends a watch by itself. One that goes on has been forgotten by something in between that
+	// keeps the connection alive, and would never bring anything again.
+	watchTime = 10 * time.Minute
+	overtime  = 30 * time.Second
+	// mostStreams is how often one attempt begins a watch with everything that is there. A reflector that hears that its
+	// version has expired, or that is cut off before the end, begins anew without a pause; a feed pauses.
+	mostStreams = 3
 )
 
 // requests are the two requests by which a reflector reads a resource: list and watch. It remembers which of them were
@@ -26,6 +40,7 @@ type requests struct {
 	feed   *feed
 
 	refused []string // verbs
+	streams int      // watches that began with everything that is there
 	// doomed is why the watch has failed, if listing is bound to fail for the same reason.
 	doomed error
 }
@@ -45,7 +60,7 @@ func newRequests(client rest.Interface, of *feed) *requests {
 func (r *requests) verbs() []string { return slices.Compact(slices.Sorted(slices.Values(r.refused))) }
 
 // begin forgets the last attempt.
-func (r *requests) begin() { r.refused, r.doomed = nil, nil }
+func (r *requests) begin() { r.refused, r.streams, r.doomed = nil, 0, nil }
 
 // ListWithContext lists what is there.
 func (r *requests) ListWithContext(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -54,6 +69,8 @@ func (r *requests) ListWithContext(ctx context.Context, options metav1.ListOptio
 	}
 	list, of := r.feed.newList(), r.feed.target
 	options.FieldSelector, options.LabelSelector = of.fields, of.labels
+	ctx, cancel := context.WithTimeout(ctx, listTime)
+	defer cancel()
 	err := r.client.Get().Namespace(of.namespace).Resource(of.resource).
 		VersionedParams(&options, metav1.ParameterCodec).Do(ctx).Into(list)
 	if apierrors.IsForbidden(err) {
@@ -67,20 +84,54 @@ func (r *requests) ListWithContext(ctx context.Context, options metav1.ListOptio
 
 // WatchWithContext begins to watch.
 func (r *requests) WatchWithContext(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+	if options.SendInitialEvents != nil {
+		if r.streams++; r.streams > mostStreams {
+			return nil, errors.New("what is there cannot be streamed: the API server has ended the stream each time")
+		}
+	}
+	ctx, cancel := context.WithTimeout(ctx, lasting(options)+overtime)
 	changes, err := r.ListWatch.WatchWithContext(ctx, options)
+	if err != nil {
+		cancel()
+		return nil, r.unwatched(err, options)
+	}
+	r.feed.granted()
+	return &bounded{changes, cancel}, nil
+}
+
+// lasting returns how long a watch asks to last.
+func lasting(options metav1.ListOptions) time.Duration {
+	if options.TimeoutSeconds == nil {
+		return watchTime
+	}
+	return time.Duration(*options.TimeoutSeconds) * time.Second
+}
+
+// bounded is a watch that is cut off after some time. Who stops it ends the wait for that.
+type bounded struct {
+	watch.Interface
+	cancel context.CancelFunc
+}
+
+// Stop ends the watch.
+func (b *bounded) Stop() {
+	b.Interface.Stop()
+	b.cancel()
+}
+
+// unwatched notes why a watch could not begin, and returns what the reflector is to hear.
+func (r *requests) unwatched(err error, options metav1.ListOptions) error {
 	switch {
-	case err == nil:
-		r.feed.granted()
 	case apierrors.IsForbidden(err):
 		r.refused = append(r.refused, "watch")
 	case options.SendInitialEvents != nil && !answeredByClient(err):
 		r.doomed = err
 		if utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err) || apierrors.IsInternalError(err) {
 			// A reflector that recognises these waits without looking at its context. The feed's own pause does look.
-			return nil, errors.New(err.Error())
+			return errors.New(err.Error())
 		}
 	}
-	return changes, err
+	return err
 }
 
 // answeredByClient reports whether the API server has answered, and means that the request was wrong.

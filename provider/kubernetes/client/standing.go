@@ -95,7 +95,7 @@ func (f *feed) absent() time.Duration {
 		s.since = time.Now()
 	}
 	look := min(max(firstLook, time.Since(s.since)/30), lastLook)
-	if s.status.State == dynamic.StateSynced && s.missing < 2 {
+	if s.full && s.missing < 2 {
 		s.mu.Unlock()
 		return look
 	}
