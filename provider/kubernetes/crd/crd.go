@@ -27,6 +27,8 @@ type Provider struct {
 	others []watch
 	// standing holds a value when the status of a watch may have changed.
 	standing chan struct{}
+	// trusted says that everything that is needed has been read, and nothing of it forgotten since; it belongs to Provide.
+	trusted bool
 }
 
 // New returns a provider for the objects that the options select in a cluster, whose connection must know the types of

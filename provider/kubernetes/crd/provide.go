@@ -120,7 +120,8 @@ func (p *Provider) watches() []watch {
 
 // state tells how the provider stands. It is absent when the cluster serves none of the kinds. It is forbidden when
 // Services may not be read, or no IngressRoutes where they are served: nothing could be routed. Everything else that is
-// forbidden is a reason beside its being synced.
+// forbidden is a reason beside its being synced, and so is everything once it has been: what has been read stays good, and
+// a right that is lost is lost by every replica at once.
 func (p *Provider) state() (dynamic.ProviderState, string) {
 	var reasons []string
 	for _, one := range p.watches() {
@@ -134,6 +135,7 @@ func (p *Provider) state() (dynamic.ProviderState, string) {
 		absent = absent && one.Status().State == dynamic.StateAbsent
 	}
 	if absent {
+		p.trusted = false
 		return dynamic.StateAbsent, "the cluster serves none of the groups " + strings.Join(v1alpha1.Groups(), ", ")
 	}
 	readable, refused := 0, 0
@@ -146,8 +148,9 @@ func (p *Provider) state() (dynamic.ProviderState, string) {
 			readable++
 		}
 	}
-	if p.others[0].Status().State == dynamic.StateForbidden || readable == 0 && refused > 0 {
+	if !p.trusted && (p.others[0].Status().State == dynamic.StateForbidden || readable == 0 && refused > 0) {
 		return dynamic.StateForbidden, reason
 	}
+	p.trusted = readable > 0 || p.trusted && refused > 0
 	return dynamic.StateSynced, reason
 }

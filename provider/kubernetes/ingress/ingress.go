@@ -58,6 +58,8 @@ type Provider struct {
 	memory   *translation.Memory
 	// status holds a value when the status of a watch may have changed.
 	status chan struct{}
+	// trusted says that everything has been read, and nothing of it forgotten since; it belongs to Provide.
+	trusted bool
 	// election belongs to Provide.
 	election election
 }

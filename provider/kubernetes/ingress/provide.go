@@ -64,10 +64,15 @@ func (p *Provider) settled(ctx context.Context) bool {
 func (p *Provider) next() (next dynamic.Message, changed bool) {
 	configuration, changed := p.update()
 	state, reason := p.state()
-	if state == dynamic.StatePending {
+	switch {
+	case state == dynamic.StatePending:
 		// A watch that starts again holds what it had.
 		state, reason = dynamic.StateSynced, ""
+	case state == dynamic.StateForbidden && p.trusted:
+		// So does one that is refused now, in every replica at once: calling all of them unready would take away what serves.
+		state = dynamic.StateSynced
 	}
+	p.trusted = state == dynamic.StateSynced
 	return dynamic.Message{ProviderName: Name, Configuration: configuration, State: state, Reason: reason}, changed
 }
 

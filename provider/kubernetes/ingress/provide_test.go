@@ -133,6 +133,33 @@ func TestProvideTellsWhatItCannotDoWithout(t *testing.T) {
 	}
 }
 
+// TestARefusalLeavesGood demands that a right that is lost does not make a provider useless that knows everything.
+func TestARefusalLeavesGood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cluster := newCluster()
+		cluster.apply(t, []byte(twoIngresses))
+		p := cluster.provider(static.KubernetesIngress{})
+		messages := started(t, p)
+		for _, step := range []struct {
+			state  dynamic.ProviderState
+			reason string
+			want   dynamic.ProviderState
+		}{
+			{dynamic.StateSynced, "", dynamic.StateSynced},
+			{dynamic.StateForbidden, "may not watch services", dynamic.StateSynced},
+			{dynamic.StateSynced, "", dynamic.StateSynced},
+			{dynamic.StateAbsent, "services are not served", dynamic.StateAbsent},
+			{dynamic.StateForbidden, "may not list services", dynamic.StateForbidden},
+		} {
+			cluster.services.stand(step.state, step.reason)
+			p.statusChanged()
+			if m := <-messages; m.State != step.want || m.Reason != step.reason || len(m.Configuration.HTTP.Routers) != 2 {
+				t.Errorf("the message is %+v, want the state %v because %q", m, step.want, step.reason)
+			}
+		}
+	})
+}
+
 func TestProvideSendsAtOnceAndThenNoMoreThanItsInterval(t *testing.T) {
 	for _, test := range []struct {
 		throttle static.Duration
