@@ -143,10 +143,18 @@ func findPort(service *corev1.Service, wanted intstr.IntOrString) (*corev1.Servi
 
 func isPort(number int32) bool { return number > 0 && number < 1<<16 }
 
+// mostPorts is how many ports of a Service are named. The API server lets a Service have any number of them, and thousands
+// of references may be told the same.
+const mostPorts = 10
+
 // portsOf tells which ports there are.
 func portsOf(service *corev1.Service) string {
 	var ports []string
-	for _, port := range service.Spec.Ports {
+	for i, port := range service.Spec.Ports {
+		if i == mostPorts {
+			ports = append(ports, strconv.Itoa(len(service.Spec.Ports)-i)+" more")
+			break
+		}
 		text := strconv.Itoa(int(port.Port))
 		if port.Name != "" {
 			text += " (" + port.Name + ")"

@@ -1,6 +1,7 @@
 package crd
 
 import (
+	"iter"
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
@@ -121,11 +122,25 @@ func (r *reading) keyPair(option, secret string) (dynamic.Certificate, bool) {
 	if !r.named(option, backend.KindSecret, secret) {
 		return dynamic.Certificate{}, false
 	}
-	pair, problem := backend.KeyPair(r.namespace, secret, r.t.objects)
+	pair, problem := r.t.pairs.KeyPair(r.namespace, secret, r.t.objects)
 	if problem != nil {
 		r.problem(option, problem)
 	}
 	return pair, problem == nil
+}
+
+// distinct yields each name of a list once, with its first place. What a Secret holds may be a million times as long as
+// its name, and is of no use twice.
+func distinct(names []string) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		seen := make(map[string]bool, len(names))
+		for i, name := range names {
+			if !seen[name] && !yield(i, name) {
+				return
+			}
+			seen[name] = true
+		}
+	}
 }
 
 // indexed names one element of a list of an option.

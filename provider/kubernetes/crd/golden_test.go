@@ -187,7 +187,7 @@ func TestGoldens(t *testing.T) {
 }
 
 func (c *cluster) update() (*dynamic.Configuration, bool) {
-	return c.provider.memory.Update(c.provider.translate)
+	return c.provider.update()
 }
 
 // load makes a cluster of a file of manifests.

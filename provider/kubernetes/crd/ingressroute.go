@@ -14,27 +14,85 @@ import (
 // costs that route alone.
 func (t *translator) ingressRoute(source translation.Source, object *v1alpha1.IngressRoute) translation.Result {
 	result := t.begin(source, object)
+	if excess := backend.Excess(len(object.Spec.Routes), namesInCommon(&object.Spec)); excess != nil {
+		result.Quarantine(sourceRef(source), excess.Reason, false)
+		return result
+	}
 	result.Routers = make(map[string]*dynamic.Router, len(object.Spec.Routes))
-	certificate := t.certificate(&result, source.Namespace, object.Spec.TLS)
+	common := t.common(&result, source.Namespace, &object.Spec)
+	next := nextWithSameMatch(object.Spec.Routes)
 	for i := range object.Spec.Routes {
 		route := &object.Spec.Routes[i]
 		name := routerName(source.Namespace, source.Name, route.Match)
-		if t.repeated(&result, name, object.Spec.Routes, i) {
+		ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: name}
+		if next[i] > 0 {
+			result.Degrade(ref, "routes["+strconv.Itoa(i)+"] and routes["+strconv.Itoa(next[i])+
+				"] have the same match; only the last one is used", false)
 			continue
 		}
-		result.Routers[name] = t.route(&result, name, source.Namespace, object, route)
-		ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: name}
-		if certificate != nil {
-			result.Degrade(ref, certificate.Reason+"; the default certificate is served instead", certificate.Missing)
-		}
-		if object.Spec.Malformed != "" {
-			result.Quarantine(ref, malformed(object.Spec.Malformed), false)
+		result.Routers[name] = t.route(&result, name, source.Namespace, common, route)
+		if common.degraded != "" {
+			result.Degrade(ref, common.degraded, common.late)
 		}
 	}
 	if len(result.Routers) == 0 {
 		t.routeless(&result, source, object)
 	}
 	return result
+}
+
+// common is what all routes of an IngressRoute share.
+type common struct {
+	entryPoints, parents []string
+	tls                  *dynamic.RouterTLS
+	problems             []*backend.Problem
+	// degraded is what is wrong with the certificate, without which the routes go on; late says that it may yet come.
+	degraded string
+	late     bool
+}
+
+// common translates what all routes of an IngressRoute share.
+func (t *translator) common(result *translation.Result, namespace string, spec *v1alpha1.IngressRouteSpec) *common {
+	all := &common{entryPoints: slices.Clone(spec.EntryPoints)}
+	if certificate := t.certificate(result, namespace, spec.TLS); certificate != nil {
+		all.degraded = certificate.Reason + "; the default certificate is served instead"
+		all.late = certificate.Missing
+	}
+	var problem *backend.Problem
+	all.tls, problem = t.routerTLS(namespace, spec.TLS)
+	all.problems = append(all.problems, problem)
+	for _, parent := range spec.ParentRefs {
+		reference, problem := t.reference(namespace, "parent IngressRoute", parent, objectName)
+		all.parents = append(all.parents, reference)
+		all.problems = append(all.problems, problem)
+	}
+	if spec.Malformed != "" {
+		all.problems = append(all.problems, &backend.Problem{Reason: malformed(spec.Malformed)})
+	}
+	all.problems = slices.DeleteFunc(all.problems, func(p *backend.Problem) bool { return p == nil })
+	return all
+}
+
+// namesInCommon counts what every route of an IngressRoute repeats.
+func namesInCommon(spec *v1alpha1.IngressRouteSpec) int {
+	names := len(spec.EntryPoints) + len(spec.ParentRefs)
+	if spec.TLS != nil {
+		for _, domain := range spec.TLS.Domains {
+			names += 1 + len(domain.SANs)
+		}
+	}
+	return names
+}
+
+// nextWithSameMatch returns for each route the index of the next one with the same rule, 0 when there is none. Both would
+// have the same name, and the last one counts, as in Traefik.
+func nextWithSameMatch(routes []v1alpha1.Route) []int {
+	next, seen := make([]int, len(routes)), make(map[string]int, len(routes))
+	for i := len(routes) - 1; i >= 0; i-- {
+		next[i] = seen[routes[i].Match]
+		seen[routes[i].Match] = i
+	}
+	return next
 }
 
 // malformed is the reason for what belongs to a spec that does not fit its type.
@@ -54,31 +112,13 @@ func sourceRef(source translation.Source) dynamic.Ref {
 	return dynamic.Ref{Kind: dynamic.KindSource, Name: source.String()}
 }
 
-// repeated tells whether a later route has the same rule. Both would have the same name, and the last one counts, as in
-// Traefik.
-func (t *translator) repeated(result *translation.Result, name string, routes []v1alpha1.Route, at int) bool {
-	same := func(route v1alpha1.Route) bool { return route.Match == routes[at].Match }
-	later := slices.IndexFunc(routes[at+1:], same)
-	if later < 0 {
-		return false
-	}
-	result.Degrade(
-		dynamic.Ref{Kind: dynamic.KindRouter, Name: name},
-		"routes["+strconv.Itoa(at)+"] and routes["+strconv.Itoa(at+1+later)+"] have the same match; only the last one is used",
-		false,
-	)
-	return true
-}
-
 // route translates one route.
 func (t *translator) route(
-	result *translation.Result, name, namespace string, object *v1alpha1.IngressRoute, route *v1alpha1.Route,
+	result *translation.Result, name, namespace string, common *common, route *v1alpha1.Route,
 ) *dynamic.Router {
 	router := &dynamic.Router{
-		EntryPoints: slices.Clone(object.Spec.EntryPoints),
-		Rule:        route.Match,
-		RuleSyntax:  route.Syntax,
-		Priority:    route.Priority,
+		EntryPoints: common.entryPoints, ParentRefs: common.parents, TLS: common.tls,
+		Rule: route.Match, RuleSyntax: route.Syntax, Priority: route.Priority,
 	}
 	problems := []*backend.Problem{wrongKind(route)}
 	var problem *backend.Problem
@@ -86,20 +126,12 @@ func (t *translator) route(
 	problems = append(problems, problem)
 	router.Service, problem = t.answer(result, namespace, name, route.Services)
 	problems = append(problems, problem)
-	if router.TLS, problem = t.routerTLS(namespace, object.Spec.TLS); problem != nil {
-		problems = append(problems, problem)
-	}
-	for _, parent := range object.Spec.ParentRefs {
-		reference, problem := t.reference(namespace, "parent IngressRoute", parent, objectName)
-		router.ParentRefs = append(router.ParentRefs, reference)
-		problems = append(problems, problem)
-	}
 	if given := route.Observability; given != nil {
 		router.Observability = &dynamic.RouterObservability{
 			AccessLogs: given.AccessLogs, Metrics: given.Metrics, Tracing: given.Tracing, TraceVerbosity: given.TraceVerbosity,
 		}
 	}
-	for _, problem := range problems {
+	for _, problem := range append(problems, common.problems...) {
 		if problem != nil {
 			result.Quarantine(dynamic.Ref{Kind: dynamic.KindRouter, Name: name}, problem.Reason, problem.Missing)
 		}
@@ -152,7 +184,7 @@ func (t *translator) certificate(result *translation.Result, namespace string, s
 		return nil
 	}
 	result.AddNeed(backend.KindSecret, namespace, spec.SecretName)
-	entry, problem := backend.Certificate(namespace, spec.SecretName, t.objects)
+	entry, problem := t.pairs.Certificate(namespace, spec.SecretName, t.objects)
 	if problem == nil {
 		result.Certificates = append(result.Certificates, entry)
 	}

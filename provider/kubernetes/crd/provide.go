@@ -25,7 +25,7 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 		message := dynamic.Message{ProviderName: Name}
 		var changed bool
 		began := time.Now()
-		message.Configuration, changed = p.memory.Update(p.translate)
+		message.Configuration, changed = p.update()
 		took := time.Since(began)
 		message.State, message.Reason = p.state()
 		if first || changed || message.State != sent.State || message.Reason != sent.Reason {
@@ -39,6 +39,12 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 			return nil
 		}
 	}
+}
+
+// update translates what has changed and returns the whole configuration.
+func (p *Provider) update() (configuration *dynamic.Configuration, changed bool) {
+	defer p.translator.pairs.Forget()
+	return p.memory.Update(p.translate)
 }
 
 // longestPause bounds how long a large configuration makes the provider pause of itself.

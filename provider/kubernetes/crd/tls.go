@@ -20,7 +20,7 @@ func (t *translator) tlsOption(source translation.Source, object *v1alpha1.TLSOp
 	node := r.spec(spec, spec.Malformed)
 	take(node, "clientAuth", "secretNames")
 	options := decoded[dynamic.TLSOptions](r, node)
-	for i, secret := range spec.ClientAuth.SecretNames {
+	for i, secret := range distinct(spec.ClientAuth.SecretNames) {
 		if authority := r.authority(indexed("clientAuth.secretNames", i), secret); authority != "" {
 			options.ClientAuth.CAFiles = append(options.ClientAuth.CAFiles, authority)
 		}
@@ -52,8 +52,12 @@ func (t *translator) tlsStore(source translation.Source, object *v1alpha1.TLSSto
 			store.DefaultCertificate = &pair
 		}
 	}
+	seen := make(map[string]bool, len(spec.Certificates))
 	for i, certificate := range spec.Certificates {
-		r.certificate(indexed("certificates", i)+".secretName", certificate.SecretName)
+		if !seen[certificate.SecretName] {
+			r.certificate(indexed("certificates", i)+".secretName", certificate.SecretName)
+		}
+		seen[certificate.SecretName] = true
 	}
 	return result
 }
@@ -64,7 +68,7 @@ func (r *reading) certificate(option, secret string) {
 	if !r.named(option, backend.KindSecret, secret) {
 		return
 	}
-	entry, problem := backend.Certificate(r.namespace, secret, r.t.objects)
+	entry, problem := r.t.pairs.Certificate(r.namespace, secret, r.t.objects)
 	if problem != nil {
 		entry = &dynamic.CertificateEntry{Name: r.namespace + "/" + secret}
 		r.result.Quarantine(dynamic.Ref{Kind: dynamic.KindCertificate, Name: entry.Name}, problem.Reason, problem.Missing)

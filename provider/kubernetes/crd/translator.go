@@ -28,8 +28,9 @@ type translator struct {
 	// source is the first part of endpoint keys.
 	source  string
 	objects objects
-	// values remembers the layouts of types.
+	// values remembers the layouts of types, and pairs what was read of Secrets in this round.
 	values document.Decoder
+	pairs  backend.Pairs
 }
 
 // objects is what objects refer to.

@@ -24,7 +24,7 @@ func (t *translator) serversTransport(
 	take(node, "certificatesSecrets")
 	transport := decoded[dynamic.ServersTransport](r, node)
 	transport.RootCAs = r.rootCAs(spec)
-	for i, secret := range spec.CertificatesSecrets {
+	for i, secret := range distinct(spec.CertificatesSecrets) {
 		if pair, ok := r.keyPair(indexed("certificatesSecrets", i), secret); ok {
 			transport.Certificates = append(transport.Certificates, pair)
 		}
@@ -41,10 +41,16 @@ func (r *reading) rootCAs(spec *v1alpha1.ServersTransportSpec) []string {
 			list = append(list, authority)
 		}
 	}
-	for i, secret := range spec.RootCAsSecrets {
+	for i, secret := range distinct(spec.RootCAsSecrets) {
 		add(r.authority(indexed("rootCAsSecrets", i), secret))
 	}
+	seen := map[[2]string]bool{}
 	for i, root := range spec.RootCAs {
+		names := [2]string{named(root.Secret), named(root.ConfigMap)}
+		if seen[names] {
+			continue
+		}
+		seen[names] = true
 		option := indexed("rootCAs", i)
 		switch {
 		case (root.Secret == nil) == (root.ConfigMap == nil):
@@ -56,4 +62,12 @@ func (r *reading) rootCAs(spec *v1alpha1.ServersTransportSpec) []string {
 		}
 	}
 	return list
+}
+
+// named returns the name that is given, with a mark, so that none differs from an empty one.
+func named(name *string) string {
+	if name == nil {
+		return ""
+	}
+	return "/" + *name
 }

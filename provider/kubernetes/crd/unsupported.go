@@ -18,14 +18,15 @@ func (t *translator) ingressRouteTCP(
 	source translation.Source, object *v1alpha1.IngressRouteTCP,
 ) translation.Result {
 	result := t.begin(source, object)
+	names := unread{result: &result}
 	for _, route := range object.Spec.Routes {
 		sum := sha256.Sum256([]byte(route.Match))
 		name := source.Namespace + "-" + source.Name + "-" + hex.EncodeToString(sum[:10])
-		unsupported(&result, dynamic.KindTCPRouter, name)
-		unsupported(&result, dynamic.KindTCPService, name)
+		names.add(dynamic.KindTCPRouter, name)
+		names.add(dynamic.KindTCPService, name)
 		for _, service := range route.Services {
 			if len(route.Services) > 1 {
-				unsupported(&result, dynamic.KindTCPService, name+"-"+service.Name+"-"+service.Port.String())
+				names.add(dynamic.KindTCPService, name+"-"+service.Name+"-"+service.Port.String())
 			}
 		}
 	}
@@ -38,13 +39,14 @@ func (t *translator) ingressRouteUDP(
 	source translation.Source, object *v1alpha1.IngressRouteUDP,
 ) translation.Result {
 	result := t.begin(source, object)
+	names := unread{result: &result}
 	for i, route := range object.Spec.Routes {
 		name := source.Namespace + "-" + source.Name + "-" + strconv.Itoa(i)
-		unsupported(&result, dynamic.KindUDPRouter, name)
-		unsupported(&result, dynamic.KindUDPService, name)
+		names.add(dynamic.KindUDPRouter, name)
+		names.add(dynamic.KindUDPService, name)
 		for _, service := range route.Services {
 			if len(route.Services) > 1 {
-				unsupported(&result, dynamic.KindUDPService, name+"-"+service.Name+"-"+service.Port.String())
+				names.add(dynamic.KindUDPService, name+"-"+service.Name+"-"+service.Port.String())
 			}
 		}
 	}
@@ -65,7 +67,8 @@ func (t *translator) nameless(result *translation.Result, source translation.Sou
 
 func (t *translator) middlewareTCP(source translation.Source, object *v1alpha1.MiddlewareTCP) translation.Result {
 	result := t.begin(source, object)
-	unsupported(&result, dynamic.KindTCPMiddleware, objectName(source.Namespace, source.Name))
+	names := unread{result: &result}
+	names.add(dynamic.KindTCPMiddleware, objectName(source.Namespace, source.Name))
 	return result
 }
 
@@ -73,18 +76,27 @@ func (t *translator) serversTransportTCP(
 	source translation.Source, object *v1alpha1.ServersTransportTCP,
 ) translation.Result {
 	result := t.begin(source, object)
-	unsupported(&result, dynamic.KindTCPServersTransport, objectName(source.Namespace, source.Name))
+	names := unread{result: &result}
+	names.add(dynamic.KindTCPServersTransport, objectName(source.Namespace, source.Name))
 	return result
 }
 
-// unsupported adds an object by its name. Two routes with the same rule have the same name, which is said once.
-func unsupported(result *translation.Result, kind dynamic.Kind, name string) {
+// unread is what an object declares of kinds that are not supported yet.
+type unread struct {
+	result *translation.Result
+	known  map[dynamic.Ref]bool
+}
+
+// add adds an object by its name. Two routes with the same rule have the same name, which is said once.
+func (u *unread) add(kind dynamic.Kind, name string) {
 	ref := dynamic.Ref{Kind: kind, Name: name}
-	for _, known := range result.Unsupported {
-		if known == ref {
-			return
-		}
+	if u.known[ref] {
+		return
 	}
-	result.Unsupported = append(result.Unsupported, ref)
-	result.Quarantine(ref, "is not supported yet", false)
+	if u.known == nil {
+		u.known = map[dynamic.Ref]bool{}
+	}
+	u.known[ref] = true
+	u.result.Unsupported = append(u.result.Unsupported, ref)
+	u.result.Quarantine(ref, "is not supported yet", false)
 }

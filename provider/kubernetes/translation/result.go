@@ -2,6 +2,7 @@ package translation
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 )
@@ -70,12 +71,23 @@ func (r *Result) AddNeed(kind, namespace, name string) {
 	r.Needs = append(r.Needs, Source{Kind: kind, Namespace: namespace, Name: name})
 }
 
+// mostReason bounds the reason of a verdict in bytes. Reasons quote what users wrote, which may be as long as an object.
+const mostReason = 1024
+
+// clip shortens a reason.
+func clip(reason string) string {
+	if len(reason) <= mostReason {
+		return reason
+	}
+	return strings.ToValidUTF8(reason[:mostReason], "") + "..."
+}
+
 // Quarantine adds a verdict that keeps an object from being put to work.
 func (r *Result) Quarantine(ref dynamic.Ref, reason string, missing bool) {
-	r.Verdicts = append(r.Verdicts, dynamic.Verdict{Ref: ref, Status: dynamic.Quarantined, Reason: reason, Missing: missing})
+	r.Verdicts = append(r.Verdicts, dynamic.Verdict{Ref: ref, Status: dynamic.Quarantined, Reason: clip(reason), Missing: missing})
 }
 
 // Degrade adds a verdict on an object that works, with something that has no effect or does not exist (yet).
 func (r *Result) Degrade(ref dynamic.Ref, reason string, missing bool) {
-	r.Verdicts = append(r.Verdicts, dynamic.Verdict{Ref: ref, Status: dynamic.Degraded, Reason: reason, Missing: missing})
+	r.Verdicts = append(r.Verdicts, dynamic.Verdict{Ref: ref, Status: dynamic.Degraded, Reason: clip(reason), Missing: missing})
 }
