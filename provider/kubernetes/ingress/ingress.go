@@ -60,8 +60,9 @@ type Provider struct {
 	status chan struct{}
 	// trusted says that everything has been read, and nothing of it forgotten since; it belongs to Provide.
 	trusted bool
-	// election belongs to Provide.
+	// election and pairs belong to Provide, and are forgotten between rounds.
 	election election
+	pairs    backend.Pairs
 }
 
 // New returns the provider of the Ingresses of a cluster. Config is providers.kubernetesIngress; a labelSelector that is

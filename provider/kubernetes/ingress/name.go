@@ -16,7 +16,7 @@ const (
 // normalize joins the letters and digits of a text by single dashes, since names are shown in URLs and metrics.
 func normalize(text string) string {
 	return strings.Join(strings.FieldsFunc(text, func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+		return !unicode.IsLetter(r) && !unicode.IsNumber(r)
 	}), "-")
 }
 

@@ -79,6 +79,7 @@ func (p *Provider) next() (next dynamic.Message, changed bool) {
 // update translates what has changed and returns the whole.
 func (p *Provider) update() (configuration *dynamic.Configuration, changed bool) {
 	p.election = election{}
+	defer p.pairs.Forget()
 	return p.memory.Update(p.translate)
 }
 

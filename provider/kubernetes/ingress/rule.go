@@ -21,7 +21,7 @@ const (
 )
 
 // catchAll is the rule that every request satisfies.
-const catchAll = matchPrefix + "(`/`)"
+const catchAll = matchPrefix + `("/")`
 
 // ruleOf returns the rule of one path of an Ingress. The host and the path are somebody else's text: they stand in the
 // rule as quoted strings, out of which nothing can break.
@@ -129,10 +129,7 @@ func braces(path string) bool {
 	return opened && strings.Contains(rest, "}")
 }
 
-// call writes a matcher with one argument.
+// call writes a matcher with one argument. Quoted as in Traefik, it gives the same hashes in the names of routers.
 func call(matcher, argument string) string {
-	if strconv.CanBackquote(argument) {
-		return matcher + "(`" + argument + "`)"
-	}
 	return matcher + "(" + strconv.Quote(argument) + ")"
 }

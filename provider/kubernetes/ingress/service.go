@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -74,6 +75,11 @@ func (d *draft) annotate(ref dynamic.Ref, service *dynamic.Service, reference *b
 	service.Middlewares = options.Middlewares
 	reference.Balancer, reference.Scheme = balancer, options.ServersScheme
 	reference.NativeLB, reference.NodePortLB = options.NativeLB, options.NodePortLB
+	if options.NodePortLB && object.Spec.Type == corev1.ServiceTypeNodePort {
+		// For Ingresses, unlike custom resources, it comes before nativeLB in Traefik, whose default may be the provider's.
+		native := false
+		reference.NativeLB = &native
+	}
 	if len(found.refused) == 0 {
 		return ""
 	}

@@ -57,11 +57,34 @@ func (p *Provider) translate(source translation.Source) (translation.Result, boo
 	for _, reason := range d.readAnnotations() {
 		d.result.Degrade(d.whole(), reason, false)
 	}
+	if excess := d.excess(); excess != nil {
+		d.result.Quarantine(d.whole(), excess.Reason, false)
+		return d.result, true
+	}
 	d.addCertificates()
 	d.addRules()
 	d.nameRoutes()
 	d.addDefaultBackend()
 	return d.result, true
+}
+
+// excess says when there are more routers than may repeat what the annotations say about all of them.
+func (d *draft) excess() *backend.Problem {
+	routers, names := 0, len(d.options.EntryPoints)+len(d.options.Middlewares)
+	for i := range d.ingress.Spec.Rules {
+		if paths := d.ingress.Spec.Rules[i].HTTP; paths != nil {
+			routers += len(paths.Paths)
+		}
+		if d.ingress.Spec.DefaultBackend != nil {
+			routers++
+		}
+	}
+	if d.options.TLS != nil {
+		for _, domain := range d.options.TLS.Domains {
+			names += 1 + len(domain.SANs)
+		}
+	}
+	return backend.Excess(routers, names)
 }
 
 func originOf(ingress *networkingv1.Ingress) dynamic.Origin {
@@ -117,13 +140,15 @@ func (p *Provider) crossing(namespace string, references []string) string {
 }
 
 func (d *draft) addCertificates() {
+	seen := make(map[string]bool, len(d.ingress.Spec.TLS))
 	for i := range d.ingress.Spec.TLS {
 		secret := d.ingress.Spec.TLS[i].SecretName
-		if secret == "" {
+		if secret == "" || seen[secret] {
 			continue
 		}
+		seen[secret] = true
 		d.result.AddNeed(backend.KindSecret, d.ingress.Namespace, secret)
-		entry, problem := backend.Certificate(d.ingress.Namespace, secret, &d.provider.watches)
+		entry, problem := d.provider.pairs.Certificate(d.ingress.Namespace, secret, &d.provider.watches)
 		if problem != nil {
 			d.result.Degrade(d.whole(), fmt.Sprintf("spec.tls[%d]: %s", i, problem.Reason), problem.Missing)
 			continue
