@@ -118,7 +118,7 @@ func (t *translator) route(
 ) *dynamic.Router {
 	router := &dynamic.Router{
 		EntryPoints: common.entryPoints, ParentRefs: common.parents, TLS: common.tls,
-		Rule: route.Match, RuleSyntax: route.Syntax, Priority: route.Priority,
+		Rule: route.Match, RuleSyntax: syntaxOf(route.Syntax), Priority: route.Priority,
 	}
 	problems := []*backend.Problem{wrongKind(route)}
 	var problem *backend.Problem
@@ -137,6 +137,14 @@ func (t *translator) route(
 		}
 	}
 	return router
+}
+
+// syntaxOf returns the syntax of a rule; default is what manifests call that of v3.
+func syntaxOf(given string) string {
+	if given == "default" {
+		return ""
+	}
+	return given
 }
 
 func wrongKind(route *v1alpha1.Route) *backend.Problem {

@@ -2,6 +2,7 @@ package crd
 
 import (
 	"maps"
+	"strings"
 
 	ptypes "github.com/traefik/paerser/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -80,7 +81,8 @@ func stickyOf(spec *v1alpha1.Sticky) *dynamic.Sticky {
 	cookie := &dynamic.Cookie{}
 	cookie.SetDefaults()
 	cookie.Name, cookie.Secure, cookie.HTTPOnly = spec.Cookie.Name, spec.Cookie.Secure, spec.Cookie.HTTPOnly
-	cookie.SameSite, cookie.MaxAge, cookie.Domain = spec.Cookie.SameSite, spec.Cookie.MaxAge, spec.Cookie.Domain
+	cookie.SameSite = strings.ToLower(spec.Cookie.SameSite)
+	cookie.MaxAge, cookie.Domain = spec.Cookie.MaxAge, spec.Cookie.Domain
 	if spec.Cookie.Path != nil {
 		path := *spec.Cookie.Path
 		cookie.Path = &path

@@ -65,9 +65,8 @@ type Route struct {
 	// Priority orders routes whose rules both match, the higher first; 0 means the length of the rule in bytes.
 	// +optional
 	Priority int `json:"priority,omitempty"`
-	// Syntax is v3 or empty; v2 is deprecated.
+	// Syntax is v3, default or empty, which all mean the same; v2 is refused with the spelling of v3.
 	// +optional
-	// +kubebuilder:validation:Enum=v3;v2
 	Syntax string `json:"syntax,omitempty"`
 	// Services answer the requests. Several share them by their weights.
 	// +optional

@@ -90,7 +90,7 @@ type Cookie struct {
 	HTTPOnly bool `json:"httpOnly,omitempty"`
 	// SameSite is none, lax or strict; without it the attribute is not sent.
 	// +optional
-	// +kubebuilder:validation:Enum=none;lax;strict
+	// +kubebuilder:validation:Enum=none;lax;strict;None;Lax;Strict
 	SameSite string `json:"sameSite,omitempty"`
 	// MaxAge is the life of the cookie in seconds; 0 means the browser's session, and less deletes it.
 	// +optional
