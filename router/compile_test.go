@@ -208,6 +208,10 @@ func referenceFaults() map[string]faultCase {
 			func(b *bench) { b.router("bad@file", "Path(`/bad`)", "a@internal").RuleSyntax = "v2" },
 			broken(dynamic.KindRouter), "ruleSyntax v2 is not supported", http.StatusOK,
 		},
+		"a rule within another router": {
+			func(b *bench) { b.router("bad@file", "Path(`/bad`)", "a@internal").ParentRefs = []string{"good"} },
+			broken(dynamic.KindRouter), "parentRefs is not supported yet", http.StatusOK,
+		},
 		"missing service": {
 			func(b *bench) { b.router("bad@file", "Path(`/bad`)", "none") },
 			broken(dynamic.KindRouter), `service "none@file" does not exist`, http.StatusServiceUnavailable,

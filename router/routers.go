@@ -87,8 +87,12 @@ func firstOf(err error) error {
 }
 
 func parseRule(definition *dynamic.Router) (*rule.Rule, error) {
+	if len(definition.ParentRefs) > 0 {
+		// Such a rule is meant for the requests of another router alone. Among all others it would shut out strangers.
+		return nil, errors.New("parentRefs is not supported yet")
+	}
 	switch definition.RuleSyntax {
-	case "", "v3":
+	case "", "v3", "default":
 	case "v2":
 		if v3, ok := rule.ParseV2Hint(definition.Rule); ok {
 			return nil, fmt.Errorf("ruleSyntax v2 is not supported; in v3 the rule is: %s", v3)
@@ -144,9 +148,6 @@ func (c *Compiler) entryPointsOf(definition *dynamic.Router, node *routerNode) [
 }
 
 func (c *Compiler) serviceOf(ref dynamic.Ref, definition *dynamic.Router) (*serviceNode, error) {
-	if len(definition.ParentRefs) > 0 {
-		return nil, errors.New("parentRefs is not supported yet")
-	}
 	if definition.Priority > maxPriority && providerOf(ref.Name) != internalProvider {
 		return nil, fmt.Errorf("priority %d is above %d", definition.Priority, maxPriority)
 	}
