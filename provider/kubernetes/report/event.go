@@ -56,7 +56,7 @@ func (w *eventWriter) write(ctx context.Context, told news) error {
 	event := w.event(told, time.Now())
 	err = client.Post().Namespace(event.Namespace).Resource(eventsResource).Body(event).
 		Timeout(requestTimeout).MaxRetries(0).Do(ctx).Error()
-	w.refused.note("create", eventsResource, err)
+	w.refused.note("create", eventsResource, event.Namespace, err)
 	if apierrors.IsAlreadyExists(err) {
 		return w.repeat(ctx, client, event)
 	}
@@ -86,7 +86,7 @@ func (w *eventWriter) patch(ctx context.Context, client rest.Interface, event *c
 	changed := &corev1.Event{}
 	err = client.Patch(types.MergePatchType).Namespace(event.Namespace).Resource(eventsResource).Name(event.Name).Body(body).
 		Timeout(requestTimeout).MaxRetries(0).Do(ctx).Into(changed)
-	w.refused.note("patch", eventsResource, err)
+	w.refused.note("patch", eventsResource, event.Namespace, err)
 	return changed, err
 }
 

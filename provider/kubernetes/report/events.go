@@ -2,6 +2,7 @@ package report
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -44,12 +45,16 @@ type events struct {
 	subjects map[string]*subject
 	// places are the subjects in which each declared object has verdicts.
 	places map[dynamic.Ref][]*subject
-	// due are the subjects that are to be told, in order; leading is false while nobody tells them.
+	// due are the subjects that are to be told, in order, and crowd says how many of them each namespace has; leading is
+	// false while nobody tells them.
 	due     []*subject
+	crowd   map[string]int
 	leading bool
 	limit   bucket
-	// paused is until when nothing is written after a failure.
+	// paused is until when nothing is written after a failure, and until that for a namespace after a refusal: what may not
+	// be written in one keeps nobody else waiting.
 	paused time.Time
+	until  map[string]time.Time
 }
 
 // subject is an object that Events are about.
@@ -71,6 +76,8 @@ func newEvents(options Options, refused *refusals) *events {
 		noted:     make(chan struct{}, 1),
 		subjects:  map[string]*subject{},
 		places:    map[dynamic.Ref][]*subject{},
+		crowd:     map[string]int{},
+		until:     map[string]time.Time{},
 		limit:     bucket{size: eventBurst, interval: eventInterval},
 	}
 }
@@ -142,10 +149,34 @@ func (e *events) touch(one *subject) {
 	}
 	if len(e.due) >= maxDue {
 		e.drop()
-		return
+		if !e.makeRoom(one.resource.Namespace) {
+			return
+		}
 	}
 	one.due = true
 	e.due = append(e.due, one)
+	e.crowd[one.resource.Namespace]++
+}
+
+// makeRoom takes the last subject of the namespace that has the most of what is due out of it, unless the newcomer's own
+// namespace has about as many: nobody is to keep others from being told by making many mistakes.
+func (e *events) makeRoom(newcomer string) bool {
+	most := newcomer
+	for namespace, count := range e.crowd {
+		if count > e.crowd[most]+1 {
+			most = namespace
+		}
+	}
+	if most == newcomer {
+		return false
+	}
+	for i := len(e.due) - 1; i >= 0; i-- {
+		if e.due[i].resource.Namespace == most {
+			e.take(i)
+			return true
+		}
+	}
+	return false
 }
 
 // sweep forgets the subjects with which nothing is wrong any more, unless their rate is still to be limited.
@@ -155,6 +186,7 @@ func (e *events) sweep(now time.Time) {
 			delete(e.subjects, uid)
 		}
 	}
+	maps.DeleteFunc(e.until, func(_ string, until time.Time) bool { return until.Before(now) })
 }
 
 // begin notes that this instance tells from now on. What another leader has told is not known, so everything that is
@@ -163,6 +195,7 @@ func (e *events) begin() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.leading, e.paused = true, time.Time{}
+	clear(e.until)
 	for _, one := range e.subjects {
 		one.told = news{}
 	}
@@ -200,6 +233,7 @@ func (e *events) end() {
 		one.due = false
 	}
 	e.leading, e.due = false, nil
+	clear(e.crowd)
 	for uid, one := range e.subjects {
 		if len(one.verdicts) == 0 {
 			delete(e.subjects, uid)
@@ -281,7 +315,7 @@ func (e *events) next(now time.Time) (one *subject, told news, wait time.Duratio
 	}
 	for i := 0; i < len(e.due); {
 		one := e.due[i]
-		if own := one.limit.wait(now); own > 0 {
+		if own := max(one.limit.wait(now), e.until[one.resource.Namespace].Sub(now)); own > 0 {
 			wait, i = earlier(wait, own), i+1
 			continue
 		}
@@ -303,8 +337,12 @@ func (e *events) next(now time.Time) (one *subject, told news, wait time.Duratio
 
 // take takes a subject out of what is due.
 func (e *events) take(i int) {
-	e.due[i].due = false
+	one := e.due[i]
+	one.due = false
 	e.due = slices.Delete(e.due, i, i+1)
+	if e.crowd[one.resource.Namespace]--; e.crowd[one.resource.Namespace] <= 0 {
+		delete(e.crowd, one.resource.Namespace)
+	}
 }
 
 // earlier returns the shorter of two times to wait; 0 is none.
@@ -339,7 +377,7 @@ func (e *events) finish(one *subject, told news, err error) {
 		one.told = told
 		return
 	case apierrors.IsForbidden(err):
-		e.paused = time.Now().Add(pauseAfterRefusal)
+		e.until[told.resource.Namespace] = time.Now().Add(pauseAfterRefusal)
 	default:
 		e.paused = time.Now().Add(pauseAfterFailure)
 	}

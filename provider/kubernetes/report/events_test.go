@@ -225,7 +225,7 @@ func TestEventsReachAServerThroughTheClusterConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writer := &eventWriter{clients: cluster, refused: &refusals{logger: telemetry.Discard{}, told: map[request]outcome{}}, identity: "one"}
+	writer := &eventWriter{clients: cluster, refused: &refusals{logger: telemetry.Discard{}, told: map[request]map[string]outcome{}}, identity: "one"}
 	for range 2 {
 		if err := writer.write(t.Context(), news{resource: *route("traefik.io", "web"), reason: reasonDegraded, message: "no effect"}); err != nil {
 			t.Fatal(err)

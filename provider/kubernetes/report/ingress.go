@@ -15,6 +15,18 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 )
 
+// rewriteAfter is how long the same addresses are not written to the same Ingress again: somebody else who writes others
+// would otherwise be answered as fast as the watch brings it, and answer in turn.
+const rewriteAfter = 30 * time.Second
+
+// written is what has been written to an Ingress.
+type written struct {
+	// version is the Ingress's resourceVersion before; the watch shows another one as soon as it shows what was written.
+	version   string
+	when      time.Time
+	addresses []address
+}
+
 // ingressStatus keeps the load-balancer status of Ingresses as the Addresses say. An Ingress that is not claimed any more
 // is left as it is: it may be somebody else's by now. It belongs to the goroutine of its run.
 type ingressStatus struct {
@@ -22,8 +34,8 @@ type ingressStatus struct {
 	refused *refusals
 	changed chan struct{}
 
-	// sent are the resourceVersions of the Ingresses that have been written and are not seen as written yet, by uid.
-	sent   map[types.UID]string
+	// sent is what has been written lately, or is not seen as written yet, by uid.
+	sent   map[types.UID]written
 	until  map[string]time.Time
 	limit  bucket
 	reason string
@@ -45,7 +57,7 @@ func newIngressStatus(options Options, refused *refusals) *ingressStatus {
 
 // run writes until ctx ends.
 func (s *ingressStatus) run(ctx context.Context) {
-	s.sent, s.until, s.reason = map[types.UID]string{}, map[string]time.Time{}, ""
+	s.sent, s.until, s.reason = map[types.UID]written{}, map[string]time.Time{}, ""
 	compare := time.NewTicker(compareEvery)
 	defer compare.Stop()
 	timer := newAlarm()
@@ -80,20 +92,23 @@ func (s *ingressStatus) write(ctx context.Context) time.Duration {
 	if s.reason = reason; len(addresses) == 0 {
 		return 0
 	}
-	sent := map[types.UID]string{}
-	before := s.sent
+	sent := map[types.UID]written{}
 	defer func() { s.sent = sent }()
 	var wait time.Duration
 	for ingress := range s.options.Addresses.ingresses.Claimed() {
-		if slices.Equal(shown(ingress), addresses) {
-			continue
-		}
-		if before[ingress.UID] == ingress.ResourceVersion {
-			sent[ingress.UID] = ingress.ResourceVersion // The watch is about to show what was written.
-			continue
-		}
 		now := time.Now()
-		if now.Before(s.until[ingress.Namespace]) || ctx.Err() != nil {
+		before, known := s.sent[ingress.UID]
+		again := before.when.Add(rewriteAfter).Sub(now)
+		if known && (again > 0 || before.version == ingress.ResourceVersion) {
+			sent[ingress.UID] = before
+		}
+		switch {
+		case slices.Equal(shown(ingress), addresses) || known && before.version == ingress.ResourceVersion:
+			continue // The watch is about to show what was written, if it does not yet.
+		case known && again > 0 && slices.Equal(before.addresses, addresses):
+			wait = earlier(wait, again)
+			continue
+		case now.Before(s.until[ingress.Namespace]) || ctx.Err() != nil:
 			continue
 		}
 		if full := s.limit.wait(now); full > 0 {
@@ -103,7 +118,7 @@ func (s *ingressStatus) write(ctx context.Context) time.Duration {
 		s.limit.take()
 		switch err := s.patch(ctx, ingress, addresses); {
 		case err == nil:
-			sent[ingress.UID] = ingress.ResourceVersion
+			sent[ingress.UID] = written{ingress.ResourceVersion, now, addresses}
 		case apierrors.IsForbidden(err):
 			s.until[ingress.Namespace] = now.Add(pauseAfterRefusal)
 		case !hopeless(err):
@@ -129,7 +144,7 @@ func (s *ingressStatus) patch(ctx context.Context, ingress *networkingv1.Ingress
 	}
 	err = rest.Patch(types.MergePatchType).Namespace(ingress.Namespace).Resource("ingresses").Name(ingress.Name).
 		SubResource("status").Body(body).Timeout(requestTimeout).MaxRetries(0).Do(ctx).Error()
-	s.refused.note("patch", "ingresses/status."+networkingv1.GroupName, err)
+	s.refused.note("patch", "ingresses/status."+networkingv1.GroupName, ingress.Namespace, err)
 	return err
 }
 

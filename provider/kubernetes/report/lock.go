@@ -30,7 +30,7 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	found := &coordinationv1.Lease{}
 	err := l.client.Get().Namespace(l.place.Namespace).Resource("leases").Name(l.place.Name).
 		Timeout(requestTimeout).MaxRetries(0).Do(ctx).Into(found)
-	l.refused.note("get", leases, err)
+	l.refused.note("get", leases, l.place.Namespace, err)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -49,7 +49,7 @@ func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRec
 	made := &coordinationv1.Lease{}
 	err := l.client.Post().Namespace(l.place.Namespace).Resource("leases").Body(wanted).
 		Timeout(requestTimeout).MaxRetries(0).Do(ctx).Into(made)
-	l.refused.note("create", leases, err)
+	l.refused.note("create", leases, l.place.Namespace, err)
 	if err == nil {
 		l.lease = made
 	}
@@ -66,7 +66,7 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	updated := &coordinationv1.Lease{}
 	err := l.client.Put().Namespace(l.place.Namespace).Resource("leases").Name(l.place.Name).Body(wanted).
 		Timeout(requestTimeout).MaxRetries(0).Do(ctx).Into(updated)
-	l.refused.note("update", leases, err)
+	l.refused.note("update", leases, l.place.Namespace, err)
 	if err == nil {
 		l.lease = updated
 	}

@@ -28,38 +28,58 @@ const (
 type refusals struct {
 	logger telemetry.Logger
 
-	mu   sync.Mutex
-	told map[request]outcome
+	mu sync.Mutex
+	// told holds the namespaces in which requests of one kind do not end well. What is refused in one and works in the next
+	// is said once, and not with every turn.
+	told map[request]map[string]outcome
 }
 
-// note looks at how a request ended, and reports whether it was refused for want of a right.
-func (r *refusals) note(verb, resource string, err error) bool {
+// note looks at how a request in a namespace ended.
+func (r *refusals) note(verb, resource, namespace string, err error) {
 	now := done
 	switch {
-	case err == nil:
+	case err == nil || apierrors.IsNotFound(err): // Who may not write is not told what is there.
 	case ordinary(err):
-		return false
+		return
 	case apierrors.IsForbidden(err):
 		now = refused
 	default:
 		now = failed
 	}
-	one := request{verb, resource}
-	r.mu.Lock()
-	before := r.told[one]
-	r.told[one] = now
-	r.mu.Unlock()
+	news := r.put(request{verb, resource}, namespace, now)
 	switch {
-	case now == before:
+	case !news:
 	case now == refused:
 		r.logger.Warn("Kubernetes refuses what Sluice wants to write; everything else works, and this will as soon as it is granted",
-			"reason", "may not "+verb+" "+resource)
+			"reason", "may not "+verb+" "+resource, "namespace", namespace)
 	case now == failed:
-		r.logger.Warn("writing to Kubernetes fails", "verb", verb, "resource", resource, "error", err)
+		r.logger.Warn("writing to Kubernetes fails", "verb", verb, "resource", resource, "namespace", namespace, "error", err)
 	default:
 		r.logger.Info("writing to Kubernetes works again", "verb", verb, "resource", resource)
 	}
-	return now == refused
+}
+
+// put keeps how a request ended, and reports whether that is news: no namespace has this trouble yet, or the last one
+// has lost what it had.
+func (r *refusals) put(one request, namespace string, now outcome) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	troubles := r.told[one]
+	if now == done {
+		_, had := troubles[namespace]
+		delete(troubles, namespace)
+		return had && len(troubles) == 0
+	}
+	if troubles == nil {
+		troubles = map[string]outcome{}
+		r.told[one] = troubles
+	}
+	news := true
+	for _, trouble := range troubles {
+		news = news && trouble != now
+	}
+	troubles[namespace] = now
+	return news
 }
 
 // ordinary reports whether an error is part of life: somebody was faster, something is gone, or the API server does not

@@ -101,7 +101,7 @@ func New(options Options) (*Reporter, error) {
 	if options.Metrics == nil {
 		options.Metrics = uncounted{}
 	}
-	r := &Reporter{options: options, refused: &refusals{logger: options.Logger, told: map[request]outcome{}}}
+	r := &Reporter{options: options, refused: &refusals{logger: options.Logger, told: map[request]map[string]outcome{}}}
 	r.events = newEvents(options, r.refused)
 	if options.Objects != nil {
 		r.status = newStatus(options, r.refused)

@@ -204,6 +204,6 @@ func (s *status) patch(ctx context.Context, at place, name string, change any) e
 	}
 	err = client.Patch(types.MergePatchType).Namespace(at.namespace).Resource(at.resource).Name(name).
 		SubResource("status").Body(body).Timeout(requestTimeout).MaxRetries(0).Do(ctx).Error()
-	s.refused.note("patch", at.resource+"/status."+version.Group, err)
+	s.refused.note("patch", at.resource+"/status."+version.Group, at.namespace, err)
 	return err
 }
