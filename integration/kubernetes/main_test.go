@@ -36,12 +36,15 @@ const (
 // groups are those of the custom resources.
 func groups() []string { return []string{"sluice.dev", "traefik.io", "traefik.containo.us"} }
 
-// prepare starts a cluster with the custom resources of all groups and the rights of deploy/kubernetes.
-func prepare(t testing.TB) *cluster.Cluster {
+// prepare starts a cluster with the custom resources of some groups, all if none is given, and the rights of deploy/kubernetes.
+func prepare(t testing.TB, some ...string) *cluster.Cluster {
 	t.Helper()
 	c := cluster.Start(t)
 	c.Apply(rights(t)...)
-	for _, group := range groups() {
+	if len(some) == 0 {
+		some = groups()
+	}
+	for _, group := range some {
 		c.Apply(crds(t, group)...)
 	}
 	return c

@@ -32,7 +32,7 @@ func endpoint(address, conditions, uid string) string {
 
 // TestEndpoints writes EndpointSlices by hand, as no controller would, and asks who answers.
 func TestEndpoints(t *testing.T) {
-	c := prepare(t)
+	c := prepare(t, "traefik.io")
 	c.Apply(namespace("shop"))
 	s := open(t, c, static)
 	for i := range 6 {

@@ -21,7 +21,7 @@ func plain(name, spec string) string {
 
 // TestServices leads requests to Services of all sorts.
 func TestServices(t *testing.T) {
-	c := prepare(t)
+	c := prepare(t, "traefik.io")
 	c.Apply(namespace("shop"), app("shop/web"))
 	s := open(t, c, static)
 	tests := map[string]func(*cluster.Cluster, *gate){
