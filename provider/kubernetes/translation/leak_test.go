@@ -1,0 +1,39 @@
+package translation
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestNothingIsLeftOfWhatIsGone proves that a memory holds on to nothing when all objects have gone, whatever came before.
+func TestNothingIsLeftOfWhatIsGone(t *testing.T) {
+	for seed := range uint64(20) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		w := &world{objects: map[Source]object{}, secrets: map[Source]int{}}
+		memory := New("test", kinds(), nil)
+		for range 30 {
+			memory.Touch(w.change(random))
+			memory.Update(w.translate)
+		}
+		for source := range w.objects {
+			memory.Touch(source)
+			delete(w.objects, source)
+			if random.IntN(2) == 0 {
+				memory.Update(w.translate)
+			}
+		}
+		configuration, _ := memory.Update(w.translate)
+		a := memory.assembly
+		held := len(memory.entries) + len(memory.dependents) + len(memory.touched) +
+			len(a.origins) + len(a.speaking) + len(a.judged) + len(a.changed) + len(configuration.Verdicts) +
+			sizeOf(a.routers) + sizeOf(a.services) + sizeOf(a.certificates)
+		for _, section := range a.unsupported {
+			held += sizeOf(section)
+		}
+		if held > 0 {
+			t.Errorf("seed %d: %d things are left in %+v", seed, held, a)
+		}
+	}
+}
+
+func sizeOf[T any](s *section[T]) int { return len(s.objects) + len(s.claims) + len(s.dirty) }
