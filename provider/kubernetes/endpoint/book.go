@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -46,6 +47,7 @@ type entry struct {
 	service *corev1.Service
 	slices  []*discoveryv1.EndpointSlice // sorted by name
 	legacy  *client.Endpoints
+	former  []former
 	sent    []sent
 	of      reference
 	kind    string // of the last event that has not been collected; empty when all have been
@@ -70,7 +72,14 @@ func (b *book) service(before, after *corev1.Service) {
 	if after == nil {
 		object = before
 	}
-	b.note(reference{object.Namespace, object.Name}, kindService, func(one *entry) { one.service = after })
+	of, names := reference{object.Namespace, object.Name}, renamed(before, after)
+	b.note(of, kindService, func(one *entry) {
+		one.service = after
+		one.rename(names)
+	})
+	if len(names) > 0 {
+		time.AfterFunc(renameTime, func() { b.forgetNames(of) })
+	}
 	b.count(kindService)
 }
 

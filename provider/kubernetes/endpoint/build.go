@@ -26,7 +26,7 @@ func (e *entry) build() []sent {
 	for i := range e.service.Spec.Ports {
 		port := &e.service.Spec.Ports[i]
 		if port.Protocol == corev1.ProtocolTCP || port.Protocol == "" {
-			ports = append(ports, sent{port: port.Port, endpoints: e.endpoints(port.Name)})
+			ports = append(ports, sent{port: port.Port, endpoints: e.endpoints(e.nameOf(port))})
 		}
 	}
 	return ports

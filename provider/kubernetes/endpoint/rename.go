@@ -1,0 +1,70 @@
+package endpoint
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// renameTime is how long a port that has got another name is still served by those who serve the old one. Slices say
+// which port is meant by its name alone, and learn the new one a moment after the Service.
+const renameTime = 5 * time.Second
+
+// former is the name that a port of a Service had until lately.
+type former struct {
+	port int32
+	name string
+}
+
+// renamed returns the former names of the ports that have others now.
+func renamed(before, after *corev1.Service) []former {
+	if before == nil || after == nil {
+		return nil
+	}
+	var all []former
+	for i := range after.Spec.Ports {
+		now := &after.Spec.Ports[i]
+		at := slices.IndexFunc(before.Spec.Ports, func(one corev1.ServicePort) bool {
+			return one.Port == now.Port && one.Protocol == now.Protocol && one.Name != now.Name
+		})
+		if at >= 0 {
+			all = append(all, former{port: now.Port, name: before.Spec.Ports[at].Name})
+		}
+	}
+	return all
+}
+
+// rename notes former names. Of a port that is renamed again, the slices still know the first one.
+func (e *entry) rename(names []former) {
+	for _, one := range names {
+		if !slices.ContainsFunc(e.former, func(known former) bool { return known.port == one.port }) {
+			e.former = append(e.former, one)
+		}
+	}
+}
+
+// nameOf returns the name by which the slices know a port: its own, unless none of them does and it had another one.
+func (e *entry) nameOf(port *corev1.ServicePort) string {
+	at := slices.IndexFunc(e.former, func(one former) bool { return one.port == port.Port })
+	if at < 0 || len(e.slices) == 0 {
+		return port.Name
+	}
+	for _, slice := range e.slices {
+		if _, known := portOf(slice, port.Name); known {
+			return port.Name
+		}
+	}
+	return e.former[at].name
+}
+
+// forgetNames drops the former names of a Service's ports.
+func (b *book) forgetNames(of reference) {
+	b.mu.Lock()
+	if one := b.entries[of]; one != nil && one.former != nil {
+		one.former = nil
+		b.touch(one, kindService)
+	}
+	b.mu.Unlock()
+	b.changed()
+}

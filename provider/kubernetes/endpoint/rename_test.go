@@ -1,0 +1,56 @@
+package endpoint
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// TestARenamedPortIsServedUntilTheSlicesFollow demands that nobody is turned away because a Service is a moment ahead of
+// its slices.
+func TestARenamedPortIsServedUntilTheSlicesFollow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		changed := 0
+		book := newBook("k", counts{}, func() { changed++ })
+		services := []*corev1.Service{
+			web(port("http", 80)), web(port("web", 80)), web(port("api", 80), port("new", 81)), web(port("odd", 80)),
+		}
+		old := sliceOf("a", map[string]int32{"http": 8080}, at("192.0.2.1"))
+		follows := sliceOf("a", map[string]int32{"api": 8080}, at("192.0.2.1"))
+		empty := sliceOf("a", map[string]int32{"api": 8080})
+		for _, step := range []struct {
+			name   string
+			change func()
+			want   []string
+		}{
+			{"all is there", func() { book.service(nil, services[0]); book.slice(nil, old) }, []string{"k/shop/web:80: 192.0.2.1:8080"}},
+			{"another name", func() { book.service(services[0], services[1]) }, []string{}},
+			{"yet another one, and another port", func() { book.service(services[1], services[2]) }, []string{"k/shop/web:81:"}},
+			{"the slices follow", func() { book.slice(old, follows) }, []string{}},
+			{"nobody is left", func() { book.slice(follows, empty) }, []string{"k/shop/web:80:"}},
+			{"somebody is there", func() { book.slice(empty, follows) }, []string{"k/shop/web:80: 192.0.2.1:8080"}},
+			{"the time is over", func() { wait(renameTime) }, []string{}},
+			{"a name that no slice will know", func() { book.service(services[2], services[3]) }, []string{"k/shop/web:81: deleted"}},
+			{"that time is over", func() { wait(renameTime) }, []string{"k/shop/web:80:"}},
+			{"the Service goes", func() { book.service(services[3], nil); book.slice(follows, nil) }, []string{"k/shop/web:80: deleted"}},
+		} {
+			changed = 0
+			step.change()
+			if diff := cmp.Diff(step.want, show(book.collect())); diff != "" || changed == 0 {
+				t.Errorf("%s: heard %d times, sets (-want +got):\n%s", step.name, changed, diff)
+			}
+		}
+		if len(book.entries) != 0 {
+			t.Errorf("what is gone is still remembered: %v", book.entries)
+		}
+	})
+}
+
+// wait lets the clock of the test's bubble go on.
+func wait(d time.Duration) {
+	<-time.NewTimer(d).C
+	synctest.Wait()
+}
