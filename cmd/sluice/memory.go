@@ -1,8 +1,11 @@
 package main
 
 import (
+	"context"
 	"os"
+	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 
 	"github.com/KimMachineGun/automemlimit/memlimit"
 
@@ -10,17 +13,24 @@ import (
 )
 
 const (
-	// gcPercent lets the heap grow to five times what lives, which costs some 20 MB at rest and saves collections; see
+	// maxPercent lets a small heap grow to five times what lives, which costs some 20 MB at rest and saves collections; see
 	// docs/performance.
-	gcPercent = 400
+	maxPercent = 400
+	// minPercent is what a large heap may grow by, so that it is not collected all the time.
+	minPercent = 50
+	// headroomBytes is what a heap between the two may grow by: what is collected less often than that is hardly worth its
+	// memory, and tens of thousands of routes live in a multiple of what requests need.
+	headroomBytes = 48 << 20
 	// memoryShare is the part of the container's limit that the Go runtime may use; the rest is for the kernel's buffers.
 	memoryShare = 0.9
 )
 
-// tuneMemory sets the collector's target unless GOGC is set, and makes GOMEMLIMIT follow the container's limit.
+// tuneMemory sets the collector's target, and keeps setting it, unless GOGC is set, and makes GOMEMLIMIT follow the
+// container's limit.
 func tuneMemory(logger telemetry.Logger) {
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
+		debug.SetGCPercent(maxPercent)
+		new(pacer).arm()
 	}
 	limit, err := memlimit.Set(memlimit.WithRatio(memoryShare), memlimit.WithProvider(memlimit.FromCgroup))
 	if err != nil {
@@ -30,4 +40,38 @@ func tuneMemory(logger telemetry.Logger) {
 	if limit > 0 {
 		logger.Debug("memory limit", "bytes", limit)
 	}
+}
+
+// settleMemory gives back what reading the first state has left behind, once that serves.
+func (s *system) settleMemory(ctx context.Context) {
+	select {
+	case <-s.pipeline.FirstReady():
+		debug.FreeOSMemory()
+	case <-ctx.Done():
+	}
+}
+
+// pacer sets the collector's target after each collection, by what was found alive.
+type pacer struct{ percent int }
+
+// sentinel is what a collection finds dead.
+type sentinel struct{ _ *pacer }
+
+// arm waits for the next collection, which ends the life of a sentinel that nobody holds.
+func (p *pacer) arm() { runtime.AddCleanup(new(sentinel), (*pacer).collected, p) }
+
+func (p *pacer) collected() {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	// Setting the target stops the world for a moment, so small differences are left alone.
+	if percent := percentFor(live[0].Value.Uint64()); percent < p.percent*9/10 || percent > p.percent*11/10 {
+		p.percent = percent
+		debug.SetGCPercent(percent)
+	}
+	p.arm()
+}
+
+// percentFor returns the growth to allow, in percent of the bytes that live.
+func percentFor(live uint64) int {
+	return int(min(max(100*headroomBytes/max(live, 1), minPercent), maxPercent)) //nolint:gosec // At most maxPercent.
 }
