@@ -177,15 +177,29 @@ func (d *draft) addPath(host string, path *networkingv1.HTTPIngressPath) {
 		name:   routerName(d.ingress.Namespace, d.ingress.Name, host, path.Path),
 		router: d.router(), refused: d.refused, words: host + path.Path,
 	}
-	one.router.Priority = d.options.Priority
 	one.router.RuleSyntax = d.options.syntaxOf(path.Path)
 	rule, err := ruleOf(host, path, d.options, d.provider.config.StrictPrefixMatching)
 	if err != nil {
 		one.refused = err.Error()
 	}
-	one.router.Rule = rule
+	one.router.Rule, one.router.Priority = rule, d.priority(host, path)
 	d.lead(&one, &path.Backend, "")
 	d.routes = append(d.routes, one)
+}
+
+// priority returns what the annotation says, else 0, which is the length of the rule. Of paths that match alike, Kubernetes
+// wants the exact one first, and by their lengths a short one would come after the prefix that is all paths: so it comes
+// right before the prefix of the same path.
+func (d *draft) priority(host string, path *networkingv1.HTTPIngressPath) int {
+	if d.options.Priority != 0 || path.PathType == nil || *path.PathType != networkingv1.PathTypeExact {
+		return d.options.Priority
+	}
+	kind := networkingv1.PathTypePrefix
+	rule, err := ruleOf(host, &networkingv1.HTTPIngressPath{Path: path.Path, PathType: &kind}, d.options, d.provider.config.StrictPrefixMatching)
+	if err != nil {
+		return 0
+	}
+	return len(rule) + 1
 }
 
 // router returns a router with what the annotations say about all of them.
