@@ -18,6 +18,10 @@ func fill(data []byte, spec any) (malformed string) {
 	if err == nil {
 		return ""
 	}
+	if rest, found := withoutStrays(data, reflect.TypeOf(spec)); found {
+		reflect.ValueOf(spec).Elem().SetZero()
+		_ = json.Unmarshal(rest, spec) // What else does not fit is skipped; the first mistake is told.
+	}
 	mistake, ok := errors.AsType[*stdjson.UnmarshalTypeError](err)
 	switch {
 	case !ok:
