@@ -13,10 +13,10 @@ import (
 // leastInterval is the shortest time between two messages where throttleDuration says nothing.
 const leastInterval = 10 * time.Millisecond
 
-// Provide implements provider.Provider. It sends nothing until every watch has its first state, or cannot have one, and
-// returns nil when ctx ends; nothing else ends it. It must not be called twice at once.
+// Provide implements provider.Provider. It sends nothing but what it waits for until every watch has its first state, or
+// cannot have one, and returns nil when ctx ends; nothing else ends it. It must not be called twice at once.
 func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
-	if !p.settled(ctx) {
+	if !p.settled(ctx, messages) {
 		return nil
 	}
 	interval := cmp.Or(time.Duration(p.config.ThrottleDuration), leastInterval)
@@ -43,14 +43,24 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 	}
 }
 
-// settled waits until no watch is pending; false says that ctx has ended.
-func (p *Provider) settled(ctx context.Context) bool {
+// settled waits until no watch is pending, and tells meanwhile what it waits for; false says that ctx has ended.
+func (p *Provider) settled(ctx context.Context, messages chan<- dynamic.Message) bool {
+	told := ""
 	for {
 		if ctx.Err() != nil {
 			return false
 		}
-		if state, _ := p.state(); state != dynamic.StatePending {
+		state, reason := p.state()
+		if state != dynamic.StatePending {
 			return true
+		}
+		if reason != told {
+			told = reason
+			select {
+			case messages <- dynamic.Message{ProviderName: Name, Reason: reason}:
+			case <-ctx.Done():
+				return false
+			}
 		}
 		select {
 		case <-p.status:
@@ -94,10 +104,14 @@ func (p *Provider) state() (dynamic.ProviderState, string) {
 	if p.watches.nodes != nil {
 		others = append(others, p.watches.nodes.Status())
 	}
+	pending, waiting := false, ""
 	for _, status := range append(required[:len(required):len(required)], others...) {
 		if status.State == dynamic.StatePending {
-			return dynamic.StatePending, status.Reason
+			pending, waiting = true, cmp.Or(waiting, status.Reason)
 		}
+	}
+	if pending {
+		return dynamic.StatePending, waiting
 	}
 	for _, status := range required {
 		if status.State != dynamic.StateSynced {

@@ -90,6 +90,14 @@ func TestProvideWaitsForEveryWatch(t *testing.T) {
 		p.statusChanged()
 		quiet(t, messages)
 
+		cluster.secrets.stand(dynamic.StatePending, "cannot reach the API server")
+		p.statusChanged()
+		if m := <-messages; m.Configuration != nil || m.State != dynamic.StateUnchanged || m.Reason != "cannot reach the API server" {
+			t.Errorf("what it waits for is %+v", m)
+		}
+		p.statusChanged()
+		quiet(t, messages)
+
 		cluster.secrets.stand(dynamic.StateForbidden, "may not list secrets")
 		p.statusChanged()
 		first := <-messages
