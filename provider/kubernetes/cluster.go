@@ -62,7 +62,8 @@ func (c *cluster) endpoints(metrics Metrics) provider.Entry {
 	scope := client.Scope{}
 	if !c.everywhere {
 		slices.Sort(c.namespaces)
-		scope.Namespaces = slices.Compact(c.namespaces)
+		c.namespaces = slices.Compact(c.namespaces)
+		scope.Namespaces = c.namespaces
 	}
 	return provider.Entry{
 		Name: numbered(endpoint.Name, c.number), Provider: endpoint.New(c.Cluster, scope, metrics), Required: true,

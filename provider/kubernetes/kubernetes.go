@@ -66,6 +66,9 @@ type Clusters struct {
 // when an option names no cluster, or something that cannot be read.
 func New(options Options) (*Clusters, error) {
 	all := &Clusters{options: options, clusters: map[client.Options]*cluster{}}
+	if options.CRD != nil || options.Ingress != nil {
+		client.LogThrough(options.Logger)
+	}
 	if err := all.addCustom(); err != nil {
 		return nil, fmt.Errorf("providers.kubernetesCRD: %w", err)
 	}
@@ -77,9 +80,6 @@ func New(options Options) (*Clusters, error) {
 		if err := cluster.addReporter(options); err != nil {
 			return nil, err
 		}
-	}
-	if len(all.order) > 0 {
-		client.LogThrough(options.Logger)
 	}
 	return all, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
@@ -49,7 +50,12 @@ func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRec
 	made := &coordinationv1.Lease{}
 	err := l.client.Post().Namespace(l.place.Namespace).Resource("leases").Body(wanted).
 		Timeout(requestTimeout).MaxRetries(0).Do(ctx).Into(made)
-	l.refused.note("create", leases, l.place.Namespace, err)
+	told := err
+	if apierrors.IsNotFound(err) {
+		// Nobody can lead, and nothing is ever written, where there is no such namespace.
+		told = errors.New("namespace " + l.place.Namespace + ": " + err.Error())
+	}
+	l.refused.note("create", leases, l.place.Namespace, told)
 	if err == nil {
 		l.lease = made
 	}

@@ -65,6 +65,36 @@ func TestANamespaceThatTakesNoEventsKeepsNobodyWaiting(t *testing.T) {
 	})
 }
 
+// homeless is an API server without the namespace that the Lease is to be in.
+type homeless struct{ *apiServer }
+
+// REST implements Clients.
+func (h homeless) REST(version schema.GroupVersion) (rest.Interface, error) {
+	return h.connect(version, h)
+}
+
+// RoundTrip answers a request.
+func (h homeless) RoundTrip(request *http.Request) (*http.Response, error) {
+	if strings.Contains(request.URL.Path, "/leases") {
+		recorder := httptest.NewRecorder()
+		fail(recorder, http.StatusNotFound, metav1.StatusReasonNotFound)
+		return recorder.Result(), nil
+	}
+	return h.apiServer.RoundTrip(request)
+}
+
+func TestALeaseWithoutANamespaceIsSaid(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newAPIServer(t)
+		r := newRig(t, server, "one", func(o *Options) { o.Clients = homeless{server} })
+		r.run()
+		pass(time.Minute)
+		if n := r.log.count("namespace sluice-system"); n != 1 || len(r.log.lines) != 1 {
+			t.Errorf("said %d times, want once: %v", n, r.log.lines)
+		}
+	})
+}
+
 func TestManyMistakesInOneNamespaceDoNotSilenceOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newAPIServer(t)
