@@ -6,5 +6,5 @@ import "strings"
 func ingressOf(path, annotations, spec string) string {
 	namespace, name, _ := strings.Cut(path, "/")
 	return "---\napiVersion: networking.k8s.io/v1\nkind: Ingress\nmetadata: {name: " + name + ", namespace: " + namespace +
-		", annotations: {" + annotations + "}}\nspec:" + spec + "\n"
+		", annotations: {" + annotations + "}}\nspec: " + spec + "\n"
 }

@@ -142,13 +142,11 @@ func leadByRules(c *cluster.Cluster, s *gate) {
 }
 
 func leadBesideIngresses(c *cluster.Cluster, s *gate) {
-	c.Apply(route("traefik.io", "shop/beside", "beside.test", "[{name: a, port: 80}]"), ingressOf("shop/beside", "", `
-  rules: [{host: beside.test, http: {paths: [{path: /b, pathType: Prefix, backend: {service: {name: b, port: {number: 80}}}}]}}]`))
+	c.Apply(route("traefik.io", "shop/beside", "beside.test", "[{name: a, port: 80}]"), ingressOf("shop/beside", "", host("beside.test", at("Prefix", "/b", to("b")))))
 	s.becomes("beside.test/", "200 shop/a")
 	s.becomes("beside.test/b", "200 shop/b")
 	c.Apply(middleware("shop/strip", "{stripPrefix: {prefixes: [/b]}}"))
-	c.Apply(ingressOf("shop/beside", "traefik.ingress.kubernetes.io/router.middlewares: shop-strip@kubernetescrd", `
-  rules: [{host: beside.test, http: {paths: [{path: /b, pathType: Prefix, backend: {service: {name: b, port: {number: 80}}}}]}}]`))
+	c.Apply(ingressOf("shop/beside", "traefik.ingress.kubernetes.io/router.middlewares: shop-strip@kubernetescrd", host("beside.test", at("Prefix", "/b", to("b")))))
 	s.becomes("beside.test/b?status=200", "200 shop/b")
 	s.settles("strip")
 	c.DeleteNow("Middleware.traefik.io", "shop/strip")
