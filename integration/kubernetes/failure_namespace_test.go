@@ -5,25 +5,25 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sluiceproxy/sluice/integration/cluster"
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// TestANamespaceIsDeleted deletes a namespace beside one that is under load. Its routes are gone with it; nobody else
+// namespaceIsDeleted deletes a namespace beside one that is under load. Its routes are gone with it; nobody else
 // notices.
-func TestANamespaceIsDeleted(t *testing.T) {
-	c := prepare(t)
-	c.Apply(namespace("shop"), namespace("blog"), polite("shop/web"), polite("blog/post"), polite("blog/talk"))
+func namespaceIsDeleted(t *testing.T, c *cluster.Cluster) {
+	c.Apply(namespace("calm"), namespace("blog"), polite("calm/still"), polite("blog/post"), polite("blog/talk"))
 	c.Apply(ingress("blog", "old.test", "post"))
-	for _, one := range []string{"shop/web", "blog/post", "blog/talk"} {
+	for _, one := range []string{"calm/still", "blog/post", "blog/talk"} {
 		c.Deployed(one)
 	}
-	c.Scale("shop/web", 2)
+	c.Scale("calm/still", 2)
 	g := open(t, c, static)
 	hosts := []string{"post.test", "talk.test", "old.test"}
 	for _, host := range hosts {
 		g.serves(host)
 	}
-	l := press(t, g, "web.test")
+	l := press(t, g, "still.test")
 	l.spread(2)
 	c.Delete(namespace("blog"))
 	for _, host := range hosts {

@@ -9,24 +9,24 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluiceproxy/sluice/integration/cluster"
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
 // away is how long the API server is away.
 const away = time.Minute
 
-// TestTheAPIServerGoesAway takes the API server away for a minute under load. What is known goes on serving and stays
+// apiServerGoesAway takes the API server away for a minute under load. What is known goes on serving and stays
 // ready; a Sluice that starts meanwhile is not ready. When the API server is back, nothing is done again, and what changes
 // from then on arrives.
-func TestTheAPIServerGoesAway(t *testing.T) {
-	c := prepare(t)
-	c.Apply(namespace("shop"), polite("shop/web"), polite("shop/bag"))
-	c.Scale("shop/web", 3)
-	c.Deployed("shop/bag")
+func apiServerGoesAway(t *testing.T, c *cluster.Cluster) {
+	c.Apply(namespace("away"), polite("away/far"), polite("away/bag"))
+	c.Scale("away/far", 3)
+	c.Deployed("away/bag")
 	g := open(t, c, static)
-	g.serves("web.test")
+	g.serves("far.test")
 	g.serves("bag.test")
-	l := press(t, g, "web.test")
+	l := press(t, g, "far.test")
 	l.spread(3)
 	watch := watchReady(t, g)
 	before := g.work()
@@ -47,17 +47,17 @@ func TestTheAPIServerGoesAway(t *testing.T) {
 	}
 	c.StartAPI()
 	late.Until("ready, now that the API server is there", func(r harness.Readiness) bool { return r.Status == http.StatusOK })
-	(&gate{Sluice: late, t: t, web: harness.NewClient(t, harness.H1, late.Addr("web"), "web.test", nil)}).serves("web.test")
+	(&gate{Sluice: late, t: t, web: harness.NewClient(t, harness.H1, late.Addr("web"), "far.test", nil)}).serves("far.test")
 
 	// What is changed now comes after all that was there, so that nothing more of that is under way.
-	c.Scale("shop/bag", 2)
+	c.Scale("away/bag", 2)
 	g.spreads("bag.test", 2)
 	if after := g.work(); after != before {
 		t.Errorf("the way back was work: before\n%s\nafter\n%s", before, after)
 	}
-	c.Scale("shop/web", 1)
+	c.Scale("away/far", 1)
 	l.spread(1)
-	c.Apply(route("traefik.io", "shop/new", "new.test", "[{name: web, port: 80}]"))
+	c.Apply(route("traefik.io", "away/new", "new.test", "[{name: far, port: 80}]"))
 	g.serves("new.test")
 	watch.end()
 	l.end()

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluiceproxy/sluice/integration/cluster"
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
@@ -26,16 +27,15 @@ func draining(web string) []string {
 	}
 }
 
-// TestSluiceIsUpgraded ends and starts two Sluices, one after the other, under load of clients that go to the other one when
+// sluiceIsUpgraded ends and starts two Sluices, one after the other, under load of clients that go to the other one when
 // one takes no connection. No request fails, and whoever looks at /ready is told before connections are refused.
-func TestSluiceIsUpgraded(t *testing.T) {
-	c := prepare(t)
-	c.Apply(namespace("shop"), polite("shop/web"))
-	c.Scale("shop/web", 3)
+func sluiceIsUpgraded(t *testing.T, c *cluster.Cluster) {
+	c.Apply(namespace("port"), polite("port/ship"))
+	c.Scale("port/ship", 3)
 	gates := []*gate{open(t, c, static, draining("127.0.0.1:0")...), open(t, c, static, draining("127.0.0.1:0")...)}
 	n := &nomads{t: t, reached: make([]atomic.Int64, len(gates))}
 	for _, g := range gates {
-		g.serves("web.test")
+		g.serves("ship.test")
 		n.places = append(n.places, g.Addr("web"))
 	}
 	stop := n.start(clients)
@@ -59,7 +59,7 @@ func dismiss(t *testing.T, g *gate) {
 	t.Helper()
 	g.Signal(syscall.SIGTERM)
 	g.Until("draining", func(r harness.Readiness) bool { return r.Draining && r.Status == http.StatusServiceUnavailable })
-	if got := harness.NewClient(t, harness.H1, g.Addr("web"), "web.test", nil).Get("/"); got.StatusCode != http.StatusOK {
+	if got := harness.NewClient(t, harness.H1, g.Addr("web"), "ship.test", nil).Get("/"); got.StatusCode != http.StatusOK {
 		t.Errorf("a new connection while /ready says no: status %d", got.StatusCode)
 	}
 	if code := g.Wait(); code != 0 {
@@ -97,7 +97,7 @@ func (n *nomads) wander(number int, done <-chan struct{}) {
 	ticker := time.NewTicker(turn)
 	defer ticker.Stop()
 	for i := 1; ; i++ {
-		if err := visit(transport, "http://web.test/?wait=20ms"); err != nil {
+		if err := visit(transport, "http://ship.test/?wait=20ms"); err != nil {
 			n.t.Errorf("a request was lost: %v", err)
 			return
 		}
@@ -149,7 +149,7 @@ func visit(transport http.RoundTripper, url string) error {
 		return err
 	}
 	defer response.Body.Close() //nolint:errcheck // It was read.
-	if pod := response.Header.Get("X-Pod"); response.StatusCode != http.StatusOK || !strings.HasPrefix(pod, "shop/web-") {
+	if pod := response.Header.Get("X-Pod"); response.StatusCode != http.StatusOK || !strings.HasPrefix(pod, "port/ship-") {
 		return fmt.Errorf("status %d from pod %q", response.StatusCode, pod)
 	}
 	return nil

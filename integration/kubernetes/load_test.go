@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluiceproxy/sluice/integration/cluster"
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
@@ -28,12 +29,13 @@ type load struct {
 
 	mu   sync.Mutex
 	pods map[string]int
+	last map[string]time.Time // when the last request was sent that a pod has answered
 }
 
 // press puts a host under load. It ends with the test, before Sluice does.
 func press(t testing.TB, g *gate, host string) *load {
 	t.Helper()
-	l := &load{t: t, done: make(chan struct{}), pods: map[string]int{}}
+	l := &load{t: t, done: make(chan struct{}), pods: map[string]int{}, last: map[string]time.Time{}}
 	var busy sync.WaitGroup
 	for i := range clients {
 		client := harness.NewClient(t, []harness.Protocol{harness.H1, harness.H2C}[i%2], g.Addr("web"), host, nil)
@@ -56,7 +58,9 @@ func (l *load) run(client *harness.Client, number int) {
 		if i%10 == number {
 			request.URL.RawQuery = "wait=150ms"
 		}
-		l.take(client.Try(request))
+		began := time.Now()
+		answer, err := client.Try(request)
+		l.take(began, answer, err)
 		select {
 		case <-l.done:
 			return
@@ -66,7 +70,7 @@ func (l *load) run(client *harness.Client, number int) {
 }
 
 // take looks at an answer.
-func (l *load) take(answer harness.Response, err error) {
+func (l *load) take(began time.Time, answer harness.Response, err error) {
 	if l.t.Context().Err() != nil {
 		return // The test has failed already.
 	}
@@ -83,7 +87,11 @@ func (l *load) take(answer harness.Response, err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.pods[answer.Header.Get("X-Pod")]++
+	pod := answer.Header.Get("X-Pod")
+	l.pods[pod]++
+	if l.last[pod].Before(began) {
+		l.last[pod] = began
+	}
 }
 
 // forget returns how many answers came from each pod since it was asked before.
@@ -131,9 +139,9 @@ spec:
   selector: {matchLabels: {app: NAME}}
   strategy: {rollingUpdate: {maxSurge: 2, maxUnavailable: 0}}
   template:
-    metadata: {labels: {app: NAME}, annotations: {test.sluice.dev/drain: 300ms, test.sluice.dev/ready-after: 50ms}}
+    metadata: {labels: {app: NAME}, annotations: {test.sluice.dev/drain: 3s, test.sluice.dev/ready-after: 50ms}}
     spec:
-      terminationGracePeriodSeconds: 5
+      terminationGracePeriodSeconds: 10
       containers: [{name: web, image: web, ports: [{containerPort: 8080}]}]
 ---
 apiVersion: v1
@@ -145,24 +153,34 @@ spec:
 `) + route("traefik.io", path, name+".test", "[{name: "+name+", port: 80}]")
 }
 
-// TestPodsComeAndGoUnderLoad scales a Deployment from 1 pod to 10 and back and rolls it three times. No request fails, and
-// each pod gets its part while it is there. The table is none of all that's business.
-func TestPodsComeAndGoUnderLoad(t *testing.T) {
+// TestUnderLoad does what happens to clusters while requests pass, none of which may fail.
+func TestUnderLoad(t *testing.T) {
 	c := prepare(t)
-	c.Apply(namespace("shop"), polite("shop/web"))
-	c.Deployed("shop/web")
-	c.Endpoints("shop/web", 1)
-	g := open(t, c, static)
-	g.serves("web.test")
-	generation := g.Readiness().Generation
-	l := press(t, g, "web.test")
+	t.Run("pods come and go", func(t *testing.T) { podsComeAndGo(t, c.For(t)) })
+	t.Run("a namespace is deleted", func(t *testing.T) { namespaceIsDeleted(t, c.For(t)) })
+	t.Run("Sluice is upgraded", func(t *testing.T) { sluiceIsUpgraded(t, c.For(t)) })
+	t.Run("random edits", func(t *testing.T) { randomEdits(t, c.For(t)) })
+	t.Run("the API server goes away", func(t *testing.T) { apiServerGoesAway(t, c.For(t)) })
+}
 
-	c.Scale("shop/web", 10)
+// podsComeAndGo scales a Deployment from 1 pod to 10 and back and rolls it three times. No request fails, and
+// each pod gets its part while it is there. The table is none of all that's business.
+func podsComeAndGo(t *testing.T, c *cluster.Cluster) {
+	c.Apply(namespace("tide"), polite("tide/tide"))
+	c.Deployed("tide/tide")
+	c.Endpoints("tide/tide", 1)
+	g := open(t, c, static)
+	g.serves("tide.test")
+	generation := g.Readiness().Generation
+	d := watchDepartures(t, c, "tide")
+	l := press(t, g, "tide.test")
+
+	c.Scale("tide/tide", 10)
 	l.spread(10)
 	for range 3 {
 		before := l.forget()
-		c.Rollout("shop/web")
-		c.Endpoints("shop/web", 10)
+		c.Rollout("tide/tide")
+		c.Endpoints("tide/tide", 10)
 		l.spread(10)
 		for pod := range l.forget() {
 			if before[pod] > 0 {
@@ -170,10 +188,11 @@ func TestPodsComeAndGoUnderLoad(t *testing.T) {
 			}
 		}
 	}
-	c.Scale("shop/web", 1)
-	c.Endpoints("shop/web", 1)
+	c.Scale("tide/tide", 1)
+	c.Endpoints("tide/tide", 1)
 	l.spread(1)
 	l.end()
+	d.expect(l)
 	if after := g.Readiness(); after.Generation != generation || len(after.Verdicts) > 0 {
 		t.Errorf("pods made tables %d to %d, and the verdicts %v", generation, after.Generation, after.Verdicts)
 	}

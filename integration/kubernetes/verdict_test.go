@@ -13,12 +13,19 @@ import (
 	"github.com/sluiceproxy/sluice/integration/cluster"
 )
 
-// TestApplyInAnyOrder applies a route before the middleware and the Service that it needs, which come within 400 ms. That is no
-// fault: no Event, no condition and no line of the log says so.
-func TestApplyInAnyOrder(t *testing.T) {
+// TestVerdictsReachTheirObjects looks at the Events and conditions of objects of sluice.dev.
+func TestVerdictsReachTheirObjects(t *testing.T) {
 	c := prepare(t)
 	c.Apply(namespace("shop"), polite("shop/web"))
 	c.Deployed("shop/web")
+	t.Run("apply in any order", func(t *testing.T) { applyInAnyOrder(t, c.For(t)) })
+	t.Run("conditions", func(t *testing.T) { statusOfOwnObjects(t, c.For(t)) })
+	t.Run("conditions are forbidden", func(t *testing.T) { statusIsForbidden(t, c.For(t)) })
+}
+
+// applyInAnyOrder applies a route before the middleware and the Service that it needs, which come within 400 ms. That is no
+// fault: no Event, no condition and no line of the log says so.
+func applyInAnyOrder(t *testing.T, c *cluster.Cluster) {
 	g := open(t, c, static)
 	g.serves("web.test")
 	attempt := 1
@@ -145,7 +152,7 @@ spec: {minVersion: VersionTLS13}
 ---
 apiVersion: sluice.dev/v1alpha1
 kind: TLSStore
-metadata: {name: default, namespace: shop, annotations: {want: True False}}
+metadata: {name: default, namespace: shop, annotations: {want: False False}}
 spec: {certificates: [{secretName: nobody}]}
 ---
 apiVersion: sluice.dev/v1alpha1
@@ -170,14 +177,11 @@ spec:
   routes: [{match: Host(` + "`lost.test`" + `), kind: Rule, services: [{name: nobody, port: 80}]}]
 `
 
-// TestStatusOfOwnObjects reads the conditions of objects of sluice.dev while two Sluices run, of which one writes. They are
+// statusOfOwnObjects reads the conditions of objects of sluice.dev while two Sluices run, of which one writes. They are
 // those of the newest version of each object, also after the writer was killed; objects of traefik.io are never written.
-func TestStatusOfOwnObjects(t *testing.T) {
-	c := prepare(t)
-	c.Apply(namespace("shop"), polite("shop/web"))
+func statusOfOwnObjects(t *testing.T, c *cluster.Cluster) {
 	foreign := c.Apply(route("traefik.io", "shop/foreign", "foreign.test", "[{name: nobody, port: 80}]"))[0]
 	objects := c.Apply(judged)
-	c.Deployed("shop/web")
 	gates := []*gate{open(t, c, static), open(t, c, static)}
 	for _, object := range objects {
 		acceptance, references, _ := strings.Cut(object.GetAnnotations()["want"], " ")
@@ -238,30 +242,30 @@ func elected(t *testing.T, gates []*gate) int {
 	return leaders[0]
 }
 
-// TestStatusIsForbidden takes away the right to write statuses. One message says so; everything else works, Events too.
-func TestStatusIsForbidden(t *testing.T) {
-	c := prepare(t)
+// statusIsForbidden takes away the right to write statuses. One message says so; everything else works, Events too.
+func statusIsForbidden(t *testing.T, c *cluster.Cluster) {
 	for _, text := range rights(t) {
 		c.Apply(strings.ReplaceAll(text, "/status", "/nothing"))
 	}
-	c.Apply(namespace("shop"), polite("shop/web"), judged)
-	c.Deployed("shop/web")
+	c.Apply(namespace("mute"), polite("mute/web"))
+	c.Apply(strings.ReplaceAll(strings.ReplaceAll(judged, "namespace: shop", "namespace: mute"), "fine.test", "mute.test"))
+	c.Deployed("mute/web")
 	g := open(t, c, static)
-	g.serves("fine.test")
+	g.serves("mute.test")
 	const message = "may not patch ingressroutes/status.sluice.dev"
 	g.WaitLog("level=warning", message)
-	c.UntilAll("Event", "shop", "Events on what is wrong", func(events []*unstructured.Unstructured) bool {
+	c.UntilAll("Event", "mute", "Events on what is wrong", func(events []*unstructured.Unstructured) bool {
 		told := warned(events)
 		return len(told["garbled"]) > 0 && len(told["lost"]) > 0
 	})
-	c.Apply(route("sluice.dev", "shop/fine", "fine-too.test", web))
-	g.serves("fine-too.test")
-	c.Apply(route("sluice.dev", "shop/wrong", "wrong.test", "[{name: nobody, port: 80}]"))
-	c.UntilAll("Event", "shop", "an Event on one more", func(events []*unstructured.Unstructured) bool { return len(warned(events)["wrong"]) > 0 })
+	c.Apply(route("sluice.dev", "mute/fine", "loud.test", web))
+	g.serves("loud.test")
+	c.Apply(route("sluice.dev", "mute/wrong", "worse.test", "[{name: nobody, port: 80}]"))
+	c.UntilAll("Event", "mute", "an Event on one more", func(events []*unstructured.Unstructured) bool { return len(warned(events)["wrong"]) > 0 })
 	if count := strings.Count(g.Log.String(), message); count != 1 {
 		t.Errorf("the log says %d times %q:\n%s", count, message, g.Log)
 	}
-	if conditions := conditions(c.Get("IngressRoute.sluice.dev", "shop/lost")); len(conditions) > 0 {
+	if conditions := conditions(c.Get("IngressRoute.sluice.dev", "mute/lost")); len(conditions) > 0 {
 		t.Errorf("a status that may not be written is %v", conditions)
 	}
 }
