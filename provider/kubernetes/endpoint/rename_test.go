@@ -1,6 +1,7 @@
 package endpoint
 
 import (
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -13,8 +14,8 @@ import (
 // its slices.
 func TestARenamedPortIsServedUntilTheSlicesFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		changed := 0
-		book := newBook("k", counts{}, func() { changed++ })
+		var changed atomic.Int64
+		book := newBook("k", counts{}, func() { changed.Add(1) })
 		services := []*corev1.Service{
 			web(port("http", 80)), web(port("web", 80)), web(port("api", 80), port("new", 81)), web(port("odd", 80)),
 		}
@@ -37,10 +38,10 @@ func TestARenamedPortIsServedUntilTheSlicesFollow(t *testing.T) {
 			{"that time is over", func() { wait(renameTime) }, []string{"k/shop/web:80:"}},
 			{"the Service goes", func() { book.service(services[3], nil); book.slice(follows, nil) }, []string{"k/shop/web:80: deleted"}},
 		} {
-			changed = 0
+			changed.Store(0)
 			step.change()
-			if diff := cmp.Diff(step.want, show(book.collect())); diff != "" || changed == 0 {
-				t.Errorf("%s: heard %d times, sets (-want +got):\n%s", step.name, changed, diff)
+			if diff := cmp.Diff(step.want, show(book.collect())); diff != "" || changed.Load() == 0 {
+				t.Errorf("%s: heard %d times, sets (-want +got):\n%s", step.name, changed.Load(), diff)
 			}
 		}
 		if len(book.entries) != 0 {
