@@ -13,6 +13,11 @@ PROXIES     :=
 ROUNDS      := 3
 SECONDS     := 3
 OUT         :=
+# What is measured in a cluster follows the comparison, but for a part of that: KUBERNETES is yes, no or only.
+KUBERNETES  := $(if $(ROWS)$(PROXIES)$(OUT),no,yes)
+SIZES       := 1000 5000 20000
+CHURN       := 10m
+PARTS       :=
 # The commit goes into the binary wherever git can name it (a tarball or a foreign checkout has none).
 VCS         := $(shell git rev-parse HEAD >/dev/null 2>&1 && echo true || echo false)
 BUILD       := CGO_ENABLED=0 $(GO) build -trimpath -buildvcs=$(VCS) -ldflags '-s -w'
@@ -58,8 +63,9 @@ generate: ## Make the CRDs (in deploy/crds and the chart) and deep copies from t
 fuzz: ## Run every fuzz target for FUZZTIME (60s), then look for the planted bugs
 	@FUZZTIME=$(FUZZTIME) .ci/fuzz
 
-bench: build ## Compare with nginx, haproxy and caddy (ROWS and PROXIES are regular expressions, ROUNDS, SECONDS, OUT)
-	@exec .ci/bench -rows '$(ROWS)' -proxies '$(PROXIES)' -rounds '$(ROUNDS)' -seconds '$(SECONDS)' -out '$(OUT)'
+bench: build ## Compare with nginx, haproxy and caddy (ROWS, PROXIES, ROUNDS, SECONDS, OUT), then KUBERNETES (yes, no or only; SIZES, CHURN, PARTS)
+	@[ '$(KUBERNETES)' = only ] || .ci/bench -rows '$(ROWS)' -proxies '$(PROXIES)' -rounds '$(ROUNDS)' -seconds '$(SECONDS)' -out '$(OUT)'
+	@[ '$(KUBERNETES)' = no ] || SIZES='$(SIZES)' CHURN='$(CHURN)' ROUNDS='$(ROUNDS)' PARTS='$(PARTS)' .ci/bench-kubernetes
 
 microbench: ## Run the benchmarks that match BENCH (all) for BENCHTIME (1s) each
 	@exec $(GO) test -run '^$$' -bench '$(BENCH)' -benchtime $(BENCHTIME) -benchmem ./...

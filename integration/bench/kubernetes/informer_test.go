@@ -1,0 +1,124 @@
+package kubernetes
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"testing"
+	"time"
+
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// informerVariable has this binary be a bare informer: its value is the path of a kubeconfig.
+const informerVariable = "BENCH_INFORMER"
+
+// informer is a process that does nothing but watch EndpointSlices with an informer of client-go, over protobuf as Sluice
+// does, and note when it has heard of which version.
+type informer struct {
+	command *exec.Cmd
+	in      io.WriteCloser
+	out     *bufio.Scanner
+}
+
+// heard is when an informer has heard of versions of EndpointSlices, in nanoseconds since 1970.
+type heard map[string]int64
+
+// inform is the informer's process. It answers each line with what it has heard since the one before, and ends with its input.
+func inform(kubeconfig string, in io.Reader, out io.Writer) int {
+	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
+	if err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	config.ContentType, config.QPS = "application/vnd.kubernetes.protobuf", -1
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	var mu sync.Mutex
+	events := heard{}
+	factory := informers.NewSharedInformerFactory(client, 0)
+	watched := factory.Discovery().V1().EndpointSlices().Informer()
+	_, err = watched.AddEventHandler(cache.ResourceEventHandlerFuncs{UpdateFunc: func(_, after any) {
+		now := time.Now().UnixNano()
+		mu.Lock()
+		events[after.(*discoveryv1.EndpointSlice).ResourceVersion] = now
+		mu.Unlock()
+	}})
+	if err != nil {
+		_, _ = fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	stop := make(chan struct{})
+	defer close(stop)
+	factory.Start(stop)
+	factory.WaitForCacheSync(stop)
+	lines := bufio.NewScanner(in)
+	for lines.Scan() {
+		mu.Lock()
+		_ = json.NewEncoder(out).Encode(events)
+		events = heard{}
+		mu.Unlock()
+	}
+	return 0
+}
+
+// newInformer starts an informer and waits until it has read everything.
+func newInformer(tb testing.TB, kubeconfig string) *informer {
+	tb.Helper()
+	program, err := os.Executable()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	i := &informer{command: exec.Command(program)} //nolint:noctx // It ends with its input.
+	i.command.Env = append(os.Environ(), informerVariable+"="+kubeconfig)
+	i.command.Stderr = os.Stderr
+	if i.in, err = i.command.StdinPipe(); err != nil {
+		tb.Fatal(err)
+	}
+	out, err := i.command.StdoutPipe()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	i.out = bufio.NewScanner(out)
+	i.out.Buffer(nil, 16<<20)
+	if err := i.command.Start(); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() {
+		_ = i.in.Close()
+		if err := i.command.Wait(); err != nil {
+			tb.Errorf("the informer: %v", err)
+		}
+	})
+	i.heard(tb)
+	return i
+}
+
+func (i *informer) pid() int { return i.command.Process.Pid }
+
+// heard returns what the informer has heard since it was last asked.
+func (i *informer) heard(tb testing.TB) heard {
+	tb.Helper()
+	if _, err := i.in.Write([]byte("\n")); err != nil {
+		tb.Fatal(err)
+	}
+	if !i.out.Scan() {
+		tb.Fatalf("the informer does not answer: %v", i.out.Err())
+	}
+	events := heard{}
+	if err := json.Unmarshal(i.out.Bytes(), &events); err != nil {
+		tb.Fatal(err)
+	}
+	return events
+}

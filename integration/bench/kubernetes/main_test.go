@@ -1,0 +1,18 @@
+package kubernetes
+
+import (
+	"os"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/integration/cluster"
+)
+
+func TestMain(m *testing.M) {
+	if kubeconfig := os.Getenv(informerVariable); kubeconfig != "" {
+		os.Exit(inform(kubeconfig, os.Stdin, os.Stdout))
+	}
+	if os.Getenv("BENCH_PAGE") == "" {
+		os.Exit(m.Run()) // Nobody asks for a cluster.
+	}
+	os.Exit(cluster.Main(m))
+}

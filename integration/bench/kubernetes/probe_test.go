@@ -1,0 +1,83 @@
+package kubernetes
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+)
+
+// probe is one connection that stays open, and asks for one route after the other.
+type probe struct {
+	conn   net.Conn
+	reader *bufio.Reader
+	every  time.Duration // between two questions
+}
+
+const (
+	// every is the time between two questions of a probe that is alone.
+	every = time.Millisecond
+	// patience is how long anything may take that is waited for.
+	patience = 30 * time.Second
+)
+
+func dial(ctx context.Context, address string) (*probe, error) {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	return &probe{conn: conn, reader: bufio.NewReader(conn), every: every}, nil
+}
+
+func (p *probe) close() { _ = p.conn.Close() }
+
+// ask sends one request and returns the status and the text of the answer.
+func (p *probe) ask(host, path string) (status int, text string, err error) {
+	if err := p.conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return 0, "", err
+	}
+	if _, err := fmt.Fprintf(p.conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", path, host); err != nil {
+		return 0, "", err
+	}
+	response, err := http.ReadResponse(p.reader, nil)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close() //nolint:errcheck // It is read.
+	body, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(body), err
+}
+
+// until asks again and again until the answer is as wanted, and returns when it was.
+func (p *probe) until(ctx context.Context, host, path string, wanted func(status int, text string) bool) (time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	ticker := time.NewTicker(p.every)
+	defer ticker.Stop()
+	for {
+		status, text, err := p.ask(host, path)
+		if err != nil {
+			return time.Time{}, fmt.Errorf("%s: %w", host, err)
+		}
+		if wanted(status, text) {
+			return time.Now(), nil
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			return time.Time{}, fmt.Errorf("%s: still %d %q after %v", host, status, text, patience)
+		}
+	}
+}
+
+// colourIs waits for an answer of that colour.
+func colourIs(c colour) func(int, string) bool {
+	return func(status int, text string) bool { return status == http.StatusOK && text == c.String() }
+}
+
+// ok waits for any good answer.
+func ok(status int, _ string) bool { return status == http.StatusOK }
