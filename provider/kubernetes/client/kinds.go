@@ -23,14 +23,14 @@ func EndpointSlices() Resource[*discoveryv1.EndpointSlice] {
 	}
 }
 
-// Secrets returns the resource of Secrets with their data, without those whose type says that they hold the state of
-// Helm, tokens of service accounts, or credentials for registries.
+// Secrets returns the resource of Secrets with what of their data is read, without those whose type says that they hold
+// the state of Helm, credentials for registries, or tokens for nodes that join. Those of service accounts stay, since
+// they hold the cluster's authority, whose certificate servers may be trusted by; their tokens are not kept.
 func Secrets() Resource[*corev1.Secret] {
 	return Resource[*corev1.Secret]{
 		GroupVersion: corev1.SchemeGroupVersion, Name: "secrets", Kind: "Secret", Namespaced: true,
 		NewList: func() runtime.Object { return &corev1.SecretList{} }, Strip: stripSecret,
-		FieldSelector: "type!=helm.sh/release.v1,type!=" + string(corev1.SecretTypeServiceAccountToken) +
-			",type!=" + string(corev1.SecretTypeDockercfg) + ",type!=" + string(corev1.SecretTypeDockerConfigJson) +
+		FieldSelector: "type!=helm.sh/release.v1,type!=" + string(corev1.SecretTypeDockercfg) + ",type!=" + string(corev1.SecretTypeDockerConfigJson) +
 			",type!=" + string(corev1.SecretTypeBootstrapToken),
 	}
 }

@@ -58,8 +58,21 @@ func stripSlice(slice *discoveryv1.EndpointSlice) {
 	}
 }
 
-// stripSecret keeps type and data.
-func stripSecret(secret *corev1.Secret) { stripMeta(&secret.ObjectMeta) }
+// stripSecret keeps type and keys, and what stands under those that are read: a Secret's only key may have any name, and
+// of several it is certificates, authorities and logins. What belongs to others is not held in memory.
+func stripSecret(secret *corev1.Secret) {
+	stripMeta(&secret.ObjectMeta)
+	if len(secret.Data) == 1 {
+		return
+	}
+	for key := range secret.Data {
+		switch key {
+		case corev1.TLSCertKey, corev1.TLSPrivateKeyKey, "tls.ca", "ca.crt", corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey:
+		default:
+			secret.Data[key] = nil
+		}
+	}
+}
 
 // stripConfigMap keeps the certificates of authorities.
 func stripConfigMap(config *corev1.ConfigMap) {
