@@ -3,7 +3,12 @@ package crd
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
+	"github.com/sluiceproxy/sluice/static"
 )
 
 // TestNames holds names that Traefik gives, which dashboards and alerts know.
@@ -24,5 +29,25 @@ func TestNames(t *testing.T) {
 		if got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// TestTwoServicesOfOneNameAreNotMixedUp proves that no request is answered by another Service because names are joined by
+// hyphens.
+func TestTwoServicesOfOneNameAreNotMixedUp(t *testing.T) {
+	c := newCluster(t, static.KubernetesCRD{})
+	c.apply(service("shop", "a", corev1.ServicePort{Name: "b-c", Port: 80}), "Service", "")
+	c.apply(service("shop", "a-b", corev1.ServicePort{Name: "c", Port: 80}), "Service", "")
+	object := ingressRoute("web", "Path(`/`)", nil)
+	one := object.Spec.Routes[0].Services[0]
+	one.Name, one.Port = "a", intstr.FromString("b-c")
+	other := one
+	other.Name, other.Port = "a-b", intstr.FromString("c")
+	object.Spec.Routes[0].Services = []v1alpha1.Service{one, other, one}
+	c.apply(object, v1alpha1.KindIngressRoute, v1alpha1.GroupTraefik)
+	configuration, _ := c.update()
+	verdicts := configuration.Verdicts
+	if len(verdicts) != 1 || verdicts[0].Ref.Name != "shop-a-b-c" || verdicts[0].Status != dynamic.Quarantined {
+		t.Errorf("the verdicts are %v", verdicts)
 	}
 }

@@ -47,6 +47,10 @@ func (t *translator) service(
 		if dynamic.Equal(before, declared) {
 			return name, nil
 		}
+		if other := before.LoadBalancer; other != nil && differentServices(other.EndpointSet, declared.LoadBalancer.EndpointSet) {
+			result.Quarantine(ref, "is the name of two different Services, so neither is used", false)
+			return name, nil
+		}
 		result.Degrade(ref, "is referred to twice with different options; the last ones are used for both", false)
 	}
 	t.declare(result, name, declared)
@@ -55,6 +59,9 @@ func (t *translator) service(
 	}
 	return name, nil
 }
+
+// differentServices tells whether endpoint sets are those of two Services, or of two ports of one.
+func differentServices(one, other string) bool { return one != "" && other != "" && one != other }
 
 // traefikServiceName returns the name of a TraefikService, or of another provider's service.
 func (t *translator) traefikServiceName(from string, spec *v1alpha1.LoadBalancerSpec) (string, *backend.Problem) {

@@ -1,6 +1,7 @@
 package ingress
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -127,5 +129,22 @@ func TestNodesCountByTheirAddressesOnly(t *testing.T) {
 	cluster.nodes.drop("", "a")
 	if got = append(got, touched()); !slices.Equal(got, []bool{true, false, true, true}) {
 		t.Errorf("got %v", got)
+	}
+}
+
+// TestTwoServicesOfOneNameAreNotMixedUp proves that no request is answered by another Service because names are joined by
+// hyphens.
+func TestTwoServicesOfOneNameAreNotMixedUp(t *testing.T) {
+	const backend = `{path: /%s, pathType: Prefix, backend: {service: {name: %s, port: {name: %s}}}}`
+	cluster := newCluster()
+	cluster.apply(t, fmt.Appendf(nil, `{kind: Service, metadata: {namespace: shop, name: a}, spec: {ports: [{name: b-c, port: 80}]}}
+---
+{kind: Service, metadata: {namespace: shop, name: a-b}, spec: {ports: [{name: c, port: 80}]}}
+---
+{kind: Ingress, metadata: {namespace: shop, name: web}, spec: {rules: [{http: {paths: [`+backend+", "+backend+", "+backend+`]}}]}}`,
+		"one", "a", "b-c", "again", "a", "b-c", "other", "a-b", "c"))
+	verdicts := translated(t, cluster.provider(static.KubernetesIngress{})).Verdicts
+	if len(verdicts) != 1 || verdicts[0].Ref.Name != "shop-a-b-c" || verdicts[0].Status != dynamic.Quarantined {
+		t.Errorf("the verdicts are %v", verdicts)
 	}
 }

@@ -23,8 +23,15 @@ func (d *draft) addService(to *networkingv1.IngressServiceBackend, name string) 
 		name = serviceName(d.ingress.Namespace, to.Name, written)
 	}
 	if d.result.Services[name] != nil {
+		if d.backends[name] != *to {
+			d.result.Quarantine(dynamic.Ref{Kind: dynamic.KindService, Name: name}, "is the name of two different Services, so neither is used", false)
+		}
 		return name
 	}
+	if d.backends == nil {
+		d.backends = map[string]networkingv1.IngressServiceBackend{}
+	}
+	d.backends[name] = *to
 	if d.result.Services == nil {
 		d.result.Services = map[string]*dynamic.Service{}
 	}

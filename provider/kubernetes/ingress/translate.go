@@ -23,7 +23,9 @@ type draft struct {
 	// refused says why none of the routers may serve.
 	refused string
 	routes  []route
-	result  translation.Result
+	// backends are what the names of services stand for.
+	backends map[string]networkingv1.IngressServiceBackend
+	result   translation.Result
 }
 
 // route is a router before it has its name.

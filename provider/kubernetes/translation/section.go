@@ -128,16 +128,20 @@ func (s *section[T]) settle(a *assembly) (changed bool) {
 
 // contested tells whether a name that is declared otherwise by somebody else must not be put to work at all. Across
 // namespaces it must not: whoever refers to the name would be protected, or answered, by what others have declared. But
-// services that name one endpoint set differ in options alone, and routers refer to things and are not referred to.
+// services that name one endpoint set differ in options alone, and routers refer to things and are not referred to. Nor
+// must it where one namespace means two Services by a name (port c of a-b, and port b-c of a).
 func contested[T any](ref dynamic.Ref, first, other claim[T]) bool {
 	switch {
 	case belongsToNobody(ref):
 		return true
-	case first.by.source.Namespace == other.by.source.Namespace, ref.Kind == dynamic.KindRouter:
+	case ref.Kind == dynamic.KindRouter:
 		return false
 	}
-	set := endpointSet(first.object)
-	return set == "" || set != endpointSet(other.object)
+	one, two := endpointSet(first.object), endpointSet(other.object)
+	if first.by.source.Namespace == other.by.source.Namespace {
+		return one != "" && two != "" && one != two
+	}
+	return one == "" || one != two
 }
 
 // belongsToNobody tells objects that hold for everybody, whoever declares them. When two sources disagree about one,
