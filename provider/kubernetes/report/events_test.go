@@ -131,8 +131,8 @@ func TestEventsAreWrittenAtABoundedRate(t *testing.T) {
 			t.Errorf("%d Events after 10 s, want %d", written, eventBurst+100)
 		}
 		pass(5 * time.Minute)
-		if written := len(server.events()); written != maxDue || r.dropped != 50 {
-			t.Errorf("%d Events and %d dropped, want %d and 50", written, r.dropped, maxDue)
+		if written := len(server.events()); written != maxDue || r.drops() != 50 {
+			t.Errorf("%d Events and %d dropped, want %d and 50", written, r.drops(), maxDue)
 		}
 		pass(30 * time.Minute)
 		if written := len(server.events()); written != maxDue+50 {

@@ -120,6 +120,13 @@ func (r *rig) DropEvent() {
 	r.dropped++
 }
 
+// drops returns how many Events were not written.
+func (r *rig) drops() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.dropped
+}
+
 // pass lets the clock go on.
 func pass(d time.Duration) {
 	timer := time.NewTimer(d)
