@@ -61,9 +61,13 @@ func randomEdits(t *testing.T, c *cluster.Cluster) {
 	t.Logf("%d edits, by seed %d", count, seed)
 	c.Deployed("wild/crew")
 	m := read(t, c)
+	kinds := map[string]int{}
 	for i := range wildRoutes {
-		g.answers(wildHost(i), m.answers(fmt.Sprintf("wild-%d", i)))
+		want := m.answers(fmt.Sprintf("wild-%d", i))
+		g.answers(wildHost(i), want)
+		kinds[want[0][:3]]++
 	}
+	t.Logf("hosts by their status: %v", kinds)
 	g.answers("crew.test", m.answers("crew"))
 	l.spread(wildPods)
 	l.end()

@@ -15,13 +15,13 @@ import (
 // other tests. integration/bench/kubernetes measures how long it takes.
 const notice = time.Second
 
-// departures are the times at which the EndpointSlices of a namespace first called a pod not ready that had been ready.
+// departures are the times at which the EndpointSlices of a namespace ceased to call a pod ready.
 type departures struct {
 	t     testing.TB
 	close func()
 
 	mu    sync.Mutex
-	ready map[string]bool
+	ready map[string]map[string]bool // pods, by the name of their slice
 	gone  map[string]time.Time
 }
 
@@ -32,7 +32,7 @@ func watchDepartures(t *testing.T, c *cluster.Cluster, namespace string) *depart
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &departures{t: t, ready: map[string]bool{}, gone: map[string]time.Time{}}
+	d := &departures{t: t, ready: map[string]map[string]bool{}, gone: map[string]time.Time{}}
 	var busy sync.WaitGroup
 	busy.Go(func() {
 		for event := range watch.ResultChan() {
@@ -46,21 +46,22 @@ func watchDepartures(t *testing.T, c *cluster.Cluster, namespace string) *depart
 	return d
 }
 
+// note compares a slice with what it was: who is no longer ready there leaves, whether the slice still has it or not.
 func (d *departures) note(slice *discoveryv1.EndpointSlice, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	ready := map[string]bool{}
 	for _, endpoint := range slice.Endpoints {
-		if endpoint.TargetRef == nil {
-			continue
+		if endpoint.TargetRef != nil && (endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready) {
+			ready[endpoint.TargetRef.Namespace+"/"+endpoint.TargetRef.Name] = true
 		}
-		pod := endpoint.TargetRef.Namespace + "/" + endpoint.TargetRef.Name
-		switch ready := endpoint.Conditions.Ready == nil || *endpoint.Conditions.Ready; {
-		case ready:
-			d.ready[pod] = true
-		case d.ready[pod] && d.gone[pod].IsZero():
+	}
+	for pod := range d.ready[slice.Name] {
+		if !ready[pod] {
 			d.gone[pod] = now
 		}
 	}
+	d.ready[slice.Name] = ready
 }
 
 // expect looks for pods that got requests long after they were called not ready.
@@ -69,16 +70,20 @@ func (d *departures) expect(l *load) {
 	d.close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	worst := time.Duration(0)
+	asked, worst := 0, -time.Hour
 	for pod, gone := range d.gone {
+		if l.last[pod].IsZero() {
+			continue
+		}
+		asked++
 		late := l.last[pod].Sub(gone)
 		worst = max(worst, late)
 		if late > notice {
 			d.t.Errorf("pod %s got a request %v after its EndpointSlice said that it leaves", pod, late)
 		}
 	}
-	if len(d.gone) == 0 {
-		d.t.Error("no pod has left, so this shows nothing")
+	if asked == 0 {
+		d.t.Error("no pod has left that had requests, so this shows nothing")
 	}
-	d.t.Logf("%d pods left; the last request to one of them began %v after its EndpointSlice", len(d.gone), worst)
+	d.t.Logf("%d pods left, %d of which had requests, the last one %v after its EndpointSlice", len(d.gone), asked, worst)
 }
