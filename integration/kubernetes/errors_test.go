@@ -170,7 +170,7 @@ func TestBadRoutesAmongGoodOnes(t *testing.T) {
 	t.Run("log", func(t *testing.T) { expectLog(t, g, broken) })
 	t.Run("events", func(t *testing.T) { expectEvents(t, c.For(t), broken) })
 	t.Run("nothing flaps", func(t *testing.T) { expectSteady(t, c.For(t), g.on(t)) })
-	t.Run("repair", func(t *testing.T) { repair(t, c.For(t), g.on(t)) })
+	t.Run("repair", func(t *testing.T) { repair(c.For(t), g.on(t)) })
 	expectGood(t, g)
 }
 
@@ -315,7 +315,7 @@ func expectSteady(t *testing.T, c *cluster.Cluster, g *gate) {
 }
 
 // repair repairs one route of each class. Each serves, and a Normal Event says so.
-func repair(t *testing.T, c *cluster.Cluster, g *gate) {
+func repair(c *cluster.Cluster, g *gate) {
 	var sound []string
 	for _, class := range slices.Sorted(maps.Keys(faults())) {
 		sound = append(sound, fault{}.manifest(class+"-0"))
