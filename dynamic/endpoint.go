@@ -1,6 +1,9 @@
 package dynamic
 
-import "net/netip"
+import (
+	"net/netip"
+	"time"
+)
 
 // EndpointSet is everybody who serves one key right now. It is the whole set, never a difference.
 //
@@ -15,6 +18,9 @@ type EndpointSet struct {
 	Endpoints []Endpoint
 	// Deleted says that the source knows of no such key any more.
 	Deleted bool
+	// Noticed is when the provider first heard of what this set tells anew; zero where it does not say. It is measured by and
+	// decides nothing.
+	Noticed time.Time
 }
 
 // Endpoint is one address that serves a key.

@@ -18,6 +18,8 @@ type Pool struct {
 	spec      PoolSpec
 	servers   []*server
 	published time.Time
+	// noticed is the earliest that somebody heard of what the snapshot lacks; zero when nobody says.
+	noticed time.Time
 }
 
 // server is one server of a pool with the members that it stands for right now.

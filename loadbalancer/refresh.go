@@ -1,6 +1,8 @@
 package loadbalancer
 
 import (
+	"time"
+
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
@@ -30,6 +32,7 @@ func (r *Registry) reconfigure(pool *Pool, spec PoolSpec) {
 	}
 	r.refresh(pool)
 	delete(r.stale, pool)
+	pool.noticed = time.Time{}
 	for identity, old := range before {
 		if !uses(pool.servers, identity.SetKey) {
 			r.unsubscribe(pool, identity.SetKey)

@@ -21,6 +21,8 @@ type Registry struct {
 	upstreams map[UpstreamKey]*Upstream
 	// stale are the pools whose snapshot is behind their endpoint sets.
 	stale map[*Pool]struct{}
+	// took hears how long after it was noticed a change is in a snapshot.
+	took func(time.Duration)
 }
 
 // NewRegistry returns a registry without pools.
@@ -31,8 +33,13 @@ func NewRegistry() *Registry {
 		endpoints: map[EndpointKey]*Endpoint{},
 		upstreams: map[UpstreamKey]*Upstream{},
 		stale:     map[*Pool]struct{}{},
+		took:      func(time.Duration) {},
 	}
 }
+
+// Measure has the function called for each snapshot that is published, with how long ago the first of the changes in it was
+// noticed (dynamic.EndpointSet.Noticed).
+func (r *Registry) Measure(took func(time.Duration)) { r.took = took }
 
 // Pool returns the pool of that name, created or reconfigured as the specification says, and published. An equal
 // specification changes nothing, and a changed one keeps the position and what it has in common with the old one. The
@@ -81,6 +88,9 @@ func (r *Registry) Apply(update dynamic.EndpointSet) {
 	}
 	for pool := range known.users {
 		r.stale[pool] = struct{}{}
+		if pool.noticed.IsZero() {
+			pool.noticed = update.Noticed
+		}
 	}
 	r.forget(known)
 }
@@ -100,6 +110,10 @@ func (r *Registry) Flush(now time.Time) time.Time {
 		delete(r.stale, pool)
 		pool.published = now
 		r.refresh(pool)
+		if !pool.noticed.IsZero() {
+			r.took(time.Since(pool.noticed))
+			pool.noticed = time.Time{}
+		}
 	}
 	return next
 }

@@ -53,6 +53,9 @@ func (e *endpointSets) put(set dynamic.EndpointSet, run uint64, now time.Time) {
 	e.version++
 	set.Version = e.version
 	if place, ok := e.pending[set.Key]; ok {
+		if before := e.order[place].Noticed; !before.IsZero() {
+			set.Noticed = before
+		}
 		e.order[place] = set
 		return
 	}

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -19,6 +20,7 @@ type Metrics struct {
 	generation      prometheus.Gauge
 	quarantined     prometheus.Gauge
 	compileSeconds  prometheus.Gauge
+	endpointSeconds prometheus.Histogram
 	failuresDropped prometheus.CounterFunc
 	providers       providerCounters
 }
@@ -44,6 +46,11 @@ func NewMetrics(dropped func() uint64) *Metrics {
 		generation:     gauge("sluice_config_generation", "Number of the configuration generation that serves."),
 		quarantined:    gauge("sluice_config_quarantined_objects", "Declared objects that are not put to work."),
 		compileSeconds: gauge("sluice_config_compile_seconds", "Duration of the last compilation in seconds."),
+		endpointSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "sluice_endpoint_change_seconds",
+			Help:    "From when a change of endpoints was heard of until requests see it.",
+			Buckets: []float64{.0001, .00025, .0005, .001, .002, .005, .01, .025, .05, .1, .5, 1},
+		}),
 		providers:      newProviderCounters(),
 	}
 	if dropped == nil {
@@ -54,7 +61,7 @@ func NewMetrics(dropped func() uint64) *Metrics {
 		Help: "Failed requests that were not logged because too many came at once.",
 	}, func() float64 { return float64(dropped()) })
 	m.registry.MustRegister(m.requests, m.connections, m.reloads, m.lastReload, m.generation, m.quarantined,
-		m.compileSeconds, m.failuresDropped, collectors.NewGoCollector(),
+		m.compileSeconds, m.endpointSeconds, m.failuresDropped, collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry.MustRegister(m.providers.collectors()...)
 	return m
@@ -90,3 +97,6 @@ func (m *Metrics) Reloaded(reload Reload) {
 	m.quarantined.Set(float64(reload.Quarantined))
 	m.compileSeconds.Set(reload.CompileSeconds)
 }
+
+// EndpointsChanged records how long after it was heard of a change of endpoints was seen by requests.
+func (m *Metrics) EndpointsChanged(took time.Duration) { m.endpointSeconds.Observe(took.Seconds()) }

@@ -55,6 +55,7 @@ func assemble(config *static.Configuration, logger telemetry.Logger) (*system, e
 		return nil, fmt.Errorf("serversTransport: %w", cmp.Or(errors.Unwrap(err), err)) // The option's name says more.
 	}
 	registry := loadbalancer.NewRegistry()
+	registry.Measure(s.metrics.EndpointsChanged)
 	compiler := router.NewCompiler(router.Options{
 		EntryPoints: entrypoints,
 		Precedence:  config.Providers.Precedence,

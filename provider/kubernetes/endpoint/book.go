@@ -50,7 +50,8 @@ type entry struct {
 	former  []former
 	sent    []sent
 	of      reference
-	kind    string // of the last event that has not been collected; empty when all have been
+	kind    string    // of the last event that has not been collected; empty when all have been
+	noticed time.Time // the first event that has not been collected
 }
 
 // sent is what was last sent of one port of a Service.
@@ -138,6 +139,7 @@ func (b *book) note(of reference, kind string, change func(*entry)) {
 func (b *book) touch(one *entry, kind string) {
 	if one.kind == "" {
 		b.dirty = append(b.dirty, one)
+		one.noticed = time.Now()
 	}
 	one.kind = kind
 }
@@ -214,6 +216,9 @@ func (b *book) collect() []dynamic.EndpointSet {
 	for _, one := range b.dirty {
 		known, kind := len(sets), one.kind
 		sets = b.update(one, sets)
+		for i := range sets[known:] {
+			sets[known+i].Noticed = one.noticed
+		}
 		one.kind = ""
 		b.counters.CountProvider(translation.Builds, Name, kind, 1)
 		if len(sets) > known {

@@ -1,0 +1,45 @@
+package loadbalancer
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// TestChangesAreMeasured has a change wait for the rate limit, and another one be overtaken by a new specification.
+func TestChangesAreMeasured(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		registry := NewRegistry()
+		var took []time.Duration
+		registry.Measure(func(d time.Duration) { took = append(took, d) })
+		spec := PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}}
+		registry.Pool(spec)
+		change := func(version uint64, address string) {
+			set := endpointSet(version, address)
+			set.Noticed = time.Now()
+			registry.Apply(set)
+		}
+		change(1, "192.0.2.1:80")
+		registry.Flush(time.Now())
+		time.Sleep(time.Millisecond)
+		change(2, "192.0.2.2:80")
+		time.Sleep(time.Millisecond)
+		change(3, "192.0.2.3:80")
+		next := registry.Flush(time.Now())
+		time.Sleep(time.Until(next))
+		registry.Flush(time.Now())
+		change(4, "192.0.2.4:80")
+		spec.Servers = []ServerSpec{following(web, 2)}
+		registry.Pool(spec)
+		time.Sleep(time.Second)
+		change(5, "192.0.2.5:80")
+		registry.Flush(time.Now())
+		registry.Apply(endpointSet(6, "192.0.2.6:80"))
+		time.Sleep(time.Second)
+		registry.Flush(time.Now())
+		if want := []time.Duration{0, 9 * time.Millisecond, 0}; !slices.Equal(took, want) {
+			t.Errorf("measured %v, want %v", took, want)
+		}
+	})
+}
