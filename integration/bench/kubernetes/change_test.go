@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -16,6 +17,8 @@ const (
 	// crowd is how many endpoint changes are measured while crowdRate of them arrive in a second.
 	crowd     = 2000
 	crowdRate = 100
+	// slowest is how many of them are shown.
+	slowest = 5
 	// counted is how many endpoint changes CPU is measured over, at countedRate in a second.
 	counted     = 1000
 	countedRate = 50
@@ -132,6 +135,7 @@ func (s *subject) judgeCrowd(tb testing.TB, all []moved, before, after account) 
 	pause(tb.Context(), tail/4) // The informer may be late.
 	known := s.informer.heard(tb)
 	var fromEvent, fromAsked times
+	heard := map[string]time.Time{}
 	for _, m := range all {
 		if m.err != nil {
 			tb.Fatal(m.err)
@@ -140,13 +144,22 @@ func (s *subject) judgeCrowd(tb testing.TB, all []moved, before, after account) 
 		if !there {
 			tb.Fatalf("the informer has not heard of version %s", m.version)
 		}
-		fromEvent = append(fromEvent, m.arrived.Sub(time.Unix(0, at)))
+		heard[m.version] = time.Unix(0, at)
+		fromEvent = append(fromEvent, m.arrived.Sub(heard[m.version]))
 		fromAsked = append(fromAsked, m.arrived.Sub(m.asked))
 	}
 	took := all[len(all)-1].asked.Sub(all[0].asked)
 	s.note("event", milliseconds(fromEvent.share(99)), before, after,
 		"%d endpoint changes at %.0f/s, from a bare informer's event to the first answer: %s", crowd, float64(crowd-1)/took.Seconds(), fromEvent)
 	s.note("crowd", milliseconds(fromAsked.share(99)), before, after, "the same, from before the request to the API server: %s", fromAsked)
+	began := all[0].asked
+	slices.SortFunc(all, func(a, b moved) int {
+		return cmp.Compare(b.arrived.Sub(heard[b.version]), a.arrived.Sub(heard[a.version]))
+	})
+	for _, m := range all[:slowest] {
+		s.note("", 0, before, before, "one of the slowest, asked for after %.3f s: the API server answered after %.1f ms, the informer had heard after %.1f ms, the new endpoint answered after %.1f ms", //
+			m.asked.Sub(began).Seconds(), milliseconds(m.answered.Sub(m.asked)), milliseconds(heard[m.version].Sub(m.asked)), milliseconds(m.arrived.Sub(m.asked)))
+	}
 }
 
 // measureCPU changes services at a steady rate, and compares CPU with the same time without changes.
