@@ -38,6 +38,7 @@ func measure(b *testing.B, w *world, r *results, asked *settings, size int) {
 	s := measureStart(b, w, r, asked.rounds)
 	defer s.Stop()
 	s.informer = newInformer(b, w.Kubeconfig)
+	defer s.informer.stop(b)
 	churn := asked.churn
 	if size != judged(asked.sizes) {
 		churn /= 10

@@ -4,6 +4,7 @@
 // In flow a real control plane with IngressRoutes, Services and EndpointSlices that are written directly, and the built binary;
 // out flows a page for docs/performance with bounds, figures, configuration and every measurement.
 //
-// It never asks the product how fast it is: traffic, the kernel's account of CPU and memory, and a bare informer beside it tell.
+// It asks the product for one figure, how long a change takes inside; for all else traffic, the kernel's account of CPU and memory,
+// and a bare informer beside it tell.
 // Nothing of it runs but as a benchmark that `make bench` asks for, all of it in a network namespace of its own.
 package kubernetes

@@ -95,14 +95,17 @@ func newInformer(tb testing.TB, kubeconfig string) *informer {
 	if err := i.command.Start(); err != nil {
 		tb.Fatal(err)
 	}
-	tb.Cleanup(func() {
-		_ = i.in.Close()
-		if err := i.command.Wait(); err != nil {
-			tb.Errorf("the informer: %v", err)
-		}
-	})
 	i.heard(tb)
 	return i
+}
+
+// stop ends the informer.
+func (i *informer) stop(tb testing.TB) {
+	tb.Helper()
+	_ = i.in.Close()
+	if err := i.command.Wait(); err != nil {
+		tb.Errorf("the informer: %v", err)
+	}
 }
 
 func (i *informer) pid() int { return i.command.Process.Pid }

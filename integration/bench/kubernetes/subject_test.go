@@ -15,6 +15,7 @@ entryPoints:
   web: {address: "127.0.0.1:0"}
   traefik: {address: "127.0.0.1:0"}
 ping: {}
+metrics: {prometheus: {entryPoint: traefik}}
 providers:
   kubernetesCRD: {endpoint: "${ENDPOINT}", certAuthFilePath: "${CA}", token: "${TOKEN}"}
 `
