@@ -18,7 +18,7 @@ import (
 
 const (
 	// patience is how long anything may take that needs no time of its own.
-	patience = 20 * time.Second
+	patience = time.Minute
 	// stopTime is how long a process may take to end after SIGTERM; graceTimeOut is 10 s by default.
 	stopTime = 30 * time.Second
 )
