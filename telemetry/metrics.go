@@ -51,7 +51,7 @@ func NewMetrics(dropped func() uint64) *Metrics {
 			Help:    "From when a change of endpoints was heard of until requests see it.",
 			Buckets: []float64{.0001, .00025, .0005, .001, .002, .005, .01, .025, .05, .1, .5, 1},
 		}),
-		providers:      newProviderCounters(),
+		providers: newProviderCounters(),
 	}
 	if dropped == nil {
 		dropped = func() uint64 { return 0 }
