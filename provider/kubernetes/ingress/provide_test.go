@@ -38,6 +38,17 @@ metadata: {namespace: shop, name: two}
 spec: {rules: [{host: two.example.com, http: {paths: [{path: /, pathType: Exact, backend: {service: {name: web, port: {number: 80}}}}]}}]}
 `
 
+// broken is an Ingress beside those of twoIngresses that leads nowhere.
+const broken = `
+apiVersion: networking.k8s.io/v1
+kind: Ingress
+metadata: {name: broken, namespace: shop}
+spec:
+  rules:
+  - host: broken.example
+    http: {paths: [{path: "relative", pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}
+`
+
 func TestProviderContract(t *testing.T) {
 	providertest.Run(t, func(t *testing.T) providertest.Subject {
 		t.Helper()
@@ -48,6 +59,10 @@ func TestProviderContract(t *testing.T) {
 			Change: func(t *testing.T) {
 				t.Helper()
 				cluster.apply(t, []byte(otherTwo))
+			},
+			Break: func(t *testing.T) {
+				t.Helper()
+				cluster.apply(t, []byte(broken))
 			},
 		}
 	})
