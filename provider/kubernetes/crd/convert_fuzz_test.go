@@ -31,12 +31,12 @@ func FuzzConvert(f *testing.F) {
 		name := kinds[int(kind)%len(kinds)]
 		object := fmt.Sprintf(`{"apiVersion":"traefik.io/v1alpha1","kind":%q,"metadata":{"namespace":"shop","name":"a"},"spec":%s}`, name, spec)
 		if !json.Valid([]byte(object)) {
-			t.Skip()
+			return // No API server takes it.
 		}
 		set := *cluster
 		set.add(t, []byte(object), nil)
 		if len(set.custom) != 1 || set.custom[0].Kind != name {
-			t.Skip() // The spec closed the object and opened another one.
+			return // The spec closed the object and opened another one.
 		}
 		result := set.convert(t, 0)
 		if again := set.convert(t, 0); !reflect.DeepEqual(result, again) {
@@ -152,11 +152,11 @@ func FuzzTree(f *testing.F) {
 	f.Fuzz(func(t *testing.T, _ uint8, text string) {
 		var spec v1alpha1.MiddlewareSpec
 		if !json.Valid([]byte(text)) || json.Unmarshal([]byte(text), &spec) != nil {
-			t.Skip()
+			return // No API server takes it.
 		}
 		want, err := json.Marshal(spec)
 		if err != nil {
-			t.Skip()
+			return // encoding/json has no answer to compare with.
 		}
 		node, err := tree(spec)
 		if err != nil {

@@ -37,7 +37,7 @@ func FuzzIngressRoute(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text []byte) {
 		object := &v1alpha1.IngressRoute{}
 		if json.Unmarshal(text, object) != nil {
-			t.Skip()
+			return // No API server takes it.
 		}
 		object.Namespace, object.Name = "shop", "web"
 		c := newCluster(t, static.KubernetesCRD{})
