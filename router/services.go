@@ -6,19 +6,19 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 )
 
 // serviceNode is a compiled service.
 type serviceNode struct {
-	name     string
-	kind     string
-	handler  http.Handler
-	pool     *loadbalancer.Pool
+	name    string
+	kind    string
+	handler http.Handler
+	pool    *loadbalancer.Pool
+	// up tells whether anybody could answer now; nil is always.
+	up       func() bool
 	children []branch
 	// depth and size say how deep and how many services are below it, each counted as often as it is named.
 	depth    int
@@ -99,56 +99,6 @@ func kindOf(definition *dynamic.Service) (string, error) {
 	default:
 		return "", fmt.Errorf("%s are both set: a service has exactly one kind", strings.Join(kinds[:2], " and "))
 	}
-}
-
-func (c *Compiler) loadBalancer(node *serviceNode, config *dynamic.ServersLoadBalancer) {
-	specs, err := servers(config)
-	if err != nil {
-		node.err = err
-		return
-	}
-	transport := c.transportOf(node.name, config.ServersTransport)
-	if transport.err != nil {
-		node.err = transport.err
-		return
-	}
-	node.warnings = warnLoadBalancer(config)
-	for _, spec := range specs {
-		if spec.SetKey != "" {
-			node.sets = append(node.sets, spec.SetKey)
-		}
-	}
-	c.countSets(node, 1)
-	node.pool = c.pools.take(loadbalancer.PoolSpec{Name: node.name, Servers: specs, Dialer: transport.dialer})
-	options := forward.Options{Service: node.name, PassHostHeader: true, FlushInterval: time.Duration(dynamic.DefaultFlushInterval)}
-	if config.PassHostHeader != nil {
-		options.PassHostHeader = *config.PassHostHeader
-	}
-	if config.ResponseForwarding != nil {
-		options.FlushInterval = time.Duration(config.ResponseForwarding.FlushInterval)
-	}
-	node.handler = forward.NewService(node.pool, options)
-}
-
-// warnLoadBalancer lists the options that are known and have no effect yet.
-func warnLoadBalancer(config *dynamic.ServersLoadBalancer) []string {
-	var warnings []string
-	if config.Strategy != "" && config.Strategy != dynamic.StrategyWRR {
-		warnings = append(warnings, fmt.Sprintf("loadBalancer.strategy %q is not supported yet, wrr is used", config.Strategy))
-	}
-	for _, option := range []struct {
-		name string
-		set  bool
-	}{
-		{"loadBalancer.sticky", config.Sticky != nil},
-		{"loadBalancer.healthCheck", config.HealthCheck != nil},
-		{"loadBalancer.passiveHealthCheck", config.PassiveHealthCheck != nil},
-	} {
-		if option.set {
-			warnings = append(warnings, option.name+" is not supported yet and has no effect")
-		}
-	}
-	return warnings
 }
 
 func (c *Compiler) weighted(node *serviceNode, config *dynamic.WeightedRoundRobin) {
