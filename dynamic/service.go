@@ -17,14 +17,34 @@ type Service struct {
 
 // ServersLoadBalancer balances over servers, listed here or named by an endpoint set.
 type ServersLoadBalancer struct {
-	// Strategy is wrr (default), p2c, hrw or leasttime.
+	// Strategy is wrr (default), p2c, hrw, leasttime, peakewma, leastrequest or hash.
 	Strategy string `json:"strategy,omitempty"`
+	// Hash says what the strategy hash hashes; no other strategy has it.
+	Hash *HashStrategy `json:"hash,omitempty" label:"allowEmpty"`
 	// Servers are listed inline by files and labels.
 	Servers []Server `json:"servers,omitempty"`
 	Sticky  *Sticky  `json:"sticky,omitempty" label:"allowEmpty"`
 	// HealthCheck is the active check.
-	HealthCheck        *ServerHealthCheck        `json:"healthCheck,omitempty"`
+	HealthCheck *ServerHealthCheck `json:"healthCheck,omitempty"`
+	// PassiveHealthCheck is Traefik's way to take a server out after failures of real requests.
 	PassiveHealthCheck *PassiveServerHealthCheck `json:"passiveHealthCheck,omitempty"`
+	// OutlierDetection is ours; where neither of the two is given, its defaults are in force.
+	OutlierDetection *OutlierDetection `json:"outlierDetection,omitempty" label:"allowEmpty"`
+	// PanicThreshold is the share of pickable servers, in percent, below which verdicts are ignored and all servers take
+	// requests; 0 (default) never ignores them.
+	PanicThreshold int `json:"panicThreshold,omitempty"`
+	// SlowStart is the time over which the share of a server that joins or recovers grows to its full size; 0 (default)
+	// gives it all of it at once.
+	SlowStart ptypes.Duration `json:"slowStart,omitempty"`
+	// ZoneAware prefers the servers of the zone that Sluice runs in; nil means true. Where that zone is not known, or no
+	// server has one, it changes nothing.
+	ZoneAware *bool `json:"zoneAware,omitempty"`
+	// DrainTimeout is how long requests to a removed server may go on; 0 (default) lets them end by themselves.
+	DrainTimeout ptypes.Duration `json:"drainTimeout,omitempty"`
+	// Retry says when a request is tried on another server; nil means the defaults of ServerRetry.
+	Retry *ServerRetry `json:"retry,omitempty" label:"allowEmpty"`
+	// Limits bounds what is in flight; nil sets no limits.
+	Limits *ServerLimits `json:"limits,omitempty"`
 	// PassHostHeader forwards the client's Host header; nil means true.
 	PassHostHeader     *bool               `json:"passHostHeader,omitempty"`
 	ResponseForwarding *ResponseForwarding `json:"responseForwarding,omitempty"`
@@ -45,14 +65,6 @@ func (l *ServersLoadBalancer) SetDefaults() {
 	l.PassHostHeader = &pass
 	l.ResponseForwarding = &ResponseForwarding{FlushInterval: DefaultFlushInterval}
 }
-
-// The strategies of Traefik v3.
-const (
-	StrategyWRR       = "wrr"
-	StrategyP2C       = "p2c"
-	StrategyHRW       = "hrw"
-	StrategyLeastTime = "leasttime"
-)
 
 // Server is one server of a load balancer.
 type Server struct {
@@ -136,6 +148,7 @@ type Failover struct {
 
 // FailoverErrors makes a failover react to status codes.
 type FailoverErrors struct {
+	// Status lists status codes, ranges (500-599) and classes (5xx) that the fallback replaces.
 	Status              []string `json:"status,omitempty"`
 	MaxRequestBodyBytes *int64   `json:"maxRequestBodyBytes,omitempty"`
 }
@@ -185,15 +198,22 @@ type ServerHealthCheck struct {
 	Hostname          string            `json:"hostname,omitempty"`
 	FollowRedirects   *bool             `json:"followRedirects,omitempty"`
 	Headers           map[string]string `json:"headers,omitempty"`
+	// Rise and Fall are how many answers of the same kind in a row change the verdict; nil means 1. The first one decides
+	// alone.
+	Rise *int `json:"rise,omitempty"`
+	Fall *int `json:"fall,omitempty"`
+	// Jitter is by how much an interval is longer or shorter at random, 0 to 100 percent of it; nil means 10.
+	Jitter *int `json:"jitter,omitempty"`
 }
 
-// SetDefaults sets mode http, an interval of 30 s and a time-out of 5 s.
+// SetDefaults sets mode http, an interval of 30 s with a jitter of 10 %, a time-out of 5 s, and verdicts by one answer.
 func (h *ServerHealthCheck) SetDefaults() {
 	follow := true
 	h.Mode = "http"
 	h.Interval = ptypes.Duration(30e9)
 	h.Timeout = ptypes.Duration(5e9)
 	h.FollowRedirects = &follow
+	h.Rise, h.Fall, h.Jitter = pointerTo(1), pointerTo(1), pointerTo(10)
 }
 
 // PassiveServerHealthCheck takes a server out after failures of real requests.

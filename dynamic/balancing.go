@@ -1,0 +1,110 @@
+package dynamic
+
+import ptypes "github.com/traefik/paerser/types"
+
+// The strategies of a load balancer. The first four are Traefik v3's.
+const (
+	// StrategyWRR takes turns by weight.
+	StrategyWRR = "wrr"
+	// StrategyP2C takes the less busy one of two that are drawn by weight.
+	StrategyP2C = "p2c"
+	// StrategyHRW keeps a client on one server by rendezvous hashing of its address.
+	StrategyHRW = "hrw"
+	// StrategyLeastTime takes the server with the lowest mean latency, times the requests it is busy with.
+	StrategyLeastTime = "leasttime"
+	// StrategyPeakEWMA takes the better one of two by latency, with failures scored as slow, times the requests in flight.
+	StrategyPeakEWMA = "peakewma"
+	// StrategyLeastRequest takes the server with the fewest requests in flight for its weight.
+	StrategyLeastRequest = "leastrequest"
+	// StrategyHash keeps a key of the request on one server by consistent hashing with bounded load.
+	StrategyHash = "hash"
+)
+
+// The sources of the key of StrategyHash.
+const (
+	HashClientIP = "clientIP"
+	HashHeader   = "header"
+	HashCookie   = "cookie"
+	HashQuery    = "query"
+	HashPath     = "path"
+)
+
+// HashStrategy says what StrategyHash hashes.
+type HashStrategy struct {
+	// Source is clientIP (default), header, cookie, query or path.
+	Source string `json:"source,omitempty"`
+	// Name names the header, the cookie or the query parameter; the other sources have no name.
+	Name string `json:"name,omitempty"`
+	// BoundedLoad is how much of the mean load a server may carry before the next one takes over, in percent; nil means
+	// 125, 0 sets no bound.
+	BoundedLoad *int `json:"boundedLoad,omitempty"`
+}
+
+// SetDefaults hashes the client's address and bounds the load to 125 %.
+func (h *HashStrategy) SetDefaults() {
+	h.Source, h.BoundedLoad = HashClientIP, pointerTo(125)
+}
+
+// OutlierDetection takes a server out after failures of real requests, for longer each time. Failures to connect and
+// connections that break always count.
+type OutlierDetection struct {
+	// ConsecutiveFailures is how many failures in a row take a server out; nil means 5, 0 turns the detection off.
+	ConsecutiveFailures *int `json:"consecutiveFailures,omitempty"`
+	// Status lists status codes, ranges (500-599) and classes (5xx) that count as failures too; by default none.
+	Status []string `json:"status,omitempty"`
+	// BaseEjectionTime is how long the first ejection lasts; each further one doubles it. Default 2 s.
+	BaseEjectionTime ptypes.Duration `json:"baseEjectionTime,omitempty"`
+	// MaxEjectionTime is how long an ejection lasts at most. Default 60 s.
+	MaxEjectionTime ptypes.Duration `json:"maxEjectionTime,omitempty"`
+	// MaxEjectedPercent is the share of the pool that may be out at once, 0 to 100; nil means 50. The last server is never
+	// taken out.
+	MaxEjectedPercent *int `json:"maxEjectedPercent,omitempty"`
+}
+
+// SetDefaults sets 5 failures, 2 s to 60 s, and half of the pool.
+func (o *OutlierDetection) SetDefaults() {
+	o.ConsecutiveFailures, o.MaxEjectedPercent = pointerTo(5), pointerTo(50)
+	o.BaseEjectionTime, o.MaxEjectionTime = ptypes.Duration(2e9), ptypes.Duration(60e9)
+}
+
+// ServerRetry tries a request on another server when that is safe: nothing of it was sent, or its method is idempotent
+// and no answer has begun.
+type ServerRetry struct {
+	// Attempts is how many further tries there are after the first; nil means 2, 0 turns retries off.
+	Attempts *int `json:"attempts,omitempty"`
+	// PerTryTimeout is how long one try may take until the head of its answer is there; 0 (default) sets no limit.
+	PerTryTimeout ptypes.Duration `json:"perTryTimeout,omitempty"`
+	// Status lists status codes, ranges (500-599) and classes (5xx) that are worth another try; by default none.
+	Status []string `json:"status,omitempty"`
+	// RetryNonIdempotentMethod retries requests of any method even when something of them was sent.
+	RetryNonIdempotentMethod bool `json:"retryNonIdempotentMethod,omitempty"`
+	// MaxRequestBodyBytes is the size up to which a body is kept for a further try; nil means 65536. A request with a
+	// longer body is not tried again once some of it was sent.
+	MaxRequestBodyBytes *int64 `json:"maxRequestBodyBytes,omitempty"`
+	// BudgetPercent is how many retries the pool may add to its requests, in percent of these; nil means 20.
+	BudgetPercent *int `json:"budgetPercent,omitempty"`
+}
+
+// SetDefaults sets 2 further tries, 64 KiB and 20 %.
+func (r *ServerRetry) SetDefaults() {
+	r.Attempts, r.BudgetPercent = pointerTo(2), pointerTo(20)
+	r.MaxRequestBodyBytes = pointerTo[int64](64 << 10)
+}
+
+// ServerLimits bounds what a pool has in flight. Whatever is beyond the limits is answered with 503 at once.
+type ServerLimits struct {
+	// MaxConnections is how many requests of this pool one server has in flight at most; 0 (default) sets no limit.
+	MaxConnections int `json:"maxConnections,omitempty"`
+	// MaxPoolConnections is how many requests the pool has in flight at most; 0 (default) sets no limit.
+	MaxPoolConnections int `json:"maxPoolConnections,omitempty"`
+	// MaxPending is how many requests wait at most while a limit is reached; with 0 (default) nobody waits.
+	MaxPending int `json:"maxPending,omitempty"`
+	// PendingTimeout is how long a request waits at most. Default 5 s.
+	PendingTimeout ptypes.Duration `json:"pendingTimeout,omitempty"`
+}
+
+// SetDefaults sets a wait of 5 s.
+func (l *ServerLimits) SetDefaults() { l.PendingTimeout = ptypes.Duration(5e9) }
+
+// pointerTo returns a pointer to a value of its own.
+func pointerTo[T any](value T) *T { return &value }
