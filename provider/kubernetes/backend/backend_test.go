@@ -134,10 +134,10 @@ func TestLoadBalancerKeepsTheGivenOptions(t *testing.T) {
 	reference := Reference{Namespace: "shop", Name: "web", Port: intstr.FromInt32(80), Balancer: given}
 	objects := fixed{service: web(corev1.ServiceSpec{ClusterIP: "192.0.2.1", Ports: []corev1.ServicePort{{Port: 80}}})}
 	balancer, problem := LoadBalancer(reference, Options{}, objects)
-	if problem == nil || balancer.Strategy != dynamic.StrategyHRW || balancer.HealthCheck != nil {
-		t.Errorf("%+v with %v; want the strategy, and a problem with the health check", balancer, problem)
+	if problem != nil || balancer.Strategy != dynamic.StrategyHRW || balancer.HealthCheck != given.HealthCheck || balancer.EndpointSet == "" {
+		t.Errorf("%+v with %v; want the strategy and the health check", balancer, problem)
 	}
-	if given.HealthCheck == nil || given.EndpointSet != "" {
+	if given.EndpointSet != "" {
 		t.Errorf("the given options were changed to %+v", given)
 	}
 	if balancer, problem = LoadBalancer(reference, Options{}, fixed{}); problem == nil || !problem.Missing || balancer == nil {

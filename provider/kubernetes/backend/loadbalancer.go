@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"cmp"
 	"fmt"
 	"net"
 	"slices"
@@ -54,7 +53,7 @@ type Reference struct {
 	// before it.
 	NodePortLB bool
 	// Balancer holds the options of the load balancer (sticky, strategy and so on), without servers; nil means the
-	// defaults. Its health check is an error for any Service but one of type ExternalName. It is not changed.
+	// defaults. It is not changed.
 	Balancer *dynamic.ServersLoadBalancer
 }
 
@@ -88,14 +87,8 @@ func LoadBalancer(reference Reference, options Options, objects Objects) (*dynam
 	if problem != nil {
 		return balancer, problem
 	}
-	external := service.Spec.Type == corev1.ServiceTypeExternalName
-	if balancer.HealthCheck != nil && !external {
-		balancer.HealthCheck = nil
-		return balancer, wrong("healthCheck is only for Services of type ExternalName, and Service %s has the type %s",
-			nameOf(service), typeOf(service))
-	}
 	switch {
-	case external:
+	case service.Spec.Type == corev1.ServiceTypeExternalName:
 		problem = toExternalName(balancer, service, scheme, port, options)
 	case nativeLB(reference, options):
 		problem = toClusterIP(balancer, service, scheme, port)
@@ -255,11 +248,6 @@ func servers(scheme string, hosts []string, port int32) []dynamic.Server {
 }
 
 func nameOf(service *corev1.Service) string { return service.Namespace + "/" + service.Name }
-
-// typeOf returns the type of a Service, whose absence means ClusterIP.
-func typeOf(service *corev1.Service) string {
-	return cmp.Or(string(service.Spec.Type), string(corev1.ServiceTypeClusterIP))
-}
 
 func wrong(format string, args ...any) *Problem {
 	return &Problem{Reason: fmt.Sprintf(format, args...)}

@@ -7,6 +7,7 @@ import (
 	ptypes "github.com/traefik/paerser/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/sluiceproxy/sluice/document"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
@@ -55,6 +56,9 @@ func (r *reader) healthCheck(spec *v1alpha1.ServerHealthCheck) *dynamic.ServerHe
 	unhealthy := check.Interval
 	r.duration("healthCheck.unhealthyInterval", spec.UnhealthyInterval, &unhealthy)
 	check.UnhealthyInterval = &unhealthy
+	override(&check.Rise, spec.Rise)
+	override(&check.Fall, spec.Fall)
+	override(&check.Jitter, spec.Jitter)
 	r.duration("healthCheck.timeout", spec.Timeout, &check.Timeout)
 	return check
 }
@@ -71,6 +75,28 @@ func (r *reader) passiveHealthCheck(spec *v1alpha1.PassiveServerHealthCheck) *dy
 		check.MaxFailedAttempts = *spec.MaxFailedAttempts
 	}
 	return check
+}
+
+// override replaces a default by what is given.
+func override[T any](value **T, given *T) {
+	if given != nil {
+		*value = copied(given)
+	}
+}
+
+// balancing reads the options that are spelled as in files.
+func (r *reader) balancing(values *document.Decoder, spec *v1alpha1.Balancing, into *dynamic.ServersLoadBalancer) {
+	if *spec == (v1alpha1.Balancing{}) {
+		return
+	}
+	node, err := tree(spec)
+	if err != nil {
+		r.fail(err.Error())
+		return
+	}
+	for _, problem := range values.Decode(node, into) {
+		r.fail(problem.String())
+	}
 }
 
 // stickyOf reads what keeps a client on one server.

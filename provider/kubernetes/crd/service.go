@@ -113,12 +113,8 @@ func (t *translator) balancer(namespace string, spec *v1alpha1.LoadBalancerSpec)
 	balancer := &dynamic.ServersLoadBalancer{}
 	balancer.SetDefaults()
 	r := &reader{}
-	switch spec.Strategy {
-	case "", "RoundRobin":
-	case dynamic.StrategyWRR, dynamic.StrategyP2C, dynamic.StrategyHRW, dynamic.StrategyLeastTime:
-		balancer.Strategy = spec.Strategy
-	default:
-		r.fail("strategy " + spec.Strategy + " is none of wrr, p2c, hrw and leasttime")
+	if spec.Strategy != "" && spec.Strategy != "RoundRobin" {
+		balancer.Strategy = spec.Strategy // Whether there is one is found out where it is put to work, as for files.
 	}
 	if spec.PassHostHeader != nil {
 		pass := *spec.PassHostHeader
@@ -130,6 +126,7 @@ func (t *translator) balancer(namespace string, spec *v1alpha1.LoadBalancerSpec)
 	balancer.Sticky = stickyOf(spec.Sticky)
 	balancer.HealthCheck = r.healthCheck(spec.HealthCheck)
 	balancer.PassiveHealthCheck = r.passiveHealthCheck(spec.PassiveHealthCheck)
+	r.balancing(&t.values, &spec.Balancing, balancer)
 	if spec.ServersTransport != "" {
 		ref := v1alpha1.ObjectRef{Name: spec.ServersTransport}
 		name, problem := t.reference(namespace, "serversTransport", ref, objectName)

@@ -86,7 +86,11 @@ func TestDefinitions(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" || !version.Served || !version.Storage {
 				t.Errorf("%s: %s", name, diff)
 			}
-			tellAll(t, name, fieldFindings(t, group, loaded, object))
+			findings := fieldFindings(t, group, loaded, object)
+			if group != v1alpha1.GroupSluice {
+				findings = withoutNative(t, name, findings, object)
+			}
+			tellAll(t, name, findings)
 			if _, has := version.Subresources["status"]; has != reportsStatus(group, resource) {
 				t.Errorf("%s: has a status: %v", name, has)
 			}
@@ -127,6 +131,34 @@ func fieldFindings(t *testing.T, group string, loaded definition, filled any) []
 		}
 	}
 	return found.findings
+}
+
+// withoutNative drops the findings about the options that only our group has, and demands one about each wherever there
+// is a load balancer.
+func withoutNative(t *testing.T, name string, findings []string, object any) []string {
+	t.Helper()
+	missing := map[string]bool{"rise": true, "fall": true, "jitter": true}
+	options(missing, "", reflect.TypeFor[v1alpha1.Balancing]())
+	native := map[string]bool{}
+	for option := range missing {
+		head, _, _ := strings.Cut(option, ".")
+		native[head] = true
+	}
+	clear(missing)
+	rest := slices.DeleteFunc(findings, func(finding string) bool {
+		path, unknown := strings.CutSuffix(finding, ": is unknown")
+		option := path[strings.LastIndexByte(path, '.')+1:]
+		missing[option] = unknown
+		return unknown && native[option]
+	})
+	if strings.Contains(encoded(t, object), `"passiveHealthCheck"`) {
+		for option := range native {
+			if !missing[option] {
+				t.Errorf("%s: knows %s, which only the first group should", name, option)
+			}
+		}
+	}
+	return rest
 }
 
 func tellAll(t *testing.T, name string, findings []string) {

@@ -1,7 +1,7 @@
 // Package v1alpha1 is the Go form of the custom resources that Kubernetes users declare routes with.
 //
-// In flow objects as the API server sends them, under any of three groups with the same kinds and fields: sluice.dev,
-// traefik.io and traefik.containo.us. Out flow the same objects, typed, and the definitions below deploy/crds, which
+// In flow objects as the API server sends them, under any of three groups with the same kinds: sluice.dev, traefik.io
+// and traefik.containo.us. Out flow the same objects, typed, and the definitions below deploy/crds, which
 // the generator makes from the markers here. What an object means is the translation's business: the types never
 // follow a reference, fill in a default or judge a value. Pointers stand wherever a default is not the zero value.
 //
@@ -9,7 +9,8 @@
 // its place in a list: its spec is filled as far as it fits, and the field Malformed of the spec says what does not.
 //
 // The group sluice.dev has a status beyond what the other two have, and refuses specs that hold no kind of middleware
-// or service, or more than one. It has no further field. The types are registered under every group, so that objects
+// or service, or more than one. Its load balancers have further options (Balancing, and rise, fall and jitter of health
+// checks), which the definitions of the other two leave out. The types are registered under every group, so that objects
 // are decoded by their apiVersion; encoding one needs its TypeMeta, and whoever writes a status therefore sends a
 // merge patch of the subresource, with the REST client of sluice.dev/v1alpha1.
 //

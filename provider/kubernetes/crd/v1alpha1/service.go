@@ -31,7 +31,8 @@ type LoadBalancerSpec struct {
 	// Scheme is http, https or h2c; without it, https for port 443 and ports whose name begins with https, else http.
 	// +optional
 	Scheme string `json:"scheme,omitempty"`
-	// Strategy is wrr (the default), p2c, hrw or leasttime; RoundRobin is a deprecated name of wrr.
+	// Strategy is wrr (the default), p2c, hrw, leasttime, peakewma, leastrequest or hash; RoundRobin is a deprecated name
+	// of wrr.
 	// +optional
 	Strategy string `json:"strategy,omitempty"`
 	// PassHostHeader forwards the client's Host header; default true.
@@ -53,12 +54,14 @@ type LoadBalancerSpec struct {
 	// NodePortLB sends requests to the node port of every node, for Services of type NodePort.
 	// +optional
 	NodePortLB bool `json:"nodePortLB,omitempty"`
-	// HealthCheck asks the server about its health; only for Services of type ExternalName.
+	// HealthCheck asks each endpoint about its health.
 	// +optional
 	HealthCheck *ServerHealthCheck `json:"healthCheck,omitempty"`
 	// PassiveHealthCheck takes an endpoint out after failures of real requests.
 	// +optional
 	PassiveHealthCheck *PassiveServerHealthCheck `json:"passiveHealthCheck,omitempty"`
+
+	Balancing `json:",inline"`
 }
 
 // ResponseForwarding says how a response travels to the client.
@@ -147,6 +150,19 @@ type ServerHealthCheck struct {
 	// Headers are further headers of the request.
 	// +optional
 	Headers map[string]string `json:"headers,omitempty"`
+	// Rise is how many good answers in a row bring an unhealthy endpoint back; default 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Rise *int `json:"rise,omitempty"`
+	// Fall is how many bad answers in a row take a healthy endpoint out; default 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	Fall *int `json:"fall,omitempty"`
+	// Jitter is by how much an interval is longer or shorter at random, in percent of it; default 10.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
+	Jitter *int `json:"jitter,omitempty"`
 }
 
 // PassiveServerHealthCheck takes an endpoint out after failures of real requests.

@@ -105,7 +105,7 @@ type Failover struct {
 
 // FailoverErrors says which answers are failures.
 type FailoverErrors struct {
-	// Status lists status codes and ranges of them, such as 500-599.
+	// Status lists status codes, ranges (500-599) and classes (5xx).
 	// +optional
 	Status []string `json:"status,omitempty"`
 	// MaxRequestBodyBytes is the size of the request's body beyond which the answer stands; default -1, any size.

@@ -73,6 +73,7 @@ func adapt(definition object, to group) (plural string, err error) {
 	if !to.native {
 		delete(version, "subresources")
 		relax(at(properties, "spec"))
+		withoutNative(at(properties, "spec"))
 		hideStatus(version)
 	}
 	if version["subresources"] == nil {
@@ -93,6 +94,33 @@ func at(in object, path ...string) object {
 func relax(spec object) {
 	delete(spec, "minProperties")
 	delete(spec, "maxProperties")
+}
+
+// native lists the options that only the first group has, by an option that stands beside them everywhere.
+func native() map[string][]string {
+	return map[string][]string{
+		"passiveHealthCheck": {"hash", "outlierDetection", "panicThreshold", "slowStart", "zoneAware", "drainTimeout", "retry", "limits"},
+		"unhealthyInterval":  {"rise", "fall", "jitter"},
+	}
+}
+
+// withoutNative removes the options that only the first group has from a schema and all that is below it.
+func withoutNative(schema object) {
+	properties := at(schema, "properties")
+	for beside, names := range native() {
+		if properties[beside] == nil {
+			continue
+		}
+		for _, name := range names {
+			delete(properties, name)
+		}
+	}
+	for name := range properties {
+		withoutNative(at(properties, name))
+	}
+	if items := at(schema, "items"); items != nil {
+		withoutNative(items)
+	}
 }
 
 // hideStatus removes the columns that print the status.
