@@ -1,0 +1,156 @@
+package outlier
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// The defaults of outlierDetection.
+const (
+	// DefaultConsecutiveFailures is how many failures in a row take a member out.
+	DefaultConsecutiveFailures = 5
+	// DefaultMaxEjectedPercent is the share of a pool that may be out at once.
+	DefaultMaxEjectedPercent = 50
+)
+
+// Policy says what counts as a failure, and what follows from failures. It is immutable, and policies that say the same
+// are equal by ==. The zero value judges nobody.
+type Policy struct {
+	// window and attempts are the options of passiveHealthCheck; attempts is 0 where it is not given.
+	window   time.Duration
+	attempts int
+	// consecutive is 0 where outlierDetection is off.
+	consecutive   int
+	status        dynamic.StatusCodes
+	base, longest time.Duration
+	percent       int
+}
+
+// NewPolicy returns the policy of a service that has the options passiveHealthCheck and outlierDetection; nil stands for
+// an option that is not given. Without either of them the defaults of outlierDetection are in force; passiveHealthCheck
+// alone is in force alone. It fails, naming the option, when a time is not above 0, maxFailedAttempts is below 1,
+// consecutiveFailures is negative, a status can't be read, maxEjectionTime is below baseEjectionTime, or
+// maxEjectedPercent is not 0 to 100.
+func NewPolicy(passive *dynamic.PassiveServerHealthCheck, detection *dynamic.OutlierDetection) (Policy, error) {
+	if passive == nil && detection == nil {
+		detection = &dynamic.OutlierDetection{}
+		detection.SetDefaults()
+	}
+	policy := Policy{percent: 100}
+	if passive != nil {
+		if err := policy.setPassive(passive); err != nil {
+			return Policy{}, fmt.Errorf("passiveHealthCheck.%w", err)
+		}
+	}
+	if detection != nil {
+		if err := policy.setDetection(detection); err != nil {
+			return Policy{}, fmt.Errorf("outlierDetection.%w", err)
+		}
+	}
+	return policy, nil
+}
+
+func (p *Policy) setPassive(config *dynamic.PassiveServerHealthCheck) error {
+	if config.FailureWindow <= 0 {
+		return fmt.Errorf("failureWindow: %v is not above 0", time.Duration(config.FailureWindow))
+	}
+	if config.MaxFailedAttempts < 1 {
+		return fmt.Errorf("maxFailedAttempts: %d is below 1", config.MaxFailedAttempts)
+	}
+	p.window, p.attempts = time.Duration(config.FailureWindow), config.MaxFailedAttempts
+	return nil
+}
+
+func (p *Policy) setDetection(config *dynamic.OutlierDetection) error {
+	p.consecutive = orDefault(config.ConsecutiveFailures, DefaultConsecutiveFailures)
+	p.percent = orDefault(config.MaxEjectedPercent, DefaultMaxEjectedPercent)
+	p.base, p.longest = time.Duration(config.BaseEjectionTime), time.Duration(config.MaxEjectionTime)
+	var err error
+	if p.status, err = dynamic.ParseStatusCodes(config.Status); err != nil {
+		// The entry names itself as a status, which is the option's name too.
+		return err
+	}
+	switch {
+	case p.consecutive < 0:
+		return fmt.Errorf("consecutiveFailures: %d is negative", p.consecutive)
+	case p.base <= 0:
+		return fmt.Errorf("baseEjectionTime: %v is not above 0", p.base)
+	case p.longest < p.base:
+		return fmt.Errorf("maxEjectionTime: %v is below the baseEjectionTime %v", p.longest, p.base)
+	case p.percent < 0 || p.percent > 100:
+		return errors.New("maxEjectedPercent: not 0 to 100")
+	}
+	return nil
+}
+
+func orDefault(value *int, otherwise int) int {
+	if value == nil {
+		return otherwise
+	}
+	return *value
+}
+
+// Enabled reports whether the policy judges anybody.
+func (p *Policy) Enabled() bool { return p.attempts > 0 || p.consecutive > 0 }
+
+// Allows reports whether one more of total members may be ejected when ejected of them are out already, for whatever
+// reason. The last one is never; beyond that maxEjectedPercent decides, rounded down, but a share above 0 is at least one
+// member. With passiveHealthCheck alone there is no share: all but one may be out.
+func (p *Policy) Allows(ejected, total int) bool {
+	if ejected+1 >= total || p.percent == 0 {
+		return false
+	}
+	return ejected < max(1, total*p.percent/100)
+}
+
+// Result is how a request to a member ended. The zero value says nothing about the member, and changes nothing.
+type Result struct {
+	// Unreachable says that there was no connection.
+	Unreachable bool
+	// Broken says that the connection failed, or the request took too long, after something was sent.
+	Broken bool
+	// Status is the status code of the response, 0 without a response head.
+	Status int
+	// Began is when the request began, on the clock of State.Observe; 0 where nobody knows. With it, requests that began
+	// before the member was last out are told from those that began after.
+	Began time.Duration
+}
+
+// silent reports whether the result says nothing about the member.
+func (r *Result) silent() bool { return !r.Unreachable && !r.Broken && r.Status == 0 }
+
+// verdict is who takes a result for a failure.
+type verdict uint32
+
+const (
+	byPassive verdict = 1 << iota
+	byDetection
+)
+
+// judges returns who judges at all.
+func (p *Policy) judges() verdict {
+	var judges verdict
+	if p.attempts > 0 {
+		judges |= byPassive
+	}
+	if p.consecutive > 0 {
+		judges |= byDetection
+	}
+	return judges
+}
+
+// judge returns who takes a result for a failure.
+func (p *Policy) judge(r *Result) verdict {
+	var guilty verdict
+	lost := r.Unreachable || r.Broken
+	if p.attempts > 0 && (lost || r.Status >= 500) {
+		guilty |= byPassive
+	}
+	if p.consecutive > 0 && (lost || p.status.Contains(r.Status)) {
+		guilty |= byDetection
+	}
+	return guilty
+}

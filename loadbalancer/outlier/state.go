@@ -1,0 +1,181 @@
+package outlier
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// flags are what others than the holder of the lock look at.
+const (
+	// remembers says that there are failures that a success would make forgotten.
+	remembers uint32 = 1 << iota
+	// suspected says that a threshold was crossed.
+	suspected
+	// ejected says that the member is out.
+	ejected
+)
+
+// State is what a member's requests say about it. The zero value is ready, and must not be copied once it is used. It
+// holds 64 bytes, and with passiveHealthCheck 8 more for each failure that counts.
+type State struct {
+	flags atomic.Uint32
+	// lock guards what follows. Nobody takes it for a success of a member that has no failures.
+	lock sync.Mutex
+	// run counts the failures in a row that outlierDetection sees.
+	run uint32
+	// doublings is by how much the next ejection is longer than the first.
+	doublings uint8
+	// crossed is whose threshold was crossed.
+	crossed uint8
+	// failures are when the failures in a row happened that passiveHealthCheck sees, oldest first.
+	failures []time.Duration
+	// until is when the last ejection was to end; since is when the member returned from it.
+	until, since time.Duration
+}
+
+// Observe takes notice of how a request ended, and of when: now, on the clock of Eject and Return. It reports true when the
+// result makes the member a suspect: once, until a success clears it or the member was out and has returned. Results of a
+// member that is out are ignored, and so are those of requests from before its return. A success of a member without
+// failures takes no lock and writes nothing.
+func (s *State) Observe(p *Policy, r Result, now time.Duration) (suspect bool) {
+	guilty, flags := p.judge(&r), s.flags.Load()
+	switch {
+	case flags&ejected != 0, guilty == 0 && flags&remembers == 0, r.silent():
+		return false
+	case flags&suspected != 0 && guilty == p.judges():
+		return false
+	}
+	began := now
+	if r.Began > 0 {
+		began = r.Began
+	}
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if flags = s.flags.Load(); flags&ejected != 0 || began < s.since {
+		return false
+	}
+	s.count(p, guilty, now)
+	next := s.next(p)
+	s.flags.Store(next)
+	return next&^flags&suspected != 0
+}
+
+// count adds a result to what is remembered.
+func (s *State) count(p *Policy, guilty verdict, now time.Duration) {
+	s.run++
+	if guilty&byDetection == 0 {
+		s.run = 0
+	}
+	if guilty&byPassive == 0 {
+		s.failures = nil
+		return
+	}
+	// What is too old goes, and what is not needed to reach the threshold.
+	first := max(0, len(s.failures)+1-p.attempts)
+	for first < len(s.failures) && s.failures[first] <= now-p.window {
+		first++
+	}
+	s.failures = append(s.failures[first:], now)
+}
+
+// next returns the flags that follow from what is remembered.
+func (s *State) next(p *Policy) uint32 {
+	var crossed verdict
+	if p.consecutive > 0 && int64(s.run) >= int64(p.consecutive) {
+		crossed |= byDetection
+	}
+	if p.attempts > 0 && len(s.failures) >= p.attempts {
+		crossed |= byPassive
+	}
+	s.crossed = uint8(crossed)
+	switch {
+	case crossed != 0:
+		return remembers | suspected
+	case s.run > 0 || len(s.failures) > 0:
+		return remembers
+	}
+	return 0
+}
+
+// Suspect reports whether the member has crossed a threshold, was not ejected for it, and has succeeded at nothing since.
+// It tells the single writer, when it may eject one more, whom it had to spare before.
+func (s *State) Suspect() bool { return s.flags.Load()&(suspected|ejected) == suspected }
+
+// Eject takes the member out and returns until when. A threshold of passiveHealthCheck takes it out for failureWindow; one
+// of outlierDetection for baseEjectionTime, doubled for each ejection that is not forgotten yet, at most for
+// maxEjectionTime, and at random up to a tenth less, so that members that fail together do not return together. A
+// systemic failure, one of a pool in which nobody succeeds, is no fault of the member: it takes it out for
+// baseEjectionTime and is not remembered. Ejecting a member that is out changes nothing. It is for the single writer.
+func (s *State) Eject(p *Policy, now time.Duration, systemic bool) (until time.Duration) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	if s.flags.Load()&ejected != 0 {
+		return s.until
+	}
+	var out time.Duration
+	if verdict(s.crossed)&byPassive != 0 {
+		out = p.window
+	}
+	if verdict(s.crossed)&byDetection != 0 || s.crossed == 0 {
+		out = max(out, s.backOff(p, now, systemic))
+	}
+	s.forget()
+	s.flags.Store(ejected)
+	s.until = now + out
+	return s.until
+}
+
+// backOff returns how long outlierDetection takes a member out.
+func (s *State) backOff(p *Policy, now time.Duration, systemic bool) time.Duration {
+	out := p.base
+	if !systemic {
+		s.recover(p, now-s.since)
+		out = p.after(s.doublings)
+		if out < p.longest {
+			s.doublings++
+		}
+	}
+	return out - time.Duration(rand.Float64()*float64(out)/10)
+}
+
+// recover forgets a doubling for each time as long as the ejection that it led to.
+func (s *State) recover(p *Policy, served time.Duration) {
+	for s.doublings > 0 {
+		if served -= p.after(s.doublings - 1); served < 0 {
+			return
+		}
+		s.doublings--
+	}
+}
+
+// after returns how long an ejection lasts after so many doublings.
+func (p *Policy) after(doublings uint8) time.Duration {
+	out := p.base
+	for range doublings {
+		if out >= p.longest/2 {
+			return p.longest
+		}
+		out *= 2
+	}
+	return out
+}
+
+// forget drops every failure.
+func (s *State) forget() {
+	s.run, s.crossed, s.failures = 0, 0, nil
+}
+
+// Return lets the member take requests again from now on. Requests that began before count for nothing any more. It is for
+// the single writer.
+func (s *State) Return(now time.Duration) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.forget()
+	s.since = now
+	s.flags.Store(0)
+}
+
+// Ejected reports whether the member is out.
+func (s *State) Ejected() bool { return s.flags.Load()&ejected != 0 }
