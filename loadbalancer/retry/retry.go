@@ -1,0 +1,167 @@
+// Package retry says when a request may be tried again, and how often a pool may do so.
+//
+// In flows the option retry of a load balancer or of a middleware; out flow a Policy, which is one object for all requests, and a
+// Budget, which is the state of one pool. A middleware hands its Policy to the pool in the context of the request, where it takes the
+// place of the pool's own; the pool's Budget holds for either. The package never sends anything and never picks an endpoint.
+package retry
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+const (
+	// DefaultAttempts is how many further tries a request gets where the configuration does not say (retry.attempts).
+	DefaultAttempts = 2
+	// DefaultMaxBody is how much of a request's body a pool keeps for a further try where the configuration does not say
+	// (retry.maxRequestBodyBytes), in bytes.
+	DefaultMaxBody = 64 << 10
+	// DefaultBudgetPercent is how many retries there may be in a hundred requests where the configuration does not say
+	// (retry.budgetPercent).
+	DefaultBudgetPercent = 20
+	// maxAttempts and maxBudgetPercent bound what makes sense: more is a mistake in the configuration.
+	maxAttempts      = 100
+	maxBudgetPercent = 1000
+)
+
+// Policy says which requests are tried again after which failures. It must not be changed once it is in use.
+type Policy struct {
+	// Attempts is how many further tries there may be after the first; 0 is none.
+	Attempts int
+	// PerTry bounds each try until the head of its response is there; 0 does not. The time that the client takes for its body does
+	// not count.
+	PerTry time.Duration
+	// Timeout is how long after the first try another one may begin; 0 sets no limit.
+	Timeout time.Duration
+	// Status are the status codes that are worth another try, of requests that may be repeated after they were sent.
+	Status dynamic.StatusCodes
+	// NonIdempotent allows to repeat requests of any method after something of them was sent.
+	NonIdempotent bool
+	// MaxBody is how much of a request's body is kept to be sent again, in bytes; negative is no limit. A request of whose body more
+	// was read is not tried again.
+	MaxBody int64
+	// InitialInterval is the wait before the second try. It doubles until the last; 0 does not wait.
+	InitialInterval time.Duration
+	// OnNetworkError allows another try where there was no connection, or no response.
+	OnNetworkError bool
+	// Again allows to go back to an endpoint that has been tried when there is no other.
+	Again bool
+	// BudgetPercent is how many retries the pool's Budget allows in a hundred requests. It is of no use in a policy of a middleware.
+	BudgetPercent int
+}
+
+// New returns the policy of a pool (loadBalancer.retry); nil is the default policy: two further tries of requests of which nothing was
+// sent, and of idempotent ones without a response, whatever their status would have been. An error names the option.
+func New(config *dynamic.ServerRetry) (*Policy, error) {
+	p := &Policy{Attempts: DefaultAttempts, MaxBody: DefaultMaxBody, OnNetworkError: true, BudgetPercent: DefaultBudgetPercent}
+	if config == nil {
+		return p, nil
+	}
+	if config.Attempts != nil {
+		p.Attempts = *config.Attempts
+	}
+	if config.MaxRequestBodyBytes != nil {
+		p.MaxBody = *config.MaxRequestBodyBytes
+	}
+	if config.BudgetPercent != nil {
+		p.BudgetPercent = *config.BudgetPercent
+	}
+	p.PerTry, p.NonIdempotent = time.Duration(config.PerTryTimeout), config.RetryNonIdempotentMethod
+	var err error
+	if p.Status, err = dynamic.ParseStatusCodes(config.Status); err != nil {
+		return nil, fmt.Errorf("retry.%w", err)
+	}
+	switch {
+	case p.Attempts < 0 || p.Attempts > maxAttempts:
+		return nil, fmt.Errorf("retry.attempts %d is not from 0 to %d", p.Attempts, maxAttempts)
+	case p.PerTry < 0:
+		return nil, fmt.Errorf("retry.perTryTimeout %s is negative", p.PerTry)
+	case p.BudgetPercent < 0 || p.BudgetPercent > maxBudgetPercent:
+		return nil, fmt.Errorf("retry.budgetPercent %d is not from 0 to %d", p.BudgetPercent, maxBudgetPercent)
+	}
+	return p, nil
+}
+
+// NewMiddleware returns the policy of a middleware (http.middlewares.NAME.retry). Its attempts count the first try, and it goes back
+// to endpoints that were tried when there is no other: it is what somebody has asked for. An error names the option.
+func NewMiddleware(config *dynamic.Retry) (*Policy, error) {
+	p := &Policy{
+		Attempts:        config.Attempts - 1,
+		Timeout:         time.Duration(config.Timeout),
+		NonIdempotent:   config.RetryNonIdempotentMethod,
+		MaxBody:         DefaultMiddlewareMaxBody,
+		InitialInterval: time.Duration(config.InitialInterval),
+		OnNetworkError:  !config.DisableRetryOnNetworkError,
+		Again:           true,
+	}
+	if config.MaxRequestBodyBytes != nil {
+		p.MaxBody = *config.MaxRequestBodyBytes
+	}
+	var err error
+	if p.Status, err = dynamic.ParseStatusCodes(config.Status); err != nil {
+		return nil, fmt.Errorf("retry.%w", err)
+	}
+	switch {
+	case p.Attempts < 0:
+		return nil, errors.New("retry.attempts must be at least 1: it counts the first try")
+	case p.Attempts > maxAttempts:
+		return nil, fmt.Errorf("retry.attempts %d is more than %d", config.Attempts, maxAttempts+1)
+	case p.InitialInterval < 0:
+		return nil, fmt.Errorf("retry.initialInterval %s is negative", p.InitialInterval)
+	case p.Timeout < 0:
+		return nil, fmt.Errorf("retry.timeout %s is negative", p.Timeout)
+	case !p.OnNetworkError && p.Status.Empty():
+		return nil, errors.New("retry.disableRetryOnNetworkError leaves nothing to retry on without retry.status")
+	}
+	return p, nil
+}
+
+// DefaultMiddlewareMaxBody is how much of a request's body is kept for a further try under the policy of a middleware that does not say
+// (retry.maxRequestBodyBytes), in bytes.
+const DefaultMiddlewareMaxBody = 2 << 20
+
+// Repeats reports whether a request of the method may be sent again after the endpoint may have seen it: it makes no difference
+// (RFC 9110 section 9.2.2), or the policy allows it.
+func (p *Policy) Repeats(method string) bool {
+	switch method {
+	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
+		return true
+	}
+	return p.NonIdempotent
+}
+
+// Wait returns how long to wait before a retry, of which the first is number 1. It grows from InitialInterval to twice that at the
+// last one, and is shortened at random by up to a half, so that requests that failed together do not come back together.
+func (p *Policy) Wait(number int) time.Duration {
+	if p.InitialInterval <= 0 || number < 1 {
+		return 0
+	}
+	grown := float64(p.InitialInterval)
+	if p.Attempts > 1 {
+		grown *= math.Exp2(float64(min(number, p.Attempts)-1) / float64(p.Attempts-1))
+	}
+	return time.Duration(grown * (1 - rand.Float64()/2))
+}
+
+type policyKey struct{}
+
+// PolicyKey is the context key of a *Policy, for contexts that answer Value themselves.
+func PolicyKey() any { return policyKey{} }
+
+// WithPolicy returns a context that carries the policy for whichever pool answers the request.
+func WithPolicy(ctx context.Context, policy *Policy) context.Context {
+	return context.WithValue(ctx, policyKey{}, policy)
+}
+
+// PolicyFrom returns the policy that the context carries, or nil.
+func PolicyFrom(ctx context.Context) *Policy {
+	policy, _ := ctx.Value(policyKey{}).(*Policy)
+	return policy
+}
