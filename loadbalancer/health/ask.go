@@ -1,0 +1,122 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+)
+
+const (
+	// maxBody bounds what is read of a response's body, in bytes.
+	maxBody = 4 << 10
+	// maxReason bounds the part of a reason that is not our own words, in bytes.
+	maxReason = 200
+)
+
+// answer is what one check found.
+type answer struct {
+	up     bool
+	reason string
+}
+
+// ask makes one check, by a client of its own.
+func (c *Check) ask(ctx context.Context, target *Target) answer {
+	where := c.locate(target)
+	client := target.Connect.RoundTripper(where.wire, where.address, where.server)
+	defer client.CloseIdleConnections()
+	if c.grpc {
+		return c.askGRPC(ctx, client, where)
+	}
+	return c.askHTTP(ctx, client, where)
+}
+
+// location is where a check goes.
+type location struct {
+	// wire is the scheme for the Connector, scheme that of the request.
+	wire, scheme string
+	address      netip.AddrPort
+	// server is the authority of the server, empty where it has none; host is what the request says.
+	server, host string
+}
+
+// locate applies the scheme, port and hostname of the check to a target.
+func (c *Check) locate(target *Target) location {
+	where := location{wire: target.Scheme, address: target.Address, server: target.Host}
+	if c.scheme != "" {
+		where.wire = c.scheme
+	}
+	if c.grpc && where.wire == "http" {
+		where.wire = "h2c"
+	}
+	if where.scheme = where.wire; where.scheme == "h2c" {
+		where.scheme = "http"
+	}
+	if c.port != 0 {
+		where.address = netip.AddrPortFrom(target.Address.Addr(), c.port)
+		if where.server != "" {
+			name := url.URL{Host: where.server}
+			where.server = net.JoinHostPort(name.Hostname(), strconv.Itoa(int(c.port)))
+		}
+	}
+	switch {
+	case c.hostname != "":
+		where.host = c.hostname
+	case where.server != "":
+		where.host = where.server
+	default:
+		// A zone is of no use to anybody else (RFC 9844 section 6).
+		where.host = netip.AddrPortFrom(where.address.Addr().WithZone(""), where.address.Port()).String()
+	}
+	return where
+}
+
+// request returns a request for the location, that is alone on its connection.
+func (c *Check) request(ctx context.Context, method string, where *location, path *url.URL) *http.Request {
+	asked := *path
+	asked.Scheme, asked.Host = where.scheme, where.address.String()
+	request := (&http.Request{
+		Method: method, URL: &asked, Host: where.host, Header: c.header(), Close: true,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}).WithContext(ctx)
+	return request
+}
+
+// failure is a check that got no answer.
+func (c *Check) failure(ctx context.Context, err error) answer {
+	if errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
+		return answer{reason: "no answer within " + c.timeout.String()}
+	}
+	return answer{reason: clause(err)}
+}
+
+// clause returns an error without where the connection was to lead, which is known, and without what a terminal would act on.
+func clause(err error) string {
+	text := err.Error()
+	if operation, ok := errors.AsType[*net.OpError](err); ok && operation.Err != nil {
+		text = operation.Err.Error()
+	}
+	if call, ok := errors.AsType[*os.SyscallError](err); ok {
+		text = call.Error()
+	}
+	return printable(text)
+}
+
+// printable returns text of a length and of characters that fit into a line.
+func printable(text string) string {
+	text = strings.Map(func(r rune) rune {
+		if r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, " "))
+	if len(text) > maxReason {
+		text = strings.ToValidUTF8(text[:maxReason], "") + "..."
+	}
+	return text
+}

@@ -1,0 +1,163 @@
+package health
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// The defaults of healthCheck beside those that are zero.
+const (
+	// DefaultMethod is the method of a check.
+	DefaultMethod = "GET"
+	// DefaultThreshold is how many answers of the same kind in a row change a verdict, for rise and for fall.
+	DefaultThreshold = 1
+	// DefaultJitter is by how many percent an interval is longer or shorter at random.
+	DefaultJitter = 10
+)
+
+// Check is what an endpoint is asked and when: the option healthCheck with its defaults filled in. It is immutable, and
+// checks that ask the same at the same times are equal by ==. Only NewCheck makes one of use.
+type Check struct {
+	// scheme is http, https, h2c, or empty for the target's.
+	scheme string
+	// hostname is the Host header, empty for the target's.
+	hostname string
+	// headers are lines of name, colon and value, sorted by name.
+	headers string
+	// method and path are empty in mode grpc; path is the escaped path with its query.
+	method, path string
+	// interval and unhealthy are the times between checks, timeout is for one of them.
+	interval, unhealthy, timeout time.Duration
+	// status is the one that is well, 0 for 200 to 399.
+	status int32
+	// port is 0 for the target's.
+	port uint16
+	// jitter is a percentage.
+	jitter     uint8
+	grpc       bool
+	follow     bool
+	rise, fall int32
+}
+
+// NewCheck returns the check that an option describes, which must not be nil. An empty method is GET, an empty mode is
+// http, a path without a leading slash gets one, and nil stands for the default. It fails, naming the option, when a value
+// can't be meant: an unknown scheme or mode, a path that is a URL of its own, no token as method or name of a header, a
+// status that is not 200 to 999, a port that is not 1 to 65535, a time that is not above 0, rise or fall below 1, a jitter
+// that is not 0 to 100.
+func NewCheck(config *dynamic.ServerHealthCheck) (Check, error) {
+	check := Check{follow: config.FollowRedirects == nil || *config.FollowRedirects}
+	for _, set := range []func(*dynamic.ServerHealthCheck) error{
+		check.setWhere, check.setMode, check.setWhat, check.setHeaders, check.setTimes, check.setThresholds,
+	} {
+		if err := set(config); err != nil {
+			return Check{}, fmt.Errorf("healthCheck.%w", err)
+		}
+	}
+	if check.grpc {
+		check.method, check.path, check.status, check.follow = "", "", 0, false
+		if check.scheme == "h2c" {
+			check.scheme = "http"
+		}
+	}
+	return check, nil
+}
+
+// setWhere reads who is asked.
+func (c *Check) setWhere(config *dynamic.ServerHealthCheck) error {
+	switch config.Scheme {
+	case "", "http", "https", "h2c":
+		c.scheme = config.Scheme
+	default:
+		return fmt.Errorf("scheme: %q is none of http, https and h2c", config.Scheme)
+	}
+	if config.Port < 0 || config.Port > 65535 {
+		return fmt.Errorf("port: %d is not 1 to 65535", config.Port)
+	}
+	c.port = uint16(config.Port)
+	if config.Hostname != "" && !authority(config.Hostname) {
+		return fmt.Errorf("hostname: %q is no host, with or without a port", config.Hostname)
+	}
+	c.hostname = config.Hostname
+	return nil
+}
+
+// setMode reads the language.
+func (c *Check) setMode(config *dynamic.ServerHealthCheck) error {
+	switch config.Mode {
+	case "", "http":
+	case "grpc":
+		c.grpc = true
+	default:
+		return fmt.Errorf("mode: %q is neither http nor grpc", config.Mode)
+	}
+	return nil
+}
+
+// setWhat reads the question and the right answer.
+func (c *Check) setWhat(config *dynamic.ServerHealthCheck) error {
+	var err error
+	if c.path, err = target(config.Path); err != nil {
+		return fmt.Errorf("path: %q %w", config.Path, err)
+	}
+	c.method = config.Method
+	if c.method == "" {
+		c.method = DefaultMethod
+	}
+	switch {
+	case !token(c.method):
+		return fmt.Errorf("method: %q is no method", config.Method)
+	case c.method == "CONNECT":
+		return errors.New("method: CONNECT is for tunnels")
+	case config.Status != 0 && (config.Status < 200 || config.Status > 999):
+		return fmt.Errorf("status: %d is not 200 to 999", config.Status)
+	}
+	c.status = int32(config.Status)
+	return nil
+}
+
+// setTimes reads when to ask, and how long to wait.
+func (c *Check) setTimes(config *dynamic.ServerHealthCheck) error {
+	c.interval, c.timeout = time.Duration(config.Interval), time.Duration(config.Timeout)
+	c.unhealthy = c.interval
+	if config.UnhealthyInterval != nil {
+		c.unhealthy = time.Duration(*config.UnhealthyInterval)
+	}
+	for _, option := range []struct {
+		name  string
+		value time.Duration
+	}{{"interval", c.interval}, {"unhealthyInterval", c.unhealthy}, {"timeout", c.timeout}} {
+		if option.value <= 0 {
+			return fmt.Errorf("%s: %v is not above 0", option.name, option.value)
+		}
+	}
+	return nil
+}
+
+// setThresholds reads what answers mean for the verdict.
+func (c *Check) setThresholds(config *dynamic.ServerHealthCheck) error {
+	rise, fall := orDefault(config.Rise, DefaultThreshold), orDefault(config.Fall, DefaultThreshold)
+	jitter := orDefault(config.Jitter, DefaultJitter)
+	switch {
+	case rise < 1 || rise > maxThreshold:
+		return fmt.Errorf("rise: %d is not 1 to %d", rise, maxThreshold)
+	case fall < 1 || fall > maxThreshold:
+		return fmt.Errorf("fall: %d is not 1 to %d", fall, maxThreshold)
+	case jitter < 0 || jitter > 100:
+		return fmt.Errorf("jitter: %d is not 0 to 100 percent", jitter)
+	}
+	c.rise, c.fall, c.jitter = int32(rise), int32(fall), uint8(jitter)
+	return nil
+}
+
+// maxThreshold is the greatest rise and fall that anybody could mean.
+const maxThreshold = 1_000_000
+
+func orDefault(value *int, otherwise int) int {
+	if value == nil {
+		return otherwise
+	}
+	return *value
+}

@@ -1,0 +1,122 @@
+package health
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+)
+
+// maxRedirects is how many redirects a check follows, as many as net/http does.
+const maxRedirects = 10
+
+var (
+	errRedirects = errors.New("more than " + strconv.Itoa(maxRedirects) + " redirects")
+	errLocation  = errors.New("a redirect whose Location can't be read")
+)
+
+// askHTTP makes a check in mode http.
+func (c *Check) askHTTP(ctx context.Context, client Client, where location) answer {
+	at, err := url.ParseRequestURI(c.path)
+	if err != nil {
+		return answer{reason: clause(err)}
+	}
+	method := c.method
+	for hops := 0; ; hops++ {
+		// The query may hold a secret.
+		asked := method + " " + printable(at.EscapedPath())
+		response, err := client.RoundTrip(c.request(ctx, method, &where, at))
+		if err != nil {
+			return c.failure(ctx, err).about(asked)
+		}
+		hangUp(response.Body)
+		next, err := c.redirect(response, &where, at)
+		switch {
+		case err != nil:
+			return answer{reason: err.Error()}.about(asked)
+		case next == nil:
+			return c.judge(response.StatusCode).about(asked)
+		case hops == maxRedirects:
+			return answer{reason: errRedirects.Error()}.about(asked)
+		}
+		method, at = redirected(method, response.StatusCode), next
+	}
+}
+
+// about says what was asked, unless nothing was.
+func (a answer) about(asked string) answer {
+	if !strings.HasPrefix(a.reason, "connect: ") {
+		a.reason = asked + ": " + a.reason
+	}
+	return a
+}
+
+// judge says what a status means.
+func (c *Check) judge(status int) answer {
+	up, reason := status >= 200 && status < 400, fmt.Sprintf("status %d", status)
+	if c.status != 0 {
+		if up = status == int(c.status); !up {
+			reason = fmt.Sprintf("status %d, not %d", status, c.status)
+		}
+	}
+	return answer{up: up, reason: reason}
+}
+
+// redirect returns where a response sends the check, nil where it is to be taken for the answer.
+func (c *Check) redirect(response *http.Response, where *location, at *url.URL) (*url.URL, error) {
+	if !c.follow {
+		return nil, nil
+	}
+	switch response.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+	default:
+		return nil, nil
+	}
+	text := response.Header.Get("Location")
+	if text == "" {
+		return nil, nil
+	}
+	base := *at
+	base.Scheme, base.Host = where.scheme, where.host
+	next, err := base.Parse(text)
+	if err != nil {
+		return nil, errLocation
+	}
+	if !strings.EqualFold(next.Scheme, where.scheme) || !sameAuthority(next.Scheme, next.Host, where.host) {
+		return nil, nil
+	}
+	if next.Path == "" {
+		next.Path = "/"
+	}
+	return &url.URL{Path: next.Path, RawPath: next.RawPath, RawQuery: next.RawQuery}, nil
+}
+
+// sameAuthority compares authorities; a port that the scheme has anyway counts for nothing.
+func sameAuthority(scheme, a, b string) bool {
+	port := ":80"
+	if strings.EqualFold(scheme, "https") {
+		port = ":443"
+	}
+	return strings.EqualFold(strings.TrimSuffix(a, port), strings.TrimSuffix(b, port))
+}
+
+// redirected returns the method for the target of a redirect (RFC 9110 section 15.4).
+func redirected(method string, status int) string {
+	switch {
+	case status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect || method == http.MethodHead:
+		return method
+	}
+	return http.MethodGet
+}
+
+// hangUp reads what is left of a small body, so that the endpoint can finish its answer, and closes it.
+func hangUp(body io.ReadCloser) {
+	// The head has said everything; whether the rest arrives makes no difference.
+	_, _ = io.CopyN(io.Discard, body, maxBody)
+	_ = body.Close()
+}

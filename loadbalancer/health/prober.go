@@ -1,0 +1,113 @@
+package health
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Prober runs probes. All methods may be called by many goroutines at a time.
+type Prober struct {
+	parallel int
+	base     context.Context
+	cancel   context.CancelFunc
+	workers  sync.WaitGroup
+
+	// mutex guards what follows, and the state of every probe.
+	mutex sync.Mutex
+	// running counts the workers, of which there are never more than probes in the queue and under way.
+	running int
+	// first and last are the ends of the queue of probes that are due.
+	first, last *Probe
+	probes      map[*Probe]struct{}
+	closed      bool
+}
+
+// NewProber returns a prober that runs at most so many checks at a time, at least 1. Close ends it.
+func NewProber(parallel int) *Prober {
+	base, cancel := context.WithCancel(context.Background())
+	return &Prober{parallel: max(parallel, 1), base: base, cancel: cancel, probes: map[*Probe]struct{}{}}
+}
+
+// Start begins to check a target, at once or as soon as the checks that are due before have begun. It calls changed with
+// the first verdict and with each change, one call after the other. A call holds one of the places for checks under way,
+// so it must not wait for long. Stop ends the probe. On a closed prober nothing is checked and nobody called.
+func (p *Prober) Start(target Target, check Check, changed func(Verdict)) *Probe {
+	probe := &Probe{prober: p, target: target, check: check, changed: changed}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.closed {
+		probe.state = stopped
+		return probe
+	}
+	p.probes[probe] = struct{}{}
+	p.enqueue(probe)
+	return probe
+}
+
+// Close stops every probe and waits until none runs any more, calls of changed included: a caller of Close must hold no
+// lock that these want.
+func (p *Prober) Close() {
+	p.mutex.Lock()
+	p.closed = true
+	for probe := range p.probes {
+		probe.halt()
+	}
+	clear(p.probes)
+	p.mutex.Unlock()
+	p.cancel()
+	p.workers.Wait()
+}
+
+// enqueue puts a probe at the end of the queue, for a worker that runs already or for a new one.
+func (p *Prober) enqueue(probe *Probe) {
+	probe.state = queued
+	if p.first == nil {
+		p.first = probe
+	} else {
+		p.last.next = probe
+	}
+	p.last = probe
+	if p.running < p.parallel {
+		p.running++
+		p.workers.Go(p.work)
+	}
+}
+
+// work runs probes from the queue until it is empty.
+func (p *Prober) work() {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	for p.first != nil {
+		probe := p.first
+		p.first, probe.next = probe.next, nil
+		if probe.state == queued {
+			p.run(probe)
+		}
+	}
+	p.running--
+}
+
+// run makes one check and waits for the next one. It is called with the lock, which it gives back meanwhile.
+func (p *Prober) run(probe *Probe) {
+	ctx, cancel := context.WithTimeout(p.base, probe.check.timeout)
+	defer cancel()
+	probe.state, probe.cancel = running, cancel
+	p.mutex.Unlock()
+	began := time.Now()
+	answer := probe.check.ask(ctx, &probe.target)
+	p.mutex.Lock()
+	if probe.state != running {
+		return
+	}
+	probe.cancel = nil
+	if probe.weigh(answer.up) {
+		verdict := Verdict{Up: probe.up, Reason: answer.reason, At: time.Now()}
+		p.mutex.Unlock()
+		probe.changed(verdict)
+		p.mutex.Lock()
+	}
+	if probe.state == running {
+		probe.rest(time.Since(began))
+	}
+}
