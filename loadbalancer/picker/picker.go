@@ -1,0 +1,88 @@
+package picker
+
+import (
+	"math/rand/v2"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// Candidate is one member of a list that may take requests.
+type Candidate struct {
+	// Weight is the candidate's share of the requests relative to the others', at least 1.
+	Weight uint64
+	// ID is the same in every process and at every start, scheme://address; strategies that hash agree by it.
+	ID string
+	// InFlight counts the requests that the candidate has taken and not yet answered. The picker only reads it; nil
+	// stands for none.
+	InFlight *atomic.Int64
+	// Latency is how fast the candidate answered so far. It is nil unless Strategy.UsesLatency.
+	Latency *Latency
+}
+
+// State is what survives a new list of candidates. The zero value is ready; NewState starts at a random position.
+type State struct {
+	// Cursor is the position of a round robin, which a new list takes up where the old one left off.
+	Cursor atomic.Uint64
+	// InFlight counts the requests of the whole list that are not answered yet. Whoever owns the State keeps it, and
+	// only when Strategy.CountsPool.
+	InFlight atomic.Int64
+}
+
+// NewState returns a State at a random position, so that many instances do not begin with the same candidate together.
+func NewState() *State {
+	s := &State{}
+	s.Cursor.Store(rand.Uint64())
+	return s
+}
+
+// Request is what a pick may depend on.
+type Request struct {
+	// Now is the instant of the pick since an epoch that all requests and samples of a list share.
+	Now time.Duration
+	// HTTP is the request; strategies that hash read their key from it. It may be nil, which hashes the client.
+	HTTP *http.Request
+	// Client is the client's address without its port, empty when nobody knows it.
+	Client string
+	// Attempt is how many answers to this request the caller has refused. Strategies that hash give the next in line,
+	// others pick again.
+	Attempt int
+}
+
+// Picker picks from the candidates that it was made for.
+type Picker interface {
+	// Pick returns the index of a candidate, or -1 when there are none. Any number of goroutines may call it; it takes no
+	// lock and allocates nothing.
+	Pick(r *Request) int
+}
+
+// New returns the Picker of a strategy over the candidates, which must not be changed afterwards. A nil state is a new
+// one.
+func New(s Strategy, candidates []Candidate, state *State) Picker {
+	return newPicker(s, candidates, state, source{})
+}
+
+func newPicker(s Strategy, candidates []Candidate, state *State, random source) Picker {
+	if state == nil {
+		state = NewState()
+	}
+	switch len(candidates) {
+	case 0:
+		return nobody{}
+	case 1:
+		return somebody{}
+	}
+	return newRoundRobinPicker(candidates, state)
+}
+
+// nobody is the picker of an empty list.
+type nobody struct{}
+
+// Pick returns -1.
+func (nobody) Pick(*Request) int { return -1 }
+
+// somebody is the picker of a list of one, whatever the strategy.
+type somebody struct{}
+
+// Pick returns the only index.
+func (somebody) Pick(*Request) int { return 0 }
