@@ -150,6 +150,17 @@ func TestPrecedence(t *testing.T) {
 			want:    []string{`entryPoints.Web.address = ":4"`, `log.level = "DEBUG"`},
 		},
 		{
+			name:    "an option without a section",
+			environ: []string{"SLUICE_ZONE=a"},
+			want:    []string{`zone = "a"`},
+		},
+		{
+			name:    "an option without a section, by flag",
+			environ: []string{"SLUICE_ZONE=a"},
+			args:    []string{"--zone=b"},
+			want:    []string{`zone = "b"`},
+		},
+		{
 			name:    "a name with a dash",
 			environ: []string{"SLUICE_ENTRYPOINTS_WEB_SECURE_ADDRESS=:5"},
 			want:    []string{`entryPoints.web-secure.address = ":5"`},

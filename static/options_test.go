@@ -138,6 +138,7 @@ func TestOptionsBeyondTraefik(t *testing.T) {
 		"providers.dns.maxTTL",
 		"providers.dns.minTTL",
 		"providers.dns.resolvers",
+		"zone",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("options that Traefik has not (-want +got):\n%s", diff)

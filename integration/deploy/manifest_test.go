@@ -40,11 +40,14 @@ func TestThePodHasNoPrivileges(t *testing.T) {
 			"allowPrivilegeEscalation": {container.at("securityContext", "allowPrivilegeEscalation"), false},
 			"readOnlyRootFilesystem":   {container.at("securityContext", "readOnlyRootFilesystem"), true},
 			"privileged":               {container.at("securityContext", "privileged"), false},
-			"volumes":                  {len(p.list("volumes")), 1},
-			"a ConfigMap as a volume":  {p.at("volumes", 0, "configMap", "name"), "sluice"},
-			"the account's token":      {all.the(t, "ServiceAccount").at("automountServiceAccountToken"), false},
-			"containers":               {len(p.list("containers")), 1},
-			"containers before it":     {p.at("initContainers"), nil},
+			"environment": {fields(container), map[string]string{
+				"POD_NAMESPACE": "metadata.namespace", "NODE_NAME": "spec.nodeName",
+			}},
+			"volumes":                 {len(p.list("volumes")), 1},
+			"a ConfigMap as a volume": {p.at("volumes", 0, "configMap", "name"), "sluice"},
+			"the account's token":     {all.the(t, "ServiceAccount").at("automountServiceAccountToken"), false},
+			"containers":              {len(p.list("containers")), 1},
+			"containers before it":    {p.at("initContainers"), nil},
 		}
 		for name, want := range wants {
 			if diff := cmp.Diff(want.want, want.got); diff != "" {
@@ -52,6 +55,15 @@ func TestThePodHasNoPrivileges(t *testing.T) {
 			}
 		}
 	})
+}
+
+// fields returns the variables of a container with the fields of the pod that they are set from.
+func fields(container object) map[string]string {
+	found := map[string]string{}
+	for _, variable := range container.list("env") {
+		found[variable.text("name")] = variable.text("valueFrom", "fieldRef", "fieldPath")
+	}
+	return found
 }
 
 // TestLifeCycleFits compares the times of the pod with those of the configuration, and its ports with the entrypoints.

@@ -21,6 +21,8 @@ const source = "kubernetes"
 type cluster struct {
 	*client.Cluster
 	number int
+	// named says that an option names the address of the API server.
+	named bool
 	// namespaces are those whose endpoints somebody uses, unless everywhere says that these are all.
 	namespaces []string
 	everywhere bool
@@ -38,7 +40,7 @@ func connect(options client.Options, number int, logger telemetry.Logger) (*clus
 	if err != nil {
 		return nil, err
 	}
-	return &cluster{Cluster: connected, number: number}, nil
+	return &cluster{Cluster: connected, number: number, named: options.Endpoint != ""}, nil
 }
 
 // numbered returns the name for the first cluster, and the name with the number for every other.

@@ -53,6 +53,7 @@ func TestStrip(t *testing.T) {
 	ports := []corev1.ServicePort{{Name: "http", Port: 80}}
 	addresses := []corev1.NodeAddress{{Type: corev1.NodeInternalIP, Address: "192.0.2.1"}}
 	zone, node, application := "z", "n", "http"
+	hints := &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: "z"}}}
 	tests := map[string]struct{ got, want runtime.Object }{
 		"Service": {
 			through(t, Services(), &corev1.Service{
@@ -70,14 +71,14 @@ func TestStrip(t *testing.T) {
 			through(t, EndpointSlices(), &discoveryv1.EndpointSlice{
 				ObjectMeta: meta(own), Ports: []discoveryv1.EndpointPort{{AppProtocol: &application}},
 				Endpoints: []discoveryv1.Endpoint{{
-					Addresses: []string{"192.0.2.1"}, Zone: &zone, NodeName: &node,
+					Addresses: []string{"192.0.2.1"}, Zone: &zone, NodeName: &node, Hints: hints,
 					TargetRef: &corev1.ObjectReference{Kind: "Pod", Name: "web-1", Namespace: "shop", UID: "p"},
 				}},
 			}),
 			&discoveryv1.EndpointSlice{
 				ObjectMeta: kept(nil, map[string]string{discoveryv1.LabelServiceName: "web"}), Ports: []discoveryv1.EndpointPort{{}},
 				Endpoints: []discoveryv1.Endpoint{{
-					Addresses: []string{"192.0.2.1"}, Zone: &zone, TargetRef: &corev1.ObjectReference{Kind: "Pod", UID: "p"},
+					Addresses: []string{"192.0.2.1"}, Zone: &zone, Hints: hints, TargetRef: &corev1.ObjectReference{Kind: "Pod", UID: "p"},
 				}},
 			},
 		},

@@ -234,6 +234,45 @@ func endpointTests() []setTest {
 	}
 }
 
+// TestZonesAloneAreChanges changes nothing but the zone or the hints of an endpoint, one after the other.
+func TestZonesAloneAreChanges(t *testing.T) {
+	hinted := func(zone string, hints ...string) *discoveryv1.EndpointSlice {
+		return sliceOf("a", map[string]int32{"http": 8080}, at("192.0.2.1", func(one *discoveryv1.Endpoint) {
+			if zone != "" {
+				one.Zone = &zone
+			}
+			for _, hint := range hints {
+				if one.Hints == nil {
+					one.Hints = &discoveryv1.EndpointHints{}
+				}
+				one.Hints.ForZones = append(one.Hints.ForZones, discoveryv1.ForZone{Name: hint})
+			}
+		}))
+	}
+	book := blank()
+	book.service(nil, web(port("http", 80)))
+	var before *discoveryv1.EndpointSlice
+	for _, step := range []struct {
+		slice *discoveryv1.EndpointSlice
+		want  []string
+	}{
+		{hinted(""), []string{"k/shop/web:80: 192.0.2.1:8080"}},
+		{hinted("a"), []string{"k/shop/web:80: 192.0.2.1:8080 @a"}},
+		{hinted("a", "a"), []string{"k/shop/web:80: 192.0.2.1:8080 @a >a"}},
+		{hinted("a", "a"), []string{}},
+		{hinted("a", "a", "b"), []string{"k/shop/web:80: 192.0.2.1:8080 @a >a+b"}},
+		{hinted("a", "b"), []string{"k/shop/web:80: 192.0.2.1:8080 @a >b"}},
+		{hinted("b", "b"), []string{"k/shop/web:80: 192.0.2.1:8080 @b >b"}},
+		{hinted("b"), []string{"k/shop/web:80: 192.0.2.1:8080 @b"}},
+	} {
+		book.slice(before, step.slice)
+		before = step.slice
+		if diff := cmp.Diff(step.want, show(book.collect())); diff != "" {
+			t.Errorf("sets (-want +got):\n%s", diff)
+		}
+	}
+}
+
 func TestChangesBecomeSets(t *testing.T) {
 	http := map[string]int32{"http": 8080}
 	one, two := sliceOf("a", http, at("192.0.2.1")), sliceOf("a", http, at("192.0.2.1"), at("192.0.2.2"))
