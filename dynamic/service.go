@@ -36,8 +36,8 @@ type ServersLoadBalancer struct {
 	// SlowStart is the time over which the share of a server that joins or recovers grows to its full size; 0 (default)
 	// gives it all of it at once.
 	SlowStart ptypes.Duration `json:"slowStart,omitempty"`
-	// ZoneAware prefers the servers of the zone that Sluice runs in; nil means true. Where that zone is not known, or no
-	// server has one, it changes nothing.
+	// ZoneAware prefers the servers of the zone that Sluice runs in; false ignores zones. nil means that only the hints of
+	// EndpointSlices count. Where that zone is not known, or no server has one, it changes nothing.
 	ZoneAware *bool `json:"zoneAware,omitempty"`
 	// DrainTimeout is how long requests to a removed server may go on; 0 (default) lets them end by themselves.
 	DrainTimeout ptypes.Duration `json:"drainTimeout,omitempty"`

@@ -4,11 +4,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
 	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/loadbalancer/retry"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -20,6 +20,8 @@ type Options struct {
 	PassHostHeader bool
 	// FlushInterval is as in Target (responseForwarding.flushInterval).
 	FlushInterval time.Duration
+	// Retry says when a request is tried again; nil means never.
+	Retry *retry.Policy
 }
 
 // Service answers requests with the endpoints of a pool.
@@ -42,15 +44,15 @@ func NewService(pool *loadbalancer.Pool, options Options) *Service {
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	record := telemetry.RecordFrom(r.Context())
 	record.Service = s.options.Service
-	member, ok := s.pool.Pick()
-	if !ok {
-		record.Reason = "no endpoint may answer: " + strconv.Itoa(s.pool.Snapshot().Len()) + " known, none serving"
+	member, err := s.pool.Acquire(&loadbalancer.Request{})
+	if err != nil {
+		record.Reason = err.Error()
 		answer(w, record, http.StatusServiceUnavailable)
 		return
 	}
 	record.Endpoint = member.Address()
 	record.Tries++
-	err := s.forward(w, r, member, record)
+	err = s.forward(w, r, member, record)
 	if err == nil {
 		return
 	}
@@ -70,8 +72,7 @@ func (s *Service) forward(w http.ResponseWriter, r *http.Request, member *loadba
 	target := Target{Member: member, PassHostHeader: s.options.PassHostHeader, FlushInterval: s.options.FlushInterval}
 	// A middleware's writer may panic in the middle of the response, which says nothing about the endpoint.
 	outcome := loadbalancer.Abandoned
-	member.Begin()
-	defer func() { member.Done(outcome) }()
+	defer func() { member.Done(loadbalancer.Result{Outcome: outcome}) }()
 	x, recycled := s.exchanges.Get().(*exchange)
 	if !recycled {
 		x = new(exchange)

@@ -10,9 +10,8 @@ import (
 // TestChangesAreMeasured has a change wait for the rate limit, and another one be overtaken by a new specification.
 func TestChangesAreMeasured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		registry := NewRegistry()
 		var took []time.Duration
-		registry.Measure(func(d time.Duration) { took = append(took, d) })
+		registry := NewRegistry(Options{Took: func(d time.Duration) { took = append(took, d) }})
 		spec := PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}}
 		registry.Pool(spec)
 		change := func(version uint64, address string) {

@@ -1,11 +1,55 @@
 package loadbalancer
 
+import (
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluiceproxy/sluice/loadbalancer/outlier"
+	"github.com/sluiceproxy/sluice/loadbalancer/picker"
+)
+
 // Member is an endpoint's place in one pool. It stays the same value for as long as the endpoint serves the pool through
 // the same server of its specification. Its weight belongs to the Snapshot.
 type Member struct {
+	pool     *Pool
 	upstream *Upstream
 	host     string
 	path     string
+	// name is the server's address as sticky cookies and hashes know it: its URL, or scheme://address.
+	name string
+	// declared is the URL of the configuration, which may stand for several members.
+	declared string
+	// since is when the member joined or recovered, and so began its slow start.
+	since atomic.Int64
+	// active counts the pool's requests to the endpoint; it is kept only where there is a limit.
+	active  atomic.Int64
+	latency atomic.Pointer[picker.Latency]
+	outlier outlier.State
+
+	// What follows belongs to the single writer.
+	standing
+	probe *probe
+	zone  string
+	hints []string
+	// gone says that the member has left its pool.
+	gone bool
+	// stickyID is the value of the cookie that names the member, and aliases are older and wider forms of it. Both are set
+	// before the first snapshot that needs them, and stay.
+	stickyID string
+	aliases  []string
+}
+
+// standing is what keeps a member from getting requests.
+type standing struct {
+	// down says that the active check failed, and why.
+	down   bool
+	reason string
+	// ejected says that its answers failed, until when.
+	ejected bool
+	until   time.Duration
+	// draining says that its connections are not kept.
+	draining bool
 }
 
 // Endpoint returns who would answer.
@@ -24,8 +68,54 @@ func (m *Member) Host() string { return m.host }
 // Path returns the escaped path to put before the request's, empty for none.
 func (m *Member) Path() string { return m.path }
 
-// Begin counts a request in. It must be paired with Done.
-func (m *Member) Begin() { m.upstream.begin() }
+// Result is how a request to an endpoint ended.
+type Result struct {
+	Outcome Outcome
+	// Status is the status code of the response, 0 without one.
+	Status int
+	// Latency is the time to the head of the response; 0 where it was not measured.
+	Latency time.Duration
+	// Began is the instant at which the try began, and Now that at which it ended, or at which the head of the response was
+	// there where Latency is set; as Pool.Instant gives them. A result that is good needs no exact Now.
+	Began time.Duration
+	Now   time.Duration
+}
 
-// Done counts a request out and says how it ended.
-func (m *Member) Done(outcome Outcome) { m.upstream.done(outcome) }
+// Done counts a request out that Pool.Acquire counted in, and says how it ended.
+func (m *Member) Done(result Result) {
+	snapshot := m.pool.snapshot.Load()
+	m.upstream.done(result.Outcome)
+	if snapshot.counting {
+		m.pool.leave(m)
+	}
+	if result.Outcome == Abandoned {
+		return
+	}
+	if result.Latency > 0 {
+		if latency := m.latency.Load(); latency != nil {
+			failed := result.Outcome != Answered || result.Status >= 500
+			latency.Observe(result.Latency, failed, result.Now)
+		}
+	}
+	policy := &snapshot.outlier
+	if !policy.Enabled() {
+		return
+	}
+	seen := outlier.Result{
+		Unreachable: result.Outcome == Unreachable,
+		Broken:      result.Outcome == Broken || result.Outcome == TimedOut,
+		Status:      result.Status,
+		Began:       result.Began,
+	}
+	if m.outlier.Observe(policy, seen, result.Now) {
+		m.pool.events.suspect(m, result)
+	}
+}
+
+// text returns the result in words, for the log.
+func (r Result) text() string {
+	if r.Outcome == Answered {
+		return "status " + strconv.Itoa(r.Status)
+	}
+	return r.Outcome.String()
+}

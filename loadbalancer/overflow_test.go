@@ -2,6 +2,7 @@ package loadbalancer
 
 import (
 	"testing"
+	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 )
@@ -9,13 +10,14 @@ import (
 // Weights as large as can be, on sets whose sizes have no small common multiple: the sum of all shares must not overflow,
 // which would leave nobody to pick, or an index beyond the last member.
 func TestLargeWeightsOnManyServers(t *testing.T) {
-	var servers []*server
+	pool := newPool("large", time.Now(), newInbox())
 	add := func(size int) {
 		one := &server{weight: clampWeight(1 << 40), endpoints: make([]dynamic.Endpoint, size)}
 		for range size {
-			one.members = append(one.members, &Member{})
+			endpoint := &Endpoint{}
+			one.members = append(one.members, &Member{pool: pool, upstream: &Upstream{endpoint: endpoint}})
 		}
-		servers = append(servers, one)
+		pool.servers = append(pool.servers, one)
 	}
 	for _, prime := range []int{2, 3, 5, 7, 11, 13, 17, 19} {
 		add(prime)
@@ -23,16 +25,16 @@ func TestLargeWeightsOnManyServers(t *testing.T) {
 	for range 20_000 {
 		add(1)
 	}
-	snapshot := newSnapshot(servers)
-	seen := map[int]bool{}
-	for cursor := range uint64(100_000) {
-		index := snapshot.order.at(cursor)
-		if index < 0 || index >= len(snapshot.serving) {
-			t.Fatalf("cursor %d picks %d of %d", cursor, index, len(snapshot.serving))
+	pool.publish(0, "")
+	seen := map[*Member]bool{}
+	for range 100_000 {
+		member, ok := pick(pool)
+		if !ok {
+			t.Fatal("a pick finds nobody")
 		}
-		seen[index] = true
+		seen[member] = true
 	}
-	if len(seen) < len(snapshot.serving)*9/10 {
-		t.Errorf("100,000 picks met %d of %d members", len(seen), len(snapshot.serving))
+	if serving := pool.Snapshot().Serving(); len(seen) < serving*9/10 {
+		t.Errorf("100,000 picks met %d of %d members", len(seen), serving)
 	}
 }

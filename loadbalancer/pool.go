@@ -6,18 +6,33 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/loadbalancer/picker"
+	"github.com/sluiceproxy/sluice/loadbalancer/retry"
 )
 
 // Pool is the endpoints of one service.
 type Pool struct {
 	name     string
+	epoch    time.Time
+	events   *inbox
 	snapshot atomic.Pointer[Snapshot]
-	cursor   atomic.Uint64
+	state    picker.State
+	// nearState is the state of the picker of this instance's zone.
+	nearState picker.State
+	budget    atomic.Pointer[retry.Budget]
+	queue     queue
+	counters  Counters
 
 	// What follows belongs to the single writer.
 	spec      PoolSpec
 	servers   []*server
 	published time.Time
+	// cost is how long the last snapshot took to make.
+	cost time.Duration
+	// spared are members that would be out if that were not too many, and how they failed last.
+	spared map[*Member]Result
+	// panics says that health does not count at the moment.
+	panics bool
 	// noticed is the earliest that somebody heard of what the snapshot lacks; zero when nobody says.
 	noticed time.Time
 }
@@ -29,40 +44,33 @@ type server struct {
 	// endpoints are sorted by address; members are parallel to them.
 	endpoints []dynamic.Endpoint
 	members   []*Member
-	// leaving is how many of the endpoints are terminating.
-	leaving int
 }
 
-// usable returns how many endpoints may get requests: all of them when terminating ones must help out.
-func (s *server) usable(terminating bool) int {
-	if terminating {
-		return len(s.endpoints)
-	}
-	return len(s.endpoints) - s.leaving
-}
-
-func newPool(name string) *Pool {
-	pool := &Pool{name: name}
-	pool.snapshot.Store(&Snapshot{})
-	pool.cursor.Store(rand.Uint64())
+func newPool(name string, epoch time.Time, events *inbox) *Pool {
+	pool := &Pool{name: name, epoch: epoch, events: events, spared: map[*Member]Result{}}
+	pool.snapshot.Store(&Snapshot{picker: picker.New(picker.Strategy{}, nil, nil)})
+	pool.state.Cursor.Store(rand.Uint64())
 	return pool
 }
 
 // Name returns the name of the service that the pool belongs to.
 func (p *Pool) Name() string { return p.name }
 
-// Pick returns the member whose turn it is, or false when nobody may answer. Any number of goroutines may call it; it
-// takes no lock and allocates nothing.
-func (p *Pool) Pick() (*Member, bool) {
-	snapshot := p.snapshot.Load()
-	index := snapshot.order.at(p.cursor.Add(1))
-	if index < 0 {
-		return nil, false
-	}
-	return snapshot.serving[index], true
-}
+// Instant returns the time as Request.Now and Result.Now want it. It does not read the clock.
+func (p *Pool) Instant(t time.Time) time.Duration { return t.Sub(p.epoch) }
+
+// Timed reports whether somebody wants to know how long the head of a response took.
+func (p *Pool) Timed() bool { return p.snapshot.Load().timed }
+
+// Up reports whether the pool has an endpoint that is in good health as far as anybody knows.
+func (p *Pool) Up() bool { return p.snapshot.Load().up }
+
+// Budget returns what may be spent on tries beyond the first. It outlives every change of the pool but that of its
+// share.
+func (p *Pool) Budget() *retry.Budget { return p.budget.Load() }
+
+// Counters returns what happened in the pool since it exists.
+func (p *Pool) Counters() *Counters { return &p.counters }
 
 // Snapshot returns who may answer at this moment.
 func (p *Pool) Snapshot() *Snapshot { return p.snapshot.Load() }
-
-func (p *Pool) publish() { p.snapshot.Store(newSnapshot(p.servers)) }

@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -18,6 +19,8 @@ import (
 type line struct {
 	made   []UpstreamKey
 	closed map[string]int
+	cut    []string
+	calls  int
 }
 
 func newLine() *line { return &line{closed: map[string]int{}} }
@@ -30,11 +33,21 @@ func (l *line) RoundTripper(key UpstreamKey) RoundTripper {
 type trips struct {
 	line *line
 	key  UpstreamKey
+	once bool
 }
 
 func (t *trips) RoundTrip(*http.Request) (*http.Response, error) { return nil, http.ErrNotSupported }
 
-func (t *trips) CloseIdleConnections() { t.line.closed[label(t.key.Endpoint)]++ }
+// CloseIdleConnections may be called again and again while requests go on; an upstream is closed once.
+func (t *trips) CloseIdleConnections() {
+	t.line.calls++
+	if !t.once {
+		t.once = true
+		t.line.closed[label(t.key.Endpoint)]++
+	}
+}
+
+func (t *trips) Close() { t.line.cut = append(t.line.cut, label(t.key.Endpoint)) }
 
 func label(key EndpointKey) string {
 	text := key.Address.String()
@@ -91,14 +104,21 @@ func shares(pool *Pool) map[string]uint64 {
 func picks(pool *Pool, n int) map[string]int {
 	got := map[string]int{}
 	for range n {
-		member, ok := pool.Pick()
+		member, ok := pick(pool)
 		if !ok {
 			got["nobody"]++
 			continue
 		}
+		member.Done(Result{})
 		got[label(member.Endpoint().Key())]++
 	}
 	return got
+}
+
+// pick begins a request.
+func pick(pool *Pool) (*Member, bool) {
+	member, err := pool.Acquire(&Request{})
+	return member, err == nil
 }
 
 func equal(t *testing.T, what string, got, want any) {
@@ -109,7 +129,7 @@ func equal(t *testing.T, what string, got, want any) {
 }
 
 func TestPoolOfListedServers(t *testing.T) {
-	registry, dialer := NewRegistry(), newLine()
+	registry, dialer := NewRegistry(Options{}), newLine()
 	pool := registry.Pool(PoolSpec{Name: "shop@file", Dialer: dialer, Servers: []ServerSpec{
 		inline("192.0.2.1:80", 2), inline("192.0.2.2:80", 1), inline("192.0.2.3:80", 0), inline("192.0.2.1:80", 1),
 	}})
@@ -119,7 +139,7 @@ func TestPoolOfListedServers(t *testing.T) {
 }
 
 func TestPoolWithoutServers(t *testing.T) {
-	registry := NewRegistry()
+	registry := NewRegistry(Options{})
 	for name, servers := range map[string][]ServerSpec{
 		"none":         nil,
 		"weight 0":     {inline("192.0.2.1:80", 0)},
@@ -132,7 +152,7 @@ func TestPoolWithoutServers(t *testing.T) {
 }
 
 func TestPoolFollowsItsSet(t *testing.T) {
-	registry, dialer, now := NewRegistry(), newLine(), time.Unix(1000, 0)
+	registry, dialer, now := NewRegistry(Options{}), newLine(), time.Unix(1000, 0)
 	pool := registry.Pool(PoolSpec{Name: "shop@kubernetes", Dialer: dialer, Servers: []ServerSpec{following(web, 1)}})
 	for _, step := range []struct {
 		what   string
@@ -168,7 +188,7 @@ func TestPoolFollowsItsSet(t *testing.T) {
 		{
 			"has one that terminates", endpointSet(5, "192.0.2.1:80#a!", "192.0.2.2:80#z", "192.0.2.3:80#c"),
 			map[string]int{"192.0.2.2:80#z": 3, "192.0.2.3:80#c": 3},
-			map[string]int{"192.0.2.2:80#b": 1},
+			map[string]int{"192.0.2.2:80#b": 1, "192.0.2.1:80#a": 1},
 		},
 		{
 			"is out of order, and twice", endpointSet(6, "192.0.2.3:80#c", "192.0.2.2:80#z", "192.0.2.2:80#z"),
@@ -178,7 +198,7 @@ func TestPoolFollowsItsSet(t *testing.T) {
 		{
 			"terminates", endpointSet(7, "192.0.2.2:80#z!", "192.0.2.3:80#c!"),
 			map[string]int{"192.0.2.2:80#z": 3, "192.0.2.3:80#c": 3},
-			map[string]int{"192.0.2.2:80#b": 1, "192.0.2.1:80#a": 1},
+			map[string]int{"192.0.2.2:80#b": 1, "192.0.2.1:80#a": 1, "192.0.2.2:80#z": 1, "192.0.2.3:80#c": 1},
 		},
 		{
 			"is empty", endpointSet(8),
@@ -195,7 +215,7 @@ func TestPoolFollowsItsSet(t *testing.T) {
 }
 
 func TestKnown(t *testing.T) {
-	registry := NewRegistry()
+	registry := NewRegistry(Options{})
 	registry.Pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}})
 	equal(t, "known before it came", registry.Known(web), false)
 	registry.Apply(endpointSet(1))
@@ -212,7 +232,7 @@ func TestKnown(t *testing.T) {
 }
 
 func TestSharesOfServersDoNotGrowWithTheirAddresses(t *testing.T) {
-	registry := NewRegistry()
+	registry := NewRegistry(Options{})
 	registry.Apply(dynamic.EndpointSet{Key: "dns/a:80", Endpoints: endpointSet(0, "192.0.2.1:80", "192.0.2.2:80", "192.0.2.3:80").Endpoints})
 	registry.Apply(dynamic.EndpointSet{Key: "dns/b:80", Endpoints: endpointSet(0, "192.0.2.11:80", "192.0.2.12:80").Endpoints})
 	pool := registry.Pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{
@@ -223,8 +243,11 @@ func TestSharesOfServersDoNotGrowWithTheirAddresses(t *testing.T) {
 	})
 }
 
-func TestFlushLimitsTheRate(t *testing.T) {
-	registry, start := NewRegistry(), time.Unix(1000, 0)
+// The clock stands still, so that a snapshot takes no time and the pool need not wait for longer than FlushInterval.
+func TestFlushLimitsTheRate(t *testing.T) { synctest.Test(t, flushLimitsTheRate) }
+
+func flushLimitsTheRate(t *testing.T) {
+	registry, start := NewRegistry(Options{}), time.Unix(1000, 0)
 	pool := registry.Pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}})
 	if next := registry.Flush(start); !next.IsZero() {
 		t.Errorf("with nothing to do, next is %v", next)
@@ -253,7 +276,7 @@ func TestFlushLimitsTheRate(t *testing.T) {
 }
 
 func TestWhatOutlivesAChange(t *testing.T) {
-	registry, dialer := NewRegistry(), newLine()
+	registry, dialer := NewRegistry(Options{}), newLine()
 	registry.Apply(endpointSet(1, "192.0.2.1:80", "192.0.2.2:80"))
 	spec := PoolSpec{Name: "shop", Dialer: dialer, Servers: []ServerSpec{following(web, 1), inline("192.0.2.7:80", 1)}}
 	pool := registry.Pool(spec)
@@ -263,7 +286,7 @@ func TestWhatOutlivesAChange(t *testing.T) {
 		t.Error("an equal specification made another snapshot")
 	}
 	kept := members(pool)["192.0.2.1:80"]
-	kept.Begin()
+	kept.upstream.begin()
 
 	changed := PoolSpec{Name: "shop", Dialer: dialer, Servers: []ServerSpec{inline("192.0.2.8:80", 4), following(web, 3)}}
 	if registry.Pool(changed) != pool {
@@ -289,7 +312,7 @@ func TestWhatOutlivesAChange(t *testing.T) {
 		t.Error("two pools of one transport do not share an upstream")
 	}
 	equal(t, "path", members(third)["192.0.2.1:80"].Path(), "/base")
-	kept.Done(Answered)
+	kept.Done(Result{Outcome: Answered})
 }
 
 func members(pool *Pool) map[string]*Member {
@@ -301,13 +324,13 @@ func members(pool *Pool) map[string]*Member {
 }
 
 func TestPositionOutlivesAChange(t *testing.T) {
-	registry, dialer := NewRegistry(), newLine()
+	registry, dialer := NewRegistry(Options{}), newLine()
 	servers := []ServerSpec{inline("192.0.2.1:80", 1), inline("192.0.2.2:80", 1), inline("192.0.2.3:80", 1)}
 	pool := registry.Pool(PoolSpec{Name: "shop", Dialer: dialer, Servers: servers})
 	for range 20 {
-		first, _ := pool.Pick()
+		first, _ := pick(pool)
 		registry.Pool(PoolSpec{Name: "shop", Dialer: dialer, Servers: slices.Clone(servers)})
-		second, _ := pool.Pick()
+		second, _ := pick(pool)
 		if first == second {
 			t.Fatal("the same member twice in a row: the position was lost")
 		}
@@ -316,7 +339,7 @@ func TestPositionOutlivesAChange(t *testing.T) {
 	for range 60 {
 		servers[2].Weight = 3 - servers[2].Weight
 		registry.Pool(PoolSpec{Name: "shop", Dialer: dialer, Servers: slices.Clone(servers)})
-		member, _ := pool.Pick()
+		member, _ := pick(pool)
 		firsts[member.Address()] = true
 	}
 	if len(firsts) < 2 {
@@ -325,28 +348,26 @@ func TestPositionOutlivesAChange(t *testing.T) {
 }
 
 func TestReleaseClosesAfterTheLastRequest(t *testing.T) {
-	registry, dialer := NewRegistry(), newLine()
+	registry, dialer := NewRegistry(Options{}), newLine()
 	pool := registry.Pool(PoolSpec{Name: "shop", Dialer: dialer, Servers: []ServerSpec{inline("192.0.2.1:80", 1)}})
-	running, _ := pool.Pick()
-	running.Begin()
+	running, _ := pick(pool)
 	registry.Release("shop")
 	registry.Release("shop")
-	equal(t, "closed with a request on its way", len(dialer.closed), 0)
-	late, ok := pool.Pick()
+	before := dialer.calls
+	late, ok := pick(pool)
 	if !ok {
 		t.Fatal("a request of the old table finds nobody")
 	}
-	late.Begin()
-	running.Done(Answered)
-	equal(t, "closed with a late request on its way", len(dialer.closed), 0)
-	late.Done(Broken)
-	equal(t, "closed after the last request", dialer.closed, map[string]int{"192.0.2.1:80": 1})
+	running.Done(Result{Outcome: Answered})
+	equal(t, "closed with a late request on its way", dialer.calls-before, 0)
+	late.Done(Result{Outcome: Broken})
+	equal(t, "closed after the last request", dialer.calls-before, 1)
 	equal(t, "endpoints in use", len(slices.Collect(registry.Endpoints())), 0)
 }
 
 func TestOutcomes(t *testing.T) {
-	registry := NewRegistry()
-	member, _ := registry.Pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{inline("192.0.2.1:80", 1)}}).Pick()
+	registry := NewRegistry(Options{})
+	pool := registry.Pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{inline("192.0.2.1:80", 1)}})
 	for _, step := range []struct {
 		outcome  Outcome
 		failures int
@@ -359,9 +380,9 @@ func TestOutcomes(t *testing.T) {
 		{TimedOut, 2, "timed out"},
 		{Answered, 0, "answered"},
 	} {
-		member.Begin()
+		member, _ := pick(pool)
 		equal(t, "in flight", member.Endpoint().InFlight(), 1)
-		member.Done(step.outcome)
+		member.Done(Result{Outcome: step.outcome})
 		equal(t, "in flight", member.Endpoint().InFlight(), 0)
 		equal(t, "connect failures after "+step.outcome.String(), member.Endpoint().ConnectFailures(), step.failures)
 		equal(t, "text", step.outcome.String(), step.text)
@@ -369,7 +390,7 @@ func TestOutcomes(t *testing.T) {
 }
 
 func TestUpstreamKeys(t *testing.T) {
-	registry, dialer := NewRegistry(), newLine()
+	registry, dialer := NewRegistry(Options{}), newLine()
 	address := netip.MustParseAddrPort("192.0.2.1:443")
 	pool := registry.Pool(PoolSpec{Name: "shop", Dialer: dialer, Servers: []ServerSpec{
 		{Address: address, Scheme: "https", Host: "a.example", Weight: 1},

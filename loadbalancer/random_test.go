@@ -18,7 +18,7 @@ import (
 func TestRandomHistory(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 1))
-		registry, now := NewRegistry(), time.Unix(1000, 0)
+		registry, now := NewRegistry(Options{}), time.Unix(1000, 0)
 		dialers := []*line{newLine(), newLine()}
 		sets := map[string][]dynamic.Endpoint{}
 		specs, pools := map[string]PoolSpec{}, map[string]*Pool{}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/loadbalancer/retry"
 )
 
 // reconfigure brings a pool to its new specification and publishes it. Nothing old is released before everything new is
@@ -15,6 +16,9 @@ func (r *Registry) reconfigure(pool *Pool, spec PoolSpec) {
 	}
 	sameDialer := pool.spec.Dialer == spec.Dialer
 	after := make(map[ServerSpec]*server, len(spec.Servers))
+	if pool.Budget() == nil || pool.spec.RetryPercent != spec.RetryPercent {
+		pool.budget.Store(retry.NewBudget(spec.RetryPercent))
+	}
 	pool.spec, pool.servers = spec, make([]*server, 0, len(spec.Servers))
 	for _, declared := range spec.Servers {
 		identity := declared.identity()
@@ -30,7 +34,8 @@ func (r *Registry) reconfigure(pool *Pool, spec PoolSpec) {
 		pool.servers = append(pool.servers, next)
 		r.subscribe(pool, identity.SetKey)
 	}
-	r.refresh(pool)
+	r.settle(pool)
+	r.refresh(pool, time.Since(r.epoch))
 	delete(r.stale, pool)
 	pool.noticed = time.Time{}
 	for identity, old := range before {
@@ -50,40 +55,62 @@ func uses(servers []*server, key string) bool {
 	return false
 }
 
+// settle brings the members that stay to the policies of the pool's new specification.
+func (r *Registry) settle(pool *Pool) {
+	for _, server := range pool.servers {
+		for _, member := range server.members {
+			r.watch(member)
+			if member.ejected && !pool.spec.Outlier.Enabled() {
+				r.readmit(member, longSince)
+			}
+		}
+	}
+}
+
 // refresh brings a pool's members to the sets as they are now and publishes them.
-func (r *Registry) refresh(pool *Pool) {
+func (r *Registry) refresh(pool *Pool, now time.Duration) {
+	joins := longSince // Who comes first needs no slow start.
+	if pool.snapshot.Load().Serving() > 0 {
+		joins = now
+	}
 	var gone []*Member
 	for _, server := range pool.servers {
 		endpoints := []dynamic.Endpoint{{Address: server.spec.Address}}
 		if server.spec.SetKey != "" {
 			endpoints = r.sets[server.spec.SetKey].endpoints
 		}
-		gone = r.follow(pool, server, endpoints, gone)
+		gone = r.follow(pool, server, endpoints, joins, gone)
 	}
-	pool.publish()
+	pool.publish(now, r.zone)
+	if pool.snapshot.Load().warming {
+		r.warming[pool] = now + pool.spec.SlowStart
+	}
 	r.release(gone)
 }
 
 // follow gives the server a member for each of the endpoints, keeps those that it has, and returns gone with those
 // appended that it no longer needs. Both lists of endpoints are sorted by address, so one walk over both is enough.
-func (r *Registry) follow(pool *Pool, server *server, endpoints []dynamic.Endpoint, gone []*Member) []*Member {
+func (r *Registry) follow(
+	pool *Pool, server *server, endpoints []dynamic.Endpoint, joins time.Duration, gone []*Member,
+) []*Member {
 	before, old := server.endpoints, server.members
 	members := make([]*Member, 0, len(endpoints))
-	server.leaving = 0
 	for i := range endpoints {
 		endpoint := &endpoints[i]
-		if endpoint.Terminating {
-			server.leaving++
-		}
 		// Equal addresses are the usual case and the cheaper question.
 		for len(old) > 0 && before[0].Address != endpoint.Address && before[0].Address.Compare(endpoint.Address) < 0 {
 			gone, old, before = append(gone, old[0]), old[1:], before[1:]
 		}
+		var member *Member
 		if len(old) > 0 && before[0].Address == endpoint.Address && before[0].UID == endpoint.UID {
-			members, old, before = append(members, old[0]), old[1:], before[1:]
-			continue
+			member, old, before = old[0], old[1:], before[1:]
+		} else {
+			member = r.join(pool, server, endpoint)
+			member.since.Store(int64(joins))
 		}
-		members = append(members, r.join(pool, server, endpoint))
+		member.zone, member.hints = endpoint.Zone, endpoint.ZoneHints
+		member.drain(endpoint.Terminating || server.weight == 0)
+		members = append(members, member)
 	}
 	server.endpoints, server.members = endpoints, members
 	return append(gone, old...)
@@ -98,10 +125,17 @@ func (r *Registry) join(pool *Pool, server *server, endpoint *dynamic.Endpoint) 
 	if key.Scheme == "https" {
 		key.Host = server.spec.Host
 	}
-	member := &Member{upstream: r.acquire(key), host: server.spec.Host, path: server.spec.Path}
+	member := &Member{
+		pool: pool, upstream: r.acquire(key), host: server.spec.Host, path: server.spec.Path, declared: server.spec.URL,
+	}
 	if member.host == "" {
 		member.host = member.upstream.address
 	}
+	if member.name = server.spec.URL; server.spec.SetKey != "" || member.name == "" {
+		member.name = server.spec.Scheme + "://" + member.upstream.address
+	}
+	member.upstream.wanted++
+	r.watch(member)
 	return member
 }
 
@@ -122,14 +156,35 @@ func (r *Registry) acquire(key UpstreamKey) *Upstream {
 	return upstream
 }
 
+// drain says whether the connections to the member's endpoint are not to be kept.
+func (m *Member) drain(on bool) {
+	if m.draining == on {
+		return
+	}
+	m.draining = on
+	if on {
+		m.upstream.wanted--
+	} else {
+		m.upstream.wanted++
+	}
+	m.upstream.drain(m.upstream.wanted == 0)
+}
+
 func (r *Registry) release(members []*Member) {
 	for _, member := range members {
+		member.gone = true
+		member.drain(true)
+		r.unwatch(member, member.probe)
+		delete(r.ejected, member)
+		delete(member.pool.spared, member)
 		upstream := member.upstream
 		if upstream.refs--; upstream.refs > 0 {
 			continue
 		}
 		delete(r.upstreams, upstream.key)
-		upstream.drop()
+		if limited := member.pool.spec.DrainTime; limited > 0 && upstream.inFlight.Load() > 0 {
+			r.leaving[upstream] = limit{end: time.Since(r.epoch) + limited, pool: member.pool}
+		}
 		if upstream.endpoint.refs--; upstream.endpoint.refs == 0 {
 			delete(r.endpoints, upstream.endpoint.key)
 		}

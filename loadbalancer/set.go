@@ -50,7 +50,8 @@ func inOrder(endpoints []dynamic.Endpoint) []dynamic.Endpoint {
 // differ reports whether pools would see a difference between lists of one length.
 func differ(a, b []dynamic.Endpoint) bool {
 	for i := range a {
-		if a[i].Address != b[i].Address || a[i].UID != b[i].UID || a[i].Terminating != b[i].Terminating {
+		if a[i].Address != b[i].Address || a[i].UID != b[i].UID || a[i].Terminating != b[i].Terminating ||
+			a[i].Zone != b[i].Zone || !slices.Equal(a[i].ZoneHints, b[i].ZoneHints) {
 			return true
 		}
 	}

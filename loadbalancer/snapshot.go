@@ -1,25 +1,77 @@
 package loadbalancer
 
 import (
+	"fmt"
 	"iter"
-	"slices"
+	"time"
+
+	"github.com/sluiceproxy/sluice/loadbalancer/outlier"
+	"github.com/sluiceproxy/sluice/loadbalancer/picker"
+	"github.com/sluiceproxy/sluice/loadbalancer/sticky"
 )
 
 // Snapshot is who may answer the requests of a pool at one moment. It is immutable.
 type Snapshot struct {
 	members []*Member
 	shares  []uint64
-	// serving are the members with a share, which order refers to.
+	states  []State
+	// serving are the members with a share, which picker refers to.
 	serving []*Member
-	order   sequence
+	picker  picker.Picker
+	// near are those of this instance's zone, which local refers to; nil where zones don't count.
+	near  []*Member
+	local picker.Picker
+	// simple says that nothing but the strategy decides.
+	simple bool
+	// counting says that requests under way are counted for the pool and for its members.
+	counting bool
+	// warming says that some members are in their slow start.
+	warming   bool
+	slowStart time.Duration
+	// timed says that somebody wants to know how long answers take.
+	timed   bool
+	up      bool
+	outlier outlier.Policy
+	limits  Limits
+	cookie  sticky.Cookie
+	cookies cookies
 }
 
-// Members yields every member with its share relative to the others; a share of 0 means that it gets no requests, since
-// its weight is 0 or since it is terminating while others serve.
+// State is how a member stands.
+type State uint8
+
+// The states of a member.
+const (
+	// Serving members get requests.
+	Serving State = iota
+	// Draining members get no new clients, since they are terminating or have no weight.
+	Draining
+	// Unhealthy members failed their active check.
+	Unhealthy
+	// Ejected members failed real requests.
+	Ejected
+)
+
+// String returns the state in a word.
+func (s State) String() string { return [...]string{"serving", "draining", "unhealthy", "ejected"}[s] }
+
+// Members yields every member with its share relative to the others; a share of 0 means that it gets no requests but
+// those of its sticky clients, for the reason that State tells.
 func (s *Snapshot) Members() iter.Seq2[*Member, uint64] {
 	return func(yield func(*Member, uint64) bool) {
 		for i, member := range s.members {
 			if !yield(member, s.shares[i]) {
+				return
+			}
+		}
+	}
+}
+
+// States yields every member with how it stands. Members that help out in spite of it have a share all the same.
+func (s *Snapshot) States() iter.Seq2[*Member, State] {
+	return func(yield func(*Member, State) bool) {
+		for i, member := range s.members {
+			if !yield(member, s.states[i]) {
 				return
 			}
 		}
@@ -32,64 +84,17 @@ func (s *Snapshot) Len() int { return len(s.members) }
 // Serving returns the number of members that get requests.
 func (s *Snapshot) Serving() int { return len(s.serving) }
 
-// newSnapshot divides each server's weight among its endpoints, so that a server's share does not grow with the number
-// of its addresses.
-func newSnapshot(servers []*server) *Snapshot {
-	total := 0
-	for _, server := range servers {
-		total += len(server.members)
+// reason says why nobody serves.
+func (s *Snapshot) reason() string {
+	var counts [4]int
+	for _, state := range s.states {
+		counts[state]++
 	}
-	s := &Snapshot{members: make([]*Member, 0, total), shares: make([]uint64, 0, total)}
-	terminating := !slices.ContainsFunc(servers, func(s *server) bool { return s.weight > 0 && s.usable(false) > 0 })
-	scale := scaleOf(servers, terminating)
-	for _, server := range servers {
-		share := uint64(0)
-		if count := server.usable(terminating); count > 0 && server.weight > 0 {
-			share = max(server.weight*scale/uint64(count), 1)
-		}
-		s.members = append(s.members, server.members...)
-		for i := range server.endpoints {
-			if server.endpoints[i].Terminating && !terminating {
-				s.shares = append(s.shares, 0)
-				continue
-			}
-			s.shares = append(s.shares, share)
+	text := fmt.Sprintf("no endpoint may answer: %d known, none serving", len(s.members))
+	for _, state := range []State{Draining, Unhealthy, Ejected} {
+		if counts[state] > 0 {
+			text += fmt.Sprintf(", %d %s", counts[state], state)
 		}
 	}
-	s.serve()
-	return s
-}
-
-// serve sets who gets requests, which usually is everybody.
-func (s *Snapshot) serve() {
-	s.serving = s.members
-	weights := s.shares
-	if slices.Contains(s.shares, 0) {
-		s.serving, weights = nil, nil
-		for i, share := range s.shares {
-			if share > 0 {
-				s.serving, weights = append(s.serving, s.members[i]), append(weights, share)
-			}
-		}
-	}
-	s.order = newSequence(weights)
-}
-
-// maxScale bounds what weights are multiplied with so that they divide by the sizes of the sets.
-const maxScale = 1 << 20
-
-// scaleOf returns the least common multiple of the sizes of the sets, or a large number when that gets out of hand:
-// shares are then right to a millionth.
-func scaleOf(servers []*server, terminating bool) uint64 {
-	scale := uint64(1)
-	for _, server := range servers {
-		count := uint64(server.usable(terminating)) //nolint:gosec // a length
-		if count == 0 || server.weight == 0 {
-			continue
-		}
-		if scale = scale / gcd(scale, count) * count; scale > maxScale {
-			return maxScale
-		}
-	}
-	return scale
+	return text
 }

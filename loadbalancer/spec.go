@@ -1,20 +1,14 @@
 package loadbalancer
 
 import (
-	"errors"
-	"fmt"
-	"net"
-	"net/netip"
-	"net/url"
 	"slices"
-	"strings"
+	"time"
 
-	"github.com/sluiceproxy/sluice/canonical"
-	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/loadbalancer/health"
+	"github.com/sluiceproxy/sluice/loadbalancer/outlier"
+	"github.com/sluiceproxy/sluice/loadbalancer/picker"
+	"github.com/sluiceproxy/sluice/loadbalancer/sticky"
 )
-
-// DNSSource begins the keys of endpoint sets that hold the addresses of a name: dns/name:port.
-const DNSSource = "dns"
 
 // PoolSpec is what a service declares about its pool.
 type PoolSpec struct {
@@ -24,100 +18,64 @@ type PoolSpec struct {
 	Servers []ServerSpec
 	// Dialer is the transport.
 	Dialer Dialer
+	// Policies say how the pool chooses among its endpoints. The zero value is round robin by weight and nothing else.
+	Policies
 }
 
-func (s PoolSpec) equal(other PoolSpec) bool {
-	return s.Dialer == other.Dialer && slices.Equal(s.Servers, other.Servers)
+func (s *PoolSpec) equal(other *PoolSpec) bool {
+	return s.Dialer == other.Dialer && s.Policies == other.Policies && slices.Equal(s.Servers, other.Servers)
 }
 
-// ServerSpec is one server of a pool: either an address or an endpoint set, which may hold any number of them.
-type ServerSpec struct {
-	// SetKey names the endpoint set; empty when Address is set.
-	SetKey string
-	// Address is the server's address when the configuration gives one.
-	Address netip.AddrPort
-	// Scheme is http, https or h2c.
-	Scheme string
-	// Host is the authority of the server's URL as written: the Host header when the client's is not passed on, and the
-	// name that TLS asks for. Empty means the endpoint's address.
-	Host string
-	// Path is the escaped path to put before the request's; empty unless the path of the URL counts.
-	Path string
-	// Weight is the server's share relative to the other servers, divided among the endpoints of its set; 0 or less is
-	// none.
-	Weight int
+// Policies say how a pool chooses among its endpoints. They are compared with ==.
+type Policies struct {
+	// Strategy chooses among those that may answer.
+	Strategy picker.Strategy
+	// Checked says that endpoints are asked about their health as Check says.
+	Checked bool
+	Check   health.Check
+	// Outlier takes endpoints out whose answers to real requests fail.
+	Outlier outlier.Policy
+	// Sticks says that clients stay with their endpoint by the cookie.
+	Sticks bool
+	Cookie sticky.Cookie
+	// RetryPercent is the share of the requests that may be tried again, in percent.
+	RetryPercent int
+	// Panic is the share of endpoints in good health, in percent, below which health does not count any more; 0 is never.
+	Panic int
+	// SlowStart is how long an endpoint that joins or recovers takes to get its whole share; 0 gives it at once.
+	SlowStart time.Duration
+	// Zone says what the zone of an endpoint counts.
+	Zone ZonePolicy
+	// DrainTime is how long connections to an endpoint that is gone may last; 0 lets them end by themselves.
+	DrainTime time.Duration
+	// Limits bound what the pool takes on.
+	Limits Limits
 }
 
-func (s ServerSpec) identity() ServerSpec {
-	s.Weight = 0
-	return s
+// ZonePolicy says what the zone of an endpoint counts (loadBalancer.zoneAware).
+type ZonePolicy uint8
+
+// The zone policies.
+const (
+	// ZoneHints prefers endpoints whose hints name the zone of this instance, where all endpoints have hints. It is the
+	// default.
+	ZoneHints ZonePolicy = iota
+	// ZoneLocal prefers, where hints do not decide, endpoints that run in the zone of this instance.
+	ZoneLocal
+	// ZoneNone takes all endpoints alike.
+	ZoneNone
+)
+
+// Limits bound what a pool takes on (loadBalancer.limits). 0 is no limit.
+type Limits struct {
+	// PerEndpoint is how many requests of the pool an endpoint serves at a time; over HTTP/1.1 each takes a connection.
+	PerEndpoint int
+	// PerPool is how many requests the pool has under way at a time.
+	PerPool int
+	// Pending is how many requests wait when the limits are reached; with 0 none does.
+	Pending int
+	// PendingTime is how long a request waits at most.
+	PendingTime time.Duration
 }
 
-func (s ServerSpec) source() string {
-	source, _, _ := strings.Cut(s.SetKey, "/")
-	return source
-}
-
-// NewServerSpec translates a server of the configuration. A server given by name refers to the set dns/name:port. It
-// fails when the URL is not scheme://host[:port] with scheme http, https or h2c, or when the weight is negative.
-func NewServerSpec(server dynamic.Server) (ServerSpec, error) {
-	location, err := url.Parse(server.URL)
-	if err != nil {
-		// The URL itself, which url.Error repeats, may hold a password.
-		if parse, ok := errors.AsType[*url.Error](err); ok {
-			err = parse.Err
-		}
-		return ServerSpec{}, fmt.Errorf("the URL can't be read: %w", err)
-	}
-	name := location.Redacted()
-	if at := strings.LastIndexByte(location.Opaque, '@'); at >= 0 { // Without //, nobody else takes what precedes the @ for a password.
-		name = location.Scheme + ":xxxxx" + location.Opaque[at:]
-	}
-	port, err := portOf(location)
-	if err != nil {
-		return ServerSpec{}, fmt.Errorf("server %q: %w", name, err)
-	}
-	spec := ServerSpec{Scheme: strings.ToLower(location.Scheme), Host: location.Host, Weight: 1}
-	if server.Weight != nil {
-		spec.Weight = *server.Weight
-	}
-	if spec.Weight < 0 {
-		return ServerSpec{}, fmt.Errorf("server %q: the weight %d is negative", name, spec.Weight)
-	}
-	if server.PreservePath && location.Path != "" {
-		if spec.Path, err = canonical.Literal(location.EscapedPath()); err != nil {
-			return ServerSpec{}, fmt.Errorf("server %q: %w", name, err)
-		}
-	}
-	target := net.JoinHostPort(location.Hostname(), port)
-	if spec.Address, err = netip.ParseAddrPort(target); err != nil {
-		spec.SetKey = DNSSource + "/" + strings.ToLower(target)
-	}
-	return spec, nil
-}
-
-func portOf(location *url.URL) (string, error) {
-	if location.Hostname() == "" {
-		return "", errors.New("the URL has no host")
-	}
-	if location.User != nil {
-		return "", errors.New("the URL has user information, which no server would get")
-	}
-	port := location.Port()
-	switch strings.ToLower(location.Scheme) {
-	case "http", "h2c":
-		if port == "" {
-			port = "80"
-		}
-	case "https":
-		if port == "" {
-			port = "443"
-		}
-	default:
-		return "", fmt.Errorf("the scheme %q is none of http, https and h2c", location.Scheme)
-	}
-	if _, err := netip.ParseAddrPort("0.0.0.0:" + port); err != nil || port == "0" {
-		return "", fmt.Errorf("the port %q is not 1 to 65535", port)
-	}
-	return port, nil
-}
+func (l *Limits) set() bool { return l.PerEndpoint > 0 || l.PerPool > 0 }

@@ -45,6 +45,9 @@ func TestNewServerSpec(t *testing.T) {
 		{server: dynamic.Server{URL: "http://db/a/../b", PreservePath: true}, err: "dot segment"},
 	} {
 		got, err := NewServerSpec(test.server)
+		if test.err == "" {
+			test.want.URL = test.server.URL
+		}
 		switch {
 		case test.err == "" && err != nil:
 			t.Errorf("%s: %v", test.server.URL, err)

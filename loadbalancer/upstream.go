@@ -30,6 +30,8 @@ type RoundTripper interface {
 	http.RoundTripper
 	// CloseIdleConnections closes the connections that no request uses.
 	CloseIdleConnections()
+	// Close closes all connections, and so ends the requests that use them.
+	Close()
 }
 
 // Upstream is an endpoint spoken to in one way; it owns the idle connections and TLS sessions.
@@ -39,8 +41,11 @@ type Upstream struct {
 	address  string
 	trips    RoundTripper
 	refs     int
+	// wanted is how many members keep connections; refs are all.
+	wanted   int
 	inFlight atomic.Int64
-	dropped  atomic.Bool
+	// draining says that connections are not kept after their last request.
+	draining atomic.Bool
 }
 
 // Key returns what tells the upstream from every other.
@@ -65,16 +70,15 @@ func (u *Upstream) begin() {
 
 func (u *Upstream) done(outcome Outcome) {
 	u.endpoint.done(outcome)
-	// A request may have picked the upstream just before it was dropped: whoever is last closes its connections.
-	if u.inFlight.Add(-1) == 0 && u.dropped.Load() {
+	// A request may have picked the upstream just before it began to drain: whoever is last closes its connections.
+	if u.inFlight.Add(-1) == 0 && u.draining.Load() {
 		u.trips.CloseIdleConnections()
 	}
 }
 
-// drop closes the connections once the last request is done. Requests on their way keep working.
-func (u *Upstream) drop() {
-	u.dropped.Store(true)
-	if u.inFlight.Load() == 0 {
+// drain closes the connections as soon as no request uses them, or lets them be kept again. Requests on their way keep working.
+func (u *Upstream) drain(on bool) {
+	if u.draining.Swap(on) != on && on {
 		u.trips.CloseIdleConnections()
 	}
 }

@@ -174,6 +174,8 @@ func (r *rigEndpoints) Known(key string) bool {
 	return r.known[key]
 }
 
+func (r *rigEndpoints) Changed() <-chan struct{} { return nil }
+
 func (r *rigEndpoints) Flush(now time.Time) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -96,6 +96,7 @@ func (p *Pipeline) Run(ctx context.Context) error {
 			return err
 		case <-p.options.Source.Changed():
 			p.receive(time.Now())
+		case <-p.options.Endpoints.Changed():
 		case <-timer.C:
 		}
 		timer.Stop()

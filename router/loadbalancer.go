@@ -7,13 +7,21 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/loadbalancer/retry"
 )
 
 // loadBalancer compiles a service that balances over servers.
 func (c *Compiler) loadBalancer(node *serviceNode, config *dynamic.ServersLoadBalancer) {
-	specs, err := servers(config)
+	spec := loadbalancer.PoolSpec{Name: node.name}
+	if spec.Servers, node.err = servers(config); node.err != nil {
+		return
+	}
+	if spec.Policies, node.err = policies(node.name, config); node.err != nil {
+		return
+	}
+	again, err := retry.New(config.Retry)
 	if err != nil {
-		node.err = err
+		node.err = fmt.Errorf("loadBalancer.%w", err)
 		return
 	}
 	transport := c.transportOf(node.name, config.ServersTransport)
@@ -21,17 +29,18 @@ func (c *Compiler) loadBalancer(node *serviceNode, config *dynamic.ServersLoadBa
 		node.err = transport.err
 		return
 	}
-	node.warnings = warnLoadBalancer(config)
-	for _, spec := range specs {
-		if spec.SetKey != "" {
-			node.sets = append(node.sets, spec.SetKey)
+	spec.Dialer = transport.dialer
+	for _, server := range spec.Servers {
+		if server.SetKey != "" {
+			node.sets = append(node.sets, server.SetKey)
 		}
 	}
 	c.countSets(node, 1)
-	node.pool = c.pools.take(loadbalancer.PoolSpec{Name: node.name, Servers: specs, Dialer: transport.dialer})
-	pool := node.pool
-	node.up = func() bool { return pool.Snapshot().Serving() > 0 }
-	options := forward.Options{Service: node.name, PassHostHeader: true, FlushInterval: time.Duration(dynamic.DefaultFlushInterval)}
+	node.pool = c.pools.take(spec)
+	node.up = node.pool.Up
+	options := forward.Options{
+		Service: node.name, PassHostHeader: true, FlushInterval: time.Duration(dynamic.DefaultFlushInterval), Retry: again,
+	}
 	if config.PassHostHeader != nil {
 		options.PassHostHeader = *config.PassHostHeader
 	}
@@ -39,27 +48,6 @@ func (c *Compiler) loadBalancer(node *serviceNode, config *dynamic.ServersLoadBa
 		options.FlushInterval = time.Duration(config.ResponseForwarding.FlushInterval)
 	}
 	node.handler = forward.NewService(node.pool, options)
-}
-
-// warnLoadBalancer lists the options that are known and have no effect yet.
-func warnLoadBalancer(config *dynamic.ServersLoadBalancer) []string {
-	var warnings []string
-	if config.Strategy != "" && config.Strategy != dynamic.StrategyWRR {
-		warnings = append(warnings, fmt.Sprintf("loadBalancer.strategy %q is not supported yet, wrr is used", config.Strategy))
-	}
-	for _, option := range []struct {
-		name string
-		set  bool
-	}{
-		{"loadBalancer.sticky", config.Sticky != nil},
-		{"loadBalancer.healthCheck", config.HealthCheck != nil},
-		{"loadBalancer.passiveHealthCheck", config.PassiveHealthCheck != nil},
-	} {
-		if option.set {
-			warnings = append(warnings, option.name+" is not supported yet and has no effect")
-		}
-	}
-	return warnings
 }
 
 // servers translates what a load balancer lists into what a pool takes.

@@ -104,7 +104,7 @@ func undelivered(state *pipeline.State) []string {
 func settle(config *static.Configuration) (*system, *pipeline.State, error) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	s, err := assemble(config, telemetry.Discard{})
+	s, err := assemble(config, telemetry.Discard{}, false)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -40,7 +40,7 @@ func serve(args, environ []string, stderr io.Writer) int {
 	defer stop()
 	tuneMemory(logger)
 	go useHugePages(ctx)
-	s, err := assemble(loaded.Configuration, logger)
+	s, err := assemble(loaded.Configuration, logger, true)
 	if err == nil {
 		err = s.run(ctx)
 	}
@@ -113,6 +113,7 @@ func (s *system) run(ctx context.Context) error {
 	front.Wait()
 	cancel()
 	behind.Wait()
+	s.prober.Close()
 	s.logger.Info("stopped")
 	if cause := context.Cause(serving); !errors.Is(cause, context.Canceled) {
 		return cause

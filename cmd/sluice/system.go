@@ -11,6 +11,7 @@ import (
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/loadbalancer/health"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/provider/dns"
@@ -35,10 +36,12 @@ type system struct {
 	files    *file.Provider
 	clusters *kubernetes.Clusters
 	ping     *api.Ping
+	registry *loadbalancer.Registry
+	prober   *health.Prober
 }
 
-// assemble wires the stages of a static configuration that has no errors.
-func assemble(config *static.Configuration, logger telemetry.Logger) (*system, error) {
+// assemble wires the stages of a static configuration that has no errors. What does not serve asks no endpoint anything.
+func assemble(config *static.Configuration, logger telemetry.Logger, serves bool) (*system, error) {
 	s := &system{config: config, logger: logger, failures: telemetry.NewFailures(logger)}
 	s.metrics = telemetry.NewMetrics(s.failures.Dropped)
 	entrypoints, err := inherited(config)
@@ -54,12 +57,11 @@ func assemble(config *static.Configuration, logger telemetry.Logger) (*system, e
 	if _, err := forward.NewTransport(router.DefaultTransport, transport); err != nil {
 		return nil, fmt.Errorf("serversTransport: %w", cmp.Or(errors.Unwrap(err), err)) // The option's name says more.
 	}
-	registry := loadbalancer.NewRegistry()
-	registry.Measure(s.metrics.EndpointsChanged)
+	s.balance(serves)
 	compiler := router.NewCompiler(router.Options{
 		EntryPoints: entrypoints,
 		Precedence:  config.Providers.Precedence,
-		Registry:    registry,
+		Registry:    s.registry,
 		Internal:    s.internalServices(),
 		Transport:   transport,
 		Tickets:     certificate.NewTickets(),
@@ -67,7 +69,7 @@ func assemble(config *static.Configuration, logger telemetry.Logger) (*system, e
 	s.pipeline = pipeline.New(pipeline.Options{
 		Source:     provider.NewHub(entries, logger),
 		Compiler:   tables{compiler},
-		Endpoints:  registry,
+		Endpoints:  s.registry,
 		Logger:     logger,
 		Resolver:   resolver,
 		Sinks:      []pipeline.VerdictSink{pipeline.LogSink{Logger: logger}, s.clusters},

@@ -32,7 +32,7 @@ func compiled(t *testing.T, from *dynamic.Configuration) (*router.Table, map[str
 	transport := &dynamic.ServersTransport{}
 	transport.SetDefaults()
 	compiler := router.NewCompiler(router.Options{
-		EntryPoints: entrypoints, Registry: loadbalancer.NewRegistry(), Transport: transport,
+		EntryPoints: entrypoints, Registry: loadbalancer.NewRegistry(loadbalancer.Options{}), Transport: transport,
 	}, target)
 	var changed []dynamic.Ref
 	for ref := range providertest.Objects(whole) {

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"time"
+
+	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/loadbalancer/health"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// parallelChecks is how many active checks run at a time: enough for thousands of endpoints, and few enough that their
+// connections are no burden.
+const parallelChecks = 128
+
+// balance makes the registry of the pools, which tells the log and the metrics what it does to endpoints. Only a system that serves
+// asks endpoints about their health.
+func (s *system) balance(serves bool) {
+	options := loadbalancer.Options{Took: s.metrics.EndpointsChanged, Report: s.endpointChanged}
+	if serves {
+		s.prober = health.NewProber(parallelChecks)
+		options.Prober = s.prober
+	}
+	s.registry = loadbalancer.NewRegistry(options)
+	s.metrics.CountBalance(func(yield func(telemetry.BalanceCounts) bool) {
+		for pool := range s.registry.Pools() {
+			if !yield(counted(pool)) {
+				return
+			}
+		}
+	})
+}
+
+// endpointChanged logs that an endpoint was taken out or came back.
+func (s *system) endpointChanged(event loadbalancer.Event) {
+	fields := []any{"service", event.Service, "endpoint", event.Endpoint}
+	switch event.State {
+	case loadbalancer.Serving, loadbalancer.Draining:
+		s.logger.Info("endpoint is back", fields...)
+	case loadbalancer.Unhealthy:
+		s.logger.Warn("endpoint failed its check", append(fields, "reason", event.Reason)...)
+	case loadbalancer.Ejected:
+		s.logger.Warn("endpoint is ejected", append(fields, "reason", event.Reason, "for", event.For.Round(time.Millisecond).String())...)
+	}
+}
+
+// counted reads the counters of a pool.
+func counted(pool *loadbalancer.Pool) telemetry.BalanceCounts {
+	c := pool.Counters()
+	return telemetry.BalanceCounts{Service: pool.Name(), Counts: map[string]uint64{
+		"retries": c.Retries.Load(), "retries_exhausted": c.Exhausted.Load(),
+		"ejections": c.Ejections.Load(), "returns": c.Returns.Load(), "ejections_spared": c.Spared.Load(),
+		"checks_failed": c.ChecksFailed.Load(), "checks_passed": c.ChecksPassed.Load(), "panics": c.Panics.Load(),
+		"saturated": c.Saturated.Load(), "waited": c.Waited.Load(), "spilled": c.Spilled.Load(),
+		"moved": c.Moved.Load(), "cut": c.Cut.Load(),
+	}}
+}

@@ -1,0 +1,160 @@
+package loadbalancer
+
+import "time"
+
+// Event is a change of an endpoint's standing in a pool, for the log.
+type Event struct {
+	// Service is the name of the pool, Endpoint the address.
+	Service, Endpoint string
+	// State is how the endpoint stands now.
+	State State
+	// Reason says why, empty for a recovery.
+	Reason string
+	// For is how long an ejection lasts.
+	For time.Duration
+}
+
+// judge takes what happened since the last time and what is due, and notes the pools that it changes.
+func (r *Registry) judge(now time.Duration) {
+	suspects, verdicts, zone := r.events.take()
+	if zone != nil && *zone != r.zone {
+		r.zone = *zone
+		for _, pool := range r.pools {
+			r.stale[pool] = struct{}{}
+		}
+	}
+	for _, said := range verdicts {
+		if r.probes[said.probe.key] == said.probe { // Otherwise it has ended meanwhile.
+			r.checked(said, now)
+		}
+	}
+	for _, one := range suspects {
+		r.eject(one, now)
+	}
+	for member := range r.ejected {
+		if member.until <= now {
+			r.readmit(member, now)
+		}
+	}
+	for pool, at := range r.warming {
+		if at <= now {
+			delete(r.warming, pool)
+			r.stale[pool] = struct{}{}
+		}
+	}
+	for upstream, at := range r.leaving {
+		if upstream.inFlight.Load() == 0 {
+			delete(r.leaving, upstream)
+		} else if at.end <= now {
+			delete(r.leaving, upstream)
+			at.pool.counters.Cut.Add(1)
+			upstream.trips.Close()
+		}
+	}
+}
+
+// due returns when judge has something to do without having been told, 0 when never.
+func (r *Registry) due() time.Duration {
+	var next time.Duration
+	sooner := func(at time.Duration) {
+		if next == 0 || at < next {
+			next = at
+		}
+	}
+	for member := range r.ejected {
+		sooner(member.until)
+	}
+	for _, at := range r.warming {
+		sooner(at)
+	}
+	for _, at := range r.leaving {
+		sooner(at.end)
+	}
+	return next
+}
+
+func (r *Registry) checked(said verdict, now time.Duration) {
+	probe := said.probe
+	if probe.down == !said.Up {
+		return
+	}
+	probe.down, probe.reason = !said.Up, said.Reason
+	for member := range probe.members {
+		member.down, member.reason = probe.down, probe.reason
+		event := Event{Service: member.pool.name, Endpoint: member.Address(), State: Unhealthy, Reason: said.Reason}
+		if said.Up {
+			event.State, event.Reason = Serving, ""
+			member.since.Store(int64(now))
+			member.pool.counters.ChecksPassed.Add(1)
+		} else {
+			member.pool.counters.ChecksFailed.Add(1)
+		}
+		r.stale[member.pool] = struct{}{}
+		r.report(event)
+	}
+}
+
+// eject takes a member out whose answers failed, unless too many are out already.
+func (r *Registry) eject(one suspect, now time.Duration) {
+	member, pool := one.member, one.member.pool
+	if member.gone || member.ejected || !pool.spec.Outlier.Enabled() || !member.outlier.Suspect() {
+		return
+	}
+	total, out, failing := pool.count(member)
+	if !pool.spec.Outlier.Allows(out, total) {
+		pool.counters.Spared.Add(1)
+		pool.spared[member] = one.result
+		return
+	}
+	member.ejected = true
+	member.until = member.outlier.Eject(&pool.spec.Outlier, now, failing+out+1 >= total)
+	r.ejected[member] = struct{}{}
+	pool.counters.Ejections.Add(1)
+	r.stale[pool] = struct{}{}
+	r.report(Event{
+		Service: pool.name, Endpoint: member.Address(), State: Ejected, Reason: one.result.text(), For: member.until - now,
+	})
+}
+
+// count returns how many endpoints the pool has that could serve, and how many of the others than the member are ejected, and are
+// failing.
+func (p *Pool) count(than *Member) (total, out, failing int) {
+	for _, server := range p.servers {
+		if server.weight == 0 {
+			continue
+		}
+		for i, member := range server.members {
+			if server.endpoints[i].Terminating || member.down {
+				continue
+			}
+			total++
+			switch {
+			case member == than:
+			case member.ejected:
+				out++
+			case member.outlier.Suspect():
+				failing++
+			}
+		}
+	}
+	return total, out, failing
+}
+
+// readmit lets an ejected member serve again.
+func (r *Registry) readmit(member *Member, now time.Duration) {
+	delete(r.ejected, member)
+	member.ejected = false
+	member.outlier.Return(now)
+	member.since.Store(int64(now))
+	member.pool.counters.Returns.Add(1)
+	r.stale[member.pool] = struct{}{}
+	r.report(Event{Service: member.pool.name, Endpoint: member.Address(), State: Serving})
+	spared := member.pool.spared
+	for other, result := range spared {
+		delete(spared, other)
+		if other != member && other.outlier.Suspect() {
+			r.eject(suspect{other, result}, now)
+			return // There is room for one.
+		}
+	}
+}

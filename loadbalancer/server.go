@@ -1,0 +1,110 @@
+package loadbalancer
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// DNSSource begins the keys of endpoint sets that hold the addresses of a name: dns/name:port.
+const DNSSource = "dns"
+
+// ServerSpec is one server of a pool: either an address or an endpoint set, which may hold any number of them.
+type ServerSpec struct {
+	// SetKey names the endpoint set; empty when Address is set.
+	SetKey string
+	// Address is the server's address when the configuration gives one.
+	Address netip.AddrPort
+	// Scheme is http, https or h2c.
+	Scheme string
+	// Host is the authority of the server's URL as written: the Host header when the client's is not passed on, and the
+	// name that TLS asks for. Empty means the endpoint's address.
+	Host string
+	// Path is the escaped path to put before the request's; empty unless the path of the URL counts.
+	Path string
+	// URL is the server's URL as the configuration gives it, which is what sticky cookies name; empty where there is none.
+	URL string
+	// Weight is the server's share relative to the other servers, divided among the endpoints of its set; 0 or less is
+	// none.
+	Weight int
+}
+
+func (s ServerSpec) identity() ServerSpec {
+	s.Weight = 0
+	return s
+}
+
+func (s ServerSpec) source() string {
+	source, _, _ := strings.Cut(s.SetKey, "/")
+	return source
+}
+
+// NewServerSpec translates a server of the configuration. A server given by name refers to the set dns/name:port. It
+// fails when the URL is not scheme://host[:port] with scheme http, https or h2c, or when the weight is negative.
+func NewServerSpec(server dynamic.Server) (ServerSpec, error) {
+	location, err := url.Parse(server.URL)
+	if err != nil {
+		// The URL itself, which url.Error repeats, may hold a password.
+		if parse, ok := errors.AsType[*url.Error](err); ok {
+			err = parse.Err
+		}
+		return ServerSpec{}, fmt.Errorf("the URL can't be read: %w", err)
+	}
+	name := location.Redacted()
+	if at := strings.LastIndexByte(location.Opaque, '@'); at >= 0 { // Without //, nobody else takes what precedes the @ for a password.
+		name = location.Scheme + ":xxxxx" + location.Opaque[at:]
+	}
+	port, err := portOf(location)
+	if err != nil {
+		return ServerSpec{}, fmt.Errorf("server %q: %w", name, err)
+	}
+	spec := ServerSpec{Scheme: strings.ToLower(location.Scheme), Host: location.Host, URL: server.URL, Weight: 1}
+	if server.Weight != nil {
+		spec.Weight = *server.Weight
+	}
+	if spec.Weight < 0 {
+		return ServerSpec{}, fmt.Errorf("server %q: the weight %d is negative", name, spec.Weight)
+	}
+	if server.PreservePath && location.Path != "" {
+		if spec.Path, err = canonical.Literal(location.EscapedPath()); err != nil {
+			return ServerSpec{}, fmt.Errorf("server %q: %w", name, err)
+		}
+	}
+	target := net.JoinHostPort(location.Hostname(), port)
+	if spec.Address, err = netip.ParseAddrPort(target); err != nil {
+		spec.SetKey = DNSSource + "/" + strings.ToLower(target)
+	}
+	return spec, nil
+}
+
+func portOf(location *url.URL) (string, error) {
+	if location.Hostname() == "" {
+		return "", errors.New("the URL has no host")
+	}
+	if location.User != nil {
+		return "", errors.New("the URL has user information, which no server would get")
+	}
+	port := location.Port()
+	switch strings.ToLower(location.Scheme) {
+	case "http", "h2c":
+		if port == "" {
+			port = "80"
+		}
+	case "https":
+		if port == "" {
+			port = "443"
+		}
+	default:
+		return "", fmt.Errorf("the scheme %q is none of http, https and h2c", location.Scheme)
+	}
+	if _, err := netip.ParseAddrPort("0.0.0.0:" + port); err != nil || port == "0" {
+		return "", fmt.Errorf("the port %q is not 1 to 65535", port)
+	}
+	return port, nil
+}
