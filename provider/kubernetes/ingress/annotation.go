@@ -10,8 +10,11 @@ import (
 	"github.com/sluiceproxy/sluice/document"
 )
 
-// prefix is what annotations begin with; everything behind it is an option.
-const prefix = "traefik.ingress.kubernetes.io/"
+// What annotations begin with; everything behind it is an option: one of Traefik's, or one of ours.
+const (
+	prefix       = "traefik.ingress.kubernetes.io/"
+	nativePrefix = "sluice.dev/"
+)
 
 // The sections of annotations: those of an Ingress and those of a Service.
 const (
@@ -27,16 +30,19 @@ type branch struct {
 	children map[string]*branch
 }
 
-// collect returns the options of one section as a node, and the annotations that belong to no such section.
-func collect(annotations map[string]string, section string) (node *document.Node, others []string) {
+// place is where options stand: behind which prefix, and in which section.
+type place struct{ prefix, section string }
+
+// collect returns the options of one place as a node, and the annotations with its prefix that belong to no such section.
+func (p place) collect(annotations map[string]string) (node *document.Node, others []string) {
 	root := &branch{}
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
-		option, ours := strings.CutPrefix(key, prefix)
+		option, ours := strings.CutPrefix(key, p.prefix)
 		if !ours {
 			continue
 		}
 		head, path, nested := strings.Cut(option, ".")
-		if !nested || path == "" || !strings.EqualFold(head, section) {
+		if !nested || path == "" || !strings.EqualFold(head, p.section) {
 			others = append(others, key)
 			continue
 		}
@@ -117,9 +123,9 @@ func join(path, key string) string {
 	return path + "." + key
 }
 
-// annotationOf names the annotation at the path of a problem: domains[0].main is domains.0.main there.
-func annotationOf(section, path string) string {
-	return "annotation " + prefix + join(section, strings.ToLower(strings.NewReplacer("[", ".", "]", "").Replace(path)))
+// annotation names the annotation at the path of a problem: domains[0].main is domains.0.main there.
+func (p place) annotation(path string) string {
+	return "annotation " + p.prefix + join(p.section, strings.ToLower(strings.NewReplacer("[", ".", "]", "").Replace(path)))
 }
 
 // unknown reports whether a problem is an option that nobody knows.

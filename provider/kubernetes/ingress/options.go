@@ -1,7 +1,10 @@
 package ingress
 
 import (
+	"cmp"
 	"strings"
+
+	ptypes "github.com/traefik/paerser/types"
 
 	"github.com/sluiceproxy/sluice/document"
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -46,54 +49,81 @@ type serviceOptions struct {
 	NodePortLB       bool            `json:"nodePortLB"`
 }
 
+// balancingOptions are our annotations of a Service, named as in files. Traefik's group has none of them.
+type balancingOptions struct {
+	Strategy           string                            `json:"strategy"`
+	Hash               *dynamic.HashStrategy             `json:"hash" label:"allowEmpty"`
+	HealthCheck        *dynamic.ServerHealthCheck        `json:"healthCheck"`
+	PassiveHealthCheck *dynamic.PassiveServerHealthCheck `json:"passiveHealthCheck"`
+	OutlierDetection   *dynamic.OutlierDetection         `json:"outlierDetection" label:"allowEmpty"`
+	PanicThreshold     int                               `json:"panicThreshold"`
+	SlowStart          ptypes.Duration                   `json:"slowStart"`
+	ZoneAware          *bool                             `json:"zoneAware"`
+	DrainTimeout       ptypes.Duration                   `json:"drainTimeout"`
+	Retry              *dynamic.ServerRetry              `json:"retry" label:"allowEmpty"`
+	Limits             *dynamic.ServerLimits             `json:"limits"`
+}
+
+// apply puts the options into a load balancer.
+func (o *balancingOptions) apply(balancer *dynamic.ServersLoadBalancer) {
+	balancer.Strategy = cmp.Or(o.Strategy, balancer.Strategy)
+	balancer.Hash, balancer.HealthCheck, balancer.PassiveHealthCheck = o.Hash, o.HealthCheck, o.PassiveHealthCheck
+	balancer.OutlierDetection, balancer.PanicThreshold = o.OutlierDetection, o.PanicThreshold
+	balancer.SlowStart, balancer.ZoneAware, balancer.DrainTimeout = o.SlowStart, o.ZoneAware, o.DrainTimeout
+	balancer.Retry, balancer.Limits = o.Retry, o.Limits
+}
+
 // findings are what is wrong with the annotations of one object.
 type findings struct {
 	// refused cost whatever the annotations are for, ignored have no effect.
 	refused, ignored []string
 }
 
-// routerOptionsOf reads the annotations of an Ingress.
+// routerOptionsOf reads the annotations of an Ingress, which has none of ours.
 func routerOptionsOf(annotations map[string]string) (*routerOptions, findings) {
 	options := &routerOptions{}
-	found := read(annotations, sectionRouter, sectionService, "Services", options)
+	var found findings
+	found.read(place{prefix, sectionRouter}, annotations, "Services", sectionService, options)
+	found.read(place{nativePrefix, sectionRouter}, annotations, "Services", sectionService, &struct{}{})
 	return options, found
 }
 
 // serviceOptionsOf reads the annotations of a Service.
-func serviceOptionsOf(annotations map[string]string) (*serviceOptions, findings) {
-	options := &serviceOptions{}
-	found := read(annotations, sectionService, sectionRouter, "Ingresses", options)
-	return options, found
+func serviceOptionsOf(annotations map[string]string) (*serviceOptions, *balancingOptions, findings) {
+	options, balancing := &serviceOptions{}, &balancingOptions{}
+	var found findings
+	found.read(place{prefix, sectionService}, annotations, "Ingresses", sectionRouter, options)
+	found.read(place{nativePrefix, sectionService}, annotations, "", "", balancing)
+	return options, balancing, found
 }
 
-// read decodes the annotations of one section. Those of the other section belong to objects of another kind.
-func read(annotations map[string]string, section, other, kind string, into any) findings {
-	node, others := collect(annotations, section)
-	var found findings
+// read decodes the annotations of one place. Those of the other section, if there is one, belong to objects of another
+// kind.
+func (f *findings) read(at place, annotations map[string]string, kind, other string, into any) {
+	node, others := at.collect(annotations)
 	for _, key := range others {
 		reason := "unknown annotation"
-		switch option := strings.TrimPrefix(key, prefix); {
-		case strings.HasPrefix(strings.ToLower(option), other+"."):
+		switch option := strings.TrimPrefix(key, at.prefix); {
+		case other != "" && strings.HasPrefix(strings.ToLower(option), other+"."):
 			reason = "has an effect on " + kind + " only"
 		default:
-			if near, ok := document.Nearest(option, known(section, into)); ok {
-				reason += ", did you mean \"" + prefix + near + "\"?"
+			if near, ok := document.Nearest(option, known(at.section, into)); ok {
+				reason += ", did you mean \"" + at.prefix + near + "\"?"
 			}
 		}
-		found.ignored = append(found.ignored, "annotation "+key+": "+reason)
+		f.ignored = append(f.ignored, "annotation "+key+": "+reason)
 	}
 	if node == nil {
-		return found
+		return
 	}
 	for _, problem := range document.Decode(node, into) {
-		reason := annotationOf(section, problem.Path) + ": " + problem.Reason
+		reason := at.annotation(problem.Path) + ": " + problem.Reason
 		if unknown(problem) && !protects(problem) {
-			found.ignored = append(found.ignored, reason)
+			f.ignored = append(f.ignored, reason)
 		} else {
-			found.refused = append(found.refused, reason)
+			f.refused = append(f.refused, reason)
 		}
 	}
-	return found
 }
 
 // known lists the options of a section as they are written.

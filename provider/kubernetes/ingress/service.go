@@ -64,7 +64,7 @@ func (d *draft) annotate(ref dynamic.Ref, service *dynamic.Service, reference *b
 	if object == nil {
 		return ""
 	}
-	options, found := serviceOptionsOf(object.Annotations)
+	options, balancing, found := serviceOptionsOf(object.Annotations)
 	where := "Service " + reference.Namespace + "/" + reference.Name + ": "
 	for _, reason := range found.ignored {
 		d.result.Degrade(ref, where+reason, false)
@@ -75,6 +75,7 @@ func (d *draft) annotate(ref dynamic.Ref, service *dynamic.Service, reference *b
 	}
 	balancer := &dynamic.ServersLoadBalancer{}
 	balancer.SetDefaults()
+	balancing.apply(balancer)
 	balancer.Sticky, balancer.ServersTransport = options.Sticky, options.ServersTransport
 	if options.PassHostHeader != nil {
 		balancer.PassHostHeader = options.PassHostHeader
