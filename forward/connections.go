@@ -70,6 +70,19 @@ func reopen(body io.ReadCloser) bool {
 	return ok
 }
 
+// Close closes the connections, whatever goes on over them, and makes no more.
+func (c *connections) Close() {
+	c.upgrades.Close()
+	if c.main != nil {
+		c.main.Close()
+	}
+	if c.multiplexed != nil {
+		c.multiplexed.drop()
+		c.multiplexed.live.close()
+		c.multiplexed.wire.CloseIdleConnections()
+	}
+}
+
 // CloseIdleConnections closes what no request uses, for HTTP/2 now and once everything has settled.
 func (c *connections) CloseIdleConnections() {
 	c.upgrades.CloseIdleConnections()

@@ -181,14 +181,15 @@ const retryInterrupt = 10 * time.Millisecond
 
 // interrupt ends reading of the client's body, which nobody wants the rest of. A server can't tell any more where the
 // next request begins once a Read has failed, so one is made to fail only where it waits.
-func (x *exchange) interrupt() {
+func (x *exchange) interrupt() bool {
 	if !x.body.halt() {
-		return
+		return true
 	}
 	if x.control.SetReadDeadline(time.Unix(1, 0)) != nil {
 		_ = x.request.Body.Close() // there is no other way to reach who waits
 	}
-	time.AfterFunc(retryInterrupt, x.interrupt)
+	time.AfterFunc(retryInterrupt, func() { x.interrupt() })
+	return true
 }
 
 // end closes the response. The exchange ends with it, whether the body has been sent or not: HTTP/2's Close waits for the

@@ -23,20 +23,23 @@ type multiplexed struct {
 	agreed atomic.Bool
 	// spare is a connection on which it did, until the transport takes it.
 	spare atomic.Pointer[tls.Conn]
+	live  live
 }
 
 // clear returns connections without TLS.
 func (t *Transport) clear(dial func(context.Context) (net.Conn, error)) *multiplexed {
-	m := &multiplexed{dial: dial}
+	m := new(multiplexed)
+	m.dial = m.live.list(dial)
 	m.wire = t.wire()
 	m.wire.Protocols.SetUnencryptedHTTP2(true)
-	m.wire.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }
+	m.wire.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return m.dial(ctx) }
 	return m
 }
 
 // negotiated returns connections with TLS, for endpoints that choose HTTP/2.
 func (t *Transport) negotiated(dial func(context.Context) (net.Conn, error), settings *tls.Config) *multiplexed {
-	m := &multiplexed{dial: dial, tls: settings.Clone()}
+	m := &multiplexed{tls: settings.Clone()}
+	m.dial = m.live.list(dial)
 	m.tls.NextProtos = []string{"h2", "http/1.1"}
 	m.wire = t.wire()
 	m.wire.Protocols.SetHTTP2(true)

@@ -108,7 +108,7 @@ func (t *Transport) RoundTripper(key loadbalancer.UpstreamKey) loadbalancer.Roun
 		c.multiplexed = t.clear(dial)
 	case config.TLS != nil && !t.noHTTP2:
 		c.multiplexed = t.negotiated(dial, config.TLS)
-		config.HTTP2 = c.multiplexed.take
+		config.Dial, config.HTTP2 = c.multiplexed.dial, c.multiplexed.take
 		c.main = t.client.Upstream(&config)
 	default:
 		c.main = c.upgrades

@@ -17,11 +17,11 @@ type Call struct {
 	// Informational is told of each informational response but 101, on the goroutine that called Do and before Do
 	// returns. The header is the callee's. An error ends the exchange and is what Do returns.
 	Informational func(status int, header http.Header) error
-	// Interrupt makes a Read of the request's body return that waits for the client, and all that follow. It is called
-	// when the response has ended, or the exchange has failed, before the body was read to its end. With it, nothing of
-	// the exchange runs any more once the response's body has ended or was closed; without, a Read that waits may
-	// outlast it, as with net/http.
-	Interrupt func()
+	// Interrupt makes a Read of the request's body return that waits for the client, and all that follow, and returns true. It is
+	// called when the response has ended, or the exchange has failed, before the body was read to its end. With it, nothing of
+	// the exchange runs any more once the response's body has ended or was closed; without, and where it returns false, a Read that
+	// waits may outlast it, as with net/http: somebody else may need what it will read.
+	Interrupt func() bool
 	// EndToEnd leaves out the fields of the request that concern one connection only (RFC 9110 section 7.6.1), except that TE
 	// asks for trailers where it did. It is for requests without Connection, which may name others.
 	EndToEnd bool
@@ -84,9 +84,9 @@ type Call struct {
 // Field is one field of a head.
 type Field = wire.Field
 
-// Sent reports whether it is too late to send the request to somebody else as if nothing had happened: the endpoint may
-// have seen a part of it, or a part of its body was read. It is for the time after Do.
-func (c *Call) Sent() bool { return c.sent || c.framing.rest != c.framing.length }
+// Sent reports whether the endpoint may have seen a part of the request. A part of its body may have been read in any case. It is for the
+// time after Do.
+func (c *Call) Sent() bool { return c.sent }
 
 // Alone reports whether nothing of the exchange ever ran on another goroutine. It is for the time after its end.
 func (c *Call) Alone() bool { return c.upload == nil }
@@ -168,7 +168,7 @@ func (c *Call) run() error {
 		}
 	}
 	switch l, err = c.upstream.dial(ctx); {
-	case err == ErrHTTP2 && c.Sent(): //nolint:errorlint // as dial returns it
+	case err == ErrHTTP2 && (c.sent || c.framing.rest != c.framing.length): //nolint:errorlint // as dial returns it
 		return errChanged
 	case err != nil:
 		return err

@@ -25,6 +25,8 @@ func (c *Call) fail(err error) {
 		c.fault = source
 	case ended != nil:
 		c.fault = ended
+	case c.upstream.over():
+		c.fault = errUpstreamClosed
 	case c.broken != nil:
 		c.fault = c.broken
 	default:
@@ -64,14 +66,11 @@ func (c *Call) join() (complete bool) {
 	}
 	c.link.abort()
 	switch {
-	case u.last.Load():
-		<-u.done
-	case c.Interrupt != nil:
-		c.Interrupt()
-		<-u.done
-	default:
+	case !u.last.Load() && c.Interrupt == nil:
 		// Bodies that block in Read return when they are closed, if they can be at all.
 		go u.close()
+	case u.last.Load() || c.Interrupt():
+		<-u.done
 	}
 	return false
 }

@@ -9,22 +9,23 @@ import (
 )
 
 var (
-	errCallUsed     = errors.New("http1: a Call serves one request")
-	errConnect      = errors.New("http1: CONNECT is for tunnels, which are not forwarded")
-	errNoHost       = errors.New("http1: the request names no host")
-	errHost         = errors.New("http1: invalid host in the request")
-	errMethod       = errors.New("http1: invalid method")
-	errTarget       = errors.New("http1: invalid character in the request's target")
-	errEncoding     = errors.New("http1: request with a Transfer-Encoding other than chunked")
-	errFieldName    = errors.New("http1: invalid name of a request's field")
-	errBodyShort    = errors.New("http1: the request's body ended before its Content-Length")
-	errNotAsked     = errors.New("101 to a request that asked for no other protocol")
-	errSwitchEarly  = errors.New("101 before the request was sent")
-	errChanged      = errors.New("the endpoint changed to HTTP/2 while the request was sent")
-	errInterim      = errors.New("too many informational responses")
-	errHeadTimeout  = &timeoutError{"time-out awaiting the response's head"}
-	errNothingYet   = &timeoutError{"nothing to read yet"}
-	errServerClosed = errors.New("the endpoint closed the connection without a response")
+	errCallUsed       = errors.New("http1: a Call serves one request")
+	errConnect        = errors.New("http1: CONNECT is for tunnels, which are not forwarded")
+	errNoHost         = errors.New("http1: the request names no host")
+	errHost           = errors.New("http1: invalid host in the request")
+	errMethod         = errors.New("http1: invalid method")
+	errTarget         = errors.New("http1: invalid character in the request's target")
+	errEncoding       = errors.New("http1: request with a Transfer-Encoding other than chunked")
+	errFieldName      = errors.New("http1: invalid name of a request's field")
+	errBodyShort      = errors.New("http1: the request's body ended before its Content-Length")
+	errNotAsked       = errors.New("101 to a request that asked for no other protocol")
+	errSwitchEarly    = errors.New("101 before the request was sent")
+	errChanged        = errors.New("the endpoint changed to HTTP/2 while the request was sent")
+	errInterim        = errors.New("too many informational responses")
+	errHeadTimeout    = &timeoutError{"time-out awaiting the response's head"}
+	errNothingYet     = &timeoutError{"nothing to read yet"}
+	errUpstreamClosed = errors.New("the connections to the endpoint were closed")
+	errServerClosed   = errors.New("the endpoint closed the connection without a response")
 )
 
 // timeoutError is a net.Error for a time that is over.

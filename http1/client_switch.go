@@ -14,7 +14,7 @@ func (c *Call) switchProtocols() error {
 		return malformed(errSwitchEarly)
 	}
 	l := c.link
-	s := &switched{conn: l.conn, ahead: slices.Clone(l.unread()), stop: c.following.stop}
+	s := &switched{conn: l.conn, link: l, ahead: slices.Clone(l.unread()), stop: c.following.stop}
 	// The buffer goes back: its reader from now on is somebody else.
 	l.upstream.client.watch.remove(l)
 	l.recycle()
@@ -26,6 +26,7 @@ func (c *Call) switchProtocols() error {
 // switched is a connection after a response 101: an io.ReadWriteCloser whose writing direction can be closed alone.
 type switched struct {
 	conn net.Conn
+	link *link
 	// ahead is what came together with the head of the response.
 	ahead []byte
 	stop  func() bool
@@ -70,5 +71,6 @@ func (s *switched) CloseWrite() error {
 // Close closes the connection.
 func (s *switched) Close() error {
 	s.stop()
+	s.link.upstream.forget(s.link)
 	return s.conn.Close()
 }

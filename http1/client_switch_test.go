@@ -87,7 +87,7 @@ func TestSwitchBeforeTheRequest(t *testing.T) {
 	body := &blocked{first: strings.NewReader("begin"), release: make(chan struct{})}
 	r := testRequest(t, "GET", endpoint.address(), body)
 	r.Header.Set("Upgrade", "echo")
-	call := Call{Interrupt: func() { close(body.release) }}
+	call := Call{Interrupt: func() bool { close(body.release); return true }}
 	_, err := testUpstream(t, endpoint.address(), nil).Do(&call, r)
 	if !errors.Is(err, errSwitchEarly) {
 		t.Errorf("the error is %v", err)

@@ -179,7 +179,7 @@ func TestEarlyResponses(t *testing.T) {
 			r := testRequest(t, "POST", endpoint.address(), body)
 			r.ContentLength = 1000
 			interrupted := 0
-			call := Call{Interrupt: func() { interrupted++; close(body.release) }}
+			call := Call{Interrupt: func() bool { interrupted++; close(body.release); return true }}
 			if got := take(upstream.Do(&call, r)); got.Failed {
 				t.Fatal("it failed")
 			}

@@ -87,6 +87,10 @@ type Upstream struct {
 	timer *time.Timer
 	// armed says that the timer will fire.
 	armed bool
+	// links is the first in the list of all connections, idle or not.
+	links *link
+	// closed says that there shall be no more connections.
+	closed bool
 }
 
 // RoundTrip implements http.RoundTripper for callers that have no Call. It reports to the httptrace.ClientTrace of the

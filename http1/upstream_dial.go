@@ -14,17 +14,23 @@ func (u *Upstream) dial(ctx context.Context) (*link, error) {
 		return nil, cause(ctx, err)
 	}
 	l := newLink(u, conn)
+	if !u.list(l) {
+		l.abort()
+		return nil, errUpstreamClosed
+	}
 	if u.config.TLS == nil {
 		return l, nil
 	}
 	secure := l.secure(u.config.TLS)
 	if err := u.handshake(ctx, l, secure); err != nil {
+		u.forget(l)
 		l.abort()
 		return nil, cause(ctx, fmt.Errorf("TLS handshake: %w", err))
 	}
 	state := secure.ConnectionState()
 	l.tls = &state
 	if state.NegotiatedProtocol == "h2" {
+		u.forget(l)
 		u.config.HTTP2(secure)
 		return nil, ErrHTTP2
 	}

@@ -52,7 +52,7 @@ func (u *Upstream) put(l *link) {
 	// A FIN that came before the connection is on the list finds it nowhere: gone is looked at under the same lock that
 	// the watch takes to look for it.
 	u.mutex.Lock()
-	keep := !l.gone.Load() && !u.tooOld(l, l.idleSince)
+	keep := !u.closed && !l.gone.Load() && !u.tooOld(l, l.idleSince)
 	var oldest *link
 	if keep {
 		if len(u.idle) >= u.config.MaxIdle {

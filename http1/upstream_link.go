@@ -30,6 +30,9 @@ type link struct {
 	// context costs nothing.
 	abort func()
 
+	// next and previous are the neighbours in the upstream's list of connections, which its mutex guards.
+	next, previous *link
+
 	born, idleSince time.Time
 	// reused says that an earlier exchange has used the connection.
 	reused bool
@@ -209,6 +212,7 @@ func (l *link) quiet() bool {
 
 // close closes the connection for good. It is for the owner.
 func (l *link) close() {
+	l.upstream.forget(l)
 	l.upstream.client.watch.remove(l)
 	if l.gone.Load() {
 		// Nobody is there to take leave of.

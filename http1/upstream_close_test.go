@@ -1,0 +1,106 @@
+package http1
+
+import (
+	"errors"
+	"io"
+	"testing"
+)
+
+// TestCloseEndsEverything closes an upstream with a connection of each kind: idle, waiting for a head, in the middle of a body, switched.
+func TestCloseEndsEverything(t *testing.T) {
+	waits := make(chan struct{}, 1)
+	ended := make(chan struct{}, 4)
+	endpoint := newRawEndpoint(t, func(conn *rawConn, number int) {
+		conn.head()
+		switch number {
+		case 1: // The first is idle, because the others need one at the same time.
+			conn.say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+		case 2:
+			conn.say("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf")
+		case 3:
+			conn.say("HTTP/1.1 101 Switching Protocols\r\nUpgrade: echo\r\n\r\n")
+		case 4:
+			waits <- struct{}{}
+		}
+		_, _ = io.Copy(io.Discard, conn.r)
+		ended <- struct{}{}
+	})
+	upstream := testUpstream(t, endpoint.address(), nil)
+	get := func() (*Call, error, io.ReadCloser) {
+		call := new(Call)
+		response, err := upstream.Do(call, testRequest(t, "GET", endpoint.address(), nil))
+		if err != nil {
+			return call, err, nil
+		}
+		return call, nil, response.Body
+	}
+	first, err := upstream.dial(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := first.conn.Write([]byte("GET / HTTP/1.1\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if err := first.fill(); err != nil {
+		t.Fatal(err)
+	}
+	_, err, half := get()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := testRequest(t, "GET", endpoint.address(), nil)
+	r.Header.Set("Upgrade", "echo")
+	switched, err := upstream.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed := make(chan error)
+	go func() {
+		_, err, _ := get()
+		failed <- err
+	}()
+	arrives(t, waits, "the fourth request")
+	first.recycle()
+	upstream.put(first)
+	if n := idleLinks(upstream); n != 1 {
+		t.Fatalf("%d connections are idle", n)
+	}
+
+	upstream.Close()
+	for range 4 {
+		arrives(t, ended, "the end of a connection")
+	}
+	if err := arrives(t, failed, "the fourth answer"); !errors.Is(err, errUpstreamClosed) {
+		t.Errorf("who waits for a head is told %v", err)
+	}
+	if _, err := io.ReadAll(half); !errors.Is(err, errUpstreamClosed) {
+		t.Errorf("who reads a body is told %v", err)
+	}
+	if _, err := io.ReadAll(switched.Body); err == nil {
+		t.Error("a switched connection ends well")
+	}
+	_ = switched.Body.Close()
+	if call, err, _ := get(); !errors.Is(err, errUpstreamClosed) || call.Sent() {
+		t.Errorf("a new request is told %v, sent: %v", err, call.Sent())
+	}
+	if upstream.links != nil {
+		t.Error("a connection is still listed")
+	}
+}
+
+// TestInterruptMayDecline leaves a Read to somebody who needs what it will read.
+func TestInterruptMayDecline(t *testing.T) {
+	endpoint := newRawEndpoint(t, func(conn *rawConn, _ int) { conn.head() })
+	upstream := testUpstream(t, endpoint.address(), nil)
+	client, body := io.Pipe()
+	call := Call{Interrupt: func() bool { return false }}
+	r := testRequest(t, "POST", endpoint.address(), client)
+	if _, err := upstream.Do(&call, r); err == nil {
+		t.Fatal("no error")
+	}
+	// The Read goes on, and takes what comes.
+	if n, err := body.Write([]byte("more")); n != 4 || err != nil {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	arrives(t, call.upload.done, "the end of the upload")
+}
