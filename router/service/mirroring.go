@@ -1,0 +1,125 @@
+package service
+
+import (
+	"net/http"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// MirroringOptions are the options of a mirroring service.
+type MirroringOptions struct {
+	// Main answers the client.
+	Main Child
+	// To are the mirrors.
+	To []Mirror
+	// Body hands the request's body on to mirrors (mirrorBody); without it they get requests without one.
+	Body bool
+	// MaxBody is how many bytes a body may have for the request to be mirrored (maxBodySize); less than 0 sets no limit but
+	// that of Memory.
+	MaxBody int64
+	// State is the service's, Carrier carries out requests to mirrors, and Memory bounds what is kept of bodies.
+	State   *State
+	Carrier *Mirrors
+	Memory  *Memory
+}
+
+// Mirror is a service that gets copies of requests.
+type Mirror struct {
+	// Handler answers, to nobody.
+	Handler http.Handler
+	// Percent is the share of requests that are copied, 0 to 100.
+	Percent int
+}
+
+// Mirroring answers with its main service and lets mirrors have copies of a share of the requests, whose answers are thrown
+// away. The main service never waits for a mirror: copies are sent when its answer is complete, and a body is kept as the
+// main service reads it, never ahead of it.
+//
+// Not mirrored are requests that ask for another protocol; those whose body the main service has not read to its end, or
+// is larger than the limit; those whose client has left or whose answer broke off; and what is too much at a time.
+type Mirroring struct{ options MirroringOptions }
+
+// NewMirroring returns the handler of a mirroring service.
+func NewMirroring(options MirroringOptions) *Mirroring { return &Mirroring{options: options} }
+
+// Up tells whether the main service is up.
+func (m *Mirroring) Up() bool { return m.options.Main.up() }
+
+// ServeHTTP answers with the main service.
+func (m *Mirroring) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if len(m.options.To) == 0 || r.Method == http.MethodConnect || canonical.UpgradeType(r.Header) != "" {
+		m.options.Main.Handler.ServeHTTP(w, r)
+		return
+	}
+	turn := (m.options.State.sampled.Add(1) - 1) % 100
+	wanted := 0
+	for i := range m.options.To {
+		if m.options.To[i].takes(turn) {
+			wanted++
+		}
+	}
+	if wanted == 0 {
+		m.options.Main.Handler.ServeHTTP(w, r)
+		return
+	}
+	m.serve(w, r, turn, wanted)
+}
+
+// takes tells whether a mirror gets the request of a turn, of which there are 100. The ones that it gets lie evenly among them.
+func (m *Mirror) takes(turn uint64) bool {
+	return turn*uint64(m.Percent)%100 < uint64(m.Percent) //nolint:gosec // 0 to 100
+}
+
+// serve answers a request that some mirrors want.
+func (m *Mirroring) serve(w http.ResponseWriter, r *http.Request, turn uint64, wanted int) {
+	o := newOriginal(r)
+	o.wanted.Store(int64(wanted))
+	var body *kept
+	if m.options.Body && hasBody(r) {
+		body = keep(r, m.options.MaxBody, m.options.Memory)
+		defer body.abandon(o)
+		observed := *r
+		observed.Body = body.reader().body()
+		r = &observed
+	}
+	m.options.Main.Handler.ServeHTTP(w, r)
+	if r.Context().Err() != nil || telemetry.RecordFrom(r.Context()).Status == statusClientLeft {
+		m.options.Carrier.unread.Add(uint64(wanted)) //nolint:gosec // a count
+		return
+	}
+	if body != nil && !m.complete(o, r, body, uint64(wanted)) { //nolint:gosec // a count
+		return
+	}
+	for i := range m.options.To {
+		if m.options.To[i].takes(turn) {
+			m.options.Carrier.send(o, m.options.To[i].Handler, m.options.State)
+		}
+	}
+}
+
+// statusClientLeft is what is recorded for a client that left before its answer began.
+const statusClientLeft = telemetry.StatusClientClosedRequest
+
+// complete gives mirrors the body of the request, if it is whole.
+func (m *Mirroring) complete(o *original, r *http.Request, body *kept, wanted uint64) bool {
+	data, whole := body.whole()
+	switch {
+	case whole:
+		o.body, o.done = data, body.release
+		o.request.Trailer = r.Trailer.Clone()
+		return true
+	case body.state.Load() == lost:
+		m.options.Carrier.dropped.Add(wanted)
+	default:
+		m.options.Carrier.unread.Add(wanted)
+	}
+	return false
+}
+
+// abandon gives the memory back, unless mirrors have the body.
+func (k *kept) abandon(o *original) {
+	if o.body == nil {
+		k.release()
+	}
+}

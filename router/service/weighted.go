@@ -1,0 +1,162 @@
+package service
+
+import (
+	"math/bits"
+	"net/http"
+
+	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/loadbalancer/sticky"
+)
+
+// WeightedOptions are the options of a weighted service.
+type WeightedOptions struct {
+	// Name is the service's qualified name.
+	Name string
+	// Children share the requests by their weights.
+	Children []Child
+	// Cookie keeps clients with one child; without a name nobody is kept.
+	Cookie sticky.Cookie
+	// HealthCheck passes over children that are down (healthCheck); without it all count as up.
+	HealthCheck bool
+	// State is the service's.
+	State *State
+}
+
+// Weighted hands each request to one of several services: smoothly by weight, or to the one that the client's cookie names.
+type Weighted struct {
+	options WeightedOptions
+	robin   *loadbalancer.RoundRobin
+	// stuck says which child the value of a cookie names, fields what to set for each child.
+	stuck  map[string]stuck
+	fields []string
+}
+
+// stuck is a child, and whether the value that names it is the one of today.
+type stuck struct {
+	child   int
+	current bool
+}
+
+// NewWeighted returns the handler of a weighted service.
+func NewWeighted(options WeightedOptions) *Weighted {
+	w := &Weighted{options: options}
+	weights := make([]int, len(options.Children))
+	for i, child := range options.Children {
+		weights[i] = child.Weight
+	}
+	w.robin = loadbalancer.NewRoundRobin(weights)
+	if options.Cookie != (sticky.Cookie{}) {
+		w.remember()
+	}
+	return w
+}
+
+// remember prepares the values of the cookie. Those of today win over older ones, and children over those listed after them.
+func (w *Weighted) remember() {
+	w.stuck = map[string]stuck{}
+	know := func(value string, of stuck) {
+		if _, taken := w.stuck[value]; !taken && w.options.Children[of.child].Weight > 0 {
+			w.stuck[value] = of
+		}
+	}
+	for i, child := range w.options.Children {
+		id := sticky.ID(child.Name)
+		w.fields = append(w.fields, w.options.Cookie.Set(id))
+		know(id, stuck{child: i, current: true})
+	}
+	for i, child := range w.options.Children {
+		for _, alias := range sticky.Aliases(child.Name) {
+			know(alias, stuck{child: i})
+		}
+	}
+}
+
+// Up tells whether a child with a weight above 0 is up.
+func (w *Weighted) Up() bool { return anyUp(w.options.Children) }
+
+// ServeHTTP hands the request on. It answers 503 when there is no child with a weight above 0, or with health checks none
+// that is up.
+func (w *Weighted) ServeHTTP(writer http.ResponseWriter, r *http.Request) {
+	if w.stuck == nil {
+		w.serve(writer, r, w.next())
+		return
+	}
+	child, current := w.keeper(r)
+	if child < 0 {
+		child = w.next()
+	}
+	if child >= 0 && !current {
+		writer.Header().Add("Set-Cookie", w.fields[child])
+	}
+	w.serve(writer, r, child)
+}
+
+func (w *Weighted) serve(writer http.ResponseWriter, r *http.Request, child int) {
+	if child >= 0 {
+		w.options.Children[child].Handler.ServeHTTP(writer, r)
+		return
+	}
+	reason := "no service of the weighted service is up"
+	if !w.options.HealthCheck || !w.weighs() {
+		reason = "all services of the weighted service have weight 0"
+	}
+	refuse(writer, r, w.options.Name, reason)
+}
+
+func (w *Weighted) weighs() bool {
+	for i := range w.options.Children {
+		if w.options.Children[i].Weight > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// keeper returns the child that the client's cookie names and whether the cookie may stay as it is, or -1.
+func (w *Weighted) keeper(r *http.Request) (child int, current bool) {
+	for value := range w.options.Cookie.Values(r) {
+		if known, ok := w.stuck[value]; ok && w.may(known.child) {
+			return known.child, known.current
+		}
+	}
+	return -1, false
+}
+
+// may tells whether a child may get a request.
+func (w *Weighted) may(child int) bool {
+	return !w.options.HealthCheck || w.options.Children[child].up()
+}
+
+// next returns the child whose turn it is, or -1.
+func (w *Weighted) next() int {
+	child := w.robin.Next()
+	if child < 0 || w.may(child) {
+		return child
+	}
+	return w.detour()
+}
+
+// golden is 2^64 divided by the golden ratio: its multiples modulo 2^64 spread as evenly as any can.
+const golden = 0x9E3779B97F4A7C15
+
+// detour returns the child that stands in for one that is down, or -1. The others share its turns by their weights.
+func (w *Weighted) detour() int {
+	children, sum := w.options.Children, uint64(0)
+	for i := range children {
+		if children[i].Weight > 0 && children[i].up() {
+			sum += uint64(children[i].Weight) //nolint:gosec // above 0
+		}
+	}
+	point, _ := bits.Mul64(w.options.State.detour.Add(1)*golden, sum)
+	for i := range children {
+		if children[i].Weight <= 0 || !children[i].up() {
+			continue
+		}
+		weight := uint64(children[i].Weight) //nolint:gosec // above 0
+		if point < weight {
+			return i
+		}
+		point -= weight
+	}
+	return -1
+}
