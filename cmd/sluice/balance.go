@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"time"
 
 	"github.com/sluiceproxy/sluice/loadbalancer"
@@ -53,4 +54,20 @@ func counted(pool *loadbalancer.Pool) telemetry.BalanceCounts {
 		"saturated": c.Saturated.Load(), "waited": c.Waited.Load(), "spilled": c.Spilled.Load(),
 		"moved": c.Moved.Load(), "cut": c.Cut.Load(),
 	}}
+}
+
+// settleZone tells the pools in which zone this instance runs: the one that the option zone names, or else that of its node.
+// Without either zones don't matter.
+func (s *system) settleZone(ctx context.Context) {
+	zone := s.config.Zone
+	if zone == "" {
+		var err error
+		if zone, err = s.clusters.Zone(ctx); err != nil && ctx.Err() == nil {
+			s.logger.Warn("endpoints of all zones are taken alike", "reason", err.Error())
+		}
+	}
+	if zone != "" {
+		s.logger.Info("endpoints of this zone are preferred where services say so", "zone", zone)
+		s.registry.SetZone(zone)
+	}
 }
