@@ -43,11 +43,13 @@ type location struct {
 	address      netip.AddrPort
 	// server is the authority of the server, empty where it has none; host is what the request says.
 	server, host string
+	// path is that of the server's URL, escaped.
+	path string
 }
 
 // locate applies the scheme, port and hostname of the check to a target.
 func (c *Check) locate(target *Target) location {
-	where := location{wire: target.Scheme, address: target.Address, server: target.Host}
+	where := location{wire: target.Scheme, address: target.Address, server: target.Host, path: target.Path}
 	if c.scheme != "" {
 		where.wire = c.scheme
 	}

@@ -27,7 +27,7 @@ type Check struct {
 	hostname string
 	// headers are lines of name, colon and value, sorted by name.
 	headers string
-	// method and path are empty in mode grpc; path is the escaped path with its query.
+	// method and path are empty in mode grpc; path is escaped, with its query, and relative where it begins without a slash.
 	method, path string
 	// interval and unhealthy are the times between checks, timeout is for one of them.
 	interval, unhealthy, timeout time.Duration
@@ -43,7 +43,8 @@ type Check struct {
 }
 
 // NewCheck returns the check that an option describes, which must not be nil. An empty method is GET, an empty mode is
-// http, a path without a leading slash gets one, and nil stands for the default. It fails, naming the option, when a value
+// http, and nil stands for the default. A path without a leading slash is relative to the path of the server's URL, as with
+// Traefik, and an empty one is that path. It fails, naming the option, when a value
 // can't be meant: an unknown scheme or mode, a path that is a URL of its own, no token as method or name of a header, a
 // status that is not 200 to 999, a port that is not 1 to 65535, a time that is not above 0, rise or fall below 1, a jitter
 // that is not 0 to 100.
@@ -99,7 +100,7 @@ func (c *Check) setMode(config *dynamic.ServerHealthCheck) error {
 // setWhat reads the question and the right answer.
 func (c *Check) setWhat(config *dynamic.ServerHealthCheck) error {
 	var err error
-	if c.path, err = target(config.Path); err != nil {
+	if c.path, err = normalPath(config.Path); err != nil {
 		return fmt.Errorf("path: %q %w", config.Path, err)
 	}
 	c.method = config.Method

@@ -17,7 +17,8 @@
 //
 // The request has the method, path, headers and hostname of the option, and goes to the port and by the scheme that it
 // names, or to those of the server. hostname is the Host header alone: TLS asks for the name in the server's URL. Any
-// status from 200 to 399 is well, or the one that status names. The response's body is not looked at.
+// status from 200 to 399 is well, or the one that status names. The response's body is read, up to 4 KiB and for a moment,
+// and not looked at.
 //
 // Redirects are followed when they lead to the same endpoint, that is to the scheme and authority that were asked; one
 // that leads elsewhere counts by its own status, since whoever answers there says nothing about the endpoint. Traefik

@@ -9,10 +9,15 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 )
 
-// maxRedirects is how many redirects a check follows, as many as net/http does.
-const maxRedirects = 10
+const (
+	// maxRedirects is how many redirects a check follows, as many as net/http does.
+	maxRedirects = 10
+	// patience is how long a check waits for the end of a body that it does not need.
+	patience = 100 * time.Millisecond
+)
 
 var (
 	errRedirects = errors.New("more than " + strconv.Itoa(maxRedirects) + " redirects")
@@ -21,19 +26,18 @@ var (
 
 // askHTTP makes a check in mode http.
 func (c *Check) askHTTP(ctx context.Context, client Client, where location) answer {
-	at, err := url.ParseRequestURI(c.path)
+	at, err := reference(where.path, c.path)
 	if err != nil {
-		return answer{reason: clause(err)}
+		return answer{reason: "the server's path " + err.Error()}
 	}
 	method := c.method
 	for hops := 0; ; hops++ {
 		// The query may hold a secret.
 		asked := method + " " + printable(at.EscapedPath())
-		response, err := client.RoundTrip(c.request(ctx, method, &where, at))
+		response, err := head(client, c.request(ctx, method, &where, at))
 		if err != nil {
 			return c.failure(ctx, err).about(asked)
 		}
-		hangUp(response.Body)
 		next, err := c.redirect(response, &where, at)
 		switch {
 		case err != nil:
@@ -114,9 +118,19 @@ func redirected(method string, status int) string {
 	return http.MethodGet
 }
 
-// hangUp reads what is left of a small body, so that the endpoint can finish its answer, and closes it.
-func hangUp(body io.ReadCloser) {
-	// The head has said everything; whether the rest arrives makes no difference.
-	_, _ = io.CopyN(io.Discard, body, maxBody)
-	_ = body.Close()
+// head makes a request and returns the head of its response. It reads what there is of a small body, so that the endpoint can
+// finish its answer, and closes it.
+func head(client Client, request *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancel(request.Context())
+	defer cancel()
+	response, err := client.RoundTrip(request.WithContext(ctx))
+	if err != nil {
+		return nil, err
+	}
+	// The head has said everything. Whether the rest arrives makes no difference, and an answer without end gets no more time.
+	enough := time.AfterFunc(patience, cancel)
+	defer enough.Stop()
+	_, _ = io.CopyN(io.Discard, response.Body, maxBody)
+	_ = response.Body.Close()
+	return response, nil
 }

@@ -31,6 +31,8 @@ type Target struct {
 	Address netip.AddrPort
 	// Host is the authority of the server's URL, empty where there is none.
 	Host string
+	// Path is the escaped path of the server's URL, empty for none. It counts for checks whose path has no leading slash.
+	Path string
 	// Connect reaches the endpoint.
 	Connect Connector
 }

@@ -23,21 +23,38 @@ var (
 	errNoAddress = errors.New("is no host, with or without a port")
 )
 
-// target returns the escaped path and query of a request, relative to the root of the server.
-func target(path string) (string, error) {
-	parsed, err := url.Parse(path)
-	switch {
-	case err != nil:
-		return "", errNoTarget
-	case parsed.Scheme != "" || parsed.Host != "" || parsed.User != nil || parsed.Opaque != "":
-		return "", errForeign
+// normalPath returns a path with its query as a check holds it: what begins with a slash is what is asked for, anything else is
+// relative to the path of the server.
+func normalPath(path string) (string, error) {
+	asked, err := reference("", path)
+	if err != nil || !strings.HasPrefix(path, "/") {
+		return path, err
 	}
-	root := url.URL{Scheme: "http", Host: "root", Path: "/"}
-	asked := root.ResolveReference(parsed).RequestURI()
-	if strings.ContainsFunc(asked, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return "", errTarget
+	return asked.RequestURI(), nil
+}
+
+// reference returns what a path with its query asks of a server whose URL has the path base, escaped or empty.
+func reference(base, path string) (*url.URL, error) {
+	relative, err := url.Parse(path)
+	if err != nil {
+		return nil, errNoTarget
 	}
-	return asked, nil
+	if relative.Scheme != "" || relative.Host != "" || relative.User != nil || relative.Opaque != "" {
+		return nil, errForeign
+	}
+	server, err := url.Parse("http://server" + base)
+	if err != nil || server.Host != "server" {
+		return nil, errNoTarget
+	}
+	asked := server.ResolveReference(relative)
+	target := asked.RequestURI()
+	if strings.ContainsFunc(target, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return nil, errTarget
+	}
+	if asked.Path == "" {
+		asked.Path = "/"
+	}
+	return &url.URL{Path: asked.Path, RawPath: asked.RawPath, RawQuery: asked.RawQuery}, nil
 }
 
 // authority reports whether text is a host, with or without a port.

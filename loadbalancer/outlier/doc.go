@@ -13,7 +13,7 @@
 // outlierDetection is ours, and in force where neither option is given. A failure is no connection, a connection that broke
 // or a request that took too long, and a status code only where its option status names it; consecutiveFailures of them in
 // a row take the member out, for baseEjectionTime first and for twice as long each further time, up to maxEjectionTime.
-// For each time as long as the last ejection that a member then serves without another one, one doubling is forgotten.
+// A doubling is forgotten each time that a member has served for as long as its next ejection would last.
 //
 // Where both options are given both judge, with counts of their own, and a member that both find guilty is out for the
 // longer time.

@@ -1,7 +1,6 @@
 package outlier
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -81,7 +80,7 @@ func (p *Policy) setDetection(config *dynamic.OutlierDetection) error {
 	case p.longest < p.base:
 		return fmt.Errorf("maxEjectionTime: %v is below the baseEjectionTime %v", p.longest, p.base)
 	case p.percent < 0 || p.percent > 100:
-		return errors.New("maxEjectedPercent: not 0 to 100")
+		return fmt.Errorf("maxEjectedPercent: %d is not 0 to 100", p.percent)
 	}
 	return nil
 }

@@ -140,10 +140,10 @@ func (s *State) backOff(p *Policy, now time.Duration, systemic bool) time.Durati
 	return out - time.Duration(rand.Float64()*float64(out)/10)
 }
 
-// recover forgets a doubling for each time as long as the ejection that it led to.
+// recover forgets a doubling for each time served that is as long as the next ejection would be.
 func (s *State) recover(p *Policy, served time.Duration) {
 	for s.doublings > 0 {
-		if served -= p.after(s.doublings - 1); served < 0 {
+		if served -= p.after(s.doublings); served < 0 {
 			return
 		}
 		s.doublings--
