@@ -9,6 +9,7 @@ import (
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/router/service"
 )
 
 // Options are what a Compiler needs beside the dynamic configuration.
@@ -25,6 +26,9 @@ type Options struct {
 	Transport *dynamic.ServersTransport
 	// Tickets holds the keys of TLS session tickets across reloads.
 	Tickets *certificate.Tickets
+	// Mirrors carries out requests to the mirrors of mirroring services; nil means that the compiler makes its own, whose
+	// requests end by themselves.
+	Mirrors *service.Mirrors
 }
 
 // EntryPoint is what a router inherits from an entrypoint (entryPoints.<name>.http).
@@ -77,7 +81,10 @@ type Compiler struct {
 	routers     map[string]*routerNode
 	tls         *tlsObjects
 	pools       *pools
-	table       *Table
+	// states are what services of services keep when they are built anew, memory bounds the bodies that they keep.
+	states map[string]*service.State
+	memory *service.Memory
+	table  *Table
 	// waiting are the routers that serve as they last did, until the configuration settles.
 	waiting []dynamic.Ref
 	// faults are the objects that are not accepted, sets the endpoint sets with the number of services that name them.
@@ -87,6 +94,9 @@ type Compiler struct {
 
 // NewCompiler returns a compiler whose tables serve through target.
 func NewCompiler(options Options, target *Switch) *Compiler {
+	if options.Mirrors == nil {
+		options.Mirrors = service.NewMirrors()
+	}
 	return &Compiler{
 		options:     options,
 		target:      target,
@@ -99,6 +109,8 @@ func NewCompiler(options Options, target *Switch) *Compiler {
 		routers:     map[string]*routerNode{},
 		tls:         newTLSObjects(options.Tickets),
 		pools:       newPools(options.Registry),
+		states:      map[string]*service.State{},
+		memory:      service.NewMemory(service.DefaultMemory),
 		table:       newTable(options.EntryPoints),
 		faults:      map[dynamic.Ref]fault{},
 		sets:        map[string]int{},
@@ -174,6 +186,8 @@ func (c *Compiler) resolve(ref dynamic.Ref) {
 	case dynamic.KindService:
 		if c.source.service(ref.Name) != nil {
 			c.service(ref.Name)
+		} else {
+			delete(c.states, ref.Name)
 		}
 	}
 }

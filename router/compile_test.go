@@ -37,7 +37,7 @@ func newBench(t testing.TB) *bench {
 	options := Options{
 		EntryPoints: entrypoints,
 		Precedence:  []string{"docker", "file"},
-		Registry:    loadbalancer.NewRegistry(),
+		Registry:    loadbalancer.NewRegistry(loadbalancer.Options{}),
 		Internal:    map[string]http.Handler{"a@internal": named("a"), "b@internal": named("b")},
 		Transport:   defaultTransport(),
 		Tickets:     certificate.NewTickets(),
@@ -246,12 +246,12 @@ func objectFaults() map[string]faultCase {
 			},
 			broken(dynamic.KindService), "exactly one", http.StatusServiceUnavailable,
 		},
-		"unsupported service": {
+		"service over nobody": {
 			func(b *bench) {
-				b.config.HTTP.Services["bad@file"] = &dynamic.Service{Mirroring: &dynamic.Mirroring{Service: "a@internal"}}
+				b.config.HTTP.Services["bad@file"] = &dynamic.Service{Mirroring: &dynamic.Mirroring{Service: "ghost"}}
 				b.router("bad@file", "Path(`/bad`)", "bad")
 			},
-			broken(dynamic.KindService), "mirroring is not supported yet", http.StatusServiceUnavailable,
+			broken(dynamic.KindService), `service "ghost@file" does not exist`, http.StatusServiceUnavailable,
 		},
 		"bad URL": {
 			func(b *bench) {

@@ -250,7 +250,7 @@ type Route struct {
 func (r *Route) enable(around *middlewareNode, service *serviceNode) {
 	r.service, r.steps = service, around.names
 	r.handler = around.wrap(service.handler)
-	r.transient = around.transient()
+	r.transient = around.transient() && !service.lasting
 }
 
 // disable makes the route answer 503, so that no router below takes its traffic.

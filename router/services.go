@@ -1,7 +1,6 @@
 package router
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -20,6 +19,8 @@ type serviceNode struct {
 	// up tells whether anybody could answer now; nil is always.
 	up       func() bool
 	children []branch
+	// lasting says that a middleware in it, or below it, may keep a part of a request.
+	lasting bool
 	// depth and size say how deep and how many services are below it, each counted as often as it is named.
 	depth    int
 	size     int
@@ -27,12 +28,6 @@ type serviceNode struct {
 	steps    []string
 	warnings []string
 	err      error
-}
-
-// branch is a child of a service of services.
-type branch struct {
-	node   *serviceNode
-	weight int
 }
 
 // service returns the compiled service of a qualified name, from memory when nothing it is built from changed.
@@ -75,9 +70,13 @@ func (c *Compiler) buildService(ref dynamic.Ref) *serviceNode {
 	case definition.LoadBalancer != nil:
 		c.loadBalancer(node, definition.LoadBalancer)
 	case definition.Weighted != nil:
-		c.weighted(node, definition.Weighted)
-	default:
-		node.err = fmt.Errorf("%s is not supported yet", node.kind)
+		node.err = c.weighted(node, definition.Weighted)
+	case definition.HighestRandomWeight != nil:
+		node.err = c.highestRandomWeight(node, definition.HighestRandomWeight)
+	case definition.Mirroring != nil:
+		node.err = c.mirroring(node, definition.Mirroring)
+	case definition.Failover != nil:
+		node.err = c.failover(node, definition.Failover)
 	}
 	if node.err != nil || len(definition.Middlewares) == 0 {
 		return node
@@ -85,6 +84,7 @@ func (c *Compiler) buildService(ref dynamic.Ref) *serviceNode {
 	around := c.chain(ref, definition.Middlewares, providerOf(name))
 	if node.err = around.err; node.err == nil {
 		node.handler, node.steps = around.wrap(node.handler), around.names
+		node.lasting = node.lasting || !around.transient()
 	}
 	return node
 }
@@ -99,41 +99,4 @@ func kindOf(definition *dynamic.Service) (string, error) {
 	default:
 		return "", fmt.Errorf("%s are both set: a service has exactly one kind", strings.Join(kinds[:2], " and "))
 	}
-}
-
-func (c *Compiler) weighted(node *serviceNode, config *dynamic.WeightedRoundRobin) {
-	if len(config.Services) == 0 {
-		node.err = errors.New("weighted.services is empty")
-		return
-	}
-	if config.Sticky != nil {
-		node.warnings = append(node.warnings, "weighted.sticky is not supported yet and has no effect")
-	}
-	if config.HealthCheck != nil {
-		node.warnings = append(node.warnings, "weighted.healthCheck is not supported yet and has no effect")
-	}
-	owner := dynamic.Ref{Kind: dynamic.KindService, Name: node.name}
-	for i, entry := range config.Services {
-		weight := 1
-		if entry.Weight != nil {
-			weight = *entry.Weight
-		}
-		if weight < 0 {
-			node.err = fmt.Errorf("weighted.services[%d]: weight %d is negative", i, weight)
-			return
-		}
-		ref := dynamic.Ref{Kind: dynamic.KindService, Name: Qualify(entry.Name, providerOf(node.name))}
-		c.graph.depend(owner, ref)
-		child := c.service(ref.Name)
-		node.depth, node.size = max(node.depth, child.depth+1), node.size+child.size+1
-		if node.err = cmp.Or(tooDeep(node.depth), tooMany("services below it", node.size, maxBranches)); node.err != nil {
-			return
-		}
-		if child.err != nil {
-			node.err = because(ref, child.err)
-			return
-		}
-		node.children = append(node.children, branch{node: child, weight: weight})
-	}
-	node.handler = newSplit(node.name, node.children)
 }

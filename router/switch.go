@@ -129,3 +129,8 @@ func misdirected(w http.ResponseWriter) {
 	w.Header().Set("Connection", "close")
 	http.Error(w, http.StatusText(http.StatusMisdirectedRequest), http.StatusMisdirectedRequest)
 }
+
+// unavailable answers 503 without saying why: reasons go to the log, never to a client.
+func unavailable(w http.ResponseWriter) {
+	http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
+}

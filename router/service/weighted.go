@@ -3,8 +3,9 @@ package service
 import (
 	"math/bits"
 	"net/http"
+	"slices"
 
-	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/loadbalancer/picker"
 	"github.com/sluiceproxy/sluice/loadbalancer/sticky"
 )
 
@@ -25,7 +26,7 @@ type WeightedOptions struct {
 // Weighted hands each request to one of several services: smoothly by weight, or to the one that the client's cookie names.
 type Weighted struct {
 	options WeightedOptions
-	robin   *loadbalancer.RoundRobin
+	robin   *picker.RoundRobin
 	// stuck says which child the value of a cookie names, fields what to set for each child.
 	stuck  map[string]stuck
 	fields []string
@@ -37,14 +38,19 @@ type stuck struct {
 	current bool
 }
 
+// maxWeight keeps sums of weights from overflow.
+const maxWeight = 1 << 24
+
 // NewWeighted returns the handler of a weighted service.
 func NewWeighted(options WeightedOptions) *Weighted {
+	options.Children = slices.Clone(options.Children)
 	w := &Weighted{options: options}
 	weights := make([]int, len(options.Children))
-	for i, child := range options.Children {
-		weights[i] = child.Weight
+	for i := range options.Children {
+		weights[i] = min(max(options.Children[i].Weight, 0), maxWeight)
+		options.Children[i].Weight = weights[i]
 	}
-	w.robin = loadbalancer.NewRoundRobin(weights)
+	w.robin = picker.ResumeRoundRobin(weights, &options.State.turn)
 	if options.Cookie != (sticky.Cookie{}) {
 		w.remember()
 	}
@@ -148,15 +154,18 @@ func (w *Weighted) detour() int {
 		}
 	}
 	point, _ := bits.Mul64(w.options.State.detour.Add(1)*golden, sum)
+	found := -1
 	for i := range children {
 		if children[i].Weight <= 0 || !children[i].up() {
 			continue
 		}
+		// Should somebody go down meanwhile, the last one takes what is left.
+		found = i
 		weight := uint64(children[i].Weight) //nolint:gosec // above 0
 		if point < weight {
-			return i
+			break
 		}
 		point -= weight
 	}
-	return -1
+	return found
 }
