@@ -1,0 +1,211 @@
+package loadbalancer
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/loadbalancer/health"
+)
+
+// clinic is a Dialer whose endpoints answer checks as they are told.
+type clinic struct {
+	mutex  sync.Mutex
+	ill    map[string]bool
+	probes map[string]int
+}
+
+func newClinic() *clinic { return &clinic{ill: map[string]bool{}, probes: map[string]int{}} }
+
+func (c *clinic) RoundTripper(key UpstreamKey) RoundTripper {
+	return visit{clinic: c, address: key.Endpoint.Address.String()}
+}
+
+// sick says how an endpoint answers from now on.
+func (c *clinic) sick(address string, ill bool) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.ill[address] = ill
+}
+
+// count returns how often an endpoint was asked.
+func (c *clinic) count(address string) int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.probes[address]
+}
+
+type visit struct {
+	clinic  *clinic
+	address string
+}
+
+func (v visit) RoundTrip(r *http.Request) (*http.Response, error) {
+	v.clinic.mutex.Lock()
+	defer v.clinic.mutex.Unlock()
+	v.clinic.probes[v.address]++
+	if v.clinic.ill[v.address] {
+		return nil, errors.New("connection refused")
+	}
+	return &http.Response{StatusCode: http.StatusOK, Request: r, Body: io.NopCloser(strings.NewReader(""))}, nil
+}
+
+func (visit) CloseIdleConnections() {}
+func (visit) Close()                {}
+
+func check(t *testing.T, path string) health.Check {
+	t.Helper()
+	config := &dynamic.ServerHealthCheck{}
+	config.SetDefaults()
+	config.Path, config.Interval, config.Jitter = path, 10e9, new(0)
+	made, err := health.NewCheck(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made
+}
+
+// ward is a book in a bubble of time, with a prober and endpoints to ask.
+type ward struct {
+	*book
+	clinic *clinic
+}
+
+func inWard(t *testing.T, run func(t *testing.T, w *ward)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		prober := health.NewProber(8)
+		defer prober.Close()
+		w := &ward{book: newBook(t, prober), clinic: newClinic()}
+		w.now = time.Now()
+		run(t, w)
+	})
+}
+
+// wait lets time pass for the probes too.
+func (w *ward) wait(d time.Duration) {
+	pass(d)
+	synctest.Wait()
+	w.now = time.Now()
+	w.Flush(w.now)
+	pass(FlushInterval)
+	w.now = time.Now()
+	w.Flush(w.now)
+}
+
+func (w *ward) spec(name string, n int, path string) PoolSpec {
+	return PoolSpec{
+		Name: name, Dialer: w.clinic, Servers: servers(n), Policies: Policies{Checked: true, Check: check(w.t, path)},
+	}
+}
+
+func TestChecksTakeEndpointsOut(t *testing.T) {
+	inWard(t, func(t *testing.T, w *ward) {
+		w.clinic.sick("192.0.2.1:80", true)
+		pool := w.Pool(w.spec("shop", 2, "/health"))
+		equal(t, "before anybody was asked", len(w.who(pool, 4)), 2)
+		w.wait(0)
+		equal(t, "after the first check, which is at once", w.who(pool, 4), []string{"192.0.2.2:80"})
+		w.clinic.sick("192.0.2.2:80", true)
+		w.wait(10 * time.Second)
+		equal(t, "when all are ill", w.who(pool, 4), []string{"nobody"})
+		equal(t, "up", pool.Up(), false)
+		_, err := pool.Acquire(&Request{})
+		equal(t, "reason", refusal(t, err).Reason, "no endpoint may answer: 2 known, none serving, 2 unhealthy")
+		w.clinic.sick("192.0.2.1:80", false)
+		w.wait(10 * time.Second)
+		equal(t, "when one is well", w.who(pool, 4), []string{"192.0.2.1:80"})
+		equal(t, "events", len(w.events), 3)
+	})
+}
+
+// TestChecksAreShared has two pools ask the same question, and a third another one.
+func TestChecksAreShared(t *testing.T) {
+	inWard(t, func(t *testing.T, w *ward) {
+		w.clinic.sick("192.0.2.1:80", true)
+		one := w.Pool(w.spec("one", 2, "/health"))
+		w.wait(0)
+		two := w.Pool(w.spec("two", 2, "/health"))
+		equal(t, "a verdict that is there already counts at once", w.who(two, 4), []string{"192.0.2.2:80"})
+		w.wait(0)
+		equal(t, "checks of one endpoint by two pools", w.clinic.count("192.0.2.1:80"), 1)
+		w.Pool(w.spec("three", 2, "/other"))
+		w.wait(0)
+		equal(t, "checks after another question", w.clinic.count("192.0.2.1:80"), 2)
+		w.Release("one")
+		w.Release("three")
+		w.clinic.sick("192.0.2.1:80", false)
+		w.wait(10 * time.Second)
+		equal(t, "checks when two pools have gone", w.clinic.count("192.0.2.1:80"), 3)
+		equal(t, "the pool that stays", len(w.who(two, 4)), 2)
+		equal(t, "the pool that went", len(w.who(one, 4)), 1)
+		w.Release("two")
+		w.wait(time.Minute)
+		equal(t, "checks when all have gone", w.clinic.count("192.0.2.1:80"), 3)
+		equal(t, "probes", len(w.probes), 0)
+	})
+}
+
+// TestReloadRestartsNoCheck changes everything about a pool but its check and one of its servers.
+func TestReloadRestartsNoCheck(t *testing.T) {
+	inWard(t, func(t *testing.T, w *ward) {
+		w.clinic.sick("192.0.2.1:80", true)
+		pool := w.Pool(w.spec("shop", 2, "/health"))
+		w.wait(0)
+		for n := 3; n < 6; n++ {
+			spec := w.spec("shop", n, "/health")
+			spec.Servers[0].Weight = n
+			spec.Panic = n
+			w.Pool(spec)
+			if who := w.who(pool, 12); who[0] == "192.0.2.1:80" {
+				t.Fatal("the verdict is forgotten")
+			}
+		}
+		w.wait(0)
+		equal(t, "checks", w.clinic.count("192.0.2.1:80"), 1)
+		w.Pool(w.spec("shop", 2, "/changed"))
+		w.wait(0)
+		equal(t, "checks after a change of the definition", w.clinic.count("192.0.2.1:80"), 2)
+		spec := w.spec("shop", 2, "/changed")
+		spec.Policies = Policies{}
+		w.Pool(spec)
+		equal(t, "without a check", len(w.who(pool, 4)), 2)
+	})
+}
+
+func TestPanic(t *testing.T) {
+	inWard(t, func(t *testing.T, w *ward) {
+		spec := w.spec("shop", 4, "/health")
+		spec.Panic = 50
+		pool := w.Pool(spec)
+		for ill, want := range []int{4, 3, 2, 4, 4} {
+			if ill > 0 {
+				w.clinic.sick(spec.Servers[ill-1].Host, true)
+				w.wait(10 * time.Second)
+			}
+			equal(t, "who serves", len(w.who(pool, 40)), want)
+		}
+		equal(t, "up", pool.Up(), false)
+		equal(t, "panics", pool.Counters().Panics.Load(), uint64(1))
+	})
+}
+
+// TestTerminatingHelpsOut has the endpoints that stay be ill, so that those that leave are better than none.
+func TestTerminatingHelpsOut(t *testing.T) {
+	inWard(t, func(t *testing.T, w *ward) {
+		w.clinic.sick("192.0.2.1:80", true)
+		w.Apply(endpointSet(1, "192.0.2.1:80#a", "192.0.2.2:80#b!"))
+		spec := w.spec("shop", 0, "/health")
+		spec.Servers = []ServerSpec{following(web, 1)}
+		pool := w.Pool(spec)
+		equal(t, "while both are well", w.who(pool, 4), []string{"192.0.2.1:80#a"})
+		w.wait(0)
+		equal(t, "when the one that stays is ill", w.who(pool, 4), []string{"192.0.2.2:80#b"})
+	})
+}
