@@ -20,7 +20,7 @@ type ServersLoadBalancer struct {
 	// Strategy is wrr (default), p2c, hrw, leasttime, peakewma, leastrequest or hash.
 	Strategy string `json:"strategy,omitempty"`
 	// Hash says what the strategy hash hashes; no other strategy has it.
-	Hash *HashStrategy `json:"hash,omitempty" label:"allowEmpty"`
+	Hash *HashStrategy `json:"hash,omitempty"`
 	// Servers are listed inline by files and labels.
 	Servers []Server `json:"servers,omitempty"`
 	Sticky  *Sticky  `json:"sticky,omitempty" label:"allowEmpty"`
@@ -29,7 +29,7 @@ type ServersLoadBalancer struct {
 	// PassiveHealthCheck is Traefik's way to take a server out after failures of real requests.
 	PassiveHealthCheck *PassiveServerHealthCheck `json:"passiveHealthCheck,omitempty"`
 	// OutlierDetection is ours; where neither of the two is given, its defaults are in force.
-	OutlierDetection *OutlierDetection `json:"outlierDetection,omitempty" label:"allowEmpty"`
+	OutlierDetection *OutlierDetection `json:"outlierDetection,omitempty"`
 	// PanicThreshold is the share of pickable servers, in percent, below which verdicts are ignored and all servers take
 	// requests; 0 (default) never ignores them.
 	PanicThreshold int `json:"panicThreshold,omitempty"`
@@ -42,7 +42,7 @@ type ServersLoadBalancer struct {
 	// DrainTimeout is how long requests to a removed server may go on; 0 (default) lets them end by themselves.
 	DrainTimeout ptypes.Duration `json:"drainTimeout,omitempty"`
 	// Retry says when a request is tried on another server; nil means the defaults of ServerRetry.
-	Retry *ServerRetry `json:"retry,omitempty" label:"allowEmpty"`
+	Retry *ServerRetry `json:"retry,omitempty"`
 	// Limits bounds what is in flight; nil sets no limits.
 	Limits *ServerLimits `json:"limits,omitempty"`
 	// PassHostHeader forwards the client's Host header; nil means true.

@@ -36,15 +36,20 @@ func (c *Clusters) Zone(ctx context.Context) (string, error) {
 	if name == "" || where == nil {
 		return "", nil
 	}
-	for pause := shortPause; ; pause = min(2*pause, longPause) {
+	pause := shortPause
+	again := time.NewTimer(pause)
+	defer again.Stop()
+	for {
 		zone, err := where.zone(ctx, name)
 		if err == nil || errors.Is(err, errNode) {
 			return zone, err
 		}
+		again.Reset(pause)
+		pause = min(2*pause, longPause)
 		select {
 		case <-ctx.Done():
 			return "", err
-		case <-time.After(pause):
+		case <-again.C:
 		}
 	}
 }

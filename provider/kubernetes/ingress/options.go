@@ -52,15 +52,15 @@ type serviceOptions struct {
 // balancingOptions are our annotations of a Service, named as in files. Traefik's group has none of them.
 type balancingOptions struct {
 	Strategy           string                            `json:"strategy"`
-	Hash               *dynamic.HashStrategy             `json:"hash" label:"allowEmpty"`
+	Hash               *dynamic.HashStrategy             `json:"hash"`
 	HealthCheck        *dynamic.ServerHealthCheck        `json:"healthCheck"`
 	PassiveHealthCheck *dynamic.PassiveServerHealthCheck `json:"passiveHealthCheck"`
-	OutlierDetection   *dynamic.OutlierDetection         `json:"outlierDetection" label:"allowEmpty"`
+	OutlierDetection   *dynamic.OutlierDetection         `json:"outlierDetection"`
 	PanicThreshold     int                               `json:"panicThreshold"`
 	SlowStart          ptypes.Duration                   `json:"slowStart"`
 	ZoneAware          *bool                             `json:"zoneAware"`
 	DrainTimeout       ptypes.Duration                   `json:"drainTimeout"`
-	Retry              *dynamic.ServerRetry              `json:"retry" label:"allowEmpty"`
+	Retry              *dynamic.ServerRetry              `json:"retry"`
 	Limits             *dynamic.ServerLimits             `json:"limits"`
 }
 

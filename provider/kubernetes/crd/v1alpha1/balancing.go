@@ -23,7 +23,8 @@ type Balancing struct {
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
 	SlowStart *intstr.IntOrString `json:"slowStart,omitempty"`
-	// ZoneAware prefers the endpoints of the zone that Sluice runs in; default true.
+	// ZoneAware prefers the endpoints of the zone that Sluice runs in; false ignores zones. By default only the hints of
+	// EndpointSlices count.
 	// +optional
 	ZoneAware *bool `json:"zoneAware,omitempty"`
 	// DrainTimeout is how long requests to a removed endpoint may go on, as a duration or in seconds; default 0, until
