@@ -1,6 +1,9 @@
 package picker
 
-import "math/rand/v2"
+import (
+	"math/bits"
+	"math/rand/v2"
+)
 
 // source is where random numbers come from. Its zero value is the runtime's, which takes no lock; a simulation has a
 // seeded one.
@@ -11,4 +14,60 @@ func (s source) next() uint64 {
 		return s.seeded.Uint64()
 	}
 	return rand.Uint64()
+}
+
+// urn holds indexes, each as often as its weight says. It is immutable, and a draw takes the same time however many there
+// are: Walker's alias method.
+type urn struct {
+	size uint64
+	// slots are as many as there are indexes; nil when all weights are equal.
+	slots []slot
+}
+
+// slot is one part of the urn: it stands for its own index up to the level, and for the other one above.
+type slot struct {
+	level uint32
+	other uint32
+}
+
+// newUrn takes weights relative to their mean, which add up to their number.
+func newUrn(weights []float64, equal bool) urn {
+	u := urn{size: uint64(len(weights))}
+	if equal {
+		return u
+	}
+	u.slots = make([]slot, len(weights))
+	left := make([]float64, len(weights))
+	copy(left, weights)
+	var poor, rich []uint32
+	for i, weight := range weights {
+		u.slots[i] = slot{level: 1<<32 - 1, other: uint32(i)} //nolint:gosec // an index of a slice
+		if weight < 1 {
+			poor = append(poor, uint32(i)) //nolint:gosec // as above
+		} else {
+			rich = append(rich, uint32(i)) //nolint:gosec // as above
+		}
+	}
+	for len(poor) > 0 && len(rich) > 0 {
+		small, large := poor[len(poor)-1], rich[len(rich)-1]
+		poor = poor[:len(poor)-1]
+		u.slots[small] = slot{level: uint32(left[small] * (1 << 32)), other: large}
+		if left[large] -= 1 - left[small]; left[large] < 1 {
+			rich = rich[:len(rich)-1]
+			poor = append(poor, large)
+		}
+	}
+	return u
+}
+
+// at returns the index for a random number, and what is left of the randomness.
+func (u *urn) at(random uint64) (index int, rest uint64) {
+	place, rest := bits.Mul64(random, u.size)
+	if u.slots == nil {
+		return int(place), rest //nolint:gosec // less than the number of indexes
+	}
+	if s := &u.slots[place]; uint32(rest>>32) >= s.level {
+		return int(s.other), rest
+	}
+	return int(place), rest //nolint:gosec // as above
 }

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
 )
 
 // Candidate is one member of a list that may take requests.
@@ -72,7 +74,21 @@ func newPicker(s Strategy, candidates []Candidate, state *State, random source) 
 	case 1:
 		return somebody{}
 	}
-	return newRoundRobinPicker(candidates, state)
+	switch s.Name {
+	case dynamic.StrategyP2C:
+		return &twoChoices{newSeats(candidates, random)}
+	case dynamic.StrategyLeastRequest:
+		return &leastRequest{newSeats(candidates, random)}
+	case dynamic.StrategyPeakEWMA:
+		return &peakEWMA{newSeats(candidates, random)}
+	case dynamic.StrategyLeastTime:
+		return &leastTime{newSeats(candidates, random)}
+	case dynamic.StrategyHRW:
+		return newRendezvous(candidates)
+	case dynamic.StrategyHash:
+		return newHashing(s.Hash, candidates, state, random)
+	}
+	return newRobin(candidates, state)
 }
 
 // nobody is the picker of an empty list.

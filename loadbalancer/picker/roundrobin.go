@@ -24,28 +24,10 @@ func NewRoundRobin(weights []int) *RoundRobin {
 func ResumeRoundRobin(weights []int, cursor *atomic.Uint64) *RoundRobin {
 	clamped := make([]uint64, len(weights))
 	for i, weight := range weights {
-		clamped[i] = uint64(max(weight, 0)) //nolint:gosec // not negative
+		clamped[i] = uint64(min(max(weight, 0), maxWeight)) //nolint:gosec // not negative
 	}
 	return &RoundRobin{order: newSequence(clamped), cursor: cursor}
 }
 
 // Next returns the next index, or -1 when there is none with a weight above 0. Any number of goroutines may call it.
 func (r *RoundRobin) Next() int { return r.order.at(r.cursor.Add(1)) }
-
-// newRoundRobinPicker returns the picker of wrr.
-func newRoundRobinPicker(candidates []Candidate, state *State) Picker {
-	weights := make([]uint64, len(candidates))
-	for i := range candidates {
-		weights[i] = candidates[i].Weight
-	}
-	return &robin{order: newSequence(weights), state: state}
-}
-
-// robin takes turns, each candidate as often as its weight says.
-type robin struct {
-	order sequence
-	state *State
-}
-
-// Pick returns whose turn it is.
-func (r *robin) Pick(*Request) int { return r.order.at(r.state.Cursor.Add(1)) }

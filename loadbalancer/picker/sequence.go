@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
-	"sort"
 )
 
 const (
@@ -25,6 +24,8 @@ type sequence struct {
 	order []uint32
 	// bounds are running sums of the weights when a round would be too long to write down.
 	bounds []uint64
+	// starts are where to begin the search in bounds for equal parts of their last, as many as there are bounds.
+	starts []uint32
 }
 
 // newSequence takes weights of at least 0 each.
@@ -44,12 +45,33 @@ func newSequence(weights []uint64) sequence {
 		order := smoothOrder(weights, divisor)
 		return sequence{length: uint64(len(order)), order: order}
 	}
+	return sequence{bounds: runningSums(weights), starts: searchStarts(weights, total)}
+}
+
+func runningSums(weights []uint64) []uint64 {
 	bounds, sum := make([]uint64, len(weights)), uint64(0)
 	for i, weight := range weights {
 		sum += weight
 		bounds[i] = sum
 	}
-	return sequence{bounds: bounds}
+	return bounds
+}
+
+// searchStarts returns for each of as many equal parts of the total as there are weights the first index that may be found
+// in it, so that a search takes about one step however many there are.
+func searchStarts(weights []uint64, total uint64) []uint32 {
+	starts := make([]uint32, len(weights))
+	index, sum := 0, weights[0]
+	for part := range starts {
+		high, low := bits.Mul64(total, uint64(part)) //nolint:gosec // an index
+		first, _ := bits.Div64(high, low, uint64(len(weights)))
+		for sum <= first {
+			index++
+			sum += weights[index]
+		}
+		starts[part] = uint32(index) //nolint:gosec // an index of a slice
+	}
+	return starts
 }
 
 // at returns the index at the cursor, or -1 when nothing may be picked.
@@ -62,8 +84,14 @@ func (s *sequence) at(cursor uint64) int {
 	case s.bounds == nil:
 		return -1
 	}
-	point, _ := bits.Mul64(cursor*golden, s.bounds[len(s.bounds)-1])
-	return sort.Search(len(s.bounds), func(i int) bool { return s.bounds[i] > point })
+	place := cursor * golden
+	point, _ := bits.Mul64(place, s.bounds[len(s.bounds)-1])
+	part, _ := bits.Mul64(place, uint64(len(s.bounds)))
+	index := int(s.starts[part])
+	for s.bounds[index] <= point {
+		index++
+	}
+	return index
 }
 
 // smoothOrder writes down one round. An index of weight w comes at w evenly spaced points of time; indexes of equal

@@ -1,0 +1,131 @@
+package picker
+
+import (
+	"math"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+const (
+	// alwaysAllowed is how many requests a candidate may have in flight whatever the bound on its load: one browser has
+	// that many, and would be torn apart by a bound that is a fraction of little.
+	alwaysAllowed = 8
+	// inLine is how many candidates are considered when those before them are full.
+	inLine = 16
+)
+
+// hashing keeps a key of the request on one candidate by consistent hashing with bounded load: whoever has more than its
+// part of what the list has in flight is passed over for the next in line (Mirrokni, Thorup and Zadimoghaddam, 2016).
+type hashing struct {
+	key    Hash
+	ring   ring
+	lines  []bounded
+	state  *State
+	random source
+}
+
+// bounded is what a bound on the load needs to know about a candidate.
+type bounded struct {
+	inFlight *atomic.Int64
+	// share is the part of what the list has in flight that the candidate may have, 0 without a bound.
+	share float64
+	// inverse is 1 / weight relative to the mean.
+	inverse float64
+}
+
+func newHashing(key Hash, candidates []Candidate, state *State, random source) *hashing {
+	weights, _ := relativeWeights(candidates)
+	h := &hashing{key: key, ring: newRing(candidates, weights), lines: make([]bounded, len(candidates)), state: state, random: random}
+	for i := range candidates {
+		inFlight := candidates[i].InFlight
+		if inFlight == nil {
+			inFlight = new(atomic.Int64)
+		}
+		share := weights[i] / float64(len(weights)) * float64(key.BoundedLoad) / 100
+		h.lines[i] = bounded{inFlight: inFlight, share: share, inverse: 1 / weights[i]}
+	}
+	return h
+}
+
+// Pick returns the candidate of the key, or who is next in line when that one is full or was refused.
+func (h *hashing) Pick(r *Request) int {
+	place := h.ring.place(h.hash(r))
+	if r.Attempt == 0 {
+		if owner := int(h.ring.places[place]); h.room(owner) {
+			return owner
+		}
+	}
+	return h.further(r.Attempt, place)
+}
+
+// hash returns where on the ring the request belongs. Without the key that is where its client belongs, and anywhere
+// when nobody knows the client either.
+func (h *hashing) hash(r *Request) uint64 {
+	key := h.key.of(r)
+	if key == "" {
+		key = r.Client
+	}
+	if key == "" {
+		return h.random.next()
+	}
+	return xxhash.Sum64String(key)
+}
+
+// room reports whether a candidate may take one more request.
+func (h *hashing) room(candidate int) bool {
+	line := &h.lines[candidate]
+	if line.share == 0 {
+		return true
+	}
+	have := line.inFlight.Load()
+	return have < alwaysAllowed || float64(have) < math.Ceil(line.share*float64(h.state.InFlight.Load()+1))
+}
+
+// further returns the first with room of those who come after as many candidates as there were attempts.
+func (h *hashing) further(attempt, place int) int {
+	attempt %= len(h.lines)
+	walk := walk{ring: &h.ring, place: place}
+	for range min(attempt, inLine-1) {
+		walk.next()
+	}
+	first := walk.count
+	total := 0.0
+	for walk.count < min(len(h.lines), inLine) {
+		next := walk.next()
+		if h.room(next) {
+			return next
+		}
+		total += h.load(next)
+	}
+	// Everybody in line is full, which happens when the candidates are busy with requests of other lists. Then those in
+	// line are compared with one another instead, so that keys stay where they are as far as the load allows.
+	line := walk.seen[first:walk.count]
+	limit := total / float64(len(line)) * float64(h.key.BoundedLoad) / 100
+	for _, candidate := range line {
+		if h.load(int(candidate)) <= limit {
+			return int(candidate)
+		}
+	}
+	return int(line[0])
+}
+
+func (h *hashing) load(candidate int) float64 {
+	line := &h.lines[candidate]
+	return float64(line.inFlight.Load()) * line.inverse
+}
+
+// distinctIDs returns the IDs of the candidates. Of those that are equal all but the first get a number, since equal hashes
+// would leave all but one without requests.
+func distinctIDs(candidates []Candidate) []string {
+	ids, seen := make([]string, len(candidates)), make(map[string]int, len(candidates))
+	for i := range candidates {
+		id := candidates[i].ID
+		ids[i] = id
+		if seen[id]++; seen[id] > 1 {
+			ids[i] = id + "#" + strconv.Itoa(seen[id])
+		}
+	}
+	return ids
+}

@@ -1,0 +1,118 @@
+package picker
+
+import (
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+)
+
+const (
+	// ringBits makes a ring of 2^18 places, which takes 1 MiB whatever the number of candidates.
+	ringBits = 18
+	// pointsEach is how many points the heaviest candidate has on the ring. It does not depend on how many others there
+	// are, so that those who come and go move no keys but their own, as long as there is room: beyond 128 candidates of
+	// equal weight each of them has fewer points, and one that joins or leaves moves up to twice as many keys as it must.
+	pointsEach = 2048
+)
+
+// ring is a circle of places. Candidates have points on it in proportion to their weights, where their IDs alone say, so
+// that all processes agree; a place belongs to the first point in it, or after it. The ring is immutable, and a key finds
+// its candidate in one step.
+type ring struct {
+	// places are the owners of the places.
+	places []uint32
+	// owners is how many candidates there are, with points or without.
+	owners int
+}
+
+func newRing(candidates []Candidate, weights []float64) ring {
+	const none = 1<<32 - 1
+	r := ring{places: make([]uint32, 1<<ringBits), owners: len(candidates)}
+	for i := range r.places {
+		r.places[i] = none
+	}
+	first := make([]uint64, 1<<ringBits)
+	counts, seeds := pointCounts(candidates, weights)
+	for owner, count := range counts {
+		for k := range uint64(count) { //nolint:gosec // not negative
+			hash := mix(seeds[owner] + k*golden)
+			place := hash >> (64 - ringBits)
+			// Two points at one hash are in the order of their seeds, so that processes agree whatever the order of their
+			// candidates.
+			if other := r.places[place]; other == none || hash < first[place] || hash == first[place] && seeds[owner] < seeds[other] {
+				r.places[place], first[place] = uint32(owner), hash //nolint:gosec // an index of a slice
+			}
+		}
+	}
+	after := uint32(none)
+	for range 2 { // The second time round, the end knows what is at the beginning.
+		for i := len(r.places) - 1; i >= 0; i-- {
+			if r.places[i] == none {
+				r.places[i] = after
+			}
+			after = r.places[i]
+		}
+	}
+	return r
+}
+
+// pointCounts returns how many points each candidate has, and the number from which its places follow. Fractions are
+// rounded up or down by that number, so that many small weights do not vanish, or grow, together.
+func pointCounts(candidates []Candidate, weights []float64) (counts []int, seeds []uint64) {
+	heaviest := slices.Max(weights)
+	scale := min(pointsEach/heaviest, (1<<ringBits)/float64(len(weights)))
+	counts, seeds = make([]int, len(weights)), make([]uint64, len(weights))
+	for i, id := range distinctIDs(candidates) {
+		seeds[i] = xxhash.Sum64String(id)
+		points := weights[i] * scale
+		counts[i] = int(points + float64(mix(seeds[i])>>11)/(1<<53))
+		if weights[i] == heaviest {
+			counts[i] = max(counts[i], 1)
+		}
+	}
+	return counts, seeds
+}
+
+// place returns the place of a hash.
+func (r *ring) place(hash uint64) int { return int(hash >> (64 - ringBits)) } //nolint:gosec // few bits are left
+
+// walk goes round the ring and meets each candidate once.
+type walk struct {
+	ring  *ring
+	place int
+	seen  [inLine]uint32
+	count int
+}
+
+// maxSteps is how many places a walk passes in search of the next candidate before it takes any: with very different
+// weights a light one may be on the other side of the ring, or not on it at all.
+const maxSteps = 4096
+
+// next returns the next candidate, of which there must be one. No more than inLine are asked for.
+func (w *walk) next() int {
+	for range maxSteps {
+		owner := w.ring.places[w.place]
+		w.place = (w.place + 1) & (1<<ringBits - 1)
+		if !slices.Contains(w.seen[:w.count], owner) {
+			return w.meet(owner)
+		}
+	}
+	owner := w.ring.places[w.place]
+	for slices.Contains(w.seen[:w.count], owner) {
+		owner = (owner + 1) % uint32(w.ring.owners) //nolint:gosec // a length
+	}
+	return w.meet(owner)
+}
+
+func (w *walk) meet(owner uint32) int {
+	w.seen[w.count] = owner
+	w.count++
+	return int(owner)
+}
+
+// mix spreads the bits of a number over all of it (the finalizer of SplitMix64).
+func mix(x uint64) uint64 {
+	x = (x ^ x>>30) * 0xBF58476D1CE4E5B9
+	x = (x ^ x>>27) * 0x94D049BB133111EB
+	return x ^ x>>31
+}
