@@ -125,13 +125,16 @@ func (s *Snapshot) draw(p *Pool, r *Request) *Member {
 		return member(s.serving, s.picker.Pick(&r.Request))
 	}
 	near := member(s.near, s.local.Pick(&r.Request))
-	load := near.Endpoint().InFlight()
-	if load <= lightly && !slices.Contains(r.Tried, near) {
+	load, tried := near.Endpoint().InFlight(), slices.Contains(r.Tried, near)
+	if load <= lightly && !tried {
 		return near
 	}
 	far := member(s.serving, s.picker.Pick(&r.Request))
-	if load > busier*(far.Endpoint().InFlight()+1) || slices.Contains(r.Tried, near) {
+	busy := load > busier*(far.Endpoint().InFlight()+1)
+	if busy {
 		p.counters.Spilled.Add(1)
+	}
+	if busy || tried {
 		return far
 	}
 	return near

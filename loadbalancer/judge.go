@@ -78,9 +78,9 @@ func (r *Registry) checked(said verdict, now time.Duration) {
 	if probe.down == !said.Up {
 		return
 	}
-	probe.down, probe.reason = !said.Up, said.Reason
+	probe.down = !said.Up
 	for member := range probe.members {
-		member.down, member.reason = probe.down, probe.reason
+		member.down = probe.down
 		event := Event{Service: member.pool.name, Endpoint: member.Address(), State: Unhealthy, Reason: said.Reason}
 		if said.Up {
 			event.State, event.Reason = Serving, ""

@@ -42,9 +42,8 @@ type Member struct {
 
 // standing is what keeps a member from getting requests.
 type standing struct {
-	// down says that the active check failed, and why.
-	down   bool
-	reason string
+	// down says that the active check failed.
+	down bool
 	// ejected says that its answers failed, until when.
 	ejected bool
 	until   time.Duration

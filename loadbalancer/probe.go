@@ -22,16 +22,15 @@ type probe struct {
 	key     ProbeKey
 	runs    *health.Probe
 	members map[*Member]struct{}
-	// down and reason are what the last verdict says; an endpoint is up until one says otherwise.
-	down   bool
-	reason string
+	// down is what the last verdict says; an endpoint is up until one says otherwise.
+	down bool
 }
 
 // watch brings the member's check to the definition of its pool. The new one begins before the old one ends.
 func (r *Registry) watch(m *Member) {
 	old := m.probe
 	if r.prober == nil || !m.pool.spec.Checked {
-		m.probe, m.down, m.reason = nil, false, ""
+		m.probe, m.down = nil, false
 		r.unwatch(m, old)
 		return
 	}
@@ -49,7 +48,7 @@ func (r *Registry) watch(m *Member) {
 		}, key.Check, func(said health.Verdict) { r.events.judged(next, said) })
 	}
 	next.members[m] = struct{}{}
-	m.probe, m.down, m.reason = next, next.down, next.reason
+	m.probe, m.down = next, next.down
 	r.unwatch(m, old)
 }
 
