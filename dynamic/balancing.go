@@ -35,8 +35,8 @@ type HashStrategy struct {
 	Source string `json:"source,omitempty"`
 	// Name names the header, the cookie or the query parameter; the other sources have no name.
 	Name string `json:"name,omitempty"`
-	// BoundedLoad is how much of the mean load a server may carry before the next one takes over, in percent; nil means
-	// 125, 0 sets no bound.
+	// BoundedLoad is how much of its share of the load a server may carry before the next one takes over, in percent, 100 at
+	// least; nil means 125, 0 sets no bound.
 	BoundedLoad *int `json:"boundedLoad,omitempty"`
 }
 
@@ -70,7 +70,7 @@ func (o *OutlierDetection) SetDefaults() {
 // ServerRetry tries a request on another server when that is safe: nothing of it was sent, or its method is idempotent
 // and no answer has begun.
 type ServerRetry struct {
-	// Attempts is how many further tries there are after the first; nil means 2, 0 turns retries off.
+	// Attempts is how many further tries there are after the first, 100 at most; nil means 2, 0 turns retries off.
 	Attempts *int `json:"attempts,omitempty"`
 	// PerTryTimeout is how long one try may take until the head of its answer is there; 0 (default) sets no limit.
 	PerTryTimeout ptypes.Duration `json:"perTryTimeout,omitempty"`
@@ -78,10 +78,11 @@ type ServerRetry struct {
 	Status []string `json:"status,omitempty"`
 	// RetryNonIdempotentMethod retries requests of any method even when something of them was sent.
 	RetryNonIdempotentMethod bool `json:"retryNonIdempotentMethod,omitempty"`
-	// MaxRequestBodyBytes is the size up to which a body is kept for a further try; nil means 65536. A request with a
-	// longer body is not tried again once some of it was sent.
+	// MaxRequestBodyBytes is how much of a body is kept for a further try; nil means 65536, and less than 0 sets no limit. A
+	// request of whose body more was read is not tried again.
 	MaxRequestBodyBytes *int64 `json:"maxRequestBodyBytes,omitempty"`
-	// BudgetPercent is how many retries the pool may add to its requests, in percent of these; nil means 20.
+	// BudgetPercent is how many retries the pool may add to the requests that end well, in percent of these, 0 to 1000; nil
+	// means 20.
 	BudgetPercent *int `json:"budgetPercent,omitempty"`
 }
 

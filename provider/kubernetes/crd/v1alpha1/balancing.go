@@ -50,8 +50,8 @@ type HashStrategy struct {
 	// Name names the header, the cookie or the query parameter.
 	// +optional
 	Name string `json:"name,omitempty"`
-	// BoundedLoad is how much of the mean load an endpoint may carry before the next one takes over, in percent; default
-	// 125, and 0 sets no bound.
+	// BoundedLoad is how much of its share of the load an endpoint may carry before the next one takes over, in percent, 100
+	// at least; default 125, and 0 sets no bound.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	BoundedLoad *int `json:"boundedLoad,omitempty"`
@@ -93,6 +93,7 @@ type ServerRetry struct {
 	// Attempts is how many further tries there are; default 2, and 0 turns retries off.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=100
 	Attempts *int `json:"attempts,omitempty"`
 	// PerTryTimeout is how long one try may take until its answer begins, as a duration or in seconds; default 0, no
 	// limit.
@@ -107,13 +108,14 @@ type ServerRetry struct {
 	// RetryNonIdempotentMethod retries requests of any method, even when something of them was sent.
 	// +optional
 	RetryNonIdempotentMethod bool `json:"retryNonIdempotentMethod,omitempty"`
-	// MaxRequestBodyBytes is the size up to which a body is kept for a further try; default 65536.
+	// MaxRequestBodyBytes is how much of a body is kept for a further try; default 65536, and -1 sets no limit.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=-1
 	MaxRequestBodyBytes *int64 `json:"maxRequestBodyBytes,omitempty"`
-	// BudgetPercent is how many retries may come on top of the requests, in percent of these; default 20.
+	// BudgetPercent is how many retries may come on top of the requests that end well, in percent of these; default 20.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
 	BudgetPercent *int `json:"budgetPercent,omitempty"`
 }
 
