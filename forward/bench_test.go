@@ -52,10 +52,10 @@ func BenchmarkExchange(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	pool := loadbalancer.NewRegistry().Pool(loadbalancer.PoolSpec{
+	pool := loadbalancer.NewRegistry(loadbalancer.Options{}).Pool(loadbalancer.PoolSpec{
 		Name: "svc", Dialer: transport, Servers: []loadbalancer.ServerSpec{spec(b, "h2c://192.0.2.1")},
 	})
-	member, _ := pool.Pick()
+	member := memberOf(pool)
 	member.Upstream().RoundTripper().(*connections).multiplexed.wire.RegisterProtocol("http", canned{})
 	plain := &http.Transport{}
 	plain.RegisterProtocol("http", canned{})
@@ -95,7 +95,7 @@ func BenchmarkLoopback(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	registry := loadbalancer.NewRegistry()
+	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
 	pool := registry.Pool(loadbalancer.PoolSpec{Name: "svc", Dialer: transport, Servers: []loadbalancer.ServerSpec{spec(b, endpoint.URL)}})
 	defer registry.Release("svc")
 	target, err := url.Parse(endpoint.URL)

@@ -13,18 +13,17 @@ import (
 
 var errBodyClosed = errors.New("the request body is closed")
 
-// requestBody is a client's request body on its way to an endpoint. It remembers why reading failed, so that a client's
-// fault is not taken for the endpoint's, and brings the trailers over once the body has ended. Its methods, except
-// failed and halt, are called by one goroutine at a time.
+// requestBody is a client's request body on its way to an endpoint, in one try. Its source remembers why reading failed, so that a
+// client's fault is not taken for the endpoint's, and the trailers are brought over once the body has ended. Its methods, except failed
+// and halt, are called by one goroutine at a time.
 type requestBody struct {
-	from *http.Request
-	// now is the client's body where that tells what has come of it.
-	now readyReader
+	*source
 	// trailer is what the transport sends after the body; nil when the client can't send any.
 	trailer http.Header
-	// reading says that a Read is under way, closed that none may follow.
-	reading, closed atomic.Bool
-	err             atomic.Pointer[error]
+	// at is how much of the body the try has taken.
+	at atomic.Int64
+	// closed says that no Read may follow.
+	closed atomic.Bool
 }
 
 // readyReader is a body that can be read without waiting: 0 bytes without an error say that nothing has come.
@@ -40,56 +39,83 @@ func (b readyBody) ReadNow(p []byte) (int, error) {
 	if b.closed.Load() {
 		return 0, errBodyClosed
 	}
+	if !b.turn.TryLock() {
+		return 0, nil // Somebody waits for what comes next.
+	}
+	defer b.turn.Unlock()
+	if n, ok, err := b.repeat(p, b.at.Load()); ok || b.now == nil {
+		return b.taken(n, err)
+	}
 	n, err := b.now.ReadNow(p)
-	b.note(err)
-	return n, err
+	b.took(p[:n], err, b.requestBody)
+	return b.taken(n, err)
 }
 
 // outgoing returns what the transport reads.
 func (b *requestBody) outgoing() io.ReadCloser {
-	if b.now != nil {
+	if read, _ := b.progress(); b.now != nil || read > 0 {
 		return readyBody{b}
 	}
 	return b
 }
 
 func newRequestBody(r *http.Request) *requestBody {
-	body := &requestBody{from: r}
-	body.now, _ = r.Body.(readyReader)
-	// A chunked body may end with trailers that nothing announced (RFC 9110 section 6.5.1).
-	if len(r.Trailer) > 0 || r.ProtoMajor == 1 && r.ContentLength < 0 {
-		body.trailer = make(http.Header, len(r.Trailer))
-		for name := range r.Trailer {
-			if allowedTrailer(name) {
-				body.trailer[name] = nil
-			}
-		}
-	}
+	first := new(struct {
+		body   requestBody
+		source source
+	})
+	first.body.source, first.source.from = &first.source, r
+	first.source.now, _ = r.Body.(readyReader)
+	first.source.current = &first.body
+	first.body.prepare()
+	return &first.body
+}
+
+// again returns the body for another try, which has been promised. The one before is halted.
+func (s *source) again() *requestBody {
+	body := &requestBody{source: s}
+	body.prepare()
+	s.succeed(body)
 	return body
 }
 
-// Read reads from the client.
+func (b *requestBody) prepare() {
+	r := b.from
+	// A chunked body may end with trailers that nothing announced (RFC 9110 section 6.5.1).
+	if len(r.Trailer) > 0 || r.ProtoMajor == 1 && r.ContentLength < 0 {
+		b.trailer = make(http.Header, len(r.Trailer))
+		for name := range r.Trailer {
+			if allowedTrailer(name) {
+				b.trailer[name] = nil
+			}
+		}
+	}
+}
+
+// Read reads from the client, or what was read from it for a try before.
 func (b *requestBody) Read(p []byte) (int, error) {
+	b.turn.Lock()
+	defer b.turn.Unlock()
 	b.reading.Store(true)
 	defer b.reading.Store(false)
 	if b.closed.Load() {
 		return 0, errBodyClosed
 	}
+	if n, ok, err := b.repeat(p, b.at.Load()); ok {
+		return b.taken(n, err)
+	}
 	n, err := b.from.Body.Read(p)
-	b.note(err)
-	return n, err
+	b.took(p[:n], err, b)
+	return b.taken(n, err)
 }
 
-func (b *requestBody) note(err error) {
-	switch {
-	case err == nil:
-	case errors.Is(err, io.EOF):
+// taken notes what the try has taken.
+func (b *requestBody) taken(n int, err error) (int, error) {
+	b.at.Add(int64(n))
+	if errors.Is(err, io.EOF) {
 		b.takeTrailers()
-	case b.closed.Load():
-		// Reading was interrupted because nobody wants the rest: no fault of the client's.
-	default:
-		b.err.CompareAndSwap(nil, &err)
 	}
+	return n, err
 }
 
 // halt ends reading, and reports whether a Read is still under way.
@@ -117,17 +143,6 @@ func (b *requestBody) takeTrailers() {
 			b.trailer[name] = values
 		}
 	}
-}
-
-// failed returns why the client's body could not be read, or nil; b may be nil.
-func (b *requestBody) failed() error {
-	if b == nil {
-		return nil
-	}
-	if err := b.err.Load(); err != nil {
-		return *err
-	}
-	return nil
 }
 
 // allowedTrailer refuses what is no field, which the transport would blame on the endpoint, and fields that frame messages or that

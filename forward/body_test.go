@@ -252,7 +252,7 @@ func TestTrailersThatAreNoFields(t *testing.T) {
 		}
 		equal(t, upstream+": answer", fmt.Sprint(response.StatusCode, g.record(t).Reason), "200")
 		equal(t, upstream+": trailers", wait(t, "the request", trailers), http.Header{"X-Good": {"1"}})
-		if member, _ := g.pool.Pick(); member.Endpoint().ConnectFailures() != 0 {
+		if member := memberOf(g.pool); member.Endpoint().ConnectFailures() != 0 {
 			t.Errorf("%s: the endpoint is blamed", upstream)
 		}
 	}

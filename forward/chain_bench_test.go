@@ -180,7 +180,7 @@ func newChainOn(
 	if err != nil {
 		tb.Fatal(err)
 	}
-	registry := loadbalancer.NewRegistry()
+	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
 	pool := registry.Pool(loadbalancer.PoolSpec{Name: "bench@internal", Servers: []loadbalancer.ServerSpec{spec}, Dialer: transport})
 	service := forward.NewService(pool, forward.Options{
 		Service: "bench@internal", PassHostHeader: true, FlushInterval: 100 * time.Millisecond,

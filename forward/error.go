@@ -61,12 +61,14 @@ func (e *Error) Unwrap() error { return e.Err }
 var (
 	errClientLeft  = errors.New("the client left")
 	errRequestTime = errors.New("the time for the request is over")
+	// errGaveWay is the end of a try whose response was worth another try, which is ready.
+	errGaveWay = errors.New("the response gave way to another try")
 )
 
 // failure says what a failed round trip means for the client and for the endpoint's record.
 func (x *exchange) failure(phase Phase, err error) (loadbalancer.Outcome, *Error) {
 	ctx := x.request.Context()
-	if bodyErr := x.body.failed(); bodyErr != nil {
+	if bodyErr := x.source.failed(); bodyErr != nil {
 		status := bodyStatus(bodyErr)
 		if status == http.StatusBadRequest && ctx.Err() != nil {
 			status = StatusClientClosedRequest

@@ -35,7 +35,7 @@ type Target struct {
 // informational responses. After ResponseBegun the caller must abort the client's response, so that nobody takes it for
 // a complete one.
 //
-// It writes the response's status into the telemetry.Record. It calls neither Begin nor Done of the member.
+// It writes the response's status into the telemetry.Record. It does not call Done of the member.
 func Forward(w http.ResponseWriter, r *http.Request, target Target) (loadbalancer.Outcome, error) {
 	return forward(w, r, target, telemetry.RecordFrom(r.Context()))
 }
@@ -67,6 +67,11 @@ type exchange struct {
 	// body is the client's body, nil without one, and cancel stops sending it over HTTP/2.
 	body   *requestBody
 	cancel context.CancelFunc
+	// source is what all tries read the body from, limit what bounds this one; nil without.
+	source *source
+	limit  *limit
+	// trial is what the exchange is as one of several tries.
+	trial trial
 	// upgrade is the protocol that the client asks to switch to.
 	upgrade string
 	// connected says that an HTTP/2 connection was there, so that the endpoint may have seen the request.
@@ -82,6 +87,8 @@ type exchange struct {
 	mutex  sync.Mutex
 	final  bool
 	hinted int
+	// relayed says that the client got one of them.
+	relayed bool
 }
 
 // listedFields is how many fields of a response have room in the list of an exchange.
@@ -109,14 +116,19 @@ func (x *exchange) run() (loadbalancer.Outcome, error) {
 	x.final = true
 	x.mutex.Unlock()
 	defer x.end(response)
+	if x.limit != nil && !x.limit.stop() {
+		err = errTryTime
+	}
 	if err != nil {
 		phase := NothingSent
 		if x.connected.Load() || x.call.Sent() {
 			phase = RequestSent
 		}
+		clear(x.call.Header)
 		outcome, failed := x.failure(phase, err)
 		return outcome, failed
 	}
+	x.answered(response.StatusCode)
 	if response.StatusCode == http.StatusSwitchingProtocols {
 		return x.switchProtocols(response)
 	}
@@ -124,11 +136,18 @@ func (x *exchange) run() (loadbalancer.Outcome, error) {
 		err := fmt.Errorf("endpoint: status %d", response.StatusCode)
 		return loadbalancer.Broken, &Error{Phase: RequestSent, Status: http.StatusBadGateway, Err: err}
 	}
+	if x.givesWay(response.StatusCode) {
+		clear(x.call.Header)
+		return loadbalancer.Answered, errGaveWay
+	}
 	return x.respond(response)
 }
 
 // send sends the request and returns the head of the response.
 func (x *exchange) send(out *http.Request) (*http.Response, error) {
+	if x.trial.policy != nil && x.trial.policy.PerTry > 0 {
+		out = x.limited(out)
+	}
 	trips := x.target.Member.Upstream().RoundTripper()
 	own, ok := trips.(*connections)
 	if !ok {
@@ -163,7 +182,7 @@ func (x *exchange) hints() bool {
 
 // traced sends the request through net/http, whose trace tells how far it got.
 func (x *exchange) traced(trips http.RoundTripper, out *http.Request) (*http.Response, error) {
-	ctx := x.request.Context()
+	ctx := out.Context()
 	if x.body != nil {
 		ctx, x.cancel = context.WithCancel(ctx)
 	}
@@ -179,17 +198,31 @@ func (x *exchange) traced(trips http.RoundTripper, out *http.Request) (*http.Res
 // retryInterrupt is how soon a wait for the client is interrupted again, whose deadline somebody has moved meanwhile.
 const retryInterrupt = 10 * time.Millisecond
 
-// interrupt ends reading of the client's body, which nobody wants the rest of. A server can't tell any more where the
-// next request begins once a Read has failed, so one is made to fail only where it waits.
+// interrupt ends reading of the client's body, which nobody wants the rest of. Where another try may want it, who waits for the client
+// is left to wait, and false returned.
 func (x *exchange) interrupt() bool {
 	if !x.body.halt() {
 		return true
 	}
+	if x.mayGiveWay() {
+		return false
+	}
+	x.breakOff()
+	return true
+}
+
+// breakOff makes a Read of the client's body fail. A server can't tell any more where the next request begins after that, so it is done
+// only where somebody waits.
+func (x *exchange) breakOff() {
+	x.source.interrupted.Store(true)
 	if x.control.SetReadDeadline(time.Unix(1, 0)) != nil {
 		_ = x.request.Body.Close() // there is no other way to reach who waits
 	}
-	time.AfterFunc(retryInterrupt, func() { x.interrupt() })
-	return true
+	time.AfterFunc(retryInterrupt, func() {
+		if x.source.reading.Load() {
+			x.breakOff()
+		}
+	})
 }
 
 // end closes the response. The exchange ends with it, whether the body has been sent or not: HTTP/2's Close waits for the
@@ -197,6 +230,9 @@ func (x *exchange) interrupt() bool {
 func (x *exchange) end(response *http.Response) {
 	if x.cancel != nil {
 		x.cancel()
+	}
+	if x.limit != nil {
+		x.limit.cancel(nil)
 	}
 	if response != nil {
 		_ = response.Body.Close() // what there was to read has been read
@@ -226,6 +262,7 @@ func (x *exchange) informational(code int, hints http.Header) error {
 	delete(hints, "Connection")
 	delete(hints, "Upgrade")
 	delete(hints, "Content-Length")
+	x.relayed = true
 	// The writer's headers are those of the final response: they wait.
 	own := x.writer.Header()
 	waiting := maps.Clone(own)

@@ -67,7 +67,7 @@ func TestEndpointsThatFail(t *testing.T) {
 			if !strings.Contains(record.Reason, test.reason) || record.Reason == "" {
 				t.Errorf("recorded reason %q, want one with %q", record.Reason, test.reason)
 			}
-			member, _ := g.pool.Pick()
+			member := memberOf(g.pool)
 			equal(t, "record", []any{record.Service, record.Endpoint, record.Tries}, []any{"svc@file", member.Address(), 1})
 			equal(t, "in flight", member.Endpoint().InFlight(), 0)
 			failures := 0
@@ -87,7 +87,7 @@ func answers(text string) func(*testing.T) dynamic.Server {
 }
 
 func TestEmptyPool(t *testing.T) {
-	registry := loadbalancer.NewRegistry()
+	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
 	transport, err := NewTransport("test", &dynamic.ServersTransport{})
 	if err != nil {
 		t.Fatal(err)
@@ -223,7 +223,7 @@ func TestPhases(t *testing.T) {
 		"broken off": {scripted(t, says("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")), ResponseBegun, loadbalancer.Broken},
 	} {
 		g := newProxy(t, setup{server: test.server})
-		member, _ := g.pool.Pick()
+		member := memberOf(g.pool)
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		outcome, err := Forward(httptest.NewRecorder(), r, Target{Member: member})
 		failed, ok := errors.AsType[*Error](err)
@@ -245,7 +245,7 @@ func TestWriterThatPanics(t *testing.T) {
 		t.Error("the client got a response")
 	}
 	g.record(t)
-	member, _ := g.pool.Pick()
+	member := memberOf(g.pool)
 	equal(t, "in flight", member.Endpoint().InFlight(), 0)
 }
 
@@ -274,7 +274,7 @@ func TestStaleIdleConnection(t *testing.T) {
 // TestRequestWithoutMeaning is about a request that no endpoint could read in one way.
 func TestRequestWithoutMeaning(t *testing.T) {
 	g := newProxy(t, setup{server: refusing(t)})
-	member, _ := g.pool.Pick()
+	member := memberOf(g.pool)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 	r.Header["X-A"] = []string{"a\r\nX-B: b"}
 	outcome, err := Forward(httptest.NewRecorder(), r, Target{Member: member})
@@ -290,7 +290,7 @@ func TestClientThatTakesNothing(t *testing.T) {
 	text := "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + strings.Repeat("a", 1_000_000)
 	for _, interval := range []time.Duration{0, time.Hour, -1} {
 		g := newProxy(t, setup{server: scripted(t, says(text))})
-		member, _ := g.pool.Pick()
+		member := memberOf(g.pool)
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 		outcome, err := Forward(refusingWriter{http.Header{}}, r, Target{Member: member, FlushInterval: interval})
 		failed, ok := errors.AsType[*Error](err)

@@ -58,7 +58,15 @@ func (x *exchange) outgoingBody() {
 		out.ContentLength, out.TransferEncoding = 0, nil
 		return
 	}
-	x.body = newRequestBody(r)
+	if x.source == nil {
+		x.body = newRequestBody(r)
+		x.source = x.body.source
+		if policy := x.trial.policy; policy != nil && policy.Attempts > 0 {
+			x.source.keep(policy.MaxBody, x.buffers())
+		}
+	} else {
+		x.body = x.source.again()
+	}
 	out.Body, out.Trailer = x.body.outgoing(), x.body.trailer
 	if r.ContentLength < 0 && len(r.TransferEncoding) == 0 {
 		// Otherwise the transport waits for the first byte of a GET's body before it sends the head.

@@ -15,7 +15,13 @@ import (
 
 // respond writes the endpoint's response to the client.
 func (x *exchange) respond(response *http.Response) (loadbalancer.Outcome, error) {
+	if x.body != nil {
+		x.source.settle(x.body.at.Load())
+	}
 	if fields := x.call.Fields(); fields != nil {
+		if cookie := x.trial.ask.Cookie; cookie != "" {
+			fields = append(fields, http1.Field{Name: "Set-Cookie", Value: cookie})
+		}
 		x.record.Status = response.StatusCode
 		x.relay.WriteFields(response.StatusCode, fields)
 		return x.content(response, nil)
@@ -60,6 +66,9 @@ func (x *exchange) head(response *http.Response) {
 	if x.call.Header == nil || response.StatusCode == http.StatusSwitchingProtocols {
 		own = x.writer.Header()
 		merge(own, header)
+	}
+	if cookie := x.trial.ask.Cookie; cookie != "" {
+		own["Set-Cookie"] = append(slices.Clip(own["Set-Cookie"]), cookie)
 	}
 	if _, named := own["Content-Type"]; !named {
 		// The server would guess one from the body.

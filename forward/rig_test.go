@@ -97,7 +97,7 @@ func newProxy(t *testing.T, s setup) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &rig{registry: loadbalancer.NewRegistry(), records: make(chan telemetry.Record, 100)}
+	g := &rig{registry: loadbalancer.NewRegistry(loadbalancer.Options{}), records: make(chan telemetry.Record, 100)}
 	if s.records != nil {
 		g.records = s.records
 	}
@@ -357,4 +357,12 @@ func addressOf(t *testing.T, server dynamic.Server) netip.AddrPort {
 		t.Fatal(err)
 	}
 	return spec.Address
+}
+
+// memberOf returns the first member of a pool.
+func memberOf(pool *loadbalancer.Pool) *loadbalancer.Member {
+	for member := range pool.Snapshot().Members() {
+		return member
+	}
+	return nil
 }

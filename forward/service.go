@@ -1,9 +1,11 @@
 package forward
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
 	"sync"
 	"time"
 
@@ -20,7 +22,8 @@ type Options struct {
 	PassHostHeader bool
 	// FlushInterval is as in Target (responseForwarding.flushInterval).
 	FlushInterval time.Duration
-	// Retry says when a request is tried again; nil means never.
+	// Retry says when a request is tried again; nil means never. A policy in the context of a request goes before it
+	// (retry.WithPolicy).
 	Retry *retry.Policy
 }
 
@@ -37,56 +40,130 @@ func NewService(pool *loadbalancer.Pool, options Options) *Service {
 	return &Service{pool: pool, options: options}
 }
 
-// ServeHTTP forwards the request to the member whose turn it is. It answers 503 when nobody may answer, 502 for an
-// endpoint that can't be reached or breaks off, 504 for one that takes too long, and 400, 408 or 413 for a request body
-// that can't be read; a client that left is recorded as 499. A response that breaks off after it has begun ends in a panic
-// with http.ErrAbortHandler, which is how net/http lets a client see it.
+// ServeHTTP forwards the request to the member that the pool picks, and to others as the policy for retries says: only while the client
+// has seen nothing of a response, and only when it makes no difference to the endpoint, or nothing was sent. The client sees the
+// response of the last try alone.
+//
+// It answers 503 when nobody may answer, 502 for an endpoint that can't be reached or breaks off, 504 for one that takes too long, and
+// 400, 408 or 413 for a request body that can't be read; a client that left is recorded as 499. A response that breaks off after it has
+// begun ends in a panic with http.ErrAbortHandler, which is how net/http lets a client see it.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	record := telemetry.RecordFrom(r.Context())
 	record.Service = s.options.Service
-	member, err := s.pool.Acquire(&loadbalancer.Request{})
-	if err != nil {
-		record.Reason = err.Error()
-		answer(w, record, http.StatusServiceUnavailable)
+	x := s.exchange(w, r, record, s.policyFor(r))
+	start := record.Start
+	if start.IsZero() {
+		start = time.Now()
+	}
+	x.trial.first = s.pool.Instant(start)
+	x.trial.ask.Now = x.trial.first
+	var err error
+	if x.target.Member, err = s.pool.Acquire(&x.trial.ask); err != nil {
+		s.refuse(x, err)
 		return
 	}
-	record.Endpoint = member.Address()
-	record.Tries++
-	err = s.forward(w, r, member, record)
-	if err == nil {
-		return
-	}
-	record.Reason = err.Error()
-	failed, ok := errors.AsType[*Error](err)
-	switch {
-	case !ok || failed.Phase == ResponseBegun:
-		panic(http.ErrAbortHandler)
-	case failed.Status == StatusClientClosedRequest:
-		record.Status = StatusClientClosedRequest
-	default:
-		answer(w, record, failed.Status)
+	for x != nil {
+		x = s.step(x)
 	}
 }
 
-func (s *Service) forward(w http.ResponseWriter, r *http.Request, member *loadbalancer.Member, record *telemetry.Record) error {
-	target := Target{Member: member, PassHostHeader: s.options.PassHostHeader, FlushInterval: s.options.FlushInterval}
-	// A middleware's writer may panic in the middle of the response, which says nothing about the endpoint.
-	outcome := loadbalancer.Abandoned
-	defer func() { member.Done(loadbalancer.Result{Outcome: outcome}) }()
+// exchange returns an exchange of the request without a member.
+func (s *Service) exchange(w http.ResponseWriter, r *http.Request, record *telemetry.Record, policy *retry.Policy) *exchange {
 	x, recycled := s.exchanges.Get().(*exchange)
 	if !recycled {
 		x = new(exchange)
 	}
-	x.writer, x.request, x.target, x.record = w, r, target, record
-	var err error
-	outcome, err = x.serve()
-	if err == nil && x.settled() {
-		record.Released = true
-		clear(x.list[:cap(x.list)]) // Their text is a whole head.
-		*x = exchange{inform: x.inform, list: x.list[:0]}
-		s.exchanges.Put(x)
+	x.writer, x.request, x.record = w, r, record
+	x.target = Target{PassHostHeader: s.options.PassHostHeader, FlushInterval: s.options.FlushInterval}
+	x.trial.service, x.trial.policy = s, policy
+	x.trial.ask.HTTP, x.trial.ask.Client = r, record.Client
+	return x
+}
+
+// recycle keeps an exchange for another request. Nobody may keep a part of it.
+func (s *Service) recycle(x *exchange) {
+	clear(x.list[:cap(x.list)]) // Their text is a whole head.
+	*x = exchange{inform: x.inform, list: x.list[:0]}
+	s.exchanges.Put(x)
+}
+
+// step runs a try and returns the next, or nil when the request has been answered.
+func (s *Service) step(x *exchange) *exchange {
+	err := s.try(x)
+	if err == nil {
+		s.succeed(x)
+		return nil
 	}
-	return err
+	if x.trial.next != nil {
+		return x.trial.next
+	}
+	failed, ok := errors.AsType[*Error](err)
+	if ok {
+		if next := s.afterFailure(x, failed); next != nil {
+			return next
+		}
+	}
+	if x.source != nil {
+		x.source.release()
+	}
+	s.giveUp(x, failed)
+	return nil
+}
+
+// succeed ends a request that got a whole response.
+func (s *Service) succeed(x *exchange) {
+	t := &x.trial
+	if t.policy != nil && t.policy.Attempts > 0 && !t.policy.Status.Contains(t.result.Status) {
+		s.pool.Budget().Succeeded(t.ask.Now)
+	}
+	if x.source != nil {
+		x.source.release()
+	}
+	// Earlier tries may have left somebody behind who waits for the client.
+	if x.settled() && len(t.ask.Tried) == 0 {
+		x.record.Released = true
+		s.recycle(x)
+	}
+}
+
+// giveUp answers for an endpoint that could not; failed is nil for what is no fault of anybody's.
+func (s *Service) giveUp(x *exchange, failed *Error) {
+	record, t := x.record, &x.trial
+	if failed == nil {
+		panic(http.ErrAbortHandler)
+	}
+	record.Reason = failed.Error()
+	if tries := len(t.ask.Tried) + 1; tries > 1 {
+		record.Reason += "; " + strconv.Itoa(tries) + " tries"
+	}
+	if t.bar != "" {
+		record.Reason += "; not tried again: " + t.bar
+	}
+	switch {
+	case failed.Phase == ResponseBegun:
+		panic(http.ErrAbortHandler)
+	case failed.Status == StatusClientClosedRequest || t.left:
+		record.Status = StatusClientClosedRequest
+	default:
+		answer(x.writer, record, failed.Status)
+	}
+}
+
+// refuse answers a request that nobody gets.
+func (s *Service) refuse(x *exchange, err error) {
+	record := x.record
+	record.Reason = err.Error()
+	_, refused := errors.AsType[*loadbalancer.Refusal](err)
+	switch {
+	case !refused && errors.Is(err, context.Canceled):
+		record.Reason = errClientLeft.Error()
+		record.Status = StatusClientClosedRequest
+	case !refused && errors.Is(err, context.DeadlineExceeded):
+		answer(x.writer, record, http.StatusGatewayTimeout)
+	default:
+		answer(x.writer, record, http.StatusServiceUnavailable)
+	}
+	s.recycle(x)
 }
 
 // answer answers in the endpoint's place.

@@ -312,7 +312,7 @@ func TestEndpointThatSpokeHTTP2(t *testing.T) {
 	signer := newAuthority(t)
 	server := secured(t, signer.sign(t, "127.0.0.1"), &tls.Config{NextProtos: []string{"http/1.1"}})
 	g := newProxy(t, setup{server: server, transport: &dynamic.ServersTransport{RootCAs: []string{pemOf(signer.certificate)}}})
-	member, _ := g.pool.Pick()
+	member := memberOf(g.pool)
 	connections := member.Upstream().RoundTripper().(*connections)
 	for range 2 {
 		connections.multiplexed.agreed.Store(true)

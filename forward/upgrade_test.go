@@ -51,7 +51,7 @@ func TestWebSocket(t *testing.T) {
 					t.Fatalf("%d bytes came back as %d, %v", len(message), len(got), err)
 				}
 			}
-			if member, _ := g.pool.Pick(); member.Endpoint().InFlight() != 1 {
+			if member := memberOf(g.pool); member.Endpoint().InFlight() != 1 {
 				t.Errorf("%d requests in flight", member.Endpoint().InFlight())
 			}
 			if err := conn.Close(websocket.StatusNormalClosure, "bye"); err != nil {

@@ -1,0 +1,160 @@
+package forward
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"sync"
+	"sync/atomic"
+)
+
+// source is the body of a client's request for all tries: what was read of it is kept, as far as is allowed, so that the next try begins
+// where the first did. Nothing is read ahead of the endpoint that it is for.
+type source struct {
+	from *http.Request
+	// now is the client's body where that tells what has come of it.
+	now readyReader
+
+	// turn is held while the client's body is read. A try that was given up may still wait there: its successor gets what it reads.
+	turn sync.Mutex
+	// reading says that somebody waits for the client, interrupted that this was broken off.
+	reading, interrupted atomic.Bool
+	failure              atomic.Pointer[error]
+
+	// mutex guards what follows.
+	mutex sync.Mutex
+	// limit is how much is kept; negative is no limit.
+	limit int64
+	// kept is what was read, unless it was lost: more than the limit was read, or nobody needs it any more. promised says that whatever
+	// is read is kept, done that it is to be lost once the last try has taken it.
+	kept                 []byte
+	lost, promised, done bool
+	// current is the body of the try that goes on.
+	current *requestBody
+	// total is how much was read, ended why there is no more: io.EOF, or a failure.
+	total int64
+	ended error
+	// memory is what kept lies in at first.
+	memory memory
+}
+
+// keep has what is read kept up to a limit, in memory of the pool's.
+func (s *source) keep(limit int64, pool *buffers) {
+	s.limit, s.memory.pool = limit, pool
+	if s.from.ContentLength > limit && limit >= 0 {
+		s.limit = 0
+	}
+}
+
+// promise reports whether another try can send the whole body, and sees to it that it stays so. s may be nil: there is no body.
+func (s *source) promise() bool {
+	if s == nil {
+		return true
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.promised = !s.lost
+	return s.promised
+}
+
+// revoke takes a promise back.
+func (s *source) revoke() {
+	if s != nil {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		s.promised = false
+	}
+}
+
+// progress returns how much was read, and whether anything may be to come.
+func (s *source) progress() (total int64, more bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.total, s.ended == nil
+}
+
+// succeed makes a body that of the try that goes on. What those before it still read is kept for it.
+func (s *source) succeed(body *requestBody) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.current, s.promised = body, false
+}
+
+// settle ends keeping: there will be no try after that which has taken so much.
+func (s *source) settle(taken int64) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.limit, s.promised, s.done = 0, false, true
+	if taken == s.total {
+		s.drop()
+	}
+}
+
+// release gives the memory back. Nothing is repeated any more.
+func (s *source) release() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.drop()
+}
+
+// drop forgets what was kept. The mutex is held.
+func (s *source) drop() {
+	s.lost, s.kept = true, nil
+	s.memory.free()
+}
+
+// repeat reads what others have read already; it is not ok when there is nothing of that left.
+func (s *source) repeat(p []byte, at int64) (n int, ok bool, err error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	switch {
+	case at < s.total && s.lost:
+		return 0, true, errBodyClosed
+	case at < s.total:
+		n = copy(p, s.kept[at:])
+		if s.done && at+int64(n) == s.total {
+			s.drop()
+		}
+		return n, true, nil
+	case s.ended != nil:
+		return 0, true, s.ended
+	}
+	return 0, false, nil
+}
+
+// took notes what was read of the client's body. What a try reads that was given up meanwhile is kept in any case: its successor has
+// been promised all.
+func (s *source) took(p []byte, err error, by *requestBody) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.total += int64(len(p))
+	switch {
+	case s.lost || len(p) == 0:
+	case s.limit < 0 || s.total <= s.limit || s.promised || by != s.current:
+		if s.kept == nil {
+			s.kept = s.memory.take(s.from.ContentLength)
+		}
+		s.kept = append(s.kept, p...)
+	default:
+		s.drop()
+	}
+	if err == nil {
+		return
+	}
+	s.ended = err
+	// Reading that was interrupted because nobody wants the rest is no fault of the client's.
+	if !errors.Is(err, io.EOF) && !s.interrupted.Load() {
+		s.failure.CompareAndSwap(nil, &err)
+	}
+}
+
+// failed returns why the client's body could not be read, or nil; s may be nil.
+func (s *source) failed() error {
+	if s == nil {
+		return nil
+	}
+	if err := s.failure.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
