@@ -126,6 +126,7 @@ func (s *Snapshot) divide(servers []*server, seats []seat, serves func(*seat) bo
 			counts[seats[i].server]++
 		}
 	}
+	s.serving = make([]*Member, 0, total(counts))
 	scale := scaleOf(counts)
 	for i := range seats {
 		seat, share := &seats[i], uint64(0)
@@ -135,6 +136,14 @@ func (s *Snapshot) divide(servers []*server, seats []seat, serves func(*seat) bo
 		}
 		s.members, s.shares, s.states = append(s.members, seat.member), append(s.shares, share), append(s.states, seat.state())
 	}
+}
+
+func total(counts []uint64) uint64 {
+	sum := uint64(0)
+	for _, count := range counts {
+		sum += count
+	}
+	return sum
 }
 
 // scaleOf returns the least common multiple of the numbers of endpoints, or a large number when that gets out of hand: shares are

@@ -27,8 +27,9 @@ type Pool struct {
 	spec      PoolSpec
 	servers   []*server
 	published time.Time
-	// cost is how long the last snapshot took to make.
-	cost time.Duration
+	// cost and costBefore are how long the last two snapshots took to make. The shorter one counts, since the other may have waited
+	// for the processor.
+	cost, costBefore time.Duration
 	// spared are members that would be out if that were not too many, and how they failed last.
 	spared map[*Member]Result
 	// panics says that health does not count at the moment.

@@ -161,7 +161,7 @@ func (r *Registry) Flush(now time.Time) time.Time {
 	r.judge(instant)
 	var next time.Time
 	for pool := range r.stale {
-		due := pool.published.Add(max(FlushInterval, slowdown*pool.cost))
+		due := pool.published.Add(max(FlushInterval, slowdown*min(pool.cost, pool.costBefore)))
 		if now.Before(due) {
 			next = sooner(next, due)
 			continue
@@ -170,7 +170,7 @@ func (r *Registry) Flush(now time.Time) time.Time {
 		pool.published = now
 		begun := time.Now()
 		r.refresh(pool, instant)
-		pool.cost = time.Since(begun)
+		pool.cost, pool.costBefore = time.Since(begun), pool.cost
 		if r.options.Took != nil && !pool.noticed.IsZero() {
 			r.options.Took(time.Since(pool.noticed))
 		}
