@@ -19,8 +19,11 @@ type HighestRandomWeightOptions struct {
 }
 
 // HighestRandomWeight hands all requests of one client address to the same one of several services, by rendezvous hashing:
-// when a child goes, only its own clients move. Clients and children meet as in Traefik: the hash is FNV-64a over the
-// client's address and the child's name, and the score of a child its weight / -ln(hash / 2^64).
+// when a child goes, only its own clients move. Every instance comes to the same result, at every start.
+//
+// As in Traefik the hash is FNV-64a over the client's address and the child's name, and the score of a child its weight /
+// -ln(hash / 2^64). But between the two the bits of the hash are mixed: names that differ in their last characters alone, as
+// app-v1 and app-v2 do, have nearly the same FNV-64a, so that in Traefik the heavier one gets all clients.
 type HighestRandomWeight struct{ options HighestRandomWeightOptions }
 
 // NewHighestRandomWeight returns the handler of a highestRandomWeight service.
@@ -51,7 +54,7 @@ func (h *HighestRandomWeight) choose(client string) int {
 		if child.Weight <= 0 || h.options.HealthCheck && !child.up() {
 			continue
 		}
-		if score := score(fnv64a(seed, child.Name), child.Weight); chosen < 0 || score > highest {
+		if score := score(mix(fnv64a(seed, child.Name)), child.Weight); chosen < 0 || score > highest {
 			chosen, highest = i, score
 		}
 	}
@@ -74,6 +77,13 @@ func fnv64a(seed uint64, text string) uint64 {
 		seed = (seed ^ uint64(text[i])) * fnvPrime
 	}
 	return seed
+}
+
+// mix spreads each bit over all others; it is the last step of MurmurHash3.
+func mix(hash uint64) uint64 {
+	hash = (hash ^ hash>>33) * 0xff51afd7ed558ccd
+	hash = (hash ^ hash>>33) * 0xc4ceb9fe1a85ec53
+	return hash ^ hash>>33
 }
 
 // clientOf returns the client's address without a port.
