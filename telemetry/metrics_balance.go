@@ -6,22 +6,61 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// balanceHelp holds what is counted for each service, and its explanation. The metric is sluice_service_<what>_total.
-func balanceHelp() map[string]string {
-	return map[string]string{
-		"retries":           "Tries beyond the first of a request.",
-		"retries_exhausted": "Tries that were not made because the retry budget was spent.",
-		"ejections":         "Endpoints that were taken out because their answers failed.",
-		"returns":           "Endpoints that came back after an ejection.",
-		"ejections_spared":  "Ejections that were not carried out because too many endpoints were out already.",
-		"checks_failed":     "Verdicts of the active check that turned bad.",
-		"checks_passed":     "Verdicts of the active check that turned good again.",
-		"panics":            "Times when so few endpoints were healthy that health was not asked for any more.",
-		"saturated":         "Requests that were refused because a limit was reached.",
-		"waited":            "Requests that waited because a limit was reached.",
-		"spilled":           "Requests that left the zone because its endpoints were busier than others.",
-		"moved":             "Clients whose sticky endpoint could not answer any more.",
-		"cut":               "Endpoints whose connections were ended when the time to drain was over.",
+// balanceMetrics holds what is counted for each service, and by which metric.
+func balanceMetrics() map[string]prometheus.CounterOpts {
+	return map[string]prometheus.CounterOpts{
+		"retries": {
+			Name: "sluice_service_retries_total",
+			Help: "Tries beyond the first of a request.",
+		},
+		"retries_exhausted": {
+			Name: "sluice_service_retries_exhausted_total",
+			Help: "Tries that were not made because the retry budget was spent.",
+		},
+		"ejections": {
+			Name: "sluice_service_ejections_total",
+			Help: "Endpoints that were taken out because their answers failed.",
+		},
+		"returns": {
+			Name: "sluice_service_returns_total",
+			Help: "Endpoints that came back after an ejection.",
+		},
+		"ejections_spared": {
+			Name: "sluice_service_ejections_spared_total",
+			Help: "Ejections that were not carried out because too many endpoints were out already.",
+		},
+		"checks_failed": {
+			Name: "sluice_service_checks_failed_total",
+			Help: "Verdicts of the active check that turned bad.",
+		},
+		"checks_passed": {
+			Name: "sluice_service_checks_passed_total",
+			Help: "Verdicts of the active check that turned good again.",
+		},
+		"panics": {
+			Name: "sluice_service_panics_total",
+			Help: "Times when so few endpoints were healthy that health was not asked for any more.",
+		},
+		"saturated": {
+			Name: "sluice_service_saturated_total",
+			Help: "Requests that were refused because a limit was reached.",
+		},
+		"waited": {
+			Name: "sluice_service_waited_total",
+			Help: "Requests that waited because a limit was reached.",
+		},
+		"spilled": {
+			Name: "sluice_service_spilled_total",
+			Help: "Requests that left the zone because its endpoints were busier than others.",
+		},
+		"moved": {
+			Name: "sluice_service_moved_total",
+			Help: "Clients whose sticky endpoint could not answer any more.",
+		},
+		"cut": {
+			Name: "sluice_service_cut_total",
+			Help: "Endpoints whose connections were ended when the time to drain was over.",
+		},
 	}
 }
 
@@ -36,8 +75,8 @@ type BalanceCounts struct {
 // goroutine.
 func (m *Metrics) CountBalance(services iter.Seq[BalanceCounts]) {
 	collector := &balance{services: services, described: map[string]*prometheus.Desc{}}
-	for what, help := range balanceHelp() {
-		collector.described[what] = prometheus.NewDesc("sluice_service_"+what+"_total", help, []string{"service"}, nil)
+	for what, metric := range balanceMetrics() {
+		collector.described[what] = prometheus.NewDesc(metric.Name, metric.Help, []string{"service"}, nil)
 	}
 	m.registry.MustRegister(collector)
 }
