@@ -20,6 +20,8 @@ const (
 	prefix = 5
 	// unimplemented is the status of a server that does not know the method.
 	unimplemented = 12
+	// maxField is the highest number of a field.
+	maxField = 1<<29 - 1
 	// serving is the one status of a service that is well.
 	serving = 1
 )
@@ -109,7 +111,7 @@ func parseHealth(message []byte) (uint64, error) {
 	var status uint64
 	for len(message) > 0 {
 		tag, n := binary.Uvarint(message)
-		if n <= 0 || tag>>3 == 0 {
+		if n <= 0 || tag>>3 == 0 || tag>>3 > maxField {
 			return 0, errNoMessage
 		}
 		message = message[n:]
