@@ -22,6 +22,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/headers"
 	"github.com/sluiceproxy/sluice/middleware/redirectscheme"
 	"github.com/sluiceproxy/sluice/middleware/replacepath"
+	"github.com/sluiceproxy/sluice/middleware/retry"
 	"github.com/sluiceproxy/sluice/middleware/stripprefix"
 )
 
@@ -72,6 +73,8 @@ func Build(name string, config *dynamic.Middleware) (Middleware, error) {
 			return nil, &UnsupportedError{Option: "headers." + option}
 		}
 		return step(headers.New(name, *config.Headers))
+	case config.Retry != nil:
+		return step(retry.New(name, *config.Retry))
 	}
 	return nil, &UnsupportedError{Option: kinds[0]}
 }

@@ -46,7 +46,7 @@ func TestBuildAllExamples(t *testing.T) {
 
 // TestEveryKindHasOneAnswer goes through the model's fields, so that a kind that is added there can't be forgotten here.
 func TestEveryKindHasOneAnswer(t *testing.T) {
-	built := []string{"addPrefix", "stripPrefix", "replacePath", "headers", "redirectScheme"}
+	built := []string{"addPrefix", "stripPrefix", "replacePath", "headers", "redirectScheme", "retry"}
 	kind := reflect.TypeFor[dynamic.Middleware]()
 	for i := range kind.NumField() {
 		name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")

@@ -152,13 +152,27 @@ func (p *Policy) Wait(number int) time.Duration {
 
 type policyKey struct{}
 
-// PolicyKey is the context key of a *Policy, for contexts that answer Value themselves.
-func PolicyKey() any { return policyKey{} }
-
 // WithPolicy returns a context that carries the policy for whichever pool answers the request.
 func WithPolicy(ctx context.Context, policy *Policy) context.Context {
-	return context.WithValue(ctx, policyKey{}, policy)
+	return &policyContext{Context: ctx, policy: policy}
 }
+
+// policyContext is a context that adds a policy to another. It says so, which makes it cheaper to follow than one of package context.
+type policyContext struct {
+	context.Context
+	policy *Policy
+}
+
+// Value returns the policy under its key, and otherwise what the context below holds.
+func (c *policyContext) Value(key any) any {
+	if key == (policyKey{}) {
+		return c.policy
+	}
+	return c.Context.Value(key)
+}
+
+// EndsWith returns the context below, with which this one ends.
+func (c *policyContext) EndsWith() context.Context { return c.Context }
 
 // PolicyFrom returns the policy that the context carries, or nil.
 func PolicyFrom(ctx context.Context) *Policy {

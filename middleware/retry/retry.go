@@ -1,0 +1,36 @@
+// Package retry is the middleware retry: it says how a request is tried again when an endpoint fails it.
+//
+// What flows in: a request. What flows out: the same request, whose context carries a policy that the pool at its end runs in place of
+// its own. It never sends a request twice by itself, and reads no body: only the pool knows which endpoints were tried, and how far
+// each try got.
+package retry
+
+import (
+	"net/http"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/loadbalancer/retry"
+)
+
+// Retry is one configured retry.
+type Retry struct{ policy *retry.Policy }
+
+// New checks the definition. attempts counts the first try and must be at least 1; durations must not be negative, status codes must be
+// ones (100 to 599), and disableRetryOnNetworkError needs some.
+func New(_ string, config dynamic.Retry) (*Retry, error) {
+	policy, err := retry.NewMiddleware(&config)
+	if err != nil {
+		return nil, err
+	}
+	return &Retry{policy: policy}, nil
+}
+
+// KeepsNothing says that no part of a request outlives its handler here.
+func (*Retry) KeepsNothing() {}
+
+// Wrap returns a handler that calls next with the policy in the context of the request.
+func (m *Retry) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(w, r.WithContext(retry.WithPolicy(r.Context(), m.policy)))
+	})
+}
