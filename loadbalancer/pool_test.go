@@ -275,6 +275,18 @@ func flushLimitsTheRate(t *testing.T) {
 	equal(t, "the end of the storm", picks(pool, 1), map[string]int{"192.0.2.200:80": 1})
 }
 
+func TestPaceOfAPool(t *testing.T) {
+	for _, test := range []struct{ last, before, want time.Duration }{
+		{0, 0, FlushInterval},
+		{5 * time.Millisecond, 6 * time.Millisecond, 50 * time.Millisecond},
+		{time.Second, time.Millisecond, FlushInterval},     // It waited for the processor once.
+		{time.Second, time.Second, 200 * time.Millisecond}, // The machine has no time for anything.
+	} {
+		pool := &Pool{cost: test.last, costBefore: test.before}
+		equal(t, fmt.Sprintf("the wait after %v and %v", test.before, test.last), pool.pace(), test.want)
+	}
+}
+
 func TestWhatOutlivesAChange(t *testing.T) {
 	registry, dialer := NewRegistry(Options{}), newLine()
 	registry.Apply(endpointSet(1, "192.0.2.1:80", "192.0.2.2:80"))

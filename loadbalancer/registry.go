@@ -15,8 +15,12 @@ import (
 const FlushInterval = 10 * time.Millisecond
 
 // slowdown is how many times as long as a snapshot took to make its pool waits for the next, so that no pool takes more than a
-// tenth of the writer's time.
-const slowdown = 10
+// tenth of the writer's time. It never waits for longer than longestWait: where the machine has no time, what endpoints have left
+// matters more.
+const (
+	slowdown    = 10
+	longestWait = 200 * time.Millisecond
+)
 
 // Options are what a Registry needs from outside.
 type Options struct {
@@ -154,14 +158,14 @@ func (r *Registry) Apply(update dynamic.EndpointSet) {
 	r.forget(known)
 }
 
-// Flush publishes the pools that changed, each at most every FlushInterval, and less often where that is costly. It returns
-// when to call it again, or the zero time when nothing is left to do.
+// Flush publishes the pools that changed, each at most every FlushInterval, and less often where that is costly, but within
+// 200 ms. It returns when to call it again, or the zero time when nothing is left to do.
 func (r *Registry) Flush(now time.Time) time.Time {
 	instant := now.Sub(r.epoch)
 	r.judge(instant)
 	var next time.Time
 	for pool := range r.stale {
-		due := pool.published.Add(max(FlushInterval, slowdown*min(pool.cost, pool.costBefore)))
+		due := pool.published.Add(pool.pace())
 		if now.Before(due) {
 			next = sooner(next, due)
 			continue
@@ -180,6 +184,11 @@ func (r *Registry) Flush(now time.Time) time.Time {
 		next = sooner(next, r.epoch.Add(at))
 	}
 	return next
+}
+
+// pace returns how long after its last snapshot a pool gets the next.
+func (p *Pool) pace() time.Duration {
+	return min(max(FlushInterval, slowdown*min(p.cost, p.costBefore)), longestWait)
 }
 
 // sooner returns the earlier of two times, of which zero is none.
