@@ -1,0 +1,533 @@
+package service
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+func codes(t testing.TB, list ...string) dynamic.StatusCodes {
+	t.Helper()
+	parsed, err := dynamic.ParseStatusCodes(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
+}
+
+// echo answers with the request's body, and its own name in X-Service.
+func echo(name string) Child {
+	return Child{Name: name, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			w.WriteHeader(http.StatusBadRequest)
+			return
+		}
+		w.Header().Set("X-Service", name)
+		_, _ = w.Write(body)
+	})}
+}
+
+func handled(f func(w http.ResponseWriter, r *http.Request)) Child {
+	return Child{Name: "main", Handler: http.HandlerFunc(f)}
+}
+
+// front serves a handler over HTTP/1.1, each request with a record of its own.
+func front(t testing.TB, handler http.Handler) *httptest.Server {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handler.ServeHTTP(w, r.WithContext(telemetry.WithRecord(r.Context(), &telemetry.Record{})))
+	}))
+	t.Cleanup(server.Close)
+	t.Cleanup(server.Client().CloseIdleConnections)
+	return server
+}
+
+func dial(t testing.TB, server *httptest.Server) (net.Conn, *bufio.Reader) {
+	t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	return conn, bufio.NewReader(conn)
+}
+
+func say(t testing.TB, conn net.Conn, text string) {
+	t.Helper()
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFailoverFollowsHealth(t *testing.T) {
+	a, b := &named{name: "a"}, &named{name: "b"}
+	f := NewFailover(FailoverOptions{Main: a.child(0), Fallback: b.child(0)})
+	for _, row := range []struct {
+		mainDown, fallbackDown, up bool
+		service                    string
+	}{
+		{false, false, true, "a"}, {true, false, true, "b"}, {false, true, true, "a"}, {true, true, false, "b"},
+	} {
+		a.down.Store(row.mainDown)
+		b.down.Store(row.fallbackDown)
+		response, _ := ask(t, f)
+		if got := response.Header.Get("X-Service"); got != row.service || f.Up() != row.up {
+			t.Errorf("down %v, %v: service %q, up %v; want %q, %v", row.mainDown, row.fallbackDown, got, f.Up(), row.service, row.up)
+		}
+	}
+}
+
+// The table of statuses: who answers the client.
+func TestFailoverByStatus(t *testing.T) {
+	var status int
+	f := NewFailover(FailoverOptions{
+		Main: handled(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-Service", "main")
+			w.Header().Set("Set-Cookie", "main=1")
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, "main's body")
+		}),
+		Fallback: echo("fallback"), Status: codes(t, "404", "429,500-503", "200"), MaxBody: -1, Memory: NewMemory(1 << 20),
+	})
+	server := front(t, f)
+	for code, fails := range map[int]bool{
+		200: true, 201: false, 301: false, 400: false, 403: false, 404: true, 405: false, 428: false, 429: true, 430: false,
+		499: false, 500: true, 501: true, 502: true, 503: true, 504: false, 599: false,
+	} {
+		status = code
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader("question"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := server.Client().Transport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		got := fmt.Sprint(response.StatusCode, response.Header["X-Service"], response.Header["Set-Cookie"], string(body))
+		want := fmt.Sprint(code, []string{"main"}, []string{"main=1"}, "main's body")
+		if fails {
+			want = fmt.Sprint(200, []string{"fallback"}, []string(nil), "question")
+		}
+		if got != want {
+			t.Errorf("main answers %d: %s, want %s", code, got, want)
+		}
+	}
+}
+
+// A client sees every byte on the wire, also those that libraries leave out.
+func TestNothingOfADiscardedAnswerReachesTheClient(t *testing.T) {
+	f := NewFailover(FailoverOptions{
+		Main: handled(func(w http.ResponseWriter, _ *http.Request) {
+			header := w.Header()
+			header.Set("Link", "</main.css>; rel=preload")
+			w.WriteHeader(http.StatusEarlyHints)
+			header.Set("X-Main", "main")
+			header.Set("Trailer", "X-Main-Trailer")
+			header.Set("Content-Length", "30")
+			header.Del("X-Before")
+			w.WriteHeader(http.StatusServiceUnavailable)
+			_, _ = io.WriteString(w, "main's first")
+			_ = http.NewResponseController(w).Flush()
+			header.Set("X-Main-Trailer", "main")
+			w.Header().Set("X-Main-Late", "main")
+			_, _ = io.WriteString(w, "main's second")
+		}),
+		Fallback: echo("fallback"), Status: codes(t, "5xx"), MaxBody: -1, Memory: NewMemory(1 << 20),
+	})
+	server := front(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Before", "kept")
+		f.ServeHTTP(w, r)
+	}))
+	conn, _ := dial(t, server)
+	say(t, conn, "POST / HTTP/1.1\r\nHost: x.test\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+	all, err := io.ReadAll(conn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(all)
+	if strings.Contains(strings.ToLower(text), "main") || !strings.HasPrefix(text, "HTTP/1.1 200 OK\r\n") ||
+		!strings.Contains(text, "\r\nX-Before: kept\r\n") || !strings.HasSuffix(text, "\r\n\r\nok") {
+		t.Errorf("the client read:\n%s", text)
+	}
+}
+
+func TestInformationalResponsesComeBeforeAnAnswerThatPasses(t *testing.T) {
+	f := NewFailover(FailoverOptions{
+		Main: handled(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Link", "</a.css>")
+			w.WriteHeader(http.StatusEarlyHints)
+			w.Header().Set("Link", "</b.css>")
+			w.WriteHeader(http.StatusEarlyHints)
+			w.Header().Del("Link")
+			w.Header().Set("X-Final", "yes")
+			w.WriteHeader(http.StatusNoContent)
+		}),
+		Fallback: echo("fallback"), Status: codes(t, "5xx"), Memory: NewMemory(1 << 20),
+	})
+	conn, _ := dial(t, front(t, f))
+	say(t, conn, "GET / HTTP/1.1\r\nHost: x.test\r\nConnection: close\r\n\r\n")
+	all, _ := io.ReadAll(conn)
+	text := string(all)
+	want := "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </b.css>\r\n\r\nHTTP/1.1 204 No Content\r\n"
+	if !strings.HasPrefix(text, want) || !strings.Contains(text, "\r\nX-Final: yes\r\n") || strings.Count(text, "Link") != 2 {
+		t.Errorf("the client read:\n%s", text)
+	}
+}
+
+// reading is a main service that reads so much of the body, less than 0 for all, and answers 503 with how much it got.
+func reading(most int64) Child {
+	return handled(func(w http.ResponseWriter, r *http.Request) {
+		source := r.Body.(io.Reader)
+		if most >= 0 {
+			source = io.LimitReader(source, most)
+		}
+		n, err := io.Copy(io.Discard, source)
+		w.Header().Set("X-Service", fmt.Sprintf("main read %d, %v", n, err))
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+}
+
+func TestTheFallbackGetsTheWholeBody(t *testing.T) {
+	const limit = 1 << 16
+	memory := NewMemory(1 << 20)
+	for _, row := range []struct {
+		size, read int64
+		passes     bool
+	}{
+		{0, -1, false}, {1, -1, false}, {100, 0, false}, {100, 40, false}, {limit - 1, -1, false}, {limit, -1, false},
+		{limit + 1, -1, true}, {10 * limit, -1, true},
+	} {
+		for _, chunked := range []bool{false, true} {
+			f := NewFailover(FailoverOptions{
+				Main: reading(row.read), Fallback: echo("fallback"), Status: codes(t, "503"), MaxBody: limit, Memory: memory,
+			})
+			server := front(t, f)
+			text := strings.Repeat("0123456789abcdef", int(row.size)/16+1)[:row.size]
+			var body io.Reader = strings.NewReader(text)
+			if chunked {
+				body = struct{ io.Reader }{body}
+			}
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, server.URL, body)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := server.Client().Do(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(response.Body)
+			_ = response.Body.Close()
+			name := fmt.Sprintf("%d bytes, chunked %v, main reads %d", row.size, chunked, row.read)
+			switch {
+			case err != nil:
+				t.Errorf("%s: %v", name, err)
+			case row.passes && response.StatusCode != http.StatusServiceUnavailable:
+				t.Errorf("%s: %d, want main's 503", name, response.StatusCode)
+			case row.passes && response.Header.Get("X-Service") != fmt.Sprintf("main read %d, <nil>", row.size):
+				t.Errorf("%s: %s", name, response.Header.Get("X-Service"))
+			case !row.passes && (response.StatusCode != http.StatusOK || string(got) != text):
+				t.Errorf("%s: %d with %d bytes, want 200 with all", name, response.StatusCode, len(got))
+			}
+		}
+	}
+	if left := memory.left.Load(); left != 1<<20 {
+		t.Errorf("%d bytes of memory are left, want all %d", left, 1<<20)
+	}
+}
+
+// Main may answer before it has read more than the limit of a longer body: then the rest comes from the client.
+func TestTheFallbackReadsOnWhereMainStopped(t *testing.T) {
+	f := NewFailover(FailoverOptions{
+		Main: reading(10), Fallback: echo("fallback"), Status: codes(t, "503"), MaxBody: 1000, Memory: NewMemory(1 << 20),
+	})
+	server := front(t, f)
+	text := strings.Repeat("x", 100000)
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, server.URL, struct{ io.Reader }{strings.NewReader(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := server.Client().Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if got, err := io.ReadAll(response.Body); err != nil || string(got) != text {
+		t.Errorf("%d bytes, %v; want %d", len(got), err, len(text))
+	}
+}
+
+// A transport may leave a goroutine behind that still waits for the client. What it gets then is not lost.
+func TestAReaderThatWasLeftBehindLosesNothing(t *testing.T) {
+	left := make(chan struct{})
+	f := NewFailover(FailoverOptions{
+		Main: handled(func(w http.ResponseWriter, r *http.Request) {
+			buffer := make([]byte, 4)
+			_, _ = io.ReadFull(r.Body, buffer)
+			started := make(chan struct{})
+			go func() {
+				defer close(left)
+				close(started)
+				_, _ = r.Body.Read(buffer)
+			}()
+			<-started
+			w.WriteHeader(http.StatusBadGateway)
+		}),
+		Fallback: echo("fallback"), Status: codes(t, "502"), MaxBody: -1, Memory: NewMemory(1 << 20),
+	})
+	conn, reader := dial(t, front(t, f))
+	say(t, conn, "POST / HTTP/1.1\r\nHost: x.test\r\nContent-Length: 12\r\n\r\n0123")
+	say(t, conn, "4567")
+	say(t, conn, "89ab")
+	response, err := http.ReadResponse(reader, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if got, err := io.ReadAll(response.Body); err != nil || string(got) != "0123456789ab" {
+		t.Errorf("%q, %v", got, err)
+	}
+	<-left
+}
+
+func TestWithoutMemoryTheAnswerOfMainPasses(t *testing.T) {
+	f := NewFailover(FailoverOptions{
+		Main: reading(-1), Fallback: echo("fallback"), Status: codes(t, "503"), MaxBody: -1, Memory: NewMemory(5000),
+	})
+	server := front(t, f)
+	for size, want := range map[int]int{4000: http.StatusOK, 6000: http.StatusServiceUnavailable} {
+		response, err := server.Client().Post(server.URL, "text/plain", struct{ io.Reader }{strings.NewReader(strings.Repeat("x", size))}) //nolint:noctx // The server of the test.
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.Copy(io.Discard, response.Body)
+		_ = response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("%d bytes: %d, want %d", size, response.StatusCode, want)
+		}
+	}
+}
+
+// What a middleware of the main service does to its request is not done to the fallback's.
+func TestTheFallbackGetsTheRequestAsItCame(t *testing.T) {
+	f := NewFailover(FailoverOptions{
+		Main: handled(func(w http.ResponseWriter, r *http.Request) {
+			r.URL.Path, r.Host, r.Method = "/main", "main.test", http.MethodDelete
+			r.Header.Set("X-Main", "1")
+			r.Header["Accept"][0] = "main"
+			r.Header.Del("X-Kept")
+			w.WriteHeader(http.StatusBadGateway)
+		}),
+		Fallback: handled(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = fmt.Fprint(w, r.Method, r.Host, r.URL.Path, r.Header["X-Main"], r.Header["Accept"], r.Header["X-Kept"])
+		}),
+		Status: codes(t, "502"), Memory: NewMemory(1 << 20),
+	})
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://x.test/path", http.NoBody)
+	r.Header.Set("Accept", "text/plain")
+	r.Header.Set("X-Kept", "yes")
+	recorder := httptest.NewRecorder()
+	f.ServeHTTP(recorder, r)
+	if got, want := recorder.Body.String(), "GETx.test/path[] [text/plain] [yes]"; got != want {
+		t.Errorf("the fallback got %s, want %s", got, want)
+	}
+}
+
+func TestTheRecordIsTheFallbacks(t *testing.T) {
+	for _, released := range []struct{ main, fallback, want bool }{{true, true, true}, {true, false, false}, {false, true, false}} {
+		f := NewFailover(FailoverOptions{
+			Main: handled(func(w http.ResponseWriter, r *http.Request) {
+				record := telemetry.RecordFrom(r.Context())
+				record.Service, record.Endpoint, record.Reason, record.Released = "main", "192.0.2.1:80", "refused", released.main
+				record.Tries++
+				record.Status = http.StatusBadGateway
+				w.WriteHeader(http.StatusBadGateway)
+			}),
+			Fallback: handled(func(_ http.ResponseWriter, r *http.Request) {
+				record := telemetry.RecordFrom(r.Context())
+				record.Service, record.Released = "fallback", record.Released || released.fallback
+				record.Tries++
+			}),
+			Status: codes(t, "502"), Memory: NewMemory(1 << 20),
+		})
+		_, record := ask(t, f)
+		want := telemetry.Record{Service: "fallback", Tries: 2, Released: released.want}
+		if *record != want {
+			t.Errorf("released %+v: record %+v, want %+v", released, *record, want)
+		}
+	}
+}
+
+// An answer without an end keeps nobody from the fallback's.
+func TestADiscardedAnswerIsNotWaitedForLong(t *testing.T) {
+	for name, main := range map[string]http.HandlerFunc{
+		"endless": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+			for {
+				if _, err := w.Write(make([]byte, 1000)); err != nil {
+					panic(http.ErrAbortHandler)
+				}
+			}
+		},
+		"endless source": func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+			_, _ = w.(io.ReaderFrom).ReadFrom(zeros{})
+		},
+		"silent": func(w http.ResponseWriter, r *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := NewFailover(FailoverOptions{
+				Main: handled(main), Fallback: echo("fallback"), Status: codes(t, "500"), Memory: NewMemory(1 << 20),
+			})
+			start := time.Now()
+			response, _ := ask(t, f)
+			if response.StatusCode != http.StatusOK || response.Header.Get("X-Service") != "fallback" || time.Since(start) > drainTime {
+				t.Errorf("%s: %d %v after %s", name, response.StatusCode, response.Header, time.Since(start))
+			}
+		})
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+func TestPanicsOfMainAreTheServersUnlessItsAnswerIsDiscarded(t *testing.T) {
+	odd := errors.New("odd")
+	for _, row := range []struct {
+		status int
+		cause  any
+		passes bool
+	}{
+		{http.StatusBadGateway, http.ErrAbortHandler, false}, {http.StatusBadGateway, odd, true},
+		{http.StatusOK, http.ErrAbortHandler, true}, {0, odd, true},
+	} {
+		f := NewFailover(FailoverOptions{
+			Main: handled(func(w http.ResponseWriter, _ *http.Request) {
+				if row.status != 0 {
+					w.WriteHeader(row.status)
+				}
+				panic(row.cause)
+			}),
+			Fallback: echo("fallback"), Status: codes(t, "502"), Memory: NewMemory(1 << 20),
+		})
+		got := func() (cause any) {
+			defer func() { cause = recover() }()
+			if response, _ := ask(t, f); response.Header.Get("X-Service") != "fallback" {
+				t.Errorf("%+v: nobody answered: %v", row, response.Header)
+			}
+			return nil
+		}()
+		if row.passes != (got != nil) || row.passes && got != row.cause {
+			t.Errorf("%+v: panic %v", row, got)
+		}
+	}
+}
+
+func TestAnAnswerThatPassesStreams(t *testing.T) {
+	step := make(chan struct{})
+	f := NewFailover(FailoverOptions{
+		Main: handled(func(w http.ResponseWriter, r *http.Request) {
+			buffer := make([]byte, 4)
+			for range 3 {
+				n, _ := io.ReadFull(r.Body, buffer)
+				_, _ = w.Write(buffer[:n])
+				_ = http.NewResponseController(w).Flush()
+				<-step
+			}
+		}),
+		Fallback: echo("fallback"), Status: codes(t, "5xx"), MaxBody: -1, Memory: NewMemory(1 << 20),
+	})
+	server := front(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_ = http.NewResponseController(w).EnableFullDuplex()
+		f.ServeHTTP(w, r)
+	}))
+	conn, reader := dial(t, server)
+	say(t, conn, "POST / HTTP/1.1\r\nHost: x.test\r\nContent-Length: 12\r\n\r\none.")
+	response, err := http.ReadResponse(reader, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	got := make([]byte, 4)
+	for _, want := range []string{"one.", "two.", "six."} {
+		if want != "one." {
+			say(t, conn, want)
+		}
+		if _, err := io.ReadFull(response.Body, got); err != nil || string(got) != want {
+			t.Fatalf("%q, %v; want %q", got, err, want)
+		}
+		step <- struct{}{}
+	}
+}
+
+// upgrading answers requests for another protocol with 101 and then says its name, others with 503.
+func upgrading(name string, up bool) Child {
+	return Child{Name: name, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !up || r.Header.Get("Upgrade") == "" {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		conn, buffers, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		defer func() { _ = conn.Close() }()
+		_, _ = fmt.Fprintf(buffers, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n%s", name)
+		_ = buffers.Flush()
+	})}
+}
+
+func TestUpgradesPass(t *testing.T) {
+	for _, main := range []bool{true, false} {
+		f := NewFailover(FailoverOptions{
+			Main: upgrading("main", main), Fallback: upgrading("fallback", true), Status: codes(t, "503"), Memory: NewMemory(1 << 20),
+		})
+		conn, reader := dial(t, front(t, f))
+		say(t, conn, "GET / HTTP/1.1\r\nHost: x.test\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n")
+		all, _ := io.ReadAll(reader)
+		want := map[bool]string{true: "\r\n\r\nmain", false: "\r\n\r\nfallback"}[main]
+		if text := string(all); !strings.HasPrefix(text, "HTTP/1.1 101 ") || !strings.HasSuffix(text, want) {
+			t.Errorf("main upgrades %v: %q", main, text)
+		}
+	}
+}
+
+func TestFailoversNest(t *testing.T) {
+	memory := NewMemory(1 << 20)
+	inner := NewFailover(FailoverOptions{
+		Main: reading(3), Fallback: reading(-1), Status: codes(t, "503"), MaxBody: -1, Memory: memory,
+	})
+	outer := NewFailover(FailoverOptions{
+		Main: Child{Handler: inner, Up: inner.Up}, Fallback: echo("last"), Status: codes(t, "503"), MaxBody: -1, Memory: memory,
+	})
+	server := front(t, outer)
+	response, err := server.Client().Post(server.URL, "text/plain", strings.NewReader("question")) //nolint:noctx // The server of the test.
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if body, _ := io.ReadAll(response.Body); string(body) != "question" || response.Header.Get("X-Service") != "last" {
+		t.Errorf("%d %v %q", response.StatusCode, response.Header, body)
+	}
+	if memory.left.Load() != 1<<20 {
+		t.Errorf("%d bytes are left of %d", memory.left.Load(), 1<<20)
+	}
+}
