@@ -29,11 +29,20 @@ type answer struct {
 func (c *Check) ask(ctx context.Context, target *Target) answer {
 	where := c.locate(target)
 	client := target.Connect.RoundTripper(where.wire, where.address, where.server)
-	defer client.CloseIdleConnections()
+	defer dismiss(client)
 	if c.grpc {
 		return c.askGRPC(ctx, client, where)
 	}
 	return c.askHTTP(ctx, client, where)
+}
+
+// dismiss ends the connections of a client, also one that is still on its way to the idle ones where the client can do that.
+func dismiss(client Client) {
+	if closer, can := client.(interface{ Close() }); can {
+		closer.Close()
+		return
+	}
+	client.CloseIdleConnections()
 }
 
 // location is where a check goes.

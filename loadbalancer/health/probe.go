@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// Client sends the requests of one check.
+// Client sends the requests of one check. When that is over its idle connections are closed; a client that has a method Close, which
+// closes all of them, is closed instead.
 type Client interface {
 	http.RoundTripper
 	// CloseIdleConnections closes the connections that no request uses.
