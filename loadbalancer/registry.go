@@ -15,8 +15,8 @@ import (
 const FlushInterval = 10 * time.Millisecond
 
 // slowdown is how many times as long as a snapshot took to make its pool waits for the next, so that no pool takes more than a
-// tenth of the writer's time. It never waits for longer than longestWait: where the machine has no time, what endpoints have left
-// matters more.
+// tenth of the writer's time. It never waits for longer than longestWait: on a machine without time to spare, endpoints that have left
+// would go on getting requests for seconds.
 const (
 	slowdown    = 10
 	longestWait = 200 * time.Millisecond
