@@ -1,0 +1,51 @@
+package balance
+
+import (
+	"net/http"
+	"testing"
+)
+
+// TestWhatIsTriedAgain breaks one endpoint of two in each way, and asks often enough that both have had their turn. A request of which
+// nothing was sent goes to the other one whatever its method; one that may have been seen only when repeating it makes no
+// difference, and never twice to the same endpoint. The client sees nothing of what was given up.
+func TestWhatIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	fleet := startFleet(t, 2)
+	broken, good := fleet[0], fleet[1]
+	const options = `retry: {perTryTimeout: 400ms, status: ["500"], budgetPercent: 100}, ` + noOutlier
+	p := startProxy(t, site{"pool": pool(options, servers(fleet...)...)})
+	client := p.client("pool")
+	expect := func(what, method string, again bool, status int) {
+		t.Helper()
+		before, direct := arrivals(fleet), 0
+		for range 4 {
+			answer := client.Send(client.Request(method, "/path", nil))
+			switch name := answer.Header.Get("X-Endpoint"); {
+			case answer.StatusCode == http.StatusOK && name == good.name && len(answer.Header.Values("X-Endpoint")) == 1:
+				direct++
+			case answer.StatusCode != status:
+				t.Errorf("%s, %s: status %d from %q", what, method, answer.StatusCode, name)
+			}
+		}
+		if want := map[bool]int{true: 4, false: 2}[again]; direct != want {
+			t.Errorf("%s, %s: %d answers of the good endpoint, want %d", what, method, direct, want)
+		}
+		if arrived := arrivals(fleet) - before; !again && arrived != 4 {
+			t.Errorf("%s, %s: %d requests arrived, want 4", what, method, arrived)
+		}
+	}
+
+	broken.mode.Store(breaks)
+	expect("closes after reading", http.MethodGet, true, 0)
+	expect("closes after reading", http.MethodPost, false, http.StatusBadGateway)
+	broken.mode.Store(hangs)
+	expect("hangs", http.MethodDelete, true, 0)
+	expect("hangs", http.MethodPost, false, http.StatusGatewayTimeout)
+	broken.mode.Store(answers)
+	broken.status.Store(http.StatusInternalServerError)
+	expect("answers 500", http.MethodPut, true, 0)
+	expect("answers 500", http.MethodPost, false, http.StatusInternalServerError)
+	broken.kill()
+	expect("refuses", http.MethodGet, true, 0)
+	expect("refuses", http.MethodPost, true, 0)
+}

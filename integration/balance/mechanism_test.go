@@ -1,0 +1,139 @@
+package balance
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The options of the mechanisms that TestMechanisms switches on.
+const (
+	noRetry   = "retry: {attempts: 0}"
+	noOutlier = "outlierDetection: {consecutiveFailures: 0}"
+	modest    = `retry: {attempts: 3, perTryTimeout: 300ms, status: ["5xx"]}`
+	retrying  = `retry: {attempts: 3, perTryTimeout: 300ms, status: ["5xx"], budgetPercent: 100}`
+	ejecting  = `outlierDetection: {status: ["5xx"]}`
+	checking  = "healthCheck: {path: /health, interval: 200ms, timeout: 200ms}"
+	passive   = "passiveHealthCheck: {failureWindow: 2s, maxFailedAttempts: 1}"
+)
+
+// mechanism is a row of the table: a pool with options.
+type mechanism struct{ name, title, options string }
+
+func mechanisms() []mechanism {
+	both := func(options ...string) string { return strings.Join(options, ", ") }
+	return []mechanism{
+		{"nothing", "nothing", both(noRetry, noOutlier)},
+		{"default", "what is on by default", ""},
+		{"modest", "`retry`, budget of 20 %", modest},
+		{"retry", "`retry`, budget of 100 %", retrying},
+		{"outlier", "`outlierDetection` with `status`, no retries", both(ejecting, noRetry)},
+		{"check", "`healthCheck`, no retries", both(checking, noOutlier, noRetry)},
+		{"passive", "`passiveHealthCheck`, no retries", both(passive, noRetry)},
+		{"all", "`retry`, budget of 20 %, `outlierDetection` and `healthCheck`", both(modest, ejecting, checking)},
+	}
+}
+
+const (
+	// warmUp is how long traffic runs before something breaks, outage how long it stays broken.
+	warmUp = 2 * time.Second
+	outage = 3 * time.Second
+)
+
+// ruin kills the first endpoint, stops the second, and makes the third answer 500, whose check fails as well.
+func ruin(fleet []*endpoint) {
+	fleet[0].kill()
+	fleet[1].stop()
+	fleet[2].status.Store(http.StatusInternalServerError)
+	fleet[2].health.Store(http.StatusInternalServerError)
+}
+
+// mend undoes it.
+func mend(fleet []*endpoint) {
+	fleet[0].restart()
+	fleet[1].resume()
+	fleet[2].status.Store(http.StatusOK)
+	fleet[2].health.Store(http.StatusOK)
+}
+
+// TestOutageUnseen ruins three endpoints of five at the same time under load. With retries, nobody whose request may be repeated sees
+// it, and what is mended gets its share again.
+func TestOutageUnseen(t *testing.T) {
+	fleet := startFleet(t, 5)
+	p := startProxy(t, site{"pool": pool(retrying, servers(fleet...)...)})
+	loads := []*traffic{
+		p.send(plan{service: "pool", rate: 250}),
+		p.send(plan{service: "pool", rate: 100, method: http.MethodPut, body: strings.Repeat("body ", 200)}),
+	}
+	pass(t, warmUp)
+	ruin(fleet)
+	pass(t, outage)
+	mend(fleet)
+	back := loads[0].awaitShares(t, 0.12, names(fleet))
+	for _, load := range loads {
+		all := load.end()
+		if failed := all.failed(); len(failed) > 0 {
+			t.Errorf("%s: %d of %d requests failed: %s", load.plan.method, len(failed), len(all), failed)
+		}
+	}
+	t.Logf("each endpoint had its share again after %v; %v", back, p.counts("pool"))
+}
+
+// TestMechanisms ruins three endpoints of five under load, and compares what clients see of that with one mechanism on after the
+// other. All pools have the same endpoints at the same time. It prints the table of the documentation.
+func TestMechanisms(t *testing.T) {
+	fleet := startFleet(t, 5)
+	services := site{}
+	for _, m := range mechanisms() {
+		for _, method := range []string{"get", "post"} {
+			services[m.name+"-"+method] = pool(m.options, servers(fleet...)...)
+		}
+	}
+	p := startProxy(t, services)
+	loads := map[string]*traffic{}
+	for service := range services {
+		what := plan{service: service, rate: 60, limit: 2 * time.Second}
+		if strings.HasSuffix(service, "-post") {
+			what.method, what.body = http.MethodPost, "a body"
+		}
+		loads[service] = p.send(what)
+	}
+	pass(t, warmUp)
+	began := time.Now()
+	ruin(fleet)
+	pass(t, outage)
+	ended := time.Now()
+	mend(fleet)
+	pass(t, 2*time.Second)
+
+	var table strings.Builder
+	table.WriteString("| mechanism | method | sent | failed | late | retries | not retried | ejections | failed checks | p99 ms |\n")
+	table.WriteString("|---|---|---|---|---|---|---|---|---|---|\n")
+	failures := map[string]int{}
+	for _, m := range mechanisms() {
+		for _, method := range []string{"get", "post"} {
+			service := m.name + "-" + method
+			during := loads[service].end().from(began).before(ended)
+			failed, counts := during.failed(), p.counts(service)
+			failures[service] = len(failed)
+			late := failed.where(func(a answer) bool { return a.err != nil })
+			good := during.where(func(a answer) bool { return a.status == http.StatusOK })
+			_, _ = fmt.Fprintf(&table, "| %s | %s | %d | %d | %d | %d | %d | %d | %d | %d |\n", m.title, strings.ToUpper(method), len(during),
+				len(failed), len(late), counts["retries"], counts["retries_exhausted"], counts["ejections"], counts["checks_failed"],
+				good.percentile(0.99).Milliseconds())
+		}
+	}
+	t.Logf("\n%s", &table)
+	for _, service := range []string{"retry-get", "all-get"} {
+		if failures[service] > 0 {
+			t.Errorf("%s: %d failed requests, %s", service, failures[service], loads[service].end().from(began).before(ended).failed())
+		}
+	}
+	for _, method := range []string{"get", "post"} {
+		if failures["default-"+method] > failures["nothing-"+method] {
+			t.Errorf("%s: %d failed requests by default, %d without anything", method, failures["default-"+method], failures["nothing-"+method])
+		}
+	}
+}

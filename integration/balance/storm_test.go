@@ -1,0 +1,101 @@
+package balance
+
+import (
+	"net/http"
+	"testing"
+	"time"
+)
+
+// TestNoStorm breaks all endpoints of a pool under load, in each way: what arrives at them stays within 1.2 x of what clients sent, also
+// in the first second, and after they are well again clients see nothing but successes within 5 s.
+func TestNoStorm(t *testing.T) {
+	each := func(do func(*endpoint)) func([]*endpoint) {
+		return func(fleet []*endpoint) {
+			for _, e := range fleet {
+				do(e)
+			}
+		}
+	}
+	setMode := func(mode int64) func([]*endpoint) { return each(func(e *endpoint) { e.mode.Store(mode) }) }
+	setStatus := func(status int64) func([]*endpoint) { return each(func(e *endpoint) { e.status.Store(status) }) }
+	for _, test := range []struct {
+		name, options string
+		fail, recover func([]*endpoint)
+	}{
+		{
+			name: "all answer 500", options: `retry: {attempts: 3, status: ["5xx"]}, ` + ejecting,
+			fail: setStatus(http.StatusInternalServerError), recover: setStatus(http.StatusOK),
+		},
+		{
+			name: "all hang", options: "retry: {attempts: 3, perTryTimeout: 200ms}",
+			fail: setMode(hangs), recover: setMode(answers),
+		},
+		{
+			name: "all refuse", options: "retry: {attempts: 3}",
+			fail: each((*endpoint).kill), recover: each((*endpoint).restart),
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			fleet := startFleet(t, 4)
+			p := startProxy(t, site{"pool": pool(test.options, servers(fleet...)...)})
+			load := p.send(plan{service: "pool", rate: 300})
+			pass(t, 2*time.Second)
+
+			began, before := load.mark(p, fleet)
+			test.fail(fleet)
+			pass(t, time.Second)
+			_, second := load.mark(p, fleet)
+			pass(t, 1500*time.Millisecond)
+			_, end := load.mark(p, fleet)
+			test.recover(fleet)
+			mended := time.Now()
+
+			// The second in which it breaks may have had a few requests less than the one before, which the budget goes by.
+			expectNoStorm(t, "first second", before, second, 1.25)
+			expectNoStorm(t, "outage", before, end, 1.2)
+			back := load.awaitShares(t, 0.15, names(fleet))
+			all := load.end()
+			outage := all.from(began).before(mended)
+			if succeeded := len(outage) - len(outage.failed()); succeeded > len(outage)/10 {
+				t.Errorf("%d of %d requests succeeded, which is no outage", succeeded, len(outage))
+			}
+			if late := all.from(mended.Add(5 * time.Second)).failed(); len(late) > 0 {
+				t.Errorf("5 s after the end: %s", late)
+			}
+			failed := all.from(mended).failed()
+			last := time.Duration(0)
+			if len(failed) > 0 {
+				last = failed[len(failed)-1].began.Sub(mended)
+			}
+			t.Logf("first second %v, outage %v; each had its share %v after the end, the last failure was at %v; %v",
+				second.since(before), end.since(before), back, last, p.counts("pool"))
+		})
+	}
+}
+
+// tally is how many requests clients have sent, how many arrived at the endpoints, and how many further tries were made.
+type tally struct{ sent, arrived, retries int }
+
+// mark takes a tally, and notes when.
+func (t *traffic) mark(p *proxy, fleet []*endpoint) (time.Time, tally) {
+	_, sent := t.so()
+	return time.Now(), tally{sent, int(arrivals(fleet)), p.counts(t.plan.service)["retries"]}
+}
+
+func (t tally) since(before tally) tally {
+	return tally{t.sent - before.sent, t.arrived - before.arrived, t.retries - before.retries}
+}
+
+// expectNoStorm expects that the tries were no more than a multiple of the requests.
+func expectNoStorm(t *testing.T, when string, before, after tally, times float64) {
+	t.Helper()
+	got := after.since(before)
+	limit := times * float64(got.sent)
+	if float64(got.arrived) > limit {
+		t.Errorf("%s: %d requests arrived, of %d that were sent", when, got.arrived, got.sent)
+	}
+	if float64(got.sent+got.retries) > limit {
+		t.Errorf("%s: %d tries more than the %d requests that were sent", when, got.retries, got.sent)
+	}
+}
