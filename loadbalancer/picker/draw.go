@@ -63,11 +63,12 @@ func newUrn(weights []float64, equal bool) urn {
 // at returns the index for a random number, and what is left of the randomness.
 func (u *urn) at(random uint64) (index int, rest uint64) {
 	place, rest := bits.Mul64(random, u.size)
-	if u.slots == nil {
-		return int(place), rest //nolint:gosec // less than the number of indexes
+	if u.slots != nil {
+		s := u.slots[place]
+		other := uint64(s.other)
+		if uint32(rest>>32) >= s.level { // Both are at hand, so that no branch has to be guessed.
+			place = other
+		}
 	}
-	if s := &u.slots[place]; uint32(rest>>32) >= s.level {
-		return int(s.other), rest
-	}
-	return int(place), rest //nolint:gosec // as above
+	return int(place), rest //nolint:gosec // less than the number of indexes
 }

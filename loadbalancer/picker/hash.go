@@ -9,9 +9,10 @@ import (
 )
 
 const (
-	// alwaysAllowed is how many requests a candidate may have in flight whatever the bound on its load: one browser has
-	// that many, and would be torn apart by a bound that is a fraction of little.
-	alwaysAllowed = 8
+	// allowance is how many requests more than its bound a candidate may have in flight. One browser has that many, and
+	// where there are few requests chance alone brings as many together; a bound that is a fraction of little would tear
+	// clients apart for nothing.
+	allowance = 8
 	// inLine is how many candidates are considered when those before them are full.
 	inLine = 16
 )
@@ -38,11 +39,7 @@ type bounded struct {
 func newHashing(key Hash, candidates []Candidate, state *State, random source) *hashing {
 	weights, _ := relativeWeights(candidates)
 	h := &hashing{key: key, ring: newRing(candidates, weights), lines: make([]bounded, len(candidates)), state: state, random: random}
-	for i := range candidates {
-		inFlight := candidates[i].InFlight
-		if inFlight == nil {
-			inFlight = new(atomic.Int64)
-		}
+	for i, inFlight := range inFlightOf(candidates) {
 		share := weights[i] / float64(len(weights)) * float64(key.BoundedLoad) / 100
 		h.lines[i] = bounded{inFlight: inFlight, share: share, inverse: 1 / weights[i]}
 	}
@@ -79,8 +76,7 @@ func (h *hashing) room(candidate int) bool {
 	if line.share == 0 {
 		return true
 	}
-	have := line.inFlight.Load()
-	return have < alwaysAllowed || float64(have) < math.Ceil(line.share*float64(h.state.InFlight.Load()+1))
+	return float64(line.inFlight.Load()-allowance) < math.Ceil(line.share*float64(h.state.InFlight.Load()+1))
 }
 
 // further returns the first with room of those who come after as many candidates as there were attempts.

@@ -37,7 +37,7 @@ func (h *rendezvous) Pick(r *Request) int {
 func (h *rendezvous) below(seed uint64, limit float64, last int) (best int, score float64) {
 	best = -1
 	for i, id := range h.ids {
-		s := h.score(fnv(seed, id), i)
+		s := h.score(mix(fnv(seed, id)), i)
 		if (s < limit || s == limit && i > last) && (best < 0 || s > score) {
 			best, score = i, s
 		}

@@ -10,10 +10,9 @@ const (
 	// halfLife is how long it takes until half of what is known about a candidate's latency is forgotten, when no request
 	// asks it again. A candidate that was ten times too slow is tried again after a little more than three of them.
 	halfLife = 5 * time.Second
-	// failureHalfLife is the same for failures; what they cost halves twice as fast, since it is their square.
-	failureHalfLife = time.Second
-	// failureCost is what a candidate that always fails is slower by.
-	failureCost = 10 * time.Second
+	// failureCost is how many times slower a candidate that always fails counts than the other one. A third of failures
+	// is as bad as to be twice as slow.
+	failureCost = 10
 	// window is how many samples the mean stands for.
 	window = 100
 	// tickBits makes a tick of 2^20 ns, about 1 ms. Ticks of 32 bits begin anew after 52 days; a candidate that nobody
@@ -41,24 +40,21 @@ type Latency struct {
 func (l *Latency) Observe(sample time.Duration, failed bool, now time.Duration) {
 	value, tick := float64(max(sample, 1)), tickOf(now)
 	faded := 1.0 // What an idle time has left of what was known, of 1.
-	var idle int32
 	for {
 		old := l.peak.Load()
 		average := float64(math.Float32frombits(uint32(old)))
-		if old != 0 {
-			idle = idleSince(old, tick)
-			faded = fade(idle, halfLife)
-		}
 		last := tick
-		if idle == 0 && old != 0 {
-			last = uint32(old >> 32)
+		if old != 0 {
+			idle := idleSince(old, tick)
+			faded = fade(1, idle, halfLife)
+			last = uint32(old>>32) + uint32(idle) //nolint:gosec // not negative; samples may overtake one another
 		}
 		if l.peak.CompareAndSwap(old, uint64(last)<<32|uint64(math.Float32bits(float32(peakAfter(average, value, faded, failed))))) {
 			break
 		}
 	}
 	l.observeMean(value, faded, failed)
-	l.observeFailure(failed, fade(idle, failureHalfLife))
+	l.observeFailure(failed, faded)
 }
 
 // peakAfter returns the average after a sample. A failure tells only how slow a candidate is, never how fast.
@@ -71,11 +67,15 @@ func peakAfter(average, value, faded float64, failed bool) float64 {
 	case failed:
 		return average
 	}
-	return value + (average-value)*faded
+	return value + (average-value)*min(faded, 1-fall)
 }
 
-// rise is how much of the way to a slower sample the average goes at once: the rest of a single outlier is not believed.
-const rise = 0.5
+// The average goes a part of the way to each sample: a large one to a slower sample, a small one to a faster. It is the same
+// for candidates that are asked often and seldom, which a fall by time alone would not be.
+const (
+	rise = 0.25
+	fall = 0.0625
+)
 
 func (l *Latency) observeMean(value, faded float64, failed bool) {
 	for {
@@ -101,7 +101,7 @@ func (l *Latency) observeFailure(failed bool, faded float64) {
 		}
 		share := float64(math.Float32frombits(old)) * faded
 		if failed {
-			share += (1 - share) / 8
+			share += (1 - share) / 4
 		} else if share -= share / 8; share < 1.0/512 {
 			share = 0
 		}
@@ -111,32 +111,40 @@ func (l *Latency) observeFailure(failed bool, faded float64) {
 	}
 }
 
-// peakAt returns the latency in ns that peakewma goes by, 0 when nothing is known.
-func (l *Latency) peakAt(now time.Duration) float64 {
+// speed is how slow a candidate is.
+type speed struct {
+	// latency is in ns, 0 when nothing is known.
+	latency float64
+	// failing is how many times slower it counts, for its failures, than the slower one of those that are compared.
+	failing float64
+}
+
+// peakAt returns the speed that peakewma goes by.
+func (l *Latency) peakAt(now time.Duration) speed {
 	packed := l.peak.Load()
 	if packed == 0 {
-		return 0
+		return speed{}
 	}
 	return l.at(float64(math.Float32frombits(uint32(packed))), idleSince(packed, tickOf(now)))
 }
 
-// meanAt returns the latency in ns that leasttime goes by, 0 when nothing is known.
-func (l *Latency) meanAt(now time.Duration) float64 {
+// meanAt returns the speed that leasttime goes by.
+func (l *Latency) meanAt(now time.Duration) speed {
 	mean := l.mean.Load()
 	if mean == 0 {
-		return 0
+		return speed{}
 	}
 	return l.at(float64(math.Float32frombits(uint32(mean>>32))), idleSince(l.peak.Load(), tickOf(now)))
 }
 
-// at fades a latency and adds what failures cost.
-func (l *Latency) at(value float64, idle int32) float64 {
-	value *= fade(idle, halfLife)
+// at lets what is known fade.
+func (l *Latency) at(latency float64, idle int32) speed {
+	s := speed{latency: fade(latency, idle, halfLife)}
 	if failures := l.failures.Load(); failures != 0 {
-		share := float64(math.Float32frombits(failures)) * fade(idle, failureHalfLife)
-		value += share * share * float64(failureCost)
+		share := fade(float64(math.Float32frombits(failures)), idle, halfLife)
+		s.failing = share * share * failureCost
 	}
-	return value
+	return s
 }
 
 func tickOf(now time.Duration) uint32 { return uint32(uint64(now) >> tickBits) } //nolint:gosec // begins anew, see tickBits
@@ -146,14 +154,12 @@ func idleSince(packed uint64, tick uint32) int32 {
 	return max(int32(tick-uint32(packed>>32)), 0) //nolint:gosec // a difference
 }
 
-// fade returns 2 to the power of -ticks/half, or rather the straight lines between its values at whole half-lives, which
-// need no logarithm.
-func fade(ticks int32, half time.Duration) float64 {
-	if ticks == 0 {
-		return 1
-	}
-	lives := float64(ticks) * (float64(1<<tickBits) / float64(half))
-	whole := min(int(lives), 60)
-	rest := min(lives-float64(whole), 1)
-	return (1 - rest/2) * math.Float64frombits(uint64(1023-whole)<<52) //nolint:gosec // positive
+// fade halves a value of 1 at least once for each half-life. Between whole powers of two it goes in straight lines: to take
+// from the bits of a float is to take from its exponent, and needs no logarithm.
+func fade(value float64, ticks int32, half time.Duration) float64 {
+	const mantissa = 52
+	perTick := uint64(float64(1<<tickBits) / float64(half) * (1 << mantissa))
+	longest := int32(half >> tickBits * 60)        //nolint:gosec // a constant
+	taken := uint64(min(ticks, longest)) * perTick //nolint:gosec // not negative
+	return math.Float64frombits(math.Float64bits(value) - taken)
 }

@@ -1,61 +1,55 @@
 package picker
 
+import "math"
+
 const (
 	// timeScanned is the largest list of equal weights of which leasttime looks at everybody.
 	timeScanned = 16
-	// timeDraws is how many candidates it looks at otherwise.
-	timeDraws = 4
 	// timeSlack is how much worse than the best is as good: means of 100 samples differ by as much among equals.
 	timeSlack = 1.25
 )
 
-// leastTime takes a candidate with about the lowest mean latency times one more than the requests in flight, these relative
-// to its weight: one of all in a small list of equal weights, else the best of several that are drawn by weight.
+// leastTime takes a candidate with about the lowest product of its mean latency and one more than its requests in flight,
+// these relative to its weight: one of all in a small list, else the better one of two that are drawn by weight. With
+// different weights it is the better one of two as well, for the reason that leastRequest has.
+//
+// Traefik divides the whole product by the weight. So the heaviest candidate gets everything while there is little to do;
+// here the weight says how often a candidate is drawn, and what is in flight is relative to it.
 type leastTime struct{ seats seats }
 
 // Pick returns the one that promises the earliest answer.
 func (l *leastTime) Pick(r *Request) int {
-	if l.seats.equal && len(l.seats.all) <= timeScanned {
+	if l.seats.equal && len(l.seats.latency) <= timeScanned {
 		return l.scan(r)
 	}
-	best, _ := l.seats.one()
-	latency := l.seats.all[best].latency.meanAt(r.Now)
-	for range timeDraws - 1 {
-		next, chance := l.seats.one()
-		if next == best {
-			continue
-		}
-		other := l.seats.all[next].latency.meanAt(r.Now)
-		one, two := latency, other
-		if one == 0 || two == 0 {
-			one, two = 1, 1 // A newcomer counts as fast as whom it is compared with.
-		}
-		if chance < l.seats.lean(best, next, one, two) {
-			best, latency = next, other
-		}
-	}
-	return best
+	first, second, chance := l.seats.pair()
+	return l.seats.faster(first, second, chance, l.seats.latency[first].meanAt(r.Now), l.seats.latency[second].meanAt(r.Now))
 }
 
 func (l *leastTime) scan(r *Request) int {
+	var speeds [timeScanned]speed
 	var scores [timeScanned]float64
-	count := len(l.seats.all)
+	count := len(l.seats.latency)
 	fastest := 0.0
 	for i := range count {
-		scores[i] = l.seats.all[i].latency.meanAt(r.Now)
-		if scores[i] > 0 && (fastest == 0 || scores[i] < fastest) {
-			fastest = scores[i]
+		speeds[i] = l.seats.latency[i].meanAt(r.Now)
+		if latency := speeds[i].latency; latency > 0 && (fastest == 0 || latency < fastest) {
+			fastest = latency
 		}
 	}
-	best := 0.0
+	slowest := 0.0
 	for i := range count {
-		if scores[i] == 0 {
-			scores[i] = max(fastest, 1) // A newcomer counts as fast as the fastest.
+		latency := speeds[i].latency
+		if latency == 0 {
+			latency = max(fastest, 1) // A newcomer counts as fast as the fastest.
 		}
-		scores[i] *= l.seats.all[i].load() + 1
-		if i == 0 || scores[i] < best {
-			best = scores[i]
-		}
+		scores[i] = latency * float64(l.seats.inFlight[i].Load()+1)
+		slowest = max(slowest, scores[i])
+	}
+	best := math.Inf(1)
+	for i := range count {
+		scores[i] += speeds[i].failing * slowest
+		best = min(best, scores[i])
 	}
 	return l.anyOf(scores[:count], best*timeSlack)
 }
@@ -68,7 +62,7 @@ func (l *leastTime) anyOf(scores []float64, limit float64) int {
 			good++
 		}
 	}
-	skip := l.seats.random.next() % good
+	skip := l.seats.random.next() % max(good, 1)
 	for i, score := range scores {
 		if score > limit {
 			continue
@@ -78,5 +72,5 @@ func (l *leastTime) anyOf(scores []float64, limit float64) int {
 		}
 		skip--
 	}
-	return len(scores) - 1
+	return 0
 }

@@ -5,16 +5,4 @@ package picker
 type twoChoices struct{ seats seats }
 
 // Pick returns the less busy one of two.
-func (p *twoChoices) Pick(*Request) int {
-	first, second, chance := p.seats.pair()
-	if p.seats.equal {
-		if p.seats.all[second].inFlight.Load() < p.seats.all[first].inFlight.Load() {
-			first = second
-		}
-		return first
-	}
-	if chance < p.seats.leanPair(first, second, 1, 1) {
-		first = second
-	}
-	return first
-}
+func (p *twoChoices) Pick(*Request) int { return p.seats.better() }

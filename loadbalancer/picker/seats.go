@@ -8,17 +8,6 @@ import (
 // maxCandidateWeight keeps sums of weights from overflow: a configured weight times what makes shares divide.
 const maxCandidateWeight = maxWeight << 20
 
-// seat is what a random strategy reads of a candidate.
-type seat struct {
-	inFlight *atomic.Int64
-	latency  *Latency
-	// weight is relative to the mean of all, and inverse is 1 / weight.
-	weight, inverse float64
-}
-
-// load returns the requests in flight relative to the weight.
-func (s *seat) load() float64 { return float64(s.inFlight.Load()) * s.inverse }
-
 // seats are the candidates of the strategies that draw by weight and then compare.
 //
 // To compare is to lean: away from the one that was drawn first, towards one that was drawn after it. Requests in flight
@@ -28,25 +17,42 @@ func (s *seat) load() float64 { return float64(s.inFlight.Load()) * s.inverse }
 // their weights say. Among equal weights this is the same as to take the lower load always, and the first when both are
 // equal.
 type seats struct {
-	all    []seat
-	urn    urn
-	equal  bool
-	random source
+	// What belongs to one candidate stands in lists of its own, so that a pick fetches no more memory than it looks at.
+	inFlight []*atomic.Int64
+	latency  []*Latency
+	scales   []scale
+	urn      urn
+	equal    bool
+	random   source
 }
+
+// scale is a weight relative to the mean of all, and its inverse.
+type scale struct{ weight, inverse float32 }
 
 func newSeats(candidates []Candidate, random source) seats {
 	weights, equal := relativeWeights(candidates)
-	s := seats{all: make([]seat, len(candidates)), urn: newUrn(weights, equal), equal: equal, random: random}
-	for i := range candidates {
-		s.all[i] = seat{inFlight: candidates[i].InFlight, latency: candidates[i].Latency, weight: weights[i], inverse: 1 / weights[i]}
-		if s.all[i].inFlight == nil {
-			s.all[i].inFlight = new(atomic.Int64)
-		}
-		if s.all[i].latency == nil {
-			s.all[i].latency = new(Latency)
+	s := seats{
+		inFlight: inFlightOf(candidates), latency: make([]*Latency, len(candidates)), scales: make([]scale, len(candidates)),
+		urn: newUrn(weights, equal), equal: equal, random: random,
+	}
+	for i, weight := range weights {
+		s.scales[i] = scale{weight: float32(weight), inverse: float32(1 / weight)}
+		if s.latency[i] = candidates[i].Latency; s.latency[i] == nil {
+			s.latency[i] = new(Latency)
 		}
 	}
 	return s
+}
+
+// inFlightOf returns the counters of the candidates; those without one get one that stays 0.
+func inFlightOf(candidates []Candidate) []*atomic.Int64 {
+	all := make([]*atomic.Int64, len(candidates))
+	for i := range candidates {
+		if all[i] = candidates[i].InFlight; all[i] == nil {
+			all[i] = new(atomic.Int64)
+		}
+	}
+	return all
 }
 
 // relativeWeights returns the weights relative to their mean, and whether all are equal.
@@ -69,12 +75,6 @@ func relativeWeights(candidates []Candidate) (weights []float64, equal bool) {
 }
 
 func clampCandidate(weight uint64) uint64 { return min(max(weight, 1), maxCandidateWeight) }
-
-// one draws a seat by weight, and a chance from 0 to 1 that does not depend on it.
-func (s *seats) one() (index int, chance float64) {
-	index, rest := s.urn.at(s.random.next())
-	return index, lowChance(rest)
-}
 
 // lowChance makes a number from 0 to 1 of the bits that urn.at does not look at.
 func lowChance(rest uint64) float64 { return float64(uint32(rest)) * (1.0 / (1 << 32)) }
@@ -99,26 +99,58 @@ func (s *seats) pair() (first, second int, chance float64) {
 	return first, second, float64(rest>>32) * (1.0 / (1 << 32))
 }
 
-// leanPair returns the probability with which a request moves from one seat of a pair to the other, given how slow they
-// are, in any unit. The second of a pair is never the first, so that a light one follows a heavy one more often than the
-// other way round; what moves from the heavier to the lighter is less for that.
-func (s *seats) leanPair(first, second int, firstLatency, secondLatency float64) float64 {
-	probability := s.lean(first, second, firstLatency, secondLatency)
-	if heavy, light := s.all[first].weight, s.all[second].weight; heavy > light {
-		size := float64(s.urn.size)
-		probability *= (size - heavy) / (size - light)
+// load returns the requests in flight relative to the weight.
+func (s *seats) load(index int) float64 {
+	return float64(s.inFlight[index].Load()) * float64(s.scales[index].inverse)
+}
+
+// better returns the seat of a pair that is less busy.
+func (s *seats) better() int {
+	first, second, chance := s.pair()
+	if s.equal {
+		if s.inFlight[second].Load() < s.inFlight[first].Load() {
+			first = second
+		}
+		return first
 	}
-	return probability
+	if excess := s.load(first) - s.load(second); chance < excess*s.exchange(first, second) {
+		first = second
+	}
+	return first
 }
 
-// lean returns the probability with which a request moves from the first seat to the second, which were drawn
-// independently: by how much the first is worse off, in requests of the lighter and faster one. It may be below 0 or
-// above 1.
-func (s *seats) lean(first, second int, firstLatency, secondLatency float64) float64 {
-	a, b := &s.all[first], &s.all[second]
-	excess := (a.load()+1)*firstLatency - (b.load()+1)*secondLatency
-	return excess / min(firstLatency, secondLatency) * min(a.weight, b.weight) * certain
+// faster returns the seat of a pair that promises the earlier answer: whose latency times one more than its load is lower.
+func (s *seats) faster(first, second int, chance float64, a, b speed) int {
+	if a.latency == 0 || b.latency == 0 {
+		a.latency, b.latency = 1, 1 // A newcomer counts as fast as whom it is compared with.
+	}
+	if s.equal {
+		one, two := float64(s.inFlight[first].Load()), float64(s.inFlight[second].Load())
+		if chance*min(a.latency, b.latency) < excess(a, b, one, two) {
+			first = second
+		}
+		return first
+	}
+	if chance*min(a.latency, b.latency) < excess(a, b, s.load(first), s.load(second))*s.exchange(first, second) {
+		first = second
+	}
+	return first
 }
 
-// certain makes up for rounding, so that one request of difference between equals always counts.
-const certain = 1 + 1e-9
+// excess returns by how much later the first one's answer is to be expected, under the loads. Failures count relative to
+// the slower of the two: an endpoint that refuses at once is never ahead of one that works, however slow that is.
+func excess(first, second speed, firstLoad, secondLoad float64) float64 {
+	a, b := (firstLoad+1)*first.latency, (secondLoad+1)*second.latency
+	return a - b + (first.failing-second.failing)*max(a, b)
+}
+
+// exchange returns what the difference of two loads, or scores, is multiplied with to get the probability that a request
+// moves from the first seat of a pair to the second: the lighter weight, which makes requests of it.
+//
+// The second of a pair is never the first, so that a light one follows a heavy one more often than the other way round;
+// less moves from the heavier to the lighter for that.
+func (s *seats) exchange(first, second int) float64 {
+	total, a, b := float32(s.urn.size), s.scales[first].weight, s.scales[second].weight
+	followed := min(1, max(total-a, 0)/max(total-b, total*1e-6))
+	return float64(min(a, b)*followed) * (1 + 1e-6) // One request of difference counts as one in spite of rounding.
+}
