@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -40,7 +41,7 @@ func TestRoutes(t *testing.T) {
 	tests := map[string]func(*cluster.Cluster, *gate){
 		"to weighted services":                     leadByWeight,
 		"to TraefikServices within each other":     leadThroughTraefikServices,
-		"to kinds of services that are not there":  leadToKindsThatAreNotThere,
+		"through services of services":             leadThroughKinds,
 		"of the same rule in two objects":          leadBySameRule,
 		"by rules of all sorts, until they change": leadByRules,
 		"beside Ingresses":                         leadBesideIngresses,
@@ -87,18 +88,28 @@ func leadThroughTraefikServices(c *cluster.Cluster, s *gate) {
 	s.tells("shop-outer@kubernetescrd", "shop-inner@kubernetescrd")
 }
 
-// leadToKindsThatAreNotThere asks for services that Sluice does not have yet: their routes are disabled, and say why.
-func leadToKindsThatAreNotThere(c *cluster.Cluster, s *gate) {
+// leadThroughKinds leads to services of services of each kind but weighted.
+func leadThroughKinds(c *cluster.Cluster, s *gate) {
+	c.Apply(plain("nobody", "{ports: [{port: 80}]}"))
 	for name, spec := range map[string]string{
-		"mirroring":           "{mirroring: {name: a, port: 80, mirrors: [{name: b, port: 80, percent: 50}]}}",
-		"failover":            "{failover: {service: {name: a, port: 80}, fallback: {name: b, port: 80}}}",
-		"highestRandomWeight": "{highestRandomWeight: {services: [{name: a, port: 80}, {name: b, port: 80}]}}",
+		"mirrored": "{mirroring: {name: a, port: 80, mirrors: [{name: b, port: 80, percent: 50}]}}",
+		"failing":  "{failover: {service: {name: a, port: 80}, fallback: {name: b, port: 80}, errors: {status: ['500-504']}}}",
+		"empty":    "{failover: {service: {name: nobody, port: 80}, fallback: {name: b, port: 80}}}",
+		"hashed":   "{highestRandomWeight: {services: [{name: a, port: 80}, {name: b, port: 80}, {name: c, port: 80, weight: 0}]}}",
 	} {
-		low := strings.ToLower(name)
-		c.Apply(traefikService(low, spec), route("traefik.io", "shop/to-"+low, low+".test", "[{name: "+low+", kind: TraefikService}]"))
-		s.becomes(low+".test/", "503")
-		s.tells("shop-"+low+"@kubernetescrd", name, "is not supported yet")
+		c.Apply(traefikService(name, spec), route("traefik.io", "shop/to-"+name, name+".test", "[{name: "+name+", kind: TraefikService}]"))
 	}
+	s.shares("mirrored.test/", map[string]int{"200 shop/a": 4})
+	s.becomes("failing.test/", "200 shop/a")
+	s.expect("failing.test/?status=404", "404 shop/a")
+	s.expect("failing.test/?status=503", "503 shop/b")
+	s.becomes("empty.test/", "200 shop/b")
+	var got map[string]int
+	until(s.t, func() bool {
+		got = s.several("hashed.test/", 4)
+		return got["200 shop/a"] == 4 || got["200 shop/b"] == 4
+	},
+		func() string { return fmt.Sprintf("one client is answered by %v%s", got, s.tail()) })
 }
 
 // leadBySameRule has two objects declare the same rule: one of them answers, and the other one when it is gone.
