@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -91,12 +92,12 @@ func TestFailoverFollowsHealth(t *testing.T) {
 
 // The table of statuses: who answers the client.
 func TestFailoverByStatus(t *testing.T) {
-	var status int
+	var status atomic.Int64
 	f := NewFailover(FailoverOptions{
 		Main: handled(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Service", "main")
 			w.Header().Set("Set-Cookie", "main=1")
-			w.WriteHeader(status)
+			w.WriteHeader(int(status.Load()))
 			_, _ = io.WriteString(w, "main's body")
 		}),
 		Fallback: echo("fallback"), Status: codes(t, "404", "429,500-503", "200"), MaxBody: -1, Memory: NewMemory(1 << 20),
@@ -106,7 +107,7 @@ func TestFailoverByStatus(t *testing.T) {
 		200: true, 201: false, 301: false, 400: false, 403: false, 404: true, 405: false, 428: false, 429: true, 430: false,
 		499: false, 500: true, 501: true, 502: true, 503: true, 504: false, 599: false,
 	} {
-		status = code
+		status.Store(int64(code))
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, strings.NewReader("question"))
 		if err != nil {
 			t.Fatal(err)

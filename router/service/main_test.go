@@ -29,7 +29,9 @@ func (n *named) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 // Up tells whether the service has not been taken down.
 func (n *named) Up() bool { return !n.down.Load() }
 
-func (n *named) child(weight int) Child { return Child{Name: n.name, Handler: n, Weight: weight, Up: n.Up} }
+func (n *named) child(weight int) Child {
+	return Child{Name: n.name, Handler: n, Weight: weight, Up: n.Up}
+}
 
 // ask serves one request and returns the answer with its record.
 func ask(t testing.TB, handler http.Handler, fields ...string) (*http.Response, *telemetry.Record) {

@@ -163,7 +163,10 @@ func TestAMirrorGetsTheRequestAsItCame(t *testing.T) {
 }
 
 func TestBodiesThatAreNotMirrored(t *testing.T) {
-	all := handled(func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body); w.WriteHeader(http.StatusOK) })
+	all := handled(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.WriteHeader(http.StatusOK)
+	})
 	half := handled(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.ReadFull(r.Body, make([]byte, 50))
 		w.WriteHeader(http.StatusOK)
@@ -331,7 +334,9 @@ func TestUpgradesAreNotMirrored(t *testing.T) {
 func TestARequestWhoseClientHasLeftIsNotMirrored(t *testing.T) {
 	for name, left := range map[string]func(r *http.Request, cancel func()){
 		"context": func(_ *http.Request, cancel func()) { cancel() },
-		"record":  func(r *http.Request, _ func()) { telemetry.RecordFrom(r.Context()).Status = telemetry.StatusClientClosedRequest },
+		"record": func(r *http.Request, _ func()) {
+			telemetry.RecordFrom(r.Context()).Status = telemetry.StatusClientClosedRequest
+		},
 	} {
 		ctx, cancel := context.WithCancel(telemetry.WithRecord(t.Context(), &telemetry.Record{}))
 		defer cancel()
