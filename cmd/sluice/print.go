@@ -76,8 +76,16 @@ func printWhy(out io.Writer, label string, reasons []string) {
 
 func printService(out io.Writer, service router.ServiceStanding, indent string) {
 	say(out, "service     %s%s (%s)", indent, service.Name, service.Kind)
-	if indent != "" {
+	switch {
+	case service.Percent > 0:
+		say(out, ", %s of %d %%", service.Role, service.Percent)
+	case service.Role != "":
+		say(out, ", %s", service.Role)
+	case indent != "":
 		say(out, ", weight %d", service.Weight)
+	}
+	if !service.Up {
+		say(out, ", down")
 	}
 	if len(service.Middlewares) > 0 {
 		say(out, ", middlewares %s", strings.Join(service.Middlewares, ", "))
