@@ -2,6 +2,7 @@ package picker
 
 import (
 	"fmt"
+	"math"
 	"testing"
 	"time"
 
@@ -51,7 +52,7 @@ func TestNobodyStarves(t *testing.T) {
 					"exponential": func(s *simulation) time.Duration { return s.exponential(10 * time.Millisecond) },
 					"lognormal":   func(s *simulation) time.Duration { return s.lognormal(10 * time.Millisecond) },
 				} {
-					sim := simulate(strategy, 3, make([]uint64, n)...)
+					sim := simulate(strategy, 3, ones(n)...)
 					sim.serve = func(int, time.Duration) (time.Duration, bool) { return draw(sim), false }
 					sim.arrive(rate, time.Duration(float64(n)*500/rate*float64(time.Second)))
 					for i := range sim.counts {
@@ -136,7 +137,12 @@ func TestRecovery(t *testing.T) {
 				sim.arrive(rate, 20*time.Second)
 				sim.forget()
 				sim.arrive(rate, 20*time.Second)
-				if share := sim.share(0); share < 0.2 || share > 0.3 {
+				// Means of 100 samples differ more, and for longer, where samples are few.
+				slack := 0.05
+				if name == dynamic.StrategyLeastTime {
+					slack = 0.125
+				}
+				if share := sim.share(0); math.Abs(share-0.25) > slack {
 					t.Errorf("%s, failing %v, %v/s: 20 s after it got well the endpoint gets %.3f of the requests", name, failing, rate, share)
 				}
 			}

@@ -24,7 +24,7 @@ const (
 // number of goroutines may use it. It takes no lock and allocates nothing.
 //
 // It knows three things, all of which fade while nobody asks the candidate, so that it gets another chance: a moving
-// average that rises at once and falls slowly, for peakewma; the mean of about the last 100 samples, for leasttime; and how
+// average that rises fast and falls slowly, for peakewma; the mean of about the last 100 samples, for leasttime; and how
 // many of the last answers failed.
 type Latency struct {
 	// peak is the tick of the last sample in the upper half, and the average in ns as a float32 in the lower; 0 without.
@@ -63,18 +63,20 @@ func peakAfter(average, value, faded float64, failed bool) float64 {
 	case average == 0:
 		return value
 	case value > average:
-		return average + (value-average)*rise
+		return average + (min(value, outlier*average)-average)*rise
 	case failed:
 		return average
 	}
 	return value + (average-value)*min(faded, 1-fall)
 }
 
-// The average goes a part of the way to each sample: a large one to a slower sample, a small one to a faster. It is the same
-// for candidates that are asked often and seldom, which a fall by time alone would not be.
+// The average goes a part of the way to each sample: a large one to a slower sample, a small one to a faster. So it is the
+// same for candidates that are asked often and seldom, which a fall by time alone would not be. A single outlier is not
+// believed: no sample counts as more than a few times the average, and one that stays slow is known after five of them.
 const (
-	rise = 0.25
-	fall = 0.0625
+	rise    = 0.25
+	fall    = 0.0625
+	outlier = 4
 )
 
 func (l *Latency) observeMean(value, faded float64, failed bool) {

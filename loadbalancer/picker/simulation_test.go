@@ -30,7 +30,7 @@ type simulation struct {
 	served  int
 	counts  []int
 	took    []time.Duration
-	// busiest is the highest number of requests in flight relative to what the bound allows, see watch.
+	// watch, if set, is told who got a request, after it has been counted.
 	watch func(i int)
 }
 
@@ -56,7 +56,7 @@ func simulate(s Strategy, seed uint64, weights ...uint64) *simulation {
 	random := rand.New(rand.NewPCG(seed, 7))
 	members := make([]Candidate, len(weights))
 	for i, weight := range weights {
-		members[i] = Candidate{Weight: weight, ID: fmt.Sprintf("http://192.0.2.%d:8080", i+1), InFlight: &atomic.Int64{}, Latency: &Latency{}}
+		members[i] = Candidate{Weight: weight, ID: fmt.Sprintf("http://192.0.2.%d:80", i+1), InFlight: &atomic.Int64{}, Latency: &Latency{}}
 	}
 	sim := &simulation{random: random, state: &State{}, members: members, counts: make([]int, len(members))}
 	sim.serve = sim.steady(10 * time.Millisecond)
@@ -172,6 +172,15 @@ func (s *simulation) poorest() float64 {
 		least = min(least, s.share(i)/s.fair(i))
 	}
 	return least
+}
+
+// ones returns n equal weights.
+func ones(n int) []uint64 {
+	weights := make([]uint64, n)
+	for i := range weights {
+		weights[i] = 1
+	}
+	return weights
 }
 
 func named(name string) Strategy {
