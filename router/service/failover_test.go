@@ -209,8 +209,14 @@ func TestTheFallbackGetsTheWholeBody(t *testing.T) {
 		size, read int64
 		passes     bool
 	}{
-		{0, -1, false}, {1, -1, false}, {100, 0, false}, {100, 40, false}, {limit - 1, -1, false}, {limit, -1, false},
-		{limit + 1, -1, true}, {10 * limit, -1, true},
+		{0, -1, false},
+		{1, -1, false},
+		{100, 0, false},
+		{100, 40, false},
+		{limit - 1, -1, false},
+		{limit, -1, false},
+		{limit + 1, -1, true},
+		{10 * limit, -1, true},
 	} {
 		for _, chunked := range []bool{false, true} {
 			f := NewFailover(FailoverOptions{
@@ -417,8 +423,10 @@ func TestPanicsOfMainAreTheServersUnlessItsAnswerIsDiscarded(t *testing.T) {
 		cause  any
 		passes bool
 	}{
-		{http.StatusBadGateway, http.ErrAbortHandler, false}, {http.StatusBadGateway, odd, true},
-		{http.StatusOK, http.ErrAbortHandler, true}, {0, odd, true},
+		{http.StatusBadGateway, http.ErrAbortHandler, false},
+		{http.StatusBadGateway, odd, true},
+		{http.StatusOK, http.ErrAbortHandler, true},
+		{0, odd, true},
 	} {
 		f := NewFailover(FailoverOptions{
 			Main: handled(func(w http.ResponseWriter, _ *http.Request) {
