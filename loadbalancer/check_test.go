@@ -209,3 +209,25 @@ func TestTerminatingHelpsOut(t *testing.T) {
 		equal(t, "when the one that stays is ill", w.who(pool, 4), []string{"192.0.2.2:80#b"})
 	})
 }
+
+// TestTwoVerdicts has an endpoint be out for both reasons: it is back when neither is left.
+func TestTwoVerdicts(t *testing.T) {
+	inWard(t, func(t *testing.T, w *ward) {
+		spec := w.spec("shop", 3, "/health")
+		spec.Outlier = detection(t)
+		pool := w.Pool(spec)
+		w.wait(0)
+		w.clinic.sick("192.0.2.1:80", true)
+		w.fails(pool, "192.0.2.1:80", 3)
+		w.wait(10 * time.Second) // The ejection is over, and the check has failed.
+		equal(t, "who serves", w.who(pool, 30), []string{"192.0.2.2:80", "192.0.2.3:80"})
+		w.clinic.sick("192.0.2.1:80", false)
+		w.wait(10 * time.Second)
+		equal(t, "who serves in the end", len(w.who(pool, 30)), 3)
+		var told []State
+		for _, event := range w.events {
+			told = append(told, event.State)
+		}
+		equal(t, "told", told, []State{Ejected, Unhealthy, Serving})
+	})
+}

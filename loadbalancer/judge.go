@@ -81,17 +81,24 @@ func (r *Registry) checked(said verdict, now time.Duration) {
 	probe.down = !said.Up
 	for member := range probe.members {
 		member.down = probe.down
-		event := Event{Service: member.pool.name, Endpoint: member.Address(), State: Unhealthy, Reason: said.Reason}
-		if said.Up {
-			event.State, event.Reason = Serving, ""
-			member.since.Store(int64(now))
-			member.pool.counters.ChecksPassed.Add(1)
-		} else {
-			member.pool.counters.ChecksFailed.Add(1)
-		}
 		r.stale[member.pool] = struct{}{}
-		r.report(event)
+		if said.Up {
+			member.pool.counters.ChecksPassed.Add(1)
+			r.back(member, now)
+			continue
+		}
+		member.pool.counters.ChecksFailed.Add(1)
+		r.report(Event{Service: member.pool.name, Endpoint: member.Address(), State: Unhealthy, Reason: said.Reason})
 	}
+}
+
+// back begins a member's slow start, when nothing keeps it from serving any more.
+func (r *Registry) back(member *Member, now time.Duration) {
+	if member.down || member.ejected {
+		return
+	}
+	member.since.Store(int64(now))
+	r.report(Event{Service: member.pool.name, Endpoint: member.Address(), State: Serving})
 }
 
 // eject takes a member out whose answers failed, unless too many are out already.
@@ -145,10 +152,9 @@ func (r *Registry) readmit(member *Member, now time.Duration) {
 	delete(r.ejected, member)
 	member.ejected = false
 	member.outlier.Return(now)
-	member.since.Store(int64(now))
 	member.pool.counters.Returns.Add(1)
 	r.stale[member.pool] = struct{}{}
-	r.report(Event{Service: member.pool.name, Endpoint: member.Address(), State: Serving})
+	r.back(member, now)
 	spared := member.pool.spared
 	for other, result := range spared {
 		delete(spared, other)

@@ -3,6 +3,7 @@ package loadbalancer
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/sluiceproxy/sluice/loadbalancer/outlier"
@@ -67,16 +68,8 @@ func (s *Snapshot) Members() iter.Seq2[*Member, uint64] {
 	}
 }
 
-// States yields every member with how it stands. Members that help out in spite of it have a share all the same.
-func (s *Snapshot) States() iter.Seq2[*Member, State] {
-	return func(yield func(*Member, State) bool) {
-		for i, member := range s.members {
-			if !yield(member, s.states[i]) {
-				return
-			}
-		}
-	}
-}
+// States yields how each member stands, in the order of Members. Members that help out in spite of it have a share all the same.
+func (s *Snapshot) States() iter.Seq[State] { return slices.Values(s.states) }
 
 // Len returns the number of members, whatever their share.
 func (s *Snapshot) Len() int { return len(s.members) }

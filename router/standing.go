@@ -25,6 +25,8 @@ type EndpointStanding struct {
 	Scheme  string `json:"scheme"`
 	// Share is its part of the requests relative to the others; 0 means that it gets none.
 	Share uint64 `json:"share"`
+	// State is serving, draining, unhealthy or ejected. One that is not serving has a share where nobody better is left.
+	State string `json:"state"`
 }
 
 // kindInternal is the kind of the services that Sluice itself answers.
@@ -40,10 +42,16 @@ func (n *serviceNode) standing() ServiceStanding {
 	if n.pool == nil {
 		return standing
 	}
-	for member, share := range n.pool.Snapshot().Members() {
+	snapshot := n.pool.Snapshot()
+	for member, share := range snapshot.Members() {
 		standing.Endpoints = append(standing.Endpoints, EndpointStanding{
 			Address: member.Address(), Scheme: member.Upstream().Key().Scheme, Share: share,
 		})
+	}
+	i := 0
+	for state := range snapshot.States() {
+		standing.Endpoints[i].State = state.String()
+		i++
 	}
 	return standing
 }
@@ -67,4 +75,6 @@ func (s *ServiceStanding) answers() bool {
 }
 
 // asked tells whether clients can get an answer of the branch.
-func (s *ServiceStanding) asked() bool { return s.Weight > 0 || s.Role == roleMain || s.Role == roleFallback }
+func (s *ServiceStanding) asked() bool {
+	return s.Weight > 0 || s.Role == roleMain || s.Role == roleFallback
+}

@@ -16,7 +16,8 @@ const parallelChecks = 128
 // balance makes the registry of the pools, which tells the log and the metrics what it does to endpoints. Only a system that serves
 // asks endpoints about their health.
 func (s *system) balance(serves bool) {
-	options := loadbalancer.Options{Took: s.metrics.EndpointsChanged, Report: s.endpointChanged}
+	s.happened = make(chan loadbalancer.Event, keptEvents)
+	options := loadbalancer.Options{Took: s.metrics.EndpointsChanged, Report: s.noteEvent}
 	if serves {
 		s.prober = health.NewProber(parallelChecks)
 		options.Prober = s.prober
@@ -31,8 +32,35 @@ func (s *system) balance(serves bool) {
 	})
 }
 
-// endpointChanged logs that an endpoint was taken out or came back.
-func (s *system) endpointChanged(event loadbalancer.Event) {
+// keptEvents is how many changes of endpoints wait for the log: those of a large pool that fails altogether.
+const keptEvents = 4096
+
+// noteEvent hands a change of an endpoint to the log, which may be slow. What is too much is counted.
+func (s *system) noteEvent(event loadbalancer.Event) {
+	select {
+	case s.happened <- event:
+	default:
+		s.unlogged.Add(1)
+	}
+}
+
+// logEvents logs what happens to endpoints until ctx ends.
+func (s *system) logEvents(ctx context.Context) {
+	for {
+		select {
+		case event := <-s.happened:
+			s.logEvent(event)
+		case <-ctx.Done():
+			return
+		}
+		if lost := s.unlogged.Swap(0); lost > 0 {
+			s.logger.Warn("endpoints changed faster than could be logged", "count", lost)
+		}
+	}
+}
+
+// logEvent logs that an endpoint was taken out or came back.
+func (s *system) logEvent(event loadbalancer.Event) {
 	fields := []any{"service", event.Service, "endpoint", event.Endpoint}
 	switch event.State {
 	case loadbalancer.Serving, loadbalancer.Draining:

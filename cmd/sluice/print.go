@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 	"unicode"
 
+	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/router"
 )
 
@@ -92,7 +93,7 @@ func printService(out io.Writer, service router.ServiceStanding, indent string) 
 	}
 	say(out, "\n")
 	for _, endpoint := range service.Endpoints {
-		say(out, "  endpoint  %s%s://%s, share %d\n", indent, endpoint.Scheme, endpoint.Address, endpoint.Share)
+		say(out, "  endpoint  %s%s://%s, share %d%s\n", indent, endpoint.Scheme, endpoint.Address, endpoint.Share, standing(endpoint.State))
 	}
 	if service.Kind == "loadBalancer" && len(service.Endpoints) == 0 {
 		say(out, "  endpoint  %snone, so its requests are answered 503\n", indent)
@@ -149,3 +150,11 @@ func onOneLine(text string) string {
 }
 
 func unprintable(r rune) bool { return !unicode.IsPrint(r) }
+
+// standing says how an endpoint stands where that is not as usual.
+func standing(state string) string {
+	if state == "" || state == loadbalancer.Serving.String() {
+		return ""
+	}
+	return ", " + state
+}

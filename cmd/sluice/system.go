@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/sluiceproxy/sluice/api"
@@ -38,6 +39,8 @@ type system struct {
 	ping     *api.Ping
 	registry *loadbalancer.Registry
 	prober   *health.Prober
+	happened chan loadbalancer.Event
+	unlogged atomic.Uint64
 }
 
 // assemble wires the stages of a static configuration that has no errors. What does not serve asks no endpoint anything.
