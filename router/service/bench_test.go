@@ -1,0 +1,58 @@
+package service
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/loadbalancer/sticky"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// BenchmarkServices says what each kind costs a request beside its child.
+func BenchmarkServices(b *testing.B) {
+	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	var children []Child
+	for i := range 10 {
+		children = append(children, Child{Name: fmt.Sprintf("app-v%d", i), Handler: nothing, Weight: i + 1, Up: func() bool { return i > 4 }})
+	}
+	cookie, err := sticky.New("w@file", nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	status, err := dynamic.ParseStatusCodes([]string{"5xx"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	carrier := NewMirrors()
+	defer carrier.Close()
+	mirroring := func(percent int) *Mirroring {
+		return NewMirroring(MirroringOptions{Main: children[9], To: []Mirror{{nothing, percent}}, State: NewState(), Carrier: carrier})
+	}
+	for _, row := range []struct {
+		name    string
+		handler http.Handler
+	}{
+		{"weighted", NewWeighted(WeightedOptions{Children: children, State: NewState()})},
+		{"weighted/half down", NewWeighted(WeightedOptions{Children: children, HealthCheck: true, State: NewState()})},
+		{"weighted/cookie", NewWeighted(WeightedOptions{Children: children, Cookie: cookie, State: NewState()})},
+		{"highestRandomWeight", NewHighestRandomWeight(HighestRandomWeightOptions{Children: children})},
+		{"failover", NewFailover(FailoverOptions{Main: children[9], Fallback: children[8]})},
+		{"failover/by status", NewFailover(FailoverOptions{Main: children[9], Fallback: children[8], Status: status, Memory: NewMemory(1 << 20)})},
+		{"mirroring/0", mirroring(0)},
+		{"mirroring/100", mirroring(100)},
+	} {
+		b.Run(row.name, func(b *testing.B) {
+			ctx := telemetry.WithRecord(b.Context(), &telemetry.Record{Client: "192.0.2.7"})
+			r := httptest.NewRequestWithContext(ctx, http.MethodGet, "http://x.test/", http.NoBody)
+			r.Header.Set("Cookie", cookie.Name()+"="+sticky.ID("app-v3"))
+			w := &silent{header: http.Header{}}
+			b.ReportAllocs()
+			for b.Loop() {
+				row.handler.ServeHTTP(w, r)
+			}
+		})
+	}
+}
