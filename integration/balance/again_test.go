@@ -12,7 +12,7 @@ func TestWhatIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	fleet := startFleet(t, 2)
 	broken, good := fleet[0], fleet[1]
-	const options = `retry: {perTryTimeout: 400ms, status: ["500"], budgetPercent: 100}, ` + noOutlier
+	const options = `retry: {perTryTimeout: 800ms, status: ["500"], budgetPercent: 100}, ` + noOutlier
 	p := startProxy(t, site{"pool": pool(options, servers(fleet...)...)})
 	client := p.client("pool")
 	expect := func(what, method string, again bool, status int) {

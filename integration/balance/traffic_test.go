@@ -223,11 +223,8 @@ func (r record) String() string {
 	for _, a := range r {
 		kind := fmt.Sprint(a.status, " from ", cmp.Or(a.endpoint, "nobody"))
 		if a.err != nil {
-			kind = "no answer"
-			if text := a.err.Error(); strings.Contains(text, "Client.Timeout") {
+			if kind = a.err.Error(); strings.Contains(kind, "Client.Timeout") {
 				kind = "no answer in time"
-			} else {
-				kind = text
 			}
 		}
 		kinds[kind]++
