@@ -3,6 +3,7 @@ package kubernetes
 import (
 	"fmt"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -24,6 +25,9 @@ const (
 type crew struct {
 	// name is also that of the host. stop is how its pods end.
 	name, stop string
+	// grace is how many seconds they have for it: the polite ones serve for 3 s, as a preStop hook does, the hanging ones do
+	// nothing until they are killed.
+	grace int
 	// options are of the route's service, as in a manifest.
 	options string
 	// postsFail says that requests which must not be repeated may be lost: the pod had them.
@@ -33,17 +37,17 @@ type crew struct {
 // crews are all ways to end, the last one with and without the option that it needs.
 func crews() []crew {
 	return []crew{
-		{name: "polite", stop: "polite"},
-		{name: "close", stop: "close", postsFail: true},
-		{name: "exit", stop: "exit", postsFail: true},
-		{name: "hang", stop: "hang", postsFail: true},
-		{name: "hang-timed", stop: "hang", options: ", retry: {perTryTimeout: 500ms}", postsFail: true},
+		{name: "polite", stop: "polite", grace: 10},
+		{name: "close", stop: "close", grace: 10, postsFail: true},
+		{name: "exit", stop: "exit", grace: 10, postsFail: true},
+		{name: "hang", stop: "hang", grace: 2, postsFail: true},
+		{name: "hang-timed", stop: "hang", grace: 2, options: ", retry: {perTryTimeout: 500ms}", postsFail: true},
 	}
 }
 
 // manifest is a crew's Deployment. The round makes its pods others than those of the round before.
 func (c crew) manifest(round int) string {
-	return strings.NewReplacer("NAME", c.name, "STOP", c.stop, "ROUND", fmt.Sprint(round), "SIZE", fmt.Sprint(crewSize)).Replace(`
+	return strings.NewReplacer("NAME", c.name, "STOP", c.stop, "GRACE", fmt.Sprint(c.grace), "ROUND", fmt.Sprint(round), "SIZE", fmt.Sprint(crewSize)).Replace(`
 ---
 apiVersion: apps/v1
 kind: Deployment
@@ -55,9 +59,9 @@ spec:
   template:
     metadata:
       labels: {app: NAME}
-      annotations: {test.sluice.dev/on-stop: STOP, test.sluice.dev/drain: 1s, test.sluice.dev/ready-after: 100ms, round: "ROUND"}
+      annotations: {test.sluice.dev/on-stop: STOP, test.sluice.dev/drain: 3s, test.sluice.dev/ready-after: 100ms, round: "ROUND"}
     spec:
-      terminationGracePeriodSeconds: 2
+      terminationGracePeriodSeconds: GRACE
       containers: [{name: web, image: web, ports: [{containerPort: 8080}]}]
 `)
 }
@@ -142,14 +146,20 @@ func (v *volley) judge(g *gate, of crew, metrics string) {
 	if len(lines) != len(get.failed)+len(post.failed) {
 		v.t.Errorf("%s: %d requests failed, and %d lines of the log say so", of.name, len(get.failed)+len(post.failed), len(lines))
 	}
-	v.t.Logf("%-10s GET  %6d, %d failed, the slowest took %v", of.name, get.sent, len(get.failed), get.slowest.Round(time.Millisecond))
-	v.t.Logf("%-10s POST %6d, %d failed, the slowest took %v", of.name, post.sent, len(post.failed), post.slowest.Round(time.Millisecond))
-	for line := range strings.Lines(metrics) {
-		if strings.HasPrefix(line, "sluice_service_") && strings.Contains(line, `"roll-`+of.name+`-80@`) {
-			v.t.Logf("%-10s %s", of.name, strings.TrimSpace(line))
-		}
-	}
+	v.t.Logf("%-10s GET  %s", of.name, get)
+	v.t.Logf("%-10s POST %s", of.name, post)
 	for reason, count := range reasons {
 		v.t.Logf("%-10s %d x %s", of.name, count, reason)
 	}
+	for _, counter := range []string{"retries", "retries_exhausted", "ejections"} {
+		sample := regexp.MustCompile(`sluice_service_` + counter + `_total\{service="roll-` + of.name + `-[0-9a-f]+@kubernetescrd"\} (\d+)`)
+		if match := sample.FindStringSubmatch(metrics); match != nil {
+			v.t.Logf("%-10s %s %s", of.name, match[1], counter)
+		}
+	}
+}
+
+// String tells how many requests there were, and how they did.
+func (s *score) String() string {
+	return fmt.Sprintf("%6d sent, %d failed, the slowest took %v", s.sent, len(s.failed), s.slowest.Round(time.Millisecond))
 }

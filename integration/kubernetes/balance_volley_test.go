@@ -147,25 +147,24 @@ func (g *gun) close() {
 	}
 }
 
-// told matches what the log says of a failed request, and port what differs from one to the next.
+// fields matches what the log says of a failed request and counts here, address what differs from one to the next.
 var (
-	told = regexp.MustCompile(`reason="?((?:[^"\\]|\\.)*?)"? .*method=(\w+)|method=(\w+) .*reason="?((?:[^"\\]|\\.)*?)"? `)
-	port = regexp.MustCompile(`\[?[0-9a-f.:]+\]?:\d+`)
+	fields  = regexp.MustCompile(`(method|reason)=("(?:[^"\\]|\\.)*"|\S+)`)
+	address = regexp.MustCompile(`[0-9.]+:\d+`)
 )
 
 // failures are the methods and reasons of the failed requests for a crew, without addresses.
 func (g *gate) failures(name string) []string {
 	var found []string
 	for line := range strings.Lines(g.Log.String()) {
-		if !strings.Contains(line, "request failed") || !strings.Contains(line, "host="+name+".test") {
+		if !strings.Contains(line, "request failed") || !strings.Contains(line, "host="+name+".test ") {
 			continue
 		}
-		match := told.FindStringSubmatch(line)
-		if match == nil {
-			found = append(found, line)
-			continue
+		var text []string
+		for _, field := range fields.FindAllStringSubmatch(line, -1) {
+			text = append(text, strings.Trim(field[2], `"`))
 		}
-		found = append(found, match[2]+match[3]+": "+port.ReplaceAllString(match[1]+match[4], "ADDRESS"))
+		found = append(found, address.ReplaceAllString(strings.Join(text, " "), "ADDRESS"))
 	}
 	return found
 }
