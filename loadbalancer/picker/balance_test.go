@@ -16,7 +16,7 @@ func TestSharesAreTheWeights(t *testing.T) {
 			{1, 1}, {1, 1, 1, 1}, {1, 2, 4}, {10, 1}, {1, 1, 1, 1, 100}, {3, 1, 1, 1, 1, 1, 1, 1, 1, 1},
 			{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}, {5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 5, 50}, {maxCandidateWeight, maxCandidateWeight / 2},
 		} {
-			for _, clients := range []int{1, 2, 5, 20, 100} {
+			for _, clients := range []int{1, 2, 5, 40} {
 				t.Run(fmt.Sprintf("%s/%v/%d clients", strategy.Name, weights, clients), func(t *testing.T) {
 					sim := simulate(strategy, 1, weights...)
 					sim.loop(clients, 10_000)
