@@ -40,8 +40,8 @@ func crews() []crew {
 		{name: "polite", stop: "polite", grace: 10},
 		{name: "close", stop: "close", grace: 10, postsFail: true},
 		{name: "exit", stop: "exit", grace: 10, postsFail: true},
-		{name: "hang", stop: "hang", grace: 2, postsFail: true},
-		{name: "hang-timed", stop: "hang", grace: 2, options: ", retry: {perTryTimeout: 500ms}", postsFail: true},
+		{name: "hang", stop: "hang", grace: 3, postsFail: true},
+		{name: "hang-timed", stop: "hang", grace: 3, options: ", retry: {perTryTimeout: 1s}", postsFail: true},
 	}
 }
 
