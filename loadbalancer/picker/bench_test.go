@@ -46,9 +46,9 @@ func mixed(i int) uint64 { return uint64(1 + i%7) } //nolint:gosec // not negati
 
 func everyStrategy() []Strategy {
 	return []Strategy{
-		{Name: dynamic.StrategyWRR}, {Name: dynamic.StrategyP2C}, {Name: dynamic.StrategyPeakEWMA},
-		{Name: dynamic.StrategyLeastRequest}, {Name: dynamic.StrategyHash, Hash: Hash{Source: dynamic.HashClientIP, BoundedLoad: 125}},
-		{Name: dynamic.StrategyLeastTime}, {Name: dynamic.StrategyHRW},
+		named(dynamic.StrategyWRR),
+		named(dynamic.StrategyP2C), named(dynamic.StrategyPeakEWMA), named(dynamic.StrategyLeastRequest),
+		named(dynamic.StrategyHash), named(dynamic.StrategyLeastTime), named(dynamic.StrategyHRW),
 	}
 }
 

@@ -33,14 +33,16 @@ func TestSmallLists(t *testing.T) {
 func TestHugeWeights(t *testing.T) {
 	for _, strategy := range everyStrategy() {
 		for _, weights := range [][]uint64{
-			{maxCandidateWeight, maxCandidateWeight, maxCandidateWeight}, {math.MaxUint64, 1}, {1, math.MaxUint64, 1},
+			{maxCandidateWeight, maxCandidateWeight, maxCandidateWeight},
+			{math.MaxUint64, 1},
+			{1, math.MaxUint64, 1},
 			{maxCandidateWeight, 1, maxCandidateWeight / 2},
 		} {
 			sim := simulate(strategy, 1, weights...)
 			for i := range sim.members {
 				sim.members[i].Weight = min(sim.members[i].Weight, maxCandidateWeight)
 			}
-			sim.loop(1, 5000)
+			sim.loop(1, 3000)
 			if endpoint, off := sim.worst(); off > 0.03 {
 				t.Errorf("%s, weights %v: endpoint %d gets %.3f, its weight is %.3f", strategy.Name, weights, endpoint, sim.share(endpoint), sim.fair(endpoint))
 			}
@@ -90,6 +92,14 @@ func TestManyAtOnce(t *testing.T) {
 			})
 		}
 		all.Wait()
+		for i := range candidates {
+			if left := candidates[i].InFlight.Load(); left != 0 {
+				t.Errorf("%s: %d requests of candidate %d are left", strategy.Name, left, i)
+			}
+			if speed := candidates[i].Latency.peakAt(0); math.IsNaN(speed.latency) || speed.latency <= 0 || speed.failing > failureCost {
+				t.Errorf("%s: candidate %d is %v fast", strategy.Name, i, speed)
+			}
+		}
 	}
 }
 

@@ -1,12 +1,11 @@
 package picker
 
 import (
-	"container/heap"
 	"fmt"
 	"math"
 	"math/rand/v2"
-	"net/http"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -40,16 +39,35 @@ type completion struct {
 	failed   bool
 }
 
+// completions is a heap: the one that comes first is the first.
 type completions []completion
 
-func (c completions) Len() int           { return len(c) }
-func (c completions) Less(i, j int) bool { return c[i].at < c[j].at }
-func (c completions) Swap(i, j int)      { c[i], c[j] = c[j], c[i] }
-func (c *completions) Push(x any)        { *c = append(*c, x.(completion)) } //nolint:errcheck // this list holds nothing else
-func (c *completions) Pop() any {
-	last := (*c)[len(*c)-1]
-	*c = (*c)[:len(*c)-1]
-	return last
+func (c *completions) push(one completion) {
+	*c = append(*c, one)
+	all := *c
+	for i := len(all) - 1; i > 0 && all[i].at < all[(i-1)/2].at; i = (i - 1) / 2 {
+		all[i], all[(i-1)/2] = all[(i-1)/2], all[i]
+	}
+}
+
+func (c *completions) pop() completion {
+	all := *c
+	first, last := all[0], len(all)-1
+	all[0] = all[last]
+	all = all[:last]
+	for i := 0; 2*i+1 < last; {
+		child := 2*i + 1
+		if child+1 < last && all[child+1].at < all[child].at {
+			child++
+		}
+		if all[i].at <= all[child].at {
+			break
+		}
+		all[i], all[child] = all[child], all[i]
+		i = child
+	}
+	*c = all
+	return first
 }
 
 func simulate(s Strategy, seed uint64, weights ...uint64) *simulation {
@@ -81,15 +99,17 @@ func (s *simulation) lognormal(median time.Duration) time.Duration {
 
 // send picks an endpoint for a request that comes now.
 func (s *simulation) send() {
-	request := Request{Now: s.now, HTTP: &http.Request{}, Client: fmt.Sprint("client ", s.random.Uint64())}
+	request := Request{Now: s.now}
 	if s.client != nil {
 		request.Client = s.client()
+	} else {
+		request.Client = strconv.FormatUint(s.random.Uint64(), 36)
 	}
 	i := s.picker.Pick(&request)
 	s.members[i].InFlight.Add(1)
 	s.state.InFlight.Add(1)
 	took, failed := s.serve(i, s.now)
-	heap.Push(&s.pending, completion{s.now + took, took, i, failed})
+	s.pending.push(completion{s.now + took, took, i, failed})
 	s.counts[i]++
 	s.took = append(s.took, took)
 	s.served++
@@ -100,7 +120,7 @@ func (s *simulation) send() {
 
 // finish ends the request that ends next.
 func (s *simulation) finish() {
-	done := heap.Pop(&s.pending).(completion) //nolint:errcheck // the list holds nothing else
+	done := s.pending.pop()
 	s.now = done.at
 	s.members[done.endpoint].InFlight.Add(-1)
 	s.state.InFlight.Add(-1)
@@ -163,15 +183,6 @@ func (s *simulation) worst() (endpoint int, off float64) {
 		}
 	}
 	return endpoint, off
-}
-
-// poorest returns the least that an endpoint gets, relative to its fair share.
-func (s *simulation) poorest() float64 {
-	least := math.Inf(1)
-	for i := range s.members {
-		least = min(least, s.share(i)/s.fair(i))
-	}
-	return least
 }
 
 // ones returns n equal weights.

@@ -66,9 +66,15 @@ func TestWhatStrategiesNeed(t *testing.T) {
 		strategy      Strategy
 		latency, pool bool
 	}{
-		{Strategy{}, false, false}, {named("wrr"), false, false}, {named("p2c"), false, false}, {named("hrw"), false, false},
-		{named("leastrequest"), false, false}, {named("leasttime"), true, false}, {named("peakewma"), true, false},
-		{named("hash"), false, true}, {unbounded(), false, false},
+		{Strategy{}, false, false},
+		{named("wrr"), false, false},
+		{named("p2c"), false, false},
+		{named("hrw"), false, false},
+		{named("leastrequest"), false, false},
+		{named("leasttime"), true, false},
+		{named("peakewma"), true, false},
+		{named("hash"), false, true},
+		{unbounded(), false, false},
 	} {
 		if test.strategy.UsesLatency() != test.latency || test.strategy.CountsPool() != test.pool {
 			t.Errorf("%+v: latency %v, pool %v", test.strategy, test.strategy.UsesLatency(), test.strategy.CountsPool())
