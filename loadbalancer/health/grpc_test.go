@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/binary"
-	"io"
 	"net"
 	"net/http"
 	"net/netip"
@@ -99,7 +98,7 @@ type hungHealth struct {
 // Check waits for the end of the call.
 func (*hungHealth) Check(ctx context.Context, _ *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
 	<-ctx.Done()
-	return nil, io.EOF
+	return nil, ctx.Err()
 }
 
 func TestGRPCMetadata(t *testing.T) {

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -19,10 +18,7 @@ const (
 	patience = 100 * time.Millisecond
 )
 
-var (
-	errRedirects = errors.New("more than " + strconv.Itoa(maxRedirects) + " redirects")
-	errLocation  = errors.New("a redirect whose Location can't be read")
-)
+var errLocation = errors.New("a redirect whose Location can't be read")
 
 // askHTTP makes a check in mode http.
 func (c *Check) askHTTP(ctx context.Context, client Client, where location) answer {
@@ -45,7 +41,7 @@ func (c *Check) askHTTP(ctx context.Context, client Client, where location) answ
 		case next == nil:
 			return c.judge(response.StatusCode).about(asked)
 		case hops == maxRedirects:
-			return answer{reason: errRedirects.Error()}.about(asked)
+			return answer{reason: fmt.Sprintf("more than %d redirects", maxRedirects)}.about(asked)
 		}
 		method, at = redirected(method, response.StatusCode), next
 	}

@@ -129,20 +129,21 @@ func TestWhatIsAsked(t *testing.T) {
 			}
 		})
 	}
-	t.Run("user agent", func(t *testing.T) {
-		agents := make(chan string, 1)
-		s := serve(t, "http", func(_ http.ResponseWriter, r *http.Request) { agents <- r.UserAgent() })
-		for _, scheme := range []string{"http", "h2c"} {
-			first(t, s.target(scheme, ""), nil)
-			if got := <-agents; got != userAgent {
-				t.Errorf("%s: %q", scheme, got)
-			}
-			first(t, s.target(scheme, ""), headers("user-agent", "own"))
-			if got := <-agents; got != "own" {
-				t.Errorf("%s: %q, want what the option says", scheme, got)
-			}
+}
+
+func TestChecksSayWhoAsks(t *testing.T) {
+	agents := make(chan string, 1)
+	s := serve(t, "http", func(_ http.ResponseWriter, r *http.Request) { agents <- r.UserAgent() })
+	for _, scheme := range []string{"http", "h2c"} {
+		first(t, s.target(scheme, ""), nil)
+		if got := <-agents; got != userAgent {
+			t.Errorf("%s: %q", scheme, got)
 		}
-	})
+		first(t, s.target(scheme, ""), headers("user-agent", "own"))
+		if got := <-agents; got != "own" {
+			t.Errorf("%s: %q, want what the option says", scheme, got)
+		}
+	}
 }
 
 func TestRedirects(t *testing.T) {
@@ -291,7 +292,6 @@ func TestNoAnswer(t *testing.T) {
 
 func TestCertificatesAreVerified(t *testing.T) {
 	s := serve(t, "https", func(http.ResponseWriter, *http.Request) {})
-	s.Config.ErrorLog = nil
 	got := first(t, s.target("https", "other.test"), nil)
 	if got.Up || !strings.Contains(got.Reason, "certificate") {
 		t.Errorf("a certificate for another name: %v", got)

@@ -38,6 +38,13 @@ func TestStopIsTheEnd(t *testing.T) {
 					t.Errorf("stopped after %v: %v", time.Since(begin), probe.Stopped())
 				}
 				probe.Stop() // Once more makes no difference.
+				if synctest.Wait(); server.open != 0 && test.name == "under way" {
+					t.Error("the check goes on")
+				}
+				if probe.timer != nil && probe.timer.Stop() {
+					t.Error("the timer runs on")
+				}
+				probe.due() // A timer that has fired already may be late.
 				asked := len(server.times())
 				pass(time.Hour)
 				if got := len(notes.all()); got != test.calls {
@@ -185,6 +192,21 @@ func TestCloseEndsEverything(t *testing.T) {
 		pass(time.Hour)
 		if len(notes.all()) != 0 || len(server.times())+len(hung.times()) != asked || hung.open != 0 {
 			t.Errorf("after the end: %d calls, %d checks, %d under way", len(notes.all()), len(server.times())+len(hung.times())-asked, hung.open)
+		}
+	})
+}
+
+func TestCloseWaitsForCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, prober := &endpoint{answer: always(200)}, NewProber(1)
+		var ended atomic.Bool
+		prober.Start(server.target(), every(t, time.Second, nil), func(Verdict) {
+			<-time.After(time.Minute) //nolint:forbidigo // a clock that costs no time
+			ended.Store(true)
+		})
+		synctest.Wait()
+		if prober.Close(); !ended.Load() {
+			t.Error("closed while a call was under way")
 		}
 	})
 }

@@ -2,6 +2,8 @@ package health_test
 
 import (
 	"encoding/pem"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -87,6 +89,7 @@ func TestOwnTransport(t *testing.T) {
 }
 
 func start(s *httptest.Server, scheme string) {
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // It tells of clients that hang up on purpose.
 	if scheme == "https" {
 		s.EnableHTTP2 = true
 		s.StartTLS()

@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -60,6 +62,7 @@ type server struct {
 func serve(t testing.TB, scheme string, handler http.HandlerFunc) *server {
 	t.Helper()
 	s := &server{Server: httptest.NewUnstartedServer(handler), left: make(chan struct{}, 1000)}
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // It tells of every handshake that fails on purpose.
 	s.Config.Protocols = new(http.Protocols)
 	s.Config.Protocols.SetHTTP1(true)
 	s.Config.Protocols.SetUnencryptedHTTP2(true)
