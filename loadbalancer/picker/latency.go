@@ -46,7 +46,7 @@ func (l *Latency) Observe(sample time.Duration, failed bool, now time.Duration) 
 		last := tick
 		if old != 0 {
 			idle := idleSince(old, tick)
-			faded = fade(1, idle, halfLife)
+			faded = fade(1, idle)
 			last = uint32(old>>32) + uint32(idle) //nolint:gosec // not negative; samples may overtake one another
 		}
 		if l.peak.CompareAndSwap(old, uint64(last)<<32|uint64(math.Float32bits(float32(peakAfter(average, value, faded, failed))))) {
@@ -141,9 +141,9 @@ func (l *Latency) meanAt(now time.Duration) speed {
 
 // at lets what is known fade.
 func (l *Latency) at(latency float64, idle int32) speed {
-	s := speed{latency: fade(latency, idle, halfLife)}
+	s := speed{latency: fade(latency, idle)}
 	if failures := l.failures.Load(); failures != 0 {
-		share := fade(float64(math.Float32frombits(failures)), idle, halfLife)
+		share := fade(float64(math.Float32frombits(failures)), idle)
 		s.failing = share * share * failureCost
 	}
 	return s
@@ -158,10 +158,11 @@ func idleSince(packed uint64, tick uint32) int32 {
 
 // fade halves a value of 1 at least once for each half-life. Between whole powers of two it goes in straight lines: to take
 // from the bits of a float is to take from its exponent, and needs no logarithm.
-func fade(value float64, ticks int32, half time.Duration) float64 {
-	const mantissa = 52
-	perTick := uint64(float64(1<<tickBits) / float64(half) * (1 << mantissa))
-	longest := int32(half >> tickBits * 60)        //nolint:gosec // a constant
-	taken := uint64(min(ticks, longest)) * perTick //nolint:gosec // not negative
-	return math.Float64frombits(math.Float64bits(value) - taken)
+func fade(value float64, ticks int32) float64 {
+	const (
+		halfLifeTicks = halfLife >> tickBits
+		perTick       = (1 << 52) / halfLifeTicks // That bit is 1 in the exponent of a float64.
+		longest       = 60 * halfLifeTicks
+	)
+	return math.Float64frombits(math.Float64bits(value) - uint64(min(ticks, int32(longest)))*uint64(perTick)) //nolint:gosec // not negative
 }
