@@ -15,6 +15,8 @@ const (
 	failureCost = 10
 	// window is how many samples the mean stands for.
 	window = 100
+	// few is how many samples say something about the mean.
+	few = 8
 	// tickBits makes a tick of 2^20 ns, about 1 ms. Ticks of 32 bits begin anew after 52 days; a candidate that nobody
 	// asked for so long counts as one that was just asked, for once.
 	tickBits = 20
@@ -29,7 +31,8 @@ const (
 type Latency struct {
 	// peak is the tick of the last sample in the upper half, and the average in ns as a float32 in the lower; 0 without.
 	peak atomic.Uint64
-	// mean is the mean in ns as a float32 in the upper half, and the number of samples up to window/2 in the lower.
+	// mean is the mean in ns as a float32 in the upper half, and the number of samples that it
+	// stands for, up to window/2, in the lower.
 	mean atomic.Uint64
 	// failures is the share of failures as a float32.
 	failures atomic.Uint32
@@ -87,8 +90,8 @@ func (l *Latency) observeMean(value, faded float64, failed bool) {
 			return
 		}
 		// Weights of 2/n give a mean that varies as much as the mean of the last n does.
-		count = min(count+1, window/2)
-		mean += (value - mean) * max(1/float64(count), 1-faded)
+		count = min(uint32(float64(count)*faded)+1, window/2)
+		mean += (value - mean) / float64(count)
 		if l.mean.CompareAndSwap(old, uint64(math.Float32bits(float32(mean)))<<32|uint64(count)) {
 			return
 		}
@@ -132,16 +135,20 @@ func (l *Latency) peakAt(now time.Duration) speed {
 
 // meanAt returns the speed that leasttime goes by.
 func (l *Latency) meanAt(now time.Duration) speed {
-	mean := l.mean.Load()
-	if mean == 0 {
-		return speed{}
+	packed := l.mean.Load()
+	mean := float64(math.Float32frombits(uint32(packed >> 32)))
+	if uint32(packed) < few {
+		mean = 0
 	}
-	return l.at(float64(math.Float32frombits(uint32(mean>>32))), idleSince(l.peak.Load(), tickOf(now)))
+	return l.at(mean, idleSince(l.peak.Load(), tickOf(now)))
 }
 
 // at lets what is known fade.
 func (l *Latency) at(latency float64, idle int32) speed {
-	s := speed{latency: fade(latency, idle)}
+	var s speed
+	if latency > 0 {
+		s.latency = fade(latency, idle)
+	}
 	if failures := l.failures.Load(); failures != 0 {
 		share := fade(float64(math.Float32frombits(failures)), idle)
 		s.failing = share * share * failureCost

@@ -2,6 +2,7 @@ package picker
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 	"unsafe"
@@ -41,7 +42,15 @@ func TestPeakRisesFastAndFallsSlowly(t *testing.T) {
 }
 
 func TestMeanOfTheLastHundred(t *testing.T) {
-	latency := observed(10*time.Millisecond, 20*time.Millisecond, 60*time.Millisecond)
+	latency := &Latency{}
+	for range 3 {
+		if got := latency.meanAt(time.Second).latency; got != 0 {
+			t.Errorf("less than %d samples have a mean of %v", few, time.Duration(got))
+		}
+		for _, sample := range []time.Duration{10, 20, 60} {
+			latency.Observe(sample*time.Millisecond, false, time.Second)
+		}
+	}
 	if got := latency.meanAt(time.Second).latency; !about(got, 30*time.Millisecond, 0.1) {
 		t.Errorf("the mean of 10, 20 and 60 ms is %v", time.Duration(got))
 	}
@@ -54,7 +63,7 @@ func TestMeanOfTheLastHundred(t *testing.T) {
 }
 
 func TestWhatIsKnownFades(t *testing.T) {
-	latency := observed(100 * time.Millisecond)
+	latency := observed(slices.Repeat([]time.Duration{100 * time.Millisecond}, 20)...)
 	latency.Observe(time.Millisecond, true, time.Second)
 	failing := latency.peakAt(time.Second).failing
 	for _, at := range []func(time.Duration) speed{latency.peakAt, latency.meanAt} {
@@ -75,7 +84,9 @@ func TestWhatIsKnownFades(t *testing.T) {
 	}
 	// Samples of long ago do not come back with the next one.
 	later := time.Second + 10*halfLife
-	latency.Observe(10*time.Millisecond, false, later)
+	for range few {
+		latency.Observe(10*time.Millisecond, false, later)
+	}
 	for _, at := range []func(time.Duration) speed{latency.peakAt, latency.meanAt} {
 		if got := at(later); !about(got.latency, 10*time.Millisecond, 5) || got.failing > 1e-3 {
 			t.Errorf("a sample of 10 ms after a minute gives %v, failures count %v", time.Duration(got.latency), got.failing)
