@@ -69,6 +69,7 @@ var libraries = []struct {
 	{"golang.org/x/crypto/x509roots/fallback", []string{"cmd"}, "main sets up the process"},
 	{"github.com/coder/websocket", []string{"cmd"}, "whoami echoes; the proxy passes WebSockets on without looking"},
 	{"golang.org/x/net", []string{"entrypoint", "forward", "http1", "canonical", "provider/dns"}, "HTTP/2 and host names on the wire"},
+	{"github.com/cespare/xxhash", []string{"loadbalancer"}, "instances must agree on the hash of a key"},
 	{"golang.org/x/sys", []string{"entrypoint", "forward", "http1"}, "sockets"},
 }
 
