@@ -48,13 +48,10 @@ func policies(service string, config *dynamic.ServersLoadBalancer) (loadbalancer
 		within("panicThreshold", config.PanicThreshold, 0, 100),
 		notNegative("slowStart", config.SlowStart),
 		notNegative("drainTimeout", config.DrainTimeout),
-		within("retry.budgetPercent", chosen.RetryPercent, 0, maxBudgetPercent),
 	)
 }
 
-// maxBudgetPercent is the largest share of requests that may be tried again: more is a storm.
-const maxBudgetPercent = 100
-
+// budgetOf returns the share of the requests that may be tried again; package retry checks it with the rest of its options.
 func budgetOf(config *dynamic.ServerRetry) int {
 	if config == nil || config.BudgetPercent == nil {
 		config = &dynamic.ServerRetry{}
