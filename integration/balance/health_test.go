@@ -9,7 +9,8 @@ import (
 )
 
 // TestChecksSurviveReloads checks two endpoints so rarely that only the first probe can come while the test runs. It comes at once,
-// from two services together once for each endpoint, and neither it nor its verdict is touched by changes of something else.
+// from two services together once for each endpoint, and neither it nor its verdict is touched by changes of another service, or of
+// other options of their own.
 func TestChecksSurviveReloads(t *testing.T) {
 	t.Parallel()
 	fleet := startFleet(t, 2)
@@ -26,7 +27,11 @@ func TestChecksSurviveReloads(t *testing.T) {
 
 	before := sick.arrived.Load()
 	for reload := range 10 {
-		services["other"] = pool("drainTimeout: "+strconv.Itoa(reload+1)+"s", well.server())
+		change := "drainTimeout: " + strconv.Itoa(reload+1) + "s"
+		services["other"] = pool(change, well.server())
+		if reload >= 5 {
+			services["one"] = pool(check+", "+change, servers(fleet...)...)
+		}
 		p.change(services)
 		for _, service := range []string{"one", "two"} {
 			for range 4 {
@@ -80,14 +85,18 @@ func TestEjectionSurvivesReloads(t *testing.T) {
 	t.Parallel()
 	fleet := startFleet(t, 3)
 	fleet[0].status.Store(http.StatusInternalServerError)
-	services := site{"pool": pool(`outlierDetection: {consecutiveFailures: 3, status: ["5xx"], baseEjectionTime: 1h, maxEjectionTime: 1h}`,
-		servers(fleet...)...)}
+	const detection = `outlierDetection: {consecutiveFailures: 3, status: ["5xx"], baseEjectionTime: 1h, maxEjectionTime: 1h}`
+	services := site{"pool": pool(detection, servers(fleet...)...)}
 	p := startProxy(t, services)
 	client := p.client("pool")
 	until(t, "a is ejected", func() bool { client.Get("/"); return p.counts("pool")["ejections"] == 1 })
 	p.WaitLog("endpoint is ejected", fleet[0].address, "status 500")
 	for reload := range 5 {
-		services["other"] = pool("drainTimeout: "+strconv.Itoa(reload+1)+"s", fleet[1].server())
+		change := "drainTimeout: " + strconv.Itoa(reload+1) + "s"
+		services["other"] = pool(change, fleet[1].server())
+		if reload >= 3 {
+			services["pool"] = pool(detection+", "+change, servers(fleet...)...)
+		}
 		p.change(services)
 		for range 6 {
 			if got := answeredBy(t, client.Get("/")); got == "a" {
