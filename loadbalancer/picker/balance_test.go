@@ -101,6 +101,27 @@ func TestSlowEndpoint(t *testing.T) {
 	}
 }
 
+// TestSlowEndpointIsLeftAlone demands of everybody who knows of latencies that the slow one of four gets next to nothing.
+func TestSlowEndpointIsLeftAlone(t *testing.T) {
+	for _, name := range []string{dynamic.StrategyPeakEWMA, dynamic.StrategyLeastTime} {
+		for _, rate := range []float64{50, 400} {
+			sim := simulate(named(name), 10, ones(4)...)
+			sim.serve = func(i int, _ time.Duration) (time.Duration, bool) {
+				if i == 3 {
+					return 100 * time.Millisecond, false
+				}
+				return sim.exponential(10 * time.Millisecond), false
+			}
+			sim.arrive(rate, 5*time.Second)
+			sim.forget()
+			sim.arrive(rate, 30*time.Second)
+			if share := sim.share(3); share > 0.025 || share == 0 {
+				t.Errorf("%s at %v/s: the slow endpoint gets %.4f of the requests", name, rate, share)
+			}
+		}
+	}
+}
+
 // TestFailingFastAttractsNobody has an endpoint that refuses at once what others work on, from the first request on.
 func TestFailingFastAttractsNobody(t *testing.T) {
 	for _, name := range []string{dynamic.StrategyPeakEWMA, dynamic.StrategyLeastTime} {

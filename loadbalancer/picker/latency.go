@@ -90,7 +90,7 @@ func (l *Latency) observeMean(value, faded float64, failed bool) {
 			return
 		}
 		// Weights of 2/n give a mean that varies as much as the mean of the last n does.
-		count = min(uint32(float64(count)*faded)+1, window/2)
+		count = min(uint32(float64(count)*faded+0.5)+1, window/2)
 		mean += (value - mean) / float64(count)
 		if l.mean.CompareAndSwap(old, uint64(math.Float32bits(float32(mean)))<<32|uint64(count)) {
 			return

@@ -2,16 +2,13 @@ package picker
 
 import "math"
 
-const (
-	// timeScanned is the largest list of equal weights of which leasttime looks at everybody.
-	timeScanned = 16
-	// timeSlack is how much worse than the best is as good: means of 100 samples differ by as much among equals.
-	timeSlack = 1.25
-)
+// timeScanned is the largest list of equal weights of which leasttime looks at everybody.
+const timeScanned = 16
 
-// leastTime takes a candidate with about the lowest product of its mean latency and one more than its requests in flight,
-// these relative to its weight: one of all in a small list, else the better one of two that are drawn by weight. With
-// different weights it is the better one of two as well, for the reason that leastRequest has.
+// leastTime draws a candidate by weight and takes it if there is none for which the product of the mean latency and one more
+// than the requests in flight, these relative to the weight, is lower: of all in a small list, else of one more that is
+// drawn. The more lower, the surer the other one gets the request; so that noise does not starve anybody. With different
+// weights it is the better one of two as well, for the reason that leastRequest has.
 //
 // Traefik divides the whole product by the weight. So the heaviest candidate gets everything while there is little to do;
 // here the weight says how often a candidate is drawn, and what is in flight is relative to it.
@@ -39,38 +36,19 @@ func (l *leastTime) scan(r *Request) int {
 	}
 	slowest := 0.0
 	for i := range count {
-		latency := speeds[i].latency
-		if latency == 0 {
-			latency = max(fastest, 1) // A newcomer counts as fast as the fastest.
+		if speeds[i].latency == 0 {
+			speeds[i].latency = max(fastest, 1) // A newcomer counts as fast as the fastest.
 		}
-		scores[i] = latency * float64(l.seats.inFlight[i].Load()+1)
+		scores[i] = speeds[i].latency * float64(l.seats.inFlight[i].Load()+1)
 		slowest = max(slowest, scores[i])
 	}
-	best := math.Inf(1)
-	for i := range count {
-		scores[i] += speeds[i].failing * slowest
-		best = min(best, scores[i])
-	}
-	return l.anyOf(scores[:count], best*timeSlack)
-}
-
-// anyOf returns one of those whose score is within the limit, of which there is one at least.
-func (l *leastTime) anyOf(scores []float64, limit float64) int {
-	good := uint64(0)
-	for _, score := range scores {
-		if score <= limit {
-			good++
+	drawn, rest := l.seats.urn.at(l.seats.random.next())
+	best, lowest := drawn, math.Inf(1)
+	for k := range count {
+		i := (drawn + k) % count // Equals are found first behind whoever was drawn, and not always at the beginning.
+		if score := scores[i] + speeds[i].failing*slowest; score < lowest {
+			best, lowest = i, score
 		}
 	}
-	skip := l.seats.random.next() % max(good, 1)
-	for i, score := range scores {
-		if score > limit {
-			continue
-		}
-		if skip == 0 {
-			return i
-		}
-		skip--
-	}
-	return 0
+	return l.seats.faster(drawn, best, lowChance(rest), speeds[drawn], speeds[best])
 }
