@@ -2,6 +2,7 @@ package router
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"time"
 
@@ -80,8 +81,12 @@ func limits(config *dynamic.ServerLimits) (loadbalancer.Limits, error) {
 		notNegative("limits.maxPending", config.MaxPending),
 		notNegative("limits.pendingTimeout", config.PendingTimeout),
 	)
-	if err == nil && config.MaxPending > 0 && config.PendingTimeout == 0 {
-		err = fmt.Errorf("loadBalancer.limits.pendingTimeout: 0 lets none of maxPending requests wait")
+	switch {
+	case err != nil || config.MaxPending == 0:
+	case config.PendingTimeout == 0:
+		err = errors.New("loadBalancer.limits.pendingTimeout: 0 lets none of maxPending requests wait")
+	case config.MaxConnections == 0 && config.MaxPoolConnections == 0:
+		err = errors.New("loadBalancer.limits.maxPending: nobody ever waits without maxConnections or maxPoolConnections")
 	}
 	return loadbalancer.Limits{
 		PerEndpoint: config.MaxConnections, PerPool: config.MaxPoolConnections,
