@@ -75,17 +75,12 @@ func (s *screen) end() {
 	if !s.discarded {
 		return
 	}
-	// What a handler still wrote into the header that it had is not the fallback's.
-	s.restore()
-	if cause := recover(); cause != nil && cause != http.ErrAbortHandler { //nolint:errorlint // net/http compares the value of a panic the same way.
-		panic(cause)
-	}
-}
-
-func (s *screen) restore() {
 	header := s.writer.Header()
 	clear(header)
 	maps.Copy(header, s.before)
+	if cause := recover(); cause != nil && cause != http.ErrAbortHandler { //nolint:errorlint // net/http compares the value of a panic the same way.
+		panic(cause)
+	}
 }
 
 // Header returns the header of the answer.
@@ -120,7 +115,6 @@ func (s *screen) decide(status int) bool {
 	s.decided = true
 	if s.codes.Contains(status) && status >= http.StatusOK && (s.body == nil || s.body.settle()) {
 		s.discarded, s.scratch = true, http.Header{}
-		s.restore()
 		s.timer = time.AfterFunc(drainTime, s.cancel)
 		return false
 	}
