@@ -19,8 +19,8 @@ const (
 	checkPath = "/health"
 	// notice is how long after an endpoint was called to leave a request or a check may still come to it, on a machine that
 	// is busy with other things; grace is how long it lives on, so that none of those can fail.
-	notice = 2 * time.Second
-	grace  = 4 * time.Second
+	notice = 3 * time.Second
+	grace  = 5 * time.Second
 	// fewest and most bound how many endpoints take requests, and how many the set has.
 	fewest = 60
 	most   = 300

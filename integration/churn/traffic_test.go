@@ -119,7 +119,7 @@ func visit(t testing.TB, s *stack, count int) {
 	for _, service := range slices.Sorted(maps.Keys(services())) {
 		var err error
 		until(t, "an answer of "+service, func() bool { _, err = one.ask(service, 1); return err == nil }, func() any { return err })
-		for i := range 2 * count {
+		for i := range count {
 			if _, err := one.ask(service, i+1); err != nil {
 				t.Fatalf("%s: %v", service, err)
 			}
