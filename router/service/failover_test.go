@@ -2,7 +2,6 @@ package service
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -11,8 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -375,168 +372,5 @@ func TestTheRecordIsTheFallbacks(t *testing.T) {
 		if *record != want {
 			t.Errorf("released %+v: record %+v, want %+v", released, *record, want)
 		}
-	}
-}
-
-// An answer without an end keeps nobody from the fallback's.
-func TestADiscardedAnswerIsNotWaitedForLong(t *testing.T) {
-	for name, main := range map[string]http.HandlerFunc{
-		"endless": func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusInternalServerError)
-			for {
-				if _, err := w.Write(make([]byte, 1000)); err != nil {
-					panic(http.ErrAbortHandler)
-				}
-			}
-		},
-		"endless source": func(w http.ResponseWriter, _ *http.Request) {
-			w.WriteHeader(http.StatusInternalServerError)
-			_, _ = w.(io.ReaderFrom).ReadFrom(zeros{})
-		},
-		"silent": func(w http.ResponseWriter, r *http.Request) {
-			w.WriteHeader(http.StatusInternalServerError)
-			_ = http.NewResponseController(w).Flush()
-			<-r.Context().Done()
-		},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			f := NewFailover(FailoverOptions{
-				Main: handled(main), Fallback: echo("fallback"), Status: codes(t, "500"), Memory: NewMemory(1 << 20),
-			})
-			start := time.Now()
-			response, _ := ask(t, f)
-			if response.StatusCode != http.StatusOK || response.Header.Get("X-Service") != "fallback" || time.Since(start) > drainTime {
-				t.Errorf("%s: %d %v after %s", name, response.StatusCode, response.Header, time.Since(start))
-			}
-		})
-	}
-}
-
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) { return len(p), nil }
-
-func TestPanicsOfMainAreTheServersUnlessItsAnswerIsDiscarded(t *testing.T) {
-	odd := errors.New("odd")
-	for _, row := range []struct {
-		status int
-		cause  any
-		passes bool
-	}{
-		{http.StatusBadGateway, http.ErrAbortHandler, false},
-		{http.StatusBadGateway, odd, true},
-		{http.StatusOK, http.ErrAbortHandler, true},
-		{0, odd, true},
-	} {
-		f := NewFailover(FailoverOptions{
-			Main: handled(func(w http.ResponseWriter, _ *http.Request) {
-				if row.status != 0 {
-					w.WriteHeader(row.status)
-				}
-				panic(row.cause)
-			}),
-			Fallback: echo("fallback"), Status: codes(t, "502"), Memory: NewMemory(1 << 20),
-		})
-		got := func() (cause any) {
-			defer func() { cause = recover() }()
-			if response, _ := ask(t, f); response.Header.Get("X-Service") != "fallback" {
-				t.Errorf("%+v: nobody answered: %v", row, response.Header)
-			}
-			return nil
-		}()
-		if row.passes != (got != nil) || row.passes && got != row.cause {
-			t.Errorf("%+v: panic %v", row, got)
-		}
-	}
-}
-
-func TestAnAnswerThatPassesStreams(t *testing.T) {
-	step := make(chan struct{})
-	f := NewFailover(FailoverOptions{
-		Main: handled(func(w http.ResponseWriter, r *http.Request) {
-			buffer := make([]byte, 4)
-			for range 3 {
-				n, _ := io.ReadFull(r.Body, buffer)
-				_, _ = w.Write(buffer[:n])
-				_ = http.NewResponseController(w).Flush()
-				<-step
-			}
-		}),
-		Fallback: echo("fallback"), Status: codes(t, "5xx"), MaxBody: -1, Memory: NewMemory(1 << 20),
-	})
-	server := front(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_ = http.NewResponseController(w).EnableFullDuplex()
-		f.ServeHTTP(w, r)
-	}))
-	conn, reader := dial(t, server)
-	say(t, conn, "POST / HTTP/1.1\r\nHost: x.test\r\nContent-Length: 12\r\n\r\none.")
-	response, err := http.ReadResponse(reader, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	got := make([]byte, 4)
-	for _, want := range []string{"one.", "two.", "six."} {
-		if want != "one." {
-			say(t, conn, want)
-		}
-		if _, err := io.ReadFull(response.Body, got); err != nil || string(got) != want {
-			t.Fatalf("%q, %v; want %q", got, err, want)
-		}
-		step <- struct{}{}
-	}
-}
-
-// upgrading answers requests for another protocol with 101 and then says its name, others with 503.
-func upgrading(name string, up bool) Child {
-	return Child{Name: name, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !up || r.Header.Get("Upgrade") == "" {
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return
-		}
-		conn, buffers, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			panic(err)
-		}
-		defer func() { _ = conn.Close() }()
-		_, _ = fmt.Fprintf(buffers, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n%s", name)
-		_ = buffers.Flush()
-	})}
-}
-
-func TestUpgradesPass(t *testing.T) {
-	for _, main := range []bool{true, false} {
-		f := NewFailover(FailoverOptions{
-			Main: upgrading("main", main), Fallback: upgrading("fallback", true), Status: codes(t, "503"), Memory: NewMemory(1 << 20),
-		})
-		conn, reader := dial(t, front(t, f))
-		say(t, conn, "GET / HTTP/1.1\r\nHost: x.test\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n")
-		all, _ := io.ReadAll(reader)
-		want := map[bool]string{true: "\r\n\r\nmain", false: "\r\n\r\nfallback"}[main]
-		if text := string(all); !strings.HasPrefix(text, "HTTP/1.1 101 ") || !strings.HasSuffix(text, want) {
-			t.Errorf("main upgrades %v: %q", main, text)
-		}
-	}
-}
-
-func TestFailoversNest(t *testing.T) {
-	memory := NewMemory(1 << 20)
-	inner := NewFailover(FailoverOptions{
-		Main: reading(3), Fallback: reading(-1), Status: codes(t, "503"), MaxBody: -1, Memory: memory,
-	})
-	outer := NewFailover(FailoverOptions{
-		Main: Child{Handler: inner, Up: inner.Up}, Fallback: echo("last"), Status: codes(t, "503"), MaxBody: -1, Memory: memory,
-	})
-	server := front(t, outer)
-	response, err := server.Client().Post(server.URL, "text/plain", strings.NewReader("question")) //nolint:noctx // The server of the test.
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	if body, _ := io.ReadAll(response.Body); string(body) != "question" || response.Header.Get("X-Service") != "last" {
-		t.Errorf("%d %v %q", response.StatusCode, response.Header, body)
-	}
-	if memory.left.Load() != 1<<20 {
-		t.Errorf("%d bytes are left of %d", memory.left.Load(), 1<<20)
 	}
 }
