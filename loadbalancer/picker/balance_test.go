@@ -180,7 +180,7 @@ func TestRecovery(t *testing.T) {
 // TestHungEndpoint has an endpoint of four answer nothing at all.
 func TestHungEndpoint(t *testing.T) {
 	for _, name := range []string{dynamic.StrategyP2C, dynamic.StrategyLeastRequest, dynamic.StrategyPeakEWMA, dynamic.StrategyLeastTime} {
-		for _, weights := range [][]uint64{{1, 1, 1, 1}, {3, 1, 2, 1}} {
+		for _, weights := range [][]uint64{{1, 1, 1, 1}, {3, 1, 2, 1}, ones(40)} {
 			sim := simulate(named(name), 7, weights...)
 			sim.serve = func(i int, _ time.Duration) (time.Duration, bool) {
 				if i == 0 {
@@ -189,9 +189,36 @@ func TestHungEndpoint(t *testing.T) {
 				return sim.exponential(10 * time.Millisecond), false
 			}
 			sim.arrive(1000, 10*time.Second)
-			if share := sim.share(0); share > 0.02 {
+			if share := sim.share(0); share > 0.01 {
 				t.Errorf("%s with weights %v: the endpoint that hangs gets %.3f of the requests", name, weights, share)
 			}
+		}
+	}
+}
+
+// TestTheFastestOfAll has one of eight be three times as fast as the others, which is enough to be sure.
+func TestTheFastestOfAll(t *testing.T) {
+	for fastest := range 8 {
+		candidates := hosts(8)
+		for i := range candidates {
+			candidates[i].Latency = &Latency{}
+			for range few {
+				took := 30 * time.Millisecond
+				if i == fastest {
+					took = 10 * time.Millisecond
+				}
+				candidates[i].Latency.Observe(took, false, 0)
+			}
+		}
+		picker := New(named(dynamic.StrategyLeastTime), candidates, nil)
+		for range 50 {
+			if got := picker.Pick(&Request{}); got != fastest {
+				t.Fatalf("got %d, want %d", got, fastest)
+			}
+		}
+		candidates[fastest].InFlight.Store(9)
+		if got := picker.Pick(&Request{}); got == fastest {
+			t.Fatal("the fastest one is picked in spite of nine requests in flight")
 		}
 	}
 }

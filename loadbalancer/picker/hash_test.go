@@ -239,6 +239,11 @@ func TestBusyElsewhere(t *testing.T) {
 		if got, want := bounded.Pick(&request), home.Pick(&request); got != want {
 			t.Fatalf("client %d goes to %d, want %d, since all are equally busy", client, got, want)
 		}
+		again := request
+		again.Attempt = 1
+		if got, want := bounded.Pick(&again), home.Pick(&again); got != want {
+			t.Fatalf("the second attempt of client %d goes to %d, want %d", client, got, want)
+		}
 	}
 	all[2].InFlight.Store(3000)
 	for client := range 100 {
