@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -171,5 +172,38 @@ func TestFailoversNest(t *testing.T) {
 	}
 	if memory.left.Load() != 1<<20 {
 		t.Errorf("%d bytes are left of %d", memory.left.Load(), 1<<20)
+	}
+}
+
+// HTTP/2 has other bodies and another writer.
+func TestTheFallbackGetsTheWholeBodyOverHTTP2(t *testing.T) {
+	memory := NewMemory(1 << 20)
+	for _, read := range []int64{0, 40 << 10, -1} {
+		f := NewFailover(FailoverOptions{
+			Main: reading(read), Fallback: echo("fallback"), Status: codes(t, "503"), MaxBody: 1 << 18, Memory: memory,
+		})
+		server := httptest.NewUnstartedServer(f)
+		server.EnableHTTP2 = true
+		server.StartTLS()
+		for _, chunked := range []bool{false, true} {
+			text := strings.Repeat("0123456789abcdef", 6<<10)
+			var body io.Reader = strings.NewReader(text)
+			if chunked {
+				body = struct{ io.Reader }{body}
+			}
+			response, err := server.Client().Post(server.URL, "text/plain", body) //nolint:noctx // The server of the test.
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := io.ReadAll(response.Body)
+			_ = response.Body.Close()
+			if err != nil || response.ProtoMajor != 2 || response.StatusCode != http.StatusOK || string(got) != text {
+				t.Errorf("main reads %d, chunked %v: %s %s with %d bytes, %v", read, chunked, response.Proto, response.Status, len(got), err)
+			}
+		}
+		server.Close()
+	}
+	if left := memory.left.Load(); left != 1<<20 {
+		t.Errorf("%d bytes of memory are left", left)
 	}
 }

@@ -162,6 +162,29 @@ func TestAMirrorGetsTheRequestAsItCame(t *testing.T) {
 	}
 }
 
+// Middlewares edit requests in place: what one mirror's do is not done to another's.
+func TestMirrorsHaveACopyEach(t *testing.T) {
+	edited := make(chan struct{})
+	first := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		r.Header.Set("X-Edited", "1")
+		r.Header["Accept"][0] = "edited"
+		r.URL.Path = "/edited"
+		close(edited)
+	})
+	got := make(chan string, 1)
+	second := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		<-edited
+		got <- fmt.Sprint(r.URL.Path, r.Header["Accept"], r.Header["X-Edited"])
+	})
+	carrier := NewMirrors()
+	defer carrier.Close()
+	m := NewMirroring(MirroringOptions{Main: echo("main"), To: []Mirror{{first, 100}, {second, 100}}, State: NewState(), Carrier: carrier})
+	ask(t, m, "Accept", "text/plain")
+	if text, want := <-got, "/[text/plain][]"; strings.ReplaceAll(text, " ", "") != want {
+		t.Errorf("the second mirror got %s, want %s", text, want)
+	}
+}
+
 func TestBodiesThatAreNotMirrored(t *testing.T) {
 	all := handled(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
