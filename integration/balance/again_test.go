@@ -2,7 +2,10 @@ package balance
 
 import (
 	"net/http"
+	"strings"
 	"testing"
+
+	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
 // TestWhatIsTriedAgain breaks one endpoint of two in each way, and asks often enough that both have had their turn. A request of which
@@ -10,19 +13,41 @@ import (
 // difference, and never twice to the same endpoint. The client sees nothing of what was given up.
 func TestWhatIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	fleet := startFleet(t, 2)
-	broken, good := fleet[0], fleet[1]
-	const options = `retry: {perTryTimeout: 800ms, status: ["500"], budgetPercent: 100}, ` + noOutlier
-	p := startProxy(t, site{"pool": pool(options, servers(fleet...)...)})
-	client := p.client("pool")
+	for _, test := range []struct {
+		scheme string
+		server func(*endpoint) string
+	}{{"http", (*endpoint).server}, {"h2c", (*endpoint).h2c}} {
+		t.Run(test.scheme, func(t *testing.T) {
+			t.Parallel()
+			fleet := startFleet(t, 2)
+			const options = `retry: {perTryTimeout: 800ms, status: ["500"], budgetPercent: 100}, ` + noOutlier
+			p := startProxy(t, site{"pool": pool(options, test.server(fleet[0]), test.server(fleet[1]))})
+			expectTries(t, fleet[0], fleet[1], p.client("pool"))
+			if test.scheme == "h2c" {
+				return // Over HTTP/2 nothing is upgraded.
+			}
+			for range 4 {
+				converse(t, p.client("pool").WebSocket("/websocket"))
+			}
+		})
+	}
+}
+
+// expectTries breaks one of two endpoints in each way.
+func expectTries(t *testing.T, broken, good *endpoint, client *harness.Client) {
+	t.Helper()
+	fleet := []*endpoint{broken, good}
 	expect := func(what, method string, again bool, status int) {
 		t.Helper()
 		before, direct := arrivals(fleet), 0
 		for range 4 {
-			answer := client.Send(client.Request(method, "/path", nil))
+			answer := client.Send(client.Request(method, "/path", strings.NewReader("a body")))
 			switch name := answer.Header.Get("X-Endpoint"); {
 			case answer.StatusCode == http.StatusOK && name == good.name && len(answer.Header.Values("X-Endpoint")) == 1:
 				direct++
+				if answer.Text != method+" /path a body" {
+					t.Errorf("%s, %s: the answer is %q", what, method, answer.Text)
+				}
 			case answer.StatusCode != status:
 				t.Errorf("%s, %s: status %d from %q", what, method, answer.StatusCode, name)
 			}

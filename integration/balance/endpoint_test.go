@@ -43,7 +43,10 @@ func runEndpoint(setting string) error {
 	p.busy.Store(0)
 	p.held.Store(0)
 	p.open.Store(0)
-	server := &http.Server{Handler: p, ConnState: p.connection, ErrorLog: log.New(io.Discard, "", 0)}
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	server := &http.Server{Handler: p, Protocols: protocols, ConnState: p.connection, ErrorLog: log.New(io.Discard, "", 0)}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(listener) }()
 	go func() {

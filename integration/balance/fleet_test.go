@@ -133,6 +133,9 @@ func (e *endpoint) weighing(weight int) string {
 	return fmt.Sprintf(`{url: "http://%s", weight: %d}`, e.address, weight)
 }
 
+// h2c is the same over HTTP/2.
+func (e *endpoint) h2c() string { return `{url: "h2c://` + e.address + `"}` }
+
 // servers are all endpoints of a fleet as entries of servers.
 func servers(fleet ...*endpoint) []string {
 	list := make([]string, len(fleet))

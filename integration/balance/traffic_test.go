@@ -105,6 +105,9 @@ func ask(client *harness.Client, what plan, number int) answer {
 	a := answer{began: began, took: time.Since(began), err: err}
 	if err == nil {
 		a.status, a.endpoint = response.StatusCode, response.Header.Get("X-Endpoint")
+		if want := strings.TrimSpace(method + " / " + what.body); a.status == http.StatusOK && strings.TrimSpace(response.Text) != want {
+			a.err = fmt.Errorf("the answer is %q", response.Text)
+		}
 	}
 	return a
 }
