@@ -26,34 +26,43 @@ type ring struct {
 }
 
 func newRing(candidates []Candidate, weights []float64) ring {
-	const none = 1<<32 - 1
-	r := ring{places: make([]uint32, 1<<ringBits), owners: len(candidates)}
-	for i := range r.places {
-		r.places[i] = none
-	}
-	first := make([]uint64, 1<<ringBits)
-	counts, seeds := pointCounts(candidates, weights)
-	for owner, count := range counts {
-		for k := range uint64(count) { //nolint:gosec // not negative
-			hash := mix(seeds[owner] + k*golden)
-			place := hash >> (64 - ringBits)
-			// Two points at one hash are in the order of their seeds, so that processes agree whatever the order of their
-			// candidates.
-			if other := r.places[place]; other == none || hash < first[place] || hash == first[place] && seeds[owner] < seeds[other] {
-				r.places[place], first[place] = uint32(owner), hash //nolint:gosec // an index of a slice
-			}
-		}
-	}
-	after := uint32(none)
+	firsts := firstPoints(pointCounts(candidates, weights))
+	r := ring{places: make([]uint32, len(firsts)), owners: len(candidates)}
+	after := uint32(0)
 	for range 2 { // The second time round, the end knows what is at the beginning.
-		for i := len(r.places) - 1; i >= 0; i-- {
-			if r.places[i] == none {
-				r.places[i] = after
+		for i := len(firsts) - 1; i >= 0; i-- {
+			if firsts[i].owner != 0 {
+				after = firsts[i].owner - 1
 			}
-			after = r.places[i]
+			r.places[i] = after
 		}
 	}
 	return r
+}
+
+// point is the first one in a place.
+type point struct {
+	// offset is where in the place it is.
+	offset uint32
+	// owner is one more than the index of the candidate, 0 in an empty place.
+	owner uint32
+}
+
+func firstPoints(counts []int, seeds []uint64) []point {
+	firsts := make([]point, 1<<ringBits)
+	for owner, count := range counts {
+		for k := range uint64(count) { //nolint:gosec // not negative
+			hash := mix(seeds[owner] + k*golden)
+			first := &firsts[hash>>(64-ringBits)]
+			offset := uint32(hash << ringBits >> 32) //nolint:gosec // 32 bits are left
+			// Two points at one offset are in the order of their seeds, so that processes agree whatever the order of their
+			// candidates.
+			if first.owner == 0 || offset < first.offset || offset == first.offset && seeds[owner] < seeds[first.owner-1] {
+				*first = point{offset: offset, owner: uint32(owner) + 1} //nolint:gosec // an index of a slice
+			}
+		}
+	}
+	return firsts
 }
 
 // pointCounts returns how many points each candidate has, and the number from which its places follow. Fractions are
