@@ -34,7 +34,7 @@ func (s *Service) try(x *exchange) (err error) {
 	x.record.Endpoint = x.target.Member.Address()
 	x.record.Tries++
 	// A middleware's writer may panic in the middle of the response, which says nothing about the endpoint.
-	t.result = loadbalancer.Result{Outcome: loadbalancer.Abandoned, Began: t.ask.Now, Now: t.ask.Now}
+	t.result = loadbalancer.Result{Outcome: loadbalancer.Abandoned, Began: t.ask.Now, Now: t.ask.Now, Counted: t.ask.Counted}
 	defer x.done()
 	if s.pool.Timed() {
 		t.start = time.Now()

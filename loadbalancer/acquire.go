@@ -18,6 +18,9 @@ type Request struct {
 	Again bool
 	// Cookie is set by Acquire: a Set-Cookie field that the response shall have, or empty.
 	Cookie string
+	// Counted is set by Acquire: the request counts against the limits of the pool until it is done, which Result.Counted
+	// must say.
+	Counted bool
 }
 
 // Refusal is why nobody may answer a request.
@@ -44,9 +47,10 @@ const (
 
 // Acquire picks a member and counts the request in; Member.Done counts it out. When nobody may answer the error is a
 // *Refusal. It allocates nothing and takes no lock, unless the pool's limits are reached: then it may wait for a
-// request to end, as Limits.Pending says, as long as the context of r.HTTP lasts.
+// request to end, as Limits.Pending says, as long as the context of r.HTTP lasts, whose error it returns then. A further
+// try never waits, since the one before may still hold the place that it would wait for.
 func (p *Pool) Acquire(r *Request) (*Member, error) {
-	r.Cookie, r.Attempt = "", 0
+	r.Cookie, r.Attempt, r.Counted = "", 0, false
 	snapshot := p.snapshot.Load()
 	if snapshot.simple && len(r.Tried) == 0 {
 		if index := snapshot.picker.Pick(&r.Request); index >= 0 {
@@ -67,8 +71,10 @@ func (p *Pool) Acquire(r *Request) (*Member, error) {
 
 // choose picks and counts in, nil when nobody may answer.
 func (s *Snapshot) choose(p *Pool, r *Request) *Member {
+	named := false
 	if s.cookies != nil {
-		if member := s.stuck(p, r); member != nil {
+		var member *Member
+		if member, named = s.stuck(p, r); member != nil {
 			return member
 		}
 	}
@@ -81,15 +87,22 @@ func (s *Snapshot) choose(p *Pool, r *Request) *Member {
 	}
 	if member != nil && s.cookies != nil {
 		r.Cookie = s.cookie.Set(member.stickyID)
+		if named {
+			p.counters.Moved.Add(1)
+		}
 	}
 	return member
 }
 
 // pick asks the strategy for somebody who can take the request, and takes anybody who can when it names nobody.
 func (s *Snapshot) pick(p *Pool, r *Request) *Member {
+	if s.full(p) {
+		return nil
+	}
 	var cold *Member
 	for r.Attempt = 0; r.Attempt < drawn; r.Attempt++ {
-		member := s.draw(p, r)
+		// Where all of the zone are cold, others help out.
+		member := s.draw(p, r, cold != nil && r.Attempt >= drawn/2)
 		if member == nil {
 			return nil
 		}
@@ -102,26 +115,26 @@ func (s *Snapshot) pick(p *Pool, r *Request) *Member {
 			}
 			continue
 		}
-		if p.enter(s, member) {
+		if p.enter(s, member, r) {
 			return member
 		}
 	}
-	if cold != nil && p.enter(s, cold) {
+	if cold != nil && p.enter(s, cold, r) {
 		return cold
 	}
 	start := rand.IntN(len(s.serving))
 	for i := range s.serving {
 		member := s.serving[(start+i)%len(s.serving)]
-		if !slices.Contains(r.Tried, member) && p.enter(s, member) {
+		if !slices.Contains(r.Tried, member) && p.enter(s, member, r) {
 			return member
 		}
 	}
 	return nil
 }
 
-// draw lets the strategy choose, in this instance's zone first.
-func (s *Snapshot) draw(p *Pool, r *Request) *Member {
-	if s.local == nil {
+// draw lets the strategy choose, in this instance's zone first unless everywhere is asked for.
+func (s *Snapshot) draw(p *Pool, r *Request, everywhere bool) *Member {
+	if s.local == nil || everywhere {
 		return member(s.serving, s.picker.Pick(&r.Request))
 	}
 	near := member(s.near, s.local.Pick(&r.Request))

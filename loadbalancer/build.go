@@ -40,7 +40,6 @@ func (p *Pool) publish(now time.Duration, zone string) {
 		p.counters.Panics.Add(1)
 	}
 	p.panics = panics
-	before := p.snapshot.Load()
 	s := &Snapshot{
 		members: make([]*Member, 0, len(seats)), shares: make([]uint64, 0, len(seats)), states: make([]State, 0, len(seats)),
 		slowStart: p.spec.SlowStart, outlier: p.spec.Outlier, limits: p.spec.Limits, cookie: p.spec.Cookie,
@@ -54,12 +53,6 @@ func (p *Pool) publish(now time.Duration, zone string) {
 		s.cookies = newCookies(s)
 	}
 	s.simple = s.cookies == nil && s.local == nil && !s.warming && !s.counting
-	if s.counting && !before.counting {
-		p.state.InFlight.Store(0)
-		for _, member := range s.members {
-			member.active.Store(0)
-		}
-	}
 	p.snapshot.Store(s)
 	p.queue.call()
 }
@@ -82,15 +75,16 @@ func (p *Pool) seats() []seat {
 
 // choose returns a function that tells who serves. Members in good health do. Where they are fewer than the panic threshold
 // allows, health is not asked for; where there are none, those that are terminating help out, and then those whose answers failed,
-// since a failing answer is no worse than none.
+// since a failing answer is no worse than none: of these too those that stay come first.
 func (p *Pool) choose(seats []seat) (serves func(*seat) bool, panics bool) {
-	staying, good, leaving, answering := 0, 0, 0, 0
+	staying, good, leaving, answering, remaining := 0, 0, 0, 0, 0
 	for i := range seats {
 		seat := &seats[i]
 		switch {
 		case !seat.weighs:
 		case seat.terminating:
 			leaving += number(seat.healthy())
+			remaining += number(!seat.member.down)
 		default:
 			staying++
 			good += number(seat.healthy())
@@ -99,13 +93,15 @@ func (p *Pool) choose(seats []seat) (serves func(*seat) bool, panics bool) {
 	}
 	switch {
 	case staying > 0 && good*100 < p.spec.Panic*staying:
-		return func(s *seat) bool { return s.weighs && !s.terminating }, true
+		return func(s *seat) bool { return s.weighs && (!s.terminating || good == 0 && s.healthy()) }, true
 	case good > 0:
 		return func(s *seat) bool { return s.weighs && !s.terminating && s.healthy() }, false
 	case leaving > 0:
 		return func(s *seat) bool { return s.weighs && s.terminating && s.healthy() }, false
 	case answering > 0:
 		return func(s *seat) bool { return s.weighs && !s.terminating && !s.member.down }, false
+	case remaining > 0:
+		return func(s *seat) bool { return s.weighs && s.terminating && !s.member.down }, false
 	}
 	return func(*seat) bool { return false }, false
 }
@@ -186,7 +182,11 @@ func (p *Pool) strategise(s *Snapshot, now time.Duration, zone string) {
 	s.warming = s.warming && settled
 	s.picker = picker.New(p.spec.Strategy, candidates, &p.state)
 	if len(s.near) > 0 && len(s.near) < len(s.serving) {
-		s.local = picker.New(p.spec.Strategy, nearCandidates, &p.nearState)
+		state := &p.nearState
+		if p.spec.Strategy.CountsPool() {
+			state = &p.state // What is in flight is counted there.
+		}
+		s.local = picker.New(p.spec.Strategy, nearCandidates, state)
 	}
 }
 

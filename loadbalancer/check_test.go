@@ -19,6 +19,7 @@ type clinic struct {
 	mutex  sync.Mutex
 	ill    map[string]bool
 	probes map[string]int
+	paths  []string
 }
 
 func newClinic() *clinic { return &clinic{ill: map[string]bool{}, probes: map[string]int{}} }
@@ -50,6 +51,7 @@ func (v visit) RoundTrip(r *http.Request) (*http.Response, error) {
 	v.clinic.mutex.Lock()
 	defer v.clinic.mutex.Unlock()
 	v.clinic.probes[v.address]++
+	v.clinic.paths = append(v.clinic.paths, r.URL.Path)
 	if v.clinic.ill[v.address] {
 		return nil, errors.New("connection refused")
 	}
@@ -229,5 +231,51 @@ func TestTwoVerdicts(t *testing.T) {
 			told = append(told, event.State)
 		}
 		equal(t, "told", told, []State{Ejected, Unhealthy, Serving})
+	})
+}
+
+// TestPanicAsksThoseThatLeave has nobody be well who stays: those that leave and are well are asked too.
+func TestPanicAsksThoseThatLeave(t *testing.T) {
+	inWard(t, func(t *testing.T, w *ward) {
+		w.clinic.sick("192.0.2.1:80", true)
+		w.Apply(endpointSet(1, "192.0.2.1:80", "192.0.2.2:80!", "192.0.2.3:80"))
+		spec := w.spec("shop", 0, "/health")
+		spec.Servers, spec.Panic = []ServerSpec{following(web, 1)}, 60
+		pool := w.Pool(spec)
+		w.wait(0)
+		equal(t, "while somebody who stays is well", w.who(pool, 12), []string{"192.0.2.1:80", "192.0.2.3:80"})
+		w.clinic.sick("192.0.2.3:80", true)
+		w.wait(10 * time.Second)
+		equal(t, "when nobody is", w.who(pool, 12), []string{"192.0.2.1:80", "192.0.2.2:80", "192.0.2.3:80"})
+	})
+}
+
+// TestAChangedCheckKeepsTheVerdict holds an endpoint out until the new check has an answer.
+func TestAChangedCheckKeepsTheVerdict(t *testing.T) {
+	inWard(t, func(t *testing.T, w *ward) {
+		w.clinic.sick("192.0.2.1:80", true)
+		pool := w.Pool(w.spec("shop", 2, "/health"))
+		w.wait(0)
+		w.Pool(w.spec("shop", 2, "/changed"))
+		equal(t, "before the first answer", w.who(pool, 4), []string{"192.0.2.2:80"})
+		w.wait(0)
+		equal(t, "after it", w.who(pool, 4), []string{"192.0.2.2:80"})
+		w.clinic.sick("192.0.2.1:80", false)
+		w.Pool(w.spec("shop", 2, "/again"))
+		w.wait(0)
+		equal(t, "after a good one", len(w.who(pool, 4)), 2)
+	})
+}
+
+// TestCheckOfAPathWithoutSlash asks for a path that is relative to that of the server's URL.
+func TestCheckOfAPathWithoutSlash(t *testing.T) {
+	inWard(t, func(t *testing.T, w *ward) {
+		for _, path := range []string{"health", "/health"} {
+			spec := w.spec("shop", 1, path)
+			spec.Servers[0].URL = "http://192.0.2.1:80/app/"
+			w.Pool(spec)
+			w.wait(0)
+		}
+		equal(t, "paths", w.clinic.paths, []string{"/app/health", "/health"})
 	})
 }

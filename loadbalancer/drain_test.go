@@ -1,6 +1,7 @@
 package loadbalancer
 
 import (
+	"math"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,7 @@ func TestDrainTime(t *testing.T) {
 		{"a limit", 10 * time.Second, false, 1},
 		{"a request that ends in time", 10 * time.Second, true, 0},
 		{"no limit", 0, false, 0},
+		{"a limit that no clock can hold", math.MaxInt64, false, 0},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			b, dialer := newBook(t, nil), newLine()
@@ -32,7 +34,7 @@ func TestDrainTime(t *testing.T) {
 			if next := b.Flush(b.now); test.limit > 0 && (next.IsZero() || next.After(b.now.Add(test.limit))) {
 				t.Errorf("%s: the next flush is at %v", test.name, next.Sub(b.now))
 			}
-			b.pass(test.limit - time.Second)
+			b.pass(min(test.limit, time.Hour) - time.Second)
 			equal(t, test.name+": cut before the time", len(dialer.cut), 0)
 			if test.ends {
 				leaving.Done(Result{})
@@ -102,4 +104,16 @@ func TestTriedEndpoints(t *testing.T) {
 	}
 	member.Done(Result{})
 	equal(t, "what was tried", len(request.Tried), 5)
+}
+
+// TestDrainingForOnePool has an endpoint drain for one pool when another begins to use it: its connections are kept for that.
+func TestDrainingForOnePool(t *testing.T) {
+	b, dialer := newBook(t, nil), newLine()
+	b.Pool(PoolSpec{Name: "old", Dialer: dialer, Servers: []ServerSpec{inline("192.0.2.1:80", 0)}})
+	pool := b.Pool(PoolSpec{Name: "new", Dialer: dialer, Servers: []ServerSpec{inline("192.0.2.1:80", 1)}})
+	closed := dialer.calls
+	b.hold(pool).done()
+	equal(t, "closed after a request", dialer.calls, closed)
+	b.Release("new")
+	equal(t, "closed when the last is gone that wants them", dialer.calls, closed+1)
 }

@@ -3,6 +3,8 @@ package loadbalancer
 import (
 	"testing"
 	"time"
+
+	"github.com/sluiceproxy/sluice/loadbalancer/sticky"
 )
 
 func TestEjection(t *testing.T) {
@@ -85,4 +87,70 @@ func TestAnEjectedEndpointLeaves(t *testing.T) {
 	b.pass(FlushInterval)
 	equal(t, "in spite of what its predecessor does", len(b.who(pool, 20)), 3)
 	equal(t, "members that are out", len(b.ejected), 0)
+}
+
+// TestASparedEndpointGoesWhenThereIsRoom has the only endpoint of a pool fail for good, and others join.
+func TestASparedEndpointGoesWhenThereIsRoom(t *testing.T) {
+	b := newBook(t, nil)
+	b.Apply(endpointSet(1, "192.0.2.1:80#a"))
+	spec := PoolSpec{
+		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}, Policies: Policies{Outlier: detection(t)},
+	}
+	pool := b.Pool(spec)
+	b.fails(pool, "192.0.2.1:80", 4)
+	equal(t, "the last one", b.who(pool, 4), []string{"192.0.2.1:80#a"})
+	b.Apply(endpointSet(2, "192.0.2.1:80#a", "192.0.2.2:80#b"))
+	b.pass(FlushInterval)
+	b.pass(FlushInterval)
+	equal(t, "one of two", b.who(pool, 4), []string{"192.0.2.2:80#b"})
+	equal(t, "spared", pool.Counters().Spared.Load(), uint64(1))
+}
+
+// TestASuspectOfAnOptionThatWasOff fails while nobody judges, and is out when somebody does.
+func TestASuspectOfAnOptionThatWasOff(t *testing.T) {
+	b := newBook(t, nil)
+	b.now = time.Now()
+	spec := PoolSpec{Name: "shop", Dialer: newLine(), Servers: servers(3), Policies: Policies{Outlier: detection(t)}}
+	pool := b.Pool(spec)
+	for range 3 {
+		b.ends(pool, "192.0.2.1:80", Result{Outcome: Unreachable})
+	}
+	without := spec
+	without.Policies = Policies{}
+	b.Pool(without)
+	b.pass(FlushInterval)
+	equal(t, "without the option", len(b.who(pool, 30)), 3)
+	b.Pool(spec)
+	b.pass(FlushInterval)
+	equal(t, "with it", b.who(pool, 30), []string{"192.0.2.2:80", "192.0.2.3:80"})
+}
+
+// TestTheLastOfThoseThatLeaveHelpsOut has only an ejected endpoint be left, which is terminating.
+func TestTheLastOfThoseThatLeaveHelpsOut(t *testing.T) {
+	b := newBook(t, nil)
+	b.Apply(endpointSet(1, "192.0.2.1:80", "192.0.2.2:80"))
+	pool := b.Pool(PoolSpec{
+		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}, Policies: Policies{Outlier: detection(t)},
+	})
+	b.fails(pool, "192.0.2.1:80", 3)
+	equal(t, "ejections", pool.Counters().Ejections.Load(), uint64(1))
+	b.Apply(endpointSet(2, "192.0.2.1:80!"))
+	b.pass(FlushInterval)
+	equal(t, "who serves", b.who(pool, 4), []string{"192.0.2.1:80"})
+}
+
+// TestEjectionOfOneThatDrains takes out an endpoint that serves none but its sticky clients, beside a single one that serves.
+func TestEjectionOfOneThatDrains(t *testing.T) {
+	b := newBook(t, nil)
+	spec := PoolSpec{
+		Name: "shop", Dialer: newLine(), Servers: servers(2), Policies: Policies{Outlier: detection(t), Sticks: true, Cookie: cookie(t)},
+	}
+	spec.Servers[0].Weight = 0
+	pool := b.Pool(spec)
+	client := "lb=" + sticky.ID("http://192.0.2.1:80")
+	home, _ := b.asks(pool, client)
+	equal(t, "home", home, "192.0.2.1:80")
+	b.fails(pool, "192.0.2.1:80", 3)
+	home, _ = b.asks(pool, client)
+	equal(t, "afterwards", home, "192.0.2.2:80")
 }

@@ -1,6 +1,9 @@
 package loadbalancer
 
-import "time"
+import (
+	"math"
+	"time"
+)
 
 // Event is a change of an endpoint's standing in a pool, for the log.
 type Event struct {
@@ -101,18 +104,27 @@ func (r *Registry) back(member *Member, now time.Duration) {
 	r.report(Event{Service: member.pool.name, Endpoint: member.Address(), State: Serving})
 }
 
-// eject takes a member out whose answers failed, unless too many are out already.
-func (r *Registry) eject(one suspect, now time.Duration) {
+// eject takes a member out whose answers failed, unless too many are out already. It reports false for one that is spared, and
+// remembers it, since nobody tells of it again.
+func (r *Registry) eject(one suspect, now time.Duration) bool {
 	member, pool := one.member, one.member.pool
-	if member.gone || member.ejected || !pool.spec.Outlier.Enabled() || !member.outlier.Suspect() {
-		return
+	if member.gone || member.ejected || !member.outlier.Suspect() {
+		delete(pool.spared, member)
+		return true
 	}
-	total, out, failing := pool.count(member)
+	_, before := pool.spared[member]
+	pool.spared[member] = one.result
+	if !pool.spec.Outlier.Enabled() {
+		return false
+	}
+	total, out, failing := pool.standings(member)
 	if !pool.spec.Outlier.Allows(out, total) {
-		pool.counters.Spared.Add(1)
-		pool.spared[member] = one.result
-		return
+		if !before {
+			pool.counters.Spared.Add(1)
+		}
+		return false
 	}
+	delete(pool.spared, member)
 	member.ejected = true
 	member.until = member.outlier.Eject(&pool.spec.Outlier, now, failing+out+1 >= total)
 	r.ejected[member] = struct{}{}
@@ -121,22 +133,34 @@ func (r *Registry) eject(one suspect, now time.Duration) {
 	r.report(Event{
 		Service: pool.name, Endpoint: member.Address(), State: Ejected, Reason: one.result.text(), For: member.until - now,
 	})
+	return true
 }
 
-// count returns how many endpoints the pool has that could serve, and how many of the others than the member are ejected, and are
-// failing.
-func (p *Pool) count(than *Member) (total, out, failing int) {
+// reconsider ejects members that were spared, as far as there is room by now.
+func (r *Registry) reconsider(pool *Pool, now time.Duration) (ejects bool) {
+	for member, result := range pool.spared {
+		if !r.eject(suspect{member, result}, now) {
+			return ejects
+		}
+		ejects = ejects || member.ejected
+	}
+	return ejects
+}
+
+// standings returns how many endpoints the pool has that could serve, the member among them in any case, and how many of the others
+// are ejected, and are failing.
+func (p *Pool) standings(than *Member) (total, out, failing int) {
+	total = 1
 	for _, server := range p.servers {
 		if server.weight == 0 {
 			continue
 		}
 		for i, member := range server.members {
-			if server.endpoints[i].Terminating || member.down {
+			if member == than || server.endpoints[i].Terminating || member.down {
 				continue
 			}
 			total++
 			switch {
-			case member == than:
 			case member.ejected:
 				out++
 			case member.outlier.Suspect():
@@ -155,12 +179,13 @@ func (r *Registry) readmit(member *Member, now time.Duration) {
 	member.pool.counters.Returns.Add(1)
 	r.stale[member.pool] = struct{}{}
 	r.back(member, now)
-	spared := member.pool.spared
-	for other, result := range spared {
-		delete(spared, other)
-		if other != member && other.outlier.Suspect() {
-			r.eject(suspect{other, result}, now)
-			return // There is room for one.
-		}
+	r.reconsider(member.pool, now)
+}
+
+// later returns the instant after some time, or the last one there is.
+func later(now, after time.Duration) time.Duration {
+	if then := now + after; then >= now {
+		return then
 	}
+	return math.MaxInt64
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -29,26 +30,18 @@ func TestLimitsOfEndpointAndPool(t *testing.T) {
 	} {
 		b := newBook(t, nil)
 		pool := b.shop(2, Policies{Limits: test.limits})
-		var under []*Member
+		var under []held
 		for range test.most {
-			member, err := pool.Acquire(plain(t.Context()))
-			if err != nil {
-				t.Fatalf("limits %s: request %d: %v", test.name, len(under)+1, err)
-			}
-			under = append(under, member)
+			under = append(under, b.hold(pool))
 		}
 		_, err := pool.Acquire(plain(t.Context()))
 		if refused := refusal(t, err); !refused.Saturated || !strings.Contains(refused.Reason, "limits") {
 			t.Errorf("limits %s: refused because %s", test.name, refused.Reason)
 		}
-		for _, member := range under {
-			member.Done(Result{})
+		for _, one := range under {
+			one.done()
 		}
-		member, err := pool.Acquire(plain(t.Context()))
-		if err != nil {
-			t.Fatalf("limits %s: after all have ended: %v", test.name, err)
-		}
-		member.Done(Result{})
+		b.hold(pool).done()
 		equal(t, "in flight", pool.state.InFlight.Load(), int64(0))
 	}
 }
@@ -58,20 +51,29 @@ func TestLimitsOfAReload(t *testing.T) {
 	b := newBook(t, nil)
 	spec := PoolSpec{Name: "shop", Dialer: newLine(), Servers: servers(1)}
 	pool := b.Pool(spec)
-	var under []*Member
+	var under []held
 	for step := range 6 {
-		spec.Limits = Limits{PerEndpoint: 5 * (step % 2)}
+		spec.Limits = Limits{PerEndpoint: 12 * (step % 2)}
 		b.Pool(spec)
 		for range 4 {
-			member, err := pool.Acquire(plain(t.Context()))
-			if err != nil {
-				t.Fatal(err)
-			}
-			under = append(under, member)
+			under = append(under, b.hold(pool))
 		}
 	}
-	for _, member := range under {
-		member.Done(Result{})
+	// Those that began under no limit end first, and make no room under it.
+	spec.Limits = Limits{PerEndpoint: 12}
+	b.Pool(spec)
+	for _, one := range under {
+		if !one.request.Counted {
+			one.done()
+		}
+	}
+	if _, err := pool.Acquire(plain(t.Context())); err == nil {
+		t.Error("the end of requests that no limit counted makes room for others")
+	}
+	for _, one := range under {
+		if one.request.Counted {
+			one.done()
+		}
 	}
 	equal(t, "in flight", []int64{pool.state.InFlight.Load(), members(pool)["192.0.2.1:80"].active.Load()}, []int64{0, 0})
 }
@@ -80,20 +82,18 @@ func TestPendingRequestsWaitInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBook(t, nil)
 		pool := b.shop(1, Policies{Limits: Limits{PerEndpoint: 1, Pending: 3, PendingTime: 5 * time.Second}})
-		running, err := pool.Acquire(plain(t.Context()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		running := b.hold(pool)
 		type got struct {
 			number int
-			member *Member
-			err    error
+			held
+			err error
 		}
 		served := make(chan got, 3)
 		begin := func(ctx context.Context, number int) {
 			go func() {
-				member, err := pool.Acquire(plain(ctx))
-				served <- got{number, member, err}
+				request := plain(ctx)
+				member, err := pool.Acquire(request)
+				served <- got{number, held{member, request}, err}
 			}()
 			synctest.Wait()
 		}
@@ -101,13 +101,13 @@ func TestPendingRequestsWaitInOrder(t *testing.T) {
 		begin(t.Context(), 1)
 		begin(leaving, 2)
 		begin(t.Context(), 3)
-		_, err = pool.Acquire(plain(t.Context()))
+		_, err := pool.Acquire(plain(t.Context()))
 		equal(t, "one too many", refusal(t, err).Reason, "3 requests wait for an endpoint already")
 		leave()
 		if second := <-served; second.number != 2 || !errors.Is(second.err, context.Canceled) {
 			t.Fatalf("the client that left: %+v", second)
 		}
-		running.Done(Result{})
+		running.done()
 		first := <-served
 		if first.number != 1 || first.err != nil {
 			t.Fatalf("first served: %+v", first)
@@ -116,12 +116,8 @@ func TestPendingRequestsWaitInOrder(t *testing.T) {
 		if third := <-served; third.number != 3 || refusal(t, third.err).Reason != "no endpoint became free within 5s" {
 			t.Fatalf("the one that waited too long: %+v", third)
 		}
-		first.member.Done(Result{})
-		if member, err := pool.Acquire(plain(t.Context())); err != nil {
-			t.Errorf("with nobody waiting: %v", err)
-		} else {
-			member.Done(Result{})
-		}
+		first.done()
+		b.hold(pool).done()
 	})
 }
 
@@ -151,4 +147,71 @@ func TestPendingRequestsTakeNewEndpoints(t *testing.T) {
 		b.pass(FlushInterval)
 		equal(t, "who takes it", <-served, "192.0.2.2:80")
 	})
+}
+
+// TestAFurtherTryDoesNotWait has one request wait for the place of another that is tried again before it gives its place up.
+func TestAFurtherTryDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook(t, nil)
+		pool := b.shop(2, Policies{Limits: Limits{PerPool: 1, Pending: 3, PendingTime: 5 * time.Second}})
+		running := b.hold(pool)
+		waiting := make(chan error, 1)
+		go func() {
+			request := plain(t.Context())
+			member, err := pool.Acquire(request)
+			if err == nil {
+				held{member, request}.done()
+			}
+			waiting <- err
+		}()
+		synctest.Wait()
+		again, began := plain(t.Context()), time.Now()
+		again.Tried = []*Member{running.member}
+		_, err := pool.Acquire(again)
+		if refused := refusal(t, err); !refused.Exhausted || time.Since(began) > 0 {
+			t.Errorf("the further try waits for %v, refused because %s", time.Since(began), refused.Reason)
+		}
+		running.done()
+		if err := <-waiting; err != nil {
+			t.Errorf("the one that waits: %v", err)
+		}
+	})
+}
+
+// TestAFullPoolAsksNobody refuses without a look at the members, of which there may be many.
+func TestAFullPoolAsksNobody(t *testing.T) {
+	b := newBook(t, nil)
+	pool := b.shop(3, Policies{Limits: Limits{PerPool: 1}})
+	running, cursor := b.hold(pool), pool.state.Cursor.Load()
+	if _, err := pool.Acquire(plain(t.Context())); !refusal(t, err).Saturated {
+		t.Error("a full pool is not saturated")
+	}
+	equal(t, "picks", pool.state.Cursor.Load(), cursor)
+	running.done()
+}
+
+// TestLimitsUnderLoad has more requests than places, of which each is given back: nobody is left waiting, and no limit is passed.
+func TestLimitsUnderLoad(t *testing.T) {
+	b := newBook(t, nil)
+	limits := Limits{PerEndpoint: 2, PerPool: 3, Pending: 64, PendingTime: time.Minute}
+	pool := b.shop(2, Policies{Limits: limits})
+	var group sync.WaitGroup
+	for range 16 {
+		group.Go(func() {
+			for range 200 {
+				request := plain(t.Context())
+				member, err := pool.Acquire(request)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				if own, all := member.active.Load(), pool.state.InFlight.Load(); own > 2 || all > 3 {
+					t.Errorf("%d requests to an endpoint, %d in all", own, all)
+				}
+				held{member, request}.done()
+			}
+		})
+	}
+	group.Wait()
+	equal(t, "in flight", pool.state.InFlight.Load(), int64(0))
 }

@@ -20,9 +20,11 @@ type Member struct {
 	name string
 	// declared is the URL of the configuration, which may stand for several members.
 	declared string
+	// base is the escaped path of that URL.
+	base string
 	// since is when the member joined or recovered, and so began its slow start.
 	since atomic.Int64
-	// active counts the pool's requests to the endpoint; it is kept only where there is a limit.
+	// active counts the pool's requests to the endpoint, of those that began while its pool counted.
 	active  atomic.Int64
 	latency atomic.Pointer[picker.Latency]
 	outlier outlier.State
@@ -78,13 +80,15 @@ type Result struct {
 	// there where Latency is set; as Pool.Instant gives them. A result that is good needs no exact Now.
 	Began time.Duration
 	Now   time.Duration
+	// Counted is what Request.Counted said after Acquire.
+	Counted bool
 }
 
 // Done counts a request out that Pool.Acquire counted in, and says how it ended.
 func (m *Member) Done(result Result) {
 	snapshot := m.pool.snapshot.Load()
 	m.upstream.done(result.Outcome)
-	if snapshot.counting {
+	if result.Counted {
 		m.pool.leave(m)
 	}
 	if result.Outcome == Abandoned {

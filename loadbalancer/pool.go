@@ -51,6 +51,7 @@ func newPool(name string, epoch time.Time, events *inbox) *Pool {
 	pool := &Pool{name: name, epoch: epoch, events: events, spared: map[*Member]Result{}}
 	pool.snapshot.Store(&Snapshot{picker: picker.New(picker.Strategy{}, nil, nil)})
 	pool.state.Cursor.Store(rand.Uint64())
+	pool.nearState.Cursor.Store(rand.Uint64())
 	return pool
 }
 

@@ -13,6 +13,8 @@ type ProbeKey struct {
 	Upstream UpstreamKey
 	// Host is the authority of the server's URL.
 	Host string
+	// Path is the escaped path of the server's URL where the check's is relative to it.
+	Path string
 	// Check is the definition.
 	Check health.Check
 }
@@ -22,11 +24,12 @@ type probe struct {
 	key     ProbeKey
 	runs    *health.Probe
 	members map[*Member]struct{}
-	// down is what the last verdict says; an endpoint is up until one says otherwise.
+	// down is what the last verdict says, also of a check that this one takes the place of; an endpoint is up until one says otherwise.
 	down bool
 }
 
-// watch brings the member's check to the definition of its pool. The new one begins before the old one ends.
+// watch brings the member's check to the definition of its pool. The new one begins before the old one ends, whose verdict holds until
+// there is another.
 func (r *Registry) watch(m *Member) {
 	old := m.probe
 	if r.prober == nil || !m.pool.spec.Checked {
@@ -35,15 +38,18 @@ func (r *Registry) watch(m *Member) {
 		return
 	}
 	key := ProbeKey{Upstream: m.upstream.key, Host: m.host, Check: m.pool.spec.Check}
+	if key.Check.Relative() {
+		key.Path = m.base
+	}
 	if old != nil && old.key == key {
 		return
 	}
 	next := r.probes[key]
 	if next == nil {
-		next = &probe{key: key, members: map[*Member]struct{}{}}
+		next = &probe{key: key, members: map[*Member]struct{}{}, down: m.down}
 		r.probes[key] = next
 		next.runs = r.prober.Start(health.Target{
-			Scheme: key.Upstream.Scheme, Address: key.Upstream.Endpoint.Address, Host: key.Host,
+			Scheme: key.Upstream.Scheme, Address: key.Upstream.Endpoint.Address, Host: key.Host, Path: key.Path,
 			Connect: connector{key.Upstream.Dialer},
 		}, key.Check, func(said health.Verdict) { r.events.judged(next, said) })
 	}

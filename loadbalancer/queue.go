@@ -65,39 +65,60 @@ func (q *queue) call() {
 }
 
 // enter counts a request in, unless a limit forbids it.
-func (p *Pool) enter(s *Snapshot, m *Member) bool {
-	if s.counting {
-		if all := p.state.InFlight.Add(1); s.limits.PerPool > 0 && all > int64(s.limits.PerPool) {
-			p.state.InFlight.Add(-1)
-			return false
-		}
-		if own := m.active.Add(1); s.limits.PerEndpoint > 0 && own > int64(s.limits.PerEndpoint) {
-			m.active.Add(-1)
-			p.state.InFlight.Add(-1)
-			return false
-		}
+func (p *Pool) enter(s *Snapshot, m *Member, r *Request) bool {
+	if s.counting && !p.count(&s.limits, m) {
+		return false
 	}
+	r.Counted = s.counting
 	m.upstream.begin()
 	return true
 }
 
-// leave counts a request out. One that came before its pool counted was not counted in.
+// full reports whether nobody can take a request, whoever is asked.
+func (s *Snapshot) full(p *Pool) bool {
+	return s.counting && s.limits.PerPool > 0 && p.state.InFlight.Load() >= int64(s.limits.PerPool)
+}
+
+// count counts a request for its member and the pool, unless a limit forbids it.
+func (p *Pool) count(limits *Limits, m *Member) bool {
+	if !raise(&m.active, limits.PerEndpoint) {
+		return false
+	}
+	if raise(&p.state.InFlight, limits.PerPool) {
+		return true
+	}
+	m.active.Add(-1)
+	p.queue.call() // Who is first may have met the member meanwhile.
+	return false
+}
+
+// raise counts up to a limit, of which 0 is none.
+func raise(counter *atomic.Int64, limit int) bool {
+	for limit > 0 {
+		old := counter.Load()
+		if old >= int64(limit) {
+			return false
+		}
+		if counter.CompareAndSwap(old, old+1) {
+			return true
+		}
+	}
+	counter.Add(1)
+	return true
+}
+
+// leave counts a request out that was counted in.
 func (p *Pool) leave(m *Member) {
-	below(&p.state.InFlight)
-	below(&m.active)
+	p.state.InFlight.Add(-1)
+	m.active.Add(-1)
 	p.queue.call()
 }
 
-func below(counter *atomic.Int64) {
-	if counter.Add(-1) < 0 {
-		counter.Add(1)
-	}
-}
-
-// acquireLimited acquires from a pool that counts. Nobody overtakes those that wait.
+// acquireLimited acquires from a pool that counts. Nobody overtakes those that wait but further tries, which do not wait: the one
+// before may hold the place that the first of the queue waits for.
 func (p *Pool) acquireLimited(r *Request) (*Member, error) {
 	s := p.snapshot.Load()
-	if p.queue.length.Load() == 0 || s.limits.Pending == 0 {
+	if len(r.Tried) > 0 || p.queue.length.Load() == 0 || s.limits.Pending == 0 {
 		if member := s.choose(p, r); member != nil {
 			return member, nil
 		}

@@ -34,8 +34,9 @@ func (r *Registry) reconfigure(pool *Pool, spec PoolSpec) {
 		pool.servers = append(pool.servers, next)
 		r.subscribe(pool, identity.SetKey)
 	}
+	now := time.Since(r.epoch)
 	r.settle(pool)
-	r.refresh(pool, time.Since(r.epoch))
+	r.refresh(pool, now)
 	delete(r.stale, pool)
 	pool.noticed = time.Time{}
 	for identity, old := range before {
@@ -44,6 +45,7 @@ func (r *Registry) reconfigure(pool *Pool, spec PoolSpec) {
 		}
 		r.release(old.members)
 	}
+	r.reconsider(pool, now)
 }
 
 func uses(servers []*server, key string) bool {
@@ -127,6 +129,7 @@ func (r *Registry) join(pool *Pool, server *server, endpoint *dynamic.Endpoint) 
 	}
 	member := &Member{
 		pool: pool, upstream: r.acquire(key), host: server.spec.Host, path: server.spec.Path, declared: server.spec.URL,
+		base: server.spec.base(),
 	}
 	if member.host == "" {
 		member.host = member.upstream.address
@@ -135,6 +138,7 @@ func (r *Registry) join(pool *Pool, server *server, endpoint *dynamic.Endpoint) 
 		member.name = server.spec.Scheme + "://" + member.upstream.address
 	}
 	member.upstream.wanted++
+	member.upstream.drain(false) // For another pool it may.
 	r.watch(member)
 	return member
 }
@@ -183,7 +187,7 @@ func (r *Registry) release(members []*Member) {
 		}
 		delete(r.upstreams, upstream.key)
 		if limited := member.pool.spec.DrainTime; limited > 0 && upstream.inFlight.Load() > 0 {
-			r.leaving[upstream] = limit{end: time.Since(r.epoch) + limited, pool: member.pool}
+			r.leaving[upstream] = limit{end: later(time.Since(r.epoch), limited), pool: member.pool}
 		}
 		if upstream.endpoint.refs--; upstream.endpoint.refs == 0 {
 			delete(r.endpoints, upstream.endpoint.key)

@@ -179,6 +179,9 @@ func (r *Registry) Flush(now time.Time) time.Time {
 			r.options.Took(time.Since(pool.noticed))
 		}
 		pool.noticed = time.Time{}
+		if r.reconsider(pool, instant) {
+			next = sooner(next, now.Add(pool.pace()))
+		}
 	}
 	if at := r.due(); at != 0 {
 		next = sooner(next, r.epoch.Add(at))

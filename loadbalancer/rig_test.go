@@ -89,7 +89,7 @@ func (b *book) asks(pool *Pool, cookie string) (address, setCookie string) {
 	if err != nil {
 		return err.Error(), ""
 	}
-	member.Done(Result{})
+	member.Done(Result{Counted: request.Counted})
 	return member.Address(), request.Cookie
 }
 
@@ -118,4 +118,23 @@ func stickyRequest(t *testing.T, cookie string) *http.Request {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 	r.Header.Set("Cookie", cookie)
 	return r
+}
+
+// held is a request under way.
+type held struct {
+	member  *Member
+	request *Request
+}
+
+func (h held) done() { h.member.Done(Result{Counted: h.request.Counted}) }
+
+// hold begins a request.
+func (b *book) hold(pool *Pool) held {
+	b.t.Helper()
+	request := plain(b.t.Context())
+	member, err := pool.Acquire(request)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return held{member, request}
 }

@@ -40,6 +40,15 @@ func (s ServerSpec) identity() ServerSpec {
 	return s
 }
 
+// base returns the escaped path of the server's URL, empty for none, whether or not it counts for requests.
+func (s ServerSpec) base() string {
+	location, err := url.Parse(s.URL)
+	if err != nil {
+		return ""
+	}
+	return location.EscapedPath()
+}
+
 func (s ServerSpec) source() string {
 	source, _, _ := strings.Cut(s.SetKey, "/")
 	return source

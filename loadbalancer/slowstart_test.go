@@ -67,3 +67,29 @@ func TestSlowStartOfEverybody(t *testing.T) {
 		t.Errorf("one of two that joined together has %.2f", got)
 	}
 }
+
+// TestSlowStartOfAZone has everybody of the zone be cold: the others help out.
+func TestSlowStartOfAZone(t *testing.T) {
+	b := newBook(t, nil)
+	b.SetZone("a")
+	zone := map[string]string{"192.0.2.1:80": "a"}
+	b.Apply(zoned(1, zone, nil))
+	spec := PoolSpec{
+		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)},
+		Policies: Policies{SlowStart: 10 * time.Second, Zone: ZoneLocal, Outlier: detection(t)},
+	}
+	pool := b.Pool(spec)
+	b.pass(FlushInterval)
+	if got := b.share(pool, "192.0.2.1:80", 1000); got < 1 {
+		t.Errorf("the only one of the zone has %.2f", got)
+	}
+	b.fails(pool, "192.0.2.1:80", 3)
+	b.pass(2 * time.Second)
+	if got := b.share(pool, "192.0.2.1:80", 1000); got < .05 || got > .4 {
+		t.Errorf("when it comes back it has %.2f", got)
+	}
+	b.pass(10 * time.Second)
+	if got := b.share(pool, "192.0.2.1:80", 1000); got < 1 {
+		t.Errorf("when it is warm it has %.2f", got)
+	}
+}

@@ -38,19 +38,22 @@ func newCookies(s *Snapshot) cookies {
 	return known
 }
 
-// stuck returns the member that the client's cookie names, counted in, or nil. A client whose member has just failed it moves.
-func (s *Snapshot) stuck(p *Pool, r *Request) *Member {
-	id := s.cookie.Value(r.HTTP)
-	if id == "" {
-		return nil
+// stuck returns the member that the client's cookie names, counted in, or nil, and whether there is a cookie. A client whose
+// member has just failed it moves.
+func (s *Snapshot) stuck(p *Pool, r *Request) (keeper *Member, named bool) {
+	for value := range s.cookie.Values(r.HTTP) {
+		named = true
+		kept, known := s.cookies[value]
+		if !known {
+			continue
+		}
+		if len(r.Tried) > 0 || !p.enter(s, kept.member, r) {
+			break
+		}
+		if !kept.current {
+			r.Cookie = s.cookie.Set(kept.member.stickyID)
+		}
+		return kept.member, true
 	}
-	keeper, known := s.cookies[id]
-	if !known || len(r.Tried) > 0 || !p.enter(s, keeper.member) {
-		p.counters.Moved.Add(1)
-		return nil
-	}
-	if !keeper.current {
-		r.Cookie = s.cookie.Set(keeper.member.stickyID)
-	}
-	return keeper.member
+	return nil, named
 }

@@ -122,3 +122,29 @@ func TestStickyTry(t *testing.T) {
 	}
 	member.Done(Result{})
 }
+
+// TestStickyCookieTwice has the client send another service's cookie of the same name first.
+func TestStickyCookieTwice(t *testing.T) {
+	b := newBook(t, nil)
+	pool := b.shop(3, Policies{Sticks: true, Cookie: cookie(t)})
+	home, set := b.asks(pool, "")
+	for range 6 {
+		if got, again := b.asks(pool, "lb=0123456789abcdef; "+sends(set)); got != home || again != "" {
+			t.Fatalf("the client is with %s (cookie %q), not with %s", got, again, home)
+		}
+	}
+	equal(t, "moved", pool.Counters().Moved.Load(), uint64(0))
+}
+
+// TestStickyClientOfAFullPool is refused, and stays.
+func TestStickyClientOfAFullPool(t *testing.T) {
+	b := newBook(t, nil)
+	pool := b.shop(2, Policies{Sticks: true, Cookie: cookie(t), Limits: Limits{PerPool: 1}})
+	home, set := b.asks(pool, "")
+	running := b.hold(pool)
+	b.asks(pool, sends(set))
+	running.done()
+	got, _ := b.asks(pool, sends(set))
+	equal(t, "home", got, home)
+	equal(t, "moved", pool.Counters().Moved.Load(), uint64(0))
+}

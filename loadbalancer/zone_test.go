@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/loadbalancer/picker"
 )
 
 // zoned writes down endpoints as address@zone or address@zone/hint.
@@ -95,4 +96,27 @@ func TestZoneSpills(t *testing.T) {
 	if err != nil || member == near {
 		t.Errorf("the next try of a request that the zone failed goes to %v, %v", member, err)
 	}
+}
+
+// TestHashInAZone bounds the load of the zone's endpoints by what is in flight, and not by nothing.
+func TestHashInAZone(t *testing.T) {
+	b := newBook(t, nil)
+	b.SetZone("a")
+	b.Apply(zoned(1, map[string]string{"192.0.2.1:80": "a", "192.0.2.2:80": "a"}, nil))
+	strategy, err := picker.NewStrategy(dynamic.StrategyHash, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := b.Pool(PoolSpec{
+		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)},
+		Policies: Policies{Zone: ZoneLocal, Strategy: strategy},
+	})
+	b.pass(FlushInterval)
+	snapshot, client := pool.Snapshot(), &picker.Request{Client: "198.51.100.1"}
+	owner := snapshot.local.Pick(client)
+	snapshot.near[owner].Endpoint().inFlight.Store(12)
+	pool.state.InFlight.Store(20)
+	equal(t, "with less than its part and what is allowed", snapshot.local.Pick(client), owner)
+	snapshot.near[owner].Endpoint().inFlight.Store(30)
+	equal(t, "with more", snapshot.local.Pick(client), 1-owner)
 }

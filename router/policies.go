@@ -39,7 +39,7 @@ func policies(service string, config *dynamic.ServersLoadBalancer) (loadbalancer
 	if config.Sticky != nil && config.Sticky.Cookie != nil {
 		chosen.Sticks = true
 		if chosen.Cookie, err = sticky.New(service, config.Sticky.Cookie); err != nil {
-			return chosen, fmt.Errorf("loadBalancer.sticky.cookie.%w", err)
+			return chosen, fmt.Errorf("loadBalancer.%w", err)
 		}
 	}
 	if chosen.Limits, err = limits(config.Limits); err != nil {

@@ -3,6 +3,7 @@ package health
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -65,6 +66,9 @@ func NewCheck(config *dynamic.ServerHealthCheck) (Check, error) {
 	}
 	return check, nil
 }
+
+// Relative reports whether what is asked depends on the path of the server's URL (Target.Path).
+func (c *Check) Relative() bool { return !c.grpc && !strings.HasPrefix(c.path, "/") }
 
 // setWhere reads who is asked.
 func (c *Check) setWhere(config *dynamic.ServerHealthCheck) error {

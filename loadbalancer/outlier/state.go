@@ -1,6 +1,7 @@
 package outlier
 
 import (
+	"math"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -123,7 +124,9 @@ func (s *State) Eject(p *Policy, now time.Duration, systemic bool) (until time.D
 	}
 	s.forget()
 	s.flags.Store(ejected)
-	s.until = now + out
+	if s.until = now + out; s.until < now {
+		s.until = math.MaxInt64 // An ejection for ever.
+	}
 	return s.until
 }
 
