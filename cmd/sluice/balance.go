@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/loadbalancer/health"
+	"github.com/sluiceproxy/sluice/router/service"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -13,8 +14,8 @@ import (
 // connections are no burden.
 const parallelChecks = 128
 
-// balance makes the registry of the pools, which tells the log and the metrics what it does to endpoints. Only a system that serves
-// asks endpoints about their health.
+// balance makes the registry of the pools and what carries requests to mirrors, which tell the log and the metrics what they
+// do. Only a system that serves asks endpoints about their health.
 func (s *system) balance(serves bool) {
 	s.happened = make(chan loadbalancer.Event, keptEvents)
 	options := loadbalancer.Options{Took: s.metrics.EndpointsChanged, Report: s.noteEvent}
@@ -29,6 +30,13 @@ func (s *system) balance(serves bool) {
 				return
 			}
 		}
+	})
+	s.mirrors = service.NewMirrors()
+	s.metrics.CountMirrors(map[string]func() uint64{
+		"sent":    func() uint64 { return s.mirrors.Counts().Sent },
+		"dropped": func() uint64 { return s.mirrors.Counts().Dropped },
+		"unread":  func() uint64 { return s.mirrors.Counts().Unread },
+		"broken":  func() uint64 { return s.mirrors.Counts().Broken },
 	})
 }
 

@@ -116,6 +116,7 @@ func (s *system) run(ctx context.Context) error {
 	cancel()
 	behind.Wait()
 	s.prober.Close()
+	s.mirrors.Close()
 	s.logger.Info("stopped")
 	if cause := context.Cause(serving); !errors.Is(cause, context.Canceled) {
 		return cause

@@ -19,6 +19,7 @@ import (
 	"github.com/sluiceproxy/sluice/provider/file"
 	"github.com/sluiceproxy/sluice/provider/kubernetes"
 	"github.com/sluiceproxy/sluice/router"
+	"github.com/sluiceproxy/sluice/router/service"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -39,6 +40,7 @@ type system struct {
 	ping     *api.Ping
 	registry *loadbalancer.Registry
 	prober   *health.Prober
+	mirrors  *service.Mirrors
 	happened chan loadbalancer.Event
 	unlogged atomic.Uint64
 }
@@ -65,6 +67,7 @@ func assemble(config *static.Configuration, logger telemetry.Logger, serves bool
 		EntryPoints: entrypoints,
 		Precedence:  config.Providers.Precedence,
 		Registry:    s.registry,
+		Mirrors:     s.mirrors,
 		Internal:    s.internalServices(),
 		Transport:   transport,
 		Tickets:     certificate.NewTickets(),

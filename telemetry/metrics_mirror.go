@@ -1,0 +1,15 @@
+package telemetry
+
+import "github.com/prometheus/client_golang/prometheus"
+
+// CountMirrors has the count of requests to mirrors read by result, whenever somebody asks for the metrics. It is called at most
+// once, and the functions may be called from any goroutine.
+func (m *Metrics) CountMirrors(results map[string]func() uint64) {
+	for result, count := range results {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name:        "sluice_mirror_requests_total",
+			Help:        "Copies of requests for mirrors: sent, dropped, unread or broken.",
+			ConstLabels: prometheus.Labels{"result": result},
+		}, func() float64 { return float64(count()) }))
+	}
+}
