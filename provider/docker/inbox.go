@@ -1,0 +1,75 @@
+package docker
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/moby/moby/api/types/events"
+)
+
+// inbox collects what events say until the session has time for it. The engine drops events for clients that don't read
+// them at once, so taking one in must never wait.
+type inbox struct {
+	mu sync.Mutex
+	// changed are the containers that must be inspected again.
+	changed map[string]bool
+	// asked are the signals that containers were sent.
+	asked map[string][]string
+	// since is when the first of the changes was noticed.
+	since time.Time
+	// ready holds a value when there is something to take.
+	ready chan struct{}
+}
+
+func newInbox() *inbox {
+	return &inbox{changed: map[string]bool{}, asked: map[string][]string{}, ready: make(chan struct{}, 1)}
+}
+
+// take returns what was collected.
+func (i *inbox) take() (changed map[string]bool, asked map[string][]string, since time.Time) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	changed, asked, since = i.changed, i.asked, i.since
+	i.changed, i.asked, i.since = map[string]bool{}, map[string][]string{}, time.Time{}
+	return changed, asked, since
+}
+
+// put takes an event in.
+func (i *inbox) put(event events.Message) {
+	id := event.Actor.ID
+	if event.Type == events.NetworkEventType {
+		id = event.Actor.Attributes["container"]
+	}
+	if id == "" {
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.since.IsZero() {
+		i.since = time.Now()
+	}
+	switch {
+	case event.Type == events.ContainerEventType && event.Action == events.ActionKill:
+		i.asked[id] = append(i.asked[id], event.Actor.Attributes["signal"])
+	case event.Type == events.NetworkEventType, isChange(event.Action):
+		i.changed[id] = true
+	default:
+		return
+	}
+	select {
+	case i.ready <- struct{}{}:
+	default:
+	}
+}
+
+// isChange tells whether a container may be another one after an event. Engines that filter in their own way send more
+// than was asked for.
+func isChange(action events.Action) bool {
+	switch action {
+	case events.ActionStart, events.ActionDie, events.ActionStop, events.ActionPause, events.ActionUnPause, events.ActionRename,
+		events.ActionUpdate, events.ActionDestroy:
+		return true
+	}
+	return strings.HasPrefix(string(action), string(events.ActionHealthStatus))
+}

@@ -1,0 +1,120 @@
+package docker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	enginetypes "github.com/moby/moby/api/types/container"
+)
+
+// resync reads all containers anew and publishes what they say.
+func (s *session) resync(ctx context.Context, from engine) error {
+	noticed := time.Now()
+	listed, err := from.list(ctx)
+	if err != nil {
+		return fmt.Errorf("listing the containers: %w", err)
+	}
+	present := make(map[string]bool, len(listed))
+	for i := range listed {
+		present[listed[i].ID] = s.worthInspecting(&listed[i])
+	}
+	maps.DeleteFunc(s.containers, func(id string, _ *container) bool { return !present[id] })
+	maps.DeleteFunc(s.uninspected, func(id string, _ string) bool { return !present[id] })
+	maps.DeleteFunc(present, func(_ string, worth bool) bool { return !worth })
+	clear(s.leaving)
+	if err := s.inspectAll(ctx, from, slices.Sorted(maps.Keys(present))); err != nil {
+		return err
+	}
+	s.hostAddress = netip.Addr{}
+	s.publish(ctx, noticed)
+	return nil
+}
+
+// worthInspecting tells whether a container can have something to say: one that does not run has only if its labels say so.
+func (s *session) worthInspecting(summary *enginetypes.Summary) bool {
+	return summary.State == enginetypes.StateRunning || summary.State == "" ||
+		s.memory.read(summary.Labels).Options.Docker.AllowNonRunning
+}
+
+// update inspects the containers that events have named, and publishes what has changed.
+func (s *session) update(ctx context.Context, from engine, box *inbox) error {
+	changed, asked, noticed := box.take()
+	for id, signals := range asked {
+		if known := s.containers[id]; known != nil && slices.Contains(signals, known.stopSignal) {
+			s.leaving[id] = time.Now().Add(max(grace, known.stopTimeout))
+		}
+	}
+	for id := range changed {
+		delete(s.leaving, id)
+	}
+	if err := s.inspectAll(ctx, from, slices.Sorted(maps.Keys(changed))); err != nil {
+		return err
+	}
+	s.publish(ctx, noticed)
+	return nil
+}
+
+// beat asks whether the engine is still there, and tries again what it could not tell. Containers that were asked to end and
+// have not done so for a while go on.
+func (s *session) beat(ctx context.Context, from engine) error {
+	if err := from.ping(ctx); err != nil {
+		return err
+	}
+	now := time.Now()
+	before := len(s.leaving)
+	maps.DeleteFunc(s.leaving, func(_ string, until time.Time) bool { return now.After(until) })
+	if len(s.uninspected) == 0 && len(s.leaving) == before {
+		return nil
+	}
+	if err := s.inspectAll(ctx, from, slices.Sorted(maps.Keys(s.uninspected))); err != nil {
+		return err
+	}
+	s.publish(ctx, now)
+	return nil
+}
+
+// inspected is what became of the inspection of one container.
+type inspected struct {
+	id   string
+	what *enginetypes.InspectResponse
+	err  error
+}
+
+// inspectAll reads these containers anew, several at a time. One that can't be read stays as it was.
+func (s *session) inspectAll(ctx context.Context, from engine, ids []string) error {
+	results := make([]inspected, len(ids))
+	var running sync.WaitGroup
+	slots := make(chan struct{}, parallel)
+	for i, id := range ids {
+		slots <- struct{}{}
+		running.Go(func() {
+			what, err := from.inspect(ctx, id)
+			results[i] = inspected{id, what, err}
+			<-slots
+		})
+	}
+	running.Wait()
+	for _, one := range results {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case errors.Is(one.err, errGone):
+			delete(s.containers, one.id)
+			delete(s.uninspected, one.id)
+		case one.err != nil && !errors.Is(one.err, context.DeadlineExceeded) && lost(one.err):
+			return fmt.Errorf("inspecting a container: %w", one.err)
+		case one.err != nil:
+			s.uninspected[one.id] = one.err.Error()
+		default:
+			delete(s.uninspected, one.id)
+			s.containers[one.id] = newContainer(one.what, s.memory.read)
+		}
+	}
+	return nil
+}
