@@ -69,7 +69,11 @@ func (l *labelling) options() {
 			continue
 		}
 		one := &document.Node{Kind: document.Map, Fields: []document.Field{{Key: key, Line: node.Line, Value: node}}}
-		for _, problem := range l.decoder.values.Decode(one, &l.out.Options) {
+		problems := l.decoder.values.Decode(one, &l.out.Options)
+		if key == "enable" && len(problems) > 0 {
+			l.out.Options.Enable = nil
+		}
+		for _, problem := range problems {
 			l.out.Wrong = append(l.out.Wrong, l.reason(problem))
 		}
 	}

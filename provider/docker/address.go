@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"strconv"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/document"
+	"github.com/sluiceproxy/sluice/dynamic"
 )
 
 // farthest bounds how many containers share one another's network in a row.
@@ -27,35 +29,26 @@ type lookup struct {
 	host netip.Addr
 }
 
-// target is where a container is reached; doubt says what was chosen instead of what was asked for.
-type target struct {
-	address netip.AddrPort
-	doubt   string
-}
-
-// target finds where a container is reached. Network and wanted are what its labels say; empty lets the provider choose.
-func (l *lookup) target(c *container, network, wanted string) (target, error) {
+// endpoint finds where a container is reached. Wanted is the port that its labels name; empty takes the lowest one. Doubt says
+// what was chosen instead of what was asked for.
+func (l *lookup) endpoint(c *container, wanted string) (out dynamic.Endpoint, doubt string, err error) {
 	number, err := c.portNumber(wanted)
 	if err != nil {
-		return target{}, err
+		return out, "", err
 	}
-	var out target
+	out.UID, out.Terminating = c.id, !l.leaving[c.id].IsZero()
 	if l.bindPort {
-		published, reason := c.publishedAt(number)
-		if published.IsValid() {
-			return target{address: published}, nil
+		if out.Address, doubt = c.publishedAt(number); doubt == "" {
+			return out, "", nil
 		}
-		out.doubt = reason + "; its own address is used"
+		doubt += "; its own address is used"
 	}
-	address, doubt, err := l.address(c, network, 0)
+	address, other, err := l.address(c, c.declared.Options.Docker.Network, 0)
 	if err != nil {
-		return target{}, err
+		return out, "", err
 	}
-	if doubt != "" {
-		out.doubt = doubt
-	}
-	out.address = netip.AddrPortFrom(address, number)
-	return out, nil
+	out.Address = netip.AddrPortFrom(address, number)
+	return out, cmp.Or(other, doubt), nil
 }
 
 // address finds the container's IP address.

@@ -81,8 +81,8 @@ func (a *assembly) add(c *container, where *lookup) {
 			a.source(c, dynamic.Degraded, "label "+written+" has no effect")
 		}
 	}
-	if len(one.refs()) == 0 {
-		for _, reason := range c.declared.Wrong {
+	for i, reason := range c.declared.Wrong {
+		if i > 0 || len(one.refs()) == 0 { // The objects, if there are any, tell the first one.
 			a.source(c, dynamic.Quarantined, reason)
 		}
 	}
@@ -166,10 +166,10 @@ func (a *assembly) agree(ref dynamic.Ref, from []contribution) (good []*part, ob
 			}
 		}
 	}
-	if len(declared) == 0 {
-		declared = from[:1]
+	first := from[0]
+	if len(declared) > 0 {
+		first = declared[0]
 	}
-	first := declared[0]
 	a.out.config.Origins[ref] = dynamic.Origin{Object: first.part.container.declarer()}
 	for _, one := range declared {
 		if one.object != first.object && !dynamic.Equal(one.object, first.object) {
@@ -226,7 +226,7 @@ func (a *assembly) schemeOf(name string, members []member, parts []*part) string
 			return strings.ToLower(labels.Scheme)
 		}
 	}
-	return "http"
+	return schemes[0]
 }
 
 // alike tells whether members differ in their addresses alone, and each of them takes requests.

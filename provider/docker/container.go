@@ -20,7 +20,7 @@ type container struct {
 	id string
 	// name is the container's name without the engine's slash.
 	name   string
-	labels   map[string]string
+	labels map[string]string
 	// declared is what the labels say to Sluice.
 	declared *dynamic.Labels
 	state    enginetypes.ContainerState

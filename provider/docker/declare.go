@@ -47,9 +47,9 @@ func newDeclaration(c *container, rule *template.Template, own bool) *declaratio
 	default:
 		d.complete(c, rule, own)
 	}
-	for _, reason := range c.declared.Wrong {
+	if len(c.declared.Wrong) > 0 {
 		for ref := range d.refs() {
-			d.refuse(ref, reason)
+			d.refuse(ref, c.declared.Wrong[0])
 		}
 	}
 	return d

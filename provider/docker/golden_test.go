@@ -113,11 +113,12 @@ func checkState(t *testing.T, s state) {
 func describe(t *testing.T, s state) string {
 	t.Helper()
 	var out strings.Builder
-	text, err := json.MarshalIndent(s.config, "", "  ")
-	if err != nil {
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(s.config); err != nil {
 		t.Fatal(err)
 	}
-	fmt.Fprintf(&out, "%s\n", text)
 	if s.config.HTTP != nil {
 		for _, name := range slices.Sorted(maps.Keys(s.config.HTTP.Services)) {
 			if balancer := s.config.HTTP.Services[name].LoadBalancer; balancer != nil && balancer.EndpointSet != "" {

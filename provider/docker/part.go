@@ -84,16 +84,17 @@ func (p *part) join(name string, where *lookup) (nothing bool) {
 	if labels == nil {
 		labels = &dynamic.LabelServer{}
 	}
-	if !p.container.running() {
-		return false
+	doubt := ""
+	one, err := newMember(labels)
+	if err == nil && p.container.running() && one.server == nil {
+		one.endpoint, doubt, err = where.endpoint(p.container, labels.Port)
 	}
-	one, doubt, err := newMember(p.container, labels, where)
 	switch {
 	case err != nil && p.implied:
 		return true
 	case err != nil:
 		p.unreachable[ref] = err.Error()
-	case p.container.healthy():
+	case p.container.running() && p.container.healthy():
 		p.members[name] = one
 		if doubt != "" {
 			p.doubts[ref] = doubt
@@ -105,33 +106,28 @@ func (p *part) join(name string, where *lookup) (nothing bool) {
 // schemes are those that a server may speak.
 var schemes = []string{"http", "https", "h2c"}
 
-// newMember returns the container as a server.
-func newMember(c *container, labels *dynamic.LabelServer, where *lookup) (one member, doubt string, err error) {
+// newMember returns the container as a server, as far as its labels say.
+func newMember(labels *dynamic.LabelServer) (one member, err error) {
 	one.weight = 1
 	if labels.Weight != nil {
 		one.weight = *labels.Weight
 	}
 	switch {
 	case one.weight < 0:
-		return one, "", fmt.Errorf("loadbalancer.server.weight: %d is negative", one.weight)
+		return one, fmt.Errorf("loadbalancer.server.weight: %d is negative", one.weight)
 	case labels.URL != "" && (labels.Scheme != "" || labels.Port != ""):
-		return one, "", errors.New("loadbalancer.server.url excludes scheme and port")
+		return one, errors.New("loadbalancer.server.url excludes scheme and port")
 	case labels.URL != "":
 		one.server = &dynamic.Server{URL: labels.URL, Weight: &one.weight, PreservePath: labels.PreservePath}
-		return one, "", checkURL(labels.URL)
+		return one, checkURL(labels.URL)
 	}
 	if one.scheme = strings.ToLower(labels.Scheme); one.scheme == "" {
 		one.scheme = schemes[0]
 	}
 	if err := checkScheme(one.scheme); err != nil {
-		return one, "", fmt.Errorf("loadbalancer.server.scheme: %w", err)
+		return one, fmt.Errorf("loadbalancer.server.scheme: %w", err)
 	}
-	at, err := where.target(c, c.declared.Options.Docker.Network, labels.Port)
-	if err != nil {
-		return one, "", err
-	}
-	one.endpoint = dynamic.Endpoint{Address: at.address, UID: c.id, Terminating: !where.leaving[c.id].IsZero()}
-	return one, at.doubt, nil
+	return one, nil
 }
 
 // checkScheme refuses a scheme that no server speaks.

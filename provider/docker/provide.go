@@ -20,7 +20,8 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 	for ctx.Err() == nil {
 		p.synced = false
 		err := s.follow(ctx)
-		if ctx.Err() != nil {
+		if err == nil { // All is said, or ctx has ended.
+			<-ctx.Done()
 			break
 		}
 		if p.synced {
@@ -89,8 +90,6 @@ func (s *session) follow(ctx context.Context) error {
 	}
 	s.synced = true
 	if !s.config.Watch {
-		connection.close()
-		<-ctx.Done()
 		return nil
 	}
 	beat := time.NewTicker(heartbeat)
