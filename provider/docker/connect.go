@@ -104,7 +104,10 @@ func dial(scheme, host string, config static.Docker) (engine, error) {
 	}
 	options := []client.Opt{
 		client.WithHTTPClient(&http.Client{Transport: transport, CheckRedirect: client.CheckRedirect}),
-		client.WithHost(host), client.WithUserAgent("Sluice"),
+		client.WithHost(host), client.WithUserAgent("Sluice"), client.WithScheme("http"),
+	}
+	if secured != nil {
+		options = append(options, client.WithScheme("https"))
 	}
 	dialer := &net.Dialer{Timeout: timeout, KeepAlive: heartbeat}
 	out := &remote{timeout: timeout}
@@ -139,7 +142,7 @@ func tlsConfig(scheme string, options *static.ClientTLS) (*tls.Config, error) {
 	}
 	out := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: options.InsecureSkipVerify}
 	if options.CA != "" {
-		authorities, err := pem(options.CA)
+		authorities, err := material(options.CA)
 		if err != nil {
 			return nil, fmt.Errorf("tls.ca: %w", err)
 		}
@@ -151,11 +154,11 @@ func tlsConfig(scheme string, options *static.ClientTLS) (*tls.Config, error) {
 	if options.Cert == "" && options.Key == "" {
 		return out, nil
 	}
-	certificate, err := pem(options.Cert)
+	certificate, err := material(options.Cert)
 	if err != nil {
 		return nil, fmt.Errorf("tls.cert: %w", err)
 	}
-	key, err := pem(options.Key)
+	key, err := material(options.Key)
 	if err != nil {
 		return nil, fmt.Errorf("tls.key: %w", err)
 	}
@@ -167,8 +170,8 @@ func tlsConfig(scheme string, options *static.ClientTLS) (*tls.Config, error) {
 	return out, nil
 }
 
-// pem returns the content of a file, or what is given in its place.
-func pem(value string) ([]byte, error) {
+// material returns the content of a file, or what is given in its place.
+func material(value string) ([]byte, error) {
 	switch {
 	case value == "":
 		return nil, errors.New("is missing, and cert and key belong together")
