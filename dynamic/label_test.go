@@ -86,7 +86,9 @@ func TestLabelOptions(t *testing.T) {
 		{"network", map[string]string{"traefik.docker.network": "a", "traefik.docker.lbswarm": "true"}, LabelOptions{Docker: LabelDocker{Network: "a", LBSwarm: true}}, nil},
 		{"swarm", map[string]string{"traefik.swarm.network": "a"}, LabelOptions{Swarm: LabelDocker{Network: "a"}}, nil},
 		{
-			"misspelt", map[string]string{"traefik.docker.netwrok": "a"}, LabelOptions{},
+			"misspelt",
+			map[string]string{"traefik.docker.netwrok": "a"},
+			LabelOptions{},
 			[]string{`label traefik.docker.netwrok: unknown option, did you mean "network"?`},
 		},
 		{"no bool", map[string]string{"traefik.enable": "on"}, LabelOptions{}, []string{`label traefik.enable: expected true or false, got "on"`}},

@@ -22,6 +22,9 @@ import (
 // image is the image of every container.
 const image = "web:test"
 
+// usualSocket is where users have their engine; within the namespaces nobody else does.
+const usualSocket = "/var/run/docker.sock"
+
 // engine is a Docker engine that belongs to one test.
 type engine struct {
 	// Client speaks to it.
@@ -42,7 +45,7 @@ func startEngine(t testing.TB) *engine {
 	if reason := os.Getenv(missingVariable); reason != "" {
 		t.Skip(reason)
 	}
-	folder, err := os.MkdirTemp(os.Getenv(folderVariable), "engine-")
+	folder, err := os.MkdirTemp(os.Getenv(folderVariable), "engine-") //nolint:usetesting // It outlives the test where a container does.
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +58,7 @@ func startEngine(t testing.TB) *engine {
 	}
 	t.Cleanup(e.clean)
 	e.start()
-	e.importImage()
+	e.importImage("web", "test", filepath.Join(os.Getenv(folderVariable), "web"), "web", `CMD ["/web"]`, "EXPOSE 80")
 	return e
 }
 
@@ -72,7 +75,7 @@ func (e *engine) start() {
 	e.command = exec.Command("dockerd", //nolint:noctx // It ends by a signal.
 		"--storage-driver", "vfs", "--bip", "198.51.100.1/24", "--default-address-pool", "base=203.0.113.0/24,size=28",
 		"--data-root", filepath.Join(e.folder, "data"), "--exec-root", filepath.Join(e.folder, "exec"),
-		"--pidfile", filepath.Join(e.folder, "pid"), "--host", "unix://"+e.socket, "--live-restore",
+		"--pidfile", filepath.Join(e.folder, "pid"), "--host", "unix://"+e.socket, "--host", "unix://"+usualSocket, "--live-restore",
 		"--iptables=false", "--ip-forward=false", "--ip-masq=false", "--userland-proxy=true", "--log-level", "warn")
 	e.command.Stdout, e.command.Stderr = e.log, e.log
 	if err := e.command.Start(); err != nil {
@@ -120,24 +123,24 @@ func (e *engine) clean() {
 	}
 }
 
-// importImage makes the image of one file.
-func (e *engine) importImage() {
+// importImage makes the image of one file, with what a Dockerfile would say about it.
+func (e *engine) importImage(repository, tag, program, name string, changes ...string) {
 	e.t.Helper()
-	program, err := os.ReadFile(filepath.Join(os.Getenv(folderVariable), "web"))
+	content, err := os.ReadFile(program)
 	if err != nil {
 		e.t.Fatal(err)
 	}
 	var archive bytes.Buffer
 	writer := tar.NewWriter(&archive)
-	if err := writer.WriteHeader(&tar.Header{Name: "web", Mode: 0o755, Size: int64(len(program))}); err != nil {
+	if err := writer.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(content))}); err != nil {
 		e.t.Fatal(err)
 	}
-	_, _ = writer.Write(program)
+	_, _ = writer.Write(content)
 	if err := writer.Close(); err != nil {
 		e.t.Fatal(err)
 	}
-	result, err := e.ImageImport(e.t.Context(), client.ImageImportSource{Source: &archive, SourceName: "-"}, "web",
-		client.ImageImportOptions{Tag: "test", Changes: []string{`CMD ["/web"]`, "EXPOSE 80"}})
+	result, err := e.ImageImport(e.t.Context(), client.ImageImportSource{Source: &archive, SourceName: "-"}, repository,
+		client.ImageImportOptions{Tag: tag, Changes: changes})
 	if err != nil {
 		e.t.Fatal(err)
 	}

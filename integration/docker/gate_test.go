@@ -15,7 +15,7 @@ import (
 const static = `
 entryPoints: {web: {address: "127.0.0.1:0"}, traefik: {address: "127.0.0.1:0"}}
 ping: {}
-api: {}
+api: {insecure: true}
 metrics: {prometheus: {}}
 log: {level: DEBUG}
 providers: {docker: {endpoint: "unix://${SOCKET}"}}

@@ -69,7 +69,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	connection := &fakeConnection{a.engine}
 	switch id, inspect := strings.CutPrefix(path, "/containers/"); {
 	case path == "/events":
-		a.events(w, r, ctx)
+		a.events(ctx, w, r)
 	case path == "/containers/json":
 		listed, _ := connection.list(r.Context())
 		_ = json.NewEncoder(w).Encode(listed)
@@ -86,7 +86,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // events streams what the fake engine tells, until the streams are cut.
-func (a *api) events(w http.ResponseWriter, r *http.Request, ctx context.Context) {
+func (a *api) events(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	a.filters = append(a.filters, r.URL.Query().Get("filters"))
 	a.mu.Unlock()
@@ -101,8 +101,10 @@ func (a *api) events(w http.ResponseWriter, r *http.Request, ctx context.Context
 		case event := <-messages:
 			_ = json.NewEncoder(w).Encode(event)
 			_ = http.NewResponseController(w).Flush()
-		case <-failed:
-			return
+		case err := <-failed:
+			if err != nil {
+				return
+			}
 		}
 	}
 }
@@ -176,7 +178,7 @@ func defaults(endpoint string) static.Docker {
 // listenUnix serves a handler on a socket of its own.
 func listenUnix(t *testing.T, handler http.Handler) (endpoint string) {
 	t.Helper()
-	directory, err := os.MkdirTemp("", "engine") // The name of a socket must be short.
+	directory, err := os.MkdirTemp("", "engine") //nolint:usetesting // The name of a socket must be short.
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func check(port string) int {
 	if err != nil {
 		return 1
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := new(http.Client).Do(request)
 	if err != nil {
 		return 1
 	}

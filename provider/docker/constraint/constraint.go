@@ -45,6 +45,7 @@ type (
 func (a and) match(labels map[string]string) bool {
 	return a.left.match(labels) && a.right.match(labels)
 }
+
 func (o or) match(labels map[string]string) bool {
 	return o.left.match(labels) || o.right.match(labels)
 }
