@@ -3,6 +3,7 @@ package dynamic
 import (
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -163,6 +164,9 @@ func sameQuestion(got *Labels, labels map[string]string) bool {
 		return false
 	}
 	return !slices.ContainsFunc(slices.Collect(maps.Keys(labels)), func(name string) bool {
-		return !strings.HasPrefix(name, "traefik.http.") || strings.Contains(name, "[")
+		// paerser takes 1 for true as a value, and for false as a switch; it knows no lists of scalars by number.
+		on, err := strconv.ParseBool(strings.TrimSpace(labels[name]))
+		oddity := err == nil && on && labels[name] != "true"
+		return !strings.HasPrefix(name, "traefik.http.") || strings.Contains(name, "[") || oddity
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -26,6 +27,8 @@ type stage struct {
 	t        *testing.T
 	engine   *fakeEngine
 	provider *Provider
+
+	mu       sync.Mutex // What follows belongs to whoever receives the messages, too.
 	messages []dynamic.Message
 	config   *dynamic.Configuration
 	sets     map[string]dynamic.EndpointSet
@@ -70,6 +73,8 @@ func (s *stage) run(during func()) {
 }
 
 func (s *stage) take(message dynamic.Message) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.messages = append(s.messages, message)
 	if message.Configuration != nil {
 		s.config = message.Configuration
@@ -86,6 +91,8 @@ func (s *stage) take(message dynamic.Message) {
 // news returns the messages since the last call, when the provider is at rest.
 func (s *stage) news() []dynamic.Message {
 	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	out := s.messages
 	s.messages = nil
 	return out
@@ -102,6 +109,8 @@ func (s *stage) wait(d time.Duration) {
 func (s *stage) want(lines ...string) {
 	s.t.Helper()
 	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	var got []string
 	if s.config != nil {
 		for _, name := range slices.Sorted(maps.Keys(s.config.HTTP.Routers)) {
