@@ -17,6 +17,8 @@ type state struct {
 	sets map[string][]dynamic.Endpoint
 	// objects are all objects of config.
 	objects map[dynamic.Ref]any
+	// left says of containers, by id, why they take no part.
+	left map[string]string
 }
 
 // contribution is one container's declaration of an object.
@@ -46,6 +48,7 @@ func (p *Provider) assemble() state {
 			config:  &dynamic.Configuration{HTTP: &dynamic.HTTPConfiguration{}, Origins: map[dynamic.Ref]dynamic.Origin{}},
 			sets:    map[string][]dynamic.Endpoint{},
 			objects: map[dynamic.Ref]any{},
+			left:    map[string]string{},
 		},
 	}
 	sorted := slices.SortedFunc(maps.Values(containers), func(a, b *container) int {
@@ -64,15 +67,17 @@ func (p *Provider) assemble() state {
 
 // add takes one container in, if it is exposed.
 func (a *assembly) add(c *container, where *lookup) {
-	exposed, findings := a.provider.exposed(c)
-	if !exposed {
-		for _, reason := range findings {
-			a.source(c, dynamic.Quarantined, reason)
-		}
+	left, findings := a.provider.exposed(c)
+	for _, reason := range findings {
+		a.source(c, dynamic.Quarantined, reason)
+	}
+	if left != "" {
+		a.out.left[c.id] = left
 		return
 	}
 	one := a.provider.part(c, where)
 	if one == nil {
+		a.out.left[c.id] = "it can't be reached, and no label says that it should be"
 		return
 	}
 	a.parts = append(a.parts, one)

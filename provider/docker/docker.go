@@ -37,6 +37,8 @@ const (
 	heartbeat = 15 * time.Second
 	// parallel is how many containers are inspected at a time.
 	parallel = 8
+	// slowInspection is how long the others wait for what the engine tells about one container.
+	slowInspection = 3 * time.Second
 	// grace is how long a container that was asked to end is believed to be about to.
 	grace = 5 * time.Minute
 )
@@ -61,7 +63,9 @@ type Provider struct {
 	// uninspected are the containers that the engine could not tell about, with the reason.
 	uninspected map[string]string
 	// leaving are the containers that have been asked to end, with the time until which that counts.
-	leaving   map[string]time.Time
+	leaving map[string]time.Time
+	// left says why containers take no part.
+	left      map[string]string
 	synced    bool
 	last      *dynamic.Configuration
 	published map[string][]dynamic.Endpoint

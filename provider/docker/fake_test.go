@@ -23,9 +23,11 @@ type fakeEngine struct {
 	listeners  map[*fakeListener]bool
 	down       error
 	broken     map[string]error
-	inspected  map[string]int
-	open       int
-	count      int
+	// hang holds up inspections of a container until it is closed.
+	hang      map[string]chan struct{}
+	inspected map[string]int
+	open      int
+	count     int
 	// refused counts the attempts to connect that have failed.
 	refused int
 }
@@ -39,7 +41,7 @@ type fakeListener struct {
 func newFakeEngine() *fakeEngine {
 	return &fakeEngine{
 		containers: map[string]*enginetypes.InspectResponse{}, listeners: map[*fakeListener]bool{},
-		broken: map[string]error{}, inspected: map[string]int{},
+		broken: map[string]error{}, hang: map[string]chan struct{}{}, inspected: map[string]int{},
 	}
 }
 
@@ -86,7 +88,17 @@ func (f *fakeConnection) list(context.Context) ([]enginetypes.Summary, error) {
 	return out, f.down
 }
 
-func (f *fakeConnection) inspect(_ context.Context, id string) (*enginetypes.InspectResponse, error) {
+func (f *fakeConnection) inspect(ctx context.Context, id string) (*enginetypes.InspectResponse, error) {
+	f.mu.Lock()
+	hang := f.hang[id]
+	f.mu.Unlock()
+	if hang != nil {
+		select {
+		case <-hang:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.inspected[id]++

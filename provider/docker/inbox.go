@@ -57,6 +57,21 @@ func (i *inbox) put(event events.Message) {
 	default:
 		return
 	}
+	i.wake()
+}
+
+// again asks for a container to be inspected again.
+func (i *inbox) again(id string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.since.IsZero() {
+		i.since = time.Now()
+	}
+	i.changed[id] = true
+	i.wake()
+}
+
+func (i *inbox) wake() {
 	select {
 	case i.ready <- struct{}{}:
 	default:

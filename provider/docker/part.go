@@ -41,22 +41,22 @@ func (p *part) reasons(ref dynamic.Ref) []string {
 	return p.wrong[ref]
 }
 
-// exposed tells whether a container takes part. Findings are why it does not though it may have been meant to.
-func (p *Provider) exposed(c *container) (ok bool, findings []string) {
+// exposed tells why a container takes no part; empty when it does. Findings are mistakes that may have kept it out.
+func (p *Provider) exposed(c *container) (left string, findings []string) {
 	options := c.declared.Options
 	switch {
 	case options.Enable != nil && !*options.Enable:
-		return false, nil
+		return "its label enable says so", nil
 	case !p.constraints.Match(c.labels):
-		return false, nil
+		return "it does not match the constraints", nil
 	case options.Enable == nil && !p.config.ExposedByDefault:
-		return false, c.declared.Wrong
-	case !c.running():
-		return options.Docker.AllowNonRunning, nil
-	case !c.healthy():
-		return p.config.AllowEmptyServices, nil
+		return "it has no label enable, and exposedByDefault is off", c.declared.Wrong
+	case !c.running() && !options.Docker.AllowNonRunning:
+		return "it is " + string(c.state), nil
+	case c.running() && !c.healthy() && !p.config.AllowEmptyServices:
+		return "its health is " + string(c.health), nil
 	}
-	return true, nil
+	return "", nil
 }
 
 // part translates one container that is exposed; nil when it has nothing to contribute.

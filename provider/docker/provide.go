@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -49,6 +50,8 @@ func pause(ctx context.Context, duration time.Duration) {
 type session struct {
 	*Provider
 	messages chan<- dynamic.Message
+	// running are the goroutines of one connection.
+	running sync.WaitGroup
 	// told is the state that was reported last.
 	told dynamic.ProviderState
 }
@@ -74,18 +77,15 @@ func (s *session) follow(ctx context.Context) error {
 	}
 	defer connection.close()
 	box, broken := newInbox(), make(chan error, 1)
-	listening := make(chan struct{})
-	defer func() { cancel(); <-listening }()
+	defer s.running.Wait()
+	defer cancel()
 	if err := connection.ping(ctx); err != nil {
-		close(listening)
 		return err
 	}
 	if s.config.Watch {
-		s.listen(ctx, connection, box, broken, listening)
-	} else {
-		close(listening)
+		s.listen(ctx, connection, box, broken)
 	}
-	if err := s.resync(ctx, connection); err != nil {
+	if err := s.resync(ctx, connection, box); err != nil {
 		return err
 	}
 	s.synced = true
@@ -103,7 +103,7 @@ func (s *session) follow(ctx context.Context) error {
 		case <-box.ready:
 			err = s.update(ctx, connection, box)
 		case <-beat.C:
-			err = s.beat(ctx, connection)
+			err = s.beat(ctx, connection, box)
 		}
 		if err != nil {
 			return err
@@ -112,10 +112,9 @@ func (s *session) follow(ctx context.Context) error {
 }
 
 // listen puts events into the inbox until the stream ends. It has begun when listen returns.
-func (s *session) listen(ctx context.Context, connection engine, box *inbox, broken chan<- error, done chan<- struct{}) {
+func (s *session) listen(ctx context.Context, connection engine, box *inbox, broken chan<- error) {
 	stream, failed := connection.listen(ctx)
-	go func() {
-		defer close(done)
+	s.running.Go(func() {
 		for {
 			select {
 			case event := <-stream:
@@ -128,7 +127,7 @@ func (s *session) listen(ctx context.Context, connection engine, box *inbox, bro
 				return
 			}
 		}
-	}()
+	})
 }
 
 // report says that the engine can't be reached, and that everything stays as it is.

@@ -362,6 +362,27 @@ func TestContainerThatCannotBeInspected(t *testing.T) {
 	})
 }
 
+func TestSlowInspectionHoldsUpNobody(t *testing.T) {
+	slow := fakeContainer("slow", "198.51.100.7")
+	play(t, nil, []*enginetypes.InspectResponse{slow}, func(s *stage) {
+		s.want("slow 198.51.100.7")
+		answer := make(chan struct{})
+		s.engine.mu.Lock()
+		s.engine.hang[slow.ID] = answer
+		s.engine.mu.Unlock()
+		s.engine.change(slow.ID, func(c *enginetypes.InspectResponse) { c.State.Status = enginetypes.StatePaused })
+		s.engine.tell("pause", slow.ID)
+		s.engine.start(fakeContainer("other", "198.51.100.8"))
+		s.wait(slowInspection)
+		s.want("other 198.51.100.8", "slow 198.51.100.7")
+		s.engine.mu.Lock()
+		delete(s.engine.hang, slow.ID)
+		s.engine.mu.Unlock()
+		close(answer)
+		s.want("other 198.51.100.8")
+	})
+}
+
 func TestWithoutWatch(t *testing.T) {
 	play(t, map[string]any{"watch": false}, []*enginetypes.InspectResponse{fakeContainer("web", "198.51.100.7")}, func(s *stage) {
 		s.engine.start(fakeContainer("late", "198.51.100.8"))

@@ -17,6 +17,7 @@ func (s *session) publish(ctx context.Context, noticed time.Time) {
 	before := s.memory.objects
 	next := s.assemble()
 	s.memory.objects = next.objects
+	s.tellLeft(next.left)
 	message := dynamic.Message{State: dynamic.StateSynced, Endpoints: s.changedSets(next.sets, noticed)}
 	if s.last == nil || !maps.Equal(before, next.objects) || !alikeBeside(s.last, next.config) {
 		s.last = next.config
@@ -32,6 +33,16 @@ func (s *session) publish(ctx context.Context, noticed time.Time) {
 	}
 	s.reason, s.told = "", dynamic.StateSynced
 	s.send(ctx, message)
+}
+
+// tellLeft logs which containers take no part, and why.
+func (s *session) tellLeft(left map[string]string) {
+	for id, reason := range left {
+		if s.left[id] != reason {
+			s.logger.Debug("docker: container is left out", "container", s.containers[id].name, "reason", reason)
+		}
+	}
+	s.left = left
 }
 
 // alikeBeside tells whether two configurations say the same beside their objects.

@@ -7,14 +7,13 @@ import (
 	"maps"
 	"net/netip"
 	"slices"
-	"sync"
 	"time"
 
 	enginetypes "github.com/moby/moby/api/types/container"
 )
 
 // resync reads all containers anew and publishes what they say.
-func (s *session) resync(ctx context.Context, from engine) error {
+func (s *session) resync(ctx context.Context, from engine, box *inbox) error {
 	noticed := time.Now()
 	listed, err := from.list(ctx)
 	if err != nil {
@@ -28,7 +27,7 @@ func (s *session) resync(ctx context.Context, from engine) error {
 	maps.DeleteFunc(s.uninspected, func(id string, _ string) bool { return !present[id] })
 	maps.DeleteFunc(present, func(_ string, worth bool) bool { return !worth })
 	clear(s.leaving)
-	if err := s.inspectAll(ctx, from, slices.Sorted(maps.Keys(present))); err != nil {
+	if err := s.inspectAll(ctx, from, box, slices.Sorted(maps.Keys(present))); err != nil {
 		return err
 	}
 	s.hostAddress = netip.Addr{}
@@ -53,7 +52,7 @@ func (s *session) update(ctx context.Context, from engine, box *inbox) error {
 	for id := range changed {
 		delete(s.leaving, id)
 	}
-	if err := s.inspectAll(ctx, from, slices.Sorted(maps.Keys(changed))); err != nil {
+	if err := s.inspectAll(ctx, from, box, slices.Sorted(maps.Keys(changed))); err != nil {
 		return err
 	}
 	s.publish(ctx, noticed)
@@ -62,7 +61,7 @@ func (s *session) update(ctx context.Context, from engine, box *inbox) error {
 
 // beat asks whether the engine is still there, and tries again what it could not tell. Containers that were asked to end and
 // have not done so for a while go on.
-func (s *session) beat(ctx context.Context, from engine) error {
+func (s *session) beat(ctx context.Context, from engine, box *inbox) error {
 	if err := from.ping(ctx); err != nil {
 		return err
 	}
@@ -72,7 +71,7 @@ func (s *session) beat(ctx context.Context, from engine) error {
 	if len(s.uninspected) == 0 && len(s.leaving) == before {
 		return nil
 	}
-	if err := s.inspectAll(ctx, from, slices.Sorted(maps.Keys(s.uninspected))); err != nil {
+	if err := s.inspectAll(ctx, from, box, slices.Sorted(maps.Keys(s.uninspected))); err != nil {
 		return err
 	}
 	s.publish(ctx, now)
@@ -86,35 +85,68 @@ type inspected struct {
 	err  error
 }
 
-// inspectAll reads these containers anew, several at a time. One that can't be read stays as it was.
-func (s *session) inspectAll(ctx context.Context, from engine, ids []string) error {
-	results := make([]inspected, len(ids))
-	var running sync.WaitGroup
-	slots := make(chan struct{}, parallel)
-	for i, id := range ids {
-		slots <- struct{}{}
-		running.Go(func() {
+// inspectAll reads these containers anew, several at a time. One that can't be read stays as it was. One that the engine does
+// not tell about in time holds up nobody: it is read again when the engine has found its voice.
+func (s *session) inspectAll(ctx context.Context, from engine, box *inbox, ids []string) error {
+	results, waiting := s.inspections(ctx, from, ids), map[string]bool{}
+	for _, id := range ids {
+		waiting[id] = true
+	}
+	slow := time.NewTimer(slowInspection)
+	defer slow.Stop()
+	for len(waiting) > 0 {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case one := <-results:
+			delete(waiting, one.id)
+			if err := s.note(one); err != nil {
+				return err
+			}
+		case <-slow.C:
+			for id := range waiting {
+				s.uninspected[id] = fmt.Sprintf("the engine has not answered within %s", slowInspection)
+			}
+			s.running.Go(func() {
+				for range waiting {
+					if late := <-results; late.err == nil {
+						box.again(late.id)
+					}
+				}
+			})
+			return nil
+		}
+	}
+	return nil
+}
+
+// inspections starts to inspect containers. The channel has room for all results.
+func (s *session) inspections(ctx context.Context, from engine, ids []string) <-chan inspected {
+	results, slots := make(chan inspected, len(ids)), make(chan struct{}, parallel)
+	for _, id := range ids {
+		s.running.Go(func() {
+			slots <- struct{}{}
 			what, err := from.inspect(ctx, id)
-			results[i] = inspected{id, what, err}
 			<-slots
+			results <- inspected{id, what, err}
 		})
 	}
-	running.Wait()
-	for _, one := range results {
-		switch {
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case errors.Is(one.err, errGone):
-			delete(s.containers, one.id)
-			delete(s.uninspected, one.id)
-		case one.err != nil && !errors.Is(one.err, context.DeadlineExceeded) && lost(one.err):
-			return fmt.Errorf("inspecting a container: %w", one.err)
-		case one.err != nil:
-			s.uninspected[one.id] = one.err.Error()
-		default:
-			delete(s.uninspected, one.id)
-			s.containers[one.id] = newContainer(one.what, s.memory.read)
-		}
+	return results
+}
+
+// note keeps what is known of a container. It fails when that is not known because the connection is lost.
+func (s *session) note(one inspected) error {
+	switch {
+	case errors.Is(one.err, errGone):
+		delete(s.containers, one.id)
+		delete(s.uninspected, one.id)
+	case one.err != nil && !errors.Is(one.err, context.DeadlineExceeded) && lost(one.err):
+		return fmt.Errorf("inspecting a container: %w", one.err)
+	case one.err != nil:
+		s.uninspected[one.id] = one.err.Error()
+	default:
+		delete(s.uninspected, one.id)
+		s.containers[one.id] = newContainer(one.what, s.memory.read)
 	}
 	return nil
 }
