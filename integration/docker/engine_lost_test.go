@@ -100,7 +100,7 @@ func TestManyContainers(t *testing.T) {
 	}, func() string {
 		return fmt.Sprintf("%d goroutines, %d before; %d connections", g.goroutines(), goroutines, wire.count())
 	})
-	if text := g.page("/api/http/routers"); strings.Contains(text, "many-") || !strings.Contains(text, "stays@docker") {
+	if text := g.page("/api/routes"); strings.Contains(text, "many-") || !strings.Contains(text, "stays@docker") {
 		t.Errorf("routers are left: %s", text)
 	}
 }

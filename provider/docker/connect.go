@@ -23,8 +23,8 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// idle is how long an unused connection to the engine is kept.
-const idle = 30 * time.Second
+// idle is how long an unused connection to the engine is kept: for as long as a burst of events may pause.
+const idle = 5 * time.Second
 
 // endpointSchemes are those of the option endpoint.
 var endpointSchemes = []string{"unix", "tcp", "http", "https"}
