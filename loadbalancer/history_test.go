@@ -124,6 +124,11 @@ func (h *history) holds(step int) {
 				}
 			}
 		}
+		if got := pool.tallied; got.round == h.round {
+			pool.tallied.round--
+			fresh := h.tally(pool)
+			equal(t, "total and out", []int{got.total, got.out}, []int{fresh.total, fresh.out})
+		}
 		for member := range pool.spared {
 			if !members[member] || member.pool != pool {
 				t.Fatalf("step %d: a member that is gone is spared", step)

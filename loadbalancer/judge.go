@@ -19,6 +19,7 @@ type Event struct {
 
 // judge takes what happened since the last time and what is due, and notes the pools that it changes.
 func (r *Registry) judge(now time.Duration) {
+	r.round++
 	suspects, verdicts, zone := r.events.take()
 	if zone != nil && *zone != r.zone {
 		r.zone = *zone
@@ -82,6 +83,7 @@ func (r *Registry) checked(said verdict, now time.Duration) {
 		return
 	}
 	probe.down = !said.Up
+	r.round++
 	for member := range probe.members {
 		member.down = probe.down
 		r.stale[member.pool] = struct{}{}
@@ -117,7 +119,7 @@ func (r *Registry) eject(one suspect, now time.Duration) bool {
 	if !pool.spec.Outlier.Enabled() {
 		return false
 	}
-	total, out, failing := pool.standings(member)
+	total, out, failing := r.tally(pool).without(member)
 	if !pool.spec.Outlier.Allows(out, total) {
 		if !before {
 			pool.counters.Spared.Add(1)
@@ -125,6 +127,7 @@ func (r *Registry) eject(one suspect, now time.Duration) bool {
 		return false
 	}
 	delete(pool.spared, member)
+	pool.tallied.move(member, 1)
 	member.ejected = true
 	member.until = member.outlier.Eject(&pool.spec.Outlier, now, failing+out+1 >= total)
 	r.ejected[member] = struct{}{}
@@ -147,33 +150,10 @@ func (r *Registry) reconsider(pool *Pool, now time.Duration) (ejects bool) {
 	return ejects
 }
 
-// standings returns how many endpoints the pool has that could serve, the member among them in any case, and how many of the others
-// are ejected, and are failing.
-func (p *Pool) standings(than *Member) (total, out, failing int) {
-	total = 1
-	for _, server := range p.servers {
-		if server.weight == 0 {
-			continue
-		}
-		for i, member := range server.members {
-			if member == than || server.endpoints[i].Terminating || member.down {
-				continue
-			}
-			total++
-			switch {
-			case member.ejected:
-				out++
-			case member.outlier.Suspect():
-				failing++
-			}
-		}
-	}
-	return total, out, failing
-}
-
 // readmit lets an ejected member serve again.
 func (r *Registry) readmit(member *Member, now time.Duration) {
 	delete(r.ejected, member)
+	member.pool.tallied.move(member, -1)
 	member.ejected = false
 	member.outlier.Return(now)
 	member.pool.counters.Returns.Add(1)
