@@ -15,7 +15,7 @@ const (
 	modest    = `retry: {attempts: 3, perTryTimeout: 500ms, status: ["5xx"]}`
 	retrying  = `retry: {attempts: 3, perTryTimeout: 500ms, status: ["5xx"], budgetPercent: 100}`
 	ejecting  = `outlierDetection: {status: ["5xx"]}`
-	checking  = "healthCheck: {path: /health, interval: 200ms, timeout: 200ms}"
+	checking  = "healthCheck: {path: /health, interval: 200ms, timeout: 800ms}"
 	passive   = "passiveHealthCheck: {failureWindow: 2s, maxFailedAttempts: 1}"
 )
 
