@@ -70,13 +70,17 @@ type exchange struct {
 	// source is what all tries read the body from, limit what bounds this one; nil without.
 	source *source
 	limit  *limit
+	// breaker interrupts who waits for the client; nil as long as nobody had to be.
+	breaker *breaker
 	// trial is what the exchange is as one of several tries.
 	trial trial
 	// upgrade is the protocol that the client asks to switch to.
 	upgrade string
 	// connected says that an HTTP/2 connection was there, so that the endpoint may have seen the request.
 	connected atomic.Bool
-	flusher   flusher
+	// heard says that something of a response came over HTTP/2.
+	heard   atomic.Bool
+	flusher flusher
 
 	// inform is the method informational, as a value that outlives recycling.
 	inform func(code int, hints http.Header) error
@@ -185,14 +189,26 @@ func (x *exchange) traced(trips http.RoundTripper, out *http.Request) (*http.Res
 	ctx := out.Context()
 	if x.body != nil {
 		ctx, x.cancel = context.WithCancel(ctx)
+		x.body.stuck = x.giveUpBody
 	}
-	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { x.connected.Store(true) }}
+	trace := &httptrace.ClientTrace{
+		GotConn:              func(httptrace.GotConnInfo) { x.connected.Store(true) },
+		GotFirstResponseByte: func() { x.heard.Store(true) },
+	}
 	if x.hints() {
 		trace.Got1xxResponse = func(status int, header textproto.MIMEHeader) error {
 			return x.informational(status, http.Header(maps.Clone(header)))
 		}
 	}
 	return trips.RoundTrip(out.WithContext(httptrace.WithClientTrace(ctx, trace)))
+}
+
+// giveUpBody is for the end of a stream or its connection: HTTP/2's transport closes the body then, and waits for a Read that may last as
+// long as the client likes. It also closes the body when a response makes the rest of no use, and goes on.
+func (x *exchange) giveUpBody() {
+	if !x.heard.Load() {
+		x.cancel()
+	}
 }
 
 // retryInterrupt is how soon a wait for the client is interrupted again, whose deadline somebody has moved meanwhile.
@@ -207,22 +223,36 @@ func (x *exchange) interrupt() bool {
 	if x.mayGiveWay() {
 		return false
 	}
-	x.breakOff()
+	x.source.interrupted.Store(true)
+	x.breaker = new(breaker)
+	x.breaker.breakOff(x)
 	return true
 }
 
-// breakOff makes a Read of the client's body fail. A server can't tell any more where the next request begins after that, so it is done
+// breaker makes a Read of the client's body fail. A server can't tell any more where the next request begins after that, so it is done
 // only where somebody waits.
-func (x *exchange) breakOff() {
-	x.source.interrupted.Store(true)
+type breaker struct {
+	mutex sync.Mutex
+	ended bool
+}
+
+func (b *breaker) breakOff(x *exchange) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if b.ended || !x.source.reading.Load() {
+		return
+	}
 	if x.control.SetReadDeadline(time.Unix(1, 0)) != nil {
 		_ = x.request.Body.Close() // there is no other way to reach who waits
 	}
-	time.AfterFunc(retryInterrupt, func() {
-		if x.source.reading.Load() {
-			x.breakOff()
-		}
-	})
+	time.AfterFunc(retryInterrupt, func() { b.breakOff(x) })
+}
+
+// end keeps the breaker from the writer after the handler's return.
+func (b *breaker) end() {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.ended = true
 }
 
 // end closes the response. The exchange ends with it, whether the body has been sent or not: HTTP/2's Close waits for the
@@ -236,6 +266,9 @@ func (x *exchange) end(response *http.Response) {
 	}
 	if response != nil {
 		_ = response.Body.Close() // what there was to read has been read
+	}
+	if x.breaker != nil {
+		x.breaker.end()
 	}
 }
 

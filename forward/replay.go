@@ -25,10 +25,12 @@ type source struct {
 	mutex sync.Mutex
 	// limit is how much is kept; negative is no limit.
 	limit int64
-	// kept is what was read, unless it was lost: more than the limit was read, or nobody needs it any more. promised says that whatever
-	// is read is kept, done that it is to be lost once the last try has taken it.
+	// kept is what was read from start on; what was before that is lost, because more than the limit was read, or nobody needs it any
+	// more. promised says that whatever is read is kept, done that it is to be lost once the current try has taken it, over that nobody
+	// reads it any more.
 	kept                 []byte
-	lost, promised, done bool
+	start                int64
+	promised, done, over bool
 	// current is the body of the try that goes on.
 	current *requestBody
 	// total is how much was read, ended why there is no more: io.EOF, or a failure.
@@ -53,7 +55,7 @@ func (s *source) promise() bool {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.promised = !s.lost
+	s.promised = s.start == 0
 	return s.promised
 }
 
@@ -94,12 +96,13 @@ func (s *source) settle(taken int64) {
 func (s *source) release() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	s.over = true
 	s.drop()
 }
 
 // drop forgets what was kept. The mutex is held.
 func (s *source) drop() {
-	s.lost, s.kept = true, nil
+	s.start, s.kept = s.total, nil
 	s.memory.free()
 }
 
@@ -108,10 +111,10 @@ func (s *source) repeat(p []byte, at int64) (n int, ok bool, err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	switch {
-	case at < s.total && s.lost:
+	case at < s.start:
 		return 0, true, errBodyClosed
 	case at < s.total:
-		n = copy(p, s.kept[at:])
+		n = copy(p, s.kept[at-s.start:])
 		if s.done && at+int64(n) == s.total {
 			s.drop()
 		}
@@ -122,15 +125,15 @@ func (s *source) repeat(p []byte, at int64) (n int, ok bool, err error) {
 	return 0, false, nil
 }
 
-// took notes what was read of the client's body. What a try reads that was given up meanwhile is kept in any case: its successor has
-// been promised all.
+// took notes what was read of the client's body. What a try reads that was given up meanwhile is kept in any case: it belongs to its
+// successor.
 func (s *source) took(p []byte, err error, by *requestBody) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.total += int64(len(p))
 	switch {
-	case s.lost || len(p) == 0:
-	case s.limit < 0 || s.total <= s.limit || s.promised || by != s.current:
+	case len(p) == 0:
+	case !s.over && (by != s.current || s.promised || s.start == 0 && (s.limit < 0 || s.total <= s.limit)):
 		if s.kept == nil {
 			s.kept = s.memory.take(s.from.ContentLength)
 		}
