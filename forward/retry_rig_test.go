@@ -40,7 +40,6 @@ type cast struct {
 	// asked are the requests that came, without their bodies, by whom the endpoint that each came to.
 	asked  []*http.Request
 	by     []string
-	bodies []string
 	closed chan struct{}
 }
 

@@ -9,7 +9,10 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/loadbalancer/retry"
+	"github.com/sluiceproxy/sluice/loadbalancer/sticky"
 )
 
 // sends is a request of a client.
@@ -69,8 +72,8 @@ func TestTries(t *testing.T) {
 		{name: "hint and refusal", part: func(*cast) play { return reads(hints(fails(503))) }, body: true, begun: true},
 		{name: "half a body", part: func(*cast) play { return reads(begins(0)) }, body: true, begun: true},
 	}
-	for _, front := range []string{"h1", "h2"} {
-		for _, upstream := range []string{"h1", "h2", "h2c"} {
+	for front, upstreams := range map[string][]string{"h1": {"h1", "h2c"}, "h2": {"h1", "h2"}} {
+		for _, upstream := range upstreams {
 			for _, failure := range failures {
 				for _, what := range []sends{get, put, chunks, large, beyond, without, post} {
 					if failure.h1 && upstream != "h1" {
@@ -334,5 +337,35 @@ func TestExpectation(t *testing.T) {
 		r.Header.Set("Expect", "100-continue")
 		response, body := g.do(t, r)
 		unharmed(t, response, body, `PUT / "body" <nil>`)
+	}
+}
+
+// TestStickyCookieIsThatOfTheLastTry beside what the endpoint sets, and comes with no answer of the proxy's own.
+func TestStickyCookieIsThatOfTheLastTry(t *testing.T) {
+	for _, front := range []string{"h1", "h2"} {
+		for _, upstream := range []string{"h1", "h2c"} {
+			t.Run(front+" "+upstream, func(t *testing.T) {
+				cookie, err := sticky.New("svc@file", &dynamic.Cookie{Name: "stick"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				cast := newCast(fails(503), good, good, breaksOff)
+				s := setup{front: front, upstream: upstream, options: Options{Retry: statuses(t, "503")}}
+				s.policies = loadbalancer.Policies{Sticks: true, Cookie: cookie}
+				g := newTroupe(t, s, 2, cast)
+				response, _ := g.get(t, "/")
+				got := response.Cookies()
+				if len(got) != 2 || got[0].Name != "good" || got[1].Name != "stick" {
+					t.Fatalf("the cookies are %v", response.Header["Set-Cookie"])
+				}
+				r := request(t, http.MethodGet, g.url, nil)
+				r.AddCookie(got[1])
+				response, _ = g.do(t, r)
+				equal(t, "cookies of who has one", response.Header["Set-Cookie"], []string{"good=1"})
+				equal(t, "who answers", cast.by[2], cast.by[1])
+				response, _ = g.get(t, "/")
+				equal(t, "answer", fmt.Sprint(response.StatusCode, response.Header["Set-Cookie"]), "502 []")
+			})
+		}
 	}
 }

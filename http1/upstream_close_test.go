@@ -26,13 +26,13 @@ func TestCloseEndsEverything(t *testing.T) {
 		ended <- struct{}{}
 	})
 	upstream := testUpstream(t, endpoint.address(), nil)
-	get := func() (*Call, error, io.ReadCloser) {
+	get := func() (*Call, io.ReadCloser, error) {
 		call := new(Call)
 		response, err := upstream.Do(call, testRequest(t, "GET", endpoint.address(), nil))
 		if err != nil {
-			return call, err, nil
+			return call, nil, err
 		}
-		return call, nil, response.Body
+		return call, response.Body, nil
 	}
 	first, err := upstream.dial(t.Context())
 	if err != nil {
@@ -44,7 +44,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	if err := first.fill(); err != nil {
 		t.Fatal(err)
 	}
-	_, err, half := get()
+	_, half, err := get()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	}
 	failed := make(chan error)
 	go func() {
-		_, err, _ := get()
+		_, _, err := get()
 		failed <- err
 	}()
 	arrives(t, waits, "the fourth request")
@@ -80,7 +80,7 @@ func TestCloseEndsEverything(t *testing.T) {
 		t.Error("a switched connection ends well")
 	}
 	_ = switched.Body.Close()
-	if call, err, _ := get(); !errors.Is(err, errUpstreamClosed) || call.Sent() {
+	if call, _, err := get(); !errors.Is(err, errUpstreamClosed) || call.Sent() {
 		t.Errorf("a new request is told %v, sent: %v", err, call.Sent())
 	}
 	if upstream.links != nil {
