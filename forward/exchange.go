@@ -187,13 +187,11 @@ func (x *exchange) hints() bool {
 // traced sends the request through net/http, whose trace tells how far it got.
 func (x *exchange) traced(trips http.RoundTripper, out *http.Request) (*http.Response, error) {
 	ctx := out.Context()
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { x.connected.Store(true) }}
 	if x.body != nil {
 		ctx, x.cancel = context.WithCancel(ctx)
 		x.body.stuck = x.giveUpBody
-	}
-	trace := &httptrace.ClientTrace{
-		GotConn:              func(httptrace.GotConnInfo) { x.connected.Store(true) },
-		GotFirstResponseByte: func() { x.heard.Store(true) },
+		trace.GotFirstResponseByte = func() { x.heard.Store(true) }
 	}
 	if x.hints() {
 		trace.Got1xxResponse = func(status int, header textproto.MIMEHeader) error {
