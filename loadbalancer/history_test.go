@@ -98,7 +98,7 @@ func (h *history) end() {
 	last := h.under[len(h.under)-1]
 	h.under = h.under[:len(h.under)-1]
 	result := Result{Began: last.request.Now, Now: h.instant(), Counted: last.request.Counted}
-	if last.member.Endpoint().Key().Address.Addr().As4()[3] == 1 {
+	if last.member.Endpoint().Key().Address.Addr().As4()[3]%2 == 1 {
 		result.Outcome = Unreachable
 	}
 	last.member.Done(result)
@@ -174,9 +174,13 @@ func TestRandomHistoryOfPolicies(t *testing.T) {
 				book: newBook(t, prober), random: rand.New(rand.NewPCG(seed, 2)), dialers: []*clinic{newClinic(), newClinic()},
 				specs: map[string]PoolSpec{},
 			}
-			for step := range 200 {
-				h.change()
-				h.ask()
+			for step := range 300 {
+				if h.random.IntN(3) == 0 {
+					h.change()
+				}
+				for range 4 {
+					h.ask()
+				}
 				pass(time.Duration(h.random.IntN(300)) * time.Millisecond)
 				synctest.Wait()
 				h.now = time.Now()
@@ -184,6 +188,13 @@ func TestRandomHistoryOfPolicies(t *testing.T) {
 					t.Fatalf("step %d: the next flush is %v ago", step, h.now.Sub(next))
 				}
 				h.holds(step)
+			}
+			states := map[State]int{}
+			for _, event := range h.events {
+				states[event.State]++
+			}
+			if states[Ejected] == 0 || states[Unhealthy] == 0 || states[Serving] == 0 {
+				t.Errorf("seed %d: too little happens: %v", seed, states)
 			}
 			for len(h.under) > 0 {
 				h.end()

@@ -19,7 +19,7 @@ func TestLargeWeightsOnManyServers(t *testing.T) {
 		}
 		pool.servers = append(pool.servers, one)
 	}
-	for _, prime := range []int{2, 3, 5, 7, 11, 13, 17, 19} {
+	for _, prime := range []int{2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37, 41} {
 		add(prime)
 	}
 	for range 20_000 {
