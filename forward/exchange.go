@@ -125,7 +125,7 @@ func (x *exchange) run() (loadbalancer.Outcome, error) {
 	}
 	if err != nil {
 		phase := NothingSent
-		if x.connected.Load() || x.call.Sent() {
+		if x.call.Sent() || x.connected.Load() && !unprocessed(err) {
 			phase = RequestSent
 		}
 		clear(x.call.Header)
