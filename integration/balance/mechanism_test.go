@@ -1,6 +1,7 @@
 package balance
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -64,23 +65,32 @@ func TestOutageUnseen(t *testing.T) {
 	fleet := startFleet(t, 5)
 	// A machine that does much else may well keep a good endpoint from answering for half a second.
 	patient := strings.Replace(retrying, "500ms", "1s", 1)
-	p := startProxy(t, site{"pool": pool(patient, servers(fleet...)...)})
+	var multiplexed []string
+	for _, e := range fleet {
+		multiplexed = append(multiplexed, e.h2c())
+	}
+	p := startProxy(t, site{"pool": pool(patient, servers(fleet...)...), "h2c": pool(patient, multiplexed...)})
+	body := strings.Repeat("body ", 200)
 	loads := []*traffic{
 		p.send(plan{service: "pool", rate: 150}),
-		p.send(plan{service: "pool", rate: 50, method: http.MethodPut, body: strings.Repeat("body ", 200)}),
+		p.send(plan{service: "pool", rate: 50, method: http.MethodPut, body: body}),
+		p.send(plan{service: "h2c", rate: 100}),
+		p.send(plan{service: "h2c", rate: 50, method: http.MethodPut, body: body}),
 	}
 	pass(t, warmUp)
 	ruin(fleet)
 	pass(t, outage)
 	mend(fleet)
-	back := loads[0].awaitShares(t, 0.12, names(fleet))
+	mended := time.Now()
+	back := loads[0].awaitShares(t, mended, 0.12, names(fleet))
+	backToo := loads[2].awaitShares(t, mended, 0.12, names(fleet))
 	for _, load := range loads {
 		all := load.end()
 		if failed := all.failed(); len(failed) > 0 {
-			t.Errorf("%s: %d of %d requests failed: %s", load.plan.method, len(failed), len(all), failed)
+			t.Errorf("%s to %s: %d of %d requests failed: %s", cmp.Or(load.plan.method, "GET"), load.plan.service, len(failed), len(all), failed)
 		}
 	}
-	t.Logf("each endpoint had its share again after %v; %v", back, p.counts("pool"))
+	t.Logf("each endpoint had its share again after %v, over h2c after %v; %v, %v", back, backToo, p.counts("pool"), p.counts("h2c"))
 }
 
 // TestMechanisms ruins three endpoints of five under load, and compares what clients see of that with one mechanism on after the

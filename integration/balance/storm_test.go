@@ -56,7 +56,7 @@ func TestNoStorm(t *testing.T) {
 
 			expectNoStorm(t, "first second", before, second, rate)
 			expectNoStorm(t, "outage", before, end, rate)
-			back := load.awaitShares(t, 0.15, names(fleet))
+			back := load.awaitShares(t, mended, 0.15, names(fleet))
 			all := load.end()
 			// Who waits when it ends may be answered then.
 			outage := all.from(began).before(mended.Add(-500 * time.Millisecond))
