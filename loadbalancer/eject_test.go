@@ -212,12 +212,17 @@ func TestASystemicFailure(t *testing.T) {
 			}
 		}
 		b.pass(FlushInterval)
+		ejections := 0
 		for _, event := range b.events[before:] {
-			if event.State == Ejected && event.For > 2*time.Second {
+			if ejections += number(event.State == Ejected); event.For > 2*time.Second {
 				t.Fatalf("%s is out for %v", event.Endpoint, event.For)
 			}
 		}
-		b.pass(time.Minute)
-		b.pass(time.Minute)
+		equal(t, "ejections", ejections, 2)
+		for _, server := range servers(4) { // Those that were spared are well.
+			b.ends(pool, server.Host, Result{Outcome: Answered, Status: 200})
+		}
+		b.pass(2 * time.Second)
+		equal(t, "when all are back", len(b.who(pool, 40)), 4)
 	}
 }
