@@ -219,6 +219,44 @@ func TestAStickyWeightedServiceKeepsItsClients(t *testing.T) {
 	}
 }
 
+// A browser keeps one of two cookies with the same name, domain and path.
+func TestCookiesOfOneNameAreReported(t *testing.T) {
+	root, other := "/", "/other"
+	for name, row := range map[string]struct {
+		inner  dynamic.Cookie
+		mirror bool
+		warned bool
+	}{
+		"same name":      {inner: dynamic.Cookie{Name: "session"}, warned: true},
+		"path in words":  {inner: dynamic.Cookie{Name: "session", Path: &root, Secure: true}, warned: true},
+		"another path":   {inner: dynamic.Cookie{Name: "session", Path: &other}},
+		"another domain": {inner: dynamic.Cookie{Name: "session", Domain: "x.test"}},
+		"another name":   {inner: dynamic.Cookie{}},
+		"nobody gets it": {inner: dynamic.Cookie{Name: "session"}, mirror: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			one, _ := endpointServer(t, "one")
+			services := b.config.HTTP.Services
+			services["pool@file"] = balancer(one)
+			services["pool@file"].LoadBalancer.Sticky = &dynamic.Sticky{Cookie: &row.inner}
+			services["m@file"] = mirroringOf("pool", 1)
+			if row.mirror {
+				services["m@file"] = mirroringOf("a@internal", 1, "pool")
+			}
+			services["w@file"] = weightedOf("m", "b@internal")
+			services["w@file"].Weighted.Sticky = &dynamic.Sticky{Cookie: &dynamic.Cookie{Name: "session"}}
+			b.router("r@file", "Path(`/`)", "w")
+			b.all()
+			if row.warned {
+				b.wantVerdict(ref(dynamic.KindService, "w@file"), dynamic.Degraded, `weighted.sticky.cookie.name "session" is that of a service below it too`)
+			} else if len(b.compiled.Verdicts) > 0 {
+				t.Errorf("verdicts %v", b.compiled.Verdicts)
+			}
+		})
+	}
+}
+
 func TestExplainListsTheBranchesOfEveryKind(t *testing.T) {
 	b := newBench(t)
 	services := b.config.HTTP.Services

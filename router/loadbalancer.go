@@ -19,6 +19,9 @@ func (c *Compiler) loadBalancer(node *serviceNode, config *dynamic.ServersLoadBa
 	if spec.Policies, node.err = policies(node.name, config); node.err != nil {
 		return
 	}
+	if spec.Policies.Sticks {
+		node.cookies = []cookieKey{keyOf(&spec.Policies.Cookie, config.Sticky.Cookie)}
+	}
 	again, err := retry.New(config.Retry)
 	if err != nil {
 		node.err = fmt.Errorf("loadBalancer.%w", err)
