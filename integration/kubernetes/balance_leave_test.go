@@ -151,7 +151,7 @@ func readinessFlaps(t *testing.T, c *cluster.Cluster) {
 				})
 			})
 			l.spread(map[bool]int{false: 2, true: 3}[ready])
-			if answers := l.forget(); !ready && answers["flap/"+pod] > 0 {
+			if answers := g.several("web.test/", 12); !ready && answers["200 flap/"+pod] > 0 {
 				t.Errorf("a pod that is not ready answers: %v", answers)
 			}
 		}
