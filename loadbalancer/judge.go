@@ -120,7 +120,8 @@ func (r *Registry) eject(one suspect, now time.Duration) bool {
 		return false
 	}
 	total, out, failing := r.tally(pool).without(member)
-	if !pool.spec.Outlier.Allows(out, total) {
+	member.unreachable = one.result.Outcome == Unreachable
+	if !pool.spec.Outlier.Allows(out, pool.tallied.unreachable, total, !member.unreachable) {
 		if !before {
 			pool.counters.Spared.Add(1)
 		}

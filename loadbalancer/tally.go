@@ -4,8 +4,9 @@ package loadbalancer
 // of which everybody fails has as many verdicts as endpoints.
 type tally struct {
 	round uint64
-	// total are all of them, out those that are ejected, failing others that are suspects.
-	total, out, failing int
+	// total are all of them, out those that are ejected, unreachable those of them that could not be reached, failing others that
+	// do not do well.
+	total, out, unreachable, failing int
 }
 
 // tally returns the tally of this round.
@@ -21,7 +22,8 @@ func (r *Registry) tally(pool *Pool) *tally {
 			}
 			t.total++
 			t.out += number(member.ejected)
-			t.failing += number(!member.ejected && member.outlier.Suspect())
+			t.unreachable += number(member.ejected && member.unreachable)
+			t.failing += number(member.outlier.Failing())
 		}
 	}
 	pool.tallied = t
@@ -37,11 +39,12 @@ func (t *tally) without(m *Member) (total, out, failing int) {
 	return t.total + 1, t.out, t.failing
 }
 
-// move notes that a member is ejected, or with -1 that it is back.
+// move notes that a suspect is ejected, or with -1 that a member is back, which has to succeed before it counts as well.
 func (t *tally) move(m *Member, by int) {
 	if m.couldServe() {
 		t.out += by
-		t.failing = max(t.failing-max(by, 0), 0)
+		t.unreachable += by * number(m.unreachable)
+		t.failing = max(t.failing-by, 0)
 	}
 }
 

@@ -303,3 +303,30 @@ func TestSuccessAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestFailing tells who does badly: a suspect, and one that was out until it succeeds.
+func TestFailing(t *testing.T) {
+	policy := policyOf(t, nil, detectionOf(func(o *dynamic.OutlierDetection) { o.ConsecutiveFailures = new(2) }))
+	var state State
+	expect := func(what string, want bool) {
+		t.Helper()
+		if got := state.Failing(); got != want {
+			t.Errorf("%s: failing is %v", what, got)
+		}
+	}
+	expect("at first", false)
+	state.Observe(policy, Result{Unreachable: true}, 1)
+	expect("after one failure", false)
+	state.Observe(policy, Result{Unreachable: true}, 2)
+	expect("as a suspect", true)
+	state.Eject(policy, 3, false)
+	expect("while it is out", false)
+	state.Return(4)
+	expect("when it is back", true)
+	state.Observe(policy, Result{Unreachable: true}, 5)
+	expect("when it fails again", true)
+	state.Observe(policy, Result{Status: 200}, 6)
+	expect("when it has succeeded", false)
+	state.Observe(policy, Result{Unreachable: true}, 7)
+	expect("at the next failure", false)
+}
