@@ -78,6 +78,16 @@ func (k *kept) leaving(r *http.Request) *reader {
 // settle stops keeping for the sake of the last reader, and reports whether all that was read is at hand.
 func (k *kept) settle() bool { return k.state.CompareAndSwap(keeping, settled) }
 
+// forgo stops keeping, as nobody will read from the beginning again.
+func (k *kept) forgo() {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if k.state.CompareAndSwap(keeping, lost) {
+		k.data = nil
+		k.memory.give(k.taken.Swap(0))
+	}
+}
+
 // whole returns the body, if it has been read to its end and was not too large. Nothing is kept any more.
 func (k *kept) whole() ([]byte, bool) {
 	if !k.turn.TryLock() {

@@ -122,6 +122,9 @@ func (s *screen) decide(status int) bool {
 		s.timer = time.AfterFunc(drainTime, s.cancel)
 		return false
 	}
+	if s.body != nil {
+		s.body.forgo()
+	}
 	if len(s.interims) == 0 {
 		return true
 	}
