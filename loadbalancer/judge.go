@@ -35,10 +35,18 @@ func (r *Registry) judge(now time.Duration) {
 	for _, one := range suspects {
 		r.eject(one, now)
 	}
+	var room map[*Pool]struct{}
 	for member := range r.ejected {
 		if member.until <= now {
 			r.readmit(member, now)
+			if room == nil {
+				room = map[*Pool]struct{}{}
+			}
+			room[member.pool] = struct{}{}
 		}
+	}
+	for pool := range room {
+		r.reconsider(pool, now)
 	}
 	for pool, at := range r.warming {
 		if at <= now {
@@ -142,11 +150,18 @@ func (r *Registry) eject(one suspect, now time.Duration) bool {
 
 // reconsider ejects members that were spared, as far as there is room by now.
 func (r *Registry) reconsider(pool *Pool, now time.Duration) (ejects bool) {
+	full := false // The share that may be out is, which says nothing about members that can't be reached.
 	for member, result := range pool.spared {
-		if !r.eject(suspect{member, result}, now) {
+		reached := result.Outcome != Unreachable
+		switch {
+		case reached && full:
+		case r.eject(suspect{member, result}, now):
+			ejects = ejects || member.ejected
+		case reached:
+			full = true
+		default:
 			return ejects
 		}
-		ejects = ejects || member.ejected
 	}
 	return ejects
 }
@@ -160,7 +175,6 @@ func (r *Registry) readmit(member *Member, now time.Duration) {
 	member.pool.counters.Returns.Add(1)
 	r.stale[member.pool] = struct{}{}
 	r.back(member, now)
-	r.reconsider(member.pool, now)
 }
 
 // later returns the instant after some time, or the last one there is.

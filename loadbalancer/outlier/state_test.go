@@ -1,6 +1,7 @@
 package outlier
 
 import (
+	"math"
 	"sync"
 	"testing"
 	"time"
@@ -329,4 +330,13 @@ func TestFailing(t *testing.T) {
 	expect("when it has succeeded", false)
 	state.Observe(policy, Result{Unreachable: true}, 7)
 	expect("at the next failure", false)
+}
+
+// TestAnEjectionWithoutEnd has a time that no clock can hold.
+func TestAnEjectionWithoutEnd(t *testing.T) {
+	policy, state := policyOf(t, passiveOf(math.MaxInt64, 1), nil), &State{}
+	state.Observe(policy, refused, time.Hour)
+	if until := state.Eject(policy, time.Hour, false); until < time.Hour {
+		t.Errorf("it ended at %v", until)
+	}
 }
