@@ -112,6 +112,17 @@ func TestBurst(t *testing.T) {
 	}
 }
 
+// TestFirstSecond counts what ended well in the second that is not over.
+func TestFirstSecond(t *testing.T) {
+	b := NewBudget(DefaultBudgetPercent)
+	for range 1000 {
+		b.Succeeded(time.Second / 2)
+	}
+	if got, want := drain(b, time.Second/2), 1000*DefaultBudgetPercent/100; got != want {
+		t.Errorf("%d retries, want %d", got, want)
+	}
+}
+
 // TestReturn gives back what was not used.
 func TestReturn(t *testing.T) {
 	b := NewBudget(0)
