@@ -223,15 +223,17 @@ func TestAStickyWeightedServiceKeepsItsClients(t *testing.T) {
 func TestCookiesOfOneNameAreReported(t *testing.T) {
 	root, other := "/", "/other"
 	for name, row := range map[string]struct {
-		inner  dynamic.Cookie
-		mirror bool
-		warned bool
+		inner     dynamic.Cookie
+		outermost dynamic.Cookie
+		mirror    bool
+		warned    bool
 	}{
 		"same name":      {inner: dynamic.Cookie{Name: "session"}, warned: true},
 		"path in words":  {inner: dynamic.Cookie{Name: "session", Path: &root, Secure: true}, warned: true},
 		"another path":   {inner: dynamic.Cookie{Name: "session", Path: &other}},
 		"another domain": {inner: dynamic.Cookie{Name: "session", Domain: "x.test"}},
 		"another name":   {inner: dynamic.Cookie{}},
+		"far below":      {outermost: dynamic.Cookie{Name: "outer"}},
 		"nobody gets it": {inner: dynamic.Cookie{Name: "session"}, mirror: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -246,8 +248,16 @@ func TestCookiesOfOneNameAreReported(t *testing.T) {
 			}
 			services["w@file"] = weightedOf("m", "b@internal")
 			services["w@file"].Weighted.Sticky = &dynamic.Sticky{Cookie: &dynamic.Cookie{Name: "session"}}
-			b.router("r@file", "Path(`/`)", "w")
+			services["outer@file"] = weightedOf("w")
+			services["outer@file"].Weighted.Sticky = &dynamic.Sticky{Cookie: &dynamic.Cookie{Name: "outer"}}
+			services["outermost@file"] = weightedOf("outer")
+			services["outermost@file"].Weighted.Sticky = &dynamic.Sticky{Cookie: &row.outermost}
+			b.router("r@file", "Path(`/`)", "outermost")
 			b.all()
+			if row.outermost.Name == "outer" {
+				b.wantVerdict(ref(dynamic.KindService, "outermost@file"), dynamic.Degraded, `"outer" is that of a service below it too`)
+				return
+			}
 			if row.warned {
 				b.wantVerdict(ref(dynamic.KindService, "w@file"), dynamic.Degraded, `weighted.sticky.cookie.name "session" is that of a service below it too`)
 			} else if len(b.compiled.Verdicts) > 0 {

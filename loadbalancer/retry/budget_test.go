@@ -137,6 +137,22 @@ func TestReturn(t *testing.T) {
 	}
 }
 
+// TestLateReturn gives back a retry after another request has ended well, which is no credit.
+func TestLateReturn(t *testing.T) {
+	b := NewBudget(DefaultBudgetPercent)
+	for range 100 {
+		b.Succeeded(0)
+	}
+	if !b.Withdraw(time.Hour) {
+		t.Fatal("nothing is left")
+	}
+	b.Succeeded(time.Hour)
+	b.Return()
+	if got := drain(b, time.Hour); got != reserve {
+		t.Errorf("%d retries in a row", got)
+	}
+}
+
 // TestPause counts the traffic of the last second only.
 func TestPause(t *testing.T) {
 	b := NewBudget(DefaultBudgetPercent)
