@@ -13,8 +13,7 @@ import (
 const (
 	noRetry   = "retry: {attempts: 0}"
 	noOutlier = "outlierDetection: {consecutiveFailures: 0}"
-	modest    = `retry: {attempts: 3, perTryTimeout: 500ms, status: ["5xx"]}`
-	retrying  = `retry: {attempts: 3, perTryTimeout: 500ms, status: ["5xx"], budgetPercent: 100}`
+	retrying  = `retry: {attempts: 3, perTryTimeout: 500ms, status: ["5xx"]}`
 	ejecting  = `outlierDetection: {status: ["5xx"]}`
 	checking  = "healthCheck: {path: /health, interval: 200ms, timeout: 800ms}"
 	passive   = "passiveHealthCheck: {failureWindow: 2s, maxFailedAttempts: 1}"
@@ -28,18 +27,17 @@ func mechanisms() []mechanism {
 	return []mechanism{
 		{"nothing", "nothing", both(noRetry, noOutlier)},
 		{"default", "what is on by default", ""},
-		{"modest", "`retry`, budget of 20 %", modest},
-		{"retry", "`retry`, budget of 100 %", retrying},
+		{"retry", "`retry`", retrying},
 		{"outlier", "`outlierDetection` with `status`, no retries", both(ejecting, noRetry)},
 		{"check", "`healthCheck`, no retries", both(checking, noOutlier, noRetry)},
 		{"passive", "`passiveHealthCheck`, no retries", both(passive, noRetry)},
-		{"all", "`retry`, budget of 20 %, `outlierDetection` and `healthCheck`", both(modest, ejecting, checking)},
+		{"all", "`retry`, `outlierDetection` and `healthCheck`", both(retrying, ejecting, checking)},
 	}
 }
 
 const (
 	// warmUp is how long traffic runs before something breaks, outage how long it stays broken.
-	warmUp = 2 * time.Second
+	warmUp = 3 * time.Second
 	outage = 3 * time.Second
 )
 
