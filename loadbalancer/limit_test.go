@@ -244,3 +244,15 @@ func TestTwoPlacesAtOnce(t *testing.T) {
 		}
 	})
 }
+
+// TestACountThatFailsLeavesNothing has the pool become full between the look at it and the count.
+func TestACountThatFailsLeavesNothing(t *testing.T) {
+	b := newBook(t, nil)
+	pool := b.shop(1, Policies{Limits: Limits{PerPool: 1}})
+	member := members(pool)["192.0.2.1:80"]
+	pool.state.InFlight.Store(1)
+	if pool.count(&Limits{PerPool: 1}, member) {
+		t.Error("a full pool takes a request")
+	}
+	equal(t, "counted", member.active.Load(), int64(0))
+}
