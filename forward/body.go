@@ -58,7 +58,7 @@ func (b readyBody) ReadNow(p []byte) (int, error) {
 
 // outgoing returns what the transport reads.
 func (b *requestBody) outgoing() io.ReadCloser {
-	if read, _ := b.progress(); b.now != nil || read > 0 {
+	if read, _, _ := b.progress(); b.now != nil || read > 0 {
 		return readyBody{b}
 	}
 	return b

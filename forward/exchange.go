@@ -78,9 +78,9 @@ type exchange struct {
 	upgrade string
 	// connected says that an HTTP/2 connection was there, so that the endpoint may have seen the request.
 	connected atomic.Bool
-	// heard says that something of a response came over HTTP/2.
-	heard   atomic.Bool
-	flusher flusher
+	// heard says that something of a response came over HTTP/2, interim that it was an informational one and the head is awaited.
+	heard, interim atomic.Bool
+	flusher        flusher
 
 	// inform is the method informational, as a value that outlives recycling.
 	inform func(code int, hints http.Header) error
@@ -193,19 +193,35 @@ func (x *exchange) traced(trips http.RoundTripper, out *http.Request) (*http.Res
 		x.body.stuck = x.giveUpBody
 		trace.GotFirstResponseByte = func() { x.heard.Store(true) }
 	}
-	if x.hints() {
-		trace.Got1xxResponse = func(status int, header textproto.MIMEHeader) error {
-			return x.informational(status, http.Header(maps.Clone(header)))
+	informs := x.hints()
+	trace.Got1xxResponse = func(status int, header textproto.MIMEHeader) error {
+		x.interim.Store(true)
+		if !informs {
+			return nil
 		}
+		return x.informational(status, http.Header(maps.Clone(header)))
 	}
-	return trips.RoundTrip(out.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	response, err := trips.RoundTrip(out.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	x.interim.Store(false)
+	return response, err
 }
 
+// hesitation is how long a round trip whose body was closed after an informational response has to return by itself.
+const hesitation = time.Second
+
 // giveUpBody is for the end of a stream or its connection: HTTP/2's transport closes the body then, and waits for a Read that may last as
-// long as the client likes. It also closes the body when a response makes the rest of no use, and goes on.
+// long as the client likes. It also closes the body when a response makes the rest of no use, and goes on; after an informational response
+// nothing but time tells which it was.
 func (x *exchange) giveUpBody() {
-	if !x.heard.Load() {
+	switch {
+	case !x.heard.Load():
 		x.cancel()
+	case x.interim.Load():
+		time.AfterFunc(hesitation, func() {
+			if x.interim.Load() {
+				x.cancel()
+			}
+		})
 	}
 }
 

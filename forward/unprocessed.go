@@ -15,5 +15,9 @@ func unprocessed(err error) bool {
 		return true
 	}
 	text := err.Error()
-	return strings.Contains(text, "REFUSED_STREAM") || strings.Contains(text, "graceful shutdown GOAWAY")
+	if strings.HasPrefix(text, "http2: server sent GOAWAY") {
+		// It has taken the request in before its last words, which are its own.
+		return false
+	}
+	return strings.Contains(text, "; REFUSED_STREAM; received from peer") || strings.Contains(text, "graceful shutdown GOAWAY")
 }

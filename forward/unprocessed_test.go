@@ -12,8 +12,8 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// refuser is an endpoint of h2c that refuses every stream, or says that it takes no more, once some of its body has come.
-func refuser(t *testing.T, goAway bool) dynamic.Server {
+// refuser is an endpoint of h2c that answers to each frame of a body.
+func refuser(t *testing.T, answer func(conn net.Conn, stream uint32)) dynamic.Server {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -27,7 +27,7 @@ func refuser(t *testing.T, goAway bool) dynamic.Server {
 			if err != nil {
 				return
 			}
-			refuse(conn, goAway)
+			refuse(conn, answer)
 			_ = conn.Close()
 		}
 	}()
@@ -54,7 +54,7 @@ func frame(kind byte, stream uint32, payload ...uint32) []byte {
 	return text
 }
 
-func refuse(conn net.Conn, goAway bool) {
+func refuse(conn net.Conn, answer func(conn net.Conn, stream uint32)) {
 	preface := make([]byte, len("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"))
 	if _, err := io.ReadFull(conn, preface); err != nil {
 		return
@@ -72,23 +72,22 @@ func refuse(conn net.Conn, goAway bool) {
 		if head[3] != dataFrame {
 			continue
 		}
-		stream := binary.BigEndian.Uint32(head[5:])
-		answer := frame(resetFrame, stream, 7) // REFUSED_STREAM
-		if goAway {
-			answer = frame(goAwayFrame, 0, 0, 0) // no stream was processed, no error
-		}
-		_, _ = conn.Write(answer)
+		answer(conn, binary.BigEndian.Uint32(head[5:]))
 	}
 }
 
 // TestUnprocessedRequests go to another endpoint whatever their method, although some of them was sent.
 func TestUnprocessedRequests(t *testing.T) {
-	for name, goAway := range map[string]bool{"refused": false, "going away": true} {
+	for name, answer := range map[string]func(stream uint32) []byte{
+		"refused":    func(stream uint32) []byte { return frame(resetFrame, stream, 7) },
+		"going away": func(uint32) []byte { return frame(goAwayFrame, 0, 0, 0) }, // no stream was processed, no error
+	} {
 		t.Run(name, func(t *testing.T) {
 			cast := newCast(good)
 			healthy := listen(t, "h2c", cast, nil)
+			answering := func(conn net.Conn, stream uint32) { _, _ = conn.Write(answer(stream)) }
 			g := newProxy(t, setup{
-				server: refuser(t, goAway), more: []dynamic.Server{{URL: "h2c" + healthy.URL[len("http"):]}}, options: Options{Retry: patiently()},
+				server: refuser(t, answering), more: []dynamic.Server{{URL: "h2c" + healthy.URL[len("http"):]}}, options: Options{Retry: patiently()},
 			})
 			tries, requests := 0, 0
 			for ; tries == requests && requests < 100; requests++ {
