@@ -1,8 +1,10 @@
 package http1
 
 import (
+	"context"
 	"errors"
 	"io"
+	"net"
 	"testing"
 )
 
@@ -103,4 +105,29 @@ func TestInterruptMayDecline(t *testing.T) {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 	arrives(t, call.upload.done, "the end of the upload")
+}
+
+// TestNobodyIsDialledAfterClose because an endpoint that has gone may let a dial wait for its whole time-out. A dial that is under way ends
+// with the closed upstream.
+func TestNobodyIsDialledAfterClose(t *testing.T) {
+	endpoint := newRawEndpoint(t, func(conn *rawConn, _ int) { conn.head() })
+	dials := 0
+	var upstream *Upstream
+	upstream = testUpstream(t, endpoint.address(), func(config *UpstreamConfig) {
+		dial := config.Dial
+		config.Dial = func(ctx context.Context) (net.Conn, error) {
+			dials++
+			upstream.Close()
+			return dial(ctx)
+		}
+	})
+	for range 2 {
+		call := new(Call)
+		if _, err := upstream.Do(call, testRequest(t, "GET", endpoint.address(), nil)); !errors.Is(err, errUpstreamClosed) || call.Sent() {
+			t.Errorf("a request is told %v, sent: %v", err, call.Sent())
+		}
+	}
+	if dials != 1 {
+		t.Errorf("%d dials", dials)
+	}
 }
