@@ -123,7 +123,10 @@ func TestSilentClientAfterAHint(t *testing.T) {
 				}
 				status = response.StatusCode
 			}
-			equal(t, "answer", fmt.Sprint(status, g.record(t).Tries), "204 2")
+			record := g.record(t)
+			equal(t, "answer", fmt.Sprint(status, record.Tries), "204 2")
+			// The first try still waits for the client.
+			equal(t, "released", record.Released, false)
 			if rest, err := io.ReadAll(reader); len(rest) > 0 || err != nil {
 				t.Errorf("%q follows, %v", rest, err)
 			}
