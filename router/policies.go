@@ -25,7 +25,7 @@ func policies(service string, config *dynamic.ServersLoadBalancer) (loadbalancer
 	}
 	var err error
 	if chosen.Strategy, err = picker.NewStrategy(config.Strategy, config.Hash); err != nil {
-		return chosen, fmt.Errorf("loadBalancer.%w", err)
+		return chosen, fmt.Errorf("loadBalancer: %w", err)
 	}
 	if chosen.Outlier, err = outlier.NewPolicy(config.PassiveHealthCheck, detection(config)); err != nil {
 		return chosen, fmt.Errorf("loadBalancer.%w", err)

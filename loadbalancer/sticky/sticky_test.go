@@ -106,7 +106,7 @@ func TestOptionsThatNoCookieCanHaveAreErrors(t *testing.T) {
 		"empty label":        {dynamic.Cookie{Domain: "x..test"}, "neither a host name nor an address"},
 		"IPv6 as domain":     {dynamic.Cookie{Domain: "2001:db8::1"}, "neither a host name nor an address"},
 		"numbers as domain":  {dynamic.Cookie{Domain: "1.2"}, "neither a host name nor an address"},
-		"sameSite":           {dynamic.Cookie{SameSite: "laxx"}, `sticky.cookie.sameSite "laxx" is none of none, lax, strict`},
+		"sameSite":           {dynamic.Cookie{SameSite: "laxx"}, `sticky.cookie.sameSite is none of none, lax and strict`},
 	} {
 		_, err := New("s@file", &row.config)
 		if err == nil || !strings.Contains(err.Error(), row.want) {
