@@ -23,7 +23,7 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // patience bounds every wait of a test.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // memory is a Logger, a Sink and the Connections of a test.
 type memory struct {

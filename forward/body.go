@@ -24,6 +24,8 @@ type requestBody struct {
 	at atomic.Int64
 	// closed says that no Read may follow.
 	closed atomic.Bool
+	// stuck is called when the body is closed while a Read waits for the client; nil for nobody.
+	stuck func()
 }
 
 // readyReader is a body that can be read without waiting: 0 bytes without an error say that nothing has come.
@@ -39,11 +41,14 @@ func (b readyBody) ReadNow(p []byte) (int, error) {
 	if b.closed.Load() {
 		return 0, errBodyClosed
 	}
+	if n, ok, err := b.repeat(p, b.at.Load()); ok || b.now == nil {
+		return b.taken(n, err)
+	}
 	if !b.turn.TryLock() {
 		return 0, nil // Somebody waits for what comes next.
 	}
 	defer b.turn.Unlock()
-	if n, ok, err := b.repeat(p, b.at.Load()); ok || b.now == nil {
+	if n, ok, err := b.repeat(p, b.at.Load()); ok {
 		return b.taken(n, err)
 	}
 	n, err := b.now.ReadNow(p)
@@ -53,7 +58,7 @@ func (b readyBody) ReadNow(p []byte) (int, error) {
 
 // outgoing returns what the transport reads.
 func (b *requestBody) outgoing() io.ReadCloser {
-	if read, _ := b.progress(); b.now != nil || read > 0 {
+	if read, _, _ := b.progress(); b.now != nil || read > 0 {
 		return readyBody{b}
 	}
 	return b
@@ -94,6 +99,12 @@ func (b *requestBody) prepare() {
 
 // Read reads from the client, or what was read from it for a try before.
 func (b *requestBody) Read(p []byte) (int, error) {
+	if b.closed.Load() {
+		return 0, errBodyClosed
+	}
+	if n, ok, err := b.repeat(p, b.at.Load()); ok {
+		return b.taken(n, err)
+	}
 	b.turn.Lock()
 	defer b.turn.Unlock()
 	b.reading.Store(true)
@@ -101,6 +112,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	if b.closed.Load() {
 		return 0, errBodyClosed
 	}
+	// An earlier try may have waited until now, and have read something.
 	if n, ok, err := b.repeat(p, b.at.Load()); ok {
 		return b.taken(n, err)
 	}
@@ -130,7 +142,9 @@ func (b *requestBody) reopen() { b.closed.Store(false) }
 // Close ends reading. It leaves the client's body to the server, which knows whether to drain or to close the
 // connection, and whose Close would wait for a slow client here.
 func (b *requestBody) Close() error {
-	b.closed.Store(true)
+	if b.halt() && b.stuck != nil {
+		b.stuck()
+	}
 	return nil
 }
 

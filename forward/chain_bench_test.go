@@ -17,6 +17,7 @@ import (
 	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/loadbalancer/retry"
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -182,8 +183,12 @@ func newChainOn(
 	}
 	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
 	pool := registry.Pool(loadbalancer.PoolSpec{Name: "bench@internal", Servers: []loadbalancer.ServerSpec{spec}, Dialer: transport})
+	again, err := retry.New(nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
 	service := forward.NewService(pool, forward.Options{
-		Service: "bench@internal", PassHostHeader: true, FlushInterval: 100 * time.Millisecond,
+		Service: "bench@internal", PassHostHeader: true, FlushInterval: 100 * time.Millisecond, Retry: again,
 	})
 	target := route(tb, service, registry, middlewares)
 	config := new(static.EntryPoint)

@@ -70,13 +70,17 @@ type exchange struct {
 	// source is what all tries read the body from, limit what bounds this one; nil without.
 	source *source
 	limit  *limit
+	// breaker interrupts who waits for the client; nil as long as nobody had to be.
+	breaker *breaker
 	// trial is what the exchange is as one of several tries.
 	trial trial
 	// upgrade is the protocol that the client asks to switch to.
 	upgrade string
 	// connected says that an HTTP/2 connection was there, so that the endpoint may have seen the request.
 	connected atomic.Bool
-	flusher   flusher
+	// heard says that something of a response came over HTTP/2, interim that it was an informational one and the head is awaited.
+	heard, interim atomic.Bool
+	flusher        flusher
 
 	// inform is the method informational, as a value that outlives recycling.
 	inform func(code int, hints http.Header) error
@@ -121,7 +125,7 @@ func (x *exchange) run() (loadbalancer.Outcome, error) {
 	}
 	if err != nil {
 		phase := NothingSent
-		if x.connected.Load() || x.call.Sent() {
+		if x.call.Sent() || x.connected.Load() && !unprocessed(err) {
 			phase = RequestSent
 		}
 		clear(x.call.Header)
@@ -183,16 +187,42 @@ func (x *exchange) hints() bool {
 // traced sends the request through net/http, whose trace tells how far it got.
 func (x *exchange) traced(trips http.RoundTripper, out *http.Request) (*http.Response, error) {
 	ctx := out.Context()
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { x.connected.Store(true) }}
 	if x.body != nil {
 		ctx, x.cancel = context.WithCancel(ctx)
+		x.body.stuck = x.giveUpBody
+		trace.GotFirstResponseByte = func() { x.heard.Store(true) }
 	}
-	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { x.connected.Store(true) }}
-	if x.hints() {
-		trace.Got1xxResponse = func(status int, header textproto.MIMEHeader) error {
-			return x.informational(status, http.Header(maps.Clone(header)))
+	informs := x.hints()
+	trace.Got1xxResponse = func(status int, header textproto.MIMEHeader) error {
+		x.interim.Store(true)
+		if !informs {
+			return nil
 		}
+		return x.informational(status, http.Header(maps.Clone(header)))
 	}
-	return trips.RoundTrip(out.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	response, err := trips.RoundTrip(out.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	x.interim.Store(false)
+	return response, err
+}
+
+// hesitation is how long a round trip whose body was closed after an informational response has to return by itself.
+const hesitation = time.Second
+
+// giveUpBody is for the end of a stream or its connection: HTTP/2's transport closes the body then, and waits for a Read that may last as
+// long as the client likes. It also closes the body when a response makes the rest of no use, and goes on; after an informational response
+// nothing but time tells which it was.
+func (x *exchange) giveUpBody() {
+	switch {
+	case !x.heard.Load():
+		x.cancel()
+	case x.interim.Load():
+		time.AfterFunc(hesitation, func() {
+			if x.interim.Load() {
+				x.cancel()
+			}
+		})
+	}
 }
 
 // retryInterrupt is how soon a wait for the client is interrupted again, whose deadline somebody has moved meanwhile.
@@ -207,22 +237,36 @@ func (x *exchange) interrupt() bool {
 	if x.mayGiveWay() {
 		return false
 	}
-	x.breakOff()
+	x.source.interrupted.Store(true)
+	x.breaker = new(breaker)
+	x.breaker.breakOff(x)
 	return true
 }
 
-// breakOff makes a Read of the client's body fail. A server can't tell any more where the next request begins after that, so it is done
+// breaker makes a Read of the client's body fail. A server can't tell any more where the next request begins after that, so it is done
 // only where somebody waits.
-func (x *exchange) breakOff() {
-	x.source.interrupted.Store(true)
+type breaker struct {
+	mutex sync.Mutex
+	ended bool
+}
+
+func (b *breaker) breakOff(x *exchange) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if b.ended || !x.source.reading.Load() {
+		return
+	}
 	if x.control.SetReadDeadline(time.Unix(1, 0)) != nil {
 		_ = x.request.Body.Close() // there is no other way to reach who waits
 	}
-	time.AfterFunc(retryInterrupt, func() {
-		if x.source.reading.Load() {
-			x.breakOff()
-		}
-	})
+	time.AfterFunc(retryInterrupt, func() { b.breakOff(x) })
+}
+
+// end keeps the breaker from the writer after the handler's return.
+func (b *breaker) end() {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.ended = true
 }
 
 // end closes the response. The exchange ends with it, whether the body has been sent or not: HTTP/2's Close waits for the
@@ -236,6 +280,9 @@ func (x *exchange) end(response *http.Response) {
 	}
 	if response != nil {
 		_ = response.Body.Close() // what there was to read has been read
+	}
+	if x.breaker != nil {
+		x.breaker.end()
 	}
 }
 

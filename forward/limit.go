@@ -29,19 +29,20 @@ type limit struct {
 	cancel context.CancelCauseFunc
 	timer  *time.Timer
 
-	mutex sync.Mutex
-	// read is how much of the body had been read when the time began.
-	read          int64
+	// began is when the try did.
+	began time.Time
+
+	mutex         sync.Mutex
 	stopped, over bool
 }
 
 // limited returns the request with a context that ends with the time for the try.
 func (x *exchange) limited(out *http.Request) *http.Request {
-	l := &limit{time: x.trial.policy.PerTry, source: x.source}
+	l := &limit{time: x.trial.policy.PerTry, source: x.source, began: time.Now()}
 	ctx, cancel := context.WithCancelCause(out.Context())
 	l.cancel = cancel
 	if l.source != nil {
-		l.read, _ = l.source.progress()
+		l.source.watch()
 	}
 	// The timer must be in place before it can fire.
 	l.timer = time.AfterFunc(math.MaxInt64, l.expire)
@@ -57,16 +58,27 @@ func (l *limit) expire() {
 	if l.stopped {
 		return
 	}
-	if l.source != nil {
-		read, more := l.source.progress()
-		if more && (read != l.read || l.source.reading.Load()) {
-			l.read = read
-			l.timer.Reset(l.time)
-			return
-		}
+	if left := l.left(); left > 0 {
+		l.timer.Reset(left)
+		return
 	}
 	l.over = true
 	l.cancel(errTryTime)
+}
+
+// left returns what the endpoint has left of the time, which begins anew whenever something has come from the client.
+func (l *limit) left() time.Duration {
+	since := l.began
+	if l.source != nil {
+		_, moved, more := l.source.progress()
+		if more && l.source.reading.Load() {
+			return l.time
+		}
+		if moved.After(since) {
+			since = moved
+		}
+	}
+	return l.time - time.Since(since)
 }
 
 // stop takes the limit away, and reports whether it was kept.

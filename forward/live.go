@@ -43,6 +43,9 @@ func (c *liveConn) Close() error {
 // list returns a dial whose connections are listed.
 func (l *live) list(dial func(context.Context) (net.Conn, error)) func(context.Context) (net.Conn, error) {
 	return func(ctx context.Context) (net.Conn, error) {
+		if l.over() {
+			return nil, errClosed
+		}
 		conn, err := dial(ctx)
 		if err != nil {
 			return nil, err
@@ -57,6 +60,12 @@ func (l *live) list(dial func(context.Context) (net.Conn, error)) func(context.C
 		}
 		return listed, nil
 	}
+}
+
+func (l *live) over() bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.closed
 }
 
 func (l *live) add(conn *liveConn) bool {

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // source is the body of a client's request for all tries: what was read of it is kept, as far as is allowed, so that the next try begins
@@ -25,15 +26,20 @@ type source struct {
 	mutex sync.Mutex
 	// limit is how much is kept; negative is no limit.
 	limit int64
-	// kept is what was read, unless it was lost: more than the limit was read, or nobody needs it any more. promised says that whatever
-	// is read is kept, done that it is to be lost once the last try has taken it.
+	// kept is what was read from start on; what was before that is lost, because more than the limit was read, or nobody needs it any
+	// more. promised says that a little more than the limit is kept, done that it is to be lost once the current try has taken it, over that nobody
+	// reads it any more.
 	kept                 []byte
-	lost, promised, done bool
+	start                int64
+	promised, done, over bool
 	// current is the body of the try that goes on.
 	current *requestBody
 	// total is how much was read, ended why there is no more: io.EOF, or a failure.
 	total int64
 	ended error
+	// moved is when something was read last, if it is watched.
+	watched bool
+	moved   time.Time
 	// memory is what kept lies in at first.
 	memory memory
 }
@@ -46,31 +52,60 @@ func (s *source) keep(limit int64, pool *buffers) {
 	}
 }
 
-// promise reports whether another try can send the whole body, and sees to it that it stays so. s may be nil: there is no body.
+// promiseBytes is how much is kept for a promise at least, whatever the limit: what is on its way already must not break it.
+const promiseBytes = 64 << 10
+
+// promise reports whether another try can send the whole body, and sees to it that it stays so as far as little more is read. s may be nil:
+// there is no body.
 func (s *source) promise() bool {
 	if s == nil {
 		return true
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	s.promised = !s.lost
+	s.promised = s.start == 0
 	return s.promised
 }
 
-// revoke takes a promise back.
-func (s *source) revoke() {
+// confirm reports whether a promise holds after a wait, in which an endpoint that has refused the request may have read on. What is read
+// from now on is kept for another try.
+func (s *source) confirm() bool {
+	if s == nil {
+		return true
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.start > 0 {
+		return false
+	}
+	s.current = nil
+	return true
+}
+
+// revoke takes a promise back: the body is that of the try that goes on.
+func (s *source) revoke(body *requestBody) {
 	if s != nil {
-		s.mutex.Lock()
-		defer s.mutex.Unlock()
-		s.promised = false
+		s.succeed(body)
 	}
 }
 
-// progress returns how much was read, and whether anything may be to come.
-func (s *source) progress() (total int64, more bool) {
+// keeps reports whether what the current try has read is kept. The mutex is held.
+func (s *source) keeps() bool {
+	return s.start == 0 && (s.limit < 0 || s.total <= s.limit || s.promised && s.total <= promiseBytes)
+}
+
+// watch has the time of what is read noted.
+func (s *source) watch() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return s.total, s.ended == nil
+	s.watched = true
+}
+
+// progress returns how much was read and, where that is watched, when, and whether anything may be to come.
+func (s *source) progress() (total int64, at time.Time, more bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.total, s.moved, s.ended == nil
 }
 
 // succeed makes a body that of the try that goes on. What those before it still read is kept for it.
@@ -94,12 +129,13 @@ func (s *source) settle(taken int64) {
 func (s *source) release() {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
+	s.over = true
 	s.drop()
 }
 
 // drop forgets what was kept. The mutex is held.
 func (s *source) drop() {
-	s.lost, s.kept = true, nil
+	s.start, s.kept = s.total, nil
 	s.memory.free()
 }
 
@@ -108,10 +144,10 @@ func (s *source) repeat(p []byte, at int64) (n int, ok bool, err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	switch {
-	case at < s.total && s.lost:
+	case at < s.start:
 		return 0, true, errBodyClosed
 	case at < s.total:
-		n = copy(p, s.kept[at:])
+		n = copy(p, s.kept[at-s.start:])
 		if s.done && at+int64(n) == s.total {
 			s.drop()
 		}
@@ -122,15 +158,18 @@ func (s *source) repeat(p []byte, at int64) (n int, ok bool, err error) {
 	return 0, false, nil
 }
 
-// took notes what was read of the client's body. What a try reads that was given up meanwhile is kept in any case: its successor has
-// been promised all.
+// took notes what was read of the client's body. What a try reads that was given up meanwhile is kept in any case: it belongs to its
+// successor.
 func (s *source) took(p []byte, err error, by *requestBody) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.total += int64(len(p))
+	if s.watched {
+		s.moved = time.Now()
+	}
 	switch {
-	case s.lost || len(p) == 0:
-	case s.limit < 0 || s.total <= s.limit || s.promised || by != s.current:
+	case len(p) == 0:
+	case !s.over && (by != s.current || s.keeps()):
 		if s.kept == nil {
 			s.kept = s.memory.take(s.from.ContentLength)
 		}

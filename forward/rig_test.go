@@ -48,6 +48,11 @@ type setup struct {
 	options   Options
 	transport *dynamic.ServersTransport
 	server    dynamic.Server
+	// more are further servers of the pool, policies what it does with them.
+	more     []dynamic.Server
+	policies loadbalancer.Policies
+	// dead is how many servers are added that refuse connections.
+	dead int
 	// state is told what becomes of the connections to the endpoint.
 	state func(net.Conn, http.ConnState)
 	// records takes what is recorded in place of the rig's own channel.
@@ -93,15 +98,19 @@ func newProxy(t *testing.T, s setup) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	spec, err := loadbalancer.NewServerSpec(s.server)
-	if err != nil {
-		t.Fatal(err)
+	pool := loadbalancer.PoolSpec{Name: "svc@file", Dialer: transport, Policies: s.policies}
+	for _, server := range append([]dynamic.Server{s.server}, s.more...) {
+		spec, err := loadbalancer.NewServerSpec(server)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pool.Servers = append(pool.Servers, spec)
 	}
 	g := &rig{registry: loadbalancer.NewRegistry(loadbalancer.Options{}), records: make(chan telemetry.Record, 100)}
 	if s.records != nil {
 		g.records = s.records
 	}
-	g.pool = g.registry.Pool(loadbalancer.PoolSpec{Name: "svc@file", Servers: []loadbalancer.ServerSpec{spec}, Dialer: transport})
+	g.pool = g.registry.Pool(pool)
 	s.options.Service = "svc@file"
 	var service http.Handler = NewService(g.pool, s.options)
 	if s.around != nil {
@@ -174,6 +183,9 @@ func listen(t *testing.T, protocol string, handler http.Handler, state func(net.
 	server := httptest.NewUnstartedServer(handler)
 	server.Config.ErrorLog = silent()
 	server.Config.ConnState = state
+	server.Config.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
+		return context.WithValue(ctx, connKey{}, conn)
+	}
 	server.Config.DisableGeneralOptionsHandler = true
 	switch protocol {
 	case "h2":
@@ -191,6 +203,9 @@ func listen(t *testing.T, protocol string, handler http.Handler, state func(net.
 	t.Cleanup(server.Close)
 	return server
 }
+
+// connKey is the key of the connection that a request of an endpoint came over.
+type connKey struct{}
 
 // patient accepts connections that are read for a moment after their end when a Read was broken off, as those of an
 // entrypoint are: net/http forgets the rest of a body then, and an answer would be lost to a reset (RFC 9112 section 9.6).

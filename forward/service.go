@@ -142,8 +142,10 @@ func (s *Service) giveUp(x *exchange, failed *Error) {
 	switch {
 	case failed.Phase == ResponseBegun:
 		panic(http.ErrAbortHandler)
-	case failed.Status == StatusClientClosedRequest || t.left:
+	case failed.Status == StatusClientClosedRequest || errors.Is(t.ended, context.Canceled):
 		record.Status = StatusClientClosedRequest
+	case t.ended != nil:
+		answer(x.writer, record, http.StatusGatewayTimeout)
 	default:
 		answer(x.writer, record, failed.Status)
 	}

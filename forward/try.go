@@ -23,9 +23,9 @@ type trial struct {
 	// headed says that the head of the response is there, next is the try that it gives way to.
 	headed bool
 	next   *exchange
-	// bar says why there was no other try, where there might have been one; left that the client did not wait for it.
-	bar  string
-	left bool
+	// bar says why there was no other try, where there might have been one; ended why the request did not wait for it.
+	bar   string
+	ended error
 }
 
 // try runs an exchange with its member, which is told how it ended. It is counted out whatever happens.
@@ -116,7 +116,7 @@ func (s *Service) another(x *exchange) *exchange {
 	}
 	next := s.ready(x)
 	if next == nil {
-		x.source.revoke()
+		x.source.revoke(x.body)
 		return nil
 	}
 	if x.body != nil {
@@ -140,7 +140,12 @@ func (s *Service) ready(x *exchange) *exchange {
 		return nil
 	}
 	if !pause(x.request.Context(), wait) {
-		t.left = true
+		t.ended = x.request.Context().Err()
+		budget.Return()
+		return nil
+	}
+	if !x.source.confirm() {
+		t.bar = "more of the body was read than is kept"
 		budget.Return()
 		return nil
 	}
@@ -151,8 +156,10 @@ func (s *Service) ready(x *exchange) *exchange {
 	ask.Tried, ask.Again = append(t.ask.Tried[:len(t.ask.Tried):len(t.ask.Tried)], x.target.Member), t.policy.Again
 	var err error
 	if next.target.Member, err = s.pool.Acquire(ask); err != nil {
-		_, refused := errors.AsType[*loadbalancer.Refusal](err)
-		t.bar, t.left = err.Error(), !refused
+		t.bar = err.Error()
+		if _, refused := errors.AsType[*loadbalancer.Refusal](err); !refused {
+			t.ended = err
+		}
 		budget.Return()
 		return nil
 	}

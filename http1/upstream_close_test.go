@@ -1,8 +1,10 @@
 package http1
 
 import (
+	"context"
 	"errors"
 	"io"
+	"net"
 	"testing"
 )
 
@@ -26,13 +28,13 @@ func TestCloseEndsEverything(t *testing.T) {
 		ended <- struct{}{}
 	})
 	upstream := testUpstream(t, endpoint.address(), nil)
-	get := func() (*Call, error, io.ReadCloser) {
+	get := func() (*Call, io.ReadCloser, error) {
 		call := new(Call)
 		response, err := upstream.Do(call, testRequest(t, "GET", endpoint.address(), nil))
 		if err != nil {
-			return call, err, nil
+			return call, nil, err
 		}
-		return call, nil, response.Body
+		return call, response.Body, nil
 	}
 	first, err := upstream.dial(t.Context())
 	if err != nil {
@@ -44,7 +46,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	if err := first.fill(); err != nil {
 		t.Fatal(err)
 	}
-	_, err, half := get()
+	_, half, err := get()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +58,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	}
 	failed := make(chan error)
 	go func() {
-		_, err, _ := get()
+		_, _, err := get()
 		failed <- err
 	}()
 	arrives(t, waits, "the fourth request")
@@ -80,7 +82,7 @@ func TestCloseEndsEverything(t *testing.T) {
 		t.Error("a switched connection ends well")
 	}
 	_ = switched.Body.Close()
-	if call, err, _ := get(); !errors.Is(err, errUpstreamClosed) || call.Sent() {
+	if call, _, err := get(); !errors.Is(err, errUpstreamClosed) || call.Sent() {
 		t.Errorf("a new request is told %v, sent: %v", err, call.Sent())
 	}
 	if upstream.links != nil {
@@ -103,4 +105,29 @@ func TestInterruptMayDecline(t *testing.T) {
 		t.Errorf("%d bytes, %v", n, err)
 	}
 	arrives(t, call.upload.done, "the end of the upload")
+}
+
+// TestNobodyIsDialledAfterClose because an endpoint that has gone may let a dial wait for its whole time-out. A dial that is under way ends
+// with the closed upstream.
+func TestNobodyIsDialledAfterClose(t *testing.T) {
+	endpoint := newRawEndpoint(t, func(conn *rawConn, _ int) { conn.head() })
+	dials := 0
+	var upstream *Upstream
+	upstream = testUpstream(t, endpoint.address(), func(config *UpstreamConfig) {
+		dial := config.Dial
+		config.Dial = func(ctx context.Context) (net.Conn, error) {
+			dials++
+			upstream.Close()
+			return dial(ctx)
+		}
+	})
+	for range 2 {
+		call := new(Call)
+		if _, err := upstream.Do(call, testRequest(t, "GET", endpoint.address(), nil)); !errors.Is(err, errUpstreamClosed) || call.Sent() {
+			t.Errorf("a request is told %v, sent: %v", err, call.Sent())
+		}
+	}
+	if dials != 1 {
+		t.Errorf("%d dials", dials)
+	}
 }

@@ -9,6 +9,9 @@ import (
 
 // dial returns a fresh connection. It ends with the context, also in the middle of a handshake.
 func (u *Upstream) dial(ctx context.Context) (*link, error) {
+	if u.over() {
+		return nil, errUpstreamClosed
+	}
 	conn, err := u.config.Dial(ctx)
 	if err != nil {
 		return nil, cause(ctx, err)

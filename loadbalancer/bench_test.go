@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/loadbalancer/outlier"
 )
 
 func manyEndpoints(n int) []dynamic.Endpoint {
@@ -31,6 +32,32 @@ func TestPickAllocatesNothing(t *testing.T) {
 	if allocated := testing.AllocsPerRun(1000, func() {
 		member, _ := pool.Acquire(request)
 		member.Done(Result{Outcome: Answered})
+	}); allocated != 0 {
+		t.Errorf("a pick allocates %v times", allocated)
+	}
+}
+
+// TestLongWayAllocatesNothing picks with cookies, limits, zones and a slow start, which all decide together.
+func TestLongWayAllocatesNothing(t *testing.T) {
+	b := newBook(t, nil)
+	b.SetZone("a")
+	b.Apply(zoned(1, map[string]string{"192.0.2.1:80": "a", "192.0.2.2:80": "a"}, nil))
+	pool := b.Pool(PoolSpec{
+		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}, Policies: Policies{
+			Zone: ZoneLocal, Limits: Limits{PerEndpoint: 2}, SlowStart: time.Minute, Sticks: true, Cookie: cookie(t), Outlier: detection(t),
+		},
+	})
+	b.pass(FlushInterval)
+	b.fails(pool, "192.0.2.1:80", 3)
+	b.pass(2 * time.Second)
+	equal(t, "warming", pool.Snapshot().warming, true)
+	_, set := b.asks(pool, "")
+	request := &Request{}
+	request.HTTP = stickyRequest(t, "other=1; lb=0123456789abcdef; "+sends(set))
+	if allocated := testing.AllocsPerRun(1000, func() {
+		request.Now = b.instant()
+		member, _ := pool.Acquire(request)
+		member.Done(Result{Counted: request.Counted})
 	}); allocated != 0 {
 		t.Errorf("a pick allocates %v times", allocated)
 	}
@@ -96,4 +123,34 @@ func BenchmarkApplyOneChange(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkEverybodyFails has all endpoints of a large pool fail at once, and takes the verdicts in.
+func BenchmarkEverybodyFails(b *testing.B) {
+	policy, err := outlier.NewPolicy(nil, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	registry := NewRegistry(Options{})
+	spec := PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}, Policies: Policies{Outlier: policy}}
+	pool, now := registry.Pool(spec), registry.epoch.Add(time.Hour)
+	registry.Apply(dynamic.EndpointSet{Key: web, Version: 1, Endpoints: manyEndpoints(10_000)})
+	registry.Flush(now)
+	for b.Loop() {
+		b.StopTimer()
+		now = now.Add(24 * time.Hour) // Everybody is back.
+		registry.Flush(now)
+		now = now.Add(24 * time.Hour)
+		registry.Flush(now)
+		instant := now.Sub(registry.epoch)
+		for member := range pool.Snapshot().Members() {
+			for range outlier.DefaultConsecutiveFailures {
+				member.upstream.begin()
+				member.Done(Result{Outcome: Unreachable, Began: instant, Now: instant})
+			}
+		}
+		b.StartTimer()
+		registry.Flush(now)
+	}
+	b.ReportMetric(float64(len(registry.ejected)), "ejected")
 }

@@ -20,11 +20,15 @@ type clinic struct {
 	ill    map[string]bool
 	probes map[string]int
 	paths  []string
+	made   []UpstreamKey
 }
 
 func newClinic() *clinic { return &clinic{ill: map[string]bool{}, probes: map[string]int{}} }
 
 func (c *clinic) RoundTripper(key UpstreamKey) RoundTripper {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.made = append(c.made, key)
 	return visit{clinic: c, address: key.Endpoint.Address.String()}
 }
 
@@ -277,5 +281,22 @@ func TestCheckOfAPathWithoutSlash(t *testing.T) {
 			w.wait(0)
 		}
 		equal(t, "paths", w.clinic.paths, []string{"/app/health", "/health"})
+	})
+}
+
+// TestChecksVerifyTheServersName reaches a server over TLS by the name that requests ask for.
+func TestChecksVerifyTheServersName(t *testing.T) {
+	inWard(t, func(t *testing.T, w *ward) {
+		spec := w.spec("shop", 2, "/health")
+		spec.Servers[0].Scheme, spec.Servers[0].Host = "https", "shop.example:443"
+		w.Pool(spec)
+		w.wait(0)
+		hosts := map[string]string{}
+		for _, key := range w.clinic.made {
+			if key.Endpoint.Source == "health" {
+				hosts[key.Scheme] = key.Host
+			}
+		}
+		equal(t, "hosts", hosts, map[string]string{"http": "", "https": "shop.example:443"})
 	})
 }

@@ -117,3 +117,8 @@ func TestDrainingForOnePool(t *testing.T) {
 	b.Release("new")
 	equal(t, "closed when the last is gone that wants them", dialer.calls, closed+1)
 }
+
+func TestLater(t *testing.T) {
+	equal(t, "beyond the end of time", later(time.Hour, math.MaxInt64), time.Duration(math.MaxInt64))
+	equal(t, "before it", later(time.Hour, time.Minute), time.Hour+time.Minute)
+}

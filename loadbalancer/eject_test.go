@@ -29,7 +29,7 @@ func TestEjection(t *testing.T) {
 	equal(t, "in the end", len(b.who(pool, 20)), 4)
 	equal(t, "returns", pool.Counters().Returns.Load(), uint64(3))
 	first := b.events[0]
-	equal(t, "what was ejected", []any{first.Service, first.Endpoint, first.State, first.Reason}, []any{"shop", "192.0.2.1:80", Ejected, "unreachable"})
+	equal(t, "what was ejected", []any{first.Service, first.Endpoint, first.State, first.Reason}, []any{"shop", "192.0.2.1:80", Ejected, "broken"})
 	if first.For < 1800*time.Millisecond || first.For > 2*time.Second {
 		t.Errorf("the first ejection lasts %v", first.For)
 	}
@@ -100,8 +100,11 @@ func TestASparedEndpointGoesWhenThereIsRoom(t *testing.T) {
 	b.fails(pool, "192.0.2.1:80", 4)
 	equal(t, "the last one", b.who(pool, 4), []string{"192.0.2.1:80#a"})
 	b.Apply(endpointSet(2, "192.0.2.1:80#a", "192.0.2.2:80#b"))
-	b.pass(FlushInterval)
-	b.pass(FlushInterval)
+	b.now = b.now.Add(FlushInterval)
+	if next := b.Flush(b.now); next.After(b.now.Add(longestWait)) {
+		t.Errorf("the next flush is in %v", next.Sub(b.now))
+	}
+	b.pass(longestWait)
 	equal(t, "one of two", b.who(pool, 4), []string{"192.0.2.2:80#b"})
 	equal(t, "spared", pool.Counters().Spared.Load(), uint64(1))
 }
@@ -153,4 +156,73 @@ func TestEjectionOfOneThatDrains(t *testing.T) {
 	b.fails(pool, "192.0.2.1:80", 3)
 	home, _ = b.asks(pool, client)
 	equal(t, "afterwards", home, "192.0.2.2:80")
+}
+
+// TestWhatCountsAsAFailure takes each way in which a request may end.
+func TestWhatCountsAsAFailure(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		third Result
+		out   bool
+	}{
+		{"no connection", Result{Outcome: Unreachable}, true},
+		{"a broken one", Result{Outcome: Broken}, true},
+		{"too long", Result{Outcome: TimedOut}, true},
+		{"an answer, whatever its status", Result{Outcome: Answered, Status: 500}, false},
+		{"a client that left says nothing", Result{Outcome: Abandoned, Status: 200}, false},
+	} {
+		b := newBook(t, nil)
+		pool := b.shop(3, Policies{Outlier: detection(t)})
+		b.fails(pool, "192.0.2.1:80", 2)
+		b.ends(pool, "192.0.2.1:80", test.third)
+		b.pass(FlushInterval)
+		equal(t, test.name, len(b.who(pool, 30)) == 2, test.out)
+		b.fails(pool, "192.0.2.1:80", 1)
+		equal(t, test.name+", and one failure", len(b.who(pool, 30)) == 2, test.out || test.third.Outcome == Abandoned)
+	}
+}
+
+// TestASecondEjection is longer than the first, and Flush says when each is over.
+func TestASecondEjection(t *testing.T) {
+	b := newBook(t, nil)
+	pool := b.shop(3, Policies{Outlier: detection(t)})
+	for _, least := range []time.Duration{1800, 3600} {
+		b.fails(pool, "192.0.2.1:80", 3)
+		next := b.Flush(b.now)
+		if out := next.Sub(b.now) + FlushInterval; out < least*time.Millisecond || out > least*time.Millisecond*10/9+FlushInterval {
+			t.Errorf("the next flush is in %v, and the ejection lasts %v at least", out, least*time.Millisecond)
+		}
+		b.now = next.Add(-time.Millisecond)
+		b.Flush(b.now)
+		equal(t, "before the end", len(b.who(pool, 30)), 2)
+		b.pass(time.Millisecond)
+		equal(t, "after it", len(b.who(pool, 30)), 3)
+	}
+}
+
+// TestASystemicFailure is no fault of an endpoint, whose next ejection is no longer for it.
+func TestASystemicFailure(t *testing.T) {
+	b := newBook(t, nil)
+	pool := b.shop(4, Policies{Outlier: detection(t)})
+	for range 4 {
+		before := len(b.events)
+		for i := range 4 {
+			for range 3 {
+				b.ends(pool, servers(4)[i].Host, Result{Outcome: Unreachable})
+			}
+		}
+		b.pass(FlushInterval)
+		ejections := 0
+		for _, event := range b.events[before:] {
+			if ejections += number(event.State == Ejected); event.For > 2*time.Second {
+				t.Fatalf("%s is out for %v", event.Endpoint, event.For)
+			}
+		}
+		equal(t, "ejections", ejections, 3) // all but one
+		for _, server := range servers(4) { // Those that were spared are well.
+			b.ends(pool, server.Host, Result{Outcome: Answered, Status: 200})
+		}
+		b.pass(2 * time.Second)
+		equal(t, "when all are back", len(b.who(pool, 40)), 4)
+	}
 }

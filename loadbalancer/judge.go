@@ -19,6 +19,7 @@ type Event struct {
 
 // judge takes what happened since the last time and what is due, and notes the pools that it changes.
 func (r *Registry) judge(now time.Duration) {
+	r.round++
 	suspects, verdicts, zone := r.events.take()
 	if zone != nil && *zone != r.zone {
 		r.zone = *zone
@@ -34,10 +35,18 @@ func (r *Registry) judge(now time.Duration) {
 	for _, one := range suspects {
 		r.eject(one, now)
 	}
+	var room map[*Pool]struct{}
 	for member := range r.ejected {
 		if member.until <= now {
 			r.readmit(member, now)
+			if room == nil {
+				room = map[*Pool]struct{}{}
+			}
+			room[member.pool] = struct{}{}
 		}
+	}
+	for pool := range room {
+		r.reconsider(pool, now)
 	}
 	for pool, at := range r.warming {
 		if at <= now {
@@ -82,6 +91,7 @@ func (r *Registry) checked(said verdict, now time.Duration) {
 		return
 	}
 	probe.down = !said.Up
+	r.round++
 	for member := range probe.members {
 		member.down = probe.down
 		r.stale[member.pool] = struct{}{}
@@ -117,14 +127,16 @@ func (r *Registry) eject(one suspect, now time.Duration) bool {
 	if !pool.spec.Outlier.Enabled() {
 		return false
 	}
-	total, out, failing := pool.standings(member)
-	if !pool.spec.Outlier.Allows(out, total) {
+	total, out, failing := r.tally(pool).without(member)
+	member.unreachable = one.result.Outcome == Unreachable
+	if !pool.spec.Outlier.Allows(out, pool.tallied.unreachable, total, !member.unreachable) {
 		if !before {
 			pool.counters.Spared.Add(1)
 		}
 		return false
 	}
 	delete(pool.spared, member)
+	pool.tallied.move(member, 1)
 	member.ejected = true
 	member.until = member.outlier.Eject(&pool.spec.Outlier, now, failing+out+1 >= total)
 	r.ejected[member] = struct{}{}
@@ -138,48 +150,31 @@ func (r *Registry) eject(one suspect, now time.Duration) bool {
 
 // reconsider ejects members that were spared, as far as there is room by now.
 func (r *Registry) reconsider(pool *Pool, now time.Duration) (ejects bool) {
+	full := false // The share that may be out is, which says nothing about members that can't be reached.
 	for member, result := range pool.spared {
-		if !r.eject(suspect{member, result}, now) {
+		reached := result.Outcome != Unreachable
+		switch {
+		case reached && full:
+		case r.eject(suspect{member, result}, now):
+			ejects = ejects || member.ejected
+		case reached:
+			full = true
+		default:
 			return ejects
 		}
-		ejects = ejects || member.ejected
 	}
 	return ejects
-}
-
-// standings returns how many endpoints the pool has that could serve, the member among them in any case, and how many of the others
-// are ejected, and are failing.
-func (p *Pool) standings(than *Member) (total, out, failing int) {
-	total = 1
-	for _, server := range p.servers {
-		if server.weight == 0 {
-			continue
-		}
-		for i, member := range server.members {
-			if member == than || server.endpoints[i].Terminating || member.down {
-				continue
-			}
-			total++
-			switch {
-			case member.ejected:
-				out++
-			case member.outlier.Suspect():
-				failing++
-			}
-		}
-	}
-	return total, out, failing
 }
 
 // readmit lets an ejected member serve again.
 func (r *Registry) readmit(member *Member, now time.Duration) {
 	delete(r.ejected, member)
+	member.pool.tallied.move(member, -1)
 	member.ejected = false
 	member.outlier.Return(now)
 	member.pool.counters.Returns.Add(1)
 	r.stale[member.pool] = struct{}{}
 	r.back(member, now)
-	r.reconsider(member.pool, now)
 }
 
 // later returns the instant after some time, or the last one there is.

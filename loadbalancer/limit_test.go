@@ -215,3 +215,44 @@ func TestLimitsUnderLoad(t *testing.T) {
 	group.Wait()
 	equal(t, "in flight", pool.state.InFlight.Load(), int64(0))
 }
+
+// TestTwoPlacesAtOnce gives two places back before anybody who waits has noticed the first.
+func TestTwoPlacesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := newBook(t, nil)
+		pool := b.shop(2, Policies{Limits: Limits{PerEndpoint: 1, Pending: 3, PendingTime: 5 * time.Second}})
+		one, two := b.hold(pool), b.hold(pool)
+		served := make(chan error, 2)
+		for range 2 {
+			go func() {
+				_, err := pool.Acquire(plain(t.Context()))
+				served <- err
+			}()
+			synctest.Wait()
+		}
+		pool.queue.mutex.Lock() // Whoever is woken comes no further than here.
+		one.member.active.Add(-1)
+		two.member.active.Add(-1)
+		pool.state.InFlight.Add(-2)
+		pool.queue.tickets[0].wake <- struct{}{}
+		pool.queue.mutex.Unlock()
+		began := time.Now()
+		for range 2 {
+			if err := <-served; err != nil || time.Since(began) > 0 {
+				t.Errorf("after %v: %v", time.Since(began), err)
+			}
+		}
+	})
+}
+
+// TestACountThatFailsLeavesNothing has the pool become full between the look at it and the count.
+func TestACountThatFailsLeavesNothing(t *testing.T) {
+	b := newBook(t, nil)
+	pool := b.shop(1, Policies{Limits: Limits{PerPool: 1}})
+	member := members(pool)["192.0.2.1:80"]
+	pool.state.InFlight.Store(1)
+	if pool.count(&Limits{PerPool: 1}, member) {
+		t.Error("a full pool takes a request")
+	}
+	equal(t, "counted", member.active.Load(), int64(0))
+}

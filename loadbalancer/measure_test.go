@@ -5,6 +5,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/loadbalancer/picker"
 )
 
 // TestChangesAreMeasured has a change wait for the rate limit, and another one be overtaken by a new specification.
@@ -45,3 +48,31 @@ func TestChangesAreMeasured(t *testing.T) {
 
 // pass lets time pass on the clock of the test.
 func pass(d time.Duration) { <-time.NewTimer(d).C }
+
+// TestFailuresAreSlow has an endpoint fail at once: the strategies that go by latency take it for slow all the same.
+func TestFailuresAreSlow(t *testing.T) {
+	for _, failure := range []Result{{Outcome: Broken}, {Outcome: Answered, Status: 503}} {
+		b := newBook(t, nil)
+		pool := b.shop(2, Policies{Strategy: picker.Strategy{Name: dynamic.StrategyPeakEWMA}})
+		got := map[string]int{}
+		for range 400 {
+			request := &Request{}
+			request.Now = b.instant()
+			member, err := pool.Acquire(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[member.Address()]++
+			result := Result{Outcome: Answered, Status: 200}
+			if member.Address() == "192.0.2.1:80" {
+				result = failure
+			}
+			result.Latency, result.Now = time.Millisecond, b.instant()
+			member.Done(result)
+			b.now = b.now.Add(time.Millisecond)
+		}
+		if got["192.0.2.1:80"] > 80 {
+			t.Errorf("%v: requests %v", failure, got)
+		}
+	}
+}

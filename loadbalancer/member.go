@@ -49,6 +49,10 @@ type standing struct {
 	// ejected says that its answers failed, until when.
 	ejected bool
 	until   time.Duration
+	// unreachable says that the last failure before that was to find no connection.
+	unreachable bool
+	// stays says that it has weight and is not terminating.
+	stays bool
 	// draining says that its connections are not kept.
 	draining bool
 }

@@ -32,6 +32,8 @@ type Pool struct {
 	cost, costBefore time.Duration
 	// spared are members that would be out if that were not too many, and how they failed last.
 	spared map[*Member]Result
+	// tallied is how the members stood in the last round of verdicts that asked.
+	tallied tally
 	// panics says that health does not count at the moment.
 	panics bool
 	// noticed is the earliest that somebody heard of what the snapshot lacks; zero when nobody says.

@@ -424,3 +424,13 @@ func TestUpstreamKeys(t *testing.T) {
 	slices.Sort(hosts)
 	equal(t, "hosts", hosts, []string{"192.0.2.1:443", "a.example", "a.example", "b.example", "b.example"})
 }
+
+// TestAPoolOfNoWeight is not up, and has a budget although it grows by no request.
+func TestAPoolOfNoWeight(t *testing.T) {
+	registry := NewRegistry(Options{})
+	pool := registry.Pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{inline("192.0.2.1:80", 0)}})
+	equal(t, "up", pool.Up(), false)
+	if pool.Budget() == nil {
+		t.Error("there is no budget")
+	}
+}

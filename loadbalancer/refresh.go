@@ -35,6 +35,7 @@ func (r *Registry) reconfigure(pool *Pool, spec PoolSpec) {
 		r.subscribe(pool, identity.SetKey)
 	}
 	now := time.Since(r.epoch)
+	r.round++
 	r.settle(pool)
 	r.refresh(pool, now)
 	delete(r.stale, pool)
@@ -83,6 +84,7 @@ func (r *Registry) refresh(pool *Pool, now time.Duration) {
 		}
 		gone = r.follow(pool, server, endpoints, joins, gone)
 	}
+	r.round++
 	pool.publish(now, r.zone)
 	if pool.snapshot.Load().warming {
 		r.warming[pool] = now + pool.spec.SlowStart
@@ -111,7 +113,8 @@ func (r *Registry) follow(
 			member.since.Store(int64(joins))
 		}
 		member.zone, member.hints = endpoint.Zone, endpoint.ZoneHints
-		member.drain(endpoint.Terminating || server.weight == 0)
+		member.stays = !endpoint.Terminating && server.weight > 0
+		member.drain(!member.stays)
 		members = append(members, member)
 	}
 	server.endpoints, server.members = endpoints, members

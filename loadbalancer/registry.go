@@ -47,6 +47,8 @@ type Registry struct {
 	prober    *health.Prober
 	zone      string
 	events    *inbox
+	// round counts what makes tallies out of date.
+	round uint64
 	// stale are the pools whose snapshot is behind what is known.
 	stale map[*Pool]struct{}
 	// ejected are the members that are out for a time, warming the pools with a member in its slow start and when it ends.

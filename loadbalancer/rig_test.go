@@ -66,7 +66,7 @@ func (b *book) ends(pool *Pool, address string, result Result) {
 func (b *book) fails(pool *Pool, address string, n int) {
 	b.t.Helper()
 	for range n {
-		b.ends(pool, address, Result{Outcome: Unreachable})
+		b.ends(pool, address, Result{Outcome: Broken})
 	}
 	b.pass(FlushInterval)
 }

@@ -40,6 +40,9 @@ func TestSlowStart(t *testing.T) {
 	between("at first", "192.0.2.3:80", .3, .36)
 	b.Apply(endpointSet(2, "192.0.2.1:80", "192.0.2.2:80", "192.0.2.3:80", "192.0.2.4:80"))
 	b.pass(FlushInterval)
+	if next := b.Flush(b.now); !next.Equal(b.now.Add(10 * time.Second)) {
+		t.Errorf("the next flush is in %v", next.Sub(b.now))
+	}
 	// A member that takes a tenth of what it is given has .025/.775 of all.
 	between("when it joins", "192.0.2.4:80", .02, .05)
 	b.pass(5 * time.Second)

@@ -79,8 +79,10 @@ func TestStickyClients(t *testing.T) {
 	stays("after it moved once")
 	equal(t, "moved", pool.Counters().Moved.Load(), uint64(1))
 	b.fails(pool, home, 3)
-	if got, again := b.asks(pool, sends(set)); got == home || again == "" {
-		t.Errorf("a client stays with an endpoint that is out: %s", got)
+	for _, value := range append(sticky.Aliases("http://"+home), sticky.ID("http://"+home)) {
+		if got, again := b.asks(pool, "lb="+value); got == home || again == "" {
+			t.Errorf("a client with the cookie %s stays with an endpoint that is out: %s", value, got)
+		}
 	}
 }
 

@@ -42,6 +42,7 @@ type rig struct {
 	log     record
 	known   map[string]bool
 	flushAt time.Time
+	failed  chan struct{}
 }
 
 // record is what the fakes have seen.
@@ -72,7 +73,7 @@ type compilation struct {
 
 func newRig(t *testing.T, names ...string) *rig {
 	t.Helper()
-	r := &rig{providers: map[string]sender{}, begin: time.Now(), known: map[string]bool{}}
+	r := &rig{providers: map[string]sender{}, begin: time.Now(), known: map[string]bool{}, failed: make(chan struct{}, 1)}
 	entries := make([]provider.Entry, 0, len(names))
 	for _, name := range names {
 		r.providers[name] = make(sender)
@@ -174,7 +175,7 @@ func (r *rigEndpoints) Known(key string) bool {
 	return r.known[key]
 }
 
-func (r *rigEndpoints) Changed() <-chan struct{} { return nil }
+func (r *rigEndpoints) Changed() <-chan struct{} { return r.failed }
 
 func (r *rigEndpoints) Flush(now time.Time) time.Time {
 	r.mu.Lock()

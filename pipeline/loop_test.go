@@ -314,3 +314,18 @@ func TestRunFailsWithItsSource(t *testing.T) {
 		t.Errorf("Run = %v, want the source's error", err)
 	}
 }
+
+// TestEndpointsThatFail are flushed at once, although no provider has said anything.
+func TestEndpointsThatFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "file")
+		r.run(t)
+		pass(time.Minute)
+		before := r.seen().flushes
+		r.failed <- struct{}{}
+		synctest.Wait()
+		if after := r.seen().flushes; after != before+1 {
+			t.Errorf("%d flushes after an endpoint failed", after-before)
+		}
+	})
+}

@@ -49,8 +49,10 @@ func (c *Compiler) adopt(node *serviceNode, option string, child branch) error {
 	if child.node.err != nil {
 		return because(ref, child.node.err)
 	}
-	// A mirror gets a copy.
-	node.lasting = node.lasting || child.node.lasting && child.role != roleMirror
+	if child.role != roleMirror { // It gets a copy, and its answer nobody.
+		node.lasting = node.lasting || child.node.lasting
+		node.addCookies(child.node.cookies)
+	}
 	node.children = append(node.children, child)
 	return nil
 }
@@ -113,6 +115,9 @@ func (c *Compiler) weighted(node *serviceNode, config *dynamic.WeightedRoundRobi
 	}
 	if err := c.adoptAll(node, "weighted", config.Services); err != nil {
 		return err
+	}
+	if options.Cookie != (sticky.Cookie{}) {
+		node.stick(keyOf(&options.Cookie, config.Sticky.Cookie))
 	}
 	options.Children = node.offspring()
 	node.serve(service.NewWeighted(options))

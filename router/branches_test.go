@@ -69,7 +69,7 @@ func TestFaultsOfServicesOfServicesNameTheirPlace(t *testing.T) {
 		"cookie": {&dynamic.Service{Weighted: &dynamic.WeightedRoundRobin{
 			Services: []dynamic.WeightedService{{Name: "a@internal"}},
 			Sticky:   &dynamic.Sticky{Cookie: &dynamic.Cookie{SameSite: "sometimes"}},
-		}}, `weighted.sticky.cookie.sameSite "sometimes"`},
+		}}, `weighted.sticky.cookie.sameSite is none of`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -216,6 +216,54 @@ func TestAStickyWeightedServiceKeepsItsClients(t *testing.T) {
 	b.target.Handler("web").ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://x.test/", http.NoBody))
 	if got, want := recorder.Header().Get("Set-Cookie"), cookie.Set(sticky.ID(recorder.Header().Get("X-Service"))); got != want {
 		t.Errorf("Set-Cookie %q, want %q", got, want)
+	}
+}
+
+// A browser keeps one of two cookies with the same name, domain and path.
+func TestCookiesOfOneNameAreReported(t *testing.T) {
+	root, other := "/", "/other"
+	for name, row := range map[string]struct {
+		inner     dynamic.Cookie
+		outermost dynamic.Cookie
+		mirror    bool
+		warned    bool
+	}{
+		"same name":      {inner: dynamic.Cookie{Name: "session"}, warned: true},
+		"path in words":  {inner: dynamic.Cookie{Name: "session", Path: &root, Secure: true}, warned: true},
+		"another path":   {inner: dynamic.Cookie{Name: "session", Path: &other}},
+		"another domain": {inner: dynamic.Cookie{Name: "session", Domain: "x.test"}},
+		"another name":   {inner: dynamic.Cookie{}},
+		"far below":      {outermost: dynamic.Cookie{Name: "outer"}},
+		"nobody gets it": {inner: dynamic.Cookie{Name: "session"}, mirror: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			one, _ := endpointServer(t, "one")
+			services := b.config.HTTP.Services
+			services["pool@file"] = balancer(one)
+			services["pool@file"].LoadBalancer.Sticky = &dynamic.Sticky{Cookie: &row.inner}
+			services["m@file"] = mirroringOf("pool", 1)
+			if row.mirror {
+				services["m@file"] = mirroringOf("a@internal", 1, "pool")
+			}
+			services["w@file"] = weightedOf("m", "b@internal")
+			services["w@file"].Weighted.Sticky = &dynamic.Sticky{Cookie: &dynamic.Cookie{Name: "session"}}
+			services["outer@file"] = weightedOf("w")
+			services["outer@file"].Weighted.Sticky = &dynamic.Sticky{Cookie: &dynamic.Cookie{Name: "outer"}}
+			services["outermost@file"] = weightedOf("outer")
+			services["outermost@file"].Weighted.Sticky = &dynamic.Sticky{Cookie: &row.outermost}
+			b.router("r@file", "Path(`/`)", "outermost")
+			b.all()
+			if row.outermost.Name == "outer" {
+				b.wantVerdict(ref(dynamic.KindService, "outermost@file"), dynamic.Degraded, `"outer" is that of a service below it too`)
+				return
+			}
+			if row.warned {
+				b.wantVerdict(ref(dynamic.KindService, "w@file"), dynamic.Degraded, `weighted.sticky.cookie.name "session" is that of a service below it too`)
+			} else if len(b.compiled.Verdicts) > 0 {
+				t.Errorf("verdicts %v", b.compiled.Verdicts)
+			}
+		})
 	}
 }
 

@@ -16,13 +16,16 @@ func (c *Compiler) loadBalancer(node *serviceNode, config *dynamic.ServersLoadBa
 	if spec.Servers, node.err = servers(config); node.err != nil {
 		return
 	}
-	if spec.Policies, node.err = policies(node.name, config); node.err != nil {
-		return
-	}
 	again, err := retry.New(config.Retry)
 	if err != nil {
 		node.err = fmt.Errorf("loadBalancer.%w", err)
 		return
+	}
+	if spec.Policies, node.err = policies(node.name, config); node.err != nil {
+		return
+	}
+	if spec.Policies.Sticks {
+		node.cookies = []cookieKey{keyOf(&spec.Policies.Cookie, config.Sticky.Cookie)}
 	}
 	transport := c.transportOf(node.name, config.ServersTransport)
 	if transport.err != nil {

@@ -25,9 +25,9 @@ func policies(service string, config *dynamic.ServersLoadBalancer) (loadbalancer
 	}
 	var err error
 	if chosen.Strategy, err = picker.NewStrategy(config.Strategy, config.Hash); err != nil {
-		return chosen, fmt.Errorf("loadBalancer.%w", err)
+		return chosen, fmt.Errorf("loadBalancer: %w", err)
 	}
-	if chosen.Outlier, err = outlier.NewPolicy(config.PassiveHealthCheck, config.OutlierDetection); err != nil {
+	if chosen.Outlier, err = outlier.NewPolicy(config.PassiveHealthCheck, detection(config)); err != nil {
 		return chosen, fmt.Errorf("loadBalancer.%w", err)
 	}
 	if config.HealthCheck != nil {
@@ -50,6 +50,18 @@ func policies(service string, config *dynamic.ServersLoadBalancer) (loadbalancer
 		notNegative("slowStart", config.SlowStart),
 		notNegative("drainTimeout", config.DrainTimeout),
 	)
+}
+
+// detection returns how endpoints are judged by their answers. Where nobody says so, the answers that are worth another try are
+// failures: who asks for other answers than those does not want more of them.
+func detection(config *dynamic.ServersLoadBalancer) *dynamic.OutlierDetection {
+	if config.OutlierDetection != nil || config.PassiveHealthCheck != nil || config.Retry == nil || len(config.Retry.Status) == 0 {
+		return config.OutlierDetection
+	}
+	inferred := &dynamic.OutlierDetection{}
+	inferred.SetDefaults()
+	inferred.Status = config.Retry.Status
+	return inferred
 }
 
 // budgetOf returns the share of the requests that may be tried again; package retry checks it with the rest of its options.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/loadbalancer/outlier"
 )
 
 // TestBalancingOptions quarantines the service alone whose options make no sense, and names the option.
@@ -104,5 +105,39 @@ func TestPoliciesAreThoseOfTheOptions(t *testing.T) {
 	}
 	if plain, err := policies("shop", &dynamic.ServersLoadBalancer{}); err != nil || plain.RetryPercent != 20 || !plain.Outlier.Enabled() {
 		t.Errorf("without options: %+v, %v", plain, err)
+	}
+}
+
+// TestAnswersWorthAnotherTryAreFailures judges endpoints by retry.status where nothing else says how to judge them.
+func TestAnswersWorthAnotherTryAreFailures(t *testing.T) {
+	detections := func(set func(*dynamic.OutlierDetection)) *dynamic.OutlierDetection {
+		made := &dynamic.OutlierDetection{}
+		made.SetDefaults()
+		set(made)
+		return made
+	}
+	retrying := &dynamic.ServerRetry{Status: []string{"503"}}
+	for _, test := range []struct {
+		name   string
+		config dynamic.ServersLoadBalancer
+		same   *dynamic.OutlierDetection
+	}{
+		{"retry.status", dynamic.ServersLoadBalancer{Retry: retrying}, detections(func(o *dynamic.OutlierDetection) { o.Status = []string{"503"} })},
+		{"an option of its own", dynamic.ServersLoadBalancer{
+			Retry: retrying, OutlierDetection: detections(func(o *dynamic.OutlierDetection) { o.Status = []string{"500"} }),
+		}, detections(func(o *dynamic.OutlierDetection) { o.Status = []string{"500"} })},
+		{"retry without status", dynamic.ServersLoadBalancer{Retry: &dynamic.ServerRetry{}}, nil},
+	} {
+		got, err := policies("shop", &test.config)
+		want, wrong := outlier.NewPolicy(nil, test.same)
+		if err != nil || wrong != nil || got.Outlier != want {
+			t.Errorf("%s: %+v, %v", test.name, got.Outlier, err)
+		}
+	}
+	passive := &dynamic.PassiveServerHealthCheck{FailureWindow: 1e9, MaxFailedAttempts: 1}
+	got, err := policies("shop", &dynamic.ServersLoadBalancer{Retry: retrying, PassiveHealthCheck: passive})
+	want, wrong := outlier.NewPolicy(passive, nil)
+	if err != nil || wrong != nil || got.Outlier != want {
+		t.Errorf("beside passiveHealthCheck: %+v, %v", got.Outlier, err)
 	}
 }

@@ -19,6 +19,8 @@ type serviceNode struct {
 	// up tells whether anybody could answer now; nil is always.
 	up       func() bool
 	children []branch
+	// cookies are the sticky cookies of the service and those below it, as browsers tell them apart.
+	cookies []cookieKey
 	// lasting says that a middleware in it, or below it, may keep a part of a request.
 	lasting bool
 	// depth and size say how deep and how many services are below it, each counted as often as it is named.

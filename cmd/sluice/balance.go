@@ -10,9 +10,9 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// parallelChecks is how many active checks run at a time: enough for thousands of endpoints, and few enough that their
-// connections are no burden.
-const parallelChecks = 128
+// parallelChecks is how many active checks run at a time: enough that hundreds of endpoints which never answer do not delay
+// the checks of others, and few enough that their connections are no burden.
+const parallelChecks = 512
 
 // balance makes the registry of the pools and what carries requests to mirrors, which tell the log and the metrics what they
 // do. Only a system that serves asks endpoints about their health.

@@ -99,7 +99,9 @@ func TestSlowEndpoint(t *testing.T) {
 	})
 	mixed, fast := p.send(plan{service: "mixed", rate: 100}), p.send(plan{service: "fast", rate: 100})
 	pass(t, 1500*time.Millisecond) // Nobody knows in the beginning who is slow.
-	// A machine that halts for a moment makes everybody slow, and sends requests to whoever was not asked: it gets another chance.
+	// A machine that halts for a moment makes everybody slow, and sends requests to whoever was not asked: it gets another chance, also
+	// when the fast ones were so slow that nothing can be told.
+	fastEnough := false
 	for range 4 {
 		began := time.Now()
 		pass(t, 3*time.Second)
@@ -113,11 +115,13 @@ func TestSlowEndpoint(t *testing.T) {
 		}
 		got, want := all.percentile(0.99), own.percentile(0.99)
 		t.Logf("p99 %v with the slow one, %v without; requests by endpoint: %v", got, want, all.by())
-		if got <= want*3/2 {
+		if fastEnough = fastEnough || got <= want*3/2; got <= want*3/2 && want < 200*time.Millisecond {
 			return
 		}
 	}
-	t.Error("p99 stays more than 1.5 x that of the fast ones")
+	if !fastEnough {
+		t.Error("p99 stays more than 1.5 x that of the fast ones")
+	}
 }
 
 // TestFastFailures has one endpoint in four that fails at once while the others take their time. With peakewma it gets less than 5 %

@@ -1,6 +1,7 @@
 package balance
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -12,10 +13,9 @@ import (
 const (
 	noRetry   = "retry: {attempts: 0}"
 	noOutlier = "outlierDetection: {consecutiveFailures: 0}"
-	modest    = `retry: {attempts: 3, perTryTimeout: 500ms, status: ["5xx"]}`
-	retrying  = `retry: {attempts: 3, perTryTimeout: 500ms, status: ["5xx"], budgetPercent: 100}`
+	retrying  = `retry: {attempts: 3, perTryTimeout: 500ms, status: ["5xx"]}`
 	ejecting  = `outlierDetection: {status: ["5xx"]}`
-	checking  = "healthCheck: {path: /health, interval: 200ms, timeout: 200ms}"
+	checking  = "healthCheck: {path: /health, interval: 200ms, timeout: 800ms}"
 	passive   = "passiveHealthCheck: {failureWindow: 2s, maxFailedAttempts: 1}"
 )
 
@@ -27,18 +27,17 @@ func mechanisms() []mechanism {
 	return []mechanism{
 		{"nothing", "nothing", both(noRetry, noOutlier)},
 		{"default", "what is on by default", ""},
-		{"modest", "`retry`, budget of 20 %", modest},
-		{"retry", "`retry`, budget of 100 %", retrying},
+		{"retry", "`retry`", retrying},
 		{"outlier", "`outlierDetection` with `status`, no retries", both(ejecting, noRetry)},
 		{"check", "`healthCheck`, no retries", both(checking, noOutlier, noRetry)},
 		{"passive", "`passiveHealthCheck`, no retries", both(passive, noRetry)},
-		{"all", "`retry`, budget of 20 %, `outlierDetection` and `healthCheck`", both(modest, ejecting, checking)},
+		{"all", "`retry`, `outlierDetection` and `healthCheck`", both(retrying, ejecting, checking)},
 	}
 }
 
 const (
 	// warmUp is how long traffic runs before something breaks, outage how long it stays broken.
-	warmUp = 2 * time.Second
+	warmUp = 3 * time.Second
 	outage = 3 * time.Second
 )
 
@@ -64,23 +63,32 @@ func TestOutageUnseen(t *testing.T) {
 	fleet := startFleet(t, 5)
 	// A machine that does much else may well keep a good endpoint from answering for half a second.
 	patient := strings.Replace(retrying, "500ms", "1s", 1)
-	p := startProxy(t, site{"pool": pool(patient, servers(fleet...)...)})
+	var multiplexed []string
+	for _, e := range fleet {
+		multiplexed = append(multiplexed, e.h2c())
+	}
+	p := startProxy(t, site{"pool": pool(patient, servers(fleet...)...), "h2c": pool(patient, multiplexed...)})
+	body := strings.Repeat("body ", 200)
 	loads := []*traffic{
 		p.send(plan{service: "pool", rate: 150}),
-		p.send(plan{service: "pool", rate: 50, method: http.MethodPut, body: strings.Repeat("body ", 200)}),
+		p.send(plan{service: "pool", rate: 50, method: http.MethodPut, body: body}),
+		p.send(plan{service: "h2c", rate: 100}),
+		p.send(plan{service: "h2c", rate: 50, method: http.MethodPut, body: body}),
 	}
 	pass(t, warmUp)
 	ruin(fleet)
 	pass(t, outage)
 	mend(fleet)
-	back := loads[0].awaitShares(t, 0.12, names(fleet))
+	mended := time.Now()
+	back := loads[0].awaitShares(t, mended, 0.12, names(fleet))
+	backToo := loads[2].awaitShares(t, mended, 0.12, names(fleet))
 	for _, load := range loads {
 		all := load.end()
 		if failed := all.failed(); len(failed) > 0 {
-			t.Errorf("%s: %d of %d requests failed: %s", load.plan.method, len(failed), len(all), failed)
+			t.Errorf("%s to %s: %d of %d requests failed: %s", cmp.Or(load.plan.method, "GET"), load.plan.service, len(failed), len(all), failed)
 		}
 	}
-	t.Logf("each endpoint had its share again after %v; %v", back, p.counts("pool"))
+	t.Logf("each endpoint had its share again after %v, over h2c after %v; %v, %v", back, backToo, p.counts("pool"), p.counts("h2c"))
 }
 
 // TestMechanisms ruins three endpoints of five under load, and compares what clients see of that with one mechanism on after the

@@ -134,23 +134,21 @@ func (t *traffic) end() record {
 	return all
 }
 
-// awaitShares waits until each of the endpoints has given at least the share (of 1) of the last answers, all of which were good,
-// and returns how long that took.
-func (t *traffic) awaitShares(test *testing.T, share float64, endpoints []string) time.Duration {
+// awaitShares waits until each of the endpoints has given at least the share (of 1) of the last answers, all of which were good and
+// to requests that began since a time, and returns how long after that it was so.
+func (t *traffic) awaitShares(test *testing.T, since time.Time, share float64, endpoints []string) time.Duration {
 	test.Helper()
 	const window = 200
-	began := time.Now()
-	var last record
 	until(test, "each endpoint gets its share", func() bool {
 		all, _ := t.so()
-		last = all.from(began)
+		last := all.from(since)
 		last = last[max(0, len(last)-window):]
 		by := last.by()
 		return len(last) == window && len(last.failed()) == 0 && !slices.ContainsFunc(endpoints, func(name string) bool {
 			return float64(by[name]) < share*window
 		})
 	})
-	return time.Since(began)
+	return time.Since(since)
 }
 
 // burst sends a number of requests, some at a time and each as soon as one before is answered.

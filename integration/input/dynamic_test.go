@@ -84,7 +84,7 @@ func mistakes() []mistake {
 		{"unknown-entrypoint", absent, served, false},
 		{"one-unknown-entrypoint", served, served, true},
 		{"unsupported-middleware", disabled, served, false},
-		{"unsupported-service", disabled, served, false},
+		{"balancing", disabled, served, false},
 		{"plugin", disabled, served, false},
 		{"tcp-and-udp", absent, served, false},
 		{"priority-too-high", disabled, served, false},

@@ -27,7 +27,7 @@ type inquiry struct {
 	answers []string // as ask returns them
 }
 
-// inquire begins to ask a host. Every answer but a 200 needs a reason.
+// inquire asks a host until it is stopped, at the latest when the test ends.
 func inquire(t *testing.T, g *gate, host string) *inquiry {
 	t.Helper()
 	q := &inquiry{}
@@ -150,10 +150,8 @@ func readinessFlaps(t *testing.T, c *cluster.Cluster) {
 					return one.TargetRef != nil && one.TargetRef.Name == pod && yes(one.Conditions.Ready) == ready
 				})
 			})
-			if want := map[bool]int{false: 2, true: 3}[ready]; true {
-				l.spread(want)
-			}
-			if answers := l.forget(); !ready && answers["flap/"+pod] > 0 {
+			l.spread(map[bool]int{false: 2, true: 3}[ready])
+			if answers := g.several("web.test/", 12); !ready && answers["200 flap/"+pod] > 0 {
 				t.Errorf("a pod that is not ready answers: %v", answers)
 			}
 		}

@@ -176,6 +176,7 @@ func TestGRPCAnswersAreDistrusted(t *testing.T) {
 		{"half a prefix", 200, nil, serving[:3], "0", false, "the answer is no health message"},
 		{"half a message", 200, nil, serving[:6], "0", false, "the answer is no health message"},
 		{"two messages", 200, nil, append(bytes.Clone(serving), serving...), "0", false, "the answer is no health message"},
+		{"a length that lies", 200, nil, append([]byte{0, 0, 0, 0, 9}, 8, 1), "0", false, "the answer is no health message"},
 		{"compressed", 200, nil, compressed, "0", false, "the answer is no health message"},
 		{"empty message", 200, nil, frame(nil), "0", false, "UNKNOWN"},
 		{"service unknown", 200, nil, frame([]byte{8, 3}), "0", false, "SERVICE_UNKNOWN"},

@@ -2,6 +2,7 @@ package health
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -308,5 +309,12 @@ func TestReasonsAreOneLine(t *testing.T) {
 	text := printable("a\x1b[31m\r\nb\xff" + string(bytes.Repeat([]byte("ä"), 200)))
 	if strings.ContainsAny(text, "\x1b\r\n") || len(text) > maxReason+3 || !strings.HasPrefix(text, "a [31m  b ") {
 		t.Errorf("%q", text)
+	}
+}
+
+// TestErrorsFitIntoALine has a client fail with text of the endpoint's.
+func TestErrorsFitIntoALine(t *testing.T) {
+	if got := clause(errors.New("malformed HTTP response \x1b[2J\nlevel=info")); got != "malformed HTTP response  [2J level=info" {
+		t.Errorf("%q", got)
 	}
 }

@@ -95,14 +95,19 @@ func orDefault(value *int, otherwise int) int {
 // Enabled reports whether the policy judges anybody.
 func (p *Policy) Enabled() bool { return p.attempts > 0 || p.consecutive > 0 }
 
-// Allows reports whether one more of total members may be ejected when ejected of them are out already, for whatever
-// reason. The last one is never; beyond that maxEjectedPercent decides, rounded down, but a share above 0 is at least one
-// member. With passiveHealthCheck alone there is no share: all but one may be out.
-func (p *Policy) Allows(ejected, total int) bool {
-	if ejected+1 >= total || p.percent == 0 {
+// Allows reports whether one more of total members may be ejected, when out of them are already for whatever reason,
+// unreachable of those since there was no connection. The last one is never ejected. Beyond that maxEjectedPercent decides, rounded down, but
+// a share above 0 is at least one member; members that can't be reached don't count, since the share is there for verdicts
+// that may be wrong, and nobody is served by a member that takes no connection. With passiveHealthCheck alone there is no
+// share: all but one may be out.
+func (p *Policy) Allows(out, unreachable, total int, reached bool) bool {
+	switch {
+	case out+1 >= total || p.percent == 0:
 		return false
+	case !reached:
+		return true
 	}
-	return ejected < max(1, total*p.percent/100)
+	return out-unreachable < max(1, total*p.percent/100)
 }
 
 // Result is how a request to a member ended. The zero value says nothing about the member, and changes nothing.

@@ -144,14 +144,38 @@ func TestAllowsCapsTheShareAndSparesTheLast(t *testing.T) {
 	for _, test := range tests {
 		policy := policyOf(t, nil, detectionOf(func(o *dynamic.OutlierDetection) { o.MaxEjectedPercent = &test.percent }))
 		out := 0
-		for out <= test.total && policy.Allows(out, test.total) {
+		for out <= test.total && policy.Allows(out, 0, test.total, true) {
 			out++
 		}
 		if out != test.most {
 			t.Errorf("%d %% of %d: %d may be out, want %d", test.percent, test.total, out, test.most)
 		}
 	}
-	if alone := policyOf(t, passiveOf(time.Second, 1), nil); !alone.Allows(3, 5) || alone.Allows(4, 5) {
+	if alone := policyOf(t, passiveOf(time.Second, 1), nil); !alone.Allows(3, 0, 5, true) || alone.Allows(4, 0, 5, true) {
 		t.Error("with passiveHealthCheck alone it is not all but one that may be out")
+	}
+}
+
+// TestUnreachableMembersDoNotCount lets all but the last be out of those that take no connection, beside the share of the others.
+func TestUnreachableMembersDoNotCount(t *testing.T) {
+	policy := policyOf(t, nil, detectionOf(func(o *dynamic.OutlierDetection) { o.MaxEjectedPercent = new(50) }))
+	for _, test := range []struct {
+		out, unreachable, total int
+		reached, want           bool
+	}{
+		{2, 0, 5, true, false},
+		{2, 1, 5, true, true},
+		{3, 1, 5, true, false},
+		{2, 0, 5, false, true},
+		{4, 4, 5, false, false},
+		{4, 4, 5, true, false},
+	} {
+		if got := policy.Allows(test.out, test.unreachable, test.total, test.reached); got != test.want {
+			t.Errorf("%d of %d are out, %d unreachable: one more (reached %v) is allowed: %v", test.out, test.total, test.unreachable, test.reached, got)
+		}
+	}
+	never := policyOf(t, nil, detectionOf(func(o *dynamic.OutlierDetection) { o.MaxEjectedPercent = new(0) }))
+	if never.Allows(0, 0, 5, false) {
+		t.Error("a share of 0 lets somebody be out")
 	}
 }

@@ -16,6 +16,8 @@ const (
 	suspected
 	// ejected says that the member is out.
 	ejected
+	// unproven says that the member was out, and has succeeded at nothing since.
+	unproven
 )
 
 // State is what a member's requests say about it. The zero value is ready, and must not be copied once it is used. It
@@ -59,6 +61,9 @@ func (s *State) Observe(p *Policy, r Result, now time.Duration) (suspect bool) {
 	}
 	s.count(p, guilty, now)
 	next := s.next(p)
+	if guilty != 0 {
+		next |= flags & unproven
+	}
 	s.flags.Store(next)
 	return next&^flags&suspected != 0
 }
@@ -103,6 +108,13 @@ func (s *State) next(p *Policy) uint32 {
 // Suspect reports whether the member has crossed a threshold, was not ejected for it, and has succeeded at nothing since.
 // It tells the single writer, when it may eject one more, whom it had to spare before.
 func (s *State) Suspect() bool { return s.flags.Load()&(suspected|ejected) == suspected }
+
+// Failing reports whether the member is a suspect, or was out and has succeeded at nothing since. It tells the single writer
+// whether anybody of a pool does well.
+func (s *State) Failing() bool {
+	flags := s.flags.Load()
+	return flags&ejected == 0 && flags&(suspected|unproven) != 0
+}
 
 // Eject takes the member out and returns until when. A threshold of passiveHealthCheck takes it out for failureWindow; one
 // of outlierDetection for baseEjectionTime, doubled for each ejection that is not forgotten yet, at most for
@@ -177,7 +189,7 @@ func (s *State) Return(now time.Duration) {
 	defer s.lock.Unlock()
 	s.forget()
 	s.since = now
-	s.flags.Store(0)
+	s.flags.Store(remembers | unproven)
 }
 
 // Ejected reports whether the member is out.

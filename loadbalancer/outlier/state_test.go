@@ -1,6 +1,7 @@
 package outlier
 
 import (
+	"math"
 	"sync"
 	"testing"
 	"time"
@@ -301,5 +302,41 @@ func TestSuccessAllocatesNothing(t *testing.T) {
 	policy, state := policyOf(t, passiveOf(time.Second, 1), detectionOf(nil)), &State{}
 	if n := testing.AllocsPerRun(100, func() { state.Observe(policy, good, time.Hour) }); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// TestFailing tells who does badly: a suspect, and one that was out until it succeeds.
+func TestFailing(t *testing.T) {
+	policy := policyOf(t, nil, detectionOf(func(o *dynamic.OutlierDetection) { o.ConsecutiveFailures = new(2) }))
+	var state State
+	expect := func(what string, want bool) {
+		t.Helper()
+		if got := state.Failing(); got != want {
+			t.Errorf("%s: failing is %v", what, got)
+		}
+	}
+	expect("at first", false)
+	state.Observe(policy, Result{Unreachable: true}, 1)
+	expect("after one failure", false)
+	state.Observe(policy, Result{Unreachable: true}, 2)
+	expect("as a suspect", true)
+	state.Eject(policy, 3, false)
+	expect("while it is out", false)
+	state.Return(4)
+	expect("when it is back", true)
+	state.Observe(policy, Result{Unreachable: true}, 5)
+	expect("when it fails again", true)
+	state.Observe(policy, Result{Status: 200}, 6)
+	expect("when it has succeeded", false)
+	state.Observe(policy, Result{Unreachable: true}, 7)
+	expect("at the next failure", false)
+}
+
+// TestAnEjectionWithoutEnd has a time that no clock can hold.
+func TestAnEjectionWithoutEnd(t *testing.T) {
+	policy, state := policyOf(t, passiveOf(math.MaxInt64, 1), nil), &State{}
+	state.Observe(policy, refused, time.Hour)
+	if until := state.Eject(policy, time.Hour, false); until < time.Hour {
+		t.Errorf("it ended at %v", until)
 	}
 }

@@ -19,6 +19,7 @@ const (
 
 // hashing keeps a key of the request on one candidate by consistent hashing with bounded load: whoever has more than its
 // part of what the list has in flight is passed over for the next in line (Mirrokni, Thorup and Zadimoghaddam, 2016).
+// A request without the key goes where its client's address belongs, and anywhere when nobody knows that either.
 type hashing struct {
 	key    Hash
 	ring   ring

@@ -12,6 +12,8 @@ const (
 	// pointsEach is how many points the heaviest candidate has on the ring. It does not depend on how many others there
 	// are, so that those who come and go move no keys but their own, as long as there is room: beyond 128 candidates of
 	// equal weight each of them has fewer points, and one that joins or leaves moves up to twice as many keys as it must.
+	// A candidate's part of the ring is random: with a few candidates its standard deviation is 0.6 % of the ring, with a
+	// hundred 2 % of the part.
 	pointsEach = 2048
 )
 

@@ -112,6 +112,17 @@ func TestBurst(t *testing.T) {
 	}
 }
 
+// TestFirstSecond counts what ended well in the second that is not over.
+func TestFirstSecond(t *testing.T) {
+	b := NewBudget(DefaultBudgetPercent)
+	for range 1000 {
+		b.Succeeded(time.Second / 2)
+	}
+	if got, want := drain(b, time.Second/2), 1000*DefaultBudgetPercent/100; got != want {
+		t.Errorf("%d retries, want %d", got, want)
+	}
+}
+
 // TestReturn gives back what was not used.
 func TestReturn(t *testing.T) {
 	b := NewBudget(0)
@@ -123,6 +134,22 @@ func TestReturn(t *testing.T) {
 	}
 	if got := drain(b, 0); got != reserve {
 		t.Errorf("%d retries are left", got)
+	}
+}
+
+// TestLateReturn gives back a retry after another request has ended well, which is no credit.
+func TestLateReturn(t *testing.T) {
+	b := NewBudget(DefaultBudgetPercent)
+	for range 100 {
+		b.Succeeded(0)
+	}
+	if !b.Withdraw(time.Hour) {
+		t.Fatal("nothing is left")
+	}
+	b.Succeeded(time.Hour)
+	b.Return()
+	if got := drain(b, time.Hour); got != reserve {
+		t.Errorf("%d retries in a row", got)
 	}
 }
 

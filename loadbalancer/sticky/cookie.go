@@ -1,6 +1,7 @@
 package sticky
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -78,7 +79,7 @@ func sameSite(name string) (http.SameSite, error) {
 	case "strict":
 		return http.SameSiteStrictMode, nil
 	}
-	return 0, fmt.Errorf("sticky.cookie.sameSite %q is none of none, lax, strict", name)
+	return 0, errors.New("sticky.cookie.sameSite is none of none, lax and strict")
 }
 
 // check finds what would end a Set-Cookie field early, or make a browser refuse it.

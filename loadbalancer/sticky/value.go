@@ -6,14 +6,6 @@ import (
 	"strings"
 )
 
-// Value returns the value of the first cookie of that name which the client sent, or "". It allocates nothing.
-func (c *Cookie) Value(r *http.Request) string {
-	for value := range c.Values(r) {
-		return value
-	}
-	return ""
-}
-
 // Values yields the values of all cookies of that name which the client sent, in order, but for empty ones. A client that has
 // cookies of one name for several paths or domains sends them all, and the first is not always the one that this service
 // has set: who looks for a server takes the first value that names one. Ranging over it allocates nothing.

@@ -30,7 +30,7 @@ type Subject struct {
 }
 
 // patience is how long the suite waits for what must happen.
-const patience = 10 * time.Second
+const patience = time.Minute
 
 // Run runs the suite; each test gets a subject of its own.
 func Run(t *testing.T, subject func(t *testing.T) Subject) {

@@ -72,7 +72,8 @@ func (f *Failover) try(w http.ResponseWriter, r *http.Request) {
 	if hasBody(r) {
 		s.body = keep(r, f.options.MaxBody, f.options.Memory)
 		defer s.body.release()
-		attempt.Body = s.body.reader().body()
+		s.reader = s.body.leaving(r)
+		attempt.Body = s.reader.body()
 	}
 	s.serve(f.options.Main.Handler, attempt)
 	if !s.discarded {

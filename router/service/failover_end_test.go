@@ -1,6 +1,7 @@
 package service
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -10,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // An answer without an end keeps nobody from the fallback's.
@@ -81,6 +84,24 @@ func TestPanicsOfMainAreTheServersUnlessItsAnswerIsDiscarded(t *testing.T) {
 		if row.passes != (got != nil) || row.passes && got != row.cause {
 			t.Errorf("%+v: panic %v", row, got)
 		}
+	}
+}
+
+// Nobody asks a second service in the name of a client that has left.
+func TestTheFallbackIsNotAskedForAClientThatHasLeft(t *testing.T) {
+	ctx, leave := context.WithCancel(t.Context())
+	record := &telemetry.Record{}
+	f := NewFailover(FailoverOptions{
+		Main: handled(func(w http.ResponseWriter, _ *http.Request) {
+			leave()
+			w.WriteHeader(http.StatusBadGateway)
+		}),
+		Fallback: handled(func(http.ResponseWriter, *http.Request) { t.Error("the fallback is asked") }),
+		Status:   codes(t, "502"), Memory: NewMemory(1 << 20),
+	})
+	f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(telemetry.WithRecord(ctx, record), http.MethodGet, "/", http.NoBody))
+	if record.Status != telemetry.StatusClientClosedRequest {
+		t.Errorf("record %+v", record)
 	}
 }
 

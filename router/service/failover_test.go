@@ -186,6 +186,25 @@ func TestInformationalResponsesComeBeforeAnAnswerThatPasses(t *testing.T) {
 	}
 }
 
+// A main service without an end to them takes no more memory than others.
+func TestFewInformationalResponsesWait(t *testing.T) {
+	f := NewFailover(FailoverOptions{
+		Main: handled(func(w http.ResponseWriter, _ *http.Request) {
+			for range 10 * maxInterims {
+				w.WriteHeader(http.StatusEarlyHints)
+			}
+			w.WriteHeader(http.StatusNoContent)
+		}),
+		Fallback: echo("fallback"), Status: codes(t, "5xx"), Memory: NewMemory(1 << 20),
+	})
+	conn, _ := dial(t, front(t, f))
+	say(t, conn, "GET / HTTP/1.1\r\nHost: x.test\r\nConnection: close\r\n\r\n")
+	all, _ := io.ReadAll(conn)
+	if got := strings.Count(string(all), "HTTP/1.1 103 "); got != maxInterims {
+		t.Errorf("%d informational responses, want %d", got, maxInterims)
+	}
+}
+
 // reading is a main service that reads so much of the body, less than 0 for all, and answers 503 with how much it got.
 func reading(most int64) Child {
 	return handled(func(w http.ResponseWriter, r *http.Request) {

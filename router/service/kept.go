@@ -28,6 +28,7 @@ const (
 type kept struct {
 	inner    io.Reader
 	now      readyReader
+	patient  *patient
 	memory   *Memory
 	limit    int64
 	declared int64
@@ -65,8 +66,27 @@ func keep(r *http.Request, limit int64, memory *Memory) *kept {
 // reader returns a body that begins at the beginning.
 func (k *kept) reader() *reader { return &reader{from: k} }
 
+// leaving returns a reader that can give up waiting for the client without an end of the body.
+func (k *kept) leaving(r *http.Request) *reader {
+	b := k.reader()
+	if r.ProtoMajor > 1 && k.now == nil {
+		k.patient, b.givenUp = newPatient(k.inner), make(chan struct{})
+	}
+	return b
+}
+
 // settle stops keeping for the sake of the last reader, and reports whether all that was read is at hand.
 func (k *kept) settle() bool { return k.state.CompareAndSwap(keeping, settled) }
+
+// forgo stops keeping, as nobody will read from the beginning again.
+func (k *kept) forgo() {
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if k.state.CompareAndSwap(keeping, lost) {
+		k.data = nil
+		k.memory.give(k.taken.Swap(0))
+	}
+}
 
 // whole returns the body, if it has been read to its end and was not too large. Nothing is kept any more.
 func (k *kept) whole() ([]byte, bool) {
@@ -140,6 +160,8 @@ type reader struct {
 	// last says that nobody reads after this one, over that somebody else does.
 	last bool
 	over atomic.Bool
+	// givenUp is closed when the reader shall not wait for the client any more; nil where a deadline says so.
+	givenUp chan struct{}
 }
 
 // Read reads what was kept, and then from the client.
@@ -149,7 +171,15 @@ func (b *reader) Read(p []byte) (int, error) {
 	}
 	b.from.turn.Lock()
 	defer b.from.turn.Unlock()
-	return b.fresh(p, b.from.inner.Read)
+	return b.fresh(p, b.wait)
+}
+
+// wait reads from the client.
+func (b *reader) wait(p []byte) (int, error) {
+	if b.from.patient != nil {
+		return b.from.patient.read(p, b.givenUp)
+	}
+	return b.from.inner.Read(p)
 }
 
 // Close ends reading for this reader.

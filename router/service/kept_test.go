@@ -58,6 +58,28 @@ func TestWhatTheLastReaderReadsOnIsNotKept(t *testing.T) {
 }
 
 // What is reserved follows what has come, not what a client says will come.
+// A stream in both directions goes on after the answer has begun, and nothing of it is wanted again.
+func TestNothingIsKeptBehindAnAnswerThatPasses(t *testing.T) {
+	memory := NewMemory(1 << 20)
+	f := NewFailover(FailoverOptions{
+		Main: handled(func(w http.ResponseWriter, r *http.Request) {
+			first := make([]byte, 5)
+			_, _ = io.ReadFull(r.Body, first)
+			w.WriteHeader(http.StatusOK)
+			rest, err := io.ReadAll(r.Body)
+			if left := memory.left.Load(); left != 1<<20 {
+				t.Errorf("%d bytes are kept", 1<<20-left)
+			}
+			if text := string(first) + string(rest); err != nil || text != strings.Repeat("0123456789", 1000) {
+				t.Errorf("main has read %d bytes, %v", len(text), err)
+			}
+		}),
+		Fallback: echo("fallback"), Status: codes(t, "5xx"), MaxBody: -1, Memory: memory,
+	})
+	body := struct{ io.Reader }{strings.NewReader(strings.Repeat("0123456789", 1000))}
+	f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", body))
+}
+
 func TestMemoryIsReservedForWhatHasCome(t *testing.T) {
 	k := keepUnending(1<<40, -1)
 	_, _ = io.CopyN(io.Discard, k.reader().body(), 10<<10)

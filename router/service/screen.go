@@ -26,7 +26,9 @@ type screen struct {
 	control *http.ResponseController
 	codes   *dynamic.StatusCodes
 	body    *kept
-	cancel  func()
+	// reader is who reads the body for this answer.
+	reader *reader
+	cancel func()
 	// before is the header as it was.
 	before   http.Header
 	interims []interim
@@ -42,6 +44,8 @@ type screen struct {
 	mutex       sync.Mutex
 	over        bool
 	interrupted bool
+	// gaveUp says that the reader was told to wait no longer.
+	gaveUp bool
 }
 
 // interim is an informational response.
@@ -117,6 +121,9 @@ func (s *screen) decide(status int) bool {
 		s.discarded, s.scratch = true, http.Header{}
 		s.timer = time.AfterFunc(drainTime, s.cancel)
 		return false
+	}
+	if s.body != nil {
+		s.body.forgo()
 	}
 	if len(s.interims) == 0 {
 		return true
@@ -205,12 +212,20 @@ func (s *screen) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // EnableFullDuplex allows to read the body after the answer has begun.
 func (s *screen) EnableFullDuplex() error { return s.control.EnableFullDuplex() }
 
-// SetReadDeadline sets until when the body is waited for.
+// SetReadDeadline sets until when the body is waited for. One that has passed ends the wait of this answer's reader, and where the
+// deadline would end the body itself nothing else.
 func (s *screen) SetReadDeadline(deadline time.Time) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.over {
 		return errDiscarded
+	}
+	if s.reader != nil && s.reader.givenUp != nil && !deadline.IsZero() && !deadline.After(time.Now()) {
+		if !s.gaveUp {
+			s.gaveUp = true
+			close(s.reader.givenUp)
+		}
+		return nil
 	}
 	s.interrupted = true
 	return s.control.SetReadDeadline(deadline)

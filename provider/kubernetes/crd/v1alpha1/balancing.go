@@ -66,7 +66,7 @@ type OutlierDetection struct {
 	ConsecutiveFailures *int `json:"consecutiveFailures,omitempty"`
 	// Status lists status codes, ranges (500-599) and classes (5xx) that count as failures too; by default none.
 	// +optional
-	// +kubebuilder:validation:items:Pattern=`^[1-5]([0-9]{2}|xx)([,-][1-5]([0-9]{2}|xx))*$`
+	// +kubebuilder:validation:items:Pattern=`^([1-5][0-9]{2}(-[1-5][0-9]{2})?|[1-5][xX]{2})(, ?([1-5][0-9]{2}(-[1-5][0-9]{2})?|[1-5][xX]{2}))*$`
 	Status []string `json:"status,omitempty"`
 	// BaseEjectionTime is how long the first ejection lasts, as a duration or in seconds; each further one doubles it.
 	// Default 2s.
@@ -103,7 +103,7 @@ type ServerRetry struct {
 	PerTryTimeout *intstr.IntOrString `json:"perTryTimeout,omitempty"`
 	// Status lists status codes, ranges (500-599) and classes (5xx) that are worth another try; by default none.
 	// +optional
-	// +kubebuilder:validation:items:Pattern=`^[1-5]([0-9]{2}|xx)([,-][1-5]([0-9]{2}|xx))*$`
+	// +kubebuilder:validation:items:Pattern=`^([1-5][0-9]{2}(-[1-5][0-9]{2})?|[1-5][xX]{2})(, ?([1-5][0-9]{2}(-[1-5][0-9]{2})?|[1-5][xX]{2}))*$`
 	Status []string `json:"status,omitempty"`
 	// RetryNonIdempotentMethod retries requests of any method, even when something of them was sent.
 	// +optional

@@ -1,0 +1,159 @@
+package forward
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// TestWaitsKeepNoMore of a body than the policy allows: an endpoint that refuses a request may go on reading it meanwhile.
+func TestWaitsKeepNoMore(t *testing.T) {
+	for _, front := range []string{"h1", "h2"} {
+		t.Run(front, func(t *testing.T) {
+			t.Parallel()
+			refused := make(chan struct{})
+			cast := newCast(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.ReadFull(r.Body, make([]byte, 5))
+				fails(http.StatusServiceUnavailable)(w, r)
+				_ = http.NewResponseController(w).Flush()
+				close(refused)
+				_, _ = io.Copy(io.Discard, r.Body)
+			}, good)
+			policy := statuses(t, "503")
+			policy.MaxBody, policy.InitialInterval = 100, 2*time.Second
+			g := newTroupe(t, setup{front: front, options: Options{Retry: policy}}, 2, cast)
+			reader, writer := io.Pipe()
+			go func() {
+				_, _ = io.WriteString(writer, "hello")
+				<-refused
+				_, _ = io.WriteString(writer, strings.Repeat("x", 1<<20))
+				_ = writer.Close()
+			}()
+			response, _ := g.do(t, request(t, http.MethodPut, g.url, reader))
+			equal(t, "answer", fmt.Sprint(response.StatusCode, cast.tries()), "503 1")
+			g.record(t)
+			g.settledDown(t)
+		})
+	}
+}
+
+// TestDeadlineWhileWaiting for the next try is a gateway time-out: the client is still there.
+func TestDeadlineWhileWaiting(t *testing.T) {
+	policy := patiently()
+	policy.InitialInterval = time.Hour
+	g := newTroupe(t, setup{options: Options{Retry: policy}, around: func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ctx, cancel := context.WithTimeout(r.Context(), 200*time.Millisecond)
+			defer cancel()
+			next.ServeHTTP(w, r.WithContext(ctx))
+		})
+	}}, 2, newCast(breaksOff))
+	response, _ := g.get(t, "/")
+	equal(t, "answer", fmt.Sprint(response.StatusCode, g.record(t).Status), "504 504")
+	g.settledDown(t)
+}
+
+// TestTimeForATryIsNotTwice what the policy says for a request whose body is sent at once.
+func TestTimeForATryIsNotTwice(t *testing.T) {
+	fronts(t, func(t *testing.T, s setup) {
+		t.Parallel()
+		policy := patiently()
+		policy.PerTry, policy.Attempts = time.Second, 0
+		s.options.Retry = policy
+		cast := newCast()
+		cast.parts = []play{reads(cast.hangs)}
+		g := newTroupe(t, s, 1, cast)
+		r, _ := put.request(t, g.url)
+		began := time.Now()
+		response, _ := g.do(t, r)
+		took := time.Since(began)
+		equal(t, "answer", fmt.Sprint(response.StatusCode, cast.tries()), "504 1")
+		if took < policy.PerTry || took >= 2*policy.PerTry {
+			t.Errorf("the try took %v", took)
+		}
+	})
+}
+
+// TestEndpointsHaveTimeAfterSlowClients whose body ends shortly before the time for a try would be over.
+func TestEndpointsHaveTimeAfterSlowClients(t *testing.T) {
+	fronts(t, func(t *testing.T, s setup) {
+		t.Parallel()
+		policy := patiently()
+		policy.PerTry = time.Second
+		s.options.Retry = policy
+		cast := newCast(reads(func(w http.ResponseWriter, r *http.Request) {
+			<-time.After(policy.PerTry / 2) //nolint:forbidigo // an endpoint that thinks
+			good(w, r)
+		}))
+		g := newTroupe(t, s, 2, cast)
+		reader, writer := io.Pipe()
+		go func() {
+			_, _ = io.WriteString(writer, "hello")
+			<-time.After(policy.PerTry * 3 / 4) //nolint:forbidigo // a slow client
+			_ = writer.Close()
+		}()
+		response, _ := g.do(t, request(t, http.MethodPut, g.url, reader))
+		equal(t, "answer", fmt.Sprint(response.StatusCode, cast.tries()), "200 1")
+	})
+}
+
+// TestSilentClientAfterAHint gets an answer although the endpoint that broke off had sent an informational response before.
+func TestSilentClientAfterAHint(t *testing.T) {
+	for _, upstream := range []string{"h1", "h2", "h2c"} {
+		t.Run(upstream, func(t *testing.T) {
+			t.Parallel()
+			cast := newCast(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.ReadFull(r.Body, make([]byte, 5)) // which says 100 Continue
+				breaksOff(w, r)
+			}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+			g := newTroupe(t, setup{upstream: upstream, options: Options{Retry: patiently()}}, 2, cast)
+			_, reader := g.raw(t, "PUT / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\nhello")
+			status := http.StatusContinue
+			for status == http.StatusContinue {
+				response, err := http.ReadResponse(reader, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				status = response.StatusCode
+			}
+			record := g.record(t)
+			equal(t, "answer", fmt.Sprint(status, record.Tries), "204 2")
+			// The first try still waits for the client.
+			equal(t, "released", record.Released, false)
+			if rest, err := io.ReadAll(reader); len(rest) > 0 || err != nil {
+				t.Errorf("%q follows, %v", rest, err)
+			}
+		})
+	}
+}
+
+// TestLastWordsAreNoRefusal when they say that the endpoint has taken the request in: it may have been processed.
+func TestLastWordsAreNoRefusal(t *testing.T) {
+	cast := newCast(good)
+	healthy := listen(t, "h2c", cast, nil)
+	dying := refuser(t, func(conn net.Conn, stream uint32) {
+		_, _ = conn.Write(frame(goAwayFrame, 0, stream, 7)) // REFUSED_STREAM
+		_ = conn.Close()
+	})
+	g := newProxy(t, setup{
+		server: dying, more: []dynamic.Server{{URL: "h2c" + healthy.URL[len("http"):]}}, options: Options{Retry: patiently()},
+	})
+	broken := 0
+	for range 6 {
+		response, _ := g.do(t, request(t, http.MethodPost, g.url, strings.NewReader("body")))
+		equal(t, "tries", g.record(t).Tries, 1)
+		if response.StatusCode == http.StatusBadGateway {
+			broken++
+		}
+	}
+	if broken == 0 {
+		t.Error("nobody was asked who breaks off")
+	}
+}

@@ -1,0 +1,229 @@
+package forward
+
+import (
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/loadbalancer/retry"
+)
+
+// patiently is a policy that allows everything.
+func patiently() *retry.Policy {
+	return &retry.Policy{Attempts: 2, MaxBody: 64 << 10, OnNetworkError: true}
+}
+
+// statuses is a policy that tries again on status codes too.
+func statuses(t *testing.T, codes ...string) *retry.Policy {
+	t.Helper()
+	policy := patiently()
+	var err error
+	if policy.Status, err = dynamic.ParseStatusCodes(codes); err != nil {
+		t.Fatal(err)
+	}
+	return policy
+}
+
+// play is what an endpoint does with a request.
+type play func(w http.ResponseWriter, r *http.Request)
+
+// cast is the endpoints of a pool, who play one part after the other, whoever is asked; the last part is played for ever.
+type cast struct {
+	mutex sync.Mutex
+	parts []play
+	// asked are the requests that came, without their bodies, by whom the endpoint that each came to.
+	asked  []*http.Request
+	by     []string
+	closed chan struct{}
+}
+
+func newCast(parts ...play) *cast {
+	return &cast{parts: parts, closed: make(chan struct{})}
+}
+
+func (c *cast) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	c.mutex.Lock()
+	part := c.parts[min(len(c.asked), len(c.parts)-1)]
+	c.asked = append(c.asked, r.Clone(r.Context()))
+	c.by = append(c.by, r.Context().Value(http.LocalAddrContextKey).(net.Addr).String())
+	c.mutex.Unlock()
+	part(w, r)
+}
+
+func (c *cast) tries() int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return len(c.asked)
+}
+
+// distinct fails the test when an endpoint was asked twice.
+func (c *cast) distinct(t *testing.T) {
+	t.Helper()
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	seen := map[string]bool{}
+	for _, by := range c.by {
+		if seen[by] {
+			t.Errorf("%s was asked twice: %q", by, c.by)
+		}
+		seen[by] = true
+	}
+}
+
+// newTroupe starts a proxy in front of so many endpoints that play what the cast says.
+func newTroupe(t *testing.T, s setup, size int, cast *cast) *rig {
+	t.Helper()
+	s.policies.RetryPercent = 1000
+	s.transport = &dynamic.ServersTransport{InsecureSkipVerify: true}
+	var servers []dynamic.Server
+	for range size {
+		server := listen(t, s.upstream, cast, nil)
+		_, address, _ := strings.Cut(server.URL, "://")
+		servers = append(servers, dynamic.Server{URL: schemes[s.upstream] + "://" + address})
+	}
+	if cast != nil {
+		t.Cleanup(func() { close(cast.closed) })
+	}
+	for range s.dead {
+		_, address, _ := strings.Cut(refusing(t).URL, "://")
+		servers = append(servers, dynamic.Server{URL: schemes[s.upstream] + "://" + address})
+	}
+	s.server, s.more = servers[0], servers[1:]
+	return newProxy(t, s)
+}
+
+var schemes = map[string]string{"": "http", "h1": "http", "h2": "https", "h2c": "h2c"}
+
+// conn returns the connection of a request to an endpoint.
+func conn(r *http.Request) *net.TCPConn {
+	switch conn := r.Context().Value(connKey{}).(type) {
+	case *net.TCPConn:
+		return conn
+	case *patientConn:
+		return conn.TCPConn
+	case *tls.Conn:
+		return conn.NetConn().(*net.TCPConn)
+	}
+	panic("no connection")
+}
+
+// good answers with what it got.
+func good(w http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	w.Header().Set("X-Good", "yes")
+	w.Header().Add("Set-Cookie", "good=1")
+	_, _ = fmt.Fprintf(w, "%s %s %q %v", r.Method, r.URL.Path, body, err)
+}
+
+// reads reads the body before it goes on.
+func reads(then play) play {
+	return func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		then(w, r)
+	}
+}
+
+// breaksOff ends the stream over HTTP/2, and the connection over HTTP/1.1, at once: net/http waits for the body first.
+func breaksOff(_ http.ResponseWriter, r *http.Request) {
+	if r.ProtoMajor == 1 {
+		_ = conn(r).Close()
+	}
+	panic(http.ErrAbortHandler)
+}
+
+func closes(_ http.ResponseWriter, r *http.Request) {
+	_ = conn(r).Close()
+	panic(http.ErrAbortHandler)
+}
+
+func resets(_ http.ResponseWriter, r *http.Request) {
+	_ = conn(r).SetLinger(0)
+	closes(nil, r)
+}
+
+// fails answers with a status, and with what nobody may see.
+func fails(status int) play {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		_ = http.NewResponseController(w).EnableFullDuplex() // net/http waits for the body otherwise.
+		w.Header().Set("X-Bad", "yes")
+		w.Header().Add("Set-Cookie", "bad=1")
+		w.Header().Set("Trailer", "X-Bad-Trailer")
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, "bad")
+		w.Header().Set("X-Bad-Trailer", "yes")
+	}
+}
+
+// hangs until the client or the test has gone.
+func (c *cast) hangs(_ http.ResponseWriter, r *http.Request) {
+	select {
+	case <-r.Context().Done():
+	case <-c.closed:
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// hints sends an informational response first.
+func hints(then play) play {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Hint", "yes")
+		w.WriteHeader(http.StatusEarlyHints)
+		w.Header().Del("X-Hint")
+		then(w, r)
+	}
+}
+
+// begins sends the head and a part of the body.
+func begins(_ int) play {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		_, _ = io.WriteString(w, "begun")
+		_ = http.NewResponseController(w).Flush()
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// says writes bytes in place of an answer, over HTTP/1.1.
+func utters(text string) play {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		conn, buffered, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		_, _ = buffered.WriteString(text)
+		_ = buffered.Flush()
+		_ = conn.Close()
+	}
+}
+
+// unharmed fails the test unless the client sees a good answer, and nothing of any other.
+func unharmed(t *testing.T, response *http.Response, body, want string) {
+	t.Helper()
+	equal(t, "status", response.StatusCode, http.StatusOK)
+	equal(t, "body", body, want)
+	equal(t, "cookies", response.Header["Set-Cookie"], []string{"good=1"})
+	for name := range response.Header {
+		if strings.Contains(name, "Bad") || strings.Contains(name, "Hint") {
+			t.Errorf("the client sees %s", name)
+		}
+	}
+	if len(response.Trailer) > 0 {
+		t.Errorf("the client sees the trailers %v", response.Trailer)
+	}
+}
+
+// settledDown fails the test unless every endpoint was counted out that was counted in.
+func (g *rig) settledDown(t *testing.T) {
+	t.Helper()
+	for member := range g.pool.Snapshot().Members() {
+		if n := member.Endpoint().InFlight(); n != 0 {
+			t.Errorf("%d requests are still in flight to %s", n, member.Address())
+		}
+	}
+}
