@@ -1,6 +1,7 @@
 package dynamic
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -9,11 +10,21 @@ import (
 	"github.com/sluiceproxy/sluice/document"
 )
 
-// LabelRoots are what the names of labels begin with. A label of the first one hides its namesake under the second one.
+// labelRoots are what the names of labels begin with. A label of the first one hides its namesake under the second one.
 var labelRoots = [...]string{"sluice", "traefik"}
 
 // labelRoot is the root of the tree that labels make, whichever root they were written with.
 const labelRoot = "traefik"
+
+const (
+	// mostLabels is how many labels of one container are read: finding a key among its neighbours takes time that grows
+	// with their number, and whoever starts a container must not be able to keep the others waiting.
+	mostLabels = 2000
+	// longestLabel bounds the name of a label, in bytes, and deepestLabel its keys. Trees are walked by recursion.
+	longestLabel, deepestLabel = 1024, 64
+	// longestReason bounds what is said about a mistake, in bytes: names and values are part of it.
+	longestReason = 512
+)
 
 // Labels are what the labels of one container say.
 type Labels struct {
@@ -106,9 +117,24 @@ func (d *LabelDecoder) Decode(labels map[string]string) *Labels {
 		},
 	}
 	run.sort(labels)
+	if count := len(run.labels) + len(run.twice); count > mostLabels {
+		run.out.Wrong = append(run.out.Wrong, fmt.Sprintf("there are %d labels, and no more than %d are read", count, mostLabels))
+		return run.out
+	}
 	run.grow()
 	run.read()
+	if more := len(run.out.Wrong) - mostFindings; more > 0 {
+		run.out.Wrong = append(run.out.Wrong[:mostFindings], fmt.Sprintf("there are %d more mistakes in labels", more))
+	}
 	return run.out
+}
+
+// brief cuts off what is too long to be said.
+func brief(reason string) string {
+	if len(reason) <= longestReason {
+		return reason
+	}
+	return strings.ToValidUTF8(reason[:longestReason], "") + "..."
 }
 
 // labelling is one call of Decode.
@@ -152,12 +178,18 @@ func (l *labelling) sort(labels map[string]string) {
 // segment is one part of a label's name: a key, with a place in a list or without.
 var segment = regexp.MustCompile(`^[^\[\]]+(\[[0-9]{1,4}\])?$`)
 
-// sound reports whether a path can be taken apart.
-func sound(path string) bool {
+// unsound says why a path can't be taken apart; empty when it can.
+func unsound(path string) string {
+	switch {
+	case len(path) > longestLabel:
+		return fmt.Sprintf("the name is longer than %d bytes", longestLabel)
+	case strings.Count(path, ".") >= deepestLabel:
+		return fmt.Sprintf("the name has more than %d keys", deepestLabel)
+	}
 	for part := range strings.SplitSeq(path, ".") {
 		if !segment.MatchString(part) {
-			return false
+			return "the name can't be taken apart: empty keys and stray brackets are not allowed"
 		}
 	}
-	return true
+	return ""
 }

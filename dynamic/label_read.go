@@ -74,7 +74,7 @@ func (l *labelling) options() {
 			l.out.Options.Enable = nil
 		}
 		for _, problem := range problems {
-			l.out.Wrong = append(l.out.Wrong, l.reason(problem))
+			l.out.Wrong = append(l.out.Wrong, brief(l.reason(problem)))
 		}
 	}
 }
@@ -208,17 +208,17 @@ func (l *labelling) tls() {
 // repeated reports the labels that say a second time what another one has said in another case.
 func (l *labelling) repeated() {
 	for _, one := range l.twice {
-		l.out.Wrong = append(l.out.Wrong, "label "+one.written+": another label differs from it in case alone")
+		l.out.Wrong = append(l.out.Wrong, "label "+brief(one.written)+": another label differs from it in case alone")
 	}
 }
 
 func (l *labelling) quarantine(ref Ref, reason string) {
 	verdicts := &l.out.Configuration.Verdicts
-	*verdicts = append(*verdicts, Verdict{Ref: ref, Status: Quarantined, Reason: reason})
+	*verdicts = append(*verdicts, Verdict{Ref: ref, Status: Quarantined, Reason: brief(reason)})
 }
 
 func (l *labelling) wrong(line int, format string, args ...any) {
-	l.out.Wrong = append(l.out.Wrong, "label "+l.written(line)+": "+fmt.Sprintf(format, args...))
+	l.out.Wrong = append(l.out.Wrong, brief("label "+l.written(line)+": "+fmt.Sprintf(format, args...)))
 }
 
 // written returns the label that a line stands for, as it was written.

@@ -17,8 +17,8 @@ import (
 func (l *labelling) grow() {
 	places := map[string]string{}
 	for i, one := range l.labels {
-		if !sound(one.path) {
-			l.out.Wrong = append(l.out.Wrong, "label "+one.written+": the name can't be taken apart: empty keys and stray brackets are not allowed")
+		if reason := unsound(one.path); reason != "" {
+			l.out.Wrong = append(l.out.Wrong, "label "+brief(one.written)+": "+reason)
 			continue
 		}
 		places[labelRoot+"."+one.path] = strconv.Itoa(i)

@@ -10,6 +10,9 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
+// mostStray is how many labels without effect are named for one container.
+const mostStray = 10
+
 // state is all that the provider has to say.
 type state struct {
 	config *dynamic.Configuration
@@ -81,10 +84,13 @@ func (a *assembly) add(c *container, where *lookup) {
 		return
 	}
 	a.parts = append(a.parts, one)
-	for _, written := range c.declared.Stray {
-		if !a.provider.constraints.Mentions(written) {
-			a.source(c, dynamic.Degraded, "label "+written+" has no effect")
+	stray := slices.DeleteFunc(slices.Clone(c.declared.Stray), a.provider.constraints.Mentions)
+	for i, written := range stray {
+		if i == mostStray {
+			a.source(c, dynamic.Degraded, fmt.Sprintf("%d more labels have no effect", len(stray)-mostStray))
+			break
 		}
+		a.source(c, dynamic.Degraded, "label "+written+" has no effect")
 	}
 	for i, reason := range c.declared.Wrong {
 		if i > 0 || len(one.refs()) == 0 { // The objects, if there are any, tell the first one.

@@ -100,7 +100,7 @@ func dial(scheme, host string, config static.Docker) (engine, error) {
 	timeout := cmp.Or(time.Duration(config.HTTPClientTimeout), patience)
 	transport := &http.Transport{
 		TLSClientConfig: secured, MaxIdleConns: parallel, MaxIdleConnsPerHost: parallel, IdleConnTimeout: idle,
-		TLSHandshakeTimeout: timeout,
+		TLSHandshakeTimeout: timeout, ResponseHeaderTimeout: timeout, // The stream of events has no other bound.
 	}
 	options := []client.Opt{
 		client.WithHTTPClient(&http.Client{Transport: transport, CheckRedirect: client.CheckRedirect}),

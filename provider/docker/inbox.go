@@ -46,9 +46,6 @@ func (i *inbox) put(event events.Message) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.since.IsZero() {
-		i.since = time.Now()
-	}
 	switch {
 	case event.Type == events.ContainerEventType && event.Action == events.ActionKill:
 		i.asked[id] = append(i.asked[id], event.Actor.Attributes["signal"])
@@ -64,14 +61,15 @@ func (i *inbox) put(event events.Message) {
 func (i *inbox) again(id string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.since.IsZero() {
-		i.since = time.Now()
-	}
 	i.changed[id] = true
 	i.wake()
 }
 
+// wake tells that there is something to take.
 func (i *inbox) wake() {
+	if i.since.IsZero() {
+		i.since = time.Now()
+	}
 	select {
 	case i.ready <- struct{}{}:
 	default:

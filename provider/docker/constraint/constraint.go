@@ -33,7 +33,7 @@ type (
 	and struct{ left, right term }
 	or  struct{ left, right term }
 	not struct{ term }
-	// equal asks for a label with exactly this value.
+	// equal asks for a label with exactly this value. A label that is absent is empty, as it is to Traefik.
 	equal struct{ key, value string }
 	// like asks for a label whose value matches.
 	like struct {
@@ -52,11 +52,9 @@ func (o or) match(labels map[string]string) bool {
 func (n not) match(labels map[string]string) bool { return !n.term.match(labels) }
 
 func (e equal) match(labels map[string]string) bool {
-	value, given := labels[e.key]
-	return given && value == e.value
+	return labels[e.key] == e.value
 }
 
 func (l like) match(labels map[string]string) bool {
-	value, given := labels[l.key]
-	return given && l.pattern.MatchString(value)
+	return l.pattern.MatchString(labels[l.key])
 }
