@@ -37,7 +37,7 @@ const (
 	heartbeat = 15 * time.Second
 	// parallel is how many containers are inspected at a time.
 	parallel = 8
-	// slowInspection is how long the others wait for what the engine tells about one container.
+	// slowInspection is how long the engine may say nothing while containers are inspected before the others go on.
 	slowInspection = 3 * time.Second
 	// grace is how long a container that was asked to end is believed to be about to.
 	grace = 5 * time.Minute
@@ -66,7 +66,7 @@ type Provider struct {
 	leaving map[string]time.Time
 	// left says why containers take no part.
 	left      map[string]string
-	synced    bool
+	synced    time.Time // When the present connection had told all; zero before.
 	last      *dynamic.Configuration
 	published map[string][]dynamic.Endpoint
 	version   uint64

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	enginetypes "github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/events"
@@ -26,7 +27,12 @@ type fakeEngine struct {
 	// hang holds up inspections of a container until it is closed.
 	hang      map[string]chan struct{}
 	inspected map[string]int
+	// slow is how long each inspection takes.
+	slow time.Duration
+	// deaf refuses to tell events.
+	deaf      error
 	open      int
+	connected int
 	count     int
 	// refused counts the attempts to connect that have failed.
 	refused int
@@ -53,6 +59,7 @@ func (f *fakeEngine) connect() (engine, error) {
 		return nil, f.down
 	}
 	f.open++
+	f.connected++
 	return &fakeConnection{f}, nil
 }
 
@@ -63,7 +70,11 @@ func (f *fakeConnection) listen(ctx context.Context) (<-chan events.Message, <-c
 	one := &fakeListener{messages: make(chan events.Message), failed: make(chan error, 1), ctx: ctx}
 	f.mu.Lock()
 	f.listeners[one] = true
+	deaf := f.deaf
 	f.mu.Unlock()
+	if deaf != nil {
+		f.end(one, deaf)
+	}
 	context.AfterFunc(ctx, func() { f.end(one, ctx.Err()) })
 	return one.messages, one.failed
 }
@@ -90,8 +101,9 @@ func (f *fakeConnection) list(context.Context) ([]enginetypes.Summary, error) {
 
 func (f *fakeConnection) inspect(ctx context.Context, id string) (*enginetypes.InspectResponse, error) {
 	f.mu.Lock()
-	hang := f.hang[id]
+	hang, slow := f.hang[id], f.slow
 	f.mu.Unlock()
+	pause(ctx, slow)
 	if hang != nil {
 		select {
 		case <-hang:
@@ -232,4 +244,13 @@ func (f *fakeEngine) check(t *testing.T) {
 	if len(f.listeners) != 0 || f.open != 0 {
 		t.Errorf("%d listeners and %d connections are left", len(f.listeners), f.open)
 	}
+}
+
+// containerEvent makes an event of the container c, with attributes in turns of name and value.
+func containerEvent(action events.Action, attributes ...string) events.Message {
+	event := events.Message{Type: events.ContainerEventType, Action: action, Actor: events.Actor{ID: "c", Attributes: map[string]string{}}}
+	for i := 0; i < len(attributes); i += 2 {
+		event.Actor.Attributes[attributes[i]] = attributes[i+1]
+	}
+	return event
 }

@@ -12,9 +12,9 @@ import (
 // them at once, so taking one in must never wait.
 type inbox struct {
 	mu sync.Mutex
-	// changed are the containers that must be inspected again.
+	// changed are the containers that must be inspected again; true for those that have started or ended.
 	changed map[string]bool
-	// asked are the signals that containers were sent.
+	// asked are the signals that containers were sent since they have started.
 	asked map[string][]string
 	// since is when the first of the changes was noticed.
 	since time.Time
@@ -49,8 +49,11 @@ func (i *inbox) put(event events.Message) {
 	switch {
 	case event.Type == events.ContainerEventType && event.Action == events.ActionKill:
 		i.asked[id] = append(i.asked[id], event.Actor.Attributes["signal"])
-	case event.Type == events.NetworkEventType, isChange(event.Action):
+	case event.Type == events.ContainerEventType && (event.Action == events.ActionStart || event.Action == events.ActionDie):
 		i.changed[id] = true
+		delete(i.asked, id)
+	case event.Type == events.NetworkEventType, isChange(event.Action):
+		i.changed[id] = i.changed[id]
 	default:
 		return
 	}
@@ -61,7 +64,7 @@ func (i *inbox) put(event events.Message) {
 func (i *inbox) again(id string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.changed[id] = true
+	i.changed[id] = i.changed[id]
 	i.wake()
 }
 
@@ -76,12 +79,11 @@ func (i *inbox) wake() {
 	}
 }
 
-// isChange tells whether a container may be another one after an event. Engines that filter in their own way send more
+// isChange tells whether what counts of a container may be otherwise after an event, though it goes on. Engines that filter in their own way send more
 // than was asked for.
 func isChange(action events.Action) bool {
 	switch action {
-	case events.ActionStart, events.ActionDie, events.ActionStop, events.ActionPause, events.ActionUnPause, events.ActionRename,
-		events.ActionUpdate, events.ActionDestroy:
+	case events.ActionStop, events.ActionPause, events.ActionUnPause, events.ActionRename, events.ActionUpdate, events.ActionDestroy:
 		return true
 	}
 	return strings.HasPrefix(string(action), string(events.ActionHealthStatus))

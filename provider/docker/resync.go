@@ -44,16 +44,14 @@ func (s *session) worthInspecting(summary *enginetypes.Summary) bool {
 // update inspects the containers that events have named, and publishes what has changed.
 func (s *session) update(ctx context.Context, from engine, box *inbox) error {
 	changed, asked, noticed := box.take()
+	maps.DeleteFunc(s.leaving, func(id string, _ time.Time) bool { return changed[id] })
+	if err := s.inspectAll(ctx, from, box, slices.Sorted(maps.Keys(changed))); err != nil {
+		return err
+	}
 	for id, signals := range asked {
 		if known := s.containers[id]; known != nil && slices.Contains(signals, known.stopSignal) {
 			s.leaving[id] = time.Now().Add(max(grace, known.stopTimeout))
 		}
-	}
-	for id := range changed {
-		delete(s.leaving, id)
-	}
-	if err := s.inspectAll(ctx, from, box, slices.Sorted(maps.Keys(changed))); err != nil {
-		return err
 	}
 	s.publish(ctx, noticed)
 	return nil
@@ -65,17 +63,31 @@ func (s *session) beat(ctx context.Context, from engine, box *inbox) error {
 	if err := from.ping(ctx); err != nil {
 		return err
 	}
+	s.retry(ctx, from, box)
 	now := time.Now()
 	before := len(s.leaving)
 	maps.DeleteFunc(s.leaving, func(_ string, until time.Time) bool { return now.After(until) })
-	if len(s.uninspected) == 0 && len(s.leaving) == before {
-		return nil
+	if len(s.leaving) != before {
+		s.publish(ctx, now)
 	}
-	if err := s.inspectAll(ctx, from, box, slices.Sorted(maps.Keys(s.uninspected))); err != nil {
-		return err
-	}
-	s.publish(ctx, now)
 	return nil
+}
+
+// retry asks again about containers that could not be inspected. Nobody waits for it: those that the engine can tell about by
+// now are read with the next update.
+func (s *session) retry(ctx context.Context, from engine, box *inbox) {
+	ids := slices.Sorted(maps.Keys(s.uninspected))
+	if len(ids) == 0 {
+		return
+	}
+	results := s.inspections(ctx, from, ids)
+	s.running.Go(func() {
+		for range ids {
+			if one := <-results; one.err == nil || errors.Is(one.err, errGone) {
+				box.again(one.id)
+			}
+		}
+	})
 }
 
 // inspected is what became of the inspection of one container.
@@ -85,8 +97,8 @@ type inspected struct {
 	err  error
 }
 
-// inspectAll reads these containers anew, several at a time. One that can't be read stays as it was. One that the engine does
-// not tell about in time holds up nobody: it is read again when the engine has found its voice.
+// inspectAll reads these containers anew, several at a time. One that can't be read stays as it was. When the engine has told
+// nothing for a while, those that are left hold up nobody: they are read again when it has found its voice.
 func (s *session) inspectAll(ctx context.Context, from engine, box *inbox, ids []string) error {
 	results, waiting := s.inspections(ctx, from, ids), map[string]bool{}
 	for _, id := range ids {
@@ -100,6 +112,7 @@ func (s *session) inspectAll(ctx context.Context, from engine, box *inbox, ids [
 			return ctx.Err()
 		case one := <-results:
 			delete(waiting, one.id)
+			slow.Reset(slowInspection)
 			if err := s.note(one); err != nil {
 				return err
 			}

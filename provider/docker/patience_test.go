@@ -1,0 +1,115 @@
+package docker
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	enginetypes "github.com/moby/moby/api/types/container"
+)
+
+// TestRefusedEventsAreNoLoop asserts that an engine that tells everything but events is not asked without end.
+func TestRefusedEventsAreNoLoop(t *testing.T) {
+	play(t, nil, []*enginetypes.InspectResponse{fakeContainer("web", "198.51.100.7")}, func(s *stage) {
+		s.engine.mu.Lock()
+		s.engine.deaf = errors.New("events are forbidden here")
+		s.engine.mu.Unlock()
+		s.engine.cut(nil)
+		s.wait(10 * time.Minute)
+		s.engine.mu.Lock()
+		connected := s.engine.connected
+		s.engine.mu.Unlock()
+		if connected < 60 || connected > 140 {
+			t.Errorf("%d connections in ten minutes, want about 80", connected)
+		}
+		s.engine.start(fakeContainer("late", "198.51.100.8")) // Asking now and then finds it all the same.
+		s.wait(lastDelay)
+		s.want("late 198.51.100.8", "web 198.51.100.7")
+	})
+}
+
+// TestFirstStateIsWhole asserts that an engine with many containers is waited for as long as it goes on telling.
+func TestFirstStateIsWhole(t *testing.T) {
+	play(t, nil, nil, func(s *stage) {
+		for i := range 80 {
+			one := fakeContainer(fmt.Sprintf("web%02d", i), fmt.Sprintf("198.51.100.%d", i+1))
+			one.ID = fmt.Sprintf("%064x", i+1)
+			s.engine.put(one)
+		}
+		s.engine.mu.Lock()
+		s.engine.slow = 600 * time.Millisecond // 80 of them, eight at a time, take twice slowInspection.
+		s.engine.mu.Unlock()
+		s.news()
+		s.engine.cut(nil)
+		s.wait(time.Minute)
+		var states []int
+		for _, message := range s.news() {
+			if message.Configuration != nil {
+				states = append(states, len(message.Configuration.HTTP.Routers))
+			}
+		}
+		if len(states) != 1 || states[0] != 80 {
+			t.Errorf("configurations with %v routers, want one with 80", states)
+		}
+	})
+}
+
+// TestRetryHoldsUpNobody asserts that events are followed while a container is asked about again.
+func TestRetryHoldsUpNobody(t *testing.T) {
+	stuck := fakeContainer("stuck", "198.51.100.7")
+	play(t, nil, []*enginetypes.InspectResponse{stuck}, func(s *stage) {
+		s.want("stuck 198.51.100.7")
+		answer := make(chan struct{})
+		s.engine.mu.Lock()
+		s.engine.hang[stuck.ID] = answer
+		s.engine.mu.Unlock()
+		s.engine.change(stuck.ID, func(c *enginetypes.InspectResponse) { c.State.Status = enginetypes.StatePaused })
+		s.engine.tell("pause", stuck.ID)
+		s.wait(heartbeat) // It is asked about again.
+		s.engine.start(fakeContainer("other", "198.51.100.8"))
+		s.want("other 198.51.100.8", "stuck 198.51.100.7")
+		s.engine.mu.Lock()
+		delete(s.engine.hang, stuck.ID)
+		s.engine.mu.Unlock()
+		close(answer)
+		s.want("other 198.51.100.8")
+	})
+}
+
+// TestLeavingGoesOn asserts that a container that drains is not given requests because something else was heard of it.
+func TestLeavingGoesOn(t *testing.T) {
+	play(t, nil, []*enginetypes.InspectResponse{replica(1), replica(2)}, func(s *stage) {
+		s.news()
+		ids := map[string]string{}
+		for id, one := range s.engine.containers {
+			ids[one.Name] = id
+		}
+		s.engine.tell("kill", ids["/shop_web_2"], "signal", "15")
+		s.want("shop 198.51.100.1 198.51.100.2 (leaving)")
+		s.engine.tell("health_status: healthy", ids["/shop_web_2"])
+		s.want("shop 198.51.100.1 198.51.100.2 (leaving)")
+		s.engine.tell("start", ids["/shop_web_2"])
+		s.want("shop 198.51.100.1 198.51.100.2")
+	})
+}
+
+// TestInboxKeepsOrder asserts that a signal counts only for the run of a container that it was sent to.
+func TestInboxKeepsOrder(t *testing.T) {
+	kill, start := containerEvent("kill", "signal", "15"), containerEvent("start")
+	box := newInbox()
+	box.put(containerEvent("exec_start: true"))
+	if _, _, since := box.take(); !since.IsZero() {
+		t.Error("an event that says nothing is when a change was noticed")
+	}
+	box.put(kill)
+	box.put(start)
+	if changed, asked, _ := box.take(); !changed["c"] || len(asked) != 0 {
+		t.Errorf("changed %v, asked %v after a restart", changed, asked)
+	}
+	box.put(start)
+	box.put(kill)
+	if changed, asked, _ := box.take(); !changed["c"] || len(asked["c"]) != 1 {
+		t.Errorf("changed %v, asked %v after a start and a signal", changed, asked)
+	}
+}
