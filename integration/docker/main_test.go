@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -42,7 +43,7 @@ func run(m *testing.M) int {
 			_, _ = fmt.Fprintf(os.Stderr, "docker: %v\n", err)
 			return 1
 		}
-		defer os.RemoveAll(folder) //nolint:errcheck // It is a temporary directory.
+		defer discard(folder)
 	}
 	return harness.Main(m)
 }
@@ -110,4 +111,20 @@ func furnish() error {
 		return fmt.Errorf("starting lo: %w", err)
 	}
 	return nil
+}
+
+// discard removes the directory of the engines, with what they have mounted there.
+func discard(folder string) {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		_, _ = fmt.Fprintf(os.Stderr, "docker: %v\n", err)
+	}
+	for line := range strings.Lines(string(mounts)) {
+		if fields := strings.Fields(line); len(fields) > 4 && strings.HasPrefix(fields[4], folder) {
+			_ = unix.Unmount(fields[4], unix.MNT_DETACH) // What is below it goes with it.
+		}
+	}
+	if err := os.RemoveAll(folder); err != nil {
+		_, _ = fmt.Fprintf(os.Stderr, "docker: %v\n", err)
+	}
 }

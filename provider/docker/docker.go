@@ -31,6 +31,9 @@ const (
 	// engine that is restarted is back within a second.
 	firstDelay = 100 * time.Millisecond
 	lastDelay  = 10 * time.Second
+	// steady is how long a connection must have lasted for the pauses to begin anew; one that is refused the events, for example,
+	// does not.
+	steady = 5 * time.Second
 	// patience is how long the engine may take for an answer where httpClientTimeout says nothing.
 	patience = 30 * time.Second
 	// heartbeat is how often a quiet engine is asked whether it is still there, which a broken connection does not tell.
@@ -66,7 +69,6 @@ type Provider struct {
 	leaving map[string]time.Time
 	// left says why containers take no part.
 	left      map[string]string
-	synced    time.Time // When the present connection had told all; zero before.
 	last      *dynamic.Configuration
 	published map[string][]dynamic.Endpoint
 	version   uint64

@@ -30,12 +30,13 @@ type fakeEngine struct {
 	// slow is how long each inspection takes.
 	slow time.Duration
 	// deaf refuses to tell events.
-	deaf      error
-	open      int
-	connected int
-	count     int
-	// refused counts the attempts to connect that have failed.
-	refused int
+	deaf  error
+	open  int
+	count int
+	// deaf is why nobody may listen.
+	deaf error
+	// connected counts the connections; refused counts the attempts to connect that have failed.
+	connected, refused int
 }
 
 type fakeListener struct {
@@ -59,7 +60,6 @@ func (f *fakeEngine) connect() (engine, error) {
 		return nil, f.down
 	}
 	f.open++
-	f.connected++
 	return &fakeConnection{f}, nil
 }
 
@@ -70,11 +70,7 @@ func (f *fakeConnection) listen(ctx context.Context) (<-chan events.Message, <-c
 	one := &fakeListener{messages: make(chan events.Message), failed: make(chan error, 1), ctx: ctx}
 	f.mu.Lock()
 	f.listeners[one] = true
-	deaf := f.deaf
 	f.mu.Unlock()
-	if deaf != nil {
-		f.end(one, deaf)
-	}
 	context.AfterFunc(ctx, func() { f.end(one, ctx.Err()) })
 	return one.messages, one.failed
 }

@@ -1,33 +1,12 @@
 package docker
 
 import (
-	"errors"
 	"fmt"
 	"testing"
 	"time"
 
 	enginetypes "github.com/moby/moby/api/types/container"
 )
-
-// TestRefusedEventsAreNoLoop asserts that an engine that tells everything but events is not asked without end.
-func TestRefusedEventsAreNoLoop(t *testing.T) {
-	play(t, nil, []*enginetypes.InspectResponse{fakeContainer("web", "198.51.100.7")}, func(s *stage) {
-		s.engine.mu.Lock()
-		s.engine.deaf = errors.New("events are forbidden here")
-		s.engine.mu.Unlock()
-		s.engine.cut(nil)
-		s.wait(10 * time.Minute)
-		s.engine.mu.Lock()
-		connected := s.engine.connected
-		s.engine.mu.Unlock()
-		if connected < 60 || connected > 140 {
-			t.Errorf("%d connections in ten minutes, want about 80", connected)
-		}
-		s.engine.start(fakeContainer("late", "198.51.100.8")) // Asking now and then finds it all the same.
-		s.wait(lastDelay)
-		s.want("late 198.51.100.8", "web 198.51.100.7")
-	})
-}
 
 // TestFirstStateIsWhole asserts that an engine with many containers is waited for as long as it goes on telling.
 func TestFirstStateIsWhole(t *testing.T) {

@@ -19,13 +19,13 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 	p.last = nil
 	delay := firstDelay
 	for ctx.Err() == nil {
-		p.synced = time.Time{}
+		begin := time.Now()
 		err := s.follow(ctx)
 		if err == nil { // All is said, or ctx has ended.
 			<-ctx.Done()
 			break
 		}
-		if !p.synced.IsZero() && time.Since(p.synced) > delay { // One that never lasts is no better than none.
+		if time.Since(begin) >= steady {
 			delay = firstDelay
 		}
 		s.report(ctx, err)
@@ -88,7 +88,6 @@ func (s *session) follow(ctx context.Context) error {
 	if err := s.resync(ctx, connection, box); err != nil {
 		return err
 	}
-	s.synced = time.Now()
 	if !s.config.Watch {
 		return nil
 	}

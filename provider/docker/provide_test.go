@@ -305,6 +305,22 @@ func TestReconnectsFastAndBacksOff(t *testing.T) {
 	})
 }
 
+func TestEventsAreRefused(t *testing.T) {
+	play(t, nil, []*enginetypes.InspectResponse{fakeContainer("web", "198.51.100.7")}, func(s *stage) {
+		s.engine.mu.Lock()
+		s.engine.deaf, s.engine.connected = errors.New("forbidden by the proxy"), 0
+		s.engine.mu.Unlock()
+		s.engine.cut(nil)
+		s.wait(10 * time.Minute)
+		s.want("web 198.51.100.7")
+		s.engine.mu.Lock()
+		defer s.engine.mu.Unlock()
+		if s.engine.connected < 60 || s.engine.connected > 140 {
+			t.Errorf("%d connections in ten minutes, want about 80", s.engine.connected)
+		}
+	})
+}
+
 func TestNoChangeNoMessageAfterReconnect(t *testing.T) {
 	play(t, nil, []*enginetypes.InspectResponse{fakeContainer("web", "198.51.100.7")}, func(s *stage) {
 		s.news()
