@@ -28,9 +28,7 @@ type fakeEngine struct {
 	hang      map[string]chan struct{}
 	inspected map[string]int
 	// slow is how long each inspection takes.
-	slow time.Duration
-	// deaf refuses to tell events.
-	deaf  error
+	slow  time.Duration
 	open  int
 	count int
 	// deaf is why nobody may listen.
@@ -60,6 +58,7 @@ func (f *fakeEngine) connect() (engine, error) {
 		return nil, f.down
 	}
 	f.open++
+	f.connected++
 	return &fakeConnection{f}, nil
 }
 
@@ -70,7 +69,11 @@ func (f *fakeConnection) listen(ctx context.Context) (<-chan events.Message, <-c
 	one := &fakeListener{messages: make(chan events.Message), failed: make(chan error, 1), ctx: ctx}
 	f.mu.Lock()
 	f.listeners[one] = true
+	deaf := f.deaf
 	f.mu.Unlock()
+	if deaf != nil {
+		f.end(one, deaf)
+	}
 	context.AfterFunc(ctx, func() { f.end(one, ctx.Err()) })
 	return one.messages, one.failed
 }
