@@ -334,7 +334,7 @@ func TestInboxNeverWaits(t *testing.T) {
 		box.put(events.Message{Type: events.ContainerEventType, Action: events.ActionStart, Actor: events.Actor{ID: fmt.Sprint(i % 100)}})
 	}
 	<-box.ready
-	if changed, _, since := box.take(); len(changed) != 100 || since.IsZero() {
-		t.Errorf("%d containers have changed since %s, want 100", len(changed), since)
+	if news := box.take(); len(news.changed) != 100 || news.since.IsZero() {
+		t.Errorf("%d containers have changed since %s, want 100", len(news.changed), news.since)
 	}
 }

@@ -8,31 +8,38 @@ import (
 	"github.com/moby/moby/api/types/events"
 )
 
-// inbox collects what events say until the session has time for it. The engine drops events for clients that don't read
-// them at once, so taking one in must never wait.
-type inbox struct {
-	mu sync.Mutex
+// news is what was heard of.
+type news struct {
 	// changed are the containers that must be inspected again; true for those that have started or ended.
 	changed map[string]bool
 	// asked are the signals that containers were sent since they have started.
 	asked map[string][]string
+	// late is what the engine has told about containers after nobody waited for it any more.
+	late []inspected
 	// since is when the first of the changes was noticed.
 	since time.Time
+}
+
+// inbox collects what events say until the session has time for it. The engine drops events for clients that don't read
+// them at once, so taking one in must never wait.
+type inbox struct {
+	mu sync.Mutex
+	news
 	// ready holds a value when there is something to take.
 	ready chan struct{}
 }
 
 func newInbox() *inbox {
-	return &inbox{changed: map[string]bool{}, asked: map[string][]string{}, ready: make(chan struct{}, 1)}
+	return &inbox{news: news{changed: map[string]bool{}, asked: map[string][]string{}}, ready: make(chan struct{}, 1)}
 }
 
 // take returns what was collected.
-func (i *inbox) take() (changed map[string]bool, asked map[string][]string, since time.Time) {
+func (i *inbox) take() news {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	changed, asked, since = i.changed, i.asked, i.since
-	i.changed, i.asked, i.since = map[string]bool{}, map[string][]string{}, time.Time{}
-	return changed, asked, since
+	out := i.news
+	i.news = news{changed: map[string]bool{}, asked: map[string][]string{}}
+	return out
 }
 
 // put takes an event in.
@@ -60,11 +67,11 @@ func (i *inbox) put(event events.Message) {
 	i.wake()
 }
 
-// again asks for a container to be inspected again.
-func (i *inbox) again(id string) {
+// tell takes in what became of an inspection that nobody waits for.
+func (i *inbox) tell(one inspected) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.changed[id] = i.changed[id]
+	i.late = append(i.late, one)
 	i.wake()
 }
 

@@ -78,17 +78,39 @@ func TestInboxKeepsOrder(t *testing.T) {
 	kill, start := containerEvent("kill", "signal", "15"), containerEvent("start")
 	box := newInbox()
 	box.put(containerEvent("exec_start: true"))
-	if _, _, since := box.take(); !since.IsZero() {
+	if news := box.take(); !news.since.IsZero() {
 		t.Error("an event that says nothing is when a change was noticed")
 	}
 	box.put(kill)
 	box.put(start)
-	if changed, asked, _ := box.take(); !changed["c"] || len(asked) != 0 {
-		t.Errorf("changed %v, asked %v after a restart", changed, asked)
+	if news := box.take(); !news.changed["c"] || len(news.asked) != 0 {
+		t.Errorf("changed %v, asked %v after a restart", news.changed, news.asked)
 	}
 	box.put(start)
 	box.put(kill)
-	if changed, asked, _ := box.take(); !changed["c"] || len(asked["c"]) != 1 {
-		t.Errorf("changed %v, asked %v after a start and a signal", changed, asked)
+	if news := box.take(); !news.changed["c"] || len(news.asked["c"]) != 1 {
+		t.Errorf("changed %v, asked %v after a start and a signal", news.changed, news.asked)
 	}
+}
+
+// TestSlowContainerGetsIn asserts that a container about which the engine always takes its time is read all the same, and
+// that what was told of it before it changed counts no more.
+func TestSlowContainerGetsIn(t *testing.T) {
+	play(t, nil, nil, func(s *stage) {
+		s.engine.mu.Lock()
+		s.engine.slow = 2 * slowInspection
+		s.engine.mu.Unlock()
+		id := s.engine.start(fakeContainer("slow", "198.51.100.7"))
+		s.wait(3 * slowInspection)
+		s.want("slow 198.51.100.7")
+		s.engine.tell("update", id)
+		s.wait(slowInspection + time.Second)
+		s.engine.change(id, func(c *enginetypes.InspectResponse) { c.State.Status = enginetypes.StateExited })
+		s.engine.tell("die", id)
+		s.wait(3 * slowInspection)
+		s.want()
+		if count := s.engine.inspections()[id]; count > 3 {
+			t.Errorf("it was inspected %d times, want 3", count)
+		}
+	})
 }

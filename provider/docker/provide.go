@@ -14,7 +14,7 @@ import (
 // Provide implements provider.Provider. It returns nil when ctx ends, and nothing else ends it: an engine that is not there is
 // waited for. It must not be called twice at once.
 func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
-	s := &session{Provider: p, messages: messages}
+	s := &session{Provider: p, messages: messages, asked: map[string]uint64{}}
 	clear(p.published) // Whoever listens now has heard nothing yet.
 	p.last = nil
 	delay := firstDelay
@@ -52,6 +52,9 @@ type session struct {
 	messages chan<- dynamic.Message
 	// running are the goroutines of one connection.
 	running sync.WaitGroup
+	// asked are the inspections that are under way, each container's last one; number is that of the last one of all.
+	asked  map[string]uint64
+	number uint64
 	// told is the state that was reported last.
 	told dynamic.ProviderState
 }

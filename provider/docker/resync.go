@@ -27,6 +27,7 @@ func (s *session) resync(ctx context.Context, from engine, box *inbox) error {
 	maps.DeleteFunc(s.uninspected, func(id string, _ string) bool { return !present[id] })
 	maps.DeleteFunc(present, func(_ string, worth bool) bool { return !worth })
 	clear(s.leaving)
+	clear(s.asked)
 	if err := s.inspectAll(ctx, from, box, slices.Sorted(maps.Keys(present))); err != nil {
 		return err
 	}
@@ -43,17 +44,22 @@ func (s *session) worthInspecting(summary *enginetypes.Summary) bool {
 
 // update inspects the containers that events have named, and publishes what has changed.
 func (s *session) update(ctx context.Context, from engine, box *inbox) error {
-	changed, asked, noticed := box.take()
-	maps.DeleteFunc(s.leaving, func(id string, _ time.Time) bool { return changed[id] })
-	if err := s.inspectAll(ctx, from, box, slices.Sorted(maps.Keys(changed))); err != nil {
+	news := box.take()
+	for _, one := range news.late {
+		if err := s.note(one); err != nil {
+			return err
+		}
+	}
+	maps.DeleteFunc(s.leaving, func(id string, _ time.Time) bool { return news.changed[id] })
+	if err := s.inspectAll(ctx, from, box, slices.Sorted(maps.Keys(news.changed))); err != nil {
 		return err
 	}
-	for id, signals := range asked {
+	for id, signals := range news.asked {
 		if known := s.containers[id]; known != nil && slices.Contains(signals, known.stopSignal) {
 			s.leaving[id] = time.Now().Add(max(grace, known.stopTimeout))
 		}
 	}
-	s.publish(ctx, noticed)
+	s.publish(ctx, news.since)
 	return nil
 }
 
@@ -73,32 +79,39 @@ func (s *session) beat(ctx context.Context, from engine, box *inbox) error {
 	return nil
 }
 
-// retry asks again about containers that could not be inspected. Nobody waits for it: those that the engine can tell about by
-// now are read with the next update.
+// retry asks again about containers that could not be inspected. Nobody waits for it.
 func (s *session) retry(ctx context.Context, from engine, box *inbox) {
-	ids := slices.Sorted(maps.Keys(s.uninspected))
-	if len(ids) == 0 {
-		return
+	var ids []string
+	for _, id := range slices.Sorted(maps.Keys(s.uninspected)) {
+		if s.asked[id] == 0 {
+			ids = append(ids, id)
+		}
 	}
-	results := s.inspections(ctx, from, ids)
+	if len(ids) > 0 {
+		s.later(s.inspections(ctx, from, ids), len(ids), box)
+	}
+}
+
+// later puts into the inbox what becomes of inspections that nobody waits for.
+func (s *session) later(results <-chan inspected, count int, box *inbox) {
 	s.running.Go(func() {
-		for range ids {
-			if one := <-results; one.err == nil || errors.Is(one.err, errGone) {
-				box.again(one.id)
-			}
+		for range count {
+			box.tell(<-results)
 		}
 	})
 }
 
 // inspected is what became of the inspection of one container.
 type inspected struct {
-	id   string
-	what *enginetypes.InspectResponse
-	err  error
+	id string
+	// number tells the inspections of a container apart.
+	number uint64
+	what   *enginetypes.InspectResponse
+	err    error
 }
 
 // inspectAll reads these containers anew, several at a time. One that can't be read stays as it was. When the engine has told
-// nothing for a while, those that are left hold up nobody: they are read again when it has found its voice.
+// nothing for a while, those that are left hold up nobody: they are read when it has found its voice.
 func (s *session) inspectAll(ctx context.Context, from engine, box *inbox, ids []string) error {
 	results, waiting := s.inspections(ctx, from, ids), map[string]bool{}
 	for _, id := range ids {
@@ -120,13 +133,7 @@ func (s *session) inspectAll(ctx context.Context, from engine, box *inbox, ids [
 			for id := range waiting {
 				s.uninspected[id] = fmt.Sprintf("the engine has not answered within %s", slowInspection)
 			}
-			s.running.Go(func() {
-				for range waiting {
-					if late := <-results; late.err == nil {
-						box.again(late.id)
-					}
-				}
-			})
+			s.later(results, len(waiting), box)
 			return nil
 		}
 	}
@@ -137,18 +144,26 @@ func (s *session) inspectAll(ctx context.Context, from engine, box *inbox, ids [
 func (s *session) inspections(ctx context.Context, from engine, ids []string) <-chan inspected {
 	results, slots := make(chan inspected, len(ids)), make(chan struct{}, parallel)
 	for _, id := range ids {
+		s.number++
+		number := s.number
+		s.asked[id] = number
 		s.running.Go(func() {
 			slots <- struct{}{}
 			what, err := from.inspect(ctx, id)
 			<-slots
-			results <- inspected{id, what, err}
+			results <- inspected{id, number, what, err}
 		})
 	}
 	return results
 }
 
-// note keeps what is known of a container. It fails when that is not known because the connection is lost.
+// note keeps what is known of a container, unless it has been asked about again meanwhile. It fails when nothing is known
+// because the connection is lost.
 func (s *session) note(one inspected) error {
+	if s.asked[one.id] != one.number {
+		return nil
+	}
+	delete(s.asked, one.id)
 	switch {
 	case errors.Is(one.err, errGone):
 		delete(s.containers, one.id)
