@@ -40,7 +40,7 @@ type assembly struct {
 
 // assemble makes the state of the containers.
 func (p *Provider) assemble() state {
-	containers := p.containers
+	containers, known := p.containers, len(p.memory.objects)
 	where := &lookup{
 		containers: containers, network: p.config.Network, bindPort: p.config.UseBindPortIP, host: p.hostAddress,
 		leaving: p.leaving,
@@ -48,9 +48,9 @@ func (p *Provider) assemble() state {
 	a := &assembly{
 		provider: p, told: map[dynamic.Verdict]bool{},
 		out: state{
-			config:  &dynamic.Configuration{HTTP: &dynamic.HTTPConfiguration{}, Origins: map[dynamic.Ref]dynamic.Origin{}},
-			sets:    map[string][]dynamic.Endpoint{},
-			objects: map[dynamic.Ref]any{},
+			config:  &dynamic.Configuration{HTTP: &dynamic.HTTPConfiguration{}, Origins: make(map[dynamic.Ref]dynamic.Origin, known)},
+			sets:    make(map[string][]dynamic.Endpoint, len(p.published)),
+			objects: make(map[dynamic.Ref]any, known),
 			left:    map[string]string{},
 		},
 	}
@@ -93,7 +93,7 @@ func (a *assembly) add(c *container, where *lookup) {
 		a.source(c, dynamic.Degraded, "label "+written+" has no effect")
 	}
 	for i, reason := range c.declared.Wrong {
-		if i > 0 || len(one.refs()) == 0 { // The objects, if there are any, tell the first one.
+		if i > 0 || len(one.objects) == 0 { // The objects, if there are any, tell the first one.
 			a.source(c, dynamic.Quarantined, reason)
 		}
 	}
@@ -139,9 +139,9 @@ func (a *assembly) verdict(ref dynamic.Ref, c *container, status dynamic.Status,
 
 // merge brings the contributions to each object together.
 func (a *assembly) merge() {
-	all := map[dynamic.Ref][]contribution{}
+	all := make(map[dynamic.Ref][]contribution, len(a.provider.memory.objects))
 	for _, one := range a.parts {
-		for ref, object := range one.refs() {
+		for ref, object := range one.objects {
 			all[ref] = append(all[ref], contribution{one, object})
 		}
 	}
@@ -181,7 +181,7 @@ func (a *assembly) agree(ref dynamic.Ref, from []contribution) (good []*part, ob
 	if len(declared) > 0 {
 		first = declared[0]
 	}
-	a.out.config.Origins[ref] = dynamic.Origin{Object: first.part.container.declarer()}
+	a.out.config.Origins[ref] = dynamic.Origin{Object: first.part.declarer}
 	for _, one := range declared {
 		if one.object != first.object && !dynamic.Equal(one.object, first.object) {
 			a.verdict(ref, first.part.container, dynamic.Quarantined, fmt.Sprintf("is declared otherwise by %s", one.part.container.origin()))

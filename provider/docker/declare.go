@@ -16,6 +16,9 @@ type declaration struct {
 	name   string
 	labels *dynamic.Labels
 	config *dynamic.Configuration
+	// objects are those of config; declarer names who declares them.
+	objects  map[dynamic.Ref]any
+	declarer string
 	// wrong holds the reasons for which objects are not put to work.
 	wrong map[dynamic.Ref][]string
 	// implied says that the labels neither declare an object nor enable the container.
@@ -47,8 +50,9 @@ func newDeclaration(c *container, rule *template.Template, own bool) *declaratio
 	default:
 		d.complete(c, rule, own)
 	}
+	d.objects, d.declarer = d.refs(), c.declarer()
 	if len(c.declared.Wrong) > 0 {
-		for ref := range d.refs() {
+		for ref := range d.objects {
 			d.refuse(ref, c.declared.Wrong[0])
 		}
 	}
@@ -98,7 +102,7 @@ func (d *declaration) completeRouter(c *container, rule *template.Template, name
 	router.Service = services[0]
 }
 
-// refs yields the references of all objects.
+// refs returns all objects by their references.
 func (d *declaration) refs() map[dynamic.Ref]any {
 	out := map[dynamic.Ref]any{}
 	http := d.config.HTTP

@@ -63,7 +63,7 @@ func (p *Provider) exposed(c *container) (left string, findings []string) {
 func (p *Provider) part(c *container, where *lookup) *part {
 	one := &part{
 		container: c, declaration: p.memory.declare(c, p.rule, p.isSelf(c)),
-		members: map[string]member{}, unreachable: map[dynamic.Ref]string{}, doubts: map[dynamic.Ref]string{},
+		members: map[string]member{},
 	}
 	for name, service := range one.config.HTTP.Services {
 		if service.LoadBalancer == nil {
@@ -93,14 +93,23 @@ func (p *part) join(name string, where *lookup) (nothing bool) {
 	case err != nil && p.implied:
 		return true
 	case err != nil:
-		p.unreachable[ref] = err.Error()
+		p.unreachable = with(p.unreachable, ref, err.Error())
 	case p.container.running() && p.container.healthy():
 		p.members[name] = one
 		if doubt != "" {
-			p.doubts[ref] = doubt
+			p.doubts = with(p.doubts, ref, doubt)
 		}
 	}
 	return false
+}
+
+// with adds to a map that few need.
+func with(to map[dynamic.Ref]string, ref dynamic.Ref, reason string) map[dynamic.Ref]string {
+	if to == nil {
+		to = map[dynamic.Ref]string{}
+	}
+	to[ref] = reason
+	return to
 }
 
 // schemes are those that a server may speak.
