@@ -138,10 +138,19 @@ const (
 	composeService = "com.docker.compose.service"
 )
 
+// longestName bounds the names of a Compose project and service, in bytes: everybody can write such labels, and the names become
+// those of objects.
+const longestName = 255
+
+// compose returns the container's Compose project and service, if it belongs to one.
+func (c *container) compose() (project, service string, ok bool) {
+	project, service = c.labels[composeProject], c.labels[composeService]
+	return project, service, project != "" && service != "" && max(len(project), len(service)) <= longestName
+}
+
 // service returns the name that the container's objects get by default: that of its Compose service and project, or its own.
 func (c *container) service() string {
-	project, service := c.labels[composeProject], c.labels[composeService]
-	if project != "" && service != "" {
+	if project, service, ok := c.compose(); ok {
 		return normalize(service + "_" + project)
 	}
 	return normalize(c.name)
@@ -153,7 +162,7 @@ func (c *container) origin() string { return "container " + c.name }
 // declarer names who declares the container's objects: a Compose service where there is one, since its containers come
 // and go.
 func (c *container) declarer() string {
-	if project, service := c.labels[composeProject], c.labels[composeService]; project != "" && service != "" {
+	if project, service, ok := c.compose(); ok {
 		return "compose service " + service + " of project " + project
 	}
 	return c.origin()

@@ -2,6 +2,7 @@ package docker
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -113,4 +114,11 @@ func TestSlowContainerGetsIn(t *testing.T) {
 			t.Errorf("it was inspected %d times, want 3", count)
 		}
 	})
+}
+
+// TestComposeNamesWithoutMeasure asserts that labels that anybody can write make no endless names of objects.
+func TestComposeNamesWithoutMeasure(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	web := fakeContainer("web", "198.51.100.7", composeProject, long, composeService, long)
+	play(t, nil, []*enginetypes.InspectResponse{web}, func(s *stage) { s.want("web 198.51.100.7") })
 }
