@@ -19,7 +19,11 @@ func (l *labelling) root(key string, node *document.Node) {
 	if slices.Contains(labelSections, strings.ToLower(key)) {
 		return
 	}
-	if near, ok := document.Nearest(key, labelSections); ok {
+	meant := []string{"enable"} // The only option; a label such as traefik.tags was not meant to be the section tls.
+	if node.Kind != document.Scalar {
+		meant = slices.DeleteFunc(slices.Clone(labelSections), func(section string) bool { return section == "enable" })
+	}
+	if near, ok := document.Nearest(key, meant); ok {
 		l.wrong(node.Line, "%s: unknown option, did you mean %q?", key, near)
 		return
 	}

@@ -92,6 +92,9 @@ func TestLabelOptions(t *testing.T) {
 			LabelOptions{},
 			[]string{`label traefik.docker.netwrok: unknown option, did you mean "network"?`},
 		},
+		{"misspelt section", map[string]string{"traefik.htpp.routers.a.rule": "x"}, LabelOptions{}, []string{`label traefik.htpp.routers.a.rule: htpp: unknown option, did you mean "http"?`}},
+		{"misspelt enable", map[string]string{"traefik.enabled": "true"}, LabelOptions{}, []string{`label traefik.enabled: enabled: unknown option, did you mean "enable"?`}},
+		{"of the constraints", map[string]string{"traefik.tags": "a"}, LabelOptions{}, nil},
 		{"no bool", map[string]string{"traefik.enable": "on"}, LabelOptions{}, []string{`label traefik.enable: expected true or false, got "on"`}},
 	}
 	for _, test := range tests {
