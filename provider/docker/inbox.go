@@ -56,11 +56,12 @@ func (i *inbox) put(event events.Message) {
 	switch {
 	case event.Type == events.ContainerEventType && event.Action == events.ActionKill:
 		i.asked[id] = append(i.asked[id], event.Actor.Attributes["signal"])
-	case event.Type == events.ContainerEventType && (event.Action == events.ActionStart || event.Action == events.ActionDie):
-		i.changed[id] = true
-		delete(i.asked, id)
 	case event.Type == events.NetworkEventType, isChange(event.Action):
-		i.changed[id] = i.changed[id]
+		anew := event.Action == events.ActionStart || event.Action == events.ActionDie
+		if anew {
+			delete(i.asked, id)
+		}
+		i.changed[id] = i.changed[id] || anew
 	default:
 		return
 	}
@@ -86,11 +87,12 @@ func (i *inbox) wake() {
 	}
 }
 
-// isChange tells whether what counts of a container may be otherwise after an event, though it goes on. Engines that filter in their own way send more
+// isChange tells whether what counts of a container may be otherwise after an event. Engines that filter in their own way send more
 // than was asked for.
 func isChange(action events.Action) bool {
 	switch action {
-	case events.ActionStop, events.ActionPause, events.ActionUnPause, events.ActionRename, events.ActionUpdate, events.ActionDestroy:
+	case events.ActionStart, events.ActionDie, events.ActionStop, events.ActionPause, events.ActionUnPause, events.ActionRename,
+		events.ActionUpdate, events.ActionDestroy:
 		return true
 	}
 	return strings.HasPrefix(string(action), string(events.ActionHealthStatus))
