@@ -289,6 +289,26 @@ func TestTimeout(t *testing.T) {
 	follow(t, config).until("that it took too long", func(m dynamic.Message) bool { return strings.Contains(m.Reason, "deadline") })
 }
 
+// TestEventsThatNeverBegin asserts that an engine that answers everything but the request for events is given up.
+func TestEventsThatNeverBegin(t *testing.T) {
+	release := make(chan struct{})
+	t.Cleanup(func() { close(release) })
+	engine := newAPI("1.41")
+	endpoint := listenUnix(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/events") {
+			engine.ServeHTTP(w, r)
+			return
+		}
+		select {
+		case <-release:
+		case <-r.Context().Done():
+		}
+	}))
+	config := defaults(endpoint)
+	config.HTTPClientTimeout = static.Duration(50 * time.Millisecond)
+	follow(t, config).until("that no events come", func(m dynamic.Message) bool { return strings.Contains(m.Reason, "events:") })
+}
+
 func TestOptionsThatCannotWork(t *testing.T) {
 	tests := map[string]struct {
 		change func(*static.Docker)
