@@ -215,7 +215,7 @@ func (a *assembly) balance(name string, service *dynamic.Service, parts []*part)
 		return &out
 	}
 	listed := map[string]bool{}
-	for _, one := range members {
+	for _, one := range staying(members) {
 		if server := one.listed(); !listed[server.URL] {
 			listed[server.URL] = true
 			balancer.Servers = append(balancer.Servers, server)
@@ -225,6 +225,15 @@ func (a *assembly) balance(name string, service *dynamic.Service, parts []*part)
 		a.out.sets[key] = endpoints(members) // The table in use may still ask for it.
 	}
 	return &out
+}
+
+// staying leaves out the members that are about to end, while others take requests: a list has no other way to say it.
+func staying(members []member) []member {
+	leaving := func(one member) bool { return one.endpoint.Terminating }
+	if !slices.ContainsFunc(members, func(one member) bool { return !leaving(one) && one.weight > 0 }) {
+		return members
+	}
+	return slices.DeleteFunc(slices.Clone(members), leaving)
 }
 
 // schemeOf returns the scheme of the members. While there are none it is the one that the labels say.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	enginetypes "github.com/moby/moby/api/types/container"
@@ -121,4 +122,29 @@ func TestComposeNamesWithoutMeasure(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	web := fakeContainer("web", "198.51.100.7", composeProject, long, composeService, long)
 	play(t, nil, []*enginetypes.InspectResponse{web}, func(s *stage) { s.want("web 198.51.100.7") })
+}
+
+// TestLeavingWithWeights asserts that servers that are listed leave as well, but never all of them.
+func TestLeavingWithWeights(t *testing.T) {
+	weighed := func(name, address, weight string) *enginetypes.InspectResponse {
+		return fakeContainer(name, address, "traefik.http.services.app.loadbalancer.server.weight", weight)
+	}
+	play(t, nil, nil, func(s *stage) {
+		a, b := s.engine.start(weighed("a", "198.51.100.1", "3")), s.engine.start(weighed("b", "198.51.100.2", "1"))
+		servers := func() (out []string) {
+			synctest.Wait()
+			for _, one := range s.config.HTTP.Services["app"].LoadBalancer.Servers {
+				out = append(out, one.URL)
+			}
+			return out
+		}
+		s.engine.tell("kill", a, "signal", "15")
+		if got := servers(); len(got) != 1 || got[0] != "http://198.51.100.2:80" {
+			t.Errorf("servers are %v, want the one that stays", got)
+		}
+		s.engine.tell("kill", b, "signal", "15")
+		if got := servers(); len(got) != 2 {
+			t.Errorf("servers are %v, want both", got)
+		}
+	})
 }
