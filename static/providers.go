@@ -8,7 +8,7 @@ type Providers struct {
 	Precedence                []string            `json:"precedence" description:"Order in which providers win when rules tie, first one first."`
 	File                      *FileProvider       `json:"file" description:"Files as a source of configuration."`
 	DNS                       DNSProvider         `json:"dns" description:"Resolution of endpoints that are given by name."`
-	Docker                    *Docker             `json:"docker" support:"refuse" why:"all its routes would be missing"`
+	Docker                    *Docker             `json:"docker" description:"Labels of containers of a Docker engine as a source of configuration."`
 	Swarm                     *Swarm              `json:"swarm" support:"refuse" why:"all its routes would be missing"`
 	KubernetesIngress         *KubernetesIngress  `json:"kubernetesIngress" description:"Ingress objects of Kubernetes as a source of configuration."`
 	KubernetesIngressNGINX    *KubernetesNGINX    `json:"kubernetesIngressNGINX" support:"refuse" why:"all its routes would be missing"`
@@ -90,10 +90,10 @@ func (h *HTTPProvider) SetDefaults() {
 
 // ClientTLS is TLS towards the source of a configuration, or the sink of telemetry.
 type ClientTLS struct {
-	CA                 string `json:"ca"`
-	Cert               string `json:"cert"`
-	Key                string `json:"key"`
-	InsecureSkipVerify bool   `json:"insecureSkipVerify"`
+	CA                 string `json:"ca" description:"Authorities that the server's certificate must come from, as a file or as PEM; none means those of the system."`
+	Cert               string `json:"cert" description:"Certificate to present, as a file or as PEM; it goes with key."`
+	Key                string `json:"key" description:"Key of the certificate, as a file or as PEM."`
+	InsecureSkipVerify bool   `json:"insecureSkipVerify" description:"Accept whatever certificate the server presents."`
 }
 
 // FreeForm is the configuration of a plugin: its keys are not known here, and none of them is read.

@@ -13,18 +13,18 @@ const refreshInterval = Duration(15 * time.Second)
 
 // Docker reads the labels of containers.
 type Docker struct {
-	Constraints        string     `json:"constraints"`
-	Watch              bool       `json:"watch"`
-	Network            string     `json:"network"`
-	DefaultRule        string     `json:"defaultRule"`
-	UseBindPortIP      bool       `json:"useBindPortIP"`
-	ExposedByDefault   bool       `json:"exposedByDefault"`
-	AllowEmptyServices bool       `json:"allowEmptyServices"`
-	Endpoint           string     `json:"endpoint"`
-	Username           string     `json:"username"`
-	Password           string     `json:"password"`
-	HTTPClientTimeout  Duration   `json:"httpClientTimeout"`
-	TLS                *ClientTLS `json:"tls"`
+	Constraints        string     `json:"constraints" description:"Expression of Label and LabelRegex that a container's labels must match."`
+	Watch              bool       `json:"watch" description:"Follow the events of the engine."`
+	Network            string     `json:"network" description:"Network through which containers are reached; the label docker.network overrides it."`
+	DefaultRule        string     `json:"defaultRule" description:"Template of the rule of a router that has none."`
+	UseBindPortIP      bool       `json:"useBindPortIP" description:"Reach containers where their ports are published on the host."`
+	ExposedByDefault   bool       `json:"exposedByDefault" description:"Read containers without the label enable."`
+	AllowEmptyServices bool       `json:"allowEmptyServices" description:"Keep the routes of containers that are not healthy, without servers."`
+	Endpoint           string     `json:"endpoint" description:"Where the engine listens: unix:///PATH, tcp://HOST:PORT, http:// or https://."`
+	Username           string     `json:"username" description:"User of the engine's basic authentication."`
+	Password           string     `json:"password" description:"Password of the engine's basic authentication."`
+	HTTPClientTimeout  Duration   `json:"httpClientTimeout" description:"Longest time that the engine may take for an answer; 0 is 30 seconds." range:"0.."`
+	TLS                *ClientTLS `json:"tls" description:"TLS towards the engine."`
 }
 
 // SetDefaults exposes every container of the local engine.

@@ -16,6 +16,7 @@ import (
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/provider/dns"
+	"github.com/sluiceproxy/sluice/provider/docker"
 	"github.com/sluiceproxy/sluice/provider/file"
 	"github.com/sluiceproxy/sluice/provider/kubernetes"
 	"github.com/sluiceproxy/sluice/router"
@@ -112,6 +113,13 @@ func (s *system) providers() ([]provider.Entry, *dns.Provider, error) {
 			return nil, nil, fmt.Errorf("providers.file: %w", err)
 		}
 		entries = append(entries, provider.Entry{Name: file.Name, Provider: s.files, Required: true})
+	}
+	if s.config.Providers.Docker != nil {
+		containers, err := docker.New(*s.config.Providers.Docker, s.logger)
+		if err != nil {
+			return nil, nil, err
+		}
+		entries = append(entries, provider.Entry{Name: docker.Name, Provider: containers, Required: true})
 	}
 	var err error
 	if s.clusters, err = kubernetes.New(kubernetes.Options{

@@ -1,0 +1,195 @@
+package dynamic
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/document"
+)
+
+// labelRoots are what the names of labels begin with. A label of the first one hides its namesake under the second one.
+var labelRoots = [...]string{"sluice", "traefik"}
+
+// labelRoot is the root of the tree that labels make, whichever root they were written with.
+const labelRoot = "traefik"
+
+const (
+	// mostLabels is how many labels of one container are read: finding a key among its neighbours takes time that grows
+	// with their number, and whoever starts a container must not be able to keep the others waiting.
+	mostLabels = 2000
+	// longestLabel bounds the name of a label, in bytes, and deepestLabel its keys. Trees are walked by recursion.
+	longestLabel, deepestLabel = 1024, 64
+	// longestReason bounds what is said about a mistake, in bytes: names and values are part of it.
+	longestReason = 512
+)
+
+// Labels are what the labels of one container say.
+type Labels struct {
+	// Options are about the container itself.
+	Options LabelOptions
+	// Configuration holds the objects that the labels declare, as far as they were understood, and one verdict for each
+	// mistake in them. Neither objects nor verdicts have an origin, which only the provider knows.
+	Configuration *Configuration
+	// Servers says, by the names of services, what the labels say about the container as a server.
+	Servers map[string]*LabelServer
+	// Wrong are mistakes that can't be laid at one object's door, such as a misspelt section: what they were meant to
+	// protect is not known, so none of the container's objects should be put to work.
+	Wrong []string
+	// Stray are labels that have no effect.
+	Stray []string
+}
+
+// LabelOptions are the labels about the container itself.
+type LabelOptions struct {
+	// Enable exposes the container, or hides it; nil leaves that to the provider's exposedByDefault.
+	Enable *bool `json:"enable,omitempty"`
+	// Docker holds what is said to the provider docker.
+	Docker LabelDocker `json:"docker"`
+	// Swarm holds what is said to Traefik's provider swarm, which is nothing to a container.
+	Swarm LabelDocker `json:"swarm"`
+}
+
+// LabelDocker are the labels docker.*.
+type LabelDocker struct {
+	// Network names the network through which the container is reached.
+	Network string `json:"network,omitempty"`
+	// AllowNonRunning keeps the container's objects while it does not run, without servers.
+	AllowNonRunning bool `json:"allowNonRunning,omitempty"`
+	// LBSwarm is for Swarm services.
+	LBSwarm bool `json:"lbswarm,omitempty"`
+}
+
+// LabelServer is the container as the server of a service (loadbalancer.server.*).
+type LabelServer struct {
+	// Port is the container's port; empty takes the lowest one that it exposes.
+	Port string `json:"port,omitempty"`
+	// Scheme is http, https or h2c; empty means http.
+	Scheme string `json:"scheme,omitempty"`
+	// URL is the server's whole address; it excludes Port and Scheme.
+	URL string `json:"url,omitempty"`
+	// Weight is the server's share; nil means 1, 0 none.
+	Weight *int `json:"weight,omitempty"`
+	// PreservePath puts the path of URL before that of the request.
+	PreservePath bool `json:"preservePath,omitempty"`
+}
+
+// LabelDecoder reads labels. Its zero value is ready; it must not be used by two goroutines at once.
+type LabelDecoder struct{ values document.Decoder }
+
+// label is one label: its name as it was written, and the name behind the root.
+type label struct {
+	written string
+	path    string
+	value   string
+}
+
+// ours returns the label of a name that begins with one of the roots.
+func ours(written, value string) (rank int, one label, ok bool) {
+	for rank, root := range labelRoots {
+		if head, path, found := strings.Cut(written, "."); found && strings.EqualFold(head, root) {
+			return rank, label{written: written, path: path, value: value}, true
+		}
+	}
+	return 0, label{}, false
+}
+
+// OwnLabels returns those labels that LabelDecoder reads.
+func OwnLabels(labels map[string]string) map[string]string {
+	out := map[string]string{}
+	for name, value := range labels {
+		if _, _, ok := ours(name, value); ok {
+			out[name] = value
+		}
+	}
+	return out
+}
+
+// Decode reads the labels whose names begin with one of the roots, in any case, and leaves the others alone.
+func (d *LabelDecoder) Decode(labels map[string]string) *Labels {
+	run := &labelling{
+		decoder: d,
+		out: &Labels{
+			Configuration: &Configuration{HTTP: &HTTPConfiguration{}, Origins: map[Ref]Origin{}},
+			Servers:       map[string]*LabelServer{},
+		},
+	}
+	run.sort(labels)
+	if count := len(run.labels) + len(run.twice); count > mostLabels {
+		run.out.Wrong = append(run.out.Wrong, fmt.Sprintf("there are %d labels, and no more than %d are read", count, mostLabels))
+		return run.out
+	}
+	run.grow()
+	run.read()
+	if more := len(run.out.Wrong) - mostFindings; more > 0 {
+		run.out.Wrong = append(run.out.Wrong[:mostFindings], fmt.Sprintf("there are %d more mistakes in labels", more))
+	}
+	return run.out
+}
+
+// brief cuts off what is too long to be said.
+func brief(reason string) string {
+	if len(reason) <= longestReason {
+		return reason
+	}
+	return strings.ToValidUTF8(reason[:longestReason], "") + "..."
+}
+
+// labelling is one call of Decode.
+type labelling struct {
+	decoder *LabelDecoder
+	out     *Labels
+	// labels are in the order of their paths; the line of a node is a label's place in them, from 1.
+	labels []label
+	// twice are labels that another one, spelt in another case, has said already.
+	twice []label
+	roots map[string]*document.Node
+}
+
+// sort brings the labels into order, one for each path.
+func (l *labelling) sort(labels map[string]string) {
+	type found struct {
+		rank int
+		label
+	}
+	paths := map[string]found{}
+	for _, written := range slices.Sorted(maps.Keys(labels)) {
+		rank, one, ok := ours(written, labels[written])
+		if !ok {
+			continue
+		}
+		folded := strings.ToLower(one.path)
+		before, taken := paths[folded]
+		switch {
+		case !taken || rank < before.rank:
+			paths[folded] = found{rank, one}
+		case rank == before.rank:
+			l.twice = append(l.twice, one)
+		}
+	}
+	for _, one := range paths {
+		l.labels = append(l.labels, one.label)
+	}
+	slices.SortFunc(l.labels, func(a, b label) int { return strings.Compare(a.path, b.path) })
+}
+
+// segment is one part of a label's name: a key, with a place in a list or without.
+var segment = regexp.MustCompile(`^[^\[\]]+(\[[0-9]{1,4}\])?$`)
+
+// unsound says why a path can't be taken apart; empty when it can.
+func unsound(path string) string {
+	switch {
+	case len(path) > longestLabel:
+		return fmt.Sprintf("the name is longer than %d bytes", longestLabel)
+	case strings.Count(path, ".") >= deepestLabel:
+		return fmt.Sprintf("the name has more than %d keys", deepestLabel)
+	}
+	for part := range strings.SplitSeq(path, ".") {
+		if !segment.MatchString(part) {
+			return "the name can't be taken apart: empty keys and stray brackets are not allowed"
+		}
+	}
+	return ""
+}

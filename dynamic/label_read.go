@@ -1,0 +1,247 @@
+package dynamic
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/document"
+)
+
+// labelSections are the keys behind the root that are read.
+var labelSections = []string{"http", "tcp", "udp", "tls", "enable", "docker", "swarm"}
+
+// root reports a key behind the root that nobody reads. Traefik reads none of them either, so that constraints may use
+// labels of their own; but one that is nearly right was meant to say something.
+func (l *labelling) root(key string, node *document.Node) {
+	if slices.Contains(labelSections, strings.ToLower(key)) {
+		return
+	}
+	meant := []string{"enable"} // The only option; a label such as traefik.tags was not meant to be the section tls.
+	if node.Kind != document.Scalar {
+		meant = slices.DeleteFunc(slices.Clone(labelSections), func(section string) bool { return section == "enable" })
+	}
+	if near, ok := document.Nearest(key, meant); ok {
+		l.wrong(node.Line, "%s: unknown option, did you mean %q?", key, near)
+		return
+	}
+	l.out.Stray = append(l.out.Stray, l.written(node.Line))
+}
+
+// read translates the tree.
+func (l *labelling) read() {
+	l.options()
+	http := l.out.Configuration.HTTP
+	l.section("http", map[string]func(string, *document.Node){
+		"routers":     func(name string, node *document.Node) { labelled(l, &http.Routers, KindRouter, name, node) },
+		"services":    l.service,
+		"middlewares": func(name string, node *document.Node) { labelled(l, &http.Middlewares, KindMiddleware, name, node) },
+		"serversTransports": func(name string, node *document.Node) {
+			labelled(l, &http.ServersTransports, KindServersTransport, name, node)
+			l.quarantine(Ref{KindServersTransport, name}, "can't be declared by labels; a file can")
+		},
+	})
+	if l.roots["tcp"] != nil {
+		tcp := &TCPConfiguration{}
+		l.out.Configuration.TCP = tcp
+		l.section("tcp", map[string]func(string, *document.Node){
+			"routers":           l.unsupported(KindTCPRouter, &tcp.Routers),
+			"services":          l.unsupported(KindTCPService, &tcp.Services),
+			"middlewares":       l.unsupported(KindTCPMiddleware, &tcp.Middlewares),
+			"serversTransports": l.unsupported(KindTCPServersTransport, &tcp.ServersTransports),
+		})
+	}
+	if l.roots["udp"] != nil {
+		udp := &UDPConfiguration{}
+		l.out.Configuration.UDP = udp
+		l.section("udp", map[string]func(string, *document.Node){
+			"routers":  l.unsupported(KindUDPRouter, &udp.Routers),
+			"services": l.unsupported(KindUDPService, &udp.Services),
+		})
+	}
+	l.tls()
+	l.repeated()
+}
+
+// options reads what the labels say about the container itself.
+func (l *labelling) options() {
+	for _, key := range []string{"enable", "docker", "swarm"} {
+		node := l.roots[key]
+		if node == nil {
+			continue
+		}
+		one := &document.Node{Kind: document.Map, Fields: []document.Field{{Key: key, Line: node.Line, Value: node}}}
+		problems := l.decoder.values.Decode(one, &l.out.Options)
+		if key == "enable" && len(problems) > 0 {
+			l.out.Options.Enable = nil
+		}
+		for _, problem := range problems {
+			l.out.Wrong = append(l.out.Wrong, brief(l.reason(problem)))
+		}
+	}
+}
+
+// section hands each object of a section to who reads its kind.
+func (l *labelling) section(name string, kinds map[string]func(string, *document.Node)) {
+	root := l.roots[name]
+	if root == nil {
+		return
+	}
+	if root.Kind != document.Map {
+		l.wrong(root.Line, "names no object")
+		return
+	}
+	for i := range root.Fields {
+		kind := &root.Fields[i]
+		read := kinds[""]
+		for key, one := range kinds {
+			if strings.EqualFold(key, kind.Key) {
+				read = one
+			}
+		}
+		switch {
+		case read == nil:
+			l.wrong(kind.Line, "%s: %s", kind.Key, document.Unknown(kind.Key, slices.Sorted(maps.Keys(kinds))))
+		case kind.Value.Kind != document.Map:
+			l.wrong(kind.Line, "names no object")
+		default:
+			l.objects(kind.Value, read)
+		}
+	}
+}
+
+// objects hands over the objects of one kind.
+func (l *labelling) objects(kind *document.Node, read func(string, *document.Node)) {
+	for i := range kind.Fields {
+		name := kind.Fields[i].Key
+		if strings.Contains(name, "@") {
+			l.wrong(kind.Fields[i].Line, "the name %q holds an @, which separates a name from its provider", name)
+			continue
+		}
+		read(name, kind.Fields[i].Value)
+	}
+}
+
+// labelled translates one object.
+func labelled[T any](l *labelling, into *map[string]*T, kind Kind, name string, node *document.Node) *T {
+	presence(node, reflect.TypeFor[T]())
+	object, problems := DecodeObject[T](&l.decoder.values, node)
+	if *into == nil {
+		*into = map[string]*T{}
+	}
+	(*into)[name] = object
+	for i, problem := range problems {
+		if i == mostFindings {
+			l.quarantine(Ref{kind, name}, fmt.Sprintf("has %d more mistakes", len(problems)-mostFindings))
+			break
+		}
+		l.quarantine(Ref{kind, name}, l.reason(problem))
+	}
+	return object
+}
+
+// service translates a service, and what stands in the place of its servers.
+func (l *labelling) service(name string, node *document.Node) {
+	ref := Ref{KindService, name}
+	var server *document.Node
+	if balancer := node.Get("loadBalancer"); balancer != nil && balancer.Value.Kind == document.Map {
+		fields := slices.Clone(balancer.Value.Fields)
+		fields = slices.DeleteFunc(fields, func(f document.Field) bool {
+			switch {
+			case strings.EqualFold(f.Key, "server"):
+				server = f.Value
+				return true
+			case strings.EqualFold(f.Key, "servers"):
+				l.quarantine(ref, l.reason(document.Problem{
+					Line: f.Line, Path: f.Key, Reason: document.Unknown(f.Key, []string{"server"}),
+				}))
+				return true
+			}
+			return false
+		})
+		balancer.Value.Fields = fields
+	}
+	object := labelled(l, &l.out.Configuration.HTTP.Services, KindService, name, node)
+	if server == nil || object.LoadBalancer == nil {
+		return
+	}
+	one := &LabelServer{}
+	for _, problem := range l.decoder.values.Decode(server, one) {
+		l.quarantine(ref, l.reason(problem))
+	}
+	l.out.Servers[name] = one
+}
+
+// unsupported names an object of a kind that is not built yet.
+func (l *labelling) unsupported(kind Kind, into *map[string]*Unsupported) func(string, *document.Node) {
+	return func(name string, _ *document.Node) {
+		if *into == nil {
+			*into = map[string]*Unsupported{}
+		}
+		(*into)[name] = &Unsupported{}
+		l.quarantine(Ref{kind, name}, "is not supported yet")
+	}
+}
+
+// tls reads the stores; all other TLS objects name files, which labels don't.
+func (l *labelling) tls() {
+	root := l.roots["tls"]
+	if root == nil || root.Kind != document.Map {
+		return
+	}
+	for i := range root.Fields {
+		kind := &root.Fields[i]
+		if !strings.EqualFold(kind.Key, "stores") || kind.Value.Kind != document.Map {
+			l.out.Stray = append(l.out.Stray, l.written(kind.Line))
+			continue
+		}
+		if l.out.Configuration.TLS == nil {
+			l.out.Configuration.TLS = &TLSConfiguration{}
+		}
+		l.objects(kind.Value, func(name string, node *document.Node) {
+			store := labelled(l, &l.out.Configuration.TLS.Stores, KindTLSStore, name, node)
+			if store.DefaultCertificate != nil {
+				l.quarantine(Ref{KindTLSStore, name}, "defaultCertificate can't be given by labels; a file can")
+			}
+		})
+	}
+}
+
+// repeated reports the labels that say a second time what another one has said in another case.
+func (l *labelling) repeated() {
+	for _, one := range l.twice {
+		l.out.Wrong = append(l.out.Wrong, "label "+brief(one.written)+": another label differs from it in case alone")
+	}
+}
+
+func (l *labelling) quarantine(ref Ref, reason string) {
+	verdicts := &l.out.Configuration.Verdicts
+	*verdicts = append(*verdicts, Verdict{Ref: ref, Status: Quarantined, Reason: brief(reason)})
+}
+
+func (l *labelling) wrong(line int, format string, args ...any) {
+	l.out.Wrong = append(l.out.Wrong, brief("label "+l.written(line)+": "+fmt.Sprintf(format, args...)))
+}
+
+// written returns the label that a line stands for, as it was written.
+func (l *labelling) written(line int) string {
+	if line < 1 || line > len(l.labels) {
+		return labelRoot
+	}
+	return l.labels[line-1].written
+}
+
+// reason names the label of a problem, and its key where that is not the label's last one.
+func (l *labelling) reason(problem document.Problem) string {
+	if problem.Line < 1 || problem.Line > len(l.labels) {
+		return problem.String()
+	}
+	written := l.written(problem.Line)
+	key := problem.Path[strings.LastIndexByte(problem.Path, '.')+1:]
+	if key == "" || strings.HasSuffix(strings.ToLower(written), "."+strings.ToLower(key)) {
+		return "label " + written + ": " + problem.Reason
+	}
+	return "label " + written + ": " + key + ": " + problem.Reason
+}

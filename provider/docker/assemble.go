@@ -1,0 +1,280 @@
+package docker
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// mostStray is how many labels without effect are named for one container.
+const mostStray = 10
+
+// state is all that the provider has to say.
+type state struct {
+	config *dynamic.Configuration
+	// sets are the endpoints of the services, by key.
+	sets map[string][]dynamic.Endpoint
+	// objects are all objects of config.
+	objects map[dynamic.Ref]any
+	// left says of containers, by id, why they take no part.
+	left map[string]string
+}
+
+// contribution is one container's declaration of an object.
+type contribution struct {
+	part   *part
+	object any
+}
+
+// assembly is one state that is being made.
+type assembly struct {
+	provider *Provider
+	out      state
+	parts    []*part
+	told     map[dynamic.Verdict]bool
+}
+
+// assemble makes the state of the containers.
+func (p *Provider) assemble() state {
+	containers, known := p.containers, len(p.memory.objects)
+	where := &lookup{
+		containers: containers, network: p.config.Network, bindPort: p.config.UseBindPortIP, host: p.hostAddress,
+		leaving: p.leaving,
+	}
+	a := &assembly{
+		provider: p, told: map[dynamic.Verdict]bool{},
+		out: state{
+			config:  &dynamic.Configuration{HTTP: &dynamic.HTTPConfiguration{}, Origins: make(map[dynamic.Ref]dynamic.Origin, known)},
+			sets:    make(map[string][]dynamic.Endpoint, len(p.published)),
+			objects: make(map[dynamic.Ref]any, known),
+			left:    map[string]string{},
+		},
+	}
+	sorted := slices.SortedFunc(maps.Values(containers), func(a, b *container) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.id, b.id))
+	})
+	for _, c := range sorted {
+		a.add(c, where)
+	}
+	a.merge()
+	for _, id := range slices.Sorted(maps.Keys(p.uninspected)) {
+		a.uninspected(id, p.uninspected[id])
+	}
+	p.memory.forget(containers)
+	return a.out
+}
+
+// add takes one container in, if it is exposed.
+func (a *assembly) add(c *container, where *lookup) {
+	left, findings := a.provider.exposed(c)
+	for _, reason := range findings {
+		a.source(c, dynamic.Quarantined, reason)
+	}
+	if left != "" {
+		a.out.left[c.id] = left
+		return
+	}
+	one := a.provider.part(c, where)
+	if one == nil {
+		a.out.left[c.id] = "it can't be reached, and no label says that it should be"
+		return
+	}
+	a.parts = append(a.parts, one)
+	stray := slices.DeleteFunc(slices.Clone(c.declared.Stray), a.provider.constraints.Mentions)
+	for i, written := range stray {
+		if i == mostStray {
+			a.source(c, dynamic.Degraded, fmt.Sprintf("%d more labels have no effect", len(stray)-mostStray))
+			break
+		}
+		a.source(c, dynamic.Degraded, "label "+written+" has no effect")
+	}
+	for i, reason := range c.declared.Wrong {
+		if i > 0 || len(one.objects) == 0 { // The objects, if there are any, tell the first one.
+			a.source(c, dynamic.Quarantined, reason)
+		}
+	}
+}
+
+// source reports what belongs to no object, or to one that another container declares well. It is said once for all
+// containers of a Compose service.
+func (a *assembly) source(c *container, status dynamic.Status, reason string) {
+	once := dynamic.Verdict{Ref: dynamic.Ref{Kind: dynamic.KindSource, Name: c.service()}, Status: status, Reason: reason}
+	if a.told[once] {
+		return
+	}
+	a.told[once] = true
+	a.out.config.Verdicts = append(a.out.config.Verdicts, dynamic.Verdict{
+		Ref:    dynamic.Ref{Kind: dynamic.KindSource, Name: c.name},
+		Origin: dynamic.Origin{Object: c.origin()}, Status: status, Reason: reason,
+	})
+}
+
+// uninspected reports a container that the engine can't tell about.
+func (a *assembly) uninspected(id, reason string) {
+	name := short(id)
+	reason = "it can't be inspected: " + reason
+	if known := a.provider.containers[id]; known != nil {
+		name, reason = known.name, reason+"; its last state stays in use"
+	}
+	a.out.config.Verdicts = append(a.out.config.Verdicts, dynamic.Verdict{
+		Ref: dynamic.Ref{Kind: dynamic.KindSource, Name: name}, Origin: dynamic.Origin{Object: "container " + name},
+		Status: dynamic.Quarantined, Reason: reason,
+	})
+}
+
+// verdict reports what is wrong with an object, once for all containers that have it in common.
+func (a *assembly) verdict(ref dynamic.Ref, c *container, status dynamic.Status, reason string) {
+	once := dynamic.Verdict{Ref: ref, Status: status, Reason: reason}
+	if a.told[once] {
+		return
+	}
+	a.told[once] = true
+	once.Origin = dynamic.Origin{Object: c.origin()}
+	a.out.config.Verdicts = append(a.out.config.Verdicts, once)
+}
+
+// merge brings the contributions to each object together.
+func (a *assembly) merge() {
+	all := make(map[dynamic.Ref][]contribution, len(a.provider.memory.objects))
+	for _, one := range a.parts {
+		for ref, object := range one.objects {
+			all[ref] = append(all[ref], contribution{one, object})
+		}
+	}
+	refs := slices.SortedFunc(maps.Keys(all), func(a, b dynamic.Ref) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
+	for _, ref := range refs {
+		good, object := a.agree(ref, all[ref])
+		if service, ok := object.(*dynamic.Service); ok && service.LoadBalancer != nil {
+			object = a.balance(ref.Name, service, good)
+		}
+		object = a.provider.memory.keep(ref, object)
+		a.out.objects[ref] = object
+		place(a.out.config, ref, object)
+	}
+}
+
+// agree returns the containers whose declaration of an object counts, and the object. Those that declare it wrongly don't
+// hurt the others; those that declare it differently do, since nobody knows who is right.
+func (a *assembly) agree(ref dynamic.Ref, from []contribution) (good []*part, object any) {
+	var declared []contribution
+	for _, one := range from {
+		if len(one.part.reasons(ref)) == 0 {
+			declared = append(declared, one)
+		}
+	}
+	for _, one := range from {
+		for _, reason := range one.part.reasons(ref) {
+			if len(declared) == 0 {
+				a.verdict(ref, one.part.container, dynamic.Quarantined, reason)
+			} else {
+				a.source(one.part.container, dynamic.Quarantined, ref.String()+": "+reason)
+			}
+		}
+	}
+	first := from[0]
+	if len(declared) > 0 {
+		first = declared[0]
+	}
+	a.out.config.Origins[ref] = dynamic.Origin{Object: first.part.declarer}
+	for _, one := range declared {
+		if one.object != first.object && !dynamic.Equal(one.object, first.object) {
+			a.verdict(ref, first.part.container, dynamic.Quarantined, fmt.Sprintf("is declared otherwise by %s", one.part.container.origin()))
+			return nil, first.object
+		}
+		good = append(good, one.part)
+		if doubt := one.part.doubts[ref]; doubt != "" {
+			a.verdict(ref, one.part.container, dynamic.Degraded, doubt)
+		}
+	}
+	return good, first.object
+}
+
+// balance returns the service with its servers. They travel as an endpoint set where all that tells them apart is their
+// address, and are listed where labels weigh them, give URLs, or say different schemes.
+func (a *assembly) balance(name string, service *dynamic.Service, parts []*part) *dynamic.Service {
+	var members []member
+	for _, one := range parts {
+		if member, ok := one.members[name]; ok {
+			members = append(members, member)
+		}
+	}
+	slices.SortStableFunc(members, func(a, b member) int { return a.endpoint.Address.Compare(b.endpoint.Address) })
+	balancer := *service.LoadBalancer
+	out := *service
+	out.LoadBalancer = &balancer
+	key := Name + "/" + name
+	if alike(members) {
+		balancer.EndpointSet, balancer.Scheme = key, a.schemeOf(name, members, parts)
+		a.out.sets[key] = endpoints(members)
+		return &out
+	}
+	listed := map[string]bool{}
+	for _, one := range staying(members) {
+		if server := one.listed(); !listed[server.URL] {
+			listed[server.URL] = true
+			balancer.Servers = append(balancer.Servers, server)
+		}
+	}
+	if a.provider.published[key] != nil {
+		a.out.sets[key] = endpoints(members) // The table in use may still ask for it.
+	}
+	return &out
+}
+
+// staying leaves out the members that are about to end, while others take requests: a list has no other way to say it.
+func staying(members []member) []member {
+	leaving := func(one member) bool { return one.endpoint.Terminating }
+	if !slices.ContainsFunc(members, func(one member) bool { return !leaving(one) && one.weight > 0 }) {
+		return members
+	}
+	return slices.DeleteFunc(slices.Clone(members), leaving)
+}
+
+// schemeOf returns the scheme of the members. While there are none it is the one that the labels say.
+func (a *assembly) schemeOf(name string, members []member, parts []*part) string {
+	if len(members) > 0 {
+		return members[0].scheme
+	}
+	for _, one := range parts {
+		if labels := one.labels.Servers[name]; labels != nil && labels.Scheme != "" {
+			return strings.ToLower(labels.Scheme)
+		}
+	}
+	return schemes[0]
+}
+
+// alike tells whether members differ in their addresses alone, and each of them takes requests.
+func alike(members []member) bool {
+	for _, one := range members {
+		if one.server != nil || one.scheme != members[0].scheme || one.weight != members[0].weight || one.weight < 1 {
+			return false
+		}
+	}
+	return true
+}
+
+// listed returns the member as a server of a list.
+func (m member) listed() dynamic.Server {
+	if m.server != nil {
+		return *m.server
+	}
+	weight := m.weight
+	return dynamic.Server{URL: m.scheme + "://" + m.endpoint.Address.String(), Weight: &weight}
+}
+
+// endpoints returns the addresses of the members, each once and in order.
+func endpoints(members []member) []dynamic.Endpoint {
+	out := make([]dynamic.Endpoint, 0, len(members))
+	for _, one := range members {
+		if one.server == nil && (len(out) == 0 || out[len(out)-1].Address != one.endpoint.Address) {
+			out = append(out, one.endpoint)
+		}
+	}
+	return out
+}

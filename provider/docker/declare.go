@@ -1,0 +1,133 @@
+package docker
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"text/template"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// declaration is what one container declares, with what is added where something is missing. It says nothing about where
+// the container is reached, and is immutable.
+type declaration struct {
+	name   string
+	labels *dynamic.Labels
+	config *dynamic.Configuration
+	// objects are those of config; declarer names who declares them.
+	objects  map[dynamic.Ref]any
+	declarer string
+	// wrong holds the reasons for which objects are not put to work.
+	wrong map[dynamic.Ref][]string
+	// implied says that the labels neither declare an object nor enable the container.
+	implied bool
+}
+
+// newDeclaration completes what the labels of a container declare. Own says that the container is Sluice itself.
+func newDeclaration(c *container, rule *template.Template, own bool) *declaration {
+	from := c.declared.Configuration
+	d := &declaration{
+		name: c.name, labels: c.declared, wrong: map[dynamic.Ref][]string{},
+		config: &dynamic.Configuration{
+			HTTP: &dynamic.HTTPConfiguration{
+				Routers: maps.Clone(from.HTTP.Routers), Services: maps.Clone(from.HTTP.Services),
+				Middlewares: from.HTTP.Middlewares, ServersTransports: from.HTTP.ServersTransports,
+			},
+			TCP: from.TCP, UDP: from.UDP, TLS: from.TLS,
+		},
+	}
+	for _, verdict := range from.Verdicts {
+		d.refuse(verdict.Ref, verdict.Reason)
+	}
+	http := d.config.HTTP
+	declared := len(http.Routers) + len(http.Services) + len(http.Middlewares) + len(http.ServersTransports)
+	d.implied = declared == 0 && c.declared.Options.Enable == nil
+	switch {
+	case declared == 0 && len(c.declared.Wrong) > 0:
+	case declared == 0 && (from.TCP != nil || from.UDP != nil):
+	default:
+		d.complete(c, rule, own)
+	}
+	d.objects, d.declarer = d.refs(), c.declarer()
+	if len(c.declared.Wrong) > 0 {
+		for ref := range d.objects {
+			d.refuse(ref, c.declared.Wrong[0])
+		}
+	}
+	return d
+}
+
+func (d *declaration) refuse(ref dynamic.Ref, reason string) {
+	d.wrong[ref] = append(d.wrong[ref], reason)
+}
+
+// complete adds the service and the router that are missing, and what is missing from the routers.
+func (d *declaration) complete(c *container, rule *template.Template, own bool) {
+	http, name := d.config.HTTP, c.service()
+	if len(http.Services) == 0 {
+		balancer := &dynamic.ServersLoadBalancer{}
+		balancer.SetDefaults()
+		http.Services = map[string]*dynamic.Service{name: {LoadBalancer: balancer}}
+	}
+	if len(http.Routers) == 0 && len(http.Services) == 1 && !own {
+		http.Routers = map[string]*dynamic.Router{name: {}}
+	}
+	for name, router := range http.Routers {
+		router := *router
+		http.Routers[name] = &router
+		d.completeRouter(c, rule, name, &router)
+	}
+}
+
+// completeRouter gives a router the rule and the service that it does not name.
+func (d *declaration) completeRouter(c *container, rule *template.Template, name string, router *dynamic.Router) {
+	ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: name}
+	if router.Rule == "" {
+		text, err := defaultRule(rule, c)
+		if err != nil {
+			d.refuse(ref, err.Error())
+		}
+		router.Rule = text
+	}
+	if router.Service != "" {
+		return
+	}
+	services := slices.Sorted(maps.Keys(d.config.HTTP.Services))
+	if len(services) > 1 {
+		d.refuse(ref, fmt.Sprintf("names no service, and the container has %d of them: %s", len(services), strings.Join(services, ", ")))
+		return
+	}
+	router.Service = services[0]
+}
+
+// refs returns all objects by their references.
+func (d *declaration) refs() map[dynamic.Ref]any {
+	out := map[dynamic.Ref]any{}
+	http := d.config.HTTP
+	refs(out, dynamic.KindRouter, http.Routers)
+	refs(out, dynamic.KindService, http.Services)
+	refs(out, dynamic.KindMiddleware, http.Middlewares)
+	refs(out, dynamic.KindServersTransport, http.ServersTransports)
+	if tcp := d.config.TCP; tcp != nil {
+		refs(out, dynamic.KindTCPRouter, tcp.Routers)
+		refs(out, dynamic.KindTCPService, tcp.Services)
+		refs(out, dynamic.KindTCPMiddleware, tcp.Middlewares)
+		refs(out, dynamic.KindTCPServersTransport, tcp.ServersTransports)
+	}
+	if udp := d.config.UDP; udp != nil {
+		refs(out, dynamic.KindUDPRouter, udp.Routers)
+		refs(out, dynamic.KindUDPService, udp.Services)
+	}
+	if tls := d.config.TLS; tls != nil {
+		refs(out, dynamic.KindTLSStore, tls.Stores)
+	}
+	return out
+}
+
+func refs[T any](out map[dynamic.Ref]any, kind dynamic.Kind, objects map[string]*T) {
+	for name, object := range objects {
+		out[dynamic.Ref{Kind: kind, Name: name}] = object
+	}
+}

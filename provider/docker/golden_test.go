@@ -1,0 +1,156 @@
+package docker
+
+import (
+	"encoding/json"
+	"flag"
+	"fmt"
+	"maps"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	enginetypes "github.com/moby/moby/api/types/container"
+	"go.uber.org/goleak"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/providertest"
+	"github.com/sluiceproxy/sluice/static"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fixture is one file of testdata/containers: options, and containers as the engine tells of them.
+type fixture struct {
+	Options    map[string]any                `json:"options"`
+	Containers []enginetypes.InspectResponse `json:"containers"`
+}
+
+// newTestProvider returns a provider with the defaults and these options, whose host is at 192.0.2.1.
+func newTestProvider(t testing.TB, options map[string]any) *Provider {
+	t.Helper()
+	var config static.Docker
+	config.SetDefaults()
+	text, err := json.Marshal(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &config); err != nil {
+		t.Fatal(err)
+	}
+	p, err := New(config, telemetry.Discard{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.self = strings.Repeat("ab", 6)
+	p.hostAddress = netip.MustParseAddr("192.0.2.1")
+	return p
+}
+
+func TestContainers(t *testing.T) {
+	files, err := filepath.Glob("testdata/containers/*.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 30 {
+		t.Fatalf("there are %d fixtures, want 30 at least", len(files))
+	}
+	for _, file := range files {
+		name := strings.TrimSuffix(filepath.Base(file), ".json")
+		t.Run(name, func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var input fixture
+			if err := json.Unmarshal(text, &input); err != nil {
+				t.Fatal(err)
+			}
+			p := newTestProvider(t, input.Options)
+			for i := range input.Containers {
+				p.containers[input.Containers[i].ID] = newContainer(&input.Containers[i], p.memory.read)
+			}
+			first := p.assemble()
+			p.memory.objects, p.published = first.objects, first.sets
+			checkState(t, first)
+			compare(t, strings.TrimSuffix(file, ".json")+".golden", describe(t, first))
+			if again := p.assemble(); !maps.Equal(first.objects, again.objects) || !alikeBeside(first.config, again.config) {
+				t.Error("the same containers make another state the second time")
+			}
+		})
+	}
+}
+
+// checkState checks what holds for every state.
+func checkState(t *testing.T, s state) {
+	t.Helper()
+	for ref, object := range providertest.Objects(s.config) {
+		if s.config.Origins[ref] == (dynamic.Origin{}) {
+			t.Errorf("%v has no origin", ref)
+		}
+		if s.objects[ref] != object {
+			t.Errorf("%v is not the object that is remembered", ref)
+		}
+		if service, ok := object.(*dynamic.Service); ok && service.LoadBalancer != nil && service.LoadBalancer.EndpointSet != "" {
+			if _, ok := s.sets[service.LoadBalancer.EndpointSet]; !ok {
+				t.Errorf("%v names a set that nobody publishes", ref)
+			}
+		}
+	}
+	for _, verdict := range s.config.Verdicts {
+		if verdict.Reason == "" || verdict.Origin.Object == "" {
+			t.Errorf("the verdict %+v says too little", verdict)
+		}
+	}
+}
+
+func describe(t *testing.T, s state) string {
+	t.Helper()
+	var out strings.Builder
+	encoder := json.NewEncoder(&out)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(s.config); err != nil {
+		t.Fatal(err)
+	}
+	if s.config.HTTP != nil {
+		for _, name := range slices.Sorted(maps.Keys(s.config.HTTP.Services)) {
+			if balancer := s.config.HTTP.Services[name].LoadBalancer; balancer != nil && balancer.EndpointSet != "" {
+				fmt.Fprintf(&out, "service %s: %s over %s\n", name, balancer.Scheme, balancer.EndpointSet)
+			}
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.sets)) {
+		fmt.Fprintf(&out, "set %s:", key)
+		for _, endpoint := range s.sets[key] {
+			fmt.Fprintf(&out, " %s (%s)", endpoint.Address, short(endpoint.UID))
+		}
+		out.WriteString("\n")
+	}
+	for _, verdict := range s.config.Verdicts {
+		fmt.Fprintf(&out, "%s: %s\n", verdict.Status, verdict)
+	}
+	return out.String()
+}
+
+func compare(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}

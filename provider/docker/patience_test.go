@@ -1,0 +1,150 @@
+package docker
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	enginetypes "github.com/moby/moby/api/types/container"
+)
+
+// TestFirstStateIsWhole asserts that an engine with many containers is waited for as long as it goes on telling.
+func TestFirstStateIsWhole(t *testing.T) {
+	play(t, nil, nil, func(s *stage) {
+		for i := range 80 {
+			one := fakeContainer(fmt.Sprintf("web%02d", i), fmt.Sprintf("198.51.100.%d", i+1))
+			one.ID = fmt.Sprintf("%064x", i+1)
+			s.engine.put(one)
+		}
+		s.engine.mu.Lock()
+		s.engine.slow = 600 * time.Millisecond // 80 of them, eight at a time, take twice slowInspection.
+		s.engine.mu.Unlock()
+		s.news()
+		s.engine.cut(nil)
+		s.wait(time.Minute)
+		var states []int
+		for _, message := range s.news() {
+			if message.Configuration != nil {
+				states = append(states, len(message.Configuration.HTTP.Routers))
+			}
+		}
+		if len(states) != 1 || states[0] != 80 {
+			t.Errorf("configurations with %v routers, want one with 80", states)
+		}
+	})
+}
+
+// TestRetryHoldsUpNobody asserts that events are followed while a container is asked about again.
+func TestRetryHoldsUpNobody(t *testing.T) {
+	stuck := fakeContainer("stuck", "198.51.100.7")
+	play(t, nil, []*enginetypes.InspectResponse{stuck}, func(s *stage) {
+		s.want("stuck 198.51.100.7")
+		answer := make(chan struct{})
+		s.engine.mu.Lock()
+		s.engine.hang[stuck.ID] = answer
+		s.engine.mu.Unlock()
+		s.engine.change(stuck.ID, func(c *enginetypes.InspectResponse) { c.State.Status = enginetypes.StatePaused })
+		s.engine.tell("pause", stuck.ID)
+		s.wait(heartbeat) // It is asked about again.
+		s.engine.start(fakeContainer("other", "198.51.100.8"))
+		s.want("other 198.51.100.8", "stuck 198.51.100.7")
+		s.engine.mu.Lock()
+		delete(s.engine.hang, stuck.ID)
+		s.engine.mu.Unlock()
+		close(answer)
+		s.want("other 198.51.100.8")
+	})
+}
+
+// TestLeavingGoesOn asserts that a container that drains is not given requests because something else was heard of it.
+func TestLeavingGoesOn(t *testing.T) {
+	play(t, nil, []*enginetypes.InspectResponse{replica(1), replica(2)}, func(s *stage) {
+		s.news()
+		ids := map[string]string{}
+		for id, one := range s.engine.containers {
+			ids[one.Name] = id
+		}
+		s.engine.tell("kill", ids["/shop_web_2"], "signal", "15")
+		s.want("shop 198.51.100.1 198.51.100.2 (leaving)")
+		s.engine.tell("health_status: healthy", ids["/shop_web_2"])
+		s.want("shop 198.51.100.1 198.51.100.2 (leaving)")
+		s.engine.tell("start", ids["/shop_web_2"])
+		s.want("shop 198.51.100.1 198.51.100.2")
+	})
+}
+
+// TestInboxKeepsOrder asserts that a signal counts only for the run of a container that it was sent to.
+func TestInboxKeepsOrder(t *testing.T) {
+	kill, start := containerEvent("kill", "signal", "15"), containerEvent("start")
+	box := newInbox()
+	box.put(containerEvent("exec_start: true"))
+	if news := box.take(); !news.since.IsZero() {
+		t.Error("an event that says nothing is when a change was noticed")
+	}
+	box.put(kill)
+	box.put(start)
+	if news := box.take(); !news.changed["c"] || len(news.asked) != 0 {
+		t.Errorf("changed %v, asked %v after a restart", news.changed, news.asked)
+	}
+	box.put(start)
+	box.put(kill)
+	if news := box.take(); !news.changed["c"] || len(news.asked["c"]) != 1 {
+		t.Errorf("changed %v, asked %v after a start and a signal", news.changed, news.asked)
+	}
+}
+
+// TestSlowContainerGetsIn asserts that a container about which the engine always takes its time is read all the same, and
+// that what was told of it before it changed counts no more.
+func TestSlowContainerGetsIn(t *testing.T) {
+	play(t, nil, nil, func(s *stage) {
+		s.engine.mu.Lock()
+		s.engine.slow = 2 * slowInspection
+		s.engine.mu.Unlock()
+		id := s.engine.start(fakeContainer("slow", "198.51.100.7"))
+		s.wait(3 * slowInspection)
+		s.want("slow 198.51.100.7")
+		s.engine.tell("update", id)
+		s.wait(slowInspection + time.Second)
+		s.engine.change(id, func(c *enginetypes.InspectResponse) { c.State.Status = enginetypes.StateExited })
+		s.engine.tell("die", id)
+		s.wait(3 * slowInspection)
+		s.want()
+		if count := s.engine.inspections()[id]; count > 3 {
+			t.Errorf("it was inspected %d times, want 3", count)
+		}
+	})
+}
+
+// TestComposeNamesWithoutMeasure asserts that labels that anybody can write make no endless names of objects.
+func TestComposeNamesWithoutMeasure(t *testing.T) {
+	long := strings.Repeat("x", 1<<20)
+	web := fakeContainer("web", "198.51.100.7", composeProject, long, composeService, long)
+	play(t, nil, []*enginetypes.InspectResponse{web}, func(s *stage) { s.want("web 198.51.100.7") })
+}
+
+// TestLeavingWithWeights asserts that servers that are listed leave as well, but never all of them.
+func TestLeavingWithWeights(t *testing.T) {
+	weighed := func(name, address, weight string) *enginetypes.InspectResponse {
+		return fakeContainer(name, address, "traefik.http.services.app.loadbalancer.server.weight", weight)
+	}
+	play(t, nil, nil, func(s *stage) {
+		a, b := s.engine.start(weighed("a", "198.51.100.1", "3")), s.engine.start(weighed("b", "198.51.100.2", "1"))
+		servers := func() (out []string) {
+			synctest.Wait()
+			for _, one := range s.config.HTTP.Services["app"].LoadBalancer.Servers {
+				out = append(out, one.URL)
+			}
+			return out
+		}
+		s.engine.tell("kill", a, "signal", "15")
+		if got := servers(); len(got) != 1 || got[0] != "http://198.51.100.2:80" {
+			t.Errorf("servers are %v, want the one that stays", got)
+		}
+		s.engine.tell("kill", b, "signal", "15")
+		if got := servers(); len(got) != 2 {
+			t.Errorf("servers are %v, want both", got)
+		}
+	})
+}
