@@ -192,7 +192,7 @@ func FuzzValues(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, field string) {
 		if strings.ContainsAny(field, "\r\n") {
-			t.Skip("no field holds a line break")
+			return // No field holds a line break.
 		}
 		r := request(field)
 		ours := slices.Collect(cookie.Values(r))
