@@ -92,6 +92,10 @@ func (c *serverConn) await(first, again bool) error {
 	if !c.retires(first, again) {
 		c.state.Store(connIdle)
 		if !c.retires(first, again) {
+			if first && c.server.draining.Load() && c.server.ending() {
+				// Shutdown may have passed by before the connection was idle, and nobody comes again to close it.
+				by = earlier(by, time.Now().Add(lingerTime))
+			}
 			err := c.wait(by)
 			if !c.state.CompareAndSwap(connIdle, connBusy) {
 				return io.ErrClosedPipe
