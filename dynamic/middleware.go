@@ -27,6 +27,8 @@ type Middleware struct {
 	ContentType       *ContentType       `json:"contentType,omitempty" label:"allowEmpty"`
 	GrpcWeb           *GrpcWeb           `json:"grpcWeb,omitempty"`
 	EncodedCharacters *EncodedCharacters `json:"encodedCharacters,omitempty" label:"allowEmpty"`
+	BodyLimit         *BodyLimit         `json:"bodyLimit,omitempty"`
+	Timeout           *Timeout           `json:"timeout,omitempty"`
 	// Plugin holds the configuration of plugins by their names; plugins are known and not supported yet.
 	Plugin map[string]map[string]any `json:"plugin,omitempty"`
 }

@@ -2,6 +2,22 @@ package dynamic
 
 import ptypes "github.com/traefik/paerser/types"
 
+// BodyLimit refuses requests with a larger body, and reads no body ahead of the service. Ours.
+type BodyLimit struct {
+	// MaxRequestBodyBytes is the largest body that passes, in bytes; it must be at least 1.
+	MaxRequestBodyBytes int64 `json:"maxRequestBodyBytes,omitempty"`
+}
+
+// Timeout bounds how long the requests of a route may take. A limit of 0 is none; at least one is set. Ours.
+type Timeout struct {
+	// Request bounds the whole exchange, from the head of the request to the last byte of the response.
+	Request ptypes.Duration `json:"request,omitempty"`
+	// ResponseHeader bounds the time until the response begins.
+	ResponseHeader ptypes.Duration `json:"responseHeader,omitempty"`
+	// Idle bounds each pause in which no byte of a body moves in either direction.
+	Idle ptypes.Duration `json:"idle,omitempty"`
+}
+
 // Buffering reads bodies whole before they travel on.
 type Buffering struct {
 	MaxRequestBodyBytes  int64  `json:"maxRequestBodyBytes,omitempty"`
@@ -18,6 +34,8 @@ type CircuitBreaker struct {
 	FallbackDuration ptypes.Duration `json:"fallbackDuration,omitempty"`
 	RecoveryDuration ptypes.Duration `json:"recoveryDuration,omitempty"`
 	ResponseCode     int             `json:"responseCode,omitempty"`
+	// Shared has all routers trip together; by default each router, and each service, that lists the middleware trips alone. Ours.
+	Shared bool `json:"shared,omitempty"`
 }
 
 // SetDefaults sets 100 ms, 10 s, 10 s and 503.
@@ -74,6 +92,8 @@ type GrpcWeb struct {
 type InFlightReq struct {
 	Amount          int64            `json:"amount,omitempty"`
 	SourceCriterion *SourceCriterion `json:"sourceCriterion,omitempty"`
+	// Shared has all routers count together; by default each router, and each service, that lists the middleware counts alone. Ours.
+	Shared bool `json:"shared,omitempty"`
 }
 
 // RateLimit limits requests in time.
@@ -83,6 +103,9 @@ type RateLimit struct {
 	Burst           int64            `json:"burst,omitempty"`
 	SourceCriterion *SourceCriterion `json:"sourceCriterion,omitempty"`
 	Redis           *Redis           `json:"redis,omitempty"`
+	// Shared has all routers count together; by default each router, and each service, that lists the middleware counts alone. With redis they
+	// always count together, in all processes. Ours.
+	Shared bool `json:"shared,omitempty"`
 }
 
 // SetDefaults sets a burst of 1 and a period of 1 s.

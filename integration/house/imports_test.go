@@ -36,7 +36,7 @@ var leaves = map[string][]string{
 // The values are what they have in common.
 var islands = map[string][]string{
 	"provider":   {},
-	"middleware": {"middleware/answer"},
+	"middleware": {"middleware/answer", "middleware/response", "middleware/source", "middleware/clienttls"},
 }
 
 // passages are single packages that a folder may import beyond its layers, because they say the same thing twice otherwise.
@@ -54,6 +54,9 @@ var libraries = []struct {
 	{"github.com/go-logr/logr", []string{"provider/kubernetes"}, "the client logs through it"},
 	{"sigs.k8s.io", []string{"provider/kubernetes"}, "as for k8s.io"},
 	{"github.com/vulcand/oxy", []string{"middleware"}, "a middleware is the only thing that it has to offer"},
+	{"github.com/klauspost/compress", []string{"middleware"}, "a middleware is the only one who compresses"},
+	{"github.com/andybalholm/brotli", []string{"middleware"}, "as for klauspost/compress"},
+	{"github.com/redis/go-redis", []string{"middleware"}, "a middleware is the only one who keeps something there"},
 	{"github.com/gorilla/mux", []string{"api"}, "requests of users are routed by router alone"},
 	{"github.com/sirupsen/logrus", []string{"telemetry"}, "everybody else logs through telemetry's interfaces"},
 	{"github.com/prometheus/client_golang", []string{"telemetry"}, "everybody else counts through telemetry's interfaces"},

@@ -63,10 +63,11 @@ func (h *Headers) Wrap(next http.Handler) http.Handler {
 		})
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		rw := &response{ResponseWriter: w, edits: h.response}
-		h.editRequest(r, rw.values[:0:fewEdits])
-		next.ServeHTTP(rw, r)
-		rw.begin()
+		e := &exchange{edits: h.response}
+		e.ResponseWriter, e.Editor = w, e
+		h.editRequest(r, e.values[:0:fewEdits])
+		next.ServeHTTP(e, r)
+		e.Begin(http.StatusOK)
 	})
 }
 
