@@ -18,12 +18,6 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/middleware/addprefix"
-	"github.com/sluiceproxy/sluice/middleware/headers"
-	"github.com/sluiceproxy/sluice/middleware/redirectscheme"
-	"github.com/sluiceproxy/sluice/middleware/replacepath"
-	"github.com/sluiceproxy/sluice/middleware/retry"
-	"github.com/sluiceproxy/sluice/middleware/stripprefix"
 )
 
 // Middleware is one configured step on the way of a request. It is safe for concurrent use.
@@ -31,6 +25,21 @@ type Middleware interface {
 	// Wrap returns a handler that does the step's work and, unless it answers itself, calls next. It is called once per router.
 	Wrap(next http.Handler) http.Handler
 }
+
+// Scoped is a Middleware that keeps its state apart for each router, and each service, that lists it. It is not wrapped itself.
+type Scoped interface {
+	Middleware
+	// For returns the step with the state of one owner, such as "router web@file". It is called once for each place in the owner's
+	// chain, and the value lives as long as the owner lists the middleware and its definition does not change, over all reloads.
+	// A definition that is shared returns the same step for everybody.
+	For(owner string) interface {
+		Wrap(next http.Handler) http.Handler
+	}
+}
+
+// Closer is a Middleware that holds something beyond memory. Close is called once, when the table that serves does not use it any more;
+// requests that are still in it come to their end.
+type Closer interface{ Close() }
 
 // UnsupportedError says that a definition is known and can't be put to work yet. What it would have done may be what protects a
 // service, so routers that depend on it are disabled.
@@ -45,54 +54,24 @@ func (e *UnsupportedError) Error() string { return e.Option + " is not supported
 // ErrChain is Build's answer to a chain, which is not a step of its own: the router's compiler puts its members in its place.
 var ErrChain = errors.New("chain is a list of middlewares, not one")
 
-// Build makes the middleware of one definition. The name is the qualified one (name@provider), for log records. A definition without a
-// kind, with two kinds, or with values that can't work is an error that names the option but not the middleware, whose name the
-// caller's verdict carries; a kind or option that is known and not built yet is an [*UnsupportedError], and a chain [ErrChain].
-func Build(name string, config *dynamic.Middleware) (Middleware, error) {
-	kinds := Kinds(config)
-	switch len(kinds) {
-	case 0:
-		return nil, errors.New("no kind of middleware is set")
-	case 1:
-	default:
-		return nil, fmt.Errorf("one kind of middleware is wanted, but %s are set", strings.Join(kinds, ", "))
-	}
-	switch {
-	case config.Chain != nil:
-		return nil, ErrChain
-	case config.AddPrefix != nil:
-		return step(addprefix.New(name, *config.AddPrefix))
-	case config.StripPrefix != nil:
-		return step(stripprefix.New(name, *config.StripPrefix))
-	case config.ReplacePath != nil:
-		return step(replacepath.New(name, *config.ReplacePath))
-	case config.RedirectScheme != nil:
-		return step(redirectscheme.New(name, *config.RedirectScheme))
-	case config.Headers != nil:
-		if option := headers.Unsupported(*config.Headers); option != "" {
-			return nil, &UnsupportedError{Option: "headers." + option}
-		}
-		return step(headers.New(name, *config.Headers))
-	case config.Retry != nil:
-		return step(retry.New(name, *config.Retry))
-	}
-	return nil, &UnsupportedError{Option: kinds[0]}
-}
-
-// step drops the typed nil that New returns beside an error.
-func step[M Middleware](built M, err error) (Middleware, error) {
-	if err != nil {
-		return nil, err
-	}
-	return built, nil
-}
-
 // Chain returns the names that a chain lists, in order and as written. It is not ok for another kind.
 func Chain(config *dynamic.Middleware) (names []string, ok bool) {
 	if config == nil || config.Chain == nil {
 		return nil, false
 	}
 	return config.Chain.Middlewares, true
+}
+
+// Kind returns the one kind that a definition sets.
+func Kind(config *dynamic.Middleware) (string, error) {
+	switch kinds := Kinds(config); len(kinds) {
+	case 0:
+		return "", errors.New("no kind of middleware is set")
+	case 1:
+		return kinds[0], nil
+	default:
+		return "", fmt.Errorf("one kind of middleware is wanted, but %s are set", strings.Join(kinds, ", "))
+	}
 }
 
 // Kinds returns the names of the kinds that a definition sets, as they are spelled in files. A definition that works has one.

@@ -22,7 +22,7 @@ func TestBuildAllExamples(t *testing.T) {
 	}
 	for _, readme := range readmes {
 		for name, definition := range middlewaretest.Examples(t, readme) {
-			step, err := Build(name+"@file", definition)
+			step, err := NewBuilder(Options{}).Build(name+"@file", definition, nil)
 			if err != nil {
 				t.Errorf("%s: %s: %v", readme, name, err)
 				continue
@@ -60,7 +60,7 @@ func TestEveryKindHasOneAnswer(t *testing.T) {
 		if got := Kinds(definition); !slices.Equal(got, []string{name}) {
 			t.Errorf("Kinds is %q, want %q", got, name)
 		}
-		step, err := Build("m@file", definition)
+		step, err := NewBuilder(Options{}).Build("m@file", definition, nil)
 		unsupported, ok := errors.AsType[*UnsupportedError](err)
 		switch {
 		case err == nil || step != nil:
@@ -93,12 +93,12 @@ func TestBuildRefuses(t *testing.T) {
 		{&dynamic.Middleware{Headers: &dynamic.Headers{STSSeconds: 1}}, "headers.stsSeconds is not supported yet"},
 	}
 	for _, test := range tests {
-		step, err := Build("m@file", test.definition)
+		step, err := NewBuilder(Options{}).Build("m@file", test.definition, nil)
 		if step != nil || err == nil || err.Error() != test.reason {
 			t.Errorf("Build is %v, %v, want %q", step, err, test.reason)
 		}
 	}
-	_, err := Build("m@file", tests[3].definition)
+	_, err := NewBuilder(Options{}).Build("m@file", tests[3].definition, nil)
 	if unsupported, ok := errors.AsType[*UnsupportedError](err); !ok || unsupported.Option != "headers.stsSeconds" {
 		t.Errorf("error is %#v", err)
 	}

@@ -80,10 +80,10 @@ func (c *Compiler) adoptAll(node *serviceNode, kind string, entries []dynamic.We
 
 // state returns what the service of a name keeps from one handler to the next.
 func (c *Compiler) state(name string) *service.State {
-	state, known := c.states[name]
+	state, known := c.rotations[name]
 	if !known {
 		state = service.NewState()
-		c.states[name] = state
+		c.rotations[name] = state
 	}
 	return state
 }

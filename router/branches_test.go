@@ -182,8 +182,8 @@ func TestARebuildKeepsWhoseTurnItIs(t *testing.T) {
 	}
 	delete(b.config.HTTP.Services, "w@file")
 	b.apply(true, ref(dynamic.KindService, "w@file"))
-	if len(b.compiler.states) != 0 {
-		t.Errorf("%d states are remembered of services that are gone", len(b.compiler.states))
+	if len(b.compiler.rotations) != 0 {
+		t.Errorf("%d states are remembered of services that are gone", len(b.compiler.rotations))
 	}
 }
 
@@ -371,7 +371,7 @@ func TestAServiceThatKeepsRequestsKeepsTheRoutersMemory(t *testing.T) {
 			t.Errorf("a %s that keeps requests: %v", role, parent.lasting)
 		}
 		route := &Route{}
-		route.enable(&middlewareNode{}, parent)
+		route.enable(&middlewareNode{}, nil, parent)
 		if route.transient == parent.lasting {
 			t.Errorf("the route of a %s that keeps requests is transient: %v", role, route.transient)
 		}

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"iter"
 	"maps"
 	"net/http"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/middleware"
 	"github.com/sluiceproxy/sluice/router/service"
 )
 
@@ -29,6 +31,8 @@ type Options struct {
 	// Mirrors carries out requests to the mirrors of mirroring services; nil means that the compiler makes its own, whose
 	// requests end by themselves.
 	Mirrors *service.Mirrors
+	// Middlewares makes the middlewares; nil means that the compiler makes its own builder, which logs nothing.
+	Middlewares *middleware.Builder
 }
 
 // EntryPoint is what a router inherits from an entrypoint (entryPoints.<name>.http).
@@ -81,9 +85,11 @@ type Compiler struct {
 	routers     map[string]*routerNode
 	tls         *tlsObjects
 	pools       *pools
-	// states are what services of services keep when they are built anew, memory bounds the bodies that they keep.
-	states map[string]*service.State
-	memory *service.Memory
+	// rotations are what services of services keep when they are built anew, memory bounds the bodies that they keep.
+	rotations map[string]*service.State
+	memory    *service.Memory
+	// states are what middlewares keep for their owners.
+	states *states
 	table  *Table
 	// waiting are the routers that serve as they last did, until the configuration settles.
 	waiting []dynamic.Ref
@@ -97,6 +103,9 @@ func NewCompiler(options Options, target *Switch) *Compiler {
 	if options.Mirrors == nil {
 		options.Mirrors = service.NewMirrors()
 	}
+	if options.Middlewares == nil {
+		options.Middlewares = middleware.NewBuilder(middleware.Options{})
+	}
 	return &Compiler{
 		options:     options,
 		target:      target,
@@ -109,7 +118,8 @@ func NewCompiler(options Options, target *Switch) *Compiler {
 		routers:     map[string]*routerNode{},
 		tls:         newTLSObjects(options.Tickets),
 		pools:       newPools(options.Registry),
-		states:      map[string]*service.State{},
+		rotations:   map[string]*service.State{},
+		states:      newStates(),
 		memory:      service.NewMemory(service.DefaultMemory),
 		table:       newTable(options.EntryPoints),
 		faults:      map[dynamic.Ref]fault{},
@@ -142,6 +152,9 @@ func (c *Compiler) Compile(input Input) Compiled {
 			c.pools.activate(c.usesPool, len(c.waiting) > 0)
 			c.tls.activate()
 			c.target.store(table)
+			if len(c.waiting) == 0 { // Routers that serve as they last did may still use what is gone.
+				c.states.close()
+			}
 		},
 	}
 }
@@ -152,6 +165,7 @@ func (c *Compiler) forget(ref dynamic.Ref) {
 	switch ref.Kind {
 	case dynamic.KindMiddleware:
 		delete(c.middlewares, ref.Name)
+		c.states.retire(ref.Name)
 	case dynamic.KindServersTransport:
 		delete(c.transports, ref.Name)
 	case dynamic.KindService:
@@ -187,10 +201,14 @@ func (c *Compiler) resolve(ref dynamic.Ref) {
 		if c.source.service(ref.Name) != nil {
 			c.service(ref.Name)
 		} else {
-			delete(c.states, ref.Name)
+			delete(c.rotations, ref.Name)
+			c.states.drop(ref)
 		}
 	}
 }
+
+// Middlewares returns the middlewares that count or have state, as they stand now, by name. It may be called from any goroutine.
+func (c *Compiler) Middlewares() iter.Seq[MiddlewareStanding] { return c.states.all() }
 
 // usesPool tells whether a service that exists needs a pool.
 func (c *Compiler) usesPool(name string) bool {

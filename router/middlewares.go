@@ -15,12 +15,14 @@ type middlewareNode struct {
 	steps []middleware.Middleware
 	// depth is how deep the chains in it are nested.
 	depth int
-	err   error
+	// lasting says that a service which one of them asks may keep a part of a request.
+	lasting bool
+	err     error
 }
 
-// wrap puts the steps around next.
-func (n *middlewareNode) wrap(next http.Handler) http.Handler {
-	for _, step := range slices.Backward(n.steps) {
+// wrap puts steps around next.
+func wrap(steps []middleware.Middleware, next http.Handler) http.Handler {
+	for _, step := range slices.Backward(steps) {
 		next = step.Wrap(next)
 	}
 	return next
@@ -30,9 +32,9 @@ func (n *middlewareNode) wrap(next http.Handler) http.Handler {
 // Strings and the context do not count.
 type transient interface{ KeepsNothing() }
 
-// transient reports whether all steps are.
-func (n *middlewareNode) transient() bool {
-	return !slices.ContainsFunc(n.steps, func(step middleware.Middleware) bool {
+// transient reports whether all steps are, and the services that they ask.
+func (n *middlewareNode) transient(steps []middleware.Middleware) bool {
+	return !n.lasting && !slices.ContainsFunc(steps, func(step middleware.Middleware) bool {
 		_, ok := step.(transient)
 		return !ok
 	})
@@ -73,11 +75,21 @@ func (c *Compiler) buildMiddleware(ref dynamic.Ref) *middlewareNode {
 		flat.err = cmp.Or(tooDeep(flat.depth), flat.err)
 		return flat
 	}
-	step, err := middleware.Build(name, definition)
+	node := &middlewareNode{names: []string{name}}
+	step, err := c.options.Middlewares.Build(name, definition, func(service string) (http.Handler, error) {
+		asked, err := c.asked(ref, service)
+		if err != nil {
+			return nil, err
+		}
+		node.lasting = node.lasting || asked.lasting
+		return asked.handler, nil
+	})
 	if err != nil {
 		return &middlewareNode{err: err}
 	}
-	return &middlewareNode{names: []string{name}, steps: []middleware.Middleware{step}}
+	c.states.add(name, step)
+	node.steps = []middleware.Middleware{step}
+	return node
 }
 
 // onlyChain lets Build find a second kind beside the chain.
@@ -87,8 +99,19 @@ func onlyChain(name string, definition *dynamic.Middleware) error {
 	if dynamic.Equal(rest, dynamic.Middleware{}) {
 		return nil
 	}
-	_, err := middleware.Build(name, definition)
+	_, err := middleware.Kind(definition)
 	return err
+}
+
+// asked returns a service that a middleware asks.
+func (c *Compiler) asked(owner dynamic.Ref, name string) (*serviceNode, error) {
+	ref := dynamic.Ref{Kind: dynamic.KindService, Name: Qualify(name, providerOf(owner.Name))}
+	c.graph.depend(owner, ref)
+	node := c.service(ref.Name)
+	if node.err != nil {
+		return nil, because(ref, node.err)
+	}
+	return node, nil
 }
 
 // chain lays the named middlewares flat, in order, for the object that lists them.
@@ -107,6 +130,7 @@ func (c *Compiler) chain(owner dynamic.Ref, names []string, provider string) *mi
 		}
 		flat.names = append(flat.names, member.names...)
 		flat.steps = append(flat.steps, member.steps...)
+		flat.lasting = flat.lasting || member.lasting
 	}
 	if flat.err != nil {
 		flat.names, flat.steps = nil, nil

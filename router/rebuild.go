@@ -29,6 +29,7 @@ func (c *Compiler) rebuild(dirty map[dynamic.Ref]struct{}, settled bool) *Table 
 		note(changes, ref.Name, before, after)
 		if after == nil {
 			delete(c.routers, ref.Name)
+			c.states.drop(ref)
 			continue
 		}
 		c.routers[ref.Name] = after

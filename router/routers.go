@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware"
 	"github.com/sluiceproxy/sluice/router/index"
 	"github.com/sluiceproxy/sluice/router/rule"
 )
@@ -57,9 +58,11 @@ func (c *Compiler) buildRouter(name string) *routerNode {
 	entrypoints := c.entryPointsOf(definition, node)
 	service, err := c.serviceOf(ref, definition)
 	node.err = errors.Join(c.source.refused(ref), node.err, err)
+	stage := c.states.stage(ref)
 	for _, entrypoint := range entrypoints {
-		c.place(ref, definition, node, entrypoint, parsed, service)
+		c.place(ref, definition, node, entrypoint, parsed, service, stage)
 	}
+	stage.finish(node.err == nil)
 	if node.err != nil {
 		node.err = firstOf(node.err)
 		for _, place := range node.routes {
@@ -165,7 +168,7 @@ func (c *Compiler) serviceOf(ref dynamic.Ref, definition *dynamic.Router) (*serv
 
 // place compiles the router's route on one entrypoint.
 func (c *Compiler) place(ref dynamic.Ref, definition *dynamic.Router, node *routerNode, entrypoint EntryPoint,
-	parsed *rule.Rule, service *serviceNode,
+	parsed *rule.Rule, service *serviceNode, stage *stage,
 ) {
 	route := &Route{Name: ref.Name, Rule: definition.Rule, EntryPoint: entrypoint.Name}
 	secure := definition.TLS
@@ -178,7 +181,7 @@ func (c *Compiler) place(ref dynamic.Ref, definition *dynamic.Router, node *rout
 	around := c.chain(ref, append(slices.Clone(entrypoint.Middlewares), qualifyAll(definition.Middlewares, ref.Name)...), internalProvider)
 	node.err = errors.Join(node.err, around.err)
 	if service != nil && node.err == nil {
-		route.enable(around, service)
+		route.enable(around, stage.steps(around.steps), service)
 	}
 	priority := definition.Priority
 	if priority == 0 {
@@ -247,10 +250,10 @@ type Route struct {
 	tls       *certificate.Options
 }
 
-func (r *Route) enable(around *middlewareNode, service *serviceNode) {
+func (r *Route) enable(around *middlewareNode, steps []middleware.Middleware, service *serviceNode) {
 	r.service, r.steps = service, around.names
-	r.handler = around.wrap(service.handler)
-	r.transient = around.transient() && !service.lasting
+	r.handler = wrap(steps, service.handler)
+	r.transient = around.transient(steps) && !service.lasting
 }
 
 // disable makes the route answer 503, so that no router below takes its traffic.

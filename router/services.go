@@ -80,15 +80,23 @@ func (c *Compiler) buildService(ref dynamic.Ref) *serviceNode {
 	case definition.Failover != nil:
 		node.err = c.failover(node, definition.Failover)
 	}
-	if node.err != nil || len(definition.Middlewares) == 0 {
-		return node
-	}
-	around := c.chain(ref, definition.Middlewares, providerOf(name))
-	if node.err = around.err; node.err == nil {
-		node.handler, node.steps = around.wrap(node.handler), around.names
-		node.lasting = node.lasting || !around.transient()
+	if node.err == nil {
+		c.around(ref, node, definition.Middlewares)
 	}
 	return node
+}
+
+// around puts a service's middlewares before it.
+func (c *Compiler) around(ref dynamic.Ref, node *serviceNode, names []string) {
+	chain := c.chain(ref, names, providerOf(ref.Name))
+	if node.err = chain.err; node.err != nil {
+		return
+	}
+	stage := c.states.stage(ref)
+	steps := stage.steps(chain.steps)
+	stage.finish(true)
+	node.handler, node.steps = wrap(steps, node.handler), chain.names
+	node.lasting = node.lasting || !chain.transient(steps)
 }
 
 // kindOf returns the one kind that a service sets.

@@ -13,6 +13,7 @@ import (
 	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/loadbalancer/health"
+	"github.com/sluiceproxy/sluice/middleware"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/provider/dns"
@@ -72,7 +73,9 @@ func assemble(config *static.Configuration, logger telemetry.Logger, serves bool
 		Internal:    s.internalServices(),
 		Transport:   transport,
 		Tickets:     certificate.NewTickets(),
+		Middlewares: middleware.NewBuilder(middleware.Options{Logger: logger}),
 	}, s.target)
+	s.countMiddlewares(compiler)
 	s.pipeline = pipeline.New(pipeline.Options{
 		Source:     provider.NewHub(entries, logger),
 		Compiler:   tables{compiler},

@@ -115,6 +115,12 @@ type MiddlewareSpec struct {
 	// EncodedCharacters allows reserved characters that arrive encoded in a path.
 	// +optional
 	EncodedCharacters *EncodedCharacters `json:"encodedCharacters,omitempty"`
+	// BodyLimit refuses requests with a larger body.
+	// +optional
+	BodyLimit *BodyLimit `json:"bodyLimit,omitempty"`
+	// Timeout bounds how long requests may take.
+	// +optional
+	Timeout *Timeout `json:"timeout,omitempty"`
 	// Plugin holds the configuration of plugins by their names.
 	// +optional
 	// +kubebuilder:pruning:PreserveUnknownFields

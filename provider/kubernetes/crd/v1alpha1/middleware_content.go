@@ -19,6 +19,14 @@ type Buffering struct {
 	RetryExpression string `json:"retryExpression,omitempty"`
 }
 
+// BodyLimit refuses requests with a larger body, and reads no body ahead of the service.
+type BodyLimit struct {
+	// MaxRequestBodyBytes is the size of the largest body that passes, in bytes.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	MaxRequestBodyBytes int64 `json:"maxRequestBodyBytes,omitempty"`
+}
+
 // Compress compresses responses.
 type Compress struct {
 	// ExcludedContentTypes lists the content types that are left alone.

@@ -23,6 +23,9 @@ type RateLimit struct {
 	// Redis keeps the counts in Redis, so that several routers share them.
 	// +optional
 	Redis *Redis `json:"redis,omitempty"`
+	// Shared has all routers count together; by default each counts alone, unless redis is set.
+	// +optional
+	Shared bool `json:"shared,omitempty"`
 }
 
 // Redis is where a rate limit is kept when several routers share it.
@@ -87,6 +90,9 @@ type InFlightReq struct {
 	// SourceCriterion says by what requests are grouped; by default the host.
 	// +optional
 	SourceCriterion *SourceCriterion `json:"sourceCriterion,omitempty"`
+	// Shared has all routers count together; by default each counts alone.
+	// +optional
+	Shared bool `json:"shared,omitempty"`
 }
 
 // CircuitBreaker stops traffic to a service that fails.
@@ -114,6 +120,28 @@ type CircuitBreaker struct {
 	// +kubebuilder:validation:Minimum=100
 	// +kubebuilder:validation:Maximum=599
 	ResponseCode *int `json:"responseCode,omitempty"`
+	// Shared has all routers trip together; by default each trips alone.
+	// +optional
+	Shared bool `json:"shared,omitempty"`
+}
+
+// Timeout bounds how long the requests of a route may take. At least one limit is set.
+type Timeout struct {
+	// Request bounds the whole exchange, as a duration or in seconds; default 0, any time.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	Request *intstr.IntOrString `json:"request,omitempty"`
+	// ResponseHeader bounds the time until the response begins; default 0, any time.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	ResponseHeader *intstr.IntOrString `json:"responseHeader,omitempty"`
+	// Idle bounds each pause in which no byte of a body moves; default 0, any time.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
+	Idle *intstr.IntOrString `json:"idle,omitempty"`
 }
 
 // Retry tries again when a server could not answer.

@@ -1,0 +1,62 @@
+package telemetry
+
+import (
+	"iter"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// MiddlewareCounts is what one middleware has counted, and how it stands, over all routers and services that list it.
+type MiddlewareCounts struct {
+	Middleware string
+	// Events counts by what has happened: refused, delayed, tripped and so on.
+	Events map[string]uint64
+	// Levels are figures that go up and down: sources, in_flight and so on.
+	Levels map[string]int64
+	// States says for how many routers and services the middleware is in each state.
+	States map[string]int
+}
+
+// CountMiddlewares has all middlewares read whenever somebody asks for the metrics. Events that never happened are left out. It is
+// called at most once, and middlewares may be called from any goroutine.
+func (m *Metrics) CountMiddlewares(middlewares iter.Seq[MiddlewareCounts]) {
+	m.registry.MustRegister(&middlewareCollector{
+		middlewares: middlewares,
+		events: prometheus.NewDesc("sluice_middleware_events_total",
+			"What middlewares did, by what happened.", []string{"middleware", "event"}, nil),
+		levels: prometheus.NewDesc("sluice_middleware_level",
+			"What middlewares hold now, over all routers and services.", []string{"middleware", "level"}, nil),
+		states: prometheus.NewDesc("sluice_middleware_states",
+			"Routers and services for which a middleware is in a state.", []string{"middleware", "state"}, nil),
+	})
+}
+
+// middlewareCollector is what middlewares tell as a collector.
+type middlewareCollector struct {
+	middlewares            iter.Seq[MiddlewareCounts]
+	events, levels, states *prometheus.Desc
+}
+
+// Describe sends the descriptions.
+func (c *middlewareCollector) Describe(to chan<- *prometheus.Desc) {
+	to <- c.events
+	to <- c.levels
+	to <- c.states
+}
+
+// Collect sends the figures.
+func (c *middlewareCollector) Collect(to chan<- prometheus.Metric) {
+	for m := range c.middlewares {
+		for event, count := range m.Events {
+			if count > 0 {
+				to <- prometheus.MustNewConstMetric(c.events, prometheus.CounterValue, float64(count), m.Middleware, event)
+			}
+		}
+		for level, value := range m.Levels {
+			to <- prometheus.MustNewConstMetric(c.levels, prometheus.GaugeValue, float64(value), m.Middleware, level)
+		}
+		for state, owners := range m.States {
+			to <- prometheus.MustNewConstMetric(c.states, prometheus.GaugeValue, float64(owners), m.Middleware, state)
+		}
+	}
+}
