@@ -45,17 +45,17 @@ type Explainer interface {
 	Explain(request ExplainRequest) (any, error)
 }
 
-// Lister lists the routes that are served.
+// Lister lists the routes that are served, and the middlewares that count or have state. What it returns is written as JSON.
 type Lister interface {
-	// Routes returns what is written as JSON.
 	Routes() any
+	Middlewares() any
 }
 
 // Options says what the API answers from.
 type Options struct {
 	// State is needed.
 	State State
-	// Explainer and Lister answer /api/explain and /api/routes; where one is nil, its path is not served.
+	// Explainer and Lister answer /api/explain, /api/routes and /api/middlewares; where one is nil, its paths are not served.
 	Explainer Explainer
 	Lister    Lister
 	// Logger hears about answers that could not be written as JSON; it is needed.
@@ -68,6 +68,7 @@ type Options struct {
 //
 //	GET /api/explain?method=&url=&entrypoint=&client=&header=NAME:VALUE (header may repeat)
 //	GET /api/routes
+//	GET /api/middlewares
 //	GET /api/ready
 func New(options Options) http.Handler {
 	root := mux.NewRouter().UseEncodedPath()
@@ -78,6 +79,7 @@ func New(options Options) http.Handler {
 	}
 	if options.Lister != nil {
 		get(root, prefix+"/routes", func(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, options.Lister.Routes()) })
+		get(root, prefix+"/middlewares", func(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, options.Lister.Middlewares()) })
 	}
 	get(root, prefix+"/ready", func(w http.ResponseWriter, _ *http.Request) { ready(w, options.State, write) })
 	root.NotFoundHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

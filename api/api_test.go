@@ -36,6 +36,8 @@ func (t *table) Explain(request ExplainRequest) (any, error) {
 
 func (t *table) Routes() any { return []string{"a@file"} }
 
+func (t *table) Middlewares() any { return []string{"m@file"} }
+
 func ask(t *testing.T, handler http.Handler, method, target string) *httptest.ResponseRecorder {
 	t.Helper()
 	recorder := httptest.NewRecorder()
@@ -62,6 +64,7 @@ func TestAPI(t *testing.T) {
 		{"explain by POST", Options{Explainer: all}, "POST", "/api/explain?url=http://a/", 405, `{"message":"the API is read-only"}`},
 		{"nobody explains", Options{}, "GET", "/api/explain?url=http://a/", 404, `{"message":"there is nothing at /api/explain"}`},
 		{"routes", Options{Lister: all}, "GET", "/api/routes", 200, `["a@file"]`},
+		{"middlewares", Options{Lister: all}, "GET", "/api/middlewares", 200, `["m@file"]`},
 		{"routes by DELETE", Options{Lister: all}, "DELETE", "/api/routes", 405, `{"message":"the API is read-only"}`},
 		{"routes under a base path", Options{Lister: all, BasePath: "/sluice/"}, "GET", "/sluice/api/routes", 200, `["a@file"]`},
 		{"not under another one", Options{Lister: all, BasePath: "/sluice"}, "GET", "/api/routes", 404, `{"message":"there is nothing at /api/routes"}`},
@@ -107,6 +110,8 @@ func TestExplainQuestion(t *testing.T) {
 }
 
 type unwritable struct{}
+
+func (unwritable) Middlewares() any { return nil }
 
 func (unwritable) Routes() any { return func() {} }
 

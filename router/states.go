@@ -14,21 +14,21 @@ import (
 // MiddlewareStanding is a middleware with state, as it stands now.
 type MiddlewareStanding struct {
 	// Name is its qualified name.
-	Name string
+	Name string `json:"name"`
 	// Counts is what it has counted since its definition last changed, by what is counted.
-	Counts map[string]uint64
+	Counts map[string]uint64 `json:"counts,omitempty"`
 	// Owners are the routers and services that it keeps state for; a middleware that keeps one state for all has one without a name.
-	Owners []OwnerStanding
+	Owners []OwnerStanding `json:"owners,omitempty"`
 }
 
 // OwnerStanding is the state that a middleware keeps for one owner.
 type OwnerStanding struct {
 	// Owner is "router NAME" or "service NAME".
-	Owner string
+	Owner string `json:"owner,omitempty"`
 	// State is a word such as tripped; empty where the middleware knows none.
-	State string
+	State string `json:"state,omitempty"`
 	// Levels are figures that go up and down, such as requests in flight, by name.
-	Levels map[string]int64
+	Levels map[string]int64 `json:"levels,omitempty"`
 }
 
 // owned is a place of a middleware in the chain of its owner: one that a chain lists twice has two states.

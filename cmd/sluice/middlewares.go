@@ -6,9 +6,9 @@ import (
 )
 
 // countMiddlewares has the metrics read what middlewares count and hold.
-func (s *system) countMiddlewares(compiler *router.Compiler) {
+func (s *system) countMiddlewares() {
 	s.metrics.CountMiddlewares(func(yield func(telemetry.MiddlewareCounts) bool) {
-		for standing := range compiler.Middlewares() {
+		for standing := range s.compiler.Middlewares() {
 			if !yield(summed(&standing)) {
 				return
 			}

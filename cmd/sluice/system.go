@@ -36,6 +36,7 @@ type system struct {
 	metrics  *telemetry.Metrics
 	failures *telemetry.Failures
 	target   *router.Switch
+	compiler *router.Compiler
 	pipeline *pipeline.Pipeline
 	files    *file.Provider
 	clusters *kubernetes.Clusters
@@ -65,7 +66,7 @@ func assemble(config *static.Configuration, logger telemetry.Logger, serves bool
 		return nil, fmt.Errorf("serversTransport: %w", cmp.Or(errors.Unwrap(err), err)) // The option's name says more.
 	}
 	s.balance(serves)
-	compiler := router.NewCompiler(router.Options{
+	s.compiler = router.NewCompiler(router.Options{
 		EntryPoints: entrypoints,
 		Precedence:  config.Providers.Precedence,
 		Registry:    s.registry,
@@ -75,10 +76,10 @@ func assemble(config *static.Configuration, logger telemetry.Logger, serves bool
 		Tickets:     certificate.NewTickets(),
 		Middlewares: middleware.NewBuilder(middleware.Options{Logger: logger}),
 	}, s.target)
-	s.countMiddlewares(compiler)
+	s.countMiddlewares()
 	s.pipeline = pipeline.New(pipeline.Options{
 		Source:     provider.NewHub(entries, logger),
-		Compiler:   tables{compiler},
+		Compiler:   tables{s.compiler},
 		Endpoints:  s.registry,
 		Logger:     logger,
 		Resolver:   resolver,
@@ -148,7 +149,7 @@ func (s *system) internalServices() map[string]http.Handler {
 	}
 	if s.config.API != nil {
 		services[pipeline.ServiceAPI] = api.New(api.Options{
-			BasePath: s.config.API.BasePath, State: s, Explainer: table{s.target}, Lister: table{s.target}, Logger: s.logger,
+			BasePath: s.config.API.BasePath, State: s, Explainer: table{s}, Lister: table{s}, Logger: s.logger,
 		})
 	}
 	if s.config.Metrics != nil && s.config.Metrics.Prometheus != nil {
