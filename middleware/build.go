@@ -22,10 +22,22 @@ type Options struct {
 // Builder makes middlewares, and holds what several of them share.
 type Builder struct {
 	options Options
+	files   *Files
 }
 
 // NewBuilder returns a builder.
-func NewBuilder(options Options) *Builder { return &Builder{options: options} }
+func NewBuilder(options Options) *Builder {
+	if options.Logger == nil {
+		options.Logger = telemetry.Discard{}
+	}
+	return &Builder{options: options, files: NewFiles()}
+}
+
+// Files returns the files that middlewares were made of.
+func (b *Builder) Files() *Files { return b.files }
+
+// Forget lets go of what was noted for a definition that is gone.
+func (b *Builder) Forget(name string) { b.files.forget(name) }
 
 // Services finds the handler of a service by the name that a definition gives it.
 type Services func(name string) (http.Handler, error)

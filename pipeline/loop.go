@@ -33,6 +33,7 @@ type Pipeline struct {
 	dirty    map[string]bool // providers whose configuration has not been merged
 	debounce debounce
 	changed  map[dynamic.Ref]struct{} // since the active table
+	touched  bool                     // changed holds what no merge brought
 
 	merged   *dynamic.Configuration
 	included map[string]*dynamic.Configuration // what merged was made of, by provider; never changed
@@ -88,6 +89,10 @@ func (p *Pipeline) Run(ctx context.Context) error {
 	defer cancel()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	var files <-chan struct{}
+	if p.options.Files != nil {
+		files = p.options.Files.Changed()
+	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -97,6 +102,8 @@ func (p *Pipeline) Run(ctx context.Context) error {
 		case <-p.options.Source.Changed():
 			p.receive(time.Now())
 		case <-p.options.Endpoints.Changed():
+		case <-files:
+			p.touch(time.Now())
 		case <-timer.C:
 		}
 		timer.Stop()
@@ -116,6 +123,17 @@ func (p *Pipeline) receive(now time.Time) {
 		p.dirty[name] = true
 	}
 	if len(p.update.ChangedConfigurations) > 0 {
+		p.debounce.note(now)
+	}
+}
+
+// touch has the middlewares built anew whose files have changed.
+func (p *Pipeline) touch(now time.Time) {
+	for _, name := range p.options.Files.Stale() {
+		p.changed[dynamic.Ref{Kind: dynamic.KindMiddleware, Name: name}] = struct{}{}
+		p.touched = true
+	}
+	if p.touched {
 		p.debounce.note(now)
 	}
 }
@@ -162,7 +180,8 @@ func (p *Pipeline) pending() bool {
 // apply merges what has changed and compiles the result, unless it is the same.
 func (p *Pipeline) apply(now time.Time) {
 	p.debounce.applied(now)
-	if changed := p.merge(); changed || (p.waiting == nil && p.active.generation == 0) {
+	if changed := p.merge(); changed || p.touched || (p.waiting == nil && p.active.generation == 0) {
+		p.touched = false
 		p.compile(now, false)
 		return
 	}

@@ -81,6 +81,14 @@ type Resolver interface {
 	Watch(keys []string)
 }
 
+// Files tells which middlewares were made of files that have changed since; middleware.Files does.
+type Files interface {
+	// Changed returns a channel that holds a value when Stale has something to say.
+	Changed() <-chan struct{}
+	// Stale returns qualified names, each once for a change.
+	Stale() []string
+}
+
 // VerdictSink tells verdicts to whoever declared an object. Publish gets every verdict of each object whose verdicts
 // are new or have changed, and one with status Accepted for an object that has recovered or is gone. It must not block.
 type VerdictSink interface {
@@ -101,6 +109,8 @@ type Options struct {
 	Logger    telemetry.Logger
 	// Resolver may be nil; keys dns/name:port are then waited for like all others.
 	Resolver Resolver
+	// Files may be nil.
+	Files Files
 	// Sinks hear every verdict.
 	Sinks []VerdictSink
 	// Metrics may be nil.

@@ -166,6 +166,7 @@ func (c *Compiler) forget(ref dynamic.Ref) {
 	case dynamic.KindMiddleware:
 		delete(c.middlewares, ref.Name)
 		c.states.retire(ref.Name)
+		c.options.Middlewares.Forget(ref.Name)
 	case dynamic.KindServersTransport:
 		delete(c.transports, ref.Name)
 	case dynamic.KindService:

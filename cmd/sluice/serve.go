@@ -90,6 +90,7 @@ func (s *system) run(ctx context.Context) error {
 	behind.Go(func() { s.settleMemory(background) })
 	behind.Go(func() { s.settleZone(background) })
 	behind.Go(func() { s.logEvents(background) })
+	behind.Go(func() { s.read.Run(background) })
 	behind.Go(func() {
 		if err := s.pipeline.Run(background); err != nil {
 			abort(fmt.Errorf("pipeline: %w", err))

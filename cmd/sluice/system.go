@@ -39,6 +39,8 @@ type system struct {
 	compiler *router.Compiler
 	pipeline *pipeline.Pipeline
 	files    *file.Provider
+	// read are the files that middlewares were made of.
+	read     *middleware.Files
 	clusters *kubernetes.Clusters
 	ping     *api.Ping
 	registry *loadbalancer.Registry
@@ -66,6 +68,8 @@ func assemble(config *static.Configuration, logger telemetry.Logger, serves bool
 		return nil, fmt.Errorf("serversTransport: %w", cmp.Or(errors.Unwrap(err), err)) // The option's name says more.
 	}
 	s.balance(serves)
+	middlewares := middleware.NewBuilder(middleware.Options{Logger: logger})
+	s.read = middlewares.Files()
 	s.compiler = router.NewCompiler(router.Options{
 		EntryPoints: entrypoints,
 		Precedence:  config.Providers.Precedence,
@@ -74,7 +78,7 @@ func assemble(config *static.Configuration, logger telemetry.Logger, serves bool
 		Internal:    s.internalServices(),
 		Transport:   transport,
 		Tickets:     certificate.NewTickets(),
-		Middlewares: middleware.NewBuilder(middleware.Options{Logger: logger}),
+		Middlewares: middlewares,
 	}, s.target)
 	s.countMiddlewares()
 	s.pipeline = pipeline.New(pipeline.Options{
@@ -83,6 +87,7 @@ func assemble(config *static.Configuration, logger telemetry.Logger, serves bool
 		Endpoints:  s.registry,
 		Logger:     logger,
 		Resolver:   resolver,
+		Files:      s.read,
 		Sinks:      []pipeline.VerdictSink{pipeline.LogSink{Logger: logger}, s.clusters},
 		Metrics:    s.metrics,
 		Precedence: config.Providers.Precedence,
