@@ -19,6 +19,28 @@ func RoutingPath(r *http.Request) string {
 	return route(r.URL.EscapedPath())
 }
 
+// CutRouting cuts an escaped path after the characters that the first n bytes of its routing path stand for. It is not ok when those
+// bytes end inside a percent-encoding, which is one character, or when the routing path is shorter.
+func CutRouting(escaped string, n int) (prefix, rest string, ok bool) {
+	at := 0
+	for n > 0 && at < len(escaped) {
+		width, routing := 1, 1
+		if escaped[at] == '%' {
+			if decoded, valid := decodeAt(escaped, at); valid {
+				width = 3
+				if isReserved(decoded) {
+					routing = 3
+				}
+			}
+		}
+		at, n = at+width, n-routing
+	}
+	if n != 0 {
+		return "", "", false
+	}
+	return escaped[:at], escaped[at:], true
+}
+
 // SetPath replaces the path of r by an escaped path, in place: URL.Path, URL.RawPath and RequestURI agree afterwards, and the query
 // stays. A missing leading slash is added, and percent-encodings are normalised as [Policy.Apply] does. It is the only way in
 // which a middleware changes a path.

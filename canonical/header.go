@@ -28,6 +28,8 @@ const (
 	XForwardedURI = "X-Forwarded-Uri"
 	// XRealIP is the address of the client.
 	XRealIP = "X-Real-Ip"
+	// XReplacedPath is the path before a middleware replaced it.
+	XReplacedPath = "X-Replaced-Path"
 	// XScheme repeats XForwardedProto for software that asks for it under this name.
 	XScheme = "X-Scheme"
 )
@@ -37,7 +39,7 @@ const (
 func Managed() []string {
 	return []string{
 		XForwardedFor, XForwardedHost, XForwardedMethod, XForwardedPort, XForwardedPrefix, XForwardedProto, XForwardedScheme,
-		XForwardedServer, XForwardedTLSClientCert, XForwardedTLSClientCertInfo, XForwardedURI, XRealIP, XScheme,
+		XForwardedServer, XForwardedTLSClientCert, XForwardedTLSClientCertInfo, XForwardedURI, XRealIP, XReplacedPath, XScheme,
 	}
 }
 
@@ -56,7 +58,7 @@ func managed(name string) string {
 	case len(XRealIP):
 		return oneOf(name, XRealIP)
 	case len(XForwardedFor):
-		return oneOf(name, XForwardedFor, XForwardedURI)
+		return oneOf(name, XForwardedFor, XForwardedURI, XReplacedPath)
 	case len(XForwardedHost):
 		return oneOf(name, XForwardedHost, XForwardedPort)
 	case len(XForwardedProto):
@@ -110,6 +112,14 @@ func RemoveAliases(h http.Header, name string) {
 			delete(h, given)
 		}
 	}
+}
+
+// AddHeader adds a value behind those that a header has, and removes its aliases, so that what is added can't be contradicted by another
+// spelling. The name is in net/http's canonical spelling.
+func AddHeader(h http.Header, name, value string) {
+	RemoveAliases(h, name)
+	values := h[name]
+	h[name] = append(values[:len(values):len(values)], value)
 }
 
 // sameHeader compares header names without regard to case and to "_" or "-".

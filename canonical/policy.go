@@ -50,6 +50,22 @@ func (e EncodedCharacters) allows(c byte) bool {
 	return true
 }
 
+// Check refuses an escaped path that carries an encoded character which is not allowed. The error is an [*Error].
+func (e EncodedCharacters) Check(escaped string) error {
+	for i := 0; i < len(escaped); i++ {
+		at := strings.IndexByte(escaped[i:], '%')
+		if at < 0 {
+			return nil
+		}
+		i += at
+		if decoded, ok := decodeAt(escaped, i); !ok || !e.allows(decoded) {
+			return refuse("the path has an encoded character that is not allowed")
+		}
+		i += 2
+	}
+	return nil
+}
+
 // Policy says how the target of a request is normalised at one entrypoint. It is a plain value: copy and compare it freely.
 // The zero value refuses every encoded character and cleans nothing; [DefaultPolicy] holds the documented defaults.
 type Policy struct {

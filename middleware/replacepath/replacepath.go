@@ -14,9 +14,6 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/answer"
 )
 
-// Header is the name of the header that carries the escaped path from before the replacement.
-const Header = "X-Replaced-Path"
-
 // ReplacePath is one configured replacePath.
 type ReplacePath struct {
 	name string
@@ -39,17 +36,19 @@ func New(name string, config dynamic.ReplacePath) (*ReplacePath, error) {
 // KeepsNothing says that no part of a request outlives its handler here.
 func (*ReplacePath) KeepsNothing() {}
 
-// Wrap returns a handler that replaces the path, sets X-Replaced-Path in place of whatever the client sent under that name or an alias
-// of it, and calls next.
+// Wrap returns a handler that replaces the path, appends the one from before to X-Replaced-Path and calls next. A path that must not be
+// edited (canonical.SetPath) is answered with 400.
+//
+// Values of X-Replaced-Path that are there already come from another replacement or from a trusted peer and stay before the new one:
+// those of other peers are removed before any middleware runs. Aliases of the header are removed here once more.
 func (p *ReplacePath) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		canonical.RemoveHeader(r.Header, Header)
 		if before, ok := canonical.EscapedPath(r); ok {
 			if err := canonical.SetPath(r, p.path); err != nil {
 				answer.BadRequest(w, r, p.name, err)
 				return
 			}
-			r.Header[Header] = []string{before}
+			canonical.AddHeader(r.Header, canonical.XReplacedPath, before)
 		}
 		next.ServeHTTP(w, r)
 	})

@@ -63,8 +63,7 @@ func (s *StripPrefix) Wrap(next http.Handler) http.Handler {
 				answer.BadRequest(w, r, s.name, err)
 				return
 			}
-			canonical.RemoveAliases(r.Header, canonical.XForwardedPrefix)
-			r.Header[canonical.XForwardedPrefix] = append(r.Header[canonical.XForwardedPrefix], prefix)
+			canonical.AddHeader(r.Header, canonical.XForwardedPrefix, prefix)
 			break
 		}
 		next.ServeHTTP(w, r)

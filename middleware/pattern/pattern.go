@@ -1,0 +1,125 @@
+// Package pattern compiles the regular expressions of middlewares that look at paths.
+//
+// What flows in: an expression, as an operator wrote it. What flows out: one that compares with canonical paths, or an error that says
+// what is wrong with it. It never runs an expression, and knows no request.
+package pattern
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+)
+
+const (
+	// MaxText bounds the bytes of one regular expression, and of one replacement.
+	MaxText = 4 << 10
+	// MaxResult bounds the bytes of what a replacement makes, which may repeat what the client sent as often as an operator likes.
+	MaxResult = 64 << 10
+	// maxProgram bounds the instructions that one expression compiles to.
+	maxProgram = 64 << 10
+	// classShare is how many runes of a character class weigh as much as one instruction.
+	classShare = 8
+)
+
+// Compile compiles a regular expression in Go's syntax (RE2). Percent-encodings that it spells out match in either case of their digits,
+// though canonical paths have upper case only: "%2f" means "%2F". The error is a clause that follows the expression's text.
+func Compile(text string) (*regexp.Regexp, error) {
+	tree, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if upperEncodings(tree) {
+		text = tree.String()
+	}
+	return compile(text, text)
+}
+
+// CompilePrefix compiles an expression that matches at the beginning of a text only, and there what it would match without that bound.
+func CompilePrefix(text string) (*regexp.Regexp, error) {
+	tree, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	upperEncodings(tree)
+	// The text itself could swallow the parenthesis: a quotation (\Q) needs no end.
+	return compile(text, `\A(?:`+tree.String()+`)`)
+}
+
+func parse(text string) (*syntax.Regexp, error) {
+	if len(text) > MaxText {
+		return nil, fmt.Errorf("has %d bytes, more than the %d that are allowed", len(text), MaxText)
+	}
+	tree, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return nil, invalid(text, err)
+	}
+	if weight(tree) > maxProgram {
+		return nil, fmt.Errorf("repeats too much: it expands to more than %d instructions", maxProgram)
+	}
+	return tree, nil
+}
+
+func compile(text, expression string) (*regexp.Regexp, error) {
+	compiled, err := regexp.Compile(expression)
+	if err != nil {
+		return nil, invalid(text, err)
+	}
+	return compiled, nil
+}
+
+// invalid says what is wrong with an expression, and where when that is not the whole of it.
+func invalid(text string, err error) error {
+	wrong, is := errors.AsType[*syntax.Error](err)
+	switch {
+	case !is:
+		return fmt.Errorf("is not a regular expression: %w", err)
+	case wrong.Expr == text:
+		return fmt.Errorf("is not a regular expression: %s", wrong.Code)
+	}
+	return fmt.Errorf("is not a regular expression: %s at %q", wrong.Code, wrong.Expr)
+}
+
+// weight estimates the instructions that a tree compiles to before it is compiled, so that nested repetitions cost nothing. It counts no
+// further than just above the bound.
+func weight(tree *syntax.Regexp) int {
+	w := 1 + len(tree.Rune)/classShare
+	if tree.Op == syntax.OpLiteral {
+		w = len(tree.Rune)
+	}
+	for _, sub := range tree.Sub {
+		w = min(w+weight(sub), maxProgram+1)
+	}
+	if tree.Op == syntax.OpRepeat {
+		w = min(w*max(tree.Min, tree.Max, 1), maxProgram+1)
+	}
+	return w
+}
+
+// upperEncodings writes the percent-encodings among the literals of a tree in upper case, and reports whether there were others.
+func upperEncodings(tree *syntax.Regexp) (changed bool) {
+	for _, sub := range tree.Sub {
+		changed = upperEncodings(sub) || changed
+	}
+	if tree.Op != syntax.OpLiteral || tree.Flags&syntax.FoldCase != 0 {
+		return changed
+	}
+	for i := 0; i+2 < len(tree.Rune); i++ {
+		digits := tree.Rune[i+1 : i+3]
+		if tree.Rune[i] != '%' || slices.ContainsFunc(digits, notHex) {
+			continue
+		}
+		for at, digit := range digits {
+			if digit >= 'a' {
+				digits[at], changed = digit-'a'+'A', true
+			}
+		}
+		i += 2
+	}
+	return changed
+}
+
+func notHex(r rune) bool {
+	return (r < '0' || r > '9') && (r < 'a' || r > 'f') && (r < 'A' || r > 'F')
+}

@@ -1,0 +1,122 @@
+package redirectregex
+
+import (
+	"bytes"
+	"errors"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/canonical"
+)
+
+// Reasons why there is nothing to redirect to.
+var (
+	errLong      = errors.New("the redirect's URL is too long")
+	errEmpty     = errors.New("the redirect's URL is empty")
+	errNoURL     = errors.New("the redirect's URL is not valid")
+	errNoHost    = errors.New("the redirect's URL has no valid host")
+	errFreeStart = errors.New("the client's path decides the scheme of the redirect")
+	errFreeHost  = errors.New("the client's path decides the host of the redirect")
+)
+
+// check refuses a target that is no URL, and one whose host anybody could choose by a link: the client's path and query may fill a part
+// of a host name that the operator goes on with, or all of it where the operator says where it ends, and nothing else.
+func (to *target) check(relative bool) error {
+	switch {
+	case to.long:
+		return errLong
+	case len(to.url) == 0:
+		return errEmpty
+	}
+	scheme, start, err := to.scheme(relative)
+	if err != nil {
+		return err
+	}
+	if start > 0 {
+		if err := to.checkHost(start); err != nil {
+			return err
+		}
+	}
+	parsed, err := url.Parse(to.location())
+	if err != nil {
+		return errNoURL
+	}
+	if start > 0 && (scheme == "" || isWeb(scheme)) && !canonical.ValidAuthority(parsed.Host) {
+		return errNoHost
+	}
+	return nil
+}
+
+func isWeb(scheme string) bool { return scheme == "http" || scheme == "https" }
+
+// scheme returns the scheme in lower case, and where the authority begins, 0 for none.
+func (to *target) scheme(relative bool) (scheme string, start int, err error) {
+	rest := to.url
+	if end := bytes.IndexAny(to.url, ":/?#"); end >= 0 && to.url[end] == ':' {
+		if slices.Contains(to.free[:end+1], true) {
+			return "", 0, errFreeStart
+		}
+		scheme = strings.ToLower(string(to.url[:end]))
+		rest = to.url[end+1:]
+		start = end + 1
+	}
+	if !bytes.HasPrefix(rest, []byte("//")) {
+		// Browsers take "https:x" and "https:/x" for "https://x".
+		if isWeb(scheme) {
+			return "", 0, errNoHost
+		}
+		return scheme, 0, nil
+	}
+	if to.free[start] || to.free[start+1] || scheme == "" && !relative {
+		return "", 0, errFreeHost
+	}
+	return scheme, start + 2, nil
+}
+
+// checkHost checks the authority that begins at start.
+func (to *target) checkHost(start int) error {
+	end := len(to.url)
+	if length := bytes.IndexAny(to.url[start:], "/?#"); length >= 0 {
+		end = start + length
+	}
+	for i := start; i < end; i++ {
+		if to.free[i] && !isLabel(to.url[i]) {
+			return errFreeHost
+		}
+	}
+	if end > start && end < len(to.url) && to.free[end-1] && to.free[end] {
+		return errFreeHost // "https://${1}.example.com" with "evil.example/" in the group.
+	}
+	host := withoutPort(to.url[start:end])
+	if free := to.free[start : start+len(host)]; len(host) > 0 && free[len(host)-1] && slices.Contains(free, false) {
+		return errFreeHost // "https://example.com$1" with ".evil.example" in the group.
+	}
+	return nil
+}
+
+func withoutPort(authority []byte) []byte {
+	if at := bytes.LastIndexByte(authority, ':'); at >= 0 && len(bytes.Trim(authority[at+1:], "0123456789")) == 0 {
+		return authority[:at]
+	}
+	return authority
+}
+
+func isLabel(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.'
+}
+
+// location returns the target as a header value: with what some reader of the header would stop at, or take for something else, encoded.
+func (to *target) location() string {
+	const hex = "0123456789ABCDEF"
+	var location strings.Builder
+	location.Grow(len(to.url))
+	for _, c := range to.url {
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"<>\`, c) >= 0 {
+			location.WriteString(string([]byte{'%', hex[c>>4], hex[c&15]}))
+		} else {
+			location.WriteByte(c)
+		}
+	}
+	return location.String()
+}

@@ -1,0 +1,147 @@
+// Package redirectregex is the middleware redirectRegex: it redirects clients whose URL matches a regular expression.
+//
+// What flows in: a request in canonical form. What flows out: a redirect to what the replacement makes of the URL, or the request itself
+// where the expression does not match or changes nothing. It never lets the path or the query of a client decide to which host a redirect
+// leads where the replacement names one, and never answers with a body that repeats what the client sent.
+package redirectregex
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/answer"
+	"github.com/sluiceproxy/sluice/middleware/pattern"
+)
+
+// RedirectRegex is one configured redirectRegex.
+type RedirectRegex struct {
+	name      string
+	regex     *regexp.Regexp
+	template  template
+	permanent bool
+	// sources holds the memory of sources that nobody reads any more.
+	sources sync.Pool
+}
+
+// New checks the definition: a regular expression, and a replacement without control characters that may be empty.
+func New(name string, config dynamic.RedirectRegex) (*RedirectRegex, error) {
+	if config.Regex == "" {
+		return nil, errors.New("redirectRegex.regex is empty")
+	}
+	regex, err := pattern.Compile(config.Regex)
+	if err != nil {
+		return nil, fmt.Errorf("redirectRegex.regex %q %w", config.Regex, err)
+	}
+	if len(config.Replacement) > pattern.MaxText {
+		return nil, fmt.Errorf("redirectRegex.replacement has %d bytes, more than the %d that are allowed", len(config.Replacement), pattern.MaxText)
+	}
+	if strings.ContainsFunc(config.Replacement, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return nil, fmt.Errorf("redirectRegex.replacement %q has a control character", config.Replacement)
+	}
+	return &RedirectRegex{name: name, regex: regex, template: parse(config.Replacement, regex.SubexpNames()), permanent: config.Permanent}, nil
+}
+
+// KeepsNothing says that no part of a request outlives its handler here.
+func (*RedirectRegex) KeepsNothing() {}
+
+// Wrap returns a handler that matches the URL of a request, "scheme://host[:port]/path?query". Where the expression does not match, and
+// where the replacement of all matches changes nothing, it calls next. Elsewhere it redirects: with 301 (permanent) or 302 for GET, and
+// 308 or 307 for every other method, HEAD too, so that the method stays. What is no URL to redirect to, or one to which only the path
+// or the query of the client leads, is answered with 400.
+//
+// The scheme is that of the connection, whatever a proxy in front says in X-Forwarded-Proto; host, path and query are in canonical form,
+// the host in lower case, the port as the client wrote it.
+func (rr *RedirectRegex) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		from, _ := rr.sources.Get().(*source)
+		if from == nil {
+			from = new(source)
+		}
+		from.read(r)
+		if !rr.regex.Match(from.url) {
+			rr.sources.Put(from)
+			next.ServeHTTP(w, r)
+			return
+		}
+		location, changed, err := rr.location(from)
+		rr.sources.Put(from)
+		switch {
+		case err != nil:
+			answer.BadRequest(w, r, rr.name, err)
+		case !changed:
+			next.ServeHTTP(w, r)
+		default:
+			w.Header().Set("Location", location)
+			status := rr.status(r.Method)
+			http.Error(w, http.StatusText(status), status)
+		}
+	})
+}
+
+func (rr *RedirectRegex) location(from *source) (location string, changed bool, err error) {
+	to := rr.template.replace(from, rr.regex.FindAllSubmatchIndex(from.url, -1))
+	if string(to.url) == string(from.url) {
+		return "", false, nil
+	}
+	if err := to.check(rr.template.relative); err != nil {
+		return "", true, err
+	}
+	return to.location(), true, nil
+}
+
+func (rr *RedirectRegex) status(method string) int {
+	switch {
+	case method == http.MethodGet && rr.permanent:
+		return http.StatusMovedPermanently
+	case method == http.MethodGet:
+		return http.StatusFound
+	case rr.permanent:
+		return http.StatusPermanentRedirect
+	}
+	return http.StatusTemporaryRedirect
+}
+
+// source is the URL that an expression is matched against.
+type source struct {
+	url []byte
+	// path is where the path begins, and with it what anybody can put into a link.
+	path int
+}
+
+func (s *source) read(r *http.Request) {
+	s.url = append(s.url[:0], "http"...)
+	if r.TLS != nil {
+		s.url = append(s.url, 's')
+	}
+	s.url = append(s.url, "://"...)
+	s.readHost(r.Host)
+	s.path = len(s.url)
+	if path, ok := canonical.EscapedPath(r); ok {
+		s.url = append(s.url, path...)
+	}
+	if r.URL.RawQuery != "" || r.URL.ForceQuery {
+		s.url = append(append(s.url, '?'), r.URL.RawQuery...)
+	}
+}
+
+func (s *source) readHost(given string) {
+	host, ok := canonical.Host(given)
+	if !ok {
+		s.url = append(s.url, strings.ToLower(given)...)
+		return
+	}
+	if strings.Contains(host, ":") {
+		s.url = append(append(append(s.url, '['), host...), ']')
+	} else {
+		s.url = append(s.url, host...)
+	}
+	if port := canonical.Port(given); port != "" {
+		s.url = append(append(s.url, ':'), port...)
+	}
+}

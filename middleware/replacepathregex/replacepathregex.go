@@ -1,0 +1,84 @@
+// Package replacepathregex is the middleware replacePathRegex: it rewrites the path with a regular expression and tells the service the
+// one before.
+//
+// What flows in: a request with a canonical path. What flows out: the same request with another canonical path and X-Replaced-Path, or
+// the request as it was where the expression does not match. It never touches the query, and leaves "OPTIONS *", which has no path, alone.
+package replacepathregex
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/answer"
+	"github.com/sluiceproxy/sluice/middleware/pattern"
+)
+
+// ReplacePathRegex is one configured replacePathRegex.
+type ReplacePathRegex struct {
+	name        string
+	regex       *regexp.Regexp
+	replacement string
+}
+
+// errLong is why a path that grew too much is refused.
+var errLong = errors.New("the changed path is too long")
+
+// New checks the definition: a regular expression, and a replacement that may be empty. White space around both is dropped. What stands
+// literally in the replacement is part of the path, "?" and "#" too.
+func New(name string, config dynamic.ReplacePathRegex) (*ReplacePathRegex, error) {
+	text, replacement := strings.TrimSpace(config.Regex), strings.TrimSpace(config.Replacement)
+	if text == "" {
+		return nil, errors.New("replacePathRegex.regex is empty")
+	}
+	regex, err := pattern.Compile(text)
+	if err != nil {
+		return nil, fmt.Errorf("replacePathRegex.regex %q %w", text, err)
+	}
+	if len(replacement) > pattern.MaxText {
+		return nil, fmt.Errorf("replacePathRegex.replacement has %d bytes, more than the %d that are allowed", len(replacement), pattern.MaxText)
+	}
+	if strings.ContainsFunc(replacement, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+		return nil, fmt.Errorf("replacePathRegex.replacement %q has a control character", replacement)
+	}
+	return &ReplacePathRegex{name: name, regex: regex, replacement: literal(replacement)}, nil
+}
+
+// literal encodes what would not be taken for a part of a path. Neither character can stand in the name of a group.
+func literal(replacement string) string {
+	return strings.NewReplacer("#", "%23", " ", "%20").Replace(replacement)
+}
+
+// KeepsNothing says that no part of a request outlives its handler here.
+func (*ReplacePathRegex) KeepsNothing() {}
+
+// Wrap returns a handler that replaces every match in the escaped path, appends the path from before to X-Replaced-Path and calls next.
+// A path that does not match passes unchanged. A result that is no path, or that reaches what the route did not match (see
+// [canonical.SetPath]), is answered with 400.
+func (p *ReplacePathRegex) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if before, ok := canonical.EscapedPath(r); ok && p.regex.MatchString(before) {
+			if err := p.replace(r, before); err != nil {
+				answer.BadRequest(w, r, p.name, err)
+				return
+			}
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (p *ReplacePathRegex) replace(r *http.Request, before string) error {
+	after := p.regex.ReplaceAllString(before, p.replacement)
+	if len(after) > pattern.MaxResult {
+		return errLong
+	}
+	if err := canonical.SetPath(r, after); err != nil {
+		return err
+	}
+	canonical.AddHeader(r.Header, canonical.XReplacedPath, before)
+	return nil
+}
