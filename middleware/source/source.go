@@ -1,0 +1,122 @@
+// Package source says who a request is counted for by middlewares that limit (the option sourceCriterion).
+//
+// What flows in: a request whose headers can be believed. What flows out: a [Key], equal for requests of one source. It never counts
+// anything itself, and a client can't have two keys by writing the same host or address in two ways.
+package source
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// Criterion is by what requests are told apart.
+type Criterion int
+
+const (
+	// ClientAddress tells requests apart by the address of the client (ipStrategy).
+	ClientAddress Criterion = iota
+	// RequestHeader tells them apart by the value of a header (requestHeaderName).
+	RequestHeader
+	// RequestHost tells them apart by the host that they ask for (requestHost).
+	RequestHost
+)
+
+// Source finds the keys of requests. It is immutable.
+type Source struct {
+	criterion Criterion
+	client    canonical.ClientStrategy
+	header    string
+}
+
+// New checks a sourceCriterion, whose three kinds are exclusive. Where it is nil or sets none, requests are told apart by fallback,
+// which is not RequestHeader. An error begins with the option, which is as files spell it, such as "rateLimit.sourceCriterion".
+func New(option string, config *dynamic.SourceCriterion, fallback Criterion) (*Source, error) {
+	if config == nil {
+		return &Source{criterion: fallback}, nil
+	}
+	if kinds := kindsOf(config); len(kinds) > 1 {
+		return nil, fmt.Errorf("%s sets %s, but only one of ipStrategy, requestHeaderName, requestHost can be set", option, strings.Join(kinds, " and "))
+	}
+	switch {
+	case config.IPStrategy != nil:
+		strategy, err := canonical.NewClientStrategy(config.IPStrategy.Depth, config.IPStrategy.ExcludedIPs, config.IPStrategy.IPv6Subnet)
+		if err != nil {
+			return nil, fmt.Errorf("%s.ipStrategy.%w", option, err)
+		}
+		return &Source{criterion: ClientAddress, client: strategy}, nil
+	case config.RequestHost, strings.EqualFold(config.RequestHeaderName, "Host"):
+		return &Source{criterion: RequestHost}, nil
+	case config.RequestHeaderName != "":
+		if err := checkName(config.RequestHeaderName); err != nil {
+			return nil, fmt.Errorf("%s.requestHeaderName %q %w", option, config.RequestHeaderName, err)
+		}
+		return &Source{criterion: RequestHeader, header: http.CanonicalHeaderKey(config.RequestHeaderName)}, nil
+	}
+	return &Source{criterion: fallback}, nil
+}
+
+func kindsOf(config *dynamic.SourceCriterion) []string {
+	var kinds []string
+	if config.IPStrategy != nil {
+		kinds = append(kinds, "ipStrategy")
+	}
+	if config.RequestHeaderName != "" {
+		kinds = append(kinds, "requestHeaderName")
+	}
+	if config.RequestHost {
+		kinds = append(kinds, "requestHost")
+	}
+	return kinds
+}
+
+// checkName refuses what can't be the name of a header (RFC 9110 section 5.6.2), which no request would have.
+func checkName(name string) error {
+	for _, c := range []byte(name) {
+		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
+		if !letter && (c < '0' || c > '9') && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+			return errors.New("is not the name of a header")
+		}
+	}
+	return nil
+}
+
+// Key returns the key of a request. It is not ok, and the key the zero one, when the request does not say: the client's address is
+// unknown, the header is missing or empty, or the host is none that a rule could compare. Such requests are one source together.
+//
+// Of several lines of a header the first counts. The text is a part of the request's head; whoever keeps a key keeps its Hash or its
+// Name.
+func (s *Source) Key(r *http.Request) (key Key, ok bool) {
+	switch s.criterion {
+	case RequestHeader:
+		if values := r.Header[s.header]; len(values) > 0 {
+			key.Text = short(values[0])
+		}
+		return key, key.Text != ""
+	case RequestHost:
+		host, ok := canonical.Host(r.Host)
+		if ok {
+			key.Text = short(host)
+		}
+		return key, ok
+	default:
+		key.Addr, ok = s.client.Client(r)
+		return key, ok
+	}
+}
+
+// Name returns what a store outside this process calls the key: addresses and hosts as they are, and of a header, whose value may be a
+// credential, its digest. The name of the zero key is empty.
+func (s *Source) Name(key Key) string {
+	switch {
+	case key.Addr.IsValid():
+		return key.Addr.String()
+	case s.criterion == RequestHeader && key.Text != "" && len(key.Text) != digestLength:
+		return digest(key.Text)
+	}
+	return key.Text
+}
