@@ -1,0 +1,116 @@
+// Package clienttls says how a middleware speaks TLS to a server that it asks.
+//
+// What flows in: the options ca, cert, key and insecureSkipVerify as an operator wrote them. What flows out: a [tls.Config] for a
+// client. Whatever does not load is an error and never a connection that trusts more than it was told to, and no error holds a key
+// or PEM text.
+//
+// Files are read when New or Load is called, and never again: a certificate that was renewed is used once its middleware is made
+// anew. The [Fingerprint] tells who makes one whether anything that was read differs.
+package clienttls
+
+import (
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/document"
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// Fingerprint stands for everything that a configuration was made of, the content of its files included. Two that are equal make
+// connections that are equal. The zero value stands for no TLS.
+type Fingerprint [sha256.Size]byte
+
+// New returns how a client speaks TLS, and nil when config is nil, which is a client that does not. The option is where config stands
+// ("rateLimit.redis.tls"), and errors begin with it.
+//
+// The values of ca, cert and key are PEM text or the path of a file of it. Without ca the system's authorities are trusted; with it,
+// those alone that it holds, of which there must be at least one. The options cert and key belong together. With insecureSkipVerify
+// any server is trusted, and ca must still load. The option caOptional is deprecated and says nothing to a client: it has no effect.
+// Versions before TLS 1.2 are not spoken.
+func New(option string, config *dynamic.ClientTLS) (*tls.Config, error) {
+	secured, _, err := Load(option, config)
+	return secured, err
+}
+
+// Load is New, and returns the fingerprint of what was read as well.
+func Load(option string, config *dynamic.ClientTLS) (*tls.Config, Fingerprint, error) {
+	if config == nil {
+		return nil, Fingerprint{}, nil
+	}
+	if (config.Cert == "") != (config.Key == "") {
+		return nil, Fingerprint{}, fmt.Errorf("%s.cert and %s.key belong together, and one is missing", option, option)
+	}
+	authorities, err := read(option+".ca", config.CA)
+	if err != nil {
+		return nil, Fingerprint{}, err
+	}
+	certificate, err := read(option+".cert", config.Cert)
+	if err != nil {
+		return nil, Fingerprint{}, err
+	}
+	key, err := read(option+".key", config.Key)
+	if err != nil {
+		return nil, Fingerprint{}, err
+	}
+	secured := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: config.InsecureSkipVerify}
+	if authorities != nil {
+		secured.RootCAs = x509.NewCertPool()
+		if !secured.RootCAs.AppendCertsFromPEM(authorities) {
+			return nil, Fingerprint{}, fmt.Errorf("%s.ca (%s) holds no certificate", option, document.DescribePEM(config.CA))
+		}
+	}
+	if certificate != nil {
+		pair, err := tls.X509KeyPair(certificate, key)
+		if err != nil {
+			return nil, Fingerprint{}, fmt.Errorf("%s.cert and %s.key: %w", option, option, err)
+		}
+		secured.Certificates = []tls.Certificate{pair}
+	}
+	return secured, fingerprint(config.InsecureSkipVerify, authorities, certificate, key), nil
+}
+
+// read returns the PEM text of an option, and nil when it is not set.
+func read(option, value string) ([]byte, error) {
+	if value == "" {
+		return nil, nil
+	}
+	if bareKey(value) {
+		return nil, errors.New(option + " is neither a path nor PEM text")
+	}
+	return document.ReadPEM(option, value)
+}
+
+// shortestKey is below what any private key takes as DER in base64, in bytes.
+const shortestKey = 48
+
+// bareKey reports whether a value that should be a path is the inside of a PEM block on one line, which no error may show. DER begins
+// with a SEQUENCE (0x30), so its base64 begins with M and never looks like an absolute path.
+func bareKey(value string) bool {
+	text := strings.TrimRight(strings.TrimSpace(value), "=")
+	if len(text) < shortestKey || !strings.HasPrefix(text, "M") {
+		return false
+	}
+	_, err := base64.RawStdEncoding.DecodeString(text)
+	return err == nil
+}
+
+// fingerprint condenses what was read. Each part is preceded by its length, so that no two divisions of the same bytes are equal.
+func fingerprint(trustsAll bool, parts ...[]byte) Fingerprint {
+	digest := sha256.New()
+	if trustsAll {
+		_, _ = digest.Write([]byte{1})
+	} else {
+		_, _ = digest.Write([]byte{0})
+	}
+	for _, part := range parts {
+		_, _ = digest.Write(binary.BigEndian.AppendUint64(nil, uint64(len(part))))
+		_, _ = digest.Write(part)
+	}
+	return Fingerprint(digest.Sum(nil))
+}

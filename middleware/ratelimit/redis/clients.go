@@ -1,0 +1,79 @@
+package redis
+
+import (
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9/logging"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// Clients holds the connections of all limiters: those with equal options share theirs, which end with the last of them. It is safe
+// for concurrent use.
+type Clients struct {
+	logger   telemetry.Logger
+	patience time.Duration
+	pause    time.Duration
+
+	mu     sync.Mutex
+	links  map[identity]*link
+	closed bool
+}
+
+// NewClients returns clients without a connection. The logger gets a line when a Redis is lost and one when it is back.
+func NewClients(logger telemetry.Logger) *Clients {
+	logging.Disable() // The library would write lines of its own to stderr, about what the logger is told here.
+	return &Clients{logger: logger, patience: patience, pause: pause, links: map[identity]*link{}}
+}
+
+// Limiter returns the limiter of one middleware, whose qualified name (name@provider) is part of all keys. It checks everything that
+// can be checked without asking Redis, and asks nothing yet: a Redis that is not there is lost with the first request. A nil config is
+// one with all defaults. An error begins with the option, and never holds the password or a key. The caller closes the limiter.
+func (c *Clients) Limiter(name string, config *dynamic.Redis, rate Rate) (*Limiter, error) {
+	if err := rate.check(); err != nil {
+		return nil, err
+	}
+	settings, err := newSettings(config)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
+	}
+	k := c.links[settings.identity]
+	if k == nil {
+		k = newLink(settings, c.logger, c.patience, c.pause)
+		c.links[settings.identity] = k
+	}
+	k.users++
+	return newLimiter(c, k, name, rate), nil
+}
+
+// release forgets one user of a link, and closes it when it was the last.
+func (c *Clients) release(k *link) {
+	c.mu.Lock()
+	k.users--
+	last := k.users == 0
+	if last && c.links[k.settings.identity] == k {
+		delete(c.links, k.settings.identity)
+	}
+	c.mu.Unlock()
+	if last {
+		k.close()
+	}
+}
+
+// Close ends all connections. Limiters that are still used answer with [ErrClosed] from then on, and no new one can be made.
+func (c *Clients) Close() {
+	c.mu.Lock()
+	links := c.links
+	c.links, c.closed = map[identity]*link{}, true
+	c.mu.Unlock()
+	for _, k := range links {
+		k.close()
+	}
+}
