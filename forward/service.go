@@ -141,6 +141,7 @@ func (s *Service) giveUp(x *exchange, failed *Error) {
 	}
 	switch {
 	case failed.Phase == ResponseBegun:
+		record.Broken = t.result.Outcome != loadbalancer.Abandoned
 		panic(http.ErrAbortHandler)
 	case failed.Status == StatusClientClosedRequest || errors.Is(t.ended, context.Canceled):
 		record.Status = StatusClientClosedRequest

@@ -33,6 +33,8 @@ type Record struct {
 	Reason string
 	// Released says that the service which answered kept no part of the request or of its writer.
 	Released bool
+	// Broken says that the endpoint did not complete a response that had begun.
+	Broken bool
 	// Generation is the configuration generation that answered.
 	Generation uint64
 }

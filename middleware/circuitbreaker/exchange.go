@@ -1,0 +1,154 @@
+package circuitbreaker
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluiceproxy/sluice/middleware/response"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// exchange is a request that has passed. It sees the head of the response go by, which is when the request counts.
+type exchange struct {
+	response.Writer
+	breaker *breaker
+	window  *window
+	// arrived is when the request came, or its body's last piece; only kept where somebody wants to know how long the head takes.
+	arrived time.Duration
+	body    *upload
+	// begun says that the response has, or the switch to another protocol.
+	begun atomic.Bool
+}
+
+// serve calls next and counts what comes of it.
+func (b *breaker) serve(w http.ResponseWriter, r *http.Request, next http.Handler, window *window) {
+	x := &exchange{breaker: b, window: window}
+	x.ResponseWriter, x.Editor = w, x
+	if b.definition.expression.timed {
+		x.arrived = b.now()
+		if r.Body != nil && r.Body != http.NoBody && r.ContentLength != 0 {
+			x.body = &upload{ReadCloser: r.Body, breaker: b}
+			r.Body = x.body.outgoing()
+		}
+	}
+	returned := false
+	defer func() {
+		if !returned {
+			x.brokenOff(r)
+		}
+	}()
+	next.ServeHTTP(x, r)
+	returned = true
+	x.done(r)
+}
+
+// EditHead counts the response by its status, and by how long it took to begin.
+func (x *exchange) EditHead(_ http.Header, status int) {
+	x.begun.Store(true)
+	now := x.breaker.now()
+	x.window.count(now, status)
+	if x.breaker.definition.expression.timed {
+		x.window.took(now, x.waited(now))
+	}
+	x.breaker.check(x.window, now)
+}
+
+// waited returns how long the response has been waited for since the client had sent what has come of the request.
+func (x *exchange) waited(now time.Duration) time.Duration {
+	if x.body == nil {
+		return now - x.arrived
+	}
+	return now - max(x.arrived, time.Duration(x.body.last.Load()))
+}
+
+// Hijack hands the connection over, which counts as the switch to another protocol.
+func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	connection, buffers, err := http.NewResponseController(x.ResponseWriter).Hijack()
+	if err == nil {
+		x.Begin(http.StatusSwitchingProtocols)
+	}
+	return connection, buffers, err
+}
+
+// done counts a request whose handler has returned without an answer: the server answers 200, unless the client has left. That says something
+// only when it had waited for longer than any response should take.
+func (x *exchange) done(r *http.Request) {
+	if x.begun.Load() {
+		return
+	}
+	if r.Context().Err() == nil && telemetry.RecordFrom(r.Context()).Status != telemetry.StatusClientClosedRequest {
+		x.Begin(http.StatusOK)
+		return
+	}
+	expression := x.breaker.definition.expression
+	if !expression.timed || x.body != nil {
+		return
+	}
+	now := x.breaker.now()
+	if waited := x.waited(now); waited > expression.patience {
+		x.window.took(now, waited)
+		x.breaker.check(x.window, now)
+	}
+}
+
+// brokenOff counts a response that the endpoint has not completed. That its handler panics for other reasons says nothing about the service.
+func (x *exchange) brokenOff(r *http.Request) {
+	if !x.begun.Load() || !telemetry.RecordFrom(r.Context()).Broken {
+		return
+	}
+	now := x.breaker.now()
+	x.window.broke(now)
+	x.breaker.check(x.window, now)
+}
+
+// upload is the body of a request, which notes when the client had sent what was read of it.
+type upload struct {
+	io.ReadCloser
+	breaker *breaker
+	last    atomic.Int64
+}
+
+// readyUpload is the upload of a body that can be read without waiting.
+type readyUpload struct {
+	*upload
+	ready
+}
+
+// ready is a body of which what has come can be read without waiting for more.
+type ready interface {
+	ReadNow(p []byte) (n int, err error)
+}
+
+// outgoing returns the body in the form that can do what the original could.
+func (u *upload) outgoing() io.ReadCloser {
+	if now, ok := u.ReadCloser.(ready); ok {
+		return readyUpload{u, noted{u, now}}
+	}
+	return u
+}
+
+// Read reads from the client.
+func (u *upload) Read(p []byte) (int, error) {
+	n, err := u.ReadCloser.Read(p)
+	u.last.Store(int64(u.breaker.now()))
+	return n, err
+}
+
+// noted notes when something was read without waiting.
+type noted struct {
+	upload *upload
+	now    ready
+}
+
+// ReadNow reads what has come.
+func (d noted) ReadNow(p []byte) (int, error) {
+	n, err := d.now.ReadNow(p)
+	if n > 0 || err != nil {
+		d.upload.last.Store(int64(d.upload.breaker.now()))
+	}
+	return n, err
+}
