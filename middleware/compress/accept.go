@@ -1,0 +1,124 @@
+package compress
+
+import (
+	"strings"
+)
+
+// Weights are in millionths; unlisted is less than any.
+const (
+	certain  = 1_000_000
+	unlisted = -1
+)
+
+// accepted returns the encoding that the values of Accept-Encoding ask for (RFC 9110, section 12.5.3): of those with the greatest weight
+// the one that the operator prefers, nil where none is acceptable or identity has a greater weight. What is listed twice has its greatest
+// weight, unless one of them refuses it; an unreadable weight refuses too.
+func (c *Compress) accepted(values []string) *coding {
+	var weights [codings]int
+	for i := range weights {
+		weights[i] = unlisted
+	}
+	identity, others := unlisted, unlisted
+	for _, value := range values {
+		for item := range strings.SplitSeq(value, ",") {
+			name, parameters, _ := strings.Cut(item, ";")
+			name = strings.Trim(name, " \t")
+			switch kind := kindOf(name); {
+			case kind >= 0:
+				weights[kind] = join(weights[kind], weight(parameters))
+			case name == "*":
+				others = join(others, weight(parameters))
+			case strings.EqualFold(name, "identity"):
+				identity = join(identity, weight(parameters))
+			}
+		}
+	}
+	return c.best(&weights, identity, others)
+}
+
+// best compares the weights. What is not listed has that of the others, "*".
+func (c *Compress) best(weights *[codings]int, identity, others int) *coding {
+	var chosen *coding
+	greatest := 0
+	for _, coding := range c.codings {
+		weight := weights[coding.kind]
+		if weight == unlisted {
+			weight = others
+		}
+		if weight > greatest {
+			chosen, greatest = coding, weight
+		}
+	}
+	if c.fallback != nil && others > 0 && others == greatest && weights[c.fallback.kind] == unlisted {
+		// The client leaves the choice to the operator.
+		chosen = c.fallback
+	}
+	if identity == unlisted {
+		identity = others
+	}
+	if identity > greatest {
+		return nil
+	}
+	return chosen
+}
+
+func join(one, other int) int {
+	if one == 0 || other == 0 {
+		return 0
+	}
+	return max(one, other)
+}
+
+// weight finds q among parameters. Without it a coding is as good as any.
+func weight(parameters string) int {
+	for parameters != "" {
+		var parameter string
+		parameter, parameters, _ = strings.Cut(parameters, ";")
+		name, value, _ := strings.Cut(parameter, "=")
+		if strings.EqualFold(strings.Trim(name, " \t"), "q") {
+			return quality(strings.Trim(value, " \t"))
+		}
+	}
+	return certain
+}
+
+// quality reads a weight of 0 to 1 and is 0 for anything else. More than three decimals are none of the grammar's, but clear.
+func quality(text string) int {
+	whole, decimals, _ := strings.Cut(text, ".")
+	if whole == "" && decimals == "" || len(whole) > 1 {
+		return 0
+	}
+	total, unit := 0, certain/10
+	for i := range len(decimals) {
+		digit := int(decimals[i]) - '0'
+		if digit < 0 || digit > 9 {
+			return 0
+		}
+		if total += digit * unit; unit > 1 {
+			unit /= 10
+		} else if unit = 0; total == 0 && digit > 0 {
+			total = 1
+		}
+	}
+	switch whole {
+	case "", "0":
+		return total
+	case "1":
+		if total == 0 {
+			return certain
+		}
+	}
+	return 0
+}
+
+// listed reports whether a directive is among those of a list header, such as Cache-Control.
+func listed(values []string, directive string) bool {
+	for _, value := range values {
+		for item := range strings.SplitSeq(value, ",") {
+			if strings.EqualFold(strings.Trim(item, " \t"), directive) {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,92 @@
+package compress
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// lengthUnknown is the length of a body that ends where it ends.
+const lengthUnknown = -1
+
+// eligible reports whether a response may be compressed as far as its head tells, its content type apart: it has a body that is a whole
+// representation, that nobody has encoded, and that nobody has computed a digest of.
+func eligible(status int, header http.Header) bool {
+	switch {
+	case status < 200, status == http.StatusNoContent, status == http.StatusResetContent, status == http.StatusPartialContent, status == http.StatusNotModified:
+		return false
+	case header.Get("Content-Encoding") != "", len(header["Content-Range"]) > 0, listed(header["Cache-Control"], "no-transform"):
+		return false
+	}
+	announced := header["Trailer"]
+	for _, name := range digests() {
+		if len(header[name]) > 0 || len(announced) > 0 && listed(announced, name) {
+			return false
+		}
+	}
+	return true
+}
+
+// digests are the headers that the bytes of a body are checked by (RFC 9530, RFC 3230, RFC 2616).
+func digests() [4]string { return [...]string{"Repr-Digest", "Content-Digest", "Digest", "Content-Md5"} }
+
+// dropDigests removes those that came after the body, without having been announced.
+func dropDigests(header http.Header) {
+	for _, name := range digests() {
+		delete(header, http.TrailerPrefix+name)
+	}
+}
+
+// contentLength returns the declared length of a body, or lengthUnknown.
+func contentLength(header http.Header) int64 {
+	values := header["Content-Length"]
+	if len(values) != 1 || values[0] == "" || len(values[0]) > 18 {
+		return lengthUnknown
+	}
+	length := int64(0)
+	for i := range len(values[0]) {
+		digit := values[0][i] - '0'
+		if digit > 9 {
+			return lengthUnknown
+		}
+		length = 10*length + int64(digit)
+	}
+	return length
+}
+
+// describe makes the header that of the compressed response.
+func (c *coding) describe(header http.Header) {
+	// The ranges that the service offers are those of the body that it sent.
+	delete(header, "Content-Length")
+	delete(header, "Accept-Ranges")
+	header["Content-Encoding"] = c.header
+	if vary := header["Vary"]; !listed(vary, "Accept-Encoding") && !listed(vary, "*") {
+		header["Vary"] = append(slices.Clip(vary), "Accept-Encoding")
+	}
+	if tag := header.Get("Etag"); tag != "" && !strings.HasPrefix(tag, "W/") {
+		// The bytes differ from those that the service named (RFC 9110, section 8.8.3.3).
+		header["Etag"] = []string{"W/" + tag}
+	}
+}
+
+// kept is a header as it was when the handler sent it, while the decision about its response is pending. Changes that come later are not
+// for this head, but may be trailers.
+type kept struct{ header http.Header }
+
+func (k *kept) keep(header http.Header) { k.header = maps.Clone(header) }
+
+// swap makes the header what it was, and returns what it was since, or nil if that is the same.
+func (k *kept) swap(header http.Header) (later http.Header) {
+	if k.header == nil || maps.EqualFunc(header, k.header, slices.Equal) {
+		return nil
+	}
+	later = maps.Clone(header)
+	replace(header, k.header)
+	return later
+}
+
+func replace(header, by http.Header) {
+	clear(header)
+	maps.Copy(header, by)
+}

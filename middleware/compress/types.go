@@ -1,0 +1,128 @@
+package compress
+
+import (
+	"errors"
+	"fmt"
+	"mime"
+	"net/http"
+	"strings"
+)
+
+// types are the content types that are compressed.
+type types struct {
+	// included are the only ones, if there are any; excluded are none of them.
+	included, excluded []string
+}
+
+func newTypes(included, excluded []string) (types, error) {
+	if len(included) > 0 && len(excluded) > 0 {
+		return types{}, errors.New("compress.includedContentTypes and compress.excludedContentTypes are both set; one of them is wanted")
+	}
+	var t types
+	var err error
+	if t.included, err = mediaTypes("includedContentTypes", included); err != nil {
+		return types{}, err
+	}
+	t.excluded, err = mediaTypes("excludedContentTypes", excluded)
+	return t, err
+}
+
+// mediaTypes reads media types, whose parameters do not count.
+func mediaTypes(option string, texts []string) ([]string, error) {
+	var list []string
+	for _, text := range texts {
+		media, _, err := mime.ParseMediaType(text)
+		if err != nil {
+			return nil, fmt.Errorf("compress.%s: %q is not a media type: %w", option, text, err)
+		}
+		main, sub, found := strings.Cut(media, "/")
+		if !found || main == "*" && sub != "*" {
+			return nil, fmt.Errorf("compress.%s: %q is not a media type, such as text/html or text/*", option, text)
+		}
+		list = append(list, media)
+	}
+	return list, nil
+}
+
+// allows reports whether responses of a type are compressed. What is no media type is not.
+func (t *types) allows(contentType string) bool {
+	media := mediaType(contentType)
+	main, sub, found := strings.Cut(media, "/")
+	switch {
+	case !found || main == "" || sub == "" || isGRPC(media):
+		return false
+	case len(t.included) > 0:
+		return among(t.included, media)
+	}
+	return !among(t.excluded, media) && !dense(main, sub)
+}
+
+// refusesRequest reports whether the type of the request's body rules out that the response is compressed: it belongs to a protocol, as a
+// rule, that the response belongs to.
+func (t *types) refusesRequest(header http.Header) bool {
+	values := header["Content-Type"]
+	if len(values) == 0 {
+		return false
+	}
+	media := mediaType(values[0])
+	return isGRPC(media) || among(t.excluded, media)
+}
+
+func mediaType(contentType string) string {
+	media, _, _ := strings.Cut(contentType, ";")
+	return strings.Trim(media, " \t")
+}
+
+func among(list []string, media string) bool {
+	for _, one := range list {
+		if strings.EqualFold(one, media) || one == "*/*" {
+			return true
+		}
+		if main, ranged := strings.CutSuffix(one, "*"); ranged && hasPrefixFold(media, main) {
+			return true
+		}
+	}
+	return false
+}
+
+// isGRPC reports whether a type is that of gRPC, which has a compression of its own and trusts the boundaries of its frames.
+func isGRPC(media string) bool {
+	const name = "application/grpc"
+	return hasPrefixFold(media, name) && (len(media) == len(name) || media[len(name)] == '+')
+}
+
+func hasPrefixFold(text, prefix string) bool {
+	return len(text) >= len(prefix) && strings.EqualFold(text[:len(prefix)], prefix)
+}
+
+// dense reports whether what has a type is compressed already, so that trying is work for nothing.
+func dense(main, sub string) bool {
+	switch strings.ToLower(main) {
+	case "video":
+		return true
+	case "audio":
+		return !oneOf(sub, "wav", "x-wav", "vnd.wave", "midi", "x-midi", "aiff", "x-aiff", "basic", "l16", "mpegurl", "x-mpegurl")
+	case "image":
+		return oneOf(sub, "jpeg", "jpg", "pjpeg", "png", "apng", "gif", "webp", "avif", "heic", "heif", "jxl", "jp2", "jpx", "jpm")
+	case "font":
+		return oneOf(sub, "woff", "woff2")
+	case "application":
+		return oneOf(sub, "zip", "gzip", "x-gzip", "x-bzip", "x-bzip2", "x-xz", "x-lzma", "x-lzip", "zstd", "x-zstd", "x-brotli",
+			"x-7z-compressed", "vnd.rar", "x-rar-compressed", "x-compress", "x-snappy-framed", "java-archive", "epub+zip", "font-woff", "font-woff2", "x-font-woff",
+			"vnd.android.package-archive", "vnd.debian.binary-package", "x-rpm", "x-redhat-package-manager") || hasSuffixFold(sub, "+zip") || hasSuffixFold(sub, "+gzip") || hasSuffixFold(sub, "+zstd")
+	}
+	return false
+}
+
+func hasSuffixFold(text, suffix string) bool {
+	return len(text) >= len(suffix) && strings.EqualFold(text[len(text)-len(suffix):], suffix)
+}
+
+func oneOf(text string, list ...string) bool {
+	for _, one := range list {
+		if strings.EqualFold(one, text) {
+			return true
+		}
+	}
+	return false
+}
