@@ -27,6 +27,7 @@ type Middleware struct {
 	ContentType       *ContentType       `json:"contentType,omitempty" label:"allowEmpty"`
 	GrpcWeb           *GrpcWeb           `json:"grpcWeb,omitempty"`
 	EncodedCharacters *EncodedCharacters `json:"encodedCharacters,omitempty" label:"allowEmpty"`
+	JWT               *JWT               `json:"jwt,omitempty"`
 	BodyLimit         *BodyLimit         `json:"bodyLimit,omitempty"`
 	Timeout           *Timeout           `json:"timeout,omitempty"`
 	// Plugin holds the configuration of plugins by their names; plugins are known and not supported yet.

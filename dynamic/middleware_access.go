@@ -1,5 +1,7 @@
 package dynamic
 
+import ptypes "github.com/traefik/paerser/types"
+
 // IPWhiteList is the deprecated name of IPAllowList.
 type IPWhiteList struct {
 	SourceRange []string    `json:"sourceRange,omitempty"`
@@ -101,4 +103,61 @@ type ClientCertificateIssuer struct {
 	CommonName      bool `json:"commonName,omitempty"`
 	SerialNumber    bool `json:"serialNumber,omitempty"`
 	DomainComponent bool `json:"domainComponent,omitempty"`
+}
+
+// JWT lets requests in that carry a signed token (RFC 7519, RFC 6750). Ours. The keys come from exactly one of JwksURL, JwksFile, Jwks,
+// PublicKey, PublicKeyFile, SigningSecret and SigningSecretFile.
+type JWT struct {
+	// JwksURL is where the key set is fetched (RFC 7517); https unless the host is loopback.
+	JwksURL string `json:"jwksUrl,omitempty"`
+	// TLS is TLS towards JwksURL.
+	TLS *ClientTLS `json:"tls,omitempty"`
+	// RefreshInterval is how often the key set is fetched, beside when a token names a key that is not in it. Default 1 h.
+	RefreshInterval ptypes.Duration `json:"refreshInterval,omitempty"`
+	// JwksFile is a file with the key set, and Jwks the key set itself.
+	JwksFile string `json:"jwksFile,omitempty"`
+	Jwks     string `json:"jwks,omitempty"`
+	// PublicKey is a public key or certificate in PEM, and PublicKeyFile a file with it.
+	PublicKey     string `json:"publicKey,omitempty"`
+	PublicKeyFile string `json:"publicKeyFile,omitempty"`
+	// SigningSecret is the secret of HS256, HS384 and HS512, at least 32 bytes, and SigningSecretFile a file with it.
+	SigningSecret     string `json:"signingSecret,omitempty"`
+	SigningSecretFile string `json:"signingSecretFile,omitempty"`
+	// Algorithms are the signature algorithms that are taken; by default those that fit the keys, and HMAC only with SigningSecret.
+	Algorithms []string `json:"algorithms,omitempty"`
+	// Issuers are the values of iss that are taken; empty takes any.
+	Issuers []string `json:"issuers,omitempty"`
+	// Audiences are values of which aud must have one; empty takes any.
+	Audiences []string `json:"audiences,omitempty"`
+	// Claims are further claims that a token must have.
+	Claims []JWTClaim `json:"claims,omitempty"`
+	// Leeway is how far clocks may be apart. Default 30 s.
+	Leeway ptypes.Duration `json:"leeway,omitempty"`
+	// TokenHeader is the header with the token, behind "Bearer " if it is Authorization (the default); TokenCookie and TokenQueryKey are where
+	// else one is looked for.
+	TokenHeader   string `json:"tokenHeader,omitempty"`
+	TokenCookie   string `json:"tokenCookie,omitempty"`
+	TokenQueryKey string `json:"tokenQueryKey,omitempty"`
+	// RemoveToken takes the token out of the request that the service gets.
+	RemoveToken bool `json:"removeToken,omitempty"`
+	// ForwardHeaders hands claims to the service, by the name of the header.
+	ForwardHeaders map[string]string `json:"forwardHeaders,omitempty"`
+	// Realm is the realm of WWW-Authenticate. Default "sluice".
+	Realm string `json:"realm,omitempty"`
+}
+
+// JWTClaim is a claim that a token must have. Where the claim is a list, or words with spaces between them as in scope, one of them counts.
+type JWTClaim struct {
+	// Name is the claim's; dots lead into objects (realm_access.roles).
+	Name string `json:"name,omitempty"`
+	// Values are those of which the claim must have one; empty takes any but null.
+	Values []string `json:"values,omitempty"`
+}
+
+// SetDefaults sets an hour, 30 s, Authorization and the realm.
+func (j *JWT) SetDefaults() {
+	j.RefreshInterval = ptypes.Duration(3600e9)
+	j.Leeway = ptypes.Duration(30e9)
+	j.TokenHeader = "Authorization"
+	j.Realm = "sluice"
 }

@@ -1,6 +1,8 @@
 package crd
 
 import (
+	"errors"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -25,6 +27,9 @@ func (t *translator) middleware(source translation.Source, object *v1alpha1.Midd
 		{"digestAuth", "secret"},
 		{"forwardAuth", "tls", "caSecret"},
 		{"forwardAuth", "tls", "certSecret"},
+		{"jwt", "secret"},
+		{"jwt", "tls", "caSecret"},
+		{"jwt", "tls", "certSecret"},
 		{"rateLimit", "redis", "secret"},
 		{"rateLimit", "redis", "tls", "caSecret"},
 		{"rateLimit", "redis", "tls", "certSecret"},
@@ -35,6 +40,7 @@ func (t *translator) middleware(source translation.Source, object *v1alpha1.Midd
 	}
 	middleware := decoded[dynamic.Middleware](r, node)
 	r.authentication(spec, middleware)
+	r.token(spec, middleware)
 	r.redis(spec, middleware)
 	r.chain(spec, middleware)
 	r.errorPage(source, spec, middleware)
@@ -54,6 +60,28 @@ func (r *reading) authentication(spec *v1alpha1.MiddlewareSpec, middleware *dyna
 		r.clientTLS("forwardAuth.tls", &spec.ForwardAuth.TLS.ClientTLS, middleware.ForwardAuth.TLS)
 	}
 }
+
+// token reads the Secrets of jwt.
+func (r *reading) token(spec *v1alpha1.MiddlewareSpec, middleware *dynamic.Middleware) {
+	if spec.JWT == nil || middleware.JWT == nil {
+		return
+	}
+	if spec.JWT.TLS != nil {
+		r.clientTLS("jwt.tls", spec.JWT.TLS, middleware.JWT.TLS)
+	}
+	if spec.JWT.Secret == "" {
+		return
+	}
+	const option = "jwt.secret"
+	if secret := r.secret(option, spec.JWT.Secret); secret != nil {
+		if middleware.JWT.SigningSecret = string(secret.Data[keySigning]); middleware.JWT.SigningSecret == "" {
+			r.unusable(option, backend.KindSecret, spec.JWT.Secret, errors.New("holds no "+keySigning))
+		}
+	}
+}
+
+// keySigning is the key of a Secret with what tokens are signed with.
+const keySigning = "signingSecret"
 
 // users returns the users that a Secret lists; none, with a finding, when it lists none.
 func (r *reading) users(option, name string, of func(*corev1.Secret) ([]string, error)) []string {

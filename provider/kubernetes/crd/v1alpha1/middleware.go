@@ -115,6 +115,9 @@ type MiddlewareSpec struct {
 	// EncodedCharacters allows reserved characters that arrive encoded in a path.
 	// +optional
 	EncodedCharacters *EncodedCharacters `json:"encodedCharacters,omitempty"`
+	// JWT lets requests in that carry a signed token.
+	// +optional
+	JWT *JWT `json:"jwt,omitempty"`
 	// BodyLimit refuses requests with a larger body.
 	// +optional
 	BodyLimit *BodyLimit `json:"bodyLimit,omitempty"`

@@ -56,6 +56,8 @@ func TestOptionsAreThoseOfFiles(t *testing.T) {
 			"-rateLimit.redis.username", "-rateLimit.redis.password", "+rateLimit.redis.secret",
 			"-rateLimit.redis.tls.ca", "-rateLimit.redis.tls.cert", "-rateLimit.redis.tls.key", "-rateLimit.redis.tls.caOptional",
 			"+rateLimit.redis.tls.caSecret", "+rateLimit.redis.tls.certSecret",
+			"-jwt.jwksFile", "-jwt.publicKeyFile", "-jwt.signingSecret", "-jwt.signingSecretFile", "+jwt.secret",
+			"-jwt.tls.ca", "-jwt.tls.cert", "-jwt.tls.key", "-jwt.tls.caOptional", "+jwt.tls.caSecret", "+jwt.tls.certSecret",
 		}},
 		"transport": {dynamic.ServersTransport{}, v1alpha1.ServersTransportSpec{}, []string{
 			"-rootCAs", "+rootCAs.secret", "+rootCAs.configMap", "+rootCAsSecrets",

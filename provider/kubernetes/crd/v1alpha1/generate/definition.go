@@ -101,7 +101,7 @@ func native() map[string][]string {
 	return map[string][]string{
 		"passiveHealthCheck": {"hash", "outlierDetection", "panicThreshold", "slowStart", "zoneAware", "drainTimeout", "retry", "limits"},
 		"unhealthyInterval":  {"rise", "fall", "jitter"},
-		"addPrefix":          {"bodyLimit", "timeout"},
+		"addPrefix":          {"jwt", "bodyLimit", "timeout"},
 		"average":            {"shared"},
 		"amount":             {"shared"},
 		"fallbackDuration":   {"shared"},
