@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"hash/maphash"
 	"net/netip"
+	"strings"
 )
 
 // digestLength is the length of a digest as text. A text that is not one is shorter, so that nobody can send another's digest.
@@ -16,6 +17,14 @@ type Key struct {
 	Addr netip.Addr
 	// Text is the host or the value of the header, and of one with 64 bytes or more its SHA-256 as 64 hexadecimal digits.
 	Text string
+}
+
+// String returns a text of its own, which no two keys of one Source share. That of the zero key is empty.
+func (k Key) String() string {
+	if k.Addr.IsValid() {
+		return k.Addr.String()
+	}
+	return strings.Clone(k.Text)
 }
 
 // Hash returns 64 bits that tables can tell the keys of one Source apart by, without keeping them: nobody who does not know the seed can

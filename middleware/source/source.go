@@ -88,8 +88,8 @@ func checkName(name string) error {
 // Key returns the key of a request. It is not ok, and the key the zero one, when the request does not say: the client's address is
 // unknown, the header is missing or empty, or the host is none that a rule could compare. Such requests are one source together.
 //
-// Of several lines of a header the first counts. The text is a part of the request's head; whoever keeps a key keeps its Hash or its
-// Name.
+// Of several lines of a header the first counts. The text is a part of the request's head, so whoever keeps a key keeps its Hash or its
+// String.
 func (s *Source) Key(r *http.Request) (key Key, ok bool) {
 	switch s.criterion {
 	case RequestHeader:
@@ -107,16 +107,4 @@ func (s *Source) Key(r *http.Request) (key Key, ok bool) {
 		key.Addr, ok = s.client.Client(r)
 		return key, ok
 	}
-}
-
-// Name returns what a store outside this process calls the key: addresses and hosts as they are, and of a header, whose value may be a
-// credential, its digest. The name of the zero key is empty.
-func (s *Source) Name(key Key) string {
-	switch {
-	case key.Addr.IsValid():
-		return key.Addr.String()
-	case s.criterion == RequestHeader && key.Text != "" && len(key.Text) != digestLength:
-		return digest(key.Text)
-	}
-	return key.Text
 }

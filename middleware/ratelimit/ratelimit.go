@@ -1,0 +1,113 @@
+// Package ratelimit is the middleware rateLimit: it limits how many requests of one source pass in time.
+//
+// What flows in: a request. What flows out: the same request, at once or after a short wait for its turn, or an answer 429 that says
+// when to come back. It never queues: who would have to wait longer than half the time between two requests is refused. Nothing of a
+// request is kept, not even its source, of which a hash is enough.
+package ratelimit
+
+import (
+	"hash/maphash"
+	"net/http"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/ratelimit/redis"
+	"github.com/sluiceproxy/sluice/middleware/source"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// RateLimit is one configured rateLimit.
+type RateLimit struct {
+	name    string
+	source  *source.Source
+	limited bool
+	rate    rate
+	seed    maphash.Seed
+	// clock returns the time since the start, in nanoseconds.
+	clock  func() int64
+	remote *redis.Limiter // nil without redis
+	// clients are the limiter's own, or nil.
+	clients *redis.Clients
+	// shared is the step of all owners, or nil where each has its own.
+	shared *step
+	counts *counts
+}
+
+// Options are what a rateLimit needs beside its definition.
+type Options struct {
+	// Clients are the connections to Redis that limiters with equal options share. Without them a limiter has its own, and tells
+	// nobody how they are.
+	Clients *redis.Clients
+}
+
+// New checks the definition. average and burst must not be negative, where an average of 0 sets no limit and a burst of 0 is one of 1;
+// period must not be negative, and 0 is a second. Rates above ten million requests a second are rounded to whole nanoseconds between
+// two requests. The error names the option. With redis, all owners count together, in this process and in all others.
+func New(name string, config dynamic.RateLimit, options Options) (*RateLimit, error) {
+	limit, limited, err := newRate(config)
+	if err != nil {
+		return nil, err
+	}
+	criterion, err := source.New("rateLimit.sourceCriterion", config.SourceCriterion, source.ClientAddress)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	m := &RateLimit{
+		name: name, source: criterion, limited: limited, seed: maphash.MakeSeed(), counts: new(counts),
+		clock: func() int64 { return int64(time.Since(start)) },
+	}
+	if limited {
+		m.rate = local(limit)
+	}
+	if config.Redis != nil {
+		if err := m.connect(config.Redis, limit, options.Clients); err != nil {
+			return nil, err
+		}
+	}
+	if config.Shared || config.Redis != nil || !limited {
+		m.shared = &step{limit: m}
+	}
+	return m, nil
+}
+
+// connect gets the limiter in Redis. One without a limit is checked and never asked.
+func (m *RateLimit) connect(config *dynamic.Redis, limit redis.Rate, clients *redis.Clients) (err error) {
+	if clients == nil {
+		clients = redis.NewClients(telemetry.Discard{})
+		m.clients = clients
+	}
+	if !m.limited {
+		limit = redis.Rate{Average: 1, Period: time.Second, Burst: 1}
+	}
+	if m.remote, err = clients.Limiter(m.name, config, limit); err != nil && m.clients != nil {
+		m.clients.Close()
+	}
+	return err
+}
+
+// KeepsNothing says that no part of a request outlives its handler here.
+func (*RateLimit) KeepsNothing() {}
+
+// For returns the step with buckets of the owner's own, or of everybody where the definition is shared or has redis.
+func (m *RateLimit) For(string) interface {
+	Wrap(next http.Handler) http.Handler
+} {
+	if m.shared != nil {
+		return m.shared
+	}
+	return &step{limit: m}
+}
+
+// Wrap is For without an owner.
+func (m *RateLimit) Wrap(next http.Handler) http.Handler { return m.For("").Wrap(next) }
+
+// Close lets go of Redis. Requests that come after it are counted in memory.
+func (m *RateLimit) Close() {
+	if m.remote != nil {
+		m.remote.Close()
+	}
+	if m.clients != nil {
+		m.clients.Close()
+	}
+}

@@ -1,0 +1,123 @@
+package ratelimit
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	"github.com/sluiceproxy/sluice/middleware/answer"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// step is a rateLimit with the buckets of one owner.
+type step struct {
+	limit   *RateLimit
+	buckets lazy
+}
+
+// KeepsNothing says that no part of a request outlives its handler here.
+func (*step) KeepsNothing() {}
+
+// Standing returns how many sources are remembered in this process, where one whose bucket is full again is forgotten some time later. The
+// state is "redis_lost" while Redis is known to be lost, and empty otherwise.
+func (s *step) Standing() (state string, levels map[string]int64) {
+	levels = map[string]int64{"sources": 0}
+	if t := s.buckets.Load(); t != nil {
+		levels["sources"] = t.sources(s.limit.clock())
+	}
+	if s.limit.remote != nil && s.limit.remote.Lost() {
+		state = "redis_lost"
+	}
+	return state, levels
+}
+
+// Wrap returns a handler that calls next when it is the request's turn. Without a limit that is next itself.
+func (s *step) Wrap(next http.Handler) http.Handler {
+	if !s.limit.limited {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if s.pass(w, r) {
+			next.ServeHTTP(w, r)
+		}
+	})
+}
+
+// pass reports whether the request may go on. If not, it has been answered, or there is nobody left to answer.
+func (s *step) pass(w http.ResponseWriter, r *http.Request) bool {
+	wait, allowed := s.take(r)
+	switch {
+	case !allowed && r.Context().Err() != nil:
+		s.limit.leave(w, r)
+		return false
+	case !allowed:
+		s.limit.refuse(w, r, wait)
+		return false
+	case wait <= 0:
+		return true
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-r.Context().Done():
+		s.limit.leave(w, r)
+		return false
+	}
+}
+
+// take takes a token for the request, from Redis if there is one that answers.
+func (s *step) take(r *http.Request) (wait time.Duration, allowed bool) {
+	m := s.limit
+	key, _ := m.source.Key(r) // Those that don't say who they are share the zero key.
+	hash := key.Hash(m.seed)
+	stripe := &m.counts[hash%stripes]
+	if m.remote != nil {
+		var err error
+		if wait, allowed, err = m.remote.Take(r.Context(), key.String()); err != nil {
+			if r.Context().Err() != nil {
+				return 0, false
+			}
+			stripe.local.Add(1)
+		} else {
+			s.count(hash, wait, allowed)
+			return wait, allowed
+		}
+	}
+	v := s.buckets.table(m.rate).take(hash, m.clock())
+	if v.evicted {
+		stripe.evicted.Add(1)
+	}
+	s.count(hash, time.Duration(v.wait), v.allowed)
+	return time.Duration(v.wait), v.allowed
+}
+
+func (s *step) count(hash uint64, wait time.Duration, allowed bool) {
+	switch stripe := &s.limit.counts[hash%stripes]; {
+	case !allowed:
+		stripe.refused.Add(1)
+	case wait > 0:
+		stripe.delayed.Add(1)
+	}
+}
+
+// refuse answers 429, and says after which time the request would have had its turn.
+func (m *RateLimit) refuse(w http.ResponseWriter, r *http.Request, wait time.Duration) {
+	seconds := int64((wait + time.Second - 1) / time.Second)
+	w.Header().Set("Retry-After", strconv.FormatInt(max(seconds, 1), 10))
+	w.Header().Set("X-Retry-In", wait.String())
+	answer.Refuse(w, r, http.StatusTooManyRequests, m.name, "the source sends more than the limit")
+}
+
+// leave ends a request whose context ended while it was here: either its client left, or its time is over.
+func (m *RateLimit) leave(w http.ResponseWriter, r *http.Request) {
+	if errors.Is(r.Context().Err(), context.DeadlineExceeded) {
+		answer.Refuse(w, r, http.StatusGatewayTimeout, m.name, "the time for the request was over before its turn")
+		return
+	}
+	answer.Note(r, m.name, "the client left before the request's turn")
+	telemetry.RecordFrom(r.Context()).Status = telemetry.StatusClientClosedRequest
+}
