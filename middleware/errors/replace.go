@@ -1,0 +1,76 @@
+package errorpages
+
+import (
+	"net/http"
+	"strconv"
+
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// replace answers in place of an answer that is not for the client. The record goes on saying who has failed.
+func (e *ErrorPages) replace(w http.ResponseWriter, r *http.Request, watch *watch) {
+	watch.restore()
+	record := telemetry.RecordFrom(r.Context())
+	if gone(r) {
+		record.Status, record.Reason = telemetry.StatusClientClosedRequest, "the client left"
+		return
+	}
+	status := e.rewrites.of(watch.status)
+	asked, err := e.request(r, &watch.received, watch.status, status)
+	if err != nil {
+		e.note(record, err.Error())
+		e.without(w, status)
+		return
+	}
+	if e.ask(w, asked, status, record) {
+		e.replaced.Add(1)
+		return
+	}
+	if gone(r) {
+		return
+	}
+	watch.restore()
+	e.without(w, status)
+}
+
+// ask has the error page service answer, and reports whether there was a page.
+func (e *ErrorPages) ask(w http.ResponseWriter, r *http.Request, status int, record *telemetry.Record) bool {
+	failed := *record
+	record.Reason = ""
+	defer func() {
+		reason := record.Reason
+		record.Service, record.Endpoint, record.Tries, record.Reason = failed.Service, failed.Endpoint, failed.Tries, failed.Reason
+		record.Released = record.Released && failed.Released
+		if reason != "" {
+			e.note(record, reason)
+		}
+	}()
+	p := newPage(w, status, record)
+	p.serve(e.service, p, r)
+	if p.verdict() == undecided && !gone(r) {
+		p.begin()
+	}
+	return p.verdict() == passes || p.verdict() == bodiless
+}
+
+// note adds to the record why there is no page, or only a part of one.
+func (e *ErrorPages) note(record *telemetry.Record, reason string) {
+	if record.Reason != "" {
+		record.Reason += "; "
+	}
+	record.Reason += "middleware " + e.name + ": no error page: " + reason
+}
+
+// without answers where there is no page: the client learns the status.
+func (e *ErrorPages) without(w http.ResponseWriter, status int) {
+	e.failed.Add(1)
+	if withoutBody(status) {
+		w.WriteHeader(status)
+		return
+	}
+	text := http.StatusText(status)
+	if text == "" {
+		text = "Status " + strconv.Itoa(status)
+	}
+	http.Error(w, text, status)
+}

@@ -1,0 +1,114 @@
+package errorpages
+
+import (
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/sluiceproxy/sluice/canonical"
+)
+
+// received is the URL of a request as the middleware got it. Those behind it may change the path.
+type received struct{ host, path, rawPath, query string }
+
+// escaped returns the URL of the request, escaped for use in a query.
+func (u *received) escaped(r *http.Request) string {
+	whole := url.URL{Scheme: scheme(r), Host: u.host, Path: u.path, RawPath: u.rawPath, RawQuery: u.query}
+	return url.QueryEscape(whole.String())
+}
+
+// scheme returns http or https, as the client has sent the request: the entrypoint believes X-Forwarded-Proto of trusted peers alone.
+func scheme(r *http.Request) string {
+	switch r.Header.Get(canonical.XForwardedProto) {
+	case "https", "wss":
+		return "https"
+	case "http", "ws":
+		return "http"
+	}
+	if r.TLS != nil {
+		return "https"
+	}
+	return "http"
+}
+
+// request returns the request for a page: a GET without a body, from the same client and under its context.
+func (e *ErrorPages) request(r *http.Request, from *received, original, status int) (*http.Request, error) {
+	at := e.target.fill(status, original, from.escaped(r))
+	path, err := canonical.Literal(at.path)
+	if err != nil {
+		return nil, fmt.Errorf("the path of its request: %w", err)
+	}
+	asked := r.WithContext(r.Context())
+	asked.Method, asked.Host = http.MethodGet, from.host
+	asked.URL = &url.URL{Path: "/", RawQuery: at.query}
+	asked.Body, asked.GetBody, asked.ContentLength, asked.TransferEncoding, asked.Trailer = http.NoBody, nil, 0, nil, nil
+	asked.Form, asked.PostForm, asked.MultipartForm, asked.Pattern = nil, nil, nil, ""
+	asked.Header = e.headers.of(r.Header)
+	if err := canonical.SetPath(asked, path); err != nil {
+		return nil, fmt.Errorf("the path of its request: %w", err)
+	}
+	return asked, nil
+}
+
+// selection says which headers of a request the error page service gets.
+type selection struct {
+	// listed says that it gets those with the names alone, in net/http's canonical spelling. Otherwise it gets all.
+	listed bool
+	names  []string
+}
+
+// parseSelection reads the option errorRequestHeaders. Labels spell the empty list as one empty name.
+func parseSelection(names []string) (selection, error) {
+	s := selection{listed: names != nil}
+	if len(names) == 1 && names[0] == "" {
+		return s, nil
+	}
+	for _, name := range names {
+		if !httpguts.ValidHeaderFieldName(name) {
+			return selection{}, fmt.Errorf("errors.errorRequestHeaders: %q is no name of a header", name)
+		}
+		s.names = append(s.names, http.CanonicalHeaderKey(name))
+	}
+	return s, nil
+}
+
+// of returns the headers for the error page service. Those that concern the body, the connection or a condition are about a request that
+// is not made any more, and never among them.
+func (s *selection) of(header http.Header) http.Header {
+	chosen := make(http.Header, len(header))
+	for name, values := range header {
+		if !s.listed || slices.Contains(s.names, name) {
+			chosen[name] = values
+		}
+	}
+	canonical.RemoveHopByHop(chosen, nil)
+	for name := range chosen {
+		if former(name) {
+			delete(chosen, name)
+		}
+	}
+	if s.listed && !slices.Contains(s.names, canonical.XForwardedFor) {
+		// Whoever sends the request would add the client's address otherwise.
+		chosen[canonical.XForwardedFor] = nil
+	}
+	return chosen
+}
+
+// former tells whether a header is about the former request: its body (RFC 9110 section 8), its conditions and ranges (sections 13 and
+// 14), what it expects (section 10.1.1), or another protocol that it asks for.
+func former(name string) bool {
+	switch name {
+	case "Expect", "Range", "Connection", "Upgrade", "Te", "Trailer", "Digest":
+		return true
+	}
+	for _, prefix := range []string{"Content-", "If-", "Sec-Websocket-"} {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
+}
