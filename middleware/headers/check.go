@@ -13,26 +13,50 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// Unsupported returns the first option that is set and not built yet, as it is spelled in files, or "". All of them (CORS, allowed hosts,
-// security headers) protect somebody, so a definition that sets one can't be put to work without it.
-func Unsupported(config dynamic.Headers) string {
-	config.CustomRequestHeaders, config.CustomResponseHeaders = nil, nil
-	value := reflect.ValueOf(config)
-	for i := range value.NumField() {
-		if field := value.Field(i); !field.IsZero() {
-			name, _, _ := strings.Cut(value.Type().Field(i).Tag.Get("json"), ",")
-			return name
-		}
+// Unsupported returns "": every option is built.
+func Unsupported(dynamic.Headers) string { return "" }
+
+// checkNumbers checks what is not a header, and that there is anything at all.
+func checkNumbers(config dynamic.Headers) error {
+	switch {
+	case isEmpty(config):
+		return errors.New("headers sets nothing")
+	case config.STSSeconds < 0:
+		return fmt.Errorf("headers.stsSeconds %d is negative", config.STSSeconds)
+	case config.AccessControlMaxAge < -1:
+		return fmt.Errorf("headers.accessControlMaxAge %d is neither -1, which forbids to remember the answer, nor a number of seconds", config.AccessControlMaxAge)
 	}
-	return ""
+	return nil
 }
 
-func checkSupported(config dynamic.Headers) error {
-	if option := Unsupported(config); option != "" {
-		return fmt.Errorf("headers.%s is not supported yet", option)
+// isEmpty reports whether no option is set. An empty list or map sets nothing.
+func isEmpty(config dynamic.Headers) bool {
+	value := reflect.ValueOf(config)
+	for i := range value.NumField() {
+		switch field := value.Field(i); field.Kind() {
+		case reflect.Map, reflect.Slice:
+			if field.Len() > 0 {
+				return false
+			}
+		default:
+			if !field.IsZero() {
+				return false
+			}
+		}
 	}
-	if len(config.CustomRequestHeaders)+len(config.CustomResponseHeaders) == 0 {
-		return errors.New("headers sets nothing")
+	return true
+}
+
+// buildRequest makes the edits of requests.
+func (h *Headers) buildRequest(config dynamic.Headers) (err error) {
+	if h.request, err = edits("headers.customRequestHeaders", config.CustomRequestHeaders); err != nil {
+		return err
+	}
+	if err := h.takeHost(); err != nil {
+		return err
+	}
+	for _, edit := range h.request {
+		h.names = append(h.names, edit.name)
 	}
 	return nil
 }
@@ -41,8 +65,8 @@ func checkSupported(config dynamic.Headers) error {
 func edits(option string, config map[string]string) ([]edit, error) {
 	var list []edit
 	seen := make(map[string]string, len(config))
-	for _, given := range slices.Sorted(maps.Keys(config)) {
-		value := config[given]
+	for _, given := range sortedNames(config) {
+		value := fold(config[given])
 		name := http.CanonicalHeaderKey(given)
 		switch other, twice := seen[name]; {
 		case !isToken(given):
@@ -60,6 +84,8 @@ func edits(option string, config map[string]string) ([]edit, error) {
 	return list, nil
 }
 
+func sortedNames(config map[string]string) []string { return slices.Sorted(maps.Keys(config)) }
+
 // takeHost moves Host from the request's headers, where net/http does not keep it.
 func (h *Headers) takeHost() error {
 	at := slices.IndexFunc(h.request, func(e edit) bool { return e.name == "Host" })
@@ -76,6 +102,18 @@ func (h *Headers) takeHost() error {
 	h.host = host
 	h.request = slices.Delete(h.request, at, at+1)
 	return nil
+}
+
+// fold turns line feeds, which come from values that are written on several lines, into spaces.
+func fold(value string) string {
+	if strings.IndexByte(value, '\n') < 0 {
+		return value
+	}
+	lines := strings.Split(value, "\n")
+	for i := range lines {
+		lines[i] = strings.Trim(lines[i], " \t")
+	}
+	return strings.Join(slices.DeleteFunc(lines, func(line string) bool { return line == "" }), " ")
 }
 
 // isToken reports whether s is a token (RFC 9110 section 5.6.2).

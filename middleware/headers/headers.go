@@ -1,7 +1,9 @@
-// Package headers is the middleware headers: it sets and removes headers of requests and responses.
+// Package headers is the middleware headers: it sets and removes headers of requests and responses, answers for CORS (the Fetch standard,
+// section 3.2), sends security headers, and refuses requests for other hosts than its own.
 //
-// What flows in: a request, and the response that the handlers behind it begin. What flows out: both with the configured headers.
-// It never sees a body: responses stream, flush, switch protocols and end with trailers as without it.
+// What flows in: a request, and the response that the handlers behind it begin. What flows out: both with the configured headers, the
+// answer to a preflight request, or a refusal. It never sees a body: responses stream, flush, switch protocols and end with trailers as
+// without it.
 package headers
 
 import (
@@ -9,66 +11,100 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/answer"
 )
 
 // Headers is one configured headers middleware.
 type Headers struct {
-	request  []edit
-	names    []string // of the edits in request
-	response []edit
-	host     string // empty keeps the client's
+	name     string
+	warnings []string
+
+	hosts   *hosts // nil allows every host
+	cors    *cors  // nil leaves CORS to the service
+	request []edit
+	names   []string // of the edits in request
+	host    string   // empty keeps the client's
+
+	// plain and encrypted are the edits of responses to connections in clear and over TLS.
+	plain, encrypted []edit
+	tlsMarks         []mark
 }
 
-// edit sets a header, or removes it when the value is empty.
-type edit struct {
-	name  string // in net/http's canonical spelling
-	value string
-}
-
-// New checks the definition: at least one header, names that are tokens and differ by more than case, values without control bytes.
-// An empty value removes the header. A request header Host replaces the request's host and can't be removed; Content-Length and
-// Transfer-Encoding belong to the message's framing and can't be set. Options that [Unsupported] names must not be set.
-func New(_ string, config dynamic.Headers) (*Headers, error) {
-	if err := checkSupported(config); err != nil {
+// New checks the definition, of which something must be set: names of headers are tokens that differ by more than case, values have no
+// control characters, expressions compile, numbers are in range, and at least one of the allowed hosts is a host.
+//
+// An empty value of a custom header removes the header. A custom request header Host replaces the request's host and can't be removed;
+// Content-Length and Transfer-Encoding belong to the message's framing and can't be set. What is set and has no effect is no error, but a
+// warning, see [Headers.Warnings].
+func New(name string, config dynamic.Headers) (*Headers, error) {
+	if err := checkNumbers(config); err != nil {
 		return nil, err
 	}
-	h := new(Headers)
-	var err error
-	if h.request, err = edits("headers.customRequestHeaders", config.CustomRequestHeaders); err != nil {
-		return nil, err
+	h := &Headers{name: name}
+	for _, build := range []func(dynamic.Headers) error{h.buildRequest, h.buildResponse, h.buildCORS, h.buildHosts} {
+		if err := build(config); err != nil {
+			return nil, err
+		}
 	}
-	if h.response, err = edits("headers.customResponseHeaders", config.CustomResponseHeaders); err != nil {
-		return nil, err
-	}
-	if err := h.takeHost(); err != nil {
-		return nil, err
-	}
-	for _, edit := range h.request {
-		h.names = append(h.names, edit.name)
-	}
+	h.warnings = append(h.warnings, inert(config)...)
 	return h, nil
 }
+
+// Warnings returns one clause for each option that is set and has no effect, such as the deprecated ones.
+func (h *Headers) Warnings() []string { return h.warnings }
 
 // KeepsNothing says that no part of a request outlives its handler here.
 func (*Headers) KeepsNothing() {}
 
-// Wrap returns a handler that edits the request's headers and calls next with a writer that edits the response's headers when the final
-// response begins, or the switch to another protocol, but no other informational response. A header is removed together with its
-// aliases before it is set, so that no client can forge it.
+// Wrap returns a handler that refuses a request for a host that is not allowed with 500, answers a preflight request with 200 where CORS is
+// configured, and otherwise edits the request's headers and calls next with a writer that edits the response's headers when the final
+// response begins, or the switch to another protocol, but no other informational response. Security headers are set first, then the custom
+// ones, then those of CORS; each replaces what was there. A request header is removed together with its aliases before it is set, also from
+// trailers, so that no client can forge it.
 func (h *Headers) Wrap(next http.Handler) http.Handler {
-	if len(h.response) == 0 {
+	if h.hosts == nil && h.cors == nil && len(h.plain)+len(h.encrypted) == 0 {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			h.editRequest(r, nil)
 			next.ServeHTTP(w, r)
 		})
 	}
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		e := &exchange{edits: h.response}
-		e.ResponseWriter, e.Editor = w, e
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.serve(w, r, next) })
+}
+
+func (h *Headers) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	if h.hosts != nil && !h.hosts.allow(r, h.isEncrypted(r)) {
+		answer.Refuse(w, r, http.StatusInternalServerError, h.name, "headers.allowedHosts does not list the host")
+		return
+	}
+	var granted grant
+	if h.cors != nil {
+		if h.cors.preflight(w, r) {
+			return
+		}
+		// The origin is read before the request is edited: a service may well not be shown it.
+		granted = h.cors.grant(soleOrigin(r.Header))
+	}
+	var e *exchange
+	if granted.any || len(h.plain) > 0 {
+		e = new(exchange)
 		h.editRequest(r, e.values[:0:fewEdits])
-		next.ServeHTTP(e, r)
-		e.Begin(http.StatusOK)
-	})
+	} else {
+		h.editRequest(r, nil)
+	}
+	edits := h.plain
+	if h.isEncrypted(r) {
+		edits = h.encrypted
+	}
+	if !granted.any && len(edits) == 0 {
+		next.ServeHTTP(w, r)
+		return
+	}
+	if e == nil {
+		e = new(exchange)
+	}
+	e.ResponseWriter, e.Editor, e.edits, e.cors, e.granted = w, e, edits, h.cors, granted
+	next.ServeHTTP(e, r)
+	e.Begin(http.StatusOK)
 }
 
 // editRequest edits the request's headers. It may use room for their values.
@@ -81,28 +117,9 @@ func (h *Headers) editRequest(r *http.Request, room []string) {
 	}
 	canonical.RemoveHeader(r.Header, h.names...)
 	apply(r.Header, h.request, room)
-}
-
-// apply makes the edits. One array holds all values, fresh for each message: handlers behind may edit them in place. It is that of room
-// where they have a place there.
-func apply(headers http.Header, edits []edit, room []string) {
-	var values []string
-	if len(edits) <= cap(room) {
-		values = room[:len(edits)]
-	}
-	for i, edit := range edits {
-		switch {
-		case edit.value != "":
-			if values == nil {
-				values = make([]string, len(edits))
-			}
-			values[i] = edit.value
-			headers[edit.name] = values[i : i+1 : i+1]
-		case edit.name == canonical.XForwardedFor:
-			// A nil value tells forwarding that it must not append the client either.
-			headers[edit.name] = nil
-		default:
-			delete(headers, edit.name)
-		}
+	canonical.RemoveHeader(r.Trailer, h.names...)
+	// A chunked body may end with trailers that nothing announced (RFC 9110 section 6.5.1).
+	if (r.Trailer != nil || r.ProtoMajor == 1 && r.ContentLength < 0) && r.Body != nil && r.Body != http.NoBody {
+		r.Body = &trailing{ReadCloser: r.Body, request: r, names: h.names}
 	}
 }

@@ -12,7 +12,9 @@ const fewEdits = 4
 // exchange is one request with edits of its response.
 type exchange struct {
 	response.Writer
-	edits []edit
+	edits   []edit
+	cors    *cors
+	granted grant
 	// values has room for the values of a few edits: first those of the request, then those of the response.
 	values [2 * fewEdits]string
 }
@@ -20,4 +22,7 @@ type exchange struct {
 // EditHead makes the edits.
 func (e *exchange) EditHead(header http.Header, _ int) {
 	apply(header, e.edits, e.values[fewEdits:fewEdits])
+	if e.granted.any {
+		e.cors.edit(header, e.granted)
+	}
 }

@@ -1,0 +1,158 @@
+package contenttype
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"strings"
+	"sync/atomic"
+)
+
+// decided is the state of an exchange whose head is sent, or will be without a look at the body.
+const decided = -1
+
+// enough is how many bytes tell the type (WHATWG MIME Sniffing, section 5).
+const enough = 512
+
+// exchange keeps the head of one response back until the first bytes of its body, a flush or the end.
+type exchange struct {
+	http.ResponseWriter
+	// state is decided, or else the status that is kept back, or 0 when there is none yet. It is atomic because a handler's goroutine may
+	// still write when the handler has returned; the server's writer refuses it then.
+	state atomic.Int32
+	// head is what the header was when the status was given. What is set later is for trailers.
+	head http.Header
+}
+
+// WriteHeader keeps the status back where the body is to tell the type.
+func (e *exchange) WriteHeader(status int) {
+	switch {
+	case e.state.Load() == decided || status < http.StatusOK && status != http.StatusSwitchingProtocols:
+		e.ResponseWriter.WriteHeader(status)
+	case !detects(status, e.Header()):
+		e.decide(nil)
+		e.ResponseWriter.WriteHeader(status)
+	case e.state.CompareAndSwap(0, int32(status)):
+		e.head = maps.Clone(e.Header())
+	}
+}
+
+// Write sets the type by the first bytes.
+func (e *exchange) Write(body []byte) (int, error) {
+	if e.state.Load() != decided {
+		if len(body) == 0 {
+			e.WriteHeader(http.StatusOK)
+			return 0, nil
+		}
+		e.decide(body)
+	}
+	return e.ResponseWriter.Write(body)
+}
+
+// WriteString is Write.
+func (e *exchange) WriteString(body string) (int, error) {
+	if e.state.Load() != decided {
+		return e.Write([]byte(body))
+	}
+	return io.WriteString(e.ResponseWriter, body)
+}
+
+// ReadFrom sets the type by the first bytes that body gives, and then lets the server splice the others, where it can.
+func (e *exchange) ReadFrom(body io.Reader) (int64, error) {
+	begun := 0
+	if e.state.Load() != decided {
+		first := make([]byte, enough)
+		var err error
+		for begun == 0 && err == nil {
+			begun, err = body.Read(first)
+		}
+		if begun > 0 {
+			if n, failed := e.Write(first[:begun]); failed != nil {
+				return int64(n), failed
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return int64(begun), nil
+		case err != nil:
+			return int64(begun), err
+		}
+	}
+	n, err := io.Copy(e.ResponseWriter, body)
+	return int64(begun) + n, err
+}
+
+// Splices says what the server's writer says, when there is nothing to look at any more: whether ReadFrom keeps nothing back.
+func (e *exchange) Splices() bool {
+	splicer, ok := e.ResponseWriter.(interface{ Splices() bool })
+	return ok && e.state.Load() == decided && splicer.Splices()
+}
+
+// Flush sends the head, if need be without a type, and what is buffered.
+func (e *exchange) Flush() { _ = e.FlushError() }
+
+// FlushError is Flush for http.ResponseController.
+func (e *exchange) FlushError() error {
+	e.decide(nil)
+	return http.NewResponseController(e.ResponseWriter).Flush()
+}
+
+// Hijack hands the connection over.
+func (e *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	e.decide(nil)
+	return http.NewResponseController(e.ResponseWriter).Hijack()
+}
+
+// Unwrap returns the server's writer, for http.ResponseController.
+func (e *exchange) Unwrap() http.ResponseWriter { return e.ResponseWriter }
+
+// decide sends the head that was kept back, if any, with the type that the first bytes of the body tell, if any.
+func (e *exchange) decide(body []byte) {
+	status := e.state.Swap(decided)
+	if status == decided {
+		return
+	}
+	header := e.Header()
+	if status == 0 {
+		if len(body) > 0 && detects(http.StatusOK, header) {
+			header["Content-Type"] = []string{http.DetectContentType(body)}
+		}
+		return
+	}
+	later := maps.Clone(header)
+	replace(header, e.head)
+	if len(body) > 0 {
+		header["Content-Type"] = []string{http.DetectContentType(body)}
+	}
+	e.ResponseWriter.WriteHeader(int(status))
+	replace(header, later)
+}
+
+func replace(header, by http.Header) {
+	clear(header)
+	maps.Copy(header, by)
+}
+
+// detects reports whether the first bytes of the body shall tell the type of a response.
+func detects(status int, header http.Header) bool {
+	switch status {
+	case http.StatusNoContent, http.StatusResetContent, http.StatusPartialContent, http.StatusNotModified, http.StatusSwitchingProtocols:
+		return false
+	}
+	// A nil value keeps servers from guessing, and names no type.
+	if len(header["Content-Type"]) > 0 || header.Get("Content-Encoding") != "" || len(header["Content-Range"]) > 0 {
+		return false
+	}
+	if length := header["Content-Length"]; len(length) == 1 && length[0] == "0" {
+		return false
+	}
+	for _, option := range header["X-Content-Type-Options"] {
+		if strings.EqualFold(strings.TrimSpace(option), "nosniff") {
+			return false
+		}
+	}
+	return true
+}

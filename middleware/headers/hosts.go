@@ -1,0 +1,101 @@
+package headers
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// hosts are those that requests may be for.
+type hosts struct {
+	// names are canonical hosts, with a port where the definition has one.
+	names map[string]struct{}
+	// proxies are the headers that may name the host in place of Host.
+	proxies []proxyHeader
+}
+
+// proxyHeader is a request header in which a proxy before us may have put the host.
+type proxyHeader struct {
+	name string
+	// believed headers reach us from trusted peers only. Any other header can come from anybody.
+	believed bool
+}
+
+// buildHosts makes the list of allowed hosts. An entry that is no host allows nothing.
+func (h *Headers) buildHosts(config dynamic.Headers) error {
+	proxies := make([]proxyHeader, 0, len(config.HostsProxyHeaders))
+	for _, given := range config.HostsProxyHeaders {
+		if !isToken(given) {
+			return fmt.Errorf("headers.hostsProxyHeaders: %q is not a header name", given)
+		}
+		name := http.CanonicalHeaderKey(given)
+		proxies = append(proxies, proxyHeader{name, canonical.IsManaged(name)})
+	}
+	if len(config.AllowedHosts) == 0 || config.IsDevelopment {
+		return nil
+	}
+	h.hosts = &hosts{names: make(map[string]struct{}, len(config.AllowedHosts)), proxies: proxies}
+	for _, given := range config.AllowedHosts {
+		host, ok := canonical.Host(given)
+		if !ok {
+			h.warnings = append(h.warnings, fmt.Sprintf("headers.allowedHosts: %q is not a host and allows none", given))
+			continue
+		}
+		h.hosts.names[withPort(host, canonical.Port(given))] = struct{}{}
+	}
+	if len(h.hosts.names) == 0 {
+		return fmt.Errorf("headers.allowedHosts: none of %q is a host", config.AllowedHosts)
+	}
+	for _, proxy := range proxies {
+		if !proxy.believed {
+			h.warnings = append(h.warnings, fmt.Sprintf("headers.hostsProxyHeaders: any client can send %s, so that Host must be an allowed host, too", proxy.name))
+		}
+	}
+	return nil
+}
+
+// allow reports whether the request is for an allowed host. The first of the proxies' headers that is there takes the place of Host when it
+// can be believed; one that anybody can send must name an allowed host, and Host too. A header that is there twice names none.
+func (h *hosts) allow(r *http.Request, encrypted bool) bool {
+	for _, proxy := range h.proxies {
+		values := r.Header[proxy.name]
+		if len(values) == 0 || len(values) == 1 && values[0] == "" {
+			continue
+		}
+		if len(values) > 1 || !h.has(values[0], encrypted) {
+			return false
+		}
+		if proxy.believed {
+			return true
+		}
+		break
+	}
+	return h.has(r.Host, encrypted)
+}
+
+// has reports whether an authority is an allowed host. The port that the scheme has anyway need not be listed.
+func (h *hosts) has(authority string, encrypted bool) bool {
+	host, ok := canonical.Host(authority)
+	if !ok {
+		return false
+	}
+	port := canonical.Port(authority)
+	if _, ok := h.names[withPort(host, port)]; ok || port == "" {
+		return ok
+	}
+	if own := port == "80" && !encrypted || port == "443" && encrypted; !own {
+		return false
+	}
+	_, ok = h.names[host]
+	return ok
+}
+
+func withPort(host, port string) string {
+	if port == "" {
+		return host
+	}
+	return net.JoinHostPort(host, port)
+}

@@ -1,0 +1,122 @@
+package headers
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"regexp/syntax"
+	"slices"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// nullOrigin is what browsers send for documents without an origin, among them all that run in a sandbox, of whatever site.
+const nullOrigin = "null"
+
+// origins are those that may read responses.
+type origins struct {
+	// configured says that the definition lists some, though it may be that none of them is one.
+	configured bool
+	list       []string
+	// any is "*", behind which the list ends.
+	any      bool
+	patterns []*regexp.Regexp
+}
+
+func newOrigins(config dynamic.Headers) (origins, []string, error) {
+	o := origins{configured: len(config.AccessControlAllowOriginList)+len(config.AccessControlAllowOriginListRegex) > 0}
+	var warnings []string
+	for _, given := range config.AccessControlAllowOriginList {
+		switch {
+		case !isValue(given):
+			return o, nil, fmt.Errorf("headers.accessControlAllowOriginList: %q has a control character", given)
+		case given == "*":
+			o.any = true
+		case given == nullOrigin:
+			warnings = append(warnings, "headers.accessControlAllowOriginList: null allows none, because every sandboxed document has it")
+		case !isOrigin(given):
+			warnings = append(warnings, fmt.Sprintf("headers.accessControlAllowOriginList: %q is not an origin such as https://example.com:8443 and allows none", given))
+		case !o.any:
+			o.list = append(o.list, given)
+		}
+	}
+	for _, expression := range config.AccessControlAllowOriginListRegex {
+		pattern, err := originPattern(expression)
+		if err != nil {
+			return o, nil, fmt.Errorf("headers.accessControlAllowOriginListRegex: %w", err)
+		}
+		o.patterns = append(o.patterns, pattern)
+	}
+	if o.any && config.AccessControlAllowCredentials {
+		warnings = append(warnings, "headers.accessControlAllowOriginList: with accessControlAllowCredentials * lets every site act and read as its visitor")
+	}
+	return o, warnings, nil
+}
+
+// allow returns the value of Access-Control-Allow-Origin for a request's origin. Scheme and host compare without case, as they mean the
+// same; the value is the one that was sent, because browsers compare bytes. What is not an origin, and null, is never repeated.
+func (o *origins) allow(origin string, credentials bool) (value string, ok bool) {
+	known := isOrigin(origin)
+	if known && slices.ContainsFunc(o.list, func(item string) bool { return strings.EqualFold(item, origin) }) {
+		return origin, true
+	}
+	if o.any && !credentials {
+		return "*", true
+	}
+	if known && (o.any || slices.ContainsFunc(o.patterns, func(p *regexp.Regexp) bool { return p.MatchString(origin) })) {
+		return origin, true
+	}
+	return "", false
+}
+
+// soleOrigin returns the request's origin. No browser sends two, so that two are none.
+func soleOrigin(header http.Header) string {
+	if values := header["Origin"]; len(values) == 1 {
+		return values[0]
+	}
+	return ""
+}
+
+// isOrigin reports whether s is an origin in ASCII: a scheme, a host and perhaps a port (RFC 6454 section 6.2).
+func isOrigin(s string) bool {
+	scheme, authority, ok := strings.Cut(s, "://")
+	if !ok || scheme == "" || scheme[0]|0x20 < 'a' || scheme[0]|0x20 > 'z' {
+		return false
+	}
+	for i := range len(scheme) {
+		if c := scheme[i]; (c|0x20 < 'a' || c|0x20 > 'z') && (c < '0' || c > '9') && c != '+' && c != '-' && c != '.' {
+			return false
+		}
+	}
+	return authority == "" && strings.EqualFold(scheme, "file") || canonical.ValidAuthority(authority)
+}
+
+// originPattern compiles an expression such that a match can't be a part of somebody else's host. It must reach to the end of the host,
+// behind which a port may follow, and begin with the origin, with its host or with one of the host's labels: with or without anchors,
+// neither https://example.com.evil.org nor https://evil-example.com are a match for example\.com.
+func originPattern(expression string) (*regexp.Regexp, error) {
+	parsed, err := syntax.Parse(expression, syntax.Perl)
+	if err != nil {
+		return nil, fmt.Errorf("%q: %w", expression, err)
+	}
+	before := `(?:[^/:]*\.)?`
+	if beginsWithDot(parsed) {
+		before = `[^/:]*`
+	}
+	return regexp.Compile(`\A(?:[A-Za-z][A-Za-z0-9+.-]*(?:://` + before + `)?)?(?:` + parsed.String() + `)(?::[0-9]+)?\z`)
+}
+
+// beginsWithDot reports whether whatever the expression matches begins with a dot, and thereby between two labels.
+func beginsWithDot(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpLiteral:
+		return re.Rune[0] == '.'
+	case syntax.OpConcat, syntax.OpCapture, syntax.OpPlus:
+		return beginsWithDot(re.Sub[0])
+	case syntax.OpAlternate:
+		return !slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return !beginsWithDot(sub) })
+	}
+	return false
+}
