@@ -5,11 +5,14 @@
 package pattern
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"regexp"
 	"regexp/syntax"
 	"slices"
+	"strings"
+	"unicode/utf8"
 )
 
 const (
@@ -23,28 +26,53 @@ const (
 	classShare = 8
 )
 
+// Regexp is a regular expression that says no quickly to most texts that it does not match.
+type Regexp struct {
+	*regexp.Regexp
+	need string // a part of every text that matches
+}
+
+// Match reports whether a text matches.
+func (re *Regexp) Match(text []byte) bool {
+	return bytes.Contains(text, []byte(re.need)) && re.Regexp.Match(text)
+}
+
+// MatchString reports whether a text matches.
+func (re *Regexp) MatchString(text string) bool {
+	return strings.Contains(text, re.need) && re.Regexp.MatchString(text)
+}
+
+// FindStringIndex returns where the first match begins and ends, nil for none.
+func (re *Regexp) FindStringIndex(text string) []int {
+	if !strings.Contains(text, re.need) {
+		return nil
+	}
+	return re.Regexp.FindStringIndex(text)
+}
+
 // Compile compiles a regular expression in Go's syntax (RE2). Percent-encodings that it spells out match in either case of their digits,
 // though canonical paths have upper case only: "%2f" means "%2F". The error is a clause that follows the expression's text.
-func Compile(text string) (*regexp.Regexp, error) {
+func Compile(text string) (*Regexp, error) {
 	tree, err := parse(text)
 	if err != nil {
 		return nil, err
 	}
+	expression := text
 	if upperEncodings(tree) {
-		text = tree.String()
+		expression = tree.String()
 	}
-	return compile(text, text)
+	return compile(text, expression, tree)
 }
 
 // CompilePrefix compiles an expression that matches at the beginning of a text only, and there what it would match without that bound.
-func CompilePrefix(text string) (*regexp.Regexp, error) {
+func CompilePrefix(text string) (*Regexp, error) {
 	tree, err := parse(text)
 	if err != nil {
 		return nil, err
 	}
 	upperEncodings(tree)
 	// The text itself could swallow the parenthesis: a quotation (\Q) needs no end.
-	return compile(text, `\A(?:`+tree.String()+`)`)
+	return compile(text, `\A(?:`+tree.String()+`)`, tree)
 }
 
 func parse(text string) (*syntax.Regexp, error) {
@@ -61,12 +89,34 @@ func parse(text string) (*syntax.Regexp, error) {
 	return tree, nil
 }
 
-func compile(text, expression string) (*regexp.Regexp, error) {
+func compile(text, expression string, tree *syntax.Regexp) (*Regexp, error) {
 	compiled, err := regexp.Compile(expression)
 	if err != nil {
 		return nil, invalid(text, err)
 	}
-	return compiled, nil
+	return &Regexp{Regexp: compiled, need: need(tree)}, nil
+}
+
+// need returns the longest literal that is a part of every match.
+func need(tree *syntax.Regexp) string {
+	switch tree.Op {
+	case syntax.OpLiteral:
+		// What is no UTF-8 counts as the replacement character.
+		if tree.Flags&syntax.FoldCase == 0 && !slices.Contains(tree.Rune, utf8.RuneError) {
+			return string(tree.Rune)
+		}
+	case syntax.OpCapture, syntax.OpPlus:
+		return need(tree.Sub[0])
+	case syntax.OpConcat:
+		longest := ""
+		for _, sub := range tree.Sub {
+			if literal := need(sub); len(literal) > len(longest) {
+				longest = literal
+			}
+		}
+		return longest
+	}
+	return ""
 }
 
 // invalid says what is wrong with an expression, and where when that is not the whole of it.

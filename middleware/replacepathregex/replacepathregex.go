@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
 
 	"github.com/sluiceproxy/sluice/canonical"
@@ -21,7 +20,7 @@ import (
 // ReplacePathRegex is one configured replacePathRegex.
 type ReplacePathRegex struct {
 	name        string
-	regex       *regexp.Regexp
+	regex       *pattern.Regexp
 	replacement string
 }
 

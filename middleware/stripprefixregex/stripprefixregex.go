@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
 
 	"github.com/sluiceproxy/sluice/canonical"
@@ -21,7 +20,7 @@ import (
 // StripPrefixRegex is one configured stripPrefixRegex.
 type StripPrefixRegex struct {
 	name     string
-	prefixes []*regexp.Regexp // in the order of the definition
+	prefixes []*pattern.Regexp // in the order of the definition
 }
 
 // errSplit is why a prefix that ends inside a percent-encoding is refused.
