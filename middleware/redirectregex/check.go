@@ -88,18 +88,10 @@ func (to *target) checkHost(start int) error {
 	if end > start && end < len(to.url) && to.free[end-1] && to.free[end] {
 		return errFreeHost // "https://${1}.example.com" with "evil.example/" in the group.
 	}
-	host := withoutPort(to.url[start:end])
-	if free := to.free[start : start+len(host)]; len(host) > 0 && free[len(host)-1] && slices.Contains(free, false) {
+	if end > start && to.free[end-1] && slices.Contains(to.free[start:end], false) {
 		return errFreeHost // "https://example.com$1" with ".evil.example" in the group.
 	}
 	return nil
-}
-
-func withoutPort(authority []byte) []byte {
-	if at := bytes.LastIndexByte(authority, ':'); at >= 0 && len(bytes.Trim(authority[at+1:], "0123456789")) == 0 {
-		return authority[:at]
-	}
-	return authority
 }
 
 func isLabel(c byte) bool {

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"regexp"
 	"strings"
 	"sync"
 
@@ -22,7 +21,7 @@ import (
 // RedirectRegex is one configured redirectRegex.
 type RedirectRegex struct {
 	name      string
-	regex     *regexp.Regexp
+	regex     *pattern.Regexp
 	template  template
 	permanent bool
 	// sources holds the memory of sources that nobody reads any more.
