@@ -130,7 +130,9 @@ func (c *cors) preflight(w http.ResponseWriter, r *http.Request) bool {
 // that grants more by itself did not do so with those in mind.
 func (c *cors) grant(origin string) grant {
 	var granted grant
-	granted.origin, _ = c.origins.allow(origin, c.credentials)
+	if origin != "" || c.origins.any {
+		granted.origin, _ = c.origins.allow(origin, c.credentials)
+	}
 	granted.credentials = c.credentials && (granted.origin != "" || !c.origins.configured)
 	granted.any = granted.origin != "" || granted.credentials || c.exposed != "" || c.vary
 	return granted

@@ -2,7 +2,6 @@ package headers
 
 import (
 	"net/http"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -48,6 +47,7 @@ func TestRequestHeaders(t *testing.T) {
 		{"remove", map[string]string{"X-A": ""}, http.Header{"X-A": {"2"}, "x_a": {"3"}, "X-B": {"4"}}, http.Header{"X-B": {"4"}}},
 		{"remove what is absent", map[string]string{"X-A": ""}, http.Header{}, http.Header{}},
 		{"keep the client out of X-Forwarded-For", map[string]string{"x-forwarded-for": ""}, http.Header{"X-Forwarded-For": {"1"}}, http.Header{"X-Forwarded-For": nil}},
+		{"value on several lines", map[string]string{"X-A": "a 'b';\n  c\n"}, http.Header{}, http.Header{"X-A": {"a 'b'; c"}}},
 		{"name with an underscore", map[string]string{"X_A": "1"}, http.Header{"X-A": {"2"}}, http.Header{"X_a": {"1"}}},
 	}
 	for _, test := range tests {
@@ -81,45 +81,6 @@ func TestRequestsShareNothing(t *testing.T) {
 	}
 }
 
-func TestUnsupportedOptions(t *testing.T) {
-	kind := reflect.TypeFor[dynamic.Headers]()
-	for i := range kind.NumField() {
-		option, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")
-		var config dynamic.Headers
-		config.CustomRequestHeaders = map[string]string{"X-A": "1"}
-		field := reflect.ValueOf(&config).Elem().Field(i)
-		switch field.Kind() {
-		case reflect.Map:
-			field.Set(reflect.ValueOf(map[string]string{"X-A": "1"}))
-		case reflect.Slice:
-			field.Set(reflect.ValueOf([]string{"a"}))
-		case reflect.Pointer:
-			field.Set(reflect.New(field.Type().Elem()))
-		case reflect.Bool:
-			field.SetBool(true)
-		case reflect.Int64:
-			field.SetInt(1)
-		case reflect.String:
-			field.SetString("a")
-		default:
-			t.Fatalf("%s has the kind %v", option, field.Kind())
-		}
-		_, err := New("h@file", config)
-		if strings.HasPrefix(option, "custom") && strings.HasSuffix(option, "Headers") {
-			if err != nil {
-				t.Errorf("%s: %v", option, err)
-			}
-			continue
-		}
-		if want := "headers." + option + " is not supported yet"; err == nil || err.Error() != want {
-			t.Errorf("error %v, want %q", err, want)
-		}
-		if got := Unsupported(config); got != option {
-			t.Errorf("Unsupported is %q, want %q", got, option)
-		}
-	}
-}
-
 func TestBadDefinitions(t *testing.T) {
 	tests := []struct {
 		edits  map[string]string
@@ -132,6 +93,7 @@ func TestBadDefinitions(t *testing.T) {
 		{map[string]string{"X-É": "1"}, "is not a header name"},
 		{map[string]string{"X-A:": ""}, "is not a header name"},
 		{map[string]string{"X-A": "1\r\nX-B: 2"}, "the value of X-A has a control character"},
+		{map[string]string{"X-A": "1\x002"}, "the value of X-A has a control character"},
 		{map[string]string{"content-length": "1"}, "content-length frames the message"},
 		{map[string]string{"Transfer-Encoding": "chunked"}, "frames the message"},
 	}
@@ -156,20 +118,53 @@ func TestBadDefinitions(t *testing.T) {
 
 func BenchmarkHeaders(b *testing.B) {
 	r := middlewaretest.Request(b, "GET /", "Accept: a", "Accept-Encoding: gzip", "Accept-Language: en", "User-Agent: b", "Cookie: a=b")
+	far := middlewaretest.Request(b, "GET /", "Accept: a", "Accept-Encoding: gzip", "Origin: https://a.example", "User-Agent: b", "Cookie: a=b")
 	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	w := new(middlewaretest.Writer)
-	for name, config := range map[string]dynamic.Headers{
-		"host":     {CustomRequestHeaders: map[string]string{"Host": "internal.example"}},
-		"remove":   {CustomRequestHeaders: map[string]string{"X-Secret": ""}},
-		"request":  {CustomRequestHeaders: map[string]string{"X-Team": "shop"}},
-		"response": {CustomResponseHeaders: map[string]string{"X-Served-By": "edge"}},
+	list := []string{"https://b.example", "https://a.example"}
+	for _, test := range []struct {
+		name    string
+		config  dynamic.Headers
+		request *http.Request
+	}{
+		// What has nothing to do for the request.
+		{"idle/hosts", dynamic.Headers{AllowedHosts: []string{"example.com"}}, r},
+		{"idle/cors", dynamic.Headers{AccessControlAllowOriginList: list}, r},
+		{"idle/sts", dynamic.Headers{STSSeconds: 1}, r},
+		{"idle/inert", dynamic.Headers{IsDevelopment: true}, r},
+
+		{"host", dynamic.Headers{CustomRequestHeaders: map[string]string{"Host": "internal.example"}}, r},
+		{"remove", dynamic.Headers{CustomRequestHeaders: map[string]string{"X-Secret": ""}}, r},
+		{"request", dynamic.Headers{CustomRequestHeaders: map[string]string{"X-Team": "shop"}}, r},
+		{"response", dynamic.Headers{CustomResponseHeaders: map[string]string{"X-Served-By": "edge"}}, r},
+		{"cors", dynamic.Headers{AccessControlAllowOriginList: list}, far},
+		{"regex", dynamic.Headers{AccessControlAllowOriginListRegex: []string{`https://[a-z]\.example`}}, far},
+		{"security", dynamic.Headers{STSSeconds: 1, ForceSTSHeader: true, FrameDeny: true, ContentTypeNosniff: true, ReferrerPolicy: "same-origin"}, r},
 	} {
-		handler := build(b, config).Wrap(next)
-		b.Run(name, func(b *testing.B) {
+		handler := build(b, test.config).Wrap(next)
+		b.Run(test.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				handler.ServeHTTP(w, r)
+				handler.ServeHTTP(w, test.request)
 			}
 		})
+	}
+}
+
+// TestNothingToDoAllocatesNothing holds the benchmarks' figure where it must not move.
+func TestNothingToDoAllocatesNothing(t *testing.T) {
+	next := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	for name, config := range map[string]dynamic.Headers{
+		"allowed host":                {AllowedHosts: []string{"example.com"}},
+		"no origin":                   {AccessControlAllowOriginList: []string{"https://a.example"}, AccessControlAllowCredentials: true},
+		"connection in clear":         {STSSeconds: 1},
+		"nothing at all":              {IsDevelopment: true},
+		"removes what is not there":   {CustomRequestHeaders: map[string]string{"X-Secret": ""}},
+		"answers preflights, no such": {AccessControlAllowMethods: []string{"GET"}},
+	} {
+		handler, r := build(t, config).Wrap(next), middlewaretest.Request(t, "GET /", "Accept: a")
+		if n := testing.AllocsPerRun(100, func() { handler.ServeHTTP(nil, r) }); n > 0 {
+			t.Errorf("%s: %v allocations", name, n)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -11,7 +12,7 @@ import (
 
 // hosts are those that requests may be for.
 type hosts struct {
-	// names are canonical hosts, with a port where the definition has one.
+	// names are canonical hosts as they stand in Host, with a port where the definition has one.
 	names map[string]struct{}
 	// proxies are the headers that may name the host in place of Host.
 	proxies []proxyHeader
@@ -78,6 +79,9 @@ func (h *hosts) allow(r *http.Request, encrypted bool) bool {
 
 // has reports whether an authority is an allowed host. The port that the scheme has anyway need not be listed.
 func (h *hosts) has(authority string, encrypted bool) bool {
+	if _, ok := h.names[authority]; ok {
+		return true
+	}
 	host, ok := canonical.Host(authority)
 	if !ok {
 		return false
@@ -89,12 +93,15 @@ func (h *hosts) has(authority string, encrypted bool) bool {
 	if own := port == "80" && !encrypted || port == "443" && encrypted; !own {
 		return false
 	}
-	_, ok = h.names[host]
+	_, ok = h.names[withPort(host, "")]
 	return ok
 }
 
 func withPort(host, port string) string {
-	if port == "" {
+	switch {
+	case port == "" && strings.IndexByte(host, ':') >= 0:
+		return "[" + host + "]"
+	case port == "":
 		return host
 	}
 	return net.JoinHostPort(host, port)

@@ -101,22 +101,27 @@ func originPattern(expression string) (*regexp.Regexp, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%q: %w", expression, err)
 	}
-	before := `(?:[^/:]*\.)?`
-	if beginsWithDot(parsed) {
-		before = `[^/:]*`
+	const scheme = `[A-Za-z][A-Za-z0-9+.-]*`
+	before := scheme + `://(?:[^/:]*\.)?`
+	switch {
+	case beginsWith(parsed, '.'):
+		before = scheme + `://[^/:]*`
+	case beginsWith(parsed, ':'):
+		before = scheme
 	}
-	return regexp.Compile(`\A(?:[A-Za-z][A-Za-z0-9+.-]*(?:://` + before + `)?)?(?:` + parsed.String() + `)(?::[0-9]+)?\z`)
+	return regexp.Compile(`\A(?:` + before + `)?(?:` + parsed.String() + `)(?::[0-9]+)?\z`)
 }
 
-// beginsWithDot reports whether whatever the expression matches begins with a dot, and thereby between two labels.
-func beginsWithDot(re *syntax.Regexp) bool {
+// beginsWith reports whether whatever the expression matches begins with a character: with a dot it begins between two labels, with a
+// colon behind the scheme.
+func beginsWith(re *syntax.Regexp, char rune) bool {
 	switch re.Op {
 	case syntax.OpLiteral:
-		return re.Rune[0] == '.'
+		return re.Rune[0] == char
 	case syntax.OpConcat, syntax.OpCapture, syntax.OpPlus:
-		return beginsWithDot(re.Sub[0])
+		return beginsWith(re.Sub[0], char)
 	case syntax.OpAlternate:
-		return !slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return !beginsWithDot(sub) })
+		return !slices.ContainsFunc(re.Sub, func(sub *syntax.Regexp) bool { return !beginsWith(sub, char) })
 	}
 	return false
 }

@@ -1,4 +1,4 @@
-package headers
+package response
 
 import (
 	"bufio"
@@ -12,19 +12,40 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
 
-// edge is a definition that sets one response header and removes another.
-func edge() dynamic.Headers {
-	return dynamic.Headers{CustomResponseHeaders: map[string]string{"X-Served-By": "edge", "Server": ""}}
+// edge sets one response header and removes another.
+type edge struct {
+	Writer
+	// statuses are those that it was shown.
+	statuses []int
+}
+
+// EditHead notes that it was called.
+func (e *edge) EditHead(header http.Header, status int) {
+	e.statuses = append(e.statuses, status)
+	header["X-Served-By"] = []string{"edge"}
+	delete(header, "Server")
+}
+
+// edged wraps a handler like a middleware that edits heads, which must be shown one status once.
+func edged(t *testing.T, next http.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		e := new(edge)
+		e.ResponseWriter, e.Editor = w, e
+		next(e, r)
+		e.Begin(http.StatusOK)
+		if len(e.statuses) != 1 {
+			t.Errorf("was shown %d", e.statuses)
+		}
+	})
 }
 
 // exchange serves one request by the wrapped handler over HTTP/1.1 or HTTP/2, and hands the response to check.
 func exchange(t *testing.T, h2 bool, handler http.HandlerFunc, trace *httptrace.ClientTrace, check func(*http.Response)) {
 	t.Helper()
-	server := httptest.NewUnstartedServer(build(t, edge()).Wrap(handler))
+	server := httptest.NewUnstartedServer(edged(t, handler))
 	server.EnableHTTP2 = h2
 	server.StartTLS()
 	defer server.Close()
@@ -60,6 +81,11 @@ func TestResponsesOfAllShapes(t *testing.T) {
 		"flush":           func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush() },
 		"controller":      func(w http.ResponseWriter, _ *http.Request) { _ = http.NewResponseController(w).Flush() },
 		"error":           func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "x", http.StatusBadGateway) },
+	}
+	shapes["many"] = func(w http.ResponseWriter, r *http.Request) {
+		for _, shape := range []string{"string", "flush", "copy", "controller", "body"} {
+			shapes[shape](w, r)
+		}
 	}
 	for name, shape := range shapes {
 		for _, h2 := range []bool{false, true} {
@@ -171,14 +197,14 @@ func TestControllerReachesTheServer(t *testing.T) {
 }
 
 func TestHijackWhereItIsNotSupported(t *testing.T) {
-	build(t, edge()).Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	edged(t, func(w http.ResponseWriter, _ *http.Request) {
 		if _, _, err := w.(http.Hijacker).Hijack(); !errors.Is(err, http.ErrNotSupported) {
 			t.Errorf("error %v", err)
 		}
 		if err := http.NewResponseController(w).Flush(); !errors.Is(err, http.ErrNotSupported) {
 			t.Errorf("error %v", err)
 		}
-	})).ServeHTTP(new(middlewaretest.Writer), middlewaretest.Request(t, "GET /"))
+	}).ServeHTTP(new(middlewaretest.Writer), middlewaretest.Request(t, "GET /"))
 }
 
 func TestAbortedHandlerChangesNothing(t *testing.T) {
@@ -188,6 +214,66 @@ func TestAbortedHandlerChangesNothing(t *testing.T) {
 			t.Errorf("headers are %q", w.Header())
 		}
 	}()
-	build(t, edge()).Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })).
+	edged(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }).
 		ServeHTTP(w, middlewaretest.Request(t, "GET /"))
 }
+
+// TestStatusIsShown has the editor see what the handler decides, whichever way it begins.
+func TestStatusIsShown(t *testing.T) {
+	for name, test := range map[string]struct {
+		begin func(http.ResponseWriter)
+		want  int
+	}{
+		"status":     {func(w http.ResponseWriter) { w.WriteHeader(http.StatusTeapot) }, http.StatusTeapot},
+		"hints":      {func(w http.ResponseWriter) { w.WriteHeader(http.StatusEarlyHints); w.WriteHeader(http.StatusNotFound) }, http.StatusNotFound},
+		"switch":     {func(w http.ResponseWriter) { w.WriteHeader(http.StatusSwitchingProtocols) }, http.StatusSwitchingProtocols},
+		"twice":      {func(w http.ResponseWriter) { w.WriteHeader(http.StatusAccepted); w.WriteHeader(http.StatusTeapot) }, http.StatusAccepted},
+		"body":       {func(w http.ResponseWriter) { _, _ = w.Write(nil) }, http.StatusOK},
+		"nothing":    {func(http.ResponseWriter) {}, http.StatusOK},
+		"connection": {func(w http.ResponseWriter) { _, _, _ = w.(http.Hijacker).Hijack() }, 0},
+	} {
+		e := new(edge)
+		e.ResponseWriter, e.Editor = new(middlewaretest.Writer), e
+		test.begin(e)
+		e.Begin(http.StatusOK)
+		if len(e.statuses) != 1 || e.statuses[0] != test.want {
+			t.Errorf("%s: was shown %d, want %d", name, e.statuses, test.want)
+		}
+	}
+}
+
+// splicer is a server's writer that says whether it splices.
+type splicer struct {
+	middlewaretest.Writer
+	splices bool
+}
+
+// Splices says so.
+func (s *splicer) Splices() bool { return s.splices }
+
+func TestSplicesLikeTheServer(t *testing.T) {
+	for _, splices := range []bool{false, true} {
+		if w := (&Writer{ResponseWriter: &splicer{splices: splices}}); w.Splices() != splices {
+			t.Errorf("splices: %v", w.Splices())
+		}
+	}
+	if w := (&Writer{ResponseWriter: new(middlewaretest.Writer)}); w.Splices() {
+		t.Error("splices where the server does not")
+	}
+}
+
+func BenchmarkWriter(b *testing.B) {
+	inner := new(middlewaretest.Writer)
+	b.ReportAllocs()
+	for b.Loop() {
+		e := new(quiet)
+		e.ResponseWriter, e.Editor = inner, e
+		e.WriteHeader(http.StatusOK)
+	}
+}
+
+// quiet edits nothing.
+type quiet struct{ Writer }
+
+// EditHead does nothing.
+func (*quiet) EditHead(http.Header, int) {}
