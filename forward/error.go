@@ -90,7 +90,12 @@ func (x *exchange) failure(phase Phase, err error) (loadbalancer.Outcome, *Error
 	case context.Canceled:
 		return loadbalancer.Abandoned, &Error{Phase: phase, Status: StatusClientClosedRequest, Err: errClientLeft}
 	case context.DeadlineExceeded:
-		return loadbalancer.TimedOut, &Error{Phase: phase, Status: http.StatusGatewayTimeout, Err: errRequestTime}
+		outcome := loadbalancer.TimedOut
+		if phase == ResponseBegun || !x.source.whole() {
+			// The client may have taken all of the time, for its body or for the response.
+			outcome = loadbalancer.Abandoned
+		}
+		return outcome, &Error{Phase: phase, Status: http.StatusGatewayTimeout, Err: errRequestTime}
 	}
 	failed := &Error{Phase: phase, Status: http.StatusBadGateway, Err: &sideError{"endpoint", err}}
 	outcome := loadbalancer.Broken
@@ -108,6 +113,10 @@ func (x *exchange) failure(phase Phase, err error) (loadbalancer.Outcome, *Error
 func bodyStatus(err error) int {
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return http.StatusRequestEntityTooLarge
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		// It is the time for the whole request that is over, which a middleware sets.
+		return http.StatusGatewayTimeout
 	}
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, os.ErrDeadlineExceeded) {
 		return http.StatusRequestTimeout

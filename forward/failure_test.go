@@ -212,6 +212,50 @@ func TestDeadlineOfTheRequest(t *testing.T) {
 	equal(t, "status", response.StatusCode, http.StatusGatewayTimeout)
 }
 
+// TestWhoseTimeIsOver tells an endpoint that takes too long from a client that does.
+func TestWhoseTimeIsOver(t *testing.T) {
+	silent, writer := io.Pipe()
+	defer writer.Close() //nolint:errcheck // a test's
+	half := struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(strings.NewReader("bo"), silent), silent}
+	begins := says("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\no")
+	for name, test := range map[string]struct {
+		script  func(net.Conn, *http.Request)
+		body    io.Reader
+		phase   Phase
+		outcome loadbalancer.Outcome
+	}{
+		"no response":       {hangs, nil, RequestSent, loadbalancer.TimedOut},
+		"a whole body":      {hangs, strings.NewReader("body"), RequestSent, loadbalancer.TimedOut},
+		"half a body":       {hangs, half, RequestSent, loadbalancer.Abandoned},
+		"a body in time":    {hangs, io.MultiReader(strings.NewReader("bo"), late{}), RequestSent, loadbalancer.Abandoned},
+		"half the response": {func(conn net.Conn, r *http.Request) { begins(conn, r); hangs(conn, r) }, nil, ResponseBegun, loadbalancer.Abandoned},
+	} {
+		t.Run(name, func(t *testing.T) {
+			g := newProxy(t, setup{server: scripted(t, test.script)})
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			defer cancel()
+			r := httptest.NewRequestWithContext(ctx, http.MethodPut, "/", test.body)
+			outcome, err := Forward(httptest.NewRecorder(), r, Target{Member: memberOf(g.pool)})
+			failed, ok := errors.AsType[*Error](err)
+			if !ok {
+				t.Fatalf("%v is no *Error", err)
+			}
+			if test.phase != ResponseBegun {
+				equal(t, "status", failed.Status, http.StatusGatewayTimeout)
+			}
+			equal(t, "phase and outcome", failed.Phase.String()+" "+outcome.String(), test.phase.String()+" "+test.outcome.String())
+		})
+	}
+}
+
+// late is a body that a middleware has given up, because the time of its request was over.
+type late struct{}
+
+func (late) Read([]byte) (int, error) { return 0, context.DeadlineExceeded }
+
 func TestPhases(t *testing.T) {
 	for name, test := range map[string]struct {
 		server  dynamic.Server

@@ -187,6 +187,16 @@ func (s *source) took(p []byte, err error, by *requestBody) {
 	}
 }
 
+// whole reports whether all of the client's body has come; s may be nil: there is none.
+func (s *source) whole() bool {
+	if s == nil {
+		return true
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return errors.Is(s.ended, io.EOF) || s.from.ContentLength > 0 && s.total >= s.from.ContentLength
+}
+
 // failed returns why the client's body could not be read, or nil; s may be nil.
 func (s *source) failed() error {
 	if s == nil {

@@ -1,20 +1,103 @@
-// Package timeout is the middleware timeout.
+// Package timeout is the middleware timeout: it bounds how long the requests of a route may take.
+//
+// What flows in: a request. What flows out: the same request, whose context ends with its time (context.DeadlineExceeded), and a response
+// that is cut when its time is over. It never runs a handler on another goroutine, so that nobody is left behind who writes late.
 package timeout
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
+	"sync/atomic"
+	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/answer"
 )
 
 // Timeout is one configured timeout.
-type Timeout struct{}
+type Timeout struct {
+	name                    string
+	request, response, idle time.Duration
+	// over counts the requests whose time was over, by limit.
+	over [limits]atomic.Uint64
+}
 
-// New checks the definition.
-func New(_ string, _ dynamic.Timeout) (*Timeout, error) { return &Timeout{}, nil }
+// New checks the definition: no limit is negative, and at least one of request, responseHeader and idle is set.
+func New(name string, config dynamic.Timeout) (*Timeout, error) {
+	t := &Timeout{
+		name: name, request: time.Duration(config.Request), response: time.Duration(config.ResponseHeader), idle: time.Duration(config.Idle),
+	}
+	for _, option := range []struct {
+		name  string
+		value time.Duration
+	}{{"request", t.request}, {"responseHeader", t.response}, {"idle", t.idle}} {
+		if option.value < 0 {
+			return nil, fmt.Errorf("timeout.%s %s is negative", option.name, option.value)
+		}
+	}
+	if t.request == 0 && t.response == 0 && t.idle == 0 {
+		return nil, errors.New("timeout sets none of request, responseHeader and idle")
+	}
+	return t, nil
+}
 
-// Wrap returns a handler that calls next within the limits.
-func (t *Timeout) Wrap(next http.Handler) http.Handler { return next }
+// KeepsNothing says that no part of a request outlives its handler here.
+func (*Timeout) KeepsNothing() {}
 
-// Counts returns how many requests took too long.
-func (t *Timeout) Counts() map[string]uint64 { return nil }
+// Counts returns how many requests each limit has ended ("request", "response_header", "idle"); "idle_client" are those of idle whose
+// client owed the rest of its body before a response had begun.
+func (t *Timeout) Counts() map[string]uint64 {
+	counts := make(map[string]uint64, limits-1)
+	for l, name := range map[limit]string{request: "request", responseHeader: "response_header", idle: "idle", idleClient: "idle_client"} {
+		counts[name] = t.over[l].Load()
+	}
+	return counts
+}
+
+// Wrap returns a handler that calls next with a request whose context ends with its time. Where no response has begun by then, next answers
+// for it, as a service does with 504, or the handler answers 504 when next has not. A response that has begun is cut: the handler ends in
+// a panic with [http.ErrAbortHandler], unless next has. A client that owed the rest of its body when it was idle is answered with 408.
+func (t *Timeout) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		x := t.start(w, r)
+		completed := false
+		defer func() { x.conclude(r, completed) }()
+		next.ServeHTTP(&x.writer, x.request)
+		completed = true
+	})
+}
+
+// conclude ends an exchange after its handler, which has returned or panicked.
+func (x *exchange) conclude(r *http.Request, completed bool) {
+	over := x.end()
+	if over == none {
+		return
+	}
+	answer.Note(r, x.timeout.name, x.timeout.reason(over))
+	switch {
+	case x.cut.Load() && completed:
+		panic(http.ErrAbortHandler)
+	case x.begun.Load() || r.Context().Err() != nil:
+		return
+	case !completed:
+		//nolint:errorlint // net/http compares the value of a panic the same way.
+		if cause := recover(); cause != http.ErrAbortHandler {
+			panic(cause)
+		}
+	}
+	answer.Refuse(x.writer.ResponseWriter, r, over.status(), x.timeout.name, x.timeout.reason(over))
+}
+
+// reason says what was too long.
+func (t *Timeout) reason(over limit) string {
+	switch over {
+	case request:
+		return "the request took longer than request, " + t.request.String()
+	case responseHeader:
+		return "no response began within responseHeader, " + t.response.String()
+	case idleClient:
+		return "the client sent nothing of its body for idle, " + t.idle.String()
+	}
+	return "nothing moved for idle, " + t.idle.String()
+}
