@@ -22,7 +22,7 @@ func TestBuildAllExamples(t *testing.T) {
 	}
 	for _, readme := range readmes {
 		for name, definition := range middlewaretest.Examples(t, readme) {
-			step, err := NewBuilder(Options{}).Build(name+"@file", definition, nil)
+			step, err := NewBuilder(Options{}).Build(name+"@file", definition, pages)
 			if err != nil {
 				t.Errorf("%s: %s: %v", readme, name, err)
 				continue
@@ -44,9 +44,13 @@ func TestBuildAllExamples(t *testing.T) {
 	}
 }
 
+// pages is every service that error pages may come from.
+func pages(string) (http.Handler, error) { return http.NotFoundHandler(), nil }
+
 // TestEveryKindHasOneAnswer goes through the model's fields, so that a kind that is added there can't be forgotten here.
 func TestEveryKindHasOneAnswer(t *testing.T) {
-	built := []string{"addPrefix", "stripPrefix", "replacePath", "headers", "redirectScheme", "retry"}
+	unbuilt := []string{"basicAuth", "digestAuth", "forwardAuth", "ipAllowList", "ipWhiteList", "passTLSClientCert", "jwt", "plugin"}
+	content := []string{"buffering", "contentType", "encodedCharacters", "grpcWeb", "rateLimit"} // with their defaults
 	kind := reflect.TypeFor[dynamic.Middleware]()
 	for i := range kind.NumField() {
 		name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")
@@ -60,20 +64,22 @@ func TestEveryKindHasOneAnswer(t *testing.T) {
 		if got := Kinds(definition); !slices.Equal(got, []string{name}) {
 			t.Errorf("Kinds is %q, want %q", got, name)
 		}
-		step, err := NewBuilder(Options{}).Build("m@file", definition, nil)
+		step, err := NewBuilder(Options{}).Build("m@file", definition, pages)
 		unsupported, ok := errors.AsType[*UnsupportedError](err)
 		switch {
-		case err == nil || step != nil:
-			t.Errorf("an empty %s is accepted", name)
 		case name == "chain":
 			if !errors.Is(err, ErrChain) {
 				t.Errorf("%s: error %v", name, err)
 			}
-		case slices.Contains(built, name):
-			if ok || !strings.HasPrefix(err.Error(), name) {
+		case slices.Contains(unbuilt, name):
+			if !ok || unsupported.Option != name || err.Error() != name+" is not supported yet" {
 				t.Errorf("%s: error %v", name, err)
 			}
-		case !ok || unsupported.Option != name || err.Error() != name+" is not supported yet":
+		case slices.Contains(content, name):
+			if err != nil || step == nil {
+				t.Errorf("an empty %s is refused: %v", name, err)
+			}
+		case err == nil || ok || !strings.HasPrefix(err.Error(), name):
 			t.Errorf("%s: error %v", name, err)
 		}
 	}
@@ -90,7 +96,7 @@ func TestBuildRefuses(t *testing.T) {
 			&dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/a"}, Headers: &dynamic.Headers{}, Chain: &dynamic.Chain{}},
 			"one kind of middleware is wanted, but addPrefix, chain, headers are set",
 		},
-		{&dynamic.Middleware{Headers: &dynamic.Headers{STSSeconds: 1}}, "headers.stsSeconds is not supported yet"},
+		{&dynamic.Middleware{JWT: &dynamic.JWT{}}, "jwt is not supported yet"},
 	}
 	for _, test := range tests {
 		step, err := NewBuilder(Options{}).Build("m@file", test.definition, nil)
@@ -99,7 +105,7 @@ func TestBuildRefuses(t *testing.T) {
 		}
 	}
 	_, err := NewBuilder(Options{}).Build("m@file", tests[3].definition, nil)
-	if unsupported, ok := errors.AsType[*UnsupportedError](err); !ok || unsupported.Option != "headers.stsSeconds" {
+	if unsupported, ok := errors.AsType[*UnsupportedError](err); !ok || unsupported.Option != "jwt" {
 		t.Errorf("error is %#v", err)
 	}
 }

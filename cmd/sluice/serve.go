@@ -90,7 +90,7 @@ func (s *system) run(ctx context.Context) error {
 	behind.Go(func() { s.settleMemory(background) })
 	behind.Go(func() { s.settleZone(background) })
 	behind.Go(func() { s.logEvents(background) })
-	behind.Go(func() { s.read.Run(background) })
+	behind.Go(func() { s.middlewares.Files().Run(background) })
 	behind.Go(func() {
 		if err := s.pipeline.Run(background); err != nil {
 			abort(fmt.Errorf("pipeline: %w", err))
@@ -118,6 +118,7 @@ func (s *system) run(ctx context.Context) error {
 	behind.Wait()
 	s.prober.Close()
 	s.mirrors.Close()
+	s.middlewares.Close()
 	s.logger.Info("stopped")
 	if cause := context.Cause(serving); !errors.Is(cause, context.Canceled) {
 		return cause

@@ -31,23 +31,22 @@ const dnsProvider = "dns"
 
 // system is everything between the providers and the entrypoints, wired and not yet running.
 type system struct {
-	config   *static.Configuration
-	logger   telemetry.Logger
-	metrics  *telemetry.Metrics
-	failures *telemetry.Failures
-	target   *router.Switch
-	compiler *router.Compiler
-	pipeline *pipeline.Pipeline
-	files    *file.Provider
-	// read are the files that middlewares were made of.
-	read     *middleware.Files
-	clusters *kubernetes.Clusters
-	ping     *api.Ping
-	registry *loadbalancer.Registry
-	prober   *health.Prober
-	mirrors  *service.Mirrors
-	happened chan loadbalancer.Event
-	unlogged atomic.Uint64
+	config      *static.Configuration
+	logger      telemetry.Logger
+	metrics     *telemetry.Metrics
+	failures    *telemetry.Failures
+	target      *router.Switch
+	middlewares *middleware.Builder
+	compiler    *router.Compiler
+	pipeline    *pipeline.Pipeline
+	files       *file.Provider
+	clusters    *kubernetes.Clusters
+	ping        *api.Ping
+	registry    *loadbalancer.Registry
+	prober      *health.Prober
+	mirrors     *service.Mirrors
+	happened    chan loadbalancer.Event
+	unlogged    atomic.Uint64
 }
 
 // assemble wires the stages of a static configuration that has no errors. What does not serve asks no endpoint anything.
@@ -68,8 +67,7 @@ func assemble(config *static.Configuration, logger telemetry.Logger, serves bool
 		return nil, fmt.Errorf("serversTransport: %w", cmp.Or(errors.Unwrap(err), err)) // The option's name says more.
 	}
 	s.balance(serves)
-	middlewares := middleware.NewBuilder(middleware.Options{Logger: logger})
-	s.read = middlewares.Files()
+	s.middlewares = middleware.NewBuilder(middleware.Options{Logger: logger})
 	s.compiler = router.NewCompiler(router.Options{
 		EntryPoints: entrypoints,
 		Precedence:  config.Providers.Precedence,
@@ -78,7 +76,7 @@ func assemble(config *static.Configuration, logger telemetry.Logger, serves bool
 		Internal:    s.internalServices(),
 		Transport:   transport,
 		Tickets:     certificate.NewTickets(),
-		Middlewares: middlewares,
+		Middlewares: s.middlewares,
 	}, s.target)
 	s.countMiddlewares()
 	s.pipeline = pipeline.New(pipeline.Options{
@@ -87,7 +85,7 @@ func assemble(config *static.Configuration, logger telemetry.Logger, serves bool
 		Endpoints:  s.registry,
 		Logger:     logger,
 		Resolver:   resolver,
-		Files:      s.read,
+		Files:      s.middlewares.Files(),
 		Sinks:      []pipeline.VerdictSink{pipeline.LogSink{Logger: logger}, s.clusters},
 		Metrics:    s.metrics,
 		Precedence: config.Providers.Precedence,
