@@ -13,9 +13,6 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// Unsupported returns "": every option is built.
-func Unsupported(dynamic.Headers) string { return "" }
-
 // checkNumbers checks what is not a header, and that there is anything at all.
 func checkNumbers(config dynamic.Headers) error {
 	switch {

@@ -68,44 +68,52 @@ func TestConnectionRemovesNothingThatIsSet(t *testing.T) {
 	})).ServeHTTP(nil, r)
 }
 
-// TestTrailersForgeNothing sends a body with trailers that have the names of what is set, announced and not.
-func TestTrailersForgeNothing(t *testing.T) {
+// forgedTrailers have the names of what trailerStep sets and removes.
+func forgedTrailers() http.Header {
+	return http.Header{"X-User-Id": {"forged"}, "X_user_id": {"forged"}, "X-Gone": {"forged"}, "X-Sum": {"1"}}
+}
+
+// trailerStep is a middleware whose service reads a body and expects one trailer behind it.
+func trailerStep(t *testing.T) http.Handler {
 	step := build(t, dynamic.Headers{CustomRequestHeaders: map[string]string{"X-User-Id": "ours", "X-Gone": ""}})
-	for _, announced := range []bool{false, true} {
-		got := make(chan http.Header, 1)
-		server := httptest.NewServer(step.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			body, err := io.ReadAll(r.Body)
-			if string(body) != "abc" || err != nil {
-				t.Errorf("body %q, %v", body, err)
-			}
-			got <- r.Trailer
-		})))
+	return step.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		if body, err := io.ReadAll(r.Body); string(body) != "abc" || err != nil {
+			t.Errorf("body %q, %v", body, err)
+		}
+		if diff := cmp.Diff(http.Header{"X-Sum": {"1"}}, r.Trailer); diff != "" {
+			t.Error(diff)
+		}
+	}))
+}
+
+func TestAnnouncedTrailersForgeNothing(t *testing.T) {
+	for _, h2 := range []bool{false, true} {
+		server := httptest.NewUnstartedServer(trailerStep(t))
+		server.EnableHTTP2 = h2
+		server.StartTLS()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, io.NopCloser(strings.NewReader("abc")))
 		if err != nil {
 			t.Fatal(err)
 		}
-		r.Trailer = http.Header{"X-User-Id": {"forged"}, "X_user_id": {"forged"}, "X-Gone": {"forged"}, "X-Sum": {"1"}}
-		if announced {
-			// net/http announces what it sends; the other way is a request that is read from text.
-			answer, err := server.Client().Do(r)
-			if err != nil {
-				t.Fatal(err)
-			}
-			_ = answer.Body.Close()
-		} else {
-			inner := middlewaretest.Request(t, "POST /", "Transfer-Encoding: chunked")
-			inner.Body = &late{Reader: strings.NewReader("abc"), request: inner, trailer: r.Trailer}
-			step.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-				if body, err := io.ReadAll(r.Body); string(body) != "abc" || err != nil {
-					t.Errorf("body %q, %v", body, err)
-				}
-				got <- r.Trailer
-			})).ServeHTTP(nil, inner)
+		r.Trailer = forgedTrailers()
+		answer, err := server.Client().Do(r)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if diff := cmp.Diff(http.Header{"X-Sum": {"1"}}, <-got); diff != "" {
-			t.Errorf("announced %v: %s", announced, diff)
-		}
+		_ = answer.Body.Close()
 		server.Close()
+	}
+}
+
+// TestUnannouncedTrailersForgeNothing has trailers that nobody sees before the body's end.
+func TestUnannouncedTrailersForgeNothing(t *testing.T) {
+	for _, body := range []string{"announced by nobody", "read before"} {
+		r := middlewaretest.Request(t, "POST /", "Transfer-Encoding: chunked")
+		r.Body = &late{Reader: strings.NewReader("abc"), request: r, trailer: forgedTrailers()}
+		if body == "read before" {
+			r.Trailer = forgedTrailers()
+		}
+		trailerStep(t).ServeHTTP(nil, r)
 	}
 }
 

@@ -132,7 +132,7 @@ func answered(t *testing.T, config string, lines []string, encrypted bool) strin
 		out.WriteByte('\n')
 		maps.Copy(w.Header(), http.Header{
 			"Vary": {"Accept"}, "X-Powered-By": {"it"}, "X-Frame-Options": {"ALLOWALL"},
-			"Access-Control-Expose-Headers": {"X-Own"}, "Content-Type": nil,
+			"Access-Control-Expose-Headers": {"X-Own"}, "Content-Type": {"text/plain"},
 		})
 		_, _ = io.WriteString(w, "ok")
 	})).ServeHTTP(w, r)

@@ -1,6 +1,7 @@
 package headers
 
 import (
+	"crypto/tls"
 	"net/http"
 	"strings"
 	"testing"
@@ -32,6 +33,30 @@ func TestReadme(t *testing.T) {
 	})).ServeHTTP(w, middlewaretest.Request(t, "GET /", "Cookie: a=b", "Accept: a"))
 	if diff := cmp.Diff(http.Header{"X-Served-By": {"edge"}}, w.Header()); diff != "" || w.Status != http.StatusTeapot {
 		t.Errorf("status %d, headers %s", w.Status, diff)
+	}
+}
+
+func TestReadmeOfCORSAndSecurity(t *testing.T) {
+	examples := middlewaretest.Examples(t, "README.md")
+	shop := build(t, *examples["shared-with-the-shop"].Headers)
+	answer, asked := ask(t, shop, middlewaretest.Request(t, "OPTIONS /", preflight("https://shop.example")[1:]...), nil)
+	want := http.Header{allowOrigin: {"https://shop.example"}, allowMethods: {"GET,PUT"}, allowHeaders: {"*"}, maxAge: {"600"}, "Content-Length": {"0"}}
+	if diff := cmp.Diff(want, answer.Header); diff != "" || asked {
+		t.Errorf("service was asked: %v, headers %s", asked, diff)
+	}
+	strict := build(t, *examples["strict"].Headers)
+	r := middlewaretest.Request(t, "GET /")
+	r.TLS = new(tls.ConnectionState)
+	answer, _ = ask(t, strict, r, nil)
+	want = http.Header{
+		"Strict-Transport-Security": {"max-age=31536000; includeSubDomains"}, "X-Frame-Options": {"DENY"},
+		"X-Content-Type-Options": {"nosniff"}, "Referrer-Policy": {"same-origin"},
+	}
+	if diff := cmp.Diff(want, answer.Header); diff != "" {
+		t.Error(diff)
+	}
+	if answer, asked := ask(t, strict, middlewaretest.Request(t, "GET /", "Host: other.example"), nil); asked || answer.StatusCode != http.StatusInternalServerError {
+		t.Errorf("status %d", answer.StatusCode)
 	}
 }
 
