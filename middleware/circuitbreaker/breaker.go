@@ -41,14 +41,19 @@ type outage struct {
 // breaker is the circuit breaker of one owner, or of all.
 type breaker struct {
 	definition *CircuitBreaker
-	owner   string
-	origin  time.Time
-	phase   atomic.Pointer[phase]
-	refused atomic.Uint64
+	owner      string
+	// refusals are the reasons for refusing a request, by state.
+	refusals map[string]string
+	origin   time.Time
+	phase    atomic.Pointer[phase]
+	refused  atomic.Uint64
 }
 
 func newBreaker(definition *CircuitBreaker, owner string) *breaker {
-	b := &breaker{definition: definition, owner: owner, origin: time.Now()}
+	b := &breaker{definition: definition, owner: owner, origin: time.Now(), refusals: make(map[string]string, 2)}
+	for _, state := range []string{tripped, recovering} {
+		b.refusals[state] = "the circuit breaker of " + owner + " is " + state
+	}
 	b.phase.Store(&phase{state: standby, window: newWindow(definition.expression)})
 	return b
 }
@@ -115,7 +120,7 @@ func (p *phase) admits(now time.Duration) bool {
 func (b *breaker) refuse(w http.ResponseWriter, r *http.Request, state string) {
 	b.refused.Add(1)
 	b.definition.refused.Add(1)
-	answer.Refuse(w, r, b.definition.status, b.definition.name, "the circuit breaker of "+b.owner+" is "+state)
+	answer.Refuse(w, r, b.definition.status, b.definition.name, b.refusals[state])
 }
 
 // recover ends the phase tripped.

@@ -30,8 +30,8 @@ type CircuitBreaker struct {
 	period   time.Duration
 	fallback time.Duration
 	recovery time.Duration
-	status     int
-	logger     telemetry.Logger
+	status   int
+	logger   telemetry.Logger
 	// shared is the breaker of all owners; nil when each has its own.
 	shared *breaker
 

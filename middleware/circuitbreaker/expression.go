@@ -71,7 +71,7 @@ func (e *expression) measure(name string, arguments []float64) (int, error) {
 		return 0, fmt.Errorf("unknown function %q; one of %s", name, functions)
 	}
 	if len(arguments) != wanted {
-		return 0, fmt.Errorf("%s takes %d arguments, not %d", name, wanted, len(arguments))
+		return 0, fmt.Errorf("%s is given %d arguments and takes %d", name, len(arguments), wanted)
 	}
 	var err error
 	switch name {
