@@ -36,7 +36,7 @@ var leaves = map[string][]string{
 // The values are what they have in common.
 var islands = map[string][]string{
 	"provider":   {},
-	"middleware": {"middleware/answer", "middleware/response", "middleware/source", "middleware/clienttls"},
+	"middleware": {"middleware/answer", "middleware/response", "middleware/source", "middleware/clienttls", "middleware/pattern"},
 }
 
 // passages are single packages that a folder may import beyond its layers, because they say the same thing twice otherwise.
@@ -57,6 +57,8 @@ var libraries = []struct {
 	{"github.com/klauspost/compress", []string{"middleware"}, "a middleware is the only one who compresses"},
 	{"github.com/andybalholm/brotli", []string{"middleware"}, "as for klauspost/compress"},
 	{"github.com/redis/go-redis", []string{"middleware"}, "a middleware is the only one who keeps something there"},
+	{"github.com/go-jose/go-jose", []string{"middleware"}, "tokens are checked where they let in"},
+	{"golang.org/x/crypto/bcrypt", []string{"middleware"}, "passwords are checked where they let in"},
 	{"github.com/gorilla/mux", []string{"api"}, "requests of users are routed by router alone"},
 	{"github.com/sirupsen/logrus", []string{"telemetry"}, "everybody else logs through telemetry's interfaces"},
 	{"github.com/prometheus/client_golang", []string{"telemetry"}, "everybody else counts through telemetry's interfaces"},
@@ -73,6 +75,7 @@ var libraries = []struct {
 	{"github.com/KimMachineGun/automemlimit", []string{"cmd"}, "main sets up the process"},
 	{"golang.org/x/crypto/x509roots/fallback", []string{"cmd"}, "main sets up the process"},
 	{"github.com/coder/websocket", []string{"cmd"}, "whoami echoes; the proxy passes WebSockets on without looking"},
+	{"golang.org/x/net/http/httpguts", []string{"middleware", "entrypoint", "forward", "http1", "canonical"}, "what a header may hold"},
 	{"golang.org/x/net", []string{"entrypoint", "forward", "http1", "canonical", "provider/dns"}, "HTTP/2 and host names on the wire"},
 	{"github.com/cespare/xxhash", []string{"loadbalancer"}, "instances must agree on the hash of a key"},
 	{"golang.org/x/sys", []string{"entrypoint", "forward", "http1"}, "sockets"},
