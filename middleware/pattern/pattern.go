@@ -29,8 +29,12 @@ const (
 // Regexp is a regular expression that says no quickly to most texts that it does not match.
 type Regexp struct {
 	*regexp.Regexp
-	need string // a part of every text that matches
+	need  string // a part of every text that matches
+	begin string // what every text begins with that matches at its beginning, where that is all that counts
 }
+
+// Need returns a text that is a part of every text that matches, the longest that is known. It may be empty.
+func (re *Regexp) Need() string { return re.need }
 
 // Match reports whether a text matches.
 func (re *Regexp) Match(text []byte) bool {
@@ -44,7 +48,7 @@ func (re *Regexp) MatchString(text string) bool {
 
 // FindStringIndex returns where the first match begins and ends, nil for none.
 func (re *Regexp) FindStringIndex(text string) []int {
-	if !strings.Contains(text, re.need) {
+	if !strings.HasPrefix(text, re.begin) || re.begin == "" && !strings.Contains(text, re.need) {
 		return nil
 	}
 	return re.Regexp.FindStringIndex(text)
@@ -72,7 +76,16 @@ func CompilePrefix(text string) (*Regexp, error) {
 	}
 	upperEncodings(tree)
 	// The text itself could swallow the parenthesis: a quotation (\Q) needs no end.
-	return compile(text, `\A(?:`+tree.String()+`)`, tree)
+	bounded, err := compile(text, `\A(?:`+tree.String()+`)`, tree)
+	if err != nil {
+		return nil, err
+	}
+	free, err := compile(text, tree.String(), tree)
+	if err != nil {
+		return nil, err
+	}
+	bounded.begin, _ = free.LiteralPrefix()
+	return bounded, nil
 }
 
 func parse(text string) (*syntax.Regexp, error) {

@@ -54,7 +54,7 @@ func isWeb(scheme string) bool { return scheme == "http" || scheme == "https" }
 func (to *target) scheme(relative bool) (scheme string, start int, err error) {
 	rest := to.url
 	if end := bytes.IndexAny(to.url, ":/?#"); end >= 0 && to.url[end] == ':' {
-		if slices.Contains(to.free[:end+1], true) {
+		if slices.ContainsFunc(to.from[:end+1], origin.link) {
 			return "", 0, errFreeStart
 		}
 		scheme = strings.ToLower(string(to.url[:end]))
@@ -68,7 +68,7 @@ func (to *target) scheme(relative bool) (scheme string, start int, err error) {
 		}
 		return scheme, 0, nil
 	}
-	if to.free[start] || to.free[start+1] || scheme == "" && !relative {
+	if to.from[start].link() || to.from[start+1].link() || scheme == "" && !relative {
 		return "", 0, errFreeHost
 	}
 	return scheme, start + 2, nil
@@ -80,18 +80,32 @@ func (to *target) checkHost(start int) error {
 	if length := bytes.IndexAny(to.url[start:], "/?#"); length >= 0 {
 		end = start + length
 	}
+	if start == end {
+		return nil
+	}
 	for i := start; i < end; i++ {
-		if to.free[i] && !isLabel(to.url[i]) {
+		if to.from[i].link() && !isLabel(to.url[i]) {
 			return errFreeHost
 		}
 	}
-	if end > start && end < len(to.url) && to.free[end-1] && to.free[end] {
-		return errFreeHost // "https://${1}.example.com" with "evil.example/" in the group.
-	}
-	if end > start && to.free[end-1] && slices.Contains(to.free[start:end], false) {
-		return errFreeHost // "https://example.com$1" with ".evil.example" in the group.
+	last := to.from[end-1]
+	switch {
+	case !last.link(): // "https://www${1}.example.com" with "/" in the group.
+		if last == operator && end < len(to.url) && to.from[end] == group && to.goesOn(end) {
+			return errFreeHost
+		}
+	case end < len(to.url) && to.from[end].link(): // "https://${1}.example.com" with "evil.example/" in it.
+		return errFreeHost
+	case slices.ContainsFunc(to.from[start:end], origin.ours): // "https://example.com$1" with ".evil.example" in it.
+		return errFreeHost
 	}
 	return nil
+}
+
+// goesOn reports whether the operator wrote more of a host or port behind the link's bytes that begin at i.
+func (to *target) goesOn(i int) bool {
+	next := slices.IndexFunc(to.from[i:], origin.ours)
+	return next >= 0 && (isLabel(to.url[i+next]) || strings.IndexByte(":@", to.url[i+next]) >= 0)
 }
 
 func isLabel(c byte) bool {

@@ -24,6 +24,8 @@ type RedirectRegex struct {
 	regex     *pattern.Regexp
 	template  template
 	permanent bool
+	// word is a part of the host, the port, the path or the query of every URL that matches, or empty.
+	word string
 	// sources holds the memory of sources that nobody reads any more.
 	sources sync.Pool
 }
@@ -43,7 +45,23 @@ func New(name string, config dynamic.RedirectRegex) (*RedirectRegex, error) {
 	if strings.ContainsFunc(config.Replacement, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return nil, fmt.Errorf("redirectRegex.replacement %q has a control character", config.Replacement)
 	}
-	return &RedirectRegex{name: name, regex: regex, template: parse(config.Replacement, regex.SubexpNames()), permanent: config.Permanent}, nil
+	return &RedirectRegex{
+		name: name, regex: regex, template: parse(config.Replacement, regex.SubexpNames()), permanent: config.Permanent, word: word(regex.Need()),
+	}, nil
+}
+
+// word returns the longest part of a text that can't reach from one part of a URL into the next, unless a scheme may be all of it.
+func word(text string) string {
+	longest := ""
+	for part := range strings.FieldsFuncSeq(text, func(c rune) bool { return c == ':' || c == '/' || c == '?' }) {
+		if len(part) > len(longest) {
+			longest = part
+		}
+	}
+	if strings.Contains("https", longest) {
+		return ""
+	}
+	return longest
 }
 
 // KeepsNothing says that no part of a request outlives its handler here.
@@ -58,6 +76,10 @@ func (*RedirectRegex) KeepsNothing() {}
 // the host in lower case, the port as the client wrote it.
 func (rr *RedirectRegex) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if rr.differs(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
 		from, _ := rr.sources.Get().(*source)
 		if from == nil {
 			from = new(source)
@@ -81,6 +103,15 @@ func (rr *RedirectRegex) Wrap(next http.Handler) http.Handler {
 			http.Error(w, http.StatusText(status), status)
 		}
 	})
+}
+
+// differs reports whether the parts of a URL are enough to see that it does not match.
+func (rr *RedirectRegex) differs(r *http.Request) bool {
+	if rr.word == "" || strings.Contains(r.Host, rr.word) || strings.Contains(r.URL.RawQuery, rr.word) || !isPlain(r.Host) {
+		return false
+	}
+	path, _ := canonical.EscapedPath(r)
+	return !strings.Contains(path, rr.word)
 }
 
 func (rr *RedirectRegex) location(from *source) (location string, changed bool, err error) {
@@ -130,6 +161,10 @@ func (s *source) read(r *http.Request) {
 }
 
 func (s *source) readHost(given string) {
+	if isPlain(given) {
+		s.url = append(s.url, given...)
+		return
+	}
 	host, ok := canonical.Host(given)
 	if !ok {
 		s.url = append(s.url, strings.ToLower(given)...)
@@ -143,4 +178,14 @@ func (s *source) readHost(given string) {
 	if port := canonical.Port(given); port != "" {
 		s.url = append(append(s.url, ':'), port...)
 	}
+}
+
+// isPlain reports whether a host is sure to be canonical, as nearly every one is. It looks at each byte once.
+func isPlain(host string) bool {
+	for i := range len(host) {
+		if c := host[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '.' && c != '-' {
+			return false
+		}
+	}
+	return host != "" && host[len(host)-1] != '.'
 }

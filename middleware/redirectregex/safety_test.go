@@ -45,6 +45,15 @@ func TestNobodyElseDecidesTheHost(t *testing.T) {
 		{`^http://h/t(.*)`, "https://${1}.example.com/", "http://h/t/", refused},
 		{`^http://h/t/(.*)`, "https://${1}.example.com/", "http://h/t/evil.example/", refused},
 		{`^http://h/t/(.)(.*)`, "https://${1}${2}.example.com/", "http://h/t/evil.example/", refused},
+		{`^http://h/t(.*)`, "https://www${1}.example.com/", "http://h/tx", "302 https://wwwx.example.com/"},
+		{`^http://h/t(.*)`, "https://www${1}.example.com/", "http://h/t/", refused},
+		{`^http://h/t(.*)`, "https://www${1}:8443/", "http://h/t?", refused},
+		{`^http://h(.*)`, "https://example.com${1}?from=h", "http://h/t", "302 https://example.com/t?from=h"},
+		{`^http://h(.*)`, "https://example.com${1}&from=h", "http://h/t?a", "302 https://example.com/t?a&from=h"},
+		{`(/old)`, "${1}er", "http://h/old/x", "302 http://h/older/x"},
+		{`old`, "new", "http://h/old/x", "302 http://h/new/x"},
+		{`example\.org`, "example.com", "http://example.org/?ref=example.org", "302 http://example.com/?ref=example.com"},
+		{`org/`, "com", "http://example.org/.evil.example", refused},
 		// A host that is in the path.
 		{`^http://h/to/(a|b)\.org/(.*)`, "https://$1.org/$2", "http://h/to/b.org/c", "302 https://b.org/c"},
 		{`^http://h/to/([^/]+)/(.*)`, "https://$1/$2", "http://h/to/b.org/c", "302 https://b.org/c"},
@@ -108,7 +117,7 @@ func FuzzExpand(f *testing.F) {
 		}
 		parsed := parse(replacement, compiled.SubexpNames())
 		to := parsed.replace(&source{url: []byte(text)}, compiled.FindAllSubmatchIndex([]byte(text), -1))
-		if want := compiled.ReplaceAllString(text, replacement); string(to.url) != want || len(to.free) != len(want) {
+		if want := compiled.ReplaceAllString(text, replacement); string(to.url) != want || len(to.from) != len(want) {
 			t.Fatalf("%q to %q on %q: %q, want %q", regex, replacement, text, to.url, want)
 		}
 	})
@@ -125,6 +134,10 @@ func redirect(t *testing.T, step *RedirectRegex, target string) (location string
 	}
 	if _, err := canonical.DefaultPolicy().Normalize(r); err != nil || r.Host != "h" {
 		return "", false
+	}
+	from := new(source)
+	if from.read(r); step.differs(r) && step.regex.Regexp.Match(from.url) {
+		t.Fatalf("%s matches %q, but %q is not enough", step.regex, from.url, step.word)
 	}
 	got := serve(t, step, r)
 	location, ok = strings.CutPrefix(got, "302 ")

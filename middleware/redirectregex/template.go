@@ -88,11 +88,26 @@ func find(name string, names []string) int {
 	return -1
 }
 
+// origin says where a byte of a result comes from.
+type origin byte
+
+const (
+	operator origin = iota // the replacement
+	place                  // the scheme or the host of the client's URL
+	group                  // its path or query, which anybody can put into a link, by a group of the expression
+	rest                   // its path or query, around what matched
+)
+
+// link reports whether anybody can choose a byte by making somebody follow a link.
+func (o origin) link() bool { return o >= group }
+
+// ours is the opposite of link.
+func (o origin) ours() bool { return o < group }
+
 // target is what a replacement made of a URL.
 type target struct {
-	url []byte
-	// free says of each byte whether it comes from the client's path or query.
-	free []bool
+	url  []byte
+	from []origin // of each byte
 	long bool
 }
 
@@ -101,28 +116,32 @@ func (t *template) replace(from *source, matches [][]int) *target {
 	to := new(target)
 	done := 0
 	for _, match := range matches {
-		to.take(from, done, match[0])
+		to.take(from, done, match[0], rest)
 		for _, piece := range t.pieces {
 			if piece.group < 0 {
 				to.put(piece.text)
 			} else if start := match[2*piece.group]; start >= 0 {
-				to.take(from, start, match[2*piece.group+1])
+				to.take(from, start, match[2*piece.group+1], group)
 			}
 		}
 		done = match[1]
 	}
-	to.take(from, done, len(from.url))
+	to.take(from, done, len(from.url), rest)
 	return to
 }
 
-// take appends a part of the client's URL.
-func (to *target) take(from *source, start, end int) {
+// take appends a part of the client's URL. What is of its path or query comes from there by the way that is given.
+func (to *target) take(from *source, start, end int, by origin) {
 	if to.full(end - start) {
 		return
 	}
 	to.url = append(to.url, from.url[start:end]...)
 	for i := start; i < end; i++ {
-		to.free = append(to.free, i >= from.path)
+		is := place
+		if i >= from.path {
+			is = by
+		}
+		to.from = append(to.from, is)
 	}
 }
 
@@ -132,7 +151,7 @@ func (to *target) put(text string) {
 		return
 	}
 	to.url = append(to.url, text...)
-	to.free = append(to.free, make([]bool, len(text))...)
+	to.from = append(to.from, make([]origin, len(text))...)
 }
 
 func (to *target) full(more int) bool {
