@@ -7,8 +7,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/net/http/httpguts"
-
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
@@ -160,8 +158,12 @@ func (c *cors) edit(header http.Header, granted grant) {
 // addVary adds Origin to what the response depends on, unless it is there, and keeps everything else, on one line.
 func addVary(header http.Header) {
 	lines := header["Vary"]
-	if httpguts.HeaderValuesContainsToken(lines, "Origin") || httpguts.HeaderValuesContainsToken(lines, "*") {
-		return
+	for _, line := range lines {
+		for name := range strings.SplitSeq(line, ",") {
+			if name = strings.Trim(name, " \t"); name == "*" || strings.EqualFold(name, "Origin") {
+				return
+			}
+		}
 	}
 	value := strings.Join(lines, ",")
 	if value != "" {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/sluiceproxy/sluice/canonical"
@@ -14,9 +15,14 @@ import (
 type hosts struct {
 	// names are canonical hosts as they stand in Host, with a port where the definition has one.
 	names map[string]struct{}
+	// first are the first of them, which are faster to compare than to look up.
+	first []string
 	// proxies are the headers that may name the host in place of Host.
 	proxies []proxyHeader
 }
+
+// fewHosts is how many are compared before they are looked up.
+const fewHosts = 4
 
 // proxyHeader is a request header in which a proxy before us may have put the host.
 type proxyHeader struct {
@@ -45,7 +51,11 @@ func (h *Headers) buildHosts(config dynamic.Headers) error {
 			h.warnings = append(h.warnings, fmt.Sprintf("headers.allowedHosts: %q is not a host and allows none", given))
 			continue
 		}
-		h.hosts.names[withPort(host, canonical.Port(given))] = struct{}{}
+		name := withPort(host, canonical.Port(given))
+		h.hosts.names[name] = struct{}{}
+		if len(h.hosts.first) < fewHosts {
+			h.hosts.first = append(h.hosts.first, name)
+		}
 	}
 	if len(h.hosts.names) == 0 {
 		return fmt.Errorf("headers.allowedHosts: none of %q is a host", config.AllowedHosts)
@@ -79,6 +89,9 @@ func (h *hosts) allow(r *http.Request, encrypted bool) bool {
 
 // has reports whether an authority is an allowed host. The port that the scheme has anyway need not be listed.
 func (h *hosts) has(authority string, encrypted bool) bool {
+	if slices.Contains(h.first, authority) {
+		return true
+	}
 	if _, ok := h.names[authority]; ok {
 		return true
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 func TestAllowedHosts(t *testing.T) {
-	hosts := dynamic.Headers{AllowedHosts: []string{"Example.com", "other.example:8443", "[::1]", "*.wild.example"}}
+	hosts := dynamic.Headers{AllowedHosts: []string{"Example.com", "other.example:8443", "[::1]", "*.wild.example", "d.example", "e.example", "f.example:1"}}
 	believed, anybody := hosts, hosts
 	believed.HostsProxyHeaders = []string{"x-forwarded-host", "X-Forwarded-Server"}
 	anybody.HostsProxyHeaders = []string{"X-Original-Host"}
@@ -40,7 +40,11 @@ func TestAllowedHosts(t *testing.T) {
 		{name: "listed port", config: hosts, host: "other.example:8443", want: true},
 		{name: "without the listed port", config: hosts, host: "other.example"},
 		{name: "IPv6", config: hosts, host: "[0:0::1]", want: true},
+		{name: "one of many", config: hosts, host: "f.example:1", want: true},
+		{name: "one of many, without its port", config: hosts, host: "f.example"},
 		{name: "IPv6 with the scheme's own port", config: hosts, host: "[::1]:80", want: true},
+		{name: "one of many", config: hosts, host: "f.example:1", want: true},
+		{name: "one of many, without its port", config: hosts, host: "f.example"},
 		{name: "IPv6 without brackets", config: hosts, host: "::1"},
 		{name: "other host", config: hosts, host: "evil.example"},
 		{name: "longer host", config: hosts, host: "example.com.evil.example"},
