@@ -46,12 +46,13 @@ func (*RedirectScheme) KeepsNothing() {}
 
 // Wrap returns a handler that calls next for a client that is on the scheme and port already, and redirects any other one: with 301
 // (permanent) or 302 for GET, and 308 or 307 for every other method, HEAD too, so that the method stays. The client's scheme is
-// X-Forwarded-Proto (ws counts as http, wss as https), or else the connection's; its port is that of the Host header. A request
-// without a usable Host is answered with 400.
+// X-Forwarded-Proto (the first of several, ws counts as http, wss as https), or else the connection's; its port is that of the Host
+// header. Where that has none, a proxy in front may know the port better (X-Forwarded-Port): it can end redirects, not begin them. A
+// request without a usable Host is answered with 400.
 func (s *RedirectScheme) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		scheme := clientScheme(r)
-		if scheme == s.scheme && explicit(scheme, canonical.Port(r.Host)) == s.port {
+		if scheme == s.scheme && s.isPort(r) {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -64,6 +65,18 @@ func (s *RedirectScheme) Wrap(next http.Handler) http.Handler {
 		status := s.status(r.Method)
 		http.Error(w, http.StatusText(status), status)
 	})
+}
+
+// isPort reports whether the client is on the port that is wanted already.
+func (s *RedirectScheme) isPort(r *http.Request) bool {
+	port := ""
+	if strings.Contains(r.Host, ":") {
+		port = canonical.Port(r.Host)
+	}
+	if explicit(s.scheme, port) == s.port {
+		return true
+	}
+	return port == "" && explicit(s.scheme, forwarded(r, canonical.XForwardedPort)) == s.port
 }
 
 func (s *RedirectScheme) location(host string, r *http.Request) string {
@@ -88,10 +101,11 @@ func (s *RedirectScheme) location(host string, r *http.Request) string {
 	return location.String()
 }
 
-// writeASCII encodes what a header value can't carry everywhere: a query is forwarded as received, even with raw bytes beyond ASCII.
+// writeASCII encodes what a header value can't carry everywhere, or what some clients would read as something else: a query is forwarded
+// as received, even with raw bytes beyond ASCII.
 func writeASCII(location *strings.Builder, query string) {
 	for i := range len(query) {
-		if c := query[i]; c < 0x80 {
+		if c := query[i]; c > ' ' && c < 0x7f && strings.IndexByte(`"<>\`, c) < 0 {
 			location.WriteByte(c)
 		} else {
 			fmt.Fprintf(location, "%%%02X", c)
@@ -112,11 +126,7 @@ func (s *RedirectScheme) status(method string) int {
 }
 
 func clientScheme(r *http.Request) string {
-	proto := ""
-	if values := r.Header[canonical.XForwardedProto]; len(values) > 0 {
-		proto = values[0]
-	}
-	switch strings.ToLower(proto) {
+	switch strings.ToLower(forwarded(r, canonical.XForwardedProto)) {
 	case "http", "ws":
 		return "http"
 	case "https", "wss":
@@ -126,6 +136,16 @@ func clientScheme(r *http.Request) string {
 		return "https"
 	}
 	return "http"
+}
+
+// forwarded returns the first value of a header in which every proxy may have left one.
+func forwarded(r *http.Request, name string) string {
+	values := r.Header[name]
+	if len(values) == 0 {
+		return ""
+	}
+	value, _, _ := strings.Cut(values[0], ",")
+	return strings.TrimSpace(value)
 }
 
 // explicit returns the port, or nothing where it is the scheme's own.

@@ -3,10 +3,12 @@ package redirectscheme
 import (
 	"crypto/tls"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
@@ -46,6 +48,7 @@ func TestRedirectScheme(t *testing.T) {
 		line      string
 		host      string
 		proto     string
+		port      string
 		encrypted bool
 		want      string
 	}{
@@ -58,6 +61,20 @@ func TestRedirectScheme(t *testing.T) {
 		{name: "no header, clear", config: https, host: "h", want: "302 https://h/"},
 		{name: "header wins over the connection", config: https, host: "h", proto: "http", encrypted: true, want: "302 https://h/"},
 		{name: "strange header", config: https, host: "h", proto: "gopher", want: "302 https://h/"},
+		{name: "several proxies", config: https, host: "h", proto: "https, http", want: "next"},
+		{name: "several proxies, in clear first", config: https, host: "h", proto: "http,https", encrypted: true, want: "302 https://h/"},
+		{name: "port that a proxy knows", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h", proto: "https", port: "8443", want: "next"},
+		{name: "other port that a proxy knows", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h", proto: "https", port: "443", want: "302 https://h:8443/"},
+		{name: "port of Host before that of a proxy", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h:444", proto: "https", port: "8443", want: "302 https://h:8443/"},
+		{name: "port of a proxy begins no redirect", config: https, host: "h", proto: "https", port: "8443", want: "next"},
+		{name: "port 80 of a proxy that ends TLS", config: https, host: "h", proto: "https", port: "80", want: "next"},
+		{name: "websocket on its own port", config: dynamic.RedirectScheme{Scheme: "http", Port: "8000"}, host: "h:8000", proto: "ws", want: "next"},
+		{name: "to another scheme", config: dynamic.RedirectScheme{Scheme: "wss", Port: "9000"}, host: "h", proto: "https", want: "302 wss://h:9000/"},
+		{name: "mixed case and trailing dot", config: https, host: "H.Example.", proto: "http", want: "302 https://h.example/"},
+		{name: "empty port", config: https, host: "h:", proto: "https", want: "next"},
+		{name: "encoded line break", config: https, line: "GET /%0d%0aSet-Cookie:a=b", host: "h", proto: "http", want: "302 https://h/%0D%0ASet-Cookie:a=b"},
+		{name: "backslash", config: https, line: `GET /\\evil.example?\`, host: "h", proto: "http", want: "302 https://h/%5C%5Cevil.example?%5C"},
+		{name: "encoded slash", config: https, line: "GET /%2fevil.example", host: "h", proto: "http", want: "302 https://h/%2Fevil.example"},
 		{name: "other port", config: https, host: "h:8443", proto: "https", want: "302 https://h/"},
 		{name: "port dropped", config: https, host: "h:8080", proto: "http", want: "302 https://h/"},
 		{name: "default port given", config: dynamic.RedirectScheme{Scheme: "https", Port: "443"}, host: "h:80", proto: "http", want: "302 https://h/"},
@@ -99,6 +116,9 @@ func TestRedirectScheme(t *testing.T) {
 			if test.proto != "" {
 				r.Header.Set("X-Forwarded-Proto", test.proto)
 			}
+			if test.port != "" {
+				r.Header.Set("X-Forwarded-Port", test.port)
+			}
 			if test.encrypted {
 				r.TLS = new(tls.ConnectionState)
 			}
@@ -124,6 +144,40 @@ func TestBadDefinitions(t *testing.T) {
 			t.Errorf("%+v: error %v, want %q", config, err, reason)
 		}
 	}
+}
+
+// FuzzRedirectScheme asserts that a Location leads to the host that was asked for, with the path and the query that were asked for, and is
+// one line of ASCII.
+func FuzzRedirectScheme(f *testing.F) {
+	f.Add("h", "/a%2Fb?c", "http")
+	f.Add("[::1]:80", "/\\\\evil?\\é", "ws")
+	f.Add("h:8443", "//evil/../%0d%0a", "https, http")
+	step, err := New("r@file", dynamic.RedirectScheme{Scheme: "https", Port: "8443"})
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Fuzz(func(t *testing.T, host, target, proto string) {
+		r := &http.Request{Method: http.MethodGet, Host: host, Header: http.Header{"X-Forwarded-Proto": {proto}}, RequestURI: target}
+		var err error
+		if r.URL, err = url.ParseRequestURI(target); err != nil {
+			return
+		}
+		if _, err := canonical.DefaultPolicy().Normalize(r); err != nil {
+			return
+		}
+		location, ok := strings.CutPrefix(serve(step, r), "302 ")
+		if !ok {
+			return
+		}
+		if strings.ContainsFunc(location, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '\\' }) {
+			t.Fatalf("%q at %q: Location %q", target, host, location)
+		}
+		to, err := url.Parse(location)
+		wanted, _ := canonical.Host(r.Host)
+		if err != nil || to.Scheme != "https" || to.Hostname() != wanted || to.Port() != "8443" || to.User != nil || to.EscapedPath() != r.URL.EscapedPath() {
+			t.Fatalf("%q at %q: Location %q (%v)", target, host, location, err)
+		}
+	})
 }
 
 func BenchmarkRedirectScheme(b *testing.B) {
