@@ -11,6 +11,16 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
+// hostCase is one request, and whether its host is allowed.
+type hostCase struct {
+	name   string
+	config dynamic.Headers
+	host   string
+	header http.Header
+	tls    bool
+	want   bool
+}
+
 func TestAllowedHosts(t *testing.T) {
 	hosts := dynamic.Headers{AllowedHosts: []string{"Example.com", "other.example:8443", "[::1]", "*.wild.example", "d.example", "e.example", "f.example:1"}}
 	believed, anybody := hosts, hosts
@@ -20,14 +30,7 @@ func TestAllowedHosts(t *testing.T) {
 	proxied.SSLProxyHeaders = map[string]string{"X-Forwarded-Proto": "https"}
 	replaced := hosts
 	replaced.CustomRequestHeaders = map[string]string{"Host": "example.com", "X-Forwarded-Host": "example.com"}
-	for _, test := range []struct {
-		name   string
-		config dynamic.Headers
-		host   string
-		header http.Header
-		tls    bool
-		want   bool
-	}{
+	for _, test := range []hostCase{
 		{name: "listed", config: hosts, host: "example.com", want: true},
 		{name: "case", config: hosts, host: "EXAMPLE.com", want: true},
 		{name: "trailing dot", config: hosts, host: "example.com.", want: true},
@@ -77,24 +80,27 @@ func TestAllowedHosts(t *testing.T) {
 		{name: "development", config: dynamic.Headers{AllowedHosts: hosts.AllowedHosts, IsDevelopment: true}, host: "evil.example", want: true},
 	} {
 		for _, line := range []string{"GET /", "OPTIONS /"} {
-			r := middlewaretest.Request(t, line)
-			r.Host = test.host
-			if test.header != nil {
-				r.Header = test.header.Clone()
-			}
-			if test.tls {
-				r.TLS = new(tls.ConnectionState)
-			}
-			record := new(telemetry.Record)
-			r = r.WithContext(telemetry.WithRecord(t.Context(), record))
-			answer, asked := ask(t, build(t, test.config), r, nil)
-			if asked != test.want {
-				t.Errorf("%s: service was asked: %v", test.name, asked)
-			}
-			if !test.want && (answer.StatusCode != http.StatusInternalServerError || !strings.Contains(record.Reason, "allowedHosts")) {
-				t.Errorf("%s: status %d, reason %q", test.name, answer.StatusCode, record.Reason)
-			}
+			test.check(t, middlewaretest.Request(t, line))
 		}
+	}
+}
+
+func (c hostCase) check(t *testing.T, r *http.Request) {
+	t.Helper()
+	r.Host = c.host
+	if c.header != nil {
+		r.Header = c.header.Clone()
+	}
+	if c.tls {
+		r.TLS = new(tls.ConnectionState)
+	}
+	record := new(telemetry.Record)
+	answer, asked := ask(t, build(t, c.config), r.WithContext(telemetry.WithRecord(t.Context(), record)), nil)
+	if asked != c.want {
+		t.Errorf("%s: service was asked: %v", c.name, asked)
+	}
+	if !c.want && (answer.StatusCode != http.StatusInternalServerError || !strings.Contains(record.Reason, "allowedHosts")) {
+		t.Errorf("%s: status %d, reason %q", c.name, answer.StatusCode, record.Reason)
 	}
 }
 
