@@ -14,26 +14,55 @@ const (
 // the one that the operator prefers, nil where none is acceptable or identity has a greater weight. What is listed twice has its greatest
 // weight, unless one of them refuses it; an unreadable weight refuses too.
 func (c *Compress) accepted(values []string) *coding {
-	var weights [codings]int
-	for i := range weights {
-		weights[i] = unlisted
+	if len(values) == 1 && (values[0] == "identity" || values[0] == "") {
+		return nil
 	}
+	weights := none()
 	identity, others := unlisted, unlisted
 	for _, value := range values {
-		for item := range strings.SplitSeq(value, ",") {
-			name, parameters, _ := strings.Cut(item, ";")
-			name = strings.Trim(name, " \t")
-			switch kind := kindOf(name); {
-			case kind >= 0:
+		for value != "" {
+			var item string
+			item, value = next(value, ',')
+			name, parameters := next(item, ';')
+			name = trim(name)
+			if kind := kindOf(name); kind >= 0 {
 				weights[kind] = join(weights[kind], weight(parameters))
+				continue
+			}
+			switch {
 			case name == "*":
 				others = join(others, weight(parameters))
-			case strings.EqualFold(name, "identity"):
+			case name == "identity", strings.EqualFold(name, "identity"):
 				identity = join(identity, weight(parameters))
 			}
 		}
 	}
+	if weights == none() && others == unlisted {
+		return nil
+	}
 	return c.best(&weights, identity, others)
+}
+
+// none is the weights of a list without any encoding that is made here.
+func none() [codings]int { return [...]int{unlisted, unlisted, unlisted} }
+
+// next cuts a list at its first separator.
+func next(list string, separator byte) (item, rest string) {
+	if at := strings.IndexByte(list, separator); at >= 0 {
+		return list[:at], list[at+1:]
+	}
+	return list, ""
+}
+
+// trim cuts white space off, of which there mostly is none.
+func trim(text string) string {
+	for text != "" && (text[0] == ' ' || text[0] == '\t') {
+		text = text[1:]
+	}
+	for text != "" && (text[len(text)-1] == ' ' || text[len(text)-1] == '\t') {
+		text = text[:len(text)-1]
+	}
+	return text
 }
 
 // best compares the weights. What is not listed has that of the others, "*".
@@ -73,10 +102,10 @@ func join(one, other int) int {
 func weight(parameters string) int {
 	for parameters != "" {
 		var parameter string
-		parameter, parameters, _ = strings.Cut(parameters, ";")
-		name, value, _ := strings.Cut(parameter, "=")
-		if strings.EqualFold(strings.Trim(name, " \t"), "q") {
-			return quality(strings.Trim(value, " \t"))
+		parameter, parameters = next(parameters, ';')
+		name, value := next(parameter, '=')
+		if name = trim(name); name == "q" || name == "Q" {
+			return quality(trim(value))
 		}
 	}
 	return certain

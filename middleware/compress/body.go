@@ -12,16 +12,12 @@ const sampleBytes = 512
 func (w *writer) head(status int) {
 	w.status = status
 	header := w.inner.Header()
-	if !eligible(status, header) {
-		_ = w.pass() // nothing is held that could fail
-		return
-	}
+	kind := first(header["Content-Type"])
 	w.declared = contentLength(header)
-	kind := header.Get("Content-Type")
 	switch {
-	case w.declared != lengthUnknown && w.declared < w.compress.minimum, kind != "" && !w.compress.types.allows(kind):
-		_ = w.pass()
-	case w.declared != lengthUnknown && kind != "":
+	case kind != "" && !w.compress.types.allows(kind), w.declared != lengthUnknown && w.declared < w.compress.minimum, !eligible(status, header):
+		_ = w.pass() // nothing is held that could fail
+	case kind != "" && w.declared != lengthUnknown:
 		w.begin(header)
 	default:
 		w.kept.keep(header)
@@ -76,7 +72,7 @@ func (w *writer) decide(next []byte) error {
 	if later := w.kept.swap(header); later != nil {
 		defer replace(header, later)
 	}
-	kind, detected := header.Get("Content-Type"), false
+	kind, detected := first(header["Content-Type"]), false
 	if kind == "" {
 		kind, detected = w.detect(next)
 	}

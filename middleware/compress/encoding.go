@@ -55,13 +55,23 @@ type coding struct {
 
 // kindOf returns -1 for an encoding that is not made here.
 func kindOf(name string) int {
-	switch {
-	case strings.EqualFold(name, "gzip"), strings.EqualFold(name, "x-gzip"):
-		return gzipKind
-	case strings.EqualFold(name, "br"):
-		return brotliKind
-	case strings.EqualFold(name, "zstd"):
-		return zstdKind
+	switch len(name) {
+	case len("br"):
+		if strings.EqualFold(name, "br") {
+			return brotliKind
+		}
+	case len("gzip"):
+		if strings.EqualFold(name, "gzip") {
+			return gzipKind
+		}
+		if strings.EqualFold(name, "zstd") {
+			return zstdKind
+		}
+	case len("x-gzip"):
+		// RFC 9110, section 8.4.1.3.
+		if strings.EqualFold(name, "x-gzip") {
+			return gzipKind
+		}
 	}
 	return -1
 }

@@ -16,7 +16,7 @@ func eligible(status int, header http.Header) bool {
 	switch {
 	case status < 200, status == http.StatusNoContent, status == http.StatusResetContent, status == http.StatusPartialContent, status == http.StatusNotModified:
 		return false
-	case header.Get("Content-Encoding") != "", len(header["Content-Range"]) > 0, listed(header["Cache-Control"], "no-transform"):
+	case first(header["Content-Encoding"]) != "", len(header["Content-Range"]) > 0, listed(header["Cache-Control"], "no-transform"):
 		return false
 	}
 	announced := header["Trailer"]
@@ -29,13 +29,23 @@ func eligible(status int, header http.Header) bool {
 }
 
 // digests are the headers that the bytes of a body are checked by (RFC 9530, RFC 3230, RFC 2616).
-func digests() [4]string { return [...]string{"Repr-Digest", "Content-Digest", "Digest", "Content-Md5"} }
+func digests() [4]string {
+	return [...]string{"Repr-Digest", "Content-Digest", "Digest", "Content-Md5"}
+}
 
 // dropDigests removes those that came after the body, without having been announced.
 func dropDigests(header http.Header) {
 	for _, name := range digests() {
 		delete(header, http.TrailerPrefix+name)
 	}
+}
+
+// first returns the first of the values of a header, whose name needs no spelling.
+func first(values []string) string {
+	if len(values) == 0 {
+		return ""
+	}
+	return values[0]
 }
 
 // contentLength returns the declared length of a body, or lengthUnknown.
@@ -64,7 +74,7 @@ func (c *coding) describe(header http.Header) {
 	if vary := header["Vary"]; !listed(vary, "Accept-Encoding") && !listed(vary, "*") {
 		header["Vary"] = append(slices.Clip(vary), "Accept-Encoding")
 	}
-	if tag := header.Get("Etag"); tag != "" && !strings.HasPrefix(tag, "W/") {
+	if tag := first(header["Etag"]); tag != "" && !strings.HasPrefix(tag, "W/") {
 		// The bytes differ from those that the service named (RFC 9110, section 8.8.3.3).
 		header["Etag"] = []string{"W/" + tag}
 	}

@@ -97,32 +97,35 @@ func hasPrefixFold(text, prefix string) bool {
 
 // dense reports whether what has a type is compressed already, so that trying is work for nothing.
 func dense(main, sub string) bool {
-	switch strings.ToLower(main) {
+	main, sub = strings.ToLower(main), strings.ToLower(sub)
+	switch main {
 	case "video":
 		return true
 	case "audio":
-		return !oneOf(sub, "wav", "x-wav", "vnd.wave", "midi", "x-midi", "aiff", "x-aiff", "basic", "l16", "mpegurl", "x-mpegurl")
+		switch sub {
+		case "wav", "x-wav", "vnd.wave", "midi", "x-midi", "aiff", "x-aiff", "basic", "l16", "mpegurl", "x-mpegurl":
+			return false
+		}
+		return true
 	case "image":
-		return oneOf(sub, "jpeg", "jpg", "pjpeg", "png", "apng", "gif", "webp", "avif", "heic", "heif", "jxl", "jp2", "jpx", "jpm")
-	case "font":
-		return oneOf(sub, "woff", "woff2")
-	case "application":
-		return oneOf(sub, "zip", "gzip", "x-gzip", "x-bzip", "x-bzip2", "x-xz", "x-lzma", "x-lzip", "zstd", "x-zstd", "x-brotli",
-			"x-7z-compressed", "vnd.rar", "x-rar-compressed", "x-compress", "x-snappy-framed", "java-archive", "epub+zip", "font-woff", "font-woff2", "x-font-woff",
-			"vnd.android.package-archive", "vnd.debian.binary-package", "x-rpm", "x-redhat-package-manager") || hasSuffixFold(sub, "+zip") || hasSuffixFold(sub, "+gzip") || hasSuffixFold(sub, "+zstd")
-	}
-	return false
-}
-
-func hasSuffixFold(text, suffix string) bool {
-	return len(text) >= len(suffix) && strings.EqualFold(text[len(text)-len(suffix):], suffix)
-}
-
-func oneOf(text string, list ...string) bool {
-	for _, one := range list {
-		if strings.EqualFold(one, text) {
+		switch sub {
+		case "jpeg", "jpg", "pjpeg", "png", "apng", "gif", "webp", "avif", "heic", "heif", "jxl", "jp2", "jpx", "jpm":
 			return true
 		}
+	case "font":
+		return sub == "woff" || sub == "woff2"
+	case "application":
+		return archive(sub)
 	}
 	return false
+}
+
+func archive(sub string) bool {
+	switch sub {
+	case "zip", "gzip", "x-gzip", "x-bzip", "x-bzip2", "x-xz", "x-lzma", "x-lzip", "zstd", "x-zstd", "x-brotli", "x-snappy-framed", "x-compress",
+		"x-7z-compressed", "vnd.rar", "x-rar-compressed", "java-archive", "font-woff", "font-woff2", "x-font-woff",
+		"vnd.android.package-archive", "vnd.debian.binary-package", "x-rpm", "x-redhat-package-manager":
+		return true
+	}
+	return strings.HasSuffix(sub, "+zip") || strings.HasSuffix(sub, "+gzip") || strings.HasSuffix(sub, "+zstd")
 }

@@ -163,6 +163,8 @@ func (w *writer) end() {
 	switch {
 	case w.state == undecided && w.status != 0:
 		_ = w.pass() // who could be told has returned
+	case w.state == undecided:
+		w.compress.counts.skipped.Add(1) // the server answers
 	case w.state == compressing && w.declared > w.written:
 		// What was declared will never come, and the client must not take a part for the whole.
 		w.state = ended
