@@ -140,3 +140,50 @@ func BenchmarkRoutingPath(b *testing.B) {
 		_ = RoutingPath(r)
 	}
 }
+
+func TestCutRouting(t *testing.T) {
+	tests := []struct {
+		escaped      string
+		n            int
+		prefix, rest string // both empty when it is not ok
+	}{
+		{"/a/b", 2, "/a", "/b"},
+		{"/a/b", 4, "/a/b", ""},
+		{"/a/b", 0, "", "/a/b"},
+		{"/a/b", 5, "", ""},
+		{"/a%20b/c", 4, "/a%20b", "/c"},
+		{"/a%2Fb/c", 6, "/a%2Fb", "/c"},
+		{"/a%2Fb/c", 4, "", ""},
+		{"/a%2Fb/c", 5, "/a%2F", "b/c"},
+		{"/%C3%A9/c", 3, "/%C3%A9", "/c"},
+		{"/%C3%A9/c", 2, "/%C3", "%A9/c"},
+		{"/%", 2, "/%", ""},
+	}
+	for _, test := range tests {
+		prefix, rest, ok := CutRouting(test.escaped, test.n)
+		if prefix != test.prefix || rest != test.rest || ok != (prefix+rest != "") {
+			t.Errorf("CutRouting(%q, %d) = %q, %q, %v", test.escaped, test.n, prefix, rest, ok)
+		}
+	}
+}
+
+// FuzzCutRouting asserts that both parts of a path route as the parts of its routing path.
+func FuzzCutRouting(f *testing.F) {
+	f.Add("/a%2Fb%20c/%C3%A9", 5)
+	f.Fuzz(func(t *testing.T, path string, n int) {
+		target, err := DefaultPolicy().Apply(path)
+		if err != nil || n < 0 || n > len(target.Routing) {
+			return
+		}
+		prefix, rest, ok := CutRouting(target.Escaped, n)
+		if !ok {
+			if at := strings.LastIndexByte(target.Routing[:n], '%'); at < n-2 {
+				t.Fatalf("%q is not cut after %q", target.Escaped, target.Routing[:n])
+			}
+			return
+		}
+		if prefix+rest != target.Escaped || route(prefix) != target.Routing[:n] || route(rest) != target.Routing[n:] {
+			t.Fatalf("%q after %q: %q and %q", target.Escaped, target.Routing[:n], prefix, rest)
+		}
+	})
+}

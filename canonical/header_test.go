@@ -302,3 +302,18 @@ func BenchmarkStripUntrusted(b *testing.B) {
 		StripUntrusted(h)
 	}
 }
+
+func TestAddHeader(t *testing.T) {
+	values := make([]string, 1, 2)
+	values[0] = "before"
+	h := http.Header{"X-Replaced-Path": values, "X_Replaced_Path": {"forged"}, "x-replaced_path": {"forged"}, "Other": {"stays"}}
+	AddHeader(h, XReplacedPath, "added")
+	AddHeader(h, XForwardedPrefix, "first")
+	want := http.Header{"X-Replaced-Path": {"before", "added"}, "X-Forwarded-Prefix": {"first"}, "Other": {"stays"}}
+	if !cmp.Equal(h, want) {
+		t.Errorf("got %v", h)
+	}
+	if values[:2][1] != "" {
+		t.Error("the room behind the values was written to")
+	}
+}

@@ -393,3 +393,26 @@ func BenchmarkNormalize(b *testing.B) {
 		_, _ = policy.Normalize(r)
 	}
 }
+
+func TestCheckEncoded(t *testing.T) {
+	for _, test := range []struct {
+		allowed EncodedCharacters
+		path    string
+		ok      bool
+	}{
+		{EncodedCharacters{}, "/a;b/%20%C3%A9", true},
+		{EncodedCharacters{}, "*", true},
+		{EncodedCharacters{}, "/a%2Fb", false},
+		{EncodedCharacters{}, "/a%2fb", false},
+		{EncodedCharacters{AllowSlash: true}, "/a%2Fb", true},
+		{EncodedCharacters{AllowSlash: true}, "/a%2Fb%5c", false},
+		{EncodedCharacters{AllowSlash: true}, "/a%252Fb", false},
+		{AllowAllEncoded(), "/a%2F%5C%00%3B%25%3F%23", true},
+		{AllowAllEncoded(), "/a%2", false},
+		{AllowAllEncoded(), "/a%zz", false},
+	} {
+		if err := test.allowed.Check(test.path); (err == nil) != test.ok {
+			t.Errorf("%+v: %q gives %v", test.allowed, test.path, err)
+		}
+	}
+}

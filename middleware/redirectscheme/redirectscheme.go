@@ -144,8 +144,12 @@ func forwarded(r *http.Request, name string) string {
 	if len(values) == 0 {
 		return ""
 	}
-	value, _, _ := strings.Cut(values[0], ",")
-	return strings.TrimSpace(value)
+	value := values[0]
+	if strings.Contains(value, ",") {
+		value, _, _ = strings.Cut(value, ",")
+		value = strings.TrimSpace(value)
+	}
+	return value
 }
 
 // explicit returns the port, or nothing where it is the scheme's own.
