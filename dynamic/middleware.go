@@ -95,13 +95,13 @@ type Headers struct {
 	AccessControlAllowOriginList      []string `json:"accessControlAllowOriginList,omitempty"`
 	AccessControlAllowOriginListRegex []string `json:"accessControlAllowOriginListRegex,omitempty"`
 	AccessControlExposeHeaders        []string `json:"accessControlExposeHeaders,omitempty"`
-	AccessControlMaxAge               int64    `json:"accessControlMaxAge,omitempty"`
+	AccessControlMaxAge               *int64   `json:"accessControlMaxAge,omitempty"`
 	AddVaryHeader                     bool     `json:"addVaryHeader,omitempty"`
 
 	AllowedHosts                    []string          `json:"allowedHosts,omitempty"`
 	HostsProxyHeaders               []string          `json:"hostsProxyHeaders,omitempty"`
 	SSLProxyHeaders                 map[string]string `json:"sslProxyHeaders,omitempty"`
-	STSSeconds                      int64             `json:"stsSeconds,omitempty"`
+	STSSeconds                      *int64            `json:"stsSeconds,omitempty"`
 	STSIncludeSubdomains            bool              `json:"stsIncludeSubdomains,omitempty"`
 	STSPreload                      bool              `json:"stsPreload,omitempty"`
 	ForceSTSHeader                  bool              `json:"forceSTSHeader,omitempty"`

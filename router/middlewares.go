@@ -17,7 +17,9 @@ type middlewareNode struct {
 	depth int
 	// lasting says that a service which one of them asks may keep a part of a request.
 	lasting bool
-	err     error
+	// warnings are what a definition declares without effect.
+	warnings []string
+	err      error
 }
 
 // wrap puts steps around next.
@@ -89,6 +91,9 @@ func (c *Compiler) buildMiddleware(ref dynamic.Ref) *middlewareNode {
 	}
 	c.states.add(name, step)
 	node.steps = []middleware.Middleware{step}
+	if cautious, ok := step.(interface{ Warnings() []string }); ok {
+		node.warnings = cautious.Warnings()
+	}
 	return node
 }
 

@@ -29,7 +29,7 @@ func (c *Compiler) faultOf(ref dynamic.Ref) fault {
 	switch ref.Kind {
 	case dynamic.KindMiddleware:
 		if node := c.middlewares[ref.Name]; node != nil && c.source.middleware(ref.Name) != nil {
-			return fault{err: node.err}
+			return fault{err: node.err, warnings: node.warnings}
 		}
 	case dynamic.KindServersTransport:
 		if node := c.transports[ref.Name]; node != nil && c.source.transport(ref.Name) != nil {

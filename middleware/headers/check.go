@@ -18,10 +18,10 @@ func checkNumbers(config dynamic.Headers) error {
 	switch {
 	case isEmpty(config):
 		return errors.New("headers sets nothing")
-	case config.STSSeconds < 0:
-		return fmt.Errorf("headers.stsSeconds %d is negative", config.STSSeconds)
-	case config.AccessControlMaxAge < -1:
-		return fmt.Errorf("headers.accessControlMaxAge %d is neither -1, which forbids to remember the answer, nor a number of seconds", config.AccessControlMaxAge)
+	case seconds(config) < 0:
+		return fmt.Errorf("headers.stsSeconds %d is negative", seconds(config))
+	case config.AccessControlMaxAge != nil && *config.AccessControlMaxAge < -1:
+		return fmt.Errorf("headers.accessControlMaxAge %d is neither -1, which forbids to remember the answer, nor a number of seconds", *config.AccessControlMaxAge)
 	}
 	return nil
 }
@@ -132,4 +132,12 @@ func isValue(s string) bool {
 		}
 	}
 	return true
+}
+
+// seconds returns the age of Strict-Transport-Security; 0 sends none.
+func seconds(config dynamic.Headers) int64 {
+	if config.STSSeconds == nil {
+		return 0
+	}
+	return *config.STSSeconds
 }

@@ -56,8 +56,8 @@ func (h *Headers) buildCORS(config dynamic.Headers) error {
 	if c.exposed, _, err = c.join("accessControlExposeHeaders", config.AccessControlExposeHeaders); err != nil {
 		return err
 	}
-	if config.AccessControlMaxAge != 0 {
-		c.maxAge = strconv.FormatInt(config.AccessControlMaxAge, 10)
+	if config.AccessControlMaxAge != nil {
+		c.maxAge = strconv.FormatInt(*config.AccessControlMaxAge, 10)
 	}
 	// A middleware that adds Vary and grants nothing has no answer to a preflight request; the service may have one.
 	c.answers = c.origins.configured || c.credentials || c.maxAge != "" ||

@@ -46,7 +46,7 @@ func TestWhatIsAPreflight(t *testing.T) {
 		{"custom headers alone", dynamic.Headers{CustomResponseHeaders: map[string]string{allowOrigin: "*"}}, preflight("https://a.example"), true},
 		{"Vary alone", dynamic.Headers{AddVaryHeader: true}, preflight("https://a.example"), true},
 		{"security headers alone", dynamic.Headers{FrameDeny: true}, preflight("https://a.example"), true},
-		{"age alone", dynamic.Headers{AccessControlMaxAge: 1}, preflight("https://a.example"), false},
+		{"age alone", dynamic.Headers{AccessControlMaxAge: new(int64(1))}, preflight("https://a.example"), false},
 		{"credentials alone", dynamic.Headers{AccessControlAllowCredentials: true}, preflight("https://a.example"), false},
 		{"exposed headers alone", dynamic.Headers{AccessControlExposeHeaders: []string{"X-A"}}, preflight("https://a.example"), false},
 		{"an origin that is none, alone", dynamic.Headers{AccessControlAllowOriginList: []string{"a.example"}}, preflight("https://a.example"), false},
@@ -159,8 +159,8 @@ func TestBadOptions(t *testing.T) {
 		`headers.accessControlAllowOriginListRegex: "a(b": error parsing regexp`:   {AccessControlAllowOriginListRegex: []string{"a(b"}},
 		`headers.accessControlAllowOriginListRegex: "a)|(b": error parsing regexp`: {AccessControlAllowOriginListRegex: []string{"a)|(b"}},
 		`headers.accessControlAllowOriginList: "a\x00" has a control character`:    {AccessControlAllowOriginList: []string{"a\x00"}},
-		`headers.accessControlMaxAge -2 is neither -1`:                             {AccessControlMaxAge: -2},
-		`headers.stsSeconds -1 is negative`:                                        {STSSeconds: -1},
+		`headers.accessControlMaxAge -2 is neither -1`:                             {AccessControlMaxAge: new(int64(-2))},
+		`headers.stsSeconds -1 is negative`:                                        {STSSeconds: new(int64(-1))},
 		`headers.allowedHosts: none of ["*.example.com" ""] is a host`:             {AllowedHosts: []string{"*.example.com", ""}},
 		`headers.hostsProxyHeaders: "X Host" is not a header name`:                 {HostsProxyHeaders: []string{"X Host"}},
 		`headers.sslProxyHeaders: "" is not a header name`:                         {SSLProxyHeaders: map[string]string{"": "https"}},
@@ -187,7 +187,7 @@ func TestWarnings(t *testing.T) {
 		config dynamic.Headers
 		want   []string
 	}{
-		{dynamic.Headers{FrameDeny: true, STSSeconds: 1, STSPreload: true}, nil},
+		{dynamic.Headers{FrameDeny: true, STSSeconds: new(int64(1)), STSPreload: true}, nil},
 		{dynamic.Headers{FrameDeny: true, SSLRedirect: &no, SSLTemporaryRedirect: &no, SSLForceHost: &no, SSLHost: &none, FeaturePolicy: &none}, nil},
 		{dynamic.Headers{SSLRedirect: &yes}, []string{"headers.sslRedirect is deprecated and has no effect: use the redirection of an entrypoint or the middleware redirectScheme"}},
 		{dynamic.Headers{SSLTemporaryRedirect: &yes}, []string{"headers.sslTemporaryRedirect is deprecated and has no effect: use the redirection of an entrypoint or the middleware redirectScheme"}},

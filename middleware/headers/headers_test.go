@@ -155,7 +155,7 @@ func BenchmarkHeaders(b *testing.B) {
 		// What has nothing to do for the request.
 		{"idle/hosts", dynamic.Headers{AllowedHosts: []string{"example.com"}}, r},
 		{"idle/cors", dynamic.Headers{AccessControlAllowOriginList: list}, r},
-		{"idle/sts", dynamic.Headers{STSSeconds: 1}, r},
+		{"idle/sts", dynamic.Headers{STSSeconds: new(int64(1))}, r},
 		{"idle/inert", dynamic.Headers{IsDevelopment: true}, r},
 
 		{"host", dynamic.Headers{CustomRequestHeaders: map[string]string{"Host": "internal.example"}}, r},
@@ -164,7 +164,7 @@ func BenchmarkHeaders(b *testing.B) {
 		{"response", dynamic.Headers{CustomResponseHeaders: map[string]string{"X-Served-By": "edge"}}, r},
 		{"cors", dynamic.Headers{AccessControlAllowOriginList: list}, far},
 		{"regex", dynamic.Headers{AccessControlAllowOriginListRegex: []string{`https://[a-z]\.example`}}, far},
-		{"security", dynamic.Headers{STSSeconds: 1, ForceSTSHeader: true, FrameDeny: true, ContentTypeNosniff: true, ReferrerPolicy: "same-origin"}, r},
+		{"security", dynamic.Headers{STSSeconds: new(int64(1)), ForceSTSHeader: true, FrameDeny: true, ContentTypeNosniff: true, ReferrerPolicy: "same-origin"}, r},
 	} {
 		handler := build(b, test.config).Wrap(next)
 		b.Run(test.name, func(b *testing.B) {
@@ -182,7 +182,7 @@ func TestNothingToDoAllocatesNothing(t *testing.T) {
 	for name, config := range map[string]dynamic.Headers{
 		"allowed host":                {AllowedHosts: []string{"example.com"}},
 		"no origin":                   {AccessControlAllowOriginList: []string{"https://a.example"}, AccessControlAllowCredentials: true},
-		"connection in clear":         {STSSeconds: 1},
+		"connection in clear":         {STSSeconds: new(int64(1))},
 		"nothing at all":              {IsDevelopment: true},
 		"removes what is not there":   {CustomRequestHeaders: map[string]string{"X-Secret": ""}},
 		"answers preflights, no such": {AccessControlAllowMethods: []string{"GET"}},

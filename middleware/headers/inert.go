@@ -27,9 +27,9 @@ func inert(config dynamic.Headers) []string {
 		isSet         bool
 		name, without string
 	}{
-		{config.STSIncludeSubdomains && config.STSSeconds == 0, "stsIncludeSubdomains", "stsSeconds"},
-		{config.STSPreload && config.STSSeconds == 0, "stsPreload", "stsSeconds"},
-		{config.ForceSTSHeader && config.STSSeconds == 0, "forceSTSHeader", "stsSeconds"},
+		{config.STSIncludeSubdomains && seconds(config) == 0, "stsIncludeSubdomains", "stsSeconds"},
+		{config.STSPreload && seconds(config) == 0, "stsPreload", "stsSeconds"},
+		{config.ForceSTSHeader && seconds(config) == 0, "forceSTSHeader", "stsSeconds"},
 		{len(config.HostsProxyHeaders) > 0 && len(config.AllowedHosts) == 0, "hostsProxyHeaders", "allowedHosts"},
 	} {
 		if option.isSet {

@@ -61,10 +61,10 @@ func (h *Headers) buildResponse(config dynamic.Headers) error {
 
 // strictTransport returns the header of RFC 6797 section 6.1, without a value where none is to be sent.
 func strictTransport(config dynamic.Headers) edit {
-	if config.STSSeconds == 0 || config.IsDevelopment {
+	if seconds(config) == 0 || config.IsDevelopment {
 		return edit{}
 	}
-	value := "max-age=" + strconv.FormatInt(config.STSSeconds, 10)
+	value := "max-age=" + strconv.FormatInt(seconds(config), 10)
 	if config.STSIncludeSubdomains {
 		value += "; includeSubDomains"
 	}

@@ -35,7 +35,7 @@ func TestNonceIsNewForEachResponse(t *testing.T) {
 // TestStrictTransportKnowsTheConnection has the marks of a proxy that decrypts: what is not exactly one of them says nothing.
 func TestStrictTransportKnowsTheConnection(t *testing.T) {
 	config := dynamic.Headers{
-		STSSeconds: 1, SSLProxyHeaders: map[string]string{"x-forwarded-proto": "https", "Front-End-Https": "on"},
+		STSSeconds: new(int64(1)), SSLProxyHeaders: map[string]string{"x-forwarded-proto": "https", "Front-End-Https": "on"},
 		CustomResponseHeaders: map[string]string{"X-A": "1"}, PublicKey: "pin",
 	}
 	for _, test := range []struct {
@@ -73,7 +73,7 @@ func TestStrictTransportKnowsTheConnection(t *testing.T) {
 // TestStrictTransportFollowsTheEdit has an operator who says by a custom header that all clients speak TLS.
 func TestStrictTransportFollowsTheEdit(t *testing.T) {
 	proto := map[string]string{"X-Forwarded-Proto": "https"}
-	step := build(t, dynamic.Headers{STSSeconds: 1, SSLProxyHeaders: proto, CustomRequestHeaders: proto})
+	step := build(t, dynamic.Headers{STSSeconds: new(int64(1)), SSLProxyHeaders: proto, CustomRequestHeaders: proto})
 	answer, _ := ask(t, step, middlewaretest.Request(t, "GET /", "X-Forwarded-Proto: http"), nil)
 	if got := answer.Header.Get("Strict-Transport-Security"); got != "max-age=1" {
 		t.Errorf("Strict-Transport-Security is %q", got)

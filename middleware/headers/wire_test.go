@@ -20,7 +20,7 @@ import (
 func TestBothProtocols(t *testing.T) {
 	step := build(t, dynamic.Headers{
 		AccessControlAllowOriginListRegex: []string{`https://[a-z0-9]+\.example`}, AccessControlAllowCredentials: true, AddVaryHeader: true,
-		AccessControlAllowMethods: []string{"*"}, CustomRequestHeaders: map[string]string{"X-Team": "shop"}, STSSeconds: 60,
+		AccessControlAllowMethods: []string{"*"}, CustomRequestHeaders: map[string]string{"X-Team": "shop"}, STSSeconds: new(int64(60)),
 	})
 	handler := step.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Vary", "Accept")

@@ -28,7 +28,7 @@ type Headers struct {
 	AccessControlExposeHeaders []string `json:"accessControlExposeHeaders,omitempty"`
 	// AccessControlMaxAge is how many seconds the answer to a preflight request holds.
 	// +optional
-	AccessControlMaxAge int64 `json:"accessControlMaxAge,omitempty"`
+	AccessControlMaxAge *int64 `json:"accessControlMaxAge,omitempty"`
 	// AddVaryHeader adds Origin to the header Vary.
 	// +optional
 	AddVaryHeader bool `json:"addVaryHeader,omitempty"`
@@ -44,7 +44,7 @@ type Headers struct {
 	// STSSeconds is max-age of Strict-Transport-Security; 0 sends no such header.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
-	STSSeconds int64 `json:"stsSeconds,omitempty"`
+	STSSeconds *int64 `json:"stsSeconds,omitempty"`
 	// STSIncludeSubdomains adds includeSubDomains to it.
 	// +optional
 	STSIncludeSubdomains bool `json:"stsIncludeSubdomains,omitempty"`

@@ -702,6 +702,11 @@ func (in *Headers) DeepCopyInto(out *Headers) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.AccessControlMaxAge != nil {
+		in, out := &in.AccessControlMaxAge, &out.AccessControlMaxAge
+		*out = new(int64)
+		**out = **in
+	}
 	if in.AllowedHosts != nil {
 		in, out := &in.AllowedHosts, &out.AllowedHosts
 		*out = make([]string, len(*in))
@@ -718,6 +723,11 @@ func (in *Headers) DeepCopyInto(out *Headers) {
 		for key, val := range *in {
 			(*out)[key] = val
 		}
+	}
+	if in.STSSeconds != nil {
+		in, out := &in.STSSeconds, &out.STSSeconds
+		*out = new(int64)
+		**out = **in
 	}
 	if in.FeaturePolicy != nil {
 		in, out := &in.FeaturePolicy, &out.FeaturePolicy
