@@ -63,7 +63,7 @@ func (e *expression) condition(tree ast.Expr) (condition, error) {
 			return nil, fmt.Errorf("%s is not compared with a number", name.Name)
 		}
 	}
-	return nil, errors.New("it is not made of comparisons, &&, || and !")
+	return nil, errors.New("it is not made of !, &&, || and comparisons")
 }
 
 // junction compiles && and ||.
@@ -126,7 +126,7 @@ func compare(operator token.Token, number int, than float64) (condition, error) 
 	case token.GEQ:
 		return func(figures []float64) bool { return figures[number] >= than }, nil
 	}
-	return nil, fmt.Errorf("unknown operator %s; one of ==, !=, <, <=, >, >=, &&, ||, !", operator)
+	return nil, fmt.Errorf("unknown operator %s; one of !, &&, ||, ==, !=, <, <=, >, >=", operator)
 }
 
 // mirrored returns the operator that says the same about exchanged sides.

@@ -12,6 +12,7 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -136,7 +137,7 @@ func TestResponsesOfAllShapes(t *testing.T) {
 		"string":  {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x") }, 200, "x", 0},
 		"copy":    {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, strings.NewReader("x")) }, 200, "x", 0},
 		"flush":   {func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush() }, 200, "", 0},
-		"error":   {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "x", 502) }, 502, "x\n", 1},
+		"error":   {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "x", http.StatusBadGateway) }, 502, "x\n", 1},
 		"twice": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(504)
 			if w, ok := w.(io.StringWriter); ok {
@@ -320,11 +321,7 @@ func TestRefusal(t *testing.T) {
 			}
 			_ = conn.Close()
 			_, _ = got.WriteString("> " + method + "\n")
-			for line := range strings.Lines(strings.ReplaceAll(string(answer), "\r\n", "\n")) {
-				if !strings.HasPrefix(line, "Date: ") {
-					_, _ = got.WriteString(line)
-				}
-			}
+			_, _ = got.WriteString(ordered(string(answer)))
 		}
 	}
 	const golden = "testdata/refusal.golden"
@@ -340,4 +337,12 @@ func TestRefusal(t *testing.T) {
 	if diff := cmp.Diff(string(want), got.String()); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// ordered returns an answer without its Date, and with its fields in order.
+func ordered(answer string) string {
+	head, body, _ := strings.Cut(strings.ReplaceAll(answer, "\r\n", "\n"), "\n\n")
+	lines := slices.DeleteFunc(strings.Split(head, "\n"), func(line string) bool { return strings.HasPrefix(line, "Date: ") })
+	slices.Sort(lines[1:])
+	return strings.Join(lines, "\n") + "\n\n" + body
 }

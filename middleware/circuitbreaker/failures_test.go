@@ -1,0 +1,159 @@
+package circuitbreaker
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forward"
+	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// endpoint is what an endpoint does with a connection on which it has read the head of a request.
+type endpoint func(conn net.Conn)
+
+func says(text string) endpoint {
+	return func(conn net.Conn) { _, _ = io.WriteString(conn, text) }
+}
+
+// scripted starts an endpoint and returns its address.
+func scripted(t *testing.T, script endpoint) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if script == nil { // Nobody listens.
+		_ = listener.Close()
+		return listener.Addr().String()
+	}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() {
+				defer func() { _ = conn.Close() }()
+				if _, err := http.ReadRequest(bufio.NewReader(conn)); err == nil {
+					script(conn)
+				}
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		serving.Wait()
+	})
+	return listener.Addr().String()
+}
+
+// service returns a service whose one endpoint is at the address.
+func service(t *testing.T, address string) http.Handler {
+	t.Helper()
+	transport, err := forward.NewTransport("test@file", &dynamic.ServersTransport{
+		ForwardingTimeouts: &dynamic.ForwardingTimeouts{ResponseHeaderTimeout: 100e6, DialTimeout: 5e9},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := loadbalancer.NewServerSpec(dynamic.Server{URL: "http://" + address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
+	t.Cleanup(func() { registry.Release("svc@file") })
+	pool := registry.Pool(loadbalancer.PoolSpec{Name: "svc@file", Dialer: transport, Servers: []loadbalancer.ServerSpec{spec}})
+	return forward.NewService(pool, forward.Options{Service: "svc@file"})
+}
+
+// TestWhatClientsSee lets an endpoint fail in seven ways, and shows what clients see before and after the breaker trips.
+func TestWhatClientsSee(t *testing.T) {
+	released := make(chan struct{})
+	defer close(released)
+	const onMost = "NetworkErrorRatio() > 0.5 || ResponseCodeRatio(500, 600, 0, 600) > 0.5"
+	for _, test := range []struct {
+		name       string
+		script     endpoint
+		expression string
+		before     string
+		after      string
+	}{
+		{"refuses", nil, onMost, "502 Bad Gateway", "503 Service Unavailable\n"},
+		{"resets", func(conn net.Conn) { _ = conn.(*net.TCPConn).SetLinger(0) }, onMost, "502 Bad Gateway", "503 Service Unavailable\n"},
+		{"hangs", func(conn net.Conn) { hang(conn, released) }, onMost, "504 Gateway Timeout", "503 Service Unavailable\n"},
+		{"answers half", says("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"), onMost, "no end", "503 Service Unavailable\n"},
+		{"says 500", says("HTTP/1.1 500 Oh\r\nContent-Length: 3\r\n\r\nno!"), onMost, "500 no!", "503 Service Unavailable\n"},
+		{"is slow", func(conn net.Conn) {
+			time.AfterFunc(30*time.Millisecond, func() { _, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") })
+			hang(conn, released)
+		}, "LatencyAtQuantileMS(50.0) > 20", "200 ok", "503 Service Unavailable\n"},
+		{"answers early", says("HTTP/1.1 413 Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"), onMost, "413 no", "413 no"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			c := build(t, dynamic.CircuitBreaker{Expression: test.expression, CheckPeriod: 1}, nil)
+			breaker := c.For("router web@file").Wrap(service(t, scripted(t, test.script)))
+			address := ownServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				breaker.ServeHTTP(w, r.WithContext(telemetry.WithRecord(r.Context(), new(telemetry.Record))))
+			}))
+			if got := sees(t, address); got != test.before {
+				t.Errorf("the first client sees %q, want %q", got, test.before)
+			}
+			if got := sees(t, address); got != test.after {
+				t.Errorf("the second client sees %q, want %q", got, test.after)
+			}
+		})
+	}
+}
+
+// hang reads until the client or the test ends.
+func hang(conn net.Conn, released <-chan struct{}) {
+	ctx, cancel := context.WithCancel(context.Background())
+	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
+	go func() {
+		<-released
+		cancel()
+	}()
+	_, _ = io.Copy(io.Discard, conn)
+	stop()
+	cancel()
+}
+
+// sees sends a request with a body, and says what its client sees.
+func sees(t *testing.T, address string) string {
+	t.Helper()
+	transport := &http.Transport{DisableKeepAlives: true}
+	body := io.LimitReader(zeroes{}, 100)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+address, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := transport.RoundTrip(r)
+	if err != nil {
+		return "no end" // Nor a beginning, where the server had not sent what it had.
+	}
+	defer func() { _ = answer.Body.Close() }()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return "no end"
+	}
+	return fmt.Sprintf("%d %s", answer.StatusCode, text)
+}
+
+// zeroes has no end.
+type zeroes struct{}
+
+// Read gives zeroes.
+func (zeroes) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
