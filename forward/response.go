@@ -134,6 +134,10 @@ func (x *exchange) copyBody(response *http.Response) (loadbalancer.Outcome, erro
 		// There is nothing to wait for, so nothing has to be flushed.
 		return x.copied(response.Body.(io.WriterTo).WriteTo(x.writer))
 	}
+	if discards(x.writer) {
+		discard(response.Body)
+		return loadbalancer.Answered, nil
+	}
 	flusher := &x.flusher
 	flusher.writer, flusher.control, flusher.interval = x.writer, &x.control, x.target.FlushInterval
 	if x.streams(response) || flusher.interval < 0 {
