@@ -41,7 +41,9 @@ func (w *watch) open(writer http.ResponseWriter, r *http.Request) {
 func (w *watch) reset() {
 	w.writer, w.scratch, w.before, w.received, w.status = nil, nil, nil, received{}, 0
 	w.state.Store(int32(undecided))
-	w.drained.Store(0)
+	if w.drained.Load() > 0 {
+		w.drained.Store(0)
+	}
 }
 
 func (w *watch) judge(status int) (int, verdict) {
