@@ -1,7 +1,6 @@
 package timeout
 
 import (
-	"math"
 	"net"
 	"net/http"
 	"sync"
@@ -40,6 +39,8 @@ type exchange struct {
 	control http.ResponseController
 	start   time.Time
 	timer   *time.Timer
+	// completed says that the handler has returned.
+	completed bool
 
 	// moved is when a byte of a body moved last, received when one came from the client, both since start.
 	moved, received atomic.Int64
@@ -69,10 +70,11 @@ func (t *Timeout) start(w http.ResponseWriter, r *http.Request) *exchange {
 			_ = x.control.SetReadDeadline(time.Time{})
 		}
 	}
-	// The timer must be in place before it can fire.
-	x.timer = time.AfterFunc(math.MaxInt64, x.tick)
 	_, wait := x.due(0)
-	x.timer.Reset(wait)
+	// The timer must be in place before it can fire.
+	x.mutex.Lock()
+	defer x.mutex.Unlock()
+	x.timer = time.AfterFunc(wait, x.tick)
 	return x
 }
 
@@ -86,7 +88,8 @@ func (x *exchange) touch() {
 	}
 }
 
-// due returns the limit that is over, or none and when to look again; 0 is never.
+// due returns the limit that is over, or none and when to look again; 0 is never. That is never later than a pause of idle from now, so
+// that nobody has to move the timer when a pause begins.
 func (x *exchange) due(now time.Duration) (over limit, wait time.Duration) {
 	t := x.timeout
 	begun, reading := x.begun.Load(), x.reading.Load()
@@ -184,9 +187,6 @@ func (x *exchange) begin(status int) bool {
 	}
 	x.moved.Store(int64(x.since()))
 	x.begun.Store(true)
-	if x.timeout.idle > 0 && x.passed() == none {
-		x.timer.Reset(x.timeout.idle)
-	}
 	return true
 }
 

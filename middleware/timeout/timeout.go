@@ -61,26 +61,25 @@ func (t *Timeout) Counts() map[string]uint64 {
 func (t *Timeout) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := t.start(w, r)
-		completed := false
-		defer func() { x.conclude(r, completed) }()
+		defer x.conclude(r)
 		next.ServeHTTP(&x.writer, x.request)
-		completed = true
+		x.completed = true
 	})
 }
 
-// conclude ends an exchange after its handler, which has returned or panicked.
-func (x *exchange) conclude(r *http.Request, completed bool) {
+// conclude ends an exchange after its handler, which has returned or panicked. It is deferred.
+func (x *exchange) conclude(r *http.Request) {
 	over := x.end()
 	if over == none {
 		return
 	}
 	answer.Note(r, x.timeout.name, x.timeout.reason(over))
 	switch {
-	case x.cut.Load() && completed:
+	case x.cut.Load() && x.completed:
 		panic(http.ErrAbortHandler)
 	case x.begun.Load() || r.Context().Err() != nil:
 		return
-	case !completed:
+	case !x.completed:
 		//nolint:errorlint // net/http compares the value of a panic the same way.
 		if cause := recover(); cause != http.ErrAbortHandler {
 			panic(cause)
