@@ -21,6 +21,9 @@ type Record struct {
 	Router     string
 	Service    string
 	Endpoint   string
+	// Username is who the client says it is, by the credentials that it sent; it was believed where the request was not refused. At most
+	// 255 bytes, and empty where no middleware asked.
+	Username string
 	// Status is the status code sent to the client; 499 when the client left before the response began.
 	Status int
 	// BytesSent counts the response body's bytes.
