@@ -11,10 +11,13 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// TestNobodyElseDecidesTheHost goes through what links can hold to lead somewhere else.
+const refused = "400"
+
+type redirection struct{ regex, replacement, url, want string }
+
+// TestNobodyElseDecidesTheHost goes through what links can hold to lead to another host.
 func TestNobodyElseDecidesTheHost(t *testing.T) {
-	const refused = "400"
-	tests := []struct{ regex, replacement, url, want string }{
+	prove(t, []redirection{
 		// A host that the path goes on with.
 		{`^http://h(/old)(.*)`, "https://example.com$2", "http://h/old/a", "302 https://example.com/a"},
 		{`^http://h(/old)(.*)`, "https://example.com$2", "http://h/old?a", "302 https://example.com?a"},
@@ -65,7 +68,12 @@ func TestNobodyElseDecidesTheHost(t *testing.T) {
 		{`^http://h/to(.*)`, "https:$1", "http://h/to/b.org", refused},
 		{`^http://h/to(.*)`, "https:/$1", "http://h/to/b.org", refused},
 		{`^http://h/to(.*)`, "https://$1", "http://h/to/b.org", refused},
-		// A path that is a host to browsers.
+	})
+}
+
+// TestPathsAreNoHosts goes through what links can hold to make a path a host to browsers, and what is no URL.
+func TestPathsAreNoHosts(t *testing.T) {
+	prove(t, []redirection{
 		{`^http://h/old(.*)`, "/$1", "http://h/old/evil.example", refused},
 		{`^http://h/old/(.*)`, "/$1", "http://h/old//evil.example", "302 /evil.example"},
 		{`^http://h/old/(.*)`, "/$1", `http://h/old/\evil.example`, "302 /%5Cevil.example"},
@@ -97,7 +105,11 @@ func TestNobodyElseDecidesTheHost(t *testing.T) {
 		{`^http://h/(.*)`, "/x/$1", "http://h/?é\"<>\\", "302 /x/?%C3%A9%22%3C%3E%5C"},
 		{`^http://h/(.*)`, "/x y/é$1", "http://h/é", "302 /x%20y/%C3%A9%C3%A9"},
 		{`^http://h/%(..)(.*)`, "/x$2", "http://h/%0d%0aa", "302 /x%0Aa"},
-	}
+	})
+}
+
+func prove(t *testing.T, tests []redirection) {
+	t.Helper()
 	for _, test := range tests {
 		if got := serve(t, build(t, test.regex, test.replacement), at(t, test.url)); got != test.want {
 			t.Errorf("%q to %.40q: %s gives %q, want %q", test.regex, test.replacement, test.url, got, test.want)

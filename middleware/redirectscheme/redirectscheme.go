@@ -70,7 +70,7 @@ func (s *RedirectScheme) Wrap(next http.Handler) http.Handler {
 // isPort reports whether the client is on the port that is wanted already.
 func (s *RedirectScheme) isPort(r *http.Request) bool {
 	port := ""
-	if strings.Contains(r.Host, ":") {
+	if strings.IndexByte(r.Host, ':') >= 0 {
 		port = canonical.Port(r.Host)
 	}
 	if explicit(s.scheme, port) == s.port {
@@ -126,7 +126,11 @@ func (s *RedirectScheme) status(method string) int {
 }
 
 func clientScheme(r *http.Request) string {
-	switch strings.ToLower(forwarded(r, canonical.XForwardedProto)) {
+	proto := forwarded(r, canonical.XForwardedProto)
+	if proto == "https" || proto == "http" {
+		return proto // As nearly always.
+	}
+	switch strings.ToLower(proto) {
 	case "http", "ws":
 		return "http"
 	case "https", "wss":

@@ -40,18 +40,34 @@ func serve(step *RedirectScheme, r *http.Request) string {
 	return strings.TrimSpace(strconv.Itoa(w.Status) + " " + w.Header().Get("Location"))
 }
 
+// exchange is a request and what it is answered with.
+type exchange struct {
+	name      string
+	config    dynamic.RedirectScheme
+	line      string
+	host      string
+	proto     string
+	port      string
+	encrypted bool
+	want      string
+}
+
+func TestTrustedProxies(t *testing.T) {
+	https := dynamic.RedirectScheme{Scheme: "https"}
+	prove(t, []exchange{
+		{name: "several proxies", config: https, host: "h", proto: "https, http", want: "next"},
+		{name: "several proxies, in clear first", config: https, host: "h", proto: "http,https", encrypted: true, want: "302 https://h/"},
+		{name: "port that a proxy knows", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h", proto: "https", port: "8443", want: "next"},
+		{name: "other port that a proxy knows", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h", proto: "https", port: "443", want: "302 https://h:8443/"},
+		{name: "port of Host before that of a proxy", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h:444", proto: "https", port: "8443", want: "302 https://h:8443/"},
+		{name: "port of a proxy begins no redirect", config: https, host: "h", proto: "https", port: "8443", want: "next"},
+		{name: "port 80 of a proxy that ends TLS", config: https, host: "h", proto: "https", port: "80", want: "next"},
+	})
+}
+
 func TestRedirectScheme(t *testing.T) {
 	https := dynamic.RedirectScheme{Scheme: "https"}
-	tests := []struct {
-		name      string
-		config    dynamic.RedirectScheme
-		line      string
-		host      string
-		proto     string
-		port      string
-		encrypted bool
-		want      string
-	}{
+	prove(t, []exchange{
 		{name: "http to https", config: https, host: "h", proto: "http", want: "302 https://h/"},
 		{name: "there already", config: https, host: "h", proto: "https", want: "next"},
 		{name: "there already with the default port", config: https, host: "h:443", proto: "https", want: "next"},
@@ -61,13 +77,6 @@ func TestRedirectScheme(t *testing.T) {
 		{name: "no header, clear", config: https, host: "h", want: "302 https://h/"},
 		{name: "header wins over the connection", config: https, host: "h", proto: "http", encrypted: true, want: "302 https://h/"},
 		{name: "strange header", config: https, host: "h", proto: "gopher", want: "302 https://h/"},
-		{name: "several proxies", config: https, host: "h", proto: "https, http", want: "next"},
-		{name: "several proxies, in clear first", config: https, host: "h", proto: "http,https", encrypted: true, want: "302 https://h/"},
-		{name: "port that a proxy knows", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h", proto: "https", port: "8443", want: "next"},
-		{name: "other port that a proxy knows", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h", proto: "https", port: "443", want: "302 https://h:8443/"},
-		{name: "port of Host before that of a proxy", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h:444", proto: "https", port: "8443", want: "302 https://h:8443/"},
-		{name: "port of a proxy begins no redirect", config: https, host: "h", proto: "https", port: "8443", want: "next"},
-		{name: "port 80 of a proxy that ends TLS", config: https, host: "h", proto: "https", port: "80", want: "next"},
 		{name: "websocket on its own port", config: dynamic.RedirectScheme{Scheme: "http", Port: "8000"}, host: "h:8000", proto: "ws", want: "next"},
 		{name: "to another scheme", config: dynamic.RedirectScheme{Scheme: "wss", Port: "9000"}, host: "h", proto: "https", want: "302 wss://h:9000/"},
 		{name: "mixed case and trailing dot", config: https, host: "H.Example.", proto: "http", want: "302 https://h.example/"},
@@ -98,8 +107,12 @@ func TestRedirectScheme(t *testing.T) {
 		{name: "no host", config: https, proto: "http", want: "400"},
 		{name: "bad host", config: https, host: "a@b", proto: "http", want: "400"},
 		{name: "bad port", config: https, host: "h:x", proto: "http", want: "400"},
-	}
-	for _, test := range tests {
+	})
+}
+
+func prove(t *testing.T, exchanges []exchange) {
+	t.Helper()
+	for _, test := range exchanges {
 		t.Run(test.name, func(t *testing.T) {
 			step, err := New("r@file", test.config)
 			if err != nil {
