@@ -50,6 +50,10 @@ func (l *Limiter) Take(ctx context.Context, key string) (delay time.Duration, al
 	if l.closed.Load() {
 		return 0, false, ErrClosed
 	}
+	if l.link.current.Load() == nil {
+		l.failed.Add(1)
+		return 0, false, l.link.absent()
+	}
 	wait, err := l.link.ask(ctx, question{key: l.key(key), take: l.take, look: l.look})
 	if err != nil {
 		l.failed.Add(1)

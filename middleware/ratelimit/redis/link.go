@@ -85,22 +85,24 @@ type question struct {
 func (k *link) ask(ctx context.Context, q question) (time.Duration, error) {
 	s := k.current.Load()
 	if s == nil {
-		if k.life.Err() != nil {
-			return 0, ErrClosed
-		}
-		return 0, ErrLost
+		return 0, k.absent()
+	}
+	if gone := over(ctx); gone != nil {
+		return 0, gone
 	}
 	bounded, cancel := context.WithTimeout(ctx, k.patience)
 	defer cancel()
 	micros, err := k.script.Run(bounded, s, []string{q.key}, q.take...).Int64()
-	switch {
-	case err == nil:
+	if err == nil {
 		return time.Duration(micros) * time.Microsecond, nil
-	case k.life.Err() != nil:
+	}
+	if k.life.Err() != nil {
 		return 0, ErrClosed
-	case over(ctx):
-		return 0, context.Cause(ctx)
-	case errors.Is(err, redis.ErrPoolTimeout):
+	}
+	if gone := over(ctx); gone != nil {
+		return 0, gone
+	}
+	if errors.Is(err, redis.ErrPoolTimeout) {
 		return 0, ErrBusy
 	}
 	why := k.settings.reason(err)
@@ -108,10 +110,23 @@ func (k *link) ask(ctx context.Context, q question) (time.Duration, error) {
 	return 0, fmt.Errorf("%w: %s", ErrLost, why)
 }
 
-// over reports whether the request itself has no more time. Its timer may be late by a little.
-func over(ctx context.Context) bool {
-	deadline, bounded := ctx.Deadline()
-	return ctx.Err() != nil || bounded && !time.Now().Before(deadline)
+// absent says why there is no session.
+func (k *link) absent() error {
+	if k.life.Err() != nil {
+		return ErrClosed
+	}
+	return ErrLost
+}
+
+// over says why the request itself has no more time; it is nil while it has. The timer of a context may be later than that of a connection.
+func over(ctx context.Context) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if deadline, bounded := ctx.Deadline(); bounded && !time.Now().Before(deadline) {
+		return context.DeadlineExceeded
+	}
+	return nil
 }
 
 // lose begins the time without Redis, unless somebody else did.

@@ -12,8 +12,6 @@ import (
 	"strings"
 	"time"
 
-	ptypes "github.com/traefik/paerser/types"
-
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/middleware/clienttls"
 )
@@ -121,7 +119,7 @@ func checkNumbers(config *dynamic.Redis, addresses int) error {
 }
 
 // timeout returns the value of an option, or its default. 0 says that there is none.
-func timeout(value *ptypes.Duration, standard time.Duration) time.Duration {
+func timeout[D ~int64](value *D, standard time.Duration) time.Duration {
 	if value == nil {
 		return standard
 	}
