@@ -1,20 +1,125 @@
-// Package buffering is the middleware buffering.
+// Package buffering is the middleware buffering: bodies travel on when they are whole.
+//
+// What flows in: a request. What flows out: the same request once all of its body has come, and a response once all of that has, in memory
+// or, beyond a threshold, in a file that has no name. It never keeps back what can't be whole before it is of use: upgraded connections, gRPC
+// and server-sent events pass at once, within the same limits. It never shows a client anything of a try that was repeated.
 package buffering
 
 import (
+	"fmt"
 	"net/http"
+	"strings"
+	"sync/atomic"
 
+	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
+const (
+	// memoryBytes is how much of a body is kept in memory where nothing else is said.
+	memoryBytes = 1 << 20
+	// maxRetries is how often a request is repeated at most, whatever the expression says.
+	maxRetries = 10
+)
+
 // Buffering is one configured buffering.
-type Buffering struct{}
+type Buffering struct {
+	name string
+	// maxRequest and maxResponse are 0 where there is no limit.
+	maxRequest, memRequest   int64
+	maxResponse, memResponse int64
+	retry                    expression
 
-// New checks the definition.
-func New(_ string, _ dynamic.Buffering) (*Buffering, error) { return &Buffering{}, nil }
+	tooLarge, responseTooLarge, retried atomic.Uint64
+}
 
-// Wrap returns a handler that calls next with whole bodies.
-func (b *Buffering) Wrap(next http.Handler) http.Handler { return next }
+// New checks the definition: no size is negative, and retryExpression is one. A memRequestBodyBytes or memResponseBodyBytes of 0 is 1 MiB, a
+// maxRequestBodyBytes or maxResponseBodyBytes of 0 is no limit.
+func New(name string, config dynamic.Buffering) (*Buffering, error) {
+	b := &Buffering{
+		name: name, maxRequest: config.MaxRequestBodyBytes, memRequest: config.MemRequestBodyBytes,
+		maxResponse: config.MaxResponseBodyBytes, memResponse: config.MemResponseBodyBytes,
+	}
+	for _, option := range []struct {
+		name  string
+		value *int64
+		unset int64
+	}{
+		{"maxRequestBodyBytes", &b.maxRequest, 0},
+		{"memRequestBodyBytes", &b.memRequest, memoryBytes},
+		{"maxResponseBodyBytes", &b.maxResponse, 0},
+		{"memResponseBodyBytes", &b.memResponse, memoryBytes},
+	} {
+		switch {
+		case *option.value < 0:
+			return nil, fmt.Errorf("buffering.%s %d is negative", option.name, *option.value)
+		case *option.value == 0:
+			*option.value = option.unset
+		}
+	}
+	if config.RetryExpression != "" {
+		var err error
+		if b.retry, err = parse(config.RetryExpression); err != nil {
+			return nil, fmt.Errorf("buffering.retryExpression %q: %w", config.RetryExpression, err)
+		}
+	}
+	return b, nil
+}
 
-// Counts returns what was refused and repeated.
-func (b *Buffering) Counts() map[string]uint64 { return nil }
+// KeepsNothing says that no part of a request outlives its handler here.
+func (*Buffering) KeepsNothing() {}
+
+// Counts returns how many requests ("too_large") and responses ("response_too_large") were refused for their size, and how many tries were
+// repeated ("retried").
+func (b *Buffering) Counts() map[string]uint64 {
+	return map[string]uint64{
+		"too_large": b.tooLarge.Load(), "response_too_large": b.responseTooLarge.Load(), "retried": b.retried.Load(),
+	}
+}
+
+// Wrap returns a handler that calls next with a request whose body is whole, and sends its response when that is. It answers 413 to a body
+// that is larger than maxRequestBodyBytes, without asking for it where its length is announced; 400 or 408 to one that can't be read; 500
+// for a response larger than maxResponseBodyBytes, or where a file can't be written; and 502 for a response that broke off. Where the
+// expression says so, a response is forgotten and next called again, with the request as it was.
+func (b *Buffering) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.ContentLength > b.maxRequest && b.maxRequest > 0 {
+			b.refuse(w, r, http.StatusRequestEntityTooLarge, b.requestReason())
+			return
+		}
+		if streams(r) {
+			b.pass(w, r, next)
+			return
+		}
+		x := &exchange{buffering: b, writer: w, request: r, next: next}
+		defer x.release()
+		x.serve()
+	})
+}
+
+// streams reports whether a request and its response are of no use when they have come to their end: it asks for another protocol, or is
+// one of gRPC, whose sides talk to each other.
+func streams(r *http.Request) bool {
+	if len(r.Header["Upgrade"]) > 0 && r.ProtoMajor == 1 && (r.Body == nil || r.Body == http.NoBody) {
+		return canonical.UpgradeType(r.Header) != ""
+	}
+	return isGRPC(r.Header)
+}
+
+// isGRPC looks for gRPC and gRPC-Web.
+func isGRPC(header http.Header) bool {
+	values := header["Content-Type"]
+	return len(values) == 1 && len(values[0]) >= len(grpc) && strings.EqualFold(values[0][:len(grpc)], grpc)
+}
+
+const grpc = "application/grpc"
+
+// isEvents reports whether a response is one of server-sent events.
+func isEvents(header http.Header) bool {
+	values := header["Content-Type"]
+	if len(values) != 1 {
+		return false
+	}
+	kind, _, _ := strings.Cut(values[0], ";")
+	return strings.EqualFold(strings.TrimSpace(kind), "text/event-stream")
+}

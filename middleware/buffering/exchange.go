@@ -1,0 +1,202 @@
+package buffering
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/middleware/answer"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// exchange is one request whose bodies are buffered.
+type exchange struct {
+	buffering *Buffering
+	writer    http.ResponseWriter
+	request   *http.Request
+	next      http.Handler
+	// body is the request's, where it has one.
+	body spool
+	// hinted says that the client has seen an informational response.
+	hinted bool
+}
+
+func (x *exchange) release() { x.body.release() }
+
+// serve answers the request.
+func (x *exchange) serve() {
+	if !x.receive() {
+		return
+	}
+	record := telemetry.RecordFrom(x.request.Context())
+	status, reason, released := record.Status, record.Reason, true
+	for number := 1; ; number++ {
+		record.Released = false
+		again := x.try(number)
+		// A service that was tried before may keep a part of the request although the last one does not.
+		released = released && record.Released
+		record.Released = released
+		if !again {
+			return
+		}
+		x.buffering.retried.Add(1)
+		record.Status, record.Reason = status, reason
+	}
+}
+
+// receive reads the whole body, and reports whether there is something to go on with.
+func (x *exchange) receive() bool {
+	b, r := x.buffering, x.request
+	if r.Body == nil || r.Body == http.NoBody {
+		return true
+	}
+	x.body = spool{most: b.memRequest, limit: b.maxRequest}
+	if r.ContentLength > 0 && r.ContentLength < b.memRequest {
+		x.body.most = r.ContentLength
+	}
+	if _, err := x.body.ReadFrom(r.Body); err != nil {
+		x.unreadable(err)
+		return false
+	}
+	// Nobody has to be asked for the body any more.
+	delete(r.Header, "Expect")
+	if !hasTrailer(r.Trailer) {
+		r.ContentLength, r.TransferEncoding = x.body.size(), nil
+	}
+	x.rewind(r)
+	return true
+}
+
+// hasTrailer reports whether a body came with trailers, which travel with chunks only (RFC 9112 section 7.1).
+func hasTrailer(trailer http.Header) bool {
+	for _, values := range trailer {
+		if len(values) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// rewind gives a request its body from the beginning.
+func (x *exchange) rewind(r *http.Request) {
+	switch {
+	case r.Body == nil || r.Body == http.NoBody:
+	case r.ContentLength == 0:
+		r.Body = http.NoBody
+	default:
+		r.Body = io.NopCloser(x.body.reader())
+	}
+}
+
+// unreadable answers a request whose body could not be had.
+func (x *exchange) unreadable(err error) {
+	b, ctx := x.buffering, x.request.Context()
+	if errors.Is(err, errTooLarge) {
+		b.refuse(x.writer, x.request, http.StatusRequestEntityTooLarge, b.requestReason())
+		return
+	}
+	status := bodyStatus(err)
+	if status == http.StatusBadRequest && ctx.Err() != nil {
+		status = telemetry.StatusClientClosedRequest
+	}
+	if status == telemetry.StatusClientClosedRequest {
+		telemetry.RecordFrom(ctx).Status = status
+		answer.Note(x.request, b.name, "reading the request's body: "+err.Error())
+		return
+	}
+	if status == http.StatusRequestEntityTooLarge {
+		b.tooLarge.Add(1)
+	}
+	answer.Refuse(x.writer, x.request, status, b.name, "reading the request's body: "+err.Error())
+}
+
+// bodyStatus returns the answer to a request whose body can't be read.
+func bodyStatus(err error) int {
+	if _, ok := errors.AsType[*diskError](err); ok {
+		return http.StatusInternalServerError
+	}
+	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return http.StatusRequestEntityTooLarge
+	}
+	if errors.Is(err, context.DeadlineExceeded) {
+		return http.StatusGatewayTimeout
+	}
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, os.ErrDeadlineExceeded) {
+		return http.StatusRequestTimeout
+	}
+	if _, ok := errors.AsType[*net.OpError](err); ok || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.Canceled) {
+		return telemetry.StatusClientClosedRequest
+	}
+	return http.StatusBadRequest
+}
+
+// try lets next answer once, and reports whether that was of no use. The client has seen nothing of it then.
+func (x *exchange) try(number int) (again bool) {
+	w := &writer{exchange: x, number: number, header: x.writer.Header().Clone()}
+	if w.header == nil {
+		w.header = make(http.Header)
+	}
+	w.body = spool{most: x.buffering.memResponse, limit: x.buffering.maxResponse}
+	defer w.release()
+	return w.finish(w.run(x.attempt()))
+}
+
+// attempt returns the request for a try. Who is behind edits it in place, so that it is another one where it may be needed again.
+func (x *exchange) attempt() *http.Request {
+	if x.buffering.retry == nil {
+		return x.request
+	}
+	r := x.request.WithContext(x.request.Context())
+	target := *x.request.URL
+	r.URL, r.Header = &target, x.request.Header.Clone()
+	x.rewind(r)
+	return r
+}
+
+// repeats reports whether a try whose response has a status shall be forgotten for another.
+func (x *exchange) repeats(number, status int) bool {
+	retry := x.buffering.retry
+	if retry == nil || number > maxRetries || x.hinted || x.request.Context().Err() != nil {
+		return false
+	}
+	return retry(try{method: x.request.Method, number: number, status: status})
+}
+
+// requestReason says why a request is refused.
+func (b *Buffering) requestReason() string {
+	return tooLarge("request's body", "maxRequestBodyBytes", b.maxRequest)
+}
+
+// responseReason says why a response is refused.
+func (b *Buffering) responseReason() string {
+	return tooLarge("response's body", "maxResponseBodyBytes", b.maxResponse)
+}
+
+func (b *Buffering) refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {
+	b.tooLarge.Add(1)
+	answer.Refuse(w, r, status, b.name, reason)
+}
+
+// replace makes a header what another one is.
+func replace(header, by http.Header) {
+	clear(header)
+	maps.Copy(header, by)
+}
+
+// announced lists the names of trailers that a header announces.
+func announced(header http.Header) []string {
+	var names []string
+	for _, list := range header["Trailer"] {
+		for name := range strings.SplitSeq(list, ",") {
+			if name = http.CanonicalHeaderKey(strings.TrimSpace(name)); name != "" {
+				names = append(names, name)
+			}
+		}
+	}
+	return names
+}
