@@ -48,23 +48,33 @@ func TestEndpointsThatFail(t *testing.T) {
 		body     string
 		cut      bool
 	}{
-		"refuses":                {refusingURL, 502, page, false},
-		"hangs up":               {func(t *testing.T) string { return scripted(t, says("", false)) }, 502, page, false},
-		"answers half a head":    {func(t *testing.T) string { return scripted(t, says("HTTP/1.1 200 OK\r\nX-", false)) }, 502, page, false},
-		"half of a good answer":  {func(t *testing.T) string { return scripted(t, says("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", false)) }, 200, "half", true},
-		"half of a bad answer":   {func(t *testing.T) string { return scripted(t, says(head+"Content-Length: 9\r\n\r\nhalf", false)) }, 500, page, false},
-		"a bad answer hangs":     {func(t *testing.T) string { return scripted(t, says(head+"Content-Length: 9\r\n\r\nhalf", true)) }, 500, page, false},
-		"a bad stream hangs":     {func(t *testing.T) string { return scripted(t, says(head+"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", true)) }, 500, page, false},
-		"a bad head hangs":       {func(t *testing.T) string { return scripted(t, says(head+"Content-Type: text/event-stream\r\n\r\n", true)) }, 500, page, false},
-		"a bad answer is huge":   {func(t *testing.T) string { return listen(t, "h1", answers(500, strings.Repeat("x", 1<<20))).URL }, 500, page, false},
-		"answers 500":            {func(t *testing.T) string { return listen(t, "h1", answers(500, "bad", "Set-Cookie", "a=b")).URL }, 500, page, false},
-		"answers 500 over h2":    {func(t *testing.T) string { return listen(t, "h2", answers(500, "bad", "Set-Cookie", "a=b")).URL }, 500, page, false},
-		"a bad stream of h2":     {func(t *testing.T) string { return listen(t, "h2", stuck()).URL }, 500, page, false},
-		"a good answer":          {func(t *testing.T) string { return listen(t, "h1", answers(200, "good")).URL }, 200, "good", false},
-		"an answer not listed":   {func(t *testing.T) string { return listen(t, "h1", answers(404, "own")).URL }, 404, "own", false},
-		"a large good answer":    {func(t *testing.T) string { return listen(t, "h1", answers(200, strings.Repeat("x", 1<<20))).URL }, 200, strings.Repeat("x", 1<<20), false},
-		"an early bad answer":    {func(t *testing.T) string { return scripted(t, says(head+"Content-Length: 3\r\nConnection: close\r\n\r\nbad", true)) }, 500, page, false},
-		"good with a long chunk": {func(t *testing.T) string { return scripted(t, says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n", false)) }, 200, "ab", false},
+		"refuses":             {refusingURL, 502, page, false},
+		"hangs up":            {func(t *testing.T) string { return scripted(t, says("", false)) }, 502, page, false},
+		"answers half a head": {func(t *testing.T) string { return scripted(t, says("HTTP/1.1 200 OK\r\nX-", false)) }, 502, page, false},
+		"half of a good answer": {func(t *testing.T) string {
+			return scripted(t, says("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", false))
+		}, 200, "half", true},
+		"half of a bad answer": {func(t *testing.T) string { return scripted(t, says(head+"Content-Length: 9\r\n\r\nhalf", false)) }, 500, page, false},
+		"a bad answer hangs":   {func(t *testing.T) string { return scripted(t, says(head+"Content-Length: 9\r\n\r\nhalf", true)) }, 500, page, false},
+		"a bad stream hangs": {func(t *testing.T) string {
+			return scripted(t, says(head+"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", true))
+		}, 500, page, false},
+		"a bad head hangs": {func(t *testing.T) string {
+			return scripted(t, says(head+"Content-Type: text/event-stream\r\n\r\n", true))
+		}, 500, page, false},
+		"a bad answer is huge": {func(t *testing.T) string { return listen(t, "h1", answers(500, strings.Repeat("x", 1<<20))).URL }, 500, page, false},
+		"answers 500":          {func(t *testing.T) string { return listen(t, "h1", answers(500, "bad", "Set-Cookie", "a=b")).URL }, 500, page, false},
+		"answers 500 over h2":  {func(t *testing.T) string { return listen(t, "h2", answers(500, "bad", "Set-Cookie", "a=b")).URL }, 500, page, false},
+		"a bad stream of h2":   {func(t *testing.T) string { return listen(t, "h2", stuck()).URL }, 500, page, false},
+		"a good answer":        {func(t *testing.T) string { return listen(t, "h1", answers(200, "good")).URL }, 200, "good", false},
+		"an answer not listed": {func(t *testing.T) string { return listen(t, "h1", answers(404, "own")).URL }, 404, "own", false},
+		"a large good answer":  {func(t *testing.T) string { return listen(t, "h1", answers(200, strings.Repeat("x", 1<<20))).URL }, 200, strings.Repeat("x", 1<<20), false},
+		"an early bad answer": {func(t *testing.T) string {
+			return scripted(t, says(head+"Content-Length: 3\r\nConnection: close\r\n\r\nbad", true))
+		}, 500, page, false},
+		"good with a long chunk": {func(t *testing.T) string {
+			return scripted(t, says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n", false))
+		}, 200, "ab", false},
 	} {
 		for _, front := range []string{"h1", "h2", "h2c"} {
 			t.Run(name+" "+front, func(t *testing.T) {
