@@ -40,7 +40,11 @@ func (t target) check(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = response.Body.Close() }()
-	length, err := io.Copy(io.Discard, response.Body)
+	body, err := t.decode(response)
+	if err != nil {
+		return err
+	}
+	length, err := io.Copy(io.Discard, body)
 	if err != nil {
 		return err
 	}

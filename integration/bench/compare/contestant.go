@@ -36,6 +36,9 @@ type job struct {
 	Prefix string
 	// Middlewares says that /outer/ becomes /inner/, and that a header is set in both directions.
 	Middlewares bool
+	// Encoding is what Sluice compresses answers with, and GzipLevel how much effort nginx makes; "" and 0 for not at all.
+	Encoding  string
+	GzipLevel int
 	// LogLevel is that of Sluice.
 	LogLevel string
 }
@@ -97,6 +100,17 @@ func (c contestant) with(change func(*job)) contestant {
 func (c contestant) reloading() contestant {
 	c.meanwhile = reload
 	return c
+}
+
+// compressing are nginx and Sluice compressing, nginx at the level that Sluice's gzip amounts to and at its default.
+func compressing() []contestant {
+	nginx := func(name string, level int) contestant {
+		return contestant{name: name, program: "nginx", cores: proxyCore, change: func(j *job) { j.GzipLevel = level }}
+	}
+	own := func(name, encoding string) contestant {
+		return sluice(name, 1).with(func(j *job) { j.Encoding = encoding })
+	}
+	return []contestant{nginx("nginx", 6), nginx("nginx-1", 1), own("sluice-br", "br"), own("sluice-zstd", "zstd"), own("sluice", "gzip")}
 }
 
 // routers gives a job one router for each of n hosts.

@@ -70,8 +70,8 @@ func (e *endpoints) write(folder string) error {
 	if err := os.Mkdir(files, 0o700); err != nil {
 		return err
 	}
-	for name, length := range map[string]int{"64k": 64 << 10, "10m": 10 << 20} {
-		if err := os.WriteFile(filepath.Join(files, name), bytes.Repeat([]byte("x"), length), 0o600); err != nil {
+	for name, content := range map[string][]byte{"64k": bytes.Repeat([]byte("x"), 64<<10), "10m": bytes.Repeat([]byte("x"), 10<<20), "page": page()} {
+		if err := os.WriteFile(filepath.Join(files, name), content, 0o600); err != nil {
 			return err
 		}
 	}

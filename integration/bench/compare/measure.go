@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strings"
 	"time"
@@ -155,14 +156,19 @@ func (l *lab) watch(ctx context.Context, p *proxy, load func() (outcome, error))
 		return nil, outcome{}, err
 	}
 	used := after.cpu - before.cpu
+	values := map[metric]float64{}
+	if out.size > 0 {
+		values[size] = out.size / 1024
+	}
 	busy := 100 * share(before.cores[0], after.cores[0])
-	return map[metric]float64{
+	maps.Copy(values, map[metric]float64{
 		cpu:  float64(used) / float64(time.Microsecond) / out.requests,
 		rate: out.perSecond, p50: milliseconds(out.p50), p99: milliseconds(out.p99), p999: milliseconds(out.p999),
 		memory:    after.resident / 1024,
 		busyProxy: busy, busyLoad: 100 * share(before.cores[1], after.cores[1]),
 		strangers: max(0, busy-100*float64(used)/float64(after.at.Sub(before.at))),
-	}, out, nil
+	})
+	return values, out, nil
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
@@ -197,7 +203,7 @@ func (s sample) String() string {
 	if s.failure != nil {
 		return line + " failed: " + strings.ReplaceAll(s.failure.Error(), "\n", " | ")
 	}
-	for _, m := range []metric{cpu, rate, p50, p99, p999, memory, openedEach, rssEach, heapEach, busyProxy, strangers, busyLoad} {
+	for _, m := range []metric{cpu, rate, p50, p99, p999, size, memory, openedEach, rssEach, heapEach, busyProxy, strangers, busyLoad} {
 		if value, ok := s.values[m]; ok {
 			line += fmt.Sprintf("  %s %s %s", m.name, m.format(value), m.unit)
 		}

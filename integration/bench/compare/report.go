@@ -155,7 +155,7 @@ func (r report) everything() string {
 
 // columns returns the metrics that anything was measured in.
 func (r report) columns() []metric {
-	all := []metric{cpu, rate, p50, p99, p999, memory, openedEach, rssEach, heapEach, busyProxy, strangers, busyLoad}
+	all := []metric{cpu, rate, p50, p99, p999, size, memory, openedEach, rssEach, heapEach, busyProxy, strangers, busyLoad}
 	return slices.DeleteFunc(all, func(m metric) bool {
 		return !slices.ContainsFunc(r.results.samples, func(s sample) bool { _, ok := s.values[m]; return ok })
 	})

@@ -64,6 +64,8 @@ type ask struct {
 	fields []string
 	// length is that of the answer's body.
 	length int64
+	// encoded says that the answer is compressed; length is that of what it was.
+	encoded bool
 	// answer is a header field that the answer must have, as "Name: value"; count is how many it must have at least.
 	answer string
 	count  int
@@ -77,6 +79,8 @@ type outcome struct {
 	perSecond float64
 	// latencies of answered requests.
 	p50, p99, p999 time.Duration
+	// size is how many bytes an answer has with its head, where that is no matter of course; 0 elsewhere.
+	size float64
 	// raw is what the program printed.
 	raw string
 }
@@ -131,6 +135,7 @@ var (
 	p99       = metric{"p99", "ms", 3}
 	p999      = metric{"p99.9", "ms", 3}
 	memory    = metric{"RSS", "MiB", 1}
+	size      = metric{"answer", "KiB", 2}
 	busyProxy = metric{"core 0", "%", 0}
 	busyLoad  = metric{"core 1", "%", 0}
 	// strangers is how busy others than the proxy kept its core; the kernel's own threads are among them.

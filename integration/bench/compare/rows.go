@@ -37,6 +37,10 @@ func table() []row {
 			name: "middlewares", title: "three middlewares: strip a prefix, add a prefix, set headers in both directions", load: closed{connections: 64},
 			ask: ask{path: "/outer/small", length: small, answer: "X-Served-By: edge"}, middlewares: true,
 		},
+		{
+			name: "compress", title: "a page of 64 KiB, compressed with gzip, Brotli and Zstandard", load: closed{connections: 4},
+			ask: ask{path: "/page", length: pageBytes, encoded: true, fields: []string{"Accept-Encoding: gzip, deflate, br, zstd"}}, contestants: compressing(),
+		},
 		{name: "new-connections", title: "a new connection for each request", load: closed{connections: 64}, ask: closing},
 		{name: "chunked", title: "16 KiB response in chunks of 4 KiB", load: closed{connections: 64}, endpoint: reading, ask: ask{path: "/chunked", length: 16 << 10}},
 		{name: "upstream-closes", title: "the endpoint closes after each answer", load: closed{connections: 64}, ask: ask{path: "/close", length: small}},

@@ -71,7 +71,11 @@ func (c closed) run(ctx context.Context, at target) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	return c.outcome(values, at.length, printed)
+	out, err := c.outcome(values, at.length, printed)
+	if err == nil && at.encoded {
+		out.size = values["bytes"] / out.requests
+	}
+	return out, err
 }
 
 // outcome makes an outcome of what wrk has counted. Any error is one of the row.
