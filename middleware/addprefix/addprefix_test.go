@@ -2,6 +2,7 @@ package addprefix
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -89,6 +90,41 @@ func TestBadDefinitions(t *testing.T) {
 			t.Errorf("%q: error %v, want %q", prefix, err, reason)
 		}
 	}
+}
+
+// FuzzAddPrefix asserts that what arrives is canonical and read as it was written, that the query stays, and that nothing changes where the
+// answer is 400.
+func FuzzAddPrefix(f *testing.F) {
+	f.Add("/api", "/api../admin", "q")
+	f.Add("/a%2fb", "/a%2Fb/%0d%0a//c", "a=%2F;b")
+	f.Add("/%2e%2e/", "/%2e/é", "")
+	f.Fuzz(func(t *testing.T, option, path, query string) {
+		step, err := New("p@file", dynamic.AddPrefix{Prefix: option})
+		target, refused := canonical.DefaultPolicy().Apply(path)
+		if query, err = canonical.DefaultPolicy().Query(query); err != nil || step == nil || refused != nil || target.Escaped == "*" {
+			return
+		}
+		suffix := ""
+		if query != "" {
+			suffix = "?" + query
+		}
+		r := &http.Request{Method: http.MethodGet, URL: &url.URL{RawQuery: query}, RequestURI: target.Escaped + suffix, Header: http.Header{}}
+		target.Set(r.URL)
+		passed := false
+		w := new(middlewaretest.Writer)
+		step.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { passed = true })).ServeHTTP(w, r)
+		now, _ := canonical.EscapedPath(r)
+		if !passed && (w.Status != http.StatusBadRequest || now != target.Escaped || len(r.Header) > 0) {
+			t.Fatalf("%q on %q: status %d, path %q, header %v", option, target.Escaped, w.Status, now, r.Header)
+		}
+		again, err := canonical.DefaultPolicy().Apply(now)
+		if err != nil || again.Escaped != now || again.Routing != canonical.RoutingPath(r) || r.RequestURI != now+suffix {
+			t.Fatalf("%q on %q: path %q is read as %q (%v), RequestURI %q", option, target.Escaped, now, again, err, r.RequestURI)
+		}
+		if literal, err := canonical.Literal(option); passed && (err != nil || now != strings.TrimSuffix(literal, "/")+target.Escaped) {
+			t.Fatalf("%q on %q: path %q", option, target.Escaped, now)
+		}
+	})
 }
 
 func BenchmarkAddPrefix(b *testing.B) {

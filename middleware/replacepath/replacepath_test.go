@@ -2,11 +2,13 @@ package replacepath
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
@@ -81,6 +83,43 @@ func TestBadDefinitions(t *testing.T) {
 			t.Errorf("%q: error %v, want %q", path, err, reason)
 		}
 	}
+}
+
+// FuzzReplacePath asserts that what arrives is canonical and read as it was written, that the query stays, and that nothing changes where the
+// answer is 400.
+func FuzzReplacePath(f *testing.F) {
+	f.Add("/api", "/api../admin", "q")
+	f.Add("/a%2fb", "/a%2Fb/%0d%0a//c", "a=%2F;b")
+	f.Add("/%2e%2e/", "/%2e/é", "")
+	f.Fuzz(func(t *testing.T, option, path, query string) {
+		step, err := New("p@file", dynamic.ReplacePath{Path: option})
+		target, refused := canonical.DefaultPolicy().Apply(path)
+		if query, err = canonical.DefaultPolicy().Query(query); err != nil || step == nil || refused != nil || target.Escaped == "*" {
+			return
+		}
+		suffix := ""
+		if query != "" {
+			suffix = "?" + query
+		}
+		r := &http.Request{Method: http.MethodGet, URL: &url.URL{RawQuery: query}, RequestURI: target.Escaped + suffix, Header: http.Header{}}
+		target.Set(r.URL)
+		passed := false
+		w := new(middlewaretest.Writer)
+		step.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { passed = true })).ServeHTTP(w, r)
+		now, _ := canonical.EscapedPath(r)
+		if !passed && (w.Status != http.StatusBadRequest || now != target.Escaped || len(r.Header) > 0) {
+			t.Fatalf("%q on %q: status %d, path %q, header %v", option, target.Escaped, w.Status, now, r.Header)
+		}
+		again, err := canonical.DefaultPolicy().Apply(now)
+		if err != nil || again.Escaped != now || again.Routing != canonical.RoutingPath(r) || r.RequestURI != now+suffix {
+			t.Fatalf("%q on %q: path %q is read as %q (%v), RequestURI %q", option, target.Escaped, now, again, err, r.RequestURI)
+		}
+		for name, values := range r.Header {
+			if strings.ContainsFunc(strings.Join(values, ""), func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
+				t.Fatalf("%q on %q: %s is %q", option, target.Escaped, name, values)
+			}
+		}
+	})
 }
 
 func BenchmarkReplacePath(b *testing.B) {

@@ -3,6 +3,7 @@ package stripprefix
 import (
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -125,6 +126,20 @@ func TestPrefixHeaderIsNotForged(t *testing.T) {
 	}
 }
 
+func TestForceSlashChangesNothing(t *testing.T) {
+	for _, force := range []*bool{nil, new(false), new(true)} {
+		step, err := New("p@file", dynamic.StripPrefix{Prefixes: []string{"/api"}, ForceSlash: force})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line, want := range map[string]string{"GET /api": "/", "GET /api/": "/", "GET /apix": "/x", "GET /api/x/": "/x/"} {
+			if uri, _ := serve(t, step, middlewaretest.Request(t, line)); uri != want {
+				t.Errorf("%s gives %q, want %q", line, uri, want)
+			}
+		}
+	}
+}
+
 func TestBadDefinitions(t *testing.T) {
 	for prefix, reason := range map[string]string{"": "does not begin", "api": "does not begin", "/a/..": "dot segment", "/%": "percent-encoding"} {
 		_, err := New("p@file", dynamic.StripPrefix{Prefixes: []string{"/fine", prefix}})
@@ -135,6 +150,43 @@ func TestBadDefinitions(t *testing.T) {
 	if _, err := New("p@file", dynamic.StripPrefix{}); err == nil {
 		t.Error("no prefixes are accepted")
 	}
+}
+
+// FuzzStripPrefix asserts that what arrives is canonical and read as it was written, that the query stays, and that nothing changes where the
+// answer is 400.
+func FuzzStripPrefix(f *testing.F) {
+	f.Add("/api", "/api../admin", "q")
+	f.Add("/a%2fb", "/a%2Fb/%0d%0a//c", "a=%2F;b")
+	f.Add("/%2e%2e/", "/%2e/é", "")
+	f.Fuzz(func(t *testing.T, option, path, query string) {
+		step, err := New("p@file", dynamic.StripPrefix{Prefixes: []string{option}})
+		target, refused := canonical.DefaultPolicy().Apply(path)
+		if query, err = canonical.DefaultPolicy().Query(query); err != nil || step == nil || refused != nil || target.Escaped == "*" {
+			return
+		}
+		suffix := ""
+		if query != "" {
+			suffix = "?" + query
+		}
+		r := &http.Request{Method: http.MethodGet, URL: &url.URL{RawQuery: query}, RequestURI: target.Escaped + suffix, Header: http.Header{}}
+		target.Set(r.URL)
+		passed := false
+		w := new(middlewaretest.Writer)
+		step.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { passed = true })).ServeHTTP(w, r)
+		now, _ := canonical.EscapedPath(r)
+		if !passed && (w.Status != http.StatusBadRequest || now != target.Escaped || len(r.Header) > 0) {
+			t.Fatalf("%q on %q: status %d, path %q, header %v", option, target.Escaped, w.Status, now, r.Header)
+		}
+		again, err := canonical.DefaultPolicy().Apply(now)
+		if err != nil || again.Escaped != now || again.Routing != canonical.RoutingPath(r) || r.RequestURI != now+suffix {
+			t.Fatalf("%q on %q: path %q is read as %q (%v), RequestURI %q", option, target.Escaped, now, again, err, r.RequestURI)
+		}
+		for name, values := range r.Header {
+			if strings.ContainsFunc(strings.Join(values, ""), func(c rune) bool { return c <= ' ' || c >= 0x7f }) {
+				t.Fatalf("%q on %q: %s is %q", option, target.Escaped, name, values)
+			}
+		}
+	})
 }
 
 func BenchmarkStripPrefix(b *testing.B) {
