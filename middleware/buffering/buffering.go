@@ -100,10 +100,19 @@ func (b *Buffering) Wrap(next http.Handler) http.Handler {
 // streams reports whether a request and its response are of no use when they have come to their end: it asks for another protocol, or is
 // one of gRPC, whose sides talk to each other.
 func streams(r *http.Request) bool {
-	if len(r.Header["Upgrade"]) > 0 && r.ProtoMajor == 1 && (r.Body == nil || r.Body == http.NoBody) {
-		return canonical.UpgradeType(r.Header) != ""
+	if isGRPC(r.Header) {
+		return true
 	}
-	return isGRPC(r.Header)
+	upgrade := r.Header["Upgrade"]
+	if len(upgrade) == 0 || r.ProtoMajor != 1 || r.Body != nil && r.Body != http.NoBody {
+		return false
+	}
+	// What most ask for is seen without taking lists apart.
+	if connection := r.Header["Connection"]; len(upgrade) == 1 && len(connection) == 1 &&
+		strings.EqualFold(upgrade[0], "websocket") && strings.EqualFold(connection[0], "upgrade") {
+		return true
+	}
+	return canonical.UpgradeType(r.Header) != ""
 }
 
 // isGRPC looks for gRPC and gRPC-Web.

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	ptypes "github.com/traefik/paerser/types"
 	"go.uber.org/goleak"
 
 	"github.com/sluiceproxy/sluice/dynamic"
@@ -47,6 +48,8 @@ type setup struct {
 	// server takes the endpoint's place.
 	server string
 	change func(*static.EntryPoint)
+	// patience is how long the service has to begin its response; 0 is no limit.
+	patience time.Duration
 }
 
 // matrix runs a test on every pair of protocols.
@@ -75,7 +78,9 @@ func newRig(t *testing.T, s setup) *rig {
 			s.server = strings.Replace(s.server, "http:", "h2c:", 1)
 		}
 	}
-	transport, err := forward.NewTransport("test@file", &dynamic.ServersTransport{})
+	transport, err := forward.NewTransport("test@file", &dynamic.ServersTransport{
+		ForwardingTimeouts: &dynamic.ForwardingTimeouts{ResponseHeaderTimeout: ptypes.Duration(s.patience)},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
