@@ -3,6 +3,7 @@ package inflightreq
 import (
 	"bufio"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -177,7 +178,7 @@ func TestAPanicIsCountedOutAndReachesTheServer(t *testing.T) {
 	for range 3 {
 		func() {
 			defer func() {
-				if cause := recover(); cause != http.ErrAbortHandler {
+				if cause, _ := recover().(error); !errors.Is(cause, http.ErrAbortHandler) {
 					t.Errorf("the server sees %v", cause)
 				}
 			}()

@@ -139,13 +139,13 @@ func TestOwnersCountAlone(t *testing.T) {
 
 func TestErrorsNameTheOption(t *testing.T) {
 	for want, config := range map[string]dynamic.RateLimit{
-		"rateLimit.average -1 is negative":                   {Average: -1},
-		"rateLimit.burst -1 is negative":                     {Average: 1, Burst: -1},
-		"rateLimit.period -1s is negative":                   {Average: 1, Period: ptypes.Duration(-time.Second)},
-		"rateLimit.sourceCriterion sets ":                    {Average: 1, SourceCriterion: &dynamic.SourceCriterion{RequestHost: true, RequestHeaderName: "X"}},
-		"rateLimit.sourceCriterion.ipStrategy.depth -2":      {SourceCriterion: &dynamic.SourceCriterion{IPStrategy: &dynamic.IPStrategy{Depth: -2}}},
+		"rateLimit.average -1 is negative":                    {Average: -1},
+		"rateLimit.burst -1 is negative":                      {Average: 1, Burst: -1},
+		"rateLimit.period -1s is negative":                    {Average: 1, Period: ptypes.Duration(-time.Second)},
+		"rateLimit.sourceCriterion sets ":                     {Average: 1, SourceCriterion: &dynamic.SourceCriterion{RequestHost: true, RequestHeaderName: "X"}},
+		"rateLimit.sourceCriterion.ipStrategy.depth -2":       {SourceCriterion: &dynamic.SourceCriterion{IPStrategy: &dynamic.IPStrategy{Depth: -2}}},
 		"rateLimit.sourceCriterion.requestHeaderName \"a b\"": {Average: 1, SourceCriterion: &dynamic.SourceCriterion{RequestHeaderName: "a b"}},
-		"rateLimit.redis.":                                   {Redis: &dynamic.Redis{Endpoints: []string{"nowhere"}, DB: -1}},
+		"rateLimit.redis.":                                    {Redis: &dynamic.Redis{Endpoints: []string{"nowhere"}, DB: -1}},
 	} {
 		m, err := New("m@file", config, Options{})
 		if m != nil || err == nil || !strings.HasPrefix(err.Error(), want) {
@@ -323,7 +323,7 @@ func TestSourcesDoNotKeepHeads(t *testing.T) {
 
 // TestWithoutRedisAnswering keeps the limit in this process when Redis does not answer, for all owners together.
 func TestWithoutRedisAnswering(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}

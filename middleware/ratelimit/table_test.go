@@ -132,19 +132,19 @@ func slots(t *table) (n int) {
 	return n
 }
 
-// TestFloodEvictsTheFullest fills a table with more sources than it holds: it stays within its bounds, and a source that is being
-// refused is still refused afterwards.
+// TestFloodEvictsTheFullest fills a shard with more sources than it holds: it stays within its bounds, and a source that is being refused is
+// still refused afterwards.
 func TestFloodEvictsTheFullest(t *testing.T) {
-	hash, table := hashes(), &table{rate: perSecond(1, 5)}
-	const refused, flood = 1000, shards*most + 1<<19
+	hash, s, r := hashes(), &shard{}, perSecond(1, 5)
+	const refused, flood, bound = 100, 2 * most, most * 3 / 4
 	for i := range uint64(refused) {
 		for range 6 {
-			table.take(hash(i), 0)
+			s.take(&r, hash(i), 0)
 		}
 	}
 	evicted := 0
 	for i := range uint64(flood) {
-		v := table.take(hash(refused+i), 1)
+		v := s.take(&r, hash(refused+i), 1)
 		if !v.allowed {
 			t.Fatalf("a new source is refused: %+v", v)
 		}
@@ -152,12 +152,11 @@ func TestFloodEvictsTheFullest(t *testing.T) {
 			evicted++
 		}
 	}
-	held, bound := table.sources(2), int64(shards*most*3/4)
-	if held > bound || held < bound-bound/100 || slots(table) != shards*most || evicted != refused+flood-int(held) {
-		t.Errorf("%d sources in %d slots, %d evicted", held, slots(table), evicted)
+	if held := s.count(2); held != bound || len(s.slots) != most || evicted != refused+flood-bound {
+		t.Errorf("%d sources in %d slots, %d evicted", held, len(s.slots), evicted)
 	}
 	for i := range uint64(refused) {
-		if v := table.take(hash(i), 3); v.allowed {
+		if v := s.take(&r, hash(i), 3); v.allowed {
 			t.Fatalf("source %d was forgotten", i)
 		}
 	}
