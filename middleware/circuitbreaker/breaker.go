@@ -23,6 +23,8 @@ type phase struct {
 	// window is where requests count that arrive in this phase, however long they take. It is made when a recovery begins, and is that of
 	// the standby after it: what was asked before a trip says nothing about how the service does after it. There is none while tripped.
 	window *window
+	// refusal is why requests are refused.
+	refusal string
 	// outage is what goes on; nil in standby.
 	outage *outage
 	// credit is the sum of the shares of requests that a recovery lets through, in parts of 1<<32: another request passes whenever it reaches
@@ -42,18 +44,13 @@ type outage struct {
 type breaker struct {
 	definition *CircuitBreaker
 	owner      string
-	// refusals are the reasons for refusing a request, by state.
-	refusals map[string]string
-	origin   time.Time
-	phase    atomic.Pointer[phase]
-	refused  atomic.Uint64
+	origin     time.Time
+	phase      atomic.Pointer[phase]
+	refused    atomic.Uint64
 }
 
 func newBreaker(definition *CircuitBreaker, owner string) *breaker {
-	b := &breaker{definition: definition, owner: owner, origin: time.Now(), refusals: make(map[string]string, 2)}
-	for _, state := range []string{tripped, recovering} {
-		b.refusals[state] = "the circuit breaker of " + owner + " is " + state
-	}
+	b := &breaker{definition: definition, owner: owner, origin: time.Now()}
 	b.phase.Store(&phase{state: standby, window: newWindow(definition.expression)})
 	return b
 }
@@ -76,21 +73,21 @@ func (b *breaker) Standing() (state string, levels map[string]int64) {
 // Wrap returns a handler that calls next as long as the breaker lets requests pass, and otherwise answers in its place.
 func (b *breaker) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		window, state := b.admit()
+		window, refusal := b.admit()
 		if window == nil {
-			b.refuse(w, r, state)
+			b.refuse(w, r, refusal)
 			return
 		}
 		b.serve(w, r, next, window)
 	})
 }
 
-// admit returns the window in which a request counts that may pass, or nil and the state that refuses it.
+// admit returns the window in which a request counts that may pass, or nil and why it may not.
 func (b *breaker) admit() (*window, string) {
 	for {
 		p := b.phase.Load()
 		if p.state == standby {
-			return p.window, standby
+			return p.window, ""
 		}
 		now := b.now()
 		switch {
@@ -99,9 +96,9 @@ func (b *breaker) admit() (*window, string) {
 		case now >= p.until:
 			b.close(p, now)
 		case p.state == recovering && p.admits(now):
-			return p.window, recovering
+			return p.window, ""
 		default:
-			return nil, p.state
+			return nil, p.refusal
 		}
 	}
 }
@@ -117,16 +114,22 @@ func (p *phase) admits(now time.Duration) bool {
 }
 
 // refuse answers in the service's place.
-func (b *breaker) refuse(w http.ResponseWriter, r *http.Request, state string) {
+func (b *breaker) refuse(w http.ResponseWriter, r *http.Request, reason string) {
 	b.refused.Add(1)
 	b.definition.refused.Add(1)
-	answer.Refuse(w, r, b.definition.status, b.definition.name, b.refusals[state])
+	answer.Refuse(w, r, b.definition.status, b.definition.name, reason)
+}
+
+// is says for the record of a request which state the breaker is in.
+func (b *breaker) is(state string) string {
+	return "the circuit breaker of " + b.owner + " is " + state
 }
 
 // recover ends the phase tripped.
 func (b *breaker) recover(p *phase, now time.Duration) {
 	next := &phase{
 		state: recovering, from: now, until: now + b.definition.recovery, window: newWindow(b.definition.expression), outage: p.outage,
+		refusal: b.is(recovering),
 	}
 	next.credit.Store(1<<32 - 1) // The first request passes.
 	b.phase.CompareAndSwap(p, next)
@@ -174,7 +177,9 @@ func (b *breaker) trip(p *phase, now time.Duration) bool {
 	if p.outage != nil {
 		next = &outage{began: p.outage.began, trips: p.outage.trips + 1, refused: p.outage.refused}
 	}
-	return b.phase.CompareAndSwap(p, &phase{state: tripped, from: now, until: now + b.definition.fallback, outage: next})
+	return b.phase.CompareAndSwap(p, &phase{
+		state: tripped, from: now, until: now + b.definition.fallback, outage: next, refusal: b.is(tripped),
+	})
 }
 
 // report counts and logs a trip. Those that end a recovery belong to an outage that the log knows.

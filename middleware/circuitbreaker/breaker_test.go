@@ -151,6 +151,15 @@ func TestRequestThreshold(t *testing.T) {
 	})
 }
 
+// TestDurationsWithoutEnd trips a breaker for ever.
+func TestDurationsWithoutEnd(t *testing.T) {
+	g := newRig(t, dynamic.CircuitBreaker{
+		Expression: onErrors, CheckPeriod: math.MaxInt64, FallbackDuration: math.MaxInt64, RecoveryDuration: math.MaxInt64,
+	})
+	g.expect(502, 502, tripped)
+	g.expect(200, 503, tripped)
+}
+
 // TestRecoveryIsLinear sends requests at several rates, and compares the share that passes with the line.
 func TestRecoveryIsLinear(t *testing.T) {
 	for name, gaps := range map[string][]time.Duration{

@@ -16,6 +16,9 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
+// longest is a duration that can be added to any time without an overflow; nobody sees its end.
+const longest = time.Duration(1 << 62)
+
 // Options are what a circuit breaker needs beside its definition.
 type Options struct {
 	// Logger gets a line when a breaker trips, and one when it has recovered; nil logs nothing.
@@ -62,7 +65,7 @@ func New(name string, config dynamic.CircuitBreaker, options Options) (*CircuitB
 		{"fallbackDuration", time.Duration(config.FallbackDuration), time.Duration(defaults.FallbackDuration), &c.fallback},
 		{"recoveryDuration", time.Duration(config.RecoveryDuration), time.Duration(defaults.RecoveryDuration), &c.recovery},
 	} {
-		switch *duration.set = duration.given; {
+		switch *duration.set = min(duration.given, longest); {
 		case duration.given < 0:
 			return nil, fmt.Errorf("circuitBreaker.%s %v is negative", duration.option, duration.given)
 		case duration.given == 0:

@@ -101,7 +101,7 @@ func TestBadExpressions(t *testing.T) {
 		"":                            "it is empty",
 		strings.Repeat("!", 1025):     "it has 1025 bytes, at most 1024 are allowed",
 		"NetworkErrorRatio( > 0.5":    "at byte",
-		"NetworkErrorRatio() >":       `"NetworkErrorRatio() >": expected operand, found 'EOF' at byte 22`,
+		"NetworkErrorRatio() >":       `expected operand, found 'EOF' at byte 22`,
 		"NetworkErrorRatio() > 0.5)":  "at byte",
 		"NetworkErrorRatio()":         "NetworkErrorRatio is not compared with a number",
 		"NetworkErrorRatio":           "it is not made of !, &&, || and comparisons",

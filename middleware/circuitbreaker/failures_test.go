@@ -157,3 +157,45 @@ func (zeroes) Read(p []byte) (int, error) {
 	clear(p)
 	return len(p), nil
 }
+
+// TestClientsThatLeaveAResponse has a client close its connection while a response goes on, which is no failure of the endpoint.
+func TestClientsThatLeaveAResponse(t *testing.T) {
+	released := make(chan struct{})
+	defer close(released)
+	address := scripted(t, func(conn net.Conn) {
+		_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\ndata: 1\n\n")
+		hang(conn, released)
+	})
+	b := build(t, dynamic.CircuitBreaker{Expression: onErrors, CheckPeriod: 1}, nil).For("router web@file").(*breaker)
+	handler, ended := b.Wrap(service(t, address)), make(chan telemetry.Record, 1)
+	front := ownServer(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		record := new(telemetry.Record)
+		defer func() { ended <- *record }()
+		handler.ServeHTTP(w, r.WithContext(telemetry.WithRecord(r.Context(), record)))
+	}))
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", front)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: example.com\r\n\r\n")
+	if line, err := bufio.NewReader(conn).ReadString('\n'); line != "HTTP/1.1 200 OK\r\n" {
+		t.Fatalf("read %q, %v", line, err)
+	}
+	_ = conn.Close()
+	select {
+	case record := <-ended:
+		if record.Broken {
+			t.Errorf("the record says %+v", record)
+		}
+	case <-t.Context().Done():
+	}
+	b.stands(t, standby)
+}
+
+func (b *breaker) stands(t *testing.T, want string) {
+	t.Helper()
+	w, now := b.phase.Load().window, b.now()
+	if state, _ := b.Standing(); state != want || w.networkErrors(now) != 0 || w.requests(now) != 1 {
+		t.Errorf("the state is %s, the ratio %v of %d", state, w.networkErrors(now), w.requests(now))
+	}
+}

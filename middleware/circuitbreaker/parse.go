@@ -24,10 +24,10 @@ func parse(text string) (*expression, error) {
 	}
 	tree, err := parser.ParseExpr(text)
 	if faults, ok := errors.AsType[scanner.ErrorList](err); ok && len(faults) > 0 {
-		return nil, fmt.Errorf("%q: %s at byte %d", text, faults[0].Msg, faults[0].Pos.Offset+1)
+		return nil, fmt.Errorf("%s at byte %d", faults[0].Msg, faults[0].Pos.Offset+1)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%q: %w", text, err)
+		return nil, err
 	}
 	e := new(expression)
 	if e.holds, err = e.condition(tree); err != nil {
