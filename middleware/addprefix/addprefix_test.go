@@ -101,7 +101,8 @@ func FuzzAddPrefix(f *testing.F) {
 	f.Fuzz(func(t *testing.T, option, path, query string) {
 		step, err := New("p@file", dynamic.AddPrefix{Prefix: option})
 		target, refused := canonical.DefaultPolicy().Apply(path)
-		if query, err = canonical.DefaultPolicy().Query(query); err != nil || step == nil || refused != nil || target.Escaped == "*" {
+		query, flaw := canonical.DefaultPolicy().Query(query)
+		if err != nil || refused != nil || flaw != nil || target.Escaped == "*" {
 			return
 		}
 		suffix := ""
