@@ -146,14 +146,16 @@ func TestRequestOfAPage(t *testing.T) {
 		header http.Header
 	}{
 		"all headers": {
-			dynamic.ErrorPage{Query: "e/{status}/{originalStatus}?{status}#part"}, "/e/404/418?404",
+			dynamic.ErrorPage{Query: "e/{status}/{originalStatus}?{status}#part"},
+			"/e/404/418?404",
 			http.Header{
 				"Accept": {"text/html"}, "Accept-Encoding": {"gzip"}, "Authorization": {"secret"}, "Cookie": {"a=b"},
 				"X-Forwarded-For": {"198.51.100.1"}, "X-Own": {"1", "2"},
 			},
 		},
 		"some headers": {
-			dynamic.ErrorPage{ErrorRequestHeaders: []string{"x-own", "RANGE", "content-type", "X-None"}}, "/",
+			dynamic.ErrorPage{ErrorRequestHeaders: []string{"x-own", "RANGE", "content-type", "X-None"}},
+			"/",
 			http.Header{"X-Own": {"1", "2"}, "X-Forwarded-For": nil},
 		},
 		"with the client": {
@@ -163,11 +165,13 @@ func TestRequestOfAPage(t *testing.T) {
 		"as of labels": {dynamic.ErrorPage{ErrorRequestHeaders: []string{""}}, "/", http.Header{"X-Forwarded-For": nil}},
 		"url in the query": {
 			dynamic.ErrorPage{ErrorRequestHeaders: []string{}, Query: "/?rd={url}&s={status}"},
-			"/?rd=http%3A%2F%2Fexample.com%2Fa%252Fb%2Fc%3Fd%3De%2Bf%26g%3D%7Bstatus%7D&s=404", http.Header{"X-Forwarded-For": nil},
+			"/?rd=http%3A%2F%2Fexample.com%2Fa%252Fb%2Fc%3Fd%3De%2Bf%26g%3D%7Bstatus%7D&s=404",
+			http.Header{"X-Forwarded-For": nil},
 		},
 		"url in the path": {
 			dynamic.ErrorPage{ErrorRequestHeaders: []string{}, Query: "/of/{url}"},
-			"/of/http%3A%2F%2Fexample.com%2Fa%252Fb%2Fc%3Fd%3De%2Bf%26g%3D%7Bstatus%7D", http.Header{"X-Forwarded-For": nil},
+			"/of/http%3A%2F%2Fexample.com%2Fa%252Fb%2Fc%3Fd%3De%2Bf%26g%3D%7Bstatus%7D",
+			http.Header{"X-Forwarded-For": nil},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

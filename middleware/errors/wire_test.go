@@ -289,7 +289,7 @@ func TestPanics(t *testing.T) {
 		{200, "a fault", 0, "a fault"},
 	} {
 		code, caught := ask(test.status, test.cause)
-		if code != test.code || caught != test.caught { //nolint:errorlint // the value of a panic
+		if code != test.code || caught != test.caught {
 			t.Errorf("%d, %v: status %d, panic %v", test.status, test.cause, code, caught)
 		}
 	}

@@ -258,7 +258,11 @@ func TestStreaming(t *testing.T) {
 func TestBigMessages(t *testing.T) {
 	matrix(t, func(t *testing.T, front, upstream string, asText bool) {
 		url, client, _ := stage(t, front, upstream, &service{})
-		for _, size := range []int{0, 1, 2, 3, 3071, 3072, 3073, 100_000, 3_000_001} {
+		sizes := []int{0, 1, 2, 3, 3071, 3072, 3073, 100_000}
+		if front == "h1" && upstream == "h2c" {
+			sizes = append(sizes, 2_000_001)
+		}
+		for _, size := range sizes {
 			sent := strings.Repeat("x", size)
 			got := read(call(t, client, url, "Unary", sent, asText), asText)
 			text, _ := got.message(t)

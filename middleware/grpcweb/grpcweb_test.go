@@ -109,20 +109,28 @@ func TestPreflight(t *testing.T) {
 			"",
 		},
 		"none is": {
-			nil, []string{"Origin: https://a.example", "Access-Control-Request-Method: POST", "Access-Control-Request-Headers: x-grpc-web"},
-			http.Header{"Vary": vary}, "middleware web@file: the origin is not allowed",
+			nil,
+			[]string{"Origin: https://a.example", "Access-Control-Request-Method: POST", "Access-Control-Request-Headers: x-grpc-web"},
+			http.Header{"Vary": vary},
+			"middleware web@file: the origin is not allowed",
 		},
 		"no origin": {
-			[]string{"*"}, []string{"Access-Control-Request-Method: POST", "Access-Control-Request-Headers: x-grpc-web"},
-			http.Header{"Vary": vary}, "middleware web@file: the origin is not allowed",
+			[]string{"*"},
+			[]string{"Access-Control-Request-Method: POST", "Access-Control-Request-Headers: x-grpc-web"},
+			http.Header{"Vary": vary},
+			"middleware web@file: the origin is not allowed",
 		},
 		"two origins": {
-			[]string{"*"}, []string{"Origin: https://a.example", "Origin: https://b.example", "Access-Control-Request-Method: POST", "Access-Control-Request-Headers: x-grpc-web"},
-			http.Header{"Vary": vary}, "middleware web@file: the origin is not allowed",
+			[]string{"*"},
+			[]string{"Origin: https://a.example", "Origin: https://b.example", "Access-Control-Request-Method: POST", "Access-Control-Request-Headers: x-grpc-web"},
+			http.Header{"Vary": vary},
+			"middleware web@file: the origin is not allowed",
 		},
 		"another method": {
-			[]string{"*"}, []string{"Origin: https://a.example", "Access-Control-Request-Method: PUT", "Access-Control-Request-Headers: x-grpc-web"},
-			http.Header{"Vary": vary}, "middleware web@file: a call is made with POST",
+			[]string{"*"},
+			[]string{"Origin: https://a.example", "Access-Control-Request-Method: PUT", "Access-Control-Request-Headers: x-grpc-web"},
+			http.Header{"Vary": vary},
+			"middleware web@file: a call is made with POST",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
