@@ -5,31 +5,146 @@
 package basicauth
 
 import (
+	"context"
+	"errors"
 	"net/http"
+	"sync"
+	"sync/atomic"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/answer"
+	"github.com/sluiceproxy/sluice/middleware/users"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // BasicAuth is one configured basicAuth.
-type BasicAuth struct{ name string }
+type BasicAuth struct {
+	name      string
+	challenge string
+	identity  users.Identity
+	warnings  []string
+	// doors is behind a pointer so that nothing of it is printed with the BasicAuth.
+	doors   *doors
+	scratch *sync.Pool
+	counts  *counts
+}
 
 // Options are what a basicAuth needs beside its definition.
 type Options struct {
 	// ReadFile reads the file that usersFile names.
 	ReadFile func(path string) ([]byte, error)
+	// Turns bound how many passwords are checked at a time. Several basicAuths share them; without them one has its own.
+	Turns *Turns
 }
 
-// New checks the definition and reads the users.
-func New(name string, _ dynamic.BasicAuth, _ Options) (*BasicAuth, error) {
-	return &BasicAuth{name: name}, nil
+// counts are what has happened to requests since the object was made.
+type counts struct{ challenged, refused, verified, remembered, busy atomic.Uint64 }
+
+// New checks the definition and reads the users: at least one, each with a hash of its password by MD5 ("$apr1$", "$1$"), SHA-1 ("{SHA}")
+// or bcrypt ("$2y$", "$2a$", "$2b$", "$2x$", with a cost of at most 17). The error lists every line that is wrong, and holds nothing of it.
+func New(name string, config dynamic.BasicAuth, options Options) (*BasicAuth, error) {
+	_, realm, err := users.Realm("basicAuth.realm", config.Realm)
+	if err != nil {
+		return nil, err
+	}
+	identity, err := users.NewIdentity("basicAuth", config.HeaderField, config.RemoveHeader)
+	if err != nil {
+		return nil, err
+	}
+	from := users.Source{Option: "basicAuth", Users: config.Users, File: config.UsersFile, ReadFile: options.ReadFile}
+	entries, warnings, err := users.Read(from, parseUser)
+	if err != nil {
+		return nil, err
+	}
+	turns := options.Turns
+	if turns == nil {
+		turns = NewTurns()
+	}
+	doors := newDoors(entries, turns)
+	return &BasicAuth{
+		name: name, challenge: "Basic realm=" + realm + `, charset="UTF-8"`, identity: identity, warnings: warnings,
+		doors: doors, scratch: &sync.Pool{New: func() any { return newScratch(doors.key) }}, counts: new(counts),
+	}, nil
 }
 
 // KeepsNothing says that no part of a request outlives its handler here.
 func (*BasicAuth) KeepsNothing() {}
 
-// Wrap returns a handler that lets requests with the credentials of a user pass to next.
-func (*BasicAuth) Wrap(http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "401 Unauthorized", http.StatusUnauthorized)
+// Warnings returns what the definition declares without effect: users that another line takes the place of.
+func (b *BasicAuth) Warnings() []string { return b.warnings }
+
+// Counts returns how many requests there were since the object was made: "challenged" came without credentials, "refused" with wrong
+// ones, "verified" with right ones whose hash was computed, "remembered" with right ones that had been verified before, and "busy" is
+// how many could not be decided in time.
+func (b *BasicAuth) Counts() map[string]uint64 {
+	return map[string]uint64{
+		"challenged": b.counts.challenged.Load(), "refused": b.counts.refused.Load(), "verified": b.counts.verified.Load(),
+		"remembered": b.counts.remembered.Load(), "busy": b.counts.busy.Load(),
+	}
+}
+
+// Wrap returns a handler that lets requests with the name and password of a user pass to next. Others are answered with 401 and a
+// challenge, and with 503 when too many passwords are being checked to check this one soon.
+func (b *BasicAuth) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user := b.admit(w, r); user != nil {
+			b.identity.Tell(r, user.name)
+			next.ServeHTTP(w, r)
+		}
 	})
+}
+
+// admit returns the user that a request is from, or answers it.
+func (b *BasicAuth) admit(w http.ResponseWriter, r *http.Request) *user {
+	lines := r.Header["Authorization"]
+	if len(lines) == 0 {
+		b.counts.challenged.Add(1)
+		users.Refuse(w, r, b.name, "the request has no credentials", b.challenge)
+		return nil
+	}
+	scratch := b.scratch.Get().(*scratch)
+	defer func() {
+		scratch.wipe()
+		b.scratch.Put(scratch)
+	}()
+	if !scratch.read(lines) {
+		b.counts.refused.Add(1)
+		users.Refuse(w, r, b.name, "the request has no credentials that basicAuth understands", b.challenge)
+		return nil
+	}
+	user, found := b.doors.open(r.Context(), scratch)
+	record := telemetry.RecordFrom(r.Context())
+	if user == nil {
+		record.Username = users.Claimed(string(scratch.user))
+	} else {
+		record.Username = user.name
+	}
+	switch found {
+	case remembered:
+		b.counts.remembered.Add(1)
+		return user
+	case verified:
+		b.counts.verified.Add(1)
+		return user
+	case wrong:
+		b.counts.refused.Add(1)
+		users.Refuse(w, r, b.name, "the user or the password is wrong", b.challenge)
+	case busy:
+		b.counts.busy.Add(1)
+		w.Header()["Retry-After"] = []string{"1"}
+		answer.Refuse(w, r, http.StatusServiceUnavailable, b.name, "too many passwords are being checked")
+	case left:
+		b.leave(w, r)
+	}
+	return nil
+}
+
+// leave ends a request whose context ended while it waited: either its client left, or its time is over.
+func (b *BasicAuth) leave(w http.ResponseWriter, r *http.Request) {
+	if errors.Is(r.Context().Err(), context.DeadlineExceeded) {
+		answer.Refuse(w, r, http.StatusGatewayTimeout, b.name, "the time for the request was over before its password was checked")
+		return
+	}
+	answer.Note(r, b.name, "the client left before its password was checked")
+	telemetry.RecordFrom(r.Context()).Status = telemetry.StatusClientClosedRequest
 }

@@ -1,6 +1,174 @@
-// Package users reads the users of middlewares that ask for a password: the options users and usersFile.
+// Package users is what the middlewares that ask for a password have in common: who the users are (the options users and usersFile), how
+// a request without credentials is answered, and how the service learns a user's name (headerField, removeHeader).
 //
-// What flows in: lines as htpasswd and htdigest write them. What flows out: what a middleware made of each line, by the name of the
-// user. It knows no hash itself, reads a file only through the function that it is given, and no error of it holds any part of a line:
-// an error names the option or the file, and the line's number.
+// What flows in: lines as htpasswd and htdigest write them, and requests. What flows out: what a middleware made of each line, challenges,
+// and requests with a name that no client has forged. It knows no hash itself, reads a file only through the function that it is given,
+// and no error of it holds any part of a line: an error names the option or the file, and the number of the line.
 package users
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+)
+
+// What bounds the users of one middleware. A file is read as a whole before its size is known.
+const (
+	maxFile   = 16 << 20 // bytes
+	maxUsers  = 100_000
+	maxLine   = 4096 // bytes
+	maxListed = 10   // bad lines that an error lists
+)
+
+// Source says where the users of one middleware are.
+type Source struct {
+	// Option is the kind of the middleware as files spell it, such as "basicAuth".
+	Option string
+	// Users are the values of users: one user each.
+	Users []string
+	// File is the value of usersFile: the path of a file with a user in each line, empty lines and lines that begin with "#" aside.
+	File string
+	// ReadFile reads the file.
+	ReadFile func(path string) ([]byte, error)
+}
+
+// Entry is one line that was understood.
+type Entry[V any] struct {
+	// Key tells the line's user from others; of two lines with one key the later one counts.
+	Key string
+	// Value is what was made of the line.
+	Value V
+	// Place is where the line stands, such as "basicAuth.users[0]". It holds nothing of the line.
+	Place string
+}
+
+// Read hands every line to parse and returns what it made of them, in order: those of the file first, then those of users, which so take
+// the place of lines in the file that have the same key. The warnings name lines that another takes the place of. White space around a
+// line does not count.
+//
+// The error lists every line that parse refused, whose own errors must not hold any part of the line. No user at all is an error too, as
+// are a file of more than 16 MiB, more than 100,000 users and a line of more than 4096 bytes.
+func Read[V any](from Source, parse func(line string) (key string, value V, err error)) (entries []Entry[V], warnings []string, err error) {
+	lines, err := from.lines()
+	if err != nil {
+		return nil, nil, err
+	}
+	var bad problems
+	places := make(map[string]int, len(lines))
+	for _, line := range lines {
+		key, value, err := parsed(line, parse)
+		if err != nil {
+			bad.add(line.place, err)
+			continue
+		}
+		entry := Entry[V]{Key: key, Value: value, Place: line.place}
+		if at, twice := places[key]; twice {
+			warnings = append(warnings, fmt.Sprintf("%s takes the place of %s, which has the same user", line.place, entries[at].Place))
+			entries[at] = entry
+			continue
+		}
+		places[key] = len(entries)
+		entries = append(entries, entry)
+	}
+	if err := bad.join(); err != nil {
+		return nil, nil, err
+	}
+	return entries, shorten(warnings), nil
+}
+
+func parsed[V any](line line, parse func(line string) (string, V, error)) (key string, value V, err error) {
+	switch {
+	case len(line.text) > maxLine:
+		return key, value, fmt.Errorf("is longer than %d bytes", maxLine)
+	case line.text == "":
+		return key, value, errors.New("is empty")
+	}
+	return parse(line.text)
+}
+
+// line is one line, and where it stands.
+type line struct{ text, place string }
+
+func (s Source) lines() ([]line, error) {
+	var lines []line
+	if s.File != "" {
+		text, err := s.read()
+		if err != nil {
+			return nil, err
+		}
+		number := 0
+		for text := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
+			number++
+			if text = strings.TrimSpace(text); text != "" && text[0] != '#' {
+				lines = append(lines, line{text, fmt.Sprintf("%s.usersFile %s line %d", s.Option, s.File, number)})
+			}
+		}
+	}
+	for i, user := range s.Users {
+		lines = append(lines, line{strings.TrimSpace(user), fmt.Sprintf("%s.users[%d]", s.Option, i)})
+	}
+	switch {
+	case len(lines) > maxUsers:
+		return nil, fmt.Errorf("%s has %d users; more than %d are not taken", s.Option, len(lines), maxUsers)
+	case len(lines) > 0:
+		return lines, nil
+	case s.File != "":
+		return nil, fmt.Errorf("%s.usersFile %s holds no users, and %s.users is empty", s.Option, s.File, s.Option)
+	}
+	return nil, fmt.Errorf("%s.users and %s.usersFile are empty, so that nobody could get in", s.Option, s.Option)
+}
+
+// read returns the content of the file. An error names the path, unless that may be a user instead of a path.
+func (s Source) read() (string, error) {
+	if strings.ContainsAny(s.File, "\r\n") || strings.Contains(s.File, ":") && !strings.Contains(s.File, "/") || strings.ContainsAny(s.File, "${}") {
+		return "", fmt.Errorf("%s.usersFile is not the path of a file; users stand in %s.users", s.Option, s.Option)
+	}
+	if s.ReadFile == nil {
+		return "", fmt.Errorf("%s.usersFile %s can't be read here", s.Option, s.File)
+	}
+	text, err := s.ReadFile(s.File)
+	var failed *fs.PathError
+	switch {
+	case errors.As(err, &failed):
+		return "", fmt.Errorf("%s.usersFile %s: %w", s.Option, s.File, failed.Err)
+	case err != nil:
+		return "", fmt.Errorf("%s.usersFile %s: %w", s.Option, s.File, err)
+	case len(text) > maxFile:
+		return "", fmt.Errorf("%s.usersFile %s has %d bytes; more than %d are not taken", s.Option, s.File, len(text), maxFile)
+	}
+	return string(text), nil
+}
+
+// problems collects what is wrong with lines.
+type problems struct {
+	listed []string
+	more   int
+}
+
+func (p *problems) add(place string, err error) {
+	if len(p.listed) == maxListed {
+		p.more++
+		return
+	}
+	p.listed = append(p.listed, place+": "+err.Error())
+}
+
+func (p *problems) join() error {
+	if len(p.listed) == 0 {
+		return nil
+	}
+	text := strings.Join(p.listed, "; ")
+	if p.more > 0 {
+		text += fmt.Sprintf("; and %d more", p.more)
+	}
+	return errors.New(text)
+}
+
+// shorten leaves the first warnings and the number of the others.
+func shorten(warnings []string) []string {
+	if more := len(warnings) - maxListed; more > 0 {
+		return append(warnings[:maxListed:maxListed], fmt.Sprintf("and %d more", more))
+	}
+	return warnings
+}

@@ -1,0 +1,76 @@
+package basicauth
+
+import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/binary"
+	"hash"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/middleware/users"
+)
+
+// maxCredentials is how long credentials can be as a client sends them, in bytes of base64. Longer ones are nobody's.
+const maxCredentials = 4096
+
+// scratch is room for the credentials of one request, and what tells them from others. It is used again once it is wiped.
+type scratch struct {
+	encoded        [maxCredentials]byte
+	text           [maxCredentials / 4 * 3]byte
+	received, used int    // bytes of encoded and of text
+	user, password []byte // parts of text
+	mac            hash.Hash
+	sum            [sha256.Size]byte
+}
+
+func newScratch(key []byte) *scratch { return &scratch{mac: hmac.New(sha256.New, key)} }
+
+// read reads the values of Authorization, and reports whether they are credentials as RFC 7617 has them: a single line, the scheme Basic
+// in any case, and a name and a password without control characters in base64. What follows the first colon is the password.
+func (s *scratch) read(lines []string) bool {
+	if len(lines) != 1 {
+		return false
+	}
+	scheme, encoded, _ := strings.Cut(lines[0], " ")
+	encoded = strings.Trim(encoded, " ")
+	if !strings.EqualFold(scheme, "Basic") || len(encoded) > maxCredentials || strings.ContainsAny(encoded, "\r\n") {
+		return false
+	}
+	s.received = copy(s.encoded[:], encoded)
+	n, err := base64.StdEncoding.Decode(s.text[:], s.encoded[:s.received])
+	s.used = n
+	if err != nil {
+		return false
+	}
+	text := s.text[:n]
+	colon := bytes.IndexByte(text, ':')
+	if colon < 0 || users.HasControl(text) {
+		return false
+	}
+	s.user, s.password = text[:colon], text[colon+1:]
+	return true
+}
+
+// digest condenses the credentials together with the stored hash that they are compared with. Nobody without the key can tell what the
+// sum was made of, or find another password with the same one. It is valid until the next call.
+func (s *scratch) digest(stored []byte) []byte {
+	var length [8]byte
+	s.mac.Reset()
+	binary.BigEndian.PutUint32(length[:4], uint32(len(s.user)))
+	binary.BigEndian.PutUint32(length[4:], uint32(len(s.password)))
+	_, _ = s.mac.Write(length[:])
+	_, _ = s.mac.Write(s.text[:s.used])
+	_, _ = s.mac.Write(stored)
+	return s.mac.Sum(s.sum[:0])
+}
+
+// wipe forgets the credentials.
+func (s *scratch) wipe() {
+	clear(s.encoded[:s.received])
+	clear(s.text[:base64.StdEncoding.DecodedLen(s.received)])
+	clear(s.sum[:])
+	s.mac.Reset()
+	s.user, s.password, s.received, s.used = nil, nil, 0, 0
+}

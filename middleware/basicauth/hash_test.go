@@ -1,0 +1,46 @@
+package basicauth
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestHashes compares with what openssl and htpasswd made of passwords.
+func TestHashes(t *testing.T) {
+	for _, test := range vectors(t) {
+		hash, err := parseHash(test.hash)
+		if err != nil {
+			t.Errorf("%s: %v", test.hash, err)
+			continue
+		}
+		if !hash.matches([]byte(test.password)) {
+			t.Errorf("%s does not match %q", test.hash, test.password)
+		}
+		for _, other := range []string{"", test.password + "x", "x" + test.password, strings.ToUpper(test.password) + "1"} {
+			if other != test.password && hash.matches([]byte(other)) && len(other) <= 72 {
+				t.Errorf("%s matches %q as well as %q", test.hash, other, test.password)
+			}
+		}
+	}
+}
+
+type vector struct{ password, hash string }
+
+// vectors returns passwords and what other programs made of them.
+func vectors(t testing.TB) (found []vector) {
+	t.Helper()
+	text, err := os.ReadFile("testdata/hashes.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if password, hash, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "\t"); ok {
+			found = append(found, vector{password, hash})
+		}
+	}
+	if len(found) < 40 {
+		t.Fatalf("%d vectors", len(found))
+	}
+	return found
+}
