@@ -95,17 +95,17 @@ func show(response *http.Response) string {
 	return lines.String() + " " + string(body)
 }
 
-// TestResponses goes through what a handler can do.
-func TestResponses(t *testing.T) {
-	empty := temporary(t)
-	big := strings.Repeat("x", 3000)
-	for _, test := range []struct {
-		name, method string
-		config       dynamic.Buffering
-		handler      http.HandlerFunc
-		want         string
-		reason       string
-	}{
+// response is what a handler does, and what its client gets.
+type response struct {
+	name, method string
+	config       dynamic.Buffering
+	handler      http.HandlerFunc
+	want         string
+	reason       string
+}
+
+func wholeResponses() []response {
+	return []response{
 		{"nothing", "GET", dynamic.Buffering{}, func(http.ResponseWriter, *http.Request) {}, "200 ", ""},
 		{"fields and nothing", "GET", dynamic.Buffering{}, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-A", "a") }, "200 X-A=a ", ""},
 		{"a body", "GET", dynamic.Buffering{}, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "a") }, "200 Content-Length=1 a", ""},
@@ -142,6 +142,12 @@ func TestResponses(t *testing.T) {
 			_, _ = io.WriteString(w, "body")
 			w.Header().Set(http.TrailerPrefix+"X-T", "t")
 		}, "200 trailer X-T=t body", ""},
+	}
+}
+
+func limitedResponses() []response {
+	big := strings.Repeat("x", 3000)
+	return []response{
 		{"on disk", "GET", dynamic.Buffering{MemResponseBodyBytes: 1000}, func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, big)
 		}, "200 Content-Length=3000 " + big, ""},
@@ -180,7 +186,13 @@ func TestResponses(t *testing.T) {
 				panic("it is taken")
 			}
 		}, "panic: net/http: abort Handler", "the response's body is larger than maxResponseBodyBytes, 2"},
-	} {
+	}
+}
+
+// TestResponses goes through what a handler can do.
+func TestResponses(t *testing.T) {
+	empty := temporary(t)
+	for _, test := range append(wholeResponses(), limitedResponses()...) {
 		t.Run(test.name, func(t *testing.T) {
 			record := new(telemetry.Record)
 			r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), test.method, "/", nil)

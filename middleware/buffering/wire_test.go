@@ -130,7 +130,7 @@ func TestStreamsPass(t *testing.T) {
 				}
 				next <- struct{}{}
 			}
-			if _, err := response.Body.Read(make([]byte, 1)); err != io.EOF { //nolint:errorlint // io.EOF is never wrapped
+			if _, err := response.Body.Read(make([]byte, 1)); err != io.EOF {
 				t.Errorf("the end is %v", err)
 			}
 		})

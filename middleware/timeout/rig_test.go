@@ -190,6 +190,3 @@ func (g *rig) raw(text string) (net.Conn, *bufio.Reader) {
 	}
 	return conn, bufio.NewReader(conn)
 }
-
-// onlyReader hides how long a body is.
-type onlyReader struct{ io.Reader }

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -116,29 +117,36 @@ func wait(d time.Duration) {
 	<-timer.C
 }
 
-// TestLimits has handlers that respect the context of their request, and takes the time that they get.
-func TestLimits(t *testing.T) {
-	write := func(w http.ResponseWriter, every time.Duration, times int) {
-		for range times {
-			_, _ = io.WriteString(w, "x")
-			wait(every)
-		}
+const second = time.Second
+
+// limited is a handler that respects the context of its request, and the time that it gets.
+type limited struct {
+	name    string
+	config  dynamic.Timeout
+	handler http.HandlerFunc
+	// client sends the body; nil sends nothing.
+	client func(body *io.PipeWriter)
+	took   time.Duration
+	status int
+	body   string
+	panics bool
+	// count is what is counted, reason what is recorded; empty for nothing.
+	count, reason string
+}
+
+func write(w http.ResponseWriter, every time.Duration, times int) {
+	for range times {
+		_, _ = io.WriteString(w, "x")
+		wait(every)
 	}
-	idleAway := func(r *http.Request) { <-r.Context().Done() }
-	read := func(r *http.Request) error { _, err := io.Copy(io.Discard, r.Body); return err }
-	const second = time.Second
-	for _, test := range []struct {
-		name    string
-		config  dynamic.Timeout
-		handler http.HandlerFunc
-		client  func(body *io.PipeWriter)
-		took    time.Duration
-		status  int
-		body    string
-		panics  bool
-		count   string
-		reason  string
-	}{
+}
+
+func idleAway(r *http.Request) { <-r.Context().Done() }
+
+func read(r *http.Request) error { _, err := io.Copy(io.Discard, r.Body); return err }
+
+func requestCases() []limited {
+	return []limited{
 		{
 			name: "request: nothing answered", config: config(5*second, 0, 0),
 			handler: func(_ http.ResponseWriter, r *http.Request) { idleAway(r) },
@@ -146,8 +154,11 @@ func TestLimits(t *testing.T) {
 		},
 		{
 			name: "request: the handler answers for it", config: config(5*second, 0, 0),
-			handler: func(w http.ResponseWriter, r *http.Request) { idleAway(r); http.Error(w, "late", 504) },
-			took:    5 * second, status: 504, body: "late\n", count: "request", reason: "the request took longer than request, 5s",
+			handler: func(w http.ResponseWriter, r *http.Request) {
+				idleAway(r)
+				http.Error(w, "late", http.StatusGatewayTimeout)
+			},
+			took: 5 * second, status: 504, body: "late\n", count: "request", reason: "the request took longer than request, 5s",
 		},
 		{
 			name: "request: the response has begun", config: config(5*second, 0, 0),
@@ -179,6 +190,25 @@ func TestLimits(t *testing.T) {
 			took:   5 * second, status: 504, body: "Gateway Timeout\n", count: "request", reason: "the request took longer than request, 5s",
 		},
 		{
+			name: "an answer that comes too late", config: config(5*second, 0, 0),
+			handler: func(w http.ResponseWriter, _ *http.Request) {
+				wait(7 * second)
+				w.Header().Set("Set-Cookie", "leak=1")
+				_, _ = io.WriteString(w, "late")
+			},
+			took: 7 * second, status: 504, body: "Gateway Timeout\n", count: "request", reason: "the request took longer than request, 5s",
+		},
+		{
+			name: "an abort before the response", config: config(5*second, 0, 0),
+			handler: func(_ http.ResponseWriter, r *http.Request) { idleAway(r); panic(http.ErrAbortHandler) },
+			took:    5 * second, status: 504, body: "Gateway Timeout\n", count: "request", reason: "the request took longer than request, 5s",
+		},
+	}
+}
+
+func responseHeaderCases() []limited {
+	return []limited{
+		{
 			name: "responseHeader: nothing answered", config: config(0, 5*second, 0),
 			handler: func(_ http.ResponseWriter, r *http.Request) { idleAway(r) },
 			took:    5 * second, status: 504, body: "Gateway Timeout\n", count: "response_header",
@@ -202,6 +232,11 @@ func TestLimits(t *testing.T) {
 			took:    25 * second, status: 504, body: "Gateway Timeout\n", count: "response_header",
 			reason: "no response began within responseHeader, 5s",
 		},
+	}
+}
+
+func idleCases() []limited {
+	return []limited{
 		{
 			name: "idle: the response", config: config(0, 0, 5*second),
 			handler: func(w http.ResponseWriter, r *http.Request) {
@@ -260,21 +295,11 @@ func TestLimits(t *testing.T) {
 			},
 			took: 5 * second, status: 200, body: "x", panics: true, count: "idle", reason: "nothing moved for idle, 5s",
 		},
-		{
-			name: "an answer that comes too late", config: config(5*second, 0, 0),
-			handler: func(w http.ResponseWriter, _ *http.Request) {
-				wait(7 * second)
-				w.Header().Set("Set-Cookie", "leak=1")
-				_, _ = io.WriteString(w, "late")
-			},
-			took: 7 * second, status: 504, body: "Gateway Timeout\n", count: "request", reason: "the request took longer than request, 5s",
-		},
-		{
-			name: "an abort before the response", config: config(5*second, 0, 0),
-			handler: func(_ http.ResponseWriter, r *http.Request) { idleAway(r); panic(http.ErrAbortHandler) },
-			took:    5 * second, status: 504, body: "Gateway Timeout\n", count: "request", reason: "the request took longer than request, 5s",
-		},
-	} {
+	}
+}
+
+func TestLimits(t *testing.T) {
+	for _, test := range slices.Concat(requestCases(), responseHeaderCases(), idleCases()) {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, step, record, start := newServer(), newTimeout(t, test.config), new(telemetry.Record), time.Now()
