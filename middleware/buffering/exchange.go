@@ -57,7 +57,8 @@ func (x *exchange) receive() bool {
 	}
 	x.body = spool{most: b.memRequest, limit: b.maxRequest}
 	if r.ContentLength > 0 && r.ContentLength < b.memRequest {
-		x.body.most = r.ContentLength
+		// The end may come by itself, which takes room too.
+		x.body.most = r.ContentLength + 1
 	}
 	if _, err := x.body.ReadFrom(r.Body); err != nil {
 		x.unreadable(err)
