@@ -22,24 +22,27 @@ type middlewareNode struct {
 	err      error
 }
 
-// wrap puts steps around next.
-func wrap(steps []middleware.Middleware, next http.Handler) http.Handler {
-	for _, step := range slices.Backward(steps) {
-		next = step.Wrap(next)
-	}
-	return next
-}
-
 // transient is a middleware whose handlers, when they have returned, keep no part of the request, of its URL and header or of its writer.
 // Strings and the context do not count.
 type transient interface{ KeepsNothing() }
 
-// transient reports whether all steps are, and the services that they ask.
-func (n *middlewareNode) transient(steps []middleware.Middleware) bool {
-	return !n.lasting && !slices.ContainsFunc(steps, func(step middleware.Middleware) bool {
+// fleeting tells a step that nobody behind it keeps a part of a request, so that the step may have its own memory used again.
+type fleeting struct{ http.Handler }
+
+// KeepsNothing says so.
+func (fleeting) KeepsNothing() {}
+
+// wrap puts steps around a handler. Whether that one may keep a part of a request is given, and returned for the whole.
+func wrap(steps []middleware.Middleware, next http.Handler, lasting bool) (whole http.Handler, keeps bool) {
+	for _, step := range slices.Backward(steps) {
+		if !lasting {
+			next = fleeting{next}
+		}
+		next = step.Wrap(next)
 		_, ok := step.(transient)
-		return !ok
-	})
+		lasting = lasting || !ok
+	}
+	return next, lasting
 }
 
 // middleware returns the compiled middleware of a qualified name, from memory when nothing it is built from changed.

@@ -252,8 +252,8 @@ type Route struct {
 
 func (r *Route) enable(around *middlewareNode, steps []middleware.Middleware, service *serviceNode) {
 	r.service, r.steps = service, around.names
-	r.handler = wrap(steps, service.handler)
-	r.transient = around.transient(steps) && !service.lasting
+	handler, lasting := wrap(steps, service.handler, service.lasting || around.lasting)
+	r.handler, r.transient = handler, !lasting
 }
 
 // disable makes the route answer 503, so that no router below takes its traffic.

@@ -95,8 +95,8 @@ func (c *Compiler) around(ref dynamic.Ref, node *serviceNode, names []string) {
 	stage := c.states.stage(ref)
 	steps := stage.steps(chain.steps)
 	stage.finish(true)
-	node.handler, node.steps = wrap(steps, node.handler), chain.names
-	node.lasting = node.lasting || !chain.transient(steps)
+	node.steps = chain.names
+	node.handler, node.lasting = wrap(steps, node.handler, node.lasting || chain.lasting)
 }
 
 // kindOf returns the one kind that a service sets.
