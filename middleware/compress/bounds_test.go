@@ -1,6 +1,7 @@
 package compress
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"runtime"
@@ -85,6 +86,35 @@ func TestFlushesByTheClock(t *testing.T) {
 		response := &http.Response{Header: pipe.Header(), Body: io.NopCloser(&pipe.body)}
 		if body := decoded(t, response); len(body) != 100*size {
 			t.Errorf("%d bytes, want %d", len(body), 100*size)
+		}
+	}
+}
+
+// TestNothingIsLeftInEncoders breaks a response off whose beginning is in the encoder and behind it, and sends another one.
+func TestNothingIsLeftInEncoders(t *testing.T) {
+	secret := page(200_000)
+	for _, encoding := range []string{"gzip", "br", "zstd"} {
+		c := made(t, nil)
+		r := middlewaretest.Request(t, "GET /", "Accept-Encoding: "+encoding)
+		breaking := c.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain")
+			_, _ = w.Write(secret)
+			panic(http.ErrAbortHandler)
+		}))
+		whole := c.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "text/plain")
+			_, _ = w.Write(text(3000))
+		}))
+		for range 20 {
+			func() {
+				defer func() { _ = recover() }()
+				breaking.ServeHTTP(new(recorded), r)
+			}()
+			w := new(recorded)
+			whole.ServeHTTP(w, r)
+			if got := decoded(t, &http.Response{Header: w.Header(), Body: io.NopCloser(&w.body)}); !bytes.Equal(got, text(3000)) {
+				t.Fatalf("%s: %d bytes", encoding, len(got))
+			}
 		}
 	}
 }
