@@ -1,0 +1,101 @@
+// Package ipallowlist is the middleware ipAllowList, and ipWhiteList, its deprecated name: it lets only clients of some addresses in.
+//
+// What flows in: a request whose forwarded headers can be believed. What flows out: the same request through the same writer, or an answer
+// with rejectStatusCode. A client whose address can't be told is refused; it never looks anywhere else for a better one.
+package ipallowlist
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/answer"
+)
+
+// IPAllowList is one configured ipAllowList or ipWhiteList.
+type IPAllowList struct {
+	name string
+	// kind is the name of the middleware's kind in files.
+	kind     string
+	allowed  canonical.Trust
+	client   canonical.ClientStrategy
+	status   int
+	warnings []string
+	refused  atomic.Uint64
+}
+
+// New checks the definition of an ipAllowList: sourceRange must name at least one address or prefix, and rejectStatusCode, which is 403
+// when it is not set, must be a status that can end a request, 200 to 599. The error names the option.
+func New(name string, config dynamic.IPAllowList) (*IPAllowList, error) {
+	list, err := newList(name, "ipAllowList", config.SourceRange, config.IPStrategy)
+	if err != nil {
+		return nil, err
+	}
+	if status := config.RejectStatusCode; status != 0 {
+		if status < 200 || status > 599 {
+			return nil, fmt.Errorf("ipAllowList.rejectStatusCode %d is not a status that ends a request, 200 to 599", status)
+		}
+		list.status = status
+	}
+	return list, nil
+}
+
+// NewWhiteList is New for the deprecated name, which refuses with 403 and warns.
+func NewWhiteList(name string, config dynamic.IPWhiteList) (*IPAllowList, error) {
+	list, err := newList(name, "ipWhiteList", config.SourceRange, config.IPStrategy)
+	if err != nil {
+		return nil, err
+	}
+	list.warnings = append([]string{"ipWhiteList is deprecated: ipAllowList takes the same options"}, list.warnings...)
+	return list, nil
+}
+
+func newList(name, kind string, sources []string, strategy *dynamic.IPStrategy) (*IPAllowList, error) {
+	if len(sources) == 0 {
+		return nil, errors.New(kind + ".sourceRange is empty: nobody would be let in")
+	}
+	allowed, err := canonical.NewTrust(sources)
+	if err != nil {
+		return nil, fmt.Errorf("%s.sourceRange: %w", kind, err)
+	}
+	list := &IPAllowList{name: name, kind: kind, allowed: allowed, status: http.StatusForbidden}
+	if strategy == nil {
+		return list, nil
+	}
+	if list.client, err = canonical.NewClientStrategy(strategy.Depth, strategy.ExcludedIPs, strategy.IPv6Subnet); err != nil {
+		return nil, fmt.Errorf("%s.ipStrategy.%w", kind, err)
+	}
+	list.warnings = warnings(kind, sources, *strategy)
+	return list, nil
+}
+
+// KeepsNothing says that no part of a request outlives its handler here.
+func (*IPAllowList) KeepsNothing() {}
+
+// Warnings returns what the definition declares without the effect that it seems to have.
+func (l *IPAllowList) Warnings() []string { return l.warnings }
+
+// Counts returns how many requests have been refused over all routers.
+func (l *IPAllowList) Counts() map[string]uint64 {
+	return map[string]uint64{"refused": l.refused.Load()}
+}
+
+// Wrap returns a handler that calls next for clients of the addresses that are listed.
+func (l *IPAllowList) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		client, known := l.client.Client(r)
+		if known && l.allowed.Contains(client) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		l.refused.Add(1)
+		reason := "the address of the client can't be told"
+		if known {
+			reason = "the client " + client.String() + " is not in sourceRange"
+		}
+		answer.Refuse(w, r, l.status, l.name, reason)
+	})
+}
