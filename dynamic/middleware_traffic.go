@@ -12,9 +12,10 @@ type BodyLimit struct {
 type Timeout struct {
 	// Request bounds the whole exchange, from the head of the request to the last byte of the response.
 	Request ptypes.Duration `json:"request,omitempty"`
-	// ResponseHeader bounds the time until the response begins.
+	// ResponseHeader bounds the time until the response begins, without the time that the client takes to send its body.
 	ResponseHeader ptypes.Duration `json:"responseHeader,omitempty"`
-	// Idle bounds each pause in which no byte of a body moves in either direction.
+	// Idle bounds each pause in which no byte of a body moves in either direction. Where ResponseHeader is set, that one bounds the wait for
+	// the response. Of the limits it is the only one that counts once a connection is upgraded.
 	Idle ptypes.Duration `json:"idle,omitempty"`
 }
 

@@ -6,12 +6,14 @@ package inflightreq
 
 import (
 	"fmt"
-	"hash/maphash"
 	"net/http"
+	"sync"
 	"sync/atomic"
 
+	"github.com/vulcand/oxy/v2/connlimit"
+	"github.com/vulcand/oxy/v2/utils"
+
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/middleware/answer"
 	"github.com/sluiceproxy/sluice/middleware/source"
 )
 
@@ -20,10 +22,10 @@ type InFlightReq struct {
 	name   string
 	amount int64
 	source *source.Source
-	seed   maphash.Seed
 	// shared is the step of all owners, or nil where each has its own.
-	shared  *step
-	refused atomic.Uint64
+	shared   *step
+	refused  atomic.Uint64
+	passages sync.Pool
 }
 
 // New checks the definition: amount must be at least 1. The error names the option.
@@ -35,11 +37,21 @@ func New(name string, config dynamic.InFlightReq) (*InFlightReq, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &InFlightReq{name: name, amount: config.Amount, source: criterion, seed: maphash.MakeSeed()}
+	m := &InFlightReq{
+		name: name, amount: config.Amount, source: criterion, passages: sync.Pool{New: func() any { return new(passage) }},
+	}
 	if config.Shared {
-		m.shared = &step{limit: m}
+		m.shared = m.step()
 	}
 	return m, nil
+}
+
+// step returns a step with counts of its own.
+func (m *InFlightReq) step() *step {
+	s := &step{limit: m}
+	// It fails without an extractor alone.
+	s.counter, _ = connlimit.New(http.HandlerFunc(s.pass), utils.ExtractorFunc(s.token), m.amount, connlimit.ErrorHandler(s))
+	return s
 }
 
 // KeepsNothing says that no part of a request outlives its handler here.
@@ -52,7 +64,7 @@ func (m *InFlightReq) For(string) interface {
 	if m.shared != nil {
 		return m.shared
 	}
-	return &step{limit: m}
+	return m.step()
 }
 
 // Wrap is For without an owner.
@@ -61,38 +73,4 @@ func (m *InFlightReq) Wrap(next http.Handler) http.Handler { return m.For("").Wr
 // Counts returns how many requests have been refused over all owners.
 func (m *InFlightReq) Counts() map[string]uint64 {
 	return map[string]uint64{"refused": m.refused.Load()}
-}
-
-// step is an inFlightReq with the counts of one owner.
-type step struct {
-	limit    *InFlightReq
-	requests lazy
-}
-
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*step) KeepsNothing() {}
-
-// Standing returns how many requests are under way, and of how many sources.
-func (s *step) Standing() (state string, levels map[string]int64) {
-	var requests, sources int64
-	if t := s.requests.Load(); t != nil {
-		requests, sources = t.levels()
-	}
-	return "", map[string]int64{"in_flight": requests, "sources": sources}
-}
-
-// Wrap returns a handler that calls next unless too many requests of the source are under way.
-func (s *step) Wrap(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		key, _ := s.limit.source.Key(r) // Those that don't say who they are share the zero key.
-		hash := key.Hash(s.limit.seed)
-		shard := s.requests.shard(hash)
-		if !shard.enter(hash, s.limit.amount) {
-			s.limit.refused.Add(1)
-			answer.Refuse(w, r, http.StatusTooManyRequests, s.limit.name, "too many requests of the source are under way")
-			return
-		}
-		defer shard.leave(hash)
-		next.ServeHTTP(w, r)
-	})
 }

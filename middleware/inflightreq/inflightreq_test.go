@@ -110,7 +110,7 @@ func TestOptions(t *testing.T) {
 			if got := m.Counts()["refused"]; got != test.refused {
 				t.Errorf("%d were refused, want %d", got, test.refused)
 			}
-			if state, levels := owner.(*step).Standing(); state != "" || levels["in_flight"] != 0 || levels["sources"] != 0 {
+			if state, levels := owner.(*step).Standing(); state != "" || levels["in_flight"] != 0 {
 				t.Errorf("afterwards it stands %q, %v", state, levels)
 			}
 		})
@@ -139,7 +139,7 @@ func TestAnswer(t *testing.T) {
 	w := httptest.NewRecorder()
 	var handler http.Handler
 	inner := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		if _, levels := owner.(*step).Standing(); levels["in_flight"] != 1 || levels["sources"] != 1 {
+		if _, levels := owner.(*step).Standing(); levels["in_flight"] != 1 {
 			t.Errorf("it stands at %v", levels)
 		}
 		handler.ServeHTTP(w, middlewaretest.Request(t, "GET /").WithContext(telemetry.WithRecord(t.Context(), record)))
@@ -303,7 +303,7 @@ func TestManyAtOnce(t *testing.T) {
 	})
 }
 
-// TestASourceDoesNotKeepItsFirstHead has a source that always has a request under way, whose head was large.
+// TestASourceDoesNotKeepItsFirstHead holds the keys of sources whose heads were large, as a source with requests under way does.
 func TestASourceDoesNotKeepItsFirstHead(t *testing.T) {
 	m := limiter(t, dynamic.InFlightReq{Amount: 2, SourceCriterion: &dynamic.SourceCriterion{RequestHeaderName: "X-Key"}})
 	s := m.For("router web@file").(*step)
@@ -311,37 +311,41 @@ func TestASourceDoesNotKeepItsFirstHead(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
+	tokens := map[string]bool{}
 	for i := range sources {
 		head := fmt.Sprintf("key %4d", i) + strings.Repeat("x", size)
 		r := middlewaretest.Request(t, "GET /")
 		r.Header["X-Key"] = []string{head[:8]}
-		key, _ := m.source.Key(r)
-		if hash := key.Hash(m.seed); !s.requests.shard(hash).enter(hash, m.amount) {
-			t.Fatalf("source %d was refused", i)
+		token, amount, err := s.token(r)
+		if err != nil || amount != 1 {
+			t.Fatal(amount, err)
 		}
+		tokens[token] = true
 	}
 	runtime.GC()
 	runtime.ReadMemStats(&after)
-	if held := int64(after.HeapAlloc) - int64(before.HeapAlloc); held > sources*size/10 {
-		t.Errorf("%d bytes are held for %d requests of %d", held, sources, size)
-	}
-	if _, levels := s.Standing(); levels["sources"] != sources || levels["in_flight"] != sources {
-		t.Errorf("it stands at %v", levels)
+	if held := int64(after.HeapAlloc) - int64(before.HeapAlloc); held > sources*size/10 || len(tokens) != sources {
+		t.Errorf("%d bytes are held for %d requests of %d", held, len(tokens), size)
 	}
 }
 
-func TestALargeMapIsDropped(t *testing.T) {
-	s := new(shard)
-	for i := range uint64(2 * spare) {
-		s.enter(i, 1)
-	}
-	for i := range uint64(2 * spare) {
-		s.leave(i)
-	}
-	if s.counts != nil || s.total != 0 || s.largest != 0 {
-		t.Errorf("kept %d of %d", s.largest, len(s.counts))
-	}
-	if !s.enter(1, 1) || s.enter(1, 1) {
-		t.Error("it does not count afterwards")
+// TestHandlersOfOneOwnerCountTogether has a router on two entrypoints, whose handlers are two.
+func TestHandlersOfOneOwnerCountTogether(t *testing.T) {
+	s := limiter(t, dynamic.InFlightReq{Amount: 1}).For("router web@file")
+	refused := 0
+	other := s.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the limit is passed") }))
+	writer := new(middlewaretest.Writer)
+	s.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if w != http.ResponseWriter(writer) {
+			t.Errorf("the handler writes to %T", w)
+		}
+		answer := httptest.NewRecorder()
+		other.ServeHTTP(answer, middlewaretest.Request(t, "GET /"))
+		if answer.Code == http.StatusTooManyRequests {
+			refused++
+		}
+	})).ServeHTTP(writer, middlewaretest.Request(t, "GET /"))
+	if refused != 1 {
+		t.Errorf("%d refused", refused)
 	}
 }
