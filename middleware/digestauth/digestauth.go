@@ -1,17 +1,32 @@
-// Package digestauth is the middleware digestAuth: it lets in who knows a user's password (RFC 7616).
+// Package digestauth is the middleware digestAuth: it lets in who proves to know a user's password without sending it (RFC 7616).
 //
-// What flows in: a request with credentials. What flows out: the same request, with the user's name in a header if so configured, or an
-// answer 401. It never keeps a password, and never says whether it was the user or the password that was wrong, not by its time either.
+// What flows in: a request with an answer to an earlier challenge. What flows out: the same request, with the user's name in a header if
+// so configured, or a challenge with status 401. It never sees a password, accepts no answer twice, keeps nothing about challenges that
+// nobody answered, and never says whether it was the user or the password that was wrong, not by its time either.
 package digestauth
 
 import (
+	"crypto/rand"
 	"net/http"
+	"sync/atomic"
+	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/users"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // DigestAuth is one configured digestAuth.
-type DigestAuth struct{ name string }
+type DigestAuth struct {
+	name     string
+	identity users.Identity
+	warnings []string
+	// The rest is behind pointers so that nothing of it is printed with the DigestAuth.
+	register *register
+	nonces   *nonces
+	ledger   *ledger
+	counts   *counts
+}
 
 // Options are what a digestAuth needs beside its definition.
 type Options struct {
@@ -19,17 +34,103 @@ type Options struct {
 	ReadFile func(path string) ([]byte, error)
 }
 
-// New checks the definition and reads the users.
-func New(name string, _ dynamic.DigestAuth, _ Options) (*DigestAuth, error) {
-	return &DigestAuth{name: name}, nil
+// counts are what has happened to requests since the object was made.
+type counts struct{ challenged, refused, verified, stale, replayed atomic.Uint64 }
+
+// New checks the definition and reads the users: at least one of the configured realm, each with a hash of user, realm and password by MD5
+// or SHA-256. All must have a hash by the same algorithm, and those that all have are offered to clients. The error lists every line that
+// is wrong, and holds nothing of it.
+func New(name string, config dynamic.DigestAuth, options Options) (*DigestAuth, error) {
+	realm, quoted, err := users.Realm("digestAuth.realm", config.Realm)
+	if err != nil {
+		return nil, err
+	}
+	identity, err := users.NewIdentity("digestAuth", config.HeaderField, config.RemoveHeader)
+	if err != nil {
+		return nil, err
+	}
+	from := users.Source{Option: "digestAuth", Users: config.Users, File: config.UsersFile, ReadFile: options.ReadFile}
+	entries, warnings, err := users.Read(from, parseUser)
+	if err != nil {
+		return nil, err
+	}
+	register, foreign, err := newRegister(realm, quoted, entries)
+	if err != nil {
+		return nil, err
+	}
+	return &DigestAuth{
+		name: name, identity: identity, warnings: append(warnings, foreign...),
+		register: register, nonces: newNonces(time.Now()), ledger: new(ledger), counts: new(counts),
+	}, nil
 }
 
 // KeepsNothing says that no part of a request outlives its handler here.
 func (*DigestAuth) KeepsNothing() {}
 
-// Wrap returns a handler that lets requests with the credentials of a user pass to next.
-func (*DigestAuth) Wrap(http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "401 Unauthorized", http.StatusUnauthorized)
+// Warnings returns what the definition declares without effect: users of another realm, and those that another line takes the place of.
+func (d *DigestAuth) Warnings() []string { return d.warnings }
+
+// Counts returns how many requests there were since the object was made: "challenged" came without credentials, "refused" with wrong
+// ones, "verified" with right ones, "stale" with right ones that answer a challenge which is over, and "replayed" with right ones that
+// had been used before, or so long ago that nobody can tell.
+func (d *DigestAuth) Counts() map[string]uint64 {
+	return map[string]uint64{
+		"challenged": d.counts.challenged.Load(), "refused": d.counts.refused.Load(), "verified": d.counts.verified.Load(),
+		"stale": d.counts.stale.Load(), "replayed": d.counts.replayed.Load(),
+	}
+}
+
+// Wrap returns a handler that lets requests with the right answer to a challenge pass to next, once each. Others are challenged with 401.
+func (d *DigestAuth) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if user := d.admit(w, r); user != nil {
+			d.identity.Tell(r, user.name)
+			next.ServeHTTP(w, r)
+		}
 	})
 }
+
+// admit returns the user that a request is from, or answers it.
+func (d *DigestAuth) admit(w http.ResponseWriter, r *http.Request) *user {
+	lines := r.Header["Authorization"]
+	if len(lines) == 0 {
+		return d.refuse(w, r, &d.counts.challenged, "the request has no credentials", false)
+	}
+	sent, ok := parse(lines)
+	if !ok {
+		return d.refuse(w, r, &d.counts.refused, "the request has no credentials that digestAuth understands", false)
+	}
+	record := telemetry.RecordFrom(r.Context())
+	record.Username = users.Claimed(sent.username)
+	switch {
+	case sent.realm != d.register.realm:
+		return d.refuse(w, r, &d.counts.refused, "the credentials are for another realm", false)
+	case !isTarget(sent.uri, r, record):
+		return d.refuse(w, r, &d.counts.refused, "the credentials are for another target", false)
+	}
+	user := d.register.find(&sent, r.Method)
+	if user == nil {
+		return d.refuse(w, r, &d.counts.refused, "the user or the password is wrong", false)
+	}
+	// From here on the client is known to have the password, and has only to answer another challenge.
+	now := d.nonces.now()
+	nonce, ok := d.nonces.open(sent.nonce)
+	switch {
+	case !ok || sent.opaque != d.nonces.opaque || now-nonce.issued > lifetime:
+		return d.refuse(w, r, &d.counts.stale, "the credentials answer a challenge that is over", true)
+	case !d.ledger.use(nonce, sent.count, now):
+		return d.refuse(w, r, &d.counts.replayed, "the credentials have been used before", true)
+	}
+	d.counts.verified.Add(1)
+	return user
+}
+
+// refuse answers with a new challenge for each algorithm.
+func (d *DigestAuth) refuse(w http.ResponseWriter, r *http.Request, count *atomic.Uint64, reason string, stale bool) *user {
+	count.Add(1)
+	users.Refuse(w, r, d.name, reason, d.register.challenges(d.nonces.mint(), d.nonces.opaque, stale)...)
+	return nil
+}
+
+// random fills b.
+func random(b []byte) { _, _ = rand.Read(b) } // It ends the process where the system has no randomness.

@@ -1,0 +1,164 @@
+package digestauth
+
+import (
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/sluiceproxy/sluice/middleware/users"
+)
+
+// maxCredentials is how long credentials can be, in bytes. They hold the target of the request.
+const maxCredentials = 16384
+
+// credentials are the parameters of an Authorization header with the scheme Digest (RFC 7616 section 3.4), as the client meant them.
+type credentials struct {
+	username, realm, nonce, uri, response, cnonce, opaque string
+	algorithm                                             algorithm
+	// nc and qop are as they were sent, count is nc as a number.
+	nc, qop string
+	count   uint32
+}
+
+// parse reads the values of Authorization. They are not ok unless there is a single one with the scheme Digest in any case, in which no
+// parameter that counts stands twice, none is missing (opaque and algorithm may be), the quality of protection is auth, the algorithm is
+// MD5 or SHA-256, and the user is named as it is, neither hashed (userhash) nor in another encoding (username*).
+func parse(lines []string) (sent credentials, ok bool) {
+	if len(lines) != 1 || len(lines[0]) > maxCredentials {
+		return credentials{}, false
+	}
+	scheme, rest, _ := strings.Cut(lines[0], " ")
+	if !strings.EqualFold(scheme, "Digest") {
+		return credentials{}, false
+	}
+	var parameters [len(known)]string
+	if !readParameters(rest, &parameters) {
+		return credentials{}, false
+	}
+	return meaning(&parameters)
+}
+
+// What known lists, by its index.
+const (
+	username = iota
+	realm
+	nonceParameter
+	uri
+	response
+	cnonce
+	opaque
+	algorithmParameter
+	nc
+	qop
+	userhash
+	encodedUsername
+)
+
+// known are the parameters that count. Others are read and mean nothing.
+var known = [...]string{
+	"username", "realm", "nonce", "uri", "response", "cnonce", "opaque", "algorithm", "nc", "qop", "userhash", "username*",
+}
+
+// meaning makes credentials of parameters.
+func meaning(parameters *[len(known)]string) (sent credentials, ok bool) {
+	for _, required := range [...]int{username, realm, nonceParameter, uri, cnonce} {
+		if parameters[required] == "" {
+			return credentials{}, false
+		}
+	}
+	if parameters[qop] != "auth" || parameters[encodedUsername] != "" || strings.EqualFold(parameters[userhash], "true") {
+		return credentials{}, false
+	}
+	algorithm, ok := algorithmOf(parameters[algorithmParameter])
+	if !ok || !isHex(parameters[response], algorithm.length()) || !isHex(parameters[nc], 8) || users.HasControl(parameters[username]) {
+		return credentials{}, false
+	}
+	count, err := strconv.ParseUint(parameters[nc], 16, 32)
+	if err != nil || count == 0 {
+		return credentials{}, false
+	}
+	return credentials{
+		username: parameters[username], realm: parameters[realm], nonce: parameters[nonceParameter], uri: parameters[uri],
+		response: parameters[response], cnonce: parameters[cnonce], opaque: parameters[opaque], algorithm: algorithm,
+		nc: parameters[nc], qop: parameters[qop], count: uint32(count),
+	}, true
+}
+
+// readParameters reads a list of auth-params (RFC 9110 sections 5.6.1 and 11.2) to its end.
+func readParameters(text string, parameters *[len(known)]string) bool {
+	var seen [len(known)]bool
+	for {
+		text = strings.TrimLeft(text, " \t,")
+		if text == "" {
+			return true
+		}
+		name, value, rest, ok := readParameter(text)
+		if !ok {
+			return false
+		}
+		for i := range known {
+			if strings.EqualFold(name, known[i]) {
+				if seen[i] {
+					return false
+				}
+				seen[i], parameters[i] = true, value
+			}
+		}
+		text = strings.TrimLeft(rest, " \t")
+		if text != "" && text[0] != ',' {
+			return false
+		}
+	}
+}
+
+// readParameter reads one parameter, whose value is a token or a quoted-string.
+func readParameter(text string) (name, value, rest string, ok bool) {
+	name, text, ok = strings.Cut(text, "=")
+	name = strings.TrimRight(name, " \t")
+	if !ok || !httpguts.ValidHeaderFieldName(name) {
+		return "", "", "", false
+	}
+	text = strings.TrimLeft(text, " \t")
+	if strings.HasPrefix(text, `"`) {
+		value, rest, ok = readQuoted(text[1:])
+		return name, value, rest, ok
+	}
+	end := strings.IndexAny(text, " \t,")
+	if end < 0 {
+		end = len(text)
+	}
+	return name, text[:end], text[end:], httpguts.ValidHeaderFieldName(text[:end])
+}
+
+// readQuoted reads a quoted-string (RFC 9110 section 5.6.4) behind its first quotation mark.
+func readQuoted(text string) (value, rest string, ok bool) {
+	var unescaped []byte
+	start := 0
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '"':
+			if unescaped == nil {
+				return text[:i], text[i+1:], true
+			}
+			return string(append(unescaped, text[start:i]...)), text[i+1:], true
+		case c == '\\':
+			unescaped = append(unescaped, text[start:i]...)
+			i++
+			start = i
+			if i == len(text) || isControl(text[i]) {
+				return "", "", false
+			}
+		case isControl(c):
+			return "", "", false
+		}
+	}
+	return "", "", false
+}
+
+// isControl reports whether a byte can't be in a quoted-string.
+func isControl(c byte) bool { return c < ' ' && c != '\t' || c == 0x7f }
+
+func isHex(text string, length int) bool {
+	return len(text) == length && strings.Trim(text, "0123456789abcdefABCDEF") == ""
+}

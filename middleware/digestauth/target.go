@@ -1,0 +1,53 @@
+package digestauth
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// isTarget reports whether the parameter uri means what the client asked for, which is not what middlewares have made of it since. Client
+// and entrypoint may spell it differently, so both are compared in their canonical form; the whole target counts, with its query.
+func isTarget(uri string, r *http.Request, record *telemetry.Record) bool {
+	asked, host := record.Path, record.Host
+	if asked == "" {
+		asked = "*"
+		if path, ok := canonical.EscapedPath(r); ok {
+			asked = path
+		}
+		host = r.Host
+	}
+	uri, ok := originForm(uri, host)
+	if !ok {
+		return false
+	}
+	path, query, _ := strings.Cut(uri, "?")
+	if query != r.URL.RawQuery && strings.ReplaceAll(query, ";", "%3B") != r.URL.RawQuery {
+		return false
+	}
+	policy := canonical.Policy{Encoded: canonical.AllowAllEncoded()}
+	if target, err := policy.Apply(path); err == nil && target.Escaped == asked {
+		return true
+	}
+	policy.Sanitize = true
+	target, err := policy.Apply(path)
+	return err == nil && target.Escaped == asked
+}
+
+// originForm cuts scheme and host off an absolute target, if it has the host.
+func originForm(uri, host string) (string, bool) {
+	scheme, rest, absolute := strings.Cut(uri, "://")
+	if strings.HasPrefix(uri, "/") || uri == "*" {
+		return uri, true
+	}
+	if !absolute || !strings.EqualFold(scheme, "http") && !strings.EqualFold(scheme, "https") {
+		return "", false
+	}
+	end := strings.IndexAny(rest, "/?")
+	if end < 0 {
+		end = len(rest)
+	}
+	return rest[end:], strings.EqualFold(rest[:end], host)
+}
