@@ -36,7 +36,7 @@ var leaves = map[string][]string{
 // The values are what they have in common.
 var islands = map[string][]string{
 	"provider":   {},
-	"middleware": {"middleware/answer", "middleware/response", "middleware/source", "middleware/clienttls", "middleware/pattern"},
+	"middleware": {"middleware/answer", "middleware/response", "middleware/source", "middleware/clienttls", "middleware/pattern", "middleware/users"},
 }
 
 // passages are single packages that a folder may import beyond its layers, because they say the same thing twice otherwise.
@@ -82,7 +82,7 @@ var libraries = []struct {
 }
 
 // testLibraries may be imported by every test, beside all of the above.
-var testLibraries = []string{"github.com/google/go-cmp", "go.uber.org/goleak", "google.golang.org/grpc", "google.golang.org/protobuf"}
+var testLibraries = []string{"github.com/google/go-cmp", "go.uber.org/goleak", "google.golang.org/grpc", "google.golang.org/protobuf", "github.com/oauth2-proxy/mockoidc"}
 
 func TestImports(t *testing.T) {
 	loaded := load(t)
