@@ -33,28 +33,30 @@ type Fingerprint [sha256.Size]byte
 // those alone that it holds, of which there must be at least one. The options cert and key belong together. With insecureSkipVerify
 // any server is trusted, and ca must still load. The option caOptional is deprecated and says nothing to a client: it has no effect.
 // Versions before TLS 1.2 are not spoken.
-func New(option string, config *dynamic.ClientTLS) (*tls.Config, error) {
-	secured, _, err := Load(option, config)
+//
+// Files are read through readFile, at most 4 MiB of each; nil stands for reading regular files from the disk.
+func New(option string, config *dynamic.ClientTLS, readFile func(path string) ([]byte, error)) (*tls.Config, error) {
+	secured, _, err := Load(option, config, readFile)
 	return secured, err
 }
 
 // Load is New, and returns the fingerprint of what was read as well.
-func Load(option string, config *dynamic.ClientTLS) (*tls.Config, Fingerprint, error) {
+func Load(option string, config *dynamic.ClientTLS, readFile func(path string) ([]byte, error)) (*tls.Config, Fingerprint, error) {
 	if config == nil {
 		return nil, Fingerprint{}, nil
 	}
 	if (config.Cert == "") != (config.Key == "") {
 		return nil, Fingerprint{}, fmt.Errorf("%s.cert and %s.key belong together, and one is missing", option, option)
 	}
-	authorities, err := read(option+".ca", config.CA)
+	authorities, err := read(option+".ca", config.CA, readFile)
 	if err != nil {
 		return nil, Fingerprint{}, err
 	}
-	certificate, err := read(option+".cert", config.Cert)
+	certificate, err := read(option+".cert", config.Cert, readFile)
 	if err != nil {
 		return nil, Fingerprint{}, err
 	}
-	key, err := read(option+".key", config.Key)
+	key, err := read(option+".key", config.Key, readFile)
 	if err != nil {
 		return nil, Fingerprint{}, err
 	}
@@ -75,15 +77,28 @@ func Load(option string, config *dynamic.ClientTLS) (*tls.Config, Fingerprint, e
 	return secured, fingerprint(config.InsecureSkipVerify, authorities, certificate, key), nil
 }
 
+// maxFile is how much is read of one file, in bytes.
+const maxFile = 4 << 20
+
 // read returns the PEM text of an option, and nil when it is not set.
-func read(option, value string) ([]byte, error) {
+func read(option, value string, readFile func(path string) ([]byte, error)) ([]byte, error) {
 	if value == "" {
 		return nil, nil
 	}
 	if bareKey(value) {
 		return nil, errors.New(option + " is neither a path nor PEM text")
 	}
-	return document.ReadPEM(option, value)
+	if readFile == nil || document.IsPEM(value) || strings.ContainsAny(value, "\r\n") {
+		return document.ReadPEM(option, value)
+	}
+	text, err := readFile(value)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", option, err)
+	}
+	if len(text) > maxFile {
+		return nil, fmt.Errorf("%s: %s is larger than %d bytes", option, value, maxFile)
+	}
+	return text, nil
 }
 
 // shortestKey is below what any private key takes as DER in base64, in bytes.

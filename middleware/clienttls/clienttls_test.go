@@ -113,7 +113,7 @@ func TestConnections(t *testing.T) {
 		"certificate in file and text": {dynamic.ClientTLS{CA: server.cert, Cert: write(t, "c", client.cert), Key: client.key}, true, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			config, err := New("x.tls", &test.config)
+			config, err := New("x.tls", &test.config, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,7 +129,7 @@ func TestConnections(t *testing.T) {
 }
 
 func TestNone(t *testing.T) {
-	config, fingerprint, err := Load("x.tls", nil)
+	config, fingerprint, err := Load("x.tls", nil, nil)
 	if config != nil || err != nil || fingerprint != (Fingerprint{}) {
 		t.Errorf("%v, %v, %v", config, fingerprint, err)
 	}
@@ -161,7 +161,7 @@ func TestErrors(t *testing.T) {
 		"half of a key":       {dynamic.ClientTLS{Cert: one.cert, Key: one.key[:80]}, "x.tls.cert and x.tls.key: "},
 	} {
 		t.Run(name, func(t *testing.T) {
-			config, err := New("x.tls", &test.config)
+			config, err := New("x.tls", &test.config, nil)
 			if config != nil || err == nil || !strings.HasPrefix(err.Error(), test.want) {
 				t.Fatalf("%q is wanted, the error is %v", test.want, err)
 			}
@@ -180,7 +180,7 @@ func TestFingerprint(t *testing.T) {
 	path := write(t, "ca.pem", one.cert)
 	load := func(config dynamic.ClientTLS) Fingerprint {
 		t.Helper()
-		_, fingerprint, err := Load("x.tls", &config)
+		_, fingerprint, err := Load("x.tls", &config, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,5 +208,37 @@ func TestFingerprint(t *testing.T) {
 	}
 	if load(dynamic.ClientTLS{CA: path}) == before {
 		t.Error("a file that changed is not told")
+	}
+}
+
+// Files are read by who the caller says, each once, and text is not.
+func TestReadFile(t *testing.T) {
+	server, client := issue(t), issue(t)
+	files := map[string]string{"ca": server.cert, "cert": client.cert, "key": client.key, "huge": strings.Repeat("#", maxFile+1)}
+	var asked []string
+	readFile := func(path string) ([]byte, error) {
+		asked = append(asked, path)
+		if text, ok := files[path]; ok {
+			return []byte(text), nil
+		}
+		return nil, os.ErrPermission
+	}
+	config, err := New("x.tls", &dynamic.ClientTLS{CA: "ca", Cert: "cert", Key: "key"}, readFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if shown, err := handshake(t, config, server); err != nil || shown != 1 {
+		t.Errorf("the handshake ends with %v, and the server sees %d certificates", err, shown)
+	}
+	if _, err := New("x.tls", &dynamic.ClientTLS{CA: server.cert, Cert: client.cert, Key: client.key}, readFile); err != nil {
+		t.Error(err)
+	}
+	if got := strings.Join(asked, " "); got != "ca cert key" {
+		t.Errorf("read %q", got)
+	}
+	for path, want := range map[string]string{"other": "x.tls.ca: permission denied", "huge": "x.tls.ca: huge is larger than 4194304 bytes"} {
+		if config, err := New("x.tls", &dynamic.ClientTLS{CA: path}, readFile); config != nil || err == nil || err.Error() != want {
+			t.Errorf("%q is wanted, the error is %v", want, err)
+		}
 	}
 }

@@ -58,7 +58,7 @@ func newSettings(config *dynamic.Redis) (*settings, error) {
 	if err := checkNumbers(config, len(addresses)); err != nil {
 		return nil, err
 	}
-	secured, fingerprint, err := clienttls.Load(option+".tls", config.TLS)
+	secured, fingerprint, err := clienttls.Load(option+".tls", config.TLS, nil)
 	if err != nil {
 		return nil, err
 	}
