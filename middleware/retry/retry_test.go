@@ -68,3 +68,16 @@ func TestErrorsNameTheOption(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkRetry(b *testing.B) {
+	step, err := New("r@file", dynamic.Retry{Attempts: 3})
+	if err != nil {
+		b.Fatal(err)
+	}
+	handler := step.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	r := middlewaretest.Request(b, "GET /")
+	b.ReportAllocs()
+	for b.Loop() {
+		handler.ServeHTTP(nil, r)
+	}
+}
