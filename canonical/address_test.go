@@ -31,6 +31,22 @@ func TestClientAddr(t *testing.T) {
 	}
 }
 
+// FuzzClientAddr has the quick reader agree with that of the standard library wherever it takes anything.
+func FuzzClientAddr(f *testing.F) {
+	for _, seed := range []string{
+		"192.0.2.1:1234", "192.0.2.1:0", "192.0.2.1:65535", "192.0.2.1:65536", "192.0.2.1:01234", "192.0.2.1:00", "192.0.2.256:1", "192.0.2.01:1", "0.0.0.0:1", "00.0.0.0:1",
+		"192.0.2.1:", "192.0.2:1", "192.0.2.1.1:1", "192.0.2.1:1:1", "192..2.1:1", ".0.2.1:1", "192.0.2.1:99999999999", "4294967296.0.0.1:1", "[192.0.2.1]:1", "192.0.2.1:+1",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, remote string) {
+		got, ok := plainIPv4(remote)
+		if pair, err := netip.ParseAddrPort(remote); ok && (err != nil || pair.Addr() != got) {
+			t.Errorf("%q is %v, want %v, %v", remote, got, pair, err)
+		}
+	})
+}
+
 func TestTrust(t *testing.T) {
 	trust, err := NewTrust([]string{"192.0.2.1", "10.1.2.3/8", "10.0.0.0/16", "2001:db8::/32", "::ffff:198.51.100.0/120", "203.0.113.0/25", "203.0.113.128/25"})
 	if err != nil {

@@ -17,9 +17,7 @@ import (
 
 // IPAllowList is one configured ipAllowList or ipWhiteList.
 type IPAllowList struct {
-	name string
-	// kind is the name of the middleware's kind in files.
-	kind     string
+	name     string
 	allowed  canonical.Trust
 	client   canonical.ClientStrategy
 	status   int
@@ -61,7 +59,7 @@ func newList(name, kind string, sources []string, strategy *dynamic.IPStrategy) 
 	if err != nil {
 		return nil, fmt.Errorf("%s.sourceRange: %w", kind, err)
 	}
-	list := &IPAllowList{name: name, kind: kind, allowed: allowed, status: http.StatusForbidden}
+	list := &IPAllowList{name: name, allowed: allowed, status: http.StatusForbidden}
 	if strategy == nil {
 		return list, nil
 	}

@@ -1,0 +1,62 @@
+package ipallowlist
+
+import (
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
+)
+
+// FuzzForwardedFor has clients write whatever they like to the left of what two proxies have appended.
+func FuzzForwardedFor(f *testing.F) {
+	for _, seed := range []string{
+		"192.0.2.1", "192.0.2.1, 192.0.2.1", "for=192.0.2.1", "[192.0.2.1]", "192.0.2.1\n192.0.2.1", "unknown", ",", "::ffff:192.0.2.1", "192.0.2.1,,,", "\"",
+	} {
+		f.Add(seed)
+	}
+	var lists []*IPAllowList
+	for _, strategy := range []dynamic.IPStrategy{{Depth: 2}, {ExcludedIPs: []string{"10.0.0.0/8"}}, {}} {
+		lists = append(lists, build(f, dynamic.IPAllowList{SourceRange: []string{"192.0.2.0/24"}, IPStrategy: &strategy}))
+	}
+	f.Fuzz(func(t *testing.T, claimed string) {
+		for _, list := range lists {
+			r := middlewaretest.Request(t, "GET /")
+			r.RemoteAddr = "10.0.0.2:1"
+			lines := strings.Split(claimed, "\n")
+			r.Header["X-Forwarded-For"] = append(lines, "198.51.100.1, 10.0.0.1")
+			if status, _ := ask(t, list, r); status != http.StatusForbidden {
+				t.Errorf("%q is let in with status %d", claimed, status)
+			}
+		}
+	})
+}
+
+// FuzzSources checks definitions, and that what one says is what it does.
+func FuzzSources(f *testing.F) {
+	f.Add("192.0.2.0/24", "192.0.2.1:1", 0, 64, 403)
+	f.Add("2001:db8::/32", "[2001:db8::1%eth0]:1", 0, 64, 0)
+	f.Add("::ffff:0:0/96", "[::ffff:1.2.3.4]:1", 1, 0, 99)
+	f.Add("/", "@", -1, 129, 200)
+	f.Fuzz(func(t *testing.T, source, remote string, depth, subnet, status int) {
+		config := dynamic.IPAllowList{
+			SourceRange: []string{source}, RejectStatusCode: status, IPStrategy: &dynamic.IPStrategy{Depth: depth, IPv6Subnet: &subnet},
+		}
+		list, err := New("list@file", config)
+		if err != nil {
+			if list != nil || !strings.HasPrefix(err.Error(), "ipAllowList.") {
+				t.Fatalf("%v, error %v", list, err)
+			}
+			return
+		}
+		r := middlewaretest.Request(t, "GET /")
+		r.RemoteAddr = remote
+		if got, _ := ask(t, list, r); got == http.StatusTeapot && status != http.StatusTeapot {
+			if peer, err := netip.ParseAddrPort(remote); err == nil && peer.Addr().Unmap().Is4() != strings.Contains(source, ".") && !strings.HasPrefix(source, "::ffff:") {
+				t.Errorf("%s lets %s in", source, remote)
+			}
+		}
+	})
+}
