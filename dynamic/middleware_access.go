@@ -37,7 +37,7 @@ type DigestAuth struct {
 type ForwardAuth struct {
 	Address                  string     `json:"address,omitempty"`
 	TLS                      *ClientTLS `json:"tls,omitempty"`
-	TrustForwardHeader       bool       `json:"trustForwardHeader,omitempty"`
+	TrustForwardHeader       *bool      `json:"trustForwardHeader,omitempty"`
 	AuthResponseHeaders      []string   `json:"authResponseHeaders,omitempty"`
 	AuthResponseHeadersRegex string     `json:"authResponseHeadersRegex,omitempty"`
 	AuthRequestHeaders       []string   `json:"authRequestHeaders,omitempty"`

@@ -1,7 +1,9 @@
-// Package forwardauth is the middleware forwardAuth: another server decides whether a request may pass.
+// Package forwardauth is the middleware forwardAuth: another server, the authentication server, decides whether a request may pass.
 //
-// What flows in: a request. What flows out: the same request, with headers that the authentication server vouches for, or that server's
-// answer instead. It never lets a request pass that the server has not let pass with a whole answer of status 2xx.
+// What flows in: a request. What flows out: the same request with the headers that the authentication server vouches for, or that
+// server's answer instead. A request passes only when the server has answered with a status 2xx, wholly and in time; whatever else
+// happens, the service does not get it. It never believes a client that claims to be who the server has to name, and what server and
+// client tell each other gets into no log.
 package forwardauth
 
 import (
@@ -9,39 +11,69 @@ import (
 	"sync/atomic"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/middleware/answer"
 )
 
 // ForwardAuth is one configured forwardAuth.
 type ForwardAuth struct {
-	name   string
-	failed atomic.Uint64
+	name     string
+	warnings []string
+	// What may hold a secret is behind pointers, so that nothing of it is printed with the ForwardAuth.
+	settings *settings
+	server   *server
+	counts   *counts
 }
 
 // Options are what a forwardAuth needs beside its definition.
 type Options struct {
-	// ReadFile reads the files that tls names; nil reads them from the disk.
+	// ReadFile reads the files that the options of tls name; nil reads them from the disk.
 	ReadFile func(path string) ([]byte, error)
 }
 
-// New checks the definition.
-func New(name string, _ dynamic.ForwardAuth, _ Options) (*ForwardAuth, error) {
-	return &ForwardAuth{name: name}, nil
+// counts are what has become of requests since the object was made.
+type counts struct{ passed, refused, failed atomic.Uint64 }
+
+// New checks the definition and reads the files of tls. The address must be a URL of http or https with a host. No connection is made
+// before a request comes.
+func New(name string, config dynamic.ForwardAuth, options Options) (*ForwardAuth, error) {
+	checked, err := newSettings(&config)
+	if err != nil {
+		return nil, err
+	}
+	asked, err := newServer(&config, options)
+	if err != nil {
+		return nil, err
+	}
+	return &ForwardAuth{name: name, warnings: warnings(&config, checked), settings: checked, server: asked, counts: new(counts)}, nil
 }
 
 // KeepsNothing says that no part of a request outlives its handler here.
 func (*ForwardAuth) KeepsNothing() {}
 
-// Counts returns how many requests passed, were refused, and failed.
-func (f *ForwardAuth) Counts() map[string]uint64 { return map[string]uint64{"failed": f.failed.Load()} }
+// Warnings returns what the definition declares without effect, and what it leaves without a bound.
+func (f *ForwardAuth) Warnings() []string { return f.warnings }
 
-// Close ends connections.
-func (*ForwardAuth) Close() {}
+// Counts returns how many requests there were since the object was made: "passed" went on, "refused" got the authentication server's
+// answer, the sign-in page or a refusal for the size of a body, and "failed" found no authentication server that answers.
+func (f *ForwardAuth) Counts() map[string]uint64 {
+	return map[string]uint64{
+		"passed": f.counts.passed.Load(), "refused": f.counts.refused.Load(), "failed": f.counts.failed.Load(),
+	}
+}
 
-// Wrap returns a handler that refuses everybody.
-func (f *ForwardAuth) Wrap(http.Handler) http.Handler {
+// Close ends the idle connections to the authentication server, and those that requests still use once these have come to their end.
+func (f *ForwardAuth) Close() { f.server.close() }
+
+// Wrap returns a handler that asks the authentication server about every request. It calls next when the answer is of status 2xx, and
+// passes on any other answer. It answers 302 instead of 401 where authSigninURL is set, 401 when a body is larger than maxBodySize or
+// maxResponseBodySize allow, and 500 when the server gives no answer that can be used within 30 s.
+func (f *ForwardAuth) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		f.failed.Add(1)
-		answer.Refuse(w, r, http.StatusInternalServerError, f.name, "nobody was asked")
+		granted := f.admit(w, r)
+		if granted == nil {
+			return
+		}
+		f.counts.passed.Add(1)
+		f.settings.identity.tell(r, granted)
+		f.settings.cookies.serve(w, r, next, granted)
 	})
 }

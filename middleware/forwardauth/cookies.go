@@ -1,0 +1,63 @@
+package forwardauth
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/middleware/response"
+)
+
+const setCookie = "Set-Cookie"
+
+// cookies are the names of those that the authentication server sets on the service's response: the option addAuthCookiesToResponse.
+type cookies []string
+
+// serve calls next, and sets the cookies of the answer that let the request pass.
+func (c cookies) serve(w http.ResponseWriter, r *http.Request, next http.Handler, granted http.Header) {
+	lines := granted[setCookie]
+	if len(c) == 0 || len(lines) == 0 {
+		next.ServeHTTP(w, r)
+		return
+	}
+	e := &exchange{names: c, lines: lines}
+	e.ResponseWriter, e.Editor = w, e
+	next.ServeHTTP(e, r)
+	e.Begin(http.StatusOK)
+}
+
+// exchange is a response that gets cookies.
+type exchange struct {
+	response.Writer
+	names cookies
+	// lines are the authentication server's, those with other names among them.
+	lines []string
+}
+
+// EditHead puts the listed cookies of the authentication server in the place of the service's.
+func (e *exchange) EditHead(header http.Header, _ int) {
+	theirs := header[setCookie]
+	kept := make([]string, 0, len(theirs)+len(e.lines))
+	for _, line := range theirs {
+		if !e.names.list(line) {
+			kept = append(kept, line)
+		}
+	}
+	for _, line := range e.lines {
+		if e.names.list(line) {
+			kept = append(kept, line)
+		}
+	}
+	if len(kept) == 0 {
+		delete(header, setCookie)
+		return
+	}
+	header[setCookie] = kept
+}
+
+// list reports whether the cookie that a line sets is among the names (RFC 6265 section 5.2).
+func (c cookies) list(line string) bool {
+	pair, _, _ := strings.Cut(line, ";")
+	name, _, _ := strings.Cut(pair, "=")
+	return slices.Contains(c, strings.TrimSpace(name))
+}

@@ -1,0 +1,150 @@
+package forwardauth
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/pattern"
+)
+
+// identity says which headers of the authentication server's answer a request goes on with: the options authResponseHeaders and
+// authResponseHeadersRegex. It is an immutable value.
+type identity struct {
+	names []string
+	// expression matches names without regard to case, as names compare; nil matches none.
+	expression *pattern.Regexp
+}
+
+func newIdentity(config *dynamic.ForwardAuth) (identity, error) {
+	const option = "forwardAuth.authResponseHeaders"
+	names, err := headerNames(option, config.AuthResponseHeaders)
+	if err != nil {
+		return identity{}, err
+	}
+	for _, name := range names {
+		if frames(strings.ReplaceAll(name, "_", "-")) {
+			return identity{}, fmt.Errorf("%s: %s frames a message or concerns one connection, and can't be set", option, name)
+		}
+	}
+	if config.AuthResponseHeadersRegex == "" {
+		return identity{names: names}, nil
+	}
+	if _, err := pattern.Compile(config.AuthResponseHeadersRegex); err != nil {
+		return identity{}, fmt.Errorf("%sRegex %w", option, err)
+	}
+	expression, err := pattern.Compile("(?i)" + config.AuthResponseHeadersRegex)
+	if err != nil {
+		return identity{}, fmt.Errorf("%sRegex %w", option, err)
+	}
+	return identity{names: names, expression: expression}, nil
+}
+
+// frames reports whether a header says where a message ends, to whom it goes, or what concerns one connection only. None of these is
+// ever anybody's identity, and an expression that matches everything must not touch them.
+func frames(name string) bool {
+	switch name {
+	case "Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Proxy-Connection", "Te", "Trailer",
+		"Transfer-Encoding", "Upgrade":
+		return true
+	}
+	return false
+}
+
+// matches reports whether the expression matches a name, or what a server may take it for that can't tell "_" from "-".
+func (i *identity) matches(name string) bool {
+	if frames(name) {
+		return false
+	}
+	return i.expression.MatchString(name) ||
+		strings.Contains(name, "_") && i.expression.MatchString(strings.ReplaceAll(name, "_", "-")) ||
+		strings.Contains(name, "-") && i.expression.MatchString(strings.ReplaceAll(name, "-", "_"))
+}
+
+// strip removes whatever a client has sent under the names, in any spelling.
+func (i *identity) strip(h http.Header) {
+	if len(i.names) > 0 {
+		canonical.RemoveHeader(h, i.names...)
+	}
+	if i.expression == nil {
+		return
+	}
+	for name := range h {
+		if i.matches(name) {
+			delete(h, name)
+		}
+	}
+}
+
+// tell makes the request say what the answer says, and nothing that the client says, neither in the head nor behind the body. No
+// Connection header takes away what is set.
+func (i *identity) tell(r *http.Request, granted http.Header) {
+	if len(i.names) == 0 && i.expression == nil {
+		return
+	}
+	i.strip(r.Header)
+	for _, name := range i.names {
+		if values := granted[name]; len(values) > 0 {
+			r.Header[name] = values
+		}
+	}
+	if i.expression != nil {
+		for name, values := range granted {
+			if !frames(name) && i.expression.MatchString(name) {
+				canonical.RemoveHeader(r.Header, name)
+				r.Header[name] = values
+			}
+		}
+	}
+	i.disconnect(r.Header)
+	i.strip(r.Trailer)
+	// A chunked body may end with trailers that nothing announced (RFC 9110 section 6.5.1).
+	if (r.Trailer != nil || r.ProtoMajor == 1 && r.ContentLength < 0) && r.Body != nil && r.Body != http.NoBody {
+		r.Body = &trailing{ReadCloser: r.Body, request: r, identity: i}
+	}
+}
+
+// disconnect takes the names out of Connection, which an entrypoint leaves there if told so (forwardedHeaders.connection).
+func (i *identity) disconnect(h http.Header) {
+	lines := h["Connection"]
+	if len(lines) == 0 {
+		return
+	}
+	kept := make([]string, 0, len(lines))
+	for _, line := range lines {
+		tokens := slices.DeleteFunc(strings.Split(line, ","), func(token string) bool {
+			name := http.CanonicalHeaderKey(strings.TrimSpace(token))
+			_, set := h[name]
+			return set && (slices.Contains(i.names, name) || i.expression != nil && i.matches(name))
+		})
+		if len(tokens) > 0 {
+			kept = append(kept, strings.Join(tokens, ","))
+		}
+	}
+	if len(kept) == 0 {
+		delete(h, "Connection")
+		return
+	}
+	h["Connection"] = kept
+}
+
+// trailing is the body of a request that may end with trailers, which servers merge into headers.
+type trailing struct {
+	io.ReadCloser
+	request  *http.Request
+	identity *identity
+}
+
+// Read reads, and removes the trailers when they have come.
+func (t *trailing) Read(p []byte) (int, error) {
+	n, err := t.ReadCloser.Read(p)
+	if errors.Is(err, io.EOF) {
+		t.identity.strip(t.request.Trailer)
+	}
+	return n, err
+}

@@ -1,0 +1,93 @@
+package forwardauth
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/middleware/answer"
+)
+
+// wholeBytes is how much of an answer without a limit is read before the client gets its beginning.
+const wholeBytes = 1 << 20
+
+// relay hands the client an answer that refuses it.
+func (f *ForwardAuth) relay(ctx context.Context, w http.ResponseWriter, r *http.Request, answered *http.Response) {
+	body, whole, err := f.settings.begin(answered)
+	if err != nil {
+		f.unread(ctx, w, r, err)
+		return
+	}
+	answer.Note(r, f.name, "the authentication server answered with "+strconv.Itoa(answered.StatusCode))
+	if answered.StatusCode == http.StatusUnauthorized && f.settings.signIn != "" {
+		f.counts.refused.Add(1)
+		http.Redirect(w, r, f.settings.signIn, http.StatusFound)
+		return
+	}
+	header, err := f.settings.relayed(answered.Header)
+	if err != nil {
+		f.fail(ctx, w, r, err)
+		return
+	}
+	f.counts.refused.Add(1)
+	if whole && answered.Request.Method != http.MethodHead && answered.StatusCode != http.StatusNotModified {
+		header["Content-Length"] = []string{strconv.Itoa(len(body))}
+	}
+	for name, values := range header {
+		w.Header()[name] = append(w.Header()[name], values...)
+	}
+	w.WriteHeader(answered.StatusCode)
+	if r.Method == http.MethodHead || answered.StatusCode == http.StatusNotModified {
+		return
+	}
+	// The server knows better than the handler when a client is gone.
+	if _, err := w.Write(body); err != nil || whole {
+		return
+	}
+	if _, err := io.Copy(w, answered.Body); err != nil {
+		panic(http.ErrAbortHandler) // The client must not take it for the whole.
+	}
+}
+
+// begin reads the body of an answer: all of it where a limit is set, and what comes first otherwise.
+func (s *settings) begin(answered *http.Response) (body []byte, whole bool, err error) {
+	if s.maxAnswer >= 0 {
+		body, err = io.ReadAll(s.limited(answered))
+		return body, true, err
+	}
+	body, err = io.ReadAll(io.LimitReader(answered.Body, wholeBytes+1))
+	return body, len(body) <= wholeBytes, err
+}
+
+// relayed returns the headers that the client gets.
+func (s *settings) relayed(given http.Header) (http.Header, error) {
+	canonical.RemoveHopByHop(given, nil)
+	delete(given, "Connection")
+	delete(given, "Upgrade")
+	location, err := s.location(given.Get("Location"))
+	if err != nil {
+		return nil, err
+	}
+	if location != "" {
+		given["Location"] = []string{location}
+	}
+	return given, nil
+}
+
+// location returns where the client is sent: as the server says, or absolute, by the URL that the server was asked under.
+func (s *settings) location(given string) (string, error) {
+	if given == "" {
+		return "", nil
+	}
+	parsed, err := url.Parse(given)
+	if err != nil {
+		return "", errLocation
+	}
+	if s.keepLocation {
+		return given, nil
+	}
+	return s.address.url.ResolveReference(parsed).String(), nil
+}

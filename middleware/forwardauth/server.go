@@ -1,0 +1,124 @@
+package forwardauth
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/clienttls"
+)
+
+const (
+	// patience is how long the authentication server has for its whole answer.
+	patience = 30 * time.Second
+	// dialTimeout bounds a connection attempt and, apart from it, a TLS handshake.
+	dialTimeout = 10 * time.Second
+	// maxConns is how many connections there are to the authentication server at most; further questions wait for one.
+	maxConns = 512
+	// idleTimeout is how long a connection is kept that nobody uses.
+	idleTimeout = 90 * time.Second
+	// maxHead bounds the head of an answer, in bytes.
+	maxHead = 1 << 20
+	// pingAfter is how long an HTTP/2 connection may be silent before it is tested, and pingTimeout how long that may take. Otherwise
+	// one that leads nowhere would have every question wait until its time is over.
+	pingAfter, pingTimeout = 10 * time.Second, 5 * time.Second
+)
+
+// server is the way to the authentication server. Its connections are this middleware's alone.
+type server struct {
+	transport *http.Transport
+	patience  time.Duration
+	closed    atomic.Bool
+}
+
+func newServer(config *dynamic.ForwardAuth, options Options) (*server, error) {
+	secured, err := clienttls.New("forwardAuth.tls", config.TLS, options.ReadFile)
+	if err != nil {
+		return nil, err
+	}
+	return &server{
+		patience: patience,
+		transport: &http.Transport{
+			Proxy:                  http.ProxyFromEnvironment,
+			DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,
+			TLSClientConfig:        secured,
+			TLSHandshakeTimeout:    dialTimeout,
+			ForceAttemptHTTP2:      true,
+			DisableCompression:     true, // What the client accepts decides.
+			MaxIdleConns:           maxConns,
+			MaxIdleConnsPerHost:    maxConns,
+			MaxConnsPerHost:        maxConns,
+			IdleConnTimeout:        idleTimeout,
+			MaxResponseHeaderBytes: maxHead,
+			HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
+		},
+	}, nil
+}
+
+// close ends idle connections, and has those that are in use end when they become idle.
+func (s *server) close() {
+	s.closed.Store(true)
+	s.transport.CloseIdleConnections()
+}
+
+// done is called when a question has come to its end.
+func (s *server) done() {
+	if s.closed.Load() {
+		s.transport.CloseIdleConnections()
+	}
+}
+
+// ask returns the server's answer, whose body has yet to be read. It follows no redirects.
+func (s *server) ask(question *http.Request) (*http.Response, error) {
+	answered, err := s.transport.RoundTrip(question)
+	if err != nil {
+		return nil, err
+	}
+	if status := answered.StatusCode; status < http.StatusOK || status > 599 {
+		_ = answered.Body.Close() // Nobody wants to know.
+		return nil, errStatus
+	}
+	return answered, nil
+}
+
+var (
+	errStatus   = errors.New("its status is not between 200 and 599")
+	errPatience = errors.New("its time is over")
+	errLocation = errors.New("its Location is not a URL")
+)
+
+// describe says what went wrong with an answer, in words that hold nothing of what anybody has sent.
+func describe(err error) string {
+	if errors.Is(err, errStatus) || errors.Is(err, errLocation) || errors.Is(err, errPatience) {
+		return err.Error()
+	}
+	if failed, ok := errors.AsType[*net.OpError](err); ok {
+		return failed.Error()
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok || untrusted(err) {
+		return "its certificate is not trusted: " + err.Error()
+	}
+	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
+		return "it does not speak TLS"
+	}
+	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
+		return errPatience.Error()
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return "it ended the connection before its answer was whole"
+	}
+	return "its answer can't be understood"
+}
+
+func untrusted(err error) bool {
+	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
+	_, host := errors.AsType[x509.HostnameError](err)
+	_, invalid := errors.AsType[x509.CertificateInvalidError](err)
+	return authority || host || invalid
+}

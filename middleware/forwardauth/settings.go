@@ -1,0 +1,216 @@
+package forwardauth
+
+import (
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// settings are the options of one forwardAuth, checked.
+type settings struct {
+	address address
+	// shown are the names of the headers that the authentication server is shown; nil shows all.
+	shown    []string
+	trust    trust
+	identity identity
+	cookies  cookies
+	// userField is the header of the answer that names the user, for the access log.
+	userField string
+	// forwardBody says that bodies are shown, too; maxBody and maxAnswer are in bytes, and negative where there is no limit.
+	forwardBody        bool
+	maxBody, maxAnswer int64
+	keepLocation       bool
+	keepMethod         bool
+	signIn             string
+}
+
+// trust is the option trustForwardHeader, of which not being set is the third value.
+type trust int
+
+const (
+	// legacy has what the five best known X-Forwarded headers say replaced by what is known here, and shows the others as they are.
+	legacy trust = iota
+	// distrust shows none of them but those that are made here.
+	distrust
+	// believe makes only those that are missing.
+	believe
+)
+
+// address is where the authentication server is.
+type address struct {
+	url *url.URL
+	// authorization is what credentials in the address make; a client's own goes before.
+	authorization string
+}
+
+// newSettings checks the options. An error begins with the option, and holds neither the address nor a URL, which may hold a password.
+func newSettings(config *dynamic.ForwardAuth) (*settings, error) {
+	s := &settings{
+		forwardBody: config.ForwardBody, keepLocation: config.PreserveLocationHeader, keepMethod: config.PreserveRequestMethod,
+		signIn: config.AuthSigninURL, maxBody: -1, maxAnswer: -1,
+	}
+	if config.TrustForwardHeader != nil {
+		s.trust = distrust
+		if *config.TrustForwardHeader {
+			s.trust = believe
+		}
+	}
+	for _, check := range []func(*dynamic.ForwardAuth) error{s.setAddress, s.setHeaders, s.setCookies, s.setSizes, s.checkSignIn} {
+		if err := check(config); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+func (s *settings) setAddress(config *dynamic.ForwardAuth) error {
+	const option = "forwardAuth.address"
+	if config.Address == "" {
+		return errors.New(option + " is empty")
+	}
+	parsed, err := url.Parse(config.Address)
+	if err != nil {
+		return errors.New(option + " is not a URL")
+	}
+	if err := checkURL(parsed); err != nil {
+		return fmt.Errorf("%s %w", option, err)
+	}
+	if user := parsed.User; user != nil {
+		password, _ := user.Password()
+		s.address.authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password))
+	}
+	parsed.User, parsed.Fragment, parsed.RawFragment = nil, "", ""
+	s.address.url = parsed
+	return nil
+}
+
+// checkURL demands an absolute URL that a client can ask. The error is a clause that follows what is wrong.
+func checkURL(u *url.URL) error {
+	if u.Scheme != "http" && u.Scheme != "https" || u.Opaque != "" {
+		return errors.New("does not begin with http:// or https://")
+	}
+	if u.Hostname() == "" {
+		return errors.New("names no host")
+	}
+	if strings.ContainsAny(u.Host, " \t") {
+		return errors.New("has a space in its host")
+	}
+	if port := u.Port(); port != "" {
+		if number, err := strconv.ParseUint(port, 10, 16); err != nil || number == 0 {
+			return errors.New("has a port that is not between 1 and 65535")
+		}
+	}
+	if _, err := (canonical.Policy{}).Query(u.RawQuery); err != nil {
+		return errors.New("has a query with a space, a control character or #")
+	}
+	return nil
+}
+
+func (s *settings) setHeaders(config *dynamic.ForwardAuth) error {
+	var err error
+	if s.shown, err = headerNames("forwardAuth.authRequestHeaders", config.AuthRequestHeaders); err != nil {
+		return err
+	}
+	if s.identity, err = newIdentity(config); err != nil {
+		return err
+	}
+	if config.HeaderField != "" {
+		names, err := headerNames("forwardAuth.headerField", []string{config.HeaderField})
+		if err != nil {
+			return err
+		}
+		s.userField = names[0]
+	}
+	return nil
+}
+
+// headerNames returns names in net/http's canonical spelling, without spaces around them, which lists in labels may have.
+func headerNames(option string, names []string) ([]string, error) {
+	var checked []string
+	for _, name := range names {
+		name = strings.TrimSpace(name)
+		if !httpguts.ValidHeaderFieldName(name) {
+			return nil, fmt.Errorf("%s: %q is no name of a header", option, name)
+		}
+		checked = append(checked, http.CanonicalHeaderKey(name))
+	}
+	return checked, nil
+}
+
+func (s *settings) setCookies(config *dynamic.ForwardAuth) error {
+	for _, name := range config.AddAuthCookiesToResponse {
+		name = strings.TrimSpace(name)
+		if !httpguts.ValidHeaderFieldName(name) { // The names of both are tokens (RFC 6265 section 4.1.1).
+			return fmt.Errorf("forwardAuth.addAuthCookiesToResponse: %q is no name of a cookie", name)
+		}
+		s.cookies = append(s.cookies, name)
+	}
+	return nil
+}
+
+func (s *settings) setSizes(config *dynamic.ForwardAuth) error {
+	for _, size := range []struct {
+		option string
+		value  *int64
+		into   *int64
+	}{
+		{"forwardAuth.maxBodySize", config.MaxBodySize, &s.maxBody},
+		{"forwardAuth.maxResponseBodySize", config.MaxResponseBodySize, &s.maxAnswer},
+	} {
+		if size.value == nil {
+			continue
+		}
+		if *size.value < -1 {
+			return fmt.Errorf("%s %d is less than -1, which stands for no limit", size.option, *size.value)
+		}
+		*size.into = *size.value
+	}
+	return nil
+}
+
+// checkSignIn demands a URL to which a client can be sent.
+func (s *settings) checkSignIn(config *dynamic.ForwardAuth) error {
+	const option = "forwardAuth.authSigninURL"
+	if s.signIn == "" {
+		return nil
+	}
+	parsed, err := url.Parse(config.AuthSigninURL)
+	if err != nil || strings.ContainsAny(s.signIn, " \t") {
+		return errors.New(option + " is not a URL")
+	}
+	if parsed.Scheme == "" && parsed.Host == "" && parsed.Path != "" {
+		return nil // It is resolved against the URL that the client asked for.
+	}
+	if err := checkURL(parsed); err != nil {
+		return fmt.Errorf("%s %w", option, err)
+	}
+	return nil
+}
+
+// warnings says what has no effect, and what has no bound.
+func warnings(config *dynamic.ForwardAuth, s *settings) []string {
+	var found []string
+	if config.TLS != nil && config.TLS.CAOptional != nil {
+		found = append(found, "forwardAuth.tls.caOptional is deprecated and has no effect")
+	}
+	if config.TLS != nil && s.address.url.Scheme == "http" {
+		found = append(found, "forwardAuth.tls has no effect, since forwardAuth.address begins with http://")
+	}
+	if s.maxBody >= 0 && !s.forwardBody {
+		found = append(found, "forwardAuth.maxBodySize has no effect without forwardAuth.forwardBody")
+	}
+	if s.maxBody < 0 && s.forwardBody {
+		found = append(found, "forwardAuth.maxBodySize is not set: bodies of any size are kept in memory")
+	}
+	return slices.Clip(found)
+}
