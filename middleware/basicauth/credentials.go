@@ -21,8 +21,11 @@ type scratch struct {
 	text           [maxCredentials / 4 * 3]byte
 	received, used int    // bytes of encoded and of text
 	user, password []byte // parts of text
-	mac            hash.Hash
-	sum            [sha256.Size]byte
+	// mac is as new unless it has been used.
+	mac     hash.Hash
+	hashed  bool
+	lengths [8]byte
+	sum     [sha256.Size]byte
 }
 
 func newScratch(key []byte) *scratch { return &scratch{mac: hmac.New(sha256.New, key)} }
@@ -54,13 +57,12 @@ func (s *scratch) read(lines []string) bool {
 }
 
 // digest condenses the credentials together with the stored hash that they are compared with. Nobody without the key can tell what the
-// sum was made of, or find another password with the same one. It is valid until the next call.
+// sum was made of, or find another password with the same one. It is called once, and what it returns is valid until wipe.
 func (s *scratch) digest(stored []byte) []byte {
-	var length [8]byte
-	s.mac.Reset()
-	binary.BigEndian.PutUint32(length[:4], uint32(len(s.user)))
-	binary.BigEndian.PutUint32(length[4:], uint32(len(s.password)))
-	_, _ = s.mac.Write(length[:])
+	s.hashed = true
+	binary.BigEndian.PutUint32(s.lengths[:4], uint32(len(s.user)))
+	binary.BigEndian.PutUint32(s.lengths[4:], uint32(len(s.password)))
+	_, _ = s.mac.Write(s.lengths[:])
 	_, _ = s.mac.Write(s.text[:s.used])
 	_, _ = s.mac.Write(stored)
 	return s.mac.Sum(s.sum[:0])
@@ -71,6 +73,9 @@ func (s *scratch) wipe() {
 	clear(s.encoded[:s.received])
 	clear(s.text[:base64.StdEncoding.DecodedLen(s.received)])
 	clear(s.sum[:])
-	s.mac.Reset()
+	if s.hashed {
+		s.mac.Reset()
+		s.hashed = false
+	}
 	s.user, s.password, s.received, s.used = nil, nil, 0, 0
 }
