@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -161,6 +162,30 @@ func TestSlowUploads(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSlowEndpoints that send a little of a large response at a time are not silent, however the bytes travel.
+func TestSlowEndpoints(t *testing.T) {
+	matrix(t, func(t *testing.T, client, upstream string) {
+		const length, pieces = 1 << 20, 10
+		step := newTimeout(t, config(0, 0, brief))
+		g := newRig(t, setup{wrap: step.Wrap, upstream: upstream, endpoint: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", strconv.Itoa(length))
+			for range pieces {
+				_, _ = w.Write(make([]byte, 1<<10))
+				_ = http.NewResponseController(w).Flush()
+				pause(brief / 4)
+			}
+			_, _ = w.Write(make([]byte, length-pieces<<10))
+		}})
+		response, body, err := g.do(client, g.request(http.MethodGet, "/", nil))
+		if err != nil || response.StatusCode != http.StatusOK || len(body) != length {
+			t.Errorf("got %+v, %d bytes, %v", response, len(body), err)
+		}
+		if record := g.record(); record.Reason != "" {
+			t.Errorf("recorded %q", record.Reason)
+		}
+	})
 }
 
 // TestClientThatTakesNothing of a response that is more than the system keeps.
