@@ -45,7 +45,7 @@ func (x *exchange) serve() {
 			return
 		}
 		x.buffering.retried.Add(1)
-		record.Status, record.Reason = status, reason
+		record.Status, record.Reason, record.Broken = status, reason, false
 	}
 }
 

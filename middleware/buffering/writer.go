@@ -197,6 +197,9 @@ func (w *writer) FlushError() error {
 	return w.failure
 }
 
+// Discards reports whether nobody gets what is about to be written, so that the rest need not be waited for.
+func (w *writer) Discards() bool { return w.phase == forgetting || w.phase == refused }
+
 // Hijack hands the connection over. Who does so writes the response from Header.
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if w.ended.Load() {

@@ -1,0 +1,65 @@
+package buffering
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// TestBodiesThatNobodyGets demands that an endpoint can't keep a client waiting for a body that it sends slowly, or not at all, where the
+// response is forgotten or too large.
+func TestBodiesThatNobodyGets(t *testing.T) {
+	for name, test := range map[string]struct {
+		head   string
+		status int
+	}{
+		"forgotten":               {"HTTP/1.1 503 No\r\nContent-Length: 9\r\n\r\nhalf", 200},
+		"forgotten, without body": {"HTTP/1.1 503 No\r\nContent-Length: 9\r\n\r\n", 200},
+		"too large":               {"HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n", 500},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var tries atomic.Int64
+			server := scripted(t, func(conn net.Conn, _ *http.Request) {
+				if tries.Add(1) == 1 {
+					_, _ = io.WriteString(conn, test.head)
+					_, _ = io.Copy(io.Discard, conn)
+					return
+				}
+				_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
+			})
+			step := newBuffering(t, dynamic.Buffering{RetryExpression: "ResponseCode() == 503", MaxResponseBodyBytes: 50})
+			g := newRig(t, setup{wrap: step.Wrap, server: server})
+			response, _, err := g.do("h1", g.request(http.MethodGet, "/", nil))
+			if err != nil || response.StatusCode != test.status {
+				t.Errorf("got %+v, %v", response, err)
+			}
+			if record := g.record(); record.Status != test.status {
+				t.Errorf("recorded %d, %q", record.Status, record.Reason)
+			}
+		})
+	}
+}
+
+// TestBrokenTryIsForgotten has the record be that of the try which the client got.
+func TestBrokenTryIsForgotten(t *testing.T) {
+	var tries atomic.Int64
+	server := scripted(t, func(conn net.Conn, _ *http.Request) {
+		text := "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
+		if tries.Add(1) == 1 {
+			text = "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"
+		}
+		_, _ = io.WriteString(conn, text)
+	})
+	step := newBuffering(t, dynamic.Buffering{RetryExpression: "IsNetworkError()"})
+	g := newRig(t, setup{wrap: step.Wrap, server: server})
+	if response, body, err := g.do("h1", g.request(http.MethodGet, "/", nil)); err != nil || body != "ok" {
+		t.Errorf("got %+v, %q, %v", response, body, err)
+	}
+	if record := g.record(); record.Broken || record.Reason != "" || tries.Load() != 2 {
+		t.Errorf("recorded %+v", record)
+	}
+}
