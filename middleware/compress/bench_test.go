@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // BenchmarkNothingToDo is a request that nobody may compress the response to.
@@ -23,12 +24,24 @@ func BenchmarkNothingToDo(b *testing.B) {
 	}
 }
 
-// BenchmarkSkipped is a response that is of no type to compress, which is known when it comes.
+// BenchmarkSkipped is a response that is of no type to compress, which is known when it comes, where nobody keeps a part of it.
 func BenchmarkSkipped(b *testing.B) {
-	handler := made(b, nil).Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	skipped(b, func(next http.Handler) http.Handler { return transient{next} })
+}
+
+// BenchmarkSkippedKept is the same where somebody may keep the writer.
+func BenchmarkSkippedKept(b *testing.B) {
+	skipped(b, func(next http.Handler) http.Handler { return next })
+}
+
+func skipped(b *testing.B, around func(http.Handler) http.Handler) {
+	record := new(telemetry.Record)
+	handler := made(b, nil).Wrap(around(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		record.Released = true
 		w.WriteHeader(http.StatusOK)
-	}))
+	})))
 	r := middlewaretest.Request(b, "GET /", "Accept-Encoding: gzip, deflate, br, zstd")
+	r = r.WithContext(telemetry.WithRecord(r.Context(), record))
 	w := new(middlewaretest.Writer)
 	w.Header().Set("Content-Type", "image/png")
 	w.Header().Set("Content-Length", "10000")

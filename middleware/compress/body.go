@@ -107,7 +107,7 @@ func (w *writer) detect(next []byte) (kind string, detected bool) {
 
 // begin sends the head of a compressed response.
 func (w *writer) begin(header http.Header) bool {
-	stream, err := w.coding.begin(w.inner)
+	stream, err := w.compress.begin(w.coding, w.inner)
 	if err != nil {
 		_ = w.pass()
 		return false
@@ -159,6 +159,6 @@ func (w *writer) release() {
 	counts.compressed.Add(1)
 	counts.in.Add(uint64(w.written)) //nolint:gosec // not negative
 	counts.out.Add(w.stream.out)
-	w.coding.end(w.stream)
+	w.compress.end(w.coding, w.stream)
 	w.stream = nil
 }

@@ -8,9 +8,12 @@ package compress
 
 import (
 	"net/http"
+	"runtime/debug"
+	"sync"
 	"sync/atomic"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // Compress is one configured compress, with the encoders that its responses take turns in using.
@@ -21,10 +24,13 @@ type Compress struct {
 	fallback *coding
 	types    types
 	minimum  int64
+	room     room
 	counts   counts
+	// writers holds those of which nobody keeps a part.
+	writers sync.Pool
 }
 
-type counts struct{ compressed, skipped, in, out atomic.Uint64 }
+type counts struct{ compressed, skipped, crowded, in, out atomic.Uint64 }
 
 // New checks the definition: encodings are some of gzip, br and zstd, defaultEncoding is one of them or empty, content types are media types
 // ("text/html") or ranges of them ("text/*"), listed in one of the two options, and minResponseBodyBytes is not negative; 0 stands for 1024.
@@ -40,6 +46,7 @@ func New(_ string, config dynamic.Compress) (*Compress, error) {
 	if c.types, err = newTypes(config.IncludedContentTypes, config.ExcludedContentTypes); err != nil {
 		return nil, err
 	}
+	c.room.left.Store(roomBytes(debug.SetMemoryLimit(-1)))
 	return c, nil
 }
 
@@ -47,11 +54,13 @@ func New(_ string, config dynamic.Compress) (*Compress, error) {
 func (*Compress) KeepsNothing() {}
 
 // Counts returns what has happened since New: responses that were "compressed", with the bytes of their bodies before ("bytes_in") and
-// after ("bytes_out"), and those that were "skipped", though their clients would have taken them compressed.
+// after ("bytes_out"), and those that were "skipped", though their clients would have taken them compressed. Of these, "crowded" were only
+// skipped because the encoders of other responses took all the memory that they may take.
 func (c *Compress) Counts() map[string]uint64 {
 	return map[string]uint64{
 		"compressed": c.counts.compressed.Load(),
 		"skipped":    c.counts.skipped.Load(),
+		"crowded":    c.counts.crowded.Load(),
 		"bytes_in":   c.counts.in.Load(),
 		"bytes_out":  c.counts.out.Load(),
 	}
@@ -59,13 +68,25 @@ func (c *Compress) Counts() map[string]uint64 {
 
 // Wrap returns a handler that calls next with a writer that compresses, or with the writer as it is for clients that accept no encoding.
 func (c *Compress) Wrap(next http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if coding := c.choose(r); coding != nil {
-			c.serve(w, r, next, coding)
-			return
-		}
-		next.ServeHTTP(w, r)
-	})
+	_, transient := next.(interface{ KeepsNothing() })
+	return &step{compress: c, next: next, transient: transient}
+}
+
+// step is the middleware of one router.
+type step struct {
+	compress *Compress
+	next     http.Handler
+	// transient says that next keeps no part of a request or of its writer if the request's record says so of the service.
+	transient bool
+}
+
+// ServeHTTP lets next answer.
+func (s *step) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if coding := s.compress.choose(r); coding != nil {
+		s.serve(w, r, coding)
+		return
+	}
+	s.next.ServeHTTP(w, r)
 }
 
 // choose returns the encoding for the response to a request, or nil.
@@ -84,15 +105,23 @@ func (c *Compress) choose(r *http.Request) *coding {
 	return chosen
 }
 
-func (c *Compress) serve(w http.ResponseWriter, r *http.Request, next http.Handler, coding *coding) {
-	own := &writer{inner: w, compress: c, coding: coding, declared: -1}
+func (s *step) serve(w http.ResponseWriter, r *http.Request, coding *coding) {
+	own, recycled := s.compress.writers.Get().(*writer)
+	if !recycled {
+		own = &writer{compress: s.compress}
+	}
+	own.inner, own.coding, own.declared = w, coding, lengthUnknown
 	completed := false
 	defer func() {
 		if !completed {
 			own.abandon()
 		}
 	}()
-	next.ServeHTTP(own, r)
+	s.next.ServeHTTP(own, r)
 	completed = true
 	own.end()
+	if s.transient && telemetry.RecordFrom(r.Context()).Released {
+		own.reset()
+		s.compress.writers.Put(own)
+	}
 }

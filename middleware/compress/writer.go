@@ -180,6 +180,13 @@ func (w *writer) end() {
 	}
 }
 
+// reset makes the writer ready for another response. Nobody may keep it.
+func (w *writer) reset() {
+	w.passes.Store(false)
+	w.inner, w.coding, w.kept.header, w.held = nil, nil, nil, nil
+	w.state, w.status, w.written, w.fresh = undecided, 0, 0, false
+}
+
 // abandon ends the response of a handler that has panicked: the server cuts it off, or answers itself where nothing has been sent.
 func (w *writer) abandon() {
 	w.mutex.Lock()

@@ -270,7 +270,7 @@ func TestWhatIsNotCompressedIsSpliced(t *testing.T) {
 	if body, err := io.ReadAll(decoder(t, "gzip", &w.body)); !bytes.Equal(body, text(5000)) || err != nil {
 		t.Errorf("%d bytes, %v", len(body), err)
 	}
-	want := map[string]uint64{"compressed": 1, "skipped": 1, "bytes_in": 5000, "bytes_out": c.Counts()["bytes_out"]}
+	want := map[string]uint64{"compressed": 1, "skipped": 1, "crowded": 0, "bytes_in": 5000, "bytes_out": c.Counts()["bytes_out"]}
 	if !cmp.Equal(c.Counts(), want) || want["bytes_out"] == 0 || want["bytes_out"] > 500 {
 		t.Errorf("counts: %v", c.Counts())
 	}

@@ -1,0 +1,144 @@
+package compress
+
+import (
+	"bytes"
+	"io"
+	"math"
+	"net/http"
+	"slices"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+func TestRoomFollowsTheMemoryLimit(t *testing.T) {
+	for limit, want := range map[int64]int64{math.MaxInt64: mostRoom, 1 << 30: 256 << 20, 1 << 20: leastRoom} {
+		if got := roomBytes(limit); got != want {
+			t.Errorf("limit %d: %d, want %d", limit, got, want)
+		}
+	}
+	if room := made(t, nil).room.left.Load(); room < leastRoom || room > mostRoom {
+		t.Errorf("a new one has room for %d bytes", room)
+	}
+}
+
+// TestCrowded demands that responses are sent as they are while the encoders of others, such as those to clients that read slowly, take
+// all the room, and are compressed again when these have ended in whichever way.
+func TestCrowded(t *testing.T) {
+	c := made(t, func(config *dynamic.Compress) { config.Encodings = []string{"gzip", "br", "zstd"} })
+	send := func(encoding, kind string, within func()) *recorded {
+		w := new(recorded)
+		c.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if kind != "" {
+				w.Header().Set("Content-Type", kind)
+			}
+			_, _ = w.Write(text(5000))
+			within()
+		})).ServeHTTP(w, middlewaretest.Request(t, "GET /", "Accept-Encoding: "+encoding))
+		return w
+	}
+	for _, encoding := range []string{"gzip", "br", "zstd"} {
+		c.room.left.Store(costOf(kindOf(encoding)))
+		for _, kind := range []string{"text/plain", ""} {
+			outer := send(encoding, "text/plain", func() {
+				w := send(encoding, kind, func() {})
+				if w.Header().Get("Content-Encoding") != "" || w.Header().Get("Vary") != "" || !bytes.Equal(w.body.Bytes(), text(5000)) || w.Status != http.StatusOK {
+					t.Errorf("%s, crowded: %d, %v, %d bytes", encoding, w.Status, w.Header(), w.body.Len())
+				}
+			})
+			if got := decoded(t, &http.Response{Header: outer.Header(), Body: io.NopCloser(&outer.body)}); !bytes.Equal(got, text(5000)) || outer.Header().Get("Content-Encoding") != encoding {
+				t.Errorf("%s: %v, %d bytes", encoding, outer.Header(), len(got))
+			}
+		}
+		func() {
+			defer func() { _ = recover() }()
+			send(encoding, "text/plain", func() { panic(http.ErrAbortHandler) })
+		}()
+		if left := c.room.left.Load(); left != costOf(kindOf(encoding)) {
+			t.Errorf("%s: %d bytes are left", encoding, left)
+		}
+	}
+	if counts := c.Counts(); counts["crowded"] != 6 || counts["skipped"] != 6 || counts["compressed"] != 9 {
+		t.Errorf("%v", counts)
+	}
+}
+
+// transient is a handler that keeps nothing.
+type transient struct{ http.Handler }
+
+// KeepsNothing says so.
+func (transient) KeepsNothing() {}
+
+// TestRecycledWriterIsClean demands that a writer which serves again knows nothing of the last response.
+func TestRecycledWriterIsClean(t *testing.T) {
+	c := made(t, nil)
+	writers := make(map[http.ResponseWriter]bool)
+	handler := c.Wrap(transient{http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		writers[w] = true
+		telemetry.RecordFrom(r.Context()).Released = true
+		w.Header().Set("X-Path", r.URL.Path)
+		switch r.URL.Path {
+		case "/large":
+			w.Header().Set("Content-Type", "text/plain")
+			w.Header().Set("Content-Length", "5000")
+			_, _ = w.Write(text(5000))
+		case "/streamed":
+			w.Header().Set("Content-Type", "text/plain")
+			for part := range slices.Chunk(text(5000), 50) {
+				_, _ = w.Write(part)
+			}
+		case "/small":
+			w.Header().Set("Content-Type", "text/plain")
+			w.WriteHeader(http.StatusAccepted)
+			_, _ = w.Write(text(50))
+		case "/picture":
+			w.Header().Set("Content-Type", "image/png")
+			_, _ = w.Write(text(5000))
+		}
+	})})
+	sizes := map[string]int{"/large": 5000, "/nothing": 0, "/streamed": 5000, "/small": 50, "/picture": 5000}
+	const rounds = 30
+	for range rounds {
+		for path, size := range sizes {
+			r := middlewaretest.Request(t, "GET "+path, "Accept-Encoding: zstd")
+			w := new(recorded)
+			handler.ServeHTTP(w, r.WithContext(telemetry.WithRecord(r.Context(), new(telemetry.Record))))
+			got := decoded(t, &http.Response{Header: w.Header(), Body: io.NopCloser(&w.body)})
+			compressed := w.Header().Get("Content-Encoding") != ""
+			if !bytes.Equal(got, text(size)) || compressed != (path == "/large" || path == "/streamed") || w.Header().Get("X-Path") != path || path == "/small" && w.Status != http.StatusAccepted {
+				t.Fatalf("%s: %d, %v, %d bytes", path, w.Status, w.Header(), len(got))
+			}
+		}
+	}
+	if len(writers) > rounds*len(sizes)*3/4 {
+		t.Errorf("%d writers for %d responses", len(writers), rounds*len(sizes))
+	}
+}
+
+// TestWriterIsKept demands that the writer of somebody who may keep it serves nobody else.
+func TestWriterIsKept(t *testing.T) {
+	for _, released := range []bool{true, false} {
+		c := made(t, nil)
+		writers := make(map[http.ResponseWriter]bool)
+		var next http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			writers[w] = true
+			telemetry.RecordFrom(r.Context()).Released = released
+		})
+		if !released {
+			next = transient{next}
+		}
+		handler := c.Wrap(next)
+		if _, says := handler.(interface{ KeepsNothing() }); says {
+			t.Error("the handler speaks for those behind it")
+		}
+		for range 20 {
+			r := middlewaretest.Request(t, "GET /", "Accept-Encoding: gzip")
+			handler.ServeHTTP(new(recorded), r.WithContext(telemetry.WithRecord(r.Context(), new(telemetry.Record))))
+		}
+		if len(writers) != 20 {
+			t.Errorf("released %v: %d writers", released, len(writers))
+		}
+	}
+}
