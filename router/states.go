@@ -17,13 +17,13 @@ type MiddlewareStanding struct {
 	Name string `json:"name"`
 	// Counts is what it has counted since its definition last changed, by what is counted.
 	Counts map[string]uint64 `json:"counts,omitempty"`
-	// Owners are the routers and services that it keeps state for; a middleware that keeps one state for all has one without a name.
+	// Owners are the routers and services that it keeps state for. A state that several of them share is there once, without a name.
 	Owners []OwnerStanding `json:"owners,omitempty"`
 }
 
 // OwnerStanding is the state that a middleware keeps for one owner.
 type OwnerStanding struct {
-	// Owner is "router NAME" or "service NAME".
+	// Owner is "router NAME" or "service NAME", and empty for several.
 	Owner string `json:"owner,omitempty"`
 	// State is a word such as tripped; empty where the middleware knows none.
 	State string `json:"state,omitempty"`
@@ -68,14 +68,38 @@ func (s *states) retire(name string) {
 	}
 }
 
-// close closes what the table that serves does not use.
+// close closes what the table that serves does not use, and forgets its states: owners that can't be built would keep those of every
+// definition that there has been.
 func (s *states) close() {
+	if len(s.closing) == 0 {
+		return
+	}
+	s.forget(s.closing)
 	for _, step := range s.closing {
 		if closer, ok := step.(middleware.Closer); ok {
 			closer.Close()
 		}
 	}
 	s.closing = nil
+}
+
+// forget drops the states of steps.
+func (s *states) forget(steps []middleware.Middleware) {
+	gone := make(map[middleware.Middleware]struct{}, len(steps))
+	for _, step := range steps {
+		gone[step] = struct{}{}
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for owner, kept := range s.owners {
+		maps.DeleteFunc(kept, func(place owned, _ middleware.Middleware) bool {
+			_, is := gone[place.step]
+			return is
+		})
+		if len(kept) == 0 {
+			delete(s.owners, owner)
+		}
+	}
 }
 
 // drop forgets an owner.

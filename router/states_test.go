@@ -10,6 +10,7 @@ import (
 	ptypes "github.com/traefik/paerser/types"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware"
 )
 
 // hourly lets one request an hour through, so that a second one tells whether the bucket is the same.
@@ -106,6 +107,58 @@ func TestAMiddlewareThatIsListedTwiceHasTwoStates(t *testing.T) {
 	b.router("r@file", "Host(`x.test`)", "a@internal", "both@file")
 	b.all()
 	b.wantStatus("http://x.test/", http.StatusOK)
+}
+
+// TestOwnersWithAFaultKeepNoStateOfWhatIsGone changes a definition again and again, where a router and a service that list it can't be built.
+func TestOwnersWithAFaultKeepNoStateOfWhatIsGone(t *testing.T) {
+	b := newBench(t)
+	b.compiler.options.EntryPoints[1].Middlewares = []string{"absent@file"}
+	b.hourly("limit@file", nil)
+	b.router("r@file", "Host(`x.test`)", "a@internal", "limit@file").EntryPoints = []string{"web", "websecure"}
+	weighted := &dynamic.WeightedRoundRobin{Services: []dynamic.WeightedService{{Name: "a@internal"}}}
+	service := &dynamic.Service{Weighted: weighted, Middlewares: []string{"limit@file"}}
+	b.config.HTTP.Services["s@file"] = service
+	b.all()
+	want := func(owners ...string) {
+		t.Helper()
+		if diff := cmp.Diff(owners, slices.Sorted(maps.Keys(b.compiler.states.owners))); diff != "" {
+			t.Error(diff)
+		}
+		for owner, kept := range b.compiler.states.owners {
+			if len(kept) != 1 {
+				t.Errorf("%s keeps %d states of one middleware", owner, len(kept))
+			}
+		}
+	}
+	want("router r@file", "service s@file")
+	faulty := *service
+	faulty.Middlewares = []string{"limit@file", "absent@file"}
+	b.config.HTTP.Services["s@file"] = &faulty
+	b.apply(true, ref(dynamic.KindService, "s@file"))
+	want("router r@file", "service s@file")
+	for burst := range int64(3) {
+		b.hourly("limit@file", func(limit *dynamic.RateLimit) { limit.Burst = 2 + burst })
+		b.apply(true, ref(dynamic.KindMiddleware, "limit@file"))
+		want("router r@file")
+	}
+}
+
+// TestStepsThatKeepNothingSaySoForEachOwner looks at the steps that routers wrap, which are not those that were built.
+func TestStepsThatKeepNothingSaySoForEachOwner(t *testing.T) {
+	for _, definition := range []*dynamic.Middleware{
+		{RateLimit: &dynamic.RateLimit{Average: 1}},
+		{InFlightReq: &dynamic.InFlightReq{Amount: 1}},
+		{CircuitBreaker: &dynamic.CircuitBreaker{Expression: "NetworkErrorRatio() > 0.5"}},
+	} {
+		step, err := middleware.NewBuilder(middleware.Options{}).Build("m@file", definition, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, all := step.(transient)
+		if _, one := step.(middleware.Scoped).For("router r@file").(transient); !one || !all {
+			t.Errorf("%T keeps nothing: %v, and for an owner: %v", step, all, one)
+		}
+	}
 }
 
 func TestStateOfAService(t *testing.T) {
