@@ -16,7 +16,7 @@ func eligible(status int, header http.Header) bool {
 	switch {
 	case status < 200, status == http.StatusNoContent, status == http.StatusResetContent, status == http.StatusPartialContent, status == http.StatusNotModified:
 		return false
-	case first(header["Content-Encoding"]) != "", len(header["Content-Range"]) > 0, listed(header["Cache-Control"], "no-transform"):
+	case slices.ContainsFunc(header["Content-Encoding"], isNamed), len(header["Content-Range"]) > 0, listed(header["Cache-Control"], "no-transform"):
 		return false
 	}
 	announced := header["Trailer"]
@@ -39,6 +39,8 @@ func dropDigests(header http.Header) {
 		delete(header, http.TrailerPrefix+name)
 	}
 }
+
+func isNamed(value string) bool { return value != "" }
 
 // first returns the first of the values of a header, whose name needs no spelling.
 func first(values []string) string {

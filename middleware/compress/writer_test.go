@@ -9,6 +9,7 @@ import (
 	"net/http/httptrace"
 	"net/textproto"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -432,5 +433,18 @@ func TestUnwrap(t *testing.T) {
 	})).ServeHTTP(w, middlewaretest.Request(t, "GET /", "Accept-Encoding: gzip"))
 	if w.Status != 0 || len(w.Header()) != 0 {
 		t.Errorf("a handler that does nothing: %d %v", w.Status, w.Header())
+	}
+}
+
+// TestEncodedBySecondLine demands that a response is not encoded twice whose service names its encoding on a line after an empty one.
+func TestEncodedBySecondLine(t *testing.T) {
+	w := new(recorded)
+	made(t, nil).Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain")
+		w.Header()["Content-Encoding"] = []string{"", "br"}
+		_, _ = w.Write(text(5000))
+	})).ServeHTTP(w, middlewaretest.Request(t, "GET /", "Accept-Encoding: gzip"))
+	if got := w.Header()["Content-Encoding"]; !slices.Equal(got, []string{"", "br"}) || !bytes.Equal(w.body.Bytes(), text(5000)) {
+		t.Errorf("%q, %d bytes", got, w.body.Len())
 	}
 }

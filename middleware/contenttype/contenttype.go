@@ -7,14 +7,18 @@ package contenttype
 import (
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // ContentType is one configured contentType.
 type ContentType struct {
 	off      bool
 	warnings []string
+	// exchanges holds those of which nobody keeps a part.
+	exchanges sync.Pool
 }
 
 // New accepts every definition. The deprecated option autoDetect set to false makes a middleware that does nothing; either value is
@@ -42,14 +46,23 @@ func (c *ContentType) Wrap(next http.Handler) http.Handler {
 	if c.off {
 		return next
 	}
+	_, transient := next.(interface{ KeepsNothing() })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodHead || isGRPC(r.Header) {
 			next.ServeHTTP(w, r)
 			return
 		}
-		e := &exchange{ResponseWriter: w}
+		e, recycled := c.exchanges.Get().(*exchange)
+		if !recycled {
+			e = new(exchange)
+		}
+		e.ResponseWriter = w
 		next.ServeHTTP(e, r)
 		e.decide(nil)
+		if transient && telemetry.RecordFrom(r.Context()).Released {
+			e.reset()
+			c.exchanges.Put(e)
+		}
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 func build(t testing.TB, config dynamic.ContentType) *ContentType {
@@ -133,6 +134,7 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		{name: "named", status: 200, header: http.Header{"Content-Type": {"application/json"}}, want: []string{"application/json"}},
 		{name: "named empty", status: 200, header: http.Header{"Content-Type": {""}}, want: []string{""}},
 		{name: "encoded", status: 200, header: http.Header{"Content-Encoding": {"gzip"}}},
+		{name: "encoded by the second line", status: 200, header: http.Header{"Content-Encoding": {"", "gzip"}}},
 		{name: "nosniff", status: 200, header: http.Header{"X-Content-Type-Options": {" NoSniff"}}},
 		{name: "part", status: 206},
 		{name: "range", status: 200, header: http.Header{"Content-Range": {"bytes 5-9/10"}}},
@@ -258,6 +260,48 @@ func TestAbortedHandlerSendsNothing(t *testing.T) {
 	})).ServeHTTP(s, middlewaretest.Request(t, "GET /"))
 }
 
+// transient is a handler that keeps nothing.
+type transient struct{ http.Handler }
+
+// KeepsNothing says so.
+func (transient) KeepsNothing() {}
+
+// TestWritersServeAgain demands that a writer serves another response only where nobody keeps it, and that it knows nothing of the last one.
+func TestWritersServeAgain(t *testing.T) {
+	for _, test := range []struct{ transient, released, again bool }{{true, true, true}, {true, false, false}, {false, true, false}} {
+		writers := make(map[http.ResponseWriter]bool)
+		var next http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			writers[w] = true
+			telemetry.RecordFrom(r.Context()).Released = test.released
+			if r.URL.Path == "/named" {
+				w.Header().Set("Content-Type", "text/x-named")
+			}
+			w.Header().Set("X-Path", r.URL.Path)
+			w.WriteHeader(http.StatusAccepted)
+			if r.URL.Path != "/empty" {
+				_, _ = io.WriteString(w, "<html>")
+			}
+		})
+		if test.transient {
+			next = transient{next}
+		}
+		handler := build(t, dynamic.ContentType{}).Wrap(next)
+		const rounds = 20
+		for range rounds {
+			for path, want := range map[string]string{"/named": "text/x-named", "/detected": "text/html; charset=utf-8", "/empty": ""} {
+				s, r := new(server), middlewaretest.Request(t, "GET "+path)
+				handler.ServeHTTP(s, r.WithContext(telemetry.WithRecord(r.Context(), new(telemetry.Record))))
+				if strings.Join(s.types, "|") != want || s.events[0] != "Accepted" || s.header.Get("X-Path") != path || (s.received == "") != (path == "/empty") {
+					t.Errorf("%+v %s: %q, type %q", test, path, s.events, s.types)
+				}
+			}
+		}
+		if again := len(writers) < 3*rounds*3/4; again != test.again || !again && len(writers) != 3*rounds {
+			t.Errorf("%+v: %d writers for %d responses", test, len(writers), 3*rounds)
+		}
+	}
+}
+
 // FuzzBody cuts a body in two: the type is that of the first piece, and no byte is lost.
 func FuzzBody(f *testing.F) {
 	f.Add("<html>", 2, true, 200)
@@ -296,13 +340,15 @@ func BenchmarkContentType(b *testing.B) {
 		{"named", dynamic.ContentType{}, []string{"GET /"}, []string{"text/html"}},
 		{"detected", dynamic.ContentType{}, []string{"GET /"}, nil},
 	} {
-		body := []byte("<html>")
-		handler := build(b, test.config).Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		body, record := []byte("<html>"), new(telemetry.Record)
+		handler := build(b, test.config).Wrap(transient{http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			record.Released = true
 			w.Header()["Content-Type"] = test.kind
 			w.WriteHeader(http.StatusOK)
 			_, _ = w.Write(body)
-		}))
+		})})
 		r, w := middlewaretest.Request(b, test.lines[0], test.lines[1:]...), new(middlewaretest.Writer)
+		r = r.WithContext(telemetry.WithRecord(r.Context(), record))
 		b.Run(test.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

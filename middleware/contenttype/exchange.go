@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 )
@@ -25,6 +26,12 @@ type exchange struct {
 	state atomic.Int32
 	// head is what the header was when the status was given. What is set later is for trailers.
 	head http.Header
+}
+
+// reset makes the exchange ready for another response. Nobody may keep it.
+func (e *exchange) reset() {
+	e.ResponseWriter, e.head = nil, nil
+	e.state.Store(0)
 }
 
 // WriteHeader keeps the status back where the body is to tell the type.
@@ -136,6 +143,8 @@ func replace(header, by http.Header) {
 	maps.Copy(header, by)
 }
 
+func isNamed(value string) bool { return value != "" }
+
 // detects reports whether the first bytes of the body shall tell the type of a response.
 func detects(status int, header http.Header) bool {
 	switch status {
@@ -143,7 +152,7 @@ func detects(status int, header http.Header) bool {
 		return false
 	}
 	// A nil value keeps servers from guessing, and names no type.
-	if len(header["Content-Type"]) > 0 || header.Get("Content-Encoding") != "" || len(header["Content-Range"]) > 0 {
+	if len(header["Content-Type"]) > 0 || slices.ContainsFunc(header["Content-Encoding"], isNamed) || len(header["Content-Range"]) > 0 {
 		return false
 	}
 	if length := header["Content-Length"]; len(length) == 1 && length[0] == "0" {
