@@ -1,0 +1,231 @@
+package jwt
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// authorization is the header whose tokens have a scheme before them.
+const authorization = "Authorization"
+
+// places are where the token of a request may be. It is an immutable value.
+type places struct {
+	header string // In net/http's canonical spelling.
+	cookie string
+	query  string
+	remove bool
+}
+
+// newPlaces checks the options that say where the token is.
+func newPlaces(config dynamic.JWT) (places, error) {
+	header := config.TokenHeader
+	if header == "" && config.TokenCookie == "" && config.TokenQueryKey == "" {
+		header = authorization
+	}
+	made := places{header: http.CanonicalHeaderKey(header), cookie: config.TokenCookie, query: config.TokenQueryKey, remove: config.RemoveToken}
+	if made.header != "" && made.header != authorization {
+		if err := checkHeader(made.header); err != nil {
+			return places{}, fmt.Errorf("jwt.tokenHeader %w", err)
+		}
+	}
+	if made.cookie != "" && !httpguts.ValidHeaderFieldName(made.cookie) {
+		return places{}, errors.New("jwt.tokenCookie is not the name of a cookie")
+	}
+	if hasControl(made.query) {
+		return places{}, errors.New("jwt.tokenQueryKey has a control character")
+	}
+	return made, nil
+}
+
+// checkHeader refuses what is no name of a header, and the names of those that have a meaning of their own.
+func checkHeader(name string) error {
+	if !httpguts.ValidHeaderFieldName(name) {
+		return errors.New("is not the name of a header")
+	}
+	switch strings.ReplaceAll(name, "_", "-") {
+	case authorization, "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Cookie", "Expect", "Host", "Http2-Settings",
+		"Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
+		return fmt.Errorf("%s has a meaning of its own", name)
+	}
+	if canonical.IsManaged(name) {
+		return fmt.Errorf("%s says where a request came from, and nothing else", name)
+	}
+	return nil
+}
+
+// find returns the token of a request: that of the header, or else of the cookie, or else of the query. Two in one of them are refused,
+// since another might take the other one.
+func (p *places) find(r *http.Request) (string, *refusal) {
+	token, n := p.inHeader(r)
+	if n == 0 {
+		token, n = p.inCookie(r)
+	}
+	if n == 0 {
+		token, n = p.inQuery(r)
+	}
+	switch n {
+	case 0:
+		return "", refuse(absent, "the request has no token")
+	case 1:
+		return token, nil
+	}
+	return "", refuse(several, "the request has several tokens")
+}
+
+// inHeader counts the lines of the header. Another scheme of Authorization has no token.
+func (p *places) inHeader(r *http.Request) (string, int) {
+	if p.header == "" {
+		return "", 0
+	}
+	lines := r.Header[p.header]
+	if len(lines) != 1 {
+		return "", len(lines)
+	}
+	if p.header != authorization {
+		return lines[0], 1
+	}
+	if token, bearer := cutBearer(lines[0]); bearer {
+		return token, 1
+	}
+	return "", 0
+}
+
+// cutBearer returns what follows the scheme Bearer, in any case (RFC 9110 section 11.1).
+func cutBearer(line string) (token string, ok bool) {
+	scheme, token, _ := strings.Cut(line, " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return "", false
+	}
+	return strings.Trim(token, " "), true
+}
+
+func (p *places) inCookie(r *http.Request) (string, int) {
+	token, n := "", 0
+	if p.cookie == "" {
+		return "", 0
+	}
+	for _, line := range r.Header["Cookie"] {
+		for pair := range strings.SplitSeq(line, ";") {
+			if name, value := cutCookie(pair); name == p.cookie {
+				token = value
+				n++
+			}
+		}
+	}
+	return token, n
+}
+
+// cutCookie returns the name and the value of a pair (RFC 6265 section 4.1.1).
+func cutCookie(pair string) (name, value string) {
+	name, value, _ = strings.Cut(pair, "=")
+	value = strings.Trim(value, " \t")
+	if len(value) > 1 && value[0] == '"' && value[len(value)-1] == '"' {
+		value = value[1 : len(value)-1]
+	}
+	return strings.Trim(name, " \t"), value
+}
+
+func (p *places) inQuery(r *http.Request) (string, int) {
+	token, n := "", 0
+	if p.query == "" || r.URL.RawQuery == "" {
+		return "", 0
+	}
+	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
+		if name, value, _ := strings.Cut(pair, "="); p.isQuery(name) {
+			if decoded, err := url.QueryUnescape(value); err == nil {
+				value = decoded
+			}
+			token = value
+			n++
+		}
+	}
+	return token, n
+}
+
+// isQuery reports whether a name in a query, in any encoding, is that of the token.
+func (p *places) isQuery(name string) bool {
+	if name == p.query {
+		return true
+	}
+	decoded, err := url.QueryUnescape(name)
+	return err == nil && decoded == p.query
+}
+
+// clean takes tokens out of a request that goes on, if so configured: from every place, whichever it was read from.
+func (p *places) clean(r *http.Request) {
+	if !p.remove {
+		return
+	}
+	if p.header != "" {
+		p.cleanHeader(r)
+	}
+	if p.cookie != "" {
+		p.cleanCookies(r)
+	}
+	if p.query != "" && r.URL.RawQuery != "" {
+		p.cleanQuery(r)
+	}
+}
+
+func (p *places) cleanHeader(r *http.Request) {
+	if lines := r.Header[authorization]; p.header == authorization && !slices.ContainsFunc(lines, func(line string) bool {
+		_, bearer := cutBearer(line)
+		return bearer
+	}) {
+		return
+	}
+	canonical.RemoveHeader(r.Header, p.header)
+}
+
+func (p *places) cleanCookies(r *http.Request) {
+	if _, n := p.inCookie(r); n == 0 {
+		return
+	}
+	var kept []string
+	for _, line := range r.Header["Cookie"] {
+		var pairs []string
+		for pair := range strings.SplitSeq(line, ";") {
+			if name, _ := cutCookie(pair); name != p.cookie {
+				pairs = append(pairs, pair)
+			}
+		}
+		if line = strings.Trim(strings.Join(pairs, ";"), " \t;"); line != "" {
+			kept = append(kept, line)
+		}
+	}
+	if len(kept) == 0 {
+		delete(r.Header, "Cookie")
+		return
+	}
+	r.Header["Cookie"] = kept
+}
+
+// cleanQuery leaves all other pairs as they are, byte for byte.
+func (p *places) cleanQuery(r *http.Request) {
+	if _, n := p.inQuery(r); n == 0 {
+		return
+	}
+	var pairs []string
+	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
+		if name, _, _ := strings.Cut(pair, "="); !p.isQuery(name) {
+			pairs = append(pairs, pair)
+		}
+	}
+	query := strings.Join(pairs, "&")
+	r.URL.RawQuery, r.URL.ForceQuery = query, false
+	if target, _, has := strings.Cut(r.RequestURI, "?"); has {
+		if query != "" {
+			target += "?" + query
+		}
+		r.RequestURI = target
+	}
+}

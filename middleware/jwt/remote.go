@@ -1,0 +1,230 @@
+package jwt
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+)
+
+// What bounds the fetching of a key set.
+const (
+	// patience is how long one fetch may take, and so how long a request waits for it.
+	patience = 5 * time.Second
+	// pause lies between the beginnings of two fetches, whoever asks for them.
+	pause = 10 * time.Second
+	// maxPause is the longest pause after a fetch that failed, if the interval is not shorter.
+	maxPause = 5 * time.Minute
+	// kept is how long the last key set counts beyond the time at which it should have been fetched again.
+	kept = 24 * time.Hour
+	// maxWaiting is how many requests wait for one fetch. More are judged by the keys that are there.
+	maxWaiting = 1000
+)
+
+// state is how the keys stand.
+type state int32
+
+const (
+	waiting state = iota // Nothing has been fetched yet.
+	sound
+	stale // The last fetch failed, and the keys of the one before count.
+	none  // There are no keys.
+)
+
+// remote is keys that are fetched: when the first request comes, then again and again, and when a token names a key that is not there,
+// all within one pace. There is one fetch at a time, whose goroutine ends with it, and between fetches a timer.
+type remote struct {
+	get       func(ctx context.Context) ([]byte, error)
+	allowed   []jose.SignatureAlgorithm
+	every     time.Duration
+	report    reporter
+	current   atomic.Pointer[fetched]
+	state     atomic.Int32
+	queue     atomic.Int64
+	good, bad atomic.Uint64
+	context   context.Context // It ends with the object.
+	cancel    context.CancelFunc
+
+	mutex    sync.Mutex
+	began    time.Time     // When the last fetch did.
+	running  chan struct{} // Closed when the fetch that runs has ended.
+	timer    *time.Timer
+	closed   bool
+	failures int // In a row. Only the fetch that runs knows it.
+}
+
+// fetched is a key set, and how long it counts.
+type fetched struct {
+	set   *keySet
+	sum   [sha256.Size]byte
+	until time.Time
+}
+
+// startless returns keys that nobody has asked for yet, and so nothing runs.
+func startless(get func(ctx context.Context) ([]byte, error), allowed []jose.SignatureAlgorithm, every time.Duration, report reporter) *remote {
+	ctx, cancel := context.WithCancel(context.Background())
+	return &remote{get: get, allowed: allowed, every: every, report: report, context: ctx, cancel: cancel}
+}
+
+// fresh returns the keys if there are any that count.
+func (r *remote) fresh() *keySet {
+	last := r.current.Load()
+	if last == nil || len(last.set.keys) == 0 || time.Now().After(last.until) {
+		return nil
+	}
+	return last.set
+}
+
+func (r *remote) now(ctx context.Context) *keySet {
+	if set := r.fresh(); set != nil {
+		return set
+	}
+	r.wait(ctx)
+	return r.fresh()
+}
+
+func (r *remote) after(ctx context.Context, old *keySet) *keySet {
+	if set := r.fresh(); set != old {
+		return set
+	}
+	r.wait(ctx)
+	return r.fresh()
+}
+
+// wait waits for a fetch, which begins unless there was one a moment ago.
+func (r *remote) wait(ctx context.Context) {
+	if r.queue.Add(1) <= maxWaiting {
+		if running := r.begin(); running != nil {
+			select {
+			case <-running:
+			case <-ctx.Done():
+			}
+		}
+	}
+	r.queue.Add(-1)
+}
+
+// begin returns what is closed when the fetch that runs has ended. There is none when one began less than a pause ago.
+func (r *remote) begin() <-chan struct{} {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.running != nil {
+		return r.running
+	}
+	if r.closed || !r.began.IsZero() && time.Since(r.began) < pause {
+		return nil
+	}
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	r.began = time.Now()
+	r.running = make(chan struct{})
+	go r.fetch()
+	return r.running
+}
+
+// fetch fetches once, and sees to it that the next one comes.
+func (r *remote) fetch() {
+	ctx, cancel := context.WithTimeout(r.context, patience)
+	err := r.ask(ctx)
+	cancel()
+	if r.context.Err() == nil {
+		r.note(err)
+	}
+	next := r.next(err)
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if !r.closed {
+		r.timer = time.AfterFunc(next, func() { r.begin() })
+	}
+	close(r.running)
+	r.running = nil
+}
+
+// errKeyless says that a set is one, and of no use.
+var errKeyless = errors.New("it holds no key that can be used")
+
+// ask fetches and puts the keys to work. A set without keys is one, too: what its issuer took out of it counts no longer.
+func (r *remote) ask(ctx context.Context) error {
+	text, err := r.get(ctx)
+	if err != nil {
+		return err
+	}
+	next := &fetched{sum: sha256.Sum256(text), until: time.Now().Add(r.every + kept)}
+	if last := r.current.Load(); last != nil && last.sum == next.sum {
+		next.set = last.set // Tokens that were verified by it stay so.
+	} else {
+		keys, ignored, err := parseJWKS(text)
+		if err != nil {
+			return fmt.Errorf("the answer %w", err)
+		}
+		next.set = newKeySet(keys, r.allowed)
+		r.report.ignored(ignored)
+	}
+	r.current.Store(next)
+	if len(next.set.keys) == 0 {
+		return errKeyless
+	}
+	return nil
+}
+
+// note counts, and writes a line when something has changed.
+func (r *remote) note(err error) {
+	before, after := state(r.state.Load()), sound
+	switch {
+	case err == nil:
+		r.failures = 0
+		r.good.Add(1)
+	case r.fresh() != nil:
+		after = stale
+	default:
+		after = none
+	}
+	if err != nil {
+		r.failures++
+		r.bad.Add(1)
+	}
+	r.state.Store(int32(after))
+	r.report.changed(before, after, err)
+}
+
+// next returns how long to wait for the next fetch: a tenth less than the interval at most, so that many who began together do not stay
+// so, and after one that failed longer and longer.
+func (r *remote) next(err error) time.Duration {
+	if err == nil {
+		return max(pause, r.every-rand.N(r.every/10+1))
+	}
+	wait := pause << max(0, min(r.failures-1, 10))
+	return min(wait, maxPause, r.every) + rand.N(pause/10)
+}
+
+// standing returns the state as Standing has it.
+func (r *remote) standing() string {
+	switch state(r.state.Load()) {
+	case waiting:
+		return "waiting"
+	case stale:
+		return "stale"
+	case none:
+		return "keyless"
+	case sound:
+	}
+	return ""
+}
+
+// close ends what runs.
+func (r *remote) close() {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.closed = true
+	r.cancel()
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+}
