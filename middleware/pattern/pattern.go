@@ -20,6 +20,10 @@ const (
 	MaxText = 4 << 10
 	// MaxResult bounds the bytes of what a replacement makes, which may repeat what the client sent as often as an operator likes.
 	MaxResult = 64 << 10
+	// MaxMatches bounds how many matches of one expression are replaced in one text, of which a client may send as many as fit.
+	MaxMatches = 1 << 10
+	// maxExpansion bounds the bytes that one match may be replaced by before they are counted.
+	maxExpansion = 64 * MaxResult
 	// maxProgram bounds the instructions that one expression compiles to.
 	maxProgram = 64 << 10
 	// classShare is how many runes of a character class weigh as much as one instruction.
@@ -52,6 +56,38 @@ func (re *Regexp) FindStringIndex(text string) []int {
 		return nil
 	}
 	return re.Regexp.FindStringIndex(text)
+}
+
+// Replace puts a replacement in the syntax of [regexp.Regexp.Expand] in the place of all matches. It is not ok where there are more than
+// MaxMatches, or where the result has more than MaxResult bytes, and gives up as soon as that is clear.
+func (re *Regexp) Replace(text, replacement string) (result string, ok bool) {
+	references := strings.Count(replacement, "$")
+	if len(text) < MaxMatches && (len(text)+1)*(len(replacement)+references*len(text)) < maxExpansion {
+		// Nearly every one: it can't be much, whatever matches.
+		result = re.ReplaceAllString(text, replacement)
+		return result, len(result) <= MaxResult
+	}
+	matches := re.FindAllStringSubmatchIndex(text, MaxMatches+1)
+	if len(matches) > MaxMatches {
+		return "", false
+	}
+	var out []byte
+	done := 0
+	for _, match := range matches {
+		if references*(match[1]-match[0]) > maxExpansion {
+			return "", false
+		}
+		out = append(out, text[done:match[0]]...)
+		out = re.ExpandString(out, replacement, text, match)
+		if len(out) > MaxResult {
+			return "", false
+		}
+		done = match[1]
+	}
+	if len(out)+len(text)-done > MaxResult {
+		return "", false
+	}
+	return string(append(out, text[done:]...)), true
 }
 
 // Compile compiles a regular expression in Go's syntax (RE2). Percent-encodings that it spells out match in either case of their digits,

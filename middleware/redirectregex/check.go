@@ -12,6 +12,7 @@ import (
 
 // Reasons why there is nothing to redirect to.
 var (
+	errMany      = errors.New("the expression matches the URL too often")
 	errLong      = errors.New("the redirect's URL is too long")
 	errEmpty     = errors.New("the redirect's URL is empty")
 	errNoURL     = errors.New("the redirect's URL is not valid")

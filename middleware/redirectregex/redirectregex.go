@@ -115,7 +115,11 @@ func (rr *RedirectRegex) differs(r *http.Request) bool {
 }
 
 func (rr *RedirectRegex) location(from *source) (location string, changed bool, err error) {
-	to := rr.template.replace(from, rr.regex.FindAllSubmatchIndex(from.url, -1))
+	matches := rr.regex.FindAllSubmatchIndex(from.url, pattern.MaxMatches+1)
+	if len(matches) > pattern.MaxMatches {
+		return "", true, errMany
+	}
+	to := rr.template.replace(from, matches)
 	if string(to.url) == string(from.url) {
 		return "", false, nil
 	}

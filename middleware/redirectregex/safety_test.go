@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -69,6 +70,21 @@ func TestNobodyElseDecidesTheHost(t *testing.T) {
 		{`^http://h/to(.*)`, "https:/$1", "http://h/to/b.org", refused},
 		{`^http://h/to(.*)`, "https://$1", "http://h/to/b.org", refused},
 	})
+}
+
+// TestManyMatchesAreRefused has a client send what an expression matches as often as a head allows.
+func TestManyMatchesAreRefused(t *testing.T) {
+	step := build(t, "a", "b")
+	for count, want := range map[int]string{1000: "302 http://x.test/" + strings.Repeat("b", 1000), 1 << 20: "400"} {
+		r := at(t, "http://x.test/"+strings.Repeat("a", count))
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		got := serve(t, step, r)
+		runtime.ReadMemStats(&after)
+		if taken := (after.TotalAlloc - before.TotalAlloc) >> 20; got != want || taken > 32 {
+			t.Errorf("%d: %.60s, %d MiB", count, got, taken)
+		}
+	}
 }
 
 // TestPathsAreNoHosts goes through what links can hold to make a path a host to browsers, and what is no URL.

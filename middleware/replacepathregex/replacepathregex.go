@@ -24,8 +24,8 @@ type ReplacePathRegex struct {
 	replacement string
 }
 
-// errLong is why a path that grew too much is refused.
-var errLong = errors.New("the changed path is too long")
+// errLong is why a path is refused that matches too often or that grew too much.
+var errLong = errors.New("the path matches too often, or the changed path is too long")
 
 // New checks the definition: a regular expression, and a replacement that may be empty. White space around both is dropped. What stands
 // literally in the replacement is part of the path, "?" and "#" too.
@@ -71,8 +71,8 @@ func (p *ReplacePathRegex) Wrap(next http.Handler) http.Handler {
 }
 
 func (p *ReplacePathRegex) replace(r *http.Request, before string) error {
-	after := p.regex.ReplaceAllString(before, p.replacement)
-	if len(after) > pattern.MaxResult {
+	after, ok := p.regex.Replace(before, p.replacement)
+	if !ok {
 		return errLong
 	}
 	if err := canonical.SetPath(r, after); err != nil {

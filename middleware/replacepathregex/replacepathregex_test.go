@@ -98,6 +98,8 @@ func TestReplacePathRegex(t *testing.T) {
 		{"a", "%", "GET /a", refused},
 		{"a", "%%%", "GET /a", refused},
 		{".", strings.Repeat("$0", 1500), "GET /" + strings.Repeat("a", 50), refused},
+		{"a", "b", "GET /" + strings.Repeat("a", 1024), "/" + strings.Repeat("b", 1024)},
+		{"a", "b", "GET /" + strings.Repeat("a", 1025), refused},
 		{".*", "/x", "OPTIONS *", ""},
 	}
 	for _, test := range tests {
