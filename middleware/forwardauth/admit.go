@@ -46,8 +46,8 @@ func (f *ForwardAuth) admit(w http.ResponseWriter, r *http.Request) http.Header 
 	return answered.Header
 }
 
-// errTooLarge says that an answer is longer than maxResponseBodySize.
-var errTooLarge = errors.New("the answer is too large")
+// errTooLarge says that a body is longer than maxBodySize or maxResponseBodySize allow.
+var errTooLarge = errors.New("too large")
 
 // discard reads the body of an answer that lets pass. One that is not whole lets nobody pass.
 func (s *settings) discard(answered *http.Response) error {

@@ -13,8 +13,8 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/pattern"
 )
 
-// identity says which headers of the authentication server's answer a request goes on with: the options authResponseHeaders and
-// authResponseHeadersRegex. It is an immutable value.
+// identity says which headers of the authentication server's answer a request goes on with: the options authResponseHeaders,
+// authResponseHeadersRegex and headerField. It is an immutable value.
 type identity struct {
 	names []string
 	// expression matches names without regard to case, as names compare; nil matches none.
@@ -23,14 +23,9 @@ type identity struct {
 
 func newIdentity(config *dynamic.ForwardAuth) (identity, error) {
 	const option = "forwardAuth.authResponseHeaders"
-	names, err := headerNames(option, config.AuthResponseHeaders)
+	names, err := vouchedNames(option, config.AuthResponseHeaders)
 	if err != nil {
 		return identity{}, err
-	}
-	for _, name := range names {
-		if frames(strings.ReplaceAll(name, "_", "-")) {
-			return identity{}, fmt.Errorf("%s: %s frames a message or concerns one connection, and can't be set", option, name)
-		}
 	}
 	if config.AuthResponseHeadersRegex == "" {
 		return identity{names: names}, nil
@@ -43,6 +38,17 @@ func newIdentity(config *dynamic.ForwardAuth) (identity, error) {
 		return identity{}, fmt.Errorf("%sRegex %w", option, err)
 	}
 	return identity{names: names, expression: expression}, nil
+}
+
+// vouchedNames is headerNames for headers of the answer that a request goes on with.
+func vouchedNames(option string, names []string) ([]string, error) {
+	names, err := headerNames(option, names)
+	for _, name := range names {
+		if frames(strings.ReplaceAll(name, "_", "-")) {
+			return nil, fmt.Errorf("%s: %s frames a message or concerns one connection, and can't be set", option, name)
+		}
+	}
+	return names, err
 }
 
 // frames reports whether a header says where a message ends, to whom it goes, or what concerns one connection only. None of these is
@@ -93,20 +99,31 @@ func (i *identity) tell(r *http.Request, granted http.Header) {
 			r.Header[name] = values
 		}
 	}
-	if i.expression != nil {
-		for name, values := range granted {
-			if !frames(name) && i.expression.MatchString(name) {
-				canonical.RemoveHeader(r.Header, name)
-				r.Header[name] = values
-			}
+	matched := i.match(r.Header, granted)
+	i.disconnect(r.Header)
+	// A chunked body may end with trailers that nothing announced (RFC 9110 section 6.5.1).
+	if (r.Trailer != nil || r.ProtoMajor == 1 && r.ContentLength < 0) && r.Body != nil {
+		body := &trailing{ReadCloser: r.Body, request: r, identity: i, matched: matched}
+		body.strip()
+		if r.Body != http.NoBody {
+			r.Body = body
 		}
 	}
-	i.disconnect(r.Header)
-	i.strip(r.Trailer)
-	// A chunked body may end with trailers that nothing announced (RFC 9110 section 6.5.1).
-	if (r.Trailer != nil || r.ProtoMajor == 1 && r.ContentLength < 0) && r.Body != nil && r.Body != http.NoBody {
-		r.Body = &trailing{ReadCloser: r.Body, request: r, identity: i}
+}
+
+// match sets the headers of the answer that the expression matches, and returns their names.
+func (i *identity) match(h, granted http.Header) (names []string) {
+	if i.expression == nil {
+		return nil
 	}
+	for name, values := range granted {
+		if !frames(name) && i.expression.MatchString(name) {
+			canonical.RemoveHeader(h, name)
+			h[name] = values
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // disconnect takes the names out of Connection, which an entrypoint leaves there if told so (forwardedHeaders.connection).
@@ -138,13 +155,20 @@ type trailing struct {
 	io.ReadCloser
 	request  *http.Request
 	identity *identity
+	matched  []string
+}
+
+// strip removes from the trailers what the head says, in any spelling.
+func (t *trailing) strip() {
+	t.identity.strip(t.request.Trailer)
+	canonical.RemoveHeader(t.request.Trailer, t.matched...)
 }
 
 // Read reads, and removes the trailers when they have come.
 func (t *trailing) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
 	if errors.Is(err, io.EOF) {
-		t.identity.strip(t.request.Trailer)
+		t.strip()
 	}
 	return n, err
 }

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/middleware/clienttls"
 )
@@ -84,19 +86,28 @@ func (s *server) ask(question *http.Request) (*http.Response, error) {
 		_ = answered.Body.Close() // Nobody wants to know.
 		return nil, errStatus
 	}
+	for name := range answered.Header {
+		if !httpguts.ValidHeaderFieldName(name) { // The transport takes "X-User : a".
+			_ = answered.Body.Close() // As above.
+			return nil, errHeader
+		}
+	}
 	return answered, nil
 }
 
 var (
 	errStatus   = errors.New("its status is not between 200 and 599")
+	errHeader   = errors.New("it has a header without a valid name")
 	errPatience = errors.New("its time is over")
 	errLocation = errors.New("its Location is not a URL")
 )
 
 // describe says what went wrong with an answer, in words that hold nothing of what anybody has sent.
 func describe(err error) string {
-	if errors.Is(err, errStatus) || errors.Is(err, errLocation) || errors.Is(err, errPatience) {
-		return err.Error()
+	for _, own := range [...]error{errStatus, errHeader, errLocation, errPatience} {
+		if errors.Is(err, own) {
+			return err.Error()
+		}
 	}
 	if failed, ok := errors.AsType[*net.OpError](err); ok {
 		return failed.Error()

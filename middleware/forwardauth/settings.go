@@ -24,7 +24,7 @@ type settings struct {
 	trust    trust
 	identity identity
 	cookies  cookies
-	// userField is the header of the answer that names the user, for the access log.
+	// userField is the header of the answer that names the user, for the access log and the service.
 	userField string
 	// forwardBody says that bodies are shown, too; maxBody and maxAnswer are in bytes, and negative where there is no limit.
 	forwardBody        bool
@@ -124,13 +124,16 @@ func (s *settings) setHeaders(config *dynamic.ForwardAuth) error {
 	if s.identity, err = newIdentity(config); err != nil {
 		return err
 	}
-	if config.HeaderField != "" {
-		names, err := headerNames("forwardAuth.headerField", []string{config.HeaderField})
-		if err != nil {
-			return err
-		}
-		s.userField = names[0]
+	if config.HeaderField == "" {
+		return nil
 	}
+	names, err := vouchedNames("forwardAuth.headerField", []string{config.HeaderField})
+	if err != nil {
+		return err
+	}
+	s.userField = names[0]
+	// Who reads a user's name in a log must be able to believe it in the service.
+	s.identity.names = append(s.identity.names, s.userField)
 	return nil
 }
 

@@ -1,0 +1,296 @@
+package forwardauth
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// script is what a server does with one connection on which a question has come.
+type script func(t *testing.T, c *net.TCPConn)
+
+// scripted starts a server that does so, and returns its URL.
+func scripted(t *testing.T, do script) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // It takes no time.
+	if err != nil {
+		t.Fatal(err)
+	}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			c, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() {
+				defer func() { _ = c.Close() }()
+				do(t, c.(*net.TCPConn))
+			})
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		running.Wait()
+	})
+	return "http://" + listener.Addr().String()
+}
+
+// question reads the question's head.
+func question(c net.Conn) {
+	reader := bufio.NewReader(c)
+	for {
+		if line, err := reader.ReadString('\n'); err != nil || line == "\r\n" {
+			return
+		}
+	}
+}
+
+// says answers with a text and ends the connection.
+func says(text string) script {
+	return func(_ *testing.T, c *net.TCPConn) {
+		question(c)
+		_, _ = io.WriteString(c, text)
+	}
+}
+
+// saysAndWaits answers with a text and holds the connection until the client ends it.
+func saysAndWaits(text string) script {
+	return func(_ *testing.T, c *net.TCPConn) {
+		question(c)
+		_, _ = io.WriteString(c, text)
+		_, _ = io.Copy(io.Discard, c)
+	}
+}
+
+const secret = "s3cret-marked"
+
+// TestFailingServersLetNobodyPass has servers that fail in every way that there is.
+func TestFailingServersLetNobodyPass(t *testing.T) {
+	closed := httptest.NewServer(nil)
+	closed.Close()
+	broken := "it ended the connection before its answer was whole"
+	strange := "its answer can't be understood"
+	late := "the authentication server did not answer within 200ms"
+	for name, test := range map[string]struct {
+		do   script
+		want string // A part of the reason.
+	}{
+		"resets": {func(_ *testing.T, c *net.TCPConn) {
+			question(c)
+			_ = c.SetLinger(0)
+		}, "connection reset by peer"},
+		"ends the connection":              {says(""), broken},
+		"hangs":                            {saysAndWaits(""), late},
+		"half a status":                    {says("HTTP/1.1 20"), ""},
+		"half a head":                      {says("HTTP/1.1 200 OK\r\nX-User: " + secret + "\r\nX-Gro"), ""},
+		"half a head, and hangs":           {saysAndWaits("HTTP/1.1 200 OK\r\nX-User: " + secret + "\r\n"), late},
+		"half a body":                      {says("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), broken},
+		"half a body, and hangs":           {saysAndWaits("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), late},
+		"half a chunk":                     {says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc"), broken},
+		"no last chunk":                    {says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"), broken},
+		"no last chunk, and hangs":         {saysAndWaits("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"), late},
+		"a chunk that is none":             {saysAndWaits("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + secret + "\r\n"), strange},
+		"half of a refusal":                {says("HTTP/1.1 403 Forbidden\r\nContent-Length: 10\r\n\r\nabc"), broken},
+		"informational only":               {says("HTTP/1.1 103 Early Hints\r\nX-User: " + secret + "\r\n\r\n"), broken},
+		"informational only, and hangs":    {saysAndWaits("HTTP/1.1 100 Continue\r\n\r\n"), late},
+		"informational without end":        {saysAndWaits(strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </"+strings.Repeat("a", 1000)+">\r\n\r\n", 2000)), strange},
+		"switches protocols":               {saysAndWaits("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + secret + "\r\n\r\n"), "its status is not between 200 and 599"},
+		"status 600":                       {says("HTTP/1.1 600 " + secret + "\r\nContent-Length: 0\r\n\r\n"), "its status is not between 200 and 599"},
+		"status 099":                       {says("HTTP/1.1 099 Low\r\nContent-Length: 0\r\n\r\n"), ""},
+		"status of two digits":             {says("HTTP/1.1 20 OK\r\nContent-Length: 0\r\n\r\n"), strange},
+		"status with a sign":               {says("HTTP/1.1 +20 OK\r\nContent-Length: 0\r\n\r\n"), ""},
+		"speaks something else":            {says("SSH-2.0-" + secret + "\r\n"), strange},
+		"speaks HTTP/2":                    {says("\x00\x00\x00\x04\x00\x00\x00\x00\x00"), ""},
+		"a line that is no header":         {says("HTTP/1.1 200 OK\r\nSet-Cookie " + secret + "\r\nContent-Length: 0\r\n\r\n"), strange},
+		"a header with a space":            {says("HTTP/1.1 200 OK\r\nX-User : " + secret + "\r\nContent-Length: 0\r\n\r\n"), "it has a header without a valid name"},
+		"a value with NUL":                 {says("HTTP/1.1 200 OK\r\nX-User: \x00" + secret + "\r\nContent-Length: 0\r\n\r\n"), strange},
+		"two lengths":                      {says("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Length: 3\r\n\r\nabc"), strange},
+		"a length that is none":            {says("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"), strange},
+		"an unknown encoding":              {says("HTTP/1.1 200 OK\r\nTransfer-Encoding: " + secret + "\r\n\r\n"), strange},
+		"a head of 2 MiB":                  {saysAndWaits("HTTP/1.1 200 OK\r\nX-User: " + strings.Repeat(secret, 2<<20/len(secret)) + "\r\n\r\n"), strange},
+		"a head of many lines":             {saysAndWaits("HTTP/1.1 200 OK\r\n" + strings.Repeat("X-User: "+secret+"\r\n", 100000) + "\r\n"), strange},
+		"a Location that is none":          {saysAndWaits("HTTP/1.1 302 Found\r\nLocation: http://[" + secret + "\r\nContent-Length: 0\r\n\r\n"), "its Location is not a URL"},
+		"answers once it is too late":      {func(_ *testing.T, c *net.TCPConn) { lateAnswer(c) }, late},
+		"sends one byte after the other":   {func(_ *testing.T, c *net.TCPConn) { trickle(c) }, late},
+		"answers with TLS, as if by https": {says("\x15\x03\x01\x00\x02\x02\x16"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			step := build(t, dynamic.ForwardAuth{Address: scripted(t, test.do), AuthResponseHeaders: []string{"X-User"}})
+			step.server.patience = 200 * time.Millisecond
+			if !strings.Contains(test.want, "within") {
+				step.server.patience = 10 * time.Second
+			}
+			failed(t, step, test.want)
+		})
+	}
+	t.Run("refuses", func(t *testing.T) {
+		failed(t, build(t, dynamic.ForwardAuth{Address: closed.URL}), "connection refused")
+	})
+	t.Run("no such host", func(t *testing.T) {
+		step := build(t, dynamic.ForwardAuth{Address: "http://auth.invalid"})
+		step.server.transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "auth.invalid", IsNotFound: true}}
+		}
+		failed(t, step, "lookup auth.invalid: no such host")
+	})
+}
+
+// lateAnswer answers when nobody waits any more.
+func lateAnswer(c net.Conn) {
+	question(c)
+	_, _ = io.Copy(io.Discard, c)
+	_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+}
+
+// trickle never comes to an end.
+func trickle(c net.Conn) {
+	question(c)
+	_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nX-Long: ")
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for range ticker.C {
+		if _, err := io.WriteString(c, "a"); err != nil {
+			return
+		}
+	}
+}
+
+// failed demands that a request with secrets is refused because the server did not answer, and that nothing is told to anybody.
+func failed(t *testing.T, step *ForwardAuth, reason string) {
+	t.Helper()
+	o := get(t, step, "Authorization: Bearer "+secret, "Cookie: session="+secret, "X-User: "+secret)
+	if o.service != nil || o.Code != http.StatusInternalServerError || o.Body.String() != "Internal Server Error\n" {
+		t.Errorf("answers %d %q, passed: %v", o.Code, o.Body, o.service != nil)
+	}
+	if !strings.Contains(o.record.Reason, reason) || !strings.HasPrefix(o.record.Reason, "middleware auth@file: ") || strings.Contains(o.record.Reason, secret) {
+		t.Errorf("the reason is %q, %q is wanted", o.record.Reason, reason)
+	}
+	for name, values := range o.Header() {
+		if strings.Contains(strings.Join(values, " "), secret) {
+			t.Errorf("the client gets %s", name)
+		}
+	}
+	if counts := step.Counts(); counts["failed"] != 1 || counts["passed"]+counts["refused"] != 0 {
+		t.Errorf("counts %v", counts)
+	}
+}
+
+// TestEarlyAnswers has servers that answer before they have read what they are asked about.
+func TestEarlyAnswers(t *testing.T) {
+	step := named(t, dynamic.ForwardAuth{ForwardBody: true}, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Connection", "close")
+		w.WriteHeader(http.StatusForbidden)
+	})
+	for range 20 {
+		o := send(t, step, with(t, strings.Repeat("x", 1<<20), "POST /"), nil)
+		// Whether the answer arrives before what is written fails is the network's to decide.
+		if o.service != nil || o.Code != http.StatusForbidden && o.Code != http.StatusInternalServerError {
+			t.Errorf("answers %d, passed: %v", o.Code, o.service != nil)
+		}
+	}
+}
+
+// TestUnaskedAnswers has a server that lets pass what it was not asked about yet, behind an answer that was asked for.
+func TestUnaskedAnswers(t *testing.T) {
+	const no, yes = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
+	step := build(t, dynamic.ForwardAuth{Address: scripted(t, saysAndWaits(no+yes+yes))})
+	for range 50 {
+		if o := get(t, step); o.service != nil {
+			t.Fatal("an answer that nobody asked for lets pass")
+		}
+	}
+}
+
+// TestServersOfTLS has servers that can't prove who they are.
+func TestServersOfTLS(t *testing.T) {
+	fine := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+	secured := httptest.NewUnstartedServer(fine)
+	secured.Config.ErrorLog = log.New(io.Discard, "", 0)
+	secured.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	secured.StartTLS()
+	defer secured.Close()
+	plain := httptest.NewServer(fine)
+	defer plain.Close()
+	failed(t, build(t, dynamic.ForwardAuth{Address: secured.URL}), "its certificate is not trusted")
+	failed(t, build(t, dynamic.ForwardAuth{Address: strings.Replace(plain.URL, "http:", "https:", 1)}), "it does not speak TLS")
+	o := get(t, build(t, dynamic.ForwardAuth{Address: strings.Replace(secured.URL, "https:", "http:", 1)}))
+	if o.service != nil || o.Code != http.StatusBadRequest { // The server says so itself.
+		t.Errorf("answers %d, passed: %v", o.Code, o.service != nil)
+	}
+}
+
+// TestPatience measures how long a server may think.
+func TestPatience(t *testing.T) {
+	for name, text := range map[string]string{"nothing": "", "half": "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n"} {
+		synctest.Test(t, func(t *testing.T) {
+			step := build(t, dynamic.ForwardAuth{Address: "http://auth.test"})
+			step.server.transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
+				ours, theirs := net.Pipe()
+				go func() {
+					question(theirs)
+					_, _ = io.WriteString(theirs, text)
+					_, _ = io.Copy(io.Discard, theirs)
+				}()
+				return ours, nil
+			}
+			begin := time.Now()
+			failed(t, step, "the authentication server did not answer within 30s")
+			if took := time.Since(begin); took != 30*time.Second {
+				t.Errorf("%s: took %v", name, took)
+			}
+			step.Close()
+			synctest.Wait()
+		})
+	}
+}
+
+// TestTimeOfTheRequest has a request whose own time is shorter than the server's.
+func TestTimeOfTheRequest(t *testing.T) {
+	step := build(t, dynamic.ForwardAuth{Address: scripted(t, saysAndWaits(""))})
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	o := send(t, step, middlewaretest.Request(t, "GET /").WithContext(ctx), nil)
+	if o.service != nil || o.Code != http.StatusGatewayTimeout || step.Counts()["failed"] != 1 {
+		t.Errorf("answers %d: %s", o.Code, o.record.Reason)
+	}
+}
+
+// TestClientLeaves has a client that does not wait: the question is called off.
+func TestClientLeaves(t *testing.T) {
+	asked, calledOff := make(chan struct{}), make(chan struct{})
+	step := build(t, dynamic.ForwardAuth{Address: serve(t, func(_ http.ResponseWriter, r *http.Request) {
+		close(asked)
+		<-r.Context().Done()
+		close(calledOff)
+	})})
+	ctx, leave := context.WithCancel(t.Context())
+	go func() {
+		<-asked
+		leave()
+	}()
+	o := send(t, step, middlewaretest.Request(t, "GET /").WithContext(ctx), nil)
+	if o.service != nil || o.record.Status != telemetry.StatusClientClosedRequest || o.Body.Len() > 0 {
+		t.Errorf("answers %d, records %d: %s", o.Code, o.record.Status, o.record.Reason)
+	}
+	if counts := step.Counts(); counts["failed"] != 0 {
+		t.Errorf("counts %v", counts)
+	}
+	<-calledOff
+}
