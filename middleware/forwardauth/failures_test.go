@@ -211,6 +211,8 @@ func TestEarlyAnswers(t *testing.T) {
 func TestUnaskedAnswers(t *testing.T) {
 	const no, yes = "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n", "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
 	step := build(t, dynamic.ForwardAuth{Address: scripted(t, saysAndWaits(no+yes+yes))})
+	log.SetOutput(io.Discard) // The transport has a word to say about it.
+	defer log.SetOutput(os.Stderr)
 	for range 50 {
 		if o := get(t, step); o.service != nil {
 			t.Fatal("an answer that nobody asked for lets pass")
