@@ -158,6 +158,7 @@ func TestBadOptions(t *testing.T) {
 		`headers.accessControlExposeHeaders: "é" is not a name`:                    {AccessControlExposeHeaders: []string{"é"}},
 		`headers.accessControlAllowOriginListRegex: "a(b": error parsing regexp`:   {AccessControlAllowOriginListRegex: []string{"a(b"}},
 		`headers.accessControlAllowOriginListRegex: "a)|(b": error parsing regexp`: {AccessControlAllowOriginListRegex: []string{"a)|(b"}},
+		`headers.accessControlAllowOriginListRegex: an empty expression names no`:  {AccessControlAllowOriginListRegex: []string{"https://a", ""}},
 		`headers.accessControlAllowOriginList: "a\x00" has a control character`:    {AccessControlAllowOriginList: []string{"a\x00"}},
 		`headers.accessControlMaxAge -2 is neither -1`:                             {AccessControlMaxAge: new(int64(-2))},
 		`headers.stsSeconds -1 is negative`:                                        {STSSeconds: new(int64(-1))},

@@ -1,6 +1,7 @@
 package headers
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -43,6 +44,9 @@ func newOrigins(config dynamic.Headers) (origins, []string, error) {
 		}
 	}
 	for _, expression := range config.AccessControlAllowOriginListRegex {
+		if expression == "" {
+			return o, nil, errors.New("headers.accessControlAllowOriginListRegex: an empty expression names no origin")
+		}
 		pattern, err := originPattern(expression)
 		if err != nil {
 			return o, nil, fmt.Errorf("headers.accessControlAllowOriginListRegex: %w", err)
