@@ -12,11 +12,13 @@ import (
 type page struct {
 	gate
 	status int
-	record *telemetry.Record
+	// headOnly says that the client has asked for no more than the head.
+	headOnly bool
+	record   *telemetry.Record
 }
 
-func newPage(w http.ResponseWriter, status int, record *telemetry.Record) *page {
-	p := &page{status: status, record: record}
+func newPage(w http.ResponseWriter, status int, headOnly bool, record *telemetry.Record) *page {
+	p := &page{status: status, headOnly: headOnly, record: record}
 	p.writer, p.gate.judge = w, p
 	return p
 }
@@ -32,6 +34,11 @@ func (p *page) judge(int) (int, verdict) {
 		return p.status, bodiless
 	}
 	return p.status, passes
+}
+
+// Discards reports whether the rest need not be waited for. The server takes what follows the head of an answer to HEAD, and counts it.
+func (p *page) Discards() bool {
+	return p.gate.Discards() || p.headOnly && p.verdict() == passes
 }
 
 // Hijack is refused: a page has the status that the middleware gives it.

@@ -11,7 +11,7 @@ import (
 func (e *ErrorPages) replace(w http.ResponseWriter, r *http.Request, watch *watch) {
 	watch.restore()
 	record := telemetry.RecordFrom(r.Context())
-	if gone(r) {
+	if left(r) {
 		record.Status, record.Reason = telemetry.StatusClientClosedRequest, "the client left"
 		return
 	}
@@ -22,7 +22,7 @@ func (e *ErrorPages) replace(w http.ResponseWriter, r *http.Request, watch *watc
 		e.without(w, status)
 		return
 	}
-	if e.ask(w, asked, status, record) {
+	if e.ask(w, asked, status, r.Method == http.MethodHead, record) {
 		e.replaced.Add(1)
 		return
 	}
@@ -34,9 +34,9 @@ func (e *ErrorPages) replace(w http.ResponseWriter, r *http.Request, watch *watc
 }
 
 // ask has the error page service answer, and reports whether there was a page.
-func (e *ErrorPages) ask(w http.ResponseWriter, r *http.Request, status int, record *telemetry.Record) bool {
+func (e *ErrorPages) ask(w http.ResponseWriter, r *http.Request, status int, headOnly bool, record *telemetry.Record) bool {
 	failed := *record
-	record.Reason = ""
+	record.Reason, record.Status = "", 0
 	defer func() {
 		reason := record.Reason
 		record.Service, record.Endpoint, record.Tries, record.Reason = failed.Service, failed.Endpoint, failed.Tries, failed.Reason
@@ -45,7 +45,7 @@ func (e *ErrorPages) ask(w http.ResponseWriter, r *http.Request, status int, rec
 			e.note(record, reason)
 		}
 	}()
-	p := newPage(w, status, record)
+	p := newPage(w, status, headOnly, record)
 	p.serve(e.service, p, r)
 	if p.verdict() == undecided && !gone(r) {
 		p.begin()

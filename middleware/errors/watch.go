@@ -63,11 +63,12 @@ func (w *watch) replaces(r *http.Request) bool {
 	return w.verdict() == discarded
 }
 
-// gone tells whether the client has left.
+// gone tells whether the client has left, where nobody has answered: endpoints may answer with the status of the record.
 func gone(r *http.Request) bool {
-	return errors.Is(r.Context().Err(), context.Canceled) ||
-		telemetry.RecordFrom(r.Context()).Status == telemetry.StatusClientClosedRequest
+	return left(r) || telemetry.RecordFrom(r.Context()).Status == telemetry.StatusClientClosedRequest
 }
+
+func left(r *http.Request) bool { return errors.Is(r.Context().Err(), context.Canceled) }
 
 // restore makes the header of the response what it was before the answer.
 func (w *watch) restore() {
