@@ -8,11 +8,16 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/sluiceproxy/sluice/document"
 )
 
 // lookEvery is how often files are looked at. A change is told when a file has stood still from one look to the next, so that nobody
 // reads half of what somebody is writing.
 const lookEvery = 2 * time.Second
+
+// largest bounds a file, in bytes. Who names one need not be who runs Sluice.
+const largest = 16 << 20
 
 // stamp tells one state of a file from the next without reading it. One that can't be looked at has the zero stamp.
 type stamp struct {
@@ -55,7 +60,8 @@ func NewFiles() *Files {
 	}
 }
 
-// reader returns how the middleware of a name reads files; what it read before is forgotten. A file that can't be read is watched, too.
+// reader returns how the middleware of a name reads files, which are regular ones of at most 16 MiB: neither a named pipe nor a device
+// can keep the compiler. What the middleware read before is forgotten. A file that can't be read is watched, too.
 func (f *Files) reader(name string) func(path string) ([]byte, error) {
 	f.forget(name)
 	return func(path string) ([]byte, error) {
@@ -66,7 +72,7 @@ func (f *Files) reader(name string) func(path string) ([]byte, error) {
 		}
 		f.read[name][path] = before
 		f.mutex.Unlock()
-		return os.ReadFile(path)
+		return document.ReadRegular(path, largest)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -57,6 +58,41 @@ func TestFilesTellWhoseChanged(t *testing.T) {
 	looks()
 	looks("a@file")
 	looks()
+}
+
+// TestFilesAreRegularAndBounded reads what would keep the compiler for ever or take all memory, and wants it watched all the same.
+func TestFilesAreRegularAndBounded(t *testing.T) {
+	folder := t.TempDir()
+	pipe, large := filepath.Join(folder, "pipe"), filepath.Join(folder, "large")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skip(err)
+	}
+	write(t, large, "")
+	if err := os.Truncate(large, largest+1); err != nil {
+		t.Fatal(err)
+	}
+	files := NewFiles()
+	read := files.reader("a@file")
+	for _, path := range []string{pipe, large, "/dev/zero", folder} {
+		if text, err := read(path); err == nil {
+			t.Errorf("read %d bytes of %s", len(text), path)
+		}
+	}
+	if err := os.Truncate(large, largest); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := read(large); err != nil || len(text) != largest {
+		t.Errorf("read %d bytes, %v", len(text), err)
+	}
+	if err := os.Remove(pipe); err != nil {
+		t.Fatal(err)
+	}
+	write(t, pipe, "a")
+	files.look()
+	files.look()
+	if got := files.Stale(); !slices.Equal(got, []string{"a@file"}) {
+		t.Errorf("stale is %q", got)
+	}
 }
 
 func TestFilesRun(t *testing.T) {
