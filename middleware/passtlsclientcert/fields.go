@@ -44,12 +44,20 @@ func newFields(config *dynamic.ClientCertificateFields) *fields {
 // none reports whether no field is chosen.
 func (f *fields) none() bool { return *f == fields{} }
 
-// text returns the value of the header: the fields of each certificate, escaped as for the query of a URL.
+// maxSerial is how long a serial number may be, in bits. RFC 5280 section 4.1.2.2 allows 160; one of many thousand digits takes
+// milliseconds to write, for every request.
+const maxSerial = 1024
+
+// text returns the value of the header: the fields of each certificate, escaped as for the query of a URL. It is not ok when it would be
+// too long.
 func (f *fields) text(certificates []*x509.Certificate) (escaped string, ok bool) {
 	t := make(text, 0, 512)
 	for i, certificate := range certificates {
 		if i > 0 {
 			t = append(t, ',')
+		}
+		if f.serialNumber && certificate.SerialNumber != nil && certificate.SerialNumber.BitLen() > maxSerial {
+			return "", false
 		}
 		t = f.append(t, certificate)
 		if len(t) > maxValue {

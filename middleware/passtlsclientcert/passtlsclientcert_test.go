@@ -175,6 +175,7 @@ func TestTooLong(t *testing.T) {
 		return &x509.Certificate{Subject: pkix.Name{CommonName: strings.Repeat("x", n-len("Subject%3D%22CN%3D%22"))}}
 	}
 	byName := dynamic.PassTLSClientCert{Info: &dynamic.ClientCertificateFields{Subject: &dynamic.ClientCertificateSubject{CommonName: true}}}
+	bySerial := dynamic.PassTLSClientCert{Info: &dynamic.ClientCertificateFields{SerialNumber: true}}
 	tests := []struct {
 		name   string
 		config dynamic.PassTLSClientCert
@@ -188,6 +189,8 @@ func TestTooLong(t *testing.T) {
 		{"info, too long", byName, []*x509.Certificate{name(longest + 1)}, http.StatusRequestHeaderFieldsTooLarge},
 		{"info, much too long", byName, []*x509.Certificate{name(2 * longest), {}}, http.StatusRequestHeaderFieldsTooLarge},
 		{"info, too many", byName, []*x509.Certificate{name(longest), {}}, http.StatusRequestHeaderFieldsTooLarge},
+		{"serial number", bySerial, []*x509.Certificate{{SerialNumber: new(big.Int).Lsh(big.NewInt(1), 1023)}}, http.StatusOK},
+		{"serial number, too long", bySerial, []*x509.Certificate{{SerialNumber: new(big.Int).Lsh(big.NewInt(-1), 1024)}}, http.StatusRequestHeaderFieldsTooLarge},
 		{"both, one too long", dynamic.PassTLSClientCert{PEM: true, Info: byName.Info}, []*x509.Certificate{name(longest + 1)}, http.StatusRequestHeaderFieldsTooLarge},
 	}
 	for _, test := range tests {
