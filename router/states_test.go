@@ -143,6 +143,44 @@ func TestOwnersWithAFaultKeepNoStateOfWhatIsGone(t *testing.T) {
 	}
 }
 
+// closing is a step that counts how often it was closed.
+type closing struct {
+	middleware.Middleware
+	times int
+}
+
+func (c *closing) Close() { c.times++ }
+
+// TestStepsAreClosedOnceNobodyUsesThem drops a definition. A router that serves as it last did still uses the step.
+func TestStepsAreClosedOnceNobodyUsesThem(t *testing.T) {
+	b := newBench(t)
+	b.hourly("limit@file", nil)
+	b.hourly("other@file", nil)
+	b.router("r@file", "Host(`x.test`)", "a@internal", "limit@file")
+	b.all()
+	used, other := &closing{}, &closing{}
+	b.compiler.states.steps["limit@file"], b.compiler.states.steps["other@file"] = used, other
+	want := func(times, others int) {
+		t.Helper()
+		if used.times != times || other.times != others {
+			t.Errorf("closed %d and %d times, want %d and %d", used.times, other.times, times, others)
+		}
+	}
+	limit := ref(dynamic.KindMiddleware, "limit@file")
+	delete(b.config.HTTP.Middlewares, "limit@file")
+	b.apply(false, limit)
+	b.wantStatus("http://x.test/", http.StatusOK)
+	want(0, 0)
+	b.hourly("other@file", func(limit *dynamic.RateLimit) { limit.Burst = 2 })
+	b.compiler.Compile(Input{Configuration: b.config, Changed: []dynamic.Ref{ref(dynamic.KindMiddleware, "other@file")}, Settled: true})
+	want(0, 0) // What the compilation made does not serve.
+	b.apply(true)
+	b.wantStatus("http://x.test/", http.StatusServiceUnavailable)
+	want(1, 1)
+	b.apply(true)
+	want(1, 1)
+}
+
 // TestStepsThatKeepNothingSaySoForEachOwner looks at the steps that routers wrap, which are not those that were built.
 func TestStepsThatKeepNothingSaySoForEachOwner(t *testing.T) {
 	for _, definition := range []*dynamic.Middleware{
@@ -180,6 +218,14 @@ func TestStateOfAService(t *testing.T) {
 	if diff := cmp.Diff([]string{"service s@file"}, b.owners("limit@file")); diff != "" {
 		t.Error(diff)
 	}
+	delete(b.config.HTTP.Services, "s@file")
+	b.apply(true, ref(dynamic.KindService, "s@file"))
+	if owners := b.owners("limit@file"); len(owners) > 0 {
+		t.Errorf("a service that is gone owns %v", owners)
+	}
+	b.config.HTTP.Services["s@file"] = &changed
+	b.apply(true, ref(dynamic.KindService, "s@file"))
+	b.wantStatus("http://second.test/", http.StatusOK)
 	changed.Middlewares = nil
 	b.apply(true, ref(dynamic.KindService, "s@file"))
 	b.wantStatus("http://second.test/", http.StatusOK)
