@@ -54,11 +54,12 @@ func named(t testing.TB, config dynamic.ForwardAuth, handler http.HandlerFunc) *
 		config.Address = "http://auth.test/check?by=sluice"
 	}
 	step := build(t, config)
+	dial := step.server.transport.DialContext
 	step.server.transport.DialContext = func(ctx context.Context, network, asked string) (net.Conn, error) {
 		if asked != "auth.test:80" {
 			return nil, fmt.Errorf("asked for %s", asked)
 		}
-		return new(net.Dialer).DialContext(ctx, network, where)
+		return dial(ctx, network, where)
 	}
 	return step
 }

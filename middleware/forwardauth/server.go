@@ -27,6 +27,8 @@ const (
 	idleTimeout = 90 * time.Second
 	// maxHead bounds the head of an answer, in bytes.
 	maxHead = 1 << 20
+	// maxTries is how often a question is asked at most.
+	maxTries = 3
 	// pingAfter is how long an HTTP/2 connection may be silent before it is tested, and pingTimeout how long that may take. Otherwise
 	// one that leads nowhere would have every question wait until its time is over.
 	pingAfter, pingTimeout = 10 * time.Second, 5 * time.Second
@@ -48,7 +50,7 @@ func newServer(config *dynamic.ForwardAuth, options Options) (*server, error) {
 		patience: patience,
 		transport: &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
-			DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,
+			DialContext:            wired(&net.Dialer{Timeout: dialTimeout}),
 			TLSClientConfig:        secured,
 			TLSHandshakeTimeout:    dialTimeout,
 			ForceAttemptHTTP2:      true,
@@ -76,10 +78,37 @@ func (s *server) done() {
 	}
 }
 
-// ask returns the server's answer, whose body has yet to be read. It follows no redirects.
+// ask returns the server's answer, whose body has yet to be read. It follows no redirects. The question is asked again, as transports do
+// on a connection that has ended, when it got a connection on which an answer to no question lay.
 func (s *server) ask(question *http.Request) (*http.Response, error) {
-	answered, err := s.transport.RoundTrip(question)
-	if err != nil {
+	for tries := 1; ; tries++ {
+		answered, err := s.once(question)
+		if !errors.Is(err, errUnasked) || tries == maxTries || !repeatable(question.Method) {
+			return answered, err
+		}
+		if question.GetBody != nil {
+			if question.Body, err = question.GetBody(); err != nil {
+				return nil, err
+			}
+		}
+	}
+}
+
+// repeatable reports whether a question may be asked twice: it changes nothing (RFC 9110 section 9.2.1).
+func repeatable(method string) bool {
+	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
+}
+
+func (s *server) once(question *http.Request) (*http.Response, error) {
+	ctx, watch := watched(question.Context())
+	answered, err := s.transport.RoundTrip(question.WithContext(ctx))
+	switch unasked := watch.unasked.Load(); {
+	case unasked && err == nil:
+		_ = answered.Body.Close() // Nobody asked for it.
+		return nil, errUnasked
+	case unasked:
+		return nil, errUnasked
+	case err != nil:
 		return nil, err
 	}
 	if status := answered.StatusCode; status < http.StatusOK || status > 599 {
@@ -97,6 +126,7 @@ func (s *server) ask(question *http.Request) (*http.Response, error) {
 
 var (
 	errStatus   = errors.New("its status is not between 200 and 599")
+	errUnasked  = errors.New("it answered before it was asked")
 	errHeader   = errors.New("it has a header without a valid name")
 	errPatience = errors.New("its time is over")
 	errLocation = errors.New("its Location is not a URL")
@@ -104,7 +134,7 @@ var (
 
 // describe says what went wrong with an answer, in words that hold nothing of what anybody has sent.
 func describe(err error) string {
-	for _, own := range [...]error{errStatus, errHeader, errLocation, errPatience} {
+	for _, own := range [...]error{errStatus, errUnasked, errHeader, errLocation, errPatience} {
 		if errors.Is(err, own) {
 			return err.Error()
 		}
