@@ -12,13 +12,18 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// fetchFrom returns what fetches a key set: one GET, without redirects, on a connection of its own. HTTPS_PROXY and NO_PROXY count.
-func fetchFrom(location *url.URL, secured *tls.Config) func(ctx context.Context) ([]byte, error) {
+// newTransport returns how a key set is fetched: each time on a connection of its own. HTTPS_PROXY and NO_PROXY count.
+func newTransport(secured *tls.Config) *http.Transport {
+	return &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: secured,
+		DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,
+	}
+}
+
+// fetchFrom returns what fetches a key set: one GET, whose answer is the last one, also when it is a redirect.
+func fetchFrom(location *url.URL, transport http.RoundTripper) func(ctx context.Context) ([]byte, error) {
 	client := &http.Client{
-		Transport: &http.Transport{
-			Proxy: http.ProxyFromEnvironment, TLSClientConfig: secured,
-			DisableKeepAlives: true, DisableCompression: true, MaxResponseHeaderBytes: 64 << 10,
-		},
+		Transport:     transport,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	target := location.String()

@@ -215,7 +215,7 @@ func newRemote(name string, config dynamic.JWT, options Options, allowed []jose.
 			return nil, err
 		}
 	}
-	return startless(fetchFrom(location, secured), allowed, every, reporter{
+	return startless(fetchFrom(location, newTransport(secured)), allowed, every, reporter{
 		logger: options.Logger, middleware: name, location: location.Scheme + "://" + location.Host + location.EscapedPath(),
 	}), nil
 }
