@@ -43,11 +43,16 @@ func TestThePodHasNoPrivileges(t *testing.T) {
 			"environment": {fields(container), map[string]string{
 				"POD_NAMESPACE": "metadata.namespace", "NODE_NAME": "spec.nodeName",
 			}},
-			"volumes":                 {len(p.list("volumes")), 1},
+			"volumes":                 {len(p.list("volumes")), 2},
 			"a ConfigMap as a volume": {p.at("volumes", 0, "configMap", "name"), "sluice"},
-			"the account's token":     {all.the(t, "ServiceAccount").at("automountServiceAccountToken"), false},
-			"containers":              {len(p.list("containers")), 1},
-			"containers before it":    {p.at("initContainers"), nil},
+			"where files can be":      {p.at("volumes", 1), map[string]any{"name": "temporary", "emptyDir": map[string]any{}}},
+			"mounts": {container.at("volumeMounts"), []any{
+				map[string]any{"name": "configuration", "mountPath": "/etc/sluice", "readOnly": true},
+				map[string]any{"name": "temporary", "mountPath": "/tmp"},
+			}},
+			"the account's token":  {all.the(t, "ServiceAccount").at("automountServiceAccountToken"), false},
+			"containers":           {len(p.list("containers")), 1},
+			"containers before it": {p.at("initContainers"), nil},
 		}
 		for name, want := range wants {
 			if diff := cmp.Diff(want.want, want.got); diff != "" {

@@ -195,7 +195,7 @@ func TestChartObjects(t *testing.T) {
 			func(t *testing.T, all objects) any {
 				p := pod(t, all)
 				return said(p.at("containers", 0, "env", 2, "name"), p.at("containers", 0, "args", 1), p.at("imagePullSecrets", 0, "name"),
-					p.at("volumes", 1, "name"), p.at("containers", 0, "volumeMounts", 1, "name"))
+					p.at("volumes", 2, "name"), p.at("containers", 0, "volumeMounts", 2, "name"))
 			}, "A --log.level=DEBUG pull v v",
 		},
 	}
