@@ -184,9 +184,18 @@ func TestSecretsStayInside(t *testing.T) {
 	hash := "$2y$04$" + mark + "ghijklmnopqrstuubyCG3zY1GIXMyxfivm.ClDiInHzxjiq"
 	var seen []string
 	for _, config := range []dynamic.BasicAuth{
-		{Users: []string{mark}}, {Users: []string{"ann:" + mark}}, {Users: []string{mark + ":" + mark}}, {Users: []string{"ann:" + hash + mark}},
-		{Users: []string{"ann:$apr1$" + mark}}, {Users: []string{"ann:{SHA}" + mark}}, {Users: []string{"ann:$$" + mark}}, {UsersFile: "ann:" + hash},
-		{UsersFile: "ann:{SHA}" + mark}, {UsersFile: "/file"}, {Users: []string{"a:b:" + mark}}, {Users: []string{mark + " :" + hash}},
+		{Users: []string{mark}},
+		{Users: []string{"ann:" + mark}},
+		{Users: []string{mark + ":" + mark}},
+		{Users: []string{"ann:" + hash + mark}},
+		{Users: []string{"ann:$apr1$" + mark}},
+		{Users: []string{"ann:{SHA}" + mark}},
+		{Users: []string{"ann:$$" + mark}},
+		{UsersFile: "ann:" + hash},
+		{UsersFile: "ann:{SHA}" + mark},
+		{UsersFile: "/file"},
+		{Users: []string{"a:b:" + mark}},
+		{Users: []string{mark + " :" + hash}},
 	} {
 		_, err := New("auth@file", config, Options{ReadFile: func(string) ([]byte, error) { return []byte("ann:" + mark), nil }})
 		if err == nil {

@@ -194,8 +194,14 @@ func TestSecretsStayInside(t *testing.T) {
 	hash := mark + strings.Repeat("0", 32-len(mark))
 	var seen []string
 	for _, config := range []dynamic.DigestAuth{
-		{Users: []string{hash}}, {Users: []string{"ann:" + hash}}, {Users: []string{"ann:traefik:x" + hash}}, {Users: []string{"ann:other:" + hash}},
-		{Users: []string{":traefik:" + hash}}, {Users: []string{hash + " :traefik:" + hash}}, {UsersFile: "ann:traefik:" + hash}, {UsersFile: "/file"},
+		{Users: []string{hash}},
+		{Users: []string{"ann:" + hash}},
+		{Users: []string{"ann:traefik:x" + hash}},
+		{Users: []string{"ann:other:" + hash}},
+		{Users: []string{":traefik:" + hash}},
+		{Users: []string{hash + " :traefik:" + hash}},
+		{UsersFile: "ann:traefik:" + hash},
+		{UsersFile: "/file"},
 		{Users: []string{"ann:" + hash + ":" + hash}},
 	} {
 		_, err := New("auth@file", config, Options{ReadFile: func(string) ([]byte, error) { return []byte("ann:" + hash), nil }})
