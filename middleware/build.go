@@ -5,16 +5,22 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/middleware/addprefix"
+	"github.com/sluiceproxy/sluice/middleware/basicauth"
 	"github.com/sluiceproxy/sluice/middleware/bodylimit"
 	"github.com/sluiceproxy/sluice/middleware/buffering"
 	"github.com/sluiceproxy/sluice/middleware/circuitbreaker"
 	"github.com/sluiceproxy/sluice/middleware/compress"
 	"github.com/sluiceproxy/sluice/middleware/contenttype"
+	"github.com/sluiceproxy/sluice/middleware/digestauth"
 	"github.com/sluiceproxy/sluice/middleware/encodedcharacters"
 	errorpages "github.com/sluiceproxy/sluice/middleware/errors"
+	"github.com/sluiceproxy/sluice/middleware/forwardauth"
 	"github.com/sluiceproxy/sluice/middleware/grpcweb"
 	"github.com/sluiceproxy/sluice/middleware/headers"
 	"github.com/sluiceproxy/sluice/middleware/inflightreq"
+	"github.com/sluiceproxy/sluice/middleware/ipallowlist"
+	"github.com/sluiceproxy/sluice/middleware/jwt"
+	"github.com/sluiceproxy/sluice/middleware/passtlsclientcert"
 	"github.com/sluiceproxy/sluice/middleware/ratelimit"
 	"github.com/sluiceproxy/sluice/middleware/ratelimit/redis"
 	"github.com/sluiceproxy/sluice/middleware/redirectregex"
@@ -39,6 +45,7 @@ type Builder struct {
 	logger telemetry.Logger
 	files  *Files
 	redis  *redis.Clients
+	turns  *basicauth.Turns
 }
 
 // NewBuilder returns a builder.
@@ -46,7 +53,7 @@ func NewBuilder(options Options) *Builder {
 	if options.Logger == nil {
 		options.Logger = telemetry.Discard{}
 	}
-	return &Builder{logger: options.Logger, files: NewFiles(), redis: redis.NewClients(options.Logger)}
+	return &Builder{logger: options.Logger, files: NewFiles(), redis: redis.NewClients(options.Logger), turns: basicauth.NewTurns()}
 }
 
 // Files returns the files that middlewares were made of.
@@ -81,7 +88,7 @@ func (b *Builder) Build(name string, config *dynamic.Middleware, services Servic
 		return nil, ErrChain
 	}
 	given := definition{Middleware: config, name: name, services: services}
-	for _, build := range []func(definition) (Middleware, error){b.path, b.redirect, b.content, b.service, b.limit} {
+	for _, build := range []func(definition) (Middleware, error){b.path, b.redirect, b.content, b.service, b.limit, b.admission} {
 		if step, err := build(given); step != nil || err != nil {
 			return step, err
 		}
@@ -172,6 +179,28 @@ func (b *Builder) limit(d definition) (Middleware, error) {
 		return step(bodylimit.New(d.name, *d.BodyLimit))
 	case d.Timeout != nil:
 		return step(timeout.New(d.name, *d.Timeout))
+	}
+	return nothing()
+}
+
+// admission makes those that decide who gets in.
+func (b *Builder) admission(d definition) (Middleware, error) {
+	read := b.files.reader(d.name)
+	switch {
+	case d.BasicAuth != nil:
+		return step(basicauth.New(d.name, *d.BasicAuth, basicauth.Options{ReadFile: read, Turns: b.turns}))
+	case d.DigestAuth != nil:
+		return step(digestauth.New(d.name, *d.DigestAuth, digestauth.Options{ReadFile: read}))
+	case d.ForwardAuth != nil:
+		return step(forwardauth.New(d.name, *d.ForwardAuth, forwardauth.Options{ReadFile: read}))
+	case d.JWT != nil:
+		return step(jwt.New(d.name, *d.JWT, jwt.Options{ReadFile: read, Logger: b.logger}))
+	case d.IPAllowList != nil:
+		return step(ipallowlist.New(d.name, *d.IPAllowList))
+	case d.IPWhiteList != nil:
+		return step(ipallowlist.NewWhiteList(d.name, *d.IPWhiteList))
+	case d.PassTLSClientCert != nil:
+		return step(passtlsclientcert.New(d.name, *d.PassTLSClientCert))
 	}
 	return nothing()
 }
