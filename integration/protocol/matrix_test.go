@@ -34,6 +34,7 @@ type cell struct {
 	world    *world
 	upstream string
 	wrapped  bool
+	chained  bool
 	host     string
 }
 
@@ -42,9 +43,14 @@ func (c cell) name() string {
 	return fmt.Sprintf("%s to %s %s", c.Protocol, c.upstream, c.wrap())
 }
 
+// wrap says what stands between the entrypoint and the service: nothing, one middleware that edits every response, or a chain of
+// middlewares that leave alone whatever is asked here.
 func (c cell) wrap() string {
-	if c.wrapped {
+	switch {
+	case c.wrapped:
 		return "wrapped"
+	case c.chained:
+		return "chained"
 	}
 	return "bare"
 }
@@ -75,12 +81,13 @@ ping: {}
 providers: {file: {directory: "${DYNAMIC}"}}
 `
 
-// dynamic returns the dynamic configuration: one router for each upstream, bare and wrapped, and those that fail.
+// dynamic returns the dynamic configuration: one router for each upstream, bare, wrapped and chained, and those that fail.
 func dynamic() string {
 	var routers, services strings.Builder
 	for _, upstream := range []string{upstreamH1, upstreamH2, upstreamH2C, "refused", "empty", "late"} {
 		fmt.Fprintf(&routers, "    %s-bare: {rule: Host(`%s-bare.test`), service: %s}\n", upstream, upstream, upstream)
 		fmt.Fprintf(&routers, "    %s-wrapped: {rule: Host(`%s-wrapped.test`), service: %s, middlewares: [wrap]}\n", upstream, upstream, upstream)
+		fmt.Fprintf(&routers, "    %s-chained: {rule: Host(`%s-chained.test`), service: %s, middlewares: [everything]}\n", upstream, upstream, upstream)
 	}
 	for name, server := range map[string]string{
 		upstreamH1:  "servers: [{url: 'http://${H1}'}]",
@@ -95,7 +102,7 @@ func dynamic() string {
 	return "http:\n  routers:\n" + routers.String() + "  services:\n" + services.String() + `
   middlewares:
     wrap: {headers: {customResponseHeaders: {X-Wrapped: "yes"}}}
-  serversTransports:
+` + chain + `  serversTransports:
     trusting: {rootCAs: ["${CA}"]}
     impatient: {forwardingTimeouts: {responseHeaderTimeout: 100ms}}
 tls:
@@ -118,8 +125,8 @@ func newWorld(t *testing.T) *world {
 	})
 	for _, protocol := range harness.Protocols() {
 		for _, upstream := range []string{upstreamH1, upstreamH2, upstreamH2C} {
-			for _, wrapped := range []bool{false, true} {
-				c := cell{world: w, upstream: upstream, wrapped: wrapped}
+			for _, c := range []cell{{}, {wrapped: true}, {chained: true}} {
+				c.world, c.upstream = w, upstream
 				c.host = upstream + "-" + c.wrap() + ".test"
 				c.Client = w.client(t, protocol, c.host)
 				w.cells = append(w.cells, c)
