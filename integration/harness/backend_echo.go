@@ -48,7 +48,8 @@ func (b *Backend) echo(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// mirror sends each piece of the body back as it comes, and then the request's trailers. It may be a Stream.
+// mirror sends each piece of the body back as it comes, under its type if it has one, and then the request's trailers. It may be a
+// Stream.
 func (b *Backend) mirror(w http.ResponseWriter, r *http.Request) {
 	stream := &Stream{Begun: make(chan struct{}), Gone: make(chan struct{})}
 	if r.URL.Query().Has("id") {
@@ -60,6 +61,9 @@ func (b *Backend) mirror(w http.ResponseWriter, r *http.Request) {
 	defer close(stream.Gone)
 	control := http.NewResponseController(w)
 	_ = control.EnableFullDuplex() // HTTP/2 is, always.
+	if kind := r.Header.Get("Content-Type"); kind != "" {
+		w.Header().Set("Content-Type", kind)
+	}
 	w.WriteHeader(http.StatusOK)
 	_ = control.Flush()
 	buffer := make([]byte, 32<<10)

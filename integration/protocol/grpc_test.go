@@ -27,6 +27,9 @@ func (c cell) grpc(t *testing.T) (grpc_testing.TestServiceClient, context.Contex
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // A call that hangs shall not hang the test.
 	t.Cleanup(cancel)
 	ctx = metadata.AppendToOutgoingContext(ctx, harness.EchoHeader, "head", harness.EchoTrailer, "tail")
+	if c.accept != "" {
+		ctx = metadata.AppendToOutgoingContext(ctx, "accept-encoding", c.accept)
+	}
 	return harness.NewGRPC(t, c.world.sluice.Addr(entrypoint(c.Protocol)), c.host, settings), ctx
 }
 

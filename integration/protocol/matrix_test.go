@@ -35,7 +35,9 @@ type cell struct {
 	upstream string
 	wrapped  bool
 	chained  bool
-	host     string
+	// accept is the Accept-Encoding of calls of gRPC; empty sends none.
+	accept string
+	host   string
 }
 
 // name tells cells apart.
@@ -145,8 +147,12 @@ type behaviour struct {
 
 // TestMatrix proves every behaviour in every cell.
 func TestMatrix(t *testing.T) {
-	w := newWorld(t)
-	for _, b := range behaviours() {
+	prove(t, newWorld(t), behaviours())
+}
+
+func prove(t *testing.T, w *world, all []behaviour) {
+	t.Helper()
+	for _, b := range all {
 		t.Run(b.name, func(t *testing.T) {
 			for _, c := range w.cells {
 				if b.where != nil && !b.where(c) {
