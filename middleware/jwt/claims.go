@@ -2,27 +2,32 @@ package jwt
 
 import (
 	"bytes"
-	stdjson "encoding/json"
+	"encoding/json"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/go-jose/go-jose/v4/json"
+	strict "github.com/go-jose/go-jose/v4/json"
 )
 
 // decode reads the claims of a token that is verified: an object in UTF-8 in which no name comes twice, at any depth. Numbers stay as they
 // are written.
 func decode(payload []byte) (map[string]any, *refusal) {
 	malformed := refuse(invalid, "the claims of the token are malformed")
-	if !utf8.Valid(payload) || !stdjson.Valid(payload) {
+	// The standard library's reader bounds how deep JSON is nested, and keeps numbers; the other one knows duplicates.
+	if !utf8.Valid(payload) || !json.Valid(payload) {
+		return nil, malformed
+	}
+	var once map[string]any
+	if err := strict.Unmarshal(payload, &once); err != nil || once == nil {
 		return nil, malformed
 	}
 	decoder := json.NewDecoder(bytes.NewReader(payload))
-	decoder.SetNumberType(json.UnmarshalJSONNumber)
+	decoder.UseNumber()
 	var claims map[string]any
-	if err := decoder.Decode(&claims); err != nil || claims == nil {
+	if err := decoder.Decode(&claims); err != nil {
 		return nil, malformed
 	}
 	return claims, nil

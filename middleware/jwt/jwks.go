@@ -2,14 +2,14 @@ package jwt
 
 import (
 	"bytes"
-	stdjson "encoding/json"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/go-jose/go-jose/v4"
-	"github.com/go-jose/go-jose/v4/json"
+	strict "github.com/go-jose/go-jose/v4/json"
 )
 
 // What bounds a key set.
@@ -25,16 +25,16 @@ func parseJWKS(text []byte) (keys []key, ignored []string, err error) {
 		return nil, nil, fmt.Errorf("is longer than %d bytes", maxJWKS)
 	}
 	// The standard library's reader bounds how deep JSON is nested, and the other one knows duplicates.
-	if !stdjson.Valid(text) {
+	if !json.Valid(text) {
 		return nil, nil, errors.New("is no JSON")
 	}
-	var set map[string]json.RawMessage
-	if err := json.Unmarshal(text, &set); err != nil || set == nil {
+	var set map[string]strict.RawMessage
+	if err := strict.Unmarshal(text, &set); err != nil || set == nil {
 		return nil, nil, errors.New("is no key set: an object is wanted, and no name twice")
 	}
-	var given []json.RawMessage
+	var given []strict.RawMessage
 	listed := bytes.TrimSpace(set["keys"])
-	if len(listed) == 0 || listed[0] != '[' || json.Unmarshal(listed, &given) != nil {
+	if len(listed) == 0 || listed[0] != '[' || strict.Unmarshal(listed, &given) != nil {
 		return nil, nil, errors.New("is no key set: it has no list of keys")
 	}
 	if len(given) > maxKeys {
@@ -72,9 +72,9 @@ func otherwise(about jwk, reason string) error {
 }
 
 func parseJWK(text []byte) (key, error) {
-	var fields map[string]json.RawMessage
+	var fields map[string]strict.RawMessage
 	var about jwk
-	if json.Unmarshal(text, &fields) != nil || fields == nil || json.Unmarshal(text, &about) != nil {
+	if strict.Unmarshal(text, &fields) != nil || fields == nil || strict.Unmarshal(text, &about) != nil {
 		return key{}, errors.New("it is malformed")
 	}
 	if about.Kind == "oct" || fields["k"] != nil {

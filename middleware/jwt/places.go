@@ -51,7 +51,7 @@ func checkHeader(name string) error {
 	if !httpguts.ValidHeaderFieldName(name) {
 		return errors.New("is not the name of a header")
 	}
-	switch strings.ReplaceAll(name, "_", "-") {
+	switch http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")) {
 	case authorization, "Connection", "Content-Encoding", "Content-Length", "Content-Type", "Cookie", "Expect", "Host", "Http2-Settings",
 		"Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
 		return fmt.Errorf("%s has a meaning of its own", name)

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/go-jose/go-jose/v4"
-	"github.com/go-jose/go-jose/v4/json"
+	strict "github.com/go-jose/go-jose/v4/json"
 )
 
 // maxToken is how long a token can be, in bytes.
@@ -29,18 +29,18 @@ func parse(raw string) (token, *refusal) {
 	if len(parts) != 3 {
 		return token{}, malformed
 	}
-	strict := base64.RawURLEncoding.Strict()
+	base64url := base64.RawURLEncoding.Strict()
 	for _, part := range parts {
 		if strings.ContainsAny(part, "\r\n") { // The decoder skips these.
 			return token{}, malformed
 		}
-		if _, err := strict.DecodeString(part); err != nil {
+		if _, err := base64url.DecodeString(part); err != nil {
 			return token{}, malformed
 		}
 	}
-	head, _ := strict.DecodeString(parts[0])
-	var fields map[string]json.RawMessage // Names that differ in case differ, and one that comes twice is an error.
-	if err := json.Unmarshal(head, &fields); err != nil || fields == nil {
+	head, _ := base64url.DecodeString(parts[0])
+	var fields map[string]strict.RawMessage // Names that differ in case differ, and one that comes twice is an error.
+	if err := strict.Unmarshal(head, &fields); err != nil || fields == nil {
 		return token{}, malformed
 	}
 	for _, name := range []string{"crit", "b64", "enc", "zip"} {
@@ -64,13 +64,13 @@ func parse(raw string) (token, *refusal) {
 }
 
 // text returns a text of the header, which is empty when it is missing, and is not ok when it is no text.
-func text(fields map[string]json.RawMessage, name string) (value string, ok bool) {
+func text(fields map[string]strict.RawMessage, name string) (value string, ok bool) {
 	given, has := fields[name]
 	if !has {
 		return "", true
 	}
 	var found any
-	if err := json.Unmarshal(given, &found); err != nil {
+	if err := strict.Unmarshal(given, &found); err != nil {
 		return "", false
 	}
 	value, ok = found.(string)
