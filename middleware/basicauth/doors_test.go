@@ -23,7 +23,11 @@ func TestRefusalsCostTheSame(t *testing.T) {
 	four, five := bcryptUser(t, "four", 4), bcryptUser(t, "five", 5)
 	for _, list := range [][]string{{shaUser}, {apr1User}, {four}, {four, bcryptUser(t, "again", 4)}, {shaUser, apr1User, four, five}, {five, shaUser}} {
 		step := build(t, dynamic.BasicAuth{Users: list})
-		computed := counting(step)
+		var computed []kind
+		step.doors.matches = func(hash stored, _ []byte) bool {
+			computed = append(computed, hash.kind)
+			return false
+		}
 		kinds := map[kind]int{}
 		for _, line := range list {
 			_, hash, err := parseUser(line)
@@ -39,12 +43,12 @@ func TestRefusalsCostTheSame(t *testing.T) {
 		}
 		for _, name := range names {
 			for range 2 { // A refusal is not remembered.
-				*computed = nil
+				computed = nil
 				if got := serve(t.Context(), t, step, basic(name, "wrong")); got.status != http.StatusUnauthorized {
 					t.Errorf("%q gets in", name)
 				}
 				got := map[kind]int{}
-				for _, kind := range *computed {
+				for _, kind := range computed {
 					got[kind]++
 				}
 				if diff := cmp.Diff(kinds, got, cmp.AllowUnexported(kind{})); diff != "" {
@@ -227,13 +231,13 @@ func TestTogether(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 8 {
 		group.Go(func() {
-			for j := range 50 {
+			for j := range 30 {
 				name := []string{"ann", "apr1", "sha"}[(i+j)%3]
 				got := serve(t.Context(), t, step, basic(name, "secret"))
 				if got.status != 200 || !slices.Equal(got.passed["X-User"], []string{name}) || got.record.Username != name {
 					t.Errorf("%s: %d, %v", name, got.status, got.passed)
 				}
-				if j%10 > 0 {
+				if j%15 > 0 {
 					continue
 				}
 				if got := serve(t.Context(), t, step, basic(name, "wrong")); got.status != 401 {
@@ -246,7 +250,7 @@ func TestTogether(t *testing.T) {
 }
 
 func TestManyUsers(t *testing.T) {
-	lines := make([]string, 0, 50_000)
+	lines := make([]string, 0, 5_000)
 	for i := range cap(lines) {
 		lines = append(lines, fmt.Sprintf("user%d:%s", i, strings.TrimPrefix(shaUser, "sha:")))
 	}

@@ -2,8 +2,8 @@
 // a request without credentials is answered, and how the service learns a user's name (headerField, removeHeader).
 //
 // What flows in: lines as htpasswd and htdigest write them, and requests. What flows out: what a middleware made of each line, challenges,
-// and requests with a name that no client has forged. It knows no hash itself, reads a file only through the function that it is given,
-// and no error of it holds any part of a line: an error names the option or the file, and the number of the line.
+// and requests with a name that no client has forged. It never knows a hash itself, reads a file only through the function that it is
+// given, and no error of it holds any part of a line: an error names the option or the file, and the number of the line.
 package users
 
 import (
