@@ -3,6 +3,7 @@ package router
 import (
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
 
@@ -95,6 +96,50 @@ func TestSharedStateIsOne(t *testing.T) {
 	b.wantStatus("http://second.test/", http.StatusTooManyRequests)
 	if diff := cmp.Diff([]string{""}, b.owners("limit@file")); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestARouterOnTwoEntrypointsHasOneState spends the only token of a router on one of its entrypoints.
+func TestARouterOnTwoEntrypointsHasOneState(t *testing.T) {
+	b := newBench(t)
+	b.hourly("limit@file", nil)
+	b.router("r@file", "Host(`x.test`)", "a@internal", "limit@file").EntryPoints = []string{"websecure", "web"}
+	b.all()
+	b.wantStatus("http://x.test/", http.StatusOK)
+	recorder := httptest.NewRecorder()
+	b.target.Handler("websecure").ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://x.test/", http.NoBody))
+	if recorder.Code != http.StatusTooManyRequests {
+		t.Errorf("the other entrypoint answers %d, want 429", recorder.Code)
+	}
+	if diff := cmp.Diff([]string{"router r@file"}, b.owners("limit@file")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// keeper is a step that may keep a part of a request.
+type keeper struct{}
+
+func (keeper) Wrap(next http.Handler) http.Handler { return next }
+
+// TestOneStepThatKeepsAPartMakesTheWholeKeepIt puts one among others that keep nothing, in every place.
+func TestOneStepThatKeepsAPartMakesTheWholeKeepIt(t *testing.T) {
+	nothing, err := middleware.NewBuilder(middleware.Options{}).Build("m@file", &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/x"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		steps         []middleware.Middleware
+		lasting, want bool
+	}{
+		"none":        {[]middleware.Middleware{nothing, nothing}, false, false},
+		"outermost":   {[]middleware.Middleware{keeper{}, nothing}, false, true},
+		"innermost":   {[]middleware.Middleware{nothing, keeper{}}, false, true},
+		"the service": {[]middleware.Middleware{nothing}, true, true},
+		"no steps":    {nil, true, true},
+	} {
+		if _, keeps := wrap(test.steps, http.NotFoundHandler(), test.lasting); keeps != test.want {
+			t.Errorf("%s: the whole keeps a part: %v", name, keeps)
+		}
 	}
 }
 
