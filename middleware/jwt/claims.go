@@ -21,7 +21,9 @@ func decode(payload []byte) (map[string]any, *refusal) {
 		return nil, malformed
 	}
 	var once map[string]any
-	if err := strict.Unmarshal(payload, &once); err != nil || once == nil {
+	checker := strict.NewDecoder(bytes.NewReader(payload))
+	checker.SetNumberType(strict.UnmarshalJSONNumber) // Of any size.
+	if err := checker.Decode(&once); err != nil || once == nil {
 		return nil, malformed
 	}
 	decoder := json.NewDecoder(bytes.NewReader(payload))

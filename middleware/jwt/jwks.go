@@ -102,5 +102,5 @@ func parseJWK(text []byte) (key, error) {
 		}
 		algorithms = []jose.SignatureAlgorithm{jose.SignatureAlgorithm(about.Algorithm)}
 	}
-	return key{id: read.KeyID, material: read.Key, algorithms: algorithms}, nil
+	return newKey(read.KeyID, read.Key, algorithms), nil
 }

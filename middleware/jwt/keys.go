@@ -24,9 +24,14 @@ const maxTries = 10
 
 // key is one key that tokens are verified with.
 type key struct {
-	id         string // Empty for one that fits any token.
-	material   any    // *rsa.PublicKey, *ecdsa.PublicKey, ed25519.PublicKey or []byte.
+	id string // Empty for one that fits any token.
+	// material returns an *rsa.PublicKey, *ecdsa.PublicKey, ed25519.PublicKey or []byte. It is a function so that nothing prints a secret.
+	material   func() any
 	algorithms []jose.SignatureAlgorithm
+}
+
+func newKey(id string, material any, algorithms []jose.SignatureAlgorithm) key {
+	return key{id: id, material: func() any { return material }, algorithms: algorithms}
 }
 
 // keySet is keys that never change.
@@ -87,7 +92,7 @@ func (s *keySet) verify(t token) ([]byte, *refusal) {
 		return nil, refuse(invalid, "the token is malformed")
 	}
 	for _, key := range fitting {
-		if payload, err := signed.Verify(key.material); err == nil {
+		if payload, err := signed.Verify(key.material()); err == nil {
 			return payload, nil
 		}
 	}

@@ -36,7 +36,7 @@ func parsePEM(text []byte) ([]key, error) {
 		if len(keys) == maxTries {
 			return nil, fmt.Errorf("holds more than %d keys", maxTries)
 		}
-		keys = append(keys, key{material: material, algorithms: algorithms})
+		keys = append(keys, newKey("", material, algorithms))
 	}
 	if len(keys) == 0 {
 		return nil, errors.New("holds no public key or certificate in PEM")

@@ -162,7 +162,7 @@ func parseSecret(secret []byte) ([]key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("is too short: %w", err)
 	}
-	return []key{{material: secret, algorithms: algorithms}}, nil
+	return []key{newKey("", secret, algorithms)}, nil
 }
 
 // read returns the content of a file. The path is not named: what stands there may be a key or a secret by mistake.
