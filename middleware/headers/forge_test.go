@@ -77,6 +77,11 @@ func forgedTrailers() http.Header {
 func trailerStep(t *testing.T) http.Handler {
 	step := build(t, dynamic.Headers{CustomRequestHeaders: map[string]string{"X-User-Id": "ours", "X-Gone": ""}})
 	return step.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		for name := range r.Trailer {
+			if name != "X-Sum" {
+				t.Errorf("%s is announced", name)
+			}
+		}
 		if body, err := io.ReadAll(r.Body); string(body) != "abc" || err != nil {
 			t.Errorf("body %q, %v", body, err)
 		}
