@@ -139,9 +139,10 @@ func (s *Service) giveUp(x *exchange, failed *Error) {
 	if t.bar != "" {
 		record.Reason += "; not tried again: " + t.bar
 	}
+	record.Excused = t.result.Outcome == loadbalancer.Abandoned
 	switch {
 	case failed.Phase == ResponseBegun:
-		record.Broken = t.result.Outcome != loadbalancer.Abandoned
+		record.Broken = !record.Excused
 		panic(http.ErrAbortHandler)
 	case failed.Status == StatusClientClosedRequest || errors.Is(t.ended, context.Canceled):
 		record.Status = StatusClientClosedRequest

@@ -38,6 +38,8 @@ type Record struct {
 	Released bool
 	// Broken says that the endpoint did not complete a response that had begun.
 	Broken bool
+	// Excused says that Sluice gave up for what is no fault of the endpoint: the client left, or owed a part of its request for too long.
+	Excused bool
 	// Generation is the configuration generation that answered.
 	Generation uint64
 }

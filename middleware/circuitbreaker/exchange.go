@@ -17,6 +17,7 @@ type exchange struct {
 	response.Writer
 	breaker *breaker
 	window  *window
+	request *http.Request
 	// arrived is when the request came, or its body's last piece; only kept where somebody wants to know how long the head takes.
 	arrived time.Duration
 	body    *upload
@@ -26,7 +27,7 @@ type exchange struct {
 
 // serve calls next and counts what comes of it.
 func (b *breaker) serve(w http.ResponseWriter, r *http.Request, next http.Handler, window *window) {
-	x := &exchange{breaker: b, window: window}
+	x := &exchange{breaker: b, window: window, request: r}
 	x.ResponseWriter, x.Editor = w, x
 	if b.definition.expression.timed {
 		x.arrived = b.now()
@@ -46,9 +47,13 @@ func (b *breaker) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 	x.done(r)
 }
 
-// EditHead counts the response by its status, and by how long it took to begin.
+// EditHead counts the response by its status, and by how long it took to begin. That the time for a request is over whose body the client
+// owes says nothing about the service, and nobody may make the breaker trip by sending slowly.
 func (x *exchange) EditHead(_ http.Header, status int) {
 	x.begun.Store(true)
+	if status == http.StatusGatewayTimeout && telemetry.RecordFrom(x.request.Context()).Excused {
+		return
+	}
 	now := x.breaker.now()
 	x.window.count(now, status)
 	if x.breaker.definition.expression.timed {

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -157,6 +159,44 @@ func (zeroes) Read(p []byte) (int, error) {
 	clear(p)
 	return len(p), nil
 }
+
+// TestClientsThatOweTheirBody has the time for a request be over while its body has not come, which says nothing about the service, and
+// while the service is waited for.
+func TestClientsThatOweTheirBody(t *testing.T) {
+	released := make(chan struct{})
+	defer close(released)
+	b := build(t, dynamic.CircuitBreaker{Expression: "NetworkErrorRatio() > 0 || ResponseCodeRatio(500, 600, 0, 600) > 0"}, nil).For("o").(*breaker)
+	handler := b.Wrap(service(t, scripted(t, func(conn net.Conn) { hang(conn, released) })))
+	for _, test := range []struct {
+		body  io.Reader
+		after string
+	}{{late{}, standby}, {strings.NewReader("body"), tripped}} {
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		r := httptest.NewRequestWithContext(telemetry.WithRecord(ctx, new(telemetry.Record)), http.MethodPost, "/", test.body)
+		r.ContentLength = 4
+		if _, owes := test.body.(late); owes {
+			r.Body = late{ctx}
+		}
+		w := httptest.NewRecorder()
+		handler.ServeHTTP(w, r)
+		cancel()
+		if state, _ := b.Standing(); w.Code != http.StatusGatewayTimeout || state != test.after {
+			t.Errorf("%T: status %d, and the breaker is %s, want %s", test.body, w.Code, state, test.after)
+		}
+	}
+}
+
+// late is a body that does not come until the time for the request is over.
+type late struct{ ended context.Context }
+
+// Read waits.
+func (l late) Read([]byte) (int, error) {
+	<-l.ended.Done()
+	return 0, l.ended.Err()
+}
+
+// Close does nothing.
+func (late) Close() error { return nil }
 
 // TestClientsThatLeaveAResponse has a client close its connection while a response goes on, which is no failure of the endpoint.
 func TestClientsThatLeaveAResponse(t *testing.T) {
