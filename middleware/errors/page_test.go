@@ -11,11 +11,15 @@ import (
 func TestHeadOfAPage(t *testing.T) {
 	const head = "HTTP/1.1 200 OK\r\nX-Page: yes\r\n"
 	for name, page := range map[string]func(t *testing.T) string{
-		"whole":    func(t *testing.T) string { return scripted(t, says(head+"Content-Length: 4\r\n\r\npage", false)) },
-		"no body":  func(t *testing.T) string { return scripted(t, says(head+"Content-Length: 4\r\n\r\n", true)) },
-		"half":     func(t *testing.T) string { return scripted(t, says(head+"Content-Length: 4\r\n\r\nha", true)) },
-		"stream":   func(t *testing.T) string { return scripted(t, says(head+"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", true)) },
-		"large h2": func(t *testing.T) string { return listen(t, "h2", answers(200, string(make([]byte, 1<<20)), "X-Page", "yes")).URL },
+		"whole":   func(t *testing.T) string { return scripted(t, says(head+"Content-Length: 4\r\n\r\npage", false)) },
+		"no body": func(t *testing.T) string { return scripted(t, says(head+"Content-Length: 4\r\n\r\n", true)) },
+		"half":    func(t *testing.T) string { return scripted(t, says(head+"Content-Length: 4\r\n\r\nha", true)) },
+		"stream": func(t *testing.T) string {
+			return scripted(t, says(head+"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", true))
+		},
+		"large h2": func(t *testing.T) string {
+			return listen(t, "h2", answers(200, string(make([]byte, 1<<20)), "X-Page", "yes")).URL
+		},
 	} {
 		for _, front := range []string{"h1", "h2", "h2c"} {
 			t.Run(name+" "+front, func(t *testing.T) {
