@@ -73,7 +73,7 @@ func (c *Compiler) buildMiddleware(ref dynamic.Ref) *middlewareNode {
 		return &middlewareNode{err: err}
 	}
 	if definition.Chain != nil {
-		if err := onlyChain(name, definition); err != nil {
+		if err := onlyChain(definition); err != nil {
 			return &middlewareNode{err: err}
 		}
 		flat := c.chain(ref, definition.Chain.Middlewares, providerOf(name))
@@ -101,7 +101,7 @@ func (c *Compiler) buildMiddleware(ref dynamic.Ref) *middlewareNode {
 }
 
 // onlyChain lets Build find a second kind beside the chain.
-func onlyChain(name string, definition *dynamic.Middleware) error {
+func onlyChain(definition *dynamic.Middleware) error {
 	rest := *definition
 	rest.Chain = nil
 	if dynamic.Equal(rest, dynamic.Middleware{}) {
