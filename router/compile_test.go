@@ -264,7 +264,7 @@ func objectFaults() map[string]faultCase {
 		},
 		"unsupported middleware": {
 			func(b *bench) {
-				b.config.HTTP.Middlewares["bad@file"] = &dynamic.Middleware{BasicAuth: &dynamic.BasicAuth{Users: []string{"u:p"}}}
+				b.config.HTTP.Middlewares["bad@file"] = &dynamic.Middleware{Plugin: map[string]map[string]any{"p": {}}}
 				b.router("bad@file", "Path(`/bad`)", "a@internal", "bad")
 			},
 			broken(dynamic.KindMiddleware), "not supported yet", http.StatusServiceUnavailable,

@@ -83,7 +83,7 @@ func mistakes() []mistake {
 		{"template-renders-a-mistake", disabled, served, false},
 		{"unknown-entrypoint", absent, served, false},
 		{"one-unknown-entrypoint", served, served, true},
-		{"unsupported-middleware", disabled, served, false},
+		{"missing-users-file", disabled, served, false},
 		{"balancing", disabled, served, false},
 		{"plugin", disabled, served, false},
 		{"tcp-and-udp", absent, served, false},

@@ -104,7 +104,7 @@ func TestRoutes(t *testing.T) {
 	if diff := cmp.Diff(asJSON.Stdout, remote.Stdout); diff != "" || remote.Code+text.Code+asJSON.Code != 0 || remote.Stderr != "" {
 		t.Errorf("a running Sluice answers otherwise: (-here +there)\n%s%s", diff, remote.Stderr)
 	}
-	if !strings.Contains(text.Stderr, "router closed@file: middleware \"auth@file\": basicAuth is not supported yet") {
+	if !strings.Contains(text.Stderr, "router closed@file: middleware \"auth@file\": basicAuth.usersFile /nowhere/users: no such file or directory") {
 		t.Errorf("what is wrong is not told: %s", text.Stderr)
 	}
 }
