@@ -167,14 +167,14 @@ func TestSlowUploads(t *testing.T) {
 // TestSlowEndpoints that send a little of a large response at a time are not silent, however the bytes travel.
 func TestSlowEndpoints(t *testing.T) {
 	matrix(t, func(t *testing.T, client, upstream string) {
-		const length, pieces = 1 << 20, 10
-		step := newTimeout(t, config(0, 0, brief))
+		const length, pieces = 1 << 18, 15
+		step := newTimeout(t, config(0, 0, 5*brief))
 		g := newRig(t, setup{wrap: step.Wrap, upstream: upstream, endpoint: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", strconv.Itoa(length))
 			for range pieces {
 				_, _ = w.Write(make([]byte, 1<<10))
 				_ = http.NewResponseController(w).Flush()
-				pause(brief / 4)
+				pause(brief / 2)
 			}
 			_, _ = w.Write(make([]byte, length-pieces<<10))
 		}})
