@@ -112,6 +112,7 @@ func (d *DigestAuth) admit(w http.ResponseWriter, r *http.Request) *user {
 	if user == nil {
 		return d.refuse(w, r, &d.counts.refused, "the user or the password is wrong", false)
 	}
+	record.Username = user.name // It is no part of the request's head, which would be kept with the record.
 	// From here on the client is known to have the password, and has only to answer another challenge.
 	now := d.nonces.now()
 	nonce, ok := d.nonces.open(sent.nonce)
