@@ -161,7 +161,7 @@ func (zeroes) Read(p []byte) (int, error) {
 }
 
 // TestClientsThatOweTheirBody has the time for a request be over while its body has not come, which says nothing about the service, and
-// while the service is waited for.
+// then a body that comes while the service does not answer.
 func TestClientsThatOweTheirBody(t *testing.T) {
 	released := make(chan struct{})
 	defer close(released)
@@ -169,9 +169,10 @@ func TestClientsThatOweTheirBody(t *testing.T) {
 	handler := b.Wrap(service(t, scripted(t, func(conn net.Conn) { hang(conn, released) })))
 	for _, test := range []struct {
 		body  io.Reader
+		time  time.Duration
 		after string
-	}{{late{}, standby}, {strings.NewReader("body"), tripped}} {
-		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	}{{late{}, 50 * time.Millisecond, standby}, {strings.NewReader("body"), 10 * time.Second, tripped}} {
+		ctx, cancel := context.WithTimeout(t.Context(), test.time)
 		r := httptest.NewRequestWithContext(telemetry.WithRecord(ctx, new(telemetry.Record)), http.MethodPost, "/", test.body)
 		r.ContentLength = 4
 		if _, owes := test.body.(late); owes {
