@@ -62,7 +62,7 @@ func search(t *testing.T, name string, j *JWT) {
 	t.Helper()
 	state, levels := j.Standing()
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
-		for _, value := range []any{j, *j, []*JWT{j}, map[string]any{"a": j}, struct{ J *JWT }{j}, state, levels, j.Warnings(), j.Counts()} { //nolint:govet // It is printed, not used.
+		for _, value := range []any{j, *j, []*JWT{j}, map[string]any{"a": j}, struct{ J *JWT }{j}, state, levels, j.Warnings(), j.Counts()} {
 			if text := fmt.Sprintf(verb, value); strings.Contains(text, "MARKED") || strings.Contains(strings.ToUpper(text), fmt.Sprintf("%X", "MARKED")) || strings.Contains(text, "[77 65 82 75") {
 				t.Errorf("%s: %s of %T prints %s", name, verb, value, text)
 			}

@@ -2,20 +2,15 @@ package jwt
 
 import (
 	"bytes"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/netip"
-	"net/url"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/middleware/clienttls"
 )
 
 // minSecret is how long a secret must be, in bytes: as long as the shortest hash (RFC 7518 section 3.2).
@@ -184,60 +179,4 @@ func read(path string, limit int, readFile func(path string) ([]byte, error)) ([
 		return nil, fmt.Errorf("is longer than %d bytes", limit)
 	}
 	return text, nil
-}
-
-// How often a key set may be fetched. A day without a change is the longest that anybody should have to wait for a key to vanish.
-const (
-	defaultRefresh = time.Hour
-	minRefresh     = pause
-	maxRefresh     = 24 * time.Hour
-)
-
-// newRemote checks the options of a key set that is fetched.
-func newRemote(name string, config dynamic.JWT, options Options, allowed []jose.SignatureAlgorithm) (*remote, error) {
-	location, err := newLocation(config.JwksURL)
-	if err != nil {
-		return nil, err
-	}
-	every := time.Duration(config.RefreshInterval)
-	if every == 0 {
-		every = defaultRefresh
-	}
-	if every < minRefresh || every > maxRefresh {
-		return nil, fmt.Errorf("jwt.refreshInterval %v is not between %v and %v", every, minRefresh, maxRefresh)
-	}
-	var secured *tls.Config
-	if config.TLS != nil {
-		if location.Scheme != "https" {
-			return nil, errors.New("jwt.tls is set, and jwt.jwksUrl is not https")
-		}
-		if secured, err = clienttls.New("jwt.tls", config.TLS, options.ReadFile); err != nil {
-			return nil, err
-		}
-	}
-	return startless(fetchFrom(location, newTransport(secured)), allowed, every, reporter{
-		logger: options.Logger, middleware: name, location: location.Scheme + "://" + location.Host + location.EscapedPath(),
-	}), nil
-}
-
-// newLocation checks the option jwksUrl. The error does not hold its value, which may have a password or a token in it.
-func newLocation(text string) (*url.URL, error) {
-	location, err := url.Parse(text)
-	switch {
-	case err != nil || location.Host == "" || location.Hostname() == "":
-		return nil, errors.New("jwt.jwksUrl is no absolute URL")
-	case location.User != nil:
-		return nil, errors.New("jwt.jwksUrl has a user, which is not taken")
-	case location.Scheme == "https", location.Scheme == "http" && isLoopback(location.Hostname()):
-		return location, nil
-	}
-	return nil, errors.New("jwt.jwksUrl is not https; http is taken for a loopback address only, as anybody on the way could put in keys")
-}
-
-func isLoopback(host string) bool {
-	if strings.EqualFold(host, "localhost") {
-		return true
-	}
-	address, err := netip.ParseAddr(host)
-	return err == nil && address.IsLoopback()
 }
