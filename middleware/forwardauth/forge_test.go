@@ -204,7 +204,7 @@ func TestExpressionsLeaveFramesAlone(t *testing.T) {
 // TestConnectionKeepsWhatItMayName has an entrypoint that leaves a header in Connection, of which only what is vouched for is taken out.
 func TestConnectionKeepsWhatItMayName(t *testing.T) {
 	o := send(t, vouching(t, false), middlewaretest.Request(t, "GET /", "X-Hop: 1", "X-User-Id: forged", "Connection: x-user-id , X-Hop, X-Gone", "Connection: X-USER-ID"), nil)
-	if diff := cmp.Diff([]string{" X-Hop, X-Gone"}, o.service.Header["Connection"]); diff != "" {
+	if diff := cmp.Diff([]string{"X-Hop"}, o.service.Header["Connection"]); diff != "" {
 		t.Error(diff)
 	}
 	o = send(t, vouching(t, true), middlewaretest.Request(t, "GET /", "Connection: x-user-id"), nil)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/sluiceproxy/sluice/canonical"
@@ -44,7 +43,7 @@ func newIdentity(config *dynamic.ForwardAuth) (identity, error) {
 func vouchedNames(option string, names []string) ([]string, error) {
 	names, err := headerNames(option, names)
 	for _, name := range names {
-		if frames(strings.ReplaceAll(name, "_", "-")) {
+		if frames(http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-"))) {
 			return nil, fmt.Errorf("%s: %s frames a message or concerns one connection, and can't be set", option, name)
 		}
 	}
@@ -100,7 +99,6 @@ func (i *identity) tell(r *http.Request, granted http.Header) {
 		}
 	}
 	matched := i.match(r.Header, granted)
-	i.disconnect(r.Header)
 	// A chunked body may end with trailers that nothing announced (RFC 9110 section 6.5.1).
 	if (r.Trailer != nil || r.ProtoMajor == 1 && r.ContentLength < 0) && r.Body != nil {
 		body := &trailing{ReadCloser: r.Body, request: r, identity: i, matched: matched}
@@ -124,30 +122,6 @@ func (i *identity) match(h, granted http.Header) (names []string) {
 		}
 	}
 	return names
-}
-
-// disconnect takes the names out of Connection, which an entrypoint leaves there if told so (forwardedHeaders.connection).
-func (i *identity) disconnect(h http.Header) {
-	lines := h["Connection"]
-	if len(lines) == 0 {
-		return
-	}
-	kept := make([]string, 0, len(lines))
-	for _, line := range lines {
-		tokens := slices.DeleteFunc(strings.Split(line, ","), func(token string) bool {
-			name := http.CanonicalHeaderKey(strings.TrimSpace(token))
-			_, set := h[name]
-			return set && (slices.Contains(i.names, name) || i.expression != nil && i.matches(name))
-		})
-		if len(tokens) > 0 {
-			kept = append(kept, strings.Join(tokens, ","))
-		}
-	}
-	if len(kept) == 0 {
-		delete(h, "Connection")
-		return
-	}
-	h["Connection"] = kept
 }
 
 // trailing is the body of a request that may end with trailers, which servers merge into headers.

@@ -45,8 +45,8 @@ func (s *settings) headers(r *http.Request) http.Header {
 	}
 	m.set(canonical.XForwardedHost, r.Host)
 	m.set(canonical.XForwardedURI, r.URL.RequestURI())
-	if s.address.authorization != "" && len(h["Authorization"]) == 0 {
-		m.set("Authorization", s.address.authorization)
+	if s.address.authorization != nil && len(h["Authorization"]) == 0 {
+		m.set("Authorization", *s.address.authorization)
 	}
 	if len(h["User-Agent"]) == 0 {
 		h["User-Agent"] = nil // Otherwise the transport would send its own.

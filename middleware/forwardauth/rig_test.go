@@ -54,14 +54,14 @@ func named(t testing.TB, config dynamic.ForwardAuth, handler http.HandlerFunc) *
 		config.Address = "http://auth.test/check?by=sluice"
 	}
 	step := build(t, config)
-	dial := step.server.transport.DialContext
-	step.server.transport.DialContext = func(ctx context.Context, network, asked string) (net.Conn, error) {
-		if asked != "auth.test:80" {
-			return nil, fmt.Errorf("asked for %s", asked)
-		}
-		return dial(ctx, network, where)
-	}
+	step.server.transport.DialContext = leadsTo(step, where)
 	return step
+}
+
+// leadsTo dials one address, whatever is asked for.
+func leadsTo(step *ForwardAuth, where string) func(context.Context, string, string) (net.Conn, error) {
+	dial := step.server.transport.DialContext
+	return func(ctx context.Context, network, _ string) (net.Conn, error) { return dial(ctx, network, where) }
 }
 
 // outcome is what became of a request.

@@ -49,8 +49,8 @@ const (
 // address is where the authentication server is.
 type address struct {
 	url *url.URL
-	// authorization is what credentials in the address make; a client's own goes before.
-	authorization string
+	// authorization is what credentials in the address make; a client's own goes before. What is behind a pointer is not printed.
+	authorization *string
 }
 
 // newSettings checks the options. An error begins with the option, and holds neither the address nor a URL, which may hold a password.
@@ -87,7 +87,8 @@ func (s *settings) setAddress(config *dynamic.ForwardAuth) error {
 	}
 	if user := parsed.User; user != nil {
 		password, _ := user.Password()
-		s.address.authorization = "Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password))
+		authorization := "Basic " + base64.StdEncoding.EncodeToString([]byte(user.Username()+":"+password))
+		s.address.authorization = &authorization
 	}
 	parsed.User, parsed.Fragment, parsed.RawFragment = nil, "", ""
 	s.address.url = parsed
