@@ -172,7 +172,7 @@ func (b *Builder) errors(d definition) (Middleware, error) {
 func (b *Builder) limit(d definition) (Middleware, error) {
 	switch {
 	case d.RateLimit != nil:
-		return step(ratelimit.New(d.name, *d.RateLimit, ratelimit.Options{Clients: b.redis}))
+		return step(ratelimit.New(d.name, *d.RateLimit, ratelimit.Options{Clients: b.redis, ReadFile: b.files.reader(d.name)}))
 	case d.InFlightReq != nil:
 		return step(inflightreq.New(d.name, *d.InFlightReq))
 	case d.BodyLimit != nil:

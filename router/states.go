@@ -123,13 +123,14 @@ func (s *states) stage(owner dynamic.Ref) *stage {
 	return &stage{states: s, owner: name, before: s.owners[name]}
 }
 
-// steps returns the steps of one chain with the owner's state. All chains of an owner share it.
+// steps returns the steps of one chain with the owner's state. All chains of an owner share it: places are counted from the inside, so
+// that a router's own come out the same whatever its entrypoints put before them.
 func (g *stage) steps(steps []middleware.Middleware) []middleware.Middleware {
 	if !slices.ContainsFunc(steps, hasState) {
 		return steps
 	}
 	mine, times := slices.Clone(steps), map[middleware.Middleware]int{}
-	for i, step := range steps {
+	for i, step := range slices.Backward(steps) {
 		if scoped, ok := step.(middleware.Scoped); ok {
 			mine[i] = g.of(scoped, times[step])
 			times[step]++
@@ -200,11 +201,11 @@ func (s *states) all() iter.Seq[MiddlewareStanding] {
 	}
 }
 
+// collect asks without the lock: a compilation does not wait for what counting may take.
 func (s *states) collect() map[string]*MiddlewareStanding {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
+	steps, uses := s.inUse()
 	found, names := map[string]*MiddlewareStanding{}, map[middleware.Middleware]string{}
-	for name, step := range s.steps {
+	for name, step := range steps {
 		counter, counts := step.(interface{ Counts() map[string]uint64 })
 		stands, has := step.(standing)
 		if !counts && !has && !hasState(step) {
@@ -218,7 +219,7 @@ func (s *states) collect() map[string]*MiddlewareStanding {
 			found[name].note("", stands)
 		}
 	}
-	for state, of := range s.byState() {
+	for state, of := range uses {
 		if stands, ok := state.(standing); ok && found[names[of.step]] != nil {
 			found[names[of.step]].note(of.owner, stands)
 		}
@@ -227,6 +228,13 @@ func (s *states) collect() map[string]*MiddlewareStanding {
 		slices.SortFunc(entry.Owners, func(a, b OwnerStanding) int { return strings.Compare(a.Owner, b.Owner) })
 	}
 	return found
+}
+
+// inUse returns the steps by name, and who uses each state.
+func (s *states) inUse() (map[string]middleware.Middleware, map[middleware.Middleware]use) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return maps.Clone(s.steps), s.byState()
 }
 
 // use is who uses a state.

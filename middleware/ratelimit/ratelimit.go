@@ -38,6 +38,8 @@ type Options struct {
 	// Clients are the connections to Redis that limiters with equal options share. Without them a limiter has its own, and tells
 	// nobody how they are.
 	Clients *redis.Clients
+	// ReadFile reads the files that redis.tls names; nil reads them from the disk.
+	ReadFile redis.ReadFile
 }
 
 // New checks the definition. average and burst must not be negative, where an average of 0 sets no limit and a burst of 0 is one of 1;
@@ -61,7 +63,7 @@ func New(name string, config dynamic.RateLimit, options Options) (*RateLimit, er
 		m.rate = local(limit)
 	}
 	if config.Redis != nil {
-		if err := m.connect(config.Redis, limit, options.Clients); err != nil {
+		if err := m.connect(config.Redis, limit, options); err != nil {
 			return nil, err
 		}
 	}
@@ -72,7 +74,8 @@ func New(name string, config dynamic.RateLimit, options Options) (*RateLimit, er
 }
 
 // connect gets the limiter in Redis. One without a limit is checked and never asked.
-func (m *RateLimit) connect(config *dynamic.Redis, limit redis.Rate, clients *redis.Clients) (err error) {
+func (m *RateLimit) connect(config *dynamic.Redis, limit redis.Rate, options Options) (err error) {
+	clients := options.Clients
 	if clients == nil {
 		clients = redis.NewClients(telemetry.Discard{})
 		m.clients = clients
@@ -80,7 +83,7 @@ func (m *RateLimit) connect(config *dynamic.Redis, limit redis.Rate, clients *re
 	if !m.limited {
 		limit = redis.Rate{Average: 1, Period: time.Second, Burst: 1}
 	}
-	if m.remote, err = clients.Limiter(m.name, config, limit); err != nil && m.clients != nil {
+	if m.remote, err = clients.Limiter(m.name, config, limit, options.ReadFile); err != nil && m.clients != nil {
 		m.clients.Close()
 	}
 	return err

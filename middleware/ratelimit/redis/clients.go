@@ -28,14 +28,17 @@ func NewClients(logger telemetry.Logger) *Clients {
 	return &Clients{logger: logger, patience: patience, pause: pause, links: map[identity]*link{}}
 }
 
+// ReadFile reads a file that an option names; nil reads it from the disk.
+type ReadFile = func(path string) ([]byte, error)
+
 // Limiter returns the limiter of one middleware, whose qualified name (name@provider) is part of all keys. It checks everything that
 // can be checked without asking Redis, and asks nothing yet: a Redis that is not there is lost with the first request. A nil config is
 // one with all defaults. An error begins with the option, and never holds the password or a key. The caller closes the limiter.
-func (c *Clients) Limiter(name string, config *dynamic.Redis, rate Rate) (*Limiter, error) {
+func (c *Clients) Limiter(name string, config *dynamic.Redis, rate Rate, readFile ReadFile) (*Limiter, error) {
 	if err := rate.check(); err != nil {
 		return nil, err
 	}
-	settings, err := newSettings(config)
+	settings, err := newSettings(config, readFile)
 	if err != nil {
 		return nil, err
 	}

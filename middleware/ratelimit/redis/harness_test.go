@@ -64,7 +64,7 @@ func at(address string) *dynamic.Redis { return &dynamic.Redis{Endpoints: []stri
 // limiter returns a limiter that ends with the test.
 func limiter(t testing.TB, c *Clients, config *dynamic.Redis, rate Rate) *Limiter {
 	t.Helper()
-	l, err := c.Limiter("limit@file", config, rate)
+	l, err := c.Limiter("limit@file", config, rate, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

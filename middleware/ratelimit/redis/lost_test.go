@@ -330,7 +330,7 @@ func TestCloseWhileLost(t *testing.T) {
 		t.Errorf("closing takes %v", took)
 	}
 	fail(t, l, "192.0.2.1", slack, ErrClosed)
-	if _, err := c.Limiter("late@file", at(server.Address), plenty()); !errors.Is(err, ErrClosed) {
+	if _, err := c.Limiter("late@file", at(server.Address), plenty(), nil); !errors.Is(err, ErrClosed) {
 		t.Errorf("a limiter of closed clients: %v", err)
 	}
 }

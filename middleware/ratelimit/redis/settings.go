@@ -42,7 +42,7 @@ type settings struct {
 }
 
 // newSettings checks the options and sets the defaults; nil has them all. An error begins with the option.
-func newSettings(config *dynamic.Redis) (*settings, error) {
+func newSettings(config *dynamic.Redis, readFile ReadFile) (*settings, error) {
 	if config == nil {
 		config = &dynamic.Redis{}
 	}
@@ -58,7 +58,7 @@ func newSettings(config *dynamic.Redis) (*settings, error) {
 	if err := checkNumbers(config, len(addresses)); err != nil {
 		return nil, err
 	}
-	secured, fingerprint, err := clienttls.Load(option+".tls", config.TLS, nil)
+	secured, fingerprint, err := clienttls.Load(option+".tls", config.TLS, readFile)
 	if err != nil {
 		return nil, err
 	}

@@ -24,7 +24,7 @@ func duration(d time.Duration) *ptypes.Duration {
 
 func TestDefaults(t *testing.T) {
 	for name, config := range map[string]*dynamic.Redis{"nil": nil, "empty": {}} {
-		s, err := newSettings(config)
+		s, err := newSettings(config, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -41,7 +41,7 @@ func TestOptions(t *testing.T) {
 	s, err := newSettings(&dynamic.Redis{
 		Endpoints: []string{"a:1", "[::1]:65535"}, Username: "u", Password: "p", PoolSize: 7, MinIdleConns: 2, MaxActiveConns: 5,
 		ReadTimeout: duration(0), WriteTimeout: duration(-1), DialTimeout: duration(0), TLS: &dynamic.ClientTLS{},
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,7 +81,7 @@ func TestErrorsNameTheOption(t *testing.T) {
 		`rateLimit.redis.tls.cert and rateLimit.redis.tls.key belong together`:          {TLS: &dynamic.ClientTLS{Cert: empty}},
 	} {
 		c, _ := clients(t)
-		_, err := c.Limiter("limit@file", &config, plenty())
+		_, err := c.Limiter("limit@file", &config, plenty(), nil)
 		if err == nil || !strings.HasPrefix(err.Error(), want) || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%q is wanted, the error is %v", want, err)
 		}
@@ -94,7 +94,7 @@ func TestErrorsNameTheOption(t *testing.T) {
 		"rateLimit.average -5 is less than 1": {Average: -5, Period: 1, Burst: 1},
 	} {
 		c, _ := clients(t)
-		if _, err := c.Limiter("limit@file", nil, rate); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := c.Limiter("limit@file", nil, rate, nil); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q is wanted, the error is %v", want, err)
 		}
 	}
@@ -102,7 +102,7 @@ func TestErrorsNameTheOption(t *testing.T) {
 
 // A socket in the file system is an endpoint, too.
 func TestSocket(t *testing.T) {
-	if _, err := newSettings(at("/run/redis.sock")); err != nil {
+	if _, err := newSettings(at("/run/redis.sock"), nil); err != nil {
 		t.Error(err)
 	}
 }
