@@ -1,6 +1,11 @@
 package canonical
 
-import "net/http"
+import (
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strings"
+)
 
 // Names of the headers that carry what a proxy knows about the client, in net/http's canonical spelling.
 const (
@@ -93,8 +98,12 @@ func StripUntrusted(h http.Header) {
 }
 
 // RemoveHeader removes headers together with their aliases (any case, "_" for "-"), so that a value which is set next can't be forged
-// by another spelling. The names are in net/http's canonical spelling.
+// by another spelling. Connection does not name them any more either, so that no client can have that value taken away on the next hop
+// (see forwardedHeaders.connection). The names are in net/http's canonical spelling.
 func RemoveHeader(h http.Header, names ...string) {
+	if connection := h["Connection"]; len(connection) > 0 {
+		disconnect(h, connection, names)
+	}
 	for given := range h {
 		for _, name := range names {
 			if sameHeader(given, name) {
@@ -102,6 +111,28 @@ func RemoveHeader(h http.Header, names ...string) {
 				break
 			}
 		}
+	}
+}
+
+// disconnect takes names out of the lines of Connection.
+func disconnect(h http.Header, connection, names []string) {
+	kept, found := make([]string, 0, len(connection)), false
+	for _, line := range connection {
+		listed := strings.Split(line, ",")
+		left := slices.DeleteFunc(slices.Clone(listed), func(token string) bool {
+			return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(textproto.TrimString(token), name) })
+		})
+		found = found || len(left) < len(listed)
+		if len(left) > 0 {
+			kept = append(kept, strings.Join(left, ","))
+		}
+	}
+	switch {
+	case !found:
+	case len(kept) == 0:
+		delete(h, "Connection")
+	default:
+		h["Connection"] = kept
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 
@@ -230,6 +231,27 @@ func TestRemoveHeader(t *testing.T) {
 	RemoveHeader(h, "X-Replaced-Path")
 	if diff := cmp.Diff(http.Header{"X-Replaced-Paths": {"4"}}, h); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestRemoveHeaderFromConnection(t *testing.T) {
+	for _, test := range []struct{ before, after []string }{
+		{[]string{"X-User"}, nil},
+		{[]string{"x-user,X-USER , x-User"}, nil},
+		{[]string{"Upgrade"}, []string{"Upgrade"}},
+		{[]string{"Upgrade, x-user"}, []string{"Upgrade"}},
+		{[]string{"X-User", "X-Other, x-user", "X-Users,X_User"}, []string{"X-Other", "X-Users,X_User"}},
+		{[]string{"X-Other,X-Users", "y"}, []string{"X-Other,X-Users", "y"}},
+		{nil, nil},
+	} {
+		h := http.Header{"X-User": {"forged"}}
+		if test.before != nil {
+			h["Connection"] = test.before
+		}
+		RemoveHeader(h, "X-Third", "X-User")
+		if !slices.Equal(h["Connection"], test.after) || len(h) > 1 || len(h) == 1 && test.after == nil {
+			t.Errorf("Connection %q becomes %v, want %q", test.before, h, test.after)
+		}
 	}
 }
 
