@@ -24,7 +24,7 @@ func (f *ForwardAuth) admit(w http.ResponseWriter, r *http.Request) http.Header 
 	ctx, cancel := context.WithTimeoutCause(r.Context(), f.server.patience, errPatience)
 	defer f.server.done()
 	defer cancel()
-	answered, err := f.server.ask(f.settings.question(ctx, r, body))
+	answered, err := f.server.ask(ctx, f.settings.question(r, body))
 	if err != nil {
 		f.fail(ctx, w, r, err)
 		return nil

@@ -296,3 +296,46 @@ func TestClientLeaves(t *testing.T) {
 	}
 	<-calledOff
 }
+
+// TestFailingServersOfHTTP2 has servers that break off one stream of many.
+func TestFailingServersOfHTTP2(t *testing.T) {
+	for name, test := range map[string]struct {
+		do   http.HandlerFunc
+		want string
+	}{
+		"resets":      {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "its answer can't be understood"},
+		"half a body": {func(w http.ResponseWriter, _ *http.Request) { halfABody(w) }, "its answer can't be understood"},
+		"half a length": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Length", "10")
+			_, _ = io.WriteString(w, "abc")
+		}, "it ended the connection before its answer was whole"},
+		"a head of 2 MiB": {func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-User", strings.Repeat(secret, 2<<20/len(secret)))
+		}, "its answer can't be understood"},
+		"hangs": {func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }, "did not answer within 200ms"},
+		"half, and hangs": {func(w http.ResponseWriter, r *http.Request) {
+			_ = http.NewResponseController(w).Flush()
+			<-r.Context().Done()
+		}, "did not answer within 200ms"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewUnstartedServer(test.do)
+			server.EnableHTTP2 = true
+			server.StartTLS()
+			defer server.Close()
+			step := build(t, dynamic.ForwardAuth{Address: server.URL, TLS: &dynamic.ClientTLS{InsecureSkipVerify: true}, AuthResponseHeaders: []string{"X-User"}})
+			step.server.patience = 10 * time.Second
+			if strings.Contains(test.want, "within") {
+				step.server.patience = 200 * time.Millisecond
+			}
+			failed(t, step, test.want)
+		})
+	}
+}
+
+// halfABody breaks off behind a status that lets pass.
+func halfABody(w http.ResponseWriter) {
+	_, _ = io.WriteString(w, "abc")
+	_ = http.NewResponseController(w).Flush()
+	panic(http.ErrAbortHandler)
+}

@@ -204,8 +204,8 @@ func TestExpressionsLeaveFramesAlone(t *testing.T) {
 // TestConnectionKeepsWhatItMayName has an entrypoint that leaves a header in Connection, of which only what is vouched for is taken out.
 func TestConnectionKeepsWhatItMayName(t *testing.T) {
 	o := send(t, vouching(t, false), middlewaretest.Request(t, "GET /", "X-Hop: 1", "X-User-Id: forged", "Connection: x-user-id , X-Hop, X-Gone", "Connection: X-USER-ID"), nil)
-	if diff := cmp.Diff([]string{"X-Hop"}, o.service.Header["Connection"]); diff != "" {
-		t.Error(diff)
+	if lines := o.service.Header["Connection"]; len(lines) != 1 || strings.TrimSpace(lines[0]) != "X-Hop" {
+		t.Errorf("Connection is %q", lines)
 	}
 	o = send(t, vouching(t, true), middlewaretest.Request(t, "GET /", "Connection: x-user-id"), nil)
 	if lines, there := o.service.Header["Connection"]; there {

@@ -2,7 +2,6 @@ package forwardauth
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"net/http"
 	"slices"
@@ -15,17 +14,17 @@ import (
 // made is how many headers a question gets beside the client's, at most.
 const made = 8
 
-// question returns the request that asks about r, with body as its content.
+// question returns the request that asks about r, with body as its content. It has no context yet.
 //
-// It shares nothing with r but strings and the context, since a transport may still write it when it has an answer already.
-func (s *settings) question(ctx context.Context, r *http.Request, body []byte) *http.Request {
-	q := (&http.Request{
+// It shares nothing with r but strings, since a transport may still write it when it has an answer already.
+func (s *settings) question(r *http.Request, body []byte) *http.Request {
+	q := &http.Request{
 		Method: http.MethodGet, URL: s.address.url, Host: s.address.url.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
-	}).WithContext(ctx)
+		Header: s.headers(r),
+	}
 	if s.keepMethod && r.Method != http.MethodConnect {
 		q.Method = r.Method
 	}
-	q.Header = s.headers(r)
 	if len(body) > 0 {
 		q.Body, q.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 		q.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }

@@ -138,7 +138,7 @@ func TestQuestionsLeaveTheRequestAlone(t *testing.T) {
 func TestQuestionsShareNothing(t *testing.T) {
 	step := build(t, dynamic.ForwardAuth{Address: "http://auth.test", TrustForwardHeader: pointer(true)})
 	r := browsed(t, "GET /")
-	q := step.settings.question(t.Context(), r, nil)
+	q := step.settings.question(r, nil)
 	want := q.Header.Clone()
 	for _, values := range r.Header {
 		for i := range values {

@@ -1,6 +1,7 @@
 package forwardauth
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -80,9 +81,9 @@ func (s *server) done() {
 
 // ask returns the server's answer, whose body has yet to be read. It follows no redirects. The question is asked again, as transports do
 // on a connection that has ended, when it got a connection on which an answer to no question lay.
-func (s *server) ask(question *http.Request) (*http.Response, error) {
+func (s *server) ask(ctx context.Context, question *http.Request) (*http.Response, error) {
 	for tries := 1; ; tries++ {
-		answered, err := s.once(question)
+		answered, err := s.once(ctx, question)
 		if !errors.Is(err, errUnasked) || tries == maxTries || !repeatable(question.Method) {
 			return answered, err
 		}
@@ -99,8 +100,8 @@ func repeatable(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
 
-func (s *server) once(question *http.Request) (*http.Response, error) {
-	ctx, watch := watched(question.Context())
+func (s *server) once(ctx context.Context, question *http.Request) (*http.Response, error) {
+	ctx, watch := watched(ctx)
 	answered, err := s.transport.RoundTrip(question.WithContext(ctx))
 	switch unasked := watch.unasked.Load(); {
 	case unasked && err == nil:

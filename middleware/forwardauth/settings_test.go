@@ -180,7 +180,7 @@ func FuzzNew(f *testing.F) {
 			}
 			return
 		}
-		q := step.settings.question(t.Context(), middlewaretest.Request(t, "GET /"), nil)
+		q := step.settings.question(middlewaretest.Request(t, "GET /"), nil)
 		if q.URL.User != nil || q.URL.Host == "" || strings.ContainsAny(q.URL.RequestURI(), " \r\n") {
 			t.Fatalf("asks for %q", q.URL)
 		}
