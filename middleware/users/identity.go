@@ -3,9 +3,7 @@ package users
 import (
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
-	"slices"
 	"strings"
 
 	"golang.org/x/net/http/httpguts"
@@ -32,9 +30,9 @@ func NewIdentity(kind, headerField string, removeHeader bool) (Identity, error) 
 		return Identity{}, errors.New(option + " is not the name of a header")
 	}
 	name := http.CanonicalHeaderKey(headerField)
-	switch strings.ReplaceAll(name, "_", "-") {
-	case "Authorization", "Connection", "Content-Length", "Host", "Keep-Alive", "Proxy-Authenticate", "Proxy-Authorization",
-		"Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
+	switch http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")) {
+	case "Authorization", "Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Proxy-Authenticate",
+		"Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
 		return Identity{}, fmt.Errorf("%s: %s has a meaning of its own and can't hold a name", option, name)
 	}
 	identity.names = []string{name}
@@ -51,49 +49,6 @@ func (i Identity) Tell(r *http.Request, user string) {
 		return
 	}
 	canonical.RemoveHeader(r.Header, i.names...)
-	i.disconnect(r.Header)
 	r.Header[i.names[0]] = []string{user}
-	canonical.RemoveHeader(r.Trailer, i.names...)
-	// A chunked body may end with trailers that nothing announced (RFC 9110 section 6.5.1).
-	if (r.Trailer != nil || r.ProtoMajor == 1 && r.ContentLength < 0) && r.Body != nil && r.Body != http.NoBody {
-		r.Body = &trailing{ReadCloser: r.Body, request: r, names: i.names}
-	}
-}
-
-// disconnect takes the header's name out of Connection, which an entrypoint leaves there if told so (forwardedHeaders.connection).
-func (i Identity) disconnect(h http.Header) {
-	lines := h["Connection"]
-	if len(lines) == 0 {
-		return
-	}
-	kept := make([]string, 0, len(lines))
-	for _, line := range lines {
-		tokens := slices.DeleteFunc(strings.Split(line, ","), func(token string) bool {
-			return strings.EqualFold(strings.TrimSpace(token), i.names[0])
-		})
-		if len(tokens) > 0 {
-			kept = append(kept, strings.Join(tokens, ","))
-		}
-	}
-	if len(kept) == 0 {
-		delete(h, "Connection")
-		return
-	}
-	h["Connection"] = kept
-}
-
-// trailing is the body of a request that may end with trailers, which servers merge into headers.
-type trailing struct {
-	io.ReadCloser
-	request *http.Request
-	names   []string
-}
-
-// Read reads, and removes the trailers when they have come.
-func (t *trailing) Read(p []byte) (int, error) {
-	n, err := t.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) {
-		canonical.RemoveHeader(t.request.Trailer, t.names...)
-	}
-	return n, err
+	canonical.RemoveTrailers(r, i.names...)
 }

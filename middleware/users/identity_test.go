@@ -22,6 +22,9 @@ func TestNewIdentity(t *testing.T) {
 		"content-length":    "m.headerField: Content-Length has a meaning of its own and can't hold a name",
 		"Transfer-Encoding": "m.headerField: Transfer-Encoding has a meaning of its own and can't hold a name",
 		"connection":        "m.headerField: Connection has a meaning of its own and can't hold a name",
+		"content_length":    "m.headerField: Content_length has a meaning of its own and can't hold a name",
+		"http2_settings":    "m.headerField: Http2_settings has a meaning of its own and can't hold a name",
+		"expect":            "m.headerField: Expect has a meaning of its own and can't hold a name",
 	} {
 		if _, err := NewIdentity("m", field, false); err == nil && want != "" || err != nil && err.Error() != want {
 			t.Errorf("%q: %v, want %q", field, err, want)

@@ -41,6 +41,8 @@ type Entry[V any] struct {
 	Value V
 	// Place is where the line stands, such as "basicAuth.users[0]". It holds nothing of the line.
 	Place string
+	// Listed says that the line is one of users, not of the file.
+	Listed bool
 }
 
 // Read hands every line to parse and returns what it made of them, in order: those of the file first, then those of users, which so take
@@ -62,7 +64,7 @@ func Read[V any](from Source, parse func(line string) (key string, value V, err 
 			bad.add(line.place, err)
 			continue
 		}
-		entry := Entry[V]{Key: key, Value: value, Place: line.place}
+		entry := Entry[V]{Key: key, Value: value, Place: line.place, Listed: line.listed}
 		if at, twice := places[key]; twice {
 			warnings = append(warnings, fmt.Sprintf("%s takes the place of %s, which has the same user", line.place, entries[at].Place))
 			entries[at] = entry
@@ -88,7 +90,10 @@ func parsed[V any](line line, parse func(line string) (string, V, error)) (key s
 }
 
 // line is one line, and where it stands.
-type line struct{ text, place string }
+type line struct {
+	text, place string
+	listed      bool
+}
 
 func (s Source) lines() ([]line, error) {
 	var lines []line
@@ -101,19 +106,23 @@ func (s Source) lines() ([]line, error) {
 		for text := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
 			number++
 			if text = strings.TrimSpace(text); text != "" && text[0] != '#' {
-				lines = append(lines, line{text, fmt.Sprintf("%s.usersFile %s line %d", s.Option, s.File, number)})
+				lines = append(lines, line{text: text, place: fmt.Sprintf("%s.usersFile %s line %d", s.Option, s.File, number)})
+			}
+			if len(lines) > maxUsers {
+				break // A file of the size that is taken has millions of short lines, each with a place that takes far more memory.
 			}
 		}
 	}
-	for i, user := range s.Users {
-		lines = append(lines, line{strings.TrimSpace(user), fmt.Sprintf("%s.users[%d]", s.Option, i)})
+	if len(lines)+len(s.Users) > maxUsers {
+		return nil, fmt.Errorf("%s has more than %d users", s.Option, maxUsers)
 	}
-	switch {
-	case len(lines) > maxUsers:
-		return nil, fmt.Errorf("%s has %d users; more than %d are not taken", s.Option, len(lines), maxUsers)
-	case len(lines) > 0:
+	for i, user := range s.Users {
+		lines = append(lines, line{strings.TrimSpace(user), fmt.Sprintf("%s.users[%d]", s.Option, i), true})
+	}
+	if len(lines) > 0 {
 		return lines, nil
-	case s.File != "":
+	}
+	if s.File != "" {
 		return nil, fmt.Errorf("%s.usersFile %s holds no users, and %s.users is empty", s.Option, s.File, s.Option)
 	}
 	return nil, fmt.Errorf("%s.users and %s.usersFile are empty, so that nobody could get in", s.Option, s.Option)
@@ -121,7 +130,7 @@ func (s Source) lines() ([]line, error) {
 
 // read returns the content of the file. An error names the path, unless that may be a user instead of a path.
 func (s Source) read() (string, error) {
-	if strings.ContainsAny(s.File, "\r\n") || strings.Contains(s.File, ":") && !strings.Contains(s.File, "/") || strings.ContainsAny(s.File, "${}") {
+	if strings.ContainsAny(s.File, "\r\n${}") || strings.Contains(s.File, ":") && s.File[0] != '/' && s.File[0] != '.' {
 		return "", fmt.Errorf("%s.usersFile is not the path of a file; users stand in %s.users", s.Option, s.Option)
 	}
 	if s.ReadFile == nil {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -41,17 +42,17 @@ func TestRead(t *testing.T) {
 		{
 			name: "users",
 			from: Source{Users: []string{"ann:1", " bob:2 "}},
-			want: []Entry[string]{{"ann", "1", "m.users[0]"}, {"bob", "2", "m.users[1]"}},
+			want: []Entry[string]{{"ann", "1", "m.users[0]", true}, {"bob", "2", "m.users[1]", true}},
 		},
 		{
 			name: "a file as htpasswd has it",
 			from: Source{File: "/users", ReadFile: file("\ufeff# who\r\nann:1\r\n\r\n  \t\n #bob:2\n\tcarl:3:4  ")},
-			want: []Entry[string]{{"ann", "1", "m.usersFile /users line 2"}, {"carl", "3:4", "m.usersFile /users line 6"}},
+			want: []Entry[string]{{"ann", "1", "m.usersFile /users line 2", false}, {"carl", "3:4", "m.usersFile /users line 6", false}},
 		},
 		{
 			name: "both, of which users count",
 			from: Source{File: "/users", ReadFile: file("ann:1\nbob:2\n"), Users: []string{"carl:3", "ann:4"}},
-			want: []Entry[string]{{"ann", "4", "m.users[1]"}, {"bob", "2", "m.usersFile /users line 2"}, {"carl", "3", "m.users[0]"}},
+			want: []Entry[string]{{"ann", "4", "m.users[1]", true}, {"bob", "2", "m.usersFile /users line 2", false}, {"carl", "3", "m.users[0]", true}},
 			warnings: []string{
 				"m.users[1] takes the place of m.usersFile /users line 1, which has the same user",
 			},
@@ -59,10 +60,10 @@ func TestRead(t *testing.T) {
 		{
 			name:     "one twice in the file",
 			from:     Source{File: "/users", ReadFile: file("ann:1\nann:2")},
-			want:     []Entry[string]{{"ann", "2", "m.usersFile /users line 2"}},
+			want:     []Entry[string]{{"ann", "2", "m.usersFile /users line 2", false}},
 			warnings: []string{"m.usersFile /users line 2 takes the place of m.usersFile /users line 1, which has the same user"},
 		},
-		{name: "a comment is none in users", from: Source{Users: []string{"#ann:1"}}, want: []Entry[string]{{"#ann", "1", "m.users[0]"}}},
+		{name: "a comment is none in users", from: Source{Users: []string{"#ann:1"}}, want: []Entry[string]{{"#ann", "1", "m.users[0]", true}}},
 		{name: "nothing", err: "m.users and m.usersFile are empty, so that nobody could get in"},
 		{name: "empty file", from: Source{File: "/users", ReadFile: file("# none\n")}, err: "m.usersFile /users holds no users, and m.users is empty"},
 		{name: "no such file", from: Source{File: "/other", ReadFile: file("")}, err: "m.usersFile /other: file does not exist"},
@@ -87,7 +88,7 @@ func TestRead(t *testing.T) {
 		{
 			name: "many users",
 			from: Source{File: "/users", ReadFile: file(strings.Repeat("a\n", maxUsers+1))},
-			err:  "m has 100001 users; more than 100000 are not taken",
+			err:  "m has more than 100000 users",
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -106,11 +107,28 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestShortLinesCostLittle has a file of the size that is taken say as many users as it can.
+func TestShortLinesCostLittle(t *testing.T) {
+	content := []byte(strings.Repeat("a\n", maxFile/2))
+	read := func(string) ([]byte, error) { return content, nil }
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, _, err := Read(Source{Option: "m", File: "/users", Users: []string{"ann:1"}, ReadFile: read}, pair)
+	runtime.ReadMemStats(&after)
+	if err == nil || err.Error() != "m has more than 100000 users" {
+		t.Errorf("error %v", err)
+	}
+	if used := after.TotalAlloc - before.TotalAlloc; used > 8*maxFile {
+		t.Errorf("takes %d bytes", used)
+	}
+}
+
 // TestUsersInPlaceOfAPathStaySecret has a user where the path of a file belongs.
 func TestUsersInPlaceOfAPathStaySecret(t *testing.T) {
 	for _, path := range []string{
 		"marked:$apr1$saltsalt$a8ml/vK5HEjiZ5oypDWA7/", "marked:{SHA}2jmj7l5rSw0yVb/vlWAYkK/YBwk=",
 		"marked:realm:0123456789abcdef0123456789abcdef", "a\nmarked", "$marked",
+		"marked:a/realm:0123456789abcdef0123456789abcdef", "a/marked:realm:0123456789abcdef0123456789abcdef",
 	} {
 		_, _, err := Read(Source{Option: "m", File: path, ReadFile: os.ReadFile}, pair)
 		if err == nil || err.Error() != "m.usersFile is not the path of a file; users stand in m.users" {
