@@ -54,12 +54,12 @@ func New(name string, config dynamic.DigestAuth, options Options) (*DigestAuth, 
 	if err != nil {
 		return nil, err
 	}
-	register, foreign, err := newRegister(realm, quoted, entries)
+	register, idle, err := newRegister(realm, quoted, entries)
 	if err != nil {
 		return nil, err
 	}
 	return &DigestAuth{
-		name: name, identity: identity, warnings: append(warnings, foreign...),
+		name: name, identity: identity, warnings: append(warnings, idle...),
 		register: register, nonces: newNonces(time.Now()), ledger: new(ledger), counts: new(counts),
 	}, nil
 }
@@ -117,7 +117,7 @@ func (d *DigestAuth) admit(w http.ResponseWriter, r *http.Request) *user {
 	now := d.nonces.now()
 	nonce, ok := d.nonces.open(sent.nonce)
 	switch {
-	case !ok || sent.opaque != d.nonces.opaque || now-nonce.issued > lifetime:
+	case !ok || sent.opaque != "" && sent.opaque != d.nonces.opaque || now-nonce.issued > lifetime:
 		return d.refuse(w, r, &d.counts.stale, "the credentials answer a challenge that is over", true)
 	case !d.ledger.use(nonce, sent.count, now):
 		return d.refuse(w, r, &d.counts.replayed, "the credentials have been used before", true)

@@ -183,6 +183,7 @@ func TestAccepted(t *testing.T) {
 		},
 		"empty elements":     func(h string) string { return strings.ReplaceAll(h, ", ", ",, ,") + "," },
 		"quoted tokens":      func(h string) string { return strings.Replace(h, "qop=auth", `qop="auth"`, 1) },
+		"no opaque":          func(h string) string { return strings.Replace(h, `opaque="`, `x="`, 1) },
 		"no algorithm":       func(h string) string { return strings.Replace(h, "algorithm=MD5, ", "", 1) },
 		"quoted algorithm":   func(h string) string { return strings.Replace(h, "algorithm=MD5", `algorithm="md5"`, 1) },
 		"escaped characters": func(h string) string { return strings.Replace(h, `"ann"`, `"\a\nn"`, 1) },

@@ -24,7 +24,8 @@ type page struct {
 	used  map[[idLength]byte]counted
 	// order are the challenges in used, by when they were entered.
 	order []nonce
-	// forgotten is when the latest challenge was made of those that were forgotten before they were over, or 0.
+	// forgotten is when the latest challenge was made of those that were forgotten, or 0. Those that were over count too: a request may have
+	// looked at the clock before one was over, and come here after it was forgotten.
 	forgotten time.Duration
 }
 
@@ -58,13 +59,10 @@ func (p *page) enter(n nonce, now time.Duration) {
 	}
 	for len(p.order) > 0 {
 		oldest := p.order[0]
-		over := now-oldest.issued > lifetime
-		if !over && len(p.order) < maxNonces {
+		if now-oldest.issued <= lifetime && len(p.order) < maxNonces {
 			break
 		}
-		if !over {
-			p.forgotten = max(p.forgotten, oldest.issued)
-		}
+		p.forgotten = max(p.forgotten, oldest.issued)
 		delete(p.used, oldest.id)
 		p.order = p.order[1:]
 	}

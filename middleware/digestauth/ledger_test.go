@@ -87,6 +87,19 @@ func TestLedgerHasABound(t *testing.T) {
 	}
 }
 
+// TestLateAnswersAreAcceptedOnce has an answer come again while its challenge ends, after another request has cleared what is over.
+func TestLateAnswersAreAcceptedOnce(t *testing.T) {
+	l := new(ledger)
+	const issued = time.Second
+	last := issued + lifetime
+	if !l.use(nonceOf(1, issued), 1, last) || !l.use(nonceOf(2, issued+1), 1, last+1) {
+		t.Fatal("an answer is refused")
+	}
+	if l.use(nonceOf(1, issued), 1, last) {
+		t.Error("an answer is accepted twice")
+	}
+}
+
 // TestAnswersAreAcceptedOnce has many clients send the same answers at once.
 func TestAnswersAreAcceptedOnce(t *testing.T) {
 	step := build(t, dynamic.DigestAuth{HeaderField: "X-User"})

@@ -107,6 +107,43 @@ func TestNew(t *testing.T) {
 	}
 }
 
+// TestUsersCountBeforeTheFile has users give ann another password than the file, by another algorithm. The old one does not live on.
+func TestUsersCountBeforeTheFile(t *testing.T) {
+	file := ann() + "\nann:other:" + md5Of("ann:other:secret") + "\nbob:traefik:" + md5Of("bob:traefik:secret") + "\nbob:traefik:" + sha256Of("bob:traefik:secret")
+	step, err := New("auth@file", dynamic.DigestAuth{
+		Users: []string{"ann:traefik:" + sha256Of("ann:traefik:new")}, UsersFile: "/users",
+	}, Options{ReadFile: func(string) ([]byte, error) { return []byte(file), nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(step.register.offered); got != "[SHA-256]" {
+		t.Errorf("offers %s", got)
+	}
+	want := []string{
+		"digestAuth.usersFile /users line 1 does not count, since digestAuth.users has the same user",
+		"digestAuth.usersFile /users line 2 is for another realm than digestAuth.realm, so nobody gets in by it",
+	}
+	if diff := cmp.Diff(want, step.Warnings()); diff != "" {
+		t.Error(diff)
+	}
+	for password, status := range map[string]int{"secret": 401, "new": 200} {
+		for _, better := range []bool{true, false} {
+			c := challenged(t, step)
+			c.password, c.sha256 = password, better
+			if got := serve(t, step, middlewaretest.Request(t, "GET /", c.authorization())); got.status != status && better || got.status == 200 && !better {
+				t.Errorf("%s, SHA-256 %v: %d", password, better, got.status)
+			}
+		}
+	}
+	file = ann() + "\nbob:traefik:" + md5Of("bob:traefik:secret")
+	_, err = New("auth@file", dynamic.DigestAuth{
+		Users: []string{"ann:traefik:" + sha256Of("ann:traefik:new")}, UsersFile: "/users",
+	}, Options{ReadFile: func(string) ([]byte, error) { return []byte(file), nil }})
+	if err == nil || !strings.Contains(err.Error(), "have only an MD5 hash") {
+		t.Errorf("error %v", err)
+	}
+}
+
 // TestSHA256 has clients choose between the algorithms that are offered.
 func TestSHA256(t *testing.T) {
 	both := build(t, dynamic.DigestAuth{Users: []string{ann(), "ann:traefik:" + strings.ToUpper(sha256Of("ann:traefik:secret"))}})

@@ -97,9 +97,35 @@ type register struct {
 	sum func(a algorithm, to, data []byte) []byte
 }
 
-// newRegister sorts what was read. The warnings name users of other realms.
+// preferListed leaves out the lines of the file about users whom the option users names too, by whichever algorithm: the password there
+// need not be the one that counts. The warnings name those lines.
+func preferListed(realm string, entries []users.Entry[login]) (kept []users.Entry[login], warnings []string) {
+	listed := map[string]struct{}{}
+	for _, entry := range entries {
+		if entry.Listed && entry.Value.realm == realm {
+			listed[entry.Value.name] = struct{}{}
+		}
+	}
+	ignored := 0
+	for _, entry := range entries {
+		if _, named := listed[entry.Value.name]; entry.Listed || !named || entry.Value.realm != realm {
+			kept = append(kept, entry)
+			continue
+		}
+		if ignored++; ignored <= maxWarnings {
+			warnings = append(warnings, entry.Place+" does not count, since digestAuth.users has the same user")
+		}
+	}
+	if ignored > maxWarnings {
+		warnings = append(warnings, fmt.Sprintf("and %d more do not count", ignored-maxWarnings))
+	}
+	return kept, warnings
+}
+
+// newRegister sorts what was read. The warnings name lines that do not count and users of other realms.
 func newRegister(realm, quoted string, entries []users.Entry[login]) (r *register, warnings []string, err error) {
 	r = &register{realm: realm, quoted: quoted, users: make(map[string]*user), sum: algorithm.appendSum}
+	entries, warnings = preferListed(realm, entries)
 	foreign := 0
 	var has [algorithms]int
 	for _, entry := range entries {
