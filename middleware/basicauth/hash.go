@@ -29,7 +29,7 @@ const (
 // kind is a scheme and its cost: two hashes of one kind take the same time.
 type kind struct {
 	scheme scheme
-	cost   int // of bcrypt
+	cost   int // of bcrypt, or how long the salt of MD5 is, which every round hashes
 }
 
 // stored is the hash of one password.
@@ -102,7 +102,7 @@ func parseMD5(text, prefix, rest string) (stored, error) {
 	if !found || len(salt) > maxSalt || len(sum) != md5Length || !only(sum, alphabet) {
 		return stored{}, errors.New("the MD5 hash of the password is not a salt of up to 8 characters, a dollar sign and 22 characters")
 	}
-	return stored{kind: kind{scheme: md5Crypt}, text: []byte(text), prefix: prefix, salt: salt}, nil
+	return stored{kind: kind{md5Crypt, len(salt)}, text: []byte(text), prefix: prefix, salt: salt}, nil
 }
 
 // bcryptLength is how long a hash by bcrypt is: prefix and cost, and 53 characters of salt and sum.
@@ -152,7 +152,9 @@ func dummy(k kind) stored {
 	case bcrypted:
 		return stored{kind: k, text: fmt.Appendf(nil, "$2y$%02d$%s", k.cost, salt[:53])}
 	case md5Crypt:
-		return stored{kind: k, text: []byte(apr1Prefix + salt[:maxSalt] + "$" + salt[maxSalt:maxSalt+md5Length]), prefix: apr1Prefix, salt: salt[:maxSalt]}
+		sum := salt[maxSalt : maxSalt+md5Length]
+		salt = salt[:k.cost]
+		return stored{kind: k, text: []byte(apr1Prefix + salt + "$" + sum), prefix: apr1Prefix, salt: salt}
 	default:
 		return stored{kind: k, text: []byte(shaPrefix + base64.StdEncoding.EncodeToString(random[:sha1.Size]))}
 	}

@@ -26,6 +26,19 @@ func TestHashes(t *testing.T) {
 	}
 }
 
+// TestShortSaltsAreAKind has dummies hash as much in each round as the hashes that they stand for.
+func TestShortSaltsAreAKind(t *testing.T) {
+	for _, line := range []string{apr1User, "a:$1$ab$rn6aQS/o7141mj179E/zA.", "a:$1$$rn6aQS/o7141mj179E/zA."} {
+		_, hash, err := parseUser(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if stand := dummy(hash.kind); len(stand.salt) != len(hash.salt) || stand.kind != hash.kind {
+			t.Errorf("the dummy %s stands for %s", stand.text, line)
+		}
+	}
+}
+
 type vector struct{ password, hash string }
 
 // vectors returns passwords and what other programs made of them.
