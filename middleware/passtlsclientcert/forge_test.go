@@ -2,7 +2,9 @@ package passtlsclientcert
 
 import (
 	"crypto/tls"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -10,6 +12,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
 
 // forgeries are heads of requests that try to set a header.
@@ -52,6 +55,40 @@ func TestNothingIsForged(t *testing.T) {
 	if attempts < 800 {
 		t.Errorf("%d attempts", attempts)
 	}
+}
+
+// TestNoTrailerForges has a trusted peer, whose trailers an entrypoint leaves, send the headers behind the body.
+func TestNoTrailerForges(t *testing.T) {
+	step := build(t, dynamic.PassTLSClientCert{PEM: true, Info: everything()})
+	for name, state := range map[string]*tls.ConnectionState{"no certificate": {}, "a certificate": of(authority(t).issue(t, complete()))} {
+		r := middlewaretest.Request(t, "POST /", "Transfer-Encoding: chunked")
+		r.TLS = state
+		r.Trailer = http.Header{certHeader: {"forged"}, "X-Sum": {"1"}}
+		r.Body = io.NopCloser(io.MultiReader(strings.NewReader("body"), arrival(func() {
+			r.Trailer[certHeader], r.Trailer[infoHeader] = []string{"forged"}, []string{"forged"}
+			r.Trailer[strings.ReplaceAll(certHeader, "-", "_")] = []string{"forged"}
+		})))
+		step.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			if len(r.Trailer) != 1 {
+				t.Errorf("%s: the trailers are %v before the body was read", name, r.Trailer)
+			}
+			if text, err := io.ReadAll(r.Body); string(text) != "body" || err != nil {
+				t.Errorf("%s: the body is %q, %v", name, text, err)
+			}
+			if diff := cmp.Diff(http.Header{"X-Sum": {"1"}}, r.Trailer); diff != "" {
+				t.Errorf("%s: %s", name, diff)
+			}
+		})).ServeHTTP(httptest.NewRecorder(), r)
+	}
+}
+
+// arrival is called at the end of a body.
+type arrival func()
+
+// Read ends the body.
+func (a arrival) Read([]byte) (int, error) {
+	a()
+	return 0, io.EOF
 }
 
 // TestManaged proves that an entrypoint removes the headers, and that neither a Connection header nor a trailer changes that.

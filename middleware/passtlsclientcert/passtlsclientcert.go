@@ -59,6 +59,7 @@ func (p *PassTLSClientCert) Counts() map[string]uint64 {
 func (p *PassTLSClientCert) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		canonical.RemoveHeader(r.Header, canonical.XForwardedTLSClientCert, canonical.XForwardedTLSClientCertInfo)
+		canonical.RemoveTrailers(r, canonical.XForwardedTLSClientCert, canonical.XForwardedTLSClientCertInfo)
 		if certificates := presented(r.TLS); len(certificates) > 0 && !p.tell(r.Header, certificates) {
 			p.refused.Add(1)
 			answer.Refuse(w, r, http.StatusRequestHeaderFieldsTooLarge, p.name, "the certificates of the client are too long for a header")
