@@ -21,6 +21,9 @@ const (
 	maxListed = 10   // bad lines that an error lists
 )
 
+// space is what does not count around a line. All other white space is a part of a name: a name in which it was lost would be another's.
+const space = " \t\r\n"
+
 // Source says where the users of one middleware are.
 type Source struct {
 	// Option is the kind of the middleware as files spell it, such as "basicAuth".
@@ -46,8 +49,8 @@ type Entry[V any] struct {
 }
 
 // Read hands every line to parse and returns what it made of them, in order: those of the file first, then those of users, which so take
-// the place of lines in the file that have the same key. The warnings name lines that another takes the place of. White space around a
-// line does not count.
+// the place of lines in the file that have the same key. The warnings name lines that another takes the place of. Spaces and tabs around a
+// line do not count.
 //
 // The error lists every line that parse refused, whose own errors must not hold any part of the line. No user at all is an error too, as
 // are a file of more than 16 MiB, more than 100,000 users and a line of more than 4096 bytes.
@@ -105,7 +108,7 @@ func (s Source) lines() ([]line, error) {
 		number := 0
 		for text := range strings.Lines(strings.TrimPrefix(text, "\ufeff")) {
 			number++
-			if text = strings.TrimSpace(text); text != "" && text[0] != '#' {
+			if text = strings.Trim(text, space); text != "" && text[0] != '#' {
 				lines = append(lines, line{text: text, place: fmt.Sprintf("%s.usersFile %s line %d", s.Option, s.File, number)})
 			}
 			if len(lines) > maxUsers {
@@ -117,7 +120,7 @@ func (s Source) lines() ([]line, error) {
 		return nil, fmt.Errorf("%s has more than %d users", s.Option, maxUsers)
 	}
 	for i, user := range s.Users {
-		lines = append(lines, line{strings.TrimSpace(user), fmt.Sprintf("%s.users[%d]", s.Option, i), true})
+		lines = append(lines, line{strings.Trim(user, space), fmt.Sprintf("%s.users[%d]", s.Option, i), true})
 	}
 	if len(lines) > 0 {
 		return lines, nil

@@ -63,6 +63,14 @@ func TestRead(t *testing.T) {
 			want:     []Entry[string]{{"ann", "2", "m.usersFile /users line 2", false}},
 			warnings: []string{"m.usersFile /users line 2 takes the place of m.usersFile /users line 1, which has the same user"},
 		},
+		{
+			name: "names that only look like another",
+			from: Source{File: "/users", ReadFile: file("ann:1\n\u00a0ann:2\n\u2003ann:3\n"), Users: []string{"\u00a0ann:4"}},
+			want: []Entry[string]{
+				{"ann", "1", "m.usersFile /users line 1", false}, {"\u00a0ann", "4", "m.users[0]", true}, {"\u2003ann", "3", "m.usersFile /users line 3", false},
+			},
+			warnings: []string{"m.users[0] takes the place of m.usersFile /users line 2, which has the same user"},
+		},
 		{name: "a comment is none in users", from: Source{Users: []string{"#ann:1"}}, want: []Entry[string]{{"#ann", "1", "m.users[0]", true}}},
 		{name: "nothing", err: "m.users and m.usersFile are empty, so that nobody could get in"},
 		{name: "empty file", from: Source{File: "/users", ReadFile: file("# none\n")}, err: "m.usersFile /users holds no users, and m.users is empty"},
