@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -140,55 +139,11 @@ func (h *headers) set(r *http.Request, values []string) {
 		return
 	}
 	canonical.RemoveHeader(r.Header, h.names...)
-	h.disconnect(r.Header)
+	canonical.RemoveTrailers(r, h.names...)
 	room := slices.Clone(values) // Who comes next may edit it.
 	for i, name := range h.names {
 		if room[i] != "" {
 			r.Header[name] = room[i : i+1 : i+1]
 		}
 	}
-	canonical.RemoveHeader(r.Trailer, h.names...)
-	// A chunked body may end with trailers that nothing announced (RFC 9110 section 6.5.1).
-	if (r.Trailer != nil || r.ProtoMajor == 1 && r.ContentLength < 0) && r.Body != nil && r.Body != http.NoBody {
-		r.Body = &trailing{ReadCloser: r.Body, request: r, names: h.names}
-	}
-}
-
-// disconnect takes the names out of Connection, which an entrypoint leaves there if told so (forwardedHeaders.connection).
-func (h *headers) disconnect(head http.Header) {
-	lines := head["Connection"]
-	if len(lines) == 0 {
-		return
-	}
-	kept := make([]string, 0, len(lines))
-	for _, line := range lines {
-		tokens := slices.DeleteFunc(strings.Split(line, ","), func(token string) bool {
-			return slices.ContainsFunc(h.names, func(name string) bool { return strings.EqualFold(strings.TrimSpace(token), name) })
-		})
-		if len(tokens) > 0 {
-			kept = append(kept, strings.Join(tokens, ","))
-		}
-	}
-	if len(kept) == 0 {
-		delete(head, "Connection")
-		return
-	}
-	head["Connection"] = kept
-}
-
-// trailing is the body of a request that may end with trailers, which servers merge into headers.
-type trailing struct {
-	io.ReadCloser
-
-	request *http.Request
-	names   []string
-}
-
-// Read reads, and removes the trailers when they have come.
-func (t *trailing) Read(p []byte) (int, error) {
-	n, err := t.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) {
-		canonical.RemoveHeader(t.request.Trailer, t.names...)
-	}
-	return n, err
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -199,6 +200,26 @@ func TestHugeSets(t *testing.T) {
 			}
 		})
 	}
+}
+
+// No more of an answer is read than a set can have.
+func TestEndlessSet(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p, sent := startProvider(t), atomic.Int64{}
+		chunk := []byte(strings.Repeat(" ", 1<<20))
+		p.behave(func(w http.ResponseWriter, _ *http.Request) {
+			for range 32 {
+				if _, err := w.Write(chunk); err != nil {
+					return
+				}
+				sent.Add(1)
+			}
+		})
+		expect(t, p.guard(t, new(lines), nil), p.token(t), http.StatusServiceUnavailable, noKeys)
+		if sent.Load() > 2 {
+			t.Errorf("%d MiB were read", sent.Load())
+		}
+	})
 }
 
 func flush(w http.ResponseWriter) { _ = http.NewResponseController(w).Flush() }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"strings"
 	"testing"
@@ -140,6 +142,11 @@ func TestProvidersAreNotQuoted(t *testing.T) {
 			t.Errorf("logs %q", got)
 		}
 	})
+	location := &url.URL{Scheme: "https", Host: "issuer.example", Path: "/k", RawQuery: "token=" + mark}
+	refusing := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("refused") }}
+	if _, err := fetchFrom(location, refusing)(t.Context()); err == nil || err.Error() != "refused" {
+		t.Errorf("fetching fails with %v", err)
+	}
 	failed := plain(fmt.Errorf("malformed response %s", strings.Repeat("x", 1000)))
 	if len(failed.Error()) > maxError {
 		t.Errorf("an error has %d bytes", len(failed.Error()))
