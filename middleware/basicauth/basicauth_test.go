@@ -146,6 +146,14 @@ func TestCredentials(t *testing.T) {
 	}
 }
 
+// TestRecordsStaySmall has a client call itself something long.
+func TestRecordsStaySmall(t *testing.T) {
+	name := strings.Repeat("x", 2000)
+	if got := serve(t.Context(), t, build(t, dynamic.BasicAuth{Users: []string{shaUser}}), basic(name, "secret")); got.status != 401 || got.record.Username != name[:255] {
+		t.Errorf("answers %d, and records %d bytes", got.status, len(got.record.Username))
+	}
+}
+
 func TestNewRefuses(t *testing.T) {
 	for _, test := range []struct {
 		config dynamic.BasicAuth

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -133,6 +134,43 @@ func blocked(t *testing.T) (step *BasicAuth, finish chan bool, running *atomic.I
 	return step, finish, running
 }
 
+// TestDigestsTellApart has every part of what is remembered count.
+func TestDigestsTellApart(t *testing.T) {
+	seen := map[string]string{}
+	for _, user := range []string{"ann", "an"} {
+		for _, password := range []string{"secret", "secret ", ":secret"} {
+			for _, hash := range []string{"", "hash", "other"} {
+				s := newScratch([]byte("key"))
+				if !s.read([]string{strings.TrimPrefix(basic(user, password), "Authorization: ")}) {
+					t.Fatal(user, password)
+				}
+				name, digest := fmt.Sprintf("%q %q %q", user, password, hash), string(s.digest([]byte(hash)))
+				if other, known := seen[digest]; known {
+					t.Errorf("%s is taken for %s", name, other)
+				}
+				seen[digest] = name
+			}
+		}
+	}
+}
+
+// TestQuickHashesWaitForNobody has passwords be checked that take no time while all turns are taken.
+func TestQuickHashesWaitForNobody(t *testing.T) {
+	turns := NewTurns()
+	for range cap(turns.taken) {
+		turns.taken <- struct{}{}
+	}
+	step, err := New("auth@file", dynamic.BasicAuth{Users: []string{shaUser}}, Options{Turns: turns})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for password, status := range map[string]int{"secret": 200, "wrong": 401} {
+		if got := serve(t.Context(), t, step, basic("sha", password)); got.status != status {
+			t.Errorf("%s: %d", password, got.status)
+		}
+	}
+}
+
 // TestFlood has many wrong passwords come at once.
 func TestFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -220,8 +258,11 @@ func TestTurnsAreShared(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.doors.turns != b.doors.turns || cap(turns.taken) < 1 {
+	if a.doors.turns != b.doors.turns {
 		t.Error("each has its own")
+	}
+	if turns := cap(turns.taken); turns < 1 || turns > 1 && 2*turns > runtime.GOMAXPROCS(0) {
+		t.Errorf("%d turns take more than half of %d processors", turns, runtime.GOMAXPROCS(0))
 	}
 }
 

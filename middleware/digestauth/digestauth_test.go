@@ -123,6 +123,7 @@ func TestRefusals(t *testing.T) {
 		"longer uri":               set(func(c *client) { c.uri = "/?a" }),
 		"auth-int":                 set(func(c *client) { c.qop = "auth-int" }),
 		"SHA-256 for MD5":          set(func(c *client) { c.sha256 = true }),
+		"realm alone":              replace(`realm="traefik"`, `realm="other"`),
 		"no user":                  replace(`username="ann", `, ""),
 		"no realm":                 replace(`realm="traefik", `, ""),
 		"no uri":                   replace(`uri="/", `, ""),
@@ -131,7 +132,7 @@ func TestRefusals(t *testing.T) {
 		"no nc":                    replace(`, nc=00000001`, ""),
 		"nc of seven digits":       replace(`nc=00000001`, "nc=0000001"),
 		"nc of nine digits":        replace(`nc=00000001`, "nc=000000001"),
-		"nc of 0":                  replace(`nc=00000001`, "nc=00000000"),
+		"nc of 0":                  set(func(c *client) { c.nc = -1 }),
 		"nc of no digits":          replace(`nc=00000001`, "nc=0000000g"),
 		"another nc":               replace(`nc=00000001`, "nc=00000002"),
 		"another cnonce":           replace(`cnonce="0a4f"`, `cnonce="0a4e"`),
@@ -178,6 +179,11 @@ func TestAccepted(t *testing.T) {
 		"as it is":            func(h string) string { return h },
 		"lower-case scheme":   func(h string) string { return strings.Replace(h, "Digest", "digest", 1) },
 		"names in upper case": func(h string) string { return strings.Replace(h, "username=", "USERNAME=", 1) },
+		"response in upper case": func(h string) string {
+			at := strings.Index(h, `response="`)
+			end := at + strings.IndexByte(h[at:], ',')
+			return h[:at] + strings.Replace(strings.ToUpper(h[at:end]), "RESPONSE", "response", 1) + h[end:]
+		},
 		"spaces": func(h string) string {
 			return strings.ReplaceAll(strings.Replace(h, "nonce=", "nonce \t= ", 1), ", ", "  ,\t")
 		},
@@ -194,6 +200,37 @@ func TestAccepted(t *testing.T) {
 		if got.status != 200 || got.record.Username != "ann" {
 			t.Errorf("%s: answers %d, user %q", name, got.status, got.record.Username)
 		}
+	}
+}
+
+// TestNoHashIsNoPassword proves that nobody knows a password that a user does not have: one by an algorithm of which there is no hash.
+func TestNoHashIsNoPassword(t *testing.T) {
+	long := "ann:traefik:" + sha256Of("ann:traefik:secret")
+	for _, step := range []*DigestAuth{build(t, dynamic.DigestAuth{Users: []string{long}}), build(t, dynamic.DigestAuth{Users: []string{ann()}})} {
+		for _, user := range []string{"ann", "bob"} {
+			c := challenged(t, step)
+			c.user, c.sha256 = user, step.register.offered[0] == algorithmMD5
+			header := c.authorization()
+			forged := c.hash(strings.Join([]string{"", c.nonce, "00000001", "0a4f", c.qop, c.hash("GET:/")}, ":"))
+			got := serve(t, step, middlewaretest.Request(t, "GET /", strings.Replace(header, c.response(), forged, 1)))
+			if got.status != 401 || got.record.Reason != "middleware auth@file: the user or the password is wrong" {
+				t.Errorf("%s, SHA-256 %v: %d, %q", user, c.sha256, got.status, got.record.Reason)
+			}
+		}
+	}
+}
+
+// TestRecordsStaySmall has a client call itself something long.
+func TestRecordsStaySmall(t *testing.T) {
+	step := build(t, dynamic.DigestAuth{})
+	c := challenged(t, step)
+	c.user = strings.Repeat("x", 5000)
+	if got := serve(t, step, middlewaretest.Request(t, "GET /", c.authorization())); got.status != 401 || got.record.Username != c.user[:255] {
+		t.Errorf("answers %d, and records %d bytes", got.status, len(got.record.Username))
+	}
+	c.user = "a\x80\tb"
+	if got := serve(t, step, middlewaretest.Request(t, "GET /", c.authorization())); got.status != 401 || got.record.Username != "" {
+		t.Errorf("answers %d, and records %q", got.status, got.record.Username)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -143,6 +144,16 @@ func TestNonces(t *testing.T) {
 			if _, ok := n.open(forged); ok && forged != text {
 				t.Errorf("%q is taken for %q", forged, text)
 			}
+		}
+	}
+	// 43 characters have two bits more than the nonce.
+	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
+	for i := 1; i < 4; i++ {
+		last := strings.IndexByte(alphabet, text[len(text)-1])
+		if forged := text[:len(text)-1] + alphabet[last+i:last+i+1]; last%4 != 0 {
+			t.Errorf("%q has stray bits", text)
+		} else if _, ok := n.open(forged); ok {
+			t.Errorf("%q is taken for %q", forged, text)
 		}
 	}
 	for _, forged := range []string{"", text[1:], text + "A", text[:len(text)-1]} {
