@@ -149,9 +149,12 @@ func TestProviderFailsLater(t *testing.T) {
 		"twice":     func(w http.ResponseWriter, _ *http.Request) { say(w, `{"keys":[],"keys":[]}`) },
 		"many keys": func(w http.ResponseWriter, _ *http.Request) { say(w, `{"keys":[`+strings.Repeat("{},", 100)+"{}]}") },
 		"error":     func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) },
-		"redirects": func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Location", "/oidc/userinfo")
-			w.WriteHeader(302)
+		"redirects": func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.RawQuery == "" {
+				http.Redirect(w, r, r.URL.Path+"?there", http.StatusFound)
+				return
+			}
+			say(w, jwksOf(t, member(t, "another", keys().rsa)))
 		},
 		"aborts": func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 	} {
