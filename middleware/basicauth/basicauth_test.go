@@ -99,7 +99,7 @@ func TestCredentials(t *testing.T) {
 		t.Fatal(password)
 		return ""
 	}
-	step := build(t, dynamic.BasicAuth{Users: []string{"a b:" + hash("pässwörd"), "nobody:" + hash(""), shaUser}})
+	step := build(t, dynamic.BasicAuth{Users: []string{"a b:" + hash("pässwörd"), "nobody:" + hash(""), shaUser, "tab:{SHA}id8b/S1zlvlmHYvB4kun4Fr8Z7Q="}})
 	encode := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 	for _, test := range []struct {
 		name  string
@@ -128,6 +128,7 @@ func TestCredentials(t *testing.T) {
 		{"line break in base64", []string{"Basic " + encode("sha:secret")[:4] + "\r\n" + encode("sha:secret")[4:]}, false},
 		{"second credentials behind a comma", []string{"Basic " + encode("sha:secret") + ", Basic " + encode("sha:secret")}, false},
 		{"control character", []string{"Basic " + encode("sha:secret\n")}, false},
+		{"control character in a password that there is", []string{"Basic " + encode("tab:a\tb")}, false},
 		{"NUL", []string{"Basic " + encode("sha:secret\x00")}, false},
 		{"twice", []string{"Basic " + encode("sha:secret"), "Basic " + encode("sha:secret")}, false},
 		{"wrong first", []string{"Basic " + encode("sha:other"), "Basic " + encode("sha:secret")}, false},
