@@ -69,9 +69,10 @@ func openLog(config static.Log, stderr io.Writer) (telemetry.Logger, func(), err
 // strays takes what libraries write to the standard logger.
 type strays struct{ logger telemetry.Logger }
 
-// Write logs one line.
+// Write logs one line. What a server sent without being asked is cut off: it may hold a cookie.
 func (s strays) Write(line []byte) (int, error) {
-	s.logger.Debug(strings.TrimSpace(string(line)), "from", "library")
+	text, _, _ := strings.Cut(string(line), ` starting with "`)
+	s.logger.Debug(strings.TrimSpace(text), "from", "library")
 	return len(line), nil
 }
 

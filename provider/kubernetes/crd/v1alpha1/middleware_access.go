@@ -76,7 +76,7 @@ type ForwardAuth struct {
 	Address string `json:"address,omitempty"`
 	// TrustForwardHeader passes on the X-Forwarded headers of the client; deprecated.
 	// +optional
-	TrustForwardHeader bool `json:"trustForwardHeader,omitempty"`
+	TrustForwardHeader *bool `json:"trustForwardHeader,omitempty"`
 	// AuthResponseHeaders lists headers of the answer that the request goes on with.
 	// +optional
 	AuthResponseHeaders []string `json:"authResponseHeaders,omitempty"`
