@@ -11,7 +11,7 @@ import (
 )
 
 // tally counts attempts.
-type tally struct{ made, refused, passed atomic.Int64 }
+type tally struct{ rows, made, refused, passed atomic.Int64 }
 
 // TestNobodySaysWhoTheyAre makes every attempt against every header on every lane. None passes.
 func TestNobodySaysWhoTheyAre(t *testing.T) {
@@ -21,6 +21,7 @@ func TestNobodySaysWhoTheyAre(t *testing.T) {
 		for i, r := range rows() {
 			t.Run(r.kind+" "+r.header, func(t *testing.T) {
 				t.Parallel()
+				counts.rows.Add(1)
 				for j, l := range w.lanes(r) {
 					w.try(t, r, l, fmt.Sprintf("%d-%d", i, j), counts)
 				}
@@ -30,7 +31,7 @@ func TestNobodySaysWhoTheyAre(t *testing.T) {
 	counts.passed.Add(int64(w.end(t)))
 	made, refused, passed := counts.made.Load(), counts.refused.Load(), counts.passed.Load()
 	t.Logf("%d attempts against %d headers: %d pass, and %d are refused", made, len(headers()), passed, refused)
-	if passed != 0 || made < 35_000 || made-refused < made/2 {
+	if passed != 0 || made < 1000*counts.rows.Load() || made-refused < made/2 {
 		t.Errorf("%d of %d attempts pass, and %d are refused", passed, made, refused)
 	}
 }

@@ -57,7 +57,6 @@ const middlewares = `
 type world struct {
 	sluice   *harness.Sluice
 	settings *tls.Config // of a client with a certificate
-	endpoint string
 	pem      string
 	token    string
 
