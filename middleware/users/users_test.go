@@ -50,12 +50,10 @@ func TestRead(t *testing.T) {
 			want: []Entry[string]{{"ann", "1", "m.usersFile /users line 2", false}, {"carl", "3:4", "m.usersFile /users line 6", false}},
 		},
 		{
-			name: "both, of which users count",
-			from: Source{File: "/users", ReadFile: file("ann:1\nbob:2\n"), Users: []string{"carl:3", "ann:4"}},
-			want: []Entry[string]{{"ann", "4", "m.users[1]", true}, {"bob", "2", "m.usersFile /users line 2", false}, {"carl", "3", "m.users[0]", true}},
-			warnings: []string{
-				"m.users[1] takes the place of m.usersFile /users line 1, which has the same user",
-			},
+			name:     "both, of which users count",
+			from:     Source{File: "/users", ReadFile: file("ann:1\nbob:2\n"), Users: []string{"carl:3", "ann:4"}},
+			want:     []Entry[string]{{"ann", "4", "m.users[1]", true}, {"bob", "2", "m.usersFile /users line 2", false}, {"carl", "3", "m.users[0]", true}},
+			warnings: []string{"m.users[1] takes the place of m.usersFile /users line 1, which has the same user"},
 		},
 		{
 			name:     "one twice in the file",
