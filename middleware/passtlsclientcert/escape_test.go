@@ -200,6 +200,14 @@ func FuzzCertificate(f *testing.F) {
 	})
 }
 
+func TestNothingToDoDoesNotAllocate(t *testing.T) {
+	handler := build(t, dynamic.PassTLSClientCert{PEM: true}).Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	r := middlewaretest.Request(t, "GET /", "Accept: */*")
+	if allocations := testing.AllocsPerRun(100, func() { handler.ServeHTTP(nil, r) }); allocations != 0 {
+		t.Errorf("%v allocations", allocations)
+	}
+}
+
 func BenchmarkPass(b *testing.B) {
 	certificate := authority(b).issue(b, documented())
 	for name, config := range map[string]dynamic.PassTLSClientCert{

@@ -25,7 +25,9 @@ const maxValue = 64 << 10
 
 // PassTLSClientCert is one configured passTLSClientCert. It is safe for concurrent use.
 type PassTLSClientCert struct {
-	name     string
+	name string
+	// headers are the names of both, which are removed first.
+	headers  []string
 	pem      bool
 	fields   *fields
 	warnings []string
@@ -34,7 +36,9 @@ type PassTLSClientCert struct {
 
 // New takes the definition. One that chooses neither pem nor info passes nothing on, which is a warning.
 func New(name string, config dynamic.PassTLSClientCert) (*PassTLSClientCert, error) {
-	p := &PassTLSClientCert{name: name, pem: config.PEM, fields: newFields(config.Info)}
+	p := &PassTLSClientCert{
+		name: name, headers: []string{canonical.XForwardedTLSClientCert, canonical.XForwardedTLSClientCertInfo}, pem: config.PEM, fields: newFields(config.Info),
+	}
 	switch {
 	case config.Info == nil && !config.PEM:
 		p.warnings = []string{"passTLSClientCert sets neither pem nor info: no certificate is passed on"}
@@ -58,8 +62,8 @@ func (p *PassTLSClientCert) Counts() map[string]uint64 {
 // Wrap returns a handler that hands the certificates on to next, and to no service what is too long for a header.
 func (p *PassTLSClientCert) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		canonical.RemoveHeader(r.Header, canonical.XForwardedTLSClientCert, canonical.XForwardedTLSClientCertInfo)
-		canonical.RemoveTrailers(r, canonical.XForwardedTLSClientCert, canonical.XForwardedTLSClientCertInfo)
+		canonical.RemoveHeader(r.Header, p.headers...)
+		canonical.RemoveTrailers(r, p.headers...)
 		if certificates := presented(r.TLS); len(certificates) > 0 && !p.tell(r.Header, certificates) {
 			p.refused.Add(1)
 			answer.Refuse(w, r, http.StatusRequestHeaderFieldsTooLarge, p.name, "the certificates of the client are too long for a header")
