@@ -76,3 +76,15 @@ func golden(t *testing.T, name, got string) {
 		t.Errorf("%s differs (-want +got):\n%s", name, diff)
 	}
 }
+
+func TestShowKey(t *testing.T) {
+	long := strings.Repeat("k", 64)
+	for key, want := range map[string]string{
+		"": "", "users": "users", "X-Über_1.b/c@d": "X-Über_1.b/c@d", long: long, long + "k": "...", "admin:$2y$x": "admin...", "X A": "X...",
+		"token=x": "token...", ":x": "...", "a\nb": "...", "{x": "...", "x\xff": "...",
+	} {
+		if got := ShowKey(key); got != want {
+			t.Errorf("%q is shown as %q, want %q", key, got, want)
+		}
+	}
+}

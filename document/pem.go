@@ -13,11 +13,17 @@ func IsPEM(value string) bool { return strings.Contains(value, "-----BEGIN ") }
 
 // DescribePEM names the value of an option in errors, so that no key ends up in one.
 func DescribePEM(value string) string {
-	if IsPEM(value) {
+	switch {
+	case IsPEM(value):
 		return "inline PEM"
+	case !IsPath(value):
+		return "inline text"
 	}
 	return value
 }
+
+// IsPath reports whether the value of an option that is a path or PEM text is meant as a path, so that errors may show it.
+func IsPath(value string) bool { return !IsPEM(value) && !strings.ContainsAny(value, "\r\n{}\"") }
 
 // ReadPEM returns the PEM text that the value of an option holds or names a regular file of, which has at most 4 MiB.
 // Errors name the option and the path, and never quote what may be a key.
@@ -28,7 +34,7 @@ func ReadPEM(option, value string) ([]byte, error) {
 	if IsPEM(value) {
 		return []byte(value), nil
 	}
-	if strings.ContainsAny(value, "\r\n") { // It may be a key without its armour.
+	if !IsPath(value) { // It may be a key without its armour, or in another format.
 		return nil, fmt.Errorf("%s is neither a path nor PEM text", option)
 	}
 	text, err := ReadRegular(value, maxPEMBytes)

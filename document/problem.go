@@ -1,6 +1,10 @@
 package document
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+	"unicode"
+)
 
 // Problem is one thing that is wrong with a value of a document.
 type Problem struct {
@@ -22,9 +26,27 @@ func (p Problem) String() string {
 
 func joinKey(path, key string) string {
 	if path == "" {
-		return key
+		return ShowKey(key)
 	}
-	return path + "." + key
+	return path + "." + ShowKey(key)
+}
+
+// longestKey is how much of a key errors show, in bytes.
+const longestKey = 64
+
+// ShowKey returns a key as errors show it. What stands in the place of a key may be a value: of a user with a password behind a colon
+// only what precedes the colon is shown, an equals sign or a space alike, and nothing of what is no name at all, or longer than 64 bytes.
+func ShowKey(key string) string {
+	end := strings.IndexFunc(key, func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./@", r)
+	})
+	switch {
+	case end < 0 && len(key) <= longestKey:
+		return key
+	case end < 0 || end > longestKey || !strings.ContainsRune(":= ", rune(key[end])):
+		return "..."
+	}
+	return key[:end] + "..."
 }
 
 func joinIndex(path string, index int) string {

@@ -100,7 +100,7 @@ func (d *decoding) sections(node *document.Node, where, path string, known map[s
 		read, name := lookup(known, folded)
 		switch first, twice := seen[folded]; {
 		case read == nil:
-			d.finding(field.Line, "%s%s: %s", path, field.Key, document.Unknown(field.Key, sortedKeys(known)))
+			d.finding(field.Line, "%s%s: %s", path, document.ShowKey(field.Key), document.Unknown(field.Key, sortedKeys(known)))
 		case twice:
 			d.finding(field.Line, "%s%s is given twice, first on line %d; the second one is not used", path, name, first)
 		default:

@@ -131,7 +131,7 @@ func certificateRef(item *document.Node, index int) Ref {
 // Ref returns the certificate's reference: its certFile where that is a path, or certificates[index] for inline PEM,
 // where index is its place in the list of its provider.
 func (c *CertificateEntry) Ref(index int) Ref {
-	if c.CertFile == "" || strings.Contains(c.CertFile, "-----BEGIN") {
+	if c.CertFile == "" || !document.IsPath(c.CertFile) {
 		return Ref{Kind: KindCertificate, Name: fmt.Sprintf("certificates[%d]", index)}
 	}
 	return Ref{Kind: KindCertificate, Name: c.CertFile}

@@ -65,10 +65,7 @@ func NewServerSpec(server dynamic.Server) (ServerSpec, error) {
 		}
 		return ServerSpec{}, fmt.Errorf("the URL can't be read: %w", err)
 	}
-	name := location.Redacted()
-	if at := strings.LastIndexByte(location.Opaque, '@'); at >= 0 { // Without //, nobody else takes what precedes the @ for a password.
-		name = location.Scheme + ":xxxxx" + location.Opaque[at:]
-	}
+	name := shown(location)
 	port, err := portOf(location)
 	if err != nil {
 		return ServerSpec{}, fmt.Errorf("server %q: %w", name, err)
@@ -90,6 +87,21 @@ func NewServerSpec(server dynamic.Server) (ServerSpec, error) {
 		spec.SetKey = DNSSource + "/" + strings.ToLower(target)
 	}
 	return spec, nil
+}
+
+// shown returns a URL as errors show it: without what may be a password or a token.
+func shown(location *url.URL) string {
+	if at := strings.LastIndexByte(location.Opaque, '@'); at >= 0 { // Without //, nobody else takes what precedes the @ for a password.
+		return location.Scheme + ":xxxxx" + location.Opaque[at:]
+	}
+	plain := *location
+	if _, has := plain.User.Password(); plain.User != nil && !has {
+		plain.User = url.User("xxxxx") // A token stands there alone.
+	}
+	if plain.RawQuery != "" {
+		plain.RawQuery = "xxxxx"
+	}
+	return plain.Redacted()
 }
 
 func portOf(location *url.URL) (string, error) {

@@ -10,8 +10,8 @@ import (
 // secret stands wherever an operator would put one.
 const secret = "s3cr3tOfTheOperator"
 
-// secretive is a configuration whose every mistake is next to a secret.
-const secretive = `
+// besideSecrets is a configuration whose every mistake is next to a secret.
+const besideSecrets = `
 http:
   routers:
     auth: {rule: "Host(` + "`auth.test`" + `)", middlewares: [basic, digest, header, text, misspelt], service: fine}
@@ -58,7 +58,7 @@ func TestSecretsAreNeverPrinted(t *testing.T) {
 	setup := harness.Setup{
 		Static: static, NotReady: true,
 		Dynamic: map[string]string{
-			"rest.yaml": rest, "secret.yaml": secretive,
+			"rest.yaml": rest, "secret.yaml": besideSecrets,
 			// A template is logged as it was generated where that is asked for; keys are taken out of it.
 			"template.yaml": "tls:\n  certificates:\n    - certFile: x{{ 1 }}\n      keyFile: |\n        -----BEGIN PRIVATE KEY-----\n        " +
 				secret + "\n        -----END PRIVATE KEY-----\n",

@@ -105,7 +105,7 @@ func (c *Check) setMode(config *dynamic.ServerHealthCheck) error {
 func (c *Check) setWhat(config *dynamic.ServerHealthCheck) error {
 	var err error
 	if c.path, err = normalPath(config.Path); err != nil {
-		return fmt.Errorf("path: %q %w", config.Path, err)
+		return fmt.Errorf("path: %w", err)
 	}
 	c.method = config.Method
 	if c.method == "" {

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluiceproxy/sluice/document"
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
@@ -81,7 +82,7 @@ func (c *Check) setHeaders(config *dynamic.ServerHealthCheck) error {
 		_, twice := fields[canonical]
 		switch {
 		case !token(name):
-			return fmt.Errorf("headers: %q %w", name, errNoToken)
+			return fmt.Errorf("headers: %q %w", document.ShowKey(name), errNoToken)
 		case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
 			return fmt.Errorf("headers: %q %w", name, errNoValue)
 		case twice:

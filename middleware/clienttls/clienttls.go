@@ -88,7 +88,7 @@ func read(option, value string, readFile func(path string) ([]byte, error)) ([]b
 	if bareKey(value) {
 		return nil, errors.New(option + " is neither a path nor PEM text")
 	}
-	if readFile == nil || document.IsPEM(value) || strings.ContainsAny(value, "\r\n") {
+	if readFile == nil || !document.IsPath(value) {
 		return document.ReadPEM(option, value)
 	}
 	text, err := readFile(value)

@@ -46,7 +46,7 @@ func New(name string, config dynamic.ErrorPage, service http.Handler) (*ErrorPag
 		return nil, err
 	}
 	if e.target, err = parseTarget(config.Query); err != nil {
-		return nil, fmt.Errorf("errors.query %q: %w", config.Query, err)
+		return nil, fmt.Errorf("errors.query: %w", err)
 	}
 	if e.headers, err = parseSelection(config.ErrorRequestHeaders); err != nil {
 		return nil, err

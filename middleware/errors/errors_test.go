@@ -115,13 +115,12 @@ func TestErrorsNameTheOption(t *testing.T) {
 		`errors.statusRewrites "x": is no status code`:                                                              {Service: "s", StatusRewrites: map[string]int{"x": 404}},
 		`errors.statusRewrites "418": 199 is no status code from 200 to 599`:                                        {Service: "s", StatusRewrites: map[string]int{"418": 199}},
 		`errors.statusRewrites "418": 600 is no status code from 200 to 599`:                                        {Service: "s", StatusRewrites: map[string]int{"418": 600}},
-		`errors.query "/{code}.html": {code} is no placeholder, which are {status}, {originalStatus} and {url}`:     {Service: "s", Query: "/{code}.html"},
-		`errors.query "/%zz": `:                                    {Service: "s", Query: "/%zz"},
-		`errors.query "/../{status}": `:                            {Service: "s", Query: "/../{status}"},
-		`errors.query "http://pages/{status}": `:                   {Service: "s", Query: "http://pages/{status}"},
-		`errors.query "/?a b": `:                                   {Service: "s", Query: "/?a b"},
-		`errors.errorRequestHeaders: "a b" is no name of a header`: {Service: "s", ErrorRequestHeaders: []string{"Accept", "a b"}},
-		`errors.errorRequestHeaders: "" is no name of a header`:    {Service: "s", ErrorRequestHeaders: []string{"Accept", ""}},
+		`errors.query: {code} is no placeholder, which are {status}, {originalStatus} and {url}`:                    {Service: "s", Query: "/{code}.html"},
+		`errors.query: request target: the path has an invalid percent-encoding`:                                    {Service: "s", Query: "/%zz"},
+		`errors.query: request target: the path has an empty or dot segment`:                                        {Service: "s", Query: "/../{status}"},
+		`errors.query: request target: the query has a space or control character`:                                  {Service: "s", Query: "/?a b"},
+		`errors.errorRequestHeaders: "a b" is no name of a header`:                                                  {Service: "s", ErrorRequestHeaders: []string{"Accept", "a b"}},
+		`errors.errorRequestHeaders: "" is no name of a header`:                                                     {Service: "s", ErrorRequestHeaders: []string{"Accept", ""}},
 	} {
 		pages, err := New("p@file", config, answers(200, ""))
 		if err == nil || !strings.HasPrefix(err.Error(), want) || pages != nil {

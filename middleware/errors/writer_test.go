@@ -105,7 +105,7 @@ func FuzzQuery(f *testing.F) {
 	f.Fuzz(func(t *testing.T, query, uri string) {
 		pages, err := New("p@file", dynamic.ErrorPage{Service: "s", Status: []string{"404"}, Query: query}, answers(200, ""))
 		if err != nil {
-			if !strings.HasPrefix(err.Error(), "errors.query ") {
+			if !strings.HasPrefix(err.Error(), "errors.query: ") {
 				t.Fatal(err)
 			}
 			return

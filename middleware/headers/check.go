@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/document"
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
@@ -67,7 +68,7 @@ func edits(option string, config map[string]string) ([]edit, error) {
 		name := http.CanonicalHeaderKey(given)
 		switch other, twice := seen[name]; {
 		case !isToken(given):
-			return nil, fmt.Errorf("%s: %q is not a header name", option, given)
+			return nil, fmt.Errorf("%s: %q is not a header name", option, document.ShowKey(given))
 		case twice:
 			return nil, fmt.Errorf("%s: %q and %q are the same header", option, other, given)
 		case !isValue(value):

@@ -113,7 +113,7 @@ func TestBadDefinitions(t *testing.T) {
 	}{
 		{nil, "headers sets nothing"},
 		{map[string]string{"X-A": "1", "x-a": "2"}, `"X-A" and "x-a" are the same header`},
-		{map[string]string{"X A": "1"}, `"X A" is not a header name`},
+		{map[string]string{"X A": "1"}, `"X..." is not a header name`},
 		{map[string]string{"": "1"}, `"" is not a header name`},
 		{map[string]string{"X-É": "1"}, "is not a header name"},
 		{map[string]string{"X-A:": ""}, "is not a header name"},

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sluiceproxy/sluice/document"
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
@@ -34,7 +35,7 @@ func (h *Headers) buildResponse(config dynamic.Headers) error {
 	}
 	for _, given := range sortedNames(config.SSLProxyHeaders) {
 		if !isToken(given) {
-			return fmt.Errorf("headers.sslProxyHeaders: %q is not a header name", given)
+			return fmt.Errorf("headers.sslProxyHeaders: %q is not a header name", document.ShowKey(given))
 		}
 		h.tlsMarks = append(h.tlsMarks, mark{http.CanonicalHeaderKey(given), config.SSLProxyHeaders[given]})
 	}
