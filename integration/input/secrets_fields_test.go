@@ -160,8 +160,10 @@ func leaves(of reflect.Type, value reflect.Value, path string, visit func(path s
 		}
 	case reflect.Map:
 		leaves(of.Elem(), reflect.Value{}, path+"{}", visit)
-		for i := range length(value) {
-			leaves(of.Elem(), value.MapIndex(value.MapKeys()[i]), path+"{}", visit)
+		if value.IsValid() {
+			for _, element := range value.Seq2() {
+				leaves(of.Elem(), element, path+"{}", visit)
+			}
 		}
 	case reflect.Struct:
 		for field := range of.Fields() {
