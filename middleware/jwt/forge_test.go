@@ -78,7 +78,7 @@ func TestForgedTrailers(t *testing.T) {
 		trailers <- r.Trailer.Clone()
 	})))
 	defer server.Close()
-	for _, announced := range []string{"X-User", "x_user", "X-MISSING", ""} {
+	for _, announced := range []string{"X-User", "x_user", "X-MISSING", "Authorization", ""} {
 		body := io.NopCloser(strings.NewReader("body"))
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, body)
 		if err != nil {
@@ -96,6 +96,47 @@ func TestForgedTrailers(t *testing.T) {
 		_ = answer.Body.Close()
 		if diff := cmp.Diff(http.Header{"X-Other": {"kept"}}, <-trailers); diff != "" {
 			t.Errorf("%s: %s", announced, diff)
+		}
+	}
+}
+
+// A token that nobody has looked at does not come along with one that was verified: the service would believe it.
+func TestForgedTokens(t *testing.T) {
+	good := sign(t, "HS256", []byte(secret), claimsWith(nil), nil)
+	everywhere := dynamic.JWT{SigningSecret: secret, TokenHeader: "X-Token", TokenCookie: "token", TokenQueryKey: "jwt"}
+	authorization := everywhere
+	authorization.TokenHeader = "Authorization"
+	for _, test := range []struct {
+		config       dynamic.JWT
+		target       string
+		headers      []string
+		left         string // Of the target.
+		wantedHeader http.Header
+	}{
+		{everywhere, "/", []string{"X-Token: GOOD", "X_Token: BAD", "x_token: BAD", "X-Tokens: a"}, "/", http.Header{"X-Token": {good}, "X-Tokens": {"a"}}},
+		{everywhere, "/", []string{"X_Token: BAD", "Cookie: token=GOOD"}, "/", http.Header{"Cookie": {"token=" + good}}},
+		{everywhere, "/", []string{"X-Token: GOOD", "Cookie: a=b; token=BAD"}, "/", http.Header{"X-Token": {good}, "Cookie": {"a=b"}}},
+		{everywhere, "/", []string{"X-Token: GOOD", "Cookie: token=GOOD; token=BAD"}, "/", http.Header{"X-Token": {good}}},
+		{everywhere, "/", []string{"X-Token: GOOD", "Cookie: token=BAD", "Cookie: token=GOOD"}, "/", http.Header{"X-Token": {good}}},
+		{everywhere, "/?a&jwt=BAD", []string{"X-Token: GOOD"}, "/?a", http.Header{"X-Token": {good}}},
+		{everywhere, "/?j%77t=BAD&a&jwt=GOOD", []string{"X-Token: GOOD"}, "/?a", http.Header{"X-Token": {good}}},
+		{everywhere, "/?jwt=BAD", []string{"Cookie: token=GOOD"}, "/", http.Header{"Cookie": {"token=" + good}}},
+		{authorization, "/?jwt=BAD", []string{"Authorization: Bearer GOOD", "Cookie: token=BAD"}, "/", http.Header{"Authorization": {"Bearer " + good}}},
+		{authorization, "/", []string{"Authorization: Basic x", "Cookie: token=GOOD"}, "/", http.Header{"Authorization": {"Basic x"}, "Cookie": {"token=" + good}}},
+	} {
+		tokens := strings.NewReplacer("GOOD", good, "BAD", "e30.e30.forged")
+		var head []string
+		for _, line := range test.headers {
+			head = append(head, tokens.Replace(line))
+		}
+		r := middlewaretest.Request(t, "GET "+tokens.Replace(test.target), head...)
+		answer, got := serve(build(t, test.config), r)
+		if got == nil {
+			t.Errorf("%s %q: answers %d", test.target, test.headers, answer.Code)
+			continue
+		}
+		if diff := cmp.Diff(test.wantedHeader, got.Header); diff != "" || got.RequestURI != test.left || got.URL.RequestURI() != test.left {
+			t.Errorf("%s %q: the target is %q and %q: %s", test.target, test.headers, got.RequestURI, got.URL.RequestURI(), diff)
 		}
 	}
 }

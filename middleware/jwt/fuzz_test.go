@@ -137,7 +137,7 @@ func FuzzPlaces(f *testing.F) {
 		}}
 		before, beforeError := url.ParseQuery(query)
 		cookies := (&http.Request{Header: http.Header{"Cookie": {cookie}}}).Cookies()
-		p.clean(r)
+		p.clean(r, "x")
 		if _, refused := p.find(r); refused == nil || refused.kind != absent {
 			t.Fatalf("there is still a token in %q %q", r.URL.RawQuery, r.Header)
 		}

@@ -142,7 +142,7 @@ func (j *JWT) Wrap(next http.Handler) http.Handler {
 			j.refuse(w, r, refused)
 			return
 		}
-		j.places.clean(r)
+		j.places.clean(r, token)
 		j.headers.set(r, found.values)
 		next.ServeHTTP(w, r)
 	})

@@ -99,13 +99,17 @@ func (p *places) inHeader(r *http.Request) (string, int) {
 	return "", 0
 }
 
-// cutBearer returns what follows the scheme Bearer, in any case (RFC 9110 section 11.1).
+// cutBearer returns what follows the scheme Bearer, in any case. The scheme is a token (RFC 9110 section 11.1): where something else than a
+// space ends it, a lenient service may still read a token behind it, so what follows is one that is not taken.
 func cutBearer(line string) (token string, ok bool) {
-	scheme, token, _ := strings.Cut(line, " ")
-	if !strings.EqualFold(scheme, "Bearer") {
+	end := strings.IndexFunc(line, func(c rune) bool { return !httpguts.IsTokenRune(c) })
+	if end < 0 {
+		end = len(line)
+	}
+	if !strings.EqualFold(line[:end], "Bearer") {
 		return "", false
 	}
-	return strings.Trim(token, " "), true
+	return strings.Trim(line[end:], " "), true
 }
 
 func (p *places) inCookie(r *http.Request) (string, int) {
@@ -160,23 +164,33 @@ func (p *places) isQuery(name string) bool {
 	return err == nil && decoded == p.query
 }
 
-// clean takes tokens out of a request that goes on, if so configured: from every place, whichever it was read from.
-func (p *places) clean(r *http.Request) {
-	if !p.remove {
-		return
-	}
+// clean takes tokens out of a request that goes on: from every place if so configured, whichever it was read from, and otherwise those
+// that nobody has looked at. A service that reads another place first would take one of these for the token that was verified.
+func (p *places) clean(r *http.Request, token string) {
 	if p.header != "" {
 		p.cleanHeader(r)
+		// Credentials are no trailer (RFC 9110 section 6.5.1).
+		canonical.RemoveTrailers(r, p.header)
 	}
-	if p.cookie != "" {
+	if other, n := p.inCookie(r); p.goes(other, n, token) {
 		p.cleanCookies(r)
 	}
-	if p.query != "" && r.URL.RawQuery != "" {
+	if other, n := p.inQuery(r); p.goes(other, n, token) {
 		p.cleanQuery(r)
 	}
 }
 
+// goes reports whether what a place holds, n tokens of which other is one, is taken out of a request that passes by a token.
+func (p *places) goes(other string, n int, token string) bool {
+	return n > 0 && (p.remove || n > 1 || other != token)
+}
+
+// cleanHeader leaves credentials of another scheme.
 func (p *places) cleanHeader(r *http.Request) {
+	if !p.remove {
+		canonical.RemoveAliases(r.Header, p.header)
+		return
+	}
 	if lines := r.Header[authorization]; p.header == authorization && !slices.ContainsFunc(lines, func(line string) bool {
 		_, bearer := cutBearer(line)
 		return bearer
@@ -187,9 +201,6 @@ func (p *places) cleanHeader(r *http.Request) {
 }
 
 func (p *places) cleanCookies(r *http.Request) {
-	if _, n := p.inCookie(r); n == 0 {
-		return
-	}
 	var kept []string
 	for _, line := range r.Header["Cookie"] {
 		var pairs []string
@@ -211,9 +222,6 @@ func (p *places) cleanCookies(r *http.Request) {
 
 // cleanQuery leaves all other pairs as they are, byte for byte.
 func (p *places) cleanQuery(r *http.Request) {
-	if _, n := p.inQuery(r); n == 0 {
-		return
-	}
 	var pairs []string
 	for pair := range strings.SplitSeq(r.URL.RawQuery, "&") {
 		if name, _, _ := strings.Cut(pair, "="); !p.isQuery(name) {
