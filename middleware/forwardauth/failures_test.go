@@ -120,6 +120,8 @@ func TestFailingServersLetNobodyPass(t *testing.T) {
 		"a line that is no header":         {says("HTTP/1.1 200 OK\r\nSet-Cookie " + secret + "\r\nContent-Length: 0\r\n\r\n"), strange},
 		"a header with a space":            {says("HTTP/1.1 200 OK\r\nX-User : " + secret + "\r\nContent-Length: 0\r\n\r\n"), "it has a header without a valid name"},
 		"a value with NUL":                 {says("HTTP/1.1 200 OK\r\nX-User: \x00" + secret + "\r\nContent-Length: 0\r\n\r\n"), strange},
+		"a value with a bare CR":           {saysAndWaits("HTTP/1.1 200 OK\r\nX-User: a\rX-Admin: " + secret + "\r\nContent-Length: 0\r\n\r\n"), strange},
+		"a value with ESC":                 {saysAndWaits("HTTP/1.1 403 Forbidden\r\nX-Other: \x1b" + secret + "\r\nContent-Length: 0\r\n\r\n"), strange},
 		"two lengths":                      {says("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Length: 3\r\n\r\nabc"), strange},
 		"a length that is none":            {says("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"), strange},
 		"an unknown encoding":              {says("HTTP/1.1 200 OK\r\nTransfer-Encoding: " + secret + "\r\n\r\n"), strange},
