@@ -102,18 +102,18 @@ func getDigest(t *testing.T, client *harness.Client, host, password string) int 
 	return get(t, client, host, digest(challenged.Header.Get("Www-Authenticate"), http.MethodGet, "/x", password))
 }
 
-// bounded is within what something must happen.
+// bounded is within what a change of a file must count.
 const bounded = 10 * time.Second
 
-// until asks until the answer is yes.
-func until(t *testing.T, what string, yes func() bool) {
+// until asks until the answer is yes, which it must be within a time.
+func until(t *testing.T, within time.Duration, what string, yes func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(bounded)
+	deadline := time.Now().Add(within)
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for !yes() {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not so within %v", what, bounded)
+			t.Fatalf("%s: not so within %v", what, within)
 		}
 		<-ticker.C
 	}
