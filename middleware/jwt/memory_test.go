@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,12 +100,12 @@ func TestConcurrency(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer j.Close()
-		sets, at := []string{
+		var fetched atomic.Int64 // A fetch may run behind the last request.
+		sets := []string{
 			jwksOf(t, member(t, "always", ring.rsa), member(t, "a", ring.p256)), jwksOf(t, member(t, "always", ring.rsa), member(t, "b", other)),
-		}, 0
+		}
 		j.keys.(*remote).get = func(context.Context) ([]byte, error) {
-			at++
-			return []byte(sets[at%2]), nil
+			return []byte(sets[fetched.Add(1)%2]), nil
 		}
 		always := map[string]string{}
 		for i := range 10 {
@@ -137,8 +138,8 @@ func TestConcurrency(t *testing.T) {
 			})
 		}
 		group.Wait()
-		if at < 8 || j.Counts()["remembered"] == 0 {
-			t.Errorf("fetched %d times, counts %v", at, j.Counts())
+		if fetched.Load() < 8 || j.Counts()["remembered"] == 0 {
+			t.Errorf("fetched %d times, counts %v", fetched.Load(), j.Counts())
 		}
 	})
 }
