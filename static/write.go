@@ -46,7 +46,7 @@ func reportUnknown(r *report, from origin, s *setting, name string) {
 		r.fail(from, path, "%s", text)
 		return
 	}
-	r.fail(from, path, "is unknown%s", didYouMean(name, s.option.names()))
+	r.fail(from, strings.TrimPrefix(s.path+"."+document.ShowKey(name), "."), "is unknown%s", didYouMean(name, s.option.names()))
 }
 
 // didYouMean names the nearest known name, if one is near.

@@ -116,6 +116,7 @@ entryPoints:
 providers:
   redis: {endpoints: ["127.0.0.1:1"], password: `+secret+`, db: x}
   consul: {token: {value: `+secret+`}}
+  etcd: {password:`+secret+`, user: x}
   http: {endpoint: "http://user:`+secret+`@127.0.0.1:1", headers: {Authorization: `+secret+`}}
 metrics:
   influxDB2: {token: [`+secret+`]}
