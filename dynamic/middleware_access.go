@@ -146,7 +146,8 @@ type JWT struct {
 	Realm string `json:"realm,omitempty"`
 }
 
-// JWTClaim is a claim that a token must have. Where the claim is a list, or words with spaces between them as in scope, one of them counts.
+// JWTClaim is a claim that a token must have. Where the claim is a list, or words with spaces between them (scope,
+// scp), one of them counts.
 type JWTClaim struct {
 	// Name is the claim's; dots lead into objects (realm_access.roles).
 	Name string `json:"name,omitempty"`

@@ -116,8 +116,11 @@ func scalar(value any) (text string, ok bool) {
 	return "", false
 }
 
-// has reports whether a claim has one of the values: is it, has it as an element, or has it as a word.
-func has(claim any, values []string) bool {
+// worded are the claims whose text is a list of words (RFC 8693, section 4.2). That of another claim may be one that users choose.
+func worded(name string) bool { return name == "scope" || name == "scp" }
+
+// has reports whether a claim has one of the values: is it, has it as an element, or has it as a word where the claim is made of them.
+func has(name string, claim any, values []string) bool {
 	if claim == nil {
 		return false
 	}
@@ -136,6 +139,9 @@ func has(claim any, values []string) bool {
 	}
 	if slices.Contains(values, text) {
 		return true
+	}
+	if !worded(name) {
+		return false
 	}
 	for word := range strings.SplitSeq(text, " ") {
 		if word != "" && slices.Contains(values, word) {

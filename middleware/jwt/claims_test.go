@@ -22,7 +22,7 @@ func claimsOf(t testing.TB, text string) map[string]any {
 }
 
 func TestRequiredClaims(t *testing.T) {
-	const claims = `{"scope":"read write","roles":["admin","the user"],"level":5,"big":12345678901234567890,"float":5.0,"vip":true,
+	const claims = `{"scope":"read write","title":"not admin","roles":["admin","the user"],"level":5,"big":12345678901234567890,"float":5.0,"vip":true,
 		"nothing":null,"empty":"","none":[],"object":{"a":{"b":"c"},"x.y":"z"},"https://example.com/roles":["r"],"a.b":"flat","a":{"c":1},
 		"mixed":[1,true,null,"a b",{"d":"e"}]}`
 	for name, test := range map[string]struct {
@@ -36,6 +36,7 @@ func TestRequiredClaims(t *testing.T) {
 		"part of a word":          {"scope", []string{"rea"}, false},
 		"two words, other order":  {"scope", []string{"write read"}, false},
 		"another case":            {"scope", []string{"READ"}, false},
+		"a word of another claim": {"title", []string{"admin"}, false},
 		"an element":              {"roles", []string{"admin"}, true},
 		"an element with a space": {"roles", []string{"the user"}, true},
 		"a word of an element":    {"roles", []string{"user"}, false},

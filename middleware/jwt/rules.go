@@ -118,7 +118,7 @@ func (r *rules) times(claims map[string]any, found *verified, now time.Time) *re
 func (r *rules) require(claims map[string]any) *refusal {
 	for i := range r.claims {
 		claim, _ := lookUp(claims, r.claims[i].Name)
-		if !has(claim, r.claims[i].Values) {
+		if !has(r.claims[i].Name, claim, r.claims[i].Values) {
 			return refuse(insufficient, "the token lacks the claim "+r.claims[i].Name+", or a value of it")
 		}
 	}
