@@ -23,7 +23,9 @@ func DescribePEM(value string) string {
 }
 
 // IsPath reports whether the value of an option that is a path or PEM text is meant as a path, so that errors may show it.
-func IsPath(value string) bool { return !IsPEM(value) && !strings.ContainsAny(value, "\r\n{}\"") }
+func IsPath(value string) bool {
+	return !strings.Contains(value, "-----BEGIN") && !strings.ContainsAny(value, "\r\n{}\"")
+}
 
 // ReadPEM returns the PEM text that the value of an option holds or names a regular file of, which has at most 4 MiB.
 // Errors name the option and the path, and never quote what may be a key.

@@ -223,11 +223,11 @@ func FuzzForgedNames(f *testing.F) {
 	f.Fuzz(func(t *testing.T, expression, vouched, sent string) {
 		found, err := newIdentity(&dynamic.ForwardAuth{AuthResponseHeadersRegex: expression})
 		if err != nil || expression == "" {
-			t.Skip()
+			return // It vouches for nothing.
 		}
 		names, err := headerNames("", []string{vouched, sent})
 		if err != nil {
-			t.Skip()
+			return // They are no names of headers.
 		}
 		vouched = names[0]
 		r := &http.Request{Header: http.Header{sent: {"forged"}, "Connection": {vouched}}, Trailer: http.Header{sent: {"forged"}}, Body: http.NoBody}

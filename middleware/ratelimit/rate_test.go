@@ -77,9 +77,6 @@ func TestRatesDoNotOverflow(t *testing.T) {
 func TestErrorOfTheRate(t *testing.T) {
 	for _, scale := range []struct{ sources, rounds int }{{100, 400}, {10_000, 40}, {1_000_000, 3}} {
 		t.Run(fmt.Sprint(scale.sources), func(t *testing.T) {
-			if raced && scale.sources > 100_000 {
-				t.Skip("takes too long with the race detector; what runs beside one another is tested with fewer")
-			}
 			checkRate(t, scale.sources, scale.rounds)
 		})
 	}
