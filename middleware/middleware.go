@@ -3,7 +3,9 @@
 // What flows in: the definition of one middleware, as an operator declared it. What flows out: a [Middleware], which the router's
 // compiler wraps around the handler of each router that names it. Each kind is a package of its own with the same file names:
 // README.md says what it does and shows a configuration that its test loads, New(name, config) checks the definition once, and Wrap
-// is called per router. State lives with the object that New returns and survives every reload that leaves the definition alone.
+// is called per router. State survives every reload that leaves the definition alone: it lives with the object that New returns, or, where
+// each router has its own, with the step that [Scoped] returns. What kinds share (answers, writers, sources, users, patterns, TLS) has
+// packages of its own, and files that a definition names are read through [Files].
 //
 // A middleware changes a path only through canonical.SetPath, sets no header that a client could forge by another spelling, and
 // never knows routes, services or providers. One whose handlers keep no part of a request once they have returned says so with a method
@@ -44,7 +46,7 @@ type Closer interface{ Close() }
 // UnsupportedError says that a definition is known and can't be put to work yet. What it would have done may be what protects a
 // service, so routers that depend on it are disabled.
 type UnsupportedError struct {
-	// Option is the kind ("rateLimit") or the option ("headers.stsSeconds").
+	// Option is the kind, such as "plugin".
 	Option string
 }
 
