@@ -14,8 +14,8 @@ type Configuration struct {
 	Metrics               *Metrics                        `json:"metrics" description:"Where metrics go."`
 	Ping                  *Ping                           `json:"ping" description:"The /ping and /ready endpoints."`
 	Log                   Log                             `json:"log" description:"The log of Sluice itself."`
-	AccessLog             *AccessLog                      `json:"accessLog" description:"The log of requests." support:"warn" why:"requests are not logged; failures are"`
-	Tracing               *Tracing                        `json:"tracing" description:"Traces of requests." support:"warn" why:"no traces are sent"`
+	AccessLog             *AccessLog                      `json:"accessLog" description:"The log of requests."`
+	Tracing               *Tracing                        `json:"tracing" description:"Traces of requests."`
 	HostResolver          *HostResolver                   `json:"hostResolver" description:"CNAME flattening of the request's host." support:"warn" why:"rules see the host as the client sent it"`
 	CertificatesResolvers map[string]*CertificateResolver `json:"certificatesResolvers" description:"Certificates that are obtained automatically." support:"refuse" why:"routers would be served with a certificate that no client trusts; give certificates in the dynamic configuration"`
 	Experimental          *Experimental                   `json:"experimental" description:"Switches for features of Traefik that were once experimental." support:"inert"`

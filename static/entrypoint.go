@@ -21,7 +21,7 @@ type EntryPoint struct {
 	HTTP2            HTTP2               `json:"http2" description:"Options of HTTP/2 on this entrypoint."`
 	HTTP3            *HTTP3              `json:"http3" description:"HTTP/3 on the same port." support:"warn" why:"clients are served with HTTP/1.1 and HTTP/2"`
 	UDP              UDP                 `json:"udp" description:"Options of a UDP entrypoint." support:"warn" why:"UDP entrypoints are not served yet"`
-	Observability    EntryPointTelemetry `json:"observability" description:"What routers of this entrypoint record by default." support:"warn" why:"every entrypoint records the same"`
+	Observability    EntryPointTelemetry `json:"observability" description:"What routers of this entrypoint record by default."`
 }
 
 // SetDefaults fills in the defaults of an entrypoint; its address has none.
@@ -66,10 +66,10 @@ func (u *UDP) SetDefaults() {
 
 // EntryPointTelemetry says what routers of an entrypoint record unless they say otherwise.
 type EntryPointTelemetry struct {
-	AccessLogs     bool   `json:"accessLogs"`
-	Metrics        bool   `json:"metrics"`
-	Tracing        bool   `json:"tracing"`
-	TraceVerbosity string `json:"traceVerbosity"`
+	AccessLogs     bool   `json:"accessLogs" description:"Write requests into the access log."`
+	Metrics        bool   `json:"metrics" description:"Count requests."`
+	Tracing        bool   `json:"tracing" description:"Send traces of sampled requests."`
+	TraceVerbosity string `json:"traceVerbosity" description:"Spans of a trace: minimal (entrypoint and endpoint) or detailed (routers, middlewares and services too)." enum:"minimal,detailed"`
 }
 
 // SetDefaults records everything, with minimal traces.

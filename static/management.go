@@ -6,9 +6,10 @@ import "net/http"
 type API struct {
 	BasePath           string `json:"basePath" description:"Path under which the API is served."`
 	Insecure           bool   `json:"insecure" description:"Serve the API without a router on the entrypoint traefik."`
-	Dashboard          bool   `json:"dashboard" description:"Serve the dashboard." support:"warn" why:"there is no dashboard"`
-	DashboardName      string `json:"dashboardName" description:"Name that the dashboard shows." support:"warn" why:"there is no dashboard"`
-	Debug              bool   `json:"debug" description:"Serve the debugging endpoints." support:"warn"`
+	Dashboard          bool   `json:"dashboard" description:"Serve the dashboard."`
+	DashboardName      string `json:"dashboardName" description:"Name that the dashboard shows."`
+	Debug              bool   `json:"debug" description:"Serve /debug/pprof and /debug/vars beside the API."`
+	RequireAuth        bool   `json:"requireAuth" description:"Answer 403 where a router leads to the API or the dashboard without anything that decides who gets in, on an entrypoint that is not loopback."`
 	DisableDashboardAd bool   `json:"disableDashboardAd" description:"Hide the advertisement; Sluice has none." support:"inert"`
 }
 

@@ -4,23 +4,23 @@ import "time"
 
 // Metrics says where metrics go.
 type Metrics struct {
-	AddInternals bool        `json:"addInternals" description:"Count the internal routers and services too." support:"warn"`
+	AddInternals bool        `json:"addInternals" description:"Count the requests to Sluice's own services too."`
 	Prometheus   *Prometheus `json:"prometheus" description:"Metrics for Prometheus, under /metrics."`
 	Datadog      *Datadog    `json:"datadog" support:"warn"`
 	StatsD       *StatsD     `json:"statsD" support:"warn"`
 	InfluxDB2    *InfluxDB2  `json:"influxDB2" support:"warn"`
-	OTLP         *MetricOTLP `json:"otlp" support:"warn"`
+	OTLP         *MetricOTLP `json:"otlp" description:"Push metrics to an OpenTelemetry collector."`
 }
 
 // Prometheus serves metrics under /metrics.
 type Prometheus struct {
-	Buckets              []float64         `json:"buckets" description:"Upper bounds of the buckets of durations, in seconds." support:"warn" why:"durations are not recorded yet"`
-	AddEntryPointsLabels bool              `json:"addEntryPointsLabels" description:"Record the metrics of entrypoints." support:"warn" why:"they are always recorded"`
-	AddRoutersLabels     bool              `json:"addRoutersLabels" description:"Record the metrics of routers." support:"warn" why:"only entrypoints are recorded"`
-	AddServicesLabels    bool              `json:"addServicesLabels" description:"Record the metrics of services." support:"warn" why:"only entrypoints are recorded"`
+	Buckets              []float64         `json:"buckets" description:"Upper bounds of the buckets of durations, in seconds."`
+	AddEntryPointsLabels bool              `json:"addEntryPointsLabels" description:"Record the metrics of entrypoints."`
+	AddRoutersLabels     bool              `json:"addRoutersLabels" description:"Record the metrics of routers."`
+	AddServicesLabels    bool              `json:"addServicesLabels" description:"Record the metrics of services."`
 	EntryPoint           string            `json:"entryPoint" description:"Entrypoint that serves /metrics."`
 	ManualRouting        bool              `json:"manualRouting" description:"Serve metrics only through a router that names prometheus@internal."`
-	HeaderLabels         map[string]string `json:"headerLabels" description:"Labels that are taken from headers of the request." support:"warn" why:"only entrypoints are recorded"`
+	HeaderLabels         map[string]string `json:"headerLabels" description:"Labels that are taken from headers of the request."`
 }
 
 // SetDefaults serves metrics of entrypoints and services on the internal entrypoint.

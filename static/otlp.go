@@ -5,10 +5,10 @@ const otlpServiceName = "traefik"
 
 // OTLP sends telemetry to an OpenTelemetry collector.
 type OTLP struct {
-	ServiceName        string            `json:"serviceName"`
-	ResourceAttributes map[string]string `json:"resourceAttributes"`
-	GRPC               *OTLPGRPC         `json:"grpc"`
-	HTTP               *OTLPHTTP         `json:"http"`
+	ServiceName        string            `json:"serviceName" description:"Name under which Sluice appears (service.name)."`
+	ResourceAttributes map[string]string `json:"resourceAttributes" description:"Further attributes of the resource."`
+	GRPC               *OTLPGRPC         `json:"grpc" description:"The collector, reached by gRPC; it goes before http."`
+	HTTP               *OTLPHTTP         `json:"http" description:"The collector, reached by HTTP."`
 }
 
 // SetDefaults names the service.
@@ -18,10 +18,10 @@ func (o *OTLP) SetDefaults() {
 
 // OTLPGRPC is a collector that is reached by gRPC.
 type OTLPGRPC struct {
-	Endpoint string            `json:"endpoint"`
-	Insecure bool              `json:"insecure"`
-	TLS      *ClientTLS        `json:"tls"`
-	Headers  map[string]string `json:"headers"`
+	Endpoint string            `json:"endpoint" description:"Address of the collector, host:port."`
+	Insecure bool              `json:"insecure" description:"Speak gRPC without TLS."`
+	TLS      *ClientTLS        `json:"tls" description:"TLS towards the collector."`
+	Headers  map[string]string `json:"headers" description:"Headers that are sent along, such as an API key."`
 }
 
 // SetDefaults reaches the local collector.
@@ -31,9 +31,9 @@ func (o *OTLPGRPC) SetDefaults() {
 
 // OTLPHTTP is a collector that is reached by HTTP.
 type OTLPHTTP struct {
-	Endpoint string            `json:"endpoint"`
-	TLS      *ClientTLS        `json:"tls"`
-	Headers  map[string]string `json:"headers"`
+	Endpoint string            `json:"endpoint" description:"URL of the collector; /v1/traces, /v1/metrics or /v1/logs is appended where it has no path."`
+	TLS      *ClientTLS        `json:"tls" description:"TLS towards the collector."`
+	Headers  map[string]string `json:"headers" description:"Headers that are sent along, such as an API key."`
 }
 
 // SetDefaults reaches the local collector.
@@ -43,15 +43,15 @@ func (o *OTLPHTTP) SetDefaults() {
 
 // MetricOTLP sends metrics to an OpenTelemetry collector.
 type MetricOTLP struct {
-	GRPC                 *OTLPGRPC         `json:"grpc"`
-	HTTP                 *OTLPHTTP         `json:"http"`
-	AddEntryPointsLabels bool              `json:"addEntryPointsLabels"`
-	AddRoutersLabels     bool              `json:"addRoutersLabels"`
-	AddServicesLabels    bool              `json:"addServicesLabels"`
-	ExplicitBoundaries   []float64         `json:"explicitBoundaries"`
-	PushInterval         Duration          `json:"pushInterval"`
-	ServiceName          string            `json:"serviceName"`
-	ResourceAttributes   map[string]string `json:"resourceAttributes"`
+	GRPC                 *OTLPGRPC         `json:"grpc" description:"The collector, reached by gRPC; it goes before http."`
+	HTTP                 *OTLPHTTP         `json:"http" description:"The collector, reached by HTTP."`
+	AddEntryPointsLabels bool              `json:"addEntryPointsLabels" description:"Send the metrics of entrypoints."`
+	AddRoutersLabels     bool              `json:"addRoutersLabels" description:"Send the metrics of routers."`
+	AddServicesLabels    bool              `json:"addServicesLabels" description:"Send the metrics of services."`
+	ExplicitBoundaries   []float64         `json:"explicitBoundaries" description:"Upper bounds of the buckets of durations, in seconds."`
+	PushInterval         Duration          `json:"pushInterval" description:"How often metrics are sent."`
+	ServiceName          string            `json:"serviceName" description:"Name under which Sluice appears (service.name)."`
+	ResourceAttributes   map[string]string `json:"resourceAttributes" description:"Further attributes of the resource."`
 }
 
 // SetDefaults sends the metrics of entrypoints and services.
@@ -65,15 +65,15 @@ func (o *MetricOTLP) SetDefaults() {
 
 // Tracing sends traces of requests.
 type Tracing struct {
-	ServiceName             string            `json:"serviceName"`
-	ResourceAttributes      map[string]string `json:"resourceAttributes"`
-	GlobalAttributes        map[string]string `json:"globalAttributes"`
-	CapturedRequestHeaders  []string          `json:"capturedRequestHeaders"`
-	CapturedResponseHeaders []string          `json:"capturedResponseHeaders"`
-	SafeQueryParams         []string          `json:"safeQueryParams"`
-	SampleRate              float64           `json:"sampleRate"`
-	AddInternals            bool              `json:"addInternals"`
-	OTLP                    *TracingOTLP      `json:"otlp"`
+	ServiceName             string            `json:"serviceName" description:"Name under which Sluice appears (service.name)."`
+	ResourceAttributes      map[string]string `json:"resourceAttributes" description:"Further attributes of the resource."`
+	GlobalAttributes        map[string]string `json:"globalAttributes" description:"Deprecated name of resourceAttributes."`
+	CapturedRequestHeaders  []string          `json:"capturedRequestHeaders" description:"Request headers that become attributes."`
+	CapturedResponseHeaders []string          `json:"capturedResponseHeaders" description:"Response headers that become attributes."`
+	SafeQueryParams         []string          `json:"safeQueryParams" description:"Query parameters whose values may be shown; those of others are REDACTED."`
+	SampleRate              float64           `json:"sampleRate" description:"Share of the requests that are traced, where the client has not decided, from 0 to 1."`
+	AddInternals            bool              `json:"addInternals" description:"Trace the requests to Sluice's own services too."`
+	OTLP                    *TracingOTLP      `json:"otlp" description:"The collector."`
 }
 
 // SetDefaults samples every request.
@@ -84,6 +84,6 @@ func (t *Tracing) SetDefaults() {
 
 // TracingOTLP is the collector of traces.
 type TracingOTLP struct {
-	GRPC *OTLPGRPC `json:"grpc"`
-	HTTP *OTLPHTTP `json:"http"`
+	GRPC *OTLPGRPC `json:"grpc" description:"The collector, reached by gRPC; it goes before http."`
+	HTTP *OTLPHTTP `json:"http" description:"The collector, reached by HTTP."`
 }

@@ -2,6 +2,8 @@ package telemetry
 
 import (
 	"context"
+	"crypto/tls"
+	"net/http"
 	"time"
 )
 
@@ -16,23 +18,42 @@ type Record struct {
 	Path     string
 	Client   string
 	Protocol string
+	// Query is the query as it was received, without the question mark.
+	Query string
+	// Version is the protocol as the request line has it: HTTP/1.1 or HTTP/2.0. ClientPort is the port of the peer's address.
+	Version    string
+	ClientPort string
+	// TLS is the connection's; nil without TLS. It is not changed.
+	TLS *tls.ConnectionState
+	// RequestID is what the client called the request (X-Request-Id), or empty: the access log makes one then.
+	RequestID string
 	// Entrypoint, Router, Service and Endpoint are names (Endpoint is an address); empty where it did not get so far.
 	Entrypoint string
 	Router     string
 	Service    string
 	Endpoint   string
+	// EndpointURL is scheme://host:port of the endpoint as it was asked; empty where Endpoint is, or nobody observes.
+	EndpointURL string
 	// Username is who the client says it is, by the credentials that it sent; it was believed where the request was not refused. At most
 	// 255 bytes, and empty where no middleware asked.
 	Username string
 	// Status is the status code sent to the client; 499 when the client left before the response began.
 	Status int
-	// BytesSent counts the response body's bytes.
-	BytesSent int64
+	// BytesSent counts the response body's bytes, BytesReceived those of the request's body.
+	BytesSent     int64
+	BytesReceived int64
 	// Duration is how long the handler ran; set when the record is finished.
 	Duration time.Duration
+	// ServiceDuration is how long the service took that answered, tries and bodies included; 0 where no service was asked.
+	ServiceDuration time.Duration
+	// OriginStatus is the status code of the endpoint's response and OriginBytes the length of its body; 0 where there was none.
+	OriginStatus int
+	OriginBytes  int64
 	// Tries counts attempts to reach an endpoint.
 	Tries int
-	// Reason says why Sluice itself answered or gave up; for the log only, never for the client.
+	// Code is the stable name of why Sluice itself answered or gave up; empty where it did not.
+	Code Code
+	// Reason says the same in words; for the log only, never for the client.
 	Reason string
 	// Released says that the service which answered kept no part of the request or of its writer.
 	Released bool
@@ -42,6 +63,73 @@ type Record struct {
 	Excused bool
 	// Generation is the configuration generation that answered.
 	Generation uint64
+
+	// Observe says who wants to know of the request. The entrypoint sets it, and the router that answers may change it.
+	Observe Observe
+	// RouterSeries and ServiceSeries count the request beside the entrypoint's own; nil where there is none.
+	RouterSeries  *Series
+	ServiceSeries *Series
+	// Span is the request's span where it is sampled, and otherwise nil.
+	Span Span
+	// Trace is what the traceparent header of the request says, of a sampled request or another; zero without tracing.
+	Trace TraceContext
+	// RequestHeader and ResponseHeader are those of the exchange as they stand at its end, OriginHeader what the endpoint sent. They are
+	// set where Observe has ObserveHeaders, and must not be kept or changed.
+	RequestHeader  http.Header
+	ResponseHeader http.Header
+	OriginHeader   http.Header
+	// Captured is what a sink noted of the request when it began; it belongs to that sink.
+	Captured []string
+
+	// parent is the memory of the traceparent header.
+	parent [1]string
+}
+
+// Observe says who wants to know of a request.
+type Observe uint8
+
+const (
+	// ObserveMetrics counts the request.
+	ObserveMetrics Observe = 1 << iota
+	// ObserveAccess writes it into the access log.
+	ObserveAccess
+	// ObserveTrace makes it a candidate for sampling.
+	ObserveTrace
+	// ObserveDetail gives a sampled request spans for its router, middlewares and services too.
+	ObserveDetail
+	// ObserveHeaders keeps the headers of request, endpoint and response for the access log.
+	ObserveHeaders
+)
+
+// Has reports whether all of the wanted bits are set.
+func (o Observe) Has(wanted Observe) bool { return o&wanted == wanted }
+
+// TraceContext is the identity of a span as W3C Trace Context has it. The zero value is none.
+type TraceContext struct {
+	TraceID [16]byte
+	SpanID  [8]byte
+	Sampled bool
+}
+
+// Valid reports whether there is an identity.
+func (t TraceContext) Valid() bool { return t.TraceID != [16]byte{} && t.SpanID != [8]byte{} }
+
+// SetTraceparent puts the value into a header without an allocation of its own.
+func (r *Record) SetTraceparent(header http.Header, value string) {
+	r.parent[0] = value
+	header["Traceparent"] = r.parent[:]
+}
+
+// Span is a timed part of a sampled request. It belongs to the request's goroutine.
+type Span interface {
+	// Child begins a part of the part. A client span is one that asks somebody else.
+	Child(name string, client bool) Span
+	// Set notes an attribute: value is a string, bool, int, int64, float64 or []string.
+	Set(key string, value any)
+	// Traceparent returns the value of the header that tells others to be a part of this span.
+	Traceparent() string
+	// End ends the span. A failure, in words, marks it as one.
+	End(failure string)
 }
 
 type recordKey struct{}

@@ -1,0 +1,49 @@
+package telemetry
+
+// Code is the stable name of why Sluice itself answered a request, or gave up on it. Names are never reused for something else; they
+// stand in the access log (ErrorCode), in traces (sluice.error.code) and in docs/operations.md.
+type Code string
+
+// The codes.
+const (
+	// CodeNoRouter means that no router matches (404).
+	CodeNoRouter Code = "no_router"
+	// CodeRouterDisabled means that the router is quarantined (503).
+	CodeRouterDisabled Code = "router_disabled"
+	// CodeMisdirected means that the connection was accepted under other TLS options than the router wants (421).
+	CodeMisdirected Code = "misdirected"
+	// CodeUnguarded means that api.requireAuth closed a router to the API that nothing guards (403).
+	CodeUnguarded Code = "unguarded_api"
+	// CodeBadRequest means that the request is not one that may be passed on (400).
+	CodeBadRequest Code = "bad_request"
+	// CodeHeaderTooLarge means that the header has too many fields or bytes (431).
+	CodeHeaderTooLarge Code = "header_too_large"
+	// CodeBodyTooLarge means that the body is longer than it may be (413).
+	CodeBodyTooLarge Code = "body_too_large"
+	// CodeBodyTimeout means that the client did not send its request in time (408).
+	CodeBodyTimeout Code = "request_timeout"
+	// CodeClientLeft means that the client left before the response was complete (499).
+	CodeClientLeft Code = "client_left"
+	// CodeNoEndpoint means that the service has nobody who may answer (503).
+	CodeNoEndpoint Code = "no_endpoint"
+	// CodeSaturated means that the limits of the service are reached (503).
+	CodeSaturated Code = "saturated"
+	// CodeUnreachable means that no connection to the endpoint came about (502).
+	CodeUnreachable Code = "endpoint_unreachable"
+	// CodeBroken means that the endpoint broke off or answered with what is no HTTP (502, or a response that is cut).
+	CodeBroken Code = "endpoint_broken"
+	// CodeTimeout means that the endpoint took too long (504).
+	CodeTimeout Code = "endpoint_timeout"
+	// CodeUnauthorized means that a middleware knows no user by the credentials (401).
+	CodeUnauthorized Code = "unauthorized"
+	// CodeForbidden means that a middleware lets this client not in (403).
+	CodeForbidden Code = "forbidden"
+	// CodeLimited means that a middleware limits the client (429).
+	CodeLimited Code = "rate_limited"
+	// CodeTripped means that a circuit breaker is open (503).
+	CodeTripped Code = "circuit_open"
+	// CodeMiddleware means that a middleware answered for another reason.
+	CodeMiddleware Code = "middleware"
+	// CodePanic means that a handler panicked (500), which is a fault of Sluice.
+	CodePanic Code = "panic"
+)
