@@ -24,7 +24,7 @@ func NewPing(state State, terminatingStatus int, logger telemetry.Logger) *Ping 
 	if terminatingStatus == 0 {
 		terminatingStatus = http.StatusServiceUnavailable
 	}
-	return &Ping{state: state, terminatingStatus: terminatingStatus, write: writer(logger)}
+	return &Ping{state: state, terminatingStatus: terminatingStatus, write: Writer(logger)}
 }
 
 // Drain says that Sluice has been told to stop: from now on nobody should send it new work.
@@ -34,7 +34,7 @@ func (p *Ping) Drain() { p.draining.Store(true) }
 func (p *Ping) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
-		p.write(w, http.StatusMethodNotAllowed, problem{Message: "probes are read-only"})
+		p.write(w, http.StatusMethodNotAllowed, Problem{Message: "probes are read-only"})
 		return
 	}
 	draining := p.draining.Load()

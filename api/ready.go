@@ -55,6 +55,17 @@ type Finding struct {
 	Origin string `json:"origin,omitempty"`
 }
 
+// NewFinding returns the JSON of a verdict.
+func NewFinding(verdict dynamic.Verdict) Finding {
+	return Finding{
+		Kind:   verdict.Ref.Kind,
+		Name:   verdict.Ref.Name,
+		Status: verdict.Status.String(),
+		Reason: verdict.Reason,
+		Origin: verdict.Origin.String(),
+	}
+}
+
 // NewReadiness makes the report of a state.
 func NewReadiness(state *pipeline.State) Readiness {
 	now := time.Now()
@@ -62,10 +73,20 @@ func NewReadiness(state *pipeline.State) Readiness {
 		Ready:       state.Ready,
 		Generation:  state.Generation,
 		AgeSeconds:  age(state.Activated, now),
-		Providers:   make([]ProviderReadiness, 0, len(state.Providers)),
+		Providers:   NewProviders(state, now),
 		Quarantined: pipeline.Quarantined(state.Verdicts),
 		Verdicts:    make([]Finding, 0, min(len(state.Verdicts), maxVerdicts)),
 	}
+	for _, verdict := range state.Verdicts[:min(len(state.Verdicts), maxVerdicts)] {
+		report.Verdicts = append(report.Verdicts, NewFinding(verdict))
+	}
+	report.MoreVerdicts = len(state.Verdicts) - len(report.Verdicts)
+	return report
+}
+
+// NewProviders says how the providers of a state stand at a moment, in order of their names. It is never nil.
+func NewProviders(state *pipeline.State, now time.Time) []ProviderReadiness {
+	out := make([]ProviderReadiness, 0, len(state.Providers))
 	for _, name := range slices.Sorted(maps.Keys(state.Providers)) {
 		status := state.Providers[name]
 		one := ProviderReadiness{
@@ -79,19 +100,9 @@ func NewReadiness(state *pipeline.State) Readiness {
 			seconds := age(status.LastMessage, now)
 			one.LastMessageSeconds = &seconds
 		}
-		report.Providers = append(report.Providers, one)
+		out = append(out, one)
 	}
-	for _, verdict := range state.Verdicts[:min(len(state.Verdicts), maxVerdicts)] {
-		report.Verdicts = append(report.Verdicts, Finding{
-			Kind:   verdict.Ref.Kind,
-			Name:   verdict.Ref.Name,
-			Status: verdict.Status.String(),
-			Reason: verdict.Reason,
-			Origin: verdict.Origin.String(),
-		})
-	}
-	report.MoreVerdicts = len(state.Verdicts) - len(report.Verdicts)
-	return report
+	return out
 }
 
 func (r Readiness) status() int {

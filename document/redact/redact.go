@@ -1,0 +1,213 @@
+// Package redact takes what nobody is to read out of configurations before they are shown.
+//
+// In flow a value of the models dynamic or static; out flow a deep copy of it in which every field with the tag secret shows
+// xxxx in place of its secret. The package never changes what it is given, and keeps nothing.
+//
+// The tag says what a field may hold:
+//
+//	secret:"true"   a secret, whatever it holds
+//	secret:"file"   the path of a file, which is shown; PEM text and keys in its place are not
+//	secret:"url"    a URL, of which scheme, host and path are shown, and of an address everything
+//	secret:"host"   a URL, of which scheme and host are shown
+//	secret:"path"   the path and query of a URL, of which the path is shown
+//
+// It counts for everything below the field: the elements of lists, and the values of maps. Keys of maps that are not words are
+// secret too where their values are.
+package redact
+
+import (
+	"net"
+	"net/netip"
+	"net/url"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/document"
+)
+
+// Hidden is what is shown in place of a secret. An empty text stays empty, since it says that nothing is there.
+const Hidden = "xxxx"
+
+// Copy returns a deep copy of a value without its secrets. What cannot be copied (functions, channels) is left out. Texts
+// behind an interface are secret, since nobody knows what they say.
+func Copy[T any](value T) T {
+	source := reflect.ValueOf(&value).Elem()
+	target := reflect.New(source.Type()).Elem()
+	put(target, source, "")
+	return target.Interface().(T)
+}
+
+// put copies source into target; rule is the tag of the field that it belongs to.
+func put(target, source reflect.Value, rule string) {
+	switch source.Kind() {
+	case reflect.Pointer:
+		if !source.IsNil() {
+			target.Set(reflect.New(source.Type().Elem()))
+			put(target.Elem(), source.Elem(), rule)
+		}
+	case reflect.Interface:
+		putInterface(target, source, rule)
+	case reflect.Struct:
+		putStruct(target, source, rule)
+	case reflect.Slice:
+		putSlice(target, source, rule)
+	case reflect.Array:
+		for i := range source.Len() {
+			put(target.Index(i), source.Index(i), rule)
+		}
+	case reflect.Map:
+		putMap(target, source, rule)
+	case reflect.String:
+		target.SetString(text(source.String(), rule))
+	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
+	default:
+		if rule == always {
+			return // A number of a plugin may be a PIN.
+		}
+		target.Set(source)
+	}
+}
+
+// putInterface copies what is behind an interface. Free form has no types that say what is secret; our own models do.
+func putInterface(target, source reflect.Value, rule string) {
+	if source.IsNil() {
+		return
+	}
+	inner := source.Elem()
+	value := reflect.New(inner.Type()).Elem()
+	if value.Kind() == reflect.String {
+		rule = always
+	}
+	put(value, inner, rule)
+	target.Set(value)
+}
+
+func putStruct(target, source reflect.Value, rule string) {
+	for field := range source.Type().Fields() {
+		if !field.IsExported() {
+			continue
+		}
+		inner := rule
+		if tag, ok := field.Tag.Lookup("secret"); ok {
+			inner = tag
+		}
+		put(target.FieldByIndex(field.Index), source.FieldByIndex(field.Index), inner)
+	}
+}
+
+func putSlice(target, source reflect.Value, rule string) {
+	if source.IsNil() {
+		return
+	}
+	target.Set(reflect.MakeSlice(source.Type(), source.Len(), source.Len()))
+	for i := range source.Len() {
+		put(target.Index(i), source.Index(i), rule)
+	}
+}
+
+func putMap(target, source reflect.Value, rule string) {
+	if source.IsNil() {
+		return
+	}
+	target.Set(reflect.MakeMapWithSize(source.Type(), source.Len()))
+	for key, value := range source.Seq2() {
+		element := reflect.New(source.Type().Elem()).Elem()
+		put(element, value, rule)
+		if rule != "" && key.Kind() == reflect.String && !isWord(key.String()) {
+			key = reflect.ValueOf(Hidden).Convert(key.Type())
+		}
+		target.SetMapIndex(key, element)
+	}
+}
+
+// The rules that a tag names.
+const (
+	always = "true"
+	file   = "file"
+	whole  = "url"
+	host   = "host"
+	path   = "path"
+)
+
+// text returns what may be shown of a text. A rule that is not known hides everything.
+func text(value, rule string) string {
+	switch {
+	case value == "" || rule == "":
+		return value
+	case rule == file && document.IsPath(value) && !strings.Contains(value, ":"):
+		return value
+	case rule == path && strings.HasPrefix(value, "/"):
+		if shown, _, found := strings.Cut(value, "?"); found {
+			return shown + "?" + Hidden
+		}
+		return value
+	case rule == whole && isAddress(value):
+		return value
+	case rule == whole || rule == host:
+		return address(value, rule == whole)
+	}
+	return Hidden
+}
+
+// address returns the scheme and the host of a URL, and its path where that may be shown; all else is hidden.
+func address(value string, withPath bool) string {
+	parsed, err := url.Parse(value)
+	if err != nil || parsed.Scheme == "" || !isHost(parsed.Host) {
+		return Hidden
+	}
+	shown := url.URL{Scheme: parsed.Scheme, Host: parsed.Host}
+	if parsed.User != nil {
+		shown.User = url.User(Hidden)
+	}
+	switch {
+	case withPath:
+		shown.Path, shown.RawPath = parsed.Path, parsed.RawPath
+	case parsed.Path != "":
+		shown.Path = "/" + Hidden
+	}
+	if parsed.RawQuery != "" || parsed.ForceQuery {
+		shown.RawQuery = Hidden
+	}
+	if parsed.Fragment != "" {
+		shown.Fragment = Hidden
+	}
+	return shown.String()
+}
+
+// isAddress tells host:port, without a scheme, from a user with a password in the place of an address.
+func isAddress(value string) bool {
+	name, port, err := net.SplitHostPort(value)
+	if err != nil {
+		return false
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && number > 0 && isHost(name)
+}
+
+// isHost tells whether a text is a host name or an address, with or without a port.
+func isHost(value string) bool {
+	if name, port, err := net.SplitHostPort(value); err == nil {
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return false
+		}
+		value = name
+	}
+	if _, err := netip.ParseAddr(strings.Trim(value, "[]")); err == nil {
+		return true
+	}
+	return value != "" && !strings.ContainsFunc(value, func(r rune) bool {
+		return !alphanumeric(r) && r != '-' && r != '.' && r != '_'
+	})
+}
+
+// isWord tells whether the key of a map is a name as headers, labels and options have them.
+func isWord(key string) bool {
+	return key != "" && len(key) <= 128 && !strings.ContainsFunc(key, func(r rune) bool {
+		return !alphanumeric(r) && !strings.ContainsRune("-_.", r)
+	})
+}
+
+func alphanumeric(r rune) bool {
+	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+}
