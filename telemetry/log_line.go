@@ -1,0 +1,67 @@
+package telemetry
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/sirupsen/logrus"
+)
+
+// subsystemField is the name under which a line says who wrote it.
+const subsystemField = "subsystem"
+
+// subsystemLogger is the Logger of one subsystem.
+type subsystemLogger struct {
+	logs  *Logs
+	name  string
+	level logrus.Level
+}
+
+// Debug writes a line at level debug.
+func (s *subsystemLogger) Debug(message string, keysAndValues ...any) {
+	s.write(logrus.DebugLevel, message, keysAndValues)
+}
+
+// Info writes a line at level info.
+func (s *subsystemLogger) Info(message string, keysAndValues ...any) {
+	s.write(logrus.InfoLevel, message, keysAndValues)
+}
+
+// Warn writes a line at level warning.
+func (s *subsystemLogger) Warn(message string, keysAndValues ...any) {
+	s.write(logrus.WarnLevel, message, keysAndValues)
+}
+
+// Error writes a line at level error.
+func (s *subsystemLogger) Error(message string, keysAndValues ...any) {
+	s.write(logrus.ErrorLevel, message, keysAndValues)
+}
+
+func (s *subsystemLogger) write(level logrus.Level, message string, keysAndValues []any) {
+	if level > s.level {
+		return
+	}
+	fields := make(logrus.Fields, len(keysAndValues)/2+1)
+	for i := 0; i+1 < len(keysAndValues); i += 2 {
+		fields[fmt.Sprint(keysAndValues[i])] = plain(keysAndValues[i+1])
+	}
+	fields[subsystemField] = s.name
+	entry := &logrus.Entry{Logger: s.logs.logger, Time: time.Now(), Level: level, Message: message, Data: fields}
+	s.logs.queue.add(s.logs.format(entry))
+	s.logs.export.add(entry)
+}
+
+// plain returns a value in a form that every format knows.
+func plain(value any) any {
+	switch v := value.(type) {
+	case nil, string, bool, int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64:
+		return v
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Sprint(v)
+		}
+		return v
+	}
+	return fmt.Sprint(value) // An error or a Stringer says itself what it is.
+}

@@ -1,0 +1,97 @@
+// Package logfile writes a log into a file that others may move away while it is written.
+//
+// In flow whole lines; out flows a file, which is rotated by size and age where that is asked for. It never decides what to do about
+// a disk that is full: whoever writes gets the error.
+package logfile
+
+import (
+	"io"
+	"os"
+	"sync"
+
+	"gopkg.in/natefinch/lumberjack.v2"
+)
+
+// mode is that of a new file: a log may be read by the group that collects it.
+const mode = 0o640
+
+// Options say where a file is, and when it is rotated. Without MaxSize, MaxAge, MaxBackups and Compress it is not.
+type Options struct {
+	// Path is the file. Its folder exists.
+	Path string
+	// MaxSize is the size in megabytes at which the file is rotated; 0 is 100.
+	MaxSize int
+	// MaxAge is for how many days rotated files are kept; 0 is for ever.
+	MaxAge int
+	// MaxBackups is how many rotated files are kept; 0 is all.
+	MaxBackups int
+	// Compress says that rotated files are compressed with gzip.
+	Compress bool
+}
+
+// rotates reports whether anybody asks for rotation.
+func (o Options) rotates() bool {
+	return o.MaxSize > 0 || o.MaxAge > 0 || o.MaxBackups > 0 || o.Compress
+}
+
+// File is an open file. It is safe for use by several goroutines.
+type File struct {
+	path string
+
+	mu      sync.Mutex
+	current io.WriteCloser
+}
+
+// Open opens the file for appending and makes it, for its owner and group, where it is not there. The error is that of the
+// operating system, and names the file.
+func Open(options Options) (*File, error) {
+	opened, err := open(options.Path)
+	if err != nil {
+		return nil, err
+	}
+	f := &File{path: options.Path, current: opened}
+	if options.rotates() {
+		if err := opened.Close(); err != nil {
+			return nil, err
+		}
+		f.current = &lumberjack.Logger{
+			Filename: options.Path, MaxSize: options.MaxSize, MaxAge: options.MaxAge, MaxBackups: options.MaxBackups, Compress: options.Compress,
+		}
+	}
+	return f, nil
+}
+
+func open(path string) (*os.File, error) {
+	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, mode)
+}
+
+// Write appends whole lines.
+func (f *File) Write(lines []byte) (int, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.current.Write(lines)
+}
+
+// Reopen opens the file anew under its name. If that fails, writing goes on where it went until now.
+func (f *File) Reopen() error {
+	opened, err := open(f.path)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if rotated, ok := f.current.(*lumberjack.Logger); ok {
+		_ = opened.Close()
+		return rotated.Close() // It opens the file again when it writes.
+	}
+	before := f.current
+	f.current = opened
+	return before.Close()
+}
+
+// Close closes the file.
+func (f *File) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.current.Close()
+}
