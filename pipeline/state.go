@@ -29,6 +29,11 @@ type State struct {
 	// Settled says that the quiet window of the active table is over, so that Verdicts lacks nothing: an object of
 	// Included that has no verdict there is accepted.
 	Settled bool
+	// Generations holds the last MaxGenerations generations, the oldest first; it must not be changed.
+	Generations []Generation
+	// News is closed when there is a State with a new generation, other verdicts, another readiness, or a provider that stands
+	// otherwise. A State that follows another without any of that shares its channel.
+	News <-chan struct{}
 }
 
 // publishState makes the State that readers see from now on.
