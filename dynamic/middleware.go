@@ -31,7 +31,7 @@ type Middleware struct {
 	BodyLimit         *BodyLimit         `json:"bodyLimit,omitempty"`
 	Timeout           *Timeout           `json:"timeout,omitempty"`
 	// Plugin holds the configuration of plugins by their names; plugins are known and not supported yet.
-	Plugin map[string]map[string]any `json:"plugin,omitempty"`
+	Plugin map[string]map[string]any `json:"plugin,omitempty" secret:"true"`
 }
 
 // AddPrefix puts a prefix before the path.
@@ -86,8 +86,8 @@ type RedirectRegex struct {
 // Headers sets and removes headers, answers CORS requests and sets security headers.
 type Headers struct {
 	// CustomRequestHeaders and CustomResponseHeaders set headers; an empty value removes one.
-	CustomRequestHeaders  map[string]string `json:"customRequestHeaders,omitempty"`
-	CustomResponseHeaders map[string]string `json:"customResponseHeaders,omitempty"`
+	CustomRequestHeaders  map[string]string `json:"customRequestHeaders,omitempty" secret:"true"`
+	CustomResponseHeaders map[string]string `json:"customResponseHeaders,omitempty" secret:"true"`
 
 	AccessControlAllowCredentials     bool     `json:"accessControlAllowCredentials,omitempty"`
 	AccessControlAllowHeaders         []string `json:"accessControlAllowHeaders,omitempty"`
@@ -100,7 +100,7 @@ type Headers struct {
 
 	AllowedHosts                    []string          `json:"allowedHosts,omitempty"`
 	HostsProxyHeaders               []string          `json:"hostsProxyHeaders,omitempty"`
-	SSLProxyHeaders                 map[string]string `json:"sslProxyHeaders,omitempty"`
+	SSLProxyHeaders                 map[string]string `json:"sslProxyHeaders,omitempty" secret:"true"`
 	STSSeconds                      *int64            `json:"stsSeconds,omitempty"`
 	STSIncludeSubdomains            bool              `json:"stsIncludeSubdomains,omitempty"`
 	STSPreload                      bool              `json:"stsPreload,omitempty"`

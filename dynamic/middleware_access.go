@@ -17,8 +17,8 @@ type IPAllowList struct {
 
 // BasicAuth asks for a user and password (RFC 7617).
 type BasicAuth struct {
-	Users        []string `json:"users,omitempty"`
-	UsersFile    string   `json:"usersFile,omitempty"`
+	Users        []string `json:"users,omitempty" secret:"true" secret:"true"`
+	UsersFile    string   `json:"usersFile,omitempty" secret:"file" secret:"file"`
 	Realm        string   `json:"realm,omitempty"`
 	RemoveHeader bool     `json:"removeHeader,omitempty"`
 	HeaderField  string   `json:"headerField,omitempty"`
@@ -26,8 +26,8 @@ type BasicAuth struct {
 
 // DigestAuth asks for a user and password by digest (RFC 7616).
 type DigestAuth struct {
-	Users        []string `json:"users,omitempty"`
-	UsersFile    string   `json:"usersFile,omitempty"`
+	Users        []string `json:"users,omitempty" secret:"true" secret:"true"`
+	UsersFile    string   `json:"usersFile,omitempty" secret:"file" secret:"file"`
 	Realm        string   `json:"realm,omitempty"`
 	RemoveHeader bool     `json:"removeHeader,omitempty"`
 	HeaderField  string   `json:"headerField,omitempty"`
@@ -35,7 +35,7 @@ type DigestAuth struct {
 
 // ForwardAuth asks another server whether a request may pass.
 type ForwardAuth struct {
-	Address                  string     `json:"address,omitempty"`
+	Address                  string     `json:"address,omitempty" secret:"host"`
 	TLS                      *ClientTLS `json:"tls,omitempty"`
 	TrustForwardHeader       *bool      `json:"trustForwardHeader,omitempty"`
 	AuthResponseHeaders      []string   `json:"authResponseHeaders,omitempty"`
@@ -48,7 +48,7 @@ type ForwardAuth struct {
 	MaxBodySize              *int64     `json:"maxBodySize,omitempty"`
 	PreserveLocationHeader   bool       `json:"preserveLocationHeader,omitempty"`
 	PreserveRequestMethod    bool       `json:"preserveRequestMethod,omitempty"`
-	AuthSigninURL            string     `json:"authSigninURL,omitempty"`
+	AuthSigninURL            string     `json:"authSigninURL,omitempty" secret:"host"`
 }
 
 // SetDefaults allows bodies of any size.
@@ -59,10 +59,10 @@ func (f *ForwardAuth) SetDefaults() {
 
 // ClientTLS is TLS towards a server that a middleware asks.
 type ClientTLS struct {
-	CA                 string `json:"ca,omitempty"`
+	CA                 string `json:"ca,omitempty" secret:"file"`
 	CAOptional         *bool  `json:"caOptional,omitempty"`
-	Cert               string `json:"cert,omitempty"`
-	Key                string `json:"key,omitempty"`
+	Cert               string `json:"cert,omitempty" secret:"file"`
+	Key                string `json:"key,omitempty" secret:"file"`
 	InsecureSkipVerify bool   `json:"insecureSkipVerify,omitempty"`
 }
 
@@ -109,26 +109,26 @@ type ClientCertificateIssuer struct {
 // PublicKey, PublicKeyFile, SigningSecret and SigningSecretFile.
 type JWT struct {
 	// JwksURL is where the key set is fetched (RFC 7517); https unless the host is loopback.
-	JwksURL string `json:"jwksUrl,omitempty"`
+	JwksURL string `json:"jwksUrl,omitempty" secret:"host"`
 	// TLS is TLS towards JwksURL.
 	TLS *ClientTLS `json:"tls,omitempty"`
 	// RefreshInterval is how often the key set is fetched, beside when a token names a key that is not in it. Default 1 h.
 	RefreshInterval ptypes.Duration `json:"refreshInterval,omitempty"`
 	// JwksFile is a file with the key set, and Jwks the key set itself.
-	JwksFile string `json:"jwksFile,omitempty"`
-	Jwks     string `json:"jwks,omitempty"`
+	JwksFile string `json:"jwksFile,omitempty" secret:"file"`
+	Jwks     string `json:"jwks,omitempty" secret:"true"`
 	// PublicKey is a public key or certificate in PEM, and PublicKeyFile a file with it.
-	PublicKey     string `json:"publicKey,omitempty"`
-	PublicKeyFile string `json:"publicKeyFile,omitempty"`
+	PublicKey     string `json:"publicKey,omitempty" secret:"true"`
+	PublicKeyFile string `json:"publicKeyFile,omitempty" secret:"file"`
 	// SigningSecret is the secret of HS256, HS384 and HS512, at least 32 bytes, and SigningSecretFile a file with it.
-	SigningSecret     string `json:"signingSecret,omitempty"`
-	SigningSecretFile string `json:"signingSecretFile,omitempty"`
+	SigningSecret     string `json:"signingSecret,omitempty" secret:"true"`
+	SigningSecretFile string `json:"signingSecretFile,omitempty" secret:"file"`
 	// Algorithms are the signature algorithms that are taken; by default those that fit the keys, and HMAC only with SigningSecret.
-	Algorithms []string `json:"algorithms,omitempty"`
+	Algorithms []string `json:"algorithms,omitempty" secret:"true"`
 	// Issuers are the values of iss that are taken; empty takes any.
-	Issuers []string `json:"issuers,omitempty"`
+	Issuers []string `json:"issuers,omitempty" secret:"true"`
 	// Audiences are values of which aud must have one; empty takes any.
-	Audiences []string `json:"audiences,omitempty"`
+	Audiences []string `json:"audiences,omitempty" secret:"true"`
 	// Claims are further claims that a token must have.
 	Claims []JWTClaim `json:"claims,omitempty"`
 	// Leeway is how far clocks may be apart. Default 30 s.
@@ -152,7 +152,7 @@ type JWTClaim struct {
 	// Name is the claim's; dots lead into objects (realm_access.roles).
 	Name string `json:"name,omitempty"`
 	// Values are those of which the claim must have one; empty takes any but null.
-	Values []string `json:"values,omitempty"`
+	Values []string `json:"values,omitempty" secret:"true"`
 }
 
 // SetDefaults sets an hour, 30 s, Authorization and the realm.

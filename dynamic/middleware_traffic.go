@@ -80,7 +80,7 @@ type ErrorPage struct {
 	Status              []string       `json:"status,omitempty"`
 	StatusRewrites      map[string]int `json:"statusRewrites,omitempty"`
 	Service             string         `json:"service,omitempty"`
-	Query               string         `json:"query,omitempty"`
+	Query               string         `json:"query,omitempty" secret:"path"`
 	ErrorRequestHeaders []string       `json:"errorRequestHeaders,omitempty"`
 }
 
@@ -117,10 +117,10 @@ func (r *RateLimit) SetDefaults() {
 
 // Redis is where a rate limit is kept when several routers share it.
 type Redis struct {
-	Endpoints      []string         `json:"endpoints,omitempty"`
+	Endpoints      []string         `json:"endpoints,omitempty" secret:"url"`
 	TLS            *ClientTLS       `json:"tls,omitempty"`
-	Username       string           `json:"username,omitempty"`
-	Password       string           `json:"password,omitempty"`
+	Username       string           `json:"username,omitempty" secret:"true"`
+	Password       string           `json:"password,omitempty" secret:"true"`
 	DB             int              `json:"db,omitempty"`
 	PoolSize       int              `json:"poolSize,omitempty"`
 	MinIdleConns   int              `json:"minIdleConns,omitempty"`

@@ -69,7 +69,7 @@ func (l *ServersLoadBalancer) SetDefaults() {
 // Server is one server of a load balancer.
 type Server struct {
 	// URL is scheme://host:port with scheme http, https or h2c; its path counts only with PreservePath.
-	URL string `json:"url,omitempty" label:"url"`
+	URL string `json:"url,omitempty" label:"url" secret:"url"`
 	// Weight is the share of requests relative to the other servers; nil means 1, 0 means none.
 	Weight *int `json:"weight,omitempty"`
 	// PreservePath puts the path of URL before the path of the request.
@@ -189,7 +189,7 @@ func (c *Cookie) SetDefaults() {
 type ServerHealthCheck struct {
 	Scheme            string            `json:"scheme,omitempty"`
 	Mode              string            `json:"mode,omitempty"`
-	Path              string            `json:"path,omitempty"`
+	Path              string            `json:"path,omitempty" secret:"path"`
 	Method            string            `json:"method,omitempty"`
 	Status            int               `json:"status,omitempty"`
 	Port              int               `json:"port,omitempty"`
@@ -198,7 +198,7 @@ type ServerHealthCheck struct {
 	Timeout           ptypes.Duration   `json:"timeout,omitempty"`
 	Hostname          string            `json:"hostname,omitempty"`
 	FollowRedirects   *bool             `json:"followRedirects,omitempty"`
-	Headers           map[string]string `json:"headers,omitempty"`
+	Headers           map[string]string `json:"headers,omitempty" secret:"true"`
 	// Rise and Fall are how many answers of the same kind in a row change the verdict; nil means 1. The first one decides
 	// alone.
 	Rise *int `json:"rise,omitempty"`

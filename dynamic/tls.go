@@ -12,8 +12,8 @@ const DefaultTLSName = "default"
 
 // Certificate is a certificate with its key: each a path or inline PEM.
 type Certificate struct {
-	CertFile string `json:"certFile,omitempty"`
-	KeyFile  string `json:"keyFile,omitempty"`
+	CertFile string `json:"certFile,omitempty" secret:"file"`
+	KeyFile  string `json:"keyFile,omitempty" secret:"file"`
 }
 
 // CertificateEntry is a certificate for clients to see, chosen by SNI (tls.certificates[n]).
@@ -55,7 +55,7 @@ func (o *TLSOptions) SetDefaults() {
 // ClientAuth says which client certificates are asked for.
 type ClientAuth struct {
 	// CAFiles are paths or inline PEM.
-	CAFiles []string `json:"caFiles,omitempty"`
+	CAFiles []string `json:"caFiles,omitempty" secret:"file"`
 	// ClientAuthType is NoClientCert, RequestClientCert, RequireAnyClientCert, VerifyClientCertIfGiven or
 	// RequireAndVerifyClientCert.
 	ClientAuthType string `json:"clientAuthType,omitempty"`

@@ -6,7 +6,7 @@ import ptypes "github.com/traefik/paerser/types"
 type ServersTransport struct {
 	ServerName          string              `json:"serverName,omitempty"`
 	InsecureSkipVerify  bool                `json:"insecureSkipVerify,omitempty"`
-	RootCAs             []string            `json:"rootCAs,omitempty"`
+	RootCAs             []string            `json:"rootCAs,omitempty" secret:"file"`
 	Certificates        []Certificate       `json:"certificates,omitempty"`
 	CipherSuites        []string            `json:"cipherSuites,omitempty"`
 	MinVersion          string              `json:"minVersion,omitempty"`

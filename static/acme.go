@@ -13,9 +13,9 @@ type Tailscale struct{}
 
 // ACME obtains certificates by RFC 8555.
 type ACME struct {
-	Email                       string         `json:"email"`
-	EmailAddresses              []string       `json:"emailAddresses"`
-	CAServer                    string         `json:"caServer"`
+	Email                       string         `json:"email" secret:"true"`
+	EmailAddresses              []string       `json:"emailAddresses" secret:"true"`
+	CAServer                    string         `json:"caServer" secret:"host"`
 	PreferredChain              string         `json:"preferredChain"`
 	Profile                     string         `json:"profile"`
 	Storage                     string         `json:"storage"`
@@ -25,7 +25,7 @@ type ACME struct {
 	CertificateTimeout          Duration       `json:"certificateTimeout"`
 	ClientTimeout               Duration       `json:"clientTimeout"`
 	ClientResponseHeaderTimeout Duration       `json:"clientResponseHeaderTimeout"`
-	CACertificates              []string       `json:"caCertificates"`
+	CACertificates              []string       `json:"caCertificates" secret:"file"`
 	CASystemCertPool            bool           `json:"caSystemCertPool"`
 	CAServerName                string         `json:"caServerName"`
 	DisableCommonName           bool           `json:"disableCommonName"`
@@ -47,8 +47,8 @@ func (a *ACME) SetDefaults() {
 
 // EAB is an external account binding.
 type EAB struct {
-	Kid         string `json:"kid"`
-	HmacEncoded string `json:"hmacEncoded"`
+	Kid         string `json:"kid" secret:"true"`
+	HmacEncoded string `json:"hmacEncoded" secret:"true"`
 }
 
 // DNSChallenge proves control of a domain by a TXT record.

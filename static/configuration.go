@@ -70,12 +70,12 @@ func (h *HostResolver) SetDefaults() {
 
 // Spiffe names the SPIFFE workload API.
 type Spiffe struct {
-	WorkloadAPIAddr string `json:"workloadAPIAddr"`
+	WorkloadAPIAddr string `json:"workloadAPIAddr" secret:"url"`
 }
 
 // OCSP describes OCSP stapling.
 type OCSP struct {
-	ResponderOverrides map[string]string `json:"responderOverrides"`
+	ResponderOverrides map[string]string `json:"responderOverrides" secret:"host"`
 }
 
 // Duration is a length of time; a bare integer in the configuration counts seconds.

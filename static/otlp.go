@@ -18,10 +18,10 @@ func (o *OTLP) SetDefaults() {
 
 // OTLPGRPC is a collector that is reached by gRPC.
 type OTLPGRPC struct {
-	Endpoint string            `json:"endpoint" description:"Address of the collector, host:port."`
+	Endpoint string            `json:"endpoint" description:"Address of the collector, host:port." secret:"host"`
 	Insecure bool              `json:"insecure" description:"Speak gRPC without TLS."`
 	TLS      *ClientTLS        `json:"tls" description:"TLS towards the collector."`
-	Headers  map[string]string `json:"headers" description:"Headers that are sent along, such as an API key."`
+	Headers  map[string]string `json:"headers" description:"Headers that are sent along, such as an API key." secret:"true"`
 }
 
 // SetDefaults reaches the local collector.
@@ -31,9 +31,9 @@ func (o *OTLPGRPC) SetDefaults() {
 
 // OTLPHTTP is a collector that is reached by HTTP.
 type OTLPHTTP struct {
-	Endpoint string            `json:"endpoint" description:"URL of the collector; /v1/traces, /v1/metrics or /v1/logs is appended where it has no path."`
+	Endpoint string            `json:"endpoint" description:"URL of the collector; /v1/traces, /v1/metrics or /v1/logs is appended where it has no path." secret:"host"`
 	TLS      *ClientTLS        `json:"tls" description:"TLS towards the collector."`
-	Headers  map[string]string `json:"headers" description:"Headers that are sent along, such as an API key."`
+	Headers  map[string]string `json:"headers" description:"Headers that are sent along, such as an API key." secret:"true"`
 }
 
 // SetDefaults reaches the local collector.

@@ -73,10 +73,10 @@ type Rest struct {
 
 // HTTPProvider polls a URL for configuration.
 type HTTPProvider struct {
-	Endpoint            string            `json:"endpoint"`
+	Endpoint            string            `json:"endpoint" secret:"host"`
 	PollInterval        Duration          `json:"pollInterval"`
 	PollTimeout         Duration          `json:"pollTimeout"`
-	Headers             map[string]string `json:"headers"`
+	Headers             map[string]string `json:"headers" secret:"true"`
 	TLS                 *ClientTLS        `json:"tls"`
 	MaxResponseBodySize int64             `json:"maxResponseBodySize"`
 }
@@ -90,9 +90,9 @@ func (h *HTTPProvider) SetDefaults() {
 
 // ClientTLS is TLS towards the source of a configuration, or the sink of telemetry.
 type ClientTLS struct {
-	CA                 string `json:"ca" description:"Authorities that the server's certificate must come from, as a file or as PEM; none means those of the system."`
-	Cert               string `json:"cert" description:"Certificate to present, as a file or as PEM; it goes with key."`
-	Key                string `json:"key" description:"Key of the certificate, as a file or as PEM."`
+	CA                 string `json:"ca" description:"Authorities that the server's certificate must come from, as a file or as PEM; none means those of the system." secret:"file"`
+	Cert               string `json:"cert" description:"Certificate to present, as a file or as PEM; it goes with key." secret:"file"`
+	Key                string `json:"key" description:"Key of the certificate, as a file or as PEM." secret:"file"`
 	InsecureSkipVerify bool   `json:"insecureSkipVerify" description:"Accept whatever certificate the server presents."`
 }
 

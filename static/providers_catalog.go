@@ -31,10 +31,10 @@ func (c *ConsulCatalog) SetDefaults() {
 
 // ConsulEndpoint is where Consul listens.
 type ConsulEndpoint struct {
-	Address          string          `json:"address"`
+	Address          string          `json:"address" secret:"url"`
 	Scheme           string          `json:"scheme"`
 	Datacenter       string          `json:"datacenter"`
-	Token            string          `json:"token"`
+	Token            string          `json:"token" secret:"true"`
 	EndpointWaitTime Duration        `json:"endpointWaitTime"`
 	TLS              *ClientTLS      `json:"tls"`
 	HTTPAuth         *ConsulHTTPAuth `json:"httpAuth"`
@@ -42,8 +42,8 @@ type ConsulEndpoint struct {
 
 // ConsulHTTPAuth is the basic authentication towards Consul.
 type ConsulHTTPAuth struct {
-	Username string `json:"username"`
-	Password string `json:"password"`
+	Username string `json:"username" secret:"true"`
+	Password string `json:"password" secret:"true"`
 }
 
 // Nomad reads the services of Nomad.
@@ -71,9 +71,9 @@ func (n *Nomad) SetDefaults() {
 
 // NomadEndpoint is where Nomad listens.
 type NomadEndpoint struct {
-	Address          string     `json:"address"`
+	Address          string     `json:"address" secret:"url"`
 	Region           string     `json:"region"`
-	Token            string     `json:"token"`
+	Token            string     `json:"token" secret:"true"`
 	EndpointWaitTime Duration   `json:"endpointWaitTime"`
 	TLS              *ClientTLS `json:"tls"`
 }

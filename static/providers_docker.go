@@ -20,9 +20,9 @@ type Docker struct {
 	UseBindPortIP      bool       `json:"useBindPortIP" description:"Reach containers where their ports are published on the host."`
 	ExposedByDefault   bool       `json:"exposedByDefault" description:"Read containers without the label enable."`
 	AllowEmptyServices bool       `json:"allowEmptyServices" description:"Keep the routes of containers that are not healthy, without servers."`
-	Endpoint           string     `json:"endpoint" description:"Where the engine listens: unix:///PATH, tcp://HOST:PORT, http:// or https://."`
-	Username           string     `json:"username" description:"User of the engine's basic authentication."`
-	Password           string     `json:"password" description:"Password of the engine's basic authentication."`
+	Endpoint           string     `json:"endpoint" description:"Where the engine listens: unix:///PATH, tcp://HOST:PORT, http:// or https://." secret:"url"`
+	Username           string     `json:"username" description:"User of the engine's basic authentication." secret:"true"`
+	Password           string     `json:"password" description:"Password of the engine's basic authentication." secret:"true"`
 	HTTPClientTimeout  Duration   `json:"httpClientTimeout" description:"Longest time that the engine may take for an answer; 0 is 30 seconds." range:"0.."`
 	TLS                *ClientTLS `json:"tls" description:"TLS towards the engine."`
 }
@@ -44,9 +44,9 @@ type Swarm struct {
 	UseBindPortIP      bool       `json:"useBindPortIP"`
 	ExposedByDefault   bool       `json:"exposedByDefault"`
 	AllowEmptyServices bool       `json:"allowEmptyServices"`
-	Endpoint           string     `json:"endpoint"`
-	Username           string     `json:"username"`
-	Password           string     `json:"password"`
+	Endpoint           string     `json:"endpoint" secret:"url"`
+	Username           string     `json:"username" secret:"true"`
+	Password           string     `json:"password" secret:"true"`
 	HTTPClientTimeout  Duration   `json:"httpClientTimeout"`
 	RefreshSeconds     Duration   `json:"refreshSeconds"`
 	TLS                *ClientTLS `json:"tls"`
@@ -72,8 +72,8 @@ type ECS struct {
 	HealthyTasksOnly     bool     `json:"healthyTasksOnly"`
 	ECSAnywhere          bool     `json:"ecsAnywhere"`
 	Region               string   `json:"region"`
-	AccessKeyID          string   `json:"accessKeyID"`
-	SecretAccessKey      string   `json:"secretAccessKey"`
+	AccessKeyID          string   `json:"accessKeyID" secret:"true"`
+	SecretAccessKey      string   `json:"secretAccessKey" secret:"true"`
 }
 
 // SetDefaults exposes every task of the cluster default.

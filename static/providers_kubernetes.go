@@ -4,9 +4,9 @@ import "time"
 
 // KubernetesCRD reads the kinds of traefik.io/v1alpha1, traefik.containo.us/v1alpha1 and sluice.dev/v1alpha1.
 type KubernetesCRD struct {
-	Endpoint                     string   `json:"endpoint" description:"URL of the API server; empty means the cluster that Sluice runs in, or the one of KUBECONFIG."`
-	Token                        string   `json:"token" description:"Bearer token, or the file that holds it; needs endpoint."`
-	CertAuthFilePath             string   `json:"certAuthFilePath" description:"File with the certificates that vouch for the API server; needs endpoint."`
+	Endpoint                     string   `json:"endpoint" description:"URL of the API server; empty means the cluster that Sluice runs in, or the one of KUBECONFIG." secret:"url"`
+	Token                        string   `json:"token" description:"Bearer token, or the file that holds it; needs endpoint." secret:"true"`
+	CertAuthFilePath             string   `json:"certAuthFilePath" description:"File with the certificates that vouch for the API server; needs endpoint." secret:"file"`
 	Namespaces                   []string `json:"namespaces" description:"Namespaces to read; none means all of them."`
 	AllowCrossNamespace          bool     `json:"allowCrossNamespace" description:"Let an object refer to objects of other namespaces."`
 	AllowExternalNameServices    bool     `json:"allowExternalNameServices" description:"Let routes lead to Services of type ExternalName."`
@@ -21,9 +21,9 @@ type KubernetesCRD struct {
 
 // KubernetesIngress reads Ingress objects.
 type KubernetesIngress struct {
-	Endpoint                     string           `json:"endpoint" description:"URL of the API server; empty means the cluster that Sluice runs in, or the one of KUBECONFIG."`
-	Token                        string           `json:"token" description:"Bearer token, or the file that holds it; needs endpoint."`
-	CertAuthFilePath             string           `json:"certAuthFilePath" description:"File with the certificates that vouch for the API server; needs endpoint."`
+	Endpoint                     string           `json:"endpoint" description:"URL of the API server; empty means the cluster that Sluice runs in, or the one of KUBECONFIG." secret:"url"`
+	Token                        string           `json:"token" description:"Bearer token, or the file that holds it; needs endpoint." secret:"true"`
+	CertAuthFilePath             string           `json:"certAuthFilePath" description:"File with the certificates that vouch for the API server; needs endpoint." secret:"file"`
 	Namespaces                   []string         `json:"namespaces" description:"Namespaces to read; none means all of them."`
 	LabelSelector                string           `json:"labelSelector" description:"Labels of the Ingresses to read, as a selector."`
 	IngressClass                 string           `json:"ingressClass" description:"Class of the Ingresses to read; empty means those without a class, and of the classes whose controller Sluice is."`
@@ -48,9 +48,9 @@ type IngressEndpoint struct {
 
 // KubernetesGateway reads the kinds of the Gateway API.
 type KubernetesGateway struct {
-	Endpoint                string         `json:"endpoint"`
-	Token                   string         `json:"token"`
-	CertAuthFilePath        string         `json:"certAuthFilePath"`
+	Endpoint                string         `json:"endpoint" secret:"url"`
+	Token                   string         `json:"token" secret:"true"`
+	CertAuthFilePath        string         `json:"certAuthFilePath" secret:"file"`
 	Namespaces              []string       `json:"namespaces"`
 	LabelSelector           string         `json:"labelSelector"`
 	ThrottleDuration        Duration       `json:"throttleDuration"`
@@ -83,9 +83,9 @@ type ServiceRef struct {
 
 // Knative reads Knative's Ingress objects.
 type Knative struct {
-	Endpoint           string      `json:"endpoint"`
-	Token              string      `json:"token"`
-	CertAuthFilePath   string      `json:"certAuthFilePath"`
+	Endpoint           string      `json:"endpoint" secret:"url"`
+	Token              string      `json:"token" secret:"true"`
+	CertAuthFilePath   string      `json:"certAuthFilePath" secret:"file"`
 	Namespaces         []string    `json:"namespaces"`
 	LabelSelector      string      `json:"labelSelector"`
 	PublicEntrypoints  []string    `json:"publicEntrypoints"`
@@ -97,9 +97,9 @@ type Knative struct {
 
 // KubernetesNGINX reads Ingress objects with the annotations of ingress-nginx.
 type KubernetesNGINX struct {
-	Endpoint                     string               `json:"endpoint"`
-	Token                        string               `json:"token"`
-	CertAuthFilePath             string               `json:"certAuthFilePath"`
+	Endpoint                     string               `json:"endpoint" secret:"url"`
+	Token                        string               `json:"token" secret:"true"`
+	CertAuthFilePath             string               `json:"certAuthFilePath" secret:"file"`
 	ThrottleDuration             Duration             `json:"throttleDuration"`
 	WatchNamespace               string               `json:"watchNamespace"`
 	WatchNamespaceSelector       string               `json:"watchNamespaceSelector"`
@@ -116,7 +116,7 @@ type KubernetesNGINX struct {
 	AllowCrossNamespaceResources bool                 `json:"allowCrossNamespaceResources"`
 	AllowSnippetAnnotations      bool                 `json:"allowSnippetAnnotations"`
 	GlobalAllowedResponseHeaders []string             `json:"globalAllowedResponseHeaders"`
-	GlobalAuthURL                string               `json:"globalAuthURL"`
+	GlobalAuthURL                string               `json:"globalAuthURL" secret:"host"`
 	StrictValidatePathType       bool                 `json:"strictValidatePathType"`
 	CustomHTTPErrors             []int                `json:"customHTTPErrors"`
 	ClientBodyBufferSize         int64                `json:"clientBodyBufferSize"`

@@ -6,8 +6,8 @@ const rootKey = "traefik"
 // Consul reads the configuration from Consul's key-value store.
 type Consul struct {
 	RootKey    string     `json:"rootKey"`
-	Endpoints  []string   `json:"endpoints"`
-	Token      string     `json:"token"`
+	Endpoints  []string   `json:"endpoints" secret:"url"`
+	Token      string     `json:"token" secret:"true"`
 	TLS        *ClientTLS `json:"tls"`
 	Namespaces []string   `json:"namespaces"`
 }
@@ -21,10 +21,10 @@ func (c *Consul) SetDefaults() {
 // Etcd reads the configuration from etcd.
 type Etcd struct {
 	RootKey   string     `json:"rootKey"`
-	Endpoints []string   `json:"endpoints"`
+	Endpoints []string   `json:"endpoints" secret:"url"`
 	TLS       *ClientTLS `json:"tls"`
-	Username  string     `json:"username"`
-	Password  string     `json:"password"`
+	Username  string     `json:"username" secret:"true"`
+	Password  string     `json:"password" secret:"true"`
 }
 
 // SetDefaults reaches the local server.
@@ -36,9 +36,9 @@ func (e *Etcd) SetDefaults() {
 // ZooKeeper reads the configuration from ZooKeeper.
 type ZooKeeper struct {
 	RootKey   string   `json:"rootKey"`
-	Endpoints []string `json:"endpoints"`
-	Username  string   `json:"username"`
-	Password  string   `json:"password"`
+	Endpoints []string `json:"endpoints" secret:"url"`
+	Username  string   `json:"username" secret:"true"`
+	Password  string   `json:"password" secret:"true"`
 }
 
 // SetDefaults reaches the local server.
@@ -50,10 +50,10 @@ func (z *ZooKeeper) SetDefaults() {
 // Redis reads the configuration from Redis.
 type Redis struct {
 	RootKey   string         `json:"rootKey"`
-	Endpoints []string       `json:"endpoints"`
+	Endpoints []string       `json:"endpoints" secret:"url"`
 	TLS       *ClientTLS     `json:"tls"`
-	Username  string         `json:"username"`
-	Password  string         `json:"password"`
+	Username  string         `json:"username" secret:"true"`
+	Password  string         `json:"password" secret:"true"`
 	DB        int            `json:"db"`
 	Sentinel  *RedisSentinel `json:"sentinel"`
 }
@@ -67,8 +67,8 @@ func (r *Redis) SetDefaults() {
 // RedisSentinel describes a Redis that is found through sentinels.
 type RedisSentinel struct {
 	MasterName              string `json:"masterName"`
-	Username                string `json:"username"`
-	Password                string `json:"password"`
+	Username                string `json:"username" secret:"true"`
+	Password                string `json:"password" secret:"true"`
 	LatencyStrategy         bool   `json:"latencyStrategy"`
 	RandomStrategy          bool   `json:"randomStrategy"`
 	ReplicaStrategy         bool   `json:"replicaStrategy"`

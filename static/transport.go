@@ -50,7 +50,7 @@ type Limits struct {
 // ServersTransport says how endpoints are reached.
 type ServersTransport struct {
 	InsecureSkipVerify  bool               `json:"insecureSkipVerify" description:"Accept any certificate of an endpoint."`
-	RootCAs             []string           `json:"rootCAs" description:"Certificate authorities for endpoints, as files or PEM text; none means those of the system."`
+	RootCAs             []string           `json:"rootCAs" description:"Certificate authorities for endpoints, as files or PEM text; none means those of the system." secret:"file"`
 	MaxIdleConnsPerHost int                `json:"maxIdleConnsPerHost" description:"Largest number of idle connections to one endpoint; 0 is the default of 200, a negative number keeps none."`
 	ForwardingTimeouts  ForwardingTimeouts `json:"forwardingTimeouts" description:"Limits in time of a request to an endpoint."`
 	Spiffe              *SpiffeClient      `json:"spiffe" description:"Identity of endpoints by SPIFFE." support:"refuse" why:"the identity of endpoints would not be checked"`
@@ -95,7 +95,7 @@ func (t *TCPServersTransport) SetDefaults() {
 // TCPClientTLS is TLS towards endpoints of TCP services.
 type TCPClientTLS struct {
 	InsecureSkipVerify bool          `json:"insecureSkipVerify"`
-	RootCAs            []string      `json:"rootCAs"`
+	RootCAs            []string      `json:"rootCAs" secret:"file"`
 	Spiffe             *SpiffeClient `json:"spiffe"`
 }
 

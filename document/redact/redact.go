@@ -62,9 +62,6 @@ func put(target, source reflect.Value, rule string) {
 		target.SetString(text(source.String(), rule))
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
 	default:
-		if rule == always {
-			return // A number of a plugin may be a PIN.
-		}
 		target.Set(source)
 	}
 }
@@ -75,15 +72,24 @@ func putInterface(target, source reflect.Value, rule string) {
 		return
 	}
 	inner := source.Elem()
-	value := reflect.New(inner.Type()).Elem()
-	if value.Kind() == reflect.String {
-		rule = always
+	switch inner.Kind() {
+	case reflect.Pointer, reflect.Struct, reflect.Map, reflect.Slice, reflect.Array:
+		value := reflect.New(inner.Type()).Elem()
+		put(value, inner, rule)
+		target.Set(value)
+	case reflect.String:
+		target.Set(reflect.ValueOf(text(inner.String(), always)).Convert(inner.Type()))
+	default:
+		if rule == "" {
+			target.Set(inner)
+		} else if source.NumMethod() == 0 {
+			target.Set(reflect.ValueOf(Hidden))
+		}
 	}
-	put(value, inner, rule)
-	target.Set(value)
 }
 
 func putStruct(target, source reflect.Value, rule string) {
+	exported := false
 	for field := range source.Type().Fields() {
 		if !field.IsExported() {
 			continue
@@ -92,7 +98,11 @@ func putStruct(target, source reflect.Value, rule string) {
 		if tag, ok := field.Tag.Lookup("secret"); ok {
 			inner = tag
 		}
+		exported = true
 		put(target.FieldByIndex(field.Index), source.FieldByIndex(field.Index), inner)
+	}
+	if !exported {
+		target.Set(source) // A moment or an address: a value of somebody else, which has no tags.
 	}
 }
 
@@ -135,14 +145,14 @@ func text(value, rule string) string {
 	switch {
 	case value == "" || rule == "":
 		return value
-	case rule == file && document.IsPath(value) && !strings.Contains(value, ":"):
+	case rule == file && isFile(value):
 		return value
 	case rule == path && strings.HasPrefix(value, "/"):
-		if shown, _, found := strings.Cut(value, "?"); found {
-			return shown + "?" + Hidden
+		if end := strings.IndexAny(value, "?#"); end >= 0 {
+			return value[:end+1] + Hidden
 		}
 		return value
-	case rule == whole && isAddress(value):
+	case (rule == whole || rule == host) && isAddress(value):
 		return value
 	case rule == whole || rule == host:
 		return address(value, rule == whole)
@@ -150,9 +160,21 @@ func text(value, rule string) string {
 	return Hidden
 }
 
+// URL returns what may be shown of a URL, as of a field with the tag secret:"url".
+func URL(value string) string { return text(value, whole) }
+
+// isFile tells a path from users, and from a key without its armour, which has neither a dot nor a slash in front.
+func isFile(value string) bool {
+	return document.IsPath(value) && !strings.Contains(value, ":") && (strings.HasPrefix(value, "/") || strings.Contains(value, "."))
+}
+
 // address returns the scheme and the host of a URL, and its path where that may be shown; all else is hidden.
 func address(value string, withPath bool) string {
 	parsed, err := url.Parse(value)
+	socket := err == nil && (parsed.Scheme == "unix" || parsed.Scheme == "npipe") && parsed.Host == ""
+	if socket {
+		return value
+	}
 	if err != nil || parsed.Scheme == "" || !isHost(parsed.Host) {
 		return Hidden
 	}
