@@ -157,3 +157,7 @@ func fingerprint(options *dynamic.TLSOptions, authorities []byte) ([sha256.Size]
 	_, _ = hash.Write(authorities)
 	return [sha256.Size]byte(hash.Sum(nil)), nil
 }
+
+// DemandsClient reports whether every client has to present a certificate that one of the authorities has signed
+// (clientAuth.clientAuthType RequireAndVerifyClientCert).
+func (o *Options) DemandsClient() bool { return o.config.ClientAuth == tls.RequireAndVerifyClientCert }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/http1/wire"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // chain is what every request passes before the router: one passage or Exchange, and the rules of the entrypoint in their order.
@@ -68,6 +69,9 @@ func (c *chain) admit(v *visit, w http.ResponseWriter, r *http.Request) {
 	s.forwarding.ApplyIn(&v.forwarded, r, canonical.Peer{Address: peer, Text: v.record.Client, Seen: v.seen})
 	if r.Trailer != nil {
 		canonical.StripUntrusted(r.Trailer)
+	}
+	if v.record.Observe.Has(telemetry.ObserveAccess) && c.entrypoint.deps.Starter != nil {
+		c.entrypoint.deps.Starter.Began(&v.record, r)
 	}
 	c.next.ServeHTTP(w, r)
 }

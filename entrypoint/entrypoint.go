@@ -27,6 +27,12 @@ type Sink interface {
 	Finished(record *telemetry.Record)
 }
 
+// Starter takes the record of a request that a handler is about to get, with the request as it comes from the entrypoint. It must not
+// block, and must not keep either.
+type Starter interface {
+	Began(record *telemetry.Record, r *http.Request)
+}
+
 // Connections counts connections.
 type Connections interface {
 	// Opened counts a connection that has been accepted.
@@ -39,6 +45,10 @@ type Connections interface {
 type Dependencies struct {
 	Logger      telemetry.Logger
 	Connections Connections
+	// Observe is what records say until a router says otherwise.
+	Observe telemetry.Observe
+	// Starter takes every record that has telemetry.ObserveAccess when its request begins; it may be nil.
+	Starter Starter
 	// Sinks take every finished record, in this order.
 	Sinks []Sink
 	// Listen replaces the listener of the operating system.

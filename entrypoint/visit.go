@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -46,6 +47,12 @@ func (v *visit) open(e *Entrypoint, r *http.Request) {
 	v.record.Entrypoint = e.name
 	v.record.Method = r.Method
 	v.record.Protocol = protocol(r.Header)
+	if v.record.Observe = e.deps.Observe; v.record.Observe != 0 {
+		v.record.Query, v.record.Version, v.record.TLS = r.URL.RawQuery, r.Proto, r.TLS
+		v.record.BytesReceived = max(r.ContentLength, 0)
+		v.record.ClientPort = v.remote[strings.LastIndexByte(v.remote, ':')+1:]
+		v.record.RequestHeader = r.Header
+	}
 }
 
 // Value returns the record under its key as long as the handler runs, and says whether X-Forwarded-For is kept.
@@ -93,7 +100,7 @@ func (v *visit) believe(trailer http.Header) {
 
 // panicked reports a panic of the handler.
 func (v *visit) panicked(cause any, stack []byte) {
-	v.record.Reason = "handler panicked"
+	v.record.Code, v.record.Reason = telemetry.CodePanic, "handler panicked"
 	v.entrypoint.report(report{
 		level: failure, text: "handler panicked", request: v.record.Method + " " + v.record.Host + v.record.Path,
 		panic: cause, stack: string(stack),
@@ -109,6 +116,9 @@ func (v *visit) tell(status int) {
 		v.record.Status = statusClientLeft
 	case v.record.Status == 0:
 		v.record.Status = http.StatusOK
+	}
+	if v.record.Reason != "" && v.record.Code == "" {
+		v.record.Code = telemetry.CodeFor(v.record.Status)
 	}
 	v.record.Duration = time.Since(v.record.Start)
 	v.entrypoint.finished(&v.record)

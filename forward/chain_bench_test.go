@@ -263,7 +263,7 @@ func route(tb testing.TB, service http.Handler, registry *loadbalancer.Registry,
 	for _, verdict := range compiled.Verdicts {
 		tb.Error(verdict.Reason)
 	}
-	compiled.Activate()
+	compiled.Activate(1)
 	return target
 }
 

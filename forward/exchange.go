@@ -168,7 +168,7 @@ func (x *exchange) send(out *http.Request) (*http.Response, error) {
 	}
 	if header := x.writer.Header(); len(header) == 0 && own.multiplexed == nil {
 		x.call.Header = header
-		if x.relay, _ = x.writer.(relay); x.relay != nil {
+		if x.relay = x.relaying(); x.relay != nil {
 			if x.list == nil {
 				x.list = make([]http1.Field, 0, listedFields)
 			}
@@ -176,6 +176,15 @@ func (x *exchange) send(out *http.Request) (*http.Response, error) {
 		}
 	}
 	return own.send(&x.call, out, x.traced)
+}
+
+// relaying returns the writer if it takes a list of fields, and nobody wants to see them as a map.
+func (x *exchange) relaying() relay {
+	if x.record.Observe.Has(telemetry.ObserveHeaders) {
+		return nil
+	}
+	list, _ := x.writer.(relay)
+	return list
 }
 
 // hints reports whether the client gets informational responses. The server sends 100 Continue by itself while the body

@@ -11,12 +11,16 @@ import (
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/http1"
 	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // respond writes the endpoint's response to the client.
 func (x *exchange) respond(response *http.Response) (loadbalancer.Outcome, error) {
 	if x.body != nil {
 		x.source.settle(x.body.at.Load())
+	}
+	if x.record.Observe.Has(telemetry.ObserveHeaders) {
+		x.record.OriginHeader = response.Header.Clone()
 	}
 	if fields := x.call.Fields(); fields != nil {
 		if cookie := x.trial.ask.Cookie; cookie != "" {
@@ -159,25 +163,28 @@ func (x *exchange) copyBody(response *http.Response) (loadbalancer.Outcome, erro
 	pool := x.buffers()
 	buffer := pool.get()
 	defer pool.put(buffer)
+	var total int64
 	for {
 		n, err := response.Body.Read(buffer[:])
+		total += int64(n)
 		if n > 0 {
 			if writeErr := flusher.write(buffer[:n], err == nil); writeErr != nil {
-				return x.copied(0, &http1.DestinationError{Err: writeErr})
+				return x.copied(total, &http1.DestinationError{Err: writeErr})
 			}
 		}
 		switch err {
 		case nil:
 		case io.EOF:
-			return x.copied(0, nil)
+			return x.copied(total, nil)
 		default:
-			return x.copied(0, err)
+			return x.copied(total, err)
 		}
 	}
 }
 
-// copied tells what the end of copying means.
-func (x *exchange) copied(_ int64, err error) (loadbalancer.Outcome, error) {
+// copied notes how much was copied, and tells what the end of it means.
+func (x *exchange) copied(n int64, err error) (loadbalancer.Outcome, error) {
+	x.record.OriginBytes = n
 	if err == nil {
 		return loadbalancer.Answered, nil
 	}

@@ -25,6 +25,8 @@ type Options struct {
 	// Retry says when a request is tried again; nil means never. A policy in the context of a request goes before it
 	// (retry.WithPolicy).
 	Retry *retry.Policy
+	// Series counts the requests that the service answers; nil counts none.
+	Series *telemetry.Series
 }
 
 // Service answers requests with the endpoints of a pool.
@@ -50,6 +52,10 @@ func NewService(pool *loadbalancer.Pool, options Options) *Service {
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	record := telemetry.RecordFrom(r.Context())
 	record.Service = s.options.Service
+	if record.Observe != 0 {
+		record.ServiceSeries = s.options.Series
+		defer took(record, time.Now())
+	}
 	x := s.exchange(w, r, record, s.policyFor(r))
 	start := record.Start
 	if start.IsZero() {
@@ -132,7 +138,7 @@ func (s *Service) giveUp(x *exchange, failed *Error) {
 	if failed == nil {
 		panic(http.ErrAbortHandler)
 	}
-	record.Reason = failed.Error()
+	record.Code, record.Reason = code(failed, t), failed.Error()
 	if tries := len(t.ask.Tried) + 1; tries > 1 {
 		record.Reason += "; " + strconv.Itoa(tries) + " tries"
 	}
@@ -156,15 +162,19 @@ func (s *Service) giveUp(x *exchange, failed *Error) {
 // refuse answers a request that nobody gets.
 func (s *Service) refuse(x *exchange, err error) {
 	record := x.record
-	record.Reason = err.Error()
-	_, refused := errors.AsType[*loadbalancer.Refusal](err)
+	record.Code, record.Reason = telemetry.CodeNoEndpoint, err.Error()
+	refusal, refused := errors.AsType[*loadbalancer.Refusal](err)
 	switch {
 	case !refused && errors.Is(err, context.Canceled):
-		record.Reason = errClientLeft.Error()
+		record.Code, record.Reason = telemetry.CodeClientLeft, errClientLeft.Error()
 		record.Status = StatusClientClosedRequest
 	case !refused && errors.Is(err, context.DeadlineExceeded):
+		record.Code = telemetry.CodeTimeout
 		answer(x.writer, record, http.StatusGatewayTimeout)
 	default:
+		if refused && refusal.Saturated {
+			record.Code = telemetry.CodeSaturated
+		}
 		answer(x.writer, record, http.StatusServiceUnavailable)
 	}
 	s.recycle(x)

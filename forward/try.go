@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/loadbalancer/retry"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // trial is what an exchange is as one of several tries of a service. The zero value is the only try that there is.
@@ -20,6 +21,8 @@ type trial struct {
 	// first is the instant of the first try, start the time of this one where somebody wants to know how long the head takes.
 	first time.Duration
 	start time.Time
+	// span is that of the try, where the request is sampled.
+	span telemetry.Span
 	// headed says that the head of the response is there, next is the try that it gives way to.
 	headed bool
 	next   *exchange
@@ -31,7 +34,7 @@ type trial struct {
 // try runs an exchange with its member, which is told how it ended. It is counted out whatever happens.
 func (s *Service) try(x *exchange) (err error) {
 	t := &x.trial
-	x.record.Endpoint = x.target.Member.Address()
+	x.begin()
 	x.record.Tries++
 	// A middleware's writer may panic in the middle of the response, which says nothing about the endpoint.
 	t.result = loadbalancer.Result{Outcome: loadbalancer.Abandoned, Began: t.ask.Now, Now: t.ask.Now, Counted: t.ask.Counted}
@@ -54,6 +57,9 @@ func (x *exchange) done() {
 		result.Now = result.Began + result.Latency
 	}
 	x.target.Member.Done(*result)
+	if x.trial.span != nil {
+		x.endSpan()
+	}
 }
 
 // answered notes that the head of a response is there. How long it took says something about the endpoint only where the client had sent
@@ -61,6 +67,7 @@ func (x *exchange) done() {
 func (x *exchange) answered(status int) {
 	t := &x.trial
 	t.headed, t.result.Status = true, status
+	x.record.OriginStatus = status
 	if !t.start.IsZero() && (x.body == nil || x.direct() && x.call.Alone()) {
 		t.result.Latency = max(time.Since(t.start), 1)
 	}

@@ -20,6 +20,8 @@ type Member struct {
 	name string
 	// declared is the URL of the configuration, which may stand for several members.
 	declared string
+	// url is scheme://host:port, as logs and metrics show it.
+	url string
 	// base is the escaped path of that URL.
 	base string
 	// since is when the member joined or recovered, and so began its slow start.
@@ -69,6 +71,9 @@ func (m *Member) Address() string { return m.upstream.address }
 // Host returns the authority of the server's URL, or the endpoint's address where there is none: what the Host header
 // says when the client's is not passed on.
 func (m *Member) Host() string { return m.host }
+
+// URL returns scheme://host:port: the authority as the configuration gives it, or the address of an endpoint that a set brought.
+func (m *Member) URL() string { return m.url }
 
 // Path returns the escaped path to put before the request's, empty for none.
 func (m *Member) Path() string { return m.path }

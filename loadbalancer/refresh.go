@@ -140,6 +140,10 @@ func (r *Registry) join(pool *Pool, server *server, endpoint *dynamic.Endpoint) 
 	if member.name = server.spec.URL; server.spec.SetKey != "" || member.name == "" {
 		member.name = server.spec.Scheme + "://" + member.upstream.address
 	}
+	member.url = server.spec.Scheme + "://" + member.host
+	if server.spec.SetKey != "" {
+		member.url = server.spec.Scheme + "://" + member.upstream.address
+	}
 	member.upstream.wanted++
 	member.upstream.drain(false) // For another pool it may.
 	r.watch(member)

@@ -137,7 +137,7 @@ func (r *rig) Compile(input Input) Compiled {
 		changed = append(changed, ref.Name)
 	}
 	r.log.compiled = append(r.log.compiled, compilation{at: time.Since(r.begin), settled: input.Settled, changed: changed})
-	result := Compiled{Activate: func() {
+	result := Compiled{Activate: func(uint64) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.log.served = append(r.log.served, input.Configuration)

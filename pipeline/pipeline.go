@@ -58,8 +58,8 @@ type Compiled struct {
 	EndpointSets []string
 	// Kept says that the table has routers that keep their last good handler, so that it is to be compiled again, settled.
 	Kept bool
-	// Activate swaps the table in and retires what is not used any more; it is called at most once.
-	Activate func()
+	// Activate swaps the table in as this generation and retires what is not used any more; it is called at most once.
+	Activate func(generation uint64)
 }
 
 // Endpoints holds the endpoint sets and makes snapshots of them; loadbalancer's registry is one.

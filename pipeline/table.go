@@ -122,7 +122,7 @@ func (p *Pipeline) activate(now time.Time) {
 	next := p.waiting
 	p.waiting = nil
 	next.generation, next.activated = p.active.generation+1, now
-	next.compiled.Activate()
+	next.compiled.Activate(next.generation)
 	next.compiled.Activate = nil // it may hold on to the table before
 	p.active = *next
 	p.options.Logger.Debug("table activated", "generation", next.generation, "changed", len(p.changed),

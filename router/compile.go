@@ -12,6 +12,7 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/middleware"
 	"github.com/sluiceproxy/sluice/router/service"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // Options are what a Compiler needs beside the dynamic configuration.
@@ -31,6 +32,13 @@ type Options struct {
 	// Mirrors carries out requests to the mirrors of mirroring services; nil means that the compiler makes its own, whose
 	// requests end by themselves.
 	Mirrors *service.Mirrors
+	// Meter counts requests by router and service; nil counts none.
+	Meter Meter
+	// Watched is what anybody wants to know of requests at all; Internals is what anybody wants to know of requests to Sluice's own services
+	// (addInternals).
+	Watched, Internals telemetry.Observe
+	// RequireAuth closes routers to the API that nothing guards (api.requireAuth).
+	RequireAuth bool
 	// Middlewares makes the middlewares; nil means that the compiler makes its own builder, which logs nothing.
 	Middlewares *middleware.Builder
 }
@@ -47,6 +55,18 @@ type EntryPoint struct {
 	Middlewares []string
 	// TLS applies to routers without a tls part of their own; nil means none.
 	TLS *dynamic.RouterTLS
+	// Observe is what routers record that do not say otherwise (entryPoints.<name>.observability).
+	Observe telemetry.Observe
+	// Loopback says that the entrypoint listens on a loopback address alone.
+	Loopback bool
+}
+
+// Meter counts requests by router and service.
+type Meter interface {
+	// Router returns what counts the requests that a router answers with a service, by their qualified names.
+	Router(name, service string) *telemetry.Series
+	// Service returns what counts the requests that a load balancer answers.
+	Service(name string) *telemetry.Series
 }
 
 // Input is one compilation's input.
@@ -67,9 +87,9 @@ type Compiled struct {
 	EndpointSets []string
 	// Kept says that routers serve as they last did although a reference is missing.
 	Kept bool
-	// Activate swaps the table in and lets go of what it no longer uses. It is called at most once, by the goroutine that
+	// Activate swaps the table in as this generation and lets go of what it no longer uses. It is called at most once, by the goroutine that
 	// compiles, and not at all when a later compilation supersedes this one.
-	Activate func()
+	Activate func(generation uint64)
 }
 
 // Compiler turns configurations into tables. It belongs to one goroutine.
@@ -148,10 +168,10 @@ func (c *Compiler) Compile(input Input) Compiled {
 		Verdicts:     c.verdicts(),
 		EndpointSets: slices.Collect(maps.Keys(c.sets)),
 		Kept:         len(c.waiting) > 0,
-		Activate: func() {
+		Activate: func(generation uint64) {
 			c.pools.activate(c.usesPool, len(c.waiting) > 0)
 			c.tls.activate()
-			c.target.store(table)
+			c.target.store(table, generation)
 			if len(c.waiting) == 0 { // Routers that serve as they last did may still use what is gone.
 				c.states.close()
 			}

@@ -69,7 +69,7 @@ func ref(kind dynamic.Kind, name string) dynamic.Ref { return dynamic.Ref{Kind: 
 func (b *bench) apply(settled bool, changed ...dynamic.Ref) {
 	b.t.Helper()
 	b.compiled = b.compiler.Compile(Input{Configuration: b.config, Changed: changed, Settled: settled})
-	b.compiled.Activate()
+	b.compiled.Activate(1)
 }
 
 // all compiles with every object named as changed.

@@ -50,6 +50,9 @@ func (c *Compiler) loadBalancer(node *serviceNode, config *dynamic.ServersLoadBa
 	if config.ResponseForwarding != nil {
 		options.FlushInterval = time.Duration(config.ResponseForwarding.FlushInterval)
 	}
+	if c.options.Meter != nil {
+		options.Series = c.options.Meter.Service(node.name)
+	}
 	node.handler = forward.NewService(node.pool, options)
 }
 

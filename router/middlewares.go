@@ -17,6 +17,8 @@ type middlewareNode struct {
 	depth int
 	// lasting says that a service which one of them asks may keep a part of a request.
 	lasting bool
+	// guards says that one of them decides who gets in.
+	guards bool
 	// warnings are what a definition declares without effect.
 	warnings []string
 	err      error
@@ -80,7 +82,7 @@ func (c *Compiler) buildMiddleware(ref dynamic.Ref) *middlewareNode {
 		flat.err = cmp.Or(tooDeep(flat.depth), flat.err)
 		return flat
 	}
-	node := &middlewareNode{names: []string{name}}
+	node := &middlewareNode{names: []string{name}, guards: guards(definition)}
 	step, err := c.options.Middlewares.Build(name, definition, func(service string) (http.Handler, error) {
 		asked, err := c.asked(ref, service)
 		if err != nil {
@@ -139,6 +141,7 @@ func (c *Compiler) chain(owner dynamic.Ref, names []string, provider string) *mi
 		flat.names = append(flat.names, member.names...)
 		flat.steps = append(flat.steps, member.steps...)
 		flat.lasting = flat.lasting || member.lasting
+		flat.guards = flat.guards || member.guards
 	}
 	if flat.err != nil {
 		flat.names, flat.steps = nil, nil

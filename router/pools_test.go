@@ -43,7 +43,7 @@ func TestAPoolKeepsItsServersUntilTheNextTableServes(t *testing.T) {
 		Configuration: b.config, Changed: []dynamic.Ref{ref(dynamic.KindService, "s@file")}, Settled: true,
 	})
 	b.wantService("http://x.test/", "one")
-	compiled.Activate()
+	compiled.Activate(1)
 	b.wantService("http://x.test/", "two")
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware"
 	"github.com/sluiceproxy/sluice/router/index"
 	"github.com/sluiceproxy/sluice/router/rule"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // maxPriority is the highest priority that a declared router may have; what is above belongs to Sluice's own routers.
@@ -66,11 +67,8 @@ func (c *Compiler) buildRouter(name string) *routerNode {
 	if node.err != nil {
 		node.err = firstOf(node.err)
 		for _, place := range node.routes {
-			place.route.Value.disable(node.err.Error())
+			place.route.Value.disable(node.err)
 		}
-	}
-	if definition.Observability != nil {
-		node.warnings = append(node.warnings, "observability is not supported yet: every router records the same")
 	}
 	if definition.TLS != nil && definition.TLS.CertResolver != "" {
 		node.warnings = append(node.warnings, "tls.certResolver is not supported yet and has no effect")
@@ -171,6 +169,7 @@ func (c *Compiler) place(ref dynamic.Ref, definition *dynamic.Router, node *rout
 	parsed *rule.Rule, service *serviceNode, stage *stage,
 ) {
 	route := &Route{Name: ref.Name, Rule: definition.Rule, EntryPoint: entrypoint.Name}
+	c.observe(route, definition, entrypoint, node)
 	secure := definition.TLS
 	if secure == nil {
 		secure = entrypoint.TLS
@@ -180,6 +179,9 @@ func (c *Compiler) place(ref dynamic.Ref, definition *dynamic.Router, node *rout
 	}
 	around := c.chain(ref, append(slices.Clone(entrypoint.Middlewares), qualifyAll(definition.Middlewares, ref.Name)...), internalProvider)
 	node.err = errors.Join(node.err, around.err)
+	if node.err == nil {
+		node.err = c.guard(route, around, service, entrypoint, node)
+	}
 	if service != nil && node.err == nil {
 		route.enable(around, stage.steps(around.steps), service)
 	}
@@ -245,18 +247,27 @@ type Route struct {
 	transient bool
 	service   *serviceNode
 	steps     []string
-	fault     string
-	domains   []string
-	tls       *certificate.Options
+	// fault is why the route is disabled, reason the same for the record of a request, and code its stable name.
+	fault, reason string
+	code          telemetry.Code
+	// seen is what is recorded of a request, and series what counts it.
+	seen    telemetry.Observe
+	series  *telemetry.Series
+	domains []string
+	tls     *certificate.Options
 }
 
 func (r *Route) enable(around *middlewareNode, steps []middleware.Middleware, service *serviceNode) {
 	r.service, r.steps = service, around.names
-	handler, lasting := wrap(steps, service.handler, service.lasting || around.lasting)
+	handler, lasting := r.wrap(steps, service, service.lasting || around.lasting)
 	r.handler, r.transient = handler, !lasting
 }
 
 // disable makes the route answer 503, so that no router below takes its traffic.
-func (r *Route) disable(fault string) {
-	r.handler, r.service, r.steps, r.fault = nil, nil, nil, fault
+func (r *Route) disable(fault error) {
+	r.handler, r.service, r.steps, r.fault = nil, nil, nil, fault.Error()
+	r.code, r.reason = telemetry.CodeRouterDisabled, "the router is disabled: "+r.fault
+	if errors.Is(fault, errUnguarded) {
+		r.code = telemetry.CodeUnguarded
+	}
 }

@@ -21,6 +21,8 @@ type serviceNode struct {
 	children []branch
 	// cookies are the sticky cookies of the service and those below it, as browsers tell them apart.
 	cookies []cookieKey
+	// guarded says that a middleware before it decides who gets in.
+	guarded bool
 	// lasting says that a middleware in it, or below it, may keep a part of a request.
 	lasting bool
 	// depth and size say how deep and how many services are below it, each counted as often as it is named.
@@ -95,7 +97,7 @@ func (c *Compiler) around(ref dynamic.Ref, node *serviceNode, names []string) {
 	stage := c.states.stage(ref)
 	steps := stage.steps(chain.steps)
 	stage.finish(true)
-	node.steps = chain.names
+	node.steps, node.guarded = chain.names, chain.guards
 	node.handler, node.lasting = wrap(steps, node.handler, node.lasting || chain.lasting)
 }
 

@@ -14,22 +14,39 @@ import (
 
 // Switch holds the table that serves. Readers load it without a lock; a request goes on with the table it began with.
 type Switch struct {
-	table atomic.Pointer[Table]
+	serving atomic.Pointer[serving]
+	tracer  Tracer
 	// views recycles the rules' view of requests.
 	views sync.Pool
+}
+
+// serving is a table with the number of its generation.
+type serving struct {
+	*Table
+	generation uint64
+}
+
+// Tracer decides whether a request that a router answers is sampled, and begins its span then.
+type Tracer interface {
+	Begin(record *telemetry.Record, r *http.Request)
 }
 
 // NewSwitch returns a switch that answers 404 until a table is activated.
 func NewSwitch(entrypoints []EntryPoint) *Switch {
 	s := &Switch{views: sync.Pool{New: func() any { return new(rule.Request) }}}
-	s.table.Store(newTable(entrypoints))
+	s.store(newTable(entrypoints), 0)
 	return s
 }
 
-func (s *Switch) store(table *Table) { s.table.Store(table) }
+// Trace has every request begin its span that a router answers which is traced. It is called before requests come.
+func (s *Switch) Trace(tracer Tracer) { s.tracer = tracer }
+
+func (s *Switch) store(table *Table, generation uint64) {
+	s.serving.Store(&serving{Table: table, generation: generation})
+}
 
 // Table returns the table that serves.
-func (s *Switch) Table() *Table { return s.table.Load() }
+func (s *Switch) Table() *Table { return s.serving.Load().Table }
 
 // Handler returns the handler of one entrypoint: it finds the route of each request and serves it.
 func (s *Switch) Handler(entrypoint string) http.Handler { return front{target: s, name: entrypoint} }
@@ -46,7 +63,7 @@ type Selector struct {
 // SelectTLS returns the options for a server name in lower case, empty when the client sent none. It is not ok before
 // the first table is activated.
 func (s Selector) SelectTLS(serverName string) (*certificate.Options, bool) {
-	options := s.target.table.Load().entries[s.name].accepting(serverName)
+	options := s.target.serving.Load().entries[s.name].accepting(serverName)
 	return options, options != nil
 }
 
@@ -57,26 +74,33 @@ type front struct {
 
 // ServeHTTP finds the route and lets it answer; without one it answers 404.
 func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	entry := f.target.table.Load().entries[f.name]
+	serving := f.target.serving.Load()
+	entry := serving.entries[f.name]
 	view := f.target.views.Get().(*rule.Request)
 	fill(view, r)
 	found := entry.match(view, r.TLS != nil)
 	host := view.Host
 	view.Reset()
 	f.target.views.Put(view)
+	record := telemetry.RecordFrom(r.Context())
+	record.Generation = serving.generation
 	if found == nil {
+		record.Code = telemetry.CodeNoRouter
 		http.NotFound(w, r)
 		return
 	}
 	route := found.Value
-	record := telemetry.RecordFrom(r.Context())
-	record.Router = route.Name
+	route.observed(record)
+	if record.Observe.Has(telemetry.ObserveTrace) && f.target.tracer != nil {
+		f.target.tracer.Begin(record, r)
+	}
 	if route.handler == nil {
-		record.Reason = "the router is disabled"
-		unavailable(w)
+		record.Code, record.Reason = route.code, route.reason
+		refuse(w, route.code)
 		return
 	}
 	if r.TLS != nil && !entry.mayServe(route, host, r) {
+		record.Code = telemetry.CodeMisdirected
 		record.Reason = "the connection was accepted under other TLS options than the router wants"
 		misdirected(w)
 		return
@@ -130,7 +154,11 @@ func misdirected(w http.ResponseWriter) {
 	http.Error(w, http.StatusText(http.StatusMisdirectedRequest), http.StatusMisdirectedRequest)
 }
 
-// unavailable answers 503 without saying why: reasons go to the log, never to a client.
-func unavailable(w http.ResponseWriter) {
-	http.Error(w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
+// refuse answers for a router that is disabled without saying why: reasons go to the log, never to a client.
+func refuse(w http.ResponseWriter, code telemetry.Code) {
+	status := http.StatusServiceUnavailable
+	if code == telemetry.CodeUnguarded {
+		status = http.StatusForbidden
+	}
+	http.Error(w, http.StatusText(status), status)
 }

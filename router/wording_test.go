@@ -10,10 +10,9 @@ import (
 // Options that are known and have no effect yet are said to have none.
 func TestOptionsWithoutEffectAreReported(t *testing.T) {
 	b := newBench(t)
-	off := false
-	b.router("r@file", "Path(`/`)", "a@internal").Observability = &dynamic.RouterObservability{AccessLogs: &off}
+	b.router("r@file", "Path(`/`)", "a@internal").Observability = &dynamic.RouterObservability{TraceVerbosity: "chatty"}
 	b.all()
-	b.wantVerdict(ref(dynamic.KindRouter, "r@file"), dynamic.Degraded, "observability is not supported yet")
+	b.wantVerdict(ref(dynamic.KindRouter, "r@file"), dynamic.Degraded, `observability.traceVerbosity "chatty" is neither`)
 	b.wantService("http://x.test/", "a")
 }
 

@@ -1,5 +1,7 @@
 package telemetry
 
+import "net/http"
+
 // Code is the stable name of why Sluice itself answered a request, or gave up on it. Names are never reused for something else; they
 // stand in the access log (ErrorCode), in traces (sluice.error.code) and in docs/operations.md.
 type Code string
@@ -47,3 +49,28 @@ const (
 	// CodePanic means that a handler panicked (500), which is a fault of Sluice.
 	CodePanic Code = "panic"
 )
+
+// CodeFor returns the code of an answer of Sluice's own for which nobody has named a better one.
+func CodeFor(status int) Code {
+	switch status {
+	case http.StatusBadRequest:
+		return CodeBadRequest
+	case http.StatusUnauthorized:
+		return CodeUnauthorized
+	case http.StatusForbidden:
+		return CodeForbidden
+	case http.StatusRequestTimeout:
+		return CodeBodyTimeout
+	case http.StatusRequestEntityTooLarge:
+		return CodeBodyTooLarge
+	case http.StatusTooManyRequests:
+		return CodeLimited
+	case http.StatusRequestHeaderFieldsTooLarge:
+		return CodeHeaderTooLarge
+	case StatusClientClosedRequest:
+		return CodeClientLeft
+	case http.StatusGatewayTimeout:
+		return CodeTimeout
+	}
+	return CodeMiddleware
+}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/middleware/answer"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // The states of a breaker, by the names that metrics and the API give them.
@@ -120,6 +121,7 @@ func (p *phase) admits(now time.Duration) bool {
 func (b *breaker) refuse(w http.ResponseWriter, r *http.Request, reason string) {
 	b.refused.Add(1)
 	b.definition.refused.Add(1)
+	telemetry.RecordFrom(r.Context()).Code = telemetry.CodeTripped
 	answer.Refuse(w, r, b.definition.status, b.definition.name, reason)
 }
 

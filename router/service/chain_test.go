@@ -75,7 +75,7 @@ func newProxy(t *testing.T, services map[string]*dynamic.Service) *proxy {
 	for _, verdict := range compiled.Verdicts {
 		t.Fatal(verdict)
 	}
-	compiled.Activate()
+	compiled.Activate(1)
 	p.serve(target)
 	return p
 }

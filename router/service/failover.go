@@ -80,11 +80,12 @@ func (f *Failover) try(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Context().Err() != nil {
-		record.Status, record.Reason = telemetry.StatusClientClosedRequest, "the client left"
+		record.Status, record.Code, record.Reason = telemetry.StatusClientClosedRequest, telemetry.CodeClientLeft, "the client left"
 		return
 	}
 	released := record.Released
-	record.Service, record.Endpoint, record.Reason = before.Service, before.Endpoint, before.Reason
+	record.Service, record.Endpoint, record.Code, record.Reason = before.Service, before.Endpoint, before.Code, before.Reason
+	record.EndpointURL, record.OriginStatus, record.OriginHeader = "", 0, nil
 	record.Status, record.Released = before.Status, false
 	f.fall(w, r, s)
 	record.Released = record.Released && released

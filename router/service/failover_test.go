@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"reflect"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
@@ -388,7 +389,7 @@ func TestTheRecordIsTheFallbacks(t *testing.T) {
 		})
 		_, record := ask(t, f)
 		want := telemetry.Record{Service: "fallback", Tries: 2, Released: released.want}
-		if *record != want {
+		if !reflect.DeepEqual(*record, want) {
 			t.Errorf("released %+v: record %+v, want %+v", released, *record, want)
 		}
 	}

@@ -1,0 +1,71 @@
+package router
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+const everything = telemetry.ObserveMetrics | telemetry.ObserveAccess | telemetry.ObserveTrace | telemetry.ObserveDetail
+
+// A router records what it says itself, or else its entrypoint, and nothing that nobody watches.
+func TestObserve(t *testing.T) {
+	off, on := false, true
+	tests := []struct {
+		name                string
+		entrypoint, watched telemetry.Observe
+		own                 *dynamic.RouterObservability
+		want                telemetry.Observe
+	}{
+		{"as the entrypoint", telemetry.ObserveMetrics | telemetry.ObserveAccess, everything, nil, telemetry.ObserveMetrics | telemetry.ObserveAccess},
+		{"less", everything, everything, &dynamic.RouterObservability{AccessLogs: &off, Tracing: &off}, telemetry.ObserveMetrics},
+		{"more", 0, everything, &dynamic.RouterObservability{Metrics: &on}, telemetry.ObserveMetrics},
+		{"nobody watches", everything, telemetry.ObserveAccess, &dynamic.RouterObservability{Metrics: &on}, telemetry.ObserveAccess},
+		{
+			"detail", telemetry.ObserveTrace, everything, &dynamic.RouterObservability{TraceVerbosity: "detailed"},
+			telemetry.ObserveTrace | telemetry.ObserveDetail,
+		},
+		{"less detail", telemetry.ObserveTrace | telemetry.ObserveDetail, everything, &dynamic.RouterObservability{TraceVerbosity: "minimal"}, telemetry.ObserveTrace},
+		{"detail of nothing", 0, everything, &dynamic.RouterObservability{TraceVerbosity: "detailed"}, 0},
+	}
+	for _, test := range tests {
+		b := newBench(t)
+		for i := range b.compiler.options.EntryPoints {
+			b.compiler.options.EntryPoints[i].Observe = test.entrypoint
+		}
+		b.compiler.options.Watched, b.compiler.options.Internals = test.watched, test.watched
+		b.router("r@file", "Path(`/`)", "a@internal").Observability = test.own
+		b.all()
+		record := new(telemetry.Record)
+		r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "http://x.test/", http.NoBody)
+		b.target.Handler("web").ServeHTTP(httptest.NewRecorder(), r)
+		if record.Router != "r@file" || record.Observe != test.want {
+			t.Errorf("%s: router %q observes %b, want %b", test.name, record.Router, record.Observe, test.want)
+		}
+		if record.Generation != 1 {
+			t.Errorf("%s: generation %d", test.name, record.Generation)
+		}
+	}
+}
+
+// Requests to Sluice's own services are recorded only if somebody asks for it.
+func TestInternalsAreNotObserved(t *testing.T) {
+	for _, internals := range []telemetry.Observe{0, telemetry.ObserveMetrics} {
+		b := newBench(t)
+		for i := range b.compiler.options.EntryPoints {
+			b.compiler.options.EntryPoints[i].Observe = everything
+		}
+		b.compiler.options.Watched, b.compiler.options.Internals = everything, internals
+		b.router("r@file", "Path(`/`)", "a@internal")
+		b.all()
+		record := new(telemetry.Record)
+		r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "http://x.test/", http.NoBody)
+		b.target.Handler("web").ServeHTTP(httptest.NewRecorder(), r)
+		if record.Observe != internals {
+			t.Errorf("observes %b, want %b", record.Observe, internals)
+		}
+	}
+}
