@@ -1,0 +1,52 @@
+package otlp
+
+import (
+	"errors"
+	"strings"
+	"unicode"
+)
+
+// longestReason is how many bytes of what a collector or a library says become a part of an error.
+const longestReason = 300
+
+// Failure is why a batch did not reach the collector. Its text is short, of one line, and free of the values of headers.
+type Failure struct {
+	// Signal is traces, metrics or logs.
+	Signal string
+	// Reason says what happened.
+	Reason string
+
+	cause error
+}
+
+// Error returns the signal and the reason.
+func (f *Failure) Error() string { return "send " + f.Signal + " to the collector: " + f.Reason }
+
+// Is reports whether the cause is the target, such as context.DeadlineExceeded. The cause itself is not given away: its text may hold
+// what a collector repeats of the headers.
+func (f *Failure) Is(target error) bool { return errors.Is(f.cause, target) }
+
+// failure makes an error one that may be told; nil stays nil.
+func (t *target) failure(err error) error {
+	if err == nil {
+		return nil
+	}
+	reason := err.Error()
+	for _, secret := range t.secrets {
+		reason = strings.ReplaceAll(reason, secret, "xxxx")
+	}
+	return &Failure{Signal: t.signal, Reason: plain(reason), cause: err}
+}
+
+// plain cuts a text to a bounded length and puts spaces for what would break a line.
+func plain(text string) string {
+	if len(text) > longestReason {
+		text = text[:longestReason] + "..."
+	}
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, ""))
+}

@@ -1,0 +1,45 @@
+package otlp
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// tokens are the characters of a header's name beside letters and digits (RFC 9110 section 5.6.2).
+const tokens = "!#$%&'*+-.^_`|~"
+
+// checkHeaders says which header can not be sent; it never tells a value.
+func checkHeaders(option string, headers map[string]string) error {
+	for name, value := range headers {
+		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !isLetterOrDigit(r) && !strings.ContainsRune(tokens, r) }) {
+			return fmt.Errorf("%s.headers: %q is not the name of a header", option, name)
+		}
+		if strings.ContainsFunc(value, func(r rune) bool { return (r < ' ' && r != '\t') || r == 0x7f }) {
+			return fmt.Errorf("%s.headers.%s: the value has control characters", option, name)
+		}
+	}
+	return nil
+}
+
+func isLetterOrDigit(r rune) bool {
+	return ('a' <= r && r <= 'z') || ('A' <= r && r <= 'Z') || ('0' <= r && r <= '9')
+}
+
+// shortestSecret is the length in bytes from which a header's value is searched for in texts: a tenant called 1 is none.
+const shortestSecret = 4
+
+// secrets are the values of the headers, and their parts where a value has several (Bearer and a token). The longest come first, so
+// that none of them hides a part of another.
+func secrets(headers map[string]string) []string {
+	var out []string
+	for _, value := range headers {
+		out = append(out, value)
+		if parts := strings.Fields(value); len(parts) > 1 {
+			out = append(out, parts[1:]...)
+		}
+	}
+	out = slices.DeleteFunc(out, func(s string) bool { return len(s) < shortestSecret })
+	slices.SortFunc(out, func(a, b string) int { return len(b) - len(a) })
+	return out
+}

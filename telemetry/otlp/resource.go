@@ -1,0 +1,22 @@
+package otlp
+
+import (
+	"context"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/resource"
+)
+
+// Resource says who sends: the name of the service, this host, operating system, container and process, the library, then the given
+// attributes, and last those of the environment (OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME); what comes later goes before what came
+// earlier. The command line is not a part of it, since options may hold secrets. What can not be found out is left away.
+func Resource(serviceName string, attributes map[string]string) *resource.Resource {
+	own := []attribute.KeyValue{attribute.String("service.name", plain(serviceName))}
+	for name, value := range attributes {
+		own = append(own, attribute.String(plain(name), plain(value)))
+	}
+	out, _ := resource.New(context.Background(), resource.WithHost(), resource.WithOS(), resource.WithContainer(), resource.WithProcessPID(),
+		resource.WithProcessExecutableName(), resource.WithProcessRuntimeName(), resource.WithProcessRuntimeVersion(),
+		resource.WithTelemetrySDK(), resource.WithAttributes(own...), resource.WithFromEnv())
+	return out
+}
