@@ -2,79 +2,198 @@ package telemetry
 
 import (
 	"context"
+	"maps"
+	"math"
 	"net/http"
 	"sync/atomic"
 	"time"
 )
 
-// failureQueue is how many failed requests may wait for the log; what comes on top is counted and not written.
-const failureQueue = 1024
+const (
+	// failureQueue is how many failed requests may wait for the log; what comes on top is counted and not written.
+	failureQueue = 512
+	// failureKinds is how many kinds of failures are told apart at a time; further ones are told by their code alone.
+	failureKinds = 256
+	// failureWindow is for how long failures of a kind are counted before they are told in one line.
+	failureWindow = 10 * time.Second
+	// failureTick is how often it is looked whose window is over.
+	failureTick = time.Second
+	// failureClosed marks the count of a kind that is forgotten.
+	failureClosed = math.MinInt64
+)
 
-// Failures writes one line for each request that Sluice itself could not answer as asked (refused or broken endpoints,
-// time-outs, clients that left), away from the request's goroutine.
+// StatusClientClosedRequest is recorded when the client left before a response began; it is never sent.
+const StatusClientClosedRequest = 499
+
+// Failures tells of requests that Sluice itself could not answer as asked (refused or broken endpoints, time-outs, clients that
+// left), away from the request's goroutine. The first failure of a kind is one line at once; those that follow are counted, and
+// every ten seconds one line says how many there were. A kind is a code, a router, a service and a class of status codes. At most
+// 256 kinds are told apart at a time.
 type Failures struct {
 	logger  Logger
-	queue   chan Record
+	queue   chan failure
 	dropped atomic.Uint64
+	// kinds is replaced, and not changed, by the goroutine of Run.
+	kinds atomic.Pointer[map[failureKind]*failureCount]
+}
+
+// failureKind is what failures that are told together have in common.
+type failureKind struct {
+	code            Code
+	router, service string
+	class           int
+	severity        failureSeverity
+	// crowd is a kind of failures that are too many kinds to be told apart.
+	crowd bool
+}
+
+// failureCount counts failures of one kind beyond the first.
+type failureCount struct {
+	more  atomic.Int64
+	since time.Time
 }
 
 // NewFailures returns a log of failures; Run writes it.
 func NewFailures(logger Logger) *Failures {
-	return &Failures{logger: logger, queue: make(chan Record, failureQueue)}
+	f := &Failures{logger: logger, queue: make(chan failure, failureQueue)}
+	f.kinds.Store(&map[failureKind]*failureCount{})
+	return f
 }
 
-// Finished queues a record that carries a reason, and never blocks.
+// Finished takes note of a record that carries a code or a reason, and never blocks.
 func (f *Failures) Finished(record *Record) {
-	if record.Reason == "" {
+	if record.Code == "" && record.Reason == "" {
+		return
+	}
+	kind := kindOf(record)
+	if f.count(kind) {
 		return
 	}
 	select {
-	case f.queue <- *record:
+	case f.queue <- failureOf(record, kind):
 	default:
 		f.dropped.Add(1)
 	}
 }
 
-// Dropped returns how many failures were not written because too many came at once.
+// kindOf returns what a failure is counted by.
+func kindOf(record *Record) failureKind {
+	return failureKind{
+		code: record.Code, router: record.Router, service: record.Service, class: record.Status / 100, severity: severityOf(record),
+	}
+}
+
+// count counts a failure of a kind that has been told, and reports whether there is one.
+func (f *Failures) count(kind failureKind) bool {
+	kinds := *f.kinds.Load()
+	count := kinds[kind]
+	if count == nil && len(kinds) >= failureKinds {
+		count = kinds[kind.inCrowd()]
+	}
+	return count != nil && count.more.Add(1) > 0
+}
+
+// inCrowd returns the kind without what is different for each router.
+func (k failureKind) inCrowd() failureKind {
+	return failureKind{code: k.code, class: k.class, severity: k.severity, crowd: true}
+}
+
+// Dropped returns how many failures were neither written nor counted because too many came at once.
 func (f *Failures) Dropped() uint64 { return f.dropped.Load() }
 
-// Run writes queued failures until ctx ends, and then what is left.
+// Run writes failures until ctx ends, and then what is left.
 func (f *Failures) Run(ctx context.Context) {
+	ticker := time.NewTicker(failureTick)
+	defer ticker.Stop()
 	for {
 		select {
-		case record := <-f.queue:
-			f.write(record)
+		case failed := <-f.queue:
+			f.first(failed)
+		case <-ticker.C:
+			f.summarize(failureWindow)
 		case <-ctx.Done():
-			f.rest()
+			for len(f.queue) > 0 {
+				f.first(<-f.queue)
+			}
+			f.summarize(0)
 			return
 		}
 	}
 }
 
-func (f *Failures) rest() {
-	for {
-		select {
-		case record := <-f.queue:
-			f.write(record)
-		default:
-			return
+// first writes a failure of a kind that has not been told yet, and counts it otherwise.
+func (f *Failures) first(failed failure) {
+	if f.count(failed.kind) {
+		return
+	}
+	kinds, kind := maps.Clone(*f.kinds.Load()), failed.kind
+	if len(kinds) >= failureKinds {
+		kind = kind.inCrowd()
+	}
+	kinds[kind] = &failureCount{since: time.Now()}
+	f.kinds.Store(&kinds)
+	failed.write(f.logger)
+}
+
+// summarize tells how many failures there were of those kinds whose window is over, and forgets kinds that had none.
+func (f *Failures) summarize(window time.Duration) {
+	now := time.Now()
+	kinds := *f.kinds.Load()
+	quiet := map[failureKind]bool{}
+	for kind, count := range kinds {
+		took := now.Sub(count.since)
+		if took < window {
+			continue
 		}
+		if count.more.CompareAndSwap(0, failureClosed) {
+			quiet[kind] = true
+			continue
+		}
+		count.since = now
+		kind.write(f.logger, count.more.Swap(0), took)
 	}
+	if len(quiet) == 0 {
+		return
+	}
+	kinds = maps.Clone(kinds)
+	maps.DeleteFunc(kinds, func(kind failureKind, _ *failureCount) bool { return quiet[kind] })
+	f.kinds.Store(&kinds)
 }
 
-func (f *Failures) write(record Record) {
-	log := f.logger.Debug
-	if record.Status >= http.StatusInternalServerError {
-		log = f.logger.Warn
-	} else if record.Status == StatusClientClosedRequest {
-		log = f.logger.Info
+// failureSeverity says how much an operator wants to know of a failure.
+type failureSeverity uint8
+
+const (
+	failureMinor failureSeverity = iota
+	failureNotable
+	failureSerious
+	failureOwn
+)
+
+// severityOf returns how serious it is: a panic is a fault of Sluice, an answer that the client caused is minor.
+func severityOf(record *Record) failureSeverity {
+	switch {
+	case record.Code == CodePanic:
+		return failureOwn
+	case record.Status == StatusClientClosedRequest, record.Code == CodeClientLeft:
+		return failureNotable
+	case record.Status >= http.StatusInternalServerError, record.Broken, record.Code == CodeBroken, record.Code == CodeTimeout,
+		record.Code == CodeUnguarded:
+		return failureSerious
 	}
-	log("request failed",
-		"status", record.Status, "reason", record.Reason, "method", record.Method, "host", record.Host,
-		"path", record.Path, "client", record.Client, "entrypoint", record.Entrypoint, "router", record.Router,
-		"service", record.Service, "endpoint", record.Endpoint, "tries", record.Tries,
-		"duration", record.Duration.Round(time.Microsecond).String())
+	return failureMinor
 }
 
-// StatusClientClosedRequest is recorded when the client left before a response began; it is never sent.
-const StatusClientClosedRequest = 499
+// write writes one line at the level that fits.
+func (s failureSeverity) write(logger Logger, message string, fields []any) {
+	switch s {
+	case failureOwn:
+		logger.Error(message, fields...)
+	case failureSerious:
+		logger.Warn(message, fields...)
+	case failureNotable:
+		logger.Info(message, fields...)
+	default:
+		logger.Debug(message, fields...)
+	}
+}

@@ -3,9 +3,7 @@ package telemetry
 import (
 	"context"
 	"fmt"
-	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/sirupsen/logrus"
 	"go.opentelemetry.io/otel/attribute"
@@ -14,18 +12,16 @@ import (
 	"go.opentelemetry.io/otel/sdk/resource"
 )
 
-const (
-	// logBatch is how many lines are sent at once, logBacklog how many may wait for that.
-	logBatch   = 256
-	logBacklog = 2048
-	// logBatchWait is how long a line waits for others to be sent with.
-	logBatchWait = time.Second
-)
-
 // logExport sends lines to a collector. The zero value sends nothing.
 type logExport struct {
-	unsent   atomic.Uint64
-	provider atomic.Pointer[sdklog.LoggerProvider]
+	unsent  atomic.Uint64
+	sending atomic.Pointer[logSending]
+}
+
+// logSending is an export that goes on.
+type logSending struct {
+	provider *sdklog.LoggerProvider
+	logger   log.Logger
 }
 
 // start sends from now on.
@@ -34,16 +30,17 @@ func (e *logExport) start(exporter sdklog.Exporter, describes *resource.Resource
 	if describes != nil {
 		options = append(options, sdklog.WithResource(describes))
 	}
-	e.provider.Store(sdklog.NewLoggerProvider(options...))
+	provider := sdklog.NewLoggerProvider(options...)
+	e.sending.Store(&logSending{provider: provider, logger: provider.Logger("github.com/sluiceproxy/sluice")})
 }
 
 // stop sends what is queued, and ends.
 func (e *logExport) stop(ctx context.Context) error {
-	provider := e.provider.Swap(nil)
-	if provider == nil {
+	sending := e.sending.Swap(nil)
+	if sending == nil {
 		return nil
 	}
-	if err := provider.Shutdown(ctx); err != nil {
+	if err := sending.provider.Shutdown(ctx); err != nil {
 		return fmt.Errorf("log.otlp: %w", err)
 	}
 	return nil
@@ -51,8 +48,8 @@ func (e *logExport) stop(ctx context.Context) error {
 
 // add sends an entry.
 func (e *logExport) add(entry *logrus.Entry) {
-	provider := e.provider.Load()
-	if provider == nil {
+	sending := e.sending.Load()
+	if sending == nil {
 		return
 	}
 	var record log.Record
@@ -64,7 +61,7 @@ func (e *logExport) add(entry *logrus.Entry) {
 	for key, value := range entry.Data {
 		record.AddAttributes(attribute.KeyValue{Key: attribute.Key(key), Value: attributeValue(value)})
 	}
-	provider.Logger("github.com/sluiceproxy/sluice").Emit(context.Background(), record)
+	sending.logger.Emit(context.Background(), record)
 }
 
 func severity(level logrus.Level) log.Severity {
@@ -94,84 +91,4 @@ func attributeValue(value any) attribute.Value {
 		return attribute.Float64Value(v)
 	}
 	return attribute.StringValue(fmt.Sprint(value))
-}
-
-// logBatches is a processor that never waits and counts what it could not send.
-type logBatches struct {
-	exporter sdklog.Exporter
-	unsent   *atomic.Uint64
-	queue    chan sdklog.Record
-	once     sync.Once
-	stopping chan struct{}
-	done     chan struct{}
-}
-
-func newLogBatches(exporter sdklog.Exporter, unsent *atomic.Uint64) *logBatches {
-	b := &logBatches{
-		exporter: exporter, unsent: unsent, queue: make(chan sdklog.Record, logBacklog), stopping: make(chan struct{}), done: make(chan struct{}),
-	}
-	go b.run()
-	return b
-}
-
-// Enabled says yes: what is not wanted does not come here.
-func (b *logBatches) Enabled(context.Context, sdklog.EnabledParameters) bool { return true }
-
-// OnEmit queues a record, or drops and counts it.
-func (b *logBatches) OnEmit(_ context.Context, record *sdklog.Record) error {
-	select {
-	case b.queue <- record.Clone():
-	default:
-		b.unsent.Add(1)
-	}
-	return nil
-}
-
-// ForceFlush does nothing: nobody needs a part of the log sooner than a second later.
-func (b *logBatches) ForceFlush(context.Context) error { return nil }
-
-// Shutdown sends what is queued, until ctx ends.
-func (b *logBatches) Shutdown(ctx context.Context) error {
-	b.once.Do(func() { close(b.stopping) })
-	select {
-	case <-b.done:
-	case <-ctx.Done():
-	}
-	return b.exporter.Shutdown(ctx)
-}
-
-// run sends until Shutdown, and then what is left.
-func (b *logBatches) run() {
-	defer close(b.done)
-	ticker := time.NewTicker(logBatchWait)
-	defer ticker.Stop()
-	var batch []sdklog.Record
-	for {
-		select {
-		case record := <-b.queue:
-			if batch = append(batch, record); len(batch) >= logBatch {
-				batch = b.send(batch)
-			}
-		case <-ticker.C:
-			batch = b.send(batch)
-		case <-b.stopping:
-			for len(b.queue) > 0 {
-				batch = append(batch, <-b.queue)
-			}
-			b.send(batch)
-			return
-		}
-	}
-}
-
-// send sends a batch, and returns the room for the next.
-func (b *logBatches) send(batch []sdklog.Record) []sdklog.Record {
-	if len(batch) == 0 {
-		return batch
-	}
-	if err := b.exporter.Export(context.Background(), batch); err != nil {
-		b.unsent.Add(uint64(len(batch)))
-	}
-	clear(batch)
-	return batch[:0]
 }

@@ -3,7 +3,11 @@ package telemetry
 import (
 	"fmt"
 	"math"
+	"strconv"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/sirupsen/logrus"
 )
@@ -47,21 +51,32 @@ func (s *subsystemLogger) write(level logrus.Level, message string, keysAndValue
 		fields[fmt.Sprint(keysAndValues[i])] = plain(keysAndValues[i+1])
 	}
 	fields[subsystemField] = s.name
-	entry := &logrus.Entry{Logger: s.logs.logger, Time: time.Now(), Level: level, Message: message, Data: fields}
+	entry := &logrus.Entry{Logger: s.logs.logger, Time: time.Now(), Level: level, Message: oneLine(message), Data: fields}
 	s.logs.queue.add(s.logs.format(entry))
 	s.logs.export.add(entry)
+}
+
+// oneLine returns a message in which nothing ends the line or moves the cursor of a terminal: logrus writes it there as it is.
+func oneLine(message string) string {
+	if !utf8.ValidString(message) || strings.ContainsFunc(message, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		quoted := strconv.Quote(message)
+		return quoted[1 : len(quoted)-1]
+	}
+	return message
 }
 
 // plain returns a value in a form that every format knows.
 func plain(value any) any {
 	switch v := value.(type) {
-	case nil, string, bool, int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64:
+	case string:
+		return strings.ToValidUTF8(v, "\uFFFD") // Nothing else can be sent to a collector.
+	case nil, bool, int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64:
 		return v
 	case float64:
 		if math.IsNaN(v) || math.IsInf(v, 0) {
-			return fmt.Sprint(v)
+			return strconv.FormatFloat(v, 'g', -1, 64)
 		}
 		return v
 	}
-	return fmt.Sprint(value) // An error or a Stringer says itself what it is.
+	return plain(fmt.Sprint(value)) // An error or a Stringer says itself what it is.
 }

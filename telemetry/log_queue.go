@@ -7,8 +7,12 @@ import (
 	"time"
 )
 
-// logQueueBytes is how much of the log may wait for whoever receives it.
-const logQueueBytes = 512 << 10
+const (
+	// logQueueBytes is how much of the log may wait for whoever receives it.
+	logQueueBytes = 512 << 10
+	// logQueueKept is how much memory is kept for the next lines.
+	logQueueKept = 64 << 10
+)
 
 // logQueue writes lines on a goroutine of its own, in the order in which they came, and never keeps their authors waiting.
 type logQueue struct {
@@ -74,7 +78,9 @@ func (q *logQueue) run() {
 		} else if now := q.dropped.Load(); now > told && q.write(q.lost(now-told), &torn) {
 			told = now
 		}
-		spare = text
+		if spare = text; cap(spare) > logQueueKept {
+			spare = nil
+		}
 	}
 }
 

@@ -1,0 +1,103 @@
+package telemetry
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	sdklog "go.opentelemetry.io/otel/sdk/log"
+)
+
+const (
+	// logBatch is how many lines are sent at once, logBacklog how many may wait for that.
+	logBatch   = 256
+	logBacklog = 2048
+	// logBatchWait is how long a line waits for others to be sent with.
+	logBatchWait = time.Second
+)
+
+// logBatches is a processor that never waits and counts what it could not send.
+type logBatches struct {
+	exporter sdklog.Exporter
+	unsent   *atomic.Uint64
+	queue    chan sdklog.Record
+	once     sync.Once
+	stopping chan struct{}
+	// sending is over when nobody waits for the rest any more.
+	sending context.Context //nolint:containedctx // It is that of the goroutine, which has no caller.
+	giveUp  context.CancelFunc
+	done    chan struct{}
+}
+
+func newLogBatches(exporter sdklog.Exporter, unsent *atomic.Uint64) *logBatches {
+	b := &logBatches{
+		exporter: exporter, unsent: unsent, queue: make(chan sdklog.Record, logBacklog), stopping: make(chan struct{}), done: make(chan struct{}),
+	}
+	b.sending, b.giveUp = context.WithCancel(context.Background())
+	go b.run()
+	return b
+}
+
+// Enabled says yes: what is not wanted does not come here.
+func (b *logBatches) Enabled(context.Context, sdklog.EnabledParameters) bool { return true }
+
+// OnEmit queues a record, or drops and counts it.
+func (b *logBatches) OnEmit(_ context.Context, record *sdklog.Record) error {
+	select {
+	case b.queue <- record.Clone():
+	default:
+		b.unsent.Add(1)
+	}
+	return nil
+}
+
+// ForceFlush does nothing: nobody needs a part of the log sooner than a second later.
+func (b *logBatches) ForceFlush(context.Context) error { return nil }
+
+// Shutdown sends what is queued, until ctx ends.
+func (b *logBatches) Shutdown(ctx context.Context) error {
+	b.once.Do(func() { close(b.stopping) })
+	defer b.giveUp()
+	select {
+	case <-b.done:
+	case <-ctx.Done():
+	}
+	return b.exporter.Shutdown(ctx)
+}
+
+// run sends until Shutdown, and then what is left.
+func (b *logBatches) run() {
+	defer close(b.done)
+	ticker := time.NewTicker(logBatchWait)
+	defer ticker.Stop()
+	var batch []sdklog.Record
+	for {
+		select {
+		case record := <-b.queue:
+			if batch = append(batch, record); len(batch) >= logBatch {
+				batch = b.send(batch)
+			}
+		case <-ticker.C:
+			batch = b.send(batch)
+		case <-b.stopping:
+			for len(b.queue) > 0 {
+				batch = append(batch, <-b.queue)
+			}
+			b.send(batch)
+			return
+		}
+	}
+}
+
+// send sends a batch, and returns the room for the next.
+func (b *logBatches) send(batch []sdklog.Record) []sdklog.Record {
+	if len(batch) == 0 {
+		return batch
+	}
+	if err := b.exporter.Export(b.sending, batch); err != nil {
+		b.unsent.Add(uint64(len(batch)))
+	}
+	clear(batch)
+	return batch[:0]
+}
