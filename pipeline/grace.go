@@ -3,6 +3,8 @@ package pipeline
 import (
 	"slices"
 	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
 )
 
 const (
@@ -32,9 +34,9 @@ func (g *grace) end() { *g = grace{} }
 func (g *grace) over(now time.Time) bool { return reached(g.until, now) }
 
 // publishVerdicts tells the sinks what has changed since they were last told. Recovery is told at once, everything else
-// only when the active table is settled.
-func (p *Pipeline) publishVerdicts() {
-	alarms, recovered := difference(p.published, p.active.verdicts)
+// only when the active table is settled. It returns what it has told.
+func (p *Pipeline) publishVerdicts() (alarms, recovered []dynamic.Verdict) {
+	alarms, recovered = difference(p.published, p.active.verdicts)
 	if p.active.settled {
 		p.published = p.active.verdicts
 	} else {
@@ -42,9 +44,10 @@ func (p *Pipeline) publishVerdicts() {
 	}
 	news := slices.Concat(alarms, recovered)
 	if len(news) == 0 {
-		return
+		return nil, nil
 	}
 	for _, sink := range p.options.Sinks {
 		sink.Publish(slices.Clone(news))
 	}
+	return alarms, recovered
 }

@@ -32,8 +32,11 @@ type Pipeline struct {
 	update   provider.Update
 	dirty    map[string]bool // providers whose configuration has not been merged
 	debounce debounce
+	heard    map[string]time.Time     // when each of them came
 	changed  map[dynamic.Ref]struct{} // since the active table
-	touched  bool                     // changed holds what no merge brought
+	touched  map[dynamic.Ref]struct{} // middlewares whose files have changed, which nobody has compiled
+	rebuilt  map[dynamic.Ref]struct{} // those in changed that only files have changed
+	merging  map[string]time.Time     // when each configuration came that no active table contains
 
 	merged   *dynamic.Configuration
 	included map[string]*dynamic.Configuration // what merged was made of, by provider; never changed
@@ -46,6 +49,9 @@ type Pipeline struct {
 	opened    bool              // first is closed
 	published []dynamic.Verdict // what the sinks have been told, and nothing that has recovered since
 	grace     grace
+
+	generations []Generation  // the last ones; replaced, never written to
+	news        chan struct{} // of the State that readers see
 }
 
 // New returns a Pipeline that does nothing before Run or Once.
@@ -59,12 +65,17 @@ func New(options Options) *Pipeline {
 		merger:   newMerger(options.Precedence),
 		dirty:    map[string]bool{},
 		debounce: newDebounce(hold),
+		heard:    map[string]time.Time{},
 		changed:  map[dynamic.Ref]struct{}{},
+		touched:  map[dynamic.Ref]struct{}{},
+		rebuilt:  map[dynamic.Ref]struct{}{},
+		merging:  map[string]time.Time{},
 		awaited:  map[string]time.Time{},
 		first:    make(chan struct{}),
+		news:     make(chan struct{}),
 	}
 	p.merged = p.merger.merged
-	p.state.Store(&State{Providers: map[string]provider.Status{}})
+	p.state.Store(&State{Providers: map[string]provider.Status{}, News: p.news})
 	return p
 }
 
@@ -121,6 +132,7 @@ func (p *Pipeline) receive(now time.Time) {
 	}
 	for _, name := range p.update.ChangedConfigurations {
 		p.dirty[name] = true
+		p.hear(name, now)
 	}
 	if len(p.update.ChangedConfigurations) > 0 {
 		p.debounce.note(now)
@@ -130,10 +142,9 @@ func (p *Pipeline) receive(now time.Time) {
 // touch has the middlewares built anew whose files have changed.
 func (p *Pipeline) touch(now time.Time) {
 	for _, name := range p.options.Files.Stale() {
-		p.changed[dynamic.Ref{Kind: dynamic.KindMiddleware, Name: name}] = struct{}{}
-		p.touched = true
+		p.touched[dynamic.Ref{Kind: dynamic.KindMiddleware, Name: name}] = struct{}{}
 	}
-	if p.touched {
+	if len(p.touched) > 0 {
 		p.debounce.note(now)
 	}
 }
@@ -180,8 +191,11 @@ func (p *Pipeline) pending() bool {
 // apply merges what has changed and compiles the result, unless it is the same.
 func (p *Pipeline) apply(now time.Time) {
 	p.debounce.applied(now)
-	if changed := p.merge(); changed || p.touched || (p.waiting == nil && p.active.generation == 0) {
-		p.touched = false
+	changed, touched := p.merge(), len(p.touched) > 0
+	maps.Copy(p.changed, p.touched)
+	maps.Copy(p.rebuilt, p.touched)
+	clear(p.touched)
+	if changed || touched || (p.waiting == nil && p.active.generation == 0) {
 		p.compile(now, false)
 		return
 	}
@@ -192,6 +206,7 @@ func (p *Pipeline) apply(now time.Time) {
 func (p *Pipeline) merge() bool {
 	merged, changed := p.merger.merge(p.update.Configurations, slices.Sorted(maps.Keys(p.dirty)))
 	clear(p.dirty)
+	p.heed()
 	p.merged = merged
 	p.included = p.update.Configurations
 	maps.Copy(p.changed, changed)

@@ -47,8 +47,9 @@ func (p *Pipeline) publishState() {
 		Configuration: p.active.configuration,
 		Included:      p.active.included,
 		Settled:       p.active.settled,
+		Generations:   p.generations,
 	}
-	p.state.Store(state)
+	p.tell(state)
 	if state.Ready && !p.opened {
 		p.opened = true
 		close(p.first)

@@ -17,6 +17,8 @@ const resolvedPrefix = "dns/"
 type table struct {
 	compiled      Compiled
 	took          time.Duration // to compile
+	changed       []dynamic.Ref // since the table before, in order
+	origins       origins       // of the objects in configuration
 	configuration *dynamic.Configuration
 	included      map[string]*dynamic.Configuration // what it was made of, by provider; never changed
 	references    map[string]bool                   // keys of endpoint sets
@@ -30,15 +32,17 @@ type table struct {
 
 // compile makes a table of the merged configuration. It supersedes one that still waits for endpoint sets.
 func (p *Pipeline) compile(now time.Time, settled bool) {
-	began := time.Now()
+	began, changed := time.Now(), sortedRefs(p.changed)
 	compiled := p.options.Compiler.Compile(Input{
 		Configuration: p.merged,
-		Changed:       sortedRefs(p.changed),
+		Changed:       changed,
 		Settled:       settled,
 	})
 	next := &table{
 		compiled:      compiled,
 		took:          time.Since(began),
+		changed:       changed,
+		origins:       p.merger.origins,
 		configuration: p.merged,
 		included:      p.included,
 		references:    make(map[string]bool, len(compiled.EndpointSets)),
@@ -74,10 +78,11 @@ func (p *Pipeline) relocate() {
 	if p.waiting != nil {
 		latest = p.waiting
 	}
-	latest.configuration, latest.included = p.merged, p.included
+	latest.configuration, latest.included, latest.origins = p.merged, p.included, p.merger.origins
 	latest.verdicts = combine(p.merged, p.merger.origins, latest.compiled.Verdicts)
 	if p.waiting == nil {
-		p.publishVerdicts()
+		clear(p.merging)
+		p.amend(p.publishVerdicts())
 	}
 }
 
@@ -124,13 +129,18 @@ func (p *Pipeline) activate(now time.Time) {
 	next.generation, next.activated = p.active.generation+1, now
 	next.compiled.Activate(next.generation)
 	next.compiled.Activate = nil // it may hold on to the table before
+	before := p.active
 	p.active = *next
 	p.options.Logger.Debug("table activated", "generation", next.generation, "changed", len(p.changed),
 		"missingEndpointSets", len(next.missing))
+	generation := p.generation(&before)
 	clear(p.changed)
+	clear(p.rebuilt)
+	clear(p.merging)
 	clear(p.awaited)
 	p.watch()
-	p.publishVerdicts()
+	generation.judge(p.publishVerdicts())
+	p.remember(generation)
 	p.measure()
 }
 

@@ -1,0 +1,255 @@
+package live
+
+import (
+	"cmp"
+	"encoding"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+const (
+	// maxDifferences is how many differences of one object are listed at most.
+	maxDifferences = 100
+	// maxShown is how many bytes of a value are shown.
+	maxShown = 1000
+	// hidden is shown in place of what the redacted copy of an object does not have.
+	hidden = "xxxx"
+)
+
+// Difference is one value that differs between two versions of an object, as JSON. A secret that has changed is there with xxxx on
+// both sides.
+type Difference struct {
+	// Path leads to the value, like loadBalancer.servers[0].url.
+	Path string `json:"path"`
+	// Before and After are the values, redacted, as strings, numbers or booleans; null where there was or is none. At most 1000 bytes of a string are
+	// shown.
+	Before any `json:"before"`
+	After  any `json:"after"`
+}
+
+// differences compares two versions of an object, of which one may be nil. Whether values differ is decided by what they are, and
+// what is shown comes from their redacted copies alone, paths too: the key of a map may be a secret.
+func differences(before, after any) (list []Difference, more int) {
+	was, is := leavesOf(before), leavesOf(after)
+	paths := slices.Collect(maps.Keys(was))
+	for path := range is {
+		if _, both := was[path]; !both {
+			paths = append(paths, path)
+		}
+	}
+	slices.SortFunc(paths, comparePaths)
+	list = []Difference{}
+	for _, path := range paths {
+		old, now := was[path], is[path]
+		if old.plain == now.plain {
+			continue
+		}
+		if len(list) == maxDifferences {
+			more++
+			continue
+		}
+		list = append(list, Difference{Path: cmp.Or(old.path, now.path), Before: old.shown(), After: now.shown()})
+	}
+	return list, more
+}
+
+// comparePaths compares paths so that the second element of a list comes before the tenth.
+func comparePaths(a, b string) int {
+	for a != "" && b != "" {
+		x, y := digits(a), digits(b)
+		if x > 0 && y > 0 {
+			if order := cmp.Or(cmp.Compare(x, y), cmp.Compare(a[:x], b[:y])); order != 0 {
+				return order
+			}
+			a, b = a[x:], b[y:]
+			continue
+		}
+		if a[0] != b[0] {
+			return cmp.Compare(a[0], b[0])
+		}
+		a, b = a[1:], b[1:]
+	}
+	return cmp.Compare(len(a), len(b))
+}
+
+// digits returns how many digits a text begins with.
+func digits(text string) int {
+	return len(text) - len(strings.TrimLeft(text, "0123456789"))
+}
+
+// leaf is a value of an object, and what its redacted copy has in that place.
+type leaf struct {
+	plain, redacted any
+	// path may be shown.
+	path string
+}
+
+// shown returns what may be shown of a value; nil when there is none.
+func (l leaf) shown() any {
+	if l.plain == l.redacted {
+		return shortened(l.plain)
+	}
+	if text, is := l.redacted.(string); is {
+		return shortened(text)
+	}
+	return hidden // A number, which has no form that says so.
+}
+
+func shortened(value any) any {
+	text, is := value.(string)
+	if !is || len(text) <= maxShown {
+		return value
+	}
+	cut := maxShown
+	for cut > 0 && !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + "…"
+}
+
+func leavesOf(object any) leaves {
+	found := leaves{}
+	if object != nil {
+		found.collect(place{}, reflect.ValueOf(object), reflect.ValueOf(dynamic.Redacted(object)))
+	}
+	return found
+}
+
+// leaves are the values of an object by their paths.
+type leaves map[string]leaf
+
+// place is where a value is, and how that may be shown.
+type place struct{ path, shown string }
+
+func (p place) field(name, shown string) place {
+	if p.path == "" {
+		return place{name, shown}
+	}
+	return place{p.path + "." + name, p.shown + "." + shown}
+}
+
+func (p place) element(i int) place {
+	index := "[" + strconv.Itoa(i) + "]"
+	return place{p.path + index, p.shown + index}
+}
+
+func (l leaves) note(at place, plain, redacted any) {
+	l[at.path] = leaf{plain: plain, redacted: redacted, path: at.shown}
+}
+
+// collect notes the values below a value. An empty section, list or map that is there is a value too: it may say that something is
+// on. The redacted copy is invalid where there is none.
+func (l leaves) collect(at place, value, redacted reflect.Value) {
+	for value.Kind() == reflect.Pointer || value.Kind() == reflect.Interface {
+		if value.IsNil() {
+			return
+		}
+		value = value.Elem()
+		if redacted.IsValid() {
+			redacted = redacted.Elem()
+		}
+	}
+	if text, ok := written(value); ok {
+		copied, _ := written(redacted)
+		l.note(at, text, copied)
+		return
+	}
+	switch value.Kind() {
+	case reflect.Struct:
+		l.collectStruct(at, value, redacted)
+	case reflect.Map:
+		l.collectMap(at, value, redacted)
+	case reflect.Slice, reflect.Array:
+		for i := range value.Len() {
+			inner := reflect.Value{}
+			if redacted.IsValid() && i < redacted.Len() {
+				inner = redacted.Index(i)
+			}
+			l.collect(at.element(i), value.Index(i), inner)
+		}
+		if value.Len() == 0 && (value.Kind() == reflect.Array || !value.IsNil()) {
+			l.note(at, "[]", "[]")
+		}
+	case reflect.Func, reflect.Chan, reflect.UnsafePointer, reflect.Invalid: // No model has any.
+	case reflect.String: // Words with a type of their own are shown as texts too.
+		copied := any(hidden)
+		if redacted.IsValid() {
+			copied = redacted.String()
+		}
+		l.note(at, value.String(), copied)
+	default:
+		copied := any(hidden)
+		if redacted.IsValid() {
+			copied = redacted.Interface()
+		}
+		l.note(at, value.Interface(), copied)
+	}
+}
+
+func (l leaves) collectMap(at place, value, redacted reflect.Value) {
+	for key, element := range value.Seq2() {
+		name, shown, inner := fmt.Sprint(key.Interface()), hidden, reflect.Value{}
+		if redacted.IsValid() {
+			if inner = redacted.MapIndex(key); inner.IsValid() {
+				shown = name
+			}
+		}
+		l.collect(at.field(name, shown), element, inner)
+	}
+	if value.Len() == 0 && !value.IsNil() {
+		l.note(at, "{}", "{}")
+	}
+}
+
+// collectStruct goes on with the fields. Zero values of fields that may be left out are as good as left out, as in a file.
+func (l leaves) collectStruct(at place, value, redacted reflect.Value) {
+	before := len(l)
+	for field := range value.Type().Fields() {
+		if !field.IsExported() {
+			continue
+		}
+		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
+		optional := strings.Contains(options, "omitempty")
+		switch name {
+		case "":
+			name = field.Name
+		case "-": // What no file may say has names of its own.
+			name, optional = strings.ToLower(field.Name[:1])+field.Name[1:], true
+		}
+		inner, copied := value.FieldByIndex(field.Index), reflect.Value{}
+		if optional && inner.IsZero() {
+			continue
+		}
+		if redacted.IsValid() {
+			copied = redacted.FieldByIndex(field.Index)
+		}
+		if field.Anonymous {
+			l.collect(at, inner, copied)
+		} else {
+			l.collect(at.field(name, name), inner, copied)
+		}
+	}
+	if len(l) == before {
+		l.note(at, "{}", "{}")
+	}
+}
+
+// written returns the text of a value that knows it: a duration, an address.
+func written(value reflect.Value) (string, bool) {
+	if !value.IsValid() || !value.CanInterface() {
+		return hidden, false
+	}
+	known, is := value.Interface().(encoding.TextMarshaler)
+	if !is {
+		return "", false
+	}
+	text, err := known.MarshalText()
+	return string(text), err == nil
+}

@@ -1,0 +1,180 @@
+package live
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/sluiceproxy/sluice/api"
+	"github.com/sluiceproxy/sluice/pipeline"
+)
+
+const (
+	// maxListeners is how many streams of events there are at most.
+	maxListeners = 64
+	// heartbeat is how often a stream says something when nothing happens, so that nobody between takes it for dead.
+	heartbeat = 15 * time.Second
+	// patience is how long a listener may take to read what was written before it is cut off.
+	patience = 10 * time.Second
+)
+
+// Hello is the data of the event hello, which begins each stream.
+type Hello struct {
+	// Version is that of Sluice.
+	Version string `json:"version,omitempty"`
+	// Generation is the one that serves, 0 for none, and Ready is as in /api/ready.
+	Generation uint64 `json:"generation"`
+	Ready      bool   `json:"ready"`
+}
+
+// Verdicts is the data of the event verdicts.
+type Verdicts struct {
+	// Worse lists what is wrong and was not before, or was otherwise; at most 200 findings.
+	Worse []api.Finding `json:"worse"`
+	// Recovered lists the objects with which nothing is wrong any more, or that are gone; at most 200.
+	Recovered []Object `json:"recovered"`
+}
+
+// events streams what happens until the listener leaves, reads too slowly, or Sluice drains:
+//
+//	hello       at the beginning
+//	generation  for each table that is put to work, with its number as id, as in the list of /api/generations
+//	verdicts    when something is found to be wrong, or right again
+//	providers   when a provider stands otherwise, and at the beginning: all of them, as in /api/ready
+//
+// A listener that comes back with the header Last-Event-ID gets the generations that it has missed, as far as they are known.
+func (l *Live) events(w http.ResponseWriter, r *http.Request) {
+	select {
+	case <-l.draining:
+		l.refuse(w, http.StatusServiceUnavailable, "Sluice has been told to stop")
+		return
+	default:
+	}
+	if l.listeners.Add(1) > maxListeners {
+		l.listeners.Add(-1)
+		w.Header().Set("Retry-After", "5")
+		l.refuse(w, http.StatusServiceUnavailable, "there are "+strconv.Itoa(maxListeners)+" listeners already")
+		return
+	}
+	defer l.listeners.Add(-1)
+	header := w.Header()
+	header.Set("Content-Type", "text/event-stream")
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("X-Accel-Buffering", "no") // Proxies of nginx's kind hold events back otherwise.
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return
+	}
+	s := &stream{out: w, control: http.NewResponseController(w)}
+	state := l.options.State.State()
+	s.begin(state, l.options.Version, lastEvent(r))
+	beat := time.NewTicker(heartbeat)
+	defer beat.Stop()
+	for s.flush() {
+		select {
+		case <-state.News:
+			next := l.options.State.State()
+			s.follow(state, next)
+			state = next
+		case <-beat.C:
+			s.comment()
+		case <-r.Context().Done():
+			return
+		case <-l.draining:
+			return
+		}
+	}
+}
+
+// lastEvent returns the number of the generation that the listener has seen last, if it says so.
+func lastEvent(r *http.Request) (number uint64, ok bool) {
+	number, err := strconv.ParseUint(r.Header.Get("Last-Event-ID"), 10, 64)
+	return number, err == nil
+}
+
+// stream writes the events of one listener. What is to be written is collected first, so that a listener gets whole events.
+type stream struct {
+	out     http.ResponseWriter
+	control *http.ResponseController
+	pending []byte
+	// sent is the last generation that the listener has got.
+	sent uint64
+	err  error
+}
+
+func (s *stream) begin(state *pipeline.State, version string, last uint64, resumes bool) {
+	s.event("hello", "", Hello{Version: version, Generation: state.Generation, Ready: state.Ready})
+	s.sent = state.Generation
+	if resumes && last < state.Generation {
+		s.sent = last
+		s.generations(state)
+	}
+	s.event("providers", "", api.NewReadiness(state).Providers)
+}
+
+// follow tells what the next state has beyond the one before.
+func (s *stream) follow(before, next *pipeline.State) {
+	s.generations(next)
+	s.verdicts(before, next)
+	if otherProviders(before, next) {
+		s.event("providers", "", api.NewReadiness(next).Providers)
+	}
+}
+
+func (s *stream) generations(state *pipeline.State) {
+	for i := range state.Generations {
+		if generation := &state.Generations[i]; generation.Number > s.sent {
+			s.sent = generation.Number
+			s.event("generation", strconv.FormatUint(generation.Number, 10), newGeneration(generation))
+		}
+	}
+}
+
+// verdicts tells how the verdicts of two states differ.
+func (s *stream) verdicts(before, next *pipeline.State) {
+	if len(before.Verdicts) == len(next.Verdicts) && (len(next.Verdicts) == 0 || &before.Verdicts[0] == &next.Verdicts[0]) {
+		return
+	}
+	worse, recovered := pipeline.Difference(before.Verdicts, next.Verdicts)
+	if len(worse)+len(recovered) > 0 {
+		s.event("verdicts", "", Verdicts{
+			Worse:     findings(worse[:min(len(worse), pipeline.MaxChanges)]),
+			Recovered: objects(recovered[:min(len(recovered), pipeline.MaxChanges)]),
+		})
+	}
+}
+
+// event adds an event; its data has no line breaks.
+func (s *stream) event(name, id string, data any) {
+	text, err := json.Marshal(data)
+	if err != nil {
+		s.err = errors.Join(s.err, err)
+		return
+	}
+	if id != "" {
+		s.pending = append(append(append(s.pending, "id: "...), id...), '\n')
+	}
+	s.pending = append(append(append(s.pending, "event: "...), name...), "\ndata: "...)
+	s.pending = append(append(s.pending, text...), "\n\n"...)
+}
+
+// comment adds a line that listeners pass over.
+func (s *stream) comment() { s.pending = append(s.pending, ":\n\n"...) }
+
+// flush writes what was added, and reports whether the stream goes on.
+func (s *stream) flush() bool {
+	if s.err != nil {
+		return false
+	}
+	// Not every writer knows deadlines; an entrypoint's does.
+	_ = s.control.SetWriteDeadline(time.Now().Add(patience))
+	if _, s.err = s.out.Write(s.pending); s.err == nil {
+		s.err = s.control.Flush()
+	}
+	s.pending = slices.Delete(s.pending, 0, len(s.pending))
+	return s.err == nil
+}
