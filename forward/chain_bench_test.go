@@ -195,7 +195,7 @@ func newChainOn(
 	config.SetDefaults()
 	config.Address = "192.0.2.1:80"
 	c := &chain{tb: tb, served: make(chan error, 1)}
-	counters := telemetry.NewMetrics(nil).Entrypoint("web")
+	counters := telemetry.NewMetrics(telemetry.MetricsOptions{EntryPoints: true}).Entrypoint("web")
 	front, err := entrypoint.New("web", config, target.Handler("web"), nil, entrypoint.Dependencies{
 		Logger: silence{}, Connections: counters, Sinks: []entrypoint.Sink{counters},
 		Listen: func(context.Context, string, string) (net.Listener, error) { return on, nil },

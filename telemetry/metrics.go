@@ -10,33 +10,34 @@ import (
 )
 
 // Metrics holds Sluice's counters and gauges, under Traefik's names where Traefik has them, so that existing boards and
-// alerts keep working.
+// alerts keep working. What is counted for each request is in series of its own; everything else is in a registry.
 type Metrics struct {
-	registry        *prometheus.Registry
-	requests        *prometheus.CounterVec
-	connections     *prometheus.GaugeVec
-	reloads         prometheus.Counter
-	lastReload      prometheus.Gauge
-	generation      prometheus.Gauge
-	quarantined     prometheus.Gauge
-	compileSeconds  prometheus.Gauge
-	endpointSeconds prometheus.Histogram
-	failuresDropped prometheus.CounterFunc
-	providers       providerCounters
+	registry *prometheus.Registry
+	owners   *owners
+	labels   *headerLabels
+	// bounds are those of all views together.
+	bounds         []float64
+	scraped        *view
+	pushed         *view
+	history        history
+	reloads        prometheus.Counter
+	lastReload     prometheus.Gauge
+	generation     prometheus.Gauge
+	quarantined    prometheus.Gauge
+	compileSeconds prometheus.Gauge
+	compiles       prometheus.Histogram
+	lags           *prometheus.HistogramVec
+	endpoints      prometheus.Histogram
+	providers      providerCounters
 }
 
-// NewMetrics returns metrics with their own registry. dropped counts failures that were not logged; nil means none.
-func NewMetrics(dropped func() uint64) *Metrics {
+// NewMetrics returns metrics with their own registry.
+func NewMetrics(options MetricsOptions) *Metrics {
 	m := &Metrics{
 		registry: prometheus.NewRegistry(),
-		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "traefik_entrypoint_requests_total",
-			Help: "Requests answered on an entrypoint, by code, method and protocol.",
-		}, []string{"code", "method", "protocol", "entrypoint"}),
-		connections: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "traefik_open_connections",
-			Help: "Connections that are open on an entrypoint.",
-		}, []string{"entrypoint", "protocol"}),
+		owners:   newOwners(),
+		labels:   newHeaderLabels(options.HeaderLabels),
+		bounds:   options.bounds(),
 		reloads: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "traefik_config_reloads_total",
 			Help: "Configuration generations put to work.",
@@ -46,37 +47,52 @@ func NewMetrics(dropped func() uint64) *Metrics {
 		generation:     gauge("sluice_config_generation", "Number of the configuration generation that serves."),
 		quarantined:    gauge("sluice_config_quarantined_objects", "Declared objects that are not put to work."),
 		compileSeconds: gauge("sluice_config_compile_seconds", "Duration of the last compilation in seconds."),
-		endpointSeconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "sluice_endpoint_change_seconds",
-			Help:    "From when a change of endpoints was heard of until requests see it.",
-			Buckets: []float64{.0001, .00025, .0005, .001, .002, .005, .01, .025, .05, .1, .5, 1},
-		}),
+		compiles:       prometheus.NewHistogram(durations("sluice_config_compile_duration_seconds", "Duration of compilations.")),
+		lags: prometheus.NewHistogramVec(durations("sluice_provider_lag_seconds",
+			"From when a provider told of a configuration until it was put to work."), []string{"provider"}),
+		endpoints: prometheus.NewHistogram(durations("sluice_endpoint_change_seconds",
+			"From when a change of endpoints was heard of until requests see it.")),
 		providers: newProviderCounters(),
 	}
-	if dropped == nil {
-		dropped = func() uint64 { return 0 }
+	m.history.samples = map[string][]trafficSample{}
+	m.scraped = m.newView(MetricsView{options.Buckets, options.EntryPoints, options.Routers, options.Services})
+	if options.Pushed != nil {
+		m.pushed = m.newView(*options.Pushed)
 	}
-	m.failuresDropped = prometheus.NewCounterFunc(prometheus.CounterOpts{
-		Name: "sluice_log_failures_dropped_total",
-		Help: "Failed requests that were not logged because too many came at once.",
-	}, func() float64 { return float64(dropped()) })
-	m.registry.MustRegister(m.requests, m.connections, m.reloads, m.lastReload, m.generation, m.quarantined,
-		m.compileSeconds, m.endpointSeconds, m.failuresDropped, collectors.NewGoCollector(),
-		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	if options.Dropped == nil {
+		options.Dropped = func() uint64 { return 0 }
+	}
+	m.registry.MustRegister(m.reloads, m.lastReload, m.generation, m.quarantined, m.compileSeconds, m.compiles, m.lags, m.endpoints,
+		prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "sluice_log_failures_dropped_total",
+			Help: "Failed requests that were not logged because too many came at once.",
+		}, func() float64 { return float64(options.Dropped()) }),
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry.MustRegister(m.providers.collectors()...)
 	return m
+}
+
+// durations describes a histogram of what is done beside requests.
+func durations(name, help string) prometheus.HistogramOpts {
+	return prometheus.HistogramOpts{
+		Name: name, Help: help,
+		Buckets:                         []float64{.0001, .00025, .0005, .001, .002, .005, .01, .025, .05, .1, .5, 1, 5},
+		NativeHistogramBucketFactor:     1.1,
+		NativeHistogramMaxBucketNumber:  100,
+		NativeHistogramMinResetDuration: time.Hour,
+	}
 }
 
 func gauge(name, help string) prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 }
 
-// Handler answers with the metrics page.
+// Handler answers with the metrics page: text, or protobuf with native histograms for who asks for that.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
+	return promhttp.HandlerFor(m.Gatherer(), promhttp.HandlerOpts{Registry: m.registry})
 }
 
-// Registry gives access to the collectors, for tests of names and for collectors that other stages add.
+// Registry gives access to the collectors that other stages add to. It has everything but what is counted for each request.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
 
 // Reload says that a configuration generation has been put to work.
@@ -87,6 +103,8 @@ type Reload struct {
 	// UnixSeconds is when; CompileSeconds how long the compilation took.
 	UnixSeconds    float64
 	CompileSeconds float64
+	// Lags say for each provider whose configuration has changed how long ago it told so.
+	Lags map[string]time.Duration
 }
 
 // Reloaded records a configuration generation.
@@ -96,7 +114,11 @@ func (m *Metrics) Reloaded(reload Reload) {
 	m.generation.Set(float64(reload.Generation))
 	m.quarantined.Set(float64(reload.Quarantined))
 	m.compileSeconds.Set(reload.CompileSeconds)
+	m.compiles.Observe(reload.CompileSeconds)
+	for provider, lag := range reload.Lags {
+		m.lags.WithLabelValues(text(provider)).Observe(lag.Seconds())
+	}
 }
 
 // EndpointsChanged records how long after it was heard of a change of endpoints was seen by requests.
-func (m *Metrics) EndpointsChanged(took time.Duration) { m.endpointSeconds.Observe(took.Seconds()) }
+func (m *Metrics) EndpointsChanged(took time.Duration) { m.endpoints.Observe(took.Seconds()) }

@@ -11,7 +11,7 @@ import (
 // TestBalanceIsCountedByService demands a metric for each count of a service that is not 0, under a name of good form,
 // as it stands when somebody asks.
 func TestBalanceIsCountedByService(t *testing.T) {
-	metrics := NewMetrics(nil)
+	metrics := NewMetrics(MetricsOptions{EntryPoints: true})
 	counts := map[string]uint64{"retries": 0, "unheard_of": 7}
 	metrics.CountBalance(slices.Values([]BalanceCounts{{Service: "shop@file", Counts: counts}}))
 	if page := scrape(t, metrics); strings.Contains(page, "sluice_service_") {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestMiddlewaresAreCounted(t *testing.T) {
-	metrics := NewMetrics(nil)
+	metrics := NewMetrics(MetricsOptions{EntryPoints: true})
 	metrics.CountMiddlewares(slices.Values([]MiddlewareCounts{{
 		Middleware: "limit@file",
 		Events:     map[string]uint64{"refused": 4, "delayed": 0},

@@ -8,7 +8,7 @@ import (
 )
 
 func TestMirrorsAreCounted(t *testing.T) {
-	metrics := NewMetrics(nil)
+	metrics := NewMetrics(MetricsOptions{EntryPoints: true})
 	metrics.CountMirrors(map[string]func() uint64{
 		"sent": func() uint64 { return 7 }, "dropped": func() uint64 { return 2 },
 	})

@@ -1,22 +1,18 @@
 package telemetry
 
 import (
-	"strconv"
+	"crypto/tls"
+	"net/http"
 	"sync/atomic"
-
-	"github.com/prometheus/client_golang/prometheus"
+	"time"
 )
 
-// Requests counts the requests of one entrypoint. A counter is looked up by its labels once, when it is first needed;
-// after that counting is one atomic addition.
+// Requests counts the requests and the connections of one entrypoint.
 type Requests struct {
-	entrypoint string
-	vec        *prometheus.CounterVec
-	open       prometheus.Gauge
-	counters   [methodCount * protocolCount]atomic.Pointer[[statusCount]atomic.Pointer[counter]]
+	series Series
+	open   atomic.Int64
+	labels *headerLabels
 }
-
-type counter struct{ prometheus.Counter }
 
 const (
 	statusCount   = 600
@@ -24,36 +20,45 @@ const (
 	protocolCount = 3
 )
 
-// Entrypoint returns the counters of one entrypoint.
-func (m *Metrics) Entrypoint(name string) *Requests {
-	return &Requests{entrypoint: name, vec: m.requests, open: m.connections.WithLabelValues(name, "TCP")}
-}
-
 // Opened counts a connection that has been accepted.
-func (r *Requests) Opened() { r.open.Inc() }
+func (r *Requests) Opened() { r.open.Add(1) }
 
 // Closed counts a connection that has been closed.
-func (r *Requests) Closed() { r.open.Dec() }
+func (r *Requests) Closed() { r.open.Add(-1) }
 
-// Finished counts a request.
+// Finished counts a request for its entrypoint, its router and its service, where the record's Observe has ObserveMetrics. It takes no lock
+// and allocates nothing, but for the first request of its kind.
 func (r *Requests) Finished(record *Record) {
-	status := record.Status
-	if status < 0 || status >= statusCount {
-		status = 0
+	if !record.Observe.Has(ObserveMetrics) {
+		return
 	}
-	row := methodIndex(record.Method)*protocolCount + protocolIndex(record.Protocol)
-	codes := r.counters[row].Load()
-	if codes == nil {
-		r.counters[row].CompareAndSwap(nil, new([statusCount]atomic.Pointer[counter]))
-		codes = r.counters[row].Load()
+	method, protocol := methodIndex(record.Method), protocolIndex(record.Protocol)
+	o := observation{
+		key:         cellKey(method, protocol, record.Status),
+		combination: r.labels.combination(record.RequestHeader),
+		received:    uint64(max(record.BytesReceived, 0)),
+		sent:        uint64(max(record.BytesSent, 0)),
+		tls:         record.TLS,
 	}
-	resolved := codes[status].Load()
-	if resolved == nil {
-		resolved = &counter{r.vec.WithLabelValues(strconv.Itoa(status), methodName(row/protocolCount),
-			protocolName(row%protocolCount), r.entrypoint)}
-		codes[status].Store(resolved)
+	o.last(record.Duration)
+	r.series.add(&o)
+	record.RouterSeries.add(&o)
+	if record.ServiceSeries == nil {
+		return
 	}
-	resolved.Inc()
+	if record.OriginStatus > 0 { // What the service answered, which middlewares may have changed.
+		o.key = cellKey(method, protocol, record.OriginStatus)
+		o.sent = uint64(max(record.OriginBytes, 0))
+	}
+	o.last(record.ServiceDuration)
+	record.ServiceSeries.add(&o)
+}
+
+// last sets how long what is observed took.
+func (o *observation) last(duration time.Duration) {
+	duration = max(duration, 0)
+	o.seconds = duration.Seconds()
+	o.ticks = uint64((duration + tick/2) / tick)
 }
 
 func methodName(index int) string {
@@ -64,10 +69,25 @@ func methodName(index int) string {
 
 // methodIndex maps methods nobody registered onto one label, so that a client cannot make series.
 func methodIndex(method string) int {
-	for i := 1; i < methodCount; i++ {
-		if methodName(i) == method {
-			return i
-		}
+	switch method {
+	case http.MethodGet:
+		return 1
+	case http.MethodHead:
+		return 2
+	case http.MethodPost:
+		return 3
+	case http.MethodPut:
+		return 4
+	case http.MethodPatch:
+		return 5
+	case http.MethodDelete:
+		return 6
+	case http.MethodConnect:
+		return 7
+	case http.MethodOptions:
+		return 8
+	case http.MethodTrace:
+		return 9
 	}
 	return 0
 }
@@ -82,4 +102,19 @@ func protocolIndex(protocol string) int {
 		return 2
 	}
 	return 0
+}
+
+// tlsVersionName names a version of TLS as Traefik's metrics do.
+func tlsVersionName(version uint16) string {
+	switch version {
+	case tls.VersionTLS10:
+		return "1.0"
+	case tls.VersionTLS11:
+		return "1.1"
+	case tls.VersionTLS12:
+		return "1.2"
+	case tls.VersionTLS13:
+		return "1.3"
+	}
+	return "unknown"
 }

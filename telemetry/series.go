@@ -1,5 +1,70 @@
 package telemetry
 
+import (
+	"crypto/tls"
+	"sync/atomic"
+)
+
 // Series counts the requests of one entrypoint, router or service. It is resolved when the configuration is compiled, so that nothing is
-// looked up by name for a request. A nil Series counts nothing.
-type Series struct{}
+// looked up by name for a request. A nil Series counts nothing. Counting takes no lock; what has been counted may be read at any time.
+type Series struct {
+	name string
+	// service is the router's; empty for entrypoints and services.
+	service string
+	router  bool
+	bounds  []float64
+	cells   table[cell]
+	secure  table[atomic.Uint64]
+	// owners is who lists the series; gone says that they do not any more, and next is another one that is gone too and has counted since.
+	owners *owners
+	gone   atomic.Bool
+	next   *Series
+}
+
+// observation is what one request adds to a series.
+type observation struct {
+	key uint64
+	// combination is which one of the header labels' values; negative without header labels.
+	combination    int
+	seconds        float64
+	ticks          uint64
+	received, sent uint64
+	tls            *tls.ConnectionState
+}
+
+// add counts a request.
+func (s *Series) add(o *observation) {
+	if s == nil {
+		return
+	}
+	if s.gone.Load() {
+		s.owners.comeBack(s)
+	}
+	c := s.cells.find(o.key)
+	if c == nil {
+		c = s.cells.insert(o.key, newCell(s.bounds))
+	}
+	c.add(s.bounds, o)
+	if o.tls == nil {
+		return
+	}
+	key := uint64(o.tls.Version)<<16 | uint64(o.tls.CipherSuite)
+	count := s.secure.find(key)
+	if count == nil {
+		count = s.secure.insert(key, new(atomic.Uint64))
+	}
+	count.Add(1)
+}
+
+// cellKey says which cell counts a request.
+func cellKey(method, protocol, status int) uint64 {
+	if status < 0 || status >= statusCount {
+		status = 0
+	}
+	return uint64((method*protocolCount+protocol)*statusCount + status)
+}
+
+// keyStatus, keyMethod and keyProtocol undo cellKey.
+func keyStatus(key uint64) int   { return int(key % statusCount) }
+func keyProtocol(key uint64) int { return int(key / statusCount % protocolCount) }
+func keyMethod(key uint64) int   { return int(key / statusCount / protocolCount) }

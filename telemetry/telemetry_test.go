@@ -115,7 +115,7 @@ func TestTooManyFailuresAreCountedAndNeverBlock(t *testing.T) {
 }
 
 func TestRequestsAreCountedByBoundedLabels(t *testing.T) {
-	metrics := NewMetrics(nil)
+	metrics := NewMetrics(MetricsOptions{EntryPoints: true})
 	requests := metrics.Entrypoint("web")
 	for _, record := range []Record{
 		{Status: 200, Method: "GET", Protocol: "http"},
@@ -145,7 +145,7 @@ func TestRequestsAreCountedByBoundedLabels(t *testing.T) {
 }
 
 func TestCountingARequestAllocatesNothing(t *testing.T) {
-	requests := NewMetrics(nil).Entrypoint("web")
+	requests := NewMetrics(MetricsOptions{EntryPoints: true}).Entrypoint("web")
 	record := &Record{Status: 200, Method: "GET", Protocol: "http"}
 	requests.Finished(record)
 	if allocations := testing.AllocsPerRun(100, func() { requests.Finished(record) }); allocations != 0 {
@@ -154,7 +154,7 @@ func TestCountingARequestAllocatesNothing(t *testing.T) {
 }
 
 func TestReloadsAreVisible(t *testing.T) {
-	metrics := NewMetrics(func() uint64 { return 7 })
+	metrics := NewMetrics(MetricsOptions{Dropped: func() uint64 { return 7 }})
 	metrics.Reloaded(Reload{Generation: 3, Quarantined: 2, UnixSeconds: 1700000000, CompileSeconds: 0.25})
 	page := scrape(t, metrics)
 	for _, want := range []string{
@@ -168,7 +168,7 @@ func TestReloadsAreVisible(t *testing.T) {
 }
 
 func TestProvidersAreCountedByKind(t *testing.T) {
-	metrics := NewMetrics(nil)
+	metrics := NewMetrics(MetricsOptions{EntryPoints: true})
 	metrics.CountProvider("events", "kubernetescrd", "IngressRoute.traefik.io", 3)
 	metrics.CountProvider("builds", "kubernetescrd", "IngressRoute.traefik.io", 2)
 	metrics.CountProvider("pushes", "kubernetescrd", "IngressRoute.traefik.io", 1)
@@ -189,7 +189,7 @@ func TestProvidersAreCountedByKind(t *testing.T) {
 }
 
 func TestMetricNamesAreWellFormed(t *testing.T) {
-	metrics := NewMetrics(nil)
+	metrics := NewMetrics(MetricsOptions{EntryPoints: true})
 	metrics.CountProvider("events", "kubernetes", "Ingress", 1)
 	metrics.Entrypoint("web").Finished(&Record{Status: 200, Method: "GET"})
 	problems, err := testutil.GatherAndLint(metrics.Registry())

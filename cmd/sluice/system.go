@@ -52,7 +52,7 @@ type system struct {
 // assemble wires the stages of a static configuration that has no errors. What does not serve asks no endpoint anything.
 func assemble(config *static.Configuration, logger telemetry.Logger, serves bool) (*system, error) {
 	s := &system{config: config, logger: logger, failures: telemetry.NewFailures(logger)}
-	s.metrics = telemetry.NewMetrics(s.failures.Dropped)
+	s.metrics = telemetry.NewMetrics(telemetry.MetricsOptions{EntryPoints: true, Services: true, Dropped: s.failures.Dropped})
 	entrypoints, err := inherited(config)
 	if err != nil {
 		return nil, err

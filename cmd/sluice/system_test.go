@@ -29,7 +29,7 @@ func TestInternalServicesAreThoseThatAreAskedFor(t *testing.T) {
 		{"everything", everything, []string{"api@internal", "noop@internal", "ping@internal", "prometheus@internal"}},
 	} {
 		s := &system{config: test.config, logger: telemetry.Discard{}, target: router.NewSwitch(nil)}
-		s.metrics = telemetry.NewMetrics(func() uint64 { return 0 })
+		s.metrics = telemetry.NewMetrics(telemetry.MetricsOptions{})
 		if diff := cmp.Diff(test.want, slices.Sorted(maps.Keys(s.internalServices()))); diff != "" {
 			t.Errorf("%s: services (-want +got):\n%s", test.name, diff)
 		}

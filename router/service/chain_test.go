@@ -90,7 +90,7 @@ func (p *proxy) serve(target *router.Switch) {
 	config := new(static.EntryPoint)
 	config.SetDefaults()
 	config.Address = p.address
-	counters := telemetry.NewMetrics(nil).Entrypoint("web")
+	counters := telemetry.NewMetrics(telemetry.MetricsOptions{EntryPoints: true}).Entrypoint("web")
 	front, err := entrypoint.New("web", config, target.Handler("web"), nil, entrypoint.Dependencies{
 		Logger: telemetry.Discard{}, Connections: counters, Sinks: []entrypoint.Sink{p},
 		Listen: func(context.Context, string, string) (net.Listener, error) { return listener, nil },

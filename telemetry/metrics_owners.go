@@ -1,0 +1,166 @@
+package telemetry
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// owners holds the series of everything that has any. Its lock is taken when a configuration is compiled and when somebody reads, never for
+// a request.
+type owners struct {
+	mu          sync.Mutex
+	entrypoints map[string]*Requests
+	routers     map[routerKey]*Series
+	services    map[string]*Series
+	// current is the service that a router was last compiled with.
+	current map[string]string
+	live    func() (routers, services map[string]bool)
+	// returned lists series that counted after they had been dropped.
+	returned atomic.Pointer[Series]
+}
+
+// routerKey tells the series of routers apart: the service of a router may change.
+type routerKey struct{ router, service string }
+
+func newOwners() *owners {
+	return &owners{
+		entrypoints: map[string]*Requests{}, routers: map[routerKey]*Series{}, services: map[string]*Series{}, current: map[string]string{},
+	}
+}
+
+// Entrypoint returns what counts the requests and connections of one entrypoint. For the same name it is the same.
+func (m *Metrics) Entrypoint(name string) *Requests {
+	m.owners.mu.Lock()
+	defer m.owners.mu.Unlock()
+	requests := m.owners.entrypoints[name]
+	if requests == nil {
+		requests = &Requests{series: Series{name: name, owners: m.owners, bounds: m.bounds}, labels: m.labels}
+		m.owners.entrypoints[name] = requests
+	}
+	return requests
+}
+
+// Router returns the series of a router with its service, both as name@provider. For the same names it is the same.
+func (m *Metrics) Router(name, service string) *Series {
+	m.owners.mu.Lock()
+	defer m.owners.mu.Unlock()
+	m.owners.current[name] = service
+	key := routerKey{name, service}
+	series := m.owners.routers[key]
+	if series == nil {
+		series = &Series{name: name, service: service, router: true, owners: m.owners, bounds: m.bounds}
+		m.owners.routers[key] = series
+	}
+	return series
+}
+
+// Service returns the series of a service, name@provider. For the same name it is the same.
+func (m *Metrics) Service(name string) *Series {
+	m.owners.mu.Lock()
+	defer m.owners.mu.Unlock()
+	series := m.owners.services[name]
+	if series == nil {
+		series = &Series{name: name, owners: m.owners, bounds: m.bounds}
+		m.owners.services[name] = series
+	}
+	return series
+}
+
+// ServeOnly has the series of routers and services dropped that do not exist any more, after they have been shown once more to everybody
+// who reads metrics. live returns the names of those that exist, and is called whenever somebody reads; nil sets keep everything.
+func (m *Metrics) ServeOnly(live func() (routers, services map[string]bool)) {
+	m.owners.mu.Lock()
+	defer m.owners.mu.Unlock()
+	m.owners.live = live
+}
+
+// of returns the series of a kind, sorted by name and service.
+func (o *owners) of(kind TrafficKind) []*Series {
+	var all []*Series
+	switch kind {
+	case TrafficEntrypoints:
+		for _, requests := range o.entrypoints {
+			all = append(all, &requests.series)
+		}
+	case TrafficRouters:
+		all = slices.Collect(maps.Values(o.routers))
+	case TrafficServices:
+		all = slices.Collect(maps.Values(o.services))
+	}
+	slices.SortFunc(all, func(a, b *Series) int {
+		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.service, b.service))
+	})
+	return all
+}
+
+// comeBack notes that a series counts that had been dropped, so that it is listed again.
+func (o *owners) comeBack(s *Series) {
+	if !s.gone.CompareAndSwap(true, false) {
+		return
+	}
+	for {
+		s.next = o.returned.Load()
+		if o.returned.CompareAndSwap(s.next, s) {
+			return
+		}
+	}
+}
+
+// relist lists the series again that came back, unless others have taken their place. The caller holds the lock.
+func (o *owners) relist() {
+	for s := o.returned.Swap(nil); s != nil; {
+		next := s.next
+		s.next = nil
+		if s.router {
+			if key := (routerKey{s.name, s.service}); o.routers[key] == nil {
+				o.routers[key] = s
+			}
+		} else if o.services[s.name] == nil {
+			o.services[s.name] = s
+		}
+		s = next
+	}
+}
+
+// dead returns the series of routers and services that do not exist any more. A router's series with another service than its present one
+// goes with that service.
+func (o *owners) dead() map[*Series]bool {
+	o.mu.Lock()
+	live := o.live
+	o.mu.Unlock()
+	if live == nil {
+		return nil
+	}
+	routers, services := live()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.relist()
+	dead := map[*Series]bool{}
+	for key, series := range o.routers {
+		if routers != nil && !routers[key.router] || services != nil && o.current[key.router] != key.service && !services[key.service] {
+			dead[series] = true
+		}
+	}
+	for name, series := range o.services {
+		if services != nil && !services[name] {
+			dead[series] = true
+		}
+	}
+	return dead
+}
+
+// drop forgets a series.
+func (o *owners) drop(s *Series) {
+	if s.router {
+		delete(o.routers, routerKey{s.name, s.service})
+		if o.current[s.name] == s.service {
+			delete(o.current, s.name)
+		}
+	} else {
+		delete(o.services, s.name)
+	}
+	s.gone.Store(true)
+}

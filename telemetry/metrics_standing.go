@@ -1,0 +1,88 @@
+package telemetry
+
+import (
+	"crypto/x509"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// ServerStanding says whether a server of a service takes requests.
+type ServerStanding struct {
+	// Service is name@provider, URL the server's.
+	Service, URL string
+	Up           bool
+}
+
+// CountServers has all servers read whenever somebody asks for the metrics. A server that a service has twice is up when either is. It
+// is called at most once, and servers may be called from any goroutine.
+func (m *Metrics) CountServers(servers iter.Seq[ServerStanding]) {
+	m.registry.MustRegister(standing{
+		desc: prometheus.NewDesc("traefik_service_server_up", "Whether a server takes requests: 1 or 0.", []string{"service", "url"}, nil),
+		read: func(set func(value float64, labels ...string)) {
+			up := map[[2]string]bool{}
+			for server := range servers {
+				key := [2]string{text(server.Service), text(server.URL)}
+				up[key] = up[key] || server.Up
+			}
+			for key, is := range up {
+				value := 0.0
+				if is {
+					value = 1
+				}
+				set(value, key[0], key[1])
+			}
+		},
+	})
+}
+
+// CountCertificates has the end of all certificates read whenever somebody asks for the metrics. It is called at most once, and
+// certificates may be called from any goroutine; those that are nil are passed over.
+func (m *Metrics) CountCertificates(certificates iter.Seq[*x509.Certificate]) {
+	m.registry.MustRegister(standing{
+		desc: prometheus.NewDesc("traefik_tls_certs_not_after", "Unix time in seconds at which a certificate ends.",
+			[]string{"cn", "serial", "sans"}, nil),
+		read: func(set func(value float64, labels ...string)) {
+			ends := map[[3]string]float64{}
+			for certificate := range certificates {
+				if certificate == nil || certificate.SerialNumber == nil {
+					continue
+				}
+				names := strings.Join(slices.Sorted(slices.Values(certificate.DNSNames)), ",")
+				key := [3]string{text(certificate.Subject.CommonName), certificate.SerialNumber.String(), text(names)}
+				ends[key] = float64(certificate.NotAfter.Unix())
+			}
+			for key, end := range ends {
+				set(end, key[:]...)
+			}
+		},
+	})
+}
+
+// CountDropped has sluice_telemetry_dropped_total{signal} read from count: what is the signal of which something was dropped because it
+// came faster than it could be written, such as access_log, traces or log. It is called once for each, and count from any goroutine.
+func (m *Metrics) CountDropped(what string, count func() uint64) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name:        "sluice_telemetry_dropped_total",
+		Help:        "Log lines and spans that were dropped because they came faster than they could be written.",
+		ConstLabels: prometheus.Labels{"signal": what},
+	}, func() float64 { return float64(count()) }))
+}
+
+// standing is a collector of gauges that are read when somebody asks. The sets of labels that read gives are distinct.
+type standing struct {
+	desc *prometheus.Desc
+	read func(set func(value float64, labels ...string))
+}
+
+// Describe sends the description.
+func (s standing) Describe(to chan<- *prometheus.Desc) { to <- s.desc }
+
+// Collect sends the gauges.
+func (s standing) Collect(to chan<- prometheus.Metric) {
+	s.read(func(value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(s.desc, prometheus.GaugeValue, value, labels...)
+	})
+}

@@ -1,0 +1,150 @@
+package telemetry
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+)
+
+// viewIdle is how long somebody who read metrics is waited for before series are dropped that are gone.
+const viewIdle = 5 * time.Minute
+
+// view is what one reader of metrics gets to see of requests.
+type view struct {
+	metrics *Metrics
+	options MetricsView
+	// picked says which of all bounds are this view's.
+	picked []int
+
+	mu sync.Mutex
+	// read is when somebody read last; shown has the series that are gone and have been shown once more.
+	read  time.Time
+	shown map[*Series]bool
+}
+
+// newView returns a view. Its bounds are among those of the metrics.
+func (m *Metrics) newView(options MetricsView) *view {
+	v := &view{metrics: m, options: options, shown: map[*Series]bool{}}
+	v.options.Buckets = slices.Clone(orDefault(options.Buckets))
+	for i, bound := range m.bounds {
+		if slices.Contains(v.options.Buckets, bound) {
+			v.picked = append(v.picked, i)
+		}
+	}
+	return v
+}
+
+// Gatherer gathers everything that /metrics shows.
+func (m *Metrics) Gatherer() prometheus.Gatherer { return gatherer{m.registry, m.scraped} }
+
+// Pushed gathers everything that is pushed: the same with the buckets and the levels of MetricsOptions.Pushed. It is nil where those are.
+func (m *Metrics) Pushed() prometheus.Gatherer {
+	if m.pushed == nil {
+		return nil
+	}
+	return gatherer{m.registry, m.pushed}
+}
+
+// gatherer puts what is counted for each request beside what is in the registry.
+type gatherer struct {
+	registry *prometheus.Registry
+	view     *view
+}
+
+// Gather returns all metrics by name.
+func (g gatherer) Gather() ([]*dto.MetricFamily, error) {
+	families, err := g.registry.Gather()
+	defer g.view.metrics.prune()
+	families = append(families, g.view.gather()...)
+	slices.SortFunc(families, func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })
+	return families, err
+}
+
+// gather returns the metrics of requests.
+func (v *view) gather() []*dto.MetricFamily {
+	dead := v.metrics.owners.dead()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	families := []*dto.MetricFamily{}
+	if open := v.metrics.openConnections(); len(open.GetMetric()) > 0 {
+		families = append(families, open)
+	}
+	for _, level := range v.levels() {
+		v.metrics.owners.mu.Lock()
+		all := v.metrics.owners.of(level.kind)
+		v.metrics.owners.mu.Unlock()
+		page := newPage(v, level.name)
+		for _, series := range all {
+			if !dead[series] {
+				delete(v.shown, series)
+			} else if v.shown[series] {
+				continue
+			}
+			page.add(series)
+		}
+		families = append(families, page.families()...)
+	}
+	for series := range dead {
+		v.shown[series] = true
+	}
+	v.read = time.Now()
+	return families
+}
+
+// level is a kind of owner whose metrics a view shows.
+type level struct {
+	kind TrafficKind
+	name string
+}
+
+// levels returns what the options ask for.
+func (v *view) levels() []level {
+	var levels []level
+	if v.options.EntryPoints {
+		levels = append(levels, level{TrafficEntrypoints, "entrypoint"})
+	}
+	if v.options.Routers {
+		levels = append(levels, level{TrafficRouters, "router"})
+	}
+	if v.options.Services {
+		levels = append(levels, level{TrafficServices, "service"})
+	}
+	return levels
+}
+
+// prune drops the series that are gone and that everybody has seen once more who still reads.
+func (m *Metrics) prune() {
+	dead := m.owners.dead()
+	for _, v := range []*view{m.scraped, m.pushed} {
+		if v == nil {
+			continue
+		}
+		v.mu.Lock()
+		if reads := time.Since(v.read) < viewIdle; reads {
+			for series := range dead {
+				if !v.shown[series] {
+					delete(dead, series)
+				}
+			}
+		}
+		v.mu.Unlock()
+	}
+	m.owners.mu.Lock()
+	for series := range dead {
+		m.owners.drop(series)
+	}
+	m.owners.mu.Unlock()
+	for _, v := range []*view{m.scraped, m.pushed} {
+		if v != nil {
+			v.mu.Lock()
+			for series := range dead {
+				delete(v.shown, series)
+			}
+			v.mu.Unlock()
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package telemetry
+
+// TrafficKind says whose traffic is asked for.
+type TrafficKind uint8
+
+// The kinds.
+const (
+	// TrafficEntrypoints asks for entrypoints.
+	TrafficEntrypoints TrafficKind = iota
+	// TrafficRouters asks for routers.
+	TrafficRouters
+	// TrafficServices asks for services.
+	TrafficServices
+)
+
+// Traffic is what an entrypoint, router or service has seen since Sluice began: two of them, subtracted, are a rate.
+type Traffic struct {
+	// Name is the entrypoint's, or name@provider.
+	Name string `json:"name"`
+	// Requests counts all of them, ClientErrors those with a 4xx and ServerErrors those with a 5xx code.
+	Requests     uint64 `json:"requests"`
+	ClientErrors uint64 `json:"clientErrors"`
+	ServerErrors uint64 `json:"serverErrors"`
+	// BytesReceived and BytesSent count the bodies of requests and responses.
+	BytesReceived uint64 `json:"bytesReceived"`
+	BytesSent     uint64 `json:"bytesSent"`
+	// OpenConnections are those of an entrypoint now; 0 for others.
+	OpenConnections int64 `json:"openConnections"`
+	// Seconds is the sum of all durations.
+	Seconds float64 `json:"seconds"`
+	// Buckets has a pair for each range of durations in which there were any: its upper bound in seconds, and how many lie between the
+	// bound before (eight of them double a duration) and it.
+	Buckets [][2]float64 `json:"buckets"`
+}
+
+// Traffic returns the traffic of what has one of the names, in the order of names; nil asks for all of the kind. Names that nobody has are
+// left out.
+func (m *Metrics) Traffic(kind TrafficKind, names []string) []Traffic {
+	m.owners.mu.Lock()
+	all := m.owners.of(kind)
+	m.owners.mu.Unlock()
+	wanted := map[string]bool{}
+	for _, name := range names {
+		wanted[name] = true
+	}
+	result := []Traffic{}
+	for i := 0; i < len(all); {
+		first := i
+		for i++; i < len(all) && all[i].name == all[first].name; i++ { // A router whose service has changed.
+			continue
+		}
+		if names == nil || wanted[all[first].name] {
+			result = append(result, m.traffic(kind, all[first:i]))
+		}
+	}
+	return result
+}
+
+// traffic adds up series of one name.
+func (m *Metrics) traffic(kind TrafficKind, series []*Series) Traffic {
+	t := Traffic{Name: series[0].name, Buckets: [][2]float64{}}
+	native := make([]uint64, nativeBuckets)
+	for _, s := range series {
+		s.cells.all(func(key uint64, c *cell) { t.add(key, c, native) })
+	}
+	for i, count := range native {
+		if count > 0 {
+			t.Buckets = append(t.Buckets, [2]float64{nativeBound(i), float64(count)})
+		}
+	}
+	if kind == TrafficEntrypoints {
+		t.OpenConnections = m.Entrypoint(t.Name).open.Load()
+	}
+	return t
+}
+
+// add adds a cell.
+func (t *Traffic) add(key uint64, c *cell, native []uint64) {
+	count := c.native.read(native)
+	t.Requests += count
+	switch keyStatus(key) / 100 {
+	case 4:
+		t.ClientErrors += count
+	case 5:
+		t.ServerErrors += count
+	}
+	t.BytesReceived += c.received.Load()
+	t.BytesSent += c.sent.Load()
+	t.Seconds += float64(c.ticks.Load()) * tick.Seconds()
+}
