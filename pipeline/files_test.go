@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
 )
 
 // touched are files that change when the test says so.
@@ -41,6 +43,33 @@ func TestLoopCompilesWhatWasMadeOfFilesThatChanged(t *testing.T) {
 		}
 		if got := compiled[1].changed; !slices.Equal(got, []string{"users@file"}) {
 			t.Errorf("changed is %q", got)
+		}
+	})
+}
+
+// TestFilesThatChangeWhileATableWaits wants the change compiled after the table is put to work that did not know of it.
+func TestFilesThatChangeWhileATableWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRig(t, "file")
+		files := &touched{changed: make(chan struct{}, 1)}
+		r.options.Files = files
+		r.run(t)
+		first := needing("k")
+		first.HTTP.Middlewares = map[string]*dynamic.Middleware{"users": {}}
+		r.send("file", first)
+		files.names = []string{"users@file"}
+		files.changed <- struct{}{}
+		synctest.Wait()
+		r.endpoints("file", "k") // Activates the first table before the change of the file is compiled.
+		pass(2 * time.Second)
+		compiled := r.seen().compiled
+		last := compiled[len(compiled)-1]
+		if len(compiled) != 2 || !slices.Equal(last.changed, []string{"users@file"}) {
+			t.Fatalf("compiled %+v", compiled)
+		}
+		generations := r.State().Generations
+		if latest := generations[len(generations)-1]; latest.Changed != 1 || latest.Changes[0].Before != latest.Changes[0].After {
+			t.Errorf("the generation says %+v", latest)
 		}
 	})
 }

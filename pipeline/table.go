@@ -154,6 +154,7 @@ func (p *Pipeline) measure() {
 		Quarantined:    Quarantined(p.published),
 		UnixSeconds:    float64(p.active.activated.UnixMilli()) / 1000,
 		CompileSeconds: p.active.took.Seconds(),
+		Lags:           p.generations[len(p.generations)-1].Lags,
 	})
 }
 
