@@ -1,19 +1,18 @@
-// Package api answers those who ask Sluice about itself: whether it lives, whether it is ready, which routes there are,
-// and which of them would answer a request.
+// Package api answers those who ask Sluice about itself: whether it lives, whether it is ready, what is configured and what
+// became of it, and which route would answer a request.
 //
-// In flow the immutable state that the pipeline publishes, and what the router's table says through the interfaces that
-// this package declares; out flow JSON and plain text. Everything is read-only: other methods than GET and HEAD get 405.
-// The handlers are mounted by the router as the services ping@internal and api@internal; this package never listens and
-// never changes anything.
+// In flow the immutable state that the pipeline publishes, the static configuration, and what the router's table and the
+// pools say through the interfaces that this package declares; out flow JSON and plain text, on the paths of Traefik's API
+// and on ours. Configuration is shown in redacted copies alone. Everything is read-only: other methods than GET and HEAD get
+// 405, and pages of other origins get nothing. The handlers are mounted by the router as the services ping@internal and
+// api@internal; this package never listens and never changes anything.
 package api
 
 import (
-	"bytes"
 	"crypto/x509"
-	"encoding/json"
 	"net/http"
-	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/mux"
@@ -26,26 +25,6 @@ import (
 // State says how everything stands; pipeline.Pipeline does.
 type State interface {
 	State() *pipeline.State
-}
-
-// ExplainRequest is a request that somebody wants to have explained; it is never sent.
-type ExplainRequest struct {
-	// Method is the method; empty means GET.
-	Method string
-	// URL is scheme://host/path?query.
-	URL string
-	// Header holds the headers that the request would carry.
-	Header http.Header
-	// EntryPoint is the name of the entrypoint; empty means the one that the URL leads to.
-	EntryPoint string
-	// Client is the client's address; empty means 127.0.0.1.
-	Client string
-}
-
-// Explainer says which router answers a request, and why.
-type Explainer interface {
-	// Explain returns what is written as JSON; an error says what is wrong with the question.
-	Explain(request ExplainRequest) (any, error)
 }
 
 // Lister lists the routes that are served, and the middlewares that count or have state. What it returns is written as JSON.
@@ -106,103 +85,74 @@ type Options struct {
 	BasePath string
 }
 
-// New returns the handler of the service api@internal:
-//
-//	GET /api/explain?method=&url=&entrypoint=&client=&header=NAME:VALUE (header may repeat)
-//	GET /api/routes
-//	GET /api/middlewares
-//	GET /api/ready
+// handler answers for the service api@internal.
+type handler struct {
+	options Options
+	// prefix is what precedes /api, without a slash at its end.
+	prefix string
+	write  func(w http.ResponseWriter, status int, value any)
+	// entryPoints are those of the static configuration, redacted.
+	entryPoints []entryPoint
+	// latest is the view of the state that was asked for last.
+	latest atomic.Pointer[view]
+}
+
+// New returns the handler of the service api@internal: the paths of Traefik's API, those of Sluice, and the parts.
+// docs/api.md lists them, and /api/openapi.yaml says what each one answers. It serves any number of requests at a time.
 func New(options Options) http.Handler {
+	if options.Static == nil {
+		options.Static = &static.Configuration{}
+	}
+	h := &handler{
+		options:     options,
+		prefix:      strings.TrimRight(options.BasePath, "/"),
+		write:       Writer(options.Logger),
+		entryPoints: entryPoints(options.Static),
+	}
 	root := mux.NewRouter().UseEncodedPath()
-	prefix := strings.TrimRight(options.BasePath, "/") + "/api"
-	write := Writer(options.Logger)
-	if options.Explainer != nil {
-		Get(root, prefix+"/explain", func(w http.ResponseWriter, r *http.Request) { explain(w, r, options.Explainer, write) })
-	}
-	if options.Lister != nil {
-		Get(root, prefix+"/routes", func(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, options.Lister.Routes()) })
-		Get(root, prefix+"/middlewares", func(w http.ResponseWriter, _ *http.Request) { write(w, http.StatusOK, options.Lister.Middlewares()) })
-	}
-	Get(root, prefix+"/ready", func(w http.ResponseWriter, _ *http.Request) { ready(w, options.State, write) })
+	h.mountQuestions(root)
+	h.mountObjects(root)
+	h.mountProcess(root)
 	for _, part := range options.Parts {
-		part.Mount(root, strings.TrimRight(options.BasePath, "/"))
+		part.Mount(root, h.prefix)
 	}
 	root.NotFoundHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		write(w, http.StatusNotFound, Problem{Message: "there is nothing at " + r.URL.EscapedPath()})
+		h.write(w, http.StatusNotFound, Problem{Message: "there is nothing at " + r.URL.EscapedPath()})
 	})
-	root.MethodNotAllowedHandler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Allow", "GET, HEAD")
-		write(w, http.StatusMethodNotAllowed, Problem{Message: "the API is read-only"})
-	})
-	return root
+	root.MethodNotAllowedHandler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { h.refuseMethod(w) })
+	return h.protect(root)
+}
+
+// mountQuestions adds what is asked of the table that serves.
+func (h *handler) mountQuestions(root *mux.Router) {
+	prefix := h.prefix + "/api"
+	if explainer := h.options.Explainer; explainer != nil {
+		Get(root, prefix+"/explain", func(w http.ResponseWriter, r *http.Request) { explain(w, r, explainer, h.write) })
+	}
+	if lister := h.options.Lister; lister != nil {
+		Get(root, prefix+"/routes", func(w http.ResponseWriter, _ *http.Request) { h.write(w, http.StatusOK, lister.Routes()) })
+		Get(root, prefix+"/middlewares", func(w http.ResponseWriter, _ *http.Request) { h.write(w, http.StatusOK, lister.Middlewares()) })
+	}
+	Get(root, prefix+"/ready", func(w http.ResponseWriter, _ *http.Request) { ready(w, h.options.State, h.write) })
+	Get(root, prefix+"/verdicts", h.verdicts)
+}
+
+// mountProcess adds what is asked of the process.
+func (h *handler) mountProcess(root *mux.Router) {
+	prefix := h.prefix + "/api"
+	Get(root, prefix+"/version", h.version)
+	Get(root, prefix+"/overview", h.overview)
+	Get(root, prefix+"/entrypoints", h.listEntryPoints)
+	Get(root, prefix+"/entrypoints/{id}", h.showEntryPoint)
+	Get(root, prefix+"/certificates", h.listCertificates)
+	Get(root, prefix+"/certificates/{id}", h.showCertificate)
+	Get(root, prefix+"/openapi.yaml", openAPI)
+	if h.options.Static.API != nil && h.options.Static.API.Debug {
+		mountDebug(root, h.prefix+"/debug")
+	}
 }
 
 // Get mounts a handler for GET and HEAD at a path; other methods get 405.
 func Get(root *mux.Router, path string, handler http.HandlerFunc) {
 	root.HandleFunc(path, handler).Methods(http.MethodGet, http.MethodHead)
-}
-
-// Problem is the JSON of an error.
-type Problem struct {
-	// Message is one sentence for a person.
-	Message string `json:"message"`
-}
-
-// Writer returns the function that writes a value as JSON. What cannot be written is told to the logger and answered
-// with 500.
-func Writer(logger telemetry.Logger) func(w http.ResponseWriter, status int, value any) {
-	return func(w http.ResponseWriter, status int, value any) {
-		var body bytes.Buffer
-		encoder := json.NewEncoder(&body)
-		encoder.SetEscapeHTML(false) // rules and reasons are full of &&
-		if err := encoder.Encode(value); err != nil {
-			logger.Error("answer cannot be written as JSON", "error", err)
-			body.Reset()
-			body.WriteString(`{"message":"the answer cannot be written as JSON"}` + "\n")
-			status = http.StatusInternalServerError
-		}
-		header := w.Header()
-		header.Set("Content-Type", "application/json")
-		header.Set("Cache-Control", "no-store")
-		header.Set("X-Content-Type-Options", "nosniff")
-		w.WriteHeader(status)
-		_, _ = w.Write(body.Bytes()) // a client that has left is not our concern
-	}
-}
-
-// explain reads the question from the query.
-func explain(w http.ResponseWriter, r *http.Request, explainer Explainer, write func(http.ResponseWriter, int, any)) {
-	query, err := url.ParseQuery(r.URL.RawQuery)
-	if err != nil {
-		write(w, http.StatusBadRequest, Problem{Message: "query: " + err.Error()})
-		return
-	}
-	question := ExplainRequest{
-		Method:     query.Get("method"),
-		URL:        query.Get("url"),
-		Header:     http.Header{},
-		EntryPoint: query.Get("entrypoint"),
-		Client:     query.Get("client"),
-	}
-	if question.Method == "" {
-		question.Method = http.MethodGet
-	}
-	if question.URL == "" {
-		write(w, http.StatusBadRequest, Problem{Message: "query: url is missing"})
-		return
-	}
-	for _, line := range query["header"] {
-		name, value, ok := strings.Cut(line, ":")
-		if name = strings.TrimSpace(name); !ok || name == "" {
-			write(w, http.StatusBadRequest, Problem{Message: "query: header is not of the form NAME: VALUE"})
-			return
-		}
-		question.Header.Add(name, strings.TrimSpace(value))
-	}
-	answer, err := explainer.Explain(question)
-	if err != nil {
-		write(w, http.StatusBadRequest, Problem{Message: err.Error()})
-		return
-	}
-	write(w, http.StatusOK, answer)
 }

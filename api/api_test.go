@@ -23,10 +23,10 @@ type fixed struct{ state *pipeline.State }
 
 func (f fixed) State() *pipeline.State { return f.state }
 
-// table answers like a router's table.
-type table struct{ asked []ExplainRequest }
+// served answers like a router's table.
+type served struct{ asked []ExplainRequest }
 
-func (t *table) Explain(request ExplainRequest) (any, error) {
+func (t *served) Explain(request ExplainRequest) (any, error) {
 	t.asked = append(t.asked, request)
 	if request.URL == "bad" {
 		return nil, errors.New("bad has no host")
@@ -34,9 +34,9 @@ func (t *table) Explain(request ExplainRequest) (any, error) {
 	return map[string]string{"router": "a@file", "rule": "Host(`a`) && PathPrefix(`/`)"}, nil
 }
 
-func (t *table) Routes() any { return []string{"a@file"} }
+func (t *served) Routes() any { return []string{"a@file"} }
 
-func (t *table) Middlewares() any { return []string{"m@file"} }
+func (t *served) Middlewares() any { return []string{"m@file"} }
 
 func ask(t *testing.T, handler http.Handler, method, target string) *httptest.ResponseRecorder {
 	t.Helper()
@@ -46,7 +46,7 @@ func ask(t *testing.T, handler http.Handler, method, target string) *httptest.Re
 }
 
 func TestAPI(t *testing.T) {
-	all := &table{}
+	all := &served{}
 	state := fixed{&pipeline.State{Ready: true}}
 	tests := []struct {
 		name    string
@@ -92,7 +92,7 @@ func TestAPI(t *testing.T) {
 }
 
 func TestExplainQuestion(t *testing.T) {
-	all := &table{}
+	all := &served{}
 	handler := New(Options{State: fixed{}, Explainer: all, Logger: telemetry.Discard{}})
 	ask(t, handler, http.MethodGet,
 		"/api/explain?method=POST&url=https://a.example/x%3Fy&entrypoint=web&client=192.0.2.1&header=X-A:+1&header=x-a:2&header=Host:b:1")

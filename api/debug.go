@@ -1,0 +1,84 @@
+package api
+
+import (
+	"encoding/json"
+	"expvar"
+	"fmt"
+	"net/http"
+	"net/http/pprof" //nolint:gosec // The routes that it adds to the default mux are served by nobody.
+	"runtime"
+	profiles "runtime/pprof"
+	"slices"
+	"strconv"
+
+	"github.com/gorilla/mux"
+)
+
+// longestProfile bounds how long a profile of CPU time or a trace may be taken, in seconds.
+const longestProfile = 300
+
+// mountDebug adds what a developer asks of a Go program: its profiles and its variables. The command line is not among them,
+// since it may hold secrets, nor is anything else that says what the process was started with.
+func mountDebug(root *mux.Router, path string) {
+	Get(root, path+"/vars", variables)
+	Get(root, path+"/pprof", profileIndex)
+	Get(root, path+"/pprof/", profileIndex)
+	Get(root, path+"/pprof/profile", bounded(pprof.Profile))
+	Get(root, path+"/pprof/trace", bounded(pprof.Trace))
+	Get(root, path+"/pprof/symbol", pprof.Symbol)
+	Get(root, path+"/pprof/{id}", func(w http.ResponseWriter, r *http.Request) {
+		name := mux.Vars(r)["id"]
+		if profiles.Lookup(name) == nil {
+			http.Error(w, "there is no such profile", http.StatusNotFound)
+			return
+		}
+		bounded(pprof.Handler(name).ServeHTTP)(w, r)
+	})
+}
+
+// bounded refuses to watch the process for longer than longestProfile.
+func bounded(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if text := r.URL.Query().Get("seconds"); text != "" {
+			if seconds, err := strconv.ParseFloat(text, 64); err != nil || !(seconds >= 0 && seconds <= longestProfile) {
+				http.Error(w, fmt.Sprintf("seconds is not a number from 0 to %d", longestProfile), http.StatusBadRequest)
+				return
+			}
+		}
+		next(w, r)
+	}
+}
+
+// profileIndex lists the profiles, one on a line with how many samples it holds.
+func profileIndex(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	known := profiles.Profiles()
+	slices.SortFunc(known, func(a, b *profiles.Profile) int {
+		if a.Name() < b.Name() {
+			return -1
+		}
+		return 1
+	})
+	for _, profile := range known {
+		_, _ = fmt.Fprintf(w, "%s %d\n", profile.Name(), profile.Count())
+	}
+	_, _ = fmt.Fprint(w, "profile\nsymbol\ntrace\n")
+}
+
+// variables answers with what the libraries publish through expvar, and with the memory, but never with the command line.
+func variables(w http.ResponseWriter, _ *http.Request) {
+	shown := map[string]json.RawMessage{}
+	expvar.Do(func(variable expvar.KeyValue) {
+		if variable.Key != "cmdline" {
+			shown[variable.Key] = json.RawMessage(variable.Value.String())
+		}
+	})
+	shown["goroutines"] = json.RawMessage(strconv.Itoa(runtime.NumGoroutine()))
+	text, err := json.MarshalIndent(shown, "", "  ")
+	if err != nil {
+		http.Error(w, "the variables cannot be written as JSON", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(append(text, '\n'))
+}

@@ -1,0 +1,64 @@
+package api
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// ExplainRequest is a request that somebody wants to have explained; it is never sent.
+type ExplainRequest struct {
+	// Method is the method; empty means GET.
+	Method string
+	// URL is scheme://host/path?query.
+	URL string
+	// Header holds the headers that the request would carry.
+	Header http.Header
+	// EntryPoint is the name of the entrypoint; empty means the one that the URL leads to.
+	EntryPoint string
+	// Client is the client's address; empty means 127.0.0.1.
+	Client string
+}
+
+// Explainer says which router answers a request, and why.
+type Explainer interface {
+	// Explain returns what is written as JSON; an error says what is wrong with the question.
+	Explain(request ExplainRequest) (any, error)
+}
+
+// explain reads the question from the query.
+func explain(w http.ResponseWriter, r *http.Request, explainer Explainer, write func(http.ResponseWriter, int, any)) {
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		write(w, http.StatusBadRequest, Problem{Message: "query: " + err.Error()})
+		return
+	}
+	question := ExplainRequest{
+		Method:     query.Get("method"),
+		URL:        query.Get("url"),
+		Header:     http.Header{},
+		EntryPoint: query.Get("entrypoint"),
+		Client:     query.Get("client"),
+	}
+	if question.Method == "" {
+		question.Method = http.MethodGet
+	}
+	if question.URL == "" {
+		write(w, http.StatusBadRequest, Problem{Message: "query: url is missing"})
+		return
+	}
+	for _, line := range query["header"] {
+		name, value, ok := strings.Cut(line, ":")
+		if name = strings.TrimSpace(name); !ok || name == "" {
+			write(w, http.StatusBadRequest, Problem{Message: "query: header is not of the form NAME: VALUE"})
+			return
+		}
+		question.Header.Add(name, strings.TrimSpace(value))
+	}
+	answer, err := explainer.Explain(question)
+	if err != nil {
+		write(w, http.StatusBadRequest, Problem{Message: err.Error()})
+		return
+	}
+	write(w, http.StatusOK, answer)
+}

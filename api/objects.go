@@ -1,0 +1,255 @@
+package api
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/gorilla/mux"
+
+	"github.com/sluiceproxy/sluice/document/redact"
+	"github.com/sluiceproxy/sluice/dynamic"
+)
+
+// judged is what Traefik's API says of every object. In /api/rawdata the name is the key, so that Name, Provider and Type are
+// empty there.
+type judged struct {
+	Errors   []string `json:"error,omitempty"`
+	Status   string   `json:"status,omitempty"`
+	UsedBy   []string `json:"usedBy,omitempty"`
+	Name     string   `json:"name,omitempty"`
+	Provider string   `json:"provider,omitempty"`
+	Type     string   `json:"type,omitempty"`
+}
+
+// named says all of an object.
+func (o *object) named() judged {
+	said := o.unnamed()
+	said.Name, said.Provider, said.Type = o.name, o.provider, o.kind
+	return said
+}
+
+// unnamed says what is said of an object in /api/rawdata.
+func (o *object) unnamed() judged {
+	return judged{Errors: o.errors, Status: o.status, UsedBy: o.usedBy}
+}
+
+// routerJSON is a router as Traefik's API shows it.
+type routerJSON struct {
+	*dynamic.Router
+	judged
+	// Using holds the entrypoints that it listens on.
+	Using []string `json:"using,omitempty"`
+	// Priority is the effective one; PriorityStr is it for readers whose numbers end at 2^53.
+	Priority    int    `json:"priority,omitempty"`
+	PriorityStr string `json:"priorityStr,omitempty"`
+}
+
+func (r *routerRow) show(said judged) routerJSON {
+	router := dynamic.Redacted(r.router)
+	router.EntryPoints = r.entryPoints
+	if router.TLS != nil {
+		router.TLS.Options = cmp.Or(router.TLS.Options, dynamic.DefaultTLSName)
+	}
+	return routerJSON{Router: router, judged: said, Using: r.using, Priority: r.priority, PriorityStr: strconv.Itoa(r.priority)}
+}
+
+// serviceJSON is a service as Traefik's API shows it.
+type serviceJSON struct {
+	*dynamic.Service
+	judged
+	// ServerStatus is UP or DOWN for each server, by its URL.
+	ServerStatus map[string]string `json:"serverStatus,omitempty"`
+}
+
+// servers returns how the servers of a service stand, by URLs that may be shown.
+func (h *handler) servers(name string) map[string]string {
+	if h.options.Servers == nil {
+		return nil
+	}
+	standing := h.options.Servers.Servers(name)
+	shown := make(map[string]string, len(standing))
+	for address, status := range standing {
+		shown[redact.URL(address)] = status
+	}
+	return shown
+}
+
+// showService shows a service. One whose servers come from an endpoint set lists those that it has now.
+func (h *handler) showService(r *serviceRow, said judged) serviceJSON {
+	shown := serviceJSON{Service: dynamic.Redacted(r.service), judged: said, ServerStatus: h.servers(r.name)}
+	if balancer := shown.LoadBalancer; balancer != nil && len(balancer.Servers) == 0 {
+		for _, address := range slices.Sorted(maps.Keys(shown.ServerStatus)) {
+			balancer.Servers = append(balancer.Servers, dynamic.Server{URL: address})
+		}
+	}
+	return shown
+}
+
+// countServers returns how many servers a service has of its own.
+func (h *handler) countServers(r *serviceRow) int {
+	balancer := r.service.LoadBalancer
+	switch {
+	case balancer == nil:
+		return 0
+	case balancer.EndpointSet != "" && h.options.Servers != nil:
+		return len(h.options.Servers.Servers(r.name))
+	}
+	return len(balancer.Servers)
+}
+
+// middlewareJSON is a middleware as Traefik's API shows it.
+type middlewareJSON struct {
+	*dynamic.Middleware
+	judged
+}
+
+func (m *middlewareRow) show(said judged) middlewareJSON {
+	return middlewareJSON{Middleware: dynamic.Redacted(m.middleware), judged: said}
+}
+
+// mountObjects adds the objects of the dynamic configuration.
+func (h *handler) mountObjects(root *mux.Router) {
+	mount(h, root, "/api/http/routers", listing[*routerRow]{
+		noun: "router", pick: func(v *view) table[*routerRow] { return v.routers }, keep: keepRouter, order: orderRouters,
+		show: func(r *routerRow) any { return r.show(r.named()) },
+	})
+	mount(h, root, "/api/http/services", listing[*serviceRow]{
+		noun: "service", pick: func(v *view) table[*serviceRow] { return v.services },
+		order: h.orderServices,
+		show:  func(r *serviceRow) any { return h.showService(r, r.named()) },
+	})
+	mount(h, root, "/api/http/middlewares", listing[*middlewareRow]{
+		noun: "middleware", pick: func(v *view) table[*middlewareRow] { return v.middlewares },
+		order: orderMiddlewares,
+		show:  func(m *middlewareRow) any { return m.show(m.named()) },
+	})
+	for path, plain := range map[string]listing[*object]{
+		"/api/tcp/routers":     {noun: "router", pick: func(v *view) table[*object] { return v.tcpRouters }},
+		"/api/tcp/services":    {noun: "service", pick: func(v *view) table[*object] { return v.tcpServices }},
+		"/api/tcp/middlewares": {noun: "middleware", pick: func(v *view) table[*object] { return v.tcpMiddlewares }},
+		"/api/udp/routers":     {noun: "router", pick: func(v *view) table[*object] { return v.udpRouters }},
+		"/api/udp/services":    {noun: "service", pick: func(v *view) table[*object] { return v.udpServices }},
+	} {
+		plain.show = func(o *object) any { return o.named() }
+		mount(h, root, path, plain)
+	}
+	Get(root, h.prefix+"/api/rawdata", h.rawData)
+}
+
+// orderRouters knows the orders that only routers have.
+func orderRouters(by string) func(a, b *routerRow) int {
+	switch by {
+	case "priority":
+		return func(a, b *routerRow) int { return cmp.Compare(a.priority, b.priority) }
+	case "rule":
+		return func(a, b *routerRow) int { return cmp.Compare(a.router.Rule, b.router.Rule) }
+	case "service":
+		return func(a, b *routerRow) int { return cmp.Compare(a.service, b.service) }
+	case "entryPoints":
+		return func(a, b *routerRow) int { return cmp.Compare(len(a.entryPoints), len(b.entryPoints)) }
+	}
+	return nil
+}
+
+// orderServices knows the orders that only services have.
+func (h *handler) orderServices(by string) func(a, b *serviceRow) int {
+	switch by {
+	case "type":
+		return func(a, b *serviceRow) int { return cmp.Compare(a.kind, b.kind) }
+	case "servers":
+		counted := map[*serviceRow]int{}
+		count := func(r *serviceRow) int {
+			known, ok := counted[r]
+			if !ok {
+				known = h.countServers(r)
+				counted[r] = known
+			}
+			return known
+		}
+		return func(a, b *serviceRow) int { return cmp.Compare(count(a), count(b)) }
+	}
+	return nil
+}
+
+// orderMiddlewares knows the order that only middlewares have.
+func orderMiddlewares(by string) func(a, b *middlewareRow) int {
+	if by == "type" {
+		return func(a, b *middlewareRow) int { return cmp.Compare(a.kind, b.kind) }
+	}
+	return nil
+}
+
+// keepRouter applies serviceName and middlewareName. A name without @ is compared with what the router says, and a qualified one
+// with what that leads to.
+func keepRouter(r *routerRow, query url.Values) bool {
+	service, middleware := query.Get("serviceName"), query.Get("middlewareName")
+	if service != "" && service != r.service && service != r.router.Service {
+		return false
+	}
+	return middleware == "" || slices.Contains(r.middlewares, middleware) || slices.Contains(r.router.Middlewares, middleware)
+}
+
+// rawData answers with the whole dynamic configuration and what became of it.
+func (h *handler) rawData(w http.ResponseWriter, _ *http.Request) {
+	v := h.view()
+	h.write(w, http.StatusOK, struct {
+		Routers        map[string]routerJSON     `json:"routers,omitempty"`
+		Middlewares    map[string]middlewareJSON `json:"middlewares,omitempty"`
+		Services       map[string]serviceJSON    `json:"services,omitempty"`
+		TCPRouters     map[string]judged         `json:"tcpRouters,omitempty"`
+		TCPMiddlewares map[string]judged         `json:"tcpMiddlewares,omitempty"`
+		TCPServices    map[string]judged         `json:"tcpServices,omitempty"`
+		UDPRouters     map[string]judged         `json:"udpRouters,omitempty"`
+		UDPServices    map[string]judged         `json:"udpServices,omitempty"`
+	}{
+		Routers:        all(v.routers, func(r *routerRow) routerJSON { return r.show(r.unnamed()) }),
+		Middlewares:    all(v.middlewares, func(m *middlewareRow) middlewareJSON { return m.show(m.unnamed()) }),
+		Services:       all(v.services, func(s *serviceRow) serviceJSON { return h.showService(s, s.unnamed()) }),
+		TCPRouters:     all(v.tcpRouters, (*object).unnamed),
+		TCPMiddlewares: all(v.tcpMiddlewares, (*object).unnamed),
+		TCPServices:    all(v.tcpServices, (*object).unnamed),
+		UDPRouters:     all(v.udpRouters, (*object).unnamed),
+		UDPServices:    all(v.udpServices, (*object).unnamed),
+	})
+}
+
+func all[R row, J any](t table[R], show func(R) J) map[string]J {
+	shown := make(map[string]J, len(t.rows))
+	for _, row := range t.rows {
+		shown[row.base().name] = show(row)
+	}
+	return shown
+}
+
+// verdicts answers with the page of findings that is asked for: everything that is not put to work as declared. The filters
+// are status (quarantined or degraded; disabled and warning say the same), kind, provider, and search in name, reason and
+// origin.
+func (h *handler) verdicts(w http.ResponseWriter, r *http.Request) {
+	query, ok := h.query(w, r)
+	if !ok {
+		return
+	}
+	status := strings.ToLower(query.Get("status"))
+	switch status {
+	case statusDisabled:
+		status = dynamic.Quarantined.String()
+	case statusWarning:
+		status = dynamic.Degraded.String()
+	}
+	kind, provider, search := query.Get("kind"), query.Get("provider"), strings.ToLower(query.Get("search"))
+	findings := []Finding{}
+	for _, verdict := range h.view().verdicts {
+		finding := NewFinding(verdict)
+		if (status == "" || status == finding.Status) && (kind == "" || strings.EqualFold(kind, string(finding.Kind))) &&
+			(provider == "" || provider == providerOf(finding.Name)) &&
+			strings.Contains(strings.ToLower(finding.Name+"\n"+finding.Reason+"\n"+finding.Origin), search) {
+			findings = append(findings, finding)
+		}
+	}
+	answer(h, w, query, findings, func(f Finding) any { return f })
+}

@@ -1,0 +1,175 @@
+package api
+
+import (
+	"cmp"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/pipeline"
+	"github.com/sluiceproxy/sluice/static"
+)
+
+// serviceDashboard is the name that Traefik's manifests give the dashboard.
+const serviceDashboard = "dashboard@internal"
+
+// listeners says which entrypoints there are, and which of them take routers that name none.
+type listeners struct {
+	known     map[string]bool
+	byDefault []string
+}
+
+// newListeners reads the entrypoints of the static configuration: without asDefault anywhere, all but the internal one take
+// routers that name none.
+func newListeners(config *static.Configuration) listeners {
+	l := listeners{known: map[string]bool{}}
+	explicit := false
+	for name, entryPoint := range config.EntryPoints {
+		if address, err := entryPoint.ListenAddress(); err == nil && address.Network == "tcp" {
+			l.known[name] = true
+		}
+		explicit = explicit || entryPoint.AsDefault
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.known)) {
+		if config.EntryPoints[name].AsDefault || (!explicit && name != static.InternalEntryPoint) {
+			l.byDefault = append(l.byDefault, name)
+		}
+	}
+	return l
+}
+
+// using returns those entrypoints, in order, that exist.
+func (l listeners) using(names []string) []string {
+	var using []string
+	for _, name := range names {
+		if l.known[name] {
+			using = append(using, name)
+		}
+	}
+	slices.Sort(using)
+	return slices.Compact(using)
+}
+
+// routerRows lists the routers in order of their names.
+func routerRows(declared map[string]*dynamic.Router, judged map[dynamic.Ref]judgement, entryPoints listeners) table[*routerRow] {
+	rows := make([]*routerRow, 0, len(declared))
+	for _, name := range slices.Sorted(maps.Keys(declared)) {
+		router := declared[name]
+		row := &routerRow{
+			object:      newObject(dynamic.KindRouter, name, judged, router.Rule, router.Service),
+			router:      router,
+			entryPoints: router.EntryPoints,
+			priority:    cmp.Or(router.Priority, len(router.Rule)),
+		}
+		if len(row.entryPoints) == 0 {
+			row.entryPoints = entryPoints.byDefault
+		}
+		row.using = entryPoints.using(row.entryPoints)
+		row.service = qualify(router.Service, row.provider)
+		for _, middleware := range router.Middlewares {
+			row.middlewares = append(row.middlewares, qualify(middleware, row.provider))
+		}
+		rows = append(rows, row)
+	}
+	return newTable(rows)
+}
+
+// serviceRows lists the services that are declared, and those that Sluice itself answers, in order of their names.
+func serviceRows(
+	declared map[string]*dynamic.Service, config *static.Configuration, judged map[dynamic.Ref]judgement, usedBy map[string][]string,
+) table[*serviceRow] {
+	rows := make([]*serviceRow, 0, len(declared)+5)
+	add := func(name string, service *dynamic.Service) {
+		row := &serviceRow{object: newObject(dynamic.KindService, name, judged), service: service}
+		row.kind, row.usedBy = kindOf(service), usedBy[name]
+		rows = append(rows, row)
+	}
+	for name, service := range declared {
+		add(name, service)
+	}
+	for _, name := range ownServices(config) {
+		if declared[name] == nil {
+			add(name, &dynamic.Service{})
+		}
+	}
+	slices.SortFunc(rows, func(a, b *serviceRow) int { return cmp.Compare(a.name, b.name) })
+	return newTable(rows)
+}
+
+// ownServices names the services that Sluice itself answers as it is configured.
+func ownServices(config *static.Configuration) []string {
+	own := []string{pipeline.ServiceNoop}
+	if config.API != nil {
+		own = append(own, pipeline.ServiceAPI)
+		if config.API.Dashboard {
+			own = append(own, serviceDashboard)
+		}
+	}
+	if config.Ping != nil {
+		own = append(own, pipeline.ServicePing)
+	}
+	if config.Metrics != nil && config.Metrics.Prometheus != nil {
+		own = append(own, pipeline.ServicePrometheus)
+	}
+	return own
+}
+
+// middlewareRows lists the middlewares in order of their names.
+func middlewareRows(declared map[string]*dynamic.Middleware, judged map[dynamic.Ref]judgement, usedBy map[string][]string) table[*middlewareRow] {
+	rows := make([]*middlewareRow, 0, len(declared))
+	for _, name := range slices.Sorted(maps.Keys(declared)) {
+		middleware := declared[name]
+		row := &middlewareRow{object: newObject(dynamic.KindMiddleware, name, judged), middleware: middleware}
+		row.kind, row.usedBy = kindOf(middleware), usedBy[name]
+		rows = append(rows, row)
+	}
+	return newTable(rows)
+}
+
+// kindOf returns which kind of a service or a middleware is set, in lower case; of a plugin it is its name.
+func kindOf(object any) string {
+	value := reflect.ValueOf(object).Elem()
+	for field, inner := range value.Fields() {
+		switch {
+		case inner.Kind() == reflect.Pointer && !inner.IsNil():
+			return strings.ToLower(field.Name)
+		case inner.Kind() == reflect.Map && inner.Len() > 0:
+			return inner.MapKeys()[0].String()
+		}
+	}
+	return ""
+}
+
+// usage says who refers to services and to middlewares.
+type usage struct {
+	// ofServices names the routers of a service.
+	ofServices map[string][]string
+	// ofMiddlewares names the routers and the services of a middleware.
+	ofMiddlewares map[string][]string
+}
+
+// references collects the references of routers and services, in order.
+func references(http *dynamic.HTTPConfiguration) usage {
+	users := usage{ofServices: map[string][]string{}, ofMiddlewares: map[string][]string{}}
+	note := func(of map[string][]string, reference, by string) {
+		name := qualify(reference, providerOf(by))
+		if known := of[name]; name != "" && (len(known) == 0 || known[len(known)-1] != by) {
+			of[name] = append(known, by)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(http.Routers)) {
+		router := http.Routers[name]
+		note(users.ofServices, router.Service, name)
+		for _, middleware := range router.Middlewares {
+			note(users.ofMiddlewares, middleware, name)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(http.Services)) {
+		for _, middleware := range http.Services[name].Middlewares {
+			note(users.ofMiddlewares, middleware, name)
+		}
+	}
+	return users
+}
