@@ -2,14 +2,13 @@ package live
 
 import (
 	"encoding/json"
-	"errors"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
 	"github.com/sluiceproxy/sluice/api"
 	"github.com/sluiceproxy/sluice/pipeline"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 const (
@@ -69,9 +68,10 @@ func (l *Live) events(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	s := &stream{out: w, control: http.NewResponseController(w)}
+	s := &stream{out: w, control: http.NewResponseController(w), logger: l.options.Logger}
 	state := l.options.State.State()
-	s.begin(state, l.options.Version, lastEvent(r))
+	last, resumes := lastEvent(r)
+	s.begin(state, l.options.Version, last, resumes)
 	beat := time.NewTicker(heartbeat)
 	defer beat.Stop()
 	for s.flush() {
@@ -101,9 +101,9 @@ type stream struct {
 	out     http.ResponseWriter
 	control *http.ResponseController
 	pending []byte
+	logger  telemetry.Logger
 	// sent is the last generation that the listener has got.
 	sent uint64
-	err  error
 }
 
 func (s *stream) begin(state *pipeline.State, version string, last uint64, resumes bool) {
@@ -120,7 +120,7 @@ func (s *stream) begin(state *pipeline.State, version string, last uint64, resum
 func (s *stream) follow(before, next *pipeline.State) {
 	s.generations(next)
 	s.verdicts(before, next)
-	if otherProviders(before, next) {
+	if !next.SameProviders(before) {
 		s.event("providers", "", api.NewReadiness(next).Providers)
 	}
 }
@@ -152,7 +152,7 @@ func (s *stream) verdicts(before, next *pipeline.State) {
 func (s *stream) event(name, id string, data any) {
 	text, err := json.Marshal(data)
 	if err != nil {
-		s.err = errors.Join(s.err, err)
+		s.logger.Error("event cannot be written as JSON", "event", name, "error", err)
 		return
 	}
 	if id != "" {
@@ -167,14 +167,9 @@ func (s *stream) comment() { s.pending = append(s.pending, ":\n\n"...) }
 
 // flush writes what was added, and reports whether the stream goes on.
 func (s *stream) flush() bool {
-	if s.err != nil {
-		return false
-	}
 	// Not every writer knows deadlines; an entrypoint's does.
 	_ = s.control.SetWriteDeadline(time.Now().Add(patience))
-	if _, s.err = s.out.Write(s.pending); s.err == nil {
-		s.err = s.control.Flush()
-	}
-	s.pending = slices.Delete(s.pending, 0, len(s.pending))
-	return s.err == nil
+	_, err := s.out.Write(s.pending)
+	s.pending = s.pending[:0]
+	return err == nil && s.control.Flush() == nil
 }
