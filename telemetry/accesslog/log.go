@@ -1,9 +1,17 @@
 package accesslog
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -11,6 +19,9 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
+
+// defaultLines is how many lines wait for a slow file when accessLog.bufferingSize is 0.
+const defaultLines = 65_536
 
 // Options are what the access log needs beside its configuration.
 type Options struct {
@@ -22,31 +33,162 @@ type Options struct {
 	Exporter sdklog.Exporter
 	// Resource is what says who sends the lines; nil is the default of OpenTelemetry.
 	Resource *resource.Resource
+	// Location is the zone of StartLocal and time; nil is that of the system.
+	Location *time.Location
 }
 
 // Log is the access log. It is made by New, is filled by any number of requests at a time, and needs Run to write.
-type Log struct{}
+type Log struct {
+	encoder *encoder
+	filter  filter
+	// internals says that requests to Sluice's own services are logged, forwards that endpoints are told the id of a request.
+	internals, forwards bool
+	outputs             []*output
+	requests            atomic.Uint64
+	captures            sync.Pool
+}
+
+// captureSize is how many texts are captured of a request without memory of its own: enough for X-Forwarded-For and 15 headers.
+const captureSize = 31
 
 // New returns the log that the configuration asks for, with its file opened. The error names the option that is wrong.
 func New(config static.AccessLog, options Options) (*Log, error) {
-	_, _ = config, options
-	return &Log{}, nil
+	if options.Logger == nil {
+		options.Logger = telemetry.Discard{}
+	}
+	if config.BufferingSize < 0 {
+		return nil, fmt.Errorf("accessLog.bufferingSize %d: is negative", config.BufferingSize)
+	}
+	if config.OTLP != nil && options.Exporter == nil {
+		return nil, errors.New("accessLog.otlp: there is no exporter")
+	}
+	if options.Location == nil {
+		options.Location = time.Local
+	}
+	filter, err := parseFilter(config.Filters)
+	if err != nil {
+		return nil, err
+	}
+	encoder, unknown, err := newEncoder(config, options.Location)
+	if err != nil {
+		return nil, err
+	}
+	if len(unknown) > 0 {
+		options.Logger.Warn("accessLog.fields.names: there are no such fields", "fields", strings.Join(unknown, ", "))
+	}
+	l := &Log{
+		encoder: encoder, filter: filter, internals: config.AddInternals, forwards: config.ForwardRequestID,
+		captures: sync.Pool{New: func() any { return new([captureSize]string) }},
+	}
+	lines := cmp.Or(config.BufferingSize, defaultLines)
+	if config.OTLP == nil || config.DualOutput {
+		sink, err := openSink(config.FilePath, options.Stdout)
+		if err != nil {
+			return nil, err
+		}
+		l.outputs = append(l.outputs, newOutput(sink, lines, options.Logger))
+	}
+	if config.OTLP != nil {
+		l.outputs = append(l.outputs, newOutput(newCollector(options.Exporter, options.Resource), lines, options.Logger))
+	}
+	return l, nil
 }
 
 // Wants returns what the records of requests must be set up with: ObserveAccess, and ObserveHeaders where headers are logged.
-func (l *Log) Wants() telemetry.Observe { return telemetry.ObserveAccess }
+func (l *Log) Wants() telemetry.Observe {
+	if l.encoder.headers.any() && (!l.encoder.common || l.collects()) {
+		return telemetry.ObserveAccess | telemetry.ObserveHeaders
+	}
+	return telemetry.ObserveAccess
+}
 
-// Began notes what is logged of a request before middlewares change it, in record.Captured and record.RequestID.
-func (l *Log) Began(*telemetry.Record, *http.Request) {}
+// collects reports whether lines are sent to a collector.
+func (l *Log) collects() bool {
+	for _, output := range l.outputs {
+		if output.collector {
+			return true
+		}
+	}
+	return false
+}
 
-// Finished leaves the request's line for Run to write. It never blocks.
-func (l *Log) Finished(*telemetry.Record) {}
+// Began notes what is logged of a request before middlewares change it, in record.Captured and record.RequestID. With
+// accessLog.forwardRequestID it gives a request without a usable X-Request-Id one, which endpoints receive.
+func (l *Log) Began(record *telemetry.Record, r *http.Request) {
+	record.RequestID = sentID(r.Header)
+	if l.forwards && record.RequestID == "" {
+		record.RequestID = string(l.encoder.ids.appendID(make([]byte, 0, 33), l.encoder.ids.next()))
+		r.Header[requestIDHeader] = []string{record.RequestID}
+	}
+	forwarded := r.Header["X-Forwarded-For"]
+	if len(forwarded) == 0 && !l.encoder.headers.any() {
+		return
+	}
+	captured := append(l.captures.Get().(*[captureSize]string)[:0], "")
+	if len(forwarded) > 0 {
+		captured[0] = forwarded[0]
+	}
+	record.Captured = l.encoder.headers.capture(captured, r.Header)
+}
 
-// Run writes lines until ctx ends, and then what waits, for at most a second.
-func (l *Log) Run(ctx context.Context) error { return ctx.Err() }
+// Finished leaves the request's line for Run to write. It never blocks. What Began noted is gone afterwards.
+func (l *Log) Finished(record *telemetry.Record) {
+	if record.Observe.Has(telemetry.ObserveAccess) && (l.internals || !strings.HasSuffix(record.Service, "@internal")) {
+		count := l.requests.Add(1)
+		if l.filter.keeps(record) {
+			l.leave(l.encoder.about(record, count))
+		}
+	}
+	captured := record.Captured
+	record.Captured = nil
+	if cap(captured) == captureSize {
+		array := (*[captureSize]string)(captured[:captureSize])
+		clear(array[:])
+		l.captures.Put(array)
+	}
+}
 
-// Reopen has the file opened anew before the next line, so that who moved it away may have it.
-func (l *Log) Reopen() {}
+func (l *Log) leave(r request) {
+	for _, output := range l.outputs {
+		node := output.queue.Take()
+		l.encoder.encode(&node.Value, r, output.collector)
+		output.push(node)
+	}
+}
 
-// Dropped returns how many lines were not written.
-func (l *Log) Dropped() uint64 { return 0 }
+// Run writes lines until ctx ends, and then what waits, for at most a second. The error says how many lines that were left could not be
+// written in that time. It is called once; afterwards the log writes nothing.
+func (l *Log) Run(ctx context.Context) error {
+	var group sync.WaitGroup
+	failures := make([]error, len(l.outputs))
+	for i, output := range l.outputs {
+		group.Go(func() { failures[i] = output.run(ctx) })
+	}
+	group.Wait()
+	return errors.Join(failures...)
+}
+
+// Reopen has the file opened anew, so that who moved it away may have it. It returns at once; lines that wait go to the old file or the
+// new one. Without accessLog.filePath there is nothing to do.
+func (l *Log) Reopen() {
+	for _, output := range l.outputs {
+		output.reopen()
+	}
+}
+
+// Dropped returns how many lines were not written, to the file and to the collector together.
+func (l *Log) Dropped() uint64 {
+	var dropped uint64
+	for _, output := range l.outputs {
+		dropped += output.dropped.Load()
+	}
+	return dropped
+}
+
+// stdout returns the writer that takes lines without a file.
+func stdout(given io.Writer) io.Writer {
+	if given == nil {
+		return os.Stdout
+	}
+	return given
+}

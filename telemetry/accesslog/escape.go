@@ -1,0 +1,104 @@
+package accesslog
+
+import (
+	"unicode"
+	"unicode/utf8"
+)
+
+const hexDigits = "0123456789abcdef"
+
+// plain reports whether a byte stands for itself in a string of JSON and in a quoted column.
+func plain(c byte) bool { return c >= ' ' && c < 0x7f && c != '"' && c != '\\' }
+
+// hidden reports whether a character beyond ASCII is one that moves the cursor, ends a line or turns the direction of what follows, so
+// that a terminal would show something else than what is there.
+func hidden(r rune) bool {
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
+}
+
+// appendJSON appends a text as a string of JSON (RFC 8259, section 7).
+func appendJSON(b []byte, text string) []byte {
+	return append(appendText(append(b, '"'), text), '"')
+}
+
+// appendText appends a text as it stands between the quotes of a string of JSON, on one line whatever it holds. Bytes that are no UTF-8
+// become U+FFFD each.
+func appendText(b []byte, text string) []byte {
+	begin := 0
+	for i := 0; i < len(text); {
+		c := text[i]
+		if plain(c) {
+			i++
+			continue
+		}
+		r, size := rune(c), 1
+		if c >= utf8.RuneSelf {
+			r, size = utf8.DecodeRuneInString(text[i:])
+			if !(r == utf8.RuneError && size == 1) && !hidden(r) {
+				i += size
+				continue
+			}
+		}
+		b = append(b, text[begin:i]...)
+		b = appendEscape(b, r)
+		i += size
+		begin = i
+	}
+	return append(b, text[begin:]...)
+}
+
+// appendEscape appends a character of JSON that must not stand for itself.
+func appendEscape(b []byte, r rune) []byte {
+	switch r {
+	case '"', '\\':
+		return append(b, '\\', byte(r))
+	case '\n':
+		return append(b, '\\', 'n')
+	case '\r':
+		return append(b, '\\', 'r')
+	case '\t':
+		return append(b, '\\', 't')
+	}
+	if r > 0xffff {
+		r -= 0x10000
+		b = appendUnit(b, 0xd800+(r>>10))
+		r = 0xdc00 + (r & 0x3ff)
+	}
+	return appendUnit(b, r)
+}
+
+func appendUnit(b []byte, r rune) []byte {
+	return append(b, '\\', 'u', hexDigits[r>>12&15], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
+}
+
+// appendColumn appends a text to a line of the common format. What would end the column is written as \xHH, as Apache's httpd does it:
+// everywhere control characters and bytes that are no UTF-8, in a bare column also white space. Quotes and backslashes are preceded by a
+// backslash.
+func appendColumn(b []byte, text string, bare bool) []byte {
+	for i := 0; i < len(text); {
+		c := text[i]
+		if plain(c) && !(bare && c == ' ') {
+			b = append(b, c)
+			i++
+			continue
+		}
+		size := 1
+		if c >= utf8.RuneSelf {
+			var r rune
+			if r, size = utf8.DecodeRuneInString(text[i:]); !(r == utf8.RuneError && size == 1) && !hidden(r) && !(bare && unicode.IsSpace(r)) {
+				b = append(b, text[i:i+size]...)
+				i += size
+				continue
+			}
+		}
+		if c == '"' || c == '\\' {
+			b = append(b, '\\', c)
+		} else {
+			for _, c := range []byte(text[i : i+size]) {
+				b = append(b, '\\', 'x', hexDigits[c>>4], hexDigits[c&15])
+			}
+		}
+		i += size
+	}
+	return b
+}

@@ -1,0 +1,126 @@
+package accesslog
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/sluiceproxy/sluice/telemetry/queue"
+)
+
+// file is a file, or what takes its place.
+type file struct {
+	name string
+	path string
+	// mu guards the writer against abandon alone.
+	mu     sync.Mutex
+	writer io.Writer
+	closer io.Closer
+	buffer []byte
+	// torn says that the last write broke off within a line.
+	torn bool
+}
+
+// openSink opens the file, or takes standard output where the path is empty.
+func openSink(path string, given io.Writer) (*file, error) {
+	if path == "" {
+		return &file{name: "stdout", writer: stdout(given)}, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, fmt.Errorf("accessLog.filePath: %w", err)
+	}
+	f := &file{name: path, path: path}
+	if err := f.reopen(); err != nil {
+		return nil, fmt.Errorf("accessLog.filePath: %w", err)
+	}
+	return f, nil
+}
+
+// reopen opens the path, and closes what was open only when that worked. The file is opened for reading too because a named pipe that
+// nobody reads would otherwise keep this from returning (fifo(7)).
+func (f *file) reopen() error {
+	if f.path == "" {
+		return nil
+	}
+	opened, err := os.OpenFile(f.path, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return err
+	}
+	f.mu.Lock()
+	old := f.closer
+	f.writer, f.closer, f.torn = opened, opened, false
+	f.mu.Unlock()
+	if old == nil {
+		return nil
+	}
+	return old.Close()
+}
+
+// deliver writes lines in blocks. When a block fails the rest is given up, because a disk that is full stays so for a while; part of a
+// line that was written is ended before the next one.
+func (f *file) deliver(_ context.Context, lines []*queue.Node[line]) (lost int, err error) {
+	begin := 0
+	f.begin()
+	for i, node := range lines {
+		if len(f.buffer)+len(node.Value.text) > block && i > begin {
+			written, err := f.flush()
+			if err != nil {
+				return len(lines) - begin - written, err
+			}
+			begin = i
+		}
+		f.buffer = append(f.buffer, node.Value.text...)
+	}
+	written, err := f.flush()
+	return len(lines) - begin - written, err
+}
+
+// begin empties the buffer but for the end of a torn line.
+func (f *file) begin() {
+	f.buffer = f.buffer[:0]
+	if f.torn {
+		f.buffer = append(f.buffer, '\n')
+	}
+}
+
+// flush writes the buffer and empties it. It returns how many of its lines were written whole.
+func (f *file) flush() (lines int, err error) {
+	n, err := f.writer.Write(f.buffer)
+	n = min(max(n, 0), len(f.buffer))
+	lines = bytes.Count(f.buffer[:n], []byte{'\n'})
+	if f.torn && n > 0 {
+		lines--
+	}
+	if n > 0 {
+		f.torn = f.buffer[n-1] != '\n'
+	}
+	if err == nil && n < len(f.buffer) {
+		err = io.ErrShortWrite
+	}
+	if cap(f.buffer) > 4*block {
+		f.buffer = nil
+	}
+	f.begin()
+	return lines, err
+}
+
+// close closes the file, and leaves standard output open.
+func (f *file) close(context.Context) error { return f.end() }
+
+func (f *file) end() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.closer == nil {
+		return nil
+	}
+	closer := f.closer
+	f.closer = nil
+	return closer.Close()
+}
+
+// abandon closes the file, which ends a write to a pipe that nobody reads.
+func (f *file) abandon() { _ = f.end() }

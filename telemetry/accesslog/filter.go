@@ -1,0 +1,55 @@
+package accesslog
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/sluiceproxy/sluice/static"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// statuses is a range of status codes, both ends included.
+type statuses struct{ from, to int }
+
+// filter says which requests are logged: those that one of its conditions holds for, and all when it has none.
+type filter struct {
+	statuses    []statuses
+	retried     bool
+	minDuration time.Duration
+}
+
+func parseFilter(config *static.AccessLogFilters) (filter, error) {
+	if config == nil {
+		return filter{}, nil
+	}
+	parsed := filter{retried: config.RetryAttempts, minDuration: time.Duration(config.MinDuration)}
+	if parsed.minDuration < 0 {
+		return filter{}, fmt.Errorf("accessLog.filters.minDuration %s: is negative", parsed.minDuration)
+	}
+	for _, text := range config.StatusCodes {
+		low, high, isRange := strings.Cut(text, "-")
+		if !isRange {
+			high = low
+		}
+		from, lowErr := strconv.Atoi(strings.TrimSpace(low))
+		to, highErr := strconv.Atoi(strings.TrimSpace(high))
+		if lowErr != nil || highErr != nil || from < 100 || to > 999 || from > to {
+			return filter{}, fmt.Errorf("accessLog.filters.statusCodes %q: neither a status code nor a range such as 500-599", text)
+		}
+		parsed.statuses = append(parsed.statuses, statuses{from, to})
+	}
+	return parsed, nil
+}
+
+// keeps reports whether a request is logged.
+func (f *filter) keeps(record *telemetry.Record) bool {
+	if len(f.statuses) == 0 && !f.retried && f.minDuration == 0 {
+		return true
+	}
+	return f.retried && record.Tries > 1 ||
+		f.minDuration > 0 && record.Duration >= f.minDuration ||
+		slices.ContainsFunc(f.statuses, func(s statuses) bool { return s.from <= record.Status && record.Status <= s.to })
+}

@@ -1,0 +1,238 @@
+package accesslog
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/queue"
+)
+
+const (
+	// pause is how long lines gather before they are written: with what writing takes, a line is there within 250 ms.
+	pause = 200 * time.Millisecond
+	// block is how many bytes are written at once, and how many that wait end the pause.
+	block = 64 << 10
+	// lineRoom is how many bytes may wait for each line that may, on average, and largestKept how large a line's memory is that is kept.
+	lineRoom, largestKept = 1 << 10, 8 << 10
+	// grace is how long what waits is written after the end.
+	grace = time.Second
+	// quiet is how long nothing must have been dropped for the log to say that it is over.
+	quiet = 5 * time.Second
+)
+
+// destination is where lines go in the end. Its methods are called by one goroutine, but for abandon.
+type destination interface {
+	// deliver writes lines, and returns how many were not written and why. It may block until ctx ends, or longer.
+	deliver(ctx context.Context, lines []*queue.Node[line]) (lost int, err error)
+	// reopen turns to the file that has the name now.
+	reopen() error
+	// close ends it after the last line. abandon ends it while deliver blocks.
+	close(ctx context.Context) error
+	abandon()
+}
+
+// output carries lines from requests to one destination.
+type output struct {
+	destination destination
+	name        string
+	// collector says that lines are for a collector.
+	collector bool
+	logger    telemetry.Logger
+	queue     *queue.Queue[line]
+	reopened  chan struct{}
+	// dropped counts lines. troubled says that the log has been told, or is about to be, that there are such.
+	dropped  atomic.Uint64
+	troubled atomic.Bool
+	trouble  chan struct{}
+	// deliveries counts blocks of lines that were written whole, held the lines that are being written; cause is why the last failed.
+	deliveries atomic.Uint64
+	held       atomic.Int64
+	cause      atomic.Pointer[error]
+}
+
+func newOutput(destination destination, lines int64, logger telemetry.Logger) *output {
+	o := &output{
+		destination: destination, logger: logger, reopened: make(chan struct{}, 1), trouble: make(chan struct{}, 1),
+		queue: queue.New[line](queue.Limits{Nodes: lines, Bytes: max(lines, block/lineRoom) * lineRoom, Full: block}),
+	}
+	switch destination := destination.(type) {
+	case *collector:
+		o.name, o.collector = "accessLog.otlp", true
+	case *file:
+		o.name = destination.name
+	}
+	return o
+}
+
+// push leaves a line to be written, or drops it.
+func (o *output) push(node *queue.Node[line]) {
+	if !o.queue.Push(node, cap(node.Value.text)) {
+		o.recycle(node)
+		o.drop(1)
+	}
+}
+
+func (o *output) recycle(node *queue.Node[line]) {
+	if cap(node.Value.text) > largestKept {
+		node.Value.text = nil
+	}
+	o.queue.Recycle(node)
+}
+
+func (o *output) drop(lines int) {
+	o.dropped.Add(uint64(lines))
+	if !o.troubled.Load() && o.troubled.CompareAndSwap(false, true) {
+		signal(o.trouble)
+	}
+}
+
+func (o *output) reopen() { signal(o.reopened) }
+
+func signal(to chan<- struct{}) {
+	select {
+	case to <- struct{}{}:
+	default:
+	}
+}
+
+// run writes until ctx ends. The goroutine that writes may stand still; this one does not.
+func (o *output) run(ctx context.Context) error {
+	work, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		o.write(ctx, work)
+	}()
+	o.watch(ctx)
+	timer := time.NewTimer(grace)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return nil
+	case <-timer.C:
+	}
+	stop()
+	lost := o.queue.Waiting() + o.held.Load()
+	o.dropped.Add(uint64(max(lost, 0)))
+	o.destination.abandon()
+	if lost <= 0 {
+		return nil
+	}
+	return fmt.Errorf("access log %s: %d lines could not be written within %s", o.name, lost, grace)
+}
+
+// write writes what gathers until ctx ends, and then what is left.
+func (o *output) write(ctx, work context.Context) {
+	defer o.finish(work)
+	var batch []*queue.Node[line]
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-o.reopened:
+			if err := o.destination.reopen(); err != nil {
+				o.logger.Error("the access log cannot be opened anew, and goes on where it was", "output", o.name, "error", err)
+			}
+			continue
+		case <-o.queue.Full():
+		case <-o.queue.Begun():
+			o.gather(ctx)
+		}
+		batch = o.deliver(work, batch)
+	}
+	o.deliver(work, batch)
+}
+
+func (o *output) finish(work context.Context) {
+	if err := o.destination.close(work); err != nil && work.Err() == nil {
+		o.logger.Error("the access log cannot be closed", "output", o.name, "error", err)
+	}
+}
+
+// gather waits until it is time to write.
+func (o *output) gather(ctx context.Context) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-o.queue.Full():
+	case <-ctx.Done():
+	}
+}
+
+// deliver writes everything that waits, and returns the memory of the batch.
+func (o *output) deliver(work context.Context, batch []*queue.Node[line]) []*queue.Node[line] {
+	if work.Err() != nil {
+		return nil
+	}
+	batch = o.queue.Drain(batch[:0])
+	if len(batch) == 0 {
+		return batch
+	}
+	o.held.Store(int64(len(batch)))
+	lost, err := o.destination.deliver(work, batch)
+	o.held.Store(0)
+	if work.Err() != nil {
+		return nil // What was held has been counted.
+	}
+	for _, node := range batch {
+		o.recycle(node)
+	}
+	clear(batch)
+	if err != nil {
+		o.cause.Store(&err)
+		o.drop(lost)
+		return batch
+	}
+	o.cause.Store(nil)
+	o.deliveries.Add(1)
+	return batch
+}
+
+// watch tells the log when lines begin to be dropped and when that is over, until ctx ends.
+func (o *output) watch(ctx context.Context) {
+	var told uint64
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-o.trouble:
+		}
+		reason := "lines come faster than they are written"
+		if cause := o.cause.Load(); cause != nil {
+			reason = (*cause).Error()
+		}
+		o.logger.Warn("access log lines are dropped", "output", o.name, "reason", reason)
+		if !o.recovered(ctx) {
+			return
+		}
+		o.troubled.Store(false)
+		dropped := o.dropped.Load()
+		o.logger.Info("access log lines are written again", "output", o.name, "dropped", dropped-told)
+		told = dropped
+	}
+}
+
+// recovered returns when lines have been written, and none dropped, for a while. It reports false when ctx ends before.
+func (o *output) recovered(ctx context.Context) bool {
+	ticker := time.NewTicker(quiet)
+	defer ticker.Stop()
+	dropped, deliveries := o.dropped.Load(), o.deliveries.Load()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-ticker.C:
+		}
+		now := o.dropped.Load()
+		if now == dropped && o.deliveries.Load() != deliveries {
+			return true
+		}
+		if now != dropped {
+			dropped, deliveries = now, o.deliveries.Load()
+		}
+	}
+}
