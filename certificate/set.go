@@ -236,3 +236,15 @@ func namesOf(leaf *x509.Certificate) []string {
 	}
 	return lower
 }
+
+// Leaves returns the leaves of all certificates that were read, in the order of their serial numbers; the generated one is not among them.
+func (s *Set) Leaves() []*x509.Certificate {
+	var leaves []*x509.Certificate
+	for _, loaded := range s.loaded {
+		if loaded.Leaf != nil {
+			leaves = append(leaves, loaded.Leaf)
+		}
+	}
+	slices.SortFunc(leaves, func(a, b *x509.Certificate) int { return a.SerialNumber.Cmp(b.SerialNumber) })
+	return leaves
+}

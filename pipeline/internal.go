@@ -24,6 +24,8 @@ const (
 	ServicePrometheus = "prometheus@internal"
 	// ServiceAPI answers /api.
 	ServiceAPI = "api@internal"
+	// ServiceDashboard answers /dashboard, and what the page asks.
+	ServiceDashboard = "dashboard@internal"
 	// ServiceNoop answers 418; it stands behind routers whose middlewares always answer.
 	ServiceNoop = "noop@internal"
 )
@@ -56,10 +58,22 @@ func Internal(configuration *static.Configuration) *dynamic.Configuration {
 			ServicePrometheus, priorityProbe)
 	}
 	if api := configuration.API; api != nil && api.Insecure {
-		prefix := strings.TrimRight(api.BasePath, "/") + "/api"
-		route(out, "api", "api", static.InternalEntryPoint, "PathPrefix(`"+prefix+"`)", ServiceAPI, priorityAPI)
+		manage(out, api)
 	}
 	return out
+}
+
+// manage adds the routers to the API and what goes with it.
+func manage(out *dynamic.Configuration, api *static.API) {
+	base := strings.TrimRight(api.BasePath, "/")
+	route(out, "api", "api", static.InternalEntryPoint, "PathPrefix(`"+base+"/api`)", ServiceAPI, priorityAPI)
+	if api.Debug {
+		route(out, "debug", "api.debug", static.InternalEntryPoint, "PathPrefix(`"+base+"/debug`)", ServiceAPI, priorityAPI)
+	}
+	if api.Dashboard {
+		rule := "Path(`" + base + "/`) || PathPrefix(`" + base + "/dashboard`)"
+		route(out, "dashboard", "api.dashboard", static.InternalEntryPoint, rule, ServiceDashboard, priorityAPI-1)
+	}
 }
 
 // route adds a router to a service that Sluice itself answers.

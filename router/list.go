@@ -66,3 +66,16 @@ func values(found map[string]*Listing) func(yield func(Listing) bool) {
 		}
 	}
 }
+
+// Names returns the names of the routers that have a place in the table.
+func (t *Table) Names() map[string]bool {
+	names := map[string]bool{}
+	for _, entry := range t.entries {
+		for _, secure := range []bool{false, true} {
+			for _, route := range entry.index(secure).All() {
+				names[route.Name] = true
+			}
+		}
+	}
+	return names
+}

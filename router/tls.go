@@ -1,6 +1,7 @@
 package router
 
 import (
+	"crypto/x509"
 	"errors"
 	"slices"
 	"sync/atomic"
@@ -168,4 +169,13 @@ func (t *tlsObjects) verdicts(from source) []dynamic.Verdict {
 		}
 	}
 	return verdicts
+}
+
+// Certificates returns the leaves of the certificates that serve. It may be called from any goroutine.
+func (c *Compiler) Certificates() []*x509.Certificate {
+	set := c.tls.set.Load()
+	if set == nil {
+		return nil
+	}
+	return set.Leaves()
 }
