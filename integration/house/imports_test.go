@@ -51,7 +51,7 @@ var libraries = []struct {
 	why     string
 }{
 	{"k8s.io", []string{"provider/kubernetes"}, "the client's weight in memory and in the binary is paid where the cluster is read"},
-	{"github.com/go-logr/logr", []string{"provider/kubernetes"}, "the client logs through it"},
+	{"github.com/go-logr/logr", []string{"provider/kubernetes", "telemetry/otlp"}, "the clients of clusters and of collectors log through it"},
 	{"sigs.k8s.io", []string{"provider/kubernetes"}, "as for k8s.io"},
 	{"github.com/vulcand/oxy", []string{"middleware"}, "a middleware is the only thing that it has to offer"},
 	{"github.com/klauspost/compress", []string{"middleware"}, "a middleware is the only one who compresses"},

@@ -29,6 +29,9 @@ func headers(option, prefix string, names []string) ([]header, error) {
 		if name == "" || strings.ContainsAny(name, " \t\r\n:,;\"") {
 			return nil, fmt.Errorf("%s: %q is not the name of a header", option, name)
 		}
+		if option == "capturedRequestHeaders" && strings.EqualFold(name, "User-Agent") {
+			continue // It is an attribute of its own.
+		}
 		one := header{name: http.CanonicalHeaderKey(name), key: prefix + strings.ToLower(name)}
 		if !slices.Contains(out, one) {
 			out = append(out, one)

@@ -54,6 +54,3 @@ func limits() sdktrace.SpanLimits {
 		AttributePerEventCountLimit: 16, AttributePerLinkCountLimit: 16,
 	}
 }
-
-// longestValue is the length in bytes to which an attribute's value is cut.
-const longestValue = 1024

@@ -1,5 +1,13 @@
 package tracing
 
+import (
+	"net/url"
+	"strings"
+)
+
+// redacted stands in the place of a value that is not shown.
+const redacted = "REDACTED"
+
 // query shows the parameters of a request's query.
 type query struct{ safe map[string]bool }
 
@@ -9,4 +17,34 @@ func newQuery(safe []string) query {
 		out.safe[name] = true
 	}
 	return out
+}
+
+// show returns the query with the values of those parameters that are safe; a parameter without a name has no more than the word. It
+// stops at the length to which texts are cut.
+func (q query) show(raw string) string {
+	var out strings.Builder
+	for part := range strings.SplitSeq(raw, "&") {
+		if out.Len() > longestValue {
+			break
+		}
+		if out.Len() > 0 {
+			out.WriteByte('&')
+		}
+		out.WriteString(q.part(part))
+	}
+	return text(out.String())
+}
+
+func (q query) part(part string) string {
+	name, _, named := strings.Cut(part, "=")
+	plain, err := url.QueryUnescape(name)
+	switch {
+	case err != nil || part == "":
+		return redacted
+	case q.safe[plain]:
+		return part
+	case !named:
+		return redacted // A token may stand alone.
+	}
+	return name + "=" + redacted
 }

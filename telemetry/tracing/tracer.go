@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"sync"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -60,18 +59,6 @@ func New(config static.Tracing, exporter sdktrace.SpanExporter, logger telemetry
 		batches: sync.Pool{New: func() any { return new(batch) }},
 		spans:   provider.Tracer(scope), provider: provider, outlet: outlet,
 	}, nil
-}
-
-// Begin decides whether the request is sampled: as the client's traceparent header says, and by the share of sampleRate where there is
-// none (or a malformed one, which is ignored with its tracestate). It sets record.Trace; of a sampled request also record.Span, a server
-// span from record.Start on; and the request's traceparent, so that endpoints learn of it. It is called on the request's goroutine once
-// it is known that record.Observe has ObserveTrace, and does nothing without. Where response headers are captured it adds ObserveHeaders.
-func (t *Tracer) Begin(record *telemetry.Record, r *http.Request) {
-}
-
-// Finished ends the span of a request with what is known of it by now. A sampled request that never came to Begin, since no router
-// answered it, gets its span here. The caller is the request's goroutine, after the handler has returned.
-func (t *Tracer) Finished(record *telemetry.Record) {
 }
 
 // Dropped returns how many spans did not reach the collector, because the queue was full or sending failed, since the beginning.
