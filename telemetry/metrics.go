@@ -55,7 +55,7 @@ func NewMetrics(options MetricsOptions) *Metrics {
 		providers: newProviderCounters(),
 	}
 	m.history.samples = map[string][]trafficSample{}
-	m.scraped = m.newView(MetricsView{options.Buckets, options.EntryPoints, options.Routers, options.Services})
+	m.scraped = m.newView(MetricsView{orDefault(options.Buckets), options.EntryPoints, options.Routers, options.Services})
 	if options.Pushed != nil {
 		m.pushed = m.newView(*options.Pushed)
 	}
@@ -87,9 +87,12 @@ func gauge(name, help string) prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 }
 
-// Handler answers with the metrics page: text, or protobuf with native histograms for who asks for that.
+// Handler answers with the metrics page: text, or protobuf with native histograms for who asks for that. What cannot be gathered does not
+// take the rest along.
 func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.Gatherer(), promhttp.HandlerOpts{Registry: m.registry})
+	return promhttp.HandlerFor(m.Gatherer(), promhttp.HandlerOpts{
+		Registry: m.registry, ErrorHandling: promhttp.ContinueOnError,
+	})
 }
 
 // Registry gives access to the collectors that other stages add to. It has everything but what is counted for each request.

@@ -74,23 +74,30 @@ type BalanceCounts struct {
 // thousands of services without trouble cost nothing. It is called at most once, and services may be called from any
 // goroutine.
 func (m *Metrics) CountBalance(services iter.Seq[BalanceCounts]) {
-	collector := &balance{services: services, described: map[string]*prometheus.Desc{}}
+	collector := &balance{services: services, described: map[string][]*prometheus.Desc{}}
 	for what, metric := range balanceMetrics() {
-		collector.described[what] = prometheus.NewDesc(metric.Name, metric.Help, []string{"service"}, nil)
+		collector.describe(what, metric.Name, metric.Help)
 	}
+	collector.describe("retries", "traefik_service_retries_total", "Tries beyond the first of a request, under Traefik's name.")
 	m.registry.MustRegister(collector)
 }
 
 // balance is the counts of services as a collector.
 type balance struct {
 	services  iter.Seq[BalanceCounts]
-	described map[string]*prometheus.Desc
+	described map[string][]*prometheus.Desc
+}
+
+func (b *balance) describe(what, name, help string) {
+	b.described[what] = append(b.described[what], prometheus.NewDesc(name, help, []string{"service"}, nil))
 }
 
 // Describe sends the descriptions.
 func (b *balance) Describe(to chan<- *prometheus.Desc) {
-	for _, described := range b.described {
-		to <- described
+	for _, all := range b.described {
+		for _, described := range all {
+			to <- described
+		}
 	}
 }
 
@@ -98,8 +105,11 @@ func (b *balance) Describe(to chan<- *prometheus.Desc) {
 func (b *balance) Collect(to chan<- prometheus.Metric) {
 	for service := range b.services {
 		for what, count := range service.Counts {
-			if described := b.described[what]; described != nil && count > 0 {
-				to <- prometheus.MustNewConstMetric(described, prometheus.CounterValue, float64(count), service.Service)
+			if count == 0 {
+				continue
+			}
+			for _, described := range b.described[what] {
+				to <- prometheus.MustNewConstMetric(described, prometheus.CounterValue, float64(count), text(service.Service))
 			}
 		}
 	}

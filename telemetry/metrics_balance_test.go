@@ -26,7 +26,7 @@ func TestBalanceIsCountedByService(t *testing.T) {
 			t.Errorf("the page lacks %s", line)
 		}
 	}
-	problems, err := testutil.GatherAndLint(metrics.Registry())
+	problems, err := testutil.GatherAndLint(metrics.Gatherer())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,16 +47,17 @@ func (c *middlewareCollector) Describe(to chan<- *prometheus.Desc) {
 // Collect sends the figures.
 func (c *middlewareCollector) Collect(to chan<- prometheus.Metric) {
 	for m := range c.middlewares {
+		name := text(m.Middleware)
 		for event, count := range m.Events {
 			if count > 0 {
-				to <- prometheus.MustNewConstMetric(c.events, prometheus.CounterValue, float64(count), m.Middleware, event)
+				to <- prometheus.MustNewConstMetric(c.events, prometheus.CounterValue, float64(count), name, event)
 			}
 		}
 		for level, value := range m.Levels {
-			to <- prometheus.MustNewConstMetric(c.levels, prometheus.GaugeValue, float64(value), m.Middleware, level)
+			to <- prometheus.MustNewConstMetric(c.levels, prometheus.GaugeValue, float64(value), name, level)
 		}
 		for state, owners := range m.States {
-			to <- prometheus.MustNewConstMetric(c.states, prometheus.GaugeValue, float64(owners), m.Middleware, state)
+			to <- prometheus.MustNewConstMetric(c.states, prometheus.GaugeValue, float64(owners), name, state)
 		}
 	}
 }

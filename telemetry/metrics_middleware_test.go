@@ -29,7 +29,7 @@ func TestMiddlewaresAreCounted(t *testing.T) {
 	if strings.Contains(page, "delayed") {
 		t.Error("what never happened is shown")
 	}
-	problems, err := testutil.GatherAndLint(metrics.Registry())
+	problems, err := testutil.GatherAndLint(metrics.Gatherer())
 	if err != nil || len(problems) > 0 {
 		t.Errorf("%v, %v", problems, err)
 	}

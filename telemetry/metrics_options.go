@@ -10,8 +10,9 @@ import (
 
 // MetricsOptions say what metrics show.
 type MetricsOptions struct {
-	// Buckets, EntryPoints, Routers and Services are what /metrics shows, as in MetricsView.
-	Buckets     []float64
+	// Buckets are the upper bounds of the classic buckets of durations, in seconds, ascending; without any they are 0.1, 0.3, 1.2 and 5.
+	Buckets []float64
+	// EntryPoints, Routers and Services say whose metrics /metrics shows.
 	EntryPoints bool
 	Routers     bool
 	Services    bool
@@ -25,9 +26,18 @@ type MetricsOptions struct {
 	Pushed *MetricsView
 }
 
+// Wants returns what records must hold for these metrics: headers of requests where labels are taken from them.
+func (m *Metrics) Wants() Observe {
+	if m.labels == nil {
+		return ObserveMetrics
+	}
+	return ObserveMetrics | ObserveHeaders
+}
+
 // MetricsView says which metrics of requests somebody gets to see.
 type MetricsView struct {
-	// Buckets are the upper bounds of the classic buckets of durations, in seconds, ascending; without any they are 0.1, 0.3, 1.2 and 5.
+	// Buckets are the upper bounds of the classic buckets of durations, in seconds, ascending; without any there are native buckets
+	// alone.
 	Buckets []float64
 	// EntryPoints, Routers and Services say of whom.
 	EntryPoints bool
@@ -84,7 +94,7 @@ func labelName(name string) bool {
 func (o MetricsOptions) bounds() []float64 {
 	all := slices.Clone(orDefault(o.Buckets))
 	if o.Pushed != nil {
-		all = append(all, orDefault(o.Pushed.Buckets)...)
+		all = append(all, o.Pushed.Buckets...)
 	}
 	slices.Sort(all)
 	return slices.Compact(all)

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	dto "github.com/prometheus/client_model/go"
-	"google.golang.org/protobuf/proto"
 )
 
 // page collects the five families of one level: traefik_<level>_requests_total and so on.
@@ -51,8 +50,8 @@ func (p *page) add(s *Series) {
 	if s.router {
 		own = append(own, pair("service", s.service))
 	}
-	s.cells.all(func(key uint64, c *cell) { p.cell(own, key, c.read()) })
-	s.secure.all(func(key uint64, count *atomic.Uint64) {
+	s.cells.sorted(func(key uint64, c *cell) { p.cell(own, key, c.read()) })
+	s.secure.sorted(func(key uint64, count *atomic.Uint64) {
 		labels := sorted(own, pair("tls_version", tlsVersionName(uint16(key>>16))), pair("tls_cipher", tls.CipherSuiteName(uint16(key))))
 		p.secure.Metric = append(p.secure.Metric, counter(labels, count.Load()))
 	})
@@ -88,8 +87,8 @@ func (t *tally) histogram(v *view) *dto.Histogram {
 	for i, at := range v.picked {
 		h.Bucket = append(h.Bucket, &dto.Bucket{UpperBound: &v.options.Buckets[i], CumulativeCount: &t.classic[at]})
 	}
-	h.Schema = proto.Int32(nativeSchema)
-	h.ZeroThreshold = proto.Float64(nativeBound(0))
+	h.Schema = new(int32(nativeSchema))
+	h.ZeroThreshold = new(nativeBound(0))
 	h.ZeroCount = &t.native[0]
 	last, before := 0, int64(0)
 	for i := 1; i < len(t.native); i++ {
@@ -103,13 +102,13 @@ func (t *tally) histogram(v *view) *dto.Histogram {
 			if spans == 0 {
 				offset = int32(i + nativeLowest*nativePerOctave)
 			}
-			h.PositiveSpan = append(h.PositiveSpan, &dto.BucketSpan{Offset: &offset, Length: proto.Uint32(1)})
+			h.PositiveSpan = append(h.PositiveSpan, &dto.BucketSpan{Offset: &offset, Length: new(uint32(1))})
 		}
 		h.PositiveDelta = append(h.PositiveDelta, int64(t.native[i])-before)
 		last, before = i, int64(t.native[i])
 	}
 	if len(h.PositiveSpan) == 0 { // Otherwise nothing tells a native histogram without observations from a classic one.
-		h.PositiveSpan = []*dto.BucketSpan{{Offset: proto.Int32(0), Length: proto.Uint32(0)}}
+		h.PositiveSpan = []*dto.BucketSpan{{Offset: new(int32(0)), Length: new(uint32(0))}}
 	}
 	return h
 }
@@ -122,7 +121,7 @@ func (m *Metrics) openConnections() *dto.MetricFamily {
 	for _, s := range m.owners.of(TrafficEntrypoints) {
 		f.Metric = append(f.Metric, &dto.Metric{
 			Label: []*dto.LabelPair{pair("entrypoint", s.name), pair("protocol", "TCP")},
-			Gauge: &dto.Gauge{Value: proto.Float64(float64(m.owners.entrypoints[s.name].open.Load()))},
+			Gauge: &dto.Gauge{Value: new(float64(m.owners.entrypoints[s.name].open.Load()))},
 		})
 	}
 	return f
@@ -134,7 +133,7 @@ func pair(name, value string) *dto.LabelPair {
 }
 
 func counter(labels []*dto.LabelPair, count uint64) *dto.Metric {
-	return &dto.Metric{Label: labels, Counter: &dto.Counter{Value: proto.Float64(float64(count))}}
+	return &dto.Metric{Label: labels, Counter: &dto.Counter{Value: new(float64(count))}}
 }
 
 // sorted returns the labels by name, in a slice of its own.

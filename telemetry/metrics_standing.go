@@ -11,7 +11,7 @@ import (
 
 // ServerStanding says whether a server of a service takes requests.
 type ServerStanding struct {
-	// Service is name@provider, URL the server's.
+	// Service is name@provider, URL the server's; what it says of a user is not shown.
 	Service, URL string
 	Up           bool
 }
@@ -24,7 +24,7 @@ func (m *Metrics) CountServers(servers iter.Seq[ServerStanding]) {
 		read: func(set func(value float64, labels ...string)) {
 			up := map[[2]string]bool{}
 			for server := range servers {
-				key := [2]string{text(server.Service), text(server.URL)}
+				key := [2]string{text(server.Service), text(withoutUser(server.URL))}
 				up[key] = up[key] || server.Up
 			}
 			for key, is := range up {
@@ -69,6 +69,22 @@ func (m *Metrics) CountDropped(what string, count func() uint64) {
 		Help:        "Log lines and spans that were dropped because they came faster than they could be written.",
 		ConstLabels: prometheus.Labels{"signal": what},
 	}, func() float64 { return float64(count()) }))
+}
+
+// withoutUser returns the URL without user and password.
+func withoutUser(server string) string {
+	scheme, rest, found := strings.Cut(server, "://")
+	if !found {
+		return server
+	}
+	authority, path := rest, ""
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		authority, path = rest[:end], rest[end:]
+	}
+	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
+		authority = authority[at+1:]
+	}
+	return scheme + "://" + authority + path
 }
 
 // standing is a collector of gauges that are read when somebody asks. The sets of labels that read gives are distinct.

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -29,7 +30,7 @@ type view struct {
 // newView returns a view. Its bounds are among those of the metrics.
 func (m *Metrics) newView(options MetricsView) *view {
 	v := &view{metrics: m, options: options, shown: map[*Series]bool{}}
-	v.options.Buckets = slices.Clone(orDefault(options.Buckets))
+	v.options.Buckets = slices.Clone(options.Buckets)
 	for i, bound := range m.bounds {
 		if slices.Contains(v.options.Buckets, bound) {
 			v.picked = append(v.picked, i)
@@ -58,8 +59,8 @@ type gatherer struct {
 // Gather returns all metrics by name.
 func (g gatherer) Gather() ([]*dto.MetricFamily, error) {
 	families, err := g.registry.Gather()
-	defer g.view.metrics.prune()
 	families = append(families, g.view.gather()...)
+	g.view.metrics.prune()
 	slices.SortFunc(families, func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })
 	return families, err
 }
@@ -119,32 +120,42 @@ func (v *view) levels() []level {
 // prune drops the series that are gone and that everybody has seen once more who still reads.
 func (m *Metrics) prune() {
 	dead := m.owners.dead()
-	for _, v := range []*view{m.scraped, m.pushed} {
-		if v == nil {
-			continue
-		}
-		v.mu.Lock()
-		if reads := time.Since(v.read) < viewIdle; reads {
-			for series := range dead {
-				if !v.shown[series] {
-					delete(dead, series)
-				}
-			}
-		}
-		v.mu.Unlock()
+	for _, v := range m.views() {
+		v.keepUnseen(dead)
 	}
 	m.owners.mu.Lock()
 	for series := range dead {
 		m.owners.drop(series)
 	}
 	m.owners.mu.Unlock()
-	for _, v := range []*view{m.scraped, m.pushed} {
-		if v != nil {
-			v.mu.Lock()
-			for series := range dead {
-				delete(v.shown, series)
-			}
-			v.mu.Unlock()
-		}
+	for _, v := range m.views() {
+		v.forget(dead)
+	}
+}
+
+// views returns everybody who may read.
+func (m *Metrics) views() []*view {
+	if m.pushed == nil {
+		return []*view{m.scraped}
+	}
+	return []*view{m.scraped, m.pushed}
+}
+
+// keepUnseen removes from the dead what this view has still to show, unless nobody reads it any more.
+func (v *view) keepUnseen(dead map[*Series]bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if time.Since(v.read) >= viewIdle {
+		return
+	}
+	maps.DeleteFunc(dead, func(series *Series, _ bool) bool { return !v.shown[series] })
+}
+
+// forget forgets that series have been shown.
+func (v *view) forget(dropped map[*Series]bool) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for series := range dropped {
+		delete(v.shown, series)
 	}
 }

@@ -1,6 +1,10 @@
 package telemetry
 
-import "sync/atomic"
+import (
+	"cmp"
+	"slices"
+	"sync/atomic"
+)
 
 // table is a hash table that is read without a lock: it is replaced by a larger copy whenever a key is new, which happens a few times in
 // the life of a series. Keys are never removed. The zero value is empty.
@@ -55,6 +59,16 @@ func (t *table[T]) all(visit func(key uint64, value *T)) {
 		if s.value != nil {
 			visit(s.key, s.value)
 		}
+	}
+}
+
+// sorted calls visit with every key and value, by key.
+func (t *table[T]) sorted(visit func(key uint64, value *T)) {
+	var used []slot[T]
+	t.all(func(key uint64, value *T) { used = append(used, slot[T]{key, value}) })
+	slices.SortFunc(used, func(a, b slot[T]) int { return cmp.Compare(a.key, b.key) })
+	for _, s := range used {
+		visit(s.key, s.value)
 	}
 }
 

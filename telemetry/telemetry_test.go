@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/goleak"
 )
 
@@ -114,45 +113,6 @@ func TestTooManyFailuresAreCountedAndNeverBlock(t *testing.T) {
 	}
 }
 
-func TestRequestsAreCountedByBoundedLabels(t *testing.T) {
-	metrics := NewMetrics(MetricsOptions{EntryPoints: true})
-	requests := metrics.Entrypoint("web")
-	for _, record := range []Record{
-		{Status: 200, Method: "GET", Protocol: "http"},
-		{Status: 200, Method: "GET", Protocol: "http"},
-		{Status: 404, Method: "BREW", Protocol: "http"},
-		{Status: 404, Method: "TEA", Protocol: "nonsense"},
-		{Status: 101, Method: "GET", Protocol: "websocket"},
-		{Status: 70000, Method: "POST", Protocol: "sse"},
-	} {
-		requests.Finished(&record)
-	}
-	requests.Opened()
-	requests.Opened()
-	requests.Closed()
-	page := scrape(t, metrics)
-	for _, want := range []string{
-		`traefik_entrypoint_requests_total{code="200",entrypoint="web",method="GET",protocol="http"} 2`,
-		`traefik_entrypoint_requests_total{code="404",entrypoint="web",method="EXTENSION_METHOD",protocol="http"} 2`,
-		`traefik_entrypoint_requests_total{code="101",entrypoint="web",method="GET",protocol="websocket"} 1`,
-		`traefik_entrypoint_requests_total{code="0",entrypoint="web",method="POST",protocol="sse"} 1`,
-		`traefik_open_connections{entrypoint="web",protocol="TCP"} 1`,
-	} {
-		if !strings.Contains(page, want) {
-			t.Errorf("the page lacks %s", want)
-		}
-	}
-}
-
-func TestCountingARequestAllocatesNothing(t *testing.T) {
-	requests := NewMetrics(MetricsOptions{EntryPoints: true}).Entrypoint("web")
-	record := &Record{Status: 200, Method: "GET", Protocol: "http"}
-	requests.Finished(record)
-	if allocations := testing.AllocsPerRun(100, func() { requests.Finished(record) }); allocations != 0 {
-		t.Errorf("%v allocations, want 0", allocations)
-	}
-}
-
 func TestReloadsAreVisible(t *testing.T) {
 	metrics := NewMetrics(MetricsOptions{Dropped: func() uint64 { return 7 }})
 	metrics.Reloaded(Reload{Generation: 3, Quarantined: 2, UnixSeconds: 1700000000, CompileSeconds: 0.25})
@@ -185,19 +145,6 @@ func TestProvidersAreCountedByKind(t *testing.T) {
 	}
 	if !strings.Contains(page, "sluice_kubernetes_events_dropped_total 1") {
 		t.Error("a dropped event is not counted")
-	}
-}
-
-func TestMetricNamesAreWellFormed(t *testing.T) {
-	metrics := NewMetrics(MetricsOptions{EntryPoints: true})
-	metrics.CountProvider("events", "kubernetes", "Ingress", 1)
-	metrics.Entrypoint("web").Finished(&Record{Status: 200, Method: "GET"})
-	problems, err := testutil.GatherAndLint(metrics.Registry())
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, problem := range problems {
-		t.Errorf("%s: %s", problem.Metric, problem.Text)
 	}
 }
 

@@ -10,6 +10,8 @@ const (
 	// historyEvery is the time between two samples, historyLength how many are kept: five minutes.
 	historyEvery  = 2 * time.Second
 	historyLength = 150
+	// pruneEvery is after how many samples series are dropped that are gone where nobody reads metrics.
+	pruneEvery = 30
 )
 
 // TrafficHistory is how traffic went in the last minutes, oldest first.
@@ -84,13 +86,13 @@ func columns(name string, samples []trafficSample) EntrypointHistory {
 	return e
 }
 
-// Run takes a sample of each entrypoint every two seconds until the context is done.
+// Run takes a sample of each entrypoint every two seconds, and drops series that are gone, until the context is done.
 func (m *Metrics) Run(ctx context.Context) {
 	ticker := time.NewTicker(historyEvery)
 	defer ticker.Stop()
 	before := time.Now()
 	m.count()
-	for {
+	for taken := 1; ; taken++ {
 		select {
 		case <-ctx.Done():
 			return
@@ -98,6 +100,9 @@ func (m *Metrics) Run(ctx context.Context) {
 			now := time.Now()
 			m.sample(now, now.Sub(before))
 			before = now
+			if taken%pruneEvery == 0 {
+				m.prune()
+			}
 		}
 	}
 }
