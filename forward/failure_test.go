@@ -67,6 +67,14 @@ func TestEndpointsThatFail(t *testing.T) {
 			if !strings.Contains(record.Reason, test.reason) || record.Reason == "" {
 				t.Errorf("recorded reason %q, want one with %q", record.Reason, test.reason)
 			}
+			wanted := telemetry.CodeBroken
+			switch name {
+			case "refuses":
+				wanted = telemetry.CodeUnreachable
+			case "hangs":
+				wanted = telemetry.CodeTimeout
+			}
+			equal(t, "code", record.Code, wanted)
 			member := memberOf(g.pool)
 			equal(t, "record", []any{record.Service, record.Endpoint, record.Tries}, []any{"svc@file", member.Address(), 1})
 			equal(t, "in flight", member.Endpoint().InFlight(), 0)
@@ -98,6 +106,7 @@ func TestEmptyPool(t *testing.T) {
 	w := httptest.NewRecorder()
 	NewService(pool, Options{Service: "svc@file"}).ServeHTTP(w, r)
 	equal(t, "answer", []any{w.Code, w.Body.String()}, []any{503, "Service Unavailable"})
+	equal(t, "code", record.Code, telemetry.CodeNoEndpoint)
 	equal(t, "record", []any{record.Status, record.Service, record.Tries}, []any{503, "svc@file", 0})
 	if record.Reason == "" {
 		t.Error("no reason was recorded")

@@ -1,0 +1,111 @@
+package forward
+
+import (
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// span notes what is said of it.
+type span struct {
+	name     string
+	client   bool
+	said     map[string]any
+	failure  string
+	ended    int
+	children []*span
+}
+
+func (s *span) Child(name string, client bool) telemetry.Span {
+	child := &span{name: name, client: client, said: map[string]any{}}
+	s.children = append(s.children, child)
+	return child
+}
+
+func (s *span) Set(key string, value any) { s.said[key] = value }
+
+func (s *span) Traceparent() string { return "of " + s.name }
+
+func (s *span) End(failure string) { s.failure, s.ended = failure, s.ended+1 }
+
+// observed answers a request with a record that wants to know, and returns that and the answer.
+func observed(t *testing.T, g *rig, record *telemetry.Record) *httptest.ResponseRecorder {
+	t.Helper()
+	r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "/a?token=b", http.NoBody)
+	w := httptest.NewRecorder()
+	NewService(g.pool, Options{Service: "svc@file", Series: new(telemetry.Series), Retry: statuses(t, "503")}).ServeHTTP(w, r)
+	return w
+}
+
+// Each try of a sampled request is a span, and its endpoint is told of that span.
+func TestSpansOfTries(t *testing.T) {
+	for _, upstream := range []string{"h1", "h2c"} {
+		t.Run(upstream, func(t *testing.T) {
+			cast := newCast(reads(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }), good)
+			g := newTroupe(t, setup{upstream: upstream}, 2, cast)
+			root := &span{}
+			record := &telemetry.Record{Observe: telemetry.ObserveTrace, Span: root}
+			w := observed(t, g, record)
+			equal(t, "status", w.Code, http.StatusOK)
+			equal(t, "spans", len(root.children), 2)
+			for i, child := range root.children {
+				equal(t, "span", []any{child.name, child.client, child.ended}, []any{"GET", true, 1})
+				equal(t, "traceparent", cast.asked[i].Header.Get("Traceparent"), "of GET")
+				full, _ := child.said["url.full"].(string)
+				if !strings.HasSuffix(full, "/a") || !strings.Contains(full, "://127.0.0.1:") {
+					t.Errorf("url.full %q", full)
+				}
+				for _, key := range []string{"server.address", "server.port", "http.request.method", "http.response.status_code"} {
+					if child.said[key] == nil {
+						t.Errorf("span %d does not say %s: %v", i, key, maps.Collect(maps.All(child.said)))
+					}
+				}
+			}
+			equal(t, "failures", []any{root.children[0].failure, root.children[1].failure}, []any{"503", ""})
+			equal(t, "resends", []any{root.children[0].said["http.request.resend_count"], root.children[1].said["http.request.resend_count"]}, []any{nil, 1})
+		})
+	}
+}
+
+// A record that wants to know learns how long the service took, what the endpoint sent, and who counts it.
+func TestWhatARecordLearns(t *testing.T) {
+	g := newTroupe(t, setup{}, 1, newCast(good))
+	record := &telemetry.Record{Observe: telemetry.ObserveMetrics | telemetry.ObserveHeaders}
+	w := observed(t, g, record)
+	if record.ServiceDuration <= 0 || record.ServiceSeries == nil {
+		t.Errorf("record %+v", record)
+	}
+	equal(t, "origin", []any{record.OriginStatus, record.OriginBytes, record.OriginHeader.Get("X-Good")}, []any{200, int64(w.Body.Len()), "yes"})
+	if member := memberOf(g.pool); record.EndpointURL != "http://"+member.Address() {
+		t.Errorf("endpoint %q", record.EndpointURL)
+	}
+	nobody := new(telemetry.Record)
+	observed(t, g, nobody)
+	if nobody.ServiceDuration != 0 || nobody.ServiceSeries != nil || nobody.EndpointURL != "" {
+		t.Errorf("nobody wants to know: %+v", nobody)
+	}
+}
+
+// A span ends although the response breaks off, and says so.
+func TestSpanOfABrokenResponse(t *testing.T) {
+	g := newTroupe(t, setup{}, 1, newCast(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Length", "100")
+		_, _ = w.Write([]byte("a part"))
+		_ = http.NewResponseController(w).Flush()
+		breaksOff(w, r)
+	}))
+	root := &span{}
+	record := &telemetry.Record{Observe: telemetry.ObserveTrace, Span: root}
+	func() {
+		defer func() { _ = recover() }()
+		observed(t, g, record)
+	}()
+	equal(t, "spans", len(root.children), 1)
+	equal(t, "span", []any{root.children[0].ended, root.children[0].failure}, []any{1, loadbalancer.Broken.String()})
+	equal(t, "code", record.Code, telemetry.CodeBroken)
+}
