@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+// question is what is asked of what was scraped.
+type question struct {
+	Scrapes []scrape `json:"scrapes"`
+	// Expressions are answered for the moment of the last scrape.
+	Expressions []string `json:"expressions"`
+}
+
+// result is what there is to say of an expression.
+type result struct {
+	Expr string `json:"expr"`
+	// Problem says why Prometheus does not take it, or cannot answer it.
+	Problem   string     `json:"problem,omitempty"`
+	Selectors []selector `json:"selectors"`
+	Series    []series   `json:"series"`
+}
+
+// selector is one kind of series that an expression asks for.
+type selector struct {
+	Metric string `json:"metric"`
+	// Labels are the names of the labels that it is selected or grouped by.
+	Labels []string `json:"labels"`
+}
+
+// series is one series of a result.
+type series struct {
+	Labels map[string]string `json:"labels"`
+	// Value is written out: JSON knows neither NaN nor infinity.
+	Value string `json:"value"`
+}
+
+// answer answers all expressions. An error is one of what was scraped.
+func answer(ctx context.Context, asked question) ([]result, error) {
+	known, err := read(asked.Scrapes)
+	if err != nil {
+		return nil, err
+	}
+	grammar := parser.NewParser(parser.Options{})
+	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 10_000_000, Timeout: time.Minute, LookbackDelta: 5 * time.Minute, Parser: grammar})
+	defer func() { _ = engine.Close() }()
+	results := make([]result, len(asked.Expressions))
+	for i, text := range asked.Expressions {
+		results[i] = result{Expr: text, Selectors: []selector{}, Series: []series{}}
+		parsed, err := grammar.ParseExpr(text)
+		if err == nil {
+			results[i].Selectors = selectors(parsed)
+			results[i].Series, err = evaluate(ctx, engine, known, text)
+		}
+		if err != nil {
+			results[i].Problem = err.Error()
+		}
+	}
+	return results, nil
+}
+
+// evaluate returns the result of an expression.
+func evaluate(ctx context.Context, engine *promql.Engine, known *memory, text string) ([]series, error) {
+	query, err := engine.NewInstantQuery(ctx, known, nil, text, time.UnixMilli(known.last))
+	if err != nil {
+		return nil, err
+	}
+	defer query.Close()
+	outcome := query.Exec(ctx)
+	if outcome.Err != nil {
+		return nil, outcome.Err
+	}
+	all := []series{}
+	switch value := outcome.Value.(type) {
+	case promql.Vector:
+		for _, sample := range value {
+			all = append(all, series{Labels: sample.Metric.Map(), Value: fmt.Sprint(sample.F)})
+		}
+	case promql.Scalar:
+		all = append(all, series{Labels: map[string]string{}, Value: fmt.Sprint(value.V)})
+	default:
+		return nil, fmt.Errorf("the result is a %s", outcome.Value.Type())
+	}
+	return all, nil
+}
+
+// selectors says what an expression asks for.
+func selectors(expression parser.Expr) []selector {
+	all := []selector{}
+	parser.Inspect(expression, func(node parser.Node, above []parser.Node) error {
+		vector, ok := node.(*parser.VectorSelector)
+		if !ok {
+			return nil
+		}
+		asked := selector{Labels: grouped(above)}
+		for _, matcher := range vector.LabelMatchers {
+			if matcher.Name == labels.MetricName {
+				asked.Metric = matcher.Value
+			} else {
+				asked.Labels = append(asked.Labels, matcher.Name)
+			}
+		}
+		slices.Sort(asked.Labels)
+		asked.Labels = slices.Compact(asked.Labels)
+		all = append(all, asked)
+		return nil
+	})
+	return all
+}
+
+// grouped returns the labels by which the expressions around a selector group it.
+func grouped(above []parser.Node) []string {
+	names := []string{}
+	for _, node := range above {
+		if aggregate, ok := node.(*parser.AggregateExpr); ok && !aggregate.Without {
+			names = append(names, aggregate.Grouping...)
+		}
+	}
+	return names
+}
