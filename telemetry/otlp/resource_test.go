@@ -12,7 +12,7 @@ func TestAResourceSaysWhoSends(t *testing.T) {
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "zone=b")
 	got := map[string]string{}
 	for _, one := range otlp.Resource("edge", map[string]string{"zone": "a", "team": "net", "service.version": "1.2"}).Attributes() {
-		got[string(one.Key)] = one.Value.Emit()
+		got[string(one.Key)] = one.Value.String()
 	}
 	host, err := os.Hostname()
 	if err != nil {

@@ -26,7 +26,6 @@ type outlet struct {
 	reporter *otlp.Reporter
 	stopped  context.Context
 	stop     context.CancelFunc
-	closed   atomic.Bool
 	waiting  atomic.Int64
 	dropped  atomic.Uint64
 }
@@ -41,7 +40,7 @@ func newOutlet(exporter sdktrace.SpanExporter, reporter *otlp.Reporter) *outlet 
 
 // OnEnd queues the span, or drops it where too many wait.
 func (o *outlet) OnEnd(span sdktrace.ReadOnlySpan) {
-	if o.waiting.Add(1) > capacity || o.closed.Load() {
+	if o.waiting.Add(1) > capacity {
 		o.waiting.Add(-1)
 		o.dropped.Add(1)
 		return
@@ -51,7 +50,6 @@ func (o *outlet) OnEnd(span sdktrace.ReadOnlySpan) {
 
 // shutdown ends with the context at the latest: a batch that is being sent then is given up.
 func (o *outlet) shutdown(ctx context.Context, provider func(context.Context) error) error {
-	o.closed.Store(true)
 	defer o.stop()
 	detach := context.AfterFunc(ctx, o.stop)
 	defer detach()

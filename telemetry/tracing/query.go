@@ -39,8 +39,8 @@ func (q query) part(part string) string {
 	name, _, named := strings.Cut(part, "=")
 	plain, err := url.QueryUnescape(name)
 	switch {
-	case err != nil || part == "":
-		return redacted
+	case err != nil || part == "" || strings.Contains(part, ";"):
+		return redacted // A semicolon separates too, to some.
 	case q.safe[plain]:
 		return part
 	case !named:
