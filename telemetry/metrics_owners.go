@@ -2,7 +2,6 @@ package telemetry
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -77,23 +76,40 @@ func (m *Metrics) ServeOnly(live func() (routers, services map[string]bool)) {
 	m.owners.live = live
 }
 
-// of returns the series of a kind, sorted by name and service.
-func (o *owners) of(kind TrafficKind) []*Series {
-	var all []*Series
-	switch kind {
-	case TrafficEntrypoints:
-		for _, requests := range o.entrypoints {
-			all = append(all, &requests.series)
-		}
-	case TrafficRouters:
-		all = slices.Collect(maps.Values(o.routers))
-	case TrafficServices:
-		all = slices.Collect(maps.Values(o.services))
-	}
+// list returns the series of a kind that have one of the names, sorted by name and service; nil names are all.
+func (o *owners) list(kind TrafficKind, names map[string]bool) []*Series {
+	all := o.some(kind, names)
 	slices.SortFunc(all, func(a, b *Series) int {
 		return cmp.Or(cmp.Compare(a.name, b.name), cmp.Compare(a.service, b.service))
 	})
 	return all
+}
+
+// some returns what list does, in no order.
+func (o *owners) some(kind TrafficKind, names map[string]bool) []*Series {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var found []*Series
+	add := func(s *Series) {
+		if names == nil || names[s.name] {
+			found = append(found, s)
+		}
+	}
+	switch kind {
+	case TrafficEntrypoints:
+		for _, requests := range o.entrypoints {
+			add(&requests.series)
+		}
+	case TrafficRouters:
+		for _, series := range o.routers {
+			add(series)
+		}
+	case TrafficServices:
+		for _, series := range o.services {
+			add(series)
+		}
+	}
+	return found
 }
 
 // comeBack notes that a series counts that had been dropped, so that it is listed again.

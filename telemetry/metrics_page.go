@@ -116,12 +116,10 @@ func (t *tally) histogram(v *view) *dto.Histogram {
 // openConnections returns the connections of all entrypoints.
 func (m *Metrics) openConnections() *dto.MetricFamily {
 	f := family("traefik_open_connections", "Connections that are open on an entrypoint.", dto.MetricType_GAUGE)
-	m.owners.mu.Lock()
-	defer m.owners.mu.Unlock()
-	for _, s := range m.owners.of(TrafficEntrypoints) {
+	for _, s := range m.owners.list(TrafficEntrypoints, nil) {
 		f.Metric = append(f.Metric, &dto.Metric{
 			Label: []*dto.LabelPair{pair("entrypoint", s.name), pair("protocol", "TCP")},
-			Gauge: &dto.Gauge{Value: new(float64(m.owners.entrypoints[s.name].open.Load()))},
+			Gauge: &dto.Gauge{Value: new(float64(m.Entrypoint(s.name).open.Load()))},
 		})
 	}
 	return f

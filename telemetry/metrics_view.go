@@ -75,11 +75,8 @@ func (v *view) gather() []*dto.MetricFamily {
 		families = append(families, open)
 	}
 	for _, level := range v.levels() {
-		v.metrics.owners.mu.Lock()
-		all := v.metrics.owners.of(level.kind)
-		v.metrics.owners.mu.Unlock()
 		page := newPage(v, level.name)
-		for _, series := range all {
+		for _, series := range v.metrics.owners.list(level.kind, nil) {
 			if !dead[series] {
 				delete(v.shown, series)
 			} else if v.shown[series] {

@@ -9,7 +9,9 @@ import (
 )
 
 // everything shows all levels.
-func everything() MetricsOptions { return MetricsOptions{EntryPoints: true, Routers: true, Services: true} }
+func everything() MetricsOptions {
+	return MetricsOptions{EntryPoints: true, Routers: true, Services: true}
+}
 
 func TestRequestsAreCountedByBoundedLabels(t *testing.T) {
 	metrics := NewMetrics(MetricsOptions{EntryPoints: true})

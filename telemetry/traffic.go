@@ -33,25 +33,24 @@ type Traffic struct {
 	Buckets [][2]float64 `json:"buckets"`
 }
 
-// Traffic returns the traffic of what has one of the names, in the order of names; nil asks for all of the kind. Names that nobody has are
-// left out.
+// Traffic returns the traffic of what has one of the names, sorted by name; nil asks for all of the kind. Names that nobody has are left out.
 func (m *Metrics) Traffic(kind TrafficKind, names []string) []Traffic {
-	m.owners.mu.Lock()
-	all := m.owners.of(kind)
-	m.owners.mu.Unlock()
-	wanted := map[string]bool{}
-	for _, name := range names {
-		wanted[name] = true
+	var wanted map[string]bool
+	if names != nil {
+		wanted = make(map[string]bool, len(names))
+		for _, name := range names {
+			wanted[name] = true
+		}
 	}
+	all := m.owners.list(kind, wanted)
 	result := []Traffic{}
-	for i := 0; i < len(all); {
-		first := i
-		for i++; i < len(all) && all[i].name == all[first].name; i++ { // A router whose service has changed.
-			continue
+	for len(all) > 0 {
+		same := 1
+		for same < len(all) && all[same].name == all[0].name { // A router whose service has changed.
+			same++
 		}
-		if names == nil || wanted[all[first].name] {
-			result = append(result, m.traffic(kind, all[first:i]))
-		}
+		result = append(result, m.traffic(kind, all[:same]))
+		all = all[same:]
 	}
 	return result
 }

@@ -63,10 +63,7 @@ func (m *Metrics) History() TrafficHistory {
 	for _, at := range h.times {
 		result.Times = append(result.Times, at.UnixMilli())
 	}
-	m.owners.mu.Lock()
-	all := m.owners.of(TrafficEntrypoints)
-	m.owners.mu.Unlock()
-	for _, series := range all {
+	for _, series := range m.owners.list(TrafficEntrypoints, nil) {
 		if samples, ok := h.samples[series.name]; ok {
 			result.EntryPoints = append(result.EntryPoints, columns(series.name, samples))
 		}

@@ -14,9 +14,7 @@ func (m *Metrics) count() {
 
 // counts returns what each entrypoint has counted.
 func (m *Metrics) counts() map[string]trafficCount {
-	m.owners.mu.Lock()
-	all := m.owners.of(TrafficEntrypoints)
-	m.owners.mu.Unlock()
+	all := m.owners.list(TrafficEntrypoints, nil)
 	counts := make(map[string]trafficCount, len(all))
 	for _, series := range all {
 		t, native := Traffic{}, make([]uint64, nativeBuckets)
