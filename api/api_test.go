@@ -38,7 +38,7 @@ func (t *served) Routes() any { return []string{"a@file"} }
 
 func (t *served) Middlewares() any { return []string{"m@file"} }
 
-func ask(t *testing.T, handler http.Handler, method, target string) *httptest.ResponseRecorder {
+func ask(t testing.TB, handler http.Handler, method, target string) *httptest.ResponseRecorder {
 	t.Helper()
 	recorder := httptest.NewRecorder()
 	handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), method, target, http.NoBody))

@@ -1,0 +1,158 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	ptypes "github.com/traefik/paerser/types"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/pipeline"
+	"github.com/sluiceproxy/sluice/static"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// secret stands in every object of the sample where somebody would put one.
+const secret = "s3cr3tOfTheOperator"
+
+// pools knows how servers stand.
+type pools map[string]map[string]string
+
+func (p pools) Servers(service string) map[string]string { return p[service] }
+
+func pointer[T any](value T) *T { return &value }
+
+// sampleStatic is a configuration with an entrypoint of each sort.
+func sampleStatic() *static.Configuration {
+	web, secure, internal, udp := &static.EntryPoint{}, &static.EntryPoint{}, &static.EntryPoint{}, &static.EntryPoint{}
+	for entryPoint, address := range map[*static.EntryPoint]string{web: ":80", secure: ":443", internal: ":8080", udp: ":53/udp"} {
+		entryPoint.SetDefaults()
+		entryPoint.Address = address
+	}
+	web.ProxyProtocol = &static.ProxyProtocol{TrustedIPs: []string{"192.0.2.0/24"}}
+	return &static.Configuration{
+		EntryPoints: map[string]*static.EntryPoint{"web": web, "websecure": secure, "traefik": internal, "dns/one": udp},
+		Providers: static.Providers{
+			File: &static.FileProvider{}, Docker: &static.Docker{Password: secret}, Plugin: map[string]static.FreeForm{"demo": {}},
+		},
+		API:       &static.API{Dashboard: true, Debug: true, DashboardName: "here"},
+		Metrics:   &static.Metrics{Prometheus: &static.Prometheus{}, OTLP: &static.MetricOTLP{}},
+		Ping:      &static.Ping{},
+		AccessLog: &static.AccessLog{},
+		Tracing:   &static.Tracing{OTLP: &static.TracingOTLP{}},
+	}
+}
+
+// sampleHTTP has an object of each sort, with secrets.
+func sampleHTTP() *dynamic.HTTPConfiguration {
+	return &dynamic.HTTPConfiguration{
+		Routers: map[string]*dynamic.Router{
+			"shop@file":       {Rule: "Host(`shop.test`)", Service: "shop", Middlewares: []string{"auth", "limit@docker"}, EntryPoints: []string{"web"}},
+			"Admin/api@file":  {Rule: "Host(`admin.test`) && PathPrefix(`/api`)", Service: "api@internal", TLS: &dynamic.RouterTLS{}, Priority: 9000},
+			"blog@docker":     {Rule: "Host(`blog.test`)", Service: "blog", EntryPoints: []string{"websecure", "missing"}},
+			"missing@docker":  {Rule: "Host(`missing.test`)", Service: "nowhere", Middlewares: []string{"limit"}},
+			"health@internal": {Rule: "PathPrefix(`/ping`)", Service: "ping@internal", EntryPoints: []string{"traefik"}, Priority: 1<<63 - 1},
+		},
+		Services: map[string]*dynamic.Service{
+			"shop@file": {LoadBalancer: &dynamic.ServersLoadBalancer{
+				Strategy: "wrr", Servers: []dynamic.Server{{URL: "http://user:" + secret + "@192.0.2.1:80/?token=" + secret}, {URL: "http://192.0.2.2:80"}},
+				HealthCheck: &dynamic.ServerHealthCheck{Path: "/health?token=" + secret, Headers: map[string]string{"Authorization": secret}, Interval: ptypes.Duration(30e9)},
+			}},
+			"blog@docker": {LoadBalancer: &dynamic.ServersLoadBalancer{EndpointSet: "docker/blog:80"}, Middlewares: []string{"limit"}},
+			"split@file":  {Weighted: &dynamic.WeightedRoundRobin{Services: []dynamic.WeightedService{{Name: "shop", Weight: pointer(3)}}}},
+		},
+		Middlewares: map[string]*dynamic.Middleware{
+			"auth@file":    {BasicAuth: &dynamic.BasicAuth{Users: []string{"ann:" + secret}, Realm: "shop"}},
+			"limit@docker": {RateLimit: &dynamic.RateLimit{Average: 10, Redis: &dynamic.Redis{Endpoints: []string{"redis:6379"}, Password: secret}}},
+			"demo@file":    {Plugin: map[string]map[string]any{"demo": {"token": secret, "deep": []any{secret, 7}}}},
+		},
+	}
+}
+
+// sampleState is a state in which some objects are not well.
+func sampleState() *pipeline.State {
+	verdict := func(kind dynamic.Kind, name string, status dynamic.Status, reason string) dynamic.Verdict {
+		return dynamic.Verdict{Ref: dynamic.Ref{Kind: kind, Name: name}, Status: status, Reason: reason, Origin: dynamic.Origin{File: "f.yaml", Line: 7}}
+	}
+	return &pipeline.State{
+		Generation: 3,
+		Ready:      true,
+		Configuration: &dynamic.Configuration{
+			HTTP: sampleHTTP(),
+			TCP:  &dynamic.TCPConfiguration{Routers: map[string]*dynamic.Unsupported{"db@file": {}}},
+			UDP:  &dynamic.UDPConfiguration{},
+		},
+		Verdicts: []dynamic.Verdict{
+			verdict(dynamic.KindMiddleware, "demo@file", dynamic.Quarantined, "plugins are not supported yet"),
+			verdict(dynamic.KindRouter, "blog@docker", dynamic.Degraded, `entrypoint "missing" does not exist`),
+			verdict(dynamic.KindRouter, "missing@docker", dynamic.Quarantined, `service "nowhere@docker" does not exist`),
+			verdict(dynamic.KindRouter, "missing@docker", dynamic.Degraded, "has an option without effect"),
+			verdict(dynamic.KindTCPRouter, "db@file", dynamic.Quarantined, "is not supported yet"),
+		},
+	}
+}
+
+// sampleOptions are the options of an API over the sample.
+func sampleOptions() Options {
+	all := &served{}
+	return Options{
+		State: fixed{sampleState()}, Static: sampleStatic(), Explainer: all, Lister: all, Logger: telemetry.Discard{},
+		Servers: pools{
+			"shop@file":   {"http://192.0.2.1:80": "UP", "http://192.0.2.2:80": "DOWN"},
+			"blog@docker": {"http://192.0.2.8:80": "UP", "http://192.0.2.9:80": "UP", "http://192.0.2.7:80": "UP"},
+		},
+		Version: Version{Version: "1.2.3", Codename: "weir", Start: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)},
+	}
+}
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// golden compares an answer with a file.
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, got, "", "  "); err != nil {
+		t.Fatalf("%v: %s", err, got)
+	}
+	file := filepath.Join("testdata", name+".json")
+	if *update {
+		if err := os.WriteFile(file, indented.Bytes(), 0o644); err != nil { //nolint:gosec // It is part of the sources.
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), indented.String()); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", file, diff)
+	}
+}
+
+// names asks for a list and returns the names in it, and the answer's headers.
+func names(t *testing.T, handler http.Handler, target string) ([]string, http.Header) {
+	t.Helper()
+	answer := ask(t, handler, http.MethodGet, target)
+	if answer.Code != http.StatusOK {
+		t.Fatalf("GET %s = %d %s", target, answer.Code, answer.Body)
+	}
+	var list []struct{ Name, CommonName string }
+	if err := json.Unmarshal(answer.Body.Bytes(), &list); err != nil {
+		t.Fatal(err)
+	}
+	found := []string{}
+	for _, one := range list {
+		if one.CommonName != "" {
+			one.Name = one.CommonName
+		}
+		found = append(found, one.Name)
+	}
+	return found, answer.Header()
+}

@@ -1,0 +1,89 @@
+package api
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/gorilla/mux"
+)
+
+// page is a part that stands for the dashboard.
+type page struct{}
+
+func (page) Mount(root *mux.Router, prefix string) {
+	root.PathPrefix(prefix + "/dashboard").HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "page") })
+}
+
+func TestOtherOriginsGetNothing(t *testing.T) {
+	options := sampleOptions()
+	options.Parts = []Part{page{}}
+	options.BasePath = "/sluice"
+	handler := New(options)
+	const navigate = "Sec-Fetch-Mode: navigate\nSec-Fetch-Dest: document\nSec-Fetch-Site: cross-site"
+	tests := []struct {
+		name, method, path, header string
+		status                     int
+	}{
+		{"a program", "GET", "/api/overview", "", 200},
+		{"a program by HEAD", "HEAD", "/api/overview", "", 200},
+		{"the address bar", "GET", "/api/overview", "Sec-Fetch-Site: none", 200},
+		{"our own page", "GET", "/api/overview", "Sec-Fetch-Site: same-origin", 200},
+		{"our own origin", "GET", "/api/overview", "Origin: https://SLUICE.test:8080", 200},
+		{"another site", "GET", "/api/overview", "Sec-Fetch-Site: cross-site", 403},
+		{"another subdomain", "GET", "/api/overview", "Sec-Fetch-Site: same-site", 403},
+		{"a site of the future", "GET", "/api/overview", "Sec-Fetch-Site: nearby", 403},
+		{"two sites", "GET", "/api/overview", "Sec-Fetch-Site: same-origin\nSec-Fetch-Site: cross-site", 403},
+		{"another origin", "GET", "/api/overview", "Origin: http://evil.test", 403},
+		{"another port", "GET", "/api/overview", "Origin: http://sluice.test", 403},
+		{"an origin that hides", "GET", "/api/overview", "Origin: null", 403},
+		{"an origin that is none", "GET", "/api/overview", "Origin: http://[", 403},
+		{"a preflight", "OPTIONS", "/api/overview", "Origin: http://evil.test\nAccess-Control-Request-Method: GET", 403},
+		{"events for another site", "GET", "/api/events", "Sec-Fetch-Site: cross-site", 403},
+		{"a profile for another site", "GET", "/debug/pprof/heap", "Sec-Fetch-Site: cross-site", 403},
+		{"nothing for another site", "GET", "/api/none", "Sec-Fetch-Site: cross-site", 403},
+		{"a link to the dashboard", "GET", "/dashboard/", navigate, 200},
+		{"a link to the dashboard without a slash", "GET", "/dashboard", navigate, 200},
+		{"a form that leads to the dashboard", "POST", "/dashboard/", navigate, 403},
+		{"a link to the API", "GET", "/api/rawdata", navigate, 403},
+		{"a frame around the dashboard", "GET", "/dashboard/", strings.Replace(navigate, "document", "iframe", 1), 403},
+		{"a script of the dashboard", "GET", "/dashboard/main.js", "Sec-Fetch-Mode: no-cors\nSec-Fetch-Dest: script\nSec-Fetch-Site: cross-site", 403},
+		{"POST of a program", "POST", "/api/overview", "", 405},
+		{"POST of a program to a part", "POST", "/dashboard/", "", 405},
+		{"PUT to a provider", "PUT", "/api/providers/rest", "", 405},
+		{"OPTIONS of a program", "OPTIONS", "/api/overview", "", 405},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			request := httptest.NewRequestWithContext(t.Context(), test.method, "http://sluice.test:8080/sluice"+test.path, http.NoBody)
+			for line := range strings.Lines(test.header) {
+				name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+				request.Header.Add(name, value)
+			}
+			answer := httptest.NewRecorder()
+			handler.ServeHTTP(answer, request)
+			if answer.Code != test.status {
+				t.Errorf("status = %d %s, want %d", answer.Code, answer.Body, test.status)
+			}
+			if test.status == http.StatusForbidden && answer.Body.Len() > 0 {
+				t.Errorf("another origin gets %s", answer.Body)
+			}
+			header := answer.Header()
+			for name, want := range map[string]string{
+				"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "same-origin",
+				"X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+			} {
+				if got := header.Get(name); got != want {
+					t.Errorf("%s = %q, want %q", name, got, want)
+				}
+			}
+			for name := range header {
+				if strings.HasPrefix(name, "Access-Control-") {
+					t.Errorf("the answer has %s", name)
+				}
+			}
+		})
+	}
+}
