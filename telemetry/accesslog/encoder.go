@@ -118,7 +118,9 @@ func (e *encoder) about(record *telemetry.Record, count uint64) request {
 // encode makes the line of a request. For a collector that is an object of JSON, whatever the format of a file.
 func (e *encoder) encode(l *line, r request, collector bool) {
 	l.at, l.trace, l.request = r.record.Start.Add(r.record.Duration), r.record.Trace, r
-	l.text = l.text[:0]
+	if l.text = l.text[:0]; cap(l.text) == 0 {
+		l.text = make([]byte, 0, lineRoom)
+	}
 	if collector || !e.common {
 		l.text = e.appendObject(l.text, l)
 	}
@@ -159,9 +161,9 @@ func (e *encoder) appendObject(b []byte, l *line) []byte {
 
 // appendCommon appends the request in the common log format, without an end of line. What is not kept, or is not known, is a dash.
 func (e *encoder) appendCommon(b []byte, r *request) []byte {
-	b = e.bare(b, "ClientHost", r.clientHost())
+	b = e.column(b, "ClientHost", r.clientHost(), bare)
 	b = append(b, " - "...)
-	b = e.bare(b, "ClientUsername", r.record.Username)
+	b = e.column(b, "ClientUsername", r.record.Username, bare)
 	b = append(b, " ["...)
 	switch {
 	case e.kept["StartUTC"]:
@@ -172,15 +174,15 @@ func (e *encoder) appendCommon(b []byte, r *request) []byte {
 		b = append(b, '-')
 	}
 	b = append(b, `] "`...)
-	b = e.bare(b, "RequestMethod", r.record.Method)
+	b = e.column(b, "RequestMethod", r.record.Method, word)
 	b = append(b, ' ')
 	if e.kept["RequestPath"] && r.record.Path != "" {
-		b = r.appendTarget(b, e.query, appendBare)
+		b = r.appendTarget(b, e.query, appendWord)
 	} else {
 		b = append(b, '-')
 	}
 	b = append(b, ' ')
-	b = e.bare(b, "RequestProtocol", r.record.Version)
+	b = e.column(b, "RequestProtocol", r.record.Version, word)
 	b = append(b, `" `...)
 	b = e.whole(b, "DownstreamStatus", int64(r.record.Status))
 	b = append(b, ' ')
@@ -196,8 +198,8 @@ func (e *encoder) appendCommon(b []byte, r *request) []byte {
 // appendColumns appends what Traefik has beyond the common log format.
 func (e *encoder) appendColumns(b []byte, r *request) []byte {
 	b = e.whole(b, "RequestCount", int64(r.count))
-	b = e.quoted(append(b, ' '), "RouterName", r.record.Router)
-	b = e.quoted(append(b, ' '), "ServiceURL", r.record.EndpointURL)
+	b = e.text(append(b, ' '), "RouterName", r.record.Router)
+	b = e.text(append(b, ' '), "ServiceURL", r.record.EndpointURL)
 	b = append(b, ' ')
 	var elapsed int64
 	if e.kept["Duration"] {
@@ -213,14 +215,23 @@ func (e *encoder) whole(b []byte, name string, value int64) []byte {
 	return strconv.AppendInt(b, value, 10)
 }
 
-func (e *encoder) bare(b []byte, name, value string) []byte {
+func (e *encoder) column(b []byte, name, value string, in place) []byte {
 	if !e.kept[name] || value == "" {
 		return append(b, '-')
 	}
-	return appendBare(b, value)
+	// A list of addresses stays one column: the space behind a comma is left out.
+	for {
+		first, rest, more := strings.Cut(value, ", ")
+		b = appendColumn(b, first, in)
+		if !more {
+			return b
+		}
+		b = append(b, ',')
+		value = rest
+	}
 }
 
-func (e *encoder) quoted(b []byte, name, value string) []byte {
+func (e *encoder) text(b []byte, name, value string) []byte {
 	if !e.kept[name] {
 		value = ""
 	}
@@ -229,19 +240,8 @@ func (e *encoder) quoted(b []byte, name, value string) []byte {
 
 func appendQuoted(b []byte, value string) []byte {
 	b = append(b, '"')
-	b = appendColumn(b, orDash(value), false)
+	b = appendColumn(b, orDash(value), quoted)
 	return append(b, '"')
 }
 
-// appendBare appends a column that ends with a space. A list of addresses stays one column: the space behind a comma is left out.
-func appendBare(b []byte, value string) []byte {
-	for {
-		first, rest, more := strings.Cut(value, ", ")
-		b = appendColumn(b, first, true)
-		if !more {
-			return b
-		}
-		b = append(b, ',')
-		value = rest
-	}
-}
+func appendWord(b []byte, value string) []byte { return appendColumn(b, value, word) }

@@ -71,13 +71,34 @@ func appendUnit(b []byte, r rune) []byte {
 	return append(b, '\\', 'u', hexDigits[r>>12&15], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
 }
 
-// appendColumn appends a text to a line of the common format. What would end the column is written as \xHH, as Apache's httpd does it:
-// everywhere control characters and bytes that are no UTF-8, in a bare column also white space. Quotes and backslashes are preceded by a
-// backslash.
-func appendColumn(b []byte, text string, bare bool) []byte {
+// place is where a text stands in a line of the common format.
+type place uint8
+
+const (
+	// quoted is a column between quotes, word one of several words between quotes, bare a column without quotes.
+	quoted place = iota
+	word
+	bare
+)
+
+// takes reports whether a character of ASCII that is plain may stand for itself in the place: white space would end it, and a bracket
+// would make a bare column one that ends with a bracket, as that of the time does.
+func (p place) takes(c byte) bool {
+	switch c {
+	case ' ':
+		return p == quoted
+	case '[', ']':
+		return p != bare
+	}
+	return true
+}
+
+// appendColumn appends a text to a line of the common format. What the place does not take, control characters and bytes that are no
+// UTF-8 are written as \xHH, as Apache's httpd does it; quotes and backslashes are preceded by a backslash.
+func appendColumn(b []byte, text string, in place) []byte {
 	for i := 0; i < len(text); {
 		c := text[i]
-		if plain(c) && !(bare && c == ' ') {
+		if plain(c) && in.takes(c) {
 			b = append(b, c)
 			i++
 			continue
@@ -85,7 +106,7 @@ func appendColumn(b []byte, text string, bare bool) []byte {
 		size := 1
 		if c >= utf8.RuneSelf {
 			var r rune
-			if r, size = utf8.DecodeRuneInString(text[i:]); !(r == utf8.RuneError && size == 1) && !hidden(r) && !(bare && unicode.IsSpace(r)) {
+			if r, size = utf8.DecodeRuneInString(text[i:]); !(r == utf8.RuneError && size == 1) && !hidden(r) && (in == quoted || !unicode.IsSpace(r)) {
 				b = append(b, text[i:i+size]...)
 				i += size
 				continue

@@ -89,8 +89,10 @@ func splitHost(authority string) (host, port string) {
 	if len(host) > 2 && host[0] == '[' && host[len(host)-1] == ']' {
 		return host[1 : len(host)-1], port
 	}
-	if strings.ContainsAny(host, ":[]") || strings.ContainsAny(port, "[]") {
-		return authority, "-"
+	for i := range len(authority) {
+		if c := authority[i]; c == '[' || c == ']' || c == ':' && i != colon {
+			return authority, "-"
+		}
 	}
 	return host, port
 }
