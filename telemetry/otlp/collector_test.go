@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -78,6 +79,7 @@ func (c *collector) byHTTP(t *testing.T, secure bool) *httptest.Server {
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, text)
 	}))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // Some tests refuse its certificate.
 	if secure {
 		server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert}
 		server.StartTLS()

@@ -2,7 +2,6 @@ package tracing
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
@@ -48,16 +47,18 @@ func (o *outlet) OnEnd(span sdktrace.ReadOnlySpan) {
 	o.SpanProcessor.OnEnd(span)
 }
 
-// shutdown ends with the context at the latest: a batch that is being sent then is given up.
+// shutdown ends with the context at the latest: a batch that is being sent then is given up. The provider is not told of the context, for
+// it does not even begin with one that is over, and what it has started would stay.
 func (o *outlet) shutdown(ctx context.Context, provider func(context.Context) error) error {
+	done := make(chan error, 1)
+	go func() { done <- provider(context.WithoutCancel(ctx)) }()
 	defer o.stop()
-	detach := context.AfterFunc(ctx, o.stop)
-	defer detach()
-	err := provider(ctx)
-	if ctx.Err() != nil {
-		return errors.Join(ctx.Err(), err)
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
 	}
-	return err
 }
 
 // counting is the exporter as the processor sees it. It tells of failures itself, so that the processor has none to tell.
