@@ -1,1 +1,61 @@
-import './lib/dom.js';
+// The page: what stands around the views, and which of them is shown.
+
+import { el, replace } from './lib/dom.js';
+import { live } from './lib/live.js';
+import { parse } from './lib/place.js';
+import { shell } from './view/shell.js';
+import { failure } from './view/parts.js';
+import { keys } from './view/keys.js';
+import { overview } from './view/overview.js';
+import { problems } from './view/problems.js';
+import { routers } from './view/routers.js';
+import { router } from './view/router.js';
+import { services } from './view/services.js';
+import { service } from './view/service.js';
+import { middlewares } from './view/middlewares.js';
+import { middleware } from './view/middleware.js';
+import { endpoints } from './view/endpoints.js';
+import { certificates } from './view/certificates.js';
+import { changes } from './view/changes.js';
+import { explain } from './view/explain.js';
+
+const views = {
+  overview, problems, endpoints, certificates, changes, explain,
+  routers: (context) => (context.name ? router : routers)(context),
+  services: (context) => (context.name ? service : services)(context),
+  middlewares: (context) => (context.name ? middleware : middlewares)(context),
+};
+
+const frame = shell();
+let current = new AbortController();
+
+/** show builds the view of the place; the one before is told to end. */
+async function show({ keepFocus = false } = {}) {
+  const where = parse(location.hash);
+  current.abort();
+  const own = (current = new AbortController());
+  frame.mark(where.view);
+  const make = views[where.view];
+  let node;
+  let title = 'Nothing here';
+  try {
+    if (!make) throw Object.assign(new Error('The dashboard has no such view.'), { status: 404 });
+    ({ node, title } = await make({ ...where, signal: own.signal }));
+  } catch (error) {
+    if (own.signal.aborted) return;
+    node = failure(error, () => show());
+  }
+  if (own.signal.aborted) return;
+  replace(frame.main, el('div', { class: 'stack' }, node));
+  document.title = [title, frame.name(), 'Sluice'].filter(Boolean).join(' · ');
+  if (!keepFocus) {
+    scrollTo(0, 0);
+    frame.main.focus({ preventScroll: true });
+  }
+}
+
+replace(document.getElementById('shell'), frame.node);
+addEventListener('hashchange', () => show());
+keys(frame);
+live.start();
+show({ keepFocus: true });

@@ -1,0 +1,73 @@
+// Asks the Sluice that served the page. The API lies beside the dashboard, whatever precedes both.
+
+const base = new URL('../api/', document.baseURI);
+
+/** Failure is an answer that is none: status is that of HTTP, or 0 when nobody answered. */
+export class Failure extends Error {
+  constructor(status, message) {
+    super(message);
+    this.status = status;
+  }
+}
+
+/** address returns the URL of a path of the API; values of parameters may be lists, and empty ones are left out. */
+export function address(path, parameters = {}) {
+  const url = new URL(path, base);
+  for (const [name, value] of Object.entries(parameters)) {
+    for (const one of Array.isArray(value) ? value : [value]) {
+      if (one !== undefined && one !== null && one !== '') url.searchParams.append(name, one);
+    }
+  }
+  return url;
+}
+
+async function read(response) {
+  try {
+    return await response.json();
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    return undefined;
+  }
+}
+
+/** ask returns the JSON of an answer. One with status 503 that holds JSON counts too where `also` says so. */
+export async function ask(path, { parameters, signal, also = [] } = {}) {
+  return (await page(path, { parameters, signal, also })).data;
+}
+
+/** page returns the JSON of one page of a list, and the number of the next one; 0 after the last. */
+export async function page(path, { parameters, signal, also = [] } = {}) {
+  let response;
+  try {
+    response = await fetch(address(path, parameters), { signal, headers: { Accept: 'application/json' } });
+  } catch (error) {
+    if (error.name === 'AbortError') throw error;
+    throw new Failure(0, 'Sluice does not answer.');
+  }
+  const data = await read(response);
+  if (data === undefined || (!response.ok && !also.includes(response.status))) {
+    throw new Failure(response.status, sentence(data?.message) ?? `The API answered with ${response.status}.`);
+  }
+  const next = Number(response.headers.get('X-Next-Page') ?? 1);
+  return { data, next: next > Number(parameters?.page ?? 1) ? next : 0 };
+}
+
+function sentence(text) {
+  if (!text) return undefined;
+  return text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
+}
+
+/** named is the path of one object of a list. */
+export const named = (list, name) => `${list}/${encodeURIComponent(name)}`;
+
+/** all follows the pages of a list, to at most `most` members; more says that there are others. */
+export async function all(path, { parameters, signal, most = 1000 } = {}) {
+  const list = [];
+  for (let next = 1; next > 0 && list.length < most;) {
+    const answer = await page(path, { parameters: { ...parameters, page: next, per_page: Math.min(most, 500) }, signal });
+    list.push(...answer.data);
+    next = answer.next;
+    if (next === 0) return { list, more: false };
+  }
+  return { list: list.slice(0, most), more: true };
+}

@@ -1,0 +1,103 @@
+// What Sluice tells by itself: its events, and what has to be asked for again and again. A page that nobody sees asks nothing.
+
+import { address, ask } from './api.js';
+
+const patience = [1000, 2000, 5000, 10000, 15000];
+
+/** Live holds what the whole page shows: connected, hello, ready, version. Listeners hear of `change`, `generation`, `verdicts` and `providers`. */
+class Live extends EventTarget {
+  connected = false;
+  /** ready is the answer of api/ready; undefined before the first. */
+  ready = undefined;
+  version = undefined;
+  /** lost is since when nobody answers, in milliseconds; 0 while somebody does. */
+  lost = 0;
+  #source = undefined;
+  #tries = 0;
+
+  start() {
+    this.#listen();
+    repeat(() => this.refresh(), 10000);
+    addEventListener('online', () => this.#again(0));
+  }
+
+  #listen() {
+    const source = new EventSource(address('events'));
+    this.#source = source;
+    source.addEventListener('hello', () => {
+      this.#tries = 0;
+      this.connected = true;
+      this.refresh();
+    });
+    for (const type of ['generation', 'verdicts', 'providers']) {
+      source.addEventListener(type, (event) => {
+        let detail;
+        try {
+          detail = JSON.parse(event.data);
+        } catch {
+          return;
+        }
+        this.refresh();
+        this.dispatchEvent(new CustomEvent(type, { detail }));
+      });
+    }
+    source.addEventListener('error', () => {
+      if (this.connected) {
+        this.connected = false;
+        this.refresh();
+      }
+      // The browser tries again by itself after a broken connection, but not after an answer such as 503.
+      if (source.readyState === EventSource.CLOSED) this.#again(patience[Math.min(this.#tries++, patience.length - 1)]);
+    });
+  }
+
+  #again(wait) {
+    this.#source?.close();
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.#listen(), wait);
+  }
+
+  /** refresh asks how Sluice stands. */
+  async refresh() {
+    try {
+      const ready = await ask('ready', { also: [503] });
+      if (!this.version || this.lost) this.version = await ask('version').catch(() => undefined);
+      this.ready = ready;
+      this.readyAt = Date.now();
+      this.lost = 0;
+    } catch (error) {
+      this.lost ||= Date.now();
+      this.why = error.message;
+    }
+    this.dispatchEvent(new Event('change'));
+  }
+
+  /** hear calls a function at each event of a type until the signal ends. */
+  hear(type, handler, signal) {
+    this.addEventListener(type, (event) => handler(event.detail), { signal });
+  }
+}
+
+export const live = new Live();
+
+/** repeat calls a function now, and again a time after it is done, while the page is seen and until the signal ends. What it throws is left to it. */
+export function repeat(work, milliseconds, signal) {
+  let timer;
+  let running = false;
+  const turn = async () => {
+    clearTimeout(timer);
+    if (running || signal?.aborted) return;
+    if (document.hidden) return;
+    running = true;
+    try {
+      await work();
+    } catch {
+      // The next turn tries again; live.lost says that nobody answers.
+    }
+    running = false;
+    if (!signal?.aborted) timer = setTimeout(turn, milliseconds);
+  };
+  document.addEventListener('visibilitychange', turn, { signal });
+  signal?.addEventListener('abort', () => clearTimeout(timer));
+  turn();
+}

@@ -1,0 +1,38 @@
+// Where somebody is on the page: what follows the # of its address.
+
+/** parse reads a place like #/routers/shop%40file?tab=1. */
+export function parse(hash) {
+  const [path, query] = hash.replace(/^#/, '').split('?', 2);
+  let parts;
+  try {
+    parts = path.split('/').filter(Boolean).map(decodeURIComponent);
+  } catch {
+    parts = [];
+  }
+  return { view: parts[0] ?? 'overview', name: parts.slice(1).join('/'), query: new URLSearchParams(query ?? '') };
+}
+
+/** place makes the address of a view; empty values are left out. */
+export function place(view, name = '', query = {}) {
+  const values = new URLSearchParams();
+  for (const [key, value] of Object.entries(query)) {
+    for (const one of Array.isArray(value) ? value : [value]) {
+      if (one !== undefined && one !== null && one !== '') values.append(key, one);
+    }
+  }
+  const text = values.toString();
+  return `#/${view === 'overview' && !name ? '' : view}${name ? `/${encodeURIComponent(name)}` : ''}${text ? `?${text}` : ''}`;
+}
+
+/** views are the lists by the kind of object that they hold. */
+export const views = { router: 'routers', service: 'services', middleware: 'middlewares' };
+
+/** placeOf is the page of an object; undefined for kinds without one. */
+export function placeOf(kind, name) {
+  return views[kind] ? place(views[kind], name) : undefined;
+}
+
+/** qualified adds the provider of who refers to a name that has none. */
+export function qualified(name, owner) {
+  return name.includes('@') ? name : `${name}@${owner.slice(owner.lastIndexOf('@') + 1)}`;
+}

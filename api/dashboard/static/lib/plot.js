@@ -1,0 +1,150 @@
+// Plots of what goes on: lines over time, and how durations spread.
+
+import { el, replace, svg, write } from './dom.js';
+import { clock, count, duration, many } from './format.js';
+
+const width = 300;
+const height = 100;
+
+/** roof returns a round number that is at least the value, for the top of a scale. */
+export function roof(value) {
+  if (!(value > 0)) return 1;
+  const power = 10 ** Math.floor(Math.log10(value));
+  return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((step) => step * power >= value * 0.999) * power;
+}
+
+/** path draws values from left to right; gaps stand where a value is not a number. */
+export function path(values, top) {
+  let text = '';
+  let pen = 'M';
+  const last = Math.max(values.length - 1, 1);
+  values.forEach((value, i) => {
+    if (!Number.isFinite(value)) {
+      pen = 'M';
+      return;
+    }
+    const x = ((i / last) * width).toFixed(1);
+    const y = (height - (Math.min(value, top) / top) * height).toFixed(1);
+    text += `${pen}${x} ${y}`;
+    pen = 'L';
+  });
+  return text;
+}
+
+function area(values, top) {
+  const line = path(values.map((value) => (Number.isFinite(value) ? value : 0)), top);
+  return line && `${line}L${width} ${height}L0 ${height}Z`;
+}
+
+/**
+ * lines returns a plot of some lines over the same time: {node, draw(times, columns)}. A line is {name, tone, filled};
+ * say turns a value into words. The one who cannot see it gets the last values as the label.
+ */
+export function lines({ label, kinds, say, least = 0 }) {
+  const shapes = kinds.map((kind) => ({
+    fill: kind.filled ? svg('path', { class: `fill ${kind.tone}` }) : null,
+    line: svg('path', { class: `line ${kind.tone}` }),
+  }));
+  const cross = svg('path', { class: 'cross', d: '' });
+  const canvas = svg('svg', { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', 'aria-hidden': 'true' },
+    svg('path', { class: 'grid', d: `M0 ${height / 2}H${width}M0 ${height}H${width}` }),
+    shapes.map((shape) => [shape.fill, shape.line]), cross);
+  const ceiling = el('span', { class: 'top' });
+  const note = el('div', { class: 'note', hidden: true });
+  const node = el('div', { class: 'plot', role: 'img', tabindex: '0', 'aria-label': label }, canvas, ceiling, note);
+  let shown = { times: [], columns: [] };
+
+  const hide = () => {
+    note.hidden = true;
+    cross.setAttribute('d', '');
+  };
+  let at = -1;
+  const point = (index) => {
+    const { times, columns } = shown;
+    if (!times.length) return;
+    at = Math.max(0, Math.min(times.length - 1, index));
+    const part = at / Math.max(times.length - 1, 1);
+    cross.setAttribute('d', `M${part * width} 0V${height}`);
+    note.style.setProperty('--at', part);
+    note.hidden = false;
+    replace(note, el('b', {}, clock(times[at])), kinds.map((kind, i) =>
+      el('span', { class: `key ${kind.tone}` }, `${kind.name} ${columns[i][at] === undefined ? '–' : say(columns[i][at])}`)));
+  };
+  node.addEventListener('pointermove', (event) => {
+    const box = canvas.getBoundingClientRect();
+    point(Math.round(((event.clientX - box.left) / box.width) * (shown.times.length - 1)));
+  });
+  node.addEventListener('pointerleave', hide);
+  node.addEventListener('blur', hide);
+  node.addEventListener('keydown', (event) => {
+    const move = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+    if (!move) return;
+    event.preventDefault();
+    point(note.hidden ? shown.times.length - 1 : at + move);
+  });
+
+  return {
+    node,
+    draw(times, columns) {
+      shown = { times, columns };
+      const most = Math.max(least, ...columns.flat().filter(Number.isFinite));
+      const top = roof(most);
+      write(ceiling, say(top));
+      shapes.forEach((shape, i) => {
+        shape.line.setAttribute('d', path(columns[i], top));
+        shape.fill?.setAttribute('d', area(columns[i], top));
+      });
+      const words = kinds.map((kind, i) => `${kind.name} ${say(columns[i][columns[i].length - 1] ?? NaN)}`);
+      node.setAttribute('aria-label', `${label}: ${words.join(', ')}`);
+      if (!note.hidden) point(at);
+    },
+  };
+}
+
+/** spark is a small line without a scale of its own. */
+export function spark(tone) {
+  const line = svg('path', { class: `line ${tone}` });
+  const fill = svg('path', { class: `fill ${tone}` });
+  const node = svg('svg', { class: 'spark', viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', 'aria-hidden': 'true' }, fill, line);
+  return {
+    node,
+    draw(values) {
+      const top = roof(Math.max(...values, 0)) * 1.05;
+      line.setAttribute('d', path(values, top));
+      fill.setAttribute('d', area(values, top));
+    },
+  };
+}
+
+/** merged makes one bar of each four buckets: two for a doubling of the duration. */
+export function merged(buckets) {
+  const bars = new Map();
+  for (const [upper, number] of buckets) {
+    const at = Math.ceil(Math.round(Math.log2(upper) * 8) / 4);
+    bars.set(at, (bars.get(at) ?? 0) + number);
+  }
+  const keys = [...bars.keys()].sort((a, b) => a - b);
+  if (!keys.length) return [];
+  const list = [];
+  for (let at = keys[0]; at <= keys[keys.length - 1]; at++) {
+    list.push({ lower: 2 ** ((at - 1) / 2), upper: 2 ** (at / 2), number: bars.get(at) ?? 0 });
+  }
+  return list;
+}
+
+/** spread draws how durations spread: one bar for each range, and marks where quantiles lie. */
+export function spread(buckets, marks) {
+  const bars = merged(buckets);
+  if (!bars.length) return el('p', { class: 'none' }, 'No request yet.');
+  const total = bars.reduce((sum, bar) => sum + bar.number, 0);
+  const most = Math.max(...bars.map((bar) => bar.number));
+  const low = Math.log2(bars[0].lower);
+  const high = Math.log2(bars[bars.length - 1].upper);
+  const list = el('ol', { class: 'bars', 'aria-label': `How long ${many(total, 'request')} took` }, bars.map((bar) =>
+    el('li', { title: `${duration(bar.lower)} to ${duration(bar.upper)}: ${count(bar.number)}`, vars: { '--part': bar.number / most } },
+      el('span', { class: 'unseen' }, `${duration(bar.lower)} to ${duration(bar.upper)}: ${count(bar.number)}`))));
+  const rules = marks.filter((mark) => Number.isFinite(mark.value)).map((mark) =>
+    el('span', { class: `mark ${mark.tone}`, vars: { '--at': (Math.log2(mark.value) - low) / (high - low) } }, el('b', {}, mark.name)));
+  return el('div', { class: 'spread' }, el('div', { class: 'stage' }, list, rules),
+    el('div', { class: 'scale' }, el('span', {}, duration(bars[0].lower)), el('span', {}, duration(2 ** ((low + high) / 2))), el('span', {}, duration(bars[bars.length - 1].upper))));
+}

@@ -1,0 +1,86 @@
+// Makes rates and quantiles of counts.
+
+/** A bucket's lower bound is its upper bound by this: eight of them double a duration. */
+const step = 2 ** (1 / 8);
+
+/** quantile returns the duration in seconds below which a part q of the requests lie; NaN when there were none. Within a bucket, durations are taken to lie evenly on a logarithmic scale. */
+export function quantile(buckets, q) {
+  let total = 0;
+  for (const [, number] of buckets) total += number;
+  if (total === 0) return NaN;
+  let left = q * total;
+  for (const [upper, number] of buckets) {
+    if (number >= left) return upper / step ** (1 - left / number);
+    left -= number;
+  }
+  return buckets[buckets.length - 1][0];
+}
+
+/** since returns the buckets that came between two readings. */
+export function since(before, now) {
+  const old = new Map(before);
+  return now.map(([upper, number]) => [upper, number - (old.get(upper) ?? 0)]).filter(([, number]) => number > 0);
+}
+
+/** between returns what went on between two readings of one series; undefined where counting began anew. */
+export function between(before, now, seconds) {
+  const requests = now.requests - before.requests;
+  if (!(seconds > 0) || requests < 0) return undefined;
+  const buckets = since(before.buckets, now.buckets);
+  return {
+    rate: requests / seconds,
+    client: (now.clientErrors - before.clientErrors) / seconds,
+    server: (now.serverErrors - before.serverErrors) / seconds,
+    errors: requests > 0 ? (now.serverErrors - before.serverErrors) / requests : 0,
+    received: (now.bytesReceived - before.bytesReceived) / seconds,
+    sent: (now.bytesSent - before.bytesSent) / seconds,
+    p50: quantile(buckets, 0.5),
+    p95: quantile(buckets, 0.95),
+    p99: quantile(buckets, 0.99),
+  };
+}
+
+/** Readings keeps the readings of some series over the last seconds, and says what they amount to. */
+export class Readings {
+  /** span is over how many seconds rates are taken; keep is for how many the course is kept. */
+  constructor(span = 10, keep = 300) {
+    this.span = span;
+    this.keep = keep;
+    this.kept = []; // of {time, series: Map}
+  }
+
+  add(time, list) {
+    const last = this.kept[this.kept.length - 1];
+    if (last && time <= last.time) return;
+    this.kept.push({ time, series: new Map(list.map((one) => [one.name, one])) });
+    while (this.kept.length > 2 && this.kept[0].time < time - this.keep * 1000) this.kept.shift();
+  }
+
+  /** now returns what goes on in a series; undefined before the second reading. */
+  now(name) {
+    const last = this.kept[this.kept.length - 1];
+    if (!last) return undefined;
+    const first = this.kept.find((one) => one.time >= last.time - this.span * 1000 && one.series.has(name));
+    return this.amount(first, last, name);
+  }
+
+  amount(first, last, name) {
+    if (!first || first === last || !first.series.has(name) || !last.series.has(name)) return undefined;
+    return between(first.series.get(name), last.series.get(name), (last.time - first.time) / 1000);
+  }
+
+  /** total returns the last reading of a series. */
+  total(name) {
+    return this.kept[this.kept.length - 1]?.series.get(name);
+  }
+
+  /** course returns how it went from one reading to the next. */
+  course(name) {
+    const points = [];
+    for (let i = 1; i < this.kept.length; i++) {
+      const amount = this.amount(this.kept[i - 1], this.kept[i], name);
+      if (amount) points.push({ time: this.kept[i].time, ...amount });
+    }
+    return points;
+  }
+}

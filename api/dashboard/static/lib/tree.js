@@ -1,0 +1,46 @@
+// A service with the services below it, as the API knows them.
+
+import { ask, named, page } from './api.js';
+import { qualified } from './place.js';
+
+const depth = 6;
+
+/** children lists the services that a service asks: {name, role, copy}. */
+export function children(service) {
+  const own = (name) => qualified(name, service.name);
+  if (service.weighted || service.highestRandomWeight) {
+    const list = (service.weighted ?? service.highestRandomWeight).services ?? [];
+    const total = list.reduce((sum, one) => sum + (one.weight ?? 1), 0);
+    return list.map((one) => ({ name: own(one.name), role: `weight ${one.weight ?? 1}`, share: total > 0 ? (one.weight ?? 1) / total : 0 }));
+  }
+  if (service.mirroring) {
+    return [{ name: own(service.mirroring.service), role: 'answers', share: 1 },
+      ...(service.mirroring.mirrors ?? []).map((one) => ({ name: own(one.name), role: `gets copies of ${one.percent ?? 0} %`, share: (one.percent ?? 0) / 100, copy: true }))];
+  }
+  if (service.failover) {
+    return [{ name: own(service.failover.service), role: 'first', share: 1 }, { name: own(service.failover.fallback), role: 'when the first is down', share: 0 }].filter((one) => one.name);
+  }
+  return [];
+}
+
+/** grow reads a service and all below it: {name, object, children}; object is undefined where there is none. */
+export async function grow(name, signal, above = []) {
+  const object = await ask(named('http/services', name), { signal }).catch((error) => {
+    if (error.status === 404) return undefined;
+    throw error;
+  });
+  const below = object && above.length < depth && !above.includes(name) ? children(object) : [];
+  return { name, object, children: await Promise.all(below.map(async (child) => ({ ...child, ...(await grow(child.name, signal, [...above, name])) }))) };
+}
+
+/** leaves are the services of a tree that have endpoints of their own. */
+export function leaves(tree) {
+  if (tree.children.length) return tree.children.flatMap(leaves);
+  return tree.object?.loadBalancer ? [tree.name] : [];
+}
+
+/** standingOf asks for the endpoints of some services: a map of {list, more}. */
+export async function standingOf(services, signal) {
+  const answers = await Promise.all(services.map((serviceName) => page('endpoints', { parameters: { serviceName, per_page: 300 }, signal })));
+  return new Map(services.map((name, i) => [name, { list: answers[i].data, more: answers[i].next > 0 }]));
+}

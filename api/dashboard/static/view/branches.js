@@ -1,0 +1,38 @@
+// The part of the way from a service to its endpoints, for the pages of routers and of services.
+
+import { el } from '../lib/dom.js';
+import { repeat } from '../lib/live.js';
+import { leaves, standingOf } from '../lib/tree.js';
+import { kindOf } from './services.js';
+import { objectStation, pool } from './way.js';
+
+/** branches lays out a tree of services: {columns, first, links(), follow(redraw)}. */
+export function branches(tree, signal) {
+  const names = [...new Set(leaves(tree))];
+  const pools = new Map(names.map((name) => [name, pool(name)]));
+  const stops = [];
+  const stop = (node, role) => {
+    const own = objectStation('service', node.name, node.object, [role, node.object && [kindOf(node.object), node.object.loadBalancer?.strategy].filter(Boolean).join(', ')]);
+    stops.push({ ...node, station: own });
+    return node.children.length ? el('div', { class: 'branch' }, own, el('div', { class: 'branches' }, node.children.map((child) => stop(child, child.role)))) : own;
+  };
+  const root = el('div', { class: 'tree' }, stop(tree));
+  const links = () => stops.filter((one) => pools.has(one.name)).flatMap((one) =>
+    pools.get(one.name).ends().map((end) => ({ from: one.station, to: end.node, tone: end.tone, share: end.share, copy: one.copy })));
+  return {
+    columns: [['Service', '', root], ...(names.length ? [['Endpoints', '', [...pools.values()].map((one) => one.node)]] : [])],
+    first: () => stops[0].station,
+    links,
+    /** refresh asks how the endpoints stand. */
+    async refresh() {
+      for (const [name, { list, more }] of await standingOf(names, signal)) pools.get(name).draw(list, more);
+    },
+    follow(redraw) {
+      if (names.length === 0) return;
+      repeat(async () => {
+        await this.refresh();
+        redraw();
+      }, 2000, signal);
+    },
+  };
+}

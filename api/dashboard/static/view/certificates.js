@@ -1,0 +1,29 @@
+// The list of certificates, with the one that ends first on top.
+
+import { el } from '../lib/dom.js';
+import { day, span } from '../lib/format.js';
+import { chips } from './cells.js';
+import { list } from './list.js';
+import { standing } from './parts.js';
+
+/** lasting says how long a certificate holds yet: {state, text}. */
+export function lasting(one, now = Date.now()) {
+  const seconds = (Date.parse(one.notAfter) - now) / 1000;
+  if (seconds < 0) return { state: 'disabled', text: `ended ${span(-seconds)} ago` };
+  return { state: seconds < 14 * 86400 ? 'warning' : 'enabled', text: `${span(seconds)} left` };
+}
+
+export function certificates(context) {
+  return list({
+    view: 'certificates', path: 'certificates', title: 'Certificates', hint: 'Search names', empty: 'There are no certificates.',
+    prepare: (all) => [...all].sort((a, b) => Date.parse(a.notAfter) - Date.parse(b.notAfter)),
+    columns: [
+      { title: 'Name', class: 'name', cell: (item) => el('div', {}, standing(lasting(item).state), el('span', {}, el('b', {}, item.commonName || item.sans?.[0] || item.name), el('small', { class: 'mono' }, item.serialNumber))) },
+      { title: 'Other names', cell: (item) => chips('', (item.sans ?? []).filter((name) => name !== item.commonName), 4) },
+      { title: 'Issuer', class: 'named', cell: (item) => [item.issuerOrg, item.issuerCN].filter(Boolean).join(' ') },
+      { title: 'Key', class: 'named', cell: (item) => [item.keyType, item.keySize].filter(Boolean).join(' ') },
+      { title: 'Ends', class: 'figure', cell: (item) => day(item.notAfter) },
+      { title: 'Left', class: 'figure', cell: (item) => el('span', { class: { disabled: 'bad-text', warning: 'warn-text' }[lasting(item).state] ?? '' }, lasting(item).text) },
+    ],
+  }, context);
+}

@@ -1,0 +1,49 @@
+// The list of endpoints: how each stands in each pool, and what it does now.
+
+import { el } from '../lib/dom.js';
+import { duration, percent, many } from '../lib/format.js';
+import { place } from '../lib/place.js';
+import { meter } from './cells.js';
+import { list } from './list.js';
+import { linked, standing } from './parts.js';
+
+const states = [['serving', 'Serving'], ['draining', 'Draining'], ['unhealthy', 'Unhealthy'], ['ejected', 'Ejected']];
+
+const order = ['serving', 'draining', 'unhealthy', 'ejected'];
+
+/** worst is the place in a pool that stands worst. */
+export function worst(endpoint) {
+  return [...endpoint.pools].sort((a, b) => order.indexOf(b.state) - order.indexOf(a.state))[0];
+}
+
+/** remark says what is to be known about an endpoint in a pool: why it does not serve, or how far its slow start is. */
+export function remark(pool) {
+  if (pool.reason) return pool.reason + (pool.backSeconds ? `; back in ${duration(pool.backSeconds)}` : '');
+  return pool.slowStart > 0 && pool.slowStart < 1 ? `slow start, ${percent(pool.slowStart)} of its share` : '';
+}
+
+const idle = (endpoint) => endpoint.upstreams.reduce((sum, one) => sum + one.idleConnections, 0);
+
+/** columns are those of a table of endpoints. */
+export function columns() {
+  return [
+    { title: 'Address', class: 'name', cell: (item) => el('div', {}, standing(worst(item)?.state ?? 'serving'), el('span', {}, el('b', { class: 'mono', tabindex: '0', 'data-row': true }, item.address), el('small', {}, [item.source, item.uid].filter(Boolean).join(' · ')))) },
+    { title: 'Services', class: 'wide', cell: (item) => item.pools.map((pool) => el('div', {}, standing(pool.state), ' ', linked('service', pool.service), ' ', el('span', { class: 'quiet-text' }, pool.state), remark(pool) ? el('span', { class: `why ${pool.state === 'serving' || pool.state === 'draining' ? 'warn-text' : 'bad-text'}` }, remark(pool)) : null)) },
+    { title: 'In flight', class: 'figure', cell: (item) => el('span', { class: 'bar-cell' }, meter(item.inFlight / 20), String(item.inFlight)) },
+    { title: 'Latency', class: 'figure', cell: (item) => duration(Math.max(...item.pools.map((pool) => pool.latencySeconds)) || undefined) },
+    { title: 'Share', class: 'figure', cell: (item) => item.pools.map((pool) => el('div', {}, percent(pool.share))) },
+    { title: 'Failed connects', class: 'figure', cell: (item) => el('span', { class: item.connectFailures ? 'bad-text' : 'quiet-text' }, String(item.connectFailures)) },
+    { title: 'Idle connections', class: 'figure', cell: (item) => el('span', { title: item.upstreams.map((one) => `${one.scheme}${one.host ? ` ${one.host}` : ''}: ${many(one.idleConnections, 'connection')}`).join('\n') }, String(idle(item))) },
+  ];
+}
+
+export function endpoints(context) {
+  const { query } = context;
+  const service = query.get('serviceName');
+  return list({
+    view: 'endpoints', path: 'endpoints', title: 'Endpoints', hint: 'Search addresses, services and sources', states, every: 2000,
+    kept: ['serviceName'],
+    tools: service ? el('a', { class: 'chip', href: place('endpoints') }, `of ${service} ×`) : null,
+    columns: columns(),
+  }, context);
+}

@@ -1,0 +1,65 @@
+// Traffic as plots: one lane for each entrypoint, router or service.
+
+import { el, replace, write } from '../lib/dom.js';
+import { count, duration, percent, rate } from '../lib/format.js';
+import { lines } from '../lib/plot.js';
+
+const latencies = [{ name: 'p50', tone: 'p50' }, { name: 'p95', tone: 'p95' }, { name: 'p99', tone: 'p99' }];
+
+const perSecond = (value) => `${rate(value)}/s`;
+
+/** lane returns a row of three plots: {node, draw(times, course, now)}. A course has lists requests, errors, p50, p95 and p99. */
+export function lane(name, head) {
+  const requests = lines({ label: `${name}: requests a second`, say: perSecond, kinds: [{ name: 'requests', tone: 'rate', filled: true }] });
+  const errors = lines({ label: `${name}: responses with 5xx a second`, say: perSecond, least: 1, kinds: [{ name: '5xx', tone: 'error', filled: true }] });
+  const latency = lines({ label: `${name}: durations`, say: duration, kinds: latencies });
+  const captions = [0, 1, 2].map(() => el('figcaption', {}));
+  const under = el('span', { class: 'quiet-text' });
+  const node = el('div', { class: 'lane' }, el('div', { class: 'who' }, head, under),
+    [requests, errors, latency].map((plot, i) => el('figure', {}, captions[i], plot.node)));
+  return {
+    node,
+    draw(times, course, note) {
+      const last = (list) => list[list.length - 1];
+      const recent = (list) => list.slice(-5).reduce((sum, value) => sum + value, 0) / Math.max(1, Math.min(5, list.length));
+      const asked = recent(course.requests);
+      const failed = recent(course.errors);
+      replace(captions[0], el('b', {}, rate(asked)), 'requests/s');
+      replace(captions[1], el('b', { class: failed > 0 && failed / asked > 0.01 ? 'bad-text' : '' }, asked > 0 ? percent(failed / asked) : '–'), `5xx, ${rate(failed)}/s`);
+      replace(captions[2], latencies.map((kind) => el('span', { class: `key ${kind.tone}` }, `${kind.name} `, el('b', {}, duration(last(course[kind.name].filter(Number.isFinite)) || undefined)))));
+      requests.draw(times, [course.requests]);
+      errors.draw(times, [course.errors]);
+      latency.draw(times, latencies.map((kind) => course[kind.name].map((value) => value || NaN)));
+      if (note) write(under, note);
+    },
+  };
+}
+
+/** courseOf turns the points of Readings.course into the lists of a lane. */
+export function courseOf(points) {
+  return {
+    times: points.map((point) => point.time),
+    course: {
+      requests: points.map((point) => point.rate), errors: points.map((point) => point.server),
+      p50: points.map((point) => point.p50), p95: points.map((point) => point.p95), p99: points.map((point) => point.p99),
+    },
+  };
+}
+
+/** gauges are figures in a row: {node, draw(values)}, of [title, text, small] each. */
+export function gauges() {
+  const node = el('div', { class: 'gauges' });
+  return {
+    node,
+    draw(values) {
+      replace(node, values.map(([title, text, small]) => el('div', { class: 'gauge' }, el('span', {}, title), el('b', {}, text, small ? el('small', {}, ` ${small}`) : null))));
+    },
+  };
+}
+
+/** counted are the gauges of what was since the start. */
+export function counted(total) {
+  if (!total) return [];
+  return [['Requests', count(total.requests)], ['4xx', count(total.clientErrors), percent(total.clientErrors / Math.max(1, total.requests))],
+    ['5xx', count(total.serverErrors), percent(total.serverErrors / Math.max(1, total.requests))]];
+}

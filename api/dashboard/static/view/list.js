@@ -1,0 +1,169 @@
+// A list that the API pages, searches and sorts: never more rows than one page, however many objects there are.
+
+import { el, icon, replace, write } from '../lib/dom.js';
+import { page } from '../lib/api.js';
+import { count } from '../lib/format.js';
+import { live, repeat } from '../lib/live.js';
+import { place } from '../lib/place.js';
+import { step } from './keys.js';
+
+const rows = 50;
+/** pause is how long typing rests before the API is asked, in milliseconds. */
+const pause = 60;
+
+/**
+ * list makes a list view. What it is about:
+ * view and path (of the page, of the API), title, hint (of the search), states (to filter by), totals() (a promise of counts by
+ * state), columns of {title, sort, class, cell(item)}, target(item) (the address that a row leads to), fixed (parameters
+ * that always hold), late(items, signal) (fills in what is asked for the rows that are shown) and every (milliseconds, for
+ * lists whose rows change all the time).
+ */
+export async function list(about, { query, signal }) {
+  const state = { search: query.get('search') ?? '', status: query.get('status') ?? '', sort: query.get('sort') ?? '', direction: query.get('direction') ?? '', page: Number(query.get('page')) || 1 };
+  const extra = about.kept ? Object.fromEntries(about.kept.map((key) => [key, query.get(key) ?? ''])) : {};
+  const body = el('tbody', {});
+  const heads = about.columns.map((column) => head(column, () => turn(column)));
+  const table = el('table', { class: 'cards' }, el('thead', {}, el('tr', {}, heads.map((one) => one.node))), body);
+  const input = el('input', { type: 'search', value: state.search, placeholder: about.hint, 'aria-label': about.hint, autocomplete: 'off', spellcheck: 'false' });
+  const filter = choices(about.states ?? [], state.status, (chosen) => change({ status: chosen, page: 1 }));
+  const where = el('span', { role: 'status' });
+  const back = el('button', { class: 'plain', type: 'button', on: { click: () => change({ page: state.page - 1 }) } }, icon('back'), 'Previous');
+  const next = el('button', { class: 'plain', type: 'button', on: { click: () => change({ page: state.page + 1 }) } }, 'Next', icon('next'));
+  let asking = new AbortController();
+  let drawn = new AbortController();
+  let totals;
+
+  const address = () => place(about.view, '', { search: state.search, status: state.status, sort: state.sort, direction: state.direction, page: state.page > 1 ? state.page : '', ...extra });
+
+  function draw({ data, next: following }) {
+    drawn.abort();
+    drawn = new AbortController();
+    const items = about.prepare ? about.prepare(data) : data;
+    replace(body, items.length ? items.map((item) => row(about, item)) : el('tr', {}, el('td', { colspan: about.columns.length, class: 'none' }, state.search || state.status ? 'Nothing matches.' : about.empty ?? `There are no ${about.title.toLowerCase()}.`)));
+    const first = (state.page - 1) * rows;
+    const all = !state.search && !Object.values(extra).some(Boolean) ? totals?.[state.status] : undefined;
+    const known = all ?? (following ? undefined : first + items.length);
+    write(where, items.length ? `${count(first + 1)}–${count(first + items.length)}${known === undefined ? '' : ` of ${count(known)}`}` : '');
+    back.disabled = state.page <= 1;
+    next.disabled = !following;
+    for (const [i, column] of about.columns.entries()) heads[i].mark(column.sort && column.sort === state.sort ? state.direction || 'asc' : '');
+    about.late?.(items, AbortSignal.any([drawn.signal, signal]));
+  }
+
+  async function load(quiet) {
+    if (quiet && body.contains(document.activeElement) && about.every === undefined) return;
+    asking.abort();
+    const own = (asking = new AbortController());
+    const late = setTimeout(() => table.classList.add('late'), quiet ? 60000 : 250);
+    try {
+      const parameters = { search: state.search, status: state.status, sortBy: state.sort, direction: state.sort ? state.direction || 'asc' : '', page: state.page, per_page: rows, ...about.fixed, ...extra };
+      const answer = await page(about.path, { parameters, signal: AbortSignal.any([own.signal, signal]) });
+      if (!answer.data.length && state.page > 1) return void change({ page: 1 });
+      if (!own.signal.aborted && !signal.aborted) draw(answer);
+    } catch (error) {
+      if (error.name === 'AbortError' || quiet) return;
+      drawn.abort();
+      replace(body, el('tr', {}, el('td', { colspan: about.columns.length, class: 'bad-text', role: 'alert' }, error.message)));
+    } finally {
+      clearTimeout(late);
+      if (!own.signal.aborted) table.classList.remove('late');
+    }
+  }
+
+  function change(values) {
+    Object.assign(state, values);
+    history.replaceState(null, '', address());
+    filter.mark(state.status);
+    return load();
+  }
+  function turn(column) {
+    const direction = state.sort === column.sort ? (state.direction === 'desc' ? 'asc' : 'desc') : (column.first ?? 'asc');
+    change({ sort: column.sort, direction, page: 1 });
+  }
+
+  let timer;
+  input.addEventListener('input', () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => change({ search: input.value.trim(), page: 1 }), pause);
+  });
+  input.addEventListener('keydown', (event) => {
+    if (event.key === 'ArrowDown') {
+      event.preventDefault();
+      step(1);
+    }
+    if (event.key === 'Escape' && !input.value) input.blur();
+  });
+  body.addEventListener('keydown', (event) => {
+    const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (!by) return;
+    event.preventDefault();
+    if (by < 0 && document.activeElement === body.querySelector('[data-row]')) input.focus();
+    else step(by);
+  });
+
+  const tally = async () => {
+    totals = await about.totals?.(signal).catch(() => undefined);
+    filter.count(totals);
+  };
+  await Promise.all([tally(), load()]);
+  const refresh = () => {
+    tally();
+    load(true);
+  };
+  if (about.every) repeat(() => load(true), about.every, signal);
+  else {
+    live.hear('generation', refresh, signal);
+    live.hear('verdicts', refresh, signal);
+  }
+  return {
+    title: about.title,
+    node: el('div', {},
+      el('div', { class: 'title' }, el('h1', {}, about.title), about.note ?? null),
+      el('div', { class: 'filters' }, el('div', { class: 'search' }, icon('search'), input), about.states ? filter.node : null, about.tools ?? null),
+      el('div', { class: 'sheet' }, el('div', { class: 'table' }, table), el('div', { class: 'pager' }, where, back, next))),
+  };
+}
+
+function row(about, item) {
+  const target = about.target?.(item);
+  const node = el('tr', { class: target ? 'open' : null }, about.columns.map((column) =>
+    el('td', { class: column.class, 'data-label': column.title }, column.cell(item))));
+  if (target) {
+    node.addEventListener('click', (event) => {
+      if (event.target.closest('a, button') || String(getSelection())) return;
+      location.hash = target;
+    });
+  }
+  return node;
+}
+
+function head(column, turn) {
+  if (!column.sort) return { node: el('th', { scope: 'col', class: column.class }, column.title), mark() {} };
+  const button = el('button', { type: 'button', on: { click: turn } }, column.title, icon('up'));
+  const node = el('th', { scope: 'col', class: column.class }, button);
+  return {
+    node,
+    mark(direction) {
+      if (!direction) {
+        node.removeAttribute('aria-sort');
+        return;
+      }
+      node.setAttribute('aria-sort', direction === 'asc' ? 'ascending' : 'descending');
+      button.lastChild.replaceWith(icon(direction === 'asc' ? 'up' : 'down'));
+    },
+  };
+}
+
+function choices(states, chosen, choose) {
+  const numbers = new Map();
+  const buttons = [['', 'All'], ...states].map(([value, title]) => {
+    const number = el('small', {});
+    numbers.set(value, number);
+    return [value, el('button', { type: 'button', 'aria-pressed': String(value === chosen), on: { click: () => choose(value) } }, title, number)];
+  });
+  return {
+    node: el('div', { class: 'choices', role: 'group', 'aria-label': 'State' }, buttons.map(([, button]) => button)),
+    mark: (value) => buttons.forEach(([own, button]) => button.setAttribute('aria-pressed', String(own === value))),
+    count: (totals) => totals && numbers.forEach((node, value) => write(node, totals[value] === undefined ? '' : count(totals[value]))),
+  };
+}

@@ -1,0 +1,40 @@
+// The page of a middleware: what it is set to, what it has counted, and who uses it.
+
+import { ask, named } from '../lib/api.js';
+import { el, replace } from '../lib/dom.js';
+import { count } from '../lib/format.js';
+import { repeat } from '../lib/live.js';
+import { linked, definition, faults, heading, sheet } from './parts.js';
+
+const told = new Set(['name', 'provider', 'status', 'usedBy', 'error', 'type']);
+
+/** options are the fields of an object's JSON that its declaration holds. */
+export function options(object, other = []) {
+  return Object.fromEntries(Object.entries(object).filter(([key]) => !told.has(key) && !other.includes(key)));
+}
+
+/** users lists who uses an object. */
+export function users(names = [], kind = 'router') {
+  return sheet('Used by', el('span', { class: 'quiet-text' }, count(names.length)), el('div', { class: 'body chips' }, names.length ? [names.slice(0, 60).map((name) => linked(kind, name, { class: 'chip' })), names.length > 60 ? el('span', { class: 'chip' }, `+${count(names.length - 60)}`) : null] : el('span', { class: 'none' }, 'Nobody.')));
+}
+
+export async function middleware({ name, signal }) {
+  const object = await ask(named('http/middlewares', name), { signal });
+  const state = el('div', {});
+  repeat(async () => {
+    const own = (await ask('middlewares', { signal })).find((one) => one.name === name);
+    replace(state, own ? standings(own) : null);
+  }, 5000, signal);
+  return {
+    title: name,
+    node: [heading({ view: 'middlewares', title: 'Middlewares' }, name, object.status, el('span', { class: 'chip' }, object.type)), faults(object),
+      el('div', { class: 'halves' }, sheet('Definition', null, el('div', { class: 'body' }, definition(options(object)))), el('div', { class: 'stack' }, state, users(object.usedBy)))],
+  };
+}
+
+function standings(own) {
+  const rows = (own.owners ?? []).map((one) => el('tr', {}, el('td', {}, one.owner || 'all who use it'), el('td', {}, one.state ?? ''), el('td', {}, Object.entries(one.levels ?? {}).map(([key, value]) => el('div', {}, `${key} `, el('b', {}, count(value)))))));
+  return sheet('State', null,
+    Object.keys(own.counts ?? {}).length ? el('div', { class: 'gauges' }, Object.entries(own.counts).map(([key, value]) => el('div', { class: 'gauge' }, el('span', {}, key), el('b', {}, count(value))))) : null,
+    rows.length ? el('div', { class: 'table' }, el('table', {}, el('thead', {}, el('tr', {}, ['For', 'State', 'Levels'].map((title) => el('th', { scope: 'col' }, title)))), el('tbody', {}, rows))) : null);
+}

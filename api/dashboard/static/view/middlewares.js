@@ -1,0 +1,21 @@
+// The list of middlewares.
+
+import { el } from '../lib/dom.js';
+import { count } from '../lib/format.js';
+import { place } from '../lib/place.js';
+import { chips, named } from './cells.js';
+import { list } from './list.js';
+import { states, totals } from './routers.js';
+
+export function middlewares(context) {
+  return list({
+    view: 'middlewares', path: 'http/middlewares', title: 'Middlewares', hint: 'Search names', states, totals: totals('middlewares'),
+    target: (item) => place('middlewares', item.name),
+    columns: [
+      { title: 'Name', sort: 'name', class: 'name', cell: (item) => named('middleware', item) },
+      { title: 'Kind', sort: 'type', class: 'named', cell: (item) => item.type },
+      { title: 'Used by', cell: (item) => (item.usedBy?.length ? chips('router', item.usedBy, 4) : el('span', { class: 'quiet-text' }, 'nobody')) },
+      { title: 'Uses', class: 'figure', cell: (item) => count(item.usedBy?.length ?? 0) },
+    ],
+  }, context);
+}

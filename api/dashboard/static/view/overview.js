@@ -1,0 +1,112 @@
+// The first view: whether all is well, what is wrong, what goes on, and what changed.
+
+import { ask, page } from '../lib/api.js';
+import { el, replace, sign } from '../lib/dom.js';
+import { count, many, span } from '../lib/format.js';
+import { live, repeat } from '../lib/live.js';
+import { place } from '../lib/place.js';
+import { busiest } from './busiest.js';
+import { entry } from './changes.js';
+import { lane } from './lanes.js';
+import { finding, sheet, standing } from './parts.js';
+import { ending, failing, providers } from './problems.js';
+
+const shownProblems = 6;
+
+/** summary says in one sentence how Sluice stands. */
+export function summary(ready, others = 0) {
+  if (!ready) return { tone: 'warn', text: 'Sluice has not said yet how it stands.' };
+  if (ready.draining) return { tone: 'warn', text: 'Sluice is stopping. Requests that have begun are served to their end.' };
+  const findings = (ready.verdicts?.length ?? 0) + (ready.moreVerdicts ?? 0);
+  if (!ready.ready) return { tone: 'bad', text: 'Sluice is not ready: a provider has not delivered yet.' };
+  if (ready.quarantined > 0) return { tone: 'bad', text: `${many(ready.quarantined, 'object is', 'objects are')} not in use.` };
+  if (findings > 0) return { tone: 'warn', text: `All is in use, ${many(findings, 'object')} with defects.` };
+  if (others > 0) return { tone: 'warn', text: 'All is in use as declared. Some of what it needs does not stand well.' };
+  return { tone: 'good', text: 'All is in use as it was declared.' };
+}
+
+export async function overview({ signal }) {
+  const state = el('section', { class: 'sheet state', 'aria-label': 'How Sluice stands' });
+  const wrong = el('div', {});
+  const traffic = el('div', {});
+  const recent = el('div', {});
+  const facts = el('div', {});
+  let overviewed;
+  let others = [];
+
+  const drawState = () => {
+    const { ready } = live;
+    const { tone, text } = summary(ready, others.length);
+    state.className = `sheet state ${tone}`;
+    replace(state, sign(tone), el('h1', {}, text),
+      el('p', {}, ready?.generation > 0 ? `Generation ${ready.generation} has served for ${span(ready.ageSeconds + (Date.now() - live.readyAt) / 1000)}.` : 'No configuration is in use yet.'),
+      el('div', { class: 'side facts' }, (ready?.providers ?? []).map((one) => el('span', { title: one.reason ?? '' }, standing(one.state), el('span', {}, one.name, one.state === 'synced' ? '' : ` ${one.state}`), one.lastMessageSeconds === undefined ? null : el('span', { class: 'quiet-text', title: 'since its last message' }, span(one.lastMessageSeconds))))));
+    const findings = [...providers(ready), ...(ready?.verdicts ?? []), ...others];
+    findings.sort((a, b) => rank(a) - rank(b));
+    const total = findings.length + (ready?.moreVerdicts ?? 0);
+    replace(wrong, total === 0 ? null : sheet('Problems', el('a', { href: place('problems') }, total > shownProblems ? `All ${count(total)}` : 'Open'), el('ul', { class: 'problems' }, findings.slice(0, shownProblems).map(finding))));
+    wrong.hidden = total === 0;
+  };
+  const drawFacts = () => replace(facts, counts(overviewed));
+
+  async function problemsBeside() {
+    const [certificates, endpoints] = await Promise.all([ending(signal).catch(() => []), failing(signal).catch(() => [])]);
+    others = [...endpoints, ...certificates];
+    drawState();
+  }
+  async function changesNow() {
+    const { data } = await page('generations', { signal });
+    replace(recent, sheet('Changes', el('a', { href: place('changes') }, 'All'), el('ol', { class: 'feed' }, data.length ? data.slice(0, 5).map((one) => entry(one, { brief: true })) : el('li', {}, 'None yet.'))));
+  }
+  const tally = async () => {
+    overviewed = await ask('overview', { signal });
+    drawFacts();
+  };
+
+  live.hear('change', drawState, signal);
+  const refresh = () => {
+    Promise.allSettled([changesNow(), tally(), problemsBeside()]);
+  };
+  live.hear('generation', refresh, signal);
+  live.hear('verdicts', refresh, signal);
+  await Promise.allSettled([tally(), changesNow(), live.ready ? null : live.refresh(), problemsBeside()]);
+  drawState();
+  const lanes = entrypointLanes(traffic);
+  repeat(async () => lanes(await ask('traffic', { signal })), 2000, signal);
+  repeat(problemsBeside, 10000, signal);
+  return { title: 'Overview', node: [state, wrong, traffic, busiest(() => overviewed, signal), el('div', { class: 'halves' }, recent, facts)] };
+}
+
+const rank = (one) => (['quarantined', 'disabled'].includes(one.status) ? 0 : 1);
+
+/** entrypointLanes returns what draws the answer of api/traffic. */
+function entrypointLanes(place) {
+  let lanes = new Map();
+  return ({ entryPoints, history }) => {
+    const known = new Map((history?.entryPoints ?? []).map((one) => [one.name, one]));
+    const names = entryPoints.map((one) => one.name);
+    if (names.join() !== [...lanes.keys()].join()) {
+      lanes = new Map(names.map((name) => [name, lane(`Entry point ${name}`, el('b', {}, name))]));
+      replace(place, sheet('Traffic by entry point', el('span', { class: 'quiet-text' }, `last ${span((history?.times?.length ?? 0) * (history?.interval ?? 2))}`), [...lanes.values()].map((one) => one.node)));
+    }
+    for (const one of entryPoints) {
+      const course = known.get(one.name) ?? { requests: [], errors: [], p50: [], p95: [], p99: [] };
+      lanes.get(one.name).draw(history?.times ?? [], course, many(one.openConnections, 'open connection'));
+    }
+  };
+}
+
+function counts(overviewed) {
+  if (!overviewed) return null;
+  const { http, certificates, features } = overviewed;
+  const rows = [['Routers', 'routers', http.routers], ['Services', 'services', http.services], ['Middlewares', 'middlewares', http.middlewares], ['Certificates', 'certificates', certificates]].filter(([, , one]) => one);
+  return sheet('In use', null, el('table', {}, el('thead', {}, el('tr', {}, ['', 'Total', 'Defects', 'Not in use'].map((title) => el('th', { scope: 'col', class: title ? 'figure' : null }, title || el('span', { class: 'unseen' }, 'Kind'))))),
+    el('tbody', {}, rows.map(([title, view, one]) => el('tr', {}, el('th', { scope: 'row' }, el('a', { href: place(view) }, title)), el('td', { class: 'figure' }, count(one.total ?? 0)),
+      number(one.warnings, 'warn', place(view, '', { status: 'warning' })), number(one.errors, 'bad', place(view, '', { status: 'disabled' })))))),
+  el('div', { class: 'body facts' }, Object.entries(features ?? {}).map(([name, value]) => el('span', {}, standing(value ? 'serving' : 'absent'), { tracing: 'Tracing', metrics: 'Metrics', accessLog: 'Access log' }[name] ?? name, el('span', { class: 'quiet-text' }, value === true ? 'on' : value || 'off')))));
+}
+
+function number(value, tone, target) {
+  return el('td', { class: 'figure' }, value > 0 ? el('a', { href: target, class: `${tone}-text` }, count(value)) : el('span', { class: 'quiet-text' }, '0'));
+}
+

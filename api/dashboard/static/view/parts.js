@@ -1,0 +1,101 @@
+// What several views show in the same way.
+
+import { copying, el, icon, sign } from '../lib/dom.js';
+import { example, tokens } from '../lib/rule.js';
+import { place, placeOf } from '../lib/place.js';
+
+const tones = {
+  enabled: 'good', warning: 'warn', disabled: 'bad',
+  accepted: 'good', degraded: 'warn', quarantined: 'bad',
+  serving: 'good', draining: 'warn', unhealthy: 'bad', ejected: 'bad',
+  synced: 'good', absent: 'idle', pending: 'warn', forbidden: 'bad', 'timed out': 'bad',
+};
+
+/** tone says how good a state is: good, warn, bad or idle. */
+export const tone = (state) => tones[state] ?? 'warn';
+
+/** standing shows a state by its shape, and says it to those who cannot see it. */
+export function standing(state) {
+  return [sign(tone(state)), el('span', { class: 'unseen' }, `${state} `)];
+}
+
+/** ruled shows a rule with its parts told apart. */
+export function ruled(rule) {
+  return el('code', { class: 'rule' }, tokens(rule ?? '').map((token) =>
+    token.kind === 'space' || token.kind === 'mark' ? token.text : el('span', { class: token.kind }, token.text)));
+}
+
+/** parted shows name@provider with the provider in the background. */
+export function parted(name) {
+  const at = name.lastIndexOf('@');
+  return at < 0 ? [name] : [name.slice(0, at), el('span', { class: 'at' }, name.slice(at))];
+}
+
+/** linked leads to the page of an object. */
+export function linked(kind, name, attributes = {}) {
+  const target = placeOf(kind, name);
+  return target ? el('a', { href: target, ...attributes }, parted(name)) : el('b', attributes, parted(name));
+}
+
+/** origin says where an object was declared. */
+export function origin(text) {
+  return text ? el('span', { class: 'where' }, el('code', {}, text), copying(text, 'the place')) : null;
+}
+
+/** finding shows one thing that is wrong, and the object to fix. */
+export function finding(one) {
+  const state = one.status ?? 'quarantined';
+  return el('li', {}, sign(tone(state)),
+    el('div', { class: 'head' }, el('span', { class: 'kind' }, one.kind), linked(one.kind, one.name),
+      el('span', { class: tone(state) === 'bad' ? 'chip bad' : 'chip warn' }, words[state] ?? state)),
+    el('div', { class: 'why' }, one.reason),
+    origin(one.origin));
+}
+
+const words = { quarantined: 'not in use', degraded: 'in use, with a defect', disabled: 'not in use', warning: 'in use, with a defect' };
+
+/** sheet is a titled part of a view. */
+export function sheet(title, tools, ...content) {
+  return el('section', { class: 'sheet', 'aria-label': title }, el('header', {}, el('h2', {}, title), tools), content);
+}
+
+/** heading is the head of an object's page. */
+export function heading(list, name, state, ...side) {
+  return el('header', {}, el('p', { class: 'crumb' }, el('a', { href: place(list.view) }, list.title)),
+    el('div', { class: 'title' }, state ? standing(state) : null, el('h1', {}, parted(name)), copying(name, 'the name'), el('div', { class: 'side' }, side)));
+}
+
+/** explaining leads to the form with a request that the rule answers. */
+export function explaining(router) {
+  const guess = example(router.rule ?? '', Boolean(router.tls));
+  return el('a', { class: 'plain', href: place('explain', '', { ...guess, entrypoint: (router.using ?? router.entryPoints ?? [])[0] }) }, icon('search'), 'Explain a request');
+}
+
+/** faults lists what is wrong with an object. */
+export function faults(object) {
+  const errors = [object.error ?? []].flat();
+  if (!errors.length) return null;
+  return el('section', { class: 'sheet', 'aria-label': 'What is wrong' }, el('ul', { class: 'problems' }, errors.map((reason) =>
+    el('li', {}, sign(tone(object.status)), el('div', { class: 'why' }, reason), el('div', { class: 'where' }, object.status === 'disabled' ? 'It is not in use. Requests for it get 503.' : 'It is in use.')))));
+}
+
+/** definition shows a value of the API as a tree of names and values. */
+export function definition(value, depth = 0) {
+  const entries = Object.entries(value).filter(([, inner]) => inner !== null && inner !== undefined);
+  if (!entries.length) return el('p', { class: 'none' }, 'No options.');
+  return el('dl', { class: 'definition' }, entries.flatMap(([name, inner]) => {
+    if (simple(inner)) return [el('dt', {}, name), el('dd', {}, el('code', {}, plain(inner)))];
+    if (Array.isArray(inner) && inner.every(simple)) return [el('dt', {}, name), el('dd', {}, el('div', { class: 'chips' }, inner.map((one) => el('code', { class: 'chip' }, plain(one)))))];
+    const numbered = Array.isArray(inner) ? Object.fromEntries(inner.slice(0, 50).map((one, i) => [`${i + 1}`, one])) : inner;
+    return [el('dt', {}, name), el('dd', {}, Array.isArray(inner) && inner.length > 50 ? `the first 50 of ${inner.length}` : ''), depth < 8 ? definition(numbered, depth + 1) : null];
+  }));
+}
+
+const simple = (value) => value === null || typeof value !== 'object';
+const plain = (value) => (value === '' ? '""' : String(value));
+
+/** failure stands where a view could not be made. */
+export function failure(error, again) {
+  return el('div', { class: 'sheet failure', role: 'alert' }, el('h1', {}, error.status === 404 ? 'This does not exist.' : 'This cannot be shown.'), el('p', {}, error.message),
+    el('button', { class: 'plain', type: 'button', on: { click: again } }, 'Try again'));
+}

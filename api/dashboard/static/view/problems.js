@@ -1,0 +1,100 @@
+// What is wrong: each object that is not in use or has a defect, its reason, and where to fix it.
+
+import { page, all } from '../lib/api.js';
+import { el, icon, replace } from '../lib/dom.js';
+import { live } from '../lib/live.js';
+import { place } from '../lib/place.js';
+import { many } from '../lib/format.js';
+import { finding } from './parts.js';
+import { lasting } from './certificates.js';
+import { worst, remark } from './endpoints.js';
+
+/** providers returns what is wrong with the providers, as findings. */
+export function providers(ready) {
+  return (ready?.providers ?? []).filter((one) => !['synced', 'absent'].includes(one.state)).map((one) =>
+    ({ kind: 'provider', name: one.name, status: one.required ? 'quarantined' : 'degraded', reason: one.reason || `It is ${one.state}.` }));
+}
+
+/** ending returns the certificates that have ended, or will within two weeks. */
+export async function ending(signal) {
+  const { list } = await all('certificates', { signal, most: 500 });
+  return list.map((one) => ({ one, left: lasting(one) })).filter(({ left }) => left.state !== 'enabled').map(({ one, left }) =>
+    ({ kind: 'certificate', name: one.commonName || one.sans?.[0] || one.name, status: left.state, reason: `It ${left.state === 'disabled' ? left.text : `ends soon: ${left.text}`}.` }));
+}
+
+/** failing returns endpoints that get no requests though they should. */
+export async function failing(signal, most = 20) {
+  const lists = await Promise.all(['unhealthy', 'ejected'].map((status) => page('endpoints', { parameters: { status, per_page: most }, signal })));
+  const seen = new Map(lists.flatMap((one) => one.data).map((one) => [`${one.source} ${one.address} ${one.uid ?? ''}`, one]));
+  return [...seen.values()].map((one) => {
+    const pool = worst(one);
+    return { kind: 'endpoint', name: one.address, status: 'degraded', service: pool?.service, reason: `${pool?.state}${remark(pool) ? `: ${remark(pool)}` : ''}` };
+  });
+}
+
+export async function problems({ query, signal }) {
+  const list = el('ul', { class: 'problems' });
+  const also = el('ul', { class: 'problems' });
+  const state = { search: query.get('search') ?? '', status: query.get('status') ?? '', most: 100 };
+  const input = el('input', { type: 'search', value: state.search, placeholder: 'Search names and reasons', 'aria-label': 'Search names and reasons', autocomplete: 'off', spellcheck: 'false' });
+  const more = el('button', { class: 'plain', type: 'button' }, 'Show more');
+  const word = el('span', { role: 'status' });
+  let asking = new AbortController();
+
+  const load = async () => {
+    asking.abort();
+    const own = (asking = new AbortController());
+    try {
+      const found = await all('verdicts', { parameters: { search: state.search, status: state.status }, signal: AbortSignal.any([own.signal, signal]), most: state.most });
+      if (own.signal.aborted) return;
+      replace(list, found.list.length ? found.list.map(finding) : el('li', {}, state.search || state.status ? 'Nothing matches.' : 'Every object is in use as it was declared.'));
+      more.hidden = !found.more;
+      replace(word, `${found.more ? 'more than ' : ''}${many(found.list.length, 'finding')}`);
+    } catch (error) {
+      if (error.name !== 'AbortError') replace(list, el('li', { class: 'bad-text', role: 'alert' }, error.message));
+    }
+  };
+  const others = async () => {
+    const [certificates, endpoints] = await Promise.all([ending(signal).catch(() => []), failing(signal, 50).catch(() => [])]);
+    const rows = [...providers(live.ready), ...endpoints, ...certificates];
+    also.parentElement.hidden = rows.length === 0;
+    replace(also, rows.map(finding));
+  };
+  let timer;
+  input.addEventListener('input', () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      state.search = input.value.trim();
+      history.replaceState(null, '', place('problems', '', { search: state.search, status: state.status }));
+      load();
+    }, 80);
+  });
+  more.addEventListener('click', () => {
+    state.most += 200;
+    load();
+  });
+  const buttons = [['', 'All'], ['quarantined', 'Not in use'], ['degraded', 'Defects']].map(([value, title]) => el('button', {
+    type: 'button', 'aria-pressed': String(value === state.status),
+    on: { click() {
+      state.status = value;
+      buttons.forEach((one) => one.setAttribute('aria-pressed', String(one === this)));
+      history.replaceState(null, '', place('problems', '', { search: state.search, status: state.status }));
+      load();
+    } },
+  }, title));
+  const beside = el('section', { class: 'sheet', hidden: true, 'aria-label': 'Endpoints, providers and certificates' }, el('header', {}, el('h2', {}, 'Endpoints, providers and certificates')), also);
+  await Promise.all([load(), others()]);
+  for (const type of ['generation', 'verdicts', 'providers']) {
+    live.hear(type, () => {
+      load();
+      others();
+    }, signal);
+  }
+  return {
+    title: 'Problems',
+    node: [el('div', {},
+      el('div', { class: 'title' }, el('h1', {}, 'Problems'), el('span', { class: 'quiet-text' }, word)),
+      el('div', { class: 'filters' }, el('div', { class: 'search' }, icon('search'), input), el('div', { class: 'choices', role: 'group', 'aria-label': 'State' }, buttons)),
+      el('div', { class: 'sheet' }, list, el('div', { class: 'pager', hidden: false }, el('span', {}), more))), beside],
+  };
+}

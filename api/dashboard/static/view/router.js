@@ -1,0 +1,67 @@
+// The page of a router: the way of its requests as a picture, its traffic, and its definition.
+
+import { ask, named } from '../lib/api.js';
+import { el } from '../lib/dom.js';
+import { qualified } from '../lib/place.js';
+import { grow } from '../lib/tree.js';
+import { branches } from './branches.js';
+import { options } from './middleware.js';
+import { follow, traffic } from './object.js';
+import { definition, explaining, faults, heading, ruled, sheet } from './parts.js';
+import { objectStation, station, way } from './way.js';
+
+/** steps reads the middlewares of a chain in the order in which they are applied; chains among them are taken apart. */
+async function steps(names, owner, signal, above = []) {
+  const lists = await Promise.all(names.map(async (short) => {
+    const name = qualified(short, owner);
+    const object = await ask(named('http/middlewares', name), { signal }).catch((error) => {
+      if (error.status === 404) return undefined;
+      throw error;
+    });
+    const chain = object?.chain?.middlewares;
+    if (chain && !above.includes(name)) return steps(chain, name, signal, [...above, name]);
+    return [{ name, object, through: above[above.length - 1] }];
+  }));
+  return lists.flat();
+}
+
+export async function router({ name, signal }) {
+  const object = await ask(named('http/routers', name), { signal });
+  const [chain, tree] = await Promise.all([
+    steps(object.middlewares ?? [], name, signal),
+    object.service ? grow(qualified(object.service, name), signal) : undefined,
+  ]);
+  const below = tree && branches(tree, signal);
+  await below?.refresh().catch(() => undefined);
+  const entries = (object.using ?? object.entryPoints ?? []).map((one) => station({ label: one, below: [object.tls ? 'TLS' : ''] }));
+  if (!entries.length) entries.push(station({ label: 'no entry point', below: ['no request gets here'], state: 'disabled', missing: true }));
+  const rule = station({ label: ruled(object.rule), below: [`priority ${object.priorityStr ?? object.priority}`], state: object.status === 'enabled' ? undefined : object.status });
+  const stops = chain.map((step) => objectStation('middleware', step.name, step.object, [[step.object?.type, step.through && `by ${step.through}`].filter(Boolean).join(', ')]));
+  const links = () => {
+    const line = [rule, ...stops, below?.first()].filter(Boolean);
+    const broken = object.status === 'disabled' ? 'bad' : '';
+    return [...entries.map((entry) => ({ from: entry, to: rule, share: 0.2 })), ...along(rule, stops, below?.first(), broken), ...(line.length > 1 ? below?.links() ?? [] : [])];
+  };
+  const picture = way([['Entry points', 'entries', entries], ['Rule', '', rule], ...(stops.length ? [['Middlewares', '', stops]] : []), ...(below?.columns ?? [])], links, signal);
+  requestAnimationFrame(picture.draw);
+  below?.follow(picture.draw);
+  follow(['router', 'service', 'middleware'], () => new Set([name, ...chain.map((step) => step.name), ...(tree ? namesOf(tree) : [])]), signal);
+  return {
+    title: name,
+    node: [heading({ view: 'routers', title: 'Routers' }, name, object.status, explaining(object)), faults(object),
+      sheet('The way of a request', el('span', { class: 'quiet-text' }, 'threads are as thick as the share of requests'), picture.node),
+      ...traffic('routers', name, signal),
+      sheet('Definition', null, el('div', { class: 'body' }, definition(options(object, ['using', 'priorityStr']))))],
+  };
+}
+
+/** along joins the middlewares: from the rule to the first, and from the last to the service. */
+function along(rule, stops, service, tone) {
+  if (!stops.length) return service ? [{ from: rule, to: service, share: 0.2, tone }] : [];
+  return [{ from: rule, to: stops[0], share: 0.2, tone }, ...(service ? [{ from: stops[stops.length - 1], to: service, share: 0.2, tone }] : [])];
+}
+
+/** namesOf lists the services of a tree. */
+export function namesOf(tree) {
+  return [tree.name, ...tree.children.flatMap(namesOf)];
+}

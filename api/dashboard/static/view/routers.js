@@ -1,0 +1,38 @@
+// The list of routers.
+
+import { ask } from '../lib/api.js';
+import { el, icon } from '../lib/dom.js';
+import { place, qualified } from '../lib/place.js';
+import { chips, figures, named } from './cells.js';
+import { list } from './list.js';
+import { linked, ruled } from './parts.js';
+
+export const states = [['enabled', 'In use'], ['warning', 'Defects'], ['disabled', 'Not in use']];
+
+/** totals counts the objects of a kind by their states. */
+export function totals(kind) {
+  return async (signal) => {
+    const { http } = await ask('overview', { signal });
+    const { total, warnings, errors } = http[kind];
+    return { '': total, enabled: total - warnings - errors, warning: warnings, disabled: errors };
+  };
+}
+
+export function routers(context) {
+  const traffic = figures('routers');
+  return list({
+    view: 'routers', path: 'http/routers', title: 'Routers', hint: 'Search names, rules and services', states, totals: totals('routers'),
+    kept: ['serviceName', 'middlewareName'],
+    target: (item) => place('routers', item.name),
+    late: traffic.late,
+    columns: [
+      { title: 'Name', sort: 'name', class: 'name', cell: (item) => named('router', item) },
+      { title: 'Rule', sort: 'rule', class: 'wide', cell: (item) => ruled(item.rule) },
+      { title: 'Entry points', sort: 'entryPoints', cell: (item) => el('div', { class: 'chips' }, (item.using ?? item.entryPoints ?? []).map((one) => el('span', { class: 'chip' }, one)), item.tls ? el('span', { class: 'chip', title: 'Only with TLS' }, icon('lock'), 'TLS') : null) },
+      { title: 'Middlewares', cell: (item) => (item.middlewares?.length ? chips('middleware', item.middlewares.map((name) => qualified(name, item.name))) : '') },
+      { title: 'Service', sort: 'service', cell: (item) => (item.service ? linked('service', qualified(item.service, item.name)) : '') },
+      { title: 'Priority', sort: 'priority', first: 'desc', class: 'figure', cell: (item) => item.priorityStr ?? String(item.priority ?? '') },
+      ...traffic.columns,
+    ],
+  }, context);
+}

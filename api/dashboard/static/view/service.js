@@ -1,0 +1,30 @@
+// The page of a service: what it is made of, how its endpoints stand, its traffic, and its definition.
+
+import { ask, named } from '../lib/api.js';
+import { el } from '../lib/dom.js';
+import { place } from '../lib/place.js';
+import { grow } from '../lib/tree.js';
+import { branches } from './branches.js';
+import { options, users } from './middleware.js';
+import { follow, traffic } from './object.js';
+import { definition, faults, heading, sheet } from './parts.js';
+import { namesOf } from './router.js';
+import { kindOf } from './services.js';
+import { way } from './way.js';
+
+export async function service({ name, signal }) {
+  const [object, tree] = await Promise.all([ask(named('http/services', name), { signal }), grow(name, signal)]);
+  const below = branches(tree, signal);
+  await below.refresh().catch(() => undefined);
+  const picture = way(below.columns, below.links, signal);
+  requestAnimationFrame(picture.draw);
+  below.follow(picture.draw);
+  follow(['service'], () => new Set(namesOf(tree)), signal);
+  return {
+    title: name,
+    node: [heading({ view: 'services', title: 'Services' }, name, object.status, el('span', { class: 'chip' }, kindOf(object)), object.loadBalancer ? el('a', { class: 'plain', href: place('endpoints', '', { serviceName: name }) }, 'Endpoints') : null), faults(object),
+      sheet('Where its requests go', el('span', { class: 'quiet-text' }, 'threads are as thick as the share of requests'), picture.node),
+      ...traffic('services', name, signal),
+      el('div', { class: 'halves' }, sheet('Definition', null, el('div', { class: 'body' }, definition(options(object, ['serverStatus'])))), users(object.usedBy))],
+  };
+}

@@ -1,0 +1,38 @@
+// The list of services.
+
+import { el } from '../lib/dom.js';
+import { many } from '../lib/format.js';
+import { place } from '../lib/place.js';
+import { chips, figures, meter, named } from './cells.js';
+import { list } from './list.js';
+import { states, totals } from './routers.js';
+
+const kinds = { loadbalancer: 'load balancer', weighted: 'weighted', mirroring: 'mirroring', failover: 'failover', highestrandomweight: 'highest random weight' };
+
+/** kindOf says in words what kind of service it is. */
+export const kindOf = (item) => kinds[(item.type ?? '').toLowerCase()] ?? item.type ?? 'internal';
+
+function servers(item) {
+  const all = Object.values(item.serverStatus ?? {});
+  if (!all.length) return el('span', { class: 'quiet-text' }, item.loadBalancer ? 'none' : '–');
+  const up = all.filter((one) => one === 'UP').length;
+  return el('span', { class: 'bar-cell', title: `${up} of ${many(all.length, 'server')} up` }, meter(up / all.length, up < all.length ? 'mixed' : ''),
+    el('span', { class: up === 0 ? 'bad-text' : up < all.length ? 'warn-text' : '' }, `${up}/${all.length}`));
+}
+
+export function services(context) {
+  const traffic = figures('services');
+  return list({
+    view: 'services', path: 'http/services', title: 'Services', hint: 'Search names', states, totals: totals('services'),
+    target: (item) => place('services', item.name),
+    late: traffic.late,
+    columns: [
+      { title: 'Name', sort: 'name', class: 'name', cell: (item) => named('service', item) },
+      { title: 'Kind', sort: 'type', class: 'named', cell: kindOf },
+      { title: 'Strategy', class: 'named', cell: (item) => item.loadBalancer?.strategy ?? '' },
+      { title: 'Servers', sort: 'servers', class: 'figure', cell: servers },
+      { title: 'Used by', class: '', cell: (item) => (item.usedBy?.length ? chips('router', item.usedBy, 2) : el('span', { class: 'quiet-text' }, 'nobody')) },
+      ...traffic.columns,
+    ],
+  }, context);
+}

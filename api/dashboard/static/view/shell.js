@@ -1,0 +1,100 @@
+// What stands around every view: the bar with its tabs, how Sluice stands, and the foot.
+
+import { el, icon, replace, sign, write } from '../lib/dom.js';
+import { ago, clock, many } from '../lib/format.js';
+import { live } from '../lib/live.js';
+import { place } from '../lib/place.js';
+
+/** tabs are the views in the order in which they are offered, with the key that leads there after g. */
+export const tabs = [
+  ['overview', 'Overview', 'o'], ['problems', 'Problems', 'p'], ['routers', 'Routers', 'r'], ['services', 'Services', 's'],
+  ['middlewares', 'Middlewares', 'm'], ['endpoints', 'Endpoints', 'e'], ['certificates', 'Certificates', 'c'], ['changes', 'Changes', 'h'], ['explain', 'Explain', 'x'],
+];
+
+const themes = { '': 'as the system', light: 'light', dark: 'dark' };
+
+function remembered() {
+  try {
+    return localStorage.getItem('sluice-theme') ?? '';
+  } catch {
+    return '';
+  }
+}
+
+function themed(button, choice) {
+  if (choice) document.documentElement.dataset.theme = choice;
+  else delete document.documentElement.dataset.theme;
+  button.title = `Colours: ${themes[choice]} (t)`;
+  button.setAttribute('aria-label', button.title);
+}
+
+function themeSwitch() {
+  const button = el('button', { class: 'quiet', type: 'button' }, icon('theme'));
+  let choice = remembered() in themes ? remembered() : '';
+  themed(button, choice);
+  button.addEventListener('click', () => {
+    const names = Object.keys(themes);
+    choice = names[(names.indexOf(choice) + 1) % names.length];
+    themed(button, choice);
+    try {
+      localStorage.setItem('sluice-theme', choice);
+    } catch {
+      // Without storage the choice holds until the page is left.
+    }
+  });
+  return button;
+}
+
+/** shell makes the frame: {node, main, mark(view), name(), theme, finder, help}. */
+export function shell() {
+  const badge = el('span', { class: 'badge', hidden: true });
+  const links = new Map(tabs.map(([view, title]) => [view, el('a', { href: place(view) }, title, view === 'problems' ? badge : null)]));
+  const name = el('small', {});
+  const word = el('span', {});
+  const pulse = el('span', { class: 'pulse wait', role: 'status' }, el('i', {}), word);
+  const theme = themeSwitch();
+  const help = el('button', { class: 'quiet', type: 'button', title: 'Keys (?)', 'aria-label': 'Keys (?)' }, icon('keys'));
+  const finder = el('button', { class: 'jump', type: 'button', 'aria-label': 'Go to an object (Ctrl K)' }, icon('search'), el('span', {}, 'Go to'), el('kbd', {}, 'Ctrl K'));
+  const note = el('div', { class: 'lost-note', role: 'alert', hidden: true });
+  const main = el('main', { id: 'main', tabindex: '-1' }, el('p', { class: 'none' }, 'Asking Sluice …'));
+  const foot = el('footer', { class: 'foot' });
+
+  const update = () => {
+    const { ready, version, lost } = live;
+    write(name, version?.dashboardName ?? '');
+    const late = lost > 0 || !live.connected;
+    pulse.className = `pulse ${lost ? 'lost' : live.connected ? '' : 'wait'}`;
+    write(word, lost ? 'No answer' : live.connected ? 'Live' : late && ready ? 'Polling' : 'Connecting');
+    pulse.title = lost ? live.why : live.connected ? 'Changes show at once.' : 'The stream of events is closed; the page asks every ten seconds.';
+    note.hidden = !lost;
+    if (lost) replace(note, sign('bad'), `Sluice has not answered since ${clock(lost)}. What is shown may be old. The page keeps asking.`);
+    const wrong = (ready?.verdicts?.length ?? 0) + (ready?.moreVerdicts ?? 0);
+    badge.hidden = wrong === 0;
+    badge.className = ready?.quarantined > 0 ? 'badge' : 'badge warn';
+    write(badge, String(wrong));
+    badge.title = `${many(wrong, 'finding')}, ${ready?.quarantined ?? 0} not in use`;
+    replace(foot, version ? el('span', {}, `Sluice ${version.Version}`) : null,
+      version?.startDate ? el('span', {}, `started ${ago(Date.parse(version.startDate))}`) : null,
+      ready ? el('span', {}, `generation ${ready.generation}`) : null,
+      el('span', {}, 'Read-only. It asks no other host.'));
+  };
+  live.hear('change', update);
+
+  const node = el('div', {},
+    el('header', { class: 'bar' },
+      el('a', { class: 'brand', href: place('overview') }, el('img', { src: 'icon.svg', alt: '' }), 'Sluice', name),
+      el('nav', { class: 'tabs', 'aria-label': 'Views' }, [...links.values()]),
+      el('div', { class: 'tools' }, finder, pulse, theme, help)),
+    note, main, foot);
+  return {
+    node, main, theme, finder, help,
+    name: () => live.version?.dashboardName ?? '',
+    mark(view) {
+      for (const [key, link] of links) {
+        if (key === view) link.setAttribute('aria-current', 'page');
+        else link.removeAttribute('aria-current');
+      }
+      links.get(view)?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
+    },
+  };
+}

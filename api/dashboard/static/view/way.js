@@ -1,0 +1,134 @@
+// The picture of the way that a request takes: entrypoints, rule, middlewares, service, endpoints, and threads between them.
+
+import { el, replace, svg, write } from '../lib/dom.js';
+import { count, duration, many, percent } from '../lib/format.js';
+import { place, placeOf } from '../lib/place.js';
+import { meter } from './cells.js';
+import { remark } from './endpoints.js';
+import { parted, standing, tone } from './parts.js';
+
+/** boxes is how many endpoints of a pool have a box of their own; more are shown as a mosaic. */
+export const boxes = 8;
+
+/** station is one stop on the way; what leads to it is its list of thread ends. */
+export function station({ target, label, below = [], state, missing }) {
+  const shade = state ? tone(state) : '';
+  return el(target ? 'a' : 'div', { href: target, class: `station ${['bad', 'warn'].includes(shade) ? shade : ''} ${missing ? 'missing' : ''}` },
+    el('span', { class: 'label' }, state ? standing(state) : null, el('span', {}, label)), below.map((text) => text && el('small', {}, text)));
+}
+
+/** objectStation is the stop of a middleware or service; one that was not found is said to be missing. */
+export function objectStation(kind, name, object, below) {
+  if (!object) return station({ label: parted(name), below: ['does not exist'], state: 'quarantined', missing: true });
+  return station({ target: placeOf(kind, name), label: parted(name), below, state: object.status === 'enabled' ? undefined : object.status });
+}
+
+/** poolOf is the place of an endpoint in the pool of a service. */
+export const poolOf = (endpoint, service) => endpoint.pools.find((pool) => pool.service === service);
+
+/** endpointStation is the stop of one endpoint: {node, draw(endpoint)}. */
+function endpointStation(service) {
+  const label = el('span', { class: 'label' });
+  const load = el('span', { class: 'load' });
+  const note = el('small', {});
+  const node = el('div', { class: 'station' }, label, load, note);
+  return {
+    node,
+    draw(endpoint) {
+      const pool = poolOf(endpoint, service);
+      const shade = tone(pool.state);
+      node.className = `station ${shade === 'good' ? '' : shade}`;
+      replace(label, standing(pool.state), el('span', { class: 'mono' }, endpoint.address));
+      replace(load, meter(endpoint.inFlight / 20), el('span', { title: 'requests in flight' }, `${endpoint.inFlight} in flight`), pool.latencySeconds ? el('span', { title: 'latency as the strategy sees it' }, duration(pool.latencySeconds)) : null, el('span', { title: 'share of new requests' }, percent(pool.share)));
+      write(note, pool.state === 'serving' ? remark(pool) : `${pool.state}${remark(pool) ? `: ${remark(pool)}` : ''}`);
+      note.hidden = !note.textContent;
+    },
+  };
+}
+
+/** pool is the stop of all endpoints of a service: {node, draw(list, more), ends()}, where ends are the stops with share and tone. */
+export function pool(service) {
+  const node = el('div', { class: 'tree' });
+  const stations = new Map();
+  let ends = [];
+  return {
+    node,
+    ends: () => ends,
+    draw(list, more) {
+      const own = list.filter((one) => poolOf(one, service));
+      if (own.length === 0) {
+        const empty = station({ label: 'no endpoint', below: ['requests get 503'], state: 'quarantined', missing: true });
+        replace(node, empty);
+        ends = [{ node: empty, tone: 'bad', share: 0 }];
+      } else if (own.length > boxes || more) {
+        const grid = mosaic(own, service, more);
+        replace(node, grid);
+        ends = [{ node: grid, tone: own.some((one) => poolOf(one, service).state === 'serving') ? '' : 'bad', share: 1 }];
+      } else {
+        const keys = own.map((one) => `${one.source} ${one.address} ${one.uid ?? ''}`);
+        for (const key of stations.keys()) if (!keys.includes(key)) stations.delete(key);
+        own.forEach((one, i) => {
+          if (!stations.has(keys[i])) stations.set(keys[i], endpointStation(service));
+          stations.get(keys[i]).draw(one);
+        });
+        const nodes = keys.map((key) => stations.get(key).node);
+        if (nodes.length !== node.children.length || nodes.some((one, i) => node.children[i] !== one)) replace(node, nodes);
+        ends = own.map((one, i) => {
+          const { state, share } = poolOf(one, service);
+          return { node: nodes[i], tone: tone(state) === 'good' ? '' : tone(state), share };
+        });
+      }
+    },
+  };
+}
+
+function mosaic(list, service, more) {
+  const states = new Map();
+  const most = Math.max(8, ...list.map((one) => one.inFlight));
+  const tiles = list.map((one) => {
+    const { state } = poolOf(one, service);
+    states.set(state, (states.get(state) ?? 0) + 1);
+    return el('i', { class: tone(state), title: `${one.address}: ${state}, ${many(one.inFlight, 'request')} in flight`, vars: { '--part': one.inFlight / most } });
+  });
+  const words = [...states].map(([state, number]) => `${count(number)} ${state}`).join(', ');
+  return el('div', { class: 'mosaic' }, el('p', {}, words, more ? ' of those that are shown; ' : ' ', el('a', { href: place('endpoints', '', { serviceName: service }) }, more ? 'all' : 'list')), el('div', { class: 'chips', role: 'img', 'aria-label': words }, tiles));
+}
+
+/**
+ * way lays out columns of [title, class, nodes] and draws the threads that links() names, each {from, to, tone, share, copy}: from the
+ * right side of one node to the left side of another, or downwards where the columns lie below one another.
+ */
+export function way(columns, links, signal) {
+  const threads = svg('svg', { 'aria-hidden': 'true' });
+  const node = el('div', { class: 'way' }, threads, columns.map(([title, kind, nodes]) => el('section', { class: `column ${kind}`, 'aria-label': title }, el('h3', {}, title), nodes)));
+  const draw = () => {
+    const base = node.getBoundingClientRect();
+    if (!base.width) return;
+    const left = base.left - node.scrollLeft;
+    threads.style.setProperty('width', `${node.scrollWidth}px`);
+    const below = getComputedStyle(node).gridAutoFlow === 'row';
+    replace(threads, links().filter((link) => link.from?.isConnected && link.to?.isConnected).map((link) => {
+      const a = link.from.getBoundingClientRect();
+      const b = link.to.getBoundingClientRect();
+      return svg('path', { class: `thread ${link.tone ?? ''} ${link.copy ? 'copy' : ''}`, d: below ? fall(a, b, left, base.top) : run(a, b, left, base.top), vars: { '--share': link.share ?? 0.1 } });
+    }));
+  };
+  const watch = new ResizeObserver(draw);
+  watch.observe(node);
+  signal.addEventListener('abort', () => watch.disconnect());
+  return { node, draw };
+}
+
+function run(a, b, left, top) {
+  const [x, y] = [a.right - left, a.top + a.height / 2 - top];
+  const [u, v] = [b.left - left, b.top + b.height / 2 - top];
+  const bend = Math.max(14, (u - x) / 2);
+  return `M${x} ${y}C${x + bend} ${y} ${u - bend} ${v} ${u} ${v}`;
+}
+
+/** Where columns lie below one another, a thread goes along the left edge so that it crosses no box. */
+function fall(a, b, left, top) {
+  const x = Math.min(a.left, b.left) - left - 6;
+  const [y, v] = [a.bottom - top - Math.min(14, a.height / 2), b.top + Math.min(16, b.height / 2) - top];
+  return `M${a.left - left} ${y}C${x - 3} ${y} ${x} ${y + 4} ${x} ${y + 10}L${x} ${v - 10}C${x} ${v - 4} ${x - 3} ${v} ${b.left - left} ${v}`;
+}
