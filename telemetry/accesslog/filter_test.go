@@ -63,7 +63,9 @@ func TestWrongConfigurations(t *testing.T) {
 		{`accessLog.bufferingSize -1: `, func(c *static.AccessLog) { c.BufferingSize = -1 }},
 		{`accessLog.filters.statusCodes "5xx": `, func(c *static.AccessLog) { c.Filters = &static.AccessLogFilters{StatusCodes: []string{"5xx"}} }},
 		{`accessLog.filters.statusCodes "503-500": `, func(c *static.AccessLog) { c.Filters = &static.AccessLogFilters{StatusCodes: []string{"503-500"}} }},
-		{`accessLog.filters.minDuration -1s: `, func(c *static.AccessLog) { c.Filters = &static.AccessLogFilters{MinDuration: -static.Duration(time.Second)} }},
+		{`accessLog.filters.minDuration -1s: `, func(c *static.AccessLog) {
+			c.Filters = &static.AccessLogFilters{MinDuration: -static.Duration(time.Second)}
+		}},
 		{`accessLog.fields.defaultMode "redact": `, func(c *static.AccessLog) { c.Fields.DefaultMode = "redact" }},
 		{`accessLog.fields.names.Duration "hide": `, func(c *static.AccessLog) { c.Fields.Names = map[string]string{"Duration": "hide"} }},
 		{`accessLog.fields.headers.defaultMode "all": `, func(c *static.AccessLog) { c.Fields.Headers.DefaultMode = "all" }},
@@ -80,7 +82,9 @@ func TestWrongConfigurations(t *testing.T) {
 }
 
 func TestUnknownFieldsAreTold(t *testing.T) {
-	c := config("json", func(c *static.AccessLog) { c.Fields.Names = map[string]string{"RouterNmae": "drop", "routername": "drop"} })
+	c := config("json", func(c *static.AccessLog) {
+		c.Fields.Names = map[string]string{"RouterNmae": "drop", "routername": "drop"}
+	})
 	logger := told{lines: make(chan string, 1)}
 	if _, err := accesslog.New(c, accesslog.Options{Logger: logger}); err != nil {
 		t.Fatal(err)

@@ -17,7 +17,7 @@ import (
 func hostile() []string {
 	return []string{
 		"", "plain", "\"", "\\", "\\\"", "\n", "\r\n{\"level\":\"info\"}", "\x00", "\x1b[2J", "\x7f", "\u0085", "\u2028\u2029", "\u202e", "\xff\xfe", "\xc3", "\xed\xa0\x80",
-		"é", "日本", "😀", "\U000e0001", "a\tb c", "</script>", "\"} {\"a\":\"", "%0a", strings.Repeat("a\"", 500), "\ufffd", "1.2.3.4, 5.6.7.8",
+		"é", "日本", "😀", "\U000e0001", "a\tb c", "</script>", "\"} {\"a\":\"", "%0a", strings.Repeat("a\"", 500), "\ufffd", "1.2.3.4, 5.6.7.8", "[0", "]",
 	}
 }
 
