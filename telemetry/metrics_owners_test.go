@@ -22,6 +22,11 @@ func newStage(options MetricsOptions) *stage {
 	return s
 }
 
+// kept returns how many series are kept.
+func (s *stage) kept() (routers, services int) {
+	return len(s.owners.list(TrafficRouters, nil)), len(s.owners.list(TrafficServices, nil))
+}
+
 // request counts one for a router and its service.
 func (s *stage) request(router, service *Series) {
 	s.Entrypoint("web").Finished(&Record{Method: "GET", Status: 200, Observe: ObserveMetrics, RouterSeries: router, ServiceSeries: service})
@@ -61,7 +66,7 @@ func TestSeriesOfWhatIsGoneAreShownOnceMore(t *testing.T) {
 	delete(s.services, "old@file")
 	s.expect(t, "once more", "a@file", "old@file", 2, 2)
 	s.expect(t, "when it is gone", "a@file", "old@file", -1, -1)
-	if len(s.owners.routers)+len(s.owners.services) != 0 {
+	if routers, services := s.kept(); routers+services != 0 {
 		t.Error("series are kept that are gone")
 	}
 	if asked := s.Traffic(TrafficEntrypoints, nil)[0].Requests; asked != 2 {
@@ -133,7 +138,7 @@ func TestEveryReaderSeesTheLastCounts(t *testing.T) {
 	if pushes() {
 		t.Error("the last counts were pushed twice")
 	}
-	if len(s.owners.routers) != 0 {
+	if routers, _ := s.kept(); routers != 0 {
 		t.Error("the series is kept")
 	}
 }
@@ -148,13 +153,13 @@ func TestNobodyNeedsToRead(t *testing.T) {
 		stop := s.start(t)
 		<-time.NewTimer(2 * time.Minute).C
 		synctest.Wait()
-		if len(s.owners.routers) != 1 {
+		if routers, _ := s.kept(); routers != 1 {
 			t.Error("the series was dropped before somebody who reads could see it")
 		}
 		<-time.NewTimer(viewIdle).C
 		synctest.Wait()
-		if len(s.owners.routers) != 0 || len(s.owners.services) != 1 {
-			t.Errorf("%d and %d series are kept, want 0 and 1", len(s.owners.routers), len(s.owners.services))
+		if routers, services := s.kept(); routers != 0 || services != 1 {
+			t.Errorf("%d and %d series are kept, want 0 and 1", routers, services)
 		}
 		stop()
 	})

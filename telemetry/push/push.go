@@ -1,0 +1,55 @@
+// Package push sends metrics to an OpenTelemetry collector.
+//
+// In flow what a gatherer of Prometheus metrics gathers; out flow the same metrics in OpenTelemetry's model, under the same names, to an
+// exporter. It counts nothing itself, and whoever counts does not wait for it.
+package push
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+
+	"github.com/sluiceproxy/sluice/static"
+	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/otlp"
+)
+
+// errInterval says that metrics.otlp.pushInterval is no time between two things.
+var errInterval = errors.New("it must be more than 0")
+
+// Push sends metrics until it is shut down.
+type Push struct{ provider *sdkmetric.MeterProvider }
+
+// View returns what the options want to have pushed, for telemetry.MetricsOptions. With an empty list of explicitBoundaries, durations are
+// pushed as exponential histograms.
+func View(config static.MetricOTLP) *telemetry.MetricsView {
+	return &telemetry.MetricsView{
+		Buckets: config.ExplicitBoundaries, EntryPoints: config.AddEntryPointsLabels, Routers: config.AddRoutersLabels, Services: config.AddServicesLabels,
+	}
+}
+
+// New begins to send what the gatherer gathers to the exporter, every pushInterval. What cannot be sent is sent with the next push: counts
+// are those since Sluice began. Failures go to OpenTelemetry's error handler.
+func New(config static.MetricOTLP, gatherer prometheus.Gatherer, exporter sdkmetric.Exporter) (*Push, error) {
+	interval := time.Duration(config.PushInterval)
+	if interval <= 0 {
+		return nil, fmt.Errorf("metrics.otlp.pushInterval: %v: %w", interval, errInterval)
+	}
+	reader := sdkmetric.NewPeriodicReader(exporter, sdkmetric.WithInterval(interval), sdkmetric.WithTimeout(max(interval, patience)),
+		sdkmetric.WithProducer(&producer{gatherer: gatherer, began: time.Now()}))
+	return &Push{sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader),
+		sdkmetric.WithResource(otlp.Resource(config.ServiceName, config.ResourceAttributes)))}, nil
+}
+
+// patience is how long a push may take at least.
+const patience = 10 * time.Second
+
+// Flush sends the metrics as they stand now.
+func (p *Push) Flush(ctx context.Context) error { return p.provider.ForceFlush(ctx) }
+
+// Shutdown sends the metrics once more, and then no more. It takes no longer than the context allows.
+func (p *Push) Shutdown(ctx context.Context) error { return p.provider.Shutdown(ctx) }
