@@ -1,0 +1,13 @@
+package operations
+
+import (
+	"os"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/integration/harness"
+)
+
+func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
+
+// root is the folder of the repository.
+const root = "../../"
