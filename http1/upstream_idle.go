@@ -134,3 +134,10 @@ func (u *Upstream) expire() {
 		l.close()
 	}
 }
+
+// Idle returns how many connections are kept that no request uses.
+func (u *Upstream) Idle() int {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
+	return len(u.idle)
+}

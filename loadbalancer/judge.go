@@ -91,6 +91,7 @@ func (r *Registry) checked(said verdict, now time.Duration) {
 		return
 	}
 	probe.down = !said.Up
+	probe.reason = &said.Reason
 	r.round++
 	for member := range probe.members {
 		member.down = probe.down
@@ -101,6 +102,7 @@ func (r *Registry) checked(said verdict, now time.Duration) {
 			continue
 		}
 		member.pool.counters.ChecksFailed.Add(1)
+		member.remarks.check.Store(probe.reason)
 		r.report(Event{Service: member.pool.name, Endpoint: member.Address(), State: Unhealthy, Reason: said.Reason})
 	}
 }
@@ -140,6 +142,7 @@ func (r *Registry) eject(one suspect, now time.Duration) bool {
 	member.ejected = true
 	member.until = member.outlier.Eject(&pool.spec.Outlier, now, failing+out+1 >= total)
 	r.ejected[member] = struct{}{}
+	member.remarks.ejection.Store(&ejection{reason: one.result.text(), until: member.until})
 	pool.counters.Ejections.Add(1)
 	r.stale[pool] = struct{}{}
 	r.report(Event{

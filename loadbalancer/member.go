@@ -30,6 +30,7 @@ type Member struct {
 	active  atomic.Int64
 	latency atomic.Pointer[picker.Latency]
 	outlier outlier.State
+	remarks remarks
 
 	// What follows belongs to the single writer.
 	standing

@@ -26,6 +26,8 @@ type probe struct {
 	members map[*Member]struct{}
 	// down is what the last verdict says, also of a check that this one takes the place of; an endpoint is up until one says otherwise.
 	down bool
+	// reason is why, as far as it was said.
+	reason *string
 }
 
 // watch brings the member's check to the definition of its pool. The new one begins before the old one ends, whose verdict holds until
@@ -46,7 +48,7 @@ func (r *Registry) watch(m *Member) {
 	}
 	next := r.probes[key]
 	if next == nil {
-		next = &probe{key: key, members: map[*Member]struct{}{}, down: m.down}
+		next = &probe{key: key, members: map[*Member]struct{}{}, down: m.down, reason: m.remarks.check.Load()}
 		r.probes[key] = next
 		next.runs = r.prober.Start(health.Target{
 			Scheme: key.Upstream.Scheme, Address: key.Upstream.Endpoint.Address, Host: key.Host, Path: key.Path,
@@ -55,6 +57,7 @@ func (r *Registry) watch(m *Member) {
 	}
 	next.members[m] = struct{}{}
 	m.probe, m.down = next, next.down
+	m.remarks.check.Store(next.reason)
 	r.unwatch(m, old)
 }
 

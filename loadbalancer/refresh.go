@@ -114,6 +114,7 @@ func (r *Registry) follow(
 		}
 		member.zone, member.hints = endpoint.Zone, endpoint.ZoneHints
 		member.stays = !endpoint.Terminating && server.weight > 0
+		member.remarks.terminates(endpoint.Terminating)
 		member.drain(!member.stays)
 		members = append(members, member)
 	}
