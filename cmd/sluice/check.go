@@ -15,7 +15,6 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/static"
-	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // firstState is how long check, explain and routes wait for the first state of each provider.
@@ -104,7 +103,7 @@ func undelivered(state *pipeline.State) []string {
 func settle(config *static.Configuration) (*system, *pipeline.State, error) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	s, err := assemble(config, telemetry.Discard{}, false)
+	s, err := assemble(config, silent{}, false)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/entrypoint"
@@ -35,9 +37,17 @@ func inherited(config *static.Configuration) ([]router.EntryPoint, error) {
 			Default:     declared.AsDefault || (!explicit && name != static.InternalEntryPoint),
 			Middlewares: declared.HTTP.Middlewares,
 			TLS:         routerTLS(declared.HTTP.TLS),
+			Observe:     observed(&declared.Observability),
+			Loopback:    loopback(address.Host),
 		})
 	}
 	return found, nil
+}
+
+// loopback tells whether nobody but this machine reaches an address.
+func loopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
 func routerTLS(config *static.TLS) *dynamic.RouterTLS {

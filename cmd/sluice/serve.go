@@ -17,6 +17,7 @@ import (
 	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/otlp"
 )
 
 // serve runs Sluice until SIGTERM or SIGINT, and drains. It returns 0 after a clean end and 1, with one line, when it
@@ -27,20 +28,26 @@ func serve(args, environ []string, stderr io.Writer) int {
 		printFindings(stderr, findings)
 		return 1
 	}
-	logger, closeLog, err := openLog(loaded.Configuration.Log, stderr)
+	logs, err := openLog(loaded.Configuration.Log, stderr)
 	if err != nil {
 		say(stderr, "sluice: %v\n", err)
 		return 1
 	}
-	defer closeLog()
+	defer func() { _ = logs.Close() }() // There is nowhere left to say that it failed.
+	logger := logs.For(telemetry.SubsystemMain)
 	log.SetFlags(0)
-	log.SetOutput(strays{logger})
+	log.SetOutput(strays{logs.For(telemetry.SubsystemLibrary)})
 	logFindings(logger, findings)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	tuneMemory(logger)
 	go useHugePages(ctx)
-	s, err := assemble(loaded.Configuration, logger, true)
+	s, err := assemble(loaded.Configuration, logs, true)
+	if err == nil {
+		s.reopen = append(s.reopen, logs.Reopen)
+		s.metrics.CountDropped("log", logs.Dropped)
+		err = s.observe(ctx)
+	}
 	if err == nil {
 		err = s.run(ctx)
 	}
@@ -51,19 +58,18 @@ func serve(args, environ []string, stderr io.Writer) int {
 	return 0
 }
 
-// openLog returns the logger and what closes its file.
-func openLog(config static.Log, stderr io.Writer) (telemetry.Logger, func(), error) {
-	options := telemetry.LogOptions{Level: config.Level, Format: config.Format, NoColor: config.NoColor, Output: stderr}
-	closeFile := func() {}
-	if config.FilePath != "" {
-		file, err := os.OpenFile(config.FilePath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o640)
-		if err != nil {
-			return nil, nil, fmt.Errorf("log.filePath: %w", err)
-		}
-		options.Output, closeFile = file, func() { _ = file.Close() }
+// openLog opens the log that the static configuration asks for.
+func openLog(config static.Log, stderr io.Writer) (*telemetry.Logs, error) {
+	logs, err := telemetry.NewLogs(config, telemetry.LogsOptions{Output: stderr})
+	if err != nil || config.OTLP == nil {
+		return logs, err
 	}
-	logger, err := telemetry.NewLogger(options)
-	return logger, closeFile, err
+	exporter, err := otlp.Logs(context.Background(), config.OTLP.GRPC, config.OTLP.HTTP)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("log.otlp: %w", err), logs.Close())
+	}
+	logs.Export(exporter, otlp.Resource(config.OTLP.ServiceName, config.OTLP.ResourceAttributes))
+	return logs, nil
 }
 
 // strays takes what libraries write to the standard logger.
@@ -92,6 +98,11 @@ func (s *system) run(ctx context.Context) error {
 	behind.Go(func() { s.settleZone(background) })
 	behind.Go(func() { s.logEvents(background) })
 	behind.Go(func() { s.middlewares.Files().Run(background) })
+	behind.Go(func() { s.metrics.Run(background) })
+	if access := s.observers.access; access != nil {
+		behind.Go(func() { _ = access.Run(background) }) // It has told the log what it could not write.
+		s.reopen = append(s.reopen, func() error { access.Reopen(); return nil })
+	}
 	behind.Go(func() {
 		if err := s.pipeline.Run(background); err != nil {
 			abort(fmt.Errorf("pipeline: %w", err))
@@ -101,6 +112,10 @@ func (s *system) run(ctx context.Context) error {
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
 	behind.Go(func() { s.reloadOnHangup(background, hangups) })
+	moved := make(chan os.Signal, 1)
+	signal.Notify(moved, syscall.SIGUSR1)
+	defer signal.Stop(moved)
+	behind.Go(func() { s.reopenFiles(background, moved) })
 	for _, entrypoint := range entrypoints {
 		front.Go(func() {
 			s.hold(serving, entrypoint.Name())
@@ -112,11 +127,13 @@ func (s *system) run(ctx context.Context) error {
 	front.Go(func() {
 		<-serving.Done()
 		s.ping.Drain()
+		s.live.Drain()
 		s.logger.Info("stopping: entrypoints drain")
 	})
 	front.Wait()
 	cancel()
 	behind.Wait()
+	s.stopObserving()
 	s.prober.Close()
 	s.mirrors.Close()
 	s.middlewares.Close()
@@ -138,10 +155,7 @@ func (s *system) listen(ctx context.Context) ([]*entrypoint.Entrypoint, error) {
 		if address, err := config.ListenAddress(); err != nil || address.Network != "tcp" {
 			continue
 		}
-		requests := s.metrics.Entrypoint(name)
-		opened, err := entrypoint.New(name, &config, s.target.Handler(name), s.target.TLS(name), entrypoint.Dependencies{
-			Logger: s.logger, Connections: requests, Sinks: []entrypoint.Sink{requests, s.failures},
-		})
+		opened, err := entrypoint.New(name, &config, s.target.Handler(name), s.target.TLS(name), s.dependencies(name, &config))
 		if err == nil {
 			err = opened.Listen(ctx)
 		}
@@ -155,6 +169,23 @@ func (s *system) listen(ctx context.Context) ([]*entrypoint.Entrypoint, error) {
 		bound = append(bound, opened)
 	}
 	return bound, nil
+}
+
+// reopenFiles opens the files of the logs anew on SIGUSR1: somebody has moved them away.
+func (s *system) reopenFiles(ctx context.Context, moved <-chan os.Signal) {
+	for {
+		select {
+		case <-moved:
+			for _, reopen := range s.reopen {
+				if err := reopen(); err != nil {
+					s.logger.Error("SIGUSR1: a log file cannot be opened again", "error", err)
+				}
+			}
+			s.logger.Info("SIGUSR1: log files are opened again")
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // reloadOnHangup reads the files again on SIGHUP. Without files there is nothing to read, and nothing to end for either.

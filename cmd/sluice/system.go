@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/api"
+	"github.com/sluiceproxy/sluice/api/live"
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/loadbalancer"
@@ -32,7 +33,11 @@ const dnsProvider = "dns"
 // system is everything between the providers and the entrypoints, wired and not yet running.
 type system struct {
 	config      *static.Configuration
+	logs        loggers
 	logger      telemetry.Logger
+	observers   observers
+	live        *live.Live
+	started     time.Time
 	metrics     *telemetry.Metrics
 	failures    *telemetry.Failures
 	target      *router.Switch
@@ -47,12 +52,21 @@ type system struct {
 	mirrors     *service.Mirrors
 	happened    chan loadbalancer.Event
 	unlogged    atomic.Uint64
+	// reopen opens log files anew.
+	reopen []func() error
 }
 
 // assemble wires the stages of a static configuration that has no errors. What does not serve asks no endpoint anything.
-func assemble(config *static.Configuration, logger telemetry.Logger, serves bool) (*system, error) {
-	s := &system{config: config, logger: logger, failures: telemetry.NewFailures(logger)}
-	s.metrics = telemetry.NewMetrics(telemetry.MetricsOptions{EntryPoints: true, Services: true, Dropped: s.failures.Dropped})
+func assemble(config *static.Configuration, logs loggers, serves bool) (*system, error) {
+	s := &system{
+		config: config, logs: logs, logger: logs.For(telemetry.SubsystemMain), started: time.Now(),
+		failures: telemetry.NewFailures(logs.For(telemetry.SubsystemRequests)),
+	}
+	shown, err := metricsOptions(config, s.failures.Dropped)
+	if err != nil {
+		return nil, err
+	}
+	s.metrics = telemetry.NewMetrics(shown)
 	entrypoints, err := inherited(config)
 	if err != nil {
 		return nil, err
@@ -67,7 +81,7 @@ func assemble(config *static.Configuration, logger telemetry.Logger, serves bool
 		return nil, fmt.Errorf("serversTransport: %w", cmp.Or(errors.Unwrap(err), err)) // The option's name says more.
 	}
 	s.balance(serves)
-	s.middlewares = middleware.NewBuilder(middleware.Options{Logger: logger})
+	s.middlewares = middleware.NewBuilder(middleware.Options{Logger: logs.For(telemetry.SubsystemMiddleware)})
 	s.compiler = router.NewCompiler(router.Options{
 		EntryPoints: entrypoints,
 		Precedence:  config.Providers.Precedence,
@@ -77,16 +91,21 @@ func assemble(config *static.Configuration, logger telemetry.Logger, serves bool
 		Transport:   transport,
 		Tickets:     certificate.NewTickets(),
 		Middlewares: s.middlewares,
+		Meter:       s.metrics,
+		Watched:     watched(config),
+		Internals:   internals(config),
+		RequireAuth: config.API != nil && config.API.RequireAuth,
 	}, s.target)
 	s.countMiddlewares()
+	s.countStanding()
 	s.pipeline = pipeline.New(pipeline.Options{
-		Source:     provider.NewHub(entries, logger),
+		Source:     provider.NewHub(entries, logs.For(telemetry.SubsystemProvider)),
 		Compiler:   tables{s.compiler},
 		Endpoints:  s.registry,
-		Logger:     logger,
+		Logger:     logs.For(telemetry.SubsystemPipeline),
 		Resolver:   resolver,
 		Files:      s.middlewares.Files(),
-		Sinks:      []pipeline.VerdictSink{pipeline.LogSink{Logger: logger}, s.clusters},
+		Sinks:      []pipeline.VerdictSink{pipeline.LogSink{Logger: logs.For(telemetry.SubsystemPipeline)}, s.clusters},
 		Metrics:    s.metrics,
 		Precedence: config.Providers.Precedence,
 		MaxHold:    maxHold(config),
@@ -112,17 +131,17 @@ func (s *system) providers() ([]provider.Entry, *dns.Provider, error) {
 		Resolvers: s.config.Providers.DNS.Resolvers,
 		MinTTL:    time.Duration(s.config.Providers.DNS.MinTTL),
 		MaxTTL:    time.Duration(s.config.Providers.DNS.MaxTTL),
-	}, s.logger)
+	}, s.logs.For(telemetry.SubsystemDNS))
 	entries = append(entries, provider.Entry{Name: dnsProvider, Provider: resolver})
 	if s.config.Providers.File != nil {
 		var err error
-		if s.files, err = file.New(*s.config.Providers.File, s.logger); err != nil {
+		if s.files, err = file.New(*s.config.Providers.File, s.logs.For(telemetry.SubsystemFile)); err != nil {
 			return nil, nil, fmt.Errorf("providers.file: %w", err)
 		}
 		entries = append(entries, provider.Entry{Name: file.Name, Provider: s.files, Required: true})
 	}
 	if s.config.Providers.Docker != nil {
-		containers, err := docker.New(*s.config.Providers.Docker, s.logger)
+		containers, err := docker.New(*s.config.Providers.Docker, s.logs.For(telemetry.SubsystemDocker))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -131,7 +150,7 @@ func (s *system) providers() ([]provider.Entry, *dns.Provider, error) {
 	var err error
 	if s.clusters, err = kubernetes.New(kubernetes.Options{
 		CRD: s.config.Providers.KubernetesCRD, Ingress: s.config.Providers.KubernetesIngress,
-		State: s.tableState, Metrics: s.metrics, Logger: s.logger,
+		State: s.tableState, Metrics: s.metrics, Logger: s.logs.For(telemetry.SubsystemKubernetes),
 	}); err != nil {
 		return nil, nil, err
 	}
@@ -146,14 +165,14 @@ func (s *system) internalServices() map[string]http.Handler {
 	if s.config.Ping != nil {
 		status = s.config.Ping.TerminatingStatusCode
 	}
-	s.ping = api.NewPing(s, status, s.logger)
+	logger := s.logs.For(telemetry.SubsystemAPI)
+	s.ping = api.NewPing(s, status, logger)
+	s.live = live.New(live.Options{State: s, Logger: logger, Endpoints: endpoints{s}, Traffic: s.metrics, Version: release().Version})
 	if s.config.Ping != nil {
 		services[pipeline.ServicePing] = s.ping
 	}
 	if s.config.API != nil {
-		services[pipeline.ServiceAPI] = api.New(api.Options{
-			BasePath: s.config.API.BasePath, State: s, Explainer: table{s}, Lister: table{s}, Logger: s.logger,
-		})
+		s.serveAPI(services, logger)
 	}
 	if s.config.Metrics != nil && s.config.Metrics.Prometheus != nil {
 		services[pipeline.ServicePrometheus] = s.metrics.Handler()

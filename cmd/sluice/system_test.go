@@ -17,7 +17,7 @@ import (
 // A router of anybody may name these services, so one that the operator has not asked for must not exist.
 func TestInternalServicesAreThoseThatAreAskedFor(t *testing.T) {
 	everything := &static.Configuration{
-		Ping: &static.Ping{}, API: &static.API{}, Metrics: &static.Metrics{Prometheus: &static.Prometheus{}},
+		Ping: &static.Ping{}, API: &static.API{Dashboard: true}, Metrics: &static.Metrics{Prometheus: &static.Prometheus{}},
 	}
 	for _, test := range []struct {
 		name   string
@@ -26,9 +26,9 @@ func TestInternalServicesAreThoseThatAreAskedFor(t *testing.T) {
 	}{
 		{"nothing", &static.Configuration{}, []string{"noop@internal"}},
 		{"metrics elsewhere", &static.Configuration{Metrics: &static.Metrics{}}, []string{"noop@internal"}},
-		{"everything", everything, []string{"api@internal", "noop@internal", "ping@internal", "prometheus@internal"}},
+		{"everything", everything, []string{"api@internal", "dashboard@internal", "noop@internal", "ping@internal", "prometheus@internal"}},
 	} {
-		s := &system{config: test.config, logger: telemetry.Discard{}, target: router.NewSwitch(nil)}
+		s := &system{config: test.config, logs: silent{}, target: router.NewSwitch(nil)}
 		s.metrics = telemetry.NewMetrics(telemetry.MetricsOptions{})
 		if diff := cmp.Diff(test.want, slices.Sorted(maps.Keys(s.internalServices()))); diff != "" {
 			t.Errorf("%s: services (-want +got):\n%s", test.name, diff)
