@@ -21,16 +21,14 @@ type page struct {
 	sent      *dto.MetricFamily
 }
 
-func newPage(v *view, level string) *page {
-	prefix := "traefik_" + level + "_"
-	what := map[string]string{"entrypoint": "an entrypoint", "router": "a router", "service": "a service"}[level]
+func newPage(v *view, l level) *page {
 	return &page{
-		view: v, level: level,
-		requests:  family(prefix+"requests_total", "Requests answered by "+what+", by code, method and protocol.", dto.MetricType_COUNTER),
-		secure:    family(prefix+"requests_tls_total", "Requests answered by "+what+" over TLS, by version and cipher.", dto.MetricType_COUNTER),
-		durations: family(prefix+"request_duration_seconds", "How long requests took "+what+".", dto.MetricType_HISTOGRAM),
-		received:  family(prefix+"requests_bytes_total", "Bytes of the bodies of requests to "+what+".", dto.MetricType_COUNTER),
-		sent:      family(prefix+"responses_bytes_total", "Bytes of the bodies of responses of "+what+".", dto.MetricType_COUNTER),
+		view: v, level: l.label,
+		requests:  family(l.requests, "Requests answered, by code, method and protocol.", dto.MetricType_COUNTER),
+		secure:    family(l.secure, "Requests answered over TLS, by version and cipher.", dto.MetricType_COUNTER),
+		durations: family(l.durations, "How long requests took until their response was complete.", dto.MetricType_HISTOGRAM),
+		received:  family(l.received, "Bytes of the bodies of requests.", dto.MetricType_COUNTER),
+		sent:      family(l.sent, "Bytes of the bodies of responses.", dto.MetricType_COUNTER),
 	}
 }
 

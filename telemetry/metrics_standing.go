@@ -38,6 +38,48 @@ func (m *Metrics) CountServers(servers iter.Seq[ServerStanding]) {
 	})
 }
 
+// PoolStanding says how the endpoints of a service stand.
+type PoolStanding struct {
+	// Service is name@provider.
+	Service string
+	// Endpoints counts its endpoints by state, of which there are few: ready, ejected and so on.
+	Endpoints map[string]int
+	// InFlight counts the requests that they are answering.
+	InFlight int64
+}
+
+// CountPools has the pools of all services read whenever somebody asks for the metrics: a few series for each service, however many
+// endpoints it has. It is called at most once, and pools may be called from any goroutine.
+func (m *Metrics) CountPools(pools iter.Seq[PoolStanding]) {
+	m.registry.MustRegister(
+		standing{
+			desc: prometheus.NewDesc("sluice_service_endpoints", "Endpoints of a service, by state.", []string{"service", "state"}, nil),
+			read: func(set func(value float64, labels ...string)) {
+				counts := map[[2]string]int{}
+				for pool := range pools {
+					for state, count := range pool.Endpoints {
+						counts[[2]string{text(pool.Service), text(state)}] += count
+					}
+				}
+				for key, count := range counts {
+					set(float64(count), key[:]...)
+				}
+			},
+		},
+		standing{
+			desc: prometheus.NewDesc("sluice_service_in_flight", "Requests that the endpoints of a service are answering.", []string{"service"}, nil),
+			read: func(set func(value float64, labels ...string)) {
+				counts := map[string]int64{}
+				for pool := range pools {
+					counts[text(pool.Service)] += pool.InFlight
+				}
+				for service, count := range counts {
+					set(float64(count), service)
+				}
+			},
+		})
+}
+
 // CountCertificates has the end of all certificates read whenever somebody asks for the metrics. It is called at most once, and
 // certificates may be called from any goroutine; those that are nil are passed over.
 func (m *Metrics) CountCertificates(certificates iter.Seq[*x509.Certificate]) {

@@ -72,3 +72,15 @@ func TestProvidersHaveTheirLag(t *testing.T) {
 		`sluice_provider_lag_seconds_bucket{provider="file",le="0.025"} 1`, `sluice_provider_lag_seconds_bucket{provider="file",le="0.01"} 0`,
 		`sluice_provider_lag_seconds_sum{provider="docker"} 2`, `sluice_config_compile_duration_seconds_sum 0.25`, `sluice_config_compile_seconds 0.25`)
 }
+
+func TestPoolsAreCountedByState(t *testing.T) {
+	metrics := NewMetrics(MetricsOptions{})
+	metrics.CountPools(slices.Values([]PoolStanding{
+		{Service: "a@file", Endpoints: map[string]int{"ready": 3, "ejected": 1}, InFlight: 7},
+		{Service: "b@file", Endpoints: map[string]int{"ready": 0}},
+	}))
+	demand(t, scrape(t, metrics),
+		`sluice_service_endpoints{service="a@file",state="ready"} 3`, `sluice_service_endpoints{service="a@file",state="ejected"} 1`,
+		`sluice_service_endpoints{service="b@file",state="ready"} 0`, `sluice_service_in_flight{service="a@file"} 7`,
+		`sluice_service_in_flight{service="b@file"} 0`)
+}

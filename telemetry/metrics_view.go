@@ -75,7 +75,7 @@ func (v *view) gather() []*dto.MetricFamily {
 		families = append(families, open)
 	}
 	for _, level := range v.levels() {
-		page := newPage(v, level.name)
+		page := newPage(v, level)
 		for _, series := range v.metrics.owners.list(level.kind, nil) {
 			if !dead[series] {
 				delete(v.shown, series)
@@ -93,23 +93,32 @@ func (v *view) gather() []*dto.MetricFamily {
 	return families
 }
 
-// level is a kind of owner whose metrics a view shows.
+// level is a kind of owner whose metrics a view shows: its label, and the names of its families.
 type level struct {
-	kind TrafficKind
-	name string
+	kind                                               TrafficKind
+	label, requests, secure, durations, received, sent string
 }
 
 // levels returns what the options ask for.
 func (v *view) levels() []level {
 	var levels []level
 	if v.options.EntryPoints {
-		levels = append(levels, level{TrafficEntrypoints, "entrypoint"})
+		levels = append(levels, level{
+			TrafficEntrypoints, "entrypoint", "traefik_entrypoint_requests_total", "traefik_entrypoint_requests_tls_total",
+			"traefik_entrypoint_request_duration_seconds", "traefik_entrypoint_requests_bytes_total", "traefik_entrypoint_responses_bytes_total",
+		})
 	}
 	if v.options.Routers {
-		levels = append(levels, level{TrafficRouters, "router"})
+		levels = append(levels, level{
+			TrafficRouters, "router", "traefik_router_requests_total", "traefik_router_requests_tls_total",
+			"traefik_router_request_duration_seconds", "traefik_router_requests_bytes_total", "traefik_router_responses_bytes_total",
+		})
 	}
 	if v.options.Services {
-		levels = append(levels, level{TrafficServices, "service"})
+		levels = append(levels, level{
+			TrafficServices, "service", "traefik_service_requests_total", "traefik_service_requests_tls_total",
+			"traefik_service_request_duration_seconds", "traefik_service_requests_bytes_total", "traefik_service_responses_bytes_total",
+		})
 	}
 	return levels
 }
