@@ -27,7 +27,9 @@ func BenchmarkFinished(b *testing.B) {
 		name   string
 		config static.AccessLog
 	}{
-		{"json", config("json", nil)}, {"json-headers", config("json", headers)}, {"common", config("common", nil)},
+		{"json", config("json", nil)},
+		{"json-headers", config("json", headers)},
+		{"common", config("common", nil)},
 		{"genericCLF", config("genericCLF", nil)},
 	} {
 		b.Run(row.name, func(b *testing.B) {

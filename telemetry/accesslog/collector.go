@@ -1,9 +1,8 @@
 package accesslog
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
+	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -30,6 +29,8 @@ type collector struct {
 	exporter sdklog.Exporter
 	logger   otellog.Logger
 	gathered *gathered
+	// attributes is memory for those of one line.
+	attributes []attribute.KeyValue
 }
 
 func newCollector(exporter sdklog.Exporter, from *resource.Resource) *collector {
@@ -87,7 +88,7 @@ func (c *collector) export(ctx context.Context) error {
 
 // emit completes the record of a line.
 func (c *collector) emit(ctx context.Context, l *line) {
-	object, body, separate := bytes.Cut(l.text, []byte{'\n'})
+	object, body, separate := strings.Cut(string(l.text), "\n")
 	if !separate {
 		body = object
 	}
@@ -95,8 +96,9 @@ func (c *collector) emit(ctx context.Context, l *line) {
 	record.SetTimestamp(l.at)
 	record.SetSeverity(otellog.SeverityInfo)
 	record.SetSeverityText("info")
-	record.SetBody(attribute.StringValue(string(body)))
-	record.AddAttributes(attributes(object)...)
+	record.SetBody(attribute.StringValue(body))
+	c.attributes = appendAttributes(c.attributes[:0], object)
+	record.AddAttributes(c.attributes...)
 	if l.trace.Valid() {
 		ctx = trace.ContextWithSpanContext(ctx, spanContext(l.trace))
 	}
@@ -109,39 +111,6 @@ func spanContext(from telemetry.TraceContext) trace.SpanContext {
 		config.TraceFlags = trace.FlagsSampled
 	}
 	return trace.NewSpanContext(config)
-}
-
-// attributes returns the members of an object of JSON but for those that a record of OpenTelemetry has a place of its own for.
-func attributes(object []byte) []attribute.KeyValue {
-	decoder := json.NewDecoder(bytes.NewReader(object))
-	decoder.UseNumber()
-	if _, err := decoder.Token(); err != nil {
-		return nil
-	}
-	var found []attribute.KeyValue
-	for decoder.More() {
-		key, keyErr := decoder.Token()
-		value, valueErr := decoder.Token()
-		name, ok := key.(string)
-		if keyErr != nil || valueErr != nil || !ok {
-			return found
-		}
-		switch name {
-		case "level", "msg", "time":
-			continue
-		}
-		switch value := value.(type) {
-		case string:
-			found = append(found, attribute.String(name, value))
-		case json.Number:
-			if whole, err := value.Int64(); err == nil {
-				found = append(found, attribute.Int64(name, whole))
-			} else if real, err := value.Float64(); err == nil {
-				found = append(found, attribute.Float64(name, real))
-			}
-		}
-	}
-	return found
 }
 
 // reopen has nothing to open.

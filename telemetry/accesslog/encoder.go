@@ -2,10 +2,6 @@ package accesslog
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/sluiceproxy/sluice/static"
@@ -61,51 +57,6 @@ func newEncoder(config static.AccessLog, location *time.Location) (made *encoder
 	return e, unknown, err
 }
 
-func queryMode(config *static.FieldQuery) (mode, error) {
-	if config == nil {
-		return keep, nil
-	}
-	return parseMode("accessLog.fields.queryParameters.defaultMode", config.DefaultMode, keep, true)
-}
-
-// choose keeps the fields that are to be kept. Names are compared without regard to case.
-func (e *encoder) choose(choice static.AccessLogFields) (unknown []string, err error) {
-	fallback, err := parseMode("accessLog.fields.defaultMode", choice.DefaultMode, keep, false)
-	if err != nil {
-		return nil, err
-	}
-	named := map[string]mode{}
-	exists := map[string]bool{}
-	for _, field := range fields() {
-		exists[strings.ToLower(field.name)] = true
-	}
-	for _, name := range slices.Sorted(maps.Keys(choice.Names)) {
-		read, err := parseMode("accessLog.fields.names."+name, choice.Names[name], fallback, false)
-		if err != nil {
-			return nil, err
-		}
-		lower := strings.ToLower(name)
-		if before, twice := named[lower]; twice {
-			read = max(read, before)
-		}
-		named[lower] = read
-		if !exists[lower] {
-			unknown = append(unknown, name)
-		}
-	}
-	for _, field := range fields() {
-		chosen, ok := named[strings.ToLower(field.name)]
-		if !ok {
-			chosen = fallback
-		}
-		if chosen == keep {
-			e.kept[field.name] = true
-			e.members = append(e.members, member{`,"` + field.name + `":`, field.write})
-		}
-	}
-	return unknown, nil
-}
-
 // about returns what the lines of a finished record are made of.
 func (e *encoder) about(record *telemetry.Record, count uint64) request {
 	r := request{record: record, start: e.stamps.of(record.Start), end: e.stamps.of(record.Start.Add(record.Duration)), count: count}
@@ -158,90 +109,3 @@ func (e *encoder) appendObject(b []byte, l *line) []byte {
 	b = appendTime(b, r.end.local, r.end.zone, 0)
 	return append(b, '}')
 }
-
-// appendCommon appends the request in the common log format, without an end of line. What is not kept, or is not known, is a dash.
-func (e *encoder) appendCommon(b []byte, r *request) []byte {
-	b = e.column(b, "ClientHost", r.clientHost(), bare)
-	b = append(b, " - "...)
-	b = e.column(b, "ClientUsername", r.record.Username, bare)
-	b = append(b, " ["...)
-	switch {
-	case e.kept["StartUTC"]:
-		b = append(b, r.start.common...)
-	case e.kept["StartLocal"]:
-		b = append(b, r.start.commonLocal...)
-	default:
-		b = append(b, '-')
-	}
-	b = append(b, `] "`...)
-	b = e.column(b, "RequestMethod", r.record.Method, word)
-	b = append(b, ' ')
-	if e.kept["RequestPath"] && r.record.Path != "" {
-		b = r.appendTarget(b, e.query, appendWord)
-	} else {
-		b = append(b, '-')
-	}
-	b = append(b, ' ')
-	b = e.column(b, "RequestProtocol", r.record.Version, word)
-	b = append(b, `" `...)
-	b = e.whole(b, "DownstreamStatus", int64(r.record.Status))
-	b = append(b, ' ')
-	b = e.whole(b, "DownstreamContentSize", r.record.BytesSent)
-	b = appendQuoted(append(b, ' '), r.header("Referer"))
-	b = appendQuoted(append(b, ' '), r.header("User-Agent"))
-	if !e.columns {
-		return b
-	}
-	return e.appendColumns(append(b, ' '), r)
-}
-
-// appendColumns appends what Traefik has beyond the common log format.
-func (e *encoder) appendColumns(b []byte, r *request) []byte {
-	b = e.whole(b, "RequestCount", int64(r.count))
-	b = e.text(append(b, ' '), "RouterName", r.record.Router)
-	b = e.text(append(b, ' '), "ServiceURL", r.record.EndpointURL)
-	b = append(b, ' ')
-	var elapsed int64
-	if e.kept["Duration"] {
-		elapsed = r.record.Duration.Milliseconds()
-	}
-	return append(strconv.AppendInt(b, elapsed, 10), "ms"...)
-}
-
-func (e *encoder) whole(b []byte, name string, value int64) []byte {
-	if !e.kept[name] {
-		return append(b, '-')
-	}
-	return strconv.AppendInt(b, value, 10)
-}
-
-func (e *encoder) column(b []byte, name, value string, in place) []byte {
-	if !e.kept[name] || value == "" {
-		return append(b, '-')
-	}
-	// A list of addresses stays one column: the space behind a comma is left out.
-	for {
-		first, rest, more := strings.Cut(value, ", ")
-		b = appendColumn(b, first, in)
-		if !more {
-			return b
-		}
-		b = append(b, ',')
-		value = rest
-	}
-}
-
-func (e *encoder) text(b []byte, name, value string) []byte {
-	if !e.kept[name] {
-		value = ""
-	}
-	return appendQuoted(b, value)
-}
-
-func appendQuoted(b []byte, value string) []byte {
-	b = append(b, '"')
-	b = appendColumn(b, orDash(value), quoted)
-	return append(b, '"')
-}
-
-func appendWord(b []byte, value string) []byte { return appendColumn(b, value, word) }

@@ -2,7 +2,9 @@ package accesslog_test
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/accesslog"
 )
 
 // hostile are texts that have broken logs before.
@@ -30,8 +33,17 @@ func FuzzJSON(f *testing.F) {
 		record := filled(text, number, status)
 		header := http.Header{name: {text, text}, "Single": {text}}
 		record.ResponseHeader, record.OriginHeader = header, header
-		c := config("json", func(c *static.AccessLog) { c.Fields.Headers.DefaultMode = "keep" })
-		got := written(t, c, header, record)
+		c := config("json", collected(func(c *static.AccessLog) { c.Fields.Headers.DefaultMode, c.DualOutput = "keep", true }))
+		var out sink
+		e := &exporter{}
+		log, stop := running(t, c, accesslog.Options{Stdout: &out, Exporter: e})
+		log.Began(record, request(header))
+		record.RequestID = text
+		log.Finished(record)
+		if err := stop(); err != nil {
+			t.Fatal(err)
+		}
+		got := out.String()
 		line, ok := strings.CutSuffix(got, "\n")
 		if !ok || strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' }) {
 			t.Fatalf("not one printable line: %q", got)
@@ -59,6 +71,15 @@ func FuzzJSON(f *testing.F) {
 		}
 		if members["OriginContentSize"] != float64(number) || members["DownstreamStatus"] != float64(status) {
 			t.Errorf("numbers do not read back: %s", line)
+		}
+		for key, value := range e.attributes(t) {
+			if diff := cmp.Diff(members[key], value); diff != "" {
+				t.Errorf("attribute %s (-line +attribute):\n%s", key, diff)
+			}
+			delete(members, key)
+		}
+		if left := slices.Sorted(maps.Keys(members)); !slices.Equal(left, []string{"level", "msg", "time"}) {
+			t.Errorf("%q are no attributes", left)
 		}
 	})
 }

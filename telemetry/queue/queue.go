@@ -57,28 +57,29 @@ func (q *Queue[T]) Take() *Node[T] { return q.spare.Get().(*Node[T]) }
 // Push leaves a node of that size, in bytes, for the writer. It reports false when too much waits already: the node is the caller's
 // still, who may Recycle it.
 func (q *Queue[T]) Push(node *Node[T], size int) bool {
-	node.size = int64(size)
+	bytes := int64(size)
 	if q.nodes.Add(1) > q.limits.Nodes {
 		q.nodes.Add(-1)
 		return false
 	}
-	waiting := q.bytes.Add(node.size)
-	if waiting > q.limits.Bytes && waiting != node.size {
-		q.bytes.Add(-node.size)
+	waiting := q.bytes.Add(bytes)
+	if waiting > q.limits.Bytes && waiting != bytes {
+		q.bytes.Add(-bytes)
 		q.nodes.Add(-1)
 		return false
 	}
+	node.size = bytes
 	for {
 		head := q.head.Load()
 		node.next = head
-		if q.head.CompareAndSwap(head, node) {
+		if q.head.CompareAndSwap(head, node) { // From here on it is the writer's.
 			if head == nil {
 				wake(q.begun)
 			}
 			break
 		}
 	}
-	if waiting >= q.limits.Full && waiting-node.size < q.limits.Full {
+	if waiting >= q.limits.Full && waiting-bytes < q.limits.Full {
 		wake(q.full)
 	}
 	return true
