@@ -236,7 +236,7 @@ func (l leaves) collectStruct(at place, value, redacted reflect.Value) {
 			l.collect(at.field(name, name), inner, copied)
 		}
 	}
-	if len(l) == before {
+	if len(l) == before && at.path != "" {
 		l.note(at, "{}", "{}")
 	}
 }

@@ -87,7 +87,7 @@ func newGeneration(from *pipeline.Generation) Generation {
 		to.Changes = append(to.Changes, Change{
 			Kind:     change.Ref.Kind,
 			Name:     change.Ref.Name,
-			Provider: provider(change.Ref.Name),
+			Provider: providerOf(change.Ref.Name),
 			Change:   change.Kind,
 			Origin:   change.Origin.String(),
 		})
@@ -95,8 +95,8 @@ func newGeneration(from *pipeline.Generation) Generation {
 	return to
 }
 
-// provider returns the part of a qualified name behind its @.
-func provider(name string) string {
+// providerOf returns the part of a qualified name behind its @.
+func providerOf(name string) string {
 	if at := strings.LastIndexByte(name, '@'); at >= 0 {
 		return name[at+1:]
 	}

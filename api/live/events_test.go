@@ -1,0 +1,219 @@
+package live
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/pipeline"
+	"github.com/sluiceproxy/sluice/provider"
+)
+
+// ear is a writer whose text a test reads while it is written.
+type ear struct {
+	http.ResponseWriter
+	*io.PipeWriter
+}
+
+func (e ear) Write(p []byte) (int, error) { return e.PipeWriter.Write(p) }
+func (e ear) Header() http.Header         { return e.ResponseWriter.Header() }
+func (ear) Flush()                        {}
+
+// listener reads events, one by one.
+type listener struct {
+	*bufio.Reader
+	header http.Header
+	stop   func()
+}
+
+// listen opens a stream, which ends with the test or with stop.
+func listen(t *testing.T, handler http.Handler, last string) *listener {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	request := httptest.NewRequestWithContext(ctx, http.MethodGet, "/api/events", http.NoBody)
+	if last != "" {
+		request.Header.Set("Last-Event-ID", last)
+	}
+	out, in := io.Pipe()
+	recorder := httptest.NewRecorder()
+	var running sync.WaitGroup
+	running.Go(func() {
+		handler.ServeHTTP(ear{recorder, in}, request)
+		_ = in.Close()
+	})
+	stop := func() {
+		cancel()
+		_ = out.Close()
+		running.Wait()
+	}
+	t.Cleanup(stop)
+	return &listener{Reader: bufio.NewReader(out), header: recorder.Header(), stop: stop}
+}
+
+// next returns the next event as it was sent.
+func (l *listener) next(t *testing.T) string {
+	t.Helper()
+	var event strings.Builder
+	for {
+		line, err := l.ReadString('\n')
+		if err != nil {
+			t.Fatalf("the stream ended after %q: %v", event.String(), err)
+		}
+		if line == "\n" {
+			return event.String()
+		}
+		event.WriteString(line)
+	}
+}
+
+func (l *listener) expect(t *testing.T, want string) {
+	t.Helper()
+	if diff := cmp.Diff(want, l.next(t)); diff != "" {
+		t.Errorf("event (-want +got):\n%s", diff)
+	}
+}
+
+// follow puts a state behind the latest one, as the pipeline does.
+func (s *states) follow(next *pipeline.State, news chan struct{}) chan struct{} {
+	further := make(chan struct{})
+	next.News = further
+	s.now.Store(next)
+	close(news)
+	return further
+}
+
+func TestEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		synced := map[string]provider.Status{"file": {State: dynamic.StateSynced, Since: time.Now(), Required: true}}
+		failing := map[string]provider.Status{"file": {State: dynamic.StateSynced, Since: time.Now(), Required: true, Reason: "no disk"}}
+		generations := remembered()
+		verdicts := generations[1].Worse
+		news := make(chan struct{})
+		all := newStates(&pipeline.State{Generation: 6, Ready: true, Generations: generations[:1], Providers: synced, News: news})
+		_, handler := mounted(Options{State: all, Version: "v1"})
+		l := listen(t, handler, "")
+		l.expect(t, "event: hello\ndata: {\"version\":\"v1\",\"generation\":6,\"ready\":true}\n")
+		well := `[{"name":"file","state":"synced","required":true,"ageSeconds":0}]`
+		l.expect(t, "event: providers\ndata: "+well+"\n")
+		if got := l.header.Get("Content-Type"); got != "text/event-stream" || l.header.Get("Cache-Control") != "no-store" {
+			t.Errorf("headers: %v", l.header)
+		}
+
+		news = all.follow(&pipeline.State{Generation: 7, Ready: true, Generations: generations, Providers: synced, Verdicts: verdicts}, news)
+		l.expect(t, "id: 7\nevent: generation\ndata: "+seventh+"\n")
+		l.expect(t, `event: verdicts`+"\n"+`data: {"worse":[{"kind":"middleware","name":"auth@file","status":"degraded","reason":"so so","origin":"a.yaml"}],"recovered":[]}`+"\n")
+
+		news = all.follow(&pipeline.State{Generation: 7, Ready: true, Generations: generations, Providers: failing, Verdicts: verdicts}, news)
+		l.expect(t, "event: providers\ndata: "+strings.Replace(well, `true,`, `true,"reason":"no disk",`, 1)+"\n")
+		news = all.follow(&pipeline.State{Generation: 7, Ready: true, Generations: generations, Providers: failing}, news)
+		l.expect(t, `event: verdicts`+"\n"+`data: {"worse":[],"recovered":[{"kind":"middleware","name":"auth@file"}]}`+"\n")
+		began := time.Now()
+		l.expect(t, ":\n")
+		if waited := time.Since(began); waited > heartbeat {
+			t.Errorf("the heartbeat came after %v", waited)
+		}
+		_ = news
+	})
+}
+
+func TestEventsResume(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		all := newStates(&pipeline.State{Generation: 7, Generations: remembered(), News: make(chan struct{})})
+		_, handler := mounted(Options{State: all})
+		for last, ids := range map[string]string{"5": "id: 6 id: 7", "6": "id: 7", "7": "", "99": "", "x": "", "": ""} {
+			l := listen(t, handler, last)
+			l.expect(t, "event: hello\ndata: {\"generation\":7,\"ready\":false}\n")
+			var got []string
+			for {
+				event := l.next(t)
+				if strings.HasPrefix(event, "event: providers") {
+					break
+				}
+				id, _, _ := strings.Cut(event, "\n")
+				got = append(got, id)
+			}
+			if strings.Join(got, " ") != ids {
+				t.Errorf("after %q: %q, want %q", last, got, ids)
+			}
+			l.stop()
+		}
+	})
+}
+
+func TestEventsHaveFewListeners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		live, handler := mounted(Options{State: newStates(&pipeline.State{News: make(chan struct{})})})
+		var all []*listener
+		for range maxListeners {
+			l := listen(t, handler, "")
+			l.next(t)
+			all = append(all, l)
+		}
+		if answer := ask(t, handler, "/api/events"); answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Retry-After") == "" {
+			t.Errorf("one more is answered with %d", answer.Code)
+		}
+		all[0].stop()
+		again := listen(t, handler, "")
+		again.next(t)
+		live.Drain()
+		live.Drain()
+		for _, l := range append(all[1:], again) {
+			if _, err := io.Copy(io.Discard, l); err != nil {
+				t.Errorf("the stream does not end: %v", err)
+			}
+		}
+		if answer := ask(t, handler, "/api/events"); answer.Code != http.StatusServiceUnavailable {
+			t.Errorf("while Sluice drains: %d", answer.Code)
+		}
+	})
+}
+
+// standing is a writer that takes nothing until its deadline.
+type standing struct {
+	http.ResponseWriter
+	deadline time.Time
+}
+
+func (s *standing) SetWriteDeadline(deadline time.Time) error {
+	s.deadline = deadline
+	return nil
+}
+
+func (s *standing) Write([]byte) (int, error) {
+	timer := time.NewTimer(time.Until(s.deadline))
+	<-timer.C
+	return 0, context.DeadlineExceeded
+}
+
+func TestEventsCutOffWhoDoesNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		live, handler := mounted(Options{State: newStates(&pipeline.State{News: make(chan struct{})})})
+		began := time.Now()
+		handler.ServeHTTP(&standing{ResponseWriter: httptest.NewRecorder()}, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/events", http.NoBody))
+		if took := time.Since(began); took != patience {
+			t.Errorf("it took %v, want %v", took, patience)
+		}
+		if n := live.listeners.Load(); n != 0 {
+			t.Errorf("%d listeners are counted", n)
+		}
+	})
+}
+
+func TestEventsByHEAD(t *testing.T) {
+	_, handler := mounted(Options{State: newStates(&pipeline.State{})})
+	recorder := httptest.NewRecorder()
+	handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodHead, "/api/events", http.NoBody))
+	if recorder.Code != http.StatusOK || recorder.Body.Len() != 0 {
+		t.Errorf("%d %q", recorder.Code, recorder.Body)
+	}
+}
