@@ -22,8 +22,6 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
-
-	"github.com/sluiceproxy/sluice/document"
 )
 
 // Hidden is what is shown in place of a secret. An empty text stays empty, since it says that nothing is there.
@@ -32,10 +30,9 @@ const Hidden = "xxxx"
 // Copy returns a deep copy of a value without its secrets. What cannot be copied (functions, channels) is left out. Texts
 // behind an interface are secret, since nobody knows what they say.
 func Copy[T any](value T) T {
-	source := reflect.ValueOf(&value).Elem()
-	target := reflect.New(source.Type()).Elem()
-	put(target, source, "")
-	return target.Interface().(T)
+	var out T
+	put(reflect.ValueOf(&out).Elem(), reflect.ValueOf(&value).Elem(), "")
+	return out
 }
 
 // put copies source into target; rule is the tag of the field that it belongs to.
@@ -147,7 +144,7 @@ func text(value, rule string) string {
 		return value
 	case rule == file && isFile(value):
 		return value
-	case rule == path && strings.HasPrefix(value, "/"):
+	case rule == path && strings.HasPrefix(value, "/") && !strings.HasPrefix(value, "//"):
 		if end := strings.IndexAny(value, "?#"); end >= 0 {
 			return value[:end+1] + Hidden
 		}
@@ -163,19 +160,18 @@ func text(value, rule string) string {
 // URL returns what may be shown of a URL, as of a field with the tag secret:"url".
 func URL(value string) string { return text(value, whole) }
 
-// isFile tells a path from users, and from a key without its armour, which has neither a dot nor a slash in front.
+// isFile tells a path from users, from a URL, and from a key without its armour, which has neither a dot nor a slash in front. A
+// path with characters that are rare in paths is hidden too.
 func isFile(value string) bool {
-	return document.IsPath(value) && !strings.Contains(value, ":") && (strings.HasPrefix(value, "/") || strings.Contains(value, "."))
+	return (strings.HasPrefix(value, "/") || strings.Contains(value, ".")) && !strings.ContainsFunc(value, func(r rune) bool {
+		return !alphanumeric(r) && !strings.ContainsRune("/._-+~", r)
+	})
 }
 
 // address returns the scheme and the host of a URL, and its path where that may be shown; all else is hidden.
 func address(value string, withPath bool) string {
 	parsed, err := url.Parse(value)
-	socket := err == nil && (parsed.Scheme == "unix" || parsed.Scheme == "npipe") && parsed.Host == ""
-	if socket {
-		return value
-	}
-	if err != nil || parsed.Scheme == "" || !isHost(parsed.Host) {
+	if err != nil || parsed.Scheme == "" || !isHost(parsed.Host) && !isSocket(parsed) {
 		return Hidden
 	}
 	shown := url.URL{Scheme: parsed.Scheme, Host: parsed.Host}
@@ -195,6 +191,11 @@ func address(value string, withPath bool) string {
 		shown.Fragment = Hidden
 	}
 	return shown.String()
+}
+
+// isSocket tells whether a URL names a socket by its path.
+func isSocket(address *url.URL) bool {
+	return (address.Scheme == "unix" || address.Scheme == "npipe") && address.Host == "" && strings.HasPrefix(address.Path, "/")
 }
 
 // isAddress tells host:port, without a scheme, from a user with a password in the place of an address.
