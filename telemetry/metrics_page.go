@@ -19,11 +19,13 @@ type page struct {
 	durations *dto.MetricFamily
 	received  *dto.MetricFamily
 	sent      *dto.MetricFamily
+	// native is the memory in which one cell after the other is read.
+	native []uint64
 }
 
 func newPage(v *view, l level) *page {
 	return &page{
-		view: v, level: l.label,
+		view: v, level: l.label, native: make([]uint64, nativeBuckets),
 		requests:  family(l.requests, "Requests answered, by code, method and protocol.", dto.MetricType_COUNTER),
 		secure:    family(l.secure, "Requests answered over TLS, by version and cipher.", dto.MetricType_COUNTER),
 		durations: family(l.durations, "How long requests took until their response was complete.", dto.MetricType_HISTOGRAM),
@@ -48,7 +50,7 @@ func (p *page) add(s *Series) {
 	if s.router {
 		own = append(own, pair("service", s.service))
 	}
-	s.cells.sorted(func(key uint64, c *cell) { p.cell(own, key, c.read()) })
+	s.cells.sorted(func(key uint64, c *cell) { p.cell(own, key, c.read(p.native)) })
 	s.secure.sorted(func(key uint64, count *atomic.Uint64) {
 		labels := sorted(own, pair("tls_version", tlsVersionName(uint16(key>>16))), pair("tls_cipher", tls.CipherSuiteName(uint16(key))))
 		p.secure.Metric = append(p.secure.Metric, counter(labels, count.Load()))
@@ -87,7 +89,7 @@ func (t *tally) histogram(v *view) *dto.Histogram {
 	}
 	h.Schema = new(int32(nativeSchema))
 	h.ZeroThreshold = new(nativeBound(0))
-	h.ZeroCount = &t.native[0]
+	h.ZeroCount = new(t.native[0])
 	last, before := 0, int64(0)
 	for i := 1; i < len(t.native); i++ {
 		if t.native[i] == 0 {

@@ -49,7 +49,7 @@ func (c *cell) add(bounds []float64, o *observation) {
 	counts[o.combination].Add(1)
 }
 
-// tally is what a cell, or several together, had counted when it was read.
+// tally is what a cell had counted when it was read.
 type tally struct {
 	// classic is cumulative: what is at most each bound.
 	classic        []uint64
@@ -60,10 +60,13 @@ type tally struct {
 	combinations   []uint64
 }
 
-// read returns what has been counted. Classic buckets are read before native ones, for the same reason as they are written after.
-func (c *cell) read() tally {
-	t := tally{classic: make([]uint64, len(c.classic)), received: c.received.Load(), sent: c.sent.Load()}
-	t.seconds = float64(c.ticks.Load()) * tick.Seconds()
+// read returns what has been counted, with native buckets in the given memory. Classic buckets are read before native ones, for the same
+// reason as they are written after.
+func (c *cell) read(native []uint64) tally {
+	t := tally{
+		classic: make([]uint64, len(c.classic)), native: native,
+		received: c.received.Load(), sent: c.sent.Load(), seconds: float64(c.ticks.Load()) * tick.Seconds(),
+	}
 	if counts := c.combinations.Load(); counts != nil {
 		t.combinations = make([]uint64, len(counts))
 		for i := range counts {
@@ -75,7 +78,7 @@ func (c *cell) read() tally {
 		below += c.classic[i].Load()
 		t.classic[i] = below
 	}
-	t.native = make([]uint64, nativeBuckets)
-	t.count = c.native.read(t.native)
+	clear(native)
+	t.count = c.native.read(native)
 	return t
 }

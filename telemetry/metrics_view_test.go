@@ -1,0 +1,47 @@
+package telemetry
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+)
+
+// crowd returns metrics of 10,000 routers with a service each, all of which were asked.
+func crowd() *Metrics {
+	metrics := NewMetrics(everything())
+	web := metrics.Entrypoint("web")
+	for i := range 10_000 {
+		name := fmt.Sprintf("router-%05d@kubernetescrd", i)
+		web.Finished(&Record{
+			Method: "GET", Protocol: "http", Status: 200, Duration: time.Duration(i) * time.Microsecond, Observe: ObserveMetrics,
+			RouterSeries: metrics.Router(name, name), ServiceSeries: metrics.Service(name),
+		})
+	}
+	return metrics
+}
+
+func BenchmarkScrapeOf10000Routers(b *testing.B) {
+	metrics := crowd()
+	handler := metrics.Handler()
+	request := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/metrics", http.NoBody)
+	b.ReportAllocs()
+	for b.Loop() {
+		handler.ServeHTTP(httptest.NewRecorder(), request)
+	}
+}
+
+func BenchmarkTrafficOf20Among10000Routers(b *testing.B) {
+	metrics := crowd()
+	var names []string
+	for i := range 20 {
+		names = append(names, fmt.Sprintf("router-%05d@kubernetescrd", i*100))
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if len(metrics.Traffic(TrafficRouters, names)) != 20 {
+			b.Fatal("routers are missing")
+		}
+	}
+}
