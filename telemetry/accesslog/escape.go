@@ -8,7 +8,7 @@ import (
 const hexDigits = "0123456789abcdef"
 
 // plain reports whether a byte stands for itself in a string of JSON and in a quoted column.
-func plain(c byte) bool { return c >= ' ' && c < 0x7f && c != '"' && c != '\\' }
+func plain(c byte) bool { return c-' ' < 0x7f-' ' && c != '"' && c != '\\' }
 
 // hidden reports whether a character beyond ASCII is one that moves the cursor, ends a line or turns the direction of what follows, so
 // that a terminal would show something else than what is there.
