@@ -3,7 +3,9 @@ package push
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,6 +25,8 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // memory is an exporter that keeps what it is given, and fails while it is told to.
 type memory struct {
 	sdkmetric.Exporter
+
+	mu     sync.Mutex
 	pushes []map[string]metricdata.Metrics
 	fails  error
 	closed bool
@@ -37,6 +41,8 @@ func (*memory) Aggregation(kind sdkmetric.InstrumentKind) sdkmetric.Aggregation 
 }
 
 func (m *memory) Export(_ context.Context, batch *metricdata.ResourceMetrics) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.fails != nil {
 		return m.fails
 	}
@@ -53,8 +59,24 @@ func (m *memory) Export(_ context.Context, batch *metricdata.ResourceMetrics) er
 func (*memory) ForceFlush(context.Context) error { return nil }
 
 func (m *memory) Shutdown(context.Context) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	m.closed = true
 	return nil
+}
+
+// recover has the exporter work again.
+func (m *memory) recover() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.fails = nil
+}
+
+// seen returns what has been pushed.
+func (m *memory) seen() []map[string]metricdata.Metrics {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.pushes)
 }
 
 // config returns the options by default.
@@ -88,10 +110,10 @@ func TestMetricsArePushed(t *testing.T) {
 		}
 		<-time.NewTimer(10*time.Second + time.Millisecond).C
 		synctest.Wait()
-		if len(exporter.pushes) != 1 {
-			t.Fatalf("%d pushes, want 1", len(exporter.pushes))
+		if len(exporter.seen()) != 1 {
+			t.Fatalf("%d pushes, want 1", len(exporter.seen()))
 		}
-		pushed := exporter.pushes[0]
+		pushed := exporter.seen()[0]
 		requests := pushed["traefik_entrypoint_requests_total"].Data.(metricdata.Sum[float64])
 		point := requests.DataPoints[0]
 		if !requests.IsMonotonic || requests.Temporality != metricdata.CumulativeTemporality || point.Value != 3 || !point.StartTime.Equal(began) {
@@ -118,8 +140,8 @@ func TestMetricsArePushed(t *testing.T) {
 		if err := push.Shutdown(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if len(exporter.pushes) != 2 || !exporter.closed {
-			t.Errorf("%d pushes and closed %v after the end, want 2 and closed", len(exporter.pushes), exporter.closed)
+		if len(exporter.seen()) != 2 || !exporter.closed {
+			t.Errorf("%d pushes and closed %v after the end, want 2 and closed", len(exporter.seen()), exporter.closed)
 		}
 	})
 }
@@ -138,7 +160,7 @@ func TestWithoutBoundariesHistogramsAreExponential(t *testing.T) {
 	if err := push.Shutdown(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	point := exporter.pushes[0]["traefik_entrypoint_request_duration_seconds"].Data.(metricdata.ExponentialHistogram[float64]).DataPoints[0]
+	point := exporter.seen()[0]["traefik_entrypoint_request_duration_seconds"].Data.(metricdata.ExponentialHistogram[float64]).DataPoints[0]
 	if point.Count != 3 || point.Scale != 3 {
 		t.Fatalf("count %d, scale %d", point.Count, point.Scale)
 	}
@@ -165,13 +187,13 @@ func TestAFailedPushLosesNothing(t *testing.T) {
 		}
 		<-time.NewTimer(15 * time.Second).C
 		synctest.Wait()
-		exporter.fails = nil
+		exporter.recover()
 		<-time.NewTimer(10 * time.Second).C
 		synctest.Wait()
-		if len(exporter.pushes) != 1 {
-			t.Fatalf("%d pushes, want 1", len(exporter.pushes))
+		if len(exporter.seen()) != 1 {
+			t.Fatalf("%d pushes, want 1", len(exporter.seen()))
 		}
-		if got := exporter.pushes[0]["traefik_entrypoint_requests_total"].Data.(metricdata.Sum[float64]).DataPoints[0].Value; got != 3 {
+		if got := exporter.seen()[0]["traefik_entrypoint_requests_total"].Data.(metricdata.Sum[float64]).DataPoints[0].Value; got != 3 {
 			t.Errorf("%v requests, want 3", got)
 		}
 		if err := push.Shutdown(t.Context()); err != nil {
