@@ -17,8 +17,8 @@ type IPAllowList struct {
 
 // BasicAuth asks for a user and password (RFC 7617).
 type BasicAuth struct {
-	Users        []string `json:"users,omitempty" secret:"true" secret:"true"`
-	UsersFile    string   `json:"usersFile,omitempty" secret:"file" secret:"file"`
+	Users        []string `json:"users,omitempty" secret:"true"`
+	UsersFile    string   `json:"usersFile,omitempty" secret:"file"`
 	Realm        string   `json:"realm,omitempty"`
 	RemoveHeader bool     `json:"removeHeader,omitempty"`
 	HeaderField  string   `json:"headerField,omitempty"`
@@ -26,8 +26,8 @@ type BasicAuth struct {
 
 // DigestAuth asks for a user and password by digest (RFC 7616).
 type DigestAuth struct {
-	Users        []string `json:"users,omitempty" secret:"true" secret:"true"`
-	UsersFile    string   `json:"usersFile,omitempty" secret:"file" secret:"file"`
+	Users        []string `json:"users,omitempty" secret:"true"`
+	UsersFile    string   `json:"usersFile,omitempty" secret:"file"`
 	Realm        string   `json:"realm,omitempty"`
 	RemoveHeader bool     `json:"removeHeader,omitempty"`
 	HeaderField  string   `json:"headerField,omitempty"`

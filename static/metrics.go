@@ -36,7 +36,7 @@ const pushInterval = Duration(10 * time.Second)
 
 // Datadog pushes metrics to Datadog's agent.
 type Datadog struct {
-	Address              string   `json:"address" secret:"url" secret:"url"`
+	Address              string   `json:"address" secret:"url"`
 	PushInterval         Duration `json:"pushInterval"`
 	AddEntryPointsLabels bool     `json:"addEntryPointsLabels"`
 	AddRoutersLabels     bool     `json:"addRoutersLabels"`
@@ -55,7 +55,7 @@ func (d *Datadog) SetDefaults() {
 
 // StatsD pushes metrics to a StatsD server.
 type StatsD struct {
-	Address              string   `json:"address" secret:"url" secret:"url"`
+	Address              string   `json:"address" secret:"url"`
 	PushInterval         Duration `json:"pushInterval"`
 	AddEntryPointsLabels bool     `json:"addEntryPointsLabels"`
 	AddRoutersLabels     bool     `json:"addRoutersLabels"`
