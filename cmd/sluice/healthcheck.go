@@ -83,12 +83,21 @@ func readyURL(sources static.Sources) (string, error) {
 	if entryPoint == nil {
 		return "", fmt.Errorf("ping: entrypoint %q does not exist", ping.EntryPoint)
 	}
+	base, err := ownURL(ping.EntryPoint, entryPoint, "--url")
+	if err != nil {
+		return "", err
+	}
+	return base + "/ready", nil
+}
+
+// ownURL returns the URL of an entrypoint, without a path, as seen from this machine. The error names the flag that tells it.
+func ownURL(name string, entryPoint *static.EntryPoint, flag string) (string, error) {
 	address, err := static.ParseAddress(entryPoint.Address)
 	if err != nil {
-		return "", fmt.Errorf("entrypoint %q: %w", ping.EntryPoint, err)
+		return "", fmt.Errorf("entrypoint %q: %w", name, err)
 	}
 	if address.Port == 0 {
-		return "", fmt.Errorf("entrypoint %q listens on a port that the system chooses: name it with --url", ping.EntryPoint)
+		return "", fmt.Errorf("entrypoint %q listens on a port that the system chooses: name it with %s", name, flag)
 	}
 	host := address.Host
 	if ip, err := netip.ParseAddr(host); host == "" || (err == nil && ip.IsUnspecified()) {
@@ -101,5 +110,5 @@ func readyURL(sources static.Sources) (string, error) {
 	if entryPoint.HTTP.TLS != nil {
 		scheme = "https"
 	}
-	return scheme + "://" + net.JoinHostPort(host, strconv.Itoa(int(address.Port))) + "/ready", nil
+	return scheme + "://" + net.JoinHostPort(host, strconv.Itoa(int(address.Port))), nil
 }

@@ -16,6 +16,7 @@ commands:
   explain      say which router answers a request, and why: sluice explain METHOD URL [-H 'K: V']
   routes       print the effective table of routers
   healthcheck  ask a running Sluice whether it is ready
+  bundle       write one archive of all that support needs, without secrets
   whoami       serve an endpoint that answers with what it received
   version      print version, commit and Go version
   help         print this

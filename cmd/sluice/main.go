@@ -41,12 +41,14 @@ func run(args, environ []string, stdout, stderr io.Writer) int {
 		return whoami(rest, stdout, stderr)
 	case "healthcheck":
 		return healthcheck(rest, environ, stdout, stderr)
+	case "bundle":
+		return supportBundle(rest, environ, stdout, stderr)
 	case "version":
 		return version(rest, stdout, stderr)
 	case "help":
 		return help(stdout)
 	}
-	commands := []string{"run", "check", "explain", "routes", "healthcheck", "whoami", "version", "help"}
+	commands := []string{"run", "check", "explain", "routes", "healthcheck", "bundle", "whoami", "version", "help"}
 	hint := "one of " + strings.Join(commands, ", ")
 	if near, ok := document.Nearest(args[0], commands); ok {
 		hint = "did you mean " + near + "?"

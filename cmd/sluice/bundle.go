@@ -1,0 +1,151 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/sluiceproxy/sluice/static"
+)
+
+// bundleTimeout is how long a running Sluice may take to make and send its archive.
+const bundleTimeout = 2 * time.Minute
+
+// supportBundle fetches the support archive of a running Sluice and writes it into a file that only its owner may read. It returns 0 when it is
+// there, 1 when it could not be fetched or written, and 2 for wrong arguments. Without --api it asks where the same static configuration serves
+// the API.
+func supportBundle(args, environ []string, stdout, stderr io.Writer) int {
+	headers := headerFlag{}
+	flags := newFlags("bundle", "[--api URL] [--out FILE] [-H 'Name: value'] [--configFile FILE] [OPTIONS]", stderr)
+	flags.Var(headers, "H", "a `header` of the request, like 'Authorization: Basic ...'; may repeat")
+	api := flags.String("api", "", "the `URL` of the API of the running Sluice (default: the entrypoint traefik, with api.insecure)")
+	out := flags.String("out", "", "the `file` to write, which must not exist yet; - for standard output (default: sluice-bundle-TIME.tar.gz)")
+	positional, options, err := parseMixed(flags, args)
+	if code, done := flagResult(flags, positional, err); done {
+		return code
+	}
+	own := *api == ""
+	if own {
+		if *api, err = apiURL(static.Sources{Args: options, Environ: environ}); err != nil {
+			say(stderr, "sluice bundle: %v\n", err)
+			return exitNone
+		}
+	}
+	if *out == "" {
+		*out = "sluice-bundle-" + time.Now().UTC().Format("20060102T150405Z") + ".tar.gz"
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), bundleTimeout)
+	defer cancel()
+	size, err := fetchBundle(ctx, *api, http.Header(headers), own, *out, stdout)
+	if err != nil {
+		say(stderr, "sluice bundle: %v\n", err)
+		return exitNone
+	}
+	if *out != "-" {
+		say(stdout, "%s: %d bytes; it holds no secrets that Sluice knows of, but names, addresses and paths: look before you hand it on\n", *out, size)
+	}
+	return exitFine
+}
+
+// apiURL finds where the static configuration serves the API, as seen from this machine.
+func apiURL(sources static.Sources) (string, error) {
+	loaded, findings := static.Load(sources)
+	for _, finding := range findings {
+		if finding.Severity == static.Error {
+			return "", errors.New(finding.String())
+		}
+	}
+	config := loaded.Configuration.API
+	switch {
+	case config == nil:
+		return "", errors.New("the API is not enabled: configure api, or name its address with --api")
+	case !config.Insecure:
+		return "", errors.New("the API is served where a router leads to it: name its address with --api")
+	}
+	entryPoint := loaded.Configuration.EntryPoints[static.InternalEntryPoint]
+	if entryPoint == nil {
+		return "", fmt.Errorf("api: entrypoint %q does not exist", static.InternalEntryPoint)
+	}
+	base, err := ownURL(static.InternalEntryPoint, entryPoint, "--api")
+	if err != nil {
+		return "", err
+	}
+	return base + strings.TrimRight(config.BasePath, "/"), nil
+}
+
+// fetchBundle writes the archive of the Sluice whose API is at base, with or without /api, and returns its size. What could not be fetched whole leaves
+// no file behind. The Sluice of this machine is believed whatever certificate it shows, which is for its clients.
+func fetchBundle(ctx context.Context, base string, header http.Header, own bool, out string, stdout io.Writer) (int64, error) {
+	response, err := askBundle(ctx, base, header, own)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	body := bufio.NewReader(response.Body)
+	if magic, err := body.Peek(2); err != nil || string(magic) != "\x1f\x8b" {
+		return 0, errors.New("the answer is no archive: is this the API of a Sluice?")
+	}
+	if out == "-" {
+		return io.Copy(stdout, body)
+	}
+	file, err := os.OpenFile(out, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, os.ErrExist) {
+		return 0, fmt.Errorf("%s exists already: name another file with --out", out)
+	}
+	if err != nil {
+		return 0, err
+	}
+	size, err := io.Copy(file, body)
+	if err = errors.Join(err, file.Close()); err != nil {
+		_ = os.Remove(out)
+		return 0, fmt.Errorf("archive not written: %w", err)
+	}
+	return size, nil
+}
+
+// askBundle returns the answer, of which the body must be closed. Credentials of the URL are sent, and no error repeats them.
+func askBundle(ctx context.Context, base string, header http.Header, own bool) (*http.Response, error) {
+	target, err := url.Parse(strings.TrimSuffix(strings.TrimRight(base, "/"), "/api") + "/api/support-dump")
+	if err != nil {
+		if parse, ok := errors.AsType[*url.Error](err); ok {
+			err = parse.Err
+		}
+		return nil, fmt.Errorf("the URL can't be read: %w", err)
+	}
+	if (target.Scheme != "http" && target.Scheme != "https") || target.Host == "" {
+		return nil, errors.New("the URL is not of the form http://HOST or https://HOST")
+	}
+	user := target.User
+	target.User, target.RawQuery, target.Fragment = nil, "", ""
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	request.Header = header.Clone()
+	request.Host = header.Get("Host")
+	if user != nil {
+		password, _ := user.Password()
+		request.SetBasicAuth(user.Username(), password)
+	}
+	transport := &http.Transport{ // No proxy of the environment: the answer must be Sluice's own.
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: own}, //nolint:gosec // See fetchBundle.
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		return nil, fmt.Errorf("GET %s: %w", target, err)
+	}
+	if response.StatusCode == http.StatusOK {
+		return response, nil
+	}
+	defer func() { _ = response.Body.Close() }()
+	line, _ := bufio.NewReader(io.LimitReader(response.Body, 500)).ReadString('\n')
+	return nil, fmt.Errorf("GET %s: %s: %q", target, response.Status, strings.TrimSpace(line))
+}
