@@ -52,10 +52,10 @@ func (l listeners) using(names []string) []string {
 	return slices.Compact(using)
 }
 
-// routerRows lists the routers in order of their names.
-func routerRows(declared map[string]*dynamic.Router, judged map[dynamic.Ref]judgement, entryPoints listeners) table[*routerRow] {
+// routerRows lists the routers in the order of names.
+func routerRows(names []string, declared map[string]*dynamic.Router, judged map[dynamic.Ref]judgement, entryPoints listeners) table[*routerRow] {
 	rows := make([]*routerRow, 0, len(declared))
-	for _, name := range slices.Sorted(maps.Keys(declared)) {
+	for _, name := range names {
 		router := declared[name]
 		row := &routerRow{
 			object:      newObject(dynamic.KindRouter, name, judged, router.Rule, router.Service),
@@ -150,8 +150,8 @@ type usage struct {
 	ofMiddlewares map[string][]string
 }
 
-// references collects the references of routers and services, in order.
-func references(http *dynamic.HTTPConfiguration) usage {
+// references collects the references of routers and services, in the order of their names.
+func references(http *dynamic.HTTPConfiguration, routers, services []string) usage {
 	users := usage{ofServices: map[string][]string{}, ofMiddlewares: map[string][]string{}}
 	note := func(of map[string][]string, reference, by string) {
 		name := qualify(reference, providerOf(by))
@@ -159,14 +159,14 @@ func references(http *dynamic.HTTPConfiguration) usage {
 			of[name] = append(known, by)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(http.Routers)) {
+	for _, name := range routers {
 		router := http.Routers[name]
 		note(users.ofServices, router.Service, name)
 		for _, middleware := range router.Middlewares {
 			note(users.ofMiddlewares, middleware, name)
 		}
 	}
-	for _, name := range slices.Sorted(maps.Keys(http.Services)) {
+	for _, name := range services {
 		for _, middleware := range http.Services[name].Middlewares {
 			note(users.ofMiddlewares, middleware, name)
 		}

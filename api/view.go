@@ -97,11 +97,12 @@ func newView(state *pipeline.State, config *static.Configuration) *view {
 	tcp := cmp.Or(configuration.TCP, &dynamic.TCPConfiguration{})
 	udp := cmp.Or(configuration.UDP, &dynamic.UDPConfiguration{})
 	judged := judge(state.Verdicts)
-	users := references(http)
+	routers, services := slices.Sorted(maps.Keys(http.Routers)), slices.Sorted(maps.Keys(http.Services))
+	users := references(http, routers, services)
 	return &view{
 		configuration: state.Configuration,
 		verdicts:      state.Verdicts,
-		routers:       routerRows(http.Routers, judged, newListeners(config)),
+		routers:       routerRows(routers, http.Routers, judged, newListeners(config)),
 		services:      serviceRows(http.Services, config, judged, users.ofServices),
 		middlewares:   middlewareRows(http.Middlewares, judged, users.ofMiddlewares),
 
@@ -142,14 +143,15 @@ func judge(verdicts []dynamic.Verdict) map[dynamic.Ref]judgement {
 
 // newObject begins the row of an object. A search finds it by its name and by what else is given.
 func newObject(kind dynamic.Kind, name string, judged map[dynamic.Ref]judgement, also ...string) object {
-	judgement := judged[dynamic.Ref{Kind: kind, Name: name}]
-	return object{
-		name:     name,
-		provider: providerOf(name),
-		status:   cmp.Or(judgement.status, statusEnabled),
-		errors:   judgement.errors,
-		haystack: strings.ToLower(strings.Join(append([]string{name}, also...), "\n")),
+	made := object{name: name, provider: providerOf(name), status: statusEnabled}
+	if judgement, worse := judged[dynamic.Ref{Kind: kind, Name: name}]; worse {
+		made.status, made.errors = judgement.status, judgement.errors
 	}
+	for _, text := range also {
+		name += "\n" + text
+	}
+	made.haystack = strings.ToLower(name)
+	return made
 }
 
 // unsupportedRows lists the objects of a kind that is not built yet, none of which serves.
