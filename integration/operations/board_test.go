@@ -9,11 +9,11 @@ import (
 	"testing"
 )
 
-// quiet are the metrics of our rules and board that a Sluice has only after trouble that the traffic of these tests does not make.
+// quiet are the metrics of our rules and board that stay still here: the traffic makes no such trouble, and no endpoint comes or goes.
 func quiet() []string {
 	return []string{
 		"sluice_service_ejections_total", "sluice_service_panics_total", "sluice_service_retries_exhausted_total",
-		"sluice_service_saturated_total",
+		"sluice_service_saturated_total", "sluice_endpoint_change_seconds_bucket",
 	}
 }
 
@@ -60,34 +60,40 @@ func chosen(expression string) string {
 	return strings.NewReplacer("$__rate_interval", "2m", "$interval", "2m", "$job", ".*", "$entrypoint", ".*", "$service", ".*").Replace(expression)
 }
 
-// TestTheBoardShowsAValueInEveryPanel answers each expression of the board from a Sluice with traffic.
-func TestTheBoardShowsAValueInEveryPanel(t *testing.T) {
-	w := newWorld(t)
+// panels answers each expression of the board: no panel is empty.
+func (w *world) panels(t *testing.T) {
 	panels, _ := board(t)
-	count := 0
+	var asked []string
+	var from []panel
 	for _, panel := range panels {
 		if panel.Type != "row" && (panel.Title == "" || len(panel.Targets) == 0) || strings.Contains("stat timeseries table", panel.Type) && panel.Description == "" {
 			t.Errorf("panel %q says too little", panel.Title)
 		}
 		for _, target := range panel.Targets {
-			count++
-			answer := ask(t, w.scrapes, chosen(target.Expr))[0]
-			if strings.Contains(chosen(target.Expr), "$") {
-				t.Errorf("%s: unknown variable in %s", panel.Title, target.Expr)
-			}
-			if len(answer.Series) == 0 && !answer.asksOnly(quiet()) {
-				t.Errorf("%s shows nothing: %s", panel.Title, target.Expr)
-			}
-			for _, series := range answer.Series {
-				if series.Value == "NaN" {
-					t.Errorf("%s shows what is no number for %v: %s", panel.Title, series.Labels, target.Expr)
-				}
-			}
+			asked, from = append(asked, chosen(target.Expr)), append(from, panel)
 		}
 	}
-	if count < 30 {
-		t.Errorf("the board has %d expressions", count)
+	if len(asked) < 30 {
+		t.Errorf("the board has %d expressions", len(asked))
 	}
+	for i, answer := range w.ask(t, asked...) {
+		if strings.Contains(answer.Expr, "$") {
+			t.Errorf("%s: unknown variable in %s", from[i].Title, answer.Expr)
+		}
+		if !answer.shows() && !answer.asksOnly(quiet()) {
+			t.Errorf("%s shows nothing: %s", from[i].Title, answer.Expr)
+		}
+	}
+}
+
+// shows reports whether there is anything to see.
+func (r result) shows() bool {
+	for _, series := range r.Series {
+		if series.Value != "NaN" { // A percentile of nothing is not drawn.
+			return true
+		}
+	}
+	return false
 }
 
 // asksOnly reports whether all series that are asked for are among the names.
@@ -95,47 +101,54 @@ func (r result) asksOnly(names []string) bool {
 	return !slices.ContainsFunc(r.Selectors, func(s selector) bool { return !slices.Contains(names, s.Metric) })
 }
 
-// TestRulesAskForWhatThereIs holds the series of all rules against a scrape: their names and their labels.
-func TestRulesAskForWhatThereIs(t *testing.T) {
-	w := newWorld(t)
-	page, err := os.ReadFile(filepath.Join(root, "docs/reference/metrics.md"))
-	if err != nil {
-		t.Fatal(err)
+// rulesAsk holds the series of all rules against a scrape: their names and their labels.
+func (w *world) rulesAsk(t *testing.T) {
+	reference := page(t, "docs/reference/metrics.md")
+	var expressions []string
+	for _, rule := range w.rules(t) {
+		expressions = append(expressions, rule.Expr)
 	}
-	added := []string{"job", "instance", "le"}
-	for _, rule := range rules(t) {
-		answer := ask(t, w.scrapes, rule.Expr)[0]
+	var wanted []string
+	for _, answer := range w.ask(t, expressions...) {
 		for _, asked := range answer.Selectors {
-			if slices.Contains(quiet(), asked.Metric) {
-				if !strings.Contains(string(page), "`"+asked.Metric+"`") {
-					t.Errorf("%s%s: nobody knows %s", rule.Alert, rule.Record, asked.Metric)
-				}
-				continue
+			if !slices.Contains(quiet(), asked.Metric) {
+				wanted = append(wanted, asked.every())
+			} else if !strings.Contains(reference, "`"+asked.Metric+"`") {
+				t.Errorf("nobody knows %s", asked.Metric)
 			}
-			by := slices.DeleteFunc(slices.Clone(asked.Labels), func(label string) bool { return slices.Contains(added, label) })
-			labels := strings.Join(by, `!="", `)
-			if len(by) > 0 {
-				labels += `!=""`
-			}
-			if found := ask(t, w.scrapes, asked.Metric+"{"+labels+"}")[0]; len(found.Series) == 0 {
-				t.Errorf("%s%s asks for %s{%s}, and there is no such series", rule.Alert, rule.Record, asked.Metric, labels)
-			}
+		}
+	}
+	for _, answer := range w.ask(t, wanted...) {
+		if len(answer.Series) == 0 {
+			t.Errorf("a rule asks for %s, and there is no such series", answer.Expr)
 		}
 	}
 }
 
-// TestAlertsOfAHealthySluice says which alerts a Sluice has that serves, but for the service that is gone and the router that is refused.
-func TestAlertsOfASluiceWithTraffic(t *testing.T) {
-	w := newWorld(t)
+// every returns an expression for all series that have the labels of the selector. Some labels come from who scrapes, or stand for buckets.
+func (s selector) every() string {
+	own := slices.DeleteFunc(slices.Clone(s.Labels), func(label string) bool { return slices.Contains([]string{"job", "instance", "le"}, label) })
+	if len(own) == 0 {
+		return s.Metric
+	}
+	return s.Metric + "{" + strings.Join(own, `!="", `) + `!=""}`
+}
+
+// alerts says which alerts a Sluice has that serves, but for a service that is gone, a router that is refused and a certificate that
+// lives for a few hours.
+func (w *world) alerts(t *testing.T) {
 	want := map[string]bool{
 		"SluiceServiceWithoutServers": true, "SluiceConfigurationRefused": true, "SluiceCertificateExpiresSoon": true, "SluiceCertificateExpiresNow": true,
 	}
-	for _, rule := range rules(t) {
-		if rule.Alert == "" || rule.Group == "sluice-requests" {
-			continue // Errors are a part of the traffic.
+	var expressions, names []string
+	for _, rule := range w.rules(t) {
+		if rule.Alert != "" && rule.Group != "sluice-requests" { // Errors are a part of the traffic.
+			expressions, names = append(expressions, rule.Expr), append(names, rule.Alert)
 		}
-		if fires := len(ask(t, w.scrapes, rule.Expr)[0].Series) > 0; fires != want[rule.Alert] {
-			t.Errorf("%s fires: %v", rule.Alert, fires)
+	}
+	for i, answer := range w.ask(t, expressions...) {
+		if fires := len(answer.Series) > 0; fires != want[names[i]] {
+			t.Errorf("%s fires: %v", names[i], answer.Series)
 		}
 	}
 }

@@ -40,15 +40,18 @@ type rule struct {
 	Labels, Annotations             map[string]string
 }
 
-// ask has Prometheus' engine answer expressions about scrapes.
-func ask(t *testing.T, scrapes []scrape, expressions ...string) []result {
+// prometheus is the program with Prometheus' engine.
+type prometheus struct{ program string }
+
+// ask has the engine answer expressions about scrapes.
+func (p prometheus) ask(t *testing.T, scrapes []scrape, expressions ...string) []result {
 	t.Helper()
 	question, err := json.Marshal(map[string]any{"scrapes": scrapes, "expressions": expressions})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var results []result
-	run(t, question, &results)
+	p.run(t, question, &results)
 	if len(results) != len(expressions) {
 		t.Fatalf("%d answers to %d expressions", len(results), len(expressions))
 	}
@@ -61,18 +64,18 @@ func ask(t *testing.T, scrapes []scrape, expressions ...string) []result {
 }
 
 // rules has Prometheus read the file of rules.
-func rules(t *testing.T) []rule {
+func (p prometheus) rules(t *testing.T) []rule {
 	t.Helper()
 	var all []rule
-	run(t, nil, &all, filepath.Join(root, "deploy/prometheus/rules.yaml"))
+	p.run(t, nil, &all, filepath.Join(root, "deploy/prometheus/rules.yaml"))
 	return all
 }
 
 // run runs promcheck and reads its answer.
-func run(t *testing.T, input []byte, answer any, args ...string) {
+func (p prometheus) run(t *testing.T, input []byte, answer any, args ...string) {
 	t.Helper()
 	var output, complaint bytes.Buffer
-	command := exec.CommandContext(t.Context(), program(t), args...)
+	command := exec.CommandContext(t.Context(), p.program, args...)
 	command.Stdin, command.Stdout, command.Stderr = bytes.NewReader(input), &output, &complaint
 	if err := command.Run(); err != nil {
 		t.Fatalf("%v: %s", err, &complaint)
@@ -82,8 +85,8 @@ func run(t *testing.T, input []byte, answer any, args ...string) {
 	}
 }
 
-// program has .ci/tools build promcheck, unless it is there, and returns its path. Where it does not build, the test is skipped.
-func program(t *testing.T) string {
+// newPrometheus has .ci/tools build the program, unless it is there. Where it does not build, the test is skipped.
+func newPrometheus(t *testing.T) prometheus {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), filepath.Join(root, ".ci", "tools"), "rules")
 	output, err := command.Output()
@@ -95,5 +98,5 @@ func program(t *testing.T) string {
 	if err != nil {
 		t.Skipf("missing tool: what reads Prometheus' rules: %s", output)
 	}
-	return path
+	return prometheus{path}
 }

@@ -2,8 +2,6 @@ package operations
 
 import (
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -134,8 +132,8 @@ func situations() map[string]situation {
 
 // TestEveryAlertFiresWhenItShould has each alert fire in a situation that it is for, and be silent in one beside it.
 func TestEveryAlertFiresWhenItShould(t *testing.T) {
-	known := situations()
-	for _, rule := range rules(t) {
+	p, known := newPrometheus(t), situations()
+	for _, rule := range p.rules(t) {
 		if rule.Alert == "" {
 			continue
 		}
@@ -145,10 +143,10 @@ func TestEveryAlertFiresWhenItShould(t *testing.T) {
 			continue
 		}
 		delete(known, rule.Alert)
-		if fired := ask(t, pages(about.minutes, about.bad), rule.Expr)[0].Series; len(fired) != 1 {
+		if fired := p.ask(t, pages(about.minutes, about.bad), rule.Expr)[0].Series; len(fired) != 1 {
 			t.Errorf("%s does not fire when it should: %v", rule.Alert, fired)
 		}
-		if fired := ask(t, pages(about.minutes, about.good), rule.Expr)[0].Series; len(fired) != 0 {
+		if fired := p.ask(t, pages(about.minutes, about.good), rule.Expr)[0].Series; len(fired) != 0 {
 			t.Errorf("%s fires when it should not: %v", rule.Alert, fired)
 		}
 	}
@@ -159,11 +157,12 @@ func TestEveryAlertFiresWhenItShould(t *testing.T) {
 
 // TestDroppedFailuresAreAnAlertToo looks at the second half of an expression.
 func TestDroppedFailuresAreAnAlertToo(t *testing.T) {
-	for _, rule := range rules(t) {
+	p := newPrometheus(t)
+	for _, rule := range p.rules(t) {
 		if rule.Alert != "SluiceTelemetryDropped" {
 			continue
 		}
-		fired := ask(t, pages(20, []line{{"sluice_log_failures_dropped_total", 0, 60}}), rule.Expr)[0].Series
+		fired := p.ask(t, pages(20, []line{{"sluice_log_failures_dropped_total", 0, 60}}), rule.Expr)[0].Series
 		if len(fired) != 1 || fired[0].Labels["signal"] != "failures" {
 			t.Errorf("fired: %v", fired)
 		}
@@ -172,17 +171,18 @@ func TestDroppedFailuresAreAnAlertToo(t *testing.T) {
 
 // TestRecordedFigures computes the recorded series.
 func TestRecordedFigures(t *testing.T) {
+	p := newPrometheus(t)
 	lines := append(requests("service", "service", map[string]float64{"200": 90, "503": 30}), requests("entrypoint", "entrypoint", map[string]float64{"200": 60})...)
 	lines = append(lines, slow(100, 25)...)
 	want := map[string]string{
 		"entrypoint:sluice_requests:rate5m": "1", "entrypoint:sluice_errors:ratio5m": "0", "service:sluice_requests:rate5m": "2",
 		"service:sluice_errors:ratio5m": "0.25", "service:sluice_slow_requests:ratio5m": "0.25",
 	}
-	for _, rule := range rules(t) {
+	for _, rule := range p.rules(t) {
 		if rule.Record == "" {
 			continue
 		}
-		series := ask(t, pages(20, lines), rule.Expr)[0].Series
+		series := p.ask(t, pages(20, lines), rule.Expr)[0].Series
 		if len(series) != 1 || rounded(t, series[0].Value) != want[rule.Record] {
 			t.Errorf("%s: %v, want %s", rule.Record, series, want[rule.Record])
 		}
@@ -205,11 +205,9 @@ func rounded(t *testing.T, value string) string {
 
 // TestEveryAlertSaysWhatToDo looks for what people need who are woken by one.
 func TestEveryAlertSaysWhatToDo(t *testing.T) {
-	page, err := os.ReadFile(filepath.Join(root, "docs/operations.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, rule := range rules(t) {
+	p := newPrometheus(t)
+	explained := page(t, "docs/operations.md")
+	for _, rule := range p.rules(t) {
 		if rule.Alert == "" {
 			continue
 		}
@@ -224,7 +222,7 @@ func TestEveryAlertSaysWhatToDo(t *testing.T) {
 		if want := "docs/operations.md#" + strings.ToLower(rule.Alert); rule.Annotations["runbook"] != want {
 			t.Errorf("%s: runbook %q, want %q", rule.Alert, rule.Annotations["runbook"], want)
 		}
-		if !strings.Contains(string(page), "\n### "+rule.Alert+"\n") {
+		if !strings.Contains(explained, "\n### "+rule.Alert+"\n") {
 			t.Errorf("%s: docs/operations.md does not explain it", rule.Alert)
 		}
 	}

@@ -2,7 +2,6 @@ package operations
 
 import (
 	"slices"
-	"strings"
 	"testing"
 )
 
@@ -49,25 +48,27 @@ func traefikQueries() []traefikQuery {
 	}
 }
 
-// TestBoardsForTraefikShowSluice answers what boards for Traefik ask from a Sluice with traffic.
-func TestBoardsForTraefikShowSluice(t *testing.T) {
-	w := newWorld(t)
-	for _, query := range traefikQueries() {
-		series := ask(t, w.scrapes, chosen(query.expr))[0].Series
-		if len(series) == 0 {
-			t.Errorf("%s: nothing is shown: %s", query.name, query.expr)
+// traefikBoards answers what boards for Traefik ask.
+func (w *world) traefikBoards(t *testing.T) {
+	queries := traefikQueries()
+	var expressions []string
+	for _, query := range queries {
+		expressions = append(expressions, chosen(query.expr))
+	}
+	for i, answer := range w.ask(t, expressions...) {
+		if len(answer.Series) == 0 {
+			t.Errorf("%s: nothing is shown: %s", queries[i].name, answer.Expr)
 		}
-		for _, one := range series {
-			if one.Value == "NaN" || slices.ContainsFunc(query.labels, func(label string) bool { return one.Labels[label] == "" }) {
-				t.Errorf("%s: %v is %s", query.name, one.Labels, one.Value)
+		for _, one := range answer.Series {
+			if one.Value == "NaN" || slices.ContainsFunc(queries[i].labels, func(label string) bool { return one.Labels[label] == "" }) {
+				t.Errorf("%s: %v is %s", queries[i].name, one.Labels, one.Value)
 			}
 		}
 	}
 }
 
-// TestSeriesHaveTheLabelsOfTraefik looks for every series that Traefik has, with all of its labels.
-func TestSeriesHaveTheLabelsOfTraefik(t *testing.T) {
-	w := newWorld(t)
+// traefikSeries looks for every series that Traefik has, with all of its labels.
+func (w *world) traefikSeries(t *testing.T) {
 	wanted := map[string][]string{
 		"traefik_config_reloads_total": nil, "traefik_config_last_reload_success": nil, "traefik_open_connections": {"entrypoint", "protocol"},
 		"traefik_tls_certs_not_after": {"cn", "serial", "sans"}, "traefik_service_server_up": {"service", "url"},
@@ -81,13 +82,13 @@ func TestSeriesHaveTheLabelsOfTraefik(t *testing.T) {
 		wanted[prefix+"_request_duration_seconds_bucket"] = append(common, "le")
 		wanted[prefix+"_requests_tls_total"] = append([]string{"tls_version", "tls_cipher"}, own...)
 	}
+	var expressions []string
 	for metric, labels := range wanted {
-		selector := metric
-		if len(labels) > 0 {
-			selector += "{" + strings.Join(labels, `!="", `) + `!=""}`
-		}
-		if len(ask(t, w.scrapes, selector)[0].Series) == 0 {
-			t.Errorf("there is no %s", selector)
+		expressions = append(expressions, selector{metric, labels}.every())
+	}
+	for _, answer := range w.ask(t, expressions...) {
+		if len(answer.Series) == 0 {
+			t.Errorf("there is no %s", answer.Expr)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package operations
 import (
 	"crypto/tls"
 	"net/http"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -26,16 +27,21 @@ providers:
 const dynamicFile = `
 http:
   routers:
-    shop: {rule: "Host(` + "`shop.test`" + `)", service: shop, entryPoints: [web, websecure], middlewares: [few]}
+    shop: {rule: "Host(` + "`shop.test`" + `)", service: shop, entryPoints: [web, websecure]}
+    flaky: {rule: "Host(` + "`flaky.test`" + `)", service: flaky, entryPoints: [web]}
+    limited: {rule: "Host(` + "`limited.test`" + `)", service: shop, entryPoints: [web], middlewares: [few]}
     gone: {rule: "Host(` + "`gone.test`" + `)", service: gone, entryPoints: [web]}
     refused: {rule: "Host(` + "`refused.test`" + `)", service: shop, middlewares: [missing]}
   middlewares:
-    few: {rateLimit: {average: 1, burst: 400, period: 1h}}
+    few: {rateLimit: {average: 1, burst: 1, period: 1h}}
   services:
     shop:
       loadBalancer:
         servers: [{url: "http://${A}"}, {url: "http://${B}"}]
         healthCheck: {path: /, interval: 100ms}
+    flaky:
+      loadBalancer:
+        servers: [{url: "http://127.0.0.1:1"}, {url: "http://${A}"}]
     gone:
       loadBalancer:
         servers: [{url: "http://127.0.0.1:1"}]
@@ -45,45 +51,92 @@ tls:
     - {certFile: "${CERT}", keyFile: "${KEY}"}
 `
 
-// world is a Sluice with traffic of every kind, scraped before and after.
+// changedFile is written before each scrape, so that there are changes to count.
+const changedFile = `
+http:
+  routers:
+    changing: {rule: "Host(` + "`changing-${N}.test`" + `)", service: shop@file}
+`
+
+// world is a Sluice with traffic of every kind, scraped while it goes on.
 type world struct {
+	prometheus
+
 	sluice  *harness.Sluice
 	scrapes []scrape
-	last    string
 }
 
-// newWorld starts Sluice, and scrapes it a few times while it is asked.
+// TestASluiceWithTraffic asks what boards and rules ask.
+func TestASluiceWithTraffic(t *testing.T) {
+	w := newWorld(t)
+	t.Run("our board", w.panels)
+	t.Run("our rules", w.rulesAsk)
+	t.Run("our alerts", w.alerts)
+	t.Run("boards for Traefik", w.traefikBoards)
+	t.Run("series of Traefik", w.traefikSeries)
+}
+
+// newWorld starts Sluice, and scrapes it a few times while it is asked and its configuration changes.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	authority := harness.NewAuthority(t)
 	issued := authority.Issue("shop.test")
-	s := harness.Start(t, harness.Setup{
+	w := &world{prometheus: newPrometheus(t)}
+	w.sluice = harness.Start(t, harness.Setup{
 		Static: staticFile, Dynamic: map[string]string{"dynamic.yaml": dynamicFile},
 		Vars: map[string]string{
 			"A": harness.StartBackend(t, "a", nil).H1, "B": harness.StartBackend(t, "b", nil).H1, "CERT": issued.CertFile, "KEY": issued.KeyFile,
 		},
 	})
-	w := &world{sluice: s}
-	shop := harness.NewClient(t, harness.H1, s.Addr("web"), "shop.test", nil)
-	secure := harness.NewClient(t, harness.H2, s.Addr("websecure"), "shop.test", &tls.Config{RootCAs: authority.Pool, MinVersion: tls.VersionTLS12})
-	gone := harness.NewClient(t, harness.H1, s.Addr("web"), "gone.test", nil)
+	clients := map[string]*harness.Client{}
+	for _, host := range []string{"shop.test", "gone.test", "flaky.test", "limited.test"} {
+		clients[host] = harness.NewClient(t, harness.H1, w.sluice.Addr("web"), host, nil)
+	}
+	secure := harness.NewClient(t, harness.H2, w.sluice.Addr("websecure"), "shop.test", &tls.Config{RootCAs: authority.Pool, MinVersion: tls.VersionTLS12})
+	until(t, "the refused router is counted", func() bool { return strings.Contains(w.metrics(t), "\nsluice_config_quarantined_objects 1\n") })
 	const scrapes = 5
 	for i := range scrapes {
+		w.change(t, i)
 		for range 5 * (i + 1) {
-			shop.Get("/bytes?size=1000")
-			shop.Post("/", strings.Repeat("x", 100))
-			shop.Get("/status?code=500")
-			shop.Get("/status?code=404")
+			for _, path := range []string{"/bytes?size=1000", "/status?code=500", "/status?code=404"} {
+				clients["shop.test"].Get(path)
+			}
+			clients["shop.test"].Post("/", strings.Repeat("x", 100))
+			for _, host := range []string{"gone.test", "flaky.test", "limited.test"} {
+				clients[host].Get("/")
+			}
 			secure.Get("/")
-			gone.Get("/")
 		}
 		w.scrape(t, time.Duration(scrapes-1-i)*30*time.Second)
 	}
 	return w
 }
 
-// scrape reads the metrics as if that were some time before now.
-func (w *world) scrape(t *testing.T, ago time.Duration) {
+// change changes the configuration, and waits until that is put to work.
+func (w *world) change(t *testing.T, n int) {
+	t.Helper()
+	w.sluice.Write("changing.yaml", strings.ReplaceAll(changedFile, "${N}", strconv.Itoa(n)))
+	host := "changing-" + strconv.Itoa(n) + ".test"
+	client := harness.NewClient(t, harness.H1, w.sluice.Addr("web"), host, nil)
+	until(t, host+" is routed", func() bool { return client.Get("/").StatusCode == http.StatusOK })
+}
+
+// until repeats a question until the answer is yes, and fails the test when that takes too long.
+func until(t *testing.T, what string, yes func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for !yes() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within 20 s: %s", what)
+		}
+		<-ticker.C
+	}
+}
+
+// metrics reads the page of metrics.
+func (w *world) metrics(t *testing.T) string {
 	t.Helper()
 	client := harness.NewClient(t, harness.H1, w.sluice.Addr("traefik"), "localhost", nil)
 	client.Transport.DisableKeepAlives = true
@@ -91,13 +144,19 @@ func (w *world) scrape(t *testing.T, ago time.Duration) {
 	if page.StatusCode != http.StatusOK {
 		t.Fatalf("/metrics: status %d", page.StatusCode)
 	}
-	w.last = page.Text
+	return page.Text
+}
+
+// scrape reads the metrics as if that were some time before now.
+func (w *world) scrape(t *testing.T, ago time.Duration) {
+	t.Helper()
 	w.scrapes = append(w.scrapes, scrape{
-		Seconds: now - ago.Seconds(), Text: page.Text + "up 1\n", Labels: map[string]string{"job": "sluice", "instance": "edge-1"},
+		Seconds: now - ago.Seconds(), Text: w.metrics(t) + "up 1\n", Labels: map[string]string{"job": "sluice", "instance": "edge-1"},
 	})
 }
 
-// has reports whether the last scrape has a series of this name.
-func (w *world) has(metric string) bool {
-	return strings.Contains("\n"+w.last, "\n"+metric+"{") || strings.Contains("\n"+w.last, "\n"+metric+" ")
+// ask has Prometheus answer expressions about the scrapes.
+func (w *world) ask(t *testing.T, expressions ...string) []result {
+	t.Helper()
+	return w.prometheus.ask(t, w.scrapes, expressions...)
 }
