@@ -36,11 +36,15 @@ type arrival struct {
 // collector takes what is sent, by gRPC and by HTTP.
 type collector struct {
 	arrivals chan arrival
+	// closed gets a message for each connection of HTTP that ends.
+	closed chan struct{}
 	// answer decides what the sender is told; nil is success. It may block.
 	answer func(arrival) (status int, body string)
 }
 
-func newCollector() *collector { return &collector{arrivals: make(chan arrival, 16)} }
+func newCollector() *collector {
+	return &collector{arrivals: make(chan arrival, 16), closed: make(chan struct{}, 64)}
+}
 
 func (c *collector) take(a arrival) (int, string) {
 	if c.answer != nil {
@@ -80,6 +84,11 @@ func (c *collector) byHTTP(t *testing.T, secure bool) *httptest.Server {
 		_, _ = io.WriteString(w, text)
 	}))
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // Some tests refuse its certificate.
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			c.closed <- struct{}{}
+		}
+	}
 	if secure {
 		server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert}
 		server.StartTLS()

@@ -142,6 +142,22 @@ func TestExportersReachTheCollector(t *testing.T) {
 	}
 }
 
+func TestShutdownClosesTheConnection(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // Less than an unused connection is kept.
+	defer cancel()
+	for signal, send := range senders() {
+		c := newCollector()
+		if err := send(ctx, nil, httpOptions(c.byHTTP(t, false).URL, nil)); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-c.closed:
+		case <-ctx.Done():
+			t.Errorf("%s: the connection stays open", signal)
+		}
+	}
+}
+
 func TestAPathOfTheEndpointIsKept(t *testing.T) {
 	for signal, send := range senders() {
 		c := newCollector()

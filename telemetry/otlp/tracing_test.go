@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -18,7 +19,20 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry/tracing"
 )
 
-// tracer returns one that sends to the collector of the options.
+// closing is an exporter that tells when it is closed.
+type closing struct {
+	sdktrace.SpanExporter
+
+	closed chan struct{}
+}
+
+func (c closing) Shutdown(ctx context.Context) error {
+	defer close(c.closed)
+	return c.SpanExporter.Shutdown(ctx)
+}
+
+// tracer returns one that sends to the collector of the options. Before the test ends its exporter is waited for, which may be longer than
+// the tracer's own end.
 func tracer(t *testing.T, grpc *static.OTLPGRPC, http *static.OTLPHTTP, logged telemetry.Logger) *tracing.Tracer {
 	t.Helper()
 	exporter, err := otlp.Spans(t.Context(), grpc, http)
@@ -28,10 +42,12 @@ func tracer(t *testing.T, grpc *static.OTLPGRPC, http *static.OTLPHTTP, logged t
 	var config static.Tracing
 	config.SetDefaults()
 	config.ServiceName = "edge"
-	out, err := tracing.New(config, exporter, logged)
+	closed := make(chan struct{})
+	out, err := tracing.New(config, closing{exporter, closed}, logged)
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { <-closed })
 	return out
 }
 
@@ -128,11 +144,11 @@ func TestACollectorThatHangsBlocksNobody(t *testing.T) {
 			grpc, http := options(c)
 			logged := &lines{}
 			made := tracer(t, grpc, http, logged)
-			for range 1000 {
+			for range 300 {
 				request(made, "agent")
 			}
 			<-asked // The first batch is on its way, and stays there.
-			for range 3000 {
+			for range 1000 {
 				request(made, "agent")
 			}
 			if made.Dropped() == 0 {
@@ -158,7 +174,7 @@ func TestACollectorThatIsDownBlocksNobody(t *testing.T) {
 		"grpc": tracer(t, grpcOptions(address, true, nil), nil, &lines{}),
 		"http": tracer(t, nil, httpOptions("http://"+address, nil), &lines{}),
 	} {
-		for range 5000 {
+		for range 1200 {
 			request(made, "agent")
 		}
 		ctx, cancel := context.WithCancel(t.Context())

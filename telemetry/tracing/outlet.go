@@ -67,6 +67,10 @@ type counting struct{ outlet *outlet }
 // ExportSpans sends a batch.
 func (c *counting) ExportSpans(ctx context.Context, batch []sdktrace.ReadOnlySpan) error {
 	defer c.outlet.waiting.Add(-int64(len(batch)))
+	if c.outlet.stopped.Err() != nil {
+		c.outlet.dropped.Add(uint64(len(batch)))
+		return nil
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	detach := context.AfterFunc(c.outlet.stopped, cancel)
