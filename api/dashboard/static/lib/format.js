@@ -29,9 +29,9 @@ function scaled(value, step, units) {
   return [at === 0 && Number.isInteger(value) ? fixed(value, 0) : three(value), units[at]];
 }
 
-/** count says how many: 12, 9,870, 1.20 M. */
+/** count says how many: 12, 98,701, 1.20 M. */
 export function count(value) {
-  if (value < 10000) return fixed(value, Number.isInteger(value) ? 0 : 1);
+  if (value < 100000) return fixed(value, Number.isInteger(value) ? 0 : 1);
   const [text, unit] = scaled(value, 1000, ['', 'k', 'M', 'G', 'T']);
   return text + (unit && ` ${unit}`);
 }

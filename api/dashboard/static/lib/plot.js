@@ -32,8 +32,10 @@ export function path(values, top) {
 }
 
 function area(values, top) {
-  const line = path(values.map((value) => (Number.isFinite(value) ? value : 0)), top);
-  return line && `${line}L${width} ${height}L0 ${height}Z`;
+  if (values.filter(Number.isFinite).length < 2) return '';
+  const from = values.findIndex(Number.isFinite);
+  const line = path(values.map((value, i) => (Number.isFinite(value) || i < from ? value : 0)), top);
+  return `${line}L${width} ${height}L${((from / (values.length - 1)) * width).toFixed(1)} ${height}Z`;
 }
 
 /**
@@ -101,6 +103,11 @@ export function lines({ label, kinds, say, least = 0 }) {
   };
 }
 
+/** padded puts gaps before a list that is shorter than a plot is wide, so that what is newest stands on the right. */
+export function padded(list, length, gap = NaN) {
+  return list.length >= length ? list : [...new Array(length - list.length).fill(gap), ...list];
+}
+
 /** spark is a small line without a scale of its own. */
 export function spark(tone) {
   const line = svg('path', { class: `line ${tone}` });
@@ -109,7 +116,7 @@ export function spark(tone) {
   return {
     node,
     draw(values) {
-      const top = roof(Math.max(...values, 0)) * 1.05;
+      const top = roof(Math.max(...values.filter(Number.isFinite), 0)) * 1.05;
       line.setAttribute('d', path(values, top));
       fill.setAttribute('d', area(values, top));
     },
@@ -143,8 +150,10 @@ export function spread(buckets, marks) {
   const list = el('ol', { class: 'bars', 'aria-label': `How long ${many(total, 'request')} took` }, bars.map((bar) =>
     el('li', { title: `${duration(bar.lower)} to ${duration(bar.upper)}: ${count(bar.number)}`, vars: { '--part': bar.number / most } },
       el('span', { class: 'unseen' }, `${duration(bar.lower)} to ${duration(bar.upper)}: ${count(bar.number)}`))));
-  const rules = marks.filter((mark) => Number.isFinite(mark.value)).map((mark) =>
-    el('span', { class: `mark ${mark.tone}`, vars: { '--at': (Math.log2(mark.value) - low) / (high - low) } }, el('b', {}, mark.name)));
-  return el('div', { class: 'spread' }, el('div', { class: 'stage' }, list, rules),
+  const known = marks.filter((mark) => Number.isFinite(mark.value));
+  const rules = known.map((mark, i) =>
+    el('span', { class: `mark ${mark.tone}`, 'aria-hidden': 'true', vars: { '--at': (Math.log2(mark.value) - low) / (high - low), '--nth': i } }, el('b', {}, mark.name)));
+  const legend = el('p', { class: 'facts' }, known.map((mark) => el('span', { class: `key ${mark.tone}` }, `${mark.name} `, el('b', {}, duration(mark.value)))), el('span', {}, many(total, 'request')));
+  return el('div', { class: 'spread' }, legend, el('div', { class: 'stage' }, list, rules),
     el('div', { class: 'scale' }, el('span', {}, duration(bars[0].lower)), el('span', {}, duration(2 ** ((low + high) / 2))), el('span', {}, duration(bars[bars.length - 1].upper))));
 }

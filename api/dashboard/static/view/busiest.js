@@ -4,7 +4,7 @@ import { ask } from '../lib/api.js';
 import { el, replace, write } from '../lib/dom.js';
 import { duration, percent, rate } from '../lib/format.js';
 import { repeat } from '../lib/live.js';
-import { spark } from '../lib/plot.js';
+import { padded, spark } from '../lib/plot.js';
 import { place } from '../lib/place.js';
 import { Readings } from '../lib/traffic.js';
 import { linked, sheet } from './parts.js';
@@ -47,7 +47,7 @@ function table(kind, one, title, signal) {
       write(cells[1], now?.rate > 0 ? percent(now.errors) : '–');
       cells[1].className = `figure ${now?.errors > 0.01 ? 'bad-text' : ''}`;
       write(cells[2], duration(now?.p95));
-      course.draw(readings.course(name).map((point) => point.rate));
+      course.draw(padded(readings.course(name).map((point) => point.rate), 30));
       return node;
     }) : el('tr', {}, el('td', { colspan: 5, class: 'none' }, 'No requests yet.')));
   }

@@ -5,7 +5,7 @@ import { el, write } from '../lib/dom.js';
 import { count, duration, percent, rate } from '../lib/format.js';
 import { repeat } from '../lib/live.js';
 import { Readings, quantile } from '../lib/traffic.js';
-import { linked, standing } from './parts.js';
+import { linked, standing, within } from './parts.js';
 
 /** named is the first cell of a row: how the object stands, its name, and what is said below it. */
 export function named(kind, item, ...below) {
@@ -58,8 +58,8 @@ export function meter(part, tone = '') {
 }
 
 /** chips are names in a row, the first few of them. */
-export function chips(kind, names, most = 3) {
-  return el('div', { class: 'chips' }, names.slice(0, most).map((name) => (kind ? linked(kind, name, { class: 'chip' }) : el('span', { class: 'chip' }, name))),
+export function chips(kind, names, most = 3, owner = '') {
+  return el('div', { class: 'chips' }, names.slice(0, most).map((name) => (kind ? linked(kind, name, { class: 'chip' }, owner && within(name, owner)) : el('span', { class: 'chip' }, name))),
     names.length > most ? el('span', { class: 'chip', title: names.slice(most).join(', ') }, `+${count(names.length - most)}`) : null);
 }
 

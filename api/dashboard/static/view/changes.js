@@ -26,9 +26,9 @@ export function entry(one, { brief = false, fresh = false } = {}) {
   return node;
 }
 
-function move(change) {
+function move(change, tag = 'li') {
   const [mark, tone] = marks[change.change] ?? ['~', 'edit'];
-  return el('li', {}, el('span', { class: `what ${tone}`, 'aria-label': change.change }, mark), el('span', { class: 'kind' }, change.kind), change.change === 'removed' ? el('span', {}, change.name) : linked(change.kind, change.name), change.origin ? el('code', { class: 'quiet-text' }, change.origin) : null);
+  return el(tag, { class: 'move' }, el('span', { class: `what ${tone}`, title: change.change }, el('span', { 'aria-hidden': 'true' }, mark), el('span', { class: 'unseen' }, change.change)), el('span', { class: 'kind' }, change.kind), change.change === 'removed' ? el('span', {}, change.name) : linked(change.kind, change.name), change.origin ? el('code', { class: 'quiet-text' }, change.origin) : null);
 }
 
 /** said writes a value of a difference. */
@@ -49,9 +49,9 @@ async function generation({ name, signal }) {
     title: `Change #${one.generation}`,
     node: [el('header', {}, el('p', { class: 'crumb' }, el('a', { href: place('changes') }, 'Changes')), el('div', { class: 'title' }, el('h1', {}, `Generation ${one.generation}`), el('span', { class: 'quiet-text' }, `${clock(Date.parse(one.activated))}, ${ago(Date.parse(one.activated))}`)),
       el('p', { class: 'facts' }, el('span', {}, 'compiled in ', el('b', {}, duration(one.compileSeconds))), lags.map(([provider, seconds]) => el('span', {}, `${provider}: in use `, el('b', {}, duration(seconds)), 'after it was received')), Object.keys(marks).filter((what) => one[what] > 0).map((what) => el('span', { class: marks[what][1] }, `${count(one[what])} ${what}`)))),
-    one.refused?.length ? el('section', { class: 'sheet', 'aria-label': 'What it made worse' }, el('header', {}, el('h2', {}, 'Refused or with defects since then')), el('ul', { class: 'problems' }, one.refused.map(finding))) : null,
+    one.refused?.length ? el('section', { class: 'sheet', 'aria-label': 'What it made worse' }, el('header', {}, el('h2', {}, 'Refused or with defects since then')), el('ul', { class: 'problems' }, one.refused.map((each) => finding(each)))) : null,
     one.recovered?.length ? el('section', { class: 'sheet', 'aria-label': 'Recovered' }, el('header', {}, el('h2', {}, 'Recovered')), el('div', { class: 'body chips' }, one.recovered.map((each) => linked(each.kind, each.name, { class: 'chip' })))) : null,
-    el('section', { class: 'sheet', 'aria-label': 'Objects' }, el('header', {}, el('h2', {}, 'Objects')), el('ol', { class: 'problems' }, one.changes.length ? one.changes.map((change) => el('li', { class: 'whole' }, el('div', { class: 'moves' }, el('ul', {}, move(change))), change.diff?.length ? el('div', { class: 'diff' }, change.diff.map(difference), change.moreDiff ? el('div', { class: 'path' }, `and ${count(change.moreDiff)} more`) : null) : null)) : el('li', {}, 'No object changed.'), one.more ? el('li', {}, `and ${count(one.more)} more objects, which are not kept`) : null))],
+    el('section', { class: 'sheet', 'aria-label': 'Objects' }, el('header', {}, el('h2', {}, 'Objects')), el('ol', { class: 'objects' }, one.changes.length ? one.changes.map((change) => el('li', {}, el('div', { class: 'moves' }, move(change, 'div')), change.diff?.length ? el('div', { class: 'diff' }, change.diff.map(difference), change.moreDiff ? el('div', { class: 'path' }, `and ${count(change.moreDiff)} more`) : null) : null)) : el('li', {}, 'No object changed.'), one.more ? el('li', {}, `and ${count(one.more)} more objects, which are not kept`) : null))],
   };
 }
 

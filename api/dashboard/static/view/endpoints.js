@@ -22,28 +22,40 @@ export function remark(pool) {
   return pool.slowStart > 0 && pool.slowStart < 1 ? `slow start, ${percent(pool.slowStart)} of its share` : '';
 }
 
+/** places are the pools of an endpoint that are shown: that of the service that was asked for, and the worst ones. */
+function places(endpoint, service) {
+  const rank = (pool) => (pool.service === service ? -10 : 0) - order.indexOf(pool.state);
+  const sorted = [...endpoint.pools].sort((a, b) => rank(a) - rank(b));
+  return { shown: sorted.slice(0, 3), rest: Math.max(0, sorted.length - 3) };
+}
+
 const idle = (endpoint) => endpoint.upstreams.reduce((sum, one) => sum + one.idleConnections, 0);
 
 /** columns are those of a table of endpoints. */
-export function columns() {
+export function columns(scale, service = '') {
   return [
-    { title: 'Address', class: 'name', cell: (item) => el('div', {}, standing(worst(item)?.state ?? 'serving'), el('span', {}, el('b', { class: 'mono', tabindex: '0', 'data-row': true }, item.address), el('small', {}, [item.source, item.uid].filter(Boolean).join(' · ')))) },
-    { title: 'Services', class: 'wide', cell: (item) => item.pools.map((pool) => el('div', {}, standing(pool.state), ' ', linked('service', pool.service), ' ', el('span', { class: 'quiet-text' }, pool.state), remark(pool) ? el('span', { class: `why ${pool.state === 'serving' || pool.state === 'draining' ? 'warn-text' : 'bad-text'}` }, remark(pool)) : null)) },
-    { title: 'In flight', class: 'figure', cell: (item) => el('span', { class: 'bar-cell' }, meter(item.inFlight / 20), String(item.inFlight)) },
+    { title: 'Address', class: 'name', cell: (item) => el('div', {}, standing(worst(item)?.state ?? 'serving'), el('span', {}, el('b', { class: 'mono' }, item.address), el('span', { class: 'beside' }, [item.source, item.uid].filter(Boolean).join(' · ')))) },
+    { title: 'Services', class: 'wide', cell: (item) => [places(item, service).shown.map((pool, i) => el('div', {}, linked('service', pool.service, i === 0 ? { 'data-row': true } : {}), ' ', el('span', { class: 'quiet-text' }, pool.state), remark(pool) ? el('span', { class: `why ${pool.state === 'serving' || pool.state === 'draining' ? 'warn-text' : 'bad-text'}` }, remark(pool)) : null)), places(item, service).rest ? el('div', { class: 'quiet-text' }, `and ${many(places(item, service).rest, 'more service')}`) : null] },
+    { title: 'In flight', class: 'figure', cell: (item) => el('span', { class: 'bar-cell' }, meter(item.inFlight / scale.most), String(item.inFlight)) },
     { title: 'Latency', class: 'figure', cell: (item) => duration(Math.max(...item.pools.map((pool) => pool.latencySeconds)) || undefined) },
-    { title: 'Share', class: 'figure', cell: (item) => item.pools.map((pool) => el('div', {}, percent(pool.share))) },
+    { title: 'Share', class: 'figure', cell: (item) => places(item, service).shown.map((pool) => el('div', {}, percent(pool.share))) },
     { title: 'Failed connects', class: 'figure', cell: (item) => el('span', { class: item.connectFailures ? 'bad-text' : 'quiet-text' }, String(item.connectFailures)) },
     { title: 'Idle connections', class: 'figure', cell: (item) => el('span', { title: item.upstreams.map((one) => `${one.scheme}${one.host ? ` ${one.host}` : ''}: ${many(one.idleConnections, 'connection')}`).join('\n') }, String(idle(item))) },
   ];
 }
 
 export function endpoints(context) {
+  const scale = { most: 8 };
   const { query } = context;
   const service = query.get('serviceName');
   return list({
     view: 'endpoints', path: 'endpoints', title: 'Endpoints', hint: 'Search addresses, services and sources', states, every: 2000,
     kept: ['serviceName'],
     tools: service ? el('a', { class: 'chip', href: place('endpoints') }, `of ${service} ×`) : null,
-    columns: columns(),
+    prepare(all) {
+      scale.most = Math.max(8, ...all.map((one) => one.inFlight));
+      return all;
+    },
+    columns: columns(scale, service ?? ''),
   }, context);
 }

@@ -2,7 +2,7 @@
 
 import { el, replace, write } from '../lib/dom.js';
 import { count, duration, percent, rate } from '../lib/format.js';
-import { lines } from '../lib/plot.js';
+import { lines, padded } from '../lib/plot.js';
 
 const latencies = [{ name: 'p50', tone: 'p50' }, { name: 'p95', tone: 'p95' }, { name: 'p99', tone: 'p99' }];
 
@@ -21,7 +21,10 @@ export function lane(name, head) {
     node,
     draw(times, course, note) {
       const last = (list) => list[list.length - 1];
-      const recent = (list) => list.slice(-5).reduce((sum, value) => sum + value, 0) / Math.max(1, Math.min(5, list.length));
+      const recent = (list) => {
+      const some = list.slice(-5).filter(Number.isFinite);
+      return some.reduce((sum, value) => sum + value, 0) / Math.max(1, some.length);
+    };
       const asked = recent(course.requests);
       const failed = recent(course.errors);
       replace(captions[0], el('b', {}, rate(asked)), 'requests/s');
@@ -35,13 +38,19 @@ export function lane(name, head) {
   };
 }
 
+/** least is how many readings a plot has room for at least: two minutes. */
+const least = 60;
+
 /** courseOf turns the points of Readings.course into the lists of a lane. */
 export function courseOf(points) {
+  const wide = (pick) => padded(points.map(pick), least);
+  const first = points[0]?.time ?? Date.now();
+  const missing = Math.max(0, least - points.length);
   return {
-    times: points.map((point) => point.time),
+    times: [...Array.from({ length: missing }, (_, i) => first - (missing - i) * 2000), ...points.map((point) => point.time)],
     course: {
-      requests: points.map((point) => point.rate), errors: points.map((point) => point.server),
-      p50: points.map((point) => point.p50), p95: points.map((point) => point.p95), p99: points.map((point) => point.p99),
+      requests: wide((point) => point.rate), errors: wide((point) => point.server),
+      p50: wide((point) => point.p50), p95: wide((point) => point.p95), p99: wide((point) => point.p99),
     },
   };
 }

@@ -39,7 +39,9 @@ export async function list(about, { query, signal }) {
     drawn.abort();
     drawn = new AbortController();
     const items = about.prepare ? about.prepare(data) : data;
+    const focused = [...body.querySelectorAll('a, button')].indexOf(document.activeElement);
     replace(body, items.length ? items.map((item) => row(about, item)) : el('tr', {}, el('td', { colspan: about.columns.length, class: 'none' }, state.search || state.status ? 'Nothing matches.' : about.empty ?? `There are no ${about.title.toLowerCase()}.`)));
+    if (focused >= 0) body.querySelectorAll('a, button')[focused]?.focus({ preventScroll: true });
     const first = (state.page - 1) * rows;
     const all = !state.search && !Object.values(extra).some(Boolean) ? totals?.[state.status] : undefined;
     const known = all ?? (following ? undefined : first + items.length);
@@ -51,7 +53,7 @@ export async function list(about, { query, signal }) {
   }
 
   async function load(quiet) {
-    if (quiet && body.contains(document.activeElement) && about.every === undefined) return;
+    if (quiet && body.contains(getSelection().anchorNode) && !getSelection().isCollapsed) return;
     asking.abort();
     const own = (asking = new AbortController());
     const late = setTimeout(() => table.classList.add('late'), quiet ? 60000 : 250);

@@ -27,7 +27,7 @@ export function traffic(kind, name, signal) {
     course.draw(times, lists, now ? `${rate(now.client)} 4xx/s` : 'counting …');
     if (total && total.requests !== drawn) {
       drawn = total.requests;
-      replace(durations, spread(total.buckets, [[0.5, 'p50'], [0.95, 'p95'], [0.99, 'p99']].map(([q, tone]) => ({ value: quantile(total.buckets, q), tone, name: `${tone} ${duration(quantile(total.buckets, q))}` }))));
+      replace(durations, spread(total.buckets, [[0.5, 'p50'], [0.95, 'p95'], [0.99, 'p99']].map(([q, tone]) => ({ value: quantile(total.buckets, q), tone, name: tone }))));
     } else if (!total) {
       replace(durations, el('p', { class: 'none' }, 'No request yet.'));
     }

@@ -8,7 +8,7 @@ import { place } from '../lib/place.js';
 import { busiest } from './busiest.js';
 import { entry } from './changes.js';
 import { lane } from './lanes.js';
-import { finding, sheet, standing } from './parts.js';
+import { alike, finding, sheet, standing } from './parts.js';
 import { ending, failing, providers } from './problems.js';
 
 const shownProblems = 6;
@@ -44,7 +44,7 @@ export async function overview({ signal }) {
     const findings = [...providers(ready), ...(ready?.verdicts ?? []), ...others];
     findings.sort((a, b) => rank(a) - rank(b));
     const total = findings.length + (ready?.moreVerdicts ?? 0);
-    replace(wrong, total === 0 ? null : sheet('Problems', el('a', { href: place('problems') }, total > shownProblems ? `All ${count(total)}` : 'Open'), el('ul', { class: 'problems' }, findings.slice(0, shownProblems).map(finding))));
+    replace(wrong, total === 0 ? null : sheet('Problems', el('a', { href: place('problems') }, total > shownProblems ? `All ${count(total)}` : 'Open'), el('ul', { class: 'problems' }, alike(findings).slice(0, shownProblems).map(([one, ...others]) => finding(one, { others, total: others.length + 1 })))));
     wrong.hidden = total === 0;
   };
   const drawFacts = () => replace(facts, counts(overviewed));

@@ -31,10 +31,17 @@ export function parted(name) {
   return at < 0 ? [name] : [name.slice(0, at), el('span', { class: 'at' }, name.slice(at))];
 }
 
+/** within leaves the provider out where it is the owner's. */
+export function within(name, owner) {
+  const at = name.lastIndexOf('@');
+  return at > 0 && name.slice(at) === owner.slice(owner.lastIndexOf('@')) ? name.slice(0, at) : name;
+}
+
 /** linked leads to the page of an object. */
-export function linked(kind, name, attributes = {}) {
+export function linked(kind, name, attributes = {}, shown = name) {
+  shown ||= name;
   const target = placeOf(kind, name);
-  return target ? el('a', { href: target, ...attributes }, parted(name)) : el('b', attributes, parted(name));
+  return target ? el('a', { href: target, ...attributes }, el('span', {}, parted(shown))) : el('b', attributes, parted(shown));
 }
 
 /** origin says where an object was declared. */
@@ -42,14 +49,25 @@ export function origin(text) {
   return text ? el('span', { class: 'where' }, el('code', {}, text), copying(text, 'the place')) : null;
 }
 
-/** finding shows one thing that is wrong, and the object to fix. */
-export function finding(one) {
+/** finding shows one thing that is wrong, and the object to fix. What is like it may follow: {others, total}. */
+export function finding(one, { others = [], total = 1 } = {}) {
   const state = one.status ?? 'quarantined';
   return el('li', {}, sign(tone(state)),
-    el('div', { class: 'head' }, el('span', { class: 'kind' }, one.kind), linked(one.kind, one.name),
-      el('span', { class: tone(state) === 'bad' ? 'chip bad' : 'chip warn' }, words[state] ?? state)),
-    el('div', { class: 'why' }, one.reason),
-    origin(one.origin));
+    el('div', { class: 'head' }, el('span', { class: 'kind' }, one.kind), linked(one.kind, one.name), one.service ? linked('service', one.service, { class: 'chip' }) : null),
+    el('div', { class: 'why' }, one.reason, el('span', { class: 'unseen' }, `: ${words[state] ?? state}`),
+      others.length ? el('div', { class: 'chips also' }, 'also', others.slice(0, 4).map((other) => linked(other.kind, other.name, { class: 'chip' })), total - 1 > 4 ? el('a', { class: 'chip', href: place('problems', '', { search: one.reason }) }, `+${total - 5}`) : null) : null),
+    origin(one.origin) ?? el('span', { class: 'where' }));
+}
+
+/** alike puts findings together that say the same of objects of one kind: lists of findings. */
+export function alike(findings) {
+  const groups = new Map();
+  for (const one of findings) {
+    const key = `${one.status} ${one.kind} ${one.reason}`;
+    if (!groups.has(key)) groups.set(key, []);
+    groups.get(key).push(one);
+  }
+  return [...groups.values()];
 }
 
 const words = { quarantined: 'not in use', degraded: 'in use, with a defect', disabled: 'not in use', warning: 'in use, with a defect' };
@@ -86,11 +104,13 @@ export function definition(value, depth = 0) {
   return el('dl', { class: 'definition' }, entries.flatMap(([name, inner]) => {
     if (simple(inner)) return [el('dt', {}, name), el('dd', {}, el('code', {}, plain(inner)))];
     if (Array.isArray(inner) && inner.every(simple)) return [el('dt', {}, name), el('dd', {}, el('div', { class: 'chips' }, inner.map((one) => el('code', { class: 'chip' }, plain(one)))))];
+    if (Array.isArray(inner) && inner.every(flat)) return [el('dt', {}, name), el('dd', {}, el('ul', {}, inner.slice(0, 50).map((one) => el('li', {}, Object.entries(one).map(([key, value], i) => [i ? '  ' : '', el('span', { class: 'quiet-text' }, `${key} `), el('code', {}, plain(value))])))), inner.length > 50 ? el('span', { class: 'quiet-text' }, `and ${inner.length - 50} more`) : null)];
     const numbered = Array.isArray(inner) ? Object.fromEntries(inner.slice(0, 50).map((one, i) => [`${i + 1}`, one])) : inner;
     return [el('dt', {}, name), el('dd', {}, Array.isArray(inner) && inner.length > 50 ? `the first 50 of ${inner.length}` : ''), depth < 8 ? definition(numbered, depth + 1) : null];
   }));
 }
 
+const flat = (value) => value !== null && typeof value === 'object' && !Array.isArray(value) && Object.values(value).every(simple);
 const simple = (value) => value === null || typeof value !== 'object';
 const plain = (value) => (value === '' ? '""' : String(value));
 

@@ -47,7 +47,7 @@ export async function problems({ query, signal }) {
     try {
       const found = await all('verdicts', { parameters: { search: state.search, status: state.status }, signal: AbortSignal.any([own.signal, signal]), most: state.most });
       if (own.signal.aborted) return;
-      replace(list, found.list.length ? found.list.map(finding) : el('li', {}, state.search || state.status ? 'Nothing matches.' : 'Every object is in use as it was declared.'));
+      replace(list, found.list.length ? found.list.map((one) => finding(one)) : el('li', {}, state.search || state.status ? 'Nothing matches.' : 'Every object is in use as it was declared.'));
       more.hidden = !found.more;
       replace(word, `${found.more ? 'more than ' : ''}${many(found.list.length, 'finding')}`);
     } catch (error) {
@@ -58,7 +58,7 @@ export async function problems({ query, signal }) {
     const [certificates, endpoints] = await Promise.all([ending(signal).catch(() => []), failing(signal, 50).catch(() => [])]);
     const rows = [...providers(live.ready), ...endpoints, ...certificates];
     also.parentElement.hidden = rows.length === 0;
-    replace(also, rows.map(finding));
+    replace(also, rows.map((one) => finding(one)));
   };
   let timer;
   input.addEventListener('input', () => {

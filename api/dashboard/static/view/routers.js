@@ -5,7 +5,7 @@ import { el, icon } from '../lib/dom.js';
 import { place, qualified } from '../lib/place.js';
 import { chips, figures, named } from './cells.js';
 import { list } from './list.js';
-import { linked, ruled } from './parts.js';
+import { linked, ruled, within } from './parts.js';
 
 export const states = [['enabled', 'In use'], ['warning', 'Defects'], ['disabled', 'Not in use']];
 
@@ -28,9 +28,9 @@ export function routers(context) {
     columns: [
       { title: 'Name', sort: 'name', class: 'name', cell: (item) => named('router', item) },
       { title: 'Rule', sort: 'rule', class: 'wide', cell: (item) => ruled(item.rule) },
-      { title: 'Entry points', sort: 'entryPoints', cell: (item) => el('div', { class: 'chips' }, (item.using ?? item.entryPoints ?? []).map((one) => el('span', { class: 'chip' }, one)), item.tls ? el('span', { class: 'chip', title: 'Only with TLS' }, icon('lock'), 'TLS') : null) },
-      { title: 'Middlewares', cell: (item) => (item.middlewares?.length ? chips('middleware', item.middlewares.map((name) => qualified(name, item.name))) : '') },
-      { title: 'Service', sort: 'service', cell: (item) => (item.service ? linked('service', qualified(item.service, item.name)) : '') },
+      { title: 'Entry points', sort: 'entryPoints', cell: (item) => el('span', { class: 'doors' }, (item.using ?? item.entryPoints ?? []).join(', '), item.tls ? el('span', { class: 'secure', title: 'Only with TLS' }, icon('lock'), el('span', { class: 'unseen' }, ' only with TLS')) : null) },
+      { title: 'Middlewares', cell: (item) => (item.middlewares?.length ? chips('middleware', item.middlewares.map((name) => qualified(name, item.name)), 3, item.name) : '') },
+      { title: 'Service', sort: 'service', cell: (item) => (item.service ? linked('service', qualified(item.service, item.name), {}, within(qualified(item.service, item.name), item.name)) : '') },
       { title: 'Priority', sort: 'priority', first: 'desc', class: 'figure', cell: (item) => item.priorityStr ?? String(item.priority ?? '') },
       ...traffic.columns,
     ],
