@@ -12,6 +12,7 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 	"github.com/sluiceproxy/sluice/telemetry/accesslog"
 	"github.com/sluiceproxy/sluice/telemetry/otlp"
+	"github.com/sluiceproxy/sluice/telemetry/push"
 	"github.com/sluiceproxy/sluice/telemetry/tracing"
 )
 
@@ -94,10 +95,7 @@ func metricsOptions(config *static.Configuration, dropped func() uint64) (teleme
 		options.EntryPoints, options.Routers, options.Services = shown.AddEntryPointsLabels, shown.AddRoutersLabels, shown.AddServicesLabels
 	}
 	if pushed := config.Metrics.OTLP; pushed != nil {
-		options.Pushed = &telemetry.MetricsView{
-			Buckets: pushed.ExplicitBoundaries, EntryPoints: pushed.AddEntryPointsLabels,
-			Routers: pushed.AddRoutersLabels, Services: pushed.AddServicesLabels,
-		}
+		options.Pushed = push.View(*pushed)
 	}
 	if err := options.Validate(); err != nil {
 		return options, fmt.Errorf("metrics: %w", err)
@@ -117,7 +115,7 @@ func (s *system) observe(ctx context.Context) error {
 		return fmt.Errorf("tracing: %w", err)
 	}
 	if s.observers.pusher, err = s.openPush(ctx); err != nil {
-		return fmt.Errorf("metrics.otlp: %w", err)
+		return err
 	}
 	if s.observers.access != nil {
 		s.metrics.CountDropped("access_log", s.observers.access.Dropped)

@@ -40,6 +40,7 @@ func serve(args, environ []string, stderr io.Writer) int {
 	logFindings(logger, findings)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
+	signal.Ignore(syscall.SIGPIPE) // A log's reader that is gone is an error of that write.
 	tuneMemory(logger)
 	go useHugePages(ctx)
 	s, err := assemble(loaded.Configuration, logs, true)
