@@ -3,6 +3,7 @@ package tracing
 import (
 	"context"
 	"strings"
+	"unicode/utf8"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -82,8 +83,8 @@ func text(value string) string {
 	if len(value) > longestValue {
 		value = value[:longestValue]
 	}
-	if valid := strings.ToValidUTF8(value, "\uFFFD"); len(valid) != len(value) {
-		return valid
+	if !utf8.ValidString(value) {
+		return strings.ToValidUTF8(value, "\uFFFD")
 	}
 	return strings.Clone(value)
 }
