@@ -19,7 +19,7 @@ type Log struct {
 	MaxBackups int               `json:"maxBackups" description:"Number of rotated files that are kept."`
 	Compress   bool              `json:"compress" description:"Compress rotated files."`
 	OTLP       *OTLP             `json:"otlp" description:"Send the log by OTLP too."`
-	Levels     map[string]string `json:"levels" description:"Levels of single subsystems, such as pipeline, provider.docker or router; a name stands for all below it."`
+	Levels     map[string]string `json:"levels" description:"Levels of single subsystems, such as pipeline, provider.docker or requests; a name stands for all below it."`
 }
 
 // SetDefaults writes entries from INFO upwards in the common format; Traefik starts at ERROR.

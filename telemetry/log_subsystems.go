@@ -27,12 +27,8 @@ const (
 	SubsystemEntrypoint = "entrypoint"
 	// SubsystemRequests is for failed requests, told together.
 	SubsystemRequests = "requests"
-	// SubsystemRouter is for the table of routers.
-	SubsystemRouter = "router"
 	// SubsystemMiddleware is for middlewares.
 	SubsystemMiddleware = "middleware"
-	// SubsystemCertificate is for certificates.
-	SubsystemCertificate = "certificate"
 	// SubsystemLoadBalancer is for endpoints, their health and ejections.
 	SubsystemLoadBalancer = "loadbalancer"
 	// SubsystemPipeline is for configurations that are put to work, and what is refused.
@@ -58,7 +54,7 @@ const (
 // Subsystems returns the names of all subsystems.
 func Subsystems() []string {
 	return []string{
-		SubsystemMain, SubsystemEntrypoint, SubsystemRequests, SubsystemRouter, SubsystemMiddleware, SubsystemCertificate,
+		SubsystemMain, SubsystemEntrypoint, SubsystemRequests, SubsystemMiddleware,
 		SubsystemLoadBalancer, SubsystemPipeline, SubsystemProvider, SubsystemFile, SubsystemDocker, SubsystemKubernetes,
 		SubsystemDNS, SubsystemAPI, SubsystemTelemetry, SubsystemLibrary,
 	}

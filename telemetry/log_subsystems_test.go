@@ -34,9 +34,9 @@ func logged(t *testing.T, config static.Log, write func(logs *Logs)) string {
 
 func TestLevelsOfSubsystems(t *testing.T) {
 	text := logged(t, static.Log{Level: "warn", Format: "json", Levels: map[string]string{
-		"provider": "debug", "provider.docker": "ERROR", "PIPELINE": "info", "router": "panic",
+		"provider": "debug", "provider.docker": "ERROR", "PIPELINE": "info", "api": "panic",
 	}}, func(logs *Logs) {
-		for _, name := range []string{SubsystemMain, SubsystemProvider, SubsystemFile, SubsystemDocker, SubsystemPipeline, SubsystemRouter} {
+		for _, name := range []string{SubsystemMain, SubsystemProvider, SubsystemFile, SubsystemDocker, SubsystemPipeline, SubsystemAPI} {
 			log := logs.For(name)
 			log.Debug("debug")
 			log.Info("info")

@@ -54,29 +54,30 @@ func (s *system) noteEvent(event loadbalancer.Event) {
 
 // logEvents logs what happens to endpoints until ctx ends.
 func (s *system) logEvents(ctx context.Context) {
+	logger := s.logs.For(telemetry.SubsystemLoadBalancer)
 	for {
 		select {
 		case event := <-s.happened:
-			s.logEvent(event)
+			logEvent(logger, event)
 		case <-ctx.Done():
 			return
 		}
 		if lost := s.unlogged.Swap(0); lost > 0 {
-			s.logger.Warn("endpoints changed faster than could be logged", "count", lost)
+			logger.Warn("endpoints changed faster than could be logged", "count", lost)
 		}
 	}
 }
 
 // logEvent logs that an endpoint was taken out or came back.
-func (s *system) logEvent(event loadbalancer.Event) {
+func logEvent(logger telemetry.Logger, event loadbalancer.Event) {
 	fields := []any{"service", event.Service, "endpoint", event.Endpoint}
 	switch event.State {
 	case loadbalancer.Serving, loadbalancer.Draining:
-		s.logger.Info("endpoint is back", fields...)
+		logger.Info("endpoint is back", fields...)
 	case loadbalancer.Unhealthy:
-		s.logger.Warn("endpoint failed its check", append(fields, "reason", event.Reason)...)
+		logger.Warn("endpoint failed its check", append(fields, "reason", event.Reason)...)
 	case loadbalancer.Ejected:
-		s.logger.Warn("endpoint is ejected", append(fields, "reason", event.Reason, "for", event.For.Round(time.Millisecond).String())...)
+		logger.Warn("endpoint is ejected", append(fields, "reason", event.Reason, "for", event.For.Round(time.Millisecond).String())...)
 	}
 }
 

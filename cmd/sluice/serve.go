@@ -28,6 +28,7 @@ func serve(args, environ []string, stderr io.Writer) int {
 		printFindings(stderr, findings)
 		return 1
 	}
+	signal.Ignore(syscall.SIGPIPE) // Who reads a log may go away; the write then fails, and nobody is ended by it.
 	logs, err := openLog(loaded.Configuration.Log, stderr)
 	if err != nil {
 		say(stderr, "sluice: %v\n", err)
@@ -40,13 +41,15 @@ func serve(args, environ []string, stderr io.Writer) int {
 	logFindings(logger, findings)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
-	signal.Ignore(syscall.SIGPIPE) // A log's reader that is gone is an error of that write.
 	tuneMemory(logger)
 	go useHugePages(ctx)
 	s, err := assemble(loaded.Configuration, logs, true)
 	if err == nil {
 		s.reopen = append(s.reopen, logs.Reopen)
 		s.metrics.CountDropped("log", logs.Dropped)
+		if loaded.Configuration.Log.OTLP != nil {
+			s.metrics.CountDropped("log_otlp", logs.Unsent)
+		}
 		err = s.observe(ctx)
 	}
 	if err == nil {

@@ -42,12 +42,17 @@ func TestEveryCodeIsExplained(t *testing.T) {
 	}
 }
 
-// TestEverySubsystemIsExplained looks for all names that log.levels takes.
+// TestEverySubsystemIsExplained looks for all names that log.levels takes, and for somebody who logs under each.
 func TestEverySubsystemIsExplained(t *testing.T) {
-	text := page(t, "docs/logging.md")
+	text, source := page(t, "docs/logging.md"), page(t, "telemetry/log_subsystems.go")
+	used := page(t, "cmd/sluice/system.go") + page(t, "cmd/sluice/serve.go") + page(t, "cmd/sluice/balance.go") + page(t, "cmd/sluice/observe.go")
 	for _, name := range telemetry.Subsystems() {
 		if !strings.Contains(text, "`"+name+"`") {
 			t.Errorf("docs/logging.md does not explain the subsystem %s", name)
+		}
+		constant := regexp.MustCompile(`(Subsystem\w+)\s+= "` + regexp.QuoteMeta(name) + `"`).FindStringSubmatch(source)
+		if constant == nil || !strings.Contains(used, "telemetry."+constant[1]+")") {
+			t.Errorf("nobody logs as %s", name)
 		}
 	}
 }

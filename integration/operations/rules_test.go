@@ -125,7 +125,7 @@ func situations() map[string]situation {
 			5, own(line{"process_resident_memory_bytes", 99, 0}, line{"go_gc_gomemlimit_bytes", 100, 0}), own(line{"process_resident_memory_bytes", 99, 0}, line{"go_gc_gomemlimit_bytes", 9e18, 0}),
 		},
 		"SluiceTelemetryDropped": {
-			20, []line{{`sluice_telemetry_dropped_total{signal="access log"}`, 0, 60}}, []line{{`sluice_telemetry_dropped_total{signal="access log"}`, 60, 0}, {"sluice_log_failures_dropped_total", 60, 0}},
+			20, []line{{`sluice_telemetry_dropped_total{signal="access_log"}`, 0, 60}}, []line{{`sluice_telemetry_dropped_total{signal="access log"}`, 60, 0}, {"sluice_log_failures_dropped_total", 60, 0}},
 		},
 	}
 }
