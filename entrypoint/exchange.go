@@ -11,6 +11,7 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // The state of an Exchange counts the calls that are under way, and has one bit for its end.
@@ -111,7 +112,7 @@ func (x *Exchange) failed(cause any) {
 		}
 	}
 	x.die()
-	x.tell(x.status)
+	x.report(x.status)
 	// The server resets the stream, so that the client does not take a part for the whole.
 	panic(http.ErrAbortHandler)
 }
@@ -121,14 +122,22 @@ func (x *Exchange) finish() {
 	x.die()
 	if x.status == 0 && x.record.Status == statusClientLeft {
 		// The server would answer 200 in the name of a handler that has given up.
-		x.tell(0)
+		x.report(0)
 		panic(http.ErrAbortHandler)
 	}
 	if x.status == 0 && x.received.Context().Err() == nil {
 		x.sendHeader(http.StatusOK)
 	}
 	x.sendTrailers()
-	x.tell(x.status)
+	x.report(x.status)
+}
+
+// report tells the record with the header that was sent.
+func (x *Exchange) report(status int) {
+	if x.record.Observe.Has(telemetry.ObserveHeaders) {
+		x.record.ResponseHeader = x.header
+	}
+	x.tell(status)
 }
 
 // die ends the exchange for everybody but its own goroutine, and waits for calls that are under way, which it interrupts.

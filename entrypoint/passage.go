@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // passage is one request of HTTP/1.1 with its response. The server underneath guards its own writer and body: once the handler has
@@ -120,6 +121,9 @@ func (p *passage) failed(cause any) {
 func (p *passage) end() {
 	p.over.Store(true)
 	p.record.BytesSent = p.sent.Load()
+	if p.record.Observe.Has(telemetry.ObserveHeaders) && !p.hijacked.Load() {
+		p.record.ResponseHeader = p.inner.Header()
+	}
 	p.tell(int(p.status.Load()))
 }
 

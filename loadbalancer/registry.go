@@ -97,6 +97,15 @@ func (r *Registry) Pools() iter.Seq[*Pool] {
 	}
 }
 
+// Lookup returns the pool of a service by its qualified name. It may be called from any goroutine.
+func (r *Registry) Lookup(name string) (*Pool, bool) {
+	pool, known := r.public.Load(name)
+	if !known {
+		return nil, false
+	}
+	return pool.(*Pool), true
+}
+
 func (r *Registry) report(event Event) {
 	if r.options.Report != nil {
 		r.options.Report(event)

@@ -7,6 +7,7 @@ import (
 	"runtime/debug"
 
 	"github.com/sluiceproxy/sluice/api"
+	"github.com/sluiceproxy/sluice/api/bundle"
 	"github.com/sluiceproxy/sluice/api/dashboard"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/pipeline"
@@ -22,7 +23,7 @@ func (silent) For(string) telemetry.Logger { return telemetry.Discard{} }
 // serveAPI adds the API to the internal services, and the dashboard where it is wanted.
 func (s *system) serveAPI(services map[string]http.Handler, logger telemetry.Logger) {
 	config := s.config.API
-	parts := []api.Part{s.live}
+	parts := []api.Part{s.live, bundle.New(bundle.Options{State: s, Static: s.config, Metrics: s.metrics.Handler(), Logger: logger})}
 	if config.Dashboard {
 		page := dashboard.New(dashboard.Options{BasePath: config.BasePath, Name: config.DashboardName})
 		parts = append(parts, page)
@@ -50,19 +51,18 @@ type servers struct{ system *system }
 
 // Servers returns UP or DOWN for each server of a service by its URL, as Traefik has it; nil for a service without servers.
 func (s servers) Servers(service string) map[string]string {
-	for pool := range s.system.registry.Pools() {
-		if pool.Name() == service {
-			standing := map[string]string{}
-			for url, up := range serverStates(pool) {
-				standing[url] = "DOWN"
-				if up {
-					standing[url] = "UP"
-				}
-			}
-			return standing
+	pool, known := s.system.registry.Lookup(service)
+	if !known {
+		return nil
+	}
+	standing := map[string]string{}
+	for url, up := range serverStates(pool) {
+		standing[url] = "DOWN"
+		if up {
+			standing[url] = "UP"
 		}
 	}
-	return nil
+	return standing
 }
 
 // serverStates tells which servers of a pool get requests, or would but for being in good health too seldom.
@@ -93,6 +93,13 @@ func (s *system) countStanding() {
 			}
 		}
 	})
+	s.metrics.CountPools(func(yield func(telemetry.PoolStanding) bool) {
+		for pool := range s.registry.Pools() {
+			if !yield(poolStanding(pool)) {
+				return
+			}
+		}
+	})
 	s.metrics.CountCertificates(func(yield func(*x509.Certificate) bool) {
 		for _, leaf := range (certificates{s}).Certificates() {
 			if !yield(leaf) {
@@ -107,6 +114,19 @@ func (s *system) countStanding() {
 		}
 		return s.target.Table().Names(), services
 	})
+}
+
+// poolStanding counts the endpoints of a pool by how they stand.
+func poolStanding(pool *loadbalancer.Pool) telemetry.PoolStanding {
+	standing := telemetry.PoolStanding{Service: pool.Name(), Endpoints: map[string]int{}}
+	snapshot := pool.Snapshot()
+	for state := range snapshot.States() {
+		standing.Endpoints[state.String()]++
+	}
+	for member := range snapshot.Members() {
+		standing.InFlight += int64(member.Endpoint().InFlight())
+	}
+	return standing
 }
 
 // certificates lists what clients are shown.
