@@ -14,6 +14,7 @@ func TestConfigurations(t *testing.T) {
 			work := job{
 				Dir: "/bench", User: "nobody nogroup", Plain: 8001, Secure: 8002, Descriptors: 1000, Connections: 500,
 				Endpoints: []string{"127.0.0.1:1", "127.0.0.2:1"}, Hosts: []string{host}, Middlewares: row.middlewares, LogLevel: "ERROR",
+				Collector: "127.0.0.1:4318",
 			}
 			if who.change != nil {
 				who.change(&work)
@@ -29,6 +30,7 @@ func TestConfigurations(t *testing.T) {
 			for part, want := range map[string]bool{
 				"8001": true, "8002": true, "127.0.0.1:1": true, "127.0.0.2:1": true, work.Hosts[len(work.Hosts)-1]: true, "/outer": row.middlewares,
 				"gzip_comp_level": work.GzipLevel > 0, "compress:": work.Encoding != "",
+				"addRoutersLabels: true": work.Seen == "metrics", "/bench/access.log": work.Seen == "access log", "http://127.0.0.1:4318/post": work.Seen == "traces",
 			} {
 				if strings.Contains(all, part) != want {
 					t.Errorf("%s, %s: %q is there: %v", row.name, who.name, part, !want)

@@ -41,6 +41,9 @@ type job struct {
 	GzipLevel int
 	// LogLevel is that of Sluice.
 	LogLevel string
+	// Seen is what Sluice tells of each request: metrics, access log, traces, or nothing. Collector is where traces go.
+	Seen      string
+	Collector string
 }
 
 // peers are those that most rows compare.
@@ -111,6 +114,11 @@ func compressing() []contestant {
 		return sluice(name, 1).with(func(j *job) { j.Encoding = encoding })
 	}
 	return []contestant{nginx("nginx", 6), nginx("nginx-1", 1), own("sluice-br", "br"), own("sluice-zstd", "zstd"), own("sluice", "gzip")}
+}
+
+// observed are Sluice that tells nothing of requests, and Sluice that tells something.
+func observed(name, seen string) []contestant {
+	return []contestant{sluice("sluice-plain", 1), sluice(name, 1).with(func(j *job) { j.Seen = seen })}
 }
 
 // routers gives a job one router for each of n hosts.

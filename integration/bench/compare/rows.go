@@ -63,6 +63,18 @@ func table() []row {
 			contestants: []contestant{sluice("sluice-10000", 1).with(watched), sluice("sluice-reloads", 1).with(watched).reloading()},
 		},
 		{
+			name: "seen-metrics", title: "Sluice with metrics of entrypoints, routers and services against Sluice without any", load: closed{connections: 64}, ask: get,
+			contestants: observed("sluice-metrics", "metrics"), must: []bound{{metric: cpu, most: 1.03}},
+		},
+		{
+			name: "seen-access-log", title: "Sluice with an access log as JSON into a file against Sluice without one", load: closed{connections: 64}, ask: get,
+			contestants: observed("sluice-access-log", "access log"), must: []bound{{metric: cpu, most: 1.1}},
+		},
+		{
+			name: "seen-traces", title: "Sluice that traces one request in a hundred against Sluice that traces none", load: closed{connections: 64}, ask: get,
+			contestants: observed("sluice-traces", "traces"), must: []bound{{metric: cpu, most: 1.03}},
+		},
+		{
 			name: "idle", title: "memory of an idle connection", load: held{connections: 10_000}, ask: get, contestants: crowded(12_000),
 			must: []bound{{metric: rssEach, most: 8, absolute: true, aim: "≤ 4"}, {metric: heapEach, most: 8, absolute: true, aim: "≤ 4"}},
 		},
