@@ -41,7 +41,7 @@ type job struct {
 	GzipLevel int
 	// LogLevel is that of Sluice.
 	LogLevel string
-	// Seen is what Sluice tells of each request: metrics, access log, traces, or nothing. Collector is where traces go.
+	// Seen is what Sluice tells of each request: metrics, access log, traces, or nothing. Collector is where traces go: whoever reads a body and answers 200.
 	Seen      string
 	Collector string
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/common/model"
 	"github.com/prometheus/prometheus/promql"
 	"github.com/prometheus/prometheus/promql/parser"
 )
@@ -100,7 +100,7 @@ func selectors(expression parser.Expr) []selector {
 		}
 		asked := selector{Labels: grouped(above)}
 		for _, matcher := range vector.LabelMatchers {
-			if matcher.Name == labels.MetricName {
+			if matcher.Name == model.MetricNameLabel {
 				asked.Metric = matcher.Value
 			} else {
 				asked.Labels = append(asked.Labels, matcher.Name)
