@@ -88,7 +88,8 @@ func TestAFailingServiceCostsFewLines(t *testing.T) {
 			failed += count
 		}
 	}
-	if told["no_router"] != requests || failed != requests || codes[http.StatusNotFound] != requests || lines > 10 {
+	// Whoever asked whether Sluice is ready before it was has found no router either.
+	if told["no_router"] < requests || failed != requests || codes[http.StatusNotFound] != requests || lines > 10 {
 		t.Errorf("%d lines tell of %v; answered: %v", lines, told, codes)
 	}
 }
