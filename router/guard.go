@@ -18,11 +18,11 @@ var errUnguarded = errors.New("api.requireAuth: nothing on its way to the API de
 
 // guard warns of a route that shows the configuration to whoever asks, and refuses it where api.requireAuth says so.
 func (c *Compiler) guard(route *Route, around *middlewareNode, service *serviceNode, entrypoint EntryPoint, node *routerNode) error {
-	if service == nil || !service.shows(map[*serviceNode]bool{}) || entrypoint.Loopback {
+	if service == nil || entrypoint.Loopback || !around.shows && (around.guards || !service.shows) {
 		return nil
 	}
 	// Without a host in the rule, the options of other hosts may let a client in as well.
-	if around.guards || service.guarded || len(route.domains) > 0 && route.tls != nil && route.tls.DemandsClient() {
+	if len(route.domains) > 0 && route.tls != nil && route.tls.DemandsClient() {
 		return nil
 	}
 	if c.options.RequireAuth {
@@ -33,19 +33,8 @@ func (c *Compiler) guard(route *Route, around *middlewareNode, service *serviceN
 	return nil
 }
 
-// shows tells whether a service, or one below it, is the API or the dashboard.
-func (n *serviceNode) shows(seen map[*serviceNode]bool) bool {
-	if n.name == serviceAPI || n.name == serviceDashboard {
-		return true
-	}
-	seen[n] = true
-	for _, child := range n.children {
-		if !seen[child.node] && child.node.shows(seen) {
-			return true
-		}
-	}
-	return false
-}
+// isConfiguration tells whether a service of Sluice's own is the API or the dashboard.
+func isConfiguration(name string) bool { return name == serviceAPI || name == serviceDashboard }
 
 // guards tells whether a middleware decides who gets in.
 func guards(definition *dynamic.Middleware) bool {

@@ -2,6 +2,7 @@ package router
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -15,14 +16,23 @@ func apiBench(t *testing.T) *bench {
 	return b
 }
 
-// A router that shows the configuration to whoever asks gets a warning, and is closed where authentication is required.
-func TestUnguardedAPI(t *testing.T) {
+// showOnError declares a middleware e that lets the API answer in the place of everything, and has the router answer something else.
+func showOnError(b *bench) {
+	b.config.HTTP.Middlewares["e@file"] = &dynamic.Middleware{Errors: &dynamic.ErrorPage{Status: []string{"200-599"}, Service: "api@internal", Query: "/api/rawdata"}}
+	b.config.HTTP.Routers["r@file"].Service = "a@internal"
+}
+
+// leading is how a router leads to the API, and whether somebody on it decides who gets in.
+type leading struct {
+	name    string
+	prepare func(b *bench)
+	guarded bool
+}
+
+// ways begin with a router r whose service is the API.
+func ways() []leading {
 	allow := &dynamic.Middleware{IPAllowList: &dynamic.IPAllowList{SourceRange: []string{"192.0.2.0/24"}}}
-	tests := []struct {
-		name    string
-		prepare func(b *bench)
-		guarded bool
-	}{
+	return []leading{
 		{"bare", func(*bench) {}, false},
 		{"with a middleware that lets everybody in", func(b *bench) {
 			b.config.HTTP.Middlewares["m@file"] = &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/x"}}
@@ -49,7 +59,54 @@ func TestUnguardedAPI(t *testing.T) {
 			b.config.HTTP.Routers["r@file"].Service = "w"
 		}, false},
 	}
-	for _, test := range tests {
+}
+
+// nested are ways on which the API is below another service, or asked by a middleware.
+func nested() []leading {
+	allow := &dynamic.Middleware{IPAllowList: &dynamic.IPAllowList{SourceRange: []string{"192.0.2.0/24"}}}
+	return []leading{
+		{"below a service of services whose own middleware is an allow list", func(b *bench) {
+			b.config.HTTP.Middlewares["m@file"] = allow
+			b.config.HTTP.Services["inner@file"] = &dynamic.Service{Middlewares: []string{"m"}, Weighted: &dynamic.WeightedRoundRobin{
+				Services: []dynamic.WeightedService{{Name: "api@internal"}},
+			}}
+			b.config.HTTP.Services["outer@file"] = &dynamic.Service{Weighted: &dynamic.WeightedRoundRobin{
+				Services: []dynamic.WeightedService{{Name: "inner"}},
+			}}
+			b.config.HTTP.Routers["r@file"].Service = "outer"
+		}, true},
+		{"below a service of services beside one with an allow list", func(b *bench) {
+			b.config.HTTP.Middlewares["m@file"] = allow
+			b.config.HTTP.Services["inner@file"] = &dynamic.Service{Middlewares: []string{"m"}, Weighted: &dynamic.WeightedRoundRobin{
+				Services: []dynamic.WeightedService{{Name: "api@internal"}},
+			}}
+			b.config.HTTP.Services["outer@file"] = &dynamic.Service{Failover: &dynamic.Failover{Service: "inner", Fallback: "api@internal"}}
+			b.config.HTTP.Routers["r@file"].Service = "outer"
+		}, false},
+		{"as the page of errors", func(b *bench) { showOnError(b); b.config.HTTP.Routers["r@file"].Middlewares = []string{"e"} }, false},
+		{"as the page of errors, with an allow list behind it", func(b *bench) {
+			showOnError(b)
+			b.config.HTTP.Middlewares["m@file"] = allow
+			b.config.HTTP.Routers["r@file"].Middlewares = []string{"e", "m"}
+		}, false},
+		{"as the page of errors, with an allow list before it", func(b *bench) {
+			showOnError(b)
+			b.config.HTTP.Middlewares["m@file"] = allow
+			b.config.HTTP.Routers["r@file"].Middlewares = []string{"m", "e"}
+		}, true},
+		{"as the page of errors of a service", func(b *bench) {
+			showOnError(b)
+			b.config.HTTP.Services["s@file"] = &dynamic.Service{Middlewares: []string{"e"}, Weighted: &dynamic.WeightedRoundRobin{
+				Services: []dynamic.WeightedService{{Name: "a@internal"}},
+			}}
+			b.config.HTTP.Routers["r@file"].Service = "s"
+		}, false},
+	}
+}
+
+// A router that shows the configuration to whoever asks gets a warning, and is closed where authentication is required.
+func TestUnguardedAPI(t *testing.T) {
+	for _, test := range slices.Concat(ways(), nested()) {
 		for _, required := range []bool{false, true} {
 			b := apiBench(t)
 			b.compiler.options.RequireAuth = required

@@ -19,6 +19,8 @@ type middlewareNode struct {
 	lasting bool
 	// guards says that one of them decides who gets in.
 	guards bool
+	// shows says that one of them answers with a service that shows the configuration, and that none before it guards.
+	shows bool
 	// warnings are what a definition declares without effect.
 	warnings []string
 	err      error
@@ -88,7 +90,7 @@ func (c *Compiler) buildMiddleware(ref dynamic.Ref) *middlewareNode {
 		if err != nil {
 			return nil, err
 		}
-		node.lasting = node.lasting || asked.lasting
+		node.lasting, node.shows = node.lasting || asked.lasting, node.shows || asked.shows
 		return asked.handler, nil
 	})
 	if err != nil {
@@ -141,6 +143,7 @@ func (c *Compiler) chain(owner dynamic.Ref, names []string, provider string) *mi
 		flat.names = append(flat.names, member.names...)
 		flat.steps = append(flat.steps, member.steps...)
 		flat.lasting = flat.lasting || member.lasting
+		flat.shows = flat.shows || member.shows && !flat.guards
 		flat.guards = flat.guards || member.guards
 	}
 	if flat.err != nil {
