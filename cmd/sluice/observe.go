@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/sluiceproxy/sluice/entrypoint"
@@ -176,19 +177,25 @@ func (s *system) dependencies(name string, config *static.EntryPoint) entrypoint
 	return deps
 }
 
-// stopObserving sends and writes what waits.
+// stopObserving sends what waits, to all collectors at once: one that does not answer takes no time from another.
 func (s *system) stopObserving() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastSend)
 	defer cancel()
 	logger := s.logs.For(telemetry.SubsystemTelemetry)
+	var ends sync.WaitGroup
 	if tracer := s.observers.tracer; tracer != nil {
-		if err := tracer.Shutdown(ctx); err != nil {
-			logger.Warn("the last spans were not sent", "error", err)
-		}
+		ends.Go(func() {
+			if err := tracer.Shutdown(ctx); err != nil {
+				logger.Warn("the last spans were not sent", "error", err)
+			}
+		})
 	}
 	if pusher := s.observers.pusher; pusher != nil {
-		if err := pusher.Shutdown(ctx); err != nil {
-			logger.Warn("the last metrics were not sent", "error", err)
-		}
+		ends.Go(func() {
+			if err := pusher.Shutdown(ctx); err != nil {
+				logger.Warn("the last metrics were not sent", "error", err)
+			}
+		})
 	}
+	ends.Wait()
 }
