@@ -40,6 +40,8 @@ type Setup struct {
 	Env  []string
 	// NotReady says that Start returns as soon as the process has begun.
 	NotReady bool
+	// Stdout takes what the process writes to standard output, in the place of its log.
+	Stdout *os.File
 }
 
 // Sluice is a running process.
@@ -83,7 +85,7 @@ func Start(t testing.TB, setup Setup) *Sluice {
 	for i, arg := range args {
 		args[i] = s.vars.Replace(arg)
 	}
-	s.launch(args, setup.Env)
+	s.launch(args, setup)
 	if !setup.NotReady {
 		s.awaitReady()
 	}
@@ -98,12 +100,15 @@ func replacer(dir, dynamic string, vars map[string]string) *strings.Replacer {
 	return strings.NewReplacer(pairs...)
 }
 
-func (s *Sluice) launch(args, env []string) {
+func (s *Sluice) launch(args []string, setup Setup) {
 	s.t.Helper()
 	s.command = exec.Command(Binary(s.t), args...) //nolint:noctx // The process ends by a signal, not by being killed.
 	s.command.Stdout, s.command.Stderr = s.Log, s.Log
+	if setup.Stdout != nil {
+		s.command.Stdout = setup.Stdout
+	}
 	s.command.Dir = s.Dir
-	s.command.Env = append(environment(), env...)
+	s.command.Env = append(environment(), setup.Env...)
 	if err := s.command.Start(); err != nil {
 		s.t.Fatal(err)
 	}
