@@ -38,6 +38,7 @@ func New(options Options) *Handler {
 // Mount adds the dashboard below prefix, the option api.basePath without a slash at its end, to the routes of the API.
 func (h *Handler) Mount(root *mux.Router, prefix string) {
 	mounted := &Handler{base: prefix, files: h.files}
+	root.Path(prefix + "/").Handler(mounted)
 	root.Path(prefix + "/dashboard").Handler(mounted)
 	root.PathPrefix(prefix + "/dashboard/").Handler(mounted)
 }

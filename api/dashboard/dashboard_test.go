@@ -75,7 +75,7 @@ func TestPathsLeadToThePage(t *testing.T) {
 func TestAPartOfTheAPI(t *testing.T) {
 	root := mux.NewRouter().UseEncodedPath()
 	dashboard.New(dashboard.Options{}).Mount(root, "/ops")
-	for target, status := range map[string]int{"/ops/dashboard": 302, "/ops/dashboard/": 200, "/ops/dashboard/app.js": 200, "/dashboard/": 404} {
+	for target, status := range map[string]int{"/ops/": 302, "/ops/dashboard": 302, "/ops/dashboard/": 200, "/ops/dashboard/app.js": 200, "/dashboard/": 404} {
 		if got := ask(t, root, http.MethodGet, target); got.StatusCode != status {
 			t.Errorf("%s: got %d, want %d", target, got.StatusCode, status)
 		}
