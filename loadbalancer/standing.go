@@ -220,8 +220,9 @@ func (r *remarks) of(state State, now time.Duration) (reason string, back time.D
 			reason = "it is terminating"
 		}
 	case Unhealthy:
-		if reason = "its check failed"; r.check.Load() != nil {
-			reason += ": " + *r.check.Load()
+		reason = "its check failed"
+		if last := r.check.Load(); last != nil { // The writer may take it back between two looks.
+			reason += ": " + *last
 		}
 	case Ejected:
 		reason = "its answers failed"

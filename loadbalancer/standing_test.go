@@ -231,3 +231,28 @@ func BenchmarkStandings(b *testing.B) {
 		registry.Standings(StandingQuery{Search: "service-77"})
 	}
 }
+
+// The writer may forget the reason of a check while somebody reads it.
+func TestReasonThatIsTakenBack(t *testing.T) {
+	var r remarks
+	text, done := "status 500", make(chan struct{})
+	var writer sync.WaitGroup
+	writer.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				r.check.Store(&text)
+				r.check.Store(nil)
+			}
+		}
+	})
+	for range 200000 {
+		if reason, _ := r.of(Unhealthy, 0); reason != "its check failed" && reason != "its check failed: status 500" {
+			t.Fatalf("reason %q", reason)
+		}
+	}
+	close(done)
+	writer.Wait()
+}
