@@ -1,12 +1,11 @@
 package telemetry
 
 import (
-	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // Metrics holds Sluice's counters and gauges, under Traefik's names where Traefik has them, so that existing boards and
@@ -29,6 +28,10 @@ type Metrics struct {
 	lags           *prometheus.HistogramVec
 	endpoints      prometheus.Histogram
 	providers      providerCounters
+	standingMu     sync.Mutex
+	// standing are the gauges that are read when somebody asks. There are as many as servers, which is too many for a registry to look at
+	// each.
+	standing []standing
 }
 
 // NewMetrics returns metrics with their own registry.
@@ -69,6 +72,7 @@ func NewMetrics(options MetricsOptions) *Metrics {
 		}, func() float64 { return float64(options.Dropped()) }),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry.MustRegister(m.providers.collectors()...)
+	m.stand(m.openConnections())
 	return m
 }
 
@@ -87,15 +91,8 @@ func gauge(name, help string) prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 }
 
-// Handler answers with the metrics page: text, or protobuf with native histograms for who asks for that. What cannot be gathered does not
-// take the rest along.
-func (m *Metrics) Handler() http.Handler {
-	return promhttp.HandlerFor(m.Gatherer(), promhttp.HandlerOpts{
-		Registry: m.registry, ErrorHandling: promhttp.ContinueOnError,
-	})
-}
-
-// Registry gives access to the collectors that other stages add to. It has everything but what is counted for each request.
+// Registry gives access to the collectors that other stages add to. It has everything but what is counted for each request and how
+// servers, pools and certificates stand.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
 
 // Reload says that a configuration generation has been put to work.

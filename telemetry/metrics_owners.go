@@ -133,6 +133,9 @@ func (o *owners) relist() {
 		if s.router {
 			if key := (routerKey{s.name, s.service}); o.routers[key] == nil {
 				o.routers[key] = s
+				if _, known := o.current[s.name]; !known {
+					o.current[s.name] = s.service
+				}
 			}
 		} else if o.services[s.name] == nil {
 			o.services[s.name] = s
@@ -141,9 +144,9 @@ func (o *owners) relist() {
 	}
 }
 
-// dead returns the series of routers and services that do not exist any more. A router's series with another service than its present one
-// goes with that service.
-func (o *owners) dead() map[*Series]bool {
+// dead returns the series of routers and services that do not exist any more, with what they have counted. A router's series with another
+// service than its present one goes with that service.
+func (o *owners) dead() map[*Series]uint64 {
 	o.mu.Lock()
 	live := o.live
 	o.mu.Unlock()
@@ -154,29 +157,47 @@ func (o *owners) dead() map[*Series]bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.relist()
-	dead := map[*Series]bool{}
+	dead := map[*Series]uint64{}
 	for key, series := range o.routers {
 		if routers != nil && !routers[key.router] || services != nil && o.current[key.router] != key.service && !services[key.service] {
-			dead[series] = true
+			dead[series] = series.count()
 		}
 	}
 	for name, series := range o.services {
 		if services != nil && !services[name] {
-			dead[series] = true
+			dead[series] = series.count()
 		}
 	}
 	return dead
 }
 
-// drop forgets a series.
-func (o *owners) drop(s *Series) {
-	if s.router {
-		delete(o.routers, routerKey{s.name, s.service})
-		if o.current[s.name] == s.service {
-			delete(o.current, s.name)
+// drop forgets the series, which have counted that much, but for those that have counted more meanwhile.
+func (o *owners) drop(dead map[*Series]uint64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for series, counted := range dead {
+		o.unlist(series)
+		series.gone.Store(true)
+		if series.count() != counted { // Who counts looks at gone afterwards, so that nothing can come between.
+			o.comeBack(series)
 		}
-	} else {
-		delete(o.services, s.name)
 	}
-	s.gone.Store(true)
+}
+
+// unlist takes a series out of the lists. The caller holds the lock.
+func (o *owners) unlist(s *Series) {
+	if !s.router {
+		if o.services[s.name] == s {
+			delete(o.services, s.name)
+		}
+		return
+	}
+	key := routerKey{s.name, s.service}
+	if o.routers[key] != s {
+		return
+	}
+	delete(o.routers, key)
+	if o.current[s.name] == s.service {
+		delete(o.current, s.name)
+	}
 }

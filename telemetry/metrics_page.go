@@ -10,6 +10,15 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
+// What the families of a level mean.
+const (
+	requestsHelp  = "Requests answered, by code, method and protocol."
+	secureHelp    = "Requests answered over TLS, by version and cipher."
+	durationsHelp = "How long requests took until their response was complete."
+	receivedHelp  = "Bytes of the bodies of requests."
+	sentHelp      = "Bytes of the bodies of responses."
+)
+
 // page collects the five families of one level: traefik_<level>_requests_total and so on.
 type page struct {
 	view      *view
@@ -26,11 +35,11 @@ type page struct {
 func newPage(v *view, l level) *page {
 	return &page{
 		view: v, level: l.label, native: make([]uint64, nativeBuckets),
-		requests:  family(l.requests, "Requests answered, by code, method and protocol.", dto.MetricType_COUNTER),
-		secure:    family(l.secure, "Requests answered over TLS, by version and cipher.", dto.MetricType_COUNTER),
-		durations: family(l.durations, "How long requests took until their response was complete.", dto.MetricType_HISTOGRAM),
-		received:  family(l.received, "Bytes of the bodies of requests.", dto.MetricType_COUNTER),
-		sent:      family(l.sent, "Bytes of the bodies of responses.", dto.MetricType_COUNTER),
+		requests:  family(l.requests, requestsHelp, dto.MetricType_COUNTER),
+		secure:    family(l.secure, secureHelp, dto.MetricType_COUNTER),
+		durations: family(l.durations, durationsHelp, dto.MetricType_HISTOGRAM),
+		received:  family(l.received, receivedHelp, dto.MetricType_COUNTER),
+		sent:      family(l.sent, sentHelp, dto.MetricType_COUNTER),
 	}
 }
 
@@ -113,16 +122,16 @@ func (t *tally) histogram(v *view) *dto.Histogram {
 	return h
 }
 
-// openConnections returns the connections of all entrypoints.
-func (m *Metrics) openConnections() *dto.MetricFamily {
-	f := family("traefik_open_connections", "Connections that are open on an entrypoint.", dto.MetricType_GAUGE)
-	for _, s := range m.owners.list(TrafficEntrypoints, nil) {
-		f.Metric = append(f.Metric, &dto.Metric{
-			Label: []*dto.LabelPair{pair("entrypoint", s.name), pair("protocol", "TCP")},
-			Gauge: &dto.Gauge{Value: new(float64(m.Entrypoint(s.name).open.Load()))},
-		})
+// openConnections are the connections of all entrypoints.
+func (m *Metrics) openConnections() standing {
+	return standing{
+		name: "traefik_open_connections", help: "Connections that are open on an entrypoint.", labels: []string{"entrypoint", "protocol"},
+		read: func(set func(value float64, labels ...string)) {
+			for _, s := range m.owners.list(TrafficEntrypoints, nil) {
+				set(float64(m.Entrypoint(s.name).open.Load()), s.name, "TCP")
+			}
+		},
 	}
-	return f
 }
 
 func pair(name, value string) *dto.LabelPair {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
 )
 
 // ServerStanding says whether a server of a service takes requests.
@@ -19,8 +20,8 @@ type ServerStanding struct {
 // CountServers has all servers read whenever somebody asks for the metrics. A server that a service has twice is up when either is. It
 // is called at most once, and servers may be called from any goroutine.
 func (m *Metrics) CountServers(servers iter.Seq[ServerStanding]) {
-	m.registry.MustRegister(standing{
-		desc: prometheus.NewDesc("traefik_service_server_up", "Whether a server takes requests: 1 or 0.", []string{"service", "url"}, nil),
+	m.stand(standing{
+		name: "traefik_service_server_up", help: "Whether a server takes requests: 1 or 0.", labels: []string{"service", "url"},
 		read: func(set func(value float64, labels ...string)) {
 			up := map[[2]string]bool{}
 			for server := range servers {
@@ -51,9 +52,9 @@ type PoolStanding struct {
 // CountPools has the pools of all services read whenever somebody asks for the metrics: a few series for each service, however many
 // endpoints it has. It is called at most once, and pools may be called from any goroutine.
 func (m *Metrics) CountPools(pools iter.Seq[PoolStanding]) {
-	m.registry.MustRegister(
+	m.stand(
 		standing{
-			desc: prometheus.NewDesc("sluice_service_endpoints", "Endpoints of a service, by state.", []string{"service", "state"}, nil),
+			name: "sluice_service_endpoints", help: "Endpoints of a service, by state.", labels: []string{"service", "state"},
 			read: func(set func(value float64, labels ...string)) {
 				counts := map[[2]string]int{}
 				for pool := range pools {
@@ -67,7 +68,7 @@ func (m *Metrics) CountPools(pools iter.Seq[PoolStanding]) {
 			},
 		},
 		standing{
-			desc: prometheus.NewDesc("sluice_service_in_flight", "Requests that the endpoints of a service are answering.", []string{"service"}, nil),
+			name: "sluice_service_in_flight", help: "Requests that the endpoints of a service are answering.", labels: []string{"service"},
 			read: func(set func(value float64, labels ...string)) {
 				counts := map[string]int64{}
 				for pool := range pools {
@@ -83,9 +84,8 @@ func (m *Metrics) CountPools(pools iter.Seq[PoolStanding]) {
 // CountCertificates has the end of all certificates read whenever somebody asks for the metrics. It is called at most once, and
 // certificates may be called from any goroutine; those that are nil are passed over.
 func (m *Metrics) CountCertificates(certificates iter.Seq[*x509.Certificate]) {
-	m.registry.MustRegister(standing{
-		desc: prometheus.NewDesc("traefik_tls_certs_not_after", "Unix time in seconds at which a certificate ends.",
-			[]string{"cn", "serial", "sans"}, nil),
+	m.stand(standing{
+		name: "traefik_tls_certs_not_after", help: "Unix time in seconds at which a certificate ends.", labels: []string{"cn", "sans", "serial"},
 		read: func(set func(value float64, labels ...string)) {
 			ends := map[[3]string]float64{}
 			for certificate := range certificates {
@@ -93,7 +93,7 @@ func (m *Metrics) CountCertificates(certificates iter.Seq[*x509.Certificate]) {
 					continue
 				}
 				names := strings.Join(slices.Sorted(slices.Values(certificate.DNSNames)), ",")
-				key := [3]string{text(certificate.Subject.CommonName), certificate.SerialNumber.String(), text(names)}
+				key := [3]string{text(certificate.Subject.CommonName), text(names), certificate.SerialNumber.String()}
 				ends[key] = float64(certificate.NotAfter.Unix())
 			}
 			for key, end := range ends {
@@ -129,18 +129,38 @@ func withoutUser(server string) string {
 	return scheme + "://" + authority + path
 }
 
-// standing is a collector of gauges that are read when somebody asks. The sets of labels that read gives are distinct.
+// standing is a family of gauges that are read when somebody asks.
 type standing struct {
-	desc *prometheus.Desc
+	name, help string
+	// labels are the names of the labels, in their order.
+	labels []string
+	// read calls set with each value and its labels' values, of which no two sets are the same.
 	read func(set func(value float64, labels ...string))
 }
 
-// Describe sends the description.
-func (s standing) Describe(to chan<- *prometheus.Desc) { to <- s.desc }
+// stand adds families of gauges.
+func (m *Metrics) stand(more ...standing) {
+	m.standingMu.Lock()
+	defer m.standingMu.Unlock()
+	m.standing = append(slices.Clip(m.standing), more...)
+}
 
-// Collect sends the gauges.
-func (s standing) Collect(to chan<- prometheus.Metric) {
+// standings returns all families of gauges.
+func (m *Metrics) standings() []standing {
+	m.standingMu.Lock()
+	defer m.standingMu.Unlock()
+	return m.standing
+}
+
+// family returns the gauges as they are now.
+func (s standing) family() *dto.MetricFamily {
+	f := family(s.name, s.help, dto.MetricType_GAUGE)
 	s.read(func(value float64, labels ...string) {
-		to <- prometheus.MustNewConstMetric(s.desc, prometheus.GaugeValue, value, labels...)
+		metric := &dto.Metric{Gauge: &dto.Gauge{Value: &value}}
+		for i, label := range s.labels {
+			metric.Label = append(metric.Label, pair(label, labels[i]))
+		}
+		f.Metric = append(f.Metric, metric)
 	})
+	return f
 }

@@ -22,14 +22,14 @@ type view struct {
 	picked []int
 
 	mu sync.Mutex
-	// read is when somebody read last; shown has the series that are gone and have been shown once more.
+	// read is when somebody read last; shown has the series that are gone and have been shown once more, with what they had counted.
 	read  time.Time
-	shown map[*Series]bool
+	shown map[*Series]uint64
 }
 
 // newView returns a view. Its bounds are among those of the metrics.
 func (m *Metrics) newView(options MetricsView) *view {
-	v := &view{metrics: m, options: options, shown: map[*Series]bool{}}
+	v := &view{metrics: m, options: options, shown: map[*Series]uint64{}}
 	v.options.Buckets = slices.Clone(options.Buckets)
 	for i, bound := range m.bounds {
 		if slices.Contains(v.options.Buckets, bound) {
@@ -59,37 +59,65 @@ type gatherer struct {
 // Gather returns all metrics by name.
 func (g gatherer) Gather() ([]*dto.MetricFamily, error) {
 	families, err := g.registry.Gather()
-	families = append(families, g.view.gather()...)
-	g.view.metrics.prune()
+	sight := g.view.look()
+	families = append(families, g.view.families(sight)...)
+	g.view.saw(sight)
 	slices.SortFunc(families, func(a, b *dto.MetricFamily) int { return strings.Compare(a.GetName(), b.GetName()) })
 	return families, err
 }
 
-// gather returns the metrics of requests.
-func (v *view) gather() []*dto.MetricFamily {
-	dead := v.metrics.owners.dead()
+// sight is what a view shows at one time.
+type sight struct {
+	levels []ranks
+	// dead are the series that are gone, with what they had counted before they were shown.
+	dead map[*Series]uint64
+}
+
+// ranks are the series of a level that are shown, in their order.
+type ranks struct {
+	level
+	series []*Series
+}
+
+// look returns what the view shows now: everything but the series that are gone, and have counted nothing since they were shown once more.
+func (v *view) look() sight {
+	s := sight{dead: v.metrics.owners.dead()}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	families := []*dto.MetricFamily{}
-	if open := v.metrics.openConnections(); len(open.GetMetric()) > 0 {
-		families = append(families, open)
-	}
 	for _, level := range v.levels() {
-		page := newPage(v, level)
-		for _, series := range v.metrics.owners.list(level.kind, nil) {
-			if !dead[series] {
-				delete(v.shown, series)
-			} else if v.shown[series] {
-				continue
-			}
+		all := v.metrics.owners.list(level.kind, nil)
+		s.levels = append(s.levels, ranks{level, slices.DeleteFunc(all, func(series *Series) bool {
+			count, gone := s.dead[series]
+			shown, before := v.shown[series]
+			return gone && before && shown == count
+		})})
+	}
+	return s
+}
+
+// saw notes that somebody has been shown it, and drops what nobody has still to see.
+func (v *view) saw(s sight) {
+	v.mu.Lock()
+	v.shown, v.read = s.dead, time.Now()
+	v.mu.Unlock()
+	v.metrics.prune()
+}
+
+// families returns the metrics that are not in the registry.
+func (v *view) families(s sight) []*dto.MetricFamily {
+	var families []*dto.MetricFamily
+	for _, standing := range v.metrics.standings() {
+		if family := standing.family(); len(family.GetMetric()) > 0 {
+			families = append(families, family)
+		}
+	}
+	for _, ranks := range s.levels {
+		page := newPage(v, ranks.level)
+		for _, series := range ranks.series {
 			page.add(series)
 		}
 		families = append(families, page.families()...)
 	}
-	for series := range dead {
-		v.shown[series] = true
-	}
-	v.read = time.Now()
 	return families
 }
 
@@ -123,17 +151,13 @@ func (v *view) levels() []level {
 	return levels
 }
 
-// prune drops the series that are gone and that everybody has seen once more who still reads.
+// prune drops the series that are gone, and whose last counts everybody has seen who still reads.
 func (m *Metrics) prune() {
 	dead := m.owners.dead()
 	for _, v := range m.views() {
 		v.keepUnseen(dead)
 	}
-	m.owners.mu.Lock()
-	for series := range dead {
-		m.owners.drop(series)
-	}
-	m.owners.mu.Unlock()
+	m.owners.drop(dead)
 	for _, v := range m.views() {
 		v.forget(dead)
 	}
@@ -148,17 +172,20 @@ func (m *Metrics) views() []*view {
 }
 
 // keepUnseen removes from the dead what this view has still to show, unless nobody reads it any more.
-func (v *view) keepUnseen(dead map[*Series]bool) {
+func (v *view) keepUnseen(dead map[*Series]uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if time.Since(v.read) >= viewIdle {
 		return
 	}
-	maps.DeleteFunc(dead, func(series *Series, _ bool) bool { return !v.shown[series] })
+	maps.DeleteFunc(dead, func(series *Series, count uint64) bool {
+		shown, before := v.shown[series]
+		return !before || shown != count
+	})
 }
 
 // forget forgets that series have been shown.
-func (v *view) forget(dropped map[*Series]bool) {
+func (v *view) forget(dropped map[*Series]uint64) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for series := range dropped {

@@ -37,23 +37,34 @@ func (s *Series) add(o *observation) {
 	if s == nil {
 		return
 	}
-	if s.gone.Load() {
-		s.owners.comeBack(s)
-	}
 	c := s.cells.find(o.key)
 	if c == nil {
 		c = s.cells.insert(o.key, newCell(s.bounds))
 	}
 	c.add(s.bounds, o)
-	if o.tls == nil {
-		return
+	if o.tls != nil {
+		s.secured(o.tls)
 	}
-	key := uint64(o.tls.Version)<<16 | uint64(o.tls.CipherSuite)
+	if s.gone.Load() { // Last, so that who drops the series either finds the request counted or has it come back.
+		s.owners.comeBack(s)
+	}
+}
+
+// secured counts a request over TLS.
+func (s *Series) secured(state *tls.ConnectionState) {
+	key := uint64(state.Version)<<16 | uint64(state.CipherSuite)
 	count := s.secure.find(key)
 	if count == nil {
 		count = s.secure.insert(key, new(atomic.Uint64))
 	}
 	count.Add(1)
+}
+
+// count returns how many requests have been counted.
+func (s *Series) count() uint64 {
+	total := uint64(0)
+	s.cells.all(func(_ uint64, c *cell) { total += c.native.count() })
+	return total
 }
 
 // cellKey says which cell counts a request.

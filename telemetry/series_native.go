@@ -61,6 +61,19 @@ func (n *native) read(into []uint64) uint64 {
 	return total
 }
 
+// count returns the sum of all buckets.
+func (n *native) count() uint64 {
+	total := n.zero.Load()
+	for i := range n.blocks {
+		if block := n.blocks[i].Load(); block != nil {
+			for j := range block {
+				total += block[j].Load()
+			}
+		}
+	}
+	return total
+}
+
 // nativeIndex returns the bucket of a duration in seconds.
 func nativeIndex(seconds float64) int {
 	if !(seconds > 0) {
