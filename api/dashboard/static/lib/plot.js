@@ -152,7 +152,7 @@ export function spread(buckets, marks) {
       el('span', { class: 'unseen' }, `${duration(bar.lower)} to ${duration(bar.upper)}: ${count(bar.number)}`))));
   const known = marks.filter((mark) => Number.isFinite(mark.value));
   const rules = known.map((mark, i) =>
-    el('span', { class: `mark ${mark.tone}`, 'aria-hidden': 'true', vars: { '--at': (Math.log2(mark.value) - low) / (high - low), '--nth': i } }, el('b', {}, mark.name)));
+    el('span', { class: `mark ${mark.tone} ${Math.log2(mark.value) - low > 0.9 * (high - low) ? 'flip' : ''}`, 'aria-hidden': 'true', vars: { '--at': (Math.log2(mark.value) - low) / (high - low), '--nth': i } }, el('b', {}, mark.name)));
   const legend = el('p', { class: 'facts' }, known.map((mark) => el('span', { class: `key ${mark.tone}` }, `${mark.name} `, el('b', {}, duration(mark.value)))), el('span', {}, many(total, 'request')));
   return el('div', { class: 'spread' }, legend, el('div', { class: 'stage' }, list, rules),
     el('div', { class: 'scale' }, el('span', {}, duration(bars[0].lower)), el('span', {}, duration(2 ** ((low + high) / 2))), el('span', {}, duration(bars[bars.length - 1].upper))));

@@ -22,7 +22,7 @@ export function entry(one, { brief = false, fresh = false } = {}) {
         el('span', { class: 'quiet-text' }, `compiled in ${duration(one.compileSeconds)}`),
         one.refused?.length ? el('span', { class: 'chip bad' }, `${many(one.refused.length, 'finding')}`) : null,
         one.recovered?.length ? el('span', { class: 'chip' }, `${count(one.recovered.length)} recovered`) : null),
-      el('ul', { class: 'moves' }, changes.slice(0, most).map(move), rest > 0 ? el('li', {}, el('a', { href: place('changes', String(one.generation)) }, `and ${count(rest)} more`)) : null)));
+      el('ul', { class: 'moves' }, changes.slice(0, most).map((change) => move(change)), rest > 0 ? el('li', {}, el('a', { href: place('changes', String(one.generation)) }, `and ${count(rest)} more`)) : null)));
   return node;
 }
 

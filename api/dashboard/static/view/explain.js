@@ -78,7 +78,7 @@ function picture(told, signal) {
   const router = station({ target: placeOf('router', told.router.name), label: parted(told.router.name), below: [`priority ${told.router.priority}`], state: told.service ? undefined : 'disabled' });
   const steps = (told.middlewares ?? []).map((name) => station({ target: placeOf('middleware', name), label: parted(name) }));
   const links = [];
-  const columns = [['Entry point', 'entries', entry], ['Router', '', router], ...(steps.length ? [['Middlewares', '', steps]] : [])];
+  const columns = [['Entry point', 'entries', entry], ['Router', '', router], ...(steps.length ? [['Middlewares', 'chain', steps]] : [])];
   links.push({ from: entry, to: router, share: 0.2 });
   if (steps.length) links.push({ from: router, to: steps[0], share: 0.2 });
   if (told.service) {

@@ -8,8 +8,8 @@ const latencies = [{ name: 'p50', tone: 'p50' }, { name: 'p95', tone: 'p95' }, {
 
 const perSecond = (value) => `${rate(value)}/s`;
 
-/** lane returns a row of three plots: {node, draw(times, course, now)}. A course has lists requests, errors, p50, p95 and p99. */
-export function lane(name, head) {
+/** lane returns a row of three plots: {node, draw(times, course, note)}; one that collapses is a single line while there are no requests. A course has lists requests, errors, p50, p95 and p99. */
+export function lane(name, head, collapses = false) {
   const requests = lines({ label: `${name}: requests a second`, say: perSecond, kinds: [{ name: 'requests', tone: 'rate', filled: true }] });
   const errors = lines({ label: `${name}: responses with 5xx a second`, say: perSecond, least: 1, kinds: [{ name: '5xx', tone: 'error', filled: true }] });
   const latency = lines({ label: `${name}: durations`, say: duration, kinds: latencies });
@@ -30,10 +30,12 @@ export function lane(name, head) {
       replace(captions[0], el('b', {}, rate(asked)), 'requests/s');
       replace(captions[1], el('b', { class: failed > 0 && failed / asked > 0.01 ? 'bad-text' : '' }, asked > 0 ? percent(failed / asked) : '–'), `5xx, ${rate(failed)}/s`);
       replace(captions[2], latencies.map((kind) => el('span', { class: `key ${kind.tone}` }, `${kind.name} `, el('b', {}, duration(last(course[kind.name].filter(Number.isFinite)) || undefined)))));
+      const idle = !course.requests.some((value) => value > 0);
+      node.classList.toggle('idle', collapses && idle);
+      if (note) write(under, collapses && idle ? `${note}, no requests` : note);
       requests.draw(times, [course.requests]);
       errors.draw(times, [course.errors]);
       latency.draw(times, latencies.map((kind) => course[kind.name].map((value) => value || NaN)));
-      if (note) write(under, note);
     },
   };
 }
@@ -41,18 +43,22 @@ export function lane(name, head) {
 /** least is how many readings a plot has room for at least: two minutes. */
 const least = 60;
 
+/** wide makes the lists of a course at least as long as a plot has room for. */
+export function wide(times, course, step = 2000) {
+  const missing = Math.max(0, least - times.length);
+  const first = times[0] ?? Date.now();
+  return {
+    times: [...Array.from({ length: missing }, (_, i) => first - (missing - i) * step), ...times],
+    course: Object.fromEntries(Object.entries(course).map(([key, list]) => [key, padded(list, least)])),
+  };
+}
+
 /** courseOf turns the points of Readings.course into the lists of a lane. */
 export function courseOf(points) {
-  const wide = (pick) => padded(points.map(pick), least);
-  const first = points[0]?.time ?? Date.now();
-  const missing = Math.max(0, least - points.length);
-  return {
-    times: [...Array.from({ length: missing }, (_, i) => first - (missing - i) * 2000), ...points.map((point) => point.time)],
-    course: {
-      requests: wide((point) => point.rate), errors: wide((point) => point.server),
-      p50: wide((point) => point.p50), p95: wide((point) => point.p95), p99: wide((point) => point.p99),
-    },
-  };
+  return wide(points.map((point) => point.time), {
+    requests: points.map((point) => point.rate), errors: points.map((point) => point.server),
+    p50: points.map((point) => point.p50), p95: points.map((point) => point.p95), p99: points.map((point) => point.p99),
+  });
 }
 
 /** gauges are figures in a row: {node, draw(values)}, of [title, text, small] each. */

@@ -7,7 +7,7 @@ import { live, repeat } from '../lib/live.js';
 import { place } from '../lib/place.js';
 import { busiest } from './busiest.js';
 import { entry } from './changes.js';
-import { lane } from './lanes.js';
+import { lane, wide } from './lanes.js';
 import { alike, finding, sheet, standing } from './parts.js';
 import { ending, failing, providers } from './problems.js';
 
@@ -84,14 +84,16 @@ function entrypointLanes(place) {
   let lanes = new Map();
   return ({ entryPoints, history }) => {
     const known = new Map((history?.entryPoints ?? []).map((one) => [one.name, one]));
-    const names = entryPoints.map((one) => one.name);
+    const busy = (name) => (known.get(name)?.requests ?? []).some((value) => value > 0);
+    const names = entryPoints.map((one) => one.name).sort((a, b) => busy(b) - busy(a));
     if (names.join() !== [...lanes.keys()].join()) {
-      lanes = new Map(names.map((name) => [name, lane(`Entry point ${name}`, el('b', {}, name))]));
-      replace(place, sheet('Traffic by entry point', el('span', { class: 'quiet-text' }, `last ${span((history?.times?.length ?? 0) * (history?.interval ?? 2))}`), [...lanes.values()].map((one) => one.node)));
+      lanes = new Map(names.map((name) => [name, lane(`Entry point ${name}`, el('b', {}, name), true)]));
+      replace(place, sheet('Traffic by entry point', el('span', { class: 'quiet-text' }, `last ${span(Math.max(60, history?.times?.length ?? 0) * (history?.interval ?? 2))}`), [...lanes.values()].map((one) => one.node)));
     }
     for (const one of entryPoints) {
       const course = known.get(one.name) ?? { requests: [], errors: [], p50: [], p95: [], p99: [] };
-      lanes.get(one.name).draw(history?.times ?? [], course, many(one.openConnections, 'open connection'));
+      const drawn = wide(history?.times ?? [], { requests: course.requests, errors: course.errors, p50: course.p50, p95: course.p95, p99: course.p99 });
+      lanes.get(one.name).draw(drawn.times, drawn.course, many(one.openConnections, 'open connection'));
     }
   };
 }

@@ -106,7 +106,7 @@ export function definition(value, depth = 0) {
     if (Array.isArray(inner) && inner.every(simple)) return [el('dt', {}, name), el('dd', {}, el('div', { class: 'chips' }, inner.map((one) => el('code', { class: 'chip' }, plain(one)))))];
     if (Array.isArray(inner) && inner.every(flat)) return [el('dt', {}, name), el('dd', {}, el('ul', {}, inner.slice(0, 50).map((one) => el('li', {}, Object.entries(one).map(([key, value], i) => [i ? '  ' : '', el('span', { class: 'quiet-text' }, `${key} `), el('code', {}, plain(value))])))), inner.length > 50 ? el('span', { class: 'quiet-text' }, `and ${inner.length - 50} more`) : null)];
     const numbered = Array.isArray(inner) ? Object.fromEntries(inner.slice(0, 50).map((one, i) => [`${i + 1}`, one])) : inner;
-    return [el('dt', {}, name), el('dd', {}, Array.isArray(inner) && inner.length > 50 ? `the first 50 of ${inner.length}` : ''), depth < 8 ? definition(numbered, depth + 1) : null];
+    return [el('dt', { class: 'above' }, name, Array.isArray(inner) && inner.length > 50 ? `, the first 50 of ${inner.length}` : ''), el('dd', { class: 'inner' }, depth < 8 ? definition(numbered, depth + 1) : '…')];
   }));
 }
 

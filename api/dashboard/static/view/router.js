@@ -42,7 +42,7 @@ export async function router({ name, signal }) {
     const broken = object.status === 'disabled' ? 'bad' : '';
     return [...entries.map((entry) => ({ from: entry, to: rule, share: 0.2 })), ...along(rule, stops, below?.first(), broken), ...(line.length > 1 ? below?.links() ?? [] : [])];
   };
-  const picture = way([['Entry points', 'entries', entries], ['Rule', '', rule], ...(stops.length ? [['Middlewares', '', stops]] : []), ...(below?.columns ?? [])], links, signal);
+  const picture = way([['Entry points', 'entries', entries], ['Rule', '', rule], ...(stops.length ? [['Middlewares', 'chain', stops]] : []), ...(below?.columns ?? [])], links, signal);
   requestAnimationFrame(picture.draw);
   below?.follow(picture.draw);
   follow(['router', 'service', 'middleware'], () => new Set([name, ...chain.map((step) => step.name), ...(tree ? namesOf(tree) : [])]), signal);

@@ -54,7 +54,7 @@ export function shell() {
   const pulse = el('span', { class: 'pulse wait', role: 'status' }, el('i', {}), word);
   const theme = themeSwitch();
   const help = el('button', { class: 'quiet', type: 'button', title: 'Keys (?)', 'aria-label': 'Keys (?)' }, icon('keys'));
-  const finder = el('button', { class: 'jump', type: 'button', 'aria-label': 'Go to an object (Ctrl K)' }, icon('search'), el('span', {}, 'Go to'), el('kbd', {}, 'Ctrl K'));
+  const finder = el('button', { class: 'jump', type: 'button', title: 'Find an object (Ctrl K)' }, icon('search'), el('span', {}, 'Go to'), ' ', el('kbd', {}, 'Ctrl K'));
   const note = el('div', { class: 'lost-note', role: 'alert', hidden: true });
   const main = el('main', { id: 'main', tabindex: '-1' }, el('p', { class: 'none' }, 'Asking Sluice …'));
   const foot = el('footer', { class: 'foot' });

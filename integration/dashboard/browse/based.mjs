@@ -1,0 +1,12 @@
+// A dashboard below a path of its own.
+
+/** based opens the page below api.basePath, where the API is too. */
+export async function based({ open, check }) {
+  const page = await open({ place: '../dashboard' });
+  check(new URL(page.url()).pathname === '/ops/dashboard/', `the page is at ${page.url()}`);
+  await page.locator('.brand small', { hasText: 'edge <two>' }).waitFor();
+  check(await page.title() === 'Overview · edge <two> · Sluice', `the title is ${await page.title()}`);
+  check((await page.locator('.state.good h1').innerText()) === 'All is in use as it was declared.', 'the overview does not say that all is well');
+  await page.locator('nav a', { hasText: 'Routers' }).click();
+  await page.locator('tbody tr', { hasText: 'only@file' }).waitFor();
+}

@@ -1,0 +1,71 @@
+// Configurations that come and go while somebody looks.
+
+import { write } from './world.mjs';
+
+const follower = (rule) => `http:\n  routers:\n    follower: {rule: 'Host(\`${rule}\`)', service: shop@file}\n`;
+
+/** follows changes a file, and waits for it on pages that are open. */
+export async function follows({ open, check, eventually, environment }) {
+  write(environment, 'follower.yaml', follower('before.example.com'));
+  const changes = await open({ place: '#/changes' });
+  await changes.locator('.feed li', { hasText: 'follower@file' }).first().waitFor();
+  const router = await open({ place: '#/routers/follower%40file' });
+  const list = await open({ place: '#/routers?search=follower' });
+  const first = await changes.locator('.feed > li').first().getAttribute('data-generation');
+  check((await router.locator('.way').innerText()).includes('before.example.com'), 'the page of the router does not show its rule');
+
+  const begun = Date.now();
+  write(environment, 'follower.yaml', follower('after.example.com'));
+  await changes.locator('.feed > li.arrive', { hasText: 'follower@file' }).first().waitFor();
+  check(Date.now() - begun < 5000, `the change took ${Date.now() - begun} ms to show`);
+  check(Number(await changes.locator('.feed > li').first().getAttribute('data-generation')) > Number(first), 'the newest change is not the first');
+  await eventually('the new rule on the page of the router', async () => (await router.locator('.way').innerText()).includes('after.example.com'));
+  await eventually('the new rule in the list', async () => (await list.locator('tbody').innerText()).includes('after.example.com'));
+
+  await changes.locator('.feed > li .number').first().click();
+  await changes.locator('main h1', { hasText: 'Generation' }).waitFor();
+  check((await changes.locator('.diff .path').innerText()) === 'rule', 'the difference does not name what changed');
+  check((await changes.locator('.diff .before').innerText()).includes('before.example.com'), 'the difference lacks what was');
+  check((await changes.locator('.diff .after').innerText()).includes('after.example.com'), 'the difference lacks what is');
+}
+
+/** quarantines breaks an object and mends it, and looks for it where problems are. */
+export async function quarantines({ open, check, eventually, environment }) {
+  const page = await open();
+  const before = Number((await page.locator('.state h1').innerText()).match(/\d+/)[0]);
+  check((await page.locator('section[aria-label="Problems"]').innerText()).includes('middleware "jwt-shop@file" does not exist'), 'the overview does not name the reason');
+  write(environment, 'late.yaml', "http:\n  routers:\n    late: {rule: 'Host(`late.example.com`)', service: nobody}\n");
+  await eventually('the new problem on the overview', async () => Number((await page.locator('.state h1').innerText()).match(/\d+/)[0]) === before + 1);
+  await page.locator('section[aria-label="Problems"] a', { hasText: 'late@file' }).first().waitFor();
+
+  await page.locator('nav a', { hasText: 'Problems' }).click();
+  const row = page.locator('.problems li', { hasText: 'late@file' });
+  await row.waitFor();
+  const text = await row.innerText();
+  check(text.includes('service "nobody@file" does not exist') && text.includes('late.yaml:3'), `the problem says ${text}`);
+  await page.locator('input[type="search"]').fill('jwt-shop');
+  await eventually('the search among problems', async () => (await page.locator('.problems li').first().innerText()).includes('broken@file') && (await row.count()) === 0);
+  await page.locator('input[type="search"]').fill('');
+  await row.locator('a').first().click();
+  await page.locator('main h1', { hasText: 'late@file' }).waitFor();
+  check((await page.locator('section[aria-label="What is wrong"]').innerText()).includes('does not exist'), 'the page of the router does not say what is wrong');
+
+  await page.locator('nav a', { hasText: 'Problems' }).click();
+  await row.waitFor();
+  write(environment, 'late.yaml', "http:\n  routers:\n    late: {rule: 'Host(`late.example.com`)', service: shop}\n");
+  await eventually('the problem gone', async () => (await row.count()) === 0);
+  check((await page.locator('.problems', { hasText: 'endpoint' }).last().innerText()).includes('unhealthy'), 'the endpoint that is down is not among the problems');
+}
+
+/** loses takes the network away and gives it back. */
+export async function loses({ open, check, eventually }) {
+  const page = await open();
+  page.expected = /ERR_INTERNET_DISCONNECTED|Failed to load|ERR_NETWORK/;
+  await page.context().setOffline(true);
+  await page.locator('.lost-note', { hasText: 'has not answered since' }).waitFor();
+  check((await page.locator('.pulse').innerText()) === 'No answer', 'the bar does not say that nobody answers');
+  check((await page.locator('.state h1').innerText()).includes('not in use'), 'what was known is gone');
+  await page.context().setOffline(false);
+  await eventually('the page to recover', async () => !(await page.locator('.lost-note').isVisible()), 30000);
+  await eventually('the stream of events', async () => (await page.locator('.pulse').innerText()) === 'Live', 30000);
+}

@@ -1,0 +1,86 @@
+// The way of a request, as a picture and as an answer; and pictures of the page itself.
+
+import { join } from 'node:path';
+import { traffic } from './world.mjs';
+
+/** ways looks at the page of a router: each stop of its way, how its endpoints stand, and its traffic. */
+export async function ways({ open, check, eventually, environment }) {
+  const stop = traffic(environment, ['shop.example.com/api/x'], { parallel: 2 });
+  const page = await open({ place: '#/routers/shop%40file' });
+  const column = (title) => page.locator(`.way .column[aria-label="${title}"]`);
+  check((await column('Entry points').innerText()).includes('web'), 'the way lacks the entry point');
+  check((await column('Rule').innerText()).includes('Host(`shop.example.com`) && PathPrefix(`/api`)'), 'the way lacks the rule');
+  const middlewares = await column('Middlewares').locator('.station').allInnerTexts();
+  check(middlewares.length === 3 && middlewares[0].includes('rate@file') && middlewares[0].includes('by guard@file') && middlewares[2].includes('strip@file'), `the middlewares are ${middlewares.join(' | ')}`);
+  check((await column('Service').innerText()).includes('shop@file'), 'the way lacks the service');
+  await eventually('three endpoints', async () => (await column('Endpoints').locator('.station').count()) === 3);
+  await eventually('the endpoint that is down', async () => (await column('Endpoints').locator('.station.bad').innerText()).includes('unhealthy'));
+  await eventually('threads between the stops', async () => (await page.locator('.way path.thread').count()) === 6);
+  check((await page.locator('.way path.thread.bad').count()) === 1, 'the thread to the endpoint that is down looks like the others');
+  await eventually('requests', async () => Number((await page.locator('.gauge', { hasText: 'Requests' }).locator('b').innerText()).replace(',', '')) > 5);
+  await eventually('how long they took', async () => (await page.locator('.bars li').count()) > 1);
+  await stop();
+
+  await column('Service').locator('a', { hasText: 'shop@file' }).click();
+  await page.locator('main h1', { hasText: 'shop@file' }).waitFor();
+  check((await page.locator('section[aria-label="Used by"]').innerText()).includes('shop@file'), 'the service does not say who uses it');
+  await page.evaluate(() => { location.hash = '#/routers/split%40file'; });
+  await page.locator('main h1', { hasText: 'split@file' }).waitFor();
+  const services = await column('Service').locator('.station').allInnerTexts();
+  check(services.length === 3 && services[1].includes('weight 3') && services[2].includes('weight 1'), `the services are ${services.join(' | ')}`);
+
+  await page.evaluate(() => { location.hash = '#/routers/broken%40file'; });
+  await page.locator('main h1', { hasText: 'broken@file' }).waitFor();
+  check((await column('Middlewares').locator('.station.missing').innerText()).includes('does not exist'), 'the middleware that is missing is not shown');
+  await page.evaluate(() => { location.hash = '#/routers/gone%40file'; });
+  await page.locator('main h1', { hasText: 'This does not exist.' }).waitFor();
+}
+
+/** explains fills in the form with the keyboard. */
+export async function explains({ open, check }) {
+  const page = await open({ place: '#/explain' });
+  const ask = async (url) => {
+    await page.locator('input[name="url"]').fill(url);
+    await page.keyboard.press('Enter');
+  };
+  await page.locator('select[name="entrypoint"]').selectOption('web');
+  await ask('http://shop.example.com/api/cart');
+  await page.locator('.verdict h2', { hasText: 'shop@file answers.' }).waitFor();
+  check((await page.locator('.candidates').first().innerText()).includes('PathPrefix(`/api`)'), 'the answer does not say why');
+  check((await page.locator('.way .station').allInnerTexts()).some((text) => text.includes('strip@file')), 'the answer lacks the middlewares');
+  check(page.url().includes('url=http'), 'the address does not hold the question');
+
+  await ask('http://nobody.example.com/');
+  await page.locator('.verdict.bad h2', { hasText: 'Sluice answers with 404' }).waitFor();
+  check((await page.locator('section[aria-label="What came nearest"]').innerText()).includes('Host(`'), 'the answer does not say what came nearest');
+  await ask('http://broken.example.com/');
+  await page.locator('.verdict.bad h2', { hasText: '503' }).waitFor();
+  await ask('http://team.example.com/');
+  await page.locator('.verdict.bad h2', { hasText: '404' }).waitFor();
+  await page.locator('textarea').fill('X-Team: blue');
+  await ask('http://team.example.com/');
+  await page.locator('.verdict h2', { hasText: 'team@file answers.' }).waitFor();
+  page.expected = /400/;
+  await ask('ftp://shop.example.com/');
+  await page.locator('.verdict.bad p', { hasText: 'none of http, https' }).waitFor();
+
+  await page.evaluate(() => { location.hash = '#/routers/shop%40file'; });
+  await page.locator('a', { hasText: 'Explain a request' }).click();
+  await page.locator('.verdict h2', { hasText: 'shop@file answers.' }).waitFor();
+}
+
+/** pictures writes what README and the documentation show. */
+export async function pictures({ open, environment, eventually }) {
+  const stop = traffic(environment, ['shop.example.com/api/x', 'shop.example.com/api/y', 'split.example.com/', 'shop.example.com/api/z?wait=12ms', 'r7.example.com/', 'r12.example.com/?wait=3ms', 'down.example.com/', 'r31.example.com/'], { parallel: 3, pause: 14 });
+  const shots = [['overview', '#/', {}], ['overview-dark', '#/', { scheme: 'dark' }], ['router', '#/routers/shop%40file', {}], ['routers', '#/routers', {}], ['explain', '#/explain?method=GET&url=http%3A%2F%2Fshop.example.com%2Fapi%2Fcart&entrypoint=web', {}],
+    ['changes', '#/changes/2', { scheme: 'dark' }], ['phone', '#/', { width: 390, height: 844, scheme: 'dark' }]];
+  const pages = [];
+  for (const [name, place, options] of shots) pages.push([name, await open({ height: 980, ...options, place })]);
+  await eventually('a minute of traffic', async () => (await pages[0][1].locator('.lane', { hasText: 'web' }).first().locator('.line').first().getAttribute('d')).split('L').length > 40, 120000);
+  for (const [name, page] of pages) {
+    await page.bringToFront();
+    await page.waitForTimeout(name === 'router' || name === 'routers' ? 30000 : 4000);
+    await page.screenshot({ path: join(environment.IMAGES, `${name}.png`) });
+  }
+  await stop();
+}
