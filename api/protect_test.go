@@ -46,6 +46,7 @@ func TestOtherOriginsGetNothing(t *testing.T) {
 		{"nothing for another site", "GET", "/api/none", "Sec-Fetch-Site: cross-site", 403},
 		{"a link to the dashboard", "GET", "/dashboard/", navigate, 200},
 		{"a link to the dashboard without a slash", "GET", "/dashboard", navigate, 200},
+		{"a link to the dashboard that names its origin", "GET", "/dashboard/", navigate + "\nOrigin: null", 403},
 		{"a form that leads to the dashboard", "POST", "/dashboard/", navigate, 403},
 		{"a link to the API", "GET", "/api/rawdata", navigate, 403},
 		{"a frame around the dashboard", "GET", "/dashboard/", strings.Replace(navigate, "document", "iframe", 1), 403},
@@ -85,5 +86,17 @@ func TestOtherOriginsGetNothing(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A client without a Host has no origin either: one that hides is not its own.
+func TestAnOriginThatHidesIsNobodysOwn(t *testing.T) {
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/overview", http.NoBody)
+	request.Host = ""
+	request.Header.Set("Origin", "null")
+	answer := httptest.NewRecorder()
+	New(sampleOptions()).ServeHTTP(answer, request)
+	if answer.Code != http.StatusForbidden || answer.Body.Len() > 0 {
+		t.Errorf("status = %d %s", answer.Code, answer.Body)
 	}
 }

@@ -248,7 +248,7 @@ func TestReasonThatIsTakenBack(t *testing.T) {
 			}
 		}
 	})
-	for range 200000 {
+	for range 1000000 {
 		if reason, _ := r.of(Unhealthy, 0); reason != "its check failed" && reason != "its check failed: status 500" {
 			t.Fatalf("reason %q", reason)
 		}
