@@ -26,14 +26,6 @@ type MetricsOptions struct {
 	Pushed *MetricsView
 }
 
-// Wants returns what records must hold for these metrics: headers of requests where labels are taken from them.
-func (m *Metrics) Wants() Observe {
-	if m.labels == nil {
-		return ObserveMetrics
-	}
-	return ObserveMetrics | ObserveHeaders
-}
-
 // MetricsView says which metrics of requests somebody gets to see.
 type MetricsView struct {
 	// Buckets are the upper bounds of the classic buckets of durations, in seconds, ascending; without any there are native buckets

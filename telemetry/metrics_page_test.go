@@ -160,9 +160,6 @@ func TestBothReadersHaveTheirOwnBuckets(t *testing.T) {
 func TestHeaderLabelsAreBounded(t *testing.T) {
 	options := MetricsOptions{EntryPoints: true, HeaderLabels: map[string]string{"tenant": "x-tenant", "token": "Authorization"}}
 	metrics := NewMetrics(options)
-	if !metrics.Wants().Has(ObserveHeaders | ObserveMetrics) {
-		t.Error("nobody is told that headers are wanted")
-	}
 	send := func(tenant, token string) {
 		metrics.Entrypoint("web").Finished(&Record{
 			Method: "GET", Protocol: "http", Status: 200, Observe: ObserveMetrics,
@@ -178,7 +175,7 @@ func TestHeaderLabelsAreBounded(t *testing.T) {
 	}
 	page := scrape(t, metrics)
 	const line = `traefik_entrypoint_requests_total{code="200",entrypoint="web",method="GET",protocol="http",tenant="%s",token="%s"} %d`
-	demand(t, page, fmt.Sprintf(line, "blue", "redacted", 2), fmt.Sprintf(line, "b\uFFFDd\\n\\\"quote", "", 1),
+	demand(t, page, fmt.Sprintf(line, "blue", "redacted", 2), fmt.Sprintf(line, "b\uFFFDd \\\"quote", "", 1),
 		fmt.Sprintf(line, strings.Repeat("x", labelLimit), "", 1), fmt.Sprintf(line, "other", "other", combinationLimit+3))
 	if strings.Contains(page, "secret") {
 		t.Error("a token is shown")
@@ -188,6 +185,38 @@ func TestHeaderLabelsAreBounded(t *testing.T) {
 	}
 	if !strings.Contains(page, `traefik_entrypoint_request_duration_seconds_count{code="200",entrypoint="web",method="GET",protocol="http"} 258`) {
 		t.Error("durations are told apart by headers")
+	}
+}
+
+// TestCombinationsAreToldApartByWhatIsShown demands that no two lines have the same labels, whatever clients send.
+func TestCombinationsAreToldApartByWhatIsShown(t *testing.T) {
+	metrics := NewMetrics(MetricsOptions{EntryPoints: true, HeaderLabels: map[string]string{"tenant": "x-tenant", "token": "Authorization"}})
+	for _, sent := range [][2]string{
+		{"a\xff", "Bearer one"}, {"a\xfe", "Bearer two"}, {"a\uFFFD", "Basic three"}, {"other", "other"}, {"", ""}, {"", ""},
+		{strings.Repeat("x", labelLimit-1) + "\u00fc", ""}, {strings.Repeat("x", labelLimit-1) + "\u00c9", ""},
+	} {
+		metrics.Entrypoint("web").Finished(&Record{
+			Method: "GET", Status: 200, Observe: ObserveMetrics,
+			RequestHeader: http.Header{"X-Tenant": {sent[0]}, "Authorization": {sent[1]}},
+		})
+	}
+	const line = `traefik_entrypoint_requests_total{code="200",entrypoint="web",method="GET",protocol="http",tenant="%s",token="%s"} %d`
+	page := scrape(t, metrics)
+	demand(t, page, fmt.Sprintf(line, "a\uFFFD", "redacted", 3), fmt.Sprintf(line, "other", "redacted", 1), fmt.Sprintf(line, "", "", 2),
+		fmt.Sprintf(line, strings.Repeat("x", labelLimit-1)+"\uFFFD", "", 2))
+	if lines := strings.Count(page, "traefik_entrypoint_requests_total{"); lines != 4 {
+		t.Errorf("%d lines, want 4", lines)
+	}
+	metrics = NewMetrics(MetricsOptions{EntryPoints: true, HeaderLabels: map[string]string{"tenant": "x-tenant"}})
+	for i := range 2 * combinationLimit {
+		for _, tenant := range []string{"other", fmt.Sprint(i)} {
+			metrics.Entrypoint("web").Finished(&Record{
+				Method: "GET", Status: 200, Observe: ObserveMetrics, RequestHeader: http.Header{"X-Tenant": {tenant}},
+			})
+		}
+	}
+	if lines := strings.Count(scrape(t, metrics), `tenant="other"`); lines != 1 {
+		t.Errorf("%d lines of other tenants, want 1", lines)
 	}
 }
 

@@ -73,8 +73,8 @@ type Record struct {
 	Span Span
 	// Trace is what the traceparent header of the request says, of a sampled request or another; zero without tracing.
 	Trace TraceContext
-	// RequestHeader and ResponseHeader are those of the exchange as they stand at its end, OriginHeader what the endpoint sent. They are
-	// set where Observe has ObserveHeaders, and must not be kept or changed.
+	// RequestHeader and ResponseHeader are those of the exchange as they stand at its end, OriginHeader what the endpoint sent. The first
+	// is set where anybody may observe, the others where Observe has ObserveHeaders. They must not be kept or changed.
 	RequestHeader  http.Header
 	ResponseHeader http.Header
 	OriginHeader   http.Header

@@ -43,11 +43,12 @@ func newHeaderLabels(byLabel map[string]string) *headerLabels {
 		h.headers = append(h.headers, http.CanonicalHeaderKey(byLabel[label]))
 		other[i] = otherValue
 	}
-	h.known.Store(&combinations{index: map[string]int{}, values: [][]string{other}})
+	h.known.Store(&combinations{index: map[string]int{strings.Join(other, "\n") + "\n": 0}, values: [][]string{other}})
 	return h
 }
 
-// combination returns which combination of values a request has: 0 is other, and negative means that there are no labels.
+// combination returns which combination of values a request has: 0 is other, and negative means that there are no labels. Combinations
+// are told apart by what is shown of them, since no two lines of a page may have the same labels.
 func (h *headerLabels) combination(header http.Header) int {
 	if h == nil {
 		return -1
@@ -55,7 +56,7 @@ func (h *headerLabels) combination(header http.Header) int {
 	var buffer [256]byte
 	key := buffer[:0]
 	for _, name := range h.headers {
-		key = append(append(key, headerValue(header, name)...), '\n')
+		key = append(append(key, shown(header, name)...), '\n')
 	}
 	known := h.known.Load()
 	for {
@@ -65,8 +66,9 @@ func (h *headerLabels) combination(header http.Header) int {
 		if len(known.values) > combinationLimit {
 			return 0
 		}
-		next := &combinations{index: maps.Clone(known.index), values: append(slices.Clip(known.values), h.shown(header))}
-		next.index[string(key)] = len(known.values)
+		text := string(key) // Of its own, because values are parts of the head of a request.
+		next := &combinations{index: maps.Clone(known.index), values: append(slices.Clip(known.values), split(text))}
+		next.index[text] = len(known.values)
 		if h.known.CompareAndSwap(known, next) {
 			return len(known.values)
 		}
@@ -74,28 +76,24 @@ func (h *headerLabels) combination(header http.Header) int {
 	}
 }
 
-// shown returns the values of a request as they may be shown.
-func (h *headerLabels) shown(header http.Header) []string {
-	values := make([]string, len(h.headers))
-	for i, name := range h.headers {
-		values[i] = text(headerValue(header, name))
-		switch name {
-		case "Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key":
-			if values[i] != "" {
-				values[i] = hiddenValue
-			}
-		}
-	}
-	return values
-}
+// split returns the values of which each is ended by the end of a line.
+func split(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
 
-// headerValue returns the first value of a header, cut to what a label may hold.
-func headerValue(header http.Header, name string) string {
+// shown returns the first value of a header as it may be shown: cut to what a label may hold, on one line, and without credentials.
+func shown(header http.Header, name string) string {
 	values := header[name]
-	if len(values) == 0 {
+	if len(values) == 0 || values[0] == "" {
 		return ""
 	}
-	return values[0][:min(len(values[0]), labelLimit)]
+	switch name {
+	case "Authorization", "Proxy-Authorization", "Cookie", "X-Api-Key":
+		return hiddenValue
+	}
+	value := text(values[0][:min(len(values[0]), labelLimit)])
+	if strings.Contains(value, "\n") { // Not in a header that was received.
+		return strings.ReplaceAll(value, "\n", " ")
+	}
+	return value
 }
 
 // text returns what may be the value of a label.
