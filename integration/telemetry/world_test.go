@@ -28,6 +28,7 @@ const dynamicFile = `
 http:
   routers:
     shop: {rule: "Host(` + "`shop.test`" + `)", service: shop, entryPoints: [web, websecure]}
+    counted: {rule: "Host(` + "`counted.test`" + `)", service: counted, entryPoints: [web, websecure]}
     flaky: {rule: "Host(` + "`flaky.test`" + `)", service: flaky, entryPoints: [web, websecure]}
     quiet:
       {rule: "Host(` + "`quiet.test`" + `)", service: shop, entryPoints: [web, websecure], observability: {metrics: false, accessLogs: false, tracing: false}}
@@ -49,6 +50,7 @@ http:
     small: {buffering: {maxRequestBodyBytes: 10}}
   services:
     shop: {loadBalancer: {servers: [{url: "http://${SHOP}"}]}}
+    counted: {loadBalancer: {servers: [{url: "http://${SHOP}"}]}}
     flaky: {loadBalancer: {servers: [{url: "http://${REFUSED}"}, {url: "http://${SHOP}"}], passiveHealthCheck: {maxFailedAttempts: 100000}}}
     empty: {loadBalancer: {servers: []}}
     refused: {loadBalancer: {servers: [{url: "http://${REFUSED}"}]}}
