@@ -63,6 +63,7 @@ var libraries = []struct {
 	{"github.com/sirupsen/logrus", []string{"telemetry"}, "everybody else logs through telemetry's interfaces"},
 	{"github.com/prometheus/client_golang", []string{"telemetry"}, "everybody else counts through telemetry's interfaces"},
 	{"github.com/prometheus/client_model", []string{"telemetry"}, "as for client_golang"},
+	{"github.com/prometheus/common", []string{"telemetry"}, "the page of metrics is written there"},
 	{"go.opentelemetry.io", []string{"telemetry"}, "everybody else traces through telemetry's interfaces"},
 	{"google.golang.org/grpc", []string{"telemetry"}, "collectors of OpenTelemetry are reached by it"},
 	{"gopkg.in/natefinch/lumberjack.v2", []string{"telemetry"}, "log files are rotated where they are written"},
@@ -87,7 +88,7 @@ var libraries = []struct {
 
 // testLibraries may be imported by every test, beside all of the above.
 var testLibraries = []string{"github.com/google/go-cmp", "go.uber.org/goleak", "google.golang.org/grpc", "google.golang.org/protobuf", "github.com/oauth2-proxy/mockoidc",
-	"github.com/prometheus/common", "github.com/getkin/kin-openapi"}
+	"github.com/getkin/kin-openapi"}
 
 func TestImports(t *testing.T) {
 	loaded := load(t)
