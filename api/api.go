@@ -119,8 +119,8 @@ func New(options Options) http.Handler {
 	root.NotFoundHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.write(w, http.StatusNotFound, Problem{Message: "there is nothing at " + r.URL.EscapedPath()})
 	})
-	root.MethodNotAllowedHandler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { h.refuseMethod(w) })
-	return h.protect(root)
+	root.MethodNotAllowedHandler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { refuseMethod(w, h.write) })
+	return protect(h.prefix, h.write, root)
 }
 
 // mountQuestions adds what is asked of the table that serves.

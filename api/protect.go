@@ -4,12 +4,19 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// protect answers those who may read alone: whoever asks with GET or HEAD, and from no page of another origin. What such a
+// Protect answers those who may read alone: whoever asks with GET or HEAD, and from no page of another origin. What such a
 // page asks gets 403 without a word; a browser that has no such page in it says so by what it sends (Fetch Metadata, RFC
-// 6454), and other clients send nothing of the kind.
-func (h *handler) protect(next http.Handler) http.Handler {
+// 6454), and other clients send nothing of the kind. New protects what it returns; this is for a part that is a service of its
+// own beside it. The base path is the option api.basePath.
+func Protect(basePath string, logger telemetry.Logger, next http.Handler) http.Handler {
+	return protect(strings.TrimRight(basePath, "/"), Writer(logger), next)
+}
+
+func protect(prefix string, write func(http.ResponseWriter, int, any), next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		header := w.Header()
 		header.Set("Cache-Control", "no-store")
@@ -18,21 +25,21 @@ func (h *handler) protect(next http.Handler) http.Handler {
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("X-Frame-Options", "DENY")
-		if foreign(r) && !h.visits(r) {
+		if foreign(r) && !visits(prefix, r) {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			h.refuseMethod(w)
+			refuseMethod(w, write)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-func (h *handler) refuseMethod(w http.ResponseWriter) {
+func refuseMethod(w http.ResponseWriter, write func(http.ResponseWriter, int, any)) {
 	w.Header().Set("Allow", "GET, HEAD")
-	h.write(w, http.StatusMethodNotAllowed, Problem{Message: "the API is read-only"})
+	write(w, http.StatusMethodNotAllowed, Problem{Message: "the API is read-only"})
 }
 
 // foreign tells whether a page of another origin asks. An origin differs from another port and another scheme on, but the
@@ -54,13 +61,13 @@ func foreign(r *http.Request) bool {
 
 // visits tells whether somebody follows a link to the dashboard: the page shows itself, and nothing of it can be read by
 // whoever has the link.
-func (h *handler) visits(r *http.Request) bool {
+func visits(prefix string, r *http.Request) bool {
 	if r.Method != http.MethodGet || r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document" ||
 		len(r.Header.Values("Origin")) > 0 {
 		return false
 	}
 	switch r.URL.Path {
-	case h.prefix + "/", h.prefix + "/dashboard", h.prefix + "/dashboard/":
+	case prefix + "/", prefix + "/dashboard", prefix + "/dashboard/":
 		return true
 	}
 	return false

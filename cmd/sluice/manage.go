@@ -27,7 +27,7 @@ func (s *system) serveAPI(services map[string]http.Handler, logger telemetry.Log
 	if config.Dashboard {
 		page := dashboard.New(dashboard.Options{BasePath: config.BasePath, Name: config.DashboardName})
 		parts = append(parts, page)
-		services[pipeline.ServiceDashboard] = page
+		services[pipeline.ServiceDashboard] = api.Protect(config.BasePath, logger, page)
 	}
 	version := release()
 	version.Start = s.started
