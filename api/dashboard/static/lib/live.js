@@ -4,6 +4,17 @@ import { address, ask } from './api.js';
 
 const patience = [1000, 2000, 5000, 10000, 15000];
 
+/** unseen is for how long a page that nobody sees keeps its stream: with HTTP/1.1 all tabs of a browser share six connections. */
+const unseen = 10000;
+
+function parsed(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Live holds what the whole page shows: connected, hello, ready, version. Listeners hear of `change`, `generation`, `verdicts` and `providers`. */
 class Live extends EventTarget {
   connected = false;
@@ -12,31 +23,54 @@ class Live extends EventTarget {
   version = undefined;
   /** lost is since when nobody answers, in milliseconds; 0 while somebody does. */
   lost = 0;
+  /** generation is the last one that is known of. */
+  generation = undefined;
   #source = undefined;
   #tries = 0;
+  #away = false;
 
   start() {
     this.#listen();
     repeat(() => this.refresh(), 10000);
     addEventListener('online', () => this.#again(0));
+    document.addEventListener('visibilitychange', () => this.#seen());
+  }
+
+  /** seen gives the stream back when nobody looks, and takes it up again with whoever does. */
+  #seen() {
+    clearTimeout(this.leaving);
+    if (document.hidden) {
+      this.leaving = setTimeout(() => {
+        this.#away = true;
+        this.connected = false;
+        clearTimeout(this.timer);
+        this.#source?.close();
+      }, unseen);
+    } else if (this.#away) {
+      this.#away = false;
+      this.#again(0);
+    }
   }
 
   #listen() {
     const source = new EventSource(address('events'));
+    let fresh = true;
     this.#source = source;
-    source.addEventListener('hello', () => {
+    source.addEventListener('hello', (event) => {
       this.#tries = 0;
       this.connected = true;
       this.refresh();
+      const { generation } = parsed(event.data) ?? {};
+      // A stream that begins anew does not tell what was missed.
+      if (fresh && this.generation !== undefined && generation !== this.generation) dispatchEvent(new Event('hashchange'));
+      this.generation = generation;
+      fresh = false;
     });
     for (const type of ['generation', 'verdicts', 'providers']) {
       source.addEventListener(type, (event) => {
-        let detail;
-        try {
-          detail = JSON.parse(event.data);
-        } catch {
-          return;
-        }
+        const detail = parsed(event.data);
+        if (detail === undefined) return;
+        if (type === 'generation') this.generation = detail.generation;
         this.refresh();
         this.dispatchEvent(new CustomEvent(type, { detail }));
       });
@@ -54,6 +88,7 @@ class Live extends EventTarget {
   #again(wait) {
     this.#source?.close();
     clearTimeout(this.timer);
+    if (this.#away) return;
     this.timer = setTimeout(() => this.#listen(), wait);
   }
 
