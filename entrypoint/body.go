@@ -97,6 +97,9 @@ func (b *body) read(p []byte) (int, error) {
 		b.moveDeadline()
 	}
 	n, err := b.inner.Read(p)
+	if b.exchange.received.ContentLength < 0 {
+		b.exchange.bytes.Add(int64(n))
+	}
 	if errors.Is(err, io.EOF) {
 		b.clearDeadline()
 		b.takeTrailers()

@@ -9,7 +9,6 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/http1/wire"
-	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // chain is what every request passes before the router: one passage or Exchange, and the rules of the entrypoint in their order.
@@ -70,8 +69,8 @@ func (c *chain) admit(v *visit, w http.ResponseWriter, r *http.Request) {
 	if r.Trailer != nil {
 		canonical.StripUntrusted(r.Trailer)
 	}
-	if v.record.Observe.Has(telemetry.ObserveAccess) && c.entrypoint.deps.Starter != nil {
-		c.entrypoint.deps.Starter.Began(&v.record, r)
+	if starter := c.entrypoint.deps.Starter; starter != nil {
+		starter.Began(&v.record, r)
 	}
 	c.next.ServeHTTP(w, r)
 }

@@ -47,7 +47,9 @@ type Dependencies struct {
 	Connections Connections
 	// Observe is what records say until a router says otherwise.
 	Observe telemetry.Observe
-	// Starter takes every record that has telemetry.ObserveAccess when its request begins; it may be nil.
+	// Watched is what a router may say; what Observe has is a part of it whether it is in there or not.
+	Watched telemetry.Observe
+	// Starter takes every record when its request begins, since a router may have it logged; it may be nil.
 	Starter Starter
 	// Sinks take every finished record, in this order.
 	Sinks []Sink

@@ -58,6 +58,11 @@ func (m *memory) Warn(message string, kv ...any)    { m.line("warn", message, kv
 func (m *memory) Error(message string, kv ...any)   { m.line("error", message, kv) }
 func (m *memory) Finished(record *telemetry.Record) { m.records <- *record }
 
+// Began notes that it was told of the request before the handler got it.
+func (m *memory) Began(record *telemetry.Record, r *http.Request) {
+	record.RequestID = "began " + r.URL.Path
+}
+
 func (m *memory) Opened() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -174,6 +179,7 @@ func startWith(t *testing.T, handler http.Handler, change func(*static.EntryPoin
 	}
 	e, err := New("web", config, handler, s.tls, Dependencies{
 		Logger: s.memory, Connections: s.memory, Sinks: []Sink{s.memory}, Listen: listen,
+		Starter: s.memory, Watched: telemetry.ObserveAccess,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -267,7 +267,7 @@ func (p *passage) SetWriteDeadline(deadline time.Time) error {
 	return http.NewResponseController(p.inner).SetWriteDeadline(deadline)
 }
 
-// trailing is a body with trailers. Those that nobody announced come with its end.
+// trailing is a body whose length nobody declared. Trailers that nobody announced come with its end.
 type trailing struct {
 	io.ReadCloser
 	passage *passage
@@ -278,6 +278,7 @@ type trailing struct {
 // Read reads from the body.
 func (t *trailing) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
+	t.passage.bytes.Add(int64(n))
 	if !t.ended && errors.Is(err, io.EOF) {
 		t.ended = true
 		t.passage.believe(t.trailer)

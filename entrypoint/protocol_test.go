@@ -55,9 +55,15 @@ func TestProtocols(t *testing.T) {
 				t.Errorf("times %v %v", record.Start, record.Duration)
 			}
 			record.Start, record.Duration = record.Start.Truncate(0), 0
+			if record.ClientPort == "" || (record.TLS != nil) != strings.HasPrefix(url, "https:") || record.RequestHeader.Get("Content-Length") != "4" {
+				t.Errorf("record %+v", record)
+			}
+			record.ClientPort, record.TLS, record.RequestHeader = "", nil, nil
 			want := telemetry.Record{
 				Start: record.Start, Method: "POST", Host: s.address, Path: "/c", Client: "127.0.0.1",
 				Protocol: "http", Entrypoint: "web", Router: "r@file", Status: 202, BytesSent: int64(len(body)),
+				BytesReceived: 4, Query: "q", Version: "HTTP/" + map[bool]string{true: "1.1", false: "2.0"}[strings.HasPrefix(protocol, "h1")],
+				RequestID: "began /c",
 			}
 			if !reflect.DeepEqual(record, want) {
 				t.Errorf("record %+v, want %+v", record, want)

@@ -1,7 +1,10 @@
 package entrypoint
 
 import (
+	"context"
+	"io"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -34,6 +37,62 @@ func TestNotedStatus(t *testing.T) {
 				t.Errorf("a handler that has given up answers %d", response.StatusCode)
 			}
 			if record := s.record(); record.Status != statusClientLeft {
+				t.Errorf("record %+v", record)
+			}
+		})
+	}
+}
+
+// TestRecordIsFilledInForARouter demands what a sink needs where the entrypoint says nothing and a router may, and the length of a body
+// that nobody declared.
+func TestRecordIsFilledInForARouter(t *testing.T) {
+	for _, protocol := range protocols() {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				_, _ = io.WriteString(w, "whole")
+			}), nil)
+			client, url := s.client(protocol)
+			for _, body := range []io.Reader{strings.NewReader(strings.Repeat("x", 70_000)), io.MultiReader(strings.NewReader(strings.Repeat("x", 70_000)))} {
+				do(t, client, http.MethodPost, url+"/upload?a=b", body)
+				record := s.record()
+				if record.BytesReceived != 70_000 || record.BytesSent != 5 {
+					t.Errorf("%d bytes were received and %d sent", record.BytesReceived, record.BytesSent)
+				}
+				if record.RequestID != "began /upload" || record.Query != "a=b" || record.RequestHeader == nil || record.ClientPort == "" {
+					t.Errorf("record %+v", record)
+				}
+			}
+		})
+	}
+}
+
+// TestClientThatLeftHasItsCode demands the code of a request that nobody answered because the client left.
+func TestClientThatLeftHasItsCode(t *testing.T) {
+	for _, protocol := range []string{"h1", "h2"} {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			began := make(chan struct{})
+			s := start(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				close(began)
+				<-r.Context().Done()
+			}), nil)
+			client, url := s.client(protocol)
+			ctx, cancel := context.WithCancel(t.Context())
+			request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				<-began
+				cancel()
+			}()
+			if response, err := client.Do(request); err == nil {
+				_ = response.Body.Close()
+				t.Error("the request was answered")
+			}
+			if record := s.record(); record.Status != statusClientLeft || record.Code != telemetry.CodeClientLeft {
 				t.Errorf("record %+v", record)
 			}
 		})

@@ -33,6 +33,8 @@ type visit struct {
 	// seen says what kinds of headers the request may have come with.
 	seen   canonical.Seen
 	record telemetry.Record
+	// bytes counts what was read of a body whose length nobody declared. A goroutine that the handler left behind may be reading still.
+	bytes atomic.Int64
 	// over says that the handler has returned, last that the connection ends with this response.
 	over, last atomic.Bool
 }
@@ -47,7 +49,7 @@ func (v *visit) open(e *Entrypoint, r *http.Request) {
 	v.record.Entrypoint = e.name
 	v.record.Method = r.Method
 	v.record.Protocol = protocol(r.Header)
-	if v.record.Observe = e.deps.Observe; v.record.Observe != 0 {
+	if v.record.Observe = e.deps.Observe; v.record.Observe|e.deps.Watched != 0 {
 		v.record.Query, v.record.Version, v.record.TLS = r.URL.RawQuery, r.Proto, r.TLS
 		v.record.BytesReceived = max(r.ContentLength, 0)
 		v.record.ClientPort = v.remote[strings.LastIndexByte(v.remote, ':')+1:]
@@ -114,11 +116,17 @@ func (v *visit) tell(status int) {
 		v.record.Status = status
 	case v.context.Err() != nil:
 		v.record.Status = statusClientLeft
+		if v.record.Code == "" {
+			v.record.Code = telemetry.CodeClientLeft
+		}
 	case v.record.Status == 0:
 		v.record.Status = http.StatusOK
 	}
 	if v.record.Reason != "" && v.record.Code == "" {
 		v.record.Code = telemetry.CodeFor(v.record.Status)
+	}
+	if received := v.bytes.Load(); received > 0 {
+		v.record.BytesReceived = received
 	}
 	v.record.Duration = time.Since(v.record.Start)
 	v.entrypoint.finished(&v.record)

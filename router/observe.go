@@ -70,7 +70,11 @@ func (n *routerNode) warn(warning string) {
 // observed notes in a request's record which router answers, and what is wanted of it.
 func (r *Route) observed(record *telemetry.Record) {
 	record.Router, record.RouterSeries = r.Name, r.series
-	record.Observe = record.Observe&telemetry.ObserveHeaders | r.seen
+	headers := record.Observe & telemetry.ObserveHeaders
+	if !r.seen.Has(telemetry.ObserveAccess) {
+		headers = 0 // They are kept for the access log alone.
+	}
+	record.Observe = headers | r.seen
 }
 
 // wrap puts steps around the service, with a span around each part where a sampled request shall show them.

@@ -39,7 +39,10 @@ func TestObserve(t *testing.T) {
 		b.compiler.options.Watched, b.compiler.options.Internals = test.watched, test.watched
 		b.router("r@file", "Path(`/`)", "a@internal").Observability = test.own
 		b.all()
-		record := new(telemetry.Record)
+		record := &telemetry.Record{Observe: telemetry.ObserveHeaders}
+		if test.want.Has(telemetry.ObserveAccess) {
+			test.want |= telemetry.ObserveHeaders // They are kept for the access log alone.
+		}
 		r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "http://x.test/", http.NoBody)
 		b.target.Handler("web").ServeHTTP(httptest.NewRecorder(), r)
 		if record.Router != "r@file" || record.Observe != test.want {

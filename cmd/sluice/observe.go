@@ -122,7 +122,7 @@ func (s *system) observe(ctx context.Context) error {
 		s.metrics.CountDropped("access_log", s.observers.access.Dropped)
 	}
 	if tracer := s.observers.tracer; tracer != nil {
-		s.metrics.CountDropped("spans", tracer.Dropped)
+		s.metrics.CountDropped("traces", tracer.Dropped)
 		s.target.Trace(tracer)
 	}
 	return nil
@@ -162,6 +162,7 @@ func (s *system) dependencies(name string, config *static.EntryPoint) entrypoint
 		Logger:      s.logs.For(telemetry.SubsystemEntrypoint),
 		Connections: requests,
 		Observe:     observed(&config.Observability) & watched(s.config),
+		Watched:     watched(s.config),
 		Sinks:       []entrypoint.Sink{requests, s.failures},
 	}
 	if access := s.observers.access; access != nil {
