@@ -150,6 +150,20 @@ func TestEventsResume(t *testing.T) {
 	})
 }
 
+// A listener may come back with a number of a Sluice that was started again since, which counts from 1.
+func TestEventsAfterAnotherStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		generations, news := remembered(), make(chan struct{})
+		all := newStates(&pipeline.State{Generation: 6, Generations: generations[:1], News: news})
+		_, handler := mounted(Options{State: all})
+		l := listen(t, handler, "99")
+		l.expect(t, "event: hello\ndata: {\"generation\":6,\"ready\":false}\n")
+		l.expect(t, "event: providers\ndata: []\n")
+		all.follow(&pipeline.State{Generation: 7, Generations: generations}, news)
+		l.expect(t, "id: 7\nevent: generation\ndata: "+seventh+"\n")
+	})
+}
+
 func TestEventsHaveFewListeners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		live, handler := mounted(Options{State: newStates(&pipeline.State{News: make(chan struct{})})})

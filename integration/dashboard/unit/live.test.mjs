@@ -74,6 +74,8 @@ test('a page that nobody sees gives its connection back', (t) => {
   assert.equal(anew, 1, 'what was missed is asked for');
   open()[0].say('hello', { generation: 9, ready: true });
   assert.equal(anew, 1, 'a stream that goes on tells everything itself');
+  open()[0].say('hello', { generation: 1, ready: true });
+  assert.equal(anew, 2, 'after another start nothing is as it was');
   assert.equal(open().length, 1);
   look(false);
 });

@@ -61,8 +61,8 @@ class Live extends EventTarget {
       this.connected = true;
       this.refresh();
       const { generation } = parsed(event.data) ?? {};
-      // A stream that begins anew does not tell what was missed.
-      if (fresh && this.generation !== undefined && generation !== this.generation) dispatchEvent(new Event('hashchange'));
+      // A stream that begins anew does not tell what was missed, and neither does a Sluice that was started again.
+      if (fresh ? this.generation !== undefined && generation !== this.generation : generation < this.generation) dispatchEvent(new Event('hashchange'));
       this.generation = generation;
       fresh = false;
     });
