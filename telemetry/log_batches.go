@@ -58,11 +58,11 @@ func (b *logBatches) ForceFlush(context.Context) error { return nil }
 // Shutdown sends what is queued, until ctx ends.
 func (b *logBatches) Shutdown(ctx context.Context) error {
 	b.once.Do(func() { close(b.stopping) })
-	defer b.giveUp()
 	select {
 	case <-b.done:
 	case <-ctx.Done():
 	}
+	b.giveUp() // Exporters wait with their end for that of what they send.
 	return b.exporter.Shutdown(ctx)
 }
 

@@ -17,7 +17,8 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// collector is an exporter that keeps what it gets. With an error it takes nothing; while it hangs, it answers to nobody but ctx.
+// collector is an exporter that keeps what it gets. With an error it takes nothing; while it hangs, it answers to nobody but ctx. Its end
+// waits for what it sends, as that of OpenTelemetry's exporters does.
 type collector struct {
 	failure error
 	hangs   bool
@@ -29,12 +30,12 @@ type collector struct {
 }
 
 func (c *collector) Export(ctx context.Context, records []sdklog.Record) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if c.hangs {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.calls++
 	if c.failure != nil {
 		return c.failure
