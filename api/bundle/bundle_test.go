@@ -11,6 +11,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -87,6 +88,9 @@ func unpack(t *testing.T, content []byte) map[string]string {
 		}
 		if err != nil {
 			t.Fatal(err)
+		}
+		if header.Mode != 0o600 || header.Typeflag != tar.TypeReg || !filepath.IsLocal(header.Name) {
+			t.Errorf("%s has mode %o and type %q", header.Name, header.Mode, header.Typeflag)
 		}
 		text, err := io.ReadAll(archive)
 		if err != nil {
