@@ -114,11 +114,8 @@ func fetchBundle(ctx context.Context, base string, header http.Header, own bool,
 // askBundle returns the answer, of which the body must be closed. Credentials of the URL are sent, and no error repeats them.
 func askBundle(ctx context.Context, base string, header http.Header, own bool) (*http.Response, error) {
 	target, err := url.Parse(strings.TrimSuffix(strings.TrimRight(base, "/"), "/api") + "/api/support-dump")
-	if err != nil {
-		if parse, ok := errors.AsType[*url.Error](err); ok {
-			err = parse.Err
-		}
-		return nil, fmt.Errorf("the URL can't be read: %w", err)
+	if err != nil { // What is wrong with it may be a part of a password.
+		return nil, errors.New("the URL can't be read: is every character of its user and its path escaped that has to be?")
 	}
 	if (target.Scheme != "http" && target.Scheme != "https") || target.Host == "" {
 		return nil, errors.New("the URL is not of the form http://HOST or https://HOST")

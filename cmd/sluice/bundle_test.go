@@ -71,7 +71,8 @@ func TestBundleSaysWhatIsWrong(t *testing.T) {
 		{"no archive", server.URL + "/page", "no archive"},
 		{"half an archive", server.URL + "/cut", "unexpected EOF"},
 		{"nobody there", withUser, "connection refused"},
-		{"no URL", "http://anna:hunter2@[", "missing ']'"},
+		{"no URL", "http://anna:hunter2@[", "can't be read"},
+		{"no URL, for the password has a slash", "http://anna:hunter2/x@host", "can't be read"},
 		{"no scheme", "anna:hunter2@host", "not of the form"},
 	}
 	for _, test := range tests {
