@@ -59,11 +59,7 @@ func (s ServerSpec) source() string {
 func NewServerSpec(server dynamic.Server) (ServerSpec, error) {
 	location, err := url.Parse(server.URL)
 	if err != nil {
-		// The URL itself, which url.Error repeats, may hold a password.
-		if parse, ok := errors.AsType[*url.Error](err); ok {
-			err = parse.Err
-		}
-		return ServerSpec{}, fmt.Errorf("the URL can't be read: %w", err)
+		return ServerSpec{}, unreadable(server.URL, err)
 	}
 	name := shown(location)
 	port, err := portOf(location)
@@ -87,6 +83,16 @@ func NewServerSpec(server dynamic.Server) (ServerSpec, error) {
 		spec.SetKey = DNSSource + "/" + strings.ToLower(target)
 	}
 	return spec, nil
+}
+
+// unreadable says that a URL can't be read. The URL itself, which url.Error repeats, may hold a password; and with a slash in that one, what
+// precedes the slash is taken for a port, which the cause repeats.
+func unreadable(text string, err error) error {
+	parse, ok := errors.AsType[*url.Error](err)
+	if !ok || strings.Contains(text, "@") {
+		return errors.New("the URL can't be read")
+	}
+	return fmt.Errorf("the URL can't be read: %w", parse.Err)
 }
 
 // shown returns a URL as errors show it: without what may be a password or a token.

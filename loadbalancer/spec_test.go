@@ -41,6 +41,8 @@ func TestNewServerSpec(t *testing.T) {
 		{server: dynamic.Server{URL: "http://db:65536"}, err: "1 to 65535"},
 		{server: dynamic.Server{URL: "http://user:secret@db"}, err: "user information"},
 		{server: dynamic.Server{URL: "http://user:secret@d b"}, err: "can't be read"},
+		{server: dynamic.Server{URL: "http://user:secret/x@d"}, err: "can't be read"},
+		{server: dynamic.Server{URL: "http://d:eighty"}, err: `the URL can't be read: invalid port ":eighty" after host`},
 		{server: dynamic.Server{URL: "http://db", Weight: &negative}, err: "negative"},
 		{server: dynamic.Server{URL: "http://db/a/../b", PreservePath: true}, err: "dot segment"},
 	} {
