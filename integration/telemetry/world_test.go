@@ -45,7 +45,7 @@ http:
   middlewares:
     mark: {headers: {customResponseHeaders: {X-Mark: "yes"}}}
     few: {rateLimit: {average: 1, burst: 1, period: 1h}}
-    users: {basicAuth: {users: ["ada:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g="]}}
+    users: {basicAuth: {users: ["ada:{SHA}MJgvYgf2tRctgBqviyzN0HpBdyY="]}}
     nobody: {ipAllowList: {sourceRange: ["192.0.2.1"]}}
     small: {buffering: {maxRequestBodyBytes: 10}}
   services:

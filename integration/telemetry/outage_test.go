@@ -1,0 +1,83 @@
+package telemetry
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sluiceproxy/sluice/integration/harness"
+)
+
+// TestCollectorsThatDoNotAnswer sends everything to a collector that is down, and to one that takes everything and never answers.
+func TestCollectorsThatDoNotAnswer(t *testing.T) {
+	t.Parallel()
+	for _, transport := range []string{"grpc", "http"} {
+		for _, state := range []string{"down", "hanging"} {
+			t.Run(state+" "+transport, func(t *testing.T) {
+				t.Parallel()
+				options := reached(transport, harness.RefusedAddress(t))
+				if state == "hanging" {
+					c := newCollector()
+					c.hangs = make(chan struct{})
+					options = c.listen(t, transport)
+				}
+				proveOutage(t, options)
+			})
+		}
+	}
+}
+
+func proveOutage(t *testing.T, options string) {
+	t.Helper()
+	w := start(t, strings.Replace(sending(options, 1), "level: DEBUG", "level: INFO, format: json", 1), nil)
+	const requests = 3000 // More than may wait.
+	slowest := make(chan time.Duration, 4)
+	var all sync.WaitGroup
+	for _, protocol := range harness.Protocols() {
+		client := w.client(t, protocol, "shop.test")
+		all.Go(func() {
+			worst := time.Duration(0)
+			for range requests / 4 {
+				began := time.Now()
+				if answer, err := client.Try(client.Request("GET", "/", nil)); err != nil || answer.StatusCode != 200 {
+					t.Errorf("%s: %v", protocol, err)
+					break
+				}
+				worst = max(worst, time.Since(began))
+			}
+			slowest <- worst
+		})
+	}
+	all.Wait()
+	for range 4 {
+		if worst := <-slowest; worst > 2*time.Second {
+			t.Errorf("a request took %v", worst)
+		}
+	}
+	began := time.Now()
+	w.sluice.Stop()
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("the end took %v", took)
+	}
+	told := map[string]int{}
+	for line := range strings.Lines(w.sluice.Log.String()) {
+		var one struct{ Msg, Signal, Subsystem, Output string }
+		if err := json.Unmarshal([]byte(line), &one); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		if one.Subsystem == "telemetry" {
+			told[fmt.Sprintf("%s %s%s", one.Msg, one.Signal, one.Output)]++
+		}
+	}
+	for line, times := range told {
+		if times > 1 {
+			t.Errorf("%q is written %d times", line, times)
+		}
+	}
+	if len(told) > 8 {
+		t.Errorf("too many lines: %v", told)
+	}
+}
