@@ -174,6 +174,9 @@ func address(value string, withPath bool) string {
 	if err != nil || parsed.Scheme == "" || !isHost(parsed.Host) && !isSocket(parsed) {
 		return Hidden
 	}
+	if parsed.User == nil && strings.Contains(parsed.Path, "@") {
+		return Hidden // A password with a slash ends the host early, and what looks like host and port is the user.
+	}
 	shown := url.URL{Scheme: parsed.Scheme, Host: parsed.Host}
 	if parsed.User != nil {
 		shown.User = url.User(Hidden)
