@@ -73,14 +73,6 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// TestPictures takes the pictures of the documentation, with -update alone.
-func TestPictures(t *testing.T) {
-	if !*update {
-		return
-	}
-	newBrowser(t).run(t, start(t), "/dashboard/", "pictures")
-}
-
 func start(t *testing.T) *harness.Sluice {
 	t.Helper()
 	a, b := harness.StartBackend(t, "a", nil), harness.StartBackend(t, "b", nil)

@@ -1,6 +1,7 @@
 // The page: what stands around the views, and which of them is shown.
 
-import { el, replace } from './lib/dom.js';
+import { el, replace, write } from './lib/dom.js';
+import { ago } from './lib/format.js';
 import { live } from './lib/live.js';
 import { parse } from './lib/place.js';
 import { shell } from './view/shell.js';
@@ -56,6 +57,10 @@ async function show({ keepFocus = false } = {}) {
 
 replace(document.getElementById('shell'), frame.node);
 addEventListener('hashchange', () => show());
+// What says how long ago something was goes on saying so.
+setInterval(() => {
+  for (const node of document.querySelectorAll('[data-moment]')) write(node, ago(Number(node.dataset.moment)));
+}, 5000);
 keys(frame);
 live.start();
 show({ keepFocus: true });

@@ -1,7 +1,7 @@
 // The way of a request, as a picture and as an answer; and pictures of the page itself.
 
 import { join } from 'node:path';
-import { traffic } from './world.mjs';
+import { traffic, write } from './world.mjs';
 
 /** ways looks at the page of a router: each stop of its way, how its endpoints stand, and its traffic. */
 export async function ways({ open, check, eventually, environment }) {
@@ -71,12 +71,19 @@ export async function explains({ open, check }) {
 
 /** pictures writes what README and the documentation show. */
 export async function pictures({ open, environment, eventually }) {
-  const stop = traffic(environment, ['shop.example.com/api/x', 'shop.example.com/api/y', 'split.example.com/', 'shop.example.com/api/z?wait=12ms', 'r7.example.com/', 'r12.example.com/?wait=3ms', 'down.example.com/', 'r31.example.com/'], { parallel: 3, pause: 14 });
+  const stop = traffic(environment, [...Array.from({ length: 30 }, (_, i) => ['shop.example.com/api/x', 'shop.example.com/checkout/cart', 'search.example.com/', 'shop.example.com/api/bytes?n=20000', `t00${i % 10}.example.com/`][i % 5]), 'reports.example.com/'], { parallel: 3, pause: 14 });
   const shots = [['overview', '#/', {}], ['overview-dark', '#/', { scheme: 'dark' }], ['router', '#/routers/shop%40file', {}], ['routers', '#/routers', {}], ['explain', '#/explain?method=GET&url=http%3A%2F%2Fshop.example.com%2Fapi%2Fcart&entrypoint=web', {}],
-    ['changes', '#/changes/2', { scheme: 'dark' }], ['phone', '#/', { width: 390, height: 844, scheme: 'dark' }]];
+    ['changes', '#/changes', { scheme: 'dark' }], ['phone', '#/', { width: 390, height: 844, scheme: 'dark' }]];
   const pages = [];
   for (const [name, place, options] of shots) pages.push([name, await open({ height: 980, ...options, place })]);
   await eventually('a minute of traffic', async () => (await pages[0][1].locator('.lane', { hasText: 'web' }).first().locator('.line').first().getAttribute('d')).split('L').length > 40, 120000);
+  const rollout = (weight) => `http:\n  services:\n    rollout:\n      weighted:\n        services:\n          - {name: checkout@file, weight: ${100 - weight}}\n          - {name: shop@file, weight: ${weight}}\n  routers:\n    rollout: {rule: 'Host(\`new.example.com\`)${weight > 1 ? ' && Method(\`GET\`)' : ''}', service: rollout, entryPoints: [web]}\n`;
+  const changes = pages.find(([name]) => name === 'changes')[1];
+  for (const weight of [1, 5]) {
+    write(environment, 'rollout.yaml', rollout(weight));
+    await changes.locator(weight === 1 ? '.feed li.arrive' : '.feed .edit', { hasText: weight === 1 ? 'rollout@file' : 'changed' }).first().waitFor();
+  }
+  await changes.locator('.feed .number').first().click();
   for (const [name, page] of pages) {
     await page.bringToFront();
     await page.waitForTimeout(name === 'router' || name === 'routers' ? 30000 : 4000);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ago, bytes, count, duration, many, percent, rate, shortened, span } from '../../../api/dashboard/static/lib/format.js';
+import { ago, bytes, count, duration, many, percent, rate, span, tail } from '../../../api/dashboard/static/lib/format.js';
 
 const table = (say, rows) => {
   for (const [value, text] of rows) assert.equal(say(value), text, `${say.name}(${value})`);
@@ -19,6 +19,6 @@ test('moments', () => {
 test('words', () => {
   assert.equal(many(1, 'router'), '1 router');
   assert.equal(many(0, 'object is', 'objects are'), '0 objects are');
-  assert.equal(shortened('a'.repeat(60)), 'a'.repeat(60));
-  assert.equal(shortened('a'.repeat(100), 11), `${'a'.repeat(6)}…${'a'.repeat(4)}`);
+  assert.equal(tail('/etc/shop.yaml:3', 16), '/etc/shop.yaml:3');
+  assert.equal(tail('/etc/shop.yaml:3', 12), '…shop.yaml:3');
 });

@@ -105,9 +105,7 @@ export function many(number, one, several = `${one}s`) {
   return `${count(number)} ${number === 1 ? one : several}`;
 }
 
-/** shortened cuts a long text in the middle. */
-export function shortened(text, most = 60) {
-  if (text.length <= most) return text;
-  const head = Math.ceil((most - 1) * 0.6);
-  return `${text.slice(0, head)}…${text.slice(text.length - (most - 1 - head))}`;
+/** tail leaves out the beginning of a long text. */
+export function tail(text, most = 44) {
+  return text.length <= most ? text : `…${text.slice(text.length - most + 1)}`;
 }

@@ -12,12 +12,24 @@ import { linked, sheet } from './parts.js';
 const rows = 8;
 const orders = [['rate', 'Busiest', (one) => one.rate], ['server', 'Most 5xx', (one) => one.server * 1e6 + one.rate * 1e-6], ['p95', 'Slowest', (one) => (one.rate > 0 && Number.isFinite(one.p95) ? one.p95 : -1)]];
 
-/** busiest shows both kinds side by side. */
-export function busiest(overviewed, signal) {
-  return el('div', { class: 'halves' }, table('routers', 'router', 'Routers', signal), table('services', 'service', 'Services', signal));
+/** Failing is a service of which more than this part of the requests get 5xx, at this many requests a second or more. */
+const failingPart = 0.05;
+const failingRate = 0.1;
+
+/** busiest shows both kinds side by side; heard is told which services fail, as findings, with each reading. */
+export function busiest(signal, heard) {
+  return el('div', { class: 'halves' }, table('routers', 'router', 'Routers', signal),
+    table('services', 'service', 'Services', signal, (readings) => heard(failingOf(readings))));
 }
 
-function table(kind, one, title, signal) {
+function failingOf(readings) {
+  return [...(readings.kept.at(-1)?.series.keys() ?? [])].map((name) => ({ name, now: readings.now(name) }))
+    .filter(({ now }) => now && now.errors > failingPart && now.rate >= failingRate)
+    .sort((a, b) => b.now.server - a.now.server)
+    .map(({ name, now }) => ({ kind: 'service', name, status: 'degraded', reason: `${percent(now.errors)} of its requests get 5xx, ${rate(now.server)} a second.` }));
+}
+
+function table(kind, one, title, signal, heard) {
   const readings = new Readings(10, 60);
   const body = el('tbody', {});
   let order = orders[0];
@@ -55,6 +67,7 @@ function table(kind, one, title, signal) {
     const answer = await ask(`traffic/${kind}`, { signal });
     readings.add(answer.time, answer[kind]);
     draw();
+    heard?.(readings);
   }, 2000, signal);
   return sheet(title, [el('div', { class: 'choices', role: 'group', 'aria-label': `Order of ${kind}` }, buttons), el('a', { href: place(kind) }, 'All')],
     el('div', { class: 'table' }, el('table', { class: 'tight' }, el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'Name'), el('th', { scope: 'col' }, 'Last minute'), ['Req/s', '5xx', 'p95'].map((text) => el('th', { scope: 'col', class: 'figure' }, text)))), body)));

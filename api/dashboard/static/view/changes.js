@@ -3,7 +3,7 @@
 import { ask, page } from '../lib/api.js';
 import { el, replace } from '../lib/dom.js';
 import { ago, clock, count, duration, many } from '../lib/format.js';
-import { live, repeat } from '../lib/live.js';
+import { live } from '../lib/live.js';
 import { place } from '../lib/place.js';
 import { finding, linked } from './parts.js';
 
@@ -69,8 +69,5 @@ export async function changes(context) {
     feed.prepend(entry(one, { fresh: true }));
     while (feed.children.length > 50) feed.lastChild.remove();
   }, signal);
-  repeat(async () => {
-    for (const node of feed.querySelectorAll('[data-moment]')) node.textContent = ago(Number(node.dataset.moment));
-  }, 5000, signal);
   return { title: 'Changes', node: el('div', {}, el('div', { class: 'title' }, el('h1', {}, 'Changes'), el('span', { class: 'quiet-text' }, 'the last 50 configurations, the newest first')), el('div', { class: 'sheet' }, feed)) };
 }

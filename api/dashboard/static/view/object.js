@@ -15,24 +15,30 @@ export function traffic(kind, name, signal) {
   const figures = gauges();
   const course = lane(name, el('b', {}, 'Now'));
   const durations = el('div', { class: 'body' });
-  let drawn = 0;
+  const whole = el('div', { class: 'stack' });
+  let drawn = -1;
+  const sheets = [sheet('Traffic', el('span', { class: 'quiet-text' }, 'plots begin when the page is opened'), course.node, figures.node), sheet('How long requests took', el('span', { class: 'quiet-text' }, 'since Sluice started'), durations)];
   repeat(async () => {
     const answer = await ask(`traffic/${kind}`, { parameters: { name }, signal });
     readings.add(answer.time, answer[kind]);
     const total = readings.total(name);
+    if (!total) {
+      replace(whole, el('section', { class: 'sheet', 'aria-label': 'Traffic' }, el('p', { class: 'body quiet-text' }, 'Requests are not counted here, but with the routers and services that they pass.')));
+      drawn = -1;
+      return;
+    }
+    if (drawn < 0) replace(whole, sheets);
     const now = readings.now(name);
-    figures.draw([...counted(total), ['Received', total ? bytes(total.bytesReceived) : '–', now ? `${bytes(now.received)}/s` : ''], ['Sent', total ? bytes(total.bytesSent) : '–', now ? `${bytes(now.sent)}/s` : ''],
-      ['Mean', total?.requests ? duration(total.seconds / total.requests) : '–']]);
+    figures.draw([...counted(total), ['Received', bytes(total.bytesReceived), now ? `${bytes(now.received)}/s` : ''], ['Sent', bytes(total.bytesSent), now ? `${bytes(now.sent)}/s` : ''],
+      ['Mean', total.requests ? duration(total.seconds / total.requests) : '–']]);
     const { times, course: lists } = courseOf(readings.course(name));
     course.draw(times, lists, now ? `${rate(now.client)} 4xx/s` : 'counting …');
-    if (total && total.requests !== drawn) {
+    if (total.requests !== drawn) {
       drawn = total.requests;
       replace(durations, spread(total.buckets, [[0.5, 'p50'], [0.95, 'p95'], [0.99, 'p99']].map(([q, tone]) => ({ value: quantile(total.buckets, q), tone, name: tone }))));
-    } else if (!total) {
-      replace(durations, el('p', { class: 'none' }, 'No request yet.'));
     }
   }, 2000, signal);
-  return [sheet('Traffic', el('span', { class: 'quiet-text' }, 'plots begin when the page is opened'), course.node, figures.node), sheet('How long requests took', el('span', { class: 'quiet-text' }, 'since Sluice started'), durations)];
+  return whole;
 }
 
 /** follow builds a view again when a generation changes its object. */

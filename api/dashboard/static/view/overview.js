@@ -33,15 +33,17 @@ export async function overview({ signal }) {
   const facts = el('div', {});
   let overviewed;
   let others = [];
+  let failed = [];
 
   const drawState = () => {
     const { ready } = live;
-    const { tone, text } = summary(ready, others.length);
+    const beside = [...failed, ...others];
+    const { tone, text } = summary(ready, beside.length);
     state.className = `sheet state ${tone}`;
     replace(state, sign(tone), el('h1', {}, text),
       el('p', {}, ready?.generation > 0 ? `Generation ${ready.generation} has served for ${span(ready.ageSeconds + (Date.now() - live.readyAt) / 1000)}.` : 'No configuration is in use yet.'),
       el('div', { class: 'side facts' }, (ready?.providers ?? []).map((one) => el('span', { title: one.reason ?? '' }, standing(one.state), el('span', {}, one.name, one.state === 'synced' ? '' : ` ${one.state}`), one.lastMessageSeconds === undefined ? null : el('span', { class: 'quiet-text', title: 'since its last message' }, span(one.lastMessageSeconds))))));
-    const findings = [...providers(ready), ...(ready?.verdicts ?? []), ...others];
+    const findings = [...providers(ready), ...(ready?.verdicts ?? []), ...beside];
     findings.sort((a, b) => rank(a) - rank(b));
     const total = findings.length + (ready?.moreVerdicts ?? 0);
     replace(wrong, total === 0 ? null : sheet('Problems', el('a', { href: place('problems') }, total > shownProblems ? `All ${count(total)}` : 'Open'), el('ul', { class: 'problems' }, alike(findings).slice(0, shownProblems).map(([one, ...others]) => finding(one, { others, total: others.length + 1 })))));
@@ -74,10 +76,17 @@ export async function overview({ signal }) {
   const lanes = entrypointLanes(traffic);
   repeat(async () => lanes(await ask('traffic', { signal })), 2000, signal);
   repeat(problemsBeside, 10000, signal);
-  return { title: 'Overview', node: [state, wrong, traffic, busiest(() => overviewed, signal), el('div', { class: 'halves' }, recent, facts)] };
+  return { title: 'Overview', node: [state, wrong, traffic, busiest(signal, (list) => {
+    const same = JSON.stringify(list) === JSON.stringify(failed);
+    failed = list;
+    if (!same) drawState();
+  }), el('div', { class: 'halves' }, recent, facts)] };
 }
 
 const rank = (one) => (['quarantined', 'disabled'].includes(one.status) ? 0 : 1);
+
+/** internal is the entrypoint of Sluice's own pages, which comes last. */
+const internal = 'traefik';
 
 /** entrypointLanes returns what draws the answer of api/traffic. */
 function entrypointLanes(place) {
@@ -85,7 +94,7 @@ function entrypointLanes(place) {
   return ({ entryPoints, history }) => {
     const known = new Map((history?.entryPoints ?? []).map((one) => [one.name, one]));
     const busy = (name) => (known.get(name)?.requests ?? []).some((value) => value > 0);
-    const names = entryPoints.map((one) => one.name).sort((a, b) => busy(b) - busy(a));
+    const names = entryPoints.map((one) => one.name).sort((a, b) => busy(b) - busy(a) || (a === internal) - (b === internal));
     if (names.join() !== [...lanes.keys()].join()) {
       lanes = new Map(names.map((name) => [name, lane(`Entry point ${name}`, el('b', {}, name), true)]));
       replace(place, sheet('Traffic by entry point', el('span', { class: 'quiet-text' }, `last ${span(Math.max(60, history?.times?.length ?? 0) * (history?.interval ?? 2))}`), [...lanes.values()].map((one) => one.node)));

@@ -1,6 +1,7 @@
 // What several views show in the same way.
 
 import { copying, el, icon, sign } from '../lib/dom.js';
+import { tail } from '../lib/format.js';
 import { example, tokens } from '../lib/rule.js';
 import { place, placeOf } from '../lib/place.js';
 
@@ -46,7 +47,7 @@ export function linked(kind, name, attributes = {}, shown = name) {
 
 /** origin says where an object was declared. */
 export function origin(text) {
-  return text ? el('span', { class: 'where' }, el('code', {}, text), copying(text, 'the place')) : null;
+  return text ? el('span', { class: 'where' }, el('code', { title: text }, tail(text)), copying(text, 'the place')) : null;
 }
 
 /** finding shows one thing that is wrong, and the object to fix. What is like it may follow: {others, total}. */

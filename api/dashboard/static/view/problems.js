@@ -38,6 +38,7 @@ export async function problems({ query, signal }) {
   const state = { search: query.get('search') ?? '', status: query.get('status') ?? '', most: 100 };
   const input = el('input', { type: 'search', value: state.search, placeholder: 'Search names and reasons', 'aria-label': 'Search names and reasons', autocomplete: 'off', spellcheck: 'false' });
   const more = el('button', { class: 'plain', type: 'button' }, 'Show more');
+  const pager = el('div', { class: 'pager', hidden: true }, el('span', {}), more);
   const word = el('span', { role: 'status' });
   let asking = new AbortController();
 
@@ -48,10 +49,10 @@ export async function problems({ query, signal }) {
       const found = await all('verdicts', { parameters: { search: state.search, status: state.status }, signal: AbortSignal.any([own.signal, signal]), most: state.most });
       if (own.signal.aborted) return;
       replace(list, found.list.length ? found.list.map((one) => finding(one)) : el('li', {}, state.search || state.status ? 'Nothing matches.' : 'Every object is in use as it was declared.'));
-      more.hidden = !found.more;
+      pager.hidden = !found.more;
       replace(word, `${found.more ? 'more than ' : ''}${many(found.list.length, 'finding')}`);
     } catch (error) {
-      if (error.name !== 'AbortError') replace(list, el('li', { class: 'bad-text', role: 'alert' }, error.message));
+      if (error.name !== 'AbortError') replace(list, el('li', {}, el('span', { class: 'bad-text', role: 'alert' }, error.message)));
     }
   };
   const others = async () => {
@@ -95,6 +96,6 @@ export async function problems({ query, signal }) {
     node: [el('div', {},
       el('div', { class: 'title' }, el('h1', {}, 'Problems'), el('span', { class: 'quiet-text' }, word)),
       el('div', { class: 'filters' }, el('div', { class: 'search' }, icon('search'), input), el('div', { class: 'choices', role: 'group', 'aria-label': 'State' }, buttons)),
-      el('div', { class: 'sheet' }, list, el('div', { class: 'pager', hidden: false }, el('span', {}), more))), beside],
+      el('div', { class: 'sheet' }, list, pager)), beside],
   };
 }

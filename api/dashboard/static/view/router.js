@@ -50,8 +50,8 @@ export async function router({ name, signal }) {
     title: name,
     node: [heading({ view: 'routers', title: 'Routers' }, name, object.status, explaining(object)), faults(object),
       sheet('The way of a request', el('span', { class: 'quiet-text' }, 'threads are as thick as the share of requests'), picture.node),
-      ...traffic('routers', name, signal),
-      sheet('Definition', null, el('div', { class: 'body' }, definition(options(object, ['using', 'priorityStr']))))],
+      traffic('routers', name, signal),
+      sheet('Definition', null, el('div', { class: 'body' }, definition({ ...options(object, ['using', 'priorityStr']), priority: object.priorityStr ?? object.priority })))],
   };
 }
 
