@@ -192,8 +192,14 @@ func TestHeaderLabelsAreBounded(t *testing.T) {
 func TestCombinationsAreToldApartByWhatIsShown(t *testing.T) {
 	metrics := NewMetrics(MetricsOptions{EntryPoints: true, HeaderLabels: map[string]string{"tenant": "x-tenant", "token": "Authorization"}})
 	for _, sent := range [][2]string{
-		{"a\xff", "Bearer one"}, {"a\xfe", "Bearer two"}, {"a\uFFFD", "Basic three"}, {"other", "other"}, {"", ""}, {"", ""},
-		{strings.Repeat("x", labelLimit-1) + "\u00fc", ""}, {strings.Repeat("x", labelLimit-1) + "\u00c9", ""},
+		{"a\xff", "Bearer one"},
+		{"a\xfe", "Bearer two"},
+		{"a\uFFFD", "Basic three"},
+		{"other", "other"},
+		{"", ""},
+		{"", ""},
+		{strings.Repeat("x", labelLimit-1) + "\u00fc", ""},
+		{strings.Repeat("x", labelLimit-1) + "\u00c9", ""},
 	} {
 		metrics.Entrypoint("web").Finished(&Record{
 			Method: "GET", Status: 200, Observe: ObserveMetrics,

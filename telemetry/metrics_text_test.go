@@ -147,6 +147,12 @@ func TestAPageThatWasNotReadShowsNothing(t *testing.T) {
 	delete(s.services, "old@file")
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody)
 	s.Handler().ServeHTTP(&broken{httptest.NewRecorder(), size * 9 / 10}, request)
+	request.Method = http.MethodHead
+	recorder := httptest.NewRecorder()
+	s.Handler().ServeHTTP(recorder, request)
+	if recorder.Code != http.StatusOK || strings.Contains(recorder.Body.String(), "traefik_router") {
+		t.Errorf("HEAD gets %d and\n%s", recorder.Code, recorder.Body)
+	}
 	s.expect(t, "once more", "a@file", "old@file", 1, 1)
 	s.expect(t, "when it is gone", "a@file", "old@file", -1, -1)
 }
@@ -168,12 +174,14 @@ func TestNothingIsCountedUnseen(t *testing.T) {
 		t.Errorf("%v requests are pushed", got)
 	}
 	delete(s.routers, "a@file")
-	s.expect(t, "once more", "a@file", "old@file", 1, -1)
-	s.request(router, nil) // The series is kept for who pushes.
+	if got := pushed(); got != 1 {
+		t.Errorf("%v requests are pushed once more", got)
+	}
+	s.request(router, nil) // The series is kept for the page, and then for who pushes.
 	s.expect(t, "after a late request", "a@file", "old@file", 2, -1)
 	s.expect(t, "after that", "a@file", "old@file", -1, -1)
 	if got := pushed(); got != 2 {
-		t.Errorf("%v requests are pushed once more", got)
+		t.Errorf("%v requests are pushed after a late request", got)
 	}
 	if routers, _ := s.kept(); routers != 0 {
 		t.Error("the series is kept")
@@ -200,5 +208,25 @@ func TestARouterThatCameBackStays(t *testing.T) {
 	s.request(router, nil)
 	for range 3 {
 		s.expect(t, "when it exists", "a@file", "weighted@file", 1, -1)
+	}
+}
+
+// pieces notes the largest piece of a page.
+type pieces struct {
+	*httptest.ResponseRecorder
+	largest int
+}
+
+func (p *pieces) Write(b []byte) (int, error) {
+	p.largest = max(p.largest, len(b))
+	return len(b), nil
+}
+
+// TestPageIsWrittenAsItIsRead demands that a page of 10,000 routers is never in memory as a whole.
+func TestPageIsWrittenAsItIsRead(t *testing.T) {
+	p := &pieces{ResponseRecorder: httptest.NewRecorder()}
+	crowd().Handler().ServeHTTP(p, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
+	if p.largest < textBlock || p.largest > 2*textBlock {
+		t.Errorf("the largest piece has %d bytes", p.largest)
 	}
 }
