@@ -5,9 +5,11 @@
 package logfile
 
 import (
+	"errors"
 	"io"
 	"os"
 	"sync"
+	"syscall"
 
 	"gopkg.in/natefinch/lumberjack.v2"
 )
@@ -61,8 +63,13 @@ func Open(options Options) (*File, error) {
 	return f, nil
 }
 
+// open opens for reading too, where that is allowed: a named pipe that nobody reads would otherwise keep this from returning (fifo(7)).
 func open(path string) (*os.File, error) {
-	return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, mode)
+	opened, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, mode)
+	if errors.Is(err, os.ErrPermission) {
+		return os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY|syscall.O_NONBLOCK, mode)
+	}
+	return opened, err
 }
 
 // Write appends whole lines.
