@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"github.com/gorilla/mux"
+
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // page is a part that stands for the dashboard.
@@ -98,5 +100,32 @@ func TestAnOriginThatHidesIsNobodysOwn(t *testing.T) {
 	New(sampleOptions()).ServeHTTP(answer, request)
 	if answer.Code != http.StatusForbidden || answer.Body.Len() > 0 {
 		t.Errorf("status = %d %s", answer.Code, answer.Body)
+	}
+}
+
+// A part that is a service of its own is protected as the API is.
+func TestPartsOfTheirOwnAreProtected(t *testing.T) {
+	page := Protect("/base/", telemetry.Discard{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "page") }))
+	link := map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
+	for _, test := range []struct {
+		method, path string
+		header       map[string]string
+		status       int
+	}{
+		{http.MethodGet, "/base/dashboard/", nil, http.StatusOK},
+		{http.MethodGet, "/base/dashboard/", link, http.StatusOK},
+		{http.MethodGet, "/base/dashboard/page.js", link, http.StatusForbidden},
+		{http.MethodGet, "/base/dashboard/", map[string]string{"Origin": "https://evil.test"}, http.StatusForbidden},
+		{http.MethodPost, "/base/dashboard/", nil, http.StatusMethodNotAllowed},
+	} {
+		request := httptest.NewRequestWithContext(t.Context(), test.method, test.path, http.NoBody)
+		for name, value := range test.header {
+			request.Header.Set(name, value)
+		}
+		answer := httptest.NewRecorder()
+		page.ServeHTTP(answer, request)
+		if answer.Code != test.status || answer.Code == http.StatusForbidden && answer.Body.Len() > 0 {
+			t.Errorf("%s %s %v = %d %s", test.method, test.path, test.header, answer.Code, answer.Body)
+		}
 	}
 }

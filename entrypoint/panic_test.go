@@ -19,8 +19,7 @@ func TestPanicsTellNoSecrets(t *testing.T) {
 					t.Error(err)
 				}
 				w.Header().Set("Set-Cookie", r.Header.Get("Cookie"))
-				var nobody map[string]string
-				nobody[r.Header.Get("Authorization")] = string(body)
+				w.WriteHeader(int(body[len(body)]))
 			}), nil)
 			client, url := s.client(protocol)
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/path?token="+secret, strings.NewReader(secret))
@@ -42,7 +41,7 @@ func TestPanicsTellNoSecrets(t *testing.T) {
 				t.Errorf("the answer: %+v %q", response, text)
 			}
 			line := s.logged("handler panicked")
-			if !strings.Contains(line, "POST "+s.address+"/path") || !strings.Contains(line, "assignment to entry in nil map") || !strings.Contains(line, "panic_test.go") {
+			if !strings.Contains(line, "POST "+s.address+"/path") || !strings.Contains(line, "index out of range") || !strings.Contains(line, "panic_test.go") {
 				t.Errorf("the line does not say what has happened: %s", line)
 			}
 			for _, hidden := range []string{secret, "token", "YW5uO"} {

@@ -147,8 +147,7 @@ func (r reader) events() {
 // unpack reads every file of the support archive.
 func (r reader) unpack(path string) {
 	r.t.Helper()
-	r.get(path)
-	for entries := tar.NewReader(strings.NewReader(inflate(r.t, r.client.Get(path).Text))); ; {
+	for entries := tar.NewReader(strings.NewReader(inflate(r.t, r.get(path).Text))); ; {
 		entry, err := entries.Next()
 		if errors.Is(err, io.EOF) {
 			return

@@ -152,6 +152,11 @@ func TestServedSecretsAreNeverShown(t *testing.T) {
 	}
 	maps.Copy(said, everything(t, s, question.Encode(), true))
 	expectDifferences(t, said)
+	for _, path := range []string{"/api/rawdata", "/api/http/middlewares/basic@file", "/api/support-dump static-config.json", "/api/support-dump dynamic-config.json"} {
+		if !strings.Contains(said[path], "xxxx") {
+			t.Errorf("%s hides nothing, so that it proves nothing: %.300s", path, said[path])
+		}
+	}
 	said["bundle"] = bundled(t, s)
 	s.Stop()
 	said["log"] = s.Log.String()
