@@ -38,33 +38,18 @@ func TestLinesSayWhyRequestsFail(t *testing.T) {
 	t.Parallel()
 	w := start(t, accessFile, nil)
 	for n, protocol := range harness.Protocols() {
+		answers := make([]sent, len(refusals()))
+		for i, one := range refusals() { // Lines come a fifth of a second later: all together.
+			client, id := w.client(t, protocol, one.host), fmt.Sprintf("refusal-%d-%d", n, i)
+			stream := w.backend.Stream(id)
+			var err error
+			if answers[i], err = ask(client, client.Request(one.method, one.path+"?id="+id, strings.NewReader(one.body)), id); err != nil {
+				t.Fatal(err)
+			}
+			close(stream.Events)
+		}
 		for i, one := range refusals() {
-			id := fmt.Sprintf("refusal-%d-%d", n, i)
-			t.Run(one.host+" "+one.code+" "+string(protocol), func(t *testing.T) {
-				client := w.client(t, protocol, one.host)
-				stream := w.backend.Stream(id)
-				defer close(stream.Events)
-				done, err := ask(client, client.Request(one.method, one.path+"?id="+id, strings.NewReader(one.body)), id)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got := w.line(t, id)
-				text := func(name string) string {
-					if got[name] == nil {
-						return ""
-					}
-					return fmt.Sprint(got[name])
-				}
-				if done.StatusCode != one.status || text("DownstreamStatus") != fmt.Sprint(one.status) || text("ErrorCode") != one.code || text("ErrorReason") == "" && one.code != "no_router" {
-					t.Errorf("status %d, %v", done.StatusCode, got)
-				}
-				if text("RouterName") != one.router || one.service != "" && text("ServiceName") != one.service {
-					t.Errorf("router %q, service %q", text("RouterName"), text("ServiceName"))
-				}
-				if text("DownstreamContentSize") != fmt.Sprint(len(done.Text)) || text("RequestContentSize") != fmt.Sprint(len(one.body)) {
-					t.Errorf("%s bytes of %d sent, %s of %d received", text("DownstreamContentSize"), len(done.Text), text("RequestContentSize"), len(one.body))
-				}
-			})
+			t.Run(one.host+" "+one.code+" "+string(protocol), func(t *testing.T) { one.compare(t, answers[i], w.line(t, answers[i].id)) })
 		}
 		t.Run("limited "+string(protocol), func(t *testing.T) { w.limited(t, protocol) })
 		t.Run("client that leaves "+string(protocol), func(t *testing.T) { w.leaving(t, protocol, fmt.Sprint("leaving-", n)) })
@@ -77,6 +62,26 @@ func TestLinesSayWhyRequestsFail(t *testing.T) {
 	}
 	if got := w.line(t, "own"); got["ErrorCode"] != nil || got["DownstreamStatus"] != 503.0 || got["OriginStatus"] != 503.0 {
 		t.Errorf("the endpoint's own answer: %v", got)
+	}
+}
+
+// compare looks whether a line tells what the client has got, and why.
+func (r refusal) compare(t *testing.T, done sent, got map[string]any) {
+	t.Helper()
+	text := func(name string) string {
+		if got[name] == nil {
+			return ""
+		}
+		return fmt.Sprint(got[name])
+	}
+	if done.StatusCode != r.status || text("DownstreamStatus") != fmt.Sprint(r.status) || text("ErrorCode") != r.code || text("ErrorReason") == "" && r.code != "no_router" {
+		t.Errorf("status %d, %v", done.StatusCode, got)
+	}
+	if text("RouterName") != r.router || r.service != "" && text("ServiceName") != r.service {
+		t.Errorf("router %q, service %q", text("RouterName"), text("ServiceName"))
+	}
+	if text("DownstreamContentSize") != fmt.Sprint(len(done.Text)) || text("RequestContentSize") != fmt.Sprint(len(r.body)) {
+		t.Errorf("%s bytes of %d sent, %s of %d received", text("DownstreamContentSize"), len(done.Text), text("RequestContentSize"), len(r.body))
 	}
 }
 
