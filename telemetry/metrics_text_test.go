@@ -173,6 +173,7 @@ func TestNothingIsCountedUnseen(t *testing.T) {
 	if got := pushed(); got != 1 {
 		t.Errorf("%v requests are pushed", got)
 	}
+	scrape(t, s.Metrics)
 	delete(s.routers, "a@file")
 	if got := pushed(); got != 1 {
 		t.Errorf("%v requests are pushed once more", got)
