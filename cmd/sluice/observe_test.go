@@ -52,3 +52,23 @@ func TestCollectorsEndBesideEachOther(t *testing.T) {
 		close(exporter.letGo)
 	})
 }
+
+// heard keeps what is logged.
+type heard struct {
+	telemetry.Discard
+	lines []string
+}
+
+func (h *heard) Debug(message string, _ ...any) { h.lines = append(h.lines, message) }
+
+// What a server sends without being asked may hold a cookie, and net/http logs how it begins.
+func TestStraysHoldNoAnswers(t *testing.T) {
+	logger := &heard{}
+	line := "Unsolicited response received on idle HTTP channel starting with \"HTTP/1.1 200\\r\\nSet-Cookie: s3cr3t\"; err=<nil>\n"
+	if n, err := (strays{logger}).Write([]byte(line)); n != len(line) || err != nil {
+		t.Errorf("%d, %v", n, err)
+	}
+	if len(logger.lines) != 1 || logger.lines[0] != "Unsolicited response received on idle HTTP channel" {
+		t.Errorf("it logs %q", logger.lines)
+	}
+}
