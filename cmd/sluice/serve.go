@@ -28,7 +28,8 @@ func serve(args, environ []string, stderr io.Writer) int {
 		printFindings(stderr, findings)
 		return 1
 	}
-	signal.Ignore(syscall.SIGPIPE) // Who reads a log may go away; the write then fails, and nobody is ended by it.
+	// Who reads a log may go away: the write then fails, and nobody is ended by it. SIGUSR1 means nothing yet.
+	signal.Ignore(syscall.SIGPIPE, syscall.SIGUSR1)
 	logs, err := openLog(loaded.Configuration.Log, stderr)
 	if err != nil {
 		say(stderr, "sluice: %v\n", err)
