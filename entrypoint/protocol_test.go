@@ -177,8 +177,10 @@ func TestRefusedAreRecorded(t *testing.T) {
 		}
 		record := s.record()
 		record.Start = time.Time{}
-		if want := (telemetry.Record{Entrypoint: "web", Client: "127.0.0.1", Protocol: "http", Status: test.status, Reason: test.reason,
-			Code: telemetry.CodeFor(test.status), Version: "HTTP/1.1"}); !reflect.DeepEqual(record, want) {
+		if want := (telemetry.Record{
+			Entrypoint: "web", Client: "127.0.0.1", Protocol: "http", Status: test.status, Reason: test.reason,
+			Code: telemetry.CodeFor(test.status), Version: "HTTP/1.1",
+		}); !reflect.DeepEqual(record, want) {
 			t.Errorf("record %+v, want %+v", record, want)
 		}
 	}

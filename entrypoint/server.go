@@ -115,8 +115,10 @@ func (e *Entrypoint) newHTTP2(base context.Context) *http.Server {
 
 // refused records a request of HTTP/1.1 whose head was answered without a handler.
 func (e *Entrypoint) refused(conn net.Conn, reason *wire.Error) {
-	record := telemetry.Record{Start: time.Now(), Entrypoint: e.name, Protocol: "http", Status: reason.Status, Reason: reason.Error(),
-		Code: telemetry.CodeFor(reason.Status), Observe: e.deps.Observe, Version: "HTTP/1.1"}
+	record := telemetry.Record{
+		Start: time.Now(), Entrypoint: e.name, Protocol: "http", Status: reason.Status, Reason: reason.Error(),
+		Code: telemetry.CodeFor(reason.Status), Observe: e.deps.Observe, Version: "HTTP/1.1",
+	}
 	switch {
 	case errors.Is(reason, wire.ErrTooManyFields):
 		record.Reason = tooManyFields

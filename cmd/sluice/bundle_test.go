@@ -103,7 +103,8 @@ func TestAPIURL(t *testing.T) {
 		{"off", nil, "the API is not enabled: configure api, or name its address with --api"},
 		{"behind a router", []string{"--api=true"}, "the API is served where a router leads to it: name its address with --api"},
 		{
-			"a port of the system", []string{"--api.insecure=true", "--entryPoints.traefik.address=:0"},
+			"a port of the system",
+			[]string{"--api.insecure=true", "--entryPoints.traefik.address=:0"},
 			`entrypoint "traefik" listens on a port that the system chooses: name it with --api`,
 		},
 		{"nonsense", []string{"--nonsense=1"}, "flag --nonsense"},

@@ -87,8 +87,10 @@ var libraries = []struct {
 }
 
 // testLibraries may be imported by every test, beside all of the above.
-var testLibraries = []string{"github.com/google/go-cmp", "go.uber.org/goleak", "google.golang.org/grpc", "google.golang.org/protobuf", "github.com/oauth2-proxy/mockoidc",
-	"github.com/getkin/kin-openapi"}
+var testLibraries = []string{
+	"github.com/google/go-cmp", "go.uber.org/goleak", "google.golang.org/grpc", "google.golang.org/protobuf", "github.com/oauth2-proxy/mockoidc",
+	"github.com/getkin/kin-openapi",
+}
 
 func TestImports(t *testing.T) {
 	loaded := load(t)
