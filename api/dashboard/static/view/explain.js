@@ -12,6 +12,9 @@ const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'CO
 /** headersOf reads the lines of the form. */
 export const headersOf = (text) => text.split('\n').map((line) => line.trim()).filter(Boolean);
 
+/** shareable leaves out the lines that may hold a credential: addresses are shared, and browsers remember them. */
+export const shareable = (lines) => lines.filter((line) => !/authorization|cookie|token|secret|password|key/i.test(line.split(':')[0]));
+
 export async function explain({ query, signal }) {
   const entries = await ask('entrypoints', { signal }).catch(() => []);
   const wanted = query.get('method') ?? 'GET';
@@ -29,7 +32,7 @@ export async function explain({ query, signal }) {
     drawn = new AbortController();
     const both = AbortSignal.any([drawn.signal, signal]);
     const question = { method: method.value, url: url.value.trim(), entrypoint: entry.value, client: client.value.trim(), header: headersOf(headers.value) };
-    history.replaceState(null, '', place('explain', '', question));
+    history.replaceState(null, '', place('explain', '', { ...question, header: shareable(question.header) }));
     try {
       const told = await ask('explain', { parameters: question, signal: both });
       replace(answer, shown(told, both));
