@@ -36,3 +36,6 @@ export function placeOf(kind, name) {
 export function qualified(name, owner) {
   return name.includes('@') ? name : `${name}@${owner.slice(owner.lastIndexOf('@') + 1)}`;
 }
+
+/** shareable leaves out the lines that may hold a credential: addresses are shared, and browsers remember them. */
+export const shareable = (lines) => lines.filter((line) => !/authorization|cookie|token|secret|password|key/i.test(line.split(':')[0]));

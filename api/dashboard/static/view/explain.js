@@ -3,7 +3,7 @@
 import { ask } from '../lib/api.js';
 import { el, replace, sign } from '../lib/dom.js';
 import { many, percent } from '../lib/format.js';
-import { place, placeOf } from '../lib/place.js';
+import { place, placeOf, shareable } from '../lib/place.js';
 import { linked, parted, ruled, sheet } from './parts.js';
 import { station, way } from './way.js';
 
@@ -11,9 +11,6 @@ const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'CO
 
 /** headersOf reads the lines of the form. */
 export const headersOf = (text) => text.split('\n').map((line) => line.trim()).filter(Boolean);
-
-/** shareable leaves out the lines that may hold a credential: addresses are shared, and browsers remember them. */
-export const shareable = (lines) => lines.filter((line) => !/authorization|cookie|token|secret|password|key/i.test(line.split(':')[0]));
 
 export async function explain({ query, signal }) {
   const entries = await ask('entrypoints', { signal }).catch(() => []);
