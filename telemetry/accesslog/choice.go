@@ -23,8 +23,8 @@ func (e *encoder) choose(choice static.AccessLogFields) (unknown []string, err e
 	}
 	named := map[string]mode{}
 	exists := map[string]bool{}
-	for _, field := range fields() {
-		exists[strings.ToLower(field.name)] = true
+	for _, name := range fieldNames() {
+		exists[strings.ToLower(name)] = true
 	}
 	for _, name := range slices.Sorted(maps.Keys(choice.Names)) {
 		read, err := parseMode("accessLog.fields.names."+name, choice.Names[name], fallback, false)
@@ -40,14 +40,14 @@ func (e *encoder) choose(choice static.AccessLogFields) (unknown []string, err e
 			unknown = append(unknown, name)
 		}
 	}
-	for _, field := range fields() {
-		chosen, ok := named[strings.ToLower(field.name)]
+	for i, name := range fieldNames() {
+		chosen, ok := named[strings.ToLower(name)]
 		if !ok {
 			chosen = fallback
 		}
 		if chosen == keep {
-			e.kept[field.name] = true
-			e.members = append(e.members, member{`,"` + field.name + `":`, field.write})
+			e.kept[name] = true
+			e.fields |= 1 << i
 		}
 	}
 	return unknown, nil

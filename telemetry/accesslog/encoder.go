@@ -14,22 +14,17 @@ type encoder struct {
 	common, columns bool
 	query           mode
 	headers         headerModes
-	// members are the fields of JSON that are kept, with their keys as they are written; kept are the names of all that are kept.
-	members []member
+	// fields are the fields of JSON that are kept; kept are their names.
+	fields  fieldSet
 	kept    map[string]bool
+	ciphers map[uint16]string
 	stamps  stamps
 	ids     *ids
 }
 
-// member is a field with `,"name":` before it.
-type member struct {
-	key   string
-	write func(e *encoder, b []byte, r *request) []byte
-}
-
 // newEncoder returns the encoder that the configuration asks for. unknown are the names of fields in it that do not exist.
 func newEncoder(config static.AccessLog, location *time.Location) (made *encoder, unknown []string, err error) {
-	e := &encoder{ids: newIDs(), kept: map[string]bool{}, stamps: stamps{location: location}}
+	e := &encoder{ids: newIDs(), kept: map[string]bool{}, ciphers: ciphers(), stamps: stamps{location: location}}
 	switch config.Format {
 	case "", "common":
 		e.common, e.columns = true, true
@@ -91,15 +86,7 @@ func (e *encoder) encode(l *line, r request, collector bool) {
 func (e *encoder) appendObject(b []byte, l *line) []byte {
 	r := &l.request
 	b = append(b, `{"level":"info","msg":""`...)
-	for i := range e.members {
-		member := &e.members[i]
-		before := len(b)
-		b = append(b, member.key...)
-		value := len(b)
-		if b = member.write(e, b, r); len(b) == value {
-			b = b[:before]
-		}
-	}
+	b = e.appendFields(b, r)
 	if e.headers.any() {
 		b = e.headers.appendHeaders(b, "downstream_", r.record.ResponseHeader, &l.names)
 		b = e.headers.appendHeaders(b, "origin_", r.record.OriginHeader, &l.names)

@@ -5,136 +5,269 @@ import (
 	"encoding/hex"
 	"slices"
 	"strconv"
-	"strings"
-
-	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// field is a member of a line of JSON. write appends its value, or returns b as it is where the request has none.
-type field struct {
-	name  string
-	write func(e *encoder, b []byte, r *request) []byte
+// fieldSet is a set of fields of a line of JSON.
+type fieldSet uint64
+
+// The fields, in the order of their names, which is that of fieldNames.
+const (
+	keepClientAddr fieldSet = 1 << iota
+	keepClientHost
+	keepClientPort
+	keepClientUsername
+	keepConfigGeneration
+	keepDownstreamContentSize
+	keepDownstreamStatus
+	keepDuration
+	keepErrorCode
+	keepErrorReason
+	keepGzipRatio
+	keepOriginContentSize
+	keepOriginDuration
+	keepOriginStatus
+	keepOverhead
+	keepRequestAddr
+	keepRequestContentSize
+	keepRequestCount
+	keepRequestHost
+	keepRequestID
+	keepRequestMethod
+	keepRequestPath
+	keepRequestPort
+	keepRequestProtocol
+	keepRequestScheme
+	keepRetryAttempts
+	keepRouterName
+	keepServiceAddr
+	keepServiceName
+	keepServiceURL
+	keepSpanIDOld
+	keepStartLocal
+	keepStartUTC
+	keepTlsCipher
+	keepTlsClientSubject
+	keepTlsVersionUsed
+	keepTraceIDOld
+	keepEntryPointName
+	keepSpanIDNow
+	keepTraceIDNow
+)
+
+// fieldNames returns the names of all fields in their order. Those of Traefik have its names and forms.
+func fieldNames() []string {
+	return []string{
+		"ClientAddr", "ClientHost", "ClientPort", "ClientUsername",
+		"ConfigGeneration", "DownstreamContentSize", "DownstreamStatus", "Duration",
+		"ErrorCode", "ErrorReason", "GzipRatio", "OriginContentSize",
+		"OriginDuration", "OriginStatus", "Overhead", "RequestAddr",
+		"RequestContentSize", "RequestCount", "RequestHost", "RequestId",
+		"RequestMethod", "RequestPath", "RequestPort", "RequestProtocol",
+		"RequestScheme", "RetryAttempts", "RouterName", "ServiceAddr",
+		"ServiceName", "ServiceURL", "SpanId", "StartLocal",
+		"StartUTC", "TLSCipher", "TLSClientSubject", "TLSVersion",
+		"TraceId", "entryPointName", "span_id", "trace_id",
+	}
 }
 
-// fields returns all fields in the order of their names. Those of Traefik have its names and forms.
-func fields() []field {
-	all := slices.Concat(requestFields(), timeFields(), originFields(), tlsFields(), traceFields(), ourFields())
-	slices.SortFunc(all, func(a, b field) int { return strings.Compare(a.name, b.name) })
-	return all
+// appendFields appends the members of the fields that are kept and that the request has. It is one piece after the other without a table of
+// functions: what a processor cannot guess costs more here than what is written.
+func (e *encoder) appendFields(b []byte, r *request) []byte {
+	b = e.appendClient(b, r)
+	b = e.appendOrigin(b, r)
+	b = e.appendAsked(b, r)
+	b = e.appendWay(b, r)
+	return e.appendIdentity(b, r)
 }
 
-// text is a field that holds a text of the record, and is absent where that is empty.
-func text(name string, of func(*telemetry.Record) string) field {
-	return field{name, func(_ *encoder, b []byte, r *request) []byte {
-		if value := of(r.record); value != "" {
-			return appendJSON(b, value)
+// appendClient appends the fields of the client, and of how the request ended.
+func (e *encoder) appendClient(b []byte, r *request) []byte {
+	kept, record := e.fields, r.record
+	if kept&keepClientAddr != 0 {
+		b = append(appendAddress(append(b, `,"ClientAddr":"`...), record.Client, record.ClientPort), '"')
+	}
+	if kept&keepClientHost != 0 {
+		b = appendJSON(append(b, `,"ClientHost":`...), r.clientHost())
+	}
+	if kept&keepClientPort != 0 {
+		b = appendJSON(append(b, `,"ClientPort":`...), orDash(record.ClientPort))
+	}
+	if kept&keepClientUsername != 0 {
+		b = appendJSON(append(b, `,"ClientUsername":`...), orDash(record.Username))
+	}
+	if kept&keepConfigGeneration != 0 {
+		b = strconv.AppendUint(append(b, `,"ConfigGeneration":`...), record.Generation, 10)
+	}
+	if kept&keepDownstreamContentSize != 0 {
+		b = strconv.AppendInt(append(b, `,"DownstreamContentSize":`...), record.BytesSent, 10)
+	}
+	if kept&keepDownstreamStatus != 0 {
+		b = strconv.AppendInt(append(b, `,"DownstreamStatus":`...), int64(record.Status), 10)
+	}
+	if kept&keepDuration != 0 {
+		b = strconv.AppendInt(append(b, `,"Duration":`...), int64(record.Duration), 10)
+	}
+	if kept&keepErrorCode != 0 && record.Code != "" {
+		b = appendJSON(append(b, `,"ErrorCode":`...), string(record.Code))
+	}
+	if kept&keepErrorReason != 0 && record.Reason != "" {
+		b = appendJSON(append(b, `,"ErrorReason":`...), record.Reason)
+	}
+	if origin, sent := record.OriginBytes, record.BytesSent; kept&keepGzipRatio != 0 && origin > 0 && sent > 0 && origin != sent {
+		b = appendRatio(append(b, `,"GzipRatio":`...), origin, sent)
+	}
+	return b
+}
+
+// appendOrigin appends the fields of the endpoint's part.
+func (e *encoder) appendOrigin(b []byte, r *request) []byte {
+	kept, record := e.fields, r.record
+	if kept&keepOriginContentSize != 0 {
+		b = strconv.AppendInt(append(b, `,"OriginContentSize":`...), record.OriginBytes, 10)
+	}
+	if kept&keepOriginDuration != 0 {
+		b = strconv.AppendInt(append(b, `,"OriginDuration":`...), int64(record.ServiceDuration), 10)
+	}
+	if kept&keepOriginStatus != 0 {
+		b = strconv.AppendInt(append(b, `,"OriginStatus":`...), int64(record.OriginStatus), 10)
+	}
+	if kept&keepOverhead != 0 {
+		b = strconv.AppendInt(append(b, `,"Overhead":`...), int64(record.Duration-record.ServiceDuration), 10)
+	}
+	return b
+}
+
+// appendAsked appends the fields of what was asked.
+func (e *encoder) appendAsked(b []byte, r *request) []byte {
+	kept, record := e.fields, r.record
+	host, port := splitHost(record.Host)
+	if kept&keepRequestAddr != 0 && record.Host != "" {
+		b = appendJSON(append(b, `,"RequestAddr":`...), record.Host)
+	}
+	if kept&keepRequestContentSize != 0 {
+		b = strconv.AppendInt(append(b, `,"RequestContentSize":`...), record.BytesReceived, 10)
+	}
+	if kept&keepRequestCount != 0 {
+		b = strconv.AppendUint(append(b, `,"RequestCount":`...), r.count, 10)
+	}
+	if kept&keepRequestHost != 0 && host != "" {
+		b = appendJSON(append(b, `,"RequestHost":`...), host)
+	}
+	if kept&keepRequestID != 0 {
+		if b = append(b, `,"RequestId":"`...); record.RequestID != "" {
+			b = appendText(b, record.RequestID)
+		} else {
+			b = e.ids.appendID(b, r.id)
 		}
-		return b
-	}}
-}
-
-// number is a field that holds a whole number.
-func number(name string, of func(*telemetry.Record) int64) field {
-	return field{name, func(_ *encoder, b []byte, r *request) []byte { return strconv.AppendInt(b, of(r.record), 10) }}
-}
-
-func requestFields() []field {
-	type record = telemetry.Record
-	return []field{
-		{"ClientAddr", func(_ *encoder, b []byte, r *request) []byte {
-			return append(appendAddress(append(b, '"'), r.record.Client, r.record.ClientPort), '"')
-		}},
-		{"ClientHost", func(_ *encoder, b []byte, r *request) []byte { return appendJSON(b, r.clientHost()) }},
-		{"ClientPort", func(_ *encoder, b []byte, r *request) []byte { return appendJSON(b, orDash(r.record.ClientPort)) }},
-		{"ClientUsername", func(_ *encoder, b []byte, r *request) []byte { return appendJSON(b, orDash(r.record.Username)) }},
-		{"RequestPath", func(e *encoder, b []byte, r *request) []byte {
-			if r.record.Path == "" {
-				return b
-			}
-			return append(r.appendTarget(append(b, '"'), e.query, appendText), '"')
-		}},
-		text("RequestHost", func(r *record) string { return first(splitHost(r.Host)) }),
-		text("RequestPort", func(r *record) string { return second(splitHost(r.Host)) }),
-		{"RequestScheme", func(_ *encoder, b []byte, r *request) []byte {
-			if r.record.TLS != nil {
-				return append(b, `"https"`...)
-			}
-			return append(b, `"http"`...)
-		}},
-		{"RequestCount", func(_ *encoder, b []byte, r *request) []byte { return strconv.AppendUint(b, r.count, 10) }},
-		text("RequestAddr", func(r *record) string { return r.Host }),
-		text("RequestMethod", func(r *record) string { return r.Method }),
-		text("RequestProtocol", func(r *record) string { return r.Version }),
-		number("RequestContentSize", func(r *record) int64 { return r.BytesReceived }),
-		text("entryPointName", func(r *record) string { return r.Entrypoint }),
-		text("RouterName", func(r *record) string { return r.Router }),
-		text("ServiceName", func(r *record) string { return r.Service }),
-		text("ServiceAddr", func(r *record) string { return r.Endpoint }),
-		text("ServiceURL", func(r *record) string { return r.EndpointURL }),
+		b = append(b, '"')
 	}
-}
-
-func timeFields() []field {
-	type record = telemetry.Record
-	return []field{
-		{"StartUTC", func(_ *encoder, b []byte, r *request) []byte {
-			return appendTime(b, r.start.utc, "Z", r.record.Start.Nanosecond())
-		}},
-		{"StartLocal", func(_ *encoder, b []byte, r *request) []byte {
-			return appendTime(b, r.start.local, r.start.zone, r.record.Start.Nanosecond())
-		}},
-		number("Duration", func(r *record) int64 { return int64(r.Duration) }),
-		number("Overhead", func(r *record) int64 { return int64(r.Duration - r.ServiceDuration) }),
-		number("RetryAttempts", func(r *record) int64 { return int64(max(r.Tries-1, 0)) }),
+	if kept&keepRequestMethod != 0 && record.Method != "" {
+		b = appendJSON(append(b, `,"RequestMethod":`...), record.Method)
 	}
-}
-
-func originFields() []field {
-	type record = telemetry.Record
-	return []field{
-		number("OriginDuration", func(r *record) int64 { return int64(r.ServiceDuration) }),
-		number("OriginStatus", func(r *record) int64 { return int64(r.OriginStatus) }),
-		number("OriginContentSize", func(r *record) int64 { return r.OriginBytes }),
-		number("DownstreamStatus", func(r *record) int64 { return int64(r.Status) }),
-		number("DownstreamContentSize", func(r *record) int64 { return r.BytesSent }),
-		{"GzipRatio", func(_ *encoder, b []byte, r *request) []byte {
-			origin, sent := r.record.OriginBytes, r.record.BytesSent
-			if origin <= 0 || sent <= 0 || origin == sent {
-				return b
-			}
-			return appendRatio(b, origin, sent)
-		}},
+	if kept&keepRequestPath != 0 && record.Path != "" {
+		b = append(r.appendTarget(append(b, `,"RequestPath":"`...), e.query, appendText), '"')
 	}
+	if kept&keepRequestPort != 0 && port != "" {
+		b = appendJSON(append(b, `,"RequestPort":`...), port)
+	}
+	if kept&keepRequestProtocol != 0 && record.Version != "" {
+		b = appendJSON(append(b, `,"RequestProtocol":`...), record.Version)
+	}
+	if kept&keepRequestScheme != 0 {
+		if record.TLS != nil {
+			b = append(b, `,"RequestScheme":"https"`...)
+		} else {
+			b = append(b, `,"RequestScheme":"http"`...)
+		}
+	}
+	if kept&keepRetryAttempts != 0 {
+		b = strconv.AppendInt(append(b, `,"RetryAttempts":`...), int64(max(record.Tries-1, 0)), 10)
+	}
+	return b
 }
 
-func tlsFields() []field {
-	ciphers := map[uint16]string{}
+// appendWay appends the fields of the way of the request.
+func (e *encoder) appendWay(b []byte, r *request) []byte {
+	kept, record := e.fields, r.record
+	if kept&keepRouterName != 0 && record.Router != "" {
+		b = appendJSON(append(b, `,"RouterName":`...), record.Router)
+	}
+	if kept&keepServiceAddr != 0 && record.Endpoint != "" {
+		b = appendJSON(append(b, `,"ServiceAddr":`...), record.Endpoint)
+	}
+	if kept&keepServiceName != 0 && record.Service != "" {
+		b = appendJSON(append(b, `,"ServiceName":`...), record.Service)
+	}
+	if kept&keepServiceURL != 0 && record.EndpointURL != "" {
+		b = appendJSON(append(b, `,"ServiceURL":`...), record.EndpointURL)
+	}
+	if kept&keepSpanIDOld != 0 && record.Trace.Valid() {
+		b = appendHex(append(b, `,"SpanId":`...), record.Trace.SpanID[:])
+	}
+	if kept&keepStartLocal != 0 {
+		b = appendTime(append(b, `,"StartLocal":`...), r.start.local, r.start.zone, record.Start.Nanosecond())
+	}
+	if kept&keepStartUTC != 0 {
+		b = appendTime(append(b, `,"StartUTC":`...), r.start.utc, "Z", record.Start.Nanosecond())
+	}
+	return b
+}
+
+// appendIdentity appends the fields of the connection, and of the request among others.
+func (e *encoder) appendIdentity(b []byte, r *request) []byte {
+	kept, record := e.fields, r.record
+	if state := record.TLS; kept&keepTlsCipher != 0 && state != nil {
+		if text := e.cipher(state.CipherSuite); text != "" {
+			b = appendJSON(append(b, `,"TLSCipher":`...), text)
+		}
+	}
+	if state := record.TLS; kept&keepTlsClientSubject != 0 && state != nil {
+		if text := subject(state); text != "" {
+			b = appendJSON(append(b, `,"TLSClientSubject":`...), text)
+		}
+	}
+	if state := record.TLS; kept&keepTlsVersionUsed != 0 && state != nil {
+		if text := tlsVersion(state.Version); text != "" {
+			b = appendJSON(append(b, `,"TLSVersion":`...), text)
+		}
+	}
+	if kept&keepTraceIDOld != 0 && record.Trace.Valid() {
+		b = appendHex(append(b, `,"TraceId":`...), record.Trace.TraceID[:])
+	}
+	if kept&keepEntryPointName != 0 && record.Entrypoint != "" {
+		b = appendJSON(append(b, `,"entryPointName":`...), record.Entrypoint)
+	}
+	if kept&keepSpanIDNow != 0 && record.Trace.Valid() {
+		b = appendHex(append(b, `,"span_id":`...), record.Trace.SpanID[:])
+	}
+	if kept&keepTraceIDNow != 0 && record.Trace.Valid() {
+		b = appendHex(append(b, `,"trace_id":`...), record.Trace.TraceID[:])
+	}
+	return b
+}
+
+// ciphers returns the names of cipher suites.
+func ciphers() map[uint16]string {
+	names := map[uint16]string{}
 	for _, suite := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
-		ciphers[suite.ID] = suite.Name
+		names[suite.ID] = suite.Name
 	}
-	return []field{
-		text("TLSVersion", func(r *telemetry.Record) string {
-			if r.TLS == nil {
-				return ""
-			}
-			return tlsVersion(r.TLS.Version)
-		}),
-		text("TLSCipher", func(r *telemetry.Record) string {
-			if r.TLS == nil {
-				return ""
-			}
-			if name := ciphers[r.TLS.CipherSuite]; name != "" {
-				return name
-			}
-			return "unknown"
-		}),
-		text("TLSClientSubject", func(r *telemetry.Record) string {
-			if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 || r.TLS.PeerCertificates[0] == nil {
-				return ""
-			}
-			return r.TLS.PeerCertificates[0].Subject.String()
-		}),
+	return names
+}
+
+func (e *encoder) cipher(id uint16) string {
+	if name := e.ciphers[id]; name != "" {
+		return name
 	}
+	return "unknown"
+}
+
+// subject returns whom the client's certificate names, or nothing.
+func subject(state *tls.ConnectionState) string {
+	if len(state.PeerCertificates) == 0 || state.PeerCertificates[0] == nil {
+		return ""
+	}
+	return state.PeerCertificates[0].Subject.String()
 }
 
 func tlsVersion(version uint16) string {
@@ -151,46 +284,9 @@ func tlsVersion(version uint16) string {
 	return "unknown"
 }
 
-func traceFields() []field {
-	trace := func(_ *encoder, b []byte, r *request) []byte {
-		if !r.record.Trace.Valid() {
-			return b
-		}
-		return appendHex(b, r.record.Trace.TraceID[:])
-	}
-	span := func(_ *encoder, b []byte, r *request) []byte {
-		if !r.record.Trace.Valid() {
-			return b
-		}
-		return appendHex(b, r.record.Trace.SpanID[:])
-	}
-	return []field{{"TraceId", trace}, {"trace_id", trace}, {"SpanId", span}, {"span_id", span}}
-}
-
 func appendHex(b, id []byte) []byte {
 	return append(hex.AppendEncode(append(b, '"'), id), '"')
 }
-
-// ourFields are those that Traefik has not.
-func ourFields() []field {
-	return []field{
-		{"RequestId", func(e *encoder, b []byte, r *request) []byte {
-			if r.record.RequestID != "" {
-				return appendJSON(b, r.record.RequestID)
-			}
-			return append(e.ids.appendID(append(b, '"'), r.id), '"')
-		}},
-		text("ErrorCode", func(r *telemetry.Record) string { return string(r.Code) }),
-		text("ErrorReason", func(r *telemetry.Record) string { return r.Reason }),
-		{"ConfigGeneration", func(_ *encoder, b []byte, r *request) []byte {
-			return strconv.AppendUint(b, r.record.Generation, 10)
-		}},
-	}
-}
-
-func first(one, _ string) string { return one }
-
-func second(_, other string) string { return other }
 
 func orDash(text string) string {
 	if text == "" {
