@@ -42,16 +42,16 @@ const (
 	keepServiceAddr
 	keepServiceName
 	keepServiceURL
-	keepSpanIDOld
+	keepSpanID
 	keepStartLocal
 	keepStartUTC
-	keepTlsCipher
-	keepTlsClientSubject
-	keepTlsVersionUsed
-	keepTraceIDOld
+	keepTLSCipher
+	keepTLSClientSubject
+	keepTLSVersion
+	keepTraceID
 	keepEntryPointName
-	keepSpanIDNow
-	keepTraceIDNow
+	keepSpanIDAgain
+	keepTraceIDAgain
 )
 
 // fieldNames returns the names of all fields in their order. Those of Traefik have its names and forms.
@@ -201,7 +201,7 @@ func (e *encoder) appendWay(b []byte, r *request) []byte {
 	if kept&keepServiceURL != 0 && record.EndpointURL != "" {
 		b = appendJSON(append(b, `,"ServiceURL":`...), record.EndpointURL)
 	}
-	if kept&keepSpanIDOld != 0 && record.Trace.Valid() {
+	if kept&keepSpanID != 0 && record.Trace.Valid() {
 		b = appendHex(append(b, `,"SpanId":`...), record.Trace.SpanID[:])
 	}
 	if kept&keepStartLocal != 0 {
@@ -216,31 +216,31 @@ func (e *encoder) appendWay(b []byte, r *request) []byte {
 // appendIdentity appends the fields of the connection, and of the request among others.
 func (e *encoder) appendIdentity(b []byte, r *request) []byte {
 	kept, record := e.fields, r.record
-	if state := record.TLS; kept&keepTlsCipher != 0 && state != nil {
+	if state := record.TLS; kept&keepTLSCipher != 0 && state != nil {
 		if text := e.cipher(state.CipherSuite); text != "" {
 			b = appendJSON(append(b, `,"TLSCipher":`...), text)
 		}
 	}
-	if state := record.TLS; kept&keepTlsClientSubject != 0 && state != nil {
+	if state := record.TLS; kept&keepTLSClientSubject != 0 && state != nil {
 		if text := subject(state); text != "" {
 			b = appendJSON(append(b, `,"TLSClientSubject":`...), text)
 		}
 	}
-	if state := record.TLS; kept&keepTlsVersionUsed != 0 && state != nil {
+	if state := record.TLS; kept&keepTLSVersion != 0 && state != nil {
 		if text := tlsVersion(state.Version); text != "" {
 			b = appendJSON(append(b, `,"TLSVersion":`...), text)
 		}
 	}
-	if kept&keepTraceIDOld != 0 && record.Trace.Valid() {
+	if kept&keepTraceID != 0 && record.Trace.Valid() {
 		b = appendHex(append(b, `,"TraceId":`...), record.Trace.TraceID[:])
 	}
 	if kept&keepEntryPointName != 0 && record.Entrypoint != "" {
 		b = appendJSON(append(b, `,"entryPointName":`...), record.Entrypoint)
 	}
-	if kept&keepSpanIDNow != 0 && record.Trace.Valid() {
+	if kept&keepSpanIDAgain != 0 && record.Trace.Valid() {
 		b = appendHex(append(b, `,"span_id":`...), record.Trace.SpanID[:])
 	}
-	if kept&keepTraceIDNow != 0 && record.Trace.Valid() {
+	if kept&keepTraceIDAgain != 0 && record.Trace.Valid() {
 		b = appendHex(append(b, `,"trace_id":`...), record.Trace.TraceID[:])
 	}
 	return b

@@ -39,7 +39,7 @@ func compiled(t *testing.T, from *dynamic.Configuration) (*router.Table, map[str
 		changed = append(changed, ref)
 	}
 	made := compiler.Compile(router.Input{Configuration: whole, Changed: changed, Settled: true})
-	made.Activate()
+	made.Activate(1)
 	reasons := map[string]string{}
 	for _, verdict := range made.Verdicts {
 		if verdict.Ref.Kind == dynamic.KindRouter {
