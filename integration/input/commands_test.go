@@ -15,11 +15,11 @@ func TestCommandLine(t *testing.T) {
 		stdout, stderr string
 	}{
 		{"unknown command", []string{"chekc"}, 2, "", "sluice: unknown command \"chekc\"; did you mean check?\n"},
-		{"unlike any command", []string{"frobnicate"}, 2, "", "sluice: unknown command \"frobnicate\"; one of run, check, explain, routes, healthcheck, whoami, version, help\n"},
+		{"unlike any command", []string{"frobnicate"}, 2, "", "sluice: unknown command \"frobnicate\"; one of run, check, explain, routes, healthcheck, bundle, whoami, version, help\n"},
 		{"misspelt flag", []string{"routes", "--jsno"}, 2, "", "sluice routes: unknown flag --jsno; did you mean --json?\n"},
 		{"unknown flag", []string{"routes", "--frobnicate"}, 2, "", "flag --frobnicate: is unknown\nsluice routes: the static configuration is wrong\n"},
 		{"argument too many", []string{"check", "sluice.yaml"}, 2, "", "sluice check: unexpected argument \"sluice.yaml\"\n"},
-		{"argument to run", []string{"run", "sluice.yaml"}, 2, "", "sluice: unknown command \"sluice.yaml\"; one of run, check, explain, routes, healthcheck, whoami, version, help\n"},
+		{"argument to run", []string{"run", "sluice.yaml"}, 2, "", "sluice: unknown command \"sluice.yaml\"; one of run, check, explain, routes, healthcheck, bundle, whoami, version, help\n"},
 		{"no ping", []string{"healthcheck", "--entryPoints.web.address=127.0.0.1:0"}, 1, "", "sluice healthcheck: ping is not enabled: configure ping, or name the address with --url\n"},
 		{"nobody there", []string{"healthcheck", "--url=http://127.0.0.1:1/ready"}, 1, "", "not ready: GET http://127.0.0.1:1/ready: dial tcp 127.0.0.1:1: connect: connection refused\n"},
 	}

@@ -130,7 +130,7 @@ func readinessFlaps(t *testing.T, c *cluster.Cluster) {
 	c.Apply(namespace("flap"), polite("flap/web"))
 	c.Scale("flap/web", 3)
 	c.Endpoints("flap/web", 3)
-	g := open(t, c, static)
+	g := openLogging(t, c)
 	g.spreads("web.test", 3)
 	l := press(t, g, "web.test")
 	l.spread(3)

@@ -91,14 +91,14 @@ func roll(c *cluster.Cluster, round int) {
 
 // podsAreRolled rolls Deployments whose pods end politely and rudely, again and again, under GETs and POSTs. No GET fails, and no
 // request of which no pod has seen a byte. A POST that a pod had when it ended is lost, since nobody may repeat it; how many
-// are is counted, and each has a line in the log which says that it had been sent.
+// are is counted, and each has a line in the access log which says that it had been sent.
 func podsAreRolled(t *testing.T, c *cluster.Cluster) {
 	c.Apply(namespace("roll"))
 	for _, one := range crews() {
 		c.Apply(one.service())
 	}
 	roll(c, 0)
-	g := open(t, c, static)
+	g := openLogging(t, c)
 	for _, one := range crews() {
 		g.serves(one.name + ".test")
 		c.Endpoints("roll/"+one.name, crewSize)

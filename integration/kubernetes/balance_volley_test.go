@@ -3,11 +3,13 @@ package kubernetes
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"regexp"
 	"strings"
 	"sync"
@@ -147,24 +149,22 @@ func (g *gun) close() {
 	}
 }
 
-// fields matches what the log says of a failed request and counts here, address what differs from one to the next.
-var (
-	fields  = regexp.MustCompile(`(method|reason)=("(?:[^"\\]|\\.)*"|\S+)`)
-	address = regexp.MustCompile(`[0-9.]+:\d+`)
-)
+// address matches what differs from one reason to the next.
+var address = regexp.MustCompile(`[0-9.]+:\d+`)
 
-// failures are the methods and reasons of the failed requests for a crew, without addresses.
+// failures are the methods and reasons of the failed requests for a crew in the access log, without addresses.
 func (g *gate) failures(name string) []string {
+	log, err := os.ReadFile(g.failed)
+	if err != nil {
+		g.t.Fatal(err)
+	}
 	var found []string
-	for line := range strings.Lines(g.Log.String()) {
-		if !strings.Contains(line, "request failed") || !strings.Contains(line, "host="+name+".test ") {
-			continue
+	for line := range strings.Lines(string(log)) {
+		var request struct{ RequestHost, RequestMethod, ErrorReason string }
+		if err := json.Unmarshal([]byte(line), &request); err != nil || request.RequestHost != name+".test" {
+			continue // The last line may be on its way.
 		}
-		var text []string
-		for _, field := range fields.FindAllStringSubmatch(line, -1) {
-			text = append(text, strings.Trim(field[2], `"`))
-		}
-		found = append(found, address.ReplaceAllString(strings.Join(text, " "), "ADDRESS"))
+		found = append(found, address.ReplaceAllString(request.RequestMethod+" "+request.ErrorReason, "ADDRESS"))
 	}
 	return found
 }

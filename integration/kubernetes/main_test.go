@@ -70,6 +70,8 @@ type gate struct {
 
 	t   testing.TB
 	web *harness.Client
+	// failed is the file of an access log of requests that failed, where there is one.
+	failed string
 }
 
 // open starts Sluice as the ServiceAccount of deploy/kubernetes and waits until it is ready. The arguments are added to the
@@ -81,6 +83,15 @@ func open(t testing.TB, c *cluster.Cluster, static string, args ...string) *gate
 		Env: []string{"KUBECONFIG=" + c.AccountKubeconfig(account), "POD_NAMESPACE=sluice"},
 	})
 	return &gate{Sluice: s, t: t, web: harness.NewClient(t, harness.H1, s.Addr("web"), "any.test", nil)}
+}
+
+// openLogging is open with an access log of the requests that Sluice answers with 499 and more.
+func openLogging(t testing.TB, c *cluster.Cluster) *gate {
+	t.Helper()
+	failed := filepath.Join(t.TempDir(), "failed.log")
+	g := open(t, c, static, "--accessLog.format=json", "--accessLog.filePath="+failed, "--accessLog.filters.statusCodes=499-599")
+	g.failed = failed
+	return g
 }
 
 // on returns the same gate for a subtest, which its failures belong to.
