@@ -61,7 +61,7 @@ func (p *page) add(s *Series) {
 	}
 	s.cells.sorted(func(key uint64, c *cell) { p.cell(own, key, c.read(p.native)) })
 	s.secure.sorted(func(key uint64, count *atomic.Uint64) {
-		labels := sorted(own, pair("tls_version", tlsVersionName(uint16(key>>16))), pair("tls_cipher", tls.CipherSuiteName(uint16(key))))
+		labels := sorted(own, pair("tls_version", TLSVersionName(uint16(key>>16))), pair("tls_cipher", tls.CipherSuiteName(uint16(key))))
 		p.secure.Metric = append(p.secure.Metric, counter(labels, count.Load()))
 	})
 }

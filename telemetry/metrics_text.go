@@ -223,7 +223,7 @@ func (p *plainText) secure(r ranks) {
 			}
 			labels = appendOwn(labels[:0], r.level, s)
 			labels = appendLabel(labels, "tls_cipher", tls.CipherSuiteName(uint16(key)))
-			labels = appendLabel(labels, "tls_version", tlsVersionName(uint16(key>>16)))
+			labels = appendLabel(labels, "tls_version", TLSVersionName(uint16(key>>16)))
 			p.count(r.level.secure, "", labels, count.Load())
 		})
 	}

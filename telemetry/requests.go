@@ -104,8 +104,8 @@ func protocolIndex(protocol string) int {
 	return 0
 }
 
-// tlsVersionName names a version of TLS as Traefik's metrics do.
-func tlsVersionName(version uint16) string {
+// TLSVersionName returns the name of a version of TLS as Traefik's metrics and access log have it: 1.0 to 1.3, or unknown.
+func TLSVersionName(version uint16) string {
 	switch version {
 	case tls.VersionTLS10:
 		return "1.0"

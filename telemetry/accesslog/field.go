@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"slices"
 	"strconv"
+
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // fieldSet is a set of fields of a line of JSON.
@@ -227,7 +229,7 @@ func (e *encoder) appendIdentity(b []byte, r *request) []byte {
 		}
 	}
 	if state := record.TLS; kept&keepTLSVersion != 0 && state != nil {
-		if text := tlsVersion(state.Version); text != "" {
+		if text := telemetry.TLSVersionName(state.Version); text != "" {
 			b = appendJSON(append(b, `,"TLSVersion":`...), text)
 		}
 	}
@@ -268,20 +270,6 @@ func subject(state *tls.ConnectionState) string {
 		return ""
 	}
 	return state.PeerCertificates[0].Subject.String()
-}
-
-func tlsVersion(version uint16) string {
-	switch version {
-	case tls.VersionTLS10:
-		return "1.0"
-	case tls.VersionTLS11:
-		return "1.1"
-	case tls.VersionTLS12:
-		return "1.2"
-	case tls.VersionTLS13:
-		return "1.3"
-	}
-	return "unknown"
 }
 
 func appendHex(b, id []byte) []byte {
