@@ -53,9 +53,10 @@ func TestSpansOfTries(t *testing.T) {
 			w := observed(t, g, record)
 			equal(t, "status", w.Code, http.StatusOK)
 			equal(t, "spans", len(root.children), 2)
+			asked := cast.requests()
 			for i, child := range root.children {
 				equal(t, "span", []any{child.name, child.client, child.ended}, []any{"GET", true, 1})
-				equal(t, "traceparent", cast.asked[i].Header.Get("Traceparent"), "of GET")
+				equal(t, "traceparent", asked[i].Header.Get("Traceparent"), "of GET")
 				full, _ := child.said["url.full"].(string)
 				if !strings.HasSuffix(full, "/a") || !strings.Contains(full, "://127.0.0.1:") {
 					t.Errorf("url.full %q", full)

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -54,6 +55,13 @@ func (c *cast) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.by = append(c.by, r.Context().Value(http.LocalAddrContextKey).(net.Addr).String())
 	c.mutex.Unlock()
 	part(w, r)
+}
+
+// requests returns what came so far.
+func (c *cast) requests() []*http.Request {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return slices.Clone(c.asked)
 }
 
 func (c *cast) tries() int {

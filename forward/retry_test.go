@@ -123,9 +123,10 @@ func tryOnce(t *testing.T, g *rig, cast *cast, what sends, again bool) {
 	unharmed(t, response, string(body), want)
 	equal(t, "recorded", fmt.Sprint(record.Tries, record.Status, record.Reason), "2 200")
 	equal(t, "endpoint", record.Endpoint, cast.by[1])
-	equal(t, "the second request's head", cast.asked[1].Header, cast.asked[0].Header)
-	equal(t, "length", cast.asked[1].ContentLength, cast.asked[0].ContentLength)
-	if got := cast.asked[1].Header.Get("X-Forwarded-For"); got != "192.0.2.7, 127.0.0.1" {
+	asked := cast.requests()
+	equal(t, "the second request's head", asked[1].Header, asked[0].Header)
+	equal(t, "length", asked[1].ContentLength, asked[0].ContentLength)
+	if got := asked[1].Header.Get("X-Forwarded-For"); got != "192.0.2.7, 127.0.0.1" {
 		t.Errorf("X-Forwarded-For is %q", got)
 	}
 }
@@ -271,7 +272,7 @@ func TestConnectionOutlivesARefusal(t *testing.T) {
 		equal(t, "body", body, `GET /a "" <nil>`)
 	}
 	peers := map[string]bool{}
-	for _, r := range cast.asked {
+	for _, r := range cast.requests() {
 		peers[r.RemoteAddr] = true
 	}
 	equal(t, "connections", len(peers), 2)

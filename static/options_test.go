@@ -132,9 +132,12 @@ func TestOptionsBeyondTraefik(t *testing.T) {
 		}
 	}
 	want := []string{
+		"accessLog.forwardRequestID",
+		"api.requireAuth",
 		"entryPoints.<name>.http.maxHeaderCount",
 		"entryPoints.<name>.transport.limits.maxConnections",
 		"entryPoints.<name>.transport.limits.maxConnectionsPerClient",
+		"log.levels.<name>",
 		"providers.dns.maxTTL",
 		"providers.dns.minTTL",
 		"providers.dns.resolvers",
