@@ -46,7 +46,6 @@ func (e *encoder) choose(choice static.AccessLogFields) (unknown []string, err e
 			chosen = fallback
 		}
 		if chosen == keep {
-			e.kept[name] = true
 			e.fields |= 1 << i
 		}
 	}

@@ -29,7 +29,8 @@ type collector struct {
 	exporter sdklog.Exporter
 	logger   otellog.Logger
 	gathered *gathered
-	// attributes is memory for those of one line.
+	// text and attributes are memory for those of one line.
+	text       []byte
 	attributes []attribute.KeyValue
 }
 
@@ -63,13 +64,14 @@ func (g *gathered) Shutdown(context.Context) error { return nil }
 func (g *gathered) ForceFlush(context.Context) error { return nil }
 
 // deliver sends lines in batches. A batch that a collector does not take is given up, after the retries of the exporter.
-func (c *collector) deliver(ctx context.Context, lines []*queue.Node[line]) (lost int, err error) {
+func (c *collector) deliver(ctx context.Context, lines []*queue.Node[line], appendLine lineAppender) (lost int, err error) {
 	for len(lines) > 0 {
 		batch := lines[:min(len(lines), recordsAtOnce)]
 		lines = lines[len(batch):]
 		c.gathered.records = c.gathered.records[:0]
 		for _, node := range batch {
-			c.emit(ctx, &node.Value)
+			c.text = appendLine(c.text[:0], &node.Value)
+			c.emit(ctx, &node.Value, string(c.text))
 		}
 		if failure := c.export(ctx); failure != nil {
 			lost += len(batch)
@@ -87,8 +89,8 @@ func (c *collector) export(ctx context.Context) error {
 }
 
 // emit completes the record of a line.
-func (c *collector) emit(ctx context.Context, l *line) {
-	object, body, separate := strings.Cut(string(l.text), "\n")
+func (c *collector) emit(ctx context.Context, l *line, text string) {
+	object, body, separate := strings.Cut(text, "\n")
 	if !separate {
 		body = object
 	}

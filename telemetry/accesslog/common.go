@@ -6,33 +6,33 @@ import (
 )
 
 // appendCommon appends the request in the common log format, without an end of line. What is not kept, or is not known, is a dash.
-func (e *encoder) appendCommon(b []byte, r *request) []byte {
-	b = e.column(b, "ClientHost", r.clientHost(), bare)
+func (e *encoder) appendCommon(b []byte, r *request, start *stamp) []byte {
+	b = e.column(b, keepClientHost, r.clientHost(), bare)
 	b = append(b, " - "...)
-	b = e.column(b, "ClientUsername", r.record.Username, bare)
+	b = e.column(b, keepClientUsername, r.record.Username, bare)
 	b = append(b, " ["...)
 	switch {
-	case e.kept["StartUTC"]:
-		b = append(b, r.start.common...)
-	case e.kept["StartLocal"]:
-		b = append(b, r.start.commonLocal...)
+	case e.fields&keepStartUTC != 0:
+		b = append(b, start.common...)
+	case e.fields&keepStartLocal != 0:
+		b = append(b, start.commonLocal...)
 	default:
 		b = append(b, '-')
 	}
 	b = append(b, `] "`...)
-	b = e.column(b, "RequestMethod", r.record.Method, word)
+	b = e.column(b, keepRequestMethod, r.record.Method, word)
 	b = append(b, ' ')
-	if e.kept["RequestPath"] && r.record.Path != "" {
+	if e.fields&keepRequestPath != 0 && r.record.Path != "" {
 		b = r.appendTarget(b, e.query, appendWord)
 	} else {
 		b = append(b, '-')
 	}
 	b = append(b, ' ')
-	b = e.column(b, "RequestProtocol", r.record.Version, word)
+	b = e.column(b, keepRequestProtocol, r.record.Version, word)
 	b = append(b, `" `...)
-	b = e.whole(b, "DownstreamStatus", int64(r.record.Status))
+	b = e.whole(b, keepDownstreamStatus, int64(r.record.Status))
 	b = append(b, ' ')
-	b = e.whole(b, "DownstreamContentSize", r.record.BytesSent)
+	b = e.whole(b, keepDownstreamContentSize, r.record.BytesSent)
 	b = appendQuoted(append(b, ' '), r.header("Referer"))
 	b = appendQuoted(append(b, ' '), r.header("User-Agent"))
 	if !e.columns {
@@ -43,26 +43,26 @@ func (e *encoder) appendCommon(b []byte, r *request) []byte {
 
 // appendColumns appends what Traefik has beyond the common log format.
 func (e *encoder) appendColumns(b []byte, r *request) []byte {
-	b = e.whole(b, "RequestCount", int64(r.count))
-	b = e.text(append(b, ' '), "RouterName", r.record.Router)
-	b = e.text(append(b, ' '), "ServiceURL", r.record.EndpointURL)
+	b = e.whole(b, keepRequestCount, int64(r.count))
+	b = e.text(append(b, ' '), keepRouterName, r.record.Router)
+	b = e.text(append(b, ' '), keepServiceURL, r.record.EndpointURL)
 	b = append(b, ' ')
 	var elapsed int64
-	if e.kept["Duration"] {
+	if e.fields&keepDuration != 0 {
 		elapsed = r.record.Duration.Milliseconds()
 	}
 	return append(strconv.AppendInt(b, elapsed, 10), "ms"...)
 }
 
-func (e *encoder) whole(b []byte, name string, value int64) []byte {
-	if !e.kept[name] {
+func (e *encoder) whole(b []byte, field fieldSet, value int64) []byte {
+	if e.fields&field == 0 {
 		return append(b, '-')
 	}
 	return strconv.AppendInt(b, value, 10)
 }
 
-func (e *encoder) column(b []byte, name, value string, in place) []byte {
-	if !e.kept[name] || value == "" {
+func (e *encoder) column(b []byte, field fieldSet, value string, in place) []byte {
+	if e.fields&field == 0 || value == "" {
 		return append(b, '-')
 	}
 	// A list of addresses stays one column: the space behind a comma is left out.
@@ -77,8 +77,8 @@ func (e *encoder) column(b []byte, name, value string, in place) []byte {
 	}
 }
 
-func (e *encoder) text(b []byte, name, value string) []byte {
-	if !e.kept[name] {
+func (e *encoder) text(b []byte, field fieldSet, value string) []byte {
+	if e.fields&field == 0 {
 		value = ""
 	}
 	return appendQuoted(b, value)

@@ -14,17 +14,15 @@ type encoder struct {
 	common, columns bool
 	query           mode
 	headers         headerModes
-	// fields are the fields of JSON that are kept; kept are their names.
-	fields  fieldSet
-	kept    map[string]bool
-	ciphers map[uint16]string
-	stamps  stamps
-	ids     *ids
+	fields          fieldSet
+	ciphers         map[uint16]string
+	stamps          stamps
+	ids             *ids
 }
 
 // newEncoder returns the encoder that the configuration asks for. unknown are the names of fields in it that do not exist.
 func newEncoder(config static.AccessLog, location *time.Location) (made *encoder, unknown []string, err error) {
-	e := &encoder{ids: newIDs(), kept: map[string]bool{}, ciphers: ciphers(), stamps: stamps{location: location}}
+	e := &encoder{ids: newIDs(), ciphers: ciphers(), stamps: stamps{location: location}}
 	switch config.Format {
 	case "", "common":
 		e.common, e.columns = true, true
@@ -54,45 +52,58 @@ func newEncoder(config static.AccessLog, location *time.Location) (made *encoder
 
 // about returns what the lines of a finished record are made of.
 func (e *encoder) about(record *telemetry.Record, count uint64) request {
-	r := request{record: record, start: e.stamps.of(record.Start), end: e.stamps.of(record.Start.Add(record.Duration)), count: count}
+	r := request{record: record, count: count}
+	if len(record.Captured) > 0 {
+		r.forwarded = record.Captured[0]
+	}
 	if record.RequestID == "" {
 		r.id = e.ids.next()
 	}
 	return r
 }
 
-// encode makes the line of a request. For a collector that is an object of JSON, whatever the format of a file.
-func (e *encoder) encode(l *line, r request, collector bool) {
-	l.at, l.trace, l.request = r.record.Start.Add(r.record.Duration), r.record.Trace, r
-	if l.text = l.text[:0]; cap(l.text) == 0 {
-		l.text = make([]byte, 0, lineRoom)
-	}
+// appendLine appends the line that is to be made of a request. For a collector that is an object of JSON, whatever the format of a file.
+func (e *encoder) appendLine(b []byte, l *line, collector bool) []byte {
+	record := l.record
+	end := record.Start.Add(record.Duration)
+	l.at, l.trace = end, record.Trace
+	start := e.stamps.of(record.Start)
 	if collector || !e.common {
-		l.text = e.appendObject(l.text, l)
+		b = e.appendObject(b, l, start, e.stamps.of(end))
 	}
 	if e.common {
 		if collector {
-			l.text = append(l.text, '\n')
+			b = append(b, '\n')
 		}
-		l.text = e.appendCommon(l.text, &l.request)
+		b = e.appendCommon(b, &l.request, start)
 	}
-	if !collector {
-		l.text = append(l.text, '\n')
+	if collector {
+		return b
 	}
+	return append(b, '\n')
+}
+
+// encode makes a line at once, of a request that does not wait.
+func (e *encoder) encode(l *line, r request, collector bool) {
+	if l.text = l.text[:0]; cap(l.text) == 0 {
+		l.text = make([]byte, 0, lineRoom)
+	}
+	l.request = r
+	l.text = e.appendLine(l.text, l, collector)
 	l.request = request{}
 }
 
 // appendObject appends the request as an object of JSON.
-func (e *encoder) appendObject(b []byte, l *line) []byte {
+func (e *encoder) appendObject(b []byte, l *line, start, end *stamp) []byte {
 	r := &l.request
 	b = append(b, `{"level":"info","msg":""`...)
-	b = e.appendFields(b, r)
+	b = e.appendFields(b, r, start)
 	if e.headers.any() {
 		b = e.headers.appendHeaders(b, "downstream_", r.record.ResponseHeader, &l.names)
 		b = e.headers.appendHeaders(b, "origin_", r.record.OriginHeader, &l.names)
 		b = appendCaptured(b, r.record.Captured)
 	}
 	b = append(b, `,"time":`...)
-	b = appendTime(b, r.end.local, r.end.zone, 0)
+	b = appendTime(b, end.local, end.zone, &fraction{})
 	return append(b, '}')
 }

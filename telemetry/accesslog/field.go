@@ -74,11 +74,11 @@ func fieldNames() []string {
 
 // appendFields appends the members of the fields that are kept and that the request has. It is one piece after the other without a table of
 // functions: what a processor cannot guess costs more here than what is written.
-func (e *encoder) appendFields(b []byte, r *request) []byte {
+func (e *encoder) appendFields(b []byte, r *request, start *stamp) []byte {
 	b = e.appendClient(b, r)
 	b = e.appendOrigin(b, r)
 	b = e.appendAsked(b, r)
-	b = e.appendWay(b, r)
+	b = e.appendWay(b, r, start)
 	return e.appendIdentity(b, r)
 }
 
@@ -189,7 +189,7 @@ func (e *encoder) appendAsked(b []byte, r *request) []byte {
 }
 
 // appendWay appends the fields of the way of the request.
-func (e *encoder) appendWay(b []byte, r *request) []byte {
+func (e *encoder) appendWay(b []byte, r *request, start *stamp) []byte {
 	kept, record := e.fields, r.record
 	if kept&keepRouterName != 0 && record.Router != "" {
 		b = appendJSON(append(b, `,"RouterName":`...), record.Router)
@@ -206,11 +206,15 @@ func (e *encoder) appendWay(b []byte, r *request) []byte {
 	if kept&keepSpanID != 0 && record.Trace.Valid() {
 		b = appendHex(append(b, `,"SpanId":`...), record.Trace.SpanID[:])
 	}
+	if kept&(keepStartLocal|keepStartUTC) == 0 {
+		return b
+	}
+	part := fractionOf(record.Start.Nanosecond())
 	if kept&keepStartLocal != 0 {
-		b = appendTime(append(b, `,"StartLocal":`...), r.start.local, r.start.zone, record.Start.Nanosecond())
+		b = appendTime(append(b, `,"StartLocal":`...), start.local, start.zone, &part)
 	}
 	if kept&keepStartUTC != 0 {
-		b = appendTime(append(b, `,"StartUTC":`...), r.start.utc, "Z", record.Start.Nanosecond())
+		b = appendTime(append(b, `,"StartUTC":`...), start.utc, "Z", &part)
 	}
 	return b
 }

@@ -62,20 +62,24 @@ func (f *file) reopen() error {
 
 // deliver writes lines in blocks. When a block fails the rest is given up, because a disk that is full stays so for a while; part of a
 // line that was written is ended before the next one.
-func (f *file) deliver(_ context.Context, lines []*queue.Node[line]) (lost int, err error) {
+func (f *file) deliver(_ context.Context, lines []*queue.Node[line], appendLine lineAppender) (lost int, err error) {
 	begin := 0
 	f.begin()
 	for i, node := range lines {
-		if len(f.buffer)+len(node.Value.text) > block && i > begin {
-			written, err := f.flush()
+		before := len(f.buffer)
+		f.buffer = appendLine(f.buffer, &node.Value)
+		if len(f.buffer) > block && i > begin {
+			written, err := f.flush(before)
 			if err != nil {
 				return len(lines) - begin - written, err
 			}
 			begin = i
 		}
-		f.buffer = append(f.buffer, node.Value.text...)
 	}
-	written, err := f.flush()
+	written, err := f.flush(len(f.buffer))
+	if cap(f.buffer) > 4*block {
+		f.buffer = nil
+	}
 	return len(lines) - begin - written, err
 }
 
@@ -87,10 +91,10 @@ func (f *file) begin() {
 	}
 }
 
-// flush writes the buffer and empties it. It returns how many of its lines were written whole.
-func (f *file) flush() (lines int, err error) {
-	n, err := f.writer.Write(f.buffer)
-	n = min(max(n, 0), len(f.buffer))
+// flush writes so much of the buffer, and leaves the rest in it. It returns how many lines were written whole.
+func (f *file) flush(size int) (lines int, err error) {
+	n, err := f.writer.Write(f.buffer[:size])
+	n = min(max(n, 0), size)
 	lines = bytes.Count(f.buffer[:n], []byte{'\n'})
 	if f.torn && n > 0 {
 		lines--
@@ -98,13 +102,12 @@ func (f *file) flush() (lines int, err error) {
 	if n > 0 {
 		f.torn = f.buffer[n-1] != '\n'
 	}
-	if err == nil && n < len(f.buffer) {
+	if err == nil && n < size {
 		err = io.ErrShortWrite
 	}
-	if cap(f.buffer) > 4*block {
-		f.buffer = nil
-	}
+	rest := f.buffer[size:]
 	f.begin()
+	f.buffer = append(f.buffer, rest...)
 	return lines, err
 }
 

@@ -11,29 +11,42 @@ import (
 // line is what waits to be written. Its memory is used for one request after the other.
 type line struct {
 	// text is the line, with the end of line where it is for a file. For a collector it is an object of JSON, and after an end of line what
-	// the line says in another format.
+	// the line says in another format. It is empty as long as the line is still to be made of the request.
 	text []byte
 	// at is when the request was over; it and trace are for a collector.
 	at    time.Time
 	trace telemetry.TraceContext
 	// names is memory to sort the names of headers in.
 	names []string
+	// kept is the record of a request that the line is still to be made of.
+	kept telemetry.Record
 	request
 }
+
+// keep has the line made later, of a copy of the record without what belongs to the request: the copy holds texts that nobody changes.
+func (l *line) keep(r request) {
+	l.text, l.kept, l.request = l.text[:0], *r.record, r
+	l.record = &l.kept
+	l.kept.RequestHeader, l.kept.ResponseHeader, l.kept.OriginHeader, l.kept.Captured = nil, nil, nil, nil
+	l.kept.Span, l.kept.RouterSeries, l.kept.ServiceSeries = nil, nil, nil
+}
+
+// forget leaves nothing of the request in the line's memory but the text.
+func (l *line) forget() { l.kept, l.request = telemetry.Record{}, request{} }
 
 // request is what a line is made of. It is emptied when the line is made.
 type request struct {
 	record *telemetry.Record
-	// start and end are the texts of the seconds in which the request began and ended.
-	start, end *stamp
+	// forwarded is the X-Forwarded-For that the request came with, or empty.
+	forwarded string
 	// count is the number of the request, and id that of its id, where the record has none.
 	count, id uint64
 }
 
 // clientHost returns the address that the client is said to have, or that of the peer.
 func (r *request) clientHost() string {
-	if captured := r.record.Captured; len(captured) > 0 && captured[0] != "" {
-		return captured[0]
+	if r.forwarded != "" {
+		return r.forwarded
 	}
 	return r.record.Client
 }

@@ -86,10 +86,10 @@ func New(config static.AccessLog, options Options) (*Log, error) {
 		if err != nil {
 			return nil, err
 		}
-		l.outputs = append(l.outputs, newOutput(sink, lines, options.Logger))
+		l.outputs = append(l.outputs, newOutput(sink, encoder, lines, options.Logger))
 	}
 	if config.OTLP != nil {
-		l.outputs = append(l.outputs, newOutput(newCollector(options.Exporter, options.Resource), lines, options.Logger))
+		l.outputs = append(l.outputs, newOutput(newCollector(options.Exporter, options.Resource), encoder, lines, options.Logger))
 	}
 	return l, nil
 }
@@ -150,9 +150,7 @@ func (l *Log) Finished(record *telemetry.Record) {
 
 func (l *Log) leave(r request) {
 	for _, output := range l.outputs {
-		node := output.queue.Take()
-		l.encoder.encode(&node.Value, r, output.collector)
-		output.push(node)
+		output.leave(r)
 	}
 }
 
@@ -172,7 +170,7 @@ func (l *Log) Run(ctx context.Context) error {
 // new one. Without accessLog.filePath there is nothing to do.
 func (l *Log) Reopen() {
 	for _, output := range l.outputs {
-		output.reopen()
+		signal(output.reopened)
 	}
 }
 

@@ -17,6 +17,8 @@ const (
 	block = 64 << 10
 	// lineRoom is how many bytes may wait for each line that may, on average, and largestKept how large a line's memory is that is kept.
 	lineRoom, largestKept = 1 << 10, 8 << 10
+	// unmade is how many lines may wait that are still to be made of their requests: twice what is written at once.
+	unmade = 2 * block / lineRoom
 	// grace is how long what waits is written after the end.
 	grace = time.Second
 	// quiet is how long nothing must have been dropped for the log to say that it is over.
@@ -26,7 +28,7 @@ const (
 // destination is where lines go in the end. Its methods are called by one goroutine, but for abandon.
 type destination interface {
 	// deliver writes lines, and returns how many were not written and why. It may block until ctx ends, or longer.
-	deliver(ctx context.Context, lines []*queue.Node[line]) (lost int, err error)
+	deliver(ctx context.Context, lines []*queue.Node[line], appendLine lineAppender) (lost int, err error)
 	// reopen turns to the file that has the name now.
 	reopen() error
 	// close ends it after the last line. abandon ends it while deliver blocks.
@@ -34,9 +36,13 @@ type destination interface {
 	abandon()
 }
 
+// lineAppender appends what is to be written of a line to b.
+type lineAppender func(b []byte, l *line) []byte
+
 // output carries lines from requests to one destination.
 type output struct {
 	destination destination
+	encoder     *encoder
 	name        string
 	// collector says that lines are for a collector.
 	collector bool
@@ -53,9 +59,9 @@ type output struct {
 	cause      atomic.Pointer[error]
 }
 
-func newOutput(destination destination, lines int64, logger telemetry.Logger) *output {
+func newOutput(destination destination, encoder *encoder, lines int64, logger telemetry.Logger) *output {
 	o := &output{
-		destination: destination, logger: logger, reopened: make(chan struct{}, 1), trouble: make(chan struct{}, 1),
+		destination: destination, encoder: encoder, logger: logger, reopened: make(chan struct{}, 1), trouble: make(chan struct{}, 1),
 		queue: queue.New[line](queue.Limits{Nodes: lines, Bytes: max(lines, block/lineRoom) * lineRoom, Full: block}),
 	}
 	switch destination := destination.(type) {
@@ -67,15 +73,34 @@ func newOutput(destination destination, lines int64, logger telemetry.Logger) *o
 	return o
 }
 
-// push leaves a line to be written, or drops it.
-func (o *output) push(node *queue.Node[line]) {
-	if !o.queue.Push(node, cap(node.Value.text)) {
+// leave leaves a line to be written, or drops it. As long as few wait, the writer makes the lines: many one after the other cost a
+// processor half of what one costs between two pieces of other work. When it does not keep up they are made here, so that what waits is as
+// large as it counts for: the texts of a record may be parts of a head that is far larger.
+func (o *output) leave(r request) {
+	node := o.queue.Take()
+	size := lineRoom
+	if o.encoder.headers.any() || o.queue.Waiting() >= unmade {
+		o.encoder.encode(&node.Value, r, o.collector)
+		size = cap(node.Value.text)
+	} else {
+		node.Value.keep(r)
+	}
+	if !o.queue.Push(node, size) {
 		o.recycle(node)
 		o.drop(1)
 	}
 }
 
+// appendLine appends a line that is to be made, or that is made already.
+func (o *output) appendLine(b []byte, l *line) []byte {
+	if l.record == nil {
+		return append(b, l.text...)
+	}
+	return o.encoder.appendLine(b, l, o.collector)
+}
+
 func (o *output) recycle(node *queue.Node[line]) {
+	node.Value.forget()
 	if cap(node.Value.text) > largestKept {
 		node.Value.text = nil
 	}
@@ -88,8 +113,6 @@ func (o *output) drop(lines int) {
 		signal(o.trouble)
 	}
 }
-
-func (o *output) reopen() { signal(o.reopened) }
 
 func signal(to chan<- struct{}) {
 	select {
@@ -129,37 +152,43 @@ func (o *output) run(ctx context.Context) error {
 func (o *output) write(ctx, work context.Context) {
 	defer o.finish(work)
 	var batch []*queue.Node[line]
-	for ctx.Err() == nil {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for busy := false; ctx.Err() == nil; {
+		// Where lines have come, more are expected: nobody has to wake the writer for the first of them.
+		begun, due := o.queue.Begun(), timer.C
+		if busy {
+			begun = nil
+			timer.Reset(pause)
+		} else {
+			due = nil
+		}
 		select {
 		case <-ctx.Done():
 		case <-o.reopened:
-			if err := o.destination.reopen(); err != nil {
-				o.logger.Error("the access log cannot be opened anew, and goes on where it was", "output", o.name, "error", err)
-			}
+			o.reopen()
+			continue
+		case <-begun:
+			busy = true
 			continue
 		case <-o.queue.Full():
-		case <-o.queue.Begun():
-			o.gather(ctx)
+		case <-due:
 		}
 		batch = o.deliver(work, batch)
+		busy = len(batch) > 0
 	}
 	o.deliver(work, batch)
+}
+
+func (o *output) reopen() {
+	if err := o.destination.reopen(); err != nil {
+		o.logger.Error("the access log cannot be opened anew, and goes on where it was", "output", o.name, "error", err)
+	}
 }
 
 func (o *output) finish(work context.Context) {
 	if err := o.destination.close(work); err != nil && work.Err() == nil {
 		o.logger.Error("the access log cannot be closed", "output", o.name, "error", err)
-	}
-}
-
-// gather waits until it is time to write.
-func (o *output) gather(ctx context.Context) {
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-o.queue.Full():
-	case <-ctx.Done():
 	}
 }
 
@@ -173,7 +202,7 @@ func (o *output) deliver(work context.Context, batch []*queue.Node[line]) []*que
 		return batch
 	}
 	o.held.Store(int64(len(batch)))
-	lost, err := o.destination.deliver(work, batch)
+	lost, err := o.destination.deliver(work, batch, o.appendLine)
 	o.held.Store(0)
 	if work.Err() != nil {
 		return nil // What was held has been counted.

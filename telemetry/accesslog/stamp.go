@@ -40,17 +40,36 @@ func (s *stamps) of(t time.Time) *stamp {
 	return made
 }
 
-// appendTime appends a time in the form of RFC 3339 with as much of its fraction as there is.
-func appendTime(b []byte, second, zone string, nanoseconds int) []byte {
-	b = append(b, '"')
-	b = append(b, second...)
-	if nanoseconds > 0 {
-		b = append(b, '.')
-		for unit := 100_000_000; nanoseconds > 0; unit /= 10 {
-			b = append(b, byte('0'+nanoseconds/unit))
-			nanoseconds %= unit
+// fraction is the fraction of a second as it is written, with its point and without the zeros at its end.
+type fraction struct {
+	text   [10]byte
+	length int
+}
+
+// fractionOf returns the fraction of so many nanoseconds, 0 to 999,999,999. Divisors that are constants make no divisions.
+func fractionOf(nanoseconds int) (f fraction) {
+	if nanoseconds == 0 {
+		return f
+	}
+	f.text[0] = '.'
+	rest := uint32(nanoseconds) //nolint:gosec // below 2^30
+	f.length = 1
+	for place := 9; place > 0; place-- {
+		digit := rest % 10
+		rest /= 10
+		f.text[place] = byte('0' + digit)
+		if digit != 0 && f.length == 1 {
+			f.length = place + 1
 		}
 	}
+	return f
+}
+
+// appendTime appends a time in the form of RFC 3339 with as much of its fraction as there is.
+func appendTime(b []byte, second, zone string, f *fraction) []byte {
+	b = append(b, '"')
+	b = append(b, second...)
+	b = append(b, f.text[:f.length]...)
 	b = append(b, zone...)
 	return append(b, '"')
 }
