@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"gopkg.in/natefinch/lumberjack.v2"
@@ -39,6 +40,8 @@ func (o Options) rotates() bool {
 // File is an open file. It is safe for use by several goroutines.
 type File struct {
 	path string
+	// next is what is written to as soon as nobody writes to what was open before.
+	next atomic.Pointer[os.File]
 
 	mu      sync.Mutex
 	current io.WriteCloser
@@ -75,18 +78,44 @@ func open(path string) (*os.File, error) {
 // Write appends whole lines.
 func (f *File) Write(lines []byte) (int, error) {
 	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.current.Write(lines)
+	_ = f.turn() // The lines do not go to the file that could not be closed.
+	n, err := f.current.Write(lines)
+	f.mu.Unlock()
+	_ = f.settle()
+	return n, err
 }
 
-// Reopen opens the file anew under its name. If that fails, writing goes on where it went until now.
+// Reopen opens the file anew under its name. If that fails, writing goes on where it went until now. It does not wait for a write that is
+// under way, whose reader may stand still: the next one goes to the new file.
 func (f *File) Reopen() error {
 	opened, err := open(f.path)
 	if err != nil {
 		return err
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
+	if before := f.next.Swap(opened); before != nil {
+		_ = before.Close() // Nothing was written to it.
+	}
+	return f.settle()
+}
+
+// settle goes over to the next file, or leaves that to whoever is writing.
+func (f *File) settle() error {
+	for f.next.Load() != nil && f.mu.TryLock() {
+		err := f.turn()
+		f.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turn goes over to the next file, if there is one; the caller holds the mutex.
+func (f *File) turn() error {
+	opened := f.next.Swap(nil)
+	if opened == nil {
+		return nil
+	}
 	if rotated, ok := f.current.(*lumberjack.Logger); ok {
 		_ = opened.Close()
 		return rotated.Close() // It opens the file again when it writes.
@@ -100,5 +129,5 @@ func (f *File) Reopen() error {
 func (f *File) Close() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.current.Close()
+	return errors.Join(f.turn(), f.current.Close())
 }
