@@ -15,12 +15,15 @@ const (
 	logBacklog = 2048
 	// logBatchWait is how long a line waits for others to be sent with.
 	logBatchWait = time.Second
+	// logBatchQuiet is how long further failures to send are only counted after one has been told.
+	logBatchQuiet = time.Minute
 )
 
 // logBatches is a processor that never waits and counts what it could not send.
 type logBatches struct {
 	exporter sdklog.Exporter
 	unsent   *atomic.Uint64
+	failed   func(err error)
 	queue    chan sdklog.Record
 	once     sync.Once
 	stopping chan struct{}
@@ -28,11 +31,14 @@ type logBatches struct {
 	sending context.Context //nolint:containedctx // It is that of the goroutine, which has no caller.
 	giveUp  context.CancelFunc
 	done    chan struct{}
+	// told is when a failure was told last; it belongs to the goroutine.
+	told time.Time
 }
 
-func newLogBatches(exporter sdklog.Exporter, unsent *atomic.Uint64) *logBatches {
+// newLogBatches returns a processor that counts what is not sent, and tells failed why, at most once a minute.
+func newLogBatches(exporter sdklog.Exporter, unsent *atomic.Uint64, failed func(err error)) *logBatches {
 	b := &logBatches{
-		exporter: exporter, unsent: unsent, queue: make(chan sdklog.Record, logBacklog), stopping: make(chan struct{}), done: make(chan struct{}),
+		exporter: exporter, unsent: unsent, failed: failed, queue: make(chan sdklog.Record, logBacklog), stopping: make(chan struct{}), done: make(chan struct{}),
 	}
 	b.sending, b.giveUp = context.WithCancel(context.Background())
 	go b.run()
@@ -97,7 +103,16 @@ func (b *logBatches) send(batch []sdklog.Record) []sdklog.Record {
 	}
 	if err := b.exporter.Export(b.sending, batch); err != nil {
 		b.unsent.Add(uint64(len(batch)))
+		b.tell(err)
 	}
 	clear(batch)
 	return batch[:0]
+}
+
+// tell tells of a failure. What is told is a line of the log itself, which fails in the same way, so that it must not be told each time.
+func (b *logBatches) tell(err error) {
+	if now := time.Now(); b.told.IsZero() || now.Sub(b.told) >= logBatchQuiet {
+		b.told = now
+		b.failed(err)
+	}
 }

@@ -3,6 +3,7 @@ package telemetry
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync/atomic"
 
 	"github.com/sirupsen/logrus"
@@ -24,9 +25,12 @@ type logSending struct {
 	logger   log.Logger
 }
 
-// start sends from now on.
-func (e *logExport) start(exporter sdklog.Exporter, describes *resource.Resource) {
-	options := []sdklog.LoggerProviderOption{sdklog.WithProcessor(newLogBatches(exporter, &e.unsent))}
+// start sends from now on, and tells the logger what goes wrong with that.
+func (e *logExport) start(exporter sdklog.Exporter, describes *resource.Resource, logger Logger) {
+	failed := func(err error) {
+		logger.Warn("lines of the log do not get to the collector", "error", err, "unsent", e.unsent.Load())
+	}
+	options := []sdklog.LoggerProviderOption{sdklog.WithProcessor(newLogBatches(exporter, &e.unsent, failed))}
 	if describes != nil {
 		options = append(options, sdklog.WithResource(describes))
 	}
@@ -87,6 +91,10 @@ func attributeValue(value any) attribute.Value {
 		return attribute.IntValue(v)
 	case int64:
 		return attribute.Int64Value(v)
+	case uint64:
+		if v <= math.MaxInt64 {
+			return attribute.Int64Value(int64(v))
+		}
 	case float64:
 		return attribute.Float64Value(v)
 	}

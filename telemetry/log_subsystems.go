@@ -113,7 +113,7 @@ func (l *Logs) For(subsystem string) Logger {
 // Export sends every line to an OpenTelemetry collector too, until Close. It is called at most once, and the exporter is shut
 // down by Close.
 func (l *Logs) Export(exporter sdklog.Exporter, describes *resource.Resource) {
-	l.export.start(exporter, describes)
+	l.export.start(exporter, describes, l.For(SubsystemTelemetry))
 }
 
 // Reopen opens the file of the log anew, for those who have moved it away. Without a file it does nothing. If the file cannot be
