@@ -37,11 +37,3 @@ type Domain struct {
 	Main string   `json:"main,omitempty"`
 	SANs []string `json:"sans,omitempty"`
 }
-
-// RouterObservability says what is recorded for a router; nil means as the entrypoint says.
-type RouterObservability struct {
-	AccessLogs     *bool  `json:"accessLogs,omitempty"`
-	Metrics        *bool  `json:"metrics,omitempty"`
-	Tracing        *bool  `json:"tracing,omitempty"`
-	TraceVerbosity string `json:"traceVerbosity,omitempty"`
-}

@@ -33,6 +33,7 @@ func (c *Compiler) observe(route *Route, definition *dynamic.Router, entrypoint 
 			node.warn(fmt.Sprintf("observability.traceVerbosity %q is neither minimal nor detailed, and has no effect", own.TraceVerbosity))
 		}
 	}
+	route.ingress = ingressOf(definition)
 	watched := c.options.Watched
 	name := Qualify(definition.Service, providerOf(route.Name))
 	if _, internal := c.options.Internal[name]; internal {
@@ -45,6 +46,15 @@ func (c *Compiler) observe(route *Route, definition *dynamic.Router, entrypoint 
 	if c.options.Meter != nil && route.seen.Has(telemetry.ObserveMetrics) {
 		route.series = c.options.Meter.Router(route.Name, name)
 	}
+}
+
+// ingressOf returns the Ingress that a router was made of, or nil.
+func ingressOf(definition *dynamic.Router) *telemetry.Ingress {
+	if definition.Observability == nil || definition.Observability.Metadata == nil || definition.Observability.Metadata.Ingress == nil {
+		return nil
+	}
+	said := definition.Observability.Metadata.Ingress
+	return &telemetry.Ingress{Namespace: said.Namespace, Name: said.IngressName, Service: said.ServiceName, Port: said.ServicePort}
 }
 
 func override(seen telemetry.Observe, own *bool, bit telemetry.Observe) telemetry.Observe {
@@ -69,7 +79,7 @@ func (n *routerNode) warn(warning string) {
 
 // observed notes in a request's record which router answers, and what is wanted of it.
 func (r *Route) observed(record *telemetry.Record) {
-	record.Router, record.RouterSeries = r.Name, r.series
+	record.Router, record.RouterSeries, record.Ingress = r.Name, r.series, r.ingress
 	headers := record.Observe & telemetry.ObserveHeaders
 	if !r.seen.Has(telemetry.ObserveAccess) {
 		headers = 0 // They are kept for the access log alone.

@@ -5,6 +5,8 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -50,6 +52,33 @@ func TestObserve(t *testing.T) {
 		}
 		if record.Generation != 1 {
 			t.Errorf("%s: generation %d", test.name, record.Generation)
+		}
+	}
+}
+
+// A record says which Ingress its router was made of, also where that is disabled, and nothing where it was made of none.
+func TestIngressOfARouter(t *testing.T) {
+	b := newBench(t)
+	for _, name := range []string{"front", "broken"} {
+		service := map[string]string{"front": "a@internal", "broken": "missing@kubernetes"}[name]
+		b.router(name+"@kubernetes", "Path(`/"+name+"`)", service).Observability = &dynamic.RouterObservability{Metadata: &dynamic.ObservabilityMetadata{
+			Ingress: &dynamic.IngressMetadata{Namespace: "shop", IngressName: name, ServiceName: "web", ServicePort: "http"},
+		}}
+	}
+	b.router("empty@kubernetes", "Path(`/empty`)", "a@internal").Observability = &dynamic.RouterObservability{Metadata: &dynamic.ObservabilityMetadata{}}
+	b.router("plain@file", "Path(`/plain`)", "a@internal").Observability = &dynamic.RouterObservability{}
+	b.router("bare@file", "Path(`/bare`)", "a@internal")
+	b.all()
+	for _, name := range []string{"front", "broken", "empty", "plain", "bare"} {
+		var want *telemetry.Ingress
+		if name == "front" || name == "broken" {
+			want = &telemetry.Ingress{Namespace: "shop", Name: name, Service: "web", Port: "http"}
+		}
+		record := &telemetry.Record{}
+		r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "http://x.test/"+name, http.NoBody)
+		b.target.Handler("web").ServeHTTP(httptest.NewRecorder(), r)
+		if diff := cmp.Diff(want, record.Ingress); record.Router == "" || diff != "" {
+			t.Errorf("%s: router %q: %s", name, record.Router, diff)
 		}
 	}
 }

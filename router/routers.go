@@ -250,9 +250,10 @@ type Route struct {
 	// fault is why the route is disabled, reason the same for the record of a request, and code its stable name.
 	fault, reason string
 	code          telemetry.Code
-	// seen is what is recorded of a request, and series what counts it.
+	// seen is what is recorded of a request, and series what counts it. ingress is what the router was made of, if that is an Ingress.
 	seen    telemetry.Observe
 	series  *telemetry.Series
+	ingress *telemetry.Ingress
 	domains []string
 	tls     *certificate.Options
 }

@@ -32,6 +32,8 @@ type Record struct {
 	Router     string
 	Service    string
 	Endpoint   string
+	// Ingress is the object of Kubernetes that the router was made of; nil where it is none. It is shared and not changed.
+	Ingress *Ingress
 	// EndpointURL is scheme://host:port of the endpoint as it was asked; empty where Endpoint is, or nobody observes.
 	EndpointURL string
 	// Username is who the client says it is, by the credentials that it sent; it was believed where the request was not refused. At most
@@ -83,6 +85,15 @@ type Record struct {
 
 	// parent is the memory of the traceparent header.
 	parent [1]string
+}
+
+// Ingress is an Ingress of Kubernetes and the backend that one of its routers leads to: a Service, and the name or else the number of its
+// port. Service and Port are empty where the backend is no Service.
+type Ingress struct {
+	Namespace string
+	Name      string
+	Service   string
+	Port      string
 }
 
 // Observe says who wants to know of a request.

@@ -85,7 +85,7 @@ func describe(t *testing.T, configuration *dynamic.Configuration) string {
 		if router.Service != "" && configuration.HTTP.Services[router.Service] == nil {
 			t.Errorf("router %s leads to the service %s, which is not there", name, router.Service)
 		}
-		section(t, &out, "router", name, router)
+		describeRouter(t, &out, name, *router)
 	}
 	for _, name := range slices.Sorted(maps.Keys(configuration.HTTP.Services)) {
 		service := configuration.HTTP.Services[name]
@@ -105,6 +105,18 @@ func describe(t *testing.T, configuration *dynamic.Configuration) string {
 		out.WriteString(line + ": " + verdict.String() + "\n")
 	}
 	return out.String()
+}
+
+// describeRouter prints a router, and what it is made of in one line.
+func describeRouter(t *testing.T, out *strings.Builder, name string, router dynamic.Router) {
+	t.Helper()
+	declared := *router.Observability
+	made := declared.Metadata.Ingress
+	if declared.Metadata, router.Observability = nil, &declared; declared == (dynamic.RouterObservability{}) {
+		router.Observability = nil
+	}
+	section(t, out, "router", name, router)
+	out.WriteString("  made of: " + made.Namespace + "/" + made.IngressName + ", leads to: " + made.ServiceName + ":" + made.ServicePort + "\n")
 }
 
 // checkRule checks that a rule can be parsed. What is wrong within a regular expression, the compiler says.

@@ -15,10 +15,7 @@ import (
 // addService translates the Service of a backend, once for each port, and returns the name of what became of it: the
 // given one, or that of the Service and its port.
 func (d *draft) addService(to *networkingv1.IngressServiceBackend, name string) string {
-	written, port := to.Port.Name, intstr.FromString(to.Port.Name)
-	if written == "" {
-		written, port = strconv.Itoa(int(to.Port.Number)), intstr.FromInt32(to.Port.Number)
-	}
+	written, port := portOf(to.Port)
 	if name == "" {
 		name = serviceName(d.ingress.Namespace, to.Name, written)
 	}
@@ -55,6 +52,14 @@ func (d *draft) addService(to *networkingv1.IngressServiceBackend, name string) 
 		d.result.Quarantine(ref, refused, false)
 	}
 	return name
+}
+
+// portOf returns a port as it is written, by its name or else its number.
+func portOf(to networkingv1.ServiceBackendPort) (written string, port intstr.IntOrString) {
+	if to.Name != "" {
+		return to.Name, intstr.FromString(to.Name)
+	}
+	return strconv.Itoa(int(to.Number)), intstr.FromInt32(to.Number)
 }
 
 // annotate puts what the annotations of the Service say into the service and the reference. It returns why the service

@@ -206,14 +206,12 @@ func (d *draft) priority(host string, path *networkingv1.HTTPIngressPath) int {
 
 // router returns a router with what the annotations say about all of them.
 func (d *draft) router() *dynamic.Router {
-	return &dynamic.Router{
-		EntryPoints: d.options.EntryPoints, Middlewares: d.options.Middlewares,
-		TLS: d.options.TLS, Observability: d.options.Observability,
-	}
+	return &dynamic.Router{EntryPoints: d.options.EntryPoints, Middlewares: d.options.Middlewares, TLS: d.options.TLS}
 }
 
 // lead leads a route to a backend, whose service gets the name, or one of its own.
 func (d *draft) lead(one *route, to *networkingv1.IngressBackend, name string) {
+	one.router.Observability = d.observability(to.Service)
 	switch {
 	case to.Service != nil:
 		one.router.Service = d.addService(to.Service, name)
@@ -222,6 +220,22 @@ func (d *draft) lead(one *route, to *networkingv1.IngressBackend, name string) {
 	default:
 		one.refused = "its backend names no Service"
 	}
+}
+
+// observability returns what the annotations say about it, and what a router to that backend is made of. A backend that is no Service is
+// nil.
+func (d *draft) observability(to *networkingv1.IngressServiceBackend) *dynamic.RouterObservability {
+	made := &dynamic.IngressMetadata{Namespace: d.ingress.Namespace, IngressName: d.ingress.Name}
+	if to != nil {
+		made.ServiceName = to.Name
+		made.ServicePort, _ = portOf(to.Port)
+	}
+	own := dynamic.RouterObservability{}
+	if d.options.Observability != nil {
+		own = *d.options.Observability
+	}
+	own.Metadata = &dynamic.ObservabilityMetadata{Ingress: made}
+	return &own
 }
 
 // nameRoutes gives every route a name of its own.

@@ -1,0 +1,37 @@
+package dynamic
+
+import "encoding/json"
+
+// RouterObservability says what is recorded for a router; nil means as the entrypoint says.
+type RouterObservability struct {
+	AccessLogs     *bool  `json:"accessLogs,omitempty"`
+	Metrics        *bool  `json:"metrics,omitempty"`
+	Tracing        *bool  `json:"tracing,omitempty"`
+	TraceVerbosity string `json:"traceVerbosity,omitempty"`
+	// Metadata says where the router comes from. Providers alone set it: nobody may declare it, and whoever may see the router sees it.
+	Metadata *ObservabilityMetadata `json:"-" label:"-"`
+}
+
+// MarshalJSON shows what can be declared, and the metadata.
+func (o RouterObservability) MarshalJSON() ([]byte, error) {
+	type declared RouterObservability
+	return json.Marshal(struct {
+		declared
+		Metadata *ObservabilityMetadata `json:"metadata,omitempty"`
+	}{declared(o), o.Metadata})
+}
+
+// ObservabilityMetadata names the object that a router was made of, for the records of its requests.
+type ObservabilityMetadata struct {
+	// Ingress is set for the routers of Ingresses.
+	Ingress *IngressMetadata `json:"ingress,omitempty"`
+}
+
+// IngressMetadata is an Ingress of Kubernetes and the backend that one of its routers leads to.
+type IngressMetadata struct {
+	Namespace   string `json:"namespace,omitempty"`
+	IngressName string `json:"ingressName,omitempty"`
+	// ServiceName and ServicePort are empty where the backend is no Service. The port is its name, or else its number.
+	ServiceName string `json:"serviceName,omitempty"`
+	ServicePort string `json:"servicePort,omitempty"`
+}
