@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"compress/gzip"
+	"io"
 	"net/http"
 	"strings"
 
@@ -12,8 +13,8 @@ import (
 // Handler answers with the metrics page: text, or protobuf with native histograms for who asks for that. What cannot be gathered does not
 // take the rest along.
 //
-// Text is written as it is read, without anything being made of it before: with thousands of routers there are hundreds of thousands of
-// lines.
+// Both are written as they are read, without anything being made of them before: with thousands of routers there are hundreds of thousands
+// of lines.
 func (m *Metrics) Handler() http.Handler {
 	options := promhttp.HandlerOpts{Registry: m.registry, ErrorHandling: promhttp.ContinueOnError}
 	whole := promhttp.HandlerFor(m.Gatherer(), options)
@@ -21,8 +22,11 @@ func (m *Metrics) Handler() http.Handler {
 	registered := promhttp.HandlerFor(m.registry, options)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		format := expfmt.NegotiateAccept(r.Header, expfmt.DefaultAcceptedFormats()...)
-		if format.FormatType() != expfmt.TypeTextPlain || strings.Contains(r.URL.RawQuery, "name") {
-			whole.ServeHTTP(w, r) // Also to who asks for some metrics by name.
+		write := map[expfmt.FormatType]func(io.Writer, sight) error{
+			expfmt.TypeTextPlain: m.scraped.write, expfmt.TypeProtoDelim: m.scraped.writeDelimited,
+		}[format.FormatType()]
+		if write == nil || strings.Contains(r.URL.RawQuery, "name") {
+			whole.ServeHTTP(w, r) // To people who look, or who ask for some metrics by name.
 			return
 		}
 		p := newSheet(w, r)
@@ -30,7 +34,7 @@ func (m *Metrics) Handler() http.Handler {
 		registered.ServeHTTP(p, r)
 		if !p.failed && r.Method != http.MethodHead {
 			sight := m.scraped.look()
-			if m.scraped.write(p, sight) == nil {
+			if write(p, sight) == nil {
 				m.scraped.saw(sight)
 			}
 		}

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"bytes"
 	"compress/gzip"
 	"crypto/tls"
 	"fmt"
@@ -20,19 +21,7 @@ import (
 
 // TestTextSaysWhatIsGathered demands that the page of text, which is written without what gatherers return, has the same metrics.
 func TestTextSaysWhatIsGathered(t *testing.T) {
-	options := everything()
-	options.HeaderLabels = map[string]string{"tenant": "X-Tenant"}
-	options.Pushed = &MetricsView{Buckets: []float64{.2, 7}} // Counted, and not on the page.
-	metrics := busy(t, options)
-	metrics.Router("idle@file", "goods@file")
-	metrics.CountPools(slices.Values([]PoolStanding{{Service: "a\"b\\c\nd@file", Endpoints: map[string]int{"serving": 3}, InFlight: 1 << 40}}))
-	for i, name := range []string{"shop@file", "a\"b\\c\nd@file", "\xff@file"} {
-		metrics.Entrypoint("web").Finished(&Record{
-			Method: "POST", Protocol: "websocket", Status: 200 + i, Duration: time.Duration(i) * time.Second, Observe: ObserveMetrics,
-			BytesReceived: 1 << 50, BytesSent: 7, RequestHeader: http.Header{"X-Tenant": {name}}, TLS: &tls.ConnectionState{Version: tls.VersionTLS13, CipherSuite: 0x1301},
-			RouterSeries: metrics.Router(name, "goods@file"), ServiceSeries: metrics.Service(name), ServiceDuration: time.Hour,
-		})
-	}
+	metrics := odd(t, map[string]string{"tenant": "X-Tenant", "a_side": "X-Side"})
 	parser := expfmt.NewTextParser(model.LegacyValidation)
 	read, err := parser.TextToMetricFamilies(strings.NewReader(scrape(t, metrics)))
 	if err != nil {
@@ -55,6 +44,30 @@ func TestTextSaysWhatIsGathered(t *testing.T) {
 			t.Errorf("%s is not gathered", name)
 		}
 	}
+}
+
+// odd returns metrics of requests that took all kinds of times, of owners with all kinds of names.
+func odd(t *testing.T, labels map[string]string) *Metrics {
+	t.Helper()
+	options := everything()
+	options.HeaderLabels = labels
+	options.Pushed = &MetricsView{Buckets: []float64{.2, 7}} // Counted, and not on the page.
+	metrics := busy(t, options)
+	metrics.Router("idle@file", "goods@file")
+	metrics.CountPools(slices.Values([]PoolStanding{{Service: "a\"b\\c\nd@file", Endpoints: map[string]int{"serving": 3}, InFlight: 1 << 40}}))
+	for i, name := range []string{"shop@file", "a\"b\\c\nd@file", "\xff@file", strings.Repeat("long", 100)} {
+		metrics.Entrypoint("web").Finished(&Record{
+			Method: "POST", Protocol: "websocket", Status: 200 + i, Duration: time.Duration(i) * time.Second, Observe: ObserveMetrics,
+			BytesReceived: 1 << 50, BytesSent: 7, RequestHeader: http.Header{"X-Tenant": {name}}, TLS: &tls.ConnectionState{Version: tls.VersionTLS13, CipherSuite: 0x1301},
+			RouterSeries: metrics.Router(name, "goods@file"), ServiceSeries: metrics.Service(name), ServiceDuration: time.Hour,
+		})
+	}
+	for i := range 1000 { // Neighbouring buckets, with different counts and with gaps.
+		metrics.Entrypoint("other").Finished(&Record{
+			Method: "GET", Protocol: "http", Status: 200, Duration: time.Duration(i*i%9_000) * time.Millisecond, Observe: ObserveMetrics,
+		})
+	}
+	return metrics
 }
 
 // spelled returns what a family says that a page of text can say, in an order of its own.
@@ -125,14 +138,11 @@ func TestMetricsAreFilteredByName(t *testing.T) {
 	}
 }
 
-// broken is a client that leaves after some bytes.
-type broken struct {
-	*httptest.ResponseRecorder
-	left int
-}
+// broken is a client that leaves before it has the last family.
+type broken struct{ *httptest.ResponseRecorder }
 
 func (b *broken) Write(p []byte) (int, error) {
-	if b.left -= len(p); b.left < 0 {
+	if bytes.Contains(p, []byte("traefik_service_responses_bytes_total")) {
 		return 0, io.ErrClosedPipe
 	}
 	return len(p), nil
@@ -140,21 +150,26 @@ func (b *broken) Write(p []byte) (int, error) {
 
 // TestAPageThatWasNotReadShowsNothing demands that the last counts of what is gone wait for a reader who stays.
 func TestAPageThatWasNotReadShowsNothing(t *testing.T) {
-	s := newStage(everything())
-	s.request(s.Router("a@file", "old@file"), s.Service("old@file"))
-	size := len(scrape(t, s.Metrics))
-	delete(s.routers, "a@file")
-	delete(s.services, "old@file")
-	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody)
-	s.Handler().ServeHTTP(&broken{httptest.NewRecorder(), size * 9 / 10}, request)
-	request.Method = http.MethodHead
-	recorder := httptest.NewRecorder()
-	s.Handler().ServeHTTP(recorder, request)
-	if recorder.Code != http.StatusOK || strings.Contains(recorder.Body.String(), "traefik_router") {
-		t.Errorf("HEAD gets %d and\n%s", recorder.Code, recorder.Body)
+	for name, request := range map[string]*http.Request{
+		"text": httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody), "protobuf": asProtobuf(t),
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(everything())
+			s.request(s.Router("a@file", "old@file"), s.Service("old@file"))
+			s.Handler().ServeHTTP(httptest.NewRecorder(), request)
+			delete(s.routers, "a@file")
+			delete(s.services, "old@file")
+			s.Handler().ServeHTTP(&broken{httptest.NewRecorder()}, request)
+			request.Method = http.MethodHead
+			recorder := httptest.NewRecorder()
+			s.Handler().ServeHTTP(recorder, request)
+			if recorder.Code != http.StatusOK || strings.Contains(recorder.Body.String(), "traefik_router") {
+				t.Errorf("HEAD gets %d and\n%s", recorder.Code, recorder.Body)
+			}
+			s.expect(t, "once more", "a@file", "old@file", 1, 1)
+			s.expect(t, "when it is gone", "a@file", "old@file", -1, -1)
+		})
 	}
-	s.expect(t, "once more", "a@file", "old@file", 1, 1)
-	s.expect(t, "when it is gone", "a@file", "old@file", -1, -1)
 }
 
 // TestNothingIsCountedUnseen demands that the last request of what is gone is shown to every reader, whenever it ends.

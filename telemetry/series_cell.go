@@ -82,3 +82,15 @@ func (c *cell) read(native []uint64) tally {
 	t.count = c.native.read(native)
 	return t
 }
+
+// cumulative reads how many requests took at most as long as each of the picked bounds.
+func (c *cell) cumulative(picked []int, into []uint64) {
+	sum, at := uint64(0), 0
+	for i := range c.classic {
+		sum += c.classic[i].Load()
+		if at < len(picked) && picked[at] == i {
+			into[at] = sum
+			at++
+		}
+	}
+}

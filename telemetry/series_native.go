@@ -61,6 +61,32 @@ func (n *native) read(into []uint64) uint64 {
 	return total
 }
 
+// nativeCount is a bucket that holds something.
+type nativeCount struct {
+	bucket int
+	count  uint64
+}
+
+// filled appends the buckets that hold something, but for the one of what is too short to be told apart, which it returns beside the sum of
+// all.
+func (n *native) filled(into []nativeCount) (buckets []nativeCount, zero, total uint64) {
+	zero = n.zero.Load()
+	total = zero
+	for i := range n.blocks {
+		block := n.blocks[i].Load()
+		if block == nil {
+			continue
+		}
+		for j := range block {
+			if count := block[j].Load(); count > 0 {
+				into = append(into, nativeCount{1 + i*nativeBlock + j, count})
+				total += count
+			}
+		}
+	}
+	return into, zero, total
+}
+
 // count returns the sum of all buckets.
 func (n *native) count() uint64 {
 	total := n.zero.Load()

@@ -64,7 +64,7 @@ func (t *table[T]) all(visit func(key uint64, value *T)) {
 
 // sorted calls visit with every key and value, by key.
 func (t *table[T]) sorted(visit func(key uint64, value *T)) {
-	var used []slot[T]
+	used := make([]slot[T], 0, 8) // Few have more.
 	t.all(func(key uint64, value *T) { used = append(used, slot[T]{key, value}) })
 	slices.SortFunc(used, func(a, b slot[T]) int { return cmp.Compare(a.key, b.key) })
 	for _, s := range used {
