@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 )
@@ -45,17 +47,16 @@ func (r results) err(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// measureAll measures everything: each round all rows, each row all of its contestants in turns.
+// measureAll measures everything: each round all rows, each row all of its contestants.
 func (l *lab) measureAll(ctx context.Context) results {
 	var all results
 	for round := 1; round <= l.settings.rounds; round++ {
 		for i, row := range l.settings.rows {
-			for _, who := range row.contestants {
-				s := l.measure(ctx, row, who)
+			for s := range l.measureRow(ctx, row) {
 				if ctx.Err() != nil {
 					return all
 				}
-				s.row, s.contestant, s.round = row.name, who.name, round
+				s.row, s.round = row.name, round
 				l.learn(s)
 				all.samples = append(all.samples, s)
 				all.rate = l.capacity
@@ -64,6 +65,22 @@ func (l *lab) measureAll(ctx context.Context) results {
 		}
 	}
 	return all
+}
+
+// measureRow measures the contestants of a row: one after the other, or in turns.
+func (l *lab) measureRow(ctx context.Context, row row) iter.Seq[sample] {
+	if row.turns > 0 {
+		return slices.Values(l.measureInTurns(ctx, row))
+	}
+	return func(yield func(sample) bool) {
+		for _, who := range row.contestants {
+			s := l.measure(ctx, row, who)
+			s.contestant = who.name
+			if !yield(s) {
+				return
+			}
+		}
+	}
 }
 
 // learn keeps nginx's capacity: what it answered in the first round.

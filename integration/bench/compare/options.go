@@ -136,6 +136,6 @@ func choose(all []row, names, peers string) ([]row, error) {
 
 func listRows(stdout io.Writer, rows []row) {
 	for _, row := range rows {
-		_, _ = fmt.Fprintf(stdout, "%-18s %s (%s)\n", row.name, row.title, row.load)
+		_, _ = fmt.Fprintf(stdout, "%-18s %s (%s)\n", row.name, row.title, row.how())
 	}
 }

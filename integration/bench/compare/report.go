@@ -196,7 +196,7 @@ func (r report) tail() string {
 	var out strings.Builder
 	out.WriteString("\n## Rows\n\n| row | what | load |\n|---|---|---|\n")
 	for _, row := range r.settings.rows {
-		fmt.Fprintf(&out, "| %s | %s | %s |\n", row.name, row.title, row.load)
+		fmt.Fprintf(&out, "| %s | %s | %s |\n", row.name, row.title, row.how())
 	}
 	out.WriteString("\n## Every measurement\n\n```text\n")
 	for _, s := range r.results.samples {

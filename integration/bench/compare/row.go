@@ -19,8 +19,19 @@ type row struct {
 	middlewares bool
 	// contestants are measured in this order. The first one is what the others are compared with.
 	contestants []contestant
+	// turns says that all contestants run side by side and are measured so many times in turns; 0 is one after the other, and once. It is
+	// for contestants that differ by less than the machine from one second to the next.
+	turns int
 	// must are the bounds that Sluice, the last one, must keep. The first one says by what the row is judged.
 	must []bound
+}
+
+// how describes the load of a row, and in how many turns it is sent.
+func (r row) how() string {
+	if r.turns == 0 {
+		return r.load.String()
+	}
+	return fmt.Sprintf("%s, %d turns side by side", r.load, r.turns)
 }
 
 // load is a way to send requests.
