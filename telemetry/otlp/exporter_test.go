@@ -230,6 +230,29 @@ func TestARefusalIsAnErrorWithoutSecrets(t *testing.T) {
 	}
 }
 
+// A collector may repeat a secret otherwise than the options have it: without the space around it, without the scheme, decoded.
+func TestARefusalRepeatsNoPartOfASecret(t *testing.T) {
+	const text = "who is user with password, key planted-short, planted-short-and-long?"
+	c := newCollector()
+	c.answer = func(a arrival) (int, string) {
+		if a.header("x-space") != "planted-space" || a.header("authorization") == "" {
+			return http.StatusBadRequest, "no secrets came"
+		}
+		return http.StatusUnauthorized, text + " " + a.header("x-space") + " and " + strings.TrimPrefix(a.header("x-token"), "Bearer ")
+	}
+	options := httpOptions(strings.Replace(c.byHTTP(t, false).URL, "://", "://user:password@", 1), nil)
+	options.Headers = map[string]string{
+		"x-space": " planted-space ", "X-Token": "Bearer planted-bearer", "X-Short": "planted-short", "X-Long": "planted-short-and-long", "X-Tenant": "key",
+	}
+	for signal, send := range senders() {
+		err := send(t.Context(), nil, options)
+		const want = "who is user with xxxx, key xxxx, xxxx? xxxx and xxxx"
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", signal, err, want)
+		}
+	}
+}
+
 func TestARedirectIsNotFollowed(t *testing.T) {
 	asked := make(chan string, 1)
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Header.Get("X-Api-Key") }))

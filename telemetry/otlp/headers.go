@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 )
@@ -15,11 +16,23 @@ func checkHeaders(option string, headers map[string]string) error {
 		if name == "" || strings.ContainsFunc(name, func(r rune) bool { return !isLetterOrDigit(r) && !strings.ContainsRune(tokens, r) }) {
 			return fmt.Errorf("%s.headers: %q is not the name of a header", option, name)
 		}
+		if ofTheConnection(name) {
+			return fmt.Errorf("%s.headers.%s: is no header that may be chosen", option, name)
+		}
 		if strings.ContainsFunc(value, func(r rune) bool { return (r < ' ' && r != '\t') || r == 0x7f }) {
 			return fmt.Errorf("%s.headers.%s: the value has control characters", option, name)
 		}
 	}
 	return nil
+}
+
+// ofTheConnection reports whether a header is written by net/http alone, which would leave out what the options say.
+func ofTheConnection(name string) bool {
+	switch http.CanonicalHeaderKey(name) {
+	case "Host", "Content-Length", "Transfer-Encoding", "Trailer":
+		return true
+	}
+	return false
 }
 
 func isLetterOrDigit(r rune) bool {
@@ -29,12 +42,12 @@ func isLetterOrDigit(r rune) bool {
 // shortestSecret is the length in bytes from which a header's value is searched for in texts: a tenant called 1 is none.
 const shortestSecret = 4
 
-// secrets are the values of the headers, and their parts where a value has several (Bearer and a token). The longest come first, so
-// that none of them hides a part of another.
-func secrets(headers map[string]string) []string {
-	var out []string
+// secrets are the values of the headers as they are sent, and their parts where a value has several (Bearer and a token), beside what else
+// is given. The longest come first, so that none of them hides a part of another.
+func secrets(headers map[string]string, others ...string) []string {
+	out := others
 	for _, value := range headers {
-		out = append(out, value)
+		out = append(out, strings.TrimSpace(value))
 		if parts := strings.Fields(value); len(parts) > 1 {
 			out = append(out, parts[1:]...)
 		}

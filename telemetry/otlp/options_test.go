@@ -16,7 +16,11 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		http *static.OTLPHTTP
 		want string
 	}{
-		"no port":           {grpc: &static.OTLPGRPC{Endpoint: "collector"}, want: `grpc.endpoint: "collector" is not host:port`},
+		"no port":      {grpc: &static.OTLPGRPC{Endpoint: "collector"}, want: `grpc.endpoint: "collector" is not host:port`},
+		"user of grpc": {grpc: &static.OTLPGRPC{Endpoint: "https://user:" + secret + "@c:1"}, want: "grpc.endpoint: is host:port, without a user"},
+		"header of net/http": {
+			http: &static.OTLPHTTP{Endpoint: "https://c", Headers: map[string]string{"host": "other.example"}}, want: "http.headers.host: is no header",
+		},
 		"insecure with tls": {grpc: &static.OTLPGRPC{Endpoint: "c:1", Insecure: true, TLS: &static.ClientTLS{}}, want: "grpc.insecure: contradicts grpc.tls"},
 		"no file":           {grpc: &static.OTLPGRPC{Endpoint: "c:1", TLS: &static.ClientTLS{CA: missing}}, want: "grpc.tls.ca: open " + missing},
 		"no authority":      {grpc: &static.OTLPGRPC{Endpoint: "c:1", TLS: &static.ClientTLS{CA: keyPEM}}, want: "grpc.tls.ca: holds no certificate"},

@@ -2,16 +2,20 @@ package otlp
 
 import (
 	"context"
+	"runtime/debug"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/resource"
 )
 
-// Resource says who sends: the name of the service, this host, operating system, container and process, the library, then the given
-// attributes, and last those of the environment (OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME); what comes later goes before what came
+// Resource says who sends: the name and version of the service, this host, operating system, container and process, the library, then the
+// given attributes, and last those of the environment (OTEL_RESOURCE_ATTRIBUTES, OTEL_SERVICE_NAME); what comes later goes before what came
 // earlier. The command line is not a part of it, since options may hold secrets. What can not be found out is left away.
 func Resource(serviceName string, attributes map[string]string) *resource.Resource {
 	own := []attribute.KeyValue{attribute.String("service.name", plain(serviceName))}
+	if build, ok := debug.ReadBuildInfo(); ok {
+		own = append(own, version(build)...)
+	}
 	for name, value := range attributes {
 		own = append(own, attribute.String(plain(name), plain(value)))
 	}
@@ -19,4 +23,12 @@ func Resource(serviceName string, attributes map[string]string) *resource.Resour
 		resource.WithProcessExecutableName(), resource.WithProcessRuntimeName(), resource.WithProcessRuntimeVersion(),
 		resource.WithTelemetrySDK(), resource.WithAttributes(own...), resource.WithFromEnv())
 	return out
+}
+
+// version returns that of the service; none of a build that has none.
+func version(build *debug.BuildInfo) []attribute.KeyValue {
+	if build.Main.Version == "" || build.Main.Version == "(devel)" {
+		return nil
+	}
+	return []attribute.KeyValue{attribute.String("service.version", build.Main.Version)}
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"google.golang.org/grpc"
@@ -52,6 +53,9 @@ func resolve(signal string, byGRPC *static.OTLPGRPC, byHTTP *static.OTLPHTTP) (*
 }
 
 func resolveGRPC(signal string, options *static.OTLPGRPC) (*target, error) {
+	if strings.Contains(options.Endpoint, "@") {
+		return nil, errors.New("grpc.endpoint: is host:port, without a user; credentials are headers")
+	}
 	if _, _, err := net.SplitHostPort(options.Endpoint); err != nil {
 		return nil, fmt.Errorf("grpc.endpoint: %q is not host:port", options.Endpoint)
 	}
@@ -101,6 +105,7 @@ func resolveHTTP(signal string, options *static.OTLPHTTP) (*target, error) {
 		return nil, err
 	}
 	headers := withCredentials(options.Headers, address.User)
+	password, _ := address.User.Password()
 	address.User = nil
 	if address.Path == "" || address.Path == "/" {
 		address.Path = "/v1/" + signal
@@ -119,7 +124,7 @@ func resolveHTTP(signal string, options *static.OTLPHTTP) (*target, error) {
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return &target{
-		signal: signal, endpoint: address.String(), headers: headers, client: client, secrets: secrets(headers),
+		signal: signal, endpoint: address.String(), headers: headers, client: client, secrets: secrets(headers, password),
 	}, nil
 }
 

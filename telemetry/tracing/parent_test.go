@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -83,11 +84,17 @@ func TestState(t *testing.T) {
 		values []string
 		want   string
 	}{
-		"none":      {nil, ""},
-		"one":       {[]string{"a=1,b=2"}, "a=1,b=2"},
-		"several":   {[]string{"a=1", "b=2"}, "a=1,b=2"},
-		"malformed": {[]string{"A=="}, ""},
-		"long":      {[]string{"a=" + strings.Repeat("x", longestState)}, ""},
+		"none":       {nil, ""},
+		"one":        {[]string{"a=1,b=2"}, "a=1,b=2"},
+		"several":    {[]string{"a=1", "b=2"}, "a=1,b=2"},
+		"malformed":  {[]string{"A=="}, ""},
+		"long value": {[]string{"a=" + strings.Repeat("x", longestState)}, ""},
+		"long": {func() (all []string) {
+			for i := range 9 { // Each of them is as long as it may be.
+				all = append(all, fmt.Sprintf("k%d=%s", i, strings.Repeat("x", 256)))
+			}
+			return all
+		}(), ""},
 	}
 	for title, test := range tests {
 		if got := state(http.Header{"Tracestate": test.values}).String(); got != test.want {

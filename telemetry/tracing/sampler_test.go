@@ -25,6 +25,9 @@ func TestTheSamplerDecidesAsOpenTelemetryDoes(t *testing.T) {
 				sampled++
 			}
 		}
+		if lowest := [16]byte{0: 1}; own.samples(lowest) != (share > 0) {
+			t.Errorf("share %v: trace %x is sampled: %t", share, lowest, own.samples(lowest))
+		}
 		if got := float64(sampled) / 20_000; math.Abs(got-share) > 0.02 {
 			t.Errorf("share %v: %v are sampled", share, got)
 		}

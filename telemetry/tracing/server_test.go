@@ -58,6 +58,45 @@ func TestTheSpanOfARequest(t *testing.T) {
 	}
 }
 
+func TestWhatWasAskedFor(t *testing.T) {
+	tests := map[string]struct {
+		change func(*telemetry.Record, http.Header)
+		want   map[string]any
+	}{
+		"plain":     {func(*telemetry.Record, http.Header) {}, map[string]any{"url.scheme": "http"}},
+		"encrypted": {func(r *telemetry.Record, _ http.Header) { r.TLS = &tls.ConnectionState{} }, map[string]any{"url.scheme": "https"}},
+		"encrypted before us": {
+			func(_ *telemetry.Record, header http.Header) { header.Set("X-Forwarded-Proto", "https") }, map[string]any{"url.scheme": "https"},
+		},
+		"old":   {func(r *telemetry.Record, _ http.Header) { r.Version = "HTTP/1.0" }, map[string]any{"network.protocol.version": "1.0"}},
+		"usual": {func(r *telemetry.Record, _ http.Header) { r.Version = "HTTP/1.1" }, map[string]any{"network.protocol.version": "1.1"}},
+		"address with a port": {
+			func(r *telemetry.Record, _ http.Header) { r.Host = "[2001:db8::1]:8443" },
+			map[string]any{"server.address": "2001:db8::1", "server.port": int64(8443)},
+		},
+		"address": {
+			func(r *telemetry.Record, _ http.Header) { r.Host = "[2001:db8::1]" }, map[string]any{"server.address": "2001:db8::1", "server.port": nil},
+		},
+		"name":     {func(r *telemetry.Record, _ http.Header) { r.Host = "shop.example" }, map[string]any{"server.address": "shop.example", "server.port": nil}},
+		"no query": {func(r *telemetry.Record, _ http.Header) { r.Query = "" }, map[string]any{"url.query": nil}},
+		"no peer":  {func(r *telemetry.Record, _ http.Header) { r.ClientPort = "" }, map[string]any{"client.port": nil, "network.peer.port": nil}},
+	}
+	for title, test := range tests {
+		spans := traced(t, defaults(), func(tracer *Tracer) {
+			record, r := begun(nil)
+			test.change(record, r.Header)
+			tracer.Begin(record, r)
+			tracer.Finished(record)
+		})
+		got := attributes(spans[0])
+		for key, want := range test.want {
+			if got[key] != want {
+				t.Errorf("%s: %s is %v, want %v", title, key, got[key], want)
+			}
+		}
+	}
+}
+
 func TestWhatASpanSaysOfFailures(t *testing.T) {
 	tests := map[string]struct {
 		change func(*telemetry.Record)
@@ -126,7 +165,7 @@ func TestTextsOfClientsAreHarmless(t *testing.T) {
 		tracer.Begin(record, r)
 		child := record.Span.Child("\xff", true)
 		child.Set("text", "\xff")
-		child.End("\xff")
+		child.End("\xff" + strings.Repeat("x", 5000))
 		tracer.Finished(record)
 	})
 	if len(spans) != 2 {
@@ -144,7 +183,7 @@ func TestTextsOfClientsAreHarmless(t *testing.T) {
 				}
 			}
 		}
-		if !utf8.ValidString(span.Name) || !utf8.ValidString(span.Status.Description) {
+		if !utf8.ValidString(span.Name) || !utf8.ValidString(span.Status.Description) || len(span.Status.Description) > longestValue+2 {
 			t.Errorf("span %q: %q", span.Name, span.Status.Description)
 		}
 	}
