@@ -107,6 +107,10 @@ func putSlice(target, source reflect.Value, rule string) {
 	if source.IsNil() {
 		return
 	}
+	if rule != "" && source.Type().Elem().Kind() == reflect.Uint8 {
+		target.SetBytes([]byte(text(string(source.Bytes()), rule)))
+		return
+	}
 	target.Set(reflect.MakeSlice(source.Type(), source.Len(), source.Len()))
 	for i := range source.Len() {
 		put(target.Index(i), source.Index(i), rule)
@@ -174,8 +178,8 @@ func address(value string, withPath bool) string {
 	if err != nil || parsed.Scheme == "" || !isHost(parsed.Host) && !isSocket(parsed) {
 		return Hidden
 	}
-	if parsed.User == nil && strings.Contains(parsed.Path, "@") {
-		return Hidden // A password with a slash ends the host early, and what looks like host and port is the user.
+	if parsed.User == nil && strings.Contains(parsed.Path+parsed.RawQuery+parsed.Fragment, "@") {
+		return Hidden // A password with / ? or # ends the host early, and what looks like host and port is the user and its beginning.
 	}
 	shown := url.URL{Scheme: parsed.Scheme, Host: parsed.Host}
 	if parsed.User != nil {

@@ -34,6 +34,8 @@ type sample struct {
 	When     time.Time
 	Address  netip.AddrPort
 	Unknown  string `secret:"perhaps"`
+	Raw      []byte `secret:"true"`
+	Plain    []byte
 	Call     func()
 	private  string
 }
@@ -48,7 +50,8 @@ func TestCopy(t *testing.T) {
 			Section: inner{Open: secret, Key: "/etc/key.pem", Number: number(1)}, List: []*inner{nil, {Open: "shown", Key: secret, Number: number(2)}},
 			ByName: map[string]inner{"a/b@file": {Open: "shown"}},
 			Free:   map[string]any{"a": map[string]any{"b": []any{secret, 7, true, nil}}, "-----BEGIN " + secret: 1},
-			Any:    secret, When: when, Address: address, Unknown: secret, Call: func() {}, private: secret,
+			Any:    secret, When: when, Address: address, Unknown: secret, Raw: []byte(secret), Plain: []byte("shown"),
+			Call: func() {}, private: secret,
 		}
 	}
 	original := build()
@@ -58,7 +61,7 @@ func TestCopy(t *testing.T) {
 		Section: inner{Open: Hidden, Key: "/etc/key.pem", Number: number(1)}, List: []*inner{nil, {Open: "shown", Key: Hidden, Number: number(2)}},
 		ByName: map[string]inner{"a/b@file": {Open: "shown"}},
 		Free:   map[string]any{"a": map[string]any{"b": []any{Hidden, Hidden, Hidden, nil}}, Hidden: Hidden},
-		Any:    Hidden, When: when, Address: address, Unknown: Hidden,
+		Any:    Hidden, When: when, Address: address, Unknown: Hidden, Raw: []byte(Hidden), Plain: []byte("shown"),
 	}
 	compare := cmp.Options{cmp.AllowUnexported(sample{}), cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b })}
 	if diff := cmp.Diff(want, got, compare); diff != "" {
@@ -123,6 +126,11 @@ func TestTexts(t *testing.T) {
 		{whole, "mailto:" + secret, Hidden},
 		{whole, "http://ann:80/" + secret + "@a.test/", Hidden},
 		{whole, "http://" + secret + "/x@a.test/", Hidden},
+		{whole, "http://ann:80?" + secret + "@a.test/", Hidden},
+		{whole, "redis://ann:12#" + secret + "@a.test:6379/0", Hidden},
+		{whole, "http://a.test?a=b#c", "http://a.test?xxxx#xxxx"},
+		{whole, "http://a.test?", "http://a.test?xxxx"},
+		{whole, "http:///a/b", Hidden},
 		{whole, "http://ann@a.test/@scope", "http://xxxx@a.test/@scope"},
 		{host, "http://ann:80/" + secret + "@a.test/", Hidden},
 		{host, "https://a.test/hook/" + secret, "https://a.test/xxxx"},
