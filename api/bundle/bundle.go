@@ -51,7 +51,6 @@ func (b *Bundle) Mount(root *mux.Router, prefix string) {
 			return
 		}
 		archive := b.pack(r, root, prefix)
-		b.busy.Store(false)
 		header := w.Header()
 		header.Set("Content-Type", "application/gzip")
 		header.Set("Content-Disposition", "attachment; filename=support-dump.tar.gz")
@@ -63,8 +62,9 @@ func (b *Bundle) Mount(root *mux.Router, prefix string) {
 	})
 }
 
-// pack makes the archive.
+// pack makes the archive, and lets the next one be made. How long the client takes to read it is not our concern.
 func (b *Bundle) pack(r *http.Request, root http.Handler, prefix string) []byte {
+	defer b.busy.Store(false)
 	archive := newArchive(time.Now())
 	for _, one := range b.items(r, root, prefix) {
 		archive.add(one)

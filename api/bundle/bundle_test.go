@@ -107,7 +107,7 @@ func TestBundle(t *testing.T) {
 	}
 	answer := serve(t, options(), answers, "/base", "/base"+Path)
 	if answer.Code != http.StatusOK || answer.Header().Get("Content-Type") != "application/gzip" ||
-		answer.Header().Get("Content-Disposition") != "attachment; filename=support-dump.tar.gz" {
+		answer.Header().Get("Content-Disposition") != "attachment; filename=support-dump.tar.gz" || answer.Header().Get("Cache-Control") != "no-store" {
 		t.Fatalf("%d %v", answer.Code, answer.Header())
 	}
 	files := unpack(t, answer.Body.Bytes())
@@ -154,6 +154,40 @@ func TestOneBundleAtATime(t *testing.T) {
 		if recorder.Code != http.StatusOK || inner != http.StatusServiceUnavailable {
 			t.Errorf("%d, and one meanwhile %d", recorder.Code, inner)
 		}
+	}
+}
+
+// broken panics when it is asked first.
+type broken struct {
+	fixed
+	asked int
+}
+
+func (b *broken) State() *pipeline.State {
+	if b.asked++; b.asked == 1 {
+		panic(marker)
+	}
+	return b.fixed.State()
+}
+
+// A panic that is answered with 500 must not keep everybody from an archive until Sluice ends.
+func TestABundleIsMadeAfterAPanic(t *testing.T) {
+	o := options()
+	o.State = &broken{fixed: fixed{&pipeline.State{}}}
+	root := mux.NewRouter()
+	New(o).Mount(root, "")
+	ask := func() (status int) {
+		defer func() {
+			if recover() != nil {
+				status = http.StatusInternalServerError
+			}
+		}()
+		recorder := httptest.NewRecorder()
+		root.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, Path, http.NoBody))
+		return recorder.Code
+	}
+	if first, second := ask(), ask(); first != http.StatusInternalServerError || second != http.StatusOK {
+		t.Errorf("%d, and then %d", first, second)
 	}
 }
 
