@@ -33,6 +33,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		"no url":          {http: &static.OTLPHTTP{Endpoint: "collector:4318"}, want: "http.endpoint: is not a URL"},
 		"other scheme":    {http: &static.OTLPHTTP{Endpoint: "ftp://user:" + secret + "@c"}, want: "http.endpoint: is not a URL"},
 		"query":           {http: &static.OTLPHTTP{Endpoint: "https://c/?key=" + secret}, want: "http.endpoint: may have a path"},
+		"fragment":        {http: &static.OTLPHTTP{Endpoint: "https://c/#" + secret}, want: "http.endpoint: may have a path"},
 		"tls on http":     {http: &static.OTLPHTTP{Endpoint: "http://c", TLS: &static.ClientTLS{}}, want: "http.tls: the endpoint is http://"},
 		"name of header":  {http: &static.OTLPHTTP{Endpoint: "https://c", Headers: map[string]string{"a b": secret}}, want: `http.headers: "a b" is not`},
 		"value of header": {grpc: &static.OTLPGRPC{Endpoint: "c:1", Headers: map[string]string{"a": secret + "\r\n"}}, want: "grpc.headers.a: the value has"},

@@ -19,7 +19,7 @@ func newQuery(safe []string) query {
 	return out
 }
 
-// show returns the query with the values of those parameters that are safe; a parameter without a name has no more than the word. It
+// show returns the query with the values of those parameters that are safe; a parameter without a value has no more than the word. It
 // stops at the length to which texts are cut.
 func (q query) show(raw string) string {
 	var out strings.Builder
@@ -36,15 +36,15 @@ func (q query) show(raw string) string {
 }
 
 func (q query) part(part string) string {
-	name, _, named := strings.Cut(part, "=")
+	name, value, _ := strings.Cut(part, "=")
 	plain, err := url.QueryUnescape(name)
 	switch {
 	case err != nil || part == "" || strings.Contains(part, ";"):
 		return redacted // A semicolon separates too, to some.
 	case q.safe[plain]:
 		return part
-	case !named:
-		return redacted // A token may stand alone.
+	case strings.Trim(value, "=") == "":
+		return redacted // A token may stand alone, and in Base64 it may end like this.
 	}
 	return name + "=" + redacted
 }
