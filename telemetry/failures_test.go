@@ -130,6 +130,27 @@ func TestFailuresAreToldApart(t *testing.T) {
 	})
 }
 
+func TestHowSeriousAFailureIs(t *testing.T) {
+	for title, test := range map[string]struct {
+		record Record
+		want   failureSeverity
+	}{
+		"of a middleware":                 {Record{Status: http.StatusForbidden, Code: CodeForbidden}, failureMinor},
+		"an API that nothing guards":      {Record{Status: http.StatusForbidden, Code: CodeUnguarded}, failureSerious},
+		"an endpoint slow in the middle":  {Record{Status: http.StatusOK, Code: CodeTimeout}, failureSerious},
+		"an endpoint gone in the middle":  {Record{Status: http.StatusOK, Code: CodeBroken}, failureSerious},
+		"a response that was cut":         {Record{Status: http.StatusOK, Code: CodeMiddleware, Broken: true}, failureSerious},
+		"nobody to ask":                   {Record{Status: http.StatusServiceUnavailable, Code: CodeNoEndpoint}, failureSerious},
+		"a client gone in the middle":     {Record{Status: http.StatusOK, Code: CodeClientLeft}, failureNotable},
+		"a client gone before the answer": {Record{Status: StatusClientClosedRequest}, failureNotable},
+		"a panic in the middle":           {Record{Status: http.StatusOK, Code: CodePanic}, failureOwn},
+	} {
+		if got := severityOf(&test.record); got != test.want {
+			t.Errorf("%s: %d, want %d", title, got, test.want)
+		}
+	}
+}
+
 func TestTooManyKindsOfFailuresAreToldByTheirCode(t *testing.T) {
 	whileFailuresRun(t, func(t *testing.T, failures *Failures, log *told) {
 		const routers = 2 * failureKinds

@@ -45,11 +45,14 @@ func TestAReporterTellsEachKindOnceAMinute(t *testing.T) {
 		reporter.Handle(&otlp.Failure{Signal: "traces", Reason: "no way"})
 		<-time.NewTimer(2 * time.Second).C
 		reporter.Handle(&otlp.Failure{Signal: "traces", Reason: "still not"})
+		<-time.NewTimer(61 * time.Second).C
+		reporter.Handle(&otlp.Failure{Signal: "traces", Reason: "again"})
 		want := []string{
 			"warn OpenTelemetry failed signal traces error send traces to the collector: no way unreported 0\n",
 			"warn OpenTelemetry failed signal logs error send logs to the collector: full unreported 0\n",
 			"warn OpenTelemetry failed signal other error some thing unreported 0\n",
 			"warn OpenTelemetry failed signal traces error send traces to the collector: still not unreported 5\n",
+			"warn OpenTelemetry failed signal traces error send traces to the collector: again unreported 0\n",
 		}
 		if diff := cmp.Diff(want, logged.all); diff != "" {
 			t.Error(diff)
