@@ -51,7 +51,7 @@ func (c *Compiler) adopt(node *serviceNode, option string, child branch) error {
 	}
 	if child.role != roleMirror { // It gets a copy, and its answer nobody.
 		node.lasting = node.lasting || child.node.lasting
-		node.shows = node.shows || child.node.shows
+		node.access = node.access.beside(child.node.access)
 		node.addCookies(child.node.cookies)
 	}
 	node.children = append(node.children, child)

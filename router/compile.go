@@ -59,6 +59,8 @@ type EntryPoint struct {
 	Observe telemetry.Observe
 	// Loopback says that the entrypoint listens on a loopback address alone.
 	Loopback bool
+	// AnyForwarded says that it believes X-Forwarded-For whoever sends it, AnyPeer that it believes the PROXY protocol whoever speaks it.
+	AnyForwarded, AnyPeer bool
 }
 
 // Meter counts requests by router and service.

@@ -44,7 +44,11 @@ func TestClientCertificatesGuardTheAPIOfAHost(t *testing.T) {
 		guarded      bool
 	}{
 		{"Host(`api.test`)", "RequireAndVerifyClientCert", true},
+		{"Host(`api.test`)", "", true},
 		{"Host(`api.test`)", "VerifyClientCertIfGiven", false},
+		{"Host(`api.test`)", "RequireAnyClientCert", false},
+		{"Host(`api.test`)", "RequestClientCert", false},
+		{"Host(`api.test`)", "NoClientCert", false},
 		{"PathPrefix(`/api`)", "RequireAndVerifyClientCert", false},
 	} {
 		b := apiBench(t)

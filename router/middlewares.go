@@ -17,10 +17,8 @@ type middlewareNode struct {
 	depth int
 	// lasting says that a service which one of them asks may keep a part of a request.
 	lasting bool
-	// guards says that one of them decides who gets in.
-	guards bool
-	// shows says that one of them answers with a service that shows the configuration, and that none before it guards.
-	shows bool
+	// access says whether they decide who gets in, and whether one of them answers with a service that shows the configuration.
+	access access
 	// warnings are what a definition declares without effect.
 	warnings []string
 	err      error
@@ -84,13 +82,13 @@ func (c *Compiler) buildMiddleware(ref dynamic.Ref) *middlewareNode {
 		flat.err = cmp.Or(tooDeep(flat.depth), flat.err)
 		return flat
 	}
-	node := &middlewareNode{names: []string{name}, guards: guards(definition)}
+	node := &middlewareNode{names: []string{name}, access: c.guarding(name, definition)}
 	step, err := c.options.Middlewares.Build(name, definition, func(service string) (http.Handler, error) {
 		asked, err := c.asked(ref, service)
 		if err != nil {
 			return nil, err
 		}
-		node.lasting, node.shows = node.lasting || asked.lasting, node.shows || asked.shows
+		node.lasting, node.access = node.lasting || asked.lasting, node.access.beside(asked.access)
 		return asked.handler, nil
 	})
 	if err != nil {
@@ -143,8 +141,7 @@ func (c *Compiler) chain(owner dynamic.Ref, names []string, provider string) *mi
 		flat.names = append(flat.names, member.names...)
 		flat.steps = append(flat.steps, member.steps...)
 		flat.lasting = flat.lasting || member.lasting
-		flat.shows = flat.shows || member.shows && !flat.guards
-		flat.guards = flat.guards || member.guards
+		flat.access = flat.access.before(member.access)
 	}
 	if flat.err != nil {
 		flat.names, flat.steps = nil, nil

@@ -21,8 +21,8 @@ type serviceNode struct {
 	children []branch
 	// cookies are the sticky cookies of the service and those below it, as browsers tell them apart.
 	cookies []cookieKey
-	// shows says that it, or a service below it, shows the configuration, and that no middleware on the way there decides who gets in.
-	shows bool
+	// access says whether it, or a service below it, shows the configuration, and what middlewares on the way there do about it.
+	access access
 	// lasting says that a middleware in it, or below it, may keep a part of a request.
 	lasting bool
 	// depth and size say how deep and how many services are below it, each counted as often as it is named.
@@ -56,7 +56,7 @@ func (c *Compiler) buildService(ref dynamic.Ref) *serviceNode {
 	name := ref.Name
 	node := &serviceNode{name: name}
 	if handler, internal := c.options.Internal[name]; internal {
-		node.kind, node.handler, node.shows = kindInternal, handler, isConfiguration(name)
+		node.kind, node.handler, node.access = kindInternal, handler, showing(name)
 		return node
 	}
 	definition := c.source.service(name)
@@ -97,7 +97,7 @@ func (c *Compiler) around(ref dynamic.Ref, node *serviceNode, names []string) {
 	stage := c.states.stage(ref)
 	steps := stage.steps(chain.steps)
 	stage.finish(true)
-	node.steps, node.shows = chain.names, chain.shows || node.shows && !chain.guards
+	node.steps, node.access = chain.names, chain.access.before(node.access)
 	node.handler, node.lasting = wrap(steps, node.handler, node.lasting || chain.lasting)
 }
 

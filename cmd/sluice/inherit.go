@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/router"
@@ -39,6 +40,9 @@ func inherited(config *static.Configuration) ([]router.EntryPoint, error) {
 			TLS:         routerTLS(declared.HTTP.TLS),
 			Observe:     observed(&declared.Observability),
 			Loopback:    loopback(address.Host),
+
+			AnyForwarded: declared.ForwardedHeaders.Insecure || everybody(declared.ForwardedHeaders.TrustedIPs),
+			AnyPeer:      declared.ProxyProtocol != nil && (declared.ProxyProtocol.Insecure || everybody(declared.ProxyProtocol.TrustedIPs)),
 		})
 	}
 	return found, nil
@@ -48,6 +52,12 @@ func inherited(config *static.Configuration) ([]router.EntryPoint, error) {
 func loopback(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return err == nil && address.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
+}
+
+// everybody tells whether a list of peers that are believed chooses none. The entrypoint itself refuses a list that can't be read.
+func everybody(trusted []string) bool {
+	peers, err := canonical.NewTrust(trusted)
+	return err != nil || peers.Everybody()
 }
 
 func routerTLS(config *static.TLS) *dynamic.RouterTLS {

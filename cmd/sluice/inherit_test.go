@@ -22,3 +22,29 @@ func TestLoopbackEntrypoints(t *testing.T) {
 		}
 	}
 }
+
+// Whose word counts for where a request comes from decides whether a list of addresses keeps anybody from the API.
+func TestEntrypointsThatBelieveAnybody(t *testing.T) {
+	halves, chosen := []string{"0.0.0.0/1", "128.0.0.0/1"}, []string{"10.0.0.0/8", "2001:db8::/32"}
+	for name, test := range map[string]struct {
+		entrypoint         static.EntryPoint
+		forwarded, pretend bool
+	}{
+		"nobody":            {},
+		"chosen peers":      {static.EntryPoint{ForwardedHeaders: static.ForwardedHeaders{TrustedIPs: chosen}, ProxyProtocol: &static.ProxyProtocol{TrustedIPs: chosen}}, false, false},
+		"insecure headers":  {static.EntryPoint{ForwardedHeaders: static.ForwardedHeaders{Insecure: true}}, true, false},
+		"headers of all":    {static.EntryPoint{ForwardedHeaders: static.ForwardedHeaders{TrustedIPs: halves}}, true, false},
+		"insecure protocol": {static.EntryPoint{ProxyProtocol: &static.ProxyProtocol{Insecure: true}}, false, true},
+		"protocol of all":   {static.EntryPoint{ProxyProtocol: &static.ProxyProtocol{TrustedIPs: []string{"::/0"}}}, false, true},
+	} {
+		test.entrypoint.Address = ":80"
+		found, err := inherited(&static.Configuration{EntryPoints: map[string]*static.EntryPoint{"web": &test.entrypoint}})
+		if err != nil || len(found) != 1 {
+			t.Errorf("%s: %v, %v", name, found, err)
+			continue
+		}
+		if found[0].AnyForwarded != test.forwarded || found[0].AnyPeer != test.pretend {
+			t.Errorf("%s: %v, %v", name, found[0].AnyForwarded, found[0].AnyPeer)
+		}
+	}
+}
