@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/pprof" //nolint:gosec // The routes that it adds to the default mux are served by nobody.
+	"net/url"
 	"runtime"
 	profiles "runtime/pprof"
 	"slices"
@@ -14,7 +15,7 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// longestProfile bounds how long a profile of CPU time or a trace may be taken, in seconds.
+// longestProfile bounds how long the process may be watched for a profile or a trace, in seconds.
 const longestProfile = 300
 
 // mountDebug adds what a developer asks of a Go program: its profiles and its variables. The command line is not among them,
@@ -23,8 +24,8 @@ func mountDebug(root *mux.Router, path string) {
 	Get(root, path+"/vars", variables)
 	Get(root, path+"/pprof", profileIndex)
 	Get(root, path+"/pprof/", profileIndex)
-	Get(root, path+"/pprof/profile", bounded(pprof.Profile))
-	Get(root, path+"/pprof/trace", bounded(pprof.Trace))
+	Get(root, path+"/pprof/profile", bounded(wholeSeconds, pprof.Profile))
+	Get(root, path+"/pprof/trace", bounded(anySeconds, pprof.Trace))
 	Get(root, path+"/pprof/symbol", pprof.Symbol)
 	Get(root, path+"/pprof/{id}", func(w http.ResponseWriter, r *http.Request) {
 		name := mux.Vars(r)["id"]
@@ -32,21 +33,42 @@ func mountDebug(root *mux.Router, path string) {
 			http.Error(w, "there is no such profile", http.StatusNotFound)
 			return
 		}
-		bounded(pprof.Handler(name).ServeHTTP)(w, r)
+		bounded(wholeSeconds, pprof.Handler(name).ServeHTTP)(w, r)
 	})
 }
 
-// bounded refuses to watch the process for longer than longestProfile.
-func bounded(next http.HandlerFunc) http.HandlerFunc {
+// bounded refuses to watch the process for a time that check refuses. Go's handlers would take their default in the place of what they cannot read.
+func bounded(check func(text string) string, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		if text := r.URL.Query().Get("seconds"); text != "" {
-			if seconds, err := strconv.ParseFloat(text, 64); err != nil || !(seconds >= 0 && seconds <= longestProfile) {
-				http.Error(w, fmt.Sprintf("seconds is not a number from 0 to %d", longestProfile), http.StatusBadRequest)
+		query, err := url.ParseQuery(r.URL.RawQuery)
+		if err != nil {
+			http.Error(w, "the query cannot be read", http.StatusBadRequest)
+			return
+		}
+		if query.Has("seconds") {
+			if wrong := check(query.Get("seconds")); wrong != "" {
+				http.Error(w, wrong, http.StatusBadRequest)
 				return
 			}
 		}
 		next(w, r)
 	}
+}
+
+// wholeSeconds says what is wrong with the time of a profile, which must be whole seconds; it is empty for nothing.
+func wholeSeconds(text string) string {
+	if seconds, err := strconv.ParseInt(text, 10, 64); err != nil || seconds < 1 || seconds > longestProfile {
+		return fmt.Sprintf("seconds is not a whole number from 1 to %d", longestProfile)
+	}
+	return ""
+}
+
+// anySeconds says what is wrong with the time of a trace, which may be a part of a second; it is empty for nothing.
+func anySeconds(text string) string {
+	if seconds, err := strconv.ParseFloat(text, 64); err != nil || !(seconds > 0 && seconds <= longestProfile) {
+		return fmt.Sprintf("seconds is not a number above 0, and %d at most", longestProfile)
+	}
+	return ""
 }
 
 // profileIndex lists the profiles, one on a line with how many samples it holds.
