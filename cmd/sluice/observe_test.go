@@ -2,14 +2,18 @@ package main
 
 import (
 	"context"
+	"path/filepath"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
+	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/accesslog"
 	"github.com/sluiceproxy/sluice/telemetry/tracing"
 )
 
@@ -72,3 +76,90 @@ func TestStraysHoldNoAnswers(t *testing.T) {
 		t.Errorf("it logs %q", logger.lines)
 	}
 }
+
+func TestWhatIsObserved(t *testing.T) {
+	const metrics, access, traces, detail = telemetry.ObserveMetrics, telemetry.ObserveAccess, telemetry.ObserveTrace, telemetry.ObserveDetail
+	for title, test := range map[string]struct {
+		config             static.Configuration
+		watched, internals telemetry.Observe
+	}{
+		"nothing":   {},
+		"metrics":   {config: static.Configuration{Metrics: &static.Metrics{}}, watched: metrics},
+		"dashboard": {config: static.Configuration{API: &static.API{}}, watched: metrics},
+		"access":    {config: static.Configuration{AccessLog: &static.AccessLog{}}, watched: access},
+		"traces":    {config: static.Configuration{Tracing: &static.Tracing{}}, watched: traces | detail},
+		"metrics of our own": {
+			config: static.Configuration{Metrics: &static.Metrics{AddInternals: true}}, watched: metrics, internals: metrics,
+		},
+		"access to our own": {
+			config: static.Configuration{AccessLog: &static.AccessLog{AddInternals: true}}, watched: access, internals: access,
+		},
+		"traces of our own": {
+			config: static.Configuration{Tracing: &static.Tracing{AddInternals: true}}, watched: traces | detail, internals: traces | detail,
+		},
+	} {
+		if got := watched(&test.config); got != test.watched {
+			t.Errorf("%s: %b is observed, want %b", title, got, test.watched)
+		}
+		if got := internals(&test.config); got != test.internals {
+			t.Errorf("%s: %b is observed of our own services, want %b", title, got, test.internals)
+		}
+	}
+	for config, want := range map[static.EntryPointTelemetry]telemetry.Observe{
+		{}: 0, {Metrics: true}: metrics, {AccessLogs: true}: access, {Tracing: true, TraceVerbosity: "minimal"}: traces,
+		{Tracing: true, TraceVerbosity: "detailed"}: traces | detail,
+	} {
+		if got := observed(&config); got != want {
+			t.Errorf("%+v: %b is observed, want %b", config, got, want)
+		}
+	}
+}
+
+// The access log reads the trace, which the tracer of a request that no router answered makes at its end; and a router may switch the
+// access log on, so that it hears of all requests and gets their headers.
+func TestWhatAnEntrypointTells(t *testing.T) {
+	access, err := accesslog.New(static.AccessLog{
+		FilePath: filepath.Join(t.TempDir(), "access.log"), Format: static.FormatJSON,
+		Fields: &static.AccessLogFields{DefaultMode: "keep", Headers: &static.FieldHeaders{DefaultMode: "keep"}},
+	}, accesslog.Options{Logger: telemetry.Discard{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, end := context.WithCancel(t.Context())
+	end()
+	defer access.Run(over) //nolint:errcheck // It has nothing to write.
+	tracer, err := tracing.New(static.Tracing{}, noSpans{}, telemetry.Discard{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tracer.Shutdown(t.Context()) //nolint:errcheck // It has nothing to send.
+	s := &system{
+		config: &static.Configuration{AccessLog: &static.AccessLog{}, Tracing: &static.Tracing{}}, logs: silent{},
+		metrics: telemetry.NewMetrics(telemetry.MetricsOptions{}), failures: telemetry.NewFailures(telemetry.Discard{}),
+		observers: observers{access: access, tracer: tracer},
+	}
+	deps := s.dependencies("web", &static.EntryPoint{Observability: static.EntryPointTelemetry{Tracing: true, Metrics: true}})
+	if want := telemetry.ObserveTrace | telemetry.ObserveHeaders; deps.Observe != want {
+		t.Errorf("records begin with %b, want %b", deps.Observe, want)
+	}
+	if want := telemetry.ObserveTrace | telemetry.ObserveDetail | telemetry.ObserveAccess; deps.Watched != want {
+		t.Errorf("routers may choose from %b, want %b", deps.Watched, want)
+	}
+	if deps.Starter != entrypoint.Starter(access) {
+		t.Errorf("%T hears of requests that begin", deps.Starter)
+	}
+	order := []entrypoint.Sink{tracer, s.metrics.Entrypoint("web"), s.failures, access}
+	if !slices.Equal(deps.Sinks, order) {
+		t.Errorf("sinks %T, want %T", deps.Sinks, order)
+	}
+	s.observers = observers{}
+	if bare := s.dependencies("web", &static.EntryPoint{}); len(bare.Sinks) != 2 || bare.Starter != nil {
+		t.Errorf("without access log and traces there are %d sinks, and %T hears of requests that begin", len(bare.Sinks), bare.Starter)
+	}
+}
+
+// noSpans is an exporter that gets none.
+type noSpans struct{}
+
+func (noSpans) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { return nil }
+func (noSpans) Shutdown(context.Context) error                             { return nil }
