@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/sirupsen/logrus"
 
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -111,6 +112,18 @@ func TestNobodyEndsALineOfTheLog(t *testing.T) {
 		if strings.Count(text, "\n") != 1 || strings.ContainsAny(text, "\r\x1b\u2028") || !strings.HasSuffix(text, "\n") {
 			t.Errorf("%s: %q", format, text)
 		}
+	}
+}
+
+// On a terminal logrus writes messages as they are.
+func TestNobodyMovesTheCursorOfATerminal(t *testing.T) {
+	const evil = "a\r\nb\x1b[2J\u2028\xff"
+	text := logged(t, static.Log{}, func(logs *Logs) {
+		logs.logger.SetFormatter(&logrus.TextFormatter{ForceColors: true})
+		logs.For(SubsystemMain).Warn(evil, "path", evil)
+	})
+	if strings.Count(text, "\n") != 1 || strings.ContainsAny(text, "\r\u2028") || strings.Contains(text, "\x1b[2J") || !strings.Contains(text, "a\\r\\nb") {
+		t.Errorf("%q", text)
 	}
 }
 
