@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+	"gopkg.in/natefinch/lumberjack.v2"
 )
 
 // TestMain lets the goroutine of lumberjack go on that deletes old files: it has no end.
@@ -122,6 +123,26 @@ func TestAFileThatCannotBeOpenedIsAnError(t *testing.T) {
 		options.Path = filepath.Join(t.TempDir(), "missing", "log")
 		if _, err := Open(options); err == nil || !strings.Contains(err.Error(), options.Path) {
 			t.Errorf("%s: error %v", name, err)
+		}
+	}
+}
+
+// Old files are deleted and compressed in the background, at some time, so that the test looks at who is told to do it.
+func TestWhatIsAskedForOfRotation(t *testing.T) {
+	for _, options := range []Options{{}, {MaxSize: 7}, {MaxAge: 7}, {MaxBackups: 7}, {Compress: true}} {
+		options.Path = filepath.Join(t.TempDir(), "log")
+		rotated, ok := opened(t, options).current.(*lumberjack.Logger)
+		if asked := options != (Options{Path: options.Path}); ok != asked {
+			t.Errorf("%+v: the file is rotated: %t", options, ok)
+		}
+		if !ok {
+			continue
+		}
+		told := Options{
+			Path: rotated.Filename, MaxSize: rotated.MaxSize, MaxAge: rotated.MaxAge, MaxBackups: rotated.MaxBackups, Compress: rotated.Compress,
+		}
+		if told != options {
+			t.Errorf("asked for %+v, told %+v", options, told)
 		}
 	}
 }
