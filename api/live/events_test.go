@@ -3,6 +3,7 @@ package live
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -105,7 +106,8 @@ func TestEvents(t *testing.T) {
 		l.expect(t, "event: hello\ndata: {\"version\":\"v1\",\"generation\":6,\"ready\":true}\n")
 		well := `[{"name":"file","state":"synced","required":true,"ageSeconds":0}]`
 		l.expect(t, "event: providers\ndata: "+well+"\n")
-		if got := l.header.Get("Content-Type"); got != "text/event-stream" || l.header.Get("Cache-Control") != "no-store" {
+		if got := l.header.Get("Content-Type"); got != "text/event-stream" || l.header.Get("Cache-Control") != "no-store" ||
+			l.header.Get("X-Accel-Buffering") != "no" {
 			t.Errorf("headers: %v", l.header)
 		}
 
@@ -123,6 +125,30 @@ func TestEvents(t *testing.T) {
 			t.Errorf("the heartbeat came after %v", waited)
 		}
 		_ = news
+	})
+}
+
+// A provider that loses its source may spoil ten thousand routers at once.
+func TestEventsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var verdicts []dynamic.Verdict
+		for i := range pipeline.MaxChanges + 50 {
+			verdicts = append(verdicts, dynamic.Verdict{Ref: dynamic.Ref{Kind: dynamic.KindRouter, Name: fmt.Sprintf("r%03d@file", i)}, Status: dynamic.Degraded})
+		}
+		news := make(chan struct{})
+		all := newStates(&pipeline.State{News: news})
+		_, handler := mounted(Options{State: all})
+		l := listen(t, handler, "")
+		l.next(t)
+		l.next(t)
+		for _, field := range []string{`"worse"`, `"recovered"`} {
+			news = all.follow(&pipeline.State{Verdicts: verdicts}, news)
+			verdicts = nil
+			event := l.next(t)
+			if n := strings.Count(event, `"name"`); n != pipeline.MaxChanges || !strings.Contains(event, field+":[{") {
+				t.Errorf("%d objects in %.100s", n, event)
+			}
+		}
 	})
 }
 
@@ -219,6 +245,22 @@ func TestEventsCutOffWhoDoesNotRead(t *testing.T) {
 		}
 		if n := live.listeners.Load(); n != 0 {
 			t.Errorf("%d listeners are counted", n)
+		}
+	})
+}
+
+// buffered is a writer that takes everything, and finds out that the client has gone when it passes that on.
+type buffered struct{ http.ResponseWriter }
+
+func (buffered) FlushError() error { return context.DeadlineExceeded }
+
+func TestEventsEndWhereNothingIsPassedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		live, handler := mounted(Options{State: newStates(&pipeline.State{News: make(chan struct{})})})
+		began := time.Now()
+		handler.ServeHTTP(buffered{httptest.NewRecorder()}, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/events", http.NoBody))
+		if took := time.Since(began); took != 0 || live.listeners.Load() != 0 {
+			t.Errorf("it took %v, and %d listeners are counted", took, live.listeners.Load())
 		}
 	})
 }
