@@ -25,7 +25,7 @@ var layers = map[string][]string{
 
 // leaves may be imported by everyone; the value is what they themselves may import.
 var leaves = map[string][]string{
-	"telemetry": {"static"},
+	"telemetry": {"static", "document"},
 	"static":    {"document"},
 	"dynamic":   {"document"},
 	"canonical": {},

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -13,13 +12,13 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"os"
 	"strings"
 	"time"
 
 	"github.com/moby/moby/client"
 
 	"github.com/sluiceproxy/sluice/document"
+	"github.com/sluiceproxy/sluice/document/clienttls"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -140,45 +139,7 @@ func tlsConfig(scheme string, options *static.ClientTLS) (*tls.Config, error) {
 	if scheme == "http" {
 		return nil, errors.New("tls: the endpoint is http://, which has no TLS")
 	}
-	out := &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: options.InsecureSkipVerify}
-	if options.CA != "" {
-		authorities, err := material(options.CA)
-		if err != nil {
-			return nil, fmt.Errorf("tls.ca: %w", err)
-		}
-		out.RootCAs = x509.NewCertPool()
-		if !out.RootCAs.AppendCertsFromPEM(authorities) {
-			return nil, errors.New("tls.ca: holds no certificate")
-		}
-	}
-	if options.Cert == "" && options.Key == "" {
-		return out, nil
-	}
-	certificate, err := material(options.Cert)
-	if err != nil {
-		return nil, fmt.Errorf("tls.cert: %w", err)
-	}
-	key, err := material(options.Key)
-	if err != nil {
-		return nil, fmt.Errorf("tls.key: %w", err)
-	}
-	pair, err := tls.X509KeyPair(certificate, key)
-	if err != nil {
-		return nil, fmt.Errorf("tls.cert and tls.key: %w", err)
-	}
-	out.Certificates = []tls.Certificate{pair}
-	return out, nil
-}
-
-// material returns the content of a file, or what is given in its place.
-func material(value string) ([]byte, error) {
-	switch {
-	case value == "":
-		return nil, errors.New("is missing, and cert and key belong together")
-	case strings.Contains(value, "-----BEGIN"):
-		return []byte(value), nil
-	}
-	return os.ReadFile(value)
+	return clienttls.New("tls", (*clienttls.Options)(options), nil)
 }
 
 // hostNames are the names under which container engines make their host known inside of containers.

@@ -329,7 +329,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		"ca":          {func(d *static.Docker) { d.Endpoint, d.TLS = "tcp://h", &static.ClientTLS{CA: "/none"} }, "providers.docker.tls.ca: "},
 		"no key": {func(d *static.Docker) {
 			d.Endpoint, d.TLS = "tcp://h", &static.ClientTLS{Cert: "-----BEGIN"}
-		}, "tls.key: is missing"},
+		}, "providers.docker.tls.cert and tls.key belong together, and one is missing"},
 		"timeout": {func(d *static.Docker) { d.HTTPClientTimeout = -1 }, "httpClientTimeout: is negative"},
 	}
 	for name, test := range tests {

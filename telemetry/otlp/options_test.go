@@ -23,12 +23,12 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		},
 		"insecure with tls": {grpc: &static.OTLPGRPC{Endpoint: "c:1", Insecure: true, TLS: &static.ClientTLS{}}, want: "grpc.insecure: contradicts grpc.tls"},
 		"no file":           {grpc: &static.OTLPGRPC{Endpoint: "c:1", TLS: &static.ClientTLS{CA: missing}}, want: "grpc.tls.ca: open " + missing},
-		"no authority":      {grpc: &static.OTLPGRPC{Endpoint: "c:1", TLS: &static.ClientTLS{CA: keyPEM}}, want: "grpc.tls.ca: holds no certificate"},
-		"cert without key":  {http: &static.OTLPHTTP{Endpoint: "https://c", TLS: &static.ClientTLS{Cert: certPEM}}, want: "http.tls.key: is missing"},
-		"key without cert":  {http: &static.OTLPHTTP{Endpoint: "https://c", TLS: &static.ClientTLS{Key: keyPEM}}, want: "http.tls.cert: is missing"},
+		"no authority":      {grpc: &static.OTLPGRPC{Endpoint: "c:1", TLS: &static.ClientTLS{CA: keyPEM}}, want: "grpc.tls.ca (inline PEM) holds no certificate"},
+		"cert without key":  {http: &static.OTLPHTTP{Endpoint: "https://c", TLS: &static.ClientTLS{Cert: certPEM}}, want: "http.tls.cert and http.tls.key belong together"},
+		"key without cert":  {http: &static.OTLPHTTP{Endpoint: "https://c", TLS: &static.ClientTLS{Key: keyPEM}}, want: "http.tls.cert and http.tls.key belong together"},
 		"key for cert": {
 			http: &static.OTLPHTTP{Endpoint: "https://c", TLS: &static.ClientTLS{Cert: keyPEM, Key: keyPEM}},
-			want: "http.tls.cert and tls.key: ",
+			want: "http.tls.cert and http.tls.key: ",
 		},
 		"no url":          {http: &static.OTLPHTTP{Endpoint: "collector:4318"}, want: "http.endpoint: is not a URL"},
 		"other scheme":    {http: &static.OTLPHTTP{Endpoint: "ftp://user:" + secret + "@c"}, want: "http.endpoint: is not a URL"},
@@ -37,7 +37,7 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		"tls on http":     {http: &static.OTLPHTTP{Endpoint: "http://c", TLS: &static.ClientTLS{}}, want: "http.tls: the endpoint is http://"},
 		"name of header":  {http: &static.OTLPHTTP{Endpoint: "https://c", Headers: map[string]string{"a b": secret}}, want: `http.headers: "a b" is not`},
 		"value of header": {grpc: &static.OTLPGRPC{Endpoint: "c:1", Headers: map[string]string{"a": secret + "\r\n"}}, want: "grpc.headers.a: the value has"},
-		"key as a file":   {http: &static.OTLPHTTP{Endpoint: "https://c", TLS: &static.ClientTLS{Cert: certPEM, Key: secret + "=="}}, want: "http.tls.key: "},
+		"key as a file":   {http: &static.OTLPHTTP{Endpoint: "https://c", TLS: &static.ClientTLS{Cert: certPEM, Key: secret + "=="}}, want: "http.tls.key is neither a path nor PEM text"},
 	}
 	for title, test := range tests {
 		for signal, send := range senders() {

@@ -70,9 +70,9 @@ func resolveGRPC(signal string, options *static.OTLPGRPC) (*target, error) {
 		out.secure = insecure.NewCredentials()
 		return out, nil
 	}
-	config, err := clientTLS(options.TLS)
+	config, err := clientTLS("grpc.tls", options.TLS)
 	if err != nil {
-		return nil, fmt.Errorf("grpc.%w", err)
+		return nil, err
 	}
 	out.secure = credentials.NewTLS(config)
 	return out, nil
@@ -110,9 +110,9 @@ func resolveHTTP(signal string, options *static.OTLPHTTP) (*target, error) {
 	if address.Path == "" || address.Path == "/" {
 		address.Path = "/v1/" + signal
 	}
-	config, err := clientTLS(options.TLS)
+	config, err := clientTLS("http.tls", options.TLS)
 	if err != nil {
-		return nil, fmt.Errorf("http.%w", err)
+		return nil, err
 	}
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 1, IdleConnTimeout: idle,
