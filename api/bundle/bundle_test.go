@@ -43,7 +43,9 @@ func options() Options {
 				"auth@file": {BasicAuth: &dynamic.BasicAuth{Users: []string{"anna:" + marker}}},
 			}}},
 		}},
-		Static: &static.Configuration{},
+		Static: &static.Configuration{Tracing: &static.Tracing{OTLP: &static.TracingOTLP{
+			GRPC: &static.OTLPGRPC{Headers: map[string]string{"X-Api-Key": marker}},
+		}}},
 		Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "sluice_config_generation 5\n")
 		}),
@@ -133,8 +135,8 @@ func TestBundle(t *testing.T) {
 	if err := json.Unmarshal([]byte(files["runtime.json"]), &runtimeState); err != nil || runtimeState["metrics"] == nil {
 		t.Errorf("%v: runtime.json holds %.200s", err, files["runtime.json"])
 	}
-	if !strings.Contains(files["dynamic-config.json"], "auth@file") || strings.Contains(fmt.Sprint(files), marker) {
-		t.Errorf("a secret, or no configuration: %s", files["dynamic-config.json"])
+	if !strings.Contains(files["dynamic-config.json"], "auth@file") || !strings.Contains(files["static-config.json"], "X-Api-Key") || strings.Contains(fmt.Sprint(files), marker) {
+		t.Errorf("a secret, or no configuration: %s, %s", files["dynamic-config.json"], files["static-config.json"])
 	}
 }
 

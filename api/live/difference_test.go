@@ -26,6 +26,12 @@ func TestDifferences(t *testing.T) {
 		{"a number", &dynamic.Router{Priority: 2}, &dynamic.Router{Priority: 10}, []Difference{{"priority", 2, 10}}},
 		{"an option that goes", &dynamic.Router{Priority: 2}, &dynamic.Router{}, []Difference{{"priority", 2, nil}}},
 		{"an empty section that comes", &dynamic.Router{}, &dynamic.Router{TLS: &dynamic.RouterTLS{}}, []Difference{{"tls", nil, "{}"}}},
+		{"an empty list that comes", &dynamic.Router{}, &dynamic.Router{Middlewares: []string{}}, []Difference{{"middlewares", nil, "[]"}}},
+		{
+			"an empty map that comes", &dynamic.Middleware{Headers: &dynamic.Headers{}},
+			&dynamic.Middleware{Headers: &dynamic.Headers{CustomRequestHeaders: map[string]string{}}},
+			[]Difference{{"headers", "{}", nil}, {"headers.customRequestHeaders", nil, "{}"}},
+		},
 		{
 			"a new object", nil, &dynamic.Router{Rule: "a", Middlewares: []string{"x", "y"}},
 			[]Difference{{"middlewares[0]", nil, "x"}, {"middlewares[1]", nil, "y"}, {"rule", nil, "a"}},

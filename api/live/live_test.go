@@ -180,7 +180,7 @@ func remembered() []pipeline.Generation {
 	after := &dynamic.Middleware{BasicAuth: &dynamic.BasicAuth{Users: []string{"anna:$2y$05$secretafter", "bert:$2y$05$another"}, Realm: "two"}}
 	ref := dynamic.Ref{Kind: dynamic.KindMiddleware, Name: "auth@file"}
 	return []pipeline.Generation{
-		{Number: 6, Activated: time.Unix(1, 0), Added: 250, More: 50, Lags: map[string]time.Duration{"file": 1500 * time.Microsecond}},
+		{Number: 6, Activated: time.Unix(1, 0), Added: 250, More: 50, MoreVerdicts: 9, Lags: map[string]time.Duration{"file": 1500 * time.Microsecond}},
 		{
 			Number: 7, Activated: time.Unix(2, 0), Compile: 2 * time.Millisecond, Changed: 1,
 			Changes: []pipeline.Change{{
@@ -200,7 +200,7 @@ const seventh = `{"generation":7,"activated":"1970-01-01T00:00:02Z","compileSeco
 func TestGenerations(t *testing.T) {
 	_, handler := mounted(Options{State: newStates(&pipeline.State{Generations: remembered()})})
 	want := `[` + seventh + `,{"generation":6,"activated":"1970-01-01T00:00:01Z","compileSeconds":0,"lagSeconds":{"file":0.0015},` +
-		`"added":250,"changed":0,"removed":0,"changes":[],"more":50,"refused":[],"recovered":[],"moreVerdicts":0}]` + "\n"
+		`"added":250,"changed":0,"removed":0,"changes":[],"more":50,"refused":[],"recovered":[],"moreVerdicts":9}]` + "\n"
 	if diff := cmp.Diff(want, ask(t, handler, "/api/generations").Body.String()); diff != "" {
 		t.Errorf("generations (-want +got):\n%s", diff)
 	}
