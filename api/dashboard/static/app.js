@@ -47,16 +47,16 @@ async function show({ keepFocus = false } = {}) {
     node = failure(error, () => show());
   }
   if (own.signal.aborted) return;
+  const within = frame.main.contains(document.activeElement);
   replace(frame.main, el('div', { class: 'stack' }, node));
   document.title = [title, frame.name(), 'Sluice'].filter(Boolean).join(' · ');
-  if (!keepFocus) {
-    scrollTo(0, 0);
-    frame.main.focus({ preventScroll: true });
-  }
+  if (!keepFocus) scrollTo(0, 0);
+  if (!keepFocus || within) frame.main.focus({ preventScroll: true });
 }
 
 replace(document.getElementById('shell'), frame.node);
-addEventListener('hashchange', () => show());
+// Who reads a view that is made anew because its object has changed stays where they are in it.
+addEventListener('hashchange', (event) => show({ keepFocus: !event.isTrusted }));
 // What says how long ago something was goes on saying so.
 setInterval(() => {
   for (const node of document.querySelectorAll('[data-moment]')) write(node, ago(Number(node.dataset.moment)));

@@ -48,7 +48,9 @@ export async function quarantines({ open, check, eventually, environment }) {
   await page.locator('input[type="search"]').fill('');
   await row.locator('a').first().click();
   await page.locator('main h1', { hasText: 'late@file' }).waitFor();
-  check((await page.locator('section[aria-label="What is wrong"]').innerText()).includes('does not exist'), 'the page of the router does not say what is wrong');
+  const wrong = page.locator('section[aria-label="What is wrong"]');
+  check(/does not exist[^]*late\.yaml:3/.test(await wrong.innerText()), `the page of the router does not say what is wrong and where: ${await wrong.innerText()}`);
+  check((await wrong.boundingBox()).height < 120, `what is wrong is ${(await wrong.boundingBox()).height} pixels high`);
 
   await page.locator('nav a', { hasText: 'Problems' }).click();
   await row.waitFor();
@@ -65,7 +67,10 @@ export async function loses({ open, check, eventually }) {
   await page.locator('.lost-note', { hasText: 'has not answered since' }).waitFor();
   check((await page.locator('.pulse').innerText()) === 'No answer', 'the bar does not say that nobody answers');
   check((await page.locator('.state h1').innerText()).includes('not in use'), 'what was known is gone');
+  await page.locator('nav a', { hasText: 'Services' }).click();
+  await page.locator('main [role="alert"]', { hasText: 'does not answer' }).waitFor();
   await page.context().setOffline(false);
+  await eventually('the list that could not be asked for', async () => (await page.locator('tbody tr').count()) > 1, 30000);
   await eventually('the page to recover', async () => !(await page.locator('.lost-note').isVisible()), 30000);
   await eventually('the stream of events', async () => (await page.locator('.pulse').innerText()) === 'Live', 30000);
 }

@@ -36,6 +36,27 @@ export async function ways({ open, check, eventually, environment }) {
   await page.locator('main h1', { hasText: 'This does not exist.' }).waitFor();
 }
 
+/** fails has requests fail at an endpoint that is not there, and goes from the headline to the reason. */
+export async function fails({ open, check, eventually, environment }) {
+  const stop = traffic(environment, ['down.example.com/'], { parallel: 2, pause: 40 });
+  const page = await open();
+  await eventually('the headline', async () => /^1 service fails requests, and \d+ objects are not in use\.$/.test(await page.locator('.state h1').innerText()));
+  const first = page.locator('section[aria-label="Problems"] li').first();
+  await eventually('the reason', async () => /down@file[^]*100 % of its requests get 5xx[^]*127\.0\.0\.1:1 is unreachable: [\d,]+ connects? failed/.test(await first.innerText()));
+  await first.locator('a', { hasText: 'down@file' }).focus();
+  await page.waitForTimeout(4500);
+  check(await page.evaluate(() => document.activeElement.textContent) === 'down@file', 'the focus is lost when figures come');
+  await page.keyboard.press('Enter');
+  await page.locator('main h1', { hasText: 'down@file' }).waitFor();
+  await page.locator('.way .station.bad', { hasText: 'unreachable' }).waitFor();
+  check((await page.locator('.way path.thread.bad').count()) === 1, 'the thread to the endpoint that cannot be reached looks like the others');
+  await page.locator('nav a', { hasText: 'Problems' }).click();
+  await page.locator('section[aria-label="Services whose requests fail"] li', { hasText: 'down@file' }).waitFor();
+  await page.locator('nav a', { hasText: 'Endpoints' }).click();
+  await page.locator('tbody tr', { hasText: 'down@file unreachable' }).waitFor();
+  await stop();
+}
+
 /** explains fills in the form with the keyboard. */
 export async function explains({ open, check }) {
   const page = await open({ place: '#/explain' });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { merged, padded, path, roof } from '../../../api/dashboard/static/lib/plot.js';
+import { decades, linear, merged, padded, path, roof } from '../../../api/dashboard/static/lib/plot.js';
 import { parse, place, placeOf, qualified } from '../../../api/dashboard/static/lib/place.js';
 import { example, tokens } from '../../../api/dashboard/static/lib/rule.js';
 
@@ -38,10 +38,28 @@ test('scales have a round top', () => {
   for (const [value, top] of [[0, 1], [NaN, 1], [0.0034, 0.004], [1, 1], [1.01, 1.5], [52, 60], [99, 100]]) assert.equal(roof(value), top, `the top of ${value}`);
 });
 
+test('a linear scale begins at nothing', () => {
+  assert.deepEqual(linear(52).ticks, [0, 30, 60]);
+  assert.deepEqual(linear(52).ticks.map(linear(52).rise), [0, 0.5, 1]);
+});
+
+test('a logarithmic scale ends at powers of ten and shows what is short beside what is long', () => {
+  const { rise, ticks } = decades([0.0002, NaN, 0.3]);
+  assert.deepEqual(ticks.map((tick) => tick.toPrecision(3)), ['0.000100', '0.00100', '0.0100', '0.100', '1.00']);
+  assert.ok(rise(0.0002) > 0.05 && rise(0.0002) < 0.1 && rise(0.3) > 0.85, `${rise(0.0002)} and ${rise(0.3)}`);
+  assert.equal(Math.round(rise(1) * 1e6), 1e6);
+  assert.ok(decades([1e-6, 100]).ticks.length <= 5, 'there are more ticks than there is room for');
+  for (const values of [[], [0.1], [0.1, 0.1], [1]]) {
+    const scale = decades(values);
+    assert.ok(scale.ticks.length >= 2 && scale.ticks.every((tick) => scale.rise(tick) >= 0 && scale.rise(tick) <= 1), `${values}: ${scale.ticks}`);
+  }
+});
+
 test('lines have gaps where there is no value', () => {
-  assert.equal(path([0, 10], 10), 'M0.0 100.0L300.0 0.0');
-  assert.equal(path([NaN, 5, 5], 10), 'M150.0 50.0L300.0 50.0');
-  assert.equal(path([5, NaN, 20], 10), 'M0.0 50.0M300.0 0.0');
+  const { rise } = linear(10);
+  assert.equal(path([0, 10], rise), 'M0.0 100.0L300.0 0.0');
+  assert.equal(path([NaN, 5, 5], rise), 'M150.0 50.0L300.0 50.0');
+  assert.equal(path([5, NaN, 20], rise), 'M0.0 50.0M300.0 0.0');
   assert.deepEqual(padded([1], 3, 0), [0, 0, 1]);
 });
 

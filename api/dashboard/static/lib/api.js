@@ -35,7 +35,7 @@ export async function ask(path, { parameters, signal, also = [] } = {}) {
   return (await page(path, { parameters, signal, also })).data;
 }
 
-/** page returns the JSON of one page of a list, and the number of the next one; 0 after the last. */
+/** page returns the JSON of one page of a list, the number of the next one (0 after the last), and how many members all pages have. */
 export async function page(path, { parameters, signal, also = [] } = {}) {
   let response;
   try {
@@ -49,7 +49,7 @@ export async function page(path, { parameters, signal, also = [] } = {}) {
     throw new Failure(response.status, sentence(data?.message) ?? `The API answered with ${response.status}.`);
   }
   const next = Number(response.headers.get('X-Next-Page') ?? 1);
-  return { data, next: next > Number(parameters?.page ?? 1) ? next : 0 };
+  return { data, next: next > Number(parameters?.page ?? 1) ? next : 0, total: Number(response.headers.get('X-Total-Count') ?? data?.length ?? 0) };
 }
 
 function sentence(text) {
@@ -60,14 +60,15 @@ function sentence(text) {
 /** named is the path of one object of a list. */
 export const named = (list, name) => `${list}/${encodeURIComponent(name)}`;
 
-/** all follows the pages of a list, to at most `most` members; more says that there are others. */
+/** all follows the pages of a list, to at most `most` members; more says that there are others, and total how many there are. */
 export async function all(path, { parameters, signal, most = 1000 } = {}) {
   const list = [];
+  let total = 0;
   for (let next = 1; next > 0 && list.length < most;) {
     const answer = await page(path, { parameters: { ...parameters, page: next, per_page: Math.min(most, 500) }, signal });
     list.push(...answer.data);
-    next = answer.next;
-    if (next === 0) return { list, more: false };
+    ({ next, total } = answer);
+    if (next === 0) return { list, more: false, total };
   }
-  return { list: list.slice(0, most), more: true };
+  return { list: list.slice(0, most), more: true, total };
 }

@@ -33,6 +33,15 @@ export function replace(node, ...children) {
   return node;
 }
 
+/** renew replaces the children of a node that is drawn again and again: what has the focus keeps it, by its place among links and buttons. */
+export function renew(node, ...children) {
+  const doors = () => [...node.querySelectorAll('a, button')];
+  const focused = doors().indexOf(document.activeElement);
+  replace(node, ...children);
+  if (focused >= 0) doors()[focused]?.focus({ preventScroll: true });
+  return node;
+}
+
 /** write sets the text of a node and touches nothing when it is that already. */
 export function write(node, text) {
   if (node.textContent !== text) node.textContent = text;

@@ -99,6 +99,8 @@ class Live extends EventTarget {
       if (!this.version || this.lost) this.version = await ask('version').catch(() => undefined);
       this.ready = ready;
       this.readyAt = Date.now();
+      // What could not be asked for meanwhile is asked for again, and a Sluice that was started again may count like the one before.
+      if (this.lost) dispatchEvent(new Event('hashchange'));
       this.lost = 0;
     } catch (error) {
       this.lost ||= Date.now();

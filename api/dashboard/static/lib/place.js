@@ -27,8 +27,9 @@ export function place(view, name = '', query = {}) {
 /** views are the lists by the kind of object that they hold. */
 export const views = { router: 'routers', service: 'services', middleware: 'middlewares' };
 
-/** placeOf is the page of an object; undefined for kinds without one. */
+/** placeOf is the page of an object, and for an endpoint its line in the list; undefined for kinds without one. */
 export function placeOf(kind, name) {
+  if (kind === 'endpoint') return place('endpoints', '', { search: name });
   return views[kind] ? place(views[kind], name) : undefined;
 }
 

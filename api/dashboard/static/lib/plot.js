@@ -1,7 +1,7 @@
 // Plots of what goes on: lines over time, and how durations spread.
 
 import { el, replace, svg, write } from './dom.js';
-import { clock, count, duration, many } from './format.js';
+import { clock, count, duration, many, span } from './format.js';
 
 const width = 300;
 const height = 100;
@@ -13,8 +13,25 @@ export function roof(value) {
   return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((step) => step * power >= value * 0.999) * power;
 }
 
+/** linear is a scale from 0 to a round number: rise says how high a value lies, from 0 to 1, and ticks are the heights that have a label. */
+export function linear(most) {
+  const top = roof(most);
+  return { rise: (value) => Math.min(value, top) / top, ticks: [0, top / 2, top] };
+}
+
+/** decades is a logarithmic scale that ends at powers of ten, so that what takes a thousand times as long does not hide the rest. */
+export function decades(values) {
+  const known = values.filter((value) => value > 0);
+  const low = Math.floor(Math.log10(known.length ? Math.min(...known) : 1e-3) + 1e-9);
+  const high = Math.max(low + 1, Math.ceil(Math.log10(known.length ? Math.max(...known) : 1) - 1e-9));
+  const step = Math.ceil((high - low) / 4);
+  const ticks = [];
+  for (let at = low; at <= high; at += step) ticks.push(10 ** at);
+  return { rise: (value) => Math.max(0, (Math.log10(value) - low) / (high - low)), ticks };
+}
+
 /** path draws values from left to right; gaps stand where a value is not a number. */
-export function path(values, top) {
+export function path(values, rise) {
   let text = '';
   let pen = 'M';
   const last = Math.max(values.length - 1, 1);
@@ -24,36 +41,37 @@ export function path(values, top) {
       return;
     }
     const x = ((i / last) * width).toFixed(1);
-    const y = (height - (Math.min(value, top) / top) * height).toFixed(1);
+    const y = (height - rise(value) * height).toFixed(1);
     text += `${pen}${x} ${y}`;
     pen = 'L';
   });
   return text;
 }
 
-function area(values, top) {
+function area(values, rise) {
   if (values.filter(Number.isFinite).length < 2) return '';
   const from = values.findIndex(Number.isFinite);
-  const line = path(values.map((value, i) => (Number.isFinite(value) || i < from ? value : 0)), top);
+  const line = path(values.map((value, i) => (Number.isFinite(value) || i < from ? value : 0)), rise);
   return `${line}L${width} ${height}L${((from / (values.length - 1)) * width).toFixed(1)} ${height}Z`;
 }
 
 /**
  * lines returns a plot of some lines over the same time: {node, draw(times, columns)}. A line is {name, tone, filled};
- * say turns a value into words. The one who cannot see it gets the last values as the label.
+ * say turns a value into words, and tenfold makes the scale a logarithmic one. The one who cannot see it gets the last values as the label.
  */
-export function lines({ label, kinds, say, least = 0 }) {
+export function lines({ label, kinds, say, least = 0, tenfold = false }) {
   const shapes = kinds.map((kind) => ({
     fill: kind.filled ? svg('path', { class: `fill ${kind.tone}` }) : null,
     line: svg('path', { class: `line ${kind.tone}` }),
   }));
   const cross = svg('path', { class: 'cross', d: '' });
+  const grid = svg('path', { class: 'grid' });
   const canvas = svg('svg', { viewBox: `0 0 ${width} ${height}`, preserveAspectRatio: 'none', 'aria-hidden': 'true' },
-    svg('path', { class: 'grid', d: `M0 ${height / 2}H${width}M0 ${height}H${width}` }),
-    shapes.map((shape) => [shape.fill, shape.line]), cross);
-  const ceiling = el('span', { class: 'top' });
+    grid, shapes.map((shape) => [shape.fill, shape.line]), cross);
+  const heights = el('div', { class: 'heights', 'aria-hidden': 'true' });
+  const begun = el('span', {});
   const note = el('div', { class: 'note', hidden: true });
-  const node = el('div', { class: 'plot', role: 'img', tabindex: '0', 'aria-label': label }, canvas, ceiling, note);
+  const node = el('div', { class: 'plot', role: 'img', tabindex: '0', 'aria-label': label }, heights, canvas, el('div', { class: 'times', 'aria-hidden': 'true' }, begun, el('span', {}, 'now')), note);
   let shown = { times: [], columns: [] };
 
   const hide = () => {
@@ -89,12 +107,14 @@ export function lines({ label, kinds, say, least = 0 }) {
     node,
     draw(times, columns) {
       shown = { times, columns };
-      const most = Math.max(least, ...columns.flat().filter(Number.isFinite));
-      const top = roof(most);
-      write(ceiling, say(top));
+      const all = columns.flat().filter(Number.isFinite);
+      const { rise, ticks } = tenfold ? decades(all) : linear(Math.max(least, ...all));
+      grid.setAttribute('d', ticks.map((tick) => `M0 ${((1 - rise(tick)) * height).toFixed(1)}H${width}`).join(''));
+      replace(heights, ticks.map((tick) => el('span', { vars: { '--at': rise(tick) } }, say(tick))));
+      write(begun, times.length ? `${span((times[times.length - 1] - times[0]) / 1000)} ago` : '');
       shapes.forEach((shape, i) => {
-        shape.line.setAttribute('d', path(columns[i], top));
-        shape.fill?.setAttribute('d', area(columns[i], top));
+        shape.line.setAttribute('d', path(columns[i], rise));
+        shape.fill?.setAttribute('d', area(columns[i], rise));
       });
       const words = kinds.map((kind, i) => `${kind.name} ${say(columns[i][columns[i].length - 1] ?? NaN)}`);
       node.setAttribute('aria-label', `${label}: ${words.join(', ')}`);
@@ -116,9 +136,9 @@ export function spark(tone) {
   return {
     node,
     draw(values) {
-      const top = roof(Math.max(...values.filter(Number.isFinite), 0)) * 1.05;
-      line.setAttribute('d', path(values, top));
-      fill.setAttribute('d', area(values, top));
+      const { rise } = linear(Math.max(...values.filter(Number.isFinite), 0));
+      line.setAttribute('d', path(values, (value) => rise(value) / 1.05));
+      fill.setAttribute('d', area(values, (value) => rise(value) / 1.05));
     },
   };
 }

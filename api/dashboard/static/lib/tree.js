@@ -39,8 +39,11 @@ export function leaves(tree) {
   return tree.object?.loadBalancer ? [tree.name] : [];
 }
 
-/** standingOf asks for the endpoints of some services: a map of {list, more}. */
+/** most is how many endpoints of a service are looked at. */
+const most = 1000;
+
+/** standingOf asks for the endpoints of some services: a map of {list, total}. */
 export async function standingOf(services, signal) {
-  const answers = await Promise.all(services.map((serviceName) => page('endpoints', { parameters: { serviceName, per_page: 300 }, signal })));
-  return new Map(services.map((name, i) => [name, { list: answers[i].data, more: answers[i].next > 0 }]));
+  const answers = await Promise.all(services.map((serviceName) => page('endpoints', { parameters: { serviceName, per_page: most }, signal })));
+  return new Map(services.map((name, i) => [name, { list: answers[i].data, total: answers[i].total }]));
 }

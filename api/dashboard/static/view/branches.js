@@ -25,7 +25,7 @@ export function branches(tree, signal) {
     links,
     /** refresh asks how the endpoints stand. */
     async refresh() {
-      for (const [name, { list, more }] of await standingOf(names, signal)) pools.get(name).draw(list, more);
+      for (const [name, { list, total }] of await standingOf(names, signal)) pools.get(name).draw(list, total);
     },
     follow(redraw) {
       if (names.length === 0) return;

@@ -1,32 +1,22 @@
 // The routers and services with the most requests, and those with errors.
 
 import { ask } from '../lib/api.js';
-import { el, replace, write } from '../lib/dom.js';
+import { el, renew, write } from '../lib/dom.js';
 import { duration, percent, rate } from '../lib/format.js';
 import { repeat } from '../lib/live.js';
 import { padded, spark } from '../lib/plot.js';
 import { place } from '../lib/place.js';
 import { Readings } from '../lib/traffic.js';
+import { failingOf } from './failing.js';
 import { linked, sheet } from './parts.js';
 
 const rows = 8;
 const orders = [['rate', 'Busiest', (one) => one.rate], ['server', 'Most 5xx', (one) => one.server * 1e6 + one.rate * 1e-6], ['p95', 'Slowest', (one) => (one.rate > 0 && Number.isFinite(one.p95) ? one.p95 : -1)]];
 
-/** Failing is a service of which more than this part of the requests get 5xx, at this many requests a second or more. */
-const failingPart = 0.05;
-const failingRate = 0.1;
-
 /** busiest shows both kinds side by side; heard is told which services fail, as findings, with each reading. */
 export function busiest(signal, heard) {
   return el('div', { class: 'halves' }, table('routers', 'router', 'Routers', signal),
     table('services', 'service', 'Services', signal, (readings) => heard(failingOf(readings))));
-}
-
-function failingOf(readings) {
-  return [...(readings.kept.at(-1)?.series.keys() ?? [])].map((name) => ({ name, now: readings.now(name) }))
-    .filter(({ now }) => now && now.errors > failingPart && now.rate >= failingRate)
-    .sort((a, b) => b.now.server - a.now.server)
-    .map(({ name, now }) => ({ kind: 'service', name, status: 'degraded', reason: `${percent(now.errors)} of its requests get 5xx, ${rate(now.server)} a second.` }));
 }
 
 function table(kind, one, title, signal, heard) {
@@ -53,7 +43,7 @@ function table(kind, one, title, signal, heard) {
     if (!last) return;
     const all = [...last.series.keys()].map((name) => ({ name, now: readings.now(name), total: readings.total(name) })).filter(({ total }) => total.requests > 0);
     const ranked = all.map((each) => ({ ...each, value: each.now ? order[2](each.now) : each.total.requests * 1e-9 })).sort((a, b) => b.value - a.value || b.total.requests - a.total.requests).slice(0, rows);
-    replace(body, ranked.length ? ranked.map(({ name, now }) => {
+    renew(body, ranked.length ? ranked.map(({ name, now }) => {
       const { node, cells, course } = row(name);
       write(cells[0], now ? rate(now.rate) : '…');
       write(cells[1], now?.rate > 0 ? percent(now.errors) : '–');

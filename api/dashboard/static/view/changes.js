@@ -5,7 +5,7 @@ import { el, replace } from '../lib/dom.js';
 import { ago, clock, count, duration, many } from '../lib/format.js';
 import { live } from '../lib/live.js';
 import { place } from '../lib/place.js';
-import { finding, linked } from './parts.js';
+import { alike, finding, linked } from './parts.js';
 
 const marks = { added: ['+', 'plus'], changed: ['~', 'edit'], removed: ['−', 'minus'] };
 
@@ -18,12 +18,19 @@ export function entry(one, { brief = false, fresh = false } = {}) {
   const node = el('li', { class: fresh ? 'arrive' : null, 'data-generation': one.generation },
     el('div', { class: 'stamp' }, el('a', { class: 'number', href: place('changes', String(one.generation)) }, `#${one.generation}`), el('div', { class: 'when', title: clock(Date.parse(one.activated)), 'data-moment': Date.parse(one.activated) }, ago(Date.parse(one.activated)))),
     el('div', {},
-      el('div', { class: 'head' }, numbers.length ? numbers.map(([what, number]) => el('span', { class: marks[what][1] }, `${count(number)} ${what}`)) : el('span', { class: 'quiet-text' }, 'nothing changed in objects'),
+      el('div', { class: 'head' }, numbers.length ? numbers.map(([what, number]) => el('span', { class: marks[what][1] }, `${count(number)} ${what}`)) : el('span', { class: 'quiet-text' }, 'no object changed'),
         el('span', { class: 'quiet-text' }, `compiled in ${duration(one.compileSeconds)}`),
-        one.refused?.length ? el('span', { class: 'chip bad' }, `${many(one.refused.length, 'finding')}`) : null,
+        one.refused?.length ? el('a', { class: 'chip bad', href: place('changes', String(one.generation)) }, many(one.refused.length + (one.moreVerdicts ?? 0), 'finding')) : null,
         one.recovered?.length ? el('span', { class: 'chip' }, `${count(one.recovered.length)} recovered`) : null),
-      el('ul', { class: 'moves' }, changes.slice(0, most).map((change) => move(change)), rest > 0 ? el('li', {}, el('a', { href: place('changes', String(one.generation)) }, `and ${count(rest)} more`)) : null)));
+      el('ul', { class: 'moves' }, refusals(one.refused ?? [], brief ? 1 : 3), changes.slice(0, most).map((change) => move(change)), rest > 0 ? el('li', {}, el('a', { href: place('changes', String(one.generation)) }, `and ${count(rest)} more`)) : null)));
   return node;
+}
+
+/** refusals are the first things that a generation refused, those that are alike together. */
+function refusals(refused, most) {
+  return alike(refused).slice(0, most).map(([one, ...others]) => el('li', { class: 'move' },
+    el('span', { class: 'what minus', title: 'refused' }, el('span', { 'aria-hidden': 'true' }, '!'), el('span', { class: 'unseen' }, 'refused')), el('span', { class: 'kind' }, one.kind), linked(one.kind, one.name),
+    others.length ? el('span', { class: 'quiet-text' }, `and ${count(others.length)} more`) : null, el('span', { class: 'reason' }, one.reason)));
 }
 
 function move(change, tag = 'li') {
@@ -42,6 +49,14 @@ function difference(one) {
     one.after === null || one.after === undefined ? null : el('pre', { class: 'after' }, said(one.after))];
 }
 
+/** unfolded is how many objects a generation has at most whose differences are open from the start. */
+const unfolded = 10;
+
+function differences(change, open) {
+  return el('details', { open }, el('summary', {}, many(change.diff.length + (change.moreDiff ?? 0), 'option')),
+    el('div', { class: 'diff' }, change.diff.map(difference), change.moreDiff ? el('div', { class: 'path' }, `and ${count(change.moreDiff)} more`) : null));
+}
+
 async function generation({ name, signal }) {
   const one = await ask(`generations/${encodeURIComponent(name)}`, { signal });
   const lags = Object.entries(one.lagSeconds ?? {});
@@ -49,9 +64,9 @@ async function generation({ name, signal }) {
     title: `Change #${one.generation}`,
     node: [el('header', {}, el('p', { class: 'crumb' }, el('a', { href: place('changes') }, 'Changes')), el('div', { class: 'title' }, el('h1', {}, `Generation ${one.generation}`), el('span', { class: 'quiet-text' }, `${clock(Date.parse(one.activated))}, ${ago(Date.parse(one.activated))}`)),
       el('p', { class: 'facts' }, el('span', {}, 'compiled in ', el('b', {}, duration(one.compileSeconds))), lags.map(([provider, seconds]) => el('span', {}, `${provider}: in use `, el('b', {}, duration(seconds)), 'after it was received')), Object.keys(marks).filter((what) => one[what] > 0).map((what) => el('span', { class: marks[what][1] }, `${count(one[what])} ${what}`)))),
-    one.refused?.length ? el('section', { class: 'sheet', 'aria-label': 'What it made worse' }, el('header', {}, el('h2', {}, 'Refused or with defects since then')), el('ul', { class: 'problems' }, one.refused.map((each) => finding(each)))) : null,
+    one.refused?.length ? el('section', { class: 'sheet', 'aria-label': 'What it made worse' }, el('header', {}, el('h2', {}, 'Refused or with defects since then')), el('ul', { class: 'problems' }, alike(one.refused).map(([first, ...others]) => finding(first, { others, total: others.length + 1 })))) : null,
     one.recovered?.length ? el('section', { class: 'sheet', 'aria-label': 'Recovered' }, el('header', {}, el('h2', {}, 'Recovered')), el('div', { class: 'body chips' }, one.recovered.map((each) => linked(each.kind, each.name, { class: 'chip' })))) : null,
-    el('section', { class: 'sheet', 'aria-label': 'Objects' }, el('header', {}, el('h2', {}, 'Objects')), el('ol', { class: 'objects' }, one.changes.length ? one.changes.map((change) => el('li', {}, el('div', { class: 'moves' }, move(change, 'div')), change.diff?.length ? el('div', { class: 'diff' }, change.diff.map(difference), change.moreDiff ? el('div', { class: 'path' }, `and ${count(change.moreDiff)} more`) : null) : null)) : el('li', {}, 'No object changed.'), one.more ? el('li', {}, `and ${count(one.more)} more objects, which are not kept`) : null))],
+    el('section', { class: 'sheet', 'aria-label': 'Objects' }, el('header', {}, el('h2', {}, 'Objects')), el('ol', { class: 'objects' }, one.changes.length ? one.changes.map((change) => el('li', {}, el('div', { class: 'moves' }, move(change, 'div')), change.diff?.length ? differences(change, one.changes.length <= unfolded) : null)) : el('li', {}, 'No object changed.'), one.more ? el('li', {}, `and ${count(one.more)} more objects, which are not kept`) : null))],
   };
 }
 

@@ -5,26 +5,30 @@ import { duration, percent, many } from '../lib/format.js';
 import { place } from '../lib/place.js';
 import { meter } from './cells.js';
 import { list } from './list.js';
-import { linked, standing } from './parts.js';
+import { linked, standing, tone } from './parts.js';
 
 const states = [['serving', 'Serving'], ['draining', 'Draining'], ['unhealthy', 'Unhealthy'], ['ejected', 'Ejected']];
 
-const order = ['serving', 'draining', 'unhealthy', 'ejected'];
+const order = ['serving', 'draining', 'unreachable', 'unhealthy', 'ejected'];
+
+/** stateOf is how an endpoint stands in a pool. One that gets requests though no connection to it comes about is unreachable. */
+export const stateOf = (endpoint, pool) => (pool.state === 'serving' && endpoint.connectFailures > 0 ? 'unreachable' : pool.state);
 
 /** worst is the place in a pool that stands worst. */
 export function worst(endpoint) {
-  return [...endpoint.pools].sort((a, b) => order.indexOf(b.state) - order.indexOf(a.state))[0];
+  return [...endpoint.pools].sort((a, b) => order.indexOf(stateOf(endpoint, b)) - order.indexOf(stateOf(endpoint, a)))[0];
 }
 
 /** remark says what is to be known about an endpoint in a pool: why it does not serve, or how far its slow start is. */
-export function remark(pool) {
+export function remark(endpoint, pool) {
   if (pool.reason) return pool.reason + (pool.backSeconds ? `; back in ${duration(pool.backSeconds)}` : '');
+  if (endpoint.connectFailures > 0) return `${many(endpoint.connectFailures, 'connect')} failed since it last answered`;
   return pool.slowStart > 0 && pool.slowStart < 1 ? `slow start, ${percent(pool.slowStart)} of its share` : '';
 }
 
 /** places are the pools of an endpoint that are shown: that of the service that was asked for, and the worst ones. */
 function places(endpoint, service) {
-  const rank = (pool) => (pool.service === service ? -10 : 0) - order.indexOf(pool.state);
+  const rank = (pool) => (pool.service === service ? -10 : 0) - order.indexOf(stateOf(endpoint, pool));
   const sorted = [...endpoint.pools].sort((a, b) => rank(a) - rank(b));
   return { shown: sorted.slice(0, 3), rest: Math.max(0, sorted.length - 3) };
 }
@@ -34,8 +38,8 @@ const idle = (endpoint) => endpoint.upstreams.reduce((sum, one) => sum + one.idl
 /** columns are those of a table of endpoints. */
 export function columns(scale, service = '') {
   return [
-    { title: 'Address', class: 'name', cell: (item) => el('div', {}, standing(worst(item)?.state ?? 'serving'), el('span', {}, el('b', { class: 'mono' }, item.address), el('span', { class: 'beside' }, [item.source, item.uid].filter(Boolean).join(' · ')))) },
-    { title: 'Services', class: 'wide', cell: (item) => [places(item, service).shown.map((pool, i) => el('div', {}, linked('service', pool.service, i === 0 ? { 'data-row': true } : {}), ' ', el('span', { class: 'quiet-text' }, pool.state), remark(pool) ? el('span', { class: `why ${pool.state === 'serving' || pool.state === 'draining' ? 'warn-text' : 'bad-text'}` }, remark(pool)) : null)), places(item, service).rest ? el('div', { class: 'quiet-text' }, `and ${many(places(item, service).rest, 'more service')}`) : null] },
+    { title: 'Address', class: 'name', cell: (item) => el('div', {}, standing(worst(item) ? stateOf(item, worst(item)) : 'serving'), el('span', {}, el('b', { class: 'mono' }, item.address), el('span', { class: 'beside' }, [item.source, item.uid].filter(Boolean).join(' · ')))) },
+    { title: 'Services', class: 'wide', cell: (item) => [places(item, service).shown.map((pool, i) => el('div', {}, linked('service', pool.service, i === 0 ? { 'data-row': true } : {}), ' ', el('span', { class: 'quiet-text' }, stateOf(item, pool)), remark(item, pool) ? el('span', { class: `why ${tone(stateOf(item, pool)) === 'bad' ? 'bad-text' : 'warn-text'}` }, remark(item, pool)) : null)), places(item, service).rest ? el('div', { class: 'quiet-text' }, `and ${many(places(item, service).rest, 'more service')}`) : null] },
     { title: 'In flight', class: 'figure', cell: (item) => el('span', { class: 'bar-cell' }, meter(item.inFlight / scale.most), String(item.inFlight)) },
     { title: 'Latency', class: 'figure', cell: (item) => duration(Math.max(...item.pools.map((pool) => pool.latencySeconds)) || undefined) },
     { title: 'Share', class: 'figure', cell: (item) => places(item, service).shown.map((pool) => el('div', {}, percent(pool.share))) },

@@ -12,7 +12,7 @@ const perSecond = (value) => `${rate(value)}/s`;
 export function lane(name, head, collapses = false) {
   const requests = lines({ label: `${name}: requests a second`, say: perSecond, kinds: [{ name: 'requests', tone: 'rate', filled: true }] });
   const errors = lines({ label: `${name}: responses with 5xx a second`, say: perSecond, least: 1, kinds: [{ name: '5xx', tone: 'error', filled: true }] });
-  const latency = lines({ label: `${name}: durations`, say: duration, kinds: latencies });
+  const latency = lines({ label: `${name}: durations`, say: duration, tenfold: true, kinds: latencies });
   const captions = [0, 1, 2].map(() => el('figcaption', {}));
   const under = el('span', { class: 'quiet-text' });
   const node = el('div', { class: 'lane' }, el('div', { class: 'who' }, head, under),
@@ -22,9 +22,9 @@ export function lane(name, head, collapses = false) {
     draw(times, course, note) {
       const last = (list) => list[list.length - 1];
       const recent = (list) => {
-      const some = list.slice(-5).filter(Number.isFinite);
-      return some.reduce((sum, value) => sum + value, 0) / Math.max(1, some.length);
-    };
+        const some = list.slice(-5).filter(Number.isFinite);
+        return some.reduce((sum, value) => sum + value, 0) / Math.max(1, some.length);
+      };
       const asked = recent(course.requests);
       const failed = recent(course.errors);
       replace(captions[0], el('b', {}, rate(asked)), 'requests/s');

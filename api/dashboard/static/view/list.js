@@ -31,11 +31,10 @@ export async function list(about, { query, signal }) {
   const next = el('button', { class: 'plain', type: 'button', on: { click: () => change({ page: state.page + 1 }) } }, 'Next', icon('next'));
   let asking = new AbortController();
   let drawn = new AbortController();
-  let totals;
 
   const address = () => place(about.view, '', { search: state.search, status: state.status, sort: state.sort, direction: state.direction, page: state.page > 1 ? state.page : '', ...extra });
 
-  function draw({ data, next: following }) {
+  function draw({ data, next: following, total }) {
     drawn.abort();
     drawn = new AbortController();
     const items = about.prepare ? about.prepare(data) : data;
@@ -43,9 +42,7 @@ export async function list(about, { query, signal }) {
     replace(body, items.length ? items.map((item) => row(about, item)) : el('tr', {}, el('td', { colspan: about.columns.length, class: 'none' }, state.search || state.status ? 'Nothing matches.' : about.empty ?? `There are no ${about.title.toLowerCase()}.`)));
     if (focused >= 0) body.querySelectorAll('a, button')[focused]?.focus({ preventScroll: true });
     const first = (state.page - 1) * rows;
-    const all = !state.search && !Object.values(extra).some(Boolean) ? totals?.[state.status] : undefined;
-    const known = all ?? (following ? undefined : first + items.length);
-    write(where, items.length ? `${count(first + 1)}–${count(first + items.length)}${known === undefined ? '' : ` of ${count(known)}`}` : '');
+    write(where, items.length ? `${count(first + 1)}–${count(first + items.length)} of ${count(total)}` : '');
     back.disabled = state.page <= 1;
     next.disabled = !following;
     for (const [i, column] of about.columns.entries()) heads[i].mark(column.sort && column.sort === state.sort ? state.direction || 'asc' : '');
@@ -65,6 +62,8 @@ export async function list(about, { query, signal }) {
     } catch (error) {
       if (error.name === 'AbortError' || quiet) return;
       drawn.abort();
+      back.disabled = next.disabled = true;
+      write(where, '');
       replace(body, el('tr', {}, el('td', { colspan: about.columns.length, class: 'bad-text', role: 'alert' }, error.message)));
     } finally {
       clearTimeout(late);
@@ -104,8 +103,7 @@ export async function list(about, { query, signal }) {
   });
 
   const tally = async () => {
-    totals = await about.totals?.(signal).catch(() => undefined);
-    filter.count(totals);
+    filter.count(await about.totals?.(signal).catch(() => undefined));
   };
   await Promise.all([tally(), load()]);
   const refresh = () => {

@@ -20,6 +20,7 @@ export function users(names = [], kind = 'router') {
 
 export async function middleware({ name, signal }) {
   const object = await ask(named('http/middlewares', name), { signal });
+  const wrong = await faults('middleware', object, signal);
   const state = el('div', {});
   repeat(async () => {
     const own = (await ask('middlewares', { signal })).find((one) => one.name === name);
@@ -27,7 +28,7 @@ export async function middleware({ name, signal }) {
   }, 5000, signal);
   return {
     title: name,
-    node: [heading({ view: 'middlewares', title: 'Middlewares' }, name, object.status, el('span', { class: 'chip' }, object.type)), faults(object),
+    node: [heading({ view: 'middlewares', title: 'Middlewares' }, name, object.status, el('span', { class: 'chip' }, object.type)), wrong,
       el('div', { class: 'halves' }, sheet('Definition', null, el('div', { class: 'body' }, definition(options(object)))), el('div', { class: 'stack' }, state, users(object.usedBy)))],
   };
 }

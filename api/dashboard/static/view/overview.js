@@ -1,25 +1,31 @@
 // The first view: whether all is well, what is wrong, what goes on, and what changed.
 
 import { ask, page } from '../lib/api.js';
-import { el, replace, sign } from '../lib/dom.js';
+import { el, renew, replace, sign } from '../lib/dom.js';
 import { count, many, span } from '../lib/format.js';
 import { live, repeat } from '../lib/live.js';
 import { place } from '../lib/place.js';
 import { busiest } from './busiest.js';
 import { entry } from './changes.js';
+import { explained } from './failing.js';
 import { lane, wide } from './lanes.js';
 import { alike, finding, sheet, standing } from './parts.js';
 import { ending, failing, providers } from './problems.js';
 
 const shownProblems = 6;
 
-/** summary says in one sentence how Sluice stands. */
-export function summary(ready, others = 0) {
+/** summary says in one sentence how Sluice stands: what requests suffer from comes first. */
+export function summary(ready, { others = 0, failed = [] } = {}) {
   if (!ready) return { tone: 'warn', text: 'Sluice has not said yet how it stands.' };
   if (ready.draining) return { tone: 'warn', text: 'Sluice is stopping. Requests that have begun are served to their end.' };
   const findings = (ready.verdicts?.length ?? 0) + (ready.moreVerdicts ?? 0);
   if (!ready.ready) return { tone: 'bad', text: 'Sluice is not ready: a provider has not delivered yet.' };
-  if (ready.quarantined > 0) return { tone: 'bad', text: `${many(ready.quarantined, 'object is', 'objects are')} not in use.` };
+  const unused = ready.quarantined > 0 ? `${many(ready.quarantined, 'object is', 'objects are')} not in use` : '';
+  if (failed.length > 0) {
+    const tone = unused || failed.some((one) => one.status === 'failing') ? 'bad' : 'warn';
+    return { tone, text: `${many(failed.length, 'service fails', 'services fail')} requests${unused && `, and ${unused}`}.` };
+  }
+  if (unused) return { tone: 'bad', text: `${unused}.` };
   if (findings > 0) return { tone: 'warn', text: `All is in use, ${many(findings, 'object')} with defects.` };
   if (others > 0) return { tone: 'warn', text: 'All is in use as declared. Some of what it needs does not stand well.' };
   return { tone: 'good', text: 'All is in use as it was declared.' };
@@ -33,27 +39,28 @@ export async function overview({ signal }) {
   const facts = el('div', {});
   let overviewed;
   let others = [];
+  let unseen = 0;
   let failed = [];
 
   const drawState = () => {
     const { ready } = live;
-    const beside = [...failed, ...others];
-    const { tone, text } = summary(ready, beside.length);
+    const { tone, text } = summary(ready, { others: others.length, failed });
     state.className = `sheet state ${tone}`;
     replace(state, sign(tone), el('h1', {}, text),
       el('p', {}, ready?.generation > 0 ? `Generation ${ready.generation} has served for ${span(ready.ageSeconds + (Date.now() - live.readyAt) / 1000)}.` : 'No configuration is in use yet.'),
       el('div', { class: 'side facts' }, (ready?.providers ?? []).map((one) => el('span', { title: one.reason ?? '' }, standing(one.state), el('span', {}, one.name, one.state === 'synced' ? '' : ` ${one.state}`), one.lastMessageSeconds === undefined ? null : el('span', { class: 'quiet-text', title: 'since its last message' }, span(one.lastMessageSeconds))))));
-    const findings = [...providers(ready), ...(ready?.verdicts ?? []), ...beside];
+    const findings = [...failed, ...providers(ready), ...(ready?.verdicts ?? []), ...others];
     findings.sort((a, b) => rank(a) - rank(b));
-    const total = findings.length + (ready?.moreVerdicts ?? 0);
-    replace(wrong, total === 0 ? null : sheet('Problems', el('a', { href: place('problems') }, total > shownProblems ? `All ${count(total)}` : 'Open'), el('ul', { class: 'problems' }, alike(findings).slice(0, shownProblems).map(([one, ...others]) => finding(one, { others, total: others.length + 1 })))));
+    const total = findings.length + (ready?.moreVerdicts ?? 0) + unseen;
+    renew(wrong, total === 0 ? null : sheet('Problems', el('a', { href: place('problems') }, total > shownProblems ? `All ${count(total)}` : 'Open'), el('ul', { class: 'problems' }, alike(findings).slice(0, shownProblems).map(([one, ...others]) => finding(one, { others, total: others.length + 1 })))));
     wrong.hidden = total === 0;
   };
   const drawFacts = () => replace(facts, counts(overviewed));
 
   async function problemsBeside() {
-    const [certificates, endpoints] = await Promise.all([ending(signal).catch(() => []), failing(signal).catch(() => [])]);
-    others = [...endpoints, ...certificates];
+    const [certificates, endpoints] = await Promise.all([ending(signal).catch(() => []), failing(signal).catch(() => ({ findings: [], more: 0 }))]);
+    others = [...endpoints.findings, ...certificates];
+    unseen = endpoints.more;
     drawState();
   }
   async function changesNow() {
@@ -76,14 +83,16 @@ export async function overview({ signal }) {
   const lanes = entrypointLanes(traffic);
   repeat(async () => lanes(await ask('traffic', { signal })), 2000, signal);
   repeat(problemsBeside, 10000, signal);
-  return { title: 'Overview', node: [state, wrong, traffic, busiest(signal, (list) => {
-    const same = JSON.stringify(list) === JSON.stringify(failed);
-    failed = list;
+  return { title: 'Overview', node: [state, wrong, traffic, busiest(signal, async (list) => {
+    const told = await explained(list, signal);
+    const same = JSON.stringify(told) === JSON.stringify(failed);
+    failed = told;
     if (!same) drawState();
   }), el('div', { class: 'halves' }, recent, facts)] };
 }
 
-const rank = (one) => (['quarantined', 'disabled'].includes(one.status) ? 0 : 1);
+/** rank puts first what requests suffer from, and then what is not in use. */
+const rank = (one) => (one.fails ? 0 : ['quarantined', 'disabled'].includes(one.status) ? 1 : 2);
 
 /** internal is the entrypoint of Sluice's own pages, which comes last. */
 const internal = 'traefik';

@@ -1,14 +1,15 @@
 // What several views show in the same way.
 
+import { ask } from '../lib/api.js';
 import { copying, el, icon, sign } from '../lib/dom.js';
-import { tail } from '../lib/format.js';
+import { count, tail } from '../lib/format.js';
 import { example, tokens } from '../lib/rule.js';
 import { place, placeOf } from '../lib/place.js';
 
 const tones = {
   enabled: 'good', warning: 'warn', disabled: 'bad',
   accepted: 'good', degraded: 'warn', quarantined: 'bad',
-  serving: 'good', draining: 'warn', unhealthy: 'bad', ejected: 'bad',
+  serving: 'good', draining: 'warn', unhealthy: 'bad', ejected: 'bad', unreachable: 'bad', failing: 'bad',
   synced: 'good', absent: 'idle', pending: 'warn', forbidden: 'bad', 'timed out': 'bad',
 };
 
@@ -56,7 +57,7 @@ export function finding(one, { others = [], total = 1 } = {}) {
   return el('li', {}, sign(tone(state)),
     el('div', { class: 'head' }, el('span', { class: 'kind' }, one.kind), linked(one.kind, one.name), one.service ? linked('service', one.service, { class: 'chip' }) : null),
     el('div', { class: 'why' }, one.reason, el('span', { class: 'unseen' }, `: ${words[state] ?? state}`),
-      others.length ? el('div', { class: 'chips also' }, 'also', others.slice(0, 4).map((other) => linked(other.kind, other.name, { class: 'chip' })), total - 1 > 4 ? el('a', { class: 'chip', href: place('problems', '', { search: one.reason }) }, `+${total - 5}`) : null) : null),
+      others.length ? el('div', { class: 'chips also' }, 'also', others.slice(0, 4).map((other) => linked(other.kind, other.name, { class: 'chip' })), total - 1 > 4 ? el('a', { class: 'chip', href: one.kind === 'endpoint' ? place('endpoints', '', { status: one.state }) : place('problems', '', { search: one.reason }) }, `+${count(total - 5)}`) : null) : null),
     origin(one.origin) ?? el('span', { class: 'where' }));
 }
 
@@ -71,7 +72,7 @@ export function alike(findings) {
   return [...groups.values()];
 }
 
-const words = { quarantined: 'not in use', degraded: 'in use, with a defect', disabled: 'not in use', warning: 'in use, with a defect' };
+const words = { quarantined: 'not in use', degraded: 'in use, with a defect', disabled: 'not in use', warning: 'in use, with a defect', failing: 'requests fail' };
 
 /** sheet is a titled part of a view. */
 export function sheet(title, tools, ...content) {
@@ -81,7 +82,7 @@ export function sheet(title, tools, ...content) {
 /** heading is the head of an object's page. */
 export function heading(list, name, state, ...side) {
   return el('header', {}, el('p', { class: 'crumb' }, el('a', { href: place(list.view) }, list.title)),
-    el('div', { class: 'title' }, state ? standing(state) : null, el('h1', {}, parted(name)), copying(name, 'the name'), el('div', { class: 'side' }, side)));
+    el('div', { class: 'title' }, el('div', { class: 'lead' }, state ? standing(state) : null, el('h1', {}, parted(name)), copying(name, 'the name')), el('div', { class: 'side' }, side)));
 }
 
 /** explaining leads to the form with a request that the rule answers. */
@@ -90,13 +91,26 @@ export function explaining(router) {
   return el('a', { class: 'plain', href: place('explain', '', { ...guess, entrypoint: (router.using ?? router.entryPoints ?? [])[0] }) }, icon('search'), 'Explain a request');
 }
 
-/** faults lists what is wrong with an object. */
-export function faults(object) {
+/** consequence says what it means for requests that an object of a kind is not in use. */
+const consequence = {
+  router: 'It is not in use: requests that its rule matches get 503, and no other router takes them.',
+  service: 'It is not in use: requests for it get 503.',
+  middleware: 'It is not in use, and neither are the routers that name it.',
+};
+
+/** faults lists what is wrong with an object of a kind, and where it is declared. */
+export async function faults(kind, object, signal) {
   const errors = [object.error ?? []].flat();
   if (!errors.length) return null;
-  return el('section', { class: 'sheet', 'aria-label': 'What is wrong' }, el('ul', { class: 'problems' }, errors.map((reason) =>
-    el('li', {}, sign(tone(object.status)), el('div', { class: 'why' }, reason), el('div', { class: 'where' }, object.status === 'disabled' ? 'It is not in use. Requests for it get 503.' : 'It is in use.')))));
+  const verdicts = await ask('verdicts', { parameters: { kind, search: object.name }, signal }).catch(() => []);
+  const declared = verdicts.find((one) => one.name === object.name)?.origin;
+  return el('section', { class: 'sheet', 'aria-label': 'What is wrong' }, el('ul', { class: 'problems' }, errors.map((reason, i) =>
+    el('li', {}, sign(tone(object.status)), el('div', { class: 'why' }, reason),
+      i === errors.length - 1 ? el('div', { class: 'where' }, object.status === 'disabled' ? consequence[kind] : 'It is in use.', declared ? [' Declared in', origin(declared)] : null) : null))));
 }
+
+/** most is how many members of a list a definition shows. */
+const most = 20;
 
 /** definition shows a value of the API as a tree of names and values. */
 export function definition(value, depth = 0) {
@@ -105,9 +119,9 @@ export function definition(value, depth = 0) {
   return el('dl', { class: 'definition' }, entries.flatMap(([name, inner]) => {
     if (simple(inner)) return [el('dt', {}, name), el('dd', {}, el('code', {}, plain(inner)))];
     if (Array.isArray(inner) && inner.every(simple)) return [el('dt', {}, name), el('dd', {}, el('div', { class: 'chips' }, inner.map((one) => el('code', { class: 'chip' }, plain(one)))))];
-    if (Array.isArray(inner) && inner.every(flat)) return [el('dt', {}, name), el('dd', {}, el('ul', {}, inner.slice(0, 50).map((one) => el('li', {}, Object.entries(one).map(([key, value], i) => [i ? '  ' : '', el('span', { class: 'quiet-text' }, `${key} `), el('code', {}, plain(value))])))), inner.length > 50 ? el('span', { class: 'quiet-text' }, `and ${inner.length - 50} more`) : null)];
-    const numbered = Array.isArray(inner) ? Object.fromEntries(inner.slice(0, 50).map((one, i) => [`${i + 1}`, one])) : inner;
-    return [el('dt', { class: 'above' }, name, Array.isArray(inner) && inner.length > 50 ? `, the first 50 of ${inner.length}` : ''), el('dd', { class: 'inner' }, depth < 8 ? definition(numbered, depth + 1) : '…')];
+    if (Array.isArray(inner) && inner.every(flat)) return [el('dt', {}, name), el('dd', {}, el('ul', {}, inner.slice(0, most).map((one) => el('li', {}, Object.entries(one).map(([key, value], i) => [i ? '  ' : '', el('span', { class: 'quiet-text' }, `${key} `), el('code', {}, plain(value))])))), inner.length > most ? el('span', { class: 'quiet-text' }, `and ${count(inner.length - most)} more`) : null)];
+    const numbered = Array.isArray(inner) ? Object.fromEntries(inner.slice(0, most).map((one, i) => [`${i + 1}`, one])) : inner;
+    return [el('dt', { class: 'above' }, name, Array.isArray(inner) && inner.length > most ? `, the first ${most} of ${count(inner.length)}` : ''), el('dd', { class: 'inner' }, depth < 8 ? definition(numbered, depth + 1) : '…')];
   }));
 }
 

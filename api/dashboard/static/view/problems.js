@@ -1,11 +1,13 @@
 // What is wrong: each object that is not in use or has a defect, its reason, and where to fix it.
 
-import { page, all } from '../lib/api.js';
-import { el, icon, replace } from '../lib/dom.js';
-import { live } from '../lib/live.js';
+import { all, ask, page } from '../lib/api.js';
+import { el, icon, renew, write } from '../lib/dom.js';
+import { live, repeat } from '../lib/live.js';
 import { place } from '../lib/place.js';
 import { many } from '../lib/format.js';
-import { finding } from './parts.js';
+import { Readings } from '../lib/traffic.js';
+import { explained, failingOf } from './failing.js';
+import { alike, finding } from './parts.js';
 import { lasting } from './certificates.js';
 import { worst, remark } from './endpoints.js';
 
@@ -22,19 +24,23 @@ export async function ending(signal) {
     ({ kind: 'certificate', name: one.commonName || one.sans?.[0] || one.name, status: left.state, reason: `It ${left.state === 'disabled' ? left.text : `ends soon: ${left.text}`}.` }));
 }
 
-/** failing returns endpoints that get no requests though they should. */
-export async function failing(signal, most = 20) {
+/** failing returns endpoints that get no requests though they should, and how many more there are. */
+export async function failing(signal, most = 100) {
   const lists = await Promise.all(['unhealthy', 'ejected'].map((status) => page('endpoints', { parameters: { status, per_page: most }, signal })));
   const seen = new Map(lists.flatMap((one) => one.data).map((one) => [`${one.source} ${one.address} ${one.uid ?? ''}`, one]));
-  return [...seen.values()].map((one) => {
+  const findings = [...seen.values()].map((one) => {
     const pool = worst(one);
-    return { kind: 'endpoint', name: one.address, status: 'degraded', service: pool?.service, reason: `${pool?.state}${remark(pool) ? `: ${remark(pool)}` : ''}` };
+    return { kind: 'endpoint', name: one.address, status: 'degraded', state: pool?.state, service: pool?.service, reason: [pool?.state, pool && remark(one, pool)].filter(Boolean).join(': ') };
   });
+  return { findings, more: lists.reduce((sum, one) => sum + one.total - one.data.length, 0) };
 }
+
+const together = ([one, ...others]) => finding(one, { others, total: others.length + 1 });
 
 export async function problems({ query, signal }) {
   const list = el('ul', { class: 'problems' });
   const also = el('ul', { class: 'problems' });
+  const failed = el('ul', { class: 'problems' });
   const state = { search: query.get('search') ?? '', status: query.get('status') ?? '', most: 100 };
   const input = el('input', { type: 'search', value: state.search, placeholder: 'Search names and reasons', 'aria-label': 'Search names and reasons', autocomplete: 'off', spellcheck: 'false' });
   const more = el('button', { class: 'plain', type: 'button' }, 'Show more');
@@ -48,18 +54,27 @@ export async function problems({ query, signal }) {
     try {
       const found = await all('verdicts', { parameters: { search: state.search, status: state.status }, signal: AbortSignal.any([own.signal, signal]), most: state.most });
       if (own.signal.aborted) return;
-      replace(list, found.list.length ? found.list.map((one) => finding(one)) : el('li', {}, state.search || state.status ? 'Nothing matches.' : 'Every object is in use as it was declared.'));
+      const grouped = state.search ? found.list.map((one) => [one]) : alike(found.list);
+      renew(list, grouped.length ? grouped.map(together) : el('li', {}, state.search || state.status ? 'Nothing matches.' : 'Every object is in use as it was declared.'));
       pager.hidden = !found.more;
-      replace(word, `${found.more ? 'more than ' : ''}${many(found.list.length, 'finding')}`);
+      write(word, many(found.total, 'finding'));
     } catch (error) {
-      if (error.name !== 'AbortError') replace(list, el('li', {}, el('span', { class: 'bad-text', role: 'alert' }, error.message)));
+      if (error.name !== 'AbortError') renew(list, el('li', {}, el('span', { class: 'bad-text', role: 'alert' }, error.message)));
     }
   };
   const others = async () => {
-    const [certificates, endpoints] = await Promise.all([ending(signal).catch(() => []), failing(signal, 50).catch(() => [])]);
-    const rows = [...providers(live.ready), ...endpoints, ...certificates];
+    const [certificates, endpoints] = await Promise.all([ending(signal).catch(() => []), failing(signal).catch(() => ({ findings: [], more: 0 }))]);
+    const rows = alike([...providers(live.ready), ...endpoints.findings, ...certificates]);
     also.parentElement.hidden = rows.length === 0;
-    replace(also, rows.map((one) => finding(one)));
+    renew(also, rows.map(together), endpoints.more ? el('li', {}, el('div', { class: 'why' }, el('a', { href: place('endpoints', '', { status: 'unhealthy' }) }, `and ${many(endpoints.more, 'more endpoint')}`))) : null);
+  };
+  const readings = new Readings(10, 20);
+  const requests = async () => {
+    const answer = await ask('traffic/services', { signal });
+    readings.add(answer.time, answer.services);
+    const rows = await explained(failingOf(readings), signal);
+    failed.parentElement.hidden = rows.length === 0;
+    renew(failed, rows.map((one) => finding(one)));
   };
   let timer;
   input.addEventListener('input', () => {
@@ -83,19 +98,22 @@ export async function problems({ query, signal }) {
       load();
     } },
   }, title));
+  const first = el('section', { class: 'sheet', hidden: true, 'aria-label': 'Services whose requests fail' }, el('header', {}, el('h2', {}, 'Services whose requests fail'), el('span', { class: 'quiet-text' }, 'in the last ten seconds')), failed);
   const beside = el('section', { class: 'sheet', hidden: true, 'aria-label': 'Endpoints, providers and certificates' }, el('header', {}, el('h2', {}, 'Endpoints, providers and certificates')), also);
-  await Promise.all([load(), others()]);
+  await load();
   for (const type of ['generation', 'verdicts', 'providers']) {
     live.hear(type, () => {
       load();
       others();
     }, signal);
   }
+  repeat(requests, 2000, signal);
+  repeat(others, 10000, signal);
   return {
     title: 'Problems',
     node: [el('div', {},
       el('div', { class: 'title' }, el('h1', {}, 'Problems'), el('span', { class: 'quiet-text' }, word)),
       el('div', { class: 'filters' }, el('div', { class: 'search' }, icon('search'), input), el('div', { class: 'choices', role: 'group', 'aria-label': 'State' }, buttons)),
-      el('div', { class: 'sheet' }, list, pager)), beside],
+      el('div', { class: 'stack' }, first, el('div', { class: 'sheet' }, list, pager), beside))],
   };
 }

@@ -27,7 +27,8 @@ async function steps(names, owner, signal, above = []) {
 
 export async function router({ name, signal }) {
   const object = await ask(named('http/routers', name), { signal });
-  const [chain, tree] = await Promise.all([
+  const [wrong, chain, tree] = await Promise.all([
+    faults('router', object, signal),
     steps(object.middlewares ?? [], name, signal),
     object.service ? grow(qualified(object.service, name), signal) : undefined,
   ]);
@@ -48,7 +49,7 @@ export async function router({ name, signal }) {
   follow(['router', 'service', 'middleware'], () => new Set([name, ...chain.map((step) => step.name), ...(tree ? namesOf(tree) : [])]), signal);
   return {
     title: name,
-    node: [heading({ view: 'routers', title: 'Routers' }, name, object.status, explaining(object)), faults(object),
+    node: [heading({ view: 'routers', title: 'Routers' }, name, object.status, explaining(object)), wrong,
       sheet('The way of a request', el('span', { class: 'quiet-text' }, 'threads are as thick as the share of requests'), picture.node),
       traffic('routers', name, signal),
       sheet('Definition', null, el('div', { class: 'body' }, definition({ ...options(object, ['using', 'priorityStr']), priority: object.priorityStr ?? object.priority })))],

@@ -14,6 +14,7 @@ import { way } from './way.js';
 
 export async function service({ name, signal }) {
   const [object, tree] = await Promise.all([ask(named('http/services', name), { signal }), grow(name, signal)]);
+  const wrong = await faults('service', object, signal);
   const below = branches(tree, signal);
   await below.refresh().catch(() => undefined);
   const picture = way(below.columns, below.links, signal);
@@ -22,7 +23,7 @@ export async function service({ name, signal }) {
   follow(['service'], () => new Set(namesOf(tree)), signal);
   return {
     title: name,
-    node: [heading({ view: 'services', title: 'Services' }, name, object.status, el('span', { class: 'chip' }, kindOf(object)), object.loadBalancer ? el('a', { class: 'plain', href: place('endpoints', '', { serviceName: name }) }, 'Endpoints') : null), faults(object),
+    node: [heading({ view: 'services', title: 'Services' }, name, object.status, el('span', { class: 'chip' }, kindOf(object)), object.loadBalancer ? el('a', { class: 'plain', href: place('endpoints', '', { serviceName: name }) }, 'Endpoints') : null), wrong,
       sheet('Where its requests go', el('span', { class: 'quiet-text' }, 'threads are as thick as the share of requests'), picture.node),
       traffic('services', name, signal),
       el('div', { class: 'halves' }, sheet('Definition', null, el('div', { class: 'body' }, definition(options(object, ['serverStatus'])))), users(object.usedBy))],

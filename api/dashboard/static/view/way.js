@@ -1,10 +1,10 @@
 // The picture of the way that a request takes: entrypoints, rule, middlewares, service, endpoints, and threads between them.
 
-import { el, replace, svg, write } from '../lib/dom.js';
+import { el, renew, replace, svg, write } from '../lib/dom.js';
 import { count, duration, many, percent } from '../lib/format.js';
 import { place, placeOf } from '../lib/place.js';
 import { meter } from './cells.js';
-import { remark } from './endpoints.js';
+import { remark, stateOf } from './endpoints.js';
 import { parted, standing, tone } from './parts.js';
 
 /** boxes is how many endpoints of a pool have a box of their own; more are shown as a mosaic. */
@@ -26,6 +26,12 @@ export function objectStation(kind, name, object, below) {
 /** poolOf is the place of an endpoint in the pool of a service. */
 export const poolOf = (endpoint, service) => endpoint.pools.find((pool) => pool.service === service);
 
+/** told says in a line how an endpoint stands in a pool; one that serves is worth none. */
+function told(endpoint, pool) {
+  const state = stateOf(endpoint, pool);
+  return [state === 'serving' ? '' : state, remark(endpoint, pool)].filter(Boolean).join(': ');
+}
+
 /** endpointStation is the stop of one endpoint: {node, draw(endpoint)}. */
 function endpointStation(service) {
   const label = el('span', { class: 'label' });
@@ -36,17 +42,18 @@ function endpointStation(service) {
     node,
     draw(endpoint) {
       const pool = poolOf(endpoint, service);
-      const shade = tone(pool.state);
+      const state = stateOf(endpoint, pool);
+      const shade = tone(state);
       node.className = `station ${shade === 'good' ? '' : shade}`;
-      replace(label, standing(pool.state), el('span', { class: 'mono' }, endpoint.address));
+      replace(label, standing(state), el('span', { class: 'mono' }, endpoint.address));
       replace(load, meter(endpoint.inFlight / 20), el('span', { title: 'requests in flight' }, `${endpoint.inFlight} in flight`), pool.latencySeconds ? el('span', { title: 'latency as the strategy sees it' }, duration(pool.latencySeconds)) : null, el('span', { title: 'share of new requests' }, percent(pool.share)));
-      write(note, pool.state === 'serving' ? remark(pool) : `${pool.state}${remark(pool) ? `: ${remark(pool)}` : ''}`);
+      write(note, told(endpoint, pool));
       note.hidden = !note.textContent;
     },
   };
 }
 
-/** pool is the stop of all endpoints of a service: {node, draw(list, more), ends()}, where ends are the stops with share and tone. */
+/** pool is the stop of all endpoints of a service: {node, draw(list, total), ends()}, where ends are the stops with share and tone. */
 export function pool(service) {
   const node = el('div', { class: 'tree' });
   const stations = new Map();
@@ -54,15 +61,15 @@ export function pool(service) {
   return {
     node,
     ends: () => ends,
-    draw(list, more) {
+    draw(list, total) {
       const own = list.filter((one) => poolOf(one, service));
       if (own.length === 0) {
         const empty = station({ label: 'no endpoint', below: ['requests get 503'], state: 'quarantined', missing: true });
         replace(node, empty);
         ends = [{ node: empty, tone: 'bad', share: 0 }];
-      } else if (own.length > boxes || more) {
-        const grid = mosaic(own, service, more);
-        replace(node, grid);
+      } else if (own.length > boxes || total > list.length) {
+        const grid = mosaic(own, service, total);
+        renew(node, grid);
         ends = [{ node: grid, tone: own.some((one) => poolOf(one, service).state === 'serving') ? '' : 'bad', share: 1 }];
       } else {
         const keys = own.map((one) => `${one.source} ${one.address} ${one.uid ?? ''}`);
@@ -74,24 +81,36 @@ export function pool(service) {
         const nodes = keys.map((key) => stations.get(key).node);
         if (nodes.length !== node.children.length || nodes.some((one, i) => node.children[i] !== one)) replace(node, nodes);
         ends = own.map((one, i) => {
-          const { state, share } = poolOf(one, service);
-          return { node: nodes[i], tone: tone(state) === 'good' ? '' : tone(state), share };
+          const place = poolOf(one, service);
+          const shade = tone(stateOf(one, place));
+          return { node: nodes[i], tone: shade === 'good' ? '' : shade, share: place.share };
         });
       }
     },
   };
 }
 
-function mosaic(list, service, more) {
+/** reasons is how many endpoints that stand badly are named below a mosaic. */
+const reasons = 3;
+
+function mosaic(list, service, total) {
   const states = new Map();
   const most = Math.max(8, ...list.map((one) => one.inFlight));
+  const bad = [];
   const tiles = list.map((one) => {
-    const { state } = poolOf(one, service);
+    const state = stateOf(one, poolOf(one, service));
     states.set(state, (states.get(state) ?? 0) + 1);
+    if (tone(state) === 'bad') bad.push(one);
     return el('i', { class: tone(state), title: `${one.address}: ${state}, ${many(one.inFlight, 'request')} in flight`, vars: { '--part': one.inFlight / most } });
   });
   const words = [...states].map(([state, number]) => `${count(number)} ${state}`).join(', ');
-  return el('div', { class: 'mosaic' }, el('p', {}, words, more ? ' of those that are shown; ' : ' ', el('a', { href: place('endpoints', '', { serviceName: service }) }, more ? 'all' : 'list')), el('div', { class: 'chips', role: 'img', 'aria-label': words }, tiles));
+  const kinds = new Set(bad.map((one) => poolOf(one, service).state));
+  const alone = kinds.size === 1 && !kinds.has('serving') ? [...kinds][0] : '';
+  const whole = total > list.length ? `${words} of the first ${count(list.length)}` : words;
+  const listed = (status, text) => el('a', { href: place('endpoints', '', { serviceName: service, status }) }, text);
+  return el('div', { class: 'mosaic' }, el('p', {}, whole, ' · ', listed('', total > list.length ? `all ${count(total)}` : 'list')), el('div', { class: 'chips', role: 'img', 'aria-label': whole }, tiles),
+    bad.length ? el('ul', {}, bad.slice(0, reasons).map((one) => el('li', {}, standing('unhealthy'), ' ', el('span', { class: 'mono' }, one.address), ` ${told(one, poolOf(one, service))}`)),
+      bad.length > reasons ? el('li', {}, listed(alone, `and ${count(bad.length - reasons)} more`)) : null) : null);
 }
 
 /**
