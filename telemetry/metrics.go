@@ -15,9 +15,11 @@ type Metrics struct {
 	owners   *owners
 	labels   *headerLabels
 	// bounds are those of all views together.
-	bounds         []float64
-	scraped        *view
-	pushed         *view
+	bounds  []float64
+	scraped *view
+	pushed  *view
+	// served counts the requests of all entrypoints by what OpenTelemetry tells apart; nil where nothing is pushed.
+	served         *Series
 	history        history
 	reloads        prometheus.Counter
 	lastReload     prometheus.Gauge
@@ -61,6 +63,7 @@ func NewMetrics(options MetricsOptions) *Metrics {
 	m.scraped = m.newView(MetricsView{orDefault(options.Buckets), options.EntryPoints, options.Routers, options.Services})
 	if options.Pushed != nil {
 		m.pushed = m.newView(*options.Pushed)
+		m.served = &Series{owners: m.owners, bounds: m.bounds}
 	}
 	if options.Dropped == nil {
 		options.Dropped = func() uint64 { return 0 }

@@ -36,7 +36,7 @@ func (m *Metrics) Entrypoint(name string) *Requests {
 	defer m.owners.mu.Unlock()
 	requests := m.owners.entrypoints[name]
 	if requests == nil {
-		requests = &Requests{series: Series{name: name, owners: m.owners, bounds: m.bounds}, labels: m.labels}
+		requests = &Requests{series: Series{name: name, owners: m.owners, bounds: m.bounds}, labels: m.labels, served: m.served}
 		m.owners.entrypoints[name] = requests
 	}
 	return requests

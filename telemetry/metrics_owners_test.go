@@ -125,7 +125,7 @@ func TestEveryReaderSeesTheLastCounts(t *testing.T) {
 	s := newStage(options)
 	s.request(s.Router("a@file", "old@file"), nil)
 	scrape(t, s.Metrics)
-	pushes := func() bool { return gathered(t, s.Pushed())["traefik_router_requests_total"] != nil }
+	pushes := func() bool { return gathered(t, retell(s.Metrics))["traefik_router_requests_total"] != nil }
 	if !pushes() {
 		t.Fatal("nothing is pushed")
 	}

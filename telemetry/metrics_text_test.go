@@ -179,7 +179,7 @@ func TestNothingIsCountedUnseen(t *testing.T) {
 	s := newStage(options)
 	router := s.Router("a@file", "old@file")
 	pushed := func() float64 {
-		for _, metric := range gathered(t, s.Pushed())["traefik_router_requests_total"].GetMetric() {
+		for _, metric := range gathered(t, retell(s.Metrics))["traefik_router_requests_total"].GetMetric() {
 			return metric.GetCounter().GetValue()
 		}
 		return -1

@@ -42,14 +42,6 @@ func (m *Metrics) newView(options MetricsView) *view {
 // Gatherer gathers everything that /metrics shows.
 func (m *Metrics) Gatherer() prometheus.Gatherer { return gatherer{m.registry, m.scraped} }
 
-// Pushed gathers everything that is pushed: the same with the buckets and the levels of MetricsOptions.Pushed. It is nil where those are.
-func (m *Metrics) Pushed() prometheus.Gatherer {
-	if m.pushed == nil {
-		return nil
-	}
-	return gatherer{m.registry, m.pushed}
-}
-
 // gatherer puts what is counted for each request beside what is in the registry.
 type gatherer struct {
 	registry *prometheus.Registry
@@ -105,18 +97,24 @@ func (v *view) saw(s sight) {
 
 // families returns the metrics that are not in the registry.
 func (v *view) families(s sight) []*dto.MetricFamily {
-	var families []*dto.MetricFamily
-	for _, standing := range v.metrics.standings() {
-		if family := standing.family(); len(family.GetMetric()) > 0 {
-			families = append(families, family)
-		}
-	}
+	families := v.standings()
 	for _, ranks := range s.levels {
 		page := newPage(v, ranks.level)
 		for _, series := range ranks.series {
 			page.add(series)
 		}
 		families = append(families, page.families()...)
+	}
+	return families
+}
+
+// standings returns the gauges that are read when somebody asks.
+func (v *view) standings() []*dto.MetricFamily {
+	var families []*dto.MetricFamily
+	for _, standing := range v.metrics.standings() {
+		if family := standing.family(); len(family.GetMetric()) > 0 {
+			families = append(families, family)
+		}
 	}
 	return families
 }

@@ -91,6 +91,17 @@ func TestProtobufOfNothingHasNoFamilies(t *testing.T) {
 	}
 }
 
+// TestPagesOfThousandsOfRoutersAreCheap demands that a page is written without many allocations.
+func TestPagesOfThousandsOfRoutersAreCheap(t *testing.T) {
+	handler := crowd().Handler()
+	text := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody)
+	for name, request := range map[string]*http.Request{"text": text, "protobuf": asProtobuf(t)} {
+		if allocations := testing.AllocsPerRun(1, func() { handler.ServeHTTP(discarded{http.Header{}}, request) }); allocations > 50_000 {
+			t.Errorf("%s: %v allocations for 10,000 routers and services", name, allocations)
+		}
+	}
+}
+
 // discarded is a client that keeps nothing.
 type discarded struct{ header http.Header }
 

@@ -10,6 +10,8 @@ import (
 // Requests counts the requests and the connections of one entrypoint.
 type Requests struct {
 	series Series
+	// served is nil where nobody tells apart what it does.
+	served *Series
 	open   atomic.Int64
 	labels *headerLabels
 }
@@ -42,6 +44,9 @@ func (r *Requests) Finished(record *Record) {
 	}
 	o.last(record.Duration)
 	r.series.add(&o)
+	if r.served != nil {
+		r.served.add(&observation{key: servedKey(method, record), combination: -1, seconds: o.seconds, ticks: o.ticks})
+	}
 	record.RouterSeries.add(&o)
 	if record.ServiceSeries == nil {
 		return

@@ -30,10 +30,30 @@ func (o observed) arrivedMetrics(t *testing.T, requests float64) {
 	if o.collector.metric("traefik_open_connections").GetGauge() == nil || o.collector.metric("traefik_router_requests_total").GetSum() == nil {
 		t.Error("open connections or routers are missing")
 	}
+	o.arrivedConventions(t, requests)
 	for _, signal := range []string{"metrics", "traces"} {
 		if !o.collector.named(signal, "edge") {
 			t.Errorf("%s do not come from edge", signal)
 		}
+	}
+}
+
+// arrivedConventions looks for the durations as OpenTelemetry's semantic conventions name them.
+func (o observed) arrivedConventions(t *testing.T, requests float64) {
+	t.Helper()
+	metric := o.collector.metric("http.server.request.duration")
+	var most uint64
+	for _, point := range metric.GetHistogram().GetDataPoints() {
+		got := values(point.GetAttributes())
+		if got["http.request.method"] == "GET" && got["http.response.status_code"] == "200" && got["url.scheme"] == "http" && got["network.protocol.version"] == "1.1" {
+			most = point.GetCount()
+		}
+		if _, named := got["server.address"]; named || got["network.protocol.name"] != "http" || len(point.GetExplicitBounds()) != 14 {
+			t.Errorf("a point is %v", point)
+		}
+	}
+	if float64(most) < requests || metric.GetUnit() != "s" {
+		t.Errorf("%d requests in %q, want at least %v", most, metric.GetUnit(), requests)
 	}
 }
 

@@ -109,7 +109,7 @@ func flush(t *testing.T, c static.MetricOTLP, exporter sdkmetric.Exporter) {
 	}
 }
 
-// inspect demands Sluice's name, and the counts of requests.
+// inspect demands Sluice's name, and the counts of requests under Traefik's name and that of the semantic conventions.
 func inspect(t *testing.T, request *collector.ExportMetricsServiceRequest) {
 	t.Helper()
 	name := ""
@@ -121,13 +121,15 @@ func inspect(t *testing.T, request *collector.ExportMetricsServiceRequest) {
 	if name != "edge" {
 		t.Errorf("the service is named %q", name)
 	}
+	counts := map[string]uint64{"traefik_entrypoint_request_duration_seconds": 0, "http.server.request.duration": 0}
 	for _, metric := range request.GetResourceMetrics()[0].GetScopeMetrics()[0].GetMetrics() {
-		if metric.GetName() == "traefik_entrypoint_request_duration_seconds" {
-			if got := metric.GetHistogram().GetDataPoints()[0].GetCount(); got != 3 {
-				t.Errorf("%d requests, want 3", got)
-			}
-			return
+		if _, wanted := counts[metric.GetName()]; wanted {
+			counts[metric.GetName()] += metric.GetHistogram().GetDataPoints()[0].GetCount()
 		}
 	}
-	t.Error("the durations of requests were not received")
+	for name, got := range counts {
+		if got != 3 {
+			t.Errorf("%s has %d requests, want 3", name, got)
+		}
+	}
 }

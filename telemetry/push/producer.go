@@ -6,20 +6,21 @@ import (
 	"strings"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/sdk/instrumentation"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
+
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // scope is the name of what measures.
 const scope = "github.com/sluiceproxy/sluice"
 
-// producer turns what is gathered into OpenTelemetry's model.
+// producer turns what is counted into OpenTelemetry's model.
 type producer struct {
-	gatherer prometheus.Gatherer
+	from *telemetry.Pushed
 	// began is since when counts count.
 	began time.Time
 }
@@ -29,7 +30,7 @@ func (p *producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	families, err := p.gatherer.Gather()
+	families, err := p.from.Gather()
 	if err != nil {
 		otel.Handle(fmt.Errorf("gather metrics: %w", err))
 	}
@@ -43,6 +44,10 @@ func (p *producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 			})
 		}
 	}
+	counted := requests{began: p.began, now: now, bounds: p.from.Bounds()}
+	p.from.Requests(&counted)
+	counted.finish()
+	metrics = append(append(metrics, counted.out...), served(p.from, p.began, now)...)
 	return []metricdata.ScopeMetrics{{Scope: instrumentation.Scope{Name: scope}, Metrics: metrics}}, nil
 }
 

@@ -1,7 +1,7 @@
 // Package push sends metrics to an OpenTelemetry collector.
 //
-// In flow what a gatherer of Prometheus metrics gathers; out flow the same metrics in OpenTelemetry's model, under the same names, to an
-// exporter. It counts nothing itself, and whoever counts does not wait for it.
+// In flow the metrics of a page, as telemetry reads them; out flow the same metrics in OpenTelemetry's model, under the same names, to an
+// exporter, and the duration of requests as its semantic conventions name it. It counts nothing itself, and whoever counts does not wait for it.
 package push
 
 import (
@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/sluiceproxy/sluice/static"
@@ -32,15 +31,15 @@ func View(config static.MetricOTLP) *telemetry.MetricsView {
 	}
 }
 
-// New begins to send what the gatherer gathers to the exporter, every pushInterval. What cannot be sent is sent with the next push: counts
+// New begins to send what is pushed to the exporter, every pushInterval. What cannot be sent is sent with the next push: counts
 // are those since Sluice began. Failures go to OpenTelemetry's error handler.
-func New(config static.MetricOTLP, gatherer prometheus.Gatherer, exporter sdkmetric.Exporter) (*Push, error) {
+func New(config static.MetricOTLP, from *telemetry.Pushed, exporter sdkmetric.Exporter) (*Push, error) {
 	interval := time.Duration(config.PushInterval)
 	if interval <= 0 {
 		return nil, fmt.Errorf("metrics.otlp.pushInterval: %v: %w", interval, errInterval)
 	}
 	reader := sdkmetric.NewPeriodicReader(exporter, sdkmetric.WithInterval(interval), sdkmetric.WithTimeout(max(interval, patience)),
-		sdkmetric.WithProducer(&producer{gatherer: gatherer, began: time.Now()}))
+		sdkmetric.WithProducer(&producer{from: from, began: time.Now()}))
 	return &Push{sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader),
 		sdkmetric.WithResource(otlp.Resource(config.ServiceName, config.ResourceAttributes)))}, nil
 }
