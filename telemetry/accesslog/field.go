@@ -25,6 +25,10 @@ const (
 	keepErrorCode
 	keepErrorReason
 	keepGzipRatio
+	keepKubernetesIngressName
+	keepKubernetesIngressNamespace
+	keepKubernetesServiceName
+	keepKubernetesServicePort
 	keepOriginContentSize
 	keepOriginDuration
 	keepOriginStatus
@@ -61,7 +65,8 @@ func fieldNames() []string {
 	return []string{
 		"ClientAddr", "ClientHost", "ClientPort", "ClientUsername",
 		"ConfigGeneration", "DownstreamContentSize", "DownstreamStatus", "Duration",
-		"ErrorCode", "ErrorReason", "GzipRatio", "OriginContentSize",
+		"ErrorCode", "ErrorReason", "GzipRatio", "KubernetesIngressName",
+		"KubernetesIngressNamespace", "KubernetesServiceName", "KubernetesServicePort", "OriginContentSize",
 		"OriginDuration", "OriginStatus", "Overhead", "RequestAddr",
 		"RequestContentSize", "RequestCount", "RequestHost", "RequestId",
 		"RequestMethod", "RequestPath", "RequestPort", "RequestProtocol",
@@ -76,6 +81,9 @@ func fieldNames() []string {
 // functions: what a processor cannot guess costs more here than what is written.
 func (e *encoder) appendFields(b []byte, r *request, start *stamp) []byte {
 	b = e.appendClient(b, r)
+	if ingress := r.record.Ingress; ingress != nil {
+		b = e.appendIngress(b, ingress)
+	}
 	b = e.appendOrigin(b, r)
 	b = e.appendAsked(b, r)
 	b = e.appendWay(b, r, start)
@@ -117,6 +125,24 @@ func (e *encoder) appendClient(b []byte, r *request) []byte {
 	}
 	if origin, sent := record.OriginBytes, record.BytesSent; kept&keepGzipRatio != 0 && origin > 0 && sent > 0 && origin != sent {
 		b = appendRatio(append(b, `,"GzipRatio":`...), origin, sent)
+	}
+	return b
+}
+
+// appendIngress appends the fields of the Ingress that the router was made of.
+func (e *encoder) appendIngress(b []byte, ingress *telemetry.Ingress) []byte {
+	kept := e.fields
+	if kept&keepKubernetesIngressName != 0 && ingress.Name != "" {
+		b = appendJSON(append(b, `,"KubernetesIngressName":`...), ingress.Name)
+	}
+	if kept&keepKubernetesIngressNamespace != 0 && ingress.Namespace != "" {
+		b = appendJSON(append(b, `,"KubernetesIngressNamespace":`...), ingress.Namespace)
+	}
+	if kept&keepKubernetesServiceName != 0 && ingress.Service != "" {
+		b = appendJSON(append(b, `,"KubernetesServiceName":`...), ingress.Service)
+	}
+	if kept&keepKubernetesServicePort != 0 && ingress.Port != "" {
+		b = appendJSON(append(b, `,"KubernetesServicePort":`...), ingress.Port)
 	}
 	return b
 }

@@ -3,6 +3,7 @@ package accesslog_test
 import (
 	"encoding/json"
 	"flag"
+	"maps"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -34,6 +35,7 @@ func lines() []*telemetry.Record {
 	hostile.RequestID, hostile.TLS, hostile.Trace = "req-4", nil, telemetry.TraceContext{}
 	hostile.Username, hostile.Path = "eve\" [x]\r\n1.2.3.4 - root", "/\x1b[31m\u2028\u202e\xff\""
 	hostile.Method, hostile.Query = "GET\n", "a=\"\\&b"
+	hostile.Ingress = &telemetry.Ingress{Namespace: "shop", Name: "front\",\n", Service: "web", Port: "http"}
 	return []*telemetry.Record{answered(), refused, malformed, hostile}
 }
 
@@ -108,6 +110,30 @@ func TestJSONHasTheFieldsOfTraefik(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, members); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// A port of a Service is a text also where it is a number, as in Traefik 3.7. What an Ingress does not say is absent.
+func TestFieldsOfIngresses(t *testing.T) {
+	for _, test := range []struct {
+		ingress telemetry.Ingress
+		want    map[string]any
+	}{
+		{
+			telemetry.Ingress{Namespace: "shop", Name: "front", Service: "web", Port: "80"},
+			map[string]any{
+				"KubernetesIngressNamespace": "shop", "KubernetesIngressName": "front", "KubernetesServiceName": "web", "KubernetesServicePort": "80",
+			},
+		},
+		{telemetry.Ingress{Namespace: "shop", Name: "bucket"}, map[string]any{"KubernetesIngressNamespace": "shop", "KubernetesIngressName": "bucket"}},
+	} {
+		record := answered()
+		record.Ingress = &test.ingress
+		members := object(t, written(t, config("json", nil), http.Header{}, record))
+		maps.DeleteFunc(members, func(name string, _ any) bool { return !strings.HasPrefix(name, "Kubernetes") })
+		if diff := cmp.Diff(test.want, members); diff != "" {
+			t.Errorf("-want +got:\n%s", diff)
+		}
 	}
 }
 
