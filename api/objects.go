@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -236,10 +237,15 @@ func (h *handler) verdicts(w http.ResponseWriter, r *http.Request) {
 	}
 	status := strings.ToLower(query.Get("status"))
 	switch status {
+	case "", dynamic.Quarantined.String(), dynamic.Degraded.String():
 	case statusDisabled:
 		status = dynamic.Quarantined.String()
 	case statusWarning:
 		status = dynamic.Degraded.String()
+	default:
+		// A word that is misspelt would look like a configuration in which nothing is wrong.
+		h.write(w, http.StatusBadRequest, Problem{Message: fmt.Sprintf("query: status %q is none of quarantined, disabled, degraded, warning", query.Get("status"))})
+		return
 	}
 	kind, provider, search := query.Get("kind"), query.Get("provider"), strings.ToLower(query.Get("search"))
 	findings := []Finding{}

@@ -128,6 +128,7 @@ func TestWrongQuestions(t *testing.T) {
 		{"/api/http/routers?page=" + far + "&per_page=" + far, 400, "invalid request: page: " + far + ", per_page: " + far},
 		{"/api/udp/routers?page=2", 400, "invalid request: page: 2, per_page: 100"},
 		{"/api/verdicts?page=2", 400, "invalid request: page: 2, per_page: 100"},
+		{"/api/verdicts?status=broken", 400, `query: status "broken" is none of quarantined, disabled, degraded, warning`},
 		{"/api/http/routers?page=%zz", 400, `query: invalid URL escape "%zz"`},
 		{"/api/http/routers/none@file", 404, "router not found: none@file"},
 		{"/api/http/services/a%2Fb@file", 404, "service not found: a/b@file"},

@@ -1,8 +1,11 @@
 package live
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/sluiceproxy/sluice/api"
 )
@@ -72,9 +75,15 @@ func (l *Live) endpoints(w http.ResponseWriter, r *http.Request) {
 		l.refuse(w, http.StatusBadRequest, "query: "+err.Error())
 		return
 	}
+	// A word that is misspelt would look like a pool in which nothing is wrong.
+	status := query.Get("status")
+	if states := []string{"serving", "draining", "unhealthy", "ejected"}; status != "" && !slices.Contains(states, status) {
+		l.refuse(w, http.StatusBadRequest, fmt.Sprintf("query: status %q is none of %s", status, strings.Join(states, ", ")))
+		return
+	}
 	selected := l.options.Endpoints.Endpoints(EndpointQuery{
 		Search:  query.Get("search"),
-		Status:  query.Get("status"),
+		Status:  status,
 		Service: query.Get("serviceName"),
 	})
 	page, err := api.Paged(w.Header(), query, selected)

@@ -109,7 +109,7 @@ func TestEndpoints(t *testing.T) {
 	if all.looked != 1 {
 		t.Errorf("%d endpoints were looked at for a page of one", all.looked)
 	}
-	for _, bad := range []string{"?page=9", "?page=x", "?per_page=-1", "?search=%zz"} {
+	for _, bad := range []string{"?page=9", "?page=x", "?per_page=-1", "?search=%zz", "?status=healthy"} {
 		if answer := ask(t, handler, "/api/endpoints"+bad); answer.Code != http.StatusBadRequest || !strings.Contains(answer.Body.String(), `{"message":`) {
 			t.Errorf("%s: %d %s", bad, answer.Code, answer.Body)
 		}
