@@ -77,7 +77,11 @@ func TestWhatWasAskedFor(t *testing.T) {
 		"address": {
 			func(r *telemetry.Record, _ http.Header) { r.Host = "[2001:db8::1]" }, map[string]any{"server.address": "2001:db8::1", "server.port": nil},
 		},
-		"name":     {func(r *telemetry.Record, _ http.Header) { r.Host = "shop.example" }, map[string]any{"server.address": "shop.example", "server.port": nil}},
+		"name": {func(r *telemetry.Record, _ http.Header) { r.Host = "shop.example" }, map[string]any{"server.address": "shop.example", "server.port": nil}},
+		"unknown method": {
+			func(r *telemetry.Record, _ http.Header) { r.Method = "BREW" },
+			map[string]any{"http.request.method": "_OTHER", "http.request.method_original": "BREW"},
+		},
 		"no query": {func(r *telemetry.Record, _ http.Header) { r.Query = "" }, map[string]any{"url.query": nil}},
 		"no peer":  {func(r *telemetry.Record, _ http.Header) { r.ClientPort = "" }, map[string]any{"client.port": nil, "network.peer.port": nil}},
 	}
