@@ -111,7 +111,7 @@ export function lines({ label, kinds, say, least = 0, tenfold = false }) {
       const { rise, ticks } = tenfold ? decades(all) : linear(Math.max(least, ...all));
       grid.setAttribute('d', ticks.map((tick) => `M0 ${((1 - rise(tick)) * height).toFixed(1)}H${width}`).join(''));
       replace(heights, ticks.map((tick) => el('span', { vars: { '--at': rise(tick) } }, say(tick))));
-      write(begun, times.length ? `${span((times[times.length - 1] - times[0]) / 1000)} ago` : '');
+      write(begun, times.length ? `${span(Math.round((times[times.length - 1] - times[0]) / 10000) * 10)} ago` : '');
       shapes.forEach((shape, i) => {
         shape.line.setAttribute('d', path(columns[i], rise));
         shape.fill?.setAttribute('d', area(columns[i], rise));
