@@ -57,28 +57,15 @@ func supportBundle(args, environ []string, stdout, stderr io.Writer) int {
 
 // apiURL finds where the static configuration serves the API, as seen from this machine.
 func apiURL(sources static.Sources) (string, error) {
-	loaded, findings := static.Load(sources)
-	for _, finding := range findings {
-		if finding.Severity == static.Error {
-			return "", errors.New(finding.String())
+	return ownURL(sources, "--api", func(config *static.Configuration) (entryPoint, path string, err error) {
+		switch {
+		case config.API == nil:
+			return "", "", errors.New("the API is not enabled: configure api, or name its address with --api")
+		case !config.API.Insecure:
+			return "", "", errors.New("the API is served where a router leads to it: name its address with --api")
 		}
-	}
-	config := loaded.Configuration.API
-	switch {
-	case config == nil:
-		return "", errors.New("the API is not enabled: configure api, or name its address with --api")
-	case !config.Insecure:
-		return "", errors.New("the API is served where a router leads to it: name its address with --api")
-	}
-	entryPoint := loaded.Configuration.EntryPoints[static.InternalEntryPoint]
-	if entryPoint == nil {
-		return "", fmt.Errorf("api: entrypoint %q does not exist", static.InternalEntryPoint)
-	}
-	base, err := ownURL(static.InternalEntryPoint, entryPoint, "--api")
-	if err != nil {
-		return "", err
-	}
-	return base + strings.TrimRight(config.BasePath, "/"), nil
+		return static.InternalEntryPoint, strings.TrimRight(config.API.BasePath, "/"), nil
+	})
 }
 
 // fetchBundle writes the archive of the Sluice whose API is at base, with or without /api, and returns its size. What could not be fetched whole leaves

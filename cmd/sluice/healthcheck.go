@@ -7,10 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/netip"
-	"strconv"
 	"time"
 
 	"github.com/sluiceproxy/sluice/static"
@@ -69,46 +66,10 @@ func askReady(ctx context.Context, url string, own bool) error {
 
 // readyURL finds where the static configuration serves /ready, as seen from this machine.
 func readyURL(sources static.Sources) (string, error) {
-	loaded, findings := static.Load(sources)
-	for _, finding := range findings {
-		if finding.Severity == static.Error {
-			return "", errors.New(finding.String())
+	return ownURL(sources, "--url", func(config *static.Configuration) (entryPoint, path string, err error) {
+		if config.Ping == nil {
+			return "", "", errors.New("ping is not enabled: configure ping, or name the address with --url")
 		}
-	}
-	ping := loaded.Configuration.Ping
-	if ping == nil {
-		return "", errors.New("ping is not enabled: configure ping, or name the address with --url")
-	}
-	entryPoint := loaded.Configuration.EntryPoints[ping.EntryPoint]
-	if entryPoint == nil {
-		return "", fmt.Errorf("ping: entrypoint %q does not exist", ping.EntryPoint)
-	}
-	base, err := ownURL(ping.EntryPoint, entryPoint, "--url")
-	if err != nil {
-		return "", err
-	}
-	return base + "/ready", nil
-}
-
-// ownURL returns the URL of an entrypoint, without a path, as seen from this machine. The error names the flag that tells it.
-func ownURL(name string, entryPoint *static.EntryPoint, flag string) (string, error) {
-	address, err := static.ParseAddress(entryPoint.Address)
-	if err != nil {
-		return "", fmt.Errorf("entrypoint %q: %w", name, err)
-	}
-	if address.Port == 0 {
-		return "", fmt.Errorf("entrypoint %q listens on a port that the system chooses: name it with %s", name, flag)
-	}
-	host := address.Host
-	if ip, err := netip.ParseAddr(host); host == "" || (err == nil && ip.IsUnspecified()) {
-		host = "127.0.0.1"
-		if ip.Is6() {
-			host = "::1"
-		}
-	}
-	scheme := "http"
-	if entryPoint.HTTP.TLS != nil {
-		scheme = "https"
-	}
-	return scheme + "://" + net.JoinHostPort(host, strconv.Itoa(int(address.Port))), nil
+		return config.Ping.EntryPoint, "/ready", nil
+	})
 }
