@@ -125,6 +125,10 @@ func (e *Entrypoint) refused(conn net.Conn, reason *wire.Error) {
 	case errors.Is(reason, wire.ErrHeadTooLarge):
 		record.Reason = "a larger header than http.maxHeaderBytes"
 	}
+	if secure, ok := conn.(*tls.Conn); ok {
+		state := secure.ConnectionState()
+		record.TLS = &state
+	}
 	if c := bottom(conn); c != nil {
 		c.reached(serving)
 		record.Client = c.text

@@ -144,3 +144,22 @@ func TestHandshakeTimeout(t *testing.T) {
 	}
 	s.logged("TLS handshake")
 }
+
+// TestRefusedOverTLSAreRecordedAsThat sends a head without Host over TLS.
+func TestRefusedOverTLSAreRecordedAsThat(t *testing.T) {
+	t.Parallel()
+	s := start(t, http.HandlerFunc(remembered), nil)
+	_, url := s.client("h1+TLS")
+	conn, err := tls.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(url, "https://"), "/"), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // as above
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close() //nolint:errcheck // It only was read from.
+	say(t, conn, "GET / HTTP/1.1\r\n\r\n")
+	if answer, _ := io.ReadAll(conn); !strings.HasPrefix(string(answer), "HTTP/1.1 400 ") {
+		t.Errorf("got %q", answer)
+	}
+	if record := s.record(); record.TLS == nil || record.TLS.Version != tls.VersionTLS13 {
+		t.Errorf("the record says nothing of TLS: %+v", record)
+	}
+}
