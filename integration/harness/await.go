@@ -30,3 +30,17 @@ func Hand[T any](t testing.TB, to chan<- T, value T, what string) {
 		t.Fatalf("%s: not within %v", what, patience)
 	}
 }
+
+// Until repeats a question until the answer is yes, and fails the test when that takes too long.
+func Until(t testing.TB, what string, yes func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	ticker := time.NewTicker(pause)
+	defer ticker.Stop()
+	for !yes() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %v: %s", patience, what)
+		}
+		<-ticker.C
+	}
+}

@@ -36,6 +36,14 @@ func (s *Sluice) Readiness() Readiness {
 	return answer
 }
 
+// Management returns a client for the entrypoint traefik, which makes a connection for each request.
+func (s *Sluice) Management() *Client {
+	s.t.Helper()
+	client := NewClient(s.t, H1, s.Addr("traefik"), "localhost", nil)
+	client.Transport.DisableKeepAlives = true
+	return client
+}
+
 func (s *Sluice) readiness(ctx context.Context, address string) (Readiness, error) {
 	var answer Readiness
 	transport := &http.Transport{DisableKeepAlives: true}

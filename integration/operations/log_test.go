@@ -108,14 +108,14 @@ accessLog: {format: json, filePath: "${DIR}/access.log"}
 	}
 	listening := regexp.MustCompile(`"address":"([^"]+)","entrypoint":"web"`)
 	var address []string
-	until(t, "the log tells the address", func() bool {
+	harness.Until(t, "the log tells the address", func() bool {
 		address = listening.FindStringSubmatch(read("sluice.log"))
 		return address != nil
 	})
 	client := harness.NewClient(t, harness.H1, address[1], "lost.test", nil)
 	ask := func(name, path string) {
 		client.Get(path)
-		until(t, path+" is in "+name, func() bool { return strings.Contains(read(name), `"`+path+`"`) })
+		harness.Until(t, path+" is in "+name, func() bool { return strings.Contains(read(name), `"`+path+`"`) })
 	}
 	ask("access.log", "/one")
 	for _, name := range []string{"sluice.log", "access.log"} {
@@ -124,7 +124,7 @@ accessLog: {format: json, filePath: "${DIR}/access.log"}
 		}
 	}
 	s.Signal(syscall.SIGUSR1)
-	until(t, "the log goes on", func() bool { return strings.Contains(read("sluice.log"), "SIGUSR1") })
+	harness.Until(t, "the log goes on", func() bool { return strings.Contains(read("sluice.log"), "SIGUSR1") })
 	ask("access.log", "/two")
 	if !strings.Contains(read("access.log.1"), `"/one"`) || strings.Contains(read("access.log"), `"/one"`) {
 		t.Error("the access log that was moved away has changed")
@@ -159,7 +159,7 @@ func TestNobodyReadsTheLog(t *testing.T) {
 			_ = reader.Close()
 			client := harness.NewClient(t, harness.H1, port, "localhost", nil)
 			client.Transport.DisableKeepAlives = true
-			until(t, "it listens", func() bool {
+			harness.Until(t, "it listens", func() bool {
 				answer, err := client.Try(client.Request(http.MethodGet, "/ping", nil))
 				return err == nil && answer.StatusCode == http.StatusOK
 			})

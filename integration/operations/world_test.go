@@ -93,7 +93,7 @@ func newWorld(t *testing.T) *world {
 		clients[host] = harness.NewClient(t, harness.H1, w.sluice.Addr("web"), host, nil)
 	}
 	secure := harness.NewClient(t, harness.H2, w.sluice.Addr("websecure"), "shop.test", &tls.Config{RootCAs: authority.Pool, MinVersion: tls.VersionTLS12})
-	until(t, "the refused router is counted", func() bool { return strings.Contains(w.metrics(t), "\nsluice_config_quarantined_objects 1\n") })
+	harness.Until(t, "the refused router is counted", func() bool { return strings.Contains(w.metrics(t), "\nsluice_config_quarantined_objects 1\n") })
 	const scrapes = 5
 	for i := range scrapes {
 		w.change(t, i)
@@ -118,29 +118,13 @@ func (w *world) change(t *testing.T, n int) {
 	w.sluice.Write("changing.yaml", strings.ReplaceAll(changedFile, "${N}", strconv.Itoa(n)))
 	host := "changing-" + strconv.Itoa(n) + ".test"
 	client := harness.NewClient(t, harness.H1, w.sluice.Addr("web"), host, nil)
-	until(t, host+" is routed", func() bool { return client.Get("/").StatusCode == http.StatusOK })
-}
-
-// until repeats a question until the answer is yes, and fails the test when that takes too long.
-func until(t *testing.T, what string, yes func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	ticker := time.NewTicker(10 * time.Millisecond)
-	defer ticker.Stop()
-	for !yes() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 20 s: %s", what)
-		}
-		<-ticker.C
-	}
+	harness.Until(t, host+" is routed", func() bool { return client.Get("/").StatusCode == http.StatusOK })
 }
 
 // metrics reads the page of metrics.
 func (w *world) metrics(t *testing.T) string {
 	t.Helper()
-	client := harness.NewClient(t, harness.H1, w.sluice.Addr("traefik"), "localhost", nil)
-	client.Transport.DisableKeepAlives = true
-	page := client.Get("/metrics")
+	page := w.sluice.Management().Get("/metrics")
 	if page.StatusCode != http.StatusOK {
 		t.Fatalf("/metrics: status %d", page.StatusCode)
 	}

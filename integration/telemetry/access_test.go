@@ -48,7 +48,7 @@ func lines(t *testing.T, text string) []map[string]any {
 func (w *world) line(t *testing.T, id string) map[string]any {
 	t.Helper()
 	var found map[string]any
-	until(t, "a line for "+id, func() bool {
+	harness.Until(t, "a line for "+id, func() bool {
 		text := w.file(t, "access.log")
 		text = text[:strings.LastIndexByte(text, '\n')+1] // It may be writing.
 		for _, one := range lines(t, text) {

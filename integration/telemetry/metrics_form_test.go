@@ -25,7 +25,7 @@ func TestAScrapeIsWellFormed(t *testing.T) {
 	idle := w.client(t, harness.H1, "shop.test")
 	idle.Get("/")
 	var found page
-	until(t, "requests are counted", func() bool {
+	harness.Until(t, "requests are counted", func() bool {
 		found = w.scrape(t)
 		return found.value("traefik_router_requests_total", "router=flaky@file") == 10
 	})
@@ -100,12 +100,12 @@ func (w *world) connections(t *testing.T, idle *harness.Client) {
 		}
 		raw = append(raw, connection)
 	}
-	until(t, "connections are counted", func() bool { return open() == before+7 })
+	harness.Until(t, "connections are counted", func() bool { return open() == before+7 })
 	for _, connection := range raw {
 		_ = connection.Close()
 	}
 	idle.CloseIdleConnections()
-	until(t, "connections that are closed are not", func() bool { return open() == before-1 })
+	harness.Until(t, "connections that are closed are not", func() bool { return open() == before-1 })
 }
 
 // certificates compares the end of the certificate with what is told.

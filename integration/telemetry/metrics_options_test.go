@@ -59,10 +59,10 @@ func TestOptionsOfMetrics(t *testing.T) {
 			shop.Send(with(shop.Request(http.MethodGet, "/", nil), "X-Tenant: blue", "Authorization: Bearer s3cret"))
 			shop.Get("/")
 			quiet.Get("/")
-			w.management(t).Get("/ping")
+			w.sluice.Management().Get("/ping")
 			var found page
 			for _, one := range test.shown {
-				until(t, one, func() bool {
+				harness.Until(t, one, func() bool {
 					found = w.scrape(t)
 					fields := strings.Fields(one)
 					return found.value(fields[0], fields[1:]...) > 0
@@ -95,7 +95,7 @@ func TestHeaderLabelsAreBounded(t *testing.T) {
 		client.Send(with(client.Request(http.MethodGet, "/", nil), fmt.Sprintf("X-Tenant: tenant-%d", i)))
 	}
 	var found page
-	until(t, "all are counted", func() bool {
+	harness.Until(t, "all are counted", func() bool {
 		found = w.scrape(t)
 		return found.value("traefik_service_requests_total", "service=shop@file") == requests
 	})
@@ -129,7 +129,7 @@ http:
 			found.value("traefik_router_requests_total", "router=shop@file"),
 		}
 	}
-	until(t, "all are counted", func() bool { return counts() == [3]float64{requests, requests, requests} })
+	harness.Until(t, "all are counted", func() bool { return counts() == [3]float64{requests, requests, requests} })
 	w.sluice.Apply(func() { w.sluice.Write("passing.yaml", "http: {}\n") })
 	if status := gone.Get("/").StatusCode; status != http.StatusNotFound {
 		t.Fatalf("status %d of what is gone", status)
@@ -137,7 +137,7 @@ http:
 	if got := counts(); got[0] != requests || got[1] != requests {
 		t.Errorf("the first scrape afterwards shows %v", got)
 	}
-	until(t, "they are forgotten", func() bool { return counts() == [3]float64{0, 0, requests} })
+	harness.Until(t, "they are forgotten", func() bool { return counts() == [3]float64{0, 0, requests} })
 	if found := w.scrape(t); strings.Contains(found.text, "passing@file") {
 		for line := range strings.Lines(found.text) {
 			if strings.Contains(line, "passing@file") {
@@ -147,5 +147,5 @@ http:
 	}
 	w.sluice.Apply(func() { w.sluice.Write("passing.yaml", passing) })
 	gone.Get("/")
-	until(t, "it counts from 0 again", func() bool { return counts() == [3]float64{1, 1, requests} })
+	harness.Until(t, "it counts from 0 again", func() bool { return counts() == [3]float64{1, 1, requests} })
 }

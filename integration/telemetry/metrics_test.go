@@ -109,7 +109,7 @@ func TestCountsAreExact(t *testing.T) {
 	w.send(t, known)
 	w.stream(t, known)
 	var found page
-	until(t, "all requests are counted", func() bool {
+	harness.Until(t, "all requests are counted", func() bool {
 		found = w.scrape(t)
 		return found.value("traefik_entrypoint_requests_total", "entrypoint=web")+found.value("traefik_entrypoint_requests_total", "entrypoint=websecure") >= known.total("entrypoint")
 	})

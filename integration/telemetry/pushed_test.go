@@ -22,7 +22,7 @@ func (o observed) pushed(t *testing.T) func(*testing.T) {
 
 func (o observed) arrivedMetrics(t *testing.T, requests float64) {
 	t.Helper()
-	until(t, "requests are in the metrics that are pushed", func() bool { return o.total("traefik_service_requests_total", "counted@file") == requests })
+	harness.Until(t, "requests are in the metrics that are pushed", func() bool { return o.total("traefik_service_requests_total", "counted@file") == requests })
 	h := o.collector.metric("traefik_entrypoint_request_duration_seconds").GetHistogram()
 	if len(h.GetDataPoints()) == 0 || len(h.GetDataPoints()[0].GetExplicitBounds()) != 14 || h.GetDataPoints()[0].GetSum() <= 0 {
 		t.Errorf("durations: %v", h)
@@ -78,7 +78,7 @@ func (o observed) access(t *testing.T) func(*testing.T) {
 func (o observed) arrivedLine(t *testing.T, id string) {
 	t.Helper()
 	var got map[string]string
-	until(t, "the line arrives", func() bool {
+	harness.Until(t, "the line arrives", func() bool {
 		for _, record := range o.collector.logged("access") {
 			got = values(record.GetAttributes())
 			if got["RequestId"] != "the-line" {

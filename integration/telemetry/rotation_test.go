@@ -43,7 +43,7 @@ func TestRotationLosesNoLine(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.sluice.Signal(syscall.SIGUSR1)
-		until(t, "lines are in the new file", func() bool { return w.file(t, "access.log") != "" })
+		harness.Until(t, "lines are in the new file", func() bool { return w.file(t, "access.log") != "" })
 	}
 	close(stop)
 	load.Wait()

@@ -23,7 +23,7 @@ type page struct {
 // scrape reads the metrics as text.
 func (w *world) scrape(t *testing.T) page {
 	t.Helper()
-	answer := w.management(t).Get("/metrics")
+	answer := w.sluice.Management().Get("/metrics")
 	if answer.StatusCode != http.StatusOK {
 		t.Fatalf("/metrics: status %d", answer.StatusCode)
 	}
@@ -38,9 +38,9 @@ func (w *world) scrape(t *testing.T) page {
 // scrapeNative reads them as Prometheus does when it wants native histograms.
 func (w *world) scrapeNative(t *testing.T) page {
 	t.Helper()
-	request := w.management(t).Request(http.MethodGet, "/metrics", nil)
+	request := w.sluice.Management().Request(http.MethodGet, "/metrics", nil)
 	request.Header.Set("Accept", string(expfmt.NewFormat(expfmt.TypeProtoDelim)))
-	answer := w.management(t).Send(request)
+	answer := w.sluice.Management().Send(request)
 	decoder := expfmt.NewDecoder(strings.NewReader(answer.Text), expfmt.ResponseFormat(answer.Header))
 	found := page{families: map[string]*dto.MetricFamily{}}
 	for {

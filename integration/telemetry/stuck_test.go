@@ -67,7 +67,7 @@ func TestTheDiskIsFull(t *testing.T) {
 	w := start(t, stuckOptions+"log: {filePath: /dev/stderr}\n", map[string]string{"FILE": "/dev/full"})
 	const requests = 1000
 	w.load(t, requests)
-	until(t, "every line is counted as dropped", func() bool { return w.dropped(t, "access_log") >= requests })
+	harness.Until(t, "every line is counted as dropped", func() bool { return w.dropped(t, "access_log") >= requests })
 	w.ends(t)
 	if n := w.times("access log lines are dropped"); n != 1 {
 		t.Errorf("the log says so %d times:\n%s", n, w.sluice.Log)
@@ -97,7 +97,7 @@ func TestTheReaderStandsStill(t *testing.T) {
 	const requests = 4000
 	w.load(t, requests)
 	var lost int
-	until(t, "lines are dropped", func() bool { lost = w.dropped(t, "access_log"); return lost > 0 })
+	harness.Until(t, "lines are dropped", func() bool { lost = w.dropped(t, "access_log"); return lost > 0 })
 	read := make(chan int)
 	go func() {
 		n := 0
@@ -109,7 +109,7 @@ func TestTheReaderStandsStill(t *testing.T) {
 		read <- n
 	}()
 	w.load(t, 40) // Somebody reads again.
-	until(t, "no more lines are dropped", func() bool { lost = w.dropped(t, "access_log"); return true })
+	harness.Until(t, "no more lines are dropped", func() bool { lost = w.dropped(t, "access_log"); return true })
 	w.ends(t)
 	if n := harness.Await(t, read, "the end of the pipe"); n+lost < requests+40 || n < 40 {
 		t.Errorf("%d lines were read and %d dropped of %d", n, lost, requests+40)
@@ -128,7 +128,7 @@ func TestNobodyReadsAtAll(t *testing.T) {
 	}
 	w := start(t, stuckOptions, map[string]string{"FILE": name})
 	w.load(t, 2000)
-	until(t, "lines are dropped", func() bool { return w.dropped(t, "access_log") > 0 })
+	harness.Until(t, "lines are dropped", func() bool { return w.dropped(t, "access_log") > 0 })
 	w.sluice.Signal(syscall.SIGUSR1)
 	w.load(t, 40)
 	w.ends(t)
@@ -146,7 +146,7 @@ func TestStandardOutputIsClosed(t *testing.T) {
 	_ = reader.Close()
 	const requests = 400
 	w.load(t, requests)
-	until(t, "every line is counted as dropped", func() bool { return w.dropped(t, "access_log") >= requests })
+	harness.Until(t, "every line is counted as dropped", func() bool { return w.dropped(t, "access_log") >= requests })
 	w.ends(t)
 	if n := w.times("access log lines are dropped"); n != 1 {
 		t.Errorf("the log says so %d times:\n%s", n, w.sluice.Log)
@@ -170,12 +170,12 @@ func TestNobodyTakesTheLog(t *testing.T) {
 			})
 			client := harness.NewClient(t, harness.H1, port, "localhost", nil)
 			client.Transport.DisableKeepAlives = true
-			until(t, "it is ready", func() bool {
+			harness.Until(t, "it is ready", func() bool {
 				answer, err := client.Try(client.Request(http.MethodGet, "/ready", nil))
 				return err == nil && answer.StatusCode == http.StatusOK
 			})
 			if file == "/dev/full" {
-				until(t, "lines are counted as dropped", func() bool {
+				harness.Until(t, "lines are counted as dropped", func() bool {
 					text := client.Get("/metrics").Text
 					return strings.Contains(text, `sluice_telemetry_dropped_total{signal="log"}`) && !strings.Contains(text, `sluice_telemetry_dropped_total{signal="log"} 0`)
 				})

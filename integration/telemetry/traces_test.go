@@ -97,7 +97,7 @@ func (o observed) sampled(t *testing.T, client *harness.Client, request *http.Re
 func (o observed) await(t *testing.T, id string, n int) []*tracepb.Span {
 	t.Helper()
 	var found []*tracepb.Span
-	until(t, fmt.Sprintf("%d spans of %s", n, id), func() bool {
+	harness.Until(t, fmt.Sprintf("%d spans of %s", n, id), func() bool {
 		found = o.collector.trace(id)
 		return len(found) >= n
 	})
@@ -253,7 +253,7 @@ func (o observed) arrivedRetries(t *testing.T, answers map[string]harness.Respon
 	twice := 0
 	for id, answer := range answers {
 		var tries []*tracepb.Span
-		until(t, "the server span", func() bool {
+		harness.Until(t, "the server span", func() bool {
 			spans := o.collector.trace(id)
 			if len(spans) > 0 && spans[0].GetKind() == tracepb.Span_SPAN_KIND_SERVER {
 				tries = spans[1:]

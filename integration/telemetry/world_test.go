@@ -6,7 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
@@ -107,14 +106,6 @@ func (w *world) client(t *testing.T, protocol harness.Protocol, host string) *ha
 	return harness.NewClient(t, protocol, w.sluice.Addr(entrypoint(protocol)), host, settings)
 }
 
-// management returns a client for the entrypoint traefik.
-func (w *world) management(t *testing.T) *harness.Client {
-	t.Helper()
-	client := harness.NewClient(t, harness.H1, w.sluice.Addr("traefik"), "localhost", nil)
-	client.Transport.DisableKeepAlives = true
-	return client
-}
-
 // with sets headers of a request, written as "Name: value".
 func with(request *http.Request, lines ...string) *http.Request {
 	for _, line := range lines {
@@ -122,18 +113,4 @@ func with(request *http.Request, lines ...string) *http.Request {
 		request.Header.Set(name, value)
 	}
 	return request
-}
-
-// until repeats a question until the answer is yes, and fails the test when that takes too long.
-func until(t *testing.T, what string, yes func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	ticker := time.NewTicker(5 * time.Millisecond)
-	defer ticker.Stop()
-	for !yes() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within 20 s: %s", what)
-		}
-		<-ticker.C
-	}
 }
