@@ -131,7 +131,7 @@ func (p *Pipeline) activate(now time.Time) {
 	next.compiled.Activate = nil // it may hold on to the table before
 	before := p.active
 	p.active = *next
-	p.options.Logger.Debug("table activated", "generation", next.generation, "changed", len(p.changed),
+	p.options.Logger.Info("table activated", "generation", next.generation, "changed", len(p.changed),
 		"missingEndpointSets", len(next.missing))
 	generation := p.generation(&before)
 	clear(p.changed)
