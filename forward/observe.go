@@ -26,8 +26,16 @@ func (x *exchange) begin() {
 	if record.Span == nil {
 		return
 	}
-	span := record.Span.Child(x.request.Method, true)
-	span.Set("http.request.method", x.request.Method)
+	method, registered := telemetry.RegisteredMethod(x.request.Method)
+	name := method
+	if !registered {
+		name = "HTTP" // The conventions' name of a span whose method is none to name it by.
+	}
+	span := record.Span.Child(name, true)
+	span.Set("http.request.method", method)
+	if !registered {
+		span.Set("http.request.method_original", x.request.Method)
+	}
 	span.Set("url.scheme", member.Upstream().Scheme())
 	span.Set("url.full", record.EndpointURL+x.request.URL.EscapedPath())
 	if host, port, err := net.SplitHostPort(member.Address()); err == nil {
@@ -57,6 +65,9 @@ func (x *exchange) endSpan() {
 		failure = result.Outcome.String()
 	case result.Status >= http.StatusBadRequest:
 		failure = strconv.Itoa(result.Status) // A client span, whose endpoint has refused (semantic conventions).
+	}
+	if failure != "" {
+		x.trial.span.Set("error.type", failure)
 	}
 	x.trial.span.End(failure)
 	x.trial.span = nil

@@ -67,10 +67,23 @@ func TestSpansOfTries(t *testing.T) {
 					}
 				}
 			}
+			equal(t, "error types", []any{root.children[0].said["error.type"], root.children[1].said["error.type"]}, []any{"503", nil})
 			equal(t, "failures", []any{root.children[0].failure, root.children[1].failure}, []any{"503", ""})
 			equal(t, "resends", []any{root.children[0].said["http.request.resend_count"], root.children[1].said["http.request.resend_count"]}, []any{nil, 1})
 		})
 	}
+}
+
+// A method that a client has made up is no name of a span.
+func TestSpanOfAnUnknownMethod(t *testing.T) {
+	g := newTroupe(t, setup{}, 1, newCast(good))
+	root := &span{}
+	record := &telemetry.Record{Observe: telemetry.ObserveTrace, Span: root}
+	r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), "BREW", "/pot", http.NoBody)
+	NewService(g.pool, Options{Service: "svc@file"}).ServeHTTP(httptest.NewRecorder(), r)
+	equal(t, "spans", len(root.children), 1)
+	said := root.children[0].said
+	equal(t, "span", []any{root.children[0].name, said["http.request.method"], said["http.request.method_original"]}, []any{"HTTP", "_OTHER", "BREW"})
 }
 
 // A record that wants to know learns how long the service took, what the endpoint sent, and who counts it.

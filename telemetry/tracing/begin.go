@@ -76,7 +76,7 @@ func (t *Tracer) open(record *telemetry.Record, from telemetry.TraceContext, hea
 	} else {
 		ctx = withTraceID(ctx, from.TraceID)
 	}
-	name, known := registered(record.Method)
+	name, known := telemetry.RegisteredMethod(record.Method)
 	if !known {
 		name = "HTTP"
 	}

@@ -3,6 +3,7 @@ package tracing
 import (
 	"context"
 	"sync/atomic"
+	"time"
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
@@ -14,6 +15,9 @@ const (
 	capacity = 2048
 	// batchSize is how many spans are sent at once.
 	batchSize = 512
+	// interval is how long spans wait for others at most, and timeout how long sending them may take. They are said because the SDK would
+	// else read them from its environment variables, of which the rest of the configuration takes no notice.
+	interval, timeout = 5 * time.Second, 30 * time.Second
 )
 
 // outlet is the way of ended spans to the exporter: the SDK's batch processor between two counters, since the processor does not tell
@@ -33,7 +37,8 @@ func newOutlet(exporter sdktrace.SpanExporter, reporter *otlp.Reporter) *outlet 
 	out := &outlet{exporter: exporter, reporter: reporter}
 	out.stopped, out.stop = context.WithCancel(context.Background())
 	out.SpanProcessor = sdktrace.NewBatchSpanProcessor(&counting{out},
-		sdktrace.WithMaxQueueSize(capacity), sdktrace.WithMaxExportBatchSize(batchSize))
+		sdktrace.WithMaxQueueSize(capacity), sdktrace.WithMaxExportBatchSize(batchSize),
+		sdktrace.WithBatchTimeout(interval), sdktrace.WithExportTimeout(timeout))
 	return out
 }
 

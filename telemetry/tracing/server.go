@@ -57,7 +57,7 @@ func (t *Tracer) finish(s *span, record *telemetry.Record) {
 
 // request adds the attributes of the request as the semantic conventions name them, and the entrypoint.
 func request(out []attribute.KeyValue, record *telemetry.Record) []attribute.KeyValue {
-	name, known := registered(record.Method)
+	name, known := telemetry.RegisteredMethod(record.Method)
 	if !known {
 		out = append(out, attribute.String("http.request.method_original", text(record.Method)))
 	}
@@ -111,16 +111,6 @@ func response(out []attribute.KeyValue, record *telemetry.Record) []attribute.Ke
 // failed reports whether the fault is the server's: 4xx is the client's, and a response that was cut has another status.
 func failed(record *telemetry.Record) bool {
 	return record.Status >= http.StatusInternalServerError || record.Broken
-}
-
-// registered returns the method, and what stands for one that is not registered: clients must not make names of spans.
-func registered(method string) (string, bool) {
-	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodConnect,
-		http.MethodOptions, http.MethodTrace:
-		return method, true
-	}
-	return "_OTHER", false
 }
 
 // version returns 1.1 of HTTP/1.1, and 2 of HTTP/2.0.
