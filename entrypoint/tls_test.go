@@ -150,7 +150,8 @@ func TestRefusedOverTLSAreRecordedAsThat(t *testing.T) {
 	t.Parallel()
 	s := start(t, http.HandlerFunc(remembered), nil)
 	_, url := s.client("h1+TLS")
-	conn, err := tls.Dial("tcp", strings.TrimSuffix(strings.TrimPrefix(url, "https://"), "/"), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // as above
+	dialer := tls.Dialer{Config: &tls.Config{InsecureSkipVerify: true}} //nolint:gosec // The certificate is generated.
+	conn, err := dialer.DialContext(t.Context(), "tcp", strings.TrimSuffix(strings.TrimPrefix(url, "https://"), "/"))
 	if err != nil {
 		t.Fatal(err)
 	}
