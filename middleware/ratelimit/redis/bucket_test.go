@@ -19,10 +19,12 @@ import (
 func clocked(t *testing.T) *redis.Script {
 	t.Helper()
 	text := strings.Replace(bucket, "redis.call('TIME')", "{ARGV[5], ARGV[6]}", 1)
-	if text == bucket {
-		t.Fatal("the script does not ask for the time")
+	// Keys end by Redis' own clock, which goes on while a test that is stopped for a while does not.
+	patient := strings.Replace(text, "/ 1000) + 1000,", "/ 1000) + 3600000,", 1)
+	if text == bucket || patient == text {
+		t.Fatal("the script does not ask for the time, or its keys do not end")
 	}
-	return redis.NewScript(text)
+	return redis.NewScript(patient)
 }
 
 // model is the same bucket in exact time.
@@ -163,6 +165,15 @@ func TestTwoProcessesHoldOneLimit(t *testing.T) {
 		}
 	}
 	group.Wait()
+	// What has flowed in while the machine did something else is there still: a second's worth is kept.
+	for left := true; left; {
+		var err error
+		if _, left, err = limiters[0].Take(t.Context(), "192.0.2.1"); err != nil {
+			t.Fatal(err)
+		} else if left {
+			allowed.Add(1)
+		}
+	}
 	want := float64(rate.Burst) + float64(rate.Average)*time.Since(began).Seconds()
 	got := float64(allowed.Load())
 	t.Logf("%.0f of %d passed, %.1f may: %+.2f %%", got, allowed.Load()+refused.Load(), want, 100*(got/want-1))
