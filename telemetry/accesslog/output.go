@@ -13,12 +13,14 @@ import (
 const (
 	// pause is how long lines gather before they are written: with what writing takes, a line is there within 250 ms.
 	pause = 200 * time.Millisecond
-	// block is how many bytes are written at once, and how many that wait end the pause.
-	block = 64 << 10
+	// block is how many bytes are written at once, and how many that wait end the pause. Waking the writer and waiting for the system cost as
+	// much as several dozen lines, so that a block holds hundreds.
+	block = 512 << 10
 	// lineRoom is how many bytes may wait for each line that may, on average, and largestKept how large a line's memory is that is kept.
 	lineRoom, largestKept = 1 << 10, 8 << 10
-	// unmade is how many lines may wait that are still to be made of their requests: twice what is written at once.
-	unmade = 2 * block / lineRoom
+	// unmade is how many lines may wait that are still to be made of their requests: twice what is written at once. While the writer is
+	// at work, and may stand still, they are fewer.
+	unmade, unmadeBehind = 2 * block / lineRoom, 128
 	// grace is how long what waits is written after the end.
 	grace = time.Second
 	// quiet is how long nothing must have been dropped for the log to say that it is over.
@@ -62,7 +64,9 @@ type output struct {
 func newOutput(destination destination, encoder *encoder, lines int64, logger telemetry.Logger) *output {
 	o := &output{
 		destination: destination, encoder: encoder, logger: logger, reopened: make(chan struct{}, 1), trouble: make(chan struct{}, 1),
-		queue: queue.New[line](queue.Limits{Nodes: lines, Bytes: max(lines, block/lineRoom) * lineRoom, Full: block}),
+		queue: queue.New[line](queue.Limits{
+			Nodes: lines, Bytes: max(lines, block/lineRoom) * lineRoom, Full: min(block, max(1, lines/2)*lineRoom),
+		}),
 	}
 	switch destination := destination.(type) {
 	case *collector:
@@ -79,7 +83,7 @@ func newOutput(destination destination, encoder *encoder, lines int64, logger te
 func (o *output) leave(r request) {
 	node := o.queue.Take()
 	size := lineRoom
-	if o.encoder.headers.any() || o.queue.Waiting() >= unmade {
+	if o.encoder.headers.any() || o.queue.Waiting() >= o.mayWait() {
 		o.encoder.encode(&node.Value, r, o.collector)
 		size = cap(node.Value.text)
 	} else {
@@ -89,6 +93,14 @@ func (o *output) leave(r request) {
 		o.recycle(node)
 		o.drop(1)
 	}
+}
+
+// mayWait returns how many lines may wait that are still to be made.
+func (o *output) mayWait() int64 {
+	if o.held.Load() > 0 {
+		return unmadeBehind
+	}
+	return unmade
 }
 
 // appendLine appends a line that is to be made, or that is made already.

@@ -49,8 +49,8 @@ func TestLinesAreThereSoon(t *testing.T) {
 			}
 		}
 		began := time.Now()
-		leave(log, 100) // More than 64 KiB.
-		if block := <-blocks; len(block) > 64<<10 || len(block) < 32<<10 || time.Since(began) != 0 {
+		leave(log, 700) // More than 512 KiB.
+		if block := <-blocks; len(block) > 512<<10 || len(block) < 256<<10 || time.Since(began) != 0 {
 			t.Errorf("%d bytes are written after %s", len(block), time.Since(began))
 		}
 		if err := stop(); err != nil {
