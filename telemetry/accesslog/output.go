@@ -77,9 +77,9 @@ func newOutput(destination destination, encoder *encoder, lines int64, logger te
 	return o
 }
 
-// leave leaves a line to be written, or drops it. As long as few wait, the writer makes the lines: many one after the other cost a
-// processor half of what one costs between two pieces of other work. When it does not keep up they are made here, so that what waits is as
-// large as it counts for: the texts of a record may be parts of a head that is far larger.
+// leave leaves a line to be written, or drops it. As long as few wait, the writer makes the lines: one after the other they cost
+// less than between two requests, whose code and memory push those of a line out of the caches. When it does not keep up they are made here,
+// so that what waits is as large as it counts for: the texts of a record may be parts of a head that is far larger.
 func (o *output) leave(r request) {
 	node := o.queue.Take()
 	size := lineRoom
