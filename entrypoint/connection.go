@@ -31,9 +31,10 @@ type connection struct {
 	owner  *registry
 	local  net.Addr
 	remote net.Addr
-	// client is the address behind remote, key what is counted against the limit per client.
+	// client is the address behind remote, text and port the same as texts, key what is counted against the limit per client.
 	client   netip.Addr
 	text     string
+	port     string
 	key      netip.Addr
 	counted  bool
 	accepted time.Time

@@ -30,12 +30,16 @@ const (
 
 // identify derives what is known of the client from the remote address.
 func (c *connection) identify() {
-	c.client, _ = canonical.ClientAddr(c.remote.String())
-	c.text = ""
+	remote := c.remote.String()
+	c.client, _ = canonical.ClientAddr(remote)
+	c.text, c.port = "", portOf(remote)
 	if c.client.IsValid() {
 		c.text = c.client.String()
 	}
 }
+
+// portOf returns the port of an address, or all of what has none.
+func portOf(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }
 
 // dispatch looks at the first bytes of a connection and hands it to who serves it. It runs on the connection's own goroutine,
 // which is then the one that serves HTTP/1.1.

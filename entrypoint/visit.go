@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/netip"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -52,7 +51,7 @@ func (v *visit) open(e *Entrypoint, r *http.Request) {
 	if v.record.Observe = e.deps.Observe; v.record.Observe|e.deps.Watched != 0 {
 		v.record.Query, v.record.Version, v.record.TLS = r.URL.RawQuery, r.Proto, r.TLS
 		v.record.BytesReceived = max(r.ContentLength, 0)
-		v.record.ClientPort = v.remote[strings.LastIndexByte(v.remote, ':')+1:]
+		v.record.ClientPort = v.port()
 		v.record.RequestHeader = r.Header
 	}
 }
@@ -84,6 +83,14 @@ func (v *visit) client() netip.Addr {
 		v.record.Client = addr.String()
 	}
 	return addr
+}
+
+// port returns the port of the client.
+func (v *visit) port() string {
+	if v.connection != nil {
+		return v.connection.port
+	}
+	return portOf(v.remote)
 }
 
 // refuse answers without a handler. The reason is for the log.

@@ -87,6 +87,8 @@ type exchange struct {
 	// relay is the writer where it takes fields as a list, and list the memory of that.
 	relay relay
 	list  []http1.Field
+	// line is the memory of the field that tells of the trace.
+	line [len(traceName) + telemetry.TraceparentLength + len("\r\n")]byte
 	// mutex guards the writer against informational responses that come while the final one is being written.
 	mutex  sync.Mutex
 	final  bool

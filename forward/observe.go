@@ -12,8 +12,14 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// took adds to the record how long the service has taken. A failover asks two of them.
-func took(record *telemetry.Record, since time.Time) { record.ServiceDuration += time.Since(since) }
+// measured are those who want to know how long a service takes.
+const measured = telemetry.ObserveMetrics | telemetry.ObserveAccess
+
+// took adds to the record how long the service has taken, which was asked so long after the start. A failover asks two of them. Only the
+// time since the start is read: the time of day as well would cost the double.
+func took(record *telemetry.Record, start time.Time, asked time.Duration) {
+	record.ServiceDuration += time.Since(start) - asked
+}
 
 // begin notes who is asked, and tells a sampled request's endpoint to be a part of a span of its own.
 func (x *exchange) begin() {

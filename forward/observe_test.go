@@ -123,3 +123,36 @@ func TestSpanOfABrokenResponse(t *testing.T) {
 	equal(t, "span", []any{root.children[0].ended, root.children[0].failure}, []any{1, loadbalancer.Broken.String()})
 	equal(t, "code", record.Code, telemetry.CodeBroken)
 }
+
+// TestATraceApartFromTheHeader demands that the endpoint of each try is told of a trace which the request's header does not have, once, and
+// that the header stays as it is.
+func TestATraceApartFromTheHeader(t *testing.T) {
+	trace := telemetry.TraceContext{TraceID: [16]byte{0: 0xab, 15: 1}, SpanID: [8]byte{7: 0xcd}}
+	const want = "00-ab000000000000000000000000000001-00000000000000cd-00"
+	matrix(t, func(t *testing.T, s setup) {
+		asked := make(chan []string, 10)
+		s.around = func(next http.Handler) http.Handler {
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				record := telemetry.RecordFrom(r.Context())
+				record.Trace, record.TraceApart = trace, true
+				next.ServeHTTP(w, r)
+				if _, found := r.Header["Traceparent"]; found {
+					t.Error("the header of the request has changed")
+				}
+			})
+		}
+		g := newRig(t, s, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Header["Traceparent"] }))
+		for _, body := range []string{"", "content", ""} {
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, g.url, strings.NewReader(body))
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer, err := g.client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = answer.Body.Close()
+			equal(t, "traceparent", <-asked, []string{want})
+		}
+	})
+}

@@ -83,11 +83,18 @@ func (x *exchange) outgoingHeader() http.Header {
 		if chain != "" {
 			x.call.Replace = http1.Field{Name: canonical.XForwardedFor, Value: chain}
 		}
+		if x.record.TraceApart {
+			x.call.Line = x.traceLine()
+		}
 		return r.Header
 	}
 	header := make(http.Header, len(r.Header)+2)
 	for name, values := range r.Header {
 		header[name] = values
+	}
+	if x.record.TraceApart {
+		parent := x.record.Trace.Traceparent()
+		header["Traceparent"] = []string{string(parent[:])}
 	}
 	canonical.RemoveHopByHop(header, nil)
 	x.upgrade = canonical.UpgradeType(header)
@@ -105,6 +112,18 @@ func (x *exchange) outgoingHeader() http.Header {
 		header["User-Agent"] = nil
 	}
 	return header
+}
+
+// traceName is what stands before the value of a line with the trace.
+const traceName = "Traceparent: "
+
+// traceLine returns the field that tells the endpoint of the trace, in memory of the exchange.
+func (x *exchange) traceLine() []byte {
+	parent := x.record.Trace.Traceparent()
+	n := copy(x.line[:], traceName)
+	n += copy(x.line[n:], parent[:])
+	copy(x.line[n:], "\r\n")
+	return x.line[:]
 }
 
 // direct reports whether the request goes to the endpoint over HTTP/1.1, whatever else happens.

@@ -54,13 +54,16 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	record.Service = s.options.Service
 	if record.Observe != 0 {
 		record.ServiceSeries = s.options.Series
-		defer took(record, time.Now())
 	}
-	x := s.exchange(w, r, record, s.policyFor(r))
 	start := record.Start
 	if start.IsZero() {
 		start = time.Now()
 	}
+	if record.Observe&measured != 0 {
+		asked := time.Since(start)
+		defer took(record, start, asked)
+	}
+	x := s.exchange(w, r, record, s.policyFor(r))
 	x.trial.first = s.pool.Instant(start)
 	x.trial.ask.Now = x.trial.first
 	var err error
@@ -72,6 +75,9 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x = s.step(x)
 	}
 }
+
+// TellsTrace says that the service tells endpoints of the trace where the request's header does not (telemetry.Record.TraceApart).
+func (*Service) TellsTrace() {}
 
 // exchange returns an exchange of the request without a member.
 func (s *Service) exchange(w http.ResponseWriter, r *http.Request, record *telemetry.Record, policy *retry.Policy) *exchange {

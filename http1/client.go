@@ -27,6 +27,9 @@ type Call struct {
 	EndToEnd bool
 	// Replace is sent in place of all fields of that name in the request's header, unless it has no name.
 	Replace Field
+	// Line is sent as it stands behind the request's fields, unless it is empty: whole lines of fields which the request does not have, with
+	// their ends, that a header may hold.
+	Line []byte
 	// Header is an empty map for the fields of the final response, unless that is 101; nil lets Do make one. It is empty after an
 	// error.
 	Header http.Header

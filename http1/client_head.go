@@ -184,7 +184,8 @@ func (c *Call) appendFields(b []byte, r *http.Request, framing *requestFraming) 
 			return b, err
 		}
 	}
-	return c.appendReplaced(b)
+	b, err := c.appendReplaced(b)
+	return append(b, c.Line...), err
 }
 
 // special looks at the values of a field that is not simply copied, and returns what is sent of them; nil for nothing.

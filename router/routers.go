@@ -245,8 +245,10 @@ type Route struct {
 	handler http.Handler
 	// transient says that no middleware on the way keeps a part of a request.
 	transient bool
-	service   *serviceNode
-	steps     []string
+	// traceApart says that nobody between the router and who asks the endpoint looks at the header of a request.
+	traceApart bool
+	service    *serviceNode
+	steps      []string
 	// fault is why the route is disabled, reason the same for the record of a request, and code its stable name.
 	fault, reason string
 	code          telemetry.Code
@@ -262,6 +264,8 @@ func (r *Route) enable(around *middlewareNode, steps []middleware.Middleware, se
 	r.service, r.steps = service, around.names
 	handler, lasting := r.wrap(steps, service, service.lasting || around.lasting)
 	r.handler, r.transient = handler, !lasting
+	_, tells := service.handler.(interface{ TellsTrace() })
+	r.traceApart = tells && len(steps) == 0
 }
 
 // disable makes the route answer 503, so that no router below takes its traffic.

@@ -92,6 +92,7 @@ func (f front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	route := found.Value
 	route.observed(record)
 	if record.Observe.Has(telemetry.ObserveTrace) && f.target.tracer != nil {
+		record.TraceApart = route.traceApart
 		f.target.tracer.Begin(record, r)
 	}
 	if route.handler == nil {

@@ -102,7 +102,7 @@ func (b *logBatches) send(batch []sdklog.Record) []sdklog.Record {
 		return batch
 	}
 	if err := b.exporter.Export(b.sending, batch); err != nil {
-		b.unsent.Add(uint64(len(batch)))
+		b.unsent.Add(uint64(Unsent(err, len(batch)))) //nolint:gosec // It is a part of the batch.
 		b.tell(err)
 	}
 	clear(batch)

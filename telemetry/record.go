@@ -46,7 +46,8 @@ type Record struct {
 	BytesReceived int64
 	// Duration is how long the handler ran; set when the record is finished.
 	Duration time.Duration
-	// ServiceDuration is how long the service took that answered, tries and bodies included; 0 where no service was asked.
+	// ServiceDuration is how long the service took that answered, tries and bodies included; 0 where no service was asked,
+	// or neither metrics nor the access log want to know.
 	ServiceDuration time.Duration
 	// OriginStatus is the status code of the endpoint's response and OriginBytes the length of its body; 0 where there was none.
 	OriginStatus int
@@ -75,6 +76,9 @@ type Record struct {
 	Span Span
 	// Trace is what the traceparent header of the request says, of a sampled request or another; zero without tracing.
 	Trace TraceContext
+	// TraceApart says that the request's header does not have Trace: whoever asks the endpoint tells it. A router sets it where nobody on the
+	// way to such a service looks at the header, and who begins the trace takes it back where the header has it all the same.
+	TraceApart bool
 	// RequestHeader and ResponseHeader are those of the exchange as they stand at its end, OriginHeader what the endpoint sent. The first
 	// is set where anybody may observe, the others where Observe has ObserveHeaders. They must not be kept or changed.
 	RequestHeader  http.Header
@@ -115,16 +119,6 @@ const (
 // Has reports whether all of the wanted bits are set.
 func (o Observe) Has(wanted Observe) bool { return o&wanted == wanted }
 
-// TraceContext is the identity of a span as W3C Trace Context has it. The zero value is none.
-type TraceContext struct {
-	TraceID [16]byte
-	SpanID  [8]byte
-	Sampled bool
-}
-
-// Valid reports whether there is an identity.
-func (t TraceContext) Valid() bool { return t.TraceID != [16]byte{} && t.SpanID != [8]byte{} }
-
 // SetTraceparent puts the value into a header without an allocation of its own.
 func (r *Record) SetTraceparent(header http.Header, value string) {
 	r.parent[0] = value
@@ -135,7 +129,8 @@ func (r *Record) SetTraceparent(header http.Header, value string) {
 type Span interface {
 	// Child begins a part of the part. A client span is one that asks somebody else.
 	Child(name string, client bool) Span
-	// Set notes an attribute: value is a string, bool, int, int64, float64 or []string.
+	// Set notes an attribute: value is a string, bool, int, int64, float64 or []string. A key is set once: collectors take no span that has
+	// two of the same.
 	Set(key string, value any)
 	// Traceparent returns the value of the header that tells others to be a part of this span.
 	Traceparent() string

@@ -45,7 +45,7 @@ func (r *Requests) Finished(record *Record) {
 	o.last(record.Duration)
 	r.series.add(&o)
 	if r.served != nil {
-		r.served.add(&observation{key: servedKey(method, record), combination: -1, seconds: o.seconds, ticks: o.ticks})
+		r.served.add(&observation{key: servedKey(method, record), combination: -1, seconds: o.seconds, native: o.native, ticks: o.ticks})
 	}
 	record.RouterSeries.add(&o)
 	if record.ServiceSeries == nil {
@@ -63,6 +63,7 @@ func (r *Requests) Finished(record *Record) {
 func (o *observation) last(duration time.Duration) {
 	duration = max(duration, 0)
 	o.seconds = duration.Seconds()
+	o.native = nativeIndex(o.seconds)
 	o.ticks = uint64((duration + tick/2) / tick)
 }
 

@@ -25,8 +25,10 @@ type Series struct {
 type observation struct {
 	key uint64
 	// combination is which one of the header labels' values; negative without header labels.
-	combination    int
+	combination int
+	// seconds is how long it took, native the bucket of that.
 	seconds        float64
+	native         int
 	ticks          uint64
 	received, sent uint64
 	tls            *tls.ConnectionState

@@ -24,7 +24,7 @@ func newCell(bounds []float64) *cell { return &cell{classic: make([]atomic.Uint6
 // add counts a request. The native buckets come first: their sum is the count that is shown, and must not be less than what
 // the classic buckets hold.
 func (c *cell) add(bounds []float64, o *observation) {
-	c.native.add(o.seconds)
+	c.native.add(o.native)
 	for i, bound := range bounds {
 		if o.seconds <= bound {
 			c.classic[i].Add(1)

@@ -27,9 +27,8 @@ type native struct {
 	blocks [nativeBlocks]atomic.Pointer[[nativeBlock]atomic.Uint64]
 }
 
-// add counts a duration in seconds.
-func (n *native) add(seconds float64) {
-	index := nativeIndex(seconds)
+// add counts a duration by its bucket (nativeIndex).
+func (n *native) add(index int) {
 	if index == 0 {
 		n.zero.Add(1)
 		return

@@ -118,7 +118,7 @@ func TestQuantilesAreWithinABucket(t *testing.T) {
 	var n native
 	const count = 10_000
 	for i := range count {
-		n.add(float64(i+1) / 1000)
+		n.add(nativeIndex(float64(i+1) / 1000))
 	}
 	buckets := make([]uint64, nativeBuckets)
 	total := n.read(buckets)

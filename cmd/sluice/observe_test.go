@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/static"
@@ -20,9 +20,9 @@ import (
 // standstill is an exporter of spans that does not come to its end before it is let go.
 type standstill struct{ letGo chan struct{} }
 
-func (standstill) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { return nil }
+func (standstill) UploadTraces(context.Context, []*tracepb.ResourceSpans) error { return nil }
 
-func (s standstill) Shutdown(context.Context) error {
+func (s standstill) Stop(context.Context) error {
 	<-s.letGo
 	return nil
 }
@@ -161,5 +161,5 @@ func TestWhatAnEntrypointTells(t *testing.T) {
 // noSpans is an exporter that gets none.
 type noSpans struct{}
 
-func (noSpans) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { return nil }
-func (noSpans) Shutdown(context.Context) error                             { return nil }
+func (noSpans) UploadTraces(context.Context, []*tracepb.ResourceSpans) error { return nil }
+func (noSpans) Stop(context.Context) error                                   { return nil }

@@ -65,6 +65,7 @@ var libraries = []struct {
 	{"github.com/prometheus/client_model", []string{"telemetry"}, "as for client_golang"},
 	{"github.com/prometheus/common", []string{"telemetry"}, "the page of metrics is written there"},
 	{"go.opentelemetry.io", []string{"telemetry"}, "everybody else traces through telemetry's interfaces"},
+	{"google.golang.org/protobuf", []string{"telemetry"}, "what collectors get is written there"},
 	{"google.golang.org/grpc", []string{"telemetry"}, "collectors of OpenTelemetry are reached by it"},
 	{"gopkg.in/natefinch/lumberjack.v2", []string{"telemetry"}, "log files are rotated where they are written"},
 	{"github.com/mitchellh/hashstructure", []string{"dynamic"}, "there is one fingerprint"},

@@ -1,7 +1,6 @@
 package operations
 
 import (
-	"compress/gzip"
 	"context"
 	"io"
 	"net"
@@ -12,7 +11,6 @@ import (
 
 	collector "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 	"google.golang.org/grpc"
-	_ "google.golang.org/grpc/encoding/gzip" // Lines come compressed.
 	"google.golang.org/protobuf/proto"
 
 	"github.com/sluiceproxy/sluice/integration/harness"
@@ -50,11 +48,7 @@ func (c *logCollector) Export(_ context.Context, request *collector.ExportLogsSe
 
 // ServeHTTP takes lines by HTTP.
 func (c *logCollector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	var body []byte
-	unpacked, err := gzip.NewReader(r.Body)
-	if err == nil {
-		body, err = io.ReadAll(unpacked)
-	}
+	body, err := io.ReadAll(r.Body)
 	var request collector.ExportLogsServiceRequest
 	if err != nil || r.URL.Path != "/v1/logs" || proto.Unmarshal(body, &request) != nil {
 		http.Error(w, "not lines of a log", http.StatusBadRequest)

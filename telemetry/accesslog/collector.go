@@ -74,7 +74,7 @@ func (c *collector) deliver(ctx context.Context, lines []*queue.Node[line], appe
 			c.emit(ctx, &node.Value, string(c.text))
 		}
 		if failure := c.export(ctx); failure != nil {
-			lost += len(batch)
+			lost += telemetry.Unsent(failure, len(batch))
 			err = failure
 		}
 	}

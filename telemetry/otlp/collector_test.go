@@ -40,6 +40,50 @@ type collector struct {
 	closed chan struct{}
 	// answer decides what the sender is told; nil is success. It may block.
 	answer func(arrival) (status int, body string)
+	// partly is what the collector says of batches that it takes; nil says nothing.
+	partly *partly
+}
+
+// partly is a success in part.
+type partly struct {
+	refused int64
+	why     string
+}
+
+func (p *partly) traces() *coltracepb.ExportTraceServiceResponse {
+	if p == nil {
+		return new(coltracepb.ExportTraceServiceResponse)
+	}
+	return &coltracepb.ExportTraceServiceResponse{PartialSuccess: &coltracepb.ExportTracePartialSuccess{RejectedSpans: p.refused, ErrorMessage: p.why}}
+}
+
+func (p *partly) metrics() *colmetricspb.ExportMetricsServiceResponse {
+	if p == nil {
+		return new(colmetricspb.ExportMetricsServiceResponse)
+	}
+	return &colmetricspb.ExportMetricsServiceResponse{
+		PartialSuccess: &colmetricspb.ExportMetricsPartialSuccess{RejectedDataPoints: p.refused, ErrorMessage: p.why},
+	}
+}
+
+func (p *partly) logs() *collogspb.ExportLogsServiceResponse {
+	if p == nil {
+		return new(collogspb.ExportLogsServiceResponse)
+	}
+	return &collogspb.ExportLogsServiceResponse{PartialSuccess: &collogspb.ExportLogsPartialSuccess{RejectedLogRecords: p.refused, ErrorMessage: p.why}}
+}
+
+// bytes returns the answer to a message by HTTP.
+func (p *partly) bytes(to proto.Message) []byte {
+	var out proto.Message = p.logs()
+	switch to.(type) {
+	case *coltracepb.ExportTraceServiceRequest:
+		out = p.traces()
+	case *colmetricspb.ExportMetricsServiceRequest:
+		out = p.metrics()
+	}
+	text, _ := proto.Marshal(out) // It is a message of two fields.
+	return text
 }
 
 func newCollector() *collector {
@@ -63,9 +107,13 @@ func (c *collector) byHTTP(t *testing.T, secure bool) *httptest.Server {
 			"/v1/metrics": new(colmetricspb.ExportMetricsServiceRequest), "/own/metrics": new(colmetricspb.ExportMetricsServiceRequest),
 			"/v1/logs": new(collogspb.ExportLogsServiceRequest), "/own/logs": new(collogspb.ExportLogsServiceRequest),
 		}[r.URL.Path]
-		unzipped, err := gzip.NewReader(r.Body)
+		var unzipped io.Reader = r.Body
+		var err error
+		if r.Header.Get("Content-Encoding") == "gzip" {
+			unzipped, err = gzip.NewReader(r.Body)
+		}
 		if err != nil || message == nil {
-			http.Error(w, "neither compressed nor for a known path", http.StatusNotFound)
+			http.Error(w, "badly compressed, or for an unknown path", http.StatusNotFound)
 			return
 		}
 		body, err := io.ReadAll(unzipped)
@@ -79,6 +127,10 @@ func (c *collector) byHTTP(t *testing.T, secure bool) *httptest.Server {
 		status, text := c.take(arrival{message, r.URL.Path, r.Header.Get, r.TLS != nil && len(r.TLS.PeerCertificates) > 0})
 		if status == http.StatusTemporaryRedirect {
 			w.Header().Set("Location", text)
+		}
+		if status == http.StatusOK && text == "" {
+			w.Header().Set("Content-Type", "application/x-protobuf")
+			text = string(c.partly.bytes(message))
 		}
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, text)
@@ -163,7 +215,7 @@ type traceService struct {
 }
 
 func (s traceService) Export(ctx context.Context, r *coltracepb.ExportTraceServiceRequest) (*coltracepb.ExportTraceServiceResponse, error) {
-	return new(coltracepb.ExportTraceServiceResponse), s.c.called(ctx, r)
+	return s.c.partly.traces(), s.c.called(ctx, r)
 }
 
 type metricsService struct {
@@ -173,7 +225,7 @@ type metricsService struct {
 }
 
 func (s metricsService) Export(ctx context.Context, r *colmetricspb.ExportMetricsServiceRequest) (*colmetricspb.ExportMetricsServiceResponse, error) {
-	return new(colmetricspb.ExportMetricsServiceResponse), s.c.called(ctx, r)
+	return s.c.partly.metrics(), s.c.called(ctx, r)
 }
 
 type logsService struct {
@@ -183,7 +235,7 @@ type logsService struct {
 }
 
 func (s logsService) Export(ctx context.Context, r *collogspb.ExportLogsServiceRequest) (*collogspb.ExportLogsServiceResponse, error) {
-	return new(collogspb.ExportLogsServiceResponse), s.c.called(ctx, r)
+	return s.c.partly.logs(), s.c.called(ctx, r)
 }
 
 func grpcOptions(endpoint string, insecure bool, tls *static.ClientTLS) *static.OTLPGRPC {

@@ -7,51 +7,56 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploghttp"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/sluiceproxy/sluice/static"
 )
 
 // Spans returns an exporter of spans. The gRPC options go before those of HTTP; without either it is the local collector by HTTP, as
 // the options have it by default. An error names the option, such as grpc.tls.ca. Nothing is sent and no connection is made yet, so
-// that a collector which is down is no error; failed batches are errors of the kind *Failure. Shutdown closes the connections.
-func Spans(ctx context.Context, grpc *static.OTLPGRPC, http *static.OTLPHTTP) (sdktrace.SpanExporter, error) {
+// that a collector which is down is no error; failed batches are errors of the kind *Failure. Stop closes the connections.
+func Spans(ctx context.Context, grpc *static.OTLPGRPC, http *static.OTLPHTTP) (*SpanExporter, error) {
 	target, err := resolve("traces", grpc, http)
 	if err != nil {
 		return nil, err
 	}
-	var inner sdktrace.SpanExporter
+	out := &SpanExporter{target: target}
 	if target.grpc {
-		inner, err = otlptracegrpc.New(ctx, otlptracegrpc.WithEndpoint(target.endpoint), otlptracegrpc.WithHeaders(target.headers),
+		out.inner = otlptracegrpc.NewClient(otlptracegrpc.WithEndpoint(target.endpoint), otlptracegrpc.WithHeaders(target.headers),
 			otlptracegrpc.WithTimeout(patience), otlptracegrpc.WithDialOption(target.dial()...))
 	} else {
-		inner, err = otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(target.endpoint), otlptracehttp.WithHeaders(target.headers),
+		// The encoding is said, since the client would else take it from its environment, and others lose the fields that it does not know.
+		out.inner = otlptracehttp.NewClient(otlptracehttp.WithEndpointURL(target.endpoint), otlptracehttp.WithHeaders(target.headers),
 			otlptracehttp.WithTimeout(patience), otlptracehttp.WithHTTPClient(target.client),
-			otlptracehttp.WithCompression(otlptracehttp.GzipCompression))
+			otlptracehttp.WithCompression(compression(target, otlptracehttp.NoCompression, otlptracehttp.GzipCompression)), otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf))
 	}
-	if err != nil {
+	if err := out.inner.Start(ctx); err != nil {
 		return nil, target.failure(err)
 	}
-	return &spans{inner: inner, target: target}, nil
+	return out, nil
 }
 
-type spans struct {
-	inner  sdktrace.SpanExporter
+// SpanExporter sends spans to a collector. It may be used by several goroutines at once.
+type SpanExporter struct {
+	inner  otlptrace.Client
 	target *target
 }
 
-func (s *spans) ExportSpans(ctx context.Context, batch []sdktrace.ReadOnlySpan) error {
-	return s.target.failure(s.inner.ExportSpans(ctx, batch))
+// UploadTraces sends a batch, with its unknown fields as they stand. It ends with the context.
+func (s *SpanExporter) UploadTraces(ctx context.Context, batch []*tracepb.ResourceSpans) error {
+	return s.target.failure(s.inner.UploadTraces(ctx, batch))
 }
 
-func (s *spans) Shutdown(ctx context.Context) error {
+// Stop closes the connections. Nothing can be sent after it.
+func (s *SpanExporter) Stop(ctx context.Context) error {
 	defer s.target.close()
-	return s.target.failure(s.inner.Shutdown(ctx))
+	return s.target.failure(s.inner.Stop(ctx))
 }
 
 // Metrics returns an exporter of metrics, in every other way as Spans.
@@ -67,7 +72,7 @@ func Metrics(ctx context.Context, grpc *static.OTLPGRPC, http *static.OTLPHTTP) 
 	} else {
 		inner, err = otlpmetrichttp.New(ctx, otlpmetrichttp.WithEndpointURL(target.endpoint), otlpmetrichttp.WithHeaders(target.headers),
 			otlpmetrichttp.WithTimeout(patience), otlpmetrichttp.WithHTTPClient(target.client),
-			otlpmetrichttp.WithCompression(otlpmetrichttp.GzipCompression))
+			otlpmetrichttp.WithCompression(compression(target, otlpmetrichttp.NoCompression, otlpmetrichttp.GzipCompression)))
 	}
 	if err != nil {
 		return nil, target.failure(err)
@@ -103,7 +108,7 @@ func Logs(ctx context.Context, grpc *static.OTLPGRPC, http *static.OTLPHTTP) (sd
 	} else {
 		inner, err = otlploghttp.New(ctx, otlploghttp.WithEndpointURL(target.endpoint), otlploghttp.WithHeaders(target.headers),
 			otlploghttp.WithTimeout(patience), otlploghttp.WithHTTPClient(target.client),
-			otlploghttp.WithCompression(otlploghttp.GzipCompression))
+			otlploghttp.WithCompression(compression(target, otlploghttp.NoCompression, otlploghttp.GzipCompression)))
 	}
 	if err != nil {
 		return nil, target.failure(err)

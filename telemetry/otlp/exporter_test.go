@@ -12,11 +12,10 @@ import (
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/resource"
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	collogspb "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 	colmetricspb "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry/otlp"
@@ -35,8 +34,8 @@ func sendSpan(ctx context.Context, grpc *static.OTLPGRPC, http *static.OTLPHTTP)
 	if err != nil {
 		return err
 	}
-	defer exporter.Shutdown(context.WithoutCancel(ctx)) //nolint:errcheck // The batch is what counts.
-	return exporter.ExportSpans(ctx, []sdktrace.ReadOnlySpan{tracetest.SpanStub{Name: "sent"}.Snapshot()})
+	defer exporter.Stop(context.WithoutCancel(ctx)) //nolint:errcheck // The batch is what counts.
+	return exporter.UploadTraces(ctx, []*tracepb.ResourceSpans{{ScopeSpans: []*tracepb.ScopeSpans{{Spans: []*tracepb.Span{{Name: "sent"}}}}}})
 }
 
 func sendMetric(ctx context.Context, grpc *static.OTLPGRPC, http *static.OTLPHTTP) error {

@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"unicode"
 )
@@ -17,6 +18,9 @@ type Failure struct {
 	Reason string
 
 	cause error
+	// partial says that the collector took all but the refused ones, of which there may be none.
+	partial bool
+	refused int
 }
 
 // Error returns the signal and the reason.
@@ -35,7 +39,27 @@ func (t *target) failure(err error) error {
 	for _, secret := range t.secrets {
 		reason = strings.ReplaceAll(reason, secret, "xxxx")
 	}
-	return &Failure{Signal: t.signal, Reason: plain(reason), cause: err}
+	refused, partial := partly(err.Error())
+	return &Failure{Signal: t.signal, Reason: plain(reason), cause: err, partial: partial, refused: refused}
+}
+
+// Unsent returns how many of a batch of so many did not reach the collector: those that it says it has refused where it took the batch in
+// part (partial_success of OTLP), and otherwise all.
+func (f *Failure) Unsent(batch int) int {
+	if f.partial {
+		return min(f.refused, batch)
+	}
+	return batch
+}
+
+// partly finds how much a collector has refused of a batch that it took in part. Each exporter has its own type for that, and keeps it to
+// itself; what they have in common is the text.
+func partly(text string) (refused int, found bool) {
+	if !strings.HasPrefix(strings.TrimPrefix(text, "failed to upload metrics: "), "OTLP partial success: ") {
+		return 0, false
+	}
+	_, err := fmt.Sscanf(text[strings.LastIndexByte(text, '(')+1:], "%d", &refused)
+	return max(0, refused), err == nil
 }
 
 // plain cuts a text to a bounded length and puts spaces for what would break a line.

@@ -26,6 +26,27 @@ func checkHeaders(option string, headers map[string]string) error {
 	return nil
 }
 
+// checkMetadata says which header can not be sent by gRPC, which is stricter and would say so with each batch; it never tells a value.
+func checkMetadata(headers map[string]string) error {
+	for name, value := range headers {
+		lower := strings.ToLower(name)
+		switch {
+		case ofGRPC(lower):
+			return fmt.Errorf("grpc.headers.%s: is no header that may be chosen", name)
+		case strings.ContainsFunc(lower, func(r rune) bool { return !isLetterOrDigit(r) && !strings.ContainsRune("_-.", r) }):
+			return fmt.Errorf("grpc.headers: %q is not the name of a header of gRPC, which has no more than letters, digits, dots, hyphens and underscores", name)
+		case !strings.HasSuffix(lower, "-bin") && strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r > '~' }):
+			return fmt.Errorf("grpc.headers.%s: the value has other characters than visible ASCII and spaces", name)
+		}
+	}
+	return nil
+}
+
+// ofGRPC reports whether a header, in lower case, is written by gRPC alone, which would leave out what the options say.
+func ofGRPC(name string) bool {
+	return strings.HasPrefix(name, "grpc-") || slices.Contains([]string{"content-type", "user-agent", "te"}, name)
+}
+
 // ofTheConnection reports whether a header is written by net/http alone, which would leave out what the options say.
 func ofTheConnection(name string) bool {
 	switch http.CanonicalHeaderKey(name) {

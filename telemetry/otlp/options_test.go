@@ -37,7 +37,16 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		"tls on http":     {http: &static.OTLPHTTP{Endpoint: "http://c", TLS: &static.ClientTLS{}}, want: "http.tls: the endpoint is http://"},
 		"name of header":  {http: &static.OTLPHTTP{Endpoint: "https://c", Headers: map[string]string{"a b": secret}}, want: `http.headers: "a b" is not`},
 		"value of header": {grpc: &static.OTLPGRPC{Endpoint: "c:1", Headers: map[string]string{"a": secret + "\r\n"}}, want: "grpc.headers.a: the value has"},
-		"key as a file":   {http: &static.OTLPHTTP{Endpoint: "https://c", TLS: &static.ClientTLS{Cert: certPEM, Key: secret + "=="}}, want: "http.tls.key is neither a path nor PEM text"},
+		"name of metadata": {
+			grpc: &static.OTLPGRPC{Endpoint: "c:1", Headers: map[string]string{"a+b": secret}}, want: `grpc.headers: "a+b" is not the name of a header of gRPC`,
+		},
+		"metadata of grpc": {
+			grpc: &static.OTLPGRPC{Endpoint: "c:1", Headers: map[string]string{"Grpc-Timeout": secret}}, want: "grpc.headers.Grpc-Timeout: is no header",
+		},
+		"value of metadata": {
+			grpc: &static.OTLPGRPC{Endpoint: "c:1", Headers: map[string]string{"a": secret + "\u00e9"}}, want: "grpc.headers.a: the value has other",
+		},
+		"key as a file": {http: &static.OTLPHTTP{Endpoint: "https://c", TLS: &static.ClientTLS{Cert: certPEM, Key: secret + "=="}}, want: "http.tls.key is neither a path nor PEM text"},
 	}
 	for title, test := range tests {
 		for signal, send := range senders() {

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/encoding/gzip"
 
 	"github.com/sluiceproxy/sluice/static"
@@ -34,10 +35,12 @@ type target struct {
 	signal   string
 	grpc     bool
 	endpoint string
-	headers  map[string]string
-	secure   credentials.TransportCredentials
-	client   *http.Client
-	secrets  []string
+	// plain says that batches are not compressed.
+	plain   bool
+	headers map[string]string
+	secure  credentials.TransportCredentials
+	client  *http.Client
+	secrets []string
 }
 
 // resolve reads the options. gRPC goes before HTTP; where neither is given, it is the local collector by HTTP.
@@ -62,7 +65,10 @@ func resolveGRPC(signal string, options *static.OTLPGRPC) (*target, error) {
 	if err := checkHeaders("grpc", options.Headers); err != nil {
 		return nil, err
 	}
-	out := &target{signal: signal, grpc: true, endpoint: options.Endpoint, headers: options.Headers, secrets: secrets(options.Headers)}
+	if err := checkMetadata(options.Headers); err != nil {
+		return nil, err
+	}
+	out := &target{signal: signal, grpc: true, endpoint: options.Endpoint, headers: options.Headers, secrets: secrets(options.Headers), plain: onThisMachine(options.Endpoint)}
 	if options.Insecure {
 		if options.TLS != nil {
 			return nil, errors.New("grpc.insecure: contradicts grpc.tls")
@@ -82,7 +88,7 @@ func resolveGRPC(signal string, options *static.OTLPGRPC) (*target, error) {
 func (t *target) dial() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(t.secure),
-		grpc.WithDefaultCallOptions(grpc.UseCompressor(gzip.Name)),
+		grpc.WithDefaultCallOptions(grpc.UseCompressor(compression(t, encoding.Identity, gzip.Name))),
 		grpc.WithConnectParams(grpc.ConnectParams{
 			Backoff:           backoff.Config{BaseDelay: time.Second, Multiplier: 1.6, Jitter: 0.2, MaxDelay: longestBackoff},
 			MinConnectTimeout: patience,
@@ -125,6 +131,7 @@ func resolveHTTP(signal string, options *static.OTLPHTTP) (*target, error) {
 	}
 	return &target{
 		signal: signal, endpoint: address.String(), headers: headers, client: client, secrets: secrets(headers, password),
+		plain: onThisMachine(address.Host),
 	}, nil
 }
 

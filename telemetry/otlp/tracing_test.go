@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -21,14 +20,14 @@ import (
 
 // closing is an exporter that tells when it is closed.
 type closing struct {
-	sdktrace.SpanExporter
+	tracing.Exporter
 
 	closed chan struct{}
 }
 
-func (c closing) Shutdown(ctx context.Context) error {
+func (c closing) Stop(ctx context.Context) error {
 	defer close(c.closed)
-	return c.SpanExporter.Shutdown(ctx)
+	return c.Exporter.Stop(ctx)
 }
 
 // tracer returns one that sends to the collector of the options. Before the test ends its exporter is waited for, which may be longer than

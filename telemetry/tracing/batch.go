@@ -1,7 +1,7 @@
 package tracing
 
 import (
-	"encoding/hex"
+	"strings"
 
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -9,48 +9,31 @@ import (
 // perBatch is how many traceparent headers are cut from one piece of memory.
 const perBatch = 64
 
-// batch holds new identities and the headers that tell of them: one allocation for many requests. A request that is sampled all the same
-// uses the trace's identity and leaves the header.
+// batch is the memory of the headers of requests that are not sampled: one allocation for many. A header is written when it is needed, since
+// what is written long before has left the processor's cache by then.
 type batch struct {
-	text       string
-	identities [perBatch]telemetry.TraceContext
-	left       int
+	text strings.Builder
+	left int
 }
 
-// take returns an identity that nobody has had, and the header of a request that is not sampled.
-func (b *batch) take() (telemetry.TraceContext, string) {
+// cut returns the header as a text.
+func (b *batch) cut(header *[telemetry.TraceparentLength]byte) string {
 	if b.left == 0 {
-		b.fill()
+		b.left = perBatch
+		b.text.Reset() // What was cut from it stays.
+		b.text.Grow(perBatch * telemetry.TraceparentLength)
 	}
 	b.left--
-	return b.identities[b.left], b.text[b.left*parentLength : (b.left+1)*parentLength]
+	at := b.text.Len()
+	b.text.Write(header[:])
+	return b.text.String()[at:]
 }
 
-func (b *batch) fill() {
-	var text [perBatch * parentLength]byte
-	for i := range b.identities {
-		b.identities[i] = telemetry.TraceContext{TraceID: newTraceID(), SpanID: newSpanID()}
-		writeParent(text[i*parentLength:], b.identities[i])
-	}
-	b.text, b.left = string(text[:]), perBatch
-}
-
-// writeParent writes the header of an identity; there is room for parentLength bytes.
-func writeParent(to []byte, identity telemetry.TraceContext) {
-	copy(to, "00-")
-	hex.Encode(to[3:], identity.TraceID[:])
-	to[35] = '-'
-	hex.Encode(to[36:], identity.SpanID[:])
-	copy(to[52:], "-00")
-	if identity.Sampled {
-		to[54] = '1'
-	}
-}
-
-// next returns what batch.take does, from a batch of this processor.
-func (t *Tracer) next() (telemetry.TraceContext, string) {
+// header returns the header of a request that is not sampled.
+func (t *Tracer) header(of *telemetry.TraceContext) string {
+	written := of.Traceparent()
 	b := t.batches.Get().(*batch)
-	identity, text := b.take()
+	text := b.cut(&written)
 	t.batches.Put(b)
-	return identity, text
+	return text
 }

@@ -25,12 +25,12 @@ func TestBegin(t *testing.T) {
 	}{
 		"new trace, sampled":       {share: 1, observe: telemetry.ObserveTrace, sampled: true},
 		"new trace, not sampled":   {share: 0, observe: telemetry.ObserveTrace},
-		"client decided for":       {share: 0, observe: telemetry.ObserveTrace, header: http.Header{"Traceparent": {valid}}, sampled: true, trace: traceID},
-		"client decided against":   {share: 1, observe: telemetry.ObserveTrace, header: http.Header{"Traceparent": {unsampled}}, same: true, trace: traceID},
-		"state of a sampled trace": {observe: telemetry.ObserveTrace, header: http.Header{"Traceparent": {valid}, "Tracestate": {"a=1"}}, sampled: true, trace: traceID, state: []string{"a=1"}},
+		"client decided for":       {share: 0, observe: telemetry.ObserveTrace, header: http.Header{"Traceparent": {valid}}, sampled: true, trace: exampleTrace},
+		"client decided against":   {share: 1, observe: telemetry.ObserveTrace, header: http.Header{"Traceparent": {unsampled}}, same: true, trace: exampleTrace},
+		"state of a sampled trace": {observe: telemetry.ObserveTrace, header: http.Header{"Traceparent": {valid}, "Tracestate": {"a=1"}}, sampled: true, trace: exampleTrace, state: []string{"a=1"}},
 		"state of another": {
 			observe: telemetry.ObserveTrace, header: http.Header{"Traceparent": {unsampled}, "Tracestate": {"a=1"}},
-			same: true, trace: traceID, state: []string{"a=1"},
+			same: true, trace: exampleTrace, state: []string{"a=1"},
 		},
 		"malformed": {share: 1, observe: telemetry.ObserveTrace, header: http.Header{"Traceparent": {valid + "x"}, "Tracestate": {"a=1"}}, sampled: true},
 		"malformed, not sampled": {
@@ -79,7 +79,7 @@ func TestBegin(t *testing.T) {
 			if got := spans[0].Parent.IsValid(); got != (test.trace != "") {
 				t.Errorf("the span has a parent: %t", got)
 			}
-			if test.trace != "" && (spans[0].Parent.SpanID().String() != spanID || !spans[0].Parent.IsRemote()) {
+			if test.trace != "" && (spans[0].Parent.SpanID().String() != exampleSpan || !spans[0].Parent.IsRemote()) {
 				t.Errorf("parent %s", spans[0].Parent.SpanID())
 			}
 			if got := spans[0].SpanContext.TraceState().String(); got != strings.Join(test.state, ",") {

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -41,7 +41,7 @@ type keeper struct {
 	err  error
 }
 
-func (k *keeper) ExportSpans(ctx context.Context, batch []sdktrace.ReadOnlySpan) error {
+func (k *keeper) UploadTraces(ctx context.Context, batch []*tracepb.ResourceSpans) error {
 	if k.hold != nil {
 		select {
 		case <-k.hold:
@@ -54,11 +54,12 @@ func (k *keeper) ExportSpans(ctx context.Context, batch []sdktrace.ReadOnlySpan)
 	}
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	k.spans = append(k.spans, tracetest.SpanStubsFromReadOnlySpans(batch)...)
-	return nil
+	received, err := received(batch)
+	k.spans = append(k.spans, received...)
+	return err
 }
 
-func (k *keeper) Shutdown(context.Context) error { return nil }
+func (k *keeper) Stop(context.Context) error { return nil }
 
 var errRefused = errors.New("refused")
 

@@ -9,13 +9,12 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// parentLength is the length of a traceparent header of version 00.
-const parentLength = 55
+// parentLength is the least length of a traceparent header.
+const parentLength = telemetry.TraceparentLength
 
-// parent returns what the request's traceparent header says; false without a valid one. More than one is none (W3C Trace Context,
-// section 3.2).
-func parent(header http.Header) (telemetry.TraceContext, bool) {
-	values := header["Traceparent"]
+// parent returns what the values of the request's traceparent header say; false without a valid one. More than one is none (W3C Trace
+// Context, section 3.2).
+func parent(values []string) (telemetry.TraceContext, bool) {
 	if len(values) != 1 {
 		return telemetry.TraceContext{}, false
 	}
@@ -66,15 +65,16 @@ func nibble(digit byte) byte {
 // Trace Context, section 3.3.1.5).
 const longestState = 2048
 
-// state returns the request's tracestate; one that is malformed or too long is none. The header itself is passed on as it is.
-func state(header http.Header) trace.TraceState {
-	joined := strings.Clone(strings.Join(header["Tracestate"], ","))
+// state returns the request's tracestate in its canonical form; one that is malformed or too long is none. The header itself is passed on
+// as it is.
+func state(header http.Header) string {
+	joined := strings.Join(header["Tracestate"], ",")
 	if joined == "" || len(joined) > longestState {
-		return trace.TraceState{}
+		return ""
 	}
 	out, err := trace.ParseTraceState(joined)
 	if err != nil {
-		return trace.TraceState{}
+		return ""
 	}
-	return out
+	return strings.Clone(out.String())
 }

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	traceID = "4bf92f3577b34da6a3ce929d0e0e4736"
-	spanID  = "00f067aa0ba902b7"
-	valid   = "00-" + traceID + "-" + spanID + "-01"
+	exampleTrace = "4bf92f3577b34da6a3ce929d0e0e4736"
+	exampleSpan  = "00f067aa0ba902b7"
+	valid        = "00-" + exampleTrace + "-" + exampleSpan + "-01"
 )
 
 func TestParseParent(t *testing.T) {
@@ -34,8 +34,8 @@ func TestParseParent(t *testing.T) {
 		"version ff":           {"ff" + valid[2:], false, false},
 		"version of letters":   {"xx" + valid[2:], false, false},
 		"capitals":             {strings.ToUpper(valid), false, false},
-		"no trace":             {"00-" + strings.Repeat("0", 32) + "-" + spanID + "-01", false, false},
-		"no span":              {"00-" + traceID + "-" + strings.Repeat("0", 16) + "-01", false, false},
+		"no trace":             {"00-" + strings.Repeat("0", 32) + "-" + exampleSpan + "-01", false, false},
+		"no span":              {"00-" + exampleTrace + "-" + strings.Repeat("0", 16) + "-01", false, false},
 		"short":                {valid[:54], false, false},
 		"empty":                {"", false, false},
 		"space":                {" " + valid, false, false},
@@ -47,7 +47,7 @@ func TestParseParent(t *testing.T) {
 		if ok != test.ok || got.Sampled != test.sampled || got.Valid() != test.ok {
 			t.Errorf("%s: parseParent(%q) = %+v, %t", title, test.text, got, ok)
 		}
-		if ok && (trace.TraceID(got.TraceID).String() != traceID || trace.SpanID(got.SpanID).String() != spanID) {
+		if ok && (trace.TraceID(got.TraceID).String() != exampleTrace || trace.SpanID(got.SpanID).String() != exampleSpan) {
 			t.Errorf("%s: identity %x %x", title, got.TraceID, got.SpanID)
 		}
 	}
@@ -71,8 +71,7 @@ func FuzzParseParent(f *testing.F) {
 			t.Errorf("parseParent(%q) leaves %+v", text, got)
 		}
 		if ok && text[:2] == "00" {
-			var again [parentLength]byte
-			if writeParent(again[:], got); string(again[:53]) != text[:53] {
+			if again := got.Traceparent(); string(again[:53]) != text[:53] {
 				t.Errorf("%q is written as %q", text, again)
 			}
 		}
@@ -97,7 +96,7 @@ func TestState(t *testing.T) {
 		}(), ""},
 	}
 	for title, test := range tests {
-		if got := state(http.Header{"Tracestate": test.values}).String(); got != test.want {
+		if got := state(http.Header{"Tracestate": test.values}); got != test.want {
 			t.Errorf("%s: %q, want %q", title, got, test.want)
 		}
 	}

@@ -32,7 +32,7 @@ func (q query) show(raw string) string {
 		}
 		out.WriteString(q.part(part))
 	}
-	return text(out.String())
+	return clean(out.String())
 }
 
 func (q query) part(part string) string {

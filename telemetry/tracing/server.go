@@ -6,16 +6,11 @@ import (
 	"strconv"
 	"strings"
 
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/trace"
-
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // describe notes what is known of a request when it begins: what middlewares may change later.
 func (t *Tracer) describe(s *span, header http.Header, tls bool) {
-	out := make([]attribute.KeyValue, 0, 2+len(t.captured.request))
 	scheme := "http"
 	if tls {
 		scheme = "https"
@@ -23,89 +18,82 @@ func (t *Tracer) describe(s *span, header http.Header, tls bool) {
 	if told := header.Get("X-Forwarded-Proto"); told != "" {
 		scheme = told // It is the entrypoint's, or that of a peer whom it trusts.
 	}
-	out = append(out, attribute.String("url.scheme", text(scheme)))
+	s.text("url.scheme", scheme)
 	if agent := header.Get("User-Agent"); agent != "" {
-		out = append(out, attribute.String("user_agent.original", text(agent)))
+		s.text("user_agent.original", agent)
 	}
-	s.inner.SetAttributes(capture(out, t.captured.request, header)...)
+	s.capture(t.captured.request, header)
 }
 
-// capture adds the headers that are there.
-func capture(out []attribute.KeyValue, wanted []header, from http.Header) []attribute.KeyValue {
+// capture notes the headers that are there.
+func (s *span) capture(wanted []header, from http.Header) {
 	for _, one := range wanted {
 		if values := from[one.name]; len(values) > 0 {
-			out = append(out, attribute.StringSlice(one.key, texts(values)))
+			s.list(one.key, values)
 		}
 	}
-	return out
 }
 
 // finish notes the rest, and ends the span.
 func (t *Tracer) finish(s *span, record *telemetry.Record) {
-	out := make([]attribute.KeyValue, 0, 24)
-	out = request(out, record)
+	s.request(record)
 	if record.Query != "" {
-		out = append(out, attribute.String("url.query", t.query.show(record.Query)))
+		s.text("url.query", t.query.show(record.Query))
 	}
-	out = response(out, record)
-	s.inner.SetAttributes(capture(out, t.captured.response, record.ResponseHeader)...)
+	s.response(record)
+	s.capture(t.captured.response, record.ResponseHeader)
+	failure := ""
 	if failed(record) {
-		s.inner.SetStatus(codes.Error, text(record.Reason))
+		failure = record.Reason
 	}
-	s.inner.End(trace.WithTimestamp(record.Start.Add(record.Duration)))
+	s.end(record.Start.Add(record.Duration), failed(record), failure)
 }
 
-// request adds the attributes of the request as the semantic conventions name them, and the entrypoint.
-func request(out []attribute.KeyValue, record *telemetry.Record) []attribute.KeyValue {
+// request notes the attributes of the request as the semantic conventions name them, and the entrypoint.
+func (s *span) request(record *telemetry.Record) {
 	name, known := telemetry.RegisteredMethod(record.Method)
 	if !known {
-		out = append(out, attribute.String("http.request.method_original", text(record.Method)))
+		s.text("http.request.method_original", record.Method)
 	}
 	address, port := split(record.Host)
-	client := text(record.Client)
-	out = append(out,
-		attribute.String("entry_point", text(record.Entrypoint)),
-		attribute.String("http.request.method", name),
-		attribute.Int64("http.request.body.size", record.BytesReceived),
-		attribute.String("network.protocol.version", version(record.Version)),
-		attribute.String("url.path", text(record.Path)),
-		attribute.String("server.address", text(address)),
-		attribute.String("client.address", client),
-		attribute.String("network.peer.address", client),
-	)
+	s.text("entry_point", record.Entrypoint)
+	s.text("http.request.method", name)
+	s.int("http.request.body.size", record.BytesReceived)
+	s.text("network.protocol.version", version(record.Version))
+	s.text("url.path", record.Path)
+	s.text("server.address", address)
+	s.text("client.address", record.Client)
+	s.text("network.peer.address", record.Client)
 	if port > 0 {
-		out = append(out, attribute.Int("server.port", port))
+		s.int("server.port", int64(port))
 	}
 	if peer, err := strconv.Atoi(record.ClientPort); err == nil {
-		out = append(out, attribute.Int("client.port", peer), attribute.Int("network.peer.port", peer))
+		s.int("client.port", int64(peer))
+		s.int("network.peer.port", int64(peer))
 	}
-	return out
 }
 
-// response adds the attributes of the response, and who has answered.
-func response(out []attribute.KeyValue, record *telemetry.Record) []attribute.KeyValue {
-	out = append(out,
-		attribute.Int("http.response.status_code", record.Status),
-		attribute.Int64("http.response.body.size", record.BytesSent),
-		attribute.Int64("sluice.generation", int64(record.Generation)), //nolint:gosec // It counts from 1.
-	)
-	if record.Router != "" {
-		out = append(out, attribute.String("traefik.router.name", record.Router))
-	}
-	if record.Service != "" {
-		out = append(out, attribute.String("traefik.service.name", record.Service))
-	}
-	if record.Code != "" {
-		out = append(out, attribute.String("sluice.error.code", string(record.Code)))
+// response notes the attributes of the response, and who has answered.
+func (s *span) response(record *telemetry.Record) {
+	s.int("http.response.status_code", int64(record.Status))
+	s.int("http.response.body.size", record.BytesSent)
+	s.int("sluice.generation", int64(record.Generation)) //nolint:gosec // It counts from 1.
+	for _, one := range [...]struct{ key, value string }{
+		{"traefik.router.name", record.Router},
+		{"traefik.service.name", record.Service},
+		{"sluice.error.code", string(record.Code)},
+	} {
+		if one.value != "" {
+			s.text(one.key, one.value)
+		}
 	}
 	if failed(record) {
 		kind := string(record.Code)
 		if kind == "" {
 			kind = strconv.Itoa(record.Status)
 		}
-		out = append(out, attribute.String("error.type", kind))
+		s.text("error.type", kind)
 	}
-	return out
 }
 
 // failed reports whether the fault is the server's: 4xx is the client's, and a response that was cut has another status.
@@ -119,7 +107,7 @@ func version(protocol string) string {
 	if number == "1.0" {
 		return number
 	}
-	return strings.TrimSuffix(text(number), ".0")
+	return strings.TrimSuffix(number, ".0")
 }
 
 // split returns the parts of a host; the port is 0 where there is none.

@@ -6,16 +6,21 @@ import (
 	"fmt"
 	"sync"
 
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-	"go.opentelemetry.io/otel/trace"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 	"github.com/sluiceproxy/sluice/telemetry/otlp"
 )
 
-// scope is the name of the instrumentation: who made the spans.
-const scope = "github.com/sluiceproxy/sluice"
+// Exporter sends spans to a collector. otlp.Spans returns one.
+type Exporter interface {
+	// UploadTraces sends a batch, and ends with the context. The batch is valid until it returns, and not changed. It may hold what is to
+	// be sent as fields that are not known, so that it is sent in the binary form and no other.
+	UploadTraces(ctx context.Context, batch []*tracepb.ResourceSpans) error
+	// Stop ends the exporter. Nothing is sent after it.
+	Stop(ctx context.Context) error
+}
 
 // Tracer makes the spans of requests. It may be used by several goroutines at once.
 type Tracer struct {
@@ -23,14 +28,12 @@ type Tracer struct {
 	captured captured
 	query    query
 	batches  sync.Pool
-	spans    trace.Tracer
-	provider *sdktrace.TracerProvider
 	outlet   *outlet
 }
 
 // New returns a tracer that sends to the exporter, which it owns from then on. An option that makes no sense is an error that names it.
 // Failures to send are told to the logger, at most once a minute.
-func New(config static.Tracing, exporter sdktrace.SpanExporter, logger telemetry.Logger) (*Tracer, error) {
+func New(config static.Tracing, exporter Exporter, logger telemetry.Logger) (*Tracer, error) {
 	if exporter == nil {
 		return nil, errors.New("tracing: there is no exporter")
 	}
@@ -46,18 +49,11 @@ func New(config static.Tracing, exporter sdktrace.SpanExporter, logger telemetry
 	if len(attributes) == 0 {
 		attributes = config.GlobalAttributes // The deprecated name gives way to the other.
 	}
-	outlet := newOutlet(exporter, otlp.NewReporter(logger))
-	provider := sdktrace.NewTracerProvider(
-		sdktrace.WithResource(otlp.Resource(config.ServiceName, attributes)),
-		sdktrace.WithSampler(sdktrace.AlwaysSample()), // Only sampled requests come as far as the provider.
-		sdktrace.WithIDGenerator(generator{}),
-		sdktrace.WithRawSpanLimits(limits()),
-		sdktrace.WithSpanProcessor(outlet),
-	)
+	origin := newOrigin(otlp.Resource(config.ServiceName, attributes))
 	return &Tracer{
 		sampler: sampler, captured: captured, query: newQuery(config.SafeQueryParams),
 		batches: sync.Pool{New: func() any { return new(batch) }},
-		spans:   provider.Tracer(scope), provider: provider, outlet: outlet,
+		outlet:  newOutlet(exporter, origin, otlp.NewReporter(logger)),
 	}, nil
 }
 
@@ -65,6 +61,4 @@ func New(config static.Tracing, exporter sdktrace.SpanExporter, logger telemetry
 func (t *Tracer) Dropped() uint64 { return t.outlet.dropped.Load() }
 
 // Shutdown sends what is queued and closes the exporter. When the context ends first, the rest is dropped, and its error is returned.
-func (t *Tracer) Shutdown(ctx context.Context) error {
-	return t.outlet.shutdown(ctx, t.provider.Shutdown)
-}
+func (t *Tracer) Shutdown(ctx context.Context) error { return t.outlet.shutdown(ctx) }

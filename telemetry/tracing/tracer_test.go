@@ -9,15 +9,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	sdktrace "go.opentelemetry.io/otel/sdk/trace"
-
 	"github.com/sluiceproxy/sluice/static"
 )
 
 func TestOptionsThatMakeNoSense(t *testing.T) {
 	tests := map[string]struct {
 		config   static.Tracing
-		exporter sdktrace.SpanExporter
+		exporter Exporter
 		want     string
 	}{
 		"share":           {share(1.5), &keeper{}, "tracing.sampleRate: "},

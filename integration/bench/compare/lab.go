@@ -21,6 +21,8 @@ type lab struct {
 	endpoints   *endpoints
 	// capacity is how many requests nginx answered in a second; 0 before it is known.
 	capacity float64
+	// races is how often each row was measured in turns.
+	races map[string]int
 }
 
 // newLab makes the folder and starts the endpoints.
@@ -28,7 +30,7 @@ func newLab(ctx context.Context, settings settings, stdout io.Writer) (*lab, err
 	if missing := missing(settings); len(missing) > 0 {
 		return nil, fmt.Errorf("missing programs: %q", missing)
 	}
-	l := &lab{settings: settings, stdout: stdout}
+	l := &lab{settings: settings, stdout: stdout, races: map[string]int{}}
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
 		return nil, err

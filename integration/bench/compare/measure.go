@@ -67,7 +67,7 @@ func (l *lab) measureAll(ctx context.Context) results {
 	return all
 }
 
-// measureRow measures the contestants of a row: one after the other, or in turns.
+// measureRow measures the contestants of a row: one after the other, or in short turns.
 func (l *lab) measureRow(ctx context.Context, row row) iter.Seq[sample] {
 	if row.turns > 0 {
 		return slices.Values(l.measureInTurns(ctx, row))

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -118,14 +119,27 @@ func (p *process) ready(ctx context.Context, most time.Duration, ask func(contex
 
 // output runs a program of the load on the load's core to its end, and returns what it wrote. It is ended after the time given.
 func output(ctx context.Context, folder string, most time.Duration, argv ...string) (string, error) {
+	return followed(ctx, folder, most, nil, argv...)
+}
+
+// followed is output for somebody who is told the process once it has started; nil is nobody.
+func followed(ctx context.Context, folder string, most time.Duration, started func(*os.Process), argv ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	command := exec.CommandContext(ctx, "taskset", append([]string{"-c", loadCore}, argv...)...)
 	command.Dir = folder
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	text, err := command.CombinedOutput()
-	if err != nil {
-		return string(text), fmt.Errorf("%s: %w\n%s", filepath.Base(argv[0]), err, text)
+	var text bytes.Buffer
+	command.Stdout, command.Stderr = &text, &text
+	err := command.Start()
+	if err == nil {
+		if started != nil {
+			started(command.Process)
+		}
+		err = command.Wait()
 	}
-	return string(text), nil
+	if err != nil {
+		return text.String(), fmt.Errorf("%s: %w\n%s", filepath.Base(argv[0]), err, &text)
+	}
+	return text.String(), nil
 }

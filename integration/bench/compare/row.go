@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"time"
 )
@@ -19,19 +20,19 @@ type row struct {
 	middlewares bool
 	// contestants are measured in this order. The first one is what the others are compared with.
 	contestants []contestant
-	// turns says that all contestants run side by side and are measured so many times in turns; 0 is one after the other, and once. It is
-	// for contestants that differ by less than the machine from one second to the next.
+	// turns says that all contestants run side by side and are asked in short turns, each for so many times the time of a measurement; 0 is
+	// one after the other. It is for contestants that differ by less than the machine from one second to the next, and a load of wrk.
 	turns int
 	// must are the bounds that Sluice, the last one, must keep. The first one says by what the row is judged.
 	must []bound
 }
 
-// how describes the load of a row, and in how many turns it is sent.
+// how describes the load of a row, and whether it is sent in turns.
 func (r row) how() string {
 	if r.turns == 0 {
 		return r.load.String()
 	}
-	return fmt.Sprintf("%s, %d turns side by side", r.load, r.turns)
+	return fmt.Sprintf("%s, side by side in turns of %v, %d times as long", r.load, turn, r.turns)
 }
 
 // load is a way to send requests.
@@ -55,6 +56,8 @@ type target struct {
 	hosts []string
 	// folder is for temporary files; tools is where our own programs are.
 	folder, tools string
+	// started is told the process of a load of wrk; nil tells nobody.
+	started func(load *os.Process)
 }
 
 // port returns the port of the proxy that is asked.

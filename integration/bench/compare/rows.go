@@ -63,6 +63,10 @@ func table() []row {
 			contestants: []contestant{sluice("sluice-10000", 1).with(watched), sluice("sluice-reloads", 1).with(watched).reloading()},
 		},
 		{
+			name: "seen-itself", title: "Sluice without metrics, logs and traces against itself: what the rows below can not tell apart", load: closed{connections: 64},
+			ask: get, contestants: observed("sluice-again", ""), turns: seenTurns,
+		},
+		{
 			name: "seen-metrics", title: "Sluice with metrics of entrypoints, routers and services against Sluice without any", load: closed{connections: 64}, ask: get,
 			contestants: observed("sluice-metrics", "metrics"), turns: seenTurns, must: []bound{{metric: cpu, most: 1.03}},
 		},
@@ -87,7 +91,7 @@ func table() []row {
 	return rows
 }
 
-// seenTurns is how many turns the rows have that compare Sluice with itself, watched and not.
+// seenTurns is how much longer the rows are measured that compare Sluice with itself, watched and not.
 const seenTurns = 10
 
 // browser is what a browser sends and gets: with Host it is 20 fields.

@@ -2,26 +2,37 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
 	"slices"
 	"strings"
+	"sync"
+	"syscall"
+	"time"
 )
 
-// racer is a contestant of a row that runs beside the others, with what its turns have said.
+const (
+	// turn is how long one contestant of a row with turns is asked while the others wait.
+	turn = 100 * time.Millisecond
+	// ending is how long before their end all loads go on, so that none of them is late for it.
+	ending = 300 * time.Millisecond
+)
+
+// racer is a contestant of a row that runs beside the others.
 type racer struct {
-	who   contestant
-	proxy *proxy
-	turns []turn
+	who    contestant
+	proxy  *proxy
+	before observation
+	// load is the process of its load, once it has started.
+	load chan *os.Process
+	out  outcome
+	err  error
 }
 
-// turn is one of a contestant's parts of a measurement.
-type turn struct {
-	values   map[metric]float64
-	requests float64
-	raw      string
-}
-
-// measureInTurns starts all contestants of a row and measures them in turns, backwards every second time: what others do on the machine for
-// longer than a turn meets all of them alike. It returns a sample for each contestant.
+// measureInTurns starts all contestants of a row, and a load for each that is stopped while another one has its turn. What others do on the
+// machine for longer than a turn meets all of them alike. It returns a sample for each contestant, which tells no latencies: a load that was
+// stopped has waited for itself.
 func (l *lab) measureInTurns(ctx context.Context, row row) []sample {
 	var racers []*racer
 	defer func() {
@@ -29,75 +40,135 @@ func (l *lab) measureInTurns(ctx context.Context, row row) []sample {
 			r.proxy.discard()
 		}
 	}()
-	for _, who := range row.contestants {
+	// Who starts second is at a disadvantage of about 1 %, so that each is second every other time.
+	order := slices.Clone(row.contestants)
+	if l.races[row.name]++; l.races[row.name]%2 == 0 {
+		slices.Reverse(order)
+	}
+	for _, who := range order {
 		p, err := l.startProxy(ctx, row, who)
 		if err != nil {
 			return failedRow(row, err)
 		}
-		racers = append(racers, &racer{who: who, proxy: p})
+		racers = append(racers, &racer{who: who, proxy: p, load: make(chan *os.Process, 1)})
 		warm := l.target(row, p)
 		warm.time = warmUp
 		if _, err := row.load.run(ctx, warm); err != nil {
 			return failedRow(row, err)
 		}
 	}
-	for n := range row.turns {
-		order := slices.Clone(racers)
-		if n%2 == 1 {
-			slices.Reverse(order)
-		}
-		for _, r := range order {
-			if err := l.takeTurn(ctx, row, r); err != nil {
-				return failedRow(row, err)
-			}
-		}
+	samples, err := l.race(ctx, row, racers)
+	if err != nil {
+		return failedRow(row, err)
 	}
-	var samples []sample
-	for _, r := range racers {
-		samples = append(samples, sample{contestant: r.who.name, values: combined(r.turns), raw: r.raw()})
+	place := func(s sample) int {
+		return slices.IndexFunc(row.contestants, func(who contestant) bool { return who.name == s.contestant })
 	}
+	slices.SortFunc(samples, func(a, b sample) int { return place(a) - place(b) })
 	return samples
 }
 
-// takeTurn measures a contestant once.
-func (l *lab) takeTurn(ctx context.Context, row row, r *racer) error {
-	at := l.target(row, r.proxy)
-	values, out, err := l.watch(ctx, r.proxy, func() (outcome, error) { return row.load.run(ctx, at) })
+// race lets the loads run, each for the time of as many measurements as the row has turns.
+func (l *lab) race(ctx context.Context, row row, racers []*racer) ([]sample, error) {
+	var err error
+	for _, r := range racers {
+		if r.before, err = observe(r.proxy.pid()); err != nil {
+			return nil, err
+		}
+	}
+	whole := l.settings.time * time.Duration(row.turns*len(racers))
+	ctx, cancel := context.WithTimeout(ctx, whole+time.Minute)
+	defer cancel()
+	var running sync.WaitGroup
+	for _, r := range racers {
+		at := l.target(row, r.proxy)
+		at.time, at.started = whole, func(load *os.Process) { r.load <- load }
+		running.Go(func() {
+			if r.out, r.err = row.load.run(ctx, at); r.err != nil {
+				cancel() // The others run for nothing.
+			}
+		})
+	}
+	err = takeTurns(ctx, racers, whole)
+	running.Wait()
+	for _, r := range racers {
+		if r.err != nil {
+			err = errors.Join(err, fmt.Errorf("%w\n%s", r.err, r.proxy.last()))
+		}
+	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r.turns = append(r.turns, turn{values, out.requests, out.raw})
-	return nil
+	return raced(racers)
 }
 
-// combined returns what several turns say together: CPU for each request of all of them, and the median of everything else.
-func combined(turns []turn) map[metric]float64 {
-	values := map[metric]float64{}
-	var used, requests float64
-	for _, t := range turns {
-		used += t.values[cpu] * t.requests
-		requests += t.requests
-		for m := range t.values {
-			values[m] = 0
+// takeTurns lets one load after the other go on, until all of them are about to end.
+func takeTurns(ctx context.Context, racers []*racer, whole time.Duration) error {
+	over := time.NewTimer(max(0, whole-ending))
+	defer over.Stop()
+	var loads []*os.Process
+	for _, r := range racers {
+		select {
+		case load := <-r.load:
+			loads = append(loads, load)
+		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
-	for m := range values {
-		var all spread
-		for _, t := range turns {
-			all = append(all, t.values[m])
-		}
-		values[m] = all.median()
-	}
-	values[cpu] = used / requests
-	return values
+	ticker := time.NewTicker(turn)
+	defer ticker.Stop()
+	return alternate(ctx, loads, ticker.C, over.C)
 }
 
-func (r *racer) raw() string {
-	var raw []string
-	for _, t := range r.turns {
-		raw = append(raw, strings.TrimSpace(t.raw))
+// alternate lets the next of the processes go on with each tick, while the others are stopped. At the end all of them go on. One that has
+// ended is left alone, also where another process has its number.
+func alternate(ctx context.Context, loads []*os.Process, ticks, over <-chan time.Time) error {
+	defer func() {
+		for _, load := range loads {
+			_ = load.Signal(syscall.SIGCONT)
+		}
+	}()
+	for _, load := range loads[1:] {
+		if err := load.Signal(syscall.SIGSTOP); err != nil {
+			return fmt.Errorf("stopping a load: %w", err)
+		}
 	}
-	return strings.Join(raw, "\n")
+	for at := 0; ; {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-over:
+			return nil
+		case <-ticks:
+			_ = loads[at].Signal(syscall.SIGSTOP)
+			at = (at + 1) % len(loads)
+			_ = loads[at].Signal(syscall.SIGCONT)
+		}
+	}
+}
+
+// raced returns what the racers' loads have said, and what their proxies used meanwhile.
+func raced(racers []*racer) ([]sample, error) {
+	var samples []sample
+	var used time.Duration
+	var busy, elapsed float64
+	for _, r := range racers {
+		after, err := observe(r.proxy.pid())
+		if err != nil {
+			return nil, err
+		}
+		own := after.cpu - r.before.cpu
+		used += own
+		busy, elapsed = 100*share(r.before.cores[0], after.cores[0]), float64(after.at.Sub(r.before.at))
+		samples = append(samples, sample{contestant: r.who.name, raw: strings.TrimSpace(r.out.raw), values: map[metric]float64{
+			cpu: float64(own) / float64(time.Microsecond) / r.out.requests, rate: r.out.perSecond * float64(len(racers)),
+			memory: after.resident / 1024, busyProxy: busy, busyLoad: 100 * share(r.before.cores[1], after.cores[1]),
+		}})
+	}
+	for _, s := range samples {
+		s.values[strangers] = max(0, busy-100*float64(used)/elapsed)
+	}
+	return samples, nil
 }
 
 // failedRow returns samples of a row that could not be measured.

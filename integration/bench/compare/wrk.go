@@ -63,7 +63,7 @@ func (c closed) run(ctx context.Context, at target) (outcome, error) {
 			argv = append(argv, fmt.Sprintf("body=%d", at.body))
 		}
 	}
-	printed, err := output(ctx, at.folder, at.time+30*time.Second, argv...)
+	printed, err := followed(ctx, at.folder, at.time+30*time.Second, at.started, argv...)
 	if err != nil {
 		return outcome{}, err
 	}
