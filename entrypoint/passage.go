@@ -20,7 +20,8 @@ type passage struct {
 	visit
 	inner  http.ResponseWriter
 	engine engine
-	values http1.Values
+	// values is the visit. It outlives its request with the passage: who is late to ask the request's context still reads it.
+	values *http1.Values
 	body   trailing
 	// status is the final status, or 0; sent counts the bytes of the body. A goroutine that the handler left behind may still
 	// be changing them when they are told.
@@ -43,18 +44,24 @@ type engine interface {
 	WriteFields(status int, fields []http1.Field)
 }
 
+func newPassage() *passage {
+	p := new(passage)
+	var values http1.Values = &p.visit
+	p.values = &values
+	return p
+}
+
 // serveHTTP1 is the handler of HTTP/1.1.
 func (c *chain) serveHTTP1(w http.ResponseWriter, r *http.Request) {
 	p, recycled := c.passages.Get().(*passage)
 	if !recycled {
-		p = new(passage)
+		p = newPassage()
 	}
 	engine := w.(engine)
 	p.inner, p.engine = w, engine
 	p.open(c.entrypoint, r)
 	p.seen.HopByHop, p.seen.Extended = engine.Seen()
-	p.values = &p.visit
-	engine.Attach(&p.values)
+	engine.Attach(p.values)
 	if r.Trailer != nil {
 		p.body = trailing{ReadCloser: r.Body, passage: p, trailer: r.Trailer}
 		r.Body = &p.body
@@ -81,7 +88,7 @@ func (p *passage) recycle() {
 	}
 	p.engine.Recycle()
 	pool := &p.entrypoint.chain.passages
-	*p = passage{}
+	*p = passage{values: p.values}
 	pool.Put(p)
 }
 

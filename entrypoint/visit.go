@@ -56,7 +56,8 @@ func (v *visit) open(e *Entrypoint, r *http.Request) {
 	}
 }
 
-// Value returns the record under its key as long as the handler runs, and says whether X-Forwarded-For is kept.
+// Value returns the record under its key as long as the handler runs, and says whether X-Forwarded-For is kept. Package context asks for keys of
+// its own also when the handler has returned, and when the visit is another request's: under those nothing of the visit is read.
 func (v *visit) Value(key any) any {
 	switch key {
 	case telemetry.RecordKey():
@@ -64,7 +65,7 @@ func (v *visit) Value(key any) any {
 			return &v.record
 		}
 	case canonical.KeepForwardedForKey():
-		if v.entrypoint.settings.keepForwardedFor {
+		if e := v.entrypoint; e != nil && e.settings.keepForwardedFor {
 			return true
 		}
 	}

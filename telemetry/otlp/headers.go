@@ -42,9 +42,11 @@ func checkMetadata(headers map[string]string) error {
 	return nil
 }
 
-// ofGRPC reports whether a header, in lower case, is written by gRPC alone, which would leave out what the options say.
+// ofGRPC reports whether a header, in lower case, is written by gRPC alone, which would leave out what the options say, or is one that a message
+// of HTTP/2 must not have (RFC 9113 section 8.2.2).
 func ofGRPC(name string) bool {
-	return strings.HasPrefix(name, "grpc-") || slices.Contains([]string{"content-type", "user-agent", "te"}, name)
+	return strings.HasPrefix(name, "grpc-") ||
+		slices.Contains([]string{"content-type", "user-agent", "te", "connection", "keep-alive", "proxy-connection", "upgrade"}, name)
 }
 
 // ofTheConnection reports whether a header is written by net/http alone, which would leave out what the options say.

@@ -43,6 +43,9 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		"metadata of grpc": {
 			grpc: &static.OTLPGRPC{Endpoint: "c:1", Headers: map[string]string{"Grpc-Timeout": secret}}, want: "grpc.headers.Grpc-Timeout: is no header",
 		},
+		"field of a connection": {
+			grpc: &static.OTLPGRPC{Endpoint: "c:1", Headers: map[string]string{"Connection": secret}}, want: "grpc.headers.Connection: is no header",
+		},
 		"value of metadata": {
 			grpc: &static.OTLPGRPC{Endpoint: "c:1", Headers: map[string]string{"a": secret + "\u00e9"}}, want: "grpc.headers.a: the value has other",
 		},

@@ -145,6 +145,9 @@ func withCredentials(headers map[string]string, user *url.Userinfo) map[string]s
 	for name, value := range headers {
 		out[http.CanonicalHeaderKey(name)] = cmp.Or(value, out[http.CanonicalHeaderKey(name)])
 	}
+	// Only the exporter knows how the body is written: it is not compressed everywhere.
+	delete(out, "Content-Type")
+	delete(out, "Content-Encoding")
 	return out
 }
 

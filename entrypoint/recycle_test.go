@@ -1,0 +1,37 @@
+package entrypoint
+
+import (
+	"bufio"
+	"net/http"
+	"sync"
+	"testing"
+)
+
+// TestLateQuestions asks the contexts of requests whose passages serve others already. Package context does that in goroutines of its own when a
+// client leaves while its response ends.
+func TestLateQuestions(t *testing.T) {
+	type unknown struct{}
+	var asking sync.WaitGroup
+	defer asking.Wait()
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ctx, begun := r.Context(), make(chan struct{})
+		asking.Go(func() {
+			close(begun)
+			for range 2000 {
+				if got := ctx.Value(unknown{}); got != nil {
+					t.Errorf("the context answers %v", got)
+				}
+			}
+		})
+		<-begun
+		w.(interface{ Recycle() }).Recycle()
+	}), nil)
+	conn := s.dial()
+	reader := bufio.NewReader(conn)
+	for range 200 {
+		say(t, conn, "GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+		if response, _ := answer(t, reader); response.StatusCode != http.StatusOK {
+			t.Fatalf("status %d", response.StatusCode)
+		}
+	}
+}
