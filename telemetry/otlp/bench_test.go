@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,20 +13,26 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry/tracing"
 )
 
-// BenchmarkSampled is all that a sampled request with one try costs, until a collector has it.
+// BenchmarkSampled is all that a sampled request with one try costs, until a collector has it: one to which batches are compressed, and one on
+// a loopback address, to which they are not.
 func BenchmarkSampled(b *testing.B) {
-	const requests = 400
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 	}))
 	defer server.Close()
+	b.Run("loopback", func(b *testing.B) { benchmarkSampled(b, server.URL) })
+	b.Run("compressed", func(b *testing.B) { benchmarkSampled(b, strings.Replace(server.URL, "127.0.0.1", "0.0.0.0", 1)) })
+}
+
+func benchmarkSampled(b *testing.B, endpoint string) {
+	const requests = 400
 	var config static.Tracing
 	config.SetDefaults()
 	b.ReportAllocs()
 	var used time.Duration
 	for b.Loop() {
 		b.StopTimer()
-		exporter, err := otlp.Spans(b.Context(), nil, &static.OTLPHTTP{Endpoint: server.URL})
+		exporter, err := otlp.Spans(b.Context(), nil, &static.OTLPHTTP{Endpoint: endpoint})
 		if err != nil {
 			b.Fatal(err)
 		}
