@@ -20,7 +20,7 @@ const (
 	patience = 10 * time.Second
 )
 
-// Hello is the data of the event hello, which begins each stream.
+// Hello is the data of the event hello, which begins each stream, and, without the version, of the event ready.
 type Hello struct {
 	// Version is that of Sluice.
 	Version string `json:"version,omitempty"`
@@ -43,6 +43,7 @@ type Verdicts struct {
 //	generation  for each table that is put to work, with its number as id, as in the list of /api/generations
 //	verdicts    when something is found to be wrong, or right again
 //	providers   when a provider stands otherwise, and at the beginning: all of them, as in /api/ready
+//	ready       when Sluice is ready, or is not any more
 //
 // A listener that comes back with the header Last-Event-ID gets the generations that it has missed, as far as they are known.
 func (l *Live) events(w http.ResponseWriter, r *http.Request) {
@@ -122,6 +123,9 @@ func (s *stream) follow(before, next *pipeline.State) {
 	s.verdicts(before, next)
 	if !next.SameProviders(before) {
 		s.event("providers", "", api.NewReadiness(next).Providers)
+	}
+	if next.Ready != before.Ready {
+		s.event("ready", "", Hello{Generation: next.Generation, Ready: next.Ready})
 	}
 }
 

@@ -119,6 +119,8 @@ func TestEvents(t *testing.T) {
 		l.expect(t, "event: providers\ndata: "+strings.Replace(well, `true,`, `true,"reason":"no disk",`, 1)+"\n")
 		news = all.follow(&pipeline.State{Generation: 7, Ready: true, Generations: generations, Providers: failing}, news)
 		l.expect(t, `event: verdicts`+"\n"+`data: {"worse":[],"recovered":[{"kind":"middleware","name":"auth@file"}]}`+"\n")
+		news = all.follow(&pipeline.State{Generation: 7, Generations: generations, Providers: failing}, news)
+		l.expect(t, "event: ready\ndata: {\"generation\":7,\"ready\":false}\n")
 		began := time.Now()
 		l.expect(t, ":\n")
 		if waited := time.Since(began); waited > heartbeat {

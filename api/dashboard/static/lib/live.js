@@ -15,7 +15,7 @@ function parsed(text) {
   }
 }
 
-/** Live holds what the whole page shows: connected, hello, ready, version. Listeners hear of `change`, `generation`, `verdicts` and `providers`. */
+/** Live holds what the whole page shows: connected, hello, ready, version. Listeners hear of `change`, `generation`, `verdicts`, `providers` and `ready`. */
 class Live extends EventTarget {
   connected = false;
   /** ready is the answer of api/ready; undefined before the first. */
@@ -66,7 +66,7 @@ class Live extends EventTarget {
       this.generation = generation;
       fresh = false;
     });
-    for (const type of ['generation', 'verdicts', 'providers']) {
+    for (const type of ['generation', 'verdicts', 'providers', 'ready']) {
       source.addEventListener(type, (event) => {
         const detail = parsed(event.data);
         if (detail === undefined) return;
