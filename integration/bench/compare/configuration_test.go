@@ -30,7 +30,8 @@ func TestConfigurations(t *testing.T) {
 			for part, want := range map[string]bool{
 				"8001": true, "8002": true, "127.0.0.1:1": true, "127.0.0.2:1": true, work.Hosts[len(work.Hosts)-1]: true, "/outer": row.middlewares,
 				"gzip_comp_level": work.GzipLevel > 0, "compress:": work.Encoding != "",
-				"addRoutersLabels: true": work.Seen == "metrics", "/bench/access.log": work.Seen == "access log", "http://127.0.0.1:4318/small": work.Seen == "traces",
+				"prometheus:": work.Seen == "metrics", "pushInterval:": work.Seen == "push", "/bench/access.log": work.Seen == "access log", "sampleRate:": work.Seen == "traces",
+				"addRoutersLabels: true": work.Seen == "metrics" || work.Seen == "push", "http://127.0.0.1:4318/small": work.Seen == "push" || work.Seen == "traces",
 			} {
 				if strings.Contains(all, part) != want {
 					t.Errorf("%s, %s: %q is there: %v", row.name, who.name, part, !want)

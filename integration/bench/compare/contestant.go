@@ -41,7 +41,8 @@ type job struct {
 	GzipLevel int
 	// LogLevel is that of Sluice.
 	LogLevel string
-	// Seen is what Sluice tells of each request: metrics, access log, traces, or nothing. Collector is where traces go: whoever reads a body and answers 200.
+	// Seen is what Sluice tells of requests: metrics, push (metrics that it sends), access log, traces, or nothing. Collector is where metrics and traces
+	// go: whoever reads a body and answers 200.
 	Seen      string
 	Collector string
 }

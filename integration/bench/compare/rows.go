@@ -63,22 +63,6 @@ func table() []row {
 			contestants: []contestant{sluice("sluice-10000", 1).with(watched), sluice("sluice-reloads", 1).with(watched).reloading()},
 		},
 		{
-			name: "seen-itself", title: "Sluice without metrics, logs and traces against itself: what the rows below can not tell apart", load: closed{connections: 64},
-			ask: get, contestants: observed("sluice-again", ""), turns: seenTurns,
-		},
-		{
-			name: "seen-metrics", title: "Sluice with metrics of entrypoints, routers and services against Sluice without any", load: closed{connections: 64}, ask: get,
-			contestants: observed("sluice-metrics", "metrics"), turns: seenTurns, must: []bound{{metric: cpu, most: 1.03}},
-		},
-		{
-			name: "seen-access-log", title: "Sluice with an access log as JSON into a file against Sluice without one", load: closed{connections: 64}, ask: get,
-			contestants: observed("sluice-access-log", "access log"), turns: seenTurns, must: []bound{{metric: cpu, most: 1.1}},
-		},
-		{
-			name: "seen-traces", title: "Sluice that traces one request in a hundred against Sluice that traces none", load: closed{connections: 64}, ask: get,
-			contestants: observed("sluice-traces", "traces"), turns: seenTurns, must: []bound{{metric: cpu, most: 1.03}},
-		},
-		{
 			name: "idle", title: "memory of an idle connection", load: held{connections: 10_000}, ask: get, contestants: crowded(12_000),
 			must: []bound{{metric: rssEach, most: 8, absolute: true, aim: "≤ 4"}, {metric: heapEach, most: 8, absolute: true, aim: "≤ 4"}},
 		},
@@ -88,11 +72,8 @@ func table() []row {
 			rows[i].contestants = peers()
 		}
 	}
-	return rows
+	return append(rows, seen(get)...)
 }
-
-// seenTurns is how much longer the rows are measured that compare Sluice with itself, watched and not.
-const seenTurns = 10
 
 // browser is what a browser sends and gets: with Host it is 20 fields.
 func browser() ask {
