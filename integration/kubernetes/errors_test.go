@@ -1,6 +1,7 @@
 package kubernetes
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"net/http"
@@ -213,16 +214,14 @@ func expectCheck(t *testing.T, c *cluster.Cluster, broken map[string]fault) {
 // verdictLine is in every line of the log about an object that is not as it should be.
 const verdictLine = `msg="object `
 
-// expectLog looks for a warning for each bad route.
+// expectLog waits for a warning for each bad route: the log tells of objects when nothing more has come of the source for a moment.
 func expectLog(t *testing.T, g *gate, broken map[string]fault) {
-	var lines []string
-	for line := range strings.Lines(g.Log.String()) {
-		if strings.Contains(line, verdictLine) {
-			lines = append(lines, line)
-		}
-	}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	for _, name := range slices.Sorted(maps.Keys(broken)) {
-		expectLine(t, lines, name, broken[name].reason)
+		if _, err := g.Log.Wait(ctx, verdictLine, "IngressRoute faulty/"+name, broken[name].reason); err != nil {
+			t.Errorf("nothing says %q of %s: %v", broken[name].reason, name, err)
+		}
 	}
 }
 
