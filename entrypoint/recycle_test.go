@@ -2,6 +2,7 @@ package entrypoint
 
 import (
 	"bufio"
+	"context"
 	"net/http"
 	"sync"
 	"testing"
@@ -17,10 +18,13 @@ func TestLateQuestions(t *testing.T) {
 		ctx, begun := r.Context(), make(chan struct{})
 		asking.Go(func() {
 			close(begun)
-			for range 2000 {
+			for range 1000 {
 				if got := ctx.Value(unknown{}); got != nil {
 					t.Errorf("the context answers %v", got)
 				}
+				derived, cancel := context.WithTimeout(ctx, patience)
+				_ = context.Cause(derived)
+				cancel()
 			}
 		})
 		<-begun
