@@ -18,7 +18,7 @@ func TestLateQuestions(t *testing.T) {
 		ctx, begun := r.Context(), make(chan struct{})
 		asking.Go(func() {
 			close(begun)
-			for range 1000 {
+			for range 300 {
 				if got := ctx.Value(unknown{}); got != nil {
 					t.Errorf("the context answers %v", got)
 				}
