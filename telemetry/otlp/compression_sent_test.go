@@ -31,12 +31,13 @@ func TestBatchesAreCompressed(t *testing.T) {
 			t.Run(host+"/"+signal, func(t *testing.T) {
 				c := newCollector()
 				byHTTP := httpOptions(strings.Replace(c.byHTTP(t, false).URL, "127.0.0.1", host, 1), nil)
-				byHTTP.Headers["content-encoding"] = "br" // It would not be true.
+				byHTTP.Headers["content-encoding"], byHTTP.Headers["accept-encoding"] = "br", "br" // Neither would be true.
 				if err := send(t.Context(), nil, byHTTP); err != nil {
 					t.Fatal(err)
 				}
-				if got := (<-c.arrivals).header("content-encoding"); got != want {
-					t.Errorf("by HTTP the encoding is %q, want %q", got, want)
+				arrived := <-c.arrivals
+				if got := arrived.header("content-encoding"); got != want || arrived.header("accept-encoding") != "gzip" {
+					t.Errorf("by HTTP the encoding is %q, want %q; accepted is %q", got, want, arrived.header("accept-encoding"))
 				}
 				seen := make(encodings, 1)
 				options := grpcOptions(strings.Replace(c.byGRPC(t, grpc.StatsHandler(seen)), "127.0.0.1", host, 1), true, nil)

@@ -19,6 +19,9 @@ func checkHeaders(option string, headers map[string]string) error {
 		if ofTheConnection(name) {
 			return fmt.Errorf("%s.headers.%s: is no header that may be chosen", option, name)
 		}
+		if strings.EqualFold(name, "Connection") && !strings.EqualFold(value, "close") && !strings.EqualFold(value, "keep-alive") {
+			return fmt.Errorf("%s.headers.%s: can be close or keep-alive alone", option, name)
+		}
 		if strings.ContainsFunc(value, func(r rune) bool { return (r < ' ' && r != '\t') || r == 0x7f }) {
 			return fmt.Errorf("%s.headers.%s: the value has control characters", option, name)
 		}
@@ -46,13 +49,13 @@ func checkMetadata(headers map[string]string) error {
 // of HTTP/2 must not have (RFC 9113 section 8.2.2).
 func ofGRPC(name string) bool {
 	return strings.HasPrefix(name, "grpc-") ||
-		slices.Contains([]string{"content-type", "user-agent", "te", "connection", "keep-alive", "proxy-connection", "upgrade"}, name)
+		slices.Contains([]string{"content-type", "content-encoding", "user-agent", "te", "connection", "keep-alive", "proxy-connection", "upgrade"}, name)
 }
 
-// ofTheConnection reports whether a header is written by net/http alone, which would leave out what the options say.
+// ofTheConnection reports whether a header is written by net/http alone, which would leave out what the options say, or refuse each batch.
 func ofTheConnection(name string) bool {
 	switch http.CanonicalHeaderKey(name) {
-	case "Host", "Content-Length", "Transfer-Encoding", "Trailer":
+	case "Host", "Content-Length", "Transfer-Encoding", "Trailer", "Te", "Upgrade":
 		return true
 	}
 	return false

@@ -43,8 +43,12 @@ func TestOptionsThatMakeNoSense(t *testing.T) {
 		"metadata of grpc": {
 			grpc: &static.OTLPGRPC{Endpoint: "c:1", Headers: map[string]string{"Grpc-Timeout": secret}}, want: "grpc.headers.Grpc-Timeout: is no header",
 		},
+		"field of a connection by HTTP": {
+			http: &static.OTLPHTTP{Endpoint: "https://c", Headers: map[string]string{"connection": secret}}, want: "http.headers.connection: can be close",
+		},
+		"upgrade": {http: &static.OTLPHTTP{Endpoint: "https://c", Headers: map[string]string{"Upgrade": secret}}, want: "http.headers.Upgrade: is no header"},
 		"field of a connection": {
-			grpc: &static.OTLPGRPC{Endpoint: "c:1", Headers: map[string]string{"Connection": secret}}, want: "grpc.headers.Connection: is no header",
+			grpc: &static.OTLPGRPC{Endpoint: "c:1", Headers: map[string]string{"Keep-Alive": secret}}, want: "grpc.headers.Keep-Alive: is no header",
 		},
 		"value of metadata": {
 			grpc: &static.OTLPGRPC{Endpoint: "c:1", Headers: map[string]string{"a": secret + "\u00e9"}}, want: "grpc.headers.a: the value has other",

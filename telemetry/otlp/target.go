@@ -145,9 +145,10 @@ func withCredentials(headers map[string]string, user *url.Userinfo) map[string]s
 	for name, value := range headers {
 		out[http.CanonicalHeaderKey(name)] = cmp.Or(value, out[http.CanonicalHeaderKey(name)])
 	}
-	// Only the exporter knows how the body is written: it is not compressed everywhere.
-	delete(out, "Content-Type")
-	delete(out, "Content-Encoding")
+	// Only the exporter knows how the body is written, which is not compressed everywhere, and what it can read.
+	for _, name := range []string{"Content-Type", "Content-Encoding", "Accept-Encoding"} {
+		delete(out, name)
+	}
 	return out
 }
 
