@@ -7,14 +7,15 @@ IMAGE       ?= sluice:dev
 FUZZTIME    ?= 60s
 BENCH       ?= .
 BENCHTIME   ?= 1s
-# How much of the comparison is measured; less than all of it is written to .cache/bench.
+# How much of the comparison is measured (less than all: .cache/bench), or BASE, an earlier binary to compare with.
 ROWS        :=
 PROXIES     :=
 ROUNDS      := 3
 SECONDS     := 3
 OUT         :=
+BASE        :=
 # What is measured in a cluster follows the comparison, but for a part of that: KUBERNETES is yes, no or only.
-KUBERNETES  := $(if $(ROWS)$(PROXIES)$(OUT),no,yes)
+KUBERNETES  := $(if $(ROWS)$(PROXIES)$(OUT)$(BASE),no,yes)
 SIZES       := 1000 5000 20000
 CHURN       := 10m
 PARTS       :=
@@ -55,16 +56,16 @@ fmt: ## Format the Go files as the linters want them
 	@.ci/tools lint
 	@.cache/bin/golangci-lint fmt ./...
 
-generate: ## Make the CRDs (in deploy/crds and the chart) and deep copies from the Go types of the custom resources
+generate: ## Make the CRDs (in deploy/crds and the chart), deep copies and the table of middlewares from the Go types
 	@.ci/tools generate
-	@$(GO) run ./provider/kubernetes/crd/v1alpha1/generate
+	@$(GO) run ./provider/kubernetes/crd/v1alpha1/generate && $(GO) test ./middleware -run TestDocumentation -update >/dev/null
 	@rm -rf deploy/helm/sluice/crds && cp -R deploy/crds deploy/helm/sluice/crds && rm deploy/helm/sluice/crds/kustomization.yaml
 
 fuzz: ## Run every fuzz target for FUZZTIME (60s), then look for the planted bugs
 	@FUZZTIME=$(FUZZTIME) .ci/fuzz
 
-bench: build ## Compare with nginx, haproxy and caddy (ROWS, PROXIES, ROUNDS, SECONDS, OUT), then KUBERNETES (yes, no or only; SIZES, CHURN, PARTS)
-	@[ '$(KUBERNETES)' = only ] || .ci/bench -rows '$(ROWS)' -proxies '$(PROXIES)' -rounds '$(ROUNDS)' -seconds '$(SECONDS)' -out '$(OUT)'
+bench: build ## Compare with nginx, haproxy and caddy (ROWS, PROXIES, ROUNDS, SECONDS, OUT) or with an earlier binary (BASE), then KUBERNETES (yes, no or only; SIZES, CHURN, PARTS)
+	@[ '$(KUBERNETES)' = only ] || .ci/bench -rows '$(ROWS)' -proxies '$(PROXIES)' -rounds '$(ROUNDS)' -seconds '$(SECONDS)' -out '$(OUT)' -base '$(BASE)'
 	@[ '$(KUBERNETES)' = no ] || SIZES='$(SIZES)' CHURN='$(CHURN)' ROUNDS='$(ROUNDS)' PARTS='$(PARTS)' .ci/bench-kubernetes
 
 microbench: ## Run the benchmarks that match BENCH (all) for BENCHTIME (1s) each

@@ -210,6 +210,7 @@ func TestReadiness(t *testing.T) {
    "kind": "router",
    "name": "d@file",
    "status": "degraded",
+   "code": "Degraded",
    "reason": "service \"s@file\" does not exist",
    "origin": "f.yaml:7"
   },
@@ -217,6 +218,7 @@ func TestReadiness(t *testing.T) {
    "kind": "router",
    "name": "r@file",
    "status": "quarantined",
+   "code": "Quarantined",
    "reason": "service \"s@file\" does not exist",
    "origin": "f.yaml:7"
   }

@@ -78,8 +78,14 @@ func sampleHTTP() *dynamic.HTTPConfiguration {
 
 // sampleState is a state in which some objects are not well.
 func sampleState() *pipeline.State {
+	codes := map[dynamic.Kind]dynamic.Code{
+		dynamic.KindMiddleware: dynamic.CodeUnsupportedOption, dynamic.KindRouter: dynamic.CodeMissingService,
+	}
 	verdict := func(kind dynamic.Kind, name string, status dynamic.Status, reason string) dynamic.Verdict {
-		return dynamic.Verdict{Ref: dynamic.Ref{Kind: kind, Name: name}, Status: status, Reason: reason, Origin: dynamic.Origin{File: "f.yaml", Line: 7}}
+		return dynamic.Verdict{
+			Ref: dynamic.Ref{Kind: kind, Name: name}, Status: status, Code: codes[kind], Reason: reason,
+			Origin: dynamic.Origin{File: "f.yaml", Line: 7},
+		}
 	}
 	return &pipeline.State{
 		Generation: 3,

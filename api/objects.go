@@ -12,8 +12,8 @@ import (
 
 	"github.com/gorilla/mux"
 
-	"github.com/sluiceproxy/sluice/document/redact"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/redact"
 )
 
 // judged is what Traefik's API says of every object. In /api/rawdata the name is the key, so that Name, Provider and Type are
@@ -52,7 +52,10 @@ type routerJSON struct {
 
 func (r *routerRow) show(said judged) routerJSON {
 	router := dynamic.Redacted(r.router)
-	router.EntryPoints = r.entryPoints
+	router.Rule, router.EntryPoints = r.rule, r.entryPoints
+	router.Middlewares = r.middlewares
+	router.RuleSyntax = r.ruleSyntax
+	router.Observability = r.observability
 	if router.TLS != nil {
 		router.TLS.Options = cmp.Or(router.TLS.Options, dynamic.DefaultTLSName)
 	}
@@ -148,7 +151,7 @@ func orderRouters(by string) func(a, b *routerRow) int {
 	case "priority":
 		return func(a, b *routerRow) int { return cmp.Compare(a.priority, b.priority) }
 	case "rule":
-		return func(a, b *routerRow) int { return cmp.Compare(a.router.Rule, b.router.Rule) }
+		return func(a, b *routerRow) int { return cmp.Compare(a.rule, b.rule) }
 	case "service":
 		return func(a, b *routerRow) int { return cmp.Compare(a.service, b.service) }
 	case "entryPoints":
@@ -227,9 +230,8 @@ func all[R row, J any](t table[R], show func(R) J) map[string]J {
 	return shown
 }
 
-// verdicts answers with the page of findings that is asked for: everything that is not put to work as declared. The filters
-// are status (quarantined or degraded; disabled and warning say the same), kind, provider, and search in name, reason and
-// origin.
+// verdicts answers with a page of findings: everything that is not put to work as declared. The filters are status
+// (quarantined or degraded; disabled and warning are synonyms), code, kind, provider, and search in name, reason and origin.
 func (h *handler) verdicts(w http.ResponseWriter, r *http.Request) {
 	query, ok := h.query(w, r)
 	if !ok {
@@ -243,15 +245,18 @@ func (h *handler) verdicts(w http.ResponseWriter, r *http.Request) {
 	case statusWarning:
 		status = dynamic.Degraded.String()
 	default:
-		// A word that is misspelt would look like a configuration in which nothing is wrong.
-		h.write(w, http.StatusBadRequest, Problem{Message: fmt.Sprintf("query: status %q is none of quarantined, disabled, degraded, warning", query.Get("status"))})
+		// An empty answer to a misspelt status would look like a configuration in which nothing is wrong.
+		h.write(w, http.StatusBadRequest, Problem{Message: fmt.Sprintf(
+			"query: status %q is none of quarantined, disabled, degraded, warning", query.Get("status"))})
 		return
 	}
-	kind, provider, search := query.Get("kind"), query.Get("provider"), strings.ToLower(query.Get("search"))
+	code, kind, provider := query.Get("code"), query.Get("kind"), query.Get("provider")
+	search := strings.ToLower(query.Get("search"))
 	findings := []Finding{}
 	for _, verdict := range h.view().verdicts {
 		finding := NewFinding(verdict)
-		if (status == "" || status == finding.Status) && (kind == "" || strings.EqualFold(kind, string(finding.Kind))) &&
+		if (status == "" || status == finding.Status) && (code == "" || strings.EqualFold(code, string(finding.Code))) &&
+			(kind == "" || strings.EqualFold(kind, string(finding.Kind))) &&
 			(provider == "" || provider == providerOf(finding.Name)) &&
 			strings.Contains(strings.ToLower(finding.Name+"\n"+finding.Reason+"\n"+finding.Origin), search) {
 			findings = append(findings, finding)

@@ -99,6 +99,8 @@ func TestLists(t *testing.T) {
 		{"/api/verdicts?status=warning", "blog@docker missing@docker", "1", "2"},
 		{"/api/verdicts?status=disabled&provider=file", "demo@file db@file", "1", "2"},
 		{"/api/verdicts?search=F.YAML:7&kind=tcpRouter", "db@file", "1", "1"},
+		{"/api/verdicts?code=unsupportedOption", "demo@file", "1", "1"},
+		{"/api/verdicts?code=MissingService&status=degraded", "blog@docker missing@docker", "1", "2"},
 	}
 	for _, test := range tests {
 		t.Run(test.target, func(t *testing.T) {

@@ -50,6 +50,8 @@ type Finding struct {
 	Kind   dynamic.Kind `json:"kind"`
 	Name   string       `json:"name"`
 	Status string       `json:"status"`
+	// Code is the machine-readable form of Reason.
+	Code   dynamic.Code `json:"code"`
 	Reason string       `json:"reason"`
 	// Origin says where the object was declared: FILE:LINE or the object's name at its source.
 	Origin string `json:"origin,omitempty"`
@@ -61,6 +63,7 @@ func NewFinding(verdict dynamic.Verdict) Finding {
 		Kind:   verdict.Ref.Kind,
 		Name:   verdict.Ref.Name,
 		Status: verdict.Status.String(),
+		Code:   verdict.ReasonCode(),
 		Reason: verdict.Reason,
 		Origin: verdict.Origin.String(),
 	}

@@ -15,20 +15,32 @@ import (
 // serviceDashboard is the name that Traefik's manifests give the dashboard.
 const serviceDashboard = "dashboard@internal"
 
-// listeners says which entrypoints there are, and which of them take routers that name none.
+// The values of ruleSyntax that are shown for routers that declare none.
+const (
+	ruleSyntaxV3 = "v3"
+	// ruleSyntaxDefault is what Traefik shows for its internal routers.
+	ruleSyntaxDefault = "default"
+)
+
+// listeners holds the TCP entrypoints and the names of those that routers without entrypoints listen on.
 type listeners struct {
-	known     map[string]bool
+	known     map[string]*static.EntryPoint
 	byDefault []string
+	// ruleSyntax is what a router that declares no ruleSyntax is shown with.
+	ruleSyntax string
 }
 
-// newListeners reads the entrypoints of the static configuration: without asDefault anywhere, all but the internal one take
-// routers that name none.
+// newListeners reads the entrypoints of the static configuration. If none has asDefault, all but the internal one are
+// default entrypoints.
 func newListeners(config *static.Configuration) listeners {
-	l := listeners{known: map[string]bool{}}
+	l := listeners{known: map[string]*static.EntryPoint{}, ruleSyntax: ruleSyntaxV3}
+	if config.Core != nil {
+		l.ruleSyntax = cmp.Or(config.Core.DefaultRuleSyntax, l.ruleSyntax)
+	}
 	explicit := false
 	for name, entryPoint := range config.EntryPoints {
 		if address, err := entryPoint.ListenAddress(); err == nil && address.Network == "tcp" {
-			l.known[name] = true
+			l.known[name] = entryPoint
 		}
 		explicit = explicit || entryPoint.AsDefault
 	}
@@ -40,11 +52,11 @@ func newListeners(config *static.Configuration) listeners {
 	return l
 }
 
-// using returns those entrypoints, in order, that exist.
+// using returns the names of entrypoints that exist, in order.
 func (l listeners) using(names []string) []string {
 	var using []string
 	for _, name := range names {
-		if l.known[name] {
+		if l.known[name] != nil {
 			using = append(using, name)
 		}
 	}
@@ -52,21 +64,74 @@ func (l listeners) using(names []string) []string {
 	return slices.Compact(using)
 }
 
+// observability returns what applies to a router: its own options, and those of its entrypoints where it has none. An
+// option in which its entrypoints differ is left out. It returns nil for a router without entrypoints and options.
+func (l listeners) observability(own *dynamic.RouterObservability, using []string) *dynamic.RouterObservability {
+	if own == nil && len(using) == 0 {
+		return nil
+	}
+	shown := dynamic.RouterObservability{}
+	if own != nil {
+		shown = *own
+	}
+	inherited := make([]static.EntryPointTelemetry, 0, len(using))
+	for _, name := range using {
+		inherited = append(inherited, l.known[name].Observability)
+	}
+	flag := func(own *bool, of func(static.EntryPointTelemetry) bool) *bool {
+		if own != nil {
+			return own
+		}
+		return common(inherited, of)
+	}
+	shown.AccessLogs = flag(shown.AccessLogs, func(e static.EntryPointTelemetry) bool { return e.AccessLogs })
+	shown.Metrics = flag(shown.Metrics, func(e static.EntryPointTelemetry) bool { return e.Metrics })
+	shown.Tracing = flag(shown.Tracing, func(e static.EntryPointTelemetry) bool { return e.Tracing })
+	if shown.TraceVerbosity == "" {
+		verbosity := common(inherited, func(e static.EntryPointTelemetry) string { return e.TraceVerbosity })
+		if verbosity != nil {
+			shown.TraceVerbosity = *verbosity
+		}
+	}
+	return &shown
+}
+
+// common returns the value that all entrypoints have of an option, or nil.
+func common[T comparable](entryPoints []static.EntryPointTelemetry, of func(static.EntryPointTelemetry) T) *T {
+	if len(entryPoints) == 0 {
+		return nil
+	}
+	value := of(entryPoints[0])
+	for _, other := range entryPoints[1:] {
+		if of(other) != value {
+			return nil
+		}
+	}
+	return &value
+}
+
 // routerRows lists the routers in the order of names.
 func routerRows(names []string, declared map[string]*dynamic.Router, judged map[dynamic.Ref]judgement, entryPoints listeners) table[*routerRow] {
 	rows := make([]*routerRow, 0, len(declared))
 	for _, name := range names {
 		router := declared[name]
+		rule := router.RuleText()
 		row := &routerRow{
-			object:      newObject(dynamic.KindRouter, name, judged, router.Rule, router.Service),
+			object:      newObject(dynamic.KindRouter, name, judged, rule, router.Service),
 			router:      router,
+			rule:        rule,
 			entryPoints: router.EntryPoints,
-			priority:    cmp.Or(router.Priority, len(router.Rule)),
+			priority:    cmp.Or(router.Priority, len(rule)),
 		}
 		if len(row.entryPoints) == 0 {
 			row.entryPoints = entryPoints.byDefault
 		}
 		row.using = entryPoints.using(row.entryPoints)
+		row.observability = entryPoints.observability(router.Observability, row.using)
+		row.ruleSyntax = cmp.Or(router.RuleSyntax, entryPoints.ruleSyntax)
+		if router.RuleSyntax == "" && row.provider == pipeline.InternalProvider {
+			row.ruleSyntax = ruleSyntaxDefault
+		}
 		row.service = qualify(router.Service, row.provider)
 		for _, middleware := range router.Middlewares {
 			row.middlewares = append(row.middlewares, qualify(middleware, row.provider))

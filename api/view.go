@@ -34,15 +34,19 @@ type object struct {
 // base returns the object itself; rows embed it.
 func (o *object) base() *object { return o }
 
-// routerRow is a router with what its references lead to.
+// routerRow is a router with its effective options. Service and middlewares are qualified names.
 type routerRow struct {
 	object
-	router      *dynamic.Router
-	entryPoints []string
-	using       []string
-	priority    int
-	service     string
-	middlewares []string
+	router *dynamic.Router
+	// rule is the text of the rule, also where the router has a tree.
+	rule          string
+	entryPoints   []string
+	using         []string
+	priority      int
+	service       string
+	middlewares   []string
+	ruleSyntax    string
+	observability *dynamic.RouterObservability
 }
 
 // serviceRow is a service. Those that Sluice itself answers have none of the kinds.

@@ -1,10 +1,8 @@
-// Package canonical holds the one form of a request's host, path and client address, and the rules by which
-// peers are believed. Rules, matching, middlewares and forwarding all read this form and write through this
+// Package canonical holds the one form of a request's host and path. Rules, matching, middlewares and forwarding all read this form and write through this
 // package; no other code edits a path, so that a request can't be routed by one reading and forwarded by another.
 //
-// What flows in: the request target, the Host value, the headers and the remote address as a server received them.
-// What flows out: a [Target] (the path to forward and the path to route by), a host, a [netip.Addr], and headers that
-// can be believed. The package knows no route, keeps no state between requests and opens no connection.
+// It turns the request target and the Host value as a server received them into a [Target] (the path to forward and the path to
+// route by) and a host. It knows no route, keeps no state between requests and opens no connection.
 //
 // # Two spellings of one path
 //
@@ -32,6 +30,7 @@
 //	/%2e%2E/b, /../b            /b                   /b                  Sanitize; never above the root
 //	/a/b/.., /a/.               /a                   /a                  Sanitize; a trailing slash is not invented
 //	/a/..;x/b, /a/.;/b          refused                                  Sanitize; some servers read "..;" as ".."
+//	/;/a, /;x=y/a, /a/;         refused                                  Sanitize; some servers read "/;x/a" as "/a"; AllowOnlyParameters
 //	/é, /a|b, /a"b (raw)        /%C3%A9, /a%7Cb      /é, /a|b            a path holds no such bytes
 //	raw space, control bytes    refused                                  they end or split a request line
 //	%, %4, %zz                  refused                                  not an encoding

@@ -45,8 +45,8 @@ func CutRouting(escaped string, n int) (prefix, rest string, ok bool) {
 // stays. A missing leading slash is added, and percent-encodings are normalised as [Policy.Apply] does. It is the only way in
 // which a middleware changes a path.
 //
-// An edit can't reach what the route did not match: a result with a dot segment, or with an empty segment that was not there
-// before, is refused with an [*Error] and r stays as it was. Cleaning it instead would let "/api../admin" become "/admin" behind
+// An edit can't reach what the route did not match: a result with a dot segment, or with an empty segment or one of parameters
+// alone that was not there before, is refused with an [*Error] and r stays as it was. Cleaning it instead would let "/api../admin" become "/admin" behind
 // a rule that guards "/api/admin".
 func SetPath(r *http.Request, escaped string) error {
 	before, ok := EscapedPath(r)
@@ -98,12 +98,16 @@ func checkEdit(before, after string) error {
 	if strings.HasPrefix(after, "//") || strings.Contains(after, "//") && !strings.Contains(before, "//") {
 		return refuse("the changed path has an empty segment")
 	}
+	if strings.Contains(after, "/;") && !strings.Contains(before, "/;") {
+		return refuse("the changed path has a segment of parameters alone")
+	}
 	return nil
 }
 
 // Literal turns a path that an operator wrote into an escaped path that begins with "/", for comparison with and use in
 // [SetPath]. What is not a valid percent-encoding must be written as one ("%25" for a percent sign); every other character that a
-// path can't hold raw is encoded, "?" and "#" too. A path with dot segments or empty segments is an error.
+// path can't hold raw is encoded, "?" and "#" too. A path with empty segments, dot segments or segments of
+// parameters alone is an error.
 func Literal(text string) (string, error) {
 	raw := make([]byte, 0, len(text)+8)
 	if !strings.HasPrefix(text, "/") {
@@ -121,7 +125,7 @@ func Literal(text string) (string, error) {
 		return "", err
 	}
 	if inspect(escaped) != tidy {
-		return "", refuse("the path has an empty or dot segment")
+		return "", refuse("the path has an empty or dot segment, or one of parameters alone")
 	}
 	return escaped, nil
 }

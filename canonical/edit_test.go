@@ -26,6 +26,8 @@ func TestSetPath(t *testing.T) {
 		{name: "dot segment with parameter", before: "/a", path: "/..;/c", reason: "dot segment"},
 		{name: "new empty segment", before: "/a", path: "/b//c", reason: "empty segment"},
 		{name: "leading empty segment", before: "/a//b", path: "//b", reason: "empty segment"},
+		{name: "new segment of parameters", before: "/api;x/admin", path: ";x/admin", reason: "parameters alone"},
+		{name: "old segment of parameters", before: "/api/;x/a", path: "/;x/a", uri: "/;x/a", urlPath: "/;x/a", routing: "/;x/a"},
 		{name: "old empty segment", before: "/a//b", path: "/c/a//b", uri: "/c/a//b", urlPath: "/c/a//b", routing: "/c/a//b"},
 		{name: "invalid encoding", before: "/a", path: "/b%2", reason: "percent-encoding"},
 		{name: "line break", before: "/a", path: "/b\r\nc", reason: "control"},
@@ -83,6 +85,7 @@ func TestLiteral(t *testing.T) {
 		{text: "/a/../b", reason: "dot segment"},
 		{text: "/a/%2e", reason: "dot segment"},
 		{text: "//a", reason: "empty"},
+		{text: "/a/;x", reason: "parameters alone"},
 	}
 	for _, test := range tests {
 		got, err := Literal(test.text)

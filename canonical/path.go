@@ -5,13 +5,14 @@ import (
 	"strings"
 )
 
-// isPlain reports whether s holds only characters that may stand unencoded, and nothing that looks like an empty or dot segment.
+// isPlain reports whether s holds only characters that may stand unencoded, and nothing that looks like an empty segment, a dot
+// segment or a segment of parameters alone.
 // It may say no too often, never yes.
 func isPlain(s string) bool {
 	slash := false
 	for i := range len(s) {
 		c := s[i]
-		if !isPath(c) || slash && (c == '.' || c == '/') {
+		if !isPath(c) || slash && (c == '.' || c == '/' || c == ';') {
 			return false
 		}
 		slash = c == '/'
@@ -114,12 +115,13 @@ func appendUnlessNil(out []byte, c byte) []byte {
 type segments int
 
 const (
-	tidy         segments = iota // neither empty nor dot segments
-	unclean                      // an empty segment inside, or a dot segment
-	dotParameter                 // "." or ".." followed by ";"
+	tidy           segments = iota // none of the following
+	unclean                        // an empty segment inside, or a dot segment
+	onlyParameters                 // a segment that begins with ";"
+	dotParameter                   // "." or ".." followed by ";"
 )
 
-// inspect classifies the segments of an escaped path that begins with a slash. A trailing slash is tidy.
+// inspect returns the highest class among the segments of an escaped path that begins with a slash. A trailing slash is tidy.
 func inspect(s string) segments {
 	found := tidy
 	for i := range len(s) {
@@ -128,22 +130,22 @@ func inspect(s string) segments {
 		}
 		rest := s[i+1:]
 		if rest != "" && rest[0] == '/' {
-			found = unclean
+			found = max(found, unclean)
 			continue
 		}
-		switch dotted(rest) {
-		case dotParameter:
-			return dotParameter
-		case unclean:
-			found = unclean
-		}
+		found = max(found, classify(rest))
 	}
 	return found
 }
 
-// dotted classifies the first segment of rest.
-func dotted(rest string) segments {
-	if rest == "" || rest[0] != '.' {
+// classify returns the class of the first segment of rest, in which an empty segment is tidy.
+func classify(rest string) segments {
+	switch {
+	case rest == "":
+		return tidy
+	case rest[0] == ';':
+		return onlyParameters
+	case rest[0] != '.':
 		return tidy
 	}
 	rest = strings.TrimPrefix(rest[1:], ".")
@@ -159,7 +161,10 @@ func dotted(rest string) segments {
 // hasDotSegment reports whether a segment of s is a dot segment, with or without a parameter.
 func hasDotSegment(s string) bool {
 	for i := range len(s) {
-		if s[i] == '/' && dotted(s[i+1:]) != tidy {
+		if s[i] != '/' {
+			continue
+		}
+		if class := classify(s[i+1:]); class == unclean || class == dotParameter {
 			return true
 		}
 	}

@@ -67,7 +67,30 @@ func segmentPaths() []pathCase {
 		{name: "dot dot with parameter", path: "/a/..;/b", reason: "parameter"},
 		{name: "dot with parameter", path: "/a/.;x=1/b", reason: "parameter"},
 		{name: "encoded dot dot with parameter", path: "/a/%2e%2e;/b", reason: "parameter"},
+		{name: "only a semicolon", path: "/;/admin", reason: "parameters alone"},
+		{name: "only a parameter", path: "/;x=y/admin", reason: "parameters alone"},
+		{name: "only a parameter after an empty segment", path: "//;/admin", reason: "parameters alone"},
+		{name: "only a parameter before an empty segment", path: "/;//admin", reason: "parameters alone"},
+		{name: "only a parameter inside", path: "/n/;/admin", reason: "parameters alone"},
+		{name: "only a parameter after a dot segment", path: "/n/../;x/admin", reason: "parameters alone"},
+		{name: "only a parameter at the end", path: "/admin/;x", reason: "parameters alone"},
 		{name: "parameter elsewhere", path: "/a/..b;/c/...;", forward: "/a/..b;/c/...;", routing: "/a/..b;/c/...;"},
+	}
+}
+
+// parameterPolicy is the default but for segments of parameters alone, which it accepts.
+func parameterPolicy() Policy {
+	policy := DefaultPolicy()
+	policy.AllowOnlyParameters = true
+	return policy
+}
+
+// parameterPaths: segments of parameters alone where they are accepted.
+func parameterPaths() []pathCase {
+	return []pathCase{
+		{name: "only a parameter, allowed", path: "/;x/admin", forward: "/;x/admin", routing: "/;x/admin"},
+		{name: "only a parameter and empty segments, allowed", path: "//n/;//a", forward: "/n/;/a", routing: "/n/;/a"},
+		{name: "dot dot with parameter beside an allowed one", path: "/;x/..;/a", reason: "dot segment"},
 	}
 }
 
@@ -117,6 +140,7 @@ func TestPolicyApply(t *testing.T) {
 		{DefaultPolicy(), ordinaryPaths()},
 		{DefaultPolicy(), encodedPaths()},
 		{DefaultPolicy(), segmentPaths()},
+		{parameterPolicy(), parameterPaths()},
 		{DefaultPolicy(), refusedPaths()},
 		{Policy{Encoded: AllowAllEncoded()}, unsanitizedPaths()},
 		{Policy{Sanitize: true}, forbiddenPaths()},
@@ -332,7 +356,7 @@ func checkTarget(t *testing.T, policy Policy, path string, target Target) {
 	if got := RoutingPath(&http.Request{URL: parsed}); got != target.Routing {
 		t.Fatalf("%q: routed by %q again, by %q first", path, got, target.Routing)
 	}
-	if policy.Sanitize && inspect(target.Escaped) != tidy {
+	if class := inspect(target.Escaped); policy.Sanitize && class != tidy && (class != onlyParameters || !policy.AllowOnlyParameters) {
 		t.Fatalf("%q: %q is not clean", path, target.Escaped)
 	}
 }

@@ -71,6 +71,9 @@ func (e EncodedCharacters) Check(escaped string) error {
 type Policy struct {
 	// Sanitize removes dot segments and empty segments (sanitizePath, default true).
 	Sanitize bool
+	// AllowOnlyParameters accepts segments that consist of parameters alone, as in "/;x/admin" (allowParameterSegments, default
+	// false). Servers that remove parameters, such as servlet containers, read "/admin". Without Sanitize they are accepted too.
+	AllowOnlyParameters bool
 	// Encoded says which characters may be percent-encoded (encodedCharacters, default all).
 	Encoded EncodedCharacters
 	// EncodeQuerySemicolons replaces ";" by "%3B" in the query (encodeQuerySemicolons, default false).
@@ -104,6 +107,11 @@ func (p Policy) Apply(escaped string) (Target, error) {
 		switch inspect(normal) {
 		case dotParameter:
 			return Target{}, refuse("a dot segment has a parameter")
+		case onlyParameters:
+			if !p.AllowOnlyParameters {
+				return Target{}, refuse("a segment consists of parameters alone")
+			}
+			normal = clean(normal)
 		case unclean:
 			normal = clean(normal)
 		}

@@ -50,13 +50,16 @@ func (r *run) problem(line int, path, format string, args ...any) {
 	r.problems = append(r.problems, Problem{Line: line, Path: path, Reason: fmt.Sprintf(format, args...)})
 }
 
-// defaulter is a struct that knows its defaults.
-type defaulter interface{ SetDefaults() }
+// Defaulter is a struct that knows its defaults.
+type Defaulter interface {
+	// SetDefaults fills in the defaults. It is called on a zero value, before what is read.
+	SetDefaults()
+}
 
 // fresh returns a pointer to a new value with its defaults.
 func fresh(t reflect.Type) reflect.Value {
 	pointer := reflect.New(t)
-	if d, ok := reflect.TypeAssert[defaulter](pointer); ok {
+	if d, ok := reflect.TypeAssert[Defaulter](pointer); ok {
 		d.SetDefaults()
 	}
 	return pointer
@@ -112,7 +115,7 @@ func (r *run) pointer(node *Node, target reflect.Value, path string, onOff bool)
 		}
 		return
 	}
-	// A fresh value is put in place only now, so that SetDefaults of the parent is respected and shared by nobody.
+	// A fresh value is put in place only now, so that a value from SetDefaults of the parent is kept and not shared.
 	if target.IsNil() {
 		target.Set(fresh(target.Type().Elem()))
 	}
@@ -143,7 +146,7 @@ func (r *run) structure(node *Node, target reflect.Value, path string) {
 	}
 }
 
-// Unknown returns the reason for a key that nobody knows, with the nearest one of those that are known.
+// Unknown returns the reason for an unknown key, with the nearest known one.
 func Unknown(key string, known []string) string {
 	if name, ok := Nearest(key, known); ok {
 		return fmt.Sprintf("unknown option, did you mean %q?", name)
@@ -222,10 +225,20 @@ func splitList(node *Node) []*Node {
 		return []*Node{node}
 	}
 	var items []*Node
-	for part := range strings.SplitSeq(node.Value, ",") {
-		if part = strings.TrimSpace(part); part != "" {
-			items = append(items, (&Node{Kind: Scalar, Line: node.Line, Column: node.Column, Value: part}).closed())
-		}
+	for _, part := range SplitList(node.Value) {
+		items = append(items, (&Node{Kind: Scalar, Line: node.Line, Column: node.Column, Value: part}).closed())
 	}
 	return items
+}
+
+// SplitList returns the elements of a list that is written as one text with commas. Elements have no space around them;
+// empty ones are left out.
+func SplitList(text string) []string {
+	var elements []string
+	for part := range strings.SplitSeq(text, ",") {
+		if part = strings.TrimSpace(part); part != "" {
+			elements = append(elements, part)
+		}
+	}
+	return elements
 }

@@ -1,10 +1,11 @@
 // Package document reads YAML and TOML with positions and decodes them strictly.
 //
-// In flow the bytes of one file; out flow a tree of Node values that know their line, values of plain Go structs, and
-// Problem values that name the line and the path of what is wrong. YAML and TOML become the same tree, so that whoever
-// uses it does not know which of the two was written; JSON is read as YAML.
+// Input: the bytes of one file. Output: a tree of [Node] values that know their line, Go structs that are filled from
+// it, and [Problem] values that name the line and the path of each mistake. YAML and TOML become the same tree, so
+// that a user of the tree does not depend on the language; JSON is read as YAML.
 //
-// The package never opens a file, never logs, and never keeps anything between two calls.
+// The package logs nothing and keeps nothing between two calls. Parse and Decode open no files; [ReadPEM] and
+// [ReadRegular] read the file that they are given.
 package document
 
 import (
@@ -44,7 +45,7 @@ func Extensions() []string { return []string{".yaml", ".yml", ".toml", ".json"} 
 // (version 1.1), .yaml, .yml and .json are YAML. An empty document is a Null node. Every error is an *Error.
 //
 // A key given twice in one map is an error that names both lines. YAML aliases and merge keys are resolved. A second
-// YAML document in the same file is an error, unless it is empty, because nobody would read it.
+// YAML document in the same file is an error, unless it is empty, because it would not be read.
 func Parse(name string, data []byte) (*Node, error) { return parse(name, data, false) }
 
 // ParseWithDuplicates is Parse, except that a key given twice is no error: both entries stay in Fields, the first one

@@ -6,8 +6,8 @@ import "strings"
 const nearestLength = 64
 
 // Nearest returns the known name that is spelled most like name, without regard to case, if one is close enough to be
-// meant: at most one edit in three characters, two at least from four characters on. Edits are an inserted, removed, changed or swapped
-// character. The first of equally close names wins.
+// meant: at most one edit for three characters, and at least two edits for names of four characters or more. An edit
+// is an inserted, removed, changed or swapped character. The first of equally close names wins.
 func Nearest(name string, known []string) (string, bool) {
 	if len(name) > nearestLength {
 		return "", false

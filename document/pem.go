@@ -22,7 +22,7 @@ func DescribePEM(value string) string {
 	return value
 }
 
-// IsPath reports whether the value of an option that is a path or PEM text is meant as a path, so that errors may show it.
+// IsPath reports whether the value of an option that takes a path or PEM text is a path, so that errors may show it.
 func IsPath(value string) bool {
 	return !strings.Contains(value, "-----BEGIN") && !strings.ContainsAny(value, "\r\n{}\"")
 }

@@ -34,8 +34,9 @@ func joinKey(path, key string) string {
 // longestKey is how much of a key errors show, in bytes.
 const longestKey = 64
 
-// ShowKey returns a key as errors show it. What stands in the place of a key may be a value: of a user with a password behind a colon
-// only what precedes the colon is shown, an equals sign or a space alike, and nothing of what is no name at all, or longer than 64 bytes.
+// ShowKey returns a key as errors show it. A misplaced value may stand in the place of a key, such as a user with a
+// password. Therefore only the part before a colon, an equals sign or a space is shown, and nothing of a key that is no
+// name or is longer than 64 bytes.
 func ShowKey(key string) string {
 	end := strings.IndexFunc(key, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./@", r)

@@ -3,8 +3,10 @@ package document
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"sort"
+	"strconv"
 
 	"github.com/pelletier/go-toml/v2/unstable"
 )
@@ -46,7 +48,7 @@ func parseTOML(data []byte, duplicates bool) (*Node, *Error) {
 			b.newlines = append(b.newlines, i)
 		}
 	}
-	// The parser tells positions from capacities, which must not reach beyond the text.
+	// The parser computes positions from capacities, which must not reach beyond the text.
 	data = slices.Clip(data)
 	b.root = newTable(1, 1, implied)
 	b.current = b.root
@@ -114,8 +116,11 @@ func (b *tomlBuilder) position(offset int) (line, column int) {
 	return before + 1, offset - b.newlines[before-1]
 }
 
+// quotedCharacter matches the character that a message of the library quotes, which may be the first one of a password.
+var quotedCharacter = regexp.MustCompile(`(:| but got)? U\+[0-9A-F]+ '.*'`)
+
 func (b *tomlBuilder) syntaxError(err error) *Error {
-	out := &Error{Line: 1, Reason: err.Error()}
+	out := &Error{Line: 1, Reason: quotedCharacter.ReplaceAllString(err.Error(), "")}
 	if at, ok := errors.AsType[*unstable.ParserError](err); ok && at.Highlight != nil {
 		offset := cap(b.parser.Data()) - cap(at.Highlight)
 		out.Line, _ = b.position(max(0, offset))
@@ -177,7 +182,7 @@ func (b *tomlBuilder) enter(at *table, part *unstable.Node) (*table, *Error) {
 	next, ok := at.children[key]
 	if !ok {
 		if line, taken := at.line(key); taken {
-			return nil, b.fail(part, "%s is not a table, line %d says otherwise", quote(key), line)
+			return nil, b.fail(part, "%s is not a table, line %d says otherwise", strconv.Quote(ShowKey(key)), line)
 		}
 		return b.child(at, part, implied), nil
 	}
@@ -186,7 +191,7 @@ func (b *tomlBuilder) enter(at *table, part *unstable.Node) (*table, *Error) {
 	}
 	if next.origin == inlined {
 		line, _ := at.line(key)
-		return nil, b.fail(part, "table %s is complete since line %d", quote(key), line)
+		return nil, b.fail(part, "table %s is complete since line %d", strconv.Quote(ShowKey(key)), line)
 	}
 	return next, nil
 }
@@ -265,7 +270,7 @@ func (b *tomlBuilder) keyValue(at *table, n *unstable.Node, depth int) *Error {
 		case !taken:
 			next = b.child(at, part, dotted)
 		case !ok || next.origin != dotted:
-			return b.fail(part, "%s is complete since line %d; a dotted key cannot add to it", quote(key), line)
+			return b.fail(part, "%s is complete since line %d; a dotted key cannot add to it", strconv.Quote(ShowKey(key)), line)
 		}
 		at = next
 	}

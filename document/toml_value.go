@@ -3,7 +3,7 @@ package document
 import "github.com/pelletier/go-toml/v2/unstable"
 
 // value converts what is behind an equals sign or within an array. The line and column of the key stand for values
-// whose own position the parser does not tell. For an inline table it returns the table, too.
+// whose own position the parser does not report. For an inline table it returns the table, too.
 func (b *tomlBuilder) value(n *unstable.Node, line, column, depth int) (*Node, *table, *Error) {
 	if depth > MaxDepth {
 		return nil, nil, &Error{Line: line, Reason: "is nested too deep"}

@@ -35,8 +35,8 @@ var errSecondDocument = errors.New("starts a second YAML document; one file hold
 // like any other.
 func loadYAML(data []byte) (root *yaml.Node, err error) {
 	defer func() {
-		if fault := recover(); fault != nil {
-			root, err = nil, fmt.Errorf("cannot be read: %v", fault)
+		if recover() != nil {
+			root, err = nil, errors.New("cannot be read as YAML")
 		}
 	}()
 	decoder := yaml.NewDecoder(bytes.NewReader(data))
@@ -66,7 +66,7 @@ const searchLimit = 1 << 20
 // what helps is the first line with which the text can no longer be read in this way. Whatever follows that line does
 // not change the error, so it can be found by halving.
 func syntaxError(data []byte, err error) *Error {
-	out := &Error{Line: 1, Reason: strings.TrimPrefix(err.Error(), "yaml: ")}
+	out := &Error{Line: 1, Reason: withoutName(strings.TrimPrefix(err.Error(), "yaml: "))}
 	if rest, found := strings.CutPrefix(out.Reason, "line "); found {
 		number, reason, _ := strings.Cut(rest, ": ")
 		if line, err := strconv.Atoi(number); err == nil {
@@ -88,6 +88,18 @@ func syntaxError(data []byte, err error) *Error {
 	}
 	out.Line = low + 1
 	return out
+}
+
+// withoutName takes the name of an anchor out of a message of the library: an alias that is not defined may well be a
+// password that begins with an asterisk.
+func withoutName(reason string) string {
+	switch {
+	case strings.Contains(reason, "unknown anchor '"):
+		return "uses an alias that is not defined; a text that begins with * needs quotes"
+	case strings.Contains(reason, "anchor '"):
+		return "has an alias that stands for a value that contains it"
+	}
+	return reason
 }
 
 // lineEnds returns the offset behind each line.
@@ -155,7 +167,7 @@ func (c *yamlConverter) convertPlain(n *yaml.Node, depth int) (*Node, *Error) {
 
 func convertScalar(n *yaml.Node, out *Node) (*Node, *Error) {
 	out.Kind, out.Value = Scalar, n.Value
-	switch tag := n.ShortTag(); tag {
+	switch n.ShortTag() {
 	case "!!null":
 		out.Kind, out.Value = Null, ""
 	case "!!int":
@@ -166,21 +178,21 @@ func convertScalar(n *yaml.Node, out *Node) (*Node, *Error) {
 		out.Type = Bool
 	case "!!str", "!!timestamp", "!!merge", "!":
 	default:
-		return nil, failYAML(n, "has the unknown tag %s", quote(tag))
+		return nil, failYAML(n, "has an unknown tag; a text that begins with ! needs quotes")
 	}
 	return out.closed(), nil
 }
 
 func (c *yamlConverter) convertAlias(n *yaml.Node, depth int) (*Node, *Error) {
 	if c.open[n.Alias] {
-		return nil, failYAML(n, "alias *%s stands for a value that contains it", n.Value)
+		return nil, failYAML(n, "has an alias that stands for a value that contains it")
 	}
 	node, err := c.convert(n.Alias, depth)
 	if err != nil {
 		return nil, err
 	}
 	if depth+node.height-1 > MaxDepth {
-		return nil, failYAML(n, "alias *%s is nested more than %d levels deep", n.Value, MaxDepth)
+		return nil, failYAML(n, "has an alias that is nested more than %d levels deep", MaxDepth)
 	}
 	return node, c.charge(n, node.size)
 }
@@ -269,5 +281,5 @@ func (c *yamlConverter) merge(n *yaml.Node, out *Node, seen map[string]int, dept
 }
 
 func duplicateKey(line int, key string, first int) *Error {
-	return &Error{Line: line, Reason: fmt.Sprintf("key %s is given twice, first on line %d", strings.ToValidUTF8(quote(key), ""), first)}
+	return &Error{Line: line, Reason: fmt.Sprintf("key %q is given twice, first on line %d", ShowKey(key), first)}
 }

@@ -15,6 +15,9 @@ type Configuration struct {
 	// An object with a Quarantined verdict here stays in its map as far as it was understood, so that a router can keep
 	// its place and answer 503; nothing that depends on it is put to work.
 	Verdicts []Verdict `json:"-"`
+	// Revision says which objects with names differ from an earlier Configuration; nil where that is not known. A copy whose
+	// maps are changed must not keep it.
+	Revision *Revision `json:"-"`
 }
 
 // HTTPConfiguration holds the objects of the section http.

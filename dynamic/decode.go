@@ -78,13 +78,13 @@ func (d *decoding) origin(line int) Origin {
 // finding reports what belongs to no object, or to one that another declaration has.
 func (d *decoding) finding(line int, format string, args ...any) {
 	d.out.Verdicts = append(d.out.Verdicts, Verdict{
-		Ref: Ref{Kind: KindSource, Name: d.file}, Origin: d.origin(line), Status: Quarantined,
+		Ref: Ref{Kind: KindSource, Name: d.file}, Origin: d.origin(line), Status: Quarantined, Code: CodeInvalidSource,
 		Reason: fmt.Sprintf(format, args...),
 	})
 }
 
-func (d *decoding) quarantine(ref Ref, line int, reason string) {
-	d.out.Verdicts = append(d.out.Verdicts, Verdict{Ref: ref, Origin: d.origin(line), Status: Quarantined, Reason: reason})
+func (d *decoding) quarantine(ref Ref, line int, code Code, reason string) {
+	d.out.Verdicts = append(d.out.Verdicts, Verdict{Ref: ref, Origin: d.origin(line), Status: Quarantined, Code: code, Reason: reason})
 }
 
 // sections reads a map whose keys are all known. Path is what stands before its keys, in messages; where is the map's
@@ -141,9 +141,9 @@ func objects[T any](d *decoding, kind Kind, path string, field *document.Field) 
 		}
 		switch {
 		case entry.Key == "":
-			d.quarantine(ref, entry.Line, "has an empty name")
+			d.quarantine(ref, entry.Line, CodeInvalidName, "has an empty name")
 		case strings.Contains(entry.Key, "@"):
-			d.quarantine(ref, entry.Line, "has a name with @, which separates a name from its provider")
+			d.quarantine(ref, entry.Line, CodeInvalidName, "has a name with @, which separates a name from its provider")
 		}
 		out[entry.Key] = object[T](d, ref, entry.Line, entry.Value)
 	}
@@ -167,7 +167,7 @@ func object[T any](d *decoding, ref Ref, line int, node *document.Node) *T {
 		return known.object.(*T)
 	}
 	fresh := new(T)
-	if defaulted, ok := any(fresh).(interface{ SetDefaults() }); ok {
+	if defaulted, ok := any(fresh).(document.Defaulter); ok {
 		defaulted.SetDefaults()
 	}
 	clean := d.fill(ref, line, node, fresh)
@@ -185,22 +185,22 @@ const mostFindings = 10
 // fill decodes one object and reports what is wrong with it.
 func (d *decoding) fill(ref Ref, line int, node *document.Node, into any) (clean bool) {
 	if node.Kind == document.Null {
-		d.quarantine(ref, line, "has no value")
+		d.quarantine(ref, line, CodeInvalidOption, "has no value")
 		return false
 	}
 	problems := d.decoder.values.Decode(node, into)
 	for i, problem := range problems {
 		if i == mostFindings {
-			d.quarantine(ref, line, fmt.Sprintf("has %d more mistakes", len(problems)-mostFindings))
+			d.quarantine(ref, line, CodeInvalidOption, fmt.Sprintf("has %d more mistakes", len(problems)-mostFindings))
 			break
 		}
-		d.quarantine(ref, problem.Line, problem.String())
+		d.quarantine(ref, problem.Line, CodeInvalidOption, problem.String())
 	}
 	if len(problems) > 0 {
 		return false
 	}
 	if reason := kindReason(into, node); reason != "" {
-		d.quarantine(ref, line, reason)
+		d.quarantine(ref, line, CodeInvalidOption, reason)
 		return false
 	}
 	return true

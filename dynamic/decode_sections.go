@@ -73,7 +73,7 @@ func (d *decoding) unsupported(kind Kind, path string, field *document.Field) ma
 		}
 		d.out.Origins[ref] = d.origin(entry.Line)
 		out[entry.Key] = d.placeholder(ref)
-		d.quarantine(ref, entry.Line, "is not supported yet")
+		d.quarantine(ref, entry.Line, CodeUnsupportedKind, "is not supported yet")
 	}
 	return out
 }

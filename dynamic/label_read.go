@@ -218,7 +218,7 @@ func (l *labelling) repeated() {
 
 func (l *labelling) quarantine(ref Ref, reason string) {
 	verdicts := &l.out.Configuration.Verdicts
-	*verdicts = append(*verdicts, Verdict{Ref: ref, Status: Quarantined, Reason: brief(reason)})
+	*verdicts = append(*verdicts, Verdict{Ref: ref, Status: Quarantined, Code: CodeInvalidOption, Reason: brief(reason)})
 }
 
 func (l *labelling) wrong(line int, format string, args ...any) {

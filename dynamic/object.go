@@ -8,7 +8,7 @@ import "github.com/sluiceproxy/sluice/document"
 // layouts of types between calls, and must not be used by two goroutines at once.
 func DecodeObject[T any](values *document.Decoder, node *document.Node) (*T, []document.Problem) {
 	object := new(T)
-	if defaulted, ok := any(object).(interface{ SetDefaults() }); ok {
+	if defaulted, ok := any(object).(document.Defaulter); ok {
 		defaulted.SetDefaults()
 	}
 	if node.Kind == document.Null {

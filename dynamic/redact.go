@@ -1,6 +1,6 @@
 package dynamic
 
-import "github.com/sluiceproxy/sluice/document/redact"
+import "github.com/sluiceproxy/sluice/redact"
 
 // Redacted returns a deep copy of an object, a Configuration, or anything that holds such, in which every field that may
 // hold a secret (the tag secret) shows xxxx in its place: users, keys, passwords, values of headers, the user and the

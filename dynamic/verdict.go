@@ -72,6 +72,8 @@ type Verdict struct {
 	Ref    Ref
 	Origin Origin
 	Status Status
+	// Code is the machine-readable form of Reason; ReasonCode returns one where it is empty.
+	Code Code
 	// Reason is one clear sentence without the object's name; empty when accepted. It never holds a secret.
 	Reason string
 	// Missing says that the reason is a reference to something that does not exist, which may only be late: until the

@@ -12,8 +12,8 @@ const (
 	// minPause and maxPause bound how long the accept loop waits after an error, such as no free file descriptors.
 	minPause = 5 * time.Millisecond
 	maxPause = time.Second
-	// lastCall is how long the queue of the system must have been empty before the listener is closed, and maxLastCall how
-	// long that is tried at most.
+	// lastCall is how long the queue of the system must have been empty before the listener is closed, and maxLastCall
+	// how long that is tried at most.
 	lastCall    = 5 * time.Millisecond
 	maxLastCall = 200 * time.Millisecond
 )
@@ -25,6 +25,15 @@ func (e *Entrypoint) systemListen(ctx context.Context, network, address string) 
 		config.Control = reusePort
 	}
 	return config.Listen(ctx, network, address)
+}
+
+// listenPackets binds the UDP port with the number of the TCP port.
+func (e *Entrypoint) listenPackets(ctx context.Context, tcp net.Addr) (net.PacketConn, error) {
+	var config net.ListenConfig
+	if e.settings.reusePort {
+		config.Control = reusePort
+	}
+	return config.ListenPacket(ctx, "udp", tcp.String())
 }
 
 // accept takes connections until ctx ends or the listener is closed. Nothing in it waits for a client.
@@ -52,8 +61,8 @@ func (e *Entrypoint) accept(ctx context.Context, handle func(*connection)) error
 	}
 }
 
-// emptyQueue takes the connections that the system has made already: it would reset them when the listener is closed, though their
-// clients may have sent a request.
+// emptyQueue takes the connections that the system has made already: it would reset them when the listener is closed,
+// though their clients may have sent a request.
 func (e *Entrypoint) emptyQueue(handle func(*connection)) {
 	for limit := time.Now().Add(maxLastCall); time.Now().Before(limit) && e.setAcceptDeadline() == nil; {
 		conn, err := e.listener.Accept()
@@ -64,9 +73,14 @@ func (e *Entrypoint) emptyQueue(handle func(*connection)) {
 	}
 }
 
-// setAcceptDeadline has Accept end soon if nobody comes. Not every listener can.
+// deadlineListener is a listener whose Accept can be limited in time, as [net.TCPListener].
+type deadlineListener interface {
+	SetDeadline(t time.Time) error
+}
+
+// setAcceptDeadline has Accept end soon if no connection comes. Not every listener can.
 func (e *Entrypoint) setAcceptDeadline() error {
-	if listener, ok := e.listener.(interface{ SetDeadline(t time.Time) error }); ok {
+	if listener, ok := e.listener.(deadlineListener); ok {
 		return listener.SetDeadline(time.Now().Add(lastCall))
 	}
 	return errors.ErrUnsupported

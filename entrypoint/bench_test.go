@@ -1,29 +1,33 @@
-package entrypoint
+package entrypoint_test
 
 import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
 
+	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/http1"
 )
 
 // discarding is a response writer that costs nothing.
-type discarding struct{ header http.Header }
+type discarding struct {
+	header http.Header
+	state  http1.RequestState
+}
 
 func (d *discarding) Header() http.Header         { return d.header }
 func (d *discarding) Write(p []byte) (int, error) { return len(p), nil }
 func (d *discarding) WriteHeader(int)             {}
 
-func (d *discarding) Attach(*http1.Values) {}
-func (d *discarding) Recycle()             {}
-func (d *discarding) Seen() (bool, bool)   { return true, true }
+func (d *discarding) Attach(state *http1.RequestState) { d.state = *state }
+func (d *discarding) Recycle()                         {}
+func (d *discarding) Seen() (bool, bool)               { return true, true }
 
 func (d *discarding) WriteFields(int, []http1.Field) {}
 
 // BenchmarkChain measures what the entrypoint adds to a request with the headers of a browser.
 func BenchmarkChain(b *testing.B) {
-	e, err := New("web", newConfig(), http.HandlerFunc(hello), nil, Dependencies{})
+	e, err := entrypoint.New("web", newConfig(), http.HandlerFunc(hello), nil, entrypoint.Dependencies{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -39,6 +43,7 @@ func BenchmarkChain(b *testing.B) {
 	for b.Loop() {
 		r := *template
 		r.Header = template.Header
-		e.chain.serveHTTP1(writer, &r)
+		e.ServeHTTP1(writer, &r)
+		writer.state.Completed(http1.Completion{Begun: true})
 	}
 }

@@ -8,22 +8,24 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/http1/wire"
 )
 
-// chain is what every request passes before the router: one passage or Exchange, and the rules of the entrypoint in their order.
+// chain is what every request passes before the router: one request or http2Request, and the rules of the entrypoint in
+// their order.
 type chain struct {
 	entrypoint *Entrypoint
 	next       http.Handler
 	buffers    sync.Pool
-	// passages holds those of which nobody keeps a part.
-	passages sync.Pool
+	// recycled holds requests of HTTP/1.1 of which no part is kept.
+	recycled sync.Pool
 }
 
-// protocol names what a request asks for in the words of the request counters.
+// protocol returns the kind of a request as the request counters name it.
 func protocol(h http.Header) string {
 	switch {
-	case len(h["Upgrade"]) > 0 && strings.EqualFold(canonical.UpgradeType(h), "websocket"):
+	case len(h["Upgrade"]) > 0 && strings.EqualFold(forwarded.UpgradeType(h), "websocket"):
 		return "websocket"
 	case len(h["Accept"]) > 0 && strings.HasPrefix(h["Accept"][0], "text/event-stream"):
 		return "sse"
@@ -32,7 +34,7 @@ func protocol(h http.Header) string {
 }
 
 // admit applies the rules of the entrypoint to a request, and hands it on with the writer of its response.
-func (c *chain) admit(v *visit, w http.ResponseWriter, r *http.Request) {
+func (c *chain) admit(v *requestState, w http.ResponseWriter, r *http.Request) {
 	s := &c.entrypoint.settings
 	peer := v.client()
 	if !v.http1 {
@@ -65,9 +67,9 @@ func (c *chain) admit(v *visit, w http.ResponseWriter, r *http.Request) {
 	if v.connection != nil && v.connection.isOld(s) {
 		v.close(w)
 	}
-	s.forwarding.ApplyIn(&v.forwarded, r, canonical.Peer{Address: peer, Text: v.record.Client, Seen: v.seen})
+	s.forwarding.ApplyIn(&v.forwarded, r, forwarded.Peer{Address: peer, Text: v.record.Client, Seen: v.seen})
 	if r.Trailer != nil {
-		canonical.StripUntrusted(r.Trailer)
+		forwarded.StripUntrusted(r.Trailer)
 	}
 	if starter := c.entrypoint.deps.Starter; starter != nil {
 		starter.Began(&v.record, r)
@@ -75,7 +77,8 @@ func (c *chain) admit(v *visit, w http.ResponseWriter, r *http.Request) {
 	c.next.ServeHTTP(w, r)
 }
 
-// flaw says what is wrong with a request of HTTP/2, whose server looks at none of this; that of HTTP/1.1 has refused it.
+// flaw says what is wrong with a request of HTTP/2, whose server looks at none of this; that of HTTP/1.1 has refused
+// it.
 func flaw(r *http.Request) string {
 	switch {
 	case !wire.ValidToken(r.Method):
@@ -88,9 +91,10 @@ func flaw(r *http.Request) string {
 	return lengthFlaw(r)
 }
 
-// reject refuses a request that should not have been sent. In HTTP/1.1 the connection ends with the answer, as with all that its server
-// refuses: nobody knows what else the client means by what it sends. In HTTP/2 other streams have no part in it.
-func (v *visit) reject(w http.ResponseWriter, status int, reason string) {
+// reject refuses a request that should not have been sent. In HTTP/1.1 the connection ends with the answer, as with all
+// that its server refuses: the bytes behind the request have no certain meaning. In HTTP/2 other streams have no part
+// in it.
+func (v *requestState) reject(w http.ResponseWriter, status int, reason string) {
 	if v.http1 {
 		v.close(w)
 	}
@@ -98,7 +102,7 @@ func (v *visit) reject(w http.ResponseWriter, status int, reason string) {
 }
 
 // close ends the connection with this response, whatever the handler makes of the header.
-func (v *visit) close(w http.ResponseWriter) {
+func (v *requestState) close(w http.ResponseWriter) {
 	v.last.Store(true)
 	w.Header().Set("Connection", "close")
 }

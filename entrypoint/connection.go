@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/httpio"
 )
 
 // phase is how far a connection has come.
@@ -31,7 +32,8 @@ type connection struct {
 	owner  *registry
 	local  net.Addr
 	remote net.Addr
-	// client is the address behind remote, text and port the same as texts, key what is counted against the limit per client.
+	// client is the address behind remote, text and port the same as texts, key what is counted against the limit per
+	// client.
 	client   netip.Addr
 	text     string
 	port     string
@@ -50,10 +52,10 @@ type connection struct {
 // connectionKey is the context key of a *connection.
 type connectionKey struct{}
 
-// LocalAddr returns the address that the client connected to, as a trusted PROXY header tells it.
+// LocalAddr returns the address that the client connected to, as a trusted PROXY header has it.
 func (c *connection) LocalAddr() net.Addr { return c.local }
 
-// RemoteAddr returns the address of the client, as a trusted PROXY header tells it.
+// RemoteAddr returns the address of the client, as a trusted PROXY header has it.
 func (c *connection) RemoteAddr() net.Addr { return c.remote }
 
 // Read returns the bytes that the dispatcher has looked at, and then those of the network.
@@ -68,8 +70,8 @@ func (c *connection) Read(p []byte) (int, error) {
 	return c.Conn.Read(p)
 }
 
-// ReadAhead hands over the bytes that the dispatcher has looked at. Read begins behind them, and so does who reads from the
-// descriptor.
+// ReadAhead hands over the bytes that the dispatcher has looked at. Read and reads from the
+// descriptor begin behind them.
 func (c *connection) ReadAhead() []byte {
 	ahead := c.replay
 	c.replay = nil
@@ -82,7 +84,7 @@ func (c *connection) SpliceTo() *net.TCPConn {
 	return tcp
 }
 
-// SpliceFrom is SpliceTo for who reads, and nil as long as there are bytes that were read ahead.
+// SpliceFrom is SpliceTo for reading, and nil as long as there are bytes that were read ahead.
 func (c *connection) SpliceFrom() *net.TCPConn {
 	if len(c.replay) > 0 {
 		return nil
@@ -100,23 +102,17 @@ func (c *connection) SyscallConn() (syscall.RawConn, error) {
 
 // SetLinger says what Close does with bytes that the client has not confirmed.
 func (c *connection) SetLinger(seconds int) error {
-	if direct, ok := c.Conn.(interface{ SetLinger(seconds int) error }); ok {
-		return direct.SetLinger(seconds)
-	}
-	return errors.ErrUnsupported
+	return httpio.SetLinger(c.Conn, seconds)
 }
 
 // ReadFrom keeps the way from socket to socket or from file to socket open that the operating system offers.
 func (c *connection) ReadFrom(source io.Reader) (int64, error) {
-	if direct, ok := c.Conn.(io.ReaderFrom); ok {
-		return direct.ReadFrom(source)
-	}
-	return io.Copy(struct{ io.Writer }{c.Conn}, source)
+	return httpio.ReadFrom(c.Conn, source)
 }
 
-// CloseWrite tells the client that nothing more will be sent.
+// CloseWrite ends the sending side of the connection.
 func (c *connection) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
+	if half, ok := c.Conn.(httpio.HalfCloser); ok {
 		return half.CloseWrite()
 	}
 	return c.Close()

@@ -8,13 +8,14 @@ import (
 	"fmt"
 	"net"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/pires/go-proxyproto"
 
-	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/forwarded"
 )
 
 const (
@@ -24,14 +25,12 @@ const (
 	proxyBytes = 4096
 	// recordHandshake is the first byte of a TLS connection (RFC 8446, section 5.1).
 	recordHandshake = 0x16
-	// preface is what a client of HTTP/2 sends first (RFC 9113, section 3.4).
-	preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 )
 
 // identify derives what is known of the client from the remote address.
 func (c *connection) identify() {
 	remote := c.remote.String()
-	c.client, _ = canonical.ClientAddr(remote)
+	c.client, _ = forwarded.ClientAddr(remote)
 	c.text, c.port = "", portOf(remote)
 	if c.client.IsValid() {
 		c.text = c.client.String()
@@ -41,76 +40,126 @@ func (c *connection) identify() {
 // portOf returns the port of an address, or all of what has none.
 func portOf(address string) string { return address[strings.LastIndexByte(address, ':')+1:] }
 
-// dispatch looks at the first bytes of a connection and hands it to who serves it. It runs on the connection's own goroutine,
-// which is then the one that serves HTTP/1.1.
-func (e *Entrypoint) dispatch(ctx context.Context, c *connection, s *servers) {
+// dispatch finds out what protocol a connection speaks, and hands it to the server of that. It runs on the connection's
+// own goroutine, on which HTTP/1.1 is served.
+func (e *Entrypoint) dispatch(ctx, base context.Context, c *connection, servers map[string]ConnServer) {
 	defer e.survive(c)
-	ready, isHTTP2, err := e.prepare(ctx, c)
-	switch {
-	case err != nil:
+	ready, protocol, err := e.prepare(ctx, c)
+	if err != nil {
 		e.deps.Logger.Debug("connection refused", "entrypoint", e.name, "client", c.text, "error", err)
 		_ = c.Close()
-	case isHTTP2:
-		s.feed.ServeConn(ready)
-	default:
-		s.http1.ServeConn(s.base, ready)
+		return
 	}
+	if protocol != protocolHTTP1 && protocol != protocolHTTP2 {
+		// Of other protocols the entrypoint does not see when the first request comes.
+		c.reached(serving)
+	}
+	servers[protocol].ServeConn(base, ready)
 }
 
 // survive keeps a fault below the handlers to the connection that it happened on.
 func (e *Entrypoint) survive(c *connection) {
 	if cause := recover(); cause != nil {
-		e.report(report{level: failure, text: "serving a connection panicked", client: c.text, panic: cause, stack: string(debug.Stack())})
+		stack := string(debug.Stack())
+		e.report(report{level: failure, text: "serving a connection panicked", client: c.text, panic: cause, stack: stack})
 		_ = c.Close()
 	}
 }
 
-// prepare reads what comes before the first request, and tells what the client speaks.
-func (e *Entrypoint) prepare(ctx context.Context, c *connection) (ready net.Conn, isHTTP2 bool, err error) {
+// prepare reads what comes before the first request, and returns the protocol of the client.
+func (e *Entrypoint) prepare(ctx context.Context, c *connection) (ready net.Conn, protocol string, err error) {
 	if e.believesProxy(c) {
 		if err := e.readProxy(c); err != nil {
-			return nil, false, err
+			return nil, "", err
 		}
 	}
 	if !e.open.claim(c) {
-		return nil, false, errors.New("transport.limits.maxConnectionsPerClient is reached")
+		return nil, "", errors.New("transport.limits.maxConnectionsPerClient is reached")
 	}
 	if len(c.replay) == 0 {
 		if err := e.readFirst(c); err != nil {
-			return nil, false, err
+			return nil, "", err
 		}
 	}
 	c.reached(opening)
-	if c.replay[0] == recordHandshake && e.selector != nil {
-		return e.shakeHands(ctx, c)
+	if c.replay[0] == recordHandshake && (e.selector != nil || e.deps.Passthrough != nil) {
+		return e.prepareTLS(ctx, c)
 	}
-	if isHTTP2, err = e.readPreface(c); err != nil {
-		return nil, false, err
+	if protocol, err = e.sniff(c); err != nil {
+		return nil, "", err
 	}
-	return c, isHTTP2, c.Conn.SetReadDeadline(time.Time{})
+	return c, protocol, c.Conn.SetReadDeadline(time.Time{})
 }
 
-// readPreface reports whether the client begins with the preface of HTTP/2 (RFC 9113, section 3.4), and waits for the rest of it
-// as long as it may be one. No request of HTTP/1.1 begins like that.
-func (e *Entrypoint) readPreface(c *connection) (bool, error) {
-	if c.replay[0] != preface[0] {
-		return false, nil
+// prepareTLS hands a connection with TLS on as it is where a protocol takes it, and otherwise ends TLS. The ClientHello
+// is read beforehand only where it is needed for that.
+func (e *Entrypoint) prepareTLS(ctx context.Context, c *connection) (ready net.Conn, protocol string, err error) {
+	if pass := e.deps.Passthrough; pass != nil {
+		hello, err := e.readHello(ctx, c)
+		if err != nil {
+			return nil, "", fmt.Errorf("ClientHello: %w", err)
+		}
+		if protocol = pass.PassTLS(hello); protocol != "" {
+			if !e.knows(protocol) {
+				return nil, "", fmt.Errorf("no server for the protocol %q", protocol)
+			}
+			return c, protocol, c.Conn.SetReadDeadline(time.Time{})
+		}
 	}
-	if err := c.Conn.SetReadDeadline(time.Now().Add(e.settings.opening)); err != nil {
-		return false, err
+	if e.selector == nil {
+		return nil, "", errors.New("no TLS is served")
 	}
-	for len(c.replay) < len(preface) {
-		if !strings.HasPrefix(preface, string(c.replay)) {
-			return false, nil
+	return e.shakeHands(ctx, c)
+}
+
+// knows reports whether a protocol has a server.
+func (e *Entrypoint) knows(protocol string) bool {
+	return protocol == protocolHTTP1 || protocol == protocolHTTP2 ||
+		slices.ContainsFunc(e.deps.Protocols, func(p Protocol) bool { return p.Name == protocol })
+}
+
+// sniff returns the protocol of a connection without TLS, and reads more of it while a protocol needs that to decide.
+func (e *Entrypoint) sniff(c *connection) (protocol string, err error) {
+	for waiting := false; ; {
+		protocol, match := e.match(c.replay)
+		if match != NeedsMore || len(c.replay) >= firstBytes {
+			return protocol, nil
+		}
+		if !waiting {
+			waiting = true
+			if err := c.Conn.SetReadDeadline(time.Now().Add(e.settings.opening)); err != nil {
+				return "", err
+			}
 		}
 		buffer := make([]byte, firstBytes)
 		n, err := c.Conn.Read(buffer[copy(buffer, c.replay):])
 		if n == 0 {
-			return false, fmt.Errorf("incomplete preface of HTTP/2: %w", err)
+			return "", fmt.Errorf("incomplete first bytes: %w", err)
 		}
 		c.replay = buffer[:len(c.replay)+n]
 	}
-	return strings.HasPrefix(string(c.replay[:len(preface)]), preface), nil
+}
+
+// match returns the first protocol that the first bytes match, or HTTP/1.1. The protocols are decided in their order,
+// so that one that needs more bytes is waited for.
+func (e *Entrypoint) match(first []byte) (protocol string, match Match) {
+	for i := range e.deps.Protocols {
+		p := &e.deps.Protocols[i]
+		if p.Sniff == nil {
+			continue
+		}
+		switch p.Sniff(first) {
+		case Matches:
+			return p.Name, Matches
+		case NeedsMore:
+			return protocolHTTP1, NeedsMore
+		case NoMatch:
+		}
+	}
+	if match = sniffHTTP2(first); match == Matches {
+		return protocolHTTP2, match
+	}
+	return protocolHTTP1, match
 }
 
 // readFirst waits for the first bytes.
@@ -131,8 +180,8 @@ func (e *Entrypoint) readFirst(c *connection) error {
 	return nil
 }
 
-// believesProxy reports whether the peer may tell us another address in a PROXY header. Nobody else's is looked at: as the
-// first bytes of a request it is answered with 400.
+// believesProxy reports whether the peer may set another address in a PROXY header. A header of others is not read: as
+// the first bytes of a request it is answered with 400.
 func (e *Entrypoint) believesProxy(c *connection) bool {
 	return e.settings.proxyEnabled && (e.settings.proxyAll || e.settings.proxyTrusted.Contains(c.client))
 }
@@ -159,27 +208,30 @@ func (e *Entrypoint) readProxy(c *connection) error {
 	return err
 }
 
-// shakeHands makes a TLS connection of c, and tells whether the client has chosen HTTP/2 (RFC 9113, section 3.2).
-func (e *Entrypoint) shakeHands(ctx context.Context, c *connection) (ready net.Conn, isHTTP2 bool, err error) {
+// shakeHands makes a TLS connection of c, and returns the protocol that was negotiated (RFC 7301).
+func (e *Entrypoint) shakeHands(ctx context.Context, c *connection) (ready net.Conn, protocol string, err error) {
 	if err := c.Conn.SetDeadline(time.Now().Add(e.settings.opening)); err != nil {
-		return nil, false, err
+		return nil, "", err
 	}
 	secure := tls.Server(c, e.tls)
 	if err := secure.HandshakeContext(ctx); err != nil {
-		return nil, false, fmt.Errorf("TLS handshake: %w", err)
+		return nil, "", fmt.Errorf("TLS handshake: %w", err)
 	}
-	return secure, secure.ConnectionState().NegotiatedProtocol == "h2", c.Conn.SetDeadline(time.Time{})
+	if protocol = secure.ConnectionState().NegotiatedProtocol; !e.knows(protocol) {
+		protocol = protocolHTTP1
+	}
+	return secure, protocol, c.Conn.SetDeadline(time.Time{})
 }
 
 // configForClient selects the options for a ClientHello and notes them in the connection.
 func (e *Entrypoint) configForClient(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-	serverName := strings.TrimSuffix(strings.ToLower(hello.ServerName), ".")
-	options, ok := e.selector.SelectTLS(serverName)
+	name := serverName(hello)
+	options, ok := e.selector.SelectTLS(name)
 	if !ok || options == nil {
 		return refusal(), nil
 	}
 	if c, ok := hello.Conn.(*connection); ok {
-		c.handshake = certificate.Connection{Fingerprint: options.Fingerprint, ServerName: serverName}
+		c.handshake = certificate.Connection{Fingerprint: options.Fingerprint, ServerName: name}
 	}
 	return options.Config(), nil
 }

@@ -1,26 +1,28 @@
-// Package entrypoint is where traffic comes in: one listener per entrypoint, and one dispatcher that looks at the first
-// bytes of each connection once.
+// Package entrypoint accepts traffic: an [Entrypoint] listens on one address, finds out what protocol each connection
+// speaks, and hands the connection to the [ConnServer] of that protocol.
 //
-// In flow connections; out flow requests in their canonical form, with headers that can be believed, to one http.Handler,
-// and one finished telemetry.Record per request. On the way a connection may carry a PROXY protocol header (from trusted
-// peers only), then TLS, HTTP/2 with prior knowledge, or plain HTTP/1.1. Package http1 serves HTTP/1.1, on the goroutine that
-// has looked at the first bytes; net/http serves HTTP/2 and nothing else. Requests that http1 refuses are recorded too. The
-// package knows no route and no endpoint, writes no log line on a request's goroutine, and lets nothing that a handler left
-// behind reach another request.
+// A connection may begin with a PROXY protocol header (from trusted peers only), then TLS, then HTTP/1.1 or HTTP/2.
+// Package http1 serves HTTP/1.1 on the goroutine that has read the first bytes, package h2 serves HTTP/2. Requests of
+// both pass the rules of the entrypoint (limits, canonical form, forwarded headers) and reach one http.Handler; each
+// ends with one telemetry.Record, which the sinks get, also when the server has refused the request. The package knows
+// no routes and no endpoints.
 //
 // # Time-outs
 //
-// respondingTimeouts.readTimeout bounds the head of a request as a whole, and after it each pause between two reads of the
-// body, until the response has begun. On HTTP/1.1, also without readTimeout, a head or body that is waited for must come with at
-// least 240 bytes per second on average, after five seconds of grace. So a slow upload is not cut as long as it moves, and a stream is
-// never cut: not server-sent events, not gRPC, not an upgraded connection. writeTimeout bounds the whole response, streams included,
-// and idleTimeout the wait for the next request; on HTTP/1.1 readTimeout does when idleTimeout is 0. The PROXY header, the TLS
-// handshake and the preface of HTTP/2 in the clear have ten seconds each, or readTimeout if that is less.
+// respondingTimeouts.readTimeout bounds the head of a request of HTTP/1.1 as a whole, and each pause between two reads
+// of a body, until the response has begun. Also without readTimeout, a head (HTTP/1.1) or a body that is waited for
+// must come with at least 240 bytes per second on average, after five seconds of grace; requests of gRPC over HTTP/2
+// are exempt from both bounds. After the response has begun, a client may be silent, so that streams are not cut.
+// writeTimeout bounds the whole response, streams included, and idleTimeout the wait for the next request; on HTTP/1.1,
+// readTimeout applies when idleTimeout is 0. The PROXY header, the TLS handshake and the preface of HTTP/2 have ten
+// seconds each, or readTimeout if that is less. A client of HTTP/2 that accepts no byte for a minute, or does not
+// answer PING, is cut.
 //
 // # Draining
 //
-// When the context of Serve ends, the entrypoint goes on accepting for lifeCycle.requestAcceptGraceTimeout, while Draining
-// reports true. Then it takes whoever is in the system's queue, stops to listen, closes idle connections, tells HTTP/2 clients to
-// go away, and lets requests and upgraded connections finish within lifeCycle.graceTimeOut. What is left after that is cut. A
-// connection that has sent nothing yet is idle once it is a second old.
+// When the context of Serve ends, the entrypoint goes on accepting for lifeCycle.requestAcceptGraceTimeout, while
+// Draining reports true. Then it takes the connections in the queue of the system, stops listening, closes idle
+// connections, sends GOAWAY to clients of HTTP/2, and lets requests and upgraded connections finish within
+// lifeCycle.graceTimeOut. What is left after that is cut. A connection that has sent nothing yet is idle once it is a
+// second old.
 package entrypoint

@@ -17,12 +17,14 @@ func (e *Entrypoint) run(ctx context.Context) error {
 	work.Go(func() { e.writeReports(logging) })
 	opening, stopOpening := context.WithCancel(base)
 	servers := e.newServers(base)
-	work.Go(func() { _ = servers.http2.Serve(servers.feed) })
+	if e.packets != nil {
+		work.Go(func() { e.deps.Packets.ServePackets(base, e.packets) })
+	}
 
 	stopping, stop := context.WithCancel(base)
 	ended := make(chan error, 1)
 	work.Go(func() {
-		ended <- e.accept(stopping, func(c *connection) { e.dispatch(opening, c, servers) })
+		ended <- e.accept(stopping, func(c *connection) { e.dispatch(opening, base, c, servers) })
 	})
 	var err error
 	select {
@@ -33,7 +35,7 @@ func (e *Entrypoint) run(ctx context.Context) error {
 	}
 	stop()
 	_ = e.listener.Close()
-	e.drain(servers)
+	e.drain(base, servers)
 	stopOpening()
 	stopLogging()
 	work.Wait()
@@ -41,7 +43,7 @@ func (e *Entrypoint) run(ctx context.Context) error {
 }
 
 // retire goes on accepting for the grace time, and then ends keep-alive and the accept loop.
-func (e *Entrypoint) retire(s *servers, stop context.CancelFunc, ended <-chan error) error {
+func (e *Entrypoint) retire(servers map[string]ConnServer, stop context.CancelFunc, ended <-chan error) error {
 	e.draining.Store(true)
 	if e.settings.acceptGrace > 0 {
 		timer := time.NewTimer(e.settings.acceptGrace)
@@ -52,7 +54,7 @@ func (e *Entrypoint) retire(s *servers, stop context.CancelFunc, ended <-chan er
 			return err
 		}
 	}
-	s.endKeepAlive()
+	endKeepAlives(servers)
 	stop()
 	if e.setAcceptDeadline() != nil {
 		_ = e.listener.Close()
@@ -60,29 +62,43 @@ func (e *Entrypoint) retire(s *servers, stop context.CancelFunc, ended <-chan er
 	return <-ended
 }
 
+func endKeepAlives(servers map[string]ConnServer) {
+	for _, server := range servers {
+		server.EndKeepAlives()
+	}
+}
+
 // drain lets what is open finish within the grace time, and cuts the rest.
-func (e *Entrypoint) drain(s *servers) {
-	ctx, cancel := context.WithTimeout(s.base, e.settings.grace)
+func (e *Entrypoint) drain(base context.Context, servers map[string]ConnServer) {
+	ctx, cancel := context.WithTimeout(base, e.settings.grace)
 	defer cancel()
 	young := time.Now().Add(-settleTime)
 	e.closeSilent(young)
-	// Shutdown drops a new connection whose request has not been read yet. So keep-alive ends first, and connections that have
-	// sent something, or have just come, get a moment to bring their request.
-	s.endKeepAlive()
+	// Shutdown drops a new connection whose request has not been read yet. So keep-alive ends first, and connections
+	// that have sent something, or have just come, get a moment to bring their request.
+	endKeepAlives(servers)
 	settle, done := context.WithTimeout(ctx, settleTime)
 	e.open.await(settle, opening)
 	done()
 	e.closeSilent(time.Now())
 	var work sync.WaitGroup
-	work.Go(func() { _ = s.http1.Shutdown(ctx) })
-	_ = s.http2.Shutdown(ctx)
+	for _, server := range servers {
+		work.Go(func() { _ = server.Shutdown(ctx) })
+	}
+	if e.packets != nil {
+		work.Go(func() {
+			_ = e.deps.Packets.Shutdown(ctx)
+			_ = e.packets.Close()
+		})
+	}
 	work.Wait()
 	// Shutdown does not know connections that have been hijacked.
 	e.open.await(ctx, serving)
 	// First below TLS, which would wait for clients that read nothing.
 	e.open.each(func(c *connection) { _ = c.Close() })
-	_ = s.http1.Close()
-	_ = s.http2.Close()
+	for _, server := range servers {
+		_ = server.Close()
+	}
 }
 
 // closeSilent closes the connections that were accepted before a time and have sent nothing.

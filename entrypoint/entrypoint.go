@@ -14,11 +14,11 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// TLSSelector says under which options a client is accepted. It is asked at every ClientHello, so that a reload takes effect
-// without a new listener.
+// TLSSelector says under which options a client is accepted. It is asked at every ClientHello, so that a reload takes
+// effect without a new listener.
 type TLSSelector interface {
-	// SelectTLS returns the options for an SNI, which is in lower case and empty when the client sent none. False refuses
-	// the handshake, because the options that belong to the name could not be loaded.
+	// SelectTLS returns the options for an SNI, which is in lower case and empty when the client sent none. False
+	// refuses the handshake, because the options that belong to the name could not be loaded.
 	SelectTLS(serverName string) (*certificate.Options, bool)
 }
 
@@ -27,8 +27,8 @@ type Sink interface {
 	Finished(record *telemetry.Record)
 }
 
-// Starter takes the record of a request that a handler is about to get, with the request as it comes from the entrypoint. It must not
-// block, and must not keep either.
+// Starter takes the record of a request that a handler is about to get, with the request as it comes from the
+// entrypoint. It must not block, and must not keep either.
 type Starter interface {
 	Began(record *telemetry.Record, r *http.Request)
 }
@@ -41,7 +41,7 @@ type Connections interface {
 	Closed()
 }
 
-// Dependencies are what an Entrypoint tells and asks others. Only Logger is required.
+// Dependencies are what an Entrypoint uses of other packages. Only Logger is required.
 type Dependencies struct {
 	Logger      telemetry.Logger
 	Connections Connections
@@ -53,6 +53,12 @@ type Dependencies struct {
 	Starter Starter
 	// Sinks take every finished record, in this order.
 	Sinks []Sink
+	// Protocols are served beside HTTP/1.1 and HTTP/2.
+	Protocols []Protocol
+	// Passthrough chooses connections with TLS that go to one of Protocols; nil ends all TLS here.
+	Passthrough Passthrough
+	// Packets serves the UDP port of the same number; nil opens none.
+	Packets PacketServer
 	// Listen replaces the listener of the operating system.
 	Listen func(ctx context.Context, network, address string) (net.Listener, error)
 }
@@ -67,14 +73,17 @@ type Entrypoint struct {
 	chain    chain
 	tls      *tls.Config
 	listener net.Listener
+	packets  net.PacketConn
 	open     registry
 	reports  chan report
 	draining atomic.Bool
 }
 
-// New checks the configuration of a TCP entrypoint; it does not listen yet. Requests go to handler. selector may be nil, and
-// then the entrypoint speaks no TLS. Errors name the entrypoint and the option.
-func New(name string, config *static.EntryPoint, handler http.Handler, selector TLSSelector, deps Dependencies) (*Entrypoint, error) {
+// New checks the configuration of a TCP entrypoint; it does not listen yet. Requests go to handler. selector may be
+// nil, and then the entrypoint speaks no TLS. Errors name the entrypoint and the option.
+func New(
+	name string, config *static.EntryPoint, handler http.Handler, selector TLSSelector, deps Dependencies,
+) (*Entrypoint, error) {
 	address, err := config.ListenAddress()
 	if err != nil {
 		return nil, fmt.Errorf("entrypoint %q: address: %w", name, err)
@@ -83,6 +92,9 @@ func New(name string, config *static.EntryPoint, handler http.Handler, selector 
 		return nil, fmt.Errorf("entrypoint %q: address %s: only tcp is supported yet", name, address)
 	}
 	settings, err := newSettings(config)
+	if err == nil {
+		err = checkProtocols(deps.Protocols)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("entrypoint %q: %w", name, err)
 	}
@@ -102,7 +114,7 @@ func New(name string, config *static.EntryPoint, handler http.Handler, selector 
 // Name returns the name of the entrypoint.
 func (e *Entrypoint) Name() string { return e.name }
 
-// Addr returns the address on which the entrypoint listens, or nil before Listen. It tells the port that the system chose
+// Addr returns the address on which the entrypoint listens, or nil before Listen. It has the port that the system chose
 // where the configuration says 0.
 func (e *Entrypoint) Addr() net.Addr {
 	if e.listener == nil {
@@ -120,7 +132,25 @@ func (e *Entrypoint) Listen(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("entrypoint %q: %w", e.name, err)
 	}
+	if e.deps.Packets != nil {
+		if e.packets, err = e.listenPackets(ctx, listener.Addr()); err != nil {
+			_ = listener.Close()
+			return fmt.Errorf("entrypoint %q: %w", e.name, err)
+		}
+	}
 	e.listener = listener
+	return nil
+}
+
+// checkProtocols refuses protocols without a name of their own or without a server.
+func checkProtocols(protocols []Protocol) error {
+	known := map[string]bool{protocolHTTP1: true, protocolHTTP2: true, "": true}
+	for _, protocol := range protocols {
+		if known[protocol.Name] || protocol.Server == nil {
+			return fmt.Errorf("protocol %q has no name of its own or no server", protocol.Name)
+		}
+		known[protocol.Name] = true
+	}
 	return nil
 }
 
@@ -129,11 +159,14 @@ func (e *Entrypoint) Close() error {
 	if e.listener == nil {
 		return nil
 	}
+	if e.packets != nil {
+		_ = e.packets.Close()
+	}
 	return e.listener.Close()
 }
 
 // Serve accepts connections until ctx ends, drains as the package comment says, and returns nil when nothing is left.
-// Accept errors are retried with a growing pause of at most a second; only a listener that was closed by somebody else is
+// Accept errors are retried with a growing pause of at most a second; only a listener that was closed elsewhere is
 // an error. Listen comes first, and Serve is called once.
 func (e *Entrypoint) Serve(ctx context.Context) error {
 	if e.listener == nil {

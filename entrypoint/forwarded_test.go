@@ -1,14 +1,15 @@
-package entrypoint
+package entrypoint_test
 
 import (
 	"fmt"
 	"maps"
 	"net/http"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -26,11 +27,11 @@ func TestForwardedHeaders(t *testing.T) {
 	}
 	// What Sluice itself sets where the client's value does not stay; the others are absent then.
 	ours := map[string]string{
-		canonical.XForwardedProto: "http", canonical.XForwardedHost: "example.com:81", canonical.XForwardedPort: "81",
-		canonical.XRealIP: "127.0.0.1",
+		forwarded.XForwardedProto: "http", forwarded.XForwardedHost: "example.com:81", forwarded.XForwardedPort: "81",
+		forwarded.XRealIP: "127.0.0.1",
 	}
 	const forged = "forged"
-	for _, name := range canonical.Managed() {
+	for _, name := range forwarded.Managed() {
 		alias := strings.ReplaceAll(name, "-", "_")
 		for _, spelling := range []struct {
 			kind, lines string
@@ -50,16 +51,16 @@ func TestForwardedHeaders(t *testing.T) {
 				_ = conn.Close()
 				where := fmt.Sprintf("%s, %s, %s", name, spelling.kind, peer)
 				for other := range header {
-					if other != name && canonical.IsManaged(other) && strings.Contains(other, "_") {
+					if other != name && forwarded.IsManaged(other) && strings.Contains(other, "_") {
 						t.Errorf("%s: the alias %s passed", where, other)
 					}
 				}
 				want := ours[name]
-				if spelling.believed && peer != "untrusted" {
+				if (spelling.believed || alias == name) && peer != "untrusted" {
 					want = forged
 				}
-				if name == canonical.XForwardedServer {
-					want = s.entrypoint.settings.forwarding.Server
+				if name == forwarded.XForwardedServer {
+					want, _ = os.Hostname()
 				}
 				if got := header.Get(name); got != want {
 					t.Errorf("%s: got %q, want %q", where, got, want)
@@ -92,6 +93,27 @@ func TestForwardedHeaderOptions(t *testing.T) {
 			"",
 			map[string]string{"kept": "true"},
 		},
+		{
+			"forwarded: default", nil, "Forwarded: for=192.0.2.9\r\nforwarded: proto=https\r\n",
+			map[string]string{"Forwarded": ""},
+		},
+		{
+			"forwarded: keep", func(c *static.EntryPoint) { c.ForwardedHeaders.Forwarded = "keep" },
+			"Forwarded: for=192.0.2.9\r\nConnection: Forwarded\r\n",
+			map[string]string{"Forwarded": "for=192.0.2.9"},
+		},
+		{
+			"forwarded: append, untrusted", func(c *static.EntryPoint) { c.ForwardedHeaders.Forwarded = "append" },
+			"Forwarded: for=192.0.2.9\r\n",
+			map[string]string{"Forwarded": "for=127.0.0.1;host=a;proto=http"},
+		},
+		{
+			"forwarded: append, trusted", func(c *static.EntryPoint) {
+				c.ForwardedHeaders = static.ForwardedHeaders{Forwarded: "append", TrustedIPs: []string{"127.0.0.1"}}
+			},
+			"Forwarded: for=192.0.2.9\r\nForwarded: for=192.0.2.8\r\n",
+			map[string]string{"Forwarded": "for=192.0.2.9, for=192.0.2.8, for=127.0.0.1;host=a;proto=http"},
+		},
 		{"websocket", nil, "Connection: upgrade\r\nUpgrade: websocket\r\n", map[string]string{"X-Forwarded-Proto": "ws", "kept": ""}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -100,7 +122,7 @@ func TestForwardedHeaderOptions(t *testing.T) {
 				maps.Copy(w.Header(), r.Header)
 				w.Header().Del("Connection")
 				w.Header().Del("Upgrade")
-				if canonical.KeepsForwardedFor(r.Context()) {
+				if forwarded.KeepsForwardedFor(r.Context()) {
 					w.Header().Set("Kept", "true")
 				}
 			}), test.change)

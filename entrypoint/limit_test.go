@@ -1,4 +1,4 @@
-package entrypoint
+package entrypoint_test
 
 import (
 	"bufio"
@@ -45,7 +45,7 @@ func TestMaxConnections(t *testing.T) {
 	}
 	s.logged("transport.limits.maxConnections is reached")
 	_ = first.Close()
-	s.eventually("room for one more", func() bool { return s.entrypoint.open.count(serving) == 1 })
+	s.eventually("room for one more", func() bool { return s.connections() == 1 })
 	fourth := s.dial()
 	say(t, fourth, get)
 	answer(t, bufio.NewReader(fourth))
@@ -56,7 +56,7 @@ func (s *served) eventually(what string, condition func() bool) {
 	s.t.Helper()
 	ticker := time.NewTicker(time.Millisecond)
 	defer ticker.Stop()
-	for end := time.Now().Add(patience); !condition(); <-ticker.C {
+	for end := time.Now().Add(timeout); !condition(); <-ticker.C {
 		if time.Now().After(end) {
 			s.t.Fatalf("waited in vain for %s", what)
 		}

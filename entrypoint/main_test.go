@@ -1,4 +1,4 @@
-package entrypoint
+package entrypoint_test
 
 import (
 	"bufio"
@@ -16,14 +16,15 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience bounds every wait of a test.
-const patience = time.Minute
+// timeout bounds every wait of a test.
+const timeout = time.Minute
 
 // memory is a Logger, a Sink and the Connections of a test.
 type memory struct {
@@ -75,6 +76,13 @@ func (m *memory) Closed() {
 	m.closed++
 }
 
+// connections returns how many connections are open.
+func (m *memory) connections() int {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.opened - m.closed
+}
+
 // record returns the next finished record.
 func (m *memory) record() telemetry.Record {
 	m.t.Helper()
@@ -94,7 +102,7 @@ func (m *memory) logged(text string) string {
 // receive takes from a channel what a test waits for.
 func receive[T any](t *testing.T, from <-chan T, what string) T {
 	t.Helper()
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case value := <-from:
@@ -146,7 +154,7 @@ func newTLS(t *testing.T, options *dynamic.TLSOptions, tickets *certificate.Tick
 type served struct {
 	*memory
 	t          *testing.T
-	entrypoint *Entrypoint
+	entrypoint *entrypoint.Entrypoint
 	tls        *selector
 	address    string
 	stop       context.CancelFunc
@@ -167,7 +175,14 @@ func start(t *testing.T, handler http.Handler, change func(*static.EntryPoint)) 
 	return startWith(t, handler, change, nil)
 }
 
+// startWith is start with a listener of the test's own.
 func startWith(t *testing.T, handler http.Handler, change func(*static.EntryPoint), listen func(context.Context, string, string) (net.Listener, error)) *served {
+	t.Helper()
+	return startDeps(t, handler, change, func(deps *entrypoint.Dependencies) { deps.Listen = listen })
+}
+
+// startDeps is start with changed dependencies.
+func startDeps(t *testing.T, handler http.Handler, change func(*static.EntryPoint), adapt func(*entrypoint.Dependencies)) *served {
 	t.Helper()
 	config := newConfig()
 	if change != nil {
@@ -177,10 +192,13 @@ func startWith(t *testing.T, handler http.Handler, change func(*static.EntryPoin
 		memory: newMemory(t), t: t, ended: make(chan error, 1),
 		tls: &selector{byName: map[string]*certificate.Options{}, fallback: newTLS(t, nil, certificate.NewTickets())},
 	}
-	e, err := New("web", config, handler, s.tls, Dependencies{
-		Logger: s.memory, Connections: s.memory, Sinks: []Sink{s.memory}, Listen: listen,
-		Starter: s.memory, Watched: telemetry.ObserveAccess,
-	})
+	deps := entrypoint.Dependencies{
+		Logger: s.memory, Connections: s.memory, Sinks: []entrypoint.Sink{s.memory}, Starter: s.memory, Watched: telemetry.ObserveAccess,
+	}
+	if adapt != nil {
+		adapt(&deps)
+	}
+	e, err := entrypoint.New("web", config, handler, s.tls, deps)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +238,7 @@ func (s *served) dial() net.Conn {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(timeout))
 	s.t.Cleanup(func() { _ = conn.Close() })
 	return conn
 }
@@ -297,7 +315,7 @@ func do(t *testing.T, client *http.Client, method, url string, body io.Reader, h
 // try is do for requests that may fail.
 func try(t *testing.T, client *http.Client, method, url string, body io.Reader, headers ...string) (*http.Response, string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {

@@ -1,4 +1,4 @@
-package entrypoint
+package entrypoint_test
 
 import (
 	"io"

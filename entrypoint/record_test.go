@@ -1,4 +1,4 @@
-package entrypoint
+package entrypoint_test
 
 import (
 	"context"
@@ -18,7 +18,7 @@ func TestNotedStatus(t *testing.T) {
 			s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				record := telemetry.RecordFrom(r.Context())
 				if r.URL.Path == "/gave-up" {
-					record.Status = statusClientLeft
+					record.Status = telemetry.StatusClientClosedRequest
 					return
 				}
 				record.Status = http.StatusBadGateway
@@ -36,8 +36,34 @@ func TestNotedStatus(t *testing.T) {
 			if response, _, err := try(t, client, http.MethodPost, url+"/gave-up", nil); err == nil {
 				t.Errorf("a handler that has given up answers %d", response.StatusCode)
 			}
-			if record := s.record(); record.Status != statusClientLeft {
+			if record := s.record(); record.Status != telemetry.StatusClientClosedRequest {
 				t.Errorf("record %+v", record)
+			}
+		})
+	}
+}
+
+// TestAbortIsNotTheClients has a handler give up before its response has begun, which is not the client that left.
+func TestAbortIsNotTheClients(t *testing.T) {
+	for _, protocol := range protocols() {
+		t.Run(protocol, func(t *testing.T) {
+			t.Parallel()
+			s := start(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				telemetry.RecordFrom(r.Context()).Code = telemetry.CodeBroken
+				panic(http.ErrAbortHandler)
+			}), nil)
+			client, url := s.client(protocol)
+			// POST is not sent again.
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url, strings.NewReader("x"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if response, err := client.Do(request); err == nil {
+				_ = response.Body.Close()
+				t.Error("the client got a response")
+			}
+			if record := s.record(); record.Status == telemetry.StatusClientClosedRequest || record.Code != telemetry.CodeBroken {
+				t.Errorf("the record has %d and %q", record.Status, record.Code)
 			}
 		})
 	}
@@ -92,7 +118,7 @@ func TestClientThatLeftHasItsCode(t *testing.T) {
 				_ = response.Body.Close()
 				t.Error("the request was answered")
 			}
-			if record := s.record(); record.Status != statusClientLeft || record.Code != telemetry.CodeClientLeft {
+			if record := s.record(); record.Status != telemetry.StatusClientClosedRequest || record.Code != telemetry.CodeClientLeft {
 				t.Errorf("record %+v", record)
 			}
 		})

@@ -1,4 +1,4 @@
-package entrypoint
+package entrypoint_test
 
 import (
 	"bufio"
@@ -22,7 +22,7 @@ func TestLateQuestions(t *testing.T) {
 				if got := ctx.Value(unknown{}); got != nil {
 					t.Errorf("the context answers %v", got)
 				}
-				derived, cancel := context.WithTimeout(ctx, patience)
+				derived, cancel := context.WithTimeout(ctx, timeout)
 				_ = context.Cause(derived)
 				cancel()
 			}

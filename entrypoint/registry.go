@@ -85,7 +85,7 @@ func (r *registry) remove(c *connection) {
 	r.poke()
 }
 
-// poke wakes up who waits for a change.
+// poke wakes up await.
 func (r *registry) poke() {
 	select {
 	case r.changed <- struct{}{}:
@@ -119,7 +119,8 @@ func (r *registry) count(upTo phase) int {
 	return n
 }
 
-// await waits until no connection is left that has not come further than the phase, or until ctx ends. One caller at a time.
+// await waits until no connection is left that has not come further than the phase, or until ctx ends. One caller at a
+// time.
 func (r *registry) await(ctx context.Context, upTo phase) {
 	for r.count(upTo) > 0 {
 		select {

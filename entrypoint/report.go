@@ -38,8 +38,8 @@ func (e *Entrypoint) report(r report) {
 	}
 }
 
-// writeReports logs reports until ctx ends. A text that repeats is logged once a second, so that a flood of connections does
-// not become a flood of lines.
+// writeReports logs reports until ctx ends. A text that repeats is logged once a second, so that a flood of connections
+// does not become a flood of lines.
 func (e *Entrypoint) writeReports(ctx context.Context) {
 	last := map[string]time.Time{}
 	for {

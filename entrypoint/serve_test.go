@@ -1,4 +1,4 @@
-package entrypoint
+package entrypoint_test
 
 import (
 	"bufio"
@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -28,7 +29,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 	} {
 		config := newConfig()
 		change(config)
-		_, err := New("web", config, http.HandlerFunc(hello), nil, Dependencies{Logger: newMemory(t)})
+		_, err := entrypoint.New("web", config, http.HandlerFunc(hello), nil, entrypoint.Dependencies{Logger: newMemory(t)})
 		if err == nil || !strings.HasPrefix(err.Error(), `entrypoint "web": `) || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
@@ -40,7 +41,7 @@ func TestListenErrors(t *testing.T) {
 	for address, want := range map[string]string{s.address: "address already in use", "192.0.2.1:80": "cannot assign requested address"} {
 		config := newConfig()
 		config.Address = address
-		e, err := New("other", config, http.HandlerFunc(hello), nil, Dependencies{Logger: newMemory(t)})
+		e, err := entrypoint.New("other", config, http.HandlerFunc(hello), nil, entrypoint.Dependencies{Logger: newMemory(t)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +201,7 @@ func TestDrainCuts(t *testing.T) {
 		t.Errorf("a silent connection got %d bytes", n)
 	}
 	s.wait()
-	if took := time.Since(began); took < 100*time.Millisecond || took > patience/2 {
+	if took := time.Since(began); took < 100*time.Millisecond || took > timeout/2 {
 		t.Errorf("cut after %v", took)
 	}
 }
@@ -246,7 +247,7 @@ func TestDrainServesWhatHasBegun(t *testing.T) {
 	s := start(t, http.HandlerFunc(hello), nil)
 	conn := s.dial()
 	say(t, conn, "GET / HT")
-	s.eventually("the first byte", func() bool { return s.entrypoint.open.count(silent) == 0 && s.entrypoint.open.count(opening) == 1 })
+	s.eventually("the first byte", func() bool { return s.entrypoint.Begun() == 1 })
 	s.stop()
 	s.eventually("draining", s.entrypoint.Draining)
 	say(t, conn, "TP/1.1\r\nHost: a\r\n\r\n")
@@ -262,7 +263,7 @@ func TestDrainServesWhoHasJustCome(t *testing.T) {
 	t.Parallel()
 	s := start(t, http.HandlerFunc(hello), nil)
 	conn := s.dial()
-	s.eventually("the connection", func() bool { return s.entrypoint.open.count(silent) == 1 })
+	s.eventually("the connection", func() bool { return s.connections() == 1 })
 	s.stop()
 	s.eventually("the listener is closed", func() bool {
 		other, err := new(net.Dialer).DialContext(t.Context(), "tcp", s.address)

@@ -4,77 +4,31 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"log"
 	"net"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/entrypoint/h2"
 	"github.com/sluiceproxy/sluice/http1"
 	"github.com/sluiceproxy/sluice/http1/wire"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// feed is the listener of the server of HTTP/2: it hands over connections that the dispatcher has opened.
-type feed struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-	addr  net.Addr
-}
-
-func newFeed(addr net.Addr) *feed {
-	return &feed{conns: make(chan net.Conn), done: make(chan struct{}), addr: addr}
-}
-
-// ServeConn hands a connection to the server of HTTP/2.
-func (f *feed) ServeConn(conn net.Conn) {
-	select {
-	case f.conns <- conn:
-	case <-f.done:
-		_ = conn.Close()
-	}
-}
-
-// Accept returns the next connection.
-func (f *feed) Accept() (net.Conn, error) {
-	select {
-	case conn := <-f.conns:
-		return conn, nil
-	case <-f.done:
-		return nil, net.ErrClosed
-	}
-}
-
-// Close ends Accept; connections that come later are closed.
-func (f *feed) Close() error {
-	f.once.Do(func() { close(f.done) })
-	return nil
-}
-
-// Addr returns the address of the entrypoint.
-func (f *feed) Addr() net.Addr { return f.addr }
-
-// minRate is how many bytes per second a client of HTTP/1.1 must send on average while its head or body is waited for.
+// minRate is how many bytes per second a client must send on average while the head of its request (HTTP/1.1) or the
+// body is waited for, after rateGrace.
 const minRate = 240
 
-// servers are those of an entrypoint, one for each major version of HTTP.
-type servers struct {
-	base  context.Context //nolint:containedctx // It is the root of all requests' contexts, and never ends.
-	http1 *http1.Server
-	http2 *http.Server
-	feed  *feed
-}
+// rateGrace is how long a client may be slower than minRate.
+const rateGrace = 5 * time.Second
 
-// endKeepAlive makes every response from now on the last of its connection. Idle connections of HTTP/1.1 stay.
-func (s *servers) endKeepAlive() {
-	s.http1.SetDraining()
-	s.http2.SetKeepAlivesEnabled(false)
-}
-
-func (e *Entrypoint) newServers(base context.Context) *servers {
-	return &servers{base: base, http1: e.newHTTP1(), http2: e.newHTTP2(base), feed: newFeed(e.listener.Addr())}
+// newServers returns all servers by the name of their protocol. base is the root of all requests' contexts.
+func (e *Entrypoint) newServers(base context.Context) map[string]ConnServer {
+	servers := map[string]ConnServer{protocolHTTP1: e.newHTTP1(), protocolHTTP2: e.newHTTP2(base)}
+	for _, protocol := range e.deps.Protocols {
+		servers[protocol.Name] = protocol.Server
+	}
+	return servers
 }
 
 func (e *Entrypoint) newHTTP1() *http1.Server {
@@ -92,25 +46,31 @@ func (e *Entrypoint) newHTTP1() *http1.Server {
 	}
 }
 
-// newHTTP2 makes the server of HTTP/2, by ALPN or with prior knowledge. It can't serve HTTP/1.1.
-func (e *Entrypoint) newHTTP2(base context.Context) *http.Server {
-	protocols := new(http.Protocols)
-	protocols.SetHTTP2(true)
-	protocols.SetUnencryptedHTTP2(true)
-	http2 := e.settings.http2
-	return &http.Server{
-		Handler:                      http.HandlerFunc(e.chain.serveHTTP2),
-		DisableGeneralOptionsHandler: true,
-		ReadHeaderTimeout:            e.settings.read,
-		WriteTimeout:                 e.settings.write,
-		IdleTimeout:                  e.settings.idle,
-		MaxHeaderBytes:               e.settings.maxHeaderBytes,
-		Protocols:                    protocols,
-		HTTP2:                        &http2,
-		ErrorLog:                     log.New(serverLog{e}, "", 0),
-		BaseContext:                  func(net.Listener) context.Context { return base },
-		ConnContext:                  connContext,
-	}
+func (e *Entrypoint) newHTTP2(base context.Context) *h2.Server {
+	return h2.New(base, &h2.Config{
+		Handler:        http.HandlerFunc(e.chain.serveHTTP2),
+		Exceeded:       e.exceeded,
+		ConnContext:    connContext,
+		MaxHeaderBytes: e.settings.maxHeaderBytes,
+		WriteTimeout:   e.settings.write,
+		IdleTimeout:    e.settings.idle,
+		OpeningTimeout: e.settings.opening,
+		HTTP2:          e.settings.http2,
+		ErrorLog:       serverLog{e},
+	})
+}
+
+// exceeded records a request of HTTP/2 that is not handled, because its client holds too much memory by the heads of
+// its requests.
+func (e *Entrypoint) exceeded(r *http.Request) {
+	v := new(requestState)
+	v.open(e, r)
+	v.client()
+	v.record.Host, v.record.Path = r.Host, r.URL.EscapedPath()
+	// A record may be kept, and the fields are what takes the memory.
+	v.record.RequestHeader = nil
+	v.record.Reason = "the heads of the client's requests take too much memory"
+	v.tell(http.StatusRequestHeaderFieldsTooLarge)
 }
 
 // refused records a request of HTTP/1.1 whose head was answered without a handler.
@@ -138,7 +98,9 @@ func (e *Entrypoint) refused(conn net.Conn, reason *wire.Error) {
 
 // panicked reports what the chain has not caught itself.
 func (e *Entrypoint) panicked(r *http.Request, cause any, stack []byte) {
-	e.report(report{level: failure, text: "handler panicked", request: r.Method + " " + r.Host, panic: cause, stack: string(stack)})
+	e.report(report{
+		level: failure, text: "handler panicked", request: r.Method + " " + r.Host, panic: cause, stack: string(stack),
+	})
 }
 
 // bottom returns the connection that was accepted, also below TLS, or nil.

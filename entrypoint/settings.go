@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -15,15 +16,15 @@ const openingTimeout = 10 * time.Second
 
 // settings are the options of an entrypoint in the form in which they are used. They never change.
 type settings struct {
-	underscore canonical.Underscore
+	underscore forwarded.Underscore
 	policy     canonical.Policy
-	forwarding canonical.Forwarding
+	forwarding forwarded.Policy
 	// keepForwardedFor is notAppendXForwardedFor.
 	keepForwardedFor bool
 
 	proxyEnabled bool
 	proxyAll     bool
-	proxyTrusted canonical.Trust
+	proxyTrusted forwarded.Trust
 
 	maxConnections, maxPerClient   int
 	maxHeaderBytes, maxHeaderCount int
@@ -68,7 +69,7 @@ func newSettings(c *static.EntryPoint) (settings, error) {
 		return settings{}, err
 	}
 	var err error
-	if s.underscore, err = canonical.ParseUnderscore(c.HTTP.UnderscoreHeadersStrategy); err != nil {
+	if s.underscore, err = forwarded.ParseUnderscore(c.HTTP.UnderscoreHeadersStrategy); err != nil {
 		return settings{}, fmt.Errorf("http.%w", err)
 	}
 	return s, nil
@@ -103,18 +104,23 @@ func (s *settings) checkRanges() error {
 }
 
 func (s *settings) setTrust(c *static.EntryPoint) error {
-	trusted, err := canonical.NewTrust(c.ForwardedHeaders.TrustedIPs)
+	trusted, err := forwarded.NewTrust(c.ForwardedHeaders.TrustedIPs)
 	if err != nil {
 		return fmt.Errorf("forwardedHeaders.trustedIPs: %w", err)
+	}
+	mode, err := forwarded.ParseMode(c.ForwardedHeaders.Forwarded)
+	if err != nil {
+		return fmt.Errorf("forwardedHeaders.%w", err)
 	}
 	server, err := os.Hostname()
 	if err != nil {
 		// X-Forwarded-Server is a courtesy; without a name it is left out.
 		server = ""
 	}
-	s.forwarding = canonical.Forwarding{
+	s.forwarding = forwarded.Policy{
 		Insecure:      c.ForwardedHeaders.Insecure,
 		Trusted:       trusted,
+		Forwarded:     mode,
 		SchemeHeaders: c.ForwardedHeaders.AddXForwardedSchemeHeaders,
 		Server:        server,
 	}
@@ -125,17 +131,18 @@ func (s *settings) setTrust(c *static.EntryPoint) error {
 		return nil
 	}
 	s.proxyEnabled, s.proxyAll = true, c.ProxyProtocol.Insecure
-	if s.proxyTrusted, err = canonical.NewTrust(c.ProxyProtocol.TrustedIPs); err != nil {
+	if s.proxyTrusted, err = forwarded.NewTrust(c.ProxyProtocol.TrustedIPs); err != nil {
 		return fmt.Errorf("proxyProtocol.trustedIPs: %w", err)
 	}
 	return nil
 }
 
-// Policy returns what the options of an entrypoint (entryPoints.<name>.http) say about paths and queries. Whoever explains a
-// request needs the policy that it would meet.
+// Policy returns what the options of an entrypoint (entryPoints.<name>.http) say about paths and queries. They are the
+// policy that explaining a request needs, too.
 func Policy(c *static.HTTP) canonical.Policy {
 	return canonical.Policy{
 		Sanitize:              c.SanitizePath,
+		AllowOnlyParameters:   c.AllowParameterSegments,
 		EncodeQuerySemicolons: c.EncodeQuerySemicolons,
 		Encoded: canonical.EncodedCharacters{
 			AllowSlash:         c.EncodedCharacters.AllowEncodedSlash,

@@ -1,4 +1,4 @@
-package entrypoint
+package entrypoint_test
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -113,7 +114,7 @@ func TestWithoutTLS(t *testing.T) {
 	t.Parallel()
 	config := newConfig()
 	m := newMemory(t)
-	e, err := New("web", config, http.HandlerFunc(hello), nil, Dependencies{Logger: m})
+	e, err := entrypoint.New("web", config, http.HandlerFunc(hello), nil, entrypoint.Dependencies{Logger: m})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,9 @@ func BenchmarkExchange(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	pool := loadbalancer.NewRegistry(loadbalancer.Options{}).Pool(loadbalancer.PoolSpec{
+	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
+	pool := registry.NewPool("svc")
+	registry.Configure(pool, loadbalancer.PoolSpec{
 		Name: "svc", Dialer: transport, Servers: []loadbalancer.ServerSpec{spec(b, "h2c://192.0.2.1")},
 	})
 	member := memberOf(pool)
@@ -96,7 +98,8 @@ func BenchmarkLoopback(b *testing.B) {
 		b.Fatal(err)
 	}
 	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
-	pool := registry.Pool(loadbalancer.PoolSpec{Name: "svc", Dialer: transport, Servers: []loadbalancer.ServerSpec{spec(b, endpoint.URL)}})
+	pool := registry.NewPool("svc")
+	registry.Configure(pool, loadbalancer.PoolSpec{Name: "svc", Dialer: transport, Servers: []loadbalancer.ServerSpec{spec(b, endpoint.URL)}})
 	defer registry.Release("svc")
 	target, err := url.Parse(endpoint.URL)
 	if err != nil {

@@ -8,29 +8,25 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/httpio"
 )
 
 var errBodyClosed = errors.New("the request body is closed")
 
-// requestBody is a client's request body on its way to an endpoint, in one try. Its source remembers why reading failed, so that a
-// client's fault is not taken for the endpoint's, and the trailers are brought over once the body has ended. Its methods, except failed
-// and halt, are called by one goroutine at a time.
+// requestBody is a client's request body on its way to an endpoint, in one attempt. Its replay buffer records
+// why reading failed, so that a failure of the client is not attributed to the endpoint. Trailers are copied
+// once the body has ended. Its methods, except failed and halt, are called by one goroutine at a time.
 type requestBody struct {
-	*source
+	*replayBody
 	// trailer is what the transport sends after the body; nil when the client can't send any.
 	trailer http.Header
-	// at is how much of the body the try has taken.
+	// at is how many bytes of the body the attempt has read.
 	at atomic.Int64
 	// closed says that no Read may follow.
 	closed atomic.Bool
-	// stuck is called when the body is closed while a Read waits for the client; nil for nobody.
+	// stuck is called when the body is closed while a Read waits for the client; nil does nothing.
 	stuck func()
-}
-
-// readyReader is a body that can be read without waiting: 0 bytes without an error say that nothing has come.
-type readyReader interface {
-	ReadNow(p []byte) (n int, err error)
 }
 
 // readyBody is a requestBody that can be read without waiting.
@@ -45,7 +41,7 @@ func (b readyBody) ReadNow(p []byte) (int, error) {
 		return b.taken(n, err)
 	}
 	if !b.turn.TryLock() {
-		return 0, nil // Somebody waits for what comes next.
+		return 0, nil // An earlier attempt is reading.
 	}
 	defer b.turn.Unlock()
 	if n, ok, err := b.repeat(p, b.at.Load()); ok {
@@ -66,21 +62,21 @@ func (b *requestBody) outgoing() io.ReadCloser {
 
 func newRequestBody(r *http.Request) *requestBody {
 	first := new(struct {
-		body   requestBody
-		source source
+		body       requestBody
+		replayBody replayBody
 	})
-	first.body.source, first.source.from = &first.source, r
-	first.source.now, _ = r.Body.(readyReader)
-	first.source.current = &first.body
+	first.body.replayBody, first.replayBody.from = &first.replayBody, r
+	first.replayBody.now, _ = r.Body.(httpio.ReadyReader)
+	first.replayBody.current = &first.body
 	first.body.prepare()
 	return &first.body
 }
 
-// again returns the body for another try, which has been promised. The one before is halted.
-func (s *source) again() *requestBody {
-	body := &requestBody{source: s}
+// again returns the body for another attempt, after promise. The previous attempt's body is halted.
+func (b *replayBody) again() *requestBody {
+	body := &requestBody{replayBody: b}
 	body.prepare()
-	s.succeed(body)
+	b.succeed(body)
 	return body
 }
 
@@ -97,7 +93,7 @@ func (b *requestBody) prepare() {
 	}
 }
 
-// Read reads from the client, or what was read from it for a try before.
+// Read reads from the client, or what was read from it for an earlier attempt.
 func (b *requestBody) Read(p []byte) (int, error) {
 	if b.closed.Load() {
 		return 0, errBodyClosed
@@ -112,7 +108,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	if b.closed.Load() {
 		return 0, errBodyClosed
 	}
-	// An earlier try may have waited until now, and have read something.
+	// An earlier attempt may have read something while this one waited for its turn.
 	if n, ok, err := b.repeat(p, b.at.Load()); ok {
 		return b.taken(n, err)
 	}
@@ -121,7 +117,7 @@ func (b *requestBody) Read(p []byte) (int, error) {
 	return b.taken(n, err)
 }
 
-// taken notes what the try has taken.
+// taken counts what the attempt has read.
 func (b *requestBody) taken(n int, err error) (int, error) {
 	b.at.Add(int64(n))
 	if errors.Is(err, io.EOF) {
@@ -159,8 +155,9 @@ func (b *requestBody) takeTrailers() {
 	}
 }
 
-// allowedTrailer refuses what is no field, which the transport would blame on the endpoint, and fields that frame messages or that
-// trust hangs on: endpoints merge trailers into headers.
+// allowedTrailer reports whether a trailer may be forwarded. It refuses invalid names, for which the transport
+// would blame the endpoint, and fields that frame messages or are trusted: endpoints merge trailers into
+// headers.
 func allowedTrailer(name string) bool {
-	return httpguts.ValidHeaderFieldName(name) && httpguts.ValidTrailerHeader(name) && !canonical.IsManaged(name)
+	return httpguts.ValidHeaderFieldName(name) && httpguts.ValidTrailerHeader(name) && !forwarded.IsManaged(name)
 }

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/sluiceproxy/sluice/httpio"
 )
 
 func echo(w http.ResponseWriter, r *http.Request) {
@@ -397,15 +399,15 @@ func (c closing) Close() error {
 func TestWhatHasComeOfABody(t *testing.T) {
 	r := request(t, http.MethodPost, "http://a", nil)
 	r.Body, r.ContentLength = closing{strings.NewReader("body"), func() {}}, 4
-	if _, ready := newRequestBody(r).outgoing().(readyReader); ready {
+	if _, ready := newRequestBody(r).outgoing().(httpio.ReadyReader); ready {
 		t.Error("a body that waits claims that it doesn't")
 	}
 	r.Body = ready{r.Body, io.ErrUnexpectedEOF}
 	body := newRequestBody(r)
-	n, err := body.outgoing().(readyReader).ReadNow(make([]byte, 10))
+	n, err := body.outgoing().(httpio.ReadyReader).ReadNow(make([]byte, 10))
 	equal(t, "read", fmt.Sprint(n, err, body.failed()), "4 unexpected EOF unexpected EOF")
 	_ = body.Close()
-	if n, err := body.outgoing().(readyReader).ReadNow(make([]byte, 10)); n != 0 || err == nil {
+	if n, err := body.outgoing().(httpio.ReadyReader).ReadNow(make([]byte, 10)); n != 0 || err == nil {
 		t.Errorf("a closed body gave %d bytes, %v", n, err)
 	}
 }

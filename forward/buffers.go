@@ -3,18 +3,18 @@ package forward
 import "sync"
 
 const (
-	// bufferSize is large enough that a body costs few calls and small enough for a thousand of them at a time.
+	// bufferSize keeps the number of reads low and the memory of a thousand bodies at a time bounded.
 	bufferSize = 32 << 10
-	// slipSize is enough for what forms and calls of procedures send.
-	slipSize = 4 << 10
+	// smallSize is enough for most forms and RPCs.
+	smallSize = 4 << 10
 )
 
 // buffers recycles the buffers that bodies are copied through and kept in. The zero value is ready.
-type buffers struct{ pool, slips sync.Pool }
+type buffers struct{ pool, smallBuffers sync.Pool }
 
 type (
-	buffer [bufferSize]byte
-	slip   [slipSize]byte
+	buffer      [bufferSize]byte
+	smallBuffer [smallSize]byte
 )
 
 func (b *buffers) get() *buffer {
@@ -26,34 +26,34 @@ func (b *buffers) get() *buffer {
 
 func (b *buffers) put(used *buffer) { b.pool.Put(used) }
 
-func (b *buffers) slip() *slip {
-	if recycled, ok := b.slips.Get().(*slip); ok {
+func (b *buffers) smallBuffer() *smallBuffer {
+	if recycled, ok := b.smallBuffers.Get().(*smallBuffer); ok {
 		return recycled
 	}
-	return new(slip)
+	return new(smallBuffer)
 }
 
-// memory is a recycled buffer of one size or another, or none.
+// memory is a recycled buffer of one size or the other, or none.
 type memory struct {
 	pool  *buffers
-	small *slip
+	small *smallBuffer
 	large *buffer
 }
 
-// take returns empty room, enough for the length unless that is unknown or large.
+// take returns an empty buffer, with room for the length unless that is unknown or large.
 func (m *memory) take(length int64) []byte {
-	if 0 <= length && length <= slipSize {
-		m.small = m.pool.slip()
+	if 0 <= length && length <= smallSize {
+		m.small = m.pool.smallBuffer()
 		return m.small[:0]
 	}
 	m.large = m.pool.get()
 	return m.large[:0]
 }
 
-// free gives back what was taken.
+// free recycles the buffer.
 func (m *memory) free() {
 	if m.small != nil {
-		m.pool.slips.Put(m.small)
+		m.pool.smallBuffers.Put(m.small)
 	}
 	if m.large != nil {
 		m.pool.put(m.large)

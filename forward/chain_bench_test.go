@@ -182,7 +182,8 @@ func newChainOn(
 		tb.Fatal(err)
 	}
 	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
-	pool := registry.Pool(loadbalancer.PoolSpec{Name: "bench@internal", Servers: []loadbalancer.ServerSpec{spec}, Dialer: transport})
+	pool := registry.NewPool("bench@internal")
+	registry.Configure(pool, loadbalancer.PoolSpec{Name: "bench@internal", Servers: []loadbalancer.ServerSpec{spec}, Dialer: transport})
 	again, err := retry.New(nil)
 	if err != nil {
 		tb.Fatal(err)
@@ -220,7 +221,7 @@ func (c *chain) close() {
 }
 
 // exchange lets a client ask n times.
-func (c *chain) exchange(request string, n int) {
+func (c *chain) attempt(request string, n int) {
 	client := &conversation{request: request, left: n, ended: make(chan struct{})}
 	c.listener.connections <- client
 	<-client.ended
@@ -259,7 +260,7 @@ func route(tb testing.TB, service http.Handler, registry *loadbalancer.Registry,
 		TLS: &dynamic.TLSConfiguration{Options: map[string]*dynamic.TLSOptions{}},
 	}
 	changed := []dynamic.Ref{{Kind: dynamic.KindRouter, Name: "r@file"}}
-	compiled := compiler.Compile(router.Input{Configuration: config, Changed: changed, Settled: true})
+	compiled := compiler.Compile(router.Input{Configuration: config, Changed: changed, Final: true})
 	for _, verdict := range compiled.Verdicts {
 		tb.Error(verdict.Reason)
 	}
@@ -287,10 +288,10 @@ func BenchmarkChain(b *testing.B) {
 		b.Run(name, func(b *testing.B) {
 			c := newChain(b, test.answer, test.middlewares...)
 			defer c.close()
-			c.exchange(test.request, 100)
+			c.attempt(test.request, 100)
 			b.ReportAllocs()
 			b.ResetTimer()
-			c.exchange(test.request, b.N)
+			c.attempt(test.request, b.N)
 		})
 	}
 }

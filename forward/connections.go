@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/loadbalancer"
 )
 
-// settle is how long after the last request an HTTP/2 connection may still be on its way to the idle ones: a stream is
-// forgotten, and a dial that was no longer needed completes, in goroutines of the transport.
+// settle is the delay of a second cleanup of idle HTTP/2 connections: net/http ends streams and unneeded dials
+// in goroutines of its own.
 const settle = 2 * time.Second
 
 // connections are the connections to one upstream.
@@ -18,33 +19,44 @@ type connections struct {
 	transport *Transport
 	// main speaks HTTP/1.1, after ALPN where there is a choice; nil for h2c.
 	main *http1.Upstream
-	// upgrades speaks HTTP/1.1 whatever the endpoint prefers, for requests that ask for another protocol, which HTTP/2
-	// can't carry. Without a choice it is main.
+	// upgrades speaks HTTP/1.1 whatever the endpoint prefers, for requests with an Upgrade field, which HTTP/2
+	// can't carry. It is main where the endpoint has no choice.
 	upgrades *http1.Upstream
-	// multiplexed speaks HTTP/2; nil where that is out of the question.
+	// multiplexed speaks HTTP/2; nil if HTTP/2 is impossible.
 	multiplexed *multiplexed
 }
 
 // RoundTrip sends a request and returns the head of the response.
 func (c *connections) RoundTrip(r *http.Request) (*http.Response, error) {
-	return c.send(&http1.Call{}, r, http.RoundTripper.RoundTrip)
+	return c.Send(&http1.RoundTrip{}, r, plainSender{})
 }
 
-// send sends a request by the call, or through the round tripper of HTTP/2.
-func (c *connections) send(
-	call *http1.Call, r *http.Request, through func(http.RoundTripper, *http.Request) (*http.Response, error),
+// plainSender sends requests over HTTP/2 as they are.
+type plainSender struct{}
+
+// SendShared sends the request through the round tripper.
+func (plainSender) SendShared(through http.RoundTripper, r *http.Request) (*http.Response, error) {
+	return through.RoundTrip(r)
+}
+
+// Shares reports whether requests may go over HTTP/2.
+func (c *connections) Shares() bool { return c.multiplexed != nil }
+
+// Send sends a request by the call, or through the round tripper of HTTP/2.
+func (c *connections) Send(
+	call *http1.RoundTrip, r *http.Request, shared loadbalancer.SharedSender,
 ) (*http.Response, error) {
 	switch {
 	case len(r.Header["Upgrade"]) > 0:
 		return c.upgrades.Do(call, r)
 	case c.main == nil:
-		return through(c.multiplexed.wire, r)
+		return shared.SendShared(c.multiplexed.wire, r)
 	case c.multiplexed != nil && c.multiplexed.agreed.Load():
-		response, err := through(c.multiplexed.wire, r)
+		response, err := shared.SendShared(c.multiplexed.wire, r)
 		if !errors.Is(err, errNotHTTP2) {
 			return response, err
 		}
-		// The endpoint is another program by now. Nothing was sent, so the question is asked anew.
+		// The endpoint no longer speaks HTTP/2. Nothing was sent, so the request is sent over HTTP/1.1.
 		c.multiplexed.agreed.Store(false)
 		if !reopen(r.Body) {
 			return nil, err
@@ -55,22 +67,25 @@ func (c *connections) send(
 		return response, err
 	}
 	defer c.multiplexed.drop()
-	return through(c.multiplexed.wire, r)
+	return shared.SendShared(c.multiplexed.wire, r)
 }
+
+// reopener is a body whose Close can be undone as long as nothing was read.
+type reopener interface{ reopen() }
 
 // reopen undoes the Close of a transport that read nothing, where it can be undone.
 func reopen(body io.ReadCloser) bool {
 	if body == nil || body == http.NoBody {
 		return true
 	}
-	closed, ok := body.(interface{ reopen() })
+	closed, ok := body.(reopener)
 	if ok {
 		closed.reopen()
 	}
 	return ok
 }
 
-// Close closes the connections, whatever goes on over them, and makes no more.
+// Close closes all connections, those in use too, and refuses new ones.
 func (c *connections) Close() {
 	c.upgrades.Close()
 	if c.main != nil {
@@ -83,7 +98,7 @@ func (c *connections) Close() {
 	}
 }
 
-// CloseIdleConnections closes what no request uses, for HTTP/2 now and once everything has settled.
+// CloseIdleConnections closes unused connections; those of HTTP/2 once more after settle.
 func (c *connections) CloseIdleConnections() {
 	c.upgrades.CloseIdleConnections()
 	if c.main != nil {
@@ -93,4 +108,23 @@ func (c *connections) CloseIdleConnections() {
 		c.multiplexed.closeIdle()
 		time.AfterFunc(settle, c.multiplexed.closeIdle)
 	}
+}
+
+// IdleConnections returns how many HTTP/1.1 connections are idle, and how many HTTP/2 connections exist, which
+// any number of requests may share.
+func (c *connections) IdleConnections() (idle, shared int) {
+	idle = c.upgrades.Idle()
+	if c.main != nil && c.main != c.upgrades {
+		idle += c.main.Idle()
+	}
+	if c.multiplexed != nil {
+		shared = c.multiplexed.live.count()
+	}
+	return idle, shared
+}
+
+func (l *live) count() int {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return len(l.conns)
 }

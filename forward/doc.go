@@ -1,17 +1,19 @@
-// Package forward carries one exchange with one endpoint.
+// Package forward sends a client's request to an endpoint and writes the endpoint's response to the client.
 //
-// In flow a client's request, as the entrypoint and the middlewares left it, and the loadbalancer.Member that shall
-// answer; out flow the endpoint's response, written to the client as it comes, and a loadbalancer.Outcome. What belongs
-// to one connection only stays on it (RFC 9110 section 7.6.1); bodies, trailers, informational responses and upgraded
-// connections pass through without being collected.
+// Input is a client's request, as the entrypoint and the middlewares left it, and the loadbalancer.Member that
+// is to answer. Output is the endpoint's response, written to the client as it arrives, and a
+// loadbalancer.Outcome. Hop-by-hop fields are removed (RFC 9110 section 7.6.1); bodies, trailers, informational
+// responses and upgraded connections pass through without being buffered whole.
 //
-// Forward tells by its error how far an exchange got: nothing sent, request sent, or response begun. Service is the
-// http.Handler around it: it acquires a member, forwards, tries again with another where a retry.Policy allows it, and answers for
-// endpoints that could not. Transport makes the connections to endpoints.
+// An Error carries how far an attempt got: nothing sent, request sent, or response begun. Service is the
+// http.Handler: it acquires a member, forwards, retries with another member where a retry.Policy allows it, and
+// answers for endpoints that failed. Transport makes the connections to endpoints.
 //
-// Tries are exchanges one after the other, each with a request made anew from the client's. What they share is the source of the body,
-// which keeps what was read as far as the policy says. Only the last one writes to the client.
+// Attempts run one after the other, each with a request derived anew from the client's. They share the replay
+// buffer of the request body, which keeps what was read up to the policy's limit. Only the last attempt writes
+// to the client.
 //
-// The package never chooses an endpoint, never tries again what the client has seen a part of, never edits a path by itself, and never
-// tells a client why something failed: reasons go into the telemetry.Record.
+// The package never chooses an endpoint, never retries once the client has seen a part of a response, never
+// edits a path by itself, and never reveals the cause of a failure to a client: reasons go into the
+// telemetry.Record.
 package forward

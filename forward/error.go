@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"strings"
 
 	"github.com/sluiceproxy/sluice/http1"
 	"github.com/sluiceproxy/sluice/loadbalancer"
@@ -15,10 +16,10 @@ import (
 // StatusClientClosedRequest is what is recorded for a client that left before the response began. It is never sent.
 const StatusClientClosedRequest = 499
 
-// Phase is how far an exchange got before it failed.
+// Phase is how far an attempt got before it failed.
 type Phase uint8
 
-// The phases of an exchange.
+// The phases of an attempt.
 const (
 	// NothingSent means that the endpoint saw no byte of the request: another one may be tried whatever the method.
 	NothingSent Phase = iota
@@ -41,18 +42,20 @@ func (p Phase) String() string {
 	return "unknown"
 }
 
-// Error is a failed exchange.
+// Error is a failed attempt.
 type Error struct {
 	// Phase is how far it got.
 	Phase Phase
-	// Status is the answer that is due to the client: StatusClientClosedRequest when there is nobody to answer, and of no
-	// use when Phase is ResponseBegun.
+	// Status is the status for the client: StatusClientClosedRequest when the client has left, unused when
+	// Phase is ResponseBegun.
 	Status int
 	// Err is the cause.
 	Err error
+	// stalled means that the endpoint gave up while the client owed a part of its request body.
+	stalled bool
 }
 
-// Error returns the cause and how far the exchange got.
+// Error returns the cause and the phase.
 func (e *Error) Error() string { return e.Err.Error() + " (" + e.Phase.String() + ")" }
 
 // Unwrap returns the cause.
@@ -61,14 +64,14 @@ func (e *Error) Unwrap() error { return e.Err }
 var (
 	errClientLeft  = errors.New("the client left")
 	errRequestTime = errors.New("the time for the request is over")
-	// errGaveWay is the end of a try whose response was worth another try, which is ready.
+	// errGaveWay ends an attempt whose response is discarded for a retry, which is ready.
 	errGaveWay = errors.New("the response gave way to another try")
 )
 
-// failure says what a failed round trip means for the client and for the endpoint's record.
-func (x *exchange) failure(phase Phase, err error) (loadbalancer.Outcome, *Error) {
-	ctx := x.request.Context()
-	if bodyErr := x.source.failed(); bodyErr != nil {
+// failure maps the error of a round trip to an outcome for the endpoint and an answer for the client.
+func (a *attempt) failure(phase Phase, err error) (loadbalancer.Outcome, *Error) {
+	ctx := a.request.Context()
+	if bodyErr := a.replayBody.failed(); bodyErr != nil {
 		status := bodyStatus(bodyErr)
 		if status == http.StatusBadRequest && ctx.Err() != nil {
 			status = StatusClientClosedRequest
@@ -82,8 +85,8 @@ func (x *exchange) failure(phase Phase, err error) (loadbalancer.Outcome, *Error
 		return loadbalancer.Abandoned, &Error{Phase: phase, Status: http.StatusBadRequest, Err: &sideError{"request", refused.Err}}
 	}
 	ended := ctx.Err()
-	if x.direct() && !errors.Is(err, ended) {
-		// The end of an exchange may end the context, when the client is interrupted.
+	if a.direct() && !errors.Is(err, ended) {
+		// Interrupting the client at the end of an attempt may end the context.
 		ended = nil
 	}
 	switch ended {
@@ -91,8 +94,8 @@ func (x *exchange) failure(phase Phase, err error) (loadbalancer.Outcome, *Error
 		return loadbalancer.Abandoned, &Error{Phase: phase, Status: StatusClientClosedRequest, Err: errClientLeft}
 	case context.DeadlineExceeded:
 		outcome := loadbalancer.TimedOut
-		if phase == ResponseBegun || !x.source.whole() {
-			// The client may have taken all of the time, for its body or for the response.
+		if phase == ResponseBegun || !a.replayBody.whole() {
+			// The client may have used up the time, for its body or for the response.
 			outcome = loadbalancer.Abandoned
 		}
 		return outcome, &Error{Phase: phase, Status: http.StatusGatewayTimeout, Err: errRequestTime}
@@ -103,8 +106,13 @@ func (x *exchange) failure(phase Phase, err error) (loadbalancer.Outcome, *Error
 		failed.Status, outcome = http.StatusGatewayTimeout, loadbalancer.TimedOut
 	}
 	// A request may have been taken back from a dead idle connection before this connect failed.
-	if operation, ok := errors.AsType[*net.OpError](err); phase == NothingSent || ok && operation.Op == "dial" {
+	operation, ok := errors.AsType[*net.OpError](err)
+	switch {
+	case phase == NothingSent || ok && operation.Op == "dial":
 		outcome = loadbalancer.Unreachable
+	case phase == RequestSent && a.replayBody.awaited():
+		// An endpoint may limit the time of an upload. A client that stalls its upload must not get it ejected.
+		outcome, failed.stalled = loadbalancer.Abandoned, true
 	}
 	return outcome, failed
 }
@@ -115,7 +123,7 @@ func bodyStatus(err error) int {
 		return http.StatusRequestEntityTooLarge
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		// It is the time for the whole request that is over, which a middleware sets.
+		// The deadline of the whole request, set by a middleware, has passed.
 		return http.StatusGatewayTimeout
 	}
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, os.ErrDeadlineExceeded) {
@@ -127,7 +135,7 @@ func bodyStatus(err error) int {
 	return http.StatusBadRequest
 }
 
-// sideError says on which side of the proxy something failed.
+// sideError names the side of the proxy that failed.
 type sideError struct {
 	side string
 	err  error
@@ -138,3 +146,19 @@ func (e *sideError) Error() string { return e.side + ": " + e.err.Error() }
 
 // Unwrap returns the cause.
 func (e *sideError) Unwrap() error { return e.err }
+
+// unprocessed reports whether an HTTP/2 endpoint declared a request unprocessed (RFC 9113 section 8.7): it
+// refused the stream, or announced a graceful shutdown. If no part of the body was sent the transport has
+// retried by itself, so a failed dial at the end means the same. The transport's errors differ only in their
+// text.
+func unprocessed(err error) bool {
+	if operation, ok := errors.AsType[*net.OpError](err); ok && operation.Op == "dial" {
+		return true
+	}
+	text := err.Error()
+	if strings.HasPrefix(text, "http2: server sent GOAWAY") {
+		// An abrupt GOAWAY: the request may have been processed.
+		return false
+	}
+	return strings.Contains(text, "; REFUSED_STREAM; received from peer") || strings.Contains(text, "graceful shutdown GOAWAY")
+}

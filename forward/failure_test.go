@@ -2,7 +2,6 @@ package forward
 
 import (
 	"context"
-	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -56,7 +55,7 @@ func TestEndpointsThatFail(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			timeouts := &dynamic.ForwardingTimeouts{ResponseHeaderTimeout: ptypes.Duration(100 * time.Millisecond)}
 			if name != "hangs" {
-				timeouts.ResponseHeaderTimeout = ptypes.Duration(patience)
+				timeouts.ResponseHeaderTimeout = ptypes.Duration(eventTimeout)
 			}
 			g := newProxy(t, setup{server: test.server(t), transport: &dynamic.ServersTransport{ForwardingTimeouts: timeouts}})
 			response, body := g.get(t, "/")
@@ -100,7 +99,8 @@ func TestEmptyPool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := registry.Pool(loadbalancer.PoolSpec{Name: "svc@file", Dialer: transport})
+	pool := registry.NewPool("svc@file")
+	registry.Configure(pool, loadbalancer.PoolSpec{Name: "svc@file", Dialer: transport})
 	record := &telemetry.Record{}
 	r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "/", nil)
 	w := httptest.NewRecorder()
@@ -234,28 +234,26 @@ func TestWhoseTimeIsOver(t *testing.T) {
 		script  func(net.Conn, *http.Request)
 		body    io.Reader
 		phase   Phase
-		outcome loadbalancer.Outcome
+		excused bool
 	}{
-		"no response":       {hangs, nil, RequestSent, loadbalancer.TimedOut},
-		"a whole body":      {hangs, strings.NewReader("body"), RequestSent, loadbalancer.TimedOut},
-		"half a body":       {hangs, half, RequestSent, loadbalancer.Abandoned},
-		"a body in time":    {hangs, io.MultiReader(strings.NewReader("bo"), late{}), RequestSent, loadbalancer.Abandoned},
-		"half the response": {func(conn net.Conn, r *http.Request) { begins(conn, r); hangs(conn, r) }, nil, ResponseBegun, loadbalancer.Abandoned},
+		"no response":       {hangs, nil, RequestSent, false},
+		"a whole body":      {hangs, strings.NewReader("body"), RequestSent, false},
+		"half a body":       {hangs, half, RequestSent, true},
+		"a body in time":    {hangs, io.MultiReader(strings.NewReader("bo"), late{}), RequestSent, true},
+		"half the response": {func(conn net.Conn, r *http.Request) { begins(conn, r); hangs(conn, r) }, nil, ResponseBegun, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newProxy(t, setup{server: scripted(t, test.script)})
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			defer cancel()
 			r := httptest.NewRequestWithContext(ctx, http.MethodPut, "/", test.body)
-			outcome, err := Forward(httptest.NewRecorder(), r, Target{Member: memberOf(g.pool)})
-			failed, ok := errors.AsType[*Error](err)
-			if !ok {
-				t.Fatalf("%v is no *Error", err)
-			}
+			record := serveOnce(t, g, httptest.NewRecorder(), r, Options{})
 			if test.phase != ResponseBegun {
-				equal(t, "status", failed.Status, http.StatusGatewayTimeout)
+				equal(t, "status", record.Status, http.StatusGatewayTimeout)
+				equal(t, "code", record.Code, telemetry.CodeTimeout)
 			}
-			equal(t, "phase and outcome", failed.Phase.String()+" "+outcome.String(), test.phase.String()+" "+test.outcome.String())
+			equal(t, "phase", phaseOf(record), test.phase.String())
+			equal(t, "client's fault", record.Excused, test.excused)
 		})
 	}
 }
@@ -267,25 +265,43 @@ func (late) Read([]byte) (int, error) { return 0, context.DeadlineExceeded }
 
 func TestPhases(t *testing.T) {
 	for name, test := range map[string]struct {
-		server  dynamic.Server
-		phase   Phase
-		outcome loadbalancer.Outcome
+		server dynamic.Server
+		phase  Phase
+		code   telemetry.Code
 	}{
-		"refused":    {refusing(t), NothingSent, loadbalancer.Unreachable},
-		"hung up":    {scripted(t, says("")), RequestSent, loadbalancer.Broken},
-		"broken off": {scripted(t, says("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")), ResponseBegun, loadbalancer.Broken},
+		"refused":    {refusing(t), NothingSent, telemetry.CodeUnreachable},
+		"hung up":    {scripted(t, says("")), RequestSent, telemetry.CodeBroken},
+		"broken off": {scripted(t, says("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")), ResponseBegun, telemetry.CodeBroken},
 	} {
 		g := newProxy(t, setup{server: test.server})
-		member := memberOf(g.pool)
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
-		outcome, err := Forward(httptest.NewRecorder(), r, Target{Member: member})
-		failed, ok := errors.AsType[*Error](err)
-		if !ok {
-			t.Fatalf("%s: %v is no *Error", name, err)
-		}
-		equal(t, name+": phase", failed.Phase.String(), test.phase.String())
-		equal(t, name+": outcome", outcome.String(), test.outcome.String())
+		record := serveOnce(t, g, httptest.NewRecorder(), r, Options{})
+		equal(t, name+": phase", phaseOf(record), test.phase.String())
+		equal(t, name+": code", record.Code, test.code)
+		equal(t, name+": client's fault", record.Excused, false)
 	}
+}
+
+// serveOnce serves a request with a service over the rig's pool and returns its record. An aborted response is no
+// failure of the test.
+func serveOnce(t *testing.T, g *rig, w http.ResponseWriter, r *http.Request, options Options) telemetry.Record {
+	t.Helper()
+	record := &telemetry.Record{}
+	func() {
+		defer func() {
+			if cause := recover(); cause != nil && cause != http.ErrAbortHandler { //nolint:errorlint // as net/http
+				panic(cause)
+			}
+		}()
+		NewService(g.pool, options).ServeHTTP(w, r.WithContext(telemetry.WithRecord(r.Context(), record)))
+	}()
+	return *record
+}
+
+// phaseOf returns the phase that ends the reason of a failed request.
+func phaseOf(record telemetry.Record) string {
+	reason := strings.TrimSuffix(record.Reason, ")")
+	return reason[strings.LastIndex(reason, "(")+1:]
 }
 
 // TestWriterThatPanics has a middleware that gives up in the middle of the response.
@@ -327,15 +343,12 @@ func TestStaleIdleConnection(t *testing.T) {
 // TestRequestWithoutMeaning is about a request that no endpoint could read in one way.
 func TestRequestWithoutMeaning(t *testing.T) {
 	g := newProxy(t, setup{server: refusing(t)})
-	member := memberOf(g.pool)
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
 	r.Header["X-A"] = []string{"a\r\nX-B: b"}
-	outcome, err := Forward(httptest.NewRecorder(), r, Target{Member: member})
-	failed, ok := errors.AsType[*Error](err)
-	if !ok {
-		t.Fatalf("%v is no *Error", err)
-	}
-	equal(t, "failure", []any{failed.Phase, failed.Status, outcome}, []any{NothingSent, http.StatusBadRequest, loadbalancer.Abandoned})
+	record := serveOnce(t, g, httptest.NewRecorder(), r, Options{})
+	equal(t, "phase", phaseOf(record), NothingSent.String())
+	equal(t, "status", record.Status, http.StatusBadRequest)
+	equal(t, "client's fault", record.Excused, true)
 }
 
 // TestClientThatTakesNothing has a client that leaves in the middle of a response, which is no fault of the endpoint.
@@ -343,14 +356,13 @@ func TestClientThatTakesNothing(t *testing.T) {
 	text := "HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n" + strings.Repeat("a", 1_000_000)
 	for _, interval := range []time.Duration{0, time.Hour, -1} {
 		g := newProxy(t, setup{server: scripted(t, says(text))})
-		member := memberOf(g.pool)
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
-		outcome, err := Forward(refusingWriter{http.Header{}}, r, Target{Member: member, FlushInterval: interval})
-		failed, ok := errors.AsType[*Error](err)
-		if !ok || !errors.Is(err, io.ErrClosedPipe) {
-			t.Fatalf("%v: %v", interval, err)
+		record := serveOnce(t, g, refusingWriter{http.Header{}}, r, Options{FlushInterval: interval})
+		if !strings.Contains(record.Reason, io.ErrClosedPipe.Error()) {
+			t.Errorf("%v: the reason is %q", interval, record.Reason)
 		}
-		equal(t, interval.String(), []any{failed.Phase, outcome}, []any{ResponseBegun, loadbalancer.Abandoned})
+		equal(t, interval.String()+": phase", phaseOf(record), ResponseBegun.String())
+		equal(t, interval.String()+": client's fault", record.Excused, true)
 	}
 }
 

@@ -6,28 +6,30 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/sluiceproxy/sluice/httpio"
 )
 
-// flusher writes a response and sees to it that bytes do not wait too long in the server's buffers. It starts no
-// goroutine: a timer flushes what is late.
+// flusher writes a response and bounds how long bytes wait in the server's buffers. It starts no goroutine: a
+// timer flushes late bytes.
 type flusher struct {
 	writer  http.ResponseWriter
 	control *http.ResponseController
 	// interval is the longest wait; 0 is no limit.
 	interval time.Duration
-	// each flushes after each write, or before each wait, so that the timer only serves the head.
+	// each flushes after each write, or before each wait; the timer then serves only the head.
 	each bool
 
-	// mutex keeps a late flush of the timer apart from writes and from the time after the handler's return.
+	// mutex serializes the timer's flush with writes and with the handler's return.
 	mutex sync.Mutex
 	timer *time.Timer
-	// unflushed says that something was written that was not flushed, the head to begin with; written that it is more than the head;
-	// pending that the timer will see to it.
+	// unflushed says that something was written and not flushed, at first the head; written that more than the
+	// head was written; pending that the timer is set.
 	unflushed, written, pending bool
 	stopped                     bool
 }
 
-// arm starts the clock.
+// arm starts the timer.
 func (f *flusher) arm() {
 	f.pending = true
 	if f.timer != nil {
@@ -39,8 +41,8 @@ func (f *flusher) arm() {
 	f.timer.Reset(f.interval)
 }
 
-// Waiting sees to it that nothing waits too long while the endpoint is waited for: what was written of a response that streams is flushed,
-// and its head alone, or what was written of any other, gets a clock.
+// Waiting is called before a wait for the endpoint: it flushes what was written of a streaming response, and
+// starts the timer for a head alone, or for any other response.
 func (f *flusher) Waiting() {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -64,7 +66,7 @@ func (f *flusher) stop() {
 
 func (f *flusher) late() {
 	if !f.mutex.TryLock() {
-		// A write is under way, and may be for long: the client is slow.
+		// A write is in progress and may take long: the client is slow.
 		f.timer.Reset(f.interval)
 		return
 	}
@@ -76,11 +78,11 @@ func (f *flusher) late() {
 
 func (f *flusher) flush() {
 	f.pending, f.unflushed = false, false
-	// A writer that can't flush has nothing that could wait, and a broken connection shows at the next write.
+	// A writer that can't flush buffers nothing, and a broken connection shows at the next write.
 	_ = f.control.Flush()
 }
 
-// write writes p, of which more says that it is not the end.
+// write writes p; more says that the body goes on.
 func (f *flusher) write(p []byte, more bool) error {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -99,19 +101,19 @@ func (f *flusher) write(p []byte, more bool) error {
 	return nil
 }
 
-// destination returns where a body goes that is written in one call. That is the server's own writer where nothing is flushed, or one that
-// may move bytes within the kernel where the server keeps none of them back: what another kept back nobody could flush.
+// destination returns the writer for a body that is written in one call. Without an interval it is the server's
+// own writer. A writer that splices without buffering gets ReadFrom.
 func (f *flusher) destination() io.Writer {
 	if f.interval == 0 {
 		return f.writer
 	}
-	if splicer, ok := f.writer.(interface{ Splices() bool }); ok && splicer.Splices() {
+	if httpio.Splices(f.writer) {
 		return (*splicing)(f)
 	}
 	return (*flushing)(f)
 }
 
-// put writes p, which Waiting sees to.
+// put writes p, to be flushed by Waiting.
 func (f *flusher) put(p []byte) (int, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -119,7 +121,7 @@ func (f *flusher) put(p []byte) (int, error) {
 	return f.writer.Write(p)
 }
 
-// flushing is a flusher as a writer that is told before more is waited for.
+// flushing is a flusher as an httpio.WaitNotifier.
 type flushing flusher
 
 // Write writes p, which is flushed in time.
@@ -128,7 +130,7 @@ func (f *flushing) Write(p []byte) (int, error) { return (*flusher)(f).put(p) }
 // Waiting flushes what is due.
 func (f *flushing) Waiting() { (*flusher)(f).Waiting() }
 
-// splicing is a flusher as a writer that can take a body from a socket by itself.
+// splicing is a flusher as an httpio.WaitNotifier with ReadFrom.
 type splicing flusher
 
 // Write writes p, which is flushed in time.
@@ -146,7 +148,8 @@ func (s *splicing) ReadFrom(source io.Reader) (int64, error) {
 	return io.Copy(f.writer, source)
 }
 
-// rest flushes what a response that streams has left when its endpoint breaks off: the connection is about to be cut.
+// rest flushes the remainder of a streaming response when its endpoint breaks off, before the connection is
+// cut.
 func (f *flusher) rest() {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()

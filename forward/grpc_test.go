@@ -64,7 +64,7 @@ func TestGRPC(t *testing.T) {
 				defer server.Stop()
 				g := newRig(t, setup{front: front, upstream: upstream, options: Options{PassHostHeader: true}}, server)
 				client := grpcClient(t, g)
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				ctx, cancel := context.WithTimeout(t.Context(), eventTimeout)
 				defer cancel()
 				checkUnary(ctx, t, client)
 				checkBidi(ctx, t, client)

@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// tryTimeError is the end of a try whose endpoint took longer than a try may.
+// tryTimeError is the error of an attempt that exceeded its time limit.
 type tryTimeError struct{}
 
 var errTryTime error = tryTimeError{}
 
-// Error says what is over.
+// Error returns the message.
 func (tryTimeError) Error() string { return "the time for a try is over" }
 
 // Timeout returns true.
@@ -22,36 +22,37 @@ func (tryTimeError) Timeout() bool { return true }
 // Temporary returns true.
 func (tryTimeError) Temporary() bool { return true }
 
-// limit bounds the time of a try until the head of its response is there. The time that the client takes for its body does not count.
+// limit bounds the time of an attempt until the head of its response. The time that the client takes for its
+// body does not count.
 type limit struct {
-	time   time.Duration
-	source *source
-	cancel context.CancelCauseFunc
-	timer  *time.Timer
+	time       time.Duration
+	replayBody *replayBody
+	cancel     context.CancelCauseFunc
+	timer      *time.Timer
 
-	// began is when the try did.
+	// began is the start of the attempt.
 	began time.Time
 
 	mutex         sync.Mutex
 	stopped, over bool
 }
 
-// limited returns the request with a context that ends with the time for the try.
-func (x *exchange) limited(out *http.Request) *http.Request {
-	l := &limit{time: x.trial.policy.PerTry, source: x.source, began: time.Now()}
+// limited returns the request with a context that ends with the attempt's time limit.
+func (a *attempt) limited(out *http.Request) *http.Request {
+	l := &limit{time: a.state.policy.PerTry, replayBody: a.replayBody, began: time.Now()}
 	ctx, cancel := context.WithCancelCause(out.Context())
 	l.cancel = cancel
-	if l.source != nil {
-		l.source.watch()
+	if l.replayBody != nil {
+		l.replayBody.watch()
 	}
 	// The timer must be in place before it can fire.
 	l.timer = time.AfterFunc(math.MaxInt64, l.expire)
 	l.timer.Reset(l.time)
-	x.limit = l
+	a.limit = l
 	return out.WithContext(ctx)
 }
 
-// expire ends the try, unless the client was slow.
+// expire ends the attempt, unless the client was slow.
 func (l *limit) expire() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -66,12 +67,12 @@ func (l *limit) expire() {
 	l.cancel(errTryTime)
 }
 
-// left returns what the endpoint has left of the time, which begins anew whenever something has come from the client.
+// left returns the endpoint's remaining time, which restarts whenever the client has sent something.
 func (l *limit) left() time.Duration {
 	since := l.began
-	if l.source != nil {
-		_, moved, more := l.source.progress()
-		if more && l.source.reading.Load() {
+	if l.replayBody != nil {
+		_, moved, more := l.replayBody.progress()
+		if more && l.replayBody.reading.Load() {
 			return l.time
 		}
 		if moved.After(since) {
@@ -81,7 +82,7 @@ func (l *limit) left() time.Duration {
 	return l.time - time.Since(since)
 }
 
-// stop takes the limit away, and reports whether it was kept.
+// stop removes the limit, and reports whether it was not exceeded.
 func (l *limit) stop() bool {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()

@@ -7,10 +7,10 @@ import (
 	"sync"
 )
 
-// errClosed is the end of a dial to an endpoint whose connections were closed for good.
+// errClosed is the error of a dial to an endpoint whose connections were closed for good.
 var errClosed = errors.New("the connections to the endpoint were closed")
 
-// live are the connections of an upstream that net/http keeps to itself. The zero value is ready.
+// live tracks the connections of an upstream that net/http manages. The zero value is ready.
 type live struct {
 	mutex  sync.Mutex
 	conns  map[*liveConn]struct{}
@@ -23,7 +23,7 @@ type liveConn struct {
 	of *live
 }
 
-// liveTCP is a liveConn whose descriptor may be asked for.
+// liveTCP is a liveConn with access to the file descriptor.
 type liveTCP struct {
 	*net.TCPConn
 	listed *liveConn
@@ -81,13 +81,13 @@ func (l *live) add(conn *liveConn) bool {
 	return true
 }
 
-// close closes all connections and those that a dial under way will bring.
+// close closes all connections, including those that pending dials return.
 func (l *live) close() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.closed = true
 	for conn := range l.conns {
-		_ = conn.Conn.Close() // whoever uses it will notice
+		_ = conn.Conn.Close() // a request that uses it gets an error
 	}
 	clear(l.conns)
 }

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// errNotHTTP2 is the end of a dial, before anything is sent, to an endpoint that no longer chooses HTTP/2.
+// errNotHTTP2 is the error of a connection, before anything is sent, to an endpoint that no longer chooses
+// HTTP/2.
 var errNotHTTP2 = errors.New("the endpoint chose another protocol than HTTP/2")
 
 // multiplexed are the HTTP/2 connections to one upstream, which net/http keeps.
@@ -19,9 +20,9 @@ type multiplexed struct {
 	wire *http.Transport
 	dial func(ctx context.Context) (net.Conn, error)
 	tls  *tls.Config
-	// agreed says that the endpoint chose HTTP/2 when it was asked last.
+	// agreed says that the endpoint chose HTTP/2 in the last ALPN.
 	agreed atomic.Bool
-	// spare is a connection on which it did, until the transport takes it.
+	// spare is a connection that has negotiated HTTP/2, until the transport takes it.
 	spare atomic.Pointer[tls.Conn]
 	live  live
 }
@@ -64,13 +65,13 @@ func (t *Transport) wire() *http.Transport {
 	}
 }
 
-// take keeps a connection on which the endpoint chose HTTP/2 for the next dial of the transport.
+// take hands a connection that has negotiated HTTP/2 to the next dial of the transport.
 func (m *multiplexed) take(conn *tls.Conn) {
 	closeSpare(m.spare.Swap(conn))
 	m.agreed.Store(true)
 }
 
-// drop closes the connection that was taken and not needed, because the transport had another one by then.
+// drop closes the spare connection if the transport did not need it.
 func (m *multiplexed) drop() { closeSpare(m.spare.Swap(nil)) }
 
 func closeSpare(conn *tls.Conn) {
@@ -79,7 +80,7 @@ func closeSpare(conn *tls.Conn) {
 	}
 }
 
-// connect returns the connection that is there already, or a new one.
+// connect returns the spare connection, or a new one.
 func (m *multiplexed) connect(ctx context.Context, _, _ string) (net.Conn, error) {
 	if conn := m.spare.Swap(nil); conn != nil {
 		return conn, nil

@@ -12,18 +12,18 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// measured are those who want to know how long a service takes.
+// measured are the signals that need a service's duration.
 const measured = telemetry.ObserveMetrics | telemetry.ObserveAccess
 
-// took adds to the record how long the service has taken, which was asked so long after the start. A failover asks two of them. Only the
-// time since the start is read: the time of day as well would cost the double.
+// took adds to the record how long the service has taken; asked is the time from the start until the service
+// was called. A failover calls two services. Only the monotonic time is read, which costs half of time.Now.
 func took(record *telemetry.Record, start time.Time, asked time.Duration) {
 	record.ServiceDuration += time.Since(start) - asked
 }
 
-// begin notes who is asked, and tells a sampled request's endpoint to be a part of a span of its own.
-func (x *exchange) begin() {
-	member, record := x.target.Member, x.record
+// begin records the endpoint, and starts a client span for a sampled request.
+func (a *attempt) begin() {
+	member, record := a.target.Member, a.record
 	record.Endpoint, record.OriginStatus, record.OriginBytes = member.Address(), 0, 0
 	if record.Observe == 0 {
 		return
@@ -32,18 +32,18 @@ func (x *exchange) begin() {
 	if record.Span == nil {
 		return
 	}
-	method, registered := telemetry.RegisteredMethod(x.request.Method)
+	method, registered := telemetry.RegisteredMethod(a.request.Method)
 	name := method
 	if !registered {
-		name = "HTTP" // The conventions' name of a span whose method is none to name it by.
+		name = "HTTP" // the semantic conventions' span name for an unknown method
 	}
 	span := record.Span.Child(name, true)
 	span.Set("http.request.method", method)
 	if !registered {
-		span.Set("http.request.method_original", x.request.Method)
+		span.Set("http.request.method_original", a.request.Method)
 	}
 	span.Set("url.scheme", member.Upstream().Scheme())
-	span.Set("url.full", record.EndpointURL+x.request.URL.EscapedPath())
+	span.Set("url.full", record.EndpointURL+a.request.URL.EscapedPath())
 	if host, port, err := net.SplitHostPort(member.Address()); err == nil {
 		number, _ := strconv.Atoi(port) // an address has a number
 		span.Set("server.address", host)
@@ -54,33 +54,33 @@ func (x *exchange) begin() {
 	if tries := record.Tries; tries > 0 {
 		span.Set("http.request.resend_count", tries)
 	}
-	// A new value: a try before this one may still be sending the old one.
-	x.request.Header["Traceparent"] = []string{span.Traceparent()}
-	x.trial.span = span
+	// A new value: an earlier attempt may still be sending the old one.
+	a.request.Header["Traceparent"] = []string{span.Traceparent()}
+	a.state.span = span
 }
 
-// endSpan ends the span of a try.
-func (x *exchange) endSpan() {
-	result := &x.trial.result
+// endSpan ends the attempt's span.
+func (a *attempt) endSpan() {
+	result := &a.state.result
 	failure := ""
 	if result.Status > 0 {
-		x.trial.span.Set("http.response.status_code", result.Status)
+		a.state.span.Set("http.response.status_code", result.Status)
 	}
 	switch {
 	case result.Outcome != loadbalancer.Answered && result.Outcome != loadbalancer.Abandoned:
 		failure = result.Outcome.String()
 	case result.Status >= http.StatusBadRequest:
-		failure = strconv.Itoa(result.Status) // A client span, whose endpoint has refused (semantic conventions).
+		failure = strconv.Itoa(result.Status) // a client span with status 4xx or 5xx is an error (semantic conventions)
 	}
 	if failure != "" {
-		x.trial.span.Set("error.type", failure)
+		a.state.span.Set("error.type", failure)
 	}
-	x.trial.span.End(failure)
-	x.trial.span = nil
+	a.state.span.End(failure)
+	a.state.span = nil
 }
 
-// code returns the stable name of what an exchange has failed by.
-func code(failed *Error, t *trial) telemetry.Code {
+// code returns the stable code of a failed attempt.
+func code(failed *Error, t *attemptState) telemetry.Code {
 	switch {
 	case failed.Status == StatusClientClosedRequest || errors.Is(t.ended, context.Canceled):
 		return telemetry.CodeClientLeft

@@ -46,14 +46,14 @@ func observed(t *testing.T, g *rig, record *telemetry.Record) *httptest.Response
 func TestSpansOfTries(t *testing.T) {
 	for _, upstream := range []string{"h1", "h2c"} {
 		t.Run(upstream, func(t *testing.T) {
-			cast := newCast(reads(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }), good)
-			g := newTroupe(t, setup{upstream: upstream}, 2, cast)
+			endpoints := newEndpoints(reads(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }), good)
+			g := newServers(t, setup{upstream: upstream}, 2, endpoints)
 			root := &span{}
 			record := &telemetry.Record{Observe: telemetry.ObserveTrace, Span: root}
 			w := observed(t, g, record)
 			equal(t, "status", w.Code, http.StatusOK)
 			equal(t, "spans", len(root.children), 2)
-			asked := cast.requests()
+			asked := endpoints.requests()
 			for i, child := range root.children {
 				equal(t, "span", []any{child.name, child.client, child.ended}, []any{"GET", true, 1})
 				equal(t, "traceparent", asked[i].Header.Get("Traceparent"), "of GET")
@@ -76,7 +76,7 @@ func TestSpansOfTries(t *testing.T) {
 
 // A method that a client has made up is no name of a span.
 func TestSpanOfAnUnknownMethod(t *testing.T) {
-	g := newTroupe(t, setup{}, 1, newCast(good))
+	g := newServers(t, setup{}, 1, newEndpoints(good))
 	root := &span{}
 	record := &telemetry.Record{Observe: telemetry.ObserveTrace, Span: root}
 	r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), "BREW", "/pot", http.NoBody)
@@ -88,7 +88,7 @@ func TestSpanOfAnUnknownMethod(t *testing.T) {
 
 // A record that wants to know learns how long the service took, what the endpoint sent, and who counts it.
 func TestWhatARecordLearns(t *testing.T) {
-	g := newTroupe(t, setup{}, 1, newCast(good))
+	g := newServers(t, setup{}, 1, newEndpoints(good))
 	record := &telemetry.Record{Observe: telemetry.ObserveMetrics | telemetry.ObserveHeaders}
 	w := observed(t, g, record)
 	if record.ServiceDuration <= 0 || record.ServiceSeries == nil {
@@ -107,7 +107,7 @@ func TestWhatARecordLearns(t *testing.T) {
 
 // A span ends although the response breaks off, and says so.
 func TestSpanOfABrokenResponse(t *testing.T) {
-	g := newTroupe(t, setup{}, 1, newCast(func(w http.ResponseWriter, r *http.Request) {
+	g := newServers(t, setup{}, 1, newEndpoints(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "100")
 		_, _ = w.Write([]byte("a part"))
 		_ = http.NewResponseController(w).Flush()

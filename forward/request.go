@@ -5,21 +5,23 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/http1"
 )
 
-// locate derives the endpoint's URL from the client's. It refuses what would be something else to the endpoint than to the rules: a
-// query that splits the request line, and a path with dot segments, which would lead out of the server's own path.
-func (x *exchange) locate() error {
-	r, member := x.request, x.target.Member
+// locate derives the endpoint's URL from the client's. It refuses what the endpoint would read differently than
+// the rules: a query that splits the request line, and a path with dot segments, which would leave the server's
+// own path.
+func (a *attempt) locate() error {
+	r, member := a.request, a.target.Member
 	if _, err := (canonical.Policy{}).Query(r.URL.RawQuery); err != nil {
 		return err
 	}
-	x.url = *r.URL
-	x.url.User, x.url.Fragment, x.url.RawFragment = nil, "", ""
-	x.url.Host = member.Address()
-	if x.url.Scheme = member.Upstream().Scheme(); x.url.Scheme == "h2c" {
-		x.url.Scheme = "http"
+	a.url = *r.URL
+	a.url.User, a.url.Fragment, a.url.RawFragment = nil, "", ""
+	a.url.Host = member.Address()
+	if a.url.Scheme = member.Upstream().Scheme(); a.url.Scheme == "h2c" {
+		a.url.Scheme = "http"
 	}
 	base := strings.TrimSuffix(member.Path(), "/")
 	if base == "" {
@@ -29,21 +31,21 @@ func (x *exchange) locate() error {
 	if !ok {
 		return nil
 	}
-	return canonical.SetPath(&http.Request{URL: &x.url}, base+escaped)
+	return canonical.SetPath(&http.Request{URL: &a.url}, base+escaped)
 }
 
 // outgoing derives the request for the endpoint from the client's, which stays as it is. The header map is new, its
 // values are shared. The body is nil when the client sends none.
-func (x *exchange) outgoing() *http.Request {
-	out := &x.out
-	*out = *x.request
-	out.URL, out.RequestURI = &x.url, ""
-	if !x.target.PassHostHeader {
-		out.Host = x.target.Member.Host()
+func (a *attempt) outgoing() *http.Request {
+	out := &a.out
+	*out = *a.request
+	out.URL, out.RequestURI = &a.url, ""
+	if !a.target.PassHostHeader {
+		out.Host = a.target.Member.Host()
 	}
 	out.Close = false
-	x.outgoingBody()
-	out.Header = x.outgoingHeader()
+	a.outgoingBody()
+	out.Header = a.outgoingHeader()
 	return out
 }
 
@@ -51,40 +53,41 @@ func hasBody(r *http.Request) bool {
 	return r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody
 }
 
-func (x *exchange) outgoingBody() {
-	r, out := x.request, &x.out
+func (a *attempt) outgoingBody() {
+	r, out := a.request, &a.out
 	out.Body, out.Trailer = nil, nil
 	if !hasBody(r) {
 		out.ContentLength, out.TransferEncoding = 0, nil
 		return
 	}
-	if x.source == nil {
-		x.body = newRequestBody(r)
-		x.source = x.body.source
-		if policy := x.trial.policy; policy != nil && policy.Attempts > 0 {
-			x.source.keep(policy.MaxBody, x.buffers())
+	if a.replayBody == nil {
+		a.body = newRequestBody(r)
+		a.replayBody = a.body.replayBody
+		if policy := a.state.policy; policy != nil && policy.Attempts > 0 {
+			a.replayBody.keep(policy.MaxBody, a.buffers())
 		}
 	} else {
-		x.body = x.source.again()
+		a.body = a.replayBody.again()
 	}
-	out.Body, out.Trailer = x.body.outgoing(), x.body.trailer
+	out.Body, out.Trailer = a.body.outgoing(), a.body.trailer
 	if r.ContentLength < 0 && len(r.TransferEncoding) == 0 {
 		// Otherwise the transport waits for the first byte of a GET's body before it sends the head.
 		out.TransferEncoding = []string{"chunked"}
 	}
 }
 
-// outgoingHeader returns the fields for the endpoint. Where the wire leaves out and adds what is due, they are the client's.
-func (x *exchange) outgoingHeader() http.Header {
-	r := x.request
-	chain := x.forwardedFor()
-	if x.direct() && len(r.Header["Connection"]) == 0 && len(r.Header["Upgrade"]) == 0 {
-		x.call.EndToEnd = true
+// outgoingHeader returns the fields for the endpoint. Where the HTTP/1.1 client adds and removes fields by
+// itself, it is the client's header.
+func (a *attempt) outgoingHeader() http.Header {
+	r := a.request
+	chain := a.forwardedFor()
+	if a.direct() && len(r.Header["Connection"]) == 0 && len(r.Header["Upgrade"]) == 0 {
+		a.call.EndToEnd = true
 		if chain != "" {
-			x.call.Replace = http1.Field{Name: canonical.XForwardedFor, Value: chain}
+			a.call.Replace = http1.Field{Name: forwarded.XForwardedFor, Value: chain}
 		}
-		if x.record.TraceApart {
-			x.call.Line = x.traceLine()
+		if a.record.TraceApart {
+			a.call.Line = a.traceLine()
 		}
 		return r.Header
 	}
@@ -92,20 +95,20 @@ func (x *exchange) outgoingHeader() http.Header {
 	for name, values := range r.Header {
 		header[name] = values
 	}
-	if x.record.TraceApart {
-		parent := x.record.Trace.Traceparent()
+	if a.record.TraceApart {
+		parent := a.record.Trace.Traceparent()
 		header["Traceparent"] = []string{string(parent[:])}
 	}
-	canonical.RemoveHopByHop(header, nil)
-	x.upgrade = canonical.UpgradeType(header)
-	if x.upgrade != "" && (x.body != nil || !r.ProtoAtLeast(1, 1) || r.ProtoMajor > 1) {
-		// Bytes of the body that are not read yet would become the new protocol's, so the request stays HTTP.
-		x.upgrade = ""
+	forwarded.RemoveHopByHop(header, nil)
+	a.upgrade = forwarded.UpgradeType(header)
+	if a.upgrade != "" && (a.body != nil || !r.ProtoAtLeast(1, 1) || r.ProtoMajor > 1) {
+		// Unread bytes of the body would become part of the new protocol, so the request stays HTTP.
+		a.upgrade = ""
 		delete(header, "Connection")
 		delete(header, "Upgrade")
 	}
 	if chain != "" {
-		header[canonical.XForwardedFor] = []string{chain}
+		header[forwarded.XForwardedFor] = []string{chain}
 	}
 	if _, sent := header["User-Agent"]; !sent {
 		// HTTP/2's transport would send its own.
@@ -114,35 +117,34 @@ func (x *exchange) outgoingHeader() http.Header {
 	return header
 }
 
-// traceName is what stands before the value of a line with the trace.
+// traceName begins the Traceparent field line.
 const traceName = "Traceparent: "
 
-// traceLine returns the field that tells the endpoint of the trace, in memory of the exchange.
-func (x *exchange) traceLine() []byte {
-	parent := x.record.Trace.Traceparent()
-	n := copy(x.line[:], traceName)
-	n += copy(x.line[n:], parent[:])
-	copy(x.line[n:], "\r\n")
-	return x.line[:]
+// traceLine returns the Traceparent field line, in the attempt's memory.
+func (a *attempt) traceLine() []byte {
+	parent := a.record.Trace.Traceparent()
+	n := copy(a.line[:], traceName)
+	n += copy(a.line[n:], parent[:])
+	copy(a.line[n:], "\r\n")
+	return a.line[:]
 }
 
-// direct reports whether the request goes to the endpoint over HTTP/1.1, whatever else happens.
-func (x *exchange) direct() bool {
-	trips, own := x.target.Member.Upstream().RoundTripper().(*connections)
-	return own && trips.multiplexed == nil
+// direct reports whether the request can only go over HTTP/1.1.
+func (a *attempt) direct() bool {
+	return !a.target.Member.Upstream().RoundTripper().Shares()
 }
 
-// forwardedFor returns X-Forwarded-For with the client at its end, or "" where it stays as it is: the entrypoint keeps the list as it
-// was received, or a middleware removed it and left a nil value in its place.
-func (x *exchange) forwardedFor() string {
-	r := x.request
-	prior, present := r.Header[canonical.XForwardedFor]
-	if present && prior == nil || canonical.KeepsForwardedFor(r.Context()) {
+// forwardedFor returns X-Forwarded-For with the client appended, or "" if it stays unchanged: the entrypoint
+// keeps the list as received, or a middleware removed it and left a nil value.
+func (a *attempt) forwardedFor() string {
+	r := a.request
+	prior, present := r.Header[forwarded.XForwardedFor]
+	if present && prior == nil || forwarded.KeepsForwardedFor(r.Context()) {
 		return ""
 	}
-	client := x.record.Client
+	client := a.record.Client
 	if client == "" {
-		address, ok := canonical.ClientAddr(r.RemoteAddr)
+		address, ok := forwarded.ClientAddr(r.RemoteAddr)
 		if !ok {
 			return ""
 		}

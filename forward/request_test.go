@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forwarded"
 )
 
 // seen is an endpoint that keeps what it was asked.
@@ -155,15 +155,15 @@ func TestForwardedForIsKept(t *testing.T) {
 	requests := make(chan *http.Request, 1)
 	g := newRig(t, setup{around: func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			next.ServeHTTP(w, r.WithContext(canonical.KeepForwardedFor(r.Context())))
+			next.ServeHTTP(w, r.WithContext(forwarded.KeepForwardedFor(r.Context())))
 		})
 	}}, seen(requests))
 	r := request(t, http.MethodGet, g.url, nil)
-	r.Header.Set(canonical.XForwardedFor, "192.0.2.7")
+	r.Header.Set(forwarded.XForwardedFor, "192.0.2.7")
 	g.do(t, r)
-	equal(t, "X-Forwarded-For", (<-requests).Header[canonical.XForwardedFor], []string{"192.0.2.7"})
+	equal(t, "X-Forwarded-For", (<-requests).Header[forwarded.XForwardedFor], []string{"192.0.2.7"})
 	g.get(t, "/")
-	equal(t, "X-Forwarded-For", (<-requests).Header[canonical.XForwardedFor], []string(nil))
+	equal(t, "X-Forwarded-For", (<-requests).Header[forwarded.XForwardedFor], []string(nil))
 }
 
 // TestForwardedForThatAMiddlewareRemoved is about the middleware headers, which leaves a nil value.
@@ -171,19 +171,19 @@ func TestForwardedForThatAMiddlewareRemoved(t *testing.T) {
 	requests := make(chan *http.Request, 1)
 	g := newRig(t, setup{around: func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			r.Header[canonical.XForwardedFor] = nil
+			r.Header[forwarded.XForwardedFor] = nil
 			next.ServeHTTP(w, r)
 		})
 	}}, seen(requests))
 	g.get(t, "/")
-	equal(t, "X-Forwarded-For", (<-requests).Header[canonical.XForwardedFor], []string(nil))
+	equal(t, "X-Forwarded-For", (<-requests).Header[forwarded.XForwardedFor], []string(nil))
 }
 
 // TestConnectionTakesNoManagedHeader lists every managed header and its alias in Connection.
 func TestConnectionTakesNoManagedHeader(t *testing.T) {
 	requests := make(chan *http.Request, 1)
 	g := newRig(t, setup{}, seen(requests))
-	for _, name := range canonical.Managed() {
+	for _, name := range forwarded.Managed() {
 		for _, listed := range []string{name, strings.ToLower(name), strings.ReplaceAll(name, "-", "_")} {
 			r := request(t, http.MethodGet, g.url, nil)
 			r.Header.Set(name, "192.0.2.7")

@@ -8,56 +8,57 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // respond writes the endpoint's response to the client.
-func (x *exchange) respond(response *http.Response) (loadbalancer.Outcome, error) {
-	if x.body != nil {
-		x.source.settle(x.body.at.Load())
+func (a *attempt) respond(response *http.Response) (loadbalancer.Outcome, error) {
+	if a.body != nil {
+		a.replayBody.settle(a.body.at.Load())
 	}
-	if x.record.Observe.Has(telemetry.ObserveHeaders) {
-		x.record.OriginHeader = response.Header.Clone()
+	if a.record.Observe.Has(telemetry.ObserveHeaders) {
+		a.record.OriginHeader = response.Header.Clone()
 	}
-	if fields := x.call.Fields(); fields != nil {
-		if cookie := x.trial.ask.Cookie; cookie != "" {
+	if fields := a.call.Fields(); fields != nil {
+		if cookie := a.state.ask.Cookie; cookie != "" {
 			fields = append(fields, http1.Field{Name: "Set-Cookie", Value: cookie})
 		}
-		x.record.Status = response.StatusCode
-		x.relay.WriteFields(response.StatusCode, fields)
-		return x.content(response, nil)
+		a.record.Status = response.StatusCode
+		a.relay.WriteFields(response.StatusCode, fields)
+		return a.content(response, nil)
 	}
-	x.head(response)
-	announced := announce(x.writer.Header(), response.Trailer)
-	if len(announced) > 0 && x.request.ProtoMajor == 1 && x.request.ProtoAtLeast(1, 1) && x.request.Method != http.MethodHead {
+	a.head(response)
+	announced := announce(a.writer.Header(), response.Trailer)
+	if len(announced) > 0 && a.request.ProtoMajor == 1 && a.request.ProtoAtLeast(1, 1) && a.request.Method != http.MethodHead {
 		// HTTP/2 allows a length and trailers together, HTTP/1.1 has trailers in chunked bodies alone.
-		delete(x.writer.Header(), "Content-Length")
+		delete(a.writer.Header(), "Content-Length")
 	}
-	x.record.Status = response.StatusCode
-	x.writer.WriteHeader(response.StatusCode)
-	return x.content(response, announced)
+	a.record.Status = response.StatusCode
+	a.writer.WriteHeader(response.StatusCode)
+	return a.content(response, announced)
 }
 
 // content writes what follows the head.
-func (x *exchange) content(response *http.Response, announced []string) (loadbalancer.Outcome, error) {
+func (a *attempt) content(response *http.Response, announced []string) (loadbalancer.Outcome, error) {
 	if response.Body != http.NoBody {
-		if outcome, err := x.copyBody(response); err != nil {
+		if outcome, err := a.copyBody(response); err != nil {
 			return outcome, err
 		}
 	}
-	x.trailers(response.Trailer, announced)
+	a.trailers(response.Trailer, announced)
 	return loadbalancer.Answered, nil
 }
 
-// head copies the status line's companions. Values are shared: the response is nobody else's.
-func (x *exchange) head(response *http.Response) {
+// head copies the response's header. Values are shared: the response is used only here.
+func (a *attempt) head(response *http.Response) {
 	header := response.Header
-	if !x.direct() || x.call.HopByHop() {
-		canonical.RemoveHopByHop(header, nil)
-		if response.StatusCode != http.StatusUpgradeRequired || x.request.ProtoMajor != 1 {
+	if !a.direct() || a.call.HopByHop() {
+		forwarded.RemoveHopByHop(header, nil)
+		if response.StatusCode != http.StatusUpgradeRequired || a.request.ProtoMajor != 1 {
 			delete(header, "Connection")
 			delete(header, "Upgrade")
 		}
@@ -67,11 +68,11 @@ func (x *exchange) head(response *http.Response) {
 		delete(header, "Content-Length")
 	}
 	own := header
-	if x.call.Header == nil || response.StatusCode == http.StatusSwitchingProtocols {
-		own = x.writer.Header()
+	if a.call.Header == nil || response.StatusCode == http.StatusSwitchingProtocols {
+		own = a.writer.Header()
 		merge(own, header)
 	}
-	if cookie := x.trial.ask.Cookie; cookie != "" {
+	if cookie := a.state.ask.Cookie; cookie != "" {
 		own["Set-Cookie"] = append(slices.Clip(own["Set-Cookie"]), cookie)
 	}
 	if _, named := own["Content-Type"]; !named {
@@ -90,7 +91,7 @@ func merge(own, header http.Header) {
 	}
 }
 
-// single reports whether two values of a header that this package relies on would contradict each other.
+// single reports whether a header that this package relies on may have one value only.
 func single(name string) bool {
 	return name == "Content-Length" || name == "Content-Type" || name == "Date"
 }
@@ -115,8 +116,8 @@ func announce(own, trailer http.Header) []string {
 }
 
 // trailers writes what came after the body. The server sends names that were not announced under a prefix.
-func (x *exchange) trailers(trailer http.Header, announced []string) {
-	own := x.writer.Header()
+func (a *attempt) trailers(trailer http.Header, announced []string) {
+	own := a.writer.Header()
 	for name, values := range trailer {
 		if !allowedTrailer(name) {
 			continue
@@ -131,20 +132,20 @@ func (x *exchange) trailers(trailer http.Header, announced []string) {
 // firstFlush is how long the head of a streaming response waits for the first bytes of its body.
 const firstFlush = time.Millisecond
 
-// copyBody writes the body as it comes. It flushes after each write when the response streams, and otherwise when written
-// bytes have waited for the interval.
-func (x *exchange) copyBody(response *http.Response) (loadbalancer.Outcome, error) {
-	if ready, ok := response.Body.(interface{ Ready() bool }); ok && ready.Ready() {
-		// There is nothing to wait for, so nothing has to be flushed.
-		return x.copied(response.Body.(io.WriterTo).WriteTo(x.writer))
+// copyBody writes the body as it comes. It flushes after each write when the response streams, and otherwise
+// when written bytes have waited for the interval.
+func (a *attempt) copyBody(response *http.Response) (loadbalancer.Outcome, error) {
+	if body, whole := httpio.Buffered(response.Body); whole {
+		// The rest is in memory: no flush is needed.
+		return a.copied(body.WriteTo(a.writer))
 	}
-	if discards(x.writer) {
+	if httpio.Discards(a.writer) {
 		discard(response.Body)
 		return loadbalancer.Answered, nil
 	}
-	flusher := &x.flusher
-	flusher.writer, flusher.control, flusher.interval = x.writer, &x.control, x.target.FlushInterval
-	if x.streams(response) || flusher.interval < 0 {
+	flusher := &a.flusher
+	flusher.writer, flusher.control, flusher.interval = a.writer, &a.control, a.target.FlushInterval
+	if a.streams(response) || flusher.interval < 0 {
 		flusher.each = true
 		flusher.interval = firstFlush
 	}
@@ -155,12 +156,12 @@ func (x *exchange) copyBody(response *http.Response) (loadbalancer.Outcome, erro
 		if _, refused := errors.AsType[*http1.DestinationError](err); err != nil && !refused {
 			flusher.rest()
 		}
-		return x.copied(n, err)
+		return a.copied(n, err)
 	}
 	if flusher.interval > 0 {
 		flusher.arm()
 	}
-	pool := x.buffers()
+	pool := a.buffers()
 	buffer := pool.get()
 	defer pool.put(buffer)
 	var total int64
@@ -169,40 +170,40 @@ func (x *exchange) copyBody(response *http.Response) (loadbalancer.Outcome, erro
 		total += int64(n)
 		if n > 0 {
 			if writeErr := flusher.write(buffer[:n], err == nil); writeErr != nil {
-				return x.copied(total, &http1.DestinationError{Err: writeErr})
+				return a.copied(total, &http1.DestinationError{Err: writeErr})
 			}
 		}
 		switch err {
 		case nil:
 		case io.EOF:
-			return x.copied(total, nil)
+			return a.copied(total, nil)
 		default:
-			return x.copied(total, err)
+			return a.copied(total, err)
 		}
 	}
 }
 
-// copied notes how much was copied, and tells what the end of it means.
-func (x *exchange) copied(n int64, err error) (loadbalancer.Outcome, error) {
-	x.record.OriginBytes = n
+// copied records how much was copied, and maps the error to an outcome.
+func (a *attempt) copied(n int64, err error) (loadbalancer.Outcome, error) {
+	a.record.OriginBytes = n
 	if err == nil {
 		return loadbalancer.Answered, nil
 	}
 	if refused, ok := errors.AsType[*http1.DestinationError](err); ok {
 		return loadbalancer.Abandoned, &Error{Phase: ResponseBegun, Err: &sideError{"client", refused.Err}}
 	}
-	outcome, failed := x.failure(ResponseBegun, err)
+	outcome, failed := a.failure(ResponseBegun, err)
 	return outcome, failed
 }
 
-// streams reports whether the client shall see each piece of the response at once: its length is not known, or it is a
-// stream by its type.
-func (x *exchange) streams(response *http.Response) bool {
+// streams reports whether each piece of the response is flushed at once: its length is not known, or its media
+// type is a stream.
+func (a *attempt) streams(response *http.Response) bool {
 	if response.ContentLength < 0 {
 		return true
 	}
 	kind := response.Header.Get("Content-Type")
-	for _, field := range x.call.Fields() {
+	for _, field := range a.call.Fields() {
 		if field.Name == "Content-Type" {
 			kind = field.Value
 			break
@@ -214,9 +215,35 @@ func (x *exchange) streams(response *http.Response) bool {
 	return strings.EqualFold(kind, "text/event-stream") || strings.EqualFold(kind, "application/grpc")
 }
 
-func (x *exchange) buffers() *buffers {
-	if own, ok := x.target.Member.Upstream().RoundTripper().(*connections); ok {
-		return &own.transport.buffers
+// buffers returns the buffers of the transport, or of the service where no transport is named.
+func (a *attempt) buffers() *buffers {
+	service := a.state.service
+	switch {
+	case service == nil:
+		return new(buffers)
+	case service.options.Transport == nil:
+		return &service.buffers
 	}
-	return new(buffers)
+	return &service.options.Transport.buffers
+}
+
+const (
+	// discardBytes and discardTime bound how much of a discarded body is read, so that its connection can be
+	// reused.
+	discardBytes = 64 << 10
+	discardTime  = 100 * time.Millisecond
+)
+
+// discard reads and drops a body, within bounds. When it returns, its timer no longer refers to the body, which
+// another attempt may reuse.
+func discard(body io.ReadCloser) {
+	closed := make(chan struct{})
+	timer := time.AfterFunc(discardTime, func() {
+		defer close(closed)
+		_ = body.Close() // ends the read below
+	})
+	_, _ = io.CopyN(io.Discard, body, discardBytes) // an error does not matter, the endpoint has answered
+	if !timer.Stop() {
+		<-closed
+	}
 }

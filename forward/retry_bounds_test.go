@@ -19,7 +19,7 @@ func TestWaitsKeepNoMore(t *testing.T) {
 		t.Run(front, func(t *testing.T) {
 			t.Parallel()
 			refused := make(chan struct{})
-			cast := newCast(func(w http.ResponseWriter, r *http.Request) {
+			endpoints := newEndpoints(func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.ReadFull(r.Body, make([]byte, 5))
 				fails(http.StatusServiceUnavailable)(w, r)
 				_ = http.NewResponseController(w).Flush()
@@ -28,7 +28,7 @@ func TestWaitsKeepNoMore(t *testing.T) {
 			}, good)
 			policy := statuses(t, "503")
 			policy.MaxBody, policy.InitialInterval = 100, 2*time.Second
-			g := newTroupe(t, setup{front: front, options: Options{Retry: policy}}, 2, cast)
+			g := newServers(t, setup{front: front, options: Options{Retry: policy}}, 2, endpoints)
 			reader, writer := io.Pipe()
 			go func() {
 				_, _ = io.WriteString(writer, "hello")
@@ -37,7 +37,7 @@ func TestWaitsKeepNoMore(t *testing.T) {
 				_ = writer.Close()
 			}()
 			response, _ := g.do(t, request(t, http.MethodPut, g.url, reader))
-			equal(t, "answer", fmt.Sprint(response.StatusCode, cast.tries()), "503 1")
+			equal(t, "answer", fmt.Sprint(response.StatusCode, endpoints.tries()), "503 1")
 			g.record(t)
 			g.settledDown(t)
 		})
@@ -46,15 +46,15 @@ func TestWaitsKeepNoMore(t *testing.T) {
 
 // TestDeadlineWhileWaiting for the next try is a gateway time-out: the client is still there.
 func TestDeadlineWhileWaiting(t *testing.T) {
-	policy := patiently()
+	policy := retryAll()
 	policy.InitialInterval = time.Hour
-	g := newTroupe(t, setup{options: Options{Retry: policy}, around: func(next http.Handler) http.Handler {
+	g := newServers(t, setup{options: Options{Retry: policy}, around: func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			ctx, cancel := context.WithTimeout(r.Context(), 200*time.Millisecond)
 			defer cancel()
 			next.ServeHTTP(w, r.WithContext(ctx))
 		})
-	}}, 2, newCast(breaksOff))
+	}}, 2, newEndpoints(breaksOff))
 	response, _ := g.get(t, "/")
 	equal(t, "answer", fmt.Sprint(response.StatusCode, g.record(t).Status), "504 504")
 	g.settledDown(t)
@@ -64,17 +64,17 @@ func TestDeadlineWhileWaiting(t *testing.T) {
 func TestTimeForATryIsNotTwice(t *testing.T) {
 	fronts(t, func(t *testing.T, s setup) {
 		t.Parallel()
-		policy := patiently()
+		policy := retryAll()
 		policy.PerTry, policy.Attempts = time.Second, 0
 		s.options.Retry = policy
-		cast := newCast()
-		cast.parts = []play{reads(cast.hangs)}
-		g := newTroupe(t, s, 1, cast)
+		endpoints := newEndpoints()
+		endpoints.parts = []scenario{reads(endpoints.hangs)}
+		g := newServers(t, s, 1, endpoints)
 		r, _ := put.request(t, g.url)
 		began := time.Now()
 		response, _ := g.do(t, r)
 		took := time.Since(began)
-		equal(t, "answer", fmt.Sprint(response.StatusCode, cast.tries()), "504 1")
+		equal(t, "answer", fmt.Sprint(response.StatusCode, endpoints.tries()), "504 1")
 		if took < policy.PerTry || took >= 2*policy.PerTry {
 			t.Errorf("the try took %v", took)
 		}
@@ -85,14 +85,14 @@ func TestTimeForATryIsNotTwice(t *testing.T) {
 func TestEndpointsHaveTimeAfterSlowClients(t *testing.T) {
 	fronts(t, func(t *testing.T, s setup) {
 		t.Parallel()
-		policy := patiently()
+		policy := retryAll()
 		policy.PerTry = time.Second
 		s.options.Retry = policy
-		cast := newCast(reads(func(w http.ResponseWriter, r *http.Request) {
+		endpoints := newEndpoints(reads(func(w http.ResponseWriter, r *http.Request) {
 			<-time.After(policy.PerTry / 2) //nolint:forbidigo // an endpoint that thinks
 			good(w, r)
 		}))
-		g := newTroupe(t, s, 2, cast)
+		g := newServers(t, s, 2, endpoints)
 		reader, writer := io.Pipe()
 		go func() {
 			_, _ = io.WriteString(writer, "hello")
@@ -100,7 +100,7 @@ func TestEndpointsHaveTimeAfterSlowClients(t *testing.T) {
 			_ = writer.Close()
 		}()
 		response, _ := g.do(t, request(t, http.MethodPut, g.url, reader))
-		equal(t, "answer", fmt.Sprint(response.StatusCode, cast.tries()), "200 1")
+		equal(t, "answer", fmt.Sprint(response.StatusCode, endpoints.tries()), "200 1")
 	})
 }
 
@@ -109,11 +109,11 @@ func TestSilentClientAfterAHint(t *testing.T) {
 	for _, upstream := range []string{"h1", "h2", "h2c"} {
 		t.Run(upstream, func(t *testing.T) {
 			t.Parallel()
-			cast := newCast(func(w http.ResponseWriter, r *http.Request) {
+			endpoints := newEndpoints(func(w http.ResponseWriter, r *http.Request) {
 				_, _ = io.ReadFull(r.Body, make([]byte, 5)) // which says 100 Continue
 				breaksOff(w, r)
 			}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
-			g := newTroupe(t, setup{upstream: upstream, options: Options{Retry: patiently()}}, 2, cast)
+			g := newServers(t, setup{upstream: upstream, options: Options{Retry: retryAll()}}, 2, endpoints)
 			_, reader := g.raw(t, "PUT / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 10\r\n\r\nhello")
 			status := http.StatusContinue
 			for status == http.StatusContinue {
@@ -136,14 +136,14 @@ func TestSilentClientAfterAHint(t *testing.T) {
 
 // TestLastWordsAreNoRefusal when they say that the endpoint has taken the request in: it may have been processed.
 func TestLastWordsAreNoRefusal(t *testing.T) {
-	cast := newCast(good)
-	healthy := listen(t, "h2c", cast, nil)
+	endpoints := newEndpoints(good)
+	healthy := listen(t, "h2c", endpoints, nil)
 	dying := refuser(t, func(conn net.Conn, stream uint32) {
 		_, _ = conn.Write(frame(goAwayFrame, 0, stream, 7)) // REFUSED_STREAM
 		_ = conn.Close()
 	})
 	g := newProxy(t, setup{
-		server: dying, more: []dynamic.Server{{URL: "h2c" + healthy.URL[len("http"):]}}, options: Options{Retry: patiently()},
+		server: dying, more: []dynamic.Server{{URL: "h2c" + healthy.URL[len("http"):]}}, options: Options{Retry: retryAll()},
 	})
 	broken := 0
 	for range 6 {

@@ -15,15 +15,15 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer/retry"
 )
 
-// patiently is a policy that allows everything.
-func patiently() *retry.Policy {
+// retryAll is a policy that allows everything.
+func retryAll() *retry.Policy {
 	return &retry.Policy{Attempts: 2, MaxBody: 64 << 10, OnNetworkError: true}
 }
 
 // statuses is a policy that tries again on status codes too.
 func statuses(t *testing.T, codes ...string) *retry.Policy {
 	t.Helper()
-	policy := patiently()
+	policy := retryAll()
 	var err error
 	if policy.Status, err = dynamic.ParseStatusCodes(codes); err != nil {
 		t.Fatal(err)
@@ -31,24 +31,24 @@ func statuses(t *testing.T, codes ...string) *retry.Policy {
 	return policy
 }
 
-// play is what an endpoint does with a request.
-type play func(w http.ResponseWriter, r *http.Request)
+// scenario is what an endpoint does with a request.
+type scenario func(w http.ResponseWriter, r *http.Request)
 
-// cast is the endpoints of a pool, who play one part after the other, whoever is asked; the last part is played for ever.
-type cast struct {
+// endpoints serves all endpoints of a pool: each request gets the next part, and the last part repeats.
+type endpoints struct {
 	mutex sync.Mutex
-	parts []play
-	// asked are the requests that came, without their bodies, by whom the endpoint that each came to.
+	parts []scenario
+	// asked are the requests received, without bodies, and by the address of the endpoint that received each.
 	asked  []*http.Request
 	by     []string
 	closed chan struct{}
 }
 
-func newCast(parts ...play) *cast {
-	return &cast{parts: parts, closed: make(chan struct{})}
+func newEndpoints(parts ...scenario) *endpoints {
+	return &endpoints{parts: parts, closed: make(chan struct{})}
 }
 
-func (c *cast) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (c *endpoints) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.mutex.Lock()
 	part := c.parts[min(len(c.asked), len(c.parts)-1)]
 	c.asked = append(c.asked, r.Clone(r.Context()))
@@ -58,20 +58,20 @@ func (c *cast) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // requests returns what came so far.
-func (c *cast) requests() []*http.Request {
+func (c *endpoints) requests() []*http.Request {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return slices.Clone(c.asked)
 }
 
-func (c *cast) tries() int {
+func (c *endpoints) tries() int {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	return len(c.asked)
 }
 
 // distinct fails the test when an endpoint was asked twice.
-func (c *cast) distinct(t *testing.T) {
+func (c *endpoints) distinct(t *testing.T) {
 	t.Helper()
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -84,19 +84,19 @@ func (c *cast) distinct(t *testing.T) {
 	}
 }
 
-// newTroupe starts a proxy in front of so many endpoints that play what the cast says.
-func newTroupe(t *testing.T, s setup, size int, cast *cast) *rig {
+// newServers starts a proxy in front of size servers that answer as the endpoints do.
+func newServers(t *testing.T, s setup, size int, endpoints *endpoints) *rig {
 	t.Helper()
 	s.policies.RetryPercent = 1000
 	s.transport = &dynamic.ServersTransport{InsecureSkipVerify: true}
 	var servers []dynamic.Server
 	for range size {
-		server := listen(t, s.upstream, cast, nil)
+		server := listen(t, s.upstream, endpoints, nil)
 		_, address, _ := strings.Cut(server.URL, "://")
 		servers = append(servers, dynamic.Server{URL: schemes[s.upstream] + "://" + address})
 	}
-	if cast != nil {
-		t.Cleanup(func() { close(cast.closed) })
+	if endpoints != nil {
+		t.Cleanup(func() { close(endpoints.closed) })
 	}
 	for range s.dead {
 		_, address, _ := strings.Cut(refusing(t).URL, "://")
@@ -113,7 +113,7 @@ func conn(r *http.Request) *net.TCPConn {
 	switch conn := r.Context().Value(connKey{}).(type) {
 	case *net.TCPConn:
 		return conn
-	case *patientConn:
+	case *lingeringConn:
 		return conn.TCPConn
 	case *tls.Conn:
 		return conn.NetConn().(*net.TCPConn)
@@ -130,7 +130,7 @@ func good(w http.ResponseWriter, r *http.Request) {
 }
 
 // reads reads the body before it goes on.
-func reads(then play) play {
+func reads(then scenario) scenario {
 	return func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		then(w, r)
@@ -156,7 +156,7 @@ func resets(_ http.ResponseWriter, r *http.Request) {
 }
 
 // fails answers with a status, and with what nobody may see.
-func fails(status int) play {
+func fails(status int) scenario {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		_ = http.NewResponseController(w).EnableFullDuplex() // net/http waits for the body otherwise.
 		w.Header().Set("X-Bad", "yes")
@@ -169,7 +169,7 @@ func fails(status int) play {
 }
 
 // hangs until the client or the test has gone.
-func (c *cast) hangs(_ http.ResponseWriter, r *http.Request) {
+func (c *endpoints) hangs(_ http.ResponseWriter, r *http.Request) {
 	select {
 	case <-r.Context().Done():
 	case <-c.closed:
@@ -178,7 +178,7 @@ func (c *cast) hangs(_ http.ResponseWriter, r *http.Request) {
 }
 
 // hints sends an informational response first.
-func hints(then play) play {
+func hints(then scenario) scenario {
 	return func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Hint", "yes")
 		w.WriteHeader(http.StatusEarlyHints)
@@ -188,7 +188,7 @@ func hints(then play) play {
 }
 
 // begins sends the head and a part of the body.
-func begins(_ int) play {
+func begins(_ int) scenario {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "100")
 		_, _ = io.WriteString(w, "begun")
@@ -197,8 +197,8 @@ func begins(_ int) play {
 	}
 }
 
-// says writes bytes in place of an answer, over HTTP/1.1.
-func utters(text string) play {
+// writes writes bytes in place of an answer, over HTTP/1.1.
+func writes(text string) scenario {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		conn, buffered, err := w.(http.Hijacker).Hijack()
 		if err != nil {

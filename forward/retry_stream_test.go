@@ -26,11 +26,11 @@ func fronts(t *testing.T, test func(t *testing.T, s setup)) {
 // TestNextTryGoesOnReading what the client sends later than the first endpoint fails.
 func TestNextTryGoesOnReading(t *testing.T) {
 	fronts(t, func(t *testing.T, s setup) {
-		for name, first := range map[string]play{"closes": closes, "breaks off": breaksOff, "refuses": fails(503)} {
+		for name, first := range map[string]scenario{"closes": closes, "breaks off": breaksOff, "refuses": fails(503)} {
 			for length, known := range map[string]int64{"length": 11, "chunks": -1} {
 				t.Run(name+" "+length, func(t *testing.T) {
 					second := make(chan struct{})
-					cast := newCast(func(w http.ResponseWriter, r *http.Request) {
+					endpoints := newEndpoints(func(w http.ResponseWriter, r *http.Request) {
 						_, _ = io.ReadFull(r.Body, make([]byte, 5))
 						first(w, r)
 					}, func(w http.ResponseWriter, r *http.Request) {
@@ -38,7 +38,7 @@ func TestNextTryGoesOnReading(t *testing.T) {
 						good(w, r)
 					})
 					s.options.Retry = statuses(t, "503")
-					g := newTroupe(t, s, 2, cast)
+					g := newServers(t, s, 2, endpoints)
 					reader, writer := io.Pipe()
 					go func() {
 						_, _ = io.WriteString(writer, "hello")
@@ -61,17 +61,17 @@ func TestNextTryGoesOnReading(t *testing.T) {
 // TestLostBodyEndsTries once more of it was read than is kept, and the failure reaches the client while it still sends.
 func TestLostBodyEndsTries(t *testing.T) {
 	fronts(t, func(t *testing.T, s setup) {
-		cast := newCast(func(w http.ResponseWriter, r *http.Request) {
+		endpoints := newEndpoints(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.ReadFull(r.Body, make([]byte, 200))
 			breaksOff(w, r)
 		})
 		s.options.Retry = &retry.Policy{Attempts: 2, MaxBody: 100, OnNetworkError: true}
-		g := newTroupe(t, s, 2, cast)
+		g := newServers(t, s, 2, endpoints)
 		reader, writer := io.Pipe()
 		defer writer.Close() //nolint:errcheck // a test's
 		go func() { _, _ = io.WriteString(writer, strings.Repeat("x", 200)) }()
 		response, _ := g.do(t, request(t, http.MethodPut, g.url, reader))
-		equal(t, "answer", fmt.Sprint(response.StatusCode, cast.tries()), "502 1")
+		equal(t, "answer", fmt.Sprint(response.StatusCode, endpoints.tries()), "502 1")
 		equal(t, "recorded", g.record(t).Status, 502)
 	})
 }
@@ -79,17 +79,17 @@ func TestLostBodyEndsTries(t *testing.T) {
 // TestFailureDuringUpload reaches a client that still sends when no endpoint is left.
 func TestFailureDuringUpload(t *testing.T) {
 	fronts(t, func(t *testing.T, s setup) {
-		cast := newCast(func(w http.ResponseWriter, r *http.Request) {
+		endpoints := newEndpoints(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.ReadFull(r.Body, make([]byte, 5))
 			breaksOff(w, r)
 		})
-		s.options.Retry = patiently()
-		g := newTroupe(t, s, 2, cast)
+		s.options.Retry = retryAll()
+		g := newServers(t, s, 2, endpoints)
 		reader, writer := io.Pipe()
 		defer writer.Close() //nolint:errcheck // a test's
 		go func() { _, _ = io.WriteString(writer, "hello") }()
 		response, _ := g.do(t, request(t, http.MethodPut, g.url, reader))
-		equal(t, "answer", fmt.Sprint(response.StatusCode, cast.tries()), "502 2")
+		equal(t, "answer", fmt.Sprint(response.StatusCode, endpoints.tries()), "502 2")
 		record := g.record(t)
 		equal(t, "recorded", fmt.Sprint(record.Status, record.Tries), "502 2")
 		g.settledDown(t)
@@ -99,12 +99,12 @@ func TestFailureDuringUpload(t *testing.T) {
 // TestEarlyAnswerToARepeatedBody comes while the rest is sent, and both go on.
 func TestEarlyAnswerToARepeatedBody(t *testing.T) {
 	fronts(t, func(t *testing.T, s setup) {
-		cast := newCast(func(w http.ResponseWriter, r *http.Request) {
+		endpoints := newEndpoints(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.ReadFull(r.Body, make([]byte, 5))
 			breaksOff(w, r)
 		}, echo)
-		s.options = Options{FlushInterval: -1, Retry: patiently()}
-		g := newTroupe(t, s, 2, cast)
+		s.options = Options{FlushInterval: -1, Retry: retryAll()}
+		g := newServers(t, s, 2, endpoints)
 		reader, writer := io.Pipe()
 		go func() { _, _ = io.WriteString(writer, "hello") }()
 		response, err := g.client.Do(request(t, http.MethodPut, g.url, reader))
@@ -134,22 +134,22 @@ func TestTryTime(t *testing.T) {
 		t.Parallel()
 		for _, what := range []sends{put, post} {
 			t.Run(what.name, func(t *testing.T) {
-				policy := patiently()
+				policy := retryAll()
 				policy.PerTry, policy.Attempts = 300*time.Millisecond, 1
 				s.options.Retry = policy
-				cast := newCast()
-				cast.parts = []play{reads(cast.hangs), good, cast.hangs}
-				g := newTroupe(t, s, 2, cast)
+				endpoints := newEndpoints()
+				endpoints.parts = []scenario{reads(endpoints.hangs), good, endpoints.hangs}
+				g := newServers(t, s, 2, endpoints)
 				r, want := what.request(t, g.url)
 				response, body := g.do(t, r)
 				if what == post {
-					equal(t, "answer", fmt.Sprint(response.StatusCode, cast.tries()), "504 1")
+					equal(t, "answer", fmt.Sprint(response.StatusCode, endpoints.tries()), "504 1")
 					return
 				}
 				unharmed(t, response, body, want)
 				r, _ = what.request(t, g.url)
 				response, _ = g.do(t, r)
-				equal(t, "answer", fmt.Sprint(response.StatusCode, cast.tries()), "504 4")
+				equal(t, "answer", fmt.Sprint(response.StatusCode, endpoints.tries()), "504 4")
 				g.record(t)
 				if record := g.record(t); record.Reason != "endpoint: the time for a try is over (request sent); 2 tries" {
 					t.Errorf("the reason is %q", record.Reason)
@@ -164,11 +164,11 @@ func TestTryTime(t *testing.T) {
 func TestSlowClientsHaveTime(t *testing.T) {
 	fronts(t, func(t *testing.T, s setup) {
 		t.Parallel()
-		policy := patiently()
+		policy := retryAll()
 		policy.PerTry = 300 * time.Millisecond
 		s.options.Retry = policy
-		cast := newCast(good)
-		g := newTroupe(t, s, 1, cast)
+		endpoints := newEndpoints(good)
+		g := newServers(t, s, 1, endpoints)
 		reader, writer := io.Pipe()
 		go func() {
 			for range 4 {
@@ -184,15 +184,15 @@ func TestSlowClientsHaveTime(t *testing.T) {
 
 // TestResponsesHaveTime once their head is there.
 func TestResponsesHaveTime(t *testing.T) {
-	policy := patiently()
+	policy := retryAll()
 	policy.PerTry = 200 * time.Millisecond
 	for _, upstream := range []string{"h1", "h2c"} {
-		cast := newCast(func(w http.ResponseWriter, _ *http.Request) {
+		endpoints := newEndpoints(func(w http.ResponseWriter, _ *http.Request) {
 			_ = http.NewResponseController(w).Flush()
 			<-time.After(2 * policy.PerTry) //nolint:forbidigo // a slow body
 			_, _ = io.WriteString(w, "late")
 		})
-		g := newTroupe(t, setup{upstream: upstream, options: Options{Retry: policy}}, 1, cast)
+		g := newServers(t, setup{upstream: upstream, options: Options{Retry: policy}}, 1, endpoints)
 		_, body := g.get(t, "/")
 		equal(t, "body", body, "late")
 	}
@@ -203,18 +203,18 @@ func TestNoTryForNobody(t *testing.T) {
 	for name, wait := range map[string]time.Duration{"try": 0, "wait": time.Hour} {
 		for _, upstream := range []string{"h1", "h2c"} {
 			t.Run(name+" "+upstream, func(t *testing.T) {
-				policy := patiently()
+				policy := retryAll()
 				policy.InitialInterval = wait
 				reached := make(chan struct{})
-				cast := newCast()
-				cast.parts = []play{func(w http.ResponseWriter, r *http.Request) {
+				endpoints := newEndpoints()
+				endpoints.parts = []scenario{func(w http.ResponseWriter, r *http.Request) {
 					close(reached)
 					if wait == 0 {
-						cast.hangs(w, r)
+						endpoints.hangs(w, r)
 					}
 					breaksOff(w, r)
 				}}
-				g := newTroupe(t, setup{upstream: upstream, options: Options{Retry: policy}}, 2, cast)
+				g := newServers(t, setup{upstream: upstream, options: Options{Retry: policy}}, 2, endpoints)
 				ctx, cancel := context.WithCancel(t.Context())
 				go func() {
 					<-reached
@@ -225,7 +225,7 @@ func TestNoTryForNobody(t *testing.T) {
 					t.Error("an answer came")
 				}
 				record := g.record(t)
-				equal(t, "recorded", fmt.Sprint(record.Status, record.Tries, cast.tries()), "499 1 1")
+				equal(t, "recorded", fmt.Sprint(record.Status, record.Tries, endpoints.tries()), "499 1 1")
 				g.settledDown(t)
 			})
 		}
@@ -234,9 +234,9 @@ func TestNoTryForNobody(t *testing.T) {
 
 // TestPanicsCountOut every try.
 func TestPanicsCountOut(t *testing.T) {
-	cast := newCast(fails(503), good)
+	endpoints := newEndpoints(fails(503), good)
 	panicked := make(chan any, 1)
-	g := newTroupe(t, setup{options: Options{Retry: statuses(t, "503")}, around: func(next http.Handler) http.Handler {
+	g := newServers(t, setup{options: Options{Retry: statuses(t, "503")}, around: func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			defer func() {
 				panicked <- recover()
@@ -244,7 +244,7 @@ func TestPanicsCountOut(t *testing.T) {
 			}()
 			next.ServeHTTP(bursting{w}, r)
 		})
-	}}, 2, cast)
+	}}, 2, endpoints)
 	if response, err := g.client.Do(request(t, http.MethodGet, g.url, nil)); err == nil {
 		_ = response.Body.Close()
 		t.Error("an answer came")
@@ -263,12 +263,12 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 	for _, upstream := range []string{"h1", "h2", "h2c"} {
 		t.Run(upstream, func(t *testing.T) {
 			asked := make(chan struct{}, 1)
-			cast := newCast()
-			cast.parts = []play{func(w http.ResponseWriter, r *http.Request) {
+			endpoints := newEndpoints()
+			endpoints.parts = []scenario{func(w http.ResponseWriter, r *http.Request) {
 				asked <- struct{}{}
-				cast.hangs(w, r)
+				endpoints.hangs(w, r)
 			}, good}
-			g := newTroupe(t, setup{upstream: upstream, options: Options{Retry: patiently()}}, 2, cast)
+			g := newServers(t, setup{upstream: upstream, options: Options{Retry: retryAll()}}, 2, endpoints)
 			go func() {
 				<-asked
 				member := busy(g.pool)
@@ -281,11 +281,11 @@ func TestCloseEndsWhatIsUnderWay(t *testing.T) {
 				_, body := g.get(t, "/")
 				equal(t, "body", body, `GET / "" <nil>`)
 			}
-			equal(t, "requests", cast.tries(), 6)
+			equal(t, "requests", endpoints.tries(), 6)
 		})
 	}
 	t.Run("tunnel", func(t *testing.T) {
-		g := newTroupe(t, setup{}, 1, newCast(func(w http.ResponseWriter, _ *http.Request) {
+		g := newServers(t, setup{}, 1, newEndpoints(func(w http.ResponseWriter, _ *http.Request) {
 			conn, buffered, err := w.(http.Hijacker).Hijack()
 			if err != nil {
 				panic(err)

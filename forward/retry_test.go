@@ -56,21 +56,21 @@ var (
 func TestTries(t *testing.T) {
 	failures := []struct {
 		name string
-		part func(c *cast) play
+		part func(c *endpoints) scenario
 		// body says that the whole body has been read, h1 that only HTTP/1.1 can fail this way, begun that the client has seen something.
 		body, h1, begun bool
 	}{
-		{name: "closes at once", part: func(*cast) play { return closes }},
-		{name: "closes after the body", part: func(*cast) play { return reads(closes) }, body: true},
-		{name: "resets", part: func(*cast) play { return reads(resets) }, body: true},
-		{name: "breaks off", part: func(*cast) play { return reads(breaksOff) }, body: true},
-		{name: "refuses", part: func(*cast) play { return reads(fails(503)) }, body: true},
-		{name: "refuses at once", part: func(*cast) play { return fails(503) }},
-		{name: "half a head", part: func(*cast) play { return reads(utters("HTTP/1.1 200 OK\r\nX-Bad: yes\r\nSet-Coo")) }, body: true, h1: true},
-		{name: "nonsense", part: func(*cast) play { return reads(utters("Bad.\r\n\r\n")) }, body: true, h1: true},
-		{name: "hint and end", part: func(*cast) play { return reads(hints(breaksOff)) }, body: true, begun: true},
-		{name: "hint and refusal", part: func(*cast) play { return reads(hints(fails(503))) }, body: true, begun: true},
-		{name: "half a body", part: func(*cast) play { return reads(begins(0)) }, body: true, begun: true},
+		{name: "closes at once", part: func(*endpoints) scenario { return closes }},
+		{name: "closes after the body", part: func(*endpoints) scenario { return reads(closes) }, body: true},
+		{name: "resets", part: func(*endpoints) scenario { return reads(resets) }, body: true},
+		{name: "breaks off", part: func(*endpoints) scenario { return reads(breaksOff) }, body: true},
+		{name: "refuses", part: func(*endpoints) scenario { return reads(fails(503)) }, body: true},
+		{name: "refuses at once", part: func(*endpoints) scenario { return fails(503) }},
+		{name: "half a head", part: func(*endpoints) scenario { return reads(writes("HTTP/1.1 200 OK\r\nX-Bad: yes\r\nSet-Coo")) }, body: true, h1: true},
+		{name: "nonsense", part: func(*endpoints) scenario { return reads(writes("Bad.\r\n\r\n")) }, body: true, h1: true},
+		{name: "hint and end", part: func(*endpoints) scenario { return reads(hints(breaksOff)) }, body: true, begun: true},
+		{name: "hint and refusal", part: func(*endpoints) scenario { return reads(hints(fails(503))) }, body: true, begun: true},
+		{name: "half a body", part: func(*endpoints) scenario { return reads(begins(0)) }, body: true, begun: true},
 	}
 	for front, upstreams := range map[string][]string{"h1": {"h1", "h2c"}, "h2": {"h1", "h2"}} {
 		for _, upstream := range upstreams {
@@ -85,10 +85,10 @@ func TestTries(t *testing.T) {
 					}
 					again := what.method != http.MethodPost && !failure.begun && what != beyond
 					t.Run(strings.Join([]string{front, upstream, failure.name, what.name}, " "), func(t *testing.T) {
-						cast := newCast()
-						cast.parts = []play{failure.part(cast), good}
+						endpoints := newEndpoints()
+						endpoints.parts = []scenario{failure.part(endpoints), good}
 						s := setup{front: front, upstream: upstream, options: Options{FlushInterval: -1, Retry: statuses(t, "503")}}
-						tryOnce(t, newTroupe(t, s, 3, cast), cast, what, again)
+						tryOnce(t, newServers(t, s, 3, endpoints), endpoints, what, again)
 					})
 				}
 			}
@@ -96,17 +96,17 @@ func TestTries(t *testing.T) {
 	}
 }
 
-func tryOnce(t *testing.T, g *rig, cast *cast, what sends, again bool) {
+func tryOnce(t *testing.T, g *rig, endpoints *endpoints, what sends, again bool) {
 	r, want := what.request(t, g.url)
 	response, err := g.client.Do(r)
 	record := g.record(t)
 	g.settledDown(t)
-	cast.distinct(t)
+	endpoints.distinct(t)
 	if err == nil {
 		defer response.Body.Close() //nolint:errcheck // a test's
 	}
 	if !again {
-		equal(t, "tries", cast.tries(), 1)
+		equal(t, "tries", endpoints.tries(), 1)
 		equal(t, "recorded tries", record.Tries, 1)
 		if err == nil && response.StatusCode == http.StatusOK && response.Header.Get("Content-Length") != "100" {
 			t.Errorf("the client got an answer from nowhere: %v", response.Header)
@@ -122,8 +122,8 @@ func tryOnce(t *testing.T, g *rig, cast *cast, what sends, again bool) {
 	}
 	unharmed(t, response, string(body), want)
 	equal(t, "recorded", fmt.Sprint(record.Tries, record.Status, record.Reason), "2 200")
-	equal(t, "endpoint", record.Endpoint, cast.by[1])
-	asked := cast.requests()
+	equal(t, "endpoint", record.Endpoint, endpoints.by[1])
+	asked := endpoints.requests()
 	equal(t, "the second request's head", asked[1].Header, asked[0].Header)
 	equal(t, "length", asked[1].ContentLength, asked[0].ContentLength)
 	if got := asked[1].Header.Get("X-Forwarded-For"); got != "192.0.2.7, 127.0.0.1" {
@@ -151,15 +151,15 @@ func TestRefusedStatusReachesTheClient(t *testing.T) {
 			t.Run(upstream+" "+name, func(t *testing.T) {
 				policy := statuses(t, "500-599")
 				test.policy(policy)
-				cast := newCast(reads(fails(503)))
-				g := newTroupe(t, setup{upstream: upstream, options: Options{Retry: policy}}, test.endpoints, cast)
+				endpoints := newEndpoints(reads(fails(503)))
+				g := newServers(t, setup{upstream: upstream, options: Options{Retry: policy}}, test.endpoints, endpoints)
 				r, _ := test.what.request(t, g.url)
 				response, body := g.do(t, r)
 				equal(t, "status", response.StatusCode, 503)
 				equal(t, "body", body, "bad")
 				equal(t, "cookies", response.Header["Set-Cookie"], []string{"bad=1"})
 				equal(t, "trailers", response.Trailer, http.Header{"X-Bad-Trailer": {"yes"}})
-				equal(t, "tries", cast.tries(), test.tries)
+				equal(t, "tries", endpoints.tries(), test.tries)
 				record := g.record(t)
 				equal(t, "recorded", fmt.Sprint(record.Tries, record.Status), fmt.Sprint(test.tries, 503))
 				g.settledDown(t)
@@ -173,9 +173,9 @@ func TestNothingSent(t *testing.T) {
 	for _, upstream := range []string{"http", "h2c", "https"} {
 		for _, what := range []sends{get, put, chunks, large, beyond, without, post} {
 			t.Run(upstream+" "+what.name, func(t *testing.T) {
-				cast := newCast(good)
+				endpoints := newEndpoints(good)
 				protocol := map[string]string{"http": "h1", "h2c": "h2c", "https": "h2"}[upstream]
-				g := newTroupe(t, setup{upstream: protocol, options: Options{Retry: patiently()}, more: nil, dead: 1}, 1, cast)
+				g := newServers(t, setup{upstream: protocol, options: Options{Retry: retryAll()}, more: nil, dead: 1}, 1, endpoints)
 				tries, requests := 0, 0
 				for ; tries == requests && requests < 100; requests++ { // Until one begins with the dead endpoint.
 					r, want := what.request(t, g.url)
@@ -185,7 +185,7 @@ func TestNothingSent(t *testing.T) {
 					tries += record.Tries
 				}
 				equal(t, "tries", tries, requests+1)
-				equal(t, "requests", cast.tries(), requests)
+				equal(t, "requests", endpoints.tries(), requests)
 				equal(t, "retries", int(g.pool.Counters().Retries.Load()), 1)
 				g.settledDown(t)
 			})
@@ -195,7 +195,7 @@ func TestNothingSent(t *testing.T) {
 
 // TestNobodyLeft answers for the last endpoint, and says how many were tried.
 func TestNobodyLeft(t *testing.T) {
-	g := newTroupe(t, setup{options: Options{Retry: patiently()}, dead: 3}, 0, nil)
+	g := newServers(t, setup{options: Options{Retry: retryAll()}, dead: 3}, 0, nil)
 	response, body := g.get(t, "/")
 	equal(t, "answer", fmt.Sprint(response.StatusCode, " ", body), "502 Bad Gateway")
 	record := g.record(t)
@@ -205,7 +205,7 @@ func TestNobodyLeft(t *testing.T) {
 	}
 	g.settledDown(t)
 
-	g = newTroupe(t, setup{options: Options{Retry: patiently()}, dead: 2}, 0, nil)
+	g = newServers(t, setup{options: Options{Retry: retryAll()}, dead: 2}, 0, nil)
 	g.get(t, "/")
 	if record = g.record(t); !strings.HasSuffix(record.Reason, "; 2 tries; not tried again: no other endpoint may answer") {
 		t.Errorf("the reason is %q", record.Reason)
@@ -214,8 +214,8 @@ func TestNobodyLeft(t *testing.T) {
 
 // TestBudget lets a pool that fails altogether have no more than its reserve.
 func TestBudget(t *testing.T) {
-	cast := newCast(breaksOff)
-	g := newTroupe(t, setup{options: Options{Retry: patiently()}}, 3, cast)
+	endpoints := newEndpoints(breaksOff)
+	g := newServers(t, setup{options: Options{Retry: retryAll()}}, 3, endpoints)
 	const sent = 100
 	spent := 0
 	for range sent {
@@ -225,27 +225,27 @@ func TestBudget(t *testing.T) {
 		}
 	}
 	// The reserve is ten, and may grow by one a second.
-	if tries := cast.tries(); tries < sent+10 || tries > sent+sent/5 || spent == 0 {
+	if tries := endpoints.tries(); tries < sent+10 || tries > sent+sent/5 || spent == 0 {
 		t.Errorf("%d requests became %d, %d of them for want of budget", sent, tries, spent)
 	}
-	equal(t, "retries", int(g.pool.Counters().Retries.Load()), cast.tries()-sent)
+	equal(t, "retries", int(g.pool.Counters().Retries.Load()), endpoints.tries()-sent)
 	equal(t, "exhausted", int(g.pool.Counters().Exhausted.Load()), spent)
 }
 
 // TestPolicyOfMiddleware goes before the pool's.
 func TestPolicyOfMiddleware(t *testing.T) {
 	for attempts, status := range map[int]int{0: 502, 2: 200} {
-		cast := newCast(breaksOff, breaksOff, good)
-		own := patiently()
+		endpoints := newEndpoints(breaksOff, breaksOff, good)
+		own := retryAll()
 		own.Attempts = attempts
-		g := newTroupe(t, setup{options: Options{Retry: &retry.Policy{Attempts: 1}}, around: func(next http.Handler) http.Handler {
+		g := newServers(t, setup{options: Options{Retry: &retry.Policy{Attempts: 1}}, around: func(next http.Handler) http.Handler {
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				next.ServeHTTP(w, r.WithContext(retry.WithPolicy(r.Context(), own)))
 			})
-		}}, 3, cast)
+		}}, 3, endpoints)
 		response, _ := g.get(t, "/")
 		equal(t, "status", response.StatusCode, status)
-		equal(t, "tries", cast.tries(), attempts+1)
+		equal(t, "tries", endpoints.tries(), attempts+1)
 	}
 }
 
@@ -253,26 +253,26 @@ func TestPolicyOfMiddleware(t *testing.T) {
 func TestOnlyStatus(t *testing.T) {
 	policy := statuses(t, "503")
 	policy.OnNetworkError = false
-	cast := newCast(fails(503), breaksOff, good)
-	g := newTroupe(t, setup{options: Options{Retry: policy}}, 3, cast)
+	endpoints := newEndpoints(fails(503), breaksOff, good)
+	g := newServers(t, setup{options: Options{Retry: policy}}, 3, endpoints)
 	response, _ := g.get(t, "/")
-	equal(t, "answer", fmt.Sprint(response.StatusCode, cast.tries()), "502 2")
+	equal(t, "answer", fmt.Sprint(response.StatusCode, endpoints.tries()), "502 2")
 }
 
 // TestConnectionOutlivesARefusal when the whole response is there: the next request goes over the same one.
 func TestConnectionOutlivesARefusal(t *testing.T) {
-	cast := newCast(func(w http.ResponseWriter, _ *http.Request) {
+	endpoints := newEndpoints(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", "3")
 		w.WriteHeader(503)
 		_, _ = io.WriteString(w, "bad")
 	}, good)
-	g := newTroupe(t, setup{options: Options{Retry: statuses(t, "503")}}, 2, cast)
+	g := newServers(t, setup{options: Options{Retry: statuses(t, "503")}}, 2, endpoints)
 	for range 4 {
 		_, body := g.get(t, "/a")
 		equal(t, "body", body, `GET /a "" <nil>`)
 	}
 	peers := map[string]bool{}
-	for _, r := range cast.requests() {
+	for _, r := range endpoints.requests() {
 		peers[r.RemoteAddr] = true
 	}
 	equal(t, "connections", len(peers), 2)
@@ -280,9 +280,9 @@ func TestConnectionOutlivesARefusal(t *testing.T) {
 
 // TestUpgradeIsTriedAgainBeforeItIsSent, and never after.
 func TestUpgradeIsTriedAgainBeforeItIsSent(t *testing.T) {
-	switches := play(utters("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nhello"))
+	switches := scenario(writes("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\nhello"))
 	ask := "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n"
-	g := newTroupe(t, setup{options: Options{Retry: statuses(t, "503")}, dead: 1}, 1, newCast(switches))
+	g := newServers(t, setup{options: Options{Retry: statuses(t, "503")}, dead: 1}, 1, newEndpoints(switches))
 	tries, requests := 0, 0
 	for ; tries == requests && requests < 100; requests++ {
 		conn, reader := g.raw(t, ask)
@@ -297,16 +297,16 @@ func TestUpgradeIsTriedAgainBeforeItIsSent(t *testing.T) {
 	}
 	equal(t, "tries", tries, requests+1)
 	g.settledDown(t)
-	for _, part := range []play{breaksOff, fails(503)} {
-		cast := newCast(part, switches)
-		g := newTroupe(t, setup{options: Options{Retry: statuses(t, "503")}}, 2, cast)
+	for _, part := range []scenario{breaksOff, fails(503)} {
+		endpoints := newEndpoints(part, switches)
+		g := newServers(t, setup{options: Options{Retry: statuses(t, "503")}}, 2, endpoints)
 		_, reader := g.raw(t, ask)
 		response, err := http.ReadResponse(reader, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if response.StatusCode < 500 || cast.tries() != 1 {
-			t.Errorf("status %d after %d tries", response.StatusCode, cast.tries())
+		if response.StatusCode < 500 || endpoints.tries() != 1 {
+			t.Errorf("status %d after %d tries", response.StatusCode, endpoints.tries())
 		}
 	}
 }
@@ -315,11 +315,11 @@ func TestUpgradeIsTriedAgainBeforeItIsSent(t *testing.T) {
 func TestTrailersOfARepeatedBody(t *testing.T) {
 	for _, upstream := range []string{"h1", "h2c"} {
 		var got http.Header
-		cast := newCast(reads(breaksOff), func(w http.ResponseWriter, r *http.Request) {
+		endpoints := newEndpoints(reads(breaksOff), func(w http.ResponseWriter, r *http.Request) {
 			good(w, r)
 			got = r.Trailer
 		})
-		g := newTroupe(t, setup{upstream: upstream, options: Options{Retry: patiently()}}, 2, cast)
+		g := newServers(t, setup{upstream: upstream, options: Options{Retry: retryAll()}}, 2, endpoints)
 		r := request(t, http.MethodPut, g.url, io.MultiReader(strings.NewReader("body")))
 		r.ContentLength = -1
 		r.Trailer = http.Header{"X-Sum": {"42"}}
@@ -331,9 +331,9 @@ func TestTrailersOfARepeatedBody(t *testing.T) {
 
 // TestExpectation is answered by the proxy once, and the body comes to the second endpoint.
 func TestExpectation(t *testing.T) {
-	for _, first := range []play{fails(503), reads(fails(503)), closes} {
-		cast := newCast(first, good)
-		g := newTroupe(t, setup{options: Options{Retry: statuses(t, "503")}}, 2, cast)
+	for _, first := range []scenario{fails(503), reads(fails(503)), closes} {
+		endpoints := newEndpoints(first, good)
+		g := newServers(t, setup{options: Options{Retry: statuses(t, "503")}}, 2, endpoints)
 		r := request(t, http.MethodPut, g.url, bytes.NewReader([]byte("body")))
 		r.Header.Set("Expect", "100-continue")
 		response, body := g.do(t, r)
@@ -350,10 +350,10 @@ func TestStickyCookieIsThatOfTheLastTry(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				cast := newCast(fails(503), good, good, breaksOff)
+				endpoints := newEndpoints(fails(503), good, good, breaksOff)
 				s := setup{front: front, upstream: upstream, options: Options{Retry: statuses(t, "503")}}
 				s.policies = loadbalancer.Policies{Sticks: true, Cookie: cookie}
-				g := newTroupe(t, s, 2, cast)
+				g := newServers(t, s, 2, endpoints)
 				response, _ := g.get(t, "/")
 				got := response.Cookies()
 				if len(got) != 2 || got[0].Name != "good" || got[1].Name != "stick" {
@@ -363,7 +363,7 @@ func TestStickyCookieIsThatOfTheLastTry(t *testing.T) {
 				r.AddCookie(got[1])
 				response, _ = g.do(t, r)
 				equal(t, "cookies of who has one", response.Header["Set-Cookie"], []string{"good=1"})
-				equal(t, "who answers", cast.by[2], cast.by[1])
+				equal(t, "who answers", endpoints.by[2], endpoints.by[1])
 				response, _ = g.get(t, "/")
 				equal(t, "answer", fmt.Sprint(response.StatusCode, response.Header["Set-Cookie"]), "502 []")
 			})

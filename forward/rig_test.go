@@ -28,8 +28,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+// eventTimeout is how long a test waits for what must happen.
+const eventTimeout = 20 * time.Second
 
 // rig is a client, a proxy of one service, and one endpoint.
 type rig struct {
@@ -110,7 +110,8 @@ func newProxy(t *testing.T, s setup) *rig {
 	if s.records != nil {
 		g.records = s.records
 	}
-	g.pool = g.registry.Pool(pool)
+	g.pool = g.registry.NewPool(pool.Name)
+	g.registry.Configure(g.pool, pool)
 	s.options.Service = "svc@file"
 	var service http.Handler = NewService(g.pool, s.options)
 	if s.around != nil {
@@ -172,7 +173,7 @@ func (g *rig) record(t *testing.T) telemetry.Record {
 	select {
 	case record := <-g.records:
 		return record
-	case <-time.After(patience): //nolint:forbidigo // the bound of a wait for an event
+	case <-time.After(eventTimeout): //nolint:forbidigo // the bound of a wait for an event
 		t.Fatal("no request has ended")
 		return telemetry.Record{}
 	}
@@ -197,7 +198,7 @@ func listen(t *testing.T, protocol string, handler http.Handler, state func(net.
 		server.Config.Protocols.SetUnencryptedHTTP2(true)
 		server.Start()
 	default:
-		server.Listener = patient{server.Listener}
+		server.Listener = lingeringListener{server.Listener}
 		server.Start()
 	}
 	t.Cleanup(server.Close)
@@ -207,24 +208,24 @@ func listen(t *testing.T, protocol string, handler http.Handler, state func(net.
 // connKey is the key of the connection that a request of an endpoint came over.
 type connKey struct{}
 
-// patient accepts connections that are read for a moment after their end when a Read was broken off, as those of an
+// lingeringListener accepts connections that are read for a moment after their end when a Read was broken off, as those of an
 // entrypoint are: net/http forgets the rest of a body then, and an answer would be lost to a reset (RFC 9112 section 9.6).
-type patient struct{ net.Listener }
+type lingeringListener struct{ net.Listener }
 
-func (l patient) Accept() (net.Conn, error) {
+func (l lingeringListener) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err
 	}
-	return &patientConn{TCPConn: conn.(*net.TCPConn)}, nil
+	return &lingeringConn{TCPConn: conn.(*net.TCPConn)}, nil
 }
 
-type patientConn struct {
+type lingeringConn struct {
 	*net.TCPConn
 	broken atomic.Bool
 }
 
-func (c *patientConn) Read(p []byte) (int, error) {
+func (c *lingeringConn) Read(p []byte) (int, error) {
 	n, err := c.TCPConn.Read(p)
 	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) {
 		c.broken.Store(true)
@@ -232,7 +233,7 @@ func (c *patientConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func (c *patientConn) Close() error {
+func (c *lingeringConn) Close() error {
 	if c.broken.Load() && c.CloseWrite() == nil {
 		_ = c.SetReadDeadline(time.Now().Add(500 * time.Millisecond))
 		_, _ = io.Copy(io.Discard, c.TCPConn)
@@ -244,7 +245,7 @@ func silent() *log.Logger { return log.New(io.Discard, "", 0) }
 
 func clientOf(t *testing.T, protocol string, server *httptest.Server) *http.Client {
 	t.Helper()
-	wire := &http.Transport{DisableCompression: true, Protocols: new(http.Protocols), ExpectContinueTimeout: patience}
+	wire := &http.Transport{DisableCompression: true, Protocols: new(http.Protocols), ExpectContinueTimeout: eventTimeout}
 	switch protocol {
 	case "h2":
 		pool := x509.NewCertPool()
@@ -286,7 +287,7 @@ func (g *rig) get(t *testing.T, path string) (*http.Response, string) {
 
 func request(t *testing.T, method, url string, body io.Reader) *http.Request {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*eventTimeout)
 	t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, method, url, body)
 	if err != nil {
@@ -337,7 +338,7 @@ func (g *rig) raw(t *testing.T, text string) (net.Conn, *bufio.Reader) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(eventTimeout)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.WriteString(conn, text); err != nil {
@@ -359,7 +360,7 @@ func wait[T any](t *testing.T, what string, from <-chan T) T {
 	select {
 	case value := <-from:
 		return value
-	case <-time.After(patience): //nolint:forbidigo // the bound of a wait for an event
+	case <-time.After(eventTimeout): //nolint:forbidigo // the bound of a wait for an event
 		t.Fatal("waited in vain for " + what)
 		panic(errors.ErrUnsupported)
 	}

@@ -20,11 +20,16 @@ type Options struct {
 	Service string
 	// PassHostHeader sends the client's Host header instead of the server's own (passHostHeader).
 	PassHostHeader bool
-	// FlushInterval is as in Target (responseForwarding.flushInterval).
+	// FlushInterval is the longest wait before written bytes are flushed to the client; negative flushes after each
+	// write, 0 leaves it to the server's buffers (responseForwarding.flushInterval). Responses that stream are flushed
+	// after each write in any case.
 	FlushInterval time.Duration
-	// Retry says when a request is tried again; nil means never. A policy in the context of a request goes before it
+	// Retry is the retry policy; nil never retries. A policy in the context of a request takes precedence
 	// (retry.WithPolicy).
 	Retry *retry.Policy
+	// Transport is the transport of the pool's upstreams, whose buffers the service shares; nil uses buffers of
+	// its own.
+	Transport *Transport
 	// Series counts the requests that the service answers; nil counts none.
 	Series *telemetry.Series
 }
@@ -33,8 +38,9 @@ type Options struct {
 type Service struct {
 	pool    *loadbalancer.Pool
 	options Options
-	// exchanges holds those of which nobody keeps a part.
-	exchanges sync.Pool
+	// attempts recycles attempts to which no reference is left.
+	attempts sync.Pool
+	buffers  buffers
 }
 
 // NewService returns the handler of a service.
@@ -42,13 +48,14 @@ func NewService(pool *loadbalancer.Pool, options Options) *Service {
 	return &Service{pool: pool, options: options}
 }
 
-// ServeHTTP forwards the request to the member that the pool picks, and to others as the policy for retries says: only while the client
-// has seen nothing of a response, and only when it makes no difference to the endpoint, or nothing was sent. The client sees the
-// response of the last try alone.
+// ServeHTTP forwards the request to the member that the pool picks, and retries with others by the retry
+// policy: only while the client has seen nothing of a response, and only if the request is safe to repeat or
+// nothing was sent. The client sees the response of the last attempt alone.
 //
-// It answers 503 when nobody may answer, 502 for an endpoint that can't be reached or breaks off, 504 for one that takes too long, and
-// 400, 408 or 413 for a request body that can't be read; a client that left is recorded as 499. A response that breaks off after it has
-// begun ends in a panic with http.ErrAbortHandler, which is how net/http lets a client see it.
+// It answers 503 when no endpoint is available, 502 for an endpoint that can't be reached or breaks off, 504
+// for one that takes too long, and 400, 408 or 413 for a request body that can't be read; a client that left is
+// recorded as 499. A response that breaks off after it has begun ends in a panic with http.ErrAbortHandler, as
+// net/http expects.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	record := telemetry.RecordFrom(r.Context())
 	record.Service = s.options.Service
@@ -63,84 +70,85 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		asked := time.Since(start)
 		defer took(record, start, asked)
 	}
-	x := s.exchange(w, r, record, s.policyFor(r))
-	x.trial.first = s.pool.Instant(start)
-	x.trial.ask.Now = x.trial.first
+	a := s.newAttempt(w, r, record, s.policyFor(r))
+	a.state.first = s.pool.Instant(start)
+	a.state.ask.Now = a.state.first
 	var err error
-	if x.target.Member, err = s.pool.Acquire(&x.trial.ask); err != nil {
-		s.refuse(x, err)
+	if a.target.Member, err = s.pool.Acquire(&a.state.ask); err != nil {
+		s.refuse(a, err)
 		return
 	}
-	for x != nil {
-		x = s.step(x)
+	for a != nil {
+		a = s.step(a)
 	}
 }
 
-// TellsTrace says that the service tells endpoints of the trace where the request's header does not (telemetry.Record.TraceApart).
-func (*Service) TellsTrace() {}
+// InjectsTrace says that the service adds the Traceparent field where the request's header lacks it
+// (telemetry.Record.TraceApart).
+func (*Service) InjectsTrace() {}
 
-// exchange returns an exchange of the request without a member.
-func (s *Service) exchange(w http.ResponseWriter, r *http.Request, record *telemetry.Record, policy *retry.Policy) *exchange {
-	x, recycled := s.exchanges.Get().(*exchange)
+// newAttempt returns an attempt for the request, without a member.
+func (s *Service) newAttempt(w http.ResponseWriter, r *http.Request, record *telemetry.Record, policy *retry.Policy) *attempt {
+	a, recycled := s.attempts.Get().(*attempt)
 	if !recycled {
-		x = new(exchange)
+		a = new(attempt)
 	}
-	x.writer, x.request, x.record = w, r, record
-	x.target = Target{PassHostHeader: s.options.PassHostHeader, FlushInterval: s.options.FlushInterval}
-	x.trial.service, x.trial.policy = s, policy
-	x.trial.ask.HTTP, x.trial.ask.Client = r, record.Client
-	return x
+	a.writer, a.request, a.record = w, r, record
+	a.target = target{PassHostHeader: s.options.PassHostHeader, FlushInterval: s.options.FlushInterval}
+	a.state.service, a.state.policy = s, policy
+	a.state.ask.HTTP, a.state.ask.Client = r, record.Client
+	return a
 }
 
-// recycle keeps an exchange for another request. Nobody may keep a part of it.
-func (s *Service) recycle(x *exchange) {
-	clear(x.list[:cap(x.list)]) // Their text is a whole head.
-	*x = exchange{inform: x.inform, list: x.list[:0]}
-	s.exchanges.Put(x)
+// recycle keeps an attempt for another request. No reference to it may be left.
+func (s *Service) recycle(a *attempt) {
+	clear(a.list[:cap(a.list)]) // the strings pin a whole response head
+	*a = attempt{inform: a.inform, list: a.list[:0]}
+	s.attempts.Put(a)
 }
 
-// step runs a try and returns the next, or nil when the request has been answered.
-func (s *Service) step(x *exchange) *exchange {
-	err := s.try(x)
+// step runs an attempt and returns the next, or nil when the request has been answered.
+func (s *Service) step(a *attempt) *attempt {
+	err := s.try(a)
 	if err == nil {
-		s.succeed(x)
+		s.succeed(a)
 		return nil
 	}
-	if x.trial.next != nil {
-		return x.trial.next
+	if a.state.next != nil {
+		return a.state.next
 	}
 	failed, ok := errors.AsType[*Error](err)
 	if ok {
-		if next := s.afterFailure(x, failed); next != nil {
+		if next := s.afterFailure(a, failed); next != nil {
 			return next
 		}
 	}
-	if x.source != nil {
-		x.source.release()
+	if a.replayBody != nil {
+		a.replayBody.release()
 	}
-	s.giveUp(x, failed)
+	s.giveUp(a, failed)
 	return nil
 }
 
-// succeed ends a request that got a whole response.
-func (s *Service) succeed(x *exchange) {
-	t := &x.trial
+// succeed ends a request whose response was written completely.
+func (s *Service) succeed(a *attempt) {
+	t := &a.state
 	if t.policy != nil && t.policy.Attempts > 0 && !t.policy.Status.Contains(t.result.Status) {
 		s.pool.Budget().Succeeded(t.ask.Now)
 	}
-	if x.source != nil {
-		x.source.release()
+	if a.replayBody != nil {
+		a.replayBody.release()
 	}
-	// Earlier tries may have left somebody behind who waits for the client.
-	if x.settled() && len(t.ask.Tried) == 0 {
-		x.record.Released = true
-		s.recycle(x)
+	// An earlier attempt may still be reading from the client.
+	if a.settled() && len(t.ask.Tried) == 0 {
+		a.record.Released = true
+		s.recycle(a)
 	}
 }
 
-// giveUp answers for an endpoint that could not; failed is nil for what is no fault of anybody's.
-func (s *Service) giveUp(x *exchange, failed *Error) {
-	record, t := x.record, &x.trial
+// giveUp answers for a failed endpoint; failed is nil where the failure has no cause to report.
+func (s *Service) giveUp(a *attempt, failed *Error) {
+	record, t := a.record, &a.state
 	if failed == nil {
 		panic(http.ErrAbortHandler)
 	}
@@ -159,15 +167,15 @@ func (s *Service) giveUp(x *exchange, failed *Error) {
 	case failed.Status == StatusClientClosedRequest || errors.Is(t.ended, context.Canceled):
 		record.Status = StatusClientClosedRequest
 	case t.ended != nil:
-		answer(x.writer, record, http.StatusGatewayTimeout)
+		answer(a.writer, record, http.StatusGatewayTimeout)
 	default:
-		answer(x.writer, record, failed.Status)
+		answer(a.writer, record, failed.Status)
 	}
 }
 
-// refuse answers a request that nobody gets.
-func (s *Service) refuse(x *exchange, err error) {
-	record := x.record
+// refuse answers a request for which no member could be acquired.
+func (s *Service) refuse(a *attempt, err error) {
+	record := a.record
 	record.Code, record.Reason = telemetry.CodeNoEndpoint, err.Error()
 	refusal, refused := errors.AsType[*loadbalancer.Refusal](err)
 	switch {
@@ -176,22 +184,22 @@ func (s *Service) refuse(x *exchange, err error) {
 		record.Status = StatusClientClosedRequest
 	case !refused && errors.Is(err, context.DeadlineExceeded):
 		record.Code = telemetry.CodeTimeout
-		answer(x.writer, record, http.StatusGatewayTimeout)
+		answer(a.writer, record, http.StatusGatewayTimeout)
 	default:
 		if refused && refusal.Saturated {
 			record.Code = telemetry.CodeSaturated
 		}
-		answer(x.writer, record, http.StatusServiceUnavailable)
+		answer(a.writer, record, http.StatusServiceUnavailable)
 	}
-	s.recycle(x)
+	s.recycle(a)
 }
 
-// answer answers in the endpoint's place.
+// answer writes an error response.
 func answer(w http.ResponseWriter, record *telemetry.Record, status int) {
 	record.Status = status
 	header := w.Header()
 	header.Set("Content-Type", "text/plain; charset=utf-8")
 	header.Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = io.WriteString(w, http.StatusText(status)) // a client that left is noticed by the server
+	_, _ = io.WriteString(w, http.StatusText(status)) // the server notices a client that left
 }

@@ -34,7 +34,7 @@ func whims(t *testing.T) dynamic.Server {
 			}
 			all.Go(func() {
 				defer conn.Close() //nolint:errcheck // a test's
-				_ = conn.SetDeadline(time.Now().Add(patience))
+				_ = conn.SetDeadline(time.Now().Add(eventTimeout))
 				for reader := bufio.NewReader(conn); whim(conn, reader); {
 				}
 			})

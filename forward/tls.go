@@ -15,7 +15,7 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer"
 )
 
-// newTLS returns the settings that all upstreams of a transport have in common.
+// newTLS returns the settings that all upstreams of a transport share.
 func newTLS(config *dynamic.ServersTransport) (*tls.Config, error) {
 	settings := &tls.Config{
 		ServerName:         config.ServerName,
@@ -149,7 +149,8 @@ func unknownSuite(index int, name string, known []*tls.CipherSuite) error {
 
 var errPeerName = errors.New("the certificate carries none of the names of peerCertSANs and peerCertURI")
 
-// peerNames are names of which a server's certificate must carry one (peerCertSANs, peerCertURI).
+// peerNames are the accepted names of a server's certificate: it must carry one of them (peerCertSANs,
+// peerCertURI).
 type peerNames struct {
 	uris []string
 	dns  []string
@@ -178,8 +179,8 @@ func newPeerNames(config *dynamic.ServersTransport) (*peerNames, error) {
 	return names, nil
 }
 
-// verify runs for every connection, resumed ones too. The names prove nothing unless the certificate is from somebody
-// trusted, so insecureSkipVerify only does away with the host name here.
+// verify runs for every connection, resumed ones too. The names prove nothing without a trusted issuer, so
+// insecureSkipVerify disables only the check of the host name here.
 func (n *peerNames) verify(state tls.ConnectionState, settings *tls.Config) error {
 	if len(state.PeerCertificates) == 0 {
 		return errPeerName

@@ -1,6 +1,7 @@
 package forward
 
 import (
+	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -8,6 +9,7 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"math/big"
@@ -192,7 +194,7 @@ func TestHostOfTheURLIsVerified(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g.registry.Pool(loadbalancer.PoolSpec{Name: "svc@file", Dialer: own, Servers: []loadbalancer.ServerSpec{
+		g.registry.Configure(g.pool, loadbalancer.PoolSpec{Name: "svc@file", Dialer: own, Servers: []loadbalancer.ServerSpec{
 			{Address: addressOf(t, server), Scheme: "https", Host: host, Weight: 1},
 		}})
 		_, body := g.get(t, "/")
@@ -362,5 +364,27 @@ func TestConnectionsAreKept(t *testing.T) {
 			g.get(t, "/")
 		}
 		equal(t, upstream+": connections", len(peers), 1)
+	}
+}
+
+// TestClosedConnections makes none any more: neither one whose dial is under way when they are closed, nor a new one.
+func TestClosedConnections(t *testing.T) {
+	var connections live
+	near, far := net.Pipe()
+	defer far.Close() //nolint:errcheck // a test's
+	dials := 0
+	dial := connections.list(func(context.Context) (net.Conn, error) {
+		dials++
+		connections.close()
+		return near, nil
+	})
+	for range 2 {
+		if conn, err := dial(t.Context()); !errors.Is(err, errClosed) || conn != nil {
+			t.Errorf("a dial gives %v, %v", conn, err)
+		}
+	}
+	equal(t, "dials", dials, 1)
+	if _, err := near.Write([]byte("x")); err == nil {
+		t.Error("the connection is open")
 	}
 }

@@ -83,11 +83,11 @@ func TestUnprocessedRequests(t *testing.T) {
 		"going away": func(uint32) []byte { return frame(goAwayFrame, 0, 0, 0) }, // no stream was processed, no error
 	} {
 		t.Run(name, func(t *testing.T) {
-			cast := newCast(good)
-			healthy := listen(t, "h2c", cast, nil)
+			endpoints := newEndpoints(good)
+			healthy := listen(t, "h2c", endpoints, nil)
 			answering := func(conn net.Conn, stream uint32) { _, _ = conn.Write(answer(stream)) }
 			g := newProxy(t, setup{
-				server: refuser(t, answering), more: []dynamic.Server{{URL: "h2c" + healthy.URL[len("http"):]}}, options: Options{Retry: patiently()},
+				server: refuser(t, answering), more: []dynamic.Server{{URL: "h2c" + healthy.URL[len("http"):]}}, options: Options{Retry: retryAll()},
 			})
 			tries, requests := 0, 0
 			for ; tries == requests && requests < 100; requests++ {

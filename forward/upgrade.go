@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 )
 
@@ -23,26 +24,26 @@ var errNotAsked = errors.New("endpoint: 101 to a request that asked for another 
 
 // switchProtocols hands both connections over to the protocol that client and endpoint agreed on, and returns when it
 // has ended.
-func (x *exchange) switchProtocols(response *http.Response) (loadbalancer.Outcome, error) {
+func (a *attempt) switchProtocols(response *http.Response) (loadbalancer.Outcome, error) {
 	upstream, duplex := response.Body.(io.ReadWriteCloser)
 	chosen := response.Header.Get("Upgrade")
-	if !duplex || !offers(x.upgrade, chosen) {
+	if !duplex || !offers(a.upgrade, chosen) {
 		return loadbalancer.Broken, &Error{Phase: RequestSent, Status: http.StatusBadGateway, Err: errNotAsked}
 	}
-	x.head(response)
-	header := x.writer.Header()
+	a.head(response)
+	header := a.writer.Header()
 	header["Connection"], header["Upgrade"] = []string{"Upgrade"}, []string{chosen}
 	if header["Content-Type"] == nil {
 		delete(header, "Content-Type")
 	}
 	delete(header, "Content-Length")
-	connection, buffered, err := x.control.Hijack()
+	connection, buffered, err := a.control.Hijack()
 	if err != nil {
 		err = fmt.Errorf("taking over the client's connection: %w", err)
 		return loadbalancer.Abandoned, &Error{Phase: RequestSent, Status: http.StatusBadGateway, Err: err}
 	}
-	x.record.Status = http.StatusSwitchingProtocols
-	t := &tunnel{client: connection, upstream: upstream, buffers: x.buffers()}
+	a.record.Status = http.StatusSwitchingProtocols
+	t := &tunnel{client: connection, upstream: upstream, buffers: a.buffers()}
 	if strings.EqualFold(chosen, "websocket") {
 		t.linger = websocketLinger
 	}
@@ -50,7 +51,7 @@ func (x *exchange) switchProtocols(response *http.Response) (loadbalancer.Outcom
 	if err := writeSwitch(connection, buffered.Writer, header); err != nil {
 		return loadbalancer.Abandoned, &Error{Phase: ResponseBegun, Err: &sideError{"client", err}}
 	}
-	t.run(x.request.Context(), rest(buffered.Reader, connection))
+	t.run(a.request.Context(), rest(buffered.Reader, connection))
 	return loadbalancer.Answered, nil
 }
 
@@ -63,7 +64,7 @@ func rest(ahead *bufio.Reader, connection net.Conn) io.Reader {
 	return connection
 }
 
-// offers reports whether the endpoint chose a protocol that the client had asked for.
+// offers reports whether the endpoint chose a protocol that the client had offered.
 func offers(asked, chosen string) bool {
 	for protocol := range strings.SplitSeq(asked, ",") {
 		if protocol = strings.TrimSpace(protocol); protocol != "" && strings.EqualFold(protocol, chosen) {
@@ -74,7 +75,7 @@ func offers(asked, chosen string) bool {
 }
 
 func writeSwitch(connection net.Conn, w *bufio.Writer, header http.Header) error {
-	// The limits of an HTTP request do not bind the new protocol.
+	// Deadlines of the HTTP request do not apply to the new protocol.
 	if err := connection.SetDeadline(time.Time{}); err != nil {
 		return err
 	}
@@ -113,7 +114,8 @@ func (t *tunnel) run(ctx context.Context, fromClient io.Reader) {
 	<-done
 }
 
-// copy moves bytes in one direction until its end. Where both sides are plain TCP and there are many of them at a time, the kernel does.
+// copy moves bytes in one direction until its end. Where both sides are plain TCP and the buffer was filled,
+// the kernel splices.
 func (t *tunnel) copy(to io.Writer, from io.Reader) {
 	buffer := t.buffers.get()
 	defer t.buffers.put(buffer)
@@ -139,7 +141,8 @@ func (t *tunnel) copy(to io.Writer, from io.Reader) {
 	}
 }
 
-// spliceBytes is how much is spliced in one go. A pipe is held while it lasts, so that only those who send much get one.
+// spliceBytes is how much is spliced in one call. The kernel's pipe is held for that long, so it is used only
+// after a full buffer was read.
 const spliceBytes = 4 << 20
 
 // spliced lets the kernel move what comes next, if it can. The error is io.EOF at the end of from.
@@ -160,7 +163,7 @@ func sourceOf(from io.Reader) *net.TCPConn {
 	switch from := from.(type) {
 	case *net.TCPConn:
 		return from
-	case interface{ SpliceFrom() *net.TCPConn }:
+	case httpio.SpliceSource:
 		return from.SpliceFrom()
 	}
 	return nil
@@ -171,16 +174,15 @@ func sinkOf(to io.Writer) *net.TCPConn {
 	switch to := to.(type) {
 	case *net.TCPConn:
 		return to
-	case interface{ SpliceTo() *net.TCPConn }:
+	case httpio.SpliceSink:
 		return to.SpliceTo()
 	}
 	return nil
 }
 
-// half ends one direction. Where a connection can't be closed in one direction, both end.
+// half ends one direction. Where a connection can't be half-closed, both directions end.
 func (t *tunnel) half(to io.Writer) {
-	half, ok := to.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil {
+	if httpio.CloseWrite(to) != nil {
 		t.close()
 		return
 	}
@@ -191,7 +193,7 @@ func (t *tunnel) half(to io.Writer) {
 
 func (t *tunnel) close() {
 	t.once.Do(func() {
-		// Whatever Close says, both connections are of no more use.
+		// An error of Close does not matter.
 		_ = t.client.Close()
 		_ = t.upstream.Close()
 	})

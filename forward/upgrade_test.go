@@ -34,7 +34,7 @@ func TestWebSocket(t *testing.T) {
 					}
 				}
 			}))
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), eventTimeout)
 			defer cancel()
 			conn, response, err := websocket.Dial(ctx, g.url, &websocket.DialOptions{HTTPClient: g.client, Subprotocols: []string{"echo"}})
 			if err != nil {

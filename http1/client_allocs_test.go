@@ -30,7 +30,7 @@ func (c *cannedConn) Read(p []byte) (int, error) {
 
 func (c *cannedConn) Close() error { return nil }
 
-// TestExchangesAllocateLittle counts the allocations of an exchange with browser headers: the Call, the text of the
+// TestExchangesAllocateLittle counts the allocations of an exchange with browser headers: the RoundTrip, the text of the
 // head, and its map.
 func TestExchangesAllocateLittle(t *testing.T) {
 	upstream := (&Client{}).Upstream(&UpstreamConfig{Dial: func(context.Context) (net.Conn, error) {
@@ -43,7 +43,7 @@ func TestExchangesAllocateLittle(t *testing.T) {
 	}
 	got := testing.AllocsPerRun(1000, func() {
 		var own struct {
-			call Call
+			call RoundTrip
 			room [20]string
 		}
 		own.call.Values = own.room[:]

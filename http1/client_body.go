@@ -7,12 +7,12 @@ import (
 	"github.com/sluiceproxy/sluice/http1/wire"
 )
 
-// responseBody is the body of a Call's response. One goroutine reads it; any other may close it meanwhile.
-type responseBody Call
+// responseBody is the body of a RoundTrip's response. One goroutine reads it; any other may close it meanwhile.
+type responseBody RoundTrip
 
 // Read reads the next piece. The error at the end is io.EOF, together with the last bytes.
 func (b *responseBody) Read(p []byte) (int, error) {
-	c := (*Call)(b)
+	c := (*RoundTrip)(b)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.ended {
@@ -26,22 +26,22 @@ func (b *responseBody) Read(p []byte) (int, error) {
 
 // Ready reports whether all that is left of the body has been read ahead already.
 func (b *responseBody) Ready() bool {
-	c := (*Call)(b)
+	c := (*RoundTrip)(b)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	return !c.ended && c.body == wire.FixedLength && int64(len(c.link.unread())) >= c.left
+	return !c.ended && c.body == wire.FixedLength && int64(len(c.cc.unread())) >= c.left
 }
 
 // Close ends the exchange. A connection whose response has not been read to its end is closed, unless the rest is there
 // already.
 func (b *responseBody) Close() error {
-	c := (*Call)(b)
+	c := (*RoundTrip)(b)
 	if !c.mutex.TryLock() {
-		// Somebody waits in Read.
+		// A Read is waiting.
 		c.closing.Store(true)
 		c.hold.Lock()
-		if c.link != nil {
-			c.link.abort()
+		if c.cc != nil {
+			c.cc.abort()
 		}
 		c.hold.Unlock()
 		c.mutex.Lock()
@@ -57,8 +57,8 @@ func (b *responseBody) Close() error {
 }
 
 // abandon ends the exchange before the end of the body.
-func (c *Call) abandon() {
-	l := c.link
+func (c *RoundTrip) abandon() {
+	l := c.cc
 	if c.body == wire.FixedLength && int64(len(l.unread())) >= c.left {
 		l.skip(int(c.left))
 	} else {
@@ -69,14 +69,14 @@ func (c *Call) abandon() {
 }
 
 // read reads a piece of the body into p, which is not empty. It ends the exchange at the body's end.
-func (c *Call) read(p []byte) (n int, err error) {
+func (c *RoundTrip) read(p []byte) (n int, err error) {
 	switch c.body {
 	case wire.FixedLength:
 		n, err = c.readFixed(p)
 	case wire.ChunkedBody:
 		n, err = c.readChunked(p)
 	default:
-		n, err = c.link.read(p)
+		n, err = c.cc.read(p)
 	}
 	switch {
 	case err == io.EOF: //nolint:errorlint // io.EOF is never wrapped
@@ -89,16 +89,16 @@ func (c *Call) read(p []byte) (n int, err error) {
 	return n, err
 }
 
-func (c *Call) readFixed(p []byte) (int, error) {
-	n, err := c.link.read(p[:min(int64(len(p)), c.left)])
+func (c *RoundTrip) readFixed(p []byte) (int, error) {
+	n, err := c.cc.read(p[:min(int64(len(p)), c.left)])
 	if c.left -= int64(n); c.left == 0 {
 		return n, io.EOF
 	}
 	return n, truncated(err)
 }
 
-func (c *Call) readChunked(p []byte) (int, error) {
-	l := c.link
+func (c *RoundTrip) readChunked(p []byte) (int, error) {
+	l := c.cc
 	for {
 		put, took, err := c.chunked.Decode(p, l.unread())
 		l.skip(took)
@@ -127,7 +127,7 @@ func (c *Call) readChunked(p []byte) (int, error) {
 	}
 }
 
-func (c *Call) takeTrailer() {
+func (c *RoundTrip) takeTrailer() {
 	if c.response.Trailer == nil {
 		c.response.Trailer = c.chunked.Trailer
 		return

@@ -50,7 +50,7 @@ func TestCancellation(t *testing.T) {
 				t.Errorf("the error is %v", err)
 			}
 			arrives(t, ended, "the end of the connection")
-			if idleLinks(upstream) != 0 {
+			if idleConns(upstream) != 0 {
 				t.Error("the connection was kept")
 			}
 		})
@@ -135,7 +135,7 @@ func TestAbortComesLate(t *testing.T) {
 	if got := take(upstream.RoundTrip(testRequest(t, "GET", endpoint.address(), nil).WithContext(late))); got.Body != "ok" {
 		t.Fatalf("the answer is %+v", got)
 	}
-	if idleLinks(upstream) != 0 {
+	if idleConns(upstream) != 0 {
 		t.Error("the connection was kept")
 	}
 	response, err := upstream.RoundTrip(testRequest(t, "POST", endpoint.address(), nil))
@@ -232,7 +232,7 @@ func TestIdleConnectionsTimeOut(t *testing.T) {
 		upstream := (&Client{}).Upstream(&UpstreamConfig{IdleTimeout: time.Minute, MaxAge: 100 * time.Second})
 		put := func() net.Conn {
 			near, far := net.Pipe()
-			upstream.put(newLink(upstream, near))
+			upstream.put(newClientConn(upstream, near))
 			return far
 		}
 		first := put()
@@ -248,12 +248,12 @@ func TestIdleConnectionsTimeOut(t *testing.T) {
 		}
 		expectEnd(first, 20*time.Second)
 		expectEnd(second, 40*time.Second)
-		if idleLinks(upstream) != 0 {
+		if idleConns(upstream) != 0 {
 			t.Error("something is still there")
 		}
 		// Too old to be kept.
 		near, far := net.Pipe()
-		l := newLink(upstream, near)
+		l := newClientConn(upstream, near)
 		<-time.After(100 * time.Second) //nolint:forbidigo // a clock that costs no time
 		go upstream.put(l)
 		expectEnd(far, 0)
@@ -327,13 +327,13 @@ func TestInformationalErrors(t *testing.T) {
 	enough := errors.New("enough")
 	endpoint := newRawEndpoint(t, answering("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
 	upstream := testUpstream(t, endpoint.address(), nil)
-	call := Call{Informational: func(int, http.Header) error { return enough }}
+	call := RoundTrip{Informational: func(int, http.Header) error { return enough }}
 	_, err := upstream.Do(&call, testRequest(t, "GET", endpoint.address(), nil))
-	if !errors.Is(err, enough) || idleLinks(upstream) != 0 {
-		t.Errorf("%v, and %d connections are kept", err, idleLinks(upstream))
+	if !errors.Is(err, enough) || idleConns(upstream) != 0 {
+		t.Errorf("%v, and %d connections are kept", err, idleConns(upstream))
 	}
 	_, err = upstream.Do(&call, testRequest(t, "GET", endpoint.address(), nil))
-	if !errors.Is(err, errCallUsed) {
+	if !errors.Is(err, errRoundTripUsed) {
 		t.Errorf("a call that was used: %v", err)
 	}
 }

@@ -97,7 +97,7 @@ func (b *bothClients) compare(t testing.TB, method, bytes string, closes bool) s
 	if response != nil {
 		_, bodyErr = response.Body.Read(make([]byte, 1))
 	}
-	ourReuse := idleLinks(b.ours) > 0
+	ourReuse := idleConns(b.ours) > 0
 	b.ours.CloseIdleConnections()
 	theirReuse := false
 	kept := make(chan error, 1)

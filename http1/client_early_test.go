@@ -58,7 +58,7 @@ func TestResponsesBeforeRequests(t *testing.T) {
 	source, writer := io.Pipe()
 	r := testRequest(t, "POST", endpoint.address(), source)
 	r.ContentLength = int64(len(body))
-	var call Call
+	var call RoundTrip
 	response, err := upstream.Do(&call, r)
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestResponsesBeforeRequests(t *testing.T) {
 	if got := take(response, nil); got.Body != "no" {
 		t.Errorf("got %+v", got)
 	}
-	if n := idleLinks(upstream); n != 0 {
+	if n := idleConns(upstream); n != 0 {
 		t.Errorf("%d connections are kept", n)
 	}
 }

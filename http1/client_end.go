@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// lastWrite is how long a response that has ended waits for the last write of its request to return, which is on its way
-// when the endpoint has the whole request.
+// lastWrite is how long a response that has ended waits for the last write of its request to return, which is on its
+// way when the endpoint has the whole request.
 const lastWrite = 50 * time.Millisecond
 
 // fail ends the exchange with an error, for which the end of the context, the client's body and the write that failed
 // first are better reasons than what reading said.
-func (c *Call) fail(err error) {
+func (c *RoundTrip) fail(err error) {
 	c.reusable = false
 	var source *RequestBodyError
 	if c.upload != nil {
@@ -35,7 +35,7 @@ func (c *Call) fail(err error) {
 }
 
 // end gives the connection back, or closes it, and sees to it that nothing of the exchange goes on.
-func (c *Call) end() {
+func (c *RoundTrip) end() {
 	if c.ended {
 		return
 	}
@@ -43,8 +43,8 @@ func (c *Call) end() {
 	complete := c.join()
 	followed := c.following.stop()
 	c.hold.Lock()
-	l := c.link
-	c.link = nil
+	l := c.cc
+	c.cc = nil
 	c.hold.Unlock()
 	l.waiting = nil
 	if c.reusable && complete && followed && l.from == l.to && !c.closing.Load() {
@@ -56,7 +56,7 @@ func (c *Call) end() {
 
 // join waits for the end of the upload, which it brings about where the endpoint does not want the rest. It reports
 // whether the whole request was sent.
-func (c *Call) join() (complete bool) {
+func (c *RoundTrip) join() (complete bool) {
 	u := c.upload
 	if u == nil {
 		return c.whole && c.broken == nil
@@ -64,7 +64,11 @@ func (c *Call) join() (complete bool) {
 	if u.ended(0) || c.reusable && u.last.Load() && u.ended(lastWrite) {
 		return u.complete
 	}
-	c.link.abort()
+	c.cc.abort()
+	if u.head != nil {
+		// It is read from the request's header, which the caller may change afterwards.
+		<-u.head
+	}
 	switch {
 	case !u.last.Load() && c.Interrupt == nil:
 		// Bodies that block in Read return when they are closed, if they can be at all.

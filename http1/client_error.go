@@ -9,7 +9,7 @@ import (
 )
 
 var (
-	errCallUsed       = errors.New("http1: a Call serves one request")
+	errRoundTripUsed  = errors.New("http1: a Call serves one request")
 	errConnect        = errors.New("http1: CONNECT is for tunnels, which are not forwarded")
 	errNoHost         = errors.New("http1: the request names no host")
 	errHost           = errors.New("http1: invalid host in the request")
@@ -56,7 +56,7 @@ func (e *DestinationError) Error() string { return e.Err.Error() }
 // Unwrap returns what the writer said.
 func (e *DestinationError) Unwrap() error { return e.Err }
 
-// RequestError is about a request that can't be sent to anybody, since it would have no meaning or more than one. Nothing
+// RequestError is about a request that can't be sent, since it would have no meaning or more than one. Nothing
 // was sent, and no connection was asked for.
 type RequestError struct {
 	// Err says what is wrong.

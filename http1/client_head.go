@@ -2,6 +2,7 @@ package http1
 
 import (
 	"cmp"
+	"io"
 	"net/http"
 	"slices"
 	"strings"
@@ -14,7 +15,7 @@ import (
 type requestFraming struct {
 	// length is how many bytes it has: 0 for none, -1 for chunks.
 	length int64
-	// rest is how much of it has not been read; -1 when nobody knows.
+	// rest is how much of it has not been read; -1 when that is unknown.
 	rest int64
 	// expects says that the body waits for 100 Continue.
 	expects bool
@@ -22,10 +23,36 @@ type requestFraming struct {
 	closes bool
 	// upgrades says that the request asks for another protocol.
 	upgrades bool
+	// long says that the head is larger than longHead. It is then not kept, but made again and written in pieces.
+	long bool
+	// pieces takes the pieces of a long head; nil drops them.
+	pieces io.Writer
+}
+
+const (
+	// longHead is how many bytes of a head are held in memory at most before they are written.
+	longHead = 16 << 10
+	// longValue is how many bytes of a value are appended at a time.
+	longValue = 8 << 10
+)
+
+// spill hands the bytes of a head to pieces once there are more than longHead of them, and returns the rest.
+func (f *requestFraming) spill(b []byte) ([]byte, error) {
+	if len(b) <= longHead {
+		return b, nil
+	}
+	f.long = true
+	if f.pieces != nil {
+		if _, err := f.pieces.Write(b); err != nil {
+			return b, err
+		}
+	}
+	return b[:0], nil
 }
 
 // appendRequest appends the head of a request. Whatever could be read in two ways is an error, and nothing is repaired.
-func (c *Call) appendRequest(b []byte, r *http.Request) ([]byte, requestFraming, error) {
+// Of a long head only the last piece is returned; those before it go to pieces, or are dropped where that is nil.
+func (c *RoundTrip) appendRequest(b []byte, r *http.Request, pieces io.Writer) ([]byte, requestFraming, error) {
 	method := r.Method
 	if method == "" {
 		method = http.MethodGet
@@ -50,7 +77,7 @@ func (c *Call) appendRequest(b []byte, r *http.Request) ([]byte, requestFraming,
 	}
 	b = append(b, "\r\n"...)
 	b = appendFraming(b, r, method, framing)
-	framing.closes = r.Close
+	framing.closes, framing.pieces = r.Close, pieces
 	if b, err = c.appendFields(b, r, &framing); err != nil {
 		return b, framing, err
 	}
@@ -71,7 +98,7 @@ func frame(r *http.Request) (requestFraming, error) {
 	case r.Body == nil || r.Body == http.NoBody:
 		return requestFraming{}, nil
 	case chunked || r.ContentLength <= 0:
-		// A length of 0 together with a body means that nobody knows, as in net/http.
+		// A length of 0 together with a body means that the length is unknown, as in net/http.
 		return requestFraming{length: -1, rest: -1}, nil
 	}
 	return requestFraming{length: r.ContentLength, rest: r.ContentLength}, nil
@@ -160,18 +187,17 @@ func appendAnnounced(b []byte, trailer http.Header) []byte {
 	return wire.AppendField(b, "Trailer", strings.Join(names, ", "))
 }
 
-// appendFields appends the request's own fields, without those that frame or that a request must not forward, and with those that
-// the call replaces.
-func (c *Call) appendFields(b []byte, r *http.Request, framing *requestFraming) ([]byte, error) {
-	start := len(b)
+// appendFields appends the request's own fields, without those that frame or that a request must not forward, and with
+// those that the call replaces.
+func (c *RoundTrip) appendFields(b []byte, r *http.Request, framing *requestFraming) ([]byte, error) {
+	if !c.EndToEnd && asksForH2C(r.Header) {
+		return c.appendFieldsWithoutH2C(b, r, framing)
+	}
 	for name, values := range r.Header {
 		if !wire.ValidToken(name) {
 			return b, errFieldName
 		}
 		if kind := fieldKind(name); kind != fieldPlain {
-			if kind == fieldUpgrade && !c.EndToEnd && slices.ContainsFunc(values, namesH2C) {
-				return c.appendFieldsWithoutH2C(b[:start], r, framing)
-			}
 			if values = c.special(kind, values, framing); values == nil || r.Close && kind == fieldConnection {
 				continue
 			}
@@ -180,16 +206,26 @@ func (c *Call) appendFields(b []byte, r *http.Request, framing *requestFraming) 
 			continue
 		}
 		var err error
-		if b, err = appendValues(b, name, values); err != nil {
+		if b, err = framing.appendValues(b, name, values); err != nil {
 			return b, err
 		}
 	}
-	b, err := c.appendReplaced(b)
+	b, err := c.appendReplaced(b, framing)
 	return append(b, c.Line...), err
 }
 
+// asksForH2C reports whether a request asks for HTTP/2 in the clear by Upgrade (RFC 9113 section 3.1).
+func asksForH2C(header http.Header) bool {
+	for name, values := range header {
+		if fieldKind(name) == fieldUpgrade && slices.ContainsFunc(values, namesH2C) {
+			return true
+		}
+	}
+	return false
+}
+
 // special looks at the values of a field that is not simply copied, and returns what is sent of them; nil for nothing.
-func (c *Call) special(kind kind, values []string, framing *requestFraming) []string {
+func (c *RoundTrip) special(kind kind, values []string, framing *requestFraming) []string {
 	switch {
 	case kind == fieldFraming:
 		return nil
@@ -207,38 +243,46 @@ func (c *Call) special(kind kind, values []string, framing *requestFraming) []st
 	return values
 }
 
-func (c *Call) appendReplaced(b []byte) ([]byte, error) {
+func (c *RoundTrip) appendReplaced(b []byte, framing *requestFraming) ([]byte, error) {
 	switch {
 	case c.Replace.Name == "":
 		return b, nil
 	case !wire.ValidToken(c.Replace.Name):
 		return b, errFieldName
 	}
-	return appendValue(b, c.Replace.Name, c.Replace.Value)
+	return framing.appendValue(b, c.Replace.Name, c.Replace.Value)
 }
 
-func appendValues(b []byte, name string, values []string) ([]byte, error) {
+func (f *requestFraming) appendValues(b []byte, name string, values []string) ([]byte, error) {
 	var err error
 	for _, value := range values {
-		if b, err = appendValue(b, name, value); err != nil {
+		if b, err = f.appendValue(b, name, value); err != nil {
 			return b, err
 		}
 	}
 	return b, nil
 }
 
-func appendValue(b []byte, name, value string) ([]byte, error) {
+func (f *requestFraming) appendValue(b []byte, name, value string) ([]byte, error) {
 	if !wire.ValidValue(value) {
 		return b, invalidField(name)
 	}
 	b = append(b, name...)
 	b = append(b, ": "...)
+	for len(value) > longValue {
+		b = append(b, value[:longValue]...)
+		value = value[longValue:]
+		var err error
+		if b, err = f.spill(b); err != nil {
+			return b, err
+		}
+	}
 	b = append(b, value...)
-	return append(b, "\r\n"...), nil
+	return f.spill(append(b, "\r\n"...))
 }
 
 // appendFieldsWithoutH2C is appendFields for a request that asks for h2c, of which nothing is sent.
-func (c *Call) appendFieldsWithoutH2C(b []byte, r *http.Request, framing *requestFraming) ([]byte, error) {
+func (c *RoundTrip) appendFieldsWithoutH2C(b []byte, r *http.Request, framing *requestFraming) ([]byte, error) {
 	header := make(http.Header, len(r.Header))
 	for name, values := range r.Header {
 		if kind := fieldKind(name); kind != fieldPlain {

@@ -93,7 +93,7 @@ func TestRequestHeads(t *testing.T) {
 			if test.change != nil {
 				test.change(r)
 			}
-			head, _, err := new(Call).appendRequest(nil, r)
+			head, _, err := new(RoundTrip).appendRequest(nil, r, nil)
 			if !errors.Is(err, test.err) {
 				t.Fatalf("the error is %v, want %v", err, test.err)
 			}
@@ -117,7 +117,7 @@ func TestRequestValuesAreChecked(t *testing.T) {
 	for _, value := range []string{"a\r\nB: c", "a\nb", "a\x00", "a\x7f"} {
 		r := testRequest(t, "GET", "a.example", nil)
 		r.Header.Set("A", value)
-		if _, _, err := new(Call).appendRequest(nil, r); err == nil || !strings.Contains(err.Error(), `"A"`) {
+		if _, _, err := new(RoundTrip).appendRequest(nil, r, nil); err == nil || !strings.Contains(err.Error(), `"A"`) {
 			t.Errorf("%q: the error is %v", value, err)
 		}
 	}
@@ -129,7 +129,7 @@ func TestInvalidRequestsConnectNowhere(t *testing.T) {
 	body := &closeCounter{Reader: strings.NewReader("x")}
 	r := testRequest(t, "GET", endpoint.address(), body)
 	r.Header["A"] = []string{"\n"}
-	var call Call
+	var call RoundTrip
 	if _, err := testUpstream(t, endpoint.address(), nil).Do(&call, r); err == nil {
 		t.Error("it was sent")
 	}

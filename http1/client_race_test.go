@@ -102,7 +102,7 @@ func FuzzRequestHead(f *testing.F) {
 		r := testRequest(t, "GET", "a.example", nil)
 		r.Method, r.Host, r.URL.Path, r.URL.RawQuery = method, host, path, query
 		r.Header = map[string][]string{name: {value}}
-		head, framing, err := new(Call).appendRequest(nil, r)
+		head, framing, err := new(RoundTrip).appendRequest(nil, r, nil)
 		if err != nil {
 			return
 		}

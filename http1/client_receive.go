@@ -16,8 +16,8 @@ const (
 )
 
 // receive reads the head of the final response, and answers to the informational ones before it.
-func (c *Call) receive(head *wire.Response) error {
-	l := c.link
+func (c *RoundTrip) receive(head *wire.Response) error {
+	l := c.cc
 	limits := wire.Limits{HeadBytes: c.upstream.config.MaxHeaderBytes, Fields: maxResponseFields}
 	var scan wire.Scanner
 	for {
@@ -52,15 +52,16 @@ func (c *Call) receive(head *wire.Response) error {
 	}
 }
 
-// interimStatus reports whether the head that b begins with is that of an informational response. The status line is not checked yet.
+// interimStatus reports whether the head that b begins with is that of an informational response. The status line is
+// not checked yet.
 func interimStatus(b []byte) bool { return len(b) > len("HTTP/1.1 ") && b[len("HTTP/1.1 ")] == '1' }
 
 func malformed(err error) error { return fmt.Errorf("malformed response: %w", err) }
 
 // await reads more of the response. When it is the answer to Expect that does not come, the body follows.
-func (c *Call) await() error {
+func (c *RoundTrip) await() error {
 	for {
-		err := c.link.fill()
+		err := c.cc.fill()
 		if err == nil {
 			if !c.received {
 				c.received = true
@@ -82,14 +83,14 @@ func (c *Call) await() error {
 }
 
 // proceed sends the body that waited for leave.
-func (c *Call) proceed() {
+func (c *RoundTrip) proceed() {
 	c.framing.expects = false
 	c.unlimit(false)
 	c.startUpload(nil)
 }
 
 // interim handles an informational response.
-func (c *Call) interim(head *wire.Response) error {
+func (c *RoundTrip) interim(head *wire.Response) error {
 	if c.interims++; c.interims > maxInterims {
 		return errInterim
 	}
@@ -106,7 +107,7 @@ func (c *Call) interim(head *wire.Response) error {
 }
 
 // accept makes the response of its head.
-func (c *Call) accept(head *wire.Response) error {
+func (c *RoundTrip) accept(head *wire.Response) error {
 	c.unlimit(true)
 	if c.upload == nil {
 		// The endpoint has answered without the body, where that is not sent.
@@ -143,7 +144,7 @@ func (c *Call) accept(head *wire.Response) error {
 }
 
 // fill writes what the head says into the response.
-func (c *Call) fill(head *wire.Response) {
+func (c *RoundTrip) fill(head *wire.Response) {
 	r := &c.response
 	r.Status, r.StatusCode = statusText(head), head.Status
 	r.Proto, r.ProtoMajor, r.ProtoMinor = "HTTP/1.1", 1, head.Minor
@@ -151,7 +152,7 @@ func (c *Call) fill(head *wire.Response) {
 		r.Proto = "HTTP/1.0"
 	}
 	r.Header, r.Trailer, r.Request = head.Header, head.Announced, c.request
-	r.TLS = c.link.tls
+	r.TLS = c.cc.tls
 	r.Close = !head.Persistent() || c.body == wire.UntilClose
 	switch {
 	case c.request.Method == http.MethodHead:

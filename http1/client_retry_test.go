@@ -64,7 +64,7 @@ func TestRequestsAreRepeated(t *testing.T) {
 			if got := take(upstream.RoundTrip(testRequest(t, "GET", endpoint.address(), nil))); got.Body != "ok" {
 				t.Fatalf("the first answer is %+v", got)
 			}
-			var call Call
+			var call RoundTrip
 			got := take(upstream.Do(&call, testRequest(t, test.method, endpoint.address(), test.body)))
 			if seen.Load() != 1 {
 				t.Fatal("the second request did not come on the first connection")
@@ -83,7 +83,7 @@ func TestBodiesWaitForAConnection(t *testing.T) {
 		config.Dial = func(context.Context) (net.Conn, error) { return nil, gone }
 	})
 	text := strings.NewReader("hello")
-	var call Call
+	var call RoundTrip
 	_, err := upstream.Do(&call, testRequest(t, "POST", "a.example", text))
 	if !errors.Is(err, gone) || call.Sent() || text.Len() != 5 {
 		t.Errorf("%v; sent: %v; %d bytes are left", err, call.Sent(), text.Len())
@@ -161,18 +161,18 @@ func TestStaleConnections(t *testing.T) {
 		requests.Wait()
 	}
 	storm("old")
-	if got := idleLinks(upstream); got != many {
+	if got := idleConns(upstream); got != many {
 		t.Fatalf("%d idle connections", got)
 	}
 	close(release)
-	eventually(t, "the watch drops what was closed", func() bool { return idleLinks(upstream) == 0 })
+	eventually(t, "the watch drops what was closed", func() bool { return idleConns(upstream) == 0 })
 	storm("new")
 }
 
 // eventually waits until something is so that nothing tells of.
 func eventually(t testing.TB, what string, so func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
 	for !so() {
@@ -291,29 +291,29 @@ func TestIdleConnectionsAreBounded(t *testing.T) {
 		requests.Go(func() { take(upstream.RoundTrip(testRequest(t, "GET", endpoint.address(), nil))) })
 	}
 	requests.Wait()
-	if got := idleLinks(upstream); got != 2 {
+	if got := idleConns(upstream); got != 2 {
 		t.Errorf("%d idle connections", got)
 	}
 	upstream.CloseIdleConnections()
-	if got := idleLinks(upstream); got != 0 {
+	if got := idleConns(upstream); got != 0 {
 		t.Errorf("%d idle connections after closing them", got)
 	}
 }
 
 func TestNewestConnectionComesFirst(t *testing.T) {
 	upstream := testUpstream(t, "127.0.0.1:0", nil)
-	var links []*link
+	var conns []*clientConn
 	for range 3 {
 		near, far := net.Pipe()
 		t.Cleanup(func() { _ = far.Close() })
-		l := newLink(upstream, near)
-		links = append(links, l)
+		l := newClientConn(upstream, near)
+		conns = append(conns, l)
 		upstream.put(l)
 	}
-	for i := len(links) - 1; i >= 0; i-- {
-		if l := upstream.take(time.Now()); l != links[i] {
+	for i := len(conns) - 1; i >= 0; i-- {
+		if l := upstream.take(time.Now()); l != conns[i] {
 			t.Fatalf("the wrong connection instead of number %d", i)
 		}
-		links[i].close()
+		conns[i].close()
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// patience is how long a client's test waits for what must happen.
-const patience = 20 * time.Second
+// timeout is how long a client's test waits for what must happen.
+const timeout = 20 * time.Second
 
 // rawEndpoint is an endpoint that a test plays itself, byte by byte.
 type rawEndpoint struct {
@@ -131,8 +131,8 @@ func testRequest(t testing.TB, method, address string, body io.Reader) *http.Req
 // streamed hides what a reader is, so that its body is not at hand.
 func streamed(r io.Reader) io.ReadCloser { return io.NopCloser(struct{ io.Reader }{r}) }
 
-// idleLinks returns how many connections an upstream keeps.
-func idleLinks(u *Upstream) int {
+// idleConns returns how many connections an upstream keeps.
+func idleConns(u *Upstream) int {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
 	return len(u.idle)
@@ -144,7 +144,7 @@ func arrives[T any](t testing.TB, from <-chan T, what string) T {
 	select {
 	case v := <-from:
 		return v
-	case <-time.After(patience): //nolint:forbidigo // the limit of a test
+	case <-time.After(timeout): //nolint:forbidigo // the limit of a test
 		t.Fatalf("nothing came: %s", what)
 	}
 	panic("not reached")

@@ -3,6 +3,8 @@ package http1
 import (
 	"io"
 	"time"
+
+	"github.com/sluiceproxy/sluice/httpio"
 )
 
 const (
@@ -13,19 +15,13 @@ const (
 	lastWords = time.Second
 )
 
-// readAhead is what a request's body may have to read what is there without waiting; 0 bytes without an error say that
-// nothing is. The bodies of this package's server have it.
-type readAhead interface {
-	ReadNow(p []byte) (n int, err error)
-}
-
-// prepareBody takes into out what can be read of a body with a length without waiting: all of it, if it is small and has
-// come.
-func (c *Call) prepareBody() error {
+// prepareBody takes into out what can be read of a body with a length without waiting: all of it, if it is small and
+// has come.
+func (c *RoundTrip) prepareBody() error {
 	body := c.request.Body
-	now, ok := body.(readAhead)
+	now, ok := body.(httpio.ReadyReader)
 	// NewRequest sets GetBody for bodies that are in memory.
-	if c.framing.rest <= 0 || !ok && c.request.GetBody == nil {
+	if c.framing.long || c.framing.rest <= 0 || !ok && c.request.GetBody == nil {
 		return nil
 	}
 	c.makeRoom()
@@ -55,17 +51,21 @@ func (c *Call) prepareBody() error {
 }
 
 // makeRoom moves out to a larger buffer when the body does not fit behind the head.
-func (c *Call) makeRoom() {
+func (c *RoundTrip) makeRoom() {
 	if size := int64(len(c.out)) + c.framing.rest; size > int64(cap(c.out)) && len(c.out) < copyBytes {
-		c.expanse = c.upstream.client.buffers.expanse()
-		c.out = append(c.expanse[:0], c.out...)
+		c.medium = c.upstream.client.buffers.medium()
+		c.out = append(c.medium[:0], c.out...)
 	}
 }
 
-// send writes what is at hand of the request. What would have to be waited for is left to another goroutine, so that the
-// response is read whatever the endpoint does first.
-func (c *Call) send() error {
-	l := c.link
+// send writes what is at hand of the request. What would have to be waited for is left to another goroutine, so that
+// the response is read whatever the endpoint does first.
+func (c *RoundTrip) send() error {
+	if c.framing.long {
+		c.startUpload(nil)
+		return nil
+	}
+	l := c.cc
 	var n int
 	var err error
 	switch {
@@ -101,27 +101,27 @@ func (c *Call) send() error {
 }
 
 // limit bounds the time until the response's head is there; 0 does not. Once it is there, limit does nothing.
-func (c *Call) limit(wait time.Duration) {
+func (c *RoundTrip) limit(wait time.Duration) {
 	if wait <= 0 {
 		return
 	}
 	c.hold.Lock()
 	defer c.hold.Unlock()
-	if c.headed || c.link == nil {
+	if c.headed || c.cc == nil {
 		return
 	}
 	c.limited = true
 	// A connection that takes no deadline is closed, which reading finds out.
-	_ = c.link.conn.SetReadDeadline(time.Now().Add(wait))
+	_ = c.cc.conn.SetReadDeadline(time.Now().Add(wait))
 }
 
 // unlimit takes the bound on the time back, for good when the head is there.
-func (c *Call) unlimit(headed bool) {
+func (c *RoundTrip) unlimit(headed bool) {
 	c.hold.Lock()
 	defer c.hold.Unlock()
 	c.headed = headed
 	if c.limited {
 		c.limited = false
-		_ = c.link.conn.SetReadDeadline(time.Time{})
+		_ = c.cc.conn.SetReadDeadline(time.Time{})
 	}
 }

@@ -32,7 +32,7 @@ func TestServerToUpstream(t *testing.T) {
 		}
 		out := r.Clone(r.Context())
 		out.URL.Host = "a.example"
-		var call Call
+		var call RoundTrip
 		response, err := upstream.Do(&call, out)
 		if err != nil {
 			t.Error(err)
@@ -75,7 +75,7 @@ func TestBodiesComeInPieces(t *testing.T) {
 	front := &Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		out := r.Clone(r.Context())
 		out.URL.Host = "a.example"
-		response, err := upstream.Do(new(Call), out)
+		response, err := upstream.Do(new(RoundTrip), out)
 		if err != nil {
 			t.Error(err)
 			return

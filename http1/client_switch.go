@@ -3,22 +3,24 @@ package http1
 import (
 	"net"
 	"slices"
+
+	"github.com/sluiceproxy/sluice/httpio"
 )
 
 // switchProtocols hands the connection over to the protocol that the endpoint agreed to.
-func (c *Call) switchProtocols() error {
+func (c *RoundTrip) switchProtocols() error {
 	switch {
 	case !c.framing.upgrades:
 		return malformed(errNotAsked)
 	case c.upload == nil && !c.whole, c.upload != nil && !c.upload.ended(lastWrite):
 		return malformed(errSwitchEarly)
 	}
-	l := c.link
-	s := &switched{conn: l.conn, link: l, ahead: slices.Clone(l.unread()), stop: c.following.stop}
-	// The buffer goes back: its reader from now on is somebody else.
+	l := c.cc
+	s := &switched{conn: l.conn, cc: l, ahead: slices.Clone(l.unread()), stop: c.following.stop}
+	// The buffer goes back: the caller reads from now on.
 	l.upstream.client.watch.remove(l)
 	l.recycle()
-	c.link, c.ended, c.fault = nil, true, net.ErrClosed
+	c.cc, c.ended, c.fault = nil, true, net.ErrClosed
 	c.response.Body = s
 	return nil
 }
@@ -26,7 +28,7 @@ func (c *Call) switchProtocols() error {
 // switched is a connection after a response 101: an io.ReadWriteCloser whose writing direction can be closed alone.
 type switched struct {
 	conn net.Conn
-	link *link
+	cc   *clientConn
 	// ahead is what came together with the head of the response.
 	ahead []byte
 	stop  func() bool
@@ -51,7 +53,7 @@ func (s *switched) SpliceTo() *net.TCPConn {
 	return tcp
 }
 
-// SpliceFrom is SpliceTo for who reads, and nil as long as there are bytes that were read ahead.
+// SpliceFrom is SpliceTo for reading, and nil as long as there are bytes that were read ahead.
 func (s *switched) SpliceFrom() *net.TCPConn {
 	if len(s.ahead) > 0 {
 		return nil
@@ -59,18 +61,14 @@ func (s *switched) SpliceFrom() *net.TCPConn {
 	return s.SpliceTo()
 }
 
-// CloseWrite tells the endpoint that nothing more will come.
+// CloseWrite ends the sending side of the connection.
 func (s *switched) CloseWrite() error {
-	half, ok := s.conn.(interface{ CloseWrite() error })
-	if !ok {
-		return net.ErrClosed
-	}
-	return half.CloseWrite()
+	return httpio.CloseWrite(s.conn)
 }
 
 // Close closes the connection.
 func (s *switched) Close() error {
 	s.stop()
-	s.link.upstream.forget(s.link)
+	s.cc.upstream.forget(s.cc)
 	return s.conn.Close()
 }

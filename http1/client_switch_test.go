@@ -51,7 +51,7 @@ func TestSwitchingProtocols(t *testing.T) {
 		t.Errorf("the endpoint got %q", got)
 	}
 	_ = duplex.Close()
-	if idleLinks(upstream) != 0 {
+	if idleConns(upstream) != 0 {
 		t.Error("the connection was kept")
 	}
 }
@@ -87,7 +87,7 @@ func TestSwitchBeforeTheRequest(t *testing.T) {
 	body := &blocked{first: strings.NewReader("begin"), release: make(chan struct{})}
 	r := testRequest(t, "GET", endpoint.address(), body)
 	r.Header.Set("Upgrade", "echo")
-	call := Call{Interrupt: func() bool { close(body.release); return true }}
+	call := RoundTrip{Interrupt: func() bool { close(body.release); return true }}
 	_, err := testUpstream(t, endpoint.address(), nil).Do(&call, r)
 	if !errors.Is(err, errSwitchEarly) {
 		t.Errorf("the error is %v", err)
@@ -210,7 +210,7 @@ func TestWriteToSomebodyGone(t *testing.T) {
 			if _, ok := errors.AsType[*DestinationError](err); !ok {
 				t.Errorf("the error is %v", err)
 			}
-			if idleLinks(upstream) != 0 {
+			if idleConns(upstream) != 0 {
 				t.Error("the connection was kept")
 			}
 		})

@@ -9,7 +9,7 @@ import (
 )
 
 // traced makes the call report to the trace of a context, if there is one.
-func (c *Call) traced(ctx context.Context) {
+func (c *RoundTrip) traced(ctx context.Context) {
 	trace := httptrace.ContextClientTrace(ctx)
 	if trace == nil {
 		return
@@ -22,7 +22,7 @@ func (c *Call) traced(ctx context.Context) {
 	}
 }
 
-func (c *Call) gotConn(l *link) {
+func (c *RoundTrip) gotConn(l *clientConn) {
 	if c.trace == nil || c.trace.GotConn == nil {
 		return
 	}
@@ -33,7 +33,7 @@ func (c *Call) gotConn(l *link) {
 	c.trace.GotConn(told)
 }
 
-func (c *Call) wrote(err error) {
+func (c *RoundTrip) wrote(err error) {
 	if c.trace != nil && c.trace.WroteRequest != nil {
 		c.trace.WroteRequest(wroteRequest(err))
 	}
@@ -43,13 +43,13 @@ func wroteRequest(err error) httptrace.WroteRequestInfo {
 	return httptrace.WroteRequestInfo{Err: err}
 }
 
-func (c *Call) got100() {
+func (c *RoundTrip) got100() {
 	if c.trace != nil && c.trace.Got100Continue != nil {
 		c.trace.Got100Continue()
 	}
 }
 
-func (c *Call) gotFirstByte() {
+func (c *RoundTrip) gotFirstByte() {
 	if c.trace != nil && c.trace.GotFirstResponseByte != nil {
 		c.trace.GotFirstResponseByte()
 	}

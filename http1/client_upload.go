@@ -12,13 +12,15 @@ import (
 
 // upload sends what was not at hand of a request, on a goroutine of its own, while the response is awaited or read.
 type upload struct {
-	call *Call
-	link *link
+	call *RoundTrip
+	cc   *clientConn
 	from *http.Request
-	// out is what of the head and of a body at hand is still to be written, page or expanse its memory.
-	out     []byte
-	page    *page
-	expanse *expanse
+	// out is what of the head and of a body at hand is still to be written, smallBuf or mediumBuf its memory.
+	out    []byte
+	small  *smallBuf
+	medium *mediumBuf
+	// head is closed once a long head has been written, or could not be; nil for others.
+	head chan struct{}
 	// left is how much of the body is to come, or -1 for chunks.
 	left int64
 	once sync.Once
@@ -33,14 +35,17 @@ type upload struct {
 }
 
 // startUpload begins to send out, and the body behind it unless that is in out.
-func (c *Call) startUpload(out []byte) {
+func (c *RoundTrip) startUpload(out []byte) {
 	c.sent = true
 	u := &upload{
-		call: c, link: c.link, from: c.request, out: out, page: c.page, expanse: c.expanse, left: c.framing.rest,
+		call: c, cc: c.cc, from: c.request, out: out, small: c.small, medium: c.medium, left: c.framing.rest,
 		done: make(chan struct{}),
 	}
+	if c.framing.long {
+		u.head = make(chan struct{})
+	}
 	c.upload = u
-	c.page, c.expanse, c.out = nil, nil, nil
+	c.small, c.medium, c.out = nil, nil, nil
 	go u.run()
 }
 
@@ -64,7 +69,7 @@ func (u *upload) ended(within time.Duration) bool {
 	}
 }
 
-// close closes the request's body. Whoever comes second does not wait for the first.
+// close closes the request's body. A second call does not wait for the first.
 func (u *upload) close() {
 	u.once.Do(func() {
 		if u.from.Body != nil { // A head alone may be too large to be written at once.
@@ -76,8 +81,6 @@ func (u *upload) close() {
 func (u *upload) run() {
 	defer close(u.done)
 	err := u.send()
-	u.link.upstream.client.buffers.putPage(u.page)
-	u.link.upstream.client.buffers.putExpanse(u.expanse)
 	u.close()
 	u.complete = err == nil
 	if trace := u.call.trace; trace != nil && trace.WroteRequest != nil {
@@ -86,42 +89,77 @@ func (u *upload) run() {
 	switch {
 	case u.source.Load() != nil:
 		// The endpoint waits for the rest, and the response for the endpoint.
-		u.link.abort()
+		u.cc.abort()
 	case err != nil:
 		// The endpoint may have answered before it stopped reading.
 		u.call.limit(lastWords)
 	default:
-		u.call.limit(u.link.upstream.config.ResponseHeaderTimeout)
+		u.call.limit(u.cc.upstream.config.ResponseHeaderTimeout)
 	}
 }
 
 func (u *upload) send() error {
-	if u.left == 0 {
+	if u.left == 0 && u.head == nil {
 		u.last.Store(true)
 	}
-	if len(u.out) > 0 {
-		if _, err := u.link.conn.Write(u.out); err != nil {
-			return err
-		}
+	if err := u.sendOut(); err != nil || u.left == 0 && u.head == nil {
+		return err
 	}
-	pool := &u.link.upstream.client.buffers
-	buffer := pool.expanse()
-	defer pool.putExpanse(buffer)
+	pool := &u.cc.upstream.client.buffers
+	buffer := pool.medium()
+	defer pool.putMedium(buffer)
+	if err := u.sendHead(buffer); err != nil {
+		return err
+	}
 	if u.left < 0 {
 		return u.chunks(buffer)
 	}
 	return u.fixed(buffer)
 }
 
+// sendOut writes what is ready to be written, and gives its memory back.
+func (u *upload) sendOut() error {
+	var err error
+	if len(u.out) > 0 {
+		_, err = u.cc.conn.Write(u.out)
+	}
+	u.freeOut()
+	return err
+}
+
+func (u *upload) freeOut() {
+	pool := &u.cc.upstream.client.buffers
+	pool.putSmall(u.small)
+	pool.putMedium(u.medium)
+	u.small, u.medium, u.out = nil, nil, nil
+}
+
+// sendHead writes a long head in pieces of the buffer. The head has been checked.
+func (u *upload) sendHead(buffer *mediumBuf) error {
+	if u.head == nil {
+		return nil
+	}
+	defer close(u.head)
+	last, _, err := u.call.appendRequest(buffer[:0], u.from, u.cc.conn)
+	if err != nil {
+		return err
+	}
+	if u.left == 0 {
+		u.last.Store(true)
+	}
+	_, err = u.cc.conn.Write(last)
+	return err
+}
+
 // fixed sends a body with a length.
-func (u *upload) fixed(buffer *expanse) error {
+func (u *upload) fixed(buffer *mediumBuf) error {
 	for u.left > 0 {
 		n, err := u.read(buffer[:min(int64(len(buffer)), u.left)])
 		if n > 0 {
 			if u.left -= int64(n); u.left == 0 {
 				u.last.Store(true)
 			}
-			if _, err := u.link.conn.Write(buffer[:n]); err != nil {
+			if _, err := u.cc.conn.Write(buffer[:n]); err != nil {
 				return err
 			}
 		}
@@ -135,11 +173,12 @@ func (u *upload) fixed(buffer *expanse) error {
 	return nil
 }
 
-// chunkRoom is the room before the data of a chunk for its size, and behind it for the end of the line and the last chunk.
+// chunkRoom is the room before the data of a chunk for its size, and behind it for the end of the line and the last
+// chunk.
 const chunkRoom = 16
 
-// chunks sends a body whose length nobody knows, each piece as a chunk of its own.
-func (u *upload) chunks(buffer *expanse) error {
+// chunks sends a body of unknown length, each piece as a chunk of its own.
+func (u *upload) chunks(buffer *mediumBuf) error {
 	data := buffer[chunkRoom : len(buffer)-chunkRoom]
 	for {
 		n, end, err := u.piece(data)
@@ -159,7 +198,7 @@ func (u *upload) chunks(buffer *expanse) error {
 			out = wire.AppendLastChunk(out, u.from.Trailer)
 		}
 		if len(out) > 0 {
-			if _, err = u.link.conn.Write(out); err != nil {
+			if _, err = u.cc.conn.Write(out); err != nil {
 				return err
 			}
 		}

@@ -179,7 +179,7 @@ func TestEarlyResponses(t *testing.T) {
 			r := testRequest(t, "POST", endpoint.address(), body)
 			r.ContentLength = 1000
 			interrupted := 0
-			call := Call{Interrupt: func() bool { interrupted++; close(body.release); return true }}
+			call := RoundTrip{Interrupt: func() bool { interrupted++; close(body.release); return true }}
 			if got := take(upstream.Do(&call, r)); got.Failed {
 				t.Fatal("it failed")
 			}
@@ -187,7 +187,7 @@ func TestEarlyResponses(t *testing.T) {
 			if !body.closed.Load() || interrupted != 1 {
 				t.Errorf("body closed: %v, interrupted %d times", body.closed.Load(), interrupted)
 			}
-			if n := idleLinks(upstream); n != 0 {
+			if n := idleConns(upstream); n != 0 {
 				t.Errorf("%d connections kept, with half a request on them", n)
 			}
 		})
@@ -332,7 +332,7 @@ func TestExpectContinue(t *testing.T) {
 				if answer.Failed {
 					t.Fatal("it failed")
 				}
-				if kept := idleLinks(upstream) == 1; kept != test.kept {
+				if kept := idleConns(upstream) == 1; kept != test.kept {
 					t.Errorf("connection kept: %v", kept)
 				}
 				upstream.CloseIdleConnections()

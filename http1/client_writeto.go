@@ -6,23 +6,22 @@ import (
 	"net"
 
 	"github.com/sluiceproxy/sluice/http1/wire"
+	"github.com/sluiceproxy/sluice/httpio"
 )
 
 // spliceBytes is how much of a body must be left for the kernel to move it: less is cheaper to copy.
 const spliceBytes = 128 << 10
 
-// waiter is a destination that is told before a body waits for its endpoint, which is the time to flush.
-type waiter interface{ Waiting() }
-
-// WriteTo writes the rest of the body to w, from where it was read into. A large rest that is delimited by Content-Length and comes over
-// plain TCP is handed to w's ReadFrom as an *io.LimitedReader of a *net.TCPConn, which *net.TCPConn moves within the kernel. Errors of w
-// are a *DestinationError. If w has a method Waiting, it is called before the body waits for the endpoint.
+// WriteTo writes the rest of the body to w, from where it was read into. A large rest that is delimited by
+// Content-Length and comes over plain TCP is handed to w's ReadFrom as an *io.LimitedReader of a *net.TCPConn, which
+// *net.TCPConn moves within the kernel. Errors of w are a *DestinationError. An [httpio.WaitNotifier] is called before
+// the body waits for the endpoint.
 func (b *responseBody) WriteTo(w io.Writer) (int64, error) {
-	c := (*Call)(b)
+	c := (*RoundTrip)(b)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	l := c.link
-	if told, ok := w.(waiter); ok && !c.ended {
+	l := c.cc
+	if told, ok := w.(httpio.WaitNotifier); ok && !c.ended {
 		l.waiting = told.Waiting
 	}
 	var written int64
@@ -40,8 +39,8 @@ func (b *responseBody) WriteTo(w io.Writer) (int64, error) {
 }
 
 // move writes the next piece of the body to w, and ends the exchange at the body's end. Its error is that of w.
-func (c *Call) move(w io.Writer) (int64, error) {
-	l := c.link
+func (c *RoundTrip) move(w io.Writer) (int64, error) {
+	l := c.cc
 	if l.from == l.to {
 		want := int64(copyBytes)
 		if c.body == wire.FixedLength {
@@ -70,7 +69,7 @@ func (c *Call) move(w io.Writer) (int64, error) {
 }
 
 // broke ends the exchange because reading has failed, or because the endpoint has closed the connection.
-func (c *Call) broke(err error) error {
+func (c *RoundTrip) broke(err error) error {
 	if err == io.EOF && c.body == wire.UntilClose { //nolint:errorlint // io.EOF is never wrapped
 		c.fault = io.EOF
 		c.end()
@@ -81,14 +80,14 @@ func (c *Call) broke(err error) error {
 }
 
 // moveChunks decodes what is there in its place, and writes it.
-func (c *Call) moveChunks(w io.Writer, ahead []byte) (int64, error) {
+func (c *RoundTrip) moveChunks(w io.Writer, ahead []byte) (int64, error) {
 	put, took, err := c.chunked.Decode(ahead, ahead)
 	done := err == nil && c.chunked.Done()
 	n, refused := c.write(w, ahead[:put])
 	if refused != nil {
 		return n, refused
 	}
-	c.link.skip(took)
+	c.cc.skip(took)
 	switch {
 	case err != nil:
 		c.fail(malformed(err))
@@ -100,7 +99,7 @@ func (c *Call) moveChunks(w io.Writer, ahead []byte) (int64, error) {
 	return n, nil
 }
 
-func (c *Call) write(w io.Writer, p []byte) (int64, error) {
+func (c *RoundTrip) write(w io.Writer, p []byte) (int64, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
@@ -114,13 +113,13 @@ func (c *Call) write(w io.Writer, p []byte) (int64, error) {
 	return int64(n), nil
 }
 
-// moveAhead writes bytes of the link's buffer.
-func (c *Call) moveAhead(w io.Writer, ahead []byte) (int64, error) {
+// moveAhead writes bytes of the connection's buffer.
+func (c *RoundTrip) moveAhead(w io.Writer, ahead []byte) (int64, error) {
 	n, err := c.write(w, ahead)
 	if err != nil {
 		return n, err
 	}
-	c.link.skip(len(ahead))
+	c.cc.skip(len(ahead))
 	if c.left -= int64(len(ahead)); c.left == 0 {
 		c.fault = io.EOF
 		c.end()
@@ -128,8 +127,8 @@ func (c *Call) moveAhead(w io.Writer, ahead []byte) (int64, error) {
 	return n, nil
 }
 
-// refused ends the exchange because nobody takes the response.
-func (c *Call) refused(err error) error {
+// refused ends the exchange because the destination takes no more of the response.
+func (c *RoundTrip) refused(err error) error {
 	failure := &DestinationError{Err: err}
 	c.reusable = false
 	if !c.ended {
@@ -141,8 +140,8 @@ func (c *Call) refused(err error) error {
 }
 
 // splice lets w take the rest from the connection.
-func (c *Call) splice(w io.ReaderFrom) (int64, error) {
-	l := c.link
+func (c *RoundTrip) splice(w io.ReaderFrom) (int64, error) {
+	l := c.cc
 	source := io.LimitedReader{R: l.tcp, N: c.left}
 	n, err := w.ReadFrom(&source)
 	c.left -= n
@@ -163,7 +162,7 @@ func (c *Call) splice(w io.ReaderFrom) (int64, error) {
 }
 
 // alive reports whether a connection in use can still be read: it is to be told whose fault a failure was.
-func (l *link) alive() bool {
+func (l *clientConn) alive() bool {
 	if l.probe == nil {
 		return true
 	}

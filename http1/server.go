@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/http1/wire"
+	"github.com/sluiceproxy/sluice/httpio"
 )
 
 // ErrFinished is what calls on a ResponseWriter or a request's body return after the handler has returned.
@@ -20,25 +21,28 @@ var ErrFinished = errors.New("http1: the exchange is over: its handler has retur
 // DefaultMaxHeaderBytes is the largest head of a request by default, in bytes.
 const DefaultMaxHeaderBytes = 1 << 20
 
-// Server serves connections that others accept. Its fields must not change after the first connection. A Server must not be copied.
+// Server serves connections that others accept. Its fields must not change after the first connection. A Server must
+// not be copied.
 type Server struct {
 	// Handler answers the requests. It is required.
 	Handler http.Handler
-	// MaxHeaderBytes bounds the head of a request with its first line, in bytes; 0 is DefaultMaxHeaderBytes. More is answered with
-	// 431, or 414 when the first line alone is too long.
+	// MaxHeaderBytes bounds the head of a request with its first line, in bytes; 0 is DefaultMaxHeaderBytes. More is
+	// answered with 431, or 414 when the first line alone is too long.
 	MaxHeaderBytes int
 	// MaxHeaderFields bounds how many field lines a head has; 0 is no limit. More is answered with 431.
 	MaxHeaderFields int
 	// ReadTimeout, WriteTimeout and IdleTimeout are described in the package comment; 0 is no limit.
 	ReadTimeout, WriteTimeout, IdleTimeout time.Duration
-	// MinRate is how many bytes per second a client must send on average while a head or body is waited for, after five seconds of grace
-	// for each; 0 is no limit.
+	// MinRate is how many bytes per second a client must send on average while a head or body is waited for, after five
+	// seconds of grace for each; 0 is no limit.
 	MinRate int
 	// ConnContext, if not nil, derives the context of a connection's requests from that of ServeConn.
 	ConnContext func(ctx context.Context, conn net.Conn) context.Context
-	// Refused, if not nil, is told of each request that was answered without the handler, because its head is broken or too large.
+	// Refused, if not nil, gets each request that has been answered without the handler, because its head is broken or
+	// too large.
 	Refused func(conn net.Conn, reason *wire.Error)
-	// Panicked, if not nil, is told of panics of the handler other than http.ErrAbortHandler. The connection is cut after any.
+	// Panicked, if not nil, gets panics of the handler other than http.ErrAbortHandler. The connection is cut after
+	// any.
 	Panicked func(r *http.Request, cause any, stack []byte)
 
 	pool     serverPool
@@ -51,11 +55,12 @@ type Server struct {
 	empty chan struct{}
 }
 
-// ServeConn serves the requests of a connection, one after the other, and returns when the connection has been closed or hijacked.
-// It takes ownership of conn, which may be a *tls.Conn after its handshake.
+// ServeConn serves the requests of a connection, one after the other, and returns when the connection has been closed
+// or hijacked. It takes ownership of conn, which may be a *tls.Conn after its handshake.
 //
-// What conn implements is used: SyscallConn (or NetConn, to find it below TLS) to notice that the client has left and to wait without a
-// buffer; ReadAhead() []byte, which gives bytes that were read before and come first; CloseWrite and ReadFrom.
+// What conn implements is used: SyscallConn (or NetConn, to find it below TLS) to notice that the client has left and
+// to wait without a buffer; ReadAhead() []byte, which gives bytes that were read before and come first; CloseWrite and
+// ReadFrom.
 //
 // The requests' contexts take values and cancellation from ctx.
 func (s *Server) ServeConn(ctx context.Context, conn net.Conn) {
@@ -77,9 +82,9 @@ func (s *Server) ServeConn(ctx context.Context, conn net.Conn) {
 	c.serve()
 }
 
-// Shutdown ends connections that are idle at once and the others after their current request, and returns when none is left or ctx has
-// ended, with its error. Connections that come meanwhile serve what they have already sent. A hijacked connection counts as long as its
-// handler runs.
+// Shutdown ends connections that are idle at once and the others after their current request, and returns when none is
+// left or ctx has ended, with its error. Connections that come meanwhile serve what they have already sent. A hijacked
+// connection counts as long as its handler runs.
 func (s *Server) Shutdown(ctx context.Context) error {
 	empty, open := s.drain()
 	for _, c := range open {
@@ -93,11 +98,12 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 }
 
-// SetDraining ends keep-alive: each response from now on is the last of its connection. Idle connections stay until Shutdown.
-func (s *Server) SetDraining() { s.draining.Store(true) }
+// EndKeepAlives ends keep-alive: each response from now on is the last of its connection. Idle connections stay until
+// Shutdown.
+func (s *Server) EndKeepAlives() { s.draining.Store(true) }
 
-// drain ends keep-alive, and returns what is closed when no connection is left and those that are open. Nobody closes one under the lock:
-// TLS may wait for its client.
+// drain ends keep-alive, and returns what is closed when no connection is left and those that are open. None is closed
+// under the lock: TLS may wait for its client.
 func (s *Server) drain() (empty <-chan struct{}, open []*serverConn) {
 	s.draining.Store(true)
 	s.mutex.Lock()
@@ -118,12 +124,13 @@ func (s *Server) ending() bool {
 	return s.empty != nil
 }
 
-// Close cuts all connections at once, below TLS, and ends the contexts of their requests. Hijacked ones are cut as long as their handler runs.
+// Close cuts all connections at once, below TLS, and ends the contexts of their requests. Hijacked ones are cut as long
+// as their handler runs.
 func (s *Server) Close() error {
 	_, open := s.drain()
 	for _, c := range open {
-		_ = beneath(c.rwc).Close()
-		// The system tells only of what the other end does.
+		_ = httpio.Bottom(c.rwc).Close()
+		// The system reports only what the other end does.
 		c.gone()
 	}
 	return nil

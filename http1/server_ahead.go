@@ -19,7 +19,7 @@ type aheadReader struct {
 	has      bool
 }
 
-// readAheadForEnd is called when somebody wants to be told of the end of the request's context.
+// readAheadForEnd is called when the end of the request's context is waited for.
 func (s *serverContext) readAheadForEnd() {
 	c := s.conn
 	if c.watched {
@@ -37,7 +37,7 @@ func (s *serverContext) readAheadForEnd() {
 // bodyEnded is called when nothing is left to read for the handler.
 func (x *exchange) bodyEnded() {
 	c := x.conn
-	if c.watched || !x.alive() {
+	if c.watched || !x.guard.Open() {
 		return
 	}
 	c.ahead.mutex.Lock()

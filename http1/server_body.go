@@ -26,7 +26,7 @@ var (
 	errTooSlow    = fmt.Errorf("http1: the client sends its request too slowly: %w", os.ErrDeadlineExceeded)
 )
 
-// serverBody is the body of a request. It reads from the connection when somebody reads from it.
+// serverBody is the body of a request. It reads from the connection on demand.
 type serverBody struct {
 	exchange *exchange
 	// left is how much of a body with a length has not been read; chunks decodes the other kind.
@@ -40,7 +40,7 @@ type serverBody struct {
 	relaxed atomic.Bool
 	// userDeadline is what the handler has set; nil is nothing.
 	userDeadline atomic.Pointer[time.Time]
-	// expects says that the client waits for 100 Continue, started that somebody has read.
+	// expects says that the client waits for 100 Continue, started that Read has been called.
 	expects  bool
 	started  atomic.Bool
 	rate     rateMeter
@@ -54,10 +54,10 @@ type serverBody struct {
 // Read reads from the body.
 func (b *serverBody) Read(p []byte) (int, error) {
 	x := b.exchange
-	if !x.enter(oneRead) {
+	if !x.guard.Read() {
 		return 0, ErrFinished
 	}
-	defer x.leave(oneRead)
+	defer x.guard.EndRead()
 	switch {
 	case x.hijacked.Load():
 		return 0, http.ErrHijacked
@@ -81,7 +81,7 @@ func (b *serverBody) Read(p []byte) (int, error) {
 
 // Close ends reading for the handler. What is left is read, or the connection closed, once the handler has returned.
 func (b *serverBody) Close() error {
-	if b.exchange.alive() {
+	if b.exchange.guard.Open() {
 		b.closed.Store(true)
 	}
 	return nil
@@ -280,10 +280,10 @@ func (b *serverBody) discard() bool {
 		return false
 	}
 	b.discarding = time.Now().Add(discardTime)
-	page := b.exchange.conn.server.pool.write()
-	defer b.exchange.conn.server.pool.putWrite(page)
+	buf := b.exchange.conn.server.pool.write()
+	defer b.exchange.conn.server.pool.putWrite(buf)
 	for total := 0; total < discardBytes && !b.ended.Load(); {
-		n, err := b.read(page[:])
+		n, err := b.read(buf[:])
 		total += n
 		if err != nil {
 			break

@@ -2,14 +2,14 @@ package http1
 
 import "io"
 
-// ReadNow reads what has come of a body with a length, without waiting for more; 0 bytes without an error say that nothing has. The
-// client half sends such bytes together with the head of the request.
+// ReadNow reads what has come of a body with a length, without waiting for more; 0 bytes without an error say that
+// nothing has. The client half sends such bytes together with the head of the request.
 func (b *serverBody) ReadNow(p []byte) (int, error) {
 	x := b.exchange
-	if b.chunks != nil || b.expects || !x.enter(oneRead) {
+	if b.chunks != nil || b.expects || !x.guard.Read() {
 		return 0, nil
 	}
-	defer x.leave(oneRead)
+	defer x.guard.EndRead()
 	if x.hijacked.Load() || b.closed.Load() || b.ended.Load() || b.err != nil {
 		return 0, nil
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/http1/wire"
+	"github.com/sluiceproxy/sluice/httpio"
 )
 
 // The life of a connection: it waits for the first byte of a request, or is at one, or has been closed while it waited.
@@ -31,8 +32,8 @@ const (
 // graceForRate is how long a client may be slower than MinRate.
 const graceForRate = 5 * time.Second
 
-// serverConn is one connection that is being served. Its fields belong to the serving goroutine unless they are atomic; while a handler
-// runs, reading belongs to who reads the body and writing to who writes the response.
+// serverConn is one connection that is being served. Its fields belong to the serving goroutine unless they are atomic;
+// while a handler runs, reading belongs to the reader of the body and writing to the writer of the response.
 type serverConn struct {
 	server *Server
 	base   context.Context
@@ -43,15 +44,16 @@ type serverConn struct {
 	remote string
 	local  net.Addr
 
-	// in[at:end] is what has been read and not used. page is what in is made of, unless it has grown.
+	// in[at:end] is what has been read and not used. readBuf is what in is made of, unless it has grown.
 	in      []byte
 	at, end int
-	page    *[readBytes]byte
-	// first is read while a connection without page waits.
+	readBuf *[readBytes]byte
+	// first is read while a connection without readBuf waits.
 	first [1]byte
 	// armed is the read deadline that is set, or zero where it is not known to be set.
 	armed time.Time
-	// last is when the last response was begun, which is when the wait for the next request begins; zero before the first.
+	// last is when the last response was begun, which is when the wait for the next request begins; zero before the
+	// first.
 	last    time.Time
 	scanner wire.Scanner
 	rate    rateMeter
@@ -78,7 +80,7 @@ func newServerConn(ctx context.Context, s *Server, conn net.Conn) *serverConn {
 		c.plain = descriptor(conn)
 		c.idle.init(c)
 	}
-	if r, ok := conn.(interface{ ReadAhead() []byte }); ok {
+	if r, ok := conn.(httpio.ReadAheader); ok {
 		if b := r.ReadAhead(); len(b) > 0 {
 			c.in, c.end = b[:len(b):len(b)], len(b)
 		}
@@ -96,17 +98,9 @@ func descriptor(conn net.Conn) syscall.RawConn {
 	return nil
 }
 
-// beneath returns the connection below TLS, or conn itself.
-func beneath(conn net.Conn) net.Conn {
-	if layer, ok := conn.(interface{ NetConn() net.Conn }); ok {
-		return beneath(layer.NetConn())
-	}
-	return conn
-}
-
-// watch asks to be told when the client leaves.
+// watch has gone or silent called when the client leaves.
 func (c *serverConn) watch() {
-	if raw := descriptor(beneath(c.rwc)); raw != nil {
+	if raw := descriptor(httpio.Bottom(c.rwc)); raw != nil {
 		c.ticket, c.watched = c.server.watch.add(raw, c)
 	}
 }
@@ -118,16 +112,17 @@ func (c *serverConn) unwatch() {
 	}
 }
 
-// gone notes that nobody will read the answer, and ends the context of the current request.
+// gone notes that the client does not read the answer, and ends the context of the current request.
 func (c *serverConn) gone() {
 	c.left.Store(clientGone)
 	c.cancel()
 }
 
-// silent notes that the client has sent its last byte. Like net/http, it takes that for leaving once the body has been handed over.
+// silent notes that the client has sent its last byte. Like net/http, it takes that for leaving once the body has been
+// handed over.
 func (c *serverConn) silent() {
 	c.left.CompareAndSwap(clientStays, clientSilent)
-	// Whoever ends the body looks the other way round, so that one of both sees the other.
+	// The end of the body looks at left after it has set whole, so that one of both cancels.
 	if current := c.current.Load(); current != nil && current.whole.Load() {
 		current.cancel()
 	}
@@ -140,12 +135,12 @@ func (c *serverConn) cancel() {
 	}
 }
 
-// closeIdle closes the connection if it waits for a request, and no part of one has come. It never waits for the client, as TLS does to say
-// goodbye.
+// closeIdle closes the connection if it waits for a request, and no part of one has come. It never waits for the
+// client, as TLS does to say goodbye.
 func (c *serverConn) closeIdle() {
 	switch {
 	case c.secure == nil && c.state.Load() == connIdle && c.pending():
-		// Whoever waits is about to see it. Below TLS it may be nothing.
+		// The waiting Read is about to return it. Below TLS it may be nothing.
 	case !c.state.CompareAndSwap(connIdle, connClosed):
 	case c.secure != nil:
 		go func() { _ = c.rwc.Close() }()
@@ -187,7 +182,7 @@ func (c *serverConn) serve() {
 }
 
 // exchange serves one request, whose head is at the beginning of what has been read.
-func (c *serverConn) exchange(end int, start time.Time) verdict {
+func (c *serverConn) exchange(end int, start time.Time) outcome {
 	x := c.server.pool.exchange()
 	x.conn, x.start = c, start
 	err := x.parse(c.in[c.at : c.at+end])
@@ -200,7 +195,7 @@ func (c *serverConn) exchange(end int, start time.Time) verdict {
 		return closeConn
 	}
 	next := x.serve()
-	if x.transient && (next == keepServing || next == closeConn) {
+	if x.recyclable && (next == keepServing || next == closeConn) {
 		c.server.pool.putExchange(x)
 	}
 	return next
@@ -216,9 +211,9 @@ func (c *serverConn) release() {
 // drop gives the read buffer back, whatever is in it.
 func (c *serverConn) drop() {
 	c.at, c.end, c.in = 0, 0, nil
-	if c.page != nil {
-		c.server.pool.putRead(c.page)
-		c.page = nil
+	if c.readBuf != nil {
+		c.server.pool.putRead(c.readBuf)
+		c.readBuf = nil
 	}
 }
 
@@ -226,8 +221,8 @@ func (c *serverConn) drop() {
 func (c *serverConn) room() {
 	switch {
 	case c.in == nil:
-		c.page = c.server.pool.read()
-		c.in = c.page[:]
+		c.readBuf = c.server.pool.read()
+		c.in = c.readBuf[:]
 	case c.end < len(c.in):
 	case c.at > 0:
 		c.end = copy(c.in, c.in[c.at:c.end])
@@ -251,8 +246,8 @@ func (c *serverConn) fill(by time.Time) error {
 	return err
 }
 
-// readBy reads once, until by at the latest; zero is no limit. The deadline of the connection is only moved when it is too late: when
-// an early one fires, the read is repeated, so that connections in use hardly ever set one.
+// readBy reads once, until by at the latest; zero is no limit. The deadline of the connection is only moved when it is
+// too late: when an early one fires, the read is repeated, so that connections in use hardly ever set one.
 func (c *serverConn) readBy(p []byte, by time.Time) (int, error) {
 	for {
 		c.arm(by)
@@ -271,8 +266,8 @@ func (c *serverConn) arm(by time.Time) {
 	c.setReadDeadline(by)
 }
 
-// setReadDeadline sets a deadline of the server's own, which comes behind one that is the handler's. That may come at any time: either of both
-// sees the other.
+// setReadDeadline sets a deadline of the server's own, which comes behind one that is the handler's. That may come at
+// any time: either of both sees the other.
 func (c *serverConn) setReadDeadline(by time.Time) {
 	_ = c.rwc.SetReadDeadline(by)
 	current := c.current.Load()
@@ -335,33 +330,36 @@ func (c *serverConn) refuse(reason *wire.Error) {
 	b = append(b, "Content-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\nConnection: close\r\n"...)
 	b = wire.AppendLength(b, int64(len(text)))
 	b = append(append(b, "\r\n"...), text...)
+	c.setWriteDeadline(time.Now())
+	_, err := c.rwc.Write(b)
 	if c.server.Refused != nil {
 		c.server.Refused(c.rwc, reason)
 	}
-	c.setWriteDeadline(time.Now())
-	if _, err := c.rwc.Write(b); err == nil {
+	if err == nil {
 		c.linger()
 	}
 }
 
-// write writes up to three pieces.
-func (c *serverConn) write(head, body, end []byte) error {
+// write writes up to three pieces, and returns how many bytes of them were not written.
+func (c *serverConn) write(head, body, end []byte) (unsent int, err error) {
 	if len(body) == 0 {
-		_, err := c.rwc.Write(head)
-		return err
+		n, err := c.rwc.Write(head)
+		return len(head) - n, err
 	}
 	if c.plain != nil && c.vector.able() && len(head)+len(end) > 0 {
 		return c.vector.write(c.plain, [3][]byte{head, body, end})
 	}
+	unsent = len(head) + len(body) + len(end)
 	for _, piece := range [...][]byte{head, body, end} {
 		if len(piece) == 0 {
 			continue
 		}
-		if _, err := c.rwc.Write(piece); err != nil {
-			return err
+		n, err := c.rwc.Write(piece)
+		if unsent -= n; err != nil {
+			return unsent, err
 		}
 	}
-	return nil
+	return 0, nil
 }
 
 func (c *serverConn) setWriteDeadline(start time.Time) {

@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// serverContext is the context of a request. It needs no goroutine: who wants to be told of its end by AfterFunc is called by whoever ends
-// it, and the channel of Done is made when somebody asks for it.
+// serverContext is the context of a request. It needs no goroutine: cancel calls the functions of AfterFunc,
+// and the channel of Done is made by the first call of Done.
 //
-// It is made for one request even where the exchange is recycled, so that whoever is late ends nobody else's request.
+// It is made for one request even where the exchange is recycled, so that a late call ends no other request.
 type serverContext struct {
 	conn *serverConn
 	// exchange may be another request's when the context is no longer that of the connection.
 	exchange *exchange
-	values   atomic.Pointer[Values]
+	values   atomic.Pointer[RequestState]
 	mutex    sync.Mutex
 	// whole says that nothing more is to come of the request's body, over that the context has ended.
 	whole atomic.Bool
@@ -58,14 +58,27 @@ func (s *serverContext) Err() error {
 	return nil
 }
 
-// Values are what the context of a request knows beyond that of its connection.
-type Values interface {
-	// Value returns what is known under the key, or nil.
+// RequestState is what a handler keeps for a request.
+type RequestState interface {
+	// Value returns what the context of the request holds beyond that of its connection, or nil.
 	Value(key any) any
+	// Completed is called once, after the handler has returned and the last byte of the response has been written, or
+	// could not be. It runs on the goroutine of the connection, whose next request waits for it.
+	Completed(end Completion)
 }
 
-// Value returns the address that the client connected to under http.LocalAddrContextKey, and otherwise what was attached while
-// the handler runs or what the context of the connection holds.
+// Completion is how a response has ended.
+type Completion struct {
+	// Err is why writing has failed, or nil.
+	Err error
+	// Begun reports whether a byte of the response's head has been written. It is false for hijacked connections.
+	Begun bool
+	// Unsent is how many bytes of the body were accepted by Write and could not be written.
+	Unsent int64
+}
+
+// Value returns the address that the client connected to under http.LocalAddrContextKey, and otherwise what was
+// attached while the handler runs or what the context of the connection holds.
 func (s *serverContext) Value(key any) any {
 	switch key {
 	case http.LocalAddrContextKey:
@@ -81,8 +94,8 @@ func (s *serverContext) Value(key any) any {
 	return s.conn.base.Value(key)
 }
 
-// AfterFunc calls f in a goroutine of its own after the end of the context, unless stop is called before. [context.AfterFunc] and contexts
-// that are derived use it.
+// AfterFunc calls f in a goroutine of its own after the end of the context, unless stop is called before.
+// [context.AfterFunc] and contexts that are derived use it.
 func (s *serverContext) AfterFunc(f func()) (stop func() bool) {
 	call := &afterCall{f: f}
 	s.add(call)

@@ -25,7 +25,7 @@ func TestServerPartOfUntilClose(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			// It is more than the client's memory takes, so that it is under way until it is interrupted.
 			go func() { _, _ = w.Write(make([]byte, 64<<20)) }()
-			eventually(t, "the write is under way", func() bool { return w.(*exchange).state.Load()&writesMask != 0 })
+			eventually(t, "the write is under way", func() bool { return w.(*exchange).guard.Under().Writes })
 		},
 	} {
 		for name, layer := range layers(t) {

@@ -12,7 +12,8 @@ type dateLine struct {
 	text   []byte
 }
 
-// dateClock remembers the Date field of the current second. Whoever finds it old makes the next; no lock is taken.
+// dateClock remembers the Date field of the current second. A caller that finds it old makes the next; no lock is
+// taken.
 type dateClock struct{ current atomic.Pointer[dateLine] }
 
 // append appends the Date line of now (RFC 9110, section 6.6.1).

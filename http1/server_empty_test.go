@@ -83,7 +83,7 @@ func TestServerEmptyLinesHaveABound(t *testing.T) {
 	t.Parallel()
 	client, conn := net.Pipe()
 	server := &Server{Handler: http.HandlerFunc(hello)}
-	_ = client.SetDeadline(time.Now().Add(serverPatience))
+	_ = client.SetDeadline(time.Now().Add(serverTimeout))
 	defer discard(client)
 	over := make(chan struct{})
 	go func() {
@@ -164,7 +164,7 @@ func TestServerDrainingServesFirstRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, conn := net.Pipe()
 		server := &Server{ReadTimeout: time.Minute, Handler: http.HandlerFunc(hello)}
-		server.SetDraining()
+		server.EndKeepAlives()
 		go server.ServeConn(context.Background(), conn)
 		say(t, client, "\r\n")
 		synctest.Wait()

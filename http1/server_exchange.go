@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/http1/wire"
+	"github.com/sluiceproxy/sluice/httpio"
 )
 
-// verdict says what becomes of a connection after an exchange.
-type verdict uint8
+// outcome says what becomes of a connection after an exchange.
+type outcome uint8
 
 const (
-	keepServing verdict = iota
+	keepServing outcome = iota
 	// keepHijacked belongs to the handler now.
 	keepHijacked
 	// closeConn is closed.
@@ -25,26 +26,19 @@ const (
 	closeAbandoned
 )
 
-// The state of an exchange counts the calls that are under way, and has one bit for its end.
-const (
-	oneRead    uint64 = 1
-	oneWrite   uint64 = 1 << 24
-	writesMask uint64 = (oneWrite - 1) << 24
-	dead       uint64 = 1 << 63
-)
-
 // inlineValues is how many header values have room in an exchange itself: those of a browser's request.
 const inlineValues = 20
 
-// exchange is one request with its response. It is made for one request and never used again, so that whoever keeps a part of it can
-// do no harm to another, unless the handler has said that nobody does (Recycle). While the handler runs, the rules of http.ResponseWriter hold: one goroutine at a time writes, one reads.
+// exchange is one request with its response. It is made for one request and never used again, so that a part of it that
+// is kept does no harm to another, unless the handler has said that none is (Recycle). While the handler runs, the
+// rules of http.ResponseWriter hold: one goroutine at a time writes, one reads.
 type exchange struct {
-	state atomic.Uint64
+	guard Guard
 	// interrupted says that the handler has returned while calls were under way.
 	interrupted atomic.Bool
 	hijacked    atomic.Bool
-	// transient says that nobody keeps a part of the exchange.
-	transient bool
+	// recyclable says that no part of the exchange is used after its handler has returned.
+	recyclable bool
 	// closeAfter says that the connection ends with this exchange; reading and writing may find out.
 	closeAfter atomic.Bool
 
@@ -53,6 +47,8 @@ type exchange struct {
 	request http.Request
 	url     url.URL
 	context *serverContext
+	// state is what the handler has attached, until Completed has been called.
+	state RequestState
 	// fields is the map of the request's header as it was made.
 	fields   http.Header
 	body     serverBody
@@ -85,7 +81,8 @@ func (x *exchange) parse(head []byte) error {
 	x.context = &serverContext{conn: c, exchange: x}
 	x.minor, x.persistent, x.head = parsed.Minor, parsed.Persistent(), parsed.Method == http.MethodHead
 	x.request = http.Request{
-		Method: parsed.Method, URL: &x.url, Proto: parsed.Version, ProtoMajor: 1, ProtoMinor: int(parsed.Version[len(parsed.Version)-1] - '0'),
+		Method: parsed.Method, URL: &x.url,
+		Proto: parsed.Version, ProtoMajor: 1, ProtoMinor: int(parsed.Version[len(parsed.Version)-1] - '0'),
 		Header: parsed.Header, Host: host, RemoteAddr: c.remote, RequestURI: parsed.Target, TLS: c.secure,
 		Close: !x.persistent, Body: http.NoBody,
 	}
@@ -128,27 +125,12 @@ func (x *exchange) expect() error {
 }
 
 // errExpectation is an Expect other than 100-continue.
-var errExpectation = &wire.Error{Status: http.StatusExpectationFailed, Reason: "unknown expectation", Section: "RFC 9110, section 10.1.1"}
-
-// enter begins a call; it reports false when the exchange is over.
-func (x *exchange) enter(unit uint64) bool {
-	for {
-		state := x.state.Load()
-		if state&dead != 0 {
-			return false
-		}
-		if x.state.CompareAndSwap(state, state+unit) {
-			return true
-		}
-	}
+var errExpectation = &wire.Error{
+	Status: http.StatusExpectationFailed, Reason: "unknown expectation", Section: "RFC 9110, section 10.1.1",
 }
 
-func (x *exchange) leave(unit uint64) { x.state.Add(-unit) }
-
-func (x *exchange) alive() bool { return x.state.Load()&dead == 0 }
-
 // serve runs the handler and ends the exchange.
-func (x *exchange) serve() (next verdict) {
+func (x *exchange) serve() (next outcome) {
 	c := x.conn
 	c.setWriteDeadline(x.start)
 	c.current.Store(x.context)
@@ -163,6 +145,7 @@ func (x *exchange) serve() (next verdict) {
 		}
 		c.current.Store(nil)
 		x.context.cancel()
+		x.completed()
 	}()
 	c.server.Handler.ServeHTTP(x, &x.request)
 	next = x.finish()
@@ -171,10 +154,11 @@ func (x *exchange) serve() (next verdict) {
 }
 
 // failed ends an exchange whose handler has panicked, or has ended its goroutine.
-func (x *exchange) failed(cause any) verdict {
-	x.transient = false
+func (x *exchange) failed(cause any) outcome {
+	x.recyclable = false
 	report := x.conn.server.Panicked
-	if report != nil && cause != nil && cause != http.ErrAbortHandler { //nolint:errorlint // net/http compares the value of a panic the same way.
+	aborted := cause == http.ErrAbortHandler //nolint:errorlint // net/http compares the value of a panic the same way.
+	if report != nil && cause != nil && !aborted {
 		report(&x.request, cause, debug.Stack())
 	}
 	abandoned := x.die()
@@ -190,18 +174,19 @@ func (x *exchange) failed(cause any) verdict {
 	return closeConn
 }
 
-// cut ends the connection such that a response which ends with it is seen to be incomplete: with a reset, and without TLS saying that this was
-// all. Only HTTP/1.0 has such responses; how this one is framed may not be known yet to who left a call behind.
+// cut ends the connection such that a response which ends with it is seen to be incomplete: with a reset, and without
+// TLS saying that this was all. Only HTTP/1.0 has such responses; how this one is framed may not be known yet to who
+// left a call behind.
 func (x *exchange) cut() {
-	below := beneath(x.conn.rwc)
-	if tcp, ok := below.(interface{ SetLinger(seconds int) error }); ok && x.minor == 0 {
-		_ = tcp.SetLinger(0)
+	below := httpio.Bottom(x.conn.rwc)
+	if x.minor == 0 {
+		_ = httpio.SetLinger(below, 0) // a connection that can't is closed as it is
 	}
 	_ = below.Close()
 }
 
 // finish completes the response and ends the exchange.
-func (x *exchange) finish() verdict {
+func (x *exchange) finish() outcome {
 	c := x.conn
 	abandoned := x.die()
 	x.context.cancel()
@@ -213,6 +198,7 @@ func (x *exchange) finish() verdict {
 		return keepHijacked
 	}
 	err := x.complete()
+	x.completed()
 	x.recycle()
 	x.stopReadAhead()
 	if x.body.userDeadline.Load() != nil {
@@ -239,28 +225,42 @@ func (x *exchange) finish() verdict {
 	return keepServing
 }
 
-// finishAbandoned ends an exchange whose handler left a call behind that is under way. Nobody else will use the connection.
-func (x *exchange) finishAbandoned() verdict {
+// completed reports the end of the response to what the handler has attached.
+func (x *exchange) completed() {
+	state := x.state
+	if state == nil {
+		return
+	}
+	x.state = nil
+	r := &x.response
+	state.Completed(Completion{Err: r.err, Begun: r.sent, Unsent: r.unsent})
+}
+
+// finishAbandoned ends an exchange whose handler left a call behind that is under way. The connection serves no other
+// request.
+func (x *exchange) finishAbandoned() outcome {
 	if x.hijacked.Load() {
 		return keepHijacked
 	}
-	if x.state.Load()&writesMask != 0 || x.complete() != nil {
+	if x.guard.Under().Writes || x.complete() != nil {
 		x.cut()
 		return closeAbandoned
 	}
+	x.completed()
 	x.recycle()
 	x.conn.linger()
 	_ = x.conn.rwc.Close()
 	return closeAbandoned
 }
 
-// die ends the exchange for everybody but its own goroutine, and reports whether calls are under way. It interrupts them.
+// die ends the exchange for everybody but its own goroutine, and reports whether calls are under way. It interrupts
+// them.
 func (x *exchange) die() (abandoned bool) {
-	if x.state.CompareAndSwap(0, dead) {
+	if x.guard.EndIdle() {
 		return false
 	}
-	state := x.state.Or(dead)
-	if state&^dead == 0 {
+	under := x.guard.End()
+	if !under.Any() {
 		return false
 	}
 	x.closeAfter.Store(true)
@@ -269,13 +269,13 @@ func (x *exchange) die() (abandoned bool) {
 	}
 	x.interrupted.Store(true)
 	_ = x.conn.rwc.SetReadDeadline(time.Unix(1, 0))
-	if state&writesMask != 0 {
+	if under.Writes {
 		_ = x.conn.rwc.SetWriteDeadline(time.Unix(1, 0))
 	}
 	return true
 }
 
-// continueLock keeps 100 Continue, which whoever reads the body sends, apart from the response.
+// continueLock keeps 100 Continue, which the reader of the body sends, apart from the response.
 type continueLock struct {
 	mutex sync.Mutex
 	// over says that a final response has begun.

@@ -29,7 +29,8 @@ func (c *serverConn) readHead(first bool) (end int, start time.Time, err error) 
 	}
 }
 
-// awaitHead waits for the first byte of a head. Empty lines before it are no request: with nothing behind them the connection is idle.
+// awaitHead waits for the first byte of a head. Empty lines before it are no request: with nothing behind them the
+// connection is idle.
 func (c *serverConn) awaitHead(first bool) (start time.Time, err error) {
 	for skipped := 0; ; {
 		if c.at == c.end {
@@ -72,10 +73,12 @@ func (c *serverConn) fillHead(start time.Time) error {
 }
 
 // errIncomplete is a head that ends with the connection.
-var errIncomplete = &wire.Error{Status: http.StatusBadRequest, Reason: "incomplete request", Section: "RFC 9112, section 8"}
+var errIncomplete = &wire.Error{
+	Status: http.StatusBadRequest, Reason: "incomplete request", Section: "RFC 9112, section 8",
+}
 
-// await waits for the first bytes of a request, or again for those behind empty lines. A connection that waits has no buffer, as far as the
-// system allows it.
+// await waits for the first bytes of a request, or again for those behind empty lines. A connection that waits has no
+// buffer, as far as the system allows it.
 func (c *serverConn) await(first, again bool) error {
 	c.drop()
 	limit := c.server.IdleTimeout
@@ -93,7 +96,7 @@ func (c *serverConn) await(first, again bool) error {
 		c.state.Store(connIdle)
 		if !c.retires(first, again) {
 			if first && c.server.draining.Load() && c.server.ending() {
-				// Shutdown may have passed by before the connection was idle, and nobody comes again to close it.
+				// Shutdown may have passed by before the connection was idle, and would not close it.
 				by = earlier(by, time.Now().Add(lingerTime))
 			}
 			err := c.wait(by)
@@ -113,8 +116,8 @@ func (c *serverConn) await(first, again bool) error {
 	return c.wait(earlier(by, time.Now().Add(lingerTime)))
 }
 
-// retires reports whether the connection ends instead of being idle. One that is new, or has sent no more than empty lines, does not as long as
-// Shutdown has not begun.
+// retires reports whether the connection ends instead of being idle. One that is new, or has sent no more than empty
+// lines, does not as long as Shutdown has not begun.
 func (c *serverConn) retires(first, again bool) bool {
 	return c.server.draining.Load() && (!first || again && c.server.ending())
 }
@@ -159,7 +162,12 @@ type rateMeter struct {
 
 func (m *rateMeter) reset() { *m = rateMeter{} }
 
+// maxSeconds bounds the time that the bytes of a client earn it. Nanoseconds of it fit into a time.Duration.
+const maxSeconds = 1e9
+
 // allowance returns how much longer the client may keep us waiting.
 func (m *rateMeter) allowance(rate int) time.Duration {
-	return graceForRate + time.Duration(m.bytes)*time.Second/time.Duration(rate) - m.waited
+	// In integers, nanoseconds would overflow behind 9 GB.
+	earned := min(float64(m.bytes)/float64(rate), maxSeconds)
+	return graceForRate + time.Duration(earned*float64(time.Second)) - m.waited
 }

@@ -12,13 +12,13 @@ import (
 // hijackBytes is the size of the buffers of a hijacked connection.
 const hijackBytes = 4 << 10
 
-// Hijack hands the connection over to the handler, with what has been read ahead and not used. It stays with the handler after the end
-// of the exchange. The request's body can't be read any more.
+// Hijack hands the connection over to the handler, with what has been read ahead and not used. It stays with the
+// handler after the end of the exchange. The request's body can't be read any more.
 func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	if !x.enter(oneWrite) {
+	if !x.guard.Write() {
 		return nil, nil, ErrFinished
 	}
-	defer x.leave(oneWrite)
+	defer x.guard.EndWrite()
 	if x.hijacked.Load() {
 		return nil, nil, http.ErrHijacked
 	}
@@ -28,7 +28,7 @@ func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		}
 	}
 	c := x.conn
-	// From here on nobody begins to read ahead.
+	// From here on reading ahead does not begin.
 	x.hijacked.Store(true)
 	x.stopReadAhead()
 	c.unwatch()

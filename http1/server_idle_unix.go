@@ -24,21 +24,21 @@ func (r *idleRead) init(c *serverConn) {
 		return
 	}
 	r.attempt = func(fd uintptr) bool {
-		page := c.server.pool.read()
+		buf := c.server.pool.read()
 		for {
-			r.n, r.err = unix.Read(int(fd), page[:])
+			r.n, r.err = unix.Read(int(fd), buf[:])
 			if r.err != unix.EINTR { //nolint:errorlint // errno
 				break
 			}
 		}
 		if r.err == unix.EAGAIN { //nolint:errorlint // errno
-			c.server.pool.putRead(page)
+			c.server.pool.putRead(buf)
 			return false
 		}
 		if r.n > 0 {
-			c.page, c.in = page, page[:]
+			c.readBuf, c.in = buf, buf[:]
 		} else {
-			c.server.pool.putRead(page)
+			c.server.pool.putRead(buf)
 		}
 		return true
 	}

@@ -103,7 +103,7 @@ func TestServerDrainsBehindAnswer(t *testing.T) {
 					g.untilPending(t)
 				}
 				over := make(chan error, 1)
-				g.server.SetDraining()
+				g.server.EndKeepAlives()
 				go func() { over <- g.server.Shutdown(context.Background()) }()
 				close(release)
 				if next != "" {

@@ -60,8 +60,8 @@ func (p *serverPool) putExchange(used *exchange) {
 	fields, header := emptied(used.fields), emptied(used.response.header)
 	*used = exchange{fields: fields, response: response{header: header}}
 	if p.poison {
-		// It is no longer anybody's, and says so to whoever looks.
-		used.state.Store(dead)
+		// Late calls find that it has ended.
+		used.guard.End()
 		used.spoil()
 		return
 	}
@@ -77,7 +77,7 @@ func emptied(header http.Header) http.Header {
 	return header
 }
 
-// spoil writes into all that somebody could have kept.
+// spoil writes into all that could have been kept.
 func (x *exchange) spoil() {
 	const mark = "recycled"
 	for i := range x.values {

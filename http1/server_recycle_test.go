@@ -19,7 +19,7 @@ import (
 type engine interface {
 	http.ResponseWriter
 	Recycle()
-	Attach(values *Values)
+	Attach(state *RequestState)
 }
 
 // holding is all that a handler can keep of an exchange.
@@ -94,7 +94,7 @@ func TestServerTakesRecyclingBack(t *testing.T) {
 				defer discard(conn)
 			}
 		},
-		"leaves a call behind": func(h holding) { h.writer.(*exchange).enter(oneRead) },
+		"leaves a call behind": func(h holding) { h.writer.(*exchange).guard.Read() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -121,6 +121,8 @@ type numbers int
 
 func (n numbers) Value(any) any { return int(n) }
 
+func (n numbers) Completed(Completion) {}
+
 // TestServerContextOutlivesRecycling keeps contexts while their exchanges serve other requests.
 func TestServerContextOutlivesRecycling(t *testing.T) {
 	t.Parallel()
@@ -136,7 +138,7 @@ func TestServerContextOutlivesRecycling(t *testing.T) {
 	defer discard(client)
 	server := &Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		number, x := len(all), w.(*exchange)
-		values := Values(numbers(number))
+		values := RequestState(numbers(number))
 		x.Attach(&values)
 		own := r.Context()
 		called := make(chan struct{})

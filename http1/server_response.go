@@ -21,7 +21,8 @@ const (
 )
 
 const (
-	// headroom is what is left free before the fields of a head, for the status line and the fields that are known last.
+	// headroom is what is left free before the fields of a head, for the status line and the fields that are known
+	// last.
 	headroom = 192
 	// slack is left free behind a full buffer, for the end of a chunk.
 	slack = 64
@@ -33,17 +34,18 @@ const (
 
 // response is the response of an exchange, on its way to the connection.
 //
-// Until the framing is known, buffer holds the fields and the beginning of the body; the status line and what frames the body then goes
-// into the headroom before them, so that a small answer is one piece of memory and one write.
+// Until the framing is known, buffer holds the fields and the beginning of the body; the status line and what frames
+// the body then goes into the headroom before them, so that a small answer is one piece of memory and one write.
 type response struct {
 	header http.Header
-	// shown says that somebody has been given the header. Before, it may be about to be made, by who comes too late.
+	// shown says that Header has been called. Before, a late call may be about to make the header.
 	shown  atomic.Bool
 	status int
 
-	page   *[writeBytes]byte
-	buffer []byte
-	// from is where in buffer begins what is to be sent, body where the body begins, chunk where room for a chunk's size is; -1 for none.
+	writeBuf *[writeBytes]byte
+	buffer   []byte
+	// from is where in buffer begins what is to be sent, body where the body begins, chunk where room for a chunk's
+	// size is; -1 for none.
 	from, body, chunk int
 
 	framing framing
@@ -58,9 +60,13 @@ type response struct {
 
 	userDeadline bool
 	err          error
+	// sent says that a part of the head was written, unsent counts the bytes of the body that were in the buffer when
+	// writing failed.
+	sent   bool
+	unsent int64
 }
 
-// fields returns the header as far as anybody knows it.
+// fields returns the header, or nil if it was never asked for.
 func (r *response) fields() http.Header {
 	if r.shown.Load() {
 		return r.header
@@ -73,8 +79,8 @@ func (x *exchange) begin(status int, list []Field) {
 	r := &x.response
 	r.status, r.length, r.chunk = status, -1, -1
 	r.head = x.head
-	r.page = x.conn.server.pool.write()
-	b := r.page[:headroom]
+	r.writeBuf = x.conn.server.pool.write()
+	b := r.writeBuf[:headroom]
 	for name, values := range r.fields() {
 		if x.frames(name, values) {
 			continue
@@ -321,10 +327,12 @@ func (x *exchange) send(p, end []byte) error {
 	if r.err != nil {
 		return r.err
 	}
-	if err := x.conn.write(r.buffer[r.from:], p, end); err != nil {
+	if unsent, err := x.conn.write(r.buffer[r.from:], p, end); err != nil {
+		r.sent = r.sent || unsent < len(r.buffer)-r.from+len(p)+len(end)
+		r.unsent = int64(min(max(unsent-len(p)-len(end), 0), len(r.buffer)-r.body))
 		return x.broken(err)
 	}
-	r.buffer, r.from = r.buffer[:0], 0
+	r.buffer, r.from, r.body, r.sent = r.buffer[:0], 0, 0, true
 	return nil
 }
 
@@ -406,8 +414,8 @@ func (r *response) collectTrailers(header http.Header) http.Header {
 // recycle gives the buffer back.
 func (x *exchange) recycle() {
 	r := &x.response
-	if r.page != nil {
-		x.conn.server.pool.putWrite(r.page)
-		r.page, r.buffer = nil, nil
+	if r.writeBuf != nil {
+		x.conn.server.pool.putWrite(r.writeBuf)
+		r.writeBuf, r.buffer = nil, nil
 	}
 }

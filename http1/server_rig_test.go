@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// serverPatience is how long a test waits for what must happen.
-const serverPatience = 10 * time.Second
+// serverTimeout is how long a test waits for what must happen.
+const serverTimeout = 10 * time.Second
 
 const get = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
 
@@ -68,7 +68,7 @@ func (g *rig) dial() net.Conn {
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	if err := conn.SetDeadline(time.Now().Add(serverPatience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(serverTimeout)); err != nil {
 		g.t.Fatal(err)
 	}
 	g.t.Cleanup(func() { _ = conn.Close() })
@@ -123,7 +123,7 @@ func answerTo(t testing.TB, reader *bufio.Reader, method string) (*http.Response
 // receive waits for what a channel brings.
 func receive[T any](t testing.TB, from <-chan T, what string) T {
 	t.Helper()
-	timer := time.NewTimer(serverPatience)
+	timer := time.NewTimer(serverTimeout)
 	defer timer.Stop()
 	select {
 	case value := <-from:

@@ -15,18 +15,21 @@ type vector struct {
 	err     error
 }
 
-// write writes pieces to a plain connection.
-func (v *vector) write(conn syscall.RawConn, pieces [3][]byte) error {
+// write writes pieces to a plain connection, and returns how many bytes of them were not written.
+func (v *vector) write(conn syscall.RawConn, pieces [3][]byte) (unsent int, err error) {
 	if v.attempt == nil {
 		v.attempt = v.once
 	}
 	v.pieces, v.err = pieces, nil
-	err := conn.Write(v.attempt)
+	err = conn.Write(v.attempt)
+	for _, piece := range v.pieces {
+		unsent += len(piece)
+	}
 	v.pieces = [3][]byte{}
 	if err != nil {
-		return err
+		return unsent, err
 	}
-	return v.err
+	return unsent, v.err
 }
 
 // once writes until all is written or the descriptor has to be waited for.

@@ -10,6 +10,6 @@ import (
 // vector is not available here.
 type vector struct{}
 
-func (v *vector) write(syscall.RawConn, [3][]byte) error { return errors.ErrUnsupported }
+func (v *vector) write(syscall.RawConn, [3][]byte) (int, error) { return 0, errors.ErrUnsupported }
 
 func (v *vector) able() bool { return false }

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// goneWatch is one epoll set that holds all connections of a server, edge-triggered for EPOLLRDHUP alone. A connection is put in once,
-// so that a request costs nothing. The set and its goroutine are there while there are connections.
+// goneWatch is one epoll set that holds all connections of a server, edge-triggered for EPOLLRDHUP alone. A connection
+// is put in once, so that a request costs nothing. The set and its goroutine are there while there are connections.
 type goneWatch struct {
 	mutex sync.Mutex
 	set   *epollSet

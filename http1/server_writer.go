@@ -10,10 +10,11 @@ import (
 	"github.com/sluiceproxy/sluice/http1/wire"
 )
 
-// Header returns the header of the response. After the end of the exchange it is a new map that nobody reads. A goroutine that the handler
-// leaves behind must not change a map that it got before: it is read when the handler returns, as with net/http.
+// Header returns the header of the response. After the end of the exchange it is a new map without effect. A goroutine
+// that the handler leaves behind must not change a map that it got before: it is read when the handler returns, as with
+// net/http.
 func (x *exchange) Header() http.Header {
-	if !x.alive() {
+	if !x.guard.Open() {
 		return http.Header{}
 	}
 	r := &x.response
@@ -29,10 +30,10 @@ func (x *exchange) Header() http.Header {
 // WriteHeader sets the status. The first of 200 or more, or 101, is the response's; others before it are sent at once
 // (RFC 9110, section 15.2), and calls after it do nothing, as do impossible ones.
 func (x *exchange) WriteHeader(status int) {
-	if status < 100 || status > 999 || !x.enter(oneWrite) {
+	if status < 100 || status > 999 || !x.guard.Write() {
 		return
 	}
-	defer x.leave(oneWrite)
+	defer x.guard.EndWrite()
 	switch {
 	case x.response.status != 0 || x.hijacked.Load():
 	case status < 200 && status != http.StatusSwitchingProtocols:
@@ -44,10 +45,10 @@ func (x *exchange) WriteHeader(status int) {
 
 // WriteFields is WriteHeader for a final status, with fields beside those of Header.
 func (x *exchange) WriteFields(status int, fields []Field) {
-	if status < 200 || status > 999 || !x.enter(oneWrite) {
+	if status < 200 || status > 999 || !x.guard.Write() {
 		return
 	}
-	defer x.leave(oneWrite)
+	defer x.guard.EndWrite()
 	if x.response.status == 0 && !x.hijacked.Load() {
 		x.begin(status, fields)
 	}
@@ -65,7 +66,8 @@ func (x *exchange) inform(status int) {
 	}
 	b := wire.AppendStatusLine(make([]byte, 0, 512), 1, status)
 	b = wire.AppendHeader(b, x.response.fields(), func(name string) bool {
-		return name == "Content-Length" || name == "Transfer-Encoding" || len(name) > len(http.TrailerPrefix) && name[:len(http.TrailerPrefix)] == http.TrailerPrefix
+		trailer := len(name) > len(http.TrailerPrefix) && name[:len(http.TrailerPrefix)] == http.TrailerPrefix
+		return trailer || name == "Content-Length" || name == "Transfer-Encoding"
 	})
 	b = append(b, "\r\n"...)
 	if _, err := x.conn.rwc.Write(b); err != nil {
@@ -75,10 +77,10 @@ func (x *exchange) inform(status int) {
 
 // Write sends a part of the body.
 func (x *exchange) Write(p []byte) (int, error) {
-	if !x.enter(oneWrite) {
+	if !x.guard.Write() {
 		return 0, ErrFinished
 	}
-	defer x.leave(oneWrite)
+	defer x.guard.EndWrite()
 	if ok, err := x.admit(len(p)); !ok {
 		return accepted(len(p), err), err
 	}
@@ -90,10 +92,10 @@ func (x *exchange) Write(p []byte) (int, error) {
 
 // WriteString sends a part of the body.
 func (x *exchange) WriteString(s string) (int, error) {
-	if !x.enter(oneWrite) {
+	if !x.guard.Write() {
 		return 0, ErrFinished
 	}
-	defer x.leave(oneWrite)
+	defer x.guard.EndWrite()
 	if ok, err := x.admit(len(s)); !ok {
 		return accepted(len(s), err), err
 	}
@@ -138,8 +140,8 @@ func (x *exchange) admit(n int) (bool, error) {
 	return !r.head, nil
 }
 
-// ReadFrom sends what source has to say. From socket or file to socket the bytes never come up here, where the response has a declared
-// length and the connection is plain.
+// ReadFrom sends what source has to say. From socket or file to socket the bytes never come up here, where the response
+// has a declared length and the connection is plain.
 func (x *exchange) ReadFrom(source io.Reader) (int64, error) {
 	spliced := int64(0)
 	if limited, ok := directSource(source); ok {
@@ -152,22 +154,23 @@ func (x *exchange) ReadFrom(source io.Reader) (int64, error) {
 		}
 		spliced = n
 	}
-	page := x.conn.server.pool.write()
-	defer x.conn.server.pool.putWrite(page)
+	buf := x.conn.server.pool.write()
+	defer x.conn.server.pool.putWrite(buf)
 	// The wrappers hide ReadFrom and WriteTo, so that the buffer is used.
-	n, err := io.CopyBuffer(struct{ io.Writer }{x}, struct{ io.Reader }{source}, page[:])
+	n, err := io.CopyBuffer(struct{ io.Writer }{x}, struct{ io.Reader }{source}, buf[:])
 	return spliced + n, err
 }
 
-// Splices reports whether ReadFrom hands all that it reads from a socket or file to the connection at once, and keeps nothing back that
-// Flush would have to send. The header must have been written.
+// Splices reports whether ReadFrom hands all that it reads from a socket or file to the connection at once, and keeps
+// nothing back that Flush would have to send. The header must have been written.
 func (x *exchange) Splices() bool {
-	if !x.enter(oneWrite) {
+	if !x.guard.Write() {
 		return false
 	}
-	defer x.leave(oneWrite)
+	defer x.guard.EndWrite()
 	r := &x.response
-	return x.conn.plain != nil && !x.hijacked.Load() && r.status != 0 && r.length >= 0 && !r.head && !wire.BodilessStatus(r.status)
+	hasBody := r.status != 0 && r.length >= 0 && !r.head && !wire.BodilessStatus(r.status)
+	return hasBody && x.conn.plain != nil && !x.hijacked.Load()
 }
 
 // directSource reports whether the operating system can move bytes from source by itself.
@@ -183,10 +186,10 @@ func directSource(source io.Reader) (io.LimitedReader, bool) {
 
 // splice moves the rest of a body with a declared length. It is not done when it can't be tried.
 func (x *exchange) splice(source io.LimitedReader) (n int64, done bool, err error) {
-	if !x.enter(oneWrite) {
+	if !x.guard.Write() {
 		return 0, true, ErrFinished
 	}
-	defer x.leave(oneWrite)
+	defer x.guard.EndWrite()
 	direct, ok := x.conn.rwc.(io.ReaderFrom)
 	if !ok || x.conn.plain == nil || x.hijacked.Load() {
 		return 0, false, nil
@@ -219,10 +222,10 @@ func (x *exchange) Flush() { _ = x.FlushError() }
 
 // FlushError sends what has been written so far.
 func (x *exchange) FlushError() error {
-	if !x.enter(oneWrite) {
+	if !x.guard.Write() {
 		return ErrFinished
 	}
-	defer x.leave(oneWrite)
+	defer x.guard.EndWrite()
 	if x.hijacked.Load() {
 		return http.ErrHijacked
 	}
@@ -234,7 +237,7 @@ func (x *exchange) FlushError() error {
 
 // EnableFullDuplex allows to read the body after the response has begun. It always is allowed here.
 func (x *exchange) EnableFullDuplex() error {
-	if !x.alive() {
+	if !x.guard.Open() {
 		return ErrFinished
 	}
 	return nil
@@ -242,10 +245,10 @@ func (x *exchange) EnableFullDuplex() error {
 
 // SetReadDeadline sets until when the body is waited for, in place of the server's limits. Zero is no limit.
 func (x *exchange) SetReadDeadline(deadline time.Time) error {
-	if !x.enter(oneRead) {
+	if !x.guard.Read() {
 		return ErrFinished
 	}
-	defer x.leave(oneRead)
+	defer x.guard.EndRead()
 	if x.hijacked.Load() {
 		return http.ErrHijacked
 	}
@@ -255,10 +258,10 @@ func (x *exchange) SetReadDeadline(deadline time.Time) error {
 
 // SetWriteDeadline sets until when the response may be written, in place of the server's limit. Zero is no limit.
 func (x *exchange) SetWriteDeadline(deadline time.Time) error {
-	if !x.enter(oneWrite) {
+	if !x.guard.Write() {
 		return ErrFinished
 	}
-	defer x.leave(oneWrite)
+	defer x.guard.EndWrite()
 	if x.hijacked.Load() {
 		return http.ErrHijacked
 	}
@@ -266,23 +269,26 @@ func (x *exchange) SetWriteDeadline(deadline time.Time) error {
 	return x.conn.rwc.SetWriteDeadline(deadline)
 }
 
-// Recycle says that nobody will use any part of the exchange after the handler has returned: the writer, the request with its header and
-// its URL, or slices of their values. Strings and the request's context may be kept. Their memory serves another request then. A call that
-// is under way when the handler returns, a hijacked connection and a panic take it back. The context forgets the values that were attached,
-// whose memory may serve another request too.
+// Recycle says that no part of the exchange is used after the handler has returned: the writer, the request with its
+// header and its URL, or slices of their values. Strings and the request's context may be kept. Their memory serves
+// another request then. A call that is under way when the handler returns, a hijacked connection and a panic take it
+// back. The context forgets the values that were attached, whose memory may serve another request too.
 func (x *exchange) Recycle() {
-	if x.alive() {
-		x.transient = true
+	if x.guard.Open() {
+		x.recyclable = true
 		x.context.values.Store(nil)
 	}
 }
 
-// Attach lets the request's context answer with values, until the handler has returned. It spares a handler a context around it.
-func (x *exchange) Attach(values *Values) {
-	if x.alive() {
-		x.context.values.Store(values)
+// Attach lets the request's context answer with state, until the handler has returned, and has state get the end of the
+// response. It spares a handler a context around it.
+func (x *exchange) Attach(state *RequestState) {
+	if x.guard.Open() {
+		x.context.values.Store(state)
+		x.state = *state
 	}
 }
 
-// Seen reports whether the request came with fields that concern one connection only, and with any whose name begins with "X".
+// Seen reports whether the request came with fields that concern one connection only, and with any whose name begins
+// with "X".
 func (x *exchange) Seen() (hopByHop, extended bool) { return x.hopByHop, x.extended }

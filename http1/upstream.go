@@ -41,15 +41,15 @@ type UpstreamConfig struct {
 	MaxAge time.Duration
 	// ResponseHeaderTimeout bounds the wait for the head of the response once the whole request is written; 0 does not.
 	ResponseHeaderTimeout time.Duration
-	// ContinueTimeout is how long a request with "Expect: 100-continue" waits for the answer to that before it sends its
-	// body all the same; 0 doesn't wait.
+	// ContinueTimeout is how long a request with "Expect: 100-continue" waits for the answer to that before it sends
+	// its body all the same; 0 doesn't wait.
 	ContinueTimeout time.Duration
 	// MaxHeaderBytes bounds the head of a response, status line included; 0 stands for 1 MiB.
 	MaxHeaderBytes int
 }
 
-// Client is what upstreams may share: recycled buffers, and one watch over all their idle connections. The zero value is
-// ready, must not be copied, and needs no closing: it runs nothing while there are no idle connections.
+// Client is what upstreams may share: recycled buffers, and one watch over all their idle connections. The zero value
+// is ready, must not be copied, and needs no closing: it runs nothing while there are no idle connections.
 type Client struct {
 	buffers clientBuffers
 	watch   idleWatch
@@ -83,27 +83,27 @@ type Upstream struct {
 	// mutex guards what follows.
 	mutex sync.Mutex
 	// idle is a stack: the newest is at the end. Old connections at the bottom are left to their time-out.
-	idle  []*link
+	idle  []*clientConn
 	timer *time.Timer
 	// armed says that the timer will fire.
 	armed bool
-	// links is the first in the list of all connections, idle or not.
-	links *link
+	// connections is the first in the list of all connections, idle or not.
+	conns *clientConn
 	// closed says that there shall be no more connections.
 	closed bool
 }
 
-// RoundTrip implements http.RoundTripper for callers that have no Call. It reports to the httptrace.ClientTrace of the
-// request's context: GotConn, WroteRequest, Got100Continue, Got1xxResponse and GotFirstResponseByte. See Do for what
-// differs from net/http's Transport.
+// RoundTrip implements http.RoundTripper for callers that have no RoundTrip. It reports to the httptrace.ClientTrace of
+// the request's context: GotConn, WroteRequest, Got100Continue, Got1xxResponse and GotFirstResponseByte. See Do for
+// what differs from net/http's Transport.
 func (u *Upstream) RoundTrip(r *http.Request) (*http.Response, error) {
-	call := &Call{}
+	call := &RoundTrip{}
 	call.traced(r.Context())
 	return u.Do(call, r)
 }
 
-// link returns a connection for a request: the newest idle one that is alive, or a fresh one.
-func (u *Upstream) link(ctx context.Context) (*link, error) {
+// connection returns a connection for a request: the newest idle one that is alive, or a fresh one.
+func (u *Upstream) connection(ctx context.Context) (*clientConn, error) {
 	if l := u.take(time.Now()); l != nil {
 		return l, nil
 	}

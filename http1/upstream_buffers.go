@@ -4,9 +4,9 @@ import "sync"
 
 // clientBuffers recycles memory. The zero value is ready.
 type clientBuffers struct {
-	pages    sync.Pool
-	expanses sync.Pool
-	vasts    sync.Pool
+	smallPool  sync.Pool
+	mediumPool sync.Pool
+	largePool  sync.Pool
 	// poison overwrites what is given back, so that a test sees who still looks at it.
 	poison bool
 }
@@ -14,52 +14,52 @@ type clientBuffers struct {
 // poisoned is what poison writes.
 const poisoned = 0xdb
 
-func (b *clientBuffers) page() *page {
-	if recycled, ok := b.pages.Get().(*page); ok {
+func (b *clientBuffers) small() *smallBuf {
+	if recycled, ok := b.smallPool.Get().(*smallBuf); ok {
 		return recycled
 	}
-	return new(page)
+	return new(smallBuf)
 }
 
-// putPage takes a page back; nil is none.
-func (b *clientBuffers) putPage(used *page) {
+// putSmall takes a smallBuf back; nil is none.
+func (b *clientBuffers) putSmall(used *smallBuf) {
 	if used == nil {
 		return
 	}
 	b.spoil(used[:])
-	b.pages.Put(used)
+	b.smallPool.Put(used)
 }
 
-func (b *clientBuffers) expanse() *expanse {
-	if recycled, ok := b.expanses.Get().(*expanse); ok {
+func (b *clientBuffers) medium() *mediumBuf {
+	if recycled, ok := b.mediumPool.Get().(*mediumBuf); ok {
 		return recycled
 	}
-	return new(expanse)
+	return new(mediumBuf)
 }
 
-// putExpanse takes an expanse back; nil is none.
-func (b *clientBuffers) putExpanse(used *expanse) {
+// putMedium takes an mediumBuf back; nil is none.
+func (b *clientBuffers) putMedium(used *mediumBuf) {
 	if used == nil {
 		return
 	}
 	b.spoil(used[:])
-	b.expanses.Put(used)
+	b.mediumPool.Put(used)
 }
 
-func (b *clientBuffers) vast() *vast {
-	if recycled, ok := b.vasts.Get().(*vast); ok {
+func (b *clientBuffers) large() *largeBuf {
+	if recycled, ok := b.largePool.Get().(*largeBuf); ok {
 		return recycled
 	}
-	return new(vast)
+	return new(largeBuf)
 }
 
-// putVast takes a vast back; nil is none.
-func (b *clientBuffers) putVast(used *vast) {
+// putLarge takes a largeBuf back; nil is none.
+func (b *clientBuffers) putLarge(used *largeBuf) {
 	if used == nil {
 		return
 	}
 	b.spoil(used[:])
-	b.vasts.Put(used)
+	b.largePool.Put(used)
 }
 
 func (b *clientBuffers) spoil(used []byte) {

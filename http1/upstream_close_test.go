@@ -28,8 +28,8 @@ func TestCloseEndsEverything(t *testing.T) {
 		ended <- struct{}{}
 	})
 	upstream := testUpstream(t, endpoint.address(), nil)
-	get := func() (*Call, io.ReadCloser, error) {
-		call := new(Call)
+	get := func() (*RoundTrip, io.ReadCloser, error) {
+		call := new(RoundTrip)
 		response, err := upstream.Do(call, testRequest(t, "GET", endpoint.address(), nil))
 		if err != nil {
 			return call, nil, err
@@ -64,7 +64,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	arrives(t, waits, "the fourth request")
 	first.recycle()
 	upstream.put(first)
-	if n := idleLinks(upstream); n != 1 {
+	if n := idleConns(upstream); n != 1 {
 		t.Fatalf("%d connections are idle", n)
 	}
 
@@ -85,7 +85,7 @@ func TestCloseEndsEverything(t *testing.T) {
 	if call, _, err := get(); !errors.Is(err, errUpstreamClosed) || call.Sent() {
 		t.Errorf("a new request is told %v, sent: %v", err, call.Sent())
 	}
-	if upstream.links != nil {
+	if upstream.conns != nil {
 		t.Error("a connection is still listed")
 	}
 }
@@ -95,7 +95,7 @@ func TestInterruptMayDecline(t *testing.T) {
 	endpoint := newRawEndpoint(t, func(conn *rawConn, _ int) { conn.head() })
 	upstream := testUpstream(t, endpoint.address(), nil)
 	client, body := io.Pipe()
-	call := Call{Interrupt: func() bool { return false }}
+	call := RoundTrip{Interrupt: func() bool { return false }}
 	r := testRequest(t, "POST", endpoint.address(), client)
 	if _, err := upstream.Do(&call, r); err == nil {
 		t.Fatal("no error")
@@ -122,7 +122,7 @@ func TestNobodyIsDialledAfterClose(t *testing.T) {
 		}
 	})
 	for range 2 {
-		call := new(Call)
+		call := new(RoundTrip)
 		if _, err := upstream.Do(call, testRequest(t, "GET", endpoint.address(), nil)); !errors.Is(err, errUpstreamClosed) || call.Sent() {
 			t.Errorf("a request is told %v, sent: %v", err, call.Sent())
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 // dial returns a fresh connection. It ends with the context, also in the middle of a handshake.
-func (u *Upstream) dial(ctx context.Context) (*link, error) {
+func (u *Upstream) dial(ctx context.Context) (*clientConn, error) {
 	if u.over() {
 		return nil, errUpstreamClosed
 	}
@@ -16,7 +16,7 @@ func (u *Upstream) dial(ctx context.Context) (*link, error) {
 	if err != nil {
 		return nil, cause(ctx, err)
 	}
-	l := newLink(u, conn)
+	l := newClientConn(u, conn)
 	if !u.list(l) {
 		l.abort()
 		return nil, errUpstreamClosed
@@ -41,7 +41,7 @@ func (u *Upstream) dial(ctx context.Context) (*link, error) {
 }
 
 // handshake runs without the goroutine that HandshakeContext has for a context.
-func (u *Upstream) handshake(ctx context.Context, l *link, secure *tls.Conn) error {
+func (u *Upstream) handshake(ctx context.Context, l *clientConn, secure *tls.Conn) error {
 	stop := context.AfterFunc(ctx, l.abort)
 	if u.config.HandshakeTimeout > 0 {
 		if err := l.bottom.SetDeadline(time.Now().Add(u.config.HandshakeTimeout)); err != nil {
@@ -60,8 +60,8 @@ func (u *Upstream) handshake(ctx context.Context, l *link, secure *tls.Conn) err
 	return l.bottom.SetDeadline(time.Time{})
 }
 
-// cause returns why the context has ended, or err while it has not: a connection closed by the context is no fault of
-// anybody's.
+// cause returns why the context has ended, or err while it has not. A connection that ends with its context has not
+// failed.
 func cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)

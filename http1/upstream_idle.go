@@ -6,7 +6,7 @@ import (
 )
 
 // take returns the newest idle connection that is alive, or nil. Those found dead on the way are closed.
-func (u *Upstream) take(now time.Time) *link {
+func (u *Upstream) take(now time.Time) *clientConn {
 	for {
 		l := u.pop()
 		if l == nil {
@@ -20,7 +20,7 @@ func (u *Upstream) take(now time.Time) *link {
 	}
 }
 
-func (u *Upstream) pop() *link {
+func (u *Upstream) pop() *clientConn {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
 	if len(u.idle) == 0 {
@@ -34,13 +34,13 @@ func (u *Upstream) pop() *link {
 }
 
 // tooOld reports whether the time of an idle connection is over.
-func (u *Upstream) tooOld(l *link, now time.Time) bool {
+func (u *Upstream) tooOld(l *clientConn, now time.Time) bool {
 	return u.config.IdleTimeout > 0 && now.Sub(l.idleSince) >= u.config.IdleTimeout ||
 		u.config.MaxAge > 0 && now.Sub(l.born) >= u.config.MaxAge
 }
 
 // put keeps a connection whose exchange has ended in good order, or closes it.
-func (u *Upstream) put(l *link) {
+func (u *Upstream) put(l *clientConn) {
 	if u.config.MaxIdle < 0 {
 		l.close()
 		return
@@ -53,7 +53,7 @@ func (u *Upstream) put(l *link) {
 	// the watch takes to look for it.
 	u.mutex.Lock()
 	keep := !u.closed && !l.gone.Load() && !u.tooOld(l, l.idleSince)
-	var oldest *link
+	var oldest *clientConn
 	if keep {
 		if len(u.idle) >= u.config.MaxIdle {
 			oldest = u.idle[0]
@@ -73,7 +73,7 @@ func (u *Upstream) put(l *link) {
 
 // drop closes a connection whose endpoint has closed it, if it is idle. One in use is only marked: its response may
 // still be on the way.
-func (u *Upstream) drop(l *link) {
+func (u *Upstream) drop(l *clientConn) {
 	l.gone.Store(true)
 	u.mutex.Lock()
 	at := slices.Index(u.idle, l)
@@ -102,7 +102,7 @@ func (u *Upstream) CloseIdleConnections() {
 	}
 }
 
-// arm starts the clock that closes idle connections when nobody comes for them. One timer serves all of them, and no
+// arm starts the clock that closes idle connections when no request takes them. One timer serves all of them, and no
 // request touches it while it runs. The mutex is held.
 func (u *Upstream) arm(now time.Time) {
 	if u.armed || u.config.IdleTimeout <= 0 || len(u.idle) == 0 {

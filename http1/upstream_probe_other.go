@@ -21,4 +21,4 @@ func (p *probe) quiet() bool { return true }
 
 func (p *probe) writeNow(b []byte) (int, error) { return p.Write(b) }
 
-func (p *probe) fill(*link) (int, error) { return 0, io.ErrNoProgress }
+func (p *probe) fill(*clientConn) (int, error) { return 0, io.ErrNoProgress }

@@ -23,7 +23,7 @@ type probe struct {
 	reading func(descriptor uintptr)
 	writing func(descriptor uintptr) bool
 	filling func(descriptor uintptr) bool
-	link    *link
+	cc      *clientConn
 	bytes   []byte
 	n       int
 	err     error
@@ -43,11 +43,11 @@ func newProbe(conn net.Conn, raw syscall.RawConn) *probe {
 	return p
 }
 
-// fill reads once into the buffer of a link, which has none while there is nothing to read. Room must be there.
-func (p *probe) fill(l *link) (int, error) {
-	p.link, p.n, p.err = l, 0, nil
+// fill reads once into the buffer of a connection, which has none while there is nothing to read. Room must be there.
+func (p *probe) fill(l *clientConn) (int, error) {
+	p.cc, p.n, p.err = l, 0, nil
 	err := p.raw.Read(p.filling)
-	p.link = nil
+	p.cc = nil
 	switch {
 	case err != nil:
 		if operation, ok := errors.AsType[*net.OpError](err); ok {
@@ -55,7 +55,8 @@ func (p *probe) fill(l *link) (int, error) {
 		}
 		return 0, err
 	case p.err != nil:
-		return 0, &net.OpError{Op: "read", Net: "tcp", Source: p.LocalAddr(), Addr: p.RemoteAddr(), Err: os.NewSyscallError("read", p.err)}
+		err := os.NewSyscallError("read", p.err)
+		return 0, &net.OpError{Op: "read", Net: "tcp", Source: p.LocalAddr(), Addr: p.RemoteAddr(), Err: err}
 	case p.n == 0:
 		return 0, io.EOF
 	}
@@ -63,7 +64,7 @@ func (p *probe) fill(l *link) (int, error) {
 }
 
 func (p *probe) fillOnce(descriptor uintptr) bool {
-	l := p.link
+	l := p.cc
 	lent := l.buffer == nil
 	if lent {
 		l.borrow()

@@ -32,7 +32,7 @@ func trusting(server *httptest.Server) func(*UpstreamConfig) {
 		roots := x509.NewCertPool()
 		roots.AddCert(server.Certificate())
 		config.TLS = &tls.Config{RootCAs: roots, ServerName: "example.com", ClientSessionCache: tls.NewLRUClientSessionCache(4)}
-		config.HandshakeTimeout = patience
+		config.HandshakeTimeout = timeout
 	}
 }
 
@@ -62,8 +62,8 @@ func TestTLS(t *testing.T) {
 		if response.TLS == nil || response.TLS.DidResume != resumed || response.TLS.NegotiatedProtocol == "h2" {
 			t.Errorf("request %d: %+v", i, response.TLS)
 		}
-		if idleLinks(upstream) != 1 {
-			t.Errorf("%d connections are kept", idleLinks(upstream))
+		if idleConns(upstream) != 1 {
+			t.Errorf("%d connections are kept", idleConns(upstream))
 		}
 	}
 }
@@ -73,7 +73,7 @@ func TestStrangersAreRefused(t *testing.T) {
 	upstream := testUpstream(t, server.Listener.Addr().String(), func(config *UpstreamConfig) {
 		config.TLS = &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "example.com"}
 	})
-	var call Call
+	var call RoundTrip
 	_, err := upstream.Do(&call, testRequest(t, "GET", "example.com", nil))
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); !ok || call.Sent() {
 		t.Errorf("the error is %v, sent: %v", err, call.Sent())
@@ -88,7 +88,7 @@ func TestHTTP2IsHandedOver(t *testing.T) {
 		trusting(server)(config)
 		config.HTTP2 = func(conn *tls.Conn) { taken = conn }
 	})
-	var call Call
+	var call RoundTrip
 	body := &closeCounter{Reader: strings.NewReader("x")}
 	_, err := upstream.Do(&call, testRequest(t, "POST", "example.com", body))
 	if !errors.Is(err, ErrHTTP2) || call.Sent() || taken == nil {

@@ -8,13 +8,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// idleWatch is one epoll set that holds idle connections of any number of upstreams. It wants to know one thing of each:
+// idleWatch is one epoll set that holds idle connections of any number of upstreams. It waits for one thing of each:
 // that the endpoint closed it. Registered edge-triggered for EPOLLRDHUP alone, a connection in use costs nothing, so it
 // is put in once and stays until it is closed. The set and its goroutine are there while there are connections.
 type idleWatch struct {
 	mutex sync.Mutex
 	set   *epollSet
-	links map[uint64]*link
+	conns map[uint64]*clientConn
 	last  uint64
 }
 
@@ -42,9 +42,9 @@ func newEpollSet() (*epollSet, error) {
 	return s, nil
 }
 
-// add begins to watch a link, if it isn't watched yet. Where the system refuses, connections are still looked at before
-// they are used.
-func (w *idleWatch) add(l *link) {
+// add begins to watch a connection, if it isn't watched yet. Where the system refuses, connections are still looked at
+// before they are used.
+func (w *idleWatch) add(l *clientConn) {
 	if l.watched != 0 || l.raw == nil {
 		return
 	}
@@ -55,7 +55,7 @@ func (w *idleWatch) add(l *link) {
 		if err != nil {
 			return
 		}
-		w.set, w.links = set, make(map[uint64]*link)
+		w.set, w.conns = set, make(map[uint64]*clientConn)
 		go w.run(set)
 	}
 	w.last++
@@ -68,24 +68,24 @@ func (w *idleWatch) add(l *link) {
 		return
 	}
 	l.watched = id
-	w.links[id] = l
+	w.conns[id] = l
 }
 
-// remove forgets a link that is about to be closed; the system takes closed descriptors out of the set by itself.
-func (w *idleWatch) remove(l *link) {
+// remove forgets a connection that is about to be closed; the system takes closed descriptors out of the set by itself.
+func (w *idleWatch) remove(l *clientConn) {
 	if l.watched == 0 {
 		return
 	}
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	delete(w.links, l.watched)
+	delete(w.conns, l.watched)
 	l.watched = 0
 	w.stopUnused()
 }
 
 // stopUnused closes the set when it is empty, which ends its goroutine. The mutex is held.
 func (w *idleWatch) stopUnused() {
-	if len(w.links) == 0 {
+	if len(w.conns) == 0 {
 		_ = w.set.file.Close()
 		w.set = nil
 	}
@@ -94,7 +94,7 @@ func (w *idleWatch) stopUnused() {
 // watchEvents is how many events one call takes.
 const watchEvents = 128
 
-// run drops the links whose endpoint has closed them, until the set is closed.
+// run drops the connections whose endpoint has closed them, until the set is closed.
 func (w *idleWatch) run(set *epollSet) {
 	var events [watchEvents]unix.EpollEvent
 	n := 0
@@ -116,8 +116,8 @@ func (w *idleWatch) run(set *epollSet) {
 	}
 }
 
-func (w *idleWatch) find(id uint64) *link {
+func (w *idleWatch) find(id uint64) *clientConn {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	return w.links[id]
+	return w.conns[id]
 }

@@ -8,28 +8,28 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer/picker"
 )
 
-// Request is what a pool needs to know of a request. It belongs to the exchange, which may use it for one try after the
-// other.
+// Request is the input of Pool.Acquire. It belongs to the request state of forward, which uses it for one
+// attempt after another.
 type Request struct {
 	picker.Request
-	// Tried are the members that have failed the request. They are not picked again, unless Again is set and there is
-	// nobody else.
+	// Tried are the members that have failed the request. They are not picked again, unless Again is set and
+	// there is no other.
 	Tried []*Member
 	Again bool
-	// Cookie is set by Acquire: a Set-Cookie field that the response shall have, or empty.
+	// Cookie is set by Acquire: the Set-Cookie field for the response, or empty.
 	Cookie string
-	// Counted is set by Acquire: the request counts against the limits of the pool until it is done, which Result.Counted
-	// must say.
+	// Counted is set by Acquire when the request counts against the limits of the pool. Result.Counted must
+	// repeat it.
 	Counted bool
 }
 
-// Refusal is why nobody may answer a request.
+// Refusal is the reason why no member was acquired.
 type Refusal struct {
 	// Reason is a clause for the log.
 	Reason string
-	// Saturated says that there are endpoints, all of them at their limits.
+	// Saturated is set when there are endpoints, all of them at their limits.
 	Saturated bool
-	// Exhausted says that there are endpoints, all of which the request has tried.
+	// Exhausted is set when there are endpoints, all of which the request has tried.
 	Exhausted bool
 }
 
@@ -37,18 +37,19 @@ type Refusal struct {
 func (r *Refusal) Error() string { return r.Reason }
 
 const (
-	// drawn is how many picks of the strategy are looked at before the pool is searched for anybody at all.
+	// drawn is the number of picks of the strategy before the pool is searched for any member that can serve.
 	drawn = 4
-	// lightly is how many requests an endpoint has under way before the load of its zone is looked at.
+	// lightly is the number of requests in flight up to which an endpoint of the zone is used whatever the load
+	// of others.
 	lightly = 3
-	// busier is how many times as busy as another endpoint one of the same zone may be.
+	// busier is the factor by which an endpoint of the zone may be busier than another one.
 	busier = 2
 )
 
-// Acquire picks a member and counts the request in; Member.Done counts it out. When nobody may answer the error is a
-// *Refusal. It allocates nothing and takes no lock, unless the pool's limits are reached: then it may wait for a
-// request to end, as Limits.Pending says, as long as the context of r.HTTP lasts, whose error it returns then. A further
-// try never waits, since the one before may still hold the place that it would wait for.
+// Acquire picks a member and counts the request in; Member.Done counts it out. When no member can serve, the
+// error is a *Refusal. It allocates nothing and takes no lock, unless the limits of the pool are reached: then
+// it may wait for a request to end, as Limits.Pending allows, and returns the error of r.HTTP's context when
+// that ends first. A retry never waits, since the previous attempt may hold the slot that it would wait for.
 func (p *Pool) Acquire(r *Request) (*Member, error) {
 	r.Cookie, r.Attempt, r.Counted = "", 0, false
 	snapshot := p.snapshot.Load()
@@ -69,12 +70,12 @@ func (p *Pool) Acquire(r *Request) (*Member, error) {
 	return nil, snapshot.refuse(r)
 }
 
-// choose picks and counts in, nil when nobody may answer.
+// choose picks a member and counts the request in; it returns nil when no member can serve.
 func (s *Snapshot) choose(p *Pool, r *Request) *Member {
 	named := false
 	if s.cookies != nil {
 		var member *Member
-		if member, named = s.stuck(p, r); member != nil {
+		if member, named = s.byCookie(p, r); member != nil {
 			return member
 		}
 	}
@@ -94,14 +95,14 @@ func (s *Snapshot) choose(p *Pool, r *Request) *Member {
 	return member
 }
 
-// pick asks the strategy for somebody who can take the request, and takes anybody who can when it names nobody.
+// pick tries the picks of the strategy first, and then any member that can serve.
 func (s *Snapshot) pick(p *Pool, r *Request) *Member {
 	if s.full(p) {
 		return nil
 	}
 	var cold *Member
 	for r.Attempt = 0; r.Attempt < drawn; r.Attempt++ {
-		// Where all of the zone are cold, others help out.
+		// When all members of the zone are in their slow start, others are tried too.
 		member := s.draw(p, r, cold != nil && r.Attempt >= drawn/2)
 		if member == nil {
 			return nil
@@ -132,7 +133,7 @@ func (s *Snapshot) pick(p *Pool, r *Request) *Member {
 	return nil
 }
 
-// draw lets the strategy choose, in this instance's zone first unless everywhere is asked for.
+// draw returns the pick of the strategy, from this instance's zone first unless everywhere is set.
 func (s *Snapshot) draw(p *Pool, r *Request, everywhere bool) *Member {
 	if s.local == nil || everywhere {
 		return member(s.serving, s.picker.Pick(&r.Request))
@@ -160,7 +161,7 @@ func member(of []*Member, index int) *Member {
 	return of[index]
 }
 
-// refuse says why nobody may answer.
+// refuse returns the reason why no member can serve.
 func (s *Snapshot) refuse(r *Request) *Refusal {
 	switch {
 	case len(s.serving) == 0:

@@ -23,7 +23,7 @@ func manyEndpoints(n int) []dynamic.Endpoint {
 func poolOf(endpoints []dynamic.Endpoint) (*Registry, *Pool) {
 	registry := NewRegistry(Options{})
 	registry.Apply(dynamic.EndpointSet{Key: web, Version: 1, Endpoints: endpoints})
-	return registry, registry.Pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}})
+	return registry, registry.pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}})
 }
 
 func TestPickAllocatesNothing(t *testing.T) {
@@ -42,7 +42,7 @@ func TestLongWayAllocatesNothing(t *testing.T) {
 	b := newBook(t, nil)
 	b.SetZone("a")
 	b.Apply(zoned(1, map[string]string{"192.0.2.1:80": "a", "192.0.2.2:80": "a"}, nil))
-	pool := b.Pool(PoolSpec{
+	pool := b.pool(PoolSpec{
 		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}, Policies: Policies{
 			Zone: ZoneLocal, Limits: Limits{PerEndpoint: 2}, SlowStart: time.Minute, Sticks: true, Cookie: cookie(t), Outlier: detection(t),
 		},
@@ -95,7 +95,7 @@ func BenchmarkAcquireHugeWeights(b *testing.B) {
 	for i := range 100 {
 		servers = append(servers, inline(fmt.Sprintf("192.0.2.%d:80", i), 1000+i*i*i))
 	}
-	pool := NewRegistry(Options{}).Pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: servers})
+	pool := NewRegistry(Options{}).pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: servers})
 	request := &Request{}
 	b.ReportAllocs()
 	for b.Loop() {
@@ -125,7 +125,7 @@ func BenchmarkApplyOneChange(b *testing.B) {
 	}
 }
 
-// BenchmarkEverybodyFails has all endpoints of a large pool fail at once, and takes the verdicts in.
+// BenchmarkEverybodyFails has all endpoints of a large pool fail at once, and takes the results in.
 func BenchmarkEverybodyFails(b *testing.B) {
 	policy, err := outlier.NewPolicy(nil, nil)
 	if err != nil {
@@ -133,7 +133,7 @@ func BenchmarkEverybodyFails(b *testing.B) {
 	}
 	registry := NewRegistry(Options{})
 	spec := PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}, Policies: Policies{Outlier: policy}}
-	pool, now := registry.Pool(spec), registry.epoch.Add(time.Hour)
+	pool, now := registry.pool(spec), registry.epoch.Add(time.Hour)
 	registry.Apply(dynamic.EndpointSet{Key: web, Version: 1, Endpoints: manyEndpoints(10_000)})
 	registry.Flush(now)
 	for b.Loop() {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/http1"
 	"github.com/sluiceproxy/sluice/loadbalancer/health"
 )
 
@@ -61,6 +62,12 @@ func (v visit) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	return &http.Response{StatusCode: http.StatusOK, Request: r, Body: io.NopCloser(strings.NewReader(""))}, nil
 }
+
+func (visit) Send(*http1.RoundTrip, *http.Request, SharedSender) (*http.Response, error) {
+	return nil, http.ErrNotSupported
+}
+func (visit) Shares() bool                        { return false }
+func (visit) IdleConnections() (idle, shared int) { return 0, 0 }
 
 func (visit) CloseIdleConnections() {}
 func (visit) Close()                {}
@@ -114,7 +121,7 @@ func (w *ward) spec(name string, n int, path string) PoolSpec {
 func TestChecksTakeEndpointsOut(t *testing.T) {
 	inWard(t, func(t *testing.T, w *ward) {
 		w.clinic.sick("192.0.2.1:80", true)
-		pool := w.Pool(w.spec("shop", 2, "/health"))
+		pool := w.pool(w.spec("shop", 2, "/health"))
 		equal(t, "before anybody was asked", len(w.who(pool, 4)), 2)
 		w.wait(0)
 		equal(t, "after the first check, which is at once", w.who(pool, 4), []string{"192.0.2.2:80"})
@@ -135,13 +142,13 @@ func TestChecksTakeEndpointsOut(t *testing.T) {
 func TestChecksAreShared(t *testing.T) {
 	inWard(t, func(t *testing.T, w *ward) {
 		w.clinic.sick("192.0.2.1:80", true)
-		one := w.Pool(w.spec("one", 2, "/health"))
+		one := w.pool(w.spec("one", 2, "/health"))
 		w.wait(0)
-		two := w.Pool(w.spec("two", 2, "/health"))
-		equal(t, "a verdict that is there already counts at once", w.who(two, 4), []string{"192.0.2.2:80"})
+		two := w.pool(w.spec("two", 2, "/health"))
+		equal(t, "a result that is there already counts at once", w.who(two, 4), []string{"192.0.2.2:80"})
 		w.wait(0)
 		equal(t, "checks of one endpoint by two pools", w.clinic.count("192.0.2.1:80"), 1)
-		w.Pool(w.spec("three", 2, "/other"))
+		w.pool(w.spec("three", 2, "/other"))
 		w.wait(0)
 		equal(t, "checks after another question", w.clinic.count("192.0.2.1:80"), 2)
 		w.Release("one")
@@ -162,25 +169,25 @@ func TestChecksAreShared(t *testing.T) {
 func TestReloadRestartsNoCheck(t *testing.T) {
 	inWard(t, func(t *testing.T, w *ward) {
 		w.clinic.sick("192.0.2.1:80", true)
-		pool := w.Pool(w.spec("shop", 2, "/health"))
+		pool := w.pool(w.spec("shop", 2, "/health"))
 		w.wait(0)
 		for n := 3; n < 6; n++ {
 			spec := w.spec("shop", n, "/health")
 			spec.Servers[0].Weight = n
 			spec.Panic = n
-			w.Pool(spec)
+			w.pool(spec)
 			if who := w.who(pool, 12); who[0] == "192.0.2.1:80" {
-				t.Fatal("the verdict is forgotten")
+				t.Fatal("the result is forgotten")
 			}
 		}
 		w.wait(0)
 		equal(t, "checks", w.clinic.count("192.0.2.1:80"), 1)
-		w.Pool(w.spec("shop", 2, "/changed"))
+		w.pool(w.spec("shop", 2, "/changed"))
 		w.wait(0)
 		equal(t, "checks after a change of the definition", w.clinic.count("192.0.2.1:80"), 2)
 		spec := w.spec("shop", 2, "/changed")
 		spec.Policies = Policies{}
-		w.Pool(spec)
+		w.pool(spec)
 		equal(t, "without a check", len(w.who(pool, 4)), 2)
 	})
 }
@@ -189,7 +196,7 @@ func TestPanic(t *testing.T) {
 	inWard(t, func(t *testing.T, w *ward) {
 		spec := w.spec("shop", 4, "/health")
 		spec.Panic = 50
-		pool := w.Pool(spec)
+		pool := w.pool(spec)
 		for ill, want := range []int{4, 3, 2, 4, 4} {
 			if ill > 0 {
 				w.clinic.sick(spec.Servers[ill-1].Host, true)
@@ -209,7 +216,7 @@ func TestTerminatingHelpsOut(t *testing.T) {
 		w.Apply(endpointSet(1, "192.0.2.1:80#a", "192.0.2.2:80#b!"))
 		spec := w.spec("shop", 0, "/health")
 		spec.Servers = []ServerSpec{following(web, 1)}
-		pool := w.Pool(spec)
+		pool := w.pool(spec)
 		equal(t, "while both are well", w.who(pool, 4), []string{"192.0.2.1:80#a"})
 		w.wait(0)
 		equal(t, "when the one that stays is ill", w.who(pool, 4), []string{"192.0.2.2:80#b"})
@@ -221,7 +228,7 @@ func TestTwoVerdicts(t *testing.T) {
 	inWard(t, func(t *testing.T, w *ward) {
 		spec := w.spec("shop", 3, "/health")
 		spec.Outlier = detection(t)
-		pool := w.Pool(spec)
+		pool := w.pool(spec)
 		w.wait(0)
 		w.clinic.sick("192.0.2.1:80", true)
 		w.fails(pool, "192.0.2.1:80", 3)
@@ -245,7 +252,7 @@ func TestPanicAsksThoseThatLeave(t *testing.T) {
 		w.Apply(endpointSet(1, "192.0.2.1:80", "192.0.2.2:80!", "192.0.2.3:80"))
 		spec := w.spec("shop", 0, "/health")
 		spec.Servers, spec.Panic = []ServerSpec{following(web, 1)}, 60
-		pool := w.Pool(spec)
+		pool := w.pool(spec)
 		w.wait(0)
 		equal(t, "while somebody who stays is well", w.who(pool, 12), []string{"192.0.2.1:80", "192.0.2.3:80"})
 		w.clinic.sick("192.0.2.3:80", true)
@@ -258,14 +265,14 @@ func TestPanicAsksThoseThatLeave(t *testing.T) {
 func TestAChangedCheckKeepsTheVerdict(t *testing.T) {
 	inWard(t, func(t *testing.T, w *ward) {
 		w.clinic.sick("192.0.2.1:80", true)
-		pool := w.Pool(w.spec("shop", 2, "/health"))
+		pool := w.pool(w.spec("shop", 2, "/health"))
 		w.wait(0)
-		w.Pool(w.spec("shop", 2, "/changed"))
+		w.pool(w.spec("shop", 2, "/changed"))
 		equal(t, "before the first answer", w.who(pool, 4), []string{"192.0.2.2:80"})
 		w.wait(0)
 		equal(t, "after it", w.who(pool, 4), []string{"192.0.2.2:80"})
 		w.clinic.sick("192.0.2.1:80", false)
-		w.Pool(w.spec("shop", 2, "/again"))
+		w.pool(w.spec("shop", 2, "/again"))
 		w.wait(0)
 		equal(t, "after a good one", len(w.who(pool, 4)), 2)
 	})
@@ -277,7 +284,7 @@ func TestCheckOfAPathWithoutSlash(t *testing.T) {
 		for _, path := range []string{"health", "/health"} {
 			spec := w.spec("shop", 1, path)
 			spec.Servers[0].URL = "http://192.0.2.1:80/app/"
-			w.Pool(spec)
+			w.pool(spec)
 			w.wait(0)
 		}
 		equal(t, "paths", w.clinic.paths, []string{"/app/health", "/health"})
@@ -289,7 +296,7 @@ func TestChecksVerifyTheServersName(t *testing.T) {
 	inWard(t, func(t *testing.T, w *ward) {
 		spec := w.spec("shop", 2, "/health")
 		spec.Servers[0].Scheme, spec.Servers[0].Host = "https", "shop.example:443"
-		w.Pool(spec)
+		w.pool(spec)
 		w.wait(0)
 		hosts := map[string]string{}
 		for _, key := range w.clinic.made {

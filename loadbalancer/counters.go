@@ -2,24 +2,23 @@ package loadbalancer
 
 import "sync/atomic"
 
-// Counters count what the mechanisms of a pool did. They are written where something went another way than usual, so
-// that the usual way has no counter to share.
+// Counters count exceptional events of a pool. The usual path of a request has no shared counter.
 type Counters struct {
-	// Retries are tries beyond the first; Exhausted are those that the budget did not allow.
+	// Retries are attempts beyond the first; Exhausted are retries that the budget did not allow.
 	Retries, Exhausted atomic.Uint64
-	// Ejections and Returns are of endpoints whose answers failed. Spared are those whose ejection would have taken more
-	// than the share of the pool that may be out.
-	Ejections, Returns, Spared atomic.Uint64
-	// ChecksFailed and ChecksPassed are changes of the verdict of an active check.
+	// Ejections and Returns count ejected members and their returns. EjectionsOverflow counts ejections that
+	// the limit of ejected members prevented.
+	Ejections, Returns, EjectionsOverflow atomic.Uint64
+	// ChecksFailed and ChecksPassed count changes of the result of an active check.
 	ChecksFailed, ChecksPassed atomic.Uint64
-	// Panics are the times when so few endpoints were in good health that health did not count any more.
+	// Panics counts the times when the pool entered panic mode.
 	Panics atomic.Uint64
-	// Saturated are requests that were refused because a limit was reached, Waited those that waited for that.
+	// Saturated counts requests that were refused at a limit, Waited those that waited for it.
 	Saturated, Waited atomic.Uint64
-	// Spilled are requests that left the zone because its endpoints were busier than others.
+	// Spilled counts requests that left the zone because its endpoints were busier than others.
 	Spilled atomic.Uint64
-	// Moved are clients whose sticky endpoint could not answer any more.
+	// Moved counts clients whose sticky endpoint could not serve any more.
 	Moved atomic.Uint64
-	// Cut are endpoints whose connections were ended when their time to drain was over.
+	// Cut counts endpoints whose connections were closed at the end of their drain time.
 	Cut atomic.Uint64
 }

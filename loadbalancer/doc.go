@@ -1,21 +1,22 @@
-// Package loadbalancer decides which endpoint answers a request.
+// Package loadbalancer picks the endpoint that answers a request.
 //
-// In flow PoolSpecs (what a service declares, from the compiler), dynamic.EndpointSets (who serves it right now, from the
-// endpoint lane), the Results of requests, and the verdicts of active checks; out flow Pools, whose Acquire answers from an
-// immutable Snapshot without a lock or an allocation, unless a request has to wait for a limit.
+// The compiler declares pools as PoolSpecs, the endpoint lane delivers their endpoints as dynamic.EndpointSets, and
+// requests and active checks report Results. Each Pool publishes an immutable Snapshot; Pool.Acquire picks from it
+// without a lock or an allocation, unless the request has to wait for a limit.
 //
-// Four kinds of state are keyed apart, and all of them outlive a new configuration:
+// Four kinds of state are keyed separately, and all of them survive a new configuration:
 //
 //   - Endpoint: one incarnation of an address. Requests in flight and failed connects, shared by all pools.
-//   - Upstream: an endpoint spoken to in one way (scheme, name in TLS, transport). It owns idle connections and TLS
-//     sessions and is never shared between transports.
-//   - Probe: an endpoint checked in one way, with the verdict, shared by all pools with the same check.
-//   - Member: an endpoint's place in one pool: latency, failures in a row, slow start, the value of a sticky cookie.
+//   - Upstream: an endpoint reached in one way (scheme, TLS server name, transport). It owns idle connections and
+//     TLS sessions and is never shared between transports.
+//   - Probe: an active check of an endpoint with its result, shared by all pools with the same check.
+//   - Member: an endpoint in one pool: latency, consecutive failures, slow start, the value of the sticky cookie.
 //
-// A Registry owns them. One goroutine, the single writer, calls its methods; any number of goroutines call Acquire and Done.
-// What these learn of an endpoint reaches the writer through an inbox, and requests with its next snapshot.
+// A Registry owns all of it. Its methods belong to one goroutine, the single writer; any number of goroutines call
+// Acquire and Done. Failures that they observe reach the writer through an event queue, and come back to requests
+// with the next snapshot.
 //
-// The subpackages know nothing of pools: picker chooses from a list, health runs checks, outlier judges by answers, sticky reads and
-// writes cookies, retry says what may be tried again and how often. The package never parses configuration files, never
-// resolves names, and never forwards a request.
+// The subpackages do not know pools: picker chooses from a list of candidates, health runs active checks, outlier
+// decides on ejections, sticky reads and writes cookies, retry decides what may be retried and how often. The package
+// does not parse configuration files, resolve names or forward requests.
 package loadbalancer

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestDrainTime ends what is left of the requests to an endpoint that is gone when their time is over, and nothing before.
+// TestDrainTime ends what is left of the requests to an endpoint that is gone when their time is over, and
+// nothing before.
 func TestDrainTime(t *testing.T) {
 	for _, test := range []struct {
 		name  string
@@ -24,7 +25,7 @@ func TestDrainTime(t *testing.T) {
 			b, dialer := newBook(t, nil), newLine()
 			b.now = time.Now()
 			b.Apply(endpointSet(1, "192.0.2.1:80#a", "192.0.2.2:80#b"))
-			pool := b.Pool(PoolSpec{
+			pool := b.pool(PoolSpec{
 				Name: "shop", Dialer: dialer, Servers: []ServerSpec{following(web, 1)}, Policies: Policies{DrainTime: test.limit},
 			})
 			leaving := members(pool)["192.0.2.1:80"]
@@ -46,14 +47,14 @@ func TestDrainTime(t *testing.T) {
 	}
 }
 
-// TestDrainingKeepsNoConnection closes the connections to an endpoint that drains as soon as nobody uses them, and keeps them again
-// when it is back.
+// TestDrainingKeepsNoConnection closes the connections to an endpoint that drains as soon as no request uses them,
+// and keeps them again when it is back.
 func TestDrainingKeepsNoConnection(t *testing.T) {
 	b, dialer := newBook(t, nil), newLine()
 	b.Apply(endpointSet(1, "192.0.2.1:80", "192.0.2.2:80"))
 	shop := PoolSpec{Name: "shop", Dialer: dialer, Servers: []ServerSpec{following(web, 1)}}
-	pool := b.Pool(shop)
-	other := b.Pool(PoolSpec{Name: "other", Dialer: dialer, Servers: []ServerSpec{inline("192.0.2.9:80", 1)}})
+	pool := b.pool(shop)
+	other := b.pool(PoolSpec{Name: "other", Dialer: dialer, Servers: []ServerSpec{inline("192.0.2.9:80", 1)}})
 	member := members(pool)["192.0.2.1:80"]
 	member.upstream.begin()
 	b.Apply(endpointSet(2, "192.0.2.1:80!", "192.0.2.2:80"))
@@ -69,8 +70,8 @@ func TestDrainingKeepsNoConnection(t *testing.T) {
 
 	// A server without weight drains, unless another pool has use for it.
 	weightless := PoolSpec{Name: "other", Dialer: dialer, Servers: []ServerSpec{inline("192.0.2.9:80", 0)}}
-	third := b.Pool(PoolSpec{Name: "third", Dialer: dialer, Servers: []ServerSpec{inline("192.0.2.9:80", 1)}})
-	b.Pool(weightless)
+	third := b.pool(PoolSpec{Name: "third", Dialer: dialer, Servers: []ServerSpec{inline("192.0.2.9:80", 1)}})
+	b.pool(weightless)
 	equal(t, "closed while another pool keeps it", dialer.calls, 2)
 	b.Release(third.Name())
 	equal(t, "closed when nobody does", dialer.calls, 3)
@@ -106,11 +107,12 @@ func TestTriedEndpoints(t *testing.T) {
 	equal(t, "what was tried", len(request.Tried), 5)
 }
 
-// TestDrainingForOnePool has an endpoint drain for one pool when another begins to use it: its connections are kept for that.
+// TestDrainingForOnePool has an endpoint drain for one pool when another begins to use it: its connections are
+// kept for that.
 func TestDrainingForOnePool(t *testing.T) {
 	b, dialer := newBook(t, nil), newLine()
-	b.Pool(PoolSpec{Name: "old", Dialer: dialer, Servers: []ServerSpec{inline("192.0.2.1:80", 0)}})
-	pool := b.Pool(PoolSpec{Name: "new", Dialer: dialer, Servers: []ServerSpec{inline("192.0.2.1:80", 1)}})
+	b.pool(PoolSpec{Name: "old", Dialer: dialer, Servers: []ServerSpec{inline("192.0.2.1:80", 0)}})
+	pool := b.pool(PoolSpec{Name: "new", Dialer: dialer, Servers: []ServerSpec{inline("192.0.2.1:80", 1)}})
 	closed := dialer.calls
 	b.hold(pool).done()
 	equal(t, "closed after a request", dialer.calls, closed)

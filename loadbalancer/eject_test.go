@@ -18,10 +18,10 @@ func TestEjection(t *testing.T) {
 	equal(t, "half is out", b.who(pool, 20), []string{"192.0.2.3:80", "192.0.2.4:80"})
 	b.fails(pool, "192.0.2.3:80", 3)
 	equal(t, "more than half is not", b.who(pool, 20), []string{"192.0.2.3:80", "192.0.2.4:80"})
-	equal(t, "spared", pool.Counters().Spared.Load(), uint64(1))
+	equal(t, "overLimit", pool.Counters().EjectionsOverflow.Load(), uint64(1))
 	equal(t, "up", pool.Up(), true)
 
-	// When there is room, the one that was spared and has not answered since is next.
+	// When there is room, the one that was overLimit and has not answered since is next.
 	b.pass(2 * time.Second)
 	equal(t, "ejections", pool.Counters().Ejections.Load(), uint64(3))
 	equal(t, "after the first came back", b.who(pool, 20), []string{"192.0.2.1:80", "192.0.2.2:80", "192.0.2.4:80"})
@@ -50,19 +50,20 @@ func TestTheLastEndpointIsNeverEjected(t *testing.T) {
 	}
 }
 
-// TestEjectionOutlivesAReload has the pool's servers change around one that is out, and forgets the verdict only with the option.
+// TestEjectionOutlivesAReload has the pool's servers change around one that is out, and forgets the result only
+// with the option.
 func TestEjectionOutlivesAReload(t *testing.T) {
 	b := newBook(t, nil)
 	spec := PoolSpec{Name: "shop", Dialer: newLine(), Servers: servers(3), Policies: Policies{Outlier: detection(t)}}
-	pool := b.Pool(spec)
+	pool := b.pool(spec)
 	b.fails(pool, "192.0.2.1:80", 3)
 	spec.Servers = servers(4)
 	spec.Servers[0].Weight = 7
 	spec.DrainTime = time.Second
-	b.Pool(spec)
+	b.pool(spec)
 	equal(t, "after a reload", b.who(pool, 20), []string{"192.0.2.2:80", "192.0.2.3:80", "192.0.2.4:80"})
 	spec.Outlier = Policies{}.Outlier
-	b.Pool(spec)
+	b.pool(spec)
 	equal(t, "without the option", len(b.who(pool, 200)), 4)
 	b.pass(time.Minute)
 	equal(t, "no return of one that is back", pool.Counters().Returns.Load(), uint64(1))
@@ -72,7 +73,7 @@ func TestEjectionOutlivesAReload(t *testing.T) {
 func TestAnEjectedEndpointLeaves(t *testing.T) {
 	b := newBook(t, nil)
 	b.Apply(endpointSet(1, "192.0.2.1:80#a", "192.0.2.2:80#b", "192.0.2.3:80#c"))
-	pool := b.Pool(PoolSpec{
+	pool := b.pool(PoolSpec{
 		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}, Policies: Policies{Outlier: detection(t)},
 	})
 	late := members(pool)["192.0.2.1:80"]
@@ -96,7 +97,7 @@ func TestASparedEndpointGoesWhenThereIsRoom(t *testing.T) {
 	spec := PoolSpec{
 		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}, Policies: Policies{Outlier: detection(t)},
 	}
-	pool := b.Pool(spec)
+	pool := b.pool(spec)
 	b.fails(pool, "192.0.2.1:80", 4)
 	equal(t, "the last one", b.who(pool, 4), []string{"192.0.2.1:80#a"})
 	b.Apply(endpointSet(2, "192.0.2.1:80#a", "192.0.2.2:80#b"))
@@ -106,7 +107,7 @@ func TestASparedEndpointGoesWhenThereIsRoom(t *testing.T) {
 	}
 	b.pass(longestWait)
 	equal(t, "one of two", b.who(pool, 4), []string{"192.0.2.2:80#b"})
-	equal(t, "spared", pool.Counters().Spared.Load(), uint64(1))
+	equal(t, "overLimit", pool.Counters().EjectionsOverflow.Load(), uint64(1))
 }
 
 // TestASuspectOfAnOptionThatWasOff fails while nobody judges, and is out when somebody does.
@@ -114,16 +115,16 @@ func TestASuspectOfAnOptionThatWasOff(t *testing.T) {
 	b := newBook(t, nil)
 	b.now = time.Now()
 	spec := PoolSpec{Name: "shop", Dialer: newLine(), Servers: servers(3), Policies: Policies{Outlier: detection(t)}}
-	pool := b.Pool(spec)
+	pool := b.pool(spec)
 	for range 3 {
 		b.ends(pool, "192.0.2.1:80", Result{Outcome: Unreachable})
 	}
 	without := spec
 	without.Policies = Policies{}
-	b.Pool(without)
+	b.pool(without)
 	b.pass(FlushInterval)
 	equal(t, "without the option", len(b.who(pool, 30)), 3)
-	b.Pool(spec)
+	b.pool(spec)
 	b.pass(FlushInterval)
 	equal(t, "with it", b.who(pool, 30), []string{"192.0.2.2:80", "192.0.2.3:80"})
 }
@@ -132,7 +133,7 @@ func TestASuspectOfAnOptionThatWasOff(t *testing.T) {
 func TestTheLastOfThoseThatLeaveHelpsOut(t *testing.T) {
 	b := newBook(t, nil)
 	b.Apply(endpointSet(1, "192.0.2.1:80", "192.0.2.2:80"))
-	pool := b.Pool(PoolSpec{
+	pool := b.pool(PoolSpec{
 		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}, Policies: Policies{Outlier: detection(t)},
 	})
 	b.fails(pool, "192.0.2.1:80", 3)
@@ -142,14 +143,15 @@ func TestTheLastOfThoseThatLeaveHelpsOut(t *testing.T) {
 	equal(t, "who serves", b.who(pool, 4), []string{"192.0.2.1:80"})
 }
 
-// TestEjectionOfOneThatDrains takes out an endpoint that serves none but its sticky clients, beside a single one that serves.
+// TestEjectionOfOneThatDrains takes out an endpoint that serves none but its sticky clients, beside a single
+// one that serves.
 func TestEjectionOfOneThatDrains(t *testing.T) {
 	b := newBook(t, nil)
 	spec := PoolSpec{
 		Name: "shop", Dialer: newLine(), Servers: servers(2), Policies: Policies{Outlier: detection(t), Sticks: true, Cookie: cookie(t)},
 	}
 	spec.Servers[0].Weight = 0
-	pool := b.Pool(spec)
+	pool := b.pool(spec)
 	client := "lb=" + sticky.ID("http://192.0.2.1:80")
 	home, _ := b.asks(pool, client)
 	equal(t, "home", home, "192.0.2.1:80")
@@ -219,7 +221,7 @@ func TestASystemicFailure(t *testing.T) {
 			}
 		}
 		equal(t, "ejections", ejections, 3) // all but one
-		for _, server := range servers(4) { // Those that were spared are well.
+		for _, server := range servers(4) { // Those that were overLimit are well.
 			b.ends(pool, server.Host, Result{Outcome: Answered, Status: 200})
 		}
 		b.pass(2 * time.Second)

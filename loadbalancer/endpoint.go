@@ -5,18 +5,19 @@ import (
 	"sync/atomic"
 )
 
-// EndpointKey tells one incarnation of an address from every other.
+// EndpointKey identifies one incarnation of an address.
 type EndpointKey struct {
-	// Source is who knows of the endpoint: the part of the endpoint set's key before its first slash, empty for an
-	// address that the configuration itself lists.
+	// Source is the origin of the endpoint: the part of the endpoint set's key before its first slash, empty
+	// for an address from the configuration itself.
 	Source string
-	// Address is where it listens.
+	// Address is the address on which it listens.
 	Address netip.AddrPort
-	// UID is the incarnation, empty where the source has none. A new UID at an old address is another endpoint.
+	// UID identifies the incarnation (the pod's uid), empty where the source has none. A new UID at an old
+	// address is another endpoint.
 	UID string
 }
 
-// Endpoint is what is known about one incarnation of an address, whichever pools use it.
+// Endpoint is the state of one incarnation of an address, shared by all pools.
 type Endpoint struct {
 	key             EndpointKey
 	refs            int
@@ -24,13 +25,13 @@ type Endpoint struct {
 	connectFailures atomic.Int64
 }
 
-// Key returns what tells the endpoint from every other.
+// Key returns the key of the endpoint.
 func (e *Endpoint) Key() EndpointKey { return e.key }
 
-// InFlight returns the number of requests that have begun and are not done, over all pools.
+// InFlight returns the number of requests in flight, over all pools.
 func (e *Endpoint) InFlight() int { return int(e.inFlight.Load()) }
 
-// ConnectFailures returns how many connects failed since the endpoint last answered.
+// ConnectFailures returns the number of failed connects since the last response of the endpoint.
 func (e *Endpoint) ConnectFailures() int { return int(e.connectFailures.Load()) }
 
 func (e *Endpoint) done(outcome Outcome) {
@@ -47,20 +48,21 @@ func (e *Endpoint) done(outcome Outcome) {
 	}
 }
 
-// Outcome is how a request to an endpoint ended.
+// Outcome is the kind of result of a request to an endpoint.
 type Outcome uint8
 
 // The outcomes of a request.
 const (
-	// Answered means that a whole response came, whatever its status.
+	// Answered means that a complete response arrived, whatever its status.
 	Answered Outcome = iota
-	// Unreachable means that there was no connection, so that the endpoint saw nothing of the request.
+	// Unreachable means that no connection was established: the endpoint received nothing of the request.
 	Unreachable
-	// Broken means that the connection failed, or the response was not HTTP, after something may have been sent.
+	// Broken means that the connection failed, or the response was not HTTP, after a part of the request may
+	// have been sent.
 	Broken
 	// TimedOut means that the endpoint took too long.
 	TimedOut
-	// Abandoned means that the client left or sent a broken request; it says nothing about the endpoint.
+	// Abandoned means that the client left or sent an invalid request; it is no evidence against the endpoint.
 	Abandoned
 )
 

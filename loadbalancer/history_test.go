@@ -59,7 +59,7 @@ func (h *history) change() {
 		spec := randomSpec(random, name, []*line{nil, nil})
 		spec.Dialer, spec.Policies = h.dialers[random.IntN(2)], h.policies()
 		h.specs[name] = spec
-		h.Pool(spec)
+		h.pool(spec)
 	case 3:
 		h.SetZone([]string{"", "a", "b"}[random.IntN(3)])
 	case 4:
@@ -127,14 +127,14 @@ func (h *history) holds(step int) {
 				}
 			}
 		}
-		if got := pool.tallied; got.round == h.round {
-			pool.tallied.round--
-			fresh := h.tally(pool)
+		if got := pool.counts; got.round == h.round {
+			pool.counts.round--
+			fresh := h.memberCounts(pool)
 			equal(t, "total and out", []int{got.total, got.out}, []int{fresh.total, fresh.out})
 		}
-		for member := range pool.spared {
+		for member := range pool.overLimit {
 			if !members[member] || member.pool != pool {
-				t.Fatalf("step %d: a member that is gone is spared", step)
+				t.Fatalf("step %d: a member that is gone is overLimit", step)
 			}
 		}
 	}

@@ -46,22 +46,23 @@ func TestLimitsOfEndpointAndPool(t *testing.T) {
 	}
 }
 
-// TestLimitsOfAReload begins requests under no limit, under one, and under none again: what is counted must come out even.
+// TestLimitsOfAReload begins requests under no limit, under one, and under none again: what is counted must
+// come out even.
 func TestLimitsOfAReload(t *testing.T) {
 	b := newBook(t, nil)
 	spec := PoolSpec{Name: "shop", Dialer: newLine(), Servers: servers(1)}
-	pool := b.Pool(spec)
+	pool := b.pool(spec)
 	var under []held
 	for step := range 6 {
 		spec.Limits = Limits{PerEndpoint: 12 * (step % 2)}
-		b.Pool(spec)
+		b.pool(spec)
 		for range 4 {
 			under = append(under, b.hold(pool))
 		}
 	}
 	// Those that began under no limit end first, and make no room under it.
 	spec.Limits = Limits{PerEndpoint: 12}
-	b.Pool(spec)
+	b.pool(spec)
 	for _, one := range under {
 		if !one.request.Counted {
 			one.done()
@@ -126,7 +127,7 @@ func TestPendingRequestsTakeNewEndpoints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBook(t, nil)
 		b.Apply(endpointSet(1, "192.0.2.1:80"))
-		pool := b.Pool(PoolSpec{
+		pool := b.pool(PoolSpec{
 			Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)},
 			Policies: Policies{Limits: Limits{PerEndpoint: 1, Pending: 3, PendingTime: 5 * time.Second}},
 		})
@@ -149,7 +150,8 @@ func TestPendingRequestsTakeNewEndpoints(t *testing.T) {
 	})
 }
 
-// TestAFurtherTryDoesNotWait has one request wait for the place of another that is tried again before it gives its place up.
+// TestAFurtherTryDoesNotWait has one request wait for the place of another that is tried again before it gives
+// its place up.
 func TestAFurtherTryDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBook(t, nil)
@@ -190,7 +192,8 @@ func TestAFullPoolAsksNobody(t *testing.T) {
 	running.done()
 }
 
-// TestLimitsUnderLoad has more requests than places, of which each is given back: nobody is left waiting, and no limit is passed.
+// TestLimitsUnderLoad has more requests than places, of which each is given back: no request is left waiting,
+// and no limit is passed.
 func TestLimitsUnderLoad(t *testing.T) {
 	b := newBook(t, nil)
 	limits := Limits{PerEndpoint: 2, PerPool: 3, Pending: 64, PendingTime: time.Minute}
@@ -230,12 +233,12 @@ func TestTwoPlacesAtOnce(t *testing.T) {
 			}()
 			synctest.Wait()
 		}
-		pool.queue.mutex.Lock() // Whoever is woken comes no further than here.
+		pool.pending.mutex.Lock() // Blocks a woken request here.
 		one.member.active.Add(-1)
 		two.member.active.Add(-1)
 		pool.state.InFlight.Add(-2)
-		pool.queue.tickets[0].wake <- struct{}{}
-		pool.queue.mutex.Unlock()
+		pool.pending.tickets[0].wake <- struct{}{}
+		pool.pending.mutex.Unlock()
 		began := time.Now()
 		for range 2 {
 			if err := <-served; err != nil || time.Since(began) > 0 {

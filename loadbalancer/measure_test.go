@@ -16,7 +16,7 @@ func TestChangesAreMeasured(t *testing.T) {
 		var took []time.Duration
 		registry := NewRegistry(Options{Took: func(d time.Duration) { took = append(took, d) }})
 		spec := PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}}
-		registry.Pool(spec)
+		registry.pool(spec)
 		change := func(version uint64, address string) {
 			set := endpointSet(version, address)
 			set.Noticed = time.Now()
@@ -33,7 +33,7 @@ func TestChangesAreMeasured(t *testing.T) {
 		registry.Flush(time.Now())
 		change(4, "192.0.2.4:80")
 		spec.Servers = []ServerSpec{following(web, 2)}
-		registry.Pool(spec)
+		registry.pool(spec)
 		pass(time.Second)
 		change(5, "192.0.2.5:80")
 		registry.Flush(time.Now())

@@ -9,92 +9,94 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer/picker"
 )
 
-// Member is an endpoint's place in one pool. It stays the same value for as long as the endpoint serves the pool through
+// Member is an endpoint in one pool. It stays the same value as long as the endpoint serves the pool through
 // the same server of its specification. Its weight belongs to the Snapshot.
 type Member struct {
 	pool     *Pool
 	upstream *Upstream
 	host     string
 	path     string
-	// name is the server's address as sticky cookies and hashes know it: its URL, or scheme://address.
+	// name is the server's identity for sticky cookies and hashes: its URL, or scheme://address.
 	name string
-	// declared is the URL of the configuration, which may stand for several members.
+	// declared is the configured URL, which may expand to several members.
 	declared string
 	// url is scheme://host:port, as logs and metrics show it.
 	url string
 	// base is the escaped path of that URL.
 	base string
-	// since is when the member joined or recovered, and so began its slow start.
+	// since is the instant at which the member joined or recovered, the start of its slow start.
 	since atomic.Int64
-	// active counts the pool's requests to the endpoint, of those that began while its pool counted.
-	active  atomic.Int64
-	latency atomic.Pointer[picker.Latency]
-	outlier outlier.State
-	remarks remarks
+	// active counts the pool's requests in flight to the endpoint, as long as the pool has limits.
+	active        atomic.Int64
+	latency       atomic.Pointer[picker.Latency]
+	outlier       outlier.State
+	statusReasons statusReasons
 
-	// What follows belongs to the single writer.
-	standing
+	// The fields below belong to the single writer.
+	memberState
 	probe *probe
 	zone  string
 	hints []string
-	// gone says that the member has left its pool.
+	// gone is set when the member has left its pool.
 	gone bool
-	// stickyID is the value of the cookie that names the member, and aliases are older and wider forms of it. Both are set
-	// before the first snapshot that needs them, and stay.
+	// stickyID is the cookie value of the member, and aliases are older and alternative values. Both are set
+	// before the first snapshot that needs them, and do not change.
 	stickyID string
 	aliases  []string
 }
 
-// standing is what keeps a member from getting requests.
-type standing struct {
-	// down says that the active check failed.
+// memberState is the part of a member's state that keeps it from getting requests.
+type memberState struct {
+	// down is set when the active check failed.
 	down bool
-	// ejected says that its answers failed, until when.
+	// ejected is set until the instant until, because real requests failed.
 	ejected bool
 	until   time.Duration
-	// unreachable says that the last failure before that was to find no connection.
+	// unreachable is set when the last failure before that was a failed connect.
 	unreachable bool
-	// stays says that it has weight and is not terminating.
+	// stays is set when the member has weight and is not terminating.
 	stays bool
-	// draining says that its connections are not kept.
+	// draining is set when its connections are closed after their current request.
 	draining bool
 }
 
-// Endpoint returns who would answer.
+// Endpoint returns the endpoint.
 func (m *Member) Endpoint() *Endpoint { return m.upstream.endpoint }
 
-// Upstream returns how the endpoint is spoken to.
+// Upstream returns the upstream through which the endpoint is reached.
 func (m *Member) Upstream() *Upstream { return m.upstream }
 
 // Address returns the endpoint's address as text: host:port, IPv6 in brackets.
 func (m *Member) Address() string { return m.upstream.address }
 
-// Host returns the authority of the server's URL, or the endpoint's address where there is none: what the Host header
-// says when the client's is not passed on.
+// Host returns the authority of the server's URL, or the endpoint's address where there is none: the Host
+// header when the client's is not passed on (passHostHeader).
 func (m *Member) Host() string { return m.host }
 
-// URL returns scheme://host:port: the authority as the configuration gives it, or the address of an endpoint that a set brought.
+// URL returns scheme://host:port: the authority as the configuration gives it, or the address of an endpoint
+// that a set brought.
 func (m *Member) URL() string { return m.url }
 
-// Path returns the escaped path to put before the request's, empty for none.
+// Path returns the escaped path prefix for requests, empty for none.
 func (m *Member) Path() string { return m.path }
 
-// Result is how a request to an endpoint ended.
+// Result is the result of a request to an endpoint.
 type Result struct {
 	Outcome Outcome
 	// Status is the status code of the response, 0 without one.
 	Status int
-	// Latency is the time to the head of the response; 0 where it was not measured.
+	// Latency is the time to the response head; 0 when it was not measured.
 	Latency time.Duration
-	// Began is the instant at which the try began, and Now that at which it ended, or at which the head of the response was
-	// there where Latency is set; as Pool.Instant gives them. A result that is good needs no exact Now.
+	// Began is the instant at which the attempt began, and Now the one at which it ended, or at which the
+	// response head arrived when Latency is set; as returned by Pool.Instant. A successful result needs no
+	// exact Now.
 	Began time.Duration
 	Now   time.Duration
-	// Counted is what Request.Counted said after Acquire.
+	// Counted is Request.Counted after Acquire.
 	Counted bool
 }
 
-// Done counts a request out that Pool.Acquire counted in, and says how it ended.
+// Done counts a request out that Pool.Acquire counted in, and reports its result.
 func (m *Member) Done(result Result) {
 	snapshot := m.pool.snapshot.Load()
 	m.upstream.done(result.Outcome)
@@ -121,7 +123,7 @@ func (m *Member) Done(result Result) {
 		Began:       result.Began,
 	}
 	if m.outlier.Observe(policy, seen, result.Now) {
-		m.pool.events.suspect(m, result)
+		m.pool.events.addEjectionCandidate(m, result)
 	}
 }
 

@@ -7,10 +7,10 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// Weights as large as can be, on sets whose sizes have no small common multiple: the sum of all shares must not overflow,
-// which would leave nobody to pick, or an index beyond the last member.
+// Weights as large as can be, on sets whose sizes have no small common multiple: the sum of all shares must not
+// overflow, which would leave nobody to pick, or an index beyond the last member.
 func TestLargeWeightsOnManyServers(t *testing.T) {
-	pool := newPool("large", time.Now(), newInbox())
+	pool := newPool("large", time.Now(), newEventQueue())
 	add := func(size int) {
 		one := &server{weight: clampWeight(1 << 40), endpoints: make([]dynamic.Endpoint, size)}
 		for range size {

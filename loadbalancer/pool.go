@@ -14,33 +14,34 @@ import (
 type Pool struct {
 	name     string
 	epoch    time.Time
-	events   *inbox
+	events   *eventQueue
 	snapshot atomic.Pointer[Snapshot]
 	state    picker.State
-	// nearState is the state of the picker of this instance's zone.
+	// nearState is the state of the picker for this instance's zone.
 	nearState picker.State
 	budget    atomic.Pointer[retry.Budget]
-	queue     queue
+	pending   pendingQueue
 	counters  Counters
 
 	// What follows belongs to the single writer.
 	spec      PoolSpec
 	servers   []*server
 	published time.Time
-	// cost and costBefore are how long the last two snapshots took to make. The shorter one counts, since the other may have waited
-	// for the processor.
+	// cost and costBefore are the durations of the last two snapshot builds. The shorter one counts, since the
+	// other may have waited for the processor.
 	cost, costBefore time.Duration
-	// spared are members that would be out if that were not too many, and how they failed last.
-	spared map[*Member]Result
-	// tallied is how the members stood in the last round of verdicts that asked.
-	tallied tally
-	// panics says that health does not count at the moment.
+	// overLimit holds members whose ejection would exceed the limit of ejected members, with their last
+	// failure.
+	overLimit map[*Member]Result
+	// counts is the state of the members in the last round of results that needed it.
+	counts memberCounts
+	// panics is set while the share of healthy members is below the panic threshold.
 	panics bool
-	// noticed is the earliest that somebody heard of what the snapshot lacks; zero when nobody says.
+	// noticed is when the first of the changes missing from the snapshot was observed; zero when unknown.
 	noticed time.Time
 }
 
-// server is one server of a pool with the members that it stands for right now.
+// server is one server of a pool with its current members.
 type server struct {
 	spec   ServerSpec
 	weight uint64
@@ -49,8 +50,8 @@ type server struct {
 	members   []*Member
 }
 
-func newPool(name string, epoch time.Time, events *inbox) *Pool {
-	pool := &Pool{name: name, epoch: epoch, events: events, spared: map[*Member]Result{}}
+func newPool(name string, epoch time.Time, events *eventQueue) *Pool {
+	pool := &Pool{name: name, epoch: epoch, events: events, overLimit: map[*Member]Result{}}
 	pool.snapshot.Store(&Snapshot{picker: picker.New(picker.Strategy{}, nil, nil)})
 	pool.state.Cursor.Store(rand.Uint64())
 	pool.nearState.Cursor.Store(rand.Uint64())
@@ -60,21 +61,20 @@ func newPool(name string, epoch time.Time, events *inbox) *Pool {
 // Name returns the name of the service that the pool belongs to.
 func (p *Pool) Name() string { return p.name }
 
-// Instant returns the time as Request.Now and Result.Now want it. It does not read the clock.
+// Instant converts a time to the form of Request.Now and Result.Now. It does not read the clock.
 func (p *Pool) Instant(t time.Time) time.Duration { return t.Sub(p.epoch) }
 
-// Timed reports whether somebody wants to know how long the head of a response took.
+// Timed reports whether the time to the response head must be measured.
 func (p *Pool) Timed() bool { return p.snapshot.Load().timed }
 
-// Up reports whether the pool has an endpoint that is in good health as far as anybody knows.
+// Up reports whether the pool has an endpoint that is not known to be unhealthy.
 func (p *Pool) Up() bool { return p.snapshot.Load().up }
 
-// Budget returns what may be spent on tries beyond the first. It outlives every change of the pool but that of its
-// share.
+// Budget returns the retry budget. It survives every change of the pool except a change of its percentage.
 func (p *Pool) Budget() *retry.Budget { return p.budget.Load() }
 
-// Counters returns what happened in the pool since it exists.
+// Counters returns the counters of the pool since its creation.
 func (p *Pool) Counters() *Counters { return &p.counters }
 
-// Snapshot returns who may answer at this moment.
+// Snapshot returns the current snapshot.
 func (p *Pool) Snapshot() *Snapshot { return p.snapshot.Load() }

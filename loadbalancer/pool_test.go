@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/http1"
 )
 
 // line is a Dialer that counts what it made and what was closed.
@@ -46,6 +47,12 @@ func (t *trips) CloseIdleConnections() {
 		t.line.closed[label(t.key.Endpoint)]++
 	}
 }
+
+func (*trips) Send(*http1.RoundTrip, *http.Request, SharedSender) (*http.Response, error) {
+	return nil, http.ErrNotSupported
+}
+func (*trips) Shares() bool                        { return false }
+func (*trips) IdleConnections() (idle, shared int) { return 0, 0 }
 
 func (t *trips) Close() { t.line.cut = append(t.line.cut, label(t.key.Endpoint)) }
 
@@ -130,7 +137,7 @@ func equal(t *testing.T, what string, got, want any) {
 
 func TestPoolOfListedServers(t *testing.T) {
 	registry, dialer := NewRegistry(Options{}), newLine()
-	pool := registry.Pool(PoolSpec{Name: "shop@file", Dialer: dialer, Servers: []ServerSpec{
+	pool := registry.pool(PoolSpec{Name: "shop@file", Dialer: dialer, Servers: []ServerSpec{
 		inline("192.0.2.1:80", 2), inline("192.0.2.2:80", 1), inline("192.0.2.3:80", 0), inline("192.0.2.1:80", 1),
 	}})
 	equal(t, "picks", picks(pool, 8), map[string]int{"192.0.2.1:80": 6, "192.0.2.2:80": 2})
@@ -146,14 +153,14 @@ func TestPoolWithoutServers(t *testing.T) {
 		"set to come":  {following(web, 1)},
 		"negative one": {inline("192.0.2.1:80", -1)},
 	} {
-		pool := registry.Pool(PoolSpec{Name: name, Dialer: newLine(), Servers: servers})
+		pool := registry.pool(PoolSpec{Name: name, Dialer: newLine(), Servers: servers})
 		equal(t, name, picks(pool, 2), map[string]int{"nobody": 2})
 	}
 }
 
 func TestPoolFollowsItsSet(t *testing.T) {
 	registry, dialer, now := NewRegistry(Options{}), newLine(), time.Unix(1000, 0)
-	pool := registry.Pool(PoolSpec{Name: "shop@kubernetes", Dialer: dialer, Servers: []ServerSpec{following(web, 1)}})
+	pool := registry.pool(PoolSpec{Name: "shop@kubernetes", Dialer: dialer, Servers: []ServerSpec{following(web, 1)}})
 	for _, step := range []struct {
 		what   string
 		set    dynamic.EndpointSet
@@ -216,13 +223,13 @@ func TestPoolFollowsItsSet(t *testing.T) {
 
 func TestKnown(t *testing.T) {
 	registry := NewRegistry(Options{})
-	registry.Pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}})
+	registry.pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}})
 	equal(t, "known before it came", registry.Known(web), false)
 	registry.Apply(endpointSet(1))
 	equal(t, "known when empty", registry.Known(web), true)
 	registry.Apply(dynamic.EndpointSet{Key: web, Version: 2, Deleted: true, Endpoints: endpointSet(0, "192.0.2.1:80").Endpoints})
 	equal(t, "known when deleted", registry.Known(web), true)
-	pool := registry.Pool(PoolSpec{Name: "other", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}})
+	pool := registry.pool(PoolSpec{Name: "other", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}})
 	equal(t, "members of a deleted set", picks(pool, 1), map[string]int{"nobody": 1})
 	registry.Release("shop")
 	registry.Release("other")
@@ -235,7 +242,7 @@ func TestSharesOfServersDoNotGrowWithTheirAddresses(t *testing.T) {
 	registry := NewRegistry(Options{})
 	registry.Apply(dynamic.EndpointSet{Key: "dns/a:80", Endpoints: endpointSet(0, "192.0.2.1:80", "192.0.2.2:80", "192.0.2.3:80").Endpoints})
 	registry.Apply(dynamic.EndpointSet{Key: "dns/b:80", Endpoints: endpointSet(0, "192.0.2.11:80", "192.0.2.12:80").Endpoints})
-	pool := registry.Pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{
+	pool := registry.pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{
 		following("dns/a:80", 2), following("dns/b:80", 1), inline("192.0.2.20:80", 1),
 	}})
 	equal(t, "picks", picks(pool, 240), map[string]int{
@@ -248,7 +255,7 @@ func TestFlushLimitsTheRate(t *testing.T) { synctest.Test(t, flushLimitsTheRate)
 
 func flushLimitsTheRate(t *testing.T) {
 	registry, start := NewRegistry(Options{}), time.Unix(1000, 0)
-	pool := registry.Pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}})
+	pool := registry.pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}})
 	if next := registry.Flush(start); !next.IsZero() {
 		t.Errorf("with nothing to do, next is %v", next)
 	}
@@ -291,17 +298,17 @@ func TestWhatOutlivesAChange(t *testing.T) {
 	registry, dialer := NewRegistry(Options{}), newLine()
 	registry.Apply(endpointSet(1, "192.0.2.1:80", "192.0.2.2:80"))
 	spec := PoolSpec{Name: "shop", Dialer: dialer, Servers: []ServerSpec{following(web, 1), inline("192.0.2.7:80", 1)}}
-	pool := registry.Pool(spec)
+	pool := registry.pool(spec)
 	before := pool.Snapshot()
 	again := PoolSpec{Name: "shop", Dialer: dialer, Servers: slices.Clone(spec.Servers)}
-	if registry.Pool(again) != pool || pool.Snapshot() != before {
+	if registry.pool(again) != pool || pool.Snapshot() != before {
 		t.Error("an equal specification made another snapshot")
 	}
 	kept := members(pool)["192.0.2.1:80"]
 	kept.upstream.begin()
 
 	changed := PoolSpec{Name: "shop", Dialer: dialer, Servers: []ServerSpec{inline("192.0.2.8:80", 4), following(web, 3)}}
-	if registry.Pool(changed) != pool {
+	if registry.pool(changed) != pool {
 		t.Error("a changed specification made another pool")
 	}
 	if members(pool)["192.0.2.1:80"] != kept || kept.Endpoint().InFlight() != 1 {
@@ -309,7 +316,7 @@ func TestWhatOutlivesAChange(t *testing.T) {
 	}
 	equal(t, "closed", dialer.closed, map[string]int{"192.0.2.7:80": 1})
 
-	other := registry.Pool(PoolSpec{Name: "other", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}})
+	other := registry.pool(PoolSpec{Name: "other", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}})
 	sharing := members(other)["192.0.2.1:80"]
 	if sharing.Endpoint() != kept.Endpoint() {
 		t.Error("two pools do not share an endpoint")
@@ -319,7 +326,7 @@ func TestWhatOutlivesAChange(t *testing.T) {
 	}
 	preserving := following(web, 1)
 	preserving.Path = "/base"
-	third := registry.Pool(PoolSpec{Name: "third", Dialer: dialer, Servers: []ServerSpec{preserving}})
+	third := registry.pool(PoolSpec{Name: "third", Dialer: dialer, Servers: []ServerSpec{preserving}})
 	if members(third)["192.0.2.1:80"].Upstream() != kept.Upstream() {
 		t.Error("two pools of one transport do not share an upstream")
 	}
@@ -338,10 +345,10 @@ func members(pool *Pool) map[string]*Member {
 func TestPositionOutlivesAChange(t *testing.T) {
 	registry, dialer := NewRegistry(Options{}), newLine()
 	servers := []ServerSpec{inline("192.0.2.1:80", 1), inline("192.0.2.2:80", 1), inline("192.0.2.3:80", 1)}
-	pool := registry.Pool(PoolSpec{Name: "shop", Dialer: dialer, Servers: servers})
+	pool := registry.pool(PoolSpec{Name: "shop", Dialer: dialer, Servers: servers})
 	for range 20 {
 		first, _ := pick(pool)
-		registry.Pool(PoolSpec{Name: "shop", Dialer: dialer, Servers: slices.Clone(servers)})
+		registry.pool(PoolSpec{Name: "shop", Dialer: dialer, Servers: slices.Clone(servers)})
 		second, _ := pick(pool)
 		if first == second {
 			t.Fatal("the same member twice in a row: the position was lost")
@@ -350,7 +357,7 @@ func TestPositionOutlivesAChange(t *testing.T) {
 	firsts := map[string]bool{}
 	for range 60 {
 		servers[2].Weight = 3 - servers[2].Weight
-		registry.Pool(PoolSpec{Name: "shop", Dialer: dialer, Servers: slices.Clone(servers)})
+		registry.pool(PoolSpec{Name: "shop", Dialer: dialer, Servers: slices.Clone(servers)})
 		member, _ := pick(pool)
 		firsts[member.Address()] = true
 	}
@@ -361,7 +368,7 @@ func TestPositionOutlivesAChange(t *testing.T) {
 
 func TestReleaseClosesAfterTheLastRequest(t *testing.T) {
 	registry, dialer := NewRegistry(Options{}), newLine()
-	pool := registry.Pool(PoolSpec{Name: "shop", Dialer: dialer, Servers: []ServerSpec{inline("192.0.2.1:80", 1)}})
+	pool := registry.pool(PoolSpec{Name: "shop", Dialer: dialer, Servers: []ServerSpec{inline("192.0.2.1:80", 1)}})
 	running, _ := pick(pool)
 	registry.Release("shop")
 	registry.Release("shop")
@@ -379,7 +386,7 @@ func TestReleaseClosesAfterTheLastRequest(t *testing.T) {
 
 func TestOutcomes(t *testing.T) {
 	registry := NewRegistry(Options{})
-	pool := registry.Pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{inline("192.0.2.1:80", 1)}})
+	pool := registry.pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{inline("192.0.2.1:80", 1)}})
 	for _, step := range []struct {
 		outcome  Outcome
 		failures int
@@ -404,7 +411,7 @@ func TestOutcomes(t *testing.T) {
 func TestUpstreamKeys(t *testing.T) {
 	registry, dialer := NewRegistry(Options{}), newLine()
 	address := netip.MustParseAddrPort("192.0.2.1:443")
-	pool := registry.Pool(PoolSpec{Name: "shop", Dialer: dialer, Servers: []ServerSpec{
+	pool := registry.pool(PoolSpec{Name: "shop", Dialer: dialer, Servers: []ServerSpec{
 		{Address: address, Scheme: "https", Host: "a.example", Weight: 1},
 		{Address: address, Scheme: "https", Host: "b.example", Weight: 1},
 		{Address: address, Scheme: "http", Host: "a.example", Weight: 1},
@@ -428,7 +435,7 @@ func TestUpstreamKeys(t *testing.T) {
 // TestAPoolOfNoWeight is not up, and has a budget although it grows by no request.
 func TestAPoolOfNoWeight(t *testing.T) {
 	registry := NewRegistry(Options{})
-	pool := registry.Pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{inline("192.0.2.1:80", 0)}})
+	pool := registry.pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{inline("192.0.2.1:80", 0)}})
 	equal(t, "up", pool.Up(), false)
 	if pool.Budget() == nil {
 		t.Error("there is no budget")

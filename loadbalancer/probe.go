@@ -6,10 +6,9 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer/health"
 )
 
-// ProbeKey tells one active check of an endpoint from every other. Pools that check an endpoint in the same way share
-// the check and its verdict.
+// ProbeKey identifies one active check of an endpoint. Pools with equal keys share the check and its result.
 type ProbeKey struct {
-	// Upstream is who is checked, and how it is spoken to.
+	// Upstream is the endpoint and how it is reached.
 	Upstream UpstreamKey
 	// Host is the authority of the server's URL.
 	Host string
@@ -19,19 +18,20 @@ type ProbeKey struct {
 	Check health.Check
 }
 
-// probe is one active check and who wants to know.
+// probe is one active check with the members that use it.
 type probe struct {
 	key     ProbeKey
 	runs    *health.Probe
 	members map[*Member]struct{}
-	// down is what the last verdict says, also of a check that this one takes the place of; an endpoint is up until one says otherwise.
+	// down is the last result, inherited from the check that this one replaces; an endpoint is up until a
+	// result says otherwise.
 	down bool
-	// reason is why, as far as it was said.
+	// reason is the reason of the last result, nil before the first.
 	reason *string
 }
 
-// watch brings the member's check to the definition of its pool. The new one begins before the old one ends, whose verdict holds until
-// there is another.
+// watch updates the member's check to the definition of its pool. The new check starts before the old one
+// stops; the old result is valid until there is a new one.
 func (r *Registry) watch(m *Member) {
 	old := m.probe
 	if r.prober == nil || !m.pool.spec.Checked {
@@ -48,20 +48,20 @@ func (r *Registry) watch(m *Member) {
 	}
 	next := r.probes[key]
 	if next == nil {
-		next = &probe{key: key, members: map[*Member]struct{}{}, down: m.down, reason: m.remarks.check.Load()}
+		next = &probe{key: key, members: map[*Member]struct{}{}, down: m.down, reason: m.statusReasons.check.Load()}
 		r.probes[key] = next
 		next.runs = r.prober.Start(health.Target{
 			Scheme: key.Upstream.Scheme, Address: key.Upstream.Endpoint.Address, Host: key.Host, Path: key.Path,
 			Connect: connector{key.Upstream.Dialer},
-		}, key.Check, func(said health.Verdict) { r.events.judged(next, said) })
+		}, key.Check, func(result health.Result) { r.events.addCheckResult(next, result) })
 	}
 	next.members[m] = struct{}{}
 	m.probe, m.down = next, next.down
-	m.remarks.check.Store(next.reason)
+	m.statusReasons.check.Store(next.reason)
 	r.unwatch(m, old)
 }
 
-// unwatch ends the member's interest in a check, and the check with the last interest.
+// unwatch removes the member from a check, and stops a check without members.
 func (r *Registry) unwatch(m *Member, old *probe) {
 	if old == nil {
 		return
@@ -73,10 +73,10 @@ func (r *Registry) unwatch(m *Member, old *probe) {
 	}
 }
 
-// connector lets checks connect as requests do, over connections of their own.
+// connector opens connections for checks as the transport does for requests, but never shares them.
 type connector struct{ dialer Dialer }
 
-// RoundTripper returns what sends the requests of one check.
+// RoundTripper returns the client of one check.
 func (c connector) RoundTripper(scheme string, address netip.AddrPort, host string) health.Client {
 	key := UpstreamKey{Endpoint: EndpointKey{Source: "health", Address: address}, Scheme: scheme, Dialer: c.dialer}
 	if scheme == "https" {

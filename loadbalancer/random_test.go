@@ -31,7 +31,7 @@ func TestRandomHistory(t *testing.T) {
 				delete(pools, name)
 			case 1, 2:
 				specs[name] = randomSpec(random, name, dialers)
-				pools[name] = registry.Pool(specs[name])
+				pools[name] = registry.pool(specs[name])
 			default:
 				key := fmt.Sprint("source/", random.IntN(3))
 				sets[key] = randomEndpoints(random)

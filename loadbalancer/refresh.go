@@ -7,8 +7,8 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer/retry"
 )
 
-// reconfigure brings a pool to its new specification and publishes it. Nothing old is released before everything new is
-// in place, so that what both have in common keeps its connections.
+// reconfigure applies a new specification to a pool and publishes it. The new state is acquired before the old
+// one is released, so that what both have in common keeps its connections.
 func (r *Registry) reconfigure(pool *Pool, spec PoolSpec) {
 	before := make(map[ServerSpec]*server, len(pool.servers))
 	for _, server := range pool.servers {
@@ -58,7 +58,7 @@ func uses(servers []*server, key string) bool {
 	return false
 }
 
-// settle brings the members that stay to the policies of the pool's new specification.
+// settle applies the policies of the new specification to the members that stay.
 func (r *Registry) settle(pool *Pool) {
 	for _, server := range pool.servers {
 		for _, member := range server.members {
@@ -70,9 +70,9 @@ func (r *Registry) settle(pool *Pool) {
 	}
 }
 
-// refresh brings a pool's members to the sets as they are now and publishes them.
+// refresh updates the members of a pool from the current endpoint sets and publishes a snapshot.
 func (r *Registry) refresh(pool *Pool, now time.Duration) {
-	joins := longSince // Who comes first needs no slow start.
+	joins := longSince // The first members of a pool need no slow start.
 	if pool.snapshot.Load().Serving() > 0 {
 		joins = now
 	}
@@ -92,8 +92,8 @@ func (r *Registry) refresh(pool *Pool, now time.Duration) {
 	r.release(gone)
 }
 
-// follow gives the server a member for each of the endpoints, keeps those that it has, and returns gone with those
-// appended that it no longer needs. Both lists of endpoints are sorted by address, so one walk over both is enough.
+// follow updates the members of a server to the given endpoints, and returns gone with the members that are no
+// longer needed appended. Both lists are sorted by address, so one pass is enough.
 func (r *Registry) follow(
 	pool *Pool, server *server, endpoints []dynamic.Endpoint, joins time.Duration, gone []*Member,
 ) []*Member {
@@ -101,7 +101,7 @@ func (r *Registry) follow(
 	members := make([]*Member, 0, len(endpoints))
 	for i := range endpoints {
 		endpoint := &endpoints[i]
-		// Equal addresses are the usual case and the cheaper question.
+		// Equal addresses are the common case, and equality is cheaper than order.
 		for len(old) > 0 && before[0].Address != endpoint.Address && before[0].Address.Compare(endpoint.Address) < 0 {
 			gone, old, before = append(gone, old[0]), old[1:], before[1:]
 		}
@@ -114,7 +114,7 @@ func (r *Registry) follow(
 		}
 		member.zone, member.hints = endpoint.Zone, endpoint.ZoneHints
 		member.stays = !endpoint.Terminating && server.weight > 0
-		member.remarks.terminates(endpoint.Terminating)
+		member.statusReasons.setTerminating(endpoint.Terminating)
 		member.drain(!member.stays)
 		members = append(members, member)
 	}
@@ -146,7 +146,7 @@ func (r *Registry) join(pool *Pool, server *server, endpoint *dynamic.Endpoint) 
 		member.url = server.spec.Scheme + "://" + member.upstream.address
 	}
 	member.upstream.wanted++
-	member.upstream.drain(false) // For another pool it may.
+	member.upstream.drain(false) // Another pool may have drained it.
 	r.watch(member)
 	return member
 }
@@ -168,7 +168,7 @@ func (r *Registry) acquire(key UpstreamKey) *Upstream {
 	return upstream
 }
 
-// drain says whether the connections to the member's endpoint are not to be kept.
+// drain sets whether the connections to the member's endpoint are closed after their current request.
 func (m *Member) drain(on bool) {
 	if m.draining == on {
 		return
@@ -188,7 +188,7 @@ func (r *Registry) release(members []*Member) {
 		member.drain(true)
 		r.unwatch(member, member.probe)
 		delete(r.ejected, member)
-		delete(member.pool.spared, member)
+		delete(member.pool.overLimit, member)
 		upstream := member.upstream
 		if upstream.refs--; upstream.refs > 0 {
 			continue

@@ -10,31 +10,31 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer/health"
 )
 
-// FlushInterval is how long after a pool's last snapshot the next one is published when its endpoints keep changing. The
-// first change after a quiet time is published at once.
+// FlushInterval is the least time between two snapshots of a pool whose endpoints keep changing. The first
+// change after a quiet period is published at once.
 const FlushInterval = 10 * time.Millisecond
 
-// slowdown is how many times as long as a snapshot took to make its pool waits for the next, so that no pool takes more than a
-// tenth of the writer's time. It never waits for longer than longestWait: on a machine without time to spare, endpoints that have left
-// would go on getting requests for seconds.
+// slowdown bounds the cost of snapshots: a pool waits this many times the duration of its last build before the
+// next one, so that no pool takes more than a tenth of the writer's time. longestWait bounds that wait, because
+// on a busy machine endpoints that have left would otherwise get requests for seconds.
 const (
 	slowdown    = 10
 	longestWait = 200 * time.Millisecond
 )
 
-// Options are what a Registry needs from outside.
+// Options are the dependencies of a Registry.
 type Options struct {
-	// Prober runs active checks; without one nobody is checked.
+	// Prober runs active checks; nil disables them.
 	Prober *health.Prober
-	// Took hears, for each snapshot, how long ago the first of the changes in it was noticed (dynamic.EndpointSet.Noticed);
-	// it may be nil.
+	// Took is called for each snapshot with the time since the first of its changes was observed
+	// (dynamic.EndpointSet.Noticed); it may be nil.
 	Took func(time.Duration)
-	// Report hears of endpoints that are taken out or come back; it may be nil, and must not block.
+	// Report is called when an endpoint is taken out or returns; it may be nil, and must not block.
 	Report func(Event)
 }
 
-// Registry owns the pools and the state of their endpoints. All of its methods but Changed, SetZone and Pools belong
-// to one goroutine, the single writer; readers have the Pools.
+// Registry owns the pools and the state of their endpoints. Changed, SetZone, Pools and Lookup may be called
+// from any goroutine; all other methods belong to one goroutine, the single writer.
 type Registry struct {
 	options   Options
 	epoch     time.Time
@@ -46,19 +46,20 @@ type Registry struct {
 	probes    map[ProbeKey]*probe
 	prober    *health.Prober
 	zone      string
-	events    *inbox
-	// round counts what makes tallies out of date.
+	events    *eventQueue
+	// round is incremented whenever memberCounts become outdated.
 	round uint64
-	// stale are the pools whose snapshot is behind what is known.
+	// stale are the pools whose snapshot is outdated.
 	stale map[*Pool]struct{}
-	// ejected are the members that are out for a time, warming the pools with a member in its slow start and when it ends.
+	// ejected are the members that are ejected, warming the pools with a member in slow start and when that
+	// ends.
 	ejected map[*Member]struct{}
 	warming map[*Pool]time.Duration
-	// leaving are the upstreams that are gone and whose last requests have a time limit.
+	// leaving are the removed upstreams whose last requests have a time limit.
 	leaving map[*Upstream]limit
 }
 
-// limit is when the last requests to an upstream end, and the pool that says so.
+// limit is the deadline of the last requests to an upstream, and the pool that set it.
 type limit struct {
 	end  time.Duration
 	pool *Pool
@@ -75,7 +76,7 @@ func NewRegistry(options Options) *Registry {
 		upstreams: map[UpstreamKey]*Upstream{},
 		probes:    map[ProbeKey]*probe{},
 		prober:    options.Prober,
-		events:    newInbox(),
+		events:    newEventQueue(),
 		stale:     map[*Pool]struct{}{},
 		ejected:   map[*Member]struct{}{},
 		warming:   map[*Pool]time.Duration{},
@@ -83,12 +84,12 @@ func NewRegistry(options Options) *Registry {
 	}
 }
 
-// Changed returns a channel that holds a value when endpoints have failed or recovered; Flush takes that in.
+// Changed returns a channel that holds a value when endpoints have failed or recovered; Flush processes that.
 func (r *Registry) Changed() <-chan struct{} { return r.events.changed }
 
-// SetZone says in which zone this instance runs; until then, and when it is empty, zones don't matter. It may be called from any
-// goroutine, and takes effect with a Flush.
-func (r *Registry) SetZone(zone string) { r.events.moved(zone) }
+// SetZone sets the zone of this instance; an empty zone, the default, disables zone-aware routing. Any
+// goroutine may call it. It takes effect with the next Flush.
+func (r *Registry) SetZone(zone string) { r.events.setZone(zone) }
 
 // Pools yields the pools. It may be called from any goroutine.
 func (r *Registry) Pools() iter.Seq[*Pool] {
@@ -112,25 +113,24 @@ func (r *Registry) report(event Event) {
 	}
 }
 
-// Pool returns the pool of that name, created or reconfigured as the specification says, and published. An equal
-// specification changes nothing, and a changed one keeps the position and what it has in common with the old one. The
+// NewPool returns a pool of that name without endpoints. It is not published, and nothing is checked or connected for it,
+// before Configure.
+func (r *Registry) NewPool(name string) *Pool { return newPool(name, r.epoch, r.events) }
+
+// Configure gives a pool of NewPool the specification, whose name is the pool's, and publishes it: active checks begin. An
+// equal specification changes nothing, and a changed one keeps the picker's position and what both have in common. The
 // Servers of the specification must not be changed afterwards.
-func (r *Registry) Pool(spec PoolSpec) *Pool {
-	pool, known := r.pools[spec.Name]
-	switch {
-	case !known:
-		pool = newPool(spec.Name, r.epoch, r.events)
-		r.pools[spec.Name] = pool
-		r.public.Store(spec.Name, pool)
-	case pool.spec.equal(&spec):
-		return pool
+func (r *Registry) Configure(pool *Pool, spec PoolSpec) {
+	if r.pools[spec.Name] == pool && pool.spec.equal(&spec) {
+		return
 	}
+	r.pools[spec.Name] = pool
+	r.public.Store(spec.Name, pool)
 	r.reconfigure(pool, spec)
-	return pool
 }
 
-// Release forgets the pool of that name. Requests that still hold it are answered; its connections are closed after the
-// last of them.
+// Release removes the pool of that name. Requests that still hold it are answered; its connections are closed
+// after the last of them.
 func (r *Registry) Release(name string) {
 	pool, known := r.pools[name]
 	if !known {
@@ -152,8 +152,8 @@ func (r *Registry) Known(key string) bool {
 	return known && set.arrived
 }
 
-// Apply takes a set in place of the one with the same key. Sets older than what is known are ignored, as are repetitions;
-// a set of version 0 has no age. Pools show the change after the next Flush.
+// Apply replaces the set with the same key. Sets with an older version and repetitions are ignored; version 0
+// is never old. Pools show the change after the next Flush.
 func (r *Registry) Apply(update dynamic.EndpointSet) {
 	known := r.set(update.Key)
 	if !known.take(update) {
@@ -169,11 +169,11 @@ func (r *Registry) Apply(update dynamic.EndpointSet) {
 	r.forget(known)
 }
 
-// Flush publishes the pools that changed, each at most every FlushInterval, and less often where that is costly, but within
-// 200 ms. It returns when to call it again, or the zero time when nothing is left to do.
+// Flush publishes the pools that changed, each at most every FlushInterval, and less often where that is
+// costly, but within 200 ms. It returns when to call it again, or the zero time when nothing is left to do.
 func (r *Registry) Flush(now time.Time) time.Time {
 	instant := now.Sub(r.epoch)
-	r.judge(instant)
+	r.takeEvents(instant)
 	var next time.Time
 	for pool := range r.stale {
 		due := pool.published.Add(pool.pace())
@@ -200,12 +200,12 @@ func (r *Registry) Flush(now time.Time) time.Time {
 	return next
 }
 
-// pace returns how long after its last snapshot a pool gets the next.
+// pace returns the least time between the pool's last snapshot and the next.
 func (p *Pool) pace() time.Duration {
 	return min(max(FlushInterval, slowdown*min(p.cost, p.costBefore)), longestWait)
 }
 
-// sooner returns the earlier of two times, of which zero is none.
+// sooner returns the earlier of two times; zero means none.
 func sooner(a, b time.Time) time.Time {
 	if a.IsZero() || b.Before(a) {
 		return b

@@ -14,6 +14,16 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer/outlier"
 )
 
+// pool returns the pool of the specification's name, configured.
+func (r *Registry) pool(spec PoolSpec) *Pool {
+	pool, known := r.pools[spec.Name]
+	if !known {
+		pool = r.NewPool(spec.Name)
+	}
+	r.Configure(pool, spec)
+	return pool
+}
+
 // book is a registry whose time is told by the test.
 type book struct {
 	*Registry
@@ -39,7 +49,7 @@ func (b *book) instant() time.Duration { return b.now.Sub(b.epoch) }
 
 // shop makes a pool of servers 192.0.2.1 to n with the policies.
 func (b *book) shop(n int, policies Policies) *Pool {
-	return b.Pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: servers(n), Policies: policies})
+	return b.pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: servers(n), Policies: policies})
 }
 
 func servers(n int) []ServerSpec {

@@ -12,26 +12,26 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// DNSSource begins the keys of endpoint sets that hold the addresses of a name: dns/name:port.
+// DNSSource is the prefix of the keys of endpoint sets that hold the addresses of a name: dns/name:port.
 const DNSSource = "dns"
 
 // ServerSpec is one server of a pool: either an address or an endpoint set, which may hold any number of them.
 type ServerSpec struct {
-	// SetKey names the endpoint set; empty when Address is set.
+	// SetKey is the key of the endpoint set; empty when Address is set.
 	SetKey string
-	// Address is the server's address when the configuration gives one.
+	// Address is the server's address when the configuration has one.
 	Address netip.AddrPort
 	// Scheme is http, https or h2c.
 	Scheme string
-	// Host is the authority of the server's URL as written: the Host header when the client's is not passed on, and the
-	// name that TLS asks for. Empty means the endpoint's address.
+	// Host is the authority of the server's URL as written: the Host header when the client's is not passed on,
+	// and the TLS server name. Empty means the endpoint's address.
 	Host string
-	// Path is the escaped path to put before the request's; empty unless the path of the URL counts.
+	// Path is the escaped path prefix for requests; empty unless the path of the URL counts (preservePath).
 	Path string
-	// URL is the server's URL as the configuration gives it, which is what sticky cookies name; empty where there is none.
+	// URL is the configured URL, the identity for sticky cookies; empty where there is none.
 	URL string
-	// Weight is the server's share relative to the other servers, divided among the endpoints of its set; 0 or less is
-	// none.
+	// Weight is the server's share relative to the other servers, divided among the endpoints of its set; 0 or
+	// less is none.
 	Weight int
 }
 
@@ -40,7 +40,7 @@ func (s ServerSpec) identity() ServerSpec {
 	return s
 }
 
-// base returns the escaped path of the server's URL, empty for none, whether or not it counts for requests.
+// base returns the escaped path of the server's URL, empty for none, whether or not requests use it.
 func (s ServerSpec) base() string {
 	location, err := url.Parse(s.URL)
 	if err != nil {
@@ -85,8 +85,8 @@ func NewServerSpec(server dynamic.Server) (ServerSpec, error) {
 	return spec, nil
 }
 
-// unreadable says that a URL can't be read. The URL itself, which url.Error repeats, may hold a password; and with a slash in that one, what
-// precedes the slash is taken for a port, which the cause repeats.
+// unreadable returns the error for an invalid URL. The URL itself, which url.Error repeats, may contain a
+// password; with a slash in the password, the part before it is parsed as a port, which the cause repeats.
 func unreadable(text string, err error) error {
 	parse, ok := errors.AsType[*url.Error](err)
 	if !ok || strings.Contains(text, "@") {
@@ -95,14 +95,15 @@ func unreadable(text string, err error) error {
 	return fmt.Errorf("the URL can't be read: %w", parse.Err)
 }
 
-// shown returns a URL as errors show it: without what may be a password or a token.
+// shown returns a URL for error messages, without what may be a password or a token.
 func shown(location *url.URL) string {
-	if at := strings.LastIndexByte(location.Opaque, '@'); at >= 0 { // Without //, nobody else takes what precedes the @ for a password.
+	// Without //, url.Parse does not treat the part before the @ as user information.
+	if at := strings.LastIndexByte(location.Opaque, '@'); at >= 0 {
 		return location.Scheme + ":xxxxx" + location.Opaque[at:]
 	}
 	plain := *location
 	if _, has := plain.User.Password(); plain.User != nil && !has {
-		plain.User = url.User("xxxxx") // A token stands there alone.
+		plain.User = url.User("xxxxx") // A token without a password.
 	}
 	if plain.RawQuery != "" {
 		plain.RawQuery = "xxxxx"

@@ -6,7 +6,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// set is the last known state of one endpoint set and the pools that follow it.
+// set is the last known state of one endpoint set and the pools that use it.
 type set struct {
 	key       string
 	version   uint64
@@ -33,8 +33,8 @@ func (s *set) take(update dynamic.EndpointSet) bool {
 	return true
 }
 
-// inOrder returns the endpoints sorted by address and free of duplicates, as sources promise to send them: a source that
-// breaks the promise must not confuse the walk over members.
+// inOrder returns the endpoints sorted by address and without duplicates. Providers send them sorted; an
+// unsorted list must not break the pass over members.
 func inOrder(endpoints []dynamic.Endpoint) []dynamic.Endpoint {
 	for i := range len(endpoints) - 1 {
 		if endpoints[i].Address.Compare(endpoints[i+1].Address) < 0 {
@@ -80,7 +80,7 @@ func (r *Registry) unsubscribe(pool *Pool, key string) {
 	}
 }
 
-// forget drops a set that nobody follows and that says nothing: it is deleted or never came.
+// forget drops a set without pools that is deleted or never arrived.
 func (r *Registry) forget(s *set) {
 	if len(s.users) == 0 && (s.deleted || !s.arrived) {
 		delete(r.sets, s.key)

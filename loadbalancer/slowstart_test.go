@@ -27,7 +27,7 @@ func (b *book) share(pool *Pool, address string, n int) float64 {
 func TestSlowStart(t *testing.T) {
 	b := newBook(t, nil)
 	b.Apply(endpointSet(1, "192.0.2.1:80", "192.0.2.2:80", "192.0.2.3:80"))
-	pool := b.Pool(PoolSpec{
+	pool := b.pool(PoolSpec{
 		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)},
 		Policies: Policies{SlowStart: 10 * time.Second, Outlier: detection(t)},
 	})
@@ -61,7 +61,7 @@ func TestSlowStart(t *testing.T) {
 func TestSlowStartOfEverybody(t *testing.T) {
 	b := newBook(t, nil)
 	b.Apply(endpointSet(1, "192.0.2.1:80#old"))
-	pool := b.Pool(PoolSpec{
+	pool := b.pool(PoolSpec{
 		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}, Policies: Policies{SlowStart: 10 * time.Second},
 	})
 	b.Apply(endpointSet(2, "192.0.2.2:80#new", "192.0.2.3:80#new"))
@@ -81,7 +81,7 @@ func TestSlowStartOfAZone(t *testing.T) {
 		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)},
 		Policies: Policies{SlowStart: 10 * time.Second, Zone: ZoneLocal, Outlier: detection(t)},
 	}
-	pool := b.Pool(spec)
+	pool := b.pool(spec)
 	b.pass(FlushInterval)
 	if got := b.share(pool, "192.0.2.1:80", 1000); got < 1 {
 		t.Errorf("the only one of the zone has %.2f", got)

@@ -11,7 +11,7 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer/sticky"
 )
 
-// Snapshot is who may answer the requests of a pool at one moment. It is immutable.
+// Snapshot is the immutable state of a pool that requests pick from.
 type Snapshot struct {
 	members []*Member
 	shares  []uint64
@@ -19,17 +19,17 @@ type Snapshot struct {
 	// serving are the members with a share, which picker refers to.
 	serving []*Member
 	picker  picker.Picker
-	// near are those of this instance's zone, which local refers to; nil where zones don't count.
+	// near are the members in this instance's zone, which local refers to; nil where zones are ignored.
 	near  []*Member
 	local picker.Picker
-	// simple says that nothing but the strategy decides.
+	// simple is set when the strategy alone decides.
 	simple bool
-	// counting says that requests under way are counted for the pool and for its members.
+	// counting is set when requests in flight are counted for the pool and its members.
 	counting bool
-	// warming says that some members are in their slow start.
+	// warming is set when some members are in their slow start.
 	warming   bool
 	slowStart time.Duration
-	// timed says that somebody wants to know how long answers take.
+	// timed is set when the time to the response head must be measured.
 	timed   bool
 	up      bool
 	outlier outlier.Policy
@@ -38,26 +38,26 @@ type Snapshot struct {
 	cookies cookies
 }
 
-// State is how a member stands.
+// State is the state of a member in its pool.
 type State uint8
 
 // The states of a member.
 const (
 	// Serving members get requests.
 	Serving State = iota
-	// Draining members get no new clients, since they are terminating or have no weight.
+	// Draining members get no new clients, because they are terminating or have weight 0.
 	Draining
 	// Unhealthy members failed their active check.
 	Unhealthy
-	// Ejected members failed real requests.
+	// Ejected members failed real requests (outlier detection).
 	Ejected
 )
 
-// String returns the state in a word.
+// String returns the state as the API and the logs show it.
 func (s State) String() string { return [...]string{"serving", "draining", "unhealthy", "ejected"}[s] }
 
-// Members yields every member with its share relative to the others; a share of 0 means that it gets no requests but
-// those of its sticky clients, for the reason that State tells.
+// Members yields every member with its share relative to the others. A share of 0 means that the member gets
+// only requests of its sticky clients; States has the reason.
 func (s *Snapshot) Members() iter.Seq2[*Member, uint64] {
 	return func(yield func(*Member, uint64) bool) {
 		for i, member := range s.members {
@@ -68,7 +68,8 @@ func (s *Snapshot) Members() iter.Seq2[*Member, uint64] {
 	}
 }
 
-// States yields how each member stands, in the order of Members. Members that help out in spite of it have a share all the same.
+// States yields the state of each member, in the order of Members. A member that serves in spite of its state,
+// for lack of others, has a share.
 func (s *Snapshot) States() iter.Seq[State] { return slices.Values(s.states) }
 
 // Len returns the number of members, whatever their share.
@@ -77,7 +78,7 @@ func (s *Snapshot) Len() int { return len(s.members) }
 // Serving returns the number of members that get requests.
 func (s *Snapshot) Serving() int { return len(s.serving) }
 
-// reason says why nobody serves.
+// reason describes why no member serves.
 func (s *Snapshot) reason() string {
 	var counts [4]int
 	for _, state := range s.states {

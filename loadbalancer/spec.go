@@ -10,7 +10,7 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer/sticky"
 )
 
-// PoolSpec is what a service declares about its pool.
+// PoolSpec is the specification of a pool: what its service declares.
 type PoolSpec struct {
 	// Name is the service's qualified name.
 	Name string
@@ -18,7 +18,7 @@ type PoolSpec struct {
 	Servers []ServerSpec
 	// Dialer is the transport.
 	Dialer Dialer
-	// Policies say how the pool chooses among its endpoints. The zero value is round robin by weight and nothing else.
+	// Policies configure the choice of endpoints. The zero value is weighted round robin without checks.
 	Policies
 }
 
@@ -26,33 +26,34 @@ func (s *PoolSpec) equal(other *PoolSpec) bool {
 	return s.Dialer == other.Dialer && s.Policies == other.Policies && slices.Equal(s.Servers, other.Servers)
 }
 
-// Policies say how a pool chooses among its endpoints. They are compared with ==.
+// Policies configure how a pool chooses among its endpoints. They are compared with ==.
 type Policies struct {
-	// Strategy chooses among those that may answer.
+	// Strategy chooses among the members that can serve.
 	Strategy picker.Strategy
-	// Checked says that endpoints are asked about their health as Check says.
+	// Checked enables the active check Check.
 	Checked bool
 	Check   health.Check
-	// Outlier takes endpoints out whose answers to real requests fail.
+	// Outlier ejects endpoints whose responses to real requests fail.
 	Outlier outlier.Policy
-	// Sticks says that clients stay with their endpoint by the cookie.
+	// Sticks enables sticky sessions with Cookie.
 	Sticks bool
 	Cookie sticky.Cookie
-	// RetryPercent is the share of the requests that may be tried again, in percent.
+	// RetryPercent is the retry budget in percent of the requests.
 	RetryPercent int
-	// Panic is the share of endpoints in good health, in percent, below which health does not count any more; 0 is never.
+	// Panic is the panic threshold: the share of healthy endpoints, in percent, below which health is ignored;
+	// 0 disables it.
 	Panic int
-	// SlowStart is how long an endpoint that joins or recovers takes to get its whole share; 0 gives it at once.
+	// SlowStart is the time in which an endpoint that joins or recovers reaches its full share; 0 is at once.
 	SlowStart time.Duration
-	// Zone says what the zone of an endpoint counts.
+	// Zone configures zone-aware routing.
 	Zone ZonePolicy
-	// DrainTime is how long connections to an endpoint that is gone may last; 0 lets them end by themselves.
+	// DrainTime bounds the connections to a removed endpoint; 0 lets them end by themselves.
 	DrainTime time.Duration
-	// Limits bound what the pool takes on.
+	// Limits bound the requests in flight.
 	Limits Limits
 }
 
-// ZonePolicy says what the zone of an endpoint counts (loadBalancer.zoneAware).
+// ZonePolicy is the use of endpoints' zones (loadBalancer.zoneAware).
 type ZonePolicy uint8
 
 // The zone policies.
@@ -62,19 +63,20 @@ const (
 	ZoneHints ZonePolicy = iota
 	// ZoneLocal prefers, where hints do not decide, endpoints that run in the zone of this instance.
 	ZoneLocal
-	// ZoneNone takes all endpoints alike.
+	// ZoneNone ignores zones.
 	ZoneNone
 )
 
-// Limits bound what a pool takes on (loadBalancer.limits). 0 is no limit.
+// Limits bound the requests in flight of a pool (loadBalancer.limits). 0 is no limit.
 type Limits struct {
-	// PerEndpoint is how many requests of the pool an endpoint serves at a time; over HTTP/1.1 each takes a connection.
+	// PerEndpoint is the maximum of the pool's requests in flight to one endpoint; over HTTP/1.1 each uses a
+	// connection.
 	PerEndpoint int
-	// PerPool is how many requests the pool has under way at a time.
+	// PerPool is the maximum of requests in flight of the pool.
 	PerPool int
-	// Pending is how many requests wait when the limits are reached; with 0 none does.
+	// Pending is the maximum of requests that wait when a limit is reached; 0 disables waiting.
 	Pending int
-	// PendingTime is how long a request waits at most.
+	// PendingTime is the longest wait of a request.
 	PendingTime time.Duration
 }
 

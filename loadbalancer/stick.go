@@ -2,16 +2,16 @@ package loadbalancer
 
 import "github.com/sluiceproxy/sluice/loadbalancer/sticky"
 
-// cookies tell whom the value of a sticky cookie names. Members that drain are among them: they keep their clients.
-type cookies map[string]named
+// cookies maps the values of the sticky cookie to members, draining members included: they keep their clients.
+type cookies map[string]cookieMember
 
-// named is a member, and whether the value is the one that is given out today.
-type named struct {
+// cookieMember is a member, and whether the value is the one that is given out today.
+type cookieMember struct {
 	member  *Member
 	current bool
 }
 
-// newCookies knows the members that can answer.
+// newCookies returns the cookie values of the members that can serve.
 func newCookies(s *Snapshot) cookies {
 	known := make(cookies, len(s.members))
 	for i, member := range s.members {
@@ -26,21 +26,21 @@ func newCookies(s *Snapshot) cookies {
 		}
 		for _, alias := range member.aliases {
 			if _, taken := known[alias]; !taken {
-				known[alias] = named{member: member}
+				known[alias] = cookieMember{member: member}
 			}
 		}
 	}
 	for i, member := range s.members {
 		if s.shares[i] > 0 || s.states[i] == Draining {
-			known[member.stickyID] = named{member: member, current: true}
+			known[member.stickyID] = cookieMember{member: member, current: true}
 		}
 	}
 	return known
 }
 
-// stuck returns the member that the client's cookie names, counted in, or nil, and whether there is a cookie. A client whose
-// member has just failed it moves.
-func (s *Snapshot) stuck(p *Pool, r *Request) (keeper *Member, named bool) {
+// byCookie returns the member that the client's cookie selects, counted in, or nil, and whether there is a
+// cookie. A client whose member has just failed the request moves to another one.
+func (s *Snapshot) byCookie(p *Pool, r *Request) (keeper *Member, named bool) {
 	for value := range s.cookie.Values(r.HTTP) {
 		named = true
 		kept, known := s.cookies[value]

@@ -30,7 +30,7 @@ func TestStickyClients(t *testing.T) {
 		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)},
 		Policies: Policies{Sticks: true, Cookie: cookie(t), Outlier: detection(t)},
 	}
-	pool := b.Pool(spec)
+	pool := b.pool(spec)
 	home, set := b.asks(pool, "")
 	if set == "" {
 		t.Fatal("a new client gets no cookie")
@@ -86,14 +86,15 @@ func TestStickyClients(t *testing.T) {
 	}
 }
 
-// TestStickyWeightOfNone keeps the clients of a server whose weight is none by now, and of one that was given by its URL.
+// TestStickyWeightOfNone keeps the clients of a server whose weight is none by now, and of one that was given
+// by its URL.
 func TestStickyWeightOfNone(t *testing.T) {
 	b := newBook(t, nil)
 	spec := PoolSpec{Name: "shop", Dialer: newLine(), Servers: servers(2), Policies: Policies{Sticks: true, Cookie: cookie(t)}}
 	for i := range spec.Servers {
 		spec.Servers[i].URL = "http://" + spec.Servers[i].Host + "/declared"
 	}
-	pool := b.Pool(spec)
+	pool := b.pool(spec)
 	home, set := b.asks(pool, "")
 	equal(t, "value", sends(set), "lb="+sticky.ID("http://"+home+"/declared"))
 	next := PoolSpec{Name: "shop", Dialer: spec.Dialer, Servers: append([]ServerSpec(nil), spec.Servers...), Policies: spec.Policies}
@@ -102,7 +103,7 @@ func TestStickyWeightOfNone(t *testing.T) {
 			next.Servers[i].Weight = 0
 		}
 	}
-	b.Pool(next)
+	b.pool(next)
 	if got, again := b.asks(pool, sends(set)); got != home || again != "" {
 		t.Errorf("the client is with %s (cookie %q), not with %s", got, again, home)
 	}

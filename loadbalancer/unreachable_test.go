@@ -16,8 +16,8 @@ func (b *book) lost(pool *Pool, addresses ...string) {
 	b.pass(FlushInterval)
 }
 
-// TestUnreachableEndpointsLeaveRoom has some endpoints be gone and others answer badly: those that are gone take nothing of the
-// share that may be out for their answers.
+// TestUnreachableEndpointsLeaveRoom has some endpoints be gone and others answer badly: those that are gone
+// take nothing of the share that may be out for their answers.
 func TestUnreachableEndpointsLeaveRoom(t *testing.T) {
 	b := newBook(t, nil)
 	pool := b.shop(5, Policies{Outlier: detection(t)})
@@ -33,8 +33,8 @@ func TestUnreachableEndpointsLeaveRoom(t *testing.T) {
 	equal(t, "when their time is over", len(b.who(pool, 40)) >= 4, true)
 }
 
-// TestAnOutageOfAll has nobody be reachable for a minute: no endpoint is out for longer than the first time, so that all are back
-// soon after the outage.
+// TestAnOutageOfAll has nobody be reachable for a minute: no endpoint is out for longer than the first time, so
+// that all are back soon after the outage.
 func TestAnOutageOfAll(t *testing.T) {
 	b := newBook(t, nil)
 	pool := b.shop(4, Policies{Outlier: detection(t)})

@@ -3,35 +3,58 @@ package loadbalancer
 import (
 	"net/http"
 	"sync/atomic"
+
+	"github.com/sluiceproxy/sluice/http1"
 )
 
-// UpstreamKey tells one way to speak to an endpoint from every other. What differs in it never shares a connection.
+// UpstreamKey identifies one way to reach an endpoint. Upstreams with different keys never share a connection.
 type UpstreamKey struct {
-	// Endpoint is who is spoken to.
+	// Endpoint is the endpoint that is reached.
 	Endpoint EndpointKey
 	// Scheme is http, https or h2c.
 	Scheme string
-	// Host is the authority of the server's URL, whose host name TLS asks for and verifies. Empty unless Scheme is
-	// https, and where the server is known by nothing but its address.
+	// Host is the authority of the server's URL, whose host name TLS sends as SNI and verifies. Empty unless
+	// Scheme is https, and where the server is known by its address only.
 	Host string
 	// Dialer is the transport.
 	Dialer Dialer
 }
 
-// Dialer is a transport: it makes the connections of each upstream. It is compared by identity, so it must be a pointer,
-// and an unchanged transport must stay the same pointer for its connections to survive.
+// Dialer is a transport: it makes the connections of each upstream. It is compared by identity, so it must be a
+// pointer, and an unchanged transport must stay the same pointer for its connections to survive.
 type Dialer interface {
 	// RoundTripper returns a new round tripper for the upstream, which shares connections with no other.
 	RoundTripper(key UpstreamKey) RoundTripper
 }
 
-// RoundTripper sends requests to one upstream over connections that it keeps.
+// RoundTripper sends requests to one upstream over connections that it keeps. Health checks use RoundTrip, requests of
+// clients use Sender.
 type RoundTripper interface {
 	http.RoundTripper
+	Sender
+	// IdleConnections returns how many connections no request uses, and how many there are that any number of requests
+	// share.
+	IdleConnections() (idle, shared int)
 	// CloseIdleConnections closes the connections that no request uses.
 	CloseIdleConnections()
 	// Close closes all connections, and so ends the requests that use them.
 	Close()
+}
+
+// Sender sends requests without copying what a caller has at hand.
+type Sender interface {
+	// Send sends the request by the call if it goes over HTTP/1.1, and otherwise has shared send it through net/http. It
+	// returns the head of the response.
+	Send(call *http1.RoundTrip, r *http.Request, shared SharedSender) (*http.Response, error)
+	// Shares reports whether requests may go over connections that other requests use at the same time (HTTP/2). Where it
+	// is false every request goes by its call.
+	Shares() bool
+}
+
+// SharedSender is the caller of [Sender] where a request goes over HTTP/2.
+type SharedSender interface {
+	// SendShared sends the request through the round tripper, which is net/http's.
+	SendShared(through http.RoundTripper, r *http.Request) (*http.Response, error)
 }
 
 // Upstream is an endpoint spoken to in one way; it owns the idle connections and TLS sessions.
@@ -41,17 +64,17 @@ type Upstream struct {
 	address  string
 	trips    RoundTripper
 	refs     int
-	// wanted is how many members keep connections; refs are all.
+	// wanted is the number of members that keep connections; refs counts all members.
 	wanted   int
 	inFlight atomic.Int64
-	// draining says that connections are not kept after their last request.
+	// draining is set when connections are closed after their current request.
 	draining atomic.Bool
 }
 
-// Key returns what tells the upstream from every other.
+// Key returns the key of the upstream.
 func (u *Upstream) Key() UpstreamKey { return u.key }
 
-// Endpoint returns who is spoken to.
+// Endpoint returns the endpoint that is reached.
 func (u *Upstream) Endpoint() *Endpoint { return u.endpoint }
 
 // Address returns the endpoint's address as text: host:port, IPv6 in brackets.
@@ -60,7 +83,7 @@ func (u *Upstream) Address() string { return u.address }
 // Scheme returns http, https or h2c.
 func (u *Upstream) Scheme() string { return u.key.Scheme }
 
-// RoundTripper returns what sends requests to the upstream.
+// RoundTripper returns the client of the upstream.
 func (u *Upstream) RoundTripper() RoundTripper { return u.trips }
 
 func (u *Upstream) begin() {
@@ -70,13 +93,15 @@ func (u *Upstream) begin() {
 
 func (u *Upstream) done(outcome Outcome) {
 	u.endpoint.done(outcome)
-	// A request may have picked the upstream just before it began to drain: whoever is last closes its connections.
+	// A request may have picked the upstream just before it began to drain: the last one closes the
+	// connections.
 	if u.inFlight.Add(-1) == 0 && u.draining.Load() {
 		u.trips.CloseIdleConnections()
 	}
 }
 
-// drain closes the connections as soon as no request uses them, or lets them be kept again. Requests on their way keep working.
+// drain closes the connections as soon as no request uses them, or allows keeping them again. Requests in
+// flight are not affected.
 func (u *Upstream) drain(on bool) {
 	if u.draining.Swap(on) != on && on {
 		u.trips.CloseIdleConnections()

@@ -1,6 +1,6 @@
 package loadbalancer
 
-// maxWeight keeps a sum of a million weights, each times maxScale, from overflow.
+// maxWeight keeps the sum of a million weights, each multiplied by maxScale, from overflow.
 const maxWeight = 1 << 24
 
 func clampWeight(weight int) uint64 {

@@ -2,8 +2,8 @@ package loadbalancer
 
 import "slices"
 
-// nearby tells who is near this instance, nil when it does not matter. Hints are followed when every endpoint has some and one
-// of them names the zone, as kube-proxy follows them.
+// nearby returns a function that selects the members in this instance's zone, nil when zones are ignored. Zone
+// hints are followed when every endpoint has some and one of them names the zone, as in kube-proxy.
 func nearby(serving []*Member, policy ZonePolicy, zone string) func(*Member) bool {
 	if zone == "" || policy == ZoneNone {
 		return nil

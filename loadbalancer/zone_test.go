@@ -40,7 +40,7 @@ func TestZones(t *testing.T) {
 	} {
 		b := newBook(t, nil)
 		b.Apply(zoned(1, zones, test.hints))
-		pool := b.Pool(PoolSpec{
+		pool := b.pool(PoolSpec{
 			Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}, Policies: Policies{Zone: test.policy},
 		})
 		b.SetZone(test.here)
@@ -59,7 +59,7 @@ func TestAChangeOfHintsAlone(t *testing.T) {
 		b.Apply(zoned(version, nil, hints))
 		b.pass(FlushInterval)
 	}
-	pool := b.Pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}})
+	pool := b.pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}})
 	hint(1, "192.0.2.1:80")
 	equal(t, "at first", b.who(pool, 10), []string{"192.0.2.1:80"})
 	hint(2, "192.0.2.4:80")
@@ -71,7 +71,7 @@ func TestZoneSpills(t *testing.T) {
 	b := newBook(t, nil)
 	b.SetZone("a")
 	b.Apply(zoned(1, map[string]string{"192.0.2.1:80": "a"}, nil))
-	pool := b.Pool(PoolSpec{
+	pool := b.pool(PoolSpec{
 		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}, Policies: Policies{Zone: ZoneLocal},
 	})
 	b.pass(FlushInterval)
@@ -107,7 +107,7 @@ func TestHashInAZone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := b.Pool(PoolSpec{
+	pool := b.pool(PoolSpec{
 		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)},
 		Policies: Policies{Zone: ZoneLocal, Strategy: strategy},
 	})

@@ -12,14 +12,14 @@ import (
 	"github.com/sluiceproxy/sluice/document"
 )
 
-// lookEvery is how often files are looked at. A change is told when a file has stood still from one look to the next, so that nobody
-// reads half of what somebody is writing.
+// lookEvery is how often files are looked at. A change is reported when a file has stood still from one look to the
+// next, so that no half-written file is read.
 const lookEvery = 2 * time.Second
 
-// largest bounds a file, in bytes. Who names one need not be who runs Sluice.
+// largest bounds a file, in bytes. The author of a definition need not be the operator of Sluice.
 const largest = 16 << 20
 
-// stamp tells one state of a file from the next without reading it. One that can't be looked at has the zero stamp.
+// stamp identifies one state of a file without reading it. One that can't be looked at has the zero stamp.
 type stamp struct {
 	size     int64
 	modified time.Time
@@ -41,43 +41,54 @@ func (s stamp) same(other stamp) bool {
 	return s.size == other.size && s.modified.Equal(other.modified) && os.SameFile(s.file, other.file)
 }
 
-// Files reads the files that definitions name, and tells when one has changed, so that the middleware is built anew. It is safe for
-// concurrent use.
+// Files watches the files that middlewares were made of, and reports those that have changed, so that the middleware
+// is built anew. It is safe for concurrent use.
 type Files struct {
 	mutex sync.Mutex
-	// read holds, by the name of a middleware and the path, how a file stood right before it was read, and moved how it stood at the
-	// last look if that is another state.
+	// read holds, by the name of a middleware and the path, how a file stood right before it was read, and moved how
+	// it stood at the last look if that is another state.
 	read    map[string]map[string]stamp
 	moved   map[string]stamp
 	stale   map[string]struct{}
 	changed chan struct{}
 }
 
-// NewFiles returns files that nobody has read yet.
+// NewFiles returns an empty Files.
 func NewFiles() *Files {
 	return &Files{
-		read: map[string]map[string]stamp{}, moved: map[string]stamp{}, stale: map[string]struct{}{}, changed: make(chan struct{}, 1),
+		read: map[string]map[string]stamp{}, moved: map[string]stamp{}, stale: map[string]struct{}{},
+		changed: make(chan struct{}, 1),
 	}
 }
 
-// reader returns how the middleware of a name reads files, which are regular ones of at most 16 MiB: neither a named pipe nor a device
-// can keep the compiler. What the middleware read before is forgotten. A file that can't be read is watched, too.
-func (f *Files) reader(name string) func(path string) ([]byte, error) {
-	f.forget(name)
-	return func(path string) ([]byte, error) {
-		before := stampOf(path)
-		f.mutex.Lock()
-		if f.read[name] == nil {
-			f.read[name] = map[string]stamp{}
-		}
-		f.read[name][path] = before
-		f.mutex.Unlock()
-		return document.ReadRegular(path, largest)
+// Reads are the files that one definition names, each with its state right before it was read. The zero value is
+// ready for use by one goroutine.
+type Reads struct{ stamps map[string]stamp }
+
+// ReadFile reads a regular file of at most 16 MiB, and remembers it, also when it can't be read. Named pipes and
+// devices are refused, since reading one may block.
+func (r *Reads) ReadFile(path string) ([]byte, error) {
+	if r.stamps == nil {
+		r.stamps = map[string]stamp{}
+	}
+	r.stamps[path] = stampOf(path)
+	return document.ReadRegular(path, largest)
+}
+
+// Watch looks at the files that the middleware of a name was made of from now on, instead of those that it was made
+// of before.
+func (f *Files) Watch(name string, reads *Reads) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	delete(f.read, name)
+	delete(f.stale, name)
+	if len(reads.stamps) > 0 {
+		f.read[name] = maps.Clone(reads.stamps)
 	}
 }
 
-// forget stops to watch what the middleware of a name has read.
-func (f *Files) forget(name string) {
+// Forget ends the watch over the files of a middleware.
+func (f *Files) Forget(name string) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	delete(f.read, name)
@@ -123,7 +134,8 @@ func (f *Files) paths() []string {
 	return slices.Collect(maps.Keys(found))
 }
 
-// look notes whose files have changed and stand still. The files are looked at without the lock, since a file system may hang.
+// look notes whose files have changed and stand still. The files are looked at without the lock, since a file system
+// may hang.
 func (f *Files) look() {
 	now := map[string]stamp{}
 	for _, path := range f.paths() {

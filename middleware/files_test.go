@@ -17,19 +17,27 @@ func write(t *testing.T, path, text string) {
 	}
 }
 
+// read reads a file for a middleware, and watches it.
+func read(files *Files, name, path string) ([]byte, error) {
+	var reads Reads
+	text, err := reads.ReadFile(path)
+	files.Watch(name, &reads)
+	return text, err
+}
+
 // TestFilesTellWhoseChanged looks at files in every state that they can have.
 func TestFilesTellWhoseChanged(t *testing.T) {
 	folder := t.TempDir()
 	users, absent := filepath.Join(folder, "users"), filepath.Join(folder, "absent")
 	write(t, users, "a")
 	files := NewFiles()
-	if text, err := files.reader("a@file")(users); err != nil || string(text) != "a" {
+	if text, err := read(files, "a@file", users); err != nil || string(text) != "a" {
 		t.Fatalf("%q, %v", text, err)
 	}
-	if _, err := files.reader("b@file")(absent); !os.IsNotExist(err) {
+	if _, err := read(files, "b@file", absent); !os.IsNotExist(err) {
 		t.Fatal(err)
 	}
-	_, _ = files.reader("c@file")(users)
+	_, _ = read(files, "c@file", users)
 	looks := func(want ...string) {
 		t.Helper()
 		files.look()
@@ -49,7 +57,7 @@ func TestFilesTellWhoseChanged(t *testing.T) {
 	if err := os.Rename(replaced, users); err != nil {
 		t.Fatal(err)
 	}
-	files.forget("c@file")
+	files.Forget("c@file")
 	looks()
 	looks("a@file")
 	if err := os.Remove(users); err != nil {
@@ -60,7 +68,8 @@ func TestFilesTellWhoseChanged(t *testing.T) {
 	looks()
 }
 
-// TestFilesAreRegularAndBounded reads what would keep the compiler for ever or take all memory, and wants it watched all the same.
+// TestFilesAreRegularAndBounded reads what would keep the compiler for ever or take all memory, and wants it watched
+// all the same.
 func TestFilesAreRegularAndBounded(t *testing.T) {
 	folder := t.TempDir()
 	pipe, large := filepath.Join(folder, "pipe"), filepath.Join(folder, "large")
@@ -72,18 +81,19 @@ func TestFilesAreRegularAndBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	files := NewFiles()
-	read := files.reader("a@file")
+	var reads Reads
 	for _, path := range []string{pipe, large, "/dev/zero", folder} {
-		if text, err := read(path); err == nil {
+		if text, err := reads.ReadFile(path); err == nil {
 			t.Errorf("read %d bytes of %s", len(text), path)
 		}
 	}
 	if err := os.Truncate(large, largest); err != nil {
 		t.Fatal(err)
 	}
-	if text, err := read(large); err != nil || len(text) != largest {
+	if text, err := reads.ReadFile(large); err != nil || len(text) != largest {
 		t.Errorf("read %d bytes, %v", len(text), err)
 	}
+	files.Watch("a@file", &reads)
 	if err := os.Remove(pipe); err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +110,7 @@ func TestFilesRun(t *testing.T) {
 	write(t, path, "a")
 	synctest.Test(t, func(t *testing.T) {
 		files := NewFiles()
-		_, _ = files.reader("a@file")(path)
+		_, _ = read(files, "a@file", path)
 		go files.Run(t.Context())
 		write(t, path, "longer")
 		start := time.Now()

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
@@ -23,7 +21,7 @@ func TestBuildAllExamples(t *testing.T) {
 	}
 	for _, readme := range readmes {
 		for name, definition := range middlewaretest.Examples(t, readme) {
-			step, err := NewBuilder(Options{}).Build(name+"@file", definition, pages)
+			step, err := NewBuilder(Options{}).Build(name+"@file", definition, pages, &Reads{})
 			if errors.Is(err, fs.ErrNotExist) {
 				continue // The package's own test has the files that its examples name.
 			}
@@ -31,7 +29,7 @@ func TestBuildAllExamples(t *testing.T) {
 				t.Errorf("%s: %s: %v", readme, name, err)
 				continue
 			}
-			kind := strings.Replace(strings.ToLower(Kinds(definition)[0]), "ipwhitelist", "ipallowlist", 1) // An older name.
+			kind := strings.Replace(strings.ToLower(KindsOf(definition)[0]), "ipwhitelist", "ipallowlist", 1) // An older name.
 			if kind != filepath.Dir(readme) {
 				t.Errorf("%s shows a %s", readme, kind)
 			}
@@ -52,7 +50,8 @@ func TestBuildAllExamples(t *testing.T) {
 // pages is every service that error pages may come from.
 func pages(string) (http.Handler, error) { return http.NotFoundHandler(), nil }
 
-// TestEveryKindHasOneAnswer goes through the model's fields, so that a kind that is added there can't be forgotten here.
+// TestEveryKindHasOneAnswer goes through the model's fields, so that a kind that is added there can't be forgotten
+// here.
 func TestEveryKindHasOneAnswer(t *testing.T) {
 	unbuilt := []string{"plugin"}
 	content := []string{"buffering", "contentType", "encodedCharacters", "grpcWeb", "passTLSClientCert", "rateLimit"} // with their defaults
@@ -66,10 +65,10 @@ func TestEveryKindHasOneAnswer(t *testing.T) {
 		} else {
 			field.Set(reflect.MakeMap(field.Type()))
 		}
-		if got := Kinds(definition); !slices.Equal(got, []string{name}) {
+		if got := KindsOf(definition); !slices.Equal(got, []string{name}) {
 			t.Errorf("Kinds is %q, want %q", got, name)
 		}
-		step, err := NewBuilder(Options{}).Build("m@file", definition, pages)
+		step, err := NewBuilder(Options{}).Build("m@file", definition, pages, &Reads{})
 		unsupported, ok := errors.AsType[*UnsupportedError](err)
 		switch {
 		case name == "chain":
@@ -104,25 +103,13 @@ func TestBuildRefuses(t *testing.T) {
 		{&dynamic.Middleware{Plugin: map[string]map[string]any{}}, "plugin is not supported yet"},
 	}
 	for _, test := range tests {
-		step, err := NewBuilder(Options{}).Build("m@file", test.definition, nil)
+		step, err := NewBuilder(Options{}).Build("m@file", test.definition, nil, &Reads{})
 		if step != nil || err == nil || err.Error() != test.reason {
 			t.Errorf("Build is %v, %v, want %q", step, err, test.reason)
 		}
 	}
-	_, err := NewBuilder(Options{}).Build("m@file", tests[3].definition, nil)
+	_, err := NewBuilder(Options{}).Build("m@file", tests[3].definition, nil, &Reads{})
 	if unsupported, ok := errors.AsType[*UnsupportedError](err); !ok || unsupported.Option != "plugin" {
 		t.Errorf("error is %#v", err)
-	}
-}
-
-func TestChain(t *testing.T) {
-	names, ok := Chain(&dynamic.Middleware{Chain: &dynamic.Chain{Middlewares: []string{"b", "a@file"}}})
-	if diff := cmp.Diff([]string{"b", "a@file"}, names); !ok || diff != "" {
-		t.Errorf("Chain is %v: %s", ok, diff)
-	}
-	for _, definition := range []*dynamic.Middleware{nil, {}, {AddPrefix: &dynamic.AddPrefix{}}} {
-		if _, ok := Chain(definition); ok {
-			t.Errorf("%+v is a chain", definition)
-		}
 	}
 }

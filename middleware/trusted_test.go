@@ -28,8 +28,8 @@ import (
 // arrival is what an endpoint sees of one header and of its aliases, in the head and in the trailers.
 type arrival struct{ Head, Trailer map[string][]string }
 
-// TestTrustedHeadersAreNotForged sends each header that a middleware sets for services, in every spelling that a service may take for it, from
-// a client through an entrypoint, the middleware and the forwarding to an endpoint.
+// TestTrustedHeadersAreNotForged sends each header that a middleware sets for services, in every spelling that a
+// service may take for it, from a client through an entrypoint, the middleware and the forwarding to an endpoint.
 func TestTrustedHeadersAreNotForged(t *testing.T) {
 	for _, test := range []struct {
 		header string
@@ -41,7 +41,7 @@ func TestTrustedHeadersAreNotForged(t *testing.T) {
 		{"X-Replaced-Path", dynamic.Middleware{ReplacePath: &dynamic.ReplacePath{Path: "/new"}}, "/api/x"},
 		{"X-Replaced-Path", dynamic.Middleware{ReplacePathRegex: &dynamic.ReplacePathRegex{Regex: "^/api", Replacement: "/new"}}, "/api/x"},
 	} {
-		kind, err := middleware.Kind(&test.step)
+		kind, err := middleware.KindOf(&test.step)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,8 +83,8 @@ func forgeries(header string) map[string]string {
 	return all
 }
 
-// proxy starts an endpoint and an entrypoint with the middleware in front of it. It returns a function that sends a request and says what the
-// endpoint saw of the header.
+// proxy starts an endpoint and an entrypoint with the middleware in front of it. It returns a function that sends a
+// request and says what the endpoint saw of the header.
 func proxy(t *testing.T, definition *dynamic.Middleware, header string) func(request string) arrival {
 	t.Helper()
 	arrivals := make(chan arrival, 1)
@@ -95,7 +95,7 @@ func proxy(t *testing.T, definition *dynamic.Middleware, header string) func(req
 	t.Cleanup(endpoint.Close)
 	builder := middleware.NewBuilder(middleware.Options{})
 	t.Cleanup(builder.Close)
-	step, err := builder.Build("step@file", definition, nil)
+	step, err := builder.Build("step@file", definition, nil, &middleware.Reads{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,8 @@ func service(t *testing.T, url string) http.Handler {
 	}
 	pools := loadbalancer.NewRegistry(loadbalancer.Options{})
 	t.Cleanup(func() { pools.Release("service@file") })
-	pool := pools.Pool(loadbalancer.PoolSpec{Name: "service@file", Dialer: transport, Servers: []loadbalancer.ServerSpec{server}})
+	pool := pools.NewPool("service@file")
+	pools.Configure(pool, loadbalancer.PoolSpec{Name: "service@file", Dialer: transport, Servers: []loadbalancer.ServerSpec{server}})
 	return forward.NewService(pool, forward.Options{Service: "service@file"})
 }
 
@@ -177,7 +178,8 @@ func listen(t *testing.T, handler http.Handler) (address string) {
 	return web.Addr().String()
 }
 
-// TestLocationIsNotForged asks for redirects with everything that could come into a Location twice, or with another value.
+// TestLocationIsNotForged asks for redirects with everything that could come into a Location twice, or with another
+// value.
 func TestLocationIsNotForged(t *testing.T) {
 	builder := middleware.NewBuilder(middleware.Options{})
 	t.Cleanup(builder.Close)
@@ -185,7 +187,7 @@ func TestLocationIsNotForged(t *testing.T) {
 		{RedirectScheme: &dynamic.RedirectScheme{Scheme: "https"}},
 		{RedirectRegex: &dynamic.RedirectRegex{Regex: "^http://", Replacement: "https://"}},
 	} {
-		step, err := builder.Build("step@file", &definition, nil)
+		step, err := builder.Build("step@file", &definition, nil, &middleware.Reads{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -11,7 +11,7 @@ import (
 type certificates struct {
 	// last holds what each provider has sent last.
 	last     map[string][]*dynamic.CertificateEntry
-	declared map[string][]*object[dynamic.CertificateEntry]
+	declared map[string][]*object
 	merged   []*dynamic.CertificateEntry
 	changed  bool
 }
@@ -23,11 +23,11 @@ func (c *certificates) update(e *edit, entries []*dynamic.CertificateEntry) {
 		return
 	}
 	before := c.declared[e.provider]
-	known := map[dynamic.Ref][]*object[dynamic.CertificateEntry]{}
+	known := map[dynamic.Ref][]*object{}
 	for _, one := range before {
 		known[one.ref] = append(known[one.ref], one)
 	}
-	after := make([]*object[dynamic.CertificateEntry], 0, len(entries))
+	after := make([]*object, 0, len(entries))
 	for i, entry := range entries {
 		if entry == nil {
 			e.refuse(certificateRef(i, &dynamic.CertificateEntry{}, e.provider), "it declares nothing")
@@ -35,14 +35,14 @@ func (c *certificates) update(e *edit, entries []*dynamic.CertificateEntry) {
 		}
 		own := certificateRef(i, entry, e.provider)
 		ref := e.qualify(own)
-		var one *object[dynamic.CertificateEntry]
+		var one *object
 		if same := known[ref]; len(same) > 0 {
 			one, known[ref] = same[0], same[1:]
 			if one.declared != entry && one.renew(named(entry, ref.Name)) {
 				c.change(e, ref)
 			}
 		} else {
-			one = &object[dynamic.CertificateEntry]{kept: named(entry, ref.Name), ref: ref}
+			one = &object{kept: named(entry, ref.Name), ref: ref}
 			c.change(e, ref)
 		}
 		one.declared = entry
@@ -54,7 +54,7 @@ func (c *certificates) update(e *edit, entries []*dynamic.CertificateEntry) {
 
 // compareOrder notes the certificates that are gone, and those whose place among their neighbours has changed: of two
 // certificates for one name the first one counts.
-func (c *certificates) compareOrder(e *edit, before, after []*object[dynamic.CertificateEntry]) {
+func (c *certificates) compareOrder(e *edit, before, after []*object) {
 	if slices.Equal(before, after) {
 		return
 	}
@@ -84,7 +84,7 @@ func (c *certificates) assemble(providers []string) []*dynamic.CertificateEntry 
 	var merged []*dynamic.CertificateEntry
 	for _, name := range providers {
 		for _, one := range c.declared[name] {
-			merged = append(merged, one.kept)
+			merged = append(merged, one.kept.(*dynamic.CertificateEntry))
 		}
 	}
 	c.merged = merged

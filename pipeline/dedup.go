@@ -5,11 +5,11 @@ import (
 )
 
 // object is what is remembered of one declared object.
-type object[T any] struct {
+type object struct {
 	// declared is the pointer that its provider sent last; the next message is compared with it first.
-	declared *T
+	declared any
 	// kept is the pointer in the merged configuration: the oldest one of the same value.
-	kept *T
+	kept any
 	ref  dynamic.Ref
 	// sum is the fingerprint of kept; it is computed when a second pointer first turns up, and never again.
 	sum    uint64
@@ -18,7 +18,7 @@ type object[T any] struct {
 
 // renew takes the next pointer that the provider sent for the object and reports whether the object has changed.
 // Equal pointers are equal; equal fingerprints are confirmed by value, and then the old pointer stays.
-func (o *object[T]) renew(next *T) (changed bool) {
+func (o *object) renew(next any) (changed bool) {
 	if next == o.declared || next == o.kept {
 		o.declared = next
 		return false
@@ -34,7 +34,7 @@ func (o *object[T]) renew(next *T) (changed bool) {
 
 // fingerprint makes sure that sum is there; it reports false for a value that cannot be hashed, which then counts as
 // changed whenever its pointer has.
-func (o *object[T]) fingerprint() bool {
+func (o *object) fingerprint() bool {
 	if o.summed {
 		return true
 	}

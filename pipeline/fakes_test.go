@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider"
+	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -41,6 +42,7 @@ type rig struct {
 	mu      sync.Mutex
 	log     record
 	known   map[string]bool
+	named   []string // endpoint sets of the last compilation, in order
 	flushAt time.Time
 	failed  chan struct{}
 }
@@ -55,6 +57,8 @@ type record struct {
 	published [][]dynamic.Verdict
 	when      []time.Time // of each publication
 	reloads   []telemetry.Reload
+
+	quarantined int
 }
 
 // seen returns what the fakes have seen until now.
@@ -67,7 +71,7 @@ func (r *rig) seen() record {
 // compilation is one call of Compile.
 type compilation struct {
 	at      time.Duration
-	settled bool
+	final   bool
 	changed []string
 }
 
@@ -128,27 +132,30 @@ func pass(d time.Duration) {
 }
 
 // Compile takes a router whose service begins with "set:" to need that endpoint set, one with the middleware "missing" to
-// be quarantined (and, with the service "kept", to keep its last handler until it is settled), and one with the rule "bad" to be degraded.
-func (r *rig) Compile(input Input) Compiled {
+// be quarantined (and, with the service "stale", to keep its last handler until its verdict is final), and one with the rule "bad" to be degraded.
+func (r *rig) Compile(input router.Input) router.Compiled {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	changed := []string{}
 	for _, ref := range input.Changed {
 		changed = append(changed, ref.Name)
 	}
-	r.log.compiled = append(r.log.compiled, compilation{at: time.Since(r.begin), settled: input.Settled, changed: changed})
-	result := Compiled{Activate: func(uint64) {
+	r.log.compiled = append(r.log.compiled, compilation{at: time.Since(r.begin), final: input.Final, changed: changed})
+	result := router.Compiled{Activate: func(uint64) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.log.served = append(r.log.served, input.Configuration)
 	}}
+	var sets []string
 	for _, name := range slices.Sorted(maps.Keys(input.Configuration.HTTP.Routers)) {
 		router := input.Configuration.HTTP.Routers[name]
 		if len(router.Service) > 4 && router.Service[:4] == "set:" {
-			result.EndpointSets = append(result.EndpointSets, router.Service[4:])
+			sets = append(sets, router.Service[4:])
 		}
-		result.Kept = result.Kept || router.Service == "kept" && !input.Settled
 		ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: name}
+		if router.Service == "stale" && !input.Final {
+			result.StaleRoutes = append(result.StaleRoutes, ref)
+		}
 		if slices.Contains(router.Middlewares, "missing") {
 			result.Verdicts = append(result.Verdicts, dynamic.Verdict{Ref: ref, Status: dynamic.Quarantined, Reason: "missing"})
 		}
@@ -156,7 +163,16 @@ func (r *rig) Compile(input Input) Compiled {
 			result.Verdicts = append(result.Verdicts, dynamic.Verdict{Ref: ref, Status: dynamic.Degraded, Reason: "bad"})
 		}
 	}
+	slices.Sort(sets)
+	sets = slices.Compact(sets)
+	result.AddedEndpointSets, result.RemovedEndpointSets = beyond(sets, r.named), beyond(r.named, sets)
+	r.named = sets
 	return result
+}
+
+// beyond returns the strings of one list that are not in the other.
+func beyond(one, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(one), func(s string) bool { return slices.Contains(other, s) })
 }
 
 // rigEndpoints is the rig as Endpoints.
@@ -198,6 +214,12 @@ func (r *rig) Publish(verdicts []dynamic.Verdict) {
 	defer r.mu.Unlock()
 	r.log.published = append(r.log.published, verdicts)
 	r.log.when = append(r.log.when, time.Now())
+}
+
+func (r *rig) SetQuarantined(objects int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.log.quarantined = objects
 }
 
 func (r *rig) Reloaded(reload telemetry.Reload) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/assembly"
 )
 
 // hear notes when a configuration came that has not been merged. Of several the first one counts.
@@ -122,44 +123,10 @@ func (o *objects) find(ref dynamic.Ref) any {
 	if c == nil {
 		return nil
 	}
-	switch ref.Kind {
-	case dynamic.KindRouter:
-		return found(c.HTTP.Routers, ref.Name)
-	case dynamic.KindService:
-		return found(c.HTTP.Services, ref.Name)
-	case dynamic.KindMiddleware:
-		return found(c.HTTP.Middlewares, ref.Name)
-	case dynamic.KindServersTransport:
-		return found(c.HTTP.ServersTransports, ref.Name)
-	case dynamic.KindTLSOptions:
-		return found(c.TLS.Options, ref.Name)
-	case dynamic.KindTLSStore:
-		return found(c.TLS.Stores, ref.Name)
-	case dynamic.KindCertificate:
+	if ref.Kind == dynamic.KindCertificate {
 		return o.certificate(ref.Name)
-	case dynamic.KindTCPRouter:
-		return found(c.TCP.Routers, ref.Name)
-	case dynamic.KindTCPService:
-		return found(c.TCP.Services, ref.Name)
-	case dynamic.KindTCPMiddleware:
-		return found(c.TCP.Middlewares, ref.Name)
-	case dynamic.KindTCPServersTransport:
-		return found(c.TCP.ServersTransports, ref.Name)
-	case dynamic.KindUDPRouter:
-		return found(c.UDP.Routers, ref.Name)
-	case dynamic.KindUDPService:
-		return found(c.UDP.Services, ref.Name)
-	case dynamic.KindSource:
 	}
-	return nil
-}
-
-// found returns what a map has under a name, as an interface that is nil where there is nothing.
-func found[T any](in map[string]*T, name string) any {
-	if one := in[name]; one != nil {
-		return one
-	}
-	return nil
+	return assembly.Get(c, ref)
 }
 
 func (o *objects) certificate(name string) any {
@@ -169,5 +136,8 @@ func (o *objects) certificate(name string) any {
 			o.certificates[entry.Name] = entry
 		}
 	}
-	return found(o.certificates, name)
+	if entry := o.certificates[name]; entry != nil {
+		return entry
+	}
+	return nil
 }

@@ -45,10 +45,12 @@ type Pipeline struct {
 	since    time.Time            // when the first of the tables was made that superseded each other until waiting
 	awaited  map[string]time.Time // endpoint sets that are missing, and since when
 	watched  []string
+	// references are those of the latest table and of the active one to endpoint sets.
+	references references
 
 	opened    bool              // first is closed
 	published []dynamic.Verdict // what the sinks have been told, and nothing that has recovered since
-	grace     grace
+	settling  settleWindow
 
 	generations []Generation  // the last ones; replaced, never written to
 	news        chan struct{} // of the State that readers see
@@ -70,9 +72,11 @@ func New(options Options) *Pipeline {
 		touched:  map[dynamic.Ref]struct{}{},
 		rebuilt:  map[dynamic.Ref]struct{}{},
 		merging:  map[string]time.Time{},
-		awaited:  map[string]time.Time{},
-		first:    make(chan struct{}),
-		news:     make(chan struct{}),
+
+		references: newReferences(),
+		awaited:    map[string]time.Time{},
+		first:      make(chan struct{}),
+		news:       make(chan struct{}),
 	}
 	p.merged = p.merger.merged
 	p.state.Store(&State{Providers: map[string]provider.Status{}, News: p.news})
@@ -150,11 +154,11 @@ func (p *Pipeline) touch(now time.Time) {
 }
 
 // step does everything that is due and returns when something will be due next; zero means that only the source can
-// bring something new. Its order is the order of the data: a quiet window that is over is closed before newer changes
+// bring something new. Its order is the order of the data: a settle window that is over is closed before newer changes
 // are looked at, so that these get a window of their own.
 func (p *Pipeline) step(now time.Time) (next time.Time) {
-	if p.grace.over(now) {
-		p.compile(now, true)
+	if p.settling.over(now) {
+		p.settle(now)
 	}
 	p.activate(now)
 	if reached(p.applyAt(), now) {
@@ -163,7 +167,7 @@ func (p *Pipeline) step(now time.Time) (next time.Time) {
 	}
 	flush := p.options.Endpoints.Flush(now)
 	p.publishState()
-	return earliest(p.applyAt(), p.activateAt(), p.grace.until, flush)
+	return earliest(p.applyAt(), p.activateAt(), p.settling.until, flush)
 }
 
 // applyAt returns when configuration changes are applied. The first time, providers that are still pending are waited

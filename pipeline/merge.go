@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/assembly"
 )
 
 // merger makes one configuration of those of all providers. It remembers what each provider declared, so that a merge
@@ -17,15 +18,9 @@ import (
 type merger struct {
 	precedence map[string]int
 
-	routers     *section[dynamic.Router]
-	services    *section[dynamic.Service]
-	middlewares *section[dynamic.Middleware]
-	transports  *section[dynamic.ServersTransport]
-
-	tcpRouters, tcpServices, tcpMiddlewares, tcpTransports, udpRouters, udpServices *section[dynamic.Unsupported]
-
-	options      *section[dynamic.TLSOptions]
-	stores       *section[dynamic.TLSStore]
+	// sections are one for each kind of objects with names.
+	sections     []*section
+	builder      *assembly.Builder
 	certificates certificates
 
 	// verdicts holds, for each provider, its own verdicts and those of the merge on its objects.
@@ -37,35 +32,31 @@ type merger struct {
 
 func newMerger(precedence []string) *merger {
 	m := &merger{
-		precedence:  map[string]int{},
-		routers:     newSection[dynamic.Router](dynamic.KindRouter),
-		services:    newSection[dynamic.Service](dynamic.KindService),
-		middlewares: newSection[dynamic.Middleware](dynamic.KindMiddleware),
-		transports:  newSection[dynamic.ServersTransport](dynamic.KindServersTransport),
-
-		tcpRouters:     newSection[dynamic.Unsupported](dynamic.KindTCPRouter),
-		tcpServices:    newSection[dynamic.Unsupported](dynamic.KindTCPService),
-		tcpMiddlewares: newSection[dynamic.Unsupported](dynamic.KindTCPMiddleware),
-		tcpTransports:  newSection[dynamic.Unsupported](dynamic.KindTCPServersTransport),
-		udpRouters:     newSection[dynamic.Unsupported](dynamic.KindUDPRouter),
-		udpServices:    newSection[dynamic.Unsupported](dynamic.KindUDPService),
-
-		options: newGlobalSection[dynamic.TLSOptions](dynamic.KindTLSOptions),
-		stores:  newGlobalSection[dynamic.TLSStore](dynamic.KindTLSStore),
+		precedence: map[string]int{},
+		builder: assembly.NewBuilder(&dynamic.Configuration{
+			HTTP: &dynamic.HTTPConfiguration{
+				Routers: map[string]*dynamic.Router{}, Services: map[string]*dynamic.Service{},
+				Middlewares: map[string]*dynamic.Middleware{}, ServersTransports: map[string]*dynamic.ServersTransport{},
+			},
+			TCP: &dynamic.TCPConfiguration{}, UDP: &dynamic.UDPConfiguration{}, TLS: &dynamic.TLSConfiguration{},
+		}),
 		certificates: certificates{
-			last: map[string][]*dynamic.CertificateEntry{}, declared: map[string][]*object[dynamic.CertificateEntry]{},
+			last: map[string][]*dynamic.CertificateEntry{}, declared: map[string][]*object{},
 		},
 		verdicts: map[string][]dynamic.Verdict{},
 	}
 	for place, name := range precedence {
 		m.precedence[strings.ToLower(name)] = place
 	}
+	for _, kind := range assembly.Kinds() {
+		m.sections = append(m.sections, newSection(kind, m.builder))
+	}
 	m.merged = m.assemble(nil, nil)
 	return m
 }
 
-// merge walks the configurations of the changed providers, whose map must not change afterwards. It returns the merged configuration and what has changed in
-// it since the last call; the configuration is the same pointer when nothing at all has.
+// merge walks the configurations of the changed providers, whose map must not change afterwards. It returns the merged
+// configuration and what has changed in it since the last call; the configuration is the same pointer when nothing has.
 func (m *merger) merge(
 	configurations map[string]*dynamic.Configuration, changed []string,
 ) (*dynamic.Configuration, map[dynamic.Ref]struct{}) {
@@ -84,8 +75,11 @@ func (m *merger) merge(
 		m.judge(e)
 	}
 	defaults := map[dynamic.Ref]dynamic.Ref{}
-	m.options.elect(e, providers, defaults)
-	m.stores.elect(e, providers, defaults)
+	for _, section := range m.sections {
+		if section.global {
+			section.elect(e, providers, defaults)
+		}
+	}
 	verdicts := m.collect(e, providers, defaults)
 	m.origins = origins{configurations: configurations, elected: e.elected}
 	if len(e.changed) == 0 && slices.Equal(verdicts, m.merged.Verdicts) {
@@ -97,25 +91,10 @@ func (m *merger) merge(
 
 // walk takes every object of the edit's provider.
 func (m *merger) walk(e *edit) {
-	http := cmp.Or(e.configuration.HTTP, &dynamic.HTTPConfiguration{})
-	m.routers.update(e, http.Routers)
-	m.services.update(e, http.Services)
-	m.middlewares.update(e, http.Middlewares)
-	m.transports.update(e, http.ServersTransports)
-
-	tcp := cmp.Or(e.configuration.TCP, &dynamic.TCPConfiguration{})
-	m.tcpRouters.update(e, tcp.Routers)
-	m.tcpServices.update(e, tcp.Services)
-	m.tcpMiddlewares.update(e, tcp.Middlewares)
-	m.tcpTransports.update(e, tcp.ServersTransports)
-
-	udp := cmp.Or(e.configuration.UDP, &dynamic.UDPConfiguration{})
-	m.udpRouters.update(e, udp.Routers)
-	m.udpServices.update(e, udp.Services)
-
+	for _, section := range m.sections {
+		section.update(e)
+	}
 	tls := cmp.Or(e.configuration.TLS, &dynamic.TLSConfiguration{})
-	m.options.update(e, tls.Options)
-	m.stores.update(e, tls.Stores)
 	m.certificates.update(e, tls.Certificates)
 }
 
@@ -187,28 +166,8 @@ func (m *merger) order(configurations map[string]*dynamic.Configuration) []strin
 
 // assemble makes the merged configuration of what the sections hold.
 func (m *merger) assemble(providers []string, verdicts []dynamic.Verdict) *dynamic.Configuration {
-	return &dynamic.Configuration{
-		HTTP: &dynamic.HTTPConfiguration{
-			Routers:           m.routers.release(),
-			Services:          m.services.release(),
-			Middlewares:       m.middlewares.release(),
-			ServersTransports: m.transports.release(),
-		},
-		TCP: &dynamic.TCPConfiguration{
-			Routers:           m.tcpRouters.release(),
-			Services:          m.tcpServices.release(),
-			Middlewares:       m.tcpMiddlewares.release(),
-			ServersTransports: m.tcpTransports.release(),
-		},
-		UDP: &dynamic.UDPConfiguration{
-			Routers:  m.udpRouters.release(),
-			Services: m.udpServices.release(),
-		},
-		TLS: &dynamic.TLSConfiguration{
-			Certificates: m.certificates.assemble(providers),
-			Options:      m.options.release(),
-			Stores:       m.stores.release(),
-		},
-		Verdicts: verdicts,
-	}
+	merged := m.builder.Configuration()
+	merged.TLS.Certificates = m.certificates.assemble(providers)
+	merged.Verdicts = verdicts
+	return merged
 }

@@ -53,7 +53,7 @@ func TestOnceWaitsForEverybody(t *testing.T) {
 		if !got.state.Ready || got.state.Generation != 1 || len(got.state.Configuration.HTTP.Routers) != 2 {
 			t.Errorf("state = %+v", got.state)
 		}
-		if compiled := r.seen().compiled; len(compiled) != 1 || !compiled[0].settled {
+		if compiled := r.seen().compiled; len(compiled) != 1 || !compiled[0].final {
 			t.Errorf("compiled %+v, want once and settled", compiled)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider"
+	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -27,39 +28,11 @@ type Source interface {
 	Take() provider.Update
 }
 
-// Compiler makes a table of a merged configuration.
+// Compiler makes a table of a merged configuration; router.Compiler is one.
 type Compiler interface {
-	// Compile makes a table without putting it to work and without starting anything: a Compiled that a newer
-	// configuration supersedes is dropped without a word. It is called by one goroutine only.
-	Compile(input Input) Compiled
-}
-
-// Input is what a Compiler gets.
-type Input struct {
-	// Configuration is the merged configuration, with qualified names. Sections are never nil; it has no Origins, since the
-	// pipeline puts those of the objects into their verdicts. Its Verdicts are those of the
-	// providers and of the merge: a quarantined object keeps its place and is not put to work.
-	Configuration *dynamic.Configuration
-	// Changed names, in order, every object that was added, changed or removed, or whose verdict by its provider changed,
-	// since the configuration of the last Compiled that was activated. An object that is not named has kept its pointer.
-	Changed []dynamic.Ref
-	// Settled says that the quiet window is over. While it is not, a reference to a missing object may only be early:
-	// a router whose reference went missing keeps the last good handler that it had, and its verdict is reported as if
-	// the window were over. The pipeline compiles again, settled, when the window is over and such verdicts remain.
-	Settled bool
-}
-
-// Compiled is a table that waits to be put to work.
-type Compiled struct {
-	// Verdicts holds one or more verdicts for every object that is not accepted as declared. It is the whole state,
-	// not a difference; it may repeat the verdicts of Input.Configuration.
-	Verdicts []dynamic.Verdict
-	// EndpointSets holds the key of every endpoint set that the table refers to, also dns/name:port.
-	EndpointSets []string
-	// Kept says that the table has routers that keep their last good handler, so that it is to be compiled again, settled.
-	Kept bool
-	// Activate swaps the table in as this generation and retires what is not used any more; it is called at most once.
-	Activate func(generation uint64)
+	// Compile makes a table that serves after its Activate. It is called by one goroutine only. A Compiled that a newer
+	// configuration supersedes is dropped.
+	Compile(input router.Input) router.Compiled
 }
 
 // Endpoints holds the endpoint sets and makes snapshots of them; loadbalancer's registry is one.
@@ -95,9 +68,12 @@ type VerdictSink interface {
 	Publish(verdicts []dynamic.Verdict)
 }
 
-// Metrics records that a table has been activated; telemetry.Metrics does.
+// Metrics records generations and verdicts; telemetry.Metrics does.
 type Metrics interface {
+	// Reloaded records the activation of a table.
 	Reloaded(reload telemetry.Reload)
+	// SetQuarantined records how many objects are quarantined.
+	SetQuarantined(objects int)
 }
 
 // Options says what a Pipeline is made of.

@@ -46,7 +46,7 @@ func (p *Pipeline) publishState() {
 		Verdicts:      p.published,
 		Configuration: p.active.configuration,
 		Included:      p.active.included,
-		Settled:       p.active.settled,
+		Settled:       p.active.final,
 		Generations:   p.generations,
 	}
 	p.tell(state)

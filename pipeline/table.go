@@ -1,43 +1,35 @@
 package pipeline
 
 import (
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// resolvedPrefix begins the keys of the endpoint sets that a Resolver publishes.
-const resolvedPrefix = "dns/"
-
 // table is a compiled table, before or after its activation.
 type table struct {
-	compiled      Compiled
+	compiled      router.Compiled
 	took          time.Duration // to compile
 	changed       []dynamic.Ref // since the table before, in order
 	origins       origins       // of the objects in configuration
 	configuration *dynamic.Configuration
 	included      map[string]*dynamic.Configuration // what it was made of, by provider; never changed
-	references    map[string]bool                   // keys of endpoint sets
-	kept          map[string]bool                   // keys that handlers may still use that an unsettled table has kept
-	missing       []string                          // keys that it newly refers to and that have not arrived
+	missing       []string                          // endpoint sets that it newly refers to and that have not arrived
 	verdicts      []dynamic.Verdict
-	settled       bool
+	stale         bool // it has stale routes, which may use what the tables before it refer to
+	final         bool // its settle window is over
+	held          bool // it serves nothing new, and waits for the end of the settle window
 	generation    uint64
 	activated     time.Time
 }
 
 // compile makes a table of the merged configuration. It supersedes one that still waits for endpoint sets.
-func (p *Pipeline) compile(now time.Time, settled bool) {
+func (p *Pipeline) compile(now time.Time, final bool) {
 	began, changed := time.Now(), sortedRefs(p.changed)
-	compiled := p.options.Compiler.Compile(Input{
-		Configuration: p.merged,
-		Changed:       changed,
-		Settled:       settled,
-	})
+	compiled := p.options.Compiler.Compile(router.Input{Configuration: p.merged, Changed: changed, Final: final})
 	next := &table{
 		compiled:      compiled,
 		took:          time.Since(began),
@@ -45,25 +37,12 @@ func (p *Pipeline) compile(now time.Time, settled bool) {
 		origins:       p.merger.origins,
 		configuration: p.merged,
 		included:      p.included,
-		references:    make(map[string]bool, len(compiled.EndpointSets)),
 		verdicts:      combine(p.merged, p.merger.origins, compiled.Verdicts),
 	}
-	for _, key := range compiled.EndpointSets {
-		if !next.references[key] && !p.active.references[key] && !p.options.Endpoints.Known(key) {
-			next.missing = append(next.missing, key)
-		}
-		next.references[key] = true
-	}
-	alarms, _ := difference(p.published, next.verdicts)
-	next.settled = settled || len(alarms) == 0 && !compiled.Kept
-	if next.settled {
-		p.grace.end()
-	} else {
-		p.grace.extend(now)
-		next.kept = maps.Clone(p.active.references)
-		maps.Copy(next.kept, p.active.kept)
-	}
-	if p.waiting == nil {
+	p.references.compiled(compiled.AddedEndpointSets, compiled.RemovedEndpointSets)
+	next.missing = p.references.missing(p.options.Endpoints.Known)
+	p.decide(next, final, now)
+	if p.waiting == nil || p.waiting.held {
 		p.since = now
 	}
 	p.waiting = next
@@ -74,15 +53,13 @@ func (p *Pipeline) compile(now time.Time, settled bool) {
 // relocate takes a merged configuration in which no object has changed, but perhaps where one is declared, or which
 // providers have spoken.
 func (p *Pipeline) relocate() {
-	latest := &p.active
-	if p.waiting != nil {
-		latest = p.waiting
-	}
+	latest := p.latest()
 	latest.configuration, latest.included, latest.origins = p.merged, p.included, p.merger.origins
 	latest.verdicts = combine(p.merged, p.merger.origins, latest.compiled.Verdicts)
 	if p.waiting == nil {
 		clear(p.merging)
 		p.amend(p.publishVerdicts())
+		p.measureVerdicts()
 	}
 }
 
@@ -100,10 +77,10 @@ func (p *Pipeline) await(now time.Time) {
 	}
 }
 
-// activateAt returns when the waiting table is put to work even if endpoint sets are missing; zero when none waits. A
+// activateAt returns when the waiting table is put to work even if endpoint sets are missing; zero when none does. A
 // stream of tables that each refer to a further missing set must not keep everything else from being put to work.
 func (p *Pipeline) activateAt() time.Time {
-	if p.waiting == nil {
+	if p.waiting == nil || p.waiting.held {
 		return time.Time{}
 	}
 	var last time.Time
@@ -117,7 +94,7 @@ func (p *Pipeline) activateAt() time.Time {
 
 // activate puts the waiting table to work if everything that it needs is there, or has been waited for long enough.
 func (p *Pipeline) activate(now time.Time) {
-	if p.waiting == nil {
+	if p.waiting == nil || p.waiting.held {
 		return
 	}
 	p.waiting.missing = slices.DeleteFunc(p.waiting.missing, p.options.Endpoints.Known)
@@ -134,10 +111,11 @@ func (p *Pipeline) activate(now time.Time) {
 	p.options.Logger.Info("table activated", "generation", next.generation, "changed", len(p.changed),
 		"missingEndpointSets", len(next.missing))
 	generation := p.generation(&before)
-	clear(p.changed)
-	clear(p.rebuilt)
+	// A map that was large once costs its size with each walk, also when it was cleared.
+	p.changed, p.rebuilt = map[dynamic.Ref]struct{}{}, map[dynamic.Ref]struct{}{}
 	clear(p.merging)
 	clear(p.awaited)
+	p.references.activated(p.active.stale)
 	p.watch()
 	generation.judge(p.publishVerdicts())
 	p.remember(generation)
@@ -151,33 +129,28 @@ func (p *Pipeline) measure() {
 	}
 	p.options.Metrics.Reloaded(telemetry.Reload{
 		Generation:     p.active.generation,
-		Quarantined:    Quarantined(p.published),
 		UnixSeconds:    float64(p.active.activated.UnixMilli()) / 1000,
 		CompileSeconds: p.active.took.Seconds(),
 		Lags:           p.generations[len(p.generations)-1].Lags,
 	})
+	p.measureVerdicts()
 }
 
-// watch tells the resolver which names the active table and the waiting one need. An unsettled table also needs those of
-// the tables before it: a route that only keeps its last good handler keeps its endpoints.
+// measureVerdicts records how many objects are quarantined.
+func (p *Pipeline) measureVerdicts() {
+	if p.options.Metrics != nil {
+		p.options.Metrics.SetQuarantined(Quarantined(p.published))
+	}
+}
+
+// watch tells the resolver which names the active table and the waiting one need. A table with stale routes
+// also needs those of the tables before it.
 func (p *Pipeline) watch() {
-	if p.options.Resolver == nil {
+	if p.options.Resolver == nil || !p.references.changed {
 		return
 	}
-	wanted := map[string]bool{}
-	collect := func(references map[string]bool) {
-		for key := range references {
-			if strings.HasPrefix(key, resolvedPrefix) {
-				wanted[key] = true
-			}
-		}
-	}
-	collect(p.active.references)
-	collect(p.active.kept)
-	if p.waiting != nil {
-		collect(p.waiting.references)
-	}
-	keys := slices.Sorted(maps.Keys(wanted))
+	p.references.changed = false
+	keys := p.references.wanted()
 	if slices.Equal(keys, p.watched) {
 		return
 	}

@@ -2,9 +2,7 @@ package router
 
 import (
 	"iter"
-	"maps"
 	"net/http"
-	"slices"
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/certificate"
@@ -19,15 +17,16 @@ import (
 type Options struct {
 	// EntryPoints are the TCP entrypoints that routers can listen on.
 	EntryPoints []EntryPoint
-	// Precedence orders providers for routers of equal priority, first wins; providers that it does not name come last.
+	// Precedence orders providers for routers that their priority, precedence and creation time do not order, first wins;
+	// providers that it does not name come last.
 	Precedence []string
-	// Registry holds the pools.
+	// Registry holds the pools; nil means that the compiler makes its own, which checks no endpoint.
 	Registry *loadbalancer.Registry
 	// Internal are the services that Sluice itself answers (ping@internal and so on), by qualified name.
 	Internal map[string]http.Handler
-	// Transport is the static serversTransport.
+	// Transport is the static serversTransport; nil means the defaults.
 	Transport *dynamic.ServersTransport
-	// Tickets holds the keys of TLS session tickets across reloads.
+	// Tickets holds the keys of TLS session tickets across reloads; nil means that no session is resumed.
 	Tickets *certificate.Tickets
 	// Mirrors carries out requests to the mirrors of mirroring services; nil means that the compiler makes its own, whose
 	// requests end by themselves.
@@ -71,26 +70,34 @@ type Meter interface {
 	Service(name string) *telemetry.Series
 }
 
-// Input is one compilation's input.
+// Input is the input of one compilation.
 type Input struct {
-	// Configuration is the whole merged state, Changed the objects that differ from the last input.
+	// Configuration is the merged configuration of all providers, with qualified names. Its Verdicts are those of the
+	// providers and of the merge: a quarantined object keeps its place and does not serve.
 	Configuration *dynamic.Configuration
-	Changed       []dynamic.Ref
-	// Settled is false while the configuration is younger than the quiet window: a router whose references are missing
-	// then keeps serving as it last did.
-	Settled bool
+	// Changed lists, in order, every object that was added, changed or removed, or whose verdict by its provider changed,
+	// since the configuration of the last Compiled that was activated. All other objects have kept their pointers.
+	Changed []dynamic.Ref
+	// Final is false while the settle window is open, in which a missing reference may only be late: a router whose
+	// reference went missing then keeps its last good handler. Its verdict is the same as with Final.
+	Final bool
 }
 
 // Compiled is the result of a compilation, which serves only after Activate.
 type Compiled struct {
-	// Verdicts holds every object that is not accepted.
+	// Verdicts holds the verdicts of all objects that are not accepted as declared: the whole state, not a difference.
 	Verdicts []dynamic.Verdict
-	// EndpointSets are the keys of all endpoint sets that services name.
-	EndpointSets []string
-	// Kept says that routers serve as they last did although a reference is missing.
-	Kept bool
-	// Activate swaps the table in as this generation and lets go of what it no longer uses. It is called at most once, by the goroutine that
-	// compiles, and not at all when a later compilation supersedes this one.
+	// AddedEndpointSets and RemovedEndpointSets hold the keys of the endpoint sets, also dns/name:port, that services name
+	// since this compilation, or do not name any more. They are in no order, and relative to the compilation before, activated
+	// or not; the first compilation adds all.
+	AddedEndpointSets, RemovedEndpointSets []string
+	// StaleRoutes lists the routers that keep their last good handler although a reference is missing. They need another
+	// compilation, with Input.Final, when the settle window is over.
+	StaleRoutes []dynamic.Ref
+	// Unchanged says that the table routes exactly as the active one.
+	Unchanged bool
+	// Activate makes the table serve as this generation and releases what it no longer uses. It is called at most once, by
+	// the goroutine that compiles, and not at all when a later compilation supersedes this one.
 	Activate func(generation uint64)
 }
 
@@ -110,18 +117,27 @@ type Compiler struct {
 	// rotations are what services of services keep when they are built anew, memory bounds the bodies that they keep.
 	rotations map[string]*service.State
 	memory    *service.Memory
-	// states are what middlewares keep for their owners.
-	states *states
-	table  *Table
+	// instances are the middlewares that were built, and what they keep for their owners.
+	instances *middlewareInstances
+	table     *Table
 	// waiting are the routers that serve as they last did, until the configuration settles.
 	waiting []dynamic.Ref
 	// faults are the objects that are not accepted, sets the endpoint sets with the number of services that name them.
 	faults map[dynamic.Ref]fault
 	sets   map[string]int
+	// setsBefore holds, for each endpoint set that the compilation under way has counted, whether it was named before.
+	setsBefore map[string]bool
 }
 
 // NewCompiler returns a compiler whose tables serve through target.
 func NewCompiler(options Options, target *Switch) *Compiler {
+	if options.Registry == nil {
+		options.Registry = loadbalancer.NewRegistry(loadbalancer.Options{})
+	}
+	if options.Transport == nil {
+		options.Transport = &dynamic.ServersTransport{}
+		options.Transport.SetDefaults()
+	}
 	if options.Mirrors == nil {
 		options.Mirrors = service.NewMirrors()
 	}
@@ -141,15 +157,17 @@ func NewCompiler(options Options, target *Switch) *Compiler {
 		tls:         newTLSObjects(options.Tickets),
 		pools:       newPools(options.Registry),
 		rotations:   map[string]*service.State{},
-		states:      newStates(),
+		instances:   newMiddlewareInstances(options.Middlewares.Files()),
 		memory:      service.NewMemory(service.DefaultMemory),
 		table:       newTable(options.EntryPoints),
 		faults:      map[dynamic.Ref]fault{},
 		sets:        map[string]int{},
+		setsBefore:  map[string]bool{},
 	}
 }
 
-// Compile builds what the changes reach and returns the next table, not yet serving.
+// Compile builds what the changes reach and returns the next table, not yet serving. It starts nothing: no connection, no
+// check of an endpoint, no watch over a file. It reads the files that the configuration names.
 func (c *Compiler) Compile(input Input) Compiled {
 	c.source = newSource(input.Configuration)
 	dirty := c.graph.affected(append(append([]dynamic.Ref(nil), input.Changed...), c.waiting...))
@@ -161,21 +179,25 @@ func (c *Compiler) Compile(input Input) Compiled {
 	for ref := range dirty {
 		c.resolve(ref)
 	}
-	c.table = c.rebuild(dirty, input.Settled)
+	c.table = c.rebuild(dirty, input.Final)
 	for ref := range dirty {
 		c.judge(ref)
 	}
 	table := c.table
+	added, removed := c.changedSets()
 	return Compiled{
-		Verdicts:     c.verdicts(),
-		EndpointSets: slices.Collect(maps.Keys(c.sets)),
-		Kept:         len(c.waiting) > 0,
+		Verdicts:            c.verdicts(),
+		AddedEndpointSets:   added,
+		RemovedEndpointSets: removed,
+		StaleRoutes:         c.waiting,
+		Unchanged:           table == c.target.Table() && c.tls.next == c.tls.set.Load(),
 		Activate: func(generation uint64) {
 			c.pools.activate(c.usesPool, len(c.waiting) > 0)
+			c.instances.activate()
 			c.tls.activate()
 			c.target.store(table, generation)
 			if len(c.waiting) == 0 { // Routers that serve as they last did may still use what is gone.
-				c.states.close()
+				c.instances.retire()
 			}
 		},
 	}
@@ -187,8 +209,7 @@ func (c *Compiler) forget(ref dynamic.Ref) {
 	switch ref.Kind {
 	case dynamic.KindMiddleware:
 		delete(c.middlewares, ref.Name)
-		c.states.retire(ref.Name)
-		c.options.Middlewares.Forget(ref.Name)
+		c.instances.replace(ref.Name)
 	case dynamic.KindServersTransport:
 		delete(c.transports, ref.Name)
 	case dynamic.KindService:
@@ -203,10 +224,27 @@ func (c *Compiler) forget(ref dynamic.Ref) {
 // countSets notes how many pools use each endpoint set.
 func (c *Compiler) countSets(node *serviceNode, by int) {
 	for _, key := range node.sets {
+		if _, counted := c.setsBefore[key]; !counted {
+			c.setsBefore[key] = c.sets[key] > 0
+		}
 		if c.sets[key] += by; c.sets[key] == 0 {
 			delete(c.sets, key)
 		}
 	}
+}
+
+// changedSets returns the endpoint sets that services name since this compilation, and those that none names any more.
+func (c *Compiler) changedSets() (added, removed []string) {
+	for key, before := range c.setsBefore {
+		switch _, named := c.sets[key]; {
+		case named && !before:
+			added = append(added, key)
+		case before && !named:
+			removed = append(removed, key)
+		}
+	}
+	c.setsBefore = map[string]bool{}
+	return added, removed
 }
 
 // resolve builds an object even if no router needs it, so that check finds its faults; absent objects stay absent.
@@ -225,13 +263,14 @@ func (c *Compiler) resolve(ref dynamic.Ref) {
 			c.service(ref.Name)
 		} else {
 			delete(c.rotations, ref.Name)
-			c.states.drop(ref)
+			c.instances.drop(ref)
 		}
 	}
 }
 
-// Middlewares returns the middlewares that count or have state, as they stand now, by name. It may be called from any goroutine.
-func (c *Compiler) Middlewares() iter.Seq[MiddlewareStanding] { return c.states.all() }
+// Middlewares yields the middlewares of the table that serves that count or have state, by name. It may be called from any
+// goroutine.
+func (c *Compiler) Middlewares() iter.Seq[MiddlewareStanding] { return c.instances.all() }
 
 // usesPool tells whether a service that exists needs a pool.
 func (c *Compiler) usesPool(name string) bool {

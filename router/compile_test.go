@@ -20,6 +20,7 @@ type bench struct {
 	target   *Switch
 	config   *dynamic.Configuration
 	compiled Compiled
+	sets     map[string]bool // named by services
 }
 
 func newBench(t testing.TB) *bench {
@@ -42,7 +43,7 @@ func newBench(t testing.TB) *bench {
 		Transport:   defaultTransport(),
 		Tickets:     certificate.NewTickets(),
 	}
-	b := &bench{t: t, target: NewSwitch(entrypoints)}
+	b := &bench{t: t, target: NewSwitch(entrypoints), sets: map[string]bool{}}
 	b.compiler = NewCompiler(options, b.target)
 	b.config = &dynamic.Configuration{
 		HTTP: &dynamic.HTTPConfiguration{
@@ -51,8 +52,7 @@ func newBench(t testing.TB) *bench {
 			Middlewares:       map[string]*dynamic.Middleware{},
 			ServersTransports: map[string]*dynamic.ServersTransport{},
 		},
-		TLS:     &dynamic.TLSConfiguration{Options: map[string]*dynamic.TLSOptions{}},
-		Origins: map[dynamic.Ref]dynamic.Origin{},
+		TLS: &dynamic.TLSConfiguration{Options: map[string]*dynamic.TLSOptions{}},
 	}
 	return b
 }
@@ -68,8 +68,26 @@ func ref(kind dynamic.Kind, name string) dynamic.Ref { return dynamic.Ref{Kind: 
 // apply compiles and activates; changed names what differs from the last call.
 func (b *bench) apply(settled bool, changed ...dynamic.Ref) {
 	b.t.Helper()
-	b.compiled = b.compiler.Compile(Input{Configuration: b.config, Changed: changed, Settled: settled})
+	b.compile(settled, changed...)
 	b.compiled.Activate(1)
+}
+
+// compile compiles, and follows which endpoint sets services name.
+func (b *bench) compile(settled bool, changed ...dynamic.Ref) {
+	b.t.Helper()
+	b.compiled = b.compiler.Compile(Input{Configuration: b.config, Changed: changed, Final: settled})
+	for _, key := range b.compiled.AddedEndpointSets {
+		if b.sets[key] {
+			b.t.Errorf("endpoint set %s is added again", key)
+		}
+		b.sets[key] = true
+	}
+	for _, key := range b.compiled.RemovedEndpointSets {
+		if !b.sets[key] {
+			b.t.Errorf("endpoint set %s is removed and was not there", key)
+		}
+		delete(b.sets, key)
+	}
 }
 
 // all compiles with every object named as changed.
@@ -321,11 +339,11 @@ func TestAnUnsettledConfigurationKeepsTheLastGoodRoute(t *testing.T) {
 	b.apply(false, gone)
 	b.wantService("http://x.test/", "a")
 	b.wantVerdict(ref(dynamic.KindRouter, "r@file"), dynamic.Quarantined, "does not exist")
-	if !b.compiled.Kept {
+	if len(b.compiled.StaleRoutes) == 0 {
 		t.Error("nobody is told that the table has kept a handler")
 	}
 	b.apply(true)
-	if b.compiled.Kept {
+	if len(b.compiled.StaleRoutes) > 0 {
 		t.Error("a settled table is said to have kept a handler")
 	}
 	b.wantStatus("http://x.test/", http.StatusServiceUnavailable)

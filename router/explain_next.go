@@ -23,7 +23,11 @@ func beaten(route, winner *index.Route[*Route], view *rule.Request) Candidate {
 		loser.Reason = "its rule matches, but it was not asked"
 	case route.Priority < winner.Priority:
 		loser.Reason = fmt.Sprintf("its rule matches too, but its priority is below %d", winner.Priority)
-	case route.Precedence != winner.Precedence:
+	case index.ComparePrecedence(route.Precedence, winner.Precedence) != 0:
+		loser.Reason = "its rule matches too with the same priority, but its precedence is lower"
+	case !route.Created.Equal(winner.Created):
+		loser.Reason = "its rule matches too with the same priority, but it was created later"
+	case route.Provider != winner.Provider:
 		loser.Reason = "its rule matches too with the same priority, but its provider comes later"
 	default:
 		loser.Reason = "its rule matches too with the same priority, but its name comes later"

@@ -3,8 +3,15 @@ package router
 import (
 	"errors"
 	"fmt"
+	"net/netip"
+	"net/url"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware"
+	"github.com/sluiceproxy/sluice/middleware/guard"
 )
 
 // The services of Sluice that show its configuration.
@@ -16,65 +23,45 @@ const (
 // errUnguarded closes a router that api.requireAuth does not let serve.
 var errUnguarded = errors.New("api.requireAuth: nothing on its way to the API decides who gets in")
 
-// situations is a set of what entrypoints let clients say of where they come from. An entrypoint is in one of them.
-type situations uint8
-
-const (
-	// honest: only peers that were chosen may say that a request comes from somebody else.
-	honest situations = 1 << iota
-	// forwardable: X-Forwarded-For is believed whoever sends it.
-	forwardable
-	// pretended: the PROXY protocol is believed whoever speaks it, and with it what chosen peers alone may forward.
-	pretended
-
-	always = honest | forwardable | pretended
-)
-
-// situation returns the one that an entrypoint is in.
-func (e EntryPoint) situation() situations {
+// trustLevel returns the one that an entrypoint has.
+func (e EntryPoint) trustLevel() guard.TrustLevels {
 	switch {
 	case e.AnyPeer:
-		return pretended
+		return guard.AnyProxy
 	case e.AnyForwarded:
-		return forwardable
+		return guard.AnyForwarded
 	}
-	return honest
+	return guard.TrustedPeers
 }
 
 // access is what a middleware, a chain of them or a service does for who gets to see the configuration.
 type access struct {
-	// guards are the situations in which it decides who gets in, shows those in which it shows the configuration to whom it lets in.
-	guards, shows situations
-	// misses say what looks like a guard and is none.
-	misses []miss
+	// guards are the trust levels at which it decides who gets in, shows those at which it shows the configuration to clients.
+	guards, shows guard.TrustLevels
+	// gaps say what looks like a guard and is none.
+	gaps []guard.Gap
 }
 
-// miss is why a middleware is no guard in some situations.
-type miss struct {
-	on  situations
-	why string
-}
-
-// maxMisses bounds how many reasons one object has.
-const maxMisses = 3
+// maxGaps bounds how many reasons one object has.
+const maxGaps = 3
 
 // before returns the access of two, of which the second is reached through the first.
 func (a access) before(next access) access {
-	return access{guards: a.guards | next.guards, shows: a.shows | next.shows&^a.guards, misses: both(a.misses, next.misses)}
+	return access{guards: a.guards | next.guards, shows: a.shows | next.shows&^a.guards, gaps: both(a.gaps, next.gaps)}
 }
 
 // beside returns what a shows and guards, and that another that can be asked in its place may show the configuration too.
 func (a access) beside(other access) access {
-	return access{guards: a.guards, shows: a.shows | other.shows, misses: both(a.misses, other.misses)}
+	return access{guards: a.guards, shows: a.shows | other.shows, gaps: both(a.gaps, other.gaps)}
 }
 
-func both(some, others []miss) []miss {
+func both(some, others []guard.Gap) []guard.Gap {
 	if len(others) == 0 {
 		return some
 	}
 	joined := slices.Clip(some)
 	for _, one := range others {
-		if len(joined) < maxMisses && !slices.Contains(joined, one) {
+		if len(joined) < maxGaps && !slices.Contains(joined, one) {
 			joined = append(joined, one)
 		}
 	}
@@ -86,7 +73,7 @@ func (c *Compiler) guard(route *Route, around *middlewareNode, service *serviceN
 	if service == nil || entrypoint.Loopback {
 		return nil
 	}
-	way, now := around.access.before(service.access), entrypoint.situation()
+	way, now := around.access.before(service.access), entrypoint.trustLevel()
 	if way.shows&now == 0 {
 		return nil
 	}
@@ -98,17 +85,17 @@ func (c *Compiler) guard(route *Route, around *middlewareNode, service *serviceN
 	if c.options.RequireAuth {
 		return fmt.Errorf("%w%s", errUnguarded, why)
 	}
-	node.warn(fmt.Sprintf("anybody who reaches entrypoint %q sees the configuration%s: put basicAuth, digestAuth, forwardAuth, jwt, ipAllowList "+
+	node.warn(dynamic.CodeUnguarded, fmt.Sprintf("anybody who reaches entrypoint %q sees the configuration%s: put basicAuth, digestAuth, forwardAuth, jwt, ipAllowList "+
 		"or client certificates before the API, or set api.requireAuth", entrypoint.Name, why))
 	return nil
 }
 
 // excuses returns what looks like a guard and is none, in brackets; it is empty where nothing does.
-func (a access) excuses(now situations) string {
+func (a access) excuses(now guard.TrustLevels) string {
 	var all []string
-	for _, one := range a.misses {
-		if one.on&now != 0 {
-			all = append(all, one.why)
+	for _, one := range a.gaps {
+		if one.On&now != 0 {
+			all = append(all, one.Why)
 		}
 	}
 	if len(all) == 0 {
@@ -120,7 +107,40 @@ func (a access) excuses(now situations) string {
 // showing returns the access of one of Sluice's own services.
 func showing(name string) access {
 	if name == serviceAPI || name == serviceDashboard {
-		return access{shows: always}
+		return access{shows: guard.Always}
 	}
 	return access{}
+}
+
+// guarding returns the access that a compiled middleware declares. A kind that declares none lets everybody in.
+func (c *Compiler) guarding(name string, definition *dynamic.Middleware, step middleware.Middleware) access {
+	guarding, ok := step.(middleware.Guard)
+	if !ok {
+		return access{}
+	}
+	declared := guarding.Guards()
+	if declared.Asks != "" && c.asksItself(declared.Asks) {
+		kind, _ := middleware.KindOf(definition) // Build has found one.
+		declared = guard.Except(guard.Always, kind+" "+name+" asks an entrypoint of Sluice itself")
+	}
+	return access{guards: declared.Guards, gaps: declared.Gaps}
+}
+
+// asksItself reports whether a URL leads to an entrypoint by a loopback address. What answers there may be anything, such as ping.
+func (c *Compiler) asksItself(address string) bool {
+	asked, err := url.Parse(address)
+	if err != nil {
+		return false
+	}
+	host := strings.TrimSuffix(asked.Hostname(), ".")
+	ip, err := netip.ParseAddr(host)
+	own := err == nil && (ip.Unmap().IsLoopback() || ip.Unmap().IsUnspecified())
+	if !own && !strings.EqualFold(host, "localhost") {
+		return false
+	}
+	port := asked.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[strings.ToLower(asked.Scheme)]
+	}
+	return slices.ContainsFunc(c.options.EntryPoints, func(e EntryPoint) bool { return strconv.Itoa(e.Port) == port })
 }

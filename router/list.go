@@ -1,9 +1,10 @@
 package router
 
 import (
-	"cmp"
 	"maps"
 	"slices"
+
+	"github.com/sluiceproxy/sluice/router/index"
 )
 
 // Listing is one router of the effective table.
@@ -20,7 +21,8 @@ type Listing struct {
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"`
 
-	precedence int
+	// route is one of its routes, which all have the same place in the order.
+	route *index.Route[*Route]
 }
 
 // Routes returns the effective table: the routers that have a place in it, in the order in which they are asked. It
@@ -36,7 +38,7 @@ func (t *Table) Routes() []Listing {
 					listing = &Listing{
 						Name: route.Name, Provider: providerOf(route.Name), Rule: route.Value.Rule,
 						Priority: route.Priority, Middlewares: route.Value.steps, Status: "enabled",
-						precedence: route.Precedence,
+						route: route,
 					}
 					found[route.Name] = listing
 				}
@@ -51,9 +53,7 @@ func (t *Table) Routes() []Listing {
 		}
 	}
 	listings := slices.AppendSeq(make([]Listing, 0, len(found)), values(found))
-	slices.SortFunc(listings, func(a, b Listing) int {
-		return cmp.Or(cmp.Compare(b.Priority, a.Priority), cmp.Compare(a.precedence, b.precedence), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(listings, func(a, b Listing) int { return a.route.Compare(b.route) })
 	return listings
 }
 

@@ -43,6 +43,7 @@ func (c *Compiler) loadBalancer(node *serviceNode, config *dynamic.ServersLoadBa
 	node.up = node.pool.Up
 	options := forward.Options{
 		Service: node.name, PassHostHeader: true, FlushInterval: time.Duration(dynamic.DefaultFlushInterval), Retry: again,
+		Transport: transport.dialer,
 	}
 	if config.PassHostHeader != nil {
 		options.PassHostHeader = *config.PassHostHeader

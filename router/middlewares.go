@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/middleware"
 )
 
@@ -24,15 +25,11 @@ type middlewareNode struct {
 	err      error
 }
 
-// transient is a middleware whose handlers, when they have returned, keep no part of the request, of its URL and header or of its writer.
-// Strings and the context do not count.
-type transient interface{ KeepsNothing() }
-
 // fleeting tells a step that nobody behind it keeps a part of a request, so that the step may have its own memory used again.
 type fleeting struct{ http.Handler }
 
-// KeepsNothing says so.
-func (fleeting) KeepsNothing() {}
+// NoRetain says so.
+func (fleeting) NoRetain() {}
 
 // wrap puts steps around a handler. Whether that one may keep a part of a request is given, and returned for the whole.
 func wrap(steps []middleware.Middleware, next http.Handler, lasting bool) (whole http.Handler, keeps bool) {
@@ -41,7 +38,7 @@ func wrap(steps []middleware.Middleware, next http.Handler, lasting bool) (whole
 			next = fleeting{next}
 		}
 		next = step.Wrap(next)
-		_, ok := step.(transient)
+		_, ok := step.(httpio.NoRetainer)
 		lasting = lasting || !ok
 	}
 	return next, lasting
@@ -82,7 +79,7 @@ func (c *Compiler) buildMiddleware(ref dynamic.Ref) *middlewareNode {
 		flat.err = cmp.Or(tooDeep(flat.depth), flat.err)
 		return flat
 	}
-	node := &middlewareNode{names: []string{name}, access: c.guarding(name, definition)}
+	node, reads := &middlewareNode{names: []string{name}}, &middleware.Reads{}
 	step, err := c.options.Middlewares.Build(name, definition, func(service string) (http.Handler, error) {
 		asked, err := c.asked(ref, service)
 		if err != nil {
@@ -90,13 +87,14 @@ func (c *Compiler) buildMiddleware(ref dynamic.Ref) *middlewareNode {
 		}
 		node.lasting, node.access = node.lasting || asked.lasting, node.access.beside(asked.access)
 		return asked.handler, nil
-	})
+	}, reads)
+	c.instances.add(name, step, reads)
 	if err != nil {
 		return &middlewareNode{err: err}
 	}
-	c.states.add(name, step)
+	node.access = c.guarding(name, definition, step).beside(node.access)
 	node.steps = []middleware.Middleware{step}
-	if cautious, ok := step.(interface{ Warnings() []string }); ok {
+	if cautious, ok := step.(middleware.Warner); ok {
 		node.warnings = cautious.Warnings()
 	}
 	return node
@@ -109,7 +107,7 @@ func onlyChain(definition *dynamic.Middleware) error {
 	if dynamic.Equal(rest, dynamic.Middleware{}) {
 		return nil
 	}
-	_, err := middleware.Kind(definition)
+	_, err := middleware.KindOf(definition)
 	return err
 }
 

@@ -1,10 +1,12 @@
 package router
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/middleware"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -30,7 +32,7 @@ func (c *Compiler) observe(route *Route, definition *dynamic.Router, entrypoint 
 		case verbosityDetailed:
 			seen |= telemetry.ObserveDetail
 		default:
-			node.warn(fmt.Sprintf("observability.traceVerbosity %q is neither minimal nor detailed, and has no effect", own.TraceVerbosity))
+			node.warn(dynamic.CodeIneffectiveOption, fmt.Sprintf("observability.traceVerbosity %q is neither minimal nor detailed, and has no effect", own.TraceVerbosity))
 		}
 	}
 	route.ingress = ingressOf(definition)
@@ -68,13 +70,14 @@ func override(seen telemetry.Observe, own *bool, bit telemetry.Observe) telemetr
 }
 
 // warn notes a warning once, also for a router on several entrypoints.
-func (n *routerNode) warn(warning string) {
+func (n *routerNode) warn(code dynamic.Code, warning string) {
 	for _, known := range n.warnings {
 		if known == warning {
 			return
 		}
 	}
 	n.warnings = append(n.warnings, warning)
+	n.warningCode = cmp.Or(n.warningCode, code)
 }
 
 // observed notes in a request's record which router answers, and what is wanted of it.
@@ -95,7 +98,7 @@ func (r *Route) wrap(steps []middleware.Middleware, service *serviceNode, lastin
 	shown := make([]middleware.Middleware, len(steps))
 	for i, step := range steps {
 		shown[i] = spanned{Middleware: step, name: r.steps[i]}
-		if _, ok := step.(transient); ok {
+		if _, ok := step.(httpio.NoRetainer); ok {
 			shown[i] = transientSpanned{spanned{Middleware: step, name: r.steps[i]}}
 		}
 	}
@@ -120,8 +123,8 @@ func (s spanned) Wrap(next http.Handler) http.Handler {
 // transientSpanned is one of a middleware that keeps nothing.
 type transientSpanned struct{ spanned }
 
-// KeepsNothing says so.
-func (transientSpanned) KeepsNothing() {}
+// NoRetain says so.
+func (transientSpanned) NoRetain() {}
 
 // part is a handler whose time is a span of its own in sampled requests.
 type part struct {

@@ -1,6 +1,7 @@
 package router
 
 import (
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -40,7 +41,7 @@ func TestAPoolKeepsItsServersUntilTheNextTableServes(t *testing.T) {
 	b.wantService("http://x.test/", "one")
 	b.config.HTTP.Services["s@file"] = balancer(two)
 	compiled := b.compiler.Compile(Input{
-		Configuration: b.config, Changed: []dynamic.Ref{ref(dynamic.KindService, "s@file")}, Settled: true,
+		Configuration: b.config, Changed: []dynamic.Ref{ref(dynamic.KindService, "s@file")}, Final: true,
 	})
 	b.wantService("http://x.test/", "one")
 	compiled.Activate(1)
@@ -57,7 +58,7 @@ func TestAPoolIsNotGivenTheServersOfASupersededTable(t *testing.T) {
 	b.all()
 	changed := ref(dynamic.KindService, "s@file")
 	b.config.HTTP.Services["s@file"] = balancer("http://never.test:81")
-	b.compiler.Compile(Input{Configuration: b.config, Changed: []dynamic.Ref{changed}})
+	b.compile(false, changed)
 	delete(b.config.HTTP.Services, "s@file")
 	b.apply(false, changed)
 	b.wantService("http://x.test/", "one")
@@ -74,9 +75,9 @@ func TestEndpointSetsAreNamedAndServeWithoutANewTable(t *testing.T) {
 	b.config.HTTP.Services["n@file"] = balancer("http://backend.test:81")
 	b.router("r@file", "PathPrefix(`/`)", "k")
 	b.all()
-	slices.Sort(b.compiled.EndpointSets)
-	if want := []string{"dns/backend.test:81", "kubernetes/default/web:80"}; !slices.Equal(b.compiled.EndpointSets, want) {
-		t.Errorf("endpoint sets %v, want %v", b.compiled.EndpointSets, want)
+	named := slices.Sorted(maps.Keys(b.sets))
+	if want := []string{"dns/backend.test:81", "kubernetes/default/web:80"}; !slices.Equal(named, want) {
+		t.Errorf("endpoint sets %v, want %v", named, want)
 	}
 	b.wantStatus("http://x.test/", http.StatusServiceUnavailable)
 	registry := b.compiler.options.Registry
@@ -91,17 +92,17 @@ func TestAServiceThatIsGoneGivesUpItsPoolAndSets(t *testing.T) {
 	b.config.HTTP.Services["n@file"] = balancer("http://backend.test:81")
 	b.router("r@file", "PathPrefix(`/`)", "n")
 	b.all()
-	if b.compiler.pools.active["n@file"] == nil {
+	if b.compiler.pools.known["n@file"] == nil {
 		t.Fatal("the service has no pool")
 	}
 	delete(b.config.HTTP.Services, "n@file")
 	gone := ref(dynamic.KindService, "n@file")
 	b.apply(false, gone)
-	if b.compiler.pools.active["n@file"] == nil {
+	if b.compiler.pools.known["n@file"] == nil {
 		t.Error("the pool was given up while a route still serves from it")
 	}
 	b.apply(true)
-	if b.compiler.pools.active["n@file"] != nil || len(b.compiled.EndpointSets) != 0 {
-		t.Errorf("pool and sets remain: %v", b.compiled.EndpointSets)
+	if b.compiler.pools.known["n@file"] != nil || len(b.sets) != 0 {
+		t.Errorf("pool and sets remain: %v", b.sets)
 	}
 }

@@ -16,12 +16,12 @@ type change struct {
 }
 
 // rebuild compiles the routers that a change reached and returns the table with their routes exchanged.
-func (c *Compiler) rebuild(dirty map[dynamic.Ref]struct{}, settled bool) *Table {
+func (c *Compiler) rebuild(dirty map[dynamic.Ref]struct{}, final bool) *Table {
 	changes := map[indexKey]*change{}
 	for _, ref := range sortedRouters(dirty) {
 		before := c.routers[ref.Name]
 		after := c.buildRouter(ref.Name)
-		if c.keepsServing(before, after, settled) {
+		if c.keepsServing(before, after, final) {
 			before.late = after.err
 			c.waiting = append(c.waiting, ref)
 			continue
@@ -29,7 +29,7 @@ func (c *Compiler) rebuild(dirty map[dynamic.Ref]struct{}, settled bool) *Table 
 		note(changes, ref.Name, before, after)
 		if after == nil {
 			delete(c.routers, ref.Name)
-			c.states.drop(ref)
+			c.instances.drop(ref)
 			continue
 		}
 		c.routers[ref.Name] = after
@@ -37,9 +37,9 @@ func (c *Compiler) rebuild(dirty map[dynamic.Ref]struct{}, settled bool) *Table 
 	return c.table.with(changes, c.tls)
 }
 
-// keepsServing tells whether a router whose reference is missing goes on as it last served, until the change settles.
-func (c *Compiler) keepsServing(before, after *routerNode, settled bool) bool {
-	return !settled && before != nil && before.err == nil && after != nil && errors.Is(after.err, errMissing)
+// keepsServing tells whether a router whose reference is missing keeps its last good handler until the settle window is over.
+func (c *Compiler) keepsServing(before, after *routerNode, final bool) bool {
+	return !final && before != nil && before.err == nil && after != nil && errors.Is(after.err, errMissing)
 }
 
 func note(changes map[indexKey]*change, name string, before, after *routerNode) {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware"
 )
 
 // errMissing marks a reference to an object that nobody declares (yet).
@@ -39,10 +40,36 @@ func providerOf(name string) string {
 // because wraps the fault of an object that another one refers to, naming it.
 func because(ref dynamic.Ref, err error) error {
 	if absent(err) {
-		return fmt.Errorf("%s %w", ref, err)
+		return &coded{dynamic.MissingCode(ref.Kind), fmt.Errorf("%s %w", ref, err)}
 	}
 	if fault, ok := errors.AsType[*nesting](err); ok {
-		return fmt.Errorf("%s %w", ref, fault)
+		return &coded{dynamic.CodeReferenceLoop, fmt.Errorf("%s %w", ref, fault)}
 	}
-	return fmt.Errorf("%s: %w", ref, err)
+	return &coded{dynamic.CodeInvalidReference, fmt.Errorf("%s: %w", ref, err)}
+}
+
+// coded is a fault with the code of its verdict.
+type coded struct {
+	code dynamic.Code
+	error
+}
+
+// Unwrap returns the fault without the code.
+func (c *coded) Unwrap() error { return c.error }
+
+// codeOf returns the code of a fault that keeps an object from being put to work.
+func codeOf(err error) dynamic.Code {
+	if known, ok := errors.AsType[*coded](err); ok {
+		return known.code
+	}
+	if errors.Is(err, errUnguarded) {
+		return dynamic.CodeUnguarded
+	}
+	if _, ok := errors.AsType[*nesting](err); ok {
+		return dynamic.CodeReferenceLoop
+	}
+	if _, ok := errors.AsType[*middleware.UnsupportedError](err); ok {
+		return dynamic.CodeUnsupportedOption
+	}
+	return dynamic.CodeInvalidOption
 }

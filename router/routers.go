@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/middleware"
 	"github.com/sluiceproxy/sluice/router/index"
 	"github.com/sluiceproxy/sluice/router/rule"
@@ -26,7 +27,9 @@ const internalProvider = "internal"
 type routerNode struct {
 	routes   []placed
 	warnings []string
-	err      error
+	// warningCode is the code of the first warning.
+	warningCode dynamic.Code
+	err         error
 	// late is why the router would not serve, while it goes on as it last did because the configuration is not settled.
 	late error
 	// absent is set when the rule cannot be matched at all, so that the router has no place in the table.
@@ -50,7 +53,7 @@ func (c *Compiler) buildRouter(name string) *routerNode {
 	node := &routerNode{}
 	parsed, err := parseRule(definition)
 	if err != nil {
-		node.err, node.absent = err, true
+		node.err, node.absent = &coded{dynamic.CodeInvalidRule, err}, true
 		if refusal := c.source.refused(ref); refusal != nil && !errors.Is(refusal, errMissing) {
 			node.err = refusal
 		}
@@ -59,11 +62,11 @@ func (c *Compiler) buildRouter(name string) *routerNode {
 	entrypoints := c.entryPointsOf(definition, node)
 	service, err := c.serviceOf(ref, definition)
 	node.err = errors.Join(c.source.refused(ref), node.err, err)
-	stage := c.states.stage(ref)
+	own := c.instances.of(ref)
 	for _, entrypoint := range entrypoints {
-		c.place(ref, definition, node, entrypoint, parsed, service, stage)
+		c.place(ref, definition, node, entrypoint, parsed, service, own)
 	}
-	stage.finish(node.err == nil)
+	own.finish(node.err == nil)
 	if node.err != nil {
 		node.err = firstOf(node.err)
 		for _, place := range node.routes {
@@ -71,7 +74,7 @@ func (c *Compiler) buildRouter(name string) *routerNode {
 		}
 	}
 	if definition.TLS != nil && definition.TLS.CertResolver != "" {
-		node.warnings = append(node.warnings, "tls.certResolver is not supported yet and has no effect")
+		node.warn(dynamic.CodeUnsupportedOption, "tls.certResolver is not supported yet and has no effect")
 	}
 	return node
 }
@@ -105,6 +108,16 @@ func parseRule(definition *dynamic.Router) (*rule.Rule, error) {
 	default:
 		return nil, fmt.Errorf("ruleSyntax %q is not v3", definition.RuleSyntax)
 	}
+	if definition.Match != nil {
+		if definition.Rule != "" {
+			return nil, errors.New("the rule is given twice, as text and as a tree")
+		}
+		parsed, err := rule.New(definition.Match)
+		if err != nil {
+			return nil, fmt.Errorf("rule: %w", err)
+		}
+		return parsed, nil
+	}
 	if definition.Rule == "" {
 		return nil, errors.New("the rule is missing")
 	}
@@ -128,14 +141,16 @@ func (c *Compiler) entryPointsOf(definition *dynamic.Router, node *routerNode) [
 			}
 		}
 		if len(found) == 0 {
-			node.err = errors.New("it names no entrypoint and there is no default one")
+			node.err = &coded{
+				dynamic.CodeMissingEntryPoint, errors.New("it names no entrypoint and there is no default one"),
+			}
 		}
 		return found
 	}
 	for _, name := range definition.EntryPoints {
 		at := slices.IndexFunc(c.options.EntryPoints, func(e EntryPoint) bool { return e.Name == name })
 		if at < 0 {
-			node.warnings = append(node.warnings, fmt.Sprintf("entrypoint %q does not exist", name))
+			node.warn(dynamic.CodeMissingEntryPoint, fmt.Sprintf("entrypoint %q does not exist", name))
 			continue
 		}
 		if !slices.ContainsFunc(found, func(e EntryPoint) bool { return e.Name == name }) {
@@ -143,7 +158,10 @@ func (c *Compiler) entryPointsOf(definition *dynamic.Router, node *routerNode) [
 		}
 	}
 	if len(found) == 0 {
-		node.err, node.warnings = fmt.Errorf("none of its entrypoints exists: %q", definition.EntryPoints), nil
+		node.warnings = nil
+		node.err = &coded{
+			dynamic.CodeMissingEntryPoint, fmt.Errorf("none of its entrypoints exists: %q", definition.EntryPoints),
+		}
 	}
 	return found
 }
@@ -166,9 +184,9 @@ func (c *Compiler) serviceOf(ref dynamic.Ref, definition *dynamic.Router) (*serv
 
 // place compiles the router's route on one entrypoint.
 func (c *Compiler) place(ref dynamic.Ref, definition *dynamic.Router, node *routerNode, entrypoint EntryPoint,
-	parsed *rule.Rule, service *serviceNode, stage *stage,
+	parsed *rule.Rule, service *serviceNode, own *ownerInstances,
 ) {
-	route := &Route{Name: ref.Name, Rule: definition.Rule, EntryPoint: entrypoint.Name}
+	route := &Route{Name: ref.Name, Rule: parsed.String(), EntryPoint: entrypoint.Name}
 	c.observe(route, definition, entrypoint, node)
 	secure := definition.TLS
 	if secure == nil {
@@ -183,7 +201,7 @@ func (c *Compiler) place(ref dynamic.Ref, definition *dynamic.Router, node *rout
 		node.err = c.guard(route, around, service, entrypoint, node)
 	}
 	if service != nil && node.err == nil {
-		route.enable(around, stage.steps(around.steps), service)
+		route.enable(around, own.resolve(around.steps), service)
 	}
 	priority := definition.Priority
 	if priority == 0 {
@@ -193,7 +211,9 @@ func (c *Compiler) place(ref dynamic.Ref, definition *dynamic.Router, node *rout
 		entrypoint: entrypoint.Name,
 		secure:     secure != nil,
 		route: &index.Route[*Route]{
-			Name: ref.Name, Rule: parsed, Priority: priority, Precedence: c.precedence(ref.Name), Value: route,
+			Name: ref.Name, Rule: parsed, Priority: priority, Precedence: definition.Precedence,
+			// Without a monotonic clock reading, since all creation times have to be comparable with each other.
+			Created: definition.Created.Round(0), Provider: c.providerRank(ref.Name), Value: route,
 		},
 	})
 }
@@ -223,7 +243,8 @@ func qualifyAll(names []string, owner string) []string {
 	return qualified
 }
 
-func (c *Compiler) precedence(name string) int {
+// providerRank returns the place of an object's provider in the order of providers.
+func (c *Compiler) providerRank(name string) int {
 	provider := providerOf(name)
 	if provider == internalProvider {
 		return -1
@@ -236,7 +257,7 @@ func (c *Compiler) precedence(name string) int {
 
 // Route is one router on one entrypoint, ready to answer.
 type Route struct {
-	// Name is the router's qualified name, Rule its rule as written.
+	// Name is the router's qualified name, Rule its rule as text.
 	Name string
 	Rule string
 	// EntryPoint is the name of the entrypoint.
@@ -264,7 +285,7 @@ func (r *Route) enable(around *middlewareNode, steps []middleware.Middleware, se
 	r.service, r.steps = service, around.names
 	handler, lasting := r.wrap(steps, service, service.lasting || around.lasting)
 	r.handler, r.transient = handler, !lasting
-	_, tells := service.handler.(interface{ TellsTrace() })
+	_, tells := service.handler.(httpio.TraceInjector)
 	r.traceApart = tells && len(steps) == 0
 }
 

@@ -94,9 +94,9 @@ func (c *Compiler) around(ref dynamic.Ref, node *serviceNode, names []string) {
 	if node.err = chain.err; node.err != nil {
 		return
 	}
-	stage := c.states.stage(ref)
-	steps := stage.steps(chain.steps)
-	stage.finish(true)
+	own := c.instances.of(ref)
+	steps := own.resolve(chain.steps)
+	own.finish(true)
 	node.steps, node.access = chain.names, chain.access.before(node.access)
 	node.handler, node.lasting = wrap(steps, node.handler, node.lasting || chain.lasting)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/certificate"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/router/index"
 	"github.com/sluiceproxy/sluice/router/rule"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -124,7 +125,7 @@ func fill(view *rule.Request, r *http.Request) {
 	view.Method = r.Method
 	view.Header = r.Header
 	view.RawQuery = r.URL.RawQuery
-	view.Client, _ = canonical.ClientAddr(r.RemoteAddr)
+	view.Client, _ = forwarded.ClientAddr(r.RemoteAddr)
 }
 
 func (e *entry) index(secure bool) *index.Index[*Route] {

@@ -50,8 +50,12 @@ func newTable(entrypoints []EntryPoint) *Table {
 	return table
 }
 
-// with returns a table with some routes exchanged; entries that nothing touches are shared.
+// with returns a table with some routes exchanged; entries that nothing touches are shared. Without any change it
+// returns the same table.
 func (t *Table) with(changes map[indexKey]*change, objects *tlsObjects) *Table {
+	if len(changes) == 0 && !objects.changed {
+		return t
+	}
 	next := &Table{entries: make(map[string]*entry, len(t.entries))}
 	for name, old := range t.entries {
 		updated := *old
@@ -121,13 +125,13 @@ func (e *entry) optionsFor(host string) *certificate.Options {
 }
 
 // conflictVerdicts reports routes whose TLS options cannot be selected.
-func (t *Table) conflictVerdicts(origins map[dynamic.Ref]dynamic.Origin) []dynamic.Verdict {
+func (t *Table) conflictVerdicts() []dynamic.Verdict {
 	var verdicts []dynamic.Verdict
 	for _, entry := range t.entries {
 		for _, conflict := range entry.conflicts {
 			ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: conflict.name}
 			verdicts = append(verdicts, dynamic.Verdict{
-				Ref: ref, Origin: origins[ref], Status: dynamic.Degraded,
+				Ref: ref, Status: dynamic.Degraded, Code: dynamic.CodeConflictingTLSOptions,
 				Reason: fmt.Sprintf("tls.options differ from those of router %q for host %q on entrypoint %q: "+
 					"its requests are answered 421", conflict.other, conflict.host, entry.entrypoint.Name),
 			})

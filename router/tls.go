@@ -83,13 +83,15 @@ func (t *tlsObjects) readCertificates(from source) {
 			entries = append(entries, certificate.Entry{Name: entry.Name, Certificate: entry.Certificate})
 			refs = append(refs, ref)
 			if slices.ContainsFunc(entry.Stores, func(name string) bool { return name != dynamic.DefaultTLSName }) {
-				t.report(from, ref, dynamic.Degraded, "stores: only the store named default is used, and the certificate is in it")
+				t.report(ref, dynamic.Degraded, dynamic.CodeIneffectiveOption,
+					"stores: only the store named default is used, and the certificate is in it")
 			}
 		}
 		for name := range from.config.TLS.Stores {
 			if name != dynamic.DefaultTLSName {
 				other := dynamic.Ref{Kind: dynamic.KindTLSStore, Name: name}
-				t.report(from, other, dynamic.Degraded, "only the store named default is used, so this one has no effect")
+				t.report(other, dynamic.Degraded, dynamic.CodeIneffectiveOption,
+					"only the store named default is used, so this one has no effect")
 			}
 		}
 	}
@@ -102,7 +104,8 @@ func (t *tlsObjects) readCertificates(from source) {
 			refs = append(refs, store)
 		}
 		if definition.DefaultGeneratedCert != nil {
-			t.report(from, store, dynamic.Degraded, "defaultGeneratedCert is not supported yet and has no effect")
+			t.report(store, dynamic.Degraded, dynamic.CodeUnsupportedOption,
+				"defaultGeneratedCert is not supported yet and has no effect")
 		}
 	}
 	set, problems := certificate.NewSet(entries, t.next)
@@ -116,14 +119,12 @@ func (t *tlsObjects) readCertificates(from source) {
 		if problem.Index >= 0 {
 			ref = refs[problem.Index]
 		}
-		t.report(from, ref, status, problem.Err.Error())
+		t.report(ref, status, dynamic.CodeInvalidCertificate, problem.Err.Error())
 	}
 }
 
-func (t *tlsObjects) report(from source, ref dynamic.Ref, status dynamic.Status, reason string) {
-	t.problems = append(t.problems, dynamic.Verdict{
-		Ref: ref, Origin: from.config.Origins[ref], Status: status, Reason: reason,
-	})
+func (t *tlsObjects) report(ref dynamic.Ref, status dynamic.Status, code dynamic.Code, reason string) {
+	t.problems = append(t.problems, dynamic.Verdict{Ref: ref, Status: status, Code: code, Reason: reason})
 }
 
 // activate lets handshakes see the certificates that were read.
@@ -163,7 +164,7 @@ func (t *tlsObjects) verdicts(from source) []dynamic.Verdict {
 		ref := dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: name}
 		if _, err := t.options(from, ref); err != nil {
 			verdicts = append(verdicts, dynamic.Verdict{
-				Ref: ref, Origin: from.config.Origins[ref], Status: dynamic.Quarantined, Reason: err.Error(),
+				Ref: ref, Status: dynamic.Quarantined, Code: codeOf(err), Reason: err.Error(),
 				Missing: errors.Is(err, errMissing),
 			})
 		}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forward"
-	"github.com/sluiceproxy/sluice/loadbalancer"
 )
 
 // DefaultTransport is the name of the transport that the static section serversTransport describes.
@@ -14,7 +13,7 @@ const DefaultTransport = "default@internal"
 
 // transportNode is a compiled transport.
 type transportNode struct {
-	dialer loadbalancer.Dialer
+	dialer *forward.Transport
 	err    error
 }
 

@@ -13,6 +13,8 @@ import (
 type fault struct {
 	err      error
 	warnings []string
+	// code is that of the first warning; empty means that an option has no effect.
+	code dynamic.Code
 }
 
 // judge notes what became of one object.
@@ -41,7 +43,7 @@ func (c *Compiler) faultOf(ref dynamic.Ref) fault {
 		}
 	case dynamic.KindRouter:
 		if node := c.routers[ref.Name]; node != nil {
-			return fault{err: cmp.Or(node.err, node.late), warnings: node.warnings}
+			return fault{err: cmp.Or(node.err, node.late), warnings: node.warnings, code: node.warningCode}
 		}
 	}
 	return fault{}
@@ -50,21 +52,21 @@ func (c *Compiler) faultOf(ref dynamic.Ref) fault {
 // verdicts returns every object that compiling does not accept, in the order of kind and name. What its provider has
 // refused already is not judged again.
 func (c *Compiler) verdicts() []dynamic.Verdict {
-	origins := c.source.config.Origins
 	found := map[dynamic.Ref]dynamic.Verdict{}
 	for _, verdict := range c.tls.verdicts(c.source) {
 		if known, again := found[verdict.Ref]; !again || known.Status <= verdict.Status {
 			found[verdict.Ref] = verdict
 		}
 	}
-	for _, verdict := range c.table.conflictVerdicts(origins) {
+	for _, verdict := range c.table.conflictVerdicts() {
 		found[verdict.Ref] = verdict
 	}
 	for ref, fault := range c.faults {
-		verdict := dynamic.Verdict{Ref: ref, Origin: origins[ref], Status: dynamic.Degraded}
+		verdict := dynamic.Verdict{Ref: ref, Status: dynamic.Degraded}
+		verdict.Code = cmp.Or(fault.code, dynamic.CodeIneffectiveOption)
 		verdict.Reason = strings.Join(fault.warnings, "; ")
 		if fault.err != nil {
-			verdict.Status, verdict.Reason = dynamic.Quarantined, fault.err.Error()
+			verdict.Status, verdict.Code, verdict.Reason = dynamic.Quarantined, codeOf(fault.err), fault.err.Error()
 			verdict.Missing = errors.Is(fault.err, errMissing)
 		}
 		found[ref] = verdict

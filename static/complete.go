@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// complete turns what was written into the effective configuration: the entrypoints that exist by themselves, zeros that
-// mean a default, and the spelling of names.
+// complete turns what was written into the effective configuration: the entrypoints that exist by themselves, zeros
+// that mean a default, and the spelling of names.
 func complete(c *Configuration) {
 	if len(c.EntryPoints) == 0 {
 		addEntryPoint(c, DefaultEntryPoint, ":80")

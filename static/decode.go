@@ -1,39 +1,34 @@
 package static
 
 import (
-	"fmt"
+	"cmp"
 	"math"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
-	"github.com/traefik/paerser/parser"
+	"github.com/sluiceproxy/sluice/document"
 )
-
-// listSeparator stands between the elements of a list on their way to the decoder. No value contains it: elements that do are refused.
-const listSeparator = "\x00"
 
 // decode checks everything below root and fills the configuration from it, once.
 // What does not convert is reported and left at its default.
 func decode(root *setting, configuration *Configuration, r *report) {
-	node := &parser.Node{Name: "sluice", Kind: reflect.Pointer}
 	d := decoder{report: r}
-	d.sectionNode(root, node, Supported)
-	if err := parser.Fill(configuration, node, parser.FillerOpts{RawSliceSeparator: listSeparator}); err != nil {
-		r.fail(origin{}, "", "the configuration does not decode: %s", err)
+	for _, problem := range d.document.Decode(d.section(root, Supported), configuration) {
+		r.fail(origin{}, "", "the configuration does not decode: %s", problem)
 	}
 }
 
-// decoder turns settings into the nodes that paerser fills types from.
+// decoder turns what is left of all sources, after it has been checked, into one document.
 type decoder struct {
-	report *report
+	report   *report
+	document document.Decoder
 }
 
 // node returns the node of a setting, or nil when there is nothing to decode.
 // above is the class that has been reported for what is around the setting.
-func (d decoder) node(s *setting, above Support) *parser.Node {
+func (d *decoder) node(s *setting, above Support) *document.Node {
 	if s.removed || s.blank() {
 		return nil
 	}
@@ -43,46 +38,48 @@ func (d decoder) node(s *setting, above Support) *parser.Node {
 			d.report.add(above.severity(), s.origin, s.path, above.reason(s.option.why))
 		}
 	}
-	node := &parser.Node{Name: s.name, FieldName: s.option.field}
 	switch s.option.shape {
-	case section:
-		d.sectionNode(s, node, above)
 	case named:
-		d.sectionNode(s, node, above)
-		if len(node.Children) == 0 {
-			return nil
+		if node := d.section(s, above); len(node.Fields) > 0 {
+			return node
 		}
+		return nil
 	case listed:
 		d.checkIndices(s)
-		d.sectionNode(s, node, above)
+		return d.elements(s, above)
 	case scalars:
-		value, ok := d.list(s)
-		if !ok {
-			return nil
-		}
-		node.Value = value
+		return d.list(s)
 	case scalar:
-		value, ok := d.value(s.option, s.items[0].text, s.origin, s.path)
-		if !ok {
-			return nil
+		return d.value(s.option, s.items[0].text, s.origin, s.path)
+	case section, free:
+	}
+	return d.section(s, above)
+}
+
+// section returns a map of everything below s.
+func (d *decoder) section(s *setting, above Support) *document.Node {
+	node := &document.Node{Kind: document.Map}
+	for _, child := range s.children {
+		if below := d.node(child, above); below != nil {
+			node.Fields = append(node.Fields, document.Field{Key: child.name, Value: below})
 		}
-		node.Value = value
-	case free:
 	}
 	return node
 }
 
-// sectionNode adds the nodes of everything below s.
-func (d decoder) sectionNode(s *setting, node *parser.Node, above Support) {
+// elements returns a list of the sections below s.
+func (d *decoder) elements(s *setting, above Support) *document.Node {
+	node := &document.Node{Kind: document.List}
 	for _, child := range s.children {
 		if below := d.node(child, above); below != nil {
-			node.Children = append(node.Children, below)
+			node.Items = append(node.Items, below)
 		}
 	}
+	return node
 }
 
 // checkIndices puts the elements of a list in order and reports the first gap.
-func (d decoder) checkIndices(s *setting) {
+func (d *decoder) checkIndices(s *setting) {
 	number := func(c *setting) int {
 		i, err := strconv.Atoi(strings.Trim(c.name, "[]"))
 		if err != nil {
@@ -115,92 +112,50 @@ func (s *setting) blank() bool {
 	}
 }
 
-// list encodes the elements of a list of values: the separator, the kind that the decoder skips, and the elements.
-func (d decoder) list(s *setting) (string, bool) {
-	var b strings.Builder
-	b.WriteString(listSeparator)
-	b.WriteString(strconv.Itoa(int(s.option.typ.Kind())))
-	good := true
+// list returns the elements of a list of values, or nil when one of them is wrong.
+func (d *decoder) list(s *setting) *document.Node {
+	node := &document.Node{Kind: document.List}
 	for i, element := range s.items {
 		from := s.origin
-		if element.line > 0 {
-			from.line = element.line
+		from.line = cmp.Or(element.line, from.line)
+		if value := d.value(s.option, element.text, from, s.path+index(i)); value != nil {
+			node.Items = append(node.Items, value)
 		}
-		value, ok := d.value(s.option, element.text, from, s.path+index(i))
-		if ok && strings.Contains(value, listSeparator) {
-			d.report.fail(from, s.path+index(i), "contains a NUL character")
-			ok = false
-		}
-		good = good && ok
-		b.WriteString(listSeparator)
-		b.WriteString(value)
 	}
-	return b.String(), good
+	if len(node.Items) < len(s.items) {
+		return nil
+	}
+	return node
 }
 
-// value checks one value and returns it in the form that the decoder takes.
-func (d decoder) value(o *option, text string, from origin, path string) (string, bool) {
-	if len(o.limits.enum) > 0 {
-		for _, allowed := range o.limits.enum {
-			if strings.EqualFold(allowed, text) {
-				return allowed, true
-			}
-		}
-		d.wrong(o, text, from, path)
-		return "", false
+// value returns one value, or nil when it is wrong.
+func (d *decoder) value(o *option, text string, from origin, path string) *document.Node {
+	if at := slices.IndexFunc(o.limits.enum, func(known string) bool { return strings.EqualFold(known, text) }); at >= 0 {
+		text = o.limits.enum[at]
+	} else if len(o.limits.enum) > 0 || !d.converts(o, text) {
+		d.report.fail(from, path, "expected %s, got %s", o.expected(), shorten(text))
+		return nil
 	}
-	if err := convert(o, text); err != nil {
-		d.wrong(o, text, from, path)
-		return "", false
-	}
-	return text, true
+	return scalarNode(text)
 }
 
-func (d decoder) wrong(o *option, text string, from origin, path string) {
-	d.report.fail(from, path, "expected %s, got %s", o.expected(), shorten(text))
+func scalarNode(text string) *document.Node {
+	return &document.Node{Kind: document.Scalar, Value: text}
 }
 
-// convert tries the conversion of one value, and its limits.
-func convert(o *option, text string) error {
-	if o.typ == reflect.TypeFor[Duration]() {
-		duration, err := parseDuration(text)
-		if err == nil && o.limits.ranged && duration < 0 {
-			return fmt.Errorf("%s is negative", duration)
-		}
-		return err
+// converts reports whether a text is a value of the option within its limits.
+func (d *decoder) converts(o *option, text string) bool {
+	value := reflect.New(o.typ)
+	if len(d.document.Decode(scalarNode(text), value.Interface())) > 0 {
+		return false
 	}
-	var err error
-	switch o.typ.Kind() {
-	case reflect.Bool:
-		_, err = strconv.ParseBool(text)
-	case reflect.Int, reflect.Int64:
-		var v int64
-		v, err = strconv.ParseInt(text, 10, 64)
-		if err == nil && o.limits.ranged && (v < o.limits.min || v > o.limits.max) {
-			return fmt.Errorf("%d is out of range", v)
-		}
-	case reflect.Float64:
-		var v float64
-		v, err = strconv.ParseFloat(text, 64)
-		if err == nil && (math.IsNaN(v) || math.IsInf(v, 0)) {
-			return fmt.Errorf("%v is no number", v)
-		}
-	default:
+	switch value = value.Elem(); {
+	case value.CanFloat():
+		return !math.IsNaN(value.Float()) && !math.IsInf(value.Float(), 0)
+	case value.CanInt() && o.limits.ranged:
+		return value.Int() >= o.limits.min && value.Int() <= o.limits.max
 	}
-	return err
-}
-
-// parseDuration reads a duration; an integer counts seconds.
-func parseDuration(text string) (time.Duration, error) {
-	seconds, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return time.ParseDuration(text)
-	}
-	const most = int64(math.MaxInt64 / time.Second)
-	if seconds > most || seconds < -most {
-		return 0, fmt.Errorf("%d seconds are too long", seconds)
-	}
-	return time.Duration(seconds) * time.Second, nil
+	return true
 }
 
 // shorten quotes the beginning of a value.

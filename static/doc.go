@@ -5,6 +5,6 @@
 // Every static option of Traefik v3 is known here by name; the support tag on a field says what happens
 // to one that Sluice does not act upon.
 //
-// The package holds data. It never opens a socket, starts a goroutine, or constructs what the options describe,
-// and it never reads the dynamic configuration.
+// The package holds data. It opens no socket, starts no goroutine, constructs nothing that the options describe, and
+// does not read the dynamic configuration.
 package static

@@ -27,14 +27,15 @@ type EntryPoint struct {
 // SetDefaults fills in the defaults of an entrypoint; its address has none.
 func (e *EntryPoint) SetDefaults() {
 	e.Transport.SetDefaults()
+	e.ForwardedHeaders.SetDefaults()
 	e.HTTP.SetDefaults()
 	e.HTTP2.SetDefaults()
 	e.UDP.SetDefaults()
 	e.Observability.SetDefaults()
 }
 
-// ListenAddress returns the parsed form of Address.
-// It fails when Address is not of the form [host]:port[/tcp|/udp]; a configuration that was loaded without errors has none such.
+// ListenAddress returns the parsed form of Address. It fails when Address is not of the form [host]:port[/tcp|/udp];
+// a configuration that was loaded without errors has none such.
 func (e *EntryPoint) ListenAddress() (Address, error) {
 	return ParseAddress(e.Address)
 }
@@ -45,13 +46,19 @@ type ProxyProtocol struct {
 	TrustedIPs []string `json:"trustedIPs" description:"Addresses and CIDR ranges of the peers whose PROXY header is believed."`
 }
 
-// ForwardedHeaders says whose X-Forwarded-* headers are believed, and how they are written.
+// ForwardedHeaders says whose X-Forwarded-* and Forwarded headers are believed, and how they are written.
 type ForwardedHeaders struct {
 	Insecure                   bool     `json:"insecure" description:"Believe the forwarded headers of every peer."`
 	TrustedIPs                 []string `json:"trustedIPs" description:"Addresses and CIDR ranges of the peers whose forwarded headers are believed."`
 	Connection                 []string `json:"connection" description:"Names of headers that the Connection header may name and that are still forwarded."`
+	Forwarded                  string   `json:"forwarded" description:"What happens to the Forwarded header of RFC 7239: trusted (removed from untrusted peers), append (the same, and an element for this hop is added) or keep (forwarded as received)." enum:"trusted,append,keep"`
 	NotAppendXForwardedFor     bool     `json:"notAppendXForwardedFor" description:"Leave X-Forwarded-For as it was received."`
 	AddXForwardedSchemeHeaders bool     `json:"addXForwardedSchemeHeaders" description:"Also set X-Forwarded-Scheme and X-Scheme."`
+}
+
+// SetDefaults removes Forwarded from untrusted peers.
+func (f *ForwardedHeaders) SetDefaults() {
+	f.Forwarded = "trusted"
 }
 
 // UDP holds the options of a UDP entrypoint.

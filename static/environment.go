@@ -25,8 +25,9 @@ func (e environment) value(name string) string {
 	return ""
 }
 
-// readEnvironment merges the variables into root, in the order of their names. A variable that means nothing is a warning, since the environment
-// is shared with others; those that Kubernetes sets for a Service of the name sluice are no surprise at all.
+// readEnvironment merges the variables into root, in the order of their names. A variable that means nothing is a
+// warning, since the environment is shared with other programs. The variables that Kubernetes sets for a Service
+// named sluice are ignored.
 func readEnvironment(environ environment, root *setting, r *report) {
 	names := environmentResolver()
 	injected := regexp.MustCompile(`^SLUICE_([A-Z0-9]+_)*(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
@@ -45,10 +46,10 @@ func readEnvironment(environ environment, root *setting, r *report) {
 		if injected.MatchString(name) && !names.means(root, rest) {
 			continue
 		}
-		steps, missed := names.resolve(root.option, root, names.words(rest))
-		if missed != nil {
+		steps, unknown := names.resolve(root.option, root, names.words(rest))
+		if unknown != nil {
 			reason := "is no option and is ignored"
-			if near := missed.spelled(names); near != "" {
+			if near := unknown.spelled(names); near != "" {
 				reason += "; did you mean " + environmentPrefix + near + "?"
 			}
 			r.add(Warning, from, "", reason)
@@ -60,6 +61,6 @@ func readEnvironment(environ environment, root *setting, r *report) {
 
 // means reports whether the name is that of an option.
 func (r resolver) means(root *setting, name string) bool {
-	_, missed := r.resolve(root.option, root, r.words(name))
-	return missed == nil
+	_, unknown := r.resolve(root.option, root, r.words(name))
+	return unknown == nil
 }

@@ -209,10 +209,8 @@ func index(i int) string {
 // split reads a list that is written as one text with commas.
 func split(text string, line int) []item {
 	var items []item
-	for part := range strings.SplitSeq(text, ",") {
-		if part = strings.TrimSpace(part); part != "" {
-			items = append(items, item{text: part, line: line})
-		}
+	for _, part := range document.SplitList(text) {
+		items = append(items, item{text: part, line: line})
 	}
 	return items
 }

@@ -14,7 +14,7 @@ const (
 	Error Severity = iota
 	// Warning lets Sluice start; something behaves otherwise than the configuration says.
 	Warning
-	// Debug lets Sluice start; the option has no effect and never needs one.
+	// Debug lets Sluice start; the option has no effect, by design.
 	Debug
 )
 
@@ -34,11 +34,13 @@ func (s Severity) String() string {
 type Finding struct {
 	// Severity says whether Sluice can start.
 	Severity Severity
-	// File is the configuration file, or "environment NAME", or "flag --NAME"; it is empty when the finding concerns a default.
+	// File is the configuration file, or "environment NAME", or "flag --NAME"; it is empty when the finding concerns a
+	// default.
 	File string
 	// Line is the line in the file, counted from 1; it is 0 when there is none.
 	Line int
-	// Option is the path of the option, such as entryPoints.web.address; it is empty when the finding concerns a whole file.
+	// Option is the path of the option, such as entryPoints.web.address; it is empty when the finding concerns a whole
+	// file.
 	Option string
 	// Reason says what is wrong and what is expected, in one sentence without a full stop.
 	Reason string

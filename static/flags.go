@@ -17,9 +17,9 @@ func readFlags(flags []argument, root *setting, r *report) {
 	seen := map[*setting]string{}
 	for _, f := range flags {
 		from := origin{file: "flag --" + f.name, rank: rankFlag}
-		steps, missed := names.resolve(root.option, root, names.words(f.name))
-		if missed != nil {
-			reportMissed(r, from, names, missed)
+		steps, unknown := names.resolve(root.option, root, names.words(f.name))
+		if unknown != nil {
+			reportUnknownFlag(r, from, names, unknown)
 			continue
 		}
 		s := open(root, steps, from)
@@ -32,18 +32,18 @@ func readFlags(flags []argument, root *setting, r *report) {
 	}
 }
 
-// reportMissed reports a flag that means nothing.
-func reportMissed(r *report, from origin, names resolver, missed *miss) {
-	words := missed.words
-	if missed.word != "" {
-		words = append(words[:len(words):len(words)], missed.word)
+// reportUnknownFlag reports a flag that is no option.
+func reportUnknownFlag(r *report, from origin, names resolver, unknown *unknownOption) {
+	words := unknown.words
+	if unknown.word != "" {
+		words = append(words[:len(words):len(words)], unknown.word)
 	}
 	if text := removed(strings.Join(words, ".")); text != "" {
 		r.fail(from, "", "%s", text)
 		return
 	}
 	reason := "is unknown"
-	if near := missed.spelled(names); near != "" {
+	if near := unknown.spelled(names); near != "" {
 		reason += "; did you mean --" + near + "?"
 	}
 	r.fail(from, "", "%s", reason)
@@ -86,8 +86,8 @@ func alone(root *setting, name string) bool {
 		return false
 	}
 	names := flagResolver()
-	steps, missed := names.resolve(root.option, root, names.words(name))
-	if missed != nil {
+	steps, unknown := names.resolve(root.option, root, names.words(name))
+	if unknown != nil {
 		return true
 	}
 	last := steps[len(steps)-1].option

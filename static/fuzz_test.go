@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// FuzzLoad feeds arbitrary files, variables and flags. A load never panics, every finding has a text, and a configuration without errors is one
-// that can be put to use.
+// FuzzLoad feeds arbitrary files, variables and flags. A load never panics, every finding has a text, and a
+// configuration without errors is one that can be put to use.
 func FuzzLoad(f *testing.F) {
 	files, err := filepath.Glob("testdata/load/*.*ml")
 	if err != nil {

@@ -10,6 +10,7 @@ type HTTP struct {
 	EncodedCharacters         EncodedCharacters `json:"encodedCharacters" description:"Encoded characters that a path may contain; another one is answered with 400."`
 	EncodeQuerySemicolons     bool              `json:"encodeQuerySemicolons" description:"Encode semicolons in the query before it is forwarded."`
 	SanitizePath              bool              `json:"sanitizePath" description:"Resolve dot segments and double slashes in the path before routing."`
+	AllowParameterSegments    bool              `json:"allowParameterSegments" description:"Accept path segments that consist of parameters alone, as in /;x/admin, which some servers read as /admin; they are answered with 400 by default. Without sanitizePath they are accepted."`
 	MaxHeaderBytes            int               `json:"maxHeaderBytes" description:"Largest head of a request, in bytes." range:"0.."`
 	MaxHeaderCount            int               `json:"maxHeaderCount" description:"Largest number of header fields in a request; 0 is no limit." range:"0.."`
 	UnderscoreHeadersStrategy string            `json:"underscoreHeadersStrategy" description:"What happens to headers with an underscore in their name: keep, delete or reject." enum:"keep,delete,reject"`
@@ -106,12 +107,12 @@ type HTTP2 struct {
 
 // SetDefaults sets 250 streams, and the table size of RFC 7540, section 6.5.2.
 func (h *HTTP2) SetDefaults() {
-	h.MaxConcurrentStreams = 250
+	h.MaxConcurrentStreams = 100
 	h.MaxDecoderHeaderTableSize = 4096
 	h.MaxEncoderHeaderTableSize = 4096
 }
 
-// HTTP3 holds the options of HTTP/3 on one entrypoint; its presence asks for HTTP/3.
+// HTTP3 holds the options of HTTP/3 on one entrypoint; its presence enables HTTP/3.
 type HTTP3 struct {
 	AdvertisedPort int `json:"advertisedPort" description:"Port to advertise; 0 is the entrypoint's own." range:"0..65535"`
 }

@@ -5,8 +5,9 @@ import "cmp"
 // Sources is what a static configuration is read from.
 // The environment overrides the file and flags override both, option by option.
 type Sources struct {
-	// ConfigFile is the file to read. A flag --configFile overrides it; when there is neither, the variable SLUICE_CONFIGFILE counts, and then
-	// sluice.{toml,yaml,yml} and traefik.{toml,yaml,yml} in /etc/sluice, /etc/traefik, $XDG_CONFIG_HOME, $HOME/.config and the working directory.
+	// ConfigFile is the file to read. A flag --configFile overrides it; when there is neither, the variable
+	// SLUICE_CONFIGFILE counts, and then sluice.{toml,yaml,yml} and traefik.{toml,yaml,yml} in /etc/sluice,
+	// /etc/traefik, $XDG_CONFIG_HOME, $HOME/.config and the working directory.
 	ConfigFile string
 	// Environ holds variables as NAME=value, as os.Environ returns them; those that begin with SLUICE_ are read.
 	Environ []string
@@ -16,7 +17,8 @@ type Sources struct {
 
 // Loaded is the result of a load.
 type Loaded struct {
-	// Configuration is complete with every default. It is never nil, and may be put to use only when no finding is an error.
+	// Configuration is complete with every default. It is never nil, and may be put to use only when no finding is an
+	// error.
 	Configuration *Configuration
 	// File is the configuration file that was read; it is empty when there was none.
 	File string
@@ -24,9 +26,9 @@ type Loaded struct {
 	root *setting
 }
 
-// Load reads the static configuration from all its sources and validates it. It reports everything that it finds,
-// in the order of the sources and of the lines, and not the first mistake only. A setting that is wrong keeps its default.
-// Load reads files and changes nothing.
+// Load reads the static configuration from all its sources and validates it. It reports everything that it finds, in
+// the order of the sources and of the lines, and not the first mistake only. A setting that is wrong keeps its
+// default. Load reads files and changes nothing.
 func Load(sources Sources) (Loaded, []Finding) {
 	r := &report{}
 	root := &setting{option: newSchema()}
@@ -55,9 +57,9 @@ func finish(root *setting, file string, environ environment, flags []argument, r
 	return loaded, r.sorted()
 }
 
-// Locate returns an error about an option with the place where it was written. The path is taken apart, so that names may contain
-// dots: Locate(reason, "entryPoints", "web", "address"); an element of a list is "[0]".
-// When the option was not written, the place is that of the nearest section above it.
+// Locate returns an error about an option with the place where it was written. The path is taken apart, so that names
+// may contain dots: Locate(reason, "entryPoints", "web", "address"); an element of a list is "[0]". When the option
+// was not written, the place is that of the nearest section above it.
 func (l Loaded) Locate(reason string, path ...string) Finding {
 	root := l.root
 	if root == nil {

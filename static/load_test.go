@@ -72,8 +72,8 @@ func (d *differ) compare(path string, got, def reflect.Value) {
 	}
 }
 
-// TestLoadGolden loads testdata/load/NAME.yaml and NAME.toml, and compares findings and what differs from the defaults with
-// the file of the same name and .golden.
+// TestLoadGolden loads testdata/load/NAME.yaml and NAME.toml, and compares findings and what differs from the
+// defaults with the file of the same name and .golden.
 func TestLoadGolden(t *testing.T) {
 	files, err := filepath.Glob("testdata/load/*.*ml")
 	if err != nil || len(files) == 0 {
@@ -196,7 +196,8 @@ func TestPrecedence(t *testing.T) {
 	}
 }
 
-// TestSectionsAndIndices proves how sections are switched and how elements of lists are reached from the environment and from flags.
+// TestSectionsAndIndices proves how sections are switched and how elements of lists are reached from the environment
+// and from flags.
 func TestSectionsAndIndices(t *testing.T) {
 	for _, test := range []precedence{
 		{
@@ -382,7 +383,7 @@ func TestFileThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestLocate proves that whoever finds a mistake later can still say where it was made.
+// TestLocate proves that a mistake that is found after loading can be reported with its place.
 func TestLocate(t *testing.T) {
 	loaded, _ := load(t, "entryPoints:\n  a.b:\n    address: ':1'\n", []string{"SLUICE_LOG_FILEPATH=/x"}, nil)
 	for _, test := range []struct {
@@ -400,7 +401,8 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// TestSameAddress proves that two listeners on one address are found before anything listens, and that what may share one is not.
+// TestSameAddress proves that two listeners on one address are found before anything listens, and that what may share
+// one is not.
 func TestSameAddress(t *testing.T) {
 	for _, test := range []struct {
 		name string

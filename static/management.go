@@ -13,7 +13,7 @@ type API struct {
 	DisableDashboardAd bool   `json:"disableDashboardAd" description:"Hide the advertisement; Sluice has none." support:"inert"`
 }
 
-// SetDefaults serves the API under / and asks for the dashboard.
+// SetDefaults serves the API under / and enables the dashboard.
 func (a *API) SetDefaults() {
 	a.BasePath = "/"
 	a.Dashboard = true

@@ -11,7 +11,8 @@ import (
 
 // Option describes one static option.
 type Option struct {
-	// Path is the name of the option with dots, such as entryPoints.<name>.address; <name> is chosen by the user, and [0] is an element of a list.
+	// Path is the name of the option with dots, such as entryPoints.<name>.address; <name> is chosen by the user, and
+	// [0] is an element of a list.
 	Path string
 	// Type is section, bool, int, float, duration, string, a list of one of these, or anything.
 	Type string

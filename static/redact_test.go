@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// fillText sets every text below a value, with one element in each list and each map, and returns the paths of the texts whose options
-// have names that sound like a secret or an address, and no tag.
+// fillText sets every text below a value, with one element in each list and each map, and returns the paths of the
+// texts whose options have names that sound like a secret or an address, and no tag.
 func fillText(value reflect.Value, path, text, tag string, suspicious *regexp.Regexp) []string {
 	switch value.Kind() {
 	case reflect.String:
@@ -43,7 +43,7 @@ func fillText(value reflect.Value, path, text, tag string, suspicious *regexp.Re
 // openOptions are the options whose names sound like a secret and that hold none.
 func openOptions() map[string]bool {
 	return map[string]bool{
-		"entryPoints.address":                                           true, // Where Sluice listens is seen by whoever connects.
+		"entryPoints.address":                                           true, // Clients see the address.
 		"certificatesResolvers.acme.keyType":                            true,
 		"tracing.capturedRequestHeaders":                                true,
 		"tracing.capturedResponseHeaders":                               true,
@@ -59,8 +59,8 @@ func openOptions() map[string]bool {
 	}
 }
 
-// TestOptionsThatSoundLikeASecretAreHidden demands that whoever adds an option whose name sounds like a secret says by a tag what it may
-// hold, or here that it holds none.
+// TestOptionsThatSoundLikeASecretAreHidden demands that an option whose name sounds like a secret says by a tag what
+// it may hold, or here that it holds none.
 func TestOptionsThatSoundLikeASecretAreHidden(t *testing.T) {
 	suspicious := regexp.MustCompile(`(?i)token|pass|secret|user|key|auth|cred|header|hmac|kid|email|cert|cas?$|endpoint|address|addr|url|server$`)
 	known, found := openOptions(), map[string]bool{}

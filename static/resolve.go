@@ -22,7 +22,8 @@ func flagResolver() resolver {
 	return resolver{separator: ".", fold: strings.ToLower, chosen: strings.Clone}
 }
 
-// environmentResolver reads names such as ENTRYPOINTS_WEB_ADDRESS. Whatever a variable cannot contain is an underscore in it.
+// environmentResolver reads names such as ENTRYPOINTS_WEB_ADDRESS. Whatever a variable cannot contain is an
+// underscore in it.
 func environmentResolver() resolver {
 	fold := func(name string) string {
 		return strings.Map(func(r rune) rune {
@@ -41,8 +42,8 @@ type step struct {
 	name   string
 }
 
-// miss says where a name stopped making sense.
-type miss struct {
+// unknownOption is the part of a name that means no option.
+type unknownOption struct {
 	words []string // the words before it
 	word  string   // empty when a word is missing
 	known []string
@@ -63,7 +64,7 @@ func (r resolver) words(name string) []string {
 
 // resolve returns the steps from o to the option that words mean.
 // have is the setting of o, which knows the names that a file has spelled; it may be nil.
-func (r resolver) resolve(o *option, have *setting, words []string) ([]step, *miss) {
+func (r resolver) resolve(o *option, have *setting, words []string) ([]step, *unknownOption) {
 	if len(words) == 0 {
 		return nil, nil
 	}
@@ -71,7 +72,7 @@ func (r resolver) resolve(o *option, have *setting, words []string) ([]step, *mi
 	case section:
 		child := o.child(words[0])
 		if child == nil {
-			return nil, &miss{word: words[0], known: o.names()}
+			return nil, &unknownOption{word: words[0], known: o.names()}
 		}
 		return r.descend(child, child.name, have, words, 1)
 	case named:
@@ -79,37 +80,37 @@ func (r resolver) resolve(o *option, have *setting, words []string) ([]step, *mi
 	case listed:
 		i, err := strconv.ParseUint(words[0], 10, 16)
 		if err != nil {
-			return nil, &miss{word: words[0]}
+			return nil, &unknownOption{word: words[0]}
 		}
 		return r.descend(o.element, index(int(i)), have, words, 1)
 	case free:
 		return nil, nil
 	default:
-		return nil, &miss{word: words[0]}
+		return nil, &unknownOption{word: words[0]}
 	}
 }
 
 // descend goes into a child whose name is made of the first n words.
-func (r resolver) descend(child *option, name string, have *setting, words []string, n int) ([]step, *miss) {
+func (r resolver) descend(child *option, name string, have *setting, words []string, n int) ([]step, *unknownOption) {
 	var below *setting
 	if have != nil {
 		below = have.child(name)
 	}
-	steps, missed := r.resolve(child, below, words[n:])
-	if missed != nil {
-		missed.words = slices.Concat(words[:n], missed.words)
-		return nil, missed
+	steps, unknown := r.resolve(child, below, words[n:])
+	if unknown != nil {
+		unknown.words = slices.Concat(words[:n], unknown.words)
+		return nil, unknown
 	}
 	return append([]step{{option: child, name: name}}, steps...), nil
 }
 
 // resolveName finds how many words make the name that the user chose: one that a file has spelled if there is one,
 // the longest first, or else the shortest behind which the rest makes sense.
-func (r resolver) resolveName(o *option, have *setting, words []string) ([]step, *miss) {
+func (r resolver) resolveName(o *option, have *setting, words []string) ([]step, *unknownOption) {
 	for _, known := range byLength(have) {
 		n := len(r.words(r.fold(known)))
 		if n <= len(words) && r.fold(strings.Join(words[:n], r.separator)) == r.fold(known) {
-			if steps, missed := r.descend(o.element, known, have, words, n); missed == nil {
+			if steps, unknown := r.descend(o.element, known, have, words, n); unknown == nil {
 				return steps, nil
 			}
 		}
@@ -117,7 +118,7 @@ func (r resolver) resolveName(o *option, have *setting, words []string) ([]step,
 	if o.element.shape == scalar {
 		return []step{{option: o.element, name: r.chosen(strings.Join(words, r.separator))}}, nil
 	}
-	var first *miss
+	var first *unknownOption
 	for n := 1; n <= len(words); n++ {
 		name := strings.Join(words[:n], r.separator)
 		if strings.Trim(name, r.separator) == "" {
@@ -127,15 +128,15 @@ func (r resolver) resolveName(o *option, have *setting, words []string) ([]step,
 		if n == len(words) && n > 1 {
 			break
 		}
-		steps, missed := r.descend(o.element, r.chosen(name), have, words, n)
-		if missed == nil {
+		steps, unknown := r.descend(o.element, r.chosen(name), have, words, n)
+		if unknown == nil {
 			return steps, nil
 		}
 		if first == nil {
-			first = missed
+			first = unknown
 		}
 	}
-	return nil, cmp.Or(first, &miss{words: words})
+	return nil, cmp.Or(first, &unknownOption{words: words})
 }
 
 // byLength returns the names below a setting, the longest first.
@@ -160,8 +161,8 @@ func open(root *setting, steps []step, from origin) *setting {
 }
 
 // spelled returns the nearest name that makes sense, in the form of the resolver, or "".
-func (m *miss) spelled(r resolver) string {
-	near := didYouMean(m.word, m.known)
+func (u *unknownOption) spelled(r resolver) string {
+	near := didYouMean(u.word, u.known)
 	if near == "" {
 		return ""
 	}
@@ -169,5 +170,5 @@ func (m *miss) spelled(r resolver) string {
 	if r.separator == "_" {
 		near = strings.ToUpper(near)
 	}
-	return strings.Join(append(slices.Clone(m.words), near), r.separator)
+	return strings.Join(append(slices.Clone(u.words), near), r.separator)
 }

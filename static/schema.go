@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"github.com/sluiceproxy/sluice/document"
 )
 
 // shape is the form in which an option is written.
@@ -115,7 +117,7 @@ func describeElement(typ reflect.Type, parent *option, name string) *option {
 // withDefaults returns a pointer to a new value with its defaults.
 func withDefaults(typ reflect.Type) reflect.Value {
 	value := reflect.New(typ)
-	if d, ok := value.Interface().(interface{ SetDefaults() }); ok {
+	if d, ok := value.Interface().(document.Defaulter); ok {
 		d.SetDefaults()
 	}
 	return value

@@ -10,9 +10,9 @@ const (
 	Supported Support = ""
 	// Ignored options are known and not supported yet; without them something behaves otherwise, which is a warning.
 	Ignored Support = "warn"
-	// Inert options are known and never need to do anything, which is worth a debug line.
+	// Inert options are known and have no effect, by design; they are logged on level DEBUG.
 	Inert Support = "inert"
-	// Refused options are known and not supported yet, and starting without what they ask for would do harm:
+	// Refused options are known and not supported yet, and starting without them would do harm:
 	// protection or whole sets of routes would be missing. They stop the start.
 	Refused Support = "refuse"
 )

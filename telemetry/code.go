@@ -2,8 +2,9 @@ package telemetry
 
 import "net/http"
 
-// Code is the stable name of why Sluice itself answered a request, or gave up on it. Names are never reused for something else; they
-// stand in the access log (ErrorCode), in traces (sluice.error.code) and in docs/operations.md.
+// Code is the stable name of why Sluice itself answered a request, or gave up on it. Names are never reused for
+// something else; they appear in the access log (ErrorCode), in traces (sluice.error.code) and in
+// docs/operations.md.
 type Code string
 
 // The codes.
@@ -12,11 +13,11 @@ const (
 	CodeNoRouter Code = "no_router"
 	// CodeRouterDisabled means that the router is quarantined (503).
 	CodeRouterDisabled Code = "router_disabled"
-	// CodeMisdirected means that the connection was accepted under other TLS options than the router wants (421).
+	// CodeMisdirected means that the connection was accepted with other TLS options than those of the router (421).
 	CodeMisdirected Code = "misdirected"
-	// CodeUnguarded means that api.requireAuth closed a router to the API that nothing guards (403).
+	// CodeUnguarded means that api.requireAuth closed a router to the API without authentication (403).
 	CodeUnguarded Code = "unguarded_api"
-	// CodeBadRequest means that the request is not one that may be passed on (400).
+	// CodeBadRequest means that the request is invalid (400).
 	CodeBadRequest Code = "bad_request"
 	// CodeHeaderTooLarge means that the header has too many fields or bytes (431).
 	CodeHeaderTooLarge Code = "header_too_large"
@@ -24,21 +25,22 @@ const (
 	CodeBodyTooLarge Code = "body_too_large"
 	// CodeBodyTimeout means that the client did not send its request in time (408).
 	CodeBodyTimeout Code = "request_timeout"
-	// CodeClientLeft means that the client left before the response was complete (499).
+	// CodeClientLeft means that the client closed the connection before the response was complete (499).
 	CodeClientLeft Code = "client_left"
-	// CodeNoEndpoint means that the service has nobody who may answer (503).
+	// CodeNoEndpoint means that the service has no endpoint that is available (503).
 	CodeNoEndpoint Code = "no_endpoint"
 	// CodeSaturated means that the limits of the service are reached (503).
 	CodeSaturated Code = "saturated"
-	// CodeUnreachable means that no connection to the endpoint came about (502).
+	// CodeUnreachable means that no connection to the endpoint could be made (502).
 	CodeUnreachable Code = "endpoint_unreachable"
-	// CodeBroken means that the endpoint broke off or answered with what is no HTTP (502, or a response that is cut).
+	// CodeBroken means that the endpoint closed the connection early or sent an invalid response (502, or an
+	// incomplete response).
 	CodeBroken Code = "endpoint_broken"
 	// CodeTimeout means that the endpoint took too long (504).
 	CodeTimeout Code = "endpoint_timeout"
-	// CodeUnauthorized means that a middleware knows no user by the credentials (401).
+	// CodeUnauthorized means that a middleware did not accept the credentials (401).
 	CodeUnauthorized Code = "unauthorized"
-	// CodeForbidden means that a middleware lets this client not in (403).
+	// CodeForbidden means that a middleware does not allow this client (403).
 	CodeForbidden Code = "forbidden"
 	// CodeLimited means that a middleware limits the client (429).
 	CodeLimited Code = "rate_limited"
@@ -50,7 +52,7 @@ const (
 	CodePanic Code = "panic"
 )
 
-// CodeFor returns the code of an answer of Sluice's own for which nobody has named a better one.
+// CodeFor returns the default code for a response with this status that Sluice generated itself.
 func CodeFor(status int) Code {
 	switch status {
 	case http.StatusBadRequest:

@@ -10,25 +10,25 @@ import (
 )
 
 const (
-	// failureQueue is how many failed requests may wait for the log; what comes on top is counted and not written.
+	// failureQueue is how many failed requests may wait for the log; further ones are dropped and counted.
 	failureQueue = 512
-	// failureKinds is how many kinds of failures are told apart at a time; further ones are told by their code alone.
+	// failureKinds is how many kinds of failures are counted separately; further ones are grouped by code.
 	failureKinds = 256
-	// failureWindow is for how long failures of a kind are counted before they are told in one line.
+	// failureWindow is how long failures of a kind are counted before one line reports their number.
 	failureWindow = 10 * time.Second
-	// failureTick is how often it is looked whose window is over.
+	// failureTick is the interval of the check for windows that are over.
 	failureTick = time.Second
-	// failureClosed marks the count of a kind that is forgotten.
+	// failureClosed marks the count of a kind that has been removed.
 	failureClosed = math.MinInt64
 )
 
 // StatusClientClosedRequest is recorded when the client left before a response began; it is never sent.
 const StatusClientClosedRequest = 499
 
-// Failures tells of requests that Sluice itself could not answer as asked (refused or broken endpoints, time-outs, clients that
-// left), away from the request's goroutine. The first failure of a kind is one line at once; those that follow are counted, and
-// every ten seconds one line says how many there were. A kind is a code, a router, a service and a class of status codes. At most
-// 256 kinds are told apart at a time.
+// Failures logs requests that failed in Sluice or at an endpoint (refused or broken connections, time-outs,
+// clients that left), outside the request's goroutine. The first failure of a kind is one line at once; those
+// that follow are counted, and every ten seconds one line has their number. A kind is a code, a router, a
+// service and a class of status codes. At most 256 kinds are counted separately at a time.
 type Failures struct {
 	logger  Logger
 	queue   chan failure
@@ -37,14 +37,14 @@ type Failures struct {
 	kinds atomic.Pointer[map[failureKind]*failureCount]
 }
 
-// failureKind is what failures that are told together have in common.
+// failureKind is the key by which failures are grouped.
 type failureKind struct {
 	code            Code
 	router, service string
 	class           int
 	severity        failureSeverity
-	// crowd is a kind of failures that are too many kinds to be told apart.
-	crowd bool
+	// overflow marks the group of a code beyond failureKinds, which has no router and service.
+	overflow bool
 }
 
 // failureCount counts failures of one kind beyond the first.
@@ -60,7 +60,7 @@ func NewFailures(logger Logger) *Failures {
 	return f
 }
 
-// Finished takes note of a record that carries a code or a reason, and never blocks.
+// Finished queues or counts a record with a code or a reason. It does not block.
 func (f *Failures) Finished(record *Record) {
 	if record.Code == "" && record.Reason == "" {
 		return
@@ -76,29 +76,30 @@ func (f *Failures) Finished(record *Record) {
 	}
 }
 
-// kindOf returns what a failure is counted by.
+// kindOf returns the kind of a failure.
 func kindOf(record *Record) failureKind {
 	return failureKind{
-		code: record.Code, router: record.Router, service: record.Service, class: record.Status / 100, severity: severityOf(record),
+		code: record.Code, router: record.Router, service: record.Service, class: record.Status / 100,
+		severity: severityOf(record),
 	}
 }
 
-// count counts a failure of a kind that has been told, and reports whether there is one.
+// count counts a failure of a kind that has been logged, and reports whether it has been.
 func (f *Failures) count(kind failureKind) bool {
 	kinds := *f.kinds.Load()
 	count := kinds[kind]
 	if count == nil && len(kinds) >= failureKinds {
-		count = kinds[kind.inCrowd()]
+		count = kinds[kind.withoutNames()]
 	}
 	return count != nil && count.more.Add(1) > 0
 }
 
-// inCrowd returns the kind without what is different for each router.
-func (k failureKind) inCrowd() failureKind {
-	return failureKind{code: k.code, class: k.class, severity: k.severity, crowd: true}
+// withoutNames returns the overflow group of the kind: without router and service.
+func (k failureKind) withoutNames() failureKind {
+	return failureKind{code: k.code, class: k.class, severity: k.severity, overflow: true}
 }
 
-// Dropped returns how many failures were neither written nor counted because too many came at once.
+// Dropped returns how many failures were neither written nor counted because the queue was full.
 func (f *Failures) Dropped() uint64 { return f.dropped.Load() }
 
 // Run writes failures until ctx ends, and then what is left.
@@ -121,21 +122,21 @@ func (f *Failures) Run(ctx context.Context) {
 	}
 }
 
-// first writes a failure of a kind that has not been told yet, and counts it otherwise.
+// first writes the first failure of a kind, and counts further ones.
 func (f *Failures) first(failed failure) {
 	if f.count(failed.kind) {
 		return
 	}
 	kinds, kind := maps.Clone(*f.kinds.Load()), failed.kind
 	if len(kinds) >= failureKinds {
-		kind = kind.inCrowd()
+		kind = kind.withoutNames()
 	}
 	kinds[kind] = &failureCount{since: time.Now()}
 	f.kinds.Store(&kinds)
 	failed.write(f.logger)
 }
 
-// summarize tells how many failures there were of those kinds whose window is over, and forgets kinds that had none.
+// summarize logs the number of failures of each kind whose window is over, and removes kinds that had none.
 func (f *Failures) summarize(window time.Duration) {
 	now := time.Now()
 	kinds := *f.kinds.Load()
@@ -160,7 +161,7 @@ func (f *Failures) summarize(window time.Duration) {
 	f.kinds.Store(&kinds)
 }
 
-// failureSeverity says how much an operator wants to know of a failure.
+// failureSeverity selects the log level of a failure.
 type failureSeverity uint8
 
 const (
@@ -170,14 +171,15 @@ const (
 	failureOwn
 )
 
-// severityOf returns how serious it is: a panic is a fault of Sluice, an answer that the client caused is minor.
+// severityOf returns the severity of a record: a panic is a fault of Sluice, an error that the client caused is minor.
 func severityOf(record *Record) failureSeverity {
 	switch {
 	case record.Code == CodePanic:
 		return failureOwn
 	case record.Status == StatusClientClosedRequest, record.Code == CodeClientLeft:
 		return failureNotable
-	case record.Status >= http.StatusInternalServerError, record.Broken, record.Code == CodeBroken, record.Code == CodeTimeout,
+	case record.Status >= http.StatusInternalServerError, record.Broken, record.Code == CodeBroken,
+		record.Code == CodeTimeout,
 		record.Code == CodeUnguarded:
 		return failureSerious
 	}

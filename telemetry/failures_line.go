@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// failure is the part of a record that the log tells. It keeps no memory of the request, which others recycle or let go.
+// failure is the part of a record that is logged. It holds no memory of the request, which is recycled.
 type failure struct {
 	kind                                               failureKind
 	status, tries                                      int
@@ -15,22 +15,23 @@ type failure struct {
 	generation                                         uint64
 }
 
-// failureText is how many bytes are written of a text that a client may choose.
+// failureText is the limit in bytes of a text that a client may choose.
 const failureText = 512
 
-// failureOf returns what is told of a record.
+// failureOf copies what is logged of a record.
 func failureOf(record *Record, kind failureKind) failure {
 	return failure{
-		kind: kind, status: record.Status, tries: record.Tries, reason: bounded(record.Reason), method: bounded(record.Method), host: bounded(record.Host),
-		path: bounded(record.Path), client: bounded(record.Client), entry: record.Entrypoint, address: record.Endpoint, duration: record.Duration,
+		kind: kind, status: record.Status, tries: record.Tries, reason: bounded(record.Reason),
+		method: bounded(record.Method), host: bounded(record.Host), path: bounded(record.Path),
+		client: bounded(record.Client), entry: record.Entrypoint, address: record.Endpoint, duration: record.Duration,
 		generation: record.Generation,
 	}
 }
 
-// bounded returns a copy of the text, without what is too much of it.
+// bounded returns a copy of the text, cut at failureText bytes.
 func bounded(text string) string { return strings.Clone(text[:min(len(text), failureText)]) }
 
-// write writes the line of the first failure of a kind. What is not known is left out.
+// write writes the line of the first failure of a kind, without fields that are empty.
 func (f failure) write(logger Logger) {
 	fields := f.kind.fields("status", f.status)
 	for _, field := range []struct{ key, value string }{
@@ -46,22 +47,28 @@ func (f failure) write(logger Logger) {
 			fields = append(fields, field.key, field.value)
 		}
 	}
-	fields = append(fields, "tries", f.tries, "duration", f.duration.Round(time.Microsecond).String(), "generation", f.generation)
+	fields = append(fields, "tries", f.tries, "duration", f.duration.Round(time.Microsecond).String(),
+		"generation", f.generation)
 	f.kind.severity.write(logger, "request failed", fields)
 }
 
-// write writes the line that tells how many failures of a kind followed.
+// write writes the line with the number of further failures of a kind.
 func (k failureKind) write(logger Logger, count int64, during time.Duration) {
 	message := "more requests failed"
-	if k.crowd {
+	if k.overflow {
 		message = "more requests failed, of too many routers to tell apart"
 	}
-	k.severity.write(logger, message, k.fields("status", fmt.Sprintf("%dxx", k.class), "count", count, "during", during.Round(time.Millisecond).String()))
+	k.severity.write(logger, message, k.fields("status", fmt.Sprintf("%dxx", k.class), "count", count,
+		"during", during.Round(time.Millisecond).String()))
 }
 
 // fields returns the keys and values of a line: those given, and what is known of the kind.
 func (k failureKind) fields(keysAndValues ...any) []any {
-	for _, field := range []struct{ key, value string }{{"code", string(k.code)}, {"router", k.router}, {"service", k.service}} {
+	for _, field := range []struct{ key, value string }{
+		{"code", string(k.code)},
+		{"router", k.router},
+		{"service", k.service},
+	} {
 		if field.value != "" {
 			keysAndValues = append(keysAndValues, field.key, field.value)
 		}

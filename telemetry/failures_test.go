@@ -69,7 +69,10 @@ func pass(d time.Duration) {
 }
 
 func refused(router string) *Record {
-	return &Record{Status: http.StatusBadGateway, Code: CodeUnreachable, Reason: "connection refused", Router: router, Service: "s@file"}
+	return &Record{
+		Status: http.StatusBadGateway, Code: CodeUnreachable, Reason: "connection refused", Router: router,
+		Service: "s@file",
+	}
 }
 
 func TestTheFirstFailureIsToldAtOnceAndTheOthersTogether(t *testing.T) {
@@ -135,12 +138,18 @@ func TestHowSeriousAFailureIs(t *testing.T) {
 		record Record
 		want   failureSeverity
 	}{
-		"of a middleware":                 {Record{Status: http.StatusForbidden, Code: CodeForbidden}, failureMinor},
-		"an API that nothing guards":      {Record{Status: http.StatusForbidden, Code: CodeUnguarded}, failureSerious},
-		"an endpoint slow in the middle":  {Record{Status: http.StatusOK, Code: CodeTimeout}, failureSerious},
-		"an endpoint gone in the middle":  {Record{Status: http.StatusOK, Code: CodeBroken}, failureSerious},
-		"a response that was cut":         {Record{Status: http.StatusOK, Code: CodeMiddleware, Broken: true}, failureSerious},
-		"nobody to ask":                   {Record{Status: http.StatusServiceUnavailable, Code: CodeNoEndpoint}, failureSerious},
+		"of a middleware":                {Record{Status: http.StatusForbidden, Code: CodeForbidden}, failureMinor},
+		"an API that nothing guards":     {Record{Status: http.StatusForbidden, Code: CodeUnguarded}, failureSerious},
+		"an endpoint slow in the middle": {Record{Status: http.StatusOK, Code: CodeTimeout}, failureSerious},
+		"an endpoint gone in the middle": {Record{Status: http.StatusOK, Code: CodeBroken}, failureSerious},
+		"a response that was cut": {
+			Record{Status: http.StatusOK, Code: CodeMiddleware, Broken: true},
+			failureSerious,
+		},
+		"nobody to ask": {
+			Record{Status: http.StatusServiceUnavailable, Code: CodeNoEndpoint},
+			failureSerious,
+		},
 		"a client gone in the middle":     {Record{Status: http.StatusOK, Code: CodeClientLeft}, failureNotable},
 		"a client gone before the answer": {Record{Status: StatusClientClosedRequest}, failureNotable},
 		"a panic in the middle":           {Record{Status: http.StatusOK, Code: CodePanic}, failureOwn},
@@ -164,18 +173,18 @@ func TestTooManyKindsOfFailuresAreToldByTheirCode(t *testing.T) {
 			t.Errorf("%d lines at once, want %d", len(lines), failureKinds+1)
 		}
 		pass(failureWindow + failureTick)
-		var crowd int
+		var overflow int
 		lines := log.take()
 		for _, line := range lines {
 			if strings.Contains(line, "too many routers") {
-				crowd++
+				overflow++
 				if want := fmt.Sprintf("count=%d ", routers-1); !strings.Contains(line, want) || strings.Contains(line, "router=") {
 					t.Errorf("%q, want %s", line, want)
 				}
 			}
 		}
-		if crowd != 1 || len(lines) != failureKinds+1 {
-			t.Errorf("%d lines, %d of the crowd", len(lines), crowd)
+		if overflow != 1 || len(lines) != failureKinds+1 {
+			t.Errorf("%d lines, %d of the overflow group", len(lines), overflow)
 		}
 	})
 }
@@ -259,7 +268,8 @@ func TestAFailureThatIsKnownCostsNoMemory(t *testing.T) {
 func TestTheLineOfAFailureKeepsLittle(t *testing.T) {
 	log := &told{}
 	record := &Record{
-		Status: http.StatusBadRequest, Code: CodeBadRequest, Path: "/" + strings.Repeat("p", 10_000), Host: strings.Repeat("h", 10_000), Reason: strings.Repeat("r", 10_000),
+		Status: http.StatusBadRequest, Code: CodeBadRequest, Path: "/" + strings.Repeat("p", 10_000),
+		Host: strings.Repeat("h", 10_000), Reason: strings.Repeat("r", 10_000),
 	}
 	failureOf(record, kindOf(record)).write(log)
 	if lines := log.take(); len(lines) != 1 || len(lines[0]) > 4*failureText {

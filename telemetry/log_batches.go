@@ -15,11 +15,11 @@ const (
 	logBacklog = 2048
 	// logBatchWait is how long a line waits for others to be sent with.
 	logBatchWait = time.Second
-	// logBatchQuiet is how long further failures to send are only counted after one has been told.
+	// logBatchQuiet is the minimum time between two reports of failures to send.
 	logBatchQuiet = time.Minute
 )
 
-// logBatches is a processor that never waits and counts what it could not send.
+// logBatches is a log processor that does not block and counts the lines that it could not send.
 type logBatches struct {
 	exporter sdklog.Exporter
 	unsent   *atomic.Uint64
@@ -27,25 +27,26 @@ type logBatches struct {
 	queue    chan sdklog.Record
 	once     sync.Once
 	stopping chan struct{}
-	// sending is over when nobody waits for the rest any more.
+	// sending is cancelled when Shutdown ends.
 	sending context.Context //nolint:containedctx // It is that of the goroutine, which has no caller.
 	giveUp  context.CancelFunc
 	done    chan struct{}
-	// told is when a failure was told last; it belongs to the goroutine.
-	told time.Time
+	// reported is when a failure was reported last; used only by the goroutine of run.
+	reported time.Time
 }
 
-// newLogBatches returns a processor that counts what is not sent, and tells failed why, at most once a minute.
+// newLogBatches returns a processor that counts unsent lines and calls failed with the error, at most once a minute.
 func newLogBatches(exporter sdklog.Exporter, unsent *atomic.Uint64, failed func(err error)) *logBatches {
 	b := &logBatches{
-		exporter: exporter, unsent: unsent, failed: failed, queue: make(chan sdklog.Record, logBacklog), stopping: make(chan struct{}), done: make(chan struct{}),
+		exporter: exporter, unsent: unsent, failed: failed, queue: make(chan sdklog.Record, logBacklog),
+		stopping: make(chan struct{}), done: make(chan struct{}),
 	}
 	b.sending, b.giveUp = context.WithCancel(context.Background())
 	go b.run()
 	return b
 }
 
-// Enabled says yes: what is not wanted does not come here.
+// Enabled returns true: levels are applied before.
 func (b *logBatches) Enabled(context.Context, sdklog.EnabledParameters) bool { return true }
 
 // OnEmit queues a record, or drops and counts it.
@@ -58,7 +59,7 @@ func (b *logBatches) OnEmit(_ context.Context, record *sdklog.Record) error {
 	return nil
 }
 
-// ForceFlush does nothing: nobody needs a part of the log sooner than a second later.
+// ForceFlush does nothing: batches are sent every second.
 func (b *logBatches) ForceFlush(context.Context) error { return nil }
 
 // Shutdown sends what is queued, until ctx ends.
@@ -68,7 +69,7 @@ func (b *logBatches) Shutdown(ctx context.Context) error {
 	case <-b.done:
 	case <-ctx.Done():
 	}
-	b.giveUp() // Exporters wait with their end for that of what they send.
+	b.giveUp() // Exporters wait for the end of the batch that they send.
 	return b.exporter.Shutdown(ctx)
 }
 
@@ -103,16 +104,16 @@ func (b *logBatches) send(batch []sdklog.Record) []sdklog.Record {
 	}
 	if err := b.exporter.Export(b.sending, batch); err != nil {
 		b.unsent.Add(uint64(Unsent(err, len(batch)))) //nolint:gosec // It is a part of the batch.
-		b.tell(err)
+		b.report(err)
 	}
 	clear(batch)
 	return batch[:0]
 }
 
-// tell tells of a failure. What is told is a line of the log itself, which fails in the same way, so that it must not be told each time.
-func (b *logBatches) tell(err error) {
-	if now := time.Now(); b.told.IsZero() || now.Sub(b.told) >= logBatchQuiet {
-		b.told = now
+// report reports a failure, at most once a minute: the report is itself a line that is sent and may fail.
+func (b *logBatches) report(err error) {
+	if now := time.Now(); b.reported.IsZero() || now.Sub(b.reported) >= logBatchQuiet {
+		b.reported = now
 		b.failed(err)
 	}
 }

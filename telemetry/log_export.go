@@ -19,13 +19,13 @@ type logExport struct {
 	sending atomic.Pointer[logSending]
 }
 
-// logSending is an export that goes on.
+// logSending is an export in progress.
 type logSending struct {
 	provider *sdklog.LoggerProvider
 	logger   log.Logger
 }
 
-// start sends from now on, and tells the logger what goes wrong with that.
+// start begins to send. Failures are written to the logger.
 func (e *logExport) start(exporter sdklog.Exporter, describes *resource.Resource, logger Logger) {
 	failed := func(err error) {
 		logger.Warn("lines of the log do not get to the collector", "error", err, "unsent", e.unsent.Load())

@@ -19,8 +19,8 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// collector is an exporter that keeps what it gets. With an error it takes nothing; while it hangs, it answers to nobody but ctx. Its end
-// waits for what it sends, as that of OpenTelemetry's exporters does.
+// collector is an exporter that keeps what it gets. With an error it takes nothing; while it hangs, it answers
+// to nobody but ctx. Its end waits for what it sends, as that of OpenTelemetry's exporters does.
 type collector struct {
 	failure error
 	hangs   bool
@@ -73,7 +73,8 @@ func TestLinesAreSentToACollector(t *testing.T) {
 		to := &collector{}
 		logs := exporting(t, to)
 		main := logs.For(SubsystemMain)
-		main.Debug("one", "text", "a", "count", 3, "share", 0.5, "yes", true, "big", int64(1)<<40, "generation", uint64(9), "huge", uint64(1)<<63,
+		main.Debug("one", "text", "a", "count", 3, "share", 0.5, "yes", true, "big", int64(1)<<40, "generation", uint64(9),
+			"huge", uint64(1)<<63,
 			"wrong", errors.New("no"))
 		main.Info("two")
 		main.Warn("three")
@@ -83,8 +84,9 @@ func TestLinesAreSentToACollector(t *testing.T) {
 			t.Fatalf("%d lines after two seconds", len(to.records))
 		}
 		want := map[string]any{
-			"subsystem": "main", "text": "a", "count": int64(3), "share": 0.5, "yes": true, "big": int64(1) << 40, "generation": int64(9),
-			"huge": "9223372036854775808", "wrong": "no",
+			"subsystem": "main", "text": "a", "count": int64(3), "share": 0.5, "yes": true, "big": int64(1) << 40,
+			"generation": int64(9),
+			"huge":       "9223372036854775808", "wrong": "no",
 		}
 		got := map[string]any{}
 		to.records[0].WalkAttributes(func(pair attribute.KeyValue) bool {
@@ -96,7 +98,8 @@ func TestLinesAreSentToACollector(t *testing.T) {
 		}
 		for i, severity := range []log.Severity{log.SeverityDebug, log.SeverityInfo, log.SeverityWarn, log.SeverityError} {
 			record := to.records[i]
-			if record.Severity() != severity || record.Body().AsString() != []string{"one", "two", "three", "four"}[i] || record.Timestamp().IsZero() {
+			if record.Severity() != severity || record.Body().AsString() != []string{"one", "two", "three", "four"}[i] ||
+				record.Timestamp().IsZero() {
 				t.Errorf("line %d: %v %v", i, record.Severity(), record.Body())
 			}
 			if name, _ := record.Resource().Set().Value("service.name"); name.AsString() != "edge" {
@@ -169,7 +172,8 @@ func TestALogThatCanNotBeSentSaysSoOnceAMinute(t *testing.T) {
 				told = append(told, line)
 			}
 		}
-		if len(told) != 2 || !strings.Contains(told[0], `"error":"unavailable"`) || !strings.Contains(told[0], `"unsent":1}`) ||
+		if len(told) != 2 || !strings.Contains(told[0], `"error":"unavailable"`) ||
+			!strings.Contains(told[0], `"unsent":1}`) ||
 			!strings.Contains(told[1], `"unsent":4}`) {
 			t.Errorf("told: %q", told)
 		}

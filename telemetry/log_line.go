@@ -12,7 +12,7 @@ import (
 	"github.com/sirupsen/logrus"
 )
 
-// subsystemField is the name under which a line says who wrote it.
+// subsystemField is the key of the name of the subsystem in a line.
 const subsystemField = "subsystem"
 
 // subsystemLogger is the Logger of one subsystem.
@@ -56,7 +56,7 @@ func (s *subsystemLogger) write(level logrus.Level, message string, keysAndValue
 	s.logs.export.add(entry)
 }
 
-// oneLine returns a message in which nothing ends the line or moves the cursor of a terminal: logrus writes it there as it is.
+// oneLine escapes control characters of a message: logrus writes messages to a terminal unescaped.
 func oneLine(message string) string {
 	if !utf8.ValidString(message) || strings.ContainsFunc(message, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		quoted := strconv.Quote(message)
@@ -65,11 +65,11 @@ func oneLine(message string) string {
 	return message
 }
 
-// plain returns a value in a form that every format knows.
+// plain returns a value of a type that all formats support.
 func plain(value any) any {
 	switch v := value.(type) {
 	case string:
-		return strings.ToValidUTF8(v, "\uFFFD") // Nothing else can be sent to a collector.
+		return strings.ToValidUTF8(v, "\uFFFD") // OTLP requires UTF-8.
 	case nil, bool, int, int8, int16, int32, int64, uint, uint8, uint16, uint32, uint64:
 		return v
 	case float64:
@@ -78,5 +78,5 @@ func plain(value any) any {
 		}
 		return v
 	}
-	return plain(fmt.Sprint(value)) // An error or a Stringer says itself what it is.
+	return plain(fmt.Sprint(value)) // Uses Error or String.
 }

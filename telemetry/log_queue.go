@@ -8,13 +8,13 @@ import (
 )
 
 const (
-	// logQueueBytes is how much of the log may wait for whoever receives it.
+	// logQueueBytes is how many bytes may wait to be written.
 	logQueueBytes = 512 << 10
-	// logQueueKept is how much memory is kept for the next lines.
+	// logQueueKept is the capacity in bytes above which the buffer is not reused.
 	logQueueKept = 64 << 10
 )
 
-// logQueue writes lines on a goroutine of its own, in the order in which they came, and never keeps their authors waiting.
+// logQueue writes lines on a goroutine of its own, in order. Adding a line does not block.
 type logQueue struct {
 	output  io.Writer
 	lost    func(count uint64) []byte
@@ -28,7 +28,8 @@ type logQueue struct {
 	lines   uint64
 }
 
-// newLogQueue returns a queue that writes until it is closed. After lines were lost, the line that lost returns tells how many.
+// newLogQueue returns a queue that writes until it is closed. lost formats the line that reports how many lines
+// were dropped.
 func newLogQueue(output io.Writer, lost func(count uint64) []byte) *logQueue {
 	q := &logQueue{output: output, lost: lost, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go q.run()
@@ -50,7 +51,7 @@ func (q *logQueue) add(line []byte) {
 	}
 	select {
 	case q.wake <- struct{}{}:
-	default: // Somebody else has woken the writer, which takes everything.
+	default: // The writer has been woken already, and takes everything.
 	}
 }
 
@@ -67,7 +68,7 @@ func (q *logQueue) take(spare []byte) (text []byte, lines uint64, last bool) {
 func (q *logQueue) run() {
 	defer close(q.done)
 	var spare, text []byte
-	var told uint64
+	var reported uint64
 	var torn, last bool
 	for !last {
 		<-q.wake
@@ -75,8 +76,8 @@ func (q *logQueue) run() {
 		text, lines, last = q.take(spare)
 		if lines > 0 && !q.write(text, &torn) {
 			q.dropped.Add(lines)
-		} else if now := q.dropped.Load(); now > told && q.write(q.lost(now-told), &torn) {
-			told = now
+		} else if now := q.dropped.Load(); now > reported && q.write(q.lost(now-reported), &torn) {
+			reported = now
 		}
 		if spare = text; cap(spare) > logQueueKept {
 			spare = nil
@@ -84,7 +85,8 @@ func (q *logQueue) run() {
 	}
 }
 
-// write writes text, and reports whether all of it was taken. A line of which only a part was taken is ended before the next.
+// write writes text, and reports whether all of it was taken. A line of which only a part was taken is ended
+// before the next.
 func (q *logQueue) write(text []byte, torn *bool) bool {
 	if *torn {
 		if _, err := q.output.Write([]byte("\n")); err != nil {

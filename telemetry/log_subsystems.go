@@ -18,14 +18,14 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry/logfile"
 )
 
-// The subsystems that log, as log.levels and the field subsystem name them. A name stands for all below it: provider for
-// provider.docker.
+// The subsystems that log, as log.levels and the field subsystem name them. A name includes all below it: provider
+// includes provider.docker.
 const (
 	// SubsystemMain is for start, end, signals and memory.
 	SubsystemMain = "main"
 	// SubsystemEntrypoint is for listeners and connections.
 	SubsystemEntrypoint = "entrypoint"
-	// SubsystemRequests is for failed requests, told together.
+	// SubsystemRequests is for failed requests, summarized.
 	SubsystemRequests = "requests"
 	// SubsystemMiddleware is for middlewares.
 	SubsystemMiddleware = "middleware"
@@ -47,7 +47,7 @@ const (
 	SubsystemAPI = "api"
 	// SubsystemTelemetry is for access log, metrics and traces themselves.
 	SubsystemTelemetry = "telemetry"
-	// SubsystemLibrary is for what libraries say.
+	// SubsystemLibrary is for messages of libraries.
 	SubsystemLibrary = "library"
 )
 
@@ -60,7 +60,7 @@ func Subsystems() []string {
 	}
 }
 
-// patience is how long the end of a log waits for whoever receives it.
+// patience is how long Close waits for the output and for the collector.
 const patience = time.Second
 
 // LogsOptions are what a log needs beside its configuration.
@@ -69,8 +69,8 @@ type LogsOptions struct {
 	Output io.Writer
 }
 
-// Logs is the log of Sluice, which every subsystem writes with a Logger of its own. Writing never waits: what cannot be written
-// is dropped and counted. Close ends it.
+// Logs is the log of Sluice, which every subsystem writes with a Logger of its own. Writing never waits: what
+// cannot be written is dropped and counted. Close ends it.
 type Logs struct {
 	logger *logrus.Logger
 	levels logLevels
@@ -79,7 +79,7 @@ type Logs struct {
 	export logExport
 }
 
-// NewLogs returns the log that the static section log asks for. The error names the option that is wrong.
+// NewLogs returns the log for the static section log. The error names the option that is wrong.
 func NewLogs(config static.Log, options LogsOptions) (*Logs, error) {
 	levels, err := newLogLevels(config)
 	if err != nil {
@@ -93,14 +93,15 @@ func NewLogs(config static.Log, options LogsOptions) (*Logs, error) {
 	output := options.Output
 	if config.FilePath != "" {
 		if l.file, err = logfile.Open(logfile.Options{
-			Path: config.FilePath, MaxSize: config.MaxSize, MaxAge: config.MaxAge, MaxBackups: config.MaxBackups, Compress: config.Compress,
+			Path: config.FilePath, MaxSize: config.MaxSize, MaxAge: config.MaxAge, MaxBackups: config.MaxBackups,
+			Compress: config.Compress,
 		}); err != nil {
 			return nil, fmt.Errorf("log.filePath: %w", err)
 		}
 		output = l.file
 	}
 	l.logger.SetFormatter(formatter)
-	l.logger.SetOutput(output) // The formatter looks whether it is a terminal.
+	l.logger.SetOutput(output) // The formatter checks for a terminal.
 	l.queue = newLogQueue(output, l.lost)
 	return l, nil
 }
@@ -110,14 +111,14 @@ func (l *Logs) For(subsystem string) Logger {
 	return &subsystemLogger{logs: l, name: subsystem, level: l.levels.of(subsystem)}
 }
 
-// Export sends every line to an OpenTelemetry collector too, until Close. It is called at most once, and the exporter is shut
-// down by Close.
+// Export sends every line to an OpenTelemetry collector too, until Close. It is called at most once, and the
+// exporter is shut down by Close.
 func (l *Logs) Export(exporter sdklog.Exporter, describes *resource.Resource) {
 	l.export.start(exporter, describes, l.For(SubsystemTelemetry))
 }
 
-// Reopen opens the file of the log anew, for those who have moved it away. Without a file it does nothing. If the file cannot be
-// opened, the log goes on in the old one.
+// Reopen opens the file of the log anew, after it was renamed for rotation. Without a file it does nothing. If
+// the file cannot be opened, the log goes on in the old one.
 func (l *Logs) Reopen() error {
 	if l.file == nil {
 		return nil
@@ -125,28 +126,30 @@ func (l *Logs) Reopen() error {
 	return l.file.Reopen()
 }
 
-// Dropped returns how many lines were not written because nobody took them.
+// Dropped returns how many lines were not written because the output was too slow or failed.
 func (l *Logs) Dropped() uint64 { return l.queue.dropped.Load() }
 
 // Unsent returns how many lines did not get to the collector.
 func (l *Logs) Unsent() uint64 { return l.export.unsent.Load() }
 
-// Close writes and sends what is there, for at most a second each, and closes the file. What is logged later is dropped.
+// Close writes and sends what is there, for at most a second each, and closes the file. What is logged later is
+// dropped.
 func (l *Logs) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	err := l.export.stop(ctx)
 	if !l.queue.close(patience) || l.file == nil {
-		return err // Who does not take what is written does not let go of it either.
+		return err // The file is still in use by a blocked write.
 	}
 	return errors.Join(err, l.file.Close())
 }
 
-// lost returns the line that says how many others were dropped.
+// lost returns the line that reports how many lines were dropped.
 func (l *Logs) lost(count uint64) []byte {
 	return l.format(&logrus.Entry{
-		Logger: l.logger, Time: time.Now(), Level: logrus.WarnLevel, Message: "lines of the log were dropped: it could not be written",
-		Data: logrus.Fields{subsystemField: SubsystemTelemetry, "count": count},
+		Logger: l.logger, Time: time.Now(), Level: logrus.WarnLevel,
+		Message: "lines of the log were dropped: it could not be written",
+		Data:    logrus.Fields{subsystemField: SubsystemTelemetry, "count": count},
 	})
 }
 
@@ -154,7 +157,7 @@ func (l *Logs) lost(count uint64) []byte {
 func (l *Logs) format(entry *logrus.Entry) []byte {
 	line, err := l.logger.Formatter.Format(entry)
 	if err != nil {
-		return nil // Values are plain, so there is no form for them that fails.
+		return nil // Values are plain, which every formatter can write.
 	}
 	return line
 }
@@ -170,7 +173,7 @@ func logFormatter(format string, noColor bool) (logrus.Formatter, error) {
 	return nil, fmt.Errorf("log.format %q: not one of %s, %s", format, static.FormatCommon, static.FormatJSON)
 }
 
-// logLevels says how much is written.
+// logLevels are the levels of log.level and log.levels.
 type logLevels struct {
 	all    logrus.Level
 	single map[string]logrus.Level
@@ -185,7 +188,8 @@ func newLogLevels(config static.Log) (logLevels, error) {
 	levels := logLevels{all: all, single: map[string]logrus.Level{}}
 	for _, name := range slices.Sorted(maps.Keys(config.Levels)) {
 		if !knownSubsystem(name) {
-			return logLevels{}, fmt.Errorf("log.levels.%s: no such subsystem; there are %s", name, strings.Join(Subsystems(), ", "))
+			return logLevels{}, fmt.Errorf("log.levels.%s: no such subsystem; there are %s", name,
+				strings.Join(Subsystems(), ", "))
 		}
 		if levels.single[strings.ToLower(name)], err = logLevel("log.levels."+name, config.Levels[name]); err != nil {
 			return logLevels{}, err

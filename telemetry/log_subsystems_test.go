@@ -37,7 +37,10 @@ func TestLevelsOfSubsystems(t *testing.T) {
 	text := logged(t, static.Log{Level: "warn", Format: "json", Levels: map[string]string{
 		"provider": "debug", "provider.docker": "ERROR", "PIPELINE": "info", "api": "panic",
 	}}, func(logs *Logs) {
-		for _, name := range []string{SubsystemMain, SubsystemProvider, SubsystemFile, SubsystemDocker, SubsystemPipeline, SubsystemAPI} {
+		for _, name := range []string{
+			SubsystemMain, SubsystemProvider, SubsystemFile, SubsystemDocker, SubsystemPipeline,
+			SubsystemAPI,
+		} {
 			log := logs.For(name)
 			log.Debug("debug")
 			log.Info("info")
@@ -57,7 +60,8 @@ func TestLevelsOfSubsystems(t *testing.T) {
 		got[fields.Subsystem] = append(got[fields.Subsystem], fields.Level)
 	}
 	want := map[string][]string{
-		"main": {"warning", "error"}, "provider": {"debug", "info", "warning", "error"}, "provider.file": {"debug", "info", "warning", "error"},
+		"main": {"warning", "error"}, "provider": {"debug", "info", "warning", "error"},
+		"provider.file":   {"debug", "info", "warning", "error"},
 		"provider.docker": {"error"}, "pipeline": {"info", "warning", "error"},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -71,7 +75,8 @@ func TestTheLogNamesTheOptionThatIsWrong(t *testing.T) {
 		`log.format "xml"`: {Format: "xml"},
 		`log.levels.piepline: no such subsystem; there are main, entrypoint,`: {Levels: map[string]string{"piepline": "debug"}},
 		`log.levels.pipeline "loud"`:                                          {Levels: map[string]string{"pipeline": "loud"}},
-		`log.filePath: open `:                                                 {FilePath: filepath.Join(t.TempDir(), "missing", "log")},
+		`log.filePath: open `: {FilePath: filepath.Join(t.TempDir(),
+			"missing", "log")},
 	} {
 		if _, err := NewLogs(config, LogsOptions{Output: io.Discard}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
@@ -81,7 +86,8 @@ func TestTheLogNamesTheOptionThatIsWrong(t *testing.T) {
 
 func TestValuesOfEveryKindAreWritten(t *testing.T) {
 	text := logged(t, static.Log{Format: "json"}, func(logs *Logs) {
-		logs.For(SubsystemMain).Info("values", "text", "a\nb\"", "error", errors.New("no"), "wait", 3*time.Second, "count", 7, "big", uint64(1<<63),
+		logs.For(SubsystemMain).Info("values", "text", "a\nb\"", "error", errors.New("no"), "wait", 3*time.Second, "count", 7,
+			"big", uint64(1<<63),
 			"nan", nan(), "list", []string{"a", "b"}, "channel", make(chan int), "invalid", "a\xffb", "nil", nil, "odd")
 	})
 	var fields map[string]any
@@ -89,7 +95,8 @@ func TestValuesOfEveryKindAreWritten(t *testing.T) {
 		t.Fatalf("%q: %v", text, err)
 	}
 	for key, want := range map[string]any{
-		"text": "a\nb\"", "error": "no", "wait": "3s", "count": 7.0, "big": float64(1 << 63), "nan": "NaN", "list": "[a b]", "invalid": "a\uFFFDb",
+		"text": "a\nb\"", "error": "no", "wait": "3s", "count": 7.0, "big": float64(1 << 63), "nan": "NaN", "list": "[a b]",
+		"invalid":   "a\uFFFDb",
 		"subsystem": "main", "msg": "values", "level": "info", "nil": nil,
 	} {
 		if diff := cmp.Diff(want, fields[key]); diff != "" {
@@ -122,7 +129,8 @@ func TestNobodyMovesTheCursorOfATerminal(t *testing.T) {
 		logs.logger.SetFormatter(&logrus.TextFormatter{ForceColors: true})
 		logs.For(SubsystemMain).Warn(evil, "path", evil)
 	})
-	if strings.Count(text, "\n") != 1 || strings.ContainsAny(text, "\r\u2028") || strings.Contains(text, "\x1b[2J") || !strings.Contains(text, "a\\r\\nb") {
+	if strings.Count(text, "\n") != 1 || strings.ContainsAny(text, "\r\u2028") || strings.Contains(text, "\x1b[2J") ||
+		!strings.Contains(text, "a\\r\\nb") {
 		t.Errorf("%q", text)
 	}
 }
@@ -227,7 +235,8 @@ func TestAFullDiskLosesLinesAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(disk.String()), "\n")
-	if len(lines) != 3 || !strings.Contains(lines[1], "kept") || !strings.Contains(lines[2], `"count":2`) || logs.Dropped() != 2 {
+	if len(lines) != 3 || !strings.Contains(lines[1], "kept") || !strings.Contains(lines[2], `"count":2`) ||
+		logs.Dropped() != 2 {
 		t.Errorf("%d dropped, lines %q", logs.Dropped(), lines)
 	}
 }

@@ -1,7 +1,6 @@
 package telemetry
 
 import (
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,11 +13,17 @@ type Metrics struct {
 	registry *prometheus.Registry
 	owners   *owners
 	labels   *headerLabels
-	// bounds are those of all views together.
-	bounds  []float64
-	scraped *view
-	pushed  *view
-	// served counts the requests of all entrypoints by what OpenTelemetry tells apart; nil where nothing is pushed.
+	// bounds are the upper bounds of the classic buckets of all consumers.
+	bounds []float64
+	// gatherer has everything that the page shows, and page tracks what was read of it.
+	gatherer gatherers
+	page     *reader
+	// pushed and pushedGatherer are for what is pushed; nil where nothing is.
+	pushed         *requestCollector
+	pushedGatherer gatherers
+	readers        []*reader
+	// served counts the requests of all entrypoints by the attributes of OpenTelemetry's conventions; nil where
+	// nothing is pushed.
 	served         *Series
 	history        history
 	reloads        prometheus.Counter
@@ -30,10 +35,6 @@ type Metrics struct {
 	lags           *prometheus.HistogramVec
 	endpoints      prometheus.Histogram
 	providers      providerCounters
-	standingMu     sync.Mutex
-	// standing are the gauges that are read when somebody asks. There are as many as servers, which is too many for a registry to look at
-	// each.
-	standing []standing
 }
 
 // NewMetrics returns metrics with their own registry.
@@ -52,7 +53,8 @@ func NewMetrics(options MetricsOptions) *Metrics {
 		generation:     gauge("sluice_config_generation", "Number of the configuration generation that serves."),
 		quarantined:    gauge("sluice_config_quarantined_objects", "Declared objects that are not put to work."),
 		compileSeconds: gauge("sluice_config_compile_seconds", "Duration of the last compilation in seconds."),
-		compiles:       prometheus.NewHistogram(durations("sluice_config_compile_duration_seconds", "Duration of compilations.")),
+		compiles: prometheus.NewHistogram(durations("sluice_config_compile_duration_seconds",
+			"Duration of compilations.")),
 		lags: prometheus.NewHistogramVec(durations("sluice_provider_lag_seconds",
 			"From when a provider told of a configuration until it was put to work."), []string{"provider"}),
 		endpoints: prometheus.NewHistogram(durations("sluice_endpoint_change_seconds",
@@ -60,23 +62,38 @@ func NewMetrics(options MetricsOptions) *Metrics {
 		providers: newProviderCounters(),
 	}
 	m.history.samples = map[string][]trafficSample{}
-	m.scraped = m.newView(MetricsView{orDefault(options.Buckets), options.EntryPoints, options.Routers, options.Services})
-	if options.Pushed != nil {
-		m.pushed = m.newView(*options.Pushed)
-		m.served = &Series{owners: m.owners, bounds: m.bounds}
-	}
+	m.addConsumers(options)
 	if options.Dropped == nil {
 		options.Dropped = func() uint64 { return 0 }
 	}
-	m.registry.MustRegister(m.reloads, m.lastReload, m.generation, m.quarantined, m.compileSeconds, m.compiles, m.lags, m.endpoints,
+	m.registry.MustRegister(m.reloads, m.lastReload, m.generation, m.quarantined, m.compileSeconds, m.compiles, m.lags,
+		m.endpoints,
 		prometheus.NewCounterFunc(prometheus.CounterOpts{
 			Name: "sluice_log_failures_dropped_total",
 			Help: "Failed requests that were not logged because too many came at once.",
 		}, func() float64 { return float64(options.Dropped()) }),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	m.registry.MustRegister(m.providers.collectors()...)
-	m.stand(m.openConnections())
+	m.registry.MustRegister(m.openConnections())
 	return m
+}
+
+// addConsumers sets up the page and what is pushed, each with a registry for what is counted for each request.
+func (m *Metrics) addConsumers(options MetricsOptions) {
+	consumer := func(view MetricsView, native bool) (*requestCollector, gatherers) {
+		collector, registry := newRequestCollector(m, view, native), prometheus.NewRegistry()
+		registry.MustRegister(collector)
+		m.readers = append(m.readers, collector.reader)
+		return collector, gatherers{m.registry, registry}
+	}
+	page, gatherer := consumer(MetricsView{
+		orDefault(options.Buckets), options.EntryPoints, options.Routers, options.Services,
+	}, true)
+	m.page, m.gatherer = page.reader, gatherer
+	if options.Pushed != nil {
+		m.pushed, m.pushedGatherer = consumer(*options.Pushed, len(options.Pushed.Buckets) == 0)
+		m.served = &Series{owners: m.owners, bounds: m.bounds}
+	}
 }
 
 // durations describes a histogram of what is done beside requests.
@@ -94,19 +111,17 @@ func gauge(name, help string) prometheus.Gauge {
 	return prometheus.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 }
 
-// Registry gives access to the collectors that other stages add to. It has everything but what is counted for each request and how
-// servers, pools and certificates stand.
+// Registry returns the registry that other stages add collectors to. It has all metrics but those of requests.
 func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
 
-// Reload says that a configuration generation has been put to work.
+// Reload describes a configuration generation that has become active.
 type Reload struct {
-	// Generation is its number, Quarantined the count of objects left out.
-	Generation  uint64
-	Quarantined int
+	// Generation is its number.
+	Generation uint64
 	// UnixSeconds is when; CompileSeconds how long the compilation took.
 	UnixSeconds    float64
 	CompileSeconds float64
-	// Lags say for each provider whose configuration has changed how long ago it told so.
+	// Lags are, for each provider whose configuration changed, the time since it sent the change.
 	Lags map[string]time.Duration
 }
 
@@ -115,7 +130,6 @@ func (m *Metrics) Reloaded(reload Reload) {
 	m.reloads.Inc()
 	m.lastReload.Set(reload.UnixSeconds)
 	m.generation.Set(float64(reload.Generation))
-	m.quarantined.Set(float64(reload.Quarantined))
 	m.compileSeconds.Set(reload.CompileSeconds)
 	m.compiles.Observe(reload.CompileSeconds)
 	for provider, lag := range reload.Lags {
@@ -123,5 +137,8 @@ func (m *Metrics) Reloaded(reload Reload) {
 	}
 }
 
-// EndpointsChanged records how long after it was heard of a change of endpoints was seen by requests.
+// SetQuarantined records how many objects are quarantined.
+func (m *Metrics) SetQuarantined(objects int) { m.quarantined.Set(float64(objects)) }
+
+// EndpointsChanged records the time from the notice of a change of endpoints until requests use it.
 func (m *Metrics) EndpointsChanged(took time.Duration) { m.endpoints.Observe(took.Seconds()) }

@@ -70,7 +70,7 @@ type BalanceCounts struct {
 	Counts  map[string]uint64
 }
 
-// CountBalance has the counts of all services read whenever somebody asks for the metrics. Counts of 0 are left out, so that
+// CountBalance reads the counts of all services at each scrape. Counts of 0 are left out, so that
 // thousands of services without trouble cost nothing. It is called at most once, and services may be called from any
 // goroutine.
 func (m *Metrics) CountBalance(services iter.Seq[BalanceCounts]) {
@@ -78,7 +78,8 @@ func (m *Metrics) CountBalance(services iter.Seq[BalanceCounts]) {
 	for what, metric := range balanceMetrics() {
 		collector.describe(what, metric.Name, metric.Help)
 	}
-	collector.describe("retries", "traefik_service_retries_total", "Tries beyond the first of a request, under Traefik's name.")
+	collector.describe("retries", "traefik_service_retries_total",
+		"Tries beyond the first of a request, under Traefik's name.")
 	m.registry.MustRegister(collector)
 }
 

@@ -6,18 +6,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// MiddlewareCounts is what one middleware has counted, and how it stands, over all routers and services that list it.
+// MiddlewareCounts are the counts and states of one middleware over all routers and services that use it.
 type MiddlewareCounts struct {
 	Middleware string
 	// Events counts by what has happened: refused, delayed, tripped and so on.
 	Events map[string]uint64
 	// Levels are figures that go up and down: sources, in_flight and so on.
 	Levels map[string]int64
-	// States says for how many routers and services the middleware is in each state.
+	// States counts the routers and services for which the middleware is in each state.
 	States map[string]int
 }
 
-// CountMiddlewares has all middlewares read whenever somebody asks for the metrics. Events that never happened are left out. It is
+// CountMiddlewares reads all middlewares at each scrape. Events that never happened are left out. It is
 // called at most once, and middlewares may be called from any goroutine.
 func (m *Metrics) CountMiddlewares(middlewares iter.Seq[MiddlewareCounts]) {
 	m.registry.MustRegister(&middlewareCollector{
@@ -31,7 +31,7 @@ func (m *Metrics) CountMiddlewares(middlewares iter.Seq[MiddlewareCounts]) {
 	})
 }
 
-// middlewareCollector is what middlewares tell as a collector.
+// middlewareCollector exposes MiddlewareCounts.
 type middlewareCollector struct {
 	middlewares            iter.Seq[MiddlewareCounts]
 	events, levels, states *prometheus.Desc

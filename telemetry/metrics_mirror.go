@@ -2,7 +2,7 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// CountMirrors has the count of requests to mirrors read by result, whenever somebody asks for the metrics. It is called at most
+// CountMirrors reads the count of requests to mirrors by result at each scrape. It is called at most
 // once, and the functions may be called from any goroutine.
 func (m *Metrics) CountMirrors(results map[string]func() uint64) {
 	for result, count := range results {

@@ -13,7 +13,8 @@ func TestMirrorsAreCounted(t *testing.T) {
 		"sent": func() uint64 { return 7 }, "dropped": func() uint64 { return 2 },
 	})
 	recorder := httptest.NewRecorder()
-	metrics.Handler().ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
+	metrics.Handler().ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics",
+		http.NoBody))
 	for _, want := range []string{
 		`sluice_mirror_requests_total{result="sent"} 7`, `sluice_mirror_requests_total{result="dropped"} 2`,
 	} {

@@ -8,17 +8,19 @@ import (
 	"strings"
 )
 
-// MetricsOptions say what metrics show.
+// MetricsOptions select what is exposed.
 type MetricsOptions struct {
-	// Buckets are the upper bounds of the classic buckets of durations, in seconds, ascending; without any they are 0.1, 0.3, 1.2 and 5.
+	// Buckets are the upper bounds of the classic buckets of durations, in seconds, ascending; without any they
+	// are 0.1, 0.3, 1.2 and 5.
 	Buckets []float64
-	// EntryPoints, Routers and Services say whose metrics /metrics shows.
+	// EntryPoints, Routers and Services enable their metrics on /metrics.
 	EntryPoints bool
 	Routers     bool
 	Services    bool
-	// HeaderLabels are additional labels of requests_total, by label, with the header of the request whose value each has. There are at
-	// most 127 combinations of values; requests with other ones are counted with the value other. Values are cut at 64 bytes, and those of
-	// headers that hold credentials are shown as redacted.
+	// HeaderLabels are additional labels of requests_total, by label, with the header of the request whose
+	// value each has. There are at most 127 combinations of values; requests with other ones are counted with
+	// the value other. Values are cut at 64 bytes, and those of headers that hold credentials are shown as
+	// redacted.
 	HeaderLabels map[string]string
 	// Dropped counts failures that were not logged; nil means none.
 	Dropped func() uint64
@@ -26,12 +28,12 @@ type MetricsOptions struct {
 	Pushed *MetricsView
 }
 
-// MetricsView says which metrics of requests somebody gets to see.
+// MetricsView selects the request metrics of one consumer.
 type MetricsView struct {
-	// Buckets are the upper bounds of the classic buckets of durations, in seconds, ascending; without any there are native buckets
-	// alone.
+	// Buckets are the upper bounds of the classic buckets of durations, in seconds, ascending; without any
+	// there are native buckets alone.
 	Buckets []float64
-	// EntryPoints, Routers and Services say of whom.
+	// EntryPoints, Routers and Services enable their metrics.
 	EntryPoints bool
 	Routers     bool
 	Services    bool
@@ -45,7 +47,7 @@ func orDefault(bounds []float64) []float64 {
 	return bounds
 }
 
-// Validate says which option makes no sense: buckets that do not ascend, or labels that may not be names or are taken.
+// Validate returns an error for buckets that do not ascend, and for labels that are invalid or in use.
 func (o MetricsOptions) Validate() error {
 	if !ascending(o.Buckets) {
 		return fmt.Errorf("buckets: %v does not ascend", o.Buckets)

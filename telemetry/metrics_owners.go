@@ -7,8 +7,8 @@ import (
 	"sync/atomic"
 )
 
-// owners holds the series of everything that has any. Its lock is taken when a configuration is compiled and when somebody reads, never for
-// a request.
+// owners holds the series of entrypoints, routers and services. Its lock is taken when a configuration is
+// compiled and at a scrape, never for a request.
 type owners struct {
 	mu          sync.Mutex
 	entrypoints map[string]*Requests
@@ -21,12 +21,13 @@ type owners struct {
 	returned atomic.Pointer[Series]
 }
 
-// routerKey tells the series of routers apart: the service of a router may change.
+// routerKey is the key of the series of a router: its service may change.
 type routerKey struct{ router, service string }
 
 func newOwners() *owners {
 	return &owners{
-		entrypoints: map[string]*Requests{}, routers: map[routerKey]*Series{}, services: map[string]*Series{}, current: map[string]string{},
+		entrypoints: map[string]*Requests{}, routers: map[routerKey]*Series{}, services: map[string]*Series{},
+		current: map[string]string{},
 	}
 }
 
@@ -36,7 +37,9 @@ func (m *Metrics) Entrypoint(name string) *Requests {
 	defer m.owners.mu.Unlock()
 	requests := m.owners.entrypoints[name]
 	if requests == nil {
-		requests = &Requests{series: Series{name: name, owners: m.owners, bounds: m.bounds}, labels: m.labels, served: m.served}
+		requests = &Requests{
+			series: Series{name: name, owners: m.owners, bounds: m.bounds}, labels: m.labels, served: m.served,
+		}
 		m.owners.entrypoints[name] = requests
 	}
 	return requests
@@ -68,8 +71,8 @@ func (m *Metrics) Service(name string) *Series {
 	return series
 }
 
-// ServeOnly has the series of routers and services dropped that do not exist any more, after they have been shown once more to everybody
-// who reads metrics. live returns the names of those that exist, and is called whenever somebody reads; nil sets keep everything.
+// ServeOnly drops the series of removed routers and services once every consumer has read their last counts.
+// live returns the names of those that exist and is called at each scrape; nil sets keep everything.
 func (m *Metrics) ServeOnly(live func() (routers, services map[string]bool)) {
 	m.owners.mu.Lock()
 	defer m.owners.mu.Unlock()
@@ -112,7 +115,7 @@ func (o *owners) some(kind TrafficKind, names map[string]bool) []*Series {
 	return found
 }
 
-// comeBack notes that a series counts that had been dropped, so that it is listed again.
+// comeBack queues a dropped series that has counted again, so that it is listed again.
 func (o *owners) comeBack(s *Series) {
 	if !s.gone.CompareAndSwap(true, false) {
 		return
@@ -144,8 +147,8 @@ func (o *owners) relist() {
 	}
 }
 
-// dead returns the series of routers and services that do not exist any more, with what they have counted. A router's series with another
-// service than its present one goes with that service.
+// dead returns the series of routers and services that do not exist any more, with what they have counted. A
+// router's series with another service than its present one goes with that service.
 func (o *owners) dead() map[*Series]uint64 {
 	o.mu.Lock()
 	live := o.live
@@ -159,7 +162,8 @@ func (o *owners) dead() map[*Series]uint64 {
 	o.relist()
 	dead := map[*Series]uint64{}
 	for key, series := range o.routers {
-		if routers != nil && !routers[key.router] || services != nil && o.current[key.router] != key.service && !services[key.service] {
+		if routers != nil && !routers[key.router] ||
+			services != nil && o.current[key.router] != key.service && !services[key.service] {
 			dead[series] = series.count()
 		}
 	}
@@ -178,7 +182,7 @@ func (o *owners) drop(dead map[*Series]uint64) {
 	for series, counted := range dead {
 		o.unlist(series)
 		series.gone.Store(true)
-		if series.count() != counted { // Who counts looks at gone afterwards, so that nothing can come between.
+		if series.count() != counted { // add checks gone after it has counted, so no count is lost.
 			o.comeBack(series)
 		}
 	}

@@ -16,7 +16,10 @@ type stage struct {
 func newStage(options MetricsOptions) *stage {
 	s := &stage{
 		Metrics: NewMetrics(options),
-		routers: map[string]bool{"a@file": true, "b@file": true}, services: map[string]bool{"old@file": true, "new@file": true},
+		routers: map[string]bool{"a@file": true, "b@file": true}, services: map[string]bool{
+			"old@file": true,
+			"new@file": true,
+		},
 	}
 	s.ServeOnly(func() (map[string]bool, map[string]bool) { return s.routers, s.services })
 	return s
@@ -29,7 +32,10 @@ func (s *stage) kept() (routers, services int) {
 
 // request counts one for a router and its service.
 func (s *stage) request(router, service *Series) {
-	s.Entrypoint("web").Finished(&Record{Method: "GET", Status: 200, Observe: ObserveMetrics, RouterSeries: router, ServiceSeries: service})
+	s.Entrypoint("web").Finished(&Record{
+		Method: "GET", Status: 200, Observe: ObserveMetrics, RouterSeries: router,
+		ServiceSeries: service,
+	})
 }
 
 // shows returns how often the router and its service are shown as having been asked, or -1 where they are not.
@@ -51,7 +57,8 @@ func (s *stage) expect(t *testing.T, when, router, service string, wantAsked, wa
 	t.Helper()
 	asked, answered := shows(t, scrape(t, s.Metrics), router, service)
 	if asked != wantAsked || answered != wantAnswered {
-		t.Errorf("%s: %s to %s is shown with %d and %d requests, want %d and %d", when, router, service, asked, answered, wantAsked, wantAnswered)
+		t.Errorf("%s: %s to %s is shown with %d and %d requests, want %d and %d", when, router, service, asked, answered,
+			wantAsked, wantAnswered)
 	}
 }
 
@@ -77,7 +84,8 @@ func TestSeriesOfWhatIsGoneAreShownOnceMore(t *testing.T) {
 	s.expect(t, "after that", "a@file", "old@file", -1, -1)
 }
 
-// TestSeriesComeBackWithTheirRouter demands that a router which the compiler made before it existed, or which comes back, is counted.
+// TestSeriesComeBackWithTheirRouter demands that a router which the compiler made before it existed, or which
+// comes back, is counted.
 func TestSeriesComeBackWithTheirRouter(t *testing.T) {
 	s := newStage(everything())
 	delete(s.routers, "a@file")
@@ -118,14 +126,15 @@ func TestARouterMayChangeItsService(t *testing.T) {
 	s.expect(t, "with the new service", "a@file", "new@file", 1, -1)
 }
 
-// TestEveryReaderSeesTheLastCounts demands that neither the page nor what is pushed takes the last counts from the other.
+// TestEveryReaderSeesTheLastCounts demands that neither the page nor what is pushed takes the last counts from
+// the other.
 func TestEveryReaderSeesTheLastCounts(t *testing.T) {
 	options := everything()
 	options.Pushed = &MetricsView{Routers: true}
 	s := newStage(options)
 	s.request(s.Router("a@file", "old@file"), nil)
 	scrape(t, s.Metrics)
-	pushes := func() bool { return gathered(t, retell(s.Metrics))["traefik_router_requests_total"] != nil }
+	pushes := func() bool { return gathered(t, s.Metrics.Pushed())["traefik_router_requests_total"] != nil }
 	if !pushes() {
 		t.Fatal("nothing is pushed")
 	}
@@ -156,7 +165,7 @@ func TestNobodyNeedsToRead(t *testing.T) {
 		if routers, _ := s.kept(); routers != 1 {
 			t.Error("the series was dropped before somebody who reads could see it")
 		}
-		<-time.NewTimer(viewIdle).C
+		<-time.NewTimer(readerIdle).C
 		synctest.Wait()
 		if routers, services := s.kept(); routers != 0 || services != 1 {
 			t.Errorf("%d and %d series are kept, want 0 and 1", routers, services)

@@ -16,7 +16,8 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// TestPageIsWellFormed demands that Prometheus' own parser reads the page with everything on it, and its linter has nothing to say.
+// TestPageIsWellFormed demands that Prometheus' own parser reads the page with everything on it, and its linter
+// has nothing to say.
 func TestPageIsWellFormed(t *testing.T) {
 	metrics := busy(t, everything())
 	problems, err := testutil.GatherAndLint(metrics.Gatherer())
@@ -51,16 +52,23 @@ func TestPageIsWellFormed(t *testing.T) {
 // traefikFamilies are Traefik's metrics of requests, with the labels of each.
 func traefikFamilies() map[string]string {
 	families := map[string]string{
-		"traefik_config_reloads_total": "", "traefik_config_last_reload_success": "", "traefik_open_connections": "entrypoint protocol",
-		"traefik_service_server_up": "service url", "traefik_service_retries_total": "service", "traefik_tls_certs_not_after": "cn sans serial",
+		"traefik_config_reloads_total": "", "traefik_config_last_reload_success": "",
+		"traefik_open_connections":  "entrypoint protocol",
+		"traefik_service_server_up": "service url", "traefik_service_retries_total": "service",
+		"traefik_tls_certs_not_after": "cn sans serial",
 	}
 	for level, own := range map[string]string{
-		"entrypoint": "code entrypoint method protocol", "router": "code method protocol router service", "service": "code method protocol service",
+		"entrypoint": "code entrypoint method protocol", "router": "code method protocol router service",
+		"service": "code method protocol service",
 	} {
-		for _, metric := range []string{"requests_total", "request_duration_seconds", "requests_bytes_total", "responses_bytes_total"} {
+		for _, metric := range []string{
+			"requests_total", "request_duration_seconds", "requests_bytes_total",
+			"responses_bytes_total",
+		} {
 			families["traefik_"+level+"_"+metric] = own
 		}
-		families["traefik_"+level+"_requests_tls_total"] = strings.TrimPrefix(strings.ReplaceAll(own, "code ", ""), "method protocol ") + " tls_cipher tls_version"
+		families["traefik_"+level+"_requests_tls_total"] = strings.TrimPrefix(strings.ReplaceAll(own, "code ", ""),
+			"method protocol ") + " tls_cipher tls_version"
 	}
 	families["traefik_entrypoint_requests_tls_total"] = "entrypoint tls_cipher tls_version"
 	return families
@@ -78,7 +86,7 @@ func busy(t *testing.T, options MetricsOptions) *Metrics {
 	}
 	metrics.Entrypoint("web").Opened()
 	metrics.CountBalance(slices.Values([]BalanceCounts{{Service: "goods@file", Counts: map[string]uint64{"retries": 2}}}))
-	metrics.CountServers(slices.Values([]ServerStanding{{Service: "goods@file", URL: "http://127.0.0.1:80", Up: true}}))
+	metrics.CountServers(slices.Values([]ServerStatus{{Service: "goods@file", URL: "http://127.0.0.1:80", Up: true}}))
 	metrics.CountCertificates(slices.Values(certificates()))
 	metrics.CountDropped("access_log", func() uint64 { return 4 })
 	metrics.Reloaded(Reload{Generation: 1, Lags: map[string]time.Duration{"file": time.Millisecond}})
@@ -105,7 +113,8 @@ func TestNativeHistogramsTravelInProtobuf(t *testing.T) {
 		found++
 		h := family.GetMetric()[0].GetHistogram()
 		if h.GetSchema() != 3 || len(h.GetPositiveSpan()) == 0 || len(h.GetBucket()) != 4 || h.GetSampleCount() != 20 {
-			t.Errorf("%s: schema %d, spans %v, %d classic buckets, count %d", family.GetName(), h.GetSchema(), h.GetPositiveSpan(), len(h.GetBucket()), h.GetSampleCount())
+			t.Errorf("%s: schema %d, spans %v, %d classic buckets, count %d", family.GetName(), h.GetSchema(),
+				h.GetPositiveSpan(), len(h.GetBucket()), h.GetSampleCount())
 		}
 	}
 	if found != 3 {
@@ -139,7 +148,7 @@ func TestBothReadersHaveTheirOwnBuckets(t *testing.T) {
 	metrics := busy(t, options)
 	for want, histogram := range map[string]*dto.Histogram{
 		"0.3:9 1.2:11 ":     gathered(t, metrics.Gatherer())["traefik_entrypoint_request_duration_seconds"].GetMetric()[0].GetHistogram(),
-		"0.1:7 0.3:9 2:11 ": gathered(t, retell(metrics))["traefik_router_request_duration_seconds"].GetMetric()[0].GetHistogram(),
+		"0.1:7 0.3:9 2:11 ": gathered(t, metrics.Pushed())["traefik_router_request_duration_seconds"].GetMetric()[0].GetHistogram(),
 	} {
 		got := ""
 		for _, bucket := range histogram.GetBucket() {
@@ -149,7 +158,7 @@ func TestBothReadersHaveTheirOwnBuckets(t *testing.T) {
 			t.Errorf("buckets %s, want %s", got, want)
 		}
 	}
-	if gathered(t, retell(metrics))["traefik_entrypoint_requests_total"] != nil {
+	if gathered(t, metrics.Pushed())["traefik_entrypoint_requests_total"] != nil {
 		t.Error("the metrics of entrypoints are pushed")
 	}
 	if NewMetrics(MetricsOptions{}).Pushed() != nil {
@@ -158,7 +167,10 @@ func TestBothReadersHaveTheirOwnBuckets(t *testing.T) {
 }
 
 func TestHeaderLabelsAreBounded(t *testing.T) {
-	options := MetricsOptions{EntryPoints: true, HeaderLabels: map[string]string{"tenant": "x-tenant", "token": "Authorization"}}
+	options := MetricsOptions{EntryPoints: true, HeaderLabels: map[string]string{
+		"tenant": "x-tenant",
+		"token":  "Authorization",
+	}}
 	metrics := NewMetrics(options)
 	send := func(tenant, token string) {
 		metrics.Entrypoint("web").Finished(&Record{
@@ -190,7 +202,10 @@ func TestHeaderLabelsAreBounded(t *testing.T) {
 
 // TestCombinationsAreToldApartByWhatIsShown demands that no two lines have the same labels, whatever clients send.
 func TestCombinationsAreToldApartByWhatIsShown(t *testing.T) {
-	metrics := NewMetrics(MetricsOptions{EntryPoints: true, HeaderLabels: map[string]string{"tenant": "x-tenant", "token": "Authorization"}})
+	metrics := NewMetrics(MetricsOptions{EntryPoints: true, HeaderLabels: map[string]string{
+		"tenant": "x-tenant",
+		"token":  "Authorization",
+	}})
 	for _, sent := range [][2]string{
 		{"a\xff", "Bearer one"},
 		{"a\xfe", "Bearer two"},
@@ -208,7 +223,8 @@ func TestCombinationsAreToldApartByWhatIsShown(t *testing.T) {
 	}
 	const line = `traefik_entrypoint_requests_total{code="200",entrypoint="web",method="GET",protocol="http",tenant="%s",token="%s"} %d`
 	page := scrape(t, metrics)
-	demand(t, page, fmt.Sprintf(line, "a\uFFFD", "redacted", 3), fmt.Sprintf(line, "other", "redacted", 1), fmt.Sprintf(line, "", "", 2),
+	demand(t, page, fmt.Sprintf(line, "a\uFFFD", "redacted", 3), fmt.Sprintf(line, "other", "redacted", 1),
+		fmt.Sprintf(line, "", "", 2),
 		fmt.Sprintf(line, strings.Repeat("x", labelLimit-1)+"\uFFFD", "", 2))
 	if lines := strings.Count(page, "traefik_entrypoint_requests_total{"); lines != 4 {
 		t.Errorf("%d lines, want 4", lines)
@@ -236,12 +252,19 @@ func FuzzNamesNeverBreakThePage(f *testing.F) {
 		options.HeaderLabels = map[string]string{"tenant": "X-Tenant"}
 		metrics := NewMetrics(options)
 		metrics.Entrypoint("web").Finished(&Record{
-			Method: header, Protocol: service, Status: len(router), Observe: ObserveMetrics, RequestHeader: http.Header{"X-Tenant": {header}},
-			RouterSeries: metrics.Router(router, service), ServiceSeries: metrics.Service(service),
+			Method: header, Protocol: service, Status: len(router), Observe: ObserveMetrics,
+			RequestHeader: http.Header{"X-Tenant": {header}},
+			RouterSeries:  metrics.Router(router, service), ServiceSeries: metrics.Service(service),
 		})
-		metrics.CountServers(slices.Values([]ServerStanding{{Service: service, URL: router}, {Service: service, URL: router, Up: true}}))
+		metrics.CountServers(slices.Values([]ServerStatus{
+			{Service: service, URL: router},
+			{Service: service, URL: router, Up: true},
+		}))
 		metrics.CountBalance(slices.Values([]BalanceCounts{{Service: service, Counts: map[string]uint64{"retries": 1}}}))
-		metrics.CountMiddlewares(slices.Values([]MiddlewareCounts{{Middleware: router, Levels: map[string]int64{"sources": 1}}}))
+		metrics.CountMiddlewares(slices.Values([]MiddlewareCounts{{
+			Middleware: router,
+			Levels:     map[string]int64{"sources": 1},
+		}}))
 		parser := expfmt.NewTextParser(model.LegacyValidation)
 		families, err := parser.TextToMetricFamilies(strings.NewReader(scrape(t, metrics)))
 		if err != nil {

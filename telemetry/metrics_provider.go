@@ -2,8 +2,8 @@ package telemetry
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// providerCounters count what providers that translate object by object do with their objects, and what they could not
-// tell their source about them.
+// providerCounters count what providers that translate object by object do with their objects, and the
+// Kubernetes Events that they dropped.
 type providerCounters struct {
 	objects       map[string]*prometheus.CounterVec
 	eventsDropped prometheus.Counter
@@ -35,8 +35,8 @@ func (c providerCounters) collectors() []prometheus.Collector {
 	return all
 }
 
-// CountProvider adds n to sluice_provider_<what>_total{provider, kind}. What is events, builds, pushes or drops; anything
-// else is not counted. It is safe for use by several goroutines.
+// CountProvider adds n to sluice_provider_<what>_total{provider, kind}. What is events, builds, pushes or
+// drops; anything else is not counted. It is safe for use by several goroutines.
 func (m *Metrics) CountProvider(what, provider, kind string, n int) {
 	if counter := m.providers.objects[what]; counter != nil && n > 0 {
 		counter.WithLabelValues(provider, kind).Add(float64(n))

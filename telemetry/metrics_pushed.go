@@ -1,117 +1,81 @@
 package telemetry
 
 import (
-	"slices"
+	"net/http"
+	"strconv"
 
+	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 )
 
-// Pushed is everything that is pushed: what /metrics shows, with the buckets and the levels of MetricsOptions.Pushed.
-type Pushed struct{ view *view }
+// otherValueName is OpenTelemetry's value for methods and errors without a name of their own.
+const otherValueName = "_OTHER"
 
-// Pushed returns what is pushed. It is nil where MetricsOptions.Pushed is.
-func (m *Metrics) Pushed() *Pushed {
+// ServedDuration is the name of the histogram of OpenTelemetry's semantic conventions for HTTP servers.
+const ServedDuration = "http.server.request.duration"
+
+// Pushed gathers everything that is pushed: what the metrics page shows, with the buckets and the levels of
+// MetricsOptions.Pushed, and [ServedDuration]. It is nil where MetricsOptions.Pushed is.
+func (m *Metrics) Pushed() prometheus.Gatherer {
 	if m.pushed == nil {
 		return nil
 	}
-	return &Pushed{m.pushed}
-}
-
-// Gather returns the metrics that are not counted for each request.
-func (p *Pushed) Gather() ([]*dto.MetricFamily, error) {
-	families, err := p.view.metrics.registry.Gather()
-	return append(families, p.view.standings()...), err //nolint:wrapcheck // Whoever gathers says so.
-}
-
-// Bounds returns the upper bounds of the classic buckets of durations, in seconds. It must not be changed.
-func (p *Pushed) Bounds() []float64 { return p.view.options.Buckets }
-
-// Requests tells everything that is counted for each request.
-func (p *Pushed) Requests(to RequestReader) {
-	sight := p.view.look()
-	r := p.view.cells()
-	for i := range sight.levels {
-		ranks := &sight.levels[i]
-		to.Level(RequestFamilies{
-			Family{ranks.requests, requestsHelp},
-			Family{ranks.secure, secureHelp},
-			Family{ranks.durations, durationsHelp},
-			Family{ranks.received, receivedHelp},
-			Family{ranks.sent, sentHelp},
-		})
-		for _, s := range ranks.series {
-			s.cells.sorted(func(key uint64, c *cell) {
-				r.pairs = ranks.cell(r.pairs[:0], s, key)
-				to.Cell(r.read(c))
-			})
+	return prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) {
+		families, err := m.pushedGatherer.Gather()
+		m.pushed.reader.confirm()
+		for _, family := range families {
+			if len(m.pushed.buckets) > 0 {
+				dropNative(family)
+			}
 		}
-		ranks.eachSecure(func(pairs []labelPair, count uint64) {
-			r.counts.Labels = labelsOf(r.counts.Labels[:0], pairs)
-			to.Secure(r.counts.Labels, count)
-		})
-	}
-	p.view.saw(sight)
-}
-
-// Served tells how long requests took by what else is told apart of them, for all entrypoints together.
-func (p *Pushed) Served(visit func(served Served, durations *Durations)) {
-	r := p.view.cells()
-	p.view.metrics.served.cells.sorted(func(key uint64, c *cell) {
-		r.durations(c)
-		visit(servedBy(key), &r.counts.Durations)
+		if served := m.servedFamily(); len(served.GetMetric()) > 0 {
+			families = append(families, served)
+		}
+		return families, err //nolint:wrapcheck // The errors of the registries name the metric.
 	})
 }
 
-// cells is memory in which one cell after the other is read.
-type cells struct {
-	view   *view
-	pairs  []labelPair
-	native []nativeCount
-	counts RequestCounts
-}
-
-func (v *view) cells() *cells {
-	r := &cells{view: v}
-	r.counts.Durations = Durations{Below: make([]uint64, len(v.picked)), Scale: nativeSchema, ZeroBelow: nativeBound(0)}
-	return r
-}
-
-// read reads a cell whose labels are known.
-func (r *cells) read(c *cell) *RequestCounts {
-	r.counts.Labels = labelsOf(r.counts.Labels[:0], r.pairs)
-	r.counts.Received, r.counts.Sent = c.received.Load(), c.sent.Load()
-	r.counts.Parts = r.counts.Parts[:0]
-	r.durations(c)
-	labels := r.view.metrics.labels
-	if labels == nil {
-		r.counts.Parts = append(r.counts.Parts, RequestPart{Count: r.counts.Durations.Count})
-		return &r.counts
-	}
-	labels.each(c, func(values []string, count uint64) {
-		var more []Label
-		for i, name := range labels.labels {
-			more = append(more, Label{name, values[i]})
+// dropNative removes native buckets where there are classic ones.
+func dropNative(family *dto.MetricFamily) {
+	for _, metric := range family.GetMetric() {
+		if h := metric.GetHistogram(); len(h.GetBucket()) > 0 {
+			h.Schema, h.ZeroThreshold, h.ZeroCount, h.PositiveSpan, h.PositiveDelta = nil, nil, nil, nil, nil
 		}
-		r.counts.Parts = append(r.counts.Parts, RequestPart{more, count})
+	}
+}
+
+// servedFamily returns the durations of the requests of all entrypoints with the attributes of the semantic
+// conventions. The host is not among them, since clients choose it.
+func (m *Metrics) servedFamily() *dto.MetricFamily {
+	family := &dto.MetricFamily{
+		Name: new(ServedDuration), Help: new("Duration of HTTP server requests."), Type: dto.MetricType_HISTOGRAM.Enum(),
+	}
+	native := make([]uint64, nativeBuckets)
+	m.served.shards.all(func(key uint64, shard *shard) {
+		t := shard.read(native)
+		family.Metric = append(family.Metric, &dto.Metric{Label: servedBy(key).labels(), Histogram: m.pushed.histogram(&t)})
 	})
-	return &r.counts
+	return family
 }
 
-// durations reads how long the requests of a cell took: classic buckets before native ones, whose sum is the count, as everywhere.
-func (r *cells) durations(c *cell) {
-	d := &r.counts.Durations
-	d.Seconds = float64(c.ticks.Load()) * tick.Seconds()
-	c.cumulative(r.view.picked, d.Below)
-	r.native, d.Zero, d.Count = c.native.filled(r.native[:0])
-	d.Buckets = slices.Grow(d.Buckets[:0], len(r.native))
-	for _, n := range r.native {
-		d.Buckets = append(d.Buckets, DurationBucket{n.bucket - 1 + nativeLowest*nativePerOctave, n.count})
+// labels returns the attributes of the semantic conventions. network.protocol.name of Traefik has the version
+// in it, which the conventions keep apart.
+func (s served) labels() []*dto.LabelPair {
+	method := s.method
+	if method == "" {
+		method = otherValueName
 	}
-}
-
-func labelsOf(labels []Label, pairs []labelPair) []Label {
-	for _, pair := range pairs {
-		labels = append(labels, Label{pair.name, text(pair.value)})
+	labels := []*dto.LabelPair{
+		pair("http.request.method", method), pair("network.protocol.name", "http"), pair("url.scheme", s.scheme),
 	}
-	return labels
+	if s.version != "" {
+		labels = append(labels, pair("network.protocol.version", s.version))
+	}
+	switch {
+	case s.status == 0:
+		return append(labels, pair("error.type", otherValueName))
+	case s.status >= http.StatusInternalServerError:
+		labels = append(labels, pair("error.type", strconv.Itoa(s.status)))
+	}
+	return append(labels, pair("http.response.status_code", strconv.Itoa(s.status)))
 }

@@ -1,57 +1,87 @@
 package telemetry
 
-// RequestReader is told what is counted for each request. Slices that it is given are written to again when it returns.
-type RequestReader interface {
-	// Level begins with entrypoints, routers or services.
-	Level(families RequestFamilies)
-	// Cell tells what has been counted of requests with the same labels.
-	Cell(counts *RequestCounts)
-	// Secure tells how many came over the same kind of TLS.
-	Secure(labels []Label, count uint64)
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// readerIdle is how long the series of removed owners are kept for a consumer that has stopped reading.
+const readerIdle = 5 * time.Minute
+
+// reader tracks which last counts of series a consumer has seen, so that series whose owners are gone are shown
+// once more.
+type reader struct {
+	metrics *Metrics
+
+	mu sync.Mutex
+	// last is when metrics were read; pending has the series that are gone with their counts before they were
+	// read, and seen those that reached the consumer.
+	last          time.Time
+	pending, seen map[*Series]uint64
 }
 
-// RequestFamilies names the families of a level.
-type RequestFamilies struct{ Requests, Secure, Durations, Received, Sent Family }
+func newReader(m *Metrics) *reader { return &reader{metrics: m, seen: map[*Series]uint64{}} }
 
-// Family is the name of a family of metrics, and what it means.
-type Family struct{ Name, Help string }
-
-// Label is a label and its value, which is UTF-8.
-type Label struct{ Name, Value string }
-
-// RequestCounts is what has been counted of requests with the same labels.
-type RequestCounts struct {
-	// Labels are by name, Durations says how long they took, and Received and Sent are the bytes of bodies.
-	Labels    []Label
-	Durations Durations
-	Received  uint64
-	Sent      uint64
-	// Parts are what the requests are told apart by beyond that: the labels of headers. Without such there is one part.
-	Parts []RequestPart
+// read returns the sorted series of each kind, without removed ones whose last counts the consumer has read.
+func (r *reader) read(kinds []TrafficKind) [][]*Series {
+	gone := r.metrics.owners.dead()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.pending = gone
+	all := make([][]*Series, 0, len(kinds))
+	for _, kind := range kinds {
+		all = append(all, slices.DeleteFunc(r.metrics.owners.list(kind, nil), func(s *Series) bool {
+			count, isGone := gone[s]
+			seen, before := r.seen[s]
+			return isGone && before && seen == count
+		}))
+	}
+	return all
 }
 
-// RequestPart is how many requests have some more labels.
-type RequestPart struct {
-	More  []Label
-	Count uint64
+// confirm notes that what was read last has reached the consumer, and drops the series that every consumer has
+// read for the last time.
+func (r *reader) confirm() {
+	r.mu.Lock()
+	r.seen, r.last = r.pending, time.Now()
+	r.mu.Unlock()
+	r.metrics.prune()
 }
 
-// Durations is a histogram.
-type Durations struct {
-	Count   uint64
-	Seconds float64
-	// Below says for each bound how many took at most as long.
-	Below []uint64
-	// Scale, Zero, ZeroBelow and Buckets are a histogram with buckets that grow: 2^Scale of them to an octave. Zero counts what is at most
-	// ZeroBelow seconds.
-	Scale     int
-	Zero      uint64
-	ZeroBelow float64
-	Buckets   []DurationBucket
+// keepUnseen removes the series from gone whose last counts this consumer has not seen. An idle consumer has none.
+func (r *reader) keepUnseen(gone map[*Series]uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if time.Since(r.last) >= readerIdle {
+		return
+	}
+	maps.DeleteFunc(gone, func(s *Series, count uint64) bool {
+		seen, before := r.seen[s]
+		return !before || seen != count
+	})
 }
 
-// DurationBucket counts what is above 2^(Index/2^Scale) seconds, up to the next power.
-type DurationBucket struct {
-	Index int
-	Count uint64
+// forget removes dropped series.
+func (r *reader) forget(dropped map[*Series]uint64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	// seen may be the map of another goroutine's read, so it is replaced.
+	r.seen = maps.Clone(r.seen)
+	for s := range dropped {
+		delete(r.seen, s)
+	}
+}
+
+// prune drops the series whose owners are gone and whose last counts every consumer has seen.
+func (m *Metrics) prune() {
+	gone := m.owners.dead()
+	for _, r := range m.readers {
+		r.keepUnseen(gone)
+	}
+	m.owners.drop(gone)
+	for _, r := range m.readers {
+		r.forget(gone)
+	}
 }

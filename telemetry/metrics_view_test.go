@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// crowd returns metrics of 10,000 routers with a service each, all of which were asked.
-func crowd() *Metrics {
+// manyRouters returns metrics of 10,000 routers with a service each, all of which were asked.
+func manyRouters() *Metrics {
 	metrics := NewMetrics(everything())
 	web := metrics.Entrypoint("web")
 	for i := range 10_000 {
@@ -23,7 +23,7 @@ func crowd() *Metrics {
 }
 
 func BenchmarkScrapeOf10000Routers(b *testing.B) {
-	metrics := crowd()
+	metrics := manyRouters()
 	handler := metrics.Handler()
 	request := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/metrics", http.NoBody)
 	b.ReportAllocs()
@@ -33,7 +33,7 @@ func BenchmarkScrapeOf10000Routers(b *testing.B) {
 }
 
 func BenchmarkTrafficOf20Among10000Routers(b *testing.B) {
-	metrics := crowd()
+	metrics := manyRouters()
 	var names []string
 	for i := range 20 {
 		names = append(names, fmt.Sprintf("router-%05d@kubernetescrd", i*100))

@@ -20,12 +20,13 @@ type Record struct {
 	Protocol string
 	// Query is the query as it was received, without the question mark.
 	Query string
-	// Version is the protocol as the request line has it: HTTP/1.1 or HTTP/2.0. ClientPort is the port of the peer's address.
+	// Version is the protocol as the request line has it: HTTP/1.1 or HTTP/2.0. ClientPort is the port of the
+	// peer's address.
 	Version    string
 	ClientPort string
 	// TLS is the connection's; nil without TLS. It is not changed.
 	TLS *tls.ConnectionState
-	// RequestID is what the client called the request (X-Request-Id), or empty: the access log makes one then.
+	// RequestID is the X-Request-Id header of the client. Where it is empty, the access log generates one.
 	RequestID string
 	// Entrypoint, Router, Service and Endpoint are names (Endpoint is an address); empty where it did not get so far.
 	Entrypoint string
@@ -34,10 +35,10 @@ type Record struct {
 	Endpoint   string
 	// Ingress is the object of Kubernetes that the router was made of; nil where it is none. It is shared and not changed.
 	Ingress *Ingress
-	// EndpointURL is scheme://host:port of the endpoint as it was asked; empty where Endpoint is, or nobody observes.
+	// EndpointURL is scheme://host:port of the endpoint; empty where Endpoint is, or without an observer.
 	EndpointURL string
-	// Username is who the client says it is, by the credentials that it sent; it was believed where the request was not refused. At most
-	// 255 bytes, and empty where no middleware asked.
+	// Username is the user name of the credentials that the client sent; verified where the request was not
+	// refused. At most 255 bytes, and empty without an authentication middleware.
 	Username string
 	// Status is the status code sent to the client; 499 when the client left before the response began.
 	Status int
@@ -46,53 +47,56 @@ type Record struct {
 	BytesReceived int64
 	// Duration is how long the handler ran; set when the record is finished.
 	Duration time.Duration
-	// ServiceDuration is how long the service took that answered, tries and bodies included; 0 where no service was asked,
-	// or neither metrics nor the access log want to know.
+	// ServiceDuration is how long the service took, tries and bodies included; 0 without a service, or where neither
+	// metrics nor the access log use it.
 	ServiceDuration time.Duration
-	// OriginStatus is the status code of the endpoint's response and OriginBytes the length of its body; 0 where there was none.
+	// OriginStatus is the status code of the endpoint's response and OriginBytes the length of its body; 0
+	// where there was none.
 	OriginStatus int
 	OriginBytes  int64
 	// Tries counts attempts to reach an endpoint.
 	Tries int
-	// Code is the stable name of why Sluice itself answered or gave up; empty where it did not.
+	// Code is the stable name of why Sluice itself answered or failed; empty otherwise.
 	Code Code
-	// Reason says the same in words; for the log only, never for the client.
+	// Reason describes the cause of Code; for the log only, never for the client.
 	Reason string
-	// Released says that the service which answered kept no part of the request or of its writer.
+	// Released reports that the service has kept no reference to the request or its writer.
 	Released bool
-	// Broken says that the endpoint did not complete a response that had begun.
+	// Broken reports that the endpoint did not complete a response that had begun.
 	Broken bool
-	// Excused says that Sluice gave up for what is no fault of the endpoint: the client left, or owed a part of its request for too long.
+	// Excused reports a failure that is no fault of the endpoint: the client left, or was too slow to send its request.
 	Excused bool
 	// Generation is the configuration generation that answered.
 	Generation uint64
 
-	// Observe says who wants to know of the request. The entrypoint sets it, and the router that answers may change it.
+	// Observe selects the observers of the request. The entrypoint sets it, and the router that answers may change it.
 	Observe Observe
 	// RouterSeries and ServiceSeries count the request beside the entrypoint's own; nil where there is none.
 	RouterSeries  *Series
 	ServiceSeries *Series
 	// Span is the request's span where it is sampled, and otherwise nil.
 	Span Span
-	// Trace is what the traceparent header of the request says, of a sampled request or another; zero without tracing.
+	// Trace is the context in the traceparent header of the request, sampled or not; zero without tracing.
 	Trace TraceContext
-	// TraceApart says that the request's header does not have Trace: whoever asks the endpoint tells it. A router sets it where nobody on the
-	// way to such a service looks at the header, and who begins the trace takes it back where the header has it all the same.
+	// TraceApart reports that the request's header does not have Trace: the client of the endpoint adds it. A
+	// router sets it where no middleware reads the header; the tracer clears it where the header has the
+	// context nevertheless.
 	TraceApart bool
-	// RequestHeader and ResponseHeader are those of the exchange as they stand at its end, OriginHeader what the endpoint sent. The first
-	// is set where anybody may observe, the others where Observe has ObserveHeaders. They must not be kept or changed.
+	// RequestHeader and ResponseHeader are those of the exchange at its end, OriginHeader what the endpoint
+	// sent. The first is set with any observer, the others where Observe has ObserveHeaders. They must not be
+	// kept or changed.
 	RequestHeader  http.Header
 	ResponseHeader http.Header
 	OriginHeader   http.Header
-	// Captured is what a sink noted of the request when it began; it belongs to that sink.
+	// Captured holds values that the access log copied from the request when it began.
 	Captured []string
 
 	// parent is the memory of the traceparent header.
 	parent [1]string
 }
 
-// Ingress is an Ingress of Kubernetes and the backend that one of its routers leads to: a Service, and the name or else the number of its
-// port. Service and Port are empty where the backend is no Service.
+// Ingress is an Ingress of Kubernetes and the backend that one of its routers leads to: a Service, and the name
+// or else the number of its port. Service and Port are empty where the backend is no Service.
 type Ingress struct {
 	Namespace string
 	Name      string
@@ -100,7 +104,7 @@ type Ingress struct {
 	Port      string
 }
 
-// Observe says who wants to know of a request.
+// Observe is the set of observers of a request.
 type Observe uint8
 
 const (
@@ -127,12 +131,12 @@ func (r *Record) SetTraceparent(header http.Header, value string) {
 
 // Span is a timed part of a sampled request. It belongs to the request's goroutine.
 type Span interface {
-	// Child begins a part of the part. A client span is one that asks somebody else.
+	// Child begins a child span. A client span is that of a call to another server.
 	Child(name string, client bool) Span
-	// Set notes an attribute: value is a string, bool, int, int64, float64 or []string. A key is set once: collectors take no span that has
-	// two of the same.
+	// Set notes an attribute: value is a string, bool, int, int64, float64 or []string. A key is set once:
+	// collectors take no span that has two of the same.
 	Set(key string, value any)
-	// Traceparent returns the value of the header that tells others to be a part of this span.
+	// Traceparent returns the value of the traceparent header that makes a remote span a child of this one.
 	Traceparent() string
 	// End ends the span. A failure, in words, marks it as one.
 	End(failure string)
@@ -148,8 +152,8 @@ func WithRecord(ctx context.Context, record *Record) context.Context {
 // RecordKey is the context key of a *Record, for contexts that answer Value themselves without a wrapping context.
 func RecordKey() any { return recordKey{} }
 
-// RecordFrom returns the request's record; a request without one gets a fresh record that nobody reads, so that callers
-// need not ask.
+// RecordFrom returns the request's record; without one it returns a new record that is not observed, so that callers
+// need no check.
 func RecordFrom(ctx context.Context) *Record {
 	if record, ok := ctx.Value(recordKey{}).(*Record); ok {
 		return record

@@ -10,7 +10,7 @@ import (
 // Requests counts the requests and the connections of one entrypoint.
 type Requests struct {
 	series Series
-	// served is nil where nobody tells apart what it does.
+	// served is nil where nothing is pushed.
 	served *Series
 	open   atomic.Int64
 	labels *headerLabels
@@ -28,15 +28,15 @@ func (r *Requests) Opened() { r.open.Add(1) }
 // Closed counts a connection that has been closed.
 func (r *Requests) Closed() { r.open.Add(-1) }
 
-// Finished counts a request for its entrypoint, its router and its service, where the record's Observe has ObserveMetrics. It takes no lock
-// and allocates nothing, but for the first request of its kind.
+// Finished counts a request for its entrypoint, its router and its service, where the record's Observe has
+// ObserveMetrics. It takes no lock and allocates nothing, but for the first request of its kind.
 func (r *Requests) Finished(record *Record) {
 	if !record.Observe.Has(ObserveMetrics) {
 		return
 	}
 	method, protocol := methodIndex(record.Method), protocolIndex(record.Protocol)
 	o := observation{
-		key:         cellKey(method, protocol, record.Status),
+		key:         shardKey(method, protocol, record.Status),
 		combination: r.labels.combination(record.RequestHeader),
 		received:    uint64(max(record.BytesReceived, 0)),
 		sent:        uint64(max(record.BytesSent, 0)),
@@ -45,14 +45,16 @@ func (r *Requests) Finished(record *Record) {
 	o.last(record.Duration)
 	r.series.add(&o)
 	if r.served != nil {
-		r.served.add(&observation{key: servedKey(method, record), combination: -1, seconds: o.seconds, native: o.native, ticks: o.ticks})
+		r.served.add(&observation{
+			key: servedKey(method, record), combination: -1, seconds: o.seconds, native: o.native, ticks: o.ticks,
+		})
 	}
 	record.RouterSeries.add(&o)
 	if record.ServiceSeries == nil {
 		return
 	}
 	if record.OriginStatus > 0 { // What the service answered, which middlewares may have changed.
-		o.key = cellKey(method, protocol, record.OriginStatus)
+		o.key = shardKey(method, protocol, record.OriginStatus)
 		o.sent = uint64(max(record.OriginBytes, 0))
 	}
 	o.last(record.ServiceDuration)
@@ -73,7 +75,7 @@ func methodName(index int) string {
 	}[index]
 }
 
-// methodIndex maps methods nobody registered onto one label, so that a client cannot make series.
+// methodIndex maps unregistered methods to one label, so that a client cannot create series.
 func methodIndex(method string) int {
 	switch method {
 	case http.MethodGet:
@@ -110,7 +112,8 @@ func protocolIndex(protocol string) int {
 	return 0
 }
 
-// TLSVersionName returns the name of a version of TLS as Traefik's metrics and access log have it: 1.0 to 1.3, or unknown.
+// TLSVersionName returns the name of a version of TLS as Traefik's metrics and access log have it: 1.0 to 1.3,
+// or unknown.
 func TLSVersionName(version uint16) string {
 	switch version {
 	case tls.VersionTLS10:

@@ -1,15 +1,15 @@
 package telemetry
 
-// Served says what is told apart of requests beside who answered them. Entrypoints together count them by it where metrics are pushed.
-type Served struct {
-	// Method is empty for methods nobody registered.
-	Method string
-	// Status is 0 where there was none.
-	Status int
-	// Scheme is the client's: http, https, ws or wss.
-	Scheme string
-	// Version is that of HTTP: 1.0, 1.1, 2 or 3; empty where it is another one.
-	Version string
+// served are the attributes by which requests of all entrypoints are counted together where metrics are pushed.
+type served struct {
+	// method is empty for methods that are not registered.
+	method string
+	// status is 0 where there was none.
+	status int
+	// scheme is the client's: http, https, ws or wss.
+	scheme string
+	// version is that of HTTP: 1.0, 1.1, 2 or 3; empty where it is another one.
+	version string
 }
 
 const (
@@ -17,32 +17,36 @@ const (
 	versionCount = 5
 )
 
-// servedKey says which cell counts a request.
+// servedKey returns the key of the shard that counts a request.
 func servedKey(method int, record *Record) uint64 {
 	status := record.Status
 	if status < 0 || status >= statusCount {
 		status = 0
 	}
-	return uint64(((method*schemeCount+schemeIndex(record))*versionCount+versionIndex(record.Version))*statusCount + status)
+	attributes := (method*schemeCount+schemeIndex(record))*versionCount + versionIndex(record.Version)
+	return uint64(attributes*statusCount + status)
 }
 
 // servedBy undoes servedKey.
-func servedBy(key uint64) Served {
+func servedBy(key uint64) served {
 	status, rest := int(key%statusCount), int(key/statusCount)
-	s := Served{Status: status, Version: versionName(rest % versionCount), Scheme: schemeName(rest / versionCount % schemeCount)}
+	s := served{
+		status: status, version: versionName(rest % versionCount),
+		scheme: schemeName(rest / versionCount % schemeCount),
+	}
 	if method := rest / versionCount / schemeCount; method > 0 {
-		s.Method = methodName(method)
+		s.method = methodName(method)
 	}
 	return s
 }
 
 func schemeName(index int) string { return [schemeCount]string{"http", "https", "ws", "wss"}[index] }
 
-// schemeIndex believes what is forwarded, which is the entrypoint's own or that of a peer whom it trusts.
+// schemeIndex uses X-Forwarded-Proto, which is the entrypoint's own or that of a trusted peer.
 func schemeIndex(record *Record) int {
-	if told := record.RequestHeader["X-Forwarded-Proto"]; len(told) > 0 {
+	if forwarded := record.RequestHeader["X-Forwarded-Proto"]; len(forwarded) > 0 {
 		for i := range schemeCount {
-			if told[0] == schemeName(i) {
+			if forwarded[0] == schemeName(i) {
 				return i
 			}
 		}

@@ -45,7 +45,7 @@ func TestEveryMethodKeepsItsName(t *testing.T) {
 			t.Errorf("%s is counted as %s", methodName(i), methodName(at))
 		}
 		for protocol := range protocolCount {
-			key := cellKey(i, protocol, 418)
+			key := shardKey(i, protocol, 418)
 			if keyMethod(key) != i || keyProtocol(key) != protocol || keyStatus(key) != 418 {
 				t.Errorf("key %d is not read as it was made", key)
 			}
@@ -65,8 +65,8 @@ func TestOnlyWhatIsObservedIsCounted(t *testing.T) {
 	}
 }
 
-// TestServicesAreCountedByWhatTheyAnswered demands that a middleware which changes a response does not change what is counted for the
-// service, and that each level has its own durations.
+// TestServicesAreCountedByWhatTheyAnswered demands that a middleware which changes a response does not change
+// what is counted for the service, and that each level has its own durations.
 func TestServicesAreCountedByWhatTheyAnswered(t *testing.T) {
 	metrics := NewMetrics(everything())
 	metrics.Entrypoint("web").Finished(&Record{
@@ -114,8 +114,9 @@ func observed(labels map[string]string) (*Requests, *Record) {
 	options.HeaderLabels = labels
 	metrics := NewMetrics(options)
 	return metrics.Entrypoint("web"), &Record{
-		Status: 200, Method: "GET", Protocol: "http", Observe: ObserveMetrics, BytesSent: 128, OriginStatus: 200, OriginBytes: 128,
-		Duration: 700 * time.Microsecond, ServiceDuration: 600 * time.Microsecond,
+		Status: 200, Method: "GET", Protocol: "http", Observe: ObserveMetrics, BytesSent: 128, OriginStatus: 200,
+		OriginBytes: 128,
+		Duration:    700 * time.Microsecond, ServiceDuration: 600 * time.Microsecond,
 		RequestHeader: http.Header{"X-Tenant": {"blue"}, "X-Stage": {"test"}},
 		TLS:           &tls.ConnectionState{Version: tls.VersionTLS13, CipherSuite: tls.TLS_AES_128_GCM_SHA256},
 		RouterSeries:  metrics.Router("shop@file", "shop@file"), ServiceSeries: metrics.Service("shop@file"),

@@ -5,17 +5,18 @@ import (
 	"sync/atomic"
 )
 
-// Series counts the requests of one entrypoint, router or service. It is resolved when the configuration is compiled, so that nothing is
-// looked up by name for a request. A nil Series counts nothing. Counting takes no lock; what has been counted may be read at any time.
+// Series counts the requests of one entrypoint, router or service. It is resolved when the configuration is
+// compiled, so that nothing is looked up by name for a request. A nil Series counts nothing. Counting takes no
+// lock; what has been counted may be read at any time.
 type Series struct {
 	name string
 	// service is the router's; empty for entrypoints and services.
 	service string
 	router  bool
 	bounds  []float64
-	cells   table[cell]
+	shards  table[shard]
 	secure  table[atomic.Uint64]
-	// owners is who lists the series; gone says that they do not any more, and next is another one that is gone too and has counted since.
+	// owners lists the series; gone is set when it is dropped, and next links dropped series that have counted since.
 	owners *owners
 	gone   atomic.Bool
 	next   *Series
@@ -39,15 +40,15 @@ func (s *Series) add(o *observation) {
 	if s == nil {
 		return
 	}
-	c := s.cells.find(o.key)
+	c := s.shards.find(o.key)
 	if c == nil {
-		c = s.cells.insert(o.key, newCell(s.bounds))
+		c = s.shards.insert(o.key, newShard(s.bounds))
 	}
 	c.add(s.bounds, o)
 	if o.tls != nil {
 		s.secured(o.tls)
 	}
-	if s.gone.Load() { // Last, so that who drops the series either finds the request counted or has it come back.
+	if s.gone.Load() { // Last, so that drop either finds the request counted or the series comes back.
 		s.owners.comeBack(s)
 	}
 }
@@ -65,19 +66,19 @@ func (s *Series) secured(state *tls.ConnectionState) {
 // count returns how many requests have been counted.
 func (s *Series) count() uint64 {
 	total := uint64(0)
-	s.cells.all(func(_ uint64, c *cell) { total += c.native.count() })
+	s.shards.all(func(_ uint64, c *shard) { total += c.native.count() })
 	return total
 }
 
-// cellKey says which cell counts a request.
-func cellKey(method, protocol, status int) uint64 {
+// shardKey returns the key of the shard that counts a request.
+func shardKey(method, protocol, status int) uint64 {
 	if status < 0 || status >= statusCount {
 		status = 0
 	}
 	return uint64((method*protocolCount+protocol)*statusCount + status)
 }
 
-// keyStatus, keyMethod and keyProtocol undo cellKey.
+// keyStatus, keyMethod and keyProtocol undo shardKey.
 func keyStatus(key uint64) int   { return int(key % statusCount) }
 func keyProtocol(key uint64) int { return int(key / statusCount % protocolCount) }
 func keyMethod(key uint64) int   { return int(key / statusCount / protocolCount) }

@@ -9,13 +9,14 @@ import (
 )
 
 const (
-	// combinationLimit bounds how many combinations of values the header labels may take; those that come later are counted as other.
+	// combinationLimit bounds how many combinations of values the header labels may take; those that come later
+	// are counted as other.
 	combinationLimit = 127
 	// labelLimit bounds the bytes of one value.
 	labelLimit = 64
-	// otherValue stands for the values of combinations beyond the limit.
+	// otherValue is shown for the values of combinations beyond the limit.
 	otherValue = "other"
-	// hiddenValue stands for the values of headers that hold credentials.
+	// hiddenValue is shown for the values of headers that hold credentials.
 	hiddenValue = "redacted"
 )
 
@@ -47,8 +48,9 @@ func newHeaderLabels(byLabel map[string]string) *headerLabels {
 	return h
 }
 
-// combination returns which combination of values a request has: 0 is other, and negative means that there are no labels. Combinations
-// are told apart by what is shown of them, since no two lines of a page may have the same labels.
+// combination returns which combination of values a request has: 0 is other, and negative means that there are
+// no labels. Combinations are distinguished by their shown values, since no two lines of a page may have the
+// same labels.
 func (h *headerLabels) combination(header http.Header) int {
 	if h == nil {
 		return -1
@@ -76,10 +78,21 @@ func (h *headerLabels) combination(header http.Header) int {
 	}
 }
 
+// each calls visit with each combination that has been counted, and how often.
+func (h *headerLabels) each(counts []uint64, visit func(values []string, count uint64)) {
+	known := h.known.Load()
+	for i, count := range counts {
+		if count > 0 && i < len(known.values) {
+			visit(known.values[i], count)
+		}
+	}
+}
+
 // split returns the values of which each is ended by the end of a line.
 func split(text string) []string { return strings.Split(strings.TrimSuffix(text, "\n"), "\n") }
 
-// shown returns the first value of a header as it may be shown: cut to what a label may hold, on one line, and without credentials.
+// shown returns the first value of a header as it may be shown: cut to what a label may hold, on one line, and
+// without credentials.
 func shown(header http.Header, name string) string {
 	values := header[name]
 	if len(values) == 0 || values[0] == "" {

@@ -5,13 +5,14 @@ import (
 	"sync/atomic"
 )
 
-// Native buckets are those of Prometheus at schema 3: eight to an octave, so that a quantile is off by less than 5 %. Bucket 0 holds what is
-// at most 2^nativeLowest seconds, and bucket i > 0 what is above nativeBound(i-1) and at most nativeBound(i).
+// Native buckets are those of Prometheus at schema 3: eight to an octave, so that a quantile is off by less
+// than 5 %. Bucket 0 holds what is at most 2^nativeLowest seconds, and bucket i > 0 what is above
+// nativeBound(i-1) and at most nativeBound(i).
 const (
 	nativeSchema    = 3
 	nativePerOctave = 1 << nativeSchema
-	// nativeLowest is the exponent of the shortest duration that is told apart, just under a microsecond; the highest one is beyond what a
-	// time.Duration can hold.
+	// nativeLowest is the exponent of the shortest duration with a bucket of its own, just under a microsecond;
+	// the highest one is beyond what a time.Duration can hold.
 	nativeLowest  = -20
 	nativeHighest = 36
 	// nativeBuckets counts all buckets.
@@ -58,32 +59,6 @@ func (n *native) read(into []uint64) uint64 {
 		}
 	}
 	return total
-}
-
-// nativeCount is a bucket that holds something.
-type nativeCount struct {
-	bucket int
-	count  uint64
-}
-
-// filled appends the buckets that hold something, but for the one of what is too short to be told apart, which it returns beside the sum of
-// all.
-func (n *native) filled(into []nativeCount) (buckets []nativeCount, zero, total uint64) {
-	zero = n.zero.Load()
-	total = zero
-	for i := range n.blocks {
-		block := n.blocks[i].Load()
-		if block == nil {
-			continue
-		}
-		for j := range block {
-			if count := block[j].Load(); count > 0 {
-				into = append(into, nativeCount{1 + i*nativeBlock + j, count})
-				total += count
-			}
-		}
-	}
-	return into, zero, total
 }
 
 // count returns the sum of all buckets.

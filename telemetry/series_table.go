@@ -1,13 +1,9 @@
 package telemetry
 
-import (
-	"cmp"
-	"slices"
-	"sync/atomic"
-)
+import "sync/atomic"
 
-// table is a hash table that is read without a lock: it is replaced by a larger copy whenever a key is new, which happens a few times in
-// the life of a series. Keys are never removed. The zero value is empty.
+// table is a hash table that is read without a lock: it is replaced by a larger copy whenever a key is new,
+// which happens a few times in the life of a series. Keys are never removed. The zero value is empty.
 type table[T any] struct{ slots atomic.Pointer[[]slot[T]] }
 
 // slot holds a key and its value; a slot without a value is free.
@@ -59,16 +55,6 @@ func (t *table[T]) all(visit func(key uint64, value *T)) {
 		if s.value != nil {
 			visit(s.key, s.value)
 		}
-	}
-}
-
-// sorted calls visit with every key and value, by key.
-func (t *table[T]) sorted(visit func(key uint64, value *T)) {
-	used := make([]slot[T], 0, 8) // Few have more.
-	t.all(func(key uint64, value *T) { used = append(used, slot[T]{key, value}) })
-	slices.SortFunc(used, func(a, b slot[T]) int { return cmp.Compare(a.key, b.key) })
-	for _, s := range used {
-		visit(s.key, s.value)
 	}
 }
 

@@ -12,13 +12,14 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// TestCellsAgreeWithClientGolang counts the same random durations with a cell, by many goroutines at once, and with Prometheus' own
-// histogram, and demands the same buckets of both kinds.
-func TestCellsAgreeWithClientGolang(t *testing.T) {
+// TestShardsAgreeWithClientGolang counts the same random durations with a shard, by many goroutines at once, and
+// with Prometheus' own histogram, and demands the same buckets of both kinds.
+func TestShardsAgreeWithClientGolang(t *testing.T) {
 	options := MetricsOptions{Buckets: []float64{.001, .1, .3, 1.2, 5}, EntryPoints: true}
 	metrics := NewMetrics(options)
 	reference := prometheus.NewHistogram(prometheus.HistogramOpts{
-		Name: "reference", Help: "Reference.", Buckets: options.Buckets, NativeHistogramBucketFactor: 1.1, NativeHistogramZeroThreshold: nativeBound(0),
+		Name: "reference", Help: "Reference.", Buckets: options.Buckets, NativeHistogramBucketFactor: 1.1,
+		NativeHistogramZeroThreshold: nativeBound(0),
 	})
 	random := rand.New(rand.NewPCG(1, 2))
 	var all []time.Duration
@@ -160,15 +161,10 @@ func TestTablesLoseNoKey(t *testing.T) {
 	if numbers.find(1) != nil {
 		t.Error("a key was found that nobody added")
 	}
-	seen := uint64(0)
-	numbers.sorted(func(key uint64, _ *uint64) {
-		if key != seen*600 {
-			t.Fatalf("key %d is out of order", key)
-		}
-		seen++
-	})
-	if seen != keys {
-		t.Errorf("%d keys, want %d", seen, keys)
+	seen := map[uint64]bool{}
+	numbers.all(func(key uint64, _ *uint64) { seen[key] = true })
+	if len(seen) != keys {
+		t.Errorf("%d keys, want %d", len(seen), keys)
 	}
 }
 

@@ -44,7 +44,8 @@ func TestLoggerStartsAtInfo(t *testing.T) {
 	logger.Debug("unseen")
 	logger.Info("seen")
 	logger.Error("too")
-	if text := out.String(); strings.Contains(text, "unseen") || !strings.Contains(text, "seen") || !strings.Contains(text, "too") {
+	if text := out.String(); strings.Contains(text, "unseen") || !strings.Contains(text, "seen") ||
+		!strings.Contains(text, "too") {
 		t.Errorf("log: %q", text)
 	}
 }
@@ -115,7 +116,8 @@ func TestTooManyFailuresAreCountedAndNeverBlock(t *testing.T) {
 
 func TestReloadsAreVisible(t *testing.T) {
 	metrics := NewMetrics(MetricsOptions{Dropped: func() uint64 { return 7 }})
-	metrics.Reloaded(Reload{Generation: 3, Quarantined: 2, UnixSeconds: 1700000000, CompileSeconds: 0.25})
+	metrics.SetQuarantined(2)
+	metrics.Reloaded(Reload{Generation: 3, UnixSeconds: 1700000000, CompileSeconds: 0.25})
 	page := scrape(t, metrics)
 	for _, want := range []string{
 		"traefik_config_reloads_total 1", "traefik_config_last_reload_success 1.7e+09", "sluice_config_generation 3",
@@ -161,7 +163,8 @@ func TestRecordTravelsInTheContext(t *testing.T) {
 func scrape(t *testing.T, metrics *Metrics) string {
 	t.Helper()
 	recorder := httptest.NewRecorder()
-	metrics.Handler().ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
+	metrics.Handler().ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics",
+		http.NoBody))
 	if recorder.Code != http.StatusOK {
 		t.Fatalf("status %d", recorder.Code)
 	}

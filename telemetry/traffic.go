@@ -1,19 +1,19 @@
 package telemetry
 
-// TrafficKind says whose traffic is asked for.
+// TrafficKind is a kind of object that has traffic.
 type TrafficKind uint8
 
 // The kinds.
 const (
-	// TrafficEntrypoints asks for entrypoints.
+	// TrafficEntrypoints selects entrypoints.
 	TrafficEntrypoints TrafficKind = iota
-	// TrafficRouters asks for routers.
+	// TrafficRouters selects routers.
 	TrafficRouters
-	// TrafficServices asks for services.
+	// TrafficServices selects services.
 	TrafficServices
 )
 
-// Traffic is what an entrypoint, router or service has seen since Sluice began: two of them, subtracted, are a rate.
+// Traffic is the traffic of an entrypoint, router or service since the start. The difference of two values is a rate.
 type Traffic struct {
 	// Name is the entrypoint's, or name@provider.
 	Name string `json:"name"`
@@ -28,12 +28,13 @@ type Traffic struct {
 	OpenConnections int64 `json:"openConnections"`
 	// Seconds is the sum of all durations.
 	Seconds float64 `json:"seconds"`
-	// Buckets has a pair for each range of durations in which there were any: its upper bound in seconds, and how many lie between the
-	// bound before (eight of them double a duration) and it.
+	// Buckets has a pair for each range of durations in which there were any: its upper bound in seconds, and
+	// how many lie between the bound before (eight of them double a duration) and it.
 	Buckets [][2]float64 `json:"buckets"`
 }
 
-// Traffic returns the traffic of what has one of the names, sorted by name; nil asks for all of the kind. Names that nobody has are left out.
+// Traffic returns the traffic of the named objects, sorted by name; nil selects all of the kind. Unknown names
+// are left out.
 func (m *Metrics) Traffic(kind TrafficKind, names []string) []Traffic {
 	var wanted map[string]bool
 	if names != nil {
@@ -60,7 +61,7 @@ func (m *Metrics) traffic(kind TrafficKind, series []*Series) Traffic {
 	t := Traffic{Name: series[0].name, Buckets: [][2]float64{}}
 	native := make([]uint64, nativeBuckets)
 	for _, s := range series {
-		s.cells.all(func(key uint64, c *cell) { t.add(key, c, native) })
+		s.shards.all(func(key uint64, c *shard) { t.add(key, c, native) })
 	}
 	for i, count := range native {
 		if count > 0 {
@@ -73,8 +74,8 @@ func (m *Metrics) traffic(kind TrafficKind, series []*Series) Traffic {
 	return t
 }
 
-// add adds a cell.
-func (t *Traffic) add(key uint64, c *cell, native []uint64) {
+// add adds a shard.
+func (t *Traffic) add(key uint64, c *shard, native []uint64) {
 	count := c.native.read(native)
 	t.Requests += count
 	switch keyStatus(key) / 100 {

@@ -10,7 +10,7 @@ const (
 	// historyEvery is the time between two samples, historyLength how many are kept: five minutes.
 	historyEvery  = 2 * time.Second
 	historyLength = 150
-	// pruneEvery is after how many samples series are dropped that are gone where nobody reads metrics.
+	// pruneEvery is the number of samples after which dropped series are removed where metrics are not scraped.
 	pruneEvery = 30
 )
 
@@ -23,7 +23,8 @@ type TrafficHistory struct {
 	EntryPoints []EntrypointHistory `json:"entryPoints"`
 }
 
-// EntrypointHistory is how the traffic of one entrypoint went. A member of a list is about the time since the member before.
+// EntrypointHistory is how the traffic of one entrypoint went. A member of a list is about the time since the
+// member before.
 type EntrypointHistory struct {
 	// Name is the entrypoint's.
 	Name string `json:"name"`

@@ -18,7 +18,7 @@ func (m *Metrics) counts() map[string]trafficCount {
 	counts := make(map[string]trafficCount, len(all))
 	for _, series := range all {
 		t, native := Traffic{}, make([]uint64, nativeBuckets)
-		series.cells.all(func(key uint64, c *cell) { t.add(key, c, native) })
+		series.shards.all(func(key uint64, c *shard) { t.add(key, c, native) })
 		counts[series.name] = trafficCount{requests: t.Requests, errors: t.ServerErrors, native: native}
 	}
 	return counts
@@ -70,8 +70,8 @@ func compare(before, after trafficCount, seconds float64) trafficSample {
 	}
 }
 
-// quantile returns the duration in seconds that a share of the requests did not exceed, or 0 without requests. Within a bucket,
-// durations are taken to be spread evenly on the scale of its bounds, which is logarithmic.
+// quantile returns the duration in seconds that a share of the requests did not exceed, or 0 without requests.
+// Within a bucket, durations are taken to be spread evenly on the scale of its bounds, which is logarithmic.
 func quantile(native []uint64, total uint64, share float64) float64 {
 	rank := share * float64(total)
 	below := 0.0

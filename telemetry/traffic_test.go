@@ -74,12 +74,19 @@ func TestHistoryHasRatesAndQuantiles(t *testing.T) {
 		<-time.NewTimer(historyEvery).C
 		synctest.Wait()
 		h := metrics.History()
-		if h.Interval != 2 || len(h.Times) != 2 || h.Times[0] != began.Add(historyEvery).UnixMilli() || len(h.EntryPoints) != 2 {
+		if h.Interval != 2 || len(h.Times) != 2 || h.Times[0] != began.Add(historyEvery).UnixMilli() ||
+			len(h.EntryPoints) != 2 {
 			t.Fatalf("history %+v", h)
 		}
 		want := []EntrypointHistory{
-			{Name: "admin", Requests: []float64{0, 5}, Errors: []float64{0, 0}, P50: []float64{0, 1}, P95: []float64{0, 1}, P99: []float64{0, 1}},
-			{Name: "web", Requests: []float64{50, 0}, Errors: []float64{2, 0}, P50: []float64{.01, 0}, P95: []float64{.01, 0}, P99: []float64{2, 0}},
+			{
+				Name: "admin", Requests: []float64{0, 5}, Errors: []float64{0, 0}, P50: []float64{0, 1}, P95: []float64{0, 1},
+				P99: []float64{0, 1},
+			},
+			{
+				Name: "web", Requests: []float64{50, 0}, Errors: []float64{2, 0}, P50: []float64{.01, 0}, P95: []float64{.01, 0},
+				P99: []float64{2, 0},
+			},
 		}
 		near := cmp.Comparer(func(a, b float64) bool { return a == b || math.Abs(a-b) < 0.09*max(a, b) })
 		if diff := cmp.Diff(want, h.EntryPoints, near); diff != "" {
@@ -106,7 +113,8 @@ func TestHistoryForgetsWhatIsOld(t *testing.T) {
 		if len(h.Times) != historyLength || len(h.EntryPoints[0].Requests) != historyLength {
 			t.Fatalf("%d samples, want %d", len(h.Times), historyLength)
 		}
-		if first, last := h.EntryPoints[0].Requests[0], h.EntryPoints[0].Requests[historyLength-1]; first != 5 || last != 79.5 {
+		if first, last := h.EntryPoints[0].Requests[0], h.EntryPoints[0].Requests[historyLength-1]; first != 5 ||
+			last != 79.5 {
 			t.Errorf("rates from %v to %v, want 5 to 79.5", first, last)
 		}
 		stop()

@@ -2,8 +2,8 @@ package telemetry
 
 import "errors"
 
-// Unsent returns how many of a batch did not reach its collector: none without an error, as many as the error says where it has a method
-// Unsent(batch int) int, and otherwise all.
+// Unsent returns how many of a batch did not reach its collector: none without an error, as many as the error
+// says where it has a method Unsent(batch int) int, and otherwise all.
 func Unsent(err error, batch int) int {
 	if err == nil {
 		return 0

@@ -18,7 +18,8 @@ func TestUnsent(t *testing.T) {
 		err  error
 		want int
 	}{
-		"none": {nil, 0}, "all": {errors.New("down"), 10}, "a part": {taken(3), 3}, "a part, wrapped": {fmt.Errorf("send: %w", taken(0)), 0},
+		"none": {nil, 0}, "all": {errors.New("down"), 10}, "a part": {taken(3), 3},
+		"a part, wrapped": {fmt.Errorf("send: %w", taken(0)), 0},
 	} {
 		if got := Unsent(test.err, 10); got != test.want {
 			t.Errorf("%s: %d, want %d", title, got, test.want)

@@ -113,7 +113,7 @@ func TestEvents(t *testing.T) {
 
 		news = all.follow(&pipeline.State{Generation: 7, Ready: true, Generations: generations, Providers: synced, Verdicts: verdicts}, news)
 		l.expect(t, "id: 7\nevent: generation\ndata: "+seventh+"\n")
-		l.expect(t, `event: verdicts`+"\n"+`data: {"worse":[{"kind":"middleware","name":"auth@file","status":"degraded","reason":"so so","origin":"a.yaml"}],"recovered":[]}`+"\n")
+		l.expect(t, `event: verdicts`+"\n"+`data: {"worse":[{"kind":"middleware","name":"auth@file","status":"degraded","code":"Degraded","reason":"so so","origin":"a.yaml"}],"recovered":[]}`+"\n")
 
 		news = all.follow(&pipeline.State{Generation: 7, Ready: true, Generations: generations, Providers: failing, Verdicts: verdicts}, news)
 		l.expect(t, "event: providers\ndata: "+strings.Replace(well, `true,`, `true,"reason":"no disk",`, 1)+"\n")

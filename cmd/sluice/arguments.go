@@ -106,7 +106,10 @@ func nearestFlag(flags *flag.FlagSet, name string) (string, bool) {
 	return document.Nearest(name, names)
 }
 
+// boolFlag is the value of a flag that needs no argument, as the package flag knows it.
+type boolFlag interface{ IsBoolFlag() bool }
+
 func isBool(f *flag.Flag) bool {
-	value, ok := f.Value.(interface{ IsBoolFlag() bool })
+	value, ok := f.Value.(boolFlag)
 	return ok && value.IsBoolFlag()
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// parallelChecks is how many active checks run at a time: enough that hundreds of endpoints which never answer do not delay
-// the checks of others, and few enough that their connections are no burden.
+// parallelChecks is how many active checks run at a time: enough that hundreds of endpoints which never answer do not
+// delay the checks of others, and few enough that their connections are no burden.
 const parallelChecks = 512
 
-// balance makes the registry of the pools and what carries requests to mirrors, which tell the log and the metrics what they
-// do. Only a system that serves asks endpoints about their health.
+// balance makes the registry of the pools and what carries requests to mirrors, with their logs and
+// metrics. Only a system that serves runs health checks.
 func (s *system) balance(serves bool) {
 	s.happened = make(chan loadbalancer.Event, keptEvents)
 	options := loadbalancer.Options{Took: s.metrics.EndpointsChanged, Report: s.noteEvent}
@@ -86,14 +86,14 @@ func counted(pool *loadbalancer.Pool) telemetry.BalanceCounts {
 	c := pool.Counters()
 	return telemetry.BalanceCounts{Service: pool.Name(), Counts: map[string]uint64{
 		"retries": c.Retries.Load(), "retries_exhausted": c.Exhausted.Load(),
-		"ejections": c.Ejections.Load(), "returns": c.Returns.Load(), "ejections_spared": c.Spared.Load(),
+		"ejections": c.Ejections.Load(), "returns": c.Returns.Load(), "ejections_spared": c.EjectionsOverflow.Load(),
 		"checks_failed": c.ChecksFailed.Load(), "checks_passed": c.ChecksPassed.Load(), "panics": c.Panics.Load(),
 		"saturated": c.Saturated.Load(), "waited": c.Waited.Load(), "spilled": c.Spilled.Load(),
 		"moved": c.Moved.Load(), "cut": c.Cut.Load(),
 	}}
 }
 
-// settleZone tells the pools in which zone this instance runs: the one that the option zone names, or else that of its node.
+// settleZone sets the zone of the pools: the one that the option zone names, or else that of its node.
 // Without either zones don't matter.
 func (s *system) settleZone(ctx context.Context) {
 	zone := s.config.Zone

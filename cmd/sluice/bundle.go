@@ -19,9 +19,9 @@ import (
 // bundleTimeout is how long a running Sluice may take to make and send its archive.
 const bundleTimeout = 2 * time.Minute
 
-// supportBundle fetches the support archive of a running Sluice and writes it into a file that only its owner may read. It returns 0 when it is
-// there, 1 when it could not be fetched or written, and 2 for wrong arguments. Without --api it asks where the same static configuration serves
-// the API.
+// supportBundle fetches the support archive of a running Sluice and writes it into a file that only its owner may
+// read. It returns 0 when it is there, 1 when it could not be fetched or written, and 2 for wrong arguments. Without
+// --api it uses the address at which the same static configuration serves the API.
 func supportBundle(args, environ []string, stdout, stderr io.Writer) int {
 	headers := headerFlag{}
 	flags := newFlags("bundle", "[--api URL] [--out FILE] [-H 'Name: value'] [--configFile FILE] [OPTIONS]", stderr)
@@ -68,8 +68,9 @@ func apiURL(sources static.Sources) (string, error) {
 	})
 }
 
-// fetchBundle writes the archive of the Sluice whose API is at base, with or without /api, and returns its size. What could not be fetched whole leaves
-// no file behind. The Sluice of this machine is believed whatever certificate it shows, which is for its clients.
+// fetchBundle writes the archive of the Sluice whose API is at base, with or without /api, and returns its size. What
+// could not be fetched whole leaves no file behind. The Sluice of this machine is believed whatever certificate it
+// shows, which is for its clients.
 func fetchBundle(ctx context.Context, base string, header http.Header, own bool, out string, stdout io.Writer) (int64, error) {
 	response, err := askBundle(ctx, base, header, own)
 	if err != nil {
@@ -98,7 +99,8 @@ func fetchBundle(ctx context.Context, base string, header http.Header, own bool,
 	return size, nil
 }
 
-// askBundle returns the answer, of which the body must be closed. Credentials of the URL are sent, and no error repeats them.
+// askBundle returns the answer, of which the body must be closed. Credentials of the URL are sent, and no error
+// repeats them.
 func askBundle(ctx context.Context, base string, header http.Header, own bool) (*http.Response, error) {
 	target, err := url.Parse(strings.TrimSuffix(strings.TrimRight(base, "/"), "/api") + "/api/support-dump")
 	if err != nil { // What is wrong with it may be a part of a password.

@@ -27,8 +27,8 @@ const (
 	exitBroken = 2
 )
 
-// check validates the static and the dynamic configuration without listening. It prints one finding a line and returns 0
-// when nothing is refused, 1 when something is, and 2 for wrong arguments.
+// check validates the static and the dynamic configuration without listening. It prints one finding a line and
+// returns 0 when nothing is refused, 1 when something is, and 2 for wrong arguments.
 func check(args, environ []string, stdout, stderr io.Writer) int {
 	flags := newFlags("check", "[--configFile FILE] [OPTIONS]", stderr)
 	positional, options, err := parseMixed(flags, args)
@@ -60,22 +60,22 @@ func describeSource(loaded static.Loaded) string {
 	return loaded.File
 }
 
-// printVerdicts writes one verdict a line and returns how many objects are quarantined.
+// printVerdicts writes one verdict a line, with its reason code in brackets, and returns how many objects are quarantined.
 func printVerdicts(out io.Writer, verdicts []dynamic.Verdict) int {
 	refused := 0
 	for _, verdict := range verdicts {
 		if verdict.Status == dynamic.Quarantined {
 			refused++
-			say(out, "%s\n", verdict)
+			say(out, "%s [%s]\n", verdict, verdict.ReasonCode())
 			continue
 		}
-		say(out, "%s (%s)\n", verdict, verdict.Status)
+		say(out, "%s [%s] (%s)\n", verdict, verdict.ReasonCode(), verdict.Status)
 	}
 	return refused
 }
 
-// printProviders writes a line for each required provider that has delivered nothing, unless a verdict on its source has
-// said so, and returns how many lines it wrote.
+// printProviders writes a line for each required provider that has delivered nothing, unless a verdict on its source
+// has said so, and returns how many lines it wrote.
 func printProviders(out io.Writer, state *pipeline.State) int {
 	refused := 0
 	for _, name := range undelivered(state) {

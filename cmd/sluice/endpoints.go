@@ -12,28 +12,28 @@ type endpoints struct{ system *system }
 
 // Endpoints returns the endpoints that the query selects.
 func (e endpoints) Endpoints(query live.EndpointQuery) []func() live.Endpoint {
-	found := e.system.registry.Standings(loadbalancer.StandingQuery{Search: query.Search, Status: query.Status, Service: query.Service})
+	found := e.system.registry.EndpointStatuses(loadbalancer.EndpointQuery{Search: query.Search, Status: query.Status, Service: query.Service})
 	closer := make([]func() live.Endpoint, len(found))
-	for i, standing := range found {
-		closer[i] = func() live.Endpoint { return endpoint(standing) }
+	for i, status := range found {
+		closer[i] = func() live.Endpoint { return endpoint(status) }
 	}
 	return closer
 }
 
-func endpoint(standing loadbalancer.Standing) live.Endpoint {
-	key := standing.Endpoint().Key()
+func endpoint(status loadbalancer.EndpointStatus) live.Endpoint {
+	key := status.Endpoint().Key()
 	shown := live.Endpoint{
-		Address: standing.Address(), Source: key.Source, UID: key.UID,
-		InFlight: standing.Endpoint().InFlight(), ConnectFailures: standing.Endpoint().ConnectFailures(),
+		Address: status.Address(), Source: key.Source, UID: key.UID,
+		InFlight: status.Endpoint().InFlight(), ConnectFailures: status.Endpoint().ConnectFailures(),
 		Pools: []live.EndpointPool{}, Upstreams: []live.EndpointUpstream{},
 	}
-	for _, place := range standing.Places(time.Now()) {
+	for _, member := range status.Memberships(time.Now()) {
 		shown.Pools = append(shown.Pools, live.EndpointPool{
-			Service: place.Service, State: place.State.String(), Reason: place.Reason, BackSeconds: place.Back.Seconds(), Share: place.Share,
-			LatencySeconds: place.Latency.Seconds(), SlowStart: place.SlowStart, Sticky: place.Sticky,
+			Service: member.Service, State: member.State.String(), Reason: member.Reason, BackSeconds: member.Back.Seconds(), Share: member.Share,
+			LatencySeconds: member.Latency.Seconds(), SlowStart: member.SlowStart, Sticky: member.Sticky,
 		})
 	}
-	for _, upstream := range standing.Upstreams() {
+	for _, upstream := range status.Upstreams() {
 		shown.Upstreams = append(shown.Upstreams, live.EndpointUpstream{
 			Scheme: upstream.Scheme, Host: upstream.Host, IdleConnections: upstream.Idle,
 		})

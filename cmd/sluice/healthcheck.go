@@ -16,8 +16,8 @@ import (
 // healthcheckTimeout is how long a running Sluice may take to say whether it is ready.
 const healthcheckTimeout = 5 * time.Second
 
-// healthcheck asks a running Sluice whether it is ready, prints the answer in one line, and returns 0 for yes and 1 for no.
-// Without --url it asks where the same static configuration serves ping.
+// healthcheck asks a running Sluice whether it is ready, prints the answer in one line, and returns 0 for yes and 1
+// for no. Without --url it uses the address at which the same static configuration serves ping.
 func healthcheck(args, environ []string, stdout, stderr io.Writer) int {
 	flags := newFlags("healthcheck", "[--url URL] [--configFile FILE] [OPTIONS]", stderr)
 	url := flags.String("url", "", "`URL` to ask (default: /ready on the entrypoint of ping)")
@@ -42,8 +42,8 @@ func healthcheck(args, environ []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// askReady returns nil when the URL is answered with 200. The error quotes the first line of any other answer. The Sluice of
-// this machine is believed whatever certificate it shows, which is for its clients.
+// askReady returns nil when the URL is answered with 200. The error quotes the first line of any other answer. The
+// Sluice of this machine is believed whatever certificate it shows, which is for its clients.
 func askReady(ctx context.Context, url string, own bool) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 const firstRoutes = 10 * time.Second
 
 // hold waits until Sluice is ready for the first time, at most ten seconds: who comes earlier waits in the queue of the
-// socket, and is not told that there is no such route. What answers about Sluice itself is never held.
+// socket, and gets no answer that there is no such route. What answers about Sluice itself is never held.
 func (s *system) hold(ctx context.Context, entrypoint string) {
 	if strings.EqualFold(entrypoint, static.InternalEntryPoint) || s.config.Ping != nil && s.config.Ping.EntryPoint == entrypoint {
 		return

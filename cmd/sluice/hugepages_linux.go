@@ -9,15 +9,17 @@ import (
 )
 
 const (
-	// arenaBytes is what the Go runtime reserves of the address space at a time, on the systems with 64 bits; maxArenas bounds the search.
+	// arenaBytes is what the Go runtime reserves of the address space at a time, on the systems with 64 bits; maxArenas
+	// bounds the search.
 	arenaBytes = 64 << 20
 	maxArenas  = 1 << 10
 	// adviceInterval is how often arenas are looked for that the heap has grown by.
 	adviceInterval = 30 * time.Second
 )
 
-// useHugePages asks for huge pages for the heap until ctx ends. Where the system gives them to those who ask, which is the default of most,
-// the many small objects of connections then need a few entries of the processor's address cache instead of thousands.
+// useHugePages requests huge pages for the heap until ctx ends. Where the system grants them on request (madvise),
+// the default of most, the many small objects of connections then need a few entries of the processor's address cache
+// instead of thousands.
 func useHugePages(ctx context.Context) {
 	heap := reflect.ValueOf(new([1 << 12]byte)).Pointer()
 	tick := time.NewTicker(adviceInterval)
@@ -32,8 +34,8 @@ func useHugePages(ctx context.Context) {
 	}
 }
 
-// adviseHugePages asks for the arena that holds the address and for those behind it, and returns how many there are. What the system makes
-// of it shows in the process's memory map alone: it is advice.
+// adviseHugePages requests them for the arena that holds the address and for those behind it, and returns how many
+// there are. What the system makes of it shows in the process's memory map alone: it is advice.
 func adviseHugePages(heap uintptr) (arenas int) {
 	if ^uintptr(0)>>32 == 0 {
 		return 0 // Arenas are smaller there, and so is the heap.

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/entrypoint"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -48,16 +48,17 @@ func inherited(config *static.Configuration) ([]router.EntryPoint, error) {
 	return found, nil
 }
 
-// loopback tells whether nobody but this machine reaches an address.
+// loopback reports whether an address is reached from this machine alone.
 func loopback(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return err == nil && address.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// everybody tells whether a list of peers that are believed chooses none. The entrypoint itself refuses a list that can't be read.
+// everybody reports whether a list of trusted peers includes every address. A malformed list is refused by the
+// entrypoint.
 func everybody(trusted []string) bool {
-	peers, err := canonical.NewTrust(trusted)
-	return err != nil || peers.Everybody()
+	peers, err := forwarded.NewTrust(trusted)
+	return err != nil || peers.CoversMost()
 }
 
 func routerTLS(config *static.TLS) *dynamic.RouterTLS {

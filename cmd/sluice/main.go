@@ -1,8 +1,8 @@
 // Command sluice is the edge router: it wires the stages together and does nothing else.
 //
-// In flow the command line, the environment and a static configuration; out flow a running router, or the answers of the
-// subcommands check, explain and routes, which load the same configuration and never listen. It never decides about a
-// request or an object itself.
+// Input: the command line, the environment and a static configuration. Result: a running router, or the answers of
+// the subcommands check, explain and routes, which load the same configuration and do not listen. It decides nothing
+// about a request or an object itself.
 package main
 
 import (

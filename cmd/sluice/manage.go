@@ -49,20 +49,21 @@ func release() api.Version {
 // servers says how the servers of load balancers stand.
 type servers struct{ system *system }
 
-// Servers returns UP or DOWN for each server of a service by its URL, as Traefik has it; nil for a service without servers.
+// Servers returns UP or DOWN for each server of a service by its URL, as Traefik has it; nil for a service without
+// servers.
 func (s servers) Servers(service string) map[string]string {
 	pool, known := s.system.registry.Lookup(service)
 	if !known {
 		return nil
 	}
-	standing := map[string]string{}
+	status := map[string]string{}
 	for url, up := range serverStates(pool) {
-		standing[url] = "DOWN"
+		status[url] = "DOWN"
 		if up {
-			standing[url] = "UP"
+			status[url] = "UP"
 		}
 	}
-	return standing
+	return status
 }
 
 // serverStates tells which servers of a pool get requests, or would but for being in good health too seldom.
@@ -82,20 +83,21 @@ func serverStates(pool *loadbalancer.Pool) map[string]bool {
 	return states
 }
 
-// countStanding has the metrics read how servers stand, which certificates there are, and of whom there is still something to count.
+// countStanding has the metrics read how servers stand, which certificates there are, and of whom there is still
+// something to count.
 func (s *system) countStanding() {
-	s.metrics.CountServers(func(yield func(telemetry.ServerStanding) bool) {
+	s.metrics.CountServers(func(yield func(telemetry.ServerStatus) bool) {
 		for pool := range s.registry.Pools() {
 			for url, up := range serverStates(pool) {
-				if !yield(telemetry.ServerStanding{Service: pool.Name(), URL: url, Up: up}) {
+				if !yield(telemetry.ServerStatus{Service: pool.Name(), URL: url, Up: up}) {
 					return
 				}
 			}
 		}
 	})
-	s.metrics.CountPools(func(yield func(telemetry.PoolStanding) bool) {
+	s.metrics.CountPools(func(yield func(telemetry.PoolStatus) bool) {
 		for pool := range s.registry.Pools() {
-			if !yield(poolStanding(pool)) {
+			if !yield(poolStatus(pool)) {
 				return
 			}
 		}
@@ -116,17 +118,17 @@ func (s *system) countStanding() {
 	})
 }
 
-// poolStanding counts the endpoints of a pool by how they stand.
-func poolStanding(pool *loadbalancer.Pool) telemetry.PoolStanding {
-	standing := telemetry.PoolStanding{Service: pool.Name(), Endpoints: map[string]int{}}
+// poolStatus counts the endpoints of a pool by how they stand.
+func poolStatus(pool *loadbalancer.Pool) telemetry.PoolStatus {
+	status := telemetry.PoolStatus{Service: pool.Name(), Endpoints: map[string]int{}}
 	snapshot := pool.Snapshot()
 	for state := range snapshot.States() {
-		standing.Endpoints[state.String()]++
+		status.Endpoints[state.String()]++
 	}
 	for member := range snapshot.Members() {
-		standing.InFlight += int64(member.Endpoint().InFlight())
+		status.InFlight += int64(member.Endpoint().InFlight())
 	}
-	return standing
+	return status
 }
 
 // certificates lists what clients are shown.

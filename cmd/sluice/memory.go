@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// maxPercent lets a small heap grow to five times what lives, which costs some 20 MB at rest and saves collections; see
-	// docs/performance.
+	// maxPercent lets a small heap grow to five times what lives, which costs some 20 MB at rest and saves collections;
+	// see docs/performance.
 	maxPercent = 400
 	// minPercent is what a large heap may grow by, so that it is not collected all the time.
 	minPercent = 50
@@ -57,7 +57,7 @@ type pacer struct{ percent int }
 // sentinel is what a collection finds dead.
 type sentinel struct{ _ *pacer }
 
-// arm waits for the next collection, which ends the life of a sentinel that nobody holds.
+// arm waits for the next collection, which ends the life of a sentinel without references.
 func (p *pacer) arm() { runtime.AddCleanup(new(sentinel), (*pacer).collected, p) }
 
 func (p *pacer) collected() {

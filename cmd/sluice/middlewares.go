@@ -16,7 +16,8 @@ func (s *system) countMiddlewares() {
 	})
 }
 
-// summed adds up what a middleware holds for its owners, so that the number of series does not grow with that of routers.
+// summed adds up what a middleware holds for its owners, so that the number of series does not grow with that of
+// routers.
 func summed(standing *router.MiddlewareStanding) telemetry.MiddlewareCounts {
 	sum := telemetry.MiddlewareCounts{
 		Middleware: standing.Name, Events: standing.Counts, Levels: map[string]int64{}, States: map[string]int{},

@@ -25,7 +25,7 @@ type loggers interface {
 	For(subsystem string) telemetry.Logger
 }
 
-// observers are who wants to know of requests beside the counters. Each is nil where nobody asked for it.
+// observers receive the records of requests, beside the counters. Each is nil unless it is configured.
 type observers struct {
 	access *accesslog.Log
 	tracer *tracing.Tracer
@@ -37,7 +37,7 @@ type pusher interface {
 	Shutdown(ctx context.Context) error
 }
 
-// watched says what anybody wants to know of requests. The dashboard reads the counters, too.
+// watched returns which records of requests are needed. The dashboard reads the counters, too.
 func watched(config *static.Configuration) telemetry.Observe {
 	var all telemetry.Observe
 	if config.Metrics != nil || config.API != nil {
@@ -52,7 +52,7 @@ func watched(config *static.Configuration) telemetry.Observe {
 	return all
 }
 
-// internals says what anybody wants to know of requests to Sluice's own services (addInternals).
+// internals returns which records are needed of requests to Sluice's own services (addInternals).
 func internals(config *static.Configuration) telemetry.Observe {
 	var all telemetry.Observe
 	if config.Metrics != nil && config.Metrics.AddInternals {
@@ -104,7 +104,7 @@ func metricsOptions(config *static.Configuration, dropped func() uint64) (teleme
 	return options, nil
 }
 
-// observe begins what the static configuration asks for. On an error nothing goes on.
+// observe starts the configured observers. On an error none is left running.
 func (s *system) observe(ctx context.Context) error {
 	logger := s.logs.For(telemetry.SubsystemTelemetry)
 	otlp.Report(logger)
@@ -172,7 +172,7 @@ func (s *system) dependencies(name string, config *static.EntryPoint) entrypoint
 		deps.Sinks = append(deps.Sinks, access)
 	}
 	if s.observers.tracer != nil {
-		// Before the others: lines of the access log tell the trace.
+		// Before the others: lines of the access log contain the trace.
 		deps.Sinks = slices.Insert(deps.Sinks, 0, entrypoint.Sink(s.observers.tracer))
 	}
 	return deps

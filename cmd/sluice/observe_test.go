@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/static"
@@ -20,9 +20,9 @@ import (
 // standstill is an exporter of spans that does not come to its end before it is let go.
 type standstill struct{ letGo chan struct{} }
 
-func (standstill) UploadTraces(context.Context, []*tracepb.ResourceSpans) error { return nil }
+func (standstill) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { return nil }
 
-func (s standstill) Stop(context.Context) error {
+func (s standstill) Shutdown(context.Context) error {
 	<-s.letGo
 	return nil
 }
@@ -115,8 +115,8 @@ func TestWhatIsObserved(t *testing.T) {
 	}
 }
 
-// The access log reads the trace, which the tracer of a request that no router answered makes at its end; and a router may switch the
-// access log on, so that it hears of all requests and gets their headers.
+// The access log reads the trace, which the tracer of a request that no router answered makes at its end; and a
+// router may switch the access log on, so that it hears of all requests and gets their headers.
 func TestWhatAnEntrypointTells(t *testing.T) {
 	access, err := accesslog.New(static.AccessLog{
 		FilePath: filepath.Join(t.TempDir(), "access.log"), Format: static.FormatJSON,
@@ -161,5 +161,5 @@ func TestWhatAnEntrypointTells(t *testing.T) {
 // noSpans is an exporter that gets none.
 type noSpans struct{}
 
-func (noSpans) UploadTraces(context.Context, []*tracepb.ResourceSpans) error { return nil }
-func (noSpans) Stop(context.Context) error                                   { return nil }
+func (noSpans) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error { return nil }
+func (noSpans) Shutdown(context.Context) error                             { return nil }

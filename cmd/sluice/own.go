@@ -10,8 +10,8 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// ownURL finds where the static configuration serves something of Sluice's own, as seen from this machine: on the entrypoint, and at the path, that
-// where returns. The error names the flag that tells it.
+// ownURL finds where the static configuration serves something of Sluice's own, as seen from this machine: on the
+// entrypoint, and at the path, that where returns. The error names the flag that sets it.
 func ownURL(sources static.Sources, flag string, where func(*static.Configuration) (entryPoint, path string, err error)) (string, error) {
 	loaded, findings := static.Load(sources)
 	for _, finding := range findings {

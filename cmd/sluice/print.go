@@ -121,7 +121,7 @@ func printRoutes(out io.Writer, listings []router.Listing) {
 	_ = table.Flush()
 }
 
-// say writes a text. Its arguments are what somebody has declared: none of them begins a line or speaks to the terminal.
+// say writes a text. Its arguments come from the configuration: line breaks and control characters in them are escaped.
 func say(out io.Writer, format string, arguments ...any) {
 	for i, argument := range arguments {
 		switch argument.(type) {

@@ -28,7 +28,8 @@ func serve(args, environ []string, stderr io.Writer) int {
 		printFindings(stderr, findings)
 		return 1
 	}
-	// Who reads a log may go away: the write then fails, and nobody is ended by it. SIGUSR1 means nothing yet.
+	// The reader of a log's pipe may go away: the write then fails and does not end the process. SIGUSR1 has no meaning
+	// yet.
 	signal.Ignore(syscall.SIGPIPE, syscall.SIGUSR1)
 	logs, err := openLog(loaded.Configuration.Log, stderr)
 	if err != nil {
@@ -63,7 +64,7 @@ func serve(args, environ []string, stderr io.Writer) int {
 	return 0
 }
 
-// openLog opens the log that the static configuration asks for.
+// openLog opens the configured log.
 func openLog(config static.Log, stderr io.Writer) (*telemetry.Logs, error) {
 	logs, err := telemetry.NewLogs(config, telemetry.LogsOptions{Output: stderr})
 	if err != nil || config.OTLP == nil {
@@ -176,7 +177,7 @@ func (s *system) listen(ctx context.Context) ([]*entrypoint.Entrypoint, error) {
 	return bound, nil
 }
 
-// reopenFiles opens the files of the logs anew on SIGUSR1: somebody has moved them away.
+// reopenFiles opens the files of the logs anew on SIGUSR1, after they were rotated.
 func (s *system) reopenFiles(ctx context.Context, moved <-chan os.Signal) {
 	for {
 		select {
@@ -193,7 +194,8 @@ func (s *system) reopenFiles(ctx context.Context, moved <-chan os.Signal) {
 	}
 }
 
-// reloadOnHangup reads the files again on SIGHUP. Without files there is nothing to read, and nothing to end for either.
+// reloadOnHangup reads the files again on SIGHUP. Without files there is nothing to read, and nothing to end for
+// either.
 func (s *system) reloadOnHangup(ctx context.Context, hangups <-chan os.Signal) {
 	for {
 		select {

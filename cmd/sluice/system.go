@@ -56,7 +56,8 @@ type system struct {
 	reopen []func() error
 }
 
-// assemble wires the stages of a static configuration that has no errors. What does not serve asks no endpoint anything.
+// assemble wires the stages of a static configuration that has no errors. What does not serve asks no endpoint
+// anything.
 func assemble(config *static.Configuration, logs loggers, serves bool) (*system, error) {
 	s := &system{
 		config: config, logs: logs, logger: logs.For(telemetry.SubsystemMain), started: time.Now(),
@@ -100,7 +101,7 @@ func assemble(config *static.Configuration, logs loggers, serves bool) (*system,
 	s.countStanding()
 	s.pipeline = pipeline.New(pipeline.Options{
 		Source:     provider.NewHub(entries, logs.For(telemetry.SubsystemProvider)),
-		Compiler:   tables{s.compiler},
+		Compiler:   s.compiler,
 		Endpoints:  s.registry,
 		Logger:     logs.For(telemetry.SubsystemPipeline),
 		Resolver:   resolver,
@@ -157,8 +158,8 @@ func (s *system) providers() ([]provider.Entry, *dns.Provider, error) {
 	return append(entries, s.clusters.Entries()...), resolver, nil
 }
 
-// internalServices are the services that Sluice itself answers. Any router may name one, so there are none but those that
-// the static configuration asks for.
+// internalServices are the services that Sluice itself answers. Any router may name one, so there are none but those
+// that the static configuration asks for.
 func (s *system) internalServices() map[string]http.Handler {
 	services := map[string]http.Handler{pipeline.ServiceNoop: http.HandlerFunc(noop)}
 	status := 0
@@ -186,18 +187,10 @@ func (s *system) State() *pipeline.State { return s.pipeline.State() }
 // tableState returns what clusters are told of the active table.
 func (s *system) tableState() kubernetes.State {
 	state := s.pipeline.State()
-	return kubernetes.State{Included: state.Included, Verdicts: state.Verdicts, Settled: state.Settled}
+	return kubernetes.State{Included: state.Included, Verdicts: state.Verdicts, Settled: state.Settled, Changed: state.News}
 }
 
 // noop answers 418: it stands behind routers whose middlewares always answer.
 func noop(w http.ResponseWriter, _ *http.Request) {
 	http.Error(w, http.StatusText(http.StatusTeapot), http.StatusTeapot)
-}
-
-// tables hands the pipeline's input to the router's compiler.
-type tables struct{ compiler *router.Compiler }
-
-// Compile compiles.
-func (t tables) Compile(input pipeline.Input) pipeline.Compiled {
-	return pipeline.Compiled(t.compiler.Compile(router.Input(input)))
 }

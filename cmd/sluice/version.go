@@ -21,7 +21,7 @@ func version(args []string, stdout, stderr io.Writer) int {
 	return 0
 }
 
-// describeBuild tells version, commit, Go version and platform, one a line.
+// describeBuild returns version, commit, Go version and platform, one a line.
 func describeBuild(build *debug.BuildInfo) string {
 	var tag, commit, modified string
 	if build != nil {

@@ -17,7 +17,8 @@ import (
 // whoamiGrace is how long requests in progress may take to finish once whoami is asked to stop.
 const whoamiGrace = 5 * time.Second
 
-// whoami runs the endpoint that tells about each request until SIGINT or SIGTERM; its result is the exit code.
+// whoami runs an endpoint that answers with a description of each request until SIGINT or SIGTERM; its result is the
+// exit code.
 func whoami(args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("sluice whoami", flag.ContinueOnError)
 	flags.SetOutput(stderr)

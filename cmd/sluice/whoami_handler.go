@@ -187,7 +187,7 @@ func (alphabet) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// localAddresses lists the addresses of this host's interfaces, as far as the system tells.
+// localAddresses lists the addresses of this host's interfaces, as far as they are known.
 func localAddresses() []string {
 	interfaces, _ := net.InterfaceAddrs()
 	var addresses []string

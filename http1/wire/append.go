@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// AppendField appends a field line. A name that is not a token is left out. CR, LF and NUL in a value become spaces, so that no
-// value can end its line (RFC 9110, section 5.5).
+// AppendField appends a field line. A name that is not a token is left out. CR, LF and NUL in a value become spaces, so
+// that no value can end its line (RFC 9110, section 5.5).
 func AppendField(b []byte, name, value string) []byte {
 	if !token(name) {
 		return b
@@ -33,8 +33,8 @@ func blank(b []byte) {
 	}
 }
 
-// AppendHeader appends the lines of all fields, in no particular order, except those whose name skip returns true for. A nil skip
-// leaves nothing out.
+// AppendHeader appends the lines of all fields, in no particular order, except those whose name skip returns true for.
+// A nil skip leaves nothing out.
 func AppendHeader(b []byte, header http.Header, skip func(name string) bool) []byte {
 	for name, values := range header {
 		if len(values) == 0 || !token(name) || skip != nil && skip(name) {

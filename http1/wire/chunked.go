@@ -31,8 +31,8 @@ const (
 	atEnd
 )
 
-// Chunked decodes a body in chunks (RFC 9112, section 7.1). The zero value is at the beginning of a body. It looks at bytes that
-// its caller has read and reads none itself.
+// Chunked decodes a body in chunks (RFC 9112, section 7.1). The zero value is at the beginning of a body. It looks at
+// bytes that its caller has read and reads none itself.
 type Chunked struct {
 	state  chunkState
 	digits int
@@ -42,15 +42,16 @@ type Chunked struct {
 	scan   Scanner
 	tail   []byte
 	err    error
-	// Trailer has the trailers of a body that has ended; nil without any. Fields that must not be trailers are left out.
+	// Trailer has the trailers of a body that has ended; nil without any. Fields that must not be trailers are left
+	// out.
 	Trailer http.Header
 }
 
 // Done reports whether the body has ended; what follows belongs to the next message.
 func (c *Chunked) Done() bool { return c.state == atEnd }
 
-// Pending returns how many bytes of the current chunk's data have not come yet. While it is positive, that many bytes may be read
-// from the connection past Decode, and are told to Took.
+// Pending returns how many bytes of the current chunk's data have not come yet. While it is positive, that many bytes
+// may be read from the connection past Decode, and are told to Took.
 func (c *Chunked) Pending() int64 {
 	if c.state == inData {
 		return c.left
@@ -66,8 +67,9 @@ func (c *Chunked) Took(n int) {
 	}
 }
 
-// Decode takes bytes from src and puts data into dst. It returns how many it took and put, and stops when dst is full, src is
-// used up, or the body has ended. With an empty dst it goes on to the next data or the end. The error is an [*Error], and stays.
+// Decode takes bytes from src and puts data into dst. It returns how many it took and put, and stops when dst is full,
+// src is used up, or the body has ended. With an empty dst it goes on to the next data or the end. The error is an
+// [*Error], and stays.
 func (c *Chunked) Decode(dst, src []byte) (put, took int, err error) {
 	if c.err != nil {
 		return 0, 0, c.err
@@ -184,7 +186,8 @@ func (c *Chunked) extension(b byte) error {
 	return nil
 }
 
-// endLine begins the data of a chunk. A body that consists of chunk lines more than of data is an attack (CVE-2023-39326).
+// endLine begins the data of a chunk. A body that consists of chunk lines more than of data is an attack
+// (CVE-2023-39326).
 func (c *Chunked) endLine() error {
 	if c.left == 0 {
 		c.state = inTrailer

@@ -1,12 +1,12 @@
 // Package wire reads and writes the bytes of HTTP/1.1 messages (RFC 9112), for both halves of package http1.
 //
-// In flow bytes that came from a peer, and header maps that are to be sent; out flow heads with framing that has exactly one
-// reading, decoded bodies, and bytes to send. The package does no input or output, starts nothing, and keeps nothing: its
-// caller owns every buffer. What a peer could read in two ways is refused, never repaired.
+// In flow bytes that came from a peer, and header maps that are to be sent; out flow heads with framing that has
+// exactly one reading, decoded bodies, and bytes to send. The package does no input or output, starts nothing, and
+// keeps nothing: its caller owns every buffer. What a peer could read in two ways is refused, never repaired.
 //
-// A head is copied once into one string. Names, values, method and target are substrings of it, so that a head costs one
-// string, one map and one array of values, whatever it carries. Names are brought into net/http's canonical spelling inside
-// the caller's buffer, before the copy.
+// A head is copied once into one string. Names, values, method and target are substrings of it, so that a head costs
+// one string, one map and one array of values, whatever it carries. Names are brought into net/http's canonical
+// spelling inside the caller's buffer, before the copy.
 //
 // # What is refused
 //

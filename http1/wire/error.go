@@ -57,8 +57,9 @@ var (
 	ErrLengths = &Error{400, "repeated Content-Length", "RFC 9112, section 6.3"}
 	// ErrLengthAndEncoding is a Content-Length beside a Transfer-Encoding.
 	ErrLengthAndEncoding = &Error{400, "Content-Length and Transfer-Encoding", "RFC 9112, section 6.3"}
-	// ErrEncoding is a Transfer-Encoding other than one "chunked". RFC 9112 would have 501 for codings that exist, but only disguises
-	// of "chunked" are seen, and one answer to all of them tells nobody which disguise is nearly understood.
+	// ErrEncoding is a Transfer-Encoding other than one "chunked". RFC 9112 would have 501 for codings that exist, but
+	// only disguises of "chunked" are seen, and one answer to all of them does not reveal which disguise is nearly
+	// understood.
 	ErrEncoding = &Error{400, "unsupported Transfer-Encoding", "RFC 9112, section 6.1"}
 	// ErrEncodingVersion is a Transfer-Encoding in HTTP/1.0.
 	ErrEncodingVersion = &Error{400, "Transfer-Encoding in HTTP/1.0", "RFC 9112, section 6.1"}

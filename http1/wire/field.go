@@ -12,8 +12,8 @@ type span struct{ line, colon, from, to int32 }
 // stackSpans is how many fields are parsed without memory of their own.
 const stackSpans = 28
 
-// scanFields brings the names of field lines into their canonical spelling, in place, and checks names and values. b ends with
-// the blank line, or with the last line's CR LF.
+// scanFields brings the names of field lines into their canonical spelling, in place, and checks names and values. b
+// ends with the blank line, or with the last line's CR LF.
 func scanFields(b []byte, at int, spans []span) ([]span, error) {
 	for at < len(b) && b[at] != '\r' {
 		colon, err := scanName(b, at)
@@ -29,7 +29,8 @@ func scanFields(b []byte, at int, spans []span) ([]span, error) {
 		if err := checkValue(b[from:to]); err != nil {
 			return nil, err
 		}
-		spans = append(spans, span{int32(at), int32(colon), int32(from), int32(to)}) //nolint:gosec // heads are far below 2 GiB
+		//nolint:gosec // heads are far below 2 GiB
+		spans = append(spans, span{int32(at), int32(colon), int32(from), int32(to)})
 		at = end + 2
 	}
 	if at < len(b) && (at+2 != len(b) || b[at+1] != '\n') {
@@ -97,8 +98,8 @@ func (c *collector) add(name, value string) {
 	c.header[name] = c.values[len(c.values)-1 : len(c.values) : len(c.values)]
 }
 
-// ParseFields reads field lines that stand alone, such as a trailer section: each ends with CR LF, and a blank line may follow.
-// It changes the case of names in b.
+// ParseFields reads field lines that stand alone, such as a trailer section: each ends with CR LF, and a blank line may
+// follow. It changes the case of names in b.
 func ParseFields(b []byte) (http.Header, error) {
 	var fixed [stackSpans]span
 	spans, err := scanFields(b, 0, fixed[:0])
@@ -124,12 +125,14 @@ func tokens(list string, f func(string) bool) {
 	}
 }
 
-// ForbiddenTrailer reports whether a field, in canonical spelling, must not come after a body: it frames the message, routes it,
-// authenticates somebody, or says how the content is to be read (RFC 9110, section 6.5.1).
+// ForbiddenTrailer reports whether a field, in canonical spelling, must not come after a body: it frames the message,
+// routes it, authenticates, or says how the content is to be read (RFC 9110, section 6.5.1).
 func ForbiddenTrailer(name string) bool {
 	switch name {
-	case "Content-Length", "Transfer-Encoding", "Trailer", "Connection", "Host", "Te", "Upgrade", "Keep-Alive", "Proxy-Connection",
-		"Expect", "Max-Forwards", "Cache-Control", "Pragma", "Range", "Authorization", "Proxy-Authorization", "Proxy-Authenticate",
+	case "Content-Length", "Transfer-Encoding", "Trailer", "Connection", "Host", "Te", "Upgrade", "Keep-Alive",
+		"Proxy-Connection",
+		"Expect", "Max-Forwards", "Cache-Control", "Pragma", "Range", "Authorization", "Proxy-Authorization",
+		"Proxy-Authenticate",
 		"Www-Authenticate", "Cookie", "Set-Cookie", "Age", "Date", "Expires", "Location", "Retry-After", "Vary", "Warning",
 		"Content-Encoding", "Content-Type", "Content-Range", "Http2-Settings":
 		return true

@@ -10,8 +10,8 @@ import (
 type Message struct {
 	// Minor is 0 for HTTP/1.0 and 1 for HTTP/1.1 and whatever minor version follows it.
 	Minor int
-	// Header holds the fields. Host and Transfer-Encoding are not among them, nor is Trailer where Announced has its names.
-	// The caller may give an empty map, which the parser fills then; after an error it holds anything.
+	// Header holds the fields. Host and Transfer-Encoding are not among them, nor is Trailer where Announced has its
+	// names. The caller may give an empty map, which the parser fills then; after an error it holds anything.
 	Header http.Header
 	// Values may be given by the caller as room for the values of Header. The parser makes more when it is too small.
 	Values []string
@@ -25,10 +25,11 @@ type Message struct {
 	KeepAlive bool
 	// Upgrade says that Connection has the option "upgrade".
 	Upgrade bool
-	// List may be given by the caller, empty and with room: the fields go there in their order instead of to Header, without those that
-	// concern one connection only, unless that is more than to leave some out. Then Header has them, and List is nil.
+	// List may be given by the caller, empty and with room: the fields go there in their order instead of to Header,
+	// without those that concern one connection only, unless that is more than to leave some out. Then Header has them,
+	// and List is nil.
 	List []Field
-	// Extended says that Header has names that begin with "X".
+	// Extended says that Header has names that begin with "X", or Forwarded.
 	Extended bool
 	// HopByHop says that Header has fields that concern one connection only (RFC 9110, section 7.6.1).
 	HopByHop bool
@@ -85,8 +86,11 @@ func (m *Message) look(text string, spans []span) (host string, err error) {
 		case "Connection":
 			m.HopByHop = true
 			m.connection(value)
-		case "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Upgrade", "Http2-Settings":
+		case "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Upgrade",
+			"Http2-Settings":
 			m.HopByHop = true
+		case "Forwarded":
+			m.Extended = true
 		default:
 			m.Extended = m.Extended || name[0] == 'X'
 		}
@@ -169,7 +173,8 @@ func (m *Message) length(value string) error {
 	return nil
 }
 
-// ParseLength reads the value of a Content-Length: between 1 and 18 decimal digits and nothing else (RFC 9110, section 8.6).
+// ParseLength reads the value of a Content-Length: between 1 and 18 decimal digits and nothing else (RFC 9110, section
+// 8.6).
 func ParseLength(value string) (n int64, ok bool) {
 	if value == "" || len(value) > lengthDigits {
 		return 0, false

@@ -23,8 +23,8 @@ type Request struct {
 // versionBytes is the length of "HTTP/1.1".
 const versionBytes = 8
 
-// Parse reads a complete head, as [Scanner.Scan] has delimited it, into r, which must be new apart from Values. The names in b
-// change their case; nothing of r points into b. The error is an [*Error].
+// Parse reads a complete head, as [Scanner.Scan] has delimited it, into r, which must be new apart from Values. The
+// names in b change their case; nothing of r points into b. The error is an [*Error].
 func (r *Request) Parse(b []byte) error {
 	end := bytes.IndexByte(b, '\n')
 	if end < 1 || b[end-1] != '\r' {
@@ -101,7 +101,8 @@ func checkTarget(b []byte) error {
 	return nil
 }
 
-// checkHost looks at the host that a request is for. An empty Host says that its target has none (RFC 9112, section 3.2).
+// checkHost looks at the host that a request is for. An empty Host says that its target has none (RFC 9112, section
+// 3.2).
 func checkHost(host string) error {
 	switch {
 	case host == "" || canonical.ValidAuthority(host):

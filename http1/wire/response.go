@@ -11,8 +11,8 @@ type Response struct {
 	Reason string
 }
 
-// Parse reads a complete head, as [Scanner.Scan] has delimited it, into r, which must be new apart from Values. The names in b
-// change their case; nothing of r points into b. The error is an [*Error].
+// Parse reads a complete head, as [Scanner.Scan] has delimited it, into r, which must be new apart from Values. The
+// names in b change their case; nothing of r points into b. The error is an [*Error].
 func (r *Response) Parse(b []byte) error {
 	end := bytes.IndexByte(b, '\n')
 	if end < 1 || b[end-1] != '\r' {
@@ -80,8 +80,8 @@ func (r *Request) Framing() Framing {
 	return NoBody
 }
 
-// Framing returns where the body of a response to a method ends (RFC 9112, section 6.3). The answer to a successful CONNECT, and
-// what follows 101, is no body: the caller must look at those before.
+// Framing returns where the body of a response to a method ends (RFC 9112, section 6.3). The answer to a successful
+// CONNECT, and what follows 101, is no body: the caller must look at those before.
 func (r *Response) Framing(method string) Framing {
 	switch {
 	case method == "HEAD" || BodilessStatus(r.Status):

@@ -22,9 +22,9 @@ func (s *Scanner) Reset() { *s = Scanner{} }
 // Fields returns how many field lines the head has, once it is complete.
 func (s *Scanner) Fields() int { return max(s.count-1, 0) }
 
-// Scan looks at all bytes of the head that have arrived so far and returns the length of the head with its blank line, or 0
-// while it is not complete. Empty lines before the first line are for the caller to skip ([SkipEmptyLines]). The errors
-// concern lines and limits; Parse finds the others.
+// Scan looks at all bytes of the head that have arrived so far and returns the length of the head with its blank line,
+// or 0 while it is not complete. Empty lines before the first line are for the caller to skip ([SkipEmptyLines]). The
+// errors concern lines and limits; Parse finds the others.
 func (s *Scanner) Scan(b []byte, limits Limits) (int, error) {
 	for {
 		i := bytes.IndexByte(b[s.seen:], '\n')

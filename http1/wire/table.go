@@ -1,7 +1,7 @@
 package wire
 
-// The characters of tokens (RFC 9110, section 5.6.2), each in lower case and in upper case, and 0 for every other: as strings, because those
-// are constants.
+// The characters of tokens (RFC 9110, section 5.6.2), each in lower case and in upper case, and 0 for every other: as
+// strings, because those are constants.
 const (
 	lowerToken = "\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" +
 		"\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00" +

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// URL fills u from the target of r, with the result of net/url, and returns the host that the request is for: that of a target
-// in absolute or authority form, otherwise r.Host. A plain path costs no allocation. The error is an [*Error].
+// URL fills u from the target of r, with the result of net/url, and returns the host that the request is for: that of a
+// target in absolute or authority form, otherwise r.Host. A plain path costs no allocation. The error is an [*Error].
 func (r *Request) URL(u *url.URL) (host string, err error) {
 	if path, query, found := strings.Cut(r.Target, "?"); plain(path) {
 		*u = url.URL{Path: path, RawQuery: query, ForceQuery: found && query == ""}

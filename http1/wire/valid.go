@@ -3,7 +3,8 @@ package wire
 // ValidToken reports whether s is a token (RFC 9110, section 5.6.2), as methods and names of fields are.
 func ValidToken(s string) bool { return token(s) }
 
-// ValidValue reports whether s may be the value of a field: it holds no control character but tabs (RFC 9110, section 5.5).
+// ValidValue reports whether s may be the value of a field: it holds no control character but tabs (RFC 9110, section
+// 5.5).
 func ValidValue(s string) bool {
 	for ; len(s) >= 8; s = s[8:] {
 		if suspicious(word(s)) && !valid(s[:8]) {

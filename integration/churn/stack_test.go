@@ -124,9 +124,9 @@ func newStack(t testing.TB) *stack {
 	transport.SetDefaults()
 	s.pipeline = pipeline.New(pipeline.Options{
 		Source: provider.NewHub([]provider.Entry{{Name: "churn", Provider: s.source, Required: true}}, telemetry.Discard{}),
-		Compiler: compiler{router.NewCompiler(router.Options{
+		Compiler: router.NewCompiler(router.Options{
 			EntryPoints: doors, Registry: s.registry, Transport: transport, Tickets: certificate.NewTickets(),
-		}, target)},
+		}, target),
 		Endpoints: s.registry, Logger: telemetry.Discard{},
 	})
 	config := new(static.EntryPoint)
@@ -159,14 +159,6 @@ func newStack(t testing.TB) *stack {
 	s.source <- dynamic.Message{Configuration: configuration(), Endpoints: []dynamic.EndpointSet{{Key: key}}}
 	until(t, "a table", func() bool { return s.pipeline.State().Ready }, func() any { return s.pipeline.State() })
 	return s
-}
-
-// compiler hands the pipeline's input to the router's compiler.
-type compiler struct{ of *router.Compiler }
-
-// Compile compiles.
-func (c compiler) Compile(input pipeline.Input) pipeline.Compiled {
-	return pipeline.Compiled(c.of.Compile(router.Input(input)))
 }
 
 // until waits until something holds, and fails the test with what there is when it does not.

@@ -24,7 +24,7 @@ type Readiness struct {
 }
 
 // Finding is a verdict about one object, or a file.
-type Finding struct{ Kind, Name, Status, Reason, Origin string }
+type Finding struct{ Kind, Name, Status, Code, Reason, Origin string }
 
 // Readiness asks /ready on the entrypoint traefik. It fails the test when there is no answer.
 func (s *Sluice) Readiness() Readiness {

@@ -14,6 +14,9 @@ import (
 // metric matches the name of a metric of ours in code and in prose.
 var metric = regexp.MustCompile(`^(?:traefik|sluice)_[a-z][a-z0-9_]*$`)
 
+// requestMetric matches the part of the name of a metric of requests that follows the kind of owner.
+var requestMetric = regexp.MustCompile(`^(?:requests_total|requests_tls_total|request_duration_seconds|(?:requests|responses)_bytes_total)$`)
+
 // quoted matches what a page sets as code within a line.
 var quoted = regexp.MustCompile("`([^`\n]+)`")
 
@@ -24,6 +27,11 @@ const metricsPage = "docs/reference/metrics.md"
 // the page of metrics.
 func TestMetricsAreDocumented(t *testing.T) {
 	declared := literals(t, "telemetry", metric)
+	for name := range literals(t, "telemetry", requestMetric) { // Composed by the collector, for each kind of owner.
+		for _, owner := range []string{"entrypoint", "router", "service"} {
+			declared["traefik_"+owner+"_"+name] = true
+		}
+	}
 	described := map[string]bool{}
 	for _, page := range pages(t) {
 		for i, line := range page.lines {

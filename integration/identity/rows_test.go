@@ -56,6 +56,7 @@ func rows() []row {
 		{kind: "tenant", header: "X-Tenant", want: always("blue")},
 		{kind: "nobody", header: "X-Admin", want: nothing},
 		{kind: "bare", header: "X-Forwarded-For", want: always("127.0.0.1"), claimed: true},
+		{kind: "bare", header: "Forwarded", want: nothing, claimed: true},
 		{kind: "bare", header: "X-Forwarded-Host", want: host("bare"), claimed: true},
 		{kind: "bare", header: "X-Forwarded-Proto", want: proto, claimed: true},
 		{kind: "bare", header: "X-Forwarded-Port", want: port, claimed: true},

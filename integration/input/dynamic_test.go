@@ -130,7 +130,7 @@ func TestAMistakeCostsItsObject(t *testing.T) {
 func findings(ready harness.Readiness) []string {
 	found := []string{}
 	for _, verdict := range ready.Verdicts {
-		line := fmt.Sprintf("%s: %s %s: %s", verdict.Origin, verdict.Kind, verdict.Name, verdict.Reason)
+		line := fmt.Sprintf("%s: %s %s: %s [%s]", verdict.Origin, verdict.Kind, verdict.Name, verdict.Reason, verdict.Code)
 		if verdict.Status != "quarantined" {
 			line += " (" + verdict.Status + ")"
 		}

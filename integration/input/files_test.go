@@ -67,7 +67,7 @@ func TestAFileBeyondTheLimitKeepsItsLastGoodState(t *testing.T) {
 		t.Errorf("the last good state is gone: %s", got)
 	}
 	file := filepath.Join(s.DynamicDir, "big.yaml")
-	if result := check(t, s); result.Code != 1 || result.Stdout != fmt.Sprintf("%s: source %s@file: %s\n", file, file, reason) {
+	if result := check(t, s); result.Code != 1 || result.Stdout != fmt.Sprintf("%s: source %s@file: %s [InvalidSource]\n", file, file, reason) {
 		t.Errorf("check: %d %s", result.Code, result.Stdout)
 	}
 }
@@ -102,18 +102,18 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 		prepare      func(t *testing.T, dir string)
 		says         string
 	}{
-		{"no directory", "directory=${DIR}/absent", nil, "${DIR}/absent: source ${DIR}/absent@file: cannot be read: no such file or directory\n"},
+		{"no directory", "directory=${DIR}/absent", nil, "${DIR}/absent: source ${DIR}/absent@file: cannot be read: no such file or directory [UnreadableSource]\n"},
 		{"a file where a directory is expected", "directory=${DIR}/file", func(t *testing.T, dir string) {
 			write(t, filepath.Join(dir, "file"), "")
-		}, "${DIR}/file: source ${DIR}/file@file: cannot be read: not a directory\n"},
+		}, "${DIR}/file: source ${DIR}/file@file: cannot be read: not a directory [UnreadableSource]\n"},
 		{"a link to nowhere for a directory", "directory=${DIR}/link", func(t *testing.T, dir string) {
 			link(t, "nowhere", filepath.Join(dir, "link"))
-		}, "${DIR}/link: source ${DIR}/link@file: cannot be read: no such file or directory\n"},
+		}, "${DIR}/link: source ${DIR}/link@file: cannot be read: no such file or directory [UnreadableSource]\n"},
 		{"a link to nowhere in the directory", "directory=${DIR}/inner", func(t *testing.T, dir string) {
 			link(t, "nowhere", filepath.Join(dir, "inner", "a.yaml"))
-		}, "${DIR}/inner/a.yaml: source ${DIR}/inner/a.yaml@file: cannot be read: no such file or directory\n"},
-		{"no file", "filename=${DIR}/absent.yaml", nil, "${DIR}/absent.yaml: source ${DIR}/absent.yaml@file: cannot be read: no such file or directory\n"},
-		{"a directory where a file is expected", "filename=${DIR}/inner", nil, "${DIR}/inner: source ${DIR}/inner@file: cannot be read: it is not a regular file\n"},
+		}, "${DIR}/inner/a.yaml: source ${DIR}/inner/a.yaml@file: cannot be read: no such file or directory [UnreadableSource]\n"},
+		{"no file", "filename=${DIR}/absent.yaml", nil, "${DIR}/absent.yaml: source ${DIR}/absent.yaml@file: cannot be read: no such file or directory [UnreadableSource]\n"},
+		{"a directory where a file is expected", "filename=${DIR}/inner", nil, "${DIR}/inner: source ${DIR}/inner@file: cannot be read: it is not a regular file [UnreadableSource]\n"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

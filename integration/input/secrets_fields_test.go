@@ -88,7 +88,7 @@ func fieldsOfPaths() map[string]string {
 		"addPrefix.prefix": rewritten, "stripPrefix.prefixes[]": rewritten, "stripPrefixRegex.regex[]": rewritten, "replacePath.path": rewritten,
 		"replacePathRegex.regex": rewritten, "replacePathRegex.replacement": rewritten, "chain.middlewares[]": named,
 		"redirectRegex.regex": answered, "redirectRegex.replacement": answered, "redirectScheme.scheme": answered, "redirectScheme.port": answered,
-		"errors.status[]": chosen, "errors.service": named, "errors.query": secretive, "errors.errorRequestHeaders[]": named,
+		"errors.status[]": chosen, "errors.service": named, "errors.query": rewritten, "errors.errorRequestHeaders[]": named,
 		"buffering.retryExpression": matched, "circuitBreaker.expression": matched, "compress.excludedContentTypes[]": named,
 		"compress.includedContentTypes[]": named, "compress.encodings[]": chosen, "compress.defaultEncoding": chosen, "retry.status[]": chosen,
 		"grpcWeb.allowOrigins[]": answered,

@@ -105,7 +105,7 @@ func (v *vault) sound(t *testing.T, answering, dead string) *dynamic.Configurati
 			CustomRequestHeaders: map[string]string{"Authorization": "Bearer " + value}, CustomResponseHeaders: map[string]string{"X-Empty": ""},
 			SSLProxyHeaders: map[string]string{"X-From-Proxy": value},
 		}},
-		"pages":  {Errors: &dynamic.ErrorPage{Status: []string{"502"}, Service: "dead", Query: "/?token=" + value}},
+		"pages":  {Errors: &dynamic.ErrorPage{Status: []string{"502"}, Service: "dead", Query: "/{status}.html"}},
 		"plugin": {Plugin: map[string]map[string]any{"demo": {"token": value}}},
 	}
 	server := func(address string) *dynamic.ServersLoadBalancer {

@@ -17,7 +17,7 @@ import (
 
 const (
 	// perSecond and burst are the limit whose rate is measured.
-	perSecond, burst = 500, 50
+	perSecond, burst = 100, 100
 	// hourly is how many requests of one source pass in the hour that a test does not take.
 	hourly = 20
 )
@@ -30,7 +30,7 @@ http:
     hourly: {rule: "PathPrefix(` + "`/hourly`" + `)", service: one, middlewares: [hourly]}
   middlewares:
     quick:
-      rateLimit: {average: 500, burst: 50, sourceCriterion: {requestHeaderName: X-Key}, redis: {endpoints: ["${REDIS}"]}}
+      rateLimit: {average: 100, burst: 100, sourceCriterion: {requestHeaderName: X-Key}, redis: {endpoints: ["${REDIS}"]}}
     hourly:
       rateLimit: {average: 1, period: 1h, burst: 20, sourceCriterion: {requestHeaderName: X-Key}, redis: {endpoints: ["${REDIS}"]}}
   services: {one: {loadBalancer: {servers: [{url: "http://${BACKEND}"}]}}}

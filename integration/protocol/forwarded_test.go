@@ -45,6 +45,7 @@ func TestForwardedHeaders(t *testing.T) {
 		"X-Forwarded-Port":       {"8443"},
 		"X-Forwarded-Prefix":     {"/claimed"},
 		"X-Real-Ip":              {"203.0.113.7"},
+		"Forwarded":              {"for=203.0.113.7;host=claimed.test"},
 		"X-Forwarded-Server":     {"claimed"},
 		"X-Forwarded-Method":     {"DELETE"},
 		"X-Forwarded-Uri":        {"/claimed"},
@@ -59,6 +60,7 @@ func TestForwardedHeaders(t *testing.T) {
 	believed := http.Header{
 		"X-Forwarded-For": {"203.0.113.7, 198.51.100.2, 127.0.0.1"}, "X-Forwarded-Host": {"claimed.test"},
 		"X-Forwarded-Proto": {"https"}, "X-Forwarded-Port": {"8443"}, "X-Real-Ip": {"203.0.113.7"},
+		"Forwarded":          {"for=203.0.113.7;host=claimed.test"},
 		"X-Forwarded-Prefix": {"/claimed"}, "X-Forwarded-Method": {"DELETE"}, "X-Forwarded-Uri": {"/claimed"},
 	}
 	kept := believed.Clone()

@@ -25,8 +25,8 @@ type answer struct {
 	reason string
 }
 
-// ask makes one check, by a client of its own.
-func (c *Check) ask(ctx context.Context, target *Target) answer {
+// run performs one check with a client of its own.
+func (c *Check) run(ctx context.Context, target *Target) answer {
 	where := c.locate(target)
 	client := target.Connect.RoundTripper(where.wire, where.address, where.server)
 	defer dismiss(client)
@@ -36,9 +36,13 @@ func (c *Check) ask(ctx context.Context, target *Target) answer {
 	return c.askHTTP(ctx, client, where)
 }
 
-// dismiss ends the connections of a client, also one that is still on its way to the idle ones where the client can do that.
+// closer is a client that can also end connections which are in use.
+type closer interface{ Close() }
+
+// dismiss ends the connections of a client, also one that is still on its way to the idle ones where the client
+// can do that.
 func dismiss(client Client) {
-	if closer, can := client.(interface{ Close() }); can {
+	if closer, can := client.(closer); can {
 		closer.Close()
 		return
 	}
@@ -81,7 +85,7 @@ func (c *Check) locate(target *Target) location {
 	case where.server != "":
 		where.host = where.server
 	default:
-		// A zone is of no use to anybody else (RFC 9844 section 6).
+		// A zone is local to this host (RFC 9844 section 6).
 		where.host = netip.AddrPortFrom(where.address.Addr().WithZone(""), where.address.Port()).String()
 	}
 	return where
@@ -106,7 +110,8 @@ func (c *Check) failure(ctx context.Context, err error) answer {
 	return answer{reason: clause(err)}
 }
 
-// clause returns an error without where the connection was to lead, which is known, and without what a terminal would act on.
+// clause returns an error without where the connection was to lead, which is known, and without what a terminal
+// would act on.
 func clause(err error) string {
 	text := err.Error()
 	if operation, ok := errors.AsType[*net.OpError](err); ok && operation.Err != nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// BenchmarkIdleProbes measures what ten thousand probes hold between their checks, and what the first round of checks costs
-// beside the wire.
+// BenchmarkIdleProbes measures what ten thousand probes hold between their checks, and what the first round of
+// checks costs beside the wire.
 func BenchmarkIdleProbes(b *testing.B) {
 	const probes = 10_000
 	server := &silentEndpoint{}
@@ -22,7 +22,7 @@ func BenchmarkIdleProbes(b *testing.B) {
 		begin := heap()
 		var first sync.WaitGroup
 		first.Add(probes)
-		done := func(Verdict) { first.Done() }
+		done := func(Result) { first.Done() }
 		for range probes {
 			prober.Start(server.target(), check, done)
 		}
@@ -55,7 +55,7 @@ func BenchmarkStartStop(b *testing.B) {
 	defer prober.Close()
 	b.ReportAllocs()
 	for b.Loop() {
-		prober.Start(server.target(), check, func(Verdict) {}).Stop()
+		prober.Start(server.target(), check, func(Result) {}).Stop()
 	}
 }
 

@@ -13,14 +13,14 @@ import (
 const (
 	// DefaultMethod is the method of a check.
 	DefaultMethod = "GET"
-	// DefaultThreshold is how many answers of the same kind in a row change a verdict, for rise and for fall.
+	// DefaultThreshold is how many answers of the same kind in a row change a result, for rise and for fall.
 	DefaultThreshold = 1
 	// DefaultJitter is by how many percent an interval is longer or shorter at random.
 	DefaultJitter = 10
 )
 
-// Check is what an endpoint is asked and when: the option healthCheck with its defaults filled in. It is immutable, and
-// checks that ask the same at the same times are equal by ==. Only NewCheck makes one of use.
+// Check is the definition of an active check: the option healthCheck with its defaults. It is immutable and
+// compared with ==. Only NewCheck creates a usable one.
 type Check struct {
 	// scheme is http, https, h2c, or empty for the target's.
 	scheme string
@@ -28,7 +28,8 @@ type Check struct {
 	hostname string
 	// headers are lines of name, colon and value, sorted by name.
 	headers string
-	// method and path are empty in mode grpc; path is escaped, with its query, and relative where it begins without a slash.
+	// method and path are empty in mode grpc; path is escaped, with its query, and relative where it begins
+	// without a slash.
 	method, path string
 	// interval and unhealthy are the times between checks, timeout is for one of them.
 	interval, unhealthy, timeout time.Duration
@@ -43,16 +44,15 @@ type Check struct {
 	rise, fall int32
 }
 
-// NewCheck returns the check that an option describes, which must not be nil. An empty method is GET, an empty mode is
-// http, and nil stands for the default. A path without a leading slash is relative to the path of the server's URL, as with
-// Traefik, and an empty one is that path. It fails, naming the option, when a value
-// can't be meant: an unknown scheme or mode, a path that is a URL of its own, no token as method or name of a header, a
-// status that is not 200 to 999, a port that is not 1 to 65535, a time that is not above 0, rise or fall below 1, a jitter
-// that is not 0 to 100.
+// NewCheck returns the check of an option, which must not be nil. The method defaults to GET, the mode to http.
+// A path without a leading slash is relative to the path of the server's URL, as in Traefik; an empty one is
+// that path. The error names the option with an invalid value: an unknown scheme or mode, a path that is a URL
+// of its own, a method or header name that is not a token, a status outside 200 to 999, a port outside 1 to
+// 65535, a time that is not above 0, rise or fall below 1, a jitter outside 0 to 100.
 func NewCheck(config *dynamic.ServerHealthCheck) (Check, error) {
 	check := Check{follow: config.FollowRedirects == nil || *config.FollowRedirects}
 	for _, set := range []func(*dynamic.ServerHealthCheck) error{
-		check.setWhere, check.setMode, check.setWhat, check.setHeaders, check.setTimes, check.setThresholds,
+		check.setDestination, check.setMode, check.setWhat, check.setHeaders, check.setTimes, check.setThresholds,
 	} {
 		if err := set(config); err != nil {
 			return Check{}, fmt.Errorf("healthCheck.%w", err)
@@ -67,11 +67,11 @@ func NewCheck(config *dynamic.ServerHealthCheck) (Check, error) {
 	return check, nil
 }
 
-// Relative reports whether what is asked depends on the path of the server's URL (Target.Path).
+// Relative reports whether the request depends on the path of the server's URL (Target.Path).
 func (c *Check) Relative() bool { return !c.grpc && !strings.HasPrefix(c.path, "/") }
 
-// setWhere reads who is asked.
-func (c *Check) setWhere(config *dynamic.ServerHealthCheck) error {
+// setDestination parses scheme, port, hostname and headers.
+func (c *Check) setDestination(config *dynamic.ServerHealthCheck) error {
 	switch config.Scheme {
 	case "", "http", "https", "h2c":
 		c.scheme = config.Scheme
@@ -123,7 +123,7 @@ func (c *Check) setWhat(config *dynamic.ServerHealthCheck) error {
 	return nil
 }
 
-// setTimes reads when to ask, and how long to wait.
+// setTimes parses intervals and time-outs.
 func (c *Check) setTimes(config *dynamic.ServerHealthCheck) error {
 	c.interval, c.timeout = time.Duration(config.Interval), time.Duration(config.Timeout)
 	c.unhealthy = c.interval
@@ -141,7 +141,7 @@ func (c *Check) setTimes(config *dynamic.ServerHealthCheck) error {
 	return nil
 }
 
-// setThresholds reads what answers mean for the verdict.
+// setThresholds reads what answers mean for the result.
 func (c *Check) setThresholds(config *dynamic.ServerHealthCheck) error {
 	rise, fall := orDefault(config.Rise, DefaultThreshold), orDefault(config.Fall, DefaultThreshold)
 	jitter := orDefault(config.Jitter, DefaultJitter)
@@ -157,7 +157,7 @@ func (c *Check) setThresholds(config *dynamic.ServerHealthCheck) error {
 	return nil
 }
 
-// maxThreshold is the greatest rise and fall that anybody could mean.
+// maxThreshold is the maximum of rise and fall.
 const maxThreshold = 1_000_000
 
 func orDefault(value *int, otherwise int) int {

@@ -36,7 +36,7 @@ var (
 
 // askGRPC makes a check in mode grpc.
 func (c *Check) askGRPC(ctx context.Context, client Client, where location) answer {
-	// The empty message asks for the server as a whole.
+	// The empty message requests the status of the server as a whole.
 	message := make([]byte, prefix)
 	request := c.request(ctx, http.MethodPost, &where, &url.URL{Path: checkMethod})
 	request.Body, request.ContentLength = io.NopCloser(bytes.NewReader(message)), prefix

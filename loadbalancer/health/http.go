@@ -39,7 +39,7 @@ func (c *Check) askHTTP(ctx context.Context, client Client, where location) answ
 		case err != nil:
 			return answer{reason: err.Error()}.about(asked)
 		case next == nil:
-			return c.judge(response.StatusCode).about(asked)
+			return c.evaluate(response.StatusCode).about(asked)
 		case hops == maxRedirects:
 			return answer{reason: fmt.Sprintf("more than %d redirects", maxRedirects)}.about(asked)
 		}
@@ -47,7 +47,7 @@ func (c *Check) askHTTP(ctx context.Context, client Client, where location) answ
 	}
 }
 
-// about says what was asked, unless nothing was.
+// about prefixes a reason with the request, if there was one.
 func (a answer) about(asked string) answer {
 	if !strings.HasPrefix(a.reason, "connect: ") {
 		a.reason = asked + ": " + a.reason
@@ -55,8 +55,8 @@ func (a answer) about(asked string) answer {
 	return a
 }
 
-// judge says what a status means.
-func (c *Check) judge(status int) answer {
+// evaluate returns the result for a status.
+func (c *Check) evaluate(status int) answer {
 	up, reason := status >= 200 && status < 400, fmt.Sprintf("status %d", status)
 	if c.status != 0 {
 		if up = status == int(c.status); !up {
@@ -114,8 +114,8 @@ func redirected(method string, status int) string {
 	return http.MethodGet
 }
 
-// head makes a request and returns the head of its response. It reads what there is of a small body, so that the endpoint can
-// finish its answer, and closes it.
+// head makes a request and returns the head of its response. It reads what there is of a small body, so that
+// the endpoint can finish its answer, and closes it.
 func head(client Client, request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(request.Context())
 	defer cancel()
@@ -123,7 +123,8 @@ func head(client Client, request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The head has said everything. Whether the rest arrives makes no difference, and an answer without end gets no more time.
+	// The head has said everything. Whether the rest arrives makes no difference, and an answer without end
+	// gets no more time.
 	enough := time.AfterFunc(patience, cancel)
 	defer enough.Stop()
 	_, _ = io.CopyN(io.Discard, response.Body, maxBody)

@@ -223,7 +223,7 @@ func TestEveryCheckConnects(t *testing.T) {
 			})
 			prober := NewProber(1)
 			defer prober.Close()
-			probe := prober.Start(s.target(scheme, "example.com"), every(t, time.Millisecond, nil), func(Verdict) {})
+			probe := prober.Start(s.target(scheme, "example.com"), every(t, time.Millisecond, nil), func(Result) {})
 			all := []string{<-remotes, <-remotes, <-remotes}
 			probe.Stop()
 			slices.Sort(all)

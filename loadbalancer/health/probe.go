@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Client sends the requests of one check. When that is over its idle connections are closed; a client that has a method Close, which
-// closes all of them, is closed instead.
+// Client sends the requests of one check. When that is over its idle connections are closed; a client that has
+// a method Close, which closes all of them, is closed instead.
 type Client interface {
 	http.RoundTripper
 	// CloseIdleConnections closes the connections that no request uses.
@@ -18,13 +18,13 @@ type Client interface {
 
 // Connector makes clients.
 type Connector interface {
-	// RoundTripper returns a client of its own for one check of an endpoint. The scheme is http for HTTP/1.1, https for
-	// what TLS agrees on, or h2c for HTTP/2 without TLS; host is the authority whose name TLS asks for and verifies, empty
-	// where the endpoint is known by its address alone.
+	// RoundTripper returns a client for one check of an endpoint. The scheme is http for HTTP/1.1, https for
+	// the protocol that ALPN selects, or h2c for HTTP/2 without TLS. host is the authority that TLS sends as
+	// SNI and verifies, empty where the endpoint is known by its address only.
 	RoundTripper(scheme string, address netip.AddrPort, host string) Client
 }
 
-// Target is who is checked.
+// Target is the endpoint to check.
 type Target struct {
 	// Scheme is http, https or h2c.
 	Scheme string
@@ -38,8 +38,8 @@ type Target struct {
 	Connect Connector
 }
 
-// Verdict is what checks say of an endpoint.
-type Verdict struct {
+// Result is what checks say of an endpoint.
+type Result struct {
 	// Up says that the endpoint is well.
 	Up bool
 	// Reason is the last answer in one clause, for logs and people.
@@ -54,7 +54,7 @@ type state uint8
 const (
 	// queued probes wait for a worker.
 	queued state = iota
-	// running probes are checked, or tell of a change.
+	// running probes are in a check, or in a call of changed.
 	running
 	// resting probes wait for their time.
 	resting
@@ -67,23 +67,23 @@ type Probe struct {
 	prober  *Prober
 	target  Target
 	check   Check
-	changed func(Verdict)
+	changed func(Result)
 
 	// The lock of the prober guards what follows.
 
 	next   *Probe
 	timer  *time.Timer
 	cancel context.CancelFunc
-	// against counts the answers in a row that contradict the verdict.
+	// against counts the answers in a row that contradict the result.
 	against int32
 	state   state
 	decided bool
 	up      bool
 }
 
-// Stop ends the probe, cancels a check that is under way, and returns at once. From then on changed is not called. Stop
-// does not wait for a call that is being made at that moment, so the caller may hold a lock which changed wants: such a
-// call asks Stopped once it has that lock, and finds out that it comes too late.
+// Stop ends the probe, cancels a check in progress, and returns at once; changed is not called after that. Stop
+// does not wait for a call of changed in progress, so the caller may hold a lock that changed needs: such a
+// call checks Stopped once it has the lock.
 func (p *Probe) Stop() {
 	p.prober.mutex.Lock()
 	defer p.prober.mutex.Unlock()
@@ -108,7 +108,7 @@ func (p *Probe) halt() {
 	}
 }
 
-// weigh takes an answer into account and reports whether the verdict is new.
+// weigh takes an answer into account and reports whether the result is new.
 func (p *Probe) weigh(up bool) bool {
 	if p.decided && up == p.up {
 		p.against = 0

@@ -29,10 +29,10 @@ func NewProber(parallel int) *Prober {
 	return &Prober{parallel: max(parallel, 1), base: base, cancel: cancel, probes: map[*Probe]struct{}{}}
 }
 
-// Start begins to check a target, at once or as soon as the checks that are due before have begun. It calls changed with
-// the first verdict and with each change, one call after the other. A call holds one of the places for checks under way,
-// so it must not wait for long. Stop ends the probe. On a closed prober nothing is checked and nobody called.
-func (p *Prober) Start(target Target, check Check, changed func(Verdict)) *Probe {
+// Start begins to check a target, at once or after the checks that are due earlier. It calls changed with the
+// first result and with each change, one call at a time. A call occupies one of the concurrent checks, so it
+// must not block for long. Stop ends the probe. A closed prober starts nothing.
+func (p *Prober) Start(target Target, check Check, changed func(Result)) *Probe {
 	probe := &Probe{prober: p, target: target, check: check, changed: changed}
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -45,8 +45,8 @@ func (p *Prober) Start(target Target, check Check, changed func(Verdict)) *Probe
 	return probe
 }
 
-// Close stops every probe and waits until none runs any more, calls of changed included: a caller of Close must hold no
-// lock that these want.
+// Close stops every probe and waits until none runs, calls of changed included: the caller must not hold a lock
+// that changed needs.
 func (p *Prober) Close() {
 	p.mutex.Lock()
 	p.closed = true
@@ -95,16 +95,16 @@ func (p *Prober) run(probe *Probe) {
 	probe.state, probe.cancel = running, cancel
 	p.mutex.Unlock()
 	began := time.Now()
-	answer := probe.check.ask(ctx, &probe.target)
+	answer := probe.check.run(ctx, &probe.target)
 	p.mutex.Lock()
 	if probe.state != running {
 		return
 	}
 	probe.cancel = nil
 	if probe.weigh(answer.up) {
-		verdict := Verdict{Up: probe.up, Reason: answer.reason, At: time.Now()}
+		result := Result{Up: probe.up, Reason: answer.reason, At: time.Now()}
 		p.mutex.Unlock()
-		probe.changed(verdict)
+		probe.changed(result)
 		p.mutex.Lock()
 	}
 	if probe.state == running {

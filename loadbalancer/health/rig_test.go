@@ -100,22 +100,22 @@ func (e *endpoint) target() Target {
 	return Target{Scheme: "http", Address: netip.MustParseAddrPort("192.0.2.1:80"), Connect: e}
 }
 
-// journal takes verdicts down.
+// journal takes results down.
 type journal struct {
-	mutex    sync.Mutex
-	verdicts []Verdict
+	mutex   sync.Mutex
+	results []Result
 }
 
-func (j *journal) note(v Verdict) {
+func (j *journal) note(v Result) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	j.verdicts = append(j.verdicts, v)
+	j.results = append(j.results, v)
 }
 
-func (j *journal) all() []Verdict {
+func (j *journal) all() []Result {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	return append([]Verdict(nil), j.verdicts...)
+	return append([]Result(nil), j.results...)
 }
 
 // every returns a check at exact times.

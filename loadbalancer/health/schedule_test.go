@@ -14,7 +14,7 @@ import (
 )
 
 // TestVerdictsFollowRiseAndFall has one endpoint answer by a script, one letter a check: + is well and - is not.
-// The verdicts stand where they are made.
+// The results stand where they are made.
 func TestVerdictsFollowRiseAndFall(t *testing.T) {
 	tests := []struct {
 		name             string
@@ -47,11 +47,11 @@ func TestVerdictsFollowRiseAndFall(t *testing.T) {
 				}), notes.note)
 				pass(time.Duration(len(test.answers))*time.Second - time.Millisecond)
 				got := []byte(slices.Repeat([]byte{'.'}, len(test.answers)))
-				for _, verdict := range notes.all() {
-					got[verdict.At.Sub(begin)/time.Second] = map[bool]byte{true: '+', false: '-'}[verdict.Up]
+				for _, result := range notes.all() {
+					got[result.At.Sub(begin)/time.Second] = map[bool]byte{true: '+', false: '-'}[result.Up]
 				}
 				if string(got) != test.changed {
-					t.Errorf("%s: verdicts %s, want %s", test.answers, got, test.changed)
+					t.Errorf("%s: results %s, want %s", test.answers, got, test.changed)
 				}
 			})
 		})
@@ -86,7 +86,7 @@ func TestChecksComeAtTheirTimes(t *testing.T) {
 				server := &endpoint{answer: test.answer}
 				prober, begin := NewProber(4), time.Now()
 				defer prober.Close()
-				prober.Start(server.target(), every(t, 10*time.Second, test.change), func(Verdict) {})
+				prober.Start(server.target(), every(t, 10*time.Second, test.change), func(Result) {})
 				pass(39*time.Second + time.Millisecond)
 				var got []int
 				for _, asked := range server.times() {
@@ -114,7 +114,7 @@ func TestTimeoutsAreVerdicts(t *testing.T) {
 		defer prober.Close()
 		prober.Start(server.target(), every(t, time.Minute, func(c *dynamic.ServerHealthCheck) { c.Path = "/health?token=secret" }), notes.note)
 		pass(10 * time.Second)
-		want := Verdict{Reason: "GET /health: no answer within 5s", At: begin.Add(5 * time.Second)}
+		want := Result{Reason: "GET /health: no answer within 5s", At: begin.Add(5 * time.Second)}
 		if got := notes.all(); len(got) != 1 || got[0] != want {
 			t.Errorf("got %v, want %v", got, want)
 		}
@@ -131,11 +131,11 @@ func TestParallelIsABound(t *testing.T) {
 		var order []int
 		notes := &journal{}
 		for i := range probes {
-			prober.Start(server.target(), every(t, time.Hour, nil), func(v Verdict) {
+			prober.Start(server.target(), every(t, time.Hour, nil), func(v Result) {
 				notes.mutex.Lock()
 				defer notes.mutex.Unlock()
 				order = append(order, i)
-				notes.verdicts = append(notes.verdicts, v)
+				notes.results = append(notes.results, v)
 			})
 		}
 		pass(time.Hour - time.Second)
@@ -144,7 +144,7 @@ func TestParallelIsABound(t *testing.T) {
 		}
 		asked := server.times()
 		if len(asked) != probes || len(order) != probes {
-			t.Fatalf("%d checks and %d verdicts, want %d", len(asked), len(order), probes)
+			t.Fatalf("%d checks and %d results, want %d", len(asked), len(order), probes)
 		}
 		if took := asked[probes-1].Sub(begin); took != (probes-1)/parallel*time.Second {
 			t.Errorf("the last one began after %v", took)
@@ -164,10 +164,10 @@ func TestSlowProbesDelayNobodyElse(t *testing.T) {
 		defer prober.Close()
 		hung, server := &endpoint{answer: never}, &endpoint{answer: always(200)}
 		for range 3 {
-			prober.Start(hung.target(), every(t, time.Second, nil), func(Verdict) {})
+			prober.Start(hung.target(), every(t, time.Second, nil), func(Result) {})
 		}
 		begin := time.Now()
-		prober.Start(server.target(), every(t, time.Second, nil), func(Verdict) {})
+		prober.Start(server.target(), every(t, time.Second, nil), func(Result) {})
 		pass(time.Minute - time.Millisecond)
 		asked := server.times()
 		for i, at := range asked {
@@ -200,7 +200,7 @@ func TestJitterSpreadsProbes(t *testing.T) {
 				defer prober.Close()
 				check := checkOf(t, func(c *dynamic.ServerHealthCheck) { c.Jitter = &test.jitter })
 				for range test.probes {
-					prober.Start(server.target(), check, func(Verdict) {})
+					prober.Start(server.target(), check, func(Result) {})
 				}
 				synctest.Wait()
 				if n := len(server.times()); n != test.probes {

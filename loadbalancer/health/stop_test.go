@@ -48,7 +48,7 @@ func TestStopIsTheEnd(t *testing.T) {
 				asked := len(server.times())
 				pass(time.Hour)
 				if got := len(notes.all()); got != test.calls {
-					t.Errorf("%d verdicts, want %d", got, test.calls)
+					t.Errorf("%d results, want %d", got, test.calls)
 				}
 				if again := len(server.times()) - asked; again > 1 || again == 1 && test.after%(10*time.Second) != 0 {
 					t.Errorf("%d further checks", again)
@@ -66,10 +66,10 @@ func TestStopInTheQueue(t *testing.T) {
 		hung, server := &endpoint{answer: takes(time.Second)}, &endpoint{answer: always(200)}
 		prober := NewProber(1)
 		defer prober.Close()
-		prober.Start(hung.target(), every(t, time.Hour, nil), func(Verdict) {})
+		prober.Start(hung.target(), every(t, time.Hour, nil), func(Result) {})
 		var probes []*Probe
 		for range 3 {
-			probes = append(probes, prober.Start(server.target(), every(t, time.Hour, nil), func(Verdict) {}))
+			probes = append(probes, prober.Start(server.target(), every(t, time.Hour, nil), func(Result) {}))
 		}
 		probes[0].Stop()
 		probes[2].Stop()
@@ -80,8 +80,9 @@ func TestStopInTheQueue(t *testing.T) {
 	})
 }
 
-// TestStopUnderALockThatChangedWants has every probe change its verdict with each check, to somebody who takes a lock, and stops
-// probes under that lock. Whoever asks Stopped under the lock hears of no probe that is stopped.
+// TestStopUnderALockThatChangedWants has every probe change its result with each check, to somebody who takes a
+// lock, and stops probes under that lock. Whoever asks Stopped under the lock hears of no probe that is
+// stopped.
 func TestStopUnderALockThatChangedWants(t *testing.T) {
 	flip := func(_ context.Context, n int) (int, error) {
 		runtime.Gosched()
@@ -95,7 +96,7 @@ func TestStopUnderALockThatChangedWants(t *testing.T) {
 		var probe *Probe
 		gone, known := false, make(chan struct{})
 		lock.Lock()
-		probe = prober.Start(server.target(), every(t, time.Millisecond, nil), func(Verdict) {
+		probe = prober.Start(server.target(), every(t, time.Millisecond, nil), func(Result) {
 			lock.Lock()
 			defer lock.Unlock()
 			if probe.Stopped() {
@@ -133,7 +134,7 @@ func TestStopWhileChangedIsCalled(t *testing.T) {
 		var probe *Probe
 		var calls, dropped atomic.Int64
 		lock.Lock()
-		probe = prober.Start(server.target(), every(t, time.Second, nil), func(Verdict) {
+		probe = prober.Start(server.target(), every(t, time.Second, nil), func(Result) {
 			calls.Add(1)
 			<-time.After(time.Second) //nolint:forbidigo // a clock that costs no time
 			lock.Lock()
@@ -158,7 +159,7 @@ func TestStopWithinChanged(t *testing.T) {
 		prober := NewProber(1)
 		defer prober.Close()
 		probes := make(chan *Probe, 1)
-		probes <- prober.Start(server.target(), every(t, time.Second, nil), func(Verdict) { (<-probes).Stop() })
+		probes <- prober.Start(server.target(), every(t, time.Second, nil), func(Result) { (<-probes).Stop() })
 		pass(time.Minute)
 		if n := len(server.times()); n != 1 {
 			t.Errorf("%d checks", n)
@@ -171,7 +172,7 @@ func TestCloseEndsEverything(t *testing.T) {
 		hung, server := &endpoint{answer: never}, &endpoint{answer: always(200)}
 		prober, notes := NewProber(3), &journal{}
 		for range 10 {
-			prober.Start(server.target(), every(t, time.Second, nil), func(Verdict) {})
+			prober.Start(server.target(), every(t, time.Second, nil), func(Result) {})
 		}
 		for range 10 {
 			prober.Start(hung.target(), every(t, time.Minute, nil), notes.note)
@@ -200,7 +201,7 @@ func TestCloseWaitsForCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, prober := &endpoint{answer: always(200)}, NewProber(1)
 		var ended atomic.Bool
-		prober.Start(server.target(), every(t, time.Second, nil), func(Verdict) {
+		prober.Start(server.target(), every(t, time.Second, nil), func(Result) {
 			<-time.After(time.Minute) //nolint:forbidigo // a clock that costs no time
 			ended.Store(true)
 		})

@@ -24,8 +24,8 @@ var (
 	errNoAddress = errors.New("is no host, with or without a port")
 )
 
-// normalPath returns a path with its query as a check holds it: what begins with a slash is what is asked for, anything else is
-// relative to the path of the server.
+// normalPath returns a path with its query in the form of a Check: with a leading slash it is absolute,
+// otherwise relative to the path of the server.
 func normalPath(path string) (string, error) {
 	asked, err := reference("", path)
 	if err != nil || !strings.HasPrefix(path, "/") {
@@ -34,7 +34,8 @@ func normalPath(path string) (string, error) {
 	return asked.RequestURI(), nil
 }
 
-// reference returns what a path with its query asks of a server whose URL has the path base, escaped or empty.
+// reference returns the request target for a path with its query on a server whose URL has the path base,
+// escaped or empty.
 func reference(base, path string) (*url.URL, error) {
 	relative, err := url.Parse(path)
 	if err != nil {
@@ -73,8 +74,8 @@ func token(text string) bool {
 	})
 }
 
-// setHeaders flattens the headers. Host is the hostname where there is no other. Fields about the connection are left out,
-// since a check closes its own.
+// setHeaders flattens the headers. Host is the hostname where there is no other. Fields about the connection
+// are left out, since a check closes its own.
 func (c *Check) setHeaders(config *dynamic.ServerHealthCheck) error {
 	fields := make(map[string]string, len(config.Headers))
 	for name, value := range config.Headers {
@@ -120,5 +121,5 @@ func (c *Check) header() http.Header {
 	return header
 }
 
-// userAgent tells the endpoint's access log who asks, unless the option headers does.
+// userAgent is the User-Agent of checks unless the option headers has one.
 const userAgent = "sluice-health-check"

@@ -143,7 +143,7 @@ func TestOwnTransportGivesUp(t *testing.T) {
 			target := health.Target{Scheme: scheme, Address: addressOf(s.Listener), Host: "example.com", Connect: newTransport(t, s)}
 			prober := health.NewProber(1)
 			defer prober.Close()
-			probe := prober.Start(target, check(t, nil), func(v health.Verdict) { t.Errorf("called after the end: %v", v) })
+			probe := prober.Start(target, check(t, nil), func(v health.Result) { t.Errorf("called after the end: %v", v) })
 			<-asked
 			probe.Stop()
 			<-gone
@@ -169,13 +169,13 @@ func check(t *testing.T, change func(*dynamic.ServerHealthCheck)) health.Check {
 	return check
 }
 
-func first(t *testing.T, target health.Target, check health.Check) health.Verdict {
+func first(t *testing.T, target health.Target, check health.Check) health.Result {
 	t.Helper()
 	prober := health.NewProber(1)
 	defer prober.Close()
-	verdicts := make(chan health.Verdict, 1)
-	prober.Start(target, check, func(v health.Verdict) { verdicts <- v })
-	return <-verdicts
+	results := make(chan health.Result, 1)
+	prober.Start(target, check, func(v health.Result) { results <- v })
+	return <-results
 }
 
 func addressOf(listener net.Listener) netip.AddrPort {

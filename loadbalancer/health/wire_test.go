@@ -99,24 +99,24 @@ func (s *server) target(scheme, host string) Target {
 	return Target{Scheme: scheme, Address: s.address(), Host: host, Connect: c}
 }
 
-// first returns the first verdict of a check.
-func first(t testing.TB, target Target, change func(*dynamic.ServerHealthCheck)) Verdict {
+// first returns the first result of a check.
+func first(t testing.TB, target Target, change func(*dynamic.ServerHealthCheck)) Result {
 	t.Helper()
 	prober := NewProber(1)
 	defer prober.Close()
-	verdicts := make(chan Verdict, 1)
-	prober.Start(target, every(t, time.Hour, change), func(v Verdict) { verdicts <- v })
+	results := make(chan Result, 1)
+	prober.Start(target, every(t, time.Hour, change), func(v Result) { results <- v })
 	select {
-	case v := <-verdicts:
+	case v := <-results:
 		return v
 	case <-t.Context().Done():
-		t.Fatal("no verdict")
-		return Verdict{}
+		t.Fatal("no result")
+		return Result{}
 	}
 }
 
-// wants compares a verdict.
-func wants(t testing.TB, got Verdict, up bool, reason string) {
+// wants compares a result.
+func wants(t testing.TB, got Result, up bool, reason string) {
 	t.Helper()
 	if got.Up != up || got.Reason != reason {
 		t.Errorf("got %v, %q, want %v, %q", got.Up, got.Reason, up, reason)

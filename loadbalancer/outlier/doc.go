@@ -1,26 +1,26 @@
-// Package outlier judges endpoints by the requests that they answer.
+// Package outlier implements outlier detection: it ejects endpoints whose responses to real requests fail.
 //
-// In flow the options passiveHealthCheck and outlierDetection, which become a Policy, and the Result of each request to
-// a member, which its State observes; out flow the moment at which a member becomes suspect, how long it is to get no
-// requests, and how many members may be out at once. Any number of goroutines observe; one, the single writer of the pool,
-// ejects members and lets them return. The package never reads a clock, starts no timer and no goroutine, and sends nothing.
+// The options passiveHealthCheck and outlierDetection become a Policy. The State of a member observes the Result of
+// each request, reports when the member becomes a candidate for ejection, and computes the length of an ejection; the
+// Policy limits how many members may be ejected at once. Any number of goroutines observe; one, the single writer of
+// the pool, ejects members and lets them return. The package reads no clock and starts no timer or goroutine.
 //
-// # The two judges
+// # The two detectors
 //
-// passiveHealthCheck is Traefik's. A failure is a status code of 500 and above, no connection, or a connection that broke;
-// maxFailedAttempts of them within failureWindow, with no success between them, take the member out for failureWindow.
+// passiveHealthCheck is Traefik's. A failure is a status code of 500 and above, a failed connect, or a broken
+// connection; maxFailedAttempts of them within failureWindow, without a success in between, eject the member for
+// failureWindow.
 //
-// outlierDetection is ours, and in force where neither option is given. A failure is no connection, a connection that broke
-// or a request that took too long, and a status code only where its option status names it; consecutiveFailures of them in
-// a row take the member out, for baseEjectionTime first and for twice as long each further time, up to maxEjectionTime.
-// A doubling is forgotten each time that a member has served for as long as its next ejection would last.
+// outlierDetection is Sluice's own, and in force when neither option is given. A failure is a failed connect, a broken
+// connection or a time-out, and a status code only when its option status names it; consecutiveFailures of them eject
+// the member, first for baseEjectionTime and for twice as long each further time, up to maxEjectionTime. A doubling is
+// undone each time that a member has served for as long as its next ejection would last.
 //
-// Where both options are given both judge, with counts of their own, and a member that both find guilty is out for the
-// longer time.
+// With both options each detector has its own counts, and a member ejected by both is out for the longer time.
 //
-// # Old news
+// # Results of earlier requests
 //
-// What ends while a member is out says nothing about the time after, and neither does a request that began before the
-// member returned: such results are ignored, good ones and bad ones, so that a queue of requests that time out one after
-// the other lengthens no ejection and causes no second one.
+// Results that arrive while a member is ejected, and results of requests that began before it returned, are ignored,
+// successes and failures alike, so that a queue of requests that time out one after the other neither lengthens an
+// ejection nor causes a second one.
 package outlier

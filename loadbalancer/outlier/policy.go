@@ -15,8 +15,8 @@ const (
 	DefaultMaxEjectedPercent = 50
 )
 
-// Policy says what counts as a failure, and what follows from failures. It is immutable, and policies that say the same
-// are equal by ==. The zero value judges nobody.
+// Policy defines which results are failures, and when they eject. It is immutable and compared with ==. The
+// zero value never ejects.
 type Policy struct {
 	// window and attempts are the options of passiveHealthCheck; attempts is 0 where it is not given.
 	window   time.Duration
@@ -28,11 +28,11 @@ type Policy struct {
 	percent       int
 }
 
-// NewPolicy returns the policy of a service that has the options passiveHealthCheck and outlierDetection; nil stands for
-// an option that is not given. Without either of them the defaults of outlierDetection are in force; passiveHealthCheck
-// alone is in force alone. It fails, naming the option, when a time is not above 0, maxFailedAttempts is below 1,
-// consecutiveFailures is negative, a status can't be read, maxEjectionTime is below baseEjectionTime, or
-// maxEjectedPercent is not 0 to 100.
+// NewPolicy returns the policy of a service with the options passiveHealthCheck and outlierDetection; nil
+// stands for an absent option. Without either of them the defaults of outlierDetection apply;
+// passiveHealthCheck alone applies alone. The error names the option: a time that is not above 0,
+// maxFailedAttempts below 1, negative consecutiveFailures, an invalid status, maxEjectionTime below
+// baseEjectionTime, or maxEjectedPercent outside 0 to 100.
 func NewPolicy(passive *dynamic.PassiveServerHealthCheck, detection *dynamic.OutlierDetection) (Policy, error) {
 	if passive == nil && detection == nil {
 		detection = &dynamic.OutlierDetection{}
@@ -92,14 +92,14 @@ func orDefault(value *int, otherwise int) int {
 	return *value
 }
 
-// Enabled reports whether the policy judges anybody.
+// Enabled reports whether the policy can eject.
 func (p *Policy) Enabled() bool { return p.attempts > 0 || p.consecutive > 0 }
 
-// Allows reports whether one more of total members may be ejected, when out of them are already for whatever reason,
-// unreachable of those since there was no connection. The last one is never ejected. Beyond that maxEjectedPercent decides, rounded down, but
-// a share above 0 is at least one member; members that can't be reached don't count, since the share is there for verdicts
-// that may be wrong, and nobody is served by a member that takes no connection. With passiveHealthCheck alone there is no
-// share: all but one may be out.
+// Allows reports whether one more of total members may be ejected, when out of them are ejected already,
+// unreachable of those because of failed connects. The last one is never ejected. Beyond that maxEjectedPercent
+// limits ejections, rounded down, but to at least one member when it is above 0. Members that cannot be
+// connected to are exempt: the limit protects against wrong decisions, and a member without connections serves
+// no request anyway. passiveHealthCheck alone has no limit: all but one may be ejected.
 func (p *Policy) Allows(out, unreachable, total int, reached bool) bool {
 	switch {
 	case out+1 >= total || p.percent == 0:
@@ -118,37 +118,37 @@ type Result struct {
 	Broken bool
 	// Status is the status code of the response, 0 without a response head.
 	Status int
-	// Began is when the request began, on the clock of State.Observe; 0 where nobody knows. With it, requests that began
-	// before the member was last out are told from those that began after.
+	// Began is when the request began, on the clock of State.Observe; 0 when unknown. It separates requests
+	// that began before the last ejection from later ones.
 	Began time.Duration
 }
 
 // silent reports whether the result says nothing about the member.
 func (r *Result) silent() bool { return !r.Unreachable && !r.Broken && r.Status == 0 }
 
-// verdict is who takes a result for a failure.
-type verdict uint32
+// detector is the option that counts a result as a failure.
+type detector uint32
 
 const (
-	byPassive verdict = 1 << iota
+	byPassive detector = 1 << iota
 	byDetection
 )
 
-// judges returns who judges at all.
-func (p *Policy) judges() verdict {
-	var judges verdict
+// detectors returns the options in force.
+func (p *Policy) detectors() detector {
+	var enabled detector
 	if p.attempts > 0 {
-		judges |= byPassive
+		enabled |= byPassive
 	}
 	if p.consecutive > 0 {
-		judges |= byDetection
+		enabled |= byDetection
 	}
-	return judges
+	return enabled
 }
 
-// judge returns who takes a result for a failure.
-func (p *Policy) judge(r *Result) verdict {
-	var guilty verdict
+// detect returns the options that count a result as a failure.
+func (p *Policy) detect(r *Result) detector {
+	var guilty detector
 	lost := r.Unreachable || r.Broken
 	if p.attempts > 0 && (lost || r.Status >= 500) {
 		guilty |= byPassive

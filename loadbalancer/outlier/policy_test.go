@@ -118,7 +118,7 @@ func TestFailuresAreWhatEachOptionSays(t *testing.T) {
 				{"detection", policyOf(t, nil, nil), test.plain},
 				{"detection with status", policyOf(t, nil, coded), test.set},
 			} {
-				if got := judge.policy.judge(&test.result) != 0; got != judge.guilty {
+				if got := judge.policy.detect(&test.result) != 0; got != judge.guilty {
 					t.Errorf("%s: got %v, want %v", judge.name, got, judge.guilty)
 				}
 			}
@@ -156,7 +156,8 @@ func TestAllowsCapsTheShareAndSparesTheLast(t *testing.T) {
 	}
 }
 
-// TestUnreachableMembersDoNotCount lets all but the last be out of those that take no connection, beside the share of the others.
+// TestUnreachableMembersDoNotCount lets all but the last be out of those that take no connection, beside the
+// share of the others.
 func TestUnreachableMembersDoNotCount(t *testing.T) {
 	policy := policyOf(t, nil, detectionOf(func(o *dynamic.OutlierDetection) { o.MaxEjectedPercent = new(50) }))
 	for _, test := range []struct {

@@ -38,16 +38,16 @@ type State struct {
 	until, since time.Duration
 }
 
-// Observe takes notice of how a request ended, and of when: now, on the clock of Eject and Return. It reports true when the
-// result makes the member a suspect: once, until a success clears it or the member was out and has returned. Results of a
-// member that is out are ignored, and so are those of requests from before its return. A success of a member without
-// failures takes no lock and writes nothing.
+// Observe takes notice of how a request ended, and of when: now, on the clock of Eject and Return. It reports
+// true when the result makes the member a suspect: once, until a success clears it or the member was out and
+// has returned. Results of a member that is out are ignored, and so are those of requests from before its
+// return. A success of a member without failures takes no lock and writes nothing.
 func (s *State) Observe(p *Policy, r Result, now time.Duration) (suspect bool) {
-	guilty, flags := p.judge(&r), s.flags.Load()
+	guilty, flags := p.detect(&r), s.flags.Load()
 	switch {
 	case flags&ejected != 0, guilty == 0 && flags&remembers == 0, r.silent():
 		return false
-	case flags&suspected != 0 && guilty == p.judges():
+	case flags&suspected != 0 && guilty == p.detectors():
 		return false
 	}
 	began := now
@@ -69,7 +69,7 @@ func (s *State) Observe(p *Policy, r Result, now time.Duration) (suspect bool) {
 }
 
 // count adds a result to what is remembered.
-func (s *State) count(p *Policy, guilty verdict, now time.Duration) {
+func (s *State) count(p *Policy, guilty detector, now time.Duration) {
 	s.run++
 	if guilty&byDetection == 0 {
 		s.run = 0
@@ -88,7 +88,7 @@ func (s *State) count(p *Policy, guilty verdict, now time.Duration) {
 
 // next returns the flags that follow from what is remembered.
 func (s *State) next(p *Policy) uint32 {
-	var crossed verdict
+	var crossed detector
 	if p.consecutive > 0 && int64(s.run) >= int64(p.consecutive) {
 		crossed |= byDetection
 	}
@@ -105,22 +105,21 @@ func (s *State) next(p *Policy) uint32 {
 	return 0
 }
 
-// Suspect reports whether the member has crossed a threshold, was not ejected for it, and has succeeded at nothing since.
-// It tells the single writer, when it may eject one more, whom it had to spare before.
+// Suspect reports whether the member has crossed a threshold, was not ejected for it, and has had no success
+// since: it is ejected when the limit allows it later.
 func (s *State) Suspect() bool { return s.flags.Load()&(suspected|ejected) == suspected }
 
-// Failing reports whether the member is a suspect, or was out and has succeeded at nothing since. It tells the single writer
-// whether anybody of a pool does well.
+// Failing reports whether the member is a candidate for ejection, or was ejected and has had no success since.
 func (s *State) Failing() bool {
 	flags := s.flags.Load()
 	return flags&ejected == 0 && flags&(suspected|unproven) != 0
 }
 
-// Eject takes the member out and returns until when. A threshold of passiveHealthCheck takes it out for failureWindow; one
-// of outlierDetection for baseEjectionTime, doubled for each ejection that is not forgotten yet, at most for
-// maxEjectionTime, and at random up to a tenth less, so that members that fail together do not return together. A
-// systemic failure, one of a pool in which nobody succeeds, is no fault of the member: it takes it out for
-// baseEjectionTime and is not remembered. Ejecting a member that is out changes nothing. It is for the single writer.
+// Eject ejects the member and returns the end of the ejection. passiveHealthCheck ejects for failureWindow;
+// outlierDetection for baseEjectionTime, doubled for each recent ejection, up to maxEjectionTime, and shortened
+// at random by up to a tenth, so that members that fail together do not return together. A systemic failure, in
+// a pool without any success, ejects for baseEjectionTime and does not count as a recent ejection. Ejecting an
+// ejected member changes nothing. Only the single writer calls it.
 func (s *State) Eject(p *Policy, now time.Duration, systemic bool) (until time.Duration) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -128,10 +127,10 @@ func (s *State) Eject(p *Policy, now time.Duration, systemic bool) (until time.D
 		return s.until
 	}
 	var out time.Duration
-	if verdict(s.crossed)&byPassive != 0 {
+	if detector(s.crossed)&byPassive != 0 {
 		out = p.window
 	}
-	if verdict(s.crossed)&byDetection != 0 || s.crossed == 0 {
+	if detector(s.crossed)&byDetection != 0 || s.crossed == 0 {
 		out = max(out, s.backOff(p, now, systemic))
 	}
 	s.forget()
@@ -182,8 +181,8 @@ func (s *State) forget() {
 	s.run, s.crossed, s.failures = 0, 0, nil
 }
 
-// Return lets the member take requests again from now on. Requests that began before count for nothing any more. It is for
-// the single writer.
+// Return lets the member take requests again from now on. Requests that began before count for nothing any
+// more. It is for the single writer.
 func (s *State) Return(now time.Duration) {
 	s.lock.Lock()
 	defer s.lock.Unlock()

@@ -101,7 +101,8 @@ func TestSlowEndpoint(t *testing.T) {
 	}
 }
 
-// TestSlowEndpointIsLeftAlone demands of everybody who knows of latencies that the slow one of four gets next to nothing.
+// TestSlowEndpointIsLeftAlone demands of everybody who knows of latencies that the slow one of four gets next
+// to nothing.
 func TestSlowEndpointIsLeftAlone(t *testing.T) {
 	for _, name := range []string{dynamic.StrategyPeakEWMA, dynamic.StrategyLeastTime} {
 		for _, rate := range []float64{50, 400} {

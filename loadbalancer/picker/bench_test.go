@@ -10,8 +10,8 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// member is laid out as a pool would: what belongs to an endpoint is on one heap object, and what belongs to its place in
-// the pool on another.
+// member is laid out as a pool would: what belongs to an endpoint is on one heap object, and what belongs to
+// its place in the pool on another.
 type (
 	endpointState struct {
 		_        [96]byte

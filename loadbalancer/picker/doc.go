@@ -1,11 +1,11 @@
-// Package picker decides which member of a list takes a request.
+// Package picker chooses a candidate of a list for each request.
 //
-// In flow a Strategy (from the configuration), the Candidates of one moment and a State that outlives them; out flow
-// Pickers, which answer each Request with the index of a candidate. A Picker is immutable but for counters, so that any
-// number of goroutines pick at once; whoever publishes a new list publishes a new Picker with it.
+// New creates the Picker of a Strategy over the Candidates of one moment, with a State that outlives the list. A
+// Picker returns the index of a candidate for each Request. Except for counters it is immutable, so any number of
+// goroutines pick concurrently; a new list needs a new Picker.
 //
-// In every strategy a candidate's share of the requests is its weight relative to the others', as long as all of them are
-// equally fast; the strategies differ in what moves requests away from that share, and in what a request is hashed by.
+// In every strategy a candidate's share of the requests is its weight relative to the others', as long as all of them
+// are equally fast. The strategies differ in what moves requests away from that share, and in the key of a hash.
 //
-// A pick never takes a lock, never allocates and never reads the clock: the instant comes with the request.
+// A pick takes no lock, allocates nothing and does not read the clock: the instant is part of the request.
 package picker

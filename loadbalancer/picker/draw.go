@@ -16,23 +16,23 @@ func (s source) next() uint64 {
 	return rand.Uint64()
 }
 
-// urn holds indexes, each as often as its weight says. It is immutable, and a draw takes the same time however many there
-// are: Walker's alias method.
-type urn struct {
+// aliasTable holds indexes, each as often as its weight says. It is immutable, and a draw takes the same time however
+// many there are: Walker's alias method.
+type aliasTable struct {
 	size uint64
 	// slots are as many as there are indexes; nil when all weights are equal.
 	slots []slot
 }
 
-// slot is one part of the urn: it stands for its own index up to the level, and for the other one above.
+// slot is one part of the aliasTable: it stands for its own index up to the level, and for the other one above.
 type slot struct {
 	level uint32
 	other uint32
 }
 
-// newUrn takes weights relative to their mean, which add up to their number.
-func newUrn(weights []float64, equal bool) urn {
-	u := urn{size: uint64(len(weights))}
+// newAliasTable takes weights relative to their mean, which add up to their number.
+func newAliasTable(weights []float64, equal bool) aliasTable {
+	u := aliasTable{size: uint64(len(weights))}
 	if equal {
 		return u
 	}
@@ -61,7 +61,7 @@ func newUrn(weights []float64, equal bool) urn {
 }
 
 // at returns the index for a random number, and what is left of the randomness.
-func (u *urn) at(random uint64) (index int, rest uint64) {
+func (u *aliasTable) at(random uint64) (index int, rest uint64) {
 	place, rest := bits.Mul64(random, u.size)
 	if u.slots != nil {
 		s := u.slots[place]

@@ -17,9 +17,9 @@ const (
 	inLine = 16
 )
 
-// hashing keeps a key of the request on one candidate by consistent hashing with bounded load: whoever has more than its
-// part of what the list has in flight is passed over for the next in line (Mirrokni, Thorup and Zadimoghaddam, 2016).
-// A request without the key goes where its client's address belongs, and anywhere when nobody knows that either.
+// hashing implements consistent hashing with bounded loads (Mirrokni, Thorup and Zadimoghaddam, 2016): a
+// candidate above its part of the requests in flight is skipped for the next one on the ring. Requests without
+// the key are hashed by client address, and picked at random without one.
 type hashing struct {
 	key    Hash
 	ring   ring
@@ -47,7 +47,8 @@ func newHashing(key Hash, candidates []Candidate, state *State, random source) *
 	return h
 }
 
-// Pick returns the candidate of the key, or who is next in line when that one is full or was refused.
+// Pick returns the candidate of the key, or the next one on the ring when that one is over its bound or was
+// refused.
 func (h *hashing) Pick(r *Request) int {
 	place := h.ring.place(h.hash(r))
 	if r.Attempt == 0 {
@@ -58,8 +59,7 @@ func (h *hashing) Pick(r *Request) int {
 	return h.further(r.Attempt, place)
 }
 
-// hash returns where on the ring the request belongs. Without the key that is where its client belongs, and anywhere
-// when nobody knows the client either.
+// hash returns the position of the request on the ring: by key, else by client address, else at random.
 func (h *hashing) hash(r *Request) uint64 {
 	key := h.key.of(r)
 	if key == "" {
@@ -80,7 +80,7 @@ func (h *hashing) room(candidate int) bool {
 	return float64(line.inFlight.Load()-allowance) < math.Ceil(line.share*float64(h.state.InFlight.Load()+1))
 }
 
-// further returns the first with room of those who come after as many candidates as there were attempts.
+// further returns the next candidate within its bound after skipping as many candidates as there were attempts.
 func (h *hashing) further(attempt, place int) int {
 	attempt %= len(h.lines)
 	walk := walk{ring: &h.ring, place: place}
@@ -113,8 +113,8 @@ func (h *hashing) load(candidate int) float64 {
 	return float64(line.inFlight.Load()) * line.inverse
 }
 
-// distinctIDs returns the IDs of the candidates. Of those that are equal all but the first get a number, since equal hashes
-// would leave all but one without requests.
+// distinctIDs returns the IDs of the candidates. Of those that are equal all but the first get a number, since
+// equal hashes would leave all but one without requests.
 func distinctIDs(candidates []Candidate) []string {
 	ids, seen := make([]string, len(candidates)), make(map[string]int, len(candidates))
 	for i := range candidates {

@@ -202,7 +202,8 @@ func TestBoundedLoad(t *testing.T) {
 	}
 }
 
-// TestAffinityHolds has many clients with a few requests each, and demands that nearly all of them stay on one endpoint.
+// TestAffinityHolds has many clients with a few requests each, and demands that nearly all of them stay on one
+// endpoint.
 func TestAffinityHolds(t *testing.T) {
 	for _, clients := range []int{1, 6, 50, 500} {
 		sim := simulate(named(dynamic.StrategyHash), 9, ones(5)...)

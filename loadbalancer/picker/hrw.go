@@ -7,9 +7,9 @@ const (
 	fnvPrime  = 1099511628211
 )
 
-// rendezvous keeps a client on one candidate by weighted rendezvous hashing: each candidate draws a number from the hash of
-// the client's address and its own ID (FNV-64a), and the highest weight / -ln(number) wins. A candidate that leaves moves
-// only the clients that it had, and one that joins takes only those that it keeps.
+// rendezvous keeps a client on one candidate by weighted rendezvous hashing: each candidate draws a number from
+// the hash of the client's address and its own ID (FNV-64a), and the highest weight / -ln(number) wins. A
+// candidate that leaves moves only the clients that it had, and one that joins takes only those that it keeps.
 //
 // It looks at every candidate for every request: about 30 ns for each of them. For large lists there is hash.
 type rendezvous struct {

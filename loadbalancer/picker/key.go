@@ -7,8 +7,8 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// of returns the key of a request, empty when it has none. Values are taken as they were sent: nothing is decoded, except
-// for the path, which is the decoded one.
+// of returns the key of a request, empty when it has none. Values are taken as they were sent: nothing is
+// decoded, except for the path, which is the decoded one.
 func (h *Hash) of(r *Request) string {
 	if r.HTTP == nil || h.Source == dynamic.HashClientIP {
 		return r.Client
@@ -63,7 +63,7 @@ func parameter(query, name string) string {
 	return ""
 }
 
-// decodesTo reports whether the name of a parameter stands for a text, without writing the text down.
+// decodesTo reports whether the percent-encoded name of a parameter decodes to a text, without allocating.
 func decodesTo(encoded, text string) bool {
 	for len(encoded) > 0 {
 		if text == "" {

@@ -7,32 +7,32 @@ import (
 )
 
 const (
-	// halfLife is how long it takes until half of what is known about a candidate's latency is forgotten, when no request
-	// asks it again. A candidate that was ten times too slow is tried again after a little more than three of them.
+	// halfLife is the half-life of latency data of a candidate without requests. A candidate that was ten times
+	// too slow is tried again after a little more than three of them.
 	halfLife = 5 * time.Second
 	// failureCost is how many times slower a candidate that always fails counts than the other one. A third of failures
 	// is as bad as to be twice as slow.
 	failureCost = 10
-	// window is how many samples the mean stands for.
+	// window is the number of samples of the mean.
 	window = 100
 	// few is how many samples say something about the mean.
 	few = 8
-	// tickBits makes a tick of 2^20 ns, about 1 ms. Ticks of 32 bits begin anew after 52 days; a candidate that nobody
-	// asked for so long counts as one that was just asked, for once.
+	// tickBits makes a tick of 2^20 ns, about 1 ms. Ticks of 32 bits wrap after 52 days; a candidate without
+	// requests for that long counts once as just used.
 	tickBits = 20
 )
 
-// Latency is how fast one candidate answers, as the strategies see it. The zero value is ready and knows nothing; any
-// number of goroutines may use it. It takes no lock and allocates nothing.
+// Latency is the latency state of one candidate. The zero value is ready and empty; any number of goroutines
+// may use it. It takes no lock and allocates nothing.
 //
-// It knows three things, all of which fade while nobody asks the candidate, so that it gets another chance: a moving
-// average that rises fast and falls slowly, for peakewma; the mean of about the last 100 samples, for leasttime; and how
-// many of the last answers failed.
+// It has three parts, which decay while the candidate gets no requests, so that it gets another chance: a
+// moving average that rises fast and falls slowly (peak EWMA), for peakewma; the mean of about the last 100
+// samples, for leasttime; and the share of failed responses.
 type Latency struct {
 	// peak is the tick of the last sample in the upper half, and the average in ns as a float32 in the lower; 0 without.
 	peak atomic.Uint64
-	// mean is the mean in ns as a float32 in the upper half, and the number of samples that it
-	// stands for, up to window/2, in the lower.
+	// mean is the mean in ns as a float32 in the upper half, and the number of its samples, up to window/2, in
+	// the lower.
 	mean atomic.Uint64
 	// failures is the share of failures as a float32.
 	failures atomic.Uint32
@@ -60,7 +60,7 @@ func (l *Latency) Observe(sample time.Duration, failed bool, now time.Duration) 
 	l.observeFailure(failed, faded)
 }
 
-// peakAfter returns the average after a sample. A failure tells only how slow a candidate is, never how fast.
+// peakAfter returns the average after a sample. A failure can raise the average but not lower it.
 func peakAfter(average, value, faded float64, failed bool) float64 {
 	switch {
 	case average == 0:
@@ -73,9 +73,10 @@ func peakAfter(average, value, faded float64, failed bool) float64 {
 	return value + (average-value)*min(faded, 1-fall)
 }
 
-// The average goes a part of the way to each sample: a large one to a slower sample, a small one to a faster. So it is the
-// same for candidates that are asked often and seldom, which a fall by time alone would not be. A single outlier is not
-// believed: no sample counts as more than a few times the average, and one that stays slow is known after five of them.
+// The average moves a part of the way to each sample: a large part to a slower sample, a small one to a faster.
+// So it does not depend on the rate of requests, as decay by time alone would. A single outlier has a bounded
+// effect: no sample counts as more than a few times the average, and a candidate that stays slow is recognised
+// after five samples.
 const (
 	rise    = 0.25
 	fall    = 0.0625
@@ -158,13 +159,14 @@ func (l *Latency) at(latency float64, idle int32) speed {
 
 func tickOf(now time.Duration) uint32 { return uint32(uint64(now) >> tickBits) } //nolint:gosec // begins anew, see tickBits
 
-// idleSince returns how many ticks have passed since the one in the upper half; samples that overtake one another are 0.
+// idleSince returns how many ticks have passed since the one in the upper half; samples that overtake one
+// another are 0.
 func idleSince(packed uint64, tick uint32) int32 {
 	return max(int32(tick-uint32(packed>>32)), 0) //nolint:gosec // a difference
 }
 
-// fade halves a value of 1 at least once for each half-life. Between whole powers of two it goes in straight lines: to take
-// from the bits of a float is to take from its exponent, and needs no logarithm.
+// fade halves a value of 1 at least once for each half-life. Between whole powers of two it goes in straight
+// lines: to take from the bits of a float is to take from its exponent, and needs no logarithm.
 func fade(value float64, ticks int32) float64 {
 	const (
 		halfLifeTicks = halfLife >> tickBits

@@ -3,17 +3,17 @@ package picker
 import "math/bits"
 
 const (
-	// leastScanned is the largest list of equal weights of which leastrequest looks at everybody.
+	// leastScanned is the largest list of equal weights that leastrequest scans completely.
 	leastScanned = 16
 	// leastDraws is how many candidates of a larger list it looks at.
 	leastDraws = 3
 )
 
-// leastRequest takes the candidate with the fewest requests in flight, and any of those that have equally few: the best of
-// all in a small list, else the best of several that are drawn.
+// leastRequest takes the candidate with the fewest requests in flight, and any of those that have equally few:
+// the best of all in a small list, else the best of several that are drawn.
 //
-// With different weights it is the better one of two, as p2c: to look at more would give light candidates, which are idle
-// most of the time, more than their share.
+// With different weights it is the better one of two, as p2c: to look at more would give light candidates,
+// which are idle most of the time, more than their share.
 type leastRequest struct{ seats seats }
 
 // Pick returns the least busy one.
@@ -25,11 +25,11 @@ func (l *leastRequest) Pick(*Request) int {
 		return l.scan()
 	}
 	// One random number has bits for three of a million candidates.
-	best, rest := bits.Mul64(l.seats.random.next(), l.seats.urn.size)
+	best, rest := bits.Mul64(l.seats.random.next(), l.seats.aliasTable.size)
 	lowest := l.seats.inFlight[best].Load()
 	for range leastDraws - 1 {
 		var next uint64
-		next, rest = bits.Mul64(rest, l.seats.urn.size)
+		next, rest = bits.Mul64(rest, l.seats.aliasTable.size)
 		if load := l.seats.inFlight[next].Load(); load < lowest {
 			best, lowest = next, load
 		}

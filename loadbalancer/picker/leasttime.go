@@ -2,16 +2,16 @@ package picker
 
 import "math"
 
-// timeScanned is the largest list of equal weights of which leasttime looks at everybody.
+// timeScanned is the largest list of equal weights that leasttime scans completely.
 const timeScanned = 16
 
-// leastTime draws a candidate by weight and takes it if there is none for which the product of the mean latency and one more
-// than the requests in flight, these relative to the weight, is lower: of all in a small list, else of one more that is
-// drawn. The more lower, the surer the other one gets the request; so that noise does not starve anybody. With different
-// weights it is the better one of two as well, for the reason that leastRequest has.
+// leastTime draws a candidate by weight, and moves to another one with a lower product of mean latency and
+// requests in flight plus one, relative to the weight: the best of all in a small list, else the better of two.
+// The probability to move grows with the difference, so that noise does not starve a candidate. With different
+// weights it is the better of two as well, for the reason given at leastRequest.
 //
-// Traefik divides the whole product by the weight. So the heaviest candidate gets everything while there is little to do;
-// here the weight says how often a candidate is drawn, and what is in flight is relative to it.
+// Traefik divides the whole product by the weight, so that the heaviest candidate gets everything under low
+// load. Here the weight is the probability of a draw, and requests in flight are relative to it.
 type leastTime struct{ seats seats }
 
 // Pick returns the one that promises the earliest answer.
@@ -42,10 +42,10 @@ func (l *leastTime) scan(r *Request) int {
 		scores[i] = speeds[i].latency * float64(l.seats.inFlight[i].Load()+1)
 		slowest = max(slowest, scores[i])
 	}
-	drawn, rest := l.seats.urn.at(l.seats.random.next())
+	drawn, rest := l.seats.aliasTable.at(l.seats.random.next())
 	best, lowest := drawn, math.Inf(1)
 	for k := range count {
-		i := (drawn + k) % count // Equals are found first behind whoever was drawn, and not always at the beginning.
+		i := (drawn + k) % count // Starts behind the drawn candidate, so that equal ones are not always resolved to the first.
 		if score := scores[i] + speeds[i].failing*slowest; score < lowest {
 			best, lowest = i, score
 		}

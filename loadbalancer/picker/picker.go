@@ -15,8 +15,7 @@ type Candidate struct {
 	Weight uint64
 	// ID is the same in every process and at every start, scheme://address; strategies that hash agree by it.
 	ID string
-	// InFlight counts the requests that the candidate has taken and not yet answered. The picker only reads it; nil
-	// stands for none.
+	// InFlight counts the requests in flight of the candidate. The picker only reads it; nil means none.
 	InFlight *atomic.Int64
 	// Latency is how fast the candidate answered so far. It is nil unless Strategy.UsesLatency.
 	Latency *Latency
@@ -44,7 +43,7 @@ type Request struct {
 	Now time.Duration
 	// HTTP is the request; strategies that hash read their key from it. It may be nil, which hashes the client.
 	HTTP *http.Request
-	// Client is the client's address without its port, empty when nobody knows it.
+	// Client is the client's address without its port, empty when unknown.
 	Client string
 	// Attempt is how many answers to this request the caller has refused. Strategies that hash give the next in line,
 	// others pick again.
@@ -70,9 +69,9 @@ func newPicker(s Strategy, candidates []Candidate, state *State, random source) 
 	}
 	switch len(candidates) {
 	case 0:
-		return nobody{}
+		return emptyPicker{}
 	case 1:
-		return somebody{}
+		return singlePicker{}
 	}
 	switch s.Name {
 	case dynamic.StrategyP2C:
@@ -91,14 +90,14 @@ func newPicker(s Strategy, candidates []Candidate, state *State, random source) 
 	return newRobin(candidates, state)
 }
 
-// nobody is the picker of an empty list.
-type nobody struct{}
+// emptyPicker is the picker of an empty list.
+type emptyPicker struct{}
 
 // Pick returns -1.
-func (nobody) Pick(*Request) int { return -1 }
+func (emptyPicker) Pick(*Request) int { return -1 }
 
-// somebody is the picker of a list of one, whatever the strategy.
-type somebody struct{}
+// singlePicker is the picker of a list of one, whatever the strategy.
+type singlePicker struct{}
 
 // Pick returns the only index.
-func (somebody) Pick(*Request) int { return 0 }
+func (singlePicker) Pick(*Request) int { return 0 }

@@ -145,9 +145,9 @@ func TestUrn(t *testing.T) {
 			candidates[i].Weight = weights[i]
 		}
 		relative, equal := relativeWeights(candidates)
-		urn := newUrn(relative, equal)
+		aliasTable := newAliasTable(relative, equal)
 		got := make([]float64, len(weights))
-		for i, slot := range urn.slots {
+		for i, slot := range aliasTable.slots {
 			level := float64(slot.level) / (1 << 32)
 			got[i] += level
 			got[slot.other] += 1 - level

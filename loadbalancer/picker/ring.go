@@ -9,17 +9,17 @@ import (
 const (
 	// ringBits makes a ring of 2^18 places, which takes 1 MiB whatever the number of candidates.
 	ringBits = 18
-	// pointsEach is how many points the heaviest candidate has on the ring. It does not depend on how many others there
-	// are, so that those who come and go move no keys but their own, as long as there is room: beyond 128 candidates of
-	// equal weight each of them has fewer points, and one that joins or leaves moves up to twice as many keys as it must.
-	// A candidate's part of the ring is random: with a few candidates its standard deviation is 0.6 % of the ring, with a
-	// hundred 2 % of the part.
+	// pointsEach is the number of points of the heaviest candidate on the ring. It does not depend on the
+	// number of candidates, so that a candidate that joins or leaves moves only its own keys as long as there
+	// is room: beyond 128 candidates of equal weight each has fewer points, and one that joins or leaves moves
+	// up to twice as many keys as necessary. A candidate's part of the ring is random: with a few candidates
+	// its standard deviation is 0.6 % of the ring, with a hundred 2 % of the part.
 	pointsEach = 2048
 )
 
-// ring is a circle of places. Candidates have points on it in proportion to their weights, where their IDs alone say, so
-// that all processes agree; a place belongs to the first point in it, or after it. The ring is immutable, and a key finds
-// its candidate in one step.
+// ring is a circle of places. Candidates have points on it in proportion to their weights, where their IDs
+// alone say, so that all processes agree; a place belongs to the first point in it, or after it. The ring is
+// immutable, and a key finds its candidate in one step.
 type ring struct {
 	// places are the owners of the places.
 	places []uint32
@@ -99,7 +99,7 @@ type walk struct {
 // weights a light one may be on the other side of the ring, or not on it at all.
 const maxSteps = 4096
 
-// next returns the next candidate, of which there must be one. No more than inLine are asked for.
+// next returns the next candidate; the list must not be empty. At most inLine distinct candidates are returned.
 func (w *walk) next() int {
 	for range maxSteps {
 		owner := w.ring.places[w.place]

@@ -11,8 +11,8 @@ type RoundRobin struct {
 	cursor *atomic.Uint64
 }
 
-// NewRoundRobin returns a round robin over the indexes of the weights, at a random position, so that many instances do not
-// begin with the same index together. Weights are relative; 0 or less is never picked.
+// NewRoundRobin returns a round robin over the indexes of the weights, at a random position, so that many
+// instances do not begin with the same index together. Weights are relative; 0 or less is never picked.
 func NewRoundRobin(weights []int) *RoundRobin {
 	var cursor atomic.Uint64
 	cursor.Store(rand.Uint64())

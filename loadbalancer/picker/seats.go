@@ -10,20 +10,20 @@ const maxCandidateWeight = maxWeight << 20
 
 // seats are the candidates of the strategies that draw by weight and then compare.
 //
-// To compare is to lean: away from the one that was drawn first, towards one that was drawn after it. Requests in flight
-// are few and whole, so that taking the lower load always would give light candidates far more than their weight: idle, as
-// they mostly are, they would win against any heavy one, which has a request most of the time. So a request moves with a
-// probability that is proportional to the difference, which keeps what a pair exchanges even as long as both carry what
-// their weights say. Among equal weights this is the same as to take the lower load always, and the first when both are
-// equal.
+// To compare is to lean: away from the one that was drawn first, towards one that was drawn after it. Requests
+// in flight are few and whole, so that taking the lower load always would give light candidates far more than
+// their weight: idle, as they mostly are, they would win against any heavy one, which has a request most of the
+// time. So a request moves with a probability that is proportional to the difference, which keeps what a pair
+// exchanges even as long as both carry what their weights say. Among equal weights this is the same as to take
+// the lower load always, and the first when both are equal.
 type seats struct {
 	// What belongs to one candidate stands in lists of its own, so that a pick fetches no more memory than it looks at.
-	inFlight []*atomic.Int64
-	latency  []*Latency
-	scales   []scale
-	urn      urn
-	equal    bool
-	random   source
+	inFlight   []*atomic.Int64
+	latency    []*Latency
+	scales     []scale
+	aliasTable aliasTable
+	equal      bool
+	random     source
 }
 
 // scale is a weight relative to the mean of all, and its inverse.
@@ -33,7 +33,7 @@ func newSeats(candidates []Candidate, random source) seats {
 	weights, equal := relativeWeights(candidates)
 	s := seats{
 		inFlight: inFlightOf(candidates), latency: make([]*Latency, len(candidates)), scales: make([]scale, len(candidates)),
-		urn: newUrn(weights, equal), equal: equal, random: random,
+		aliasTable: newAliasTable(weights, equal), equal: equal, random: random,
 	}
 	for i, weight := range weights {
 		s.scales[i] = scale{weight: float32(weight), inverse: float32(1 / weight)}
@@ -76,22 +76,22 @@ func relativeWeights(candidates []Candidate) (weights []float64, equal bool) {
 
 func clampCandidate(weight uint64) uint64 { return min(max(weight, 1), maxCandidateWeight) }
 
-// lowChance makes a number from 0 to 1 of the bits that urn.at does not look at.
+// lowChance makes a number from 0 to 1 of the bits that aliasTable.at does not look at.
 func lowChance(rest uint64) float64 { return float64(uint32(rest)) * (1.0 / (1 << 32)) }
 
 // pair draws two different seats, of which there are two at least, and a chance from 0 to 1.
 func (s *seats) pair() (first, second int, chance float64) {
-	first, rest := s.urn.at(s.random.next())
+	first, rest := s.aliasTable.at(s.random.next())
 	if !s.equal {
 		for range 4 {
-			if second, rest = s.urn.at(s.random.next()); second != first {
+			if second, rest = s.aliasTable.at(s.random.next()); second != first {
 				return first, second, lowChance(rest)
 			}
 		}
 		rest = s.random.next()
 	}
 	// Any seat but the first, whatever its weight.
-	place, rest := bits.Mul64(rest, s.urn.size-1)
+	place, rest := bits.Mul64(rest, s.aliasTable.size-1)
 	second = int(place) //nolint:gosec // less than the number of seats
 	if second >= first {
 		second++
@@ -119,7 +119,8 @@ func (s *seats) better() int {
 	return first
 }
 
-// faster returns the seat of a pair that promises the earlier answer: whose latency times one more than its load is lower.
+// faster returns the seat of a pair that promises the earlier answer: whose latency times one more than its
+// load is lower.
 func (s *seats) faster(first, second int, chance float64, a, b speed) int {
 	if a.latency == 0 || b.latency == 0 {
 		a.latency, b.latency = 1, 1 // A newcomer counts as fast as whom it is compared with.
@@ -137,20 +138,21 @@ func (s *seats) faster(first, second int, chance float64, a, b speed) int {
 	return first
 }
 
-// excess returns by how much later the first one's answer is to be expected, under the loads. Failures count relative to
-// the slower of the two: an endpoint that refuses at once is never ahead of one that works, however slow that is.
+// excess returns by how much later the first one's answer is to be expected, under the loads. Failures count
+// relative to the slower of the two: an endpoint that refuses at once is never ahead of one that works, however
+// slow that is.
 func excess(first, second speed, firstLoad, secondLoad float64) float64 {
 	a, b := (firstLoad+1)*first.latency, (secondLoad+1)*second.latency
 	return a - b + (first.failing-second.failing)*max(a, b)
 }
 
-// exchange returns what the difference of two loads, or scores, is multiplied with to get the probability that a request
-// moves from the first seat of a pair to the second: the lighter weight, which makes requests of it.
+// exchange returns what the difference of two loads, or scores, is multiplied with to get the probability that
+// a request moves from the first seat of a pair to the second: the lighter weight, which makes requests of it.
 //
-// The second of a pair is never the first, so that a light one follows a heavy one more often than the other way round;
-// less moves from the heavier to the lighter for that.
+// The second of a pair is never the first, so that a light one follows a heavy one more often than the other
+// way round; less moves from the heavier to the lighter for that.
 func (s *seats) exchange(first, second int) float64 {
-	total, a, b := float32(s.urn.size), s.scales[first].weight, s.scales[second].weight
+	total, a, b := float32(s.aliasTable.size), s.scales[first].weight, s.scales[second].weight
 	followed := min(1, max(total-a, 0)/max(total-b, total*1e-6))
 	return float64(min(a, b)*followed) * (1 + 1e-6) // One request of difference counts as one in spite of rounding.
 }

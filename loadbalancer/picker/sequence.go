@@ -57,8 +57,8 @@ func runningSums(weights []uint64) []uint64 {
 	return bounds
 }
 
-// searchStarts returns for each of as many equal parts of the total as there are weights the first index that may be found
-// in it, so that a search takes about one step however many there are.
+// searchStarts returns for each of as many equal parts of the total as there are weights the first index that
+// may be found in it, so that a search takes about one step however many there are.
 func searchStarts(weights []uint64, total uint64) []uint32 {
 	starts := make([]uint32, len(weights))
 	index, sum := 0, weights[0]
@@ -101,11 +101,11 @@ func smoothOrder(weights []uint64, divisor uint64) []uint32 {
 	for _, weight := range weights {
 		group[weight]++
 	}
-	type turn struct {
+	type taliasTable struct {
 		at    float64
 		index uint32
 	}
-	var turns []turn
+	var turns []taliasTable
 	for i, weight := range weights {
 		if weight == 0 {
 			continue
@@ -114,13 +114,13 @@ func smoothOrder(weights []uint64, divisor uint64) []uint32 {
 		seen[weight]++
 		count := weight / divisor
 		for k := range count {
-			turns = append(turns, turn{(float64(k) + phase) / float64(count), uint32(i)}) //nolint:gosec // an index of a slice
+			turns = append(turns, taliasTable{(float64(k) + phase) / float64(count), uint32(i)}) //nolint:gosec // an index of a slice
 		}
 	}
-	slices.SortFunc(turns, func(a, b turn) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.index, b.index)) })
+	slices.SortFunc(turns, func(a, b taliasTable) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.index, b.index)) })
 	order := make([]uint32, len(turns))
-	for i, turn := range turns {
-		order[i] = turn.index
+	for i, taliasTable := range turns {
+		order[i] = taliasTable.index
 	}
 	return order
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// simulation is a pool under load on a clock of its own. Every random number comes from one seed, so that a run is the same
-// each time.
+// simulation is a pool under load on a clock of its own. Every random number comes from one seed, so that a run
+// is the same each time.
 type simulation struct {
 	random  *rand.Rand
 	state   *State

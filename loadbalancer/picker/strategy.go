@@ -29,11 +29,11 @@ type Hash struct {
 	BoundedLoad int
 }
 
-// defaultBoundedLoad is loadBalancer.hash.boundedLoad when nobody says.
+// defaultBoundedLoad is the default of loadBalancer.hash.boundedLoad.
 const defaultBoundedLoad = 125
 
-// NewStrategy translates loadBalancer.strategy and loadBalancer.hash; an empty name is wrr. It fails on names that nobody
-// knows, and on options of hash that contradict one another or the strategy.
+// NewStrategy translates loadBalancer.strategy and loadBalancer.hash; an empty name is wrr. The error names an
+// unknown strategy, or options of hash that contradict one another or the strategy.
 func NewStrategy(name string, hash *dynamic.HashStrategy) (Strategy, error) {
 	switch name {
 	case "":

@@ -15,5 +15,5 @@ type robin struct {
 	state *State
 }
 
-// Pick returns whose turn it is.
+// Pick returns whose taliasTable it is.
 func (r *robin) Pick(*Request) int { return r.order.at(r.state.Cursor.Add(1)) }

@@ -8,8 +8,8 @@ import (
 const (
 	// price is what one retry costs; a request that ends well pays in the percentage.
 	price = 100
-	// reserve is how many retries there are before anybody has paid in, and what a pool with little traffic falls back to: one more
-	// in each refill.
+	// reserve is the number of retries available at start, and the refill for a pool with little traffic: one
+	// more in each refill.
 	reserve = 10
 	refill  = time.Second
 	// largest is how many retries can be saved up, so that a pool can repeat what was under way to an endpoint that dies.
@@ -18,12 +18,14 @@ const (
 	span = time.Second
 )
 
-// Budget keeps the retries of one pool in proportion to the requests that end well, so that endpoints which fail because they are
-// overloaded are not given more to do. All methods may be called by many goroutines at a time; none takes a lock.
+// Budget keeps the retries of one pool in proportion to the requests that end well, so that endpoints which
+// fail because they are overloaded are not given more to do. All methods may be called by many goroutines at a
+// time; none takes a lock.
 //
-// Two rules hold at the same time. Retries are paid from what requests that ended well have paid in, of which some is saved up for bad
-// moments. And while no request ends well, there are no more retries than the percentage of what ended well in one second before: a pool
-// that fails altogether does not get what was saved up, from its first second on.
+// Two rules hold at the same time. Retries are paid from what requests that ended well have paid in, of which
+// some is saved up for bad moments. And while no request ends well, there are no more retries than the
+// percentage of what ended well in one second before: a pool that fails altogether does not get what was saved
+// up, from its first second on.
 //
 // Times are instants since an epoch of the caller's.
 type Budget struct {
@@ -39,8 +41,8 @@ type Budget struct {
 	refilled atomic.Int64
 }
 
-// NewBudget returns a budget with a full reserve of ten retries. With a percentage of 0 there is nothing but the reserve, which grows
-// by one retry a second.
+// NewBudget returns a budget with a full reserve of ten retries. With a percentage of 0 there is nothing but
+// the reserve, which grows by one retry a second.
 func NewBudget(percent int) *Budget {
 	b := &Budget{percent: int64(percent)}
 	b.saved.Store(reserve * price)
@@ -60,7 +62,8 @@ func (b *Budget) Succeeded(now time.Duration) {
 	}
 }
 
-// Withdraw takes one retry out, and reports whether there was one. It must be given back with Return when it is not used.
+// Withdraw takes one retry out, and reports whether there was one. It must be given back with Return when it is
+// not used.
 func (b *Budget) Withdraw(now time.Duration) bool {
 	b.roll(now)
 	if b.barren.Add(1) > b.bound() {

@@ -55,7 +55,8 @@ func TestShare(t *testing.T) {
 	}
 }
 
-// TestStorm fails a pool altogether at some instant: its requests stay within the share from the first second on, whatever was saved up.
+// TestStorm fails a pool altogether at some instant: its requests stay within the share from the first second
+// on, whatever was saved up.
 func TestStorm(t *testing.T) {
 	for _, rate := range []int{100, 500, 1000, 5000} {
 		for seed := range uint64(10) {

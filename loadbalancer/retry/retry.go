@@ -1,8 +1,9 @@
 // Package retry says when a request may be tried again, and how often a pool may do so.
 //
-// In flows the option retry of a load balancer or of a middleware; out flow a Policy, which is one object for all requests, and a
-// Budget, which is the state of one pool. A middleware hands its Policy to the pool in the context of the request, where it takes the
-// place of the pool's own; the pool's Budget holds for either. The package never sends anything and never picks an endpoint.
+// In flows the option retry of a load balancer or of a middleware; out flow a Policy, which is one object for
+// all requests, and a Budget, which is the state of one pool. A middleware hands its Policy to the pool in the
+// context of the request, where it takes the place of the pool's own; the pool's Budget holds for either. The
+// package never sends anything and never picks an endpoint.
 package retry
 
 import (
@@ -35,8 +36,8 @@ const (
 type Policy struct {
 	// Attempts is how many further tries there may be after the first; 0 is none.
 	Attempts int
-	// PerTry bounds each try until the head of its response is there; 0 does not. The time that the client takes for its body does
-	// not count.
+	// PerTry bounds each try until the head of its response is there; 0 does not. The time that the client
+	// takes for its body does not count.
 	PerTry time.Duration
 	// Timeout is how long after the first try another one may begin; 0 sets no limit.
 	Timeout time.Duration
@@ -44,8 +45,8 @@ type Policy struct {
 	Status dynamic.StatusCodes
 	// NonIdempotent allows to repeat requests of any method after something of them was sent.
 	NonIdempotent bool
-	// MaxBody is how much of a request's body is kept to be sent again, in bytes; negative is no limit. A request of whose body more
-	// was read is not tried again.
+	// MaxBody is how much of a request's body is kept to be sent again, in bytes; negative is no limit. A
+	// request of whose body more was read is not tried again.
 	MaxBody int64
 	// InitialInterval is the wait before the second try. It doubles until the last; 0 does not wait.
 	InitialInterval time.Duration
@@ -53,12 +54,14 @@ type Policy struct {
 	OnNetworkError bool
 	// Again allows to go back to an endpoint that has been tried when there is no other.
 	Again bool
-	// BudgetPercent is how many retries the pool's Budget allows in a hundred requests. It is of no use in a policy of a middleware.
+	// BudgetPercent is how many retries the pool's Budget allows in a hundred requests. It is of no use in a
+	// policy of a middleware.
 	BudgetPercent int
 }
 
-// New returns the policy of a pool (loadBalancer.retry); nil is the default policy: two further tries of requests of which nothing was
-// sent, and of idempotent ones without a response, whatever their status would have been. An error names the option.
+// New returns the policy of a pool (loadBalancer.retry); nil is the default policy: two further tries of
+// requests of which nothing was sent, and of idempotent ones without a response, whatever their status would
+// have been. An error names the option.
 func New(config *dynamic.ServerRetry) (*Policy, error) {
 	p := &Policy{Attempts: DefaultAttempts, MaxBody: DefaultMaxBody, OnNetworkError: true, BudgetPercent: DefaultBudgetPercent}
 	if config == nil {
@@ -89,8 +92,9 @@ func New(config *dynamic.ServerRetry) (*Policy, error) {
 	return p, nil
 }
 
-// NewMiddleware returns the policy of a middleware (http.middlewares.NAME.retry). Its attempts count the first try, and it goes back
-// to endpoints that were tried when there is no other: it is what somebody has asked for. An error names the option.
+// NewMiddleware returns the policy of a middleware (http.middlewares.NAME.retry). Its attempts include the
+// first one, and it returns to tried endpoints when there is no other, because the operator asked for that many
+// attempts. An error names the option.
 func NewMiddleware(config *dynamic.Retry) (*Policy, error) {
 	p := &Policy{
 		Attempts:        config.Attempts - 1,
@@ -123,12 +127,12 @@ func NewMiddleware(config *dynamic.Retry) (*Policy, error) {
 	return p, nil
 }
 
-// DefaultMiddlewareMaxBody is how much of a request's body is kept for a further try under the policy of a middleware that does not say
-// (retry.maxRequestBodyBytes), in bytes.
+// DefaultMiddlewareMaxBody is how much of a request's body is kept for a further try under the policy of a
+// middleware that does not say (retry.maxRequestBodyBytes), in bytes.
 const DefaultMiddlewareMaxBody = 2 << 20
 
-// Repeats reports whether a request of the method may be sent again after the endpoint may have seen it: it makes no difference
-// (RFC 9110 section 9.2.2), or the policy allows it.
+// Repeats reports whether a request of the method may be sent again after the endpoint may have seen it: it
+// makes no difference (RFC 9110 section 9.2.2), or the policy allows it.
 func (p *Policy) Repeats(method string) bool {
 	switch method {
 	case "", http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace, http.MethodPut, http.MethodDelete:
@@ -137,8 +141,9 @@ func (p *Policy) Repeats(method string) bool {
 	return p.NonIdempotent
 }
 
-// Wait returns how long to wait before a retry, of which the first is number 1. It grows from InitialInterval to twice that at the
-// last one, and is shortened at random by up to a half, so that requests that failed together do not come back together.
+// Wait returns how long to wait before a retry, of which the first is number 1. It grows from InitialInterval
+// to twice that at the last one, and is shortened at random by up to a half, so that requests that failed
+// together do not come back together.
 func (p *Policy) Wait(number int) time.Duration {
 	if p.InitialInterval <= 0 || number < 1 {
 		return 0
@@ -157,7 +162,8 @@ func WithPolicy(ctx context.Context, policy *Policy) context.Context {
 	return &policyContext{Context: ctx, policy: policy}
 }
 
-// policyContext is a context that adds a policy to another. It says so, which makes it cheaper to follow than one of package context.
+// policyContext is a context that adds a policy to another. It says so, which makes it cheaper to follow than
+// one of package context.
 type policyContext struct {
 	context.Context
 	policy *Policy

@@ -10,19 +10,18 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// Cookie is the sticky cookie of one service. It is immutable, and equal to another that clients cannot tell from it. The
-// zero value has no name: nobody's value is found in it.
+// Cookie is the sticky cookie of one service. It is immutable and compared with ==. The zero value has no name
+// and matches no cookie.
 type Cookie struct {
 	name string
 	// attributes is what follows the value in a Set-Cookie field.
 	attributes string
 }
 
-// New returns the cookie of a service (its qualified name), as sticky.cookie describes it. Without a name the cookie is
-// called _ and five hexadecimal digits, which follow from the service's name; in a name that is given, what no cookie's
-// name may hold becomes _, as in Traefik. The path is / unless another is given, and there is none when that is empty.
-// maxAge is in seconds: 0 ends with the browser's session, less than 0 tells the client to forget the cookie at once.
-// A nil config is one without options.
+// New returns the cookie of a service (its qualified name) with the options of sticky.cookie. The default name
+// is _ and five hexadecimal digits derived from the service's name; characters that a cookie name may not
+// contain become _, as in Traefik. The path defaults to /; an empty path sets none. maxAge is in seconds: 0 is
+// a session cookie, negative deletes the cookie. A nil config has no options.
 //
 // It is an error when name, path or domain hold a control character or a semicolon, when a domain is no host name or
 // address, and when sameSite is none of none, lax and strict in any case.
@@ -58,7 +57,8 @@ func (c *Cookie) Name() string { return c.name }
 // Set returns the value of the Set-Cookie field that keeps the client with the server of an ID.
 func (c *Cookie) Set(id string) string { return c.name + "=" + id + c.attributes }
 
-// nameRune returns the character of a cookie's name, or _ in place of one that it may not hold (RFC 9110 section 5.6.2).
+// nameRune returns the character of a cookie's name, or _ in place of one that it may not hold (RFC 9110
+// section 5.6.2).
 func nameRune(r rune) rune {
 	switch {
 	case isLetter(r), isDigit(r), strings.ContainsRune("!#$%&'*+-.^`|~", r):
@@ -105,7 +105,8 @@ func check(config *dynamic.Cookie) error {
 	return nil
 }
 
-// isDomain tells whether a text can be a cookie's domain, with or without a dot before it (RFC 6265 section 5.2.3).
+// isDomain reports whether a text can be a cookie's domain, with or without a leading dot (RFC 6265 section
+// 5.2.3).
 func isDomain(text string) bool {
 	if address, err := netip.ParseAddr(text); err == nil {
 		return address.Is4() // Browsers know no cookies for the others.

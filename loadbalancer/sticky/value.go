@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Values yields the values of all cookies of that name which the client sent, in order, but for empty ones. A client that has
-// cookies of one name for several paths or domains sends them all, and the first is not always the one that this service
-// has set: who looks for a server takes the first value that names one. Ranging over it allocates nothing.
+// Values yields the values of all cookies of that name in the request, in order, without empty ones. A client
+// with cookies for several paths or domains sends them all, and the first is not always the one of this
+// service: use the first value that selects a member. It does not allocate.
 func (c *Cookie) Values(r *http.Request) iter.Seq[string] {
 	return func(yield func(string) bool) { c.each(r.Header["Cookie"], yield) }
 }

@@ -1,7 +1,7 @@
 // Package addprefix is the middleware addPrefix: it puts a prefix before the path.
 //
-// What flows in: a request with a canonical path. What flows out: the same request under the prefix. It never touches the query, and
-// leaves "OPTIONS *", which has no path, alone.
+// What flows in: a request with a canonical path. What flows out: the same request under the prefix. It never touches
+// the query, and leaves "OPTIONS *", which has no path, alone.
 package addprefix
 
 import (
@@ -21,8 +21,8 @@ type AddPrefix struct {
 	prefix string // escaped, without a trailing slash
 }
 
-// New checks the definition. The prefix must not be empty or hold dot segments or empty segments; a missing leading slash is added,
-// and a trailing one is the one that the path begins with.
+// New checks the definition. The prefix must not be empty or hold dot segments or empty segments; a missing leading
+// slash is added, and a trailing one is the one that the path begins with.
 func New(name string, config dynamic.AddPrefix) (*AddPrefix, error) {
 	if config.Prefix == "" {
 		return nil, errors.New("addPrefix.prefix is empty")
@@ -34,10 +34,11 @@ func New(name string, config dynamic.AddPrefix) (*AddPrefix, error) {
 	return &AddPrefix{name: name, prefix: strings.TrimSuffix(prefix, "/")}, nil
 }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*AddPrefix) KeepsNothing() {}
+// NoRetain says that no part of a request outlives its handler here.
+func (*AddPrefix) NoRetain() {}
 
-// Wrap returns a handler that adds the prefix and calls next. A path that must not be edited (canonical.SetPath) is answered with 400.
+// Wrap returns a handler that adds the prefix and calls next. A path that must not be edited (canonical.SetPath) is
+// answered with 400.
 func (a *AddPrefix) Wrap(next http.Handler) http.Handler {
 	if a.prefix == "" {
 		return next

@@ -92,8 +92,8 @@ func TestBadDefinitions(t *testing.T) {
 	}
 }
 
-// FuzzAddPrefix asserts that what arrives is canonical and read as it was written, that the query stays, and that nothing changes where the
-// answer is 400.
+// FuzzAddPrefix asserts that what arrives is canonical and read as it was written, that the query stays, and that
+// nothing changes where the answer is 400.
 func FuzzAddPrefix(f *testing.F) {
 	f.Add("/api", "/api../admin", "q")
 	f.Add("/a%2fb", "/a%2Fb/%0d%0a//c", "a=%2F;b")

@@ -1,7 +1,7 @@
 // Package answer is how middlewares refuse a request.
 //
-// What flows in: the request, the middleware's name and the reason. What flows out: an answer that tells the client nothing beyond its
-// status, and a reason in the request's telemetry record. It never logs by itself.
+// What flows in: the request, the middleware's name and the reason. What flows out: an answer that holds nothing
+// beyond its status, and a reason in the request's telemetry record. It never logs by itself.
 package answer
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// Refuse answers with a status and its standard text, and notes in the request's record which middleware refused it and why. Headers
-// that the caller has set, such as Retry-After, are sent along.
+// Refuse answers with a status and its standard text, and notes in the request's record which middleware refused it
+// and why. Headers that the caller has set, such as Retry-After, are sent along.
 func Refuse(w http.ResponseWriter, r *http.Request, status int, middleware, reason string) {
 	Note(r, middleware, reason)
 	text := http.StatusText(status)

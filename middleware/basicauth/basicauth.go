@@ -1,7 +1,8 @@
-// Package basicauth is the middleware basicAuth: it lets in who knows a user's password (RFC 7617).
+// Package basicauth is the middleware basicAuth: it lets in clients with a user's password (RFC 7617).
 //
-// What flows in: a request with credentials. What flows out: the same request, with the user's name in a header if so configured, or an
-// answer 401. It never keeps a password, and never says whether it was the user or the password that was wrong, not by its time either.
+// What flows in: a request with credentials. What flows out: the same request, with the user's name in a header if so
+// configured, or an answer 401. It never keeps a password, and never says whether it was the user or the password
+// that was wrong, not by its time either.
 package basicauth
 
 import (
@@ -13,6 +14,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/middleware/answer"
+	"github.com/sluiceproxy/sluice/middleware/guard"
 	"github.com/sluiceproxy/sluice/middleware/users"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -23,8 +25,8 @@ type BasicAuth struct {
 	challenge string
 	identity  users.Identity
 	warnings  []string
-	// doors is behind a pointer so that nothing of it is printed with the BasicAuth.
-	doors   *doors
+	// store is behind a pointer so that nothing of it is printed with the BasicAuth.
+	store   *userStore
 	scratch *sync.Pool
 	counts  *counts
 }
@@ -33,15 +35,16 @@ type BasicAuth struct {
 type Options struct {
 	// ReadFile reads the file that usersFile names.
 	ReadFile func(path string) ([]byte, error)
-	// Turns bound how many passwords are checked at a time. Several basicAuths share them; without them one has its own.
-	Turns *Turns
+	// Semaphore bounds how many passwords are checked at a time. Several basicAuths share it; nil is one of its own.
+	Semaphore *HashSemaphore
 }
 
 // counts are what has happened to requests since the object was made.
 type counts struct{ challenged, refused, verified, remembered, busy atomic.Uint64 }
 
-// New checks the definition and reads the users: at least one, each with a hash of its password by MD5 ("$apr1$", "$1$"), SHA-1 ("{SHA}")
-// or bcrypt ("$2y$", "$2a$", "$2b$", "$2x$", with a cost of at most 17). The error lists every line that is wrong, and holds nothing of it.
+// New checks the definition and reads the users: at least one, each with a hash of its password by MD5 ("$apr1$",
+// "$1$"), SHA-1 ("{SHA}") or bcrypt ("$2y$", "$2a$", "$2b$", "$2x$", with a cost of at most 17). The error lists
+// every line that is wrong, and holds nothing of it.
 func New(name string, config dynamic.BasicAuth, options Options) (*BasicAuth, error) {
 	_, realm, err := users.Realm("basicAuth.realm", config.Realm)
 	if err != nil {
@@ -56,26 +59,29 @@ func New(name string, config dynamic.BasicAuth, options Options) (*BasicAuth, er
 	if err != nil {
 		return nil, err
 	}
-	turns := options.Turns
-	if turns == nil {
-		turns = NewTurns()
+	semaphore := options.Semaphore
+	if semaphore == nil {
+		semaphore = NewHashSemaphore()
 	}
-	doors := newDoors(entries, turns)
+	store := newUserStore(entries, semaphore)
 	return &BasicAuth{
 		name: name, challenge: "Basic realm=" + realm + `, charset="UTF-8"`, identity: identity, warnings: warnings,
-		doors: doors, scratch: &sync.Pool{New: func() any { return newScratch(doors.key) }}, counts: new(counts),
+		store: store, scratch: &sync.Pool{New: func() any { return newScratch(store.key) }}, counts: new(counts),
 	}, nil
 }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*BasicAuth) KeepsNothing() {}
+// NoRetain says that no part of a request outlives its handler here.
+func (*BasicAuth) NoRetain() {}
+
+// Guards reports that it always decides who gets in: one without users is refused by New.
+func (*BasicAuth) Guards() guard.Access { return guard.Access{Guards: guard.Always} }
 
 // Warnings returns what the definition declares without effect: users that another line takes the place of.
 func (b *BasicAuth) Warnings() []string { return b.warnings }
 
-// Counts returns how many requests there were since the object was made: "challenged" came without credentials, "refused" with wrong
-// ones, "verified" with right ones whose hash was computed, "remembered" with right ones that had been verified before, and "busy" is
-// how many could not be decided in time.
+// Counts returns how many requests there were since the object was made: "challenged" came without credentials,
+// "refused" with wrong ones, "verified" with right ones whose hash was computed, "remembered" with right ones that
+// had been verified before, and "busy" is how many could not be decided in time.
 func (b *BasicAuth) Counts() map[string]uint64 {
 	return map[string]uint64{
 		"challenged": b.counts.challenged.Load(), "refused": b.counts.refused.Load(), "verified": b.counts.verified.Load(),
@@ -83,8 +89,8 @@ func (b *BasicAuth) Counts() map[string]uint64 {
 	}
 }
 
-// Wrap returns a handler that lets requests with the name and password of a user pass to next. Others are answered with 401 and a
-// challenge, and with 503 when too many passwords are being checked to check this one soon.
+// Wrap returns a handler that lets requests with the name and password of a user pass to next. Others are answered
+// with 401 and a challenge, and with 503 when too many passwords are being checked to check this one soon.
 func (b *BasicAuth) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user := b.admit(w, r); user != nil {
@@ -112,7 +118,7 @@ func (b *BasicAuth) admit(w http.ResponseWriter, r *http.Request) *user {
 		users.Refuse(w, r, b.name, "the request has no credentials that basicAuth understands", b.challenge)
 		return nil
 	}
-	user, found := b.doors.open(r.Context(), scratch)
+	user, found := b.store.verify(r.Context(), scratch)
 	record := telemetry.RecordFrom(r.Context())
 	if user == nil {
 		record.Username = users.Claimed(string(scratch.user))
@@ -133,7 +139,7 @@ func (b *BasicAuth) admit(w http.ResponseWriter, r *http.Request) *user {
 		b.counts.busy.Add(1)
 		w.Header()["Retry-After"] = []string{"1"}
 		answer.Refuse(w, r, http.StatusServiceUnavailable, b.name, "too many passwords are being checked")
-	case left:
+	case canceled:
 		b.leave(w, r)
 	}
 	return nil
@@ -142,7 +148,8 @@ func (b *BasicAuth) admit(w http.ResponseWriter, r *http.Request) *user {
 // leave ends a request whose context ended while it waited: either its client left, or its time is over.
 func (b *BasicAuth) leave(w http.ResponseWriter, r *http.Request) {
 	if errors.Is(r.Context().Err(), context.DeadlineExceeded) {
-		answer.Refuse(w, r, http.StatusGatewayTimeout, b.name, "the time for the request was over before its password was checked")
+		answer.Refuse(w, r, http.StatusGatewayTimeout, b.name,
+			"the time for the request was over before its password was checked")
 		return
 	}
 	answer.Note(r, b.name, "the client left before its password was checked")

@@ -88,7 +88,8 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestCredentials sends what may or may not be credentials of the user "a b" with the password "c:d é", or of one without a password.
+// TestCredentials sends what may or may not be credentials of the user "a b" with the password "c:d é", or of one
+// without a password.
 func TestCredentials(t *testing.T) {
 	hash := func(password string) string {
 		for _, v := range vectors(t) {
@@ -187,7 +188,8 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// TestSecretsStayInside plants marks in everything that can hold a secret and looks for them wherever something is written.
+// TestSecretsStayInside plants marks in everything that can hold a secret and looks for them wherever something is
+// written.
 func TestSecretsStayInside(t *testing.T) {
 	const mark = "mArKeD"
 	hash := "$2y$04$" + mark + "ghijklmnopqrstuubyCG3zY1GIXMyxfivm.ClDiInHzxjiq"

@@ -8,8 +8,8 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
 
-// BenchmarkBasicAuth asks with right credentials of each kind before and after they are remembered, and with wrong ones of users that there
-// are and are not, which must take the same time.
+// BenchmarkBasicAuth asks with right credentials of each kind before and after they are remembered, and with wrong
+// ones of users that there are and are not, which must take the same time.
 func BenchmarkBasicAuth(b *testing.B) {
 	next := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	for _, bench := range []struct {
@@ -35,7 +35,7 @@ func BenchmarkBasicAuth(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				if bench.forget {
-					for _, user := range step.doors.users {
+					for _, user := range step.store.users {
 						user.proof.Store(nil)
 					}
 				}

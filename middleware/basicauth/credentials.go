@@ -12,10 +12,11 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/users"
 )
 
-// maxCredentials is how long credentials can be as a client sends them, in bytes of base64. Longer ones are nobody's.
+// maxCredentials is how long credentials can be as a client sends them, in bytes of base64. Longer ones are refused.
 const maxCredentials = 4096
 
-// scratch is room for the credentials of one request, and what tells them from others. It is used again once it is wiped.
+// scratch is room for the credentials of one request, and their digest. It is used again once it is
+// wiped.
 type scratch struct {
 	encoded        [maxCredentials]byte
 	text           [maxCredentials / 4 * 3]byte
@@ -30,8 +31,9 @@ type scratch struct {
 
 func newScratch(key []byte) *scratch { return &scratch{mac: hmac.New(sha256.New, key)} }
 
-// read reads the values of Authorization, and reports whether they are credentials as RFC 7617 has them: a single line, the scheme Basic
-// in any case, and a name and a password without control characters in base64. What follows the first colon is the password.
+// read reads the values of Authorization, and reports whether they are credentials as RFC 7617 has them: a single
+// line, the scheme Basic in any case, and a name and a password without control characters in base64. What follows
+// the first colon is the password.
 func (s *scratch) read(lines []string) bool {
 	if len(lines) != 1 {
 		return false
@@ -56,8 +58,9 @@ func (s *scratch) read(lines []string) bool {
 	return true
 }
 
-// digest condenses the credentials together with the stored hash that they are compared with. Nobody without the key can tell what the
-// sum was made of, or find another password with the same one. It is called once, and what it returns is valid until wipe.
+// digest returns a keyed hash of the credentials and of the stored hash that they are compared with. Without the key
+// its input cannot be found, nor another password with the same digest. It is called once, and what it returns is
+// valid until wipe.
 func (s *scratch) digest(stored []byte) []byte {
 	s.hashed = true
 	binary.BigEndian.PutUint32(s.lengths[:4], uint32(len(s.user)))

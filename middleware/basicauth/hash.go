@@ -46,7 +46,8 @@ func parseUser(line string) (name string, hash stored, err error) {
 	name, text, found := strings.Cut(line, ":")
 	switch {
 	case !found:
-		return "", stored{}, errors.New("has no colon; a user and the hash of a password with a colon between them are expected")
+		return "", stored{}, errors.New("has no colon; a user and the hash of a password with a colon between them are " +
+			"expected")
 	case strings.Contains(text, ":"):
 		return "", stored{}, errors.New("has more than one colon")
 	}
@@ -64,14 +65,16 @@ const (
 	alphabet   = "./0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 )
 
-var errHash = errors.New("the hash of the password is of no kind that is known: MD5 ($apr1$, $1$), SHA-1 ({SHA}) or bcrypt ($2y$, $2a$, $2b$, $2x$)")
+var errHash = errors.New("the hash of the password is of no kind that is known: MD5 ($apr1$, $1$), SHA-1 ({SHA}) or " +
+	"bcrypt ($2y$, $2a$, $2b$, $2x$)")
 
 func parseHash(text string) (stored, error) {
 	if text == "" {
 		return stored{}, errors.New("the user has no password")
 	}
 	if strings.HasPrefix(text, "$$") {
-		return stored{}, errors.New("the hash of the password has doubled dollar signs, which are single ones outside of compose files")
+		return stored{}, errors.New("the hash of the password has doubled dollar signs, which are single ones outside of " +
+			"compose files")
 	}
 	if strings.HasPrefix(text, shaPrefix) {
 		return parseSHA(text)
@@ -100,7 +103,8 @@ func parseSHA(text string) (stored, error) {
 func parseMD5(text, prefix, rest string) (stored, error) {
 	salt, sum, found := strings.Cut(rest, "$")
 	if !found || len(salt) > maxSalt || len(sum) != md5Length || !only(sum, alphabet) {
-		return stored{}, errors.New("the MD5 hash of the password is not a salt of up to 8 characters, a dollar sign and 22 characters")
+		return stored{}, errors.New("the MD5 hash of the password is not a salt of up to 8 characters, a dollar sign and " +
+			"22 characters")
 	}
 	return stored{kind: kind{md5Crypt, len(salt)}, text: []byte(text), prefix: prefix, salt: salt}, nil
 }
@@ -111,7 +115,8 @@ const bcryptLength = 60
 func parseBcrypt(text string) (stored, error) {
 	cost, err := bcrypt.Cost([]byte(text))
 	if err != nil || len(text) != bcryptLength || text[6] != '$' || !only(text[7:], alphabet) {
-		return stored{}, errors.New("the bcrypt hash of the password is not a cost of two digits, a dollar sign and 53 characters")
+		return stored{}, errors.New("the bcrypt hash of the password is not a cost of two digits, a dollar sign and 53 " +
+			"characters")
 	}
 	if cost > maxCost {
 		return stored{}, fmt.Errorf("the cost %d of the bcrypt hash is above %d", cost, maxCost)
@@ -123,8 +128,8 @@ func only(text, characters string) bool {
 	return strings.Trim(text, characters) == ""
 }
 
-// matches computes the hash of a password, and reports whether it is the stored one. The time depends on the kind of the hash and on the
-// length of the password alone.
+// matches computes the hash of a password, and reports whether it is the stored one. The time depends on the kind of
+// the hash and on the length of the password alone.
 func (s stored) matches(password []byte) bool {
 	switch s.kind.scheme {
 	case bcrypted:

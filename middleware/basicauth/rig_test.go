@@ -48,7 +48,7 @@ func build(t testing.TB, config dynamic.BasicAuth) *BasicAuth {
 // counting has the middleware note every hash that it computes.
 func counting(step *BasicAuth) *[]kind {
 	var computed []kind
-	step.doors.matches = func(hash stored, password []byte) bool {
+	step.store.matches = func(hash stored, password []byte) bool {
 		computed = append(computed, hash.kind)
 		return hash.matches(password)
 	}

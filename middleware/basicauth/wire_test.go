@@ -129,7 +129,8 @@ func TestRefusedWhileTheBodyIsStillSent(t *testing.T) {
 	}
 }
 
-// TestTheServiceHasTheServersWriter proves that upgrades, flushes and trailers are none of the middleware's business, and that panics pass.
+// TestTheServiceHasTheServersWriter proves that upgrades, flushes and trailers are none of the middleware's business,
+// and that panics pass.
 func TestTheServiceHasTheServersWriter(t *testing.T) {
 	step := build(t, dynamic.BasicAuth{Users: []string{shaUser}})
 	w := httptest.NewRecorder()

@@ -1,7 +1,7 @@
 // Package bodylimit is the middleware bodyLimit: it refuses requests whose body is too large.
 //
-// What flows in: a request. What flows out: the same request, whose body fails once more of it came than may, or an answer of 413. It
-// never reads a body by itself and keeps nothing back: requests and responses stream as without it.
+// What flows in: a request. What flows out: the same request, whose body fails once more of it came than may, or an
+// answer of 413. It never reads a body by itself and keeps nothing back: requests and responses stream as without it.
 package bodylimit
 
 import (
@@ -36,17 +36,17 @@ func New(name string, config dynamic.BodyLimit) (*BodyLimit, error) {
 	}, nil
 }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*BodyLimit) KeepsNothing() {}
+// NoRetain says that no part of a request outlives its handler here.
+func (*BodyLimit) NoRetain() {}
 
 // Counts returns how many requests had too large a body ("too_large").
 func (l *BodyLimit) Counts() map[string]uint64 {
 	return map[string]uint64{"too_large": l.tooLarge.Load()}
 }
 
-// Wrap returns a handler that answers 413 to a request that announces too large a body, without asking for it, and calls next with any
-// other. A body of unknown length fails with an [*http.MaxBytesError] where it becomes too large, and next answers for it: a service with 413,
-// or by cutting the response that it has begun.
+// Wrap returns a handler that answers 413 to a request that announces too large a body, without asking for it, and
+// calls next with any other. A body of unknown length fails with an [*http.MaxBytesError] where it becomes too large,
+// and next answers for it: a service with 413, or by cutting the response that it has begun.
 func (l *BodyLimit) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -80,10 +80,10 @@ func (l *BodyLimit) stream(w http.ResponseWriter, r *http.Request, next http.Han
 // body is a body that fails after its limit.
 type body struct {
 	io.ReadCloser
-	// left and err belong to who reads.
+	// left and err belong to the reader.
 	left, limit int64
 	err         error
-	// exceeded is read when the handler has returned, while somebody may still be reading.
+	// exceeded is read when the handler has returned, while a read may still go on.
 	exceeded atomic.Bool
 }
 
@@ -92,7 +92,7 @@ func (b *body) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err
 	}
-	// One byte more than may come tells a body that is too large from one that ends here.
+	// One byte more than allowed distinguishes a body that is too large from one that ends here.
 	if int64(len(p))-1 > b.left {
 		p = p[:b.left+1]
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
+	"github.com/sluiceproxy/sluice/middleware/middlewaretest/rig"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -139,10 +140,10 @@ func echo(w http.ResponseWriter, r *http.Request) {
 
 // TestOnTheWire sends bodies through an entrypoint to a service.
 func TestOnTheWire(t *testing.T) {
-	matrix(t, func(t *testing.T, client, upstream string) {
+	rig.Matrix(t, func(t *testing.T, client, upstream string) {
 		step := newLimit(t, 1000)
 		asked := make(chan error, 10)
-		g := newRig(t, setup{wrap: step.Wrap, upstream: upstream, endpoint: func(w http.ResponseWriter, r *http.Request) {
+		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter, r *http.Request) {
 			n, err := io.Copy(io.Discard, r.Body)
 			if r.Header.Get("X-Never") == "true" {
 				t.Error("the service was asked")
@@ -170,20 +171,20 @@ func TestOnTheWire(t *testing.T) {
 			if !test.known {
 				body = onlyReader{body}
 			}
-			response, text, err := g.do(client, g.request(http.MethodPost, "/", body, "X-Never", fmt.Sprint(!test.asked)))
+			response, text, err := g.Do(client, g.Request(http.MethodPost, "/", body, "X-Never", fmt.Sprint(!test.asked)))
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
 			if response.StatusCode != test.status || text != test.body {
 				t.Errorf("%s: got %d %q", name, response.StatusCode, text)
 			}
-			record := g.record()
+			record := g.Record()
 			if record.Status != test.status || (test.status == 413) != strings.HasPrefix(record.Reason, "middleware limit@file: ") {
 				t.Errorf("%s: recorded %d, %q", name, record.Status, record.Reason)
 			}
 			// An endpoint whose request is broken off may never be called, so that nobody waits for it.
 			if test.asked && test.status == 200 {
-				if err := receive(t, asked, "the service"); err != nil {
+				if err := rig.Receive(t, asked, "the service"); err != nil {
 					t.Errorf("%s: the service read %v", name, err)
 				}
 			}
@@ -198,9 +199,9 @@ func TestOnTheWire(t *testing.T) {
 
 // TestAfterTheResponseHasBegun has an endpoint that answers while the body comes.
 func TestAfterTheResponseHasBegun(t *testing.T) {
-	matrix(t, func(t *testing.T, client, upstream string) {
+	rig.Matrix(t, func(t *testing.T, client, upstream string) {
 		step := newLimit(t, 1000)
-		g := newRig(t, setup{wrap: step.Wrap, upstream: upstream, endpoint: func(w http.ResponseWriter, r *http.Request) {
+		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter, r *http.Request) {
 			control := http.NewResponseController(w)
 			_ = control.EnableFullDuplex()
 			_, _ = io.ReadFull(r.Body, make([]byte, 100))
@@ -211,7 +212,7 @@ func TestAfterTheResponseHasBegun(t *testing.T) {
 		reader, writer := io.Pipe()
 		defer writer.Close() //nolint:errcheck // a test's
 		go func() { _, _ = writer.Write(make([]byte, 100)) }()
-		response, err := g.client(client).Do(g.request(http.MethodPost, "/", reader))
+		response, err := g.Client(client).Do(g.Request(http.MethodPost, "/", reader))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,7 +224,7 @@ func TestAfterTheResponseHasBegun(t *testing.T) {
 		if rest, err := io.ReadAll(response.Body); err == nil {
 			t.Errorf("the client takes the response for a whole one: %q", rest)
 		}
-		if record := g.record(); record.Status != 200 || !strings.Contains(record.Reason, "maxRequestBodyBytes, 1000") {
+		if record := g.Record(); record.Status != 200 || !strings.Contains(record.Reason, "maxRequestBodyBytes, 1000") {
 			t.Errorf("recorded %d, %q", record.Status, record.Reason)
 		}
 	})
@@ -232,8 +233,8 @@ func TestAfterTheResponseHasBegun(t *testing.T) {
 // TestNobodyIsInvited has a client that asks before it sends.
 func TestNobodyIsInvited(t *testing.T) {
 	step := newLimit(t, 1000)
-	g := newRig(t, setup{wrap: step.Wrap, endpoint: echo})
-	_, reader := g.raw("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1001\r\n\r\n")
+	g := rig.New(t, rig.Setup{Wrap: step.Wrap, Endpoint: echo})
+	_, reader := g.Raw("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1001\r\n\r\n")
 	response, err := http.ReadResponse(reader, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -250,14 +251,14 @@ func TestNobodyIsInvited(t *testing.T) {
 // TestEarlyAnswers are complete before the body is.
 func TestEarlyAnswers(t *testing.T) {
 	step := newLimit(t, 1000)
-	g := newRig(t, setup{wrap: step.Wrap, endpoint: func(w http.ResponseWriter, _ *http.Request) {
+	g := rig.New(t, rig.Setup{Wrap: step.Wrap, Endpoint: func(w http.ResponseWriter, _ *http.Request) {
 		control := http.NewResponseController(w)
 		_ = control.EnableFullDuplex()
 		w.Header().Set("Content-Length", "0")
 		w.WriteHeader(http.StatusForbidden)
 		_ = control.Flush()
 	}})
-	_, reader := g.raw("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
+	_, reader := g.Raw("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n")
 	response, err := http.ReadResponse(reader, nil)
 	if err != nil || response.StatusCode != http.StatusForbidden {
 		t.Fatalf("got %+v, %v", response, err)
@@ -267,7 +268,7 @@ func TestEarlyAnswers(t *testing.T) {
 // TestUpgradedConnections carry more bytes than a body may have.
 func TestUpgradedConnections(t *testing.T) {
 	step := newLimit(t, 10)
-	g := newRig(t, setup{wrap: step.Wrap, endpoint: func(w http.ResponseWriter, _ *http.Request) {
+	g := rig.New(t, rig.Setup{Wrap: step.Wrap, Endpoint: func(w http.ResponseWriter, _ *http.Request) {
 		conn, buffers, err := http.NewResponseController(w).Hijack()
 		if err != nil {
 			return
@@ -277,7 +278,7 @@ func TestUpgradedConnections(t *testing.T) {
 		_ = buffers.Flush()
 		_, _ = io.Copy(conn, buffers)
 	}})
-	conn, reader := g.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+	conn, reader := g.Raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
 	response, err := http.ReadResponse(reader, nil)
 	if err != nil || response.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatalf("got %+v, %v", response, err)

@@ -11,8 +11,8 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forwarded"
 )
 
 const (
@@ -66,8 +66,8 @@ func New(name string, config dynamic.Buffering) (*Buffering, error) {
 	return b, nil
 }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*Buffering) KeepsNothing() {}
+// NoRetain says that no part of a request outlives its handler here.
+func (*Buffering) NoRetain() {}
 
 // Counts returns how many requests ("too_large") and responses ("response_too_large") were refused for their size, and how many tries were
 // repeated ("retried").
@@ -112,7 +112,7 @@ func streams(r *http.Request) bool {
 		strings.EqualFold(upgrade[0], "websocket") && strings.EqualFold(connection[0], "upgrade") {
 		return true
 	}
-	return canonical.UpgradeType(r.Header) != ""
+	return forwarded.UpgradeType(r.Header) != ""
 }
 
 // isGRPC looks for gRPC and gRPC-Web.

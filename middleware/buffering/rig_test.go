@@ -89,7 +89,8 @@ func newRig(t *testing.T, s setup) *rig {
 		t.Fatal(err)
 	}
 	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
-	g.pool = registry.Pool(loadbalancer.PoolSpec{Name: "svc@file", Dialer: transport, Servers: []loadbalancer.ServerSpec{spec}})
+	g.pool = registry.NewPool("svc@file")
+	registry.Configure(g.pool, loadbalancer.PoolSpec{Name: "svc@file", Dialer: transport, Servers: []loadbalancer.ServerSpec{spec}})
 	t.Cleanup(func() { registry.Release("svc@file") })
 	g.listen(s.wrap(forward.NewService(g.pool, forward.Options{Service: "svc@file", FlushInterval: -1})), s.change)
 	return g

@@ -56,8 +56,8 @@ func newBreaker(definition *CircuitBreaker, owner string) *breaker {
 	return b
 }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*breaker) KeepsNothing() {}
+// NoRetain says that no part of a request outlives its handler here.
+func (*breaker) NoRetain() {}
 
 // now returns the time since the breaker was made, which no change of the system's clock touches.
 func (b *breaker) now() time.Duration { return time.Since(b.origin) }

@@ -82,8 +82,8 @@ func New(name string, config dynamic.CircuitBreaker, options Options) (*CircuitB
 	return c, nil
 }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*CircuitBreaker) KeepsNothing() {}
+// NoRetain says that no part of a request outlives its handler here.
+func (*CircuitBreaker) NoRetain() {}
 
 // For returns the breaker of one owner, such as "router web@file", which trips alone; where the definition is shared, the one of all.
 func (c *CircuitBreaker) For(owner string) interface {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/middleware/response"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -120,17 +121,12 @@ type upload struct {
 // readyUpload is the upload of a body that can be read without waiting.
 type readyUpload struct {
 	*upload
-	ready
-}
-
-// ready is a body of which what has come can be read without waiting for more.
-type ready interface {
-	ReadNow(p []byte) (n int, err error)
+	httpio.ReadyReader
 }
 
 // outgoing returns the body in the form that can do what the original could.
 func (u *upload) outgoing() io.ReadCloser {
-	if now, ok := u.ReadCloser.(ready); ok {
+	if now, ok := u.ReadCloser.(httpio.ReadyReader); ok {
 		return readyUpload{u, noted{u, now}}
 	}
 	return u
@@ -146,7 +142,7 @@ func (u *upload) Read(p []byte) (int, error) {
 // noted notes when something was read without waiting.
 type noted struct {
 	upload *upload
-	now    ready
+	now    httpio.ReadyReader
 }
 
 // ReadNow reads what has come.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -138,12 +139,12 @@ func TestBodiesStayWhatTheyAre(t *testing.T) {
 		r := middlewaretest.Request(t, "POST /")
 		r.Body, r.ContentLength = body, 2
 		b.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			_, eager := r.Body.(ready)
+			_, eager := r.Body.(httpio.ReadyReader)
 			if eager != (name == "eager") || (r.Body == http.NoBody) != (name == "none") {
 				t.Errorf("%s: the body is a %T", name, r.Body)
 			}
 			if eager {
-				if n, err := r.Body.(ready).ReadNow(make([]byte, 9)); n != 1 || err != nil {
+				if n, err := r.Body.(httpio.ReadyReader).ReadNow(make([]byte, 9)); n != 1 || err != nil {
 					t.Errorf("read %d, %v", n, err)
 				}
 				if u, ok := r.Body.(readyUpload); !ok || u.last.Load() == 0 {

@@ -74,7 +74,8 @@ func service(t *testing.T, address string) http.Handler {
 	}
 	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
 	t.Cleanup(func() { registry.Release("svc@file") })
-	pool := registry.Pool(loadbalancer.PoolSpec{Name: "svc@file", Dialer: transport, Servers: []loadbalancer.ServerSpec{spec}})
+	pool := registry.NewPool("svc@file")
+	registry.Configure(pool, loadbalancer.PoolSpec{Name: "svc@file", Dialer: transport, Servers: []loadbalancer.ServerSpec{spec}})
 	return forward.NewService(pool, forward.Options{Service: "svc@file"})
 }
 

@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -50,8 +51,8 @@ func New(_ string, config dynamic.Compress) (*Compress, error) {
 	return c, nil
 }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*Compress) KeepsNothing() {}
+// NoRetain says that no part of a request outlives its handler here.
+func (*Compress) NoRetain() {}
 
 // Counts returns what has happened since New: responses that were "compressed", with the bytes of their bodies before ("bytes_in") and
 // after ("bytes_out"), and those that were "skipped", though their clients would have taken them compressed. Of these, "crowded" were only
@@ -68,7 +69,7 @@ func (c *Compress) Counts() map[string]uint64 {
 
 // Wrap returns a handler that calls next with a writer that compresses, or with the writer as it is for clients that accept no encoding.
 func (c *Compress) Wrap(next http.Handler) http.Handler {
-	_, transient := next.(interface{ KeepsNothing() })
+	transient := !httpio.Retains(next)
 	return &step{compress: c, next: next, transient: transient}
 }
 

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -69,8 +70,8 @@ func TestCrowded(t *testing.T) {
 // transient is a handler that keeps nothing.
 type transient struct{ http.Handler }
 
-// KeepsNothing says so.
-func (transient) KeepsNothing() {}
+// NoRetain says so.
+func (transient) NoRetain() {}
 
 // TestRecycledWriterIsClean demands that a writer which serves again knows nothing of the last response.
 func TestRecycledWriterIsClean(t *testing.T) {
@@ -139,7 +140,7 @@ func TestWriterIsKept(t *testing.T) {
 			next = transient{next}
 		}
 		handler := c.Wrap(next)
-		if _, says := handler.(interface{ KeepsNothing() }); says {
+		if _, says := handler.(httpio.NoRetainer); says {
 			t.Error("the handler speaks for those behind it")
 		}
 		for range 20 {

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync"
 	"sync/atomic"
+
+	"github.com/sluiceproxy/sluice/httpio"
 )
 
 // errEnded is what calls get that come after the handler has returned.
@@ -97,8 +99,7 @@ func (w *writer) ReadFrom(source io.Reader) (int64, error) {
 
 // Splices reports whether ReadFrom keeps nothing back that Flush would have to send.
 func (w *writer) Splices() bool {
-	splicer, ok := w.inner.(interface{ Splices() bool })
-	return ok && w.passes.Load() && splicer.Splices()
+	return w.passes.Load() && httpio.Splices(w.inner)
 }
 
 // Flush sends what has been written so far.

@@ -1,7 +1,9 @@
-// Package contenttype is the middleware contentType: it names the content type of responses for which the service named none.
+// Package contenttype is the middleware contentType: it names the content type of responses for which the service
+// named none.
 //
-// What flows in: a response, as the handlers behind it write it. What flows out: the same response, with a Content-Type that the first
-// bytes of its body tell, where it has a body and lacks the header. It keeps the head back until the first bytes come, and never the bytes.
+// What flows in: a response, as the handlers behind it write it. What flows out: the same response, with a
+// Content-Type that the first bytes of its body tell, where it has a body and lacks the header. It keeps the head
+// back until the first bytes come, and never the bytes.
 package contenttype
 
 import (
@@ -10,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -17,17 +20,18 @@ import (
 type ContentType struct {
 	off      bool
 	warnings []string
-	// exchanges holds those of which nobody keeps a part.
+	// exchanges holds those to be used again.
 	exchanges sync.Pool
 }
 
-// New accepts every definition. The deprecated option autoDetect set to false makes a middleware that does nothing; either value is
-// answered with a warning, see [ContentType.Warnings].
+// New accepts every definition. The deprecated option autoDetect set to false makes a middleware that does nothing;
+// either value is answered with a warning, see [ContentType.Warnings].
 func New(_ string, config dynamic.ContentType) (*ContentType, error) {
 	c := new(ContentType)
 	if config.AutoDetect != nil {
 		c.off = !*config.AutoDetect
-		c.warnings = []string{"contentType.autoDetect is deprecated: without it the middleware detects, and false makes it do nothing"}
+		c.warnings = []string{"contentType.autoDetect is deprecated: without it the middleware detects, and false makes it " +
+			"do nothing"}
 	}
 	return c, nil
 }
@@ -35,18 +39,19 @@ func New(_ string, config dynamic.ContentType) (*ContentType, error) {
 // Warnings returns one clause if the deprecated option autoDetect is set.
 func (c *ContentType) Warnings() []string { return c.warnings }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*ContentType) KeepsNothing() {}
+// NoRetain says that no part of a request outlives its handler here.
+func (*ContentType) NoRetain() {}
 
-// Wrap returns a handler that calls next with a writer that sets Content-Type by the first bytes of the body, as http.DetectContentType
-// knows them (WHATWG MIME Sniffing). A response is left alone when it names a type, also an empty one, or a Content-Encoding; when it says
-// X-Content-Type-Options: nosniff; when its bytes are not the beginning (206, or a Content-Range); when it has no body; and when it is
-// flushed before the first byte. A request that can have no such response is not looked at: HEAD, and gRPC.
+// Wrap returns a handler that calls next with a writer that sets Content-Type by the first bytes of the body, as
+// http.DetectContentType knows them (WHATWG MIME Sniffing). A response is left alone when it names a type, also an
+// empty one, or a Content-Encoding; when it says X-Content-Type-Options: nosniff; when its bytes are not the
+// beginning (206, or a Content-Range); when it has no body; and when it is flushed before the first byte. A request
+// that can have no such response is not looked at: HEAD, and gRPC.
 func (c *ContentType) Wrap(next http.Handler) http.Handler {
 	if c.off {
 		return next
 	}
-	_, transient := next.(interface{ KeepsNothing() })
+	transient := !httpio.Retains(next)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodHead || isGRPC(r.Header) {
 			next.ServeHTTP(w, r)

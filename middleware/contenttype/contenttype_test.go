@@ -263,10 +263,11 @@ func TestAbortedHandlerSendsNothing(t *testing.T) {
 // transient is a handler that keeps nothing.
 type transient struct{ http.Handler }
 
-// KeepsNothing says so.
-func (transient) KeepsNothing() {}
+// NoRetain says so.
+func (transient) NoRetain() {}
 
-// TestWritersServeAgain demands that a writer serves another response only where nobody keeps it, and that it knows nothing of the last one.
+// TestWritersServeAgain demands that a writer serves another response only where nobody keeps it, and that it knows
+// nothing of the last one.
 func TestWritersServeAgain(t *testing.T) {
 	for _, test := range []struct{ transient, released, again bool }{{true, true, true}, {true, false, false}, {false, true, false}} {
 		writers := make(map[http.ResponseWriter]bool)

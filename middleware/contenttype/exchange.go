@@ -10,31 +10,33 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	"github.com/sluiceproxy/sluice/httpio"
 )
 
 // decided is the state of an exchange whose head is sent, or will be without a look at the body.
 const decided = -1
 
-// enough is how many bytes tell the type (WHATWG MIME Sniffing, section 5).
+// enough is how many bytes the type is detected from (WHATWG MIME Sniffing, section 5).
 const enough = 512
 
 // exchange keeps the head of one response back until the first bytes of its body, a flush or the end.
 type exchange struct {
 	http.ResponseWriter
-	// state is decided, or else the status that is kept back, or 0 when there is none yet. It is atomic because a handler's goroutine may
-	// still write when the handler has returned; the server's writer refuses it then.
+	// state is decided, or else the status that is kept back, or 0 when there is none yet. It is atomic because a
+	// handler's goroutine may still write when the handler has returned; the server's writer refuses it then.
 	state atomic.Int32
 	// head is what the header was when the status was given. What is set later is for trailers.
 	head http.Header
 }
 
-// reset makes the exchange ready for another response. Nobody may keep it.
+// reset makes the exchange ready for another response. Nothing may keep it.
 func (e *exchange) reset() {
 	e.ResponseWriter, e.head = nil, nil
 	e.state.Store(0)
 }
 
-// WriteHeader keeps the status back where the body is to tell the type.
+// WriteHeader keeps the status back where the type is detected from the body.
 func (e *exchange) WriteHeader(status int) {
 	switch {
 	case e.state.Load() == decided || status < http.StatusOK && status != http.StatusSwitchingProtocols:
@@ -92,10 +94,10 @@ func (e *exchange) ReadFrom(body io.Reader) (int64, error) {
 	return int64(begun) + n, err
 }
 
-// Splices says what the server's writer says, when there is nothing to look at any more: whether ReadFrom keeps nothing back.
+// Splices says what the server's writer says, when there is nothing to look at any more: whether ReadFrom keeps
+// nothing back.
 func (e *exchange) Splices() bool {
-	splicer, ok := e.ResponseWriter.(interface{ Splices() bool })
-	return ok && e.state.Load() == decided && splicer.Splices()
+	return e.state.Load() == decided && httpio.Splices(e.ResponseWriter)
 }
 
 // Flush sends the head, if need be without a type, and what is buffered.
@@ -116,7 +118,8 @@ func (e *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // Unwrap returns the server's writer, for http.ResponseController.
 func (e *exchange) Unwrap() http.ResponseWriter { return e.ResponseWriter }
 
-// decide sends the head that was kept back, if any, with the type that the first bytes of the body tell, if any.
+// decide sends the head that was kept back, if any, with the type that is detected from the first bytes of the body,
+// if any.
 func (e *exchange) decide(body []byte) {
 	status := e.state.Swap(decided)
 	if status == decided {
@@ -145,14 +148,16 @@ func replace(header, by http.Header) {
 
 func isNamed(value string) bool { return value != "" }
 
-// detects reports whether the first bytes of the body shall tell the type of a response.
+// detects reports whether the type of a response is detected from its body.
 func detects(status int, header http.Header) bool {
 	switch status {
-	case http.StatusNoContent, http.StatusResetContent, http.StatusPartialContent, http.StatusNotModified, http.StatusSwitchingProtocols:
+	case http.StatusNoContent, http.StatusResetContent, http.StatusPartialContent, http.StatusNotModified,
+		http.StatusSwitchingProtocols:
 		return false
 	}
 	// A nil value keeps servers from guessing, and names no type.
-	if len(header["Content-Type"]) > 0 || slices.ContainsFunc(header["Content-Encoding"], isNamed) || len(header["Content-Range"]) > 0 {
+	if len(header["Content-Type"]) > 0 || slices.ContainsFunc(header["Content-Encoding"], isNamed) ||
+		len(header["Content-Range"]) > 0 {
 		return false
 	}
 	if length := header["Content-Length"]; len(length) == 1 && length[0] == "0" {

@@ -12,7 +12,8 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// exchanged serves one request over HTTP/1.1 or HTTP/2, by a server that guesses no type, and hands the response to check.
+// exchanged serves one request over HTTP/1.1 or HTTP/2, by a server that guesses no type, and hands the response to
+// check.
 func exchanged(t *testing.T, h2 bool, handler http.HandlerFunc, check func(*http.Response)) {
 	t.Helper()
 	step := build(t, dynamic.ContentType{}).Wrap(handler)
@@ -35,7 +36,8 @@ func exchanged(t *testing.T, h2 bool, handler http.HandlerFunc, check func(*http
 	check(answer)
 }
 
-// TestTrailersStayTrailers has headers that are set behind the head, with a body and without: they must not slip into the head that waits.
+// TestTrailersStayTrailers has headers that are set behind the head, with a body and without: they must not slip into
+// the head that waits.
 func TestTrailersStayTrailers(t *testing.T) {
 	for _, h2 := range []bool{false, true} {
 		for _, body := range []string{"", "<html>"} {

@@ -23,16 +23,16 @@ func TestResponseOfTheRFC(t *testing.T) {
 	} {
 		step := build(t, dynamic.DigestAuth{Realm: realm, Users: []string{"Mufasa:" + realm + ":" + hash("Mufasa:"+realm+":Circle of Life")}})
 		sent, ok := parse([]string{`Digest username="Mufasa", realm="http-auth@example.org", uri="/dir/index.html", algorithm=` +
-			step.register.offered[0].String() + `, nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", nc=00000001, ` +
+			step.users.offered[0].String() + `, nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", nc=00000001, ` +
 			`cnonce="f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ", qop=auth, response="` + name +
 			`", opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"`})
 		if !ok {
 			t.Fatal("is not understood")
 		}
-		if user := step.register.find(&sent, http.MethodGet); user == nil || user.name != "Mufasa" {
+		if user := step.users.find(&sent, http.MethodGet); user == nil || user.name != "Mufasa" {
 			t.Errorf("%s is not right", name)
 		}
-		if step.register.find(&sent, http.MethodPost) != nil {
+		if step.users.find(&sent, http.MethodPost) != nil {
 			t.Errorf("%s is right for another method", name)
 		}
 	}
@@ -77,7 +77,8 @@ func TestConversation(t *testing.T) {
 	})
 }
 
-// TestChallengeOfAnotherObject has a client keep its password over a change of the users, without being asked for it again.
+// TestChallengeOfAnotherObject has a client keep its password over a change of the users, without being asked for it
+// again.
 func TestChallengeOfAnotherObject(t *testing.T) {
 	c := challenged(t, build(t, dynamic.DigestAuth{}))
 	step := build(t, dynamic.DigestAuth{})
@@ -203,13 +204,14 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
-// TestNoHashIsNoPassword proves that nobody knows a password that a user does not have: one by an algorithm of which there is no hash.
+// TestNoHashIsNoPassword proves that no password fits a user who has none: one by an algorithm of which there is no
+// hash.
 func TestNoHashIsNoPassword(t *testing.T) {
 	long := "ann:traefik:" + sha256Of("ann:traefik:secret")
 	for _, step := range []*DigestAuth{build(t, dynamic.DigestAuth{Users: []string{long}}), build(t, dynamic.DigestAuth{Users: []string{ann()}})} {
 		for _, user := range []string{"ann", "bob"} {
 			c := challenged(t, step)
-			c.user, c.sha256 = user, step.register.offered[0] == algorithmMD5
+			c.user, c.sha256 = user, step.users.offered[0] == algorithmMD5
 			header := c.authorization()
 			forged := c.hash(strings.Join([]string{"", c.nonce, "00000001", "0a4f", c.qop, c.hash("GET:/")}, ":"))
 			got := serve(t, step, middlewaretest.Request(t, "GET /", strings.Replace(header, c.response(), forged, 1)))
@@ -243,7 +245,8 @@ func TestSeveralHeadersAreNobodys(t *testing.T) {
 	}
 }
 
-// TestTargets asks with targets that client and entrypoint spell in different ways, and behind middlewares that change the path.
+// TestTargets asks with targets that client and entrypoint spell in different ways, and behind middlewares that
+// change the path.
 func TestTargets(t *testing.T) {
 	step := build(t, dynamic.DigestAuth{})
 	for _, test := range []struct {

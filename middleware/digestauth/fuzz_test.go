@@ -75,8 +75,8 @@ func BenchmarkDigestAuth(b *testing.B) {
 			w := new(middlewaretest.Writer)
 			b.ReportAllocs()
 			for b.Loop() {
-				for i := range step.ledger.shards {
-					clear(step.ledger.shards[i].used)
+				for i := range step.seen.shards {
+					clear(step.seen.shards[i].used)
 				}
 				handler.ServeHTTP(w, r)
 			}

@@ -91,7 +91,7 @@ func TestNew(t *testing.T) {
 			}
 			continue
 		}
-		if got := fmt.Sprint(step.register.offered); got != test.offered || test.err != "" {
+		if got := fmt.Sprint(step.users.offered); got != test.offered || test.err != "" {
 			t.Errorf("%+v: offers %s, want %s %s", test.config, got, test.offered, test.err)
 		}
 		if diff := cmp.Diff(test.warnings, step.Warnings()); diff != "" {
@@ -107,7 +107,8 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestUsersCountBeforeTheFile has users give ann another password than the file, by another algorithm. The old one does not live on.
+// TestUsersCountBeforeTheFile has users give ann another password than the file, by another algorithm. The old one
+// does not live on.
 func TestUsersCountBeforeTheFile(t *testing.T) {
 	file := ann() + "\nann:other:" + md5Of("ann:other:secret") + "\nbob:traefik:" + md5Of("bob:traefik:secret") + "\nbob:traefik:" + sha256Of("bob:traefik:secret")
 	step, err := New("auth@file", dynamic.DigestAuth{
@@ -116,7 +117,7 @@ func TestUsersCountBeforeTheFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(step.register.offered); got != "[SHA-256]" {
+	if got := fmt.Sprint(step.users.offered); got != "[SHA-256]" {
 		t.Errorf("offers %s", got)
 	}
 	want := []string{
@@ -225,7 +226,8 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestSecretsStayInside plants marks in everything that can hold a secret and looks for them wherever something is written.
+// TestSecretsStayInside plants marks in everything that can hold a secret and looks for them wherever something is
+// written.
 func TestSecretsStayInside(t *testing.T) {
 	const mark = "0dd5ec7e7"
 	hash := mark + strings.Repeat("0", 32-len(mark))

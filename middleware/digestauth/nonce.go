@@ -23,8 +23,8 @@ type nonce struct {
 	issued time.Duration
 }
 
-// nonces makes and recognises challenges without keeping any. Those of another object, such as the one before a change of the users, are
-// not recognised.
+// nonces makes and recognises challenges without keeping any. Those of another object, such as the one before a
+// change of the users, are not recognised.
 type nonces struct {
 	key    []byte
 	opaque string

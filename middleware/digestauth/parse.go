@@ -12,7 +12,8 @@ import (
 // maxCredentials is how long credentials can be, in bytes. They hold the target of the request.
 const maxCredentials = 16384
 
-// credentials are the parameters of an Authorization header with the scheme Digest (RFC 7616 section 3.4), as the client meant them.
+// credentials are the parameters of an Authorization header with the scheme Digest (RFC 7616 section 3.4), as the
+// client meant them.
 type credentials struct {
 	username, realm, nonce, uri, response, cnonce, opaque string
 	algorithm                                             algorithm
@@ -21,9 +22,10 @@ type credentials struct {
 	count   uint32
 }
 
-// parse reads the values of Authorization. They are not ok unless there is a single one with the scheme Digest in any case, in which no
-// parameter that counts stands twice, none is missing (opaque and algorithm may be), the quality of protection is auth, the algorithm is
-// MD5 or SHA-256, and the user is named as it is, neither hashed (userhash) nor in another encoding (username*).
+// parse reads the values of Authorization. They are not ok unless there is a single one with the scheme Digest in any
+// case, in which no parameter that counts stands twice, none is missing (opaque and algorithm may be), the quality of
+// protection is auth, the algorithm is MD5 or SHA-256, and the user is named as it is, neither hashed (userhash) nor
+// in another encoding (username*).
 func parse(lines []string) (sent credentials, ok bool) {
 	if len(lines) != 1 || len(lines[0]) > maxCredentials {
 		return credentials{}, false
@@ -71,7 +73,8 @@ func meaning(parameters *[len(known)]string) (sent credentials, ok bool) {
 		return credentials{}, false
 	}
 	algorithm, ok := algorithmOf(parameters[algorithmParameter])
-	if !ok || !isHex(parameters[response], algorithm.length()) || !isHex(parameters[nc], 8) || users.HasControl(parameters[username]) {
+	if !ok || !isHex(parameters[response], algorithm.length()) || !isHex(parameters[nc], 8) ||
+		users.HasControl(parameters[username]) {
 		return credentials{}, false
 	}
 	count, err := strconv.ParseUint(parameters[nc], 16, 32)

@@ -8,8 +8,9 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// isTarget reports whether the parameter uri means what the client asked for, which is not what middlewares have made of it since. Client
-// and entrypoint may spell it differently, so both are compared in their canonical form; the whole target counts, with its query.
+// isTarget reports whether the parameter uri means what the client asked for, which is not what middlewares have made
+// of it since. Client and entrypoint may spell it differently, so both are compared in their canonical form; the
+// whole target counts, with its query.
 func isTarget(uri string, r *http.Request, record *telemetry.Record) bool {
 	asked, host := record.Path, record.Host
 	if asked == "" {

@@ -1,7 +1,8 @@
-// Package encodedcharacters is the middleware encodedCharacters: it refuses reserved characters that arrive percent-encoded in a path.
+// Package encodedcharacters is the middleware encodedCharacters: it refuses reserved characters that arrive
+// percent-encoded in a path.
 //
-// What flows in: a request with a canonical path. What flows out: the request as it was, or status 400. It looks at the path as it is
-// when the request comes by, after the middlewares before it, and never at the query.
+// What flows in: a request with a canonical path. What flows out: the request as it was, or status 400. It looks at
+// the path as it is when the request comes by, after the middlewares before it, and never at the query.
 package encodedcharacters
 
 import (
@@ -31,10 +32,11 @@ func New(name string, config dynamic.EncodedCharacters) (*EncodedCharacters, err
 	}}, nil
 }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*EncodedCharacters) KeepsNothing() {}
+// NoRetain says that no part of a request outlives its handler here.
+func (*EncodedCharacters) NoRetain() {}
 
-// Wrap returns a handler that answers 400 to a path with an encoded character that is not allowed, and calls next for every other one.
+// Wrap returns a handler that answers 400 to a path with an encoded character that is not allowed, and calls next for
+// every other one.
 func (e *EncodedCharacters) Wrap(next http.Handler) http.Handler {
 	if e.allowed == canonical.AllowAllEncoded() {
 		return next

@@ -1,8 +1,8 @@
 // Package errorpages is the middleware errors: another service answers in place of answers with certain status codes.
 //
-// What flows in: a request, and the answer that those behind the middleware give to it. What flows out: that answer as it comes, or the
-// page of the error page service under a status of the middleware's choosing. Of an answer that is replaced nothing reaches the client.
-// It never asks for the page of a page: what the error page service answers is sent.
+// Input is a request and the response of the handlers behind the middleware. Output is that response as it
+// arrives, or the page of the error page service under a configured status. Nothing of a replaced response
+// reaches the client. Pages themselves are never replaced.
 package errorpages
 
 import (
@@ -13,10 +13,11 @@ import (
 	"sync/atomic"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// ErrorPages is one configured errors.
+// ErrorPages is one configured errors middleware.
 type ErrorPages struct {
 	name     string
 	service  http.Handler
@@ -24,15 +25,15 @@ type ErrorPages struct {
 	rewrites rewrites
 	target   target
 	headers  selection
-	// watches holds those of which nobody keeps a part.
-	watches          sync.Pool
+	// trackers recycles trackers to which no reference is left.
+	trackers         sync.Pool
 	replaced, failed atomic.Uint64
 }
 
-// New checks the definition. The service is the handler of the one that the option service names; it is asked for pages. status and the
-// keys of statusRewrites are codes, ranges and classes from 100 to 599, values of statusRewrites are codes from 200 to 599, query must be
-// a path with perhaps a query in which only known placeholders stand, and errorRequestHeaders lists names of headers. The name is the
-// middleware's, for the records of requests.
+// New validates the definition. service is the handler of the service that the option service names. status and
+// the keys of statusRewrites are codes, ranges and classes from 100 to 599, values of statusRewrites are codes
+// from 200 to 599, query must be a path with an optional query and only known placeholders, and
+// errorRequestHeaders lists header names. name is the middleware's, for the records of requests.
 func New(name string, config dynamic.ErrorPage, service http.Handler) (*ErrorPages, error) {
 	if config.Service == "" || service == nil {
 		return nil, errors.New("errors.service is missing")
@@ -54,46 +55,48 @@ func New(name string, config dynamic.ErrorPage, service http.Handler) (*ErrorPag
 	return e, nil
 }
 
-// KeepsNothing says that no part of a request outlives its handler here, as far as the error page service keeps none.
-func (*ErrorPages) KeepsNothing() {}
+// NoRetain says that no part of a request is kept after the handler's return, if the error page service keeps
+// none.
+func (*ErrorPages) NoRetain() {}
 
-// Counts returns how many answers were replaced by a page, and for how many there was none to be had: the error page service refused or
-// could not be reached, or the request to it could not be made.
+// Counts returns how many responses were replaced by a page, and for how many there was no page: the error page
+// service refused or could not be reached, or the request to it could not be made.
 func (e *ErrorPages) Counts() map[string]uint64 {
 	return map[string]uint64{"replaced": e.replaced.Load(), "failed": e.failed.Load()}
 }
 
-// Wrap returns a handler that calls next and sends a page in place of its answer if the answer's status is listed.
+// Wrap returns a handler that calls next and sends a page instead if the response's status is listed.
 func (e *ErrorPages) Wrap(next http.Handler) http.Handler {
 	if e.codes.Empty() {
 		return next
 	}
-	_, transient := next.(interface{ KeepsNothing() })
+	transient := !httpio.Retains(next)
 	return &step{pages: e, next: next, transient: transient}
 }
 
-// step is the middleware of one router.
+// step is the middleware in front of one handler.
 type step struct {
 	pages *ErrorPages
 	next  http.Handler
-	// transient says that next keeps no part of a request or of its writer if the request's record says so of the service.
+	// transient says that next keeps no part of a request or its writer, if the record's Released says so of
+	// the service.
 	transient bool
 }
 
-// ServeHTTP lets next answer, and the error page service if that answer is to be replaced.
+// ServeHTTP runs next, and the error page service if the response is to be replaced.
 func (s *step) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	watch, recycled := s.pages.watches.Get().(*watch)
+	tracker, recycled := s.pages.trackers.Get().(*tracker)
 	if !recycled {
-		watch = newWatch(&s.pages.codes)
+		tracker = newTracker(&s.pages.codes)
 	}
-	watch.open(w, r)
-	watch.serve(s.next, watch, r)
-	if watch.replaces(r) {
-		s.pages.replace(w, r, watch)
+	tracker.open(w, r)
+	tracker.serve(s.next, tracker, r)
+	if tracker.replaces(r) {
+		s.pages.replace(w, r, tracker)
 		return
 	}
 	if s.transient && telemetry.RecordFrom(r.Context()).Released {
-		watch.reset()
-		s.pages.watches.Put(watch)
+		tracker.reset()
+		s.pages.trackers.Put(tracker)
 	}
 }

@@ -8,24 +8,24 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// page is the writer of a page, which is sent under a status that is not its own.
+// page is the response writer of an error page, which is sent under another status than its own.
 type page struct {
-	gate
+	interceptor
 	status int
-	// headOnly says that the client has asked for no more than the head.
+	// headOnly says that the client's method is HEAD.
 	headOnly bool
 	record   *telemetry.Record
 }
 
 func newPage(w http.ResponseWriter, status int, headOnly bool, record *telemetry.Record) *page {
 	p := &page{status: status, headOnly: headOnly, record: record}
-	p.writer, p.gate.judge = w, p
+	p.writer, p.interceptor.matcher = w, p
 	return p
 }
 
-// judge passes the page on under the status. A record with a reason says that it is no page, but what Sluice answers where there is none
-// to be had.
-func (p *page) judge(int) (int, verdict) {
+// match passes the page on under the status. A record with a reason means that it is no page but an error of
+// the proxy.
+func (p *page) match(int) (int, decision) {
 	switch {
 	case p.record.Reason != "":
 		return 0, discarded
@@ -36,15 +36,16 @@ func (p *page) judge(int) (int, verdict) {
 	return p.status, passes
 }
 
-// Discards reports whether the rest need not be waited for. The server takes what follows the head of an answer to HEAD, and counts it.
+// Discards reports whether the rest need not be read. The server drops and counts the body of a response to
+// HEAD.
 func (p *page) Discards() bool {
-	return p.gate.Discards() || p.headOnly && p.verdict() == passes
+	return p.interceptor.Discards() || p.headOnly && p.decision() == passes
 }
 
-// Hijack is refused: a page has the status that the middleware gives it.
+// Hijack is refused: the page's status is set by the middleware.
 func (*page) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, http.ErrNotSupported }
 
-// withoutBody tells whether a response of a status has no body (RFC 9110 sections 15.3.5 and 15.4.5).
+// withoutBody reports whether a status allows no body (RFC 9110 sections 15.3.5 and 15.4.5).
 func withoutBody(status int) bool {
 	return status == http.StatusNoContent || status == http.StatusNotModified
 }

@@ -7,16 +7,17 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// replace answers in place of an answer that is not for the client. The record goes on saying who has failed.
-func (e *ErrorPages) replace(w http.ResponseWriter, r *http.Request, watch *watch) {
-	watch.restore()
+// replace writes an error page in place of a discarded response. The record keeps the failed service and
+// endpoint.
+func (e *ErrorPages) replace(w http.ResponseWriter, r *http.Request, tracker *tracker) {
+	tracker.restore()
 	record := telemetry.RecordFrom(r.Context())
 	if left(r) {
 		record.Status, record.Code, record.Reason = telemetry.StatusClientClosedRequest, telemetry.CodeClientLeft, "the client left"
 		return
 	}
-	status := e.rewrites.of(watch.status)
-	asked, err := e.request(r, &watch.received, watch.status, status)
+	status := e.rewrites.of(tracker.status)
+	asked, err := e.request(r, &tracker.received, tracker.status, status)
 	if err != nil {
 		e.note(record, err.Error())
 		e.without(w, status)
@@ -29,11 +30,11 @@ func (e *ErrorPages) replace(w http.ResponseWriter, r *http.Request, watch *watc
 	if gone(r) {
 		return
 	}
-	watch.restore()
+	tracker.restore()
 	e.without(w, status)
 }
 
-// ask has the error page service answer, and reports whether there was a page.
+// ask runs the error page service, and reports whether there was a page.
 func (e *ErrorPages) ask(w http.ResponseWriter, r *http.Request, status int, headOnly bool, record *telemetry.Record) bool {
 	failed := *record
 	record.Code, record.Reason, record.Status = "", "", 0
@@ -49,10 +50,10 @@ func (e *ErrorPages) ask(w http.ResponseWriter, r *http.Request, status int, hea
 	}()
 	p := newPage(w, status, headOnly, record)
 	p.serve(e.service, p, r)
-	if p.verdict() == undecided && !gone(r) {
+	if p.decision() == undecided && !gone(r) {
 		p.begin()
 	}
-	return p.verdict() == passes || p.verdict() == bodiless
+	return p.decision() == passes || p.decision() == bodiless
 }
 
 // note adds to the record why there is no page, or only a part of one.
@@ -63,7 +64,7 @@ func (e *ErrorPages) note(record *telemetry.Record, reason string) {
 	record.Reason += "middleware " + e.name + ": no error page: " + reason
 }
 
-// without answers where there is no page: the client learns the status.
+// without answers without a page: with the status and its text.
 func (e *ErrorPages) without(w http.ResponseWriter, status int) {
 	e.failed.Add(1)
 	if withoutBody(status) {

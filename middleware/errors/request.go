@@ -10,9 +10,10 @@ import (
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/forwarded"
 )
 
-// received is the URL of a request as the middleware got it. Those behind it may change the path.
+// received is the URL of a request as the middleware received it. Later handlers may change the path.
 type received struct{ host, path, rawPath, query string }
 
 // escaped returns the URL of the request, escaped for use in a query.
@@ -21,9 +22,10 @@ func (u *received) escaped(r *http.Request) string {
 	return url.QueryEscape(whole.String())
 }
 
-// scheme returns http or https, as the client has sent the request: the entrypoint believes X-Forwarded-Proto of trusted peers alone.
+// scheme returns http or https as the client sent the request: the entrypoint accepts X-Forwarded-Proto of
+// trusted peers alone.
 func scheme(r *http.Request) string {
-	switch r.Header.Get(canonical.XForwardedProto) {
+	switch r.Header.Get(forwarded.XForwardedProto) {
 	case "https", "wss":
 		return "https"
 	case "http", "ws":
@@ -54,9 +56,9 @@ func (e *ErrorPages) request(r *http.Request, from *received, original, status i
 	return asked, nil
 }
 
-// selection says which headers of a request the error page service gets.
+// selection selects the request headers that the error page service gets.
 type selection struct {
-	// listed says that it gets those with the names alone, in net/http's canonical spelling. Otherwise it gets all.
+	// listed selects only the names, in net/http's canonical spelling. Otherwise all headers are selected.
 	listed bool
 	names  []string
 }
@@ -76,8 +78,8 @@ func parseSelection(names []string) (selection, error) {
 	return s, nil
 }
 
-// of returns the headers for the error page service. Those that concern the body, the connection or a condition are about a request that
-// is not made any more, and never among them.
+// of returns the headers for the error page service, without those about the original body, connection or
+// conditions.
 func (s *selection) of(header http.Header) http.Header {
 	chosen := make(http.Header, len(header))
 	for name, values := range header {
@@ -85,21 +87,21 @@ func (s *selection) of(header http.Header) http.Header {
 			chosen[name] = values
 		}
 	}
-	canonical.RemoveHopByHop(chosen, nil)
+	forwarded.RemoveHopByHop(chosen, nil)
 	for name := range chosen {
 		if former(name) {
 			delete(chosen, name)
 		}
 	}
-	if s.listed && !slices.Contains(s.names, canonical.XForwardedFor) {
-		// Whoever sends the request would add the client's address otherwise.
-		chosen[canonical.XForwardedFor] = nil
+	if s.listed && !slices.Contains(s.names, forwarded.XForwardedFor) {
+		// A nil value stops the service from adding the client's address.
+		chosen[forwarded.XForwardedFor] = nil
 	}
 	return chosen
 }
 
-// former tells whether a header is about the former request: its body (RFC 9110 section 8), its conditions and ranges (sections 13 and
-// 14), what it expects (section 10.1.1), or another protocol that it asks for.
+// former reports whether a header is about the original request: its body (RFC 9110 section 8), its conditions
+// and ranges (sections 13 and 14), its expectations (section 10.1.1), or an upgrade.
 func former(name string) bool {
 	switch name {
 	case "Expect", "Range", "Connection", "Upgrade", "Te", "Trailer", "Digest":

@@ -11,7 +11,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// rewrites says under which status a page is sent, the narrowest set of codes first.
+// rewrites maps codes to the status under which a page is sent, the narrowest set of codes first.
 type rewrites []rewrite
 
 // rewrite sends the pages of some codes under another.
@@ -23,8 +23,8 @@ type rewrite struct {
 // lastStatus is the highest status code that HTTP has (RFC 9110 section 15).
 const lastStatus = 599
 
-// parseRewrites reads the option statusRewrites. Where several keys contain a code, that with the fewest codes decides, and among those
-// with as many the first in the order of text.
+// parseRewrites parses the option statusRewrites. Where several keys contain a code, the one with the fewest
+// codes wins, and among equals the first in text order.
 func parseRewrites(option map[string]int) (rewrites, error) {
 	var list rewrites
 	for _, key := range slices.Sorted(maps.Keys(option)) {

@@ -24,8 +24,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what must happen.
-const patience = 20 * time.Second
+// eventTimeout is how long a test waits for what must happen.
+const eventTimeout = 20 * time.Second
 
 func equal(t *testing.T, what string, got, want any) {
 	t.Helper()
@@ -144,7 +144,8 @@ func toEndpoint(t *testing.T, name, url string) http.Handler {
 		t.Fatal(err)
 	}
 	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
-	pool := registry.Pool(loadbalancer.PoolSpec{Name: name, Dialer: transport, Servers: []loadbalancer.ServerSpec{server}})
+	pool := registry.NewPool(name)
+	registry.Configure(pool, loadbalancer.PoolSpec{Name: name, Dialer: transport, Servers: []loadbalancer.ServerSpec{server}})
 	t.Cleanup(func() { registry.Release(name) })
 	return forward.NewService(pool, forward.Options{Service: name, PassHostHeader: true, FlushInterval: -1})
 }
@@ -191,7 +192,7 @@ func reply(response *http.Response, body string) string {
 // do sends a request and returns the response with its body.
 func do(t *testing.T, client *http.Client, r *http.Request) (*http.Response, string, error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(r.Context(), patience)
+	ctx, cancel := context.WithTimeout(r.Context(), eventTimeout)
 	defer cancel()
 	response, err := client.Do(r.WithContext(ctx))
 	if err != nil {

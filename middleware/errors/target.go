@@ -18,10 +18,10 @@ const (
 	urlPlaceholder      = "{url}"
 )
 
-// target is where pages are found: a path and a query with placeholders.
+// target is the path and query of a page, with placeholders.
 type target struct{ path, query string }
 
-// parseTarget reads the option query. A fragment is left out, as it is from every request.
+// parseTarget parses the option query. A fragment is dropped.
 func parseTarget(text string) (target, error) {
 	for _, found := range regexp.MustCompile(`\{[A-Za-z]*\}`).FindAllString(text, -1) {
 		if !slices.Contains([]string{statusPlaceholder, originalPlaceholder, urlPlaceholder}, found) {
@@ -31,7 +31,7 @@ func parseTarget(text string) (target, error) {
 	text, _, _ = strings.Cut(text, "#")
 	var t target
 	t.path, t.query, _ = strings.Cut(text, "?")
-	// What stands for a placeholder is made of the same kinds of characters whatever the request.
+	// Placeholders are replaced by the same kinds of characters in every request, so a sample is enough.
 	sample := t.fill(http.StatusNotFound, http.StatusNotFound, "http%3A%2F%2Fexample.com%2F")
 	if _, err := canonical.Literal(sample.path); err != nil {
 		return target{}, err
@@ -42,7 +42,7 @@ func parseTarget(text string) (target, error) {
 	return t, nil
 }
 
-// fill puts values in place of the placeholders. The URL is escaped.
+// fill replaces the placeholders. The URL is escaped.
 func (t target) fill(status, original int, url string) target {
 	values := strings.NewReplacer(
 		statusPlaceholder, strconv.Itoa(status), originalPlaceholder, strconv.Itoa(original), urlPlaceholder, url)

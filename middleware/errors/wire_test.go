@@ -359,7 +359,7 @@ func TestUpgrade(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer conn.Close() //nolint:errcheck // a test's
-			_ = conn.SetDeadline(time.Now().Add(patience))
+			_ = conn.SetDeadline(time.Now().Add(eventTimeout))
 			_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n")
 			reader := bufio.NewReader(conn)
 			response, err := http.ReadResponse(reader, nil)
@@ -418,5 +418,5 @@ func TestTogether(t *testing.T) {
 // transient is a handler that keeps nothing where the record says so.
 type transient struct{ http.Handler }
 
-// KeepsNothing says so.
-func (transient) KeepsNothing() {}
+// NoRetain says so.
+func (transient) NoRetain() {}

@@ -44,11 +44,11 @@ func TestWriterKeepsItsAbilities(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			writer, passes := &direct{}, status == 200
 			next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				equal(t, "splices before the head", w.(*watch).Splices(), false)
-				equal(t, "discards before the head", w.(*watch).Discards(), false)
+				equal(t, "splices before the head", w.(*tracker).Splices(), false)
+				equal(t, "discards before the head", w.(*tracker).Discards(), false)
 				w.WriteHeader(status)
-				equal(t, "splices", w.(*watch).Splices(), passes)
-				equal(t, "discards", w.(*watch).Discards(), !passes)
+				equal(t, "splices", w.(*tracker).Splices(), passes)
+				equal(t, "discards", w.(*tracker).Discards(), !passes)
 				body := strings.NewReader("body")
 				n, err := w.(io.ReaderFrom).ReadFrom(body)
 				equal(t, "read", []any{n, err, writer.from == body}, []any{int64(4), nil, passes})

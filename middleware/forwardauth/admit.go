@@ -15,21 +15,22 @@ import (
 // maxUsername is how long the name of a user can be in a record, in bytes.
 const maxUsername = 255
 
-// admit asks about a request. It returns the headers of the answer when the request may pass, and nil when it has been answered.
+// admit sends an authentication request about a request. It returns the headers of the answer when the request may
+// pass, and nil when it has been answered.
 func (f *ForwardAuth) admit(w http.ResponseWriter, r *http.Request) http.Header {
 	body, ok := f.receive(w, r)
 	if !ok {
 		return nil
 	}
-	ctx, cancel := context.WithTimeoutCause(r.Context(), f.server.patience, errPatience)
+	ctx, cancel := context.WithTimeoutCause(r.Context(), f.server.timeout, errTimeout)
 	defer f.server.done()
 	defer cancel()
-	answered, err := f.server.ask(ctx, f.settings.question(r, body))
+	answered, err := f.server.ask(ctx, f.settings.authRequest(r, body))
 	if err != nil {
 		f.fail(ctx, w, r, err)
 		return nil
 	}
-	defer answered.Body.Close() //nolint:errcheck // It has been read, or nobody wants it.
+	defer answered.Body.Close() //nolint:errcheck // It has been read, or is not needed.
 	if f.settings.userField != "" {
 		if names := answered.Header[f.settings.userField]; len(names) > 0 {
 			telemetry.RecordFrom(r.Context()).Username = names[0][:min(len(names[0]), maxUsername)]
@@ -49,7 +50,7 @@ func (f *ForwardAuth) admit(w http.ResponseWriter, r *http.Request) http.Header 
 // errTooLarge says that a body is longer than maxBodySize or maxResponseBodySize allow.
 var errTooLarge = errors.New("too large")
 
-// discard reads the body of an answer that lets pass. One that is not whole lets nobody pass.
+// discard reads the body of an answer that lets pass. One that is not whole refuses the request.
 func (s *settings) discard(answered *http.Response) error {
 	if answered.Body == http.NoBody {
 		return nil
@@ -94,7 +95,8 @@ func (f *ForwardAuth) unread(ctx context.Context, w http.ResponseWriter, r *http
 		f.fail(ctx, w, r, err)
 		return
 	}
-	f.refuse(w, r, "the authentication server's answer is larger than maxResponseBodySize, "+strconv.FormatInt(f.settings.maxAnswer, 10))
+	limit := strconv.FormatInt(f.settings.maxAnswer, 10)
+	f.refuse(w, r, "the authentication server's answer is larger than maxResponseBodySize, "+limit)
 }
 
 // refuse answers with 401 for a body that is too large.
@@ -103,18 +105,21 @@ func (f *ForwardAuth) refuse(w http.ResponseWriter, r *http.Request, reason stri
 	answer.Refuse(w, r, http.StatusUnauthorized, f.name, reason)
 }
 
-// fail answers a request about which no answer came, unless nobody waits for it any more. The context is that of the question.
+// fail answers a request about which no answer came, unless the client has left. The context is that of the
+// authentication request.
 func (f *ForwardAuth) fail(ctx context.Context, w http.ResponseWriter, r *http.Request, err error) {
 	switch {
 	case errors.Is(r.Context().Err(), context.DeadlineExceeded):
 		f.counts.failed.Add(1)
-		answer.Refuse(w, r, http.StatusGatewayTimeout, f.name, "the time for the request was over before the authentication server answered")
+		answer.Refuse(w, r, http.StatusGatewayTimeout, f.name,
+			"the time for the request was over before the authentication server answered")
 	case r.Context().Err() != nil:
 		answer.Note(r, f.name, "the client left before the authentication server answered")
 		telemetry.RecordFrom(r.Context()).Status = telemetry.StatusClientClosedRequest
 	case ctx.Err() != nil:
 		f.counts.failed.Add(1)
-		answer.Refuse(w, r, http.StatusInternalServerError, f.name, fmt.Sprintf("the authentication server did not answer within %v", f.server.patience))
+		answer.Refuse(w, r, http.StatusInternalServerError, f.name,
+			fmt.Sprintf("the authentication server did not answer within %v", f.server.timeout))
 	default:
 		f.counts.failed.Add(1)
 		answer.Refuse(w, r, http.StatusInternalServerError, f.name, "asking the authentication server: "+describe(err))

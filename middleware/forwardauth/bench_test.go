@@ -9,7 +9,7 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// BenchmarkAsk measures one request that passes, beside the same question asked by a bare transport.
+// BenchmarkAsk measures one request that passes, beside the same authentication request asked by a bare transport.
 func BenchmarkAsk(b *testing.B) {
 	address := serve(b, func(w http.ResponseWriter, _ *http.Request) { w.Header()["Remote-User"] = []string{"alice"} })
 	browser := []string{"User-Agent: Mozilla/5.0", "Accept: text/html", "Accept-Language: en", "Cookie: session=1", "Accept-Encoding: gzip", "Referer: https://example.com/"}
@@ -41,11 +41,11 @@ func BenchmarkAsk(b *testing.B) {
 			_ = answer.Body.Close()
 		}
 	})
-	b.Run("question", func(b *testing.B) {
+	b.Run("authentication request", func(b *testing.B) {
 		r := middlewaretest.Request(b, "GET /", browser...)
 		b.ReportAllocs()
 		for b.Loop() {
-			step.settings.question(r, nil)
+			step.settings.authRequest(r, nil)
 		}
 	})
 	b.Run("identity", func(b *testing.B) {
@@ -53,7 +53,7 @@ func BenchmarkAsk(b *testing.B) {
 		r := middlewaretest.Request(b, "GET /", browser...)
 		b.ReportAllocs()
 		for b.Loop() {
-			step.settings.identity.tell(r, granted)
+			step.settings.identity.apply(r, granted)
 		}
 	})
 }

@@ -18,8 +18,8 @@ import (
 // firstBytes is how much memory is taken at first for a body whose length is announced, however long.
 const firstBytes = 64 << 10
 
-// receive reads the body of a request if the authentication server is to be shown it, and leaves the service the same. It is not ok when
-// the request has been answered.
+// receive reads the body of a request if the authentication server is to be shown it, and leaves the service the
+// same. It is not ok when the request has been answered.
 func (f *ForwardAuth) receive(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
 	s := f.settings
 	// What follows a CONNECT is a tunnel, which has no end.
@@ -53,7 +53,7 @@ func (f *ForwardAuth) bodyReason() string {
 
 // again gives a request the body that was read from it.
 func again(r *http.Request, body []byte) {
-	// Nobody has to be asked for the body any more.
+	// The body has been read; no 100 Continue is needed.
 	delete(r.Header, "Expect")
 	if !hasTrailer(r.Trailer) {
 		r.ContentLength, r.TransferEncoding = int64(len(body)), nil
@@ -105,7 +105,8 @@ func bodyStatus(err error) int {
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, os.ErrDeadlineExceeded) {
 		return http.StatusRequestTimeout
 	}
-	if _, ok := errors.AsType[*net.OpError](err); ok || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.Canceled) {
+	if _, ok := errors.AsType[*net.OpError](err); ok || errors.Is(err, io.ErrUnexpectedEOF) ||
+		errors.Is(err, context.Canceled) {
 		return telemetry.StatusClientClosedRequest
 	}
 	return http.StatusBadRequest

@@ -10,7 +10,8 @@ import (
 
 const setCookie = "Set-Cookie"
 
-// cookies are the names of those that the authentication server sets on the service's response: the option addAuthCookiesToResponse.
+// cookies are the names of those that the authentication server sets on the service's response: the option
+// addAuthCookiesToResponse.
 type cookies []string
 
 // serve calls next, and sets the cookies of the answer that let the request pass.

@@ -21,7 +21,7 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// script is what a server does with one connection on which a question has come.
+// script is what a server does with one connection on which an authentication request has come.
 type script func(t *testing.T, c *net.TCPConn)
 
 // scripted starts a server that does so, and returns its URL.
@@ -51,8 +51,8 @@ func scripted(t *testing.T, do script) string {
 	return "http://" + listener.Addr().String()
 }
 
-// question reads the question's head.
-func question(c net.Conn) {
+// readRequest reads the head of an authentication request.
+func readRequest(c net.Conn) {
 	reader := bufio.NewReader(c)
 	for {
 		if line, err := reader.ReadString('\n'); err != nil || line == "\r\n" {
@@ -64,7 +64,7 @@ func question(c net.Conn) {
 // says answers with a text and ends the connection.
 func says(text string) script {
 	return func(_ *testing.T, c *net.TCPConn) {
-		question(c)
+		readRequest(c)
 		_, _ = io.WriteString(c, text)
 	}
 }
@@ -72,7 +72,7 @@ func says(text string) script {
 // saysAndWaits answers with a text and holds the connection until the client ends it.
 func saysAndWaits(text string) script {
 	return func(_ *testing.T, c *net.TCPConn) {
-		question(c)
+		readRequest(c)
 		_, _ = io.WriteString(c, text)
 		_, _ = io.Copy(io.Discard, c)
 	}
@@ -92,7 +92,7 @@ func TestFailingServersLetNobodyPass(t *testing.T) {
 		want string // A part of the reason.
 	}{
 		"resets": {func(_ *testing.T, c *net.TCPConn) {
-			question(c)
+			readRequest(c)
 			_ = c.SetLinger(0)
 		}, "connection reset by peer"},
 		"ends the connection":              {says(""), broken},
@@ -135,9 +135,9 @@ func TestFailingServersLetNobodyPass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			step := build(t, dynamic.ForwardAuth{Address: scripted(t, test.do), AuthResponseHeaders: []string{"X-User"}})
-			step.server.patience = 200 * time.Millisecond
+			step.server.timeout = 200 * time.Millisecond
 			if !strings.Contains(test.want, "within") {
-				step.server.patience = 10 * time.Second
+				step.server.timeout = 10 * time.Second
 			}
 			failed(t, step, test.want)
 		})
@@ -156,14 +156,14 @@ func TestFailingServersLetNobodyPass(t *testing.T) {
 
 // lateAnswer answers when nobody waits any more.
 func lateAnswer(c net.Conn) {
-	question(c)
+	readRequest(c)
 	_, _ = io.Copy(io.Discard, c)
 	_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
 }
 
 // trickle never comes to an end.
 func trickle(c net.Conn) {
-	question(c)
+	readRequest(c)
 	_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nX-Long: ")
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
@@ -174,7 +174,8 @@ func trickle(c net.Conn) {
 	}
 }
 
-// failed demands that a request with secrets is refused because the server did not answer, and that nothing is told to anybody.
+// failed demands that a request with secrets is refused because the server did not answer, and that nothing is told
+// to anybody.
 func failed(t *testing.T, step *ForwardAuth, reason string) {
 	t.Helper()
 	o := get(t, step, "Authorization: Bearer "+secret, "Cookie: session="+secret, "X-User: "+secret)
@@ -248,7 +249,7 @@ func TestPatience(t *testing.T) {
 			step.server.transport.DialContext = func(context.Context, string, string) (net.Conn, error) {
 				ours, theirs := net.Pipe()
 				go func() {
-					question(theirs)
+					readRequest(theirs)
 					_, _ = io.WriteString(theirs, text)
 					_, _ = io.Copy(io.Discard, theirs)
 				}()
@@ -276,7 +277,7 @@ func TestTimeOfTheRequest(t *testing.T) {
 	}
 }
 
-// TestClientLeaves has a client that does not wait: the question is called off.
+// TestClientLeaves has a client that does not wait: the authentication request is called off.
 func TestClientLeaves(t *testing.T) {
 	asked, calledOff := make(chan struct{}), make(chan struct{})
 	step := build(t, dynamic.ForwardAuth{Address: serve(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -326,9 +327,9 @@ func TestFailingServersOfHTTP2(t *testing.T) {
 			server.StartTLS()
 			defer server.Close()
 			step := build(t, dynamic.ForwardAuth{Address: server.URL, TLS: &dynamic.ClientTLS{InsecureSkipVerify: true}, AuthResponseHeaders: []string{"X-User"}})
-			step.server.patience = 10 * time.Second
+			step.server.timeout = 10 * time.Second
 			if strings.Contains(test.want, "within") {
-				step.server.patience = 200 * time.Millisecond
+				step.server.timeout = 200 * time.Millisecond
 			}
 			failed(t, step, test.want)
 		})

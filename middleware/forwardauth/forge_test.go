@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
 
@@ -54,11 +54,11 @@ func identities(name string) map[string]dynamic.ForwardAuth {
 	}
 }
 
-// TestNothingThatIsVouchedForCanBeForged goes through headers that carry identity, ways to trust them, and ways to forge them; once with a
-// server that sets them, and once with one that does not.
+// TestNothingThatIsVouchedForCanBeForged goes through headers that carry identity, ways to trust them, and ways to
+// forge them; once with a server that sets them, and once with one that does not.
 func TestNothingThatIsVouchedForCanBeForged(t *testing.T) {
 	tried := 0
-	for _, name := range append(canonical.Managed(), "X-User-Id", "Remote-User", "Authorization", "Cookie", "X-Auth-Request-Access-Token", "X_under_score") {
+	for _, name := range append(forwarded.Managed(), "X-User-Id", "Remote-User", "Authorization", "Cookie", "X-Auth-Request-Access-Token", "X_under_score") {
 		for trusting, config := range identities(name) {
 			for _, says := range [][]string{nil, {"ours"}, {"ours", "ours too"}} {
 				step := named(t, config, func(w http.ResponseWriter, _ *http.Request) {
@@ -73,7 +73,7 @@ func TestNothingThatIsVouchedForCanBeForged(t *testing.T) {
 					if o.service == nil {
 						t.Fatalf("answered %d: %s", o.Code, o.record.Reason)
 					}
-					canonical.RemoveHopByHop(o.service.Header, nil)
+					forwarded.RemoveHopByHop(o.service.Header, nil)
 					if diff := cmp.Diff(says, o.service.Header[name]); diff != "" {
 						t.Errorf("%s by %s, %s: %s", name, trusting, way, diff)
 					}
@@ -100,7 +100,8 @@ func vouching(t *testing.T, byExpression bool) *ForwardAuth {
 	return named(t, config, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-User-Id", "ours") })
 }
 
-// forgedTrailers have the names of headers that the authentication server vouches for, and one of a header that it does not.
+// forgedTrailers have the names of headers that the authentication server vouches for, and one of a header that it
+// does not.
 func forgedTrailers() http.Header {
 	return http.Header{"X-User-Id": {"forged"}, "X_user_id": {"forged"}, "X-Gone": {"forged"}, "X-Sum": {"1"}}
 }
@@ -176,7 +177,8 @@ func TestUnannouncedTrailersForgeNothing(t *testing.T) {
 	}
 }
 
-// TestExpressionsLeaveFramesAlone has one that matches everything, a server that sets what frames messages, and a request that needs them.
+// TestExpressionsLeaveFramesAlone has one that matches everything, a server that sets what frames messages, and a
+// request that needs them.
 func TestExpressionsLeaveFramesAlone(t *testing.T) {
 	step := named(t, dynamic.ForwardAuth{AuthResponseHeadersRegex: ".*"}, func(w http.ResponseWriter, _ *http.Request) {
 		for _, name := range []string{"Expect", "Host", "Keep-Alive", "Te", "Upgrade", "Proxy-Connection", "Http2-Settings"} {
@@ -201,7 +203,8 @@ func TestExpressionsLeaveFramesAlone(t *testing.T) {
 	}
 }
 
-// TestConnectionKeepsWhatItMayName has an entrypoint that leaves a header in Connection, of which only what is vouched for is taken out.
+// TestConnectionKeepsWhatItMayName has an entrypoint that leaves a header in Connection, of which only what is
+// vouched for is taken out.
 func TestConnectionKeepsWhatItMayName(t *testing.T) {
 	o := send(t, vouching(t, false), middlewaretest.Request(t, "GET /", "X-Hop: 1", "X-User-Id: forged", "Connection: x-user-id , X-Hop, X-Gone", "Connection: X-USER-ID"), nil)
 	if lines := o.service.Header["Connection"]; len(lines) != 1 || strings.TrimSpace(lines[0]) != "X-Hop" {
@@ -231,7 +234,7 @@ func FuzzForgedNames(f *testing.F) {
 		}
 		vouched = names[0]
 		r := &http.Request{Header: http.Header{sent: {"forged"}, "Connection": {vouched}}, Trailer: http.Header{sent: {"forged"}}, Body: http.NoBody}
-		found.tell(r, http.Header{vouched: {"ours"}})
+		found.apply(r, http.Header{vouched: {"ours"}})
 		if found.expression.MatchString(vouched) && !frames(vouched) {
 			if !slices.Equal(r.Header[vouched], []string{"ours"}) {
 				t.Fatalf("%s is %q", vouched, r.Header[vouched])

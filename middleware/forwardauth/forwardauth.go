@@ -1,9 +1,10 @@
-// Package forwardauth is the middleware forwardAuth: another server, the authentication server, decides whether a request may pass.
+// Package forwardauth is the middleware forwardAuth: another server, the authentication server, decides whether a
+// request may pass.
 //
-// What flows in: a request. What flows out: the same request with the headers that the authentication server vouches for, or that
-// server's answer instead. A request passes only when the server has answered with a status 2xx, wholly and in time; whatever else
-// happens, the service does not get it. It never believes a client that claims to be who the server has to name, and what server and
-// client tell each other gets into no log.
+// What flows in: a request. What flows out: the same request with the headers that the authentication server vouches
+// for, or that server's answer instead. A request passes only when the server has answered with a status 2xx, wholly
+// and in time; whatever else happens, the service does not get it. It never believes a client about what the server
+// has to state, and logs nothing of what server and client exchange.
 package forwardauth
 
 import (
@@ -11,6 +12,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/guard"
 )
 
 // ForwardAuth is one configured forwardAuth.
@@ -32,8 +34,8 @@ type Options struct {
 // counts are what has become of requests since the object was made.
 type counts struct{ passed, refused, failed atomic.Uint64 }
 
-// New checks the definition and reads the files of tls. The address must be a URL of http or https with a host. No connection is made
-// before a request comes.
+// New checks the definition and reads the files of tls. The address must be a URL of http or https with a host. No
+// connection is made before a request comes.
 func New(name string, config dynamic.ForwardAuth, options Options) (*ForwardAuth, error) {
 	checked, err := newSettings(&config)
 	if err != nil {
@@ -43,29 +45,40 @@ func New(name string, config dynamic.ForwardAuth, options Options) (*ForwardAuth
 	if err != nil {
 		return nil, err
 	}
-	return &ForwardAuth{name: name, warnings: warnings(&config, checked), settings: checked, server: asked, counts: new(counts)}, nil
+	return &ForwardAuth{
+		name: name, warnings: warnings(&config, checked), settings: checked, server: asked,
+		counts: new(counts),
+	}, nil
 }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*ForwardAuth) KeepsNothing() {}
+// NoRetain says that no part of a request outlives its handler here.
+func (*ForwardAuth) NoRetain() {}
+
+// Guards reports that the authentication server always decides who gets in.
+func (f *ForwardAuth) Guards() guard.Access {
+	return guard.Access{Guards: guard.Always, Asks: f.settings.address.url.String()}
+}
 
 // Warnings returns what the definition declares without effect, and what it leaves without a bound.
 func (f *ForwardAuth) Warnings() []string { return f.warnings }
 
-// Counts returns how many requests there were since the object was made: "passed" went on, "refused" got the authentication server's
-// answer, the sign-in page or a refusal for the size of a body, and "failed" found no authentication server that answers.
+// Counts returns how many requests there were since the object was made: "passed" went on, "refused" got the
+// authentication server's answer, the sign-in page or a refusal for the size of a body, and "failed" found no
+// authentication server that answers.
 func (f *ForwardAuth) Counts() map[string]uint64 {
 	return map[string]uint64{
 		"passed": f.counts.passed.Load(), "refused": f.counts.refused.Load(), "failed": f.counts.failed.Load(),
 	}
 }
 
-// Close ends the idle connections to the authentication server, and those that requests still use once these have come to their end.
+// Close ends the idle connections to the authentication server, and those that requests still use once these have
+// come to their end.
 func (f *ForwardAuth) Close() { f.server.close() }
 
-// Wrap returns a handler that asks the authentication server about every request. It calls next when the answer is of status 2xx, and
-// passes on any other answer. It answers 302 instead of 401 where authSigninURL is set, 401 when a body is larger than maxBodySize or
-// maxResponseBodySize allow, and 500 when the server gives no answer that can be used within 30 s.
+// Wrap returns a handler that asks the authentication server about every request. It calls next when the answer is of
+// status 2xx, and passes on any other answer. It answers 302 instead of 401 where authSigninURL is set, 401 when a
+// body is larger than maxBodySize or maxResponseBodySize allow, and 500 when the server gives no answer that can be
+// used within 30 s.
 func (f *ForwardAuth) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		granted := f.admit(w, r)
@@ -73,7 +86,7 @@ func (f *ForwardAuth) Wrap(next http.Handler) http.Handler {
 			return
 		}
 		f.counts.passed.Add(1)
-		f.settings.identity.tell(r, granted)
+		f.settings.identity.apply(r, granted)
 		f.settings.cookies.serve(w, r, next, granted)
 	})
 }

@@ -7,13 +7,13 @@ import (
 	"net/http"
 	"strings"
 
-	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/middleware/pattern"
 )
 
-// identity says which headers of the authentication server's answer a request goes on with: the options authResponseHeaders,
-// authResponseHeadersRegex and headerField. It is an immutable value.
+// identity says which headers of the authentication server's answer a request goes on with: the options
+// authResponseHeaders, authResponseHeadersRegex and headerField. It is an immutable value.
 type identity struct {
 	names []string
 	// expression matches names without regard to case, as names compare; nil matches none.
@@ -50,18 +50,20 @@ func vouchedNames(option string, names []string) ([]string, error) {
 	return names, err
 }
 
-// frames reports whether a header says where a message ends, to whom it goes, or what concerns one connection only. None of these is
-// ever anybody's identity, and an expression that matches everything must not touch them.
+// frames reports whether a header is about where a message ends, its target, or what concerns one connection only.
+// None of these is ever an identity, and an expression that matches everything must not touch them.
 func frames(name string) bool {
 	switch name {
-	case "Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Proxy-Connection", "Te", "Trailer",
+	case "Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Proxy-Connection", "Te",
+		"Trailer",
 		"Transfer-Encoding", "Upgrade":
 		return true
 	}
 	return false
 }
 
-// matches reports whether the expression matches a name, or what a server may take it for that can't tell "_" from "-".
+// matches reports whether the expression matches a name, or one that a server which reads "_" as "-" takes for the
+// same.
 func (i *identity) matches(name string) bool {
 	if frames(name) {
 		return false
@@ -74,7 +76,7 @@ func (i *identity) matches(name string) bool {
 // strip removes whatever a client has sent under the names, in any spelling.
 func (i *identity) strip(h http.Header) {
 	if len(i.names) > 0 {
-		canonical.RemoveHeader(h, i.names...)
+		forwarded.RemoveHeader(h, i.names...)
 	}
 	if i.expression == nil {
 		return
@@ -86,9 +88,9 @@ func (i *identity) strip(h http.Header) {
 	}
 }
 
-// tell makes the request say what the answer says, and nothing that the client says, neither in the head nor behind the body. No
-// Connection header takes away what is set.
-func (i *identity) tell(r *http.Request, granted http.Header) {
+// apply gives the request the headers of the answer, and removes those of the client, from the head and from the
+// trailers. No Connection header takes away what is set.
+func (i *identity) apply(r *http.Request, granted http.Header) {
 	if len(i.names) == 0 && i.expression == nil {
 		return
 	}
@@ -116,7 +118,7 @@ func (i *identity) match(h, granted http.Header) (names []string) {
 	}
 	for name, values := range granted {
 		if !frames(name) && i.expression.MatchString(name) {
-			canonical.RemoveHeader(h, name)
+			forwarded.RemoveHeader(h, name)
 			h[name] = values
 			names = append(names, name)
 		}
@@ -135,7 +137,7 @@ type trailing struct {
 // strip removes from the trailers what the head says, in any spelling.
 func (t *trailing) strip() {
 	t.identity.strip(t.request.Trailer)
-	canonical.RemoveHeader(t.request.Trailer, t.matched...)
+	forwarded.RemoveHeader(t.request.Trailer, t.matched...)
 }
 
 // Read reads, and removes the trailers when they have come.

@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/middleware/answer"
 )
 
@@ -64,7 +64,7 @@ func (s *settings) begin(answered *http.Response) (body []byte, whole bool, err 
 
 // relayed returns the headers that the client gets.
 func (s *settings) relayed(given http.Header) (http.Header, error) {
-	canonical.RemoveHopByHop(given, nil)
+	forwarded.RemoveHopByHop(given, nil)
 	delete(given, "Connection")
 	delete(given, "Upgrade")
 	location, err := s.location(given.Get("Location"))
@@ -77,7 +77,8 @@ func (s *settings) relayed(given http.Header) (http.Header, error) {
 	return given, nil
 }
 
-// location returns where the client is sent: as the server says, or absolute, by the URL that the server was asked under.
+// location returns where the client is sent: as the server says, or absolute, by the URL that the server was asked
+// under.
 func (s *settings) location(given string) (string, error) {
 	if given == "" {
 		return "", nil

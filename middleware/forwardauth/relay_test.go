@@ -28,7 +28,8 @@ func answering(status int, body string, headers ...string) http.HandlerFunc {
 	}
 }
 
-// TestAnswers shows what the client gets, and what the service, under every answer and every option that has a part in it.
+// TestAnswers shows what the client gets, and what the service, under every answer and every option that has a part
+// in it.
 func TestAnswers(t *testing.T) {
 	html := "Content-Type: text/html"
 	login := answering(http.StatusFound, "go", html, "Location: /login?rd=%2F", "Set-Cookie: csrf=1", "Set-Cookie: state=2", "Connection: X-Hop", "X-Hop: 1", "Keep-Alive: 5")
@@ -154,7 +155,8 @@ func TestLongAnswers(t *testing.T) {
 	}
 }
 
-// TestHalfOfALongAnswer has a server that dies behind what has been sent on already: the client must not take it for the whole.
+// TestHalfOfALongAnswer has a server that dies behind what has been sent on already: the client must not take it for
+// the whole.
 func TestHalfOfALongAnswer(t *testing.T) {
 	step := named(t, dynamic.ForwardAuth{}, func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
@@ -189,7 +191,8 @@ func TestAnswersLeaveHeadersOfOthers(t *testing.T) {
 	}
 }
 
-// FuzzLocation has redirects to anywhere. What a client gets is the server's word, or absolute and never with the password of the address.
+// FuzzLocation has redirects to anywhere. What a client gets is the server's word, or absolute and never with the
+// password of the address.
 func FuzzLocation(f *testing.F) {
 	for _, seed := range []string{"", "/a", "a", "../b", "//host/x", "https://h/?q#f", "?q", "#f", "http://[::1", "%zz", "javascript:x", "http://u:p@h/", "é", " /a", "http:///x"} {
 		f.Add(seed)

@@ -13,45 +13,45 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
+	"github.com/sluiceproxy/sluice/clienttls"
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/middleware/clienttls"
 )
 
 const (
-	// patience is how long the authentication server has for its whole answer.
-	patience = 30 * time.Second
+	// timeout is how long the authentication server has for its whole answer.
+	timeout = 30 * time.Second
 	// dialTimeout bounds a connection attempt and, apart from it, a TLS handshake.
 	dialTimeout = 10 * time.Second
-	// maxConns is how many connections there are to the authentication server at most; further questions wait for one.
+	// maxConns is how many connections there are to the authentication server at most; further requests wait for one.
 	maxConns = 512
-	// idleTimeout is how long a connection is kept that nobody uses.
+	// idleTimeout is how long an unused connection is kept.
 	idleTimeout = 90 * time.Second
 	// maxHead bounds the head of an answer, in bytes.
 	maxHead = 1 << 20
-	// maxTries is how often a question is asked at most.
+	// maxTries is how often an authentication request is asked at most.
 	maxTries = 3
-	// pingAfter is how long an HTTP/2 connection may be silent before it is tested, and pingTimeout how long that may take. Otherwise
-	// one that leads nowhere would have every question wait until its time is over.
+	// pingAfter is how long an HTTP/2 connection may be silent before it is tested, and pingTimeout how long that may
+	// take. Otherwise one that leads nowhere would have every authentication request wait until its time is over.
 	pingAfter, pingTimeout = 10 * time.Second, 5 * time.Second
 )
 
 // server is the way to the authentication server. Its connections are this middleware's alone.
 type server struct {
 	transport *http.Transport
-	patience  time.Duration
+	timeout   time.Duration
 	closed    atomic.Bool
 }
 
 func newServer(config *dynamic.ForwardAuth, options Options) (*server, error) {
-	secured, err := clienttls.New("forwardAuth.tls", config.TLS, options.ReadFile)
+	secured, err := clienttls.New("forwardAuth.tls", clienttls.OptionsOf(config.TLS), options.ReadFile)
 	if err != nil {
 		return nil, err
 	}
 	return &server{
-		patience: patience,
+		timeout: timeout,
 		transport: &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
-			DialContext:            wired(&net.Dialer{Timeout: dialTimeout}),
+			DialContext:            traced(&net.Dialer{Timeout: dialTimeout}),
 			TLSClientConfig:        secured,
 			TLSHandshakeTimeout:    dialTimeout,
 			ForceAttemptHTTP2:      true,
@@ -72,48 +72,49 @@ func (s *server) close() {
 	s.transport.CloseIdleConnections()
 }
 
-// done is called when a question has come to its end.
+// done is called when an authentication request has come to its end.
 func (s *server) done() {
 	if s.closed.Load() {
 		s.transport.CloseIdleConnections()
 	}
 }
 
-// ask returns the server's answer, whose body has yet to be read. It follows no redirects. The question is asked again, as transports do
-// on a connection that has ended, when it got a connection on which an answer to no question lay.
-func (s *server) ask(ctx context.Context, question *http.Request) (*http.Response, error) {
+// ask returns the server's answer, whose body has yet to be read. It follows no redirects. The authentication request
+// is asked again, as transports do on a connection that has ended, when it got a connection on which an answer to no
+// authentication request lay.
+func (s *server) ask(ctx context.Context, request *http.Request) (*http.Response, error) {
 	for tries := 1; ; tries++ {
-		answered, err := s.once(ctx, question)
-		if !errors.Is(err, errUnasked) || tries == maxTries || !repeatable(question.Method) {
+		answered, err := s.once(ctx, request)
+		if !errors.Is(err, errUnsolicited) || tries == maxTries || !repeatable(request.Method) {
 			return answered, err
 		}
-		if question.GetBody != nil {
-			if question.Body, err = question.GetBody(); err != nil {
+		if request.GetBody != nil {
+			if request.Body, err = request.GetBody(); err != nil {
 				return nil, err
 			}
 		}
 	}
 }
 
-// repeatable reports whether a question may be asked twice: it changes nothing (RFC 9110 section 9.2.1).
+// repeatable reports whether an authentication request may be asked twice: it changes nothing (RFC 9110 section 9.2.1).
 func repeatable(method string) bool {
 	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
 }
 
-func (s *server) once(ctx context.Context, question *http.Request) (*http.Response, error) {
-	ctx, watch := watched(ctx)
-	answered, err := s.transport.RoundTrip(question.WithContext(ctx))
-	switch unasked := watch.unasked.Load(); {
-	case unasked && err == nil:
-		_ = answered.Body.Close() // Nobody asked for it.
-		return nil, errUnasked
-	case unasked:
-		return nil, errUnasked
+func (s *server) once(ctx context.Context, request *http.Request) (*http.Response, error) {
+	ctx, trace := traceRequest(ctx)
+	answered, err := s.transport.RoundTrip(request.WithContext(ctx))
+	switch unsolicited := trace.unsolicited.Load(); {
+	case unsolicited && err == nil:
+		_ = answered.Body.Close() // It belongs to no request.
+		return nil, errUnsolicited
+	case unsolicited:
+		return nil, errUnsolicited
 	case err != nil:
 		return nil, err
 	}
 	if status := answered.StatusCode; status < http.StatusOK || status > 599 {
-		_ = answered.Body.Close() // Nobody wants to know.
+		_ = answered.Body.Close() // It is not used.
 		return nil, errStatus
 	}
 	for name := range answered.Header {
@@ -126,16 +127,16 @@ func (s *server) once(ctx context.Context, question *http.Request) (*http.Respon
 }
 
 var (
-	errStatus   = errors.New("its status is not between 200 and 599")
-	errUnasked  = errors.New("it answered before it was asked")
-	errHeader   = errors.New("it has a header without a valid name")
-	errPatience = errors.New("its time is over")
-	errLocation = errors.New("its Location is not a URL")
+	errStatus      = errors.New("its status is not between 200 and 599")
+	errUnsolicited = errors.New("it answered before it was asked")
+	errHeader      = errors.New("it has a header without a valid name")
+	errTimeout     = errors.New("its time is over")
+	errLocation    = errors.New("its Location is not a URL")
 )
 
-// describe says what went wrong with an answer, in words that hold nothing of what anybody has sent.
+// describe says what went wrong with an answer, in words that hold nothing of what client or server sent.
 func describe(err error) string {
-	for _, own := range [...]error{errStatus, errUnasked, errHeader, errLocation, errPatience} {
+	for _, own := range [...]error{errStatus, errUnsolicited, errHeader, errLocation, errTimeout} {
 		if errors.Is(err, own) {
 			return err.Error()
 		}
@@ -150,7 +151,7 @@ func describe(err error) string {
 		return "it does not speak TLS"
 	}
 	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
-		return errPatience.Error()
+		return errTimeout.Error()
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return "it ended the connection before its answer was whole"

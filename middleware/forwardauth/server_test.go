@@ -40,7 +40,7 @@ func counted(t *testing.T, handler http.HandlerFunc) (*httptest.Server, connecti
 	return server, c
 }
 
-// TestConnectionsAreKept asks one question after the other, with answers of every shape.
+// TestConnectionsAreKept asks one authentication request after the other, with answers of every shape.
 func TestConnectionsAreKept(t *testing.T) {
 	server, seen := counted(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -61,7 +61,7 @@ func TestConnectionsAreKept(t *testing.T) {
 		send(t, step, with(t, "abc", "POST /body"), nil)
 	}
 	if n := len(seen.opened); n != 1 {
-		t.Errorf("%d connections for one question after the other", n)
+		t.Errorf("%d connections for one authentication request after the other", n)
 	}
 	step.Close()
 	<-seen.closed

@@ -26,7 +26,8 @@ type settings struct {
 	cookies  cookies
 	// userField is the header of the answer that names the user, for the access log and the service.
 	userField string
-	// forwardBody says that bodies are shown, too; maxBody and maxAnswer are in bytes, and negative where there is no limit.
+	// forwardBody says that bodies are shown, too; maxBody and maxAnswer are in bytes, and negative where there is no
+	// limit.
 	forwardBody        bool
 	maxBody, maxAnswer int64
 	keepLocation       bool
@@ -38,7 +39,8 @@ type settings struct {
 type trust int
 
 const (
-	// legacy has what the five best known X-Forwarded headers say replaced by what is known here, and shows the others as they are.
+	// legacy has what the five best known X-Forwarded headers say replaced by what is known here, and shows the
+	// others as they are.
 	legacy trust = iota
 	// distrust shows none of them but those that are made here.
 	distrust
@@ -49,15 +51,18 @@ const (
 // address is where the authentication server is.
 type address struct {
 	url *url.URL
-	// authorization is what credentials in the address make; a client's own goes before. What is behind a pointer is not printed.
+	// authorization is what credentials in the address make; a client's own goes before. What is behind a pointer is
+	// not printed.
 	authorization *string
 }
 
-// newSettings checks the options. An error begins with the option, and holds neither the address nor a URL, which may hold a password.
+// newSettings checks the options. An error begins with the option, and holds neither the address nor a URL, which may
+// hold a password.
 func newSettings(config *dynamic.ForwardAuth) (*settings, error) {
 	s := &settings{
-		forwardBody: config.ForwardBody, keepLocation: config.PreserveLocationHeader, keepMethod: config.PreserveRequestMethod,
-		signIn: config.AuthSigninURL, maxBody: -1, maxAnswer: -1,
+		forwardBody: config.ForwardBody, keepLocation: config.PreserveLocationHeader,
+		keepMethod: config.PreserveRequestMethod,
+		signIn:     config.AuthSigninURL, maxBody: -1, maxAnswer: -1,
 	}
 	if config.TrustForwardHeader != nil {
 		s.trust = distrust
@@ -65,7 +70,9 @@ func newSettings(config *dynamic.ForwardAuth) (*settings, error) {
 			s.trust = believe
 		}
 	}
-	for _, check := range []func(*dynamic.ForwardAuth) error{s.setAddress, s.setHeaders, s.setCookies, s.setSizes, s.checkSignIn} {
+	for _, check := range []func(*dynamic.ForwardAuth) error{
+		s.setAddress, s.setHeaders, s.setCookies, s.setSizes, s.checkSignIn,
+	} {
 		if err := check(config); err != nil {
 			return nil, err
 		}
@@ -133,12 +140,13 @@ func (s *settings) setHeaders(config *dynamic.ForwardAuth) error {
 		return err
 	}
 	s.userField = names[0]
-	// Who reads a user's name in a log must be able to believe it in the service.
+	// The name of a user in the log and at the service must be the same.
 	s.identity.names = append(s.identity.names, s.userField)
 	return nil
 }
 
-// headerNames returns names in net/http's canonical spelling, without spaces around them, which lists in labels may have.
+// headerNames returns names in net/http's canonical spelling, without spaces around them, which lists in labels may
+// have.
 func headerNames(option string, names []string) ([]string, error) {
 	var checked []string
 	for _, name := range names {

@@ -108,7 +108,7 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestFilesAreReadThroughTheCaller has a definition whose files are watched by somebody else.
+// TestFilesAreReadThroughTheCaller has a definition whose files are traceRequest by somebody else.
 func TestFilesAreReadThroughTheCaller(t *testing.T) {
 	var asked []string
 	_, err := New("auth@file", dynamic.ForwardAuth{Address: "https://auth", TLS: &dynamic.ClientTLS{CA: "ca.pem"}}, Options{ReadFile: func(path string) ([]byte, error) {
@@ -180,7 +180,7 @@ func FuzzNew(f *testing.F) {
 			}
 			return
 		}
-		q := step.settings.question(middlewaretest.Request(t, "GET /"), nil)
+		q := step.settings.authRequest(middlewaretest.Request(t, "GET /"), nil)
 		if q.URL.User != nil || q.URL.Host == "" || strings.ContainsAny(q.URL.RequestURI(), " \r\n") {
 			t.Fatalf("asks for %q", q.URL)
 		}

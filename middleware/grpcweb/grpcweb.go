@@ -30,8 +30,8 @@ func New(name string, config dynamic.GrpcWeb) (*GRPCWeb, error) {
 	return &GRPCWeb{name: name, origins: allowed}, nil
 }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*GRPCWeb) KeepsNothing() {}
+// NoRetain says that no part of a request outlives its handler here.
+func (*GRPCWeb) NoRetain() {}
 
 // Counts returns how many calls were translated, how many preflight requests were answered, and how many calls ended without a status of
 // gRPC, for which one was made up.

@@ -6,18 +6,18 @@ import (
 	"io"
 	"net/http"
 
-	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/forwarded"
 )
 
 // translate makes a call of gRPC of one of gRPC-Web, in place. The version of HTTP stays: it is that of the client.
 func translate(r *http.Request, called kind) {
-	canonical.RemoveHeader(r.Header, "Content-Type", "Te")
+	forwarded.RemoveHeader(r.Header, "Content-Type", "Te")
 	r.Header["Content-Type"] = []string{nativeType + called.rest}
 	// Servers of gRPC refuse clients that can't take trailers.
 	r.Header["Te"] = []string{"trailers"}
 	if called.text && r.Body != nil && r.Body != http.NoBody {
 		r.Body = newDecoder(r.Body)
-		canonical.RemoveHeader(r.Header, "Content-Length")
+		forwarded.RemoveHeader(r.Header, "Content-Length")
 		r.ContentLength, r.GetBody = -1, nil
 	}
 }

@@ -22,7 +22,8 @@ func checkNumbers(config dynamic.Headers) error {
 	case seconds(config) < 0:
 		return fmt.Errorf("headers.stsSeconds %d is negative", seconds(config))
 	case config.AccessControlMaxAge != nil && *config.AccessControlMaxAge < -1:
-		return fmt.Errorf("headers.accessControlMaxAge %d is neither -1, which forbids to remember the answer, nor a number of seconds", *config.AccessControlMaxAge)
+		return fmt.Errorf("headers.accessControlMaxAge %d is neither -1, which forbids to remember the answer, nor a "+
+			"number of seconds", *config.AccessControlMaxAge)
 	}
 	return nil
 }

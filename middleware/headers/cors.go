@@ -68,8 +68,8 @@ func (h *Headers) buildCORS(config dynamic.Headers) error {
 	return nil
 }
 
-// join returns names, of which an item may hold several with commas between them, as one value. With credentials "*" is no wildcard but
-// a name (Fetch standard, section 3.2.5), so that it is any that then stands for it.
+// join returns names, of which an item may hold several with commas between them, as one value. With credentials "*"
+// is no wildcard but a name (Fetch standard, section 3.2.5), so that it is any that then stands for it.
 func (c *cors) join(option string, items []string) (list string, any bool, err error) {
 	var names []string
 	for _, item := range items {
@@ -89,7 +89,8 @@ func (c *cors) join(option string, items []string) (list string, any bool, err e
 	return strings.Join(names, ","), false, nil
 }
 
-// preflight answers a preflight request: OPTIONS with an origin and the method that is to follow. Any other request it leaves alone.
+// preflight answers a preflight request: OPTIONS with an origin and the method that is to follow. Any other request
+// it leaves alone.
 func (c *cors) preflight(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodOptions || !c.answers || first(r.Header["Origin"]) == "" {
 		return false
@@ -124,8 +125,8 @@ func (c *cors) preflight(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// grant returns what the response to a request from an origin says. Where origins are listed, only they are allowed credentials: a service
-// that grants more by itself did not do so with those in mind.
+// grant returns what the response to a request from an origin says. Where origins are listed, only they are allowed
+// credentials: a service that grants more by itself did not do so with those in mind.
 func (c *cors) grant(origin string) grant {
 	var granted grant
 	if origin != "" || c.origins.any {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/forwarded"
 )
 
 // edit sets a header, or removes it when the value is empty.
@@ -25,8 +25,8 @@ const nonceMark = "$NONCE"
 // nonceBytes is how long it is.
 const nonceBytes = 16
 
-// apply makes the edits. One array holds all values, fresh for each message: handlers behind may edit them in place. It is that of room
-// where they have a place there.
+// apply makes the edits. One array holds all values, fresh for each message: handlers behind may edit them in place.
+// It is that of room where they have a place there.
 func apply(headers http.Header, edits []edit, room []string) {
 	var values []string
 	if len(edits) <= cap(room) {
@@ -47,8 +47,8 @@ func apply(headers http.Header, edits []edit, room []string) {
 				values[i] = strings.ReplaceAll(edit.value, nonceMark, nonce)
 			}
 			headers[edit.name] = values[i : i+1 : i+1]
-		case edit.name == canonical.XForwardedFor:
-			// A nil value tells forwarding that it must not append the client either.
+		case edit.name == forwarded.XForwardedFor:
+			// A nil value keeps forwarding from appending the client, too.
 			headers[edit.name] = nil
 		default:
 			delete(headers, edit.name)
@@ -70,8 +70,8 @@ func override(first, second []edit) []edit {
 	return append(rest, second...)
 }
 
-// trailing is the body of a request that may end with trailers, of which some names belong to the middleware: servers merge trailers into
-// headers.
+// trailing is the body of a request that may end with trailers, of which some names belong to the middleware: servers
+// merge trailers into headers.
 type trailing struct {
 	io.ReadCloser
 	request *http.Request
@@ -82,7 +82,7 @@ type trailing struct {
 func (t *trailing) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
 	if errors.Is(err, io.EOF) {
-		canonical.RemoveHeader(t.request.Trailer, t.names...)
+		forwarded.RemoveHeader(t.request.Trailer, t.names...)
 	}
 	return n, err
 }

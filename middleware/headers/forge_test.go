@@ -10,15 +10,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
 
 // TestNothingThatIsSetCanBeForged goes through ways in which a client could have a header of its own taken for ours.
 func TestNothingThatIsSetCanBeForged(t *testing.T) {
 	const value = "ours"
-	for _, name := range append(canonical.Managed(), "X-User-Id", "Authorization", "X-Ssl-Client-S-Dn", "Cookie", "Origin") {
+	for _, name := range append(forwarded.Managed(), "X-User-Id", "Authorization", "X-Ssl-Client-S-Dn", "Cookie", "Origin") {
 		alias := strings.ReplaceAll(name, "-", "_")
 		for way, header := range map[string]http.Header{
 			"duplicates":     {name: {"forged", "forged too"}},
@@ -55,13 +55,13 @@ func TestNothingThatIsSetCanBeForged(t *testing.T) {
 	}
 }
 
-// TestConnectionRemovesNothingThatIsSet has a client that calls the header one of its hop. The entrypoint looks at that before the
-// middleware, the forwarder after it.
+// TestConnectionRemovesNothingThatIsSet has a client that calls the header one of its hop. The entrypoint looks at
+// that before the middleware, the forwarder after it.
 func TestConnectionRemovesNothingThatIsSet(t *testing.T) {
 	r := middlewaretest.Request(t, "GET /", "Connection: X-User-Id, close", "X-User-Id: forged")
-	canonical.RemoveHopByHop(r.Header, nil)
+	forwarded.RemoveHopByHop(r.Header, nil)
 	build(t, dynamic.Headers{CustomRequestHeaders: map[string]string{"X-User-Id": "ours"}}).Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		canonical.RemoveHopByHop(r.Header, nil)
+		forwarded.RemoveHopByHop(r.Header, nil)
 		if diff := cmp.Diff(http.Header{"X-User-Id": {"ours"}}, r.Header); diff != "" {
 			t.Error(diff)
 		}

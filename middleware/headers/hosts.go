@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forwarded"
 )
 
 // hosts are those that requests may be for.
@@ -27,7 +28,7 @@ const fewHosts = 4
 // proxyHeader is a request header in which a proxy before us may have put the host.
 type proxyHeader struct {
 	name string
-	// believed headers reach us from trusted peers only. Any other header can come from anybody.
+	// believed headers reach us from trusted peers only. Any other header can come from any client.
 	believed bool
 }
 
@@ -39,7 +40,7 @@ func (h *Headers) buildHosts(config dynamic.Headers) error {
 			return fmt.Errorf("headers.hostsProxyHeaders: %q is not a header name", given)
 		}
 		name := http.CanonicalHeaderKey(given)
-		proxies = append(proxies, proxyHeader{name, canonical.IsManaged(name)})
+		proxies = append(proxies, proxyHeader{name, forwarded.IsManaged(name)})
 	}
 	if len(config.AllowedHosts) == 0 || config.IsDevelopment {
 		return nil
@@ -62,14 +63,16 @@ func (h *Headers) buildHosts(config dynamic.Headers) error {
 	}
 	for _, proxy := range proxies {
 		if !proxy.believed {
-			h.warnings = append(h.warnings, fmt.Sprintf("headers.hostsProxyHeaders: any client can send %s, so that Host must be an allowed host, too", proxy.name))
+			h.warnings = append(h.warnings, fmt.Sprintf("headers.hostsProxyHeaders: any client can send %s, so that Host must "+
+				"be an allowed host, too", proxy.name))
 		}
 	}
 	return nil
 }
 
-// allow reports whether the request is for an allowed host. The first of the proxies' headers that is there takes the place of Host when it
-// can be believed; one that anybody can send must name an allowed host, and Host too. A header that is there twice names none.
+// allow reports whether the request is for an allowed host. The first of the proxies' headers that is there takes the
+// place of Host when it can be believed; one that any client can send must name an allowed host, and Host too. A header
+// that is there twice names none.
 func (h *hosts) allow(r *http.Request, encrypted bool) bool {
 	for _, proxy := range h.proxies {
 		values := r.Header[proxy.name]

@@ -14,7 +14,10 @@ func inert(config dynamic.Headers) []string {
 		name, why string
 	}{
 		{isTrue(config.SSLRedirect), "sslRedirect", "use the redirection of an entrypoint or the middleware redirectScheme"},
-		{isTrue(config.SSLTemporaryRedirect), "sslTemporaryRedirect", "use the redirection of an entrypoint or the middleware redirectScheme"},
+		{
+			isTrue(config.SSLTemporaryRedirect), "sslTemporaryRedirect",
+			"use the redirection of an entrypoint or the middleware redirectScheme",
+		},
 		{isTrue(config.SSLForceHost), "sslForceHost", "use the middleware redirectRegex"},
 		{config.SSLHost != nil && *config.SSLHost != "", "sslHost", "use the middleware redirectRegex"},
 		{config.FeaturePolicy != nil && *config.FeaturePolicy != "", "featurePolicy", "use permissionsPolicy"},

@@ -13,7 +13,8 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// nullOrigin is what browsers send for documents without an origin, among them all that run in a sandbox, of whatever site.
+// nullOrigin is what browsers send for documents without an origin, among them all that run in a sandbox, of whatever
+// site.
 const nullOrigin = "null"
 
 // origins are those that may read responses.
@@ -36,9 +37,11 @@ func newOrigins(config dynamic.Headers) (origins, []string, error) {
 		case given == "*":
 			o.any = true
 		case given == nullOrigin:
-			warnings = append(warnings, "headers.accessControlAllowOriginList: null allows none, because every sandboxed document has it")
+			warnings = append(warnings, "headers.accessControlAllowOriginList: null allows none, because every sandboxed "+
+				"document has it")
 		case !isOrigin(given):
-			warnings = append(warnings, fmt.Sprintf("headers.accessControlAllowOriginList: %q is not an origin such as https://example.com:8443 and allows none", given))
+			warnings = append(warnings, fmt.Sprintf("headers.accessControlAllowOriginList: %q is not an origin such as "+
+				"https://example.com:8443 and allows none", given))
 		case !o.any:
 			o.list = append(o.list, given)
 		}
@@ -54,13 +57,15 @@ func newOrigins(config dynamic.Headers) (origins, []string, error) {
 		o.patterns = append(o.patterns, pattern)
 	}
 	if o.any && config.AccessControlAllowCredentials {
-		warnings = append(warnings, "headers.accessControlAllowOriginList: with accessControlAllowCredentials * lets every site act and read as its visitor")
+		warnings = append(warnings, "headers.accessControlAllowOriginList: with accessControlAllowCredentials * lets every "+
+			"site act and read as its visitor")
 	}
 	return o, warnings, nil
 }
 
-// allow returns the value of Access-Control-Allow-Origin for a request's origin. Scheme and host compare without case, as they mean the
-// same; the value is the one that was sent, because browsers compare bytes. What is not an origin, and null, is never repeated.
+// allow returns the value of Access-Control-Allow-Origin for a request's origin. Scheme and host compare without
+// case, as they mean the same; the value is the one that was sent, because browsers compare bytes. What is not an
+// origin, and null, is never repeated.
 func (o *origins) allow(origin string, credentials bool) (value string, ok bool) {
 	known := isOrigin(origin)
 	if known && slices.ContainsFunc(o.list, func(item string) bool { return strings.EqualFold(item, origin) }) {
@@ -97,9 +102,10 @@ func isOrigin(s string) bool {
 	return authority == "" && strings.EqualFold(scheme, "file") || canonical.ValidAuthority(authority)
 }
 
-// originPattern compiles an expression such that a match can't be a part of somebody else's host. It must reach to the end of the host,
-// behind which a port may follow, and begin with the origin, with its host or with one of the host's labels: with or without anchors,
-// neither https://example.com.evil.org nor https://evil-example.com are a match for example\.com.
+// originPattern compiles an expression such that a match can't be a part of a foreign host. It must reach to
+// the end of the host, behind which a port may follow, and begin with the origin, with its host or with one of the
+// host's labels: with or without anchors, neither https://example.com.evil.org nor https://evil-example.com are a
+// match for example\.com.
 func originPattern(expression string) (*regexp.Regexp, error) {
 	parsed, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
@@ -116,8 +122,8 @@ func originPattern(expression string) (*regexp.Regexp, error) {
 	return regexp.Compile(`\A(?:` + before + `)?(?:` + parsed.String() + `)(?::[0-9]+)?\z`)
 }
 
-// beginsWith reports whether whatever the expression matches begins with a character: with a dot it begins between two labels, with a
-// colon behind the scheme.
+// beginsWith reports whether whatever the expression matches begins with a character: with a dot it begins between
+// two labels, with a colon behind the scheme.
 func beginsWith(re *syntax.Regexp, char rune) bool {
 	switch re.Op {
 	case syntax.OpLiteral:

@@ -100,8 +100,8 @@ func TestTwoOriginsAreNone(t *testing.T) {
 	}
 }
 
-// FuzzOrigin has expressions and origins of any form. Whatever is repeated was sent, is an origin, and belongs to a host that the definition
-// reaches to the end.
+// FuzzOrigin has expressions and origins of any form. Whatever is repeated was sent, is an origin, and belongs to a
+// host that the definition reaches to the end.
 func FuzzOrigin(f *testing.F) {
 	for _, origin := range []string{"https://a.example", "https://a.example.evil.org", "null", "https://evil-a.example:80", "", "https://u@a.example", "file://", "https://[::1]:3"} {
 		for _, expression := range []string{`a\.example`, `^https://a\.example$`, `.*`, `a|b`, `\Qa`, `(?i)A\.EXAMPLE`, `\.example`, ``} {

@@ -11,7 +11,8 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// mark is a request header whose value says that the client's connection is encrypted, though ours is not (sslProxyHeaders).
+// mark is a request header whose value says that the client's connection is encrypted, though ours is not
+// (sslProxyHeaders).
 type mark struct{ name, value string }
 
 // isEncrypted reports whether the client's connection is. A header that is there twice says nothing.
@@ -87,7 +88,10 @@ func policies(config dynamic.Headers) ([]edit, error) {
 		{"contentTypeNosniff", "X-Content-Type-Options", "", "nosniff", config.ContentTypeNosniff},
 		{"customBrowserXSSValue", "X-Xss-Protection", config.CustomBrowserXSSValue, "1; mode=block", config.BrowserXSSFilter},
 		{option: "contentSecurityPolicy", name: "Content-Security-Policy", value: config.ContentSecurityPolicy},
-		{option: "contentSecurityPolicyReportOnly", name: "Content-Security-Policy-Report-Only", value: config.ContentSecurityPolicyReportOnly},
+		{
+			option: "contentSecurityPolicyReportOnly", name: "Content-Security-Policy-Report-Only",
+			value: config.ContentSecurityPolicyReportOnly,
+		},
 		{option: "referrerPolicy", name: "Referrer-Policy", value: config.ReferrerPolicy},
 		{option: "permissionsPolicy", name: "Permissions-Policy", value: config.PermissionsPolicy},
 	} {

@@ -32,7 +32,8 @@ func TestNonceIsNewForEachResponse(t *testing.T) {
 	}
 }
 
-// TestStrictTransportKnowsTheConnection has the marks of a proxy that decrypts: what is not exactly one of them says nothing.
+// TestStrictTransportKnowsTheConnection has the marks of a proxy that decrypts: what is not exactly one of them says
+// nothing.
 func TestStrictTransportKnowsTheConnection(t *testing.T) {
 	config := dynamic.Headers{
 		STSSeconds: new(int64(1)), SSLProxyHeaders: map[string]string{"x-forwarded-proto": "https", "Front-End-Https": "on"},

@@ -1,7 +1,8 @@
 // Package inflightreq is the middleware inFlightReq: it limits how many requests of one source are under way at a time.
 //
-// What flows in: a request. What flows out: the same request through the same writer, or an answer 429. A request counts until its
-// handler has returned, however that ends, so an upgraded connection counts as long as it lives. It never makes a request wait.
+// What flows in: a request. What flows out: the same request through the same writer, or an answer 429. A request
+// counts until its handler has returned, however that ends, so an upgraded connection counts as long as it lives. It
+// never makes a request wait.
 package inflightreq
 
 import (
@@ -50,14 +51,15 @@ func New(name string, config dynamic.InFlightReq) (*InFlightReq, error) {
 func (m *InFlightReq) step() *step {
 	s := &step{limit: m}
 	// It fails without an extractor alone.
-	s.counter, _ = connlimit.New(http.HandlerFunc(s.pass), utils.ExtractorFunc(s.token), m.amount, connlimit.ErrorHandler(s))
+	s.counter, _ = connlimit.New(http.HandlerFunc(s.pass), utils.ExtractorFunc(s.token), m.amount,
+		connlimit.ErrorHandler(s))
 	return s
 }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*InFlightReq) KeepsNothing() {}
+// NoRetain says that no part of a request outlives its handler here.
+func (*InFlightReq) NoRetain() {}
 
-// For returns the step that counts the owner's requests, or everybody's where the definition is shared.
+// For returns the step that counts the owner's requests, or those of all owners where the definition is shared.
 func (m *InFlightReq) For(string) interface {
 	Wrap(next http.Handler) http.Handler
 } {

@@ -41,7 +41,8 @@ func limiter(t testing.TB, config dynamic.InFlightReq) *InFlightReq {
 	return m
 }
 
-// held returns the number of requests that are under way when each of those that pass stays, one header after the other.
+// held returns the number of requests that are under way when each of those that pass stays, one header after the
+// other.
 func held(t *testing.T, handlers []http.Handler, headers ...string) (statuses []int) {
 	t.Helper()
 	var enter func(i int)
@@ -190,7 +191,8 @@ func TestAPanicIsCountedOutAndReachesTheServer(t *testing.T) {
 	}
 }
 
-// TestARequestCountsWhileItStreams holds a response open and takes over a connection, on a real server: both count until they end.
+// TestARequestCountsWhileItStreams holds a response open and takes over a connection, on a real server: both count
+// until they end.
 func TestARequestCountsWhileItStreams(t *testing.T) {
 	m := limiter(t, dynamic.InFlightReq{Amount: 1})
 	owner := m.For("router web@file")
@@ -270,7 +272,8 @@ func dial(t *testing.T, server *httptest.Server, head string) (net.Conn, *bufio.
 	return conn, bufio.NewReader(conn)
 }
 
-// TestManyAtOnce has more goroutines than a source may: never more than the amount are inside, and those that leave make room.
+// TestManyAtOnce has more goroutines than a source may: never more than the amount are inside, and those that leave
+// make room.
 func TestManyAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := limiter(t, dynamic.InFlightReq{Amount: 3})
@@ -303,7 +306,8 @@ func TestManyAtOnce(t *testing.T) {
 	})
 }
 
-// TestASourceDoesNotKeepItsFirstHead holds the keys of sources whose heads were large, as a source with requests under way does.
+// TestASourceDoesNotKeepItsFirstHead holds the keys of sources whose heads were large, as a source with requests
+// under way does.
 func TestASourceDoesNotKeepItsFirstHead(t *testing.T) {
 	m := limiter(t, dynamic.InFlightReq{Amount: 2, SourceCriterion: &dynamic.SourceCriterion{RequestHeaderName: "X-Key"}})
 	s := m.For("router web@file").(*step)

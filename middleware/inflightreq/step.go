@@ -16,16 +16,16 @@ type step struct {
 	inFlight atomic.Int64
 }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*step) KeepsNothing() {}
+// NoRetain says that no part of a request outlives its handler here.
+func (*step) NoRetain() {}
 
 // Standing returns how many requests are under way.
 func (s *step) Standing() (state string, levels map[string]int64) {
 	return "", map[string]int64{"in_flight": s.inFlight.Load()}
 }
 
-// passage leads a request through the counter, which knows one handler, to the handler that the request is meant for. Nobody else
-// gets to see it: the handler writes to the writer that the step was given.
+// passage leads a request through the counter, which knows one handler, to the handler that the request is meant for.
+// Nothing else gets to see it: the handler writes to the writer that the step was given.
 type passage struct {
 	http.ResponseWriter
 
@@ -47,7 +47,7 @@ func (s *step) Wrap(next http.Handler) http.Handler {
 
 // token returns the source of a request. It keeps no part of the request.
 func (s *step) token(r *http.Request) (string, int64, error) {
-	key, _ := s.limit.source.Key(r) // Those that don't say who they are share the empty key.
+	key, _ := s.limit.source.Key(r) // Requests without a source share the empty key.
 	return key.String(), 1, nil
 }
 
@@ -62,5 +62,6 @@ func (s *step) pass(w http.ResponseWriter, r *http.Request) {
 // ServeHTTP refuses a request that the counter did not take.
 func (s *step) ServeHTTP(w http.ResponseWriter, r *http.Request, _ error) {
 	s.limit.refused.Add(1)
-	answer.Refuse(w.(*passage).ResponseWriter, r, http.StatusTooManyRequests, s.limit.name, "too many requests of the source are under way")
+	answer.Refuse(w.(*passage).ResponseWriter, r, http.StatusTooManyRequests, s.limit.name,
+		"too many requests of the source are under way")
 }

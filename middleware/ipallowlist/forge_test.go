@@ -64,8 +64,8 @@ func claims() map[string]claim {
 	}
 }
 
-// TestForgedListsWidenNothing has clients claim to be somebody who is let in, to an entrypoint that does not know them and through a proxy
-// that it trusts, which appends who the client is as proxies do.
+// TestForgedListsWidenNothing has clients claim to be somebody who is let in, to an entrypoint that does not know
+// them and through a proxy that it trusts, which appends who the client is as proxies do.
 func TestForgedListsWidenNothing(t *testing.T) {
 	subnet := 64
 	for name, strategy := range map[string]*dynamic.IPStrategy{
@@ -108,7 +108,8 @@ func TestForgedListsWidenNothing(t *testing.T) {
 	}
 }
 
-// TestListedClientsPass has clients that are listed come through a proxy: whatever they claim does not keep them out either.
+// TestListedClientsPass has clients that are listed come through a proxy: whatever they claim does not keep them out
+// either.
 func TestListedClientsPass(t *testing.T) {
 	for name, strategy := range map[string]*dynamic.IPStrategy{"depth": {Depth: 2}, "excluded": {ExcludedIPs: []string{"10.0.0.0/8"}}} {
 		address := listen(t, build(t, dynamic.IPAllowList{SourceRange: []string{listed}, IPStrategy: strategy}), "127.0.0.0/8")
@@ -128,7 +129,8 @@ func TestListedClientsPass(t *testing.T) {
 	}
 }
 
-// appended returns what a proxy makes of a claim: it knows one spelling of the header, and appends a line or to the last one.
+// appended returns what a proxy makes of a claim: it knows one spelling of the header, and appends a line or to the
+// last one.
 func appended(said claim, client string) []claim {
 	const name = "X-Forwarded-For"
 	line := http.Header{}

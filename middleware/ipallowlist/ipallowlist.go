@@ -1,7 +1,9 @@
-// Package ipallowlist is the middleware ipAllowList, and ipWhiteList, its deprecated name: it lets only clients of some addresses in.
+// Package ipallowlist is the middleware ipAllowList, and ipWhiteList, its deprecated name: it lets only clients of
+// some addresses in.
 //
-// What flows in: a request whose forwarded headers can be believed. What flows out: the same request through the same writer, or an answer
-// with rejectStatusCode. A client whose address can't be told is refused; it never looks anywhere else for a better one.
+// What flows in: a request whose forwarded headers can be believed. What flows out: the same request through the same
+// writer, or an answer with rejectStatusCode. A client whose address can't be told is refused; it never looks
+// anywhere else for a better one.
 package ipallowlist
 
 import (
@@ -10,23 +12,26 @@ import (
 	"net/http"
 	"sync/atomic"
 
-	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/middleware/answer"
+	"github.com/sluiceproxy/sluice/middleware/guard"
 )
 
 // IPAllowList is one configured ipAllowList or ipWhiteList.
 type IPAllowList struct {
 	name     string
-	allowed  canonical.Trust
-	client   canonical.ClientStrategy
+	allowed  forwarded.Trust
+	client   forwarded.ClientStrategy
 	status   int
+	access   guard.Access
 	warnings []string
 	refused  atomic.Uint64
 }
 
-// New checks the definition of an ipAllowList: sourceRange must name at least one address or prefix, and rejectStatusCode, which is 403
-// when it is not set, must be a status that can end a request, 200 to 599. The error names the option.
+// New checks the definition of an ipAllowList: sourceRange must name at least one address or prefix, and
+// rejectStatusCode, which is 403 when it is not set, must be a status that can end a request, 200 to 599. The error
+// names the option.
 func New(name string, config dynamic.IPAllowList) (*IPAllowList, error) {
 	list, err := newList(name, "ipAllowList", config.SourceRange, config.IPStrategy)
 	if err != nil {
@@ -55,23 +60,30 @@ func newList(name, kind string, sources []string, strategy *dynamic.IPStrategy) 
 	if len(sources) == 0 {
 		return nil, errors.New(kind + ".sourceRange is empty: nobody would be let in")
 	}
-	allowed, err := canonical.NewTrust(sources)
+	allowed, err := forwarded.NewTrust(sources)
 	if err != nil {
 		return nil, fmt.Errorf("%s.sourceRange: %w", kind, err)
 	}
-	list := &IPAllowList{name: name, allowed: allowed, status: http.StatusForbidden}
+	list := &IPAllowList{
+		name: name, allowed: allowed, status: http.StatusForbidden,
+		access: access(kind+" "+name, sources, strategy),
+	}
 	if strategy == nil {
 		return list, nil
 	}
-	if list.client, err = canonical.NewClientStrategy(strategy.Depth, strategy.ExcludedIPs, strategy.IPv6Subnet); err != nil {
+	if list.client, err = forwarded.NewClientStrategy(strategy.Depth, strategy.ExcludedIPs,
+		strategy.IPv6Subnet); err != nil {
 		return nil, fmt.Errorf("%s.ipStrategy.%w", kind, err)
 	}
 	list.warnings = warnings(kind, sources, *strategy)
 	return list, nil
 }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*IPAllowList) KeepsNothing() {}
+// NoRetain says that no part of a request outlives its handler here.
+func (*IPAllowList) NoRetain() {}
+
+// Guards reports at which trust levels the address of a client cannot be forged.
+func (l *IPAllowList) Guards() guard.Access { return l.access }
 
 // Warnings returns what the definition declares without the effect that it seems to have.
 func (l *IPAllowList) Warnings() []string { return l.warnings }

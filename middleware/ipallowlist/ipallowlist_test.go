@@ -98,7 +98,8 @@ func TestPeers(t *testing.T) {
 	}
 }
 
-// TestStrategies has the places that an ipStrategy takes the address from. How elements are read is the test of the strategy itself.
+// TestStrategies has the places that an ipStrategy takes the address from. How elements are read is the test of the
+// strategy itself.
 func TestStrategies(t *testing.T) {
 	deep := &dynamic.IPStrategy{Depth: 2}
 	excluding := &dynamic.IPStrategy{ExcludedIPs: []string{"10.0.0.0/8"}}

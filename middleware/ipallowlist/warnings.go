@@ -7,7 +7,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// warnings tells of options that are valid and do not do what they seem to.
+// warnings lists options that are valid and without the effect that they seem to have.
 func warnings(kind string, sources []string, strategy dynamic.IPStrategy) []string {
 	var found []string
 	excludes := len(strategy.ExcludedIPs) > 0
@@ -24,7 +24,8 @@ func warnings(kind string, sources []string, strategy dynamic.IPStrategy) []stri
 	for _, source := range sources {
 		if narrower(source, *strategy.IPv6Subnet) {
 			found = append(found, fmt.Sprintf(
-				"%s.sourceRange %s is narrower than ipv6Subnet %d: every client counts as the first address of its subnet, so that it lets in a whole one or nobody",
+				"%s.sourceRange %s is narrower than ipv6Subnet %d: every client counts as the first address of its subnet, so "+
+					"that it lets in a whole one or nobody",
 				kind, source, *strategy.IPv6Subnet))
 		}
 	}

@@ -219,7 +219,8 @@ func claimsText() []byte {
 	return []byte(`{"exp":9999999999,"iss":"https://issuer.example","aud":"api"}`)
 }
 
-// trailingBits returns the same signature in another spelling: 256 bytes in base64 leave four bits that a careless reader drops.
+// trailingBits returns the same signature in another spelling: 256 bytes in base64 leave four bits that a careless
+// reader drops.
 func trailingBits(token string) string {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
 	last := strings.IndexByte(alphabet, token[len(token)-1])
@@ -251,7 +252,7 @@ func TestAttacks(t *testing.T) {
 			}
 		})
 	}
-	if j.memory.size() != 0 {
+	if j.cache.size() != 0 {
 		t.Error("something is remembered of them")
 	}
 }

@@ -50,7 +50,7 @@ func BenchmarkRemembered(b *testing.B) {
 			if j.headers, err = newHeaders(headers, ""); err != nil {
 				b.Fatal(err)
 			}
-			j.memory = newMemory()
+			j.cache = newTokenCache()
 			handler, r, w := j.Wrap(nothing()), middlewaretest.Request(b, "GET /", "Authorization: Bearer "+tokens["RS256"]), new(middlewaretest.Writer)
 			r = r.WithContext(request(b, "").Context())
 			b.ReportAllocs()
@@ -102,7 +102,7 @@ func BenchmarkNoToken(b *testing.B) {
 
 // BenchmarkFindNothing is what looking into every place costs.
 func BenchmarkFindNothing(b *testing.B) {
-	p := places{header: authorization, cookie: "token", query: "access_token"}
+	p := tokenExtractors{header: authorization, cookie: "token", query: "access_token"}
 	r := middlewaretest.Request(b, "GET /a?b=c&d=e", "Cookie: session=abc; theme=dark")
 	b.ReportAllocs()
 	for b.Loop() {

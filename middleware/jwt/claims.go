@@ -12,8 +12,8 @@ import (
 	strict "github.com/go-jose/go-jose/v4/json"
 )
 
-// decode reads the claims of a token that is verified: an object in UTF-8 in which no name comes twice, at any depth. Numbers stay as they
-// are written.
+// decode reads the claims of a token that is verified: an object in UTF-8 in which no name comes twice, at any depth.
+// Numbers stay as they are written.
 func decode(payload []byte) (map[string]any, *refusal) {
 	malformed := refuse(invalid, "the claims of the token are malformed")
 	// The standard library's reader bounds how deep JSON is nested, and keeps numbers; the other one knows duplicates.
@@ -38,8 +38,8 @@ func decode(payload []byte) (map[string]any, *refusal) {
 // maxTime bounds times, in seconds: the year 2242, which nanoseconds in 64 bits can hold.
 const maxTime = 1 << 33
 
-// instant returns a NumericDate (RFC 7519 section 2) in nanoseconds since 1970. A claim that is missing is not there, and one that is no
-// number is not ok.
+// instant returns a NumericDate (RFC 7519 section 2) in nanoseconds since 1970. A claim that is missing is not there,
+// and one that is no number is not ok.
 func instant(claims map[string]any, name string) (at int64, there, ok bool) {
 	value, there := claims[name]
 	if !there {
@@ -77,7 +77,7 @@ func texts(value any) (list []string, ok bool) {
 // maxName is how long a user's name in a record is, in bytes.
 const maxName = 255
 
-// user returns who the token is about (sub), in the form for the record of a request.
+// user returns the subject of the token (sub), in the form for the record of a request.
 func user(claims map[string]any) string {
 	name, _ := claims["sub"].(string)
 	if hasControl(name) {
@@ -86,8 +86,8 @@ func user(claims map[string]any) string {
 	return strings.ToValidUTF8(name[:min(len(name), maxName)], "")
 }
 
-// lookUp finds a claim by its path, in which dots lead into objects. A name may have dots itself: where no object is, what is left of the
-// path is one name ("https://example.com/roles").
+// lookUp finds a claim by its path, in which dots lead into objects. A name may have dots itself: where no object is,
+// what is left of the path is one name ("https://example.com/roles").
 func lookUp(object map[string]any, path string) (value any, found bool) {
 	for i := range len(path) {
 		if path[i] != '.' {
@@ -116,10 +116,12 @@ func scalar(value any) (text string, ok bool) {
 	return "", false
 }
 
-// worded are the claims whose text is a list of words (RFC 8693, section 4.2). That of another claim may be one that users choose.
+// worded are the claims whose text is a list of words (RFC 8693, section 4.2). That of another claim may be one that
+// users choose.
 func worded(name string) bool { return name == "scope" || name == "scp" }
 
-// has reports whether a claim has one of the values: is it, has it as an element, or has it as a word where the claim is made of them.
+// has reports whether a claim has one of the values: is it, has it as an element, or has it as a word where the claim
+// is made of them.
 func has(name string, claim any, values []string) bool {
 	if claim == nil {
 		return false

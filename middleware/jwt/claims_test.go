@@ -80,7 +80,7 @@ func TestRequiredClaims(t *testing.T) {
 		if user := telemetry.RecordFrom(r.Context()).Username; user != "ann" {
 			t.Errorf("%s: the user is %q", name, user)
 		}
-		if got == nil && j.memory.size() > 0 {
+		if got == nil && j.cache.size() > 0 {
 			t.Errorf("%s: it is remembered", name)
 		}
 	}

@@ -78,9 +78,11 @@ func (r reporter) changed(from, to state, err error) {
 	case to == sound:
 		r.logger.Info("the key set can be fetched again", "middleware", r.middleware, "url", r.location)
 	case to == stale:
-		r.logger.Warn("the key set can't be fetched, and the last one still counts", "middleware", r.middleware, "url", r.location, "error", err)
+		r.logger.Warn("the key set can't be fetched, and the last one still counts", "middleware", r.middleware, "url",
+			r.location, "error", err)
 	case to == none:
-		r.logger.Error("the key set can't be fetched, and requests are refused", "middleware", r.middleware, "url", r.location, "error", err)
+		r.logger.Error("the key set can't be fetched, and requests are refused", "middleware", r.middleware, "url",
+			r.location, "error", err)
 	}
 }
 
@@ -88,6 +90,7 @@ func (r reporter) changed(from, to state, err error) {
 func (r reporter) ignored(lines []string) {
 	if len(lines) > 0 {
 		more := max(0, len(lines)-5)
-		r.logger.Warn("keys of the set are not used", "middleware", r.middleware, "url", r.location, "keys", lines[:len(lines)-more], "more", more)
+		r.logger.Warn("keys of the set are not used", "middleware", r.middleware, "url", r.location, "keys",
+			lines[:len(lines)-more], "more", more)
 	}
 }

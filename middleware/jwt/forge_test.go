@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
 
@@ -28,7 +28,8 @@ func forwardedToken(t testing.TB) string {
 	}), nil)
 }
 
-// What a client sends under the name of a header that a claim stands in is gone, in every spelling, whether there is such a claim or not.
+// What a client sends under the name of a header that a claim stands in is gone, in every spelling, whether there is
+// such a claim or not.
 func TestForgedHeaders(t *testing.T) {
 	j, token := forwarding(t), forwardedToken(t)
 	want := map[string][]string{"X-User": {"ann"}, "X-Groups": {"a,b"}, "X_tenant": {"7"}}
@@ -60,7 +61,7 @@ func check(t *testing.T, j *JWT, attempt string, want map[string][]string, lines
 		t.Fatalf("%s: does not pass", attempt)
 	}
 	// What forwarding does next: Connection takes nothing away that was set here.
-	canonical.RemoveHopByHop(r.Header, nil)
+	forwarded.RemoveHopByHop(r.Header, nil)
 	r.Header.Del("Authorization")
 	if diff := cmp.Diff(http.Header(want), r.Header); diff != "" {
 		t.Errorf("%s: %s", attempt, diff)

@@ -130,7 +130,7 @@ func FuzzPlaces(f *testing.F) {
 	} {
 		f.Add(seed[0], seed[1], seed[2])
 	}
-	p := places{header: authorization, cookie: "token", query: "t", remove: true}
+	p := tokenExtractors{header: authorization, cookie: "token", query: "t", remove: true}
 	f.Fuzz(func(t *testing.T, cookie, query, line string) {
 		r := &http.Request{Method: http.MethodGet, URL: &url.URL{Path: "/p", RawQuery: query}, RequestURI: "/p?" + query, Header: http.Header{
 			"Cookie": {cookie}, "Authorization": {line}, "X-Other": {"kept"},

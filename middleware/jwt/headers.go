@@ -11,7 +11,7 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/forwarded"
 )
 
 // What bounds what a service is told.
@@ -29,7 +29,8 @@ type headers struct {
 // newHeaders checks the option. The header of the token is none of them.
 func newHeaders(config map[string]string, token string) (headers, error) {
 	if len(config) > maxHeaders {
-		return headers{}, fmt.Errorf("jwt.forwardHeaders has %d headers, and more than %d are not taken", len(config), maxHeaders)
+		return headers{}, fmt.Errorf("jwt.forwardHeaders has %d headers, and more than %d are not taken", len(config),
+			maxHeaders)
 	}
 	made, seen := headers{}, map[string]string{}
 	for _, given := range slices.Sorted(maps.Keys(config)) {
@@ -53,8 +54,8 @@ func newHeaders(config map[string]string, token string) (headers, error) {
 	return made, nil
 }
 
-// values returns the values of the headers, empty where the token has no such claim. A claim that a header can't carry as it is makes the
-// token one that is not taken: the service must not be told something else.
+// values returns the values of the headers, empty where the token has no such claim. A claim that a header can't
+// carry as it is makes the token one that is not taken: the service must not be told something else.
 func (h *headers) values(claims map[string]any) ([]string, *refusal) {
 	if len(h.names) == 0 {
 		return nil, nil
@@ -71,8 +72,8 @@ func (h *headers) values(claims map[string]any) ([]string, *refusal) {
 	return values, nil
 }
 
-// write returns a claim as the value of a header: texts, numbers and truth values as they are, a list of such with commas between them,
-// and anything else as JSON.
+// write returns a claim as the value of a header: texts, numbers and truth values as they are, a list of such with
+// commas between them, and anything else as JSON.
 func write(claim any) (string, error) {
 	if claim == nil {
 		return "", nil
@@ -95,7 +96,7 @@ func write(claim any) (string, error) {
 	return text, nil
 }
 
-// writeList refuses texts in which somebody who takes the list apart would find others.
+// writeList refuses texts that a service which splits the list would take for several.
 func writeList(list []any) (string, error) {
 	parts := make([]string, len(list))
 	for i, element := range list {
@@ -132,15 +133,15 @@ func writeOne(value any) (string, error) {
 	return text, nil
 }
 
-// set makes the request say what the token says, and nothing else: whatever the client sent under one of the names, in any spelling, in the
-// head or behind the body, is gone, and no Connection header takes away what is set.
+// set makes the request say what the token says, and nothing else: whatever the client sent under one of the names,
+// in any spelling, in the head or behind the body, is gone, and no Connection header takes away what is set.
 func (h *headers) set(r *http.Request, values []string) {
 	if len(h.names) == 0 {
 		return
 	}
-	canonical.RemoveHeader(r.Header, h.names...)
-	canonical.RemoveTrailers(r, h.names...)
-	room := slices.Clone(values) // Who comes next may edit it.
+	forwarded.RemoveHeader(r.Header, h.names...)
+	forwarded.RemoveTrailers(r, h.names...)
+	room := slices.Clone(values) // The next handler may edit it.
 	for i, name := range h.names {
 		if room[i] != "" {
 			r.Header[name] = room[i : i+1 : i+1]

@@ -18,8 +18,9 @@ const (
 	maxKeys = 100
 )
 
-// parseJWKS reads a key set (RFC 7517 section 5) and returns its keys for signatures. What is of no use is left out: quietly if it is for
-// something else, as keys for encryption are, and with a line in ignored otherwise. Errors and lines hold nothing of the set but numbers.
+// parseJWKS reads a key set (RFC 7517 section 5) and returns its keys for signatures. What is of no use is left out:
+// quietly if it is for something else, as keys for encryption are, and with a line in ignored otherwise. Errors and
+// lines hold nothing of the set but numbers.
 func parseJWKS(text []byte) (keys []key, ignored []string, err error) {
 	if len(text) > maxJWKS {
 		return nil, nil, fmt.Errorf("is longer than %d bytes", maxJWKS)
@@ -55,7 +56,8 @@ func parseJWKS(text []byte) (keys []key, ignored []string, err error) {
 // errElse says that a key is for something else than signatures.
 var errElse = errors.New("it is for something else")
 
-// jwk are the fields that say what a key is for. Those that only private and symmetric keys have are looked for by name.
+// jwk are the fields that say what a key is for. Those that only private and symmetric keys have are looked for by
+// name.
 type jwk struct {
 	Kind       string   `json:"kty"`
 	Use        string   `json:"use"`

@@ -1,32 +1,35 @@
 // Package jwt is the middleware jwt: it lets requests in that carry a signed token (RFC 7519, RFC 6750).
 //
-// What flows in: a request with a token. What flows out: the same request, with claims of the token in headers if so configured, or an
-// answer 400, 401, 403 or 503. It never lets a request pass that it can't judge, never takes a key from a token or fetches what a token
-// names, never keeps a token, and never says what was in one.
+// What flows in: a request with a token. What flows out: the same request, with claims of the token in headers if so
+// configured, or an answer 400, 401, 403 or 503. It never lets a request pass that it can't judge, never takes a key
+// from a token or fetches what a token names, never keeps a token, and never says what was in one.
 package jwt
 
 import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/guard"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // JWT is one configured jwt.
 type JWT struct {
-	name      string
-	challenge string
-	places    places
-	rules     rules
-	headers   headers
-	warnings  []string
+	name       string
+	challenge  string
+	extractors tokenExtractors
+	rules      rules
+	access     guard.Access
+	headers    headers
+	warnings   []string
 	// The following are behind pointers so that nothing of them is printed with the JWT.
 	keys   keySource
-	memory *memory
+	cache  *tokenCache
 	counts *counts
 }
 
@@ -51,34 +54,51 @@ type keySource interface {
 	after(ctx context.Context, old *keySet) *keySet
 }
 
-// New checks the definition and reads the keys. Those of jwksUrl are fetched when the first request comes, and then again every
-// refreshInterval, until the object is closed. An error begins with the option, and never holds a key or a secret.
+// New checks the definition and reads the keys. Those of jwksUrl are fetched when the first request comes, and then
+// again every refreshInterval, until the object is closed. An error begins with the option, and never holds a key or
+// a secret.
 func New(name string, config dynamic.JWT, options Options) (*JWT, error) {
 	if options.Logger == nil {
 		options.Logger = telemetry.Discard{}
 	}
-	j := &JWT{name: name, memory: newMemory(), counts: new(counts)}
+	j := &JWT{name: name, cache: newTokenCache(), counts: new(counts)}
 	var err error
 	if j.challenge, err = challenge(config.Realm); err != nil {
 		return nil, err
 	}
-	if j.places, err = newPlaces(config); err != nil {
+	if j.extractors, err = newTokenExtractors(config); err != nil {
 		return nil, err
 	}
 	if j.rules, err = newRules(config); err != nil {
 		return nil, err
 	}
-	if j.headers, err = newHeaders(config.ForwardHeaders, j.places.header); err != nil {
+	if j.headers, err = newHeaders(config.ForwardHeaders, j.extractors.header); err != nil {
 		return nil, err
 	}
 	if j.keys, j.warnings, err = newKeys(name, config, options); err != nil {
 		return nil, err
 	}
+	j.access = access(name, config)
 	return j, nil
 }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*JWT) KeepsNothing() {}
+// access returns when tokens decide who gets in. The key sets of identity providers sign tokens for every account
+// there.
+func access(name string, config dynamic.JWT) guard.Access {
+	named := slices.ContainsFunc(config.Claims, func(claim dynamic.JWTClaim) bool { return len(claim.Values) > 0 })
+	if config.JwksURL+config.JwksFile+config.Jwks != "" && len(config.Issuers) == 0 && len(config.Audiences) == 0 &&
+		!named {
+		return guard.Except(guard.Always, "jwt "+name+" takes every token that its key set has signed: it names no "+
+			"issuers, audiences or values of claims")
+	}
+	return guard.Access{Guards: guard.Always}
+}
+
+// NoRetain says that no part of a request outlives its handler here.
+func (*JWT) NoRetain() {}
+
+// Guards reports that it decides who gets in, unless every token of a key set does.
+func (j *JWT) Guards() guard.Access { return j.access }
 
 // Warnings returns what the definition declares without effect: keys of a set that no token can be verified with.
 func (j *JWT) Warnings() []string { return j.warnings }
@@ -90,14 +110,16 @@ func (j *JWT) Close() {
 	}
 }
 
-// Counts returns what has happened since the object was made. "verified" are requests that passed by a token whose signature was
-// checked, "remembered" those by a token that had been verified before, "challenged" those without a token, "refused" those with one
-// that is not taken, "forbidden" those whose token lacks a claim, and "unavailable" those that came when there were no keys. "fetched"
-// and "failed" count how often the key set was fetched, and could not be.
+// Counts returns what has happened since the object was made. "verified" are requests that passed by a token whose
+// signature was checked, "remembered" those by a token that had been verified before, "challenged" those without a
+// token, "refused" those with one that is not taken, "forbidden" those whose token lacks a claim, and "unavailable"
+// those that came when there were no keys. "fetched" and "failed" count how often the key set was fetched, and could
+// not be.
 func (j *JWT) Counts() map[string]uint64 {
 	counted := map[string]uint64{
 		"challenged": j.counts.challenged.Load(), "refused": j.counts.refused.Load(), "forbidden": j.counts.forbidden.Load(),
-		"unavailable": j.counts.unavailable.Load(), "verified": j.counts.verified.Load(), "remembered": j.counts.remembered.Load(),
+		"unavailable": j.counts.unavailable.Load(), "verified": j.counts.verified.Load(),
+		"remembered": j.counts.remembered.Load(),
 	}
 	if fetched, ok := j.keys.(*remote); ok {
 		counted["fetched"], counted["failed"] = fetched.good.Load(), fetched.bad.Load()
@@ -105,10 +127,11 @@ func (j *JWT) Counts() map[string]uint64 {
 	return counted
 }
 
-// Standing returns how many keys and remembered tokens there are. The state is empty, or "waiting" until the first key set has been
-// fetched, "stale" when the last one could not be and the one before still counts, and "keyless" when there are no keys.
+// Standing returns how many keys and remembered tokens there are. The state is empty, or "waiting" until the first
+// key set has been fetched, "stale" when the last one could not be and the one before still counts, and "keyless"
+// when there are no keys.
 func (j *JWT) Standing() (state string, levels map[string]int64) {
-	levels = map[string]int64{"remembered": j.memory.size()}
+	levels = map[string]int64{"remembered": j.cache.size()}
 	switch keys := j.keys.(type) {
 	case static:
 		levels["keys"] = int64(len(keys.set.keys))
@@ -124,12 +147,12 @@ func (j *JWT) Standing() (state string, levels map[string]int64) {
 // Format prints the name alone, whatever the verb.
 func (j *JWT) Format(f fmt.State, _ rune) { _, _ = fmt.Fprintf(f, "jwt %s", j.name) }
 
-// Wrap returns a handler that lets requests with a token pass to next, with the claims that they are to carry. Others are answered: with
-// 401 when there is no token or it is not taken, with 400 when there are several in one place, with 403 when a claim is missing, and with
-// 503 when there are no keys to verify it with.
+// Wrap returns a handler that lets requests with a token pass to next, with the claims that they are to carry. Others
+// are answered: with 401 when there is no token or it is not taken, with 400 when there are several in one place,
+// with 403 when a claim is missing, and with 503 when there are no keys to verify it with.
 func (j *JWT) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		token, refused := j.places.find(r)
+		token, refused := j.extractors.find(r)
 		if refused != nil {
 			j.refuse(w, r, refused)
 			return
@@ -142,7 +165,7 @@ func (j *JWT) Wrap(next http.Handler) http.Handler {
 			j.refuse(w, r, refused)
 			return
 		}
-		j.places.clean(r, token)
+		j.extractors.clean(r, token)
 		j.headers.set(r, found.values)
 		next.ServeHTTP(w, r)
 	})
@@ -157,8 +180,8 @@ func (j *JWT) judge(ctx context.Context, token string) (*verified, *refusal) {
 	if keys == nil {
 		return nil, refuse(keyless, "there are no keys to verify tokens with")
 	}
-	digest := j.memory.digest(token)
-	if found := j.memory.get(digest, keys, time.Now()); found != nil {
+	digest := j.cache.digest(token)
+	if found := j.cache.get(digest, keys, time.Now()); found != nil {
 		j.counts.remembered.Add(1)
 		return found, nil
 	}
@@ -167,7 +190,7 @@ func (j *JWT) judge(ctx context.Context, token string) (*verified, *refusal) {
 		return found, refused
 	}
 	j.counts.verified.Add(1)
-	j.memory.put(digest, found, time.Now())
+	j.cache.put(digest, found, time.Now())
 	return found, nil
 }
 

@@ -25,7 +25,8 @@ const maxTries = 10
 // key is one key that tokens are verified with.
 type key struct {
 	id string // Empty for one that fits any token.
-	// material returns an *rsa.PublicKey, *ecdsa.PublicKey, ed25519.PublicKey or []byte. It is a function so that nothing prints a secret.
+	// material returns an *rsa.PublicKey, *ecdsa.PublicKey, ed25519.PublicKey or []byte. It is a function so that
+	// nothing prints a secret.
 	material   func() any
 	algorithms []jose.SignatureAlgorithm
 }
@@ -45,7 +46,8 @@ type keySet struct {
 func newKeySet(keys []key, allowed []jose.SignatureAlgorithm) *keySet {
 	set := &keySet{allowed: allowed}
 	for _, key := range keys {
-		key.algorithms = slices.DeleteFunc(slices.Clone(key.algorithms), func(a jose.SignatureAlgorithm) bool { return !slices.Contains(allowed, a) })
+		key.algorithms = slices.DeleteFunc(slices.Clone(key.algorithms),
+			func(a jose.SignatureAlgorithm) bool { return !slices.Contains(allowed, a) })
 		if len(key.algorithms) > 0 {
 			set.keys = append(set.keys, key)
 		}
@@ -53,8 +55,8 @@ func newKeySet(keys []key, allowed []jose.SignatureAlgorithm) *keySet {
 	return set
 }
 
-// find returns the keys that may have signed a token, and whether one of them is what the token names. A token that names none may be
-// signed by any, and a key without a name may have signed any token.
+// find returns the keys that may have signed a token, and whether one of them is what the token names. A token that
+// names none may be signed by any, and a key without a name may have signed any token.
 func (s *keySet) find(t token) (fitting []*key, named bool) {
 	for i := range s.keys {
 		key := &s.keys[i]
@@ -99,8 +101,8 @@ func (s *keySet) verify(t token) ([]byte, *refusal) {
 	return nil, refuse(kind, "the signature is wrong")
 }
 
-// fits returns the algorithms that a key can be used with (RFC 7518 section 3.1, RFC 8037 section 3.1). So a public key never is the
-// secret of an HMAC. The error has a reason to ignore the key.
+// fits returns the algorithms that a key can be used with (RFC 7518 section 3.1, RFC 8037 section 3.1). So a public
+// key never is the secret of an HMAC. The error has a reason to ignore the key.
 func fits(material any) ([]jose.SignatureAlgorithm, error) {
 	switch k := material.(type) {
 	case *rsa.PublicKey:

@@ -11,14 +11,14 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"github.com/sluiceproxy/sluice/clienttls"
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/middleware/clienttls"
 )
 
-// How often a key set may be fetched. A day without a change is the longest that anybody should have to wait for a key to vanish.
+// How often a key set may be fetched. A removed key counts for a day at most.
 const (
 	defaultRefresh = time.Hour
-	minRefresh     = pause
+	minRefresh     = minInterval
 	maxRefresh     = 24 * time.Hour
 )
 
@@ -40,7 +40,7 @@ func newRemote(name string, config dynamic.JWT, options Options, allowed []jose.
 		if location.Scheme != "https" {
 			return nil, errors.New("jwt.tls is set, and jwt.jwksUrl is not https")
 		}
-		if secured, err = clienttls.New("jwt.tls", config.TLS, options.ReadFile); err != nil {
+		if secured, err = clienttls.New("jwt.tls", clienttls.OptionsOf(config.TLS), options.ReadFile); err != nil {
 			return nil, err
 		}
 	}
@@ -60,7 +60,8 @@ func newLocation(text string) (*url.URL, error) {
 	case location.Scheme == "https", location.Scheme == "http" && isLoopback(location.Hostname()):
 		return location, nil
 	}
-	return nil, errors.New("jwt.jwksUrl is not https; http is taken for a loopback address only, as anybody on the way could put in keys")
+	return nil, errors.New("jwt.jwksUrl is not https; http is taken for a loopback address only, as others on the " +
+		"network could put in keys")
 }
 
 func isLoopback(host string) bool {

@@ -241,7 +241,7 @@ func TestDefaults(t *testing.T) {
 	set.JwksURL = config.JwksURL
 	for name, config := range map[string]dynamic.JWT{"zero": config, "set": set} {
 		j := build(t, config)
-		got := []any{j.challenge, j.places.header, j.keys.(*remote).every}
+		got := []any{j.challenge, j.extractors.header, j.keys.(*remote).every}
 		if diff := cmp.Diff([]any{`Bearer realm="sluice"`, "Authorization", time.Hour}, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}

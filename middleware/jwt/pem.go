@@ -11,7 +11,8 @@ import (
 // maxPEM is how long PEM text can be, in bytes.
 const maxPEM = 1 << 16
 
-// parsePEM reads public keys (PKIX and PKCS #1) and certificates, of which only the key counts. The error holds nothing of the text.
+// parsePEM reads public keys (PKIX and PKCS #1) and certificates, of which only the key counts. The error holds
+// nothing of the text.
 func parsePEM(text []byte) ([]key, error) {
 	if len(text) > maxPEM {
 		return nil, fmt.Errorf("is longer than %d bytes", maxPEM)

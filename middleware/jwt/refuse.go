@@ -20,7 +20,7 @@ const (
 	invalid                         // A token that is not taken: invalid_token.
 	unknownKey                      // As invalid, and a newer key set may verify it.
 	insufficient                    // A token without a claim: insufficient_scope.
-	keyless                         // Nobody can be judged.
+	keyless                         // There are no keys.
 )
 
 // refusal is why a request does not pass. The reason is one clause of ours, and holds nothing of the token.

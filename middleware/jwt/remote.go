@@ -15,14 +15,14 @@ import (
 
 // What bounds the fetching of a key set.
 const (
-	// patience is how long one fetch may take, and so how long a request waits for it.
-	patience = 5 * time.Second
-	// pause lies between the beginnings of two fetches, whoever asks for them.
-	pause = 10 * time.Second
-	// maxPause is the longest pause after a fetch that failed, if the interval is not shorter.
-	maxPause = 5 * time.Minute
-	// kept is how long the last key set counts beyond the time at which it should have been fetched again.
-	kept = 24 * time.Hour
+	// fetchTimeout is how long one fetch may take, and so how long a request waits for it.
+	fetchTimeout = 5 * time.Second
+	// minInterval lies between the beginnings of two fetches, whatever causes them.
+	minInterval = 10 * time.Second
+	// maxBackoff is the longest pause after a fetch that failed, if the interval is not shorter.
+	maxBackoff = 5 * time.Minute
+	// staleTime is how long the last key set counts beyond the time at which it should have been fetched again.
+	staleTime = 24 * time.Hour
 	// maxWaiting is how many requests wait for one fetch. More are judged by the keys that are there.
 	maxWaiting = 1000
 )
@@ -37,8 +37,9 @@ const (
 	none  // There are no keys.
 )
 
-// remote is keys that are fetched: when the first request comes, then again and again, and when a token names a key that is not there,
-// all within one pace. There is one fetch at a time, whose goroutine ends with it, and between fetches a timer.
+// remote is keys that are fetched: when the first request comes, then again and again, and when a token names a key
+// that is not there, all within one pace. There is one fetch at a time, whose goroutine ends with it, and between
+// fetches a timer.
 type remote struct {
 	get       func(ctx context.Context) ([]byte, error)
 	allowed   []jose.SignatureAlgorithm
@@ -66,8 +67,10 @@ type fetched struct {
 	until time.Time
 }
 
-// startless returns keys that nobody has asked for yet, and so nothing runs.
-func startless(get func(ctx context.Context) ([]byte, error), allowed []jose.SignatureAlgorithm, every time.Duration, report reporter) *remote {
+// startless returns keys that are fetched with the first request; nothing runs before.
+func startless(get func(ctx context.Context) ([]byte, error), allowed []jose.SignatureAlgorithm, every time.Duration,
+	report reporter,
+) *remote {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &remote{get: get, allowed: allowed, every: every, report: report, context: ctx, cancel: cancel}
 }
@@ -110,14 +113,15 @@ func (r *remote) wait(ctx context.Context) {
 	r.queue.Add(-1)
 }
 
-// begin returns what is closed when the fetch that runs has ended. There is none when one began less than a pause ago.
+// begin returns what is closed when the fetch that runs has ended. There is none when one began less than a
+// minInterval ago.
 func (r *remote) begin() <-chan struct{} {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if r.running != nil {
 		return r.running
 	}
-	if r.closed || !r.began.IsZero() && time.Since(r.began) < pause {
+	if r.closed || !r.began.IsZero() && time.Since(r.began) < minInterval {
 		return nil
 	}
 	if r.timer != nil {
@@ -131,7 +135,7 @@ func (r *remote) begin() <-chan struct{} {
 
 // fetch fetches once, and sees to it that the next one comes.
 func (r *remote) fetch() {
-	ctx, cancel := context.WithTimeout(r.context, patience)
+	ctx, cancel := context.WithTimeout(r.context, fetchTimeout)
 	err := r.ask(ctx)
 	cancel()
 	if r.context.Err() == nil {
@@ -150,13 +154,14 @@ func (r *remote) fetch() {
 // errKeyless says that a set is one, and of no use.
 var errKeyless = errors.New("it holds no key that can be used")
 
-// ask fetches and puts the keys to work. A set without keys is one, too: what its issuer took out of it counts no longer.
+// ask fetches and puts the keys to work. A set without keys is one, too: what its issuer took out of it counts no
+// longer.
 func (r *remote) ask(ctx context.Context) error {
 	text, err := r.get(ctx)
 	if err != nil {
 		return err
 	}
-	next := &fetched{sum: sha256.Sum256(text), until: time.Now().Add(r.every + kept)}
+	next := &fetched{sum: sha256.Sum256(text), until: time.Now().Add(r.every + staleTime)}
 	if last := r.current.Load(); last != nil && last.sum == next.sum {
 		next.set = last.set // Tokens that were verified by it stay so.
 	} else {
@@ -194,14 +199,14 @@ func (r *remote) note(err error) {
 	r.report.changed(before, after, err)
 }
 
-// next returns how long to wait for the next fetch: a tenth less than the interval at most, so that many who began together do not stay
-// so, and after one that failed longer and longer.
+// next returns how long to wait for the next fetch: a tenth less than the interval at most, so that instances that
+// began together do not stay so, and after one that failed longer and longer.
 func (r *remote) next(err error) time.Duration {
 	if err == nil {
-		return max(pause, r.every-rand.N(r.every/10+1))
+		return max(minInterval, r.every-rand.N(r.every/10+1))
 	}
-	wait := pause << max(0, min(r.failures-1, 10))
-	return min(wait, maxPause, r.every) + rand.N(pause/10)
+	wait := minInterval << max(0, min(r.failures-1, 10))
+	return min(wait, maxBackoff, r.every) + rand.N(minInterval/10)
 }
 
 // standing returns the state as Standing has it.

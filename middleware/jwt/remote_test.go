@@ -27,7 +27,8 @@ const (
 	begun     = "debug the key set has been fetched"
 )
 
-// A provider changes its key: tokens of the new one pass at once, those of the old one no longer, though they were remembered.
+// A provider changes its key: tokens of the new one pass at once, those of the old one no longer, though they were
+// remembered.
 func TestRotation(t *testing.T) {
 	second, third := anotherKey(t), anotherKey(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -128,7 +129,7 @@ func TestProviderIsDeadAtStart(t *testing.T) {
 			t.Errorf("stands %s, counts %v", state, j.Counts())
 		}
 		p.network.dead.Store(false)
-		pass(maxPause + time.Second) // The pauses grow no longer than this.
+		pass(maxBackoff + time.Second) // The pauses grow no longer than this.
 		expect(t, j, token, passes, "")
 		logged(t, logger, again)
 		if state, levels := j.Standing(); state != "" || levels["keys"] != 1 || levels["remembered"] != 1 {
@@ -247,7 +248,8 @@ func TestEmptySet(t *testing.T) {
 	})
 }
 
-// A server that does not answer costs a request five seconds, all requests one fetch, and those that come later nothing.
+// A server that does not answer costs a request five seconds, all requests one fetch, and those that come later
+// nothing.
 func TestFirstRequestsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := startProvider(t)
@@ -259,11 +261,11 @@ func TestFirstRequestsWait(t *testing.T) {
 			group.Go(func() { expect(t, j, token, http.StatusServiceUnavailable, noKeys) })
 		}
 		group.Wait()
-		if waited := time.Since(start); waited != patience || p.asked.Load() != 1 {
+		if waited := time.Since(start); waited != fetchTimeout || p.asked.Load() != 1 {
 			t.Errorf("waited %v for %d fetches", waited, p.asked.Load())
 		}
 		expect(t, j, token, http.StatusServiceUnavailable, noKeys)
-		if time.Since(start) != patience {
+		if time.Since(start) != fetchTimeout {
 			t.Error("the next one waits, too")
 		}
 		p.behave(func(w http.ResponseWriter, r *http.Request) {
@@ -350,7 +352,7 @@ func TestUnknownKeysAmplifyNothing(t *testing.T) {
 			t.Error("a good token waits for the fetch that a bad one asked for")
 		}
 		group.Wait()
-		if time.Since(start) != patience {
+		if time.Since(start) != fetchTimeout {
 			t.Errorf("the bad one waited %v", time.Since(start))
 		}
 		j.keys.(*remote).queue.Store(maxWaiting)

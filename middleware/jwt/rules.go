@@ -28,7 +28,8 @@ type rules struct {
 // newRules checks the options about claims.
 func newRules(config dynamic.JWT) (rules, error) {
 	made := rules{
-		leeway: time.Duration(config.Leeway), issuers: slices.Clone(config.Issuers), audiences: slices.Clone(config.Audiences),
+		leeway: time.Duration(config.Leeway), issuers: slices.Clone(config.Issuers),
+		audiences: slices.Clone(config.Audiences),
 	}
 	if made.leeway < 0 || made.leeway > maxLeeway {
 		return rules{}, fmt.Errorf("jwt.leeway %v is not between 0s and %v", made.leeway, maxLeeway)
@@ -72,7 +73,8 @@ func checkPath(path string) error {
 	return nil
 }
 
-// check compares the registered claims (RFC 7519 section 4.1), and notes from when until when the token is valid. A token must have an end.
+// check compares the registered claims (RFC 7519 section 4.1), and notes from when until when the token is valid. A
+// token must have an end.
 func (r *rules) check(claims map[string]any, found *verified, now time.Time) *refusal {
 	if refused := r.times(claims, found, now); refused != nil {
 		return refused
@@ -84,7 +86,8 @@ func (r *rules) check(claims map[string]any, found *verified, now time.Time) *re
 	}
 	if len(r.audiences) > 0 {
 		audiences, ok := texts(claims["aud"])
-		if !ok || !slices.ContainsFunc(audiences, func(audience string) bool { return slices.Contains(r.audiences, audience) }) {
+		if !ok || !slices.ContainsFunc(audiences,
+			func(audience string) bool { return slices.Contains(r.audiences, audience) }) {
 			return refuse(invalid, "another audience (aud)")
 		}
 	}

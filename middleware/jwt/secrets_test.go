@@ -72,7 +72,8 @@ func search(t *testing.T, name string, j *JWT) {
 	}
 }
 
-// No token, claim, cookie or query gets into a record, an answer, a log line or a printed object, whether the token is taken or not.
+// No token, claim, cookie or query gets into a record, an answer, a log line or a printed object, whether the token
+// is taken or not.
 func TestTokensAreNotSeen(t *testing.T) {
 	config := dynamic.JWT{
 		SigningSecret: mark, TokenHeader: "Authorization", TokenCookie: "token", TokenQueryKey: "t", RemoveToken: true,
@@ -135,7 +136,7 @@ func TestProvidersAreNotQuoted(t *testing.T) {
 		}
 		for range 6 {
 			serve(j, request(t, "a.b.c"))
-			pass(pause)
+			pass(minInterval)
 		}
 		got := logger.take()
 		if len(got) == 0 || strings.Contains(strings.Join(got, " "), "MARKED") {

@@ -19,7 +19,8 @@ const minSecret = 32
 // asymmetric returns the algorithms for public keys, and symmetric those for a secret.
 func asymmetric() []jose.SignatureAlgorithm {
 	return []jose.SignatureAlgorithm{
-		jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
+		jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512, jose.ES256, jose.ES384, jose.ES512,
+		jose.EdDSA,
 	}
 }
 
@@ -43,7 +44,8 @@ func newAlgorithms(given []string, possible []jose.SignatureAlgorithm) ([]jose.S
 		case slices.Contains(asymmetric(), algorithm):
 			return nil, fmt.Errorf("jwt.algorithms[%d] %s wants a public key, and there is jwt.signingSecret", i, name)
 		default:
-			return nil, fmt.Errorf("jwt.algorithms[%d] is none of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, ES512, EdDSA, HS256, HS384 and HS512", i)
+			return nil, fmt.Errorf("jwt.algorithms[%d] is none of RS256, RS384, RS512, PS256, PS384, PS512, ES256, ES384, "+
+				"ES512, EdDSA, HS256, HS384 and HS512", i)
 		}
 	}
 	return allowed, nil
@@ -107,7 +109,8 @@ func only(config dynamic.JWT) (string, error) {
 	case 1:
 		return set[0], nil
 	case 0:
-		return "", errors.New("jwt has no keys: one of jwksUrl, jwksFile, jwks, publicKey, publicKeyFile, signingSecret and signingSecretFile is wanted")
+		return "", errors.New("jwt has no keys: one of jwksUrl, jwksFile, jwks, publicKey, publicKeyFile, signingSecret " +
+			"and signingSecretFile is wanted")
 	}
 	return "", fmt.Errorf("one option with keys is wanted, but %s are set", strings.Join(set, ", "))
 }
@@ -145,7 +148,7 @@ func declared(option string, config dynamic.JWT, options Options) (keys []key, i
 		}
 	case "jwt.signingSecretFile":
 		if text, err = read(config.SigningSecretFile, maxPEM, options.ReadFile); err == nil {
-			// Editors and echo end a file with a line break, which nobody means.
+			// Editors and echo end a file with a line break, which is no part of the secret.
 			keys, err = parseSecret(bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r")))
 		}
 	}

@@ -11,15 +11,16 @@ import (
 // maxToken is how long a token can be, in bytes.
 const maxToken = 8192
 
-// token is a token in compact serialization (RFC 7515 section 7.1) whose signature nobody has looked at yet.
+// token is a token in compact serialization (RFC 7515 section 7.1) whose signature has not been checked.
 type token struct {
 	raw       string
 	algorithm jose.SignatureAlgorithm
 	keyID     string // Empty when the token names none.
 }
 
-// parse takes a token apart, strictly: three parts in base64url without padding, in the one spelling that each has, and a header that
-// asks for nothing but a signature. What a header says about where keys are (jku, jwk, x5u, x5c) is nobody's business.
+// parse takes a token apart, strictly: three parts in base64url without padding, in the one spelling that each has,
+// and a header that asks for nothing but a signature. What a header says about where keys are (jku, jwk, x5u, x5c) is
+// ignored.
 func parse(raw string) (token, *refusal) {
 	malformed := refuse(invalid, "the token is malformed")
 	parts := strings.SplitN(raw, ".", 6)
@@ -77,8 +78,8 @@ func text(fields map[string]strict.RawMessage, name string) (value string, ok bo
 	return value, ok
 }
 
-// isToken reports whether typ is what tokens have that let somebody in (RFC 7519 section 5.1, RFC 9068 section 2.1). Others that the same
-// issuer signs, such as logout+jwt, have their own (RFC 8725 section 3.11).
+// isToken reports whether typ is what access tokens have (RFC 7519 section 5.1, RFC 9068 section 2.1).
+// Others that the same issuer signs, such as logout+jwt, have their own (RFC 8725 section 3.11).
 func isToken(kind string) bool {
 	switch media(kind) {
 	case "", "jwt", "at+jwt":

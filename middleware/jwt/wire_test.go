@@ -82,7 +82,8 @@ func logIn(t *testing.T, provider *mockoidc.MockOIDC, client *http.Client) strin
 	return tokens.ID
 }
 
-// A user logs in at a provider over TLS and gets in with what it issued; a provider that another authority vouches for is not believed.
+// A user logs in at a provider over TLS and gets in with what it issued; a provider that another authority vouches
+// for is not believed.
 func TestOpenIDProvider(t *testing.T) {
 	provider, client, authority := startTLS(t)
 	token := logIn(t, provider, client)

@@ -1,7 +1,9 @@
-// Package middlewaretest is what the tests of all middlewares share: the examples of a README, and requests as a server reads them.
+// Package middlewaretest is what the tests of all middlewares share: the examples of a README, and requests as a
+// server reads them.
 //
-// What flows in: the name of a README, or the lines of a request's head. What flows out: the definitions that the README shows, a
-// canonical request, and a writer that keeps the head of the answer. It never serves a request by itself, and only tests import it.
+// What flows in: the name of a README, or the lines of a request's head. What flows out: the definitions that the
+// README shows, a canonical request, and a writer that keeps the head of the answer. It never serves a request by
+// itself, and only tests import it.
 package middlewaretest
 
 import (
@@ -16,8 +18,8 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// Examples loads every YAML example of a README as a dynamic configuration, and returns the middlewares that they declare, by name.
-// An example that does not load, and a README without any, fail the test.
+// Examples loads every YAML example of a README as a dynamic configuration, and returns the middlewares that they
+// declare, by name. An example that does not load, and a README without any, fail the test.
 func Examples(t testing.TB, readme string) map[string]*dynamic.Middleware {
 	t.Helper()
 	text, err := os.ReadFile(readme)
@@ -49,8 +51,8 @@ func Examples(t testing.TB, readme string) map[string]*dynamic.Middleware {
 	return found
 }
 
-// Request reads a request as a server does and normalises it by the default policy. The lines are the request line without a version and
-// the header lines; Host is example.com unless a line says otherwise.
+// Request reads a request as a server does and normalises it by the default policy. The lines are the request line
+// without a version and the header lines; Host is example.com unless a line says otherwise.
 func Request(t testing.TB, line string, headers ...string) *http.Request {
 	t.Helper()
 	head := line + " HTTP/1.1\r\n"

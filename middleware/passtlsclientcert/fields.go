@@ -25,16 +25,21 @@ func newFields(config *dynamic.ClientCertificateFields) *fields {
 	if config == nil {
 		return nil
 	}
-	f := &fields{notAfter: config.NotAfter, notBefore: config.NotBefore, sans: config.SANs, serialNumber: config.SerialNumber}
+	f := &fields{
+		notAfter: config.NotAfter, notBefore: config.NotBefore, sans: config.SANs,
+		serialNumber: config.SerialNumber,
+	}
 	if s := config.Subject; s != nil {
 		f.subject = attributes{
-			domainComponent: s.DomainComponent, country: s.Country, province: s.Province, locality: s.Locality, organization: s.Organization,
+			domainComponent: s.DomainComponent, country: s.Country, province: s.Province, locality: s.Locality,
+			organization:       s.Organization,
 			organizationalUnit: s.OrganizationalUnit, serialNumber: s.SerialNumber, commonName: s.CommonName,
 		}
 	}
 	if s := config.Issuer; s != nil {
 		f.issuer = attributes{
-			domainComponent: s.DomainComponent, country: s.Country, province: s.Province, locality: s.Locality, organization: s.Organization,
+			domainComponent: s.DomainComponent, country: s.Country, province: s.Province, locality: s.Locality,
+			organization: s.Organization,
 			serialNumber: s.SerialNumber, commonName: s.CommonName,
 		}
 	}
@@ -44,12 +49,12 @@ func newFields(config *dynamic.ClientCertificateFields) *fields {
 // none reports whether no field is chosen.
 func (f *fields) none() bool { return *f == fields{} }
 
-// maxSerial is how long a serial number may be, in bits. RFC 5280 section 4.1.2.2 allows 160; one of many thousand digits takes
-// milliseconds to write, for every request.
+// maxSerial is how long a serial number may be, in bits. RFC 5280 section 4.1.2.2 allows 160; one of many thousand
+// digits takes milliseconds to write, for every request.
 const maxSerial = 1024
 
-// text returns the value of the header: the fields of each certificate, escaped as for the query of a URL. It is not ok when it would be
-// too long.
+// text returns the value of the header: the fields of each certificate, escaped as for the query of a URL. It is not
+// ok when it would be too long.
 func (f *fields) text(certificates []*x509.Certificate) (escaped string, ok bool) {
 	t := make(text, 0, 512)
 	for i, certificate := range certificates {
@@ -88,7 +93,8 @@ func (f *fields) append(t text, certificate *x509.Certificate) text {
 	return t
 }
 
-// append adds the attributes of a distinguished name in a fixed order, whatever theirs is. One without a value is left out.
+// append adds the attributes of a distinguished name in a fixed order, whatever theirs is. One without a value is
+// left out.
 func (a attributes) append(t text, name *pkix.Name) text {
 	start := len(t)
 	if a.domainComponent {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
 
@@ -33,7 +33,8 @@ func forgeries(header string) map[string][]string {
 	return all
 }
 
-// TestNothingIsForged has every spelling of both headers meet every definition and connection, as if a trusted peer had sent them.
+// TestNothingIsForged has every spelling of both headers meet every definition and connection, as if a trusted peer
+// had sent them.
 func TestNothingIsForged(t *testing.T) {
 	certificate := authority(t).issue(t, complete())
 	attempts := 0
@@ -44,7 +45,7 @@ func TestNothingIsForged(t *testing.T) {
 				for way, lines := range forgeries(header) {
 					attempts++
 					status, passed := pass(t, build(t, config), state, lines...)
-					canonical.RemoveHopByHop(passed, nil)
+					forwarded.RemoveHopByHop(passed, nil)
 					if diff := cmp.Diff(want, passed); diff != "" || status != http.StatusOK {
 						t.Errorf("%+v, %s, %s: status %d: %s", config, name, way, status, diff)
 					}
@@ -91,11 +92,12 @@ func (a arrival) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestManaged proves that an entrypoint removes the headers, and that neither a Connection header nor a trailer changes that.
+// TestManaged proves that an entrypoint removes the headers, and that neither a Connection header nor a trailer
+// changes that.
 func TestManaged(t *testing.T) {
 	for _, header := range []string{certHeader, infoHeader} {
 		for _, spelling := range []string{header, strings.ToLower(header), strings.ToUpper(strings.ReplaceAll(header, "-", "_"))} {
-			if !canonical.IsManaged(spelling) {
+			if !forwarded.IsManaged(spelling) {
 				t.Errorf("%s is not managed", spelling)
 			}
 		}

@@ -1,8 +1,10 @@
-// Package passtlsclientcert is the middleware passTLSClientCert: it hands the certificate of the client to the service in headers.
+// Package passtlsclientcert is the middleware passTLSClientCert: it hands the certificate of the client to the
+// service in headers.
 //
-// What flows in: a request, with the certificates of its connection. What flows out: the same request with X-Forwarded-Tls-Client-Cert
-// (the certificates) and X-Forwarded-Tls-Client-Cert-Info (chosen fields of them). What arrives under these names, in any spelling, never
-// passes, whoever sent it, with or without a certificate. It never judges a certificate: the TLS options of the router do.
+// What flows in: a request, with the certificates of its connection. What flows out: the same request with
+// X-Forwarded-Tls-Client-Cert (the certificates) and X-Forwarded-Tls-Client-Cert-Info (chosen fields of them). What
+// arrives under these names, in any spelling, never passes, of any client, with or without a certificate. It never
+// judges a certificate: the TLS options of the router do.
 package passtlsclientcert
 
 import (
@@ -14,13 +16,13 @@ import (
 	"slices"
 	"sync/atomic"
 
-	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/middleware/answer"
 )
 
-// maxValue is how long the value of a header may be, in bytes. No server takes a longer one, and clients that are asked for a certificate
-// and not for one of known authorities send what they like.
+// maxValue is how long the value of a header may be, in bytes. No server takes a longer one, and clients that are
+// asked for a certificate and not for one of known authorities send what they like.
 const maxValue = 64 << 10
 
 // PassTLSClientCert is one configured passTLSClientCert. It is safe for concurrent use.
@@ -37,7 +39,8 @@ type PassTLSClientCert struct {
 // New takes the definition. One that chooses neither pem nor info passes nothing on, which is a warning.
 func New(name string, config dynamic.PassTLSClientCert) (*PassTLSClientCert, error) {
 	p := &PassTLSClientCert{
-		name: name, headers: []string{canonical.XForwardedTLSClientCert, canonical.XForwardedTLSClientCertInfo}, pem: config.PEM, fields: newFields(config.Info),
+		name: name, headers: []string{forwarded.XForwardedTLSClientCert, forwarded.XForwardedTLSClientCertInfo},
+		pem: config.PEM, fields: newFields(config.Info),
 	}
 	switch {
 	case config.Info == nil && !config.PEM:
@@ -48,13 +51,14 @@ func New(name string, config dynamic.PassTLSClientCert) (*PassTLSClientCert, err
 	return p, nil
 }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*PassTLSClientCert) KeepsNothing() {}
+// NoRetain says that no part of a request outlives its handler here.
+func (*PassTLSClientCert) NoRetain() {}
 
 // Warnings returns what the definition declares without the effect that it seems to have.
 func (p *PassTLSClientCert) Warnings() []string { return p.warnings }
 
-// Counts returns how many requests have been refused over all routers, since what their client had to present is too long for a header.
+// Counts returns how many requests have been refused over all routers, since what their client had to present is too
+// long for a header.
 func (p *PassTLSClientCert) Counts() map[string]uint64 {
 	return map[string]uint64{"refused": p.refused.Load()}
 }
@@ -62,38 +66,39 @@ func (p *PassTLSClientCert) Counts() map[string]uint64 {
 // Wrap returns a handler that hands the certificates on to next, and to no service what is too long for a header.
 func (p *PassTLSClientCert) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		canonical.RemoveHeader(r.Header, p.headers...)
-		canonical.RemoveTrailers(r, p.headers...)
-		if certificates := presented(r.TLS); len(certificates) > 0 && !p.tell(r.Header, certificates) {
+		forwarded.RemoveHeader(r.Header, p.headers...)
+		forwarded.RemoveTrailers(r, p.headers...)
+		if certificates := presented(r.TLS); len(certificates) > 0 && !p.setHeaders(r.Header, certificates) {
 			p.refused.Add(1)
-			answer.Refuse(w, r, http.StatusRequestHeaderFieldsTooLarge, p.name, "the certificates of the client are too long for a header")
+			answer.Refuse(w, r, http.StatusRequestHeaderFieldsTooLarge, p.name,
+				"the certificates of the client are too long for a header")
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
 }
 
-// tell sets the headers. It is not ok when one would be too long.
-func (p *PassTLSClientCert) tell(header http.Header, certificates []*x509.Certificate) (ok bool) {
+// setHeaders sets the headers. It is not ok when one would be too long.
+func (p *PassTLSClientCert) setHeaders(header http.Header, certificates []*x509.Certificate) (ok bool) {
 	if p.pem {
 		value, ok := pemText(certificates)
 		if !ok {
 			return false
 		}
-		header[canonical.XForwardedTLSClientCert] = []string{value}
+		header[forwarded.XForwardedTLSClientCert] = []string{value}
 	}
 	if p.fields != nil {
 		value, ok := p.fields.text(certificates)
 		if !ok {
 			return false
 		}
-		header[canonical.XForwardedTLSClientCertInfo] = []string{value}
+		header[forwarded.XForwardedTLSClientCertInfo] = []string{value}
 	}
 	return true
 }
 
-// presented returns the certificates of the client, its own first. Where they were verified, others that the client added, which nobody
-// looked at, are not among them.
+// presented returns the certificates of the client, its own first. Where they were verified, others that the client
+// added, which nobody looked at, are not among them.
 func presented(state *tls.ConnectionState) []*x509.Certificate {
 	if state == nil || len(state.VerifiedChains) == 0 || len(state.PeerCertificates) < 2 {
 		if state == nil {

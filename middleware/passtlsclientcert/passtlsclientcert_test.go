@@ -130,7 +130,8 @@ func TestNoCertificate(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatWasVerified has a client that is known send certificates that nobody signed, to be taken for somebody else.
+// TestOnlyWhatWasVerified has a client that is known send certificates that nobody signed, to be taken for somebody
+// else.
 func TestOnlyWhatWasVerified(t *testing.T) {
 	root := newIssuer(t, nil, pkix.Name{CommonName: "root"})
 	middle := newIssuer(t, root, pkix.Name{CommonName: "middle"})

@@ -135,8 +135,8 @@ func build(t testing.TB, config dynamic.PassTLSClientCert) *PassTLSClientCert {
 	return p
 }
 
-// pass sends a request with certificates through the middleware, and returns the header that the service gets; it is nil where the
-// request was refused.
+// pass sends a request with certificates through the middleware, and returns the header that the service gets; it is
+// nil where the request was refused.
 func pass(t testing.TB, p *PassTLSClientCert, state *tls.ConnectionState, lines ...string) (status int, passed http.Header) {
 	t.Helper()
 	r := middlewaretest.Request(t, "GET /", lines...)

@@ -27,7 +27,8 @@ func (t text) items(start int, label string, values []string) text {
 	return t
 }
 
-// item adds a label and a value, behind a comma unless the text was as long as start, or nothing when the value is empty.
+// item adds a label and a value, behind a comma unless the text was as long as start, or nothing when the value is
+// empty.
 func (t text) item(start int, label, value string) text {
 	if value == "" {
 		return t
@@ -38,8 +39,8 @@ func (t text) item(start int, label, value string) text {
 	return append(t, label...).literal(value)
 }
 
-// literal adds a value so that it stays one, even for readers that cut the text at every separator: those, quotation marks, backslashes
-// and control characters become a backslash and two hexadecimal digits (RFC 4514 section 2.4).
+// literal adds a value so that it stays one, even for readers that cut the text at every separator: those, quotation
+// marks, backslashes and control characters become a backslash and two hexadecimal digits (RFC 4514 section 2.4).
 func (t text) literal(value string) text {
 	const digits = "0123456789ABCDEF"
 	for _, c := range []byte(value) {

@@ -1,7 +1,7 @@
 // Package pattern compiles the regular expressions of middlewares that look at paths.
 //
-// What flows in: an expression, as an operator wrote it. What flows out: one that compares with canonical paths, or an error that says
-// what is wrong with it. It never runs an expression, and knows no request.
+// What flows in: an expression, as an operator wrote it. What flows out: one that compares with canonical paths, or
+// an error that says what is wrong with it. It never runs an expression, and knows no request.
 package pattern
 
 import (
@@ -18,9 +18,11 @@ import (
 const (
 	// MaxText bounds the bytes of one regular expression, and of one replacement.
 	MaxText = 4 << 10
-	// MaxResult bounds the bytes of what a replacement makes, which may repeat what the client sent as often as an operator likes.
+	// MaxResult bounds the bytes of what a replacement makes, which may repeat what the client sent as often as an
+	// operator likes.
 	MaxResult = 64 << 10
-	// MaxMatches bounds how many matches of one expression are replaced in one text, of which a client may send as many as fit.
+	// MaxMatches bounds how many matches of one expression are replaced in one text, of which a client may send as
+	// many as fit.
 	MaxMatches = 1 << 10
 	// maxExpansion bounds the bytes that one match may be replaced by before they are counted.
 	maxExpansion = 64 * MaxResult
@@ -58,8 +60,9 @@ func (re *Regexp) FindStringIndex(text string) []int {
 	return re.Regexp.FindStringIndex(text)
 }
 
-// Replace puts a replacement in the syntax of [regexp.Regexp.Expand] in the place of all matches. It is not ok where there are more than
-// MaxMatches, or where the result has more than MaxResult bytes, and gives up as soon as that is clear.
+// Replace puts a replacement in the syntax of [regexp.Regexp.Expand] in the place of all matches. It is not ok where
+// there are more than MaxMatches, or where the result has more than MaxResult bytes, and gives up as soon as that is
+// clear.
 func (re *Regexp) Replace(text, replacement string) (result string, ok bool) {
 	references := strings.Count(replacement, "$")
 	if len(text) < MaxMatches && (len(text)+1)*(len(replacement)+references*len(text)) < maxExpansion {
@@ -90,8 +93,9 @@ func (re *Regexp) Replace(text, replacement string) (result string, ok bool) {
 	return string(append(out, text[done:]...)), true
 }
 
-// Compile compiles a regular expression in Go's syntax (RE2). Percent-encodings that it spells out match in either case of their digits,
-// though canonical paths have upper case only: "%2f" means "%2F". The error is a clause that follows the expression's text.
+// Compile compiles a regular expression in Go's syntax (RE2). Percent-encodings that it spells out match in either
+// case of their digits, though canonical paths have upper case only: "%2f" means "%2F". The error is a clause that
+// follows the expression's text.
 func Compile(text string) (*Regexp, error) {
 	tree, err := parse(text)
 	if err != nil {
@@ -104,7 +108,8 @@ func Compile(text string) (*Regexp, error) {
 	return compile(text, expression, tree)
 }
 
-// CompilePrefix compiles an expression that matches at the beginning of a text only, and there what it would match without that bound.
+// CompilePrefix compiles an expression that matches at the beginning of a text only, and there what it would match
+// without that bound.
 func CompilePrefix(text string) (*Regexp, error) {
 	tree, err := parse(text)
 	if err != nil {
@@ -180,8 +185,8 @@ func invalid(text string, err error) error {
 	return fmt.Errorf("is not a regular expression: %s at %q", wrong.Code, wrong.Expr)
 }
 
-// weight estimates the instructions that a tree compiles to before it is compiled, so that nested repetitions cost nothing. It counts no
-// further than just above the bound.
+// weight estimates the instructions that a tree compiles to before it is compiled, so that nested repetitions cost
+// nothing. It counts no further than just above the bound.
 func weight(tree *syntax.Regexp) int {
 	w := 1 + len(tree.Rune)/classShare
 	if tree.Op == syntax.OpLiteral {
@@ -196,7 +201,8 @@ func weight(tree *syntax.Regexp) int {
 	return w
 }
 
-// upperEncodings writes the percent-encodings among the literals of a tree in upper case, and reports whether there were others.
+// upperEncodings writes the percent-encodings among the literals of a tree in upper case, and reports whether there
+// were others.
 func upperEncodings(tree *syntax.Regexp) (changed bool) {
 	for _, sub := range tree.Sub {
 		changed = upperEncodings(sub) || changed

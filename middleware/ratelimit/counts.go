@@ -13,9 +13,9 @@ type counts [stripes]struct {
 	_                                [32]byte
 }
 
-// Counts returns what has been counted over all owners: requests that were refused or delayed, sources that were evicted because there
-// were too many although their buckets were not full, and with redis the requests on which this process decided alone (local), beside
-// what the limiter in Redis has counted.
+// Counts returns what has been counted over all owners: requests that were refused or delayed, sources that were
+// evicted because there were too many although their buckets were not full, and with redis the requests on which this
+// process decided alone (local), beside what the limiter in Redis has counted.
 func (m *RateLimit) Counts() map[string]uint64 {
 	var refused, delayed, evicted, local uint64
 	for i := range m.counts {

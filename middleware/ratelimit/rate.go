@@ -15,8 +15,8 @@ const (
 	longestTime = int64(1) << 61
 )
 
-// rate is what one source may do, in nanoseconds. A bucket of tokens is written as the time at which it will be full again: every
-// request puts that off by an interval.
+// rate is what one source may do, in nanoseconds. A bucket of tokens is written as the time at which it will be full
+// again: every request puts that off by an interval.
 type rate struct {
 	// interval is how long one token takes to come, and capacity how long all tokens of a bucket take.
 	interval, capacity int64
@@ -55,8 +55,9 @@ func local(r redis.Rate) rate {
 	return rate{interval: interval, capacity: capacity, delay: int64(r.MaxDelay)}
 }
 
-// take takes a token at a time from a bucket that is full at another, and returns when it is full after that. The request waits if
-// wait is positive; without a token in reach it is refused, the bucket stays as it was, and wait is how long that token takes.
+// take takes a token at a time from a bucket that is full at another, and returns when it is full after that. The
+// request waits if wait is positive; without a token in reach it is refused, the bucket stays as it was, and wait is
+// how long that token takes.
 func (r *rate) take(full, now int64) (next, wait int64, allowed bool) {
 	next = max(full, now) + r.interval
 	wait = next - now - r.capacity

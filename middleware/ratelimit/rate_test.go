@@ -72,8 +72,8 @@ func TestRatesDoNotOverflow(t *testing.T) {
 	}
 }
 
-// TestErrorOfTheRate offers each of many sources more than it may send, at times that differ, and demands that what passes in the long
-// run is the configured rate within 2 %, and that no source is forgotten meanwhile.
+// TestErrorOfTheRate offers each of many sources more than it may send, at times that differ, and demands that what
+// passes in the long run is the configured rate within 2 %, and that no source is forgotten meanwhile.
 func TestErrorOfTheRate(t *testing.T) {
 	for _, scale := range []struct{ sources, rounds int }{{100, 400}, {10_000, 40}, {1_000_000, 3}} {
 		t.Run(fmt.Sprint(scale.sources), func(t *testing.T) {
@@ -96,8 +96,8 @@ func checkRate(t *testing.T, sources, rounds int) {
 	s, r := &step{limit: m}, middlewaretest.Request(t, "GET /")
 	addresses := remoteAddresses(sources)
 
-	// In each round every source sends once, at any time: four times as often as it may, and never so late that a token is lost.
-	// The first round takes an interval, so that tokens come at any time, too.
+	// In each round every source sends once, at any time: four times as often as it may, and never so late that a
+	// token is lost. The first round takes an interval, so that tokens come at any time, too.
 	random := rand.New(rand.NewPCG(5, 6))
 	begin, round, passed := int64(0), interval, 0
 	for n := range warm + rounds {

@@ -1,8 +1,8 @@
 // Package ratelimit is the middleware rateLimit: it limits how many requests of one source pass in time.
 //
-// What flows in: a request. What flows out: the same request, at once or after a short wait for its turn, or an answer 429 that says
-// when to come back. It never queues: who would have to wait longer than half the time between two requests is refused. Nothing of a
-// request is kept, not even its source, of which a hash is enough.
+// What flows in: a request. What flows out: the same request, at once or after a short wait for its turn, or an
+// answer 429 that says when to come back. It never queues: a request that would wait longer than half the time
+// between two requests is refused. Nothing of a request is kept, not even its source, of which a hash is enough.
 package ratelimit
 
 import (
@@ -35,16 +35,17 @@ type RateLimit struct {
 
 // Options are what a rateLimit needs beside its definition.
 type Options struct {
-	// Clients are the connections to Redis that limiters with equal options share. Without them a limiter has its own, and tells
-	// nobody how they are.
+	// Clients are the connections to Redis that limiters with equal options share. nil gives the limiter its own,
+	// without a log.
 	Clients *redis.Clients
 	// ReadFile reads the files that redis.tls names; nil reads them from the disk.
 	ReadFile redis.ReadFile
 }
 
-// New checks the definition. average and burst must not be negative, where an average of 0 sets no limit and a burst of 0 is one of 1;
-// period must not be negative, and 0 is a second. Rates above ten million requests a second are rounded to whole nanoseconds between
-// two requests. The error names the option. With redis, all owners count together, in this process and in all others.
+// New checks the definition. average and burst must not be negative, where an average of 0 sets no limit and a burst
+// of 0 is one of 1; period must not be negative, and 0 is a second. Rates above ten million requests a second are
+// rounded to whole nanoseconds between two requests. The error names the option. With redis, all owners count
+// together, in this process and in all others.
 func New(name string, config dynamic.RateLimit, options Options) (*RateLimit, error) {
 	limit, limited, err := newRate(config)
 	if err != nil {
@@ -89,10 +90,10 @@ func (m *RateLimit) connect(config *dynamic.Redis, limit redis.Rate, options Opt
 	return err
 }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*RateLimit) KeepsNothing() {}
+// NoRetain says that no part of a request outlives its handler here.
+func (*RateLimit) NoRetain() {}
 
-// For returns the step with buckets of the owner's own, or of everybody where the definition is shared or has redis.
+// For returns the step with buckets of the owner's own, or of all owners where the definition is shared or has redis.
 func (m *RateLimit) For(string) interface {
 	Wrap(next http.Handler) http.Handler
 } {
@@ -104,6 +105,13 @@ func (m *RateLimit) For(string) interface {
 
 // Wrap is For without an owner.
 func (m *RateLimit) Wrap(next http.Handler) http.Handler { return m.For("").Wrap(next) }
+
+// Start opens the connections to Redis, if there is one.
+func (m *RateLimit) Start() {
+	if m.remote != nil {
+		m.remote.Start()
+	}
+}
 
 // Close lets go of Redis. Requests that come after it are counted in memory.
 func (m *RateLimit) Close() {

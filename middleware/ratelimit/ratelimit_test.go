@@ -207,7 +207,8 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
-// TestRequestsWaitForTheirTurn has requests come a bit too early: they pass when their tokens come, and no later one overtakes them.
+// TestRequestsWaitForTheirTurn has requests come a bit too early: they pass when their tokens come, and no later one
+// overtakes them.
 func TestRequestsWaitForTheirTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, err := New("m@file", dynamic.RateLimit{Average: 10, Burst: 2}, Options{})
@@ -285,7 +286,8 @@ func TestWaitingEndsWithTheRequest(t *testing.T) {
 	}
 }
 
-// TestTheWriterPassesUntouched proves what streams, upgrades and trailers need: nothing stands between the service and the server.
+// TestTheWriterPassesUntouched proves what streams, upgrades and trailers need: nothing stands between the service
+// and the server.
 func TestTheWriterPassesUntouched(t *testing.T) {
 	m, _ := limiter(t, dynamic.RateLimit{Average: 1, Burst: 1})
 	w, r := httptest.NewRecorder(), middlewaretest.Request(t, "GET /")
@@ -296,7 +298,8 @@ func TestTheWriterPassesUntouched(t *testing.T) {
 	})).ServeHTTP(w, r)
 }
 
-// TestSourcesDoNotKeepHeads sends requests whose heads are large, each of another source, and demands that none is held afterwards.
+// TestSourcesDoNotKeepHeads sends requests whose heads are large, each of another source, and demands that none is
+// held afterwards.
 func TestSourcesDoNotKeepHeads(t *testing.T) {
 	m, _ := limiter(t, dynamic.RateLimit{Average: 1, SourceCriterion: &dynamic.SourceCriterion{RequestHeaderName: "X-Key"}})
 	handler := m.For("router web@file").Wrap(next())
@@ -340,6 +343,7 @@ func TestWithoutRedisAnswering(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		m.Start()
 		a, b := m.For("router a@file"), m.For("router b@file")
 		if got := send(t, a.Wrap(next()), 2) + send(t, b.Wrap(next()), 5); got != 3 {
 			t.Errorf("%s: %d requests passed, want 3", name, got)

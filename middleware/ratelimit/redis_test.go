@@ -12,7 +12,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// TestOneLimitInRedis has two limiters, as two processes have them, hold one limit over all owners, and each its own while Redis is gone.
+// TestOneLimitInRedis has two limiters, as two processes have them, hold one limit over all owners, and each its own
+// while Redis is gone.
 func TestOneLimitInRedis(t *testing.T) {
 	server := redistest.Start(t)
 	config := dynamic.RateLimit{
@@ -22,11 +23,13 @@ func TestOneLimitInRedis(t *testing.T) {
 	var limiters [2]*RateLimit
 	for i := range limiters {
 		clients := redis.NewClients(telemetry.Discard{})
+		clients.AnswerTimeout = time.Minute // A busy machine takes its time.
 		defer clients.Close()
 		m, err := New("m@file", config, Options{Clients: clients})
 		if err != nil {
 			t.Fatal(err)
 		}
+		m.Start()
 		defer m.Close()
 		limiters[i] = m
 	}

@@ -18,7 +18,8 @@ const (
 	sweep = int64(30 * time.Second)
 )
 
-// slot is one bucket: the hash of its source, and when it is full again. It holds no pointer, so that the collector has nothing to read.
+// slot is one bucket: the hash of its source, and when it is full again. It holds no pointer, so that the collector
+// has nothing to read.
 type slot struct {
 	key  uint64
 	full int64
@@ -116,7 +117,8 @@ func (s *shard) live(now int64) (n int) {
 	return n
 }
 
-// rebuild moves the buckets that are not full to new slots, of which at most half are taken then if there may be as many.
+// rebuild moves the buckets that are not full to new slots, of which at most half are taken then if there may be as
+// many.
 func (s *shard) rebuild(live int, now int64) {
 	old := s.slots
 	s.slots, s.taken = nil, 0
@@ -131,8 +133,8 @@ func (s *shard) rebuild(live int, now int64) {
 	}
 }
 
-// fullest returns the place of the fullest of some buckets near the slot of a key: it has the least to say. A source that is being
-// refused has more, so that it is not forgotten by a flood of others.
+// fullest returns the place of the fullest of some buckets near the slot of a key: it has the least to say. A source
+// that is being refused has more, so that it is not forgotten by a flood of others.
 func (s *shard) fullest(key uint64) (victim uint64) {
 	mask := uint64(len(s.slots) - 1)
 	seen := 0

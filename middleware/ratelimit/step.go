@@ -17,11 +17,11 @@ type step struct {
 	buckets lazy
 }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*step) KeepsNothing() {}
+// NoRetain says that no part of a request outlives its handler here.
+func (*step) NoRetain() {}
 
-// Standing returns how many sources are remembered in this process, where one whose bucket is full again is forgotten some time later. The
-// state is "redis_lost" while Redis is known to be lost, and empty otherwise.
+// Standing returns how many sources are remembered in this process, where one whose bucket is full again is forgotten
+// some time later. The state is "redis_lost" while Redis is known to be lost, and empty otherwise.
 func (s *step) Standing() (state string, levels map[string]int64) {
 	levels = map[string]int64{"sources": 0}
 	if t := s.buckets.Load(); t != nil {
@@ -45,7 +45,7 @@ func (s *step) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// pass reports whether the request may go on. If not, it has been answered, or there is nobody left to answer.
+// pass reports whether the request may go on. If not, it has been answered, or the client has left.
 func (s *step) pass(w http.ResponseWriter, r *http.Request) bool {
 	wait, allowed := s.take(r)
 	switch {
@@ -72,7 +72,7 @@ func (s *step) pass(w http.ResponseWriter, r *http.Request) bool {
 // take takes a token for the request, from Redis if there is one that answers.
 func (s *step) take(r *http.Request) (wait time.Duration, allowed bool) {
 	m := s.limit
-	key, _ := m.source.Key(r) // Those that don't say who they are share the zero key.
+	key, _ := m.source.Key(r) // Requests without a source share the zero key.
 	hash := key.Hash(m.seed)
 	stripe := &m.counts[hash%stripes]
 	if m.remote != nil {

@@ -30,8 +30,8 @@ func (m *model) take(r *rate, now int64) (wait int64, allowed bool) {
 	return max(-m.credit, 0), true
 }
 
-// TestTableIsTheModel compares every decision with the model, over rates, bursts, times and any number of sources, while buckets are
-// forgotten and tables grow and shrink.
+// TestTableIsTheModel compares every decision with the model, over rates, bursts, times and any number of sources,
+// while buckets are forgotten and tables grow and shrink.
 func TestTableIsTheModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 60 {
@@ -132,8 +132,8 @@ func slots(t *table) (n int) {
 	return n
 }
 
-// TestFloodEvictsTheFullest fills a shard with more sources than it holds: it stays within its bounds, and a source that is being refused is
-// still refused afterwards.
+// TestFloodEvictsTheFullest fills a shard with more sources than it holds: it stays within its bounds, and a source
+// that is being refused is still refused afterwards.
 func TestFloodEvictsTheFullest(t *testing.T) {
 	hash, s, r := hashes(), &shard{}, perSecond(1, 5)
 	const refused, flood, bound = 100, 2 * most, most * 3 / 4
@@ -162,8 +162,8 @@ func TestFloodEvictsTheFullest(t *testing.T) {
 	}
 }
 
-// TestEvictionTakesFullBucketsFirst has a table full of buckets half of which have become full again: those go, and do not count.
-// It looks at a few only, so one in a hundred may be another.
+// TestEvictionTakesFullBucketsFirst has a table full of buckets half of which have become full again: those go, and
+// do not count. It looks at a few only, so one in a hundred may be another.
 func TestEvictionTakesFullBucketsFirst(t *testing.T) {
 	hash, s, r := hashes(), &shard{}, perSecond(1, 5)
 	const half = most * 3 / 8
@@ -184,7 +184,8 @@ func TestEvictionTakesFullBucketsFirst(t *testing.T) {
 	}
 }
 
-// TestOneSourceAtOnce has many goroutines take from few buckets at one time: each gives what it holds, not more and not less.
+// TestOneSourceAtOnce has many goroutines take from few buckets at one time: each gives what it holds, not more and
+// not less.
 func TestOneSourceAtOnce(t *testing.T) {
 	const sources, takers, burst = 7, 8, 100
 	hash, table := hashes(), &table{rate: perSecond(1, burst)}

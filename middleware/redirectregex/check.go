@@ -21,8 +21,9 @@ var (
 	errFreeHost  = errors.New("the client's path decides the host of the redirect")
 )
 
-// check refuses a target that is no URL, and one whose host anybody could choose by a link: the client's path and query may fill a part
-// of a host name that the operator goes on with, or all of it where the operator says where it ends, and nothing else.
+// check refuses a target that is no URL, and one whose host a link could choose: the client's path and query may fill
+// a part of a host name that the operator goes on with, or all of it where the operator says where it ends, and
+// nothing else.
 func (to *target) check(relative bool) error {
 	switch {
 	case to.long:
@@ -113,7 +114,8 @@ func isLabel(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.'
 }
 
-// location returns the target as a header value: with what some reader of the header would stop at, or take for something else, encoded.
+// location returns the target as a header value: with what some reader of the header would stop at, or take for
+// something else, encoded.
 func (to *target) location() string {
 	const hex = "0123456789ABCDEF"
 	var location strings.Builder

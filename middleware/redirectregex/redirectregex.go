@@ -1,8 +1,9 @@
 // Package redirectregex is the middleware redirectRegex: it redirects clients whose URL matches a regular expression.
 //
-// What flows in: a request in canonical form. What flows out: a redirect to what the replacement makes of the URL, or the request itself
-// where the expression does not match or changes nothing. It never lets the path or the query of a client decide to which host a redirect
-// leads where the replacement names one, and never answers with a body that repeats what the client sent.
+// What flows in: a request in canonical form. What flows out: a redirect to what the replacement makes of the URL, or
+// the request itself where the expression does not match or changes nothing. It never lets the path or the query of a
+// client decide to which host a redirect leads where the replacement names one, and never answers with a body that
+// repeats what the client sent.
 package redirectregex
 
 import (
@@ -26,7 +27,7 @@ type RedirectRegex struct {
 	permanent bool
 	// word is a part of the host, the port, the path or the query of every URL that matches, or empty.
 	word string
-	// sources holds the memory of sources that nobody reads any more.
+	// sources holds sources to be used again.
 	sources sync.Pool
 }
 
@@ -40,17 +41,20 @@ func New(name string, config dynamic.RedirectRegex) (*RedirectRegex, error) {
 		return nil, fmt.Errorf("redirectRegex.regex %q %w", config.Regex, err)
 	}
 	if len(config.Replacement) > pattern.MaxText {
-		return nil, fmt.Errorf("redirectRegex.replacement has %d bytes, more than the %d that are allowed", len(config.Replacement), pattern.MaxText)
+		return nil, fmt.Errorf("redirectRegex.replacement has %d bytes, more than the %d that are allowed",
+			len(config.Replacement), pattern.MaxText)
 	}
 	if strings.ContainsFunc(config.Replacement, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return nil, fmt.Errorf("redirectRegex.replacement %q has a control character", config.Replacement)
 	}
 	return &RedirectRegex{
-		name: name, regex: regex, template: parse(config.Replacement, regex.SubexpNames()), permanent: config.Permanent, word: word(regex.Need()),
+		name: name, regex: regex, template: parse(config.Replacement, regex.SubexpNames()), permanent: config.Permanent,
+		word: word(regex.Need()),
 	}, nil
 }
 
-// word returns the longest part of a text that can't reach from one part of a URL into the next, unless a scheme may be all of it.
+// word returns the longest part of a text that can't reach from one part of a URL into the next, unless a scheme may
+// be all of it.
 func word(text string) string {
 	longest := ""
 	for part := range strings.FieldsFuncSeq(text, func(c rune) bool { return c == ':' || c == '/' || c == '?' }) {
@@ -64,16 +68,17 @@ func word(text string) string {
 	return longest
 }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*RedirectRegex) KeepsNothing() {}
+// NoRetain says that no part of a request outlives its handler here.
+func (*RedirectRegex) NoRetain() {}
 
-// Wrap returns a handler that matches the URL of a request, "scheme://host[:port]/path?query". Where the expression does not match, and
-// where the replacement of all matches changes nothing, it calls next. Elsewhere it redirects: with 301 (permanent) or 302 for GET, and
-// 308 or 307 for every other method, HEAD too, so that the method stays. What is no URL to redirect to, or one to which only the path
-// or the query of the client leads, is answered with 400.
+// Wrap returns a handler that matches the URL of a request, "scheme://host[:port]/path?query". Where the expression
+// does not match, and where the replacement of all matches changes nothing, it calls next. Elsewhere it redirects:
+// with 301 (permanent) or 302 for GET, and 308 or 307 for every other method, HEAD too, so that the method stays.
+// What is no URL to redirect to, or one to which only the path or the query of the client leads, is answered with
+// 400.
 //
-// The scheme is that of the connection, whatever a proxy in front says in X-Forwarded-Proto; host, path and query are in canonical form,
-// the host in lower case, the port as the client wrote it.
+// The scheme is that of the connection, whatever a proxy in front says in X-Forwarded-Proto; host, path and query are
+// in canonical form, the host in lower case, the port as the client wrote it.
 func (rr *RedirectRegex) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if rr.differs(r) {
@@ -107,7 +112,8 @@ func (rr *RedirectRegex) Wrap(next http.Handler) http.Handler {
 
 // differs reports whether the parts of a URL are enough to see that it does not match.
 func (rr *RedirectRegex) differs(r *http.Request) bool {
-	if rr.word == "" || strings.Contains(r.Host, rr.word) || strings.Contains(r.URL.RawQuery, rr.word) || !isPlain(r.Host) {
+	if rr.word == "" || strings.Contains(r.Host, rr.word) || strings.Contains(r.URL.RawQuery, rr.word) ||
+		!isPlain(r.Host) {
 		return false
 	}
 	path, _ := canonical.EscapedPath(r)
@@ -144,7 +150,7 @@ func (rr *RedirectRegex) status(method string) int {
 // source is the URL that an expression is matched against.
 type source struct {
 	url []byte
-	// path is where the path begins, and with it what anybody can put into a link.
+	// path is where the path begins, and with it what any link can hold.
 	path int
 }
 

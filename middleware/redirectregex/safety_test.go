@@ -151,8 +151,8 @@ func FuzzExpand(f *testing.F) {
 	})
 }
 
-// redirect returns the Location that a request for the target gets, and whether it is redirected. It fails the test where something
-// else happens than that the request passes, is redirected or is answered with 400.
+// redirect returns the Location that a request for the target gets, and whether it is redirected. It fails the test
+// where something else happens than that the request passes, is redirected or is answered with 400.
 func redirect(t *testing.T, step *RedirectRegex, target string) (location string, ok bool) {
 	t.Helper()
 	r := &http.Request{Method: http.MethodGet, Host: "h", Header: http.Header{}, RequestURI: target}
@@ -175,7 +175,8 @@ func redirect(t *testing.T, step *RedirectRegex, target string) (location string
 	return location, ok
 }
 
-// FuzzRedirectRegex asserts that whatever is redirected gets a Location that is one line of ASCII, without a backslash, and a URL.
+// FuzzRedirectRegex asserts that whatever is redirected gets a Location that is one line of ASCII, without a
+// backslash, and a URL.
 func FuzzRedirectRegex(f *testing.F) {
 	f.Add("^http://h/old(.*)", "https://example.com$1", "/old.evil.example/")
 	f.Add("^http://h/(.*)", "/$1", "/%0d%0a/evil?\\x")

@@ -8,8 +8,8 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/pattern"
 )
 
-// template is a replacement in the syntax of regexp.Expand, taken apart, so that every byte of a result is known to come from the
-// operator or from a place in the client's URL.
+// template is a replacement in the syntax of regexp.Expand, taken apart, so that every byte of a result is known to
+// come from the operator or from a place in the client's URL.
 type template struct {
 	pieces []piece
 	// relative says that the operator wants another host under the scheme of the client ("//host").
@@ -22,8 +22,8 @@ type piece struct {
 	group int
 }
 
-// parse takes a replacement apart. The names are those of the expression's groups. A dollar sign that begins no reference stands for
-// itself, and a reference to a group that does not exist for nothing, as for regexp.Expand.
+// parse takes a replacement apart. The names are those of the expression's groups. A dollar sign that begins no
+// reference stands for itself, and a reference to a group that does not exist for nothing, as for regexp.Expand.
 func parse(replacement string, names []string) template {
 	t := template{relative: strings.HasPrefix(replacement, "//")}
 	for {
@@ -94,11 +94,11 @@ type origin byte
 const (
 	operator origin = iota // the replacement
 	place                  // the scheme or the host of the client's URL
-	group                  // its path or query, which anybody can put into a link, by a group of the expression
+	group                  // its path or query, which any link can hold, by a group of the expression
 	rest                   // its path or query, around what matched
 )
 
-// link reports whether anybody can choose a byte by making somebody follow a link.
+// link reports whether a byte may come from a link that a client is made to follow.
 func (o origin) link() bool { return o >= group }
 
 // ours is the opposite of link.

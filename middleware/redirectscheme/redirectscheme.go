@@ -1,7 +1,9 @@
-// Package redirectscheme is the middleware redirectScheme: it redirects to another scheme, and to a port when one is given.
+// Package redirectscheme is the middleware redirectScheme: it redirects to another scheme, and to a port when one is
+// given.
 //
-// What flows in: a request whose X-Forwarded-Proto can be believed. What flows out: a redirect to the same host, path and query, or the
-// request itself when the client is there already. It never answers with a body that repeats what the client sent.
+// What flows in: a request whose X-Forwarded-Proto can be believed. What flows out: a redirect to the same host, path
+// and query, or the request itself when the client is there already. It never answers with a body that repeats what
+// the client sent.
 package redirectscheme
 
 import (
@@ -13,6 +15,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/middleware/answer"
 )
 
@@ -38,17 +41,19 @@ func New(name string, config dynamic.RedirectScheme) (*RedirectScheme, error) {
 			return nil, fmt.Errorf("redirectScheme.port %q is not a port between 1 and 65535", config.Port)
 		}
 	}
-	return &RedirectScheme{name: name, scheme: scheme, port: explicit(scheme, config.Port), permanent: config.Permanent}, nil
+	port := explicit(scheme, config.Port)
+	return &RedirectScheme{name: name, scheme: scheme, port: port, permanent: config.Permanent}, nil
 }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*RedirectScheme) KeepsNothing() {}
+// NoRetain says that no part of a request outlives its handler here.
+func (*RedirectScheme) NoRetain() {}
 
-// Wrap returns a handler that calls next for a client that is on the scheme and port already, and redirects any other one: with 301
-// (permanent) or 302 for GET, and 308 or 307 for every other method, HEAD too, so that the method stays. The client's scheme is
-// X-Forwarded-Proto (the first of several, ws counts as http, wss as https), or else the connection's; its port is that of the Host
-// header. Where that has none, a proxy in front may know the port better (X-Forwarded-Port): it can end redirects, not begin them. A
-// request without a usable Host is answered with 400.
+// Wrap returns a handler that calls next for a client that is on the scheme and port already, and redirects any other
+// one: with 301 (permanent) or 302 for GET, and 308 or 307 for every other method, HEAD too, so that the method
+// stays. The client's scheme is X-Forwarded-Proto (the first of several, ws counts as http, wss as https), or else
+// the connection's; its port is that of the Host header. Where that has none, a proxy in front may know the port
+// better (X-Forwarded-Port): it can end redirects, not begin them. A request without a usable Host is answered with
+// 400.
 func (s *RedirectScheme) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		scheme := clientScheme(r)
@@ -76,7 +81,7 @@ func (s *RedirectScheme) isPort(r *http.Request) bool {
 	if explicit(s.scheme, port) == s.port {
 		return true
 	}
-	return port == "" && explicit(s.scheme, forwarded(r, canonical.XForwardedPort)) == s.port
+	return port == "" && explicit(s.scheme, firstValue(r, forwarded.XForwardedPort)) == s.port
 }
 
 func (s *RedirectScheme) location(host string, r *http.Request) string {
@@ -101,8 +106,8 @@ func (s *RedirectScheme) location(host string, r *http.Request) string {
 	return location.String()
 }
 
-// writeASCII encodes what a header value can't carry everywhere, or what some clients would read as something else: a query is forwarded
-// as received, even with raw bytes beyond ASCII.
+// writeASCII encodes what a header value can't carry everywhere, or what some clients would read as something else: a
+// query is forwarded as received, even with raw bytes beyond ASCII.
 func writeASCII(location *strings.Builder, query string) {
 	for i := range len(query) {
 		if c := query[i]; c > ' ' && c < 0x7f && strings.IndexByte(`"<>\`, c) < 0 {
@@ -126,7 +131,7 @@ func (s *RedirectScheme) status(method string) int {
 }
 
 func clientScheme(r *http.Request) string {
-	proto := forwarded(r, canonical.XForwardedProto)
+	proto := firstValue(r, forwarded.XForwardedProto)
 	if proto == "https" || proto == "http" {
 		return proto // As nearly always.
 	}
@@ -142,8 +147,8 @@ func clientScheme(r *http.Request) string {
 	return "http"
 }
 
-// forwarded returns the first value of a header in which every proxy may have left one.
-func forwarded(r *http.Request, name string) string {
+// firstValue returns the first value of a header in which every proxy may have left one.
+func firstValue(r *http.Request, name string) string {
 	values := r.Header[name]
 	if len(values) == 0 {
 		return ""

@@ -62,7 +62,8 @@ func TestReplacePath(t *testing.T) {
 	}
 }
 
-// TestValuesFromBefore covers those of a trusted peer and of a replacement before this one: the entrypoint has removed all others.
+// TestValuesFromBefore covers those of a trusted peer and of a replacement before this one: the entrypoint has
+// removed all others.
 func TestValuesFromBefore(t *testing.T) {
 	step, err := New("p@file", dynamic.ReplacePath{Path: "/new"})
 	if err != nil {
@@ -85,8 +86,8 @@ func TestBadDefinitions(t *testing.T) {
 	}
 }
 
-// FuzzReplacePath asserts that what arrives is canonical and read as it was written, that the query stays, and that nothing changes where the
-// answer is 400.
+// FuzzReplacePath asserts that what arrives is canonical and read as it was written, that the query stays, and that
+// nothing changes where the answer is 400.
 func FuzzReplacePath(f *testing.F) {
 	f.Add("/api", "/api../admin", "q")
 	f.Add("/a%2fb", "/a%2Fb/%0d%0a//c", "a=%2F;b")

@@ -1,8 +1,9 @@
-// Package replacepathregex is the middleware replacePathRegex: it rewrites the path with a regular expression and tells the service the
-// one before.
+// Package replacepathregex is the middleware replacePathRegex: it rewrites the path with a regular expression and
+// names to the service the one before.
 //
-// What flows in: a request with a canonical path. What flows out: the same request with another canonical path and X-Replaced-Path, or
-// the request as it was where the expression does not match. It never touches the query, and leaves "OPTIONS *", which has no path, alone.
+// What flows in: a request with a canonical path. What flows out: the same request with another canonical path and
+// X-Replaced-Path, or the request as it was where the expression does not match. It never touches the query, and
+// leaves "OPTIONS *", which has no path, alone.
 package replacepathregex
 
 import (
@@ -13,6 +14,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/middleware/answer"
 	"github.com/sluiceproxy/sluice/middleware/pattern"
 )
@@ -27,8 +29,8 @@ type ReplacePathRegex struct {
 // errLong is why a path is refused that matches too often or that grew too much.
 var errLong = errors.New("the path matches too often, or the changed path is too long")
 
-// New checks the definition: a regular expression, and a replacement that may be empty. White space around both is dropped. What stands
-// literally in the replacement is part of the path, "?" and "#" too.
+// New checks the definition: a regular expression, and a replacement that may be empty. White space around both is
+// dropped. What stands literally in the replacement is part of the path, "?" and "#" too.
 func New(name string, config dynamic.ReplacePathRegex) (*ReplacePathRegex, error) {
 	text, replacement := strings.TrimSpace(config.Regex), strings.TrimSpace(config.Replacement)
 	if text == "" {
@@ -39,7 +41,8 @@ func New(name string, config dynamic.ReplacePathRegex) (*ReplacePathRegex, error
 		return nil, fmt.Errorf("replacePathRegex.regex %q %w", text, err)
 	}
 	if len(replacement) > pattern.MaxText {
-		return nil, fmt.Errorf("replacePathRegex.replacement has %d bytes, more than the %d that are allowed", len(replacement), pattern.MaxText)
+		return nil, fmt.Errorf("replacePathRegex.replacement has %d bytes, more than the %d that are allowed",
+			len(replacement), pattern.MaxText)
 	}
 	if strings.ContainsFunc(replacement, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 		return nil, fmt.Errorf("replacePathRegex.replacement %q has a control character", replacement)
@@ -52,12 +55,12 @@ func literal(replacement string) string {
 	return strings.NewReplacer("#", "%23", " ", "%20").Replace(replacement)
 }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*ReplacePathRegex) KeepsNothing() {}
+// NoRetain says that no part of a request outlives its handler here.
+func (*ReplacePathRegex) NoRetain() {}
 
-// Wrap returns a handler that replaces every match in the escaped path, appends the path from before to X-Replaced-Path and calls next.
-// A path that does not match passes unchanged. A result that is no path, or that reaches what the route did not match (see
-// [canonical.SetPath]), is answered with 400.
+// Wrap returns a handler that replaces every match in the escaped path, appends the path from before to
+// X-Replaced-Path and calls next. A path that does not match passes unchanged. A result that is no path, or that
+// reaches what the route did not match (see [canonical.SetPath]), is answered with 400.
 func (p *ReplacePathRegex) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if before, ok := canonical.EscapedPath(r); ok && p.regex.MatchString(before) {
@@ -78,6 +81,6 @@ func (p *ReplacePathRegex) replace(r *http.Request, before string) error {
 	if err := canonical.SetPath(r, after); err != nil {
 		return err
 	}
-	canonical.AddHeader(r.Header, canonical.XReplacedPath, before)
+	forwarded.AddHeader(r.Header, forwarded.XReplacedPath, before)
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
 
@@ -131,7 +132,8 @@ func TestTwoInARow(t *testing.T) {
 	}
 }
 
-// TestEmptySegments covers an entrypoint that does not sanitize paths: what was there may stay, but not come to the front.
+// TestEmptySegments covers an entrypoint that does not sanitize paths: what was there may stay, but not come to the
+// front.
 func TestEmptySegments(t *testing.T) {
 	for replacement, want := range map[string]string{"/b$1": "/b//c", "/$1": "Bad Request", "$1": "Bad Request", "": "/"} {
 		r := middlewaretest.Request(t, "GET /")
@@ -159,8 +161,8 @@ func TestBadDefinitions(t *testing.T) {
 	}
 }
 
-// FuzzReplacePathRegex asserts that what arrives is canonical and read as it was written, has no dot segment and no new empty one, is what
-// Go's own package makes of a plain path, and that nothing changes where the answer is 400.
+// FuzzReplacePathRegex asserts that what arrives is canonical and read as it was written, has no dot segment and no
+// new empty one, is what Go's own package makes of a plain path, and that nothing changes where the answer is 400.
 func FuzzReplacePathRegex(f *testing.F) {
 	f.Add("^/foo/(.*)", "/$1", "/foo/..%2fadmin")
 	f.Add("^/foo(.*)", "/$1", "/foo../%0d%0a")
@@ -211,7 +213,7 @@ func BenchmarkReplacePathRegex(b *testing.B) {
 				handler.ServeHTTP(nil, r)
 				if name == "path" {
 					canonical.Target{Escaped: "/foo/x"}.Set(r.URL)
-					delete(r.Header, canonical.XReplacedPath)
+					delete(r.Header, forwarded.XReplacedPath)
 				}
 			}
 		})

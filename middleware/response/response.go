@@ -10,6 +10,8 @@ import (
 	"net"
 	"net/http"
 	"sync/atomic"
+
+	"github.com/sluiceproxy/sluice/httpio"
 )
 
 // Editor is who is shown the head of a response.
@@ -65,8 +67,7 @@ func (w *Writer) ReadFrom(body io.Reader) (int64, error) {
 
 // Splices says what the server's writer says: whether ReadFrom keeps nothing back.
 func (w *Writer) Splices() bool {
-	splicer, ok := w.ResponseWriter.(interface{ Splices() bool })
-	return ok && splicer.Splices()
+	return httpio.Splices(w.ResponseWriter)
 }
 
 // Flush begins the response when nobody has, and sends what is buffered.

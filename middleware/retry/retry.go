@@ -1,8 +1,8 @@
 // Package retry is the middleware retry: it says how a request is tried again when an endpoint fails it.
 //
-// What flows in: a request. What flows out: the same request, whose context carries a policy that the pool at its end runs in place of
-// its own. It never sends a request twice by itself, and reads no body: only the pool knows which endpoints were tried, and how far
-// each try got.
+// What flows in: a request. What flows out: the same request, whose context carries a policy that the pool at its end
+// runs in place of its own. It never sends a request twice by itself, and reads no body: only the pool knows which
+// endpoints were tried, and how far each try got.
 package retry
 
 import (
@@ -15,8 +15,8 @@ import (
 // Retry is one configured retry.
 type Retry struct{ policy *retry.Policy }
 
-// New checks the definition. attempts counts the first try and must be at least 1; durations must not be negative, status codes must be
-// ones (100 to 599), and disableRetryOnNetworkError needs some.
+// New checks the definition. attempts counts the first try and must be at least 1; durations must not be negative,
+// status codes must be ones (100 to 599), and disableRetryOnNetworkError needs some.
 func New(_ string, config dynamic.Retry) (*Retry, error) {
 	policy, err := retry.NewMiddleware(&config)
 	if err != nil {
@@ -25,8 +25,8 @@ func New(_ string, config dynamic.Retry) (*Retry, error) {
 	return &Retry{policy: policy}, nil
 }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*Retry) KeepsNothing() {}
+// NoRetain says that no part of a request outlives its handler here.
+func (*Retry) NoRetain() {}
 
 // Wrap returns a handler that calls next with the policy in the context of the request.
 func (m *Retry) Wrap(next http.Handler) http.Handler {

@@ -8,14 +8,16 @@ import (
 	"strings"
 )
 
-// digestLength is the length of a digest as text. A text that is not one is shorter, so that nobody can send another's digest.
+// digestLength is the length of a digest as text. A text that is not one is shorter, so that no client can send a
+// digest.
 const digestLength = 2 * sha256.Size
 
 // Key stands for one source. It is comparable; keys of one Source are equal when the source is the same.
 type Key struct {
 	// Addr is the address of the client, or zero.
 	Addr netip.Addr
-	// Text is the host or the value of the header, and of one with 64 bytes or more its SHA-256 as 64 hexadecimal digits.
+	// Text is the host or the value of the header, and of one with 64 bytes or more its SHA-256 as 64 hexadecimal
+	// digits.
 	Text string
 }
 
@@ -27,8 +29,9 @@ func (k Key) String() string {
 	return strings.Clone(k.Text)
 }
 
-// Hash returns 64 bits that tables can tell the keys of one Source apart by, without keeping them: nobody who does not know the seed can
-// make two keys with the same ones, and among a million keys the chance that any two share them is below one in ten million.
+// Hash returns 64 bits that identify a key of one Source in tables, without keeping it: without the seed nothing can
+// make two keys with the same ones, and among a million keys the chance that any two share them is below one in ten
+// million.
 func (k Key) Hash(seed maphash.Seed) uint64 {
 	if !k.Addr.IsValid() {
 		return maphash.String(seed, k.Text)

@@ -1,7 +1,8 @@
-// Package source says who a request is counted for by middlewares that limit (the option sourceCriterion).
+// Package source identifies the source that a request is counted for by middlewares that limit (the option
+// sourceCriterion).
 //
-// What flows in: a request whose headers can be believed. What flows out: a [Key], equal for requests of one source. It never counts
-// anything itself, and a client can't have two keys by writing the same host or address in two ways.
+// What flows in: a request whose headers can be believed. What flows out: a [Key], equal for requests of one source.
+// It never counts anything itself, and a client can't have two keys by writing the same host or address in two ways.
 package source
 
 import (
@@ -12,39 +13,43 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forwarded"
 )
 
 // Criterion is by what requests are told apart.
 type Criterion int
 
 const (
-	// ClientAddress tells requests apart by the address of the client (ipStrategy).
+	// ClientAddress groups requests by the address of the client (ipStrategy).
 	ClientAddress Criterion = iota
-	// RequestHeader tells them apart by the value of a header (requestHeaderName).
+	// RequestHeader groups them by the value of a header (requestHeaderName).
 	RequestHeader
-	// RequestHost tells them apart by the host that they ask for (requestHost).
+	// RequestHost groups them by the requested host (requestHost).
 	RequestHost
 )
 
 // Source finds the keys of requests. It is immutable.
 type Source struct {
 	criterion Criterion
-	client    canonical.ClientStrategy
+	client    forwarded.ClientStrategy
 	header    string
 }
 
-// New checks a sourceCriterion, whose three kinds are exclusive. Where it is nil or sets none, requests are told apart by fallback,
-// which is not RequestHeader. An error begins with the option, which is as files spell it, such as "rateLimit.sourceCriterion".
+// New checks a sourceCriterion, whose three kinds are exclusive. Where it is nil or sets none, requests are told
+// apart by fallback, which is not RequestHeader. An error begins with the option, which is as files spell it, such as
+// "rateLimit.sourceCriterion".
 func New(option string, config *dynamic.SourceCriterion, fallback Criterion) (*Source, error) {
 	if config == nil {
 		return &Source{criterion: fallback}, nil
 	}
 	if kinds := kindsOf(config); len(kinds) > 1 {
-		return nil, fmt.Errorf("%s sets %s, but only one of ipStrategy, requestHeaderName, requestHost can be set", option, strings.Join(kinds, " and "))
+		return nil, fmt.Errorf("%s sets %s, but only one of ipStrategy, requestHeaderName, requestHost can be set", option,
+			strings.Join(kinds, " and "))
 	}
 	switch {
 	case config.IPStrategy != nil:
-		strategy, err := canonical.NewClientStrategy(config.IPStrategy.Depth, config.IPStrategy.ExcludedIPs, config.IPStrategy.IPv6Subnet)
+		strategy, err := forwarded.NewClientStrategy(config.IPStrategy.Depth, config.IPStrategy.ExcludedIPs,
+			config.IPStrategy.IPv6Subnet)
 		if err != nil {
 			return nil, fmt.Errorf("%s.ipStrategy.%w", option, err)
 		}
@@ -85,11 +90,12 @@ func checkName(name string) error {
 	return nil
 }
 
-// Key returns the key of a request. It is not ok, and the key the zero one, when the request does not say: the client's address is
-// unknown, the header is missing or empty, or the host is none that a rule could compare. Such requests are one source together.
+// Key returns the key of a request. It is not ok, and the key the zero one, when the request does not say: the
+// client's address is unknown, the header is missing or empty, or the host is none that a rule could compare. Such
+// requests are one source together.
 //
-// Of several lines of a header the first counts. The text is a part of the request's head, so whoever keeps a key keeps its Hash or its
-// String.
+// Of several lines of a header the first counts. The text is a part of the request's head, so a table keeps the Hash
+// of a key or its String.
 func (s *Source) Key(r *http.Request) (key Key, ok bool) {
 	switch s.criterion {
 	case RequestHeader:

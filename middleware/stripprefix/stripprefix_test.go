@@ -11,6 +11,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
 
@@ -23,7 +24,8 @@ func build(t testing.TB, prefixes ...string) *StripPrefix {
 	return step
 }
 
-// serve returns what the next handler sees: the request target and X-Forwarded-Prefix; or the status when it sees nothing.
+// serve returns what the next handler sees: the request target and X-Forwarded-Prefix; or the status when it sees
+// nothing.
 func serve(t *testing.T, step *StripPrefix, r *http.Request) (uri string, prefix []string) {
 	t.Helper()
 	next := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -100,20 +102,20 @@ func TestUnsanitizedPathCannotGrowAnEmptySegment(t *testing.T) {
 
 func TestPrefixHeaderIsNotForged(t *testing.T) {
 	forged := []string{"X-Forwarded-Prefix: /evil", "X-Forwarded-Prefix: /evil2", "x-forwarded-prefix: /evil3", "X_Forwarded_Prefix: /evil", "x-forwarded_PREFIX: /evil"}
-	trust, err := canonical.NewTrust([]string{"192.0.2.0/24"})
+	trust, err := forwarded.NewTrust([]string{"192.0.2.0/24"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	peer := netip.MustParseAddr("192.0.2.1")
 
 	r := middlewaretest.Request(t, "GET /api/x", forged...)
-	new(canonical.Forwarding).Apply(r, peer)
+	new(forwarded.Policy).Apply(r, peer)
 	if _, prefix := serve(t, build(t, "/api"), r); !cmp.Equal(prefix, []string{"/api"}) {
 		t.Errorf("an untrusted peer's prefix stays: %q", prefix)
 	}
 
 	r = middlewaretest.Request(t, "GET /api/v2/x", "X-Forwarded-Prefix: /outer", "X_Forwarded_Prefix: /evil")
-	(&canonical.Forwarding{Trusted: trust}).Apply(r, peer)
+	(&forwarded.Policy{Trusted: trust}).Apply(r, peer)
 	serve(t, build(t, "/api"), r)
 	r.Header["x_forwarded_prefix"] = []string{"/evil"}
 	if _, prefix := serve(t, build(t, "/v2"), r); !cmp.Equal(prefix, []string{"/outer", "/api", "/v2"}) {
@@ -152,8 +154,8 @@ func TestBadDefinitions(t *testing.T) {
 	}
 }
 
-// FuzzStripPrefix asserts that what arrives is canonical and read as it was written, that the query stays, and that nothing changes where the
-// answer is 400.
+// FuzzStripPrefix asserts that what arrives is canonical and read as it was written, that the query stays, and that
+// nothing changes where the answer is 400.
 func FuzzStripPrefix(f *testing.F) {
 	f.Add("/api", "/api../admin", "q")
 	f.Add("/a%2fb", "/a%2Fb/%0d%0a//c", "a=%2F;b")
@@ -205,7 +207,7 @@ func BenchmarkStripPrefix(b *testing.B) {
 		for b.Loop() {
 			handler.ServeHTTP(nil, r)
 			canonical.Target{Escaped: "/api/users/42"}.Set(r.URL)
-			delete(r.Header, canonical.XForwardedPrefix)
+			delete(r.Header, forwarded.XForwardedPrefix)
 		}
 	})
 }

@@ -1,8 +1,9 @@
-// Package stripprefixregex is the middleware stripPrefixRegex: it removes what a regular expression matches at the beginning of the path
-// and tells the service what that was.
+// Package stripprefixregex is the middleware stripPrefixRegex: it removes what a regular expression matches at the
+// beginning of the path and names that to the service.
 //
-// What flows in: a request with a canonical path. What flows out: the same request below the prefix, with X-Forwarded-Prefix. It matches
-// the path that rules compare and cuts the one that is forwarded at the same character, and it never touches the query.
+// What flows in: a request with a canonical path. What flows out: the same request below the prefix, with
+// X-Forwarded-Prefix. It matches the path that rules compare and cuts the one that is forwarded at the same
+// character, and it never touches the query.
 package stripprefixregex
 
 import (
@@ -13,6 +14,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/middleware/answer"
 	"github.com/sluiceproxy/sluice/middleware/pattern"
 )
@@ -46,12 +48,13 @@ func New(name string, config dynamic.StripPrefixRegex) (*StripPrefixRegex, error
 	return s, nil
 }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*StripPrefixRegex) KeepsNothing() {}
+// NoRetain says that no part of a request outlives its handler here.
+func (*StripPrefixRegex) NoRetain() {}
 
-// Wrap returns a handler that removes what the first matching expression matches, appends it to X-Forwarded-Prefix and calls next. A
-// path at whose beginning none of them matches, or only the empty text, passes unchanged. One whose rest must not stand alone, as "/../x"
-// must not, is answered with 400, and so is one where the prefix would end inside an encoded character.
+// Wrap returns a handler that removes what the first matching expression matches, appends it to X-Forwarded-Prefix
+// and calls next. A path at whose beginning none of them matches, or only the empty text, passes unchanged. One whose
+// rest must not stand alone, as "/../x" must not, is answered with 400, and so is one where the prefix would end
+// inside an encoded character.
 func (s *StripPrefixRegex) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if n := s.match(r); n > 0 {
@@ -87,6 +90,6 @@ func strip(r *http.Request, n int) error {
 	if err := canonical.SetPath(r, rest); err != nil {
 		return err
 	}
-	canonical.AddHeader(r.Header, canonical.XForwardedPrefix, prefix)
+	forwarded.AddHeader(r.Header, forwarded.XForwardedPrefix, prefix)
 	return nil
 }

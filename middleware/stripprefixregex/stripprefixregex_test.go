@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
 
@@ -22,7 +23,8 @@ func build(t testing.TB, regex ...string) *StripPrefixRegex {
 	return step
 }
 
-// serve returns what the next handler sees: the request target and X-Forwarded-Prefix; or the status when it sees nothing.
+// serve returns what the next handler sees: the request target and X-Forwarded-Prefix; or the status when it sees
+// nothing.
 func serve(t *testing.T, step *StripPrefixRegex, r *http.Request) (uri string, prefix []string) {
 	t.Helper()
 	next := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -155,8 +157,8 @@ func TestBadDefinitions(t *testing.T) {
 	}
 }
 
-// FuzzStripPrefixRegex asserts that what arrives is canonical and read as it was written, that the prefix and the rest are the path from
-// before, and that the header is one line of ASCII.
+// FuzzStripPrefixRegex asserts that what arrives is canonical and read as it was written, that the prefix and the
+// rest are the path from before, and that the header is one line of ASCII.
 func FuzzStripPrefixRegex(f *testing.F) {
 	f.Add("/api/[^/]+", "/api/a%2Fb/../c")
 	f.Add("/.", "/%C3%A9%2e%2e/admin")
@@ -203,7 +205,7 @@ func BenchmarkStripPrefixRegex(b *testing.B) {
 				handler.ServeHTTP(nil, r)
 				if name == "path" {
 					canonical.Target{Escaped: "/foo/bar/42/x"}.Set(r.URL)
-					delete(r.Header, canonical.XForwardedPrefix)
+					delete(r.Header, forwarded.XForwardedPrefix)
 				}
 			}
 		})

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"io"
 	"net"
+
+	"github.com/sluiceproxy/sluice/httpio"
 )
 
 // body is the client's body, of which is noted when it moves.
@@ -41,9 +43,7 @@ func (b *body) came() {
 
 // ReadNow reads what has come without waiting, where the server can tell; 0 bytes without an error say that nothing has.
 func (b *body) ReadNow(p []byte) (int, error) {
-	ready, ok := b.ReadCloser.(interface {
-		ReadNow(p []byte) (n int, err error)
-	})
+	ready, ok := b.ReadCloser.(httpio.ReadyReader)
 	if !ok || b.exchange.passed() != none {
 		return 0, nil
 	}
@@ -77,8 +77,5 @@ func (c *conn) Write(p []byte) (int, error) {
 
 // CloseWrite tells the client that nothing more will come.
 func (c *conn) CloseWrite() error {
-	if half, ok := c.Conn.(interface{ CloseWrite() error }); ok {
-		return half.CloseWrite()
-	}
-	return errors.ErrUnsupported
+	return httpio.CloseWrite(c.Conn)
 }

@@ -17,12 +17,15 @@ type scope struct {
 	unlink          func() bool
 }
 
+// afterFuncer is a context that [context.AfterFunc] costs no goroutine with.
+type afterFuncer interface {
+	AfterFunc(f func()) (stop func() bool)
+}
+
 // open begins a scope with its parent.
 func (s *scope) open(parent context.Context) {
 	s.Context = parent
-	if direct, ok := parent.(interface {
-		AfterFunc(f func()) (stop func() bool)
-	}); ok {
+	if direct, ok := parent.(afterFuncer); ok {
 		s.unlink = direct.AfterFunc(s.parentEnded)
 	} else {
 		s.unlink = context.AfterFunc(parent, s.parentEnded)

@@ -42,8 +42,8 @@ func New(name string, config dynamic.Timeout) (*Timeout, error) {
 	return t, nil
 }
 
-// KeepsNothing says that no part of a request outlives its handler here.
-func (*Timeout) KeepsNothing() {}
+// NoRetain says that no part of a request outlives its handler here.
+func (*Timeout) NoRetain() {}
 
 // Counts returns how many requests each limit has ended ("request", "response_header", "idle"); "idle_client" are those of idle whose
 // client owed the rest of its body before a response had begun.

@@ -12,12 +12,12 @@ import (
 	ptypes "github.com/traefik/paerser/types"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/middleware/middlewaretest/rig"
 	"github.com/sluiceproxy/sluice/static"
 )
 
 const (
-	// brief is a limit that a test waits for, long one that nobody waits for.
+	// brief is a limit that a test waits for, long one that no test waits for.
 	brief = 200 * time.Millisecond
 	long  = time.Hour
 )
@@ -26,14 +26,6 @@ const (
 func pause(d time.Duration) {
 	timer := time.NewTimer(d)
 	<-timer.C
-}
-
-// member returns the member of the rig's pool.
-func (g *rig) member() *loadbalancer.Member {
-	for member := range g.pool.Snapshot().Members() {
-		return member
-	}
-	return nil
 }
 
 // TestEndpointsThatTakeTooLong shows what a client gets, and what is recorded.
@@ -55,9 +47,9 @@ func TestEndpointsThatTakeTooLong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			matrix(t, func(t *testing.T, client, upstream string) {
+			rig.Matrix(t, func(t *testing.T, client, upstream string) {
 				step := newTimeout(t, test.config)
-				g := newRig(t, setup{wrap: step.Wrap, upstream: upstream, endpoint: func(w http.ResponseWriter, r *http.Request) {
+				g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter, r *http.Request) {
 					switch r.URL.Path {
 					case "/half":
 						_, _ = io.WriteString(w, "half")
@@ -71,15 +63,15 @@ func TestEndpointsThatTakeTooLong(t *testing.T) {
 						<-r.Context().Done()
 					}
 				}})
-				response, _, err := g.do(client, g.request(http.MethodGet, test.path, nil))
+				response, _, err := g.Do(client, g.Request(http.MethodGet, test.path, nil))
 				if response == nil || response.StatusCode != test.status || (err == nil) != test.whole {
 					t.Errorf("got %+v, %v", response, err)
 				}
-				record := g.record()
+				record := g.Record()
 				if record.Status != test.status || !strings.Contains(record.Reason, test.reason) || (record.Reason == "") != (test.reason == "") {
 					t.Errorf("recorded %d, %q", record.Status, record.Reason)
 				}
-				if n := g.member().Endpoint().InFlight(); n != 0 {
+				if n := g.Member().Endpoint().InFlight(); n != 0 {
 					t.Errorf("%d are in flight", n)
 				}
 			})
@@ -99,24 +91,24 @@ func TestClientsThatTakeTooLong(t *testing.T) {
 		for _, length := range []int64{100, -1} {
 			t.Run(fmt.Sprintf("%s, length %d", name, length), func(t *testing.T) {
 				t.Parallel()
-				matrix(t, func(t *testing.T, client, upstream string) {
+				rig.Matrix(t, func(t *testing.T, client, upstream string) {
 					step := newTimeout(t, test.config)
-					g := newRig(t, setup{wrap: step.Wrap, upstream: upstream, endpoint: func(_ http.ResponseWriter, r *http.Request) {
+					g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(_ http.ResponseWriter, r *http.Request) {
 						_, _ = io.Copy(io.Discard, r.Body)
 					}})
 					reader, writer := io.Pipe()
 					defer writer.Close() //nolint:errcheck // a test's
 					go func() { _, _ = io.WriteString(writer, "some") }()
-					r := g.request(http.MethodPost, "/", reader)
+					r := g.Request(http.MethodPost, "/", reader)
 					r.ContentLength = length
-					response, _, err := g.do(client, r)
+					response, _, err := g.Do(client, r)
 					if err != nil {
 						t.Fatal(err)
 					}
 					if response.StatusCode != test.status {
 						t.Errorf("got %d", response.StatusCode)
 					}
-					if record := g.record(); record.Status != test.status || !strings.Contains(record.Reason, name) {
+					if record := g.Record(); record.Status != test.status || !strings.Contains(record.Reason, name) {
 						t.Errorf("recorded %d, %q", record.Status, record.Reason)
 					}
 				})
@@ -139,10 +131,10 @@ func TestSlowUploads(t *testing.T) {
 			t.Parallel()
 			for _, client := range []string{"h1", "h2c"} {
 				step := newTimeout(t, test.config)
-				g := newRig(t, setup{wrap: step.Wrap, endpoint: func(w http.ResponseWriter, r *http.Request) {
+				g := rig.New(t, rig.Setup{Wrap: step.Wrap, Endpoint: func(w http.ResponseWriter, r *http.Request) {
 					n, _ := io.Copy(io.Discard, r.Body)
 					_, _ = fmt.Fprint(w, n)
-				}, change: func(entrypoint *static.EntryPoint) {
+				}, Change: func(entrypoint *static.EntryPoint) {
 					entrypoint.Transport.RespondingTimeouts.ReadTimeout = ptypes.Duration(brief)
 				}})
 				reader, writer := io.Pipe()
@@ -152,7 +144,7 @@ func TestSlowUploads(t *testing.T) {
 					_, _ = io.WriteString(writer, "body")
 					_ = writer.Close()
 				}()
-				response, body, err := g.do(client, g.request(http.MethodPost, "/", reader))
+				response, body, err := g.Do(client, g.Request(http.MethodPost, "/", reader))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -166,10 +158,10 @@ func TestSlowUploads(t *testing.T) {
 
 // TestSlowEndpoints that send a little of a large response at a time are not silent, however the bytes travel.
 func TestSlowEndpoints(t *testing.T) {
-	matrix(t, func(t *testing.T, client, upstream string) {
+	rig.Matrix(t, func(t *testing.T, client, upstream string) {
 		const length, pieces = 1 << 18, 15
 		step := newTimeout(t, config(0, 0, 5*brief))
-		g := newRig(t, setup{wrap: step.Wrap, upstream: upstream, endpoint: func(w http.ResponseWriter, _ *http.Request) {
+		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", strconv.Itoa(length))
 			for range pieces {
 				_, _ = w.Write(make([]byte, 1<<10))
@@ -178,11 +170,11 @@ func TestSlowEndpoints(t *testing.T) {
 			}
 			_, _ = w.Write(make([]byte, length-pieces<<10))
 		}})
-		response, body, err := g.do(client, g.request(http.MethodGet, "/", nil))
+		response, body, err := g.Do(client, g.Request(http.MethodGet, "/", nil))
 		if err != nil || response.StatusCode != http.StatusOK || len(body) != length {
 			t.Errorf("got %+v, %d bytes, %v", response, len(body), err)
 		}
-		if record := g.record(); record.Reason != "" {
+		if record := g.Record(); record.Reason != "" {
 			t.Errorf("recorded %q", record.Reason)
 		}
 	})
@@ -194,7 +186,7 @@ func TestClientThatTakesNothing(t *testing.T) {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()
 			step := newTimeout(t, config(0, 0, brief))
-			g := newRig(t, setup{wrap: step.Wrap, endpoint: func(w http.ResponseWriter, _ *http.Request) {
+			g := rig.New(t, rig.Setup{Wrap: step.Wrap, Endpoint: func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Length", "100000000")
 				chunk := make([]byte, 1_000_000)
 				for range 100 {
@@ -203,11 +195,11 @@ func TestClientThatTakesNothing(t *testing.T) {
 					}
 				}
 			}})
-			response, err := g.client(client).Do(g.request(http.MethodGet, "/", nil))
+			response, err := g.Client(client).Do(g.Request(http.MethodGet, "/", nil))
 			if err != nil {
 				t.Fatal(err)
 			}
-			record := g.record()
+			record := g.Record()
 			if !strings.Contains(record.Reason, "for idle") {
 				t.Errorf("recorded %q", record.Reason)
 			}
@@ -232,7 +224,7 @@ func TestWebSockets(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			step := newTimeout(t, test.config)
-			g := newRig(t, setup{wrap: step.Wrap, endpoint: func(w http.ResponseWriter, _ *http.Request) {
+			g := rig.New(t, rig.Setup{Wrap: step.Wrap, Endpoint: func(w http.ResponseWriter, _ *http.Request) {
 				conn, buffers, err := http.NewResponseController(w).Hijack()
 				if err != nil {
 					return
@@ -242,7 +234,7 @@ func TestWebSockets(t *testing.T) {
 				_ = buffers.Flush()
 				_, _ = io.Copy(conn, buffers)
 			}})
-			conn, reader := g.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+			conn, reader := g.Raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
 			response, err := http.ReadResponse(reader, nil)
 			if err != nil || response.StatusCode != http.StatusSwitchingProtocols {
 				t.Fatalf("got %+v, %v", response, err)
@@ -260,7 +252,7 @@ func TestWebSockets(t *testing.T) {
 				if _, err := reader.ReadByte(); err == nil {
 					t.Error("the connection says something")
 				}
-				if record := g.record(); record.Status != 101 || !strings.Contains(record.Reason, "for idle") {
+				if record := g.Record(); record.Status != 101 || !strings.Contains(record.Reason, "for idle") {
 					t.Errorf("recorded %d, %q", record.Status, record.Reason)
 				}
 			}
@@ -271,8 +263,8 @@ func TestWebSockets(t *testing.T) {
 // TestConnectionGoesOn after a request that was in time, without the limits of that.
 func TestConnectionGoesOn(t *testing.T) {
 	step := newTimeout(t, config(brief, brief, brief))
-	g := newRig(t, setup{wrap: step.Wrap, endpoint: func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }})
-	conn, reader := g.raw("")
+	g := rig.New(t, rig.Setup{Wrap: step.Wrap, Endpoint: func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }})
+	conn, reader := g.Raw("")
 	for range 3 {
 		_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody")
 		response, err := http.ReadResponse(reader, nil)

@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+
+	"github.com/sluiceproxy/sluice/httpio"
 )
 
 // errOver is the end of a request whose time is over.
@@ -67,13 +69,12 @@ func (w *writer) ReadFrom(source io.Reader) (int64, error) {
 	if w.exchange.timeout.idle == 0 {
 		return io.Copy(w.ResponseWriter, source)
 	}
-	return io.Copy(struct{ io.Writer }{w}, source)
+	return io.Copy(httpio.OnlyWriter{Writer: w}, source)
 }
 
 // Splices says what the server's writer says: whether ReadFrom keeps nothing back. With idle it does.
 func (w *writer) Splices() bool {
-	splicer, ok := w.ResponseWriter.(interface{ Splices() bool })
-	return ok && w.exchange.timeout.idle == 0 && splicer.Splices()
+	return w.exchange.timeout.idle == 0 && httpio.Splices(w.ResponseWriter)
 }
 
 // Flush begins the response when nobody has, and sends what is buffered.

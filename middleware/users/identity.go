@@ -8,18 +8,19 @@ import (
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/forwarded"
 )
 
-// Identity is what a service is told about who a request is from: the options headerField and removeHeader. It is an immutable value.
+// Identity is how a service learns the user of a request: the options headerField and removeHeader. It is an
+// immutable value.
 type Identity struct {
 	names         []string // The header alone, in net/http's canonical spelling, or nothing.
 	removesSecret bool
 }
 
-// NewIdentity checks headerField, which is the name of a header that the name of the user is put into; an empty one tells the service
-// nothing. A name that no header has, one of a header that frames a message or concerns one connection only, and Authorization are
-// errors, which begin with the option's kind.
+// NewIdentity checks headerField, which is the name of a header that the name of the user is put into; an empty one
+// passes on nothing. A name that no header has, one of a header that frames a message or concerns one connection
+// only, and Authorization are errors, which begin with the option's kind.
 func NewIdentity(kind, headerField string, removeHeader bool) (Identity, error) {
 	identity := Identity{removesSecret: removeHeader}
 	if headerField == "" {
@@ -31,7 +32,8 @@ func NewIdentity(kind, headerField string, removeHeader bool) (Identity, error) 
 	}
 	name := http.CanonicalHeaderKey(headerField)
 	switch http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")) {
-	case "Authorization", "Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Proxy-Authenticate",
+	case "Authorization", "Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive",
+		"Proxy-Authenticate",
 		"Proxy-Authorization", "Proxy-Connection", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
 		return Identity{}, fmt.Errorf("%s: %s has a meaning of its own and can't hold a name", option, name)
 	}
@@ -39,16 +41,17 @@ func NewIdentity(kind, headerField string, removeHeader bool) (Identity, error) 
 	return identity, nil
 }
 
-// Tell makes the request say that it is from a user, and nobody else: whatever the client sent under the header's name, in any spelling,
-// in the head or behind the body, is gone, and no Connection header takes away what is set. It removes the credentials if so configured.
+// Tell makes the request say that it is from a user, and nobody else: whatever the client sent under the header's
+// name, in any spelling, in the head or behind the body, is gone, and no Connection header takes away what is set. It
+// removes the credentials if so configured.
 func (i Identity) Tell(r *http.Request, user string) {
 	if i.removesSecret {
-		canonical.RemoveHeader(r.Header, "Authorization")
+		forwarded.RemoveHeader(r.Header, "Authorization")
 	}
 	if len(i.names) == 0 {
 		return
 	}
-	canonical.RemoveHeader(r.Header, i.names...)
+	forwarded.RemoveHeader(r.Header, i.names...)
 	r.Header[i.names[0]] = []string{user}
-	canonical.RemoveTrailers(r, i.names...)
+	forwarded.RemoveTrailers(r, i.names...)
 }

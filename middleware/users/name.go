@@ -9,9 +9,9 @@ import (
 // maxName is how long the name of a user can be, in bytes.
 const maxName = 255
 
-// CheckName refuses a name that no client could send, or that a service could take for another's: an empty one, one of more than 255
-// bytes, one with a colon (RFC 7617 section 2) or a control character, and one that begins or ends with a space, which headers lose. The
-// error does not hold the name.
+// CheckName refuses a name that no client could send, or that a service could take for another's: an empty one, one
+// of more than 255 bytes, one with a colon (RFC 7617 section 2) or a control character, and one that begins or ends
+// with a space, which headers lose. The error does not hold the name.
 func CheckName(name string) error {
 	switch {
 	case name == "":

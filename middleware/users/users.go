@@ -1,9 +1,11 @@
-// Package users is what the middlewares that ask for a password have in common: who the users are (the options users and usersFile), how
-// a request without credentials is answered, and how the service learns a user's name (headerField, removeHeader).
+// Package users is what the middlewares for passwords have in common: the users (the options users
+// and usersFile), how a request without credentials is answered, and how the service learns a user's name
+// (headerField, removeHeader).
 //
-// What flows in: lines as htpasswd and htdigest write them, and requests. What flows out: what a middleware made of each line, challenges,
-// and requests with a name that no client has forged. It never knows a hash itself, reads a file only through the function that it is
-// given, and no error of it holds any part of a line: an error names the option or the file, and the number of the line.
+// What flows in: lines as htpasswd and htdigest write them, and requests. What flows out: what a middleware made of
+// each line, challenges, and requests with a name that no client has forged. It never knows a hash itself, reads a
+// file only through the function that it is given, and no error of it holds any part of a line: an error names the
+// option or the file, and the number of the line.
 package users
 
 import (
@@ -21,7 +23,8 @@ const (
 	maxListed = 10   // bad lines that an error lists
 )
 
-// space is what does not count around a line. All other white space is a part of a name: a name in which it was lost would be another's.
+// space is what does not count around a line. All other white space is a part of a name: a name in which it was lost
+// would be another's.
 const space = " \t\r\n"
 
 // Source says where the users of one middleware are.
@@ -30,7 +33,8 @@ type Source struct {
 	Option string
 	// Users are the values of users: one user each.
 	Users []string
-	// File is the value of usersFile: the path of a file with a user in each line, empty lines and lines that begin with "#" aside.
+	// File is the value of usersFile: the path of a file with a user in each line, empty lines and lines that begin
+	// with "#" aside.
 	File string
 	// ReadFile reads the file.
 	ReadFile func(path string) ([]byte, error)
@@ -38,7 +42,7 @@ type Source struct {
 
 // Entry is one line that was understood.
 type Entry[V any] struct {
-	// Key tells the line's user from others; of two lines with one key the later one counts.
+	// Key identifies the line's user; of two lines with one key the later one counts.
 	Key string
 	// Value is what was made of the line.
 	Value V
@@ -48,13 +52,15 @@ type Entry[V any] struct {
 	Listed bool
 }
 
-// Read hands every line to parse and returns what it made of them, in order: those of the file first, then those of users, which so take
-// the place of lines in the file that have the same key. The warnings name lines that another takes the place of. Spaces and tabs around a
-// line do not count.
+// Read hands every line to parse and returns what it made of them, in order: those of the file first, then those of
+// users, which so take the place of lines in the file that have the same key. The warnings name lines that another
+// takes the place of. Spaces and tabs around a line do not count.
 //
-// The error lists every line that parse refused, whose own errors must not hold any part of the line. No user at all is an error too, as
-// are a file of more than 16 MiB, more than 100,000 users and a line of more than 4096 bytes.
-func Read[V any](from Source, parse func(line string) (key string, value V, err error)) (entries []Entry[V], warnings []string, err error) {
+// The error lists every line that parse refused, whose own errors must not hold any part of the line. No user at all
+// is an error too, as are a file of more than 16 MiB, more than 100,000 users and a line of more than 4096 bytes.
+func Read[V any](from Source, parse func(line string) (key string, value V, err error)) (entries []Entry[V],
+	warnings []string, err error,
+) {
 	lines, err := from.lines()
 	if err != nil {
 		return nil, nil, err
@@ -69,7 +75,8 @@ func Read[V any](from Source, parse func(line string) (key string, value V, err 
 		}
 		entry := Entry[V]{Key: key, Value: value, Place: line.place, Listed: line.listed}
 		if at, twice := places[key]; twice {
-			warnings = append(warnings, fmt.Sprintf("%s takes the place of %s, which has the same user", line.place, entries[at].Place))
+			warnings = append(warnings, fmt.Sprintf("%s takes the place of %s, which has the same user", line.place,
+				entries[at].Place))
 			entries[at] = entry
 			continue
 		}
@@ -147,7 +154,8 @@ func (s Source) read() (string, error) {
 	case err != nil:
 		return "", fmt.Errorf("%s.usersFile %s: %w", s.Option, s.File, err)
 	case len(text) > maxFile:
-		return "", fmt.Errorf("%s.usersFile %s has %d bytes; more than %d are not taken", s.Option, s.File, len(text), maxFile)
+		return "", fmt.Errorf("%s.usersFile %s has %d bytes; more than %d are not taken", s.Option, s.File, len(text),
+			maxFile)
 	}
 	return string(text), nil
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/assembly"
 )
 
 // mostStray is how many labels without effect are named for one container.
@@ -30,8 +31,8 @@ type contribution struct {
 	object any
 }
 
-// assembly is one state that is being made.
-type assembly struct {
+// assembler makes one state.
+type assembler struct {
 	provider *Provider
 	out      state
 	parts    []*part
@@ -45,7 +46,7 @@ func (p *Provider) assemble() state {
 		containers: containers, network: p.config.Network, bindPort: p.config.UseBindPortIP, host: p.hostAddress,
 		leaving: p.leaving,
 	}
-	a := &assembly{
+	a := &assembler{
 		provider: p, told: map[dynamic.Verdict]bool{},
 		out: state{
 			config:  &dynamic.Configuration{HTTP: &dynamic.HTTPConfiguration{}, Origins: make(map[dynamic.Ref]dynamic.Origin, known)},
@@ -69,7 +70,7 @@ func (p *Provider) assemble() state {
 }
 
 // add takes one container in, if it is exposed.
-func (a *assembly) add(c *container, where *lookup) {
+func (a *assembler) add(c *container, where *lookup) {
 	left, findings := a.provider.exposed(c)
 	for _, reason := range findings {
 		a.source(c, dynamic.Quarantined, reason)
@@ -101,7 +102,7 @@ func (a *assembly) add(c *container, where *lookup) {
 
 // source reports what belongs to no object, or to one that another container declares well. It is said once for all
 // containers of a Compose service.
-func (a *assembly) source(c *container, status dynamic.Status, reason string) {
+func (a *assembler) source(c *container, status dynamic.Status, reason string) {
 	once := dynamic.Verdict{Ref: dynamic.Ref{Kind: dynamic.KindSource, Name: c.service()}, Status: status, Reason: reason}
 	if a.told[once] {
 		return
@@ -114,7 +115,7 @@ func (a *assembly) source(c *container, status dynamic.Status, reason string) {
 }
 
 // uninspected reports a container that the engine can't tell about.
-func (a *assembly) uninspected(id, reason string) {
+func (a *assembler) uninspected(id, reason string) {
 	name := short(id)
 	reason = "it can't be inspected: " + reason
 	if known := a.provider.containers[id]; known != nil {
@@ -127,7 +128,7 @@ func (a *assembly) uninspected(id, reason string) {
 }
 
 // verdict reports what is wrong with an object, once for all containers that have it in common.
-func (a *assembly) verdict(ref dynamic.Ref, c *container, status dynamic.Status, reason string) {
+func (a *assembler) verdict(ref dynamic.Ref, c *container, status dynamic.Status, reason string) {
 	once := dynamic.Verdict{Ref: ref, Status: status, Reason: reason}
 	if a.told[once] {
 		return
@@ -138,7 +139,7 @@ func (a *assembly) verdict(ref dynamic.Ref, c *container, status dynamic.Status,
 }
 
 // merge brings the contributions to each object together.
-func (a *assembly) merge() {
+func (a *assembler) merge() {
 	all := make(map[dynamic.Ref][]contribution, len(a.provider.memory.objects))
 	for _, one := range a.parts {
 		for ref, object := range one.objects {
@@ -148,6 +149,7 @@ func (a *assembly) merge() {
 	refs := slices.SortedFunc(maps.Keys(all), func(a, b dynamic.Ref) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
+	builder := assembly.NewBuilder(a.out.config)
 	for _, ref := range refs {
 		good, object := a.agree(ref, all[ref])
 		if service, ok := object.(*dynamic.Service); ok && service.LoadBalancer != nil {
@@ -155,13 +157,15 @@ func (a *assembly) merge() {
 		}
 		object = a.provider.memory.keep(ref, object)
 		a.out.objects[ref] = object
-		place(a.out.config, ref, object)
+		builder.Put(ref, object)
 	}
+	built := builder.Configuration()
+	a.out.config.HTTP, a.out.config.TCP, a.out.config.UDP, a.out.config.TLS = built.HTTP, built.TCP, built.UDP, built.TLS
 }
 
 // agree returns the containers whose declaration of an object counts, and the object. Those that declare it wrongly don't
 // hurt the others; those that declare it differently do, since nobody knows who is right.
-func (a *assembly) agree(ref dynamic.Ref, from []contribution) (good []*part, object any) {
+func (a *assembler) agree(ref dynamic.Ref, from []contribution) (good []*part, object any) {
 	var declared []contribution
 	for _, one := range from {
 		if len(one.part.reasons(ref)) == 0 {
@@ -197,7 +201,7 @@ func (a *assembly) agree(ref dynamic.Ref, from []contribution) (good []*part, ob
 
 // balance returns the service with its servers. They travel as an endpoint set where all that tells them apart is their
 // address, and are listed where labels weigh them, give URLs, or say different schemes.
-func (a *assembly) balance(name string, service *dynamic.Service, parts []*part) *dynamic.Service {
+func (a *assembler) balance(name string, service *dynamic.Service, parts []*part) *dynamic.Service {
 	var members []member
 	for _, one := range parts {
 		if member, ok := one.members[name]; ok {
@@ -237,7 +241,7 @@ func staying(members []member) []member {
 }
 
 // schemeOf returns the scheme of the members. While there are none it is the one that the labels say.
-func (a *assembly) schemeOf(name string, members []member, parts []*part) string {
+func (a *assembler) schemeOf(name string, members []member, parts []*part) string {
 	if len(members) > 0 {
 		return members[0].scheme
 	}

@@ -17,8 +17,8 @@ import (
 
 	"github.com/moby/moby/client"
 
+	"github.com/sluiceproxy/sluice/clienttls"
 	"github.com/sluiceproxy/sluice/document"
-	"github.com/sluiceproxy/sluice/document/clienttls"
 	"github.com/sluiceproxy/sluice/static"
 )
 

@@ -316,7 +316,7 @@ func TestOptionsThatCannotWork(t *testing.T) {
 	}{
 		"constraints": {func(d *static.Docker) { d.Constraints = "Lable(`a`,`b`)" }, `providers.docker.constraints: at byte 1: Lable: unknown option, did you mean "Label"?`},
 		"rule":        {func(d *static.Docker) { d.DefaultRule = "{{" }, "providers.docker.defaultRule: template"},
-		"function":    {func(d *static.Docker) { d.DefaultRule = "{{ normalise .Name }}" }, `function "normalise" not defined`},
+		"function":    {func(d *static.Docker) { d.DefaultRule = "{{ normalise .Name }}" }, `calls an unknown function, did you mean "normalize"?`},
 		"no scheme":   {func(d *static.Docker) { d.Endpoint = "/var/run/docker.sock" }, "providers.docker.endpoint: "},
 		"scheme":      {func(d *static.Docker) { d.Endpoint = "htp://host:1" }, "did you mean http?"},
 		"ssh":         {func(d *static.Docker) { d.Endpoint = "ssh://host" }, "ssh is not supported"},

@@ -13,6 +13,7 @@ import (
 	"github.com/moby/moby/api/types/network"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/gotemplate"
 )
 
 // container is what counts of a container. It is immutable.
@@ -151,9 +152,9 @@ func (c *container) compose() (project, service string, ok bool) {
 // service returns the name that the container's objects get by default: that of its Compose service and project, or its own.
 func (c *container) service() string {
 	if project, service, ok := c.compose(); ok {
-		return normalize(service + "_" + project)
+		return gotemplate.Normalize(service + "_" + project)
 	}
-	return normalize(c.name)
+	return gotemplate.Normalize(c.name)
 }
 
 // origin names the container in verdicts.

@@ -5,9 +5,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/template"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/assembly"
+	"github.com/sluiceproxy/sluice/provider/gotemplate"
 )
 
 // declaration is what one container declares, with what is added where something is missing. It says nothing about where
@@ -26,7 +27,7 @@ type declaration struct {
 }
 
 // newDeclaration completes what the labels of a container declare. Own says that the container is Sluice itself.
-func newDeclaration(c *container, rule *template.Template, own bool) *declaration {
+func newDeclaration(c *container, rule *gotemplate.Template, own bool) *declaration {
 	from := c.declared.Configuration
 	d := &declaration{
 		name: c.name, labels: c.declared, wrong: map[dynamic.Ref][]string{},
@@ -64,7 +65,7 @@ func (d *declaration) refuse(ref dynamic.Ref, reason string) {
 }
 
 // complete adds the service and the router that are missing, and what is missing from the routers.
-func (d *declaration) complete(c *container, rule *template.Template, own bool) {
+func (d *declaration) complete(c *container, rule *gotemplate.Template, own bool) {
 	http, name := d.config.HTTP, c.service()
 	if len(http.Services) == 0 {
 		balancer := &dynamic.ServersLoadBalancer{}
@@ -82,7 +83,7 @@ func (d *declaration) complete(c *container, rule *template.Template, own bool) 
 }
 
 // completeRouter gives a router the rule and the service that it does not name.
-func (d *declaration) completeRouter(c *container, rule *template.Template, name string, router *dynamic.Router) {
+func (d *declaration) completeRouter(c *container, rule *gotemplate.Template, name string, router *dynamic.Router) {
 	ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: name}
 	if router.Rule == "" {
 		text, err := defaultRule(rule, c)
@@ -103,31 +104,4 @@ func (d *declaration) completeRouter(c *container, rule *template.Template, name
 }
 
 // refs returns all objects by their references.
-func (d *declaration) refs() map[dynamic.Ref]any {
-	out := map[dynamic.Ref]any{}
-	http := d.config.HTTP
-	refs(out, dynamic.KindRouter, http.Routers)
-	refs(out, dynamic.KindService, http.Services)
-	refs(out, dynamic.KindMiddleware, http.Middlewares)
-	refs(out, dynamic.KindServersTransport, http.ServersTransports)
-	if tcp := d.config.TCP; tcp != nil {
-		refs(out, dynamic.KindTCPRouter, tcp.Routers)
-		refs(out, dynamic.KindTCPService, tcp.Services)
-		refs(out, dynamic.KindTCPMiddleware, tcp.Middlewares)
-		refs(out, dynamic.KindTCPServersTransport, tcp.ServersTransports)
-	}
-	if udp := d.config.UDP; udp != nil {
-		refs(out, dynamic.KindUDPRouter, udp.Routers)
-		refs(out, dynamic.KindUDPService, udp.Services)
-	}
-	if tls := d.config.TLS; tls != nil {
-		refs(out, dynamic.KindTLSStore, tls.Stores)
-	}
-	return out
-}
-
-func refs[T any](out map[dynamic.Ref]any, kind dynamic.Kind, objects map[string]*T) {
-	for name, object := range objects {
-		out[dynamic.Ref{Kind: kind, Name: name}] = object
-	}
-}
+func (d *declaration) refs() map[dynamic.Ref]any { return maps.Collect(assembly.Objects(d.config)) }

@@ -14,11 +14,11 @@ import (
 	"net/netip"
 	"os"
 	"strings"
-	"text/template"
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/docker/constraint"
+	"github.com/sluiceproxy/sluice/provider/gotemplate"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -51,7 +51,7 @@ type Provider struct {
 	config      static.Docker
 	logger      telemetry.Logger
 	constraints constraint.Expression
-	rule        *template.Template
+	rule        *gotemplate.Template
 	// connect returns a connection to the engine.
 	connect func() (engine, error)
 	// resolve finds the address of the engine's host.

@@ -4,9 +4,9 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"text/template"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/gotemplate"
 )
 
 // memory keeps what has been translated, so that what has not changed keeps its pointer.
@@ -42,7 +42,7 @@ func (m *memory) read(labels map[string]string) *dynamic.Labels {
 }
 
 // declare returns what a container declares, which depends on its labels and its name alone.
-func (m *memory) declare(c *container, rule *template.Template, own bool) *declaration {
+func (m *memory) declare(c *container, rule *gotemplate.Template, own bool) *declaration {
 	known := m.declared[c.id]
 	if known == nil || known.name != c.name || known.labels != c.declared {
 		known = newDeclaration(c, rule, own)

@@ -1,11 +1,11 @@
 // Package file reads the dynamic configuration from one file or from a directory with its subdirectories.
 //
-// In flow YAML and TOML, with Go templates; out flow dynamic.Messages with the whole state of all files, in which an
-// object that has not changed keeps its pointer. Directories are watched rather than files, so that the ways in which
-// editors and Kubernetes replace a file are seen.
+// Input: YAML and TOML files, with Go templates. Output: dynamic.Messages with the whole state of all files, in which
+// an object that has not changed keeps its pointer. Directories are watched rather than files, so that the ways in
+// which editors and Kubernetes replace a file are seen.
 //
 // A file that cannot be read or understood changes nothing: its last good state is sent again, with a verdict on the
-// file, and the other files do not notice. The package never writes a file, and never reads the certificates and keys
+// file, and the other files are not affected. The package writes no file and does not read the certificates and keys
 // that a configuration names: it only notes when they change.
 package file
 
@@ -28,7 +28,7 @@ const (
 	// DefaultSettle is how long the files must be quiet before they are read again.
 	DefaultSettle = 50 * time.Millisecond
 	// emptyRounds is how long a file that had content must be empty until that is believed, in multiples of the settling
-	// time: whoever writes a file in place empties it first.
+	// time: a file that is written in place is empty at first.
 	emptyRounds = 20
 	// settleRounds bounds the wait for files that never are quiet, in multiples of the settling time.
 	settleRounds = 10

@@ -95,7 +95,7 @@ func realPath(path string) (string, error) {
 	return filepath.Abs(real)
 }
 
-// below tells whether a path is a directory or lies in it.
+// below reports whether a path is a directory or lies in it.
 func below(path, directory string) bool {
 	relative, err := filepath.Rel(directory, path)
 	return err == nil && relative != ".." && !strings.HasPrefix(relative, ".."+string(filepath.Separator))

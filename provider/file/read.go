@@ -60,7 +60,7 @@ func (p *Provider) update(path string) (changed bool) {
 	return true
 }
 
-// doubts tells whether a file that had content has lost it only a moment ago.
+// doubts reports whether a file that had content has been empty for a short time only.
 func (p *Provider) doubts(known *source, text []byte) bool {
 	if len(text) > 0 || known.good == nil || len(known.good.Origins) == 0 {
 		known.emptySince = time.Time{}
@@ -74,16 +74,23 @@ func (p *Provider) doubts(known *source, text []byte) bool {
 	return doubtful
 }
 
+// errUnreadable is the cause of errors about files that could not be read at all.
+var errUnreadable = errors.New("cannot be read")
+
 // refuse notes why a file's present text is not in use.
 func (s *source) refuse(path string, rendered bool, err error) (changed bool) {
 	verdict := dynamic.Verdict{
 		Ref:    dynamic.Ref{Kind: dynamic.KindSource, Name: path},
 		Origin: dynamic.Origin{File: path, Rendered: rendered},
 		Status: dynamic.Quarantined,
+		Code:   dynamic.CodeInvalidSource,
 		Reason: reason(err),
 	}
 	if at, ok := errors.AsType[*document.Error](err); ok {
 		verdict.Origin.Line, verdict.Reason = at.Line, at.Reason
+	}
+	if errors.Is(err, errUnreadable) {
+		verdict.Code = dynamic.CodeUnreadableSource
 	}
 	if s.good != nil {
 		verdict.Reason += "; its last good state stays in use"
@@ -109,23 +116,23 @@ func (p *Provider) text(path string) (text []byte, rendered bool, err error) {
 func (p *Provider) load(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
-		return nil, fmt.Errorf("cannot be read: %s", reason(err))
+		return nil, fmt.Errorf("%w: %s", errUnreadable, reason(err))
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("cannot be read: it is not a regular file")
+		return nil, fmt.Errorf("%w: it is not a regular file", errUnreadable)
 	}
 	if info.Size() > p.maxSize {
 		return nil, fmt.Errorf("has %d bytes, more than the %d that are read", info.Size(), p.maxSize)
 	}
 	in, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("cannot be read: %s", reason(err))
+		return nil, fmt.Errorf("%w: %s", errUnreadable, reason(err))
 	}
 	defer func() { _ = in.Close() }()
 	var out bytes.Buffer
 	out.Grow(int(info.Size()) + bytes.MinRead)
 	if _, err := out.ReadFrom(io.LimitReader(in, p.maxSize+1)); err != nil {
-		return nil, fmt.Errorf("cannot be read: %s", reason(err))
+		return nil, fmt.Errorf("%w: %s", errUnreadable, reason(err))
 	}
 	if int64(out.Len()) > p.maxSize {
 		return nil, fmt.Errorf("grows beyond the %d bytes that are read", p.maxSize)

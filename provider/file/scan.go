@@ -46,7 +46,7 @@ func (p *Provider) scan(w *watcher) (changed bool) {
 }
 
 // dropGone forgets the files that exist no more. What lies in a directory that cannot be looked at is kept, and so is
-// the one file that was named: if that is missing, somebody has made a mistake.
+// the one file that was named: a missing one is a mistake.
 func (p *Provider) dropGone(found listing) {
 	for path := range p.files {
 		unseen := slices.ContainsFunc(found.failures, func(f failure) bool { return below(path, f.path) })
@@ -65,6 +65,7 @@ func (p *Provider) findings(paths []string, failures []failure) []dynamic.Verdic
 			Ref:    dynamic.Ref{Kind: dynamic.KindSource, Name: failed.path},
 			Origin: dynamic.Origin{File: failed.path},
 			Status: dynamic.Quarantined,
+			Code:   dynamic.CodeUnreadableSource,
 			Reason: "cannot be read: " + reason(failed.err),
 		})
 	}

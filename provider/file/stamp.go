@@ -132,8 +132,8 @@ func (s *stamping) revision(values []string) uint64 {
 	return max(sum.Sum64(), 1)
 }
 
-// opens tells whether a file may be read, which can change with its owner alone. Opening anything but a regular file might
-// block for ever.
+// opens reports whether a file may be read, which can change with its owner alone. Opening anything but a regular
+// file might block for ever.
 func opens(path string, info os.FileInfo) bool {
 	if !info.Mode().IsRegular() {
 		return false

@@ -29,6 +29,26 @@ http:
 	}
 }
 
+// TestHostileTemplate proves that a template that would exhaust the process costs its own file alone.
+func TestHostileTemplate(t *testing.T) {
+	for _, text := range []string{
+		`{{ range until 100000000 }}x{{ end }}`,
+		`{{ repeat 60000000 "aaaaaaaaaa" }}`,
+		`{{ $d := dict }}{{ $d = set $d "d" $d }}{{ $d }}`,
+	} {
+		h := inDirectory(t, "a.yaml", text)
+		replace(t, h.path("b.yaml"), `http: {routers: {r: {rule: "1"}}}`)
+		m := h.next()
+		for rules(m) == "" {
+			m = h.next()
+		}
+		all := strings.Join(verdicts(m), "\n")
+		if rules(m) != "r=1" || !strings.Contains(all, "a.yaml:1: source") || !strings.Contains(all, "template: ") {
+			t.Errorf("rules %s, verdicts %s", rules(m), all)
+		}
+	}
+}
+
 // TestUnchangedRendering proves that objects keep their pointer when a template generates the same text again.
 func TestUnchangedRendering(t *testing.T) {
 	h := inDirectory(t, "a.yaml", `http: {routers: {a: {rule: "{{ "x" }}"}, b: {rule: "1"}}}`)
@@ -43,8 +63,8 @@ func TestUnchangedRendering(t *testing.T) {
 func TestBadTemplates(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"syntax", "a: 1\nb: {{ if }}\n", "x.yaml:2: source"},
-		{"unknown function", "a: 1\n\nb: {{ nothing }}\n", `function "nothing" not defined`},
-		{"execution", "a: 1\nb: {{ fail \"no way\" }}\n", "no way"},
+		{"unknown function", "a: 1\n\nb: {{ nothing }}\n", "x.yaml:3: source"},
+		{"execution", "a: 1\nb: {{ fail \"no way\" }}\n", "template: calls fail"},
 		{"rendered", "a: {{ 1 }}\nb: [\n", "x.yaml:2 (rendered): source"},
 		{"too much", `{{ repeat 5000 "x" }}`, "template: generates too much: more than 1000 bytes"},
 	}
@@ -58,14 +78,6 @@ func TestBadTemplates(t *testing.T) {
 				t.Errorf("verdicts %s, want %s", all, test.want)
 			}
 		})
-	}
-}
-
-func TestNormalize(t *testing.T) {
-	for text, want := range map[string]string{"a/b_c.d": "a-b-c-d", "--é1--": "é1", "": ""} {
-		if got := normalize(text); got != want {
-			t.Errorf("normalize(%q) = %q, want %q", text, got, want)
-		}
 	}
 }
 

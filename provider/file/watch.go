@@ -142,7 +142,7 @@ func (w *watcher) errors() <-chan error {
 	return w.notify.Errors
 }
 
-// relevant tells whether an event may change what the files say.
+// relevant reports whether an event may change the configuration.
 func (w *watcher) relevant(event fsnotify.Event) bool {
 	_, itself := w.watched[event.Name]
 	return itself || w.targets.names[event.Name] || w.targets.trees[filepath.Dir(event.Name)]

@@ -5,11 +5,13 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/crd"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/endpoint"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/ingress"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/report"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -27,10 +29,11 @@ type cluster struct {
 	namespaces []string
 	everywhere bool
 
-	// readers are the names of the providers that read its objects. Custom and addresses are nil where nobody reads custom
-	// resources, or nothing is to be shown on Ingresses.
+	// readers are the names of the providers that read its objects. Custom and ingresses are nil where custom resources or
+	// Ingresses are not read, addresses where Ingresses show none.
 	readers   []string
 	custom    *crd.Provider
+	ingresses *ingress.Provider
 	addresses *report.Addresses
 	reporter  *report.Reporter
 }
@@ -72,22 +75,27 @@ func (c *cluster) endpoints(metrics Metrics) provider.Entry {
 	}
 }
 
-// addReporter makes what tells the cluster about its objects.
+// addReporter makes the reporter of the cluster.
 func (c *cluster) addReporter(options Options) (err error) {
-	told := report.Options{
+	reporting := report.Options{
 		Clients: c.Cluster, Logger: options.Logger, Providers: c.readers, Metrics: options.Metrics, Addresses: c.addresses,
-		View: func() report.View { return c.view(options.State()) },
+		View: func() report.View { return c.view(options.State()) }, Exists: c.exists,
 	}
 	if c.custom != nil {
-		told.Objects = c.custom
+		reporting.Objects = c.custom
 	}
-	c.reporter, err = report.New(told)
+	c.reporter, err = report.New(reporting)
 	return err
 }
 
-// view returns what the state says of this cluster's providers.
+// exists reports whether one of the providers reads an object.
+func (c *cluster) exists(resource *dynamic.Resource) bool {
+	return c.custom != nil && c.custom.Exists(resource) || c.ingresses != nil && c.ingresses.Exists(resource)
+}
+
+// view returns the part of the state that concerns this cluster's providers.
 func (c *cluster) view(state State) report.View {
-	view := report.View{Verdicts: state.Verdicts, Settled: state.Settled}
+	view := report.View{Verdicts: state.Verdicts, Settled: state.Settled, Changed: state.Changed}
 	for _, name := range c.readers {
 		if included := state.Included[name]; included != nil {
 			view.Configurations = append(view.Configurations, included)

@@ -1,11 +1,10 @@
-// Package kubernetes assembles the providers of a cluster: who connects, who watches, and who tells the cluster what
-// became of its objects.
+// Package kubernetes assembles the providers of a cluster: the connection, the watches, and the reporter that writes
+// Events and statuses.
 //
-// In flow the static options providers.kubernetesCRD and providers.kubernetesIngress; out flow provider entries that share
-// one connection, and one watch of each resource, for each cluster that the options name. Endpoints have a provider of their
-// own, so that a pod that comes or goes never touches a configuration.
-//
-// The package never translates an object itself.
+// Input are the static options providers.kubernetesCRD and providers.kubernetesIngress; output are provider entries that
+// share one connection, and one watch of each resource, for each cluster that the options name. Endpoints have a provider
+// of their own, so that a pod that comes or goes changes no configuration. The translation of objects is in the packages
+// crd and ingress.
 package kubernetes
 
 import (
@@ -31,24 +30,26 @@ type Options struct {
 	CRD *static.KubernetesCRD
 	// Ingress is providers.kubernetesIngress; nil means that no Ingresses are read.
 	Ingress *static.KubernetesIngress
-	// State returns how the active table stands; it is needed by Run, and called by several goroutines.
+	// State returns the state of the active table; it is needed by Run, and called by several goroutines.
 	State func() State
 	// Metrics and Logger are needed.
 	Metrics Metrics
 	Logger  telemetry.Logger
 }
 
-// State is how the active table stands. Its parts must not change afterwards.
+// State is the state of the active table. It is immutable.
 type State struct {
 	// Included holds the configuration of each provider, by its name, that is part of the active table.
 	Included map[string]*dynamic.Configuration
 	// Verdicts holds every verdict that is not Accepted.
 	Verdicts []dynamic.Verdict
-	// Settled says that Verdicts lacks nothing: objects of Included without a verdict are accepted.
+	// Settled says that Verdicts is complete: objects of Included without a verdict are accepted.
 	Settled bool
+	// Changed is closed when there is another State.
+	Changed <-chan struct{}
 }
 
-// Metrics counts what happens to the objects of clusters, and what could not be told about them.
+// Metrics counts what happens to the objects of clusters, and Events that were not written.
 type Metrics interface {
 	translation.Counters
 	report.Metrics
@@ -162,6 +163,7 @@ func (c *Clusters) addIngress() error {
 	if where.addresses, err = report.NewAddresses(where.Cluster, ingresses, *config, c.options.Logger); err != nil {
 		return err
 	}
+	where.ingresses = ingresses
 	where.readers = append(where.readers, ingress.Name)
 	c.entries = append(c.entries, provider.Entry{Name: ingress.Name, Provider: ingresses, Required: true})
 	return nil

@@ -111,7 +111,7 @@ func (v version) checkRequest(t *testing.T, req *rule.Request) {
 	if !slices.Equal(got, want) {
 		t.Fatalf("%+v: the index matches %v, want %v, of %v", *req, describe(got), describe(want), describe(v.linear.order))
 	}
-	if !slices.IsSortedFunc(visited, (*Route[int]).compare) || len(slices.Compact(slices.Clone(visited))) != len(visited) {
+	if !slices.IsSortedFunc(visited, (*Route[int]).Compare) || len(slices.Compact(slices.Clone(visited))) != len(visited) {
 		t.Fatalf("%+v: visited out of order or twice: %v", *req, describe(visited))
 	}
 	if first := v.index.Match(req); first != v.linear.Match(req) || len(want) > 0 && first != want[0] {

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sluiceproxy/sluice/router/rule"
 )
@@ -51,19 +52,19 @@ func (s *source) matcher() string {
 	case 6, 7:
 		return "Path(`" + s.path() + "`)"
 	case 8:
-		return "HostRegexp(`" + s.of("", "^a", "x$", "^$") + "`)"
+		return "HostRegexp(`" + s.of("^", "^a", "x$", "^$", "A") + "`)"
 	case 9:
-		return "PathRegexp(`" + s.of("", "^/a", "b$", "^$") + "`)"
+		return "PathRegexp(`" + s.of("^", "^/a", "b$", "^$") + "`)"
 	case 10:
 		return "Method(`" + s.of("GET", "POST") + "`)"
 	case 11:
-		return "Header(`X-A`, `" + s.of("", "1") + "`)"
+		return "Header(`X-A`, `" + s.of("0", "1") + "`)"
 	case 12:
-		return "HeaderRegexp(`X-A`, `" + s.of("", "^1") + "`)"
+		return "HeaderRegexp(`X-A`, `" + s.of("^$", "^1") + "`)"
 	case 13:
-		return s.of("Query(`q`)", "Query(`q`, ``)", "Query(`q`, `1`)")
+		return s.of("Query(`q`)", "Query(`p`, `1`)", "Query(`q`, `1`)")
 	case 14:
-		return "QueryRegexp(`q`, `" + s.of("", "^1") + "`)"
+		return "QueryRegexp(`q`, `" + s.of("^$", "^1") + "`)"
 	default:
 		return "ClientIP(`" + s.of("10.0.0.0/8", "10.0.0.1", "::/0") + "`)"
 	}
@@ -100,7 +101,8 @@ func (s *source) route(tb testing.TB) *Route[int] {
 	}
 	route := &Route[int]{Name: s.name(), Rule: parsed, Value: s.below(2)}
 	order := s.byte()
-	route.Precedence = int(order>>2) % 2
+	route.Provider = int(order>>2) % 2
+	route.Precedence, route.Created = s.precedence(), s.created()
 	switch order % 4 {
 	case 0:
 		route.Priority = parsed.Length()
@@ -110,6 +112,25 @@ func (s *source) route(tb testing.TB) *Route[int] {
 		route.Priority = int(order>>3) % 3
 	}
 	return route
+}
+
+// precedence returns up to three keys around 0, of which the last ones may be 0 and are then as good as missing.
+func (s *source) precedence() []int64 {
+	choice := s.byte()
+	var keys []int64
+	for range choice % 4 {
+		choice >>= 2
+		keys = append(keys, int64(choice%4)-1)
+	}
+	return keys
+}
+
+// created returns one of a few times, or none.
+func (s *source) created() time.Time {
+	if seconds := s.below(4); seconds > 0 {
+		return time.Unix(int64(seconds), 0)
+	}
+	return time.Time{}
 }
 
 // ladder returns routes for all prefixes of a deep path, more than a walk has room for.

@@ -44,10 +44,10 @@ func walked(x *Index[int], host, path string) string {
 	return strings.Join(visited, " ")
 }
 
-func TestOrderIsPriorityThenPrecedenceThenName(t *testing.T) {
+func TestOrderIsPriorityThenProviderThenName(t *testing.T) {
 	a, b := newRoute(t, "a", "Path(`/`)", 5), newRoute(t, "b", "Host(`x`)", 5)
 	c, d := newRoute(t, "c", "Host(`*`)", 5), newRoute(t, "d", "PathPrefix(`/`)", 6)
-	b.Precedence, a.Precedence, d.Precedence = 0, 1, 9
+	b.Provider, a.Provider, d.Provider = 0, 1, 9
 	x := New([]*Route[int]{a, c, b, d})
 	if got := names(x.All()); got != "d b c a" {
 		t.Errorf("got order %q, want d b c a", got)

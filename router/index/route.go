@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/sluiceproxy/sluice/router/rule"
 )
@@ -15,19 +16,50 @@ type Route[T any] struct {
 	Rule *rule.Rule
 	// Priority orders routes first, higher ones win.
 	Priority int
-	// Precedence orders routes of equal priority, lower ones win; it is the rank of the provider.
-	Precedence int
+	// Precedence orders routes of equal priority, see [ComparePrecedence].
+	Precedence []int64
+	// Created orders routes of equal precedence, older ones win. The zero time is the oldest.
+	Created time.Time
+	// Provider orders routes that are of the same time, lower ones win; it is the rank of the provider.
+	Provider int
 	// Value is what the route leads to.
 	Value T
 }
 
-// compare orders routes by priority down, precedence up and name up; it is 0 only for equal names.
-func (r *Route[T]) compare(other *Route[T]) int {
-	return cmp.Or(
-		cmp.Compare(other.Priority, r.Priority),
-		cmp.Compare(r.Precedence, other.Precedence),
-		cmp.Compare(r.Name, other.Name),
-	)
+// Compare returns a negative number when r comes before other in the global order: by priority down, precedence down,
+// creation time up, rank of the provider up and name up. It is 0 only for equal names.
+func (r *Route[T]) Compare(other *Route[T]) int {
+	if order := cmp.Compare(other.Priority, r.Priority); order != 0 {
+		return order
+	}
+	if order := ComparePrecedence(r.Precedence, other.Precedence); order != 0 {
+		return order
+	}
+	if order := r.Created.Compare(other.Created); order != 0 {
+		return order
+	}
+	if order := cmp.Compare(r.Provider, other.Provider); order != 0 {
+		return order
+	}
+	return cmp.Compare(r.Name, other.Name)
+}
+
+// ComparePrecedence compares keys from the first one on, of which the larger comes first; a missing key counts as 0. It
+// is negative when a comes before b.
+func ComparePrecedence(a, b []int64) int {
+	for i := range max(len(a), len(b)) {
+		if order := cmp.Compare(keyAt(b, i), keyAt(a, i)); order != 0 {
+			return order
+		}
+	}
+	return 0
+}
+
+func keyAt(keys []int64, i int) int64 {
+	if i < len(keys) {
+		return keys[i]
+	}
+	return 0
 }
 
 // candidate is a route in a sorted list, with what a walk needs of it at hand, so that the route itself is fetched
@@ -47,7 +79,7 @@ func (c candidate[T]) before(other candidate[T]) bool {
 	if c.priority != other.priority {
 		return c.priority > other.priority
 	}
-	return c.route.compare(other.route) < 0
+	return c.route.Compare(other.route) < 0
 }
 
 // sorted returns the routes in global order. Of routes with one name the last stays.
@@ -63,6 +95,6 @@ func sorted[T any](routes []*Route[T]) []*Route[T] {
 			delete(last, route.Name)
 		}
 	}
-	slices.SortFunc(kept, (*Route[T]).compare)
+	slices.SortFunc(kept, (*Route[T]).Compare)
 	return kept
 }

@@ -88,7 +88,7 @@ func inserted[T any](list []candidate[T], c candidate[T]) []candidate[T] {
 
 // position returns where a candidate is in a sorted list, or where it would be.
 func position[T any](list []candidate[T], c candidate[T]) (int, bool) {
-	return slices.BinarySearchFunc(list, c, func(x, y candidate[T]) int { return x.route.compare(y.route) })
+	return slices.BinarySearchFunc(list, c, func(x, y candidate[T]) int { return x.route.Compare(y.route) })
 }
 
 // remove returns the tree without a candidate, or nil when nothing is left of it.

@@ -52,7 +52,7 @@ func (x *Index[T]) gone(removed []string, added []*Route[T]) []*Route[T] {
 			gone = append(gone, old)
 		}
 	}
-	slices.SortFunc(gone, (*Route[T]).compare)
+	slices.SortFunc(gone, (*Route[T]).Compare)
 	return slices.Compact(gone)
 }
 
@@ -60,14 +60,14 @@ func (x *Index[T]) gone(removed []string, added []*Route[T]) []*Route[T] {
 func merged[T any](order, gone, added []*Route[T]) []*Route[T] {
 	result := make([]*Route[T], 0, len(order)-len(gone)+len(added))
 	for len(gone) > 0 || len(added) > 0 {
-		leaves := len(added) == 0 || len(gone) > 0 && gone[0].compare(added[0]) <= 0
+		leaves := len(added) == 0 || len(gone) > 0 && gone[0].Compare(added[0]) <= 0
 		if leaves {
-			i, _ := slices.BinarySearchFunc(order, gone[0], (*Route[T]).compare)
+			i, _ := slices.BinarySearchFunc(order, gone[0], (*Route[T]).Compare)
 			result = append(result, order[:i]...)
 			order, gone = order[i+1:], gone[1:]
 			continue
 		}
-		i, _ := slices.BinarySearchFunc(order, added[0], (*Route[T]).compare)
+		i, _ := slices.BinarySearchFunc(order, added[0], (*Route[T]).Compare)
 		result = append(append(result, order[:i]...), added[0])
 		order, added = order[i:], added[1:]
 	}

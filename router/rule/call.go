@@ -1,6 +1,9 @@
 package rule
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+)
 
 // matcher reads a name and its arguments and builds the matcher that they describe.
 func (p *parser) matcher() (node, *Error) {
@@ -16,20 +19,32 @@ func (p *parser) matcher() (node, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(args) < s.min || len(args) > s.max {
-		return nil, &Error{Column: name.column, Message: wrongCount(s, len(args))}
-	}
 	texts := make([]string, len(args))
 	for i, arg := range args {
 		texts[i] = arg.text
 	}
-	n, wrong := s.build(texts, &p.budget)
+	n, wrong := s.matcher(texts, &p.budget)
 	if wrong != nil {
 		column := name.column
 		if wrong.arg >= 0 {
 			column = args[wrong.arg].column
 		}
-		return nil, &Error{Column: column, Message: s.name + ": " + wrong.message}
+		return nil, &Error{Column: column, Message: wrong.message}
+	}
+	return n, nil
+}
+
+// matcher builds the matcher of a text or a tree. The message of its fault begins with the name of the matcher.
+func (s spec) matcher(args []string, b *budget) (node, *fault) {
+	if len(args) < s.min || len(args) > s.max {
+		return nil, &fault{arg: -1, message: wrongCount(s, len(args))}
+	}
+	if i := slices.Index(args, ""); i >= 0 {
+		return nil, faultf(i, "%s: the argument is empty", s.name)
+	}
+	n, wrong := s.build(args, b)
+	if wrong != nil {
+		return nil, &fault{arg: wrong.arg, message: s.name + ": " + wrong.message}
 	}
 	return n, nil
 }

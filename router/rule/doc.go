@@ -1,7 +1,7 @@
 // Package rule is the language in which a router says which requests are its own: the HTTP matchers of Traefik v3
 // joined by &&, || and !.
 //
-// Text flows in through [Parse] and an immutable [Rule] flows out, which decides a [Request], explains the decision,
+// Text flows in through [Parse], or a tree of the model through [New], and an immutable [Rule] flows out, which decides a [Request], explains the decision,
 // names the hosts it stands for and tells an index under which host and path keys it has to be found.
 //
 //	rule       = and { "||" and } .

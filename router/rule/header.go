@@ -70,7 +70,7 @@ func newHeaderRegexp(args []string, b *budget) (node, *fault) {
 	if wrong != nil {
 		return nil, wrong
 	}
-	re, wrong := b.compile(1, args[1], false)
+	re, wrong := b.compile(1, args[1])
 	if wrong != nil {
 		return nil, wrong
 	}

@@ -33,7 +33,8 @@ func (hostAny) name() string          { return "Host" }
 func (hostAny) args() []string        { return []string{"*"} }
 func (hostAny) saw(r *Request) string { return sawHost(r) }
 
-// hostRegexp is HostRegexp, which ignores case and is not anchored.
+// hostRegexp is HostRegexp, which is not anchored. The host that it sees is in lower case, so an upper-case letter in the
+// expression matches nothing.
 type hostRegexp struct {
 	pattern string
 	re      *regexp.Regexp
@@ -102,7 +103,7 @@ func newHostRegexp(args []string, b *budget) (node, *fault) {
 	if name := templateIn(pattern); name != "" {
 		return nil, faultf(0, "{%s} is a template of the v2 language; v3 takes a regular expression only", clip(name))
 	}
-	re, wrong := b.compile(0, pattern, true)
+	re, wrong := b.compile(0, pattern)
 	if wrong != nil {
 		return nil, wrong
 	}

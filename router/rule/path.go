@@ -52,7 +52,7 @@ func newPathPrefix(args []string, _ *budget) (node, *fault) {
 }
 
 func newPathRegexp(args []string, b *budget) (node, *fault) {
-	re, wrong := b.compile(0, args[0], false)
+	re, wrong := b.compile(0, args[0])
 	if wrong != nil {
 		return nil, wrong
 	}

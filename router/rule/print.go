@@ -1,72 +1,62 @@
 package rule
 
-import (
-	"strconv"
-	"strings"
-)
+import "github.com/sluiceproxy/sluice/dynamic"
 
-// printNode writes a node so that parsing gives an equivalent one.
+// printNode writes a node without redundant parentheses, so that parsing gives an equivalent one.
 func printNode(n node) string {
-	var b strings.Builder
-	writeNode(&b, n)
-	return b.String()
-}
-
-func writeNode(b *strings.Builder, n node) {
-	switch n := n.(type) {
-	case *and:
-		writeSeries(b, n.operands, " && ", isOr)
-	case *or:
-		writeSeries(b, n.operands, " || ", func(node) bool { return false })
-	case *not:
-		b.WriteByte('!')
-		writeGrouped(b, n.operand, isOperator(n.operand))
-	case matcher:
-		b.WriteString(printCall(n.name(), n.args()))
-	}
-}
-
-func writeSeries(b *strings.Builder, operands []node, separator string, group func(node) bool) {
-	for i, operand := range operands {
-		if i > 0 {
-			b.WriteString(separator)
-		}
-		writeGrouped(b, operand, group(operand))
-	}
-}
-
-func writeGrouped(b *strings.Builder, n node, group bool) {
-	if group {
-		b.WriteByte('(')
-		defer b.WriteByte(')')
-	}
-	writeNode(b, n)
-}
-
-func isOr(n node) bool {
-	_, is := n.(*or)
-	return is
-}
-
-// isOperator reports whether a negation has to put parentheses around n.
-func isOperator(n node) bool {
-	_, conjunction := n.(*and)
-	return conjunction || isOr(n)
+	tree := flat(treeOf(n))
+	return tree.String()
 }
 
 // printCall writes one matcher.
 func printCall(name string, args []string) string {
-	quoted := make([]string, len(args))
-	for i, arg := range args {
-		quoted[i] = quote(arg)
-	}
-	return name + "(" + strings.Join(quoted, ", ") + ")"
+	return (&dynamic.Match{Name: name, Args: args}).String()
 }
 
-// quote prefers backticks, which keep the backslashes of regular expressions readable.
-func quote(s string) string {
-	if strconv.CanBackquote(s) {
-		return "`" + s + "`"
+// treeOf returns a node as a tree of the model, with documented names and normalised arguments.
+func treeOf(n node) dynamic.Match {
+	switch n := n.(type) {
+	case *and:
+		return dynamic.Match{All: treesOf(n.operands)}
+	case *or:
+		return dynamic.Match{Any: treesOf(n.operands)}
+	case *not:
+		operand := treeOf(n.operand)
+		return dynamic.Match{Not: &operand}
+	case matcher:
+		return dynamic.Match{Name: n.name(), Args: n.args()}
 	}
-	return strconv.Quote(s)
+	return dynamic.Match{}
+}
+
+func treesOf(operands []node) []dynamic.Match {
+	trees := make([]dynamic.Match, 0, len(operands))
+	for _, operand := range operands {
+		trees = append(trees, treeOf(operand))
+	}
+	return trees
+}
+
+// flat returns an equivalent tree without an All in an All or an Any in an Any.
+func flat(tree dynamic.Match) dynamic.Match {
+	result := dynamic.Match{Name: tree.Name, Args: tree.Args}
+	for _, part := range tree.All {
+		if part = flat(part); len(part.All) > 0 {
+			result.All = append(result.All, part.All...)
+		} else {
+			result.All = append(result.All, part)
+		}
+	}
+	for _, part := range tree.Any {
+		if part = flat(part); len(part.Any) > 0 {
+			result.Any = append(result.Any, part.Any...)
+		} else {
+			result.Any = append(result.Any, part)
+		}
+	}
+	if tree.Not != nil {
+		part := flat(*tree.Not)
+		result.Not = &part
+	}
+	return result
 }

@@ -14,7 +14,7 @@ func (m *queryEqual) match(r *Request) bool { return slices.Contains(r.values(m.
 func (m *queryEqual) name() string          { return "Query" }
 func (m *queryEqual) saw(r *Request) string { return sawQuery(r, m.parameter) }
 func (m *queryEqual) args() []string {
-	if m.value == "" && !strings.Contains(m.parameter, "=") {
+	if m.value == "" {
 		return []string{m.parameter}
 	}
 	return []string{m.parameter, m.value}
@@ -43,9 +43,8 @@ func newQuery(args []string, _ *budget) (node, *fault) {
 		pairs = pairs && strings.Contains(arg, "=")
 	}
 	if pairs {
-		name, value, _ := strings.Cut(args[0], "=")
 		return nil, faultf(0, "%q is a pair of the v2 language; v3 takes two arguments, %s",
-			clip(args[0]), clip(printCall("Query", []string{name, value})))
+			clip(args[0]), clip(pairInV3(args[0])))
 	}
 	if len(args) == 1 {
 		return &queryEqual{parameter: args[0]}, nil
@@ -53,12 +52,21 @@ func newQuery(args []string, _ *budget) (node, *fault) {
 	return &queryEqual{parameter: args[0], value: args[1]}, nil
 }
 
+// pairInV3 returns the v3 spelling of a pair of the v2 language, in which "name=" means any value.
+func pairInV3(pair string) string {
+	name, value, _ := strings.Cut(pair, "=")
+	if value == "" {
+		return printCall("QueryRegexp", []string{name, ".*"})
+	}
+	return printCall("Query", []string{name, value})
+}
+
 // newQueryRegexp builds QueryRegexp. Without a pattern it means the same as Query.
 func newQueryRegexp(args []string, b *budget) (node, *fault) {
 	if len(args) == 1 {
 		return newQuery(args, b)
 	}
-	re, wrong := b.compile(1, args[1], false)
+	re, wrong := b.compile(1, args[1])
 	if wrong != nil {
 		return nil, wrong
 	}

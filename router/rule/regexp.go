@@ -19,8 +19,8 @@ const (
 // budget adds up what the regular expressions of one rule cost in memory.
 type budget struct{ program int }
 
-// compile compiles argument number arg as a regular expression, within the budget. A fold makes it ignore case.
-func (b *budget) compile(arg int, pattern string, fold bool) (*regexp.Regexp, *fault) {
+// compile compiles argument number arg as a regular expression, within the budget.
+func (b *budget) compile(arg int, pattern string) (*regexp.Regexp, *fault) {
 	if len(pattern) > maxPattern {
 		return nil, faultf(arg, "the regular expression has %d bytes, more than the %d that are allowed",
 			len(pattern), maxPattern)
@@ -33,9 +33,6 @@ func (b *budget) compile(arg int, pattern string, fold bool) (*regexp.Regexp, *f
 	if b.program > maxProgram {
 		return nil, faultf(arg, "the regular expressions of one rule repeat too much: they expand to more than %d instructions",
 			maxProgram)
-	}
-	if fold {
-		pattern = "(?i)" + pattern
 	}
 	compiled, err := regexp.Compile(pattern)
 	if err != nil {

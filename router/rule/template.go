@@ -2,6 +2,7 @@ package rule
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -96,6 +97,15 @@ func (t template) varies() bool {
 		}
 	}
 	return false
+}
+
+// lowerLiterals returns the template with its literals in lower case, as hosts are when they are matched.
+func (t template) lowerLiterals() template {
+	lowered := template{parts: slices.Clone(t.parts)}
+	for i := range lowered.parts {
+		lowered.parts[i].literal = strings.ToLower(lowered.parts[i].literal)
+	}
+	return lowered
 }
 
 // expression returns the template as one regular expression, anchored at the front, and at the end when whole.

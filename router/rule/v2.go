@@ -46,7 +46,7 @@ func v2Matcher(written string) (spec, bool) {
 	case "Method":
 		return spec{name, 1, math.MaxInt, each(newMethod, disjunction)}, true
 	case "Headers":
-		return spec{name, 2, 2, v2Headers}, true
+		return spec{name, 2, 2, newHeader}, true
 	case "HeadersRegexp":
 		return spec{name, 2, 2, newHeaderRegexp}, true
 	case "Query":
@@ -74,7 +74,7 @@ func each(one build, join func([]node) node) build {
 }
 
 func v2HostRegexp(args []string, b *budget) (node, *fault) {
-	t := parseTemplate(args[0], "[^.]+")
+	t := parseTemplate(args[0], "[^.]+").lowerLiterals()
 	if !t.varies() {
 		return newHost(args, b)
 	}
@@ -95,14 +95,6 @@ func v2PathPrefix(args []string, b *budget) (node, *fault) {
 		return newPathPrefix(args, b)
 	}
 	return newPathRegexp([]string{t.expression(false)}, b)
-}
-
-// v2Headers builds Headers, for which an empty value means any.
-func v2Headers(args []string, b *budget) (node, *fault) {
-	if args[1] == "" {
-		return newHeaderRegexp(args, b)
-	}
-	return newHeader(args, b)
 }
 
 // v2Query builds one pair of Query, for which "k=" means any value.

@@ -71,7 +71,7 @@ func newProxy(t *testing.T, services map[string]*dynamic.Service) *proxy {
 			ServersTransports: map[string]*dynamic.ServersTransport{},
 		},
 		TLS: &dynamic.TLSConfiguration{Options: map[string]*dynamic.TLSOptions{}},
-	}, Changed: changed, Settled: true})
+	}, Changed: changed, Final: true})
 	for _, verdict := range compiled.Verdicts {
 		t.Fatal(verdict)
 	}

@@ -8,21 +8,22 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// Child is a service that another one hands requests to.
+// Child is a service to which another one sends requests.
 type Child struct {
-	// Name is the child's name as its parent lists it. Sticky cookies and hashes are made of it.
+	// Name is the child's name as its parent lists it. Sticky cookies and hashes are derived from it.
 	Name string
-	// Handler answers.
+	// Handler serves the requests.
 	Handler http.Handler
 	// Weight is the share relative to the other children; 0 or less means none.
 	Weight int
-	// Up tells whether anybody behind the child could answer now; nil means always. It takes no lock and allocates nothing.
+	// Up reports whether an endpoint behind the child is available; nil means always. It takes no lock and does
+	// not allocate.
 	Up func() bool
 }
 
 func (c *Child) up() bool { return c.Up == nil || c.Up() }
 
-// anyUp tells whether a child that may get requests is up.
+// anyUp reports whether a child with a weight above 0 is up.
 func anyUp(children []Child) bool {
 	for i := range children {
 		if children[i].Weight > 0 && children[i].up() {
@@ -32,18 +33,18 @@ func anyUp(children []Child) bool {
 	return false
 }
 
-// State is what a service keeps when its handler is built anew: whose turn it is, and what is under way. It may be shared by
-// the handlers of one service, old and new.
+// State is what outlives a rebuilt handler of a service: the position in the rotation and the mirrored requests
+// in flight. Old and new handlers of one service may share it.
 type State struct {
 	// turn counts requests, detour those whose turn came to a child that is down.
 	turn, detour atomic.Uint64
-	// sampled counts requests that could be mirrored, mirrors those to mirrors that are under way.
+	// sampled counts requests that could be mirrored, mirrors the mirrored ones in flight.
 	sampled atomic.Uint64
 	mirrors atomic.Int64
 }
 
-// NewState returns the state of a new service. Turns begin anywhere, so that many instances do not start with the same child
-// together.
+// NewState returns the state of a new service. The rotation starts at random, so that instances do not all
+// begin with the same child.
 func NewState() *State {
 	s := &State{}
 	s.turn.Store(rand.Uint64())
@@ -51,7 +52,7 @@ func NewState() *State {
 	return s
 }
 
-// refuse answers 503 in the name of a service of services that nobody answers for.
+// refuse answers 503 for a service of services without an available child.
 func refuse(w http.ResponseWriter, r *http.Request, name, reason string) {
 	record := telemetry.RecordFrom(r.Context())
 	record.Service, record.Reason, record.Status = name, reason, http.StatusServiceUnavailable

@@ -14,32 +14,33 @@ type FailoverOptions struct {
 	// Main answers while it is up, Fallback otherwise.
 	Main     Child
 	Fallback Child
-	// Status are the codes of answers of Main that the client does not get: Fallback answers in their place
-	// (errors.status). Empty turns to Fallback only when Main is down.
+	// Status are the codes of Main's responses that are discarded: Fallback answers instead (errors.status). If
+	// empty, Fallback is used only when Main is down.
 	Status dynamic.StatusCodes
-	// MaxBody is how many bytes of a request's body are kept for Fallback (errors.maxRequestBodyBytes); less than 0 sets no
-	// limit but that of Memory. It is of no use without Status.
+	// MaxBody is how many bytes of a request body are buffered for Fallback (errors.maxRequestBodyBytes);
+	// negative sets no limit but that of Memory. It has no effect without Status.
 	MaxBody int64
-	// Memory bounds what is kept of bodies.
+	// Memory bounds the buffered bodies of all services.
 	Memory *Memory
 }
 
 // Failover answers with its main service while that is up, and otherwise with its fallback.
 //
-// It can also turn to the fallback when the main service has answered with certain status codes. Of such an answer nothing
-// reaches the client, informational responses before it included. All others pass as they come, but for their informational
-// responses, which wait for the final status. The fallback gets the request as it came, with its whole body: what the main
-// service has read is kept up to a limit, and the rest read from the client. When more was read than the limit, the main
-// service's answer is the client's, whatever its status. An answer that switches protocols has begun when it does.
+// It can also use the fallback when the main service has answered with certain status codes. Nothing of such a
+// response reaches the client, informational responses included. All others are passed on as they arrive,
+// except informational responses, which wait for the final status. The fallback gets the original request with
+// its whole body: what the main service has read is buffered up to a limit, and the rest is read from the
+// client. If more was read than the limit, the main service's response is passed on, whatever its status. A
+// response that switches protocols is passed on too.
 type Failover struct{ options FailoverOptions }
 
 // NewFailover returns the handler of a failover service.
 func NewFailover(options FailoverOptions) *Failover { return &Failover{options: options} }
 
-// Up tells whether the main service or the fallback is up.
+// Up reports whether the main service or the fallback is up.
 func (f *Failover) Up() bool { return f.options.Main.up() || f.options.Fallback.up() }
 
-// ServeHTTP answers with the main service or with the fallback. When both are down the fallback says so.
+// ServeHTTP answers with the main service or with the fallback. When both are down the fallback answers.
 func (f *Failover) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case !f.options.Main.up():
@@ -52,25 +53,25 @@ func (f *Failover) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 const (
-	// drainBytes and drainTime bound how much of an answer is read that nobody gets, so that its connection can be used
-	// again.
+	// drainBytes and drainTime bound how much of a discarded response is read, so that its connection can be
+	// reused.
 	drainBytes = 64 << 10
 	drainTime  = time.Second
-	// restTime is how long the client may take for the rest of its body, when its reading had to be interrupted.
+	// restTime is the read deadline for the rest of a body whose reading was interrupted.
 	restTime = time.Minute
 )
 
-// try lets the main service answer, and the fallback if that answer is not for the client.
+// try runs the main service, and the fallback if that response is discarded.
 func (f *Failover) try(w http.ResponseWriter, r *http.Request) {
 	record := telemetry.RecordFrom(r.Context())
 	before := *record
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	attempt := r.Clone(ctx)
-	attempt.Body, attempt.Trailer = r.Body, r.Trailer // The server fills in trailers.
-	s := newScreen(w, &f.options.Status, cancel)
+	attempt.Body, attempt.Trailer = r.Body, r.Trailer // the server fills in trailers later
+	s := newResponseInterceptor(w, &f.options.Status, cancel)
 	if hasBody(r) {
-		s.body = keep(r, f.options.MaxBody, f.options.Memory)
+		s.body = newReplayBody(r, f.options.MaxBody, f.options.Memory)
 		defer s.body.release()
 		s.reader = s.body.leaving(r)
 		attempt.Body = s.reader.body()
@@ -91,8 +92,8 @@ func (f *Failover) try(w http.ResponseWriter, r *http.Request) {
 	record.Released = record.Released && released
 }
 
-// fall lets the fallback answer a request that the main service has failed.
-func (f *Failover) fall(w http.ResponseWriter, r *http.Request, s *screen) {
+// fall runs the fallback for a request whose first response was discarded.
+func (f *Failover) fall(w http.ResponseWriter, r *http.Request, s *responseInterceptor) {
 	if s.body != nil {
 		rest := *r
 		reader := s.body.reader()
@@ -100,7 +101,7 @@ func (f *Failover) fall(w http.ResponseWriter, r *http.Request, s *screen) {
 		rest.Body = reader.body()
 		r = &rest
 		if s.interrupted {
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(restTime)) // Reading tells.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(restTime)) // a failure shows in the read
 		}
 	}
 	f.options.Fallback.Handler.ServeHTTP(w, r)

@@ -3,7 +3,7 @@ package service
 import (
 	"net/http"
 
-	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -13,12 +13,12 @@ type MirroringOptions struct {
 	Main Child
 	// To are the mirrors.
 	To []Mirror
-	// Body hands the request's body on to mirrors (mirrorBody); without it they get requests without one.
+	// Body sends the request's body to mirrors (mirrorBody); without it they get requests without a body.
 	Body bool
-	// MaxBody is how many bytes a body may have for the request to be mirrored (maxBodySize); less than 0 sets no limit but
-	// that of Memory.
+	// MaxBody is the largest body in bytes that is mirrored (maxBodySize); negative sets no limit but that of
+	// Memory.
 	MaxBody int64
-	// State is the service's, Carrier carries out requests to mirrors, and Memory bounds what is kept of bodies.
+	// State outlives the handler, Carrier runs mirrored requests, and Memory bounds the buffered bodies.
 	State   *State
 	Carrier *Mirrors
 	Memory  *Memory
@@ -26,29 +26,30 @@ type MirroringOptions struct {
 
 // Mirror is a service that gets copies of requests.
 type Mirror struct {
-	// Handler answers, to nobody.
+	// Handler serves the copies; its responses are discarded.
 	Handler http.Handler
 	// Percent is the share of requests that are copied, 0 to 100.
 	Percent int
 }
 
-// Mirroring answers with its main service and lets mirrors have copies of a share of the requests, whose answers are thrown
-// away. The main service never waits for a mirror: copies are sent when its answer is complete, and a body is kept as the
-// main service reads it, never ahead of it.
+// Mirroring answers with its main service and sends copies of a share of the requests to mirrors, whose
+// responses are discarded. The main service never waits for a mirror: copies are sent when its response is
+// complete, and a body is buffered as the main service reads it, never ahead of it.
 //
-// Not mirrored are requests that ask for another protocol; those whose body the main service has not read to its end, or
-// is larger than the limit; those whose client has left or whose answer broke off; and what is too much at a time.
+// Not mirrored are requests with an Upgrade; those whose body the main service has not read to its end, or is
+// larger than the limit; those whose client has left or whose response broke off; and those beyond the limit of
+// requests in flight.
 type Mirroring struct{ options MirroringOptions }
 
 // NewMirroring returns the handler of a mirroring service.
 func NewMirroring(options MirroringOptions) *Mirroring { return &Mirroring{options: options} }
 
-// Up tells whether the main service is up.
+// Up reports whether the main service is up.
 func (m *Mirroring) Up() bool { return m.options.Main.up() }
 
 // ServeHTTP answers with the main service.
 func (m *Mirroring) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if len(m.options.To) == 0 || r.Method == http.MethodConnect || canonical.UpgradeType(r.Header) != "" {
+	if len(m.options.To) == 0 || r.Method == http.MethodConnect || forwarded.UpgradeType(r.Header) != "" {
 		m.options.Main.Handler.ServeHTTP(w, r)
 		return
 	}
@@ -66,18 +67,19 @@ func (m *Mirroring) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.serve(w, r, turn, wanted)
 }
 
-// takes tells whether a mirror gets the request of a turn, of which there are 100. The ones that it gets lie evenly among them.
+// takes reports whether a mirror gets the request of a turn, of which there are 100. Its turns are evenly
+// spread.
 func (m *Mirror) takes(turn uint64) bool {
 	return turn*uint64(m.Percent)%100 < uint64(m.Percent) //nolint:gosec // 0 to 100
 }
 
-// serve answers a request that some mirrors want.
+// serve answers a request that is mirrored.
 func (m *Mirroring) serve(w http.ResponseWriter, r *http.Request, turn uint64, wanted int) {
 	o := newOriginal(r)
 	o.wanted.Store(int64(wanted))
-	var body *kept
+	var body *replayBody
 	if m.options.Body && hasBody(r) {
-		body = keep(r, m.options.MaxBody, m.options.Memory)
+		body = newReplayBody(r, m.options.MaxBody, m.options.Memory)
 		defer body.abandon(o)
 		observed := *r
 		observed.Body = body.reader().body()
@@ -98,11 +100,11 @@ func (m *Mirroring) serve(w http.ResponseWriter, r *http.Request, turn uint64, w
 	}
 }
 
-// statusClientLeft is what is recorded for a client that left before its answer began.
+// statusClientLeft is recorded for a client that left before its response began.
 const statusClientLeft = telemetry.StatusClientClosedRequest
 
-// complete gives mirrors the body of the request, if it is whole.
-func (m *Mirroring) complete(o *original, r *http.Request, body *kept, wanted uint64) bool {
+// complete adds the body to the copies, if it is complete.
+func (m *Mirroring) complete(o *original, r *http.Request, body *replayBody, wanted uint64) bool {
 	data, whole := body.whole()
 	switch {
 	case whole:
@@ -117,9 +119,9 @@ func (m *Mirroring) complete(o *original, r *http.Request, body *kept, wanted ui
 	return false
 }
 
-// abandon gives the memory back, unless mirrors have the body.
-func (k *kept) abandon(o *original) {
+// abandon releases the memory, unless mirrors have the body.
+func (b *replayBody) abandon(o *original) {
 	if o.body == nil {
-		k.release()
+		b.release()
 	}
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -45,7 +45,7 @@ func (g *glass) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.got <- seen{
 		Method: r.Method, Host: r.Host, URI: r.URL.RequestURI(), Body: string(body), Length: r.ContentLength,
 		Header: r.Header.Clone(), Trailer: r.Trailer, Record: record, Limited: limited,
-		KeepsForwardedFor: canonical.KeepsForwardedFor(r.Context()),
+		KeepsForwardedFor: forwarded.KeepsForwardedFor(r.Context()),
 	}
 	r.Header.Set("X-Edited", "by a mirror")
 	w.Header().Set("X-Mirror", "answers")
@@ -128,7 +128,7 @@ func TestAMirrorGetsTheRequestAsItCame(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.Header.Del("User-Agent")
 			ctx := telemetry.WithRecord(r.Context(), &telemetry.Record{Client: "192.0.2.7", Method: "POST", Router: "r@file", Tries: 3})
-			m.ServeHTTP(w, r.WithContext(canonical.KeepForwardedFor(ctx)))
+			m.ServeHTTP(w, r.WithContext(forwarded.KeepForwardedFor(ctx)))
 		}))
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/path?q=1", body)
 		if err != nil {

@@ -1,38 +1,40 @@
 package service
 
 import (
+	"bytes"
 	"context"
 	"net/http"
 	"sync/atomic"
 	"time"
 
-	"github.com/sluiceproxy/sluice/canonical"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 const (
-	// mirrorTime is how long a request to a mirror may take.
+	// mirrorTime is the timeout of a mirrored request.
 	mirrorTime = 30 * time.Second
-	// mirrorsAtOnce is how many requests to its mirrors a service may have under way; more are dropped.
+	// mirrorsAtOnce is how many mirrored requests of one service may be in flight; more are dropped.
 	mirrorsAtOnce = 256
-	// closing is the bit of Mirrors.state that says that no request may begin any more; the others count those under way.
+	// closing is the bit of Mirrors.state that refuses new requests; the other bits count those in flight.
 	closing uint64 = 1 << 63
 )
 
-// MirrorCounts is what became of the requests that were to be mirrored, since the start.
+// MirrorCounts counts the mirrored requests since the start.
 type MirrorCounts struct {
-	// Sent is how many requests were handed to a mirror.
+	// Sent counts requests sent to a mirror.
 	Sent uint64
-	// Dropped is how many were not: too many were under way, or the body was too large.
+	// Dropped counts those not sent because too many were in flight, or the body was too large.
 	Dropped uint64
-	// Unread is how many were not because the main service had not read the body to its end, or the client had left.
+	// Unread counts those not sent because the main service had not read the body to its end, or the client had
+	// left.
 	Unread uint64
-	// Broken is how many of those sent ended in a panic, which is also how an answer breaks off.
+	// Broken counts those sent that ended in a panic, which is also how a response breaks off.
 	Broken uint64
 }
 
-// Mirrors carries out requests to mirrors, away from the requests that they are copies of. A request to a mirror ends after
-// 30 seconds at the latest.
+// Mirrors runs mirrored requests, independent of the original ones. A mirrored request ends after 30 seconds at
+// the latest.
 type Mirrors struct {
 	base   context.Context
 	cancel context.CancelFunc
@@ -42,20 +44,20 @@ type Mirrors struct {
 	sent, dropped, unread, broken atomic.Uint64
 }
 
-// NewMirrors returns a carrier of requests to mirrors.
+// NewMirrors returns a runner of mirrored requests.
 func NewMirrors() *Mirrors {
 	base, cancel := context.WithCancel(context.Background())
 	return &Mirrors{base: base, cancel: cancel, idle: make(chan struct{}, 1)}
 }
 
-// Counts returns what has become of requests so far.
+// Counts returns the counts so far.
 func (m *Mirrors) Counts() MirrorCounts {
 	return MirrorCounts{
 		Sent: m.sent.Load(), Dropped: m.dropped.Load(), Unread: m.unread.Load(), Broken: m.broken.Load(),
 	}
 }
 
-// Close cancels the requests that are under way, waits until they have ended, and lets no more begin.
+// Close cancels the requests in flight, waits until they have ended, and refuses new ones.
 func (m *Mirrors) Close() {
 	m.cancel()
 	if m.state.Or(closing)&^closing == 0 {
@@ -64,7 +66,7 @@ func (m *Mirrors) Close() {
 	<-m.idle
 }
 
-// enter begins a request.
+// enter counts a request in, unless the runner is closed.
 func (m *Mirrors) enter() bool {
 	if m.state.Add(1)&closing == 0 {
 		return true
@@ -79,28 +81,28 @@ func (m *Mirrors) leave() {
 	}
 	select {
 	case m.idle <- struct{}{}:
-	default: // Close has been told.
+	default: // already signaled
 	}
 }
 
-// original is a request as mirrors are to see it. It shares nothing with the client's that another request may use again.
+// original is a request as mirrors get it. It shares no recycled memory with the client's request.
 type original struct {
 	request *http.Request
 	record  telemetry.Record
 	// keepsForwardedFor says that X-Forwarded-For stays as it is.
 	keepsForwardedFor bool
 	body              []byte
-	// wanted counts who still wants the body, which done gives back.
+	// wanted counts the mirrors that still use the body, done releases it.
 	wanted atomic.Int64
 	done   func()
 }
 
-// newOriginal copies a request before anybody changes it. Its body is still to come.
+// newOriginal copies a request before the main service changes it. Its body is added later.
 func newOriginal(r *http.Request) *original {
 	ctx := r.Context()
 	seen := telemetry.RecordFrom(ctx)
 	o := &original{
-		request: r.Clone(context.Background()), keepsForwardedFor: canonical.KeepsForwardedFor(ctx), done: func() {},
+		request: r.Clone(context.Background()), keepsForwardedFor: forwarded.KeepsForwardedFor(ctx), done: func() {},
 		record: telemetry.Record{
 			Method: seen.Method, Host: seen.Host, Path: seen.Path, Client: seen.Client, Protocol: seen.Protocol,
 			Entrypoint: seen.Entrypoint, Router: seen.Router, Generation: seen.Generation,
@@ -119,7 +121,7 @@ func (o *original) drop() {
 	}
 }
 
-// send lets a mirror have the request, unless its service has too many under way.
+// send sends the request to a mirror, unless too many of its service are in flight.
 func (m *Mirrors) send(o *original, to http.Handler, state *State) {
 	if state.mirrors.Add(1) > mirrorsAtOnce {
 		state.mirrors.Add(-1)
@@ -137,7 +139,7 @@ func (m *Mirrors) send(o *original, to http.Handler, state *State) {
 	go m.carry(o, to, state)
 }
 
-// carry serves the request with the mirror and throws the answer away.
+// carry runs the mirror's handler and discards the response.
 func (m *Mirrors) carry(o *original, to http.Handler, state *State) {
 	defer m.leave()
 	defer state.mirrors.Add(-1)
@@ -148,7 +150,7 @@ func (m *Mirrors) carry(o *original, to http.Handler, state *State) {
 	record.Start = time.Now()
 	ctx = telemetry.WithRecord(ctx, &record)
 	if o.keepsForwardedFor {
-		ctx = canonical.KeepForwardedFor(ctx)
+		ctx = forwarded.KeepForwardedFor(ctx)
 	}
 	request := o.request.Clone(ctx)
 	if len(o.body) > 0 {
@@ -158,10 +160,43 @@ func (m *Mirrors) carry(o *original, to http.Handler, state *State) {
 		request.Body, request.ContentLength = newMemoryBody(o.body), -1
 	}
 	defer func() {
-		// What a mirror does is nobody's concern: the client has its answer.
+		// A mirror's failure does not concern the client.
 		if recover() != nil {
 			m.broken.Add(1)
 		}
 	}()
-	to.ServeHTTP(&void{header: http.Header{}}, request)
+	to.ServeHTTP(&discardWriter{header: http.Header{}}, request)
 }
+
+// discardWriter is a response writer that discards the response.
+type discardWriter struct{ header http.Header }
+
+// Header returns the discarded header.
+func (v *discardWriter) Header() http.Header { return v.header }
+
+// WriteHeader does nothing.
+func (*discardWriter) WriteHeader(int) {}
+
+// Write discards the bytes.
+func (*discardWriter) Write(p []byte) (int, error) { return len(p), nil }
+
+// WriteString discards the text.
+func (*discardWriter) WriteString(s string) (int, error) { return len(s), nil }
+
+// Flush does nothing.
+func (*discardWriter) Flush() {}
+
+// memoryBody is a request body in memory.
+type memoryBody struct{ bytes.Reader }
+
+func newMemoryBody(data []byte) *memoryBody {
+	b := &memoryBody{}
+	b.Reset(data)
+	return b
+}
+
+// ReadNow reads; it never waits.
+func (b *memoryBody) ReadNow(p []byte) (int, error) { return b.Read(p) }
+
+// Close does nothing.
+func (*memoryBody) Close() error { return nil }

@@ -18,12 +18,14 @@ type HighestRandomWeightOptions struct {
 	HealthCheck bool
 }
 
-// HighestRandomWeight hands all requests of one client address to the same one of several services, by rendezvous hashing:
-// when a child goes, only its own clients move. Every instance comes to the same result, at every start.
+// HighestRandomWeight hands all requests of one client address to the same one of several services, by
+// rendezvous hashing: when a child goes, only its own clients move. Every instance comes to the same result, at
+// every start.
 //
-// As in Traefik the hash is FNV-64a over the client's address and the child's name, and the score of a child its weight /
-// -ln(hash / 2^64). But between the two the bits of the hash are mixed: names that differ in their last characters alone, as
-// app-v1 and app-v2 do, have nearly the same FNV-64a, so that in Traefik the heavier one gets all clients.
+// As in Traefik the hash is FNV-64a over the client's address and the child's name, and the score of a child
+// its weight / -ln(hash / 2^64). But between the two the bits of the hash are mixed: names that differ in their
+// last characters alone, as app-v1 and app-v2 do, have nearly the same FNV-64a, so that in Traefik the heavier
+// one gets all clients.
 type HighestRandomWeight struct{ options HighestRandomWeightOptions }
 
 // NewHighestRandomWeight returns the handler of a highestRandomWeight service.
@@ -31,11 +33,11 @@ func NewHighestRandomWeight(options HighestRandomWeightOptions) *HighestRandomWe
 	return &HighestRandomWeight{options: options}
 }
 
-// Up tells whether a child with a weight above 0 is up.
+// Up reports whether a child with a weight above 0 is up.
 func (h *HighestRandomWeight) Up() bool { return anyUp(h.options.Children) }
 
-// ServeHTTP hands the request on. It answers 503 when there is no child with a weight above 0, or with health checks none
-// that is up.
+// ServeHTTP hands the request on. It answers 503 when there is no child with a weight above 0, or with health
+// checks none that is up.
 func (h *HighestRandomWeight) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	child := h.choose(clientOf(r))
 	if child < 0 {

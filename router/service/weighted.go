@@ -15,24 +15,25 @@ type WeightedOptions struct {
 	Name string
 	// Children share the requests by their weights.
 	Children []Child
-	// Cookie keeps clients with one child; without a name nobody is kept.
+	// Cookie makes the service sticky; without a name it is not.
 	Cookie sticky.Cookie
 	// HealthCheck passes over children that are down (healthCheck); without it all count as up.
 	HealthCheck bool
-	// State is the service's.
+	// State is the state that outlives the handler.
 	State *State
 }
 
-// Weighted hands each request to one of several services: smoothly by weight, or to the one that the client's cookie names.
+// Weighted hands each request to one of several services: smoothly by weight, or to the one that the client's
+// cookie names.
 type Weighted struct {
 	options WeightedOptions
 	robin   *picker.RoundRobin
-	// stuck says which child the value of a cookie names, fields what to set for each child.
+	// stuck maps cookie values to children, fields are the Set-Cookie values of the children.
 	stuck  map[string]stuck
 	fields []string
 }
 
-// stuck is a child, and whether the value that names it is the one of today.
+// stuck is a child, and whether the cookie value is of the current format.
 type stuck struct {
 	child   int
 	current bool
@@ -57,7 +58,8 @@ func NewWeighted(options WeightedOptions) *Weighted {
 	return w
 }
 
-// remember prepares the values of the cookie. Those of today win over older ones, and children over those listed after them.
+// remember prepares the cookie's values. Current values take precedence over older formats, and children over
+// those listed after them.
 func (w *Weighted) remember() {
 	w.stuck = map[string]stuck{}
 	know := func(value string, of stuck) {
@@ -77,11 +79,11 @@ func (w *Weighted) remember() {
 	}
 }
 
-// Up tells whether a child with a weight above 0 is up.
+// Up reports whether a child with a weight above 0 is up.
 func (w *Weighted) Up() bool { return anyUp(w.options.Children) }
 
-// ServeHTTP hands the request on. It answers 503 when there is no child with a weight above 0, or with health checks none
-// that is up.
+// ServeHTTP hands the request on. It answers 503 when there is no child with a weight above 0, or with health
+// checks none that is up.
 func (w *Weighted) ServeHTTP(writer http.ResponseWriter, r *http.Request) {
 	if w.stuck == nil {
 		w.serve(writer, r, w.next())
@@ -118,7 +120,7 @@ func (w *Weighted) weighs() bool {
 	return false
 }
 
-// keeper returns the child that the client's cookie names and whether the cookie may stay as it is, or -1.
+// keeper returns the child that the client's cookie names, or -1, and whether the cookie is current.
 func (w *Weighted) keeper(r *http.Request) (child int, current bool) {
 	for value := range w.options.Cookie.Values(r) {
 		if known, ok := w.stuck[value]; ok && w.may(known.child) {
@@ -128,12 +130,12 @@ func (w *Weighted) keeper(r *http.Request) (child int, current bool) {
 	return -1, false
 }
 
-// may tells whether a child may get a request.
+// may reports whether a child may get a request.
 func (w *Weighted) may(child int) bool {
 	return !w.options.HealthCheck || w.options.Children[child].up()
 }
 
-// next returns the child whose turn it is, or -1.
+// next returns the next child in turn, or -1.
 func (w *Weighted) next() int {
 	child := w.robin.Next()
 	if child < 0 || w.may(child) {
@@ -142,10 +144,10 @@ func (w *Weighted) next() int {
 	return w.detour()
 }
 
-// golden is 2^64 divided by the golden ratio: its multiples modulo 2^64 spread as evenly as any can.
+// golden is 2^64 divided by the golden ratio: its multiples modulo 2^64 are evenly spread (Fibonacci hashing).
 const golden = 0x9E3779B97F4A7C15
 
-// detour returns the child that stands in for one that is down, or -1. The others share its turns by their weights.
+// detour returns a replacement for a child that is down, or -1. The other children share its turns by weight.
 func (w *Weighted) detour() int {
 	children, sum := w.options.Children, uint64(0)
 	for i := range children {
@@ -159,7 +161,7 @@ func (w *Weighted) detour() int {
 		if children[i].Weight <= 0 || !children[i].up() {
 			continue
 		}
-		// Should somebody go down meanwhile, the last one takes what is left.
+		// A child may go down meanwhile: the last one takes the remainder.
 		found = i
 		weight := uint64(children[i].Weight) //nolint:gosec // above 0
 		if point < weight {

@@ -8,9 +8,9 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 )
 
-// appendAttributes appends the members of an object of JSON but for those that a record of OpenTelemetry has a place of its own for. It
-// reads what appendObject writes: one object without white space, of texts and numbers. That costs a tenth of what encoding/json does,
-// and texts stay where they are.
+// appendAttributes appends the members of an object of JSON but for those that a record of OpenTelemetry has a
+// place of its own for. It reads what appendObject writes: one object without white space, of texts and
+// numbers. That costs a tenth of what encoding/json does, and texts stay where they are.
 func appendAttributes(found []attribute.KeyValue, object string) []attribute.KeyValue {
 	for rest := object; len(rest) > 1 && rest[0] != '}'; {
 		name, value := cutText(rest[1:]) // Behind a brace or a comma.

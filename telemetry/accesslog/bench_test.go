@@ -14,8 +14,10 @@ import (
 // browser is the header of a request as a browser sends it.
 func browser() http.Header {
 	return http.Header{
-		"User-Agent": {"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"}, "Accept": {"text/html,application/xhtml+xml;q=0.9"},
-		"Accept-Language": {"en-US,en;q=0.5"}, "Accept-Encoding": {"gzip, deflate, br, zstd"}, "Cookie": {"session=0123456789abcdef"},
+		"User-Agent":      {"Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0"},
+		"Accept":          {"text/html,application/xhtml+xml;q=0.9"},
+		"Accept-Language": {"en-US,en;q=0.5"}, "Accept-Encoding": {"gzip, deflate, br, zstd"},
+		"Cookie":  {"session=0123456789abcdef"},
 		"Referer": {"https://shop.example.com/"}, "X-Forwarded-For": {"203.0.113.9"},
 	}
 }

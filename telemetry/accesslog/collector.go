@@ -63,8 +63,11 @@ func (g *gathered) Shutdown(context.Context) error { return nil }
 // ForceFlush does nothing: deliver sends at once.
 func (g *gathered) ForceFlush(context.Context) error { return nil }
 
-// deliver sends lines in batches. A batch that a collector does not take is given up, after the retries of the exporter.
-func (c *collector) deliver(ctx context.Context, lines []*queue.Node[line], appendLine lineAppender) (lost int, err error) {
+// deliver sends lines in batches. A batch that a collector does not take is given up, after the retries of the
+// exporter.
+func (c *collector) deliver(
+	ctx context.Context, lines []*queue.Node[line], appendLine lineAppender,
+) (lost int, err error) {
 	for len(lines) > 0 {
 		batch := lines[:min(len(lines), recordsAtOnce)]
 		lines = lines[len(batch):]

@@ -104,8 +104,9 @@ func TestCollector(t *testing.T) {
 		}
 		got := e.attributes(t)
 		for key, want := range map[string]any{
-			"RouterName": "shop@file", "Duration": 12345678.0, "GzipRatio": 4.0, "request_User-Agent": "curl\n", "DownstreamStatus": 200.0,
-			"ClientAddr": nil, "level": nil, "time": nil, "msg": nil,
+			"RouterName": "shop@file", "Duration": 12345678.0, "GzipRatio": 4.0, "request_User-Agent": "curl\n",
+			"DownstreamStatus": 200.0,
+			"ClientAddr":       nil, "level": nil, "time": nil, "msg": nil,
 		} {
 			if diff := cmp.Diff(want, got[key]); diff != "" {
 				t.Errorf("%s: %s (-want +got):\n%s", format, key, diff)
@@ -164,7 +165,8 @@ func TestACollectorThatFails(t *testing.T) {
 		leave(log, 3)
 		clock(time.Minute)
 		if log.Dropped() != 3 || len(e.records) != 3 || len(logger.lines) != 2 {
-			t.Errorf("%d lines are dropped, %d are sent, the log is told %d things", log.Dropped(), len(e.records), len(logger.lines))
+			t.Errorf("%d lines are dropped, %d are sent, the log is told %d things", log.Dropped(), len(e.records),
+				len(logger.lines))
 		}
 		if err := stop(); err != nil {
 			t.Error(err)

@@ -17,10 +17,13 @@ func BenchmarkLine(b *testing.B) {
 				b.Fatal(err)
 			}
 			record := &telemetry.Record{
-				Start: time.Now(), Duration: 629_766, ServiceDuration: 578_621, Client: "203.0.113.9", ClientPort: "53140", Method: "GET",
-				Host: "shop.example.com", Path: "/small", Version: "HTTP/1.1", Status: 200, BytesSent: 130, OriginStatus: 200, OriginBytes: 130,
-				Generation: 1, Tries: 1, Router: "shop@file", Service: "shop@file", Endpoint: "10.1.2.3:8080", EndpointURL: "http://10.1.2.3:8080",
-				Entrypoint: "web",
+				Start: time.Now(), Duration: 629_766, ServiceDuration: 578_621, Client: "203.0.113.9", ClientPort: "53140",
+				Method: "GET",
+				Host:   "shop.example.com", Path: "/small", Version: "HTTP/1.1", Status: 200, BytesSent: 130, OriginStatus: 200,
+				OriginBytes: 130,
+				Generation:  1, Tries: 1, Router: "shop@file", Service: "shop@file", Endpoint: "10.1.2.3:8080",
+				EndpointURL: "http://10.1.2.3:8080",
+				Entrypoint:  "web",
 			}
 			l := &line{request: e.about(record, 1_234_567)}
 			text := make([]byte, 0, lineRoom)

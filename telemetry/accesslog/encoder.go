@@ -10,7 +10,7 @@ import (
 
 // encoder makes lines. It does not change but for its clock and its numbers.
 type encoder struct {
-	// common says that lines of a file are in the common format, and columns that they have Traefik's four columns more.
+	// common is set for lines of a file in the common format, and columns for Traefik's four additional columns.
 	common, columns bool
 	query           mode
 	headers         headerModes
@@ -20,7 +20,7 @@ type encoder struct {
 	ids             *ids
 }
 
-// newEncoder returns the encoder that the configuration asks for. unknown are the names of fields in it that do not exist.
+// newEncoder returns the encoder of the configuration. unknown are the names of fields in it that do not exist.
 func newEncoder(config static.AccessLog, location *time.Location) (made *encoder, unknown []string, err error) {
 	e := &encoder{ids: newIDs(), ciphers: ciphers(), stamps: stamps{location: location}}
 	switch config.Format {
@@ -62,7 +62,8 @@ func (e *encoder) about(record *telemetry.Record, count uint64) request {
 	return r
 }
 
-// appendLine appends the line that is to be made of a request. For a collector that is an object of JSON, whatever the format of a file.
+// appendLine appends the line that is to be made of a request. For a collector that is an object of JSON,
+// whatever the format of a file.
 func (e *encoder) appendLine(b []byte, l *line, collector bool) []byte {
 	record := l.record
 	end := record.Start.Add(record.Duration)

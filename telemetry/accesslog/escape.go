@@ -7,11 +7,11 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// plain reports whether a byte stands for itself in a string of JSON and in a quoted column.
+// plain reports whether a byte needs no escape in a string of JSON and in a quoted column.
 func plain(c byte) bool { return c-' ' < 0x7f-' ' && c != '"' && c != '\\' }
 
-// hidden reports whether a character beyond ASCII is one that moves the cursor, ends a line or turns the direction of what follows, so
-// that a terminal would show something else than what is there.
+// hidden reports whether a character beyond ASCII is one that moves the cursor, ends a line or turns the
+// direction of what follows, so that a terminal would show something else than what is there.
 func hidden(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 }
@@ -21,7 +21,7 @@ func appendJSON(b []byte, text string) []byte {
 	return append(appendText(append(b, '"'), text), '"')
 }
 
-// appendText appends a text as it stands between the quotes of a string of JSON, on one line whatever it holds. Bytes that are no UTF-8
+// appendText appends a text escaped as the inside of a JSON string, always on one line. Bytes that are no UTF-8
 // become U+FFFD each.
 func appendText(b []byte, text string) []byte {
 	first := plainPart(text)
@@ -31,9 +31,10 @@ func appendText(b []byte, text string) []byte {
 	return appendEscaped(append(b, text[:first]...), text[first:])
 }
 
-// plainPart returns how many bytes at the beginning of a text stand for themselves. Eight bytes at a time are looked at: the high bit of
-// one is set where it is beyond ASCII already, or where one of the subtractions borrows from it. A borrow that reaches a byte comes from a
-// special one before it, so that no special byte is missed and only the place has to be found again.
+// plainPart returns how many bytes at the beginning of a text need no escape. Eight bytes at a time are looked
+// at: the high bit of one is set where it is beyond ASCII already, or where one of the subtractions borrows
+// from it. A borrow that reaches a byte comes from a special one before it, so that no special byte is missed
+// and only the place has to be found again.
 func plainPart(text string) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	i := 0
@@ -52,7 +53,7 @@ func plainPart(text string) int {
 	return i
 }
 
-// appendEscaped appends a text that may hold what does not stand for itself.
+// appendEscaped appends a text that may need escapes.
 func appendEscaped(b []byte, text string) []byte {
 	begin := 0
 	for i := 0; i < len(text); {
@@ -77,7 +78,7 @@ func appendEscaped(b []byte, text string) []byte {
 	return append(b, text[begin:]...)
 }
 
-// appendEscape appends a character of JSON that must not stand for itself.
+// appendEscape appends the escape of a character of JSON.
 func appendEscape(b []byte, r rune) []byte {
 	switch r {
 	case '"', '\\':
@@ -101,7 +102,7 @@ func appendUnit(b []byte, r rune) []byte {
 	return append(b, '\\', 'u', hexDigits[r>>12&15], hexDigits[r>>8&15], hexDigits[r>>4&15], hexDigits[r&15])
 }
 
-// place is where a text stands in a line of the common format.
+// place is the kind of column of a text in a line of the common format.
 type place uint8
 
 const (
@@ -111,7 +112,7 @@ const (
 	bare
 )
 
-// takes reports whether a character of ASCII that is plain may stand for itself in the place: white space would end it, and a bracket
+// takes reports whether a plain ASCII character needs no escape in the place: white space would end it, and a bracket
 // would make a bare column one that ends with a bracket, as that of the time does.
 func (p place) takes(c byte) bool {
 	switch c {
@@ -123,8 +124,9 @@ func (p place) takes(c byte) bool {
 	return true
 }
 
-// appendColumn appends a text to a line of the common format. What the place does not take, control characters and bytes that are no
-// UTF-8 are written as \xHH, as Apache's httpd does it; quotes and backslashes are preceded by a backslash.
+// appendColumn appends a text to a line of the common format. What the place does not take, control characters
+// and bytes that are no UTF-8 are written as \xHH, as Apache's httpd does it; quotes and backslashes are
+// preceded by a backslash.
 func appendColumn(b []byte, text string, in place) []byte {
 	for i := 0; i < len(text); {
 		c := text[i]
@@ -136,7 +138,8 @@ func appendColumn(b []byte, text string, in place) []byte {
 		size := 1
 		if c >= utf8.RuneSelf {
 			var r rune
-			if r, size = utf8.DecodeRuneInString(text[i:]); !(r == utf8.RuneError && size == 1) && !hidden(r) && (in == quoted || !unicode.IsSpace(r)) {
+			if r, size = utf8.DecodeRuneInString(text[i:]); !(r == utf8.RuneError && size == 1) && !hidden(r) &&
+				(in == quoted || !unicode.IsSpace(r)) {
 				b = append(b, text[i:i+size]...)
 				i += size
 				continue

@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestPlainPart puts every byte at every place of texts of every length up to three words, before and behind others that are close to it.
+// TestPlainPart puts every byte at every place of texts of every length up to three words, before and behind
+// others that are close to it.
 func TestPlainPart(t *testing.T) {
 	for length := range 25 {
 		for place := range length {

@@ -77,8 +77,8 @@ func fieldNames() []string {
 	}
 }
 
-// appendFields appends the members of the fields that are kept and that the request has. It is one piece after the other without a table of
-// functions: what a processor cannot guess costs more here than what is written.
+// appendFields appends the members of the fields that are kept and that the request has. It is one piece after
+// the other without a table of functions: what a processor cannot guess costs more here than what is written.
 func (e *encoder) appendFields(b []byte, r *request, start *stamp) []byte {
 	b = e.appendClient(b, r)
 	if ingress := r.record.Ingress; ingress != nil {
@@ -123,7 +123,8 @@ func (e *encoder) appendClient(b []byte, r *request) []byte {
 	if kept&keepErrorReason != 0 && record.Reason != "" {
 		b = appendJSON(append(b, `,"ErrorReason":`...), record.Reason)
 	}
-	if origin, sent := record.OriginBytes, record.BytesSent; kept&keepGzipRatio != 0 && origin > 0 && sent > 0 && origin != sent {
+	if origin, sent := record.OriginBytes, record.BytesSent; kept&keepGzipRatio != 0 &&
+		origin > 0 && sent > 0 && origin != sent {
 		b = appendRatio(append(b, `,"GzipRatio":`...), origin, sent)
 	}
 	return b
@@ -165,7 +166,7 @@ func (e *encoder) appendOrigin(b []byte, r *request) []byte {
 	return b
 }
 
-// appendAsked appends the fields of what was asked.
+// appendAsked appends the fields of the request.
 func (e *encoder) appendAsked(b []byte, r *request) []byte {
 	kept, record := e.fields, r.record
 	host, port := splitHost(record.Host)
@@ -294,7 +295,7 @@ func (e *encoder) cipher(id uint16) string {
 	return "unknown"
 }
 
-// subject returns whom the client's certificate names, or nothing.
+// subject returns the subject of the client's certificate, or an empty string.
 func subject(state *tls.ConnectionState) string {
 	if len(state.PeerCertificates) == 0 || state.PeerCertificates[0] == nil {
 		return ""

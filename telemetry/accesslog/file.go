@@ -21,7 +21,7 @@ type file struct {
 	writer io.Writer
 	closer io.Closer
 	buffer []byte
-	// torn says that the last write broke off within a line.
+	// torn is set when the last write ended within a line.
 	torn bool
 }
 
@@ -40,8 +40,8 @@ func openSink(path string, given io.Writer) (*file, error) {
 	return f, nil
 }
 
-// reopen opens the path, and closes what was open only when that worked. The file is opened for reading too because a named pipe that
-// nobody reads would otherwise keep this from returning (fifo(7)).
+// reopen opens the path, and closes what was open only when that worked. The file is opened for reading too
+// because opening a named pipe without a reader would otherwise block (fifo(7)).
 func (f *file) reopen() error {
 	if f.path == "" {
 		return nil
@@ -60,8 +60,8 @@ func (f *file) reopen() error {
 	return old.Close()
 }
 
-// deliver writes lines in blocks. When a block fails the rest is given up, because a disk that is full stays so for a while; part of a
-// line that was written is ended before the next one.
+// deliver writes lines in blocks. When a block fails the rest is given up, because a disk that is full stays so
+// for a while; part of a line that was written is ended before the next one.
 func (f *file) deliver(_ context.Context, lines []*queue.Node[line], appendLine lineAppender) (lost int, err error) {
 	begin := 0
 	f.begin()
@@ -125,5 +125,5 @@ func (f *file) end() error {
 	return closer.Close()
 }
 
-// abandon closes the file, which ends a write to a pipe that nobody reads.
+// abandon closes the file, which ends a blocked write to a pipe.
 func (f *file) abandon() { _ = f.end() }

@@ -14,7 +14,7 @@ import (
 // statuses is a range of status codes, both ends included.
 type statuses struct{ from, to int }
 
-// filter says which requests are logged: those that one of its conditions holds for, and all when it has none.
+// filter selects the requests that are logged: those that match one of its conditions, and all when it has none.
 type filter struct {
 	statuses    []statuses
 	retried     bool
@@ -37,7 +37,8 @@ func parseFilter(config *static.AccessLogFilters) (filter, error) {
 		from, lowErr := strconv.Atoi(strings.TrimSpace(low))
 		to, highErr := strconv.Atoi(strings.TrimSpace(high))
 		if lowErr != nil || highErr != nil || from < 100 || to > 999 || from > to {
-			return filter{}, fmt.Errorf("accessLog.filters.statusCodes %q: neither a status code nor a range such as 500-599", text)
+			return filter{}, fmt.Errorf(
+				"accessLog.filters.statusCodes %q: neither a status code nor a range such as 500-599", text)
 		}
 		parsed.statuses = append(parsed.statuses, statuses{from, to})
 	}

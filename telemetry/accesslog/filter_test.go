@@ -31,8 +31,15 @@ func TestFilters(t *testing.T) {
 		{"no retry", static.AccessLogFilters{RetryAttempts: true}, record(200, 1, 0), false},
 		{"long", static.AccessLogFilters{MinDuration: static.Duration(time.Second)}, record(200, 1, time.Second), true},
 		{"short", static.AccessLogFilters{MinDuration: static.Duration(time.Second)}, record(200, 1, time.Second-1), false},
-		{"one of two", static.AccessLogFilters{StatusCodes: []string{"500"}, MinDuration: static.Duration(time.Second)}, record(200, 1, 2*time.Second), true},
-		{"none of three", static.AccessLogFilters{StatusCodes: []string{"500"}, MinDuration: static.Duration(time.Second), RetryAttempts: true}, record(200, 1, 1), false},
+		{
+			"one of two",
+			static.AccessLogFilters{StatusCodes: []string{"500"}, MinDuration: static.Duration(time.Second)},
+			record(200, 1, 2*time.Second), true,
+		},
+		{"none of three", static.AccessLogFilters{
+			StatusCodes: []string{"500"}, MinDuration: static.Duration(time.Second),
+			RetryAttempts: true,
+		}, record(200, 1, 1), false},
 	} {
 		c := config("common", func(c *static.AccessLog) { c.Filters = &row.filters })
 		if got := written(t, c, http.Header{}, row.record) != ""; got != row.want {
@@ -62,15 +69,27 @@ func TestWrongConfigurations(t *testing.T) {
 		{`accessLog.format "xml": `, func(c *static.AccessLog) { c.Format = "xml" }},
 		{`accessLog.bufferingSize -1: `, func(c *static.AccessLog) { c.BufferingSize = -1 }},
 		{`accessLog.filters.statusCodes "5xx": `, func(c *static.AccessLog) { c.Filters = &static.AccessLogFilters{StatusCodes: []string{"5xx"}} }},
-		{`accessLog.filters.statusCodes "503-500": `, func(c *static.AccessLog) { c.Filters = &static.AccessLogFilters{StatusCodes: []string{"503-500"}} }},
+		{
+			`accessLog.filters.statusCodes "503-500": `,
+			func(c *static.AccessLog) { c.Filters = &static.AccessLogFilters{StatusCodes: []string{"503-500"}} },
+		},
 		{`accessLog.filters.minDuration -1s: `, func(c *static.AccessLog) {
 			c.Filters = &static.AccessLogFilters{MinDuration: -static.Duration(time.Second)}
 		}},
 		{`accessLog.fields.defaultMode "redact": `, func(c *static.AccessLog) { c.Fields.DefaultMode = "redact" }},
-		{`accessLog.fields.names.Duration "hide": `, func(c *static.AccessLog) { c.Fields.Names = map[string]string{"Duration": "hide"} }},
+		{
+			`accessLog.fields.names.Duration "hide": `,
+			func(c *static.AccessLog) { c.Fields.Names = map[string]string{"Duration": "hide"} },
+		},
 		{`accessLog.fields.headers.defaultMode "all": `, func(c *static.AccessLog) { c.Fields.Headers.DefaultMode = "all" }},
-		{`accessLog.fields.headers.names.Cookie "redcat": `, func(c *static.AccessLog) { c.Fields.Headers.Names = map[string]string{"Cookie": "redcat"} }},
-		{`accessLog.fields.queryParameters.defaultMode "some": `, func(c *static.AccessLog) { c.Fields.QueryParameters.DefaultMode = "some" }},
+		{
+			`accessLog.fields.headers.names.Cookie "redcat": `,
+			func(c *static.AccessLog) { c.Fields.Headers.Names = map[string]string{"Cookie": "redcat"} },
+		},
+		{
+			`accessLog.fields.queryParameters.defaultMode "some": `,
+			func(c *static.AccessLog) { c.Fields.QueryParameters.DefaultMode = "some" },
+		},
 		{`accessLog.filePath: `, func(c *static.AccessLog) { c.FilePath = "/dev/null/access.log" }},
 		{`accessLog.otlp: `, func(c *static.AccessLog) { c.OTLP = &static.OTLP{} }},
 	} {

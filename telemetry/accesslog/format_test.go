@@ -23,13 +23,17 @@ var update = flag.Bool("update", false, "write the golden files of lines anew")
 // lines are requests and what they come with, for the golden files of each format.
 func lines() []*telemetry.Record {
 	refused := &telemetry.Record{
-		Start: start, Method: "GET", Host: "[2001:db8::1]", Path: "/", Client: "2001:db8::9", ClientPort: "40000", Version: "HTTP/2.0",
-		Entrypoint: "web", Status: 404, Duration: 80_000, Code: telemetry.CodeNoRouter, Reason: "no router matches", Generation: 42,
-		RequestID: "req-2", Observe: telemetry.ObserveAccess,
+		Start: start, Method: "GET", Host: "[2001:db8::1]", Path: "/", Client: "2001:db8::9", ClientPort: "40000",
+		Version:    "HTTP/2.0",
+		Entrypoint: "web", Status: 404, Duration: 80_000, Code: telemetry.CodeNoRouter, Reason: "no router matches",
+		Generation: 42,
+		RequestID:  "req-2", Observe: telemetry.ObserveAccess,
 	}
 	malformed := &telemetry.Record{
-		Start: start, Method: "GET", Client: "192.0.2.7", ClientPort: "51234", Version: "HTTP/1.1", Entrypoint: "web", Status: 400,
-		Duration: 1, Code: telemetry.CodeBadRequest, Reason: "a header has an underscore in its name", RequestID: "req-3", Observe: telemetry.ObserveAccess,
+		Start: start, Method: "GET", Client: "192.0.2.7", ClientPort: "51234", Version: "HTTP/1.1", Entrypoint: "web",
+		Status:   400,
+		Duration: 1, Code: telemetry.CodeBadRequest, Reason: "a header has an underscore in its name", RequestID: "req-3",
+		Observe: telemetry.ObserveAccess,
 	}
 	hostile := answered()
 	hostile.RequestID, hostile.TLS, hostile.Trace = "req-4", nil, telemetry.TraceContext{}
@@ -41,7 +45,8 @@ func lines() []*telemetry.Record {
 
 func TestLines(t *testing.T) {
 	header := http.Header{
-		"User-Agent": {`curl "8"` + "\n"}, "Referer": {"https://example.com/\t"}, "Authorization": {"Bearer s3cret"}, "Cookie": {"session=s3cret"},
+		"User-Agent": {`curl "8"` + "\n"}, "Referer": {"https://example.com/\t"}, "Authorization": {"Bearer s3cret"},
+		"Cookie": {"session=s3cret"},
 		"Accept": {"text/html", "*/*"}, "X-Forwarded-For": {"203.0.113.9, 198.51.100.77"}, "X-Internal": {"s3cret"},
 	}
 	everything := func(c *static.AccessLog) {
@@ -51,20 +56,27 @@ func TestLines(t *testing.T) {
 	}
 	some := func(c *static.AccessLog) {
 		c.Fields.DefaultMode = "drop"
-		c.Fields.Names = map[string]string{"downstreamstatus": "keep", "StartLocal": "keep", "RequestMethod": "KEEP", "RequestPath": "keep"}
+		c.Fields.Names = map[string]string{
+			"downstreamstatus": "keep", "StartLocal": "keep", "RequestMethod": "KEEP",
+			"RequestPath": "keep",
+		}
 		c.Fields.Headers.Names = map[string]string{"user-agent": "keep", "Authorization": "redact"}
 		c.Fields.QueryParameters.DefaultMode = "drop"
 	}
 	for name, c := range map[string]static.AccessLog{
 		"json": config("json", nil), "json-everything": config("json", everything), "json-some": config("json", some),
-		"common": config("common", nil), "common-everything": config("common", everything), "common-some": config("common", some),
-		"genericCLF": config("genericCLF", everything),
+		"common": config("common", nil), "common-everything": config("common", everything),
+		"common-some": config("common", some),
+		"genericCLF":  config("genericCLF", everything),
 	} {
 		t.Run(name, func(t *testing.T) {
 			records := lines()
 			for _, record := range records {
 				record.OriginHeader = http.Header{"Server": {"carts"}, "Set-Cookie": {"a=s3cret", "b=s3cret"}}
-				record.ResponseHeader = http.Header{"Content-Type": {"text/html"}, "Set-Cookie": {"a=s3cret"}, "Vary": {"Accept", "Cookie"}}
+				record.ResponseHeader = http.Header{
+					"Content-Type": {"text/html"}, "Set-Cookie": {"a=s3cret"},
+					"Vary": {"Accept", "Cookie"},
+				}
 			}
 			got := written(t, c, header, records...)
 			if strings.Contains(got, "s3cret") && c.Fields.QueryParameters.DefaultMode != "keep" {
@@ -98,12 +110,15 @@ func TestJSONHasTheFieldsOfTraefik(t *testing.T) {
 		"ClientAddr": "192.0.2.7:51234", "ClientHost": "192.0.2.7", "ClientPort": "51234", "ClientUsername": "ada",
 		"DownstreamContentSize": 512.0, "DownstreamStatus": 200.0, "Duration": 12345678.0, "GzipRatio": 4.0,
 		"OriginContentSize": 2048.0, "OriginDuration": 12000000.0, "OriginStatus": 200.0, "Overhead": 345678.0,
-		"RequestAddr": "shop.example.com:8443", "RequestContentSize": 17.0, "RequestCount": 1.0, "RequestHost": "shop.example.com",
-		"RequestMethod": "GET", "RequestPath": "/cart/items?id=7&token=s3cret", "RequestPort": "8443", "RequestProtocol": "HTTP/1.1",
-		"RequestScheme": "https", "RetryAttempts": 1.0, "RouterName": "shop@file", "ServiceAddr": "198.51.100.4:8080",
+		"RequestAddr": "shop.example.com:8443", "RequestContentSize": 17.0, "RequestCount": 1.0,
+		"RequestHost":   "shop.example.com",
+		"RequestMethod": "GET", "RequestPath": "/cart/items?id=7&token=s3cret", "RequestPort": "8443",
+		"RequestProtocol": "HTTP/1.1",
+		"RequestScheme":   "https", "RetryAttempts": 1.0, "RouterName": "shop@file", "ServiceAddr": "198.51.100.4:8080",
 		"ServiceName": "carts@file", "ServiceURL": "http://198.51.100.4:8080", "StartUTC": "2026-11-21T23:19:28.12045Z",
-		"StartLocal": start.In(zone()).Format(time.RFC3339Nano), "TLSCipher": "TLS_AES_128_GCM_SHA256", "TLSClientSubject": "CN=ada,O=Example",
-		"TLSVersion": "1.3", "TraceId": "010200000000000000000000000000ff", "SpanId": "0000000000000009",
+		"StartLocal": start.In(zone()).Format(time.RFC3339Nano), "TLSCipher": "TLS_AES_128_GCM_SHA256",
+		"TLSClientSubject": "CN=ada,O=Example",
+		"TLSVersion":       "1.3", "TraceId": "010200000000000000000000000000ff", "SpanId": "0000000000000009",
 		"trace_id": "010200000000000000000000000000ff", "span_id": "0000000000000009", "entryPointName": "websecure",
 		"level": "info", "msg": "", "time": start.Add(12345678).In(zone()).Format(time.RFC3339),
 		"RequestId": "req-1", "ConfigGeneration": 41.0,
@@ -122,10 +137,14 @@ func TestFieldsOfIngresses(t *testing.T) {
 		{
 			telemetry.Ingress{Namespace: "shop", Name: "front", Service: "web", Port: "80"},
 			map[string]any{
-				"KubernetesIngressNamespace": "shop", "KubernetesIngressName": "front", "KubernetesServiceName": "web", "KubernetesServicePort": "80",
+				"KubernetesIngressNamespace": "shop", "KubernetesIngressName": "front", "KubernetesServiceName": "web",
+				"KubernetesServicePort": "80",
 			},
 		},
-		{telemetry.Ingress{Namespace: "shop", Name: "bucket"}, map[string]any{"KubernetesIngressNamespace": "shop", "KubernetesIngressName": "bucket"}},
+		{telemetry.Ingress{Namespace: "shop", Name: "bucket"}, map[string]any{
+			"KubernetesIngressNamespace": "shop",
+			"KubernetesIngressName":      "bucket",
+		}},
 	} {
 		record := answered()
 		record.Ingress = &test.ingress

@@ -19,8 +19,10 @@ import (
 // hostile are texts that have broken logs before.
 func hostile() []string {
 	return []string{
-		"", "plain", "\"", "\\", "\\\"", "\n", "\r\n{\"level\":\"info\"}", "\x00", "\x1b[2J", "\x7f", "\u0085", "\u2028\u2029", "\u202e", "\xff\xfe", "\xc3", "\xed\xa0\x80",
-		"é", "日本", "😀", "\U000e0001", "a\tb c", "</script>", "\"} {\"a\":\"", "%0a", strings.Repeat("a\"", 500), "\ufffd", "1.2.3.4, 5.6.7.8", "[0", "]",
+		"", "plain", "\"", "\\", "\\\"", "\n", "\r\n{\"level\":\"info\"}", "\x00", "\x1b[2J", "\x7f", "\u0085",
+		"\u2028\u2029", "\u202e", "\xff\xfe", "\xc3", "\xed\xa0\x80",
+		"é", "日本", "😀", "\U000e0001", "a\tb c", "</script>", "\"} {\"a\":\"", "%0a", strings.Repeat("a\"", 500), "\ufffd",
+		"1.2.3.4, 5.6.7.8", "[0", "]",
 	}
 }
 
@@ -33,7 +35,10 @@ func FuzzJSON(f *testing.F) {
 		record := filled(text, number, status)
 		header := http.Header{name: {text, text}, "Single": {text}}
 		record.ResponseHeader, record.OriginHeader = header, header
-		c := config("json", collected(func(c *static.AccessLog) { c.Fields.Headers.DefaultMode, c.DualOutput = "keep", true }))
+		c := config("json", collected(func(c *static.AccessLog) {
+			c.Fields.Headers.DefaultMode, c.DualOutput = "keep",
+				true
+		}))
 		var out sink
 		e := &exporter{}
 		log, stop := running(t, c, accesslog.Options{Stdout: &out, Exporter: e})
@@ -45,14 +50,20 @@ func FuzzJSON(f *testing.F) {
 		}
 		got := out.String()
 		line, ok := strings.CutSuffix(got, "\n")
-		if !ok || strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' }) {
+		if !ok || strings.ContainsFunc(line, func(r rune) bool {
+			return r < ' ' || r == 0x7f || r == '\u2028' ||
+				r == '\u2029'
+		}) {
 			t.Fatalf("not one printable line: %q", got)
 		}
 		members := object(t, line)
 		want := map[string]any{
-			"ClientHost": text, "RequestMethod": text, "RequestAddr": text, "RequestPath": path(text), "ClientUsername": dash(text), "RouterName": text,
-			"ServiceName": text, "ServiceURL": text, "ServiceAddr": text, "ErrorCode": text, "ErrorReason": text, "RequestId": text,
-			"entryPointName": text, "RequestProtocol": text, "request_Single": text, "downstream_Single": text, "origin_Single": text,
+			"ClientHost": text, "RequestMethod": text, "RequestAddr": text, "RequestPath": path(text),
+			"ClientUsername": dash(text), "RouterName": text,
+			"ServiceName": text, "ServiceURL": text, "ServiceAddr": text, "ErrorCode": text, "ErrorReason": text,
+			"RequestId":      text,
+			"entryPointName": text, "RequestProtocol": text, "request_Single": text, "downstream_Single": text,
+			"origin_Single": text,
 		}
 		for key, value := range want {
 			got, exists := members[key]
@@ -93,7 +104,10 @@ func FuzzCommon(f *testing.F) {
 		c := config("common", func(c *static.AccessLog) { c.Fields.Headers.DefaultMode = "keep" })
 		got := written(t, c, http.Header{"User-Agent": {text}, "Referer": {text}}, filled(text, number, status))
 		line, ok := strings.CutSuffix(got, "\n")
-		if !ok || strings.ContainsFunc(line, func(r rune) bool { return r < ' ' || r == 0x7f || r == '\u2028' || r == '\u2029' }) {
+		if !ok || strings.ContainsFunc(line, func(r rune) bool {
+			return r < ' ' || r == 0x7f || r == '\u2028' ||
+				r == '\u2029'
+		}) {
 			t.Fatalf("not one printable line: %q", got)
 		}
 		columns := split(line)
@@ -137,10 +151,12 @@ func split(line string) []string {
 // filled returns a record with the text wherever a client or a configuration may put one.
 func filled(text string, number int64, status int) *telemetry.Record {
 	return &telemetry.Record{
-		Start: time.Unix(number%4_000_000_000, number&0x3fff_ffff%1_000_000_000), Method: text, Host: text, Path: text, Query: text, Client: text, ClientPort: "1", Version: text,
+		Start: time.Unix(number%4_000_000_000, number&0x3fff_ffff%1_000_000_000), Method: text, Host: text, Path: text,
+		Query: text, Client: text, ClientPort: "1", Version: text,
 		Entrypoint: text, Router: text, Service: text, Endpoint: text, EndpointURL: text, Username: text, Status: status,
-		BytesSent: 3, OriginBytes: number, Duration: time.Duration(number), Code: telemetry.Code(text), Reason: text, RequestID: text,
-		Observe: telemetry.ObserveAccess,
+		BytesSent: 3, OriginBytes: number, Duration: time.Duration(number), Code: telemetry.Code(text), Reason: text,
+		RequestID: text,
+		Observe:   telemetry.ObserveAccess,
 	}
 }
 

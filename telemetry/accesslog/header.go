@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A captured request is a list of texts: the value of X-Forwarded-For, and then the name and the value of each header that is logged, by
-// name, once for each value. What is redacted is captured as that.
+// A captured request is a list of texts: the value of X-Forwarded-For, and then the name and the value of each
+// header that is logged, by name, once for each value. What is redacted is captured as that.
 const capturedHeaders = 1
 
 // capture appends the headers that are logged to captured.

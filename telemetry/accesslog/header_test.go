@@ -14,7 +14,10 @@ import (
 
 // TestCredentialsAreKeptOnlyByName plants a credential in each header that may carry one.
 func TestCredentialsAreKeptOnlyByName(t *testing.T) {
-	names := []string{"Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "X-Api-Key", "X-Auth-Token", "X-Csrf-Token", "X-Amz-Security-Token"}
+	names := []string{
+		"Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "X-Api-Key", "X-Auth-Token",
+		"X-Csrf-Token", "X-Amz-Security-Token",
+	}
 	header := http.Header{}
 	for _, name := range names {
 		header.Set(name, "s3cret-"+name)
@@ -25,7 +28,8 @@ func TestCredentialsAreKeptOnlyByName(t *testing.T) {
 		return r
 	}
 	all := func(c *static.AccessLog) { c.Fields.Headers.DefaultMode = "keep" }
-	if got := written(t, config("json", all), header, record()); strings.Contains(got, "s3cret") || strings.Count(got, "REDACTED") != 3*len(names) {
+	if got := written(t, config("json", all), header, record()); strings.Contains(got, "s3cret") ||
+		strings.Count(got, "REDACTED") != 3*len(names) {
 		t.Errorf("credentials are not redacted: %s", got)
 	}
 	one := func(c *static.AccessLog) {
@@ -42,7 +46,8 @@ func TestCredentialsAreKeptOnlyByName(t *testing.T) {
 	if got := written(t, config("json", twice), header, record()); strings.Contains(got, "s3cret") {
 		t.Errorf("where spellings disagree, the one that shows more is taken: %s", got)
 	}
-	if got := written(t, config("json", nil), header, record()); strings.Contains(got, "s3cret") || strings.Contains(got, "request_") {
+	if got := written(t, config("json", nil), header, record()); strings.Contains(got, "s3cret") ||
+		strings.Contains(got, "request_") {
 		t.Errorf("headers are logged by default: %s", got)
 	}
 }
@@ -103,7 +108,8 @@ func TestRequestsDoNotShareWhatIsCaptured(t *testing.T) {
 func TestRequestIDs(t *testing.T) {
 	began := func(forward bool, sent ...string) (*telemetry.Record, *http.Request, map[string]any) {
 		var out sink
-		log, stop := running(t, config("json", func(c *static.AccessLog) { c.ForwardRequestID = forward }), accesslog.Options{Stdout: &out})
+		log, stop := running(t, config("json", func(c *static.AccessLog) { c.ForwardRequestID = forward }),
+			accesslog.Options{Stdout: &out})
 		record, r := answered(), request(http.Header{})
 		if sent != nil {
 			r.Header["X-Request-Id"] = sent
@@ -119,14 +125,24 @@ func TestRequestIDs(t *testing.T) {
 	if record.RequestID != "abc-1" || members["RequestId"] != "abc-1" || r.Header.Get("X-Request-Id") != "abc-1" {
 		t.Errorf("the id of the client is not used: %v", members["RequestId"])
 	}
-	for _, sent := range [][]string{nil, {""}, {"two", "ids"}, {strings.Repeat("x", 129)}, {"with space"}, {"line\nbreak"}} {
+	for _, sent := range [][]string{
+		nil,
+		{""},
+		{"two", "ids"},
+		{strings.Repeat("x", 129)},
+		{"with space"},
+		{"line\nbreak"},
+	} {
 		record, r, members = began(true, sent...)
-		if id := members["RequestId"].(string); len(id) < 18 || record.RequestID != id || !cmp.Equal(r.Header["X-Request-Id"], []string{id}) {
-			t.Errorf("%q: the line has id %q, the record %q, the request %q", sent, id, record.RequestID, r.Header["X-Request-Id"])
+		if id := members["RequestId"].(string); len(id) < 18 || record.RequestID != id ||
+			!cmp.Equal(r.Header["X-Request-Id"], []string{id}) {
+			t.Errorf("%q: the line has id %q, the record %q, the request %q", sent, id, record.RequestID,
+				r.Header["X-Request-Id"])
 		}
 		_, r, members = began(false, sent...)
 		if id := members["RequestId"].(string); len(id) < 18 || !cmp.Equal(r.Header["X-Request-Id"], sent) {
-			t.Errorf("%q: the line has id %q, the request %q without accessLog.forwardRequestID", sent, id, r.Header["X-Request-Id"])
+			t.Errorf("%q: the line has id %q, the request %q without accessLog.forwardRequestID", sent, id,
+				r.Header["X-Request-Id"])
 		}
 	}
 	record = answered()

@@ -9,13 +9,14 @@ import (
 )
 
 const (
-	// requestIDHeader is the header in which clients and endpoints are told what a request is called.
+	// requestIDHeader is the header that carries the id of a request to clients and endpoints.
 	requestIDHeader = "X-Request-Id"
 	// maxRequestID is how long, in bytes, an id may be that a client has chosen.
 	maxRequestID = 128
 )
 
-// ids makes ids of requests: the same 16 hexadecimal digits for one process, and a number that no other of its requests has.
+// ids makes ids of requests: the same 16 hexadecimal digits for one process, and a number that no other of its
+// requests has.
 type ids struct {
 	process string
 	last    atomic.Uint64
@@ -37,8 +38,8 @@ func (i *ids) appendID(b []byte, number uint64) []byte {
 	return strconv.AppendUint(b, number, 16)
 }
 
-// sentID returns the id that a client has sent, or nothing when it is none that others should have to bear: too long, or of more than
-// visible ASCII.
+// sentID returns the id that a client has sent, or nothing when it is none that others should have to bear: too
+// long, or of more than visible ASCII.
 func sentID(header http.Header) string {
 	values := header[requestIDHeader]
 	if len(values) != 1 || len(values[0]) > maxRequestID {

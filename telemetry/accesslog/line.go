@@ -10,8 +10,9 @@ import (
 
 // line is what waits to be written. Its memory is used for one request after the other.
 type line struct {
-	// text is the line, with the end of line where it is for a file. For a collector it is an object of JSON, and after an end of line what
-	// the line says in another format. It is empty as long as the line is still to be made of the request.
+	// text is the line, with the end of line where it is for a file. For a collector it is an object of JSON,
+	// and after an end of line the line in another format. It is empty as long as the line is still to be made
+	// of the request.
 	text []byte
 	// at is when the request was over; it and trace are for a collector.
 	at    time.Time
@@ -23,7 +24,7 @@ type line struct {
 	request
 }
 
-// keep has the line made later, of a copy of the record without what belongs to the request: the copy holds texts that nobody changes.
+// keep copies the record, without what belongs to the request, so that the writer can make the line later.
 func (l *line) keep(r request) {
 	l.text, l.kept, l.request = l.text[:0], *r.record, r
 	l.record = &l.kept
@@ -62,7 +63,7 @@ func (r *request) header(name string) string {
 	return ""
 }
 
-// appendTarget appends path and query as a client asked for them, escaped by appendText or appendColumn.
+// appendTarget appends path and query as the client sent them, escaped by appendText or appendColumn.
 func (r *request) appendTarget(b []byte, query mode, escape func([]byte, string) []byte) []byte {
 	b = escape(b, r.record.Path)
 	if r.record.Query == "" || query == drop {
@@ -88,8 +89,8 @@ func (r *request) appendTarget(b []byte, query mode, escape func([]byte, string)
 	return b
 }
 
-// splitHost splits host and port of an authority. The port is "-" where there is none, and what cannot be split is the host.
-// Nothing of a request without one is known.
+// splitHost splits host and port of an authority. The port is "-" where there is none, and what cannot be split
+// is the host. Nothing of a request without one is known.
 func splitHost(authority string) (host, port string) {
 	colon := strings.LastIndexByte(authority, ':')
 	switch {

@@ -25,13 +25,14 @@ const defaultLines = 65_536
 
 // Options are what the access log needs beside its configuration.
 type Options struct {
-	// Logger is told once when lines begin to be dropped and once when that is over; nil is silent.
+	// Logger gets one line when lines begin to be dropped and one when that is over; nil disables them.
 	Logger telemetry.Logger
 	// Stdout takes the lines where accessLog.filePath is empty; nil is os.Stdout.
 	Stdout io.Writer
-	// Exporter sends lines to a collector. It is needed with accessLog.otlp and only then. The log shuts it down at the end of Run.
+	// Exporter sends lines to a collector. It is needed with accessLog.otlp and only then. The log shuts it
+	// down at the end of Run.
 	Exporter sdklog.Exporter
-	// Resource is what says who sends the lines; nil is the default of OpenTelemetry.
+	// Resource describes the sender of the lines to a collector; nil is the default of OpenTelemetry.
 	Resource *resource.Resource
 	// Location is the zone of StartLocal and time; nil is that of the system.
 	Location *time.Location
@@ -41,17 +42,18 @@ type Options struct {
 type Log struct {
 	encoder *encoder
 	filter  filter
-	// internals says that requests to Sluice's own services are logged, forwards that endpoints are told the id of a request.
+	// internals enables lines of requests to Sluice's own services, forwards adds the id of a request for endpoints.
 	internals, forwards bool
 	outputs             []*output
 	requests            atomic.Uint64
 	captures            sync.Pool
 }
 
-// captureSize is how many texts are captured of a request without memory of its own: enough for X-Forwarded-For and 15 headers.
+// captureSize is how many texts are captured of a request without memory of its own: enough for X-Forwarded-For
+// and 15 headers.
 const captureSize = 31
 
-// New returns the log that the configuration asks for, with its file opened. The error names the option that is wrong.
+// New returns the log of the configuration, with its file opened. The error names the option that is wrong.
 func New(config static.AccessLog, options Options) (*Log, error) {
 	if options.Logger == nil {
 		options.Logger = telemetry.Discard{}
@@ -89,12 +91,14 @@ func New(config static.AccessLog, options Options) (*Log, error) {
 		l.outputs = append(l.outputs, newOutput(sink, encoder, lines, options.Logger))
 	}
 	if config.OTLP != nil {
-		l.outputs = append(l.outputs, newOutput(newCollector(options.Exporter, options.Resource), encoder, lines, options.Logger))
+		l.outputs = append(l.outputs,
+			newOutput(newCollector(options.Exporter, options.Resource), encoder, lines, options.Logger))
 	}
 	return l, nil
 }
 
-// Wants returns what the records of requests must be set up with: ObserveAccess, and ObserveHeaders where headers are logged.
+// Wants returns what the records of requests must be set up with: ObserveAccess, and ObserveHeaders where
+// headers are logged.
 func (l *Log) Wants() telemetry.Observe {
 	if l.encoder.headers.any() && (!l.encoder.common || l.collects()) {
 		return telemetry.ObserveAccess | telemetry.ObserveHeaders
@@ -154,8 +158,8 @@ func (l *Log) leave(r request) {
 	}
 }
 
-// Run writes lines until ctx ends, and then what waits, for at most a second. The error says how many lines that were left could not be
-// written in that time. It is called once; afterwards the log writes nothing.
+// Run writes lines until ctx ends, and then what waits, for at most a second. The error has the number of lines
+// that could not be written in that time. It is called once; afterwards the log writes nothing.
 func (l *Log) Run(ctx context.Context) error {
 	var group sync.WaitGroup
 	failures := make([]error, len(l.outputs))
@@ -166,8 +170,8 @@ func (l *Log) Run(ctx context.Context) error {
 	return errors.Join(failures...)
 }
 
-// Reopen has the file opened anew, so that who moved it away may have it. It returns at once; lines that wait go to the old file or the
-// new one. Without accessLog.filePath there is nothing to do.
+// Reopen has the file opened anew, so that who moved it away may have it. It returns at once; lines that wait
+// go to the old file or the new one. Without accessLog.filePath there is nothing to do.
 func (l *Log) Reopen() {
 	for _, output := range l.outputs {
 		signal(output.reopened)

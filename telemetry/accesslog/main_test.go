@@ -45,14 +45,20 @@ func config(format string, change func(*static.AccessLog)) static.AccessLog {
 // answered returns the record of a request that an endpoint has answered.
 func answered() *telemetry.Record {
 	return &telemetry.Record{
-		Start: start, Method: "GET", Host: "shop.example.com:8443", Path: "/cart/items", Query: "id=7&token=s3cret", Client: "192.0.2.7", ClientPort: "51234",
-		Protocol: "http", Version: "HTTP/1.1", Entrypoint: "websecure", Router: "shop@file", Service: "carts@file", Endpoint: "198.51.100.4:8080",
-		EndpointURL: "http://198.51.100.4:8080", Username: "ada", Status: 200, BytesSent: 512, BytesReceived: 17, Duration: 12_345_678,
+		Start: start, Method: "GET", Host: "shop.example.com:8443", Path: "/cart/items", Query: "id=7&token=s3cret",
+		Client: "192.0.2.7", ClientPort: "51234",
+		Protocol: "http", Version: "HTTP/1.1", Entrypoint: "websecure", Router: "shop@file", Service: "carts@file",
+		Endpoint:    "198.51.100.4:8080",
+		EndpointURL: "http://198.51.100.4:8080", Username: "ada", Status: 200, BytesSent: 512, BytesReceived: 17,
+		Duration:        12_345_678,
 		ServiceDuration: 12_000_000, OriginStatus: 200, OriginBytes: 2048, Tries: 2, Generation: 41, RequestID: "req-1",
 		Observe: telemetry.ObserveAccess | telemetry.ObserveHeaders,
-		TLS: &tls.ConnectionState{Version: tls.VersionTLS13, CipherSuite: tls.TLS_AES_128_GCM_SHA256, PeerCertificates: []*x509.Certificate{
-			{Subject: pkix.Name{CommonName: "ada", Organization: []string{"Example"}}},
-		}},
+		TLS: &tls.ConnectionState{
+			Version: tls.VersionTLS13, CipherSuite: tls.TLS_AES_128_GCM_SHA256,
+			PeerCertificates: []*x509.Certificate{
+				{Subject: pkix.Name{CommonName: "ada", Organization: []string{"Example"}}},
+			},
+		},
 		Trace: telemetry.TraceContext{TraceID: [16]byte{1, 2, 15: 0xff}, SpanID: [8]byte{7: 9}, Sampled: true},
 	}
 }

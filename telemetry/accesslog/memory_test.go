@@ -12,7 +12,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry/queue"
 )
 
-// TestMemoryHoldsNothingOfARequest demands that memory which is used again keeps no head of a request alive, and no long line.
+// TestMemoryHoldsNothingOfARequest demands that memory which is used again keeps no head of a request alive,
+// and no long line.
 func TestMemoryHoldsNothingOfARequest(t *testing.T) {
 	config := static.AccessLog{}
 	config.SetDefaults()
@@ -55,8 +56,9 @@ func TestMemoryHoldsNothingOfARequest(t *testing.T) {
 	}
 }
 
-// TestLinesThatAreStillToBeMade demands that a line which the writer makes later is that of the request as it ended, although the record
-// serves the next one by then, that few such lines wait, and that nothing of a request is kept in memory which is used again.
+// TestLinesThatAreStillToBeMade demands that a line which the writer makes later is that of the request as it
+// ended, although the record serves the next one by then, that few such lines wait, and that nothing of a
+// request is kept in memory which is used again.
 func TestLinesThatAreStillToBeMade(t *testing.T) {
 	config := static.AccessLog{}
 	config.SetDefaults()
@@ -69,15 +71,20 @@ func TestLinesThatAreStillToBeMade(t *testing.T) {
 	record := &telemetry.Record{}
 	for _, path := range []string{"/first", "/second"} {
 		header := http.Header{"X-Forwarded-For": {"192.0.2.1" + path[1:]}}
-		*record = telemetry.Record{Start: time.Now(), Observe: telemetry.ObserveAccess, Path: path, RequestHeader: header, ResponseHeader: header}
+		*record = telemetry.Record{
+			Start: time.Now(), Observe: telemetry.ObserveAccess, Path: path, RequestHeader: header,
+			ResponseHeader: header,
+		}
 		log.Began(record, &http.Request{Header: header})
 		log.Finished(record)
 	}
 	*record = telemetry.Record{}
 	output := log.outputs[0]
 	batch := output.deliver(t.Context(), nil)
-	if lines := strings.Split(written.String(), "\n"); len(lines) != 3 || !strings.Contains(lines[0], `"RequestPath":"/first"`) ||
-		!strings.Contains(lines[0], `"ClientHost":"192.0.2.1first"`) || !strings.Contains(lines[1], `"RequestPath":"/second"`) {
+	if lines := strings.Split(written.String(), "\n"); len(lines) != 3 ||
+		!strings.Contains(lines[0], `"RequestPath":"/first"`) ||
+		!strings.Contains(lines[0], `"ClientHost":"192.0.2.1first"`) || !strings.Contains(lines[1],
+		`"RequestPath":"/second"`) {
 		t.Errorf("lines are of other requests:\n%s", written.String())
 	}
 	for range 2 * unmade {

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// mode says what becomes of a field, a header or the query. The modes are ordered by how much they hide.
+// mode is how a field, a header or the query is logged. The modes are ordered by how much they hide.
 type mode uint8
 
 const (
@@ -18,10 +18,11 @@ const (
 	drop
 )
 
-// redacted stands where a value is not to be seen, as in Traefik.
+// redacted replaces a hidden value, as in Traefik.
 const redacted = "REDACTED"
 
-// parseMode reads a mode. The empty text is the fallback. An unknown one is an error, because guessing might write what was to be hidden.
+// parseMode reads a mode. The empty text is the fallback. An unknown one is an error, because guessing might
+// write what was to be hidden.
 func parseMode(option, text string, fallback mode, redacts bool) (mode, error) {
 	switch strings.ToLower(text) {
 	case "":
@@ -48,7 +49,7 @@ type namedMode struct {
 	mode mode
 }
 
-// headerModes say which headers are logged. They are read by many requests at a time.
+// headerModes select the headers that are logged. They are read by many requests at a time.
 type headerModes struct {
 	fallback mode
 	named    map[string]mode
@@ -56,7 +57,8 @@ type headerModes struct {
 	logged []namedMode
 }
 
-// parseHeaderModes reads the modes of headers. Where two spellings of one name disagree, the one that hides more is taken.
+// parseHeaderModes reads the modes of headers. Where two spellings of one name disagree, the one that hides
+// more is taken.
 func parseHeaderModes(fallback string, names map[string]string) (headerModes, error) {
 	const option = "accessLog.fields.headers."
 	parsed := headerModes{named: make(map[string]mode, len(names))}
@@ -101,10 +103,13 @@ func (h *headerModes) of(name string) mode {
 // credential reports whether a header is there to carry a secret, so that keeping all headers does not keep it.
 func credential(name string) bool {
 	switch textproto.CanonicalMIMEHeaderKey(name) {
-	case "Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "Authentication-Info", "Proxy-Authentication-Info",
-		"X-Api-Key", "Api-Key", "Apikey", "X-Apikey", "X-Auth-Token", "X-Access-Token", "X-Auth-Key", "X-Csrf-Token", "X-Xsrf-Token",
+	case "Authorization", "Proxy-Authorization", "Cookie", "Set-Cookie", "Authentication-Info",
+		"Proxy-Authentication-Info",
+		"X-Api-Key", "Api-Key", "Apikey", "X-Apikey", "X-Auth-Token", "X-Access-Token", "X-Auth-Key", "X-Csrf-Token",
+		"X-Xsrf-Token",
 		"X-Amz-Security-Token", "X-Forwarded-Access-Token", "X-Id-Token", "X-Vault-Token", "X-Gitlab-Token", "Private-Token",
-		"X-Goog-Api-Key", "X-Hub-Signature", "X-Hub-Signature-256", "X-Session-Token", "X-Refresh-Token", "Cf-Access-Client-Secret":
+		"X-Goog-Api-Key", "X-Hub-Signature", "X-Hub-Signature-256", "X-Session-Token", "X-Refresh-Token",
+		"Cf-Access-Client-Secret":
 		return true
 	}
 	return false

@@ -13,17 +13,18 @@ import (
 const (
 	// pause is how long lines gather before they are written: with what writing takes, a line is there within 250 ms.
 	pause = 200 * time.Millisecond
-	// block is how many bytes are written at once, and how many that wait end the pause. Waking the writer and waiting for the system cost as
-	// much as several dozen lines, so that a block holds hundreds.
+	// block is how many bytes are written at once, and how many that wait end the pause. Waking the writer and
+	// waiting for the system cost as much as several dozen lines, so that a block holds hundreds.
 	block = 512 << 10
-	// lineRoom is how many bytes may wait for each line that may, on average, and largestKept how large a line's memory is that is kept.
+	// lineRoom is how many bytes may wait for each line that may, on average, and largestKept how large a
+	// line's memory is that is kept.
 	lineRoom, largestKept = 1 << 10, 8 << 10
-	// unmade is how many lines may wait that are still to be made of their requests: twice what is written at once. While the writer is
-	// at work, and may stand still, they are fewer.
+	// unmade is how many lines may wait that are still to be made of their requests: twice what is written at
+	// once. While the writer is writing, and may block, they are fewer.
 	unmade, unmadeBehind = 2 * block / lineRoom, 128
 	// grace is how long what waits is written after the end.
 	grace = time.Second
-	// quiet is how long nothing must have been dropped for the log to say that it is over.
+	// quiet is how long nothing must have been dropped before the end of the drops is logged.
 	quiet = 5 * time.Second
 )
 
@@ -46,16 +47,17 @@ type output struct {
 	destination destination
 	encoder     *encoder
 	name        string
-	// collector says that lines are for a collector.
+	// collector is set when lines are for a collector.
 	collector bool
 	logger    telemetry.Logger
 	queue     *queue.Queue[line]
 	reopened  chan struct{}
-	// dropped counts lines. troubled says that the log has been told, or is about to be, that there are such.
+	// dropped counts lines. troubled is set when drops have been logged, or are about to be.
 	dropped  atomic.Uint64
 	troubled atomic.Bool
 	trouble  chan struct{}
-	// deliveries counts blocks of lines that were written whole, held the lines that are being written; cause is why the last failed.
+	// deliveries counts blocks of lines that were written whole, held the lines that are being written; cause
+	// is why the last failed.
 	deliveries atomic.Uint64
 	held       atomic.Int64
 	cause      atomic.Pointer[error]
@@ -63,7 +65,8 @@ type output struct {
 
 func newOutput(destination destination, encoder *encoder, lines int64, logger telemetry.Logger) *output {
 	o := &output{
-		destination: destination, encoder: encoder, logger: logger, reopened: make(chan struct{}, 1), trouble: make(chan struct{}, 1),
+		destination: destination, encoder: encoder, logger: logger, reopened: make(chan struct{}, 1),
+		trouble: make(chan struct{}, 1),
 		queue: queue.New[line](queue.Limits{
 			Nodes: lines, Bytes: max(lines, block/lineRoom) * lineRoom, Full: min(block, max(1, lines/2)*lineRoom),
 		}),
@@ -77,9 +80,10 @@ func newOutput(destination destination, encoder *encoder, lines int64, logger te
 	return o
 }
 
-// leave leaves a line to be written, or drops it. As long as few wait, the writer makes the lines: one after the other they cost
-// less than between two requests, whose code and memory push those of a line out of the caches. When it does not keep up they are made here,
-// so that what waits is as large as it counts for: the texts of a record may be parts of a head that is far larger.
+// leave leaves a line to be written, or drops it. As long as few wait, the writer makes the lines: one after
+// the other they cost less than between two requests, whose code and memory push those of a line out of the
+// caches. When it does not keep up they are made here, so that what waits is as large as it counts for: the
+// texts of a record may be parts of a head that is far larger.
 func (o *output) leave(r request) {
 	node := o.queue.Take()
 	size := lineRoom
@@ -133,7 +137,7 @@ func signal(to chan<- struct{}) {
 	}
 }
 
-// run writes until ctx ends. The goroutine that writes may stand still; this one does not.
+// run writes until ctx ends. The goroutine that writes may block; this one does not.
 func (o *output) run(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
@@ -167,7 +171,7 @@ func (o *output) write(ctx, work context.Context) {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
 	for busy := false; ctx.Err() == nil; {
-		// Where lines have come, more are expected: nobody has to wake the writer for the first of them.
+		// After lines have come, more are expected: the writer polls and is not woken for the first of them.
 		begun, due := o.queue.Begun(), timer.C
 		if busy {
 			begun = nil

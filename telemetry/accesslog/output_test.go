@@ -127,14 +127,17 @@ func TestTornLines(t *testing.T) {
 		var out sink
 		full := false
 		logger := told{lines: make(chan string, 10)}
-		log, stop := running(t, config("common", nil), accesslog.Options{Logger: logger, Stdout: writer(func(p []byte) (int, error) {
-			if !full {
-				return out.Write(p)
-			}
-			first := strings.Index(string(p), "\n") + 11
-			_, _ = out.Write(p[:first])
-			return first, syscall.ENOSPC
-		})})
+		log, stop := running(t, config("common", nil), accesslog.Options{
+			Logger: logger,
+			Stdout: writer(func(p []byte) (int, error) {
+				if !full {
+					return out.Write(p)
+				}
+				first := strings.Index(string(p), "\n") + 11
+				_, _ = out.Write(p[:first])
+				return first, syscall.ENOSPC
+			}),
+		})
 		full = true
 		leave(log, 3)
 		clock(time.Second)
@@ -226,7 +229,8 @@ func TestReopen(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		logger := told{lines: make(chan string, 10)}
-		log, stop := running(t, config("json", func(c *static.AccessLog) { c.FilePath = path }), accesslog.Options{Logger: logger})
+		log, stop := running(t, config("json", func(c *static.AccessLog) { c.FilePath = path }),
+			accesslog.Options{Logger: logger})
 		leave(log, 2)
 		clock(time.Second)
 		if err := os.Rename(path, moved); err != nil {
@@ -262,7 +266,8 @@ func TestManyAtOnce(t *testing.T) {
 	const goroutines, each = 8, 400
 	// In a bubble the second that Run has for what waits does not pass while the writer is at work.
 	synctest.Test(t, func(t *testing.T) {
-		log, stop := running(t, config("json", func(c *static.AccessLog) { c.Fields.Headers.DefaultMode = "keep" }), accesslog.Options{Stdout: &out})
+		log, stop := running(t, config("json", func(c *static.AccessLog) { c.Fields.Headers.DefaultMode = "keep" }),
+			accesslog.Options{Stdout: &out})
 		var group sync.WaitGroup
 		for g := range goroutines {
 			group.Go(func() {

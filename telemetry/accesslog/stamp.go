@@ -46,7 +46,8 @@ type fraction struct {
 	length int
 }
 
-// fractionOf returns the fraction of so many nanoseconds, 0 to 999,999,999. Divisors that are constants make no divisions.
+// fractionOf returns the fraction of so many nanoseconds, 0 to 999,999,999. Divisors that are constants make no
+// divisions.
 func fractionOf(nanoseconds int) (f fraction) {
 	if nanoseconds == 0 {
 		return f

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// watch tells the log when lines begin to be dropped and when that is over, until ctx ends.
+// watch logs when lines begin to be dropped and when that is over, until ctx ends.
 func (o *output) watch(ctx context.Context) {
 	var told uint64
 	for {

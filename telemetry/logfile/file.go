@@ -1,7 +1,7 @@
-// Package logfile writes a log into a file that others may move away while it is written.
+// Package logfile writes a log into a file that may be renamed while it is written.
 //
-// In flow whole lines; out flows a file, which is rotated by size and age where that is asked for. It never decides what to do about
-// a disk that is full: whoever writes gets the error.
+// In flow whole lines; out flows a file, which is rotated by size and age where configured. Errors such as a
+// full disk are returned to the writer.
 package logfile
 
 import (
@@ -18,7 +18,7 @@ import (
 // mode is that of a new file: a log may be read by the group that collects it.
 const mode = 0o640
 
-// Options say where a file is, and when it is rotated. Without MaxSize, MaxAge, MaxBackups and Compress it is not.
+// Options are the path of a file, and when it is rotated. Without MaxSize, MaxAge, MaxBackups and Compress it is not.
 type Options struct {
 	// Path is the file. Its folder exists.
 	Path string
@@ -28,11 +28,11 @@ type Options struct {
 	MaxAge int
 	// MaxBackups is how many rotated files are kept; 0 is all.
 	MaxBackups int
-	// Compress says that rotated files are compressed with gzip.
+	// Compress compresses rotated files with gzip.
 	Compress bool
 }
 
-// rotates reports whether anybody asks for rotation.
+// rotates reports whether rotation is configured.
 func (o Options) rotates() bool {
 	return o.MaxSize > 0 || o.MaxAge > 0 || o.MaxBackups > 0 || o.Compress
 }
@@ -40,15 +40,15 @@ func (o Options) rotates() bool {
 // File is an open file. It is safe for use by several goroutines.
 type File struct {
 	path string
-	// next is what is written to as soon as nobody writes to what was open before.
+	// next replaces the open file as soon as no write to it is under way.
 	next atomic.Pointer[os.File]
 
 	mu      sync.Mutex
 	current io.WriteCloser
 }
 
-// Open opens the file for appending and makes it, for its owner and group, where it is not there. The error is that of the
-// operating system, and names the file.
+// Open opens the file for appending and makes it, for its owner and group, where it is not there. The error is
+// that of the operating system, and names the file.
 func Open(options Options) (*File, error) {
 	opened, err := open(options.Path)
 	if err != nil {
@@ -60,13 +60,15 @@ func Open(options Options) (*File, error) {
 			return nil, err
 		}
 		f.current = &lumberjack.Logger{
-			Filename: options.Path, MaxSize: options.MaxSize, MaxAge: options.MaxAge, MaxBackups: options.MaxBackups, Compress: options.Compress,
+			Filename: options.Path, MaxSize: options.MaxSize, MaxAge: options.MaxAge, MaxBackups: options.MaxBackups,
+			Compress: options.Compress,
 		}
 	}
 	return f, nil
 }
 
-// open opens for reading too, where that is allowed: a named pipe that nobody reads would otherwise keep this from returning (fifo(7)).
+// open opens for reading too, where that is allowed: opening a named pipe without a reader would otherwise
+// block (fifo(7)).
 func open(path string) (*os.File, error) {
 	opened, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_RDWR, mode)
 	if errors.Is(err, os.ErrPermission) {
@@ -85,8 +87,8 @@ func (f *File) Write(lines []byte) (int, error) {
 	return n, err
 }
 
-// Reopen opens the file anew under its name. If that fails, writing goes on where it went until now. It does not wait for a write that is
-// under way, whose reader may stand still: the next one goes to the new file.
+// Reopen opens the file anew under its name. If that fails, writing goes on where it went until now. It does
+// not wait for a write that is under way, which may block: the next one goes to the new file.
 func (f *File) Reopen() error {
 	opened, err := open(f.path)
 	if err != nil {
@@ -98,7 +100,7 @@ func (f *File) Reopen() error {
 	return f.settle()
 }
 
-// settle goes over to the next file, or leaves that to whoever is writing.
+// settle switches to the next file, or leaves that to the write under way.
 func (f *File) settle() error {
 	for f.next.Load() != nil && f.mu.TryLock() {
 		err := f.turn()

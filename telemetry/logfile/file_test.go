@@ -139,7 +139,8 @@ func TestWhatIsAskedForOfRotation(t *testing.T) {
 			continue
 		}
 		told := Options{
-			Path: rotated.Filename, MaxSize: rotated.MaxSize, MaxAge: rotated.MaxAge, MaxBackups: rotated.MaxBackups, Compress: rotated.Compress,
+			Path: rotated.Filename, MaxSize: rotated.MaxSize, MaxAge: rotated.MaxAge, MaxBackups: rotated.MaxBackups,
+			Compress: rotated.Compress,
 		}
 		if told != options {
 			t.Errorf("asked for %+v, told %+v", options, told)

@@ -13,8 +13,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry/tracing"
 )
 
-// BenchmarkSampled is all that a sampled request with one try costs, until a collector has it: one to which batches are compressed, and one on
-// a loopback address, to which they are not.
+// BenchmarkSampled is all that a sampled request with one try costs, until a collector has it: one to which
+// batches are compressed, and one on a loopback address, to which they are not.
 func BenchmarkSampled(b *testing.B) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

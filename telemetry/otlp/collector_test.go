@@ -104,8 +104,9 @@ func (c *collector) byHTTP(t *testing.T, secure bool) *httptest.Server {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		message := map[string]proto.Message{
 			"/v1/traces": new(coltracepb.ExportTraceServiceRequest), "/own/traces": new(coltracepb.ExportTraceServiceRequest),
-			"/v1/metrics": new(colmetricspb.ExportMetricsServiceRequest), "/own/metrics": new(colmetricspb.ExportMetricsServiceRequest),
-			"/v1/logs": new(collogspb.ExportLogsServiceRequest), "/own/logs": new(collogspb.ExportLogsServiceRequest),
+			"/v1/metrics":  new(colmetricspb.ExportMetricsServiceRequest),
+			"/own/metrics": new(colmetricspb.ExportMetricsServiceRequest),
+			"/v1/logs":     new(collogspb.ExportLogsServiceRequest), "/own/logs": new(collogspb.ExportLogsServiceRequest),
 		}[r.URL.Path]
 		var unzipped io.Reader = r.Body
 		var err error
@@ -214,7 +215,9 @@ type traceService struct {
 	c *collector
 }
 
-func (s traceService) Export(ctx context.Context, r *coltracepb.ExportTraceServiceRequest) (*coltracepb.ExportTraceServiceResponse, error) {
+func (s traceService) Export(ctx context.Context,
+	r *coltracepb.ExportTraceServiceRequest,
+) (*coltracepb.ExportTraceServiceResponse, error) {
 	return s.c.partly.traces(), s.c.called(ctx, r)
 }
 
@@ -224,7 +227,9 @@ type metricsService struct {
 	c *collector
 }
 
-func (s metricsService) Export(ctx context.Context, r *colmetricspb.ExportMetricsServiceRequest) (*colmetricspb.ExportMetricsServiceResponse, error) {
+func (s metricsService) Export(ctx context.Context,
+	r *colmetricspb.ExportMetricsServiceRequest,
+) (*colmetricspb.ExportMetricsServiceResponse, error) {
 	return s.c.partly.metrics(), s.c.called(ctx, r)
 }
 
@@ -234,12 +239,17 @@ type logsService struct {
 	c *collector
 }
 
-func (s logsService) Export(ctx context.Context, r *collogspb.ExportLogsServiceRequest) (*collogspb.ExportLogsServiceResponse, error) {
+func (s logsService) Export(ctx context.Context,
+	r *collogspb.ExportLogsServiceRequest,
+) (*collogspb.ExportLogsServiceResponse, error) {
 	return s.c.partly.logs(), s.c.called(ctx, r)
 }
 
 func grpcOptions(endpoint string, insecure bool, tls *static.ClientTLS) *static.OTLPGRPC {
-	return &static.OTLPGRPC{Endpoint: endpoint, Insecure: insecure, TLS: tls, Headers: map[string]string{"X-Api-Key": secret}}
+	return &static.OTLPGRPC{
+		Endpoint: endpoint, Insecure: insecure, TLS: tls,
+		Headers: map[string]string{"X-Api-Key": secret},
+	}
 }
 
 func httpOptions(endpoint string, tls *static.ClientTLS) *static.OTLPHTTP {

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// onThisMachine reports whether a host, with or without a port, is this machine's by its loopback interface. Nothing is gained by
-// compressing what goes there: it takes more of the processor than all the rest of sending.
+// onThisMachine reports whether a host, with or without a port, is this machine's by its loopback interface.
+// Nothing is gained by compressing what goes there: it takes more of the processor than all the rest of
+// sending.
 func onThisMachine(host string) bool {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

@@ -7,56 +7,57 @@ import (
 	"go.opentelemetry.io/otel/exporters/otlp/otlplog/otlploghttp"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetricgrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlpmetric/otlpmetrichttp"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
-	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// Spans returns an exporter of spans. The gRPC options go before those of HTTP; without either it is the local collector by HTTP, as
-// the options have it by default. An error names the option, such as grpc.tls.ca. Nothing is sent and no connection is made yet, so
-// that a collector which is down is no error; failed batches are errors of the kind *Failure. Stop closes the connections.
-func Spans(ctx context.Context, grpc *static.OTLPGRPC, http *static.OTLPHTTP) (*SpanExporter, error) {
+// Spans returns an exporter of spans. The gRPC options take precedence over those of HTTP; without either it is
+// the local collector by HTTP, the options' default. An error names the option, such as grpc.tls.ca. Nothing is
+// sent and no connection is made yet, so that a collector which is down is no error; failed batches are errors
+// of the type *Failure. Shutdown closes the connections.
+func Spans(ctx context.Context, grpc *static.OTLPGRPC, http *static.OTLPHTTP) (sdktrace.SpanExporter, error) {
 	target, err := resolve("traces", grpc, http)
 	if err != nil {
 		return nil, err
 	}
-	out := &SpanExporter{target: target}
+	var inner sdktrace.SpanExporter
 	if target.grpc {
-		out.inner = otlptracegrpc.NewClient(otlptracegrpc.WithEndpoint(target.endpoint), otlptracegrpc.WithHeaders(target.headers),
+		inner, err = otlptracegrpc.New(ctx, otlptracegrpc.WithEndpoint(target.endpoint),
+			otlptracegrpc.WithHeaders(target.headers),
 			otlptracegrpc.WithTimeout(patience), otlptracegrpc.WithDialOption(target.dial()...))
 	} else {
-		// The encoding is said, since the client would else take it from its environment, and others lose the fields that it does not know.
-		out.inner = otlptracehttp.NewClient(otlptracehttp.WithEndpointURL(target.endpoint), otlptracehttp.WithHeaders(target.headers),
+		// The encoding is set, since the exporter takes it from its environment otherwise.
+		inner, err = otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(target.endpoint),
+			otlptracehttp.WithHeaders(target.headers),
 			otlptracehttp.WithTimeout(patience), otlptracehttp.WithHTTPClient(target.client),
-			otlptracehttp.WithCompression(compression(target, otlptracehttp.NoCompression, otlptracehttp.GzipCompression)), otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf))
+			otlptracehttp.WithCompression(compression(target, otlptracehttp.NoCompression, otlptracehttp.GzipCompression)),
+			otlptracehttp.WithEncoding(otlptracehttp.EncodingProtobuf))
 	}
-	if err := out.inner.Start(ctx); err != nil {
+	if err != nil {
 		return nil, target.failure(err)
 	}
-	return out, nil
+	return &spans{SpanExporter: inner, target: target}, nil
 }
 
-// SpanExporter sends spans to a collector. It may be used by several goroutines at once.
-type SpanExporter struct {
-	inner  otlptrace.Client
+type spans struct {
+	sdktrace.SpanExporter
+
 	target *target
 }
 
-// UploadTraces sends a batch, with its unknown fields as they stand. It ends with the context.
-func (s *SpanExporter) UploadTraces(ctx context.Context, batch []*tracepb.ResourceSpans) error {
-	return s.target.failure(s.inner.UploadTraces(ctx, batch))
+func (s *spans) ExportSpans(ctx context.Context, batch []sdktrace.ReadOnlySpan) error {
+	return s.target.failure(s.SpanExporter.ExportSpans(ctx, batch))
 }
 
-// Stop closes the connections. Nothing can be sent after it.
-func (s *SpanExporter) Stop(ctx context.Context) error {
+func (s *spans) Shutdown(ctx context.Context) error {
 	defer s.target.close()
-	return s.target.failure(s.inner.Stop(ctx))
+	return s.target.failure(s.SpanExporter.Shutdown(ctx))
 }
 
 // Metrics returns an exporter of metrics, in every other way as Spans.
@@ -67,10 +68,12 @@ func Metrics(ctx context.Context, grpc *static.OTLPGRPC, http *static.OTLPHTTP) 
 	}
 	var inner sdkmetric.Exporter
 	if target.grpc {
-		inner, err = otlpmetricgrpc.New(ctx, otlpmetricgrpc.WithEndpoint(target.endpoint), otlpmetricgrpc.WithHeaders(target.headers),
+		inner, err = otlpmetricgrpc.New(ctx, otlpmetricgrpc.WithEndpoint(target.endpoint),
+			otlpmetricgrpc.WithHeaders(target.headers),
 			otlpmetricgrpc.WithTimeout(patience), otlpmetricgrpc.WithDialOption(target.dial()...))
 	} else {
-		inner, err = otlpmetrichttp.New(ctx, otlpmetrichttp.WithEndpointURL(target.endpoint), otlpmetrichttp.WithHeaders(target.headers),
+		inner, err = otlpmetrichttp.New(ctx, otlpmetrichttp.WithEndpointURL(target.endpoint),
+			otlpmetrichttp.WithHeaders(target.headers),
 			otlpmetrichttp.WithTimeout(patience), otlpmetrichttp.WithHTTPClient(target.client),
 			otlpmetrichttp.WithCompression(compression(target, otlpmetrichttp.NoCompression, otlpmetrichttp.GzipCompression)))
 	}
@@ -106,7 +109,8 @@ func Logs(ctx context.Context, grpc *static.OTLPGRPC, http *static.OTLPHTTP) (sd
 		inner, err = otlploggrpc.New(ctx, otlploggrpc.WithEndpoint(target.endpoint), otlploggrpc.WithHeaders(target.headers),
 			otlploggrpc.WithTimeout(patience), otlploggrpc.WithDialOption(target.dial()...))
 	} else {
-		inner, err = otlploghttp.New(ctx, otlploghttp.WithEndpointURL(target.endpoint), otlploghttp.WithHeaders(target.headers),
+		inner, err = otlploghttp.New(ctx, otlploghttp.WithEndpointURL(target.endpoint),
+			otlploghttp.WithHeaders(target.headers),
 			otlploghttp.WithTimeout(patience), otlploghttp.WithHTTPClient(target.client),
 			otlploghttp.WithCompression(compression(target, otlploghttp.NoCompression, otlploghttp.GzipCompression)))
 	}

@@ -12,10 +12,10 @@ import (
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"go.opentelemetry.io/otel/sdk/resource"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	collogspb "go.opentelemetry.io/proto/otlp/collector/logs/v1"
 	colmetricspb "go.opentelemetry.io/proto/otlp/collector/metrics/v1"
 	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry/otlp"
@@ -34,8 +34,8 @@ func sendSpan(ctx context.Context, grpc *static.OTLPGRPC, http *static.OTLPHTTP)
 	if err != nil {
 		return err
 	}
-	defer exporter.Stop(context.WithoutCancel(ctx)) //nolint:errcheck // The batch is what counts.
-	return exporter.UploadTraces(ctx, []*tracepb.ResourceSpans{{ScopeSpans: []*tracepb.ScopeSpans{{Spans: []*tracepb.Span{{Name: "sent"}}}}}})
+	defer exporter.Shutdown(context.WithoutCancel(ctx)) //nolint:errcheck // The batch is what counts.
+	return exporter.ExportSpans(ctx, tracetest.SpanStubs{{Name: "sent"}}.Snapshots())
 }
 
 func sendMetric(ctx context.Context, grpc *static.OTLPGRPC, http *static.OTLPHTTP) error {
@@ -107,9 +107,12 @@ func TestExportersReachTheCollector(t *testing.T) {
 		"http with tls that is not verified": {path: "/v1/", http: func(c *collector) *static.OTLPHTTP {
 			return httpOptions(c.byHTTP(t, true).URL, &static.ClientTLS{InsecureSkipVerify: true})
 		}},
-		"http with a user": {path: "/v1/", authenticate: "Basic dXNlcjpwYXNzd29yZA==", http: func(c *collector) *static.OTLPHTTP {
-			return httpOptions(strings.Replace(c.byHTTP(t, false).URL, "://", "://user:password@", 1), nil)
-		}},
+		"http with a user": {
+			path: "/v1/", authenticate: "Basic dXNlcjpwYXNzd29yZA==",
+			http: func(c *collector) *static.OTLPHTTP {
+				return httpOptions(strings.Replace(c.byHTTP(t, false).URL, "://", "://user:password@", 1), nil)
+			},
+		},
 	}
 	for title, test := range tests {
 		for signal, send := range senders() {
@@ -128,7 +131,8 @@ func TestExportersReachTheCollector(t *testing.T) {
 				}
 				got := <-c.arrivals
 				if name(got) != "sent" || got.header("x-api-key") != secret || got.header("authorization") != test.authenticate {
-					t.Errorf("received %q with key %q and authorization %q", name(got), got.header("x-api-key"), got.header("authorization"))
+					t.Errorf("received %q with key %q and authorization %q", name(got), got.header("x-api-key"),
+						got.header("authorization"))
 				}
 				if got.client != test.client {
 					t.Errorf("a certificate was presented: %t", got.client)
@@ -177,7 +181,8 @@ func TestTheEnvironmentDoesNotWeakenTLS(t *testing.T) {
 	pair, certPEM, _ := certificate(t)
 	for signal, send := range senders() {
 		c := newCollector()
-		if err := send(t.Context(), grpcOptions(c.byGRPC(t, secured(pair)), false, &static.ClientTLS{CA: certPEM}), nil); err != nil {
+		if err := send(t.Context(), grpcOptions(c.byGRPC(t, secured(pair)), false, &static.ClientTLS{CA: certPEM}),
+			nil); err != nil {
 			t.Errorf("%s by grpc: %v", signal, err)
 			continue
 		}
@@ -219,7 +224,8 @@ func TestARefusalIsAnErrorWithoutSecrets(t *testing.T) {
 				continue
 			}
 			text := err.Error()
-			if strings.Contains(text, secret) || strings.Contains(text, "\n") || len(text) > 400 || !strings.Contains(text, "unknown key xxxx") {
+			if strings.Contains(text, secret) || strings.Contains(text, "\n") || len(text) > 400 ||
+				!strings.Contains(text, "unknown key xxxx") {
 				t.Errorf("%s by %s: %s", signal, way, text)
 			}
 			if !strings.HasPrefix(text, "send "+signal+" to the collector: ") {
@@ -229,7 +235,8 @@ func TestARefusalIsAnErrorWithoutSecrets(t *testing.T) {
 	}
 }
 
-// A collector may repeat a secret otherwise than the options have it: without the space around it, without the scheme, decoded.
+// A collector may repeat a secret otherwise than the options have it: without the space around it, without the
+// scheme, decoded.
 func TestARefusalRepeatsNoPartOfASecret(t *testing.T) {
 	const text = "who is user with password, key planted-short, planted-short-and-long?"
 	c := newCollector()
@@ -237,11 +244,13 @@ func TestARefusalRepeatsNoPartOfASecret(t *testing.T) {
 		if a.header("x-space") != "planted-space" || a.header("authorization") == "" {
 			return http.StatusBadRequest, "no secrets came"
 		}
-		return http.StatusUnauthorized, text + " " + a.header("x-space") + " and " + strings.TrimPrefix(a.header("x-token"), "Bearer ")
+		return http.StatusUnauthorized, text + " " + a.header("x-space") + " and " + strings.TrimPrefix(a.header("x-token"),
+			"Bearer ")
 	}
 	options := httpOptions(strings.Replace(c.byHTTP(t, false).URL, "://", "://user:password@", 1), nil)
 	options.Headers = map[string]string{
-		"x-space": " planted-space ", "X-Token": "Bearer planted-bearer", "X-Short": "planted-short", "X-Long": "planted-short-and-long", "X-Tenant": "key",
+		"x-space": " planted-space ", "X-Token": "Bearer planted-bearer", "X-Short": "planted-short",
+		"X-Long": "planted-short-and-long", "X-Tenant": "key",
 	}
 	for signal, send := range senders() {
 		err := send(t.Context(), nil, options)
@@ -254,7 +263,11 @@ func TestARefusalRepeatsNoPartOfASecret(t *testing.T) {
 
 func TestARedirectIsNotFollowed(t *testing.T) {
 	asked := make(chan string, 1)
-	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked <- r.Header.Get("X-Api-Key") }))
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter,
+		r *http.Request,
+	) {
+		asked <- r.Header.Get("X-Api-Key")
+	}))
 	defer elsewhere.Close()
 	for signal, send := range senders() {
 		c := newCollector()

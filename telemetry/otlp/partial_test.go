@@ -10,7 +10,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry/otlp"
 )
 
-// TestWhatIsTakenInPart demands that a collector which takes a batch but for a part is told of, and no more than the part is lost.
+// TestWhatIsTakenInPart demands that a collector which takes a batch but for a part is told of, and no more
+// than the part is lost.
 func TestWhatIsTakenInPart(t *testing.T) {
 	const batch = 10
 	tests := map[string]struct {
@@ -49,7 +50,8 @@ func TestWhatIsTakenInPart(t *testing.T) {
 						}
 						return
 					}
-					if failure, ok := errors.AsType[*otlp.Failure](err); !ok || failure.Signal != signal || !strings.Contains(failure.Reason, test.says) {
+					if failure, ok := errors.AsType[*otlp.Failure](err); !ok || failure.Signal != signal ||
+						!strings.Contains(failure.Reason, test.says) {
 						t.Errorf("error %v", err)
 					}
 				})
@@ -58,7 +60,8 @@ func TestWhatIsTakenInPart(t *testing.T) {
 	}
 }
 
-// TestSpansAreSentInBinary sets the variable of the environment that has OpenTelemetry's clients send JSON, which spans do not fit into.
+// TestSpansAreSentInBinary sets the variable of the environment that has OpenTelemetry's clients send JSON,
+// which not every collector reads.
 func TestSpansAreSentInBinary(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json")
 	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json")

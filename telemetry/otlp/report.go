@@ -11,36 +11,38 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// quiet is how long further failures of a kind are only counted after one has been told.
+// quiet is how long further failures of a kind are only counted after one has been logged.
 const quiet = time.Minute
 
-// Report hands what the OpenTelemetry libraries have to complain of to the logger, at most one line for each kind and minute. Without
-// it they write to the standard error. It is for the whole process, and to be called once, before anything is sent.
+// Report writes the errors of the OpenTelemetry libraries to the logger, at most one line for each kind and
+// minute. Without it they write to the standard error. It is for the whole process, and to be called once,
+// before anything is sent.
 func Report(logger telemetry.Logger) {
 	reporter := NewReporter(logger)
 	otel.SetErrorHandler(reporter)
 	otel.SetLogger(logr.New(sink{reporter}))
 }
 
-// Reporter writes a warning for a failure, and only counts further ones of its kind for a minute. There are four kinds: the three
-// signals of Failure, and anything else. It may be used by several goroutines at once.
+// Reporter writes a warning for a failure, and only counts further ones of its kind for a minute. There are
+// four kinds: the three signals of Failure, and anything else. It may be used by several goroutines at once.
 type Reporter struct {
 	logger telemetry.Logger
 	mutex  sync.Mutex
-	told   map[string]*told
+	kinds  map[string]*reported
 }
 
-type told struct {
+// reported is the state of one kind.
+type reported struct {
 	last time.Time
 	more int
 }
 
 // NewReporter returns a reporter to the logger.
 func NewReporter(logger telemetry.Logger) *Reporter {
-	return &Reporter{logger: logger, told: map[string]*told{}}
+	return &Reporter{logger: logger, kinds: map[string]*reported{}}
 }
 
-// Handle tells of the failure, or counts it. It is an ErrorHandler of OpenTelemetry.
+// Handle logs the failure, or counts it. It is an ErrorHandler of OpenTelemetry.
 func (r *Reporter) Handle(err error) {
 	if err == nil {
 		return
@@ -57,15 +59,15 @@ func (r *Reporter) Handle(err error) {
 	r.logger.Warn("OpenTelemetry failed", "signal", kind, "error", plain(err.Error()), "unreported", more)
 }
 
-// count notes a failure of the kind. It returns how many have not been told since the last one that was, and whether this one is not
-// told either.
+// count counts a failure of the kind. It returns how many were not logged since the last one that was, and
+// whether this one is not logged either.
 func (r *Reporter) count(kind string) (int, bool) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	state := r.told[kind]
+	state := r.kinds[kind]
 	if state == nil {
-		state = &told{}
-		r.told[kind] = state
+		state = &reported{}
+		r.kinds[kind] = state
 	}
 	now := time.Now()
 	if !state.last.IsZero() && now.Sub(state.last) < quiet {
@@ -77,7 +79,8 @@ func (r *Reporter) count(kind string) (int, bool) {
 	return more, false
 }
 
-// sink takes the errors that the libraries log. Their values are not read: they repeat variables of the environment, headers among them.
+// sink takes the errors that the libraries log. Their values are not read: they repeat variables of the
+// environment, headers among them.
 type sink struct{ reporter *Reporter }
 
 func (sink) Init(logr.RuntimeInfo) {}

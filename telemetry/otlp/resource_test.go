@@ -11,7 +11,10 @@ import (
 func TestAResourceSaysWhoSends(t *testing.T) {
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "zone=b")
 	got := map[string]string{}
-	for _, one := range otlp.Resource("edge", map[string]string{"zone": "a", "team": "net", "service.version": "1.2"}).Attributes() {
+	for _, one := range otlp.Resource("edge", map[string]string{
+		"zone": "a", "team": "net",
+		"service.version": "1.2",
+	}).Attributes() {
 		got[string(one.Key)] = one.Value.String()
 	}
 	host, err := os.Hostname()
@@ -19,7 +22,8 @@ func TestAResourceSaysWhoSends(t *testing.T) {
 		t.Fatal(err)
 	}
 	for key, want := range map[string]string{
-		"service.name": "edge", "service.version": "1.2", "team": "net", "zone": "b", "host.name": host, "telemetry.sdk.language": "go",
+		"service.name": "edge", "service.version": "1.2", "team": "net", "zone": "b", "host.name": host,
+		"telemetry.sdk.language": "go",
 	} {
 		if got[key] != want {
 			t.Errorf("%s is %q, want %q", key, got[key], want)

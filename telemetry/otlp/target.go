@@ -24,7 +24,8 @@ import (
 const (
 	// patience bounds one attempt to send a batch.
 	patience = 10 * time.Second
-	// longestBackoff is the longest time between two attempts to connect, so that a collector which comes back is soon found.
+	// longestBackoff is the longest time between two attempts to connect, so that a collector which comes back
+	// is soon found.
 	longestBackoff = 10 * time.Second
 	// idle is how long an unused connection is kept: longer than any interval at which something is sent.
 	idle = 90 * time.Second
@@ -35,7 +36,7 @@ type target struct {
 	signal   string
 	grpc     bool
 	endpoint string
-	// plain says that batches are not compressed.
+	// plain disables compression.
 	plain   bool
 	headers map[string]string
 	secure  credentials.TransportCredentials
@@ -68,7 +69,10 @@ func resolveGRPC(signal string, options *static.OTLPGRPC) (*target, error) {
 	if err := checkMetadata(options.Headers); err != nil {
 		return nil, err
 	}
-	out := &target{signal: signal, grpc: true, endpoint: options.Endpoint, headers: options.Headers, secrets: secrets(options.Headers), plain: onThisMachine(options.Endpoint)}
+	out := &target{
+		signal: signal, grpc: true, endpoint: options.Endpoint, headers: options.Headers,
+		secrets: secrets(options.Headers), plain: onThisMachine(options.Endpoint),
+	}
 	if options.Insecure {
 		if options.TLS != nil {
 			return nil, errors.New("grpc.insecure: contradicts grpc.tls")
@@ -84,7 +88,8 @@ func resolveGRPC(signal string, options *static.OTLPGRPC) (*target, error) {
 	return out, nil
 }
 
-// dial are the options of the connection. They come after those that the exporter reads from the environment, and so go before them.
+// dial are the options of the connection. They come after those that the exporter reads from the environment,
+// and so go before them.
 func (t *target) dial() []grpc.DialOption {
 	return []grpc.DialOption{
 		grpc.WithTransportCredentials(t.secure),
@@ -121,12 +126,12 @@ func resolveHTTP(signal string, options *static.OTLPHTTP) (*target, error) {
 		return nil, err
 	}
 	transport := &http.Transport{
-		Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 1, IdleConnTimeout: idle,
-		DialContext: (&net.Dialer{Timeout: patience}).DialContext, TLSHandshakeTimeout: patience,
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: config, ForceAttemptHTTP2: true, MaxIdleConnsPerHost: 1,
+		IdleConnTimeout: idle, DialContext: (&net.Dialer{Timeout: patience}).DialContext, TLSHandshakeTimeout: patience,
 	}
 	client := &http.Client{
 		Transport: transport, Timeout: patience,
-		// A redirect would carry the headers, and so the API key, to somebody whom the options do not name.
+		// A redirect would carry the headers, and so the API key, to a server that the options do not name.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return &target{
@@ -152,7 +157,7 @@ func withCredentials(headers map[string]string, user *url.Userinfo) map[string]s
 	return out
 }
 
-// close lets go of connections that nobody uses; those of gRPC end with their exporter.
+// close closes idle connections; those of gRPC end with their exporter.
 func (t *target) close() {
 	if t.client != nil {
 		t.client.CloseIdleConnections()

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	coltracepb "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
 	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
@@ -20,18 +21,18 @@ import (
 
 // closing is an exporter that tells when it is closed.
 type closing struct {
-	tracing.Exporter
+	sdktrace.SpanExporter
 
 	closed chan struct{}
 }
 
-func (c closing) Stop(ctx context.Context) error {
+func (c closing) Shutdown(ctx context.Context) error {
 	defer close(c.closed)
-	return c.Exporter.Stop(ctx)
+	return c.SpanExporter.Shutdown(ctx)
 }
 
-// tracer returns one that sends to the collector of the options. Before the test ends its exporter is waited for, which may be longer than
-// the tracer's own end.
+// tracer returns one that sends to the collector of the options. Before the test ends its exporter is waited
+// for, which may be longer than the tracer's own end.
 func tracer(t *testing.T, grpc *static.OTLPGRPC, http *static.OTLPHTTP, logged telemetry.Logger) *tracing.Tracer {
 	t.Helper()
 	exporter, err := otlp.Spans(t.Context(), grpc, http)
@@ -56,8 +57,9 @@ func request(tracer *tracing.Tracer, agent string) {
 		"Traceparent": {"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}, "User-Agent": {agent},
 	}}
 	record := &telemetry.Record{
-		Start: time.Now(), Method: http.MethodGet, Host: "shop.example", Path: "/cart", Version: "HTTP/1.1", Entrypoint: "web",
-		Observe: telemetry.ObserveTrace, Status: http.StatusOK, Duration: time.Millisecond,
+		Start: time.Now(), Method: http.MethodGet, Host: "shop.example", Path: "/cart", Version: "HTTP/1.1",
+		Entrypoint: "web",
+		Observe:    telemetry.ObserveTrace, Status: http.StatusOK, Duration: time.Millisecond,
 	}
 	tracer.Begin(record, r)
 	try := record.Span.Child(http.MethodGet, true)

@@ -3,55 +3,60 @@ package push
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"strings"
-	"time"
 
+	prom "github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"go.opentelemetry.io/contrib/bridges/prometheus"
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/sdk/instrumentation"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// scope is the name of what measures.
+// scope is the name of the instrumentation scope.
 const scope = "github.com/sluiceproxy/sluice"
 
-// producer turns what is counted into OpenTelemetry's model.
-type producer struct {
-	from *telemetry.Pushed
-	// began is since when counts count.
-	began time.Time
+// producer adds to OpenTelemetry's bridge what a Prometheus family does not hold: units, and attributes that
+// are numbers.
+type producer struct{ bridge sdkmetric.Producer }
+
+func newProducer(from prom.Gatherer) *producer {
+	return &producer{prometheus.NewMetricProducer(prometheus.WithGatherer(prom.GathererFunc(func() (
+		[]*dto.MetricFamily, error,
+	) {
+		families, err := from.Gather()
+		if err != nil { // The bridge would drop all families of a gatherer that fails for one.
+			otel.Handle(fmt.Errorf("gather metrics: %w", err))
+		}
+		return families, nil
+	})))}
 }
 
-// Produce returns all metrics. What cannot be gathered does not take the rest along.
+// Produce returns all metrics. A metric that cannot be gathered is reported and left out.
 func (p *producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	families, err := p.from.Gather()
-	if err != nil {
-		otel.Handle(fmt.Errorf("gather metrics: %w", err))
-	}
-	now := time.Now()
-	metrics := make([]metricdata.Metrics, 0, len(families))
-	for _, family := range families {
-		c := conversion{family: family, began: p.began, now: now}
-		if data := c.data(); data != nil {
-			metrics = append(metrics, metricdata.Metrics{
-				Name: family.GetName(), Description: family.GetHelp(), Unit: unit(family.GetName()), Data: data,
-			})
+	scopes, err := p.bridge.Produce(ctx)
+	for i := range scopes {
+		scopes[i].Scope.Name = scope
+		for j := range scopes[i].Metrics {
+			metric := &scopes[i].Metrics[j]
+			metric.Unit = unit(metric.Name)
+			if metric.Name == telemetry.ServedDuration {
+				metric.Unit = "s"
+				numberStatus(metric.Data)
+			}
 		}
 	}
-	counted := requests{began: p.began, now: now, bounds: p.from.Bounds()}
-	p.from.Requests(&counted)
-	counted.finish()
-	metrics = append(append(metrics, counted.out...), served(p.from, p.began, now)...)
-	return []metricdata.ScopeMetrics{{Scope: instrumentation.Scope{Name: scope}, Metrics: metrics}}, nil
+	return scopes, err //nolint:wrapcheck // The bridge's errors name the metric.
 }
 
-// unit returns the unit that a name ends with, as OpenTelemetry writes it.
+// unit returns the unit that the name of a metric ends with, as OpenTelemetry writes it (UCUM).
 func unit(name string) string {
 	name = strings.TrimSuffix(name, "_total")
 	switch {
@@ -63,75 +68,27 @@ func unit(name string) string {
 	return ""
 }
 
-// conversion converts one family.
-type conversion struct {
-	family     *dto.MetricFamily
-	began, now time.Time
+// numberStatus turns the status of each data point into a number, as the semantic conventions have it.
+func numberStatus(data metricdata.Aggregation) {
+	switch histogram := data.(type) {
+	case metricdata.Histogram[float64]:
+		for i := range histogram.DataPoints {
+			histogram.DataPoints[i].Attributes = withNumber(histogram.DataPoints[i].Attributes)
+		}
+	case metricdata.ExponentialHistogram[float64]:
+		for i := range histogram.DataPoints {
+			histogram.DataPoints[i].Attributes = withNumber(histogram.DataPoints[i].Attributes)
+		}
+	}
 }
 
-// data returns the family's data, or nil for what OpenTelemetry has no form.
-func (c conversion) data() metricdata.Aggregation {
-	metrics := c.family.GetMetric()
-	if len(metrics) == 0 {
-		return nil
+// withNumber returns the attributes with http.response.status_code as a number, if they have it.
+func withNumber(attributes attribute.Set) attribute.Set {
+	const key = attribute.Key("http.response.status_code")
+	value, _ := attributes.Value(key)
+	status, err := strconv.Atoi(value.AsString())
+	if err != nil {
+		return attributes
 	}
-	switch c.family.GetType() {
-	case dto.MetricType_COUNTER:
-		return metricdata.Sum[float64]{
-			DataPoints: c.points(), Temporality: metricdata.CumulativeTemporality, IsMonotonic: true,
-		}
-	case dto.MetricType_GAUGE, dto.MetricType_UNTYPED:
-		return metricdata.Gauge[float64]{DataPoints: c.points()}
-	case dto.MetricType_SUMMARY:
-		return c.summary()
-	case dto.MetricType_HISTOGRAM:
-		if len(metrics[0].GetHistogram().GetBucket()) == 0 {
-			return c.exponential()
-		}
-		return c.explicit()
-	case dto.MetricType_GAUGE_HISTOGRAM:
-	}
-	return nil
-}
-
-// points returns counters and gauges.
-func (c conversion) points() []metricdata.DataPoint[float64] {
-	points := make([]metricdata.DataPoint[float64], 0, len(c.family.GetMetric()))
-	for _, metric := range c.family.GetMetric() {
-		point := metricdata.DataPoint[float64]{Attributes: attributes(metric), Time: c.now}
-		switch c.family.GetType() {
-		case dto.MetricType_COUNTER:
-			point.StartTime, point.Value = c.began, metric.GetCounter().GetValue()
-		case dto.MetricType_GAUGE:
-			point.Value = metric.GetGauge().GetValue()
-		default:
-			point.Value = metric.GetUntyped().GetValue()
-		}
-		points = append(points, point)
-	}
-	return points
-}
-
-// summary returns quantiles.
-func (c conversion) summary() metricdata.Summary {
-	var summary metricdata.Summary
-	for _, metric := range c.family.GetMetric() {
-		from := metric.GetSummary()
-		point := metricdata.SummaryDataPoint{
-			Attributes: attributes(metric), StartTime: c.began, Time: c.now, Count: from.GetSampleCount(), Sum: from.GetSampleSum(),
-		}
-		for _, quantile := range from.GetQuantile() {
-			point.QuantileValues = append(point.QuantileValues, metricdata.QuantileValue{Quantile: quantile.GetQuantile(), Value: quantile.GetValue()})
-		}
-		summary.DataPoints = append(summary.DataPoints, point)
-	}
-	return summary
-}
-
-func attributes(metric *dto.Metric) attribute.Set {
-	labels := make([]attribute.KeyValue, 0, len(metric.GetLabel()))
-	for _, label := range metric.GetLabel() {
-		labels = append(labels, attribute.String(label.GetName(), label.GetValue()))
-	}
-	return attribute.NewSet(labels...)
+	return attribute.NewSet(append(attributes.ToSlice(), key.Int(status))...) // The last value of a key counts.
 }

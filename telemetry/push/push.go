@@ -1,7 +1,8 @@
 // Package push sends metrics to an OpenTelemetry collector.
 //
-// In flow the metrics of a page, as telemetry reads them; out flow the same metrics in OpenTelemetry's model, under the same names, to an
-// exporter, and the duration of requests as its semantic conventions name it. It counts nothing itself, and whoever counts does not wait for it.
+// OpenTelemetry's Prometheus bridge converts the families of the metrics page to OpenTelemetry's model, with
+// their names, and the duration of requests as the semantic conventions name it. A periodic reader of the SDK
+// sends them to the exporter.
 package push
 
 import (
@@ -10,6 +11,7 @@ import (
 	"fmt"
 	"time"
 
+	prom "github.com/prometheus/client_golang/prometheus"
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/sluiceproxy/sluice/static"
@@ -17,29 +19,31 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry/otlp"
 )
 
-// errInterval says that metrics.otlp.pushInterval is no time between two things.
+// errInterval is returned for a metrics.otlp.pushInterval that is not positive.
 var errInterval = errors.New("it must be more than 0")
 
 // Push sends metrics until it is shut down.
 type Push struct{ provider *sdkmetric.MeterProvider }
 
-// View returns what the options want to have pushed, for telemetry.MetricsOptions. With an empty list of explicitBoundaries, durations are
-// pushed as exponential histograms.
+// View returns the pushed metrics of the options, for telemetry.MetricsOptions. With an empty list of
+// explicitBoundaries, durations are pushed as exponential histograms.
 func View(config static.MetricOTLP) *telemetry.MetricsView {
 	return &telemetry.MetricsView{
-		Buckets: config.ExplicitBoundaries, EntryPoints: config.AddEntryPointsLabels, Routers: config.AddRoutersLabels, Services: config.AddServicesLabels,
+		Buckets: config.ExplicitBoundaries, EntryPoints: config.AddEntryPointsLabels, Routers: config.AddRoutersLabels,
+		Services: config.AddServicesLabels,
 	}
 }
 
-// New begins to send what is pushed to the exporter, every pushInterval. What cannot be sent is sent with the next push: counts
-// are those since Sluice began. Failures go to OpenTelemetry's error handler.
-func New(config static.MetricOTLP, from *telemetry.Pushed, exporter sdkmetric.Exporter) (*Push, error) {
+// New begins to send what is pushed to the exporter, every pushInterval. What cannot be sent is sent with the
+// next push: counts are those since Sluice began. Failures go to OpenTelemetry's error handler.
+func New(config static.MetricOTLP, from prom.Gatherer, exporter sdkmetric.Exporter) (*Push, error) {
 	interval := time.Duration(config.PushInterval)
 	if interval <= 0 {
 		return nil, fmt.Errorf("metrics.otlp.pushInterval: %v: %w", interval, errInterval)
 	}
-	reader := sdkmetric.NewPeriodicReader(exporter, sdkmetric.WithInterval(interval), sdkmetric.WithTimeout(max(interval, patience)),
-		sdkmetric.WithProducer(&producer{from: from, began: time.Now()}))
+	reader := sdkmetric.NewPeriodicReader(exporter, sdkmetric.WithInterval(interval),
+		sdkmetric.WithTimeout(max(interval, patience)),
+		sdkmetric.WithProducer(newProducer(from)))
 	return &Push{sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader),
 		sdkmetric.WithResource(otlp.Resource(config.ServiceName, config.ResourceAttributes)))}, nil
 }
@@ -47,7 +51,7 @@ func New(config static.MetricOTLP, from *telemetry.Pushed, exporter sdkmetric.Ex
 // patience is how long a push may take at least.
 const patience = 10 * time.Second
 
-// Flush sends the metrics as they stand now.
+// Flush sends the current metrics.
 func (p *Push) Flush(ctx context.Context) error { return p.provider.ForceFlush(ctx) }
 
 // Shutdown sends the metrics once more, and then no more. It takes no longer than the context allows.

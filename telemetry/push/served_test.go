@@ -31,8 +31,8 @@ func pushedOnce(t *testing.T, c static.MetricOTLP, m *telemetry.Metrics) map[str
 	return exporter.seen()[0]
 }
 
-// TestRequestsAreDescribedAsTheConventionsHaveIt demands the attributes of OpenTelemetry's semantic conventions, whichever levels are pushed,
-// and that requests to different entrypoints are counted together.
+// TestRequestsAreDescribedAsTheConventionsHaveIt demands the attributes of OpenTelemetry's semantic
+// conventions, whichever levels are pushed, and that requests to different entrypoints are counted together.
 func TestRequestsAreDescribedAsTheConventionsHaveIt(t *testing.T) {
 	c := config()
 	c.AddEntryPointsLabels, c.AddServicesLabels, c.ExplicitBoundaries = false, false, []float64{.1, 1}
@@ -41,7 +41,10 @@ func TestRequestsAreDescribedAsTheConventionsHaveIt(t *testing.T) {
 		{Entrypoint: "web", Method: "GET", Version: "HTTP/1.1", Status: 200, Duration: 50 * time.Millisecond},
 		{Entrypoint: "other", Method: "GET", Version: "HTTP/1.1", Status: 200, Duration: 250 * time.Millisecond},
 		{Entrypoint: "web", Method: "BREW", Version: "HTTP/2.0", Status: 404, TLS: &tls.ConnectionState{}},
-		{Entrypoint: "web", Method: "GET", Version: "HTTP/1.1", Status: 503, RequestHeader: http.Header{"X-Forwarded-Proto": {"https"}}},
+		{
+			Entrypoint: "web", Method: "GET", Version: "HTTP/1.1", Status: 503,
+			RequestHeader: http.Header{"X-Forwarded-Proto": {"https"}},
+		},
 		{Entrypoint: "web", Method: "GET", Status: 0},
 	} {
 		record.Protocol, record.Observe, record.Host = "http", telemetry.ObserveMetrics, "shop.example"
@@ -55,7 +58,8 @@ func TestRequestsAreDescribedAsTheConventionsHaveIt(t *testing.T) {
 	got := map[string]string{}
 	histogram := durations.Data.(metricdata.Histogram[float64])
 	for _, point := range histogram.DataPoints {
-		got[point.Attributes.Encoded(attribute.DefaultEncoder())] = fmt.Sprint(point.Bounds, point.BucketCounts, point.Count, point.Sum)
+		got[point.Attributes.Encoded(attribute.DefaultEncoder())] = fmt.Sprint(point.Bounds, point.BucketCounts, point.Count,
+			point.Sum)
 	}
 	want := map[string]string{
 		"http.request.method=GET,http.response.status_code=200,network.protocol.name=http,network.protocol.version=1.1,url.scheme=http":                 "[0.1 1] [1 1 0] 2 0.3",
@@ -79,12 +83,16 @@ func TestRequestsAreDescribedAsTheConventionsHaveIt(t *testing.T) {
 func TestAllLevelsArePushed(t *testing.T) {
 	c := config()
 	c.AddRoutersLabels = true
-	m := telemetry.NewMetrics(telemetry.MetricsOptions{Pushed: View(c), HeaderLabels: map[string]string{"tenant": "X-Tenant"}})
+	m := telemetry.NewMetrics(telemetry.MetricsOptions{
+		Pushed:       View(c),
+		HeaderLabels: map[string]string{"tenant": "X-Tenant"},
+	})
 	for _, tenant := range []string{"blue", "red", "blue"} {
 		m.Entrypoint("web").Finished(&telemetry.Record{
-			Method: "GET", Protocol: "http", Status: 200, Observe: telemetry.ObserveMetrics, RequestHeader: http.Header{"X-Tenant": {tenant}},
-			TLS:          &tls.ConnectionState{Version: tls.VersionTLS13, CipherSuite: tls.TLS_AES_128_GCM_SHA256},
-			RouterSeries: m.Router("shop@file", "goods@file"), ServiceSeries: m.Service("goods@file"), BytesReceived: 2,
+			Method: "GET", Protocol: "http", Status: 200, Observe: telemetry.ObserveMetrics,
+			RequestHeader: http.Header{"X-Tenant": {tenant}},
+			TLS:           &tls.ConnectionState{Version: tls.VersionTLS13, CipherSuite: tls.TLS_AES_128_GCM_SHA256},
+			RouterSeries:  m.Router("shop@file", "goods@file"), ServiceSeries: m.Service("goods@file"), BytesReceived: 2,
 		})
 	}
 	pushed := pushedOnce(t, c, m)
@@ -97,7 +105,10 @@ func TestAllLevelsArePushed(t *testing.T) {
 		}
 	}
 	want := map[string]float64{"traefik_config_reloads_total ": 0}
-	for level, own := range map[string]string{"entrypoint": "entrypoint=web", "router": "router=shop@file,service=goods@file", "service": "service=goods@file"} {
+	for level, own := range map[string]string{
+		"entrypoint": "entrypoint=web",
+		"router":     "router=shop@file,service=goods@file", "service": "service=goods@file",
+	} {
 		labels := "code=200,method=GET,protocol=http," + own
 		if level == "entrypoint" {
 			labels = "code=200," + own + ",method=GET,protocol=http"
@@ -116,28 +127,16 @@ func TestAllLevelsArePushed(t *testing.T) {
 	}
 }
 
-// TestThousandsOfRoutersAreCheap demands that what is counted for each request is turned into the other model without many allocations.
-func TestThousandsOfRoutersAreCheap(t *testing.T) {
-	p := &producer{from: crowd().Pushed(), began: time.Now()}
-	allocations := testing.AllocsPerRun(1, func() {
-		if _, err := p.Produce(t.Context()); err != nil {
-			t.Error(err)
-		}
-	})
-	if allocations > 10*1000 {
-		t.Errorf("%v allocations for 1000 routers and services", allocations)
-	}
-}
-
-// crowd returns metrics of 1000 routers with a service each, all of which were asked.
-func crowd() *telemetry.Metrics {
+// manyRouters returns metrics of 1000 routers with a service each, all of which were asked.
+func manyRouters() *telemetry.Metrics {
 	c := config()
 	c.AddRoutersLabels = true
 	m := telemetry.NewMetrics(telemetry.MetricsOptions{Pushed: View(c)})
 	for i := range 1000 {
 		name := fmt.Sprintf("router-%05d@kubernetescrd", i)
 		m.Entrypoint("web").Finished(&telemetry.Record{
-			Method: "GET", Protocol: "http", Status: 200, Duration: time.Duration(i) * time.Microsecond, Observe: telemetry.ObserveMetrics,
+			Method: "GET", Protocol: "http", Status: 200, Duration: time.Duration(i) * time.Microsecond,
+			Observe:      telemetry.ObserveMetrics,
 			RouterSeries: m.Router(name, name), ServiceSeries: m.Service(name),
 		})
 	}
@@ -145,7 +144,7 @@ func crowd() *telemetry.Metrics {
 }
 
 func BenchmarkProduceOf1000Routers(b *testing.B) {
-	p := &producer{from: crowd().Pushed(), began: time.Now()}
+	p := newProducer(manyRouters().Pushed())
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := p.Produce(b.Context()); err != nil {

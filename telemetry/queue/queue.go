@@ -1,8 +1,9 @@
-// Package queue holds what the goroutines of requests leave for one goroutine that writes it: a bounded list that nobody locks.
+// Package queue is a bounded lock-free list of values from the goroutines of requests to one goroutine that
+// writes them.
 //
-// In flow values that were filled in by any number of goroutines; out flows, whenever the writer asks, everything that has gathered, in
-// the order in which it came. What is written goes back and is filled in again, so that a request allocates nothing. A queue never
-// blocks those who fill it: what does not fit is refused, and they count it.
+// In flow values that were filled in by any number of goroutines; out flow, when the writer drains the queue,
+// all queued values in order. Written values are recycled, so that a request allocates nothing. Adding never
+// blocks: what does not fit is refused, and the caller counts it.
 package queue
 
 import (
@@ -10,7 +11,8 @@ import (
 	"sync/atomic"
 )
 
-// Node is one value on its way. Between Take and Push it belongs to the goroutine that took it, between Drain and Recycle to the writer.
+// Node is one value on its way. Between Take and Push it belongs to the goroutine that took it, between Drain
+// and Recycle to the writer.
 type Node[T any] struct {
 	// Value is what is carried. A recycled node still holds the value that it had.
 	Value T
@@ -19,7 +21,7 @@ type Node[T any] struct {
 	next *Node[T]
 }
 
-// Limits say how much may wait.
+// Limits bound a queue.
 type Limits struct {
 	// Nodes is the number of values, at least 1.
 	Nodes int64
@@ -37,7 +39,8 @@ type Queue[T any] struct {
 	bytes  atomic.Int64
 	begun  chan struct{}
 	full   chan struct{}
-	// spare is a Pool rather than a second list: popping recycled nodes from a lock-free list would meet the same node twice (ABA).
+	// spare is a Pool rather than a second list: popping recycled nodes from a lock-free list would meet the
+	// same node twice (ABA).
 	spare sync.Pool
 }
 
@@ -54,8 +57,8 @@ func New[T any](limits Limits) *Queue[T] {
 // Take returns a node to fill in, used before or new.
 func (q *Queue[T]) Take() *Node[T] { return q.spare.Get().(*Node[T]) }
 
-// Push leaves a node of that size, in bytes, for the writer. It reports false when too much waits already: the node is the caller's
-// still, who may Recycle it.
+// Push leaves a node of that size, in bytes, for the writer. It reports false when too much waits already: the
+// node is the caller's still, who may Recycle it.
 func (q *Queue[T]) Push(node *Node[T], size int) bool {
 	bytes := int64(size)
 	if q.nodes.Add(1) > q.limits.Nodes {
@@ -119,7 +122,8 @@ func (q *Queue[T]) Drain(batch []*Node[T]) []*Node[T] {
 	return batch
 }
 
-// Recycle gives a node back for a later Take. Its value should hold nothing that is large, or that others need collected.
+// Recycle gives a node back for a later Take. Its value should hold nothing that is large, or that others need
+// collected.
 func (q *Queue[T]) Recycle(node *Node[T]) {
 	node.next = nil
 	q.spare.Put(node)

@@ -7,7 +7,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// Where a router says so, the header of a request without one stays as it is, and the record says that it does not tell.
+// Where a router says so, the header of a request without one stays as it is, and the record says that it does
+// not tell.
 func TestATraceApartFromTheHeader(t *testing.T) {
 	tests := map[string]struct {
 		share  float64

@@ -9,8 +9,8 @@ import (
 // perBatch is how many traceparent headers are cut from one piece of memory.
 const perBatch = 64
 
-// batch is the memory of the headers of requests that are not sampled: one allocation for many. A header is written when it is needed, since
-// what is written long before has left the processor's cache by then.
+// batch is the memory of the headers of requests that are not sampled: one allocation for many. A header is
+// written when it is needed, since what is written long before has left the processor's cache by then.
 type batch struct {
 	text strings.Builder
 	left int

@@ -18,7 +18,8 @@ func TestBegin(t *testing.T) {
 		share   float64
 		observe telemetry.Observe
 		header  http.Header
-		// sampled, same and state are what is wanted: a span, a header that stays as it is, and the tracestate that endpoints get.
+		// sampled, same and state are what is wanted: a span, a header that stays as it is, and the tracestate
+		// that endpoints get.
 		sampled, same bool
 		trace         string
 		state         []string

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
-	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -36,12 +36,14 @@ func (l *lines) Warn(message string, pairs ...any) {
 type keeper struct {
 	mutex sync.Mutex
 	spans tracetest.SpanStubs
+	// batches are the numbers of spans of each batch.
+	batches []int
 	// hold, where it is set, is waited for before a batch is taken.
 	hold chan struct{}
 	err  error
 }
 
-func (k *keeper) UploadTraces(ctx context.Context, batch []*tracepb.ResourceSpans) error {
+func (k *keeper) ExportSpans(ctx context.Context, batch []sdktrace.ReadOnlySpan) error {
 	if k.hold != nil {
 		select {
 		case <-k.hold:
@@ -54,12 +56,12 @@ func (k *keeper) UploadTraces(ctx context.Context, batch []*tracepb.ResourceSpan
 	}
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	received, err := received(batch)
-	k.spans = append(k.spans, received...)
-	return err
+	k.spans = append(k.spans, tracetest.SpanStubsFromReadOnlySpans(batch)...)
+	k.batches = append(k.batches, len(batch))
+	return nil
 }
 
-func (k *keeper) Stop(context.Context) error { return nil }
+func (k *keeper) Shutdown(context.Context) error { return nil }
 
 var errRefused = errors.New("refused")
 
@@ -87,7 +89,8 @@ func traced(t *testing.T, config static.Tracing, run func(*Tracer)) tracetest.Sp
 // begun returns the record of a request that has been routed, and the request.
 func begun(header http.Header) (*telemetry.Record, *http.Request) {
 	record := &telemetry.Record{
-		Start: time.Date(2030, 1, 2, 3, 4, 5, 6, time.UTC), Method: http.MethodGet, Host: "shop.example:8443", Path: "/cart/caf%C3%A9",
+		Start: time.Date(2030, 1, 2, 3, 4, 5, 6, time.UTC), Method: http.MethodGet, Host: "shop.example:8443",
+		Path:  "/cart/caf%C3%A9",
 		Query: "item=7&token=planted", Client: "192.0.2.7", ClientPort: "40123", Version: "HTTP/2.0", Entrypoint: "websecure",
 		Observe: telemetry.ObserveTrace | telemetry.ObserveMetrics, Router: "shop@file", Generation: 3,
 	}

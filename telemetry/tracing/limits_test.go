@@ -3,13 +3,12 @@ package tracing
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 
 	"go.opentelemetry.io/otel/attribute"
-
-	"github.com/sluiceproxy/sluice/telemetry/queue"
 )
 
 func TestASpanHasOnlySoManyAttributes(t *testing.T) {
@@ -17,7 +16,7 @@ func TestASpanHasOnlySoManyAttributes(t *testing.T) {
 		record, r := begun(nil)
 		tracer.Begin(record, r)
 		child := record.Span.Child("GET", true)
-		for i := range mostAttributes + 7 {
+		for i := range maxAttributes + 7 {
 			child.Set(fmt.Sprint("key", i), i)
 		}
 		child.Set("late", true)
@@ -27,10 +26,12 @@ func TestASpanHasOnlySoManyAttributes(t *testing.T) {
 		tracer.Finished(record)
 		tracer.Finished(record)
 	})
-	if len(spans) != 2 || len(spans[0].Attributes) != mostAttributes || spans[0].DroppedAttributes != 8 || spans[0].Status.Description != "" {
-		t.Fatalf("%d spans; the first has %d attributes and lost %d", len(spans), len(spans[0].Attributes), spans[0].DroppedAttributes)
+	if len(spans) != 2 || len(spans[0].Attributes) != maxAttributes || spans[0].DroppedAttributes != 8 ||
+		spans[0].Status.Description != "" {
+		t.Fatalf("%d spans; the first has %d attributes and lost %d", len(spans), len(spans[0].Attributes),
+			spans[0].DroppedAttributes)
 	}
-	if got := attributes(spans[0])[fmt.Sprint("key", mostAttributes-1)]; got != int64(mostAttributes-1) {
+	if got := attributes(spans[0])[fmt.Sprint("key", maxAttributes-1)]; got != int64(maxAttributes-1) {
 		t.Errorf("the last attribute is %v", got)
 	}
 }
@@ -64,26 +65,41 @@ func TestSpansDoNotMix(t *testing.T) {
 	})
 }
 
+// TestBatchesAreBounded demands that long spans are sent in several batches, and that no more wait than there
+// is memory for.
 func TestBatchesAreBounded(t *testing.T) {
-	spans := func(lengths ...int) (out []*queue.Node[message]) {
-		for _, length := range lengths {
-			out = append(out, &queue.Node[message]{Value: make(message, length)})
+	synctest.Test(t, func(t *testing.T) {
+		kept := &keeper{hold: make(chan struct{})}
+		tracer, err := New(defaults(), kept, &lines{})
+		if err != nil {
+			t.Fatal(err)
 		}
-		return out
-	}
-	for title, test := range map[string]struct {
-		waiting []*queue.Node[message]
-		want    int
-	}{
-		"few":               {spans(1, 2, 3), 3},
-		"long ones":         {spans(longestBatch/2, longestBatch/2, 1), 2},
-		"one that is alone": {spans(2*longestBatch, 1), 1},
-		"many":              {spans(make([]int, batchSize+1)...), batchSize},
-	} {
-		if got := len(next(test.waiting)); got != test.want {
-			t.Errorf("%s: %d spans are sent at once, want %d", title, got, test.want)
+		const size, spans = 64 << 10, 200
+		long := make([]string, maxValues)
+		for i := range long {
+			long[i] = strings.Repeat("x", maxValue)
 		}
-	}
+		record, r := begun(nil)
+		tracer.Begin(record, r)
+		for range spans {
+			part := record.Span.Child("", false)
+			for i := range size / (maxValues * maxValue) {
+				part.Set(fmt.Sprint("long", i), long)
+			}
+			part.End("")
+		}
+		dropped := tracer.Dropped()
+		if waiting := spans - int64(dropped); waiting*size > maxQueueBytes || waiting*size < maxQueueBytes/2 {
+			t.Errorf("%d spans of %d bytes wait", waiting, size)
+		}
+		close(kept.hold)
+		if err := tracer.Shutdown(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if most := slices.Max(kept.batches); most*size > maxBatchBytes || len(kept.spans) != spans-int(dropped) {
+			t.Errorf("%d spans are sent, and %d of them at once", len(kept.spans), most)
+		}
+	})
 }
 
 // inPart is an error of a collector that took all but one span.
@@ -143,11 +159,11 @@ func TestManySmallSpansAreSentInTime(t *testing.T) {
 		}
 		record, r := begun(nil)
 		tracer.Begin(record, r)
-		for range 4 * capacity {
+		for range 4 * maxQueue {
 			record.Span.Child("", false).End("")
 			synctest.Wait()
 		}
-		if got := len(kept.spans); got != 4*capacity || tracer.Dropped() > 0 {
+		if got := len(kept.spans); got != 4*maxQueue || tracer.Dropped() > 0 {
 			t.Errorf("%d spans are sent, %d dropped", got, tracer.Dropped())
 		}
 		if err := tracer.Shutdown(t.Context()); err != nil {
@@ -160,9 +176,10 @@ func TestManySmallSpansAreSentInTime(t *testing.T) {
 	})
 }
 
-// TestTheResourceIsToldWhole demands that no limit of spans is one of the resource, and that it can be sent whatever the environment says.
+// TestTheResourceIsToldWhole demands that no limit of spans is one of the resource, and that it can be sent
+// whatever the environment says.
 func TestTheResourceIsToldWhole(t *testing.T) {
-	long := strings.Repeat("x", 2*longestValue)
+	long := strings.Repeat("x", 2*maxValue)
 	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", "long="+long+",bad\xff=\xff")
 	spans := traced(t, defaults(), func(tracer *Tracer) { finish(tracer, 1) })
 	set := spans[0].Resource.Set()

@@ -12,8 +12,8 @@ import (
 // parentLength is the least length of a traceparent header.
 const parentLength = telemetry.TraceparentLength
 
-// parent returns what the values of the request's traceparent header say; false without a valid one. More than one is none (W3C Trace
-// Context, section 3.2).
+// parent parses the values of the request's traceparent header; false without a valid one. More than one is
+// none (W3C Trace Context, section 3.2).
 func parent(values []string) (telemetry.TraceContext, bool) {
 	if len(values) != 1 {
 		return telemetry.TraceContext{}, false
@@ -21,15 +21,16 @@ func parent(values []string) (telemetry.TraceContext, bool) {
 	return parseParent(values[0])
 }
 
-// parseParent reads version-traceid-parentid-flags in lower-case hexadecimal digits (section 3.2.2). Later versions than 00 may have more
-// after another hyphen; version ff and identities of zeros are invalid.
+// parseParent reads version-traceid-parentid-flags in lower-case hexadecimal digits (section 3.2.2). Later
+// versions than 00 may have more after another hyphen; version ff and identities of zeros are invalid.
 func parseParent(text string) (telemetry.TraceContext, bool) {
 	var out telemetry.TraceContext
 	var version, flags [1]byte
 	if len(text) < parentLength || text[2] != '-' || text[35] != '-' || text[52] != '-' {
 		return out, false
 	}
-	if !unhex(version[:], text[:2]) || !unhex(out.TraceID[:], text[3:35]) || !unhex(out.SpanID[:], text[36:52]) || !unhex(flags[:], text[53:55]) {
+	if !unhex(version[:], text[:2]) || !unhex(out.TraceID[:], text[3:35]) || !unhex(out.SpanID[:], text[36:52]) ||
+		!unhex(flags[:], text[53:55]) {
 		return telemetry.TraceContext{}, false
 	}
 	if version[0] == 0xff || !out.Valid() || (len(text) > parentLength && (version[0] == 0 || text[parentLength] != '-')) {
@@ -61,20 +62,20 @@ func nibble(digit byte) byte {
 	return 16
 }
 
-// longestState is the length in bytes of the longest tracestate that becomes a part of a span; 512 is what one must take at least (W3C
-// Trace Context, section 3.3.1.5).
+// longestState is the length in bytes of the longest tracestate that becomes a part of a span; 512 is what one
+// must take at least (W3C Trace Context, section 3.3.1.5).
 const longestState = 2048
 
-// state returns the request's tracestate in its canonical form; one that is malformed or too long is none. The header itself is passed on
-// as it is.
-func state(header http.Header) string {
+// state returns the request's tracestate in its canonical form; one that is malformed or too long is none. The
+// header itself is passed on as it is.
+func state(header http.Header) trace.TraceState {
 	joined := strings.Join(header["Tracestate"], ",")
 	if joined == "" || len(joined) > longestState {
-		return ""
+		return trace.TraceState{}
 	}
-	out, err := trace.ParseTraceState(joined)
+	out, err := trace.ParseTraceState(strings.Clone(joined))
 	if err != nil {
-		return ""
+		return trace.TraceState{}
 	}
-	return strings.Clone(out.String())
+	return out
 }

@@ -55,13 +55,18 @@ func TestParseParent(t *testing.T) {
 
 // FuzzParseParent compares with OpenTelemetry's own reader, which is stricter about flags that it does not know.
 func FuzzParseParent(f *testing.F) {
-	for _, seed := range []string{valid, valid[:53] + "00", "01" + valid[2:] + "-more", "", "ff" + valid[2:], strings.ToUpper(valid)} {
+	for _, seed := range []string{
+		valid, valid[:53] + "00", "01" + valid[2:] + "-more", "", "ff" + valid[2:],
+		strings.ToUpper(valid),
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		got, ok := parseParent(text)
-		reference := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(t.Context(), propagation.MapCarrier{"traceparent": text}))
-		if reference.IsValid() && (!ok || got.TraceID != reference.TraceID() || got.SpanID != reference.SpanID() || got.Sampled != reference.IsSampled()) {
+		reference := trace.SpanContextFromContext(propagation.TraceContext{}.Extract(t.Context(),
+			propagation.MapCarrier{"traceparent": text}))
+		if reference.IsValid() && (!ok || got.TraceID != reference.TraceID() || got.SpanID != reference.SpanID() ||
+			got.Sampled != reference.IsSampled()) {
 			t.Errorf("parseParent(%q) = %+v, %t; OpenTelemetry reads %v", text, got, ok, reference)
 		}
 		if ok && !reference.IsValid() && text[:2] == "00" && text[53:] <= "03" {
@@ -96,7 +101,7 @@ func TestState(t *testing.T) {
 		}(), ""},
 	}
 	for title, test := range tests {
-		if got := state(http.Header{"Tracestate": test.values}); got != test.want {
+		if got := state(http.Header{"Tracestate": test.values}); got.String() != test.want {
 			t.Errorf("%s: %q, want %q", title, got, test.want)
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// redacted stands in the place of a value that is not shown.
+// redacted replaces a value that is not shown.
 const redacted = "REDACTED"
 
 // query shows the parameters of a request's query.
@@ -19,12 +19,12 @@ func newQuery(safe []string) query {
 	return out
 }
 
-// show returns the query with the values of those parameters that are safe; a parameter without a value has no more than the word. It
-// stops at the length to which texts are cut.
+// show returns the query with the values of those parameters that are safe; a parameter without a value has no
+// more than the word. It stops at the length to which texts are cut.
 func (q query) show(raw string) string {
 	var out strings.Builder
 	for part := range strings.SplitSeq(raw, "&") {
-		if out.Len() > longestValue {
+		if out.Len() > maxValue {
 			break
 		}
 		if out.Len() > 0 {
@@ -44,7 +44,7 @@ func (q query) part(part string) string {
 	case q.safe[plain]:
 		return part
 	case strings.Trim(value, "=") == "":
-		return redacted // A token may stand alone, and in Base64 it may end like this.
+		return redacted // It may be a token alone, which in Base64 may end in =.
 	}
 	return name + "=" + redacted
 }

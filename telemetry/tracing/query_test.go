@@ -41,10 +41,10 @@ func FuzzQuery(f *testing.F) {
 	q := newQuery([]string{"page"})
 	f.Fuzz(func(t *testing.T, raw string) {
 		got := q.show(raw)
-		if !utf8.ValidString(got) || len(got) > 3*longestValue {
+		if !utf8.ValidString(got) || len(got) > 3*maxValue {
 			t.Fatalf("show(%q) = %q, of %d bytes", raw, got, len(got))
 		}
-		if len(got) >= longestValue || !utf8.ValidString(raw) {
+		if len(got) >= maxValue || !utf8.ValidString(raw) {
 			return
 		}
 		for part := range strings.SplitSeq(got, "&") {

@@ -6,8 +6,8 @@ import (
 	"math"
 )
 
-// sampler decides by the trace's identity, in the same way as OpenTelemetry's TraceIDRatioBased, so that every part of a trace which
-// decides by the same share decides alike.
+// sampler decides by the trace's identity, in the same way as OpenTelemetry's TraceIDRatioBased, so that every
+// part of a trace which decides by the same share decides alike.
 type sampler struct{ below uint64 }
 
 // newSampler returns a sampler for a share of the traces from 0 to 1.

@@ -17,7 +17,10 @@ func TestTheSamplerDecidesAsOpenTelemetryDoes(t *testing.T) {
 		reference, sampled := sdktrace.TraceIDRatioBased(share), 0
 		for range 20_000 {
 			id := newTraceID()
-			want := reference.ShouldSample(sdktrace.SamplingParameters{ParentContext: t.Context(), TraceID: id}).Decision == sdktrace.RecordAndSample
+			want := reference.ShouldSample(sdktrace.SamplingParameters{
+				ParentContext: t.Context(),
+				TraceID:       id,
+			}).Decision == sdktrace.RecordAndSample
 			if own.samples(id) != want {
 				t.Fatalf("share %v, trace %x: %t, OpenTelemetry says %t", share, id, !want, want)
 			}

@@ -9,14 +9,14 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// describe notes what is known of a request when it begins: what middlewares may change later.
+// describe sets the attributes that are known when a request begins and that middlewares may change.
 func (t *Tracer) describe(s *span, header http.Header, tls bool) {
 	scheme := "http"
 	if tls {
 		scheme = "https"
 	}
-	if told := header.Get("X-Forwarded-Proto"); told != "" {
-		scheme = told // It is the entrypoint's, or that of a peer whom it trusts.
+	if forwarded := header.Get("X-Forwarded-Proto"); forwarded != "" {
+		scheme = forwarded // It is the entrypoint's, or that of a trusted peer.
 	}
 	s.text("url.scheme", scheme)
 	if agent := header.Get("User-Agent"); agent != "" {
@@ -96,7 +96,8 @@ func (s *span) response(record *telemetry.Record) {
 	}
 }
 
-// failed reports whether the fault is the server's: 4xx is the client's, and a response that was cut has another status.
+// failed reports whether the fault is the server's: 4xx is the client's, and a response that was cut has
+// another status.
 func failed(record *telemetry.Record) bool {
 	return record.Status >= http.StatusInternalServerError || record.Broken
 }

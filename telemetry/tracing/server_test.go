@@ -22,7 +22,8 @@ func TestTheSpanOfARequest(t *testing.T) {
 	config.CapturedResponseHeaders = []string{"X-Cache"}
 	spans := traced(t, config, func(tracer *Tracer) {
 		record, r := begun(http.Header{
-			"User-Agent": {"curl/8"}, "X-Tenant": {"a", "b"}, "X-Forwarded-Proto": {"https"}, "Authorization": {"Bearer planted"},
+			"User-Agent": {"curl/8"}, "X-Tenant": {"a", "b"}, "X-Forwarded-Proto": {"https"},
+			"Authorization": {"Bearer planted"},
 		})
 		record.TLS = &tls.ConnectionState{}
 		tracer.Begin(record, r)
@@ -41,11 +42,13 @@ func TestTheSpanOfARequest(t *testing.T) {
 	want := map[string]any{
 		"client.address": "192.0.2.7", "client.port": int64(40123), "entry_point": "websecure",
 		"http.request.body.size": int64(5), "http.request.header.x-tenant": []string{"a", "b"}, "http.request.method": "GET",
-		"http.response.body.size": int64(1234), "http.response.header.x-cache": []string{"hit"}, "http.response.status_code": int64(200),
-		"network.peer.address": "192.0.2.7", "network.peer.port": int64(40123), "network.protocol.version": "2",
+		"http.response.body.size": int64(1234), "http.response.header.x-cache": []string{"hit"},
+		"http.response.status_code": int64(200),
+		"network.peer.address":      "192.0.2.7", "network.peer.port": int64(40123), "network.protocol.version": "2",
 		"server.address": "shop.example", "server.port": int64(8443), "sluice.generation": int64(3),
 		"traefik.router.name": "shop@file", "traefik.service.name": "shop@file",
-		"url.path": "/cart/caf%C3%A9", "url.query": "item=7&token=REDACTED", "url.scheme": "https", "user_agent.original": "curl/8",
+		"url.path": "/cart/caf%C3%A9", "url.query": "item=7&token=REDACTED", "url.scheme": "https",
+		"user_agent.original": "curl/8",
 	}
 	span := spans[0]
 	if diff := cmp.Diff(want, attributes(span)); diff != "" {
@@ -54,7 +57,8 @@ func TestTheSpanOfARequest(t *testing.T) {
 	record, _ := begun(nil)
 	if span.Name != "GET" || span.SpanKind != trace.SpanKindServer || span.Status.Code != codes.Unset ||
 		!span.StartTime.Equal(record.Start) || span.EndTime.Sub(span.StartTime) != 1500*time.Millisecond {
-		t.Errorf("span %q of kind %v, status %v, from %v to %v", span.Name, span.SpanKind, span.Status, span.StartTime, span.EndTime)
+		t.Errorf("span %q of kind %v, status %v, from %v to %v", span.Name, span.SpanKind, span.Status, span.StartTime,
+			span.EndTime)
 	}
 }
 
@@ -63,27 +67,44 @@ func TestWhatWasAskedFor(t *testing.T) {
 		change func(*telemetry.Record, http.Header)
 		want   map[string]any
 	}{
-		"plain":     {func(*telemetry.Record, http.Header) {}, map[string]any{"url.scheme": "http"}},
-		"encrypted": {func(r *telemetry.Record, _ http.Header) { r.TLS = &tls.ConnectionState{} }, map[string]any{"url.scheme": "https"}},
-		"encrypted before us": {
-			func(_ *telemetry.Record, header http.Header) { header.Set("X-Forwarded-Proto", "https") }, map[string]any{"url.scheme": "https"},
+		"plain": {func(*telemetry.Record, http.Header) {}, map[string]any{"url.scheme": "http"}},
+		"encrypted": {
+			func(r *telemetry.Record, _ http.Header) { r.TLS = &tls.ConnectionState{} },
+			map[string]any{"url.scheme": "https"},
 		},
-		"old":   {func(r *telemetry.Record, _ http.Header) { r.Version = "HTTP/1.0" }, map[string]any{"network.protocol.version": "1.0"}},
-		"usual": {func(r *telemetry.Record, _ http.Header) { r.Version = "HTTP/1.1" }, map[string]any{"network.protocol.version": "1.1"}},
+		"encrypted before us": {
+			func(_ *telemetry.Record, header http.Header) { header.Set("X-Forwarded-Proto", "https") },
+			map[string]any{"url.scheme": "https"},
+		},
+		"old": {
+			func(r *telemetry.Record, _ http.Header) { r.Version = "HTTP/1.0" },
+			map[string]any{"network.protocol.version": "1.0"},
+		},
+		"usual": {
+			func(r *telemetry.Record, _ http.Header) { r.Version = "HTTP/1.1" },
+			map[string]any{"network.protocol.version": "1.1"},
+		},
 		"address with a port": {
 			func(r *telemetry.Record, _ http.Header) { r.Host = "[2001:db8::1]:8443" },
 			map[string]any{"server.address": "2001:db8::1", "server.port": int64(8443)},
 		},
 		"address": {
-			func(r *telemetry.Record, _ http.Header) { r.Host = "[2001:db8::1]" }, map[string]any{"server.address": "2001:db8::1", "server.port": nil},
+			func(r *telemetry.Record, _ http.Header) { r.Host = "[2001:db8::1]" },
+			map[string]any{"server.address": "2001:db8::1", "server.port": nil},
 		},
-		"name": {func(r *telemetry.Record, _ http.Header) { r.Host = "shop.example" }, map[string]any{"server.address": "shop.example", "server.port": nil}},
+		"name": {
+			func(r *telemetry.Record, _ http.Header) { r.Host = "shop.example" },
+			map[string]any{"server.address": "shop.example", "server.port": nil},
+		},
 		"unknown method": {
 			func(r *telemetry.Record, _ http.Header) { r.Method = "BREW" },
 			map[string]any{"http.request.method": "_OTHER", "http.request.method_original": "BREW"},
 		},
 		"no query": {func(r *telemetry.Record, _ http.Header) { r.Query = "" }, map[string]any{"url.query": nil}},
-		"no peer":  {func(r *telemetry.Record, _ http.Header) { r.ClientPort = "" }, map[string]any{"client.port": nil, "network.peer.port": nil}},
+		"no peer": {
+			func(r *telemetry.Record, _ http.Header) { r.ClientPort = "" },
+			map[string]any{"client.port": nil, "network.peer.port": nil},
+		},
 	}
 	for title, test := range tests {
 		spans := traced(t, defaults(), func(tracer *Tracer) {
@@ -182,12 +203,13 @@ func TestTextsOfClientsAreHarmless(t *testing.T) {
 				all = []string{one}
 			}
 			for _, one := range all {
-				if !utf8.ValidString(one) || len(one) > 3*longestValue || len(all) > mostValues {
+				if !utf8.ValidString(one) || len(one) > 3*maxValue || len(all) > maxValues {
 					t.Errorf("%s: %d texts, one of %d bytes: %.20q", key, len(all), len(one), one)
 				}
 			}
 		}
-		if !utf8.ValidString(span.Name) || !utf8.ValidString(span.Status.Description) || len(span.Status.Description) > longestValue+2 {
+		if !utf8.ValidString(span.Name) || !utf8.ValidString(span.Status.Description) ||
+			len(span.Status.Description) > maxValue+2 {
 			t.Errorf("span %q: %q", span.Name, span.Status.Description)
 		}
 	}
@@ -201,11 +223,17 @@ func TestRequestsWithoutARouter(t *testing.T) {
 		parent  bool
 		spans   int
 	}{
-		"sampled":            {share: 1, observe: telemetry.ObserveTrace, spans: 1},
-		"not sampled":        {share: 0, observe: telemetry.ObserveTrace},
-		"not traced":         {share: 1, observe: telemetry.ObserveMetrics},
-		"part of a trace":    {share: 0, observe: telemetry.ObserveTrace, header: http.Header{"Traceparent": {valid}}, spans: 1, parent: true},
-		"part of no samples": {share: 1, observe: telemetry.ObserveTrace, header: http.Header{"Traceparent": {valid[:53] + "00"}}},
+		"sampled":     {share: 1, observe: telemetry.ObserveTrace, spans: 1},
+		"not sampled": {share: 0, observe: telemetry.ObserveTrace},
+		"not traced":  {share: 1, observe: telemetry.ObserveMetrics},
+		"part of a trace": {
+			share: 0, observe: telemetry.ObserveTrace, header: http.Header{"Traceparent": {valid}},
+			spans: 1, parent: true,
+		},
+		"part of no samples": {
+			share: 1, observe: telemetry.ObserveTrace,
+			header: http.Header{"Traceparent": {valid[:53] + "00"}},
+		},
 	}
 	for title, test := range tests {
 		spans := traced(t, share(test.share), func(tracer *Tracer) {
@@ -220,7 +248,8 @@ func TestRequestsWithoutARouter(t *testing.T) {
 			t.Errorf("%s: %d spans", title, len(spans))
 			continue
 		}
-		if test.spans > 0 && (spans[0].Parent.IsValid() != test.parent || attributes(spans[0])["http.response.status_code"] != int64(404)) {
+		if test.spans > 0 && (spans[0].Parent.IsValid() != test.parent ||
+			attributes(spans[0])["http.response.status_code"] != int64(404)) {
 			t.Errorf("%s: parent %v, attributes %v", title, spans[0].Parent, spans[0].Attributes)
 		}
 	}

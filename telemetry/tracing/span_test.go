@@ -17,7 +17,8 @@ func TestPartsOfARequest(t *testing.T) {
 		part.Set("http.route", "Host(`shop.example`)")
 		try := part.Child("GET", true)
 		for key, value := range map[string]any{
-			"text": "a", "whether": true, "count": 1, "long": int64(2), "share": 0.5, "list": []string{"a", "b"}, "other": struct{}{},
+			"text": "a", "whether": true, "count": 1, "long": int64(2), "share": 0.5, "list": []string{"a", "b"},
+			"other": struct{}{},
 		} {
 			try.Set(key, value)
 		}
@@ -31,10 +32,12 @@ func TestPartsOfARequest(t *testing.T) {
 		t.Fatalf("%d spans", len(spans))
 	}
 	try, part, root := spans[0], spans[1], spans[2]
-	if try.Name != "GET" || try.SpanKind != trace.SpanKindClient || part.SpanKind != trace.SpanKindInternal || root.SpanKind != trace.SpanKindServer {
+	if try.Name != "GET" || try.SpanKind != trace.SpanKindClient || part.SpanKind != trace.SpanKindInternal ||
+		root.SpanKind != trace.SpanKindServer {
 		t.Errorf("kinds %v, %v and %v", try.SpanKind, part.SpanKind, root.SpanKind)
 	}
-	if try.Parent.SpanID() != part.SpanContext.SpanID() || part.Parent.SpanID() != root.SpanContext.SpanID() || root.Parent.IsValid() {
+	if try.Parent.SpanID() != part.SpanContext.SpanID() || part.Parent.SpanID() != root.SpanContext.SpanID() ||
+		root.Parent.IsValid() {
 		t.Error("the spans are not parts of one another")
 	}
 	want := map[string]any{
@@ -43,7 +46,8 @@ func TestPartsOfARequest(t *testing.T) {
 	if diff := cmp.Diff(want, attributes(try)); diff != "" {
 		t.Error(diff)
 	}
-	if try.Status.Code != codes.Error || try.Status.Description != "connection refused" || part.Status.Code != codes.Unset {
+	if try.Status.Code != codes.Error || try.Status.Description != "connection refused" ||
+		part.Status.Code != codes.Unset {
 		t.Errorf("status %+v and %+v", try.Status, part.Status)
 	}
 	if want := "00-" + try.SpanContext.TraceID().String() + "-" + try.SpanContext.SpanID().String() + "-01"; told != want {

@@ -6,34 +6,30 @@ import (
 	"fmt"
 	"sync"
 
-	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 	"github.com/sluiceproxy/sluice/telemetry/otlp"
 )
 
-// Exporter sends spans to a collector. otlp.Spans returns one.
-type Exporter interface {
-	// UploadTraces sends a batch, and ends with the context. The batch is valid until it returns, and not changed. It may hold what is to
-	// be sent as fields that are not known, so that it is sent in the binary form and no other.
-	UploadTraces(ctx context.Context, batch []*tracepb.ResourceSpans) error
-	// Stop ends the exporter. Nothing is sent after it.
-	Stop(ctx context.Context) error
-}
+// scope is the name of the instrumentation scope.
+const scope = "github.com/sluiceproxy/sluice"
 
-// Tracer makes the spans of requests. It may be used by several goroutines at once.
+// Tracer creates the spans of requests. It is safe for concurrent use.
 type Tracer struct {
 	sampler  sampler
 	captured captured
 	query    query
 	batches  sync.Pool
-	outlet   *outlet
+	tracer   trace.Tracer
+	queue    *spanQueue
 }
 
-// New returns a tracer that sends to the exporter, which it owns from then on. An option that makes no sense is an error that names it.
-// Failures to send are told to the logger, at most once a minute.
-func New(config static.Tracing, exporter Exporter, logger telemetry.Logger) (*Tracer, error) {
+// New returns a tracer that sends to the exporter, which it owns from then on. An invalid option is an error
+// that names it. Failures to send are logged, at most once a minute.
+func New(config static.Tracing, exporter sdktrace.SpanExporter, logger telemetry.Logger) (*Tracer, error) {
 	if exporter == nil {
 		return nil, errors.New("tracing: there is no exporter")
 	}
@@ -47,18 +43,31 @@ func New(config static.Tracing, exporter Exporter, logger telemetry.Logger) (*Tr
 	}
 	attributes := config.ResourceAttributes
 	if len(attributes) == 0 {
-		attributes = config.GlobalAttributes // The deprecated name gives way to the other.
+		attributes = config.GlobalAttributes // The deprecated name of the same option.
 	}
-	origin := newOrigin(otlp.Resource(config.ServiceName, attributes))
+	queue := newSpanQueue(exporter, otlp.NewReporter(logger))
+	provider := sdktrace.NewTracerProvider(
+		// A span is created only for a request that is sampled, see Begin.
+		sdktrace.WithSampler(sdktrace.AlwaysSample()),
+		sdktrace.WithResource(otlp.Resource(config.ServiceName, attributes)),
+		// Values are cut before they are set, to a length in bytes.
+		sdktrace.WithRawSpanLimits(sdktrace.SpanLimits{AttributeCountLimit: maxAttributes, AttributeValueLengthLimit: -1}),
+		sdktrace.WithSpanProcessor(queue),
+	)
 	return &Tracer{
 		sampler: sampler, captured: captured, query: newQuery(config.SafeQueryParams),
 		batches: sync.Pool{New: func() any { return new(batch) }},
-		outlet:  newOutlet(exporter, origin, otlp.NewReporter(logger)),
+		tracer:  provider.Tracer(scope), queue: queue,
 	}, nil
 }
 
-// Dropped returns how many spans did not reach the collector, because the queue was full or sending failed, since the beginning.
-func (t *Tracer) Dropped() uint64 { return t.outlet.dropped.Load() }
+// Dropped returns how many spans did not reach the collector, because the queue was full or sending failed,
+// since the start.
+func (t *Tracer) Dropped() uint64 { return t.queue.dropped.Load() }
 
-// Shutdown sends what is queued and closes the exporter. When the context ends first, the rest is dropped, and its error is returned.
-func (t *Tracer) Shutdown(ctx context.Context) error { return t.outlet.shutdown(ctx) }
+// Shutdown sends what is queued and closes the exporter. When the context ends first, the rest is dropped, and
+// its error is returned.
+func (t *Tracer) Shutdown(ctx context.Context) error {
+	defer t.queue.stop()
+	return t.queue.Shutdown(ctx) // Not the provider, which would leave spans that end later uncounted.
+}

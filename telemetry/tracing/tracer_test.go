@@ -9,20 +9,30 @@ import (
 	"testing/synctest"
 	"time"
 
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
 	"github.com/sluiceproxy/sluice/static"
 )
 
 func TestOptionsThatMakeNoSense(t *testing.T) {
 	tests := map[string]struct {
 		config   static.Tracing
-		exporter Exporter
+		exporter sdktrace.SpanExporter
 		want     string
 	}{
-		"share":           {share(1.5), &keeper{}, "tracing.sampleRate: "},
-		"no number":       {share(math.NaN()), &keeper{}, "tracing.sampleRate: "},
-		"request header":  {static.Tracing{CapturedRequestHeaders: []string{"a b"}}, &keeper{}, `tracing.capturedRequestHeaders: "a b" is not`},
-		"response header": {static.Tracing{CapturedResponseHeaders: []string{""}}, &keeper{}, `tracing.capturedResponseHeaders: "" is not`},
-		"no exporter":     {defaults(), nil, "tracing: there is no exporter"},
+		"share":     {share(1.5), &keeper{}, "tracing.sampleRate: "},
+		"no number": {share(math.NaN()), &keeper{}, "tracing.sampleRate: "},
+		"request header": {
+			static.Tracing{CapturedRequestHeaders: []string{"a b"}},
+			&keeper{},
+			`tracing.capturedRequestHeaders: "a b" is not`,
+		},
+		"response header": {
+			static.Tracing{CapturedResponseHeaders: []string{""}},
+			&keeper{},
+			`tracing.capturedResponseHeaders: "" is not`,
+		},
+		"no exporter": {defaults(), nil, "tracing: there is no exporter"},
 	}
 	for title, test := range tests {
 		if _, err := New(test.config, test.exporter, &lines{}); err == nil || !strings.HasPrefix(err.Error(), test.want) {
@@ -73,7 +83,7 @@ func TestWhatCanNotBeSentIsDroppedAndCounted(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		finish(tracer, capacity+952)
+		finish(tracer, maxQueue+952)
 		if got := tracer.Dropped(); got != 952 {
 			t.Errorf("%d spans are dropped while nothing is sent", got)
 		}
@@ -83,7 +93,7 @@ func TestWhatCanNotBeSentIsDroppedAndCounted(t *testing.T) {
 		if err := tracer.Shutdown(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if got := tracer.Dropped(); got != 952 || len(kept.spans) != capacity+10 {
+		if got := tracer.Dropped(); got != 952 || len(kept.spans) != maxQueue+10 {
 			t.Errorf("%d spans are sent and %d dropped", len(kept.spans), got)
 		}
 		record, r := begun(nil)
@@ -124,7 +134,7 @@ func TestShutdownEndsWithItsContext(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		finish(tracer, 2*batchSize)
+		finish(tracer, 2*maxBatch)
 		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 		defer cancel()
 		began := time.Now()
@@ -135,7 +145,7 @@ func TestShutdownEndsWithItsContext(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 		synctest.Wait()
-		if got := tracer.Dropped(); got != 2*batchSize {
+		if got := tracer.Dropped(); got != 2*maxBatch {
 			t.Errorf("%d spans are dropped", got)
 		}
 	})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 )
@@ -10,6 +11,8 @@ type contestant struct {
 	name string
 	// program is whose configuration it has: nginx, haproxy, caddy or sluice.
 	program string
+	// binary is the path of the program; empty means the one that is measured.
+	binary string
 	// cores are where it may run; environment is added to its own.
 	cores       string
 	environment []string
@@ -72,7 +75,7 @@ func (c contestant) command(sluice, dir string) []string {
 	case "caddy":
 		return []string{"caddy", "run", "--adapter", "caddyfile", "--config", dir + "/Caddyfile"}
 	}
-	return []string{sluice, "--configFile=" + dir + "/sluice.yaml"}
+	return []string{cmp.Or(c.binary, sluice), "--configFile=" + dir + "/sluice.yaml"}
 }
 
 // files returns the names of the configurations of a contestant.

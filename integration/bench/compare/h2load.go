@@ -28,7 +28,7 @@ func (s streams) run(ctx context.Context, at target) (outcome, error) {
 		"--log-file=" + log, fmt.Sprintf("--connect-to=127.0.0.1:%d", at.port()), "https://" + host + at.path,
 	}
 	defer func() { _ = os.Remove(log) }()
-	printed, err := output(ctx, at.folder, at.time+30*time.Second, argv...)
+	printed, err := followed(ctx, at.folder, at.time+30*time.Second, at.started, argv...)
 	if err != nil {
 		return outcome{}, err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -60,7 +61,7 @@ func newLab(ctx context.Context, settings settings, stdout io.Writer) (*lab, err
 
 // missing returns the programs that are needed and not there.
 func missing(settings settings) []string {
-	needed := []string{"taskset", "wrk", "nginx", settings.sluice, filepath.Join(settings.tools, "load"), filepath.Join(settings.tools, "backend")}
+	needed := []string{"taskset", "wrk", "nginx", settings.sluice, cmp.Or(settings.base, settings.sluice), filepath.Join(settings.tools, "load"), filepath.Join(settings.tools, "backend")}
 	for _, row := range settings.rows {
 		if _, ok := row.load.(streams); ok {
 			needed = append(needed, "h2load")

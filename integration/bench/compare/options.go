@@ -25,6 +25,8 @@ type settings struct {
 	partial bool
 	// sluice is the path of the binary that is measured; tools is the folder of load and backend.
 	sluice, tools string
+	// base is the path of an earlier binary that every row compares with, in turns; empty for none.
+	base string
 	// list says to print the rows and nothing else.
 	list bool
 	// line is what was asked for.
@@ -46,6 +48,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	seconds := flags.Int("seconds", defaultSeconds, "how long one measurement takes, 1 to 60")
 	out := flags.String("out", "", "file of the page; docs/performance/DATE.md when it is empty, .cache/bench/DATE.md for less than a whole comparison")
 	sluice := flags.String("sluice", "dist/sluice", "binary that is measured")
+	base := flags.String("base", "", "earlier binary of Sluice: each row compares it with -sluice, side by side in turns, instead of with other proxies")
 	list := flags.Bool("list", false, "print the rows and end")
 	if err := flags.Parse(args); err != nil {
 		return settings{}, err
@@ -58,7 +61,16 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	case *seconds < 1 || *seconds > 60:
 		return settings{}, fmt.Errorf("-seconds is %d, and must be 1 to 60", *seconds)
 	}
-	rows, err := choose(table(), *names, *peers)
+	all := table()
+	earlier := *base
+	if earlier != "" {
+		var err error
+		if earlier, err = filepath.Abs(earlier); err != nil {
+			return settings{}, err
+		}
+		all = before(all, earlier)
+	}
+	rows, err := choose(all, *names, *peers)
 	if err != nil {
 		return settings{}, err
 	}
@@ -72,9 +84,12 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	}
 	chosen := settings{
 		rows: rows, rounds: *rounds, time: time.Duration(*seconds) * time.Second, out: *out, list: *list,
-		sluice: binary, tools: filepath.Dir(own),
-		partial: *names != "" || *peers != "" || *rounds < defaultRounds || *seconds < defaultSeconds,
+		sluice: binary, base: earlier, tools: filepath.Dir(own),
+		partial: *names != "" || *peers != "" || *base != "" || *rounds < defaultRounds || *seconds < defaultSeconds,
 		line:    fmt.Sprintf("make bench ROWS='%s' PROXIES='%s' ROUNDS=%d SECONDS=%d", *names, *peers, *rounds, *seconds),
+	}
+	if *base != "" {
+		chosen.line += " BASE=" + filepath.Base(*base)
 	}
 	if chosen.out == "" {
 		chosen.chosen = true

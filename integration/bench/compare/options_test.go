@@ -44,3 +44,23 @@ func TestOptionsAreBounded(t *testing.T) {
 		t.Errorf("part of a comparison: %+v, %v", got, err)
 	}
 }
+
+// TestBeforeComparesTwoBinaries checks that each row compares the earlier binary with the measured one, in turns.
+func TestBeforeComparesTwoBinaries(t *testing.T) {
+	got, err := parse([]string{"-base", "/earlier/sluice"}, new(strings.Builder))
+	if err != nil || !got.partial {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	names := map[string]bool{}
+	for _, row := range got.rows {
+		names[row.name] = true
+		if len(row.contestants) != 2 || row.turns == 0 || row.contestants[0].binary != "/earlier/sluice" || row.contestants[1].binary != "" {
+			t.Errorf("row %s: %+v", row.name, row.contestants)
+		}
+	}
+	for _, name := range []string{"browser", "small", "http2", "handshakes", "seen-traces"} {
+		if !names[name] {
+			t.Errorf("row %s is missing", name)
+		}
+	}
+}

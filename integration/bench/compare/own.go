@@ -51,7 +51,7 @@ func (s shaken) String() string {
 
 // run runs our own load.
 func (s shaken) run(ctx context.Context, at target) (outcome, error) {
-	printed, err := output(ctx, at.folder, at.time+20*time.Second, at.own("handshakes", at.secure,
+	printed, err := followed(ctx, at.folder, at.time+20*time.Second, at.started, at.own("handshakes", at.secure,
 		"-connections", fmt.Sprint(s.connections), fmt.Sprintf("-resume=%v", s.resume))...)
 	if err != nil {
 		return outcome{}, err

@@ -10,30 +10,38 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// Clients holds the connections of all limiters: those with equal options share theirs, which end with the last of them. It is safe
-// for concurrent use.
+// Clients holds the connections of all limiters: those with equal options share theirs, which end with the last of
+// them. It is safe for concurrent use.
 type Clients struct {
-	logger   telemetry.Logger
-	patience time.Duration
-	pause    time.Duration
+	// AnswerTimeout is how long a request waits for an answer of Redis. It and ProbeInterval may be set before the
+	// first limiter is made.
+	AnswerTimeout time.Duration
+	// ProbeInterval is the time between two attempts to reach a Redis that is lost.
+	ProbeInterval time.Duration
+
+	logger telemetry.Logger
 
 	mu     sync.Mutex
 	links  map[identity]*link
 	closed bool
 }
 
-// NewClients returns clients without a connection. The logger gets a line when a Redis is lost and one when it is back.
+// NewClients returns clients without a connection. The logger gets a line when a Redis is lost and one when it is
+// back.
 func NewClients(logger telemetry.Logger) *Clients {
 	logging.Disable() // The library would write lines of its own to stderr, about what the logger is told here.
-	return &Clients{logger: logger, patience: patience, pause: pause, links: map[identity]*link{}}
+	return &Clients{
+		logger: logger, AnswerTimeout: answerTimeout, ProbeInterval: probeInterval,
+		links: map[identity]*link{},
+	}
 }
 
 // ReadFile reads a file that an option names; nil reads it from the disk.
 type ReadFile = func(path string) ([]byte, error)
 
-// Limiter returns the limiter of one middleware, whose qualified name (name@provider) is part of all keys. It checks everything that
-// can be checked without asking Redis, and asks nothing yet: a Redis that is not there is lost with the first request. A nil config is
-// one with all defaults. An error begins with the option, and never holds the password or a key. The caller closes the limiter.
+// Limiter returns the limiter of one middleware, whose qualified name (name@provider) is part of all keys. It checks
+// everything that can be checked without Redis and opens nothing before Start. A nil config is one with all defaults.
+// An error begins with the option, and never holds the password or a key.
 func (c *Clients) Limiter(name string, config *dynamic.Redis, rate Rate, readFile ReadFile) (*Limiter, error) {
 	if err := rate.check(); err != nil {
 		return nil, err
@@ -47,13 +55,23 @@ func (c *Clients) Limiter(name string, config *dynamic.Redis, rate Rate, readFil
 	if c.closed {
 		return nil, ErrClosed
 	}
+	return newLimiter(c, settings, name, rate), nil
+}
+
+// acquire returns the link of limiters with these settings, which the first of them makes, or nil after Close.
+func (c *Clients) acquire(settings *settings) *link {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil
+	}
 	k := c.links[settings.identity]
 	if k == nil {
-		k = newLink(settings, c.logger, c.patience, c.pause)
+		k = newLink(settings, c.logger, c.AnswerTimeout, c.ProbeInterval)
 		c.links[settings.identity] = k
 	}
 	k.users++
-	return newLimiter(c, k, name, rate), nil
+	return k
 }
 
 // release forgets one user of a link, and closes it when it was the last.
@@ -70,7 +88,8 @@ func (c *Clients) release(k *link) {
 	}
 }
 
-// Close ends all connections. Limiters that are still used answer with [ErrClosed] from then on, and no new one can be made.
+// Close ends all connections. Limiters that are still used answer with [ErrClosed] from then on, and no new one can
+// be made.
 func (c *Clients) Close() {
 	c.mu.Lock()
 	links := c.links

@@ -16,18 +16,19 @@ const namespace = "sluice:ratelimit:1:"
 // longestName is up to how many bytes a middleware's name is readable in its keys.
 const longestName = 128
 
-// Limiter limits the sources of one middleware, together with all limiters of that name and rate that use the same Redis. It is safe
-// for concurrent use.
+// Limiter limits the sources of one middleware, together with all limiters of that name and rate that use the same
+// Redis. It is safe for concurrent use.
 type Limiter struct {
 	clients    *Clients
-	link       *link
+	settings   *settings
+	link       *link // Nil before Start.
 	prefix     string
 	take, look []any
 	failed     atomic.Uint64
 	closed     atomic.Bool
 }
 
-func newLimiter(clients *Clients, k *link, name string, rate Rate) *Limiter {
+func newLimiter(clients *Clients, settings *settings, name string, rate Rate) *Limiter {
 	if len(name) > longestName || strings.ContainsAny(name, "{}") { // Braces would put all keys on one node of a cluster.
 		name = hash(name)
 	}
@@ -36,18 +37,24 @@ func newLimiter(clients *Clients, k *link, name string, rate Rate) *Limiter {
 		strconv.FormatInt(rate.MaxDelay.Microseconds(), 10),
 	}
 	return &Limiter{
-		clients: clients, link: k, prefix: namespace + name + ":" + rate.String() + ":",
+		clients: clients, settings: settings, prefix: namespace + name + ":" + rate.String() + ":",
 		take: append(common[:3:3], "1"), look: append(common[:3:3], "0"),
 	}
 }
 
-// Take takes a token of the source that key stands for, and returns after which delay the request may pass; that is MaxDelay at most,
-// and 0 mostly. When it is not allowed, nothing was taken, and the delay is how long it takes until there is a token.
+// Start opens the connections that the options want at once, which limiters with equal options share, and waits for
+// none: a Redis that is not there is lost with the first request. It is called once, before any other method, and
+// Close must follow.
+func (l *Limiter) Start() { l.link = l.clients.acquire(l.settings) }
+
+// Take takes a token of the source that key stands for, and returns after which delay the request may pass; that is
+// MaxDelay at most, and 0 mostly. When it is not allowed, nothing was taken, and the delay is how long it takes until
+// there is a token.
 //
-// An error says that nobody knows: [ErrLost], [ErrBusy], [ErrClosed] or that of ctx. It comes at once while Redis is lost, and within
-// 300 ms otherwise.
+// An error means that Redis did not decide: [ErrLost], [ErrBusy], [ErrClosed] or that of ctx. It comes at once while
+// Redis is lost, and within 300 ms otherwise.
 func (l *Limiter) Take(ctx context.Context, key string) (delay time.Duration, allowed bool, err error) {
-	if l.closed.Load() {
+	if l.closed.Load() || l.link == nil {
 		return 0, false, ErrClosed
 	}
 	if l.link.current.Load() == nil {
@@ -80,18 +87,22 @@ func hash(text string) string {
 }
 
 // Lost reports whether Redis is known to be lost. It is false before the first request, and true after Close.
-func (l *Limiter) Lost() bool { return l.link.current.Load() == nil }
+func (l *Limiter) Lost() bool { return l.link != nil && l.link.current.Load() == nil }
 
-// Counts returns what was counted since the limiter was made: "redis_failed" are the requests that Redis did not decide on. "redis_lost"
-// is how often Redis was lost since its first limiter with these options was made.
+// Counts returns what was counted since the limiter was made: "redis_failed" are the requests that Redis did not
+// decide on. "redis_lost" is how often Redis was lost since its first limiter with these options was made.
 func (l *Limiter) Counts() map[string]uint64 {
-	return map[string]uint64{"redis_failed": l.failed.Load(), "redis_lost": l.link.losses.Load()}
+	counted := map[string]uint64{"redis_failed": l.failed.Load(), "redis_lost": 0}
+	if l.link != nil {
+		counted["redis_lost"] = l.link.losses.Load()
+	}
+	return counted
 }
 
-// Close gives back the connections. Requests that are still in Take, and those that follow, get [ErrClosed] or their answer. It may be called
-// more than once.
+// Close gives back the connections. Requests that are still in Take, and those that follow, get [ErrClosed] or their
+// answer. It may be called more than once.
 func (l *Limiter) Close() {
-	if !l.closed.Swap(true) {
+	if !l.closed.Swap(true) && l.link != nil {
 		l.clients.release(l.link)
 	}
 }

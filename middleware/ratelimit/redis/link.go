@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// patience is how long a request waits for an answer.
-	patience = 300 * time.Millisecond
-	// pause is how long a lost Redis is left alone between two probes.
-	pause = time.Second
+	// answerTimeout is how long a request waits for an answer.
+	answerTimeout = 300 * time.Millisecond
+	// probeInterval is the time between two probes of a lost Redis.
+	probeInterval = time.Second
 	// probing is how long one probe may take.
 	probing = 15 * time.Second
 )
@@ -35,8 +35,8 @@ var ErrClosed = errors.New("redis: the limiter is closed")
 //go:embed bucket.lua
 var bucket string
 
-// link is what limiters with equal options share: the connections, and whether Redis is there. While it is lost there is no session,
-// and one goroutine that looks for it.
+// link is what limiters with equal options share: the connections, and whether Redis is there. While it is lost there
+// is no session, and one goroutine that looks for it.
 type link struct {
 	settings *settings
 	logger   telemetry.Logger
@@ -118,7 +118,8 @@ func (k *link) absent() error {
 	return ErrLost
 }
 
-// over says why the request itself has no more time; it is nil while it has. The timer of a context may be later than that of a connection.
+// over says why the request itself has no more time; it is nil while it has. The timer of a context may be later than
+// that of a connection.
 func over(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -129,7 +130,7 @@ func over(ctx context.Context) error {
 	return nil
 }
 
-// lose begins the time without Redis, unless somebody else did.
+// lose begins the time without Redis, unless it has begun.
 func (k *link) lose(s *session, q question, why string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -164,7 +165,8 @@ func (k *link) find(lost *session, q question, why string) {
 		timer.Reset(k.pause)
 	}
 	if k.resume() {
-		k.logger.Info("Redis is back, rate limits are shared", "endpoints", k.settings.endpoints, "after", time.Since(began).Round(time.Millisecond))
+		k.logger.Info("Redis is back, rate limits are shared", "endpoints", k.settings.endpoints, "after",
+			time.Since(began).Round(time.Millisecond))
 	}
 }
 
@@ -179,7 +181,8 @@ func (k *link) resume() bool {
 	return true
 }
 
-// probe asks over a connection of its own, which has the time that the options give, and once more, for which it has as long as a request.
+// probe runs the script over a connection of its own, which has the time that the options give, and once more, for
+// which it has as long as a request.
 func (k *link) probe(q question) error {
 	s := newProbe(k.settings)
 	defer s.close()

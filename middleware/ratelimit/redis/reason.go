@@ -14,8 +14,8 @@ import (
 // longestReason bounds what a server can put into the log, in bytes.
 const longestReason = 200
 
-// reason says why Redis is lost, for the log. What a server answers is cut where it repeats the command, and left out where it holds
-// the password.
+// reason says why Redis is lost, for the log. What a server answers is cut where it repeats the command, and left out
+// where it holds the password.
 func (s *settings) reason(err error) string {
 	var answer redis.Error
 	if !errors.As(err, &answer) {
@@ -37,7 +37,8 @@ func (s *settings) reason(err error) string {
 func (s *settings) failure(err error) string {
 	var network net.Error
 	switch {
-	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded), errors.As(err, &network) && network.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded),
+		errors.As(err, &network) && network.Timeout():
 		return "no answer in time"
 	case s.password != "" && strings.Contains(err.Error(), s.password):
 		return "an answer that is not of Redis"

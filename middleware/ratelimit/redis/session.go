@@ -11,13 +11,16 @@ import (
 )
 
 const (
-	// queueing is how long a request waits for a connection while all are taken. It is shorter than patience, so that the two are told apart.
+	// queueing is how long a request waits for a connection while all are taken. It is shorter than answerTimeout, so
+	// that the two are told apart.
 	queueing = 200 * time.Millisecond
-	// idle is after how long without use a connection is given up: sooner than servers and what stands between do it silently.
+	// idle is after how long without use a connection is given up: sooner than servers and what stands between do it
+	// silently.
 	idle = time.Minute
 	// keepAlive is how often a connection without traffic is proved.
 	keepAlive = 15 * time.Second
-	// buffer is the size of each of the two buffers of a connection, in bytes. A script and its arguments fit in; more is flushed.
+	// buffer is the size of each of the two buffers of a connection, in bytes. A script and its arguments fit in;
+	// more is flushed.
 	buffer = 4 << 10
 )
 
@@ -65,7 +68,7 @@ func (s *settings) client(life context.Context) *redis.UniversalOptions {
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 	if options.DialTimeout == 0 {
-		options.DialTimeout = probing // Nobody waits longer, and for the library 0 is its own default.
+		options.DialTimeout = probing // A probe is the longest wait, and 0 is the library's own default.
 	}
 	return options
 }

@@ -12,8 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluiceproxy/sluice/clienttls"
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/middleware/clienttls"
 )
 
 const (
@@ -58,7 +58,7 @@ func newSettings(config *dynamic.Redis, readFile ReadFile) (*settings, error) {
 	if err := checkNumbers(config, len(addresses)); err != nil {
 		return nil, err
 	}
-	secured, fingerprint, err := clienttls.Load(option+".tls", config.TLS, readFile)
+	secured, fingerprint, err := clienttls.Load(option+".tls", clienttls.OptionsOf(config.TLS), readFile)
 	if err != nil {
 		return nil, err
 	}
@@ -75,8 +75,8 @@ func newSettings(config *dynamic.Redis, readFile ReadFile) (*settings, error) {
 	}, nil
 }
 
-// checkAddress demands host:port, or the path of a socket when it is the only one. The error follows the option's name. It shows the
-// value only when that can't be a URL with a password.
+// checkAddress demands host:port, or the path of a socket when it is the only one. The error follows the option's
+// name. It shows the value only when that can't be a URL with a password.
 func checkAddress(address string, count int) error {
 	if strings.ContainsAny(address, "@ ") || strings.Contains(address, "://") {
 		return errors.New(" is not host:port; user, password and TLS are options of their own")
@@ -103,7 +103,10 @@ func checkNumbers(config *dynamic.Redis, addresses int) error {
 		name  string
 		value int
 	}{
-		{"db", config.DB}, {"poolSize", config.PoolSize}, {"minIdleConns", config.MinIdleConns}, {"maxActiveConns", config.MaxActiveConns},
+		{"db", config.DB},
+		{"poolSize", config.PoolSize},
+		{"minIdleConns", config.MinIdleConns},
+		{"maxActiveConns", config.MaxActiveConns},
 	} {
 		if number.value < 0 {
 			return fmt.Errorf("%s.%s %d is negative", option, number.name, number.value)
@@ -158,7 +161,7 @@ func (r Rate) perMicrosecond() float64 {
 	return float64(r.Average) / (float64(r.Period) / float64(time.Microsecond))
 }
 
-// String tells two rates apart within the name of a key.
+// String identifies a rate within the name of a key.
 func (r Rate) String() string {
 	return strconv.FormatInt(r.Average, 10) + "/" + r.Period.String() + "/" + strconv.FormatInt(r.Burst, 10)
 }

@@ -12,6 +12,8 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/sluiceproxy/sluice/dynamic"
 )
 
 // Services finds Services.
@@ -40,6 +42,8 @@ type Objects interface {
 
 // Problem says why a reference could not be followed.
 type Problem struct {
+	// Code is the machine-readable form of Reason.
+	Code dynamic.Code
 	// Reason is one sentence for a verdict. It never holds a secret.
 	Reason string
 	// Missing says that what is referred to does not exist, which may only be late.

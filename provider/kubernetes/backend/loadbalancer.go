@@ -77,7 +77,7 @@ func LoadBalancer(reference Reference, options Options, objects Objects) (*dynam
 	}
 	service := objects.Service(reference.Namespace, reference.Name)
 	if service == nil {
-		return balancer, missing("Service %s/%s does not exist", reference.Namespace, reference.Name)
+		return balancer, missing(dynamic.CodeMissingService, "Service %s/%s does not exist", reference.Namespace, reference.Name)
 	}
 	port, problem := findPort(service, reference.Port)
 	if problem != nil {
@@ -111,7 +111,7 @@ func nativeLB(reference Reference, options Options) bool {
 // findPort finds a port of a Service by its number or its name.
 func findPort(service *corev1.Service, wanted intstr.IntOrString) (*corev1.ServicePort, *Problem) {
 	if wanted == (intstr.IntOrString{}) || wanted == intstr.FromString("") {
-		return nil, wrong("no port is given for Service %s%s", nameOf(service), portsOf(service))
+		return nil, wrong(dynamic.CodeInvalidOption, "no port is given for Service %s%s", nameOf(service), portsOf(service))
 	}
 	for i := range service.Spec.Ports {
 		port := &service.Spec.Ports[i]
@@ -131,7 +131,7 @@ func findPort(service *corev1.Service, wanted intstr.IntOrString) (*corev1.Servi
 	if service.Spec.Type == corev1.ServiceTypeExternalName && wanted.Type == intstr.Int && isPort(wanted.IntVal) {
 		return &corev1.ServicePort{Port: wanted.IntVal}, nil
 	}
-	return nil, missing("Service %s has no port %s%s", nameOf(service), wanted.String(), portsOf(service))
+	return nil, missing(dynamic.CodeMissingPort, "Service %s has no port %s%s", nameOf(service), wanted.String(), portsOf(service))
 }
 
 func isPort(number int32) bool { return number > 0 && number < 1<<16 }
@@ -170,7 +170,7 @@ func schemeOf(service *corev1.Service, port *corev1.ServicePort, given string) (
 		return given, nil
 	case "":
 	default:
-		return "", wrong("scheme %q for Service %s is none of http, https and h2c", given, nameOf(service))
+		return "", wrong(dynamic.CodeInvalidOption, "scheme %q for Service %s is none of http, https and h2c", given, nameOf(service))
 	}
 	if port.Port == 443 || strings.HasPrefix(port.Name, "https") {
 		return "https", nil
@@ -185,9 +185,9 @@ func toExternalName(
 	host := strings.TrimSuffix(service.Spec.ExternalName, ".")
 	switch {
 	case !options.AllowExternalNameServices:
-		return wrong("Service %s has the type ExternalName, which allowExternalNameServices must permit", nameOf(service))
+		return wrong(dynamic.CodeReferenceNotPermitted, "Service %s has the type ExternalName, which allowExternalNameServices must permit", nameOf(service))
 	case host == "":
-		return wrong("Service %s has the type ExternalName and no name", nameOf(service))
+		return wrong(dynamic.CodeInvalidReference, "Service %s has the type ExternalName and no name", nameOf(service))
 	}
 	balancer.Servers = servers(scheme, []string{host}, port.Port)
 	return nil
@@ -201,7 +201,7 @@ func toClusterIP(
 		balancer.Servers = servers(scheme, []string{address}, port.Port)
 		return nil
 	}
-	return wrong("nativeLB needs an address, and Service %s is headless", nameOf(service))
+	return wrong(dynamic.CodeInvalidReference, "nativeLB needs an address, and Service %s is headless", nameOf(service))
 }
 
 // toNodePorts balances over every node.
@@ -210,14 +210,14 @@ func toNodePorts(
 	options Options, nodes Nodes,
 ) *Problem {
 	if options.NoNodes {
-		return wrong("nodePortLB needs nodes, which are not read because of disableClusterScopeResources")
+		return wrong(dynamic.CodeInvalidOption, "nodePortLB needs nodes, which are not read because of disableClusterScopeResources")
 	}
 	if port.NodePort == 0 {
-		return wrong("Service %s has no node port for port %d", nameOf(service), port.Port)
+		return wrong(dynamic.CodeInvalidReference, "Service %s has no node port for port %d", nameOf(service), port.Port)
 	}
 	addresses := InternalIPs(nodes)
 	if len(addresses) == 0 {
-		return missing("no node has an internal address for the node port of Service %s", nameOf(service))
+		return missing(dynamic.CodeMissingReference, "no node has an internal address for the node port of Service %s", nameOf(service))
 	}
 	balancer.Servers = servers(scheme, addresses, port.NodePort)
 	return nil
@@ -249,10 +249,10 @@ func servers(scheme string, hosts []string, port int32) []dynamic.Server {
 
 func nameOf(service *corev1.Service) string { return service.Namespace + "/" + service.Name }
 
-func wrong(format string, args ...any) *Problem {
-	return &Problem{Reason: fmt.Sprintf(format, args...)}
+func wrong(code dynamic.Code, format string, args ...any) *Problem {
+	return &Problem{Code: code, Reason: fmt.Sprintf(format, args...)}
 }
 
-func missing(format string, args ...any) *Problem {
-	return &Problem{Reason: fmt.Sprintf(format, args...), Missing: true}
+func missing(code dynamic.Code, format string, args ...any) *Problem {
+	return &Problem{Code: code, Reason: fmt.Sprintf(format, args...), Missing: true}
 }

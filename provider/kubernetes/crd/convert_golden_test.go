@@ -39,7 +39,8 @@ func (m *manifestSet) Service(namespace, name string) *corev1.Service {
 func (m *manifestSet) Secret(namespace, name string) *corev1.Secret {
 	return m.secrets[namespace+"/"+name]
 }
-func (m *manifestSet) Nodes() []*corev1.Node { return nil }
+func (m *manifestSet) Nodes() []*corev1.Node                               { return nil }
+func (m *manifestSet) Custom(string, string, string, string) metav1.Object { return nil }
 func (m *manifestSet) ConfigMap(namespace, name string) *corev1.ConfigMap {
 	return m.configMaps[namespace+"/"+name]
 }

@@ -44,14 +44,16 @@ func decoded[T any](r *reading, node *document.Node) *T {
 }
 
 // wrong keeps the object from being put to work because of an option; an empty one means the object as a whole.
-func (r *reading) wrong(option, reason string) { r.problem(option, &backend.Problem{Reason: reason}) }
+func (r *reading) wrong(option, reason string) {
+	r.problem(option, &backend.Problem{Code: dynamic.CodeInvalidOption, Reason: reason})
+}
 
 func (r *reading) problem(option string, problem *backend.Problem) {
 	reason := problem.Reason
 	if option != "" {
 		reason = option + ": " + reason
 	}
-	r.result.Quarantine(r.ref, reason, problem.Missing)
+	r.result.Quarantine(r.ref, problem.Code, reason, problem.Missing)
 }
 
 // named notes that an object of a kind is read for an option; it is false, with a finding, when the option names none.
@@ -78,12 +80,17 @@ func (r *reading) secret(option, name string) *corev1.Secret {
 
 // absent says that what an option names does not exist.
 func (r *reading) absent(option, kind, name string) {
-	r.problem(option, &backend.Problem{Reason: kind + " " + r.namespace + "/" + name + " does not exist", Missing: true})
+	r.problem(option, &backend.Problem{
+		Code: dynamic.CodeMissingSecret, Missing: true,
+		Reason: kind + " " + r.namespace + "/" + name + " does not exist",
+	})
 }
 
 // unusable says that what an option names does not hold what it should.
 func (r *reading) unusable(option, kind, name string, err error) {
-	r.wrong(option, kind+" "+r.namespace+"/"+name+" "+err.Error())
+	r.problem(option, &backend.Problem{
+		Code: dynamic.CodeInvalidReference, Reason: kind + " " + r.namespace + "/" + name + " " + err.Error(),
+	})
 }
 
 // authority returns the certificates of authorities in a Secret; empty, with a finding, when there are none.

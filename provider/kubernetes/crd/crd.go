@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
@@ -60,33 +61,39 @@ func New(options static.KubernetesCRD, cluster *client.Cluster, counters transla
 	return p, nil
 }
 
-// references finds what objects refer to. Its nodes are nil when nodes are not read.
+// references is the Lookup of a provider: its watches. Its nodes are nil when nodes are not read.
 type references struct {
+	custom     func(group, kind, namespace, name string) metav1.Object
 	services   *client.Watched[*corev1.Service]
 	secrets    *client.Watched[*corev1.Secret]
 	configMaps *client.Watched[*corev1.ConfigMap]
 	nodes      *client.Watched[*corev1.Node]
 }
 
-// Service implements objects.
+// Custom implements Lookup.
+func (r *references) Custom(group, kind, namespace, name string) metav1.Object {
+	return r.custom(group, kind, namespace, name)
+}
+
+// Service implements Lookup.
 func (r *references) Service(namespace, name string) *corev1.Service {
 	object, _ := r.services.Get(namespace, name)
 	return object
 }
 
-// Secret implements objects.
+// Secret implements Lookup.
 func (r *references) Secret(namespace, name string) *corev1.Secret {
 	object, _ := r.secrets.Get(namespace, name)
 	return object
 }
 
-// ConfigMap implements objects.
+// ConfigMap implements Lookup.
 func (r *references) ConfigMap(namespace, name string) *corev1.ConfigMap {
 	object, _ := r.configMaps.Get(namespace, name)
 	return object
 }
 
-// Nodes implements objects.
+// Nodes implements Lookup.
 func (r *references) Nodes() []*corev1.Node {
 	if r.nodes == nil {
 		return nil

@@ -74,6 +74,10 @@ func (c *cluster) ConfigMap(namespace, name string) *corev1.ConfigMap {
 	return find[*corev1.ConfigMap](c, "ConfigMap", namespace, name)
 }
 
+func (c *cluster) Custom(group, kind, namespace, name string) metav1.Object {
+	return c.provider.object(group, kind, namespace, name)
+}
+
 func (c *cluster) Nodes() []*corev1.Node {
 	var nodes []*corev1.Node
 	for _, object := range c.core {

@@ -15,7 +15,7 @@ import (
 func (t *translator) ingressRoute(source translation.Source, object *v1alpha1.IngressRoute) translation.Result {
 	result := t.begin(source, object)
 	if excess := backend.Excess(len(object.Spec.Routes), namesInCommon(&object.Spec)); excess != nil {
-		result.Quarantine(sourceRef(source), excess.Reason, false)
+		result.Quarantine(sourceRef(source), excess.Code, excess.Reason, false)
 		return result
 	}
 	result.Routers = make(map[string]*dynamic.Router, len(object.Spec.Routes))
@@ -26,13 +26,13 @@ func (t *translator) ingressRoute(source translation.Source, object *v1alpha1.In
 		name := routerName(source.Namespace, source.Name, route.Match)
 		ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: name}
 		if next[i] > 0 {
-			result.Degrade(ref, "routes["+strconv.Itoa(i)+"] and routes["+strconv.Itoa(next[i])+
+			result.Degrade(ref, dynamic.CodeConflictingName, "routes["+strconv.Itoa(i)+"] and routes["+strconv.Itoa(next[i])+
 				"] have the same match; only the last one is used", false)
 			continue
 		}
 		result.Routers[name] = t.route(&result, name, source.Namespace, common, route)
-		if common.degraded != "" {
-			result.Degrade(ref, common.degraded, common.late)
+		if common.degraded != nil {
+			result.Degrade(ref, common.degraded.Code, common.degraded.Reason, common.degraded.Missing)
 		}
 	}
 	if len(result.Routers) == 0 {
@@ -46,17 +46,18 @@ type common struct {
 	entryPoints, parents []string
 	tls                  *dynamic.RouterTLS
 	problems             []*backend.Problem
-	// degraded is what is wrong with the certificate, without which the routes go on; late says that it may yet come.
-	degraded string
-	late     bool
+	// degraded is what is wrong with the certificate, without which the routes work; nil when nothing is.
+	degraded *backend.Problem
 }
 
 // common translates what all routes of an IngressRoute share.
 func (t *translator) common(result *translation.Result, namespace string, spec *v1alpha1.IngressRouteSpec) *common {
 	all := &common{entryPoints: slices.Clone(spec.EntryPoints)}
 	if certificate := t.certificate(result, namespace, spec.TLS); certificate != nil {
-		all.degraded = certificate.Reason + "; the default certificate is served instead"
-		all.late = certificate.Missing
+		all.degraded = &backend.Problem{
+			Code: certificate.Code, Missing: certificate.Missing,
+			Reason: certificate.Reason + "; the default certificate is served instead",
+		}
 	}
 	var problem *backend.Problem
 	all.tls, problem = t.routerTLS(namespace, spec.TLS)
@@ -67,7 +68,7 @@ func (t *translator) common(result *translation.Result, namespace string, spec *
 		all.problems = append(all.problems, problem)
 	}
 	if spec.Malformed != "" {
-		all.problems = append(all.problems, &backend.Problem{Reason: malformed(spec.Malformed)})
+		all.problems = append(all.problems, &backend.Problem{Code: dynamic.CodeInvalidSource, Reason: malformed(spec.Malformed)})
 	}
 	all.problems = slices.DeleteFunc(all.problems, func(p *backend.Problem) bool { return p == nil })
 	return all
@@ -104,7 +105,7 @@ func (t *translator) routeless(result *translation.Result, source translation.So
 	if object.Spec.Malformed != "" {
 		reason = malformed(object.Spec.Malformed)
 	}
-	result.Quarantine(sourceRef(source), reason, false)
+	result.Quarantine(sourceRef(source), dynamic.CodeInvalidSource, reason, false)
 }
 
 // sourceRef is the reference of a finding on an object that declares nothing.
@@ -133,7 +134,7 @@ func (t *translator) route(
 	}
 	for _, problem := range append(problems, common.problems...) {
 		if problem != nil {
-			result.Quarantine(dynamic.Ref{Kind: dynamic.KindRouter, Name: name}, problem.Reason, problem.Missing)
+			result.Quarantine(dynamic.Ref{Kind: dynamic.KindRouter, Name: name}, problem.Code, problem.Reason, problem.Missing)
 		}
 	}
 	return router
@@ -149,7 +150,7 @@ func syntaxOf(given string) string {
 
 func wrongKind(route *v1alpha1.Route) *backend.Problem {
 	if route.Kind != "" && route.Kind != "Rule" {
-		return &backend.Problem{Reason: "routes have the kind Rule, not " + route.Kind}
+		return &backend.Problem{Code: dynamic.CodeInvalidOption, Reason: "routes have the kind Rule, not " + route.Kind}
 	}
 	return nil
 }

@@ -2,6 +2,9 @@ package crd
 
 import (
 	"errors"
+	"reflect"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -11,8 +14,8 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 )
 
-// middleware translates a Middleware. Options that files have too are decoded like those of files; what manifests spell
-// otherwise are references, to Secrets, Services and other Middlewares.
+// middleware translates a Middleware. Options that files have too are decoded like those of files. What manifests spell otherwise are
+// references to Secrets, Services and other Middlewares: the fields of v1alpha1 with the tag reference.
 func (t *translator) middleware(source translation.Source, object *v1alpha1.Middleware) translation.Result {
 	result := t.begin(source, object)
 	name := objectName(source.Namespace, source.Name)
@@ -22,136 +25,167 @@ func (t *translator) middleware(source translation.Source, object *v1alpha1.Midd
 	}
 	spec := &object.Spec
 	node := r.spec(spec, spec.Malformed)
-	for _, path := range [][]string{
-		{"basicAuth", "secret"},
-		{"digestAuth", "secret"},
-		{"forwardAuth", "tls", "caSecret"},
-		{"forwardAuth", "tls", "certSecret"},
-		{"jwt", "secret"},
-		{"jwt", "tls", "caSecret"},
-		{"jwt", "tls", "certSecret"},
-		{"rateLimit", "redis", "secret"},
-		{"rateLimit", "redis", "tls", "caSecret"},
-		{"rateLimit", "redis", "tls", "certSecret"},
-		{"chain", "middlewares"},
-		{"errors", "service"},
-	} {
-		take(node, path...)
+	references := referencesIn(nil, nil, reflect.ValueOf(spec).Elem())
+	for _, ref := range references {
+		take(node, ref.path...)
 	}
 	middleware := decoded[dynamic.Middleware](r, node)
-	r.authentication(spec, middleware)
-	r.token(spec, middleware)
-	r.redis(spec, middleware)
-	r.chain(spec, middleware)
-	r.errorPage(source, spec, middleware)
+	for _, ref := range references {
+		if owner := optionsAt(reflect.ValueOf(middleware), ref.path[:len(ref.path)-1]); owner != nil {
+			r.resolve(ref, owner, errorServiceName(source.Namespace, source.Name))
+		}
+	}
 	result.Middlewares = map[string]*dynamic.Middleware{name: middleware}
 	return result
 }
 
-// authentication reads the Secrets of the kinds that decide who gets in.
-func (r *reading) authentication(spec *v1alpha1.MiddlewareSpec, middleware *dynamic.Middleware) {
-	if spec.BasicAuth != nil && middleware.BasicAuth != nil {
-		middleware.BasicAuth.Users = r.users("basicAuth.secret", spec.BasicAuth.Secret, basicUsers)
-	}
-	if spec.DigestAuth != nil && middleware.DigestAuth != nil {
-		middleware.DigestAuth.Users = r.users("digestAuth.secret", spec.DigestAuth.Secret, digestUsers)
-	}
-	if spec.ForwardAuth != nil && spec.ForwardAuth.TLS != nil && middleware.ForwardAuth != nil {
-		r.clientTLS("forwardAuth.tls", &spec.ForwardAuth.TLS.ClientTLS, middleware.ForwardAuth.TLS)
-	}
+// reference is an option of a manifest that names other objects.
+type reference struct {
+	// path is where the option is, such as basicAuth, secret.
+	path []string
+	// value is what the manifest has there.
+	value any
 }
 
-// token reads the Secrets of jwt.
-func (r *reading) token(spec *v1alpha1.MiddlewareSpec, middleware *dynamic.Middleware) {
-	if spec.JWT == nil || middleware.JWT == nil {
-		return
-	}
-	if spec.JWT.TLS != nil {
-		r.clientTLS("jwt.tls", spec.JWT.TLS, middleware.JWT.TLS)
-	}
-	if spec.JWT.Secret == "" {
-		return
-	}
-	const option = "jwt.secret"
-	if secret := r.secret(option, spec.JWT.Secret); secret != nil {
-		if middleware.JWT.SigningSecret = string(secret.Data[keySigning]); middleware.JWT.SigningSecret == "" {
-			r.unusable(option, backend.KindSecret, spec.JWT.Secret, errors.New("holds no "+keySigning))
+// option returns the path as users write it.
+func (r reference) option() string { return strings.Join(r.path, ".") }
+
+// name returns the name that the option holds; empty when it holds something else.
+func (r reference) name() string {
+	name, _ := r.value.(string)
+	return name
+}
+
+// referencesIn adds the fields of a struct, and of structs in it that are set, that have the tag reference. It follows no lists: the
+// references of those are a value as a whole.
+func referencesIn(found []reference, path []string, value reflect.Value) []reference {
+	for i := range value.NumField() {
+		inner := value.Field(i)
+		if isNil(inner) && inner.Kind() == reflect.Pointer {
+			continue
 		}
+		field := value.Type().Field(i)
+		name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+		below := path
+		if name != "" {
+			below = append(slices.Clip(path), name)
+		}
+		inner = reflect.Indirect(inner)
+		switch _, refers := field.Tag.Lookup("reference"); {
+		case refers:
+			found = append(found, reference{path: below, value: inner.Interface()})
+		case inner.Kind() == reflect.Struct:
+			found = referencesIn(found, below, inner)
+		}
+	}
+	return found
+}
+
+// optionsAt returns a pointer to the options at a path of json names; nil when they are not set.
+func optionsAt(value reflect.Value, path []string) any {
+	value = value.Elem()
+	for _, name := range path {
+		at, known := fieldOf(value.Type(), name)
+		if !known || isNil(value.Field(at)) {
+			return nil
+		}
+		value = reflect.Indirect(value.Field(at))
+	}
+	return value.Addr().Interface()
+}
+
+// fieldOf returns the index of a field by its json name.
+func fieldOf(of reflect.Type, name string) (at int, known bool) {
+	for i := range of.NumField() {
+		if found, _, _ := strings.Cut(of.Field(i).Tag.Get("json"), ","); found == name {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// resolve reads what an option refers to into the options that it is a part of. The service of error pages is declared under a name of
+// its own.
+func (r *reading) resolve(ref reference, into any, errorService string) {
+	switch into := into.(type) {
+	case *dynamic.BasicAuth:
+		into.Users = r.users(ref, basicUsers)
+	case *dynamic.DigestAuth:
+		into.Users = r.users(ref, digestUsers)
+	case *dynamic.ClientTLS:
+		r.clientTLS(ref, into)
+	case *dynamic.JWT:
+		r.signingSecret(ref, into)
+	case *dynamic.Redis:
+		r.login(ref, into)
+	case *dynamic.Chain:
+		names, problem := r.t.middlewares(r.namespace, ref.value.([]v1alpha1.ObjectRef))
+		if problem != nil {
+			r.problem(ref.option(), problem)
+		}
+		into.Middlewares = names
+	case *dynamic.ErrorPage:
+		service := ref.value.(v1alpha1.Service)
+		name, problem := r.t.service(r.result, r.namespace, errorService, &service.LoadBalancerSpec)
+		if problem != nil {
+			r.problem(ref.option(), problem)
+		}
+		into.Service = name
+	default: // A reference of a new kind; the option must not be ignored.
+		r.wrong(ref.option(), "is not supported yet")
 	}
 }
 
 // keySigning is the key of a Secret with what tokens are signed with.
 const keySigning = "signingSecret"
 
+// signingSecret reads the Secret that tokens are signed with, which is optional.
+func (r *reading) signingSecret(ref reference, into *dynamic.JWT) {
+	if ref.name() == "" {
+		return
+	}
+	if secret := r.secret(ref.option(), ref.name()); secret != nil {
+		if into.SigningSecret = string(secret.Data[keySigning]); into.SigningSecret == "" {
+			r.unusable(ref.option(), backend.KindSecret, ref.name(), errors.New("holds no "+keySigning))
+		}
+	}
+}
+
 // users returns the users that a Secret lists; none, with a finding, when it lists none.
-func (r *reading) users(option, name string, of func(*corev1.Secret) ([]string, error)) []string {
-	secret := r.secret(option, name)
+func (r *reading) users(ref reference, of func(*corev1.Secret) ([]string, error)) []string {
+	secret := r.secret(ref.option(), ref.name())
 	if secret == nil {
 		return nil
 	}
 	users, err := of(secret)
 	if err != nil {
-		r.unusable(option, backend.KindSecret, name, err)
+		r.unusable(ref.option(), backend.KindSecret, ref.name(), err)
 	}
 	return users
 }
 
-// clientTLS reads the Secrets of TLS towards a server that a middleware asks.
-func (r *reading) clientTLS(option string, spec *v1alpha1.ClientTLS, tls *dynamic.ClientTLS) {
-	if tls == nil {
-		return
-	}
-	if spec.CASecret != "" {
-		tls.CA = r.authority(option+".caSecret", spec.CASecret)
-	}
-	if spec.CertSecret != "" {
-		if pair, ok := r.keyPair(option+".certSecret", spec.CertSecret); ok {
-			tls.Cert, tls.Key = pair.CertFile, pair.KeyFile
+// clientTLS reads a Secret of TLS towards a server that a middleware asks, which is optional.
+func (r *reading) clientTLS(ref reference, into *dynamic.ClientTLS) {
+	switch {
+	case ref.name() == "":
+	case ref.path[len(ref.path)-1] == "caSecret":
+		into.CA = r.authority(ref.option(), ref.name())
+	default:
+		if pair, ok := r.keyPair(ref.option(), ref.name()); ok {
+			into.Cert, into.Key = pair.CertFile, pair.KeyFile
 		}
 	}
 }
 
-// redis reads the Secrets of a rate limit that is kept in Redis.
-func (r *reading) redis(spec *v1alpha1.MiddlewareSpec, middleware *dynamic.Middleware) {
-	if spec.RateLimit == nil || spec.RateLimit.Redis == nil || middleware.RateLimit == nil || middleware.RateLimit.Redis == nil {
+// login reads the Secret with the user of a Redis, which is optional.
+func (r *reading) login(ref reference, into *dynamic.Redis) {
+	if ref.name() == "" {
 		return
 	}
-	given, redis := spec.RateLimit.Redis, middleware.RateLimit.Redis
-	if given.TLS != nil {
-		r.clientTLS("rateLimit.redis.tls", given.TLS, redis.TLS)
-	}
-	if given.Secret != "" {
-		const option = "rateLimit.redis.secret"
-		if secret := r.secret(option, given.Secret); secret != nil {
-			var err error
-			if redis.Username, redis.Password, err = login(secret); err != nil {
-				r.unusable(option, backend.KindSecret, given.Secret, err)
-			}
+	if secret := r.secret(ref.option(), ref.name()); secret != nil {
+		var err error
+		if into.Username, into.Password, err = login(secret); err != nil {
+			r.unusable(ref.option(), backend.KindSecret, ref.name(), err)
 		}
 	}
-}
-
-// chain names the middlewares of a chain.
-func (r *reading) chain(spec *v1alpha1.MiddlewareSpec, middleware *dynamic.Middleware) {
-	if spec.Chain == nil || middleware.Chain == nil {
-		return
-	}
-	names, problem := r.t.middlewares(r.namespace, spec.Chain.Middlewares)
-	if problem != nil {
-		r.problem("chain.middlewares", problem)
-	}
-	middleware.Chain.Middlewares = names
-}
-
-// errorPage declares the service that answers for some status codes.
-func (r *reading) errorPage(source translation.Source, spec *v1alpha1.MiddlewareSpec, middleware *dynamic.Middleware) {
-	if spec.Errors == nil || middleware.Errors == nil {
-		return
-	}
-	own := errorServiceName(source.Namespace, source.Name)
-	name, problem := r.t.service(r.result, r.namespace, own, &spec.Errors.Service.LoadBalancerSpec)
-	if problem != nil {
-		r.problem("errors.service", problem)
-	}
-	middleware.Errors.Service = name
 }

@@ -17,8 +17,12 @@ import (
 type reader struct{ problem *backend.Problem }
 
 func (r *reader) fail(reason string) {
+	r.failWith(&backend.Problem{Code: dynamic.CodeInvalidOption, Reason: reason})
+}
+
+func (r *reader) failWith(problem *backend.Problem) {
 	if r.problem == nil {
-		r.problem = &backend.Problem{Reason: reason}
+		r.problem = problem
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
 )
@@ -18,7 +19,7 @@ func (t *translator) reference(
 	from, what string, ref v1alpha1.ObjectRef, nameOf func(namespace, name string) string,
 ) (string, *backend.Problem) {
 	if ref.Name == "" {
-		return "", &backend.Problem{Reason: "a reference to a " + what + " has no name"}
+		return "", &backend.Problem{Code: dynamic.CodeInvalidReference, Reason: "a reference to a " + what + " has no name"}
 	}
 	if strings.Contains(ref.Name, "@") {
 		return ref.Name, t.mayLeave(from, what, ref.Name)
@@ -34,6 +35,7 @@ func (t *translator) namespace(from, what, namespace, name string) (string, *bac
 	}
 	if !t.options.AllowCrossNamespace {
 		return namespace, &backend.Problem{
+			Code:   dynamic.CodeReferenceNotPermitted,
 			Reason: what + " " + namespace + "/" + name + " is in another namespace, which allowCrossNamespace must permit",
 		}
 	}
@@ -44,12 +46,14 @@ func (t *translator) namespace(from, what, namespace, name string) (string, *bac
 func (t *translator) mayLeave(from, what, name string) *backend.Problem {
 	if strings.HasSuffix(name, "@"+Name) && !t.options.AllowCrossNamespace {
 		return &backend.Problem{
+			Code: dynamic.CodeReferenceNotPermitted,
 			Reason: what + " " + name + " may be in another namespace, which allowCrossNamespace must permit; " +
 				"name and namespace name it without that",
 		}
 	}
 	if t.options.CrossProviderNamespaces != nil && !slices.Contains(t.options.CrossProviderNamespaces, from) {
 		return &backend.Problem{
+			Code:   dynamic.CodeReferenceNotPermitted,
 			Reason: what + " " + name + " is another provider's, and the namespace " + from + " is not in crossProviderNamespaces",
 		}
 	}

@@ -26,13 +26,16 @@ func (t *translator) service(
 ) (name string, problem *backend.Problem) {
 	switch {
 	case spec.Kind != "" && spec.Kind != kindOfService && spec.Kind != kindOfTraefikService:
-		return own, &backend.Problem{Reason: "services have the kind Service or TraefikService, not " + spec.Kind}
+		return own, &backend.Problem{Code: dynamic.CodeInvalidReference, Reason: "services have the kind Service or TraefikService, not " + spec.Kind}
 	case spec.Name == "":
-		return own, &backend.Problem{Reason: "a reference to a service has no name"}
+		return own, &backend.Problem{Code: dynamic.CodeInvalidReference, Reason: "a reference to a service has no name"}
 	case spec.Kind == kindOfTraefikService:
 		return t.traefikServiceName(from, spec)
 	case strings.Contains(spec.Name, "@"):
-		return own, &backend.Problem{Reason: "service " + spec.Name + " is another provider's, which needs kind: TraefikService"}
+		return own, &backend.Problem{
+			Code:   dynamic.CodeInvalidReference,
+			Reason: "service " + spec.Name + " is another provider's, which needs kind: TraefikService",
+		}
 	}
 	namespace, problem := t.namespace(from, kindOfService, spec.Namespace, spec.Name)
 	if name = own; name == "" {
@@ -48,14 +51,14 @@ func (t *translator) service(
 			return name, nil
 		}
 		if other := before.LoadBalancer; other != nil && differentServices(other.EndpointSet, declared.LoadBalancer.EndpointSet) {
-			result.Quarantine(ref, "is the name of two different Services, so neither is used", false)
+			result.Quarantine(ref, dynamic.CodeConflictingName, "is the name of two different Services, so neither is used", false)
 			return name, nil
 		}
-		result.Degrade(ref, "is referred to twice with different options; the last ones are used for both", false)
+		result.Degrade(ref, dynamic.CodeConflictingName, "is referred to twice with different options; the last ones are used for both", false)
 	}
 	t.declare(result, name, declared)
 	if wrong != nil {
-		result.Quarantine(ref, wrong.Reason, wrong.Missing)
+		result.Quarantine(ref, wrong.Code, wrong.Reason, wrong.Missing)
 	}
 	return name, nil
 }
@@ -70,6 +73,7 @@ func (t *translator) traefikServiceName(from string, spec *v1alpha1.LoadBalancer
 	if problem == nil && len(spec.Middlewares) > 0 {
 		// They may be what protects it, so they are not left out silently.
 		problem = &backend.Problem{
+			Code:   dynamic.CodeInvalidOption,
 			Reason: "middlewares are for references to a Service, and " + spec.Name + " is a TraefikService",
 		}
 	}
@@ -132,7 +136,7 @@ func (t *translator) balancer(namespace string, spec *v1alpha1.LoadBalancerSpec)
 		name, problem := t.reference(namespace, "serversTransport", ref, objectName)
 		balancer.ServersTransport = name
 		if problem != nil {
-			r.fail(problem.Reason)
+			r.failWith(problem)
 		}
 	}
 	return balancer, r.problem

@@ -71,7 +71,8 @@ func (r *reading) certificate(option, secret string) {
 	entry, problem := r.t.pairs.Certificate(r.namespace, secret, r.t.objects)
 	if problem != nil {
 		entry = &dynamic.CertificateEntry{Name: r.namespace + "/" + secret}
-		r.result.Quarantine(dynamic.Ref{Kind: dynamic.KindCertificate, Name: entry.Name}, problem.Reason, problem.Missing)
+		r.result.Quarantine(dynamic.Ref{Kind: dynamic.KindCertificate, Name: entry.Name},
+			problem.Code, problem.Reason, problem.Missing)
 	}
 	r.result.Certificates = append(r.result.Certificates, entry)
 }

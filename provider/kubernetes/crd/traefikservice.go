@@ -35,11 +35,13 @@ func (t *translator) traefikService(source translation.Source, object *v1alpha1.
 	ref := dynamic.Ref{Kind: dynamic.KindService, Name: name}
 	switch kinds := declared.Kinds(); {
 	case spec.Malformed != "":
-		result.Quarantine(ref, malformed(spec.Malformed), false)
+		result.Quarantine(ref, dynamic.CodeInvalidSource, malformed(spec.Malformed), false)
 	case len(kinds) == 0:
-		result.Quarantine(ref, "has no kind, and exactly one of weighted, mirroring, highestRandomWeight and failover is needed", false)
+		result.Quarantine(ref, dynamic.CodeInvalidOption,
+			"has no kind, and exactly one of weighted, mirroring, highestRandomWeight and failover is needed", false)
 	case len(kinds) > 1:
-		result.Quarantine(ref, "has "+strconv.Itoa(len(kinds))+" kinds, "+strings.Join(kinds, " and ")+"; exactly one is allowed", false)
+		result.Quarantine(ref, dynamic.CodeInvalidOption,
+			"has "+strconv.Itoa(len(kinds))+" kinds, "+strings.Join(kinds, " and ")+"; exactly one is allowed", false)
 	}
 	return result
 }
@@ -83,7 +85,7 @@ func (t *translator) child(
 ) string {
 	name, problem := t.service(result, namespace, "", spec)
 	if problem != nil {
-		result.Quarantine(dynamic.Ref{Kind: dynamic.KindService, Name: parent}, problem.Reason, problem.Missing)
+		result.Quarantine(dynamic.Ref{Kind: dynamic.KindService, Name: parent}, problem.Code, problem.Reason, problem.Missing)
 	}
 	return name
 }

@@ -59,9 +59,9 @@ func (t *translator) nameless(result *translation.Result, source translation.Sou
 	switch {
 	case len(result.Unsupported) > 0:
 	case misfit != "":
-		result.Quarantine(sourceRef(source), malformed(misfit), false)
+		result.Quarantine(sourceRef(source), dynamic.CodeInvalidSource, malformed(misfit), false)
 	default:
-		result.Quarantine(sourceRef(source), "it has no routes, and is not supported yet", false)
+		result.Quarantine(sourceRef(source), dynamic.CodeUnsupportedKind, "it has no routes, and is not supported yet", false)
 	}
 }
 
@@ -98,5 +98,5 @@ func (u *unread) add(kind dynamic.Kind, name string) {
 	}
 	u.known[ref] = true
 	u.result.Unsupported = append(u.result.Unsupported, ref)
-	u.result.Quarantine(ref, "is not supported yet", false)
+	u.result.Quarantine(ref, dynamic.CodeUnsupportedKind, "is not supported yet", false)
 }

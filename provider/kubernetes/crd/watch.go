@@ -110,6 +110,26 @@ func watchKind[T client.Object](in groupWatch, kind, resource string, list runti
 	}
 }
 
+// translate translates a source; it is false when it does not exist, or is of a class that the options do not select.
+func (p *Provider) translate(source translation.Source) (translation.Result, bool) {
+	kind, group := splitKind(source.Kind)
+	object := p.object(group, kind, source.Namespace, source.Name)
+	if object == nil {
+		return translation.Result{}, false
+	}
+	return p.translator.result(source, object)
+}
+
+// touchShadowed touches the objects of the same kind, namespace and name in groups of lower precedence.
+func (p *Provider) touchShadowed(kind, group, namespace, name string) {
+	groups := v1alpha1.Groups()
+	for _, other := range groups[slices.Index(groups, group)+1:] {
+		if p.object(other, kind, namespace, name) != nil {
+			p.memory.Touch(translation.Source{Kind: kindOf(kind, other), Namespace: namespace, Name: name})
+		}
+	}
+}
+
 // classAnnotation names the class of an object, as spec.ingressClassName does.
 const classAnnotation = "kubernetes.io/ingress.class"
 
@@ -138,6 +158,7 @@ func identity[T client.Object](before, after T) (namespace, name string) {
 func (p *Provider) watchReferences(cluster *client.Cluster, options static.KubernetesCRD) *references {
 	scope := client.Scope{Namespaces: options.Namespaces}
 	found := &references{
+		custom:     p.object,
 		services:   client.Watch(cluster, client.Services(), scope),
 		secrets:    client.Watch(cluster, client.Secrets(), scope),
 		configMaps: client.Watch(cluster, client.ConfigMaps(), scope),

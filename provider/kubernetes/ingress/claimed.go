@@ -4,9 +4,25 @@ import (
 	"iter"
 
 	networkingv1 "k8s.io/api/networking/v1"
+
+	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// Claimed returns the Ingresses that are this provider's to answer by their class, in no particular order, whatever the
+// Exists reports whether the cluster has an Ingress, with its uid, that this provider translates. It may be called from
+// any goroutine.
+func (p *Provider) Exists(resource *dynamic.Resource) bool {
+	if resource.Kind != kindIngress || resource.APIVersion != networkingv1.SchemeGroupVersion.String() {
+		return false
+	}
+	ingress, found := p.watches.ingresses.Get(resource.Namespace, resource.Name)
+	if !found || string(ingress.UID) != resource.UID {
+		return false
+	}
+	ours, _ := p.selector.claims(ingress)
+	return ours
+}
+
+// Claimed returns the Ingresses that belong to this provider by their class, in no particular order and whatever the
 // verdicts on them are: those whose load-balancer status is to be written. It may be called from any goroutine; the
 // Ingresses are shared and must not be changed.
 func (p *Provider) Claimed() iter.Seq[*networkingv1.Ingress] {
@@ -19,7 +35,7 @@ func (p *Provider) Claimed() iter.Seq[*networkingv1.Ingress] {
 	}
 }
 
-// OnClaimed has the function called when Claimed may say something else than before: an Ingress or an IngressClass
+// OnClaimed has the function called when the result of Claimed may have changed: an Ingress or an IngressClass
 // appeared, changed or went, and once for each that is there already. It is called on goroutines of the watches and
 // must return at once.
 func (p *Provider) OnClaimed(changed func()) {

@@ -6,6 +6,7 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 
+	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 )
 
@@ -93,7 +94,7 @@ func (d *draft) yieldToElected() {
 	winner := d.provider.elected()
 	if winner != nil && (winner.Namespace != d.ingress.Namespace || winner.Name != d.ingress.Name) {
 		reason := "there is one default backend for all, and that of " + originOf(winner).Object + " is used"
-		d.result.Quarantine(d.whole(), reason, false)
+		d.result.Quarantine(d.whole(), dynamic.CodeConflictingName, reason, false)
 	}
 }
 

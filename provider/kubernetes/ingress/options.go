@@ -8,6 +8,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/document"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
 )
 
 // routerOptions are the annotations of an Ingress (router.*), which hold for all of its routers.
@@ -77,6 +78,23 @@ func (o *balancingOptions) apply(balancer *dynamic.ServersLoadBalancer) {
 type findings struct {
 	// refused cost whatever the annotations are for, ignored have no effect.
 	refused, ignored []string
+}
+
+// problem joins what is refused, with what crossing found. It returns nil when nothing is refused.
+func (f *findings) problem(where, crossing string) *backend.Problem {
+	problem := &backend.Problem{Code: dynamic.CodeInvalidOption}
+	if len(f.refused) == 0 {
+		problem.Code = dynamic.CodeReferenceNotPermitted
+	}
+	reasons := f.refused
+	if crossing != "" {
+		reasons = append(reasons, crossing)
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	problem.Reason = where + strings.Join(reasons, "; ")
+	return problem
 }
 
 // routerOptionsOf reads the annotations of an Ingress, which has none of ours.

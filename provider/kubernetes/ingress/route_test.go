@@ -38,7 +38,7 @@ func compiled(t *testing.T, from *dynamic.Configuration) (*router.Table, map[str
 	for ref := range providertest.Objects(whole) {
 		changed = append(changed, ref)
 	}
-	made := compiler.Compile(router.Input{Configuration: whole, Changed: changed, Settled: true})
+	made := compiler.Compile(router.Input{Configuration: whole, Changed: changed, Final: true})
 	made.Activate(1)
 	reasons := map[string]string{}
 	for _, verdict := range made.Verdicts {

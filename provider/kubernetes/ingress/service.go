@@ -2,7 +2,6 @@ package ingress
 
 import (
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -21,7 +20,8 @@ func (d *draft) addService(to *networkingv1.IngressServiceBackend, name string) 
 	}
 	if d.result.Services[name] != nil {
 		if d.backends[name] != *to {
-			d.result.Quarantine(dynamic.Ref{Kind: dynamic.KindService, Name: name}, "is the name of two different Services, so neither is used", false)
+			d.result.Quarantine(dynamic.Ref{Kind: dynamic.KindService, Name: name},
+				dynamic.CodeConflictingName, "is the name of two different Services, so neither is used", false)
 		}
 		return name
 	}
@@ -47,9 +47,9 @@ func (d *draft) addService(to *networkingv1.IngressServiceBackend, name string) 
 	d.result.Needs = append(d.result.Needs, reference.Needs()...)
 	switch {
 	case problem != nil:
-		d.result.Quarantine(ref, problem.Reason, problem.Missing)
-	case refused != "":
-		d.result.Quarantine(ref, refused, false)
+		d.result.Quarantine(ref, problem.Code, problem.Reason, problem.Missing)
+	case refused != nil:
+		d.result.Quarantine(ref, refused.Code, refused.Reason, false)
 	}
 	return name
 }
@@ -62,22 +62,21 @@ func portOf(to networkingv1.ServiceBackendPort) (written string, port intstr.Int
 	return strconv.Itoa(int(to.Number)), intstr.FromInt32(to.Number)
 }
 
-// annotate puts what the annotations of the Service say into the service and the reference. It returns why the service
-// may not be put to work; empty when it may.
-func (d *draft) annotate(ref dynamic.Ref, service *dynamic.Service, reference *backend.Reference) (refused string) {
+// annotate applies the annotations of the Service to the service and the reference. It returns why the service may not be
+// used; nil when it may.
+func (d *draft) annotate(
+	ref dynamic.Ref, service *dynamic.Service, reference *backend.Reference,
+) (refused *backend.Problem) {
 	object := d.provider.watches.Service(reference.Namespace, reference.Name)
 	if object == nil {
-		return ""
+		return nil
 	}
 	options, balancing, found := serviceOptionsOf(object.Annotations)
 	where := "Service " + reference.Namespace + "/" + reference.Name + ": "
 	for _, reason := range found.ignored {
-		d.result.Degrade(ref, where+reason, false)
+		d.result.Degrade(ref, dynamic.CodeIneffectiveOption, where+reason, false)
 	}
 	references := append([]string{options.ServersTransport}, options.Middlewares...)
-	if reason := d.provider.crossing(reference.Namespace, references); reason != "" {
-		found.refused = append(found.refused, reason)
-	}
 	balancer := &dynamic.ServersLoadBalancer{}
 	balancer.SetDefaults()
 	balancing.apply(balancer)
@@ -93,8 +92,5 @@ func (d *draft) annotate(ref dynamic.Ref, service *dynamic.Service, reference *b
 		native := false
 		reference.NativeLB = &native
 	}
-	if len(found.refused) == 0 {
-		return ""
-	}
-	return where + strings.Join(found.refused, "; ")
+	return found.problem(where, d.provider.crossing(reference.Namespace, references))
 }

@@ -20,8 +20,8 @@ type draft struct {
 	provider *Provider
 	ingress  *networkingv1.Ingress
 	options  *routerOptions
-	// refused says why none of the routers may serve.
-	refused string
+	// refused is why no router of the Ingress may serve; nil when they may.
+	refused *backend.Problem
 	routes  []route
 	// backends are what the names of services stand for.
 	backends map[string]networkingv1.IngressServiceBackend
@@ -32,8 +32,8 @@ type draft struct {
 type route struct {
 	name   string
 	router *dynamic.Router
-	// refused says why the router may not serve.
-	refused string
+	// refused is why the router may not serve; nil when it may.
+	refused *backend.Problem
 	// words are the rule in the words of the Ingress, for a router without one.
 	words string
 }
@@ -57,10 +57,10 @@ func (p *Provider) translate(source translation.Source) (translation.Result, boo
 	}
 	d.result.Origin = originOf(ingress)
 	for _, reason := range d.readAnnotations() {
-		d.result.Degrade(d.whole(), reason, false)
+		d.result.Degrade(d.whole(), dynamic.CodeIneffectiveOption, reason, false)
 	}
 	if excess := d.excess(); excess != nil {
-		d.result.Quarantine(d.whole(), excess.Reason, false)
+		d.result.Quarantine(d.whole(), excess.Code, excess.Reason, false)
 		return d.result, true
 	}
 	d.addCertificates()
@@ -113,10 +113,7 @@ func (d *draft) readAnnotations() (ignored []string) {
 	if options.TLS != nil {
 		references = append(references[:len(references):len(references)], options.TLS.Options)
 	}
-	if reason := d.provider.crossing(d.ingress.Namespace, references); reason != "" {
-		found.refused = append(found.refused, reason)
-	}
-	d.refused = strings.Join(found.refused, "; ")
+	d.refused = found.problem("", d.provider.crossing(d.ingress.Namespace, references))
 	return found.ignored
 }
 
@@ -152,7 +149,7 @@ func (d *draft) addCertificates() {
 		d.result.AddNeed(backend.KindSecret, d.ingress.Namespace, secret)
 		entry, problem := d.provider.pairs.Certificate(d.ingress.Namespace, secret, &d.provider.watches)
 		if problem != nil {
-			d.result.Degrade(d.whole(), fmt.Sprintf("spec.tls[%d]: %s", i, problem.Reason), problem.Missing)
+			d.result.Degrade(d.whole(), problem.Code, fmt.Sprintf("spec.tls[%d]: %s", i, problem.Reason), problem.Missing)
 			continue
 		}
 		d.result.Certificates = append(d.result.Certificates, entry)
@@ -164,7 +161,8 @@ func (d *draft) addRules() {
 	for i := range rules {
 		if rules[i].HTTP == nil {
 			if d.ingress.Spec.DefaultBackend == nil {
-				d.result.Degrade(d.whole(), fmt.Sprintf("spec.rules[%d] has no paths, and there is no defaultBackend", i), false)
+				d.result.Degrade(d.whole(), dynamic.CodeIneffectiveOption,
+					fmt.Sprintf("spec.rules[%d] has no paths, and there is no defaultBackend", i), false)
 			}
 			continue
 		}
@@ -182,7 +180,7 @@ func (d *draft) addPath(host string, path *networkingv1.HTTPIngressPath) {
 	one.router.RuleSyntax = d.options.syntaxOf(path.Path)
 	rule, err := ruleOf(host, path, d.options, d.provider.config.StrictPrefixMatching)
 	if err != nil {
-		one.refused = err.Error()
+		one.refused = &backend.Problem{Code: dynamic.CodeInvalidRule, Reason: err.Error()}
 	}
 	one.router.Rule, one.router.Priority = rule, d.priority(host, path)
 	d.lead(&one, &path.Backend, "")
@@ -216,9 +214,10 @@ func (d *draft) lead(one *route, to *networkingv1.IngressBackend, name string) {
 	case to.Service != nil:
 		one.router.Service = d.addService(to.Service, name)
 	case to.Resource != nil:
-		one.refused = fmt.Sprintf("its backend is the resource %s %s, and only Services can be backends", to.Resource.Kind, to.Resource.Name)
+		one.refused = &backend.Problem{Code: dynamic.CodeInvalidReference, Reason: fmt.Sprintf(
+			"its backend is the resource %s %s, and only Services can be backends", to.Resource.Kind, to.Resource.Name)}
 	default:
-		one.refused = "its backend names no Service"
+		one.refused = &backend.Problem{Code: dynamic.CodeInvalidReference, Reason: "its backend names no Service"}
 	}
 }
 
@@ -257,7 +256,7 @@ func (d *draft) nameRoutes() {
 		}
 		if d.result.Routers[name] != nil {
 			d.result.Degrade(dynamic.Ref{Kind: dynamic.KindRouter, Name: name},
-				"its rule stands more than once in the Ingress; the last one is used", false)
+				dynamic.CodeConflictingName, "its rule stands more than once in the Ingress; the last one is used", false)
 		}
 		d.put(name, one)
 	}
@@ -268,7 +267,7 @@ func (d *draft) put(name string, one *route) {
 		d.result.Routers = map[string]*dynamic.Router{}
 	}
 	d.result.Routers[name] = one.router
-	if one.refused != "" {
-		d.result.Quarantine(dynamic.Ref{Kind: dynamic.KindRouter, Name: name}, one.refused, false)
+	if one.refused != nil {
+		d.result.Quarantine(dynamic.Ref{Kind: dynamic.KindRouter, Name: name}, one.refused.Code, one.refused.Reason, false)
 	}
 }

@@ -8,81 +8,78 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
 const (
-	// gather is how long news are held, so that several of one object make one Event.
-	gather = 100 * time.Millisecond
-	// maxDue is how many objects may wait for an Event; what comes on top is counted, and told when it is repeated.
-	maxDue = 1000
-	// repeatEvery is how often what is still wrong is told again: the API server forgets Events after an hour.
+	// maxQueue is how many objects may wait for an Event. What exceeds it is counted as dropped, and written with the next
+	// repetition.
+	maxQueue = 1000
+	// repeatEvery is how often Events about what is still wrong are repeated: the API server deletes them after an hour.
 	repeatEvery = 30 * time.Minute
 	// eventBurst Events may be written at once, and one more every eventInterval.
 	eventBurst    = 100
 	eventInterval = 100 * time.Millisecond
-	// subjectBurst Events may be written about one object at once, and one more every subjectInterval.
-	subjectBurst    = 5
-	subjectInterval = 30 * time.Second
-	// pauseAfterFailure is how long nothing is written after a failure, and pauseAfterRefusal after one for want of a right.
-	pauseAfterFailure = 5 * time.Second
-	pauseAfterRefusal = 30 * time.Second
+	// objectBurst Events may be written about one object at once, and one more every objectInterval.
+	objectBurst    = 5
+	objectInterval = 30 * time.Second
 )
 
-// events tells verdicts as Kubernetes Events. Every instance follows what is wrong with which object; the leader tells
-// it, the newest state of each object only.
+// events writes verdicts as Kubernetes Events. Every instance keeps the verdicts on each object; the leader writes the
+// newest state of each object only.
 type events struct {
 	writer    *eventWriter
 	providers []string
-	view      func() View
+	exists    func(*dynamic.Resource) bool
 	drop      func()
 	noted     chan struct{}
 
 	mu sync.Mutex
-	// subjects are the objects with verdicts, or lately had some, by their uid.
-	subjects map[string]*subject
-	// places are the subjects in which each declared object has verdicts.
-	places map[dynamic.Ref][]*subject
-	// due are the subjects that are to be told, in order, and crowd says how many of them each namespace has; leading is
-	// false while nobody tells them.
-	due     []*subject
-	crowd   map[string]int
+	// objects are those that have verdicts, or had some recently, by their uid.
+	objects map[string]*involvedObject
+	// byRef are the objects with verdicts on a declared object: more than one, when several declare the same name.
+	byRef map[dynamic.Ref][]*involvedObject
+	// queue has the objects about which an Event is to be written, queued their number by namespace. Both are empty while
+	// this instance is not the leader.
+	queue   []*involvedObject
+	queued  map[string]int
 	leading bool
-	limit   bucket
-	// paused is until when nothing is written after a failure, and until that for a namespace after a refusal: what may not
-	// be written in one keeps nobody else waiting.
-	paused time.Time
-	until  map[string]time.Time
+	limit   *rate.Limiter
+	// pausedUntil is when writing goes on after a failure, namespacePausedUntil that of one namespace after a refusal.
+	pausedUntil          time.Time
+	namespacePausedUntil map[string]time.Time
 }
 
-// subject is an object that Events are about.
-type subject struct {
+// involvedObject is an object that Events are about.
+type involvedObject struct {
 	resource *dynamic.Resource
 	verdicts map[dynamic.Ref][]dynamic.Verdict
-	due      bool
-	// told is what the last Event said that this instance has written as the leader it is; zero when there is none.
-	told  news
-	limit bucket
+	queued   bool
+	// written is the last Event that this instance has written since it became the leader; zero when there is none.
+	written event
+	limit   *rate.Limiter
 }
 
-func newEvents(options Options, refused *refusals) *events {
+func newEvents(options Options, permissions *permissionErrors) *events {
 	return &events{
-		writer:    &eventWriter{clients: options.Clients, refused: refused, identity: options.Identity},
+		writer:    &eventWriter{clients: options.Clients, permissions: permissions, identity: options.Identity},
 		providers: options.Providers,
-		view:      options.View,
+		exists:    options.Exists,
 		drop:      options.Metrics.DropEvent,
 		noted:     make(chan struct{}, 1),
-		subjects:  map[string]*subject{},
-		places:    map[dynamic.Ref][]*subject{},
-		crowd:     map[string]int{},
-		until:     map[string]time.Time{},
-		limit:     bucket{size: eventBurst, interval: eventInterval},
+		objects:   map[string]*involvedObject{},
+		byRef:     map[dynamic.Ref][]*involvedObject{},
+		queued:    map[string]int{},
+		limit:     rate.NewLimiter(rate.Every(eventInterval), eventBurst),
+
+		namespacePausedUntil: map[string]time.Time{},
 	}
 }
 
-// note takes the verdicts of a Publish.
+// note takes published verdicts: those on one declared object follow each other.
 func (e *events) note(verdicts []dynamic.Verdict) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -103,145 +100,144 @@ func (e *events) note(verdicts []dynamic.Verdict) {
 	}
 }
 
-// concerns reports whether an object was declared in this cluster. What belongs to no provider (the default TLS options)
-// may have been.
+// concerns reports whether an object may have been declared in this cluster. Objects without a provider (the default TLS
+// options) may.
 func (e *events) concerns(ref dynamic.Ref) bool {
 	at := strings.LastIndexByte(ref.Name, '@')
 	return at < 0 || len(e.providers) == 0 || slices.Contains(e.providers, ref.Name[at+1:])
 }
 
-// replace takes the verdicts on one declared object in place of those that it had.
+// replace replaces the verdicts on one declared object.
 func (e *events) replace(ref dynamic.Ref, verdicts []dynamic.Verdict) {
-	for _, one := range e.places[ref] {
+	for _, one := range e.byRef[ref] {
 		delete(one.verdicts, ref)
 		if len(one.verdicts) == 0 && !e.leading {
-			delete(e.subjects, one.resource.UID)
+			delete(e.objects, one.resource.UID)
 		}
-		e.touch(one)
+		e.enqueue(one)
 	}
-	delete(e.places, ref)
+	delete(e.byRef, ref)
 	for _, verdict := range verdicts {
 		resource := verdict.Origin.Resource
 		if resource == nil || resource.UID == "" || verdict.Status == dynamic.Accepted {
 			continue
 		}
-		one := e.subjects[resource.UID]
+		one := e.objects[resource.UID]
 		if one == nil {
-			one = &subject{
+			one = &involvedObject{
 				verdicts: map[dynamic.Ref][]dynamic.Verdict{},
-				limit:    bucket{size: subjectBurst, interval: subjectInterval},
+				limit:    rate.NewLimiter(rate.Every(objectInterval), objectBurst),
 			}
-			e.subjects[resource.UID] = one
+			e.objects[resource.UID] = one
 		}
 		one.resource = resource
 		one.verdicts[ref] = append(one.verdicts[ref], verdict)
-		if !slices.Contains(e.places[ref], one) {
-			e.places[ref] = append(e.places[ref], one)
+		if !slices.Contains(e.byRef[ref], one) {
+			e.byRef[ref] = append(e.byRef[ref], one)
 		}
-		e.touch(one)
+		e.enqueue(one)
 	}
 }
 
-// touch notes that a subject is to be told.
-func (e *events) touch(one *subject) {
-	if one.due || !e.leading {
+// enqueue has an Event about an object written.
+func (e *events) enqueue(one *involvedObject) {
+	if one.queued || !e.leading {
 		return
 	}
-	if len(e.due) >= maxDue {
+	if len(e.queue) >= maxQueue {
 		e.drop()
 		if !e.makeRoom(one.resource.Namespace) {
 			return
 		}
 	}
-	one.due = true
-	e.due = append(e.due, one)
-	e.crowd[one.resource.Namespace]++
+	one.queued = true
+	e.queue = append(e.queue, one)
+	e.queued[one.resource.Namespace]++
 }
 
-// makeRoom takes the last subject of the namespace that has the most of what is due out of it, unless the newcomer's own
-// namespace has about as many: nobody is to keep others from being told by making many mistakes.
+// makeRoom removes the last object of the namespace with the most objects in the queue, unless the newcomer's own
+// namespace has about as many: many faults in one namespace do not suppress the Events of others.
 func (e *events) makeRoom(newcomer string) bool {
 	most := newcomer
-	for namespace, count := range e.crowd {
-		if count > e.crowd[most]+1 {
+	for namespace, count := range e.queued {
+		if count > e.queued[most]+1 {
 			most = namespace
 		}
 	}
 	if most == newcomer {
 		return false
 	}
-	for i := len(e.due) - 1; i >= 0; i-- {
-		if e.due[i].resource.Namespace == most {
-			e.take(i)
+	for i := len(e.queue) - 1; i >= 0; i-- {
+		if e.queue[i].resource.Namespace == most {
+			e.dequeue(i)
 			return true
 		}
 	}
 	return false
 }
 
-// sweep forgets the subjects with which nothing is wrong any more, unless their rate is still to be limited.
+// sweep forgets objects without verdicts whose rate no longer needs a limit.
 func (e *events) sweep(now time.Time) {
-	for uid, one := range e.subjects {
-		if len(one.verdicts) == 0 && !one.due && one.limit.full(now) {
-			delete(e.subjects, uid)
+	for uid, one := range e.objects {
+		if len(one.verdicts) == 0 && !one.queued && one.limit.TokensAt(now) >= objectBurst {
+			delete(e.objects, uid)
 		}
 	}
-	maps.DeleteFunc(e.until, func(_ string, until time.Time) bool { return until.Before(now) })
+	maps.DeleteFunc(e.namespacePausedUntil, func(_ string, until time.Time) bool { return until.Before(now) })
 }
 
-// begin notes that this instance tells from now on. What another leader has told is not known, so everything that is
-// wrong is told again.
+// begin makes this instance write. The Events of an earlier leader are not known, so all are written again.
 func (e *events) begin() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.leading, e.paused = true, time.Time{}
-	clear(e.until)
-	for _, one := range e.subjects {
-		one.told = news{}
+	e.leading, e.pausedUntil = true, time.Time{}
+	clear(e.namespacePausedUntil)
+	for _, one := range e.objects {
+		one.written = event{}
 	}
 	e.repeat()
 }
 
-// repeat has everything told that is wrong, what has not been told yet first.
+// repeat enqueues every object with verdicts, those without an Event first.
 func (e *events) repeat() {
-	var wrong []*subject
-	for _, one := range e.subjects {
+	var wrong []*involvedObject
+	for _, one := range e.objects {
 		if len(one.verdicts) > 0 {
 			wrong = append(wrong, one)
 		}
 	}
-	slices.SortFunc(wrong, func(a, b *subject) int {
-		switch untold := a.told == (news{}); {
-		case untold == (b.told == (news{})):
+	slices.SortFunc(wrong, func(a, b *involvedObject) int {
+		switch first := a.written == (event{}); {
+		case first == (b.written == (event{})):
 			return compareResources(a.resource, b.resource)
-		case untold:
+		case first:
 			return -1
 		}
 		return 1
 	})
 	for _, one := range wrong {
-		one.told = news{}
-		e.touch(one)
+		one.written = event{}
+		e.enqueue(one)
 	}
 }
 
-// end notes that this instance tells nothing any more.
+// end makes this instance stop writing.
 func (e *events) end() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, one := range e.due {
-		one.due = false
+	for _, one := range e.queue {
+		one.queued = false
 	}
-	e.leading, e.due = false, nil
-	clear(e.crowd)
-	for uid, one := range e.subjects {
+	e.leading, e.queue = false, nil
+	clear(e.queued)
+	for uid, one := range e.objects {
 		if len(one.verdicts) == 0 {
-			delete(e.subjects, uid)
+			delete(e.objects, uid)
 		}
 	}
 }
 
-// run tells until ctx ends.
+// run writes until ctx ends.
 func (e *events) run(ctx context.Context) {
 	e.begin()
 	defer e.end()
@@ -260,15 +256,15 @@ func (e *events) run(ctx context.Context) {
 			e.again()
 			timer.within(gather)
 		case <-timer.C:
-			timer.rang()
-			if wait := e.tell(ctx); wait > 0 {
-				timer.within(wait)
+			timer.fired()
+			if delay := e.write(ctx); delay > 0 {
+				timer.within(delay)
 			}
 		}
 	}
 }
 
-// again repeats what is wrong and forgets what is right.
+// again repeats the Events about what is wrong, and forgets objects without verdicts.
 func (e *events) again() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -276,110 +272,84 @@ func (e *events) again() {
 	e.repeat()
 }
 
-// tell writes what is due as fast as it may, and returns when to go on; 0 means that nothing is left.
-func (e *events) tell(ctx context.Context) time.Duration {
+// write writes the queue as fast as the limits allow. It returns the delay until more may be written; 0 means that the
+// queue is empty.
+func (e *events) write(ctx context.Context) time.Duration {
 	for ctx.Err() == nil {
-		one, told, wait := e.next(time.Now())
+		one, content, delay := e.next(time.Now())
 		if one == nil {
-			return wait
+			return delay
 		}
 		var err error
-		if told.reason != reasonAccepted || e.exists(told.resource.UID) {
-			err = e.writer.write(ctx, told)
+		if !content.accepts() || e.exists(&content.resource) {
+			err = e.writer.write(ctx, content)
 		}
-		e.finish(one, told, err)
+		e.finish(one, content, err)
 	}
 	return 0
 }
 
-// exists reports whether an object declares anything in the active table; one that recovers by being deleted is not
-// told so.
-func (e *events) exists(uid string) bool {
-	for _, configuration := range e.view().Configurations {
-		for _, origin := range configuration.Origins {
-			if origin.Resource != nil && origin.Resource.UID == uid {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-// next takes the first subject that may be told now. When there is none, wait says when to ask again; 0 means that
-// nothing is due.
-func (e *events) next(now time.Time) (one *subject, told news, wait time.Duration) {
+// next takes the first object out of the queue that the limits allow. When there is none, delay is the time until there
+// may be; 0 means that the queue is empty.
+func (e *events) next(now time.Time) (one *involvedObject, content event, delay time.Duration) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if until := e.paused.Sub(now); until > 0 && len(e.due) > 0 {
-		return nil, news{}, until
+	if paused := e.pausedUntil.Sub(now); paused > 0 && len(e.queue) > 0 {
+		return nil, event{}, paused
 	}
-	for i := 0; i < len(e.due); {
-		one := e.due[i]
-		if own := max(one.limit.wait(now), e.until[one.resource.Namespace].Sub(now)); own > 0 {
-			wait, i = earlier(wait, own), i+1
+	for i := 0; i < len(e.queue); {
+		one := e.queue[i]
+		if own := max(tokenDelay(one.limit, now), e.namespacePausedUntil[one.resource.Namespace].Sub(now)); own > 0 {
+			delay, i = earlier(delay, own), i+1
 			continue
 		}
-		told := one.news()
-		if told == one.told || told.reason == reasonAccepted && one.told == (news{}) {
-			e.take(i)
+		content := one.event()
+		if content == one.written || content.accepts() && one.written == (event{}) {
+			e.dequeue(i)
 			continue
 		}
-		if all := e.limit.wait(now); all > 0 {
-			return nil, news{}, earlier(wait, all)
+		if all := tokenDelay(e.limit, now); all > 0 {
+			return nil, event{}, earlier(delay, all)
 		}
-		one.limit.take()
-		e.limit.take()
-		e.take(i)
-		return one, told, 0
+		one.limit.AllowN(now, 1)
+		e.limit.AllowN(now, 1)
+		e.dequeue(i)
+		return one, content, 0
 	}
-	return nil, news{}, wait
+	return nil, event{}, delay
 }
 
-// take takes a subject out of what is due.
-func (e *events) take(i int) {
-	one := e.due[i]
-	one.due = false
-	e.due = slices.Delete(e.due, i, i+1)
-	if e.crowd[one.resource.Namespace]--; e.crowd[one.resource.Namespace] <= 0 {
-		delete(e.crowd, one.resource.Namespace)
+// dequeue removes an object from the queue.
+func (e *events) dequeue(i int) {
+	one := e.queue[i]
+	one.queued = false
+	e.queue = slices.Delete(e.queue, i, i+1)
+	if e.queued[one.resource.Namespace]--; e.queued[one.resource.Namespace] <= 0 {
+		delete(e.queued, one.resource.Namespace)
 	}
 }
 
-// earlier returns the shorter of two times to wait; 0 is none.
-func earlier(a, b time.Duration) time.Duration {
-	if a == 0 {
-		return b
-	}
-	return min(a, b)
-}
-
-// news returns what there is to say about a subject now.
-func (s *subject) news() news {
+// event returns the Event that the object should have.
+func (o *involvedObject) event() event {
 	var verdicts []dynamic.Verdict
-	for _, some := range s.verdicts {
+	for _, some := range o.verdicts {
 		verdicts = append(verdicts, some...)
 	}
-	total := summarize(verdicts)
-	if total.status == dynamic.Accepted {
-		total.message = "everything that it declares is put to work"
-	}
-	told := news{resource: *s.resource, reason: total.reason(), message: total.message}
-	told.resource.Generation = 0 // A further version with the same fault is no news.
-	return told
+	return newEvent(o.resource, summarize(verdicts))
 }
 
-// finish notes how writing an Event ended.
-func (e *events) finish(one *subject, told news, err error) {
+// finish takes the result of writing an Event.
+func (e *events) finish(one *involvedObject, content event, err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	switch {
-	case err == nil || hopeless(err):
-		one.told = told
+	case err == nil || permanent(err):
+		one.written = content
 		return
 	case apierrors.IsForbidden(err):
-		e.until[told.resource.Namespace] = time.Now().Add(pauseAfterRefusal)
+		e.namespacePausedUntil[content.resource.Namespace] = time.Now().Add(pauseAfterRefusal)
 	default:
-		e.paused = time.Now().Add(pauseAfterFailure)
+		e.pausedUntil = time.Now().Add(pauseAfterFailure)
 	}
-	e.touch(one)
+	e.enqueue(one)
 }

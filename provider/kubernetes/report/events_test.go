@@ -41,7 +41,7 @@ func TestVerdictsOfOneObjectMakeOneEvent(t *testing.T) {
 		})
 		pass(time.Second)
 		events := server.events()
-		want := []string{`web Warning Quarantined x1: Service shop/web does not exist; entrypoint "x" does not exist`}
+		want := []string{`web Warning MissingService x1: quarantined: Service shop/web does not exist; entrypoint "x" does not exist`}
 		if diff := cmp.Diff(want, told(events)); diff != "" {
 			t.Fatalf("events (-want +got):\n%s", diff)
 		}
@@ -66,7 +66,7 @@ func TestRepetitionsAreCountedAndRecoveryIsTold(t *testing.T) {
 			pass(time.Second)
 		}
 		want := []string{
-			"web Normal Accepted x2: everything that it declares is put to work", "web Warning Quarantined x2: bad rule",
+			"web Normal Accepted x2: everything that it declares is in use", "web Warning InvalidRule x2: quarantined: bad rule",
 		}
 		events := server.events()
 		if diff := cmp.Diff(want, told(events)); diff != "" {
@@ -85,7 +85,7 @@ func TestWhatIsStillWrongIsToldAgainBeforeItIsForgotten(t *testing.T) {
 		r.run()
 		r.Publish([]dynamic.Verdict{verdict(route("traefik.io", "web"), "a", dynamic.Quarantined, "bad rule")})
 		pass(61 * time.Minute)
-		if diff := cmp.Diff([]string{"web Warning Quarantined x3: bad rule"}, told(server.events())); diff != "" {
+		if diff := cmp.Diff([]string{"web Warning InvalidRule x3: quarantined: bad rule"}, told(server.events())); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	})
@@ -104,7 +104,7 @@ func TestObjectsThatAreDeletedOrMendedInTimeHearNothing(t *testing.T) {
 		r.show(View{Configurations: []*dynamic.Configuration{declaring(mended)}, Settled: true})
 		r.Publish([]dynamic.Verdict{verdict(mended, "b", dynamic.Accepted, "")})
 		pass(time.Minute)
-		if diff := cmp.Diff([]string{"gone Warning Quarantined x1: bad rule"}, told(server.events())); diff != "" {
+		if diff := cmp.Diff([]string{"gone Warning InvalidRule x1: quarantined: bad rule"}, told(server.events())); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	})
@@ -117,7 +117,7 @@ func TestEventsAreWrittenAtABoundedRate(t *testing.T) {
 		r.run()
 		pass(time.Second)
 		var verdicts []dynamic.Verdict
-		for i := range maxDue + 50 {
+		for i := range maxQueue + 50 {
 			name := fmt.Sprintf("r%04d", i)
 			verdicts = append(verdicts, verdict(route("traefik.io", name), name, dynamic.Quarantined, "bad rule"))
 		}
@@ -131,15 +131,15 @@ func TestEventsAreWrittenAtABoundedRate(t *testing.T) {
 			t.Errorf("%d Events after 10 s, want %d", written, eventBurst+100)
 		}
 		pass(5 * time.Minute)
-		if written := len(server.events()); written != maxDue || r.drops() != 50 {
-			t.Errorf("%d Events and %d dropped, want %d and 50", written, r.drops(), maxDue)
+		if written := len(server.events()); written != maxQueue || r.drops() != 50 {
+			t.Errorf("%d Events and %d dropped, want %d and 50", written, r.drops(), maxQueue)
 		}
 		pass(30 * time.Minute)
-		if written := len(server.events()); written != maxDue+50 {
-			t.Errorf("%d Events after the repetition, want all %d", written, maxDue+50)
+		if written := len(server.events()); written != maxQueue+50 {
+			t.Errorf("%d Events after the repetition, want all %d", written, maxQueue+50)
 		}
 		for _, event := range server.events() {
-			if event.Message != "bad rule" {
+			if event.Message != "quarantined: bad rule" {
 				t.Errorf("%s: %s", event.InvolvedObject.Name, event.Message)
 			}
 		}
@@ -156,16 +156,16 @@ func TestAnObjectThatFlapsDoesNotFloodAndItsNewestStateWins(t *testing.T) {
 			r.Publish([]dynamic.Verdict{verdict(web, "a", dynamic.Quarantined, fmt.Sprintf("fault %d", i))})
 			pass(200 * time.Millisecond)
 		}
-		if written := len(server.events()); written != subjectBurst {
-			t.Errorf("%d Events about one object in 20 s, want %d", written, subjectBurst)
+		if written := len(server.events()); written != objectBurst {
+			t.Errorf("%d Events about one object in 20 s, want %d", written, objectBurst)
 		}
-		pass(subjectInterval)
+		pass(objectInterval)
 		events := server.events()
 		var newest bool
 		for _, event := range events {
-			newest = newest || event.Message == "fault 99"
+			newest = newest || event.Message == "quarantined: fault 99"
 		}
-		if len(events) != subjectBurst+1 || !newest {
+		if len(events) != objectBurst+1 || !newest {
 			t.Errorf("events: %v, want one more with the newest fault", told(events))
 		}
 		// The limit of one object is not that of another.
@@ -225,13 +225,13 @@ func TestEventsReachAServerThroughTheClusterConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writer := &eventWriter{clients: cluster, refused: &refusals{logger: telemetry.Discard{}, told: map[request]map[string]outcome{}}, identity: "one"}
+	writer := &eventWriter{clients: cluster, permissions: newPermissionErrors(telemetry.Discard{}), identity: "one"}
 	for range 2 {
-		if err := writer.write(t.Context(), news{resource: *route("traefik.io", "web"), reason: reasonDegraded, message: "no effect"}); err != nil {
+		if err := writer.write(t.Context(), event{resource: *route("traefik.io", "web"), code: dynamic.CodeIneffectiveOption, message: "no effect"}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if diff := cmp.Diff([]string{"web Warning Degraded x2: no effect"}, told(server.events())); diff != "" {
+	if diff := cmp.Diff([]string{"web Warning IneffectiveOption x2: no effect"}, told(server.events())); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
 	}
 	ended, cancel := context.WithCancel(t.Context())

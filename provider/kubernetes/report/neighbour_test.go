@@ -102,7 +102,7 @@ func TestManyMistakesInOneNamespaceDoNotSilenceOthers(t *testing.T) {
 		r.run()
 		pass(time.Second)
 		var verdicts []dynamic.Verdict
-		for i := range maxDue + 500 {
+		for i := range maxQueue + 500 {
 			name := fmt.Sprintf("r%04d", i)
 			verdicts = append(verdicts, verdict(in("noisy", name), name, dynamic.Quarantined, "bad rule"))
 		}
@@ -110,8 +110,8 @@ func TestManyMistakesInOneNamespaceDoNotSilenceOthers(t *testing.T) {
 		r.Publish([]dynamic.Verdict{verdict(in("calm", "web"), "web", dynamic.Quarantined, "bad rule")})
 		pass(5 * time.Minute)
 		events := server.events()
-		if calm := server.seen("POST /api/v1/namespaces/calm/events"); calm != 1 || len(events) != maxDue || r.drops() != 501 {
-			t.Errorf("%d Events for the calm namespace among %d, %d dropped; want one among %d, and 501", calm, len(events), r.drops(), maxDue)
+		if calm := server.seen("POST /api/v1/namespaces/calm/events"); calm != 1 || len(events) != maxQueue || r.drops() != 501 {
+			t.Errorf("%d Events for the calm namespace among %d, %d dropped; want one among %d, and 501", calm, len(events), r.drops(), maxQueue)
 		}
 	})
 }

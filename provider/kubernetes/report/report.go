@@ -1,13 +1,12 @@
-// Package report tells a cluster what became of its objects.
+// Package report reports to a cluster what became of its objects.
 //
-// In flow verdicts from the pipeline, the state of the active table, and the Ingresses that are Sluice's to answer; out
-// flow Kubernetes Events on every object with a verdict, status conditions of the objects of sluice.dev, and the
-// load-balancer status of Ingresses. Of all instances of Sluice one elected leader writes; the others follow along and
-// can take over at any time. Everything is written at a bounded rate, and only where it differs from what is there.
+// Input are verdicts and the state of the active table from the pipeline, and the Ingresses that Sluice serves. Output
+// are Kubernetes Events on every object with a verdict (events.go, event_writer.go), status conditions of the objects of
+// sluice.dev (status.go) and the load-balancer status of Ingresses (ingress_status.go). One elected instance writes
+// (leader.go); the others keep the same state and can take over at any time. Everything is written at a bounded rate, and
+// only where it differs from what the cluster has.
 //
-// The package never keeps anybody waiting: verdicts are noted and told later. It never decides what is wrong with an
-// object, never writes to an object that no verdict or Ingress names, and what it may not write is said once in the log
-// and costs nothing else.
+// Publish does not block. Writes without permission are logged once, retried, and affect nothing else.
 package report
 
 import (
@@ -32,14 +31,16 @@ type Clients interface {
 	REST(version schema.GroupVersion) (rest.Interface, error)
 }
 
-// View is how the active table stands. Its parts must not change afterwards.
+// View is the state of the active table. It is immutable.
 type View struct {
 	// Configurations are those of the providers of this cluster, as they are part of the active table.
 	Configurations []*dynamic.Configuration
 	// Verdicts holds every verdict that is not Accepted.
 	Verdicts []dynamic.Verdict
-	// Settled says that Verdicts lacks nothing: objects of Configurations without a verdict are accepted.
+	// Settled says that Verdicts is complete: objects of Configurations without a verdict are accepted.
 	Settled bool
+	// Changed is closed when there is another View; nil when there is none any more.
+	Changed <-chan struct{}
 }
 
 // Objects finds the objects of sluice.dev/v1alpha1 as the cluster has them now.
@@ -49,7 +50,7 @@ type Objects interface {
 	Object(kind, namespace, name string) (metav1.Object, bool)
 }
 
-// Metrics counts what could not be told.
+// Metrics counts what was not written.
 type Metrics interface {
 	// DropEvent counts an Event that was not written because too many were due.
 	DropEvent()
@@ -60,12 +61,15 @@ type Options struct {
 	// Clients and Logger are needed.
 	Clients Clients
 	Logger  telemetry.Logger
-	// Providers are the names of the providers that read this cluster, to whose verdicts Events answer; none means that
-	// every verdict on a Resource is about this cluster.
+	// Providers are the names of the providers that read this cluster; Events are written about their verdicts. None
+	// means that every verdict on a Resource is about this cluster.
 	Providers []string
+	// Exists reports whether the cluster has an object, with its uid, that one of the providers reads. It is needed, and
+	// called by several goroutines. An object that no longer exists gets no Event when its verdicts are gone.
+	Exists func(*dynamic.Resource) bool
 	// View returns the state of the active table; it is needed, and called by several goroutines.
 	View func() View
-	// Objects are those whose status conditions are written; nil writes none.
+	// Objects finds those whose status conditions are written; nil writes none.
 	Objects Objects
 	// Addresses are those that Ingresses show; nil writes none.
 	Addresses *Addresses
@@ -77,16 +81,16 @@ type Options struct {
 	Identity string
 }
 
-// Reporter tells verdicts to one cluster. Publish may be called from any goroutine; Run may be called once.
+// Reporter reports verdicts to one cluster. Publish may be called from any goroutine; Run may be called once.
 type Reporter struct {
 	options Options
-	refused *refusals
+	lock    *leaseLock
 	events  *events
 	status  *status
 	ingress *ingressStatus
 }
 
-// New returns a Reporter that writes nothing before Run.
+// New returns a Reporter that writes nothing before Run. It fails when the clients cannot be made.
 func New(options Options) (*Reporter, error) {
 	if options.Namespace == "" {
 		options.Namespace = OwnNamespace()
@@ -101,35 +105,27 @@ func New(options Options) (*Reporter, error) {
 	if options.Metrics == nil {
 		options.Metrics = uncounted{}
 	}
-	r := &Reporter{options: options, refused: &refusals{logger: options.Logger, told: map[request]map[string]outcome{}}}
-	r.events = newEvents(options, r.refused)
+	permissions := newPermissionErrors(options.Logger)
+	lock, err := newLeaseLock(options, permissions)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reporter{options: options, lock: lock, events: newEvents(options, permissions)}
 	if options.Objects != nil {
-		r.status = newStatus(options, r.refused)
+		r.status = newStatus(options, permissions)
 	}
 	if options.Addresses != nil {
-		r.ingress = newIngressStatus(options, r.refused)
+		r.ingress = newIngressStatus(options, permissions)
 	}
 	return r, nil
 }
 
 // Publish notes verdicts: every one of each object whose verdicts are new or have changed, and an accepting one for an
 // object that has recovered or is gone. It returns at once.
-func (r *Reporter) Publish(verdicts []dynamic.Verdict) {
-	r.events.note(verdicts)
-	if r.status != nil {
-		r.status.wake()
-	}
-}
+func (r *Reporter) Publish(verdicts []dynamic.Verdict) { r.events.note(verdicts) }
 
-// Run takes part in the election of a leader until ctx ends, and writes while this instance is the leader. It fails when
-// the clients cannot be made.
-func (r *Reporter) Run(ctx context.Context) error {
-	elected, err := newElection(r.options, r.refused)
-	if err != nil {
-		return err
-	}
-	return elected.run(ctx, r.lead)
-}
+// Run takes part in the election of a leader until ctx ends, and writes while this instance is the leader.
+func (r *Reporter) Run(ctx context.Context) error { return elect(ctx, r.lock, r.lead) }
 
 // lead writes until ctx ends.
 func (r *Reporter) lead(ctx context.Context) {

@@ -56,6 +56,7 @@ type rig struct {
 
 	mu      sync.Mutex
 	view    View
+	changed chan struct{}
 	objects map[string]metav1.Object
 	dropped int
 }
@@ -63,7 +64,10 @@ type rig struct {
 // newRig makes a Reporter of that identity; adjust may be nil.
 func newRig(t *testing.T, server *apiServer, identity string, adjust func(*Options)) *rig {
 	t.Helper()
-	r := &rig{t: t, server: server, log: &lines{}, objects: map[string]metav1.Object{}}
+	r := &rig{
+		t: t, server: server, log: &lines{}, changed: make(chan struct{}), objects: map[string]metav1.Object{},
+	}
+	r.view.Changed = r.changed
 	options := Options{
 		Clients: server, Logger: r.log, Objects: r, Metrics: r, Namespace: "sluice-system", Identity: identity,
 		View: func() View {
@@ -71,6 +75,7 @@ func newRig(t *testing.T, server *apiServer, identity string, adjust func(*Optio
 			defer r.mu.Unlock()
 			return r.view
 		},
+		Exists: r.exists,
 	}
 	if adjust != nil {
 		adjust(&options)
@@ -102,7 +107,23 @@ func (r *rig) run() (stop func()) {
 func (r *rig) show(view View) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.view = view
+	close(r.changed)
+	r.changed = make(chan struct{})
+	r.view, r.view.Changed = view, r.changed
+}
+
+// exists implements Options.Exists: the objects of the view exist.
+func (r *rig) exists(resource *dynamic.Resource) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, configuration := range r.view.Configurations {
+		for _, origin := range configuration.Origins {
+			if origin.Resource != nil && origin.Resource.UID == resource.UID {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Object implements Objects.
@@ -141,13 +162,20 @@ func route(group, name string) *dynamic.Resource {
 	}
 }
 
-// verdict returns a verdict on a router that the object declares.
+// verdict returns a verdict on a router that the object declares, with a code for some of the reasons.
 func verdict(of *dynamic.Resource, router string, status dynamic.Status, reason string) dynamic.Verdict {
 	return dynamic.Verdict{
 		Ref:    dynamic.Ref{Kind: dynamic.KindRouter, Name: router + "@kubernetescrd"},
 		Origin: dynamic.Origin{Object: of.Kind + " " + of.Namespace + "/" + of.Name, Resource: of},
-		Status: status, Reason: reason,
+		Status: status, Reason: reason, Code: codes[reason],
 	}
+}
+
+// codes are those of the reasons that tests give.
+var codes = map[string]dynamic.Code{
+	"bad rule":                        dynamic.CodeInvalidRule,
+	"Service shop/web does not exist": dynamic.CodeMissingService,
+	"Secret shop/tls does not exist":  dynamic.CodeMissingSecret,
 }
 
 // declaring returns a configuration in which each of the objects declares a router.

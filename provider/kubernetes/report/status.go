@@ -1,12 +1,14 @@
 package report
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
+	"golang.org/x/time/rate"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -16,115 +18,102 @@ import (
 )
 
 const (
-	// lookEvery is how often the active table is looked at.
-	lookEvery = 500 * time.Millisecond
-	// compareEvery is how often every status is compared with what it is to be, also when nothing of ours has changed:
-	// somebody else may have written it, or a right may have been granted.
+	// compareEvery is how often all statuses are compared with the cluster's, also without a change of the active table:
+	// another writer may have changed one, or a permission may have been granted.
 	compareEvery = time.Minute
 	// statusBurst statuses may be written at once, and one more every statusInterval.
 	statusBurst    = 100
 	statusInterval = 50 * time.Millisecond
+	// pauseAfterConflict is the pause after writing to a version that is not the newest, which the watch is to bring.
+	pauseAfterConflict = 500 * time.Millisecond
 )
 
-// status keeps the status conditions of the objects of sluice.dev as the active table has them. It belongs to the
-// goroutine of its run, except for wake.
+// reasonResolved is the reason of the condition ResolvedRefs when it is true.
+const reasonResolved = "ResolvedRefs"
+
+// status writes the status conditions of the objects of sluice.dev. It belongs to the goroutine of its run.
 type status struct {
-	options Options
-	refused *refusals
-	woken   chan struct{}
+	options     Options
+	permissions *permissionErrors
 
-	last     View
-	compared time.Time
-	judged   map[string]judgement
-	// due are the uids of the objects whose status may have to be written, in order.
-	due    []string
-	limit  bucket
-	paused time.Time
-	// until says until when no status of a resource in a namespace is written, because it was refused.
-	until map[place]time.Time
+	last   View
+	judged map[string]judgement
+	// queue has the uids of the objects whose status may have to be written, in order.
+	queue []string
+	limit *rate.Limiter
+	// pausedUntil is when writing goes on after a failure, resourcePausedUntil that of one resource in a namespace after a
+	// refusal, since permissions are granted for those.
+	pausedUntil         time.Time
+	resourcePausedUntil map[namespacedResource]time.Time
 }
 
-// place is a resource in a namespace, which is what rights are granted for.
-type place struct{ resource, namespace string }
+// namespacedResource is a resource in a namespace.
+type namespacedResource struct{ resource, namespace string }
 
-func newStatus(options Options, refused *refusals) *status {
+func newStatus(options Options, permissions *permissionErrors) *status {
 	return &status{
-		options: options, refused: refused, woken: make(chan struct{}, 1),
-		limit: bucket{size: statusBurst, interval: statusInterval},
-	}
-}
-
-// wake has the active table looked at soon.
-func (s *status) wake() {
-	select {
-	case s.woken <- struct{}{}:
-	default:
+		options: options, permissions: permissions,
+		limit: rate.NewLimiter(rate.Every(statusInterval), statusBurst),
 	}
 }
 
 // run writes until ctx ends.
 func (s *status) run(ctx context.Context) {
-	s.last, s.compared, s.judged, s.due = View{}, time.Time{}, nil, nil
-	s.paused, s.until = time.Time{}, map[place]time.Time{}
-	look := time.NewTicker(lookEvery)
-	defer look.Stop()
+	s.last, s.judged, s.queue = View{}, nil, nil
+	s.pausedUntil, s.resourcePausedUntil = time.Time{}, map[namespacedResource]time.Time{}
+	compare := time.NewTicker(compareEvery)
+	defer compare.Stop()
 	timer := newAlarm()
 	defer timer.Stop()
 	timer.within(0)
-	news := true
+	var changed <-chan struct{}
+	all := true
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.woken:
-			// Whoever woke us is about to show what has changed.
-			news = true
+		case <-changed:
+			changed = nil
 			timer.within(gather)
-			continue
-		case <-look.C:
-			news = true
+		case <-compare.C:
+			all = true
+			timer.within(0)
 		case <-timer.C:
-			timer.rang()
-		}
-		if news {
-			s.look(time.Now())
-			news = false
-		}
-		if wait := s.write(ctx); wait > 0 {
-			timer.within(wait)
+			timer.fired()
+			view := s.options.View()
+			changed = view.Changed
+			if view.Settled && (all || !same(view, s.last)) {
+				s.enqueue(view, all)
+				all = false
+			}
+			if delay := s.write(ctx); delay > 0 {
+				timer.within(delay)
+			}
 		}
 	}
 }
 
-// look takes the active table, if it is settled and another one than before, and notes which statuses may differ.
-func (s *status) look(now time.Time) {
-	view := s.options.View()
-	all := now.Sub(s.compared) >= compareEvery
-	if !view.Settled || !all && same(view, s.last) {
-		return
-	}
+// enqueue takes a settled view and enqueues the objects whose status may differ; all enqueues every object.
+func (s *status) enqueue(view View, all bool) {
 	judged := judge(view)
-	var due []*dynamic.Resource
-	waiting := make(map[string]bool, len(s.due))
-	for _, uid := range s.due {
-		waiting[uid] = true
+	queued := make(map[string]bool, len(s.queue))
+	for _, uid := range s.queue {
+		queued[uid] = true
 	}
+	var due []*dynamic.Resource
 	for uid, one := range judged {
-		if before, known := s.judged[uid]; !waiting[uid] && (all || !known || before != one) {
+		if before, known := s.judged[uid]; !queued[uid] && (all || !known || before != one) {
 			due = append(due, &one.resource)
 		}
 	}
 	slices.SortFunc(due, compareResources)
 	for _, resource := range due {
-		s.due = append(s.due, resource.UID)
+		s.queue = append(s.queue, resource.UID)
 	}
 	s.last, s.judged = view, judged
-	if all {
-		s.compared = now
-	}
 }
 
-// same reports whether two views show the same state; what they are made of is compared by pointer.
+// same reports whether two views show the same state. Their parts are immutable and compared by pointer.
 func same(a, b View) bool {
 	if a.Settled != b.Settled || len(a.Verdicts) != len(b.Verdicts) {
 		return false
@@ -135,38 +124,40 @@ func same(a, b View) bool {
 	return slices.Equal(a.Configurations, b.Configurations)
 }
 
-// write writes the statuses that differ, as fast as it may, and returns when to go on; 0 means with the next look.
-func (s *status) write(ctx context.Context) time.Duration {
+// write writes the statuses that differ as fast as the limits allow. It returns the delay until more may be written; 0
+// means that the queue is empty.
+func (s *status) write(ctx context.Context) (delay time.Duration) {
 	var later []string
-	defer func() { s.due = append(s.due, later...) }()
-	for len(s.due) > 0 && ctx.Err() == nil {
+	defer func() { s.queue = append(s.queue, later...) }()
+	for len(s.queue) > 0 && ctx.Err() == nil {
 		now := time.Now()
-		if wait := s.paused.Sub(now); wait > 0 {
-			return wait
+		if paused := s.pausedUntil.Sub(now); paused > 0 {
+			return paused
 		}
-		if wait := s.limit.wait(now); wait > 0 {
-			return wait
+		if full := tokenDelay(s.limit, now); full > 0 {
+			return full
 		}
-		uid := s.due[0]
-		s.due = s.due[1:]
+		uid := s.queue[0]
+		s.queue = s.queue[1:]
 		err := s.writeOne(ctx, s.judged[uid], now)
 		switch {
-		case err == nil || hopeless(err) || apierrors.IsForbidden(err):
+		case err == nil || permanent(err) || apierrors.IsForbidden(err):
 		case apierrors.IsConflict(err):
-			later = append(later, uid) // The watch is about to bring the object that was in the way.
+			later, delay = append(later, uid), pauseAfterConflict
 		default:
 			later = append(later, uid)
-			s.paused = now.Add(pauseAfterFailure)
+			s.pausedUntil = now.Add(pauseAfterFailure)
+			delay = earlier(delay, pauseAfterFailure)
 		}
 	}
-	return 0
+	return delay
 }
 
 // writeOne writes the status of one object if it differs.
 func (s *status) writeOne(ctx context.Context, wanted judgement, now time.Time) error {
 	resource := wanted.resource
-	at := place{pluralOf(resource.Kind), resource.Namespace}
-	if at.resource == "" || now.Before(s.until[at]) {
+	at := namespacedResource{pluralOf(resource.Kind), resource.Namespace}
+	if at.resource == "" || now.Before(s.resourcePausedUntil[at]) {
 		return nil
 	}
 	object, found := s.options.Objects.Object(resource.Kind, resource.Namespace, resource.Name)
@@ -181,18 +172,18 @@ func (s *status) writeOne(ctx context.Context, wanted judgement, now time.Time) 
 	if !changed {
 		return nil
 	}
-	s.limit.take()
+	s.limit.AllowN(now, 1)
 	err := s.patch(ctx, at, resource.Name, map[string]any{
 		"metadata": map[string]any{"resourceVersion": object.GetResourceVersion()},
 		"status":   after,
 	})
 	if apierrors.IsForbidden(err) {
-		s.until[at] = now.Add(pauseAfterRefusal)
+		s.resourcePausedUntil[at] = now.Add(pauseAfterRefusal)
 	}
 	return err
 }
 
-func (s *status) patch(ctx context.Context, at place, name string, change any) error {
+func (s *status) patch(ctx context.Context, at namespacedResource, name string, change any) error {
 	version := v1alpha1.GroupVersion(v1alpha1.GroupSluice)
 	client, err := s.options.Clients.REST(version)
 	if err != nil {
@@ -204,6 +195,135 @@ func (s *status) patch(ctx context.Context, at place, name string, change any) e
 	}
 	err = client.Patch(types.MergePatchType).Namespace(at.namespace).Resource(at.resource).Name(name).
 		SubResource("status").Body(body).Timeout(requestTimeout).MaxRetries(0).Do(ctx).Error()
-	s.refused.note("patch", at.resource+"/status."+version.Group, at.namespace, err)
+	s.permissions.note("patch", at.resource+"/status."+version.Group, at.namespace, err)
 	return err
+}
+
+// judgement is the content of the status of one object.
+type judgement struct {
+	resource dynamic.Resource
+	summary  summary
+}
+
+// judge returns the judgement of every object of sluice.dev in a settled view, by uid.
+func judge(view View) map[string]judgement {
+	own := v1alpha1.GroupVersion(v1alpha1.GroupSluice).String()
+	resources := map[string]*dynamic.Resource{}
+	see := func(resource *dynamic.Resource) bool {
+		if resource == nil || resource.APIVersion != own || resource.UID == "" {
+			return false
+		}
+		if known := resources[resource.UID]; known == nil || known.Generation < resource.Generation {
+			resources[resource.UID] = resource
+		}
+		return true
+	}
+	for _, configuration := range view.Configurations {
+		for _, origin := range configuration.Origins {
+			see(origin.Resource)
+		}
+	}
+	verdicts := map[string][]dynamic.Verdict{}
+	for _, verdict := range view.Verdicts {
+		if resource := verdict.Origin.Resource; see(resource) {
+			verdicts[resource.UID] = append(verdicts[resource.UID], verdict)
+		}
+	}
+	judged := make(map[string]judgement, len(resources))
+	for uid, resource := range resources {
+		judged[uid] = judgement{resource: *resource, summary: summarize(verdicts[uid])}
+	}
+	return judged
+}
+
+// conditions returns the conditions of the status.
+func (j judgement) conditions(now metav1.Time) []metav1.Condition {
+	accepted := metav1.Condition{
+		Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: string(j.summary.code), Message: j.summary.message,
+	}
+	if j.summary.status == dynamic.Quarantined {
+		accepted.Status = metav1.ConditionFalse
+	}
+	resolved := metav1.Condition{
+		Type: v1alpha1.ConditionResolvedRefs, Status: metav1.ConditionTrue, Reason: reasonResolved, Message: j.summary.missing,
+	}
+	if j.summary.missing != "" {
+		resolved.Status, resolved.Reason = metav1.ConditionFalse, string(j.summary.missingCode)
+	}
+	both := []metav1.Condition{accepted, resolved}
+	for i := range both {
+		both[i].ObservedGeneration, both[i].LastTransitionTime = j.resource.Generation, now
+	}
+	return both
+}
+
+// apply returns the status with the conditions in it, and whether it has changed. Conditions of other types stay, and a
+// condition whose status has not changed keeps its time of transition.
+func (j judgement) apply(before *v1alpha1.Status, now metav1.Time) (after v1alpha1.Status, changed bool) {
+	after = v1alpha1.Status{
+		ObservedGeneration: j.resource.Generation,
+		Conditions:         slices.Clone(before.Conditions),
+	}
+	changed = before.ObservedGeneration != after.ObservedGeneration
+	for _, wanted := range j.conditions(now) {
+		at := slices.IndexFunc(after.Conditions, func(c metav1.Condition) bool { return c.Type == wanted.Type })
+		if at < 0 {
+			after.Conditions, changed = append(after.Conditions, wanted), true
+			continue
+		}
+		known := after.Conditions[at]
+		if known.Status == wanted.Status {
+			wanted.LastTransitionTime = known.LastTransitionTime
+		}
+		if known != wanted {
+			after.Conditions[at], changed = wanted, true
+		}
+	}
+	return after, changed
+}
+
+// statusOf returns the status of an object of sluice.dev; nil for anything else. Kinds that are not supported yet (those
+// for TCP and UDP) have no status subresource, only Events.
+func statusOf(object metav1.Object) *v1alpha1.Status {
+	switch typed := object.(type) {
+	case *v1alpha1.IngressRoute:
+		return &typed.Status
+	case *v1alpha1.Middleware:
+		return &typed.Status
+	case *v1alpha1.TraefikService:
+		return &typed.Status
+	case *v1alpha1.ServersTransport:
+		return &typed.Status
+	case *v1alpha1.TLSOption:
+		return &typed.Status
+	case *v1alpha1.TLSStore:
+		return &typed.Status
+	}
+	return nil
+}
+
+// pluralOf returns the resource of a kind of sluice.dev that has a status; empty for anything else.
+func pluralOf(kind string) string {
+	switch kind {
+	case v1alpha1.KindIngressRoute:
+		return v1alpha1.ResourceIngressRoutes
+	case v1alpha1.KindMiddleware:
+		return v1alpha1.ResourceMiddlewares
+	case v1alpha1.KindTraefikService:
+		return v1alpha1.ResourceTraefikServices
+	case v1alpha1.KindServersTransport:
+		return v1alpha1.ResourceServersTransports
+	case v1alpha1.KindTLSOption:
+		return v1alpha1.ResourceTLSOptions
+	case v1alpha1.KindTLSStore:
+		return v1alpha1.ResourceTLSStores
+	}
+	return ""
+}
+
+func compareResources(a, b *dynamic.Resource) int {
+	return cmp.Or(
+		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name), cmp.Compare(a.Kind, b.Kind),
+		cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.UID, b.UID),
+	)
 }

@@ -92,8 +92,8 @@ func TestStatusFollowsTheActiveTable(t *testing.T) {
 		r.Publish([]dynamic.Verdict{missing})
 		pass(time.Second)
 		want = []string{
-			"Audited=True Yes: ", "Accepted=True Degraded: Secret shop/tls does not exist",
-			"ResolvedRefs=False RefNotFound: Secret shop/tls does not exist",
+			"Audited=True Yes: ", "Accepted=True MissingSecret: Secret shop/tls does not exist",
+			"ResolvedRefs=False MissingSecret: Secret shop/tls does not exist",
 		}
 		status = r.current("web").Status
 		if diff := cmp.Diff(want, conditions(status)); diff != "" {
@@ -110,7 +110,7 @@ func TestStatusFollowsTheActiveTable(t *testing.T) {
 		refused := verdict(&next, "a", dynamic.Quarantined, "bad rule")
 		r.show(View{Configurations: []*dynamic.Configuration{declaring(&next)}, Verdicts: []dynamic.Verdict{refused}, Settled: true})
 		pass(time.Second)
-		want = []string{"Audited=True Yes: ", "Accepted=False Quarantined: bad rule", "ResolvedRefs=True ResolvedRefs: "}
+		want = []string{"Audited=True Yes: ", "Accepted=False InvalidRule: bad rule", "ResolvedRefs=True ResolvedRefs: "}
 		status = r.current("web").Status
 		if diff := cmp.Diff(want, conditions(status)); diff != "" || status.ObservedGeneration != 4 {
 			t.Errorf("generation %d, conditions (-want +got):\n%s", status.ObservedGeneration, diff)

@@ -14,18 +14,18 @@ type entry struct {
 	// refs are the objects that it declares, sorted; needs is what its translation read, sorted.
 	refs  []dynamic.Ref
 	needs []Source
-	// found are the verdicts of its translation, rivals who else declares an object otherwise, and verdicts what follows
-	// from both.
-	found    []dynamic.Verdict
-	rivals   map[dynamic.Ref]rivalry
-	verdicts []dynamic.Verdict
+	// found are the verdicts of its translation, conflicts the other sources that declare an object otherwise, and verdicts
+	// what follows from both.
+	found     []dynamic.Verdict
+	conflicts map[dynamic.Ref]conflict
+	verdicts  []dynamic.Verdict
 }
 
-// rivalry is how a source stands with another one that declares the same object otherwise.
-type rivalry struct {
+// conflict is that of a source with another one that declares the same object otherwise.
+type conflict struct {
 	with *entry
-	// lost says that the other one's declaration counts, contested that neither is put to work.
-	lost, contested bool
+	// lost is set when the other one owns the object, unused when neither declaration serves.
+	lost, unused bool
 }
 
 func compareRefs(a, b dynamic.Ref) int {
@@ -46,7 +46,7 @@ func (m *Memory) replace(source Source, result Result, ok bool) {
 		result = Result{}
 	}
 	m.depend(one, result.Needs)
-	m.assembly.replace(one, result)
+	m.merge.replace(one, result)
 }
 
 // depend notes what a source needs now.

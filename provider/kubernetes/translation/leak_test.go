@@ -3,6 +3,8 @@ package translation
 import (
 	"math/rand/v2"
 	"testing"
+
+	"github.com/sluiceproxy/sluice/provider/assembly"
 )
 
 // TestNothingIsLeftOfWhatIsGone proves that a memory holds on to nothing when all objects have gone, whatever came before.
@@ -23,17 +25,17 @@ func TestNothingIsLeftOfWhatIsGone(t *testing.T) {
 			}
 		}
 		configuration, _ := memory.Update(w.translate)
-		a := memory.assembly
+		m := memory.merge
 		held := len(memory.entries) + len(memory.dependents) + len(memory.touched) +
-			len(a.origins) + len(a.speaking) + len(a.judged) + len(a.changed) + len(configuration.Verdicts) +
-			sizeOf(a.routers) + sizeOf(a.services) + sizeOf(a.certificates)
-		for _, section := range a.unsupported {
-			held += sizeOf(section)
+			len(m.origins) + len(m.refused) + len(m.judged) + len(m.changed) + len(configuration.Verdicts) + len(m.certificates)
+		for _, section := range m.sections {
+			held += len(section.owners) + len(section.dirty)
+		}
+		for range assembly.Objects(configuration) {
+			held++
 		}
 		if held > 0 {
-			t.Errorf("seed %d: %d things are left in %+v", seed, held, a)
+			t.Errorf("seed %d: %d things are left in %+v", seed, held, m)
 		}
 	}
 }
-
-func sizeOf[T any](s *section[T]) int { return len(s.objects) + len(s.claims) + len(s.dirty) }

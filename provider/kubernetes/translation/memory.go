@@ -17,10 +17,10 @@ import (
 // Memory remembers the translation of every object of one provider. Touch and Touched are safe for use by any
 // goroutine; Update belongs to one goroutine at a time.
 //
-// Two sources may declare the same name. Equal declarations are one object. Of different ones that of the first source
-// in the order of Source.Compare is put to work, and the other source gets a verdict that names it. But where they are
-// in different namespaces, none is put to work: names are made by joining, so that one namespace could replace what
-// protects another one. Nor is any of the default TLS options and the default TLS store, which hold for everybody.
+// Two sources may declare the same name. Equal declarations are one object. Of different ones the first source in the
+// order of Source.Compare owns the object, and the other source gets a verdict that names the owner. But where they are
+// in different namespaces, neither declaration serves: names are made by joining, so that one namespace could replace
+// what protects another one. Nor does any of the default TLS options and the default TLS store, which are global.
 type Memory struct {
 	provider string
 	kinds    map[string]bool
@@ -33,7 +33,7 @@ type Memory struct {
 	// What follows belongs to Update.
 	entries    map[Source]*entry
 	dependents map[Source][]*entry
-	assembly   *assembly
+	merge      *merge
 }
 
 // New returns an empty memory for the provider of that name. Kinds are those that are translated: a Touch of another
@@ -42,7 +42,7 @@ func New(provider string, kinds []string, counters Counters) *Memory {
 	m := &Memory{
 		provider: provider, kinds: make(map[string]bool, len(kinds)), counters: counters,
 		wake: make(chan struct{}, 1), touched: map[Source]struct{}{},
-		entries: map[Source]*entry{}, dependents: map[Source][]*entry{}, assembly: newAssembly(provider),
+		entries: map[Source]*entry{}, dependents: map[Source][]*entry{}, merge: newMerge(provider),
 	}
 	for _, kind := range kinds {
 		m.kinds[kind] = true
@@ -81,7 +81,7 @@ func (m *Memory) Update(translate func(Source) (Result, bool)) (configuration *d
 		builds[source.Kind]++
 		m.replace(source, result, ok)
 	}
-	configuration, changed, pushed := m.assembly.finish()
+	configuration, changed, pushed := m.merge.finish()
 	m.count(builds, pushed)
 	return configuration, changed
 }

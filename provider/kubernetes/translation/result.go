@@ -82,12 +82,19 @@ func clip(reason string) string {
 	return strings.ToValidUTF8(reason[:mostReason], "") + "..."
 }
 
-// Quarantine adds a verdict that keeps an object from being put to work.
-func (r *Result) Quarantine(ref dynamic.Ref, reason string, missing bool) {
-	r.Verdicts = append(r.Verdicts, dynamic.Verdict{Ref: ref, Status: dynamic.Quarantined, Reason: clip(reason), Missing: missing})
+// Quarantine adds a verdict that keeps an object from being put to work. Missing says that what it refers to does not
+// exist, or not yet.
+func (r *Result) Quarantine(ref dynamic.Ref, code dynamic.Code, reason string, missing bool) {
+	r.add(ref, dynamic.Quarantined, code, reason, missing)
 }
 
 // Degrade adds a verdict on an object that works, with something that has no effect or does not exist (yet).
-func (r *Result) Degrade(ref dynamic.Ref, reason string, missing bool) {
-	r.Verdicts = append(r.Verdicts, dynamic.Verdict{Ref: ref, Status: dynamic.Degraded, Reason: clip(reason), Missing: missing})
+func (r *Result) Degrade(ref dynamic.Ref, code dynamic.Code, reason string, missing bool) {
+	r.add(ref, dynamic.Degraded, code, reason, missing)
+}
+
+func (r *Result) add(ref dynamic.Ref, status dynamic.Status, code dynamic.Code, reason string, missing bool) {
+	r.Verdicts = append(r.Verdicts, dynamic.Verdict{
+		Ref: ref, Status: status, Code: code, Reason: clip(reason), Missing: missing,
+	})
 }

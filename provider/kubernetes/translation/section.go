@@ -1,138 +1,143 @@
 package translation
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// section holds the objects of one kind.
-type section[T any] struct {
+// section holds what all sources declare of one kind.
+type section struct {
 	kind dynamic.Kind
-	// objects has been given away and is replaced, never written to, unless own says that it was copied by this update.
-	objects map[string]*T
-	own     bool
-	claims  map[string]claims[T]
-	// dirty are the names whose claims have changed in this update.
+	// objects are those that are in force.
+	objects objects
+	owners  map[string]owners
+	// dirty are the names whose declarations have changed in this update.
 	dirty map[string]struct{}
 }
 
-// claim is one source's declaration of a name.
-type claim[T any] struct {
+// objects is where a section puts its objects; assembly.Builder is one, and certificates is another.
+type objects interface {
+	Get(ref dynamic.Ref) any
+	Put(ref dynamic.Ref, object any)
+	Delete(ref dynamic.Ref)
+}
+
+// declaration is one source's declaration of a name.
+type declaration struct {
 	by     *entry
-	object *T
+	object any
 }
 
-// claims are all declarations of one name. The first one counts; nearly always it is the only one. The others are
+// owners are all declarations of one name. The first one owns it; nearly always it is the only one. The others are
 // sorted.
-type claims[T any] struct {
-	first  claim[T]
-	others []claim[T]
+type owners struct {
+	first  declaration
+	others []declaration
 }
 
-func compareClaims[T any](a, b claim[T]) int { return a.by.source.Compare(b.by.source) }
+func compareDeclarations(a, b declaration) int { return a.by.source.Compare(b.by.source) }
 
-func newSection[T any](kind dynamic.Kind) *section[T] {
-	return &section[T]{kind: kind, claims: map[string]claims[T]{}, dirty: map[string]struct{}{}}
+func newSection(kind dynamic.Kind, into objects) *section {
+	return &section{kind: kind, objects: into, owners: map[string]owners{}, dirty: map[string]struct{}{}}
 }
 
-func (s *section[T]) ref(name string) dynamic.Ref { return dynamic.Ref{Kind: s.kind, Name: name} }
+func (s *section) ref(name string) dynamic.Ref { return dynamic.Ref{Kind: s.kind, Name: name} }
 
 // touch makes a name be settled again.
-func (s *section[T]) touch(name string) { s.dirty[name] = struct{}{} }
+func (s *section) touch(name string) { s.dirty[name] = struct{}{} }
 
-// claim notes that a source declares an object, and reports false when it said the same before.
-func (s *section[T]) claim(by *entry, name string, object *T) bool {
-	all, known := s.claims[name]
+// declare notes that a source declares an object, and reports false when it declared the same before.
+func (s *section) declare(by *entry, name string, object any) bool {
+	all, known := s.owners[name]
 	if !known || all.first.by == by {
 		if known && dynamic.Equal(all.first.object, object) {
 			return false
 		}
-		all.first = claim[T]{by, object}
+		all.first = declaration{by, object}
 	} else {
-		place := slices.IndexFunc(all.others, func(c claim[T]) bool { return c.by == by })
+		place := slices.IndexFunc(all.others, func(d declaration) bool { return d.by == by })
 		if place >= 0 && dynamic.Equal(all.others[place].object, object) {
 			return false
 		}
 		if place >= 0 {
 			all.others[place].object = object
 		} else {
-			all.add(claim[T]{by, object})
+			all.add(declaration{by, object})
 		}
 	}
-	s.claims[name] = all
+	s.owners[name] = all
 	s.touch(name)
 	return true
 }
 
-// add puts a new claim in its place.
-func (c *claims[T]) add(next claim[T]) {
-	if compareClaims(next, c.first) < 0 {
-		c.first, next = next, c.first
+// add puts a new declaration in its place.
+func (o *owners) add(next declaration) {
+	if compareDeclarations(next, o.first) < 0 {
+		o.first, next = next, o.first
 	}
-	place, _ := slices.BinarySearchFunc(c.others, next, compareClaims)
-	c.others = slices.Insert(c.others, place, next)
+	place, _ := slices.BinarySearchFunc(o.others, next, compareDeclarations)
+	o.others = slices.Insert(o.others, place, next)
 }
 
 // withdraw notes that a source does not declare a name any more.
-func (s *section[T]) withdraw(by *entry, name string) {
-	all := s.claims[name]
+func (s *section) withdraw(by *entry, name string) {
+	all := s.owners[name]
 	s.touch(name)
 	switch {
 	case all.first.by != by:
-		all.others = slices.DeleteFunc(all.others, func(c claim[T]) bool { return c.by == by })
+		all.others = slices.DeleteFunc(all.others, func(d declaration) bool { return d.by == by })
 	case len(all.others) == 0:
-		delete(s.claims, name)
+		delete(s.owners, name)
 		return
 	default:
 		all.first = all.others[0]
 		all.others = slices.Delete(all.others, 0, 1)
 	}
-	s.claims[name] = all
+	s.owners[name] = all
 }
 
-// settle decides about every name whose claims have changed, tells an assembly what became of each, and reports whether
-// any object is another one now.
-func (s *section[T]) settle(a *assembly) (changed bool) {
+// settle decides about every name whose declarations have changed, notes the outcome for each of its sources, and reports
+// whether any object is another one now.
+func (s *section) settle(m *merge) (changed bool) {
 	for name := range s.dirty {
 		ref := s.ref(name)
-		all, declared := s.claims[name]
-		current := s.objects[name]
+		all, declared := s.owners[name]
 		if !declared {
-			a.gone(ref)
-			delete(s.writable(), name)
+			m.gone(ref)
+			s.objects.Delete(ref)
 			changed = true
 			continue
 		}
+		current := s.objects.Get(ref)
 		if current != nil && current != all.first.object && dynamic.Equal(current, all.first.object) {
 			all.first.object = current
-			s.claims[name] = all
+			s.owners[name] = all
 		}
 		if all.first.object != current {
-			s.writable()[name] = all.first.object
+			s.objects.Put(ref, all.first.object)
 			changed = true
 		}
-		a.won(ref, all.first.by)
+		m.owned(ref, all.first.by)
 		for i, other := range all.others {
 			same := other.object == all.first.object || dynamic.Equal(other.object, all.first.object)
 			if same {
 				all.others[i].object = all.first.object
 			}
-			a.rival(ref, all.first.by, other.by, !same, contested(ref, all.first, other))
+			m.compete(ref, all.first.by, other.by, !same, conflicting(ref, all.first, other))
 		}
 	}
 	clear(s.dirty)
 	return changed
 }
 
-// contested tells whether a name that is declared otherwise by somebody else must not be put to work at all. Across
-// namespaces it must not: whoever refers to the name would be protected, or answered, by what others have declared. But
-// services that name one endpoint set differ in options alone, and routers refer to things and are not referred to. Nor
-// must it where one namespace means two Services by a name (port c of a-b, and port b-c of a).
-func contested[T any](ref dynamic.Ref, first, other claim[T]) bool {
+// conflicting reports whether a name with two different declarations must not serve at all. Across namespaces it must
+// not: a reference to the name would be protected, or answered, by what another namespace has declared. But services that
+// name one endpoint set differ in options alone, and routers are not referred to. Nor must it serve where one namespace
+// means two Services by a name (port c of a-b, and port b-c of a).
+func conflicting(ref dynamic.Ref, first, other declaration) bool {
 	switch {
-	case belongsToNobody(ref):
+	case isGlobal(ref):
 		return true
 	case ref.Kind == dynamic.KindRouter:
 		return false
@@ -144,9 +149,9 @@ func contested[T any](ref dynamic.Ref, first, other claim[T]) bool {
 	return one == "" || one != two
 }
 
-// belongsToNobody tells objects that hold for everybody, whoever declares them. When two sources disagree about one,
-// neither may decide: the other one could be what protects a third party.
-func belongsToNobody(ref dynamic.Ref) bool {
+// isGlobal reports whether an object is in force for all namespaces. When two sources disagree about one, neither may
+// decide: the other one could be what protects a third namespace.
+func isGlobal(ref dynamic.Ref) bool {
 	return ref.Name == dynamic.DefaultTLSName && (ref.Kind == dynamic.KindTLSOptions || ref.Kind == dynamic.KindTLSStore)
 }
 
@@ -156,22 +161,4 @@ func endpointSet(object any) string {
 		return service.LoadBalancer.EndpointSet
 	}
 	return ""
-}
-
-// writable returns the objects, copied once for each update that changes them.
-func (s *section[T]) writable() map[string]*T {
-	switch {
-	case s.own:
-	case s.objects == nil:
-		s.objects, s.own = map[string]*T{}, true
-	default:
-		s.objects, s.own = maps.Clone(s.objects), true
-	}
-	return s.objects
-}
-
-// release gives the objects away.
-func (s *section[T]) release() map[string]*T {
-	s.own = false
-	return s.objects
 }

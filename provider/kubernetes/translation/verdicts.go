@@ -7,61 +7,62 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// won notes whose declaration of an object counts.
-func (a *assembly) won(ref dynamic.Ref, by *entry) {
-	a.stand(ref, by, rivalry{})
-	if current, known := a.origins[ref]; !known || current != by.origin {
-		a.writableOrigins()[ref] = by.origin
+// owned notes which source owns an object.
+func (m *merge) owned(ref dynamic.Ref, by *entry) {
+	m.setConflict(ref, by, conflict{})
+	if current, known := m.origins[ref]; !known || current != by.origin {
+		m.writableOrigins()[ref] = by.origin
 		if len(by.found) > 0 {
-			a.judged[by] = struct{}{}
+			m.judged[by] = struct{}{}
 		}
 	}
 }
 
-// stand notes how a source stands with the others that declare an object.
-func (a *assembly) stand(ref dynamic.Ref, by *entry, now rivalry) {
-	if by.rivals[ref] == now {
+// setConflict notes the conflict that a source has about an object; the zero conflict is none.
+func (m *merge) setConflict(ref dynamic.Ref, by *entry, now conflict) {
+	if by.conflicts[ref] == now {
 		return
 	}
-	a.judged[by] = struct{}{}
+	m.judged[by] = struct{}{}
 	switch {
-	case now == rivalry{}:
-		delete(by.rivals, ref)
-	case by.rivals == nil:
-		by.rivals = map[dynamic.Ref]rivalry{ref: now}
+	case now == conflict{}:
+		delete(by.conflicts, ref)
+	case by.conflicts == nil:
+		by.conflicts = map[dynamic.Ref]conflict{ref: now}
 	default:
-		by.rivals[ref] = now
+		by.conflicts[ref] = now
 	}
 }
 
-// gone notes that nobody declares an object any more.
-func (a *assembly) gone(ref dynamic.Ref) { delete(a.writableOrigins(), ref) }
+// gone notes that no source declares an object any more.
+func (m *merge) gone(ref dynamic.Ref) { delete(m.writableOrigins(), ref) }
 
-// rival notes that a source declares an object that belongs to another one, and whether it declares it otherwise.
-func (a *assembly) rival(ref dynamic.Ref, winner, loser *entry, otherwise, contested bool) {
+// compete notes that a second source declares an object, whether it declares it otherwise, and whether then neither
+// declaration serves.
+func (m *merge) compete(ref dynamic.Ref, owner, second *entry, otherwise, unused bool) {
 	if !otherwise {
-		a.stand(ref, loser, rivalry{})
-		if len(loser.found) > 0 {
-			a.judged[loser] = struct{}{}
+		m.setConflict(ref, second, conflict{})
+		if len(second.found) > 0 {
+			m.judged[second] = struct{}{}
 		}
 		return
 	}
-	a.stand(ref, loser, rivalry{with: winner, lost: true, contested: contested})
-	if contested && !winner.rivals[ref].contested {
-		a.stand(ref, winner, rivalry{with: loser, contested: true})
+	m.setConflict(ref, second, conflict{with: owner, lost: true, unused: unused})
+	if unused && !owner.conflicts[ref].unused {
+		m.setConflict(ref, owner, conflict{with: second, unused: true})
 	}
 }
 
 // writableOrigins returns the origins, copied once for each update that changes them.
-func (a *assembly) writableOrigins() map[dynamic.Ref]dynamic.Origin {
-	if !a.ownOrigins {
-		a.origins, a.ownOrigins = maps.Clone(a.origins), true
+func (m *merge) writableOrigins() map[dynamic.Ref]dynamic.Origin {
+	if !m.ownOrigins {
+		m.origins, m.ownOrigins = maps.Clone(m.origins), true
 	}
-	return a.origins
+	return m.origins
 }
 
 // find takes the verdicts of a translation.
-func (a *assembly) find(by *entry, result Result) {
+func (m *merge) find(by *entry, result Result) {
 	found := slices.Clone(result.Verdicts)
 	for i := range found {
 		if found[i].Origin == (dynamic.Origin{}) || sameOrigin(found[i].Origin, by.origin) {
@@ -70,36 +71,36 @@ func (a *assembly) find(by *entry, result Result) {
 	}
 	if !slices.Equal(found, by.found) {
 		by.found = found
-		a.judged[by] = struct{}{}
-		a.changed[by] = struct{}{}
+		m.judged[by] = struct{}{}
+		m.changed[by] = struct{}{}
 	}
 }
 
 // judge makes the verdicts of the entries whose findings may have changed, and reports whether any has.
-func (a *assembly) judge() (changed bool) {
-	for one := range a.judged {
-		verdicts := one.judge(a.origins)
+func (m *merge) judge() (changed bool) {
+	for one := range m.judged {
+		verdicts := one.judge(m.origins)
 		if slices.Equal(verdicts, one.verdicts) {
 			continue
 		}
 		changed = true
 		if one.verdicts = verdicts; len(verdicts) == 0 {
-			delete(a.speaking, one)
+			delete(m.refused, one)
 		} else {
-			a.speaking[one] = struct{}{}
+			m.refused[one] = struct{}{}
 		}
 	}
-	clear(a.judged)
+	clear(m.judged)
 	return changed
 }
 
-// judge returns what is to be said about a source. Findings about an object that another source declares otherwise are
+// judge returns the verdicts on a source. Findings about an object that another source declares otherwise are
 // left out, since they would hit that one; those that would quarantine an object that another source declares in the
 // same words are about the source itself, for the same reason.
 func (e *entry) judge(origins map[dynamic.Ref]dynamic.Origin) []dynamic.Verdict {
 	var verdicts []dynamic.Verdict
 	for _, verdict := range e.found {
-		if e.rivals[verdict.Ref].lost {
+		if e.conflicts[verdict.Ref].lost {
 			continue
 		}
 		if verdict.Status == dynamic.Quarantined && !e.owns(verdict.Ref, origins) {
@@ -107,8 +108,8 @@ func (e *entry) judge(origins map[dynamic.Ref]dynamic.Origin) []dynamic.Verdict 
 		}
 		verdicts = append(verdicts, verdict)
 	}
-	for _, ref := range slices.SortedFunc(maps.Keys(e.rivals), compareRefs) {
-		verdicts = append(verdicts, e.disagreement(ref, e.rivals[ref]))
+	for _, ref := range slices.SortedFunc(maps.Keys(e.conflicts), compareRefs) {
+		verdicts = append(verdicts, e.disagreement(ref, e.conflicts[ref]))
 	}
 	return verdicts
 }
@@ -119,33 +120,33 @@ func (e *entry) owns(ref dynamic.Ref, origins map[dynamic.Ref]dynamic.Origin) bo
 	return !declared || origin == e.origin
 }
 
-// disagreement returns what is to be said to a source about an object that another one declares otherwise.
-func (e *entry) disagreement(ref dynamic.Ref, r rivalry) dynamic.Verdict {
+// disagreement returns the verdict on a source that declares an object otherwise than another one.
+func (e *entry) disagreement(ref dynamic.Ref, c conflict) dynamic.Verdict {
 	verdict := dynamic.Verdict{
-		Ref: ref, Origin: e.origin, Status: dynamic.Quarantined,
-		Reason: "is declared otherwise by " + r.with.source.String(),
+		Ref: ref, Origin: e.origin, Status: dynamic.Quarantined, Code: dynamic.CodeConflictingName,
+		Reason: "is declared otherwise by " + c.with.source.String(),
 	}
-	if r.contested {
+	if c.unused {
 		verdict.Reason += ", so neither is used"
 	} else {
 		verdict.Reason += ", which is used"
 	}
-	if r.lost {
+	if c.lost {
 		// The object is the other one's, and so would be a verdict on it.
 		verdict.Ref = dynamic.Ref{Kind: dynamic.KindSource, Name: e.source.String()}
 		verdict.Reason = ref.String() + " " + verdict.Reason
 	}
-	if !r.contested && ref.Kind == dynamic.KindService {
-		// The declarations differ in options, or belong to people who trust each other.
+	if !c.unused && ref.Kind == dynamic.KindService {
+		// The declarations differ in options, or belong to the same namespace.
 		verdict.Status = dynamic.Degraded
 	}
 	return verdict
 }
 
 // verdicts lists the verdicts of all sources, in their order.
-func (a *assembly) verdicts() []dynamic.Verdict {
+func (m *merge) verdicts() []dynamic.Verdict {
 	var all []dynamic.Verdict
-	for _, one := range slices.SortedFunc(maps.Keys(a.speaking), func(x, y *entry) int {
+	for _, one := range slices.SortedFunc(maps.Keys(m.refused), func(x, y *entry) int {
 		return x.source.Compare(y.source)
 	}) {
 		all = append(all, one.verdicts...)

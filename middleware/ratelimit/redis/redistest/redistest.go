@@ -1,8 +1,8 @@
 // Package redistest starts a real redis-server for a test.
 //
-// What flows in: arguments of the server. What flows out: its address on loopback, and means to kill, restart and stop it. Its files
-// are in a directory of the test's, it writes none of its data to disk, and it ends with the test. A machine without redis-server skips
-// the test. It never uses a server that is there already.
+// What flows in: arguments of the server. What flows out: its address on loopback, and means to kill, restart and
+// stop it. Its files are in a directory of the test's, it writes none of its data to disk, and it ends with the test.
+// A machine without redis-server skips the test. It never uses a server that is there already.
 package redistest
 
 import (
@@ -21,7 +21,7 @@ import (
 const (
 	// starting bounds how long a server takes to be ready.
 	starting = 20 * time.Second
-	// attempts is how often another port is tried when somebody else took the one that was free.
+	// attempts is how often another port is tried when another process took the one that was free.
 	attempts = 5
 )
 
@@ -39,7 +39,8 @@ type Server struct {
 	output    *output
 }
 
-// Start runs a server until the test ends. The arguments come after those that have it listen on one free port of loopback and save nothing.
+// Start runs a server until the test ends. The arguments come after those that have it listen on one free port of
+// loopback and save nothing.
 func Start(t testing.TB, arguments ...string) *Server {
 	t.Helper()
 	return start(t, func(port string) []string { return append([]string{"--port", port}, arguments...) })
@@ -88,7 +89,8 @@ func freePort(t testing.TB) string {
 // run starts the process and waits until it is ready.
 func (s *Server) run() error {
 	arguments := append([]string{
-		"--bind", "127.0.0.1", "--dir", s.folder, "--save", "", "--appendonly", "no", "--daemonize", "no", "--loglevel", "notice",
+		"--bind", "127.0.0.1", "--dir", s.folder, "--save", "", "--appendonly", "no", "--daemonize", "no", "--loglevel",
+		"notice",
 	}, s.arguments(s.port)...)
 	s.output = &output{ready: make(chan struct{})}
 	s.command = exec.CommandContext(s.t.Context(), s.path, arguments...)

@@ -41,7 +41,7 @@ type IPStrategy struct {
 type BasicAuth struct {
 	// Secret names the Secret of the users: htpasswd lines in a single key, or username and password of type kubernetes.io/basic-auth.
 	// +optional
-	Secret string `json:"secret,omitempty"`
+	Secret string `json:"secret,omitempty" reference:"Secret"`
 	// Realm is the realm that the browser shows; default traefik.
 	// +optional
 	Realm string `json:"realm,omitempty"`
@@ -57,7 +57,7 @@ type BasicAuth struct {
 type DigestAuth struct {
 	// Secret names the Secret of the users: htdigest lines in a single key.
 	// +optional
-	Secret string `json:"secret,omitempty"`
+	Secret string `json:"secret,omitempty" reference:"Secret"`
 	// Realm is the realm that the browser shows; default traefik.
 	// +optional
 	Realm string `json:"realm,omitempty"`
@@ -119,10 +119,10 @@ type ForwardAuth struct {
 type ClientTLS struct {
 	// CASecret names the Secret with the certificates of trusted authorities (ca.crt or tls.ca).
 	// +optional
-	CASecret string `json:"caSecret,omitempty"`
+	CASecret string `json:"caSecret,omitempty" reference:"Secret"`
 	// CertSecret names the Secret of type kubernetes.io/tls with the certificate to present.
 	// +optional
-	CertSecret string `json:"certSecret,omitempty"`
+	CertSecret string `json:"certSecret,omitempty" reference:"Secret"`
 	// InsecureSkipVerify accepts any certificate of the server.
 	// +optional
 	InsecureSkipVerify bool `json:"insecureSkipVerify,omitempty"`

@@ -65,7 +65,7 @@ type ErrorPage struct {
 	StatusRewrites map[string]int `json:"statusRewrites,omitempty"`
 	// Service answers instead.
 	// +optional
-	Service Service `json:"service,omitzero"`
+	Service Service `json:"service,omitzero" reference:"Service"`
 	// Query is the path that is asked for; {status}, {originalStatus} and {url} stand for those of the request.
 	// +optional
 	Query string `json:"query,omitempty"`
@@ -110,5 +110,5 @@ type EncodedCharacters struct {
 type Chain struct {
 	// Middlewares names them, the outermost first.
 	// +optional
-	Middlewares []ObjectRef `json:"middlewares,omitempty"`
+	Middlewares []ObjectRef `json:"middlewares,omitempty" reference:"Middleware"`
 }

@@ -23,7 +23,7 @@ type JWT struct {
 	PublicKey string `json:"publicKey,omitempty"`
 	// Secret names the Secret with the key signingSecret, for HS256, HS384 and HS512.
 	// +optional
-	Secret string `json:"secret,omitempty"`
+	Secret string `json:"secret,omitempty" reference:"Secret"`
 	// Algorithms lists the signature algorithms that are taken; by default those that fit the keys.
 	// +optional
 	Algorithms []string `json:"algorithms,omitempty"`

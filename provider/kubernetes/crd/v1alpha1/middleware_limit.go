@@ -38,7 +38,7 @@ type Redis struct {
 	TLS *ClientTLS `json:"tls,omitempty"`
 	// Secret names the Secret with the keys username and password.
 	// +optional
-	Secret string `json:"secret,omitempty"`
+	Secret string `json:"secret,omitempty" reference:"Secret"`
 	// DB is the number of the database.
 	// +optional
 	DB int `json:"db,omitempty"`

@@ -1,0 +1,111 @@
+package dynamic
+
+// Code is the machine-readable reason of a verdict, in the form of a reason of a Kubernetes condition: CamelCase,
+// stable from release to release. It is what programs compare; Verdict.Reason is the sentence for people.
+type Code string
+
+// The codes of sources as a whole: a file, a container, an object of a cluster.
+const (
+	// CodeUnreadableSource is for a source that cannot be read: a file without permission, a container that the engine
+	// cannot inspect.
+	CodeUnreadableSource Code = "UnreadableSource"
+	// CodeInvalidSource is for a source that was read and is not understood: a syntax error, a size above the limit, a
+	// section that does not exist.
+	CodeInvalidSource Code = "InvalidSource"
+	// CodeUnsupportedKind is for an object of a kind that Sluice knows and does not support.
+	CodeUnsupportedKind Code = "UnsupportedKind"
+)
+
+// The codes of an object itself.
+const (
+	// CodeInvalidName is for a name that is empty or not allowed.
+	CodeInvalidName Code = "InvalidName"
+	// CodeInvalidOption is for an option that does not exist or whose value is not valid, and for a required one that
+	// is not given.
+	CodeInvalidOption Code = "InvalidOption"
+	// CodeUnsupportedOption is for an option of Traefik's that Sluice knows and does not support.
+	CodeUnsupportedOption Code = "UnsupportedOption"
+	// CodeIneffectiveOption is for an option that is valid and has no effect where it is given.
+	CodeIneffectiveOption Code = "IneffectiveOption"
+	// CodeInvalidRule is for a router's rule that does not parse.
+	CodeInvalidRule Code = "InvalidRule"
+	// CodeInvalidCertificate is for a certificate or key that does not parse, does not match or is not valid now.
+	CodeInvalidCertificate Code = "InvalidCertificate"
+	// CodeUnguarded is for a router that leads to the API without the authentication that api.requireAuth demands.
+	CodeUnguarded Code = "Unguarded"
+)
+
+// The codes of an object among others.
+const (
+	// CodeConflictingName is for a name that another source declares too.
+	CodeConflictingName Code = "ConflictingName"
+	// CodeConflictingTLSOptions is for routers of one host with different TLS options.
+	CodeConflictingTLSOptions Code = "ConflictingTLSOptions"
+	// CodeReferenceNotPermitted is for a reference to another namespace or provider that the configuration forbids.
+	CodeReferenceNotPermitted Code = "ReferenceNotPermitted"
+	// CodeReferenceLoop is for an object that refers to itself through others.
+	CodeReferenceLoop Code = "ReferenceLoop"
+	// CodeInvalidReference is for a reference to an object that is itself quarantined, or of a kind that cannot be
+	// referred to.
+	CodeInvalidReference Code = "InvalidReference"
+)
+
+// The codes of references to what does not exist, or not yet.
+const (
+	// CodeMissingEntryPoint is for a router none of whose entrypoints exists, and for one with an entrypoint that does not.
+	CodeMissingEntryPoint Code = "MissingEntryPoint"
+	// CodeMissingService is for a service (in Kubernetes also a Service or TraefikService) that does not exist.
+	CodeMissingService Code = "MissingService"
+	// CodeMissingPort is for a port that the service has not.
+	CodeMissingPort Code = "MissingPort"
+	// CodeMissingMiddleware is for a middleware that does not exist.
+	CodeMissingMiddleware Code = "MissingMiddleware"
+	// CodeMissingServersTransport is for a servers transport that does not exist.
+	CodeMissingServersTransport Code = "MissingServersTransport"
+	// CodeMissingTLSOptions is for TLS options that do not exist.
+	CodeMissingTLSOptions Code = "MissingTLSOptions"
+	// CodeMissingSecret is for a Secret or ConfigMap, or a key of one, that does not exist.
+	CodeMissingSecret Code = "MissingSecret"
+	// CodeMissingReference is for anything else that does not exist.
+	CodeMissingReference Code = "MissingReference"
+)
+
+// The codes of verdicts that have no better one. They are the statuses.
+const (
+	// CodeAccepted is for objects that are put to work as declared.
+	CodeAccepted Code = "Accepted"
+	// CodeDegraded is for objects that work, with something that has no effect.
+	CodeDegraded Code = "Degraded"
+	// CodeQuarantined is for objects that are not put to work.
+	CodeQuarantined Code = "Quarantined"
+)
+
+// MissingCode returns the code of a reference to an object of a kind that does not exist.
+func MissingCode(kind Kind) Code {
+	switch kind {
+	case KindService, KindTCPService, KindUDPService:
+		return CodeMissingService
+	case KindMiddleware, KindTCPMiddleware:
+		return CodeMissingMiddleware
+	case KindServersTransport, KindTCPServersTransport:
+		return CodeMissingServersTransport
+	case KindTLSOptions:
+		return CodeMissingTLSOptions
+	}
+	return CodeMissingReference
+}
+
+// ReasonCode returns the verdict's code: never empty, the general one of its status where Code is.
+func (v Verdict) ReasonCode() Code {
+	switch {
+	case v.Status == Accepted:
+		return CodeAccepted
+	case v.Code != "":
+		return v.Code
+	case v.Missing:
+		return CodeMissingReference
+	case v.Status == Degraded:
+		return CodeDegraded
+	}
+	return CodeQuarantined
+}

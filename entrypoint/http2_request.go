@@ -1,0 +1,329 @@
+package entrypoint
+
+import (
+	"context"
+	"io"
+	"maps"
+	"net/http"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
+
+	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// http2Request is one request of HTTP/2 with its response: the http.ResponseWriter, body, context and record of the
+// request in one. It guards the writer and body of net/http: once the handler has returned, every call fails or does
+// nothing, and reaches no other request, whatever goroutines the handler left behind. It is never used again.
+//
+// While the handler runs, the rules of http.ResponseWriter hold: one goroutine at a time writes, one reads.
+type http2Request struct {
+	requestState
+	scope requestContext
+	// request is what the handler sees.
+	request http.Request
+	guard   http1.Guard
+	// idle is closed by the last call that was under way when the handler returned.
+	idle chan struct{}
+
+	inner    http.ResponseWriter
+	received *http.Request
+	// header is what the handler writes to; sent is the server's own map, which the handler never gets.
+	header http.Header
+	sent   http.Header
+	// status is the status code that was handed to the server; 0 before that. It is apart from the record's, which
+	// others may set before they write.
+	status int
+	// sentFields is how many fields header had when it was sent.
+	sentFields int
+	flushed    bool
+
+	body body
+}
+
+// serveHTTP2 is the handler of HTTP/2.
+func (c *chain) serveHTTP2(w http.ResponseWriter, r *http.Request) {
+	x := &http2Request{inner: w, received: r}
+	x.open(c.entrypoint, r)
+	x.seen = forwarded.Seen{HopByHop: true, Extended: true}
+	x.scope = requestContext{Context: r.Context(), state: &x.requestState}
+	x.request = *r.WithContext(&x.scope)
+	x.request.Body = x.guardBody()
+	x.serve()
+}
+
+// leaveRead and leaveWrite end calls.
+func (x *http2Request) leaveRead() {
+	if x.guard.EndRead() {
+		close(x.idle)
+	}
+}
+
+func (x *http2Request) leaveWrite() {
+	if x.guard.EndWrite() {
+		close(x.idle)
+	}
+}
+
+// serve runs the handler and ends the request.
+func (x *http2Request) serve() {
+	completed := false
+	defer func() {
+		if completed {
+			x.finish()
+			return
+		}
+		x.failed(recover())
+	}()
+	x.entrypoint.chain.admit(&x.requestState, x, &x.request)
+	completed = true
+}
+
+// failed ends an request whose handler has panicked, or has ended its goroutine.
+func (x *http2Request) failed(cause any) {
+	aborted := cause == http.ErrAbortHandler //nolint:errorlint // net/http compares the value of a panic the same way.
+	if !aborted {
+		x.panicked(cause, debug.Stack())
+		if x.status == 0 {
+			clear(x.Header())
+			http.Error(x, http.StatusText(http.StatusInternalServerError), http.StatusInternalServerError)
+			x.finish()
+			return
+		}
+	}
+	x.die()
+	x.report(x.status)
+	// The server resets the stream, so that the client does not take a part for the whole.
+	panic(http.ErrAbortHandler)
+}
+
+// finish completes the response and ends the request.
+func (x *http2Request) finish() {
+	x.die()
+	if x.status == 0 && x.record.Status == statusClientLeft {
+		// The server would answer 200 in the name of a handler that has given up.
+		x.report(0)
+		panic(http.ErrAbortHandler)
+	}
+	if x.status == 0 && x.received.Context().Err() == nil {
+		x.sendHeader(http.StatusOK)
+	}
+	x.sendTrailers()
+	x.report(x.status)
+}
+
+// report completes the record, with the header that was sent.
+func (x *http2Request) report(status int) {
+	if x.record.Observe.Has(telemetry.ObserveHeaders) {
+		x.record.ResponseHeader = x.header
+	}
+	x.left = x.context.Err() != nil
+	x.tell(status)
+}
+
+// die ends the request for everybody but its own goroutine, and waits for calls that are under way, which it
+// interrupts.
+func (x *http2Request) die() {
+	defer x.body.stop()
+	x.over.Store(true)
+	if x.guard.EndIdle() {
+		return
+	}
+	x.idle = make(chan struct{})
+	under := x.guard.End()
+	if !under.Any() {
+		return
+	}
+	_ = x.received.Body.Close()
+	if under.Writes {
+		_ = http.NewResponseController(x.inner).SetWriteDeadline(time.Unix(1, 0))
+	}
+	<-x.idle
+}
+
+// sendHeader hands the header to the server. Only the first final status counts.
+func (x *http2Request) sendHeader(status int) {
+	if x.status != 0 {
+		return
+	}
+	if x.sent == nil {
+		x.sent = x.inner.Header()
+	}
+	clear(x.sent)
+	maps.Copy(x.sent, x.header)
+	if status >= http.StatusContinue && status < http.StatusOK && status != http.StatusSwitchingProtocols {
+		// Of a header with a length net/http's HTTP/2 sends a copy without it; any other it reads itself, at times
+		// after it has returned because the client left, and a map that is changed meanwhile ends the process.
+		x.sent["Content-Length"] = nil
+		x.inner.WriteHeader(status)
+		return
+	}
+	if _, ok := x.sent["Content-Type"]; !ok {
+		// What an endpoint did not say is not guessed from its bytes.
+		x.sent["Content-Type"] = nil
+	}
+	if x.last.Load() {
+		x.sent["Connection"] = []string{"close"}
+	}
+	x.status, x.record.Status = status, status
+	x.sentFields = len(x.header)
+	x.body.relax()
+	x.inner.WriteHeader(status)
+}
+
+// sendTrailers hands the trailers to the server: those that were declared, and those with http.TrailerPrefix.
+func (x *http2Request) sendTrailers() {
+	declared := x.header["Trailer"]
+	if len(declared) == 0 && len(x.header) == x.sentFields {
+		return
+	}
+	found := false
+	final := map[string][]string{}
+	for name, values := range x.header {
+		if strings.HasPrefix(name, http.TrailerPrefix) || httpguts.HeaderValuesContainsToken(declared, name) {
+			final[name] = values
+			found = found || strings.HasPrefix(name, http.TrailerPrefix)
+		}
+	}
+	if len(final) == 0 {
+		return
+	}
+	if found && !x.flushed {
+		// The server would send a length instead of chunks, and no trailers.
+		_ = http.NewResponseController(x.inner).Flush()
+	}
+	maps.Copy(x.inner.Header(), final)
+}
+
+// copyBytes is how much ReadFrom copies at a time.
+const copyBytes = 32 << 10
+
+// Header returns the header of the response. After the end of the request it is a new map without effect.
+func (x *http2Request) Header() http.Header {
+	if !x.guard.Open() {
+		return http.Header{}
+	}
+	if x.header == nil {
+		x.header = make(http.Header, 8)
+	}
+	return x.header
+}
+
+// WriteHeader sends the header. The first status of 200 or more, or 101, is the response's; others before it are
+// informational (RFC 9110, section 15.2), and calls after it do nothing, as do impossible ones.
+func (x *http2Request) WriteHeader(status int) {
+	if status < 100 || status > 999 || !x.guard.Write() {
+		return
+	}
+	defer x.leaveWrite()
+	x.sendHeader(status)
+}
+
+// Write sends a part of the body.
+func (x *http2Request) Write(p []byte) (int, error) {
+	if !x.guard.Write() {
+		return 0, ErrFinished
+	}
+	defer x.leaveWrite()
+	x.sendHeader(http.StatusOK)
+	n, err := x.inner.Write(p)
+	x.sentBytes(n)
+	return n, err
+}
+
+// WriteString sends a part of the body.
+func (x *http2Request) WriteString(s string) (int, error) {
+	if !x.guard.Write() {
+		return 0, ErrFinished
+	}
+	defer x.leaveWrite()
+	x.sendHeader(http.StatusOK)
+	n, err := io.WriteString(x.inner, s)
+	x.sentBytes(n)
+	return n, err
+}
+
+func (x *http2Request) sentBytes(n int) {
+	if x.received.Method != http.MethodHead {
+		x.record.BytesSent += int64(n)
+	}
+}
+
+// ReadFrom sends what source has to say. It never waits for source in the server's own code, so that a source that is
+// silent does not keep the request from ending.
+func (x *http2Request) ReadFrom(source io.Reader) (int64, error) {
+	pool := &x.entrypoint.chain.buffers
+	buffer, ok := pool.Get().(*[copyBytes]byte)
+	if !ok {
+		buffer = new([copyBytes]byte)
+	}
+	defer pool.Put(buffer)
+	// Without ReadFrom of its own, so that io.CopyBuffer uses the buffer.
+	return io.CopyBuffer(struct{ io.Writer }{x}, struct{ io.Reader }{source}, buffer[:])
+}
+
+// Flush sends what has been written so far.
+func (x *http2Request) Flush() { _ = x.FlushError() }
+
+// FlushError sends what has been written so far.
+func (x *http2Request) FlushError() error {
+	if !x.guard.Write() {
+		return ErrFinished
+	}
+	defer x.leaveWrite()
+	x.sendHeader(http.StatusOK)
+	x.flushed = true
+	return http.NewResponseController(x.inner).Flush()
+}
+
+// EnableFullDuplex allows to read the body after the response has begun. It always is allowed here.
+func (x *http2Request) EnableFullDuplex() error {
+	if !x.guard.Open() {
+		return ErrFinished
+	}
+	return nil
+}
+
+// SetReadDeadline sets until when the body is waited for, in place of respondingTimeouts.readTimeout.
+func (x *http2Request) SetReadDeadline(deadline time.Time) error {
+	if !x.guard.Read() {
+		return ErrFinished
+	}
+	defer x.leaveRead()
+	x.body.relax()
+	return http.NewResponseController(x.inner).SetReadDeadline(deadline)
+}
+
+// SetWriteDeadline sets until when the response may be written, in place of respondingTimeouts.writeTimeout.
+func (x *http2Request) SetWriteDeadline(deadline time.Time) error {
+	if !x.guard.Write() {
+		return ErrFinished
+	}
+	defer x.leaveWrite()
+	return http.NewResponseController(x.inner).SetWriteDeadline(deadline)
+}
+
+// requestContext is the context of a request of HTTP/2. It answers for the request itself, instead of a context that
+// wraps another.
+type requestContext struct {
+	context.Context //nolint:containedctx // It is the server's, with which this one ends.
+	state           *requestState
+}
+
+// AfterFunc calls f in a goroutine of its own after the end of the context, unless stop is called before. Package
+// context uses it, so that contexts that are derived cost no goroutine.
+func (s *requestContext) AfterFunc(f func()) (stop func() bool) {
+	return context.AfterFunc(s.Context, f)
+}
+
+// Value returns what the request knows, and otherwise what the server's context holds.
+func (s *requestContext) Value(key any) any {
+	if value := s.state.Value(key); value != nil {
+		return value
+	}
+	return s.Context.Value(key)
+}

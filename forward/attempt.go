@@ -1,0 +1,324 @@
+package forward
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptrace"
+	"net/textproto"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// target is where and how a request is forwarded.
+type target struct {
+	// Member is the endpoint's member of the pool.
+	Member *loadbalancer.Member
+	// PassHostHeader sends the client's Host header instead of the server's own.
+	PassHostHeader bool
+	// FlushInterval is the longest wait before written bytes are flushed to the client; negative flushes after each
+	// write, 0 leaves it to the server's buffers. Responses that stream are flushed after each write in any case.
+	FlushInterval time.Duration
+}
+
+// serve sends the request to the target and writes the response to the writer. The outcome is about the endpoint; the
+// error is an *Error, errGaveWay, or nil when the client got the whole response. Unless the Error's Phase is
+// ResponseBegun nothing has been written but informational responses. After ResponseBegun the caller must abort the
+// client's response, so that it is not taken for a complete one.
+//
+// It writes the response's status into the telemetry.Record. It does not call Done of the member.
+func (a *attempt) serve() (loadbalancer.Outcome, error) {
+	if err := a.locate(); err != nil {
+		return loadbalancer.Abandoned, &Error{Phase: NothingSent, Status: http.StatusBadRequest, Err: err}
+	}
+	a.control = *http.NewResponseController(a.writer)
+	return a.run()
+}
+
+// attempt is one request to an endpoint and its response.
+type attempt struct {
+	writer  http.ResponseWriter
+	control http.ResponseController
+	request *http.Request
+	target  target
+	record  *telemetry.Record
+	url     url.URL
+	// out is the request to the endpoint, call what sends it over HTTP/1.1.
+	out  http.Request
+	call http1.RoundTrip
+	// body is the client's body, nil without one, and cancel stops sending it over HTTP/2.
+	body   *requestBody
+	cancel context.CancelFunc
+	// replayBody is the body for all attempts, limit bounds the time of this one; nil without.
+	replayBody *replayBody
+	limit      *limit
+	// breaker interrupts a read of the client's body; nil until that is needed.
+	breaker *breaker
+	// state is the position among the attempts of a service.
+	state attemptState
+	// upgrade is the value of the client's Upgrade field.
+	upgrade string
+	// connected says that an HTTP/2 connection was there, so that the endpoint may have seen the request.
+	connected atomic.Bool
+	// heard says that something of a response came over HTTP/2, interim that it was informational and the final
+	// head is awaited.
+	heard, interim atomic.Bool
+	flusher        flusher
+
+	// inform is the method value of informational, kept when the attempt is recycled.
+	inform func(code int, hints http.Header) error
+	// relay is the writer if it takes fields as a list, list the recycled memory of that list.
+	relay relay
+	list  []http1.Field
+	// line is the memory of the Traceparent field.
+	line [len(traceName) + telemetry.TraceparentLength + len("\r\n")]byte
+	// mutex guards the writer against informational responses that come while the final one is being written.
+	mutex  sync.Mutex
+	final  bool
+	hinted int
+	// relayed says that the client got an informational response.
+	relayed bool
+}
+
+// listedFields is the initial capacity of an attempt's list of response fields.
+const listedFields = 24
+
+// relay is a writer that takes the fields of a response as a list, without a map.
+type relay interface {
+	WriteFields(status int, fields []http1.Field)
+}
+
+// settled reports whether no goroutine or timer keeps a part of an ended attempt or of the client's request: it
+// went over HTTP/1.1, its body, if any, was buffered, and no timer was started.
+func (a *attempt) settled() bool {
+	return a.direct() && a.call.Alone() && a.upgrade == "" && a.flusher.timer == nil
+}
+
+func (a *attempt) run() (loadbalancer.Outcome, error) {
+	r := a.request
+	if hasBody(r) && r.ProtoMajor == 1 {
+		// An endpoint may answer before it has read the body. Writers without full duplex keep their order.
+		_ = a.control.EnableFullDuplex()
+	}
+	response, err := a.send(a.outgoing())
+	a.mutex.Lock()
+	a.final = true
+	a.mutex.Unlock()
+	defer a.end(response)
+	if a.limit != nil && !a.limit.stop() {
+		err = errTryTime
+	}
+	if err != nil {
+		phase := NothingSent
+		if a.call.Sent() || a.connected.Load() && !unprocessed(err) {
+			phase = RequestSent
+		}
+		clear(a.call.Header)
+		outcome, failed := a.failure(phase, err)
+		return outcome, failed
+	}
+	a.answered(response.StatusCode)
+	if response.StatusCode == http.StatusSwitchingProtocols {
+		return a.switchProtocols(response)
+	}
+	if response.StatusCode < 200 || response.StatusCode > 999 {
+		err := fmt.Errorf("endpoint: status %d", response.StatusCode)
+		return loadbalancer.Broken, &Error{Phase: RequestSent, Status: http.StatusBadGateway, Err: err}
+	}
+	if a.givesWay(response.StatusCode) {
+		clear(a.call.Header)
+		return loadbalancer.Answered, errGaveWay
+	}
+	return a.respond(response)
+}
+
+// send sends the request and returns the head of the response.
+func (a *attempt) send(out *http.Request) (*http.Response, error) {
+	if a.state.policy != nil && a.state.policy.PerTry > 0 {
+		out = a.limited(out)
+	}
+	trips := a.target.Member.Upstream().RoundTripper()
+	if a.hints() {
+		if a.inform == nil {
+			a.inform = a.informational
+		}
+		a.call.Informational = a.inform
+	}
+	if a.body != nil {
+		a.call.Interrupt = a.interrupt
+	}
+	if header := a.writer.Header(); len(header) == 0 && !trips.Shares() {
+		a.call.Header = header
+		if a.relay = a.relaying(); a.relay != nil {
+			if a.list == nil {
+				a.list = make([]http1.Field, 0, listedFields)
+			}
+			a.call.List = a.list
+		}
+	}
+	return trips.Send(&a.call, out, a)
+}
+
+// relaying returns the writer if it takes a list of fields and no signal needs them as a map.
+func (a *attempt) relaying() relay {
+	if a.record.Observe.Has(telemetry.ObserveHeaders) {
+		return nil
+	}
+	list, _ := a.writer.(relay)
+	return list
+}
+
+// hints reports whether informational responses are forwarded. With Expect the server itself sends 100 Continue
+// when the body is read, and a second one must not follow.
+func (a *attempt) hints() bool {
+	return a.request.ProtoAtLeast(1, 1) && a.request.Header.Get("Expect") == ""
+}
+
+// SendShared sends the request through net/http, whose trace reports how far it got.
+func (a *attempt) SendShared(trips http.RoundTripper, out *http.Request) (*http.Response, error) {
+	ctx := out.Context()
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { a.connected.Store(true) }}
+	if a.body != nil {
+		ctx, a.cancel = context.WithCancel(ctx)
+		a.body.stuck = a.giveUpBody
+		trace.GotFirstResponseByte = func() { a.heard.Store(true) }
+	}
+	informs := a.hints()
+	trace.Got1xxResponse = func(status int, header textproto.MIMEHeader) error {
+		a.interim.Store(true)
+		if !informs {
+			return nil
+		}
+		return a.informational(status, http.Header(maps.Clone(header)))
+	}
+	response, err := trips.RoundTrip(out.WithContext(httptrace.WithClientTrace(ctx, trace)))
+	a.interim.Store(false)
+	return response, err
+}
+
+// informationalGrace is how long a round trip may go on after its body was closed behind an informational
+// response.
+const informationalGrace = time.Second
+
+// giveUpBody handles the close of the body by net/http's HTTP/2 transport. It closes the body when the stream
+// or connection ends, and then waits for a Read that may last as long as the client likes: the request is
+// cancelled. It also closes the body when a response makes the rest needless, and goes on. After an
+// informational response both cases look alike until a timeout.
+func (a *attempt) giveUpBody() {
+	switch {
+	case !a.heard.Load():
+		a.cancel()
+	case a.interim.Load():
+		time.AfterFunc(informationalGrace, func() {
+			if a.interim.Load() {
+				a.cancel()
+			}
+		})
+	}
+}
+
+// retryInterrupt is the interval at which an interrupt is repeated, as the deadline may have been changed
+// meanwhile.
+const retryInterrupt = 10 * time.Millisecond
+
+// interrupt ends reading of the client's body when the rest is not needed. Where another attempt may need it, a
+// pending read goes on, and interrupt returns false.
+func (a *attempt) interrupt() bool {
+	if !a.body.halt() {
+		return true
+	}
+	if a.mayGiveWay() {
+		return false
+	}
+	a.replayBody.interrupted.Store(true)
+	a.breaker = new(breaker)
+	a.breaker.breakOff(a)
+	return true
+}
+
+// breaker makes a Read of the client's body fail. The server then can't find the start of the next request on
+// the connection, so it is used only for a pending read.
+type breaker struct {
+	mutex sync.Mutex
+	ended bool
+}
+
+func (b *breaker) breakOff(a *attempt) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if b.ended || !a.replayBody.reading.Load() {
+		return
+	}
+	if a.control.SetReadDeadline(time.Unix(1, 0)) != nil {
+		_ = a.request.Body.Close() // the only other way to end the read
+	}
+	time.AfterFunc(retryInterrupt, func() { b.breakOff(a) })
+}
+
+// end stops the breaker before the handler returns.
+func (b *breaker) end() {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.ended = true
+}
+
+// end closes the response and ends the attempt, whether the body has been sent or not: HTTP/2's Close waits for
+// the body, whose client may wait for the end of this attempt, unless the request has been cancelled.
+func (a *attempt) end(response *http.Response) {
+	if a.cancel != nil {
+		a.cancel()
+	}
+	if a.limit != nil {
+		a.limit.cancel(nil)
+	}
+	if response != nil {
+		_ = response.Body.Close() // what there was to read has been read
+	}
+	if a.breaker != nil {
+		a.breaker.end()
+	}
+}
+
+// maxInformational bounds how many informational responses an endpoint may send.
+const maxInformational = 32
+
+var errInformational = errors.New("more than 32 informational responses")
+
+// informational forwards a 1xx response with its own header. 100 is hop-by-hop and dropped. HTTP/2's transport
+// calls it from another goroutine, possibly late.
+func (a *attempt) informational(code int, hints http.Header) error {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if a.final {
+		return nil
+	}
+	if a.hinted++; a.hinted > maxInformational {
+		return errInformational
+	}
+	if code == http.StatusContinue {
+		return nil
+	}
+	forwarded.RemoveHopByHop(hints, nil)
+	delete(hints, "Connection")
+	delete(hints, "Upgrade")
+	delete(hints, "Content-Length")
+	a.relayed = true
+	// The writer's header belongs to the final response: it is put aside meanwhile.
+	own := a.writer.Header()
+	waiting := maps.Clone(own)
+	clear(own)
+	maps.Copy(own, hints)
+	a.writer.WriteHeader(code)
+	clear(own)
+	maps.Copy(own, waiting)
+	return nil
+}

@@ -1,0 +1,201 @@
+package forward
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/loadbalancer/retry"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// attemptState is the position of an attempt among those of a service. The zero value is a single attempt.
+type attemptState struct {
+	service *Service
+	// policy is the retry policy; nil never retries.
+	policy *retry.Policy
+	ask    loadbalancer.Request
+	result loadbalancer.Result
+	// first is the instant of the first attempt, start the time of this one if the pool measures latency.
+	first time.Duration
+	start time.Time
+	// span is the attempt's span, if the request is sampled.
+	span telemetry.Span
+	// headed says that the response's head has arrived, next is the retry that the response is discarded for.
+	headed bool
+	next   *attempt
+	// bar says why no retry followed, if one was possible; ended is the error of a request that ended during
+	// the wait.
+	bar   string
+	ended error
+}
+
+// try runs an attempt with its member, and reports the result to the member in any case.
+func (s *Service) try(a *attempt) (err error) {
+	t := &a.state
+	a.begin()
+	a.record.Tries++
+	// A middleware's writer may panic in the middle of the response, which is no failure of the endpoint.
+	t.result = loadbalancer.Result{Outcome: loadbalancer.Abandoned, Began: t.ask.Now, Now: t.ask.Now, Counted: t.ask.Counted}
+	defer a.done()
+	if s.pool.Timed() {
+		t.start = time.Now()
+	}
+	t.result.Outcome, err = a.serve()
+	return err
+}
+
+// done reports the attempt's result to its member.
+func (a *attempt) done() {
+	result := &a.state.result
+	switch {
+	case result.Outcome != loadbalancer.Answered:
+		result.Now = a.state.service.pool.Instant(time.Now())
+		result.Latency = 0
+	case result.Latency > 0:
+		result.Now = result.Began + result.Latency
+	}
+	a.target.Member.Done(*result)
+	if a.state.span != nil {
+		a.endSpan()
+	}
+}
+
+// answered records the head of a response. Its latency counts only if the client had sent the whole request
+// before.
+func (a *attempt) answered(status int) {
+	t := &a.state
+	t.headed, t.result.Status = true, status
+	a.record.OriginStatus = status
+	if !t.start.IsZero() && (a.body == nil || a.direct() && a.call.Alone()) {
+		t.result.Latency = max(time.Since(t.start), 1)
+	}
+}
+
+// givesWay reports whether a response is discarded for a retry, and prepares the retry.
+func (a *attempt) givesWay(status int) bool {
+	t := &a.state
+	if t.policy == nil || !t.policy.Status.Contains(status) || !a.repeatable(RequestSent) {
+		return false
+	}
+	t.next = t.service.another(a)
+	return t.next != nil
+}
+
+// mayGiveWay reports whether a retry may need the client's body.
+func (a *attempt) mayGiveWay() bool {
+	t := &a.state
+	if t.next != nil {
+		return true
+	}
+	return !t.headed && t.policy != nil && t.policy.OnNetworkError && a.repeatable(RequestSent)
+}
+
+// repeatable reports whether the request and the policy allow a retry after a failure in the phase.
+func (a *attempt) repeatable(phase Phase) bool {
+	policy, r := a.state.policy, a.request
+	a.mutex.Lock()
+	shown := a.relayed
+	a.mutex.Unlock()
+	switch {
+	case policy == nil || len(a.state.ask.Tried) >= policy.Attempts:
+		return false
+	case shown || phase == ResponseBegun || a.replayBody.failed() != nil || r.Context().Err() != nil:
+		return false
+	}
+	return phase == NothingSent || a.upgrade == "" && policy.Repeats(r.Method)
+}
+
+// afterFailure returns the retry after a failed attempt, or nil.
+func (s *Service) afterFailure(a *attempt, failed *Error) *attempt {
+	policy := a.state.policy
+	if a.state.result.Outcome == loadbalancer.Abandoned && !failed.stalled {
+		return nil
+	}
+	if policy == nil || !policy.OnNetworkError || !a.repeatable(failed.Phase) {
+		return nil
+	}
+	return s.another(a)
+}
+
+// another returns the next attempt with its member, or nil when no member is left or the budget is spent.
+func (s *Service) another(a *attempt) *attempt {
+	if !a.replayBody.promise() {
+		return nil
+	}
+	next := s.ready(a)
+	if next == nil {
+		a.replayBody.revoke(a.body)
+		return nil
+	}
+	if a.body != nil {
+		a.body.halt()
+	}
+	s.pool.Counters().Retries.Add(1)
+	return next
+}
+
+// ready withdraws from the retry budget, waits for the backoff and acquires the member of the next attempt.
+func (s *Service) ready(a *attempt) *attempt {
+	t, budget := &a.state, s.pool.Budget()
+	now, wait := s.pool.Instant(time.Now()), t.policy.Wait(len(t.ask.Tried)+1)
+	if t.policy.Timeout > 0 && now+wait-t.first >= t.policy.Timeout {
+		t.bar = "the time for tries is over"
+		return nil
+	}
+	if !budget.Withdraw(now) {
+		t.bar = "the retry budget is spent"
+		s.pool.Counters().Exhausted.Add(1)
+		return nil
+	}
+	if !pause(a.request.Context(), wait) {
+		t.ended = a.request.Context().Err()
+		budget.Return()
+		return nil
+	}
+	if !a.replayBody.confirm() {
+		t.bar = "more of the body was read than is kept"
+		budget.Return()
+		return nil
+	}
+	next := s.newAttempt(a.writer, a.request, a.record, t.policy)
+	next.replayBody, next.state.first = a.replayBody, t.first
+	ask := &next.state.ask
+	ask.Now = now + wait
+	ask.Tried, ask.Again = append(t.ask.Tried[:len(t.ask.Tried):len(t.ask.Tried)], a.target.Member), t.policy.Again
+	var err error
+	if next.target.Member, err = s.pool.Acquire(ask); err != nil {
+		t.bar = err.Error()
+		if _, refused := errors.AsType[*loadbalancer.Refusal](err); !refused {
+			t.ended = err
+		}
+		budget.Return()
+		return nil
+	}
+	return next
+}
+
+// pause waits, and returns false when the request ends first.
+func pause(ctx context.Context, wait time.Duration) bool {
+	if wait <= 0 {
+		return true
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// policyFor returns the policy of a middleware, or that of the service.
+func (s *Service) policyFor(r *http.Request) *retry.Policy {
+	if own := retry.PolicyFrom(r.Context()); own != nil {
+		return own
+	}
+	return s.options.Retry
+}

@@ -1,0 +1,63 @@
+package forwarded
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+)
+
+// Underscore is what happens to request headers with "_" in their name (underscoreHeadersStrategy). Managed headers are not affected:
+// their aliases never pass.
+type Underscore int
+
+const (
+	// UnderscoreKeep forwards them, the default.
+	UnderscoreKeep Underscore = iota
+	// UnderscoreDelete removes them before routing.
+	UnderscoreDelete
+	// UnderscoreReject refuses the request with 400.
+	UnderscoreReject
+)
+
+// ParseUnderscore reads the option's value: keep, delete, reject, or nothing for keep.
+func ParseUnderscore(value string) (Underscore, error) {
+	switch value {
+	case "", "keep":
+		return UnderscoreKeep, nil
+	case "delete":
+		return UnderscoreDelete, nil
+	case "reject":
+		return UnderscoreReject, nil
+	}
+	return 0, fmt.Errorf("underscoreHeadersStrategy %q is not one of keep, delete, reject", value)
+}
+
+// String returns the option's value.
+func (u Underscore) String() string {
+	switch u {
+	case UnderscoreDelete:
+		return "delete"
+	case UnderscoreReject:
+		return "reject"
+	}
+	return "keep"
+}
+
+// Apply brings the headers (or trailers) of a request into line, and reports whether the request may go on.
+func (u Underscore) Apply(h http.Header) bool {
+	if u == UnderscoreKeep {
+		return true
+	}
+	for name := range h {
+		if !hasUnderscore(name) {
+			continue
+		}
+		if u == UnderscoreReject {
+			return false
+		}
+		delete(h, name)
+	}
+	return true
+}
+
+func hasUnderscore(name string) bool { return strings.IndexByte(name, '_') >= 0 }

@@ -1,0 +1,71 @@
+package httpio
+
+import (
+	"errors"
+	"net"
+)
+
+// HalfCloser is a connection of which the direction to the peer can be closed alone.
+type HalfCloser interface {
+	// CloseWrite ends the direction to the peer, which may go on sending.
+	CloseWrite() error
+}
+
+// CloseWrite closes the direction to the peer. The error is [errors.ErrUnsupported] if the value is no [HalfCloser].
+func CloseWrite(conn any) error {
+	half, ok := conn.(HalfCloser)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return half.CloseWrite()
+}
+
+// LingerSetter is a connection whose Close can discard what has not been sent.
+type LingerSetter interface {
+	// SetLinger is as for [net.TCPConn]: 0 makes Close discard unsent data and reset the connection.
+	SetLinger(seconds int) error
+}
+
+// SetLinger sets what Close does with unsent data. The error is [errors.ErrUnsupported] if the connection is no
+// [LingerSetter].
+func SetLinger(conn net.Conn, seconds int) error {
+	setter, ok := conn.(LingerSetter)
+	if !ok {
+		return errors.ErrUnsupported
+	}
+	return setter.SetLinger(seconds)
+}
+
+// ReadAheader is a connection that has bytes which were read from it before.
+type ReadAheader interface {
+	// ReadAhead returns these bytes once, and nil from then on. They come before everything that Read returns.
+	ReadAhead() []byte
+}
+
+// ConnUnwrapper is a connection on top of another, as [crypto/tls.Conn].
+type ConnUnwrapper interface {
+	NetConn() net.Conn
+}
+
+// Bottom returns the lowest connection below, or the connection itself.
+func Bottom(conn net.Conn) net.Conn {
+	for {
+		layer, ok := conn.(ConnUnwrapper)
+		if !ok {
+			return conn
+		}
+		conn = layer.NetConn()
+	}
+}
+
+// SpliceSource is a connection that the kernel may read from directly.
+type SpliceSource interface {
+	// SpliceFrom returns the TCP connection, or nil if it is none or bytes were read ahead of it.
+	SpliceFrom() *net.TCPConn
+}
+
+// SpliceSink is a connection that the kernel may write to directly.
+type SpliceSink interface {
+	// SpliceTo returns the TCP connection, or nil if it is none.
+	SpliceTo() *net.TCPConn
+}

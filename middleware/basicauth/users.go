@@ -1,0 +1,129 @@
+package basicauth
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/sluiceproxy/sluice/middleware/users"
+)
+
+// cacheTime is how long credentials that were verified count as verified, from the time when their hash was computed.
+const cacheTime = 5 * time.Minute
+
+// result is the outcome of a verification.
+type result int
+
+const (
+	// wrong says that there is no such user or that the password is another.
+	wrong result = iota
+	verified
+	remembered
+	// busy means that the limit of concurrent hashes was reached for too long.
+	busy
+	// canceled means that the context of the request ended first.
+	canceled
+)
+
+// user is one user, and what is remembered of the credentials that were right.
+type user struct {
+	name  string
+	hash  stored
+	proof atomic.Pointer[proof]
+}
+
+// proof says that credentials with a digest were right. A user has one password, so there is never more than one.
+type proof struct {
+	digest [sha256.Size]byte
+	until  time.Duration
+}
+
+// userStore holds the users, and verifies passwords against their hashes.
+type userStore struct {
+	users map[string]*user
+	// dummies are a hash of each kind that the users have.
+	dummies []stored
+	// slow says that one of the kinds takes time.
+	slow      bool
+	semaphore *HashSemaphore
+	key       []byte
+	start     time.Time
+	// matches is stored.matches, or what counts its calls in tests.
+	matches func(hash stored, password []byte) bool
+}
+
+func newUserStore(entries []users.Entry[stored], semaphore *HashSemaphore) *userStore {
+	d := &userStore{
+		users: make(map[string]*user, len(entries)), semaphore: semaphore, key: make([]byte, sha256.Size), start: time.Now(),
+		matches: stored.matches,
+	}
+	_, _ = rand.Read(d.key) // It ends the process where the system has no randomness.
+	for _, entry := range entries {
+		hash := entry.Value
+		d.users[entry.Key] = &user{name: entry.Key, hash: hash}
+		if !slices.ContainsFunc(d.dummies, func(known stored) bool { return known.kind == hash.kind }) {
+			d.dummies = append(d.dummies, dummy(hash.kind))
+			d.slow = d.slow || hash.kind.scheme != sha
+		}
+	}
+	return d
+}
+
+// verify returns the user that credentials are right for, and nil when they are wrong.
+func (d *userStore) verify(ctx context.Context, sent *scratch) (*user, result) {
+	user := d.users[string(sent.user)]
+	if !d.slow {
+		return d.compute(user, sent.password)
+	}
+	text := d.dummies[0].text
+	if user != nil {
+		text = user.hash.text
+	}
+	digest := sent.digest(text)
+	if user.remembers(digest, d.now()) {
+		return user, remembered
+	}
+	if denied, ok := d.semaphore.acquire(ctx); !ok {
+		return nil, denied
+	}
+	defer d.semaphore.release()
+	// Many requests come at once with the same credentials, and the first one of them is enough.
+	if user.remembers(digest, d.now()) {
+		return user, remembered
+	}
+	found, outcome := d.compute(user, sent.password)
+	if found != nil {
+		found.proof.Store(&proof{digest: [sha256.Size]byte(digest), until: d.now() + cacheTime})
+	}
+	return found, outcome
+}
+
+// compute compares a password with the user's hash. A refusal has computed one hash of each kind, whether there is
+// such a user or not, and of whichever kind its own hash is. So the time reveals nothing about users, even where
+// their hashes are of many kinds.
+func (d *userStore) compute(user *user, password []byte) (*user, result) {
+	if user != nil && d.matches(user.hash, password) {
+		return user, verified
+	}
+	for _, dummy := range d.dummies {
+		if user == nil || dummy.kind != user.hash.kind {
+			d.matches(dummy, password)
+		}
+	}
+	return nil, wrong
+}
+
+func (d *userStore) now() time.Duration { return time.Since(d.start) }
+
+// remembers reports whether credentials with a digest were right not long ago.
+func (u *user) remembers(digest []byte, now time.Duration) bool {
+	if u == nil {
+		return false
+	}
+	proof := u.proof.Load()
+	return proof != nil && now < proof.until && subtle.ConstantTimeCompare(proof.digest[:], digest) == 1
+}

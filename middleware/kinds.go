@@ -1,0 +1,141 @@
+package middleware
+
+import (
+	"net/http"
+	"reflect"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/addprefix"
+	"github.com/sluiceproxy/sluice/middleware/basicauth"
+	"github.com/sluiceproxy/sluice/middleware/bodylimit"
+	"github.com/sluiceproxy/sluice/middleware/buffering"
+	"github.com/sluiceproxy/sluice/middleware/circuitbreaker"
+	"github.com/sluiceproxy/sluice/middleware/compress"
+	"github.com/sluiceproxy/sluice/middleware/contenttype"
+	"github.com/sluiceproxy/sluice/middleware/digestauth"
+	"github.com/sluiceproxy/sluice/middleware/encodedcharacters"
+	errorpages "github.com/sluiceproxy/sluice/middleware/errors"
+	"github.com/sluiceproxy/sluice/middleware/forwardauth"
+	"github.com/sluiceproxy/sluice/middleware/grpcweb"
+	"github.com/sluiceproxy/sluice/middleware/headers"
+	"github.com/sluiceproxy/sluice/middleware/inflightreq"
+	"github.com/sluiceproxy/sluice/middleware/ipallowlist"
+	"github.com/sluiceproxy/sluice/middleware/jwt"
+	"github.com/sluiceproxy/sluice/middleware/passtlsclientcert"
+	"github.com/sluiceproxy/sluice/middleware/ratelimit"
+	"github.com/sluiceproxy/sluice/middleware/redirectregex"
+	"github.com/sluiceproxy/sluice/middleware/redirectscheme"
+	"github.com/sluiceproxy/sluice/middleware/replacepath"
+	"github.com/sluiceproxy/sluice/middleware/replacepathregex"
+	"github.com/sluiceproxy/sluice/middleware/retry"
+	"github.com/sluiceproxy/sluice/middleware/stripprefix"
+	"github.com/sluiceproxy/sluice/middleware/stripprefixregex"
+	"github.com/sluiceproxy/sluice/middleware/timeout"
+)
+
+// Kinds returns all kinds that are served, apart from chain, in the order of the documentation. It is the one place
+// where a kind is registered: the options are the field of dynamic.Middleware with the type that the constructor
+// takes.
+func Kinds() []Kind {
+	return []Kind{
+		plain(addprefix.New),
+		kind(func(name string, config dynamic.BasicAuth, e environment) (*basicauth.BasicAuth, error) {
+			return basicauth.New(name, config, basicauth.Options{ReadFile: e.readFile, Semaphore: e.hashes})
+		}),
+		plain(bodylimit.New),
+		plain(buffering.New),
+		kind(func(name string, config dynamic.CircuitBreaker, e environment) (*circuitbreaker.CircuitBreaker, error) {
+			return circuitbreaker.New(name, config, circuitbreaker.Options{Logger: e.logger})
+		}),
+		plain(compress.New),
+		plain(contenttype.New),
+		kind(func(name string, config dynamic.DigestAuth, e environment) (*digestauth.DigestAuth, error) {
+			return digestauth.New(name, config, digestauth.Options{ReadFile: e.readFile})
+		}),
+		plain(encodedcharacters.New),
+		kind(errorPages),
+		kind(func(name string, config dynamic.ForwardAuth, e environment) (*forwardauth.ForwardAuth, error) {
+			return forwardauth.New(name, config, forwardauth.Options{ReadFile: e.readFile})
+		}),
+		plain(grpcweb.New),
+		plain(headers.New),
+		plain(inflightreq.New),
+		plain(ipallowlist.New),
+		plain(ipallowlist.NewWhiteList),
+		kind(func(name string, config dynamic.JWT, e environment) (*jwt.JWT, error) {
+			return jwt.New(name, config, jwt.Options{ReadFile: e.readFile, Logger: e.logger})
+		}),
+		plain(passtlsclientcert.New),
+		kind(func(name string, config dynamic.RateLimit, e environment) (*ratelimit.RateLimit, error) {
+			return ratelimit.New(name, config, ratelimit.Options{Clients: e.redis, ReadFile: e.readFile})
+		}),
+		plain(redirectregex.New),
+		plain(redirectscheme.New),
+		plain(replacepath.New),
+		plain(replacepathregex.New),
+		plain(retry.New),
+		plain(stripprefix.New),
+		plain(stripprefixregex.New),
+		plain(timeout.New),
+	}
+}
+
+// errorPages makes the error pages, which another service has.
+func errorPages(name string, config dynamic.ErrorPage, e environment) (*errorpages.ErrorPages, error) {
+	var pages http.Handler
+	if config.Service != "" {
+		var err error
+		if pages, err = e.services(config.Service); err != nil {
+			return nil, err
+		}
+	}
+	return errorpages.New(name, config, pages)
+}
+
+// Kind is one kind of middleware.
+type Kind struct {
+	// Name is the key of the kind in files, such as "addPrefix"; empty when dynamic.Middleware has no field for its
+	// options.
+	Name string
+	// Guards reports that the kind can decide who gets in; see [Guard].
+	Guards bool
+
+	// field is the index of the options in dynamic.Middleware.
+	field int
+	// build makes a middleware of the options, which are a pointer that is not nil.
+	build func(name string, options any, e environment) (Middleware, error)
+}
+
+// plain is a kind that needs its options alone.
+func plain[C any, M Middleware](create func(name string, config C) (M, error)) Kind {
+	return kind(func(name string, config C, _ environment) (M, error) { return create(name, config) })
+}
+
+// kind is a kind that needs a part of its environment.
+func kind[C any, M Middleware](create func(name string, config C, e environment) (M, error)) Kind {
+	k := Kind{
+		build: func(name string, options any, e environment) (Middleware, error) {
+			built, err := create(name, *options.(*C), e)
+			if err != nil {
+				return nil, err // Without the typed nil that comes with it.
+			}
+			return built, nil
+		},
+	}
+	var built M
+	_, k.Guards = any(built).(Guard)
+	definition := reflect.TypeFor[dynamic.Middleware]()
+	for i := range definition.NumField() {
+		if field := definition.Field(i); field.Type == reflect.TypeFor[*C]() {
+			k.Name, k.field = optionName(field), i
+		}
+	}
+	return k
+}
+
+// optionName returns the name of a field in files.
+func optionName(field reflect.StructField) string {
+	name, _, _ := strings.Cut(field.Tag.Get("json"), ",")
+	return name
+}

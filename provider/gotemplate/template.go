@@ -1,0 +1,99 @@
+// Package gotemplate renders Go templates (package text/template) with the functions of sprig, within fixed limits.
+//
+// Input: the text of a template and its data. Output: the rendered text, or an [*Error] with the line of the template.
+// A template is input like any other: a mistake in it must not stop the process. The package text/template has no
+// limits of its own and cannot be interrupted. Therefore the parsed template is changed before it is run (instrument.go):
+// every loop iteration, every call of a template and every call of a function is charged to a [meter], which returns an
+// error once the limits on work and memory are reached. Functions whose result can be much larger than their arguments
+// are charged before they run (cost.go).
+//
+// The package reads no file and logs nothing. Errors contain no text of the template and no value.
+package gotemplate
+
+import (
+	"bytes"
+	"maps"
+	"strings"
+	"sync"
+	"text/template"
+	"unicode"
+
+	"github.com/Masterminds/sprig/v3"
+)
+
+// Template is a parsed template. It may be used by several goroutines; they run it one after the other.
+type Template struct {
+	mu       sync.Mutex
+	template *template.Template
+	meter    *meter
+}
+
+// Parse reads a template. Beside the functions of text/template and sprig it knows normalize (see [Normalize]) and the
+// given functions, which override others of the same name. Each given function is charged as one that goes through its
+// arguments and returns at most 16 times their size.
+//
+// A template may contain 1 MiB of actions, nested at most 200 levels deep. Every error is an [*Error].
+func Parse(text string, functions template.FuncMap) (out *Template, err error) {
+	defer recovered(&err)
+	if err := checkNesting(text); err != nil {
+		return nil, err
+	}
+	m := &meter{limit: maxWork}
+	known := sprig.TxtFuncMap()
+	known["normalize"] = Normalize
+	maps.Copy(known, m.replacements())
+	maps.Copy(known, functions)
+	parsed, err := template.New(templateName).Funcs(known).Parse(text)
+	if err != nil {
+		return nil, parseError(err, known)
+	}
+	wrapped := m.checks()
+	for _, part := range parsed.Templates() {
+		for name := range instrument(part.Tree, known) {
+			wrapped[name] = m.wrap(name, known[name])
+		}
+	}
+	return &Template{template: parsed.Funcs(wrapped), meter: m}, nil
+}
+
+// Execute runs the template. It fails when the output has more than limit bytes, or when the template does more work or
+// needs more memory than any template may: a few seconds, 128 MiB of values. Every error is an [*Error].
+func (t *Template) Execute(data any, limit int64) (text []byte, err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	defer recovered(&err)
+	t.meter.reset()
+	out := output{limit: limit}
+	if err := t.template.Execute(&out, data); err != nil {
+		return nil, executeError(err)
+	}
+	return out.Bytes(), nil
+}
+
+// recovered makes an error of a panic: text/template passes on those that it does not raise itself.
+func recovered(err *error) {
+	if recover() != nil {
+		*err = &Error{Line: 1, Reason: "cannot be evaluated"}
+	}
+}
+
+// output is a buffer that refuses to grow beyond its limit in bytes.
+type output struct {
+	bytes.Buffer
+	limit int64
+}
+
+// Write implements io.Writer.
+func (o *output) Write(text []byte) (int, error) {
+	if int64(o.Len()+len(text)) > o.limit {
+		return 0, outputError(o.limit)
+	}
+	return o.Buffer.Write(text)
+}
+
+// Normalize replaces everything except letters and digits by single dashes, so that a text can be part of a name.
+func Normalize(text string) string {
+	return strings.Join(strings.FieldsFunc(text, func(c rune) bool {
+		return !unicode.IsLetter(c) && !unicode.IsNumber(c)
+	}), "-")
+}

@@ -1,0 +1,243 @@
+// Package redact replaces the secrets in configurations before they are shown.
+//
+// Input: a value of package dynamic or static. Output: a deep copy in which every field with the tag secret shows
+// xxxx in place of its secret. The input is not changed.
+//
+// The tag says what a field may hold:
+//
+//	secret:"true"   a secret, whatever it holds
+//	secret:"file"   the path of a file, which is shown; PEM text and keys in its place are not
+//	secret:"url"    a URL, of which scheme, host and path are shown, and of an address everything
+//	secret:"host"   a URL, of which scheme and host are shown
+//	secret:"path"   the path and query of a URL, of which the path is shown
+//
+// The tag applies to everything below the field: the elements of lists, and the values of maps. Where the values of a
+// map are secret, its keys are, too, unless they are words.
+package redact
+
+import (
+	"net"
+	"net/netip"
+	"net/url"
+	"reflect"
+	"strconv"
+	"strings"
+)
+
+// Hidden is what is shown in place of a secret. An empty text stays empty, since it says that nothing is there.
+const Hidden = "xxxx"
+
+// Copy returns a deep copy of a value without its secrets. Functions and channels are left out. Strings behind an
+// interface count as secrets, since no tag describes them.
+func Copy[T any](value T) T {
+	var out T
+	put(reflect.ValueOf(&out).Elem(), reflect.ValueOf(&value).Elem(), "")
+	return out
+}
+
+// put copies source into target; rule is the tag of the field that it belongs to.
+func put(target, source reflect.Value, rule string) {
+	switch source.Kind() {
+	case reflect.Pointer:
+		if !source.IsNil() {
+			target.Set(reflect.New(source.Type().Elem()))
+			put(target.Elem(), source.Elem(), rule)
+		}
+	case reflect.Interface:
+		putInterface(target, source, rule)
+	case reflect.Struct:
+		putStruct(target, source, rule)
+	case reflect.Slice:
+		putSlice(target, source, rule)
+	case reflect.Array:
+		for i := range source.Len() {
+			put(target.Index(i), source.Index(i), rule)
+		}
+	case reflect.Map:
+		putMap(target, source, rule)
+	case reflect.String:
+		target.SetString(text(source.String(), rule))
+	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
+	default:
+		target.Set(source)
+	}
+}
+
+// putInterface copies what is behind an interface. Free form has no types that say what is secret; our own models do.
+func putInterface(target, source reflect.Value, rule string) {
+	if source.IsNil() {
+		return
+	}
+	inner := source.Elem()
+	switch inner.Kind() {
+	case reflect.Pointer, reflect.Struct, reflect.Map, reflect.Slice, reflect.Array:
+		value := reflect.New(inner.Type()).Elem()
+		put(value, inner, rule)
+		target.Set(value)
+	case reflect.String:
+		target.Set(reflect.ValueOf(text(inner.String(), always)).Convert(inner.Type()))
+	default:
+		if rule == "" {
+			target.Set(inner)
+		} else if source.NumMethod() == 0 {
+			target.Set(reflect.ValueOf(Hidden))
+		}
+	}
+}
+
+func putStruct(target, source reflect.Value, rule string) {
+	exported := false
+	for field := range source.Type().Fields() {
+		if !field.IsExported() {
+			continue
+		}
+		inner := rule
+		if tag, ok := field.Tag.Lookup("secret"); ok {
+			inner = tag
+		}
+		exported = true
+		put(target.FieldByIndex(field.Index), source.FieldByIndex(field.Index), inner)
+	}
+	if !exported {
+		target.Set(source) // A time.Time or netip.Addr: a value without tags.
+	}
+}
+
+func putSlice(target, source reflect.Value, rule string) {
+	if source.IsNil() {
+		return
+	}
+	if rule != "" && source.Type().Elem().Kind() == reflect.Uint8 {
+		target.SetBytes([]byte(text(string(source.Bytes()), rule)))
+		return
+	}
+	target.Set(reflect.MakeSlice(source.Type(), source.Len(), source.Len()))
+	for i := range source.Len() {
+		put(target.Index(i), source.Index(i), rule)
+	}
+}
+
+func putMap(target, source reflect.Value, rule string) {
+	if source.IsNil() {
+		return
+	}
+	target.Set(reflect.MakeMapWithSize(source.Type(), source.Len()))
+	for key, value := range source.Seq2() {
+		element := reflect.New(source.Type().Elem()).Elem()
+		put(element, value, rule)
+		if rule != "" && key.Kind() == reflect.String && !isWord(key.String()) {
+			key = reflect.ValueOf(Hidden).Convert(key.Type())
+		}
+		target.SetMapIndex(key, element)
+	}
+}
+
+// The rules that a tag names.
+const (
+	always = "true"
+	file   = "file"
+	whole  = "url"
+	host   = "host"
+	path   = "path"
+)
+
+// text returns what may be shown of a text. A rule that is not known hides everything.
+func text(value, rule string) string {
+	switch {
+	case value == "" || rule == "":
+		return value
+	case rule == file && isFile(value):
+		return value
+	case rule == path && strings.HasPrefix(value, "/") && !strings.HasPrefix(value, "//"):
+		if end := strings.IndexAny(value, "?#"); end >= 0 {
+			return value[:end+1] + Hidden
+		}
+		return value
+	case (rule == whole || rule == host) && isAddress(value):
+		return value
+	case rule == whole || rule == host:
+		return address(value, rule == whole)
+	}
+	return Hidden
+}
+
+// URL returns what may be shown of a URL, as of a field with the tag secret:"url".
+func URL(value string) string { return text(value, whole) }
+
+// isFile reports whether a value is a path, and not a list of users, a URL, or base64 without its PEM header, which has
+// neither a dot nor a slash in front. A path with characters that are rare in paths is hidden, too.
+func isFile(value string) bool {
+	return (strings.HasPrefix(value, "/") || strings.Contains(value, ".")) && !strings.ContainsFunc(value, func(r rune) bool {
+		return !alphanumeric(r) && !strings.ContainsRune("/._-+~", r)
+	})
+}
+
+// address returns the scheme and the host of a URL, and its path where that may be shown; all else is hidden.
+func address(value string, withPath bool) string {
+	parsed, err := url.Parse(value)
+	if err != nil || parsed.Scheme == "" || !isHost(parsed.Host) && !isSocket(parsed) {
+		return Hidden
+	}
+	if parsed.User == nil && strings.Contains(parsed.Path+parsed.RawQuery+parsed.Fragment, "@") {
+		return Hidden // A password with / ? or # ends the host early, and what looks like host and port is the user and its beginning.
+	}
+	shown := url.URL{Scheme: parsed.Scheme, Host: parsed.Host}
+	if parsed.User != nil {
+		shown.User = url.User(Hidden)
+	}
+	switch {
+	case withPath:
+		shown.Path, shown.RawPath = parsed.Path, parsed.RawPath
+	case parsed.Path != "":
+		shown.Path = "/" + Hidden
+	}
+	if parsed.RawQuery != "" || parsed.ForceQuery {
+		shown.RawQuery = Hidden
+	}
+	if parsed.Fragment != "" {
+		shown.Fragment = Hidden
+	}
+	return shown.String()
+}
+
+// isSocket reports whether a URL names a socket by its path.
+func isSocket(address *url.URL) bool {
+	return (address.Scheme == "unix" || address.Scheme == "npipe") && address.Host == "" && strings.HasPrefix(address.Path, "/")
+}
+
+// isAddress reports whether a value is host:port without a scheme, and not user:password.
+func isAddress(value string) bool {
+	name, port, err := net.SplitHostPort(value)
+	if err != nil {
+		return false
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && number > 0 && isHost(name)
+}
+
+// isHost reports whether a text is a host name or an address, with or without a port.
+func isHost(value string) bool {
+	if name, port, err := net.SplitHostPort(value); err == nil {
+		if _, err := strconv.ParseUint(port, 10, 16); err != nil {
+			return false
+		}
+		value = name
+	}
+	if _, err := netip.ParseAddr(strings.Trim(value, "[]")); err == nil {
+		return true
+	}
+	return value != "" && !strings.ContainsFunc(value, func(r rune) bool {
+		return !alphanumeric(r) && r != '-' && r != '.' && r != '_'
+	})
+}
+
+// isWord reports whether the key of a map is a name as headers, labels and options have them.
+func isWord(key string) bool {
+	return key != "" && len(key) <= 128 && !strings.ContainsFunc(key, func(r rune) bool {
+		return !alphanumeric(r) && !strings.ContainsRune("-_.", r)
+	})
+}
+
+func alphanumeric(r rune) bool {
+	return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
+}

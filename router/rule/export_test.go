@@ -1,0 +1,6 @@
+package rule
+
+import "github.com/sluiceproxy/sluice/dynamic"
+
+// Tree returns the tree of a rule, with documented names and normalised arguments.
+func (r *Rule) Tree() dynamic.Match { return treeOf(r.root) }

@@ -1,0 +1,164 @@
+package telemetry
+
+import (
+	"crypto/x509"
+	"iter"
+	"slices"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// ServerStatus is the health of one server of a service.
+type ServerStatus struct {
+	// Service is name@provider, URL the server's; user information in it is not shown.
+	Service, URL string
+	Up           bool
+}
+
+// CountServers reads all servers at each scrape. A server that a service has twice is up when either is. It is
+// called at most once, and servers may be called from any goroutine.
+func (m *Metrics) CountServers(servers iter.Seq[ServerStatus]) {
+	m.registry.MustRegister(gauges{
+		desc: prometheus.NewDesc("traefik_service_server_up", "Whether a server takes requests: 1 or 0.",
+			[]string{"service", "url"}, nil),
+		read: func(set func(value float64, labels ...string)) {
+			up := map[[2]string]bool{}
+			for server := range servers {
+				key := [2]string{text(server.Service), text(withoutUser(server.URL))}
+				up[key] = up[key] || server.Up
+			}
+			for key, is := range up {
+				value := 0.0
+				if is {
+					value = 1
+				}
+				set(value, key[0], key[1])
+			}
+		},
+	})
+}
+
+// PoolStatus is the state of the endpoints of a service.
+type PoolStatus struct {
+	// Service is name@provider.
+	Service string
+	// Endpoints counts its endpoints by state: ready, ejected and so on.
+	Endpoints map[string]int
+	// InFlight counts the requests that they are answering.
+	InFlight int64
+}
+
+// CountPools reads the pools of all services at each scrape: a few series for each service, however many
+// endpoints it has. It is called at most once, and pools may be called from any goroutine.
+func (m *Metrics) CountPools(pools iter.Seq[PoolStatus]) {
+	m.registry.MustRegister(
+		gauges{
+			desc: prometheus.NewDesc("sluice_service_endpoints", "Endpoints of a service, by state.",
+				[]string{"service", "state"}, nil),
+			read: func(set func(value float64, labels ...string)) {
+				counts := map[[2]string]int{}
+				for pool := range pools {
+					for state, count := range pool.Endpoints {
+						counts[[2]string{text(pool.Service), text(state)}] += count
+					}
+				}
+				for key, count := range counts {
+					set(float64(count), key[:]...)
+				}
+			},
+		},
+		gauges{
+			desc: prometheus.NewDesc("sluice_service_in_flight", "Requests that the endpoints of a service are answering.",
+				[]string{"service"}, nil),
+			read: func(set func(value float64, labels ...string)) {
+				counts := map[string]int64{}
+				for pool := range pools {
+					counts[text(pool.Service)] += pool.InFlight
+				}
+				for service, count := range counts {
+					set(float64(count), service)
+				}
+			},
+		})
+}
+
+// CountCertificates reads the expiry of all certificates at each scrape. It is called at most once, and
+// certificates may be called from any goroutine; nil ones are skipped.
+func (m *Metrics) CountCertificates(certificates iter.Seq[*x509.Certificate]) {
+	m.registry.MustRegister(gauges{
+		desc: prometheus.NewDesc("traefik_tls_certs_not_after", "Unix time in seconds at which a certificate ends.",
+			[]string{"cn", "sans", "serial"}, nil),
+		read: func(set func(value float64, labels ...string)) {
+			ends := map[[3]string]float64{}
+			for certificate := range certificates {
+				if certificate == nil || certificate.SerialNumber == nil {
+					continue
+				}
+				names := strings.Join(slices.Sorted(slices.Values(certificate.DNSNames)), ",")
+				key := [3]string{text(certificate.Subject.CommonName), text(names), certificate.SerialNumber.String()}
+				ends[key] = float64(certificate.NotAfter.Unix())
+			}
+			for key, end := range ends {
+				set(end, key[:]...)
+			}
+		},
+	})
+}
+
+// CountDropped reads sluice_telemetry_dropped_total{signal} from count. what is the signal, such as access_log,
+// traces or log, of which items were dropped because they could not be written fast enough. It is called once
+// for each, and count from any goroutine.
+func (m *Metrics) CountDropped(what string, count func() uint64) {
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name:        "sluice_telemetry_dropped_total",
+		Help:        "Log lines and spans that were dropped because they came faster than they could be written.",
+		ConstLabels: prometheus.Labels{"signal": what},
+	}, func() float64 { return float64(count()) }))
+}
+
+// withoutUser returns the URL without user and password.
+func withoutUser(server string) string {
+	scheme, rest, found := strings.Cut(server, "://")
+	if !found {
+		return server
+	}
+	authority, path := rest, ""
+	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
+		authority, path = rest[:end], rest[end:]
+	}
+	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
+		authority = authority[at+1:]
+	}
+	return scheme + "://" + authority + path
+}
+
+// gauges is a family of gauges that are read at each scrape.
+type gauges struct {
+	desc *prometheus.Desc
+	// read calls set with each value and its labels' values, of which no two sets are the same.
+	read func(set func(value float64, labels ...string))
+}
+
+// Describe sends the description of the family.
+func (g gauges) Describe(to chan<- *prometheus.Desc) { to <- g.desc }
+
+// Collect sends the gauges as they are now.
+func (g gauges) Collect(to chan<- prometheus.Metric) {
+	g.read(func(value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(g.desc, prometheus.GaugeValue, value, labels...)
+	})
+}
+
+// openConnections are the connections of all entrypoints.
+func (m *Metrics) openConnections() gauges {
+	return gauges{
+		prometheus.NewDesc("traefik_open_connections", "Connections that are open on an entrypoint.",
+			[]string{"entrypoint", "protocol"}, nil),
+		func(set func(value float64, labels ...string)) {
+			for _, s := range m.owners.list(TrafficEntrypoints, nil) {
+				set(float64(m.Entrypoint(s.name).open.Load()), text(s.name), "TCP")
+			}
+		},
+	}
+}
