@@ -137,12 +137,12 @@ func (p *http1Request) Completed(end http1.Completion) {
 		if !end.Begun {
 			status = statusClientLeft
 		}
-		if p.record.Code == "" {
+		if p.record.Code == "" && !end.Abandoned {
 			p.record.Code = telemetry.CodeClientLeft
 		}
 	}
 	p.tell(status)
-	if p.recyclable {
+	if p.recyclable && !end.Abandoned {
 		pool := &p.entrypoint.chain.recycled
 		*p = http1Request{values: p.values}
 		pool.Put(p)

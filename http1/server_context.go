@@ -69,12 +69,14 @@ type RequestState interface {
 
 // Completion is how a response has ended.
 type Completion struct {
-	// Err is why writing has failed, or nil.
+	// Err is why writing has failed, or nil. It is [ErrFinished] if the handler has left a call behind that writes.
 	Err error
 	// Begun reports whether a byte of the response's head has been written. It is false for hijacked connections.
 	Begun bool
 	// Unsent is how many bytes of the body were accepted by Write and could not be written.
 	Unsent int64
+	// Abandoned reports whether a goroutine of the handler is still in a call on the writer or the body.
+	Abandoned bool
 }
 
 // Value returns the address that the client connected to under http.LocalAddrContextKey, and otherwise what was

@@ -232,8 +232,13 @@ func (x *exchange) completed() {
 		return
 	}
 	x.state = nil
+	under := x.guard.Under()
+	if under.Writes { // The response belongs to the call that is under way.
+		state.Completed(Completion{Err: ErrFinished, Begun: true, Abandoned: true})
+		return
+	}
 	r := &x.response
-	state.Completed(Completion{Err: r.err, Begun: r.sent, Unsent: r.unsent})
+	state.Completed(Completion{Err: r.err, Begun: r.sent, Unsent: r.unsent, Abandoned: under.Reads})
 }
 
 // finishAbandoned ends an exchange whose handler left a call behind that is under way. The connection serves no other
