@@ -1,11 +1,11 @@
-// Package api answers those who ask Sluice about itself: whether it lives, whether it is ready, what is configured and what
-// became of it, and which route would answer a request.
+// Package api answers those who ask Sluice about itself: whether it lives, whether it is ready, what is configured and
+// what became of it, and which route would answer a request.
 //
-// In flow the immutable state that the pipeline publishes, the static configuration, and what the router's table and the
-// pools say through the interfaces that this package declares; out flow JSON and plain text, on the paths of Traefik's API
-// and on ours. Configuration is shown in redacted copies alone. Everything is read-only: other methods than GET and HEAD get
-// 405, and pages of other origins get nothing. The handlers are mounted by the router as the services ping@internal and
-// api@internal; this package never listens and never changes anything.
+// In flow the immutable state that the pipeline publishes, the static configuration, and what the router's table and
+// the pools say through the interfaces that this package declares; out flow JSON and plain text, on the paths of
+// Traefik's API and on ours. Configuration is shown in redacted copies alone. Everything is read-only: other methods
+// than GET and HEAD get 405, and pages of other origins get nothing. The handlers are mounted by the router as the
+// services ping@internal and api@internal; this package never listens and never changes anything.
 package api
 
 import (
@@ -27,7 +27,8 @@ type State interface {
 	State() *pipeline.State
 }
 
-// Lister lists the routes that are served, and the middlewares that count or have state. What it returns is written as JSON.
+// Lister lists the routes that are served, and the middlewares that count or have state. What it returns is written as
+// JSON.
 type Lister interface {
 	Routes() any
 	Middlewares() any
@@ -57,8 +58,8 @@ type Version struct {
 
 // Part is a piece that is mounted beside the API's own paths, behind the same protection against other origins.
 type Part interface {
-	// Mount adds the part's routes below prefix, which is the option api.basePath without a slash at its end: a path of the
-	// API is prefix + "/api/...". Get adds one.
+	// Mount adds the part's routes below prefix, which is the option api.basePath without a slash at its end: a path of
+	// the API is prefix + "/api/...". Get adds one.
 	Mount(root *mux.Router, prefix string)
 }
 
@@ -68,7 +69,8 @@ type Options struct {
 	State State
 	// Static is the configuration that Sluice was started with; nil means an empty one. It is never shown unredacted.
 	Static *static.Configuration
-	// Explainer and Lister answer /api/explain, /api/routes and /api/middlewares; where one is nil, its paths are not served.
+	// Explainer and Lister answer /api/explain, /api/routes and /api/middlewares; where one is nil, its paths are not
+	// served.
 	Explainer Explainer
 	Lister    Lister
 	// Servers may be nil; services then have no serverStatus.
@@ -119,7 +121,9 @@ func New(options Options) http.Handler {
 	root.NotFoundHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h.write(w, http.StatusNotFound, Problem{Message: "there is nothing at " + r.URL.EscapedPath()})
 	})
-	root.MethodNotAllowedHandler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { refuseMethod(w, h.write) })
+	root.MethodNotAllowedHandler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		refuseMethod(w, h.write)
+	})
 	return protect(h.prefix, h.write, root)
 }
 
@@ -130,8 +134,12 @@ func (h *handler) mountQuestions(root *mux.Router) {
 		Get(root, prefix+"/explain", func(w http.ResponseWriter, r *http.Request) { explain(w, r, explainer, h.write) })
 	}
 	if lister := h.options.Lister; lister != nil {
-		Get(root, prefix+"/routes", func(w http.ResponseWriter, _ *http.Request) { h.write(w, http.StatusOK, lister.Routes()) })
-		Get(root, prefix+"/middlewares", func(w http.ResponseWriter, _ *http.Request) { h.write(w, http.StatusOK, lister.Middlewares()) })
+		Get(root, prefix+"/routes", func(w http.ResponseWriter, _ *http.Request) {
+			h.write(w, http.StatusOK, lister.Routes())
+		})
+		Get(root, prefix+"/middlewares", func(w http.ResponseWriter, _ *http.Request) {
+			h.write(w, http.StatusOK, lister.Middlewares())
+		})
 	}
 	Get(root, prefix+"/ready", func(w http.ResponseWriter, _ *http.Request) { ready(w, h.options.State, h.write) })
 	Get(root, prefix+"/verdicts", h.verdicts)

@@ -56,19 +56,59 @@ func TestAPI(t *testing.T) {
 		status  int
 		body    string
 	}{
-		{"explain", Options{Explainer: all}, "GET", "/api/explain?url=http://a/", 200, "{\"router\":\"a@file\",\"rule\":\"Host(`a`) && PathPrefix(`/`)\"}"},
+		{
+			"explain",
+			Options{Explainer: all},
+			"GET", "/api/explain?url=http://a/", 200,
+			"{\"router\":\"a@file\",\"rule\":\"Host(`a`) && PathPrefix(`/`)\"}",
+		},
 		{"explain without a URL", Options{Explainer: all}, "GET", "/api/explain", 400, `{"message":"query: url is missing"}`},
 		{"explain a bad URL", Options{Explainer: all}, "GET", "/api/explain?url=bad", 400, `{"message":"bad has no host"}`},
-		{"explain with a bad header", Options{Explainer: all}, "GET", "/api/explain?url=x&header=Host", 400, `{"message":"query: header is not of the form NAME: VALUE"}`},
-		{"explain with a bad query", Options{Explainer: all}, "GET", "/api/explain?url=%zz", 400, `{"message":"query: invalid URL escape \"%zz\""}`},
-		{"explain by POST", Options{Explainer: all}, "POST", "/api/explain?url=http://a/", 405, `{"message":"the API is read-only"}`},
-		{"nobody explains", Options{}, "GET", "/api/explain?url=http://a/", 404, `{"message":"there is nothing at /api/explain"}`},
+		{
+			"explain with a bad header",
+			Options{Explainer: all},
+			"GET", "/api/explain?url=x&header=Host", 400,
+			`{"message":"query: header is not of the form NAME: VALUE"}`,
+		},
+		{
+			"explain with a bad query",
+			Options{Explainer: all},
+			"GET", "/api/explain?url=%zz", 400,
+			`{"message":"query: invalid URL escape \"%zz\""}`,
+		},
+		{
+			"explain by POST",
+			Options{Explainer: all},
+			"POST", "/api/explain?url=http://a/", 405,
+			`{"message":"the API is read-only"}`,
+		},
+		{
+			"nobody explains",
+			Options{},
+			"GET", "/api/explain?url=http://a/", 404,
+			`{"message":"there is nothing at /api/explain"}`,
+		},
 		{"routes", Options{Lister: all}, "GET", "/api/routes", 200, `["a@file"]`},
 		{"middlewares", Options{Lister: all}, "GET", "/api/middlewares", 200, `["m@file"]`},
 		{"routes by DELETE", Options{Lister: all}, "DELETE", "/api/routes", 405, `{"message":"the API is read-only"}`},
-		{"routes under a base path", Options{Lister: all, BasePath: "/sluice/"}, "GET", "/sluice/api/routes", 200, `["a@file"]`},
-		{"not under another one", Options{Lister: all, BasePath: "/sluice"}, "GET", "/api/routes", 404, `{"message":"there is nothing at /api/routes"}`},
-		{"ready", Options{}, "GET", "/api/ready", 200, `{"ready":true,"generation":0,"ageSeconds":0,"providers":[],"quarantined":0,"verdicts":[]}`},
+		{
+			"routes under a base path",
+			Options{Lister: all, BasePath: "/sluice/"},
+			"GET", "/sluice/api/routes", 200,
+			`["a@file"]`,
+		},
+		{
+			"not under another one",
+			Options{Lister: all, BasePath: "/sluice"},
+			"GET", "/api/routes", 404,
+			`{"message":"there is nothing at /api/routes"}`,
+		},
+		{
+			"ready",
+			Options{},
+			"GET", "/api/ready", 200,
+			`{"ready":true,"generation":0,"ageSeconds":0,"providers":[],"quarantined":0,"verdicts":[]}`,
+		},
 		{"something else", Options{}, "GET", "/api/%3Cscript%3E", 404, `{"message":"there is nothing at /api/%3Cscript%3E"}`},
 	}
 	for _, test := range tests {
@@ -116,7 +156,8 @@ func (unwritable) Middlewares() any { return nil }
 func (unwritable) Routes() any { return func() {} }
 
 func TestAnswerThatIsNoJSON(t *testing.T) {
-	answer := ask(t, New(Options{State: fixed{}, Lister: unwritable{}, Logger: telemetry.Discard{}}), http.MethodGet, "/api/routes")
+	answer := ask(t, New(Options{State: fixed{}, Lister: unwritable{}, Logger: telemetry.Discard{}}), http.MethodGet,
+		"/api/routes")
 	if answer.Code != http.StatusInternalServerError || !strings.Contains(answer.Body.String(), "cannot be written") {
 		t.Errorf("answer = %d %s", answer.Code, answer.Body)
 	}

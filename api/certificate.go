@@ -51,8 +51,9 @@ func newCertificate(leaf *x509.Certificate, now time.Time) certificate {
 		SANs:     append([]string{}, leaf.DNSNames...),
 		NotAfter: leaf.NotAfter, NotBefore: leaf.NotBefore,
 		CommonName: leaf.Subject.CommonName,
-		IssuerOrg:  first(leaf.Issuer.Organization), IssuerCN: leaf.Issuer.CommonName, IssuerCountry: first(leaf.Issuer.Country),
-		Organization: first(leaf.Subject.Organization), Country: first(leaf.Subject.Country),
+		IssuerOrg:  first(leaf.Issuer.Organization), IssuerCN: leaf.Issuer.CommonName,
+		IssuerCountry: first(leaf.Issuer.Country),
+		Organization:  first(leaf.Subject.Organization), Country: first(leaf.Subject.Country),
 		Version: "v" + strconv.Itoa(leaf.Version), KeyType: kind, KeySize: size,
 		SignatureAlgorithm: leaf.SignatureAlgorithm.String(),
 		Status:             validity(leaf, now),
@@ -136,7 +137,8 @@ func (h *handler) listCertificates(w http.ResponseWriter, r *http.Request) {
 	status, search := query.Get("status"), strings.ToLower(query.Get("search"))
 	kept := slices.DeleteFunc(h.certificates(), func(c certificate) bool {
 		texts := append([]string{c.CommonName, c.IssuerOrg, c.IssuerCN}, c.SANs...)
-		return status != "" && !strings.EqualFold(status, c.Status) || !strings.Contains(strings.ToLower(strings.Join(texts, "\n")), search)
+		return status != "" && !strings.EqualFold(status, c.Status) ||
+			!strings.Contains(strings.ToLower(strings.Join(texts, "\n")), search)
 	})
 	switch query.Get("sortBy") {
 	case "issuer":

@@ -30,8 +30,9 @@ func issue(t *testing.T, name string, begin, end time.Time) *x509.Certificate {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(4711), NotBefore: begin, NotAfter: end, DNSNames: []string{name, "also." + name}, IPAddresses: []net.IP{{192, 0, 2, 1}},
-		Subject: pkix.Name{CommonName: name, Organization: []string{"Weir"}, Country: []string{"NZ"}},
+		SerialNumber: big.NewInt(4711), NotBefore: begin, NotAfter: end, DNSNames: []string{name, "also." + name},
+		IPAddresses: []net.IP{{192, 0, 2, 1}},
+		Subject:     pkix.Name{CommonName: name, Organization: []string{"Weir"}, Country: []string{"NZ"}},
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
@@ -56,7 +57,8 @@ func TestCertificates(t *testing.T) {
 		options := sampleOptions()
 		options.Certificates = chain{
 			long, issue(t, "soon.test", now.Add(-time.Hour), now.Add(time.Hour)), long, nil,
-			issue(t, "over.test", now.Add(-2*time.Hour), now.Add(-time.Hour)), issue(t, "early.test", now.Add(time.Hour), now.Add(90*24*time.Hour)),
+			issue(t, "over.test", now.Add(-2*time.Hour), now.Add(-time.Hour)), issue(t, "early.test", now.Add(time.Hour),
+				now.Add(90*24*time.Hour)),
 		}
 		handler := New(options)
 		for target, want := range map[string][]string{
@@ -83,9 +85,13 @@ func TestCertificates(t *testing.T) {
 			t.Fatalf("%v: %s", err, answer.Body)
 		}
 		want := certificate{
-			Name: fingerprint(long.Raw), CertFingerprint: fingerprint(long.Raw), PublicKeyFingerprint: fingerprint(long.RawSubjectPublicKeyInfo),
-			SANs: []string{"192.0.2.1", "also.long.test", "long.test"}, NotBefore: long.NotBefore, NotAfter: long.NotAfter, SerialNumber: "4711",
-			CommonName: "long.test", IssuerOrg: "Weir", IssuerCN: "long.test", IssuerCountry: "NZ", Organization: "Weir", Country: "NZ",
+			Name: fingerprint(long.Raw), CertFingerprint: fingerprint(long.Raw),
+			PublicKeyFingerprint: fingerprint(long.RawSubjectPublicKeyInfo),
+			SANs:                 []string{"192.0.2.1", "also.long.test", "long.test"}, NotBefore: long.NotBefore,
+			NotAfter:     long.NotAfter,
+			SerialNumber: "4711",
+			CommonName:   "long.test", IssuerOrg: "Weir", IssuerCN: "long.test", IssuerCountry: "NZ", Organization: "Weir",
+			Country: "NZ",
 			Version: "v3", KeyType: "ECDSA", KeySize: 256, SignatureAlgorithm: "ECDSA-SHA256", Status: "enabled",
 		}
 		if diff := cmp.Diff(want, shown); diff != "" {

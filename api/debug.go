@@ -18,8 +18,8 @@ import (
 // longestProfile bounds how long the process may be watched for a profile or a trace, in seconds.
 const longestProfile = 300
 
-// mountDebug adds what a developer asks of a Go program: its profiles and its variables. The command line is not among them,
-// since it may hold secrets, nor is anything else that says what the process was started with.
+// mountDebug adds what a developer asks of a Go program: its profiles and its variables. The command line is not among
+// them, since it may hold secrets, nor is anything else that says what the process was started with.
 func mountDebug(root *mux.Router, path string) {
 	Get(root, path+"/vars", variables)
 	Get(root, path+"/pprof", profileIndex)
@@ -37,7 +37,8 @@ func mountDebug(root *mux.Router, path string) {
 	})
 }
 
-// bounded refuses to watch the process for a time that check refuses. Go's handlers would take their default in the place of what they cannot read.
+// bounded refuses to watch the process for a time that check refuses. Go's handlers would take their default in the
+// place of what they cannot read.
 func bounded(check func(text string) string, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query, err := url.ParseQuery(r.URL.RawQuery)
@@ -87,7 +88,8 @@ func profileIndex(w http.ResponseWriter, _ *http.Request) {
 	_, _ = fmt.Fprint(w, "profile\nsymbol\ntrace\n")
 }
 
-// variables answers with what the libraries publish through expvar, and with the memory, but never with the command line.
+// variables answers with what the libraries publish through expvar, and with the memory, but never with the command
+// line.
 func variables(w http.ResponseWriter, _ *http.Request) {
 	shown := map[string]json.RawMessage{}
 	expvar.Do(func(variable expvar.KeyValue) {

@@ -39,8 +39,12 @@ func TestDebug(t *testing.T) {
 // Go's own handlers watch the process for their default time where they cannot read how long they should.
 func TestDebugRefusesWrongTimes(t *testing.T) {
 	handler := New(sampleOptions())
-	const whole, parts = "seconds is not a whole number from 1 to 300\n", "seconds is not a number above 0, and 300 at most\n"
-	for _, seconds := range []string{"0", "-1", "301", "1e9", "99999999999999999999", "NaN", "Inf", "-Inf", "ten", "1s", "", "%201", "0x", "-0.5"} {
+	const whole, parts = "seconds is not a whole number from 1 to 300\n",
+		"seconds is not a number above 0, and 300 at most\n"
+	for _, seconds := range []string{
+		"0", "-1", "301", "1e9", "99999999999999999999", "NaN", "Inf", "-Inf", "ten", "1s",
+		"", "%201", "0x", "-0.5",
+	} {
 		for path, want := range map[string]string{"profile": whole, "heap": whole, "goroutine": whole, "trace": parts} {
 			refuses(t, handler, "/debug/pprof/"+path+"?seconds="+seconds, want)
 		}
@@ -58,7 +62,8 @@ func TestDebugRefusesWrongTimes(t *testing.T) {
 
 func refuses(t *testing.T, handler http.Handler, path, want string) {
 	t.Helper()
-	if answer := ask(t, handler, http.MethodGet, path); answer.Code != http.StatusBadRequest || answer.Body.String() != want {
+	if answer := ask(t, handler, http.MethodGet, path); answer.Code != http.StatusBadRequest ||
+		answer.Body.String() != want {
 		t.Errorf("%s: %d %.100q, want 400 and %q", path, answer.Code, answer.Body, want)
 	}
 }

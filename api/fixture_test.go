@@ -32,7 +32,10 @@ func pointer[T any](value T) *T { return &value }
 // sampleStatic is a configuration with an entrypoint of each sort.
 func sampleStatic() *static.Configuration {
 	web, secure, internal, udp := &static.EntryPoint{}, &static.EntryPoint{}, &static.EntryPoint{}, &static.EntryPoint{}
-	for entryPoint, address := range map[*static.EntryPoint]string{web: ":80", secure: ":443", internal: ":8080", udp: ":53/udp"} {
+	for entryPoint, address := range map[*static.EntryPoint]string{
+		web: ":80", secure: ":443", internal: ":8080",
+		udp: ":53/udp",
+	} {
 		entryPoint.SetDefaults()
 		entryPoint.Address = address
 	}
@@ -40,7 +43,8 @@ func sampleStatic() *static.Configuration {
 	return &static.Configuration{
 		EntryPoints: map[string]*static.EntryPoint{"web": web, "websecure": secure, "traefik": internal, "dns/one": udp},
 		Providers: static.Providers{
-			File: &static.FileProvider{}, Docker: &static.Docker{Password: secret}, Plugin: map[string]static.FreeForm{"demo": {}},
+			File: &static.FileProvider{}, Docker: &static.Docker{Password: secret},
+			Plugin: map[string]static.FreeForm{"demo": {}},
 		},
 		API:       &static.API{Dashboard: true, Debug: true, DashboardName: "here"},
 		Metrics:   &static.Metrics{Prometheus: &static.Prometheus{}, OTLP: &static.MetricOTLP{}},
@@ -54,24 +58,48 @@ func sampleStatic() *static.Configuration {
 func sampleHTTP() *dynamic.HTTPConfiguration {
 	return &dynamic.HTTPConfiguration{
 		Routers: map[string]*dynamic.Router{
-			"shop@file":       {Rule: "Host(`shop.test`)", Service: "shop", Middlewares: []string{"auth", "limit@docker"}, EntryPoints: []string{"web"}},
-			"Admin/api@file":  {Rule: "Host(`admin.test`) && PathPrefix(`/api`)", Service: "api@internal", TLS: &dynamic.RouterTLS{}, Priority: 9000},
-			"blog@docker":     {Rule: "Host(`blog.test`)", Service: "blog", EntryPoints: []string{"websecure", "missing"}},
-			"missing@docker":  {Rule: "Host(`missing.test`)", Service: "nowhere", Middlewares: []string{"limit"}},
-			"health@internal": {Rule: "PathPrefix(`/ping`)", Service: "ping@internal", EntryPoints: []string{"traefik"}, Priority: 1<<63 - 1},
+			"shop@file": {
+				Rule: "Host(`shop.test`)", Service: "shop", Middlewares: []string{"auth", "limit@docker"},
+				EntryPoints: []string{"web"},
+			},
+			"Admin/api@file": {
+				Rule: "Host(`admin.test`) && PathPrefix(`/api`)", Service: "api@internal",
+				TLS: &dynamic.RouterTLS{}, Priority: 9000,
+			},
+			"blog@docker":    {Rule: "Host(`blog.test`)", Service: "blog", EntryPoints: []string{"websecure", "missing"}},
+			"missing@docker": {Rule: "Host(`missing.test`)", Service: "nowhere", Middlewares: []string{"limit"}},
+			"health@internal": {
+				Rule: "PathPrefix(`/ping`)", Service: "ping@internal", EntryPoints: []string{"traefik"},
+				Priority: 1<<63 - 1,
+			},
 		},
 		Services: map[string]*dynamic.Service{
 			"shop@file": {LoadBalancer: &dynamic.ServersLoadBalancer{
-				Strategy: "wrr", Servers: []dynamic.Server{{URL: "http://user:" + secret + "@192.0.2.1:80/?token=" + secret}, {URL: "http://192.0.2.2:80"}},
-				HealthCheck: &dynamic.ServerHealthCheck{Path: "/health?token=" + secret, Headers: map[string]string{"Authorization": secret}, Interval: ptypes.Duration(30e9)},
+				Strategy: "wrr", Servers: []dynamic.Server{
+					{URL: "http://user:" + secret + "@192.0.2.1:80/?token=" + secret},
+					{URL: "http://192.0.2.2:80"},
+				},
+				HealthCheck: &dynamic.ServerHealthCheck{
+					Path:    "/health?token=" + secret,
+					Headers: map[string]string{"Authorization": secret}, Interval: ptypes.Duration(30e9),
+				},
 			}},
-			"blog@docker": {LoadBalancer: &dynamic.ServersLoadBalancer{EndpointSet: "docker/blog:80"}, Middlewares: []string{"limit"}},
-			"split@file":  {Weighted: &dynamic.WeightedRoundRobin{Services: []dynamic.WeightedService{{Name: "shop", Weight: pointer(3)}}}},
+			"blog@docker": {
+				LoadBalancer: &dynamic.ServersLoadBalancer{EndpointSet: "docker/blog:80"},
+				Middlewares:  []string{"limit"},
+			},
+			"split@file": {Weighted: &dynamic.WeightedRoundRobin{Services: []dynamic.WeightedService{{
+				Name:   "shop",
+				Weight: pointer(3),
+			}}}},
 		},
 		Middlewares: map[string]*dynamic.Middleware{
-			"auth@file":    {BasicAuth: &dynamic.BasicAuth{Users: []string{"ann:" + secret}, Realm: "shop"}},
-			"limit@docker": {RateLimit: &dynamic.RateLimit{Average: 10, Redis: &dynamic.Redis{Endpoints: []string{"redis:6379"}, Password: secret}}},
-			"demo@file":    {Plugin: map[string]map[string]any{"demo": {"token": secret, "deep": []any{secret, 7}}}},
+			"auth@file": {BasicAuth: &dynamic.BasicAuth{Users: []string{"ann:" + secret}, Realm: "shop"}},
+			"limit@docker": {RateLimit: &dynamic.RateLimit{Average: 10, Redis: &dynamic.Redis{
+				Endpoints: []string{"redis:6379"},
+				Password:  secret,
+			}}},
+			"demo@file": {Plugin: map[string]map[string]any{"demo": {"token": secret, "deep": []any{secret, 7}}}},
 		},
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/sluiceproxy/sluice/redact"
 )
 
-// judged is what Traefik's API says of every object. In /api/rawdata the name is the key, so that Name, Provider and Type are
-// empty there.
+// judged is what Traefik's API says of every object. In /api/rawdata the name is the key, so that Name, Provider and
+// Type are empty there.
 type judged struct {
 	Errors   []string `json:"error,omitempty"`
 	Status   string   `json:"status,omitempty"`
@@ -59,7 +59,10 @@ func (r *routerRow) show(said judged) routerJSON {
 	if router.TLS != nil {
 		router.TLS.Options = cmp.Or(router.TLS.Options, dynamic.DefaultTLSName)
 	}
-	return routerJSON{Router: router, judged: said, Using: r.using, Priority: r.priority, PriorityStr: strconv.Itoa(r.priority)}
+	return routerJSON{
+		Router: router, judged: said, Using: r.using, Priority: r.priority,
+		PriorityStr: strconv.Itoa(r.priority),
+	}
 }
 
 // serviceJSON is a service as Traefik's API shows it.
@@ -188,14 +191,15 @@ func orderMiddlewares(by string) func(a, b *middlewareRow) int {
 	return nil
 }
 
-// keepRouter applies serviceName and middlewareName. A name without @ is compared with what the router says, and a qualified one
-// with what that leads to.
+// keepRouter applies serviceName and middlewareName. A name without @ is compared with what the router says, and a
+// qualified one with what that leads to.
 func keepRouter(r *routerRow, query url.Values) bool {
 	service, middleware := query.Get("serviceName"), query.Get("middlewareName")
 	if service != "" && service != r.service && service != r.router.Service {
 		return false
 	}
-	return middleware == "" || slices.Contains(r.middlewares, middleware) || slices.Contains(r.router.Middlewares, middleware)
+	return middleware == "" || slices.Contains(r.middlewares, middleware) || slices.Contains(r.router.Middlewares,
+		middleware)
 }
 
 // rawData answers with the whole dynamic configuration and what became of it.
@@ -231,7 +235,8 @@ func all[R row, J any](t table[R], show func(R) J) map[string]J {
 }
 
 // verdicts answers with a page of findings: everything that is not put to work as declared. The filters are status
-// (quarantined or degraded; disabled and warning are synonyms), code, kind, provider, and search in name, reason and origin.
+// (quarantined or degraded; disabled and warning are synonyms), code, kind, provider, and search in name, reason and
+// origin.
 func (h *handler) verdicts(w http.ResponseWriter, r *http.Request) {
 	query, ok := h.query(w, r)
 	if !ok {

@@ -78,14 +78,18 @@ func TestLists(t *testing.T) {
 		{routers + "?middlewareName=limit@docker", "missing@docker shop@file", "1", "2"},
 		{routers + "?middlewareName=auth", "shop@file", "1", "1"},
 		{routers + "?middlewareName=auth@docker", "", "1", "0"},
-		{routers + "?sortBy=priority&direction=desc", "health@internal Admin/api@file missing@docker shop@file blog@docker", "1", "5"},
+		{
+			routers + "?sortBy=priority&direction=desc", "health@internal Admin/api@file missing@docker shop@file blog@docker",
+			"1", "5",
+		},
 		{routers + "?sortBy=priority", "blog@docker shop@file missing@docker Admin/api@file health@internal", "1", "5"},
 		{routers + "?sortBy=provider", "blog@docker missing@docker Admin/api@file shop@file health@internal", "1", "5"},
 		{routers + "?sortBy=status", "missing@docker Admin/api@file health@internal shop@file blog@docker", "1", "5"},
 		{routers + "?sortBy=rule&per_page=2", "Admin/api@file blog@docker", "2", "5"},
 		{routers + "?sortBy=service", "Admin/api@file blog@docker missing@docker health@internal shop@file", "1", "5"},
 		{routers + "?sortBy=entryPoints", "health@internal shop@file Admin/api@file blog@docker missing@docker", "1", "5"},
-		{services, "api@internal blog@docker dashboard@internal noop@internal ping@internal prometheus@internal shop@file split@file", "1", "8"},
+		{services, "api@internal blog@docker dashboard@internal noop@internal ping@internal prometheus@internal " +
+			"shop@file split@file", "1", "8"},
 		{services + "?sortBy=servers&direction=desc&per_page=2", "blog@docker shop@file", "2", "8"},
 		{services + "?sortBy=type&direction=desc&per_page=3", "split@file shop@file blog@docker", "2", "8"},
 		{services + "?sortBy=nothing&per_page=1", "api@internal", "2", "8"},
@@ -190,7 +194,10 @@ func crowd(count int) *pipeline.State {
 	http := &dynamic.HTTPConfiguration{Routers: map[string]*dynamic.Router{}, Services: map[string]*dynamic.Service{}}
 	for i := range count {
 		name := "router-" + strconv.Itoa(i) + "@kubernetescrd"
-		http.Routers[name] = &dynamic.Router{Rule: "Host(`host-" + strconv.Itoa(i) + ".example.com`) && PathPrefix(`/api`)", Service: name, EntryPoints: []string{"web"}}
+		http.Routers[name] = &dynamic.Router{
+			Rule:    "Host(`host-" + strconv.Itoa(i) + ".example.com`) && PathPrefix(`/api`)",
+			Service: name, EntryPoints: []string{"web"},
+		}
 		http.Services[name] = &dynamic.Service{LoadBalancer: &dynamic.ServersLoadBalancer{EndpointSet: name}}
 	}
 	return &pipeline.State{Configuration: &dynamic.Configuration{HTTP: http}}
@@ -211,7 +218,8 @@ func TestTheViewIsMadeOnce(t *testing.T) {
 func BenchmarkSearch(b *testing.B) {
 	handler := New(Options{State: fixed{crowd(10_000)}, Logger: telemetry.Discard{}, Static: sampleStatic()})
 	for name, target := range map[string]string{
-		"page": "/api/http/routers", "search": "/api/http/routers?search=host-99", "sort": "/api/http/routers?sortBy=priority&search=host-9",
+		"page": "/api/http/routers", "search": "/api/http/routers?search=host-99",
+		"sort": "/api/http/routers?sortBy=priority&search=host-9",
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {

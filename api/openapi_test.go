@@ -84,11 +84,12 @@ func TestTheDocumentIsAnswered(t *testing.T) {
 	}
 }
 
-// TestTheDocumentHasEveryPath demands that a path that is mounted is in the document, and the other way round but for the paths of
-// parts.
+// TestTheDocumentHasEveryPath demands that a path that is mounted is in the document, and the other way round but for
+// the paths of parts.
 func TestTheDocumentHasEveryPath(t *testing.T) {
 	parts := []string{
-		"/api/endpoints", "/api/events", "/api/generations", "/api/generations/{id}", "/api/support-dump", "/api/traffic", "/api/traffic/routers",
+		"/api/endpoints", "/api/events", "/api/generations", "/api/generations/{id}", "/api/support-dump", "/api/traffic",
+		"/api/traffic/routers",
 		"/api/traffic/services",
 	}
 	aliases := []string{"/debug/pprof", "/debug/pprof/profile", "/debug/pprof/trace", "/debug/pprof/symbol"}

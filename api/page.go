@@ -18,9 +18,9 @@ const (
 	totalCount = "X-Total-Count"
 )
 
-// Paged cuts the page out of a list that the parameters page (from 1, default 1) and per_page (default 100) ask for. It names
-// the next page in the header X-Next-Page, which is 1 on the last one, and counts the whole list in X-Total-Count. The first
-// page may be empty. The error is for whoever asked, with 400.
+// Paged cuts the page out of a list that the parameters page (from 1, default 1) and per_page (default 100) ask for. It
+// names the next page in the header X-Next-Page, which is 1 on the last one, and counts the whole list in
+// X-Total-Count. The first page may be empty. The error is for whoever asked, with 400.
 func Paged[T any](header http.Header, query url.Values, list []T) ([]T, error) {
 	page, err := number(query, "page", 1)
 	if err != nil {

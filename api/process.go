@@ -46,7 +46,8 @@ func said(value reflect.Value) any {
 		section := map[string]any{}
 		for field, inner := range value.Fields() {
 			name := field.Tag.Get("json")
-			if name == "" || inner.Kind() != reflect.Struct && inner.IsZero() || inner.Kind() == reflect.Slice && inner.Len() == 0 {
+			if name == "" || inner.Kind() != reflect.Struct && inner.IsZero() || inner.Kind() == reflect.Slice &&
+				inner.Len() == 0 {
 				continue
 			}
 			section[name] = said(inner)
@@ -116,8 +117,11 @@ func (h *handler) overview(w http.ResponseWriter, _ *http.Request) {
 		Features     features `json:"features"`
 		Providers    []string `json:"providers,omitempty"`
 	}{
-		HTTP:         protocol{Routers: v.routers.tally(), Services: v.services.tally(), Middlewares: v.middlewares.tally()},
-		TCP:          protocol{Routers: v.tcpRouters.tally(), Services: v.tcpServices.tally(), Middlewares: v.tcpMiddlewares.tally()},
+		HTTP: protocol{Routers: v.routers.tally(), Services: v.services.tally(), Middlewares: v.middlewares.tally()},
+		TCP: protocol{
+			Routers: v.tcpRouters.tally(), Services: v.tcpServices.tally(),
+			Middlewares: v.tcpMiddlewares.tally(),
+		},
 		UDP:          protocol{Routers: v.udpRouters.tally(), Services: v.udpServices.tally()},
 		Certificates: tallyCertificates(h.certificates()),
 		Features:     featuresOf(h.options.Static),
@@ -144,7 +148,8 @@ func first(names []string) string {
 	return names[0]
 }
 
-// configured names the sections of a section that somebody has written, as Traefik names them: by the names of their fields.
+// configured names the sections of a section that somebody has written, as Traefik names them: by the names of their
+// fields.
 func configured(section reflect.Value) []string {
 	var names []string
 	for field, value := range section.Fields() {

@@ -8,10 +8,10 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// Protect answers those who may read alone: whoever asks with GET or HEAD, and from no page of another origin. What such a
-// page asks gets 403 without a word; a browser that has no such page in it says so by what it sends (Fetch Metadata, RFC
-// 6454), and other clients send nothing of the kind. New protects what it returns; this is for a part that is a service of its
-// own beside it. The base path is the option api.basePath.
+// Protect answers those who may read alone: whoever asks with GET or HEAD, and from no page of another origin. What
+// such a page asks gets 403 without a word; a browser that has no such page in it says so by what it sends (Fetch
+// Metadata, RFC 6454), and other clients send nothing of the kind. New protects what it returns; this is for a part
+// that is a service of its own beside it. The base path is the option api.basePath.
 func Protect(basePath string, logger telemetry.Logger, next http.Handler) http.Handler {
 	return protect(strings.TrimRight(basePath, "/"), Writer(logger), next)
 }
@@ -42,8 +42,8 @@ func refuseMethod(w http.ResponseWriter, write func(http.ResponseWriter, int, an
 	write(w, http.StatusMethodNotAllowed, Problem{Message: "the API is read-only"})
 }
 
-// foreign tells whether a page of another origin asks. An origin differs from another port and another scheme on, but the
-// scheme that the browser sees is not known here: a proxy may have ended its TLS.
+// foreign tells whether a page of another origin asks. An origin differs from another port and another scheme on, but
+// the scheme that the browser sees is not known here: a proxy may have ended its TLS.
 func foreign(r *http.Request) bool {
 	for _, site := range r.Header.Values("Sec-Fetch-Site") {
 		if site != "same-origin" && site != "none" {
@@ -59,10 +59,11 @@ func foreign(r *http.Request) bool {
 	return false
 }
 
-// visits tells whether somebody follows a link to the dashboard: the page shows itself, and nothing of it can be read by
-// whoever has the link.
+// visits tells whether somebody follows a link to the dashboard: the page shows itself, and nothing of it can be read
+// by whoever has the link.
 func visits(prefix string, r *http.Request) bool {
-	if r.Method != http.MethodGet || r.Header.Get("Sec-Fetch-Mode") != "navigate" || r.Header.Get("Sec-Fetch-Dest") != "document" ||
+	if r.Method != http.MethodGet || r.Header.Get("Sec-Fetch-Mode") != "navigate" ||
+		r.Header.Get("Sec-Fetch-Dest") != "document" ||
 		len(r.Header.Values("Origin")) > 0 {
 		return false
 	}

@@ -16,7 +16,9 @@ import (
 type page struct{}
 
 func (page) Mount(root *mux.Router, prefix string) {
-	root.PathPrefix(prefix + "/dashboard").HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "page") })
+	root.PathPrefix(prefix + "/dashboard").HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "page")
+	})
 }
 
 func TestOtherOriginsGetNothing(t *testing.T) {
@@ -52,7 +54,10 @@ func TestOtherOriginsGetNothing(t *testing.T) {
 		{"a form that leads to the dashboard", "POST", "/dashboard/", navigate, 403},
 		{"a link to the API", "GET", "/api/rawdata", navigate, 403},
 		{"a frame around the dashboard", "GET", "/dashboard/", strings.Replace(navigate, "document", "iframe", 1), 403},
-		{"a script of the dashboard", "GET", "/dashboard/main.js", "Sec-Fetch-Mode: no-cors\nSec-Fetch-Dest: script\nSec-Fetch-Site: cross-site", 403},
+		{
+			"a script of the dashboard", "GET", "/dashboard/main.js",
+			"Sec-Fetch-Mode: no-cors\nSec-Fetch-Dest: script\nSec-Fetch-Site: cross-site", 403,
+		},
 		{"POST of a program", "POST", "/api/overview", "", 405},
 		{"POST of a program to a part", "POST", "/dashboard/", "", 405},
 		{"PUT to a provider", "PUT", "/api/providers/rest", "", 405},
@@ -60,7 +65,8 @@ func TestOtherOriginsGetNothing(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			request := httptest.NewRequestWithContext(t.Context(), test.method, "http://sluice.test:8080/sluice"+test.path, http.NoBody)
+			request := httptest.NewRequestWithContext(t.Context(), test.method, "http://sluice.test:8080/sluice"+test.path,
+				http.NoBody)
 			for line := range strings.Lines(test.header) {
 				name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 				request.Header.Add(name, value)
@@ -105,7 +111,9 @@ func TestAnOriginThatHidesIsNobodysOwn(t *testing.T) {
 
 // A part that is a service of its own is protected as the API is.
 func TestPartsOfTheirOwnAreProtected(t *testing.T) {
-	page := Protect("/base/", telemetry.Discard{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "page") }))
+	page := Protect("/base/", telemetry.Discard{}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "page")
+	}))
 	link := map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}
 	for _, test := range []struct {
 		method, path string

@@ -20,7 +20,9 @@ type state struct{ current *pipeline.State }
 func (s state) State() *pipeline.State { return s.current }
 
 // get returns the decoded answer to a request for a path of an API with a configuration.
-func get[T any](t *testing.T, path string, http *dynamic.HTTPConfiguration, entryPoints map[string]*static.EntryPoint) T {
+func get[T any](t *testing.T, path string, http *dynamic.HTTPConfiguration,
+	entryPoints map[string]*static.EntryPoint,
+) T {
 	t.Helper()
 	handler := api.New(api.Options{
 		State:  state{&pipeline.State{Ready: true, Configuration: &dynamic.Configuration{HTTP: http}}},
@@ -51,15 +53,20 @@ func TestRoutersHaveTheirEffectiveOptions(t *testing.T) {
 		return made
 	}
 	entryPoints := map[string]*static.EntryPoint{
-		"web":    entryPoint(":80", func(*static.EntryPointTelemetry) {}),
-		"silent": entryPoint(":81", func(o *static.EntryPointTelemetry) { o.AccessLogs, o.TraceVerbosity = false, "detailed" }),
+		"web": entryPoint(":80", func(*static.EntryPointTelemetry) {}),
+		"silent": entryPoint(":81", func(o *static.EntryPointTelemetry) {
+			o.AccessLogs, o.TraceVerbosity = false, "detailed"
+		}),
 	}
 	never := false
 	routers := map[string]*dynamic.Router{
-		"chained@file":     {EntryPoints: []string{"web"}, Middlewares: []string{"one", "two@docker"}},
-		"silent@file":      {EntryPoints: []string{"silent"}, RuleSyntax: "v2"},
-		"both@file":        {EntryPoints: []string{"web", "silent"}},
-		"own@file":         {EntryPoints: []string{"web", "silent"}, Observability: &dynamic.RouterObservability{AccessLogs: &never, TraceVerbosity: "minimal"}},
+		"chained@file": {EntryPoints: []string{"web"}, Middlewares: []string{"one", "two@docker"}},
+		"silent@file":  {EntryPoints: []string{"silent"}, RuleSyntax: "v2"},
+		"both@file":    {EntryPoints: []string{"web", "silent"}},
+		"own@file": {
+			EntryPoints:   []string{"web", "silent"},
+			Observability: &dynamic.RouterObservability{AccessLogs: &never, TraceVerbosity: "minimal"},
+		},
 		"nowhere@file":     {EntryPoints: []string{"lost"}},
 		"service@internal": {EntryPoints: []string{"web"}},
 	}

@@ -111,7 +111,9 @@ func common[T comparable](entryPoints []static.EntryPointTelemetry, of func(stat
 }
 
 // routerRows lists the routers in the order of names.
-func routerRows(names []string, declared map[string]*dynamic.Router, judged map[dynamic.Ref]judgement, entryPoints listeners) table[*routerRow] {
+func routerRows(names []string, declared map[string]*dynamic.Router, judged map[dynamic.Ref]judgement,
+	entryPoints listeners,
+) table[*routerRow] {
 	rows := make([]*routerRow, 0, len(declared))
 	for _, name := range names {
 		router := declared[name]
@@ -143,7 +145,8 @@ func routerRows(names []string, declared map[string]*dynamic.Router, judged map[
 
 // serviceRows lists the services that are declared, and those that Sluice itself answers, in order of their names.
 func serviceRows(
-	declared map[string]*dynamic.Service, config *static.Configuration, judged map[dynamic.Ref]judgement, usedBy map[string][]string,
+	declared map[string]*dynamic.Service, config *static.Configuration, judged map[dynamic.Ref]judgement,
+	usedBy map[string][]string,
 ) table[*serviceRow] {
 	rows := make([]*serviceRow, 0, len(declared)+5)
 	add := func(name string, service *dynamic.Service) {
@@ -182,7 +185,9 @@ func ownServices(config *static.Configuration) []string {
 }
 
 // middlewareRows lists the middlewares in order of their names.
-func middlewareRows(declared map[string]*dynamic.Middleware, judged map[dynamic.Ref]judgement, usedBy map[string][]string) table[*middlewareRow] {
+func middlewareRows(declared map[string]*dynamic.Middleware, judged map[dynamic.Ref]judgement,
+	usedBy map[string][]string,
+) table[*middlewareRow] {
 	rows := make([]*middlewareRow, 0, len(declared))
 	for _, name := range slices.Sorted(maps.Keys(declared)) {
 		middleware := declared[name]

@@ -117,8 +117,8 @@ func answer[R any](h *handler, w http.ResponseWriter, query url.Values, rows []R
 	h.write(w, http.StatusOK, shown)
 }
 
-// sort orders rows, which are in order of their names, by what sortBy names; by name where nothing goes by that. Rows that are
-// equal in it are in order of their names, in the same direction.
+// sort orders rows, which are in order of their names, by what sortBy names; by name where nothing goes by that. Rows
+// that are equal in it are in order of their names, in the same direction.
 func (l listing[R]) sort(rows []R, by string, descending bool) {
 	var order func(a, b R) int
 	switch by {

@@ -61,8 +61,8 @@ type middlewareRow struct {
 	middleware *dynamic.Middleware
 }
 
-// view is a state in the order and with the cross-references of the API. It is immutable, and holds nothing that is not in
-// the state but names.
+// view is a state in the order and with the cross-references of the API. It is immutable, and holds nothing that is not
+// in the state but names.
 type view struct {
 	configuration *dynamic.Configuration
 	verdicts      []dynamic.Verdict
@@ -159,7 +159,9 @@ func newObject(kind dynamic.Kind, name string, judged map[dynamic.Ref]judgement,
 }
 
 // unsupportedRows lists the objects of a kind that is not built yet, none of which serves.
-func unsupportedRows(kind dynamic.Kind, declared map[string]*dynamic.Unsupported, judged map[dynamic.Ref]judgement) table[*object] {
+func unsupportedRows(kind dynamic.Kind, declared map[string]*dynamic.Unsupported,
+	judged map[dynamic.Ref]judgement,
+) table[*object] {
 	rows := make([]*object, 0, len(declared))
 	for _, name := range slices.Sorted(maps.Keys(declared)) {
 		row := newObject(kind, name, judged)

@@ -1,6 +1,7 @@
 package canonical
 
-// charset is a set of ASCII characters as two words of bits. Constants of it cost no memory access and can't be changed.
+// charset is a set of ASCII characters as two words of bits. Constants of it cost no memory access and can't be
+// changed.
 type charset struct{ lo, hi uint64 }
 
 const (

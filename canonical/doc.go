@@ -1,8 +1,9 @@
-// Package canonical holds the one form of a request's host and path. Rules, matching, middlewares and forwarding all read this form and write through this
-// package; no other code edits a path, so that a request can't be routed by one reading and forwarded by another.
+// Package canonical holds the one form of a request's host and path. Rules, matching, middlewares and forwarding all
+// read this form and write through this package; no other code edits a path, so that a request can't be routed by one
+// reading and forwarded by another.
 //
-// It turns the request target and the Host value as a server received them into a [Target] (the path to forward and the path to
-// route by) and a host. It knows no route, keeps no state between requests and opens no connection.
+// It turns the request target and the Host value as a server received them into a [Target] (the path to forward and the
+// path to route by) and a host. It knows no route, keeps no state between requests and opens no connection.
 //
 // # Two spellings of one path
 //
@@ -43,6 +44,6 @@
 //	CONNECT h:443, CONNECT /p   refused, status 501                      this is no forward proxy
 //	anything else without /     refused
 //
-// What names no host by RFC 3986 is refused by who reads requests, see [ValidAuthority]: "h:http", "h:99999", ":80", "[::1", "[::1%25eth0]".
-// The [Host] of "EXAMPLE.com.:8080" is "example.com", that of "[::1]:80" is "::1".
+// What names no host by RFC 3986 is refused by who reads requests, see [ValidAuthority]: "h:http", "h:99999", ":80",
+// "[::1", "[::1%25eth0]". The [Host] of "EXAMPLE.com.:8080" is "example.com", that of "[::1]:80" is "::1".
 package canonical

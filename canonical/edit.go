@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// EscapedPath returns the escaped path of a normalised request, which editing starts from. It is not ok for "OPTIONS *", which
-// asks about the whole server: there is no path to edit then.
+// EscapedPath returns the escaped path of a normalised request, which editing starts from. It is not ok for "OPTIONS
+// *", which asks about the whole server: there is no path to edit then.
 func EscapedPath(r *http.Request) (escaped string, ok bool) {
 	escaped = r.URL.EscapedPath()
 	return escaped, escaped != "*"
@@ -19,8 +19,8 @@ func RoutingPath(r *http.Request) string {
 	return route(r.URL.EscapedPath())
 }
 
-// CutRouting cuts an escaped path after the characters that the first n bytes of its routing path stand for. It is not ok when those
-// bytes end inside a percent-encoding, which is one character, or when the routing path is shorter.
+// CutRouting cuts an escaped path after the characters that the first n bytes of its routing path stand for. It is not
+// ok when those bytes end inside a percent-encoding, which is one character, or when the routing path is shorter.
 func CutRouting(escaped string, n int) (prefix, rest string, ok bool) {
 	at := 0
 	for n > 0 && at < len(escaped) {
@@ -41,13 +41,13 @@ func CutRouting(escaped string, n int) (prefix, rest string, ok bool) {
 	return escaped[:at], escaped[at:], true
 }
 
-// SetPath replaces the path of r by an escaped path, in place: URL.Path, URL.RawPath and RequestURI agree afterwards, and the query
-// stays. A missing leading slash is added, and percent-encodings are normalised as [Policy.Apply] does. It is the only way in
-// which a middleware changes a path.
+// SetPath replaces the path of r by an escaped path, in place: URL.Path, URL.RawPath and RequestURI agree afterwards,
+// and the query stays. A missing leading slash is added, and percent-encodings are normalised as [Policy.Apply] does.
+// It is the only way in which a middleware changes a path.
 //
-// An edit can't reach what the route did not match: a result with a dot segment, or with an empty segment or one of parameters
-// alone that was not there before, is refused with an [*Error] and r stays as it was. Cleaning it instead would let "/api../admin" become "/admin" behind
-// a rule that guards "/api/admin".
+// An edit can't reach what the route did not match: a result with a dot segment, or with an empty segment or one of
+// parameters alone that was not there before, is refused with an [*Error] and r stays as it was. Cleaning it instead
+// would let "/api../admin" become "/admin" behind a rule that guards "/api/admin".
 func SetPath(r *http.Request, escaped string) error {
 	before, ok := EscapedPath(r)
 	if !ok {
@@ -105,9 +105,9 @@ func checkEdit(before, after string) error {
 }
 
 // Literal turns a path that an operator wrote into an escaped path that begins with "/", for comparison with and use in
-// [SetPath]. What is not a valid percent-encoding must be written as one ("%25" for a percent sign); every other character that a
-// path can't hold raw is encoded, "?" and "#" too. A path with empty segments, dot segments or segments of
-// parameters alone is an error.
+// [SetPath]. What is not a valid percent-encoding must be written as one ("%25" for a percent sign); every other
+// character that a path can't hold raw is encoded, "?" and "#" too. A path with empty segments, dot segments or
+// segments of parameters alone is an error.
 func Literal(text string) (string, error) {
 	raw := make([]byte, 0, len(text)+8)
 	if !strings.HasPrefix(text, "/") {

@@ -27,7 +27,10 @@ func TestSetPath(t *testing.T) {
 		{name: "new empty segment", before: "/a", path: "/b//c", reason: "empty segment"},
 		{name: "leading empty segment", before: "/a//b", path: "//b", reason: "empty segment"},
 		{name: "new segment of parameters", before: "/api;x/admin", path: ";x/admin", reason: "parameters alone"},
-		{name: "old segment of parameters", before: "/api/;x/a", path: "/;x/a", uri: "/;x/a", urlPath: "/;x/a", routing: "/;x/a"},
+		{
+			name: "old segment of parameters", before: "/api/;x/a", path: "/;x/a", uri: "/;x/a", urlPath: "/;x/a",
+			routing: "/;x/a",
+		},
 		{name: "old empty segment", before: "/a//b", path: "/c/a//b", uri: "/c/a//b", urlPath: "/c/a//b", routing: "/c/a//b"},
 		{name: "invalid encoding", before: "/a", path: "/b%2", reason: "percent-encoding"},
 		{name: "line break", before: "/a", path: "/b\r\nc", reason: "control"},
@@ -119,7 +122,8 @@ func FuzzSetPath(f *testing.F) {
 			return
 		}
 		again, err := DefaultPolicy().Apply(r.RequestURI)
-		if err != nil || again.Escaped != r.RequestURI || again.Routing != RoutingPath(r) || r.URL.EscapedPath() != again.Escaped {
+		if err != nil || again.Escaped != r.RequestURI || again.Routing != RoutingPath(r) ||
+			r.URL.EscapedPath() != again.Escaped {
 			t.Fatalf("%q edited to %q: RequestURI %q, URL %q, routed by %q, read again as %q (%v)",
 				path, edited, r.RequestURI, r.URL.EscapedPath(), RoutingPath(r), again, err)
 		}

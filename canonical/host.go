@@ -8,10 +8,11 @@ import (
 // maxPort is the largest number of a port.
 const maxPort = 1<<16 - 1
 
-// ValidAuthority reports whether a Host, an :authority or the authority of a target names a host as RFC 3986 section 3.2 writes it:
-// a name of unreserved characters, sub-delimiters and percent-encodings, or an IPv6 address in brackets, and behind it perhaps a
-// colon and a port of decimal digits, none or up to 65535. User information, a zone, an address of a version that nobody has
-// defined, and the empty host are not valid. It does not allocate for what is valid, and looks at each byte of a name once.
+// ValidAuthority reports whether a Host, an :authority or the authority of a target names a host as RFC 3986 section
+// 3.2 writes it: a name of unreserved characters, sub-delimiters and percent-encodings, or an IPv6 address in brackets,
+// and behind it perhaps a colon and a port of decimal digits, none or up to 65535. User information, a zone, an address
+// of a version that nobody has defined, and the empty host are not valid. It does not allocate for what is valid, and
+// looks at each byte of a name once.
 //
 // A name that is valid can still be one that no rule compares: see [Host].
 func ValidAuthority(authority string) bool {
@@ -23,10 +24,10 @@ func ValidAuthority(authority string) bool {
 	return ok
 }
 
-// Host returns the canonical host of a Host header, an authority or a rule's argument: lower case, without the port, without one
-// trailing dot, and an IPv6 literal without brackets in the form of RFC 5952. It is not ok for what is no [ValidAuthority], empty
-// labels, and characters other than ASCII letters, digits, "-", "_", "." (an internationalised name arrives in its "xn--" form).
-// A host that is canonical already costs no allocation.
+// Host returns the canonical host of a Host header, an authority or a rule's argument: lower case, without the port,
+// without one trailing dot, and an IPv6 literal without brackets in the form of RFC 5952. It is not ok for what is no
+// [ValidAuthority], empty labels, and characters other than ASCII letters, digits, "-", "_", "." (an internationalised
+// name arrives in its "xn--" form). A host that is canonical already costs no allocation.
 func Host(hostport string) (host string, ok bool) {
 	host, _, ok = split(hostport)
 	if !ok {
@@ -38,7 +39,8 @@ func Host(hostport string) (host string, ok bool) {
 	return name(host)
 }
 
-// Port returns the port of a Host header or authority as written, or "" when there is none or it is no [ValidAuthority].
+// Port returns the port of a Host header or authority as written, or "" when there is none or it is no
+// [ValidAuthority].
 func Port(hostport string) string {
 	if !ValidAuthority(hostport) {
 		return ""

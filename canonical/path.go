@@ -5,9 +5,8 @@ import (
 	"strings"
 )
 
-// isPlain reports whether s holds only characters that may stand unencoded, and nothing that looks like an empty segment, a dot
-// segment or a segment of parameters alone.
-// It may say no too often, never yes.
+// isPlain reports whether s holds only characters that may stand unencoded, and nothing that looks like an empty
+// segment, a dot segment or a segment of parameters alone. It may say no too often, never yes.
 func isPlain(s string) bool {
 	slash := false
 	for i := range len(s) {
@@ -20,8 +19,8 @@ func isPlain(s string) bool {
 	return true
 }
 
-// normalize decodes the encodings of unreserved characters, writes the others in upper case, and encodes what can't stand raw.
-// It allocates only when it changes something.
+// normalize decodes the encodings of unreserved characters, writes the others in upper case, and encodes what can't
+// stand raw. It allocates only when it changes something.
 func normalize(s string, allowed EncodedCharacters) (string, error) {
 	var short [128]byte // most paths fit, and cost no more than the string that is returned
 	var out []byte
@@ -121,7 +120,8 @@ const (
 	dotParameter                   // "." or ".." followed by ";"
 )
 
-// inspect returns the highest class among the segments of an escaped path that begins with a slash. A trailing slash is tidy.
+// inspect returns the highest class among the segments of an escaped path that begins with a slash. A trailing slash is
+// tidy.
 func inspect(s string) segments {
 	found := tidy
 	for i := range len(s) {

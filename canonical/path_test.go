@@ -42,7 +42,10 @@ func encodedPaths() []pathCase {
 		{name: "semicolon", path: "/a%3bb;c", forward: "/a%3Bb;c", routing: "/a%3Bb;c"},
 		{name: "percent", path: "/a%252f", forward: "/a%252f", routing: "/a%252f"},
 		{name: "question mark and hash", path: "/%3f%23", forward: "/%3F%23", routing: "/%3F%23"},
-		{name: "all reserved", path: "/%3a%5b%5d%40%21%24%26%27%28%29%2a%2b%2c%3d", forward: "/%3A%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3D", routing: "/%3A%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3D"},
+		{
+			name: "all reserved", path: "/%3a%5b%5d%40%21%24%26%27%28%29%2a%2b%2c%3d",
+			forward: "/%3A%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3D", routing: "/%3A%5B%5D%40%21%24%26%27%28%29%2A%2B%2C%3D",
+		},
 		{name: "raw bytes", path: "/é|\"<\\>^`{}", forward: "/%C3%A9%7C%22%3C%5C%3E%5E%60%7B%7D", routing: "/é|\"<\\>^`{}"},
 		{name: "raw byte beside an encoded slash", path: "/a%2fb|c", forward: "/a%2Fb%7Cc", routing: "/a%2Fb|c"},
 	}
@@ -295,13 +298,17 @@ func TestAbsoluteTargetBeatsHost(t *testing.T) {
 // TestTargetsOfHTTP2 reads targets as net/http does, which takes more for a :path than a path.
 func TestTargetsOfHTTP2(t *testing.T) {
 	for target, reason := range map[string]string{
-		"/a": "", "//evil.example/a": "", "*": "", "http://evil.example/a": "no path", "https://h": "no path", "http:a": "no path", "ftp://h/": "no path", "http:/a": "no path",
+		"/a": "", "//evil.example/a": "", "*": "", "http://evil.example/a": "no path", "https://h": "no path",
+		"http:a": "no path", "ftp://h/": "no path", "http:/a": "no path",
 	} {
 		u, err := url.ParseRequestURI(target)
 		if err != nil {
 			t.Fatal(err)
 		}
-		r := &http.Request{Method: http.MethodOptions, URL: u, RequestURI: target, Host: "h", ProtoMajor: 2, Header: http.Header{}}
+		r := &http.Request{
+			Method: http.MethodOptions, URL: u, RequestURI: target, Host: "h", ProtoMajor: 2,
+			Header: http.Header{},
+		}
 		_, err = DefaultPolicy().Normalize(r)
 		checkReason(t, err, reason)
 		if r.Host != "h" {
@@ -356,14 +363,16 @@ func checkTarget(t *testing.T, policy Policy, path string, target Target) {
 	if got := RoutingPath(&http.Request{URL: parsed}); got != target.Routing {
 		t.Fatalf("%q: routed by %q again, by %q first", path, got, target.Routing)
 	}
-	if class := inspect(target.Escaped); policy.Sanitize && class != tidy && (class != onlyParameters || !policy.AllowOnlyParameters) {
+	if class := inspect(target.Escaped); policy.Sanitize && class != tidy && (class != onlyParameters ||
+		!policy.AllowOnlyParameters) {
 		t.Fatalf("%q: %q is not clean", path, target.Escaped)
 	}
 }
 
 func FuzzPath(f *testing.F) {
 	for _, seed := range []string{
-		"/", "/a/b/", "/a//b", "/a/../b", "/%2e%2E/x", "/a%2fb", "/a%5cb", "/a%00", "/..;/x", "/é|%c3%a9", "/a%252e%252e/b", "/[x](y)*!'", "*", "//h/p", "/%",
+		"/", "/a/b/", "/a//b", "/a/../b", "/%2e%2E/x", "/a%2fb", "/a%5cb", "/a%00", "/..;/x", "/é|%c3%a9", "/a%252e%252e/b",
+		"/[x](y)*!'", "*", "//h/p", "/%",
 	} {
 		f.Add(seed, uint8(0xff))
 		f.Add(seed, uint8(0))
@@ -388,7 +397,8 @@ func FuzzPath(f *testing.F) {
 		r := &http.Request{Method: http.MethodOptions, URL: parsed, RequestURI: path}
 		got, err := policy.Normalize(r)
 		if err != nil || got != target || r.URL.EscapedPath() != target.Escaped || r.RequestURI != target.Escaped {
-			t.Fatalf("%q: request normalised to %q (%v), URL %#v, RequestURI %q, want %q", path, got, err, r.URL, r.RequestURI, target)
+			t.Fatalf("%q: request normalised to %q (%v), URL %#v, RequestURI %q, want %q", path, got, err, r.URL, r.RequestURI,
+				target)
 		}
 	})
 }

@@ -3,7 +3,8 @@ package canonical
 import "strings"
 
 // EncodedCharacters says which reserved characters a path may carry percent-encoded, as the options
-// entryPoints.*.http.encodedCharacters.*. The zero value allows none; [AllowAllEncoded] is the default of those options.
+// entryPoints.*.http.encodedCharacters.*. The zero value allows none; [AllowAllEncoded] is the default of those
+// options.
 type EncodedCharacters struct {
 	// AllowSlash allows %2F (allowEncodedSlash).
 	AllowSlash bool
@@ -66,13 +67,15 @@ func (e EncodedCharacters) Check(escaped string) error {
 	return nil
 }
 
-// Policy says how the target of a request is normalised at one entrypoint. It is a plain value: copy and compare it freely.
-// The zero value refuses every encoded character and cleans nothing; [DefaultPolicy] holds the documented defaults.
+// Policy says how the target of a request is normalised at one entrypoint. It is a plain value: copy and compare it
+// freely. The zero value refuses every encoded character and cleans nothing; [DefaultPolicy] holds the documented
+// defaults.
 type Policy struct {
 	// Sanitize removes dot segments and empty segments (sanitizePath, default true).
 	Sanitize bool
-	// AllowOnlyParameters accepts segments that consist of parameters alone, as in "/;x/admin" (allowParameterSegments, default
-	// false). Servers that remove parameters, such as servlet containers, read "/admin". Without Sanitize they are accepted too.
+	// AllowOnlyParameters accepts segments that consist of parameters alone, as in "/;x/admin" (allowParameterSegments,
+	// default false). Servers that remove parameters, such as servlet containers, read "/admin". Without Sanitize they are
+	// accepted too.
 	AllowOnlyParameters bool
 	// Encoded says which characters may be percent-encoded (encodedCharacters, default all).
 	Encoded EncodedCharacters
@@ -85,8 +88,8 @@ func DefaultPolicy() Policy {
 	return Policy{Sanitize: true, Encoded: AllowAllEncoded()}
 }
 
-// Apply normalises an escaped path, the part of an origin-form request target before "?". An empty path becomes "/", "*"
-// stays. A path with nothing to do comes back as the same string, without an allocation. The error is an [*Error].
+// Apply normalises an escaped path, the part of an origin-form request target before "?". An empty path becomes "/",
+// "*" stays. A path with nothing to do comes back as the same string, without an allocation. The error is an [*Error].
 func (p Policy) Apply(escaped string) (Target, error) {
 	switch {
 	case escaped == "" || escaped == "/":
@@ -119,8 +122,8 @@ func (p Policy) Apply(escaped string) (Target, error) {
 	return Target{Escaped: normal, Routing: route(normal)}, nil
 }
 
-// Query normalises a raw query (without "?"): a raw "#", space or control byte is refused with an [*Error], semicolons are
-// encoded when the policy says so, and everything else stays as received.
+// Query normalises a raw query (without "?"): a raw "#", space or control byte is refused with an [*Error], semicolons
+// are encoded when the policy says so, and everything else stays as received.
 func (p Policy) Query(raw string) (string, error) {
 	semicolon := false
 	for i := range len(raw) {

@@ -14,7 +14,8 @@ type Target struct {
 	Routing string
 }
 
-// Set writes the path into u, such that u.EscapedPath() is t.Escaped and u.RawPath is empty where u.Path alone says the same.
+// Set writes the path into u, such that u.EscapedPath() is t.Escaped and u.RawPath is empty where u.Path alone says the
+// same.
 func (t Target) Set(u *url.URL) { setPath(u, t.Escaped) }
 
 func setPath(u *url.URL, escaped string) {
@@ -41,17 +42,18 @@ func decode(escaped string) string {
 	return string(out)
 }
 
-// Normalize brings the target of r into the one form: the request target's kind, path and query. It writes URL, RequestURI and,
-// for an absolute-form target, which only HTTP/1 has, Host; a request with nothing to do is not written to. It is called once per request, before
-// anything looks at it. The error is an [*Error], and r must then not be served.
+// Normalize brings the target of r into the one form: the request target's kind, path and query. It writes URL,
+// RequestURI and, for an absolute-form target, which only HTTP/1 has, Host; a request with nothing to do is not written
+// to. It is called once per request, before anything looks at it. The error is an [*Error], and r must then not be
+// served.
 func (p Policy) Normalize(r *http.Request) (Target, error) {
 	u := r.URL
 	absolute, err := checkForm(r)
 	if err != nil {
 		return Target{}, err
 	}
-	// RawPath is what was received whenever Path alone does not say it; EscapedPath would drop it for one raw byte that net/url
-	// does not accept, and turn its %2F into a separator.
+	// RawPath is what was received whenever Path alone does not say it; EscapedPath would drop it for one raw byte that
+	// net/url does not accept, and turn its %2F into a separator.
 	received := u.RawPath
 	if received == "" {
 		received = u.EscapedPath()
@@ -79,7 +81,8 @@ func (p Policy) Normalize(r *http.Request) (Target, error) {
 	return target, nil
 }
 
-// checkForm refuses the kinds of request target that this proxy does not serve, and reports whether it is in absolute form.
+// checkForm refuses the kinds of request target that this proxy does not serve, and reports whether it is in absolute
+// form.
 func checkForm(r *http.Request) (absolute bool, err error) {
 	u := r.URL
 	if r.Method == http.MethodConnect {

@@ -58,7 +58,9 @@ func New(option string, config *Options, readFile func(path string) ([]byte, err
 }
 
 // Load is New, and returns the fingerprint of what was read, too.
-func Load(option string, config *Options, readFile func(path string) ([]byte, error)) (*tls.Config, Fingerprint, error) {
+func Load(option string, config *Options, readFile func(path string) ([]byte, error)) (*tls.Config, Fingerprint,
+	error,
+) {
 	if config == nil {
 		return nil, Fingerprint{}, nil
 	}

@@ -70,7 +70,10 @@ func handshake(t *testing.T, client *tls.Config, server pair) (int, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := &tls.Config{Certificates: []tls.Certificate{own}, ClientAuth: tls.RequestClientCert, MinVersion: tls.VersionTLS12}
+	config := &tls.Config{
+		Certificates: []tls.Certificate{own}, ClientAuth: tls.RequestClientCert,
+		MinVersion: tls.VersionTLS12,
+	}
 	seen := make(chan int, 1)
 	go func() {
 		accepted, err := tls.NewListener(listener, config).Accept()
@@ -100,16 +103,23 @@ func TestConnections(t *testing.T) {
 		accepted bool
 		shown    int
 	}{
-		"system":                       {Options{}, false, 0},
-		"authority as text":            {Options{CA: server.cert}, true, 0},
-		"authority in a file":          {Options{CA: write(t, "ca.pem", server.cert)}, true, 0},
-		"one of two authorities":       {Options{CA: other.cert + server.cert}, true, 0},
-		"another authority":            {Options{CA: other.cert}, false, 0},
-		"anybody":                      {Options{InsecureSkipVerify: true}, true, 0},
-		"anybody, with an authority":   {Options{InsecureSkipVerify: true, CA: other.cert}, true, 0},
-		"certificate as text":          {Options{CA: server.cert, Cert: client.cert, Key: client.key}, true, 1},
-		"certificate in files":         {Options{CA: server.cert, Cert: write(t, "c", client.cert), Key: write(t, "k", client.key)}, true, 1},
-		"certificate in file and text": {Options{CA: server.cert, Cert: write(t, "c", client.cert), Key: client.key}, true, 1},
+		"system":                     {Options{}, false, 0},
+		"authority as text":          {Options{CA: server.cert}, true, 0},
+		"authority in a file":        {Options{CA: write(t, "ca.pem", server.cert)}, true, 0},
+		"one of two authorities":     {Options{CA: other.cert + server.cert}, true, 0},
+		"another authority":          {Options{CA: other.cert}, false, 0},
+		"anybody":                    {Options{InsecureSkipVerify: true}, true, 0},
+		"anybody, with an authority": {Options{InsecureSkipVerify: true, CA: other.cert}, true, 0},
+		"certificate as text":        {Options{CA: server.cert, Cert: client.cert, Key: client.key}, true, 1},
+		"certificate in files": {Options{
+			CA: server.cert, Cert: write(t, "c", client.cert),
+			Key: write(t, "k", client.key),
+		}, true, 1},
+		"certificate in file and text": {
+			Options{CA: server.cert, Cert: write(t, "c", client.cert), Key: client.key},
+			true,
+			1,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config, err := New("x.tls", &test.config, nil)
@@ -144,21 +154,33 @@ func TestErrors(t *testing.T) {
 		config Options
 		want   string
 	}{
-		"missing ca":          {Options{CA: "/nowhere/ca.pem"}, "x.tls.ca: open /nowhere/ca.pem: no such file"},
-		"ca and skip":         {Options{CA: "/nowhere/ca.pem", InsecureSkipVerify: true}, "x.tls.ca: open /nowhere/ca.pem: no such file"},
-		"ca is a folder":      {Options{CA: t.TempDir()}, "x.tls.ca: "},
-		"ca is a key":         {Options{CA: one.key}, "x.tls.ca (inline PEM) holds no certificate"},
-		"broken ca":           {Options{CA: one.cert[:100] + "\n-----END CERTIFICATE-----\n"}, "x.tls.ca (inline PEM) holds no certificate"},
-		"cert alone":          {Options{Cert: one.cert}, "x.tls.cert and x.tls.key belong together"},
-		"key alone":           {Options{Key: one.key}, "x.tls.cert and x.tls.key belong together"},
-		"another's key":       {Options{Cert: one.cert, Key: other.key}, "x.tls.cert and x.tls.key: "},
-		"swapped":             {Options{Cert: one.key, Key: one.cert}, "x.tls.cert and x.tls.key: "},
-		"missing key":         {Options{Cert: one.cert, Key: "/nowhere/key.pem"}, "x.tls.key: open /nowhere/key.pem: no such file"},
-		"key without armour":  {Options{Cert: one.cert, Key: body}, "x.tls.key is neither a path nor PEM text"},
-		"key as a ca":         {Options{CA: body}, "x.tls.ca is neither a path nor PEM text"},
-		"key with line break": {Options{Cert: one.cert, Key: body[:64] + "\n" + body[64:]}, "x.tls.key is neither a path nor PEM text"},
-		"short key":           {Options{Cert: one.cert, Key: "c2VjcmV0=="}, "x.tls.key is neither a path nor PEM text"},
-		"half of a key":       {Options{Cert: one.cert, Key: one.key[:80]}, "x.tls.cert and x.tls.key: "},
+		"missing ca": {Options{CA: "/nowhere/ca.pem"}, "x.tls.ca: open /nowhere/ca.pem: no such file"},
+		"ca and skip": {
+			Options{CA: "/nowhere/ca.pem", InsecureSkipVerify: true},
+			"x.tls.ca: open /nowhere/ca.pem: no such file",
+		},
+		"ca is a folder": {Options{CA: t.TempDir()}, "x.tls.ca: "},
+		"ca is a key":    {Options{CA: one.key}, "x.tls.ca (inline PEM) holds no certificate"},
+		"broken ca": {
+			Options{CA: one.cert[:100] + "\n-----END CERTIFICATE-----\n"},
+			"x.tls.ca (inline PEM) holds no certificate",
+		},
+		"cert alone":    {Options{Cert: one.cert}, "x.tls.cert and x.tls.key belong together"},
+		"key alone":     {Options{Key: one.key}, "x.tls.cert and x.tls.key belong together"},
+		"another's key": {Options{Cert: one.cert, Key: other.key}, "x.tls.cert and x.tls.key: "},
+		"swapped":       {Options{Cert: one.key, Key: one.cert}, "x.tls.cert and x.tls.key: "},
+		"missing key": {
+			Options{Cert: one.cert, Key: "/nowhere/key.pem"},
+			"x.tls.key: open /nowhere/key.pem: no such file",
+		},
+		"key without armour": {Options{Cert: one.cert, Key: body}, "x.tls.key is neither a path nor PEM text"},
+		"key as a ca":        {Options{CA: body}, "x.tls.ca is neither a path nor PEM text"},
+		"key with line break": {
+			Options{Cert: one.cert, Key: body[:64] + "\n" + body[64:]},
+			"x.tls.key is neither a path nor PEM text",
+		},
+		"short key":     {Options{Cert: one.cert, Key: "c2VjcmV0=="}, "x.tls.key is neither a path nor PEM text"},
+		"half of a key": {Options{Cert: one.cert, Key: one.key[:80]}, "x.tls.cert and x.tls.key: "},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config, err := New("x.tls", &test.config, nil)
@@ -214,7 +236,8 @@ func TestFingerprint(t *testing.T) {
 // Files are read by who the caller says, each once, and text is not.
 func TestReadFile(t *testing.T) {
 	server, client := issue(t), issue(t)
-	files := map[string]string{"ca": server.cert, "cert": client.cert, "key": client.key, "huge": strings.Repeat("#", maxFile+1)}
+	files := map[string]string{"ca": server.cert, "cert": client.cert, "key": client.key, "huge": strings.Repeat("#",
+		maxFile+1)}
 	var asked []string
 	readFile := func(path string) ([]byte, error) {
 		asked = append(asked, path)
@@ -236,7 +259,10 @@ func TestReadFile(t *testing.T) {
 	if got := strings.Join(asked, " "); got != "ca cert key" {
 		t.Errorf("read %q", got)
 	}
-	for path, want := range map[string]string{"other": "x.tls.ca: permission denied", "huge": "x.tls.ca: huge is larger than 4194304 bytes"} {
+	for path, want := range map[string]string{
+		"other": "x.tls.ca: permission denied",
+		"huge":  "x.tls.ca: huge is larger than 4194304 bytes",
+	} {
 		if config, err := New("x.tls", &Options{CA: path}, readFile); config != nil || err == nil || err.Error() != want {
 			t.Errorf("%q is wanted, the error is %v", want, err)
 		}

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// ClientAddr returns the address of a peer from http.Request.RemoteAddr ("192.0.2.1:1234" or "[2001:db8::1]:1234"; the port may be
-// missing). An IPv4-mapped IPv6 address becomes IPv4, and a zone is dropped, so that one client has one address. It is not ok for
-// anything else, such as the name of a Unix socket.
+// ClientAddr returns the address of a peer from http.Request.RemoteAddr ("192.0.2.1:1234" or "[2001:db8::1]:1234"; the
+// port may be missing). An IPv4-mapped IPv6 address becomes IPv4, and a zone is dropped, so that one client has one
+// address. It is not ok for anything else, such as the name of a Unix socket.
 func ClientAddr(remoteAddr string) (netip.Addr, bool) {
 	if addr, ok := plainIPv4(remoteAddr); ok {
 		return addr, true
@@ -25,8 +25,8 @@ func ClientAddr(remoteAddr string) (netip.Addr, bool) {
 	return addr.Unmap().WithZone(""), true
 }
 
-// plainIPv4 reads what nearly every peer is, an IPv4 address and a port, in a third of the time of netip. What it does not take is not
-// wrong yet.
+// plainIPv4 reads what nearly every peer is, an IPv4 address and a port, in a third of the time of netip. What it does
+// not take is not wrong yet.
 func plainIPv4(text string) (netip.Addr, bool) {
 	var address, value uint32 // value is of the field that begins at start.
 	fields, start := 0, 0
@@ -49,8 +49,8 @@ func plainIPv4(text string) (netip.Addr, bool) {
 	return netip.AddrFrom4([4]byte{byte(address >> 24), byte(address >> 16), byte(address >> 8), byte(address)}), true
 }
 
-// Trust is an immutable set of addresses, such as the peers whose forwarded headers or PROXY protocol headers are believed. The zero
-// value contains nobody.
+// Trust is an immutable set of addresses, such as the peers whose forwarded headers or PROXY protocol headers are
+// believed. The zero value contains nobody.
 type Trust struct {
 	// Disjoint ranges in ascending order: a lookup is a binary search however long the option's list is.
 	ranges []addrRange
@@ -58,8 +58,8 @@ type Trust struct {
 
 type addrRange struct{ first, last netip.Addr }
 
-// NewTrust makes a set of IP addresses and CIDR prefixes, IPv4 and IPv6. Host bits of a prefix are ignored, and IPv4-mapped
-// entries count as IPv4. Each entry that is neither is named in the error.
+// NewTrust makes a set of IP addresses and CIDR prefixes, IPv4 and IPv6. Host bits of a prefix are ignored, and
+// IPv4-mapped entries count as IPv4. Each entry that is neither is named in the error.
 func NewTrust(entries []string) (Trust, error) {
 	ranges := make([]addrRange, 0, len(entries))
 	var problems []error

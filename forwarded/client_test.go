@@ -43,7 +43,10 @@ func TestClientStrategy(t *testing.T) {
 		{name: "depth at an empty element", depth: 2, lines: []string{"10.0.0.1, ,13.0.0.1"}},
 		{name: "depth at garbage", depth: 2, lines: []string{"10.0.0.1, unknown, 13.0.0.1"}},
 		{name: "depth wins over excluded addresses", depth: 1, excluded: []string{"13.0.0.1"}, lines: four, want: "13.0.0.1"},
-		{name: "excluded addresses are not read beside depth", depth: 1, excluded: []string{"nonsense"}, lines: four, want: "13.0.0.1"},
+		{
+			name: "excluded addresses are not read beside depth", depth: 1, excluded: []string{"nonsense"}, lines: four,
+			want: "13.0.0.1",
+		},
 		{name: "two excluded", excluded: []string{"12.0.0.1", "13.0.0.1"}, lines: four, want: "11.0.0.1"},
 		{name: "one excluded", excluded: []string{"15.0.0.1", "13.0.0.1"}, lines: four, want: "12.0.0.1"},
 		{name: "excluded behind one that is not", excluded: []string{"10.0.0.1", "13.0.0.1"}, lines: four, want: "12.0.0.1"},
@@ -51,20 +54,38 @@ func TestClientStrategy(t *testing.T) {
 		{name: "all excluded", excluded: []string{"10.0.0.1", "11.0.0.0/8"}, lines: []string{"10.0.0.1,11.0.0.1"}},
 		{name: "excluded without a list", excluded: []string{"10.0.0.1"}},
 		{name: "excluded in an empty list", excluded: []string{"10.0.0.1"}, lines: []string{" , "}},
-		{name: "excluded over lines", excluded: []string{"12.0.0.0/7"}, lines: []string{"10.0.0.1, 11.0.0.1", "12.0.0.1", "13.0.0.1"}, want: "11.0.0.1"},
-		{name: "excluded skips empty elements", excluded: []string{"13.0.0.1"}, lines: []string{"11.0.0.1,, ,13.0.0.1,"}, want: "11.0.0.1"},
+		{name: "excluded over lines", excluded: []string{"12.0.0.0/7"}, lines: []string{
+			"10.0.0.1, 11.0.0.1", "12.0.0.1",
+			"13.0.0.1",
+		}, want: "11.0.0.1"},
+		{
+			name: "excluded skips empty elements", excluded: []string{"13.0.0.1"}, lines: []string{"11.0.0.1,, ,13.0.0.1,"},
+			want: "11.0.0.1",
+		},
 		{name: "excluded stops at garbage", excluded: []string{"13.0.0.1"}, lines: []string{"11.0.0.1, unknown, 13.0.0.1"}},
-		{name: "an excluded address in another form", excluded: []string{"13.0.0.1"}, lines: []string{"11.0.0.1, ::ffff:13.0.0.1"}, want: "11.0.0.1"},
-		{name: "an excluded address with a port", excluded: []string{"13.0.0.1"}, lines: []string{"11.0.0.1, 13.0.0.1:443"}, want: "11.0.0.1"},
+		{
+			name: "an excluded address in another form", excluded: []string{"13.0.0.1"},
+			lines: []string{"11.0.0.1, ::ffff:13.0.0.1"}, want: "11.0.0.1",
+		},
+		{
+			name: "an excluded address with a port", excluded: []string{"13.0.0.1"}, lines: []string{"11.0.0.1, 13.0.0.1:443"},
+			want: "11.0.0.1",
+		},
 		{name: "subnet of 64", depth: 1, subnet: subnet(64), lines: []string{"::abcd:1111:2222:3333"}, want: "::"},
 		{name: "subnet of 80", depth: 1, subnet: subnet(80), lines: []string{"::abcd:1111:2222:3333"}, want: "::abcd:0:0:0"},
-		{name: "subnet of 96", depth: 1, subnet: subnet(96), lines: []string{"::abcd:1111:2222:3333"}, want: "::abcd:1111:0:0"},
+		{
+			name: "subnet of 96", depth: 1, subnet: subnet(96), lines: []string{"::abcd:1111:2222:3333"},
+			want: "::abcd:1111:0:0",
+		},
 		{name: "subnet of 1", depth: 1, subnet: subnet(1), lines: []string{"ffff::1"}, want: "8000::"},
 		{name: "subnet of 128", depth: 1, subnet: subnet(128), lines: []string{"2001:db8::1"}, want: "2001:db8::1"},
 		{name: "subnet and IPv4", depth: 1, subnet: subnet(8), lines: []string{"10.0.0.1"}, want: "10.0.0.1"},
 		{name: "subnet and mapped IPv4", depth: 1, subnet: subnet(8), lines: []string{"::ffff:10.0.0.1"}, want: "10.0.0.1"},
 		{name: "subnet of the peer", subnet: subnet(24), lines: four, want: "192.0.2.9"},
-		{name: "subnet beside excluded addresses", excluded: []string{"13.0.0.1"}, subnet: subnet(64), lines: []string{"2001:db8::1, 13.0.0.1"}, want: "2001:db8::1"},
+		{
+			name: "subnet beside excluded addresses", excluded: []string{"13.0.0.1"}, subnet: subnet(64),
+			lines: []string{"2001:db8::1, 13.0.0.1"}, want: "2001:db8::1",
+		},
 		{name: "zone", depth: 1, lines: []string{"fe80::1%eth0"}, want: "fe80::1"},
 		{name: "spaces", depth: 2, lines: []string{" \t10.0.0.1\t , 13.0.0.1"}, want: "10.0.0.1"},
 		{name: "port", depth: 1, lines: []string{"10.0.0.1:55000"}, want: "10.0.0.1"},
@@ -101,7 +122,8 @@ func TestClientStrategyOfThePeer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for remote, want := range map[string]string{
-		"[2001:db8::1:2:3]:443": "2001:db8::", "[fe80::1%eth0]:1": "fe80::", "[::ffff:10.0.0.1]:1": "10.0.0.1", "@": "", "": "",
+		"[2001:db8::1:2:3]:443": "2001:db8::", "[fe80::1%eth0]:1": "fe80::", "[::ffff:10.0.0.1]:1": "10.0.0.1", "@": "",
+		"": "",
 	} {
 		got, ok := grouped.Client(&http.Request{RemoteAddr: remote})
 		if ok != (want != "") || ok && got.String() != want {
@@ -126,7 +148,8 @@ func TestClientStrategyRefuses(t *testing.T) {
 		{excluded: []string{"10.0.0.1", "10.0.0.0/40", "local"}, want: `excludedIPs: "10.0.0.0/40" is neither`},
 	}
 	for _, test := range tests {
-		if _, err := NewClientStrategy(test.depth, test.excluded, test.subnet); err == nil || !strings.HasPrefix(err.Error(), test.want) {
+		if _, err := NewClientStrategy(test.depth, test.excluded, test.subnet); err == nil || !strings.HasPrefix(err.Error(),
+			test.want) {
 			t.Errorf("%+v: error %v, want %q", test, err, test.want)
 		}
 	}
@@ -146,7 +169,8 @@ func TestClientStrategyDoesNotAllocate(t *testing.T) {
 // FuzzForwardedFor compares with a reader that splits the whole list first.
 func FuzzForwardedFor(f *testing.F) {
 	for _, seed := range []string{
-		"10.0.0.1, 11.0.0.1", "", ",", "a,,b", "10.0.0.1:80,[::1]:80,::1", "fe80::1%eth0", "[::1", "]", "%", "::%:%", "10.0.0.1\n10.0.0.2, 192.0.2.1",
+		"10.0.0.1, 11.0.0.1", "", ",", "a,,b", "10.0.0.1:80,[::1]:80,::1", "fe80::1%eth0", "[::1", "]", "%", "::%:%",
+		"10.0.0.1\n10.0.0.2, 192.0.2.1",
 		"::ffff:10.0.0.1", "1.2.3.4.5", " , \t,\n,", "[1.2.3.4]:1", "[::1%a]:1", "::1:80", "1:2",
 	} {
 		f.Add(seed, uint8(1))
@@ -190,7 +214,8 @@ func FuzzForwardedFor(f *testing.F) {
 	})
 }
 
-// oracle reads an element by the standard library alone: an address, or one with a port. It is the zero address for anything else.
+// oracle reads an element by the standard library alone: an address, or one with a port. It is the zero address for
+// anything else.
 func oracle(element string) netip.Addr {
 	element = strings.Trim(element, " \t")
 	if addr, err := netip.ParseAddr(element); err == nil {

@@ -32,8 +32,8 @@ func ParseMode(text string) (Mode, error) {
 	return 0, fmt.Errorf("forwarded: %q is not one of trusted, append and keep", text)
 }
 
-// appendForwarded appends an element about a request (RFC 7239 section 4). The address of a peer that is not known is written as
-// "unknown" (section 6.2).
+// appendForwarded appends an element about a request (RFC 7239 section 4). The address of a peer that is not known is
+// written as "unknown" (section 6.2).
 func appendForwarded(h http.Header, peer netip.Addr, host, proto string) {
 	element := "for=" + forwardedNode(peer)
 	if host != "" {
@@ -46,7 +46,8 @@ func appendForwarded(h http.Header, peer netip.Addr, host, proto string) {
 	h[Forwarded] = []string{element}
 }
 
-// forwardedNode returns the node identifier of an address (RFC 7239 section 6): IPv6 in brackets and quotes, without a zone.
+// forwardedNode returns the node identifier of an address (RFC 7239 section 6): IPv6 in brackets and quotes, without a
+// zone.
 func forwardedNode(peer netip.Addr) string {
 	switch peer = peer.Unmap(); {
 	case !peer.IsValid():
@@ -76,5 +77,6 @@ func quoteForwarded(value string) string {
 
 // isTokenRune reports whether c may stand in a token (RFC 9110 section 5.6.2).
 func isTokenRune(c rune) bool {
-	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || strings.ContainsRune("!#$%&'*+-.^_`|~", c)
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || strings.ContainsRune("!#$%&'*+-.^_`|~",
+		c)
 }

@@ -13,8 +13,8 @@ type Policy struct {
 	Insecure bool
 	// Trusted contains the peers whose managed headers are believed (forwardedHeaders.trustedIPs).
 	Trusted Trust
-	// Connection names the headers that a Connection header may keep alive through the middlewares (forwardedHeaders.connection),
-	// in net/http's canonical spelling.
+	// Connection names the headers that a Connection header may keep alive through the middlewares
+	// (forwardedHeaders.connection), in net/http's canonical spelling.
 	Connection []string
 	// SchemeHeaders adds X-Forwarded-Scheme and X-Scheme (forwardedHeaders.addXForwardedSchemeHeaders).
 	SchemeHeaders bool
@@ -24,17 +24,18 @@ type Policy struct {
 	Server string
 }
 
-// Trusts reports whether a peer's managed headers are believed. The address is as [ClientAddr] returns it; the zero address is trusted
-// by Insecure only.
+// Trusts reports whether a peer's managed headers are believed. The address is as [ClientAddr] returns it; the zero
+// address is trusted by Insecure only.
 func (f *Policy) Trusts(peer netip.Addr) bool {
 	return f.Insecure || f.Trusted.Contains(peer)
 }
 
-// Apply makes the headers of a request believable, in place and in this order: managed headers of an untrusted peer are removed, and
-// their "_" aliases of any peer; hop-by-hop headers are removed ([RemoveHopByHop]); then X-Real-Ip, X-Forwarded-Proto (http, https,
-// ws, wss), X-Forwarded-Port and X-Forwarded-Host are set where a trusted peer left them out, X-Forwarded-Server always, and lines of
-// X-Forwarded-For are joined. The peer itself is appended to X-Forwarded-For when the request is forwarded, not here. Forwarded is a
-// managed header, with the exceptions of [Mode].
+// Apply makes the headers of a request believable, in place and in this order: managed headers of an untrusted peer are
+// removed, and their "_" aliases of any peer; hop-by-hop headers are removed ([RemoveHopByHop]); then X-Real-Ip,
+// X-Forwarded-Proto (http, https, ws, wss), X-Forwarded-Port and X-Forwarded-Host are set where a trusted peer left
+// them out, X-Forwarded-Server always, and lines of X-Forwarded-For are joined. The peer itself is appended to
+// X-Forwarded-For when the request is forwarded, not here. Forwarded is a managed header, with the exceptions of
+// [Mode].
 //
 // It reads Host and TLS of r, and runs once per request, after canonical.Policy.Normalize and before any handler.
 func (f *Policy) Apply(r *http.Request, peer netip.Addr) {
@@ -113,8 +114,8 @@ func (f *Policy) ApplyIn(values *Values, r *http.Request, peer Peer) {
 	}
 }
 
-// sift removes what a peer may not say, in one pass, and reports whether there are hop-by-hop headers. Aliases of managed headers go even
-// from a trusted peer: it has no reason to send one, and may pass on a client's unread.
+// sift removes what a peer may not say, in one pass, and reports whether there are hop-by-hop headers. Aliases of
+// managed headers go even from a trusted peer: it has no reason to send one, and may pass on a client's unread.
 func (f *Policy) sift(h http.Header, trusted bool) (hopByHop bool) {
 	for name := range h {
 		if header := managed(name); header != "" {

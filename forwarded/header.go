@@ -41,17 +41,18 @@ const (
 	XScheme = "X-Scheme"
 )
 
-// Managed returns the names of the headers that identify the client or the proxies before this one. Untrusted peers cannot set them,
-// except for Forwarded with [ModeKeep], and no Connection header removes them.
+// Managed returns the names of the headers that identify the client or the proxies before this one. Untrusted peers
+// cannot set them, except for Forwarded with [ModeKeep], and no Connection header removes them.
 func Managed() []string {
 	return []string{
 		Forwarded, XForwardedFor, XForwardedHost, XForwardedMethod, XForwardedPort, XForwardedPrefix, XForwardedProto,
-		XForwardedScheme, XForwardedServer, XForwardedTLSClientCert, XForwardedTLSClientCertInfo, XForwardedURI, XRealIP, XReplacedPath, XScheme,
+		XForwardedScheme, XForwardedServer, XForwardedTLSClientCert, XForwardedTLSClientCertInfo, XForwardedURI, XRealIP,
+		XReplacedPath, XScheme,
 	}
 }
 
-// IsManaged reports whether name is a managed header or an alias of one: in any case, with "_" for any "-". Servers behind a CGI-like
-// interface can't tell an alias from the header.
+// IsManaged reports whether name is a managed header or an alias of one: in any case, with "_" for any "-". Servers
+// behind a CGI-like interface can't tell an alias from the header.
 func IsManaged(name string) bool { return managed(name) != "" }
 
 // managed returns the managed header that name stands for, or "".
@@ -96,8 +97,8 @@ func oneOf(name string, headers ...string) string {
 	return ""
 }
 
-// StripUntrusted removes every managed header and its aliases, as is due to a peer that is not trusted. It does for trailers what it
-// does for headers.
+// StripUntrusted removes every managed header and its aliases, as is due to a peer that is not trusted. It does for
+// trailers what it does for headers.
 func StripUntrusted(h http.Header) {
 	for name := range h {
 		if IsManaged(name) {
@@ -106,9 +107,9 @@ func StripUntrusted(h http.Header) {
 	}
 }
 
-// RemoveHeader removes headers together with their aliases (any case, "_" for "-"), so that a value which is set next can't be forged
-// by another spelling. Connection does not name them any more either, so that no client can have that value taken away on the next hop
-// (see forwardedHeaders.connection). The names are in net/http's canonical spelling.
+// RemoveHeader removes headers together with their aliases (any case, "_" for "-"), so that a value which is set next
+// can't be forged by another spelling. Connection does not name them any more either, so that no client can have that
+// value taken away on the next hop (see forwardedHeaders.connection). The names are in net/http's canonical spelling.
 func RemoveHeader(h http.Header, names ...string) {
 	if connection := h["Connection"]; len(connection) > 0 {
 		disconnect(h, connection, names)
@@ -129,7 +130,9 @@ func disconnect(h http.Header, connection, names []string) {
 	for _, line := range connection {
 		listed := strings.Split(line, ",")
 		left := slices.DeleteFunc(slices.Clone(listed), func(token string) bool {
-			return slices.ContainsFunc(names, func(name string) bool { return strings.EqualFold(textproto.TrimString(token), name) })
+			return slices.ContainsFunc(names, func(name string) bool {
+				return strings.EqualFold(textproto.TrimString(token), name)
+			})
 		})
 		found = found || len(left) < len(listed)
 		if len(left) > 0 {
@@ -145,7 +148,8 @@ func disconnect(h http.Header, connection, names []string) {
 	}
 }
 
-// RemoveAliases removes the aliases of a header and leaves the header itself, which is named in net/http's canonical spelling.
+// RemoveAliases removes the aliases of a header and leaves the header itself, which is named in net/http's canonical
+// spelling.
 func RemoveAliases(h http.Header, name string) {
 	for given := range h {
 		if given != name && sameHeader(given, name) {
@@ -154,8 +158,8 @@ func RemoveAliases(h http.Header, name string) {
 	}
 }
 
-// AddHeader adds a value behind those that a header has, and removes its aliases, so that what is added can't be contradicted by another
-// spelling. The name is in net/http's canonical spelling.
+// AddHeader adds a value behind those that a header has, and removes its aliases, so that what is added can't be
+// contradicted by another spelling. The name is in net/http's canonical spelling.
 func AddHeader(h http.Header, name, value string) {
 	RemoveAliases(h, name)
 	values := h[name]

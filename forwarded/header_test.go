@@ -16,7 +16,8 @@ func spellings(name string) []string {
 	under := strings.ReplaceAll(name, "-", "_")
 	return []string{
 		name, strings.ToLower(name), strings.ToUpper(name),
-		under, strings.ToLower(under), strings.ToUpper(under), strings.Replace(name, "-", "_", 1), http.CanonicalHeaderKey(under),
+		under, strings.ToLower(under), strings.ToUpper(under), strings.Replace(name, "-", "_", 1),
+		http.CanonicalHeaderKey(under),
 	}
 }
 
@@ -38,7 +39,10 @@ func TestManagedHeadersOfUntrustedPeers(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"", "X", "X-Schema", "X-Forwarded", "X-Forwarded-Fort", "X-Forwarded-Tls-Client-Cert-Infos", "Y-Forwarded-For", "X-Forwarded-Hosts"} {
+	for _, name := range []string{
+		"", "X", "X-Schema", "X-Forwarded", "X-Forwarded-Fort",
+		"X-Forwarded-Tls-Client-Cert-Infos", "Y-Forwarded-For", "X-Forwarded-Hosts",
+	} {
 		if IsManaged(name) {
 			t.Errorf("%s is managed", name)
 		}
@@ -89,36 +93,52 @@ func TestForwardingSets(t *testing.T) {
 	}{
 		{
 			name: "plain", host: "example.com", peer: "192.0.2.9",
-			want: http.Header{XRealIP: {"192.0.2.9"}, XForwardedProto: {"http"}, XForwardedPort: {"80"}, XForwardedHost: {"example.com"}},
+			want: http.Header{
+				XRealIP: {"192.0.2.9"}, XForwardedProto: {"http"}, XForwardedPort: {"80"},
+				XForwardedHost: {"example.com"},
+			},
 		},
 		{
-			name: "encrypted with port and server", forwarding: Policy{Server: "edge"}, host: "example.com:8443", peer: "2001:db8::1", encrypted: true,
-			want: http.Header{XRealIP: {"2001:db8::1"}, XForwardedProto: {"https"}, XForwardedPort: {"8443"}, XForwardedHost: {"example.com:8443"}, XForwardedServer: {"edge"}},
+			name: "encrypted with port and server", forwarding: Policy{Server: "edge"}, host: "example.com:8443",
+			peer: "2001:db8::1", encrypted: true,
+			want: http.Header{
+				XRealIP: {"2001:db8::1"}, XForwardedProto: {"https"}, XForwardedPort: {"8443"},
+				XForwardedHost: {"example.com:8443"}, XForwardedServer: {"edge"},
+			},
 		},
 		{
 			name: "websocket", host: "[::1]", peer: "192.0.2.9", encrypted: true, in: websocket,
-			want: http.Header{XRealIP: {"192.0.2.9"}, XForwardedProto: {"wss"}, XForwardedPort: {"443"}, XForwardedHost: {"[::1]"}, "Connection": {"Upgrade"}, "Upgrade": {"websocket"}},
+			want: http.Header{
+				XRealIP: {"192.0.2.9"}, XForwardedProto: {"wss"}, XForwardedPort: {"443"},
+				XForwardedHost: {"[::1]"}, "Connection": {"Upgrade"}, "Upgrade": {"websocket"},
+			},
 		},
 		{
 			name: "unknown peer and no host", in: http.Header{XRealIP: {"203.0.113.1"}, XForwardedFor: {"203.0.113.1"}},
 			want: http.Header{XForwardedProto: {"http"}, XForwardedPort: {"80"}},
 		},
 		{
-			name: "trusted peer", forwarding: Policy{Trusted: trust, Server: "edge", SchemeHeaders: true}, host: "example.com", peer: "192.0.2.1",
+			name: "trusted peer", forwarding: Policy{Trusted: trust, Server: "edge", SchemeHeaders: true}, host: "example.com",
+			peer: "192.0.2.1",
 			in: http.Header{
-				XRealIP: {"203.0.113.1"}, XForwardedProto: {"https"}, XForwardedHost: {"public.example"}, XForwardedServer: {"front"},
-				XForwardedFor: {"203.0.113.1", "203.0.113.2, 203.0.113.3"}, XForwardedPrefix: {"/outer"},
+				XRealIP: {"203.0.113.1"}, XForwardedProto: {"https"}, XForwardedHost: {"public.example"},
+				XForwardedServer: {"front"},
+				XForwardedFor:    {"203.0.113.1", "203.0.113.2, 203.0.113.3"}, XForwardedPrefix: {"/outer"},
 			},
 			want: http.Header{
-				XRealIP: {"203.0.113.1"}, XForwardedProto: {"https"}, XForwardedHost: {"public.example"}, XForwardedServer: {"edge"},
-				XForwardedFor: {"203.0.113.1, 203.0.113.2, 203.0.113.3"}, XForwardedPrefix: {"/outer"},
+				XRealIP: {"203.0.113.1"}, XForwardedProto: {"https"}, XForwardedHost: {"public.example"},
+				XForwardedServer: {"edge"},
+				XForwardedFor:    {"203.0.113.1, 203.0.113.2, 203.0.113.3"}, XForwardedPrefix: {"/outer"},
 				XForwardedPort: {"443"}, XForwardedScheme: {"https"}, XScheme: {"https"},
 			},
 		},
 		{
 			name: "insecure trusts everybody", forwarding: Policy{Insecure: true}, host: "h", peer: "198.51.100.1",
-			in:   http.Header{XRealIP: {"203.0.113.1"}, XForwardedProto: {""}, "X_real_ip": {"forged"}},
-			want: http.Header{XRealIP: {"203.0.113.1"}, XForwardedProto: {"http"}, XForwardedPort: {"80"}, XForwardedHost: {"h"}},
+			in: http.Header{XRealIP: {"203.0.113.1"}, XForwardedProto: {""}, "X_real_ip": {"forged"}},
+			want: http.Header{
+				XRealIP: {"203.0.113.1"}, XForwardedProto: {"http"}, XForwardedPort: {"80"},
+				XForwardedHost: {"h"},
+			},
 		},
 	}
 	for _, test := range tests {
@@ -158,36 +178,56 @@ func TestRemoveHopByHop(t *testing.T) {
 		{
 			name: "fixed list",
 			in: http.Header{
-				"Connection": {"close"}, "Keep-Alive": {"timeout=5"}, "Proxy-Connection": {"x"}, "Proxy-Authenticate": {"x"}, "Proxy-Authorization": {"x"},
-				"Te": {"gzip"}, "Trailer": {"X"}, "Transfer-Encoding": {"chunked"}, "Upgrade": {"websocket"}, "Http2-Settings": {"x"}, "Accept": {"a"},
+				"Connection": {"close"}, "Keep-Alive": {"timeout=5"}, "Proxy-Connection": {"x"}, "Proxy-Authenticate": {"x"},
+				"Proxy-Authorization": {"x"},
+				"Te":                  {"gzip"}, "Trailer": {"X"}, "Transfer-Encoding": {"chunked"}, "Upgrade": {"websocket"},
+				"Http2-Settings": {"x"}, "Accept": {"a"},
 			},
 			want: http.Header{"Accept": {"a"}},
 		},
 		{
-			name: "listed", in: http.Header{"Connection": {"X-One, x-two", " X-Three ,,"}, "X-One": {"1"}, "X-Two": {"2"}, "X-Three": {"3"}, "X-Four": {"4"}},
+			name: "listed", in: http.Header{
+				"Connection": {"X-One, x-two", " X-Three ,,"}, "X-One": {"1"}, "X-Two": {"2"},
+				"X-Three": {"3"}, "X-Four": {"4"},
+			},
 			want: http.Header{"X-Four": {"4"}},
 		},
 		{
-			name: "managed headers can't be listed", in: http.Header{"Connection": {"x-forwarded-for, X_Real_Ip, X-Real-Ip"}, "X-Forwarded-For": {"1"}, "X-Real-Ip": {"2"}},
+			name: "managed headers can't be listed", in: http.Header{
+				"Connection":      {"x-forwarded-for, X_Real_Ip, X-Real-Ip"},
+				"X-Forwarded-For": {"1"}, "X-Real-Ip": {"2"},
+			},
 			want: http.Header{"X-Forwarded-For": {"1"}, "X-Real-Ip": {"2"}},
 		},
 		{
-			name: "kept", keep: []string{"X-One"}, in: http.Header{"Connection": {"x-one, x-one, x-two, close"}, "X-One": {"1"}, "X-Two": {"2"}},
+			name: "kept", keep: []string{"X-One"}, in: http.Header{
+				"Connection": {"x-one, x-one, x-two, close"}, "X-One": {"1"},
+				"X-Two": {"2"},
+			},
 			want: http.Header{"Connection": {"X-One"}, "X-One": {"1"}},
 		},
 		{name: "kept but absent", keep: []string{"X-One"}, in: http.Header{"Connection": {"x-one"}}, want: http.Header{}},
 		{
-			name: "upgrade", keep: []string{"X-One"}, in: http.Header{"Connection": {"keep-alive, uPgrade, X-One"}, "Upgrade": {"websocket"}, "X-One": {"1"}},
+			name: "upgrade", keep: []string{"X-One"}, in: http.Header{
+				"Connection": {"keep-alive, uPgrade, X-One"},
+				"Upgrade":    {"websocket"}, "X-One": {"1"},
+			},
 			want: http.Header{"Connection": {"X-One, Upgrade"}, "Upgrade": {"websocket"}, "X-One": {"1"}},
 		},
 		{name: "upgrade without Connection", in: http.Header{"Upgrade": {"websocket"}}, want: http.Header{}},
 		{name: "Connection without upgrade", in: http.Header{"Connection": {"Upgrade"}}, want: http.Header{}},
-		{name: "h2c", in: http.Header{"Connection": {"Upgrade, HTTP2-Settings"}, "Upgrade": {"h2c"}, "Http2-Settings": {"AAMAAABk"}}, want: http.Header{}},
+		{name: "h2c", in: http.Header{
+			"Connection": {"Upgrade, HTTP2-Settings"}, "Upgrade": {"h2c"},
+			"Http2-Settings": {"AAMAAABk"},
+		}, want: http.Header{}},
 		{
 			name: "h2c and another", in: http.Header{"Connection": {"Upgrade"}, "Upgrade": {"H2C, websocket", "foo/2"}},
 			want: http.Header{"Connection": {"Upgrade"}, "Upgrade": {"websocket, foo/2"}},
 		},
-		{name: "trailers", in: http.Header{"Connection": {"TE"}, "Te": {"gzip, trailers"}}, want: http.Header{"Te": {"trailers"}}},
+		{
+			name: "trailers", in: http.Header{"Connection": {"TE"}, "Te": {"gzip, trailers"}},
+			want: http.Header{"Te": {"trailers"}},
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -204,7 +244,10 @@ func TestRemoveHopByHop(t *testing.T) {
 }
 
 func TestUpgradeType(t *testing.T) {
-	if got := UpgradeType(http.Header{"Connection": {"keep-alive, Upgrade"}, "Upgrade": {"WebSocket"}}); got != "WebSocket" {
+	if got := UpgradeType(http.Header{
+		"Connection": {"keep-alive, Upgrade"},
+		"Upgrade":    {"WebSocket"},
+	}); got != "WebSocket" {
 		t.Errorf("UpgradeType is %q", got)
 	}
 	if got := UpgradeType(http.Header{"Upgrade": {"WebSocket"}}); got != "" {
@@ -222,7 +265,10 @@ func TestKeepForwardedFor(t *testing.T) {
 }
 
 func TestRemoveHeader(t *testing.T) {
-	h := http.Header{"X-Replaced-Path": {"1"}, "X_Replaced_Path": {"2"}, "x-replaced_path": {"3"}, "X-Replaced-Paths": {"4"}}
+	h := http.Header{
+		"X-Replaced-Path": {"1"}, "X_Replaced_Path": {"2"}, "x-replaced_path": {"3"},
+		"X-Replaced-Paths": {"4"},
+	}
 	RemoveAliases(h, "X-Replaced-Path")
 	if diff := cmp.Diff(http.Header{"X-Replaced-Path": {"1"}, "X-Replaced-Paths": {"4"}}, h); diff != "" {
 		t.Error(diff)
@@ -292,8 +338,10 @@ func TestUnderscore(t *testing.T) {
 
 func browser() http.Header {
 	return http.Header{
-		"Accept": {"text/html"}, "Accept-Encoding": {"gzip"}, "Accept-Language": {"en"}, "Cache-Control": {"no-cache"}, "Cookie": {"a=b"},
-		"Pragma": {"no-cache"}, "Referer": {"https://example.com"}, "Sec-Ch-Ua": {"x"}, "Sec-Fetch-Dest": {"document"}, "Sec-Fetch-Mode": {"navigate"},
+		"Accept": {"text/html"}, "Accept-Encoding": {"gzip"}, "Accept-Language": {"en"}, "Cache-Control": {"no-cache"},
+		"Cookie": {"a=b"},
+		"Pragma": {"no-cache"}, "Referer": {"https://example.com"}, "Sec-Ch-Ua": {"x"}, "Sec-Fetch-Dest": {"document"},
+		"Sec-Fetch-Mode":            {"navigate"},
 		"Upgrade-Insecure-Requests": {"1"}, "User-Agent": {"Mozilla/5.0"},
 	}
 }
@@ -328,7 +376,10 @@ func BenchmarkStripUntrusted(b *testing.B) {
 func TestAddHeader(t *testing.T) {
 	values := make([]string, 1, 2)
 	values[0] = "before"
-	h := http.Header{"X-Replaced-Path": values, "X_Replaced_Path": {"forged"}, "x-replaced_path": {"forged"}, "Other": {"stays"}}
+	h := http.Header{
+		"X-Replaced-Path": values, "X_Replaced_Path": {"forged"}, "x-replaced_path": {"forged"},
+		"Other": {"stays"},
+	}
 	AddHeader(h, XReplacedPath, "added")
 	AddHeader(h, XForwardedPrefix, "first")
 	want := http.Header{"X-Replaced-Path": {"before", "added"}, "X-Forwarded-Prefix": {"first"}, "Other": {"stays"}}

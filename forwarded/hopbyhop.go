@@ -10,20 +10,21 @@ import (
 
 // RemoveHopByHop removes the headers of a request that concern one connection only (RFC 9110 section 7.6.1), in place:
 //
-//   - every header that Connection names, except managed ones, which a client could otherwise take from whoever set them, and except
-//     those in keepConnection (the option forwardedHeaders.connection, in net/http's canonical spelling), which stay together with
-//     their mention in Connection for the next call to remove;
+//   - every header that Connection names, except managed ones, which a client could otherwise take from whoever set
+//     them, and except those in keepConnection (the option forwardedHeaders.connection, in net/http's canonical
+//     spelling), which stay together with their mention in Connection for the next call to remove;
 //   - Keep-Alive, Proxy-Connection, Transfer-Encoding, Trailer and HTTP2-Settings;
-//   - Proxy-Authenticate and Proxy-Authorization: credentials for this hop never reach an endpoint, and a challenge of an endpoint
-//     for its own proxy users never reaches a client;
+//   - Proxy-Authenticate and Proxy-Authorization: credentials for this hop never reach an endpoint, and a challenge of
+//     an endpoint for its own proxy users never reaches a client;
 //   - TE, of which "trailers" stays;
-//   - Upgrade, unless Connection asks for it too. Then both stay ("Connection: Upgrade"), without h2c, which is never upgraded to.
+//   - Upgrade, unless Connection asks for it too. Then both stay ("Connection: Upgrade"), without h2c, which is never
+//     upgraded to.
 //
-// A response is treated in the same way, but its Upgrade is for the caller to judge: servers advertise protocols with it, to which the
-// client of another connection can't switch.
+// A response is treated in the same way, but its Upgrade is for the caller to judge: servers advertise protocols with
+// it, to which the client of another connection can't switch.
 //
-// It is called once when a request arrives, before anything is set that a client must not remove, and once when it is forwarded.
-// Calling it again changes nothing, except that with another keepConnection what was kept goes.
+// It is called once when a request arrives, before anything is set that a client must not remove, and once when it is
+// forwarded. Calling it again changes nothing, except that with another keepConnection what was kept goes.
 func RemoveHopByHop(h http.Header, keepConnection []string) {
 	for name := range h {
 		if isHopByHop(name) {
@@ -50,8 +51,8 @@ func removeHopByHop(h http.Header, keepConnection []string) {
 	}
 }
 
-// UpgradeType returns the protocols that a request asks to switch to, in the spelling of its Upgrade header, or "" when it asks for
-// none: Connection does not name Upgrade, or only h2c is left.
+// UpgradeType returns the protocols that a request asks to switch to, in the spelling of its Upgrade header, or "" when
+// it asks for none: Connection does not name Upgrade, or only h2c is left.
 func UpgradeType(h http.Header) string { return upgradeOf(h) }
 
 func upgradeOf(h http.Header) string {
@@ -93,7 +94,8 @@ func removeListed(h http.Header, keep []string) (kept []string) {
 func removeFixed(h http.Header) {
 	// Ten look-ups cost less than to walk through the header of a browser.
 	for _, name := range [...]string{
-		"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer", "Transfer-Encoding",
+		"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
+		"Transfer-Encoding",
 		"Upgrade", "Http2-Settings",
 	} {
 		delete(h, name)

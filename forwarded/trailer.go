@@ -6,8 +6,9 @@ import (
 	"net/http"
 )
 
-// RemoveTrailers does for the trailers of a request what [RemoveHeader] does for its head: for those that are there, and, in place of its
-// body, for those that come behind it, announced or not (RFC 9110 section 6.5.1). Servers merge trailers into headers.
+// RemoveTrailers does for the trailers of a request what [RemoveHeader] does for its head: for those that are there,
+// and, in place of its body, for those that come behind it, announced or not (RFC 9110 section 6.5.1). Servers merge
+// trailers into headers.
 func RemoveTrailers(r *http.Request, names ...string) {
 	RemoveHeader(r.Trailer, names...)
 	if (r.Trailer != nil || r.ProtoMajor == 1 && r.ContentLength < 0) && r.Body != nil && r.Body != http.NoBody {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Underscore is what happens to request headers with "_" in their name (underscoreHeadersStrategy). Managed headers are not affected:
-// their aliases never pass.
+// Underscore is what happens to request headers with "_" in their name (underscoreHeadersStrategy). Managed headers are
+// not affected: their aliases never pass.
 type Underscore int
 
 const (

@@ -54,7 +54,8 @@ func pages(string) (http.Handler, error) { return http.NotFoundHandler(), nil }
 // here.
 func TestEveryKindHasOneAnswer(t *testing.T) {
 	unbuilt := []string{"plugin"}
-	content := []string{"buffering", "contentType", "encodedCharacters", "grpcWeb", "passTLSClientCert", "rateLimit"} // with their defaults
+	// with their defaults
+	content := []string{"buffering", "contentType", "encodedCharacters", "grpcWeb", "passTLSClientCert", "rateLimit"}
 	kind := reflect.TypeFor[dynamic.Middleware]()
 	for i := range kind.NumField() {
 		name, _, _ := strings.Cut(kind.Field(i).Tag.Get("json"), ",")
@@ -97,7 +98,10 @@ func TestBuildRefuses(t *testing.T) {
 		{nil, "no kind of middleware is set"},
 		{&dynamic.Middleware{}, "no kind of middleware is set"},
 		{
-			&dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/a"}, Headers: &dynamic.Headers{}, Chain: &dynamic.Chain{}},
+			&dynamic.Middleware{
+				AddPrefix: &dynamic.AddPrefix{Prefix: "/a"}, Headers: &dynamic.Headers{},
+				Chain: &dynamic.Chain{},
+			},
 			"one kind of middleware is wanted, but addPrefix, chain, headers are set",
 		},
 		{&dynamic.Middleware{Plugin: map[string]map[string]any{}}, "plugin is not supported yet"},

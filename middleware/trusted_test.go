@@ -37,9 +37,16 @@ func TestTrustedHeadersAreNotForged(t *testing.T) {
 		value  string // for /api/x
 	}{
 		{"X-Forwarded-Prefix", dynamic.Middleware{StripPrefix: &dynamic.StripPrefix{Prefixes: []string{"/api"}}}, "/api"},
-		{"X-Forwarded-Prefix", dynamic.Middleware{StripPrefixRegex: &dynamic.StripPrefixRegex{Regex: []string{"/ap."}}}, "/api"},
+		{
+			"X-Forwarded-Prefix",
+			dynamic.Middleware{StripPrefixRegex: &dynamic.StripPrefixRegex{Regex: []string{"/ap."}}},
+			"/api",
+		},
 		{"X-Replaced-Path", dynamic.Middleware{ReplacePath: &dynamic.ReplacePath{Path: "/new"}}, "/api/x"},
-		{"X-Replaced-Path", dynamic.Middleware{ReplacePathRegex: &dynamic.ReplacePathRegex{Regex: "^/api", Replacement: "/new"}}, "/api/x"},
+		{"X-Replaced-Path", dynamic.Middleware{ReplacePathRegex: &dynamic.ReplacePathRegex{
+			Regex:       "^/api",
+			Replacement: "/new",
+		}}, "/api/x"},
 	} {
 		kind, err := middleware.KindOf(&test.step)
 		if err != nil {
@@ -145,7 +152,10 @@ func service(t *testing.T, url string) http.Handler {
 	pools := loadbalancer.NewRegistry(loadbalancer.Options{})
 	t.Cleanup(func() { pools.Release("service@file") })
 	pool := pools.NewPool("service@file")
-	pools.Configure(pool, loadbalancer.PoolSpec{Name: "service@file", Dialer: transport, Servers: []loadbalancer.ServerSpec{server}})
+	pools.Configure(pool, loadbalancer.PoolSpec{
+		Name: "service@file", Dialer: transport,
+		Servers: []loadbalancer.ServerSpec{server},
+	})
 	return forward.NewService(pool, forward.Options{Service: "service@file"})
 }
 
@@ -210,7 +220,8 @@ func TestLocationIsNotForged(t *testing.T) {
 			_ = response.Body.Close()
 			_ = conn.Close()
 			locations := slices.Concat(response.Header["Location"], response.Trailer["Location"])
-			if got, want := fmt.Sprint(response.StatusCode, locations), "307 [https://h/a%0D%0ALocation:%20forged]"; got != want {
+			if got, want := fmt.Sprint(response.StatusCode,
+				locations), "307 [https://h/a%0D%0ALocation:%20forged]"; got != want {
 				t.Errorf("%q: %s, want %s", lines, got, want)
 			}
 		}

@@ -167,9 +167,10 @@ func URL(value string) string { return text(value, whole) }
 // isFile reports whether a value is a path, and not a list of users, a URL, or base64 without its PEM header, which has
 // neither a dot nor a slash in front. A path with characters that are rare in paths is hidden, too.
 func isFile(value string) bool {
-	return (strings.HasPrefix(value, "/") || strings.Contains(value, ".")) && !strings.ContainsFunc(value, func(r rune) bool {
-		return !alphanumeric(r) && !strings.ContainsRune("/._-+~", r)
-	})
+	return (strings.HasPrefix(value, "/") || strings.Contains(value, ".")) && !strings.ContainsFunc(value,
+		func(r rune) bool {
+			return !alphanumeric(r) && !strings.ContainsRune("/._-+~", r)
+		})
 }
 
 // address returns the scheme and the host of a URL, and its path where that may be shown; all else is hidden.
@@ -179,7 +180,8 @@ func address(value string, withPath bool) string {
 		return Hidden
 	}
 	if parsed.User == nil && strings.Contains(parsed.Path+parsed.RawQuery+parsed.Fragment, "@") {
-		return Hidden // A password with / ? or # ends the host early, and what looks like host and port is the user and its beginning.
+		// A password with / ? or # ends the host early, and what looks like host and port is the user and its beginning.
+		return Hidden
 	}
 	shown := url.URL{Scheme: parsed.Scheme, Host: parsed.Host}
 	if parsed.User != nil {
@@ -202,7 +204,8 @@ func address(value string, withPath bool) string {
 
 // isSocket reports whether a URL names a socket by its path.
 func isSocket(address *url.URL) bool {
-	return (address.Scheme == "unix" || address.Scheme == "npipe") && address.Host == "" && strings.HasPrefix(address.Path, "/")
+	return (address.Scheme == "unix" || address.Scheme == "npipe") && address.Host == "" && strings.HasPrefix(address.Path,
+		"/")
 }
 
 // isAddress reports whether a value is host:port without a scheme, and not user:password.

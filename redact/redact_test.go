@@ -46,19 +46,29 @@ func TestCopy(t *testing.T) {
 	when, address := time.Unix(1, 0), netip.MustParseAddrPort("192.0.2.1:80")
 	build := func() *sample {
 		return &sample{
-			Open: "shown", Password: secret, Users: []string{secret, ""}, Headers: map[string]string{"X-A": secret, "user:" + secret: "x", "X-Gone": ""},
-			Section: inner{Open: secret, Key: "/etc/key.pem", Number: number(1)}, List: []*inner{nil, {Open: "shown", Key: secret, Number: number(2)}},
-			ByName: map[string]inner{"a/b@file": {Open: "shown"}},
-			Free:   map[string]any{"a": map[string]any{"b": []any{secret, 7, true, nil}}, "-----BEGIN " + secret: 1},
-			Any:    secret, When: when, Address: address, Unknown: secret, Raw: []byte(secret), Plain: []byte("shown"),
+			Open: "shown", Password: secret, Users: []string{secret, ""}, Headers: map[string]string{
+				"X-A":            secret,
+				"user:" + secret: "x", "X-Gone": "",
+			},
+			Section: inner{Open: secret, Key: "/etc/key.pem", Number: number(1)},
+			List:    []*inner{nil, {Open: "shown", Key: secret, Number: number(2)}},
+			ByName:  map[string]inner{"a/b@file": {Open: "shown"}},
+			Free:    map[string]any{"a": map[string]any{"b": []any{secret, 7, true, nil}}, "-----BEGIN " + secret: 1},
+			Any:     secret, When: when, Address: address, Unknown: secret, Raw: []byte(secret), Plain: []byte("shown"),
 			Call: func() {}, private: secret,
 		}
 	}
 	original := build()
 	got := Copy(original)
 	want := &sample{
-		Open: "shown", Password: Hidden, Users: []string{Hidden, ""}, Headers: map[string]string{"X-A": Hidden, Hidden: Hidden, "X-Gone": ""},
-		Section: inner{Open: Hidden, Key: "/etc/key.pem", Number: number(1)}, List: []*inner{nil, {Open: "shown", Key: Hidden, Number: number(2)}},
+		Open: "shown", Password: Hidden, Users: []string{Hidden, ""}, Headers: map[string]string{
+			"X-A":  Hidden,
+			Hidden: Hidden, "X-Gone": "",
+		},
+		Section: inner{Open: Hidden, Key: "/etc/key.pem", Number: number(1)}, List: []*inner{nil, {
+			Open: "shown", Key: Hidden,
+			Number: number(2),
+		}},
 		ByName: map[string]inner{"a/b@file": {Open: "shown"}},
 		Free:   map[string]any{"a": map[string]any{"b": []any{Hidden, Hidden, Hidden, nil}}, Hidden: Hidden},
 		Any:    Hidden, When: when, Address: address, Unknown: Hidden, Raw: []byte(Hidden), Plain: []byte("shown"),
@@ -150,8 +160,10 @@ func TestTexts(t *testing.T) {
 func FuzzURL(f *testing.F) {
 	const marker = "SECRET"
 	for _, seed := range []string{
-		"http://user:SECRET@a.test:80/?SECRET", "http://a.test/?SECRET#SECRET", "SECRET@a.test:80", "user:SECRET", "http://[::1]%20:SECRET@x/",
-		"http:SECRET@h", "unix://SECRET@/x", "http://a.test//@SECRET?SECRET", "unix:///x?SECRET", "npipe:SECRET", "[SECRET]:80",
+		"http://user:SECRET@a.test:80/?SECRET", "http://a.test/?SECRET#SECRET", "SECRET@a.test:80", "user:SECRET",
+		"http://[::1]%20:SECRET@x/",
+		"http:SECRET@h", "unix://SECRET@/x", "http://a.test//@SECRET?SECRET", "unix:///x?SECRET", "npipe:SECRET",
+		"[SECRET]:80",
 	} {
 		f.Add(seed)
 	}

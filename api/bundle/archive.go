@@ -50,7 +50,10 @@ func (a *archive) add(one item) {
 }
 
 func (a *archive) write(name string, content []byte) {
-	err := a.tar.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(content)), ModTime: a.made, Format: tar.FormatPAX})
+	err := a.tar.WriteHeader(&tar.Header{
+		Name: name, Mode: 0o600, Size: int64(len(content)), ModTime: a.made,
+		Format: tar.FormatPAX,
+	})
 	if err == nil {
 		_, err = a.tar.Write(content)
 	}

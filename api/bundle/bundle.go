@@ -1,8 +1,10 @@
-// Package bundle packs what somebody needs who is to find out from afar what is wrong with a Sluice: one archive, made while it runs.
+// Package bundle packs what somebody needs who is to find out from afar what is wrong with a Sluice: one archive, made
+// while it runs.
 //
-// In flow the answers of the API that it is mounted in, the static configuration, the active dynamic one, the page of metrics, and what the Go runtime says
-// of itself; out flow a tar archive, compressed by gzip, in which no secret is readable: configurations are redacted here, and everything else was made to be
-// shown. One archive is made at a time, and it is complete before its first byte is sent. The package keeps nothing, and asks nobody outside of the process.
+// In flow the answers of the API that it is mounted in, the static configuration, the active dynamic one, the page of
+// metrics, and what the Go runtime says of itself; out flow a tar archive, compressed by gzip, in which no secret is
+// readable: configurations are redacted here, and everything else was made to be shown. One archive is made at a time,
+// and it is complete before its first byte is sent. The package keeps nothing, and asks nobody outside of the process.
 package bundle
 
 import (
@@ -70,6 +72,7 @@ func (b *Bundle) pack(r *http.Request, root http.Handler, prefix string) []byte 
 		archive.add(one)
 	}
 	content := archive.close()
-	b.options.Logger.Info("support archive made", "files", archive.files, "bytes", len(content), "problems", len(archive.problems))
+	b.options.Logger.Info("support archive made", "files", archive.files, "bytes", len(content), "problems",
+		len(archive.problems))
 	return content
 }

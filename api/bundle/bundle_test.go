@@ -104,17 +104,20 @@ func unpack(t *testing.T, content []byte) map[string]string {
 
 func TestBundle(t *testing.T) {
 	answers := map[string]string{
-		"/api/version": "v", "/api/ready": "not yet", "/api/endpoints": "e", "/api/routes": "panic", "/api/overview": "failure",
+		"/api/version": "v", "/api/ready": "not yet", "/api/endpoints": "e", "/api/routes": "panic",
+		"/api/overview":    "failure",
 		"/api/generations": "g", "/api/generations/{number}": "one",
 	}
 	answer := serve(t, options(), answers, "/base", "/base"+Path)
 	if answer.Code != http.StatusOK || answer.Header().Get("Content-Type") != "application/gzip" ||
-		answer.Header().Get("Content-Disposition") != "attachment; filename=support-dump.tar.gz" || answer.Header().Get("Cache-Control") != "no-store" {
+		answer.Header().Get("Content-Disposition") != "attachment; filename=support-dump.tar.gz" ||
+		answer.Header().Get("Cache-Control") != "no-store" {
 		t.Fatalf("%d %v", answer.Code, answer.Header())
 	}
 	files := unpack(t, answer.Body.Bytes())
 	want := []string{
-		"dynamic-config.json", "endpoints.json", "generations.json", "generations/4.json", "generations/5.json", "goroutines.txt", "metrics.txt",
+		"dynamic-config.json", "endpoints.json", "generations.json", "generations/4.json", "generations/5.json",
+		"goroutines.txt", "metrics.txt",
 		"problems.txt", "ready.json", "runtime.json", "static-config.json", "version.json",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(files))); diff != "" {
@@ -122,7 +125,8 @@ func TestBundle(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"version.json": "v ", "ready.json": "not yet ", "endpoints.json": "e per_page=1000000", "generations/5.json": "one ",
-		"metrics.txt": "sluice_config_generation 5\n", "problems.txt": "overview.json: answered with status 500\nroutes.json: panic of type string\n",
+		"metrics.txt":  "sluice_config_generation 5\n",
+		"problems.txt": "overview.json: answered with status 500\nroutes.json: panic of type string\n",
 	} {
 		if files[name] != text {
 			t.Errorf("%s holds %q, want %q", name, files[name], text)
@@ -135,7 +139,8 @@ func TestBundle(t *testing.T) {
 	if err := json.Unmarshal([]byte(files["runtime.json"]), &runtimeState); err != nil || runtimeState["metrics"] == nil {
 		t.Errorf("%v: runtime.json holds %.200s", err, files["runtime.json"])
 	}
-	if !strings.Contains(files["dynamic-config.json"], "auth@file") || !strings.Contains(files["static-config.json"], "X-Api-Key") || strings.Contains(fmt.Sprint(files), marker) {
+	if !strings.Contains(files["dynamic-config.json"], "auth@file") || !strings.Contains(files["static-config.json"],
+		"X-Api-Key") || strings.Contains(fmt.Sprint(files), marker) {
 		t.Errorf("a secret, or no configuration: %s, %s", files["dynamic-config.json"], files["static-config.json"])
 	}
 }

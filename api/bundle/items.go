@@ -52,7 +52,9 @@ func (b *Bundle) items(r *http.Request, root http.Handler, prefix string) []item
 	}
 	return append(all,
 		item{"static-config.json", func() ([]byte, error) { return asJSON(static.Redacted(b.options.Static)) }},
-		item{"dynamic-config.json", func() ([]byte, error) { return asJSON(dynamic.Redacted(b.options.State.State().Configuration)) }},
+		item{"dynamic-config.json", func() ([]byte, error) {
+			return asJSON(dynamic.Redacted(b.options.State.State().Configuration))
+		}},
 		item{"metrics.txt", func() ([]byte, error) { return answer(r, b.options.Metrics, "/metrics") }},
 		item{"goroutines.txt", goroutines},
 		item{"runtime.json", runtimeState},
@@ -74,7 +76,8 @@ func answer(r *http.Request, handler http.Handler, target string) ([]byte, error
 	switch {
 	case page.status == http.StatusNotFound:
 		return nil, errAbsent
-	case page.status >= http.StatusBadRequest && page.status != http.StatusServiceUnavailable: // That is an answer of /api/ready.
+	// That is an answer of /api/ready.
+	case page.status >= http.StatusBadRequest && page.status != http.StatusServiceUnavailable:
 		return nil, fmt.Errorf("answered with status %d", page.status)
 	}
 	return page.body.Bytes(), nil

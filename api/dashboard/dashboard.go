@@ -1,9 +1,9 @@
 // Package dashboard serves the page on which somebody on call sees what Sluice does and why.
 //
-// In flow the files below static, which are part of the binary as they stand in the repository (HTML, CSS and JavaScript
-// modules: nothing is built); out flow these files, with a content-security policy under which the page can load and ask
-// nobody but the Sluice that served it. What the page shows it fetches itself from the API beside it. This package never looks
-// at state, never listens, and answers nothing but GET and HEAD.
+// In flow the files below static, which are part of the binary as they stand in the repository (HTML, CSS and
+// JavaScript modules: nothing is built); out flow these files, with a content-security policy under which the page can
+// load and ask nobody but the Sluice that served it. What the page shows it fetches itself from the API beside it. This
+// package never looks at state, never listens, and answers nothing but GET and HEAD.
 package dashboard
 
 import (
@@ -29,8 +29,9 @@ type Handler struct {
 	files map[string]file
 }
 
-// New returns the handler of the dashboard: the page at {BasePath}/dashboard/, its files below, and a redirect to it from
-// {BasePath}/dashboard and {BasePath}/. Where a middleware has taken all of that off the path, the rest is understood too.
+// New returns the handler of the dashboard: the page at {BasePath}/dashboard/, its files below, and a redirect to it
+// from {BasePath}/dashboard and {BasePath}/. Where a middleware has taken all of that off the path, the rest is
+// understood too.
 func New(options Options) *Handler {
 	return &Handler{base: strings.TrimRight(options.BasePath, "/"), files: load(options.Name)}
 }

@@ -53,7 +53,10 @@ func TestPathsLeadToThePage(t *testing.T) {
 		{name: "below a base", base: "/ops", target: "/ops/dashboard/", status: 200, holds: "<title>"},
 		{name: "base with a slash", base: "/ops/", target: "/ops/dashboard/app.js", status: 200, holds: "import"},
 		{name: "root of a base", base: "/ops", target: "/ops/", status: 302, location: "dashboard/"},
-		{name: "place taken off", target: "/", lines: []string{"X-Forwarded-Prefix: /dashboard/"}, status: 200, holds: "<title>"},
+		{
+			name: "place taken off", target: "/", lines: []string{"X-Forwarded-Prefix: /dashboard/"}, status: 200,
+			holds: "<title>",
+		},
 		{name: "place taken off a file", target: "/app.js", status: 200, holds: "import"},
 		{name: "unknown", target: "/dashboard/none.js", status: 404},
 		{name: "folder", target: "/dashboard/style", status: 404},
@@ -63,7 +66,8 @@ func TestPathsLeadToThePage(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			response := ask(t, dashboard.New(dashboard.Options{BasePath: test.base}), http.MethodGet, test.target, test.lines...)
 			if response.StatusCode != test.status || response.Header.Get("Location") != test.location {
-				t.Errorf("got %d to %q, want %d to %q", response.StatusCode, response.Header.Get("Location"), test.status, test.location)
+				t.Errorf("got %d to %q, want %d to %q", response.StatusCode, response.Header.Get("Location"), test.status,
+					test.location)
 			}
 			if body := read(t, response); !strings.Contains(body, test.holds) {
 				t.Errorf("the answer lacks %q:\n%s", test.holds, body)
@@ -75,7 +79,10 @@ func TestPathsLeadToThePage(t *testing.T) {
 func TestAPartOfTheAPI(t *testing.T) {
 	root := mux.NewRouter().UseEncodedPath()
 	dashboard.New(dashboard.Options{}).Mount(root, "/ops")
-	for target, status := range map[string]int{"/ops/": 302, "/ops/dashboard": 302, "/ops/dashboard/": 200, "/ops/dashboard/app.js": 200, "/dashboard/": 404} {
+	for target, status := range map[string]int{
+		"/ops/": 302, "/ops/dashboard": 302, "/ops/dashboard/": 200,
+		"/ops/dashboard/app.js": 200, "/dashboard/": 404,
+	} {
 		if got := ask(t, root, http.MethodGet, target); got.StatusCode != status {
 			t.Errorf("%s: got %d, want %d", target, got.StatusCode, status)
 		}
@@ -132,12 +139,14 @@ func TestCopiesOfTheBrowserAreAskedFor(t *testing.T) {
 		}
 		tag := first.Header.Get("ETag")
 		for _, condition := range []string{tag, `"other", W/` + tag, "*"} {
-			again := ask(t, handler, http.MethodGet, "/dashboard/app.js", "Accept-Encoding: "+coding, "If-None-Match: "+condition)
+			again := ask(t, handler, http.MethodGet, "/dashboard/app.js", "Accept-Encoding: "+coding, "If-None-Match: "+
+				condition)
 			if again.StatusCode != http.StatusNotModified || read(t, again) != "" {
 				t.Errorf("%s: If-None-Match %s got %d, or a body", coding, condition, again.StatusCode)
 			}
 		}
-		if other := ask(t, handler, http.MethodGet, "/dashboard/", "Accept-Encoding: "+coding, "If-None-Match: "+tag); other.StatusCode != http.StatusOK {
+		if other := ask(t, handler, http.MethodGet, "/dashboard/", "Accept-Encoding: "+coding, "If-None-Match: "+
+			tag); other.StatusCode != http.StatusOK {
 			t.Errorf("%s: the tag of a file holds for another", coding)
 		}
 	}
@@ -160,7 +169,8 @@ func TestEveryFileIsServed(t *testing.T) {
 			return err
 		}
 		response := ask(t, handler, http.MethodGet, "/dashboard/"+at)
-		if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK || strings.HasPrefix(kind, "application/octet") {
+		if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK ||
+			strings.HasPrefix(kind, "application/octet") {
 			t.Errorf("%s: got %d, %s", at, response.StatusCode, kind)
 		}
 		return nil
@@ -171,7 +181,8 @@ func TestEveryFileIsServed(t *testing.T) {
 }
 
 // forbidden matches what would make text into markup or code, or ask another host.
-var forbidden = regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new Function|DOMParser|setHTML|createContextualFragment|\.style\s*=|setAttribute\('style'|\son[a-z]+="|https?://`)
+var forbidden = regexp.MustCompile(`innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|new ` +
+	`Function|DOMParser|setHTML|createContextualFragment|\.style\s*=|setAttribute\('style'|\son[a-z]+="|https?://`)
 
 // address is what a file may name though it looks like a host: the names of XML's vocabularies are never asked for.
 var address = regexp.MustCompile(`http://www\.w3\.org/(2000/svg|1999/xlink)|https?://\$\{|'https?://'|(https?)://[a-z.]*example\.com[^'"]*`)

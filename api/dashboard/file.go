@@ -33,7 +33,8 @@ type file struct {
 	small []byte // plain, with gzip
 }
 
-// load reads the files that are part of the binary, and gives the page its title. What cannot be read cannot have been built in.
+// load reads the files that are part of the binary, and gives the page its title. What cannot be read cannot have been
+// built in.
 func load(name string) map[string]file {
 	found := map[string]file{}
 	_ = fs.WalkDir(content, "static", func(at string, entry fs.DirEntry, err error) error {
@@ -84,7 +85,8 @@ func kind(name string) string {
 	return "application/octet-stream"
 }
 
-// serve answers a GET or HEAD. A browser asks each time whether its copy still holds, so that a page is never older than its API.
+// serve answers a GET or HEAD. A browser asks each time whether its copy still holds, so that a page is never older
+// than its API.
 func (f file) serve(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Cache-Control", "no-cache")

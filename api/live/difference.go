@@ -23,19 +23,19 @@ const (
 	hidden = "xxxx"
 )
 
-// Difference is one value that differs between two versions of an object, as JSON. A secret that has changed is there with xxxx on
-// both sides.
+// Difference is one value that differs between two versions of an object, as JSON. A secret that has changed is there
+// with xxxx on both sides.
 type Difference struct {
 	// Path leads to the value, like loadBalancer.servers[0].url.
 	Path string `json:"path"`
-	// Before and After are the values, redacted, as strings, numbers or booleans; null where there was or is none. At most 1000 bytes of a string are
-	// shown.
+	// Before and After are the values, redacted, as strings, numbers or booleans; null where there was or is none. At most
+	// 1000 bytes of a string are shown.
 	Before any `json:"before"`
 	After  any `json:"after"`
 }
 
-// differences compares two versions of an object, of which one may be nil. Whether values differ is decided by what they are, and
-// what is shown comes from their redacted copies alone, paths too: the key of a map may be a secret.
+// differences compares two versions of an object, of which one may be nil. Whether values differ is decided by what
+// they are, and what is shown comes from their redacted copies alone, paths too: the key of a map may be a secret.
 func differences(before, after any) (list []Difference, more int) {
 	was, is := leavesOf(before), leavesOf(after)
 	paths := slices.Collect(maps.Keys(was))
@@ -144,8 +144,8 @@ func (l leaves) note(at place, plain, redacted any) {
 	l[at.path] = leaf{plain: plain, redacted: redacted, path: at.shown}
 }
 
-// collect notes the values below a value. An empty section, list or map that is there is a value too: it may say that something is
-// on. The redacted copy is invalid where there is none.
+// collect notes the values below a value. An empty section, list or map that is there is a value too: it may say that
+// something is on. The redacted copy is invalid where there is none.
 func (l leaves) collect(at place, value, redacted reflect.Value) {
 	for value.Kind() == reflect.Pointer || value.Kind() == reflect.Interface {
 		if value.IsNil() {
@@ -208,7 +208,8 @@ func (l leaves) collectMap(at place, value, redacted reflect.Value) {
 	}
 }
 
-// collectStruct goes on with the fields. Zero values of fields that may be left out are as good as left out, as in a file.
+// collectStruct goes on with the fields. Zero values of fields that may be left out are as good as left out, as in a
+// file.
 func (l leaves) collectStruct(at place, value, redacted reflect.Value) {
 	before := len(l)
 	for field := range value.Type().Fields() {

@@ -25,8 +25,14 @@ func TestDifferences(t *testing.T) {
 		{"a text", &dynamic.Router{Rule: "a"}, &dynamic.Router{Rule: "b"}, []Difference{{"rule", "a", "b"}}},
 		{"a number", &dynamic.Router{Priority: 2}, &dynamic.Router{Priority: 10}, []Difference{{"priority", 2, 10}}},
 		{"an option that goes", &dynamic.Router{Priority: 2}, &dynamic.Router{}, []Difference{{"priority", 2, nil}}},
-		{"an empty section that comes", &dynamic.Router{}, &dynamic.Router{TLS: &dynamic.RouterTLS{}}, []Difference{{"tls", nil, "{}"}}},
-		{"an empty list that comes", &dynamic.Router{}, &dynamic.Router{Middlewares: []string{}}, []Difference{{"middlewares", nil, "[]"}}},
+		{
+			"an empty section that comes", &dynamic.Router{}, &dynamic.Router{TLS: &dynamic.RouterTLS{}},
+			[]Difference{{"tls", nil, "{}"}},
+		},
+		{
+			"an empty list that comes", &dynamic.Router{}, &dynamic.Router{Middlewares: []string{}},
+			[]Difference{{"middlewares", nil, "[]"}},
+		},
 		{
 			"an empty map that comes", &dynamic.Middleware{Headers: &dynamic.Headers{}},
 			&dynamic.Middleware{Headers: &dynamic.Headers{CustomRequestHeaders: map[string]string{}}},
@@ -63,7 +69,8 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// TestDifferencesShowNoSecret has secrets in texts, in the values and in the keys of maps, in URLs and in numbers of free form.
+// TestDifferencesShowNoSecret has secrets in texts, in the values and in the keys of maps, in URLs and in numbers of
+// free form.
 func TestDifferencesShowNoSecret(t *testing.T) {
 	const marker = "hunter2"
 	header := func(name, value string) *dynamic.Middleware {
@@ -74,11 +81,16 @@ func TestDifferencesShowNoSecret(t *testing.T) {
 		before, after any
 		paths         []string
 	}{
-		{"a value of a map", header("X-Token", marker+"1"), header("X-Token", marker+"2"), []string{"headers.customRequestHeaders.X-Token"}},
+		{
+			"a value of a map", header("X-Token", marker+"1"), header("X-Token", marker+"2"),
+			[]string{"headers.customRequestHeaders.X-Token"},
+		},
 		{"a key of a map", header("X "+marker, "a"), header("X "+marker, "b"), []string{"headers.customRequestHeaders.xxxx"}},
 		{
-			"a URL", &dynamic.Service{LoadBalancer: &dynamic.ServersLoadBalancer{Servers: []dynamic.Server{{URL: "http://u:" + marker + "1@a/"}}}},
-			&dynamic.Service{LoadBalancer: &dynamic.ServersLoadBalancer{Servers: []dynamic.Server{{URL: "http://u:" + marker + "2@a/"}}}},
+			"a URL", &dynamic.Service{LoadBalancer: &dynamic.ServersLoadBalancer{Servers: []dynamic.Server{{URL: "http://u:" +
+				marker + "1@a/"}}}},
+			&dynamic.Service{LoadBalancer: &dynamic.ServersLoadBalancer{Servers: []dynamic.Server{{URL: "http://u:" + marker +
+				"2@a/"}}}},
 			[]string{"loadBalancer.servers[0].url"},
 		},
 		{

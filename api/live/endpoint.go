@@ -12,7 +12,8 @@ import (
 
 // EndpointQuery says which endpoints are asked for.
 type EndpointQuery struct {
-	// Search is a part of the address, of the source, of the uid, or of a service's name, in whatever case; empty selects all.
+	// Search is a part of the address, of the source, of the uid, or of a service's name, in whatever case; empty selects
+	// all.
 	Search string
 	// Status is serving, draining, unhealthy or ejected: how the endpoint stands in one of its pools; empty selects all.
 	Status string
@@ -50,8 +51,8 @@ type EndpointPool struct {
 	BackSeconds float64 `json:"backSeconds,omitempty"`
 	// Share is the part of the pool's new requests that the endpoint is due, from 0 to 1.
 	Share float64 `json:"share"`
-	// LatencySeconds is how long it takes to the head of a response, as the strategy of the pool sees it; 0 where it does not go by that, or
-	// nothing is known.
+	// LatencySeconds is how long it takes to the head of a response, as the strategy of the pool sees it; 0 where it does
+	// not go by that, or nothing is known.
 	LatencySeconds float64 `json:"latencySeconds"`
 	// SlowStart is the part of its share that the endpoint gets by now, from 0.1 to 1 (the whole).
 	SlowStart float64 `json:"slowStart"`
@@ -77,7 +78,8 @@ func (l *Live) endpoints(w http.ResponseWriter, r *http.Request) {
 	}
 	// A word that is misspelt would look like a pool in which nothing is wrong.
 	status := query.Get("status")
-	if states := []string{"serving", "draining", "unhealthy", "ejected"}; status != "" && !slices.Contains(states, status) {
+	if states := []string{"serving", "draining", "unhealthy", "ejected"}; status != "" && !slices.Contains(states,
+		status) {
 		l.refuse(w, http.StatusBadRequest, fmt.Sprintf("query: status %q is none of %s", status, strings.Join(states, ", ")))
 		return
 	}

@@ -45,7 +45,8 @@ type Verdicts struct {
 //	providers   when a provider stands otherwise, and at the beginning: all of them, as in /api/ready
 //	ready       when Sluice is ready, or is not any more
 //
-// A listener that comes back with the header Last-Event-ID gets the generations that it has missed, as far as they are known.
+// A listener that comes back with the header Last-Event-ID gets the generations that it has missed, as far as they are
+// known.
 func (l *Live) events(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-l.draining:
@@ -97,7 +98,8 @@ func lastEvent(r *http.Request) (number uint64, ok bool) {
 	return number, err == nil
 }
 
-// stream writes the events of one listener. What is to be written is collected first, so that a listener gets whole events.
+// stream writes the events of one listener. What is to be written is collected first, so that a listener gets whole
+// events.
 type stream struct {
 	out     http.ResponseWriter
 	control *http.ResponseController
@@ -140,7 +142,8 @@ func (s *stream) generations(state *pipeline.State) {
 
 // verdicts tells how the verdicts of two states differ.
 func (s *stream) verdicts(before, next *pipeline.State) {
-	if len(before.Verdicts) == len(next.Verdicts) && (len(next.Verdicts) == 0 || &before.Verdicts[0] == &next.Verdicts[0]) {
+	if len(before.Verdicts) == len(next.Verdicts) && (len(next.Verdicts) == 0 ||
+		&before.Verdicts[0] == &next.Verdicts[0]) {
 		return
 	}
 	worse, recovered := pipeline.Difference(before.Verdicts, next.Verdicts)

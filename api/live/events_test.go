@@ -96,11 +96,17 @@ func (s *states) follow(next *pipeline.State, news chan struct{}) chan struct{} 
 func TestEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		synced := map[string]provider.Status{"file": {State: dynamic.StateSynced, Since: time.Now(), Required: true}}
-		failing := map[string]provider.Status{"file": {State: dynamic.StateSynced, Since: time.Now(), Required: true, Reason: "no disk"}}
+		failing := map[string]provider.Status{"file": {
+			State: dynamic.StateSynced, Since: time.Now(), Required: true,
+			Reason: "no disk",
+		}}
 		generations := remembered()
 		verdicts := generations[1].Worse
 		news := make(chan struct{})
-		all := newStates(&pipeline.State{Generation: 6, Ready: true, Generations: generations[:1], Providers: synced, News: news})
+		all := newStates(&pipeline.State{
+			Generation: 6, Ready: true, Generations: generations[:1], Providers: synced,
+			News: news,
+		})
 		_, handler := mounted(Options{State: all, Version: "v1"})
 		l := listen(t, handler, "")
 		l.expect(t, "event: hello\ndata: {\"version\":\"v1\",\"generation\":6,\"ready\":true}\n")
@@ -111,11 +117,19 @@ func TestEvents(t *testing.T) {
 			t.Errorf("headers: %v", l.header)
 		}
 
-		news = all.follow(&pipeline.State{Generation: 7, Ready: true, Generations: generations, Providers: synced, Verdicts: verdicts}, news)
+		news = all.follow(&pipeline.State{
+			Generation: 7, Ready: true, Generations: generations, Providers: synced,
+			Verdicts: verdicts,
+		}, news)
 		l.expect(t, "id: 7\nevent: generation\ndata: "+seventh+"\n")
-		l.expect(t, `event: verdicts`+"\n"+`data: {"worse":[{"kind":"middleware","name":"auth@file","status":"degraded","code":"Degraded","reason":"so so","origin":"a.yaml"}],"recovered":[]}`+"\n")
+		l.expect(t, `event: verdicts`+"\n"+
+			`data: {"worse":[{"kind":"middleware","name":"auth@file","status":"degraded","code":"Degraded","reason":"so `+
+			`so","origin":"a.yaml"}],"recovered":[]}`+"\n")
 
-		news = all.follow(&pipeline.State{Generation: 7, Ready: true, Generations: generations, Providers: failing, Verdicts: verdicts}, news)
+		news = all.follow(&pipeline.State{
+			Generation: 7, Ready: true, Generations: generations, Providers: failing,
+			Verdicts: verdicts,
+		}, news)
 		l.expect(t, "event: providers\ndata: "+strings.Replace(well, `true,`, `true,"reason":"no disk",`, 1)+"\n")
 		news = all.follow(&pipeline.State{Generation: 7, Ready: true, Generations: generations, Providers: failing}, news)
 		l.expect(t, `event: verdicts`+"\n"+`data: {"worse":[],"recovered":[{"kind":"middleware","name":"auth@file"}]}`+"\n")
@@ -135,7 +149,10 @@ func TestEventsAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var verdicts []dynamic.Verdict
 		for i := range pipeline.MaxChanges + 50 {
-			verdicts = append(verdicts, dynamic.Verdict{Ref: dynamic.Ref{Kind: dynamic.KindRouter, Name: fmt.Sprintf("r%03d@file", i)}, Status: dynamic.Degraded})
+			verdicts = append(verdicts, dynamic.Verdict{Ref: dynamic.Ref{
+				Kind: dynamic.KindRouter,
+				Name: fmt.Sprintf("r%03d@file", i),
+			}, Status: dynamic.Degraded})
 		}
 		news := make(chan struct{})
 		all := newStates(&pipeline.State{News: news})
@@ -201,7 +218,8 @@ func TestEventsHaveFewListeners(t *testing.T) {
 			l.next(t)
 			all = append(all, l)
 		}
-		if answer := ask(t, handler, "/api/events"); answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Retry-After") == "" {
+		if answer := ask(t, handler, "/api/events"); answer.Code != http.StatusServiceUnavailable ||
+			answer.Header().Get("Retry-After") == "" {
 			t.Errorf("one more is answered with %d", answer.Code)
 		}
 		all[0].stop()
@@ -241,7 +259,8 @@ func TestEventsCutOffWhoDoesNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		live, handler := mounted(Options{State: newStates(&pipeline.State{News: make(chan struct{})})})
 		began := time.Now()
-		handler.ServeHTTP(&standing{ResponseWriter: httptest.NewRecorder()}, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/events", http.NoBody))
+		handler.ServeHTTP(&standing{ResponseWriter: httptest.NewRecorder()}, httptest.NewRequestWithContext(t.Context(),
+			http.MethodGet, "/api/events", http.NoBody))
 		if took := time.Since(began); took != patience {
 			t.Errorf("it took %v, want %v", took, patience)
 		}
@@ -260,7 +279,8 @@ func TestEventsEndWhereNothingIsPassedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		live, handler := mounted(Options{State: newStates(&pipeline.State{News: make(chan struct{})})})
 		began := time.Now()
-		handler.ServeHTTP(buffered{httptest.NewRecorder()}, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/api/events", http.NoBody))
+		handler.ServeHTTP(buffered{httptest.NewRecorder()}, httptest.NewRequestWithContext(t.Context(), http.MethodGet,
+			"/api/events", http.NoBody))
 		if took := time.Since(began); took != 0 || live.listeners.Load() != 0 {
 			t.Errorf("it took %v, and %d listeners are counted", took, live.listeners.Load())
 		}

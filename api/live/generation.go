@@ -41,8 +41,8 @@ type Generation struct {
 
 // Change is what became of one object, as JSON.
 type Change struct {
-	// Kind is the kind of the object, Name its qualified name, and Provider the part of that behind @; empty for an object that belongs
-	// to nobody alone.
+	// Kind is the kind of the object, Name its qualified name, and Provider the part of that behind @; empty for an object
+	// that belongs to nobody alone.
 	Kind     dynamic.Kind `json:"kind"`
 	Name     string       `json:"name"`
 	Provider string       `json:"provider"`
@@ -140,7 +140,8 @@ func (l *Live) generation(w http.ResponseWriter, r *http.Request) {
 	known := l.options.State.State().Generations
 	at := slices.IndexFunc(known, func(g pipeline.Generation) bool { return g.Number == number })
 	if at < 0 {
-		l.refuse(w, http.StatusNotFound, "generation "+strconv.FormatUint(number, 10)+" is not among the last "+strconv.Itoa(len(known)))
+		l.refuse(w, http.StatusNotFound, "generation "+strconv.FormatUint(number, 10)+" is not among the last "+
+			strconv.Itoa(len(known)))
 		return
 	}
 	answer := newGeneration(&known[at])

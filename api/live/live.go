@@ -1,11 +1,11 @@
 // Package live answers what those want to know who look at a Sluice that runs: how each endpoint stands, what each
 // generation of the configuration changed, what happens now, and how much traffic there is.
 //
-// In flow the immutable State of the pipeline and the channel that tells of the next one, and, through interfaces that this package
-// declares, how endpoints stand and what was counted; out flow JSON, and server-sent events. What goes out is redacted: a
-// secret that has changed is shown as changed and never by its value. Nothing is queued for a listener: each takes
-// what it has missed from the State, on the goroutine of its own request, so that a slow one holds up nobody. The package never
-// changes anything, and keeps nothing but the number of its listeners.
+// In flow the immutable State of the pipeline and the channel that tells of the next one, and, through interfaces that
+// this package declares, how endpoints stand and what was counted; out flow JSON, and server-sent events. What goes out
+// is redacted: a secret that has changed is shown as changed and never by its value. Nothing is queued for a listener:
+// each takes what it has missed from the State, on the goroutine of its own request, so that a slow one holds up
+// nobody. The package never changes anything, and keeps nothing but the number of its listeners.
 package live
 
 import (
@@ -21,8 +21,8 @@ import (
 
 // Endpoints says how endpoints stand; cmd/sluice answers from the pools.
 type Endpoints interface {
-	// Endpoints returns the endpoints that the query selects, in order of their addresses. Each is a function that says how it stands,
-	// so that only those are looked at closely that fit on the page.
+	// Endpoints returns the endpoints that the query selects, in order of their addresses. Each is a function that says
+	// how it stands, so that only those are looked at closely that fit on the page.
 	Endpoints(query EndpointQuery) []func() Endpoint
 }
 

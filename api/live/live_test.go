@@ -48,7 +48,8 @@ func (n *nodes) Endpoints(query EndpointQuery) []func() Endpoint {
 			return Endpoint{
 				Address: address, Source: "kubernetes", UID: "u", InFlight: 2, ConnectFailures: 1,
 				Pools: []EndpointPool{{
-					Service: "s@file", State: "ejected", Reason: "its answers failed: status 502", BackSeconds: 1.5, LatencySeconds: .02, SlowStart: 1,
+					Service: "s@file", State: "ejected", Reason: "its answers failed: status 502", BackSeconds: 1.5,
+					LatencySeconds: .02, SlowStart: 1,
 					Sticky: "abc",
 				}},
 				Upstreams: []EndpointUpstream{{Scheme: "http", IdleConnections: 3}},
@@ -95,7 +96,8 @@ func TestEndpoints(t *testing.T) {
 	_, handler := mounted(Options{State: newStates(&pipeline.State{}), Endpoints: all})
 	answer := ask(t, handler, "/api/endpoints?page=2&per_page=1&search=192&status=ejected&serviceName=s%40file")
 	want := `[{"address":"192.0.2.2:80","source":"kubernetes","uid":"u","inFlight":2,"connectFailures":1,` +
-		`"pools":[{"service":"s@file","state":"ejected","reason":"its answers failed: status 502","backSeconds":1.5,"share":0,` +
+		`"pools":[{"service":"s@file","state":"ejected","reason":"its answers failed: status ` +
+		`502","backSeconds":1.5,"share":0,` +
 		`"latencySeconds":0.02,"slowStart":1,"sticky":"abc"}],"upstreams":[{"scheme":"http","host":"","idleConnections":3}]}]` + "\n"
 	if diff := cmp.Diff(want, answer.Body.String()); answer.Code != http.StatusOK || diff != "" {
 		t.Errorf("%d (-want +got):\n%s", answer.Code, diff)
@@ -110,7 +112,8 @@ func TestEndpoints(t *testing.T) {
 		t.Errorf("%d endpoints were looked at for a page of one", all.looked)
 	}
 	for _, bad := range []string{"?page=9", "?page=x", "?per_page=-1", "?search=%zz", "?status=healthy"} {
-		if answer := ask(t, handler, "/api/endpoints"+bad); answer.Code != http.StatusBadRequest || !strings.Contains(answer.Body.String(), `{"message":`) {
+		if answer := ask(t, handler, "/api/endpoints"+bad); answer.Code != http.StatusBadRequest ||
+			!strings.Contains(answer.Body.String(), `{"message":`) {
 			t.Errorf("%s: %d %s", bad, answer.Code, answer.Body)
 		}
 	}
@@ -123,14 +126,16 @@ func TestTraffic(t *testing.T) {
 	if err := json.Unmarshal(answer.Body.Bytes(), &overview); err != nil {
 		t.Fatal(err)
 	}
-	if age := time.Since(time.UnixMilli(overview.Time)); age < -time.Second || age > time.Minute || overview.History.Interval != 2 {
+	if age := time.Since(time.UnixMilli(overview.Time)); age < -time.Second || age > time.Minute ||
+		overview.History.Interval != 2 {
 		t.Errorf("the overview is %s", answer.Body)
 	}
 	if !strings.Contains(answer.Body.String(), `"entryPoints":[]`) {
 		t.Errorf("no entrypoints are %s", answer.Body)
 	}
 	var routers RouterTraffic
-	if err := json.Unmarshal(ask(t, handler, "/api/traffic/routers?name=b%40file&name=a%40file").Body.Bytes(), &routers); err != nil {
+	if err := json.Unmarshal(ask(t, handler, "/api/traffic/routers?name=b%40file&name=a%40file").Body.Bytes(),
+		&routers); err != nil {
 		t.Fatal(err)
 	}
 	if len(routers.Routers) != 2 || routers.Routers[0].Requests != uint64(telemetry.TrafficRouters) {
@@ -177,16 +182,28 @@ func TestOnlyWhatIsThereIsServed(t *testing.T) {
 // remembered are two generations, the second of which changes a secret, a number and a list.
 func remembered() []pipeline.Generation {
 	before := &dynamic.Middleware{BasicAuth: &dynamic.BasicAuth{Users: []string{"anna:$2y$05$secretbefore"}, Realm: "one"}}
-	after := &dynamic.Middleware{BasicAuth: &dynamic.BasicAuth{Users: []string{"anna:$2y$05$secretafter", "bert:$2y$05$another"}, Realm: "two"}}
+	after := &dynamic.Middleware{BasicAuth: &dynamic.BasicAuth{Users: []string{
+		"anna:$2y$05$secretafter",
+		"bert:$2y$05$another",
+	}, Realm: "two"}}
 	ref := dynamic.Ref{Kind: dynamic.KindMiddleware, Name: "auth@file"}
 	return []pipeline.Generation{
-		{Number: 6, Activated: time.Unix(1, 0), Added: 250, More: 50, MoreVerdicts: 9, Lags: map[string]time.Duration{"file": 1500 * time.Microsecond}},
+		{
+			Number: 6, Activated: time.Unix(1, 0), Added: 250, More: 50, MoreVerdicts: 9,
+			Lags: map[string]time.Duration{"file": 1500 * time.Microsecond},
+		},
 		{
 			Number: 7, Activated: time.Unix(2, 0), Compile: 2 * time.Millisecond, Changed: 1,
 			Changes: []pipeline.Change{{
-				Ref: ref, Kind: pipeline.ObjectChanged, Before: before, After: after, Origin: dynamic.Origin{File: "a.yaml", Line: 3},
+				Ref: ref, Kind: pipeline.ObjectChanged, Before: before, After: after, Origin: dynamic.Origin{
+					File: "a.yaml",
+					Line: 3,
+				},
 			}},
-			Worse:     []dynamic.Verdict{{Ref: ref, Status: dynamic.Degraded, Reason: "so so", Origin: dynamic.Origin{File: "a.yaml"}}},
+			Worse: []dynamic.Verdict{{
+				Ref: ref, Status: dynamic.Degraded, Reason: "so so",
+				Origin: dynamic.Origin{File: "a.yaml"},
+			}},
 			Recovered: []dynamic.Verdict{{Ref: dynamic.Ref{Kind: dynamic.KindRouter, Name: "r@file"}}},
 		},
 	}
@@ -194,12 +211,14 @@ func remembered() []pipeline.Generation {
 
 const seventh = `{"generation":7,"activated":"1970-01-01T00:00:02Z","compileSeconds":0.002,"lagSeconds":{},"added":0,"changed":1,"removed":0,` +
 	`"changes":[{"kind":"middleware","name":"auth@file","provider":"file","change":"changed","origin":"a.yaml:3"}],"more":0,` +
-	`"refused":[{"kind":"middleware","name":"auth@file","status":"degraded","code":"Degraded","reason":"so so","origin":"a.yaml"}],` +
+	`"refused":[{"kind":"middleware","name":"auth@file","status":"degraded","code":"Degraded","reason":"so ` +
+	`so","origin":"a.yaml"}],` +
 	`"recovered":[{"kind":"router","name":"r@file"}],"moreVerdicts":0}`
 
 func TestGenerations(t *testing.T) {
 	_, handler := mounted(Options{State: newStates(&pipeline.State{Generations: remembered()})})
-	want := `[` + seventh + `,{"generation":6,"activated":"1970-01-01T00:00:01Z","compileSeconds":0,"lagSeconds":{"file":0.0015},` +
+	want := `[` + seventh +
+		`,{"generation":6,"activated":"1970-01-01T00:00:01Z","compileSeconds":0,"lagSeconds":{"file":0.0015},` +
 		`"added":250,"changed":0,"removed":0,"changes":[],"more":50,"refused":[],"recovered":[],"moreVerdicts":9}]` + "\n"
 	if diff := cmp.Diff(want, ask(t, handler, "/api/generations").Body.String()); diff != "" {
 		t.Errorf("generations (-want +got):\n%s", diff)
@@ -213,8 +232,12 @@ func TestGenerations(t *testing.T) {
 	if diff := cmp.Diff(want, answer.Body.String()); diff != "" {
 		t.Errorf("generation 7 (-want +got):\n%s", diff)
 	}
-	for target, status := range map[string]int{"/api/generations/5": 404, "/api/generations/x": 400, "/api/generations/-1": 400} {
-		if answer := ask(t, handler, target); answer.Code != status || !strings.Contains(answer.Body.String(), `{"message":`) {
+	for target, status := range map[string]int{
+		"/api/generations/5": 404, "/api/generations/x": 400,
+		"/api/generations/-1": 400,
+	} {
+		if answer := ask(t, handler, target); answer.Code != status || !strings.Contains(answer.Body.String(),
+			`{"message":`) {
 			t.Errorf("%s: %d %s", target, answer.Code, answer.Body)
 		}
 	}

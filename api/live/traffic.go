@@ -60,9 +60,11 @@ func (l *Live) serviceTraffic(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// trafficOf returns the traffic of those that the query names, or has written why it can't. Where it names none, they are those with the
-// most requests.
-func (l *Live) trafficOf(w http.ResponseWriter, r *http.Request, kind telemetry.TrafficKind) ([]telemetry.Traffic, bool) {
+// trafficOf returns the traffic of those that the query names, or has written why it can't. Where it names none, they
+// are those with the most requests.
+func (l *Live) trafficOf(w http.ResponseWriter, r *http.Request, kind telemetry.TrafficKind) ([]telemetry.Traffic,
+	bool,
+) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		l.refuse(w, http.StatusBadRequest, "query: "+err.Error())
@@ -70,7 +72,8 @@ func (l *Live) trafficOf(w http.ResponseWriter, r *http.Request, kind telemetry.
 	}
 	names := query["name"]
 	if len(names) > maxNames {
-		l.refuse(w, http.StatusBadRequest, fmt.Sprintf("query: name is there %d times, and %d are the most", len(names), maxNames))
+		l.refuse(w, http.StatusBadRequest, fmt.Sprintf("query: name is there %d times, and %d are the most", len(names),
+			maxNames))
 		return nil, false
 	}
 	return busiest(l.options.Traffic.Traffic(kind, names)), true

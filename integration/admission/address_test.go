@@ -20,12 +20,14 @@ http:
   services: {one: {loadBalancer: {servers: [{url: "http://${ONE}"}]}}}
 `
 
-// TestAddresses sends requests from addresses that a PROXY protocol or a header tells, to who trusts the peer and who does not.
+// TestAddresses sends requests from addresses that a PROXY protocol or a header tells, to who trusts the peer and who
+// does not.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	backend := harness.StartBackend(t, "one", nil)
 	s := harness.Start(t, harness.Setup{
-		Static: static, Dynamic: map[string]string{"all.yaml": backticks(addressed)}, Vars: map[string]string{"ONE": backend.H1},
+		Static: static, Dynamic: map[string]string{"all.yaml": backticks(addressed)},
+		Vars: map[string]string{"ONE": backend.H1},
 	})
 	const inside, outside = "PROXY TCP4 192.0.2.7 127.0.0.1 1 2\r\n", "PROXY TCP4 198.51.100.7 127.0.0.1 1 2\r\n"
 	for _, test := range []struct {
@@ -52,7 +54,8 @@ func TestAddresses(t *testing.T) {
 		{"web", "", "remote", "X-Real-Ip: 192.0.2.7\r\nForwarded: for=192.0.2.7\r\n", 403},
 	} {
 		before := backend.Seen()
-		got, err := harness.Dial(t, s.Addr(test.entrypoint)).Ask(test.proxy + "GET /x HTTP/1.1\r\nHost: " + test.host + ".test\r\n" + test.fields + "\r\n")
+		got, err := harness.Dial(t, s.Addr(test.entrypoint)).Ask(test.proxy + "GET /x HTTP/1.1\r\nHost: " + test.host +
+			".test\r\n" + test.fields + "\r\n")
 		if err != nil || got.StatusCode != test.want || (backend.Seen() > before) != (test.want == 200) {
 			t.Errorf("%+v: %v, %v", test, got.Response, err)
 		}

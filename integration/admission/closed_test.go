@@ -83,7 +83,8 @@ func TestFailClosed(t *testing.T) {
 	t.Parallel()
 	one := harness.StartBackend(t, "one", nil)
 	s := harness.Start(t, harness.Setup{
-		Static: static, Dynamic: map[string]string{"all.yaml": strings.ReplaceAll(backticks(closed), "BASIC", basicLine(password))},
+		Static: static, Dynamic: map[string]string{"all.yaml": strings.ReplaceAll(backticks(closed), "BASIC",
+			basicLine(password))},
 		Vars: map[string]string{
 			"ONE": one.H1, "DEAD": harness.RefusedAddress(t),
 			"HANGING": misbehaving(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }),
@@ -102,14 +103,19 @@ func TestFailClosed(t *testing.T) {
 		status int
 		within time.Duration
 	}{
-		"forward-dead": {500, 10 * time.Second}, "forward-hanging": {500, 40 * time.Second}, "forward-garbage": {500, 10 * time.Second},
-		"forward-closing": {500, 10 * time.Second}, "token-dead": {503, 10 * time.Second}, "token-hanging": {503, 15 * time.Second},
+		"forward-dead": {500, 10 * time.Second}, "forward-hanging": {500, 40 * time.Second}, "forward-garbage": {
+			500,
+			10 * time.Second,
+		},
+		"forward-closing": {500, 10 * time.Second}, "token-dead": {503, 10 * time.Second},
+		"token-hanging": {503, 15 * time.Second},
 		"token-garbage": {503, 10 * time.Second}, "token-closing": {503, 10 * time.Second},
 		"broken-users": {503, time.Second}, "broken-digests": {503, time.Second}, "broken-address": {503, time.Second},
 		"broken-range": {503, time.Second}, "broken-token": {503, time.Second}, "broken-option": {503, time.Second},
 		"broken-chain": {503, time.Second}, "broken-service": {503, time.Second},
 	} {
-		if strings.HasPrefix(host, "broken") && !strings.Contains(checked.Stdout, "middleware "+host+"@file: ") && host != "broken-service" && host != "broken-chain" {
+		if strings.HasPrefix(host, "broken") && !strings.Contains(checked.Stdout, "middleware "+host+"@file: ") &&
+			host != "broken-service" && host != "broken-chain" {
 			t.Errorf("check says nothing about %s:\n%s", host, checked.Stdout)
 		}
 		asking.Go(func() {

@@ -55,7 +55,8 @@ func hash(text string) string {
 // bearer returns a token of ann by HS256 (RFC 7519).
 func bearer(secret string) string {
 	encode := base64.RawURLEncoding.EncodeToString
-	signed := encode([]byte(`{"alg":"HS256"}`)) + "." + encode(fmt.Appendf(nil, `{"sub":"ann","exp":%d}`, time.Now().Add(time.Hour).Unix()))
+	signed := encode([]byte(`{"alg":"HS256"}`)) + "." + encode(fmt.Appendf(nil, `{"sub":"ann","exp":%d}`,
+		time.Now().Add(time.Hour).Unix()))
 	mac := hmac.New(sha256.New, []byte(secret))
 	_, _ = mac.Write([]byte(signed))
 	return "Bearer " + signed + "." + encode(mac.Sum(nil))
@@ -75,7 +76,8 @@ func digest(challenge, method, uri, password string) string {
 		return "Digest"
 	}
 	response := hash(hash("ann:traefik:"+password) + ":" + found[1] + ":00000001:c:auth:" + hash(method+":"+uri))
-	return fmt.Sprintf(`Digest username="ann", realm="traefik", nonce=%q, uri=%q, algorithm=MD5, qop=auth, nc=00000001, cnonce="c", response=%q, opaque=%q`,
+	return fmt.Sprintf(`Digest username="ann", realm="traefik", nonce=%q, uri=%q, algorithm=MD5, qop=auth, `+
+		`nc=00000001, cnonce="c", response=%q, opaque=%q`,
 		found[1], uri, response, found[2])
 }
 

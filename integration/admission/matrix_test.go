@@ -81,10 +81,12 @@ func newWorld(t *testing.T) *world {
 	text.WriteString("http:\n  routers:\n")
 	for _, guard := range allGuards() {
 		for _, upstream := range []string{"h1", "h2c"} {
-			_, _ = fmt.Fprintf(&text, "    %s-%s: {rule: Host(`%s-%s.test`), service: %s, middlewares: [%s]}\n", guard.name, upstream, guard.name, upstream, upstream, guard.name)
+			_, _ = fmt.Fprintf(&text, "    %s-%s: {rule: Host(`%s-%s.test`), service: %s, middlewares: [%s]}\n", guard.name,
+				upstream, guard.name, upstream, upstream, guard.name)
 		}
 	}
-	text.WriteString("  middlewares:" + strings.NewReplacer("BASIC", basicLine(password), "DIGEST", digestLine(password), "SIGNING", signing).Replace(guards) + `
+	text.WriteString("  middlewares:" + strings.NewReplacer("BASIC", basicLine(password), "DIGEST", digestLine(password),
+		"SIGNING", signing).Replace(guards) + `
   services:
     h1: {loadBalancer: {servers: [{url: "http://${H1}"}]}}
     h2c: {loadBalancer: {servers: [{url: "h2c://${H2C}"}]}}
@@ -111,7 +113,8 @@ type cell struct {
 	upstream, host string
 }
 
-// TestMatrix sends every kind of exchange through every guard, on every combination of protocols, with and without credentials.
+// TestMatrix sends every kind of exchange through every guard, on every combination of protocols, with and without
+// credentials.
 func TestMatrix(t *testing.T) {
 	w := newWorld(t)
 	for _, guard := range allGuards() {
@@ -227,7 +230,10 @@ func (c cell) refuses(t *testing.T) {
 		}
 	}
 	if c.speaksGRPC() {
-		want := map[int]codes.Code{http.StatusUnauthorized: codes.Unauthenticated, http.StatusForbidden: codes.PermissionDenied}[c.refused]
+		want := map[int]codes.Code{
+			http.StatusUnauthorized: codes.Unauthenticated,
+			http.StatusForbidden:    codes.PermissionDenied,
+		}[c.refused]
 		if err := c.call(t, ""); status.Code(err) != want {
 			t.Errorf("gRPC: %v, want %v", err, want)
 		}

@@ -35,8 +35,8 @@ func pair(t *testing.T) *mockoidc.Keypair {
 	return made
 }
 
-// TestProviderChangesItsKey signs in at an OpenID provider, which then signs with another key: its new tokens are taken, those of the key
-// that is gone are not, and those of nobody never are.
+// TestProviderChangesItsKey signs in at an OpenID provider, which then signs with another key: its new tokens are
+// taken, those of the key that is gone are not, and those of nobody never are.
 func TestProviderChangesItsKey(t *testing.T) {
 	t.Parallel()
 	first, second := pair(t), pair(t)
@@ -81,7 +81,9 @@ func TestProviderChangesItsKey(t *testing.T) {
 	changing.Lock()
 	p.Keypair = second
 	changing.Unlock()
-	until(t, 15*time.Second, "the new key counts", func() bool { return get(t, client, "any.test", young) == http.StatusOK })
+	until(t, 15*time.Second, "the new key counts", func() bool {
+		return get(t, client, "any.test", young) == http.StatusOK
+	})
 	for name, value := range map[string]string{"of the old key": old, "of nobody": token(pair(t)), "none": ""} {
 		if got := get(t, client, "any.test", value); got != http.StatusUnauthorized {
 			t.Errorf("a token %s: status %d", name, got)

@@ -60,7 +60,8 @@ func newSigner(t *testing.T) signer {
 func (s signer) token(t *testing.T) string {
 	t.Helper()
 	encode := base64.RawURLEncoding.EncodeToString
-	signed := encode([]byte(`{"alg":"ES256"}`)) + "." + encode(fmt.Appendf(nil, `{"sub":"ann","exp":%d}`, time.Now().Add(time.Hour).Unix()))
+	signed := encode([]byte(`{"alg":"ES256"}`)) + "." + encode(fmt.Appendf(nil, `{"sub":"ann","exp":%d}`,
+		time.Now().Add(time.Hour).Unix()))
 	sum := sha256.Sum256([]byte(signed))
 	r, v, err := ecdsa.Sign(rand.Reader, s.key, sum[:])
 	must(t, err)
@@ -79,7 +80,8 @@ func (s signer) set(t *testing.T) string {
 	point, err := s.key.PublicKey.Bytes()
 	must(t, err)
 	encode := base64.RawURLEncoding.EncodeToString
-	return fmt.Sprintf(`{"keys": [{"kty": "EC", "crv": "P-256", "x": %q, "y": %q}]}`, encode(point[1:33]), encode(point[33:]))
+	return fmt.Sprintf(`{"keys": [{"kty": "EC", "crv": "P-256", "x": %q, "y": %q}]}`, encode(point[1:33]),
+		encode(point[33:]))
 }
 
 // filing is one option that names a file.
@@ -95,8 +97,8 @@ type filing struct {
 
 const hidden = "h1ddenContent"
 
-// TestFilesAreReadAgain replaces each file: the new content counts and the old one does not, a broken one disables the router visibly and
-// nobody else takes its requests, and a mended one lets in again.
+// TestFilesAreReadAgain replaces each file: the new content counts and the old one does not, a broken one disables the
+// router visibly and nobody else takes its requests, and a mended one lets in again.
 func TestFilesAreReadAgain(t *testing.T) {
 	t.Parallel()
 	files := t.TempDir()
@@ -112,7 +114,10 @@ func TestFilesAreReadAgain(t *testing.T) {
 	}
 	s := harness.Start(t, harness.Setup{
 		Static: static, Dynamic: map[string]string{"all.yaml": backticks(filed)},
-		Vars: map[string]string{"FILES": files, "ONE": one.H1, "BELOW": below.H1, "AUTH": auth.server.Listener.Addr().String()},
+		Vars: map[string]string{
+			"FILES": files, "ONE": one.H1, "BELOW": below.H1,
+			"AUTH": auth.server.Listener.Addr().String(),
+		},
 		Args: []string{"--log.level=DEBUG"},
 	})
 	client := harness.NewClient(t, harness.H1, s.Addr("web"), "any.test", nil)
@@ -172,7 +177,9 @@ func prove(t *testing.T, s *harness.Sluice, client *harness.Client, filings []fi
 		f.publish(t, f.broken)
 	}
 	for _, f := range filings {
-		until(t, bounded, f.name+": the broken content disables", func() bool { return f.two(t, client) == http.StatusServiceUnavailable })
+		until(t, bounded, f.name+": the broken content disables", func() bool {
+			return f.two(t, client) == http.StatusServiceUnavailable
+		})
 		if got := f.one(t, client); got != http.StatusServiceUnavailable {
 			t.Errorf("%s: what the first content let in: status %d", f.name, got)
 		}
@@ -228,12 +235,32 @@ func newFilings(t *testing.T, files string, first, second *harness.Authority) []
 	}
 	old, young := newSigner(t), newSigner(t)
 	return []filing{
-		{name: "basic", file: "usersFile " + files + "/basic/users line 2", first: basicLine("one"), second: basicLine("two"), broken: basicLine("two") + "\nbob " + hidden, one: asks("basic.test", basic("one")), two: asks("basic.test", basic("two")), publish: mounted(files)},
-		{name: "digest", file: "usersFile " + files + "/digest line 1", first: digestLine("one"), second: digestLine("two"), broken: "ann:traefik:" + hidden, one: digests("one"), two: digests("two"), publish: renamed("digest")},
-		{name: "signed", file: "jwt.signingSecretFile", first: signing + "1", second: signing + "2", broken: hidden, one: asks("signed.test", bearer(signing+"1")), two: asks("signed.test", bearer(signing+"2")), publish: renamed("signed")},
-		{name: "public", file: "jwt.publicKeyFile", first: old.pem(t), second: young.pem(t), broken: hidden, one: asks("public.test", old.token(t)), two: asks("public.test", young.token(t)), publish: renamed("public")},
-		{name: "set", file: "jwt.jwksFile", first: old.set(t), second: young.set(t), broken: `{"keys": "` + hidden, one: asks("set.test", old.token(t)), two: asks("set.test", young.token(t)), publish: renamed("set")},
-		{name: "forward", file: files + "/authority", first: read(first.File), second: read(second.File), broken: hidden, publish: renamed("authority")},
+		{
+			name: "basic", file: "usersFile " + files + "/basic/users line 2", first: basicLine("one"), second: basicLine("two"),
+			broken: basicLine("two") + "\nbob " + hidden, one: asks("basic.test", basic("one")),
+			two: asks("basic.test", basic("two")), publish: mounted(files),
+		},
+		{
+			name: "digest", file: "usersFile " + files + "/digest line 1", first: digestLine("one"), second: digestLine("two"),
+			broken: "ann:traefik:" + hidden, one: digests("one"), two: digests("two"), publish: renamed("digest"),
+		},
+		{
+			name: "signed", file: "jwt.signingSecretFile", first: signing + "1", second: signing + "2", broken: hidden,
+			one: asks("signed.test", bearer(signing+"1")), two: asks("signed.test", bearer(signing+"2")),
+			publish: renamed("signed"),
+		},
+		{
+			name: "public", file: "jwt.publicKeyFile", first: old.pem(t), second: young.pem(t), broken: hidden,
+			one: asks("public.test", old.token(t)), two: asks("public.test", young.token(t)), publish: renamed("public"),
+		},
+		{
+			name: "set", file: "jwt.jwksFile", first: old.set(t), second: young.set(t), broken: `{"keys": "` + hidden,
+			one: asks("set.test", old.token(t)), two: asks("set.test", young.token(t)), publish: renamed("set"),
+		},
+		{
+			name: "forward", file: files + "/authority", first: read(first.File), second: read(second.File), broken: hidden,
+			publish: renamed("authority"),
+		},
 	}
 }
 

@@ -23,15 +23,18 @@ import (
 const behindRouters = `
 http:
   routers:
-    api: {rule: "Host(` + "`sluice.test`" + `) && PathPrefix(` + "`/api`" + `)", service: api@internal, middlewares: [operators], entryPoints: [web]}
-    dashboard: {rule: "Host(` + "`sluice.test`" + `) && PathPrefix(` + "`/dashboard`" + `)", service: dashboard@internal, middlewares: [operators], entryPoints: [web]}
+    api: {rule: "Host(` + "`sluice.test`" + `) && PathPrefix(` + "`/api`" +
+	`)", service: api@internal, middlewares: [operators], entryPoints: [web]}
+    dashboard: {rule: "Host(` + "`sluice.test`" + `) && PathPrefix(` + "`/dashboard`" +
+	`)", service: dashboard@internal, middlewares: [operators], entryPoints: [web]}
     ping: {rule: "Host(` + "`ping.test`" + `)", service: ping@internal, entryPoints: [web]}
     metrics: {rule: "Host(` + "`metrics.test`" + `)", service: prometheus@internal, entryPoints: [web]}
   middlewares:
     operators: {basicAuth: {users: ["ann:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g="]}}
 `
 
-// TestBehindRoutersOfUsers asks the internal services through routers with hosts, by names and not by a path of Sluice's own.
+// TestBehindRoutersOfUsers asks the internal services through routers with hosts, by names and not by a path of
+// Sluice's own.
 func TestBehindRoutersOfUsers(t *testing.T) {
 	t.Parallel()
 	s := start(t, "requireAuth: true", map[string]string{"behind.yaml": behindRouters})
@@ -60,7 +63,8 @@ func TestBehindRoutersOfUsers(t *testing.T) {
 		{"metrics.test", "/any", false, 200, "sluice_config_generation"},
 		{"other.test", "/api/rawdata", true, 404, ""},
 	} {
-		if got := ask(test.host, test.path, test.login); got.StatusCode != test.status || !strings.Contains(got.Text, test.shows) {
+		if got := ask(test.host, test.path, test.login); got.StatusCode != test.status || !strings.Contains(got.Text,
+			test.shows) {
 			t.Errorf("%s%s is answered with %d: %.300s", test.host, test.path, got.StatusCode, got.Text)
 		}
 	}
@@ -120,13 +124,16 @@ func TestBundle(t *testing.T) {
 		t.Errorf("a second run overwrites the file: %v", err)
 	}
 	expectRefusal(t, again, "one.tar.gz exists already")
-	out := harness.Run(t, dir, nil, "bundle", "--api", base, "-H", "Host: sluice.test", "-H", "Authorization: Basic YW5uOnBhc3N3b3Jk", "--out", "-")
+	out := harness.Run(t, dir, nil, "bundle", "--api", base, "-H", "Host: sluice.test", "-H",
+		"Authorization: Basic YW5uOnBhc3N3b3Jk", "--out", "-")
 	if out.Code != 0 {
 		t.Fatalf("exit code %d: %s", out.Code, out.Stderr)
 	}
 	expectFiles(t, unpack(t, []byte(out.Stdout)))
 
-	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>hello") }))
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "<html>hello")
+	}))
 	t.Cleanup(page.Close)
 	for want, api := range map[string]string{
 		"401 Unauthorized":                    strings.Replace(base, "//", "//ann:wr0ngPassword@", 1),
@@ -137,9 +144,11 @@ func TestBundle(t *testing.T) {
 		"404 Not Found":                       base + "/somewhere",
 		"is not of the form http://HOST or h": "ftp://user:wr0ngPassword@sluice.test",
 	} {
-		expectRefusal(t, harness.Run(t, dir, nil, "bundle", "--api", api, "-H", "Host: sluice.test", "--out", "two.tar.gz"), want)
+		expectRefusal(t, harness.Run(t, dir, nil, "bundle", "--api", api, "-H", "Host: sluice.test", "--out", "two.tar.gz"),
+			want)
 	}
-	expectRefusal(t, harness.Run(t, dir, nil, "bundle", "--api", withUser, "-H", "Host: sluice.test", "--out", "missing/two.tar.gz"), "no such file or directory")
+	expectRefusal(t, harness.Run(t, dir, nil, "bundle", "--api", withUser, "-H", "Host: sluice.test", "--out",
+		"missing/two.tar.gz"), "no such file or directory")
 	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
 		t.Errorf("a command that fails leaves files behind: %v %v", files, err)
 	}
@@ -148,7 +157,8 @@ func TestBundle(t *testing.T) {
 // expectRefusal demands one line that says why, without what is secret in the URL.
 func expectRefusal(t *testing.T, result harness.Result, want string) {
 	t.Helper()
-	if result.Code != 1 || strings.Count(result.Stderr, "\n") != 1 || !strings.Contains(result.Stderr, want) || strings.Contains(result.Stderr, "wr0ng") {
+	if result.Code != 1 || strings.Count(result.Stderr, "\n") != 1 || !strings.Contains(result.Stderr, want) ||
+		strings.Contains(result.Stderr, "wr0ng") {
 		t.Errorf("exit code %d, want a line with %q: %s%s", result.Code, want, result.Stdout, result.Stderr)
 	}
 }
@@ -157,9 +167,13 @@ func expectRefusal(t *testing.T, result harness.Result, want string) {
 func expectFiles(t *testing.T, files map[string]string) {
 	t.Helper()
 	holds := map[string]string{
-		"version.json": "Version", "static-config.json": "requireAuth", "dynamic-config.json": "sluice.test", "runtime-config.json": "ping@file",
-		"ready.json": "providers", "verdicts.json": "[", "generations.json": "compileSeconds", "routes.json": "api@file", "endpoints.json": "[",
-		"middlewares.json": "operators@file", "metrics.txt": "sluice_config_generation", "goroutines.txt": "goroutine profile", "runtime.json": "memory",
+		"version.json": "Version", "static-config.json": "requireAuth", "dynamic-config.json": "sluice.test",
+		"runtime-config.json": "ping@file",
+		"ready.json":          "providers", "verdicts.json": "[", "generations.json": "compileSeconds",
+		"routes.json":      "api@file",
+		"endpoints.json":   "[",
+		"middlewares.json": "operators@file", "metrics.txt": "sluice_config_generation",
+		"goroutines.txt": "goroutine profile", "runtime.json": "memory",
 		"traffic.json": "entryPoints", "generations/1.json": "changes",
 	}
 	for name, text := range files {
@@ -201,15 +215,18 @@ func TestBundleOfThisMachine(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := harness.Start(t, harness.Setup{
-		Static: strings.Replace(static, `traefik: {address: "127.0.0.1:0"}`, `traefik: {address: "`+address+`"}`, 1), Vars: map[string]string{"API": "insecure: true, basePath: /below"},
+		Static: strings.Replace(static, `traefik: {address: "127.0.0.1:0"}`, `traefik: {address: "`+address+`"}`, 1),
+		Vars:   map[string]string{"API": "insecure: true, basePath: /below"},
 	})
 	config := "--configFile=" + filepath.Join(s.Dir, "sluice.yaml")
 	result := harness.Run(t, t.TempDir(), nil, "bundle", config)
 	if result.Code != 0 || !strings.HasPrefix(result.Stdout, "sluice-bundle-20") {
 		t.Errorf("exit code %d: %s%s", result.Code, result.Stdout, result.Stderr)
 	}
-	expectRefusal(t, harness.Run(t, t.TempDir(), nil, "bundle", config, "--api.insecure=false"), "name its address with --api")
-	expectRefusal(t, harness.Run(t, t.TempDir(), nil, "bundle", "--entryPoints.web.address=127.0.0.1:0"), "the API is not enabled")
+	expectRefusal(t, harness.Run(t, t.TempDir(), nil, "bundle", config, "--api.insecure=false"),
+		"name its address with --api")
+	expectRefusal(t, harness.Run(t, t.TempDir(), nil, "bundle", "--entryPoints.web.address=127.0.0.1:0"),
+		"the API is not enabled")
 	if result := harness.Run(t, t.TempDir(), nil, "bundle", "--apj", "x"); result.Code != 2 {
 		t.Errorf("a misspelt flag: exit code %d: %s", result.Code, result.Stderr)
 	}

@@ -46,8 +46,8 @@ func published(t *testing.T, client *harness.Client, prefix string) *document {
 	return &document{T: loaded, router: router, asked: map[string]bool{}}
 }
 
-// fits demands that an answer to GET is one that the document describes: the status, the headers, the content type and, of
-// JSON, every value. The prefix is not part of the document.
+// fits demands that an answer to GET is one that the document describes: the status, the headers, the content type and,
+// of JSON, every value. The prefix is not part of the document.
 func (d *document) fits(t *testing.T, prefix string, answer harness.Response) {
 	t.Helper()
 	asked := answer.Request.Clone(t.Context())
@@ -70,7 +70,8 @@ func (d *document) fits(t *testing.T, prefix string, answer harness.Response) {
 	}
 	input := &openapi3filter.ResponseValidationInput{
 		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: asked, PathParams: values, Route: route},
-		Status:                 answer.StatusCode, Header: answer.Header, Body: io.NopCloser(bytes.NewReader([]byte(answer.Text))),
+		Status:                 answer.StatusCode, Header: answer.Header,
+		Body:    io.NopCloser(bytes.NewReader([]byte(answer.Text))),
 		Options: &openapi3filter.Options{IncludeResponseStatus: true, ExcludeResponseBody: true},
 	}
 	kind, _, _ := strings.Cut(answer.Header.Get("Content-Type"), ";")

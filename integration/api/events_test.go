@@ -84,7 +84,8 @@ func TestAChangeArrives(t *testing.T) {
 	changed := l.expect("generation", mentions("one@file"))
 	doc.fitsEvent(t, changed)
 	told := read[generation](t, changed)
-	if told.Generation <= hello.Generation || changed.id != strconv.Itoa(told.Generation) || told.Changed != 1 || len(told.Changes) != 1 ||
+	if told.Generation <= hello.Generation || changed.id != strconv.Itoa(told.Generation) || told.Changed != 1 ||
+		len(told.Changes) != 1 ||
 		told.Changes[0].Change != "changed" || !strings.Contains(told.Changes[0].Origin, "one.yaml:3") {
 		t.Errorf("event %s: %+v", changed.id, told)
 	}
@@ -99,11 +100,13 @@ func TestAChangeArrives(t *testing.T) {
 	worse := read[struct {
 		Worse, Recovered []struct{ Kind, Name, Status, Reason string }
 	}](t, quarantined)
-	if len(worse.Worse) != 1 || worse.Worse[0].Status != "quarantined" || !strings.Contains(worse.Worse[0].Reason, "missing@file") || len(worse.Recovered) != 0 {
+	if len(worse.Worse) != 1 || worse.Worse[0].Status != "quarantined" || !strings.Contains(worse.Worse[0].Reason,
+		"missing@file") || len(worse.Recovered) != 0 {
 		t.Errorf("a refusal is told as %+v", worse)
 	}
 	s.Write("one.yaml", simple("after.test"))
-	better := read[struct{ Worse, Recovered []struct{ Kind, Name string } }](t, l.expect("verdicts", mentions(`"recovered":[{`)))
+	better := read[struct{ Worse, Recovered []struct{ Kind, Name string } }](t,
+		l.expect("verdicts", mentions(`"recovered":[{`)))
 	if len(better.Worse) != 0 || len(better.Recovered) != 1 || better.Recovered[0].Name != "one@file" {
 		t.Errorf("a recovery is told as %+v", better)
 	}
@@ -132,7 +135,8 @@ func TestAListenerComesBack(t *testing.T) {
 	again := listen(t, client, strconv.Itoa(seen+1))
 	again.expect("hello", nil)
 	for want := seen + 2; want <= serves; want++ {
-		if got := harness.Await(t, again.events, "what was missed"); got.name != "generation" || got.id != strconv.Itoa(want) {
+		if got := harness.Await(t, again.events, "what was missed"); got.name != "generation" ||
+			got.id != strconv.Itoa(want) {
 			t.Errorf("event %s %s, want generation %d", got.name, got.id, want)
 		}
 	}
@@ -145,13 +149,14 @@ func TestAListenerComesBack(t *testing.T) {
 	}
 }
 
-// TestDrainEndsStreams sends SIGTERM to a Sluice with listeners, which goes on accepting connections for a while, and would give
-// requests under way a minute.
+// TestDrainEndsStreams sends SIGTERM to a Sluice with listeners, which goes on accepting connections for a while, and
+// would give requests under way a minute.
 func TestDrainEndsStreams(t *testing.T) {
 	t.Parallel()
 	const cycle = `{address: "127.0.0.1:0", transport: {lifeCycle: {requestAcceptGraceTimeout: 2s, graceTimeOut: 60s}}}`
 	s := harness.Start(t, harness.Setup{
-		Static: strings.Replace(static, `traefik: {address: "127.0.0.1:0"}`, "traefik: "+cycle, 1), Vars: map[string]string{"API": "insecure: true"},
+		Static: strings.Replace(static, `traefik: {address: "127.0.0.1:0"}`, "traefik: "+cycle, 1),
+		Vars:   map[string]string{"API": "insecure: true"},
 	})
 	client := management(t, s)
 	doc := published(t, client, "")
@@ -186,8 +191,8 @@ func TestDrainEndsStreams(t *testing.T) {
 
 const maxListeners = 64
 
-// TestListenersAreFew opens all streams that there are. One of them is never read; it holds up nobody, and its place is free after
-// a while.
+// TestListenersAreFew opens all streams that there are. One of them is never read; it holds up nobody, and its place is
+// free after a while.
 func TestListenersAreFew(t *testing.T) {
 	t.Parallel()
 	s := start(t, "insecure: true", nil)
@@ -237,7 +242,8 @@ func wide(n int) string {
 	var text strings.Builder
 	text.WriteString("http:\n  routers:\n")
 	for i := range 200 {
-		_, _ = fmt.Fprintf(&text, "    %s-%03d: {rule: \"Host(`h%d.test`)\", service: one}\n", strings.Repeat("long-name-of-a-router-", 20), i, n)
+		_, _ = fmt.Fprintf(&text, "    %s-%03d: {rule: \"Host(`h%d.test`)\", service: one}\n",
+			strings.Repeat("long-name-of-a-router-", 20), i, n)
 	}
 	return text.String() + "  services: {one: {loadBalancer: {servers: [{url: \"http://127.0.0.1:1\"}]}}}\n"
 }
@@ -259,7 +265,8 @@ func idleListener(t *testing.T, address string) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = connection.Close() })
-	if _, err := fmt.Fprintf(connection, "GET /api/events HTTP/1.1\r\nHost: %s\r\nLast-Event-ID: 0\r\n\r\n", address); err != nil {
+	if _, err := fmt.Fprintf(connection, "GET /api/events HTTP/1.1\r\nHost: %s\r\nLast-Event-ID: 0\r\n\r\n",
+		address); err != nil {
 		t.Fatal(err)
 	}
 	return connection

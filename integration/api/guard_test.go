@@ -69,10 +69,11 @@ const (
 type way struct {
 	// name is the router's, and its host is name.test.
 	name string
-	// middlewares, service and entryPoint are the router's; without a service it is api@internal, and open without an entrypoint.
+	// middlewares, service and entryPoint are the router's; without a service it is api@internal, and open without an
+	// entrypoint.
 	middlewares, service, entryPoint, options string
-	// stranger and friend are what is answered without and with credentials, under api.requireAuth. Where nothing is a question of
-	// credentials both are the same. 0 means that there is no answer.
+	// stranger and friend are what is answered without and with credentials, under api.requireAuth. Where nothing is a
+	// question of credentials both are the same. 0 means that there is no answer.
 	stranger, friend int
 	// login adds credentials to a request.
 	login func(t *testing.T, client *harness.Client, request *http.Request)
@@ -91,7 +92,10 @@ func ways() []way {
 		{name: "invited", entryPoint: "tls", options: "invites", stranger: 403, friend: 403, warns: true},
 		{name: "demanded", entryPoint: "tls", options: "demands", stranger: 0, friend: 200},
 		{name: "basic", middlewares: "basic", stranger: 401, friend: 200, login: basic},
-		{name: "basic-dashboard", middlewares: "basic", service: "dashboard@internal", stranger: 401, friend: 200, login: basic},
+		{
+			name: "basic-dashboard", middlewares: "basic", service: "dashboard@internal", stranger: 401, friend: 200,
+			login: basic,
+		},
 		{name: "nested", middlewares: "nested", stranger: 401, friend: 200, login: basic},
 		{name: "fenced-service", service: "fenced", stranger: 401, friend: 200, login: basic},
 		{name: "fenced-entrypoint", entryPoint: "fenced", stranger: 401, friend: 200, login: basic},
@@ -110,7 +114,8 @@ func ways() []way {
 
 func loginByToken(_ *testing.T, _ *harness.Client, r *http.Request) {
 	encode := base64.RawURLEncoding.EncodeToString
-	signed := encode([]byte(`{"alg":"HS256"}`)) + "." + encode(fmt.Appendf(nil, `{"sub":"ann","exp":%d}`, time.Now().Add(time.Hour).Unix()))
+	signed := encode([]byte(`{"alg":"HS256"}`)) + "." + encode(fmt.Appendf(nil, `{"sub":"ann","exp":%d}`,
+		time.Now().Add(time.Hour).Unix()))
 	mac := hmac.New(sha256.New, []byte(signing))
 	_, _ = mac.Write([]byte(signed))
 	r.Header.Set("Authorization", "Bearer "+signed+"."+encode(mac.Sum(nil)))
@@ -132,7 +137,8 @@ func loginByDigest(t *testing.T, client *harness.Client, r *http.Request) {
 	uri, nonce := r.URL.RequestURI(), value("nonce")
 	response := digest(digest("ann", "traefik", "password"), nonce, "00000001", "abc", "auth", digest(r.Method, uri))
 	r.Header.Set("Authorization", fmt.Sprintf(
-		`Digest username="ann", realm="traefik", nonce="%s", uri="%s", qop=auth, nc=00000001, cnonce="abc", response="%s", opaque="%s", algorithm=MD5`,
+		`Digest username="ann", realm="traefik", nonce="%s", uri="%s", qop=auth, nc=00000001, cnonce="abc", `+
+			`response="%s", opaque="%s", algorithm=MD5`,
 		nonce, uri, response, value("opaque"),
 	))
 }
@@ -142,7 +148,8 @@ func written() string {
 	var text strings.Builder
 	text.WriteString("http:\n  routers:\n")
 	for _, way := range ways() {
-		_, _ = fmt.Fprintf(&text, "    %s: {rule: \"Host(`%s.test`)\", service: %q, entryPoints: [%s], middlewares: [%s]", way.name, way.name,
+		_, _ = fmt.Fprintf(&text, "    %s: {rule: \"Host(`%s.test`)\", service: %q, entryPoints: [%s], middlewares: [%s]",
+			way.name, way.name,
 			or(way.service, "api@internal"), or(way.entryPoint, "open"), way.middlewares)
 		if way.options != "" {
 			text.WriteString(", tls: {options: " + way.options + "}")
@@ -179,7 +186,8 @@ func startGuarded(t *testing.T, required string) (*harness.Sluice, harness.Issue
 	s := harness.Start(t, harness.Setup{
 		Static: guarded, Dynamic: map[string]string{"guards.yaml": guards, "routers.yaml": written()},
 		Vars: map[string]string{
-			"REQUIRED": required, "DECIDES": decides.Listener.Addr().String(), "CA": authority.File, "CERT": issued.CertFile, "KEY": issued.KeyFile,
+			"REQUIRED": required, "DECIDES": decides.Listener.Addr().String(), "CA": authority.File, "CERT": issued.CertFile,
+			"KEY": issued.KeyFile,
 		},
 	})
 	return s, issued
@@ -209,7 +217,8 @@ func (w way) ask(t *testing.T, s *harness.Sluice, issued harness.Issued, friend 
 		return 0
 	}
 	shows := strings.Contains(answer.Text, "bare@file") || strings.Contains(answer.Text, "<html")
-	if wanted := answer.StatusCode == http.StatusOK && !slices.Contains([]string{"ping", "metrics"}, w.name); shows != wanted {
+	if wanted := answer.StatusCode == http.StatusOK && !slices.Contains([]string{"ping", "metrics"},
+		w.name); shows != wanted {
 		t.Errorf("status %d with the body %.200s", answer.StatusCode, answer.Text)
 	}
 	return answer.StatusCode
@@ -250,7 +259,8 @@ func TestWhoGetsIn(t *testing.T) {
 func (w way) verdict(t *testing.T, client *harness.Client, required bool) {
 	t.Helper()
 	var found []string
-	for _, finding := range decode[[]struct{ Name, Status, Reason string }](t, client.Get("/api/verdicts?kind=router&per_page=1000")) {
+	for _, finding := range decode[[]struct{ Name, Status, Reason string }](t,
+		client.Get("/api/verdicts?kind=router&per_page=1000")) {
 		if finding.Name == w.name+"@file" {
 			found = append(found, finding.Status+" "+finding.Reason)
 		}
@@ -261,7 +271,8 @@ func (w way) verdict(t *testing.T, client *harness.Client, required bool) {
 		t.Errorf("it is said of it: %q", found)
 	case w.warns && required && (len(found) != 1 || !strings.HasPrefix(found[0], "quarantined api.requireAuth")):
 		t.Errorf("it is refused, and said of it: %q", found)
-	case w.warns && !required && (len(found) != 1 || !strings.HasPrefix(found[0], "degraded anybody who reaches entrypoint ")):
+	case w.warns && !required && (len(found) != 1 || !strings.HasPrefix(found[0],
+		"degraded anybody who reaches entrypoint ")):
 		t.Errorf("it is open, and said of it: %q", found)
 	}
 }
@@ -273,14 +284,16 @@ func TestInsecureOnAllInterfaces(t *testing.T) {
 		t.Run(required, func(t *testing.T) {
 			t.Parallel()
 			s := harness.Start(t, harness.Setup{
-				Static: strings.Replace(guarded, `traefik: {address: "127.0.0.1:0"}`, `traefik: {address: ":0"}`, 1), NotReady: true,
-				Vars: map[string]string{"REQUIRED": required},
+				Static:   strings.Replace(guarded, `traefik: {address: "127.0.0.1:0"}`, `traefik: {address: ":0"}`, 1),
+				NotReady: true,
+				Vars:     map[string]string{"REQUIRED": required},
 			})
 			address := port(s, "traefik")
 			client := harness.NewClient(t, harness.H1, address, address, nil)
 			until(t, "it is ready", func() bool { return client.Get("/ready").StatusCode == http.StatusOK })
 			for _, path := range []string{"/api/rawdata", "/api/verdicts", "/dashboard/", "/"} {
-				if got := client.Get(path); got.StatusCode != want && (required == "true" || path != "/" || got.StatusCode != http.StatusFound) {
+				if got := client.Get(path); got.StatusCode != want && (required == "true" || path != "/" ||
+					got.StatusCode != http.StatusFound) {
 					t.Errorf("%s is answered with %d, want %d", path, got.StatusCode, want)
 				}
 			}

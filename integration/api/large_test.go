@@ -21,13 +21,16 @@ const (
 	bound = 300 * time.Millisecond
 )
 
-// large returns a configuration with many routers: each tenth leads to the service blog, each hundredth lists a middleware, and
-// each thousandth lists one that does not exist.
+// large returns a configuration with many routers: each tenth leads to the service blog, each hundredth lists a
+// middleware, and each thousandth lists one that does not exist.
 func large(t *testing.T) string {
 	t.Helper()
 	routers := map[string]any{}
 	for i := range many {
-		router := object{"rule": fmt.Sprintf("Host(`h%05d.test`) && PathPrefix(`/p%d`)", i, i%7), "service": "shop", "priority": 1 + (i*7919)%many}
+		router := object{
+			"rule": fmt.Sprintf("Host(`h%05d.test`) && PathPrefix(`/p%d`)", i, i%7), "service": "shop",
+			"priority": 1 + (i*7919)%many,
+		}
 		if i%10 == 0 {
 			router["service"] = "blog"
 		}
@@ -41,7 +44,8 @@ func large(t *testing.T) string {
 	}
 	balancer := object{"loadBalancer": object{"servers": []object{{"url": "http://127.0.0.1:1"}}}}
 	text, err := json.Marshal(object{"http": object{
-		"routers": routers, "services": object{"shop": balancer, "blog": balancer}, "middlewares": object{"limit": object{"rateLimit": object{"average": 1000}}},
+		"routers": routers, "services": object{"shop": balancer, "blog": balancer},
+		"middlewares": object{"limit": object{"rateLimit": object{"average": 1000}}},
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -60,7 +64,10 @@ func TestManyRouters(t *testing.T) {
 	t.Run("filters", func(t *testing.T) { filters(t, client.For(t)) })
 	t.Run("order", func(t *testing.T) { order(t, client.For(t)) })
 	t.Run("time", func(t *testing.T) { measure(t, client.For(t)) })
-	for _, path := range []string{"/api/rawdata", "/api/http/routers?per_page=100000", "/api/overview", "/api/generations", "/api/routes", "/api/traffic/routers"} {
+	for _, path := range []string{
+		"/api/rawdata", "/api/http/routers?per_page=100000", "/api/overview", "/api/generations",
+		"/api/routes", "/api/traffic/routers",
+	} {
 		doc.get(t, client, path, http.StatusOK)
 	}
 	if routers := decode[struct{ Routers []object }](t, client.Get("/api/traffic/routers")).Routers; len(routers) > 500 {
@@ -127,7 +134,8 @@ func filters(t *testing.T, client *harness.Client) {
 		}
 	}
 	name := "team-42/r00042@file"
-	if names, _ := list(t, client, "/api/http/routers?search="+url.QueryEscape(name)); !slices.Equal(names, []string{name}) {
+	if names, _ := list(t, client, "/api/http/routers?search="+url.QueryEscape(name)); !slices.Equal(names,
+		[]string{name}) {
 		t.Errorf("the search finds %q", names)
 	}
 	if got := decode[object](t, client.Get("/api/http/routers/"+escape(name))); got["name"] != name {
@@ -146,7 +154,8 @@ func order(t *testing.T, client *harness.Client) {
 		}
 	}
 	priorities := []float64{}
-	for _, router := range decode[[]object](t, client.Get("/api/http/routers?search=@file&sortBy=priority&direction=desc&per_page=500")) {
+	for _, router := range decode[[]object](t,
+		client.Get("/api/http/routers?search=@file&sortBy=priority&direction=desc&per_page=500")) {
 		priorities = append(priorities, router["priority"].(float64))
 	}
 	if !slices.IsSortedFunc(priorities, func(a, b float64) int { return int(b - a) }) || priorities[0] != many {
@@ -160,8 +169,8 @@ func order(t *testing.T, client *harness.Client) {
 	}
 }
 
-// measure asks as somebody does who types into the search of the dashboard. The first question after a change makes the view
-// that the others are answered from.
+// measure asks as somebody does who types into the search of the dashboard. The first question after a change makes the
+// view that the others are answered from.
 func measure(t *testing.T, client *harness.Client) {
 	took := []time.Duration{}
 	text := "team-07/r04"

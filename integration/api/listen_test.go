@@ -36,8 +36,8 @@ type listener struct {
 	t      *testing.T
 }
 
-// tryListen asks for the stream of events with a header Last-Event-ID, unless that is empty. Where there is none, the answer
-// says why.
+// tryListen asks for the stream of events with a header Last-Event-ID, unless that is empty. Where there is none, the
+// answer says why.
 func tryListen(t *testing.T, client *harness.Client, last string) (*listener, harness.Response) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -23,8 +23,14 @@ func browsers() []browser {
 		{"the dashboard of long ago", []string{"Origin: http://HOST"}, false},
 		{"the dashboard behind TLS of somebody else", []string{"Origin: https://HOST", "Sec-Fetch-Site: same-origin"}, false},
 		{"the address bar", []string{"Sec-Fetch-Site: none", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"}, false},
-		{"another site", []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: cors", "Sec-Fetch-Dest: empty", "Origin: https://evil.test"}, true},
-		{"another site without CORS", []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors", "Sec-Fetch-Dest: image"}, true},
+		{"another site", []string{
+			"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: cors", "Sec-Fetch-Dest: empty",
+			"Origin: https://evil.test",
+		}, true},
+		{"another site without CORS", []string{
+			"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: no-cors",
+			"Sec-Fetch-Dest: image",
+		}, true},
 		{"a neighbour", []string{"Sec-Fetch-Site: same-site", "Origin: http://other.HOST"}, true},
 		{"a link", []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: document"}, true},
 		{"a frame", []string{"Sec-Fetch-Site: cross-site", "Sec-Fetch-Mode: navigate", "Sec-Fetch-Dest: iframe"}, true},
@@ -36,7 +42,10 @@ func browsers() []browser {
 		{"two sites", []string{"Sec-Fetch-Site: same-origin", "Sec-Fetch-Site: cross-site"}, true},
 		{"a word that nobody knows", []string{"Sec-Fetch-Site: somewhere"}, true},
 		{"an origin that is none", []string{"Origin: %zz"}, true},
-		{"a preflight", []string{"Origin: https://evil.test", "Access-Control-Request-Method: GET", "Access-Control-Request-Private-Network: true"}, true},
+		{"a preflight", []string{
+			"Origin: https://evil.test", "Access-Control-Request-Method: GET",
+			"Access-Control-Request-Private-Network: true",
+		}, true},
 	}
 }
 
@@ -50,13 +59,15 @@ func (b browser) send(client *harness.Client, method, path string) harness.Respo
 	return client.Send(request)
 }
 
-// TestOtherOriginsGetNothing asks for everything as pages of other origins do, and demands that no answer shares anything with them.
+// TestOtherOriginsGetNothing asks for everything as pages of other origins do, and demands that no answer shares
+// anything with them.
 func TestOtherOriginsGetNothing(t *testing.T) {
 	t.Parallel()
 	s := start(t, "insecure: true, debug: true", map[string]string{"one.yaml": simple("one.test")})
 	client := management(t, s)
 	paths := []string{
-		"/api/rawdata", "/api/http/routers", "/api/http/routers/one@file", "/api/http/routers/nobody", "/api/support-dump", "/api/openapi.yaml", "/api/generations",
+		"/api/rawdata", "/api/http/routers", "/api/http/routers/one@file", "/api/http/routers/nobody", "/api/support-dump",
+		"/api/openapi.yaml", "/api/generations",
 		"/api/traffic", "/api/explain?url=http://one.test/", "/debug/vars", "/debug/pprof/goroutine", "/api/nothing",
 	}
 	for _, browser := range browsers() {
@@ -70,11 +81,13 @@ func TestOtherOriginsGetNothing(t *testing.T) {
 			}
 		}
 		if browser.nothing {
-			if got := browser.send(client, http.MethodGet, "/api/events"); got.StatusCode != http.StatusForbidden || got.Text != "" {
+			if got := browser.send(client, http.MethodGet, "/api/events"); got.StatusCode != http.StatusForbidden ||
+				got.Text != "" {
 				t.Errorf("%s: the events are answered with %d", browser.name, got.StatusCode)
 			}
 		}
-		for _, path := range []string{"/ready", "/ping", "/metrics"} { // Programs ask for them, and pages of other origins must not read the answer.
+		// Programs ask for them, and pages of other origins must not read the answer.
+		for _, path := range []string{"/ready", "/ping", "/metrics"} {
 			for name := range browser.send(client, http.MethodGet, path).Header {
 				if strings.HasPrefix(name, "Access-Control-") {
 					t.Errorf("%s: %s is answered with %s", browser.name, path, name)
@@ -93,18 +106,21 @@ func closed(t *testing.T, what string, answer harness.Response) {
 		}
 	}
 	for name, want := range map[string]string{
-		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "same-origin", "X-Frame-Options": "DENY",
+		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "same-origin",
+		"X-Frame-Options": "DENY",
 	} {
 		if got := answer.Header.Get(name); got != want {
 			t.Errorf("%s is answered with %s %q", what, name, got)
 		}
 	}
-	if policy := answer.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") || !strings.Contains(policy, "frame-ancestors 'none'") {
+	if policy := answer.Header.Get("Content-Security-Policy"); !strings.Contains(policy, "default-src 'none'") ||
+		!strings.Contains(policy, "frame-ancestors 'none'") {
 		t.Errorf("%s is answered with the policy %q", what, policy)
 	}
 }
 
-// TestLinksLeadToTheDashboard follows a link of another site to the page, which shows itself; frames and scripts get nothing.
+// TestLinksLeadToTheDashboard follows a link of another site to the page, which shows itself; frames and scripts get
+// nothing.
 func TestLinksLeadToTheDashboard(t *testing.T) {
 	t.Parallel()
 	s := start(t, "insecure: true", nil)
@@ -117,11 +133,13 @@ func TestLinksLeadToTheDashboard(t *testing.T) {
 				t.Errorf("%s: %s is answered with %d", browser.name, path, got.StatusCode)
 			}
 			if path == "/dashboard/" {
-				if script := browser.send(client, http.MethodGet, "/dashboard/nothing.js"); (script.StatusCode == http.StatusForbidden) != browser.nothing {
+				if script := browser.send(client, http.MethodGet,
+					"/dashboard/nothing.js"); (script.StatusCode == http.StatusForbidden) != browser.nothing {
 					t.Errorf("%s: a file of the dashboard is answered with %d", browser.name, script.StatusCode)
 				}
 			}
-			if strings.Contains(strings.ToLower(got.Text), "<script>") || strings.Contains(got.Header.Get("Content-Security-Policy"), "unsafe") {
+			if strings.Contains(strings.ToLower(got.Text), "<script>") ||
+				strings.Contains(got.Header.Get("Content-Security-Policy"), "unsafe") {
 				t.Errorf("%s holds a script of its own: %v", path, got.Header)
 			}
 		}
@@ -131,12 +149,17 @@ func TestLinksLeadToTheDashboard(t *testing.T) {
 // TestDebugIsAsked serves profiles where they are asked for, and nowhere else; the command line never.
 func TestDebugIsAsked(t *testing.T) {
 	t.Parallel()
-	paths := []string{"/debug/vars", "/debug/pprof/", "/debug/pprof", "/debug/pprof/heap", "/debug/pprof/goroutine?debug=2", "/debug/pprof/profile?seconds=1", "/debug/pprof/trace?seconds=0.1", "/debug/pprof/symbol"}
+	paths := []string{
+		"/debug/vars", "/debug/pprof/", "/debug/pprof", "/debug/pprof/heap",
+		"/debug/pprof/goroutine?debug=2", "/debug/pprof/profile?seconds=1", "/debug/pprof/trace?seconds=0.1",
+		"/debug/pprof/symbol",
+	}
 	const behind = "http: {routers: {api: {rule: \"Host(`sluice.test`)\", service: api@internal, entryPoints: [web]}}}\n"
 	for _, debug := range []bool{true, false} {
 		options := map[bool]string{true: "insecure: true, debug: true", false: "insecure: true"}[debug]
 		s := start(t, options, map[string]string{"api.yaml": behind})
-		for _, client := range []*harness.Client{management(t, s), harness.NewClient(t, harness.H1, s.Addr("web"), "sluice.test", nil)} {
+		for _, client := range []*harness.Client{management(t, s), harness.NewClient(t, harness.H1, s.Addr("web"),
+			"sluice.test", nil)} {
 			want := map[bool]int{true: http.StatusOK, false: http.StatusNotFound}[debug]
 			for _, path := range paths {
 				if got := client.Get(path); got.StatusCode != want || got.StatusCode == http.StatusOK && got.Text == "" {
@@ -148,7 +171,8 @@ func TestDebugIsAsked(t *testing.T) {
 					t.Errorf("%s is answered with %d: %.200s", path, got.StatusCode, got.Text)
 				}
 			}
-			if vars := client.Get("/debug/vars").Text; strings.Contains(vars, "configFile") || strings.Contains(vars, "cmdline") {
+			if vars := client.Get("/debug/vars").Text; strings.Contains(vars, "configFile") ||
+				strings.Contains(vars, "cmdline") {
 				t.Errorf("the variables hold the command line: %s", vars)
 			}
 			if debug {

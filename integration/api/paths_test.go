@@ -74,13 +74,19 @@ func TestEveryPath(t *testing.T) {
 		return strings.Contains(client.Get("/api/http/services/shop@file").Text, `"DOWN"`)
 	})
 	for _, path := range []string{
-		"/api/rawdata", "/api/overview", "/api/version", "/api/ready", "/api/routes", "/api/middlewares", "/api/traffic", "/api/support-dump",
-		"/api/openapi.yaml", "/debug/vars", "/debug/pprof/", "/debug/pprof/heap", "/api/traffic/routers?name=shop@file&name=nobody@file",
-		"/api/traffic/services", "/api/explain?url=http://shop.test/x%3Fy&method=POST&client=192.0.2.7&header=X-A:%20b", "/api/explain?url=http://nobody.test/",
+		"/api/rawdata", "/api/overview", "/api/version", "/api/ready", "/api/routes", "/api/middlewares", "/api/traffic",
+		"/api/support-dump",
+		"/api/openapi.yaml", "/debug/vars", "/debug/pprof/", "/debug/pprof/heap",
+		"/api/traffic/routers?name=shop@file&name=nobody@file",
+		"/api/traffic/services", "/api/explain?url=http://shop.test/x%3Fy&method=POST&client=192.0.2.7&header=X-A:%20b",
+		"/api/explain?url=http://nobody.test/",
 	} {
 		doc.get(t, client, path, http.StatusOK)
 	}
-	for _, path := range []string{"/api/explain", "/api/explain?url=ftp://x", "/api/explain?url=http://x.test/&entrypoint=nowhere", "/api/traffic/routers?name=%zz"} {
+	for _, path := range []string{
+		"/api/explain", "/api/explain?url=ftp://x",
+		"/api/explain?url=http://x.test/&entrypoint=nowhere", "/api/traffic/routers?name=%zz",
+	} {
 		doc.get(t, client, path, http.StatusBadRequest)
 	}
 	doc.get(t, client, "/api/generations/x", http.StatusBadRequest)
@@ -100,7 +106,8 @@ func TestEveryPath(t *testing.T) {
 func lists() map[string]bool {
 	paths := map[string]bool{"/api/generations": false}
 	for _, path := range []string{
-		"/api/http/routers", "/api/http/services", "/api/http/middlewares", "/api/tcp/routers", "/api/tcp/services", "/api/tcp/middlewares",
+		"/api/http/routers", "/api/http/services", "/api/http/middlewares", "/api/tcp/routers", "/api/tcp/services",
+		"/api/tcp/middlewares",
 		"/api/udp/routers", "/api/udp/services", "/api/entrypoints", "/api/certificates", "/api/verdicts", "/api/endpoints",
 	} {
 		paths[path] = true
@@ -133,10 +140,14 @@ func (d *document) list(t *testing.T, client *harness.Client, path string, paged
 	if !paged {
 		return
 	}
-	for _, query := range []string{"page=0", "page=-1", "page=x", "per_page=0", "per_page=1e3", "page=2&per_page=1000", "page=99999999999999999999", "search=%zz"} {
+	for _, query := range []string{
+		"page=0", "page=-1", "page=x", "per_page=0", "per_page=1e3", "page=2&per_page=1000",
+		"page=99999999999999999999", "search=%zz",
+	} {
 		d.get(t, client, path+"?"+query, http.StatusBadRequest)
 	}
-	if got := d.get(t, client, path+"?search=NothingLikeIt", http.StatusOK); !strings.HasPrefix(path, "/api/entrypoints") && strings.TrimSpace(got.Text) != "[]" {
+	if got := d.get(t, client, path+"?search=NothingLikeIt", http.StatusOK); !strings.HasPrefix(path,
+		"/api/entrypoints") && strings.TrimSpace(got.Text) != "[]" {
 		t.Errorf("%s: a search for nothing finds %s", path, got.Text)
 	}
 }
@@ -151,19 +162,32 @@ func TestObjectsAreShownAsTraefikDoes(t *testing.T) {
 	})
 	for path, want := range map[string]object{
 		"/api/http/routers/shop@file": {
-			"name": "shop@file", "provider": "file", "status": "enabled", "service": "shop", "rule": "Host(`shop.test`)", "entryPoints": []any{"web"}, "using": []any{"web"},
+			"name": "shop@file", "provider": "file", "status": "enabled", "service": "shop", "rule": "Host(`shop.test`)",
+			"entryPoints": []any{"web"}, "using": []any{"web"},
 		},
-		"/api/http/routers/a%2Fb@file":                                  {"name": "a/b@file", "status": "enabled", "service": "split"},
-		"/api/http/routers/a%2fb%40file":                                {"name": "a/b@file"},
-		"/api/http/routers/half@file":                                   {"status": "warning", "using": []any{"web"}},
-		"/api/http/routers/lost@file":                                   {"status": "disabled"},
-		"/api/http/routers/secure@file":                                 {"status": "enabled", "priority": 77.0, "priorityStr": "77", "using": []any{"websecure"}},
-		"/api/http/services/split@file":                                 {"type": "weighted", "usedBy": []any{"a/b@file"}},
-		"/api/http/middlewares/limit@file":                              {"type": "ratelimit", "usedBy": []any{"shop@file"}, "status": "enabled"},
-		"/api/http/middlewares/idle@file":                               {"type": "compress", "status": "enabled"},
-		"/api/tcp/routers/db@file":                                      {"name": "db@file", "status": "disabled", "provider": "file"},
-		"/api/udp/services/dns@file":                                    {"name": "dns@file", "status": "disabled"},
-		"/api/entrypoints/web":                                          {"name": "web", "address": "127.0.0.1:0"},
+		"/api/http/routers/a%2Fb@file": {
+			"name": "a/b@file", "status": "enabled",
+			"service": "split",
+		},
+		"/api/http/routers/a%2fb%40file": {"name": "a/b@file"},
+		"/api/http/routers/half@file":    {"status": "warning", "using": []any{"web"}},
+		"/api/http/routers/lost@file":    {"status": "disabled"},
+		"/api/http/routers/secure@file": {
+			"status": "enabled", "priority": 77.0,
+			"priorityStr": "77", "using": []any{"websecure"},
+		},
+		"/api/http/services/split@file": {"type": "weighted", "usedBy": []any{"a/b@file"}},
+		"/api/http/middlewares/limit@file": {
+			"type": "ratelimit", "usedBy": []any{"shop@file"},
+			"status": "enabled",
+		},
+		"/api/http/middlewares/idle@file": {"type": "compress", "status": "enabled"},
+		"/api/tcp/routers/db@file": {
+			"name": "db@file", "status": "disabled",
+			"provider": "file",
+		},
+		"/api/udp/services/dns@file": {"name": "dns@file", "status": "disabled"},
+		"/api/entrypoints/web":       {"name": "web", "address": "127.0.0.1:0"},
 		"/api/http/routers/" + url.PathEscape("100%41 über alles@file"): {"name": "100%41 über alles@file"},
 	} {
 		got := decode[object](t, client.Get(path))
@@ -173,7 +197,8 @@ func TestObjectsAreShownAsTraefikDoes(t *testing.T) {
 			}
 		}
 	}
-	standing := decode[struct{ ServerStatus map[string]string }](t, client.Get("/api/http/services/shop@file")).ServerStatus
+	standing := decode[struct{ ServerStatus map[string]string }](t,
+		client.Get("/api/http/services/shop@file")).ServerStatus
 	if got := slices.Sorted(maps.Values(standing)); !slices.Equal(got, []string{"DOWN", "UP"}) {
 		t.Errorf("the servers stand %v", standing)
 	}
@@ -185,16 +210,19 @@ func TestObjectsAreShownAsTraefikDoes(t *testing.T) {
 	if routers := overview.HTTP["routers"]; routers.Warnings != 1 || routers.Errors != 1 || routers.Total < 6 {
 		t.Errorf("the overview counts %+v", overview)
 	}
-	if !slices.Equal(overview.Providers, []string{"File"}) || overview.Features["accessLog"] != true || overview.Features["metrics"] != "Prometheus" {
+	if !slices.Equal(overview.Providers, []string{"File"}) || overview.Features["accessLog"] != true ||
+		overview.Features["metrics"] != "Prometheus" {
 		t.Errorf("the overview shows %+v", overview)
 	}
 	raw := decode[map[string]map[string]object](t, client.Get("/api/rawdata"))
-	if raw["routers"]["a/b@file"]["rule"] != "Host(`slash.test`)" || raw["middlewares"]["prefix@file"] == nil || raw["tcpRouters"]["db@file"] == nil {
+	if raw["routers"]["a/b@file"]["rule"] != "Host(`slash.test`)" || raw["middlewares"]["prefix@file"] == nil ||
+		raw["tcpRouters"]["db@file"] == nil {
 		t.Errorf("rawdata shows %v", raw)
 	}
 }
 
-// TestOtherMethods asks for every path by HEAD, which says the same without a body, and by methods that would change something.
+// TestOtherMethods asks for every path by HEAD, which says the same without a body, and by methods that would change
+// something.
 func TestOtherMethods(t *testing.T) {
 	t.Parallel()
 	s := sampled(t, "insecure: true, debug: true")
@@ -214,17 +242,24 @@ func TestOtherMethods(t *testing.T) {
 		if head.StatusCode != want || head.Text != "" {
 			t.Errorf("HEAD %s: status %d, want %d: %q", path, head.StatusCode, want, head.Text)
 		}
-		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions, "PURGE"} {
+		for _, method := range []string{
+			http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
+			http.MethodOptions, "PURGE",
+		} {
 			got := client.Send(client.Request(method, strings.ReplaceAll(path, "{id}", "nobody"), strings.NewReader("{}")))
 			if got.StatusCode != http.StatusMethodNotAllowed || got.Header.Get("Allow") != "GET, HEAD" {
 				t.Errorf("%s %s: status %d, Allow %q", method, path, got.StatusCode, got.Header.Get("Allow"))
 			}
 		}
 	}
-	if got := client.Send(client.Request(http.MethodPut, "/api/providers/rest", strings.NewReader("{}"))); got.StatusCode != http.StatusMethodNotAllowed {
+	if got := client.Send(client.Request(http.MethodPut, "/api/providers/rest",
+		strings.NewReader("{}"))); got.StatusCode != http.StatusMethodNotAllowed {
 		t.Errorf("the provider REST answers %d", got.StatusCode)
 	}
-	for _, path := range []string{"/api", "/api/", "/api/http", "/api/http/routers/", "/api/http/routers/a/b@file", "/api/nothing", "/api/http/nothing/x"} {
+	for _, path := range []string{
+		"/api", "/api/", "/api/http", "/api/http/routers/", "/api/http/routers/a/b@file",
+		"/api/nothing", "/api/http/nothing/x",
+	} {
 		if got := client.Get(path); got.StatusCode != http.StatusNotFound || decode[object](t, got)["message"] == nil {
 			t.Errorf("%s: status %d: %s", path, got.StatusCode, got.Text)
 		}
@@ -237,7 +272,10 @@ func TestBasePath(t *testing.T) {
 	s := start(t, "insecure: true, debug: true, basePath: /deep/sluice/", nil)
 	client := management(t, s)
 	doc := published(t, client, "/deep/sluice")
-	for _, path := range []string{"/api/rawdata", "/api/http/routers", "/api/generations", "/api/support-dump", "/debug/vars", "/debug/pprof/"} {
+	for _, path := range []string{
+		"/api/rawdata", "/api/http/routers", "/api/generations", "/api/support-dump",
+		"/debug/vars", "/debug/pprof/",
+	} {
 		answer := client.Get("/deep/sluice" + path)
 		if answer.StatusCode != http.StatusOK {
 			t.Errorf("%s: status %d", path, answer.StatusCode)
@@ -247,7 +285,8 @@ func TestBasePath(t *testing.T) {
 			t.Errorf("%s without the base path: status %d", path, got.StatusCode)
 		}
 	}
-	if got := client.Get("/deep/sluice/dashboard/"); got.StatusCode != http.StatusOK || !strings.Contains(got.Header.Get("Content-Type"), "text/html") {
+	if got := client.Get("/deep/sluice/dashboard/"); got.StatusCode != http.StatusOK ||
+		!strings.Contains(got.Header.Get("Content-Type"), "text/html") {
 		t.Errorf("the dashboard: status %d, %v", got.StatusCode, got.Header)
 	}
 	if got := client.Get("/ready"); got.StatusCode != http.StatusOK {

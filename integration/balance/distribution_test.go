@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestShares sends many requests to endpoints of different weights. Taking turns gives each its share to within 2 % of all requests,
-// and so does drawing by weight and load, within what chance and load make of it.
+// TestShares sends many requests to endpoints of different weights. Taking turns gives each its share to within 2 % of
+// all requests, and so does drawing by weight and load, within what chance and load make of it.
 func TestShares(t *testing.T) {
 	fleet := startFleet(t, 4)
 	weights := map[string]float64{"a": 0.1, "b": 0.2, "c": 0.3, "d": 0.4}
@@ -49,8 +49,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestHashKeepsKeys asks for few keys again and again: each has an endpoint of its own, and when one endpoint goes only its keys
-// move.
+// TestHashKeepsKeys asks for few keys again and again: each has an endpoint of its own, and when one endpoint goes only
+// its keys move.
 func TestHashKeepsKeys(t *testing.T) {
 	t.Parallel()
 	fleet := startFleet(t, 5)
@@ -85,8 +85,8 @@ func TestHashKeepsKeys(t *testing.T) {
 	}
 }
 
-// TestSlowEndpoint makes one endpoint in four ten times as slow as the others. With peakewma the slowest requests are hardly slower
-// than those to a pool of fast ones alone, which gets the same traffic at the same time.
+// TestSlowEndpoint makes one endpoint in four ten times as slow as the others. With peakewma the slowest requests are
+// hardly slower than those to a pool of fast ones alone, which gets the same traffic at the same time.
 func TestSlowEndpoint(t *testing.T) {
 	fleet := startFleet(t, 7)
 	for _, e := range fleet {
@@ -99,8 +99,8 @@ func TestSlowEndpoint(t *testing.T) {
 	})
 	mixed, fast := p.send(plan{service: "mixed", rate: 100}), p.send(plan{service: "fast", rate: 100})
 	pass(t, 1500*time.Millisecond) // Nobody knows in the beginning who is slow.
-	// A machine that halts for a moment makes everybody slow, and sends requests to whoever was not asked: it gets another chance, also
-	// when the fast ones were so slow that nothing can be told.
+	// A machine that halts for a moment makes everybody slow, and sends requests to whoever was not asked: it gets another
+	// chance, also when the fast ones were so slow that nothing can be told.
 	fastEnough := false
 	for range 4 {
 		began := time.Now()
@@ -124,8 +124,8 @@ func TestSlowEndpoint(t *testing.T) {
 	}
 }
 
-// TestFastFailures has one endpoint in four that fails at once while the others take their time. With peakewma it gets less than 5 %
-// of the requests after a second, though nothing ejects it.
+// TestFastFailures has one endpoint in four that fails at once while the others take their time. With peakewma it gets
+// less than 5 % of the requests after a second, though nothing ejects it.
 func TestFastFailures(t *testing.T) {
 	fleet := startFleet(t, 4)
 	for _, e := range fleet[1:] {

@@ -11,8 +11,8 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// TestDrain removes an endpoint over which a WebSocket and a stream of events run. With drainTimeout both end when that is over and not
-// before; without it they go on.
+// TestDrain removes an endpoint over which a WebSocket and a stream of events run. With drainTimeout both end when that
+// is over and not before; without it they go on.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	const limit = time.Second
@@ -80,8 +80,8 @@ func converse(t *testing.T, connection *websocket.Conn) {
 	}
 }
 
-// TestIdleConnections gives an endpoint weight 0, and removes another one: the connections to both that nobody uses are closed, and
-// those to the third are kept.
+// TestIdleConnections gives an endpoint weight 0, and removes another one: the connections to both that nobody uses are
+// closed, and those to the third are kept.
 func TestIdleConnections(t *testing.T) {
 	t.Parallel()
 	fleet := startFleet(t, 3)

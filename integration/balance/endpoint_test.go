@@ -71,8 +71,8 @@ func (p *program) connection(_ net.Conn, state http.ConnState) {
 	}
 }
 
-// ServeHTTP answers checks under /health, echoes under /websocket, sends events under /events, and does elsewhere what the page
-// says. The header X-Endpoint says who answers, X-Number which request it was.
+// ServeHTTP answers checks under /health, echoes under /websocket, sends events under /events, and does elsewhere what
+// the page says. The header X-Endpoint says who answers, X-Number which request it was.
 func (p *program) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Endpoint", p.name)
 	if r.URL.Path == "/health" {
@@ -164,7 +164,10 @@ func events(w http.ResponseWriter, r *http.Request) {
 
 // echo sends every message of a WebSocket back.
 func echo(w http.ResponseWriter, r *http.Request) {
-	connection, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"echo"}, InsecureSkipVerify: true})
+	connection, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		Subprotocols:       []string{"echo"},
+		InsecureSkipVerify: true,
+	})
 	if err != nil {
 		return // Accept has answered.
 	}

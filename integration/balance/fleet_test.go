@@ -28,8 +28,8 @@ type endpoint struct {
 	output  bytes.Buffer
 }
 
-// startFleet starts endpoints whose names are the letters from a on, each on an address of its own in 127.0.0.0/8: no connection
-// comes from there, so that the port of one that is dead stays free. They are killed when the test ends.
+// startFleet starts endpoints whose names are the letters from a on, each on an address of its own in 127.0.0.0/8: no
+// connection comes from there, so that the port of one that is dead stays free. They are killed when the test ends.
 func startFleet(t *testing.T, size int) []*endpoint {
 	t.Helper()
 	var fleet []*endpoint

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestChecksSurviveReloads checks two endpoints so rarely that only the first probe can come while the test runs. It comes at once,
-// from two services together once for each endpoint, and neither it nor its verdict is touched by changes of another service, or of
-// other options of their own.
+// TestChecksSurviveReloads checks two endpoints so rarely that only the first probe can come while the test runs. It
+// comes at once, from two services together once for each endpoint, and neither it nor its verdict is touched by
+// changes of another service, or of other options of their own.
 func TestChecksSurviveReloads(t *testing.T) {
 	t.Parallel()
 	fleet := startFleet(t, 2)
@@ -55,7 +55,8 @@ func TestChecksSurviveReloads(t *testing.T) {
 func TestCheckTakesOutAndBringsBack(t *testing.T) {
 	t.Parallel()
 	fleet := startFleet(t, 2)
-	p := startProxy(t, site{"pool": pool("healthCheck: {path: /health, interval: 50ms, fall: 3, rise: 2}", servers(fleet...)...)})
+	p := startProxy(t, site{"pool": pool("healthCheck: {path: /health, interval: 50ms, fall: 3, rise: 2}",
+		servers(fleet...)...)})
 	client := p.client("pool")
 	share := func() int {
 		own := 0
@@ -80,12 +81,14 @@ func TestCheckTakesOutAndBringsBack(t *testing.T) {
 	}
 }
 
-// TestEjectionSurvivesReloads ejects an endpoint for so long that it stays out while the test runs, whatever else changes.
+// TestEjectionSurvivesReloads ejects an endpoint for so long that it stays out while the test runs, whatever else
+// changes.
 func TestEjectionSurvivesReloads(t *testing.T) {
 	t.Parallel()
 	fleet := startFleet(t, 3)
 	fleet[0].status.Store(http.StatusInternalServerError)
-	const detection = `outlierDetection: {consecutiveFailures: 3, status: ["5xx"], baseEjectionTime: 1h, maxEjectionTime: 1h}`
+	const detection = `outlierDetection: {consecutiveFailures: 3, status: ["5xx"], baseEjectionTime: 1h, ` +
+		`maxEjectionTime: 1h}`
 	services := site{"pool": pool(detection, servers(fleet...)...)}
 	p := startProxy(t, services)
 	client := p.client("pool")

@@ -23,8 +23,8 @@ func (p *proxy) begin(service string) <-chan harness.Response {
 	return answers
 }
 
-// TestLimits fills pools up to their limits. What is beyond is refused at once, and the log says why; when there is room again it is
-// answered.
+// TestLimits fills pools up to their limits. What is beyond is refused at once, and the log says why; when there is
+// room again it is answered.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -72,8 +72,8 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestPending lets requests wait for their turn: in the order in which they came, no more than maxPending of them, and no longer than
-// pendingTimeout.
+// TestPending lets requests wait for their turn: in the order in which they came, no more than maxPending of them, and
+// no longer than pendingTimeout.
 func TestPending(t *testing.T) {
 	t.Parallel()
 	fleet := startFleet(t, 2)

@@ -57,8 +57,8 @@ func mend(fleet []*endpoint) {
 	fleet[2].health.Store(http.StatusOK)
 }
 
-// TestOutageUnseen ruins three endpoints of five at the same time under load. With retries, nobody whose request may be repeated sees
-// it, and what is mended gets its share again.
+// TestOutageUnseen ruins three endpoints of five at the same time under load. With retries, nobody whose request may be
+// repeated sees it, and what is mended gets its share again.
 func TestOutageUnseen(t *testing.T) {
 	fleet := startFleet(t, 5)
 	// A machine that does much else may well keep a good endpoint from answering for half a second.
@@ -85,14 +85,16 @@ func TestOutageUnseen(t *testing.T) {
 	for _, load := range loads {
 		all := load.end()
 		if failed := all.failed(); len(failed) > 0 {
-			t.Errorf("%s to %s: %d of %d requests failed: %s", cmp.Or(load.plan.method, "GET"), load.plan.service, len(failed), len(all), failed)
+			t.Errorf("%s to %s: %d of %d requests failed: %s", cmp.Or(load.plan.method, "GET"), load.plan.service, len(failed),
+				len(all), failed)
 		}
 	}
-	t.Logf("each endpoint had its share again after %v, over h2c after %v; %v, %v", back, backToo, p.counts("pool"), p.counts("h2c"))
+	t.Logf("each endpoint had its share again after %v, over h2c after %v; %v, %v", back, backToo, p.counts("pool"),
+		p.counts("h2c"))
 }
 
-// TestMechanisms ruins three endpoints of five under load, and compares what clients see of that with one mechanism on after the
-// other. All pools have the same endpoints at the same time. It prints the table of the documentation.
+// TestMechanisms ruins three endpoints of five under load, and compares what clients see of that with one mechanism on
+// after the other. All pools have the same endpoints at the same time. It prints the table of the documentation.
 func TestMechanisms(t *testing.T) {
 	fleet := startFleet(t, 5)
 	services := site{}
@@ -119,7 +121,8 @@ func TestMechanisms(t *testing.T) {
 	pass(t, 2*time.Second)
 
 	var table strings.Builder
-	table.WriteString("| mechanism | method | sent | failed | late | retries | not retried | ejections | failed checks | p99 ms |\n")
+	table.WriteString("| mechanism | method | sent | failed | late | retries | not retried | ejections | failed " +
+		"checks | p99 ms |\n")
 	table.WriteString("|---|---|---|---|---|---|---|---|---|---|\n")
 	failures := map[string]int{}
 	for _, m := range mechanisms() {
@@ -130,20 +133,24 @@ func TestMechanisms(t *testing.T) {
 			failures[service] = len(failed)
 			late := failed.where(func(a answer) bool { return a.err != nil })
 			good := during.where(func(a answer) bool { return a.status == http.StatusOK })
-			_, _ = fmt.Fprintf(&table, "| %s | %s | %d | %d | %d | %d | %d | %d | %d | %d |\n", m.title, strings.ToUpper(method), len(during),
-				len(failed), len(late), counts["retries"], counts["retries_exhausted"], counts["ejections"], counts["checks_failed"],
+			_, _ = fmt.Fprintf(&table, "| %s | %s | %d | %d | %d | %d | %d | %d | %d | %d |\n", m.title, strings.ToUpper(method),
+				len(during),
+				len(failed), len(late), counts["retries"], counts["retries_exhausted"], counts["ejections"],
+				counts["checks_failed"],
 				good.percentile(0.99).Milliseconds())
 		}
 	}
 	t.Logf("\n%s", &table)
 	for _, service := range []string{"retry-get", "all-get"} {
 		if failures[service] > 0 {
-			t.Errorf("%s: %d failed requests, %s", service, failures[service], loads[service].end().from(began).before(ended).failed())
+			t.Errorf("%s: %d failed requests, %s", service, failures[service],
+				loads[service].end().from(began).before(ended).failed())
 		}
 	}
 	for _, method := range []string{"get", "post"} {
 		if failures["default-"+method] > failures["nothing-"+method] {
-			t.Errorf("%s: %d failed requests by default, %d without anything", method, failures["default-"+method], failures["nothing-"+method])
+			t.Errorf("%s: %d failed requests by default, %d without anything", method, failures["default-"+method],
+				failures["nothing-"+method])
 		}
 	}
 }

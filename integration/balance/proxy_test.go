@@ -95,7 +95,9 @@ func (p *proxy) counts(service string) map[string]int {
 // awaitCount waits until a count of a service has reached a number.
 func (p *proxy) awaitCount(service, what string, number int) {
 	p.t.Helper()
-	until(p.t, fmt.Sprintf("%s of %s is %d", what, service, number), func() bool { return p.counts(service)[what] >= number })
+	until(p.t, fmt.Sprintf("%s of %s is %d", what, service, number), func() bool {
+		return p.counts(service)[what] >= number
+	})
 }
 
 // answeredBy is the endpoint that an answer is from, and fails the test when it is no success.

@@ -50,10 +50,12 @@ func TestFailover(t *testing.T) {
 
 	fleet[0].status.Store(http.StatusServiceUnavailable)
 	got := p.client("status").Post("/path", "the whole body")
-	if name := answeredBy(t, got); name != "b" || got.Text != "POST /path the whole body" || len(got.Header.Values("X-Endpoint")) != 1 {
+	if name := answeredBy(t, got); name != "b" || got.Text != "POST /path the whole body" ||
+		len(got.Header.Values("X-Endpoint")) != 1 {
 		t.Errorf("on status: %s answers %q, %v", name, got.Text, got.Header)
 	}
-	if got := p.client("outright").Get("/"); got.StatusCode != http.StatusServiceUnavailable || got.Header.Get("X-Endpoint") != "a" {
+	if got := p.client("outright").Get("/"); got.StatusCode != http.StatusServiceUnavailable ||
+		got.Header.Get("X-Endpoint") != "a" {
 		t.Errorf("without errors: status %d from %s", got.StatusCode, got.Header.Get("X-Endpoint"))
 	}
 	fleet[0].status.Store(http.StatusNotFound)
@@ -62,8 +64,8 @@ func TestFailover(t *testing.T) {
 	}
 }
 
-// TestMirroring copies every request to an endpoint that never answers: the copies arrive, and clients of the main service wait no
-// longer than those of a service without a mirror.
+// TestMirroring copies every request to an endpoint that never answers: the copies arrive, and clients of the main
+// service wait no longer than those of a service without a mirror.
 func TestMirroring(t *testing.T) {
 	t.Parallel()
 	const requests = 150
@@ -93,7 +95,8 @@ func TestMirroring(t *testing.T) {
 	until(t, "all copies arrive", func() bool { return fleet[1].arrived.Load() == requests })
 }
 
-// TestWeighted shares clients between two pools by weight, and keeps each where it was first: at the pool, and at the endpoint in it.
+// TestWeighted shares clients between two pools by weight, and keeps each where it was first: at the pool, and at the
+// endpoint in it.
 func TestWeighted(t *testing.T) {
 	t.Parallel()
 	fleet := startFleet(t, 3)
@@ -121,7 +124,8 @@ func TestWeighted(t *testing.T) {
 	}
 }
 
-// TestHighestRandomWeight sends each client address to one of two services, always the same one, and both of them get some.
+// TestHighestRandomWeight sends each client address to one of two services, always the same one, and both of them get
+// some.
 func TestHighestRandomWeight(t *testing.T) {
 	t.Parallel()
 	fleet := startFleet(t, 2)
@@ -145,13 +149,14 @@ func TestHighestRandomWeight(t *testing.T) {
 	}
 }
 
-// TestNested lets health travel up through services of services: a branch that is down is passed over, and when all of them are the
-// fallback at the top answers.
+// TestNested lets health travel up through services of services: a branch that is down is passed over, and when all of
+// them are the fallback at the top answers.
 func TestNested(t *testing.T) {
 	t.Parallel()
 	fleet := startFleet(t, 3)
 	p := startProxy(t, site{
-		"one": pool(quickly, fleet[0].server()), "two": pool(quickly, fleet[1].server()), "three": pool(quickly, fleet[2].server()),
+		"one": pool(quickly, fleet[0].server()), "two": pool(quickly, fleet[1].server()),
+		"three": pool(quickly, fleet[2].server()),
 		"split": "{weighted: {healthCheck: {}, services: [{name: one, weight: 1}, {name: two, weight: 1}]}}",
 		"top":   "{failover: {healthCheck: {}, service: split, fallback: three}}",
 	})

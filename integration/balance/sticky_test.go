@@ -60,14 +60,16 @@ func TestStickyCookie(t *testing.T) {
 	fleet := startFleet(t, 2)
 	p := startProxy(t, site{
 		"plain": pool("sticky: {cookie: {}}", servers(fleet...)...),
-		"full": pool("sticky: {cookie: {name: lb, secure: true, httpOnly: true, sameSite: strict, maxAge: 60, path: /app, domain: site.test}}",
+		"full": pool("sticky: {cookie: {name: lb, secure: true, httpOnly: true, sameSite: strict, maxAge: 60, path: "+
+			"/app, domain: site.test}}",
 			servers(fleet...)...),
 	})
 	sum := sha1.Sum([]byte("_TRAEFIK_BACKEND_plain@file"))
 	for service, want := range map[string]http.Cookie{
 		"plain": {Name: "_" + hex.EncodeToString(sum[:])[:5], Path: "/"},
 		"full": {
-			Name: "lb", Path: "/app", Domain: "site.test", MaxAge: 60, Secure: true, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+			Name: "lb", Path: "/app", Domain: "site.test", MaxAge: 60, Secure: true, HttpOnly: true,
+			SameSite: http.SameSiteStrictMode,
 		},
 	} {
 		answer := p.client(service).Get("/")
@@ -92,8 +94,8 @@ func TestStickyCookie(t *testing.T) {
 	}
 }
 
-// TestStickyDrain takes an endpoint away in two steps. With weight 0 it keeps the clients that it has and gets no other; removed, it
-// leaves them to others, to which they move once.
+// TestStickyDrain takes an endpoint away in two steps. With weight 0 it keeps the clients that it has and gets no
+// other; removed, it leaves them to others, to which they move once.
 func TestStickyDrain(t *testing.T) {
 	t.Parallel()
 	fleet := startFleet(t, 3)
@@ -136,7 +138,8 @@ func TestStickyDrain(t *testing.T) {
 	}
 }
 
-// TestStickyRetry kills the endpoint of a client: the client gets an answer from another, with one cookie, and stays there.
+// TestStickyRetry kills the endpoint of a client: the client gets an answer from another, with one cookie, and stays
+// there.
 func TestStickyRetry(t *testing.T) {
 	t.Parallel()
 	fleet := startFleet(t, 3)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestNoStorm breaks all endpoints of a pool under load, in each way: what arrives at them stays within 1.2 x of what clients sent, also
-// in the first second, and after they are well again clients see nothing but successes within 5 s.
+// TestNoStorm breaks all endpoints of a pool under load, in each way: what arrives at them stays within 1.2 x of what
+// clients sent, also in the first second, and after they are well again clients see nothing but successes within 5 s.
 func TestNoStorm(t *testing.T) {
 	each := func(do func(*endpoint)) func([]*endpoint) {
 		return func(fleet []*endpoint) {
@@ -67,7 +67,8 @@ func TestNoStorm(t *testing.T) {
 				t.Errorf("5 s after the end: %s", late)
 			}
 			after := all.from(mended).failed()
-			t.Logf("sent, arrived, tried again, and waiting before: in the first second %v, in the outage %v; %d requests failed after it; each endpoint had its share %v after it; %v",
+			t.Logf("sent, arrived, tried again, and waiting before: in the first second %v, in the outage %v; %d requests "+
+				"failed after it; each endpoint had its share %v after it; %v",
 				second.since(before), end.since(before), len(after), back, p.counts("pool"))
 		})
 	}
@@ -83,8 +84,8 @@ func killTogether(fleet []*endpoint) {
 	}
 }
 
-// tally is how many requests clients have sent, how many arrived at the endpoints, and how many further tries were made; and for how
-// many answers the clients are waiting.
+// tally is how many requests clients have sent, how many arrived at the endpoints, and how many further tries were
+// made; and for how many answers the clients are waiting.
 type tally struct{ sent, arrived, retries, waiting int }
 
 // mark takes a tally. The metrics come first, since they take their time.
@@ -98,9 +99,9 @@ func (t tally) since(before tally) tally {
 	return tally{t.sent - before.sent, t.arrived - before.arrived, t.retries - before.retries, before.waiting}
 }
 
-// expectNoStorm expects that no more than a fifth of the requests was tried again. What was sent in one second may be a few requests
-// less than in the one before, by which the budget goes: then a fifth of that counts, and a few that were under way. Those that were
-// sent before may arrive later.
+// expectNoStorm expects that no more than a fifth of the requests was tried again. What was sent in one second may be a
+// few requests less than in the one before, by which the budget goes: then a fifth of that counts, and a few that were
+// under way. Those that were sent before may arrive later.
 func expectNoStorm(t *testing.T, when string, before, after tally, rate int) {
 	t.Helper()
 	got := after.since(before)
@@ -111,7 +112,8 @@ func expectNoStorm(t *testing.T, when string, before, after tally, rate int) {
 	if got.retries > limit {
 		t.Errorf("%s: %d tries more than the %d requests that were sent", when, got.retries, got.sent)
 	}
-	if ratio := float64(max(got.arrived-got.waiting, got.sent+got.retries)) / float64(got.sent); got.sent > 2*rate && ratio > 1.2 {
+	if ratio := float64(max(got.arrived-got.waiting, got.sent+got.retries)) / float64(got.sent); got.sent > 2*rate &&
+		ratio > 1.2 {
 		t.Errorf("%s: %.2f tries for each request", when, ratio)
 	}
 }

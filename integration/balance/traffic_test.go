@@ -56,7 +56,8 @@ type traffic struct {
 
 // send begins to carry out a plan, which ends with the test.
 func (p *proxy) send(what plan) *traffic {
-	t := &traffic{client: p.client(what.service), plan: what, done: make(chan struct{}), places: make(chan struct{}, atOnce)}
+	t := &traffic{client: p.client(what.service), plan: what, done: make(chan struct{}), places: make(chan struct{},
+		atOnce)}
 	t.client.Timeout = cmp.Or(what.limit, 10*time.Second)
 	t.client.Transport.MaxIdleConnsPerHost = atOnce
 	t.busy.Go(t.run)
@@ -105,7 +106,8 @@ func ask(client *harness.Client, what plan, number int) answer {
 	a := answer{began: began, took: time.Since(began), err: err}
 	if err == nil {
 		a.status, a.endpoint = response.StatusCode, response.Header.Get("X-Endpoint")
-		if want := strings.TrimSpace(method + " / " + what.body); a.status == http.StatusOK && strings.TrimSpace(response.Text) != want {
+		if want := strings.TrimSpace(method + " / " + what.body); a.status == http.StatusOK &&
+			strings.TrimSpace(response.Text) != want {
 			a.err = fmt.Errorf("the answer is %q", response.Text)
 		}
 	}
@@ -134,8 +136,8 @@ func (t *traffic) end() record {
 	return all
 }
 
-// awaitShares waits until each of the endpoints has given at least the share (of 1) of the last answers, all of which were good and
-// to requests that began since a time, and returns how long after that it was so.
+// awaitShares waits until each of the endpoints has given at least the share (of 1) of the last answers, all of which
+// were good and to requests that began since a time, and returns how long after that it was so.
 func (t *traffic) awaitShares(test *testing.T, since time.Time, share float64, endpoints []string) time.Duration {
 	test.Helper()
 	const window = 200

@@ -103,8 +103,8 @@ func TestOneOfManyRoutersChanges(t *testing.T) {
 	}
 }
 
-// BenchmarkChange changes a comment and a router in turns, in one file and where there are many. It fails beyond the bound
-// where reading the file does not drown what is measured.
+// BenchmarkChange changes a comment and a router in turns, in one file and where there are many. It fails beyond the
+// bound where reading the file does not drown what is measured.
 func BenchmarkChange(b *testing.B) {
 	for _, files := range []int{1, 100} {
 		b.Run(fmt.Sprintf("files=%d", files), func(b *testing.B) {
@@ -115,7 +115,8 @@ func BenchmarkChange(b *testing.B) {
 			}
 			c.report(b)
 			if cost := median(c.beyond); files > 1 && cost > mostBeyondReading {
-				b.Errorf("one changed router of %d costs %v of CPU beyond reading the file again, more than %v", routers, cost, mostBeyondReading)
+				b.Errorf("one changed router of %d costs %v of CPU beyond reading the file again, more than %v", routers, cost,
+					mostBeyondReading)
 			}
 		})
 	}

@@ -12,7 +12,8 @@ const (
 	reachable = 100
 )
 
-// declaration is the generated configuration. The length of a file never changes, so that reading it always costs the same.
+// declaration is the generated configuration. The length of a file never changes, so that reading it always costs the
+// same.
 type declaration struct {
 	// files is how many files there are.
 	files    int
@@ -48,7 +49,8 @@ func (d *declaration) text(file int) string {
 	first, end := file*routers/d.files, (file+1)*routers/d.files
 	out.WriteString("http:\n  routers:\n")
 	for i := first; i < end; i++ {
-		fmt.Fprintf(&out, "    route-%05d:\n      rule: Host(`%s`) && PathPrefix(`/v%04d`)\n      service: service-%05d\n", i, host(i), d.versions[i], i)
+		fmt.Fprintf(&out, "    route-%05d:\n      rule: Host(`%s`) && PathPrefix(`/v%04d`)\n      service: service-%05d\n", i,
+			host(i), d.versions[i], i)
 	}
 	out.WriteString("  services:\n")
 	for i := first; i < end; i++ {
@@ -56,7 +58,8 @@ func (d *declaration) text(file int) string {
 		if i%reachable == 0 {
 			endpoint = d.endpoint
 		}
-		fmt.Fprintf(&out, "    service-%05d:\n      loadBalancer:\n        servers:\n          - url: http://%s\n", i, endpoint)
+		fmt.Fprintf(&out, "    service-%05d:\n      loadBalancer:\n        servers:\n          - url: http://%s\n", i,
+			endpoint)
 	}
 	fmt.Fprintf(&out, "# revision %06d\n", d.comment)
 	return out.String()

@@ -10,15 +10,16 @@ import (
 	"time"
 )
 
-// still is how long a process must have used next to no CPU to be idle. It is longer than a burst of changes is held, and
-// than the quiet window of verdicts.
+// still is how long a process must have used next to no CPU to be idle. It is longer than a burst of changes is held,
+// and than the quiet window of verdicts.
 const still = 700 * time.Millisecond
 
-// noise is the CPU time that a process may use in that time and be idle: the runtime looks after its memory now and then.
+// noise is the CPU time that a process may use in that time and be idle: the runtime looks after its memory now and
+// then.
 const noise = 2 * time.Millisecond
 
-// cpu returns the CPU time that a process has used, in user and in system mode: what /proc/PID/stat rounds to hundredths of
-// a second. The threads of a Go process do not end, so that their sum only grows.
+// cpu returns the CPU time that a process has used, in user and in system mode: what /proc/PID/stat rounds to
+// hundredths of a second. The threads of a Go process do not end, so that their sum only grows.
 func cpu(tb testing.TB, pid int) time.Duration {
 	tb.Helper()
 	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))

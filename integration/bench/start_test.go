@@ -29,9 +29,9 @@ func compilation(tb testing.TB, s *harness.Sluice) time.Duration {
 	return 0
 }
 
-// BenchmarkStart starts a Sluice on the file. What it reports is of the process: the time until /ready answers 200, the CPU
-// time and the memory until it is idle, and what compiling took of that. It fails when even the fastest compilation is beyond
-// the bound, since other processes only ever add to it.
+// BenchmarkStart starts a Sluice on the file. What it reports is of the process: the time until /ready answers 200, the
+// CPU time and the memory until it is idle, and what compiling took of that. It fails when even the fastest compilation
+// is beyond the bound, since other processes only ever add to it.
 func BenchmarkStart(b *testing.B) {
 	d := &declaration{files: 1, endpoint: backend(b)}
 	var ready, compiled, used time.Duration

@@ -13,9 +13,9 @@ const (
 	warming   = 500
 	// members is how many endpoints there are while nothing changes.
 	members = 100
-	// slackGoroutines and slackMemory are what may be left over: less than a goroutine for every thousandth change, and less
-	// than what one pool would keep if it forgot nothing. The runtime itself keeps a record of as many goroutines as there ever
-	// were at a time, which is most of what is measured.
+	// slackGoroutines and slackMemory are what may be left over: less than a goroutine for every thousandth change, and
+	// less than what one pool would keep if it forgot nothing. The runtime itself keeps a record of as many goroutines as
+	// there ever were at a time, which is most of what is measured.
 	slackGoroutines = 5
 	slackMemory     = 2 << 20
 )
@@ -35,7 +35,9 @@ func rest(t testing.TB, s *stack, h *herd) figures {
 	for len(h.out) > 0 {
 		h.bury(h.out[0].idle(t))
 	}
-	until(t, "one connection to each endpoint", func() bool { return h.open.Load() == members }, func() any { return h.open.Load() })
+	until(t, "one connection to each endpoint", func() bool {
+		return h.open.Load() == members
+	}, func() any { return h.open.Load() })
 	// The last of those that check or close something end meanwhile.
 	last := figures{goroutines: runtime.NumGoroutine(), connections: h.open.Load()}
 	ticker := time.NewTicker(5 * time.Millisecond)
@@ -53,10 +55,13 @@ func rest(t testing.TB, s *stack, h *herd) figures {
 	return last
 }
 
-// idle waits until nobody holds a connection to an endpoint that has left, and returns a time at which its grace is over.
+// idle waits until nobody holds a connection to an endpoint that has left, and returns a time at which its grace is
+// over.
 func (p *pod) idle(t testing.TB) time.Time {
 	t.Helper()
-	until(t, "the end of the connections to an endpoint that has left", func() bool { return p.open.Load() == 0 }, func() any { return p.open.Load() })
+	until(t, "the end of the connections to an endpoint that has left", func() bool {
+		return p.open.Load() == 0
+	}, func() any { return p.open.Load() })
 	return time.Unix(0, p.removed.Load()).Add(2 * grace)
 }
 
@@ -79,9 +84,9 @@ func storm(t testing.TB, s *stack, h *herd, count int) *traffic {
 	return load
 }
 
-// TestTenThousandChanges changes the endpoints of eight pools at once ten thousand times, at 500 changes a second, while requests
-// pass. No request fails or needs a second try, endpoints that leave get neither requests nor checks soon, nothing is compiled
-// again, and what is left is what there was before.
+// TestTenThousandChanges changes the endpoints of eight pools at once ten thousand times, at 500 changes a second,
+// while requests pass. No request fails or needs a second try, endpoints that leave get neither requests nor checks
+// soon, nothing is compiled again, and what is left is what there was before.
 func TestTenThousandChanges(t *testing.T) {
 	s := newStack(t)
 	h := newHerd(t, s)
@@ -99,8 +104,10 @@ func TestTenThousandChanges(t *testing.T) {
 	after := rest(t, s, h)
 	h.none(s)
 
-	t.Logf("%d changes in %v (%.0f/s): %v", changes, load.took.Round(time.Millisecond), changes/load.took.Seconds(), h.changes)
-	t.Logf("%d requests, %d failed, %d were tried again; %d checks", load.sent.Load(), s.records.failed.Load(), s.records.retried.Load(), checks)
+	t.Logf("%d changes in %v (%.0f/s): %v", changes, load.took.Round(time.Millisecond), changes/load.took.Seconds(),
+		h.changes)
+	t.Logf("%d requests, %d failed, %d were tried again; %d checks", load.sent.Load(), s.records.failed.Load(),
+		s.records.retried.Load(), checks)
 	t.Logf("late: %d requests, %d checks", h.late.Load(), h.lateChecks.Load())
 	t.Logf("goroutines: %d before, %d at the end of the changes, %d after", before.goroutines, largest, after.goroutines)
 	t.Logf("heap: %.1f MiB before, %.1f MiB after", mib(before.memory), mib(after.memory))

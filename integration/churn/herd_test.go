@@ -17,8 +17,8 @@ import (
 const (
 	// checkPath is what health checks ask for.
 	checkPath = "/health"
-	// notice is how long after an endpoint was called to leave a request or a check may still come to it, on a machine that
-	// is busy with other things; grace is how long it lives on, so that none of those can fail.
+	// notice is how long after an endpoint was called to leave a request or a check may still come to it, on a machine
+	// that is busy with other things; grace is how long it lives on, so that none of those can fail.
 	notice = 3 * time.Second
 	grace  = 5 * time.Second
 	// fewest and most bound how many endpoints take requests, and how many the set has.
@@ -35,8 +35,8 @@ type pod struct {
 	server *http.Server
 	ended  chan struct{}
 	open   atomic.Int64 // connections
-	// dismissed and removed are when it was called to take no more requests, and when it left the set, as nanoseconds since the
-	// epoch of Unix; 0 while it has not.
+	// dismissed and removed are when it was called to take no more requests, and when it left the set, as nanoseconds
+	// since the epoch of Unix; 0 while it has not.
 	dismissed, removed atomic.Int64
 }
 
@@ -139,8 +139,8 @@ func (h *herd) leave(at int) {
 	h.out = append(h.out, p)
 }
 
-// change changes one endpoint of the set: a new one joins, one that serves begins to end, one leaves (first those that end), or one
-// is followed by another at the same address.
+// change changes one endpoint of the set: a new one joins, one that serves begins to end, one leaves (first those that
+// end), or one is followed by another at the same address.
 func (h *herd) change() {
 	serving, ending := h.sort()
 	kind := []string{"joins", "ends", "leaves", "is replaced"}[h.random.IntN(4)]

@@ -32,8 +32,8 @@ const key = "churn/shop/web:80"
 // checkInterval is how often the service that is checked asks each endpoint.
 const checkInterval = 500 * time.Millisecond
 
-// services are those that are asked, one for each strategy, each with a pool of its own over the same endpoints. The last
-// one checks them.
+// services are those that are asked, one for each strategy, each with a pool of its own over the same endpoints. The
+// last one checks them.
 func services() map[string]*dynamic.ServersLoadBalancer {
 	found := map[string]*dynamic.ServersLoadBalancer{}
 	for _, strategy := range []string{"wrr", "p2c", "hrw", "leasttime", "peakewma", "leastrequest", "hash"} {
@@ -117,7 +117,9 @@ func newStack(t testing.TB) *stack {
 	t.Helper()
 	s := &stack{t: t, source: make(source)}
 	prober := health.NewProber(128)
-	s.registry = loadbalancer.NewRegistry(loadbalancer.Options{Prober: prober, Report: func(loadbalancer.Event) { s.events.Add(1) }})
+	s.registry = loadbalancer.NewRegistry(loadbalancer.Options{Prober: prober, Report: func(loadbalancer.Event) {
+		s.events.Add(1)
+	}})
 	doors := []router.EntryPoint{{Name: "web", Default: true}}
 	target := router.NewSwitch(doors)
 	transport := new(dynamic.ServersTransport)

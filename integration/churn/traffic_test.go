@@ -47,7 +47,8 @@ func (c *client) ask(service string, number int) (string, error) {
 	if err := c.SetDeadline(time.Now().Add(time.Minute)); err != nil {
 		return "", err
 	}
-	if _, err := fmt.Fprintf(c, "GET /%s HTTP/1.1\r\nHost: %s.test\r\nX-Key: %d\r\n\r\n", query, service, number%keys); err != nil {
+	if _, err := fmt.Fprintf(c, "GET /%s HTTP/1.1\r\nHost: %s.test\r\nX-Key: %d\r\n\r\n", query, service,
+		number%keys); err != nil {
 		return "", err
 	}
 	response, err := http.ReadResponse(c.reader, nil)
@@ -118,7 +119,10 @@ func visit(t testing.TB, s *stack, count int) {
 	defer func() { _ = one.Close() }()
 	for _, service := range slices.Sorted(maps.Keys(services())) {
 		var err error
-		until(t, "an answer of "+service, func() bool { _, err = one.ask(service, 1); return err == nil }, func() any { return err })
+		until(t, "an answer of "+service, func() bool {
+			_, err = one.ask(service, 1)
+			return err == nil
+		}, func() any { return err })
 		for i := range count {
 			if _, err := one.ask(service, i+1); err != nil {
 				t.Fatalf("%s: %v", service, err)

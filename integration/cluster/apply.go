@@ -19,9 +19,9 @@ import (
 // maxApplied is how many objects of one kind are sent at a time.
 const maxApplied = 8
 
-// Apply applies every document of the manifests, as kubectl apply --server-side does, and returns the objects as the API
-// server knows them. Documents come in their order, but for neighbours of the same kind, which come together. It waits
-// until a CustomResourceDefinition is served. An object without a namespace goes to default.
+// Apply applies every document of the manifests, as kubectl apply --server-side does, and returns the objects as the
+// API server knows them. Documents come in their order, but for neighbours of the same kind, which come together. It
+// waits until a CustomResourceDefinition is served. An object without a namespace goes to default.
 func (c *Cluster) Apply(manifests ...string) []*unstructured.Unstructured {
 	c.t.Helper()
 	objects, err := c.TryApply(manifests...)
@@ -63,7 +63,8 @@ func (c *Cluster) applyAlike(objects []*unstructured.Unstructured) error {
 		room <- struct{}{}
 		running.Go(func() {
 			defer func() { <-room }()
-			applied, err := c.on(mapping, object).Apply(c.t.Context(), object.GetName(), object, metav1.ApplyOptions{FieldManager: "test", Force: true})
+			applied, err := c.on(mapping, object).Apply(c.t.Context(), object.GetName(), object,
+				metav1.ApplyOptions{FieldManager: "test", Force: true})
 			if err != nil {
 				faults[i] = fmt.Errorf("%s %s/%s: %w", kind.Kind, object.GetNamespace(), object.GetName(), err)
 				return

@@ -39,7 +39,8 @@ const knownFile = "known.json"
 // unwatched are resources that follow from others, and come and go with them.
 func unwatched() []string {
 	return []string{
-		"componentstatuses.", "apiservices.apiregistration.k8s.io", "ipaddresses.networking.k8s.io", "servicecidrs.networking.k8s.io",
+		"componentstatuses.", "apiservices.apiregistration.k8s.io", "ipaddresses.networking.k8s.io",
+		"servicecidrs.networking.k8s.io",
 		"flowschemas.flowcontrol.apiserver.k8s.io", "prioritylevelconfigurations.flowcontrol.apiserver.k8s.io",
 	}
 }
@@ -58,9 +59,14 @@ func (c *Cluster) remember() map[string]bool {
 	if !errors.Is(err, fs.ErrNotExist) {
 		c.t.Fatal(err)
 	}
-	for _, namespace := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} { // The controllers' first work.
-		c.Until("ServiceAccount", namespace+"/default", "made", func(object *unstructured.Unstructured) bool { return object != nil })
-		c.Until("ConfigMap", namespace+"/kube-root-ca.crt", "made", func(object *unstructured.Unstructured) bool { return object != nil })
+	// The controllers' first work.
+	for _, namespace := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
+		c.Until("ServiceAccount", namespace+"/default", "made", func(object *unstructured.Unstructured) bool {
+			return object != nil
+		})
+		c.Until("ConfigMap", namespace+"/kube-root-ca.crt", "made", func(object *unstructured.Unstructured) bool {
+			return object != nil
+		})
 	}
 	for _, one := range c.everything() {
 		known[one.key()] = true
@@ -77,8 +83,8 @@ func (c *Cluster) remember() map[string]bool {
 // many is how many objects take longer to remove than a control plane takes to start.
 const many = 500
 
-// clean removes what was not known, until nothing of it is left. When that is too much, it removes the data of the control
-// plane, which the next test then starts anew.
+// clean removes what was not known, until nothing of it is left. When that is too much, it removes the data of the
+// control plane, which the next test then starts anew.
 func (c *Cluster) clean(known map[string]bool) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), patience)
@@ -91,7 +97,8 @@ func (c *Cluster) clean(known map[string]bool) {
 			return
 		}
 		if len(left) > many {
-			if err := errors.Join(c.control.stop(), os.RemoveAll(c.control.file("etcd")), os.Remove(c.control.file(knownFile))); err != nil {
+			if err := errors.Join(c.control.stop(), os.RemoveAll(c.control.file("etcd")),
+				os.Remove(c.control.file(knownFile))); err != nil {
 				c.t.Error(err)
 			}
 			return
@@ -126,7 +133,8 @@ func (c *Cluster) removeAll(ctx context.Context, left []thing) {
 	c.each(late, func(one thing) { c.remove(ctx, one) })
 	c.each(namespaces, func(one thing) {
 		if !full[one.name] { // The namespace controller would look again after some seconds.
-			_, _ = c.Kubernetes.CoreV1().Namespaces().Finalize(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: one.name}}, metav1.UpdateOptions{})
+			_, _ = c.Kubernetes.CoreV1().Namespaces().Finalize(ctx,
+				&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: one.name}}, metav1.UpdateOptions{})
 		}
 	})
 }
@@ -155,7 +163,8 @@ func (c *Cluster) remove(ctx context.Context, one thing) {
 		GracePeriodSeconds: &now, PropagationPolicy: &background, Preconditions: &metav1.Preconditions{UID: &one.uid},
 	})
 	if err == nil && one.finalizers && one.resource.Resource != "customresourcedefinitions" {
-		_, _ = client.Patch(ctx, one.name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+		_, _ = client.Patch(ctx, one.name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`),
+			metav1.PatchOptions{})
 	}
 }
 

@@ -55,7 +55,8 @@ func deploy(c *Cluster, annotations string) {
 
 // get asks a pod by its address and returns what it says.
 func get(ctx context.Context, client http.RoundTripper, address, query string) (string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(address, "8080")+"/"+query, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(address, "8080")+"/"+query,
+		nil)
 	if err != nil {
 		return "", err
 	}
@@ -177,7 +178,8 @@ func TestRolesAreHeeded(t *testing.T) {
 	if _, err := account.CoreV1().Secrets("").List(t.Context(), metav1.ListOptions{}); !apierrors.IsForbidden(err) {
 		t.Errorf("what the role does not allow: %v", err)
 	}
-	if text, err := os.ReadFile(c.AccountKubeconfig("default/reader")); err != nil || !strings.Contains(string(text), c.Endpoint) {
+	if text, err := os.ReadFile(c.AccountKubeconfig("default/reader")); err != nil || !strings.Contains(string(text),
+		c.Endpoint) {
 		t.Errorf("kubeconfig: %v\n%s", err, text)
 	}
 }
@@ -208,7 +210,8 @@ func TestTheNextTestFindsNothing(t *testing.T) {
 		if wide := c.Get("Gate", "north").Object["wide"]; wide != true {
 			t.Errorf("a custom object lost its field: %v", wide)
 		}
-		if _, err := c.TryApply(strings.Replace(definition[strings.Index(definition, "---"):], "wide: true", "wide: many", 1)); err == nil {
+		if _, err := c.TryApply(strings.Replace(definition[strings.Index(definition, "---"):], "wide: true", "wide: many",
+			1)); err == nil {
 			t.Error("a custom object against its schema was taken")
 		}
 		c.Delete("{apiVersion: v1, kind: Service, metadata: {name: web, namespace: shop}}")
@@ -257,11 +260,14 @@ func TestSluiceReachesPods(t *testing.T) {
 	c := Start(t)
 	deploy(c, "{}")
 	address := c.Endpoints("shop/web", 3)[0]
-	s := harness.Start(t, harness.Setup{Static: static, Vars: map[string]string{"POD": address}, Dynamic: map[string]string{"all.yaml": `
+	s := harness.Start(t, harness.Setup{
+		Static: static, Vars: map[string]string{"POD": address},
+		Dynamic: map[string]string{"all.yaml": `
 http:
   routers: {all: {rule: "PathPrefix(` + "`/`" + `)", service: pod}}
   services: {pod: {loadBalancer: {servers: [{url: "http://${POD}:8080"}]}}}
-`}})
+`},
+	})
 	answer := harness.NewClient(t, harness.H1, s.Addr("web"), "any.test", nil).Get("/")
 	if !strings.HasPrefix(answer.Header.Get("X-Pod"), "shop/web-") {
 		t.Errorf("status %d from pod %q", answer.StatusCode, answer.Header.Get("X-Pod"))

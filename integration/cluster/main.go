@@ -15,17 +15,17 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// What this test binary tells itself when it starts again: the directory of its cluster and the control plane's program.
-// missingVariable holds the reason why there is no cluster.
+// What this test binary tells itself when it starts again: the directory of its cluster and the control plane's
+// program. missingVariable holds the reason why there is no cluster.
 const (
 	folderVariable  = "TEST_CLUSTER"
 	programVariable = "TEST_CLUSTER_PROGRAM"
 	missingVariable = "TEST_CLUSTER_MISSING"
 )
 
-// Main is what TestMain of a package calls instead of harness.Main, all of which it does too: it builds the control plane
-// unless .ci/tools did, starts the test binary again in a network namespace of its own, runs the tests, and ends the
-// control plane. Its result is the exit code.
+// Main is what TestMain of a package calls instead of harness.Main, all of which it does too: it builds the control
+// plane unless .ci/tools did, starts the test binary again in a network namespace of its own, runs the tests, and ends
+// the control plane. Its result is the exit code.
 func Main(m *testing.M) int {
 	if node.IsPod() {
 		return node.RunPod()
@@ -83,7 +83,8 @@ func prepare() error {
 		return err
 	}
 	// What Sluice is built of has to be there before the network is gone.
-	if output, err := exec.Command("go", "list", "-deps", "github.com/sluiceproxy/sluice/cmd/sluice").CombinedOutput(); err != nil { //nolint:noctx // TestMain has no context.
+	if output, err := exec.Command("go", "list", "-deps",
+		"github.com/sluiceproxy/sluice/cmd/sluice").CombinedOutput(); err != nil { //nolint:noctx // TestMain has no context.
 		return fmt.Errorf("go list: %w\n%s", err, output)
 	}
 	folder, err := os.MkdirTemp("", "sluice-cluster-")

@@ -51,7 +51,8 @@ func furnish() error {
 			return fmt.Errorf("route to %s: %w", prefix, err)
 		}
 	}
-	// IPv6 lets nobody listen on an address of such a route without this. Where it cannot be written, pods have IPv4 alone.
+	// IPv6 lets nobody listen on an address of such a route without this. Where it cannot be written, pods have IPv4
+	// alone.
 	_ = os.WriteFile("/proc/sys/net/ipv6/ip_nonlocal_bind", []byte("1"), 0)
 	return nil
 }

@@ -26,7 +26,9 @@ spec:
 func begin(c *Cluster, run, stop string) string {
 	c.t.Helper()
 	c.Apply(fmt.Sprintf(lone, run, stop))
-	pod := c.Until("Pod", "lone", "ready", func(pod *unstructured.Unstructured) bool { return Condition(pod, "Ready") == "True" })
+	pod := c.Until("Pod", "lone", "ready", func(pod *unstructured.Unstructured) bool {
+		return Condition(pod, "Ready") == "True"
+	})
 	address, _, _ := unstructured.NestedString(pod.Object, "status", "podIP")
 	return address
 }
@@ -62,7 +64,9 @@ func TestPodsEnd(t *testing.T) {
 				go func() { _, err := get(t.Context(), asker, address, "?wait=500ms"); running <- err }()
 				begun := time.Now()
 				c.DeleteNow("Pod", "lone")
-				c.Until("Pod", "lone", "terminating or gone", func(pod *unstructured.Unstructured) bool { return gone(pod) || terminating(pod) })
+				c.Until("Pod", "lone", "terminating or gone", func(pod *unstructured.Unstructured) bool {
+					return gone(pod) || terminating(pod)
+				})
 				go func() { _, err := get(t.Context(), asker, address, ""); later <- err }()
 				if err := <-running; (err == nil) != test.running {
 					t.Errorf("the request that was running: %v", err)
@@ -120,7 +124,10 @@ func TestReadinessFollowsTheAnnotation(t *testing.T) {
 	c := Start(t)
 	begin(c, "inside", "polite")
 	for _, ready := range []string{"False", "True"} {
-		c.Apply(strings.Replace(fmt.Sprintf(lone, "inside", "polite"), "annotations: {", "annotations: {test.sluice.dev/ready: '"+strings.ToLower(ready)+"', ", 1))
-		c.Until("Pod", "lone", "ready: "+ready, func(pod *unstructured.Unstructured) bool { return Condition(pod, "Ready") == ready })
+		c.Apply(strings.Replace(fmt.Sprintf(lone, "inside", "polite"), "annotations: {",
+			"annotations: {test.sluice.dev/ready: '"+strings.ToLower(ready)+"', ", 1))
+		c.Until("Pod", "lone", "ready: "+ready, func(pod *unstructured.Unstructured) bool {
+			return Condition(pod, "Ready") == ready
+		})
 	}
 }

@@ -17,19 +17,24 @@ import (
 	"github.com/sluiceproxy/sluice/integration/cluster/follow"
 )
 
-// Until watches one object, given by its kind (Kind, or Kind.group where several groups have it) and namespace/name, until
-// the condition holds of it, and returns it. The condition sees nil while there is none. The test fails after a minute,
-// with the words of what and the object.
-func (c *Cluster) Until(kind, path, what string, holds func(*unstructured.Unstructured) bool) *unstructured.Unstructured {
+// Until watches one object, given by its kind (Kind, or Kind.group where several groups have it) and namespace/name,
+// until the condition holds of it, and returns it. The condition sees nil while there is none. The test fails after a
+// minute, with the words of what and the object.
+func (c *Cluster) Until(kind, path, what string,
+	holds func(*unstructured.Unstructured) bool,
+) *unstructured.Unstructured {
 	c.t.Helper()
 	resource, name := c.resource(kind, path)
-	return first(c.until(resource, "metadata.name="+name, kind+" "+path+": "+what, func(objects []*unstructured.Unstructured) bool {
-		return holds(first(objects))
-	}))
+	return first(c.until(resource, "metadata.name="+name, kind+" "+path+": "+what,
+		func(objects []*unstructured.Unstructured) bool {
+			return holds(first(objects))
+		}))
 }
 
 // UntilAll does so with all objects of a kind in a namespace; all namespaces when that is empty. They come in no order.
-func (c *Cluster) UntilAll(kind, namespace, what string, holds func([]*unstructured.Unstructured) bool) []*unstructured.Unstructured {
+func (c *Cluster) UntilAll(kind, namespace, what string,
+	holds func([]*unstructured.Unstructured) bool,
+) []*unstructured.Unstructured {
 	c.t.Helper()
 	mapping := c.kind(kind)
 	var resource dynamic.ResourceInterface = c.Dynamic.Resource(mapping.Resource)
@@ -117,7 +122,8 @@ func Condition(object *unstructured.Unstructured, kind string) string {
 func (c *Cluster) kind(text string) *meta.RESTMapping {
 	c.t.Helper()
 	parsed := schema.ParseGroupKind(text)
-	asked := schema.GroupVersionResource{Group: parsed.Group, Resource: strings.ToLower(parsed.Kind)} // The singular name is that of the kind.
+	// The singular name is that of the kind.
+	asked := schema.GroupVersionResource{Group: parsed.Group, Resource: strings.ToLower(parsed.Kind)}
 	found, err := c.mapper.KindFor(asked)
 	if meta.IsNoMatchError(err) {
 		c.mapper.Reset()

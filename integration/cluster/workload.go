@@ -13,12 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Rollout restarts a Deployment, given as namespace/name, and waits until it is complete: every pod is new and available.
-// Old pods may still be on their way out.
+// Rollout restarts a Deployment, given as namespace/name, and waits until it is complete: every pod is new and
+// available. Old pods may still be on their way out.
 func (c *Cluster) Rollout(deployment string) {
 	c.t.Helper()
 	namespace, name := split(deployment)
-	patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`, time.Now().Format(time.RFC3339Nano))
+	patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`,
+		time.Now().Format(time.RFC3339Nano))
 	if _, err := c.Kubernetes.AppsV1().Deployments(namespace).Patch(
 		c.t.Context(), name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 		c.t.Fatalf("deployment %s: %v", deployment, err)
@@ -44,7 +45,8 @@ func (c *Cluster) Deployed(deployment string) {
 	c.Until("Deployment.apps", deployment, "complete", func(object *unstructured.Unstructured) bool {
 		var d appsv1.Deployment
 		return convert(object, &d) && d.Status.ObservedGeneration >= d.Generation && d.Spec.Replicas != nil &&
-			d.Status.UpdatedReplicas == *d.Spec.Replicas && d.Status.Replicas == *d.Spec.Replicas && d.Status.AvailableReplicas == *d.Spec.Replicas
+			d.Status.UpdatedReplicas == *d.Spec.Replicas && d.Status.Replicas == *d.Spec.Replicas &&
+			d.Status.AvailableReplicas == *d.Spec.Replicas
 	})
 }
 
@@ -54,23 +56,24 @@ func (c *Cluster) Endpoints(service string, count int) []string {
 	c.t.Helper()
 	namespace, name := split(service)
 	var ready []string
-	c.UntilAll("EndpointSlice.discovery.k8s.io", namespace, fmt.Sprintf("%d ready endpoints of %s", count, name), func(objects []*unstructured.Unstructured) bool {
-		ready = nil
-		for _, object := range objects {
-			var slice discoveryv1.EndpointSlice
-			if object.GetLabels()[discoveryv1.LabelServiceName] != name || !convert(object, &slice) {
-				continue
-			}
-			for _, endpoint := range slice.Endpoints {
-				if endpoint.Conditions.Ready != nil && !*endpoint.Conditions.Ready {
-					return false
+	c.UntilAll("EndpointSlice.discovery.k8s.io", namespace, fmt.Sprintf("%d ready endpoints of %s", count, name),
+		func(objects []*unstructured.Unstructured) bool {
+			ready = nil
+			for _, object := range objects {
+				var slice discoveryv1.EndpointSlice
+				if object.GetLabels()[discoveryv1.LabelServiceName] != name || !convert(object, &slice) {
+					continue
 				}
-				ready = append(ready, endpoint.Addresses...)
+				for _, endpoint := range slice.Endpoints {
+					if endpoint.Conditions.Ready != nil && !*endpoint.Conditions.Ready {
+						return false
+					}
+					ready = append(ready, endpoint.Addresses...)
+				}
 			}
-		}
-		slices.Sort(ready)
-		return len(ready) == count
-	})
+			slices.Sort(ready)
+			return len(ready) == count
+		})
 	return ready
 }
 

@@ -67,7 +67,8 @@ func TestDashboard(t *testing.T) {
 	chromium := newBrowser(t)
 	sluice := start(t)
 	for _, scenario := range []string{
-		"opens", "searches", "ways", "fails", "explains", "follows", "quarantines", "keyboards", "hostile", "phones", "accessible", "loses",
+		"opens", "searches", "ways", "fails", "explains", "follows", "quarantines", "keyboards", "hostile", "phones",
+		"accessible", "loses",
 	} {
 		t.Run(scenario, func(t *testing.T) { chromium.run(t, sluice, "/dashboard/", scenario) })
 	}
@@ -91,7 +92,8 @@ func TestDashboardBelowABasePath(t *testing.T) {
 	sluice := harness.Start(t, harness.Setup{
 		Static: strings.Replace(static, "dashboardName: edge-test", `basePath: /ops, dashboardName: "edge <two>"`, 1),
 		Dynamic: map[string]string{
-			"only.yaml": "http:\n  routers:\n    only: {rule: 'Host(`only.example.com`)', service: only}\n  services:\n    only: {loadBalancer: {servers: [{url: '${A}'}]}}\n",
+			"only.yaml": "http:\n  routers:\n    only: {rule: 'Host(`only.example.com`)', service: only}\n  services:\n    " +
+				"only: {loadBalancer: {servers: [{url: '${A}'}]}}\n",
 		},
 		Vars: map[string]string{"A": "http://" + a.H1},
 	})

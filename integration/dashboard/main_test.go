@@ -27,7 +27,8 @@ const patience = 4 * time.Minute
 // browser is Chromium and what drives it.
 type browser struct{ node, chromium, modules string }
 
-// newBrowser has .ci/tools install what drives the browser, unless it is there. Where it cannot be had, the test is skipped.
+// newBrowser has .ci/tools install what drives the browser, unless it is there. Where it cannot be had, the test is
+// skipped.
 func newBrowser(t *testing.T) browser {
 	t.Helper()
 	output, err := exec.CommandContext(t.Context(), filepath.Join(root, ".ci", "tools"), "browser").Output()

@@ -53,7 +53,8 @@ func tenants() string {
 	var text strings.Builder
 	text.WriteString("http:\n  routers:\n")
 	for i := range 400 {
-		fmt.Fprintf(&text, "    tenant-%03d: {rule: 'Host(`t%03d.example.com`)', service: search, entryPoints: [web]}\n", i, i)
+		fmt.Fprintf(&text, "    tenant-%03d: {rule: 'Host(`t%03d.example.com`)', service: search, entryPoints: [web]}\n", i,
+			i)
 	}
 	return text.String()
 }

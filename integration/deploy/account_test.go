@@ -30,8 +30,8 @@ func (q question) right() string {
 	return right
 }
 
-// questions are about every verb of every resource that the cluster serves, in a namespace or, for an empty one, of what
-// has none. What everybody may ask about themselves is left out.
+// questions are about every verb of every resource that the cluster serves, in a namespace or, for an empty one, of
+// what has none. What everybody may ask about themselves is left out.
 func questions(t *testing.T, c *cluster.Cluster, namespace string) []question {
 	t.Helper()
 	_, served, err := c.Kubernetes.Discovery().ServerGroupsAndResources()
@@ -78,10 +78,12 @@ func allowed(t *testing.T, client kubernetes.Interface, all []question) []string
 			defer func() { <-room }()
 			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 				ResourceAttributes: &authorizationv1.ResourceAttributes{
-					Verb: q.verb, Group: q.group, Resource: q.resource, Subresource: q.subresource, Namespace: q.namespace, Name: q.name,
+					Verb: q.verb, Group: q.group, Resource: q.resource, Subresource: q.subresource, Namespace: q.namespace,
+					Name: q.name,
 				},
 			}}
-			answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+			answer, err := client.AuthorizationV1().SelfSubjectAccessReviews().Create(t.Context(), review,
+				metav1.CreateOptions{})
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
@@ -95,7 +97,8 @@ func allowed(t *testing.T, client kubernetes.Interface, all []question) []string
 	return slices.Sorted(maps.Keys(granted))
 }
 
-// inNamespace are the rights of needed that are about what has a namespace, but for a kind that the oldest group never had.
+// inNamespace are the rights of needed that are about what has a namespace, but for a kind that the oldest group never
+// had.
 func inNamespace(rights []string) []string {
 	return slices.DeleteFunc(slices.Clone(rights), func(right string) bool {
 		return strings.HasSuffix(right, " nodes") || strings.Contains(right, " ingressclasses.") ||

@@ -11,14 +11,16 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// TestTheBinaryTakesTheConfiguration gives the static configuration of each way of installing to the binary, which refuses
-// to look for a running Sluice when an option is wrong. There is none, or one that is nobody's business here.
+// TestTheBinaryTakesTheConfiguration gives the static configuration of each way of installing to the binary, which
+// refuses to look for a running Sluice when an option is wrong. There is none, or one that is nobody's business here.
 func TestTheBinaryTakesTheConfiguration(t *testing.T) {
 	tests := map[string]func(*testing.T) objects{
 		"manifests, all namespaces": func(t *testing.T) objects { return build(t, manifests) },
 		"manifests, one namespace":  func(t *testing.T) objects { return build(t, namespaced) },
 		"chart":                     func(t *testing.T) objects { return render(t) },
-		"chart behind a Service":    func(t *testing.T) objects { return render(t, `exposure="service"`, `namespaces=["shop","blog"]`) },
+		"chart behind a Service": func(t *testing.T) objects {
+			return render(t, `exposure="service"`, `namespaces=["shop","blog"]`)
+		},
 	}
 	for name, all := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -29,7 +31,8 @@ func TestTheBinaryTakesTheConfiguration(t *testing.T) {
 				t.Fatal(err)
 			}
 			result := harness.Run(t, t.TempDir(), nil, "healthcheck", "--configFile="+file)
-			if said := result.Stdout + result.Stderr; strings.HasPrefix(said, "sluice healthcheck:") || !strings.Contains(said, ":8080/ready") {
+			if said := result.Stdout + result.Stderr; strings.HasPrefix(said, "sluice healthcheck:") ||
+				!strings.Contains(said, ":8080/ready") {
 				t.Errorf("exit code %d: %s", result.Code, said)
 			}
 			load(t, config)
@@ -50,10 +53,12 @@ func TestTheExampleRunsTheBinary(t *testing.T) {
 			t.Errorf("whoami has no flag %s:\n%s%s", flag, usage.Stdout, usage.Stderr)
 		}
 	}
-	if want, got := all.the(t, "Service").at("metadata", "name"), all.the(t, "IngressRoute").at("spec", "routes", 0, "services", 0, "name"); want != got {
+	if want, got := all.the(t, "Service").at("metadata", "name"), all.the(t, "IngressRoute").at("spec", "routes", 0,
+		"services", 0, "name"); want != got {
 		t.Errorf("the route leads to %v, and the Service is %v", got, want)
 	}
-	if want, got := all.the(t, "Middleware").at("metadata", "name"), all.the(t, "IngressRoute").at("spec", "routes", 0, "middlewares", 0, "name"); want != got {
+	if want, got := all.the(t, "Middleware").at("metadata", "name"), all.the(t, "IngressRoute").at("spec", "routes", 0,
+		"middlewares", 0, "name"); want != got {
 		t.Errorf("the route uses the middleware %v, and there is %v", got, want)
 	}
 }

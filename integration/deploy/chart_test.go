@@ -53,9 +53,13 @@ func render(t *testing.T, values ...string) objects {
 }
 
 // ofHelm are the labels and annotations that the chart adds for helm's sake.
-var ofHelm = []string{"app.kubernetes.io/managed-by", "app.kubernetes.io/version", "helm.sh/chart", "checksum/configuration"}
+var ofHelm = []string{
+	"app.kubernetes.io/managed-by", "app.kubernetes.io/version", "helm.sh/chart",
+	"checksum/configuration",
+}
 
-// plain takes away what only helm needs, what a configuration's spelling is, and the order of ports, which means nothing.
+// plain takes away what only helm needs, what a configuration's spelling is, and the order of ports, which means
+// nothing.
 func plain(t *testing.T, all objects) objects {
 	t.Helper()
 	for _, one := range all {

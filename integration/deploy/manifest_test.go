@@ -21,8 +21,8 @@ func both(t *testing.T, test func(*testing.T, objects)) {
 	}
 }
 
-// TestThePodHasNoPrivileges demands all that the Pod Security Standard "restricted" does, but for the ports of the node,
-// and a root file system that nobody writes.
+// TestThePodHasNoPrivileges demands all that the Pod Security Standard "restricted" does, but for the ports of the
+// node, and a root file system that nobody writes.
 func TestThePodHasNoPrivileges(t *testing.T) {
 	both(t, func(t *testing.T, all objects) {
 		p := pod(t, all)
@@ -103,7 +103,8 @@ func TestLifeCycleFits(t *testing.T) {
 			}
 		}
 		for probe, path := range map[string]string{"readinessProbe": "/ready", "livenessProbe": "/ping"} {
-			if container.text(probe, "httpGet", "path") != path || container.text(probe, "httpGet", "port") != loaded.Ping.EntryPoint {
+			if container.text(probe, "httpGet", "path") != path || container.text(probe, "httpGet",
+				"port") != loaded.Ping.EntryPoint {
 				t.Errorf("%s asks %v", probe, container.at(probe))
 			}
 		}

@@ -77,7 +77,8 @@ func (o object) words(path ...any) []string {
 }
 
 func (o object) key() string {
-	return strings.TrimSpace(fmt.Sprintf("%s %s/%s", o.text("kind"), o.text("metadata", "namespace"), o.text("metadata", "name")))
+	return strings.TrimSpace(fmt.Sprintf("%s %s/%s", o.text("kind"), o.text("metadata", "namespace"),
+		o.text("metadata", "name")))
 }
 
 // the returns the one object of a kind.

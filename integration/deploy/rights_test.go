@@ -25,7 +25,10 @@ var kinds = []string{
 }
 
 // answered are the kinds of sluice.dev that have a status.
-var answered = []string{"ingressroutes", "middlewares", "serverstransports", "tlsoptions", "tlsstores", "traefikservices"}
+var answered = []string{
+	"ingressroutes", "middlewares", "serverstransports", "tlsoptions", "tlsstores",
+	"traefikservices",
+}
 
 // rights lists what rules allow, one "verb resource.group" each; those for named objects say so.
 func rights(t *testing.T, role object) []string {
@@ -74,12 +77,13 @@ func needed(cluster bool) []string {
 	return all
 }
 
-// TestRightsAreThoseThatAreUsed lists every right. Whoever adds one adds it here, in docs/kubernetes.md, and in both ways of
-// installing.
+// TestRightsAreThoseThatAreUsed lists every right. Whoever adds one adds it here, in docs/kubernetes.md, and in both
+// ways of installing.
 func TestRightsAreThoseThatAreUsed(t *testing.T) {
 	cluster, one := build(t, manifests), build(t, namespaced)
 	leader := []string{
-		"create leases.coordination.k8s.io", "get leases.coordination.k8s.io sluice", "update leases.coordination.k8s.io sluice",
+		"create leases.coordination.k8s.io", "get leases.coordination.k8s.io sluice",
+		"update leases.coordination.k8s.io sluice",
 	}
 	tests := []struct {
 		role object
@@ -95,7 +99,8 @@ func TestRightsAreThoseThatAreUsed(t *testing.T) {
 			t.Errorf("%s (-want +got)\n%s", test.role.key(), diff)
 		}
 	}
-	if len(cluster)-len(cluster.without("ClusterRole", "Role")) != 2 || len(one)-len(one.without("ClusterRole", "Role")) != 2 {
+	if len(cluster)-len(cluster.without("ClusterRole", "Role")) != 2 ||
+		len(one)-len(one.without("ClusterRole", "Role")) != 2 {
 		t.Error("there are other roles")
 	}
 }
@@ -114,7 +119,8 @@ func TestBindingsGiveRightsToSluiceAlone(t *testing.T) {
 			if diff := cmp.Diff(any(want), binding.at("subjects")); diff != "" {
 				t.Errorf("%s: subjects (-want +got)\n%s", key, diff)
 			}
-			reference := map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": binding.text("metadata", "name")}
+			reference := map[string]any{"apiGroup": "rbac.authorization.k8s.io", "kind": role, "name": binding.text("metadata",
+				"name")}
 			if diff := cmp.Diff(any(reference), binding.at("roleRef")); diff != "" {
 				t.Errorf("%s: role (-want +got)\n%s", key, diff)
 			}

@@ -15,7 +15,8 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// others are declared beside the example: an Ingress, a route of our own group, one to Sluice itself, and one that leads nowhere.
+// others are declared beside the example: an Ingress, a route of our own group, one to Sluice itself, and one that
+// leads nowhere.
 const others = `
 apiVersion: networking.k8s.io/v1
 kind: Ingress
@@ -50,7 +51,8 @@ spec:
 `
 
 // TestTheClusterTakesTheChart applies what the chart renders to a real API server, which must accept every object, the
-// pods of the DaemonSet too. The chart's ServiceAccount then has exactly the rights that are needed, and Sluice needs no other.
+// pods of the DaemonSet too. The chart's ServiceAccount then has exactly the rights that are needed, and Sluice needs
+// no other.
 func TestTheClusterTakesTheChart(t *testing.T) {
 	definitions, err := helm(t, "show", "crds", chart)
 	if err != nil {
@@ -59,7 +61,10 @@ func TestTheClusterTakesTheChart(t *testing.T) {
 	c := cluster.Start(t)
 	c.Apply(string(read(t, manifests+"/base/namespace.yaml")), definitions, all(t, examples), others)
 	c.Deployed("shop/whoami")
-	leader := []string{"create leases.coordination.k8s.io", "get leases.coordination.k8s.io sluice", "update leases.coordination.k8s.io sluice"}
+	leader := []string{
+		"create leases.coordination.k8s.io", "get leases.coordination.k8s.io sluice",
+		"update leases.coordination.k8s.io sluice",
+	}
 	outside := []string{
 		"list ingressclasses.networking.k8s.io", "list nodes", "watch ingressclasses.networking.k8s.io", "watch nodes",
 	}
@@ -93,15 +98,16 @@ func TestTheClusterTakesTheChart(t *testing.T) {
 	}
 }
 
-// expectService starts Sluice with the configuration of a release and the token of its ServiceAccount: it is ready, serves
-// the example of the documentation, tells what is wrong, and is refused nothing.
+// expectService starts Sluice with the configuration of a release and the token of its ServiceAccount: it is ready,
+// serves the example of the documentation, tells what is wrong, and is refused nothing.
 func expectService(t *testing.T, c *cluster.Cluster, release objects) {
 	t.Helper()
 	s := start(t, c, release)
 	defer s.Stop()
 	for host, want := range map[string]int{
 		"whoami.example.com": http.StatusOK, "ingress.example.com": http.StatusOK, "ours.example.com": http.StatusOK,
-		"ready.example.com": http.StatusOK, "nowhere.example.com": http.StatusServiceUnavailable, "unknown.example.com": http.StatusNotFound,
+		"ready.example.com": http.StatusOK, "nowhere.example.com": http.StatusServiceUnavailable,
+		"unknown.example.com": http.StatusNotFound,
 	} {
 		answer := harness.NewClient(t, harness.H1, s.Addr("web"), host, nil).Get("/ready")
 		if answer.StatusCode != want {
@@ -150,8 +156,10 @@ func start(t *testing.T, c *cluster.Cluster, release objects) *harness.Sluice {
 	return harness.Start(t, harness.Setup{
 		Static: release.the(t, "ConfigMap").text("data", "sluice.yaml"),
 		Args: []string{
-			"--entryPoints.web.address=127.0.0.1:0", "--entryPoints.websecure.address=127.0.0.1:0", "--entryPoints.traefik.address=127.0.0.1:0",
-			"--entryPoints.web.transport.lifeCycle.requestAcceptGraceTimeout=0", "--entryPoints.websecure.transport.lifeCycle.requestAcceptGraceTimeout=0",
+			"--entryPoints.web.address=127.0.0.1:0", "--entryPoints.websecure.address=127.0.0.1:0",
+			"--entryPoints.traefik.address=127.0.0.1:0",
+			"--entryPoints.web.transport.lifeCycle.requestAcceptGraceTimeout=0",
+			"--entryPoints.websecure.transport.lifeCycle.requestAcceptGraceTimeout=0",
 			"--entryPoints.traefik.transport.lifeCycle.requestAcceptGraceTimeout=0",
 		},
 		Env: []string{"KUBECONFIG=" + c.AccountKubeconfig("sluice/sluice"), "POD_NAMESPACE=sluice"},

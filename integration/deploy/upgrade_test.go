@@ -29,9 +29,9 @@ http:
   services: {slow: {loadBalancer: {servers: [{url: "${BACKEND}"}]}}}
 `
 
-// TestAnUpgradeLosesNothing replaces Sluice on two nodes, one after the other, as the DaemonSet does: SIGTERM, and another one on
-// the same port once the old one has ended. Clients go to the other node when the first one takes no connection, and retry
-// nothing else. None of their requests fails.
+// TestAnUpgradeLosesNothing replaces Sluice on two nodes, one after the other, as the DaemonSet does: SIGTERM, and
+// another one on the same port once the old one has ended. Clients go to the other node when the first one takes no
+// connection, and retry nothing else. None of their requests fails.
 func TestAnUpgradeLosesNothing(t *testing.T) {
 	backend := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		timer := time.NewTimer(20 * time.Millisecond)
@@ -45,7 +45,8 @@ func TestAnUpgradeLosesNothing(t *testing.T) {
 	t.Cleanup(backend.Close)
 	launch := func(address string) *harness.Sluice {
 		setup := harness.Setup{
-			Static: upgraded, Dynamic: map[string]string{"routes.yaml": upgradedRoutes}, Vars: map[string]string{"BACKEND": backend.URL},
+			Static: upgraded, Dynamic: map[string]string{"routes.yaml": upgradedRoutes},
+			Vars: map[string]string{"BACKEND": backend.URL},
 		}
 		if address != "" {
 			setup.Args = []string{"--entryPoints.web.address=" + address}

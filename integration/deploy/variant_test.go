@@ -84,8 +84,8 @@ func TestChartForNamespaces(t *testing.T) {
 // said puts values into one line.
 func said(values ...any) string { return strings.TrimSpace(fmt.Sprintln(values...)) }
 
-// TestTheServiceOfAnotherNamespaceMayBeRead looks for the one right that is needed when the Service whose addresses are published
-// is in none of the namespaces that are read.
+// TestTheServiceOfAnotherNamespaceMayBeRead looks for the one right that is needed when the Service whose addresses are
+// published is in none of the namespaces that are read.
 func TestTheServiceOfAnotherNamespaceMayBeRead(t *testing.T) {
 	t.Parallel()
 	reads := []string{"list services sluice", "watch services sluice"}
@@ -123,7 +123,8 @@ func TestChartConfiguration(t *testing.T) {
 			[]string{`configuration.entryPoints.web={"transport":{"keepAliveMaxRequests":5}}`},
 			func(t *testing.T, all objects) any {
 				web := configuration(t, all)
-				return said(web.at("entryPoints", "web", "address"), web.at("entryPoints", "web", "transport", "keepAliveMaxRequests"))
+				return said(web.at("entryPoints", "web", "address"), web.at("entryPoints", "web", "transport",
+					"keepAliveMaxRequests"))
 			}, ":8000 5",
 		},
 		"an entrypoint more": {
@@ -194,7 +195,8 @@ func TestChartObjects(t *testing.T) {
 			},
 			func(t *testing.T, all objects) any {
 				p := pod(t, all)
-				return said(p.at("containers", 0, "env", 2, "name"), p.at("containers", 0, "args", 1), p.at("imagePullSecrets", 0, "name"),
+				return said(p.at("containers", 0, "env", 2, "name"), p.at("containers", 0, "args", 1), p.at("imagePullSecrets", 0,
+					"name"),
 					p.at("volumes", 2, "name"), p.at("containers", 0, "volumeMounts", 2, "name"))
 			}, "A --log.level=DEBUG pull v v",
 		},
@@ -204,11 +206,13 @@ func TestChartObjects(t *testing.T) {
 	}
 }
 
-// TestAnotherConfigurationMeansOtherPods demands that helm replaces the pods when the configuration changes, since it is read once.
+// TestAnotherConfigurationMeansOtherPods demands that helm replaces the pods when the configuration changes, since it
+// is read once.
 func TestAnotherConfigurationMeansOtherPods(t *testing.T) {
 	t.Parallel()
 	sum := func(values ...string) string {
-		return render(t, values...).the(t, "DaemonSet").text("spec", "template", "metadata", "annotations", "checksum/configuration")
+		return render(t, values...).the(t, "DaemonSet").text("spec", "template", "metadata", "annotations",
+			"checksum/configuration")
 	}
 	if one, other := sum(), sum(`configuration.log.level="DEBUG"`); one == "" || one == other {
 		t.Errorf("the checksums are %q and %q", one, other)

@@ -81,7 +81,8 @@ func wrong(t *testing.T, e *engine, g *gate) {
 	g.becomes("wrong.test/", "503")
 	readiness := g.Until("the verdict", func(r harness.Readiness) bool { return len(r.Verdicts) > 0 })
 	verdict := readiness.Verdicts[0]
-	if verdict.Origin != "container wrong" || !strings.Contains(verdict.Reason, `traefik.http.routers.wrong.middlewars: unknown option, did you mean "middlewares"?`) {
+	if verdict.Origin != "container wrong" || !strings.Contains(verdict.Reason,
+		`traefik.http.routers.wrong.middlewars: unknown option, did you mean "middlewares"?`) {
 		t.Errorf("the verdict is %+v", verdict)
 	}
 	e.remove(id)
@@ -147,7 +148,8 @@ func networks(t *testing.T, e *engine, g *gate) {
 	hosted := e.run(spec{name: "hosted", labels: labels, mode: "host", env: []string{"PORT=8123"}})
 	eventually(t, "hosted.test", func() bool { return strings.HasPrefix(g.ask("hosted.test/"), "200 ") })
 	several := e.run(spec{
-		name: "several", labels: host("several", "several.test"), exposed: []string{"8081/tcp", "53/udp"}, env: []string{"PORT=80"},
+		name: "several", labels: host("several", "several.test"), exposed: []string{"8081/tcp", "53/udp"},
+		env:   []string{"PORT=80"},
 		ports: network.PortMap{network.MustParsePort("80/tcp"): {{HostPort: "8124"}}},
 	})
 	g.becomes("several.test/", answers(several))

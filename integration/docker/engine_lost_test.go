@@ -70,8 +70,8 @@ func TestEngineRestarts(t *testing.T) {
 	g.becomes("late/", answers(late))
 }
 
-// TestManyContainers starts and removes a hundred containers, ten at a time, while the stream of events is cut and the engine
-// is restarted, and expects that nothing is left of them.
+// TestManyContainers starts and removes a hundred containers, ten at a time, while the stream of events is cut and the
+// engine is restarted, and expects that nothing is left of them.
 func TestManyContainers(t *testing.T) {
 	e := startEngine(t)
 	wire := newWire(t, e.socket)

@@ -38,8 +38,8 @@ type engine struct {
 	ended   chan struct{}
 }
 
-// startEngine starts an engine with the image, whose containers keep running while it is restarted. It is stopped, with its
-// containers, when the test ends.
+// startEngine starts an engine with the image, whose containers keep running while it is restarted. It is stopped, with
+// its containers, when the test ends.
 func startEngine(t testing.TB) *engine {
 	t.Helper()
 	if reason := os.Getenv(missingVariable); reason != "" {
@@ -75,7 +75,8 @@ func (e *engine) start() {
 	e.command = exec.Command("dockerd", //nolint:noctx // It ends by a signal.
 		"--storage-driver", "vfs", "--bip", "198.51.100.1/24", "--default-address-pool", "base=203.0.113.0/24,size=28",
 		"--data-root", filepath.Join(e.folder, "data"), "--exec-root", filepath.Join(e.folder, "exec"),
-		"--pidfile", filepath.Join(e.folder, "pid"), "--host", "unix://"+e.socket, "--host", "unix://"+usualSocket, "--live-restore",
+		"--pidfile", filepath.Join(e.folder, "pid"), "--host", "unix://"+e.socket, "--host", "unix://"+usualSocket,
+		"--live-restore",
 		"--iptables=false", "--ip-forward=false", "--ip-masq=false", "--userland-proxy=true", "--log-level", "warn")
 	e.command.Stdout, e.command.Stderr = e.log, e.log
 	if err := e.command.Start(); err != nil {

@@ -108,7 +108,8 @@ func staticBinary(t *testing.T) string {
 		return path
 	}
 	path = filepath.Join(t.TempDir(), "sluice")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path, "../../cmd/sluice")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", path,
+		"../../cmd/sluice")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, output)

@@ -61,8 +61,8 @@ func missing() string {
 	return ""
 }
 
-// enter builds what needs the network and runs this program again in namespaces of its own, in which everything ends with it.
-// It returns only when that fails.
+// enter builds what needs the network and runs this program again in namespaces of its own, in which everything ends
+// with it. It returns only when that fails.
 func enter() error {
 	folder, err := os.MkdirTemp("", "sluice-docker-")
 	if err != nil {
@@ -74,7 +74,8 @@ func enter() error {
 		return fmt.Errorf("go build: %w\n%s", err, output)
 	}
 	// What Sluice is built of has to be there before the network is gone.
-	if output, err := exec.Command("go", "list", "-deps", "github.com/sluiceproxy/sluice/cmd/sluice").CombinedOutput(); err != nil { //nolint:noctx // As above.
+	if output, err := exec.Command("go", "list", "-deps",
+		"github.com/sluiceproxy/sluice/cmd/sluice").CombinedOutput(); err != nil { //nolint:noctx // As above.
 		return fmt.Errorf("go list: %w\n%s", err, output)
 	}
 	program, err := os.Executable()

@@ -17,13 +17,13 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Backend is an endpoint in this process that answers on three listeners of loopback alike. What it answers depends on the
-// path; see the methods of its handlers.
+// Backend is an endpoint in this process that answers on three listeners of loopback alike. What it answers depends on
+// the path; see the methods of its handlers.
 type Backend struct {
 	// Name is in the header X-Backend of every response.
 	Name string
-	// H1, H2 and H2C are the addresses (host:port) of the listeners: HTTP/1.1; TLS with HTTP/2 and HTTP/1.1; HTTP/2 with prior
-	// knowledge and HTTP/1.1, both without TLS.
+	// H1, H2 and H2C are the addresses (host:port) of the listeners: HTTP/1.1; TLS with HTTP/2 and HTTP/1.1; HTTP/2 with
+	// prior knowledge and HTTP/1.1, both without TLS.
 	H1, H2, H2C string
 
 	seen    atomic.Int64
@@ -110,8 +110,8 @@ func (b *Backend) routes(mux *http.ServeMux) {
 	mux.HandleFunc("/websocket", b.websocket)
 }
 
-// RefusedAddress returns an address of loopback on which nobody listens. The port stays taken until the test ends, so that
-// nobody will.
+// RefusedAddress returns an address of loopback on which nobody listens. The port stays taken until the test ends, so
+// that nobody will.
 func RefusedAddress(t testing.TB) string {
 	t.Helper()
 	// A socket that is bound and does not listen refuses connections and keeps its port.

@@ -48,8 +48,8 @@ func (b *Backend) echo(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// mirror sends each piece of the body back as it comes, under its type if it has one, and then the request's trailers. It may be a
-// Stream.
+// mirror sends each piece of the body back as it comes, under its type if it has one, and then the request's trailers.
+// It may be a Stream.
 func (b *Backend) mirror(w http.ResponseWriter, r *http.Request) {
 	stream := &Stream{Begun: make(chan struct{}), Gone: make(chan struct{})}
 	if r.URL.Query().Has("id") {

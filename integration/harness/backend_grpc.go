@@ -44,7 +44,9 @@ func (service) UnaryCall(ctx context.Context, r *grpc_testing.SimpleRequest) (*g
 }
 
 // StreamingOutputCall sends one message of each size that the request lists, and then its status.
-func (service) StreamingOutputCall(r *grpc_testing.StreamingOutputCallRequest, stream grpc.ServerStreamingServer[grpc_testing.StreamingOutputCallResponse]) error {
+func (service) StreamingOutputCall(r *grpc_testing.StreamingOutputCallRequest,
+	stream grpc.ServerStreamingServer[grpc_testing.StreamingOutputCallResponse],
+) error {
 	stream.SetTrailer(received(stream.Context(), EchoTrailer))
 	for _, parameters := range r.GetResponseParameters() {
 		message := &grpc_testing.StreamingOutputCallResponse{

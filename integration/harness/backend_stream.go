@@ -11,7 +11,8 @@ import (
 
 // Stream is one exchange that the test directs: a request whose query names it with id.
 type Stream struct {
-	// Begun is closed when the request has arrived, Gone when it is over, be it that the client left or that it was answered.
+	// Begun is closed when the request has arrived, Gone when it is over, be it that the client left or that it was
+	// answered.
 	Begun, Gone chan struct{}
 	// Events are sent by /events one after another; closing it ends the response of /events and /hang.
 	Events chan string
@@ -126,7 +127,10 @@ func (b *Backend) refuse(w http.ResponseWriter, _ *http.Request) {
 
 // websocket sends every message back, and closes as the client does.
 func (b *Backend) websocket(w http.ResponseWriter, r *http.Request) {
-	connection, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"echo"}, InsecureSkipVerify: true})
+	connection, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		Subprotocols:       []string{"echo"},
+		InsecureSkipVerify: true,
+	})
 	if err != nil {
 		return // Accept has answered.
 	}

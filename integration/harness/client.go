@@ -39,8 +39,8 @@ func (p Protocol) Scheme() string {
 	return "http"
 }
 
-// Client is an http.Client that speaks one protocol to one address, whatever host its URLs name. It follows no redirect,
-// keeps no cookie and decompresses nothing.
+// Client is an http.Client that speaks one protocol to one address, whatever host its URLs name. It follows no
+// redirect, keeps no cookie and decompresses nothing.
 type Client struct {
 	*http.Client
 

@@ -28,12 +28,14 @@ http:
 func TestStart(t *testing.T) {
 	backend := StartBackend(t, "one", NewAuthority(t))
 	s := Start(t, Setup{
-		Static: staticText, Dynamic: map[string]string{"all.yaml": dynamicText}, Vars: map[string]string{"BACKEND": backend.H1},
+		Static: staticText, Dynamic: map[string]string{"all.yaml": dynamicText},
+		Vars: map[string]string{"BACKEND": backend.H1},
 	})
 	for _, protocol := range []Protocol{H1, H2C} {
 		client := NewClient(t, protocol, s.Addr("web"), "any.test", nil)
 		echo := client.Post("/a/b?c=d", "body").Echo(t)
-		got := fmt.Sprint(echo.Method, " ", echo.Host, " ", echo.Path, " ", echo.Query, " ", echo.BodyLength, " ", echo.Backend)
+		got := fmt.Sprint(echo.Method, " ", echo.Host, " ", echo.Path, " ", echo.Query, " ", echo.BodyLength, " ",
+			echo.Backend)
 		if want := "POST any.test /a/b c=d 4 one"; got != want {
 			t.Errorf("%s: got %s, want %s", protocol, got, want)
 		}

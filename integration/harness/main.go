@@ -11,13 +11,13 @@ import (
 	"go.uber.org/goleak"
 )
 
-// binaryVariable names the environment variable with the path of the binary to test. It does not begin with SLUICE_, where
-// Sluice itself looks for options.
+// binaryVariable names the environment variable with the path of the binary to test. It does not begin with SLUICE_,
+// where Sluice itself looks for options.
 const binaryVariable = "TEST_SLUICE"
 
-// Main is what TestMain of a package calls: it builds Sluice once, unless TEST_SLUICE names a binary, runs the tests, and
-// looks for goroutines that they left behind. Its result is the exit code. A test binary with the race detector tests a
-// Sluice with the race detector. The tests are a *testing.M, or something around it.
+// Main is what TestMain of a package calls: it builds Sluice once, unless TEST_SLUICE names a binary, runs the tests,
+// and looks for goroutines that they left behind. Its result is the exit code. A test binary with the race detector
+// tests a Sluice with the race detector. The tests are a *testing.M, or something around it.
 func Main(m interface{ Run() int }) int {
 	remove, err := provide()
 	if err != nil {

@@ -23,11 +23,11 @@ const (
 	stopTime = 30 * time.Second
 )
 
-// Setup is what a user writes down before starting Sluice. In all of its texts ${DYNAMIC} stands for the directory of the
-// dynamic files, ${DIR} for the one above it, and ${NAME} for the value of NAME in Vars.
+// Setup is what a user writes down before starting Sluice. In all of its texts ${DYNAMIC} stands for the directory of
+// the dynamic files, ${DIR} for the one above it, and ${NAME} for the value of NAME in Vars.
 type Setup struct {
-	// Static is the text of the static configuration, whose entrypoints listen on 127.0.0.1:0. With ping, Start waits until
-	// /ready answers 200 on the entrypoint traefik.
+	// Static is the text of the static configuration, whose entrypoints listen on 127.0.0.1:0. With ping, Start waits
+	// until /ready answers 200 on the entrypoint traefik.
 	Static string
 	// Format is yaml (the default) or toml, for Static.
 	Format string
@@ -119,8 +119,8 @@ func (s *Sluice) launch(args []string, setup Setup) {
 	s.t.Cleanup(func() { s.Stop() })
 }
 
-// Stop sends SIGTERM and waits for the end; after a first call, or after Wait, it does nothing. The test fails when the process ends with
-// another exit code than 0, too late, or with signs of a bug in its log.
+// Stop sends SIGTERM and waits for the end; after a first call, or after Wait, it does nothing. The test fails when the
+// process ends with another exit code than 0, too late, or with signs of a bug in its log.
 func (s *Sluice) Stop() {
 	s.t.Helper()
 	if s.over.Swap(true) {

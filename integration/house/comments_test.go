@@ -38,7 +38,8 @@ func TestTypeNamesSayWhatTheyAre(t *testing.T) {
 		for _, file := range folder.files {
 			ast.Inspect(file.syntax, func(node ast.Node) bool {
 				if spec, ok := node.(*ast.TypeSpec); ok && empty.MatchString(spec.Name.Name) {
-					t.Errorf("%s: the name of type %s ends with a word that says nothing", loaded.fset.Position(spec.Pos()), spec.Name.Name)
+					t.Errorf("%s: the name of type %s ends with a word that says nothing", loaded.fset.Position(spec.Pos()),
+						spec.Name.Name)
 				}
 				return true
 			})
@@ -47,7 +48,8 @@ func TestTypeNamesSayWhatTheyAre(t *testing.T) {
 }
 
 // unfinished is put together here, so that this file does not contain the marks that it looks for.
-var unfinished = regexp.MustCompile(`\b(` + strings.Join([]string{"TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"}, "|") + `)\b|not ` + `implemented`)
+var unfinished = regexp.MustCompile(`\b(` + strings.Join([]string{"TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"},
+	"|") + `)\b|not ` + `implemented`)
 
 func TestNothingIsLeftForLater(t *testing.T) {
 	loaded := load(t)

@@ -107,7 +107,8 @@ func TestCitedTestsExist(t *testing.T) {
 }
 
 // Words of workshops: paths of one machine, and how a text came about instead of what is so.
-var workshop = regexp.MustCompile(`/ro` + `ot/|/wo` + `rk/|/ho` + `me/[a-z]|\b(this|another|previous) ses` + `sion\b|\bsub` + `agent|\bissue ` + `#?[0-9]|as an A` + `I\b`)
+var workshop = regexp.MustCompile(`/ro` + `ot/|/wo` + `rk/|/ho` + `me/[a-z]|\b(this|another|previous) ses` +
+	`sion\b|\bsub` + `agent|\bissue ` + `#?[0-9]|as an A` + `I\b`)
 
 func TestTheRepositorySpeaksOfTheProjectAlone(t *testing.T) {
 	base := root(t)

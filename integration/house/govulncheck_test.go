@@ -23,7 +23,8 @@ func TestGovulncheck(t *testing.T) {
 	if err == nil {
 		return
 	}
-	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 && strings.Contains(string(output), "fetching vulnerabilities") {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() == 1 && strings.Contains(string(output),
+		"fetching vulnerabilities") {
 		t.Skip("missing tool: govulncheck's database does not answer")
 	}
 	t.Errorf("govulncheck: %v\n%s", err, output)

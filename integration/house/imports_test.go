@@ -28,8 +28,9 @@ var leaves = map[string][]string{
 	"telemetry": {"static", "document", "clienttls"},
 	"static":    {"document", "redact"},
 	"dynamic":   {"document", "redact"},
-	"clienttls": {"document", "dynamic"}, // Clients of collectors, container engines and middlewares' servers are made alike.
-	"redact":    {},                      // It knows tags of structs, and none of the models that have them.
+	// Clients of collectors, container engines and middlewares' servers are made alike.
+	"clienttls": {"document", "dynamic"},
+	"redact":    {}, // It knows tags of structs, and none of the models that have them.
 	"canonical": {},
 	"forwarded": {},
 	"document":  {},
@@ -39,11 +40,15 @@ var leaves = map[string][]string{
 // islands are folders whose subfolders never import one another: each is one provider, or one middleware.
 // The values are what they have in common.
 var islands = map[string][]string{
-	"provider":   {"provider/assembly", "provider/gotemplate"},
-	"middleware": {"middleware/answer", "middleware/guard", "middleware/response", "middleware/source", "middleware/pattern", "middleware/users"},
+	"provider": {"provider/assembly", "provider/gotemplate"},
+	"middleware": {
+		"middleware/answer", "middleware/guard", "middleware/response", "middleware/source",
+		"middleware/pattern", "middleware/users",
+	},
 }
 
-// exceptions are single packages that a folder may import beyond its layers, because it would repeat what they do otherwise.
+// exceptions are single packages that a folder may import beyond its layers, because it would repeat what they do
+// otherwise.
 var exceptions = map[string][]string{
 	// The pool runs the policy that the middleware declares.
 	"middleware/retry": {"loadbalancer/retry"},
@@ -51,14 +56,23 @@ var exceptions = map[string][]string{
 	"middleware/middlewaretest/rig": {"entrypoint", "forward", "loadbalancer"},
 }
 
-// libraries says which folders may import a library, and why no other does. A library that is not listed may not be used.
+// libraries says which folders may import a library, and why no other does. A library that is not listed may not be
+// used.
 var libraries = []struct {
 	prefix  string
 	folders []string
 	why     string
 }{
-	{"k8s.io", []string{"provider/kubernetes"}, "the client's weight in memory and in the binary is paid where the cluster is read"},
-	{"github.com/go-logr/logr", []string{"provider/kubernetes", "telemetry/otlp"}, "the clients of clusters and of collectors log through it"},
+	{
+		"k8s.io",
+		[]string{"provider/kubernetes"},
+		"the client's weight in memory and in the binary is paid where the cluster is read",
+	},
+	{
+		"github.com/go-logr/logr",
+		[]string{"provider/kubernetes", "telemetry/otlp"},
+		"the clients of clusters and of collectors log through it",
+	},
 	{"sigs.k8s.io", []string{"provider/kubernetes"}, "as for k8s.io"},
 	{"github.com/vulcand/oxy", []string{"middleware"}, "a middleware is the only thing that it has to offer"},
 	{"github.com/klauspost/compress", []string{"middleware"}, "a middleware is the only one who compresses"},
@@ -76,11 +90,19 @@ var libraries = []struct {
 	{"google.golang.org/grpc", []string{"telemetry"}, "collectors of OpenTelemetry are reached by it"},
 	{"gopkg.in/natefinch/lumberjack.v2", []string{"telemetry"}, "log files are rotated where they are written"},
 	{"github.com/mitchellh/hashstructure", []string{"dynamic"}, "there is one fingerprint"},
-	{"github.com/traefik/paerser", []string{"dynamic", "static", "document", "cmd", "provider/kubernetes"}, "there is one way from labels and flags to values"},
+	{
+		"github.com/traefik/paerser",
+		[]string{"dynamic", "static", "document", "cmd", "provider/kubernetes"},
+		"there is one way from labels and flags to values",
+	},
 	{"go.yaml.in/yaml", []string{"document"}, "there is one reader of YAML, and it knows positions"},
 	{"github.com/pelletier/go-toml", []string{"document"}, "there is one reader of TOML, and it knows positions"},
 	{"github.com/fsnotify/fsnotify", []string{"provider/file"}, "files are watched where they are read"},
-	{"github.com/Masterminds/sprig", []string{"provider/assembly", "provider/gotemplate"}, "templates run within limits there"},
+	{
+		"github.com/Masterminds/sprig",
+		[]string{"provider/assembly", "provider/gotemplate"},
+		"templates run within limits there",
+	},
 	{"github.com/moby/moby", []string{"provider/docker"}, "the engine is read there"},
 	{"github.com/containerd/errdefs", []string{"provider/docker"}, "the engine's client tells its errors apart by them"},
 	{"github.com/miekg/dns", []string{"provider/dns"}, "names are resolved with their TTL there"},
@@ -88,8 +110,16 @@ var libraries = []struct {
 	{"github.com/KimMachineGun/automemlimit", []string{"cmd"}, "main sets up the process"},
 	{"golang.org/x/crypto/x509roots/fallback", []string{"cmd"}, "main sets up the process"},
 	{"github.com/coder/websocket", []string{"cmd"}, "whoami echoes; the proxy passes WebSockets on without looking"},
-	{"golang.org/x/net/http/httpguts", []string{"middleware", "entrypoint", "forward", "http1", "canonical"}, "what a header may hold"},
-	{"golang.org/x/net", []string{"entrypoint", "forward", "http1", "canonical", "provider/dns"}, "HTTP/2 and host names on the wire"},
+	{
+		"golang.org/x/net/http/httpguts",
+		[]string{"middleware", "entrypoint", "forward", "http1", "canonical"},
+		"what a header may hold",
+	},
+	{
+		"golang.org/x/net",
+		[]string{"entrypoint", "forward", "http1", "canonical", "provider/dns"},
+		"HTTP/2 and host names on the wire",
+	},
 	{"github.com/cespare/xxhash", []string{"loadbalancer"}, "instances must agree on the hash of a key"},
 	{"golang.org/x/time", []string{"provider/kubernetes"}, "requests to the API server have a limited rate"},
 	{"golang.org/x/sys", []string{"entrypoint", "forward", "http1"}, "sockets"},
@@ -97,7 +127,8 @@ var libraries = []struct {
 
 // testLibraries may be imported by every test, beside all of the above.
 var testLibraries = []string{
-	"github.com/google/go-cmp", "go.uber.org/goleak", "google.golang.org/grpc", "google.golang.org/protobuf", "github.com/oauth2-proxy/mockoidc",
+	"github.com/google/go-cmp", "go.uber.org/goleak", "google.golang.org/grpc", "google.golang.org/protobuf",
+	"github.com/oauth2-proxy/mockoidc",
 	"github.com/getkin/kin-openapi",
 }
 

@@ -23,8 +23,8 @@ var quoted = regexp.MustCompile("`([^`\n]+)`")
 // metricsPage is where every metric is described.
 const metricsPage = "docs/reference/metrics.md"
 
-// TestMetricsAreDocumented demands that the documentation names the metrics that there are: no other, and each of them on
-// the page of metrics.
+// TestMetricsAreDocumented demands that the documentation names the metrics that there are: no other, and each of them
+// on the page of metrics.
 func TestMetricsAreDocumented(t *testing.T) {
 	declared := literals(t, "telemetry", metric)
 	for name := range literals(t, "telemetry", requestMetric) { // Composed by the collector, for each kind of owner.
@@ -110,7 +110,8 @@ func TestFlagsExist(t *testing.T) {
 	}
 }
 
-// commands returns the calls of sluice on a line of a page: those within backticks, or the line itself when it is nothing else.
+// commands returns the calls of sluice on a line of a page: those within backticks, or the line itself when it is
+// nothing else.
 func commands(line string) []string {
 	var found []string
 	for _, match := range quoted.FindAllStringSubmatch(line, -1) {
@@ -124,7 +125,8 @@ func commands(line string) []string {
 	return found
 }
 
-// knownOption reports whether a flag is a static option, where any element of its path may be a name that the user chose.
+// knownOption reports whether a flag is a static option, where any element of its path may be a name that the user
+// chose.
 func knownOption(options map[string]bool, flag string) bool {
 	elements := strings.Split(strings.ToLower(flag), ".")
 	if options[strings.Join(elements, ".")] {

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// TestDecisionsHaveTheirForm demands that the records in docs/adr are numbered without gaps and say what the template asks for.
+// TestDecisionsHaveTheirForm demands that the records in docs/adr are numbered without gaps and say what the template
+// asks for.
 func TestDecisionsHaveTheirForm(t *testing.T) {
 	number := 0
 	for _, page := range pages(t) {

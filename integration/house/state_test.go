@@ -21,8 +21,8 @@ var constructors = []string{
 	"bytes.Repeat", "http.CanonicalHeaderKey", "textproto.CanonicalMIMEHeaderKey", "math.Inf", "os.Getpagesize",
 }
 
-// TestPackagesHoldNoState demands that a package remembers nothing: no init function, and no package variable that could change.
-// State belongs to a value that somebody made, passes on, and can have twice.
+// TestPackagesHoldNoState demands that a package remembers nothing: no init function, and no package variable that
+// could change. State belongs to a value that somebody made, passes on, and can have twice.
 func TestPackagesHoldNoState(t *testing.T) {
 	loaded := load(t)
 	for _, folder := range loaded.folders {
@@ -38,8 +38,8 @@ func TestPackagesHoldNoState(t *testing.T) {
 	}
 }
 
-// state returns what is wrong with the package variables and init functions of one package.
-// Imports are not followed: nothing more than the scope of our own names is needed, and errors about types are expected.
+// state returns what is wrong with the package variables and init functions of one package. Imports are not followed:
+// nothing more than the scope of our own names is needed, and errors about types are expected.
 func state(fset *token.FileSet, sources []*ast.File) []string {
 	info := &types.Info{Uses: map[*ast.Ident]types.Object{}}
 	config := types.Config{Importer: stranger{}, Error: func(error) {}}
@@ -117,7 +117,8 @@ func (c *stateChecker) initial(name string, value ast.Expr) {
 				c.complain(node, "package variable %s is made to change", name)
 			}
 		case *ast.CallExpr:
-			if called := types.ExprString(node.Fun); !slices.Contains(constructors, strings.SplitN(called, "[", 2)[0]) && !c.conversion(node.Fun) {
+			if called := types.ExprString(node.Fun); !slices.Contains(constructors, strings.SplitN(called, "[", 2)[0]) &&
+				!c.conversion(node.Fun) {
 				c.complain(node, "package variable %s begins with the result of %s, which may change", name, called)
 			}
 		}
@@ -161,7 +162,8 @@ func (c *stateChecker) statement(node ast.Node) bool {
 			c.changed(node.X)
 		}
 	case *ast.CallExpr:
-		if builtin, ok := node.Fun.(*ast.Ident); ok && slices.Contains([]string{"delete", "clear", "copy"}, builtin.Name) && len(node.Args) > 0 {
+		if builtin, ok := node.Fun.(*ast.Ident); ok && slices.Contains([]string{"delete", "clear", "copy"}, builtin.Name) &&
+			len(node.Args) > 0 {
 			c.changed(node.Args[0])
 		}
 	}
@@ -217,7 +219,9 @@ func embedded(comment *ast.CommentGroup) bool {
 	if comment == nil {
 		return false
 	}
-	return slices.ContainsFunc(comment.List, func(line *ast.Comment) bool { return strings.HasPrefix(line.Text, "//go:embed ") })
+	return slices.ContainsFunc(comment.List, func(line *ast.Comment) bool {
+		return strings.HasPrefix(line.Text, "//go:embed ")
+	})
 }
 
 func TestStateIsFound(t *testing.T) {
@@ -246,7 +250,8 @@ func TestStateIsFound(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			fset := token.NewFileSet()
-			file, err := parser.ParseFile(fset, "x.go", "package x\n"+test.code, parser.ParseComments|parser.SkipObjectResolution)
+			file, err := parser.ParseFile(fset, "x.go", "package x\n"+test.code,
+				parser.ParseComments|parser.SkipObjectResolution)
 			if err != nil {
 				t.Fatal(err)
 			}

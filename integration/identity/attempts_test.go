@@ -34,8 +34,10 @@ func attempts(header string) []attempt {
 func spellings(header string) map[string]string {
 	alias := strings.ReplaceAll(header, "-", "_")
 	all := map[string]string{
-		"plain": header, "in lower case": strings.ToLower(header), "in upper case": strings.ToUpper(header), "in mixed case": mixed(header),
-		"as an alias": alias, "as an alias in lower case": strings.ToLower(alias), "as an alias in upper case": strings.ToUpper(alias),
+		"plain": header, "in lower case": strings.ToLower(header), "in upper case": strings.ToUpper(header),
+		"in mixed case": mixed(header),
+		"as an alias":   alias, "as an alias in lower case": strings.ToLower(alias),
+		"as an alias in upper case": strings.ToUpper(alias),
 	}
 	for i, c := range header {
 		if c == '-' {
@@ -67,9 +69,14 @@ func spelt(header string) []attempt {
 		add(how+", empty", []field{{name, ""}}, nil)
 		add(how+", with a header of its own in between", []field{one, {"X-Other", "1"}, one}, nil)
 		add(how+", in a trailer", []field{{"Trailer", name}}, []field{one})
-		add(how+", in a trailer in other spellings", []field{{"Trailer", name}}, []field{{header, forged}, {strings.ToLower(header), forged}, one})
+		add(how+", in a trailer in other spellings", []field{{"Trailer", name}}, []field{
+			{header, forged},
+			{strings.ToLower(header), forged},
+			one,
+		})
 		add(how+", in a trailer that was not announced", []field{{"Te", "trailers"}}, []field{one, one})
-		add(how+", in the head and a trailer", []field{one, {"Trailer", name + ", " + header}}, []field{one, {header, forged}})
+		add(how+", in the head and a trailer", []field{one, {"Trailer", name + ", " + header}},
+			[]field{one, {header, forged}})
 		add(how+", announced alone", []field{{"Trailer", name}}, nil)
 	}
 	var whole []field
@@ -84,7 +91,8 @@ func spelt(header string) []attempt {
 	return all
 }
 
-// removed are attempts to have the header taken away again, or taken for one of the connection (RFC 9110 section 7.6.1).
+// removed are attempts to have the header taken away again, or taken for one of the connection (RFC 9110 section
+// 7.6.1).
 func removed(header string) []attempt {
 	var all []attempt
 	for how, name := range spellings(header) {
@@ -100,7 +108,8 @@ func removed(header string) []attempt {
 		} {
 			all = append(all,
 				attempt{name: what + " " + how, only: 1, head: connection},
-				attempt{name: what + " " + how + ", and sent", only: 1, head: slices.Concat(connection, []field{{name, forged}, {header, forged}})},
+				attempt{name: what + " " + how + ", and sent", only: 1, head: slices.Concat(connection,
+					[]field{{name, forged}, {header, forged}})},
 				attempt{name: what + " " + how + ", and in a trailer", only: 1, head: connection, trailer: []field{{name, forged}}},
 			)
 		}
@@ -112,21 +121,35 @@ func removed(header string) []attempt {
 func raw(header string) []attempt {
 	var all []attempt
 	for name, lines := range map[string]string{
-		"space before the colon": header + " : forged", "tab before the colon": header + "\t: forged", "space before the name": " " + header + ": forged",
-		"folded": "X-Fold: a\r\n " + header + ": forged", "folded value": header + ":\r\n forged", "bare line feed": "X-A: a\n" + header + ": forged",
-		"bare carriage return": "X-A: a\r" + header + ": forged", "NUL in the name": header + "\x00: forged", "NUL before the name": "\x00" + header + ": forged",
-		"NUL in a value": "X-A: a\x00" + header + ": forged", "colon before the name": ":" + header + ": forged", "colon and space": ": " + header + ": forged",
-		"two colons": header + ":: forged", "no colon": header, "quotes": `"` + header + `": forged`, "no-break space": header + "\u00a0: forged",
-		"vertical tab": header + "\x0b: forged", "delete": header + "\x7f: forged", "comma": header + ",: forged", "encoded": strings.ReplaceAll(header, "-", "%2d") + ": forged",
-		"line separator": "X-A: a\u2028" + header + ": forged", "next line": "X-A: a\u0085" + header + ": forged", "soft hyphen": strings.ReplaceAll(header, "-", "\u00ad") + ": forged",
-		"hyphen of Unicode": strings.ReplaceAll(header, "-", "\u2010") + ": forged", "end of a field": "X-A: a\r\r\n" + header + ": forged",
+		"space before the colon": header + " : forged", "tab before the colon": header + "\t: forged",
+		"space before the name": " " + header + ": forged",
+		"folded":                "X-Fold: a\r\n " + header + ": forged", "folded value": header + ":\r\n forged",
+		"bare line feed":       "X-A: a\n" + header + ": forged",
+		"bare carriage return": "X-A: a\r" + header + ": forged", "NUL in the name": header + "\x00: forged",
+		"NUL before the name": "\x00" + header + ": forged",
+		"NUL in a value":      "X-A: a\x00" + header + ": forged", "colon before the name": ":" + header + ": forged",
+		"colon and space": ": " + header + ": forged",
+		"two colons":      header + ":: forged", "no colon": header, "quotes": `"` + header + `": forged`,
+		"no-break space": header + "\u00a0: forged",
+		"vertical tab":   header + "\x0b: forged", "delete": header + "\x7f: forged", "comma": header + ",: forged",
+		"encoded":        strings.ReplaceAll(header, "-", "%2d") + ": forged",
+		"line separator": "X-A: a\u2028" + header + ": forged", "next line": "X-A: a\u0085" + header + ": forged",
+		"soft hyphen":       strings.ReplaceAll(header, "-", "\u00ad") + ": forged",
+		"hyphen of Unicode": strings.ReplaceAll(header, "-", "\u2010") + ": forged", "end of a field": "X-A: a\r\r\n" +
+			header + ": forged",
 	} {
 		all = append(all, attempt{name: name, only: 1, malformed: true, head: []field{{"", lines}}})
-		all = append(all, attempt{name: name + ", in a trailer", only: 1, malformed: true, head: []field{{"Trailer", header}}, trailer: []field{{"", lines}}})
+		all = append(all, attempt{
+			name: name + ", in a trailer", only: 1, malformed: true, head: []field{{"Trailer", header}},
+			trailer: []field{{"", lines}},
+		})
 	}
 	return append(all,
 		attempt{name: "HTTP/1.0", only: 1, version: "HTTP/1.0", malformed: true, head: []field{{header, forged}}},
-		attempt{name: "HTTP/1.0 and Connection", only: 1, version: "HTTP/1.0", malformed: true, head: []field{{header, forged}, {"Connection", header}}},
+		attempt{
+			name: "HTTP/1.0 and Connection", only: 1, version: "HTTP/1.0", malformed: true,
+			head: []field{{header, forged}, {"Connection", header}},
+		},
 		attempt{name: "in the request line", only: 1, version: "HTTP/1.1\r" + header + ": forged", malformed: true},
 		attempt{name: "behind the version", only: 1, version: "HTTP/1.1\n" + header + ": forged", malformed: true},
 	)
@@ -138,7 +161,10 @@ func binary(header string) []attempt {
 	var all []attempt
 	add := func(name string, fields ...field) {
 		all = append(all, attempt{name: name, only: 2, malformed: true, head: fields})
-		all = append(all, attempt{name: name + ", in a trailer", only: 2, malformed: true, head: []field{{"trailer", lower}}, trailer: fields})
+		all = append(all, attempt{
+			name: name + ", in a trailer", only: 2, malformed: true, head: []field{{"trailer", lower}},
+			trailer: fields,
+		})
 	}
 	add("pseudo-header", field{":" + lower, forged})
 	add("pseudo-header behind a field", field{"x-a", "1"}, field{":" + lower, forged})
@@ -156,7 +182,8 @@ func binary(header string) []attempt {
 	add("line feed in a value", field{"x-a", "1\n" + header + ": forged"})
 	add("carriage return in a value", field{"x-a", "1\r" + header + ": forged"})
 	add("NUL in a value", field{"x-a", "1\x00" + header + ": forged"})
-	add("end of head in a value", field{"x-a", "1\r\n\r\nGET /?attempt=stray HTTP/1.1\r\nHost: h\r\n" + header + ": forged"})
+	add("end of head in a value", field{"x-a", "1\r\n\r\nGET /?attempt=stray HTTP/1.1\r\nHost: h\r\n" + header +
+		": forged"})
 	add("connection", field{"connection", lower})
 	add("connection and field", field{"connection", lower}, field{lower, forged})
 	add("proxy-connection", field{"proxy-connection", lower}, field{"keep-alive", lower})
@@ -167,13 +194,20 @@ func binary(header string) []attempt {
 	add("transfer-encoding", field{"transfer-encoding", "chunked"}, field{lower, forged})
 	line := " HTTP/1.1\r\nHost: h\r\n" + header + ": forged\r\n\r\n"
 	for pseudo, value := range map[string]string{
-		":method": "POST /?attempt=stray" + line, ":path": "/?attempt=stray" + line, ":authority": "h\r\n" + header + ": forged", ":scheme": "http\r\n" + header + ": forged",
+		":method": "POST /?attempt=stray" + line, ":path": "/?attempt=stray" + line, ":authority": "h\r\n" + header +
+			": forged", ":scheme": "http\r\n" + header + ": forged",
 		":protocol": forged,
 	} {
-		all = append(all, attempt{name: "end of line in " + pseudo, only: 2, malformed: true, pseudo: map[string]string{pseudo: value}})
+		all = append(all, attempt{
+			name: "end of line in " + pseudo, only: 2, malformed: true,
+			pseudo: map[string]string{pseudo: value},
+		})
 	}
 	for _, scheme := range []string{"https", "http", forged, ""} {
-		all = append(all, attempt{name: "scheme " + scheme, only: 2, malformed: true, pseudo: map[string]string{":scheme": scheme}})
+		all = append(all, attempt{
+			name: "scheme " + scheme, only: 2, malformed: true,
+			pseudo: map[string]string{":scheme": scheme},
+		})
 	}
 	return append(all, attempt{name: "no scheme", only: 2, malformed: true, pseudo: map[string]string{":scheme": "\x00"}})
 }

@@ -72,6 +72,7 @@ func (c *credentials) digest(target string) string {
 	}
 	count := fmt.Sprintf("%08x", c.count)
 	response := hash("394ae5fa7a61c063132a0018b9eb080e:" + c.nonce + ":" + count + ":0a1b:auth:" + hash("POST:"+target))
-	return fmt.Sprintf(`Digest username="ann", realm="traefik", nonce="%s", uri="%s", response="%s", opaque="%s", qop=auth, nc=%s, cnonce="0a1b", algorithm=MD5`,
+	return fmt.Sprintf(`Digest username="ann", realm="traefik", nonce="%s", uri="%s", response="%s", opaque="%s", `+
+		`qop=auth, nc=%s, cnonce="0a1b", algorithm=MD5`,
 		c.nonce, target, response, c.opaque, count)
 }

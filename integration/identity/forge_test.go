@@ -89,8 +89,10 @@ func (w *world) tryWithout(t *testing.T, r row, l lane, number string, client *w
 		if a.trailer != nil {
 			client.close() // A server that has answered early may take trailers for an error of the connection.
 		}
-		if arrivals := w.take(id, nil); len(arrivals) > 0 || err == nil && status != http.StatusUnauthorized || err != nil && a.trailer == nil {
-			t.Errorf("%s: %s: without credentials the status is %d, error %v, and %+v arrives", l.name(), a.name, status, err, arrivals)
+		if arrivals := w.take(id, nil); len(arrivals) > 0 || err == nil && status != http.StatusUnauthorized || err != nil &&
+			a.trailer == nil {
+			t.Errorf("%s: %s: without credentials the status is %d, error %v, and %+v arrives", l.name(), a.name, status, err,
+				arrivals)
 		}
 	}
 }

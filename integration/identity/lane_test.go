@@ -32,17 +32,23 @@ type lane struct {
 	upstream string
 }
 
-// lanes are the ways on which a header is tried: every protocol of clients and of endpoints, and for what a middleware sets, entrypoints
-// that believe the peer, or that let Connection reach middlewares.
+// lanes are the ways on which a header is tried: every protocol of clients and of endpoints, and for what a middleware
+// sets, entrypoints that believe the peer, or that let Connection reach middlewares.
 func (w *world) lanes(r row) []lane {
 	all := []lane{
-		{w, "web", 1, false, "h1"}, {w, "web", 1, false, "h2c"}, {w, "web", 2, false, "h1"}, {w, "web", 2, false, "h2c"}, {w, "websecure", 2, true, "h1"},
+		{w, "web", 1, false, "h1"},
+		{w, "web", 1, false, "h2c"},
+		{w, "web", 2, false, "h1"},
+		{w, "web", 2, false, "h2c"},
+		{w, "websecure", 2, true, "h1"},
 	}
 	if strings.Contains(r.header, "Client-Cert") {
-		all = append(all, lane{w, "websecure", 1, true, "h2c"}, lane{w, "websecure", 1, false, "h1"}, lane{w, "websecure", 2, false, "h2c"})
+		all = append(all, lane{w, "websecure", 1, true, "h2c"}, lane{w, "websecure", 1, false, "h1"},
+			lane{w, "websecure", 2, false, "h2c"})
 	}
 	if !r.claimed {
-		all = append(all, lane{w, "trusting", 1, false, "h2c"}, lane{w, "trusting", 2, false, "h1"}, lane{w, "keeping", 1, false, "h1"})
+		all = append(all, lane{w, "trusting", 1, false, "h2c"}, lane{w, "trusting", 2, false, "h1"},
+			lane{w, "keeping", 1, false, "h1"})
 	}
 	return all
 }
@@ -119,7 +125,8 @@ type wire struct {
 	stream uint32
 }
 
-// send sends a message and returns the status of the answer. An error says that there is none; the next message has a new connection.
+// send sends a message and returns the status of the answer. An error says that there is none; the next message has a
+// new connection.
 func (w *wire) send(ctx context.Context, m message) (status int, err error) {
 	if w.conn == nil {
 		if w.conn, err = w.lane.dial(ctx, w.address, m.host); err != nil {
@@ -205,7 +212,12 @@ func (w *wire) exchange2(m message) (status int, err error) {
 	id := w.stream
 	w.stream += 2
 	var head []field
-	for _, pseudo := range []field{{":method", "POST"}, {":scheme", w.lane.scheme()}, {":authority", m.host}, {":path", m.target}} {
+	for _, pseudo := range []field{
+		{":method", "POST"},
+		{":scheme", w.lane.scheme()},
+		{":authority", m.host},
+		{":path", m.target},
+	} {
 		if value, replaced := m.pseudo[pseudo.name]; replaced {
 			pseudo.value = value
 		}
@@ -220,7 +232,10 @@ func (w *wire) exchange2(m message) (status int, err error) {
 	_ = w.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: w.encode(head), EndHeaders: true})
 	_ = w.framer.WriteData(id, m.trailer == nil, []byte("a"))
 	if m.trailer != nil {
-		_ = w.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: w.encode(m.fields(m.trailer)), EndHeaders: true, EndStream: true})
+		_ = w.framer.WriteHeaders(http2.HeadersFrameParam{
+			StreamID: id, BlockFragment: w.encode(m.fields(m.trailer)),
+			EndHeaders: true, EndStream: true,
+		})
 	}
 	return w.answer(id)
 }

@@ -45,7 +45,9 @@ func rows() []row {
 		{kind: "forward", header: "X-Forwarded-Host", want: host("forward"), claimed: true, asked: true},
 		{kind: "forward", header: "X-Forwarded-Proto", want: proto, claimed: true, asked: true},
 		{kind: "forward", header: "X-Forwarded-Method", want: always("POST"), claimed: true, asked: true},
-		{kind: "forward", header: "X-Forwarded-Uri", want: func(_ lane, target string) []string { return []string{target} }, claimed: true, asked: true},
+		{kind: "forward", header: "X-Forwarded-Uri", want: func(_ lane, target string) []string {
+			return []string{target}
+		}, claimed: true, asked: true},
 		{kind: "forward", header: "X-Real-Ip", want: always("127.0.0.1"), claimed: true, asked: true},
 		{kind: "token", header: "X-Jwt-Sub", want: always("ann")},
 		{kind: "token", header: "X-Jwt-Absent", want: nothing},

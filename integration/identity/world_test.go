@@ -61,8 +61,8 @@ type world struct {
 	token    string
 
 	mutex sync.Mutex
-	// arrivals are what has arrived and was not looked at yet, by the number of the attempt, and late says how to look at what arrives
-	// after the client was refused, since something behind the head was wrong.
+	// arrivals are what has arrived and was not looked at yet, by the number of the attempt, and late says how to look at
+	// what arrives after the client was refused, since something behind the head was wrong.
 	arrivals map[string][]arrival
 	late     map[string]func(arrival) string
 	stop     []func()
@@ -87,7 +87,8 @@ func newWorld(t *testing.T) *world {
 	w.sluice = harness.Start(t, harness.Setup{
 		Static: static, Dynamic: map[string]string{"all.yaml": dynamic()},
 		Vars: map[string]string{
-			"ENDPOINT": endpoint, "AUTHORITY": asked, "CA": authority.File, "CERT": front.CertFile, "KEY": front.KeyFile, "NAMES": strings.Join(headers(), ", "),
+			"ENDPOINT": endpoint, "AUTHORITY": asked, "CA": authority.File, "CERT": front.CertFile, "KEY": front.KeyFile,
+			"NAMES": strings.Join(headers(), ", "),
 		},
 	})
 	return w
@@ -102,7 +103,8 @@ func dynamic() string {
 			steps = ", middlewares: [" + kind + "]"
 		}
 		for _, upstream := range []string{"h1", "h2c"} {
-			fmt.Fprintf(&routers, "    %s-%s: {rule: Host(`%s-%s.test`), service: %s%s}\n", kind, upstream, kind, upstream, upstream, steps)
+			fmt.Fprintf(&routers, "    %s-%s: {rule: Host(`%s-%s.test`), service: %s%s}\n", kind, upstream, kind, upstream,
+				upstream, steps)
 		}
 	}
 	return "http:\n  routers:\n" + routers.String() + "  middlewares:" + middlewares + `  services:
@@ -191,7 +193,8 @@ func grant(w http.ResponseWriter, r *http.Request) {
 // token returns one of ann (RFC 7519).
 func token() string {
 	encode := base64.RawURLEncoding.EncodeToString
-	signed := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode(fmt.Appendf(nil, `{"sub":"ann","exp":%d}`, time.Now().Add(time.Hour).Unix()))
+	signed := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode(fmt.Appendf(nil, `{"sub":"ann","exp":%d}`,
+		time.Now().Add(time.Hour).Unix()))
 	mac := hmac.New(sha256.New, []byte(secret))
 	_, _ = mac.Write([]byte(signed))
 	return signed + "." + encode(mac.Sum(nil))

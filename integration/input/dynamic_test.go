@@ -20,8 +20,8 @@ providers:
   file: {directory: "${DYNAMIC}", watch: true}
 `
 
-// rest is the file beside the one with the mistake. The router "below" would take what is meant for bad.test, if the router
-// that is to answer it were gone.
+// rest is the file beside the one with the mistake. The router "below" would take what is meant for bad.test, if the
+// router that is to answer it were gone.
 const rest = `
 http:
   routers:
@@ -117,7 +117,10 @@ func TestAMistakeCostsItsObject(t *testing.T) {
 			if ready.Status != 200 {
 				t.Errorf("/ready answers %d, though most of the configuration serves", ready.Status)
 			}
-			for host, want := range map[string]string{"rest.test": served, "neighbour.test": mistake.neighbour, "bad.test": mistake.bad} {
+			for host, want := range map[string]string{
+				"rest.test": served, "neighbour.test": mistake.neighbour,
+				"bad.test": mistake.bad,
+			} {
 				if got := ask(t, s, host); got != want {
 					t.Errorf("%s is answered with %q, want %q", host, got, want)
 				}

@@ -32,8 +32,14 @@ type question struct {
 func questions() []question {
 	return []question{
 		{"host-and-path", []string{"GET", "http://shop.test/cart/1"}, 0},
-		{"flags-in-any-order", []string{"-H", "X-Env: canary", "GET", "--client", "10.1.2.3", "http://shop.test/cart/1", "--entrypoint=web", "-H=X-More: 1"}, 0},
-		{"headers-repeat", []string{"get", "shop.test/", "-H", "X-Env: stable", "-H", "X-Env: canary", "--client=10.1.2.3:4711"}, 0},
+		{"flags-in-any-order", []string{
+			"-H", "X-Env: canary", "GET", "--client", "10.1.2.3", "http://shop.test/cart/1",
+			"--entrypoint=web", "-H=X-More: 1",
+		}, 0},
+		{"headers-repeat", []string{
+			"get", "shop.test/", "-H", "X-Env: stable", "-H", "X-Env: canary",
+			"--client=10.1.2.3:4711",
+		}, 0},
 		{"method", []string{"POST", "http://shop.test/"}, 0},
 		{"host-header", []string{"GET", "http://127.0.0.1/", "-H", "Host: SHOP.test:80"}, 0},
 		{"tls", []string{"GET", "https://secure.test/"}, 0},
@@ -101,10 +107,12 @@ func TestRoutes(t *testing.T) {
 	asJSON := harness.Run(t, s.Dir, nil, "routes", "--json", config)
 	golden(t, "explain/routes.json", asJSON.Stdout)
 	remote := harness.Run(t, s.Dir, nil, "routes", "--json", api)
-	if diff := cmp.Diff(asJSON.Stdout, remote.Stdout); diff != "" || remote.Code+text.Code+asJSON.Code != 0 || remote.Stderr != "" {
+	if diff := cmp.Diff(asJSON.Stdout, remote.Stdout); diff != "" || remote.Code+text.Code+asJSON.Code != 0 ||
+		remote.Stderr != "" {
 		t.Errorf("a running Sluice answers otherwise: (-here +there)\n%s%s", diff, remote.Stderr)
 	}
-	if !strings.Contains(text.Stderr, "router closed@file: middleware \"auth@file\": basicAuth.usersFile /nowhere/users: no such file or directory") {
+	if !strings.Contains(text.Stderr,
+		"router closed@file: middleware \"auth@file\": basicAuth.usersFile /nowhere/users: no such file or directory") {
 		t.Errorf("what is wrong is not told: %s", text.Stderr)
 	}
 }
@@ -113,13 +121,16 @@ func TestRoutesOfNothing(t *testing.T) {
 	t.Parallel()
 	result := harness.Run(t, t.TempDir(), nil, "routes", "--json", "--entryPoints.web.address=127.0.0.1:0")
 	var listings []struct{}
-	if err := json.Unmarshal([]byte(result.Stdout), &listings); err != nil || listings == nil || len(listings) > 0 || result.Code != 1 {
+	if err := json.Unmarshal([]byte(result.Stdout), &listings); err != nil || listings == nil || len(listings) > 0 ||
+		result.Code != 1 {
 		t.Errorf("exit code %d, %v: %s", result.Code, err, result.Stdout)
 	}
-	if result = harness.Run(t, t.TempDir(), nil, "routes", "--log.level=loud"); result.Code != 2 || !strings.Contains(result.Stderr, "option log.level") {
+	if result = harness.Run(t, t.TempDir(), nil, "routes", "--log.level=loud"); result.Code != 2 ||
+		!strings.Contains(result.Stderr, "option log.level") {
 		t.Errorf("exit code %d: %s", result.Code, result.Stderr)
 	}
-	if result = harness.Run(t, t.TempDir(), nil, "routes", "--api=http://127.0.0.1:1"); result.Code != 2 || !strings.Contains(result.Stderr, "connection refused") {
+	if result = harness.Run(t, t.TempDir(), nil, "routes", "--api=http://127.0.0.1:1"); result.Code != 2 ||
+		!strings.Contains(result.Stderr, "connection refused") {
 		t.Errorf("exit code %d: %s", result.Code, result.Stderr)
 	}
 }

@@ -67,7 +67,8 @@ func TestAFileBeyondTheLimitKeepsItsLastGoodState(t *testing.T) {
 		t.Errorf("the last good state is gone: %s", got)
 	}
 	file := filepath.Join(s.DynamicDir, "big.yaml")
-	if result := check(t, s); result.Code != 1 || result.Stdout != fmt.Sprintf("%s: source %s@file: %s [InvalidSource]\n", file, file, reason) {
+	if result := check(t, s); result.Code != 1 || result.Stdout != fmt.Sprintf("%s: source %s@file: %s [InvalidSource]\n",
+		file, file, reason) {
 		t.Errorf("check: %d %s", result.Code, result.Stdout)
 	}
 }
@@ -76,7 +77,10 @@ func TestAFileThatBreaksKeepsItsLastGoodState(t *testing.T) {
 	t.Parallel()
 	s := start(t, map[string]string{"one.yaml": route("one", "one.test"), "two.yaml": route("two", "two.test")})
 	s.Until("ready", func(r harness.Readiness) bool { return r.Ready })
-	for _, broken := range []string{"http:\n  routers:\n    one: {rule: \"Host(", "http: [", "\x00", "- a list", "ht", "http:\n  routers:\n    {{ if"} {
+	for _, broken := range []string{
+		"http:\n  routers:\n    one: {rule: \"Host(", "http: [", "\x00", "- a list", "ht",
+		"http:\n  routers:\n    {{ if",
+	} {
 		s.Overwrite("one.yaml", broken)
 		s.Until("a finding", func(r harness.Readiness) bool { return r.Quarantined == 1 && r.Verdicts[0].Kind == "source" })
 		for _, host := range []string{"one.test", "two.test", "rest.test"} {
@@ -102,7 +106,10 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 		prepare      func(t *testing.T, dir string)
 		says         string
 	}{
-		{"no directory", "directory=${DIR}/absent", nil, "${DIR}/absent: source ${DIR}/absent@file: cannot be read: no such file or directory [UnreadableSource]\n"},
+		{
+			"no directory", "directory=${DIR}/absent", nil,
+			"${DIR}/absent: source ${DIR}/absent@file: cannot be read: no such file or directory [UnreadableSource]\n",
+		},
 		{"a file where a directory is expected", "directory=${DIR}/file", func(t *testing.T, dir string) {
 			write(t, filepath.Join(dir, "file"), "")
 		}, "${DIR}/file: source ${DIR}/file@file: cannot be read: not a directory [UnreadableSource]\n"},
@@ -111,9 +118,16 @@ func TestWhatCannotBeReadIsNamed(t *testing.T) {
 		}, "${DIR}/link: source ${DIR}/link@file: cannot be read: no such file or directory [UnreadableSource]\n"},
 		{"a link to nowhere in the directory", "directory=${DIR}/inner", func(t *testing.T, dir string) {
 			link(t, "nowhere", filepath.Join(dir, "inner", "a.yaml"))
-		}, "${DIR}/inner/a.yaml: source ${DIR}/inner/a.yaml@file: cannot be read: no such file or directory [UnreadableSource]\n"},
-		{"no file", "filename=${DIR}/absent.yaml", nil, "${DIR}/absent.yaml: source ${DIR}/absent.yaml@file: cannot be read: no such file or directory [UnreadableSource]\n"},
-		{"a directory where a file is expected", "filename=${DIR}/inner", nil, "${DIR}/inner: source ${DIR}/inner@file: cannot be read: it is not a regular file [UnreadableSource]\n"},
+		}, "${DIR}/inner/a.yaml: source ${DIR}/inner/a.yaml@file: cannot be read: no such file or directory " +
+			"[UnreadableSource]\n"},
+		{
+			"no file", "filename=${DIR}/absent.yaml", nil,
+			"${DIR}/absent.yaml: source ${DIR}/absent.yaml@file: cannot be read: no such file or directory [UnreadableSource]\n",
+		},
+		{
+			"a directory where a file is expected", "filename=${DIR}/inner", nil,
+			"${DIR}/inner: source ${DIR}/inner@file: cannot be read: it is not a regular file [UnreadableSource]\n",
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -28,7 +28,8 @@ func writings(holds string) []string {
 	}
 	texts = append(texts,
 		secret, " "+secret, secret+"\x01", secret+"{", "("+secret, "http://user:"+secret+"@127.0.0.1:1/?token="+secret,
-		"http://user:"+secret+"@127.0.0.1:99999/", "https://user:"+secret+"@[::1", "ftp://"+secret+"@a.test/", "//"+secret+"@/%zz",
+		"http://user:"+secret+"@127.0.0.1:99999/", "https://user:"+secret+"@[::1", "ftp://"+secret+"@a.test/", "//"+secret+
+			"@/%zz",
 		"redis://:"+secret+"@127.0.0.1:6379/0", "/check?token="+secret+" x", "/check?token="+secret+"#%",
 	)
 	if holds == located {
@@ -61,8 +62,8 @@ func key(text string) string {
 	return text
 }
 
-// broken returns a configuration with an object for each field that may hold a secret, each text and each misplacement, in order of
-// their names, and a router that each of them disables.
+// broken returns a configuration with an object for each field that may hold a secret, each text and each misplacement,
+// in order of their names, and a router that each of them disables.
 func broken() string {
 	b := builder{}
 	known := fields()
@@ -77,8 +78,11 @@ func broken() string {
 		}
 	}
 	text, err := json.MarshalIndent(map[string]any{
-		"http": map[string]any{"routers": b.routers, "services": b.services, "middlewares": b.middlewares, "serversTransports": b.transports},
-		"tls":  map[string]any{"certificates": b.certificates, "options": b.options, "stores": b.stores},
+		"http": map[string]any{
+			"routers": b.routers, "services": b.services, "middlewares": b.middlewares,
+			"serversTransports": b.transports,
+		},
+		"tls": map[string]any{"certificates": b.certificates, "options": b.options, "stores": b.stores},
 	}, "", " ")
 	if err != nil {
 		panic(err)
@@ -160,7 +164,8 @@ func planted(path, prefix string, around map[string]any) any {
 func TestBrokenDefinitionsKeepTheirSecrets(t *testing.T) {
 	t.Parallel()
 	s := harness.Start(t, harness.Setup{
-		Static: asking, Dynamic: map[string]string{"broken.yaml": broken()}, NotReady: true, Args: []string{"--log.level=DEBUG"},
+		Static: asking, Dynamic: map[string]string{"broken.yaml": broken()}, NotReady: true,
+		Args: []string{"--log.level=DEBUG"},
 	})
 	said := commands(t, s, "GET", "http://o0.test/")
 	if n := strings.Count(said["check"], "\n"); n < 1000 {
@@ -213,10 +218,13 @@ func search(t *testing.T, said map[string]string, secrets ...string) {
 	}
 }
 
-// forms returns what somebody would find who searches for a secret: its half, and the whole in the writings that headers, URLs and
-// JSON give it. Base64 depends on what stands before.
+// forms returns what somebody would find who searches for a secret: its half, and the whole in the writings that
+// headers, URLs and JSON give it. Base64 depends on what stands before.
 func forms(secret string) []string {
-	found := []string{secret[:len(secret)/2], url.QueryEscape(secret), url.PathEscape(secret), fmt.Sprintf("%x", secret), fmt.Sprintf("%X", secret)}
+	found := []string{
+		secret[:len(secret)/2], url.QueryEscape(secret), url.PathEscape(secret), fmt.Sprintf("%x", secret),
+		fmt.Sprintf("%X", secret),
+	}
 	for before := range 3 {
 		for _, encoding := range []*base64.Encoding{base64.RawStdEncoding, base64.RawURLEncoding} {
 			encoded := encoding.EncodeToString(append(make([]byte, before), secret...))

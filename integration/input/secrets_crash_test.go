@@ -14,8 +14,8 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// TestACrashKeepsSecrets has the Go runtime write down what every goroutine does, as it does when a program crashes, while requests with
-// credentials are under way.
+// TestACrashKeepsSecrets has the Go runtime write down what every goroutine does, as it does when a program crashes,
+// while requests with credentials are under way.
 func TestACrashKeepsSecrets(t *testing.T) {
 	t.Parallel()
 	v := &vault{issued: harness.NewAuthority(t).Issue("secured.test"), dir: t.TempDir()}
@@ -24,7 +24,8 @@ func TestACrashKeepsSecrets(t *testing.T) {
 	credentials, session := v.credentials(), v.keep("s3ssionOfTheClient")
 	dir := t.TempDir()
 	write(t, dir+"/sound.yaml", marshal(t, config))
-	write(t, dir+"/sluice.yaml", strings.NewReplacer("${DYNAMIC}", dir+"/sound.yaml", "directory:", "filename:").Replace(asking))
+	write(t, dir+"/sluice.yaml", strings.NewReplacer("${DYNAMIC}", dir+"/sound.yaml", "directory:",
+		"filename:").Replace(asking))
 	output, err := os.Create(filepath.Join(dir, "output"))
 	if err != nil {
 		t.Fatal(err)

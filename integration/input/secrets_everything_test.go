@@ -25,11 +25,15 @@ type reader struct {
 	t      *testing.T
 }
 
-// everything asks for all paths that Sluice's own OpenAPI document lists, so that a new one is asked for too, with question for
-// /api/explain, and for what is beside the API. With each it asks for every object of every list by its name.
+// everything asks for all paths that Sluice's own OpenAPI document lists, so that a new one is asked for too, with
+// question for /api/explain, and for what is beside the API. With each it asks for every object of every list by its
+// name.
 func everything(t *testing.T, s *harness.Sluice, question string, each bool) map[string]string {
 	t.Helper()
-	r := reader{client: harness.NewClient(t, harness.H1, s.Addr("traefik"), "localhost", nil), said: map[string]string{}, t: t}
+	r := reader{
+		client: harness.NewClient(t, harness.H1, s.Addr("traefik"), "localhost", nil), said: map[string]string{},
+		t: t,
+	}
 	document, err := openapi3.NewLoader().LoadFromData([]byte(r.client.Get("/api/openapi.yaml").Text))
 	if err != nil {
 		t.Fatal(err)

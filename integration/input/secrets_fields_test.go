@@ -30,39 +30,55 @@ const (
 	rewritten = "says how paths are rewritten"
 )
 
-// fields says of every field of the dynamic model that has text what it may hold. Its keys are the paths of the fields; {} stands for the
-// name of an object or the key of a map, and [] for an index.
+// fields says of every field of the dynamic model that has text what it may hold. Its keys are the paths of the fields;
+// {} stands for the name of an object or the key of a map, and [] for an index.
 func fields() map[string]string {
 	all := map[string]string{}
 	for prefix, group := range map[string]map[string]string{
 		"http.routers{}.": {
-			"entryPoints[]": named, "middlewares[]": named, "service": named, "rule": matched, "parentRefs[]": named, "ruleSyntax": chosen,
+			"entryPoints[]": named, "middlewares[]": named, "service": named, "rule": matched, "parentRefs[]": named,
+			"ruleSyntax":  chosen,
 			"tls.options": named, "tls.certResolver": named, "tls.domains[].main": addressed, "tls.domains[].sans[]": addressed,
 			"observability.traceVerbosity": chosen,
 		},
-		"http.services{}.":                          fieldsOfServices(),
-		"http.middlewares{}.":                       fieldsOfPaths(),
-		"http.middlewares{}.headers.":               fieldsOfHeaders(),
-		"http.middlewares{}.jwt.":                   fieldsOfTokens(),
-		"http.middlewares{}.basicAuth.":             fieldsOfUsers(),
-		"http.middlewares{}.digestAuth.":            fieldsOfUsers(),
-		"http.middlewares{}.forwardAuth.tls.":       fieldsOfKeys(),
-		"http.middlewares{}.jwt.tls.":               fieldsOfKeys(),
-		"http.middlewares{}.rateLimit.redis.tls.":   fieldsOfKeys(),
-		"http.middlewares{}.rateLimit.redis.":       {"endpoints[]": located, "username": secretive, "password": secretive},
-		"http.middlewares{}.plugin":                 {"{}{}": secretive},
-		"http.middlewares{}.ipWhiteList.":           {"sourceRange[]": addressed, "ipStrategy.excludedIPs[]": addressed},
-		"http.middlewares{}.ipAllowList.":           {"sourceRange[]": addressed, "ipStrategy.excludedIPs[]": addressed},
-		"http.middlewares{}.rateLimit.":             {"sourceCriterion.ipStrategy.excludedIPs[]": addressed, "sourceCriterion.requestHeaderName": named},
-		"http.middlewares{}.inFlightReq.":           {"sourceCriterion.ipStrategy.excludedIPs[]": addressed, "sourceCriterion.requestHeaderName": named},
-		"http.middlewares{}.forwardAuth.":           fieldsOfQuestions(),
-		"http.serversTransports{}.":                 fieldsOfTransports(),
-		"tls.certificates[].":                       {"certFile": keyed, "keyFile": keyed, "stores[]": named},
-		"tls.stores{}.defaultCertificate.":          {"certFile": keyed, "keyFile": keyed},
-		"tls.stores{}.defaultGeneratedCert.":        {"resolver": named, "domain.main": addressed, "domain.sans[]": addressed},
-		"tls.options{}.":                            {"minVersion": chosen, "maxVersion": chosen, "cipherSuites[]": chosen, "curvePreferences[]": chosen, "alpnProtocols[]": chosen},
-		"tls.options{}.clientAuth.":                 {"caFiles[]": keyed, "clientAuthType": chosen},
-		"http.services{}.loadBalancer.healthCheck.": {"scheme": chosen, "mode": chosen, "path": secretive, "method": chosen, "hostname": addressed, "headers{}": secretive},
+		"http.services{}.":                        fieldsOfServices(),
+		"http.middlewares{}.":                     fieldsOfPaths(),
+		"http.middlewares{}.headers.":             fieldsOfHeaders(),
+		"http.middlewares{}.jwt.":                 fieldsOfTokens(),
+		"http.middlewares{}.basicAuth.":           fieldsOfUsers(),
+		"http.middlewares{}.digestAuth.":          fieldsOfUsers(),
+		"http.middlewares{}.forwardAuth.tls.":     fieldsOfKeys(),
+		"http.middlewares{}.jwt.tls.":             fieldsOfKeys(),
+		"http.middlewares{}.rateLimit.redis.tls.": fieldsOfKeys(),
+		"http.middlewares{}.rateLimit.redis.":     {"endpoints[]": located, "username": secretive, "password": secretive},
+		"http.middlewares{}.plugin":               {"{}{}": secretive},
+		"http.middlewares{}.ipWhiteList.":         {"sourceRange[]": addressed, "ipStrategy.excludedIPs[]": addressed},
+		"http.middlewares{}.ipAllowList.":         {"sourceRange[]": addressed, "ipStrategy.excludedIPs[]": addressed},
+		"http.middlewares{}.rateLimit.": {
+			"sourceCriterion.ipStrategy.excludedIPs[]": addressed,
+			"sourceCriterion.requestHeaderName":        named,
+		},
+		"http.middlewares{}.inFlightReq.": {
+			"sourceCriterion.ipStrategy.excludedIPs[]": addressed,
+			"sourceCriterion.requestHeaderName":        named,
+		},
+		"http.middlewares{}.forwardAuth.":  fieldsOfQuestions(),
+		"http.serversTransports{}.":        fieldsOfTransports(),
+		"tls.certificates[].":              {"certFile": keyed, "keyFile": keyed, "stores[]": named},
+		"tls.stores{}.defaultCertificate.": {"certFile": keyed, "keyFile": keyed},
+		"tls.stores{}.defaultGeneratedCert.": {
+			"resolver": named, "domain.main": addressed,
+			"domain.sans[]": addressed,
+		},
+		"tls.options{}.": {
+			"minVersion": chosen, "maxVersion": chosen, "cipherSuites[]": chosen,
+			"curvePreferences[]": chosen, "alpnProtocols[]": chosen,
+		},
+		"tls.options{}.clientAuth.": {"caFiles[]": keyed, "clientAuthType": chosen},
+		"http.services{}.loadBalancer.healthCheck.": {
+			"scheme": chosen, "mode": chosen, "path": secretive, "method": chosen,
+			"hostname": addressed, "headers{}": secretive,
+		},
 	} {
 		for field, holds := range group {
 			all[prefix+field] = holds
@@ -73,24 +89,35 @@ func fields() map[string]string {
 
 func fieldsOfServices() map[string]string {
 	return map[string]string{
-		"loadBalancer.strategy": chosen, "loadBalancer.hash.source": chosen, "loadBalancer.hash.name": named, "loadBalancer.servers[].url": located,
-		"loadBalancer.sticky.cookie.name": answered, "loadBalancer.sticky.cookie.sameSite": chosen, "loadBalancer.sticky.cookie.path": answered,
-		"loadBalancer.sticky.cookie.domain": answered, "loadBalancer.outlierDetection.status[]": chosen, "loadBalancer.retry.status[]": chosen,
-		"loadBalancer.serversTransport": named, "highestRandomWeight.services[].name": named, "weighted.services[].name": named,
-		"weighted.sticky.cookie.name": answered, "weighted.sticky.cookie.sameSite": chosen, "weighted.sticky.cookie.path": answered,
-		"weighted.sticky.cookie.domain": answered, "mirroring.service": named, "mirroring.mirrors[].name": named, "failover.service": named,
+		"loadBalancer.strategy": chosen, "loadBalancer.hash.source": chosen, "loadBalancer.hash.name": named,
+		"loadBalancer.servers[].url":      located,
+		"loadBalancer.sticky.cookie.name": answered, "loadBalancer.sticky.cookie.sameSite": chosen,
+		"loadBalancer.sticky.cookie.path":   answered,
+		"loadBalancer.sticky.cookie.domain": answered, "loadBalancer.outlierDetection.status[]": chosen,
+		"loadBalancer.retry.status[]":   chosen,
+		"loadBalancer.serversTransport": named, "highestRandomWeight.services[].name": named,
+		"weighted.services[].name":    named,
+		"weighted.sticky.cookie.name": answered, "weighted.sticky.cookie.sameSite": chosen,
+		"weighted.sticky.cookie.path":   answered,
+		"weighted.sticky.cookie.domain": answered, "mirroring.service": named, "mirroring.mirrors[].name": named,
+		"failover.service":  named,
 		"failover.fallback": named, "failover.errors.status[]": chosen, "middlewares[]": named,
 	}
 }
 
 func fieldsOfPaths() map[string]string {
 	return map[string]string{
-		"addPrefix.prefix": rewritten, "stripPrefix.prefixes[]": rewritten, "stripPrefixRegex.regex[]": rewritten, "replacePath.path": rewritten,
+		"addPrefix.prefix": rewritten, "stripPrefix.prefixes[]": rewritten, "stripPrefixRegex.regex[]": rewritten,
+		"replacePath.path":       rewritten,
 		"replacePathRegex.regex": rewritten, "replacePathRegex.replacement": rewritten, "chain.middlewares[]": named,
-		"redirectRegex.regex": answered, "redirectRegex.replacement": answered, "redirectScheme.scheme": answered, "redirectScheme.port": answered,
-		"errors.status[]": chosen, "errors.service": named, "errors.query": rewritten, "errors.errorRequestHeaders[]": named,
-		"buffering.retryExpression": matched, "circuitBreaker.expression": matched, "compress.excludedContentTypes[]": named,
-		"compress.includedContentTypes[]": named, "compress.encodings[]": chosen, "compress.defaultEncoding": chosen, "retry.status[]": chosen,
+		"redirectRegex.regex": answered, "redirectRegex.replacement": answered, "redirectScheme.scheme": answered,
+		"redirectScheme.port": answered,
+		"errors.status[]":     chosen, "errors.service": named, "errors.query": rewritten,
+		"errors.errorRequestHeaders[]": named,
+		"buffering.retryExpression":    matched, "circuitBreaker.expression": matched,
+		"compress.excludedContentTypes[]": named,
+		"compress.includedContentTypes[]": named, "compress.encodings[]": chosen, "compress.defaultEncoding": chosen,
+		"retry.status[]":         chosen,
 		"grpcWeb.allowOrigins[]": answered,
 	}
 }
@@ -98,20 +125,26 @@ func fieldsOfPaths() map[string]string {
 func fieldsOfHeaders() map[string]string {
 	return map[string]string{
 		"customRequestHeaders{}": secretive, "customResponseHeaders{}": secretive, "sslProxyHeaders{}": secretive,
-		"accessControlAllowHeaders[]": answered, "accessControlAllowMethods[]": answered, "accessControlAllowOriginList[]": answered,
+		"accessControlAllowHeaders[]": answered, "accessControlAllowMethods[]": answered,
+		"accessControlAllowOriginList[]":      answered,
 		"accessControlAllowOriginListRegex[]": matched, "accessControlExposeHeaders[]": answered, "allowedHosts[]": addressed,
-		"hostsProxyHeaders[]": named, "customFrameOptionsValue": answered, "customBrowserXSSValue": answered, "contentSecurityPolicy": answered,
-		"contentSecurityPolicyReportOnly": answered, "publicKey": answered, "referrerPolicy": answered, "permissionsPolicy": answered,
-		"featurePolicy": answered, "sslHost": addressed,
+		"hostsProxyHeaders[]": named, "customFrameOptionsValue": answered, "customBrowserXSSValue": answered,
+		"contentSecurityPolicy":           answered,
+		"contentSecurityPolicyReportOnly": answered, "publicKey": answered, "referrerPolicy": answered,
+		"permissionsPolicy": answered,
+		"featurePolicy":     answered, "sslHost": addressed,
 	}
 }
 
 func fieldsOfTokens() map[string]string {
 	return map[string]string{
-		"jwksUrl": secretive, "jwksFile": secretive, "jwks": secretive, "publicKey": secretive, "publicKeyFile": secretive, "signingSecret": secretive,
-		"signingSecretFile": secretive, "algorithms[]": secretive, "issuers[]": secretive, "audiences[]": secretive, "claims[].name": named,
-		"claims[].values[]": secretive, "tokenHeader": named, "tokenCookie": named, "tokenQueryKey": named, "forwardHeaders{}": named,
-		"realm": answered,
+		"jwksUrl": secretive, "jwksFile": secretive, "jwks": secretive, "publicKey": secretive, "publicKeyFile": secretive,
+		"signingSecret":     secretive,
+		"signingSecretFile": secretive, "algorithms[]": secretive, "issuers[]": secretive, "audiences[]": secretive,
+		"claims[].name":     named,
+		"claims[].values[]": secretive, "tokenHeader": named, "tokenCookie": named, "tokenQueryKey": named,
+		"forwardHeaders{}": named,
+		"realm":            answered,
 	}
 }
 
@@ -133,7 +166,8 @@ func fieldsOfQuestions() map[string]string {
 func fieldsOfTransports() map[string]string {
 	return map[string]string{
 		"serverName": addressed, "rootCAs[]": keyed, "certificates[].certFile": keyed, "certificates[].keyFile": keyed,
-		"cipherSuites[]": chosen, "minVersion": chosen, "maxVersion": chosen, "peerCertURI": named, "peerCertSANs[].type": chosen,
+		"cipherSuites[]": chosen, "minVersion": chosen, "maxVersion": chosen, "peerCertURI": named,
+		"peerCertSANs[].type":  chosen,
 		"peerCertSANs[].value": named, "spiffe.ids[]": named, "spiffe.trustDomain": named,
 	}
 }
@@ -143,7 +177,8 @@ func mayHold(holds string) bool {
 	return holds == secretive || holds == keyed || holds == listed || holds == located
 }
 
-// leaves calls visit with the path of every field that has text, and what it holds there; of a type it is called once for each field.
+// leaves calls visit with the path of every field that has text, and what it holds there; of a type it is called once
+// for each field.
 func leaves(of reflect.Type, value reflect.Value, path string, visit func(path string, value reflect.Value)) {
 	if value.IsValid() && (value.Kind() == reflect.Pointer || value.Kind() == reflect.Interface) {
 		value = value.Elem()
@@ -190,8 +225,8 @@ func length(value reflect.Value) int {
 	return value.Len()
 }
 
-// TestEveryFieldIsKnownAsSecretOrNot demands that whoever adds a field to the model says here what it may hold. Those that may hold a
-// secret are planted with one, in good definitions and in broken ones.
+// TestEveryFieldIsKnownAsSecretOrNot demands that whoever adds a field to the model says here what it may hold. Those
+// that may hold a secret are planted with one, in good definitions and in broken ones.
 func TestEveryFieldIsKnownAsSecretOrNot(t *testing.T) {
 	t.Parallel()
 	known := fields()

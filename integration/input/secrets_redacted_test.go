@@ -9,8 +9,8 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// filled returns a configuration in which every list and every map has one element, and every text is what text says of its path.
-// The keys of maps whose values may be secrets are key.
+// filled returns a configuration in which every list and every map has one element, and every text is what text says of
+// its path. The keys of maps whose values may be secrets are key.
 func filled(key string, text func(path string) string) *dynamic.Configuration {
 	config := &dynamic.Configuration{}
 	fill(reflect.ValueOf(config).Elem(), "", key, text)
@@ -52,8 +52,8 @@ func fill(value reflect.Value, path, key string, text func(path string) string) 
 	}
 }
 
-// TestRedactedCopiesHaveNoSecrets plants the secret, in every way in which somebody may write one, in every field that may hold one, and
-// looks for it in what the API shows. Every other field is shown as it is.
+// TestRedactedCopiesHaveNoSecrets plants the secret, in every way in which somebody may write one, in every field that
+// may hold one, and looks for it in what the API shows. Every other field is shown as it is.
 func TestRedactedCopiesHaveNoSecrets(t *testing.T) {
 	t.Parallel()
 	known := fields()
@@ -74,11 +74,12 @@ func TestRedactedCopiesHaveNoSecrets(t *testing.T) {
 			if half := secret[:len(secret)/2]; strings.Contains(string(text), half) {
 				t.Errorf("%q is shown: %s", written, around(string(text), half))
 			}
-			leaves(reflect.TypeFor[dynamic.Configuration](), reflect.ValueOf(redacted), "", func(path string, value reflect.Value) {
-				if shown := shown(value); value.IsValid() && !mayHold(known[path]) && shown != open {
-					t.Errorf("%s shows %q, although it holds no secret", path, shown)
-				}
-			})
+			leaves(reflect.TypeFor[dynamic.Configuration](), reflect.ValueOf(redacted), "",
+				func(path string, value reflect.Value) {
+					if shown := shown(value); value.IsValid() && !mayHold(known[path]) && shown != open {
+						t.Errorf("%s shows %q, although it holds no secret", path, shown)
+					}
+				})
 		}
 	}
 }

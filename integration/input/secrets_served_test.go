@@ -119,8 +119,8 @@ func marshal(t *testing.T, config *dynamic.Configuration) string {
 	return string(text)
 }
 
-// TestServedSecretsAreNeverShown plants a secret in every field that may hold one, sends requests with credentials, changes every
-// secret to another one, and searches all that a Sluice says that is asked to say everything.
+// TestServedSecretsAreNeverShown plants a secret in every field that may hold one, sends requests with credentials,
+// changes every secret to another one, and searches all that a Sluice says that is asked to say everything.
 func TestServedSecretsAreNeverShown(t *testing.T) {
 	t.Parallel()
 	authority := harness.NewAuthority(t)
@@ -148,11 +148,17 @@ func TestServedSecretsAreNeverShown(t *testing.T) {
 		t.Errorf("the change of every secret is no generation: %d and %d", before, after)
 	}
 	question := url.Values{
-		"url": {"http://basic-dead.test/?session=" + session}, "header": {"Authorization: " + credentials[0], "Cookie: session=" + session},
+		"url": {"http://basic-dead.test/?session=" + session}, "header": {
+			"Authorization: " + credentials[0],
+			"Cookie: session=" + session,
+		},
 	}
 	maps.Copy(said, everything(t, s, question.Encode(), true))
 	expectDifferences(t, said)
-	for _, path := range []string{"/api/rawdata", "/api/http/middlewares/basic@file", "/api/support-dump static-config.json", "/api/support-dump dynamic-config.json"} {
+	for _, path := range []string{
+		"/api/rawdata", "/api/http/middlewares/basic@file",
+		"/api/support-dump static-config.json", "/api/support-dump dynamic-config.json",
+	} {
 		if !strings.Contains(said[path], "xxxx") {
 			t.Errorf("%s hides nothing, so that it proves nothing: %.300s", path, said[path])
 		}
@@ -243,7 +249,8 @@ func expectDifferences(t *testing.T, said map[string]string) {
 		}
 	}
 	for _, path := range []string{
-		"basicAuth.users[0]", "digestAuth.users[0]", "jwt.signingSecret", "jwt.jwks", "rateLimit.redis.password", "rateLimit.redis.username",
+		"basicAuth.users[0]", "digestAuth.users[0]", "jwt.signingSecret", "jwt.jwks", "rateLimit.redis.password",
+		"rateLimit.redis.username",
 		"headers.customRequestHeaders.Authorization", "plugin.demo.token", "loadBalancer.healthCheck.headers.Authorization",
 	} {
 		if !hidden[path] {

@@ -69,7 +69,8 @@ const (
 // users returns ann with the hash of her password, as htpasswd and htdigest write her.
 func (v *vault) users() (basic, digest string) {
 	sum, first := sha1.Sum([]byte(v.keep(password))), md5.Sum([]byte("ann:traefik:"+password)) //nolint:gosec // What the files hold.
-	return "ann:{SHA}" + v.keep(base64.StdEncoding.EncodeToString(sum[:])), "ann:traefik:" + v.keep(hex.EncodeToString(first[:]))
+	return "ann:{SHA}" + v.keep(base64.StdEncoding.EncodeToString(sum[:])), "ann:traefik:" +
+		v.keep(hex.EncodeToString(first[:]))
 }
 
 // sound returns a configuration that is right, with a secret in every field that may hold one.
@@ -79,20 +80,33 @@ func (v *vault) sound(t *testing.T, answering, dead string) *dynamic.Configurati
 	basic, digest := v.users()
 	both := dynamic.Certificate{CertFile: certificate, KeyFile: key}
 	secured := &dynamic.ClientTLS{CA: certificate, Cert: certificate, Key: key}
-	sets := `{"keys": [{"kty": "oct", "k": "` + v.keep("a2V5T2ZUaGVPcGVyYXRvcg") + `"}, {"kty": "EC", "crv": "P-256", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", "y": "x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}`
-	public := "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE" + "\n-----END PUBLIC KEY-----\n" + certificate
+	sets := `{"keys": [{"kty": "oct", "k": "` + v.keep("a2V5T2ZUaGVPcGVyYXRvcg") +
+		`"}, {"kty": "EC", "crv": "P-256", "x": "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU", "y": ` +
+		`"x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0"}]}`
+	public := "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAE" + "\n-----END PUBLIC KEY-----\n" +
+		certificate
 	value := v.keep("v4lueOfTheOperator")
-	address := "http://user:" + v.keep("addr3ssOfTheOperator") + "@" + answering + "/auth?token=" + v.keep("qu3ryOfTheOperator")
+	address := "http://user:" + v.keep("addr3ssOfTheOperator") + "@" + answering + "/auth?token=" +
+		v.keep("qu3ryOfTheOperator")
 	middlewares := map[string]*dynamic.Middleware{
-		"basic":         {BasicAuth: &dynamic.BasicAuth{Users: []string{basic}}},
-		"basic-file":    {BasicAuth: &dynamic.BasicAuth{UsersFile: v.file(t, "users", basic)}},
-		"digest":        {DigestAuth: &dynamic.DigestAuth{Users: []string{digest}}},
-		"digest-file":   {DigestAuth: &dynamic.DigestAuth{UsersFile: v.file(t, "digests", digest)}},
-		"forward":       {ForwardAuth: &dynamic.ForwardAuth{Address: address, AuthSigninURL: "https://sign.test/?" + value}},
-		"forward-tls":   {ForwardAuth: &dynamic.ForwardAuth{Address: "https://user:" + value + "@" + dead + "/?" + value, TLS: secured}},
-		"token":         {JWT: &dynamic.JWT{SigningSecret: v.keep(signing), TokenQueryKey: "token", TokenCookie: "session", TokenHeader: "Authorization"}},
-		"token-file":    {JWT: &dynamic.JWT{SigningSecretFile: v.file(t, "signing", signing), Algorithms: []string{"HS256"}}},
-		"token-jwks":    {JWT: &dynamic.JWT{Jwks: sets, Issuers: []string{value}, Audiences: []string{value}, Claims: []dynamic.JWTClaim{{Name: "role", Values: []string{value}}}}},
+		"basic":       {BasicAuth: &dynamic.BasicAuth{Users: []string{basic}}},
+		"basic-file":  {BasicAuth: &dynamic.BasicAuth{UsersFile: v.file(t, "users", basic)}},
+		"digest":      {DigestAuth: &dynamic.DigestAuth{Users: []string{digest}}},
+		"digest-file": {DigestAuth: &dynamic.DigestAuth{UsersFile: v.file(t, "digests", digest)}},
+		"forward":     {ForwardAuth: &dynamic.ForwardAuth{Address: address, AuthSigninURL: "https://sign.test/?" + value}},
+		"forward-tls": {ForwardAuth: &dynamic.ForwardAuth{
+			Address: "https://user:" + value + "@" + dead + "/?" + value,
+			TLS:     secured,
+		}},
+		"token": {JWT: &dynamic.JWT{
+			SigningSecret: v.keep(signing), TokenQueryKey: "token", TokenCookie: "session",
+			TokenHeader: "Authorization",
+		}},
+		"token-file": {JWT: &dynamic.JWT{SigningSecretFile: v.file(t, "signing", signing), Algorithms: []string{"HS256"}}},
+		"token-jwks": {JWT: &dynamic.JWT{
+			Jwks: sets, Issuers: []string{value}, Audiences: []string{value},
+			Claims: []dynamic.JWTClaim{{Name: "role", Values: []string{value}}},
+		}},
 		"token-set":     {JWT: &dynamic.JWT{JwksFile: v.file(t, "jwks", sets)}},
 		"token-public":  {JWT: &dynamic.JWT{PublicKey: certificate}},
 		"token-wrong":   {JWT: &dynamic.JWT{PublicKey: public + key}},
@@ -102,8 +116,9 @@ func (v *vault) sound(t *testing.T, answering, dead string) *dynamic.Configurati
 			Endpoints: []string{dead}, Username: v.keep("us3rOfRedis"), Password: v.keep("p4ssOfRedis"), TLS: secured,
 		}}},
 		"fields": {Headers: &dynamic.Headers{
-			CustomRequestHeaders: map[string]string{"Authorization": "Bearer " + value}, CustomResponseHeaders: map[string]string{"X-Empty": ""},
-			SSLProxyHeaders: map[string]string{"X-From-Proxy": value},
+			CustomRequestHeaders:  map[string]string{"Authorization": "Bearer " + value},
+			CustomResponseHeaders: map[string]string{"X-Empty": ""},
+			SSLProxyHeaders:       map[string]string{"X-From-Proxy": value},
 		}},
 		"pages":  {Errors: &dynamic.ErrorPage{Status: []string{"502"}, Service: "dead", Query: "/{status}.html"}},
 		"plugin": {Plugin: map[string]map[string]any{"demo": {"token": value}}},
@@ -114,21 +129,37 @@ func (v *vault) sound(t *testing.T, answering, dead string) *dynamic.Configurati
 	alive, broken, failing := server(answering), server(dead), server(dead)
 	failing.ServersTransport = "secured"
 	failing.Servers[0].URL = "https://" + dead
-	failing.HealthCheck = &dynamic.ServerHealthCheck{Path: "/?token=" + value, Headers: map[string]string{"Authorization": value}}
+	failing.HealthCheck = &dynamic.ServerHealthCheck{
+		Path:    "/?token=" + value,
+		Headers: map[string]string{"Authorization": value},
+	}
 	out := &dynamic.Configuration{
 		HTTP: &dynamic.HTTPConfiguration{
 			Middlewares: middlewares, Routers: map[string]*dynamic.Router{},
-			Services:          map[string]*dynamic.Service{"alive": {LoadBalancer: alive}, "dead": {LoadBalancer: broken}, "failing": {LoadBalancer: failing}},
-			ServersTransports: map[string]*dynamic.ServersTransport{"secured": {RootCAs: []string{certificate}, Certificates: []dynamic.Certificate{both}}},
+			Services: map[string]*dynamic.Service{
+				"alive": {LoadBalancer: alive}, "dead": {LoadBalancer: broken},
+				"failing": {LoadBalancer: failing},
+			},
+			ServersTransports: map[string]*dynamic.ServersTransport{"secured": {
+				RootCAs:      []string{certificate},
+				Certificates: []dynamic.Certificate{both},
+			}},
 		},
 		TLS: &dynamic.TLSConfiguration{
-			Certificates: []*dynamic.CertificateEntry{{Certificate: both}}, Stores: map[string]*dynamic.TLSStore{"default": {DefaultCertificate: &both}},
-			Options: map[string]*dynamic.TLSOptions{"known": {ClientAuth: dynamic.ClientAuth{CAFiles: []string{certificate}, ClientAuthType: "VerifyClientCertIfGiven"}}},
+			Certificates: []*dynamic.CertificateEntry{{Certificate: both}},
+			Stores:       map[string]*dynamic.TLSStore{"default": {DefaultCertificate: &both}},
+			Options: map[string]*dynamic.TLSOptions{"known": {ClientAuth: dynamic.ClientAuth{
+				CAFiles:        []string{certificate},
+				ClientAuthType: "VerifyClientCertIfGiven",
+			}}},
 		},
 	}
 	for name := range middlewares {
 		for service := range out.HTTP.Services {
-			out.HTTP.Routers[name+"-"+service] = &dynamic.Router{Rule: "Host(`" + name + "-" + service + ".test`)", Middlewares: []string{name}, Service: service}
+			out.HTTP.Routers[name+"-"+service] = &dynamic.Router{
+				Rule:        "Host(`" + name + "-" + service + ".test`)",
+				Middlewares: []string{name}, Service: service,
+			}
 		}
 	}
 	return out
@@ -148,13 +179,17 @@ func (v *vault) token() string {
 func (v *vault) credentials() []string {
 	right, token := v.keep(base64.StdEncoding.EncodeToString([]byte("ann:"+password))), v.token()
 	wrong := v.keep(base64.StdEncoding.EncodeToString([]byte("ann:" + v.keep("wr0ngPassword"))))
-	digest := `Digest username="ann", realm="traefik", nonce="` + v.keep("n0nceOfTheClient") + `", uri="/", qop=auth, nc=00000001, cnonce="` +
+	digest := `Digest username="ann", realm="traefik", nonce="` + v.keep("n0nceOfTheClient") +
+		`", uri="/", qop=auth, nc=00000001, cnonce="` +
 		v.keep("cn0nceOfTheClient") + `", response="` + v.keep("0123456789abcdef0123456789abcdef") + `", opaque="x"`
-	return []string{"Basic " + right, "Basic " + wrong, "Basic " + wrong + "=", digest, "Bearer " + token, "Bearer " + token + "x", "Bearer " + v.keep("t0kenOfTheClient"), ""}
+	return []string{
+		"Basic " + right, "Basic " + wrong, "Basic " + wrong + "=", digest, "Bearer " + token,
+		"Bearer " + token + "x", "Bearer " + v.keep("t0kenOfTheClient"), "",
+	}
 }
 
-// TestSoundDefinitionsAndRequestsKeepTheirSecrets asks every middleware with right and wrong credentials, with endpoints that answer and
-// that are gone, and searches everything that is said.
+// TestSoundDefinitionsAndRequestsKeepTheirSecrets asks every middleware with right and wrong credentials, with
+// endpoints that answer and that are gone, and searches everything that is said.
 func TestSoundDefinitionsAndRequestsKeepTheirSecrets(t *testing.T) {
 	t.Parallel()
 	authority := harness.NewAuthority(t)
@@ -175,8 +210,9 @@ func TestSoundDefinitionsAndRequestsKeepTheirSecrets(t *testing.T) {
 	session := v.keep("s3ssionOfTheClient")
 	for _, format := range []string{"common", "json"} {
 		s := harness.Start(t, harness.Setup{
-			Static: strings.Replace(asking, "api:", "metrics: {prometheus: {}}\napi:", 1), Dynamic: map[string]string{"sound.yaml": string(text)},
-			Args: []string{"--log.level=DEBUG", "--log.format=" + format},
+			Static:  strings.Replace(asking, "api:", "metrics: {prometheus: {}}\napi:", 1),
+			Dynamic: map[string]string{"sound.yaml": string(text)},
+			Args:    []string{"--log.level=DEBUG", "--log.format=" + format},
 		})
 		said := map[string]string{}
 		statuses := v.visit(t, s, config, credentials, session, said)
@@ -185,7 +221,8 @@ func TestSoundDefinitionsAndRequestsKeepTheirSecrets(t *testing.T) {
 				t.Errorf("no request was answered with %d: %v", status, statuses)
 			}
 		}
-		for name, text := range commands(t, s, "GET", "http://basic-dead.test/?session="+session, "-H", "Authorization: "+credentials[0]) {
+		for name, text := range commands(t, s, "GET", "http://basic-dead.test/?session="+session, "-H", "Authorization: "+
+			credentials[0]) {
 			said[name] = text
 		}
 		maps.Copy(said, everything(t, s, "url=http://basic-dead.test/", false))
@@ -195,8 +232,11 @@ func TestSoundDefinitionsAndRequestsKeepTheirSecrets(t *testing.T) {
 	}
 }
 
-// visit sends requests with each of the credentials by every router, and keeps the answers. It counts them by their status.
-func (v *vault) visit(t *testing.T, s *harness.Sluice, config *dynamic.Configuration, credentials []string, session string, said map[string]string) map[int]int {
+// visit sends requests with each of the credentials by every router, and keeps the answers. It counts them by their
+// status.
+func (v *vault) visit(t *testing.T, s *harness.Sluice, config *dynamic.Configuration, credentials []string,
+	session string, said map[string]string,
+) map[int]int {
 	t.Helper()
 	statuses := map[int]int{}
 	client := harness.NewClient(t, harness.H1, s.Addr("web"), "any.test", nil)
@@ -232,11 +272,14 @@ func expectPlanted(t *testing.T, config *dynamic.Configuration, v *vault) {
 			return
 		}
 		text := fmt.Sprint(value.Interface())
-		planted[path] = planted[path] || slices.ContainsFunc(slices.Concat(v.secrets, files), func(s string) bool { return strings.Contains(text, s) })
+		planted[path] = planted[path] || slices.ContainsFunc(slices.Concat(v.secrets, files), func(s string) bool {
+			return strings.Contains(text, s)
+		})
 	})
 	for path, holds := range fields() {
 		// What is wrong as soon as there is a secret in it is planted in broken definitions only.
-		if mayHold(holds) && holds != located && !planted[path] && path != "http.middlewares{}.headers.customResponseHeaders{}" {
+		if mayHold(holds) && holds != located && !planted[path] &&
+			path != "http.middlewares{}.headers.customResponseHeaders{}" {
 			t.Errorf("%s is not planted", path)
 		}
 	}

@@ -22,7 +22,8 @@ http:
     host: {loadBalancer: {servers: [{url: "http://user:` + secret + `@[::1"}]}}
     scheme: {loadBalancer: {servers: [{url: "user:` + secret + `@127.0.0.1"}]}}
     none: {loadBalancer: {servers: [{url: "http://user:` + secret + `@"}]}}
-    cookie: {loadBalancer: {sticky: {cookie: {name: "` + secret + `", sameSite: "` + secret + `"}}, servers: [{url: "http://127.0.0.1:1"}]}}
+    cookie: {loadBalancer: {sticky: {cookie: {name: "` + secret + `", sameSite: "` + secret +
+	`"}}, servers: [{url: "http://127.0.0.1:1"}]}}
   middlewares:
     basic: {basicAuth: {users: ["admin:` + secret + `"]}}
     digest: {digestAuth: {users: "admin:realm:` + secret + `", usersFiel: x}}
@@ -50,7 +51,8 @@ tls:
       keyFile:
         - "-----BEGIN PRIVATE KEY----- ` + secret + `"
   stores:
-    default: {defaultCertificate: {certFile: "-----BEGIN CERTIFICATE-----\n` + secret + `", keyFile: "` + secret + `\n"}}
+    default: {defaultCertificate: {certFile: "-----BEGIN CERTIFICATE-----\n` + secret + `", keyFile: "` + secret +
+	`\n"}}
 `
 
 func TestSecretsAreNeverPrinted(t *testing.T) {
@@ -60,14 +62,16 @@ func TestSecretsAreNeverPrinted(t *testing.T) {
 		Dynamic: map[string]string{
 			"rest.yaml": rest, "secret.yaml": besideSecrets,
 			// A template is logged as it was generated where that is asked for; keys are taken out of it.
-			"template.yaml": "tls:\n  certificates:\n    - certFile: x{{ 1 }}\n      keyFile: |\n        -----BEGIN PRIVATE KEY-----\n        " +
+			"template.yaml": "tls:\n  certificates:\n    - certFile: x{{ 1 }}\n      keyFile: |\n        -----BEGIN PRIVATE " +
+				"KEY-----\n        " +
 				secret + "\n        -----END PRIVATE KEY-----\n",
 			"broken.yaml": "http:\n  middlewares:\n    basic: {basicAuth: {users: [\"admin:" + secret + "\"\n  x: [\n",
 			"broken.toml": "[http.middlewares.basic.basicAuth]\nusers = [\"admin:" + secret + "\n",
 			"value.toml":  "[http.middlewares.basic.basicAuth]\nusers = " + secret + "\n",
 		},
 		Vars: map[string]string{
-			"BACKEND": backend(t, "backend"), "BELOW": backend(t, "below"), "CERT": harness.NewAuthority(t).Issue("x.test").CertFile,
+			"BACKEND": backend(t, "backend"), "BELOW": backend(t, "below"),
+			"CERT": harness.NewAuthority(t).Issue("x.test").CertFile,
 		},
 		Args: []string{"--log.level=DEBUG", "--providers.file.debugLogGeneratedTemplate=true"},
 	}
@@ -124,10 +128,19 @@ metrics:
 	for _, args := range [][]string{
 		{"check", "--configFile=sluice.yaml"},
 		{"--configFile=sluice.yaml"},
-		{"check", "--entryPoints.web.address=127.0.0.1:0", "--providers.redis.password=" + secret, "--providers.redis.passwrd=" + secret},
-		{"routes", "--entryPoints.web.address=127.0.0.1:0", "--providers.consul.token=" + secret, "--providers.consul.tokken=" + secret},
+		{
+			"check", "--entryPoints.web.address=127.0.0.1:0", "--providers.redis.password=" + secret,
+			"--providers.redis.passwrd=" + secret,
+		},
+		{
+			"routes", "--entryPoints.web.address=127.0.0.1:0", "--providers.consul.token=" + secret,
+			"--providers.consul.tokken=" + secret,
+		},
 	} {
-		result := harness.Run(t, dir, []string{"SLUICE_PROVIDERS_REDIS_PASSWROD=" + secret, "SLUICE_PROVIDERS_ETCD_PASSWORD=" + secret}, args...)
+		result := harness.Run(t, dir, []string{
+			"SLUICE_PROVIDERS_REDIS_PASSWROD=" + secret,
+			"SLUICE_PROVIDERS_ETCD_PASSWORD=" + secret,
+		}, args...)
 		if said := result.Stdout + result.Stderr; strings.Contains(said, secret) || said == "" || result.Code == 0 {
 			t.Errorf("sluice %q: exit code %d:\n%s", args, result.Code, said)
 		}

@@ -39,9 +39,11 @@ func refusals() []refusal {
 			"SLUICE_ENTRYPOINTS_WEB_ADDRESZ=:80", "SLUICE_LGO_LEVEL=DEBUG", "SLUICE_NOTHING_LIKE_IT=1",
 		}},
 		{name: "injected-variables", args: fine, starts: true, env: []string{
-			"SLUICE_SERVICE_HOST=10.0.0.1", "SLUICE_SERVICE_PORT=80", "SLUICE_SERVICE_PORT_WEB=80", "SLUICE_PORT=tcp://10.0.0.1:80",
+			"SLUICE_SERVICE_HOST=10.0.0.1", "SLUICE_SERVICE_PORT=80", "SLUICE_SERVICE_PORT_WEB=80",
+			"SLUICE_PORT=tcp://10.0.0.1:80",
 			"SLUICE_PORT_80_TCP=tcp://10.0.0.1:80", "SLUICE_PORT_80_TCP_PROTO=tcp", "SLUICE_PORT_80_TCP_PORT=80",
-			"SLUICE_PORT_80_TCP_ADDR=10.0.0.1", "SLUICE_METRICS_SERVICE_HOST=10.0.0.2", "SLUICE_METRICS_PORT_9100_TCP_ADDR=10.0.0.2",
+			"SLUICE_PORT_80_TCP_ADDR=10.0.0.1", "SLUICE_METRICS_SERVICE_HOST=10.0.0.2",
+			"SLUICE_METRICS_PORT_9100_TCP_ADDR=10.0.0.2",
 		}},
 		{name: "wrong-variable", args: fine, env: []string{"SLUICE_LOG_LEVEL=loud"}},
 	}
@@ -77,7 +79,10 @@ func TestStaticMistakesAreTold(t *testing.T) {
 
 func TestVariablesThatAreNoOptionsAreWarnedOf(t *testing.T) {
 	t.Parallel()
-	s := harness.Start(t, harness.Setup{Static: static, Env: []string{"SLUICE_LGO_LEVEL=DEBUG", "SLUICE_SERVICE_HOST=10.0.0.1"}})
+	s := harness.Start(t, harness.Setup{Static: static, Env: []string{
+		"SLUICE_LGO_LEVEL=DEBUG",
+		"SLUICE_SERVICE_HOST=10.0.0.1",
+	}})
 	line := s.WaitLog("level=warning", "SLUICE_LGO_LEVEL", "did you mean SLUICE_LOG")
 	if log := s.Log.String(); strings.Contains(log, "SERVICE_HOST") {
 		t.Errorf("what Kubernetes injects is warned of:\n%s%s", line, log)
@@ -87,9 +92,11 @@ func TestVariablesThatAreNoOptionsAreWarnedOf(t *testing.T) {
 func TestAPortInUseIsOneLine(t *testing.T) {
 	t.Parallel()
 	address := backend(t, "occupant")
-	result := harness.Run(t, t.TempDir(), nil, "--entryPoints.web.address="+address, "--entryPoints.other.address=127.0.0.1:0")
+	result := harness.Run(t, t.TempDir(), nil, "--entryPoints.web.address="+address,
+		"--entryPoints.other.address=127.0.0.1:0")
 	last := lines(result.Stderr)[len(lines(result.Stderr))-1]
-	if result.Code != 1 || !strings.Contains(last, "web") || !strings.Contains(last, address) || !strings.Contains(last, "address already in use") {
+	if result.Code != 1 || !strings.Contains(last, "web") || !strings.Contains(last, address) ||
+		!strings.Contains(last, "address already in use") {
 		t.Errorf("exit code %d:\n%s", result.Code, result.Stderr)
 	}
 	if strings.Count(result.Stderr, "level=error") != 1 {

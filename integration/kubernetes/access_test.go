@@ -14,22 +14,24 @@ func without(t *testing.T, resources ...string) []string {
 	texts := rights(t)
 	for _, resource := range resources {
 		last := texts[len(texts)-1]
-		if texts[len(texts)-1] = strings.Replace(last, "      - "+resource+"\n", "      - nothing\n", 1); texts[len(texts)-1] == last {
+		if texts[len(texts)-1] = strings.Replace(last, "      - "+resource+"\n", "      - nothing\n",
+			1); texts[len(texts)-1] == last {
 			t.Fatalf("there are no rights to %s", resource)
 		}
 	}
 	return texts
 }
 
-// TestMissingRights takes rights away: each one is told by verb and resource, costs what depends on it, and is noticed when
-// it is granted.
+// TestMissingRights takes rights away: each one is told by verb and resource, costs what depends on it, and is noticed
+// when it is granted.
 func TestMissingRights(t *testing.T) {
 	c := cluster.Start(t)
 	c.Apply(without(t, "middlewares", "secrets")...)
 	c.Apply(crds(t, "traefik.io")...)
 	issued := harness.NewAuthority(t).Issue("safe.test")
 	c.Apply(namespace("shop"), app("shop/web"), stamp("shop/stamp", "shop"), pair(t, "safe", issued),
-		route("traefik.io", "shop/plain", "plain.test", "[{name: web, port: 80}]"), guarded("shop/guarded", "guarded.test", "[{name: stamp}]"),
+		route("traefik.io", "shop/plain", "plain.test", "[{name: web, port: 80}]"), guarded("shop/guarded", "guarded.test",
+			"[{name: stamp}]"),
 		secured("safe", "safe.test", "{secretName: safe}"),
 	)
 	s := open(t, c, static)
@@ -63,7 +65,10 @@ func TestWithoutRightsToEndpointsSluiceIsNotReady(t *testing.T) {
 	c.Apply(without(t, "endpointslices")...)
 	c.Apply(crds(t, "traefik.io")...)
 	c.Apply(namespace("shop"), app("shop/web"), route("traefik.io", "shop/plain", "plain.test", "[{name: web, port: 80}]"))
-	s := harness.Start(t, harness.Setup{Static: static, NotReady: true, Env: []string{"KUBECONFIG=" + c.AccountKubeconfig(account)}})
+	s := harness.Start(t, harness.Setup{
+		Static: static, NotReady: true,
+		Env: []string{"KUBECONFIG=" + c.AccountKubeconfig(account)},
+	})
 	s.Until("not ready, and why", func(r harness.Readiness) bool {
 		for _, one := range r.Providers {
 			if one.Name == "kubernetesendpoints" && one.State == "forbidden" {

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAccessLogNamesIngresses reads of requests that Ingresses lead which Ingress did, and to which Service. As in Traefik, nothing of
-// it is said of IngressRoutes, which have no single Service, and of requests that nobody leads.
+// TestAccessLogNamesIngresses reads of requests that Ingresses lead which Ingress did, and to which Service. As in
+// Traefik, nothing of it is said of IngressRoutes, which have no single Service, and of requests that nobody leads.
 func TestAccessLogNamesIngresses(t *testing.T) {
 	c := prepare(t, "traefik.io")
 	bucket := "{resource: {apiGroup: example.com, kind: Bucket, name: static}}"
@@ -22,13 +22,15 @@ func TestAccessLogNamesIngresses(t *testing.T) {
 		return ingressOf("shop/front", "traefik.ingress.kubernetes.io/router.observability.metrics: 'false'",
 			host("front.test", at("Prefix", "/", backend), at("Prefix", "/bucket", bucket)))
 	}
-	c.Apply(namespace("shop"), app("shop/web"), front("number: 80"), route("traefik.io", "shop/plain", "plain.test", "[{name: web, port: 80}]"),
+	c.Apply(namespace("shop"), app("shop/web"), front("number: 80"), route("traefik.io", "shop/plain", "plain.test",
+		"[{name: web, port: 80}]"),
 		ingressOf("shop/rest", "", "{defaultBackend: {service: {name: web, port: {name: http}}}}"))
 	log := filepath.Join(t.TempDir(), "access.log")
 	s := open(t, c, static, "--accessLog.format=json", "--accessLog.filePath="+log)
 	ingress := func(of, port string) map[string]any {
 		return map[string]any{
-			"KubernetesIngressNamespace": "shop", "KubernetesIngressName": of, "KubernetesServiceName": "web", "KubernetesServicePort": port,
+			"KubernetesIngressNamespace": "shop", "KubernetesIngressName": of, "KubernetesServiceName": "web",
+			"KubernetesServicePort": port,
 		}
 	}
 	for _, one := range []struct {
@@ -60,7 +62,8 @@ func TestAccessLogNamesIngresses(t *testing.T) {
 	}, func() string { return cmp.Diff(ingress("front", "http"), got) })
 }
 
-// made waits for a line about host/path and such an answer in an access log of JSON, and returns what the last one says of Kubernetes.
+// made waits for a line about host/path and such an answer in an access log of JSON, and returns what the last one says
+// of Kubernetes.
 func made(t *testing.T, log, where, answer string) map[string]any {
 	t.Helper()
 	host, path, _ := strings.Cut(where, "/")
@@ -76,7 +79,8 @@ func made(t *testing.T, log, where, answer string) map[string]any {
 			if err := json.Unmarshal([]byte(line), &request); err != nil {
 				continue // The last line may be on its way.
 			}
-			if request["RequestHost"] == host && request["RequestPath"] == "/"+path && fmt.Sprint(request["DownstreamStatus"]) == status {
+			if request["RequestHost"] == host && request["RequestPath"] == "/"+path &&
+				fmt.Sprint(request["DownstreamStatus"]) == status {
 				maps.DeleteFunc(request, func(name string, _ any) bool { return !strings.HasPrefix(name, "Kubernetes") })
 				found = request
 			}

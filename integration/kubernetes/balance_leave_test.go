@@ -81,8 +81,8 @@ func endpoints(objects []*unstructured.Unstructured) []discoveryv1.Endpoint {
 
 func yes(condition *bool) bool { return condition != nil && *condition }
 
-// allLeave scales a Deployment to nothing. Its pods, all of them terminating, go on taking requests until they are gone; then
-// the answer is 503, and the log says why.
+// allLeave scales a Deployment to nothing. Its pods, all of them terminating, go on taking requests until they are
+// gone; then the answer is 503, and the log says why.
 func allLeave(t *testing.T, c *cluster.Cluster) {
 	const atLeast = 20
 	c.Apply(namespace("exodus"), polite("exodus/all"))
@@ -91,12 +91,13 @@ func allLeave(t *testing.T, c *cluster.Cluster) {
 	g.spreads("all.test", 3)
 	q := inquire(t, g, "all.test")
 	c.Scale("exodus/all", 0)
-	c.UntilAll("EndpointSlice.discovery.k8s.io", "exodus", "3 pods that serve and terminate", func(objects []*unstructured.Unstructured) bool {
-		all := endpoints(objects)
-		return len(all) == 3 && !slices.ContainsFunc(all, func(one discoveryv1.Endpoint) bool {
-			return yes(one.Conditions.Ready) || !yes(one.Conditions.Serving) || !yes(one.Conditions.Terminating)
+	c.UntilAll("EndpointSlice.discovery.k8s.io", "exodus", "3 pods that serve and terminate",
+		func(objects []*unstructured.Unstructured) bool {
+			all := endpoints(objects)
+			return len(all) == 3 && !slices.ContainsFunc(all, func(one discoveryv1.Endpoint) bool {
+				return yes(one.Conditions.Ready) || !yes(one.Conditions.Serving) || !yes(one.Conditions.Terminating)
+			})
 		})
-	})
 	before := len(q.seen())
 	c.UntilAll("Pod", "exodus", "gone", func(pods []*unstructured.Unstructured) bool { return len(pods) == 0 })
 	g.becomes("all.test/", "503")
@@ -110,7 +111,8 @@ func allLeave(t *testing.T, c *cluster.Cluster) {
 		t.Errorf("answer %d of %d is %s; all pods were terminating after %d", last+1, len(answers), answers[last], before)
 	}
 	if at := slices.IndexFunc(answers[last:], func(answer string) bool { return !fails(answer) }); at >= 0 {
-		t.Errorf("answer %d is %s, though there is somebody: answer %d is %s", last+1, answers[last], last+at+1, answers[last+at])
+		t.Errorf("answer %d is %s, though there is somebody: answer %d is %s", last+1, answers[last], last+at+1,
+			answers[last+at])
 	}
 	g.WaitLog("request failed", "host=all.test", "no endpoint may answer: 0 known, none serving")
 	t.Logf("%d answers of pods that were all terminating, then %v", last-before, tally(answers[last:]))
@@ -124,8 +126,8 @@ func tally(answers []string) map[string]int {
 	return counts
 }
 
-// readinessFlaps has one pod of three say that it is not ready, and that it is, again and again. No request fails, and it gets
-// its share when it is ready and none when it is not.
+// readinessFlaps has one pod of three say that it is not ready, and that it is, again and again. No request fails, and
+// it gets its share when it is ready and none when it is not.
 func readinessFlaps(t *testing.T, c *cluster.Cluster) {
 	c.Apply(namespace("flap"), polite("flap/web"))
 	c.Scale("flap/web", 3)
@@ -142,14 +144,16 @@ func readinessFlaps(t *testing.T, c *cluster.Cluster) {
 	for range 5 {
 		for _, ready := range []bool{false, true} {
 			patch := fmt.Sprintf(`{"metadata":{"annotations":{"test.sluice.dev/ready":"%v"}}}`, ready)
-			if _, err := c.Kubernetes.CoreV1().Pods("flap").Patch(t.Context(), pod, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			if _, err := c.Kubernetes.CoreV1().Pods("flap").Patch(t.Context(), pod, types.MergePatchType, []byte(patch),
+				metav1.PatchOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			c.UntilAll("EndpointSlice.discovery.k8s.io", "flap", "a pod's readiness", func(objects []*unstructured.Unstructured) bool {
-				return slices.ContainsFunc(endpoints(objects), func(one discoveryv1.Endpoint) bool {
-					return one.TargetRef != nil && one.TargetRef.Name == pod && yes(one.Conditions.Ready) == ready
+			c.UntilAll("EndpointSlice.discovery.k8s.io", "flap", "a pod's readiness",
+				func(objects []*unstructured.Unstructured) bool {
+					return slices.ContainsFunc(endpoints(objects), func(one discoveryv1.Endpoint) bool {
+						return one.TargetRef != nil && one.TargetRef.Name == pod && yes(one.Conditions.Ready) == ready
+					})
 				})
-			})
 			l.spread(map[bool]int{false: 2, true: 3}[ready])
 			if answers := g.several("web.test/", 12); !ready && answers["200 flap/"+pod] > 0 {
 				t.Errorf("a pod that is not ready answers: %v", answers)

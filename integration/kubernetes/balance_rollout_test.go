@@ -25,8 +25,8 @@ const (
 type crew struct {
 	// name is also that of the host. stop is how its pods end.
 	name, stop string
-	// grace is how many seconds they have for it: the polite ones serve for 3 s, as a preStop hook does, the hanging ones do
-	// nothing until they are killed.
+	// grace is how many seconds they have for it: the polite ones serve for 3 s, as a preStop hook does, the hanging ones
+	// do nothing until they are killed.
 	grace int
 	// options are of the route's service, as in a manifest.
 	options string
@@ -47,7 +47,8 @@ func crews() []crew {
 
 // manifest is a crew's Deployment. The round makes its pods others than those of the round before.
 func (c crew) manifest(round int) string {
-	return strings.NewReplacer("NAME", c.name, "STOP", c.stop, "GRACE", fmt.Sprint(c.grace), "ROUND", fmt.Sprint(round), "SIZE", fmt.Sprint(crewSize)).Replace(`
+	return strings.NewReplacer("NAME", c.name, "STOP", c.stop, "GRACE", fmt.Sprint(c.grace), "ROUND", fmt.Sprint(round),
+		"SIZE", fmt.Sprint(crewSize)).Replace(`
 ---
 apiVersion: apps/v1
 kind: Deployment
@@ -89,9 +90,9 @@ func roll(c *cluster.Cluster, round int) {
 	}
 }
 
-// podsAreRolled rolls Deployments whose pods end politely and rudely, again and again, under GETs and POSTs. No GET fails, and no
-// request of which no pod has seen a byte. A POST that a pod had when it ended is lost, since nobody may repeat it; how many
-// are is counted, and each has a line in the access log which says that it had been sent.
+// podsAreRolled rolls Deployments whose pods end politely and rudely, again and again, under GETs and POSTs. No GET
+// fails, and no request of which no pod has seen a byte. A POST that a pod had when it ended is lost, since nobody may
+// repeat it; how many are is counted, and each has a line in the access log which says that it had been sent.
 func podsAreRolled(t *testing.T, c *cluster.Cluster) {
 	c.Apply(namespace("roll"))
 	for _, one := range crews() {
@@ -115,7 +116,8 @@ func podsAreRolled(t *testing.T, c *cluster.Cluster) {
 	if after := g.Readiness().Generation; after != generation {
 		t.Errorf("pods made tables %d to %d", generation, after)
 	}
-	t.Logf("%d rollouts of %d pods and %d requests in %v", round, crewSize*len(crews()), v.requests(), took.Round(time.Millisecond))
+	t.Logf("%d rollouts of %d pods and %d requests in %v", round, crewSize*len(crews()), v.requests(),
+		took.Round(time.Millisecond))
 	metrics := harness.NewClient(t, harness.H1, g.Addr("traefik"), "any.test", nil).Get("/metrics").Text
 	for _, one := range crews() {
 		v.judge(g, one, metrics)
@@ -127,7 +129,8 @@ func (v *volley) judge(g *gate, of crew, metrics string) {
 	v.t.Helper()
 	get, post := v.scores[of.name+" "+http.MethodGet], v.scores[of.name+" "+http.MethodPost]
 	until(v.t, func() bool { return len(g.failures(of.name)) >= len(get.failed)+len(post.failed) }, func() string {
-		return fmt.Sprintf("%s: clients saw %q and %q, the log says %q", of.name, get.failed, post.failed, g.failures(of.name))
+		return fmt.Sprintf("%s: clients saw %q and %q, the log says %q", of.name, get.failed, post.failed,
+			g.failures(of.name))
 	})
 	lines := g.failures(of.name)
 	reasons := map[string]int{}
@@ -144,7 +147,8 @@ func (v *volley) judge(g *gate, of crew, metrics string) {
 		v.t.Errorf("%s: %d of %d POSTs fail, the first: %s", of.name, len(failed), post.sent, failed[0])
 	}
 	if len(lines) != len(get.failed)+len(post.failed) {
-		v.t.Errorf("%s: %d requests failed, and %d lines of the log say so", of.name, len(get.failed)+len(post.failed), len(lines))
+		v.t.Errorf("%s: %d requests failed, and %d lines of the log say so", of.name, len(get.failed)+len(post.failed),
+			len(lines))
 	}
 	v.t.Logf("%-10s GET  %s", of.name, get)
 	v.t.Logf("%-10s POST %s", of.name, post)
@@ -152,7 +156,8 @@ func (v *volley) judge(g *gate, of crew, metrics string) {
 		v.t.Logf("%-10s %d x %s", of.name, count, reason)
 	}
 	for _, counter := range []string{"retries", "retries_exhausted", "ejections"} {
-		sample := regexp.MustCompile(`sluice_service_` + counter + `_total\{service="roll-` + of.name + `-[0-9a-f]+@kubernetescrd"\} (\d+)`)
+		sample := regexp.MustCompile(`sluice_service_` + counter + `_total\{service="roll-` + of.name +
+			`-[0-9a-f]+@kubernetescrd"\} (\d+)`)
 		if match := sample.FindStringSubmatch(metrics); match != nil {
 			v.t.Logf("%-10s %s %s", of.name, match[1], counter)
 		}
@@ -161,5 +166,6 @@ func (v *volley) judge(g *gate, of crew, metrics string) {
 
 // String tells how many requests there were, and how they did.
 func (s *score) String() string {
-	return fmt.Sprintf("%6d sent, %d failed, the slowest took %v", s.sent, len(s.failed), s.slowest.Round(time.Millisecond))
+	return fmt.Sprintf("%6d sent, %d failed, the slowest took %v", s.sent, len(s.failed),
+		s.slowest.Round(time.Millisecond))
 }

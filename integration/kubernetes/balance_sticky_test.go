@@ -11,10 +11,11 @@ import (
 	"github.com/sluiceproxy/sluice/integration/cluster"
 )
 
-// stickyPodLeaves deletes the pod that a client sticks to. It keeps the client until it is gone, while nobody else is led to
-// it; then the client moves once, with one new cookie.
+// stickyPodLeaves deletes the pod that a client sticks to. It keeps the client until it is gone, while nobody else is
+// led to it; then the client moves once, with one new cookie.
 func stickyPodLeaves(t *testing.T, c *cluster.Cluster) {
-	c.Apply(namespace("glue"), strings.Replace(polite("glue/pot"), "port: 80}]", "port: 80, sticky: {cookie: {name: pot}}}]", 1))
+	c.Apply(namespace("glue"), strings.Replace(polite("glue/pot"), "port: 80}]",
+		"port: 80, sticky: {cookie: {name: pot}}}]", 1))
 	c.Scale("glue/pot", 3)
 	c.Endpoints("glue/pot", 3)
 	g := open(t, c, static)
@@ -30,16 +31,20 @@ func stickyPodLeaves(t *testing.T, c *cluster.Cluster) {
 	}
 	name := strings.TrimPrefix(home, "glue/")
 	c.DeleteNow("Pod", home)
-	c.UntilAll("EndpointSlice.discovery.k8s.io", "glue", "a pod that serves and terminates", func(objects []*unstructured.Unstructured) bool {
-		for _, one := range endpoints(objects) {
-			if one.TargetRef != nil && one.TargetRef.Name == name && yes(one.Conditions.Serving) && yes(one.Conditions.Terminating) {
-				return true
+	c.UntilAll("EndpointSlice.discovery.k8s.io", "glue", "a pod that serves and terminates",
+		func(objects []*unstructured.Unstructured) bool {
+			for _, one := range endpoints(objects) {
+				if one.TargetRef != nil && one.TargetRef.Name == name && yes(one.Conditions.Serving) &&
+					yes(one.Conditions.Terminating) {
+					return true
+				}
 			}
-		}
-		return false
-	})
+			return false
+		})
 	// Nobody else is led there any more as soon as Sluice has heard of it.
-	until(t, func() bool { return g.several("pot.test/", 12)["200 "+home] == 0 }, func() string { return "new clients get to a pod that leaves" })
+	until(t, func() bool {
+		return g.several("pot.test/", 12)["200 "+home] == 0
+	}, func() string { return "new clients get to a pod that leaves" })
 	kept := 0
 	var next string
 	until(t, func() bool {

@@ -18,7 +18,8 @@ import (
 	"time"
 )
 
-// perCrew is how many connections send one kind of request to a crew, each the next as soon as it has the answer before.
+// perCrew is how many connections send one kind of request to a crew, each the next as soon as it has the answer
+// before.
 const perCrew = 3
 
 // volley is many requests at a time to all crews.
@@ -131,7 +132,8 @@ func (g *gun) exchange(path, body string) (*http.Response, error) {
 	if body != "" {
 		length = fmt.Sprintf("Content-Length: %d\r\n", len(body))
 	}
-	if _, err := io.WriteString(g.connection, g.method+" "+path+" HTTP/1.1\r\nHost: "+g.host+"\r\n"+length+"\r\n"+body); err != nil {
+	if _, err := io.WriteString(g.connection, g.method+" "+path+" HTTP/1.1\r\nHost: "+g.host+"\r\n"+length+"\r\n"+
+		body); err != nil {
 		return nil, err
 	}
 	response, err := http.ReadResponse(g.reader, nil)

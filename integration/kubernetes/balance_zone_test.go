@@ -25,13 +25,15 @@ func standing(t testing.TB, c *cluster.Cluster, node string, args ...string) *ga
 
 // hinted is an endpoint of a zone, with the hint that the zone should use it.
 func hinted(address, zone string) string {
-	return "{addresses: ['" + address + "'], conditions: {ready: true}, zone: " + zone + ", hints: {forZones: [{name: " + zone + "}]}}"
+	return "{addresses: ['" + address + "'], conditions: {ready: true}, zone: " + zone + ", hints: {forZones: [{name: " +
+		zone + "}]}}"
 }
 
-// hintsByHand writes EndpointSlices with hints. A Sluice keeps to those for the zone of its node, or the one that the option zone
-// names, for as long as there are any.
+// hintsByHand writes EndpointSlices with hints. A Sluice keeps to those for the zone of its node, or the one that the
+// option zone names, for as long as there are any.
 func hintsByHand(t *testing.T, c *cluster.Cluster) {
-	c.Apply(namespace("shop"), plain("zoned", "{ports: [{port: 80}]}"), route("traefik.io", "shop/zoned", "zoned.test", "[{name: zoned, port: 80}]"))
+	c.Apply(namespace("shop"), plain("zoned", "{ports: [{port: 80}]}"), route("traefik.io", "shop/zoned", "zoned.test",
+		"[{name: zoned, port: 80}]"))
 	for i := range 4 {
 		listen(t, fmt.Sprintf("198.18.1.%d:8080", i+1), fmt.Sprint(i+1), nil)
 	}
@@ -55,11 +57,13 @@ func hintsByHand(t *testing.T, c *cluster.Cluster) {
 	c.Apply(slice("zoned", "a", "IPv4", slices.Concat(west, east)...))
 	see(near, far, all)
 	// Those of the zone leave: they get nothing while others serve.
-	leaving := strings.ReplaceAll(strings.Join(west, ", "), "ready: true", "ready: false, serving: true, terminating: true")
+	leaving := strings.ReplaceAll(strings.Join(west, ", "), "ready: true",
+		"ready: false, serving: true, terminating: true")
 	c.Apply(slice("zoned", "a", "IPv4", append([]string{leaving}, east...)...))
 	see(far, far, far)
 	// One without a hint, and hints do not count.
-	c.Apply(slice("zoned", "a", "IPv4", slices.Concat(west, east[:1], []string{endpoint("198.18.1.4", "ready: true", "")})...))
+	c.Apply(slice("zoned", "a", "IPv4", slices.Concat(west, east[:1],
+		[]string{endpoint("198.18.1.4", "ready: true", "")})...))
 	see(all, all, all)
 }
 
@@ -82,7 +86,8 @@ spec:
 `)
 }
 
-// hintsOfTheControlPlane has the control plane write the hints, as the Service asks. Requests stay in the zone while it has pods.
+// hintsOfTheControlPlane has the control plane write the hints, as the Service asks. Requests stay in the zone while it
+// has pods.
 func hintsOfTheControlPlane(t *testing.T, c *cluster.Cluster) {
 	c.Apply(namespace("zones"), zonal("west"), zonal("east"), `
 ---
@@ -94,9 +99,10 @@ spec: {selector: {app: near}, trafficDistribution: PreferSameZone, ports: [{port
 	g := standing(t, c, "west-1")
 	await := func(zones string) {
 		t.Helper()
-		c.UntilAll("EndpointSlice.discovery.k8s.io", "zones", "hints for "+zones, func(objects []*unstructured.Unstructured) bool {
-			return zonesOf(endpoints(objects)) == zones
-		})
+		c.UntilAll("EndpointSlice.discovery.k8s.io", "zones", "hints for "+zones,
+			func(objects []*unstructured.Unstructured) bool {
+				return zonesOf(endpoints(objects)) == zones
+			})
 	}
 	from := func(zones ...string) {
 		t.Helper()

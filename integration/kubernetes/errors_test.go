@@ -25,8 +25,8 @@ const (
 
 // fault is one thing that can be wrong with an IngressRoute.
 type fault struct {
-	// match is the rule, where HOST stands for the host; empty is the host alone. services and more are as in the manifest, more
-	// within the route; spec is beside the routes.
+	// match is the rule, where HOST stands for the host; empty is the host alone. services and more are as in the
+	// manifest, more within the route; spec is beside the routes.
 	match, services, more, spec string
 	// status is what the host is answered with; 0 does not ask. reason is part of the verdict.
 	status int
@@ -40,26 +40,50 @@ const web = "[{name: web, port: 80}]"
 func faults() map[string]fault {
 	const refused, unknown = http.StatusServiceUnavailable, http.StatusNotFound
 	return map[string]fault{
-		"syntax":            {match: "Host(`HOST`", status: unknown, reason: "rule"},
-		"matcher":           {match: "Hots(`HOST`)", status: unknown, reason: "Hots"},
-		"regexp":            {match: "Host(`HOST`) && PathRegexp(`[`)", status: unknown, reason: "["},
-		"service":           {services: "[{name: nobody, port: 80}]", status: refused, reason: "Service faulty/nobody does not exist"},
-		"port":              {services: "[{name: web, port: 81}]", status: refused, reason: "has no port 81"},
-		"portname":          {services: "[{name: web, port: grpc}]", status: refused, reason: "has no port grpc"},
-		"external":          {services: "[{name: external, port: 80}]", status: refused, reason: "allowExternalNameServices"},
-		"headless":          {services: "[{name: headless, port: 80, nativeLB: true}]", status: refused, reason: "is headless"},
-		"service-elsewhere": {services: "[{name: good-0, namespace: shop, port: 80}]", status: refused, reason: "allowCrossNamespace"},
-		"ts":                {services: "[{name: nobody, kind: TraefikService}]", status: refused, reason: "nobody"},
-		"ts-elsewhere":      {services: "[{name: any, namespace: shop, kind: TraefikService}]", status: refused, reason: "allowCrossNamespace"},
-		"ts-broken":         {services: "[{name: broken, kind: TraefikService}]", status: refused, reason: "Service faulty/gone does not exist"},
-		"transport":         {services: "[{name: web, port: 80, serversTransport: nobody}]", status: refused, reason: "nobody"},
-		"middleware":        {more: "middlewares: [{name: nobody}]", status: refused, reason: "nobody"},
-		"middleware-far":    {more: "middlewares: [{name: any, namespace: shop}]", status: refused, reason: "allowCrossNamespace"},
-		"middleware-secret": {more: "middlewares: [{name: locked}]", status: refused, reason: "Secret faulty/nobody does not exist"},
-		"middleware-empty":  {more: "middlewares: [{name: empty}]", status: refused, reason: "faulty-empty@kubernetescrd"},
-		"tls-secret":        {spec: "tls: {secretName: nobody}", reason: "Secret faulty/nobody does not exist"},
-		"tls-options":       {spec: "tls: {options: {name: nobody}}", reason: "nobody"},
-		"entrypoint":        {spec: "entryPoints: [nowhere]", status: unknown, reason: "nowhere"},
+		"syntax":  {match: "Host(`HOST`", status: unknown, reason: "rule"},
+		"matcher": {match: "Hots(`HOST`)", status: unknown, reason: "Hots"},
+		"regexp":  {match: "Host(`HOST`) && PathRegexp(`[`)", status: unknown, reason: "["},
+		"service": {
+			services: "[{name: nobody, port: 80}]", status: refused,
+			reason: "Service faulty/nobody does not exist",
+		},
+		"port":     {services: "[{name: web, port: 81}]", status: refused, reason: "has no port 81"},
+		"portname": {services: "[{name: web, port: grpc}]", status: refused, reason: "has no port grpc"},
+		"external": {services: "[{name: external, port: 80}]", status: refused, reason: "allowExternalNameServices"},
+		"headless": {
+			services: "[{name: headless, port: 80, nativeLB: true}]", status: refused,
+			reason: "is headless",
+		},
+		"service-elsewhere": {
+			services: "[{name: good-0, namespace: shop, port: 80}]", status: refused,
+			reason: "allowCrossNamespace",
+		},
+		"ts": {services: "[{name: nobody, kind: TraefikService}]", status: refused, reason: "nobody"},
+		"ts-elsewhere": {
+			services: "[{name: any, namespace: shop, kind: TraefikService}]", status: refused,
+			reason: "allowCrossNamespace",
+		},
+		"ts-broken": {
+			services: "[{name: broken, kind: TraefikService}]", status: refused,
+			reason: "Service faulty/gone does not exist",
+		},
+		"transport": {
+			services: "[{name: web, port: 80, serversTransport: nobody}]", status: refused,
+			reason: "nobody",
+		},
+		"middleware": {more: "middlewares: [{name: nobody}]", status: refused, reason: "nobody"},
+		"middleware-far": {
+			more: "middlewares: [{name: any, namespace: shop}]", status: refused,
+			reason: "allowCrossNamespace",
+		},
+		"middleware-secret": {
+			more: "middlewares: [{name: locked}]", status: refused,
+			reason: "Secret faulty/nobody does not exist",
+		},
+		"middleware-empty": {more: "middlewares: [{name: empty}]", status: refused, reason: "faulty-empty@kubernetescrd"},
+		"tls-secret":       {spec: "tls: {secretName: nobody}", reason: "Secret faulty/nobody does not exist"},
+		"tls-options":      {spec: "tls: {options: {name: nobody}}", reason: "nobody"},
+		"entrypoint":       {spec: "entryPoints: [nowhere]", status: unknown, reason: "nowhere"},
 	}
 }
 
@@ -104,7 +128,8 @@ func (f fault) manifest(name string) string {
 		spec = "entryPoints: [web]"
 	}
 	return strings.NewReplacer(
-		"NAME", name, "SPEC", spec, "MATCH", strings.ReplaceAll(match, "HOST", name+".test"), "SERVICES", services, "MORE", f.more,
+		"NAME", name, "SPEC", spec, "MATCH", strings.ReplaceAll(match, "HOST", name+".test"), "SERVICES", services, "MORE",
+		f.more,
 	).Replace(`
 ---
 apiVersion: traefik.io/v1alpha1
@@ -134,7 +159,8 @@ spec: {clusterIP: None, selector: {app: web}, ports: [{port: 80, targetPort: 808
 `, i)
 	}
 	for i := range goodRoutes {
-		routes.WriteString(route("traefik.io", fmt.Sprintf("shop/good-%d", i), goodHost(i), fmt.Sprintf("[{name: good-%d, port: 80}]", i%goodServices)))
+		routes.WriteString(route("traefik.io", fmt.Sprintf("shop/good-%d", i), goodHost(i),
+			fmt.Sprintf("[{name: good-%d, port: 80}]", i%goodServices)))
 	}
 	for class, one := range faults() {
 		for i := range perFault {
@@ -144,15 +170,16 @@ spec: {clusterIP: None, selector: {app: web}, ports: [{port: 80, targetPort: 808
 		}
 	}
 	return []string{
-		namespace("shop"), namespace("faulty"), services.String(), polite("shop/web"), polite("faulty/web"), faulty, routes.String(),
+		namespace("shop"), namespace("faulty"), services.String(), polite("shop/web"), polite("faulty/web"), faulty,
+		routes.String(),
 	}, broken
 }
 
 func goodHost(i int) string { return fmt.Sprintf("good-%d.test", i) }
 
-// TestBadRoutesAmongGoodOnes has 200 routes with all sorts of errors among 2,000 good ones. All good ones serve; each bad one
-// says what is wrong with it, in what sluice check prints, in the log and in one Event; nothing is said twice, and one that is
-// repaired serves and says so.
+// TestBadRoutesAmongGoodOnes has 200 routes with all sorts of errors among 2,000 good ones. All good ones serve; each
+// bad one says what is wrong with it, in what sluice check prints, in the log and in one Event; nothing is said twice,
+// and one that is repaired serves and says so.
 func TestBadRoutesAmongGoodOnes(t *testing.T) {
 	c := prepare(t)
 	manifests, broken := crowd()
@@ -198,7 +225,8 @@ func expectGood(t *testing.T, g *gate) {
 // expectCheck runs sluice check, which has a line for each bad route and none for a good one.
 func expectCheck(t *testing.T, c *cluster.Cluster, broken map[string]fault) {
 	env := []string{"KUBECONFIG=" + c.AccountKubeconfig(account)}
-	result := harness.Run(t, t.TempDir(), env, "check", "--entryPoints.web.address=127.0.0.1:0", "--providers.kubernetesCRD=true")
+	result := harness.Run(t, t.TempDir(), env, "check", "--entryPoints.web.address=127.0.0.1:0",
+		"--providers.kubernetesCRD=true")
 	if result.Code != 1 {
 		t.Errorf("exit code %d, want 1: %s", result.Code, result.Stderr)
 	}
@@ -206,7 +234,9 @@ func expectCheck(t *testing.T, c *cluster.Cluster, broken map[string]fault) {
 	for _, name := range slices.Sorted(maps.Keys(broken)) {
 		expectLine(t, lines, name, broken[name].reason)
 	}
-	if at := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, "shop/") && !strings.Contains(line, "faulty/") }); at >= 0 {
+	if at := slices.IndexFunc(lines, func(line string) bool {
+		return strings.Contains(line, "shop/") && !strings.Contains(line, "faulty/")
+	}); at >= 0 {
 		t.Errorf("a good route is complained about: %s", lines[at])
 	}
 }
@@ -214,7 +244,8 @@ func expectCheck(t *testing.T, c *cluster.Cluster, broken map[string]fault) {
 // verdictLine is in every line of the log about an object that is not as it should be.
 const verdictLine = `msg="object `
 
-// expectLog waits for a warning for each bad route: the log tells of objects when nothing more has come of the source for a moment.
+// expectLog waits for a warning for each bad route: the log tells of objects when nothing more has come of the source
+// for a moment.
 func expectLog(t *testing.T, g *gate, broken map[string]fault) {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()

@@ -45,7 +45,8 @@ func randomEdits(t *testing.T, c *cluster.Cluster) {
 	l := press(t, g, "calm.test")
 	seed := rand.Uint64()
 	w := &wild{
-		t: t, c: c, random: rand.New(rand.NewPCG(seed, 0)), there: map[string]bool{}, addresses: c.Endpoints("wild/calm", wildPods), //nolint:gosec // Nothing secret.
+		t: t, c: c, random: rand.New(rand.NewPCG(seed, 0)), there: map[string]bool{}, addresses: c.Endpoints("wild/calm",
+			wildPods), //nolint:gosec // Nothing secret.
 	}
 	over := time.NewTimer(wildTime)
 	defer over.Stop()
@@ -84,12 +85,14 @@ func (w *wild) edit() {
 	path := fmt.Sprintf("wild/wild-%d", number)
 	switch w.random.IntN(10) {
 	case 0, 1:
-		w.apply("IngressRoute.traefik.io", path, route("traefik.io", path, wildHost(number), "[{name: "+service+", port: 80}]"))
+		w.apply("IngressRoute.traefik.io", path, route("traefik.io", path, wildHost(number), "[{name: "+service+
+			", port: 80}]"))
 	case 2:
 		w.remove("IngressRoute.traefik.io", path)
 	case 3:
 		w.apply("Service", "wild/"+service, fmt.Sprintf(
-			"{apiVersion: v1, kind: Service, metadata: {name: %s, namespace: wild}, spec: {clusterIP: None, ports: [{name: http, port: 80}]}}", service))
+			"{apiVersion: v1, kind: Service, metadata: {name: %s, namespace: wild}, spec: {clusterIP: None, ports: [{name: "+
+				"http, port: 80}]}}", service))
 	case 4:
 		if w.random.IntN(3) == 0 {
 			w.remove("Service", "wild/"+service)
@@ -183,7 +186,8 @@ func read(t *testing.T, c *cluster.Cluster) model {
 func (m model) add(slice discoveryv1.EndpointSlice, names map[string]string) {
 	service := slice.Labels[discoveryv1.LabelServiceName]
 	for _, endpoint := range slice.Endpoints {
-		if slice.AddressType != discoveryv1.AddressTypeIPv4 || endpoint.Conditions.Ready != nil && !*endpoint.Conditions.Ready {
+		if slice.AddressType != discoveryv1.AddressTypeIPv4 || endpoint.Conditions.Ready != nil &&
+			!*endpoint.Conditions.Ready {
 			continue
 		}
 		if m.endpoints[service] == nil {

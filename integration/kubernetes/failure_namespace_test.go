@@ -39,7 +39,8 @@ func namespaceIsDeleted(t *testing.T, c *cluster.Cluster) {
 	g.expect("talk.test/", "404")
 	l.end()
 	for line := range strings.Lines(g.Log.String()) {
-		if strings.Contains(line, "level=error") || strings.Contains(line, "level=warning") && strings.Contains(line, "writing to Kubernetes fails") {
+		if strings.Contains(line, "level=error") || strings.Contains(line, "level=warning") &&
+			strings.Contains(line, "writing to Kubernetes fails") {
 			t.Errorf("the log has %s", line)
 		}
 	}

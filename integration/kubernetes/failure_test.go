@@ -16,9 +16,9 @@ import (
 // away is how long the API server is away.
 const away = time.Minute
 
-// apiServerGoesAway takes the API server away for a minute under load. What is known goes on serving and stays
-// ready; a Sluice that starts meanwhile is not ready. When the API server is back, nothing is done again, and what changes
-// from then on arrives.
+// apiServerGoesAway takes the API server away for a minute under load. What is known goes on serving and stays ready; a
+// Sluice that starts meanwhile is not ready. When the API server is back, nothing is done again, and what changes from
+// then on arrives.
 func apiServerGoesAway(t *testing.T, c *cluster.Cluster) {
 	c.Apply(namespace("away"), polite("away/far"), polite("away/bag"))
 	c.Scale("away/far", 3)
@@ -46,8 +46,11 @@ func apiServerGoesAway(t *testing.T, c *cluster.Cluster) {
 		t.Errorf("without an API server, a Sluice that has just started is ready: %+v", answer)
 	}
 	c.StartAPI()
-	late.Until("ready, now that the API server is there", func(r harness.Readiness) bool { return r.Status == http.StatusOK })
-	(&gate{Sluice: late, t: t, web: harness.NewClient(t, harness.H1, late.Addr("web"), "far.test", nil)}).serves("far.test")
+	late.Until("ready, now that the API server is there", func(r harness.Readiness) bool {
+		return r.Status == http.StatusOK
+	})
+	(&gate{Sluice: late, t: t, web: harness.NewClient(t, harness.H1, late.Addr("web"), "far.test",
+		nil)}).serves("far.test")
 
 	// What is changed now comes after all that was there, so that nothing more of that is under way.
 	c.Scale("away/bag", 2)
@@ -113,8 +116,8 @@ func watchReady(t *testing.T, g *gate) readiness {
 	return w
 }
 
-// work returns the counters of what Sluice has done about the objects of its cluster, one a line: how many tables it has
-// made, and how many translations changed anything.
+// work returns the counters of what Sluice has done about the objects of its cluster, one a line: how many tables it
+// has made, and how many translations changed anything.
 func (g *gate) work() string {
 	g.t.Helper()
 	client := harness.NewClient(g.t, harness.H1, g.Addr("traefik"), "any.test", nil)

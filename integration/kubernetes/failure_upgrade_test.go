@@ -27,8 +27,8 @@ func draining(web string) []string {
 	}
 }
 
-// sluiceIsUpgraded ends and starts two Sluices, one after the other, under load of clients that go to the other one when
-// one takes no connection. No request fails, and whoever looks at /ready is told before connections are refused.
+// sluiceIsUpgraded ends and starts two Sluices, one after the other, under load of clients that go to the other one
+// when one takes no connection. No request fails, and whoever looks at /ready is told before connections are refused.
 func sluiceIsUpgraded(t *testing.T, c *cluster.Cluster) {
 	c.Apply(namespace("port"), polite("port/ship"))
 	c.Scale("port/ship", 3)
@@ -53,8 +53,8 @@ func sluiceIsUpgraded(t *testing.T, c *cluster.Cluster) {
 	t.Logf("%d requests, %d connections were refused", n.served.Load(), n.elsewhere.Load())
 }
 
-// dismiss sends SIGTERM: /ready says so at once, while connections are still taken; then the process ends, with what it has
-// begun.
+// dismiss sends SIGTERM: /ready says so at once, while connections are still taken; then the process ends, with what it
+// has begun.
 func dismiss(t *testing.T, g *gate) {
 	t.Helper()
 	g.Signal(syscall.SIGTERM)

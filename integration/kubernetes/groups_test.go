@@ -20,7 +20,8 @@ func (g *gate) standing(provider string) (state, reason string) {
 	return "", ""
 }
 
-// stands waits until a provider is in a state whose reason holds all of the words; a provider that is synced gives none.
+// stands waits until a provider is in a state whose reason holds all of the words; a provider that is synced gives
+// none.
 func (g *gate) stands(provider, state string, words ...string) {
 	g.t.Helper()
 	var is, reason string
@@ -33,13 +34,17 @@ func (g *gate) stands(provider, state string, words ...string) {
 // tells waits until /ready lists a verdict that holds all of the words, wherever.
 func (g *gate) tells(words ...string) {
 	g.t.Helper()
-	until(g.t, func() bool { return g.says(words) }, func() string { return "no verdict holds " + strings.Join(words, ", ") + g.tail() })
+	until(g.t, func() bool {
+		return g.says(words)
+	}, func() string { return "no verdict holds " + strings.Join(words, ", ") + g.tail() })
 }
 
 // settles waits until /ready lists no verdict that holds all of the words.
 func (g *gate) settles(words ...string) {
 	g.t.Helper()
-	until(g.t, func() bool { return !g.says(words) }, func() string { return "a verdict holds " + strings.Join(words, ", ") + g.tail() })
+	until(g.t, func() bool {
+		return !g.says(words)
+	}, func() string { return "a verdict holds " + strings.Join(words, ", ") + g.tail() })
 }
 
 func (g *gate) says(words []string) bool {
@@ -53,8 +58,8 @@ func containsAll(text string, words []string) bool {
 	return !slices.ContainsFunc(words, func(word string) bool { return !strings.Contains(text, word) })
 }
 
-// TestGroupsComeAndGo starts before any custom resource is served, and then brings the groups one by one: each is read as
-// soon as it comes, and the object of the group further up is used. Then they go, and what they hid comes back.
+// TestGroupsComeAndGo starts before any custom resource is served, and then brings the groups one by one: each is read
+// as soon as it comes, and the object of the group further up is used. Then they go, and what they hid comes back.
 func TestGroupsComeAndGo(t *testing.T) {
 	c := cluster.Start(t)
 	c.Apply(rights(t)...)

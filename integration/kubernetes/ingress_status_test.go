@@ -27,7 +27,9 @@ func shownAt(object *unstructured.Unstructured) string {
 }
 
 func becomesShownAt(c *cluster.Cluster, path, want string) {
-	c.Until("Ingress.networking.k8s.io", path, "shown at "+want, func(object *unstructured.Unstructured) bool { return shownAt(object) == want })
+	c.Until("Ingress.networking.k8s.io", path, "shown at "+want, func(object *unstructured.Unstructured) bool {
+		return shownAt(object) == want
+	})
 }
 
 const fixed = `
@@ -37,8 +39,8 @@ log: {level: DEBUG}
 providers: {kubernetesIngress: {ingressEndpoint: ADDRESS}}
 `
 
-// TestIngressStatus has two Sluices read the same Ingresses. One of them writes where they are to be reached, and the other
-// one takes over when it ends.
+// TestIngressStatus has two Sluices read the same Ingresses. One of them writes where they are to be reached, and the
+// other one takes over when it ends.
 func TestIngressStatus(t *testing.T) {
 	c := cluster.Start(t)
 	c.Apply(rights(t)...)
@@ -95,7 +97,8 @@ func forge(t *testing.T, c *cluster.Cluster, path, address string) {
 	t.Helper()
 	namespace, name, _ := strings.Cut(path, "/")
 	patch := `{"status":{"loadBalancer":{"ingress":[{"ip":"` + address + `"}]}}}`
-	if _, err := c.Kubernetes.NetworkingV1().Ingresses(namespace).Patch(t.Context(), name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := c.Kubernetes.NetworkingV1().Ingresses(namespace).Patch(t.Context(), name, types.MergePatchType,
+		[]byte(patch), metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -103,7 +106,8 @@ func forge(t *testing.T, c *cluster.Cluster, path, address string) {
 // publish writes the status of the Service shop/edge, as the controller of a load balancer does.
 func publish(t *testing.T, c *cluster.Cluster, patch string) {
 	t.Helper()
-	if _, err := c.Kubernetes.CoreV1().Services("shop").Patch(t.Context(), "edge", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+	if _, err := c.Kubernetes.CoreV1().Services("shop").Patch(t.Context(), "edge", types.MergePatchType, []byte(patch),
+		metav1.PatchOptions{}, "status"); err != nil {
 		t.Fatal(err)
 	}
 }

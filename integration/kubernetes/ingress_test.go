@@ -53,10 +53,12 @@ func TestIngresses(t *testing.T) {
 
 func matchPaths(c *cluster.Cluster, s *gate) {
 	c.Apply(ingressOf("shop/paths", "", host("paths.test",
-		at("Prefix", "/", to("a")), at("Prefix", "/prefix", to("b")), at("Exact", "/exact", to("c")), at("ImplementationSpecific", "/own", to("c")))))
+		at("Prefix", "/", to("a")), at("Prefix", "/prefix", to("b")), at("Exact", "/exact", to("c")),
+		at("ImplementationSpecific", "/own", to("c")))))
 	s.becomes("paths.test/", "200 shop/a")
 	for path, want := range map[string]string{
-		"/prefix": "b", "/prefix/": "b", "/prefix/more": "b", "/exact": "c", "/exact/": "a", "/exact/more": "a", "/own": "c", "/own/more": "c", "/else": "a",
+		"/prefix": "b", "/prefix/": "b", "/prefix/more": "b", "/exact": "c", "/exact/": "a", "/exact/more": "a", "/own": "c",
+		"/own/more": "c", "/else": "a",
 	} {
 		s.expect("paths.test"+path, "200 shop/"+want)
 	}
@@ -68,7 +70,8 @@ func matchPaths(c *cluster.Cluster, s *gate) {
 }
 
 func matchHosts(c *cluster.Cluster, s *gate) {
-	c.Apply(ingressOf("shop/wild", "", host("*.wild.test", at("Prefix", "/", to("a")))), ingressOf("shop/tame", "", host("tame.wild.test", at("Prefix", "/", to("b")))),
+	c.Apply(ingressOf("shop/wild", "", host("*.wild.test", at("Prefix", "/", to("a")))), ingressOf("shop/tame", "",
+		host("tame.wild.test", at("Prefix", "/", to("b")))),
 		ingressOf("shop/any", "", host("", at("Prefix", "/only-here", to("c")))))
 	s.becomes("x.wild.test/", "200 shop/a")
 	s.becomes("tame.wild.test/", "200 shop/b")
@@ -80,7 +83,8 @@ func matchHosts(c *cluster.Cluster, s *gate) {
 }
 
 func fallBack(c *cluster.Cluster, s *gate) {
-	c.Apply(ingressOf("shop/fall", "", strings.Replace(host("fall.test", at("Prefix", "/b", to("b"))), "{", "{defaultBackend: "+to("a")+", ", 1)))
+	c.Apply(ingressOf("shop/fall", "", strings.Replace(host("fall.test", at("Prefix", "/b", to("b"))), "{",
+		"{defaultBackend: "+to("a")+", ", 1)))
 	s.becomes("fall.test/b", "200 shop/b")
 	s.expect("fall.test/else", "200 shop/a")
 	s.expect("nothing.test/", "404")
@@ -98,18 +102,21 @@ func fallBack(c *cluster.Cluster, s *gate) {
 
 // class is the manifest of an IngressClass.
 func class(name, controller, annotations string) string {
-	return "---\napiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: " + name + ", annotations: {" + annotations + "}}\nspec: {controller: " + controller + "}\n"
+	return "---\napiVersion: networking.k8s.io/v1\nkind: IngressClass\nmetadata: {name: " + name + ", annotations: {" +
+		annotations + "}}\nspec: {controller: " + controller + "}\n"
 }
 
 // classy is an Ingress of a class.
 func classy(name, class string) string {
-	return ingressOf("shop/"+name, "", strings.Replace(host(name+".test", at("Prefix", "/", to("a"))), "{", "{ingressClassName: "+class+", ", 1))
+	return ingressOf("shop/"+name, "", strings.Replace(host(name+".test", at("Prefix", "/", to("a"))), "{",
+		"{ingressClassName: "+class+", ", 1))
 }
 
 func chooseClasses(c *cluster.Cluster, s *gate) {
 	c.Apply(class("mine", "sluice.dev/ingress-controller", ""), class("theirs", "example.com/other", ""),
 		class("migrated", "traefik.io/ingress-controller", ""))
-	c.Apply(classy("mine", "mine"), classy("theirs", "theirs"), classy("migrated", "migrated"), classy("nobodys", "nobodys"))
+	c.Apply(classy("mine", "mine"), classy("theirs", "theirs"), classy("migrated", "migrated"),
+		classy("nobodys", "nobodys"))
 	s.becomes("mine.test/", "200 shop/a")
 	s.becomes("migrated.test/", "200 shop/a")
 	s.expect("theirs.test/", "404")
@@ -118,10 +125,12 @@ func chooseClasses(c *cluster.Cluster, s *gate) {
 	s.becomes("nobodys.test/", "200 shop/a")
 	c.DeleteNow("IngressClass.networking.k8s.io", "nobodys")
 	s.becomes("nobodys.test/", "404")
-	c.Apply(ingressOf("shop/annotated", "kubernetes.io/ingress.class: nginx", host("annotated.test", at("Prefix", "/", to("a")))))
+	c.Apply(ingressOf("shop/annotated", "kubernetes.io/ingress.class: nginx",
+		host("annotated.test", at("Prefix", "/", to("a")))))
 	s.becomes("mine.test/", "200 shop/a")
 	s.expect("annotated.test/", "404")
-	c.Apply(ingressOf("shop/annotated", "kubernetes.io/ingress.class: traefik", host("annotated.test", at("Prefix", "/", to("a")))))
+	c.Apply(ingressOf("shop/annotated", "kubernetes.io/ingress.class: traefik",
+		host("annotated.test", at("Prefix", "/", to("a")))))
 	s.becomes("annotated.test/", "200 shop/a")
 }
 
@@ -150,7 +159,8 @@ func annotate(c *cluster.Cluster, s *gate) {
 	c.Apply(stamp("shop/stamp", "shop"),
 		ingressOf("shop/an-entry", prefix+"entrypoints: websecure", path("an-entry")),
 		ingressOf("shop/an-path", prefix+"pathmatcher: Path", path("an-path")),
-		ingressOf("shop/an-low", prefix+"priority: '1'", path("an-prio")), ingressOf("shop/an-high", prefix+"priority: '2'", strings.Replace(path("an-prio"), "name: a", "name: b", 1)),
+		ingressOf("shop/an-low", prefix+"priority: '1'", path("an-prio")), ingressOf("shop/an-high", prefix+"priority: '2'",
+			strings.Replace(path("an-prio"), "name: a", "name: b", 1)),
 		ingressOf("shop/an-stamp", prefix+"middlewares: shop-stamp@kubernetescrd", path("an-stamp")),
 		ingressOf("shop/an-nobody", prefix+"middlewares: shop-nobody@kubernetescrd", path("an-nobody")),
 		ingressOf("shop/an-typo", prefix+"middleware: shop-stamp@kubernetescrd", path("an-typo")),
@@ -169,10 +179,13 @@ func annotate(c *cluster.Cluster, s *gate) {
 func annotateServices(c *cluster.Cluster, s *gate) {
 	const prefix = "traefik.ingress.kubernetes.io/service."
 	annotated := func(name, annotations string) string {
-		return strings.Replace(plain(name, "{selector: {app: a}, ports: [{port: 80, targetPort: main}]}"), "namespace:", "annotations: {"+annotations+"}, namespace:", 1)
+		return strings.Replace(plain(name, "{selector: {app: a}, ports: [{port: 80, targetPort: main}]}"), "namespace:",
+			"annotations: {"+annotations+"}, namespace:", 1)
 	}
-	c.Apply(stamp("shop/at-service", "service"), annotated("h2c", prefix+"serversscheme: h2c"), annotated("own", prefix+"nativelb: 'true'"),
-		annotated("stamped", prefix+"middlewares: shop-at-service@kubernetescrd"), annotated("broken", prefix+"nativelb: 'perhaps'"))
+	c.Apply(stamp("shop/at-service", "service"), annotated("h2c", prefix+"serversscheme: h2c"),
+		annotated("own", prefix+"nativelb: 'true'"),
+		annotated("stamped", prefix+"middlewares: shop-at-service@kubernetescrd"),
+		annotated("broken", prefix+"nativelb: 'perhaps'"))
 	for _, name := range []string{"h2c", "own", "stamped", "broken"} {
 		c.Apply(ingressOf("shop/"+name, "", host(name+".test", at("Prefix", "/", to(name)))))
 	}
@@ -187,7 +200,8 @@ func annotateServices(c *cluster.Cluster, s *gate) {
 func encryptIngress(c *cluster.Cluster, s *gate) {
 	authority := harness.NewAuthority(s.t)
 	issued := authority.Issue("safe.test")
-	safe := strings.Replace(host("safe.test", at("Prefix", "/", to("a"))), "{", "{tls: [{hosts: [safe.test], secretName: safe}], ", 1)
+	safe := strings.Replace(host("safe.test", at("Prefix", "/", to("a"))), "{",
+		"{tls: [{hosts: [safe.test], secretName: safe}], ", 1)
 	c.Apply(ingressOf("shop/safe", "", safe))
 	s.tells("shop/safe", "Secret shop/safe does not exist")
 	c.Apply(pair(s.t, "safe", issued))
@@ -199,7 +213,9 @@ func encryptIngress(c *cluster.Cluster, s *gate) {
 		}
 	}
 	c.Apply(custom("TLSOption", "modern", "{minVersion: VersionTLS13}"),
-		ingressOf("shop/safe", "traefik.ingress.kubernetes.io/router.tls.options: shop-modern@kubernetescrd, traefik.ingress.kubernetes.io/router.tls: 'true'", safe))
+		ingressOf("shop/safe",
+			"traefik.ingress.kubernetes.io/router.tls.options: shop-modern@kubernetescrd, "+
+				"traefik.ingress.kubernetes.io/router.tls: 'true'", safe))
 	s.refuses("safe.test", old)
 	s.shows("safe.test", issued)
 }
@@ -213,14 +229,16 @@ func namePorts(c *cluster.Cluster, s *gate) {
 	c.Apply(ingressOf("shop/ports", "", named("other")))
 	s.becomes("ports.test/", "503")
 	s.tells("shop-ports-", "other")
-	c.Apply(ingressOf("shop/ports", "", host("ports.test", at("Prefix", "/", to("a")), at("Prefix", "/missing", to("missing")))))
+	c.Apply(ingressOf("shop/ports", "", host("ports.test", at("Prefix", "/", to("a")), at("Prefix", "/missing",
+		to("missing")))))
 	s.becomes("ports.test/", "200 shop/a")
 	s.becomes("ports.test/missing", "503")
 	s.tells("shop-ports-", "Service shop/missing does not exist")
 }
 
 func refuseResources(c *cluster.Cluster, s *gate) {
-	c.Apply(ingressOf("shop/resource", "", host("resource.test", at("Prefix", "/", "{resource: {apiGroup: example.com, kind: Bucket, name: static}}"), at("Prefix", "/a", to("a")))))
+	c.Apply(ingressOf("shop/resource", "", host("resource.test",
+		at("Prefix", "/", "{resource: {apiGroup: example.com, kind: Bucket, name: static}}"), at("Prefix", "/a", to("a")))))
 	s.becomes("resource.test/a", "200 shop/a")
 	s.becomes("resource.test/", "503")
 	s.tells("shop-resource-", "Bucket")

@@ -11,8 +11,8 @@ import (
 	"github.com/sluiceproxy/sluice/integration/cluster"
 )
 
-// notice is how long after the EndpointSlice a request may still be sent to a pod that leaves, on a machine that is busy with
-// other tests. integration/bench/kubernetes measures how long it takes.
+// notice is how long after the EndpointSlice a request may still be sent to a pod that leaves, on a machine that is
+// busy with other tests. integration/bench/kubernetes measures how long it takes.
 const notice = time.Second
 
 // departures are the times at which the EndpointSlices of a namespace ceased to call a pod ready.

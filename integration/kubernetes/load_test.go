@@ -125,8 +125,8 @@ func (l *load) end() {
 	l.t.Logf("%d requests", l.sent.Load())
 }
 
-// polite is a Deployment of one pod that goes on for a while when it is deleted, with its Service and its IngressRoute for
-// the host NAME.test. It is given as namespace/name; the namespace is to be there.
+// polite is a Deployment of one pod that goes on for a while when it is deleted, with its Service and its IngressRoute
+// for the host NAME.test. It is given as namespace/name; the namespace is to be there.
 func polite(path string) string {
 	namespace, name, _ := strings.Cut(path, "/")
 	return strings.NewReplacer("NAMESPACE", namespace, "NAME", name).Replace(`
@@ -199,7 +199,8 @@ func podsComeAndGo(t *testing.T, c *cluster.Cluster) {
 	}
 	for line := range strings.Lines(g.Log.String()) {
 		// Probes before the first table find no router.
-		if strings.Contains(line, "failed") && strings.Contains(line, "subsystem=requests") && !strings.Contains(line, "code=no_router") {
+		if strings.Contains(line, "failed") && strings.Contains(line, "subsystem=requests") &&
+			!strings.Contains(line, "code=no_router") {
 			t.Errorf("the log speaks of failed requests: %s", line)
 		}
 	}

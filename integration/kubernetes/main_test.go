@@ -36,7 +36,8 @@ const (
 // groups are those of the custom resources.
 func groups() []string { return []string{"sluice.dev", "traefik.io", "traefik.containo.us"} }
 
-// prepare starts a cluster with the custom resources of some groups, all if none is given, and the rights of deploy/kubernetes.
+// prepare starts a cluster with the custom resources of some groups, all if none is given, and the rights of
+// deploy/kubernetes.
 func prepare(t testing.TB, some ...string) *cluster.Cluster {
 	t.Helper()
 	c := cluster.Start(t)
@@ -74,8 +75,8 @@ type gate struct {
 	failed string
 }
 
-// open starts Sluice as the ServiceAccount of deploy/kubernetes and waits until it is ready. The arguments are added to the
-// static configuration.
+// open starts Sluice as the ServiceAccount of deploy/kubernetes and waits until it is ready. The arguments are added to
+// the static configuration.
 func open(t testing.TB, c *cluster.Cluster, static string, args ...string) *gate {
 	t.Helper()
 	s := harness.Start(t, harness.Setup{
@@ -89,7 +90,8 @@ func open(t testing.TB, c *cluster.Cluster, static string, args ...string) *gate
 func openLogging(t testing.TB, c *cluster.Cluster) *gate {
 	t.Helper()
 	failed := filepath.Join(t.TempDir(), "failed.log")
-	g := open(t, c, static, "--accessLog.format=json", "--accessLog.filePath="+failed, "--accessLog.filters.statusCodes=499-599")
+	g := open(t, c, static, "--accessLog.format=json", "--accessLog.filePath="+failed,
+		"--accessLog.filters.statusCodes=499-599")
 	g.failed = failed
 	return g
 }
@@ -167,8 +169,8 @@ func namespace(name string) string {
 	return "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + name + "}\n"
 }
 
-// app is the manifest of one pod with its Service, both of the name given as namespace/name. The Service's port is 80 and
-// named http; the pod listens on 8080, and says namespace/name.
+// app is the manifest of one pod with its Service, both of the name given as namespace/name. The Service's port is 80
+// and named http; the pod listens on 8080, and says namespace/name.
 func app(path string) string {
 	namespace, name, _ := strings.Cut(path, "/")
 	return strings.NewReplacer("NAMESPACE", namespace, "NAME", name).Replace(`
@@ -192,7 +194,8 @@ spec:
 // route is the manifest of an IngressRoute of a group, at namespace/name, from a host to services as in a manifest.
 func route(group, path, host, services string) string {
 	namespace, name, _ := strings.Cut(path, "/")
-	return strings.NewReplacer("GROUP", group, "NAMESPACE", namespace, "NAME", name, "HOST", host, "SERVICES", services).Replace(`
+	return strings.NewReplacer("GROUP", group, "NAMESPACE", namespace, "NAME", name, "HOST", host, "SERVICES",
+		services).Replace(`
 ---
 apiVersion: GROUP/v1alpha1
 kind: IngressRoute

@@ -12,7 +12,8 @@ import (
 // middleware is the manifest of a Middleware of traefik.io, at namespace/name.
 func middleware(path, spec string) string {
 	namespace, name, _ := strings.Cut(path, "/")
-	return "---\napiVersion: traefik.io/v1alpha1\nkind: Middleware\nmetadata: {name: " + name + ", namespace: " + namespace + "}\nspec: " + spec + "\n"
+	return "---\napiVersion: traefik.io/v1alpha1\nkind: Middleware\nmetadata: {name: " + name + ", namespace: " +
+		namespace + "}\nspec: " + spec + "\n"
 }
 
 // stamp is a Middleware that says its name in X-Stamp.
@@ -22,7 +23,8 @@ func stamp(path, text string) string {
 
 // guarded is a route to shop/web with middlewares as in a manifest.
 func guarded(path, host, middlewares string) string {
-	return strings.Replace(route("traefik.io", path, host, "[{name: web, port: 80}]"), "kind: Rule", "kind: Rule, middlewares: "+middlewares, 1)
+	return strings.Replace(route("traefik.io", path, host, "[{name: web, port: 80}]"), "kind: Rule",
+		"kind: Rule, middlewares: "+middlewares, 1)
 }
 
 // stamped waits for an answer with a stamp.
@@ -40,7 +42,8 @@ func (g *gate) stamped(where, want string) {
 // TestMiddlewares finds middlewares by reference, and lets no request past one that is not there.
 func TestMiddlewares(t *testing.T) {
 	c := prepare(t)
-	c.Apply(namespace("shop"), namespace("tools"), app("shop/web"), stamp("tools/stamp", "tools"), stamp("shop/stamp", "shop"))
+	c.Apply(namespace("shop"), namespace("tools"), app("shop/web"), stamp("tools/stamp", "tools"),
+		stamp("shop/stamp", "shop"))
 	s := open(t, c, static)
 	tests := map[string]func(*cluster.Cluster, *gate){
 		"are followed as they change":               followMiddleware,
@@ -84,7 +87,8 @@ func awaitMiddleware(c *cluster.Cluster, s *gate) {
 
 // shareMiddlewares refers to a middleware of another group: a reference names no group.
 func shareMiddlewares(c *cluster.Cluster, s *gate) {
-	c.Apply(strings.Replace(stamp("shop/group", "old"), "traefik.io", "traefik.containo.us", 1), guarded("shop/group", "group.test", "[{name: group}]"))
+	c.Apply(strings.Replace(stamp("shop/group", "old"), "traefik.io", "traefik.containo.us", 1),
+		guarded("shop/group", "group.test", "[{name: group}]"))
 	s.stamped("group.test/", "old")
 	c.Apply(strings.Replace(stamp("shop/group", "own"), "traefik.io", "sluice.dev", 1))
 	s.stamped("group.test/", "own")
@@ -111,17 +115,21 @@ func chainMiddlewares(c *cluster.Cluster, s *gate) {
 func crossings() map[string]string {
 	service := "[{name: web, port: 80, namespace: tools}]"
 	return map[string]string{
-		"by-name.test":  guarded("shop/by-name", "by-name.test", "[{name: stamp, namespace: tools}]"),
-		"by-at.test":    guarded("shop/by-at", "by-at.test", "[{name: tools-stamp@kubernetescrd}]"),
-		"service.test":  route("traefik.io", "shop/service", "service.test", service),
-		"chained.test":  guarded("shop/chained", "chained.test", "[{name: chained}]") + middleware("shop/chained", "{chain: {middlewares: [{name: stamp, namespace: tools}]}}"),
-		"weighted.test": route("traefik.io", "shop/weighted", "weighted.test", "[{name: weighted, kind: TraefikService}]") + traefikService("weighted", "{weighted: {services: "+service+"}}"),
-		"foreign.test":  route("traefik.io", "shop/foreign", "foreign.test", "[{name: all, kind: TraefikService, namespace: tools}]"),
+		"by-name.test": guarded("shop/by-name", "by-name.test", "[{name: stamp, namespace: tools}]"),
+		"by-at.test":   guarded("shop/by-at", "by-at.test", "[{name: tools-stamp@kubernetescrd}]"),
+		"service.test": route("traefik.io", "shop/service", "service.test", service),
+		"chained.test": guarded("shop/chained", "chained.test", "[{name: chained}]") + middleware("shop/chained",
+			"{chain: {middlewares: [{name: stamp, namespace: tools}]}}"),
+		"weighted.test": route("traefik.io", "shop/weighted", "weighted.test", "[{name: weighted, kind: TraefikService}]") +
+			traefikService("weighted", "{weighted: {services: "+service+"}}"),
+		"foreign.test": route("traefik.io", "shop/foreign", "foreign.test",
+			"[{name: all, kind: TraefikService, namespace: tools}]"),
 	}
 }
 
 func forbidNamespaces(c *cluster.Cluster, s *gate) {
-	c.Apply(app("tools/web"), strings.Replace(traefikService("all", "{weighted: {services: [{name: web, port: 80}]}}"), "namespace: shop", "namespace: tools", 1))
+	c.Apply(app("tools/web"), strings.Replace(traefikService("all", "{weighted: {services: [{name: web, port: 80}]}}"),
+		"namespace: shop", "namespace: tools", 1))
 	for host, manifest := range crossings() {
 		c.Apply(manifest)
 		s.becomes(host+"/", "503")
@@ -135,7 +143,8 @@ func forbidNamespaces(c *cluster.Cluster, s *gate) {
 }
 
 func allowNamespaces(c *cluster.Cluster, s *gate) {
-	c.Apply(app("tools/web"), strings.Replace(traefikService("all", "{weighted: {services: [{name: web, port: 80}]}}"), "namespace: shop", "namespace: tools", 1))
+	c.Apply(app("tools/web"), strings.Replace(traefikService("all", "{weighted: {services: [{name: web, port: 80}]}}"),
+		"namespace: shop", "namespace: tools", 1))
 	allowed := open(s.t, c, static, "--providers.kubernetesCRD.allowCrossNamespace")
 	for _, manifest := range crossings() {
 		c.Apply(manifest)
@@ -168,14 +177,17 @@ func awaitSecret(c *cluster.Cluster, s *gate) {
 // secret is the manifest of a Secret at namespace/name with plain values.
 func secret(path, values string) string {
 	namespace, name, _ := strings.Cut(path, "/")
-	return "---\napiVersion: v1\nkind: Secret\nmetadata: {name: " + name + ", namespace: " + namespace + "}\nstringData: {" + values + "}\n"
+	return "---\napiVersion: v1\nkind: Secret\nmetadata: {name: " + name + ", namespace: " + namespace +
+		"}\nstringData: {" + values + "}\n"
 }
 
 // crossProviders refers to middlewares of a file.
 func crossProviders(c *cluster.Cluster, s *gate) {
 	c.Apply(namespace("other"), app("other/web"),
-		guarded("shop/file", "file.test", "[{name: filed@file}]"), guarded("other/file", "other.test", "[{name: filed@file}]"))
-	file := open(s.t, c, static, "--providers.file.directory=${DYNAMIC}", "--providers.kubernetesCRD.crossProviderNamespaces=shop")
+		guarded("shop/file", "file.test", "[{name: filed@file}]"), guarded("other/file", "other.test",
+			"[{name: filed@file}]"))
+	file := open(s.t, c, static, "--providers.file.directory=${DYNAMIC}",
+		"--providers.kubernetesCRD.crossProviderNamespaces=shop")
 	file.Write("middlewares.yaml", "http: {middlewares: {filed: {headers: {customResponseHeaders: {X-Stamp: file}}}}}")
 	file.stamped("file.test/", "file")
 	file.expect("other.test/", "503")

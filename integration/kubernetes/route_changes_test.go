@@ -28,7 +28,8 @@ func (g *gate) counter(name string) int {
 	}
 	var sum float64
 	for line := range strings.Lines(answer.Text) {
-		if key, value, found := strings.Cut(strings.TrimSpace(line), " "); found && (key == name || strings.HasPrefix(key, name+"{")) {
+		if key, value, found := strings.Cut(strings.TrimSpace(line), " "); found &&
+			(key == name || strings.HasPrefix(key, name+"{")) {
 			number, err := strconv.ParseFloat(value, 64)
 			if err != nil {
 				g.t.Fatalf("/metrics: %s", line)
@@ -55,12 +56,14 @@ func routesResource() schema.GroupVersionResource {
 func TestChangesThatChangeNothing(t *testing.T) {
 	c := prepare(t, "traefik.io")
 	objects := map[string]string{
-		"a Service":        app("shop/web"),
-		"a Middleware":     stamp("shop/stamp", "shop"),
-		"a route":          guarded("shop/idle", "idle.test", "[{name: stamp}]"),
-		"an Ingress":       ingressOf("shop/idle", "", host("ingress.test", at("Prefix", "/", to("web")))),
-		"an EndpointSlice": slice("hand", "a", "IPv4", endpoint("198.18.0.1", "", "")) + plain("hand", "{ports: [{port: 80}]}"),
-		"a Secret":         pair(t, "idle", harness.NewAuthority(t).Issue("safe.test")) + secured("safe", "safe.test", "{secretName: idle}"),
+		"a Service":    app("shop/web"),
+		"a Middleware": stamp("shop/stamp", "shop"),
+		"a route":      guarded("shop/idle", "idle.test", "[{name: stamp}]"),
+		"an Ingress":   ingressOf("shop/idle", "", host("ingress.test", at("Prefix", "/", to("web")))),
+		"an EndpointSlice": slice("hand", "a", "IPv4", endpoint("198.18.0.1", "", "")) + plain("hand",
+			"{ports: [{port: 80}]}"),
+		"a Secret": pair(t, "idle", harness.NewAuthority(t).Issue("safe.test")) + secured("safe", "safe.test",
+			"{secretName: idle}"),
 	}
 	c.Apply(namespace("shop"))
 	for _, text := range objects {
@@ -74,14 +77,16 @@ func TestChangesThatChangeNothing(t *testing.T) {
 		"status of an Ingress": func(t *testing.T, c *cluster.Cluster) { forge(t, c, "shop/idle", "192.0.2.1") },
 		"status of a Service": func(t *testing.T, c *cluster.Cluster) {
 			patch := `{"status":{"conditions":[{"type":"Idle","status":"True","reason":"Test","message":"","lastTransitionTime":"2026-01-01T00:00:00Z"}]}}`
-			if _, err := c.Kubernetes.CoreV1().Services("shop").Patch(t.Context(), "web", types.MergePatchType, []byte(patch), metav1.PatchOptions{}, "status"); err != nil {
+			if _, err := c.Kubernetes.CoreV1().Services("shop").Patch(t.Context(), "web", types.MergePatchType, []byte(patch),
+				metav1.PatchOptions{}, "status"); err != nil {
 				t.Fatal(err)
 			}
 		},
 		"managed fields of a route": func(t *testing.T, c *cluster.Cluster) {
 			options := metav1.PatchOptions{FieldManager: "another", Force: new(true)}
 			text := `{"apiVersion":"traefik.io/v1alpha1","kind":"IngressRoute","metadata":{"name":"idle"},"spec":{"entryPoints":["web"]}}`
-			if _, err := c.Dynamic.Resource(routesResource()).Namespace("shop").Patch(t.Context(), "idle", types.ApplyPatchType, []byte(text), options); err != nil {
+			if _, err := c.Dynamic.Resource(routesResource()).Namespace("shop").Patch(t.Context(), "idle", types.ApplyPatchType,
+				[]byte(text), options); err != nil {
 				t.Fatal(err)
 			}
 		},
@@ -115,7 +120,8 @@ func burst(t *testing.T, c *cluster.Cluster, s *gate) {
 	const routes, edits = 100, 10
 	var text strings.Builder
 	for i := range routes {
-		text.WriteString(route("traefik.io", fmt.Sprintf("shop/burst-%d", i), fmt.Sprintf("burst-%d.test", i), "[{name: web, port: 80}]"))
+		text.WriteString(route("traefik.io", fmt.Sprintf("shop/burst-%d", i), fmt.Sprintf("burst-%d.test", i),
+			"[{name: web, port: 80}]"))
 	}
 	c.Apply(text.String())
 	s.becomes(fmt.Sprintf("burst-%d.test/", routes-1), "200 shop/web")
@@ -145,8 +151,10 @@ func editAll(t *testing.T, c *cluster.Cluster, routes, edits int) {
 			for i := worker; i < routes; i += 8 {
 				for edit := range edits {
 					match := fmt.Sprintf("Host(`burst-%d.test`) && Path(`/%d`)", i, edit)
-					patch := fmt.Sprintf(`{"spec":{"routes":[{"match":%q,"kind":"Rule","services":[{"name":"web","port":80}]}]}}`, match)
-					if _, err := resource.Patch(t.Context(), fmt.Sprintf("burst-%d", i), types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+					patch := fmt.Sprintf(`{"spec":{"routes":[{"match":%q,"kind":"Rule","services":[{"name":"web","port":80}]}]}}`,
+						match)
+					if _, err := resource.Patch(t.Context(), fmt.Sprintf("burst-%d", i), types.MergePatchType, []byte(patch),
+						metav1.PatchOptions{}); err != nil {
 						t.Error(err)
 						return
 					}

@@ -11,9 +11,12 @@ import (
 func readSome(c *cluster.Cluster, s *gate) {
 	c.Apply(namespace("choice"), app("choice/web"),
 		route("traefik.io", "choice/plain", "choice.test", "[{name: web, port: 80}]"),
-		strings.Replace(route("traefik.io", "choice/labelled", "labelled.test", "[{name: web, port: 80}]"), "namespace:", "labels: {side: left}, namespace:", 1),
-		strings.Replace(route("traefik.io", "choice/class", "class.test", "[{name: web, port: 80}]"), "spec:", "spec:\n  ingressClassName: inner", 1),
-		strings.Replace(route("traefik.containo.us", "choice/annotated", "annotated.test", "[{name: web, port: 80}]"), "namespace:",
+		strings.Replace(route("traefik.io", "choice/labelled", "labelled.test", "[{name: web, port: 80}]"), "namespace:",
+			"labels: {side: left}, namespace:", 1),
+		strings.Replace(route("traefik.io", "choice/class", "class.test", "[{name: web, port: 80}]"), "spec:",
+			"spec:\n  ingressClassName: inner", 1),
+		strings.Replace(route("traefik.containo.us", "choice/annotated", "annotated.test", "[{name: web, port: 80}]"),
+			"namespace:",
 			"annotations: {kubernetes.io/ingress.class: inner}, namespace:", 1),
 		route("traefik.io", "shop/other", "other.test", "[{name: a, port: 80}]"),
 	)

@@ -54,28 +54,34 @@ func TestRoutes(t *testing.T) {
 }
 
 func leadByWeight(c *cluster.Cluster, s *gate) {
-	c.Apply(route("traefik.io", "shop/weighted", "weighted.test", "[{name: a, port: 80, weight: 3}, {name: b, port: http}]"))
+	c.Apply(route("traefik.io", "shop/weighted", "weighted.test",
+		"[{name: a, port: 80, weight: 3}, {name: b, port: http}]"))
 	s.shares("weighted.test/", map[string]int{"200 shop/a": 3, "200 shop/b": 1})
-	c.Apply(route("traefik.io", "shop/weighted", "weighted.test", "[{name: a, port: 80, weight: 0}, {name: b, port: http}]"))
+	c.Apply(route("traefik.io", "shop/weighted", "weighted.test",
+		"[{name: a, port: 80, weight: 0}, {name: b, port: http}]"))
 	s.shares("weighted.test/", map[string]int{"200 shop/b": 4})
-	c.Apply(route("traefik.io", "shop/weighted", "weighted.test", "[{name: a, port: 80}, {name: b, port: http}, {name: c, port: 80, weight: 2}]"))
+	c.Apply(route("traefik.io", "shop/weighted", "weighted.test",
+		"[{name: a, port: 80}, {name: b, port: http}, {name: c, port: 80, weight: 2}]"))
 	s.shares("weighted.test/", map[string]int{"200 shop/a": 1, "200 shop/b": 1, "200 shop/c": 2})
 }
 
 // traefikService is a TraefikService of traefik.io in the namespace shop.
 func traefikService(name, spec string) string {
-	return "---\napiVersion: traefik.io/v1alpha1\nkind: TraefikService\nmetadata: {name: " + name + ", namespace: shop}\nspec: " + spec + "\n"
+	return "---\napiVersion: traefik.io/v1alpha1\nkind: TraefikService\nmetadata: {name: " + name +
+		", namespace: shop}\nspec: " + spec + "\n"
 }
 
 func leadThroughTraefikServices(c *cluster.Cluster, s *gate) {
 	c.Apply(
 		route("traefik.io", "shop/nested", "nested.test", "[{name: outer, kind: TraefikService}]"),
-		route("sluice.dev", "shop/nested-too", "nested-too.test", "[{name: outer, kind: TraefikService}, {name: c, port: 80, weight: 4}]"),
+		route("sluice.dev", "shop/nested-too", "nested-too.test",
+			"[{name: outer, kind: TraefikService}, {name: c, port: 80, weight: 4}]"),
 	)
 	s.tells("router", "shop-nested-", "shop-outer@kubernetescrd")
 	s.expect("nested.test/", "503")
 	c.Apply(
-		traefikService("outer", "{weighted: {services: [{name: inner, kind: TraefikService, weight: 3}, {name: c, port: 80}]}}"),
+		traefikService("outer",
+			"{weighted: {services: [{name: inner, kind: TraefikService, weight: 3}, {name: c, port: 80}]}}"),
 		traefikService("inner", "{weighted: {services: [{name: a, port: 80, weight: 2}, {name: b, port: 80}]}}"),
 	)
 	s.shares("nested.test/", map[string]int{"200 shop/a": 8, "200 shop/b": 4, "200 shop/c": 4})
@@ -95,9 +101,11 @@ func leadThroughKinds(c *cluster.Cluster, s *gate) {
 		"mirrored": "{mirroring: {name: a, port: 80, mirrors: [{name: b, port: 80, percent: 50}]}}",
 		"failing":  "{failover: {service: {name: a, port: 80}, fallback: {name: b, port: 80}, errors: {status: ['500-504']}}}",
 		"empty":    "{failover: {service: {name: nobody, port: 80}, fallback: {name: b, port: 80}}}",
-		"hashed":   "{highestRandomWeight: {services: [{name: a, port: 80}, {name: b, port: 80}, {name: c, port: 80, weight: 0}]}}",
+		"hashed": "{highestRandomWeight: {services: [{name: a, port: 80}, {name: b, port: 80}, {name: c, port: 80, " +
+			"weight: 0}]}}",
 	} {
-		c.Apply(traefikService(name, spec), route("traefik.io", "shop/to-"+name, name+".test", "[{name: "+name+", kind: TraefikService}]"))
+		c.Apply(traefikService(name, spec), route("traefik.io", "shop/to-"+name, name+".test", "[{name: "+name+
+			", kind: TraefikService}]"))
 	}
 	s.shares("mirrored.test/", map[string]int{"200 shop/a": 4})
 	s.becomes("failing.test/", "200 shop/a")
@@ -153,11 +161,13 @@ func leadByRules(c *cluster.Cluster, s *gate) {
 }
 
 func leadBesideIngresses(c *cluster.Cluster, s *gate) {
-	c.Apply(route("traefik.io", "shop/beside", "beside.test", "[{name: a, port: 80}]"), ingressOf("shop/beside", "", host("beside.test", at("Prefix", "/b", to("b")))))
+	c.Apply(route("traefik.io", "shop/beside", "beside.test", "[{name: a, port: 80}]"), ingressOf("shop/beside", "",
+		host("beside.test", at("Prefix", "/b", to("b")))))
 	s.becomes("beside.test/", "200 shop/a")
 	s.becomes("beside.test/b", "200 shop/b")
 	c.Apply(middleware("shop/strip", "{stripPrefix: {prefixes: [/b]}}"))
-	c.Apply(ingressOf("shop/beside", "traefik.ingress.kubernetes.io/router.middlewares: shop-strip@kubernetescrd", host("beside.test", at("Prefix", "/b", to("b")))))
+	c.Apply(ingressOf("shop/beside", "traefik.ingress.kubernetes.io/router.middlewares: shop-strip@kubernetescrd",
+		host("beside.test", at("Prefix", "/b", to("b")))))
 	s.becomes("beside.test/b?status=200", "200 shop/b")
 	s.settles("strip")
 	c.DeleteNow("Middleware.traefik.io", "shop/strip")
@@ -165,7 +175,8 @@ func leadBesideIngresses(c *cluster.Cluster, s *gate) {
 	s.expect("beside.test/", "200 shop/a")
 }
 
-// leadNowhere declares routes that cannot be built: they keep their places, and work as soon as what they lack is there.
+// leadNowhere declares routes that cannot be built: they keep their places, and work as soon as what they lack is
+// there.
 func leadNowhere(c *cluster.Cluster, s *gate) {
 	c.Apply(
 		route("traefik.io", "shop/early", "early.test", "[{name: late, port: 80}]"),

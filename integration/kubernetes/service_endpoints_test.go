@@ -10,7 +10,8 @@ import (
 
 // slice is the manifest of an EndpointSlice of the namespace shop, with port 8080 and endpoints as in a manifest.
 func slice(service, name, family string, endpoints ...string) string {
-	return strings.NewReplacer("SERVICE", service, "SLICE", name, "FAMILY", family, "ENDPOINTS", strings.Join(endpoints, ", ")).Replace(`
+	return strings.NewReplacer("SERVICE", service, "SLICE", name, "FAMILY", family, "ENDPOINTS",
+		strings.Join(endpoints, ", ")).Replace(`
 ---
 apiVersion: discovery.k8s.io/v1
 kind: EndpointSlice
@@ -49,29 +50,41 @@ func TestEndpoints(t *testing.T) {
 			slice("NAME", "b", "IPv4", endpoint("198.18.0.2", "ready: true", ""), endpoint("198.18.0.3", "", "")),
 		}, map[string]int{"200 1": 2, "200 2": 2, "200 3": 2}},
 		{"of both families", []string{
-			slice("NAME", "a", "IPv4", endpoint("198.18.0.1", "", "")), slice("NAME", "b", "IPv6", endpoint("2001:db8::7", "", "")),
+			slice("NAME", "a", "IPv4", endpoint("198.18.0.1", "", "")), slice("NAME", "b", "IPv6", endpoint("2001:db8::7", "",
+				"")),
 		}, map[string]int{"200 1": 2, "200 7": 2}},
 		{"in two slices at once", []string{
-			slice("NAME", "a", "IPv4", endpoint("198.18.0.1", "", ""), endpoint("198.18.0.2", "", "")), slice("NAME", "b", "IPv4", endpoint("198.18.0.1", "", "")),
+			slice("NAME", "a", "IPv4", endpoint("198.18.0.1", "", ""), endpoint("198.18.0.2", "", "")),
+			slice("NAME", "b", "IPv4", endpoint("198.18.0.1", "", "")),
 		}, map[string]int{"200 1": 2, "200 2": 2}},
 		{"that are not ready", []string{
 			slice("NAME", "a", "IPv4", endpoint("198.18.0.1", "ready: false", ""), endpoint("198.18.0.2", "ready: true", "")),
 		}, map[string]int{"200 2": 4}},
 		{"that are leaving while others serve", []string{slice("NAME", "a", "IPv4",
-			endpoint("198.18.0.1", "ready: false, serving: true, terminating: true", ""), endpoint("198.18.0.2", "ready: true, serving: true, terminating: false", ""),
-			endpoint("198.18.0.3", "ready: false, serving: false, terminating: true", ""), endpoint("198.18.0.4", "ready: false, serving: false, terminating: false", ""),
+			endpoint("198.18.0.1", "ready: false, serving: true, terminating: true", ""),
+			endpoint("198.18.0.2", "ready: true, serving: true, terminating: false", ""),
+			endpoint("198.18.0.3", "ready: false, serving: false, terminating: true", ""),
+			endpoint("198.18.0.4", "ready: false, serving: false, terminating: false", ""),
 		)}, map[string]int{"200 2": 4}},
 		{"that are all leaving", []string{slice("NAME", "a", "IPv4",
-			endpoint("198.18.0.1", "ready: false, serving: true, terminating: true", ""), endpoint("198.18.0.3", "ready: false, serving: false, terminating: true", ""),
+			endpoint("198.18.0.1", "ready: false, serving: true, terminating: true", ""),
+			endpoint("198.18.0.3", "ready: false, serving: false, terminating: true", ""),
 		)}, map[string]int{"200 1": 4}},
-		{"of which none is ready", []string{slice("NAME", "a", "IPv4", endpoint("198.18.0.1", "ready: false", ""))}, map[string]int{"503": 2}},
+		{
+			"of which none is ready",
+			[]string{slice("NAME", "a", "IPv4", endpoint("198.18.0.1", "ready: false", ""))},
+			map[string]int{"503": 2},
+		},
 		{"of empty slices", []string{slice("NAME", "a", "IPv4")}, map[string]int{"503": 2}},
 		{"of no slice", nil, map[string]int{"503": 2}},
 		{"in zones", []string{strings.ReplaceAll(
-			slice("NAME", "a", "IPv4", endpoint("198.18.0.1", "", ""), endpoint("198.18.0.2", "", "")), "conditions: {}", "zone: west, hints: {forZones: [{name: west}]}",
+			slice("NAME", "a", "IPv4", endpoint("198.18.0.1", "", ""), endpoint("198.18.0.2", "", "")), "conditions: {}",
+			"zone: west, hints: {forZones: [{name: west}]}",
 		)}, map[string]int{"200 1": 2, "200 2": 2}},
-		{"of another port", []string{strings.Replace(slice("NAME", "a", "IPv4", endpoint("198.18.0.1", "", "")), "name: ''", "name: other", 1)}, map[string]int{"503": 2}},
-		{"of another protocol", []string{strings.Replace(slice("NAME", "a", "IPv4", endpoint("198.18.0.1", "", "")), "protocol: TCP", "protocol: UDP", 1)}, map[string]int{"503": 2}},
+		{"of another port", []string{strings.Replace(slice("NAME", "a", "IPv4", endpoint("198.18.0.1", "", "")), "name: ''",
+			"name: other", 1)}, map[string]int{"503": 2}},
+		{"of another protocol", []string{strings.Replace(slice("NAME", "a", "IPv4", endpoint("198.18.0.1", "", "")),
+			"protocol: TCP", "protocol: UDP", 1)}, map[string]int{"503": 2}},
 	}
 	for i, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -88,10 +101,12 @@ func TestEndpoints(t *testing.T) {
 // nameLegacy writes Endpoints, which are read until there is a slice.
 func nameLegacy(c *cluster.Cluster, s *gate) {
 	legacy := func(address string) string {
-		return "---\napiVersion: v1\nkind: Endpoints\nmetadata: {name: legacy, namespace: shop, labels: {endpointslice.kubernetes.io/skip-mirror: 'true'}}\n" +
+		return "---\napiVersion: v1\nkind: Endpoints\nmetadata: {name: legacy, namespace: shop, labels: " +
+			"{endpointslice.kubernetes.io/skip-mirror: 'true'}}\n" +
 			"subsets: [{addresses: [{ip: " + address + "}], notReadyAddresses: [{ip: 198.18.0.5}], ports: [{port: 8080}]}]\n"
 	}
-	c.Apply(plain("legacy", "{ports: [{port: 80}]}"), route("traefik.io", "shop/legacy", "legacy.test", "[{name: legacy, port: 80}]"), legacy("198.18.0.1"))
+	c.Apply(plain("legacy", "{ports: [{port: 80}]}"), route("traefik.io", "shop/legacy", "legacy.test",
+		"[{name: legacy, port: 80}]"), legacy("198.18.0.1"))
 	s.shares("legacy.test/", map[string]int{"200 1": 2})
 	c.Apply(legacy("198.18.0.2"))
 	s.shares("legacy.test/", map[string]int{"200 2": 2})
@@ -105,7 +120,8 @@ func nameLegacy(c *cluster.Cluster, s *gate) {
 
 // comeAndGo changes one slice of two, and never the route.
 func comeAndGo(c *cluster.Cluster, s *gate) {
-	c.Apply(plain("changing", "{ports: [{port: 80}]}"), route("traefik.io", "shop/changing", "changing.test", "[{name: changing, port: 80}]"),
+	c.Apply(plain("changing", "{ports: [{port: 80}]}"), route("traefik.io", "shop/changing", "changing.test",
+		"[{name: changing, port: 80}]"),
 		slice("changing", "a", "IPv4", endpoint("198.18.0.1", "", "")))
 	s.shares("changing.test/", map[string]int{"200 1": 2})
 	generation := s.Readiness().Generation

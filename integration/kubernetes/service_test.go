@@ -52,7 +52,10 @@ spec:
 `
 
 func choosePort(c *cluster.Cluster, s *gate) {
-	c.Apply(twoPorts, plain("two", "{selector: {app: two}, ports: [{name: main, port: 80, targetPort: 8080}, {name: admin, port: 81, targetPort: 9091}]}"),
+	c.Apply(twoPorts,
+		plain("two",
+			"{selector: {app: two}, ports: [{name: main, port: 80, targetPort: 8080}, {name: admin, port: 81, targetPort: "+
+				"9091}]}"),
 		route("traefik.io", "shop/number", "number.test", "[{name: two, port: 80}]"),
 		route("traefik.io", "shop/name", "name.test", "[{name: two, port: admin}]"),
 		route("traefik.io", "shop/digits", "digits.test", "[{name: two, port: '80'}]"),
@@ -60,7 +63,8 @@ func choosePort(c *cluster.Cluster, s *gate) {
 	s.becomes("number.test/", "200 shop/two")
 	s.becomes("digits.test/", "200 shop/two")
 	s.becomes("name.test/", "502") // Nobody listens on 9091: it is the other port.
-	c.Apply(plain("two", "{selector: {app: two}, ports: [{name: main, port: 80, targetPort: 8080}, {name: admin, port: 81, targetPort: 9090}]}"))
+	c.Apply(plain("two",
+		"{selector: {app: two}, ports: [{name: main, port: 80, targetPort: 8080}, {name: admin, port: 81, targetPort: 9090}]}"))
 	s.becomes("name.test/", "200 shop/two")
 	s.expect("number.test/", "200 shop/two")
 }
@@ -89,13 +93,15 @@ func targetByName(c *cluster.Cluster, s *gate) {
 		return fmt.Sprintf("---\napiVersion: v1\nkind: Pod\nmetadata: {name: %s, namespace: shop, labels: {app: named}}\n"+
 			"spec: {containers: [{name: web, image: web, ports: [{containerPort: %d, name: web}]}]}\n", name, port)
 	}
-	c.Apply(pod("named-a", 7001), pod("named-b", 7002), plain("named", "{selector: {app: named}, ports: [{port: 80, targetPort: web}]}"),
+	c.Apply(pod("named-a", 7001), pod("named-b", 7002),
+		plain("named", "{selector: {app: named}, ports: [{port: 80, targetPort: web}]}"),
 		route("traefik.io", "shop/named", "named.test", "[{name: named, port: 80}]"))
 	s.shares("named.test/", map[string]int{"200 shop/named-a": 2, "200 shop/named-b": 2})
 }
 
 func useClusterIP(c *cluster.Cluster, s *gate) {
-	c.Apply(plain("native", "{selector: {app: web}, ports: [{port: 80, targetPort: main}]}"), plain("headless", "{clusterIP: None, selector: {app: web}, ports: [{port: 8080}]}"),
+	c.Apply(plain("native", "{selector: {app: web}, ports: [{port: 80, targetPort: main}]}"),
+		plain("headless", "{clusterIP: None, selector: {app: web}, ports: [{port: 8080}]}"),
 		route("traefik.io", "shop/native", "native.test", "[{name: native, port: 80, nativeLB: true}]"),
 		route("traefik.io", "shop/direct", "direct.test", "[{name: native, port: 80}]"),
 		route("traefik.io", "shop/headless", "headless.test", "[{name: headless, port: 8080, nativeLB: true}]"),

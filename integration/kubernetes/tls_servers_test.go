@@ -11,11 +11,16 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// encrypted is a Service whose one endpoint speaks TLS with a certificate of the authority for pod.test, and a route to it
-// by a ServersTransport.
-func encrypted(s *gate, authority *harness.Authority, name, address, transport string, change func(*tls.Config)) []string {
+// encrypted is a Service whose one endpoint speaks TLS with a certificate of the authority for pod.test, and a route to
+// it by a ServersTransport.
+func encrypted(s *gate, authority *harness.Authority, name, address, transport string,
+	change func(*tls.Config),
+) []string {
 	s.t.Helper()
-	settings := &tls.Config{Certificates: []tls.Certificate{authority.Issue("pod.test").Pair}, MinVersion: tls.VersionTLS12}
+	settings := &tls.Config{
+		Certificates: []tls.Certificate{authority.Issue("pod.test").Pair},
+		MinVersion:   tls.VersionTLS12,
+	}
 	if change != nil {
 		change(settings)
 	}
@@ -40,7 +45,8 @@ func quoted(t testing.TB, file string) string {
 func trustServers(c *cluster.Cluster, s *gate) {
 	authority, other := harness.NewAuthority(s.t), harness.NewAuthority(s.t)
 	c.Apply(authorities(s.t, "servers", authority),
-		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: servers, namespace: shop}\ndata: {ca.crt: "+quoted(s.t, authority.File)+"}\n",
+		"apiVersion: v1\nkind: ConfigMap\nmetadata: {name: servers, namespace: shop}\ndata: {ca.crt: "+
+			quoted(s.t, authority.File)+"}\n",
 		custom("ServersTransport", "by-secret", "{serverName: pod.test, rootCAs: [{secret: servers}]}"),
 		custom("ServersTransport", "by-map", "{serverName: pod.test, rootCAs: [{configMap: servers}]}"),
 		custom("ServersTransport", "other-name", "{serverName: other.test, rootCAs: [{secret: servers}]}"),

@@ -18,14 +18,16 @@ import (
 // pair is the manifest of a Secret of type kubernetes.io/tls in the namespace shop.
 func pair(t testing.TB, name string, issued harness.Issued) string {
 	t.Helper()
-	return "---\napiVersion: v1\nkind: Secret\ntype: kubernetes.io/tls\nmetadata: {name: " + name + ", namespace: shop}\n" +
+	return "---\napiVersion: v1\nkind: Secret\ntype: kubernetes.io/tls\nmetadata: {name: " + name +
+		", namespace: shop}\n" +
 		"data: {tls.crt: " + encoded(t, issued.CertFile) + ", tls.key: " + encoded(t, issued.KeyFile) + "}\n"
 }
 
 // authorities is the manifest of a Secret with the certificate of an authority, in the namespace shop.
 func authorities(t testing.TB, name string, authority *harness.Authority) string {
 	t.Helper()
-	return "---\napiVersion: v1\nkind: Secret\nmetadata: {name: " + name + ", namespace: shop}\ndata: {ca.crt: " + encoded(t, authority.File) + "}\n"
+	return "---\napiVersion: v1\nkind: Secret\nmetadata: {name: " + name + ", namespace: shop}\ndata: {ca.crt: " +
+		encoded(t, authority.File) + "}\n"
 }
 
 func encoded(t testing.TB, file string) string {
@@ -39,12 +41,14 @@ func encoded(t testing.TB, file string) string {
 
 // custom is the manifest of an object of traefik.io in the namespace shop.
 func custom(kind, name, spec string) string {
-	return "---\napiVersion: traefik.io/v1alpha1\nkind: " + kind + "\nmetadata: {name: " + name + ", namespace: shop}\nspec: " + spec + "\n"
+	return "---\napiVersion: traefik.io/v1alpha1\nkind: " + kind + "\nmetadata: {name: " + name +
+		", namespace: shop}\nspec: " + spec + "\n"
 }
 
 // secured is a route by TLS from a host to shop/web, with the section tls as in a manifest.
 func secured(name, host, section string) string {
-	return custom("IngressRoute", name, "{entryPoints: [websecure], tls: "+section+", routes: [{match: Host("+`"`+host+`"`+"), kind: Rule, services: [{name: web, port: 80}]}]}")
+	return custom("IngressRoute", name, "{entryPoints: [websecure], tls: "+section+", routes: [{match: Host("+`"`+host+`"`+
+		"), kind: Rule, services: [{name: web, port: 80}]}]}")
 }
 
 // shake does a handshake on websecure and returns the certificate that is shown.
@@ -132,7 +136,8 @@ func TestTLS(t *testing.T) {
 func showByName(c *cluster.Cluster, s *gate) {
 	authority := harness.NewAuthority(s.t)
 	one, two := authority.Issue("one.test"), authority.Issue("*.two.test")
-	c.Apply(pair(s.t, "one", one), pair(s.t, "two", two), secured("one", "one.test", "{secretName: one}"), secured("two", "a.two.test", "{secretName: two}"))
+	c.Apply(pair(s.t, "one", one), pair(s.t, "two", two), secured("one", "one.test", "{secretName: one}"),
+		secured("two", "a.two.test", "{secretName: two}"))
 	s.shows("one.test", one)
 	s.shows("a.two.test", two)
 	for host, protocol := range map[string]harness.Protocol{"one.test": harness.H2, "a.two.test": harness.H1TLS} {
@@ -193,7 +198,8 @@ func showDefault(c *cluster.Cluster, s *gate) {
 func old(settings *tls.Config) { settings.MaxVersion = tls.VersionTLS12 }
 
 func demandVersion(c *cluster.Cluster, s *gate) {
-	c.Apply(custom("TLSOption", "modern", "{minVersion: VersionTLS13}"), secured("modern", "modern.test", "{options: {name: modern}}"),
+	c.Apply(custom("TLSOption", "modern", "{minVersion: VersionTLS13}"), secured("modern", "modern.test",
+		"{options: {name: modern}}"),
 		secured("usual", "usual.test", "{}"))
 	s.refuses("modern.test", old)
 	if _, err := s.shake("modern.test", nil); err != nil {
@@ -211,7 +217,8 @@ func demandVersion(c *cluster.Cluster, s *gate) {
 
 func demandCertificates(c *cluster.Cluster, s *gate) {
 	trusted, stranger := harness.NewAuthority(s.t), harness.NewAuthority(s.t)
-	c.Apply(custom("TLSOption", "mutual", "{clientAuth: {secretNames: [clients], clientAuthType: RequireAndVerifyClientCert}}"),
+	c.Apply(custom("TLSOption", "mutual",
+		"{clientAuth: {secretNames: [clients], clientAuthType: RequireAndVerifyClientCert}}"),
 		secured("mutual", "mutual.test", "{options: {name: mutual}}"))
 	s.tells("shop-mutual@kubernetescrd", "Secret shop/clients does not exist")
 	bearing := func(authority *harness.Authority) *tls.Config {
@@ -242,7 +249,8 @@ func demandCertificates(c *cluster.Cluster, s *gate) {
 
 func demandNames(c *cluster.Cluster, s *gate) {
 	issued := harness.NewAuthority(s.t).Issue("strict.test")
-	c.Apply(pair(s.t, "strict", issued), custom("TLSOption", "default", "{sniStrict: true}"), secured("strict", "strict.test", "{secretName: strict}"))
+	c.Apply(pair(s.t, "strict", issued), custom("TLSOption", "default", "{sniStrict: true}"),
+		secured("strict", "strict.test", "{secretName: strict}"))
 	s.refuses("unknown.test", nil)
 	s.shows("strict.test", issued)
 	c.DeleteNow("TLSOption.traefik.io", "shop/default")

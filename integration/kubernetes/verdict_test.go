@@ -23,8 +23,8 @@ func TestVerdictsReachTheirObjects(t *testing.T) {
 	t.Run("conditions are forbidden", func(t *testing.T) { statusIsForbidden(t, c.For(t)) })
 }
 
-// applyInAnyOrder applies a route before the middleware and the Service that it needs, which come within 400 ms. That is no
-// fault: no Event, no condition and no line of the log says so.
+// applyInAnyOrder applies a route before the middleware and the Service that it needs, which come within 400 ms. That
+// is no fault: no Event, no condition and no line of the log says so.
 func applyInAnyOrder(t *testing.T, c *cluster.Cluster) {
 	g := open(t, c, static)
 	g.serves("web.test")
@@ -42,9 +42,10 @@ func applyInAnyOrder(t *testing.T, c *cluster.Cluster) {
 	}
 	// Whoever is at fault after it is told of, so that nothing more comes about the one before.
 	c.Apply(route("sluice.dev", "shop/wrong", "wrong.test", "[{name: nobody, port: 80}]"))
-	events := c.UntilAll("Event", "shop", "an Event on a route that is wrong", func(events []*unstructured.Unstructured) bool {
-		return len(warned(events)["wrong"]) > 0
-	})
+	events := c.UntilAll("Event", "shop", "an Event on a route that is wrong",
+		func(events []*unstructured.Unstructured) bool {
+			return len(warned(events)["wrong"]) > 0
+		})
 	if told := warned(events)[name]; len(told) > 0 {
 		t.Errorf("Events about what was only late: %q", told)
 	}
@@ -55,7 +56,8 @@ func applyInAnyOrder(t *testing.T, c *cluster.Cluster) {
 	}
 	object := c.Until("IngressRoute.sluice.dev", "shop/"+name, "accepted", accepted("True", "True"))
 	for _, condition := range conditions(object) {
-		if was, err := time.Parse(time.RFC3339, fmt.Sprint(condition["lastTransitionTime"])); err != nil || was.Before(object.GetCreationTimestamp().Time) {
+		if was, err := time.Parse(time.RFC3339, fmt.Sprint(condition["lastTransitionTime"])); err != nil ||
+			was.Before(object.GetCreationTimestamp().Time) {
 			t.Errorf("condition %v", condition)
 		}
 	}
@@ -160,7 +162,8 @@ kind: IngressRoute
 metadata: {name: fine, namespace: shop, annotations: {want: True True}}
 spec:
   entryPoints: [web]
-  routes: [{match: Host(` + "`fine.test`" + `), kind: Rule, services: [{name: web, port: 80}], middlewares: [{name: fine}]}]
+  routes: [{match: Host(` + "`fine.test`" +
+	`), kind: Rule, services: [{name: web, port: 80}], middlewares: [{name: fine}]}]
 ---
 apiVersion: sluice.dev/v1alpha1
 kind: IngressRoute
@@ -178,7 +181,8 @@ spec:
 `
 
 // statusOfOwnObjects reads the conditions of objects of sluice.dev while two Sluices run, of which one writes. They are
-// those of the newest version of each object, also after the writer was killed; objects of traefik.io are never written.
+// those of the newest version of each object, also after the writer was killed; objects of traefik.io are never
+// written.
 func statusOfOwnObjects(t *testing.T, c *cluster.Cluster) {
 	foreign := c.Apply(route("traefik.io", "shop/foreign", "foreign.test", "[{name: nobody, port: 80}]"))[0]
 	objects := c.Apply(judged)
@@ -219,7 +223,8 @@ func follow(t *testing.T, c *cluster.Cluster, version int64) {
 		{web, "True", "True"},
 	} {
 		c.Apply(route("sluice.dev", path, "edited.test", step.services))
-		object := c.Until("IngressRoute.sluice.dev", path, "conditions "+step.acceptance, accepted(step.acceptance, step.references))
+		object := c.Until("IngressRoute.sluice.dev", path, "conditions "+step.acceptance, accepted(step.acceptance,
+			step.references))
 		if object.GetGeneration() != version {
 			t.Errorf("the status is about version %d, want %d", object.GetGeneration(), version)
 		}
@@ -261,7 +266,9 @@ func statusIsForbidden(t *testing.T, c *cluster.Cluster) {
 	c.Apply(route("sluice.dev", "mute/fine", "loud.test", web))
 	g.serves("loud.test")
 	c.Apply(route("sluice.dev", "mute/wrong", "worse.test", "[{name: nobody, port: 80}]"))
-	c.UntilAll("Event", "mute", "an Event on one more", func(events []*unstructured.Unstructured) bool { return len(warned(events)["wrong"]) > 0 })
+	c.UntilAll("Event", "mute", "an Event on one more", func(events []*unstructured.Unstructured) bool {
+		return len(warned(events)["wrong"]) > 0
+	})
 	if count := strings.Count(g.Log.String(), message); count != 1 {
 		t.Errorf("the log says %d times %q:\n%s", count, message, g.Log)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// TestBadDefinitions has a router for each definition that can't work: check names the object, its place and the reason, the router
-// answers 503, and others go on.
+// TestBadDefinitions has a router for each definition that can't work: check names the object, its place and the
+// reason, the router answers 503, and others go on.
 func TestBadDefinitions(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("testdata", "bad", "definitions.yaml"))

@@ -15,7 +15,8 @@ import (
 )
 
 // failuresStatic adds TLS, for HTTP/2, to static.
-var failuresStatic = strings.Replace(static, "  traefik:", "  websecure: {address: \"127.0.0.1:0\", http: {tls: {}}}\n  traefik:", 1)
+var failuresStatic = strings.Replace(static, "  traefik:",
+	"  websecure: {address: \"127.0.0.1:0\", http: {tls: {}}}\n  traefik:", 1)
 
 // column is a chain of middlewares that a failure meets.
 type column struct{ name, middlewares string }
@@ -47,7 +48,8 @@ tls:
   certificates: [{certFile: "${CERT}", keyFile: "${KEY}"}]
 `
 
-// combination is one line of the table. Each has a router, a pool and a host of its own, so that none leaves anything to another.
+// combination is one line of the table. Each has a router, a pool and a host of its own, so that none leaves anything
+// to another.
 type combination struct {
 	column  column
 	failure string
@@ -81,7 +83,8 @@ func (c combination) times() string {
 
 // id is the host without the end, for one protocol.
 func (c combination) id(protocol harness.Protocol) string {
-	return strings.ToLower(fmt.Sprintf("%s.%s.%s.%s.%s", c.failure, c.method, protocol, strings.ReplaceAll(c.column.name, " ", "-"), c.times()))
+	return strings.ToLower(fmt.Sprintf("%s.%s.%s.%s.%s", c.failure, c.method, protocol, strings.ReplaceAll(c.column.name,
+		" ", "-"), c.times()))
 }
 
 func failureConfiguration() string {
@@ -96,8 +99,10 @@ func failureConfiguration() string {
 			case hangs:
 				transport = "impatient"
 			}
-			fmt.Fprintf(&routers, "    %s: {rule: Host(`%s.test`), service: %s, middlewares: [%s]}\n", name, id, name, c.column.middlewares)
-			fmt.Fprintf(&services, "    %s: {loadBalancer: {serversTransport: %s, servers: [{url: 'http://${%s}'}]}}\n", name, transport, server)
+			fmt.Fprintf(&routers, "    %s: {rule: Host(`%s.test`), service: %s, middlewares: [%s]}\n", name, id, name,
+				c.column.middlewares)
+			fmt.Fprintf(&services, "    %s: {loadBalancer: {serversTransport: %s, servers: [{url: 'http://${%s}'}]}}\n", name,
+				transport, server)
 		}
 	}
 	services.WriteString("    pages: {loadBalancer: {passHostHeader: false, servers: [{url: 'http://${PAGES}'}]}}\n")
@@ -142,7 +147,8 @@ func TestFailures(t *testing.T) {
 	golden(t, "failures.golden", table(all, views))
 }
 
-// view is what one client sees, and how often the endpoint was asked for it. Behind a circuit breaker, the answer to a later request follows.
+// view is what one client sees, and how often the endpoint was asked for it. Behind a circuit breaker, the answer to a
+// later request follows.
 func (c combination) view(client *harness.Client, endpoint *upstream) string {
 	host := c.id(client.Protocol) + ".test"
 	send := func() string {
@@ -162,8 +168,8 @@ func (c combination) view(client *harness.Client, endpoint *upstream) string {
 	return view
 }
 
-// body returns what is sent, and what ends it once the answer is there. Where the endpoint answers early the body never ends, unless
-// somebody wants to have it whole before.
+// body returns what is sent, and what ends it once the answer is there. Where the endpoint answers early the body never
+// ends, unless somebody wants to have it whole before.
 func (c combination) body() (body io.Reader, stop func()) {
 	switch {
 	case c.failure == early && !strings.HasPrefix(c.column.name, "buffering"):
@@ -176,7 +182,8 @@ func (c combination) body() (body io.Reader, stop func()) {
 	return nil, func() {}
 }
 
-// seenBy describes an answer: its status, body, whether it is whole, and whether it has a header of a response that failed.
+// seenBy describes an answer: its status, body, whether it is whole, and whether it has a header of a response that
+// failed.
 func seenBy(client *harness.Client, request *http.Request, stop func()) string {
 	response, err := client.Do(request)
 	if err != nil {

@@ -25,15 +25,15 @@ const (
 	early   = "early" // The answer is there before the request has been read.
 )
 
-// The middlewares allow an answer half of what it takes where they look at the time, so that a machine which is busy with something
-// else neither makes a quick one slow nor a slow one quick. No other limit concerns what is slow.
+// The middlewares allow an answer half of what it takes where they look at the time, so that a machine which is busy
+// with something else neither makes a quick one slow nor a slow one quick. No other limit concerns what is slow.
 const (
 	slowness     = 100 * time.Millisecond
 	muchSlowness = 5 * time.Second
 )
 
-// upstream fails each request in the way that is the first part of its host, or, where "once" is the last one, only the first one
-// of that host.
+// upstream fails each request in the way that is the first part of its host, or, where "once" is the last one, only the
+// first one of that host.
 type upstream struct {
 	address string
 
@@ -46,7 +46,8 @@ func startUpstream(t *testing.T) *upstream {
 	u := &upstream{asked: map[string]int{}}
 	server := httptest.NewUnstartedServer(u)
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // What it does on purpose.
-	server.Config.SetKeepAlivesEnabled(false)           // Who finds an idle connection closed asks again: that is not what is counted.
+	// Who finds an idle connection closed asks again: that is not what is counted.
+	server.Config.SetKeepAlivesEnabled(false)
 	server.Start()
 	t.Cleanup(server.Close)
 	u.address = server.Listener.Addr().String()

@@ -15,8 +15,8 @@ import (
 type kind struct {
 	// name is the key of the kind, options what stands below it, as JSON, which is YAML too.
 	name, options string
-	// asks are requests that are sent one after another, as METHOD PATH and lines of the header; ID stands for the place. A request
-	// that begins with HOLD is under way while the others are sent.
+	// asks are requests that are sent one after another, as METHOD PATH and lines of the header; ID stands for the place.
+	// A request that begins with HOLD is under way while the others are sent.
 	asks []string
 	// shows is a header of the last answer; empty is its body.
 	shows string
@@ -31,25 +31,59 @@ func kinds() []kind {
 		{"stripPrefixRegex", `{"regex": ["/[0-9]+"]}`, []string{"GET /123/x"}, "", "200 GET /x"},
 		{"replacePath", `{"path": "/replaced"}`, []string{"GET /x"}, "", "200 GET /replaced"},
 		{"replacePathRegex", `{"regex": "^/(.*)/(.*)$", "replacement": "/$2/$1"}`, []string{"GET /a/b"}, "", "200 GET /b/a"},
-		{"redirectRegex", `{"regex": "/old/(.*)$", "replacement": "/new/$1"}`, []string{"GET /old/x"}, "Location", "302 http://HOST/new/x"},
-		{"redirectScheme", `{"scheme": "https", "permanent": true, "port": "8443"}`, []string{"GET /x"}, "Location", "301 https://HOST:8443/x"},
+		{
+			"redirectRegex", `{"regex": "/old/(.*)$", "replacement": "/new/$1"}`,
+			[]string{"GET /old/x"},
+			"Location",
+			"302 http://HOST/new/x",
+		},
+		{
+			"redirectScheme", `{"scheme": "https", "permanent": true, "port": "8443"}`,
+			[]string{"GET /x"},
+			"Location",
+			"301 https://HOST:8443/x",
+		},
 		{"encodedCharacters", `{"allowEncodedSemicolon": true}`, []string{"GET /a%2Fb"}, "", "400 Bad Request"},
 		{"headers", `{"customResponseHeaders": {"X-Told": "yes"}}`, []string{"GET /x"}, "X-Told", "200 yes"},
 		{"contentType", `{}`, []string{"GET /untyped"}, "Content-Type", "200 text/html; charset=utf-8"},
-		{"compress", `{"encodings": ["gzip"], "minResponseBodyBytes": 10}`, []string{"GET /compressed\nAccept-Encoding: gzip"}, "Content-Encoding", "200 gzip"},
+		{
+			"compress", `{"encodings": ["gzip"], "minResponseBodyBytes": 10}`,
+			[]string{"GET /compressed\nAccept-Encoding: gzip"},
+			"Content-Encoding", "200 gzip",
+		},
 		{
 			"grpcWeb", `{"allowOrigins": ["https://app.test"]}`,
-			[]string{"OPTIONS /x\nOrigin: https://app.test\nAccess-Control-Request-Method: POST\nAccess-Control-Request-Headers: x-grpc-web"},
+			[]string{"OPTIONS /x\nOrigin: https://app.test\nAccess-Control-Request-Method: " +
+				"POST\nAccess-Control-Request-Headers: x-grpc-web"},
 			"Access-Control-Allow-Origin", "200 https://app.test",
 		},
 		{"buffering", `{"maxRequestBodyBytes": 2}`, []string{"POST /x"}, "", "413 Request Entity Too Large"},
 		{"bodyLimit", `{"maxRequestBodyBytes": 2}`, []string{"POST /x"}, "", "413 Request Entity Too Large"},
 		{"timeout", `{"responseHeader": "50ms"}`, []string{"GET /hang"}, "", "504 Gateway Timeout"},
 		{"retry", `{"attempts": 3, "status": ["500"]}`, []string{"GET /once?ID"}, "", "200 GET /once?ID"},
-		{"circuitBreaker", `{"expression": "ResponseCodeRatio(500, 600, 0, 600) > 0.5"}`, []string{"GET /once?ID", "GET /x"}, "", "503 Service Unavailable"},
-		{"errors", `{"status": ["500"], "service": "pages@file", "query": "/{status}"}`, []string{"GET /once?ID"}, "", "500 page /500"},
-		{"rateLimit", `{"average": 1, "period": "1h", "burst": 2}`, []string{"GET /x", "GET /x", "GET /x"}, "", "429 Too Many Requests"},
-		{"inFlightReq", `{"amount": 1, "sourceCriterion": {"requestHost": true}}`, []string{"HOLD /hang", "GET /x"}, "", "429 Too Many Requests"},
+		{
+			"circuitBreaker", `{"expression": "ResponseCodeRatio(500, 600, 0, 600) > 0.5"}`,
+			[]string{"GET /once?ID", "GET /x"},
+			"", "503 Service Unavailable",
+		},
+		{
+			"errors", `{"status": ["500"], "service": "pages@file", "query": "/{status}"}`,
+			[]string{"GET /once?ID"},
+			"",
+			"500 page /500",
+		},
+		{
+			"rateLimit", `{"average": 1, "period": "1h", "burst": 2}`,
+			[]string{"GET /x", "GET /x", "GET /x"},
+			"",
+			"429 Too Many Requests",
+		},
+		{
+			"inFlightReq", `{"amount": 1, "sourceCriterion": {"requestHost": true}}`,
+			[]string{"HOLD /hang", "GET /x"},
+			"",
+			"429 Too Many Requests",
+		},
 		{"chain", `{"middlewares": ["addprefix@file", "headers@file"]}`, []string{"GET /x"}, "X-Told", "200 yes"},
 	}
 }

@@ -132,8 +132,8 @@ func try(client *harness.Client, path string, lines ...string) (int, error) {
 	return answer.StatusCode, nil
 }
 
-// passed sends a number of requests one after another and returns how many were answered with 200; all others must be answered
-// with the status that is given.
+// passed sends a number of requests one after another and returns how many were answered with 200; all others must be
+// answered with the status that is given.
 func passed(t *testing.T, client *harness.Client, times, otherwise int, path string, lines ...string) int {
 	t.Helper()
 	n := 0

@@ -33,7 +33,8 @@ func entrypointOf(kind int) string { return fmt.Sprintf("with%02d", kind) }
 func placesStatic() string {
 	var entrypoints strings.Builder
 	for i, k := range kinds() {
-		fmt.Fprintf(&entrypoints, "  %s: {address: \"127.0.0.1:0\", http: {middlewares: [%s@file]}}\n", entrypointOf(i), k.key())
+		fmt.Fprintf(&entrypoints, "  %s: {address: \"127.0.0.1:0\", http: {middlewares: [%s@file]}}\n", entrypointOf(i),
+			k.key())
 	}
 	return strings.Replace(static, "  traefik:", entrypoints.String()+"  traefik:", 1)
 }
@@ -44,17 +45,20 @@ func placesYAML() string {
 	for _, k := range kinds() {
 		key := k.key()
 		fmt.Fprintf(&middlewares, "    %s: {%s: %s}\n", key, k.name, k.options)
-		fmt.Fprintf(&services, "    %s: {middlewares: [%s], loadBalancer: {servers: [{url: 'http://${ENDPOINT}'}]}}\n", key, key)
+		fmt.Fprintf(&services, "    %s: {middlewares: [%s], loadBalancer: {servers: [{url: 'http://${ENDPOINT}'}]}}\n", key,
+			key)
 		for place, rest := range map[string]string{
 			"router": "service: one, middlewares: [" + key + "]", "named": "service: one@file, middlewares: [" + key + "@file]",
 			"service": "service: " + key, "toml": "service: one, middlewares: [" + key + "-toml@file]",
 		} {
-			fmt.Fprintf(&routers, "    %s-%s: {entryPoints: [web], rule: Host(`%s-%s.test`), %s}\n", place, key, place, key, rest)
+			fmt.Fprintf(&routers, "    %s-%s: {entryPoints: [web], rule: Host(`%s-%s.test`), %s}\n", place, key, place, key,
+				rest)
 		}
 	}
 	return "http:\n  routers:\n    entrypoint: {rule: 'PathPrefix(`/`)', priority: 1, service: one}\n" + routers.String() +
 		"  middlewares:\n" + middlewares.String() +
-		"  services:\n    one: {loadBalancer: {servers: [{url: 'http://${ENDPOINT}'}]}}\n    pages: {loadBalancer: {servers: [{url: 'http://${PAGES}'}]}}\n" +
+		"  services:\n    one: {loadBalancer: {servers: [{url: 'http://${ENDPOINT}'}]}}\n    pages: {loadBalancer: " +
+		"{servers: [{url: 'http://${PAGES}'}]}}\n" +
 		services.String()
 }
 

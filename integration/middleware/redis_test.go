@@ -124,13 +124,14 @@ func (p *pair) measure(t *testing.T, key string) (got, want float64) {
 	group.Wait()
 	took := time.Since(began).Seconds()
 	if through[0].Load() == 0 || through[1].Load() == 0 || refused.Load() == 0 {
-		t.Errorf("%d and %d passed, and %d did not: nothing was measured", through[0].Load(), through[1].Load(), refused.Load())
+		t.Errorf("%d and %d passed, and %d did not: nothing was measured", through[0].Load(), through[1].Load(),
+			refused.Load())
 	}
 	return float64(through[0].Load() + through[1].Load()), burst + perSecond*took
 }
 
-// TestRedisIsLost takes Redis away with requests going on, and gives it back: meanwhile each process holds the limit alone,
-// no request is delayed for long, and each log says it once.
+// TestRedisIsLost takes Redis away with requests going on, and gives it back: meanwhile each process holds the limit
+// alone, no request is delayed for long, and each log says it once.
 func TestRedisIsLost(t *testing.T) {
 	for _, test := range []struct {
 		name       string
@@ -184,7 +185,8 @@ func (p *pair) expectLost(t *testing.T, i int) {
 	}
 }
 
-// traffic sends requests through both processes until stop is called. Each is answered by the endpoint or the limit within a second.
+// traffic sends requests through both processes until stop is called. Each is answered by the endpoint or the limit
+// within a second.
 func (p *pair) traffic(t *testing.T) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())

@@ -41,13 +41,15 @@ http:
 func edition(changes ...string) string {
 	text := strings.NewReplacer(changes...).Replace(stateful)
 	return strings.NewReplacer(
-		"LIMITPATH", "/limit", "UNRELATED", "/unrelated", "SERVICE", "one", "LIMITBURST", "3", "FLIGHT", "2", "FALLBACK", "1h",
+		"LIMITPATH", "/limit", "UNRELATED", "/unrelated", "SERVICE", "one", "LIMITBURST", "3", "FLIGHT", "2", "FALLBACK",
+		"1h",
 		"SERVERS", `{url: "http://${ONE}"}`, "@", "`",
 	).Replace(text)
 }
 
-// TestStateLivesOn edits the file in every way that leaves the definitions of middlewares alone: buckets stay empty, a breaker
-// stays tripped, and requests under way go on counting. Then it edits the definitions, and each one begins anew, alone.
+// TestStateLivesOn edits the file in every way that leaves the definitions of middlewares alone: buckets stay empty, a
+// breaker stays tripped, and requests under way go on counting. Then it edits the definitions, and each one begins
+// anew, alone.
 func TestStateLivesOn(t *testing.T) {
 	t.Parallel()
 	one, two := harness.StartBackend(t, "one", nil), harness.StartBackend(t, "two", nil)
@@ -109,7 +111,8 @@ func changeDefinitions(t *testing.T, s *harness.Sluice, client *harness.Client) 
 	}
 }
 
-// holdTwo begins as many requests as may be under way at a time. The function that is returned ends them, and expects their answers.
+// holdTwo begins as many requests as may be under way at a time. The function that is returned ends them, and expects
+// their answers.
 func holdTwo(t *testing.T, client *harness.Client, backend *harness.Backend) (release func()) {
 	t.Helper()
 	type result struct {
@@ -130,7 +133,8 @@ func holdTwo(t *testing.T, client *harness.Client, backend *harness.Backend) (re
 		t.Helper()
 		for _, stream := range streams {
 			close(stream.Events)
-			if got := harness.Await(t, results, "the end of a request"); got.err != nil || got.StatusCode != http.StatusOK || got.Text != "late" {
+			if got := harness.Await(t, results, "the end of a request"); got.err != nil || got.StatusCode != http.StatusOK ||
+				got.Text != "late" {
 				t.Errorf("a request that was under way all the time: %v, %v", got.Response, got.err)
 			}
 		}
@@ -145,7 +149,9 @@ func useUp(t *testing.T, client *harness.Client) {
 			t.Errorf("%s: %d requests passed, want 3", path, n)
 		}
 	}
-	until(t, "the breaker trips", func() bool { return get(t, client, "/status?code=500") == http.StatusServiceUnavailable })
+	until(t, "the breaker trips", func() bool {
+		return get(t, client, "/status?code=500") == http.StatusServiceUnavailable
+	})
 }
 
 // expectUsedUp expects what useUp has left, and that nobody asks the endpoints for what is refused.
@@ -157,7 +163,8 @@ func expectUsedUp(t *testing.T, client *harness.Client, backends ...*harness.Bac
 		got[path] = get(t, client, path)
 	}
 	want := map[string]int{
-		"/limit": 429, "/hang": 429, "/status?code=200": 503, "/joint-a": 429, "/joint-b": 429, "/apart-a": 429, "/behind": 429,
+		"/limit": 429, "/hang": 429, "/status?code=200": 503, "/joint-a": 429, "/joint-b": 429, "/apart-a": 429,
+		"/behind": 429,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("statuses (-want +got):\n%s", diff)
@@ -202,7 +209,8 @@ func expectTold(t *testing.T, s *harness.Sluice) {
 		}
 	}
 	for name, event := range map[string]string{
-		"limit@file": "refused", "flight@file": "refused", "breaker@file": "refused", "joint@file": "refused", "service@file": "refused",
+		"limit@file": "refused", "flight@file": "refused", "breaker@file": "refused", "joint@file": "refused",
+		"service@file": "refused",
 	} {
 		count := found.api[name].Counts[event]
 		metric := fmt.Sprintf(`sluice_middleware_events_total{event=%q,middleware=%q}`, event, name)

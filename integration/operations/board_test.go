@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// quiet are the metrics of our rules and board that stay still here: the traffic makes no such trouble, and no endpoint comes or goes.
+// quiet are the metrics of our rules and board that stay still here: the traffic makes no such trouble, and no endpoint
+// comes or goes.
 func quiet() []string {
 	return []string{
 		"sluice_service_ejections_total", "sluice_service_panics_total", "sluice_service_retries_exhausted_total",
@@ -48,7 +49,10 @@ func board(t *testing.T) (panels []panel, variables []string) {
 		variables = append(variables, variable.Name)
 		if inner, ok := strings.CutPrefix(variable.Definition, "label_values("); ok {
 			series, _, _ := strings.Cut(inner, ", ")
-			read.Panels = append(read.Panels, panel{Type: "variable", Title: variable.Name, Targets: []struct{ Expr string }{{series}}})
+			read.Panels = append(read.Panels, panel{
+				Type: "variable", Title: variable.Name,
+				Targets: []struct{ Expr string }{{series}},
+			})
 		}
 	}
 	read.Panels = append(read.Panels, panel{Type: "annotation", Title: "configurations", Targets: read.Annotations.List})
@@ -57,7 +61,8 @@ func board(t *testing.T) (panels []panel, variables []string) {
 
 // chosen fills in the variables as Grafana does when everything is chosen.
 func chosen(expression string) string {
-	return strings.NewReplacer("$__rate_interval", "2m", "$interval", "2m", "$job", ".*", "$entrypoint", ".*", "$service", ".*").Replace(expression)
+	return strings.NewReplacer("$__rate_interval", "2m", "$interval", "2m", "$job", ".*", "$entrypoint", ".*", "$service",
+		".*").Replace(expression)
 }
 
 // panels answers each expression of the board: no panel is empty.
@@ -66,7 +71,8 @@ func (w *world) panels(t *testing.T) {
 	var asked []string
 	var from []panel
 	for _, panel := range panels {
-		if panel.Type != "row" && (panel.Title == "" || len(panel.Targets) == 0) || strings.Contains("stat timeseries table", panel.Type) && panel.Description == "" {
+		if panel.Type != "row" && (panel.Title == "" || len(panel.Targets) == 0) || strings.Contains("stat timeseries table",
+			panel.Type) && panel.Description == "" {
 			t.Errorf("panel %q says too little", panel.Title)
 		}
 		for _, target := range panel.Targets {
@@ -125,20 +131,24 @@ func (w *world) rulesAsk(t *testing.T) {
 	}
 }
 
-// every returns an expression for all series that have the labels of the selector. Some labels come from who scrapes, or stand for buckets.
+// every returns an expression for all series that have the labels of the selector. Some labels come from who scrapes,
+// or stand for buckets.
 func (s selector) every() string {
-	own := slices.DeleteFunc(slices.Clone(s.Labels), func(label string) bool { return slices.Contains([]string{"job", "instance", "le"}, label) })
+	own := slices.DeleteFunc(slices.Clone(s.Labels), func(label string) bool {
+		return slices.Contains([]string{"job", "instance", "le"}, label)
+	})
 	if len(own) == 0 {
 		return s.Metric
 	}
 	return s.Metric + "{" + strings.Join(own, `!="", `) + `!=""}`
 }
 
-// alerts says which alerts a Sluice has that serves, but for a service that is gone, a router that is refused and a certificate that
-// lives for a few hours.
+// alerts says which alerts a Sluice has that serves, but for a service that is gone, a router that is refused and a
+// certificate that lives for a few hours.
 func (w *world) alerts(t *testing.T) {
 	want := map[string]bool{
-		"SluiceServiceWithoutServers": true, "SluiceConfigurationRefused": true, "SluiceCertificateExpiresSoon": true, "SluiceCertificateExpiresNow": true,
+		"SluiceServiceWithoutServers": true, "SluiceConfigurationRefused": true, "SluiceCertificateExpiresSoon": true,
+		"SluiceCertificateExpiresNow": true,
 	}
 	var expressions, names []string
 	for _, rule := range w.rules(t) {

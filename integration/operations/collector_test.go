@@ -25,7 +25,9 @@ type logCollector struct {
 }
 
 // Export takes lines by gRPC.
-func (c *logCollector) Export(_ context.Context, request *collector.ExportLogsServiceRequest) (*collector.ExportLogsServiceResponse, error) {
+func (c *logCollector) Export(_ context.Context,
+	request *collector.ExportLogsServiceRequest,
+) (*collector.ExportLogsServiceResponse, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, resource := range request.GetResourceLogs() {
@@ -37,7 +39,8 @@ func (c *logCollector) Export(_ context.Context, request *collector.ExportLogsSe
 			for _, record := range scope.GetLogRecords() {
 				for _, attribute := range record.GetAttributes() {
 					if attribute.GetKey() == "subsystem" {
-						c.lines[record.GetBody().GetStringValue()] = of["service.name"] + " " + attribute.GetValue().GetStringValue() + " " + record.GetSeverityText()
+						c.lines[record.GetBody().GetStringValue()] = of["service.name"] + " " + attribute.GetValue().GetStringValue() +
+							" " + record.GetSeverityText()
 					}
 				}
 			}

@@ -45,7 +45,8 @@ func TestEveryCodeIsExplained(t *testing.T) {
 // TestEverySubsystemIsExplained looks for all names that log.levels takes, and for somebody who logs under each.
 func TestEverySubsystemIsExplained(t *testing.T) {
 	text, source := page(t, "docs/logging.md"), page(t, "telemetry/log_subsystems.go")
-	used := page(t, "cmd/sluice/system.go") + page(t, "cmd/sluice/serve.go") + page(t, "cmd/sluice/balance.go") + page(t, "cmd/sluice/observe.go")
+	used := page(t, "cmd/sluice/system.go") + page(t, "cmd/sluice/serve.go") + page(t, "cmd/sluice/balance.go") +
+		page(t, "cmd/sluice/observe.go")
 	for _, name := range telemetry.Subsystems() {
 		if !strings.Contains(text, "`"+name+"`") {
 			t.Errorf("docs/logging.md does not explain the subsystem %s", name)

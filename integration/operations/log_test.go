@@ -78,7 +78,8 @@ func TestAFailingServiceCostsFewLines(t *testing.T) {
 		case one.Subsystem == "requests":
 			lines++
 			told[one.Code] += max(one.Count, 1)
-		case one.Level != "warning" && one.Level != "error" && one.Subsystem != "main" && one.Subsystem != "entrypoint" && !strings.HasPrefix(one.Subsystem, "provider"):
+		case one.Level != "warning" && one.Level != "error" && one.Subsystem != "main" && one.Subsystem != "entrypoint" &&
+			!strings.HasPrefix(one.Subsystem, "provider"):
 			t.Errorf("%s writes a line of level %s", one.Subsystem, one.Level)
 		}
 	}
@@ -145,7 +146,8 @@ func TestNobodyReadsTheLog(t *testing.T) {
 			}
 			defer func() { _ = reader.Close() }()
 			port := freePort(t)
-			command := exec.CommandContext(t.Context(), harness.Binary(t), "--entryPoints.traefik.address="+port, "--ping", "--accessLog", "--accessLog.addInternals")
+			command := exec.CommandContext(t.Context(), harness.Binary(t), "--entryPoints.traefik.address="+port, "--ping",
+				"--accessLog", "--accessLog.addInternals")
 			command.Stdout, command.Stderr = writer, writer
 			if err := command.Start(); err != nil {
 				t.Fatal(err)

@@ -24,7 +24,10 @@ func pages(minutes int, lines []line) []scrape {
 		for _, l := range lines {
 			fmt.Fprintf(&text, "%s %s\n", l.series, strconv.FormatFloat(l.base+l.each*float64(i), 'f', -1, 64))
 		}
-		all[i] = scrape{Seconds: now - 60*float64(minutes-i), Text: text.String(), Labels: map[string]string{"job": "sluice", "instance": "edge-1"}}
+		all[i] = scrape{Seconds: now - 60*float64(minutes-i), Text: text.String(), Labels: map[string]string{
+			"job":      "sluice",
+			"instance": "edge-1",
+		}}
 	}
 	return all
 }
@@ -33,7 +36,8 @@ func pages(minutes int, lines []line) []scrape {
 func requests(level, label string, perMinute map[string]float64) []line {
 	var lines []line
 	for code, each := range perMinute {
-		lines = append(lines, line{fmt.Sprintf(`traefik_%s_requests_total{%s="x",code="%s",method="GET",protocol="http"}`, level, label, code), 0, each})
+		lines = append(lines, line{fmt.Sprintf(`traefik_%s_requests_total{%s="x",code="%s",method="GET",protocol="http"}`,
+			level, label, code), 0, each})
 	}
 	return lines
 }
@@ -64,7 +68,11 @@ func servers(up int) []line {
 // lags returns the histogram of a provider whose changes take one or ten seconds.
 func lags(seconds string) []line {
 	const name = "sluice_provider_lag_seconds_bucket"
-	lines := []line{{name + `{provider="p",le="1"}`, 0, 0}, {name + `{provider="p",le="10"}`, 0, 60}, {name + `{provider="p",le="+Inf"}`, 0, 60}}
+	lines := []line{
+		{name + `{provider="p",le="1"}`, 0, 0},
+		{name + `{provider="p",le="10"}`, 0, 60},
+		{name + `{provider="p",le="+Inf"}`, 0, 60},
+	}
 	if seconds == "1" {
 		lines[0].each = 60
 	}
@@ -96,36 +104,52 @@ func situations() map[string]situation {
 	service := func(name string) string { return "sluice_service_" + name + `_total{service="x"}` }
 	return map[string]situation{
 		"SluiceErrorBudgetBurnsFast": {
-			70, requests("entrypoint", "entrypoint", map[string]float64{"200": 98, "500": 2}), requests("entrypoint", "entrypoint", map[string]float64{"200": 990, "500": 10, "404": 500}),
+			70, requests("entrypoint", "entrypoint", map[string]float64{"200": 98, "500": 2}),
+			requests("entrypoint", "entrypoint", map[string]float64{"200": 990, "500": 10, "404": 500}),
 		},
 		"SluiceErrorBudgetBurnsSlowly": {
-			370, requests("entrypoint", "entrypoint", map[string]float64{"200": 990, "502": 10}), requests("entrypoint", "entrypoint", map[string]float64{"200": 995, "502": 5}),
+			370, requests("entrypoint", "entrypoint", map[string]float64{"200": 990, "502": 10}),
+			requests("entrypoint", "entrypoint", map[string]float64{"200": 995, "502": 5}),
 		},
 		"SluiceServiceFails": {
-			20, requests("service", "service", map[string]float64{"200": 80, "503": 20}), requests("service", "service", map[string]float64{"200": 95, "503": 5}),
+			20, requests("service", "service", map[string]float64{"200": 80, "503": 20}), requests("service", "service",
+				map[string]float64{"200": 95, "503": 5}),
 		},
-		"SluiceServiceSlow":            {20, slow(100, 20), slow(100, 5)},
-		"SluiceServiceWithoutServers":  {5, servers(0), servers(1)},
-		"SluiceServersDown":            {5, servers(4), servers(5)},
-		"SluiceEndpointsEjected":       {40, []line{{service("ejections"), 0, 1}}, []line{{service("ejections"), 0, 0.1}}},
-		"SluiceHealthIgnored":          counter(service("panics"), 1),
-		"SluiceRetriesExhausted":       counter(service("retries_exhausted"), 1),
-		"SluiceServiceSaturated":       counter(service("saturated"), 1),
-		"SluiceConfigurationRefused":   gauge("sluice_config_quarantined_objects", 2, 0),
-		"SluiceConfigurationSlow":      {20, lags("10"), lags("1")},
-		"SluiceConfigurationRestless":  {20, []line{{"traefik_config_reloads_total", 0, 60}}, []line{{"traefik_config_reloads_total", 0, 6}}},
+		"SluiceServiceSlow":           {20, slow(100, 20), slow(100, 5)},
+		"SluiceServiceWithoutServers": {5, servers(0), servers(1)},
+		"SluiceServersDown":           {5, servers(4), servers(5)},
+		"SluiceEndpointsEjected":      {40, []line{{service("ejections"), 0, 1}}, []line{{service("ejections"), 0, 0.1}}},
+		"SluiceHealthIgnored":         counter(service("panics"), 1),
+		"SluiceRetriesExhausted":      counter(service("retries_exhausted"), 1),
+		"SluiceServiceSaturated":      counter(service("saturated"), 1),
+		"SluiceConfigurationRefused":  gauge("sluice_config_quarantined_objects", 2, 0),
+		"SluiceConfigurationSlow":     {20, lags("10"), lags("1")},
+		"SluiceConfigurationRestless": {
+			20,
+			[]line{{"traefik_config_reloads_total", 0, 60}},
+			[]line{{"traefik_config_reloads_total", 0, 6}},
+		},
 		"SluiceCertificateExpiresSoon": {5, expires(13), expires(15)},
 		"SluiceCertificateExpiresNow":  {5, expires(1), expires(3)},
 		"SluiceDown":                   gauge("up", 0, 1),
-		"SluiceRestarts":               {40, own(line{"process_start_time_seconds", now, 1}), own(line{"process_start_time_seconds", now, 0})},
+		"SluiceRestarts": {
+			40, own(line{"process_start_time_seconds", now, 1}),
+			own(line{"process_start_time_seconds", now, 0}),
+		},
 		"SluiceFileDescriptors": {
-			5, own(line{"process_open_fds", 900, 0}, line{"process_max_fds", 1000, 0}), []line{{"process_open_fds", 900, 0}, {"process_max_fds", 1000, 0}},
+			5, own(line{"process_open_fds", 900, 0}, line{"process_max_fds", 1000, 0}), []line{
+				{"process_open_fds", 900, 0},
+				{"process_max_fds", 1000, 0},
+			},
 		},
 		"SluiceMemory": {
-			5, own(line{"process_resident_memory_bytes", 99, 0}, line{"go_gc_gomemlimit_bytes", 100, 0}), own(line{"process_resident_memory_bytes", 99, 0}, line{"go_gc_gomemlimit_bytes", 9e18, 0}),
+			5, own(line{"process_resident_memory_bytes", 99, 0}, line{"go_gc_gomemlimit_bytes", 100, 0}),
+			own(line{"process_resident_memory_bytes", 99, 0}, line{"go_gc_gomemlimit_bytes", 9e18, 0}),
 		},
 		"SluiceTelemetryDropped": {
-			20, []line{{`sluice_telemetry_dropped_total{signal="access_log"}`, 0, 60}}, []line{{`sluice_telemetry_dropped_total{signal="access log"}`, 60, 0}, {"sluice_log_failures_dropped_total", 60, 0}},
+			20,
+			[]line{{`sluice_telemetry_dropped_total{signal="access_log"}`, 0, 60}},
+			[]line{{`sluice_telemetry_dropped_total{signal="access log"}`, 60, 0}, {"sluice_log_failures_dropped_total", 60, 0}},
 		},
 	}
 }
@@ -172,11 +196,13 @@ func TestDroppedFailuresAreAnAlertToo(t *testing.T) {
 // TestRecordedFigures computes the recorded series.
 func TestRecordedFigures(t *testing.T) {
 	p := newPrometheus(t)
-	lines := append(requests("service", "service", map[string]float64{"200": 90, "503": 30}), requests("entrypoint", "entrypoint", map[string]float64{"200": 60})...)
+	lines := append(requests("service", "service", map[string]float64{"200": 90, "503": 30}),
+		requests("entrypoint", "entrypoint", map[string]float64{"200": 60})...)
 	lines = append(lines, slow(100, 25)...)
 	want := map[string]string{
-		"entrypoint:sluice_requests:rate5m": "1", "entrypoint:sluice_errors:ratio5m": "0", "service:sluice_requests:rate5m": "2",
-		"service:sluice_errors:ratio5m": "0.25", "service:sluice_slow_requests:ratio5m": "0.25",
+		"entrypoint:sluice_requests:rate5m": "1", "entrypoint:sluice_errors:ratio5m": "0",
+		"service:sluice_requests:rate5m": "2",
+		"service:sluice_errors:ratio5m":  "0.25", "service:sluice_slow_requests:ratio5m": "0.25",
 	}
 	for _, rule := range p.rules(t) {
 		if rule.Record == "" {

@@ -85,15 +85,19 @@ func newWorld(t *testing.T) *world {
 	w.sluice = harness.Start(t, harness.Setup{
 		Static: staticFile, Dynamic: map[string]string{"dynamic.yaml": dynamicFile},
 		Vars: map[string]string{
-			"A": harness.StartBackend(t, "a", nil).H1, "B": harness.StartBackend(t, "b", nil).H1, "CERT": issued.CertFile, "KEY": issued.KeyFile,
+			"A": harness.StartBackend(t, "a", nil).H1, "B": harness.StartBackend(t, "b", nil).H1, "CERT": issued.CertFile,
+			"KEY": issued.KeyFile,
 		},
 	})
 	clients := map[string]*harness.Client{}
 	for _, host := range []string{"shop.test", "gone.test", "flaky.test", "limited.test"} {
 		clients[host] = harness.NewClient(t, harness.H1, w.sluice.Addr("web"), host, nil)
 	}
-	secure := harness.NewClient(t, harness.H2, w.sluice.Addr("websecure"), "shop.test", &tls.Config{RootCAs: authority.Pool, MinVersion: tls.VersionTLS12})
-	harness.Until(t, "the refused router is counted", func() bool { return strings.Contains(w.metrics(t), "\nsluice_config_quarantined_objects 1\n") })
+	secure := harness.NewClient(t, harness.H2, w.sluice.Addr("websecure"), "shop.test",
+		&tls.Config{RootCAs: authority.Pool, MinVersion: tls.VersionTLS12})
+	harness.Until(t, "the refused router is counted", func() bool {
+		return strings.Contains(w.metrics(t), "\nsluice_config_quarantined_objects 1\n")
+	})
 	const scrapes = 5
 	for i := range scrapes {
 		w.change(t, i)
@@ -135,7 +139,10 @@ func (w *world) metrics(t *testing.T) string {
 func (w *world) scrape(t *testing.T, ago time.Duration) {
 	t.Helper()
 	w.scrapes = append(w.scrapes, scrape{
-		Seconds: now - ago.Seconds(), Text: w.metrics(t) + "up 1\n", Labels: map[string]string{"job": "sluice", "instance": "edge-1"},
+		Seconds: now - ago.Seconds(), Text: w.metrics(t) + "up 1\n", Labels: map[string]string{
+			"job":      "sluice",
+			"instance": "edge-1",
+		},
 	})
 }
 

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// backend is an endpoint that reads strictly, keeps what it got, and answers each request with its own name, or with the
-// bytes of a script.
+// backend is an endpoint that reads strictly, keeps what it got, and answers each request with its own name, or with
+// the bytes of a script.
 type backend struct {
 	address  string
 	scripts  map[string]script // by target
@@ -100,7 +100,8 @@ func (b *backend) serve(l *link) {
 			continued = false
 			if wrong != nil {
 				b.change(func() { b.broken, l.pending = append(b.broken, fmt.Sprintf("%v in %q", wrong, l.pending)), "" })
-				_, _ = io.WriteString(l, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n") // It closes anyway.
+				// It closes anyway.
+				_, _ = io.WriteString(l, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
 				return
 			}
 			b.change(func() { b.seen, l.pending = append(b.seen, m), rest })
@@ -142,7 +143,8 @@ func (b *backend) say(bytes string) {
 	}
 }
 
-// settle waits until no request is under way, and returns what still is when the time is over; those connections are then closed.
+// settle waits until no request is under way, and returns what still is when the time is over; those connections are
+// then closed.
 func (b *backend) settle(within time.Duration) []string {
 	timer := time.NewTimer(within)
 	defer timer.Stop()

@@ -93,7 +93,8 @@ func (l lane) next(ctx context.Context) string {
 	}
 	body, err := io.ReadAll(response.Body)
 	seen, broken := l.backend.take()
-	if err != nil || response.StatusCode != http.StatusOK || len(seen) != 1 || len(broken) > 0 || seen[0].target != "/next" {
+	if err != nil || response.StatusCode != http.StatusOK || len(seen) != 1 || len(broken) > 0 ||
+		seen[0].target != "/next" {
 		return fmt.Sprintf("status %d, body %q, %v; the backend saw %q, %q", response.StatusCode, body, err, seen, broken)
 	}
 	return string(body)

@@ -81,7 +81,8 @@ func (m *message) readLine(line string) {
 	switch {
 	case !target.MatchString(m.target), percent.MatchString(path):
 		m.fault("target %q", m.target)
-	case m.method == "CONNECT" && hostname.MatchString(m.target), m.method == "OPTIONS" && m.target == "*", m.target[0] == '/':
+	case m.method == "CONNECT" && hostname.MatchString(m.target), m.method == "OPTIONS" && m.target == "*",
+		m.target[0] == '/':
 	case form == nil || !hostname.MatchString(form[1]) || form[1][0] == ':':
 		m.fault("target %q", m.target)
 	}

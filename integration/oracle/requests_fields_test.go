@@ -81,7 +81,8 @@ func sequences() []request {
 		{name: "two with bodies", bytes: post("Content-Length: 5\r\n", "hello") + chunked("2\r\nab\r\n0\r\n\r\n")},
 		{name: "three", bytes: get("") + second + "GET /third HTTP/1.1\r\nHost: any.test\r\n\r\n"},
 		{name: "second is malformed", bytes: get("") + "GET /evil HTTP/1.1\r\nX : y\r\n\r\n"},
-		{name: "second is ambiguous", bytes: get("") + post("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n")},
+		{name: "second is ambiguous", bytes: get("") + post("Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+			"0\r\n\r\n")},
 		{name: "second behind bad chunks", bytes: chunked("5\r\nhelloXX0\r\n\r\n") + evil},
 		{name: "second behind empty lines", bytes: get("") + "\r\n" + second},
 		{name: "second behind LF", bytes: get("") + "\n" + second},
@@ -92,15 +93,22 @@ func sequences() []request {
 		{name: "second behind HTTP/1.0", bytes: old("") + evil},
 		{name: "second behind HTTP/1.0, kept", bytes: old("Connection: keep-alive\r\n") + second},
 		{name: "second behind HTTP/1.0, kept and closed", bytes: old("Connection: keep-alive, close\r\n") + evil},
-		{name: "second behind HTTP/1.0 body", bytes: "POST /case HTTP/1.0\r\nHost: any.test\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello" + second},
+		{
+			name:  "second behind HTTP/1.0 body",
+			bytes: "POST /case HTTP/1.0\r\nHost: any.test\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello" + second,
+		},
 		{name: "second behind HTTP/0.9", bytes: "GET /case\r\n" + evil},
 		{name: "second is another method", bytes: "HEAD /case HTTP/1.1\r\nHost: any.test\r\n\r\n" + second},
 		{name: "second without space", bytes: get("Content-Length: 0\r\n") + "X" + second},
 		{name: "proxy keep-alive", bytes: old("Proxy-Connection: keep-alive\r\n")},
 		{name: "expect", bytes: post("Expect: 100-continue\r\nContent-Length: 5\r\n", "hello")},
-		{name: "expect chunks", bytes: post("Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n", "5\r\nhello\r\n0\r\n\r\n")},
+		{name: "expect chunks", bytes: post("Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n",
+			"5\r\nhello\r\n0\r\n\r\n")},
 		{name: "expect without body", bytes: get("Expect: 100-continue\r\n")},
-		{name: "expect in HTTP/1.0", bytes: "POST /case HTTP/1.0\r\nHost: any.test\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello"},
+		{
+			name:  "expect in HTTP/1.0",
+			bytes: "POST /case HTTP/1.0\r\nHost: any.test\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\nhello",
+		},
 		{name: "expect other", bytes: get("Expect: tea\r\n")},
 		{name: "expect odd", bytes: post("Expect: 100-continuex\r\nContent-Length: 5\r\n", "hello")},
 		{name: "expect folded", bytes: post("Expect:\r\n 100-continue\r\nContent-Length: 5\r\n", "hello")},
@@ -111,15 +119,27 @@ func sequences() []request {
 		{name: "keep-alive field", bytes: get("Connection: keep-alive\r\nKeep-Alive: timeout=5\r\n")},
 		{name: "te field", bytes: get("TE: trailers, deflate\r\nConnection: TE\r\n")},
 		{name: "proxy authorization", bytes: get("Proxy-Authorization: Basic YTpi\r\n")},
-		{name: "upgrade h2c", bytes: get("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n")},
-		{name: "upgrade websocket, refused", bytes: get("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n")},
-		{name: "upgrade websocket, request behind", bytes: get("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 777\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n") + second},
+		{
+			name:  "upgrade h2c",
+			bytes: get("Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"),
+		},
+		{
+			name: "upgrade websocket, refused",
+			bytes: get("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: " +
+				"AAAAAAAAAAAAAAAAAAAAAA==\r\n"),
+		},
+		{
+			name: "upgrade websocket, request behind",
+			bytes: get("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 777\r\nSec-WebSocket-Key: "+
+				"AAAAAAAAAAAAAAAAAAAAAA==\r\n") + second,
+		},
 		{name: "upgrade with body", bytes: post("Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 38\r\n", evil)},
 		{name: "upgrade without Connection", bytes: get("Upgrade: websocket\r\n")},
 		{name: "max forwards", bytes: "OPTIONS /case HTTP/1.1\r\nHost: any.test\r\nMax-Forwards: 0\r\n\r\n"},
 		{name: "range of POST", bytes: post("Range: bytes=0-0,0-0\r\nContent-Length: 5\r\n", "hello")},
 		{name: "large body", bytes: post("Content-Length: 300000\r\n", strings.Repeat("x", 300_000))},
-		{name: "large body, request behind", bytes: post("Content-Length: 100000\r\n", strings.Repeat("x", 100_000)) + second},
+		{name: "large body, request behind", bytes: post("Content-Length: 100000\r\n", strings.Repeat("x", 100_000)) +
+			second},
 	}
 }
 

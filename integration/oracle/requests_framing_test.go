@@ -41,11 +41,19 @@ func framing() []request {
 		{name: "no length, request behind", bytes: post("", evil)},
 		{name: "cl.te", bytes: post("Content-Length: 42\r\nTransfer-Encoding: chunked\r\n", hiding)},
 		{name: "cl.te, short length", bytes: post("Content-Length: 4\r\nTransfer-Encoding: chunked\r\n", "0\r\n\r\n")},
-		{name: "te.cl", bytes: post("Transfer-Encoding: chunked\r\nContent-Length: 4\r\n", "5c\r\n"+strings.Repeat("x", 92)+"\r\n"+end)},
+		{name: "te.cl", bytes: post("Transfer-Encoding: chunked\r\nContent-Length: 4\r\n", "5c\r\n"+strings.Repeat("x", 92)+
+			"\r\n"+end)},
 		{name: "te.cl, equal", bytes: post("Transfer-Encoding: chunked\r\nContent-Length: 5\r\n", end)},
-		{name: "cl.te in HTTP/1.0", bytes: "POST /case HTTP/1.0\r\nHost: any.test\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" + end},
+		{
+			name:  "cl.te in HTTP/1.0",
+			bytes: "POST /case HTTP/1.0\r\nHost: any.test\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n" + end,
+		},
 		{name: "te in HTTP/1.0", bytes: "POST /case HTTP/1.0\r\nHost: any.test\r\nTransfer-Encoding: chunked\r\n\r\n" + end},
-		{name: "te in HTTP/1.0, kept", bytes: "POST /case HTTP/1.0\r\nHost: any.test\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n" + hiding},
+		{
+			name: "te in HTTP/1.0, kept",
+			bytes: "POST /case HTTP/1.0\r\nHost: any.test\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n" +
+				hiding,
+		},
 		{name: "cl.cl", bytes: post("Content-Length: 5\r\nContent-Length: 0\r\n", "hello")},
 		{name: "cl.cl, request behind", bytes: post("Content-Length: 0\r\nContent-Length: 38\r\n", evil)},
 		{name: "cl.cl, equal", bytes: post("Content-Length: 5\r\nContent-Length: 5\r\n", "hello")},

@@ -153,7 +153,10 @@ func targets() []request {
 		{name: "absolute, encoded host", bytes: path("http://any%2etest/case")},
 		{name: "absolute, percent in host", bytes: path("http://%zz/case")},
 		{name: "absolute, no Host", bytes: "GET http://any.test/case HTTP/1.1\r\n\r\n"},
-		{name: "absolute, two hosts", bytes: "GET http://any.test/case HTTP/1.1\r\nHost: any.test\r\nHost: evil.test\r\n\r\n"},
+		{
+			name:  "absolute, two hosts",
+			bytes: "GET http://any.test/case HTTP/1.1\r\nHost: any.test\r\nHost: evil.test\r\n\r\n",
+		},
 		{name: "absolute, backslash", bytes: path("http://any.test\\evil/case")},
 		{name: "authority of GET", bytes: path("any.test:80")},
 		{name: "scheme relative", bytes: path("//evil.test/case")},

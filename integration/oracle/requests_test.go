@@ -128,7 +128,8 @@ func (r request) proveAnswers(t *testing.T, o outcome) {
 	}
 }
 
-// refusedAndKept are requests that are as they should be and that no router takes: the connection is of use (RFC 9112 section 9.3).
+// refusedAndKept are requests that are as they should be and that no router takes: the connection is of use (RFC 9112
+// section 9.3).
 func refusedAndKept() []string {
 	return []string{"OPTIONS *"}
 }
@@ -157,8 +158,8 @@ func (m message) proveSent(t *testing.T) {
 
 // difference is something that Sluice does, and neither nginx nor haproxy.
 type difference struct {
-	// does is what Sluice does: accepts or refuses more than both, answers with another status than both when all refuse, or
-	// keeps or ends the connection.
+	// does is what Sluice does: accepts or refuses more than both, answers with another status than both when all refuse,
+	// or keeps or ends the connection.
 	does string
 	// why names the RFC's section, or a CVE.
 	why string
@@ -172,11 +173,15 @@ func (d difference) check(t *testing.T, name string, named, known bool, outcomes
 	if found == "" && strings.HasSuffix(d.why, sometimes) {
 		return
 	}
-	if found == d.does && named == (found != "") && (!named || strings.Contains(d.why, "RFC") || strings.Contains(d.why, "CVE")) {
+	if found == d.does && named == (found != "") && (!named || strings.Contains(d.why, "RFC") ||
+		strings.Contains(d.why, "CVE")) {
 		return
 	}
-	complaint(t, known, found)("%s: Sluice differs by %q, the table says %q because of %q; sluice %d seen, %s; nginx %d seen, %s; haproxy %d seen, %s", name, found, d.does, d.why,
-		len(outcomes[ours].seen), outcomes[ours], len(outcomes[nginx].seen), outcomes[nginx], len(outcomes[haproxy].seen), outcomes[haproxy])
+	complaint(t, known,
+		found)("%s: Sluice differs by %q, the table says %q because of %q; sluice %d seen, %s; nginx %d seen, %s; "+
+		"haproxy %d seen, %s", name, found, d.does, d.why,
+		len(outcomes[ours].seen), outcomes[ours], len(outcomes[nginx].seen), outcomes[nginx], len(outcomes[haproxy].seen),
+		outcomes[haproxy])
 }
 
 // compareOutcomes says what Sluice does and both peers don't, if anything.
@@ -226,7 +231,9 @@ func compareForwarded(t *testing.T, name string, known bool, row rewrite, outcom
 		}
 	}
 	if found := strings.Join(differ, " "); found != row.against || (found != "") != strings.Contains(row.why, "RFC") {
-		complaint(t, known, "")("%s: the backend gets something else from %q, the table says %q because of %q (-sluice +peer): %s", name, found, row.against, row.why, strings.Join(diffs, "\n"))
+		complaint(t, known,
+			"")("%s: the backend gets something else from %q, the table says %q because of %q (-sluice +peer): %s", name, found,
+			row.against, row.why, strings.Join(diffs, "\n"))
 	}
 }
 

@@ -5,8 +5,8 @@ import "strings"
 // response is what a backend says to a request.
 type response struct {
 	name, bytes string
-	// want is what the client gets from Sluice: the status and the body. With "cut" behind it, that is the most that it gets
-	// before the response visibly breaks off.
+	// want is what the client gets from Sluice: the status and the body. With "cut" behind it, that is the most that it
+	// gets before the response visibly breaks off.
 	want string
 	// method is GET when it is empty.
 	method string
@@ -39,11 +39,20 @@ func ends() []response {
 		{name: "until close", bytes: ok("", "hello"), want: hello},
 		{name: "until close, HTTP/1.0", bytes: "HTTP/1.0 200 OK\r\n\r\nhello", want: hello},
 		{name: "length, HTTP/1.0", bytes: "HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello", want: hello},
-		{name: "length, HTTP/1.0, kept", bytes: "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello", want: hello, holds: true},
-		{name: "chunks, HTTP/1.0", bytes: "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + five + end, want: gateway},
+		{
+			name: "length, HTTP/1.0, kept", bytes: "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 5\r\n\r\nhello",
+			want: hello, holds: true,
+		},
+		{
+			name: "chunks, HTTP/1.0", bytes: "HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + five + end,
+			want: gateway,
+		},
 		{name: "cl.te", bytes: ok("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n", five+end), want: gateway},
 		{name: "te.cl", bytes: ok("Transfer-Encoding: chunked\r\nContent-Length: 15\r\n", five+end), want: gateway},
-		{name: "te.cl, poison behind", bytes: ok("Transfer-Encoding: chunked\r\nContent-Length: 59\r\n", end+poison), want: gateway, holds: true},
+		{
+			name: "te.cl, poison behind", bytes: ok("Transfer-Encoding: chunked\r\nContent-Length: 59\r\n", end+poison),
+			want: gateway, holds: true,
+		},
 		{name: "cl.cl", bytes: ok("Content-Length: 5\r\nContent-Length: 3\r\n", "hello"), want: gateway},
 		{name: "cl.cl, equal", bytes: ok("Content-Length: 5\r\nContent-Length: 5\r\n", "hello"), want: gateway},
 		{name: "cl list", bytes: ok("Content-Length: 5, 5\r\n", "hello"), want: gateway},
@@ -54,7 +63,10 @@ func ends() []response {
 		{name: "cl 2^64+5", bytes: ok("Content-Length: 18446744073709551621\r\n", "hello"), want: gateway},
 		{name: "cl space colon", bytes: ok("Content-Length : 5\r\n", "hello"), want: gateway},
 		{name: "te unknown", bytes: ok("Transfer-Encoding: xchunked\r\n", five+end), want: gateway},
-		{name: "te twice", bytes: ok("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", five+end), want: gateway},
+		{
+			name: "te twice", bytes: ok("Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n", five+end),
+			want: gateway,
+		},
 		{name: "te gzip, chunked", bytes: ok("Transfer-Encoding: gzip, chunked\r\n", five+end), want: gateway},
 		{name: "te identity", bytes: ok("Transfer-Encoding: identity\r\nContent-Length: 5\r\n", "hello"), want: gateway},
 		{name: "te space colon", bytes: ok("Transfer-Encoding : chunked\r\n", five+end), want: gateway},
@@ -62,7 +74,8 @@ func ends() []response {
 		{name: "te behind LF", bytes: ok("X-A: b\nTransfer-Encoding: chunked\r\n", five+end), want: gateway},
 		{name: "length, cut", bytes: ok("Content-Length: 50\r\n", "hello"), want: hello + " cut"},
 		{name: "length, cut before the body", bytes: ok("Content-Length: 50\r\n", ""), want: "200  cut"},
-		{name: "length, cut, large", bytes: ok("Content-Length: 200000\r\n", strings.Repeat("x", 100_000)), want: "200 " + strings.Repeat("x", 100_000) + " cut"},
+		{name: "length, cut, large", bytes: ok("Content-Length: 200000\r\n", strings.Repeat("x", 100_000)), want: "200 " +
+			strings.Repeat("x", 100_000) + " cut"},
 		{name: "chunks, cut", bytes: pieces(five), want: hello + " cut"},
 		{name: "chunks, cut within one", bytes: pieces("5\r\nhel"), want: "200 hel cut"},
 		{name: "chunks, cut within a size", bytes: pieces(five + "5"), want: hello + " cut"},
@@ -90,7 +103,8 @@ func crumbs() []response {
 		{name: "trailer length", bytes: pieces(five + "0\r\nContent-Length: 3\r\n\r\n"), want: hello, holds: true},
 		{name: "trailer no colon", bytes: pieces(five + "0\r\nX-Sum\r\n\r\n"), want: hello + " cut"},
 		{name: "trailer LF", bytes: pieces(five + "0\r\nX-Sum: 1\n\r\n"), want: hello + " cut"},
-		{name: "trailers without end", bytes: pieces(five + "0\r\n" + strings.Repeat("X-A: "+strings.Repeat("a", 1000)+"\r\n", 2000) + "\r\n"), want: hello + " cut"},
+		{name: "trailers without end", bytes: pieces(five + "0\r\n" + strings.Repeat("X-A: "+strings.Repeat("a", 1000)+"\r\n",
+			2000) + "\r\n"), want: hello + " cut"},
 	}
 }
 
@@ -103,22 +117,50 @@ func surplus() []response {
 		{name: "surplus empty lines", bytes: ok("Content-Length: 5\r\n", "hello\r\n\r\n"), want: hello, holds: true},
 		{name: "surplus behind chunks", bytes: pieces(five+end) + poison, want: hello, holds: true},
 		{name: "surplus behind no body", bytes: ok("Content-Length: 0\r\n", "") + poison, want: "200 ", holds: true},
-		{name: "surplus behind HEAD", method: "HEAD", bytes: ok("Content-Length: 6\r\n", "poison"), want: "200 ", holds: true},
-		{name: "surplus behind HEAD, chunks", method: "HEAD", bytes: pieces("6\r\npoison\r\n" + end), want: "200 ", holds: true},
-		{name: "surplus behind HEAD, response", method: "HEAD", bytes: ok("Content-Length: 6\r\n", "") + poison, want: "200 ", holds: true},
+		{
+			name: "surplus behind HEAD", method: "HEAD", bytes: ok("Content-Length: 6\r\n", "poison"), want: "200 ",
+			holds: true,
+		},
+		{
+			name: "surplus behind HEAD, chunks", method: "HEAD", bytes: pieces("6\r\npoison\r\n" + end), want: "200 ",
+			holds: true,
+		},
+		{
+			name: "surplus behind HEAD, response", method: "HEAD", bytes: ok("Content-Length: 6\r\n", "") + poison, want: "200 ",
+			holds: true,
+		},
 		{name: "HEAD", method: "HEAD", bytes: ok("Content-Length: 6\r\n", ""), want: "200 ", holds: true},
 		{name: "HEAD, no length", method: "HEAD", bytes: ok("", ""), want: "200 ", holds: true},
 		{name: "204", bytes: "HTTP/1.1 204 No Content\r\n\r\n", want: "204 ", holds: true},
 		{name: "204 with length", bytes: "HTTP/1.1 204 No Content\r\nContent-Length: 0\r\n\r\n", want: "204 ", holds: true},
-		{name: "204 with body", bytes: "HTTP/1.1 204 No Content\r\nContent-Length: 6\r\n\r\npoison", want: "204 ", holds: true},
-		{name: "204 with chunks", bytes: "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n6\r\npoison\r\n0\r\n\r\n", want: "204 ", holds: true},
+		{
+			name: "204 with body", bytes: "HTTP/1.1 204 No Content\r\nContent-Length: 6\r\n\r\npoison", want: "204 ",
+			holds: true,
+		},
+		{
+			name:  "204 with chunks",
+			bytes: "HTTP/1.1 204 No Content\r\nTransfer-Encoding: chunked\r\n\r\n6\r\npoison\r\n0\r\n\r\n", want: "204 ",
+			holds: true,
+		},
 		{name: "204 with response", bytes: "HTTP/1.1 204 No Content\r\n\r\n" + poison, want: "204 ", holds: true},
-		{name: "205 with body", bytes: "HTTP/1.1 205 Reset Content\r\nContent-Length: 5\r\n\r\nhello", want: "205 hello", holds: true},
+		{
+			name: "205 with body", bytes: "HTTP/1.1 205 Reset Content\r\nContent-Length: 5\r\n\r\nhello", want: "205 hello",
+			holds: true,
+		},
 		{name: "304 with length", bytes: "HTTP/1.1 304 Not Modified\r\nContent-Length: 6\r\n\r\n", want: "304 ", holds: true},
-		{name: "304 with body", bytes: "HTTP/1.1 304 Not Modified\r\nContent-Length: 6\r\n\r\npoison", want: "304 ", holds: true},
-		{name: "304 with chunks", bytes: "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n", want: "304 ", holds: true},
+		{
+			name: "304 with body", bytes: "HTTP/1.1 304 Not Modified\r\nContent-Length: 6\r\n\r\npoison", want: "304 ",
+			holds: true,
+		},
+		{
+			name: "304 with chunks", bytes: "HTTP/1.1 304 Not Modified\r\nTransfer-Encoding: chunked\r\n\r\n", want: "304 ",
+			holds: true,
+		},
 		{name: "later response", bytes: ok("Content-Length: 5\r\n", "hello"), later: poison, want: hello, holds: true},
-		{name: "later 408", bytes: ok("Content-Length: 5\r\n", "hello"), later: "HTTP/1.1 408 Request Timeout\r\nContent-Length: 6\r\n\r\npoison", want: hello, holds: true},
+		{
+			name: "later 408", bytes: ok("Content-Length: 5\r\n", "hello"),
+			later: "HTTP/1.1 408 Request Timeout\r\nContent-Length: 6\r\n\r\npoison", want: hello, holds: true,
+		},
 		{name: "later text", bytes: pieces(five + end), later: "poison", want: hello, holds: true},
 		{name: "later byte", bytes: ok("Content-Length: 5\r\n", "hello"), later: "\n", want: hello, holds: true},
 	}
@@ -131,14 +173,27 @@ func interim() []response {
 		{name: "100 not asked for", bytes: "HTTP/1.1 100 Continue\r\n\r\n" + last, want: hello, holds: true},
 		{name: "102", bytes: "HTTP/1.1 102 Processing\r\n\r\n" + last, want: hello, holds: true},
 		{name: "103", bytes: "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" + last, want: hello, holds: true},
-		{name: "103 with length", bytes: "HTTP/1.1 103 Early Hints\r\nContent-Length: 5\r\n\r\n" + last, want: hello, holds: true},
-		{name: "103 with chunks", bytes: "HTTP/1.1 103 Early Hints\r\nTransfer-Encoding: chunked\r\n\r\n" + last, want: hello, holds: true},
+		{
+			name: "103 with length", bytes: "HTTP/1.1 103 Early Hints\r\nContent-Length: 5\r\n\r\n" + last, want: hello,
+			holds: true,
+		},
+		{
+			name: "103 with chunks", bytes: "HTTP/1.1 103 Early Hints\r\nTransfer-Encoding: chunked\r\n\r\n" + last, want: hello,
+			holds: true,
+		},
 		{name: "103 malformed", bytes: "HTTP/1.1 103 Early Hints\r\nX : y\r\n\r\n" + last, want: gateway},
-		{name: "1xx three", bytes: strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", 3) + last, want: hello, holds: true},
+		{
+			name: "1xx three", bytes: strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n", 3) + last, want: hello,
+			holds: true,
+		},
 		{name: "1xx flood", bytes: strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 100_000) + last, want: gateway},
 		{name: "1xx alone", bytes: "HTTP/1.1 100 Continue\r\n\r\n", want: gateway},
 		{name: "1xx unknown", bytes: "HTTP/1.1 199 What\r\n\r\n" + last, want: hello, holds: true},
-		{name: "101 not asked for", bytes: "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n" + poison, want: gateway},
+		{
+			name:  "101 not asked for",
+			bytes: "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n" + poison,
+			want:  gateway,
+		},
 		{name: "101 bare", bytes: "HTTP/1.1 101 Switching Protocols\r\n\r\n" + poison, want: gateway},
 	}
 }

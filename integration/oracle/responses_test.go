@@ -55,8 +55,11 @@ func proveResponses(t *testing.T, stacks []stack, missing []string) {
 			row, named := table[one.name]
 			found := compareResponses(got[ours][i], got[nginx][i], got[haproxy][i])
 			if found != row.does || named != (found != "") || named && !strings.Contains(row.why, "RFC") {
-				complaint(t, known(stacks), found)("%s: Sluice differs by %q, the table says %q because of %q; sluice %s; nginx %s; haproxy %s; net/http %s", one.name, found, row.does, row.why,
-					short(got[ours][i].gist()), short(got[nginx][i].gist()), short(got[haproxy][i].gist()), short(got[theirs][i].gist()))
+				complaint(t, known(stacks),
+					found)("%s: Sluice differs by %q, the table says %q because of %q; sluice %s; nginx %s; haproxy %s; net/http %s",
+					one.name, found, row.does, row.why,
+					short(got[ours][i].gist()), short(got[nginx][i].gist()), short(got[haproxy][i].gist()),
+					short(got[theirs][i].gist()))
 			}
 			delete(table, one.name)
 		}

@@ -21,8 +21,8 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// width is how many cases are under way in each stack at a time: each has a lane to a backend of its own, where nobody else's
-// bytes arrive.
+// width is how many cases are under way in each stack at a time: each has a lane to a backend of its own, where nobody
+// else's bytes arrive.
 const width = 8
 
 // The names of the stacks.
@@ -41,8 +41,8 @@ type stack struct {
 	version string
 }
 
-// known reports whether the peers are those that the tables of differences are about. Other versions differ otherwise, so
-// that there only what Sluice alone accepts is a failure.
+// known reports whether the peers are those that the tables of differences are about. Other versions differ otherwise,
+// so that there only what Sluice alone accepts is a failure.
 func known(stacks []stack) bool {
 	about := map[string]string{nginx: "nginx/1.22.", haproxy: "version 2.6."}
 	return !slices.ContainsFunc(stacks, func(s stack) bool { return !strings.Contains(s.version, about[s.name]) })
@@ -66,7 +66,10 @@ type lane struct {
 func startStacks(t *testing.T, scripts map[string]script) (stacks []stack, missing []string) {
 	t.Helper()
 	stacks = []stack{startSluice(t, backends(t, scripts)), startReverseProxy(t, backends(t, scripts))}
-	for name, start := range map[string]func(*testing.T, string, []*backend) stack{nginx: startNginx, haproxy: startHaproxy} {
+	for name, start := range map[string]func(*testing.T, string, []*backend) stack{
+		nginx:   startNginx,
+		haproxy: startHaproxy,
+	} {
 		path := find(name)
 		if path == "" {
 			missing = append(missing, name)
@@ -144,22 +147,25 @@ func startReverseProxy(t *testing.T, behind []*backend) stack {
 	return all
 }
 
-// startNginx runs nginx as its package configures it, with the two lines that its documentation wants for connections to
-// backends that are used again, and with the client's Host.
+// startNginx runs nginx as its package configures it, with the two lines that its documentation wants for connections
+// to backends that are used again, and with the client's Host.
 func startNginx(t *testing.T, path string, behind []*backend) stack {
 	dir := shortDir(t)
 	all, text := stack{name: nginx}, ""
 	for i, b := range behind {
 		socket := filepath.Join(dir, fmt.Sprintf("n%d", i))
-		text += fmt.Sprintf("  upstream u%d { server %s; keepalive 4; }\n  server { listen unix:%s; location / { proxy_pass http://u%d; } }\n", i, b.address, socket, i)
+		text += fmt.Sprintf("  upstream u%d { server %s; keepalive 4; }\n  server { listen unix:%s; location / { "+
+			"proxy_pass http://u%d; } }\n", i, b.address, socket, i)
 		all.lanes = append(all.lanes, lane{"unix", socket, b})
 	}
 	var temporary strings.Builder
 	for _, kind := range []string{"client_body", "proxy", "fastcgi", "uwsgi", "scgi"} {
 		fmt.Fprintf(&temporary, "  %s_temp_path %s;\n", kind, filepath.Join(dir, kind))
 	}
-	config := "daemon off;\nmaster_process off;\npid " + filepath.Join(dir, "pid") + ";\nerror_log stderr crit;\nevents { worker_connections 512; }\nhttp {\n  access_log off;\n" +
-		temporary.String() + "  proxy_http_version 1.1;\n  proxy_set_header Connection \"\";\n  proxy_set_header Host $http_host;\n" + text + "}\n"
+	config := "daemon off;\nmaster_process off;\npid " + filepath.Join(dir, "pid") +
+		";\nerror_log stderr crit;\nevents { worker_connections 512; }\nhttp {\n  access_log off;\n" +
+		temporary.String() +
+		"  proxy_http_version 1.1;\n  proxy_set_header Connection \"\";\n  proxy_set_header Host $http_host;\n" + text + "}\n"
 	return startPeer(t, all, path, write(t, dir, config), "-e", "stderr", "-c")
 }
 
@@ -169,10 +175,12 @@ func startHaproxy(t *testing.T, path string, behind []*backend) stack {
 	all, text := stack{name: haproxy}, ""
 	for i, b := range behind {
 		socket := filepath.Join(dir, fmt.Sprintf("h%d", i))
-		text += fmt.Sprintf("frontend f%d\n  bind unix@%s\n  default_backend b%d\nbackend b%d\n  server s %s\n", i, socket, i, i, b.address)
+		text += fmt.Sprintf("frontend f%d\n  bind unix@%s\n  default_backend b%d\nbackend b%d\n  server s %s\n", i, socket, i,
+			i, b.address)
 		all.lanes = append(all.lanes, lane{"unix", socket, b})
 	}
-	config := "global\n  nbthread 1\ndefaults\n  mode http\n  timeout connect 5s\n  timeout client 50s\n  timeout server 50s\n" + text
+	config := "global\n  nbthread 1\ndefaults\n  mode http\n  timeout connect 5s\n  timeout client 50s\n  timeout " +
+		"server 50s\n" + text
 	return startPeer(t, all, path, write(t, dir, config), "-db", "-f")
 }
 

@@ -116,7 +116,10 @@ func authorities() []stream {
 		{name: "authority userinfo", head: asking(":authority", "evil@any.test")},
 		{name: "authority list", head: asking(":authority", "any.test, evil.test")},
 		{name: "authority letters", head: asking(":authority", "\u00e4ny.test")},
-		{name: "authority underscore", head: asking(":authority", "any_one.test"), forwarded: plainCase, host: "any_one.test"},
+		{
+			name: "authority underscore", head: asking(":authority", "any_one.test"), forwarded: plainCase,
+			host: "any_one.test",
+		},
 		{name: "authority port", head: asking(":authority", "any.test:8080"), forwarded: plainCase, host: "any.test:8080"},
 		{name: "authority port empty", head: asking(":authority", "any.test:"), forwarded: plainCase, host: "any.test:"},
 		{name: "authority port text", head: asking(":authority", "any.test:http")},
@@ -124,7 +127,10 @@ func authorities() []stream {
 		{name: "authority port too large", head: asking(":authority", "any.test:99999")},
 		{name: "authority port alone", head: asking(":authority", ":80")},
 		{name: "authority two ports", head: asking(":authority", "any.test:80:80")},
-		{name: "authority IPv6", head: asking(":authority", "[2001:db8::1]:80"), forwarded: plainCase, host: "[2001:db8::1]:80"},
+		{
+			name: "authority IPv6", head: asking(":authority", "[2001:db8::1]:80"), forwarded: plainCase,
+			host: "[2001:db8::1]:80",
+		},
 		{name: "authority IPv6 open", head: asking(":authority", "[2001:db8::1")},
 		{name: "authority IPv6 and more", head: asking(":authority", "[::1]x")},
 		{name: "authority IPv6 zone", head: asking(":authority", "[::1%25eth0]")},
@@ -161,7 +167,10 @@ func others() []stream {
 		{name: "name letters", head: asking("x-\u00e4", "b")},
 		{name: "name brackets", head: asking("x(a)", "b")},
 		{name: "name empty", head: asking("", "b")},
-		{name: "name underscore", head: posting("transfer_encoding", "chunked"), body: "hello", forwarded: "POST /case hello"},
+		{
+			name: "name underscore", head: posting("transfer_encoding", "chunked"), body: "hello",
+			forwarded: "POST /case hello",
+		},
 		{name: "value CR LF", head: asking("x-a", "b\r\nx-evil: 1")},
 		{name: "value CR LF coding", head: posting("x-a", "b\r\ntransfer-encoding: chunked"), body: end + evil},
 		{name: "value is a request", head: asking("x-a", "b\r\n\r\n"+evil)},
@@ -182,10 +191,14 @@ func others() []stream {
 		{name: "keep-alive", head: asking("keep-alive", "timeout=5")},
 		{name: "proxy-connection", head: asking("proxy-connection", "keep-alive")},
 		{name: "upgrade", head: asking("upgrade", "h2c")},
-		{name: "upgrade with settings", head: asking("connection", "upgrade, http2-settings", "upgrade", "h2c", "http2-settings", "AAMAAABkAAQAAP__")},
+		{name: "upgrade with settings", head: asking("connection", "upgrade, http2-settings", "upgrade", "h2c",
+			"http2-settings", "AAMAAABkAAQAAP__")},
 		{name: "te trailers", head: asking("te", "trailers"), forwarded: plainCase},
 		{name: "te gzip", head: asking("te", "gzip")},
-		{name: "expect", head: posting("expect", "100-continue", "content-length", "5"), body: "hello", forwarded: "POST /case hello"},
+		{
+			name: "expect", head: posting("expect", "100-continue", "content-length", "5"), body: "hello",
+			forwarded: "POST /case hello",
+		},
 		{name: "fields many", head: asking(strings.Split(strings.Repeat("x-a,b,", 20_000)+"x,y", ",")...)},
 	}
 }
@@ -226,14 +239,27 @@ func lengthsAndTrailers() []stream {
 		{name: "length 0, empty body", head: posting("content-length", "0"), open: true, forwarded: "POST /case "},
 		{name: "length 0, body", head: posting("content-length", "0"), body: "hello"},
 		{name: "length 0, request behind", head: posting("content-length", "0"), body: evil},
-		{name: "length 0, trailers", head: posting("content-length", "0"), trailer: []string{"x-sum", "1"}, forwarded: "POST /case "},
+		{
+			name: "length 0, trailers", head: posting("content-length", "0"), trailer: []string{"x-sum", "1"},
+			forwarded: "POST /case ",
+		},
 		{name: "no length, empty body", head: posting(), open: true, forwarded: "POST /case "},
 		{name: "length CR LF", head: posting("content-length", "5\r\nTransfer-Encoding: chunked"), body: "hello"},
-		{name: "trailers", head: posting("trailer", "x-sum"), body: "hello", trailer: []string{"x-sum", "1"}, forwarded: whole},
-		{name: "trailer CR LF", head: posting("trailer", "x-sum"), body: "hello", trailer: []string{"x-sum", "1\r\n\r\n" + evil}},
+		{
+			name: "trailers", head: posting("trailer", "x-sum"), body: "hello", trailer: []string{"x-sum", "1"},
+			forwarded: whole,
+		},
+		{name: "trailer CR LF", head: posting("trailer", "x-sum"), body: "hello", trailer: []string{"x-sum", "1\r\n\r\n" +
+			evil}},
 		{name: "trailer name CR LF", head: posting(), body: "hello", trailer: []string{"x-sum\r\n\r\n", "1"}},
-		{name: "trailer length", head: posting("trailer", "content-length"), body: "hello", trailer: []string{"content-length", "50"}, forwarded: whole},
-		{name: "trailer coding", head: posting(), body: "hello", trailer: []string{"transfer-encoding", "chunked"}, forwarded: whole},
+		{
+			name: "trailer length", head: posting("trailer", "content-length"), body: "hello",
+			trailer: []string{"content-length", "50"}, forwarded: whole,
+		},
+		{
+			name: "trailer coding", head: posting(), body: "hello", trailer: []string{"transfer-encoding", "chunked"},
+			forwarded: whole,
+		},
 		{name: "trailer pseudo", head: posting(), body: "hello", trailer: []string{":path", "/evil"}},
 		{name: "trailer upper case", head: posting(), body: "hello", trailer: []string{"X-Sum", "1"}},
 	}

@@ -17,7 +17,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// proveStreams sends every stream through Sluice to a backend that speaks HTTP/1.1, which gets one well-formed request or nothing.
+// proveStreams sends every stream through Sluice to a backend that speaks HTTP/1.1, which gets one well-formed request
+// or nothing.
 func proveStreams(t *testing.T, own stack) {
 	cases := streams()
 	type result struct {

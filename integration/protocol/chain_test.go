@@ -1,8 +1,8 @@
 package protocol
 
-// chain is one of each middleware that can leave a request and its response alone, each with something to look at. The path gets a
-// prefix and loses it; the trace that this leaves in a header is removed. Those that must keep a body back (buffering) are not there, nor
-// those that answer in the service's place.
+// chain is one of each middleware that can leave a request and its response alone, each with something to look at. The
+// path gets a prefix and loses it; the trace that this leaves in a header is removed. Those that must keep a body back
+// (buffering) are not there, nor those that answer in the service's place.
 const chain = `
     everything:
       chain:

@@ -15,7 +15,8 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// TestCompressed asks the chain, which compresses for whoever accepts it: what comes out is the same, and comes as soon.
+// TestCompressed asks the chain, which compresses for whoever accepts it: what comes out is the same, and comes as
+// soon.
 func TestCompressed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -36,7 +37,8 @@ func TestCompressed(t *testing.T) {
 	})
 }
 
-// encodings are those that can be asked for, with their decoders. A decoder reads no more than it needs for what it returns.
+// encodings are those that can be asked for, with their decoders. A decoder reads no more than it needs for what it
+// returns.
 func encodings() map[string]func(io.Reader) (io.Reader, error) {
 	return map[string]func(io.Reader) (io.Reader, error){
 		"gzip": func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },

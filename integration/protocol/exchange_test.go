@@ -134,7 +134,8 @@ func proveHead(t *testing.T, c cell) {
 func proveBodyless(t *testing.T, c cell) {
 	for _, code := range []int{http.StatusNoContent, http.StatusNotModified} {
 		got := c.Get(fmt.Sprintf("/status?code=%d", code))
-		if got.StatusCode != code || got.Text != "" || got.Header.Get("Etag") != `"one"` || got.Header.Get("Content-Length") != "" {
+		if got.StatusCode != code || got.Text != "" || got.Header.Get("Etag") != `"one"` ||
+			got.Header.Get("Content-Length") != "" {
 			t.Errorf("%d: status %d, header %v, body %q", code, got.StatusCode, got.Header, got.Text)
 		}
 	}

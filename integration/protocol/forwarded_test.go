@@ -65,7 +65,10 @@ func TestForwardedHeaders(t *testing.T) {
 	}
 	kept := believed.Clone()
 	kept.Set("X-Forwarded-For", "203.0.113.7, 198.51.100.2")
-	for entrypoint, want := range map[string]http.Header{"wary": own, "elsewhere": own, "trusting": believed, "insecure": kept} {
+	for entrypoint, want := range map[string]http.Header{
+		"wary": own, "elsewhere": own, "trusting": believed,
+		"insecure": kept,
+	} {
 		want.Set("X-Forwarded-Server", serverName())
 		want.Set("X-Forwarded-Tls-Client", "ordinary")
 		for _, protocol := range []harness.Protocol{harness.H1, harness.H2C} {
@@ -87,7 +90,8 @@ func TestConnectionHeaderTakesNothing(t *testing.T) {
 	s := startEdge(t, harness.StartBackend(t, "one", nil).H1)
 	got, err := harness.Dial(t, s.Addr("wary")).Ask("GET / HTTP/1.1\r\nHost: any.test\r\n" +
 		"Connection: X-Forwarded-For, X-Real-Ip, X-Forwarded-Host, Host, X-Own\r\nX-Own: 1\r\n" +
-		"Te: trailers, deflate\r\nProxy-Authorization: Basic YTpi\r\nKeep-Alive: timeout=1\r\nUpgrade: h2c\r\nHTTP2-Settings: AAA\r\n\r\n")
+		"Te: trailers, deflate\r\nProxy-Authorization: Basic YTpi\r\nKeep-Alive: timeout=1\r\nUpgrade: " +
+		"h2c\r\nHTTP2-Settings: AAA\r\n\r\n")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,7 +44,8 @@ func proveUnary(t *testing.T, c cell) {
 		if err != nil || !bytes.Equal(got.GetPayload().GetBody(), payload) {
 			t.Fatalf("%d bytes: %d came back, %v", size, len(got.GetPayload().GetBody()), err)
 		}
-		if diff := cmp.Diff([]string{"head", "tail"}, append(header.Get(harness.EchoHeader), trailer.Get(harness.EchoTrailer)...)); diff != "" {
+		if diff := cmp.Diff([]string{"head", "tail"}, append(header.Get(harness.EchoHeader),
+			trailer.Get(harness.EchoTrailer)...)); diff != "" {
 			t.Errorf("metadata (-want +got):\n%s", diff)
 		}
 	}
@@ -72,7 +73,8 @@ func proveStreams(t *testing.T, c cell) {
 		t.Fatal(err)
 	}
 	for range 10 {
-		if err := in.Send(&grpc_testing.StreamingInputCallRequest{Payload: &grpc_testing.Payload{Body: make([]byte, 1000)}}); err != nil {
+		if err := in.Send(&grpc_testing.StreamingInputCallRequest{Payload: &grpc_testing.Payload{Body: make([]byte,
+			1000)}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -45,8 +45,8 @@ func (c cell) name() string {
 	return fmt.Sprintf("%s to %s %s", c.Protocol, c.upstream, c.wrap())
 }
 
-// wrap says what stands between the entrypoint and the service: nothing, one middleware that edits every response, or a chain of
-// middlewares that leave alone whatever is asked here.
+// wrap says what stands between the entrypoint and the service: nothing, one middleware that edits every response, or a
+// chain of middlewares that leave alone whatever is asked here.
 func (c cell) wrap() string {
 	switch {
 	case c.wrapped:
@@ -83,13 +83,16 @@ ping: {}
 providers: {file: {directory: "${DYNAMIC}"}}
 `
 
-// dynamic returns the dynamic configuration: one router for each upstream, bare, wrapped and chained, and those that fail.
+// dynamic returns the dynamic configuration: one router for each upstream, bare, wrapped and chained, and those that
+// fail.
 func dynamic() string {
 	var routers, services strings.Builder
 	for _, upstream := range []string{upstreamH1, upstreamH2, upstreamH2C, "refused", "empty", "late"} {
 		fmt.Fprintf(&routers, "    %s-bare: {rule: Host(`%s-bare.test`), service: %s}\n", upstream, upstream, upstream)
-		fmt.Fprintf(&routers, "    %s-wrapped: {rule: Host(`%s-wrapped.test`), service: %s, middlewares: [wrap]}\n", upstream, upstream, upstream)
-		fmt.Fprintf(&routers, "    %s-chained: {rule: Host(`%s-chained.test`), service: %s, middlewares: [everything]}\n", upstream, upstream, upstream)
+		fmt.Fprintf(&routers, "    %s-wrapped: {rule: Host(`%s-wrapped.test`), service: %s, middlewares: [wrap]}\n", upstream,
+			upstream, upstream)
+		fmt.Fprintf(&routers, "    %s-chained: {rule: Host(`%s-chained.test`), service: %s, middlewares: [everything]}\n",
+			upstream, upstream, upstream)
 	}
 	for name, server := range map[string]string{
 		upstreamH1:  "servers: [{url: 'http://${H1}'}]",

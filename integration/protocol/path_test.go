@@ -96,7 +96,8 @@ func TestPaths(t *testing.T) {
 				continue
 			}
 			if seen := got.Echo(t).RequestURI; seen != test.forwarded || got.Header.Get("X-Route") != test.route {
-				t.Errorf("%q to %s: forwarded as %q by %s, want %q by %s", test.target, scheme, seen, got.Header.Get("X-Route"), test.forwarded, test.route)
+				t.Errorf("%q to %s: forwarded as %q by %s, want %q by %s", test.target, scheme, seen, got.Header.Get("X-Route"),
+					test.forwarded, test.route)
 			}
 		}
 	}

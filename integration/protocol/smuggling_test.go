@@ -48,7 +48,10 @@ func attacks() []attack {
 		{"folded field", post("X-Fold: a\r\n b\r\nContent-Length: 5\r\n", "hello"), ""},
 		{"folded coding", post("Transfer-Encoding:\r\n chunked\r\nContent-Length: 5\r\n", "hello"), ""},
 		{"bare line feeds", strings.ReplaceAll(post("Content-Length: 5\r\n", "hello"), "\r\n", "\n"), ""},
-		{"first field is folded", "POST /case HTTP/1.1\r\n Host: any.test\r\nHost: any.test\r\nContent-Length: 5\r\n\r\nhello", ""},
+		{
+			"first field is folded",
+			"POST /case HTTP/1.1\r\n Host: any.test\r\nHost: any.test\r\nContent-Length: 5\r\n\r\nhello", "",
+		},
 		{"carriage return in a value", post("X-A: a\rContent-Length: 5\r\n", "hello"), ""},
 		{"NUL in a value", post("X-A: a\x00b\r\n", ""), ""},
 		{"NUL in a name", post("X-A\x00: b\r\n", ""), ""},
@@ -63,10 +66,17 @@ func attacks() []attack {
 		{"two spaces", "GET  /case HTTP/1.1\r\nHost: any.test\r\n\r\n", ""},
 		{"tab for a space", "GET\t/case HTTP/1.1\r\nHost: any.test\r\n\r\n", ""},
 		{"no method", " /case HTTP/1.1\r\nHost: any.test\r\n\r\n", ""},
-		{"upgrade to h2c", "GET /case HTTP/1.1\r\nHost: any.test\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n", "GET /case "},
-		{"trailers that frame", post("Transfer-Encoding: chunked\r\nTrailer: Content-Length\r\n", "5\r\nhello\r\n0\r\nContent-Length: 50\r\n\r\n"), ""},
-		{"trailers that frame, not announced", post("Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n0\r\nContent-Length: 50\r\nTransfer-Encoding: chunked\r\nHost: evil\r\n\r\n"), five},
-		{"body of GET", "GET /case HTTP/1.1\r\nHost: any.test\r\nContent-Length: " + fmt.Sprint(len(hidden)) + "\r\n\r\n" + hidden, "GET /case " + hidden},
+		{
+			"upgrade to h2c",
+			"GET /case HTTP/1.1\r\nHost: any.test\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: " +
+				"AAMAAABkAAQAAP__\r\n\r\n", "GET /case ",
+		},
+		{"trailers that frame", post("Transfer-Encoding: chunked\r\nTrailer: Content-Length\r\n",
+			"5\r\nhello\r\n0\r\nContent-Length: 50\r\n\r\n"), ""},
+		{"trailers that frame, not announced", post("Transfer-Encoding: chunked\r\n",
+			"5\r\nhello\r\n0\r\nContent-Length: 50\r\nTransfer-Encoding: chunked\r\nHost: evil\r\n\r\n"), five},
+		{"body of GET", "GET /case HTTP/1.1\r\nHost: any.test\r\nContent-Length: " + fmt.Sprint(len(hidden)) + "\r\n\r\n" +
+			hidden, "GET /case " + hidden},
 		{"unfinished body", post("Content-Length: 50\r\n", "hello"), ""},
 		{"unfinished chunks", post("Transfer-Encoding: chunked\r\n", "5\r\nhello\r\n"), ""},
 	}
@@ -76,8 +86,8 @@ func attacks() []attack {
 	return all
 }
 
-// TestSmuggling sends what is ambiguous on one connection each. The endpoint gets one well-formed request or nothing, and
-// the next client's request arrives whole.
+// TestSmuggling sends what is ambiguous on one connection each. The endpoint gets one well-formed request or nothing,
+// and the next client's request arrives whole.
 func TestSmuggling(t *testing.T) {
 	t.Parallel()
 	for _, attack := range attacks() {
@@ -100,8 +110,8 @@ func TestSmuggling(t *testing.T) {
 	}
 }
 
-// expectAnswer expects one response and nothing more: 200 when the request may be forwarded, 4xx or 5xx and the end of the
-// connection when not. It returns the status.
+// expectAnswer expects one response and nothing more: 200 when the request may be forwarded, 4xx or 5xx and the end of
+// the connection when not. It returns the status.
 func (a attack) expectAnswer(t *testing.T, hostile *harness.Raw) int {
 	t.Helper()
 	if strings.HasPrefix(a.name, "unfinished") {
@@ -129,8 +139,8 @@ func (a attack) expectAnswer(t *testing.T, hostile *harness.Raw) int {
 	return got.StatusCode
 }
 
-// TestLengthAndChunks hides a request behind a body whose length can be read in two ways (RFC 9112 section 6.3). It is refused, with
-// the end of the connection, and the endpoint sees nothing of it.
+// TestLengthAndChunks hides a request behind a body whose length can be read in two ways (RFC 9112 section 6.3). It is
+// refused, with the end of the connection, and the endpoint sees nothing of it.
 func TestLengthAndChunks(t *testing.T) {
 	t.Parallel()
 	for _, fields := range []string{
@@ -140,7 +150,8 @@ func TestLengthAndChunks(t *testing.T) {
 		s := startEdge(t, endpoint.address)
 		body := "0\r\n\r\n" + hidden
 		hostile := harness.Dial(t, s.Addr("wary"))
-		if got, err := hostile.Ask(post(fmt.Sprintf(fields, len(body)), body)); err != nil || got.StatusCode != http.StatusBadRequest || !got.Close {
+		if got, err := hostile.Ask(post(fmt.Sprintf(fields, len(body)), body)); err != nil ||
+			got.StatusCode != http.StatusBadRequest || !got.Close {
 			t.Errorf("the answer: %+v, %v", got, err)
 		}
 		if rest := hostile.Rest(); rest != "" {
@@ -154,7 +165,8 @@ func TestLengthAndChunks(t *testing.T) {
 
 // breaksOff says that the head is well-formed, so that the endpoint may see it before the body turns out to be broken.
 func (a attack) breaksOff() bool {
-	return strings.HasPrefix(a.name, "unfinished") || strings.Contains(a.name, "chunk size") || strings.HasPrefix(a.name, "chunk longer")
+	return strings.HasPrefix(a.name, "unfinished") || strings.Contains(a.name, "chunk size") || strings.HasPrefix(a.name,
+		"chunk longer")
 }
 
 func (a attack) expectSeen(t *testing.T, endpoint *tap, status int) {

@@ -164,8 +164,8 @@ func proveContinue(t *testing.T, c cell) {
 	}
 }
 
-// proveRefused is told that the body is not wanted before it was sent. Over HTTP/2 the standard library's server answers the
-// expectation by itself and hides it, so that the body is sent in vain.
+// proveRefused is told that the body is not wanted before it was sent. Over HTTP/2 the standard library's server
+// answers the expectation by itself and hides it, so that the body is sent in vain.
 func proveRefused(t *testing.T, c cell) {
 	request, body := expecting(t, c, "/refuse", &httptrace.ClientTrace{Got100Continue: func() { t.Error("100 Continue") }})
 	if got := c.Send(request); got.StatusCode != http.StatusRequestEntityTooLarge || got.Text != "too large" {

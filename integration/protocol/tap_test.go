@@ -75,8 +75,8 @@ func (c *tapped) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// requests parses everything that has arrived, strictly: METHOD URI BODY for each request. A message whose length can be
-// read in two ways, or bytes that are no request, are errors.
+// requests parses everything that has arrived, strictly: METHOD URI BODY for each request. A message whose length can
+// be read in two ways, or bytes that are no request, are errors.
 func (p *tap) requests() ([]string, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -112,7 +112,8 @@ func strict(text string) error {
 		if lengths+chunked > 1 {
 			return fmt.Errorf("two lengths in %q", block)
 		}
-		if strings.Contains(strings.ReplaceAll(block, "\r\n", ""), "\n") || strings.Contains(lower, "\r\n ") || strings.Contains(lower, "\r\n\t") {
+		if strings.Contains(strings.ReplaceAll(block, "\r\n", ""), "\n") || strings.Contains(lower, "\r\n ") ||
+			strings.Contains(lower, "\r\n\t") {
 			return fmt.Errorf("a bare or folded line in %q", block)
 		}
 	}

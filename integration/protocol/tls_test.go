@@ -67,7 +67,9 @@ func startFortress(t *testing.T) fortress {
 }
 
 // client asks for a host on a connection whose SNI is sni.
-func (f fortress) client(t *testing.T, protocol harness.Protocol, sni, host string, own ...tls.Certificate) *harness.Client {
+func (f fortress) client(t *testing.T, protocol harness.Protocol, sni, host string,
+	own ...tls.Certificate,
+) *harness.Client {
 	t.Helper()
 	return harness.NewClient(t, protocol, f.Addr("websecure"), host, &tls.Config{
 		RootCAs: f.authority.Pool, ServerName: sni, Certificates: own, ClientSessionCache: tls.NewLRUClientSessionCache(8),
@@ -86,7 +88,8 @@ func TestCertificates(t *testing.T) {
 		} {
 			got := f.client(t, protocol, host, host).Get("/")
 			if got.StatusCode != http.StatusOK || got.TLS.PeerCertificates[0].Subject.CommonName != name {
-				t.Errorf("%s by %s: status %d, certificate of %s", host, protocol, got.StatusCode, got.TLS.PeerCertificates[0].Subject)
+				t.Errorf("%s by %s: status %d, certificate of %s", host, protocol, got.StatusCode,
+					got.TLS.PeerCertificates[0].Subject)
 			}
 			version := map[bool]uint16{true: tls.VersionTLS12, false: tls.VersionTLS13}[host == "old.test"]
 			if got.TLS.Version != version {
@@ -125,8 +128,8 @@ func traced(t *testing.T, client *harness.Client, path string) (got harness.Resp
 	return client.Send(request.WithContext(httptrace.WithClientTrace(request.Context(), trace))), reused
 }
 
-// TestMisdirected asks for a host on a connection that was accepted under other options: 421, and the connection ends, so
-// that nobody gets in with the handshake of another host. Hosts with the same options share connections.
+// TestMisdirected asks for a host on a connection that was accepted under other options: 421, and the connection ends,
+// so that nobody gets in with the handshake of another host. Hosts with the same options share connections.
 func TestMisdirected(t *testing.T) {
 	t.Parallel()
 	f := startFortress(t)
@@ -150,7 +153,8 @@ func TestMisdirected(t *testing.T) {
 }
 
 // TestOptionsChange puts other options under live connections: a running stream finishes, the next request of the
-// connection gets 421, and a new connection is accepted under the new options, which an old session does not get around.
+// connection gets 421, and a new connection is accepted under the new options, which an old session does not get
+// around.
 func TestOptionsChange(t *testing.T) {
 	t.Parallel()
 	for _, protocol := range secureProtocols() {
@@ -220,7 +224,9 @@ func TestResumption(t *testing.T) {
 				t.Errorf("%s by %s: the first connection resumed a session", host, protocol)
 			}
 			f.Apply(func() {
-				f.Write("more.yaml", fmt.Sprintf("http: {services: {\"more %s %s\": {loadBalancer: {servers: [{url: 'http://127.0.0.1:1'}]}}}}", protocol, host))
+				f.Write("more.yaml",
+					fmt.Sprintf("http: {services: {\"more %s %s\": {loadBalancer: {servers: [{url: 'http://127.0.0.1:1'}]}}}}",
+						protocol, host))
 			})
 			client.Transport.CloseIdleConnections()
 			if got := client.Get("/"); got.StatusCode != http.StatusOK || !got.TLS.DidResume {

@@ -46,7 +46,8 @@ func prepare(t *testing.T) *example {
 	if output, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, output)
 	}
-	if err := os.CopyFS(filepath.Join(dir, "deploy/examples/quickstart"), os.DirFS("../../deploy/examples/quickstart")); err != nil {
+	if err := os.CopyFS(filepath.Join(dir, "deploy/examples/quickstart"),
+		os.DirFS("../../deploy/examples/quickstart")); err != nil {
 		t.Fatal(err)
 	}
 	edit(t, filepath.Join(dir, "deploy/examples/quickstart/sluice.yaml"), `address: ":8`, `address: "127.0.0.1:8`)

@@ -42,10 +42,12 @@ func showsRoutes(t *testing.T, client *http.Client) {
 	if a := get(t, client, "http://whoami.localhost:8000/"); a.name() != "blue" {
 		t.Errorf("by host: %q answers", a.name())
 	}
-	if a := get(t, client, "https://whoami.localhost:8443/"); a.name() != "blue" || a.proto != "HTTP/2.0" || !strings.Contains(a.body, "X-Forwarded-Proto: https") {
+	if a := get(t, client, "https://whoami.localhost:8443/"); a.name() != "blue" || a.proto != "HTTP/2.0" ||
+		!strings.Contains(a.body, "X-Forwarded-Proto: https") {
 		t.Errorf("TLS: %s, %s", a.proto, a.body)
 	}
-	if a := get(t, client, "http://localhost:8000/api/users"); a.name() != "green" || !strings.Contains(a.body, "GET /users HTTP/1.1") {
+	if a := get(t, client, "http://localhost:8000/api/users"); a.name() != "green" || !strings.Contains(a.body,
+		"GET /users HTTP/1.1") {
 		t.Errorf("by path: %s", a.body)
 	}
 	seen := map[string]int{}
@@ -112,7 +114,8 @@ func TestQuickstartTellsOfAPortInUse(t *testing.T) {
 				t.Errorf("exit code %d, want 1", code)
 			}
 			_ = taken.Close()
-			if said := e.stderr.String(); strings.Count(said, "address already in use") != 1 || !strings.Contains(said, ":"+port) {
+			if said := e.stderr.String(); strings.Count(said, "address already in use") != 1 ||
+				!strings.Contains(said, ":"+port) {
 				t.Errorf("want one line that names port %s, got:\n%s", port, said)
 			}
 			leavesNothing(t)

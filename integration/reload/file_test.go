@@ -24,12 +24,13 @@ func TestHangup(t *testing.T) {
 	await(t, client, "/", answersWith("2"))
 }
 
-// TestHalfWritten breaks one of two files in place: its last good state serves, the other file goes on changing, and log
-// and /ready say what is wrong until it is mended.
+// TestHalfWritten breaks one of two files in place: its last good state serves, the other file goes on changing, and
+// log and /ready say what is wrong until it is mended.
 func TestHalfWritten(t *testing.T) {
 	t.Parallel()
 	other := func(version string) string {
-		return strings.NewReplacer("one", "two", "`/`", "`/two`", "version:", "other:", "[version]", "[other]").Replace(simple(version))
+		return strings.NewReplacer("one", "two", "`/`", "`/two`", "version:", "other:", "[version]",
+			"[other]").Replace(simple(version))
 	}
 	s, client := startSimple(t, "true", map[string]string{"one.yaml": simple("1"), "two.yaml": other("1")})
 	await(t, client, "/two", answersWith("1"))

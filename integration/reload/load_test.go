@@ -24,7 +24,8 @@ const (
 func changing(n int) string {
 	var routers strings.Builder
 	for host, service := range map[string]string{"load": "trio", "turn": "turns", "stream": "one", "grpc": "grpc"} {
-		fmt.Fprintf(&routers, "    %s: {rule: \"Host(`%s.test`) && !Path(`/never-%d`)\", priority: %d, service: %s, middlewares: [version]}\n",
+		fmt.Fprintf(&routers,
+			"    %s: {rule: \"Host(`%s.test`) && !Path(`/never-%d`)\", priority: %d, service: %s, middlewares: [version]}\n",
 			host, host, n, 100+n%7, service)
 	}
 	return fmt.Sprintf(`
@@ -40,9 +41,9 @@ http:
 `, routers.String(), n)
 }
 
-// TestReloadLosesNothing changes every router that is in use 200 times, by renames and by writing in place, while requests
-// and streams pass. No request fails, no stream breaks, and a sequential client sees the endpoints of a pool in their
-// turn as if nothing had happened.
+// TestReloadLosesNothing changes every router that is in use 200 times, by renames and by writing in place, while
+// requests and streams pass. No request fails, no stream breaks, and a sequential client sees the endpoints of a pool
+// in their turn as if nothing had happened.
 func TestReloadLosesNothing(t *testing.T) {
 	vars := map[string]string{"WATCH": "true"}
 	var first *harness.Backend
@@ -97,8 +98,8 @@ func TestReloadLosesNothing(t *testing.T) {
 	t.Logf("%d reloads in %v under %d requests and %d streams", reloads, took, sent.Load(), len(open))
 }
 
-// failed tells whether a line of the log speaks of failed requests. Probes before the first table find no router, and are told with generation 0 or,
-// from the second one on, counted.
+// failed tells whether a line of the log speaks of failed requests. Probes before the first table find no router, and
+// are told with generation 0 or, from the second one on, counted.
 func failed(line string) bool {
 	none := strings.Contains(line, " code=no_router ")
 	early := none && strings.Contains(line, " generation=0") || none && strings.Contains(line, "more requests failed")

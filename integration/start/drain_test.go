@@ -14,8 +14,8 @@ import (
 
 const lifeCycle = `, transport: {lifeCycle: {requestAcceptGraceTimeout: 1s, graceTimeOut: 15s}}`
 
-// TestDrain sends SIGTERM while a request and a WebSocket are under way. New connections are accepted for a second, while
-// /ping says that Sluice ends; then they are refused, and what was under way finishes.
+// TestDrain sends SIGTERM while a request and a WebSocket are under way. New connections are accepted for a second,
+// while /ping says that Sluice ends; then they are refused, and what was under way finishes.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	backend := harness.StartBackend(t, "one", nil)

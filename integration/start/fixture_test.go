@@ -60,8 +60,8 @@ func (s site) client(t *testing.T, protocol harness.Protocol, host string) *harn
 	return harness.NewClient(t, protocol, s.Addr(entrypoint), host, s.settings)
 }
 
-// TestTraefikSpelling starts with the configuration of a Traefik user, once in YAML and once in TOML, and gets through with
-// every kind of client. Nothing is quarantined, and nothing is unknown.
+// TestTraefikSpelling starts with the configuration of a Traefik user, once in YAML and once in TOML, and gets through
+// with every kind of client. Nothing is quarantined, and nothing is unknown.
 func TestTraefikSpelling(t *testing.T) {
 	for _, format := range []string{"yaml", "toml"} {
 		t.Run(format, func(t *testing.T) {
@@ -94,7 +94,10 @@ func (s site) expectHTTP(t *testing.T, protocol harness.Protocol) {
 	request.Header.Set("X-Secret", "of the client")
 	answer := client.Send(request)
 	echo = answer.Echo(t)
-	got = []string{echo.RequestURI, echo.Proto, echo.Header.Get("X-From"), echo.Header.Get("X-Secret"), answer.Header.Get("X-Answered")}
+	got = []string{
+		echo.RequestURI, echo.Proto, echo.Header.Get("X-From"), echo.Header.Get("X-Secret"),
+		answer.Header.Get("X-Answered"),
+	}
 	if diff := cmp.Diff([]string{"/v1/users", "HTTP/2.0", "the proxy", "", "api"}, got); diff != "" {
 		t.Errorf("%s, api (-want +got):\n%s", protocol, diff)
 	}
@@ -154,7 +157,8 @@ func (s site) expectSplit(t *testing.T) {
 func (s site) expectRest(t *testing.T) {
 	t.Helper()
 	legacy := harness.NewClient(t, harness.H1, s.Addr("legacy"), "site.test", nil)
-	if got := legacy.Get("/path?q=1"); got.StatusCode != http.StatusMovedPermanently || got.Header.Get("Location") != "https://site.test:8443/path?q=1" {
+	if got := legacy.Get("/path?q=1"); got.StatusCode != http.StatusMovedPermanently ||
+		got.Header.Get("Location") != "https://site.test:8443/path?q=1" {
 		t.Errorf("redirection: status %d to %q", got.StatusCode, got.Header.Get("Location"))
 	}
 	if got := s.client(t, harness.H1TLS, "certain.test").Get("/"); got.StatusCode != http.StatusOK {

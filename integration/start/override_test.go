@@ -42,7 +42,10 @@ func TestOverrides(t *testing.T) {
 			"SLUICE_ENTRYPOINTS_WEB_HTTP_MAXHEADERCOUNT=10",
 			"SLUICE_ENTRYPOINTS_FROMENV_ADDRESS=127.0.0.1:0",
 		},
-		Args: []string{"--log.level=DEBUG", "--entryPoints.fromflag.address=127.0.0.1:0", "--entrypoints.fromflag.http.maxHeaderCount=200"},
+		Args: []string{
+			"--log.level=DEBUG", "--entryPoints.fromflag.address=127.0.0.1:0",
+			"--entrypoints.fromflag.http.maxHeaderCount=200",
+		},
 	})
 	for _, entrypoint := range []string{"web", "fromenv", "fromflag"} {
 		client := harness.NewClient(t, harness.H1, s.Addr(entrypoint), "any.test", nil)
@@ -54,7 +57,8 @@ func TestOverrides(t *testing.T) {
 	for _, name := range strings.Split("A B C D E F G H I J", " ") {
 		many.Header.Set("X-"+name, "1")
 	}
-	if got := harness.NewClient(t, harness.H1, s.Addr("web"), "any.test", nil).Send(many); got.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
+	if got := harness.NewClient(t, harness.H1, s.Addr("web"), "any.test",
+		nil).Send(many); got.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("more fields than the environment allows: status %d", got.StatusCode)
 	}
 	if !strings.HasPrefix(s.WaitLog("listening"), "{") {

@@ -93,7 +93,8 @@ func TestAccessLogTellsTheTruth(t *testing.T) {
 	for _, protocol := range harness.Protocols() {
 		t.Run(string(protocol), func(t *testing.T) {
 			client := w.client(t, protocol, "shop.test:8443")
-			request := with(client.Request(http.MethodPost, "/cart/a%20b?x=1&y=%22", strings.NewReader("twelve bytes")), "User-Agent: tester/1")
+			request := with(client.Request(http.MethodPost, "/cart/a%20b?x=1&y=%22", strings.NewReader("twelve bytes")),
+				"User-Agent: tester/1")
 			before := w.sluice.Readiness().Generation
 			done, err := ask(client, request, "truth-"+string(protocol))
 			if err != nil {
@@ -101,17 +102,21 @@ func TestAccessLogTellsTheTruth(t *testing.T) {
 			}
 			got := w.line(t, done.id)
 			done.times(t, got)
-			if generation := uint64(got["ConfigGeneration"].(float64)); generation < before || generation > w.sluice.Readiness().Generation {
+			if generation := uint64(got["ConfigGeneration"].(float64)); generation < before ||
+				generation > w.sluice.Readiness().Generation {
 				t.Errorf("ConfigGeneration is %d", generation)
 			}
 			delete(got, "ConfigGeneration")
 			want := map[string]any{
-				"RequestId": done.id, "RequestMethod": "POST", "RequestPath": "/cart/a%20b?x=1&y=%22", "RequestAddr": "shop.test:8443", "RequestHost": "shop.test", "RequestPort": "8443",
+				"RequestId": done.id, "RequestMethod": "POST", "RequestPath": "/cart/a%20b?x=1&y=%22",
+				"RequestAddr": "shop.test:8443", "RequestHost": "shop.test", "RequestPort": "8443",
 				"RequestProtocol": done.Proto, "RequestScheme": protocol.Scheme(), "RequestContentSize": 12.0,
 				"ClientAddr": "127.0.0.1:" + done.port, "ClientHost": "127.0.0.1", "ClientPort": done.port, "ClientUsername": "-",
-				"entryPointName": entrypoint(protocol), "RouterName": "shop@file", "ServiceName": "shop@file", "ServiceAddr": w.backend.H1, "ServiceURL": "http://" + w.backend.H1,
-				"OriginStatus": 200.0, "OriginContentSize": float64(len(done.Text)), "DownstreamStatus": 200.0, "DownstreamContentSize": float64(len(done.Text)),
-				"RetryAttempts": 0.0, "level": "info", "msg": "",
+				"entryPointName": entrypoint(protocol), "RouterName": "shop@file", "ServiceName": "shop@file",
+				"ServiceAddr": w.backend.H1, "ServiceURL": "http://" + w.backend.H1,
+				"OriginStatus": 200.0, "OriginContentSize": float64(len(done.Text)), "DownstreamStatus": 200.0,
+				"DownstreamContentSize": float64(len(done.Text)),
+				"RetryAttempts":         0.0, "level": "info", "msg": "",
 			}
 			if done.TLS != nil {
 				want["TLSVersion"], want["TLSCipher"] = "1.3", "TLS_AES_128_GCM_SHA256"
@@ -142,13 +147,18 @@ func (s sent) times(t *testing.T, got map[string]any) {
 		t.Errorf("StartLocal is %v, StartUTC %v", got["StartLocal"], got["StartUTC"])
 	}
 	duration, origin, overhead := got["Duration"].(float64), got["OriginDuration"].(float64), got["Overhead"].(float64)
-	if duration <= 0 || origin <= 0 || overhead <= 0 || duration != origin+overhead || duration > float64(s.over.Sub(s.began)+time.Second) {
-		t.Errorf("it took %v ns, of which %v for the endpoint and %v for Sluice; the client waited %v", duration, origin, overhead, s.over.Sub(s.began))
+	if duration <= 0 || origin <= 0 || overhead <= 0 || duration != origin+overhead ||
+		duration > float64(s.over.Sub(s.began)+time.Second) {
+		t.Errorf("it took %v ns, of which %v for the endpoint and %v for Sluice; the client waited %v", duration, origin,
+			overhead, s.over.Sub(s.began))
 	}
 	if _, err := time.Parse(time.RFC3339, fmt.Sprint(got["time"])); err != nil || got["RequestCount"].(float64) < 1 {
 		t.Errorf("time %v, count %v", got["time"], got["RequestCount"])
 	}
-	for _, name := range []string{"StartUTC", "StartLocal", "Duration", "OriginDuration", "Overhead", "time", "RequestCount"} {
+	for _, name := range []string{
+		"StartUTC", "StartLocal", "Duration", "OriginDuration", "Overhead", "time",
+		"RequestCount",
+	} {
 		delete(got, name)
 	}
 }
@@ -156,9 +166,13 @@ func (s sent) times(t *testing.T, got map[string]any) {
 // TestCommonFormats reads the two formats that are no JSON, one of them from standard output.
 func TestCommonFormats(t *testing.T) {
 	t.Parallel()
-	const common = `^127\.0\.0\.1 - - \[\d{2}/[A-Z][a-z]{2}/\d{4}:\d{2}:\d{2}:\d{2} \+0000\] "GET /bytes\?size=321&p=%s (HTTP/1\.1|HTTP/2\.0)" 200 321 "-" "tester \\"1\\""`
+	const common = `^127\.0\.0\.1 - - \[\d{2}/[A-Z][a-z]{2}/\d{4}:\d{2}:\d{2}:\d{2} \+0000\] "GET ` +
+		`/bytes\?size=321&p=%s (HTTP/1\.1|HTTP/2\.0)" 200 321 "-" "tester \\"1\\""`
 	tests := map[string]struct{ options, rest string }{
-		"common":     {`accessLog: {fields: {headers: {names: {User-Agent: keep}}}}`, ` \d+ "shop@file" "http://127\.0\.0\.1:\d+" \d+ms$`},
+		"common": {
+			`accessLog: {fields: {headers: {names: {User-Agent: keep}}}}`,
+			` \d+ "shop@file" "http://127\.0\.0\.1:\d+" \d+ms$`,
+		},
 		"genericCLF": {`accessLog: {format: genericCLF, fields: {headers: {names: {User-Agent: keep}}}}`, `$`},
 	}
 	for name, test := range tests {
@@ -191,7 +205,8 @@ accessLog:
 `, nil)
 	for _, protocol := range harness.Protocols() {
 		client := w.client(t, protocol, "detailed.test")
-		request := with(client.Request(http.MethodGet, "/fields?token=s3cret", nil), "Authorization: Bearer s3cret", "Cookie: session=s3cret", "X-Api-Key: s3cret",
+		request := with(client.Request(http.MethodGet, "/fields?token=s3cret", nil), "Authorization: Bearer s3cret",
+			"Cookie: session=s3cret", "X-Api-Key: s3cret",
 			"X-Half: s3cret", "X-Whole: shown", "User-Agent: tester/1", "X-Evil: a\u2028\"b")
 		done, err := ask(client, request, "headers-"+string(protocol))
 		if err != nil {
@@ -199,8 +214,10 @@ accessLog:
 		}
 		got := w.line(t, done.id)
 		want := map[string]any{
-			"request_Authorization": "REDACTED", "request_Cookie": "REDACTED", "request_X-Api-Key": "REDACTED", "request_X-Half": "REDACTED", "request_X-Whole": "shown", "request_User-Agent": nil,
-			"request_X-Evil": "a\u2028\"b", "origin_Set-Cookie": "REDACTED", "downstream_Set-Cookie": "REDACTED", "origin_X-Backend": "shop", "downstream_X-Backend": "shop", "origin_X-Mark": nil, "downstream_X-Mark": "yes",
+			"request_Authorization": "REDACTED", "request_Cookie": "REDACTED", "request_X-Api-Key": "REDACTED",
+			"request_X-Half": "REDACTED", "request_X-Whole": "shown", "request_User-Agent": nil,
+			"request_X-Evil": "a\u2028\"b", "origin_Set-Cookie": "REDACTED", "downstream_Set-Cookie": "REDACTED",
+			"origin_X-Backend": "shop", "downstream_X-Backend": "shop", "origin_X-Mark": nil, "downstream_X-Mark": "yes",
 			"RequestPath": "/fields?token=REDACTED", "request_X-Forwarded-For": nil,
 		}
 		for name, value := range want {
@@ -233,7 +250,8 @@ func TestFiltersOfTheAccessLog(t *testing.T) {
 			t.Parallel()
 			w := start(t, fmt.Sprintf(format, test.options), nil)
 			for id, at := range map[string][2]string{
-				"fine": {"shop.test", "/"}, "lost": {"lost.test", "/"}, "status": {"shop.test", "/status?code=500"}, "quiet": {"quiet.test", "/"},
+				"fine": {"shop.test", "/"}, "lost": {"lost.test", "/"}, "status": {"shop.test", "/status?code=500"},
+				"quiet": {"quiet.test", "/"},
 			} {
 				client := w.client(t, harness.H1, at[0])
 				if _, err := ask(client, client.Request(http.MethodGet, at[1], nil), id); err != nil {

@@ -43,16 +43,21 @@ func TestLinesSayWhyRequestsFail(t *testing.T) {
 			client, id := w.client(t, protocol, one.host), fmt.Sprintf("refusal-%d-%d", n, i)
 			stream := w.backend.Stream(id)
 			var err error
-			if answers[i], err = ask(client, client.Request(one.method, one.path+"?id="+id, strings.NewReader(one.body)), id); err != nil {
+			if answers[i], err = ask(client, client.Request(one.method, one.path+"?id="+id, strings.NewReader(one.body)),
+				id); err != nil {
 				t.Fatal(err)
 			}
 			close(stream.Events)
 		}
 		for i, one := range refusals() {
-			t.Run(one.host+" "+one.code+" "+string(protocol), func(t *testing.T) { one.compare(t, answers[i], w.line(t, answers[i].id)) })
+			t.Run(one.host+" "+one.code+" "+string(protocol), func(t *testing.T) {
+				one.compare(t, answers[i], w.line(t, answers[i].id))
+			})
 		}
 		t.Run("limited "+string(protocol), func(t *testing.T) { w.limited(t, protocol) })
-		t.Run("client that leaves "+string(protocol), func(t *testing.T) { w.leaving(t, protocol, fmt.Sprint("leaving-", n)) })
+		t.Run("client that leaves "+string(protocol), func(t *testing.T) {
+			w.leaving(t, protocol, fmt.Sprint("leaving-", n))
+		})
 		t.Run("response that is cut "+string(protocol), func(t *testing.T) { w.cut(t, protocol) })
 	}
 	w.user(t)
@@ -60,7 +65,8 @@ func TestLinesSayWhyRequestsFail(t *testing.T) {
 	if _, err := ask(client, client.Request(http.MethodGet, "/status?code=503", nil), "own"); err != nil {
 		t.Fatal(err)
 	}
-	if got := w.line(t, "own"); got["ErrorCode"] != nil || got["DownstreamStatus"] != 503.0 || got["OriginStatus"] != 503.0 {
+	if got := w.line(t, "own"); got["ErrorCode"] != nil || got["DownstreamStatus"] != 503.0 ||
+		got["OriginStatus"] != 503.0 {
 		t.Errorf("the endpoint's own answer: %v", got)
 	}
 }
@@ -74,14 +80,17 @@ func (r refusal) compare(t *testing.T, done sent, got map[string]any) {
 		}
 		return fmt.Sprint(got[name])
 	}
-	if done.StatusCode != r.status || text("DownstreamStatus") != fmt.Sprint(r.status) || text("ErrorCode") != r.code || text("ErrorReason") == "" && r.code != "no_router" {
+	if done.StatusCode != r.status || text("DownstreamStatus") != fmt.Sprint(r.status) || text("ErrorCode") != r.code ||
+		text("ErrorReason") == "" && r.code != "no_router" {
 		t.Errorf("status %d, %v", done.StatusCode, got)
 	}
 	if text("RouterName") != r.router || r.service != "" && text("ServiceName") != r.service {
 		t.Errorf("router %q, service %q", text("RouterName"), text("ServiceName"))
 	}
-	if text("DownstreamContentSize") != fmt.Sprint(len(done.Text)) || text("RequestContentSize") != fmt.Sprint(len(r.body)) {
-		t.Errorf("%s bytes of %d sent, %s of %d received", text("DownstreamContentSize"), len(done.Text), text("RequestContentSize"), len(r.body))
+	if text("DownstreamContentSize") != fmt.Sprint(len(done.Text)) ||
+		text("RequestContentSize") != fmt.Sprint(len(r.body)) {
+		t.Errorf("%s bytes of %d sent, %s of %d received", text("DownstreamContentSize"), len(done.Text),
+			text("RequestContentSize"), len(r.body))
 	}
 }
 
@@ -94,7 +103,8 @@ func (w *world) limited(t *testing.T, protocol harness.Protocol) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := w.line(t, id); done.StatusCode != http.StatusTooManyRequests || got["DownstreamStatus"] != 429.0 || got["ErrorCode"] != "rate_limited" || got["RouterName"] != "limited@file" {
+	if got := w.line(t, id); done.StatusCode != http.StatusTooManyRequests || got["DownstreamStatus"] != 429.0 ||
+		got["ErrorCode"] != "rate_limited" || got["RouterName"] != "limited@file" {
 		t.Errorf("status %d, %v", done.StatusCode, got)
 	}
 }
@@ -115,7 +125,8 @@ func (w *world) leaving(t *testing.T, protocol harness.Protocol, id string) {
 		t.Error("it has been answered")
 	}
 	harness.Await(t, stream.Gone, "the endpoint's end")
-	if got := w.line(t, id); got["DownstreamStatus"] != 499.0 || got["OriginStatus"] != 0.0 || got["ErrorCode"] != "client_left" || got["ServiceName"] != "shop@file" {
+	if got := w.line(t, id); got["DownstreamStatus"] != 499.0 || got["OriginStatus"] != 0.0 ||
+		got["ErrorCode"] != "client_left" || got["ServiceName"] != "shop@file" {
 		t.Errorf("%v", got)
 	}
 }
@@ -129,7 +140,8 @@ func (w *world) cut(t *testing.T, protocol harness.Protocol) {
 		t.Error("the response is whole")
 	}
 	// What was still on its way is lost with the connection.
-	if got := w.line(t, id); got["DownstreamStatus"] != 200.0 || got["ErrorCode"] != "endpoint_broken" || got["OriginContentSize"] != 1000.0 || len(done.Text) > 1000 {
+	if got := w.line(t, id); got["DownstreamStatus"] != 200.0 || got["ErrorCode"] != "endpoint_broken" ||
+		got["OriginContentSize"] != 1000.0 || len(done.Text) > 1000 {
 		t.Errorf("%d bytes, %v", len(done.Text), got)
 	}
 }
@@ -145,7 +157,8 @@ func (w *world) user(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := w.line(t, "user")
-	if done.StatusCode != http.StatusOK || got["ClientUsername"] != "ada" || strings.Contains(w.file(t, "access.log"), "lovelace") {
+	if done.StatusCode != http.StatusOK || got["ClientUsername"] != "ada" || strings.Contains(w.file(t, "access.log"),
+		"lovelace") {
 		t.Errorf("status %d, %v", done.StatusCode, got)
 	}
 }

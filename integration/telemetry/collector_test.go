@@ -38,7 +38,10 @@ type collector struct {
 }
 
 func newCollector() *collector {
-	return &collector{metrics: map[string]*metricspb.Metric{}, lines: map[string][]*logspb.LogRecord{}, names: map[string]bool{}}
+	return &collector{
+		metrics: map[string]*metricspb.Metric{}, lines: map[string][]*logspb.LogRecord{},
+		names: map[string]bool{},
+	}
 }
 
 // listen serves one transport, and returns the options of Sluice for it.
@@ -82,8 +85,9 @@ func reached(transport, address string) string {
 // ServeHTTP takes what comes by HTTP.
 func (c *collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	message := map[string]proto.Message{
-		"/v1/traces": new(tracecollector.ExportTraceServiceRequest), "/v1/metrics": new(metricscollector.ExportMetricsServiceRequest),
-		"/v1/logs": new(logscollector.ExportLogsServiceRequest),
+		"/v1/traces":  new(tracecollector.ExportTraceServiceRequest),
+		"/v1/metrics": new(metricscollector.ExportMetricsServiceRequest),
+		"/v1/logs":    new(logscollector.ExportLogsServiceRequest),
 	}[r.URL.Path]
 	body, err := read(r)
 	if message == nil || err != nil || proto.Unmarshal(body, message) != nil {
@@ -154,7 +158,8 @@ func values(attributes []*commonpb.KeyValue) map[string]string {
 	return all
 }
 
-// trace returns the spans of a trace whose identity is given in hexadecimal: the server span, then each before its children.
+// trace returns the spans of a trace whose identity is given in hexadecimal: the server span, then each before its
+// children.
 func (c *collector) trace(id string) []*tracepb.Span {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -197,7 +202,9 @@ type traces struct {
 }
 
 // Export takes spans.
-func (s traces) Export(ctx context.Context, r *tracecollector.ExportTraceServiceRequest) (*tracecollector.ExportTraceServiceResponse, error) {
+func (s traces) Export(ctx context.Context,
+	r *tracecollector.ExportTraceServiceRequest,
+) (*tracecollector.ExportTraceServiceResponse, error) {
 	return &tracecollector.ExportTraceServiceResponse{}, s.c.take(ctx, r)
 }
 
@@ -207,7 +214,9 @@ type metrics struct {
 }
 
 // Export takes metrics.
-func (s metrics) Export(ctx context.Context, r *metricscollector.ExportMetricsServiceRequest) (*metricscollector.ExportMetricsServiceResponse, error) {
+func (s metrics) Export(ctx context.Context,
+	r *metricscollector.ExportMetricsServiceRequest,
+) (*metricscollector.ExportMetricsServiceResponse, error) {
 	return &metricscollector.ExportMetricsServiceResponse{}, s.c.take(ctx, r)
 }
 
@@ -217,6 +226,8 @@ type logs struct {
 }
 
 // Export takes lines.
-func (s logs) Export(ctx context.Context, r *logscollector.ExportLogsServiceRequest) (*logscollector.ExportLogsServiceResponse, error) {
+func (s logs) Export(ctx context.Context,
+	r *logscollector.ExportLogsServiceRequest,
+) (*logscollector.ExportLogsServiceResponse, error) {
 	return &logscollector.ExportLogsServiceResponse{}, s.c.take(ctx, r)
 }

@@ -43,7 +43,8 @@ func (w *world) log(t *testing.T) []told {
 		if err := json.Unmarshal([]byte(line), &one); err != nil {
 			t.Fatalf("%v: %s", err, line)
 		}
-		if _, err := time.Parse(time.RFC3339Nano, one.Time); err != nil || one.Subsystem == "" || one.Level == "" || one.Msg == "" {
+		if _, err := time.Parse(time.RFC3339Nano, one.Time); err != nil || one.Subsystem == "" || one.Level == "" ||
+			one.Msg == "" {
 			t.Errorf("a line says too little: %s", line)
 		}
 		all = append(all, one.told)
@@ -56,7 +57,10 @@ func TestFailuresMakeFewLines(t *testing.T) {
 	t.Parallel()
 	w := start(t, "log: {level: DEBUG, format: json}\n", nil)
 	const requests = 1000
-	hosts := []string{"lost.test", "empty.test", "refused.test", "guarded.test", "closed.test", "broken.test", "limited.test"}
+	hosts := []string{
+		"lost.test", "empty.test", "refused.test", "guarded.test", "closed.test", "broken.test",
+		"limited.test",
+	}
 	w.client(t, harness.H1, "limited.test").Get("/")
 	before := len(w.log(t))
 	failed := map[string]int{}
@@ -79,7 +83,9 @@ func TestFailuresMakeFewLines(t *testing.T) {
 		}
 	}
 	codes := map[string]string{
-		"lost.test": "no_router", "empty.test": "no_endpoint", "refused.test": "endpoint_unreachable", "guarded.test": "unauthorized", "closed.test": "forbidden", "broken.test": "router_disabled", "limited.test": "rate_limited",
+		"lost.test": "no_router", "empty.test": "no_endpoint", "refused.test": "endpoint_unreachable",
+		"guarded.test": "unauthorized", "closed.test": "forbidden", "broken.test": "router_disabled",
+		"limited.test": "rate_limited",
 	}
 	for host, code := range codes {
 		if counts[code] < failed[host] {
@@ -88,7 +94,8 @@ func TestFailuresMakeFewLines(t *testing.T) {
 	}
 	// One line at once and one every ten seconds, for each of seven kinds.
 	if after := len(w.log(t)); lines > 50 || after-before > 100 {
-		t.Errorf("%d failing requests make %d lines, and the log has grown by %d:\n%s", requests, lines, after-before, w.sluice.Log)
+		t.Errorf("%d failing requests make %d lines, and the log has grown by %d:\n%s", requests, lines, after-before,
+			w.sluice.Log)
 	}
 }
 
@@ -102,8 +109,15 @@ func TestLevelsOfSubsystems(t *testing.T) {
 	}{
 		{"level: INFO", []string{"main info", "pipeline error"}, []string{"requests debug", "provider.file debug"}},
 		{"level: DEBUG", []string{"main info", "requests debug", "pipeline error"}, nil},
-		{"level: ERROR, levels: {main: INFO, requests: DEBUG}", []string{"main info", "requests debug", "pipeline error"}, []string{"pipeline info", "provider.file info"}},
-		{"level: DEBUG, levels: {requests: ERROR, pipeline: FATAL}", []string{"main info"}, []string{"requests debug", "requests warning", "pipeline debug", "pipeline error"}},
+		{
+			"level: ERROR, levels: {main: INFO, requests: DEBUG}",
+			[]string{"main info", "requests debug", "pipeline error"},
+			[]string{"pipeline info", "provider.file info"},
+		},
+		{"level: DEBUG, levels: {requests: ERROR, pipeline: FATAL}", []string{"main info"}, []string{
+			"requests debug",
+			"requests warning", "pipeline debug", "pipeline error",
+		}},
 	}
 	for _, test := range tests {
 		t.Run(test.options, func(t *testing.T) {
@@ -140,7 +154,8 @@ func TestOneLineForOneThing(t *testing.T) {
 	w := start(t, "log: {format: json}\n", nil)
 	for i := range 3 {
 		w.sluice.Apply(func() {
-			w.sluice.Write("more.yaml", fmt.Sprintf("http: {routers: {more: {rule: 'Host(`more-%d.test`)', service: missing}}}\n", i))
+			w.sluice.Write("more.yaml",
+				fmt.Sprintf("http: {routers: {more: {rule: 'Host(`more-%d.test`)', service: missing}}}\n", i))
 		})
 	}
 	if status := w.client(t, harness.H1, "more-2.test").Get("/").StatusCode; status != http.StatusServiceUnavailable {

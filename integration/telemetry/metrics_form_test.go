@@ -12,7 +12,8 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// TestAScrapeIsWellFormed has it read and judged by Prometheus' own code, and looks for all that boards for Traefik ask.
+// TestAScrapeIsWellFormed has it read and judged by Prometheus' own code, and looks for all that boards for Traefik
+// ask.
 func TestAScrapeIsWellFormed(t *testing.T) {
 	t.Parallel()
 	w := start(t, "metrics: {prometheus: {addRoutersLabels: true}}\n", nil)
@@ -55,12 +56,14 @@ func TestAScrapeIsWellFormed(t *testing.T) {
 	}
 	t.Run("open connections", func(t *testing.T) { w.connections(t, idle) })
 	t.Run("retries", func(t *testing.T) {
-		if ours, theirs := found.value("sluice_service_retries_total"), found.value("traefik_service_retries_total", "service=flaky@file"); ours != theirs || ours < 1 || ours > 10 {
+		if ours, theirs := found.value("sluice_service_retries_total"), found.value("traefik_service_retries_total",
+			"service=flaky@file"); ours != theirs || ours < 1 || ours > 10 {
 			t.Errorf("10 requests to two servers, one of which refuses, were tried again %v and %v times", ours, theirs)
 		}
 	})
 	t.Run("servers", func(t *testing.T) {
-		for url, up := range map[string]float64{"http://" + w.backend.H1: 1, "http://" + w.refused: 1} { // Nobody checks them.
+		// Nobody checks them.
+		for url, up := range map[string]float64{"http://" + w.backend.H1: 1, "http://" + w.refused: 1} {
 			if got := found.value("traefik_service_server_up", "service=flaky@file", "url="+url); got != up {
 				t.Errorf("%s: up is %v, want %v", url, got, up)
 			}
@@ -73,11 +76,19 @@ func TestAScrapeIsWellFormed(t *testing.T) {
 // traefikSeries are the metrics of Traefik with their labels.
 func traefikSeries() map[string][]string {
 	all := map[string][]string{
-		"traefik_config_reloads_total": nil, "traefik_config_last_reload_success": nil, "traefik_open_connections": {"entrypoint", "protocol"},
-		"traefik_tls_certs_not_after": {"cn", "serial", "sans"}, "traefik_service_server_up": {"service", "url"}, "traefik_service_retries_total": {"service"},
+		"traefik_config_reloads_total": nil, "traefik_config_last_reload_success": nil,
+		"traefik_open_connections":    {"entrypoint", "protocol"},
+		"traefik_tls_certs_not_after": {"cn", "serial", "sans"}, "traefik_service_server_up": {"service", "url"},
+		"traefik_service_retries_total": {"service"},
 	}
-	for level, own := range map[string][]string{"entrypoint": {"entrypoint"}, "router": {"router", "service"}, "service": {"service"}} {
-		for _, name := range []string{"requests_total", "request_duration_seconds", "requests_bytes_total", "responses_bytes_total"} {
+	for level, own := range map[string][]string{
+		"entrypoint": {"entrypoint"}, "router": {"router", "service"},
+		"service": {"service"},
+	} {
+		for _, name := range []string{
+			"requests_total", "request_duration_seconds", "requests_bytes_total",
+			"responses_bytes_total",
+		} {
 			all["traefik_"+level+"_"+name] = slices.Concat(own, []string{"code", "method", "protocol"})
 		}
 		all["traefik_"+level+"_requests_tls_total"] = slices.Concat(own, []string{"tls_version", "tls_cipher"})
@@ -114,8 +125,10 @@ func (w *world) certificates(t *testing.T, found page) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := found.value("traefik_tls_certs_not_after", "cn=wildcard", "sans=*.test,wildcard", "serial="+own.SerialNumber.String()); got != float64(own.NotAfter.Unix()) {
-		t.Errorf("the certificate ends at %v, told is %v: %v", own.NotAfter.Unix(), got, found.metrics("traefik_tls_certs_not_after"))
+	if got := found.value("traefik_tls_certs_not_after", "cn=wildcard", "sans=*.test,wildcard",
+		"serial="+own.SerialNumber.String()); got != float64(own.NotAfter.Unix()) {
+		t.Errorf("the certificate ends at %v, told is %v: %v", own.NotAfter.Unix(), got,
+			found.metrics("traefik_tls_certs_not_after"))
 	}
 }
 
@@ -142,7 +155,8 @@ func (w *world) native(t *testing.T) {
 				observations += at
 			}
 			if observations != int64(h.GetSampleCount()) || observations == 0 || h.GetSchema() < 3 {
-				t.Errorf("%v: native buckets of schema %d hold %d of %d", labels(metric), h.GetSchema(), observations, h.GetSampleCount())
+				t.Errorf("%v: native buckets of schema %d hold %d of %d", labels(metric), h.GetSchema(), observations,
+					h.GetSampleCount())
 			}
 			if h.GetSampleSum() <= 0 {
 				t.Errorf("%v: the sum is %v s", labels(metric), h.GetSampleSum())

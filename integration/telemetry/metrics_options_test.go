@@ -20,7 +20,11 @@ func TestOptionsOfMetrics(t *testing.T) {
 		{
 			"by default", "metrics: {prometheus: {}}",
 			[]string{"traefik_entrypoint_requests_total entrypoint=web", "traefik_service_requests_total service=shop@file"},
-			[]string{"traefik_router_requests_total", "traefik_router_request_duration_seconds", "traefik_entrypoint_requests_total entrypoint=traefik code=200", "traefik_service_requests_total service=ping@internal"},
+			[]string{
+				"traefik_router_requests_total", "traefik_router_request_duration_seconds",
+				"traefik_entrypoint_requests_total entrypoint=traefik code=200",
+				"traefik_service_requests_total service=ping@internal",
+			},
 		},
 		{
 			"routers", "metrics: {prometheus: {addRoutersLabels: true}}",
@@ -28,19 +32,29 @@ func TestOptionsOfMetrics(t *testing.T) {
 			[]string{"traefik_router_requests_total router=quiet@file"},
 		},
 		{
-			"neither entrypoints nor services", "metrics: {prometheus: {addEntryPointsLabels: false, addServicesLabels: false, addRoutersLabels: true}}",
+			"neither entrypoints nor services",
+			"metrics: {prometheus: {addEntryPointsLabels: false, addServicesLabels: false, addRoutersLabels: true}}",
 			[]string{"traefik_router_requests_total router=shop@file", "traefik_config_reloads_total"},
-			[]string{"traefik_entrypoint_requests_total", "traefik_entrypoint_requests_bytes_total", "traefik_service_requests_total", "traefik_service_request_duration_seconds"},
+			[]string{
+				"traefik_entrypoint_requests_total", "traefik_entrypoint_requests_bytes_total",
+				"traefik_service_requests_total", "traefik_service_request_duration_seconds",
+			},
 		},
 		{
 			"internals", "metrics: {addInternals: true, prometheus: {addRoutersLabels: true}}",
-			[]string{"traefik_entrypoint_requests_total entrypoint=traefik code=200", "traefik_router_requests_total service=ping@internal", "traefik_service_requests_total service=shop@file"},
+			[]string{
+				"traefik_entrypoint_requests_total entrypoint=traefik code=200",
+				"traefik_router_requests_total service=ping@internal", "traefik_service_requests_total service=shop@file",
+			},
 			nil,
 		},
 		{
-			"header labels", "metrics: {prometheus: {addRoutersLabels: true, headerLabels: {tenant: x-tenant, who: Authorization}}}",
+			"header labels",
+			"metrics: {prometheus: {addRoutersLabels: true, headerLabels: {tenant: x-tenant, who: Authorization}}}",
 			[]string{
-				"traefik_entrypoint_requests_total tenant=blue who=redacted", "traefik_router_requests_total router=shop@file tenant=blue", "traefik_service_requests_total service=shop@file tenant=blue",
+				"traefik_entrypoint_requests_total tenant=blue who=redacted",
+				"traefik_router_requests_total router=shop@file tenant=blue",
+				"traefik_service_requests_total service=shop@file tenant=blue",
 				"traefik_entrypoint_requests_total tenant= who=",
 			},
 			[]string{"traefik_entrypoint_request_duration_seconds tenant=blue"},
@@ -77,7 +91,8 @@ func TestOptionsOfMetrics(t *testing.T) {
 			if strings.Contains(found.text, "s3cret") {
 				t.Error("the metrics show a secret")
 			}
-			shown := strings.Contains(found.text, `traefik_entrypoint_request_duration_seconds_bucket{code="200",entrypoint="web",method="GET",protocol="http",le="0.001"}`)
+			shown := strings.Contains(found.text,
+				`traefik_entrypoint_request_duration_seconds_bucket{code="200",entrypoint="web",method="GET",protocol="http",le="0.001"}`)
 			if shown != (test.name == "buckets") {
 				t.Errorf("a bucket for 1 ms: %v", shown)
 			}
@@ -99,12 +114,15 @@ func TestHeaderLabelsAreBounded(t *testing.T) {
 		found = w.scrape(t)
 		return found.value("traefik_service_requests_total", "service=shop@file") == requests
 	})
-	if n := len(found.metrics("traefik_service_requests_total", "service=shop@file")); n < 100 || n > 128 || found.value("traefik_service_requests_total", "tenant=other") != float64(requests-n+1) {
-		t.Errorf("the tenants of %d requests make %d series, other counts %v", requests, n, found.value("traefik_service_requests_total", "tenant=other"))
+	if n := len(found.metrics("traefik_service_requests_total", "service=shop@file")); n < 100 || n > 128 ||
+		found.value("traefik_service_requests_total", "tenant=other") != float64(requests-n+1) {
+		t.Errorf("the tenants of %d requests make %d series, other counts %v", requests, n,
+			found.value("traefik_service_requests_total", "tenant=other"))
 	}
 }
 
-// TestSeriesOfWhatIsGoneVanish removes a router and its service, and then looks whether they are forgotten and others are not.
+// TestSeriesOfWhatIsGoneVanish removes a router and its service, and then looks whether they are forgotten and others
+// are not.
 func TestSeriesOfWhatIsGoneVanish(t *testing.T) {
 	t.Parallel()
 	w := start(t, "metrics: {prometheus: {addRoutersLabels: true}}\n", nil)
@@ -125,7 +143,8 @@ http:
 	counts := func() [3]float64 {
 		found := w.scrape(t)
 		return [3]float64{
-			found.value("traefik_router_requests_total", "router=passing@file"), found.value("traefik_service_requests_total", "service=passing@file"),
+			found.value("traefik_router_requests_total", "router=passing@file"), found.value("traefik_service_requests_total",
+				"service=passing@file"),
 			found.value("traefik_router_requests_total", "router=shop@file"),
 		}
 	}

@@ -111,7 +111,8 @@ func TestCountsAreExact(t *testing.T) {
 	var found page
 	harness.Until(t, "all requests are counted", func() bool {
 		found = w.scrape(t)
-		return found.value("traefik_entrypoint_requests_total", "entrypoint=web")+found.value("traefik_entrypoint_requests_total", "entrypoint=websecure") >= known.total("entrypoint")
+		return found.value("traefik_entrypoint_requests_total", "entrypoint=web")+
+			found.value("traefik_entrypoint_requests_total", "entrypoint=websecure") >= known.total("entrypoint")
 	})
 	counted := map[string]tally{}
 	for _, level := range []string{"entrypoint", "router", "service"} {
@@ -123,14 +124,17 @@ func TestCountsAreExact(t *testing.T) {
 			}
 			one := strings.Split(own, " ")
 			counted[level+" "+own] = tally{
-				metric.GetCounter().GetValue(), found.value(prefix+"_requests_bytes_total", one...), found.value(prefix+"_responses_bytes_total", one...),
+				metric.GetCounter().GetValue(), found.value(prefix+"_requests_bytes_total", one...),
+				found.value(prefix+"_responses_bytes_total", one...),
 			}
-			if durations := found.value(prefix+"_request_duration_seconds", one...); durations != metric.GetCounter().GetValue() {
+			if durations := found.value(prefix+"_request_duration_seconds",
+				one...); durations != metric.GetCounter().GetValue() {
 				t.Errorf("%s %s: %v durations of %v requests", level, own, durations, metric.GetCounter().GetValue())
 			}
 		}
 		// Half of the protocols have TLS, and the others were asked as often.
-		if secure, want := found.value(prefix+"_requests_tls_total", "tls_version=1.3"), known.total(level)/2; secure != want {
+		if secure, want := found.value(prefix+"_requests_tls_total",
+			"tls_version=1.3"), known.total(level)/2; secure != want {
 			t.Errorf("%s: %v requests over TLS, want %v", level, secure, want)
 		}
 	}

@@ -11,7 +11,8 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// TestCollectorsThatDoNotAnswer sends everything to a collector that is down, and to one that takes everything and never answers.
+// TestCollectorsThatDoNotAnswer sends everything to a collector that is down, and to one that takes everything and
+// never answers.
 func TestCollectorsThatDoNotAnswer(t *testing.T) {
 	t.Parallel()
 	for _, transport := range []string{"grpc", "http"} {

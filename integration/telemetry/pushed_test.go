@@ -22,12 +22,16 @@ func (o observed) pushed(t *testing.T) func(*testing.T) {
 
 func (o observed) arrivedMetrics(t *testing.T, requests float64) {
 	t.Helper()
-	harness.Until(t, "requests are in the metrics that are pushed", func() bool { return o.total("traefik_service_requests_total", "counted@file") == requests })
+	harness.Until(t, "requests are in the metrics that are pushed", func() bool {
+		return o.total("traefik_service_requests_total", "counted@file") == requests
+	})
 	h := o.collector.metric("traefik_entrypoint_request_duration_seconds").GetHistogram()
-	if len(h.GetDataPoints()) == 0 || len(h.GetDataPoints()[0].GetExplicitBounds()) != 14 || h.GetDataPoints()[0].GetSum() <= 0 {
+	if len(h.GetDataPoints()) == 0 || len(h.GetDataPoints()[0].GetExplicitBounds()) != 14 ||
+		h.GetDataPoints()[0].GetSum() <= 0 {
 		t.Errorf("durations: %v", h)
 	}
-	if o.collector.metric("traefik_open_connections").GetGauge() == nil || o.collector.metric("traefik_router_requests_total").GetSum() == nil {
+	if o.collector.metric("traefik_open_connections").GetGauge() == nil ||
+		o.collector.metric("traefik_router_requests_total").GetSum() == nil {
 		t.Error("open connections or routers are missing")
 	}
 	o.arrivedConventions(t, requests)
@@ -45,10 +49,12 @@ func (o observed) arrivedConventions(t *testing.T, requests float64) {
 	var most uint64
 	for _, point := range metric.GetHistogram().GetDataPoints() {
 		got := values(point.GetAttributes())
-		if got["http.request.method"] == "GET" && got["http.response.status_code"] == "200" && got["url.scheme"] == "http" && got["network.protocol.version"] == "1.1" {
+		if got["http.request.method"] == "GET" && got["http.response.status_code"] == "200" && got["url.scheme"] == "http" &&
+			got["network.protocol.version"] == "1.1" {
 			most = point.GetCount()
 		}
-		if _, named := got["server.address"]; named || got["network.protocol.name"] != "http" || len(point.GetExplicitBounds()) != 14 {
+		if _, named := got["server.address"]; named || got["network.protocol.name"] != "http" ||
+			len(point.GetExplicitBounds()) != 14 {
 			t.Errorf("a point is %v", point)
 		}
 	}
@@ -85,7 +91,8 @@ func (o observed) arrivedLine(t *testing.T, id string) {
 				continue
 			}
 			var body map[string]any
-			if err := json.Unmarshal([]byte(record.GetBody().GetStringValue()), &body); err != nil || body["RequestPath"] != "/line" {
+			if err := json.Unmarshal([]byte(record.GetBody().GetStringValue()), &body); err != nil ||
+				body["RequestPath"] != "/line" {
 				t.Errorf("the body is %s: %v", record.GetBody().GetStringValue(), err)
 			}
 			if hex.EncodeToString(record.GetTraceId()) != id || len(record.GetSpanId()) != 8 || record.GetTimeUnixNano() == 0 {
@@ -112,7 +119,10 @@ func (o observed) own(t *testing.T) {
 			t.Errorf("a line says too little: %v", record)
 		}
 	}
-	for message, subsystem := range map[string]string{"listening": "main", "request failed": "requests", "stopping: entrypoints drain": "main"} {
+	for message, subsystem := range map[string]string{
+		"listening": "main", "request failed": "requests",
+		"stopping: entrypoints drain": "main",
+	} {
 		if told[message]["subsystem"] != subsystem {
 			t.Errorf("%q comes from %q, want %q", message, told[message]["subsystem"], subsystem)
 		}

@@ -29,7 +29,8 @@ func TestRotationLosesNoLine(t *testing.T) {
 					return
 				default:
 				}
-				if _, err := ask(client, client.Request(http.MethodGet, "/bytes?size=10", nil), fmt.Sprintf("load-%d-%d", p, n)); err != nil {
+				if _, err := ask(client, client.Request(http.MethodGet, "/bytes?size=10", nil), fmt.Sprintf("load-%d-%d", p,
+					n)); err != nil {
 					t.Errorf("%s: %v", protocol, err)
 					return
 				}
@@ -39,7 +40,8 @@ func TestRotationLosesNoLine(t *testing.T) {
 	}
 	const rotations = 6
 	for i := range rotations {
-		if err := os.Rename(filepath.Join(w.sluice.Dir, "access.log"), filepath.Join(w.sluice.Dir, fmt.Sprint("access.log.", i))); err != nil {
+		if err := os.Rename(filepath.Join(w.sluice.Dir, "access.log"), filepath.Join(w.sluice.Dir, fmt.Sprint("access.log.",
+			i))); err != nil {
 			t.Fatal(err)
 		}
 		w.sluice.Signal(syscall.SIGUSR1)

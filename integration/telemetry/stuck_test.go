@@ -24,7 +24,8 @@ func (w *world) load(t *testing.T, requests int) {
 		all.Go(func() {
 			for range requests / len(protocols) {
 				began := time.Now()
-				if answer, err := client.Try(client.Request(http.MethodGet, "/bytes?size=10", nil)); err != nil || answer.StatusCode != http.StatusOK {
+				if answer, err := client.Try(client.Request(http.MethodGet, "/bytes?size=10", nil)); err != nil ||
+					answer.StatusCode != http.StatusOK {
 					t.Errorf("%s: %v", protocol, err)
 					return
 				}
@@ -142,7 +143,10 @@ func TestStandardOutputIsClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = writer.Close() }()
-	w := startWith(t, harness.Setup{Static: staticFile + "metrics: {prometheus: {}}\naccessLog: {format: json}\n", Stdout: writer})
+	w := startWith(t, harness.Setup{
+		Static: staticFile + "metrics: {prometheus: {}}\naccessLog: {format: json}\n",
+		Stdout: writer,
+	})
 	_ = reader.Close()
 	const requests = 400
 	w.load(t, requests)
@@ -165,8 +169,9 @@ func TestNobodyTakesTheLog(t *testing.T) {
 			t.Parallel()
 			port := freePort(t)
 			w := startWith(t, harness.Setup{
-				Static: strings.Replace(staticFile, `traefik: {address: "127.0.0.1:0"}`, `traefik: {address: "${PORT}"}`, 1) + "metrics: {prometheus: {}}\nlog: {filePath: '${FILE}'}\n",
-				Vars:   map[string]string{"FILE": file, "PORT": port}, NotReady: true,
+				Static: strings.Replace(staticFile, `traefik: {address: "127.0.0.1:0"}`, `traefik: {address: "${PORT}"}`, 1) +
+					"metrics: {prometheus: {}}\nlog: {filePath: '${FILE}'}\n",
+				Vars: map[string]string{"FILE": file, "PORT": port}, NotReady: true,
 			})
 			client := harness.NewClient(t, harness.H1, port, "localhost", nil)
 			client.Transport.DisableKeepAlives = true
@@ -177,7 +182,8 @@ func TestNobodyTakesTheLog(t *testing.T) {
 			if file == "/dev/full" {
 				harness.Until(t, "lines are counted as dropped", func() bool {
 					text := client.Get("/metrics").Text
-					return strings.Contains(text, `sluice_telemetry_dropped_total{signal="log"}`) && !strings.Contains(text, `sluice_telemetry_dropped_total{signal="log"} 0`)
+					return strings.Contains(text, `sluice_telemetry_dropped_total{signal="log"}`) &&
+						!strings.Contains(text, `sluice_telemetry_dropped_total{signal="log"} 0`)
 				})
 			}
 			w.ends(t)

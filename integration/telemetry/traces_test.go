@@ -41,7 +41,8 @@ type observed struct {
 	collector *collector
 }
 
-// sending returns the options of a Sluice that sends everything to a collector, with a share of the requests that nobody has decided on.
+// sending returns the options of a Sluice that sends everything to a collector, with a share of the requests that
+// nobody has decided on.
 func sending(collector string, rate float64) string {
 	return fmt.Sprintf(`
 log: {level: DEBUG, otlp: {serviceName: own, %[1]s}}
@@ -61,7 +62,8 @@ func TestCollectors(t *testing.T) {
 			o := observed{start(t, sending(c.listen(t, transport), rate), nil), c}
 			sent := map[string]func(*testing.T) func(*testing.T){
 				"decisions": func(t *testing.T) func(*testing.T) { return o.decisions(t, rate == 1) },
-				"failures":  o.failures, "retries": o.retries, "detailed": o.detailed, "not traced": o.untraced, "metrics": o.pushed, "access log": o.access,
+				"failures":  o.failures, "retries": o.retries, "detailed": o.detailed, "not traced": o.untraced,
+				"metrics": o.pushed, "access log": o.access,
 			}
 			for i, protocol := range harness.Protocols() {
 				sent["spans of "+string(protocol)] = func(t *testing.T) func(*testing.T) { return o.spans(t, protocol, i+1) }
@@ -86,8 +88,11 @@ func traceparent(n int, flags string) (id, value string) {
 	return id, "00-" + id + "-00000000000000aa-" + flags
 }
 
-// sampled asks with the decision that the request is traced. It returns the identity of the trace, and what the endpoint has got.
-func (o observed) sampled(t *testing.T, client *harness.Client, request *http.Request, n int) (string, harness.Response) {
+// sampled asks with the decision that the request is traced. It returns the identity of the trace, and what the
+// endpoint has got.
+func (o observed) sampled(t *testing.T, client *harness.Client, request *http.Request, n int) (string,
+	harness.Response,
+) {
 	t.Helper()
 	id, value := traceparent(n, "01")
 	return id, client.Send(with(request, "Traceparent: "+value))
@@ -116,12 +121,14 @@ func (o observed) decisions(t *testing.T, all bool) func(*testing.T) {
 	}
 	id, value := traceparent(1000, "00")
 	request := with(client.Request(http.MethodGet, "/", nil), "Traceparent: "+value, "Tracestate: a=b")
-	if echo := client.Send(request).Echo(t); echo.Header.Get("Traceparent") != value || echo.Header.Get("Tracestate") != "a=b" {
+	if echo := client.Send(request).Echo(t); echo.Header.Get("Traceparent") != value ||
+		echo.Header.Get("Tracestate") != "a=b" {
 		t.Errorf("the client has decided against it: the endpoint gets %q", echo.Header)
 	}
 	_, malformed := traceparent(1001, "01")
 	malformed = strings.ToUpper(malformed)
-	if got := client.Send(with(client.Request(http.MethodGet, "/", nil), "Traceparent: "+malformed)).Echo(t).Header.Get("Traceparent"); strings.EqualFold(got[:35], malformed[:35]) {
+	if got := client.Send(with(client.Request(http.MethodGet, "/", nil), "Traceparent: "+
+		malformed)).Echo(t).Header.Get("Traceparent"); strings.EqualFold(got[:35], malformed[:35]) {
 		t.Errorf("a malformed traceparent goes on as %q", got)
 	}
 	return func(t *testing.T) {
@@ -145,7 +152,8 @@ func (o observed) marker(t *testing.T) {
 // spans compares the two spans of a request with what was sent.
 func (o observed) spans(t *testing.T, protocol harness.Protocol, n int) func(*testing.T) {
 	client := o.client(t, protocol, "shop.test")
-	request := with(client.Request(http.MethodPost, "/cart/items?page=2&token=s3cret", strings.NewReader("four")), "User-Agent: tester/1", "X-Kept: one")
+	request := with(client.Request(http.MethodPost, "/cart/items?page=2&token=s3cret", strings.NewReader("four")),
+		"User-Agent: tester/1", "X-Kept: one")
 	id, answer := o.sampled(t, client, request, n)
 	return func(t *testing.T) { o.arrivedSpans(t, protocol, id, answer) }
 }
@@ -158,7 +166,8 @@ func (o observed) arrivedSpans(t *testing.T, protocol harness.Protocol, id strin
 	if server.GetKind() != tracepb.Span_SPAN_KIND_SERVER || asked.GetKind() != tracepb.Span_SPAN_KIND_CLIENT {
 		t.Fatalf("kinds %s and %s", server.GetKind(), asked.GetKind())
 	}
-	if hex.EncodeToString(server.GetParentSpanId()) != "00000000000000aa" || string(asked.GetParentSpanId()) != string(server.GetSpanId()) {
+	if hex.EncodeToString(server.GetParentSpanId()) != "00000000000000aa" ||
+		string(asked.GetParentSpanId()) != string(server.GetSpanId()) {
 		t.Errorf("the spans are not one below the other: %v", both)
 	}
 	if got, want := echo.Header.Get("Traceparent"), "00-"+id+"-"+hex.EncodeToString(asked.GetSpanId())+"-01"; got != want {
@@ -172,19 +181,24 @@ func (o observed) arrivedSpans(t *testing.T, protocol harness.Protocol, id strin
 		delete(got, changing)
 	}
 	want := map[string]string{
-		"entry_point": entrypoint(protocol), "http.request.method": "POST", "http.request.body.size": "4", "http.response.status_code": "200",
-		"http.response.body.size": fmt.Sprint(len(answer.Text)), "url.scheme": protocol.Scheme(), "url.path": "/cart/items", "url.query": "page=2&token=REDACTED",
-		"server.address": "shop.test", "client.address": "127.0.0.1", "network.peer.address": "127.0.0.1", "network.protocol.version": map[bool]string{true: "2", false: "1.1"}[protocol.HTTP2()],
-		"user_agent.original": "tester/1", "traefik.router.name": "shop@file", "traefik.service.name": "shop@file",
+		"entry_point": entrypoint(protocol), "http.request.method": "POST", "http.request.body.size": "4",
+		"http.response.status_code": "200",
+		"http.response.body.size":   fmt.Sprint(len(answer.Text)), "url.scheme": protocol.Scheme(), "url.path": "/cart/items",
+		"url.query":      "page=2&token=REDACTED",
+		"server.address": "shop.test", "client.address": "127.0.0.1", "network.peer.address": "127.0.0.1",
+		"network.protocol.version": map[bool]string{true: "2", false: "1.1"}[protocol.HTTP2()],
+		"user_agent.original":      "tester/1", "traefik.router.name": "shop@file", "traefik.service.name": "shop@file",
 		"http.request.header.x-kept": "one", "http.response.header.x-backend": "shop",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("the server span (-want +got):\n%s", diff)
 	}
-	if attributes := values(asked.GetAttributes()); attributes["url.full"] != "http://"+o.backend.H1+"/cart/items" || attributes["http.response.status_code"] != "200" {
+	if attributes := values(asked.GetAttributes()); attributes["url.full"] != "http://"+o.backend.H1+"/cart/items" ||
+		attributes["http.response.status_code"] != "200" {
 		t.Errorf("the client span has %v", attributes)
 	}
-	if begin, end := server.GetStartTimeUnixNano(), server.GetEndTimeUnixNano(); begin > asked.GetStartTimeUnixNano() || end < asked.GetEndTimeUnixNano() || asked.GetEndTimeUnixNano() <= asked.GetStartTimeUnixNano() {
+	if begin, end := server.GetStartTimeUnixNano(), server.GetEndTimeUnixNano(); begin > asked.GetStartTimeUnixNano() ||
+		end < asked.GetEndTimeUnixNano() || asked.GetEndTimeUnixNano() <= asked.GetStartTimeUnixNano() {
 		t.Errorf("the client span is not within the server span: %v", both)
 	}
 	if server.GetName() != "POST" || server.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR {
@@ -232,7 +246,8 @@ func (o observed) arrivedFailure(t *testing.T, test failure, server *tracepb.Spa
 	if got["http.response.status_code"] != test.status || got["sluice.error.code"] != test.code {
 		t.Errorf("%s: %v", test.host, got)
 	}
-	if failed := server.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR; failed != test.fault || (got["error.type"] != "") != test.fault {
+	if failed := server.GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR; failed != test.fault ||
+		(got["error.type"] != "") != test.fault {
 		t.Errorf("%s: status %v, error.type %q", test.host, server.GetStatus(), got["error.type"])
 	}
 }
@@ -262,7 +277,8 @@ func (o observed) arrivedRetries(t *testing.T, answers map[string]harness.Respon
 			return false
 		})
 		last := tries[len(tries)-1]
-		if got, want := answer.Echo(t).Header.Get("Traceparent"), "00-"+id+"-"+hex.EncodeToString(last.GetSpanId())+"-01"; got != want {
+		if got, want := answer.Echo(t).Header.Get("Traceparent"), "00-"+id+"-"+hex.EncodeToString(last.GetSpanId())+
+			"-01"; got != want {
 			t.Errorf("the endpoint that answers gets traceparent %s, want %s", got, want)
 		}
 		if len(tries) == 1 {
@@ -270,11 +286,13 @@ func (o observed) arrivedRetries(t *testing.T, answers map[string]harness.Respon
 		}
 		twice++
 		first, second := values(tries[0].GetAttributes()), values(tries[1].GetAttributes())
-		if len(tries) != 2 || first["url.full"] != "http://"+o.refused+"/" || second["url.full"] != "http://"+o.backend.H1+"/" ||
+		if len(tries) != 2 || first["url.full"] != "http://"+o.refused+"/" || second["url.full"] != "http://"+o.backend.H1+
+			"/" ||
 			first["http.request.resend_count"] != "" || second["http.request.resend_count"] != "1" {
 			t.Errorf("tried were %v, %v", first, second)
 		}
-		if tries[0].GetStatus().GetCode() != tracepb.Status_STATUS_CODE_ERROR || tries[1].GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR {
+		if tries[0].GetStatus().GetCode() != tracepb.Status_STATUS_CODE_ERROR ||
+			tries[1].GetStatus().GetCode() == tracepb.Status_STATUS_CODE_ERROR {
 			t.Errorf("the tries end with %v and %v", tries[0].GetStatus(), tries[1].GetStatus())
 		}
 	}
@@ -303,7 +321,10 @@ func (o observed) arrivedDetails(t *testing.T, id string) {
 	if diff := cmp.Diff([]string{"GET", "Router", "mark@file", "Service", "GET"}, names); diff != "" {
 		t.Errorf("spans (-want +got):\n%s", diff)
 	}
-	want := map[string]string{"traefik.router.name": "detailed@file", "traefik.service.name": "shop@file", "http.route": "Host(`detailed.test`)"}
+	want := map[string]string{
+		"traefik.router.name": "detailed@file", "traefik.service.name": "shop@file",
+		"http.route": "Host(`detailed.test`)",
+	}
 	if diff := cmp.Diff(want, values(spans[1].GetAttributes())); diff != "" {
 		t.Errorf("the router's span (-want +got):\n%s", diff)
 	}

@@ -30,17 +30,21 @@ http:
     counted: {rule: "Host(` + "`counted.test`" + `)", service: counted, entryPoints: [web, websecure]}
     flaky: {rule: "Host(` + "`flaky.test`" + `)", service: flaky, entryPoints: [web, websecure]}
     quiet:
-      {rule: "Host(` + "`quiet.test`" + `)", service: shop, entryPoints: [web, websecure], observability: {metrics: false, accessLogs: false, tracing: false}}
+      {rule: "Host(` + "`quiet.test`" +
+	`)", service: shop, entryPoints: [web, websecure], observability: {metrics: false, accessLogs: false, tracing: false}}
     detailed:
-      {rule: "Host(` + "`detailed.test`" + `)", service: shop, entryPoints: [web, websecure], middlewares: [mark], observability: {traceVerbosity: detailed}}
+      {rule: "Host(` + "`detailed.test`" +
+	`)", service: shop, entryPoints: [web, websecure], middlewares: [mark], observability: {traceVerbosity: detailed}}
     empty: {rule: "Host(` + "`empty.test`" + `)", service: empty, entryPoints: [web, websecure]}
     refused: {rule: "Host(` + "`refused.test`" + `)", service: refused, entryPoints: [web, websecure]}
     late: {rule: "Host(` + "`late.test`" + `)", service: late, entryPoints: [web, websecure]}
     limited: {rule: "Host(` + "`limited.test`" + `)", service: shop, entryPoints: [web, websecure], middlewares: [few]}
-    guarded: {rule: "Host(` + "`guarded.test`" + `)", service: shop, entryPoints: [web, websecure], middlewares: [users]}
+    guarded: {rule: "Host(` + "`guarded.test`" +
+	`)", service: shop, entryPoints: [web, websecure], middlewares: [users]}
     closed: {rule: "Host(` + "`closed.test`" + `)", service: shop, entryPoints: [web, websecure], middlewares: [nobody]}
     small: {rule: "Host(` + "`small.test`" + `)", service: shop, entryPoints: [web, websecure], middlewares: [small]}
-    broken: {rule: "Host(` + "`broken.test`" + `)", service: shop, entryPoints: [web, websecure], middlewares: [missing]}
+    broken: {rule: "Host(` + "`broken.test`" +
+	`)", service: shop, entryPoints: [web, websecure], middlewares: [missing]}
   middlewares:
     mark: {headers: {customResponseHeaders: {X-Mark: "yes"}}}
     few: {rateLimit: {average: 1, burst: 1, period: 1h}}
@@ -82,7 +86,10 @@ func startWith(t *testing.T, setup harness.Setup) *world {
 		backend: harness.StartBackend(t, "shop", nil), authority: authority, issued: authority.Issue("wildcard", "*.test"),
 		refused: harness.RefusedAddress(t),
 	}
-	vars := map[string]string{"SHOP": w.backend.H1, "REFUSED": w.refused, "CERT": w.issued.CertFile, "KEY": w.issued.KeyFile}
+	vars := map[string]string{
+		"SHOP": w.backend.H1, "REFUSED": w.refused, "CERT": w.issued.CertFile,
+		"KEY": w.issued.KeyFile,
+	}
 	for name, value := range setup.Vars {
 		vars[name] = value
 	}

@@ -1,9 +1,9 @@
 // Command testsummary runs every test of the module and ends with one line: "N passed, N failed, N skipped".
 //
-// In: the packages of the module; the unit tests run under the race detector, those of integration/ without it.
-// Out: what failed with its output, what was skipped with its reason, the line, and exit code 1 if anything failed.
-// Every test and every subtest counts as one; a package that does not build, or dies outside its tests, counts as one failure.
-// With CI=true a skip is a failure, but for the one test whose tool and database cannot be had everywhere.
+// In: the packages of the module; the unit tests run under the race detector, those of integration/ without it. Out:
+// what failed with its output, what was skipped with its reason, the line, and exit code 1 if anything failed. Every
+// test and every subtest counts as one; a package that does not build, or dies outside its tests, counts as one
+// failure. With CI=true a skip is a failure, but for the one test whose tool and database cannot be had everywhere.
 // Never: it decides nothing about the tests themselves, retries none, and hides no output of one that failed.
 package main
 

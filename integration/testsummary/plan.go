@@ -16,8 +16,8 @@ type phase struct {
 	lacks    string // the tool without which the phase runs in a weaker way, as a skip's reason
 }
 
-// plan divides the module's packages into the unit tests and the integration tests.
-// The integration tests are not cached and run one package at a time: they start the built binary, and some of them measure.
+// plan divides the module's packages into the unit tests and the integration tests. The integration tests are not
+// cached and run one package at a time: they start the built binary, and some of them measure.
 func plan(ctx context.Context, only string, compiler bool) ([]phase, error) {
 	packages, err := list(ctx)
 	if err != nil {

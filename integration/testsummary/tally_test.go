@@ -60,13 +60,38 @@ func TestTally(t *testing.T) {
 		code         int
 	}{
 		{"subtests count", passing, true, "2 passed, 0 failed, 0 skipped", []string{"ok   a"}, 0},
-		{"a failure shows its output", passing + failing, false, "2 passed, 1 failed, 0 skipped", []string{"1 is not 2", "FAIL b (0.5 s)"}, 1},
-		{"a skip shows its reason", passing + skipping, false, "2 passed, 0 failed, 1 skipped", []string{"skip c: TestTool: missing tool: nginx"}, 0},
-		{"a skip fails in CI", passing + skipping, true, "2 passed, 1 failed, 0 skipped", []string{"CI=true does not allow: missing tool: nginx"}, 1},
-		{"one test is excused in CI", passing + excusedSkip, true, "2 passed, 0 failed, 1 skipped", []string{"skip c: TestGovulncheck: missing tool"}, 0},
-		{"a package that does not build", passing + unbuilt, false, "2 passed, 1 failed, 0 skipped", []string{"undefined: x", "[build failed]"}, 1},
-		{"a process that dies in a test", died, false, "0 passed, 1 failed, 0 skipped", []string{"about to exit", "TestExit did not end"}, 1},
-		{"a failure after the tests", leaking, false, "1 passed, 1 failed, 0 skipped", []string{"goleak: Errors", "FAIL f (outside its tests)"}, 1},
+		{
+			"a failure shows its output", passing + failing, false, "2 passed, 1 failed, 0 skipped",
+			[]string{"1 is not 2", "FAIL b (0.5 s)"},
+			1,
+		},
+		{
+			"a skip shows its reason", passing + skipping, false, "2 passed, 0 failed, 1 skipped",
+			[]string{"skip c: TestTool: missing tool: nginx"},
+			0,
+		},
+		{
+			"a skip fails in CI", passing + skipping, true, "2 passed, 1 failed, 0 skipped",
+			[]string{"CI=true does not allow: missing tool: nginx"},
+			1,
+		},
+		{
+			"one test is excused in CI", passing + excusedSkip, true, "2 passed, 0 failed, 1 skipped",
+			[]string{"skip c: TestGovulncheck: missing tool"},
+			0,
+		},
+		{"a package that does not build", passing + unbuilt, false, "2 passed, 1 failed, 0 skipped", []string{
+			"undefined: x",
+			"[build failed]",
+		}, 1},
+		{"a process that dies in a test", died, false, "0 passed, 1 failed, 0 skipped", []string{
+			"about to exit",
+			"TestExit did not end",
+		}, 1},
+		{"a failure after the tests", leaking, false, "1 passed, 1 failed, 0 skipped", []string{
+			"goleak: Errors",
+			"FAIL f (outside its tests)",
+		}, 1},
 		{"nothing ran", "", false, "0 passed, 1 failed, 0 skipped", []string{"no test ran"}, 1},
 	}
 	for _, test := range tests {

@@ -109,7 +109,10 @@ func FuzzAddPrefix(f *testing.F) {
 		if query != "" {
 			suffix = "?" + query
 		}
-		r := &http.Request{Method: http.MethodGet, URL: &url.URL{RawQuery: query}, RequestURI: target.Escaped + suffix, Header: http.Header{}}
+		r := &http.Request{
+			Method: http.MethodGet, URL: &url.URL{RawQuery: query}, RequestURI: target.Escaped + suffix,
+			Header: http.Header{},
+		}
 		target.Set(r.URL)
 		passed := false
 		w := new(middlewaretest.Writer)
@@ -120,9 +123,11 @@ func FuzzAddPrefix(f *testing.F) {
 		}
 		again, err := canonical.DefaultPolicy().Apply(now)
 		if err != nil || again.Escaped != now || again.Routing != canonical.RoutingPath(r) || r.RequestURI != now+suffix {
-			t.Fatalf("%q on %q: path %q is read as %q (%v), RequestURI %q", option, target.Escaped, now, again, err, r.RequestURI)
+			t.Fatalf("%q on %q: path %q is read as %q (%v), RequestURI %q", option, target.Escaped, now, again, err,
+				r.RequestURI)
 		}
-		if literal, err := canonical.Literal(option); passed && (err != nil || now != strings.TrimSuffix(literal, "/")+target.Escaped) {
+		if literal, err := canonical.Literal(option); passed && (err != nil || now != strings.TrimSuffix(literal, "/")+
+			target.Escaped) {
 			t.Fatalf("%q on %q: path %q", option, target.Escaped, now)
 		}
 	})

@@ -32,7 +32,8 @@ func TestReadme(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := serve(t.Context(), t, step, basic("sha", "secret")); got.status != http.StatusOK || got.passed.Get("Authorization") == "" {
+	if got := serve(t.Context(), t, step, basic("sha", "secret")); got.status != http.StatusOK ||
+		got.passed.Get("Authorization") == "" {
 		t.Errorf("answers %d, and passes %v", got.status, got.passed)
 	}
 	if got := serve(t.Context(), t, step); got.head.Get("Www-Authenticate") != `Basic realm="members", charset="UTF-8"` {
@@ -56,9 +57,19 @@ func TestDocumented(t *testing.T) {
 		{"users, bcrypt", dynamic.BasicAuth{Users: all}, []string{basic("bcrypt", "secret")}},
 		{"realm", dynamic.BasicAuth{Users: all, Realm: `the "inner" \ é`}, nil},
 		{"removeHeader", dynamic.BasicAuth{Users: all, RemoveHeader: true}, []string{basic("sha", "secret")}},
-		{"headerField", dynamic.BasicAuth{Users: all, HeaderField: "x-webauth-user"}, []string{basic("sha", "secret"), "X-Webauth-User: forged"}},
-		{"headerField and removeHeader", dynamic.BasicAuth{Users: all, HeaderField: "X-User", RemoveHeader: true}, []string{basic("sha", "secret")}},
-		{"headerField, refused", dynamic.BasicAuth{Users: all, HeaderField: "X-User"}, []string{basic("sha", ""), "X-User: sha"}},
+		{"headerField", dynamic.BasicAuth{Users: all, HeaderField: "x-webauth-user"}, []string{
+			basic("sha", "secret"),
+			"X-Webauth-User: forged",
+		}},
+		{
+			"headerField and removeHeader",
+			dynamic.BasicAuth{Users: all, HeaderField: "X-User", RemoveHeader: true},
+			[]string{basic("sha", "secret")},
+		},
+		{"headerField, refused", dynamic.BasicAuth{Users: all, HeaderField: "X-User"}, []string{
+			basic("sha", ""),
+			"X-User: sha",
+		}},
 	} {
 		got := serve(t.Context(), t, build(t, test.config), test.headers...)
 		fmt.Fprintf(&text, "# %s\n%d\n", test.name, got.status)
@@ -100,7 +111,10 @@ func TestCredentials(t *testing.T) {
 		t.Fatal(password)
 		return ""
 	}
-	step := build(t, dynamic.BasicAuth{Users: []string{"a b:" + hash("pässwörd"), "nobody:" + hash(""), shaUser, "tab:{SHA}id8b/S1zlvlmHYvB4kun4Fr8Z7Q="}})
+	step := build(t, dynamic.BasicAuth{Users: []string{
+		"a b:" + hash("pässwörd"), "nobody:" + hash(""), shaUser,
+		"tab:{SHA}id8b/S1zlvlmHYvB4kun4Fr8Z7Q=",
+	}})
 	encode := func(text string) string { return base64.StdEncoding.EncodeToString([]byte(text)) }
 	for _, test := range []struct {
 		name  string
@@ -127,7 +141,11 @@ func TestCredentials(t *testing.T) {
 		{"base64 for URLs", []string{"Basic " + base64.URLEncoding.EncodeToString([]byte("sha:secret\xff\xfe\xff"))}, false},
 		{"no base64", []string{"Basic sha:secret"}, false},
 		{"line break in base64", []string{"Basic " + encode("sha:secret")[:4] + "\r\n" + encode("sha:secret")[4:]}, false},
-		{"second credentials behind a comma", []string{"Basic " + encode("sha:secret") + ", Basic " + encode("sha:secret")}, false},
+		{
+			"second credentials behind a comma",
+			[]string{"Basic " + encode("sha:secret") + ", Basic " + encode("sha:secret")},
+			false,
+		},
 		{"control character", []string{"Basic " + encode("sha:secret\n")}, false},
 		{"control character in a password that there is", []string{"Basic " + encode("tab:a\tb")}, false},
 		{"NUL", []string{"Basic " + encode("sha:secret\x00")}, false},
@@ -142,7 +160,8 @@ func TestCredentials(t *testing.T) {
 		passed := false
 		w := new(middlewaretest.Writer)
 		step.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { passed = true })).ServeHTTP(w, r)
-		if passed != test.ok || !test.ok && (w.Status != http.StatusUnauthorized || len(w.Header()["Www-Authenticate"]) != 1) {
+		if passed != test.ok || !test.ok && (w.Status != http.StatusUnauthorized ||
+			len(w.Header()["Www-Authenticate"]) != 1) {
 			t.Errorf("%s: status %d %q, passed %v", test.name, w.Status, w.Header()["Www-Authenticate"], passed)
 		}
 	}
@@ -151,7 +170,8 @@ func TestCredentials(t *testing.T) {
 // TestRecordsStaySmall has a client call itself something long.
 func TestRecordsStaySmall(t *testing.T) {
 	name := strings.Repeat("x", 2000)
-	if got := serve(t.Context(), t, build(t, dynamic.BasicAuth{Users: []string{shaUser}}), basic(name, "secret")); got.status != 401 || got.record.Username != name[:255] {
+	if got := serve(t.Context(), t, build(t, dynamic.BasicAuth{Users: []string{shaUser}}),
+		basic(name, "secret")); got.status != 401 || got.record.Username != name[:255] {
 		t.Errorf("answers %d, and records %d bytes", got.status, len(got.record.Username))
 	}
 }
@@ -164,24 +184,59 @@ func TestNewRefuses(t *testing.T) {
 		{dynamic.BasicAuth{}, "basicAuth.users and basicAuth.usersFile are empty, so that nobody could get in"},
 		{dynamic.BasicAuth{UsersFile: "/none"}, "basicAuth.usersFile /none: file does not exist"},
 		{dynamic.BasicAuth{Users: []string{shaUser}, Realm: "a\nb"}, "basicAuth.realm has a control character"},
-		{dynamic.BasicAuth{Users: []string{shaUser}, HeaderField: "X User"}, "basicAuth.headerField is not the name of a header"},
-		{dynamic.BasicAuth{Users: []string{shaUser}, HeaderField: "Host"}, "basicAuth.headerField: Host has a meaning of its own and can't hold a name"},
+		{
+			dynamic.BasicAuth{Users: []string{shaUser}, HeaderField: "X User"},
+			"basicAuth.headerField is not the name of a header",
+		},
+		{
+			dynamic.BasicAuth{Users: []string{shaUser}, HeaderField: "Host"},
+			"basicAuth.headerField: Host has a meaning of its own and can't hold a name",
+		},
 		{dynamic.BasicAuth{Users: []string{shaUser, "ann:marked"}}, "basicAuth.users[1]: " + errHash.Error()},
-		{dynamic.BasicAuth{Users: []string{"ann"}}, "basicAuth.users[0]: has no colon; a user and the hash of a password with a colon between them are expected"},
+		{
+			dynamic.BasicAuth{Users: []string{"ann"}},
+			"basicAuth.users[0]: has no colon; a user and the hash of a password with a colon between them are expected",
+		},
 		{dynamic.BasicAuth{Users: []string{"ann:"}}, "basicAuth.users[0]: the user has no password"},
 		{dynamic.BasicAuth{Users: []string{":" + shaUser}}, "basicAuth.users[0]: has more than one colon"},
 		{dynamic.BasicAuth{Users: []string{":{SHA}x"}}, "basicAuth.users[0]: the user has no name"},
-		{dynamic.BasicAuth{Users: []string{"ann:$$apr1$$x"}}, "basicAuth.users[0]: the hash of the password has doubled dollar signs, which are single ones outside of compose files"},
-		{dynamic.BasicAuth{Users: []string{"ann:{SHA}bWFya2Vk"}}, "basicAuth.users[0]: the SHA-1 hash of the password is not 20 bytes in base64"},
-		{dynamic.BasicAuth{Users: []string{"ann:$apr1$saltsaltsalt$a8ml/vK5HEjiZ5oypDWA7/"}}, "basicAuth.users[0]: the MD5 hash of the password is not a salt of up to 8 characters, a dollar sign and 22 characters"},
-		{dynamic.BasicAuth{Users: []string{"ann:$apr1$salt"}}, "basicAuth.users[0]: the MD5 hash of the password is not a salt of up to 8 characters, a dollar sign and 22 characters"},
-		{dynamic.BasicAuth{Users: []string{"ann:$2y$10$marked"}}, "basicAuth.users[0]: the bcrypt hash of the password is not a cost of two digits, a dollar sign and 53 characters"},
-		{dynamic.BasicAuth{Users: []string{"ann:$2y$18$abcdefghijklmnopqrstuubyCG3zY1GIXMyxfivm.ClDiInHzxjiq"}}, "basicAuth.users[0]: the cost 18 of the bcrypt hash is above 17"},
-		{dynamic.BasicAuth{Users: []string{"ann:$2y$03$abcdefghijklmnopqrstuubyCG3zY1GIXMyxfivm.ClDiInHzxjiq"}}, "basicAuth.users[0]: the bcrypt hash of the password is not a cost of two digits, a dollar sign and 53 characters"},
+		{
+			dynamic.BasicAuth{Users: []string{"ann:$$apr1$$x"}},
+			"basicAuth.users[0]: the hash of the password has doubled dollar signs, which are single ones outside of " +
+				"compose files",
+		},
+		{
+			dynamic.BasicAuth{Users: []string{"ann:{SHA}bWFya2Vk"}},
+			"basicAuth.users[0]: the SHA-1 hash of the password is not 20 bytes in base64",
+		},
+		{
+			dynamic.BasicAuth{Users: []string{"ann:$apr1$saltsaltsalt$a8ml/vK5HEjiZ5oypDWA7/"}},
+			"basicAuth.users[0]: the MD5 hash of the password is not a salt of up to 8 characters, a dollar sign and 22 " +
+				"characters",
+		},
+		{
+			dynamic.BasicAuth{Users: []string{"ann:$apr1$salt"}},
+			"basicAuth.users[0]: the MD5 hash of the password is not a salt of up to 8 characters, a dollar sign and 22 " +
+				"characters",
+		},
+		{
+			dynamic.BasicAuth{Users: []string{"ann:$2y$10$marked"}},
+			"basicAuth.users[0]: the bcrypt hash of the password is not a cost of two digits, a dollar sign and 53 characters",
+		},
+		{
+			dynamic.BasicAuth{Users: []string{"ann:$2y$18$abcdefghijklmnopqrstuubyCG3zY1GIXMyxfivm.ClDiInHzxjiq"}},
+			"basicAuth.users[0]: the cost 18 of the bcrypt hash is above 17",
+		},
+		{
+			dynamic.BasicAuth{Users: []string{"ann:$2y$03$abcdefghijklmnopqrstuubyCG3zY1GIXMyxfivm.ClDiInHzxjiq"}},
+			"basicAuth.users[0]: the bcrypt hash of the password is not a cost of two digits, a dollar sign and 53 characters",
+		},
 		{dynamic.BasicAuth{Users: []string{"ann:$5$saltsalt$x"}}, "basicAuth.users[0]: " + errHash.Error()},
 		{dynamic.BasicAuth{Users: []string{"ann:rqXexS6ZhobKA"}}, "basicAuth.users[0]: " + errHash.Error()},
 	} {
-		_, err := New("auth@file", test.config, Options{ReadFile: func(string) ([]byte, error) { return nil, os.ErrNotExist }})
+		_, err := New("auth@file", test.config, Options{ReadFile: func(string) ([]byte, error) {
+			return nil, os.ErrNotExist
+		}})
 		if err == nil || err.Error() != test.want {
 			t.Errorf("%+v: %v, want %s", test.config, err, test.want)
 		}
@@ -208,7 +263,9 @@ func TestSecretsStayInside(t *testing.T) {
 		{Users: []string{"a:b:" + mark}},
 		{Users: []string{mark + " :" + hash}},
 	} {
-		_, err := New("auth@file", config, Options{ReadFile: func(string) ([]byte, error) { return []byte("ann:" + mark), nil }})
+		_, err := New("auth@file", config, Options{ReadFile: func(string) ([]byte, error) {
+			return []byte("ann:" + mark), nil
+		}})
 		if err == nil {
 			t.Errorf("%v is accepted", config)
 		}
@@ -218,7 +275,10 @@ func TestSecretsStayInside(t *testing.T) {
 		}
 	}
 	step := build(t, dynamic.BasicAuth{Users: []string{"ann:" + hash, "ann:" + hash}, RemoveHeader: true})
-	for _, header := range []string{basic("ann", mark), basic("bob", mark), "Authorization: Basic " + mark, "Authorization: " + mark} {
+	for _, header := range []string{
+		basic("ann", mark), basic("bob", mark), "Authorization: Basic " + mark,
+		"Authorization: " + mark,
+	} {
 		got := serve(t.Context(), t, step, header)
 		seen = append(seen, got.record.Reason, fmt.Sprintf("%+v %+v", got, got.record))
 	}
@@ -234,7 +294,10 @@ func TestSecretsStayInside(t *testing.T) {
 
 // FuzzCredentials reads headers of anything and compares with net/http, which takes more.
 func FuzzCredentials(f *testing.F) {
-	for _, seed := range []string{"", "Basic", "Basic ", "Basic c2hhOnNlY3JldA==", "basic  c2hhOnNlY3JldA== ", "Basic =", "Basic Og==", "Basic AAAA", "Bearer x"} {
+	for _, seed := range []string{
+		"", "Basic", "Basic ", "Basic c2hhOnNlY3JldA==", "basic  c2hhOnNlY3JldA== ", "Basic =",
+		"Basic Og==", "Basic AAAA", "Bearer x",
+	} {
 		f.Add(seed)
 	}
 	s := newScratch([]byte("key"))
@@ -256,7 +319,10 @@ func FuzzCredentials(f *testing.F) {
 
 // FuzzHash reads lines of anything. Whatever is taken can be compared with, and is of a kind that has a dummy.
 func FuzzHash(f *testing.F) {
-	for _, seed := range []string{shaUser, apr1User, "a:$1$ab$rn6aQS/o7141mj179E/zA.", "a:$2a$04$abcdefghijklmnopqrstuubyCG3zY1GIXMyxfivm.ClDiInHzxjiq", "a", ":", "a:$apr1$", "a:$2y$"} {
+	for _, seed := range []string{
+		shaUser, apr1User, "a:$1$ab$rn6aQS/o7141mj179E/zA.",
+		"a:$2a$04$abcdefghijklmnopqrstuubyCG3zY1GIXMyxfivm.ClDiInHzxjiq", "a", ":", "a:$apr1$", "a:$2y$",
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, line string) {

@@ -22,7 +22,14 @@ import (
 // TestRefusalsCostTheSame counts the hashes that are computed for known and unknown users.
 func TestRefusalsCostTheSame(t *testing.T) {
 	four, five := bcryptUser(t, "four", 4), bcryptUser(t, "five", 5)
-	for _, list := range [][]string{{shaUser}, {apr1User}, {four}, {four, bcryptUser(t, "again", 4)}, {shaUser, apr1User, four, five}, {five, shaUser}} {
+	for _, list := range [][]string{
+		{shaUser},
+		{apr1User},
+		{four},
+		{four, bcryptUser(t, "again", 4)},
+		{shaUser, apr1User, four, five},
+		{five, shaUser},
+	} {
 		step := build(t, dynamic.BasicAuth{Users: list})
 		var computed []kind
 		step.store.matches = func(hash stored, _ []byte) bool {
@@ -101,15 +108,20 @@ func TestMemoryHasABound(t *testing.T) {
 		serve(t.Context(), t, step, basic("bob", fmt.Sprint("wrong", i)))
 		serve(t.Context(), t, step, basic(fmt.Sprint("nobody", i), "right"))
 	}
-	if len(step.store.users) != 2 || step.store.users["ann"].proof.Load() == nil || step.store.users["bob"].proof.Load() != nil {
-		t.Errorf("%d users, ann %v, bob %v", len(step.store.users), step.store.users["ann"].proof.Load(), step.store.users["bob"].proof.Load())
+	if len(step.store.users) != 2 || step.store.users["ann"].proof.Load() == nil ||
+		step.store.users["bob"].proof.Load() != nil {
+		t.Errorf("%d users, ann %v, bob %v", len(step.store.users), step.store.users["ann"].proof.Load(),
+			step.store.users["bob"].proof.Load())
 	}
 }
 
 // TestScratchIsWiped looks for credentials behind a request.
 func TestScratchIsWiped(t *testing.T) {
 	s := newScratch([]byte("key"))
-	for _, line := range []string{strings.TrimPrefix(basic("ann", "mArKeD"), "Authorization: "), "Basic bUFyS2VEbUFyS2VE!", "Basic bUFyS2VE"} {
+	for _, line := range []string{
+		strings.TrimPrefix(basic("ann", "mArKeD"), "Authorization: "), "Basic bUFyS2VEbUFyS2VE!",
+		"Basic bUFyS2VE",
+	} {
 		if s.read([]string{line}) {
 			s.digest([]byte("hash"))
 		}
@@ -200,7 +212,8 @@ func TestFlood(t *testing.T) {
 			t.Errorf("who is remembered gets %d", got.status)
 		}
 		leave()
-		if got := <-gone; got.status != 0 || got.record.Status != 499 || got.record.Reason != "middleware auth@file: the client left before its password was checked" {
+		if got := <-gone; got.status != 0 || got.record.Status != 499 ||
+			got.record.Reason != "middleware auth@file: the client left before its password was checked" {
 			t.Errorf("who leaves gets %d, %+v", got.status, got.record)
 		}
 		if got := <-timed; got.status != http.StatusGatewayTimeout {
@@ -208,7 +221,8 @@ func TestFlood(t *testing.T) {
 		}
 		start := time.Now()
 		got := <-late
-		if waited := time.Since(start) + time.Second; got.status != 503 || got.head.Get("Retry-After") != "1" || got.head.Get("Www-Authenticate") != "" || waited != waitTimeout {
+		if waited := time.Since(start) + time.Second; got.status != 503 || got.head.Get("Retry-After") != "1" ||
+			got.head.Get("Www-Authenticate") != "" || waited != waitTimeout {
 			t.Errorf("who waits gets %d, %v after %v", got.status, got.head, waited)
 		}
 		finish <- false
@@ -231,7 +245,8 @@ func TestQueueHasABound(t *testing.T) {
 			go func() { statuses <- serve(t.Context(), t, step, basic("bob", "secret")).status }()
 		}
 		synctest.Wait()
-		if got := serve(t.Context(), t, step, basic("bob", "secret")); got.status != 503 || got.record.Reason != "middleware auth@file: too many passwords are being checked" {
+		if got := serve(t.Context(), t, step, basic("bob", "secret")); got.status != 503 ||
+			got.record.Reason != "middleware auth@file: too many passwords are being checked" {
 			t.Errorf("one too many gets %d, %q", got.status, got.record.Reason)
 		}
 		// The first two compute the hash, and all others have then come with what is remembered.
@@ -268,7 +283,10 @@ func TestSemaphoreIsShared(t *testing.T) {
 
 // TestTogether has right and wrong credentials come from many goroutines.
 func TestTogether(t *testing.T) {
-	step := build(t, dynamic.BasicAuth{Users: []string{bcryptUser(t, "ann", 4), apr1User, shaUser}, HeaderField: "X-User", RemoveHeader: true})
+	step := build(t, dynamic.BasicAuth{
+		Users: []string{bcryptUser(t, "ann", 4), apr1User, shaUser}, HeaderField: "X-User",
+		RemoveHeader: true,
+	})
 	var group sync.WaitGroup
 	for i := range 8 {
 		group.Go(func() {

@@ -42,7 +42,8 @@ func guarded(t *testing.T, h2 bool) (*httptest.Server, <-chan seen) {
 func alike(fields http.Header) http.Header {
 	found := http.Header{}
 	for name, values := range fields {
-		if same := strings.ReplaceAll(name, "_", "-"); strings.EqualFold(same, "X-WebAuth-User") || strings.EqualFold(same, "Authorization") {
+		if same := strings.ReplaceAll(name, "_", "-"); strings.EqualFold(same, "X-WebAuth-User") ||
+			strings.EqualFold(same, "Authorization") {
 			found[name] = values
 		}
 	}
@@ -54,7 +55,10 @@ func TestNamesAreNotForged(t *testing.T) {
 	server, got := guarded(t, false)
 	want := seen{Head: http.Header{"X-Webauth-User": {"sha"}}, Trailer: http.Header{}}
 	const body = "Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n"
-	for _, spelling := range []string{"X-WebAuth-User", "x-webauth-user", "X-WEBAUTH-USER", "X_WebAuth_User", "x_webauth_user", "X-WebAuth_User"} {
+	for _, spelling := range []string{
+		"X-WebAuth-User", "x-webauth-user", "X-WEBAUTH-USER", "X_WebAuth_User",
+		"x_webauth_user", "X-WebAuth_User",
+	} {
 		line := spelling + ": forged\r\n"
 		for name, rest := range map[string]string{
 			"once":                  line + body + "\r\n",
@@ -64,7 +68,8 @@ func TestNamesAreNotForged(t *testing.T) {
 			"in a trailer":          "Trailer: " + spelling + "\r\n" + body + line + "\r\n",
 			"in an unnamed trailer": "TE: trailers\r\n" + body + line + line + "\r\n",
 		} {
-			status := exchange(t, server.Listener.Addr().String(), "POST / HTTP/1.1\r\nHost: h\r\n"+basic("sha", "secret")+"\r\n"+rest)
+			status := exchange(t, server.Listener.Addr().String(), "POST / HTTP/1.1\r\nHost: h\r\n"+basic("sha", "secret")+
+				"\r\n"+rest)
 			if status != http.StatusOK {
 				t.Errorf("%s %s: status %d", spelling, name, status)
 				continue
@@ -76,7 +81,8 @@ func TestNamesAreNotForged(t *testing.T) {
 	}
 	server, got = guarded(t, true)
 	for _, spelling := range []string{"x-webauth-user", "x_webauth_user", "x-webauth_user"} {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, io.MultiReader(strings.NewReader("body")))
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL,
+			io.MultiReader(strings.NewReader("body")))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,8 +128,12 @@ func exchange(t *testing.T, address, request string) int {
 // TestRefusedWhileTheBodyIsStillSent answers before the body has come.
 func TestRefusedWhileTheBodyIsStillSent(t *testing.T) {
 	server, _ := guarded(t, false)
-	for _, framing := range []string{"Content-Length: 1000000\r\n\r\nbegun", "Expect: 100-continue\r\nContent-Length: 10\r\n\r\n"} {
-		if status := exchange(t, server.Listener.Addr().String(), "POST / HTTP/1.1\r\nHost: h\r\n"+framing); status != http.StatusUnauthorized {
+	for _, framing := range []string{
+		"Content-Length: 1000000\r\n\r\nbegun",
+		"Expect: 100-continue\r\nContent-Length: 10\r\n\r\n",
+	} {
+		if status := exchange(t, server.Listener.Addr().String(), "POST / HTTP/1.1\r\nHost: h\r\n"+
+			framing); status != http.StatusUnauthorized {
 			t.Errorf("%q: status %d", framing, status)
 		}
 	}

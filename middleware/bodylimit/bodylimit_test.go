@@ -35,7 +35,8 @@ func TestNew(t *testing.T) {
 		-1:            "bodyLimit.maxRequestBodyBytes -1 is less than 1",
 		math.MinInt64: "bodyLimit.maxRequestBodyBytes -9223372036854775808 is less than 1",
 	} {
-		if step, err := New("limit@file", dynamic.BodyLimit{MaxRequestBodyBytes: limit}); step != nil || err == nil || err.Error() != want {
+		if step, err := New("limit@file", dynamic.BodyLimit{MaxRequestBodyBytes: limit}); step != nil || err == nil ||
+			err.Error() != want {
 			t.Errorf("%d: %v, %v", limit, step, err)
 		}
 	}
@@ -78,7 +79,8 @@ func TestSizes(t *testing.T) {
 				if got != want {
 					t.Errorf("%d bytes, %s, length known %v: %q", size, name, known, got)
 				}
-				if counts, want := step.Counts()["too_large"], uint64(0); size > limit && counts != 1 || size <= limit && counts != want {
+				if counts, want := step.Counts()["too_large"], uint64(0); size > limit && counts != 1 || size <= limit &&
+					counts != want {
 					t.Errorf("%d bytes: counted %d", size, counts)
 				}
 			}
@@ -111,7 +113,8 @@ func TestLargestLimit(t *testing.T) {
 
 func TestErrorsOfTheClientPass(t *testing.T) {
 	broken := errors.New("broken")
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", onlyReader{io.MultiReader(strings.NewReader("body"), iotest.ErrReader(broken))})
+	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/",
+		onlyReader{io.MultiReader(strings.NewReader("body"), iotest.ErrReader(broken))})
 	step := newLimit(t, 10)
 	step.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		if body, err := io.ReadAll(r.Body); string(body) != "body" || !errors.Is(err, broken) {
@@ -123,7 +126,8 @@ func TestErrorsOfTheClientPass(t *testing.T) {
 func TestReason(t *testing.T) {
 	for _, length := range []int64{100, -1} {
 		record := new(telemetry.Record)
-		r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodPost, "/", strings.NewReader(strings.Repeat("x", 100)))
+		r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodPost, "/",
+			strings.NewReader(strings.Repeat("x", 100)))
 		r.ContentLength = length
 		serve(newLimit(t, 10), r)
 		if want := "middleware limit@file: the request's body is larger than maxRequestBodyBytes, 10"; record.Reason != want {
@@ -143,7 +147,9 @@ func TestOnTheWire(t *testing.T) {
 	rig.Matrix(t, func(t *testing.T, client, upstream string) {
 		step := newLimit(t, 1000)
 		asked := make(chan error, 10)
-		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter, r *http.Request) {
+		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter,
+			r *http.Request,
+		) {
 			n, err := io.Copy(io.Discard, r.Body)
 			if r.Header.Get("X-Never") == "true" {
 				t.Error("the service was asked")
@@ -179,7 +185,8 @@ func TestOnTheWire(t *testing.T) {
 				t.Errorf("%s: got %d %q", name, response.StatusCode, text)
 			}
 			record := g.Record()
-			if record.Status != test.status || (test.status == 413) != strings.HasPrefix(record.Reason, "middleware limit@file: ") {
+			if record.Status != test.status || (test.status == 413) != strings.HasPrefix(record.Reason,
+				"middleware limit@file: ") {
 				t.Errorf("%s: recorded %d, %q", name, record.Status, record.Reason)
 			}
 			// An endpoint whose request is broken off may never be called, so that nobody waits for it.
@@ -201,7 +208,9 @@ func TestOnTheWire(t *testing.T) {
 func TestAfterTheResponseHasBegun(t *testing.T) {
 	rig.Matrix(t, func(t *testing.T, client, upstream string) {
 		step := newLimit(t, 1000)
-		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter, r *http.Request) {
+		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter,
+			r *http.Request,
+		) {
 			control := http.NewResponseController(w)
 			_ = control.EnableFullDuplex()
 			_, _ = io.ReadFull(r.Body, make([]byte, 100))

@@ -21,15 +21,16 @@ type phase struct {
 	state string
 	// from and until are when it begins and ends; standby has no end. Times are counted from the breaker's origin.
 	from, until time.Duration
-	// window is where requests count that arrive in this phase, however long they take. It is made when a recovery begins, and is that of
-	// the standby after it: what was asked before a trip says nothing about how the service does after it. There is none while tripped.
+	// window is where requests count that arrive in this phase, however long they take. It is made when a recovery begins,
+	// and is that of the standby after it: what was asked before a trip says nothing about how the service does after it.
+	// There is none while tripped.
 	window *window
 	// refusal is why requests are refused.
 	refusal string
 	// outage is what goes on; nil in standby.
 	outage *outage
-	// credit is the sum of the shares of requests that a recovery lets through, in parts of 1<<32: another request passes whenever it reaches
-	// another whole one.
+	// credit is the sum of the shares of requests that a recovery lets through, in parts of 1<<32: another request passes
+	// whenever it reaches another whole one.
 	credit atomic.Uint64
 }
 
@@ -107,8 +108,9 @@ func (b *breaker) admit() (*window, string) {
 	}
 }
 
-// admits reports whether a request may pass: the first, to find out, and of those that come later a share that grows evenly from none at the
-// beginning to all at the end. Shares add up, so that the requests that pass are spread among the others however many there are.
+// admits reports whether a request may pass: the first, to find out, and of those that come later a share that grows
+// evenly from none at the beginning to all at the end. Shares add up, so that the requests that pass are spread among
+// the others however many there are.
 func (p *phase) admits(now time.Duration) bool {
 	const whole = 1 << 32
 	share := uint64(whole * float64(now-p.from) / float64(p.until-p.from))
@@ -133,7 +135,8 @@ func (b *breaker) is(state string) string {
 // recover ends the phase tripped.
 func (b *breaker) recover(p *phase, now time.Duration) {
 	next := &phase{
-		state: recovering, from: now, until: now + b.definition.recovery, window: newWindow(b.definition.expression), outage: p.outage,
+		state: recovering, from: now, until: now + b.definition.recovery, window: newWindow(b.definition.expression),
+		outage:  p.outage,
 		refusal: b.is(recovering),
 	}
 	next.credit.Store(1<<32 - 1) // The first request passes.
@@ -194,5 +197,6 @@ func (b *breaker) report(from *phase, figures string) {
 	if from.state == recovering {
 		write, text = b.definition.logger.Debug, "circuit breaker has tripped again"
 	}
-	write(text, "middleware", b.definition.name, "owner", b.owner, "figures", figures, "for", b.definition.fallback.String())
+	write(text, "middleware", b.definition.name, "owner", b.owner, "figures", figures, "for",
+		b.definition.fallback.String())
 }

@@ -48,7 +48,8 @@ func (g *rig) expect(service, want int, state string) {
 		g.t.Errorf("%v after the beginning the answer is %d, want %d", g.breaker.now(), status, want)
 	}
 	g.stands(state)
-	if refused := status != service; refused != (reason != "") || refused && reason != "middleware careful@file: the circuit breaker of router web@file is "+state {
+	if refused := status != service; refused != (reason != "") || refused &&
+		reason != "middleware careful@file: the circuit breaker of router web@file is "+state {
 		g.t.Errorf("%v after the beginning the reason is %q", g.breaker.now(), reason)
 	}
 }
@@ -84,14 +85,16 @@ func TestAnOutage(t *testing.T) {
 		g.expect(502, 502, standby) // one of two is no more than a half
 		later(t, time.Second)
 		g.expect(502, 502, tripped)
-		g.logged("warn circuit breaker has tripped middleware=careful@file owner=router web@file figures=NetworkErrorRatio() is 0.6667 for=10s")
+		g.logged("warn circuit breaker has tripped middleware=careful@file owner=router web@file " +
+			"figures=NetworkErrorRatio() is 0.6667 for=10s")
 		g.expect(200, 503, tripped)
 		later(t, 10*time.Second-1)
 		g.expect(200, 503, tripped)
 		later(t, 1)
 		g.stands(recovering) // before anybody asks
 		g.expect(504, 504, tripped)
-		g.logged("debug circuit breaker has tripped again middleware=careful@file owner=router web@file figures=NetworkErrorRatio() is 1 for=10s")
+		g.logged("debug circuit breaker has tripped again middleware=careful@file owner=router web@file " +
+			"figures=NetworkErrorRatio() is 1 for=10s")
 		later(t, 15*time.Second)
 		g.expect(200, 200, recovering)
 		g.expect(200, 503, recovering)
@@ -102,8 +105,10 @@ func TestAnOutage(t *testing.T) {
 		g.stands(standby)
 		g.logged() // nobody asked
 		g.expect(200, 200, standby)
-		g.logged("info circuit breaker has recovered middleware=careful@file owner=router web@file after=35s trips=2 refused=3")
-		if diff := cmp.Diff(map[string]uint64{"tripped": 2, "recovered": 1, "refused": 3}, g.breaker.definition.Counts()); diff != "" {
+		g.logged("info circuit breaker has recovered middleware=careful@file owner=router web@file after=35s trips=2 " +
+			"refused=3")
+		if diff := cmp.Diff(map[string]uint64{"tripped": 2, "recovered": 1, "refused": 3},
+			g.breaker.definition.Counts()); diff != "" {
 			t.Error(diff)
 		}
 		// What a recovery counted counts on, so that another outage begins with more than one failure.
@@ -127,7 +132,11 @@ func TestCheckPeriod(t *testing.T) {
 
 func TestRequestThreshold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		g := newRig(t, dynamic.CircuitBreaker{Expression: "ResponseCodeRatio(500, 600, 0, 600) > 0.30 && RequestThreshold() >= 20", ResponseCode: 429})
+		g := newRig(t,
+			dynamic.CircuitBreaker{
+				Expression:   "ResponseCodeRatio(500, 600, 0, 600) > 0.30 && RequestThreshold() >= 20",
+				ResponseCode: 429,
+			})
 		for range 30 { // never more than ten at a time
 			g.expect(500, 500, standby)
 			later(t, time.Second)
@@ -163,7 +172,10 @@ func TestDurationsWithoutEnd(t *testing.T) {
 // TestRecoveryIsLinear sends requests at several rates, and compares the share that passes with the line.
 func TestRecoveryIsLinear(t *testing.T) {
 	for name, gaps := range map[string][]time.Duration{
-		"200/s": {5 * time.Millisecond}, "70/s": {14 * time.Millisecond}, "bursts": {0, 0, 0, 0, 0, 0, 0, 0, 0, 50 * time.Millisecond},
+		"200/s": {5 * time.Millisecond}, "70/s": {14 * time.Millisecond}, "bursts": {
+			0, 0, 0, 0, 0, 0, 0, 0, 0,
+			50 * time.Millisecond,
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -272,11 +284,13 @@ func TestFailuresBeforeTheEndOfARecovery(t *testing.T) {
 	})
 }
 
-// TestManyAtOnce has many ask while the breaker trips, recovers and closes over and over: it must not race, lose a count or log twice.
+// TestManyAtOnce has many ask while the breaker trips, recovers and closes over and over: it must not race, lose a
+// count or log twice.
 func TestManyAtOnce(t *testing.T) {
 	log := new(lines)
 	c := build(t, dynamic.CircuitBreaker{
-		Expression: onErrors + " || LatencyAtQuantileMS(50.0) > 60000", CheckPeriod: 1, FallbackDuration: ptypes.Duration(200 * time.Microsecond),
+		Expression: onErrors + " || LatencyAtQuantileMS(50.0) > 60000", CheckPeriod: 1,
+		FallbackDuration: ptypes.Duration(200 * time.Microsecond),
 		RecoveryDuration: ptypes.Duration(200 * time.Microsecond), Shared: true,
 	}, log)
 	var asked, refused atomic.Uint64
@@ -313,7 +327,8 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	all.Wait()
 	counts := c.Counts()
-	if asked.Load()+refused.Load() != 8*3000 || counts["refused"] != refused.Load() || counts["tripped"] == 0 || asked.Load() == 0 {
+	if asked.Load()+refused.Load() != 8*3000 || counts["refused"] != refused.Load() || counts["tripped"] == 0 ||
+		asked.Load() == 0 {
 		t.Errorf("%d asked, %d refused, counted %v", asked.Load(), refused.Load(), counts)
 	}
 	trips, ends := uint64(0), uint64(0)
@@ -332,10 +347,12 @@ func TestManyAtOnce(t *testing.T) {
 
 func BenchmarkPasses(b *testing.B) {
 	for name, expression := range map[string]string{
-		"errors": onErrors, "codes": "ResponseCodeRatio(500, 600, 0, 600) > 0.5 && RequestThreshold() > 10", "latency": "LatencyAtQuantileMS(50.0) > 100",
+		"errors": onErrors, "codes": "ResponseCodeRatio(500, 600, 0, 600) > 0.5 && RequestThreshold() > 10",
+		"latency": "LatencyAtQuantileMS(50.0) > 100",
 	} {
 		b.Run(name, func(b *testing.B) {
-			handler := build(b, dynamic.CircuitBreaker{Expression: expression}, nil).For("router web@file").Wrap(answering(http.StatusOK))
+			handler := build(b, dynamic.CircuitBreaker{Expression: expression},
+				nil).For("router web@file").Wrap(answering(http.StatusOK))
 			w, r := new(middlewaretest.Writer), middlewaretest.Request(b, "GET /")
 			b.ReportAllocs()
 			for b.Loop() {
@@ -343,7 +360,8 @@ func BenchmarkPasses(b *testing.B) {
 			}
 		})
 		b.Run(name+" on all cores", func(b *testing.B) {
-			handler := build(b, dynamic.CircuitBreaker{Expression: expression}, nil).For("router web@file").Wrap(answering(http.StatusOK))
+			handler := build(b, dynamic.CircuitBreaker{Expression: expression},
+				nil).For("router web@file").Wrap(answering(http.StatusOK))
 			b.ReportAllocs()
 			b.RunParallel(func(turn *testing.PB) {
 				w, r := new(middlewaretest.Writer), middlewaretest.Request(b, "GET /")
@@ -356,7 +374,8 @@ func BenchmarkPasses(b *testing.B) {
 }
 
 func BenchmarkRefuses(b *testing.B) {
-	handler := build(b, dynamic.CircuitBreaker{Expression: onErrors, FallbackDuration: ptypes.Duration(time.Hour)}, nil).For("router web@file").
+	handler := build(b, dynamic.CircuitBreaker{Expression: onErrors, FallbackDuration: ptypes.Duration(time.Hour)},
+		nil).For("router web@file").
 		Wrap(answering(http.StatusBadGateway))
 	r := middlewaretest.Request(b, "GET /")
 	r = r.WithContext(telemetry.WithRecord(b.Context(), new(telemetry.Record)))

@@ -1,9 +1,9 @@
 // Package circuitbreaker is the middleware circuitBreaker: it stops sending requests to a service that fails them.
 //
-// What flows in: requests, and the heads of the responses that the service gives to them. What flows out: the same requests, or, after a
-// condition on what was counted has come true, answers in the service's place: to all requests for a while, and then to ever fewer of
-// them. It never looks at a body, holds nothing back, starts no goroutine, and takes no lock: what is counted is counted by atomic
-// additions, and a change of state is one exchange of a pointer.
+// What flows in: requests, and the heads of the responses that the service gives to them. What flows out: the same
+// requests, or, after a condition on what was counted has come true, answers in the service's place: to all requests
+// for a while, and then to ever fewer of them. It never looks at a body, holds nothing back, starts no goroutine, and
+// takes no lock: what is counted is counted by atomic additions, and a change of state is one exchange of a pointer.
 package circuitbreaker
 
 import (
@@ -25,7 +25,8 @@ type Options struct {
 	Logger telemetry.Logger
 }
 
-// CircuitBreaker is one configured circuitBreaker. What it counts is kept apart for each owner, unless the definition is shared.
+// CircuitBreaker is one configured circuitBreaker. What it counts is kept apart for each owner, unless the definition
+// is shared.
 type CircuitBreaker struct {
 	name       string
 	expression *expression
@@ -41,8 +42,9 @@ type CircuitBreaker struct {
 	tripped, recovered, refused atomic.Uint64
 }
 
-// New checks the definition. The expression is required, durations must not be negative, and responseCode must be one of a final
-// response (200 to 599). Durations and a responseCode of 0 stand for the defaults: 100 ms, 10 s, 10 s and 503.
+// New checks the definition. The expression is required, durations must not be negative, and responseCode must be one
+// of a final response (200 to 599). Durations and a responseCode of 0 stand for the defaults: 100 ms, 10 s, 10 s and
+// 503.
 func New(name string, config dynamic.CircuitBreaker, options Options) (*CircuitBreaker, error) {
 	var defaults dynamic.CircuitBreaker
 	defaults.SetDefaults()
@@ -85,7 +87,8 @@ func New(name string, config dynamic.CircuitBreaker, options Options) (*CircuitB
 // NoRetain says that no part of a request outlives its handler here.
 func (*CircuitBreaker) NoRetain() {}
 
-// For returns the breaker of one owner, such as "router web@file", which trips alone; where the definition is shared, the one of all.
+// For returns the breaker of one owner, such as "router web@file", which trips alone; where the definition is shared,
+// the one of all.
 func (c *CircuitBreaker) For(owner string) interface {
 	Wrap(next http.Handler) http.Handler
 } {
@@ -98,8 +101,8 @@ func (c *CircuitBreaker) For(owner string) interface {
 // Wrap returns a handler with a breaker of its own, or the shared one.
 func (c *CircuitBreaker) Wrap(next http.Handler) http.Handler { return c.For(c.name).Wrap(next) }
 
-// Counts returns what has happened since New, over all owners: how often a breaker has "tripped" (from recovering too), how often
-// one has "recovered", and how many requests were "refused".
+// Counts returns what has happened since New, over all owners: how often a breaker has "tripped" (from recovering too),
+// how often one has "recovered", and how many requests were "refused".
 func (c *CircuitBreaker) Counts() map[string]uint64 {
 	return map[string]uint64{"tripped": c.tripped.Load(), "recovered": c.recovered.Load(), "refused": c.refused.Load()}
 }

@@ -63,7 +63,8 @@ func TestZeroStandsForTheDefault(t *testing.T) {
 	if diff := cmp.Diff(build(t, defaults, nil).settings(), got.settings()); diff != "" {
 		t.Error(diff)
 	}
-	if got.fallback != 10*time.Second || got.recovery != 10*time.Second || got.period != 100*time.Millisecond || got.status != 503 {
+	if got.fallback != 10*time.Second || got.recovery != 10*time.Second || got.period != 100*time.Millisecond ||
+		got.status != 503 {
 		t.Errorf("the defaults are %+v", got.settings())
 	}
 }
@@ -75,12 +76,25 @@ func TestBadDefinitions(t *testing.T) {
 	}{
 		{dynamic.CircuitBreaker{}, "circuitBreaker.expression: it is empty"},
 		{dynamic.CircuitBreaker{Expression: onErrors, CheckPeriod: -1}, "circuitBreaker.checkPeriod -1ns is negative"},
-		{dynamic.CircuitBreaker{Expression: onErrors, FallbackDuration: ptypes.Duration(-time.Second)}, "circuitBreaker.fallbackDuration -1s is negative"},
-		{dynamic.CircuitBreaker{Expression: onErrors, RecoveryDuration: -1}, "circuitBreaker.recoveryDuration -1ns is negative"},
-		{dynamic.CircuitBreaker{Expression: onErrors, ResponseCode: -1}, "circuitBreaker.responseCode -1 is not a final status code (200 to 599)"},
+		{
+			dynamic.CircuitBreaker{Expression: onErrors, FallbackDuration: ptypes.Duration(-time.Second)},
+			"circuitBreaker.fallbackDuration -1s is negative",
+		},
+		{
+			dynamic.CircuitBreaker{Expression: onErrors, RecoveryDuration: -1},
+			"circuitBreaker.recoveryDuration -1ns is negative",
+		},
+		{
+			dynamic.CircuitBreaker{Expression: onErrors, ResponseCode: -1},
+			"circuitBreaker.responseCode -1 is not a final status code (200 to 599)",
+		},
 		{dynamic.CircuitBreaker{Expression: onErrors, ResponseCode: 103}, "circuitBreaker.responseCode 103 is not"},
 		{dynamic.CircuitBreaker{Expression: onErrors, ResponseCode: 600}, "circuitBreaker.responseCode 600 is not"},
-		{dynamic.CircuitBreaker{Expression: `Latency() > 1`}, `circuitBreaker.expression: unknown function "Latency"; one of LatencyAtQuantileMS, NetworkErrorRatio, RequestThreshold, ResponseCodeRatio`},
+		{
+			dynamic.CircuitBreaker{Expression: `Latency() > 1`},
+			`circuitBreaker.expression: unknown function "Latency"; one of LatencyAtQuantileMS, NetworkErrorRatio, ` +
+				`RequestThreshold, ResponseCodeRatio`,
+		},
 	}
 	for _, test := range tests {
 		c, err := New("careful@file", test.config, Options{})

@@ -19,7 +19,8 @@ type exchange struct {
 	breaker *breaker
 	window  *window
 	request *http.Request
-	// arrived is when the request came, or its body's last piece; only kept where somebody wants to know how long the head takes.
+	// arrived is when the request came, or its body's last piece; only kept where somebody wants to know how long the head
+	// takes.
 	arrived time.Duration
 	body    *upload
 	// begun says that the response has, or the switch to another protocol.
@@ -48,8 +49,8 @@ func (b *breaker) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 	x.done(r)
 }
 
-// EditHead counts the response by its status, and by how long it took to begin. That the time for a request is over whose body the client
-// owes says nothing about the service, and nobody may make the breaker trip by sending slowly.
+// EditHead counts the response by its status, and by how long it took to begin. That the time for a request is over
+// whose body the client owes says nothing about the service, and nobody may make the breaker trip by sending slowly.
 func (x *exchange) EditHead(_ http.Header, status int) {
 	x.begun.Store(true)
 	if status == http.StatusGatewayTimeout && telemetry.RecordFrom(x.request.Context()).Excused {
@@ -80,8 +81,8 @@ func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return connection, buffers, err
 }
 
-// done counts a request whose handler has returned without an answer: the server answers 200, unless the client has left. That says something
-// only when it had waited for longer than any response should take.
+// done counts a request whose handler has returned without an answer: the server answers 200, unless the client has
+// left. That says something only when it had waited for longer than any response should take.
 func (x *exchange) done(r *http.Request) {
 	if x.begun.Load() {
 		return
@@ -101,7 +102,8 @@ func (x *exchange) done(r *http.Request) {
 	}
 }
 
-// brokenOff counts a response that the endpoint has not completed. That its handler panics for other reasons says nothing about the service.
+// brokenOff counts a response that the endpoint has not completed. That its handler panics for other reasons says
+// nothing about the service.
 func (x *exchange) brokenOff(r *http.Request) {
 	if !x.begun.Load() || !telemetry.RecordFrom(r.Context()).Broken {
 		return

@@ -64,7 +64,9 @@ func TestLatencies(t *testing.T) {
 			wait(30 * time.Millisecond)
 			w.WriteHeader(200)
 		}, 30, 1},
-		"no head": {false, 0, func(_ http.ResponseWriter, _ *http.Request, wait func(time.Duration)) { wait(30 * time.Millisecond) }, 30, 1},
+		"no head": {false, 0, func(_ http.ResponseWriter, _ *http.Request, wait func(time.Duration)) {
+			wait(30 * time.Millisecond)
+		}, 30, 1},
 		"a long stream": {false, 0, func(w http.ResponseWriter, _ *http.Request, wait func(time.Duration)) {
 			wait(5 * time.Millisecond)
 			_, _ = io.WriteString(w, "x")
@@ -87,7 +89,9 @@ func TestLatencies(t *testing.T) {
 		"a client that leaves soon":       {false, 10 * time.Millisecond, leaves, -1, 0},
 		"a client that leaves late":       {false, 2 * time.Second, leaves, 1984, 0},
 		"a client that leaves its upload": {true, 2 * time.Second, leaves, -1, 0},
-		"a client that leaves a response": {false, 2 * time.Second, func(w http.ResponseWriter, r *http.Request, _ func(time.Duration)) {
+		"a client that leaves a response": {false, 2 * time.Second, func(w http.ResponseWriter, r *http.Request,
+			_ func(time.Duration),
+		) {
 			w.WriteHeader(200)
 			<-r.Context().Done()
 			panic(http.ErrAbortHandler)
@@ -102,7 +106,8 @@ func leaves(_ http.ResponseWriter, r *http.Request, _ func(time.Duration)) { <-r
 
 func (test timed) run(t *testing.T) {
 	pause := func(d time.Duration) { later(t, d) }
-	b := build(t, dynamic.CircuitBreaker{Expression: "LatencyAtQuantileMS(100.0) > 1000 && NetworkErrorRatio() > 2"}, nil).For("o").(*breaker)
+	b := build(t, dynamic.CircuitBreaker{Expression: "LatencyAtQuantileMS(100.0) > 1000 && NetworkErrorRatio() > 2"},
+		nil).For("o").(*breaker)
 	r := middlewaretest.Request(t, "POST /")
 	if test.body {
 		r.Body, r.ContentLength = &slowBody{pause, 7}, 7
@@ -135,7 +140,10 @@ func (test timed) run(t *testing.T) {
 func TestBodiesStayWhatTheyAre(t *testing.T) {
 	b := build(t, dynamic.CircuitBreaker{Expression: everything}, nil).For("o").(*breaker)
 	none := func(time.Duration) {}
-	for name, body := range map[string]io.ReadCloser{"waits": &slowBody{none, 2}, "eager": &eagerBody{slowBody{none, 2}}, "none": http.NoBody} {
+	for name, body := range map[string]io.ReadCloser{
+		"waits": &slowBody{none, 2}, "eager": &eagerBody{slowBody{none, 2}},
+		"none": http.NoBody,
+	} {
 		r := middlewaretest.Request(t, "POST /")
 		r.Body, r.ContentLength = body, 2
 		b.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -158,7 +166,8 @@ func TestBodiesStayWhatTheyAre(t *testing.T) {
 	}
 }
 
-// TestHowRequestsEnd says what counts, for what does not end in an answer: responses, and how many of them are network errors.
+// TestHowRequestsEnd says what counts, for what does not end in an answer: responses, and how many of them are network
+// errors.
 func TestHowRequestsEnd(t *testing.T) {
 	left := func(_ http.ResponseWriter, r *http.Request) {
 		telemetry.RecordFrom(r.Context()).Status = telemetry.StatusClientClosedRequest
@@ -195,7 +204,8 @@ func TestHowRequestsEnd(t *testing.T) {
 			b.Wrap(test.serve).ServeHTTP(new(middlewaretest.Writer), r)
 		}()
 		w := b.phase.Load().window
-		if n, failed := w.requests(b.now()), w.counts.sum(b.now(), networkCount); n != test.responses || failed != test.errors {
+		if n, failed := w.requests(b.now()), w.counts.sum(b.now(), networkCount); n != test.responses ||
+			failed != test.errors {
 			t.Errorf("%s: %d responses, %d errors", name, n, failed)
 		}
 	}

@@ -15,7 +15,8 @@ type expression struct {
 	holds    condition
 	// ranges are the status codes that are counted.
 	ranges []span
-	// timed says that latencies are counted, patience which of a client that left without a response says for sure that it was too slow.
+	// timed says that latencies are counted, patience which of a client that left without a response says for sure that it
+	// was too slow.
 	timed    bool
 	patience time.Duration
 }
@@ -66,7 +67,10 @@ func (e *expression) measure(name string, arguments []float64) (int, error) {
 	if known := slices.IndexFunc(e.measures, func(other measure) bool { return other.text == m.text }); known >= 0 {
 		return known, nil
 	}
-	wanted, known := map[string]int{networkErrorRatio: 0, requestThreshold: 0, latencyAtQuantile: 1, responseCodeRatio: 4}[name]
+	wanted, known := map[string]int{
+		networkErrorRatio: 0, requestThreshold: 0, latencyAtQuantile: 1,
+		responseCodeRatio: 4,
+	}[name]
 	if !known {
 		return 0, fmt.Errorf("unknown function %q; one of %s", name, functions)
 	}

@@ -82,14 +82,16 @@ func TestExpressions(t *testing.T) {
 }
 
 func TestWhatIsCounted(t *testing.T) {
-	e, err := parse("ResponseCodeRatio(500,600,0,600) > 0.3 && ResponseCodeRatio(400, 500, 0, 600) < 1 && NetworkErrorRatio() > 0.1 && NetworkErrorRatio() < 0.9")
+	e, err := parse("ResponseCodeRatio(500,600,0,600) > 0.3 && ResponseCodeRatio(400, 500, 0, 600) < 1 && " +
+		"NetworkErrorRatio() > 0.1 && NetworkErrorRatio() < 0.9")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]span{{500, 600}, {0, 600}, {400, 500}}, e.ranges, cmp.AllowUnexported(span{})); diff != "" {
 		t.Error(diff)
 	}
-	want := "ResponseCodeRatio(500, 600, 0, 600) is 0.3, ResponseCodeRatio(400, 500, 0, 600) is 0.2, NetworkErrorRatio() is 0.15"
+	want := "ResponseCodeRatio(500, 600, 0, 600) is 0.3, ResponseCodeRatio(400, 500, 0, 600) is 0.2, " +
+		"NetworkErrorRatio() is 0.15"
 	if got := e.text(e.figures(seen(e, 0), 0)); got != want || e.timed {
 		t.Errorf("the figures are %q, timed %v", got, e.timed)
 	}
@@ -148,8 +150,10 @@ func TestBadExpressions(t *testing.T) {
 // FuzzExpression proves that no text makes reading panic, and that what was read decides on any figures.
 func FuzzExpression(f *testing.F) {
 	for _, seed := range []string{
-		onErrors, "!(LatencyAtQuantileMS(99.9) >= 3) || RequestThreshold() > 10 && ResponseCodeRatio(500, 600, 0, 600) < 1", "", "((((",
-		strings.Repeat("(", 500) + "RequestThreshold()>1" + strings.Repeat(")", 500), "func(){}()", "a[b](c...) == <-d", "NetworkErrorRatio(...)", "1i > `x`",
+		onErrors, "!(LatencyAtQuantileMS(99.9) >= 3) || RequestThreshold() > 10 && ResponseCodeRatio(500, 600, 0, 600) < 1",
+		"", "((((",
+		strings.Repeat("(", 500) + "RequestThreshold()>1" + strings.Repeat(")", 500), "func(){}()", "a[b](c...) == <-d",
+		"NetworkErrorRatio(...)", "1i > `x`",
 	} {
 		f.Add(seed)
 	}

@@ -75,11 +75,15 @@ func service(t *testing.T, address string) http.Handler {
 	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
 	t.Cleanup(func() { registry.Release("svc@file") })
 	pool := registry.NewPool("svc@file")
-	registry.Configure(pool, loadbalancer.PoolSpec{Name: "svc@file", Dialer: transport, Servers: []loadbalancer.ServerSpec{spec}})
+	registry.Configure(pool, loadbalancer.PoolSpec{
+		Name: "svc@file", Dialer: transport,
+		Servers: []loadbalancer.ServerSpec{spec},
+	})
 	return forward.NewService(pool, forward.Options{Service: "svc@file"})
 }
 
-// TestWhatClientsSee lets an endpoint fail in seven ways, and shows what clients see before and after the breaker trips.
+// TestWhatClientsSee lets an endpoint fail in seven ways, and shows what clients see before and after the breaker
+// trips.
 func TestWhatClientsSee(t *testing.T) {
 	released := make(chan struct{})
 	defer close(released)
@@ -92,15 +96,25 @@ func TestWhatClientsSee(t *testing.T) {
 		after      string
 	}{
 		{"refuses", nil, onMost, "502 Bad Gateway", "503 Service Unavailable\n"},
-		{"resets", func(conn net.Conn) { _ = conn.(*net.TCPConn).SetLinger(0) }, onMost, "502 Bad Gateway", "503 Service Unavailable\n"},
+		{"resets", func(conn net.Conn) {
+			_ = conn.(*net.TCPConn).SetLinger(0)
+		}, onMost, "502 Bad Gateway", "503 Service Unavailable\n"},
 		{"hangs", func(conn net.Conn) { hang(conn, released) }, onMost, "504 Gateway Timeout", "503 Service Unavailable\n"},
-		{"answers half", says("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"), onMost, "no end", "503 Service Unavailable\n"},
+		{
+			"answers half", says("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf"), onMost, "no end",
+			"503 Service Unavailable\n",
+		},
 		{"says 500", says("HTTP/1.1 500 Oh\r\nContent-Length: 3\r\n\r\nno!"), onMost, "500 no!", "503 Service Unavailable\n"},
 		{"is slow", func(conn net.Conn) {
-			time.AfterFunc(30*time.Millisecond, func() { _, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") })
+			time.AfterFunc(30*time.Millisecond, func() {
+				_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+			})
 			hang(conn, released)
 		}, "LatencyAtQuantileMS(50.0) > 20", "200 ok", "503 Service Unavailable\n"},
-		{"answers early", says("HTTP/1.1 413 Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"), onMost, "413 no", "413 no"},
+		{
+			"answers early", says("HTTP/1.1 413 Large\r\nContent-Length: 2\r\nConnection: close\r\n\r\nno"), onMost, "413 no",
+			"413 no",
+		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			c := build(t, dynamic.CircuitBreaker{Expression: test.expression, CheckPeriod: 1}, nil)
@@ -161,12 +175,13 @@ func (zeroes) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestClientsThatOweTheirBody has the time for a request be over while its body has not come, which says nothing about the service, and
-// then a body that comes while the service does not answer.
+// TestClientsThatOweTheirBody has the time for a request be over while its body has not come, which says nothing about
+// the service, and then a body that comes while the service does not answer.
 func TestClientsThatOweTheirBody(t *testing.T) {
 	released := make(chan struct{})
 	defer close(released)
-	b := build(t, dynamic.CircuitBreaker{Expression: "NetworkErrorRatio() > 0 || ResponseCodeRatio(500, 600, 0, 600) > 0"}, nil).For("o").(*breaker)
+	b := build(t, dynamic.CircuitBreaker{Expression: "NetworkErrorRatio() > 0 || ResponseCodeRatio(500, 600, 0, 600) > 0"},
+		nil).For("o").(*breaker)
 	handler := b.Wrap(service(t, scripted(t, func(conn net.Conn) { hang(conn, released) })))
 	for _, test := range []struct {
 		body  io.Reader
@@ -200,7 +215,8 @@ func (l late) Read([]byte) (int, error) {
 // Close does nothing.
 func (late) Close() error { return nil }
 
-// TestClientsThatLeaveAResponse has a client close its connection while a response goes on, which is no failure of the endpoint.
+// TestClientsThatLeaveAResponse has a client close its connection while a response goes on, which is no failure of the
+// endpoint.
 func TestClientsThatLeaveAResponse(t *testing.T) {
 	released := make(chan struct{})
 	defer close(released)

@@ -14,7 +14,8 @@ import (
 // maxExpression is the longest expression in bytes, which bounds its depth and what is counted for it as well.
 const maxExpression = 1024
 
-// parse reads an expression of Go's syntax: comparisons (==, !=, <, <=, >, >=) of a function with a number, joined by &&, ||, ! and parentheses.
+// parse reads an expression of Go's syntax: comparisons (==, !=, <, <=, >, >=) of a function with a number, joined by
+// &&, ||, ! and parentheses.
 func parse(text string) (*expression, error) {
 	if text == "" {
 		return nil, errors.New("it is empty")

@@ -35,12 +35,14 @@ type served struct {
 	url     string
 }
 
-// onAllServers runs a test behind our server of HTTP/1.1, and behind the standard library's of HTTP/1.1, HTTP/2 and h2c.
+// onAllServers runs a test behind our server of HTTP/1.1, and behind the standard library's of HTTP/1.1, HTTP/2 and
+// h2c.
 func onAllServers(t *testing.T, handler http.HandlerFunc, test func(t *testing.T, protocol string, s *served)) {
 	t.Helper()
 	for _, protocol := range []string{"http1", "h1", "h2", "h2c"} {
 		t.Run(protocol, func(t *testing.T) {
-			s := &served{breaker: build(t, dynamic.CircuitBreaker{Expression: everything}, nil).For("router web@file").(*breaker)}
+			s := &served{breaker: build(t, dynamic.CircuitBreaker{Expression: everything},
+				nil).For("router web@file").(*breaker)}
 			s.start(t, protocol, s.breaker.Wrap(handler))
 			test(t, protocol, s)
 		})
@@ -137,7 +139,9 @@ func TestResponsesOfAllShapes(t *testing.T) {
 		"string":  {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "x") }, 200, "x", 0},
 		"copy":    {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.Copy(w, strings.NewReader("x")) }, 200, "x", 0},
 		"flush":   {func(w http.ResponseWriter, _ *http.Request) { w.(http.Flusher).Flush() }, 200, "", 0},
-		"error":   {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "x", http.StatusBadGateway) }, 502, "x\n", 1},
+		"error": {func(w http.ResponseWriter, _ *http.Request) {
+			http.Error(w, "x", http.StatusBadGateway)
+		}, 502, "x\n", 1},
 		"twice": {func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(504)
 			if w, ok := w.(io.StringWriter); ok {
@@ -146,7 +150,8 @@ func TestResponsesOfAllShapes(t *testing.T) {
 		}, 504, "x", 1},
 		"controls": {func(w http.ResponseWriter, _ *http.Request) {
 			control := http.NewResponseController(w)
-			if err := errors.Join(control.SetWriteDeadline(time.Time{}), control.SetReadDeadline(time.Time{}), control.Flush()); err != nil {
+			if err := errors.Join(control.SetWriteDeadline(time.Time{}), control.SetReadDeadline(time.Time{}),
+				control.Flush()); err != nil {
 				w.WriteHeader(500)
 			}
 		}, 200, "", 0},
@@ -176,7 +181,9 @@ func TestInformationalResponses(t *testing.T) {
 		_, _ = io.WriteString(w, "x")
 	}, func(t *testing.T, _ string, s *served) {
 		var hints []string
-		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got1xxResponse: func(status int, header textproto.MIMEHeader) error {
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got1xxResponse: func(status int,
+			header textproto.MIMEHeader,
+		) error {
 			hints = append(hints, http.StatusText(status)+" "+header.Get("Link"))
 			return nil
 		}})
@@ -196,7 +203,8 @@ func TestInformationalResponses(t *testing.T) {
 	})
 }
 
-// TestStreamsInBothDirections is what a gRPC call looks like: messages go to and fro, each is flushed, and trailers end it.
+// TestStreamsInBothDirections is what a gRPC call looks like: messages go to and fro, each is flushed, and trailers end
+// it.
 func TestStreamsInBothDirections(t *testing.T) {
 	onAllServers(t, func(w http.ResponseWriter, r *http.Request) {
 		control := http.NewResponseController(w)
@@ -342,7 +350,9 @@ func TestRefusal(t *testing.T) {
 // ordered returns an answer without its Date, and with its fields in order.
 func ordered(answer string) string {
 	head, body, _ := strings.Cut(strings.ReplaceAll(answer, "\r\n", "\n"), "\n\n")
-	lines := slices.DeleteFunc(strings.Split(head, "\n"), func(line string) bool { return strings.HasPrefix(line, "Date: ") })
+	lines := slices.DeleteFunc(strings.Split(head, "\n"), func(line string) bool {
+		return strings.HasPrefix(line, "Date: ")
+	})
 	slices.Sort(lines[1:])
 	return strings.Join(lines, "\n") + "\n\n" + body
 }

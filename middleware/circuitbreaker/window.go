@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// What a window counts is what oxy's breaker counts, which Traefik's is: responses of the last ten seconds, and latencies of the last minute.
+// What a window counts is what oxy's breaker counts, which Traefik's is: responses of the last ten seconds, and
+// latencies of the last minute.
 const (
 	countWidth, countSlots     = time.Second, 10
 	latencyWidth, latencySlots = 10 * time.Second, 6
@@ -79,8 +80,8 @@ func (w *window) ratio(now time.Duration, part, whole int) float64 {
 	return float64(w.counts.sum(now, part)) / float64(divisor)
 }
 
-// networkErrors returns the share of responses that are a network error. One that breaks off long after it began finds itself no longer
-// among those that it is a part of.
+// networkErrors returns the share of responses that are a network error. One that breaks off long after it began finds
+// itself no longer among those that it is a part of.
 func (w *window) networkErrors(now time.Duration) float64 {
 	failed := w.counts.sum(now, networkCount)
 	if failed == 0 {

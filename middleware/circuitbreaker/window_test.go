@@ -49,7 +49,13 @@ func TestWindowsMove(t *testing.T) {
 		after    time.Duration
 		requests uint64
 		latency  float64
-	}{{0, 1, 50}, {9 * time.Second, 1, 50}, {10 * time.Second, 0, 50}, {59 * time.Second, 0, 50}, {60 * time.Second, 0, 0}} {
+	}{
+		{0, 1, 50},
+		{9 * time.Second, 1, 50},
+		{10 * time.Second, 0, 50},
+		{59 * time.Second, 0, 50},
+		{60 * time.Second, 0, 0},
+	} {
 		now := start + test.after
 		if got := w.requests(now); got != test.requests {
 			t.Errorf("after %v there are %d requests", test.after, got)

@@ -10,9 +10,9 @@ const (
 	unlisted = -1
 )
 
-// accepted returns the encoding that the values of Accept-Encoding ask for (RFC 9110, section 12.5.3): of those with the greatest weight
-// the one that the operator prefers, nil where none is acceptable or identity has a greater weight. What is listed twice has its greatest
-// weight, unless one of them refuses it; an unreadable weight refuses too.
+// accepted returns the encoding that the values of Accept-Encoding ask for (RFC 9110, section 12.5.3): of those with
+// the greatest weight the one that the operator prefers, nil where none is acceptable or identity has a greater weight.
+// What is listed twice has its greatest weight, unless one of them refuses it; an unreadable weight refuses too.
 func (c *Compress) accepted(values []string) *coding {
 	if len(values) == 1 && (values[0] == "identity" || values[0] == "") {
 		return nil
@@ -111,7 +111,8 @@ func weight(parameters string) int {
 	return certain
 }
 
-// quality reads a weight of 0 to 1 and is 0 for anything else. More than three decimals are none of the grammar's, but clear.
+// quality reads a weight of 0 to 1 and is 0 for anything else. More than three decimals are none of the grammar's, but
+// clear.
 func quality(text string) int {
 	whole, decimals, _ := strings.Cut(text, ".")
 	if whole == "" && decimals == "" || len(whole) > 1 {

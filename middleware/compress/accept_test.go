@@ -87,22 +87,28 @@ func TestAcceptEncoding(t *testing.T) {
 	}
 }
 
-// FuzzAcceptEncoding holds what the parser chooses against a reading of the header that is made for nothing but refusals.
+// FuzzAcceptEncoding holds what the parser chooses against a reading of the header that is made for nothing but
+// refusals.
 func FuzzAcceptEncoding(f *testing.F) {
 	for _, seed := range []string{
-		"", "gzip", "gzip, deflate, br, zstd", "gzip;q=0, *", "*;q=0, br", "identity, gzip;q=0.5", "br;q=0.0000", "x-gzip;q=0", "gzip;;q=0", "GZIP ; Q=0", "zstd;q=1;q=0", "*;q=0\x00",
+		"", "gzip", "gzip, deflate, br, zstd", "gzip;q=0, *", "*;q=0, br", "identity, gzip;q=0.5", "br;q=0.0000",
+		"x-gzip;q=0", "gzip;;q=0", "GZIP ; Q=0", "zstd;q=1;q=0", "*;q=0\x00",
 	} {
 		f.Add(seed, "", uint8(0))
 		f.Add(seed, "br;q=0", uint8(3))
 	}
 	f.Fuzz(func(t *testing.T, one, other string, setup uint8) {
 		names := []string{"gzip", "br", "zstd"}
-		rand.New(rand.NewPCG(uint64(setup), 0)).Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+		rand.New(rand.NewPCG(uint64(setup), 0)).Shuffle(len(names), func(i, j int) {
+			names[i], names[j] = names[j], names[i]
+		})
 		fallback := ""
 		if setup&1 != 0 {
 			fallback = names[0]
 		}
-		c := made(t, func(config *dynamic.Compress) { config.Encodings, config.DefaultEncoding = names[:1+setup%3], fallback })
+		c := made(t, func(config *dynamic.Compress) {
+			config.Encodings, config.DefaultEncoding = names[:1+setup%3], fallback
+		})
 		chosen := c.accepted([]string{one, other})
 		if chosen == nil {
 			return

@@ -11,7 +11,11 @@ import (
 
 // BenchmarkNothingToDo is a request that nobody may compress the response to.
 func BenchmarkNothingToDo(b *testing.B) {
-	for _, headers := range [][]string{{"X-Other: without Accept-Encoding"}, {"Accept-Encoding: identity"}, {"Accept-Encoding: deflate"}} {
+	for _, headers := range [][]string{
+		{"X-Other: without Accept-Encoding"},
+		{"Accept-Encoding: identity"},
+		{"Accept-Encoding: deflate"},
+	} {
 		b.Run(headers[0], func(b *testing.B) {
 			handler := made(b, nil).Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 			r := middlewaretest.Request(b, "GET /", headers...)
@@ -24,7 +28,8 @@ func BenchmarkNothingToDo(b *testing.B) {
 	}
 }
 
-// BenchmarkSkipped is a response that is of no type to compress, which is known when it comes, where nobody keeps a part of it.
+// BenchmarkSkipped is a response that is of no type to compress, which is known when it comes, where nobody keeps a
+// part of it.
 func BenchmarkSkipped(b *testing.B) {
 	skipped(b, func(next http.Handler) http.Handler { return transient{next} })
 }

@@ -15,7 +15,8 @@ func (w *writer) head(status int) {
 	kind := first(header["Content-Type"])
 	w.declared = contentLength(header)
 	switch {
-	case kind != "" && !w.compress.types.allows(kind), w.declared != lengthUnknown && w.declared < w.compress.minimum, !eligible(status, header):
+	case kind != "" && !w.compress.types.allows(kind), w.declared != lengthUnknown && w.declared < w.compress.minimum,
+		!eligible(status, header):
 		_ = w.pass() // nothing is held that could fail
 	case kind != "" && w.declared != lengthUnknown:
 		w.begin(header)
@@ -66,7 +67,8 @@ func (w *writer) encode(p []byte) (int, error) {
 	return w.stream.encoder.Write(p)
 }
 
-// decide is for a body that is large enough, or that is flushed: its type is what is left to ask. next is what follows what is held.
+// decide is for a body that is large enough, or that is flushed: its type is what is left to ask. next is what follows
+// what is held.
 func (w *writer) decide(next []byte) error {
 	header := w.inner.Header()
 	if later := w.kept.swap(header); later != nil {

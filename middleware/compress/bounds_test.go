@@ -90,7 +90,8 @@ func TestFlushesByTheClock(t *testing.T) {
 	}
 }
 
-// TestNothingIsLeftInEncoders breaks a response off whose beginning is in the encoder and behind it, and sends another one.
+// TestNothingIsLeftInEncoders breaks a response off whose beginning is in the encoder and behind it, and sends another
+// one.
 func TestNothingIsLeftInEncoders(t *testing.T) {
 	secret := page(200_000)
 	for _, encoding := range []string{"gzip", "br", "zstd"} {
@@ -112,7 +113,8 @@ func TestNothingIsLeftInEncoders(t *testing.T) {
 			}()
 			w := new(recorded)
 			whole.ServeHTTP(w, r)
-			if got := decoded(t, &http.Response{Header: w.Header(), Body: io.NopCloser(&w.body)}); !bytes.Equal(got, text(3000)) {
+			if got := decoded(t, &http.Response{Header: w.Header(), Body: io.NopCloser(&w.body)}); !bytes.Equal(got,
+				text(3000)) {
 				t.Fatalf("%s: %d bytes", encoding, len(got))
 			}
 		}

@@ -1,9 +1,10 @@
 // Package compress is the middleware compress: it compresses the bodies of responses for clients that accept it.
 //
-// What flows in: a request, of which Accept-Encoding counts, and the response of the handler behind. What flows out: the same response,
-// with its body in gzip, brotli or Zstandard as it is written, or untouched where compressing it would be wrong or of no use. It never
-// compresses twice, never decompresses, never keeps more of a body back than the minimum below which it is not compressed, and nothing
-// after a flush. Switched protocols, informational responses and trailers pass.
+// What flows in: a request, of which Accept-Encoding counts, and the response of the handler behind. What flows out:
+// the same response, with its body in gzip, brotli or Zstandard as it is written, or untouched where compressing it
+// would be wrong or of no use. It never compresses twice, never decompresses, never keeps more of a body back than the
+// minimum below which it is not compressed, and nothing after a flush. Switched protocols, informational responses and
+// trailers pass.
 package compress
 
 import (
@@ -33,8 +34,9 @@ type Compress struct {
 
 type counts struct{ compressed, skipped, crowded, in, out atomic.Uint64 }
 
-// New checks the definition: encodings are some of gzip, br and zstd, defaultEncoding is one of them or empty, content types are media types
-// ("text/html") or ranges of them ("text/*"), listed in one of the two options, and minResponseBodyBytes is not negative; 0 stands for 1024.
+// New checks the definition: encodings are some of gzip, br and zstd, defaultEncoding is one of them or empty, content
+// types are media types ("text/html") or ranges of them ("text/*"), listed in one of the two options, and
+// minResponseBodyBytes is not negative; 0 stands for 1024.
 func New(_ string, config dynamic.Compress) (*Compress, error) {
 	c := new(Compress)
 	if err := c.setCodings(config.Encodings, config.DefaultEncoding); err != nil {
@@ -54,9 +56,10 @@ func New(_ string, config dynamic.Compress) (*Compress, error) {
 // NoRetain says that no part of a request outlives its handler here.
 func (*Compress) NoRetain() {}
 
-// Counts returns what has happened since New: responses that were "compressed", with the bytes of their bodies before ("bytes_in") and
-// after ("bytes_out"), and those that were "skipped", though their clients would have taken them compressed. Of these, "crowded" were only
-// skipped because the encoders of other responses took all the memory that they may take.
+// Counts returns what has happened since New: responses that were "compressed", with the bytes of their bodies before
+// ("bytes_in") and after ("bytes_out"), and those that were "skipped", though their clients would have taken them
+// compressed. Of these, "crowded" were only skipped because the encoders of other responses took all the memory that
+// they may take.
 func (c *Compress) Counts() map[string]uint64 {
 	return map[string]uint64{
 		"compressed": c.counts.compressed.Load(),
@@ -67,7 +70,8 @@ func (c *Compress) Counts() map[string]uint64 {
 	}
 }
 
-// Wrap returns a handler that calls next with a writer that compresses, or with the writer as it is for clients that accept no encoding.
+// Wrap returns a handler that calls next with a writer that compresses, or with the writer as it is for clients that
+// accept no encoding.
 func (c *Compress) Wrap(next http.Handler) http.Handler {
 	transient := !httpio.Retains(next)
 	return &step{compress: c, next: next, transient: transient}

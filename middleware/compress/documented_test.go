@@ -23,29 +23,70 @@ func documented() []exchange {
 		{title: "brotli where the client prefers it", accept: "gzip;q=0.5, br", header: plain, size: 2000},
 		{title: "zstd", accept: "zstd", header: plain, size: 2000},
 		{title: "no Accept-Encoding", accept: "-", header: plain, size: 2000},
-		{title: "no Accept-Encoding, with a default", accept: "-", header: plain, size: 2000, change: func(c *dynamic.Compress) { c.DefaultEncoding = "br" }},
-		{title: "empty Accept-Encoding, with a default", accept: "", header: plain, size: 2000, change: func(c *dynamic.Compress) { c.DefaultEncoding = "br" }},
+		{
+			title: "no Accept-Encoding, with a default", accept: "-", header: plain, size: 2000,
+			change: func(c *dynamic.Compress) {
+				c.DefaultEncoding = "br"
+			},
+		},
+		{
+			title: "empty Accept-Encoding, with a default", accept: "", header: plain, size: 2000,
+			change: func(c *dynamic.Compress) {
+				c.DefaultEncoding = "br"
+			},
+		},
 		{title: "nothing is acceptable", accept: "deflate, identity;q=0", header: plain, size: 2000},
 		{title: "one byte less than the minimum", accept: "gzip", header: plain, size: 1023},
 		{title: "the minimum", accept: "gzip", header: plain, size: 1024},
-		{title: "one byte less than the minimum, declared", accept: "gzip", header: with("Content-Length", "1023", "Accept-Ranges", "bytes"), size: 1023},
-		{title: "the minimum, declared", accept: "gzip", header: with("Content-Length", "1024", "Accept-Ranges", "bytes"), size: 1024},
-		{title: "another minimum", accept: "gzip", header: plain, size: 100, change: func(c *dynamic.Compress) { c.MinResponseBodyBytes = 100 }},
+		{title: "one byte less than the minimum, declared", accept: "gzip", header: with("Content-Length", "1023",
+			"Accept-Ranges", "bytes"), size: 1023},
+		{
+			title: "the minimum, declared", accept: "gzip", header: with("Content-Length", "1024", "Accept-Ranges", "bytes"),
+			size: 1024,
+		},
+		{title: "another minimum", accept: "gzip", header: plain, size: 100, change: func(c *dynamic.Compress) {
+			c.MinResponseBodyBytes = 100
+		}},
 		{title: "less than the minimum, flushed", accept: "gzip", header: plain, size: 10, flush: true},
-		{title: "an event stream", accept: "gzip", header: []string{"Content-Type", "text/event-stream"}, size: 10, flush: true},
-		{title: "an excluded type", accept: "gzip", header: plain, size: 2000, change: func(c *dynamic.Compress) { c.ExcludedContentTypes = []string{"text/plain; charset=utf-8"} }},
-		{title: "an included type", accept: "gzip", header: plain, size: 2000, change: func(c *dynamic.Compress) { c.IncludedContentTypes = []string{"text/*"} }},
-		{title: "a type that is not included", accept: "gzip", header: plain, size: 2000, change: func(c *dynamic.Compress) { c.IncludedContentTypes = []string{"text/html"} }},
+		{
+			title: "an event stream", accept: "gzip", header: []string{"Content-Type", "text/event-stream"}, size: 10,
+			flush: true,
+		},
+		{title: "an excluded type", accept: "gzip", header: plain, size: 2000, change: func(c *dynamic.Compress) {
+			c.ExcludedContentTypes = []string{"text/plain; charset=utf-8"}
+		}},
+		{title: "an included type", accept: "gzip", header: plain, size: 2000, change: func(c *dynamic.Compress) {
+			c.IncludedContentTypes = []string{"text/*"}
+		}},
+		{title: "a type that is not included", accept: "gzip", header: plain, size: 2000, change: func(c *dynamic.Compress) {
+			c.IncludedContentTypes = []string{"text/html"}
+		}},
 		{title: "gRPC", accept: "gzip", header: []string{"Content-Type", "application/grpc+proto"}, size: 2000, flush: true},
 		{title: "an image", accept: "gzip", header: []string{"Content-Type", "image/png"}, size: 2000},
-		{title: "an image that is included", accept: "gzip", header: []string{"Content-Type", "image/png"}, size: 2000, change: func(c *dynamic.Compress) { c.IncludedContentTypes = []string{"image/png"} }},
+		{
+			title: "an image that is included", accept: "gzip", header: []string{"Content-Type", "image/png"}, size: 2000,
+			change: func(c *dynamic.Compress) {
+				c.IncludedContentTypes = []string{"image/png"}
+			},
+		},
 		{title: "no type", accept: "br", header: []string{"Content-Type", "-"}, size: 2000},
-		{title: "no type, and nobody shall guess", accept: "br", header: []string{"Content-Type", "-", "X-Content-Type-Options", "nosniff"}, size: 2000},
-		{title: "encoded already", accept: "gzip", header: with("Content-Encoding", "br", "Vary", "Accept-Encoding", "ETag", `"a"`), size: 2000},
-		{title: "a part", accept: "gzip", status: http.StatusPartialContent, header: with("Content-Range", "bytes 0-1999/5000", "Accept-Ranges", "bytes", "ETag", `"a"`), size: 2000},
-		{title: "an unsatisfiable range", accept: "gzip", status: http.StatusRequestedRangeNotSatisfiable, header: with("Content-Range", "bytes */5000"), size: 2000},
+		{title: "no type, and nobody shall guess", accept: "br", header: []string{
+			"Content-Type", "-",
+			"X-Content-Type-Options", "nosniff",
+		}, size: 2000},
+		{title: "encoded already", accept: "gzip", header: with("Content-Encoding", "br", "Vary", "Accept-Encoding", "ETag",
+			`"a"`), size: 2000},
+		{title: "a part", accept: "gzip", status: http.StatusPartialContent, header: with("Content-Range",
+			"bytes 0-1999/5000", "Accept-Ranges", "bytes", "ETag", `"a"`), size: 2000},
+		{
+			title: "an unsatisfiable range", accept: "gzip", status: http.StatusRequestedRangeNotSatisfiable,
+			header: with("Content-Range", "bytes */5000"), size: 2000,
+		},
 		{title: "no-transform", accept: "gzip", header: with("Cache-Control", "public, no-transform"), size: 2000},
-		{title: "no-transform of the client", accept: "gzip", fields: []string{"Cache-Control", "no-transform"}, header: plain, size: 2000},
+		{
+			title: "no-transform of the client", accept: "gzip", fields: []string{"Cache-Control", "no-transform"},
+			header: plain, size: 2000,
+		},
 		{title: "a digest", accept: "gzip", header: with("Repr-Digest", "sha-256=:AAAA:"), size: 2000},
 		{title: "a strong validator", accept: "gzip", header: with("ETag", `"a"`), size: 2000},
 		{title: "a weak validator", accept: "gzip", header: with("ETag", `W/"a"`), size: 2000},
@@ -64,7 +105,8 @@ type exchange struct {
 	title, method, accept string
 	fields                []string
 	status                int
-	// header holds names and values; "-" is a header without a value, as forwarding leaves Content-Type where the service sent none.
+	// header holds names and values; "-" is a header without a value, as forwarding leaves Content-Type where the service
+	// sent none.
 	header []string
 	size   int
 	flush  bool
@@ -141,7 +183,10 @@ func (e exchange) answer(t *testing.T, at server) string {
 		}
 	}
 	compressed := response.Header.Get("Content-Encoding") != ""
-	for _, name := range []string{"Accept-Ranges", "Content-Encoding", "Content-Length", "Content-Range", "Content-Type", "Etag", "Repr-Digest", "Vary"} {
+	for _, name := range []string{
+		"Accept-Ranges", "Content-Encoding", "Content-Length", "Content-Range", "Content-Type",
+		"Etag", "Repr-Digest", "Vary",
+	} {
 		if name == "Content-Length" && (compressed || e.size > 0 && !slices.Contains(e.header, name)) {
 			continue // How the server frames what it is given is its own matter.
 		}

@@ -32,7 +32,8 @@ const (
 	gzipLevel     = gzip.DefaultCompression
 	brotliQuality = 6
 	zstdLevel     = zstd.SpeedDefault
-	// brotliWindow (as a power of two) and zstdWindow, in bytes, bound the memory of an encoder, which they are the larger part of.
+	// brotliWindow (as a power of two) and zstdWindow, in bytes, bound the memory of an encoder, which they are the larger
+	// part of.
 	brotliWindow = 18
 	zstdWindow   = 256 << 10
 )
@@ -95,7 +96,8 @@ func (c *Compress) setCodings(names []string, fallback string) error {
 		}
 	}
 	if fallback != "" && c.fallback == nil {
-		return fmt.Errorf("compress.defaultEncoding %q is not among compress.encodings (%s)", fallback, strings.Join(names, ", "))
+		return fmt.Errorf("compress.defaultEncoding %q is not among compress.encodings (%s)", fallback,
+			strings.Join(names, ", "))
 	}
 	return nil
 }

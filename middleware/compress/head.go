@@ -10,13 +10,15 @@ import (
 // lengthUnknown is the length of a body that ends where it ends.
 const lengthUnknown = -1
 
-// eligible reports whether a response may be compressed as far as its head tells, its content type apart: it has a body that is a whole
-// representation, that nobody has encoded, and that nobody has computed a digest of.
+// eligible reports whether a response may be compressed as far as its head tells, its content type apart: it has a body
+// that is a whole representation, that nobody has encoded, and that nobody has computed a digest of.
 func eligible(status int, header http.Header) bool {
 	switch {
-	case status < 200, status == http.StatusNoContent, status == http.StatusResetContent, status == http.StatusPartialContent, status == http.StatusNotModified:
+	case status < 200, status == http.StatusNoContent, status == http.StatusResetContent,
+		status == http.StatusPartialContent, status == http.StatusNotModified:
 		return false
-	case slices.ContainsFunc(header["Content-Encoding"], isNamed), len(header["Content-Range"]) > 0, listed(header["Cache-Control"], "no-transform"):
+	case slices.ContainsFunc(header["Content-Encoding"], isNamed), len(header["Content-Range"]) > 0,
+		listed(header["Cache-Control"], "no-transform"):
 		return false
 	}
 	announced := header["Trailer"]
@@ -82,8 +84,8 @@ func (c *coding) describe(header http.Header) {
 	}
 }
 
-// kept is a header as it was when the handler sent it, while the decision about its response is pending. Changes that come later are not
-// for this head, but may be trailers.
+// kept is a header as it was when the handler sent it, while the decision about its response is pending. Changes that
+// come later are not for this head, but may be trailers.
 type kept struct{ header http.Header }
 
 func (k *kept) keep(header http.Header) { k.header = maps.Clone(header) }

@@ -85,8 +85,8 @@ func (p plan) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-// TestBodiesAreIdentical sends 1,000 generated bodies in each encoding through one middleware, whose encoders are used again and again.
-// The race detector gets 200 of them.
+// TestBodiesAreIdentical sends 1,000 generated bodies in each encoding through one middleware, whose encoders are used
+// again and again. The race detector gets 200 of them.
 func TestBodiesAreIdentical(t *testing.T) {
 	encodings := []string{"gzip", "br", "zstd"}
 	for name, serve := range servers() {
@@ -118,7 +118,8 @@ func TestBodiesAreIdentical(t *testing.T) {
 			}
 			workers.Wait()
 			counts := c.Counts()
-			if counts["compressed"]+counts["skipped"] != 3*share || counts["skipped"] == 0 || counts["compressed"] < share || counts["bytes_out"] >= counts["bytes_in"] {
+			if counts["compressed"]+counts["skipped"] != 3*share || counts["skipped"] == 0 || counts["compressed"] < share ||
+				counts["bytes_out"] >= counts["bytes_in"] {
 				t.Errorf("counts: %v", counts)
 			}
 		})

@@ -22,7 +22,8 @@ func TestReadme(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if c, err := New("smaller@file", *examples["smaller"].Compress); err != nil || !cmp.Equal(c.names(), []string{"gzip", "br", "zstd"}) || c.minimum != 1024 || c.fallback != nil {
+	if c, err := New("smaller@file", *examples["smaller"].Compress); err != nil ||
+		!cmp.Equal(c.names(), []string{"gzip", "br", "zstd"}) || c.minimum != 1024 || c.fallback != nil {
 		t.Errorf("without options: %+v, %v", c, err)
 	}
 	c, err := New("chosen@file", *examples["chosen"].Compress)
@@ -46,20 +47,47 @@ func TestBadValues(t *testing.T) {
 	}{
 		{dynamic.Compress{}, "compress.encodings is empty; list some of gzip, br and zstd"},
 		{dynamic.Compress{Encodings: []string{}}, "compress.encodings is empty; list some of gzip, br and zstd"},
-		{dynamic.Compress{Encodings: []string{"gzip", "deflate"}}, `compress.encodings: "deflate" is none of gzip, br and zstd`},
+		{
+			dynamic.Compress{Encodings: []string{"gzip", "deflate"}},
+			`compress.encodings: "deflate" is none of gzip, br and zstd`,
+		},
 		{dynamic.Compress{Encodings: []string{"GZIP"}}, `compress.encodings: "GZIP" is none of gzip, br and zstd`},
 		{dynamic.Compress{Encodings: []string{"x-gzip"}}, `compress.encodings: "x-gzip" is none of gzip, br and zstd`},
-		{dynamic.Compress{Encodings: []string{"gzip", "zstd"}, DefaultEncoding: "br"}, `compress.defaultEncoding "br" is not among compress.encodings (gzip, zstd)`},
-		{dynamic.Compress{Encodings: []string{"gzip"}, DefaultEncoding: "identity"}, `compress.defaultEncoding "identity" is not among compress.encodings (gzip)`},
-		{dynamic.Compress{Encodings: []string{"gzip"}, MinResponseBodyBytes: -1}, "compress.minResponseBodyBytes -1 is negative"},
 		{
-			dynamic.Compress{Encodings: []string{"gzip"}, IncludedContentTypes: []string{"text/html"}, ExcludedContentTypes: []string{"text/css"}},
+			dynamic.Compress{Encodings: []string{"gzip", "zstd"}, DefaultEncoding: "br"},
+			`compress.defaultEncoding "br" is not among compress.encodings (gzip, zstd)`,
+		},
+		{
+			dynamic.Compress{Encodings: []string{"gzip"}, DefaultEncoding: "identity"},
+			`compress.defaultEncoding "identity" is not among compress.encodings (gzip)`,
+		},
+		{
+			dynamic.Compress{Encodings: []string{"gzip"}, MinResponseBodyBytes: -1},
+			"compress.minResponseBodyBytes -1 is negative",
+		},
+		{
+			dynamic.Compress{
+				Encodings: []string{"gzip"}, IncludedContentTypes: []string{"text/html"},
+				ExcludedContentTypes: []string{"text/css"},
+			},
 			"compress.includedContentTypes and compress.excludedContentTypes are both set; one of them is wanted",
 		},
-		{dynamic.Compress{Encodings: []string{"gzip"}, IncludedContentTypes: []string{"text"}}, `compress.includedContentTypes: "text" is not a media type, such as text/html or text/*`},
-		{dynamic.Compress{Encodings: []string{"gzip"}, IncludedContentTypes: []string{"*/html"}}, `compress.includedContentTypes: "*/html" is not a media type, such as text/html or text/*`},
-		{dynamic.Compress{Encodings: []string{"gzip"}, ExcludedContentTypes: []string{""}}, `compress.excludedContentTypes: "" is not a media type: mime: no media type`},
-		{dynamic.Compress{Encodings: []string{"gzip"}, ExcludedContentTypes: []string{"text/html; ="}}, `compress.excludedContentTypes: "text/html; =" is not a media type: mime: invalid media parameter`},
+		{
+			dynamic.Compress{Encodings: []string{"gzip"}, IncludedContentTypes: []string{"text"}},
+			`compress.includedContentTypes: "text" is not a media type, such as text/html or text/*`,
+		},
+		{
+			dynamic.Compress{Encodings: []string{"gzip"}, IncludedContentTypes: []string{"*/html"}},
+			`compress.includedContentTypes: "*/html" is not a media type, such as text/html or text/*`,
+		},
+		{
+			dynamic.Compress{Encodings: []string{"gzip"}, ExcludedContentTypes: []string{""}},
+			`compress.excludedContentTypes: "" is not a media type: mime: no media type`,
+		},
+		{
+			dynamic.Compress{Encodings: []string{"gzip"}, ExcludedContentTypes: []string{"text/html; ="}},
+			`compress.excludedContentTypes: "text/html; =" is not a media type: mime: invalid media parameter`,
+		},
 	}
 	for _, test := range tests {
 		c, err := New("test@file", test.config)
@@ -83,25 +111,33 @@ func TestContentTypes(t *testing.T) {
 	}{
 		{
 			yes: []string{
-				"text/html", "TEXT/HTML; charset=utf-8", "application/json", "application/octet-stream", "image/svg+xml", "image/bmp", "text/event-stream",
+				"text/html", "TEXT/HTML; charset=utf-8", "application/json", "application/octet-stream", "image/svg+xml",
+				"image/bmp", "text/event-stream",
 				"application/grpc-web+proto", "audio/wav", "font/ttf", "application/wasm", " text/css ",
 			},
 			no: []string{
-				"application/grpc", "application/grpc+proto", "Application/GRPC;x=y", "image/png", "IMAGE/JPEG", "video/mp4", "audio/mpeg", "font/woff2", "application/zip",
+				"application/grpc", "application/grpc+proto", "Application/GRPC;x=y", "image/png", "IMAGE/JPEG", "video/mp4",
+				"audio/mpeg", "font/woff2", "application/zip",
 				"application/vnd.oasis.opendocument.text+zip", "text", "text/", "/html", "html;charset=utf-8", ";",
 			},
 		},
 		{
 			excluded: []string{"Text/HTML; charset=utf-8", "application/*"},
 			yes:      []string{"text/css", "textual/html"},
-			no:       []string{"text/html", "text/html; charset=iso-8859-1", "application/json", "application/grpc", "image/png"},
+			no: []string{
+				"text/html", "text/html; charset=iso-8859-1", "application/json", "application/grpc",
+				"image/png",
+			},
 		},
 		{
 			included: []string{"text/html", "image/*"},
 			yes:      []string{"text/html;charset=utf-8", "image/png", "image/svg+xml"},
 			no:       []string{"text/css", "application/json", "text/htmlx"},
 		},
-		{included: []string{"*/*"}, yes: []string{"video/mp4", "a/b"}, no: []string{"application/grpc", "application/grpc+json"}},
+		{included: []string{"*/*"}, yes: []string{"video/mp4", "a/b"}, no: []string{
+			"application/grpc",
+			"application/grpc+json",
+		}},
 		{included: []string{"application/grpc"}, no: []string{"application/grpc", "text/html"}},
 	}
 	for _, test := range tests {

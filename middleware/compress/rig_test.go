@@ -175,7 +175,8 @@ func page(size int) []byte {
 	}
 	var b bytes.Buffer
 	for b.Len() < size {
-		fmt.Fprintf(&b, "<div class=\"row\"><a href=\"/%s/%d\">%s</a>", words[random.IntN(50)], random.IntN(100_000), words[random.IntN(500)])
+		fmt.Fprintf(&b, "<div class=\"row\"><a href=\"/%s/%d\">%s</a>", words[random.IntN(50)], random.IntN(100_000),
+			words[random.IntN(500)])
 		for range random.IntN(12) {
 			fmt.Fprintf(&b, " %s", words[random.IntN(1+random.IntN(500))])
 		}

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// mostRoom and leastRoom bound the memory of the encoders of one middleware that are in use at a time, in bytes. roomShare is their
-	// part of the memory limit, if there is one.
+	// mostRoom and leastRoom bound the memory of the encoders of one middleware that are in use at a time, in bytes.
+	// roomShare is their part of the memory limit, if there is one.
 	mostRoom  = 1 << 30
 	leastRoom = 16 << 20
 	roomShare = 4

@@ -26,8 +26,8 @@ func TestRoomFollowsTheMemoryLimit(t *testing.T) {
 	}
 }
 
-// TestCrowded demands that responses are sent as they are while the encoders of others, such as those to clients that read slowly, take
-// all the room, and are compressed again when these have ended in whichever way.
+// TestCrowded demands that responses are sent as they are while the encoders of others, such as those to clients that
+// read slowly, take all the room, and are compressed again when these have ended in whichever way.
 func TestCrowded(t *testing.T) {
 	c := made(t, func(config *dynamic.Compress) { config.Encodings = []string{"gzip", "br", "zstd"} })
 	send := func(encoding, kind string, within func()) *recorded {
@@ -46,11 +46,13 @@ func TestCrowded(t *testing.T) {
 		for _, kind := range []string{"text/plain", ""} {
 			outer := send(encoding, "text/plain", func() {
 				w := send(encoding, kind, func() {})
-				if w.Header().Get("Content-Encoding") != "" || w.Header().Get("Vary") != "" || !bytes.Equal(w.body.Bytes(), text(5000)) || w.Status != http.StatusOK {
+				if w.Header().Get("Content-Encoding") != "" || w.Header().Get("Vary") != "" || !bytes.Equal(w.body.Bytes(),
+					text(5000)) || w.Status != http.StatusOK {
 					t.Errorf("%s, crowded: %d, %v, %d bytes", encoding, w.Status, w.Header(), w.body.Len())
 				}
 			})
-			if got := decoded(t, &http.Response{Header: outer.Header(), Body: io.NopCloser(&outer.body)}); !bytes.Equal(got, text(5000)) || outer.Header().Get("Content-Encoding") != encoding {
+			if got := decoded(t, &http.Response{Header: outer.Header(), Body: io.NopCloser(&outer.body)}); !bytes.Equal(got,
+				text(5000)) || outer.Header().Get("Content-Encoding") != encoding {
 				t.Errorf("%s: %v, %d bytes", encoding, outer.Header(), len(got))
 			}
 		}
@@ -117,7 +119,8 @@ func TestRecycledWriterIsClean(t *testing.T) {
 			w := recorder.Result()
 			got := decoded(t, w)
 			compressed := w.Header.Get("Content-Encoding") != ""
-			if !bytes.Equal(got, text(size)) || compressed != (path == "/large" || path == "/streamed") || w.Header.Get("X-Path") != path || path == "/small" && w.StatusCode != http.StatusAccepted {
+			if !bytes.Equal(got, text(size)) || compressed != (path == "/large" || path == "/streamed") ||
+				w.Header.Get("X-Path") != path || path == "/small" && w.StatusCode != http.StatusAccepted {
 				t.Fatalf("%s: %d, %v, %d bytes", path, w.StatusCode, w.Header, len(got))
 			}
 		}

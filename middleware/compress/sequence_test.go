@@ -29,10 +29,12 @@ func TestTrailersSetBeforeTheBody(t *testing.T) {
 		})
 		for name, serve := range servers() {
 			response := serve(t, made(t, nil).Wrap(handler)).get(t, "gzip")
-			if got := decoded(t, response); !bytes.Equal(got, text(5000)) || (response.Header.Get("Content-Encoding") != "") != (kind != "image/png") {
+			if got := decoded(t, response); !bytes.Equal(got, text(5000)) ||
+				(response.Header.Get("Content-Encoding") != "") != (kind != "image/png") {
 				t.Errorf("%s %q: %d bytes, %v", name, kind, len(got), response.Header)
 			}
-			if got := response.Trailer; got.Get("X-Announced") != "yes" || got.Get("X-Late") != "too" || response.Header.Get("X-Too-Late") != "" {
+			if got := response.Trailer; got.Get("X-Announced") != "yes" || got.Get("X-Late") != "too" ||
+				response.Header.Get("X-Too-Late") != "" {
 				t.Errorf("%s %q: head %v, trailers %v", name, kind, response.Header, got)
 			}
 		}
@@ -91,8 +93,8 @@ type hijacked struct{ recorded }
 // Hijack gives nothing.
 func (*hijacked) Hijack() (net.Conn, *bufio.ReadWriter, error) { return nil, nil, nil }
 
-// TestHijackOnTheWay takes the connection over when the response has begun. What was written before goes ahead, unless an encoder has it,
-// which others use then.
+// TestHijackOnTheWay takes the connection over when the response has begun. What was written before goes ahead, unless
+// an encoder has it, which others use then.
 func TestHijackOnTheWay(t *testing.T) {
 	for _, size := range []int{0, 10, 5000} {
 		c, w := made(t, nil), new(hijacked)

@@ -16,7 +16,8 @@ type types struct {
 
 func newTypes(included, excluded []string) (types, error) {
 	if len(included) > 0 && len(excluded) > 0 {
-		return types{}, errors.New("compress.includedContentTypes and compress.excludedContentTypes are both set; one of them is wanted")
+		return types{},
+			errors.New("compress.includedContentTypes and compress.excludedContentTypes are both set; one of them is wanted")
 	}
 	var t types
 	var err error
@@ -57,8 +58,8 @@ func (t *types) allows(contentType string) bool {
 	return !among(t.excluded, media) && !dense(main, sub)
 }
 
-// refusesRequest reports whether the type of the request's body rules out that the response is compressed: it belongs to a protocol, as a
-// rule, that the response belongs to.
+// refusesRequest reports whether the type of the request's body rules out that the response is compressed: it belongs
+// to a protocol, as a rule, that the response belongs to.
 func (t *types) refusesRequest(header http.Header) bool {
 	values := header["Content-Type"]
 	if len(values) == 0 {
@@ -85,7 +86,8 @@ func among(list []string, media string) bool {
 	return false
 }
 
-// isGRPC reports whether a type is that of gRPC, which has a compression of its own and trusts the boundaries of its frames.
+// isGRPC reports whether a type is that of gRPC, which has a compression of its own and trusts the boundaries of its
+// frames.
 func isGRPC(media string) bool {
 	const name = "application/grpc"
 	return hasPrefixFold(media, name) && (len(media) == len(name) || media[len(name)] == '+')
@@ -122,7 +124,8 @@ func dense(main, sub string) bool {
 
 func archive(sub string) bool {
 	switch sub {
-	case "zip", "gzip", "x-gzip", "x-bzip", "x-bzip2", "x-xz", "x-lzma", "x-lzip", "zstd", "x-zstd", "x-brotli", "x-snappy-framed", "x-compress",
+	case "zip", "gzip", "x-gzip", "x-bzip", "x-bzip2", "x-xz", "x-lzma", "x-lzip", "zstd", "x-zstd", "x-brotli",
+		"x-snappy-framed", "x-compress",
 		"x-7z-compressed", "vnd.rar", "x-rar-compressed", "java-archive", "font-woff", "font-woff2", "x-font-woff",
 		"vnd.android.package-archive", "vnd.debian.binary-package", "x-rpm", "x-redhat-package-manager":
 		return true

@@ -24,13 +24,15 @@ const (
 	ended
 )
 
-// writer is the writer of one response. Until it is known whether the response is compressed, its head and the beginning of its body wait;
-// from then on it either gives everything to the server's writer as it comes, or to an encoder.
+// writer is the writer of one response. Until it is known whether the response is compressed, its head and the
+// beginning of its body wait; from then on it either gives everything to the server's writer as it comes, or to an
+// encoder.
 type writer struct {
 	inner    http.ResponseWriter
 	compress *Compress
 	coding   *coding
-	// passes says, without the mutex, that the state is passing, which no other state follows. The server's writer sees to late calls.
+	// passes says, without the mutex, that the state is passing, which no other state follows. The server's writer sees to
+	// late calls.
 	passes atomic.Bool
 
 	// mutex keeps those apart who write, who flush by the clock, and who come after the handler's return.
@@ -105,7 +107,8 @@ func (w *writer) Splices() bool {
 // Flush sends what has been written so far.
 func (w *writer) Flush() { _ = w.FlushError() }
 
-// FlushError sends what has been written so far, in a form that the client can decode. It decides: whoever flushes streams.
+// FlushError sends what has been written so far, in a form that the client can decode. It decides: whoever flushes
+// streams.
 func (w *writer) FlushError() error {
 	control := http.NewResponseController(w.inner)
 	if w.passes.Load() {
@@ -188,7 +191,8 @@ func (w *writer) reset() {
 	w.state, w.status, w.written, w.fresh = undecided, 0, 0, false
 }
 
-// abandon ends the response of a handler that has panicked: the server cuts it off, or answers itself where nothing has been sent.
+// abandon ends the response of a handler that has panicked: the server cuts it off, or answers itself where nothing has
+// been sent.
 func (w *writer) abandon() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

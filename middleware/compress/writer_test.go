@@ -93,7 +93,8 @@ func TestTrailersPass(t *testing.T) {
 					t.Errorf("%s: %s is in the head", name, value)
 				}
 			}
-			if response.Trailer.Get("X-Announced") != "yes" || response.Trailer.Get("X-Late") != "too" || response.StatusCode != http.StatusAccepted {
+			if response.Trailer.Get("X-Announced") != "yes" || response.Trailer.Get("X-Late") != "too" ||
+				response.StatusCode != http.StatusAccepted {
 				t.Errorf("%d, %v", response.StatusCode, response.Trailer)
 			}
 			compressed := response.Header.Get("Content-Encoding") != ""
@@ -113,8 +114,11 @@ func TestInformationalResponsesPass(t *testing.T) {
 	})
 	everywhere(t, handler, func(t *testing.T, at server, encoding string) {
 		hints := 0
-		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got1xxResponse: func(code int, header textproto.MIMEHeader) error {
-			if code == http.StatusEarlyHints && header.Get("Link") != "" && header.Get("Content-Encoding") == "" && header.Get("Vary") == "" {
+		ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got1xxResponse: func(code int,
+			header textproto.MIMEHeader,
+		) error {
+			if code == http.StatusEarlyHints && header.Get("Link") != "" && header.Get("Content-Encoding") == "" &&
+				header.Get("Vary") == "" {
 				hints++
 			}
 			return nil
@@ -129,7 +133,8 @@ func TestInformationalResponsesPass(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = response.Body.Close() }()
-		if got := decoded(t, response); !bytes.Equal(got, text(2000)) || hints != 1 || response.Header.Get("Content-Encoding") != encoding {
+		if got := decoded(t, response); !bytes.Equal(got, text(2000)) || hints != 1 ||
+			response.Header.Get("Content-Encoding") != encoding {
 			t.Errorf("%d bytes, %d hints, %v", len(got), hints, response.Header)
 		}
 	})
@@ -271,7 +276,10 @@ func TestWhatIsNotCompressedIsSpliced(t *testing.T) {
 	if body, err := io.ReadAll(decoder(t, "gzip", &w.body)); !bytes.Equal(body, text(5000)) || err != nil {
 		t.Errorf("%d bytes, %v", len(body), err)
 	}
-	want := map[string]uint64{"compressed": 1, "skipped": 1, "crowded": 0, "bytes_in": 5000, "bytes_out": c.Counts()["bytes_out"]}
+	want := map[string]uint64{
+		"compressed": 1, "skipped": 1, "crowded": 0, "bytes_in": 5000,
+		"bytes_out": c.Counts()["bytes_out"],
+	}
 	if !cmp.Equal(c.Counts(), want) || want["bytes_out"] == 0 || want["bytes_out"] > 500 {
 		t.Errorf("counts: %v", c.Counts())
 	}
@@ -436,7 +444,8 @@ func TestUnwrap(t *testing.T) {
 	}
 }
 
-// TestEncodedBySecondLine demands that a response is not encoded twice whose service names its encoding on a line after an empty one.
+// TestEncodedBySecondLine demands that a response is not encoded twice whose service names its encoding on a line after
+// an empty one.
 func TestEncodedBySecondLine(t *testing.T) {
 	w := new(recorded)
 	made(t, nil).Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -444,7 +453,8 @@ func TestEncodedBySecondLine(t *testing.T) {
 		w.Header()["Content-Encoding"] = []string{"", "br"}
 		_, _ = w.Write(text(5000))
 	})).ServeHTTP(w, middlewaretest.Request(t, "GET /", "Accept-Encoding: gzip"))
-	if got := w.Header()["Content-Encoding"]; !slices.Equal(got, []string{"", "br"}) || !bytes.Equal(w.body.Bytes(), text(5000)) {
+	if got := w.Header()["Content-Encoding"]; !slices.Equal(got, []string{"", "br"}) || !bytes.Equal(w.body.Bytes(),
+		text(5000)) {
 		t.Errorf("%q, %d bytes", got, w.body.Len())
 	}
 }

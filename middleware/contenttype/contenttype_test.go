@@ -127,11 +127,26 @@ func TestWhatIsLeftAlone(t *testing.T) {
 		{name: "detected", status: 200, want: []string{"text/html; charset=utf-8"}},
 		{name: "detected error", status: 404, want: []string{"text/html; charset=utf-8"}},
 		{name: "no value", status: 200, header: http.Header{"Content-Type": nil}, want: []string{"text/html; charset=utf-8"}},
-		{name: "not encoded", status: 200, header: http.Header{"Content-Encoding": {""}}, want: []string{"text/html; charset=utf-8"}},
-		{name: "with a length", status: 200, header: http.Header{"Content-Length": {"6"}}, want: []string{"text/html; charset=utf-8"}},
-		{name: "some option", status: 200, header: http.Header{"X-Content-Type-Options": {"sniff"}}, want: []string{"text/html; charset=utf-8"}},
-		{name: "upgrade refused", request: []string{"GET /", "Connection: Upgrade", "Upgrade: websocket"}, status: 200, want: []string{"text/html; charset=utf-8"}},
-		{name: "named", status: 200, header: http.Header{"Content-Type": {"application/json"}}, want: []string{"application/json"}},
+		{
+			name: "not encoded", status: 200, header: http.Header{"Content-Encoding": {""}},
+			want: []string{"text/html; charset=utf-8"},
+		},
+		{
+			name: "with a length", status: 200, header: http.Header{"Content-Length": {"6"}},
+			want: []string{"text/html; charset=utf-8"},
+		},
+		{
+			name: "some option", status: 200, header: http.Header{"X-Content-Type-Options": {"sniff"}},
+			want: []string{"text/html; charset=utf-8"},
+		},
+		{
+			name: "upgrade refused", request: []string{"GET /", "Connection: Upgrade", "Upgrade: websocket"}, status: 200,
+			want: []string{"text/html; charset=utf-8"},
+		},
+		{
+			name: "named", status: 200, header: http.Header{"Content-Type": {"application/json"}},
+			want: []string{"application/json"},
+		},
 		{name: "named empty", status: 200, header: http.Header{"Content-Type": {""}}, want: []string{""}},
 		{name: "encoded", status: 200, header: http.Header{"Content-Encoding": {"gzip"}}},
 		{name: "encoded by the second line", status: 200, header: http.Header{"Content-Encoding": {"", "gzip"}}},
@@ -157,7 +172,8 @@ func TestWhatIsLeftAlone(t *testing.T) {
 			w.WriteHeader(test.status)
 			_, _ = io.WriteString(w, "<html>")
 		})
-		if diff := cmp.Diff(test.want, s.types); diff != "" || s.events[0] != http.StatusText(test.status) || len(s.events) != 2 {
+		if diff := cmp.Diff(test.want, s.types); diff != "" || s.events[0] != http.StatusText(test.status) ||
+			len(s.events) != 2 {
 			t.Errorf("%s: %s %q", test.name, diff, s.events)
 		}
 	}
@@ -174,7 +190,10 @@ func TestOrder(t *testing.T) {
 	}{
 		{"nothing", func(http.ResponseWriter, *http.Request) {}, []string{ok}, ""},
 		{"status alone", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(201) }, []string{"Created"}, ""},
-		{"two statuses", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(201); w.WriteHeader(500) }, []string{"Created"}, ""},
+		{"two statuses", func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(201)
+			w.WriteHeader(500)
+		}, []string{"Created"}, ""},
 		{"hints", func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(103)
 			w.WriteHeader(404)
@@ -194,7 +213,10 @@ func TestOrder(t *testing.T) {
 			w.(http.Flusher).Flush()
 			_, _ = w.Write([]byte("x"))
 		}, []string{ok, "write <html>", "flush", "write x"}, "text/html; charset=utf-8"},
-		{"no bytes", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(nil); _, _ = w.Write([]byte("<html>")) }, []string{ok, "write <html>"}, "text/html; charset=utf-8"},
+		{"no bytes", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = w.Write(nil)
+			_, _ = w.Write([]byte("<html>"))
+		}, []string{ok, "write <html>"}, "text/html; charset=utf-8"},
 		{"few bytes", func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = w.Write([]byte("<h"))
 			_, _ = w.Write([]byte("tml>"))
@@ -269,7 +291,11 @@ func (transient) NoRetain() {}
 // TestWritersServeAgain demands that a writer serves another response only where nobody keeps it, and that it knows
 // nothing of the last one.
 func TestWritersServeAgain(t *testing.T) {
-	for _, test := range []struct{ transient, released, again bool }{{true, true, true}, {true, false, false}, {false, true, false}} {
+	for _, test := range []struct{ transient, released, again bool }{
+		{true, true, true},
+		{true, false, false},
+		{false, true, false},
+	} {
 		writers := make(map[http.ResponseWriter]bool)
 		var next http.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			writers[w] = true
@@ -289,10 +315,14 @@ func TestWritersServeAgain(t *testing.T) {
 		handler := build(t, dynamic.ContentType{}).Wrap(next)
 		const rounds = 20
 		for range rounds {
-			for path, want := range map[string]string{"/named": "text/x-named", "/detected": "text/html; charset=utf-8", "/empty": ""} {
+			for path, want := range map[string]string{
+				"/named": "text/x-named", "/detected": "text/html; charset=utf-8",
+				"/empty": "",
+			} {
 				s, r := new(server), middlewaretest.Request(t, "GET "+path)
 				handler.ServeHTTP(s, r.WithContext(telemetry.WithRecord(r.Context(), new(telemetry.Record))))
-				if strings.Join(s.types, "|") != want || s.events[0] != "Accepted" || s.header.Get("X-Path") != path || (s.received == "") != (path == "/empty") {
+				if strings.Join(s.types, "|") != want || s.events[0] != "Accepted" || s.header.Get("X-Path") != path ||
+					(s.received == "") != (path == "/empty") {
 					t.Errorf("%+v %s: %q, type %q", test, path, s.events, s.types)
 				}
 			}

@@ -77,7 +77,8 @@ func TestStreamsWithoutDelay(t *testing.T) {
 			_, _ = io.WriteString(w, "second\n")
 		}, func(answer *http.Response) {
 			body := bufio.NewReader(answer.Body)
-			if line, err := body.ReadString('\n'); line != "<html>\n" || answer.Header.Get("Content-Type") != "text/html; charset=utf-8" {
+			if line, err := body.ReadString('\n'); line != "<html>\n" ||
+				answer.Header.Get("Content-Type") != "text/html; charset=utf-8" {
 				t.Errorf("read %q, %v, headers %q", line, err, answer.Header)
 			}
 			close(release)

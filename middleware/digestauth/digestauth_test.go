@@ -21,8 +21,10 @@ func TestResponseOfTheRFC(t *testing.T) {
 		"8ca523f5e9506fed4657c9700eebdbec":                                 md5Of,
 		"753927fa0e85d155564e2e272a28d1802ca10daf4496794697cf8db5856cb6c1": sha256Of,
 	} {
-		step := build(t, dynamic.DigestAuth{Realm: realm, Users: []string{"Mufasa:" + realm + ":" + hash("Mufasa:"+realm+":Circle of Life")}})
-		sent, ok := parse([]string{`Digest username="Mufasa", realm="http-auth@example.org", uri="/dir/index.html", algorithm=` +
+		step := build(t, dynamic.DigestAuth{Realm: realm, Users: []string{"Mufasa:" + realm + ":" +
+			hash("Mufasa:"+realm+":Circle of Life")}})
+		sent, ok := parse([]string{`Digest username="Mufasa", realm="http-auth@example.org", uri="/dir/index.html", ` +
+			`algorithm=` +
 			step.users.offered[0].String() + `, nonce="7ypf/xlj9XXwfDPEoM4URrv/xwf94BcCAzFZH4GiTo0v", nc=00000001, ` +
 			`cnonce="f2/wE4q74E6zIJEtWaHKaf5wv/H5QzzpXusqGemxURZJ", qop=auth, response="` + name +
 			`", opaque="FQhe/qaU925kfnzjCev0ciny7QMkPqMAFRtzCUYo5tdS"`})
@@ -91,7 +93,8 @@ func TestChallengeOfAnotherObject(t *testing.T) {
 		t.Errorf("answers %d", got.status)
 	}
 	c.opaque = "other"
-	if got := serve(t, step, middlewaretest.Request(t, "GET /", c.authorization())); got.status != 401 || !strings.HasSuffix(got.challenges[0], ", stale=true") {
+	if got := serve(t, step, middlewaretest.Request(t, "GET /", c.authorization())); got.status != 401 ||
+		!strings.HasSuffix(got.challenges[0], ", stale=true") {
 		t.Errorf("answers another opaque with %d %q", got.status, got.challenges)
 	}
 }
@@ -159,7 +162,8 @@ func TestRefusals(t *testing.T) {
 			r := middlewaretest.Request(t, "GET /")
 			r.Header.Set("Authorization", strings.TrimPrefix(header(c), "Authorization: "))
 			got := serve(t, step, r)
-			if got.status != 401 || got.passed != nil || len(got.challenges) != 1 || strings.Contains(got.challenges[0], "stale") {
+			if got.status != 401 || got.passed != nil || len(got.challenges) != 1 || strings.Contains(got.challenges[0],
+				"stale") {
 				t.Errorf("answers %d %q", got.status, got.challenges)
 			}
 		})
@@ -208,7 +212,10 @@ func TestAccepted(t *testing.T) {
 // hash.
 func TestNoHashIsNoPassword(t *testing.T) {
 	long := "ann:traefik:" + sha256Of("ann:traefik:secret")
-	for _, step := range []*DigestAuth{build(t, dynamic.DigestAuth{Users: []string{long}}), build(t, dynamic.DigestAuth{Users: []string{ann()}})} {
+	for _, step := range []*DigestAuth{
+		build(t, dynamic.DigestAuth{Users: []string{long}}),
+		build(t, dynamic.DigestAuth{Users: []string{ann()}}),
+	} {
 		for _, user := range []string{"ann", "bob"} {
 			c := challenged(t, step)
 			c.user, c.sha256 = user, step.users.offered[0] == algorithmMD5
@@ -227,11 +234,13 @@ func TestRecordsStaySmall(t *testing.T) {
 	step := build(t, dynamic.DigestAuth{})
 	c := challenged(t, step)
 	c.user = strings.Repeat("x", 5000)
-	if got := serve(t, step, middlewaretest.Request(t, "GET /", c.authorization())); got.status != 401 || got.record.Username != c.user[:255] {
+	if got := serve(t, step, middlewaretest.Request(t, "GET /", c.authorization())); got.status != 401 ||
+		got.record.Username != c.user[:255] {
 		t.Errorf("answers %d, and records %d bytes", got.status, len(got.record.Username))
 	}
 	c.user = "a\x80\tb"
-	if got := serve(t, step, middlewaretest.Request(t, "GET /", c.authorization())); got.status != 401 || got.record.Username != "" {
+	if got := serve(t, step, middlewaretest.Request(t, "GET /", c.authorization())); got.status != 401 ||
+		got.record.Username != "" {
 		t.Errorf("answers %d, and records %q", got.status, got.record.Username)
 	}
 }

@@ -15,8 +15,10 @@ import (
 func FuzzParse(f *testing.F) {
 	c := &client{user: `a\"n`, realm: "traefik", nonce: "n", uri: "/", qop: "auth", nc: 1, opaque: "o"}
 	for _, seed := range []string{
-		"", "Digest", "Digest ", c.repeat()[len("Authorization: "):], `digest ,, username = "a\"b" ,x=y,`, `Digest username="`, `Digest username="\`,
-		`Digest username=a, realm=b, nonce=c, uri="/", response=00000000000000000000000000000000, cnonce=d, nc=00000001, qop=auth`,
+		"", "Digest", "Digest ", c.repeat()[len("Authorization: "):], `digest ,, username = "a\"b" ,x=y,`,
+		`Digest username="`, `Digest username="\`,
+		`Digest username=a, realm=b, nonce=c, uri="/", response=00000000000000000000000000000000, cnonce=d, nc=00000001, ` +
+			`qop=auth`,
 	} {
 		f.Add(seed)
 	}
@@ -25,15 +27,18 @@ func FuzzParse(f *testing.F) {
 		if !ok {
 			return
 		}
-		if sent.username == "" || sent.realm == "" || sent.nonce == "" || sent.uri == "" || sent.cnonce == "" || sent.count == 0 ||
+		if sent.username == "" || sent.realm == "" || sent.nonce == "" || sent.uri == "" || sent.cnonce == "" ||
+			sent.count == 0 ||
 			len(sent.response) != sent.algorithm.length() || sent.qop != "auth" {
 			t.Fatalf("%q is %+v", line, sent)
 		}
 		quote := func(text string) string {
 			return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(text) + `"`
 		}
-		plain := "Digest username=" + quote(sent.username) + ",realm=" + quote(sent.realm) + ",nonce=" + quote(sent.nonce) + ",uri=" + quote(sent.uri) +
-			",response=" + sent.response + ",cnonce=" + quote(sent.cnonce) + ",opaque=" + quote(sent.opaque) + ",algorithm=" + sent.algorithm.String() +
+		plain := "Digest username=" + quote(sent.username) + ",realm=" + quote(sent.realm) + ",nonce=" + quote(sent.nonce) +
+			",uri=" + quote(sent.uri) +
+			",response=" + sent.response + ",cnonce=" + quote(sent.cnonce) + ",opaque=" + quote(sent.opaque) + ",algorithm=" +
+			sent.algorithm.String() +
 			",nc=" + sent.nc + ",qop=auth"
 		if len(plain) > maxCredentials {
 			return
@@ -47,12 +52,16 @@ func FuzzParse(f *testing.F) {
 
 // FuzzUser reads lines of anything.
 func FuzzUser(f *testing.F) {
-	for _, seed := range []string{ann(), "a:b:c", "", "::", "ann:traefik:" + sha256Of("x"), "a:b:" + strings.ToUpper(md5Of("x"))} {
+	for _, seed := range []string{
+		ann(), "a:b:c", "", "::", "ann:traefik:" + sha256Of("x"),
+		"a:b:" + strings.ToUpper(md5Of("x")),
+	} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, line string) {
 		key, read, err := parseUser(line)
-		if err == nil && (len(read.hash) != read.algorithm.length() || read.hash != strings.ToLower(read.hash) || !strings.HasPrefix(key, read.name+":"+read.realm+":")) {
+		if err == nil && (len(read.hash) != read.algorithm.length() || read.hash != strings.ToLower(read.hash) ||
+			!strings.HasPrefix(key, read.name+":"+read.realm+":")) {
 			t.Fatalf("%q is %+v", line, read)
 		}
 	})

@@ -41,7 +41,8 @@ func TestReadme(t *testing.T) {
 	}
 	c = challenged(t, step)
 	c.realm = "members"
-	if got := serve(t, step, middlewaretest.Request(t, "GET /", c.authorization())); got.status != http.StatusOK || got.passed.Get("Authorization") == "" {
+	if got := serve(t, step, middlewaretest.Request(t, "GET /", c.authorization())); got.status != http.StatusOK ||
+		got.passed.Get("Authorization") == "" {
 		t.Errorf("answers %d, and passes %v", got.status, got.passed)
 	}
 }
@@ -57,34 +58,64 @@ func TestNew(t *testing.T) {
 		{config: dynamic.DigestAuth{Users: []string{"ann:traefik:" + hash}}, offered: "[MD5]"},
 		{config: dynamic.DigestAuth{Users: []string{"ann:traefik:" + long}}, offered: "[SHA-256]"},
 		{config: dynamic.DigestAuth{Users: []string{"ann:traefik:" + hash, "ann:traefik:" + long}}, offered: "[SHA-256 MD5]"},
-		{config: dynamic.DigestAuth{Users: []string{"ann:traefik:" + hash, "ann:traefik:" + long, "bob:traefik:" + hash}}, offered: "[MD5]"},
 		{
-			config: dynamic.DigestAuth{Users: []string{"ann:traefik:" + long, "bob:traefik:" + hash}},
-			err:    "some users of digestAuth have only an MD5 hash and others only a SHA-256 hash, and no client knows which to use; give all of them one, or both",
+			config:  dynamic.DigestAuth{Users: []string{"ann:traefik:" + hash, "ann:traefik:" + long, "bob:traefik:" + hash}},
+			offered: "[MD5]",
 		},
 		{
-			config:   dynamic.DigestAuth{Users: []string{"ann:traefik:" + hash, "ann:traefik:" + hash, "bob:other:" + long}},
-			offered:  "[MD5]",
-			warnings: []string{"digestAuth.users[1] takes the place of digestAuth.users[0], which has the same user", "digestAuth.users[2] is for another realm than digestAuth.realm, so nobody gets in by it"},
+			config: dynamic.DigestAuth{Users: []string{"ann:traefik:" + long, "bob:traefik:" + hash}},
+			err: "some users of digestAuth have only an MD5 hash and others only a SHA-256 hash, and no client knows " +
+				"which to use; give all of them one, or both",
+		},
+		{
+			config:  dynamic.DigestAuth{Users: []string{"ann:traefik:" + hash, "ann:traefik:" + hash, "bob:other:" + long}},
+			offered: "[MD5]",
+			warnings: []string{
+				"digestAuth.users[1] takes the place of digestAuth.users[0], which has the same user",
+				"digestAuth.users[2] is for another realm than digestAuth.realm, so nobody gets in by it",
+			},
 		},
 		{
 			config: dynamic.DigestAuth{Users: []string{"ann:other:" + hash}},
 			err:    `digestAuth.realm is "traefik", and no user is for it, so that nobody could get in`,
 		},
 		{config: dynamic.DigestAuth{Realm: "other", Users: []string{"ann:other:" + hash}}, offered: "[MD5]"},
-		{config: dynamic.DigestAuth{}, err: "digestAuth.users and digestAuth.usersFile are empty, so that nobody could get in"},
+		{
+			config: dynamic.DigestAuth{},
+			err:    "digestAuth.users and digestAuth.usersFile are empty, so that nobody could get in",
+		},
 		{config: dynamic.DigestAuth{UsersFile: "/none"}, err: "digestAuth.usersFile /none: file does not exist"},
 		{config: dynamic.DigestAuth{Realm: "a\nb"}, err: "digestAuth.realm has a control character"},
 		{config: dynamic.DigestAuth{HeaderField: "X User"}, err: "digestAuth.headerField is not the name of a header"},
-		{config: dynamic.DigestAuth{HeaderField: "Authorization"}, err: "digestAuth.headerField: Authorization has a meaning of its own and can't hold a name"},
-		{config: dynamic.DigestAuth{Users: []string{"ann"}}, err: "digestAuth.users[0]: has 1 parts; a user, a realm and a hash with colons between them are expected"},
-		{config: dynamic.DigestAuth{Users: []string{"ann:" + hash}}, err: "digestAuth.users[0]: has 2 parts; a user, a realm and a hash with colons between them are expected"},
-		{config: dynamic.DigestAuth{Users: []string{"ann:a:b:" + hash}}, err: "digestAuth.users[0]: has 4 parts; a user, a realm and a hash with colons between them are expected"},
+		{
+			config: dynamic.DigestAuth{HeaderField: "Authorization"},
+			err:    "digestAuth.headerField: Authorization has a meaning of its own and can't hold a name",
+		},
+		{
+			config: dynamic.DigestAuth{Users: []string{"ann"}},
+			err:    "digestAuth.users[0]: has 1 parts; a user, a realm and a hash with colons between them are expected",
+		},
+		{
+			config: dynamic.DigestAuth{Users: []string{"ann:" + hash}},
+			err:    "digestAuth.users[0]: has 2 parts; a user, a realm and a hash with colons between them are expected",
+		},
+		{
+			config: dynamic.DigestAuth{Users: []string{"ann:a:b:" + hash}},
+			err:    "digestAuth.users[0]: has 4 parts; a user, a realm and a hash with colons between them are expected",
+		},
 		{config: dynamic.DigestAuth{Users: []string{":traefik:" + hash}}, err: "digestAuth.users[0]: the user has no name"},
-		{config: dynamic.DigestAuth{Users: []string{"ann:traefik:secret"}}, err: "digestAuth.users[0]: the hash is neither 32 hexadecimal digits (MD5) nor 64 (SHA-256)"},
-		{config: dynamic.DigestAuth{Users: []string{"ann:traefik:" + hash[1:]}}, err: "digestAuth.users[0]: the hash is neither 32 hexadecimal digits (MD5) nor 64 (SHA-256)"},
+		{
+			config: dynamic.DigestAuth{Users: []string{"ann:traefik:secret"}},
+			err:    "digestAuth.users[0]: the hash is neither 32 hexadecimal digits (MD5) nor 64 (SHA-256)",
+		},
+		{
+			config: dynamic.DigestAuth{Users: []string{"ann:traefik:" + hash[1:]}},
+			err:    "digestAuth.users[0]: the hash is neither 32 hexadecimal digits (MD5) nor 64 (SHA-256)",
+		},
 	} {
-		step, err := New("auth@file", test.config, Options{ReadFile: func(string) ([]byte, error) { return nil, os.ErrNotExist }})
+		step, err := New("auth@file", test.config, Options{ReadFile: func(string) ([]byte, error) {
+			return nil, os.ErrNotExist
+		}})
 		if err != nil {
 			if err.Error() != test.err {
 				t.Errorf("%+v: %v, want %s", test.config, err, test.err)
@@ -102,7 +133,8 @@ func TestNew(t *testing.T) {
 	for i := range 13 {
 		foreign = append(foreign, fmt.Sprintf("user%d:other:%s", i, hash))
 	}
-	if step := build(t, dynamic.DigestAuth{Users: append(foreign, ann())}); len(step.Warnings()) != 11 || step.Warnings()[10] != "and 3 more are for another realm" {
+	if step := build(t, dynamic.DigestAuth{Users: append(foreign, ann())}); len(step.Warnings()) != 11 ||
+		step.Warnings()[10] != "and 3 more are for another realm" {
 		t.Errorf("warns of %q", step.Warnings())
 	}
 }
@@ -110,7 +142,8 @@ func TestNew(t *testing.T) {
 // TestUsersCountBeforeTheFile has users give ann another password than the file, by another algorithm. The old one
 // does not live on.
 func TestUsersCountBeforeTheFile(t *testing.T) {
-	file := ann() + "\nann:other:" + md5Of("ann:other:secret") + "\nbob:traefik:" + md5Of("bob:traefik:secret") + "\nbob:traefik:" + sha256Of("bob:traefik:secret")
+	file := ann() + "\nann:other:" + md5Of("ann:other:secret") + "\nbob:traefik:" + md5Of("bob:traefik:secret") +
+		"\nbob:traefik:" + sha256Of("bob:traefik:secret")
 	step, err := New("auth@file", dynamic.DigestAuth{
 		Users: []string{"ann:traefik:" + sha256Of("ann:traefik:new")}, UsersFile: "/users",
 	}, Options{ReadFile: func(string) ([]byte, error) { return []byte(file), nil }})
@@ -131,7 +164,8 @@ func TestUsersCountBeforeTheFile(t *testing.T) {
 		for _, better := range []bool{true, false} {
 			c := challenged(t, step)
 			c.password, c.sha256 = password, better
-			if got := serve(t, step, middlewaretest.Request(t, "GET /", c.authorization())); got.status != status && better || got.status == 200 && !better {
+			if got := serve(t, step, middlewaretest.Request(t, "GET /", c.authorization())); got.status != status && better ||
+				got.status == 200 && !better {
 				t.Errorf("%s, SHA-256 %v: %d", password, better, got.status)
 			}
 		}
@@ -147,7 +181,8 @@ func TestUsersCountBeforeTheFile(t *testing.T) {
 
 // TestSHA256 has clients choose between the algorithms that are offered.
 func TestSHA256(t *testing.T) {
-	both := build(t, dynamic.DigestAuth{Users: []string{ann(), "ann:traefik:" + strings.ToUpper(sha256Of("ann:traefik:secret"))}})
+	both := build(t, dynamic.DigestAuth{Users: []string{ann(), "ann:traefik:" +
+		strings.ToUpper(sha256Of("ann:traefik:secret"))}})
 	for _, better := range []bool{true, false} {
 		c := challenged(t, both)
 		c.sha256 = better
@@ -175,11 +210,14 @@ func TestDocumented(t *testing.T) {
 		{"wrong password", dynamic.DigestAuth{}, func(c *client) { c.password = "other" }, ""},
 		{"challenge of another object", dynamic.DigestAuth{}, func(c *client) { c.nonce = "old" }, ""},
 		{"users", dynamic.DigestAuth{}, func(*client) {}, ""},
-		{"users with both hashes", dynamic.DigestAuth{Users: []string{ann(), "ann:traefik:" + sha256Of("ann:traefik:secret")}}, nil, ""},
+		{"users with both hashes", dynamic.DigestAuth{Users: []string{ann(), "ann:traefik:" +
+			sha256Of("ann:traefik:secret")}}, nil, ""},
 		{"realm", dynamic.DigestAuth{Realm: `the "inner"`, Users: []string{`ann:the "inner":` + md5Of("x")}}, nil, ""},
 		{"removeHeader", dynamic.DigestAuth{RemoveHeader: true}, func(*client) {}, ""},
 		{"headerField", dynamic.DigestAuth{HeaderField: "x-webauth-user"}, func(*client) {}, "X-Webauth-User: forged"},
-		{"headerField, refused", dynamic.DigestAuth{HeaderField: "X-User"}, func(c *client) { c.user = "bob" }, "X-User: ann"},
+		{"headerField, refused", dynamic.DigestAuth{HeaderField: "X-User"}, func(c *client) {
+			c.user = "bob"
+		}, "X-User: ann"},
 	} {
 		step := build(t, test.config)
 		c := challenged(t, step)
@@ -243,13 +281,16 @@ func TestSecretsStayInside(t *testing.T) {
 		{UsersFile: "/file"},
 		{Users: []string{"ann:" + hash + ":" + hash}},
 	} {
-		_, err := New("auth@file", config, Options{ReadFile: func(string) ([]byte, error) { return []byte("ann:" + hash), nil }})
+		_, err := New("auth@file", config, Options{ReadFile: func(string) ([]byte, error) {
+			return []byte("ann:" + hash), nil
+		}})
 		if err == nil {
 			t.Errorf("%v is accepted", config)
 		}
 		seen = append(seen, fmt.Sprint(err), fmt.Sprintf("%#v", err))
 	}
-	step := build(t, dynamic.DigestAuth{RemoveHeader: true, Users: []string{"ann:traefik:" + hash, "bob:" + hash + ":" + hash, "ann:traefik:" + hash}})
+	step := build(t, dynamic.DigestAuth{RemoveHeader: true, Users: []string{"ann:traefik:" + hash, "bob:" + hash + ":" +
+		hash, "ann:traefik:" + hash}})
 	for range 2 {
 		c := challenged(t, step)
 		got := serve(t, step, middlewaretest.Request(t, "GET /", strings.Replace(c.authorization(), c.preview(), hash, 1)))

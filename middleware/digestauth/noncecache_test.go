@@ -180,7 +180,8 @@ func TestRefusalsCostTheSame(t *testing.T) {
 		c := challenged(t, step)
 		c.user, c.password = user, "wrong"
 		hashed = ""
-		if got := serve(t, step, middlewaretest.Request(t, "GET /", c.authorization())); got.status != http.StatusUnauthorized {
+		if got := serve(t, step, middlewaretest.Request(t, "GET /",
+			c.authorization())); got.status != http.StatusUnauthorized {
 			t.Fatalf("answers %d", got.status)
 		}
 		if want == "" {

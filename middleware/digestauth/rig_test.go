@@ -132,6 +132,7 @@ func (c *client) repeat() string {
 	if c.sha256 {
 		algorithm = "SHA-256"
 	}
-	return fmt.Sprintf(`Authorization: Digest username="%s", realm="%s", nonce="%s", uri="%s", response="%s", algorithm=%s, cnonce="0a4f", opaque="%s", qop=%s, nc=%08x`,
+	return fmt.Sprintf(`Authorization: Digest username="%s", realm="%s", nonce="%s", uri="%s", response="%s", `+
+		`algorithm=%s, cnonce="0a4f", opaque="%s", qop=%s, nc=%08x`,
 		c.user, c.realm, c.nonce, c.uri, c.response(), algorithm, c.opaque, c.qop, c.nc)
 }

@@ -152,8 +152,9 @@ func FuzzEncodedCharacters(f *testing.F) {
 		}
 		bit := func(n int) bool { return options>>n&1 != 0 }
 		step, err := New("e@file", dynamic.EncodedCharacters{
-			AllowEncodedSlash: bit(0), AllowEncodedBackSlash: bit(1), AllowEncodedNullCharacter: bit(2), AllowEncodedSemicolon: bit(3),
-			AllowEncodedPercent: bit(4), AllowEncodedQuestionMark: bit(5), AllowEncodedHash: bit(6),
+			AllowEncodedSlash: bit(0), AllowEncodedBackSlash: bit(1), AllowEncodedNullCharacter: bit(2),
+			AllowEncodedSemicolon: bit(3),
+			AllowEncodedPercent:   bit(4), AllowEncodedQuestionMark: bit(5), AllowEncodedHash: bit(6),
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -161,7 +162,9 @@ func FuzzEncodedCharacters(f *testing.F) {
 		r := &http.Request{Method: http.MethodOptions, URL: new(url.URL), RequestURI: target.Escaped, Header: http.Header{}}
 		target.Set(r.URL)
 		passed := false
-		step.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { passed = true })).ServeHTTP(new(middlewaretest.Writer), r)
+		step.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			passed = true
+		})).ServeHTTP(new(middlewaretest.Writer), r)
 		want := true
 		for i, encoding := range []string{"%2F", "%5C", "%00", "%3B", "%25", "%3F", "%23"} {
 			want = want && (bit(i) || !strings.Contains(strings.ReplaceAll(target.Escaped, "%25", "%25 "), encoding))

@@ -27,7 +27,8 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// service is a gRPC service without generated code. next lets a stream go on, here tells that a call waits, gone that a call was given up.
+// service is a gRPC service without generated code. next lets a stream go on, here tells that a call waits, gone that a
+// call was given up.
 type service struct {
 	next, here chan struct{}
 	gone       chan error
@@ -61,21 +62,24 @@ func (s *service) description() *grpc.ServiceDesc {
 			}
 			return wrapperspb.String("echo " + in.GetValue()), nil
 		}}},
-		Streams: []grpc.StreamDesc{{StreamName: "Many", ServerStreams: true, Handler: func(_ any, stream grpc.ServerStream) error {
-			in := &wrapperspb.StringValue{}
-			if err := stream.RecvMsg(in); err != nil {
-				return err
-			}
-			for i := range 3 {
-				if err := stream.SendMsg(wrapperspb.String(fmt.Sprint(in.GetValue(), i))); err != nil {
+		Streams: []grpc.StreamDesc{{
+			StreamName: "Many", ServerStreams: true,
+			Handler: func(_ any, stream grpc.ServerStream) error {
+				in := &wrapperspb.StringValue{}
+				if err := stream.RecvMsg(in); err != nil {
 					return err
 				}
-				if s.next != nil {
-					<-s.next
+				for i := range 3 {
+					if err := stream.SendMsg(wrapperspb.String(fmt.Sprint(in.GetValue(), i))); err != nil {
+						return err
+					}
+					if s.next != nil {
+						<-s.next
+					}
 				}
-			}
-			return status.Error(codes.ResourceExhausted, "enough")
-		}}},
+				return status.Error(codes.ResourceExhausted, "enough")
+			},
+		}},
 	}
 }
 
@@ -181,7 +185,9 @@ func matrix(t *testing.T, test func(t *testing.T, front, upstream string, asText
 	for _, front := range []string{"h1", "h2", "h2c"} {
 		for _, upstream := range []string{"h2", "h2c"} {
 			for _, asText := range []bool{false, true} {
-				t.Run(fmt.Sprintf("%s-%s text %v", front, upstream, asText), func(t *testing.T) { test(t, front, upstream, asText) })
+				t.Run(fmt.Sprintf("%s-%s text %v", front, upstream, asText), func(t *testing.T) {
+					test(t, front, upstream, asText)
+				})
 			}
 		}
 	}
@@ -201,13 +207,15 @@ func TestUnary(t *testing.T) {
 		equal(t, "status", response.StatusCode, 200)
 		equal(t, "kind", response.Header.Get("Content-Type"), kindOf(asText))
 		equal(t, "metadata", response.Header.Get("X-Head"), "meta")
-		equal(t, "origin", []string{response.Header.Get(allowOrigin), response.Header.Get(allowCredentials)}, []string{"https://a.example", "true"})
+		equal(t, "origin", []string{response.Header.Get(allowOrigin), response.Header.Get(allowCredentials)},
+			[]string{"https://a.example", "true"})
 		equal(t, "exposed", response.Header.Get(exposeHeaders), "Content-Type, Grpc-Message, Grpc-Status, Vary, X-Head")
 		got := read(response, asText)
 		text, _ := got.message(t)
 		equal(t, "message", text, "echo hello")
 		_, trailers := got.message(t)
-		equal(t, "trailers", strings.TrimPrefix(trailers, "grpc-message: \r\n"), "grpc-status: 0\r\nx-trailer: end\r\nx-trailer: twice\r\n")
+		equal(t, "trailers", strings.TrimPrefix(trailers, "grpc-message: \r\n"),
+			"grpc-status: 0\r\nx-trailer: end\r\nx-trailer: twice\r\n")
 		got.end(t)
 		equal(t, "real trailers", len(response.Trailer), 0)
 		equal(t, "counts", web.Counts(), map[string]uint64{"calls": 1, "preflights": 0, "broken": 0})
@@ -277,8 +285,8 @@ func TestBigMessages(t *testing.T) {
 	})
 }
 
-// TestDeadline demands that the service observes the deadline of a call. A server of its own resets the stream then, as its clients know the
-// time as well; one on net/http says so.
+// TestDeadline demands that the service observes the deadline of a call. A server of its own resets the stream then, as
+// its clients know the time as well; one on net/http says so.
 func TestDeadline(t *testing.T) {
 	for _, upstream := range []string{"h2", "h2c"} {
 		t.Run(upstream, func(t *testing.T) {
@@ -355,7 +363,10 @@ func TestAnswersOfOthers(t *testing.T) {
 		})))
 		response := call(t, client, url, "Unary", "x", asText, "Origin", "https://b.example")
 		body, err := io.ReadAll(response.Body)
-		equal(t, "answer", []any{response.StatusCode, string(body), err, response.Header.Get("Content-Type"), response.Header.Get(allowOrigin)},
+		equal(t, "answer", []any{
+			response.StatusCode, string(body), err, response.Header.Get("Content-Type"),
+			response.Header.Get(allowOrigin),
+		},
 			[]any{502, "Bad Gateway", nil, "text/plain", "https://b.example"})
 		equal(t, "trailers", slices.Collect(maps.Values(response.Trailer)), [][]string{{"yes"}})
 	}

@@ -1,8 +1,10 @@
-// Package grpcweb is the middleware grpcWeb: it lets browsers, which can't speak gRPC, call services that speak nothing else.
+// Package grpcweb is the middleware grpcWeb: it lets browsers, which can't speak gRPC, call services that speak nothing
+// else.
 //
-// What flows in: a request of gRPC-Web (github.com/grpc/grpc, doc/PROTOCOL-WEB.md), binary or as text, over any version of HTTP. What flows
-// out: the same call as gRPC, for a service that is reached over HTTP/2, and its answer as gRPC-Web, with the trailers as the last frame of
-// the body. It also answers the preflight requests of such calls. It never touches another request, and never keeps a message back.
+// What flows in: a request of gRPC-Web (github.com/grpc/grpc, doc/PROTOCOL-WEB.md), binary or as text, over any version
+// of HTTP. What flows out: the same call as gRPC, for a service that is reached over HTTP/2, and its answer as
+// gRPC-Web, with the trailers as the last frame of the body. It also answers the preflight requests of such calls. It
+// never touches another request, and never keeps a message back.
 package grpcweb
 
 import (
@@ -20,8 +22,8 @@ type GRPCWeb struct {
 	calls, preflights, broken atomic.Uint64
 }
 
-// New checks the definition. allowOrigins lists origins (https://example.com, with a port where it is not the scheme's own), null, or * for
-// all. The name is the middleware's, for the records of requests.
+// New checks the definition. allowOrigins lists origins (https://example.com, with a port where it is not the scheme's
+// own), null, or * for all. The name is the middleware's, for the records of requests.
 func New(name string, config dynamic.GrpcWeb) (*GRPCWeb, error) {
 	allowed, err := parseOrigins(config.AllowOrigins)
 	if err != nil {
@@ -33,8 +35,8 @@ func New(name string, config dynamic.GrpcWeb) (*GRPCWeb, error) {
 // NoRetain says that no part of a request outlives its handler here.
 func (*GRPCWeb) NoRetain() {}
 
-// Counts returns how many calls were translated, how many preflight requests were answered, and how many calls ended without a status of
-// gRPC, for which one was made up.
+// Counts returns how many calls were translated, how many preflight requests were answered, and how many calls ended
+// without a status of gRPC, for which one was made up.
 func (g *GRPCWeb) Counts() map[string]uint64 {
 	return map[string]uint64{"calls": g.calls.Load(), "preflights": g.preflights.Load(), "broken": g.broken.Load()}
 }

@@ -33,8 +33,10 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	for origin, allowed := range map[string]bool{
-		"https://app.example.com": true, "http://localhost:8080": true, "http://app.example.com": false, "https://app.example.com:8443": false,
-		"https://example.com": false, "https://evil.example/https://app.example.com": false, "null": false, "": false,
+		"https://app.example.com": true, "http://localhost:8080": true, "http://app.example.com": false,
+		"https://app.example.com:8443": false,
+		"https://example.com":          false, "https://evil.example/https://app.example.com": false, "null": false,
+		"": false,
 	} {
 		if got := web.origins.of(http.Header{"Origin": {origin}}); (got != "") != allowed {
 			t.Errorf("%q is allowed as %q", origin, got)
@@ -44,15 +46,21 @@ func TestReadme(t *testing.T) {
 
 func TestErrorsNameTheOption(t *testing.T) {
 	for _, origin := range []string{
-		"", "example.com", "https://", "https://a.example/", "https://a.example/x", "https://*.example.com", "https://a@b.example", "https://a b",
-		"https://a.example,https://b.example", "http:/a.example", "https://a.example:port", "https://a.example?x", "https://a.example#", "%zz", "**",
+		"", "example.com", "https://", "https://a.example/", "https://a.example/x", "https://*.example.com",
+		"https://a@b.example", "https://a b",
+		"https://a.example,https://b.example", "http:/a.example", "https://a.example:port", "https://a.example?x",
+		"https://a.example#", "%zz", "**",
 	} {
 		web, err := New("web@file", dynamic.GrpcWeb{AllowOrigins: []string{"*", origin}})
-		if err == nil || err.Error() != "grpcWeb.allowOrigins: \""+origin+"\" is no origin such as https://example.com, and neither null nor *" || web != nil {
+		if err == nil || err.Error() != "grpcWeb.allowOrigins: \""+origin+
+			"\" is no origin such as https://example.com, and neither null nor *" || web != nil {
 			t.Errorf("%q: %v", origin, err)
 		}
 	}
-	for _, origin := range []string{"*", "null", "https://A.example", "http://127.0.0.1:80", "http://[::1]:80", "chrome-extension://abcdef"} {
+	for _, origin := range []string{
+		"*", "null", "https://A.example", "http://127.0.0.1:80", "http://[::1]:80",
+		"chrome-extension://abcdef",
+	} {
 		build(t, origin)
 	}
 }
@@ -69,16 +77,21 @@ func TestKinds(t *testing.T) {
 		got, ok := parseKind(contentType)
 		equal(t, contentType, []any{got.text, got.rest, ok}, []any{want.text, want.rest, true})
 	}
-	for _, contentType := range []string{"", "application/grpc", "application/grpc+proto", "application/grpc-website", "application/grpc-web-textual", "text/plain"} {
+	for _, contentType := range []string{
+		"", "application/grpc", "application/grpc+proto", "application/grpc-website",
+		"application/grpc-web-textual", "text/plain",
+	} {
 		if _, ok := parseKind(contentType); ok {
 			t.Errorf("%q is taken for gRPC-Web", contentType)
 		}
 	}
 	for accept, want := range map[string]bool{
-		"": true, "*/*": true, "application/grpc-web": false, "application/grpc-web+proto, */*": false, "text/html, application/grpc-web-text": true,
+		"": true, "*/*": true, "application/grpc-web": false, "application/grpc-web+proto, */*": false,
+		"text/html, application/grpc-web-text": true,
 	} {
 		equal(t, "text to "+accept, wantsText(http.Header{"Accept": {accept}}, kind{text: true}), want)
-		equal(t, "binary to "+accept, wantsText(http.Header{"Accept": {accept}}, kind{}), accept == "text/html, application/grpc-web-text")
+		equal(t, "binary to "+accept, wantsText(http.Header{"Accept": {accept}}, kind{}),
+			accept == "text/html, application/grpc-web-text")
 	}
 }
 
@@ -93,7 +106,10 @@ func TestPreflight(t *testing.T) {
 	}{
 		"allowed": {
 			[]string{"https://a.example"},
-			[]string{"Origin: https://a.example", "Access-Control-Request-Method: POST", "Access-Control-Request-Headers: content-type,x-grpc-web, x-user-agent,b@d"},
+			[]string{
+				"Origin: https://a.example", "Access-Control-Request-Method: POST",
+				"Access-Control-Request-Headers: content-type,x-grpc-web, x-user-agent,b@d",
+			},
 			http.Header{
 				"Vary": vary, allowOrigin: {"https://a.example"}, allowCredentials: {"true"}, allowMethods: {"POST"},
 				allowHeaders: {"Content-Type, X-Grpc-Web, X-User-Agent"}, maxAge: {"600"},
@@ -102,15 +118,22 @@ func TestPreflight(t *testing.T) {
 		},
 		"all are": {
 			[]string{"*"},
-			[]string{"Origin: https://b.example", "Access-Control-Request-Method: POST", "Access-Control-Request-Headers: X-Grpc-Web"},
+			[]string{
+				"Origin: https://b.example", "Access-Control-Request-Method: POST",
+				"Access-Control-Request-Headers: X-Grpc-Web",
+			},
 			http.Header{
-				"Vary": vary, allowOrigin: {"https://b.example"}, allowCredentials: {"true"}, allowMethods: {"POST"}, allowHeaders: {"X-Grpc-Web"}, maxAge: {"600"},
+				"Vary": vary, allowOrigin: {"https://b.example"}, allowCredentials: {"true"}, allowMethods: {"POST"},
+				allowHeaders: {"X-Grpc-Web"}, maxAge: {"600"},
 			},
 			"",
 		},
 		"none is": {
 			nil,
-			[]string{"Origin: https://a.example", "Access-Control-Request-Method: POST", "Access-Control-Request-Headers: x-grpc-web"},
+			[]string{
+				"Origin: https://a.example", "Access-Control-Request-Method: POST",
+				"Access-Control-Request-Headers: x-grpc-web",
+			},
 			http.Header{"Vary": vary},
 			"middleware web@file: the origin is not allowed",
 		},
@@ -122,13 +145,19 @@ func TestPreflight(t *testing.T) {
 		},
 		"two origins": {
 			[]string{"*"},
-			[]string{"Origin: https://a.example", "Origin: https://b.example", "Access-Control-Request-Method: POST", "Access-Control-Request-Headers: x-grpc-web"},
+			[]string{
+				"Origin: https://a.example", "Origin: https://b.example", "Access-Control-Request-Method: POST",
+				"Access-Control-Request-Headers: x-grpc-web",
+			},
 			http.Header{"Vary": vary},
 			"middleware web@file: the origin is not allowed",
 		},
 		"another method": {
 			[]string{"*"},
-			[]string{"Origin: https://a.example", "Access-Control-Request-Method: PUT", "Access-Control-Request-Headers: x-grpc-web"},
+			[]string{
+				"Origin: https://a.example", "Access-Control-Request-Method: PUT",
+				"Access-Control-Request-Headers: x-grpc-web",
+			},
 			http.Header{"Vary": vary},
 			"middleware web@file: a call is made with POST",
 		},
@@ -177,11 +206,15 @@ func TestRequest(t *testing.T) {
 		contentType := map[bool]string{false: "application/grpc-web+proto", true: "application/grpc-web-text+proto"}[asText]
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/test.Echo/Unary", strings.NewReader("AAAAAAA="))
 		r.Header = http.Header{
-			"Content-Type": {contentType}, "content_type": {"forged"}, "Te": {"gzip"}, "Content-Length": {"8"}, "X-Grpc-Web": {"1"}, "Authorization": {"b"},
+			"Content-Type": {contentType}, "content_type": {"forged"}, "Te": {"gzip"}, "Content-Length": {"8"},
+			"X-Grpc-Web": {"1"}, "Authorization": {"b"},
 		}
 		var got []byte
 		build(t).Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-			want := http.Header{"Content-Type": {"application/grpc+proto"}, "Te": {"trailers"}, "X-Grpc-Web": {"1"}, "Authorization": {"b"}}
+			want := http.Header{
+				"Content-Type": {"application/grpc+proto"}, "Te": {"trailers"}, "X-Grpc-Web": {"1"},
+				"Authorization": {"b"},
+			}
 			length := int64(-1)
 			if !asText {
 				want["Content-Length"], length = []string{"8"}, 8
@@ -244,7 +277,8 @@ func TestWriterKeepsItsAbilities(t *testing.T) {
 				equal(t, "read", []any{n64, err}, []any{int64(7), nil})
 				equal(t, "flush", http.NewResponseController(w).Flush(), nil)
 				deadline := time.Unix(100, 0)
-				equal(t, "deadline", []any{http.NewResponseController(w).SetReadDeadline(deadline), writer.deadline}, []any{nil, deadline})
+				equal(t, "deadline", []any{http.NewResponseController(w).SetReadDeadline(deadline), writer.deadline},
+					[]any{nil, deadline})
 				_, _, err = http.NewResponseController(w).Hijack()
 				equal(t, "hijack", errors.Is(err, http.ErrNotSupported), true)
 				w.Header().Set(http.TrailerPrefix+"Grpc-Status", "0")
@@ -285,10 +319,12 @@ func TestLateWrites(t *testing.T) {
 		w.Header().Set("Grpc-Status", "0")
 	})).ServeHTTP(writer, middlewaretest.Request(t, "POST /", "Content-Type: application/grpc-web-text"))
 	_, err := late.Write([]byte("late"))
-	equal(t, "late", []any{errors.Is(err, errOver), http.NewResponseController(late).Flush() != nil, writer.body.Len()}, []any{true, true, 0})
+	equal(t, "late", []any{errors.Is(err, errOver), http.NewResponseController(late).Flush() != nil, writer.body.Len()},
+		[]any{true, true, 0})
 }
 
-// FuzzText asserts that text is decoded as what it stands for however it comes, in pieces that are padded, and that nothing else is.
+// FuzzText asserts that text is decoded as what it stands for however it comes, in pieces that are padded, and that
+// nothing else is.
 func FuzzText(f *testing.F) {
 	f.Add([]byte("hello, world"), 3, "")
 	f.Add([]byte{0, 0, 0, 0, 1, 'a', 0x80, 0, 0, 0, 0}, 6, "\r\n")
@@ -300,7 +336,10 @@ func FuzzText(f *testing.F) {
 		for rest := data; len(rest) > 0; rest = rest[min(piece, len(rest)):] {
 			text.WriteString(base64.StdEncoding.EncodeToString(rest[:min(piece, len(rest))]))
 		}
-		for _, reader := range []io.Reader{strings.NewReader(text.String()), iotest.OneByteReader(strings.NewReader(text.String())), iotest.DataErrReader(strings.NewReader(text.String()))} {
+		for _, reader := range []io.Reader{
+			strings.NewReader(text.String()),
+			iotest.OneByteReader(strings.NewReader(text.String())), iotest.DataErrReader(strings.NewReader(text.String())),
+		} {
 			got, err := io.ReadAll(newDecoder(io.NopCloser(reader)))
 			if err != nil || !bytes.Equal(got, data) {
 				t.Fatalf("%q becomes %q, %v", data, got, err)
@@ -316,7 +355,8 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// FuzzEncode asserts that frames come back from their text however they are cut and flushed, and that padding stands at ends of messages.
+// FuzzEncode asserts that frames come back from their text however they are cut and flushed, and that padding stands at
+// ends of messages.
 func FuzzEncode(f *testing.F) {
 	f.Add([]byte("hello"), 3, 2)
 	f.Add(bytes.Repeat([]byte("x"), 5000), 700, 1)
@@ -367,7 +407,8 @@ func FuzzTrailers(f *testing.F) {
 			t.Fatalf("%q", frame)
 		}
 		lines := strings.Split(string(frame[frameHead:]), "\r\n")
-		if len(lines) != 3 || lines[2] != "" || !strings.HasPrefix(lines[0], strings.ToLower(name)+": ") || !strings.HasPrefix(lines[1], strings.ToLower(name)+": ") {
+		if len(lines) != 3 || lines[2] != "" || !strings.HasPrefix(lines[0], strings.ToLower(name)+": ") ||
+			!strings.HasPrefix(lines[1], strings.ToLower(name)+": ") {
 			t.Errorf("%q", lines)
 		}
 	})

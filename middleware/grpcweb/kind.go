@@ -49,8 +49,8 @@ func cutFold(text, prefix string) (rest string, ok bool) {
 	return text[len(prefix):], true
 }
 
-// wantsText tells whether the answer to a call is to be written in base64: Accept says so, or the call was where Accept says nothing of
-// gRPC-Web.
+// wantsText tells whether the answer to a call is to be written in base64: Accept says so, or the call was where Accept
+// says nothing of gRPC-Web.
 func wantsText(header http.Header, called kind) bool {
 	binary := false
 	for _, list := range header["Accept"] {

@@ -45,7 +45,8 @@ func parseOrigins(option []string) (origins, error) {
 		origin := strings.ToLower(one)
 		if u, err := url.Parse(origin); origin != "null" && (err != nil || u.Scheme == "" || u.User != nil ||
 			!canonical.ValidAuthority(u.Host) || strings.Contains(u.Host, "*") || origin != u.Scheme+"://"+u.Host) {
-			return origins{}, fmt.Errorf("grpcWeb.allowOrigins: %q is no origin such as https://example.com, and neither null nor *", one)
+			return origins{},
+				fmt.Errorf("grpcWeb.allowOrigins: %q is no origin such as https://example.com, and neither null nor *", one)
 		}
 		o.list = append(o.list, origin)
 	}
@@ -65,9 +66,12 @@ func (o *origins) of(header http.Header) string {
 	return ""
 }
 
-// preflight tells whether an OPTIONS request asks for leave to make a call of gRPC-Web, whose clients all send X-Grpc-Web.
+// preflight tells whether an OPTIONS request asks for leave to make a call of gRPC-Web, whose clients all send
+// X-Grpc-Web.
 func preflight(header http.Header) bool {
-	return len(header[requestMethod]) > 0 && slices.ContainsFunc(asked(header), func(name string) bool { return name == "X-Grpc-Web" })
+	return len(header[requestMethod]) > 0 && slices.ContainsFunc(asked(header), func(name string) bool {
+		return name == "X-Grpc-Web"
+	})
 }
 
 // asked returns the names of the headers that a preflight request asks for.

@@ -9,15 +9,16 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/response"
 )
 
-// reply is the writer of the answer to a call. An answer that is not of gRPC, such as that of a proxy without an endpoint, passes as it
-// is, but for the fields of CORS: a client goes by its status.
+// reply is the writer of the answer to a call. An answer that is not of gRPC, such as that of a proxy without an
+// endpoint, passes as it is, but for the fields of CORS: a client goes by its status.
 type reply struct {
 	response.Writer
 	// origin is that of the client, if it is allowed.
 	origin string
 	// text says that the client wants base64.
 	text bool
-	// native says that the answer is one of gRPC, ended that its head has the status of the call, which has no other trailers then.
+	// native says that the answer is one of gRPC, ended that its head has the status of the call, which has no other
+	// trailers then.
 	native, ended bool
 	// announced are the names of the trailers that the head has announced.
 	announced []string
@@ -61,7 +62,8 @@ func (a *reply) head(header http.Header, rest string) {
 func exposed(header http.Header) []string {
 	names := []string{"Grpc-Message", "Grpc-Status"}
 	for name := range header {
-		if !strings.HasPrefix(name, "Access-Control-") && !strings.HasPrefix(name, http.TrailerPrefix) && name != "Set-Cookie" {
+		if !strings.HasPrefix(name, "Access-Control-") && !strings.HasPrefix(name, http.TrailerPrefix) &&
+			name != "Set-Cookie" {
 			names = append(names, name)
 		}
 	}
@@ -105,8 +107,8 @@ func (a *reply) Splices() bool { return !(a.native && a.text) && a.Writer.Splice
 // Flush sends what has been written so far.
 func (a *reply) Flush() { _ = a.FlushError() }
 
-// FlushError sends what has been written so far. Of a message in base64 that is not complete the last bytes wait, as they would have to be
-// padded.
+// FlushError sends what has been written so far. Of a message in base64 that is not complete the last bytes wait, as
+// they would have to be padded.
 func (a *reply) FlushError() error {
 	if a.encodes() {
 		if err := a.encoder.pad(a.ResponseWriter, false); err != nil {

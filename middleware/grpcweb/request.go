@@ -96,7 +96,8 @@ func withoutLines(text []byte, first int) []byte {
 	return kept
 }
 
-// decode decodes whole groups, any of which may be padded. It is not ok for what is no base64; what came before is returned all the same.
+// decode decodes whole groups, any of which may be padded. It is not ok for what is no base64; what came before is
+// returned all the same.
 func decode(memory, groups []byte) (decoded []byte, ok bool) {
 	total := 0
 	for len(groups) > 0 {

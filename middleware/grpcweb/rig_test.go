@@ -28,8 +28,8 @@ func equal(t *testing.T, what string, got, want any) {
 	}
 }
 
-// serve starts a server of a protocol (h1, h2, h2c), as an entrypoint does, and returns its URL and a client. The record of each request
-// goes into the channel.
+// serve starts a server of a protocol (h1, h2, h2c), as an entrypoint does, and returns its URL and a client. The
+// record of each request goes into the channel.
 func serve(t *testing.T, protocol string, handler http.Handler) (string, *http.Client, chan telemetry.Record) {
 	t.Helper()
 	records := make(chan telemetry.Record, 1000)
@@ -115,7 +115,10 @@ func toEndpoint(t *testing.T, name, url string) http.Handler {
 	}
 	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
 	pool := registry.NewPool(name)
-	registry.Configure(pool, loadbalancer.PoolSpec{Name: name, Dialer: transport, Servers: []loadbalancer.ServerSpec{server}})
+	registry.Configure(pool, loadbalancer.PoolSpec{
+		Name: name, Dialer: transport,
+		Servers: []loadbalancer.ServerSpec{server},
+	})
 	t.Cleanup(func() { registry.Release(name) })
 	return forward.NewService(pool, forward.Options{Service: name, PassHostHeader: true, FlushInterval: -1})
 }

@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// finish ends the answer with the frame of the trailers, and reports whether the call has a status. One that has none gets the status
-// unknown, as a client would have it (github.com/grpc/grpc, doc/statuscodes.md), so that nobody takes a part of an answer for the whole.
+// finish ends the answer with the frame of the trailers, and reports whether the call has a status. One that has none
+// gets the status unknown, as a client would have it (github.com/grpc/grpc, doc/statuscodes.md), so that nobody takes a
+// part of an answer for the whole.
 func (a *reply) finish() (whole bool) {
 	a.Begin(http.StatusOK)
 	if !a.native {

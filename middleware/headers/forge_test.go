@@ -18,7 +18,8 @@ import (
 // TestNothingThatIsSetCanBeForged goes through ways in which a client could have a header of its own taken for ours.
 func TestNothingThatIsSetCanBeForged(t *testing.T) {
 	const value = "ours"
-	for _, name := range append(forwarded.Managed(), "X-User-Id", "Authorization", "X-Ssl-Client-S-Dn", "Cookie", "Origin") {
+	for _, name := range append(forwarded.Managed(), "X-User-Id", "Authorization", "X-Ssl-Client-S-Dn", "Cookie",
+		"Origin") {
 		alias := strings.ReplaceAll(name, "-", "_")
 		for way, header := range map[string]http.Header{
 			"duplicates":     {name: {"forged", "forged too"}},
@@ -40,7 +41,9 @@ func TestNothingThatIsSetCanBeForged(t *testing.T) {
 						want = []string{value}
 					}
 				}
-				build(t, dynamic.Headers{CustomRequestHeaders: config}).Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				build(t, dynamic.Headers{CustomRequestHeaders: config}).Wrap(http.HandlerFunc(func(_ http.ResponseWriter,
+					r *http.Request,
+				) {
 					if diff := cmp.Diff(want, r.Header[name]); diff != "" {
 						t.Errorf("%s, %s: %s", name, way, diff)
 					}

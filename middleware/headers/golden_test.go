@@ -30,7 +30,10 @@ var reference = []struct {
 	request []string
 	tls     bool
 }{
-	{config: `{"customRequestHeaders":{"X-Script-Name":"test","X-Custom-Request-Header":""}}`, request: []string{"GET /", "X-Custom-Request-Header: a", "X-Script-Name: b"}},
+	{config: `{"customRequestHeaders":{"X-Script-Name":"test","X-Custom-Request-Header":""}}`, request: []string{
+		"GET /",
+		"X-Custom-Request-Header: a", "X-Script-Name: b",
+	}},
 	{config: `{"customResponseHeaders":{"X-Custom-Response-Header":"value","X-Powered-By":""}}`},
 
 	{config: crossOrigin, request: preflight("https://foo.bar.org")},
@@ -47,8 +50,14 @@ var reference = []struct {
 	{config: wildcards, request: []string{"GET /", "Origin: https://foo.bar.org"}},
 	{config: wildcards, request: []string{"GET /", "Origin: null"}},
 	{config: `{"accessControlAllowCredentials":true}`, request: []string{"GET /", "Origin: https://foo.bar.org"}},
-	{config: `{"accessControlAllowOriginListRegex":["^https?://([a-z]+)\\.bar\\.org$"]}`, request: []string{"GET /", "Origin: https://foo.bar.org"}},
-	{config: `{"accessControlAllowOriginListRegex":["https://foo\\.bar\\.org"]}`, request: []string{"GET /", "Origin: https://foo.bar.org.evil.org"}},
+	{config: `{"accessControlAllowOriginListRegex":["^https?://([a-z]+)\\.bar\\.org$"]}`, request: []string{
+		"GET /",
+		"Origin: https://foo.bar.org",
+	}},
+	{config: `{"accessControlAllowOriginListRegex":["https://foo\\.bar\\.org"]}`, request: []string{
+		"GET /",
+		"Origin: https://foo.bar.org.evil.org",
+	}},
 	{config: `{"accessControlExposeHeaders":["X-A","X-B"]}`, request: []string{"GET /"}},
 	{config: `{"accessControlExposeHeaders":["X-A","X-B"]}`, request: preflight("https://foo.bar.org")},
 	{config: `{"accessControlMaxAge":100}`, request: preflight("https://foo.bar.org")},
@@ -57,8 +66,14 @@ var reference = []struct {
 	{config: `{"allowedHosts":["foo.bar.org"]}`, request: []string{"GET /", "Host: foo.bar.org"}},
 	{config: `{"allowedHosts":["foo.bar.org"]}`, request: []string{"GET /", "Host: evil.org"}},
 	{config: `{"allowedHosts":["foo.bar.org"],"isDevelopment":true}`, request: []string{"GET /", "Host: evil.org"}},
-	{config: `{"allowedHosts":["foo.bar.org"],"hostsProxyHeaders":["X-Forwarded-Host"]}`, request: []string{"GET /", "Host: inner", "X-Forwarded-Host: foo.bar.org"}},
-	{config: `{"allowedHosts":["foo.bar.org"],"hostsProxyHeaders":["X-Forwarded-Host"]}`, request: []string{"GET /", "Host: foo.bar.org", "X-Forwarded-Host: evil.org"}},
+	{config: `{"allowedHosts":["foo.bar.org"],"hostsProxyHeaders":["X-Forwarded-Host"]}`, request: []string{
+		"GET /",
+		"Host: inner", "X-Forwarded-Host: foo.bar.org",
+	}},
+	{config: `{"allowedHosts":["foo.bar.org"],"hostsProxyHeaders":["X-Forwarded-Host"]}`, request: []string{
+		"GET /",
+		"Host: foo.bar.org", "X-Forwarded-Host: evil.org",
+	}},
 
 	{config: `{"stsSeconds":31536000}`},
 	{config: `{"stsSeconds":31536000}`, tls: true},
@@ -67,8 +82,14 @@ var reference = []struct {
 	{config: `{"stsSeconds":31536000,"stsPreload":true}`, tls: true},
 	{config: `{"stsSeconds":31536000,"forceSTSHeader":true}`},
 	{config: `{"stsSeconds":31536000,"forceSTSHeader":true,"isDevelopment":true}`, tls: true},
-	{config: `{"stsSeconds":31536000,"sslProxyHeaders":{"X-Forwarded-Proto":"https"}}`, request: []string{"GET /", "X-Forwarded-Proto: https"}},
-	{config: `{"stsSeconds":31536000,"sslProxyHeaders":{"X-Forwarded-Proto":"https"}}`, request: []string{"GET /", "X-Forwarded-Proto: http"}},
+	{config: `{"stsSeconds":31536000,"sslProxyHeaders":{"X-Forwarded-Proto":"https"}}`, request: []string{
+		"GET /",
+		"X-Forwarded-Proto: https",
+	}},
+	{config: `{"stsSeconds":31536000,"sslProxyHeaders":{"X-Forwarded-Proto":"https"}}`, request: []string{
+		"GET /",
+		"X-Forwarded-Proto: http",
+	}},
 	{config: `{"forceSTSHeader":true}`, tls: true},
 
 	{config: `{"frameDeny":true}`},
@@ -102,7 +123,10 @@ const (
 )
 
 func preflight(origin string) []string {
-	return []string{"OPTIONS /", "Origin: " + origin, "Access-Control-Request-Method: PUT", "Access-Control-Request-Headers: x-a, x-b"}
+	return []string{
+		"OPTIONS /", "Origin: " + origin, "Access-Control-Request-Method: PUT",
+		"Access-Control-Request-Headers: x-a, x-b",
+	}
 }
 
 // answered writes one request and what comes of it.

@@ -25,7 +25,8 @@ func TestReadme(t *testing.T) {
 	step := build(t, *middlewaretest.Examples(t, "README.md")["tidy"].Headers)
 	w := new(middlewaretest.Writer)
 	step.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if diff := cmp.Diff(http.Header{"X-Team": {"shop"}, "Accept": {"a"}}, r.Header); diff != "" || r.Host != "internal.example" {
+		if diff := cmp.Diff(http.Header{"X-Team": {"shop"}, "Accept": {"a"}}, r.Header); diff != "" ||
+			r.Host != "internal.example" {
 			t.Errorf("host %q, headers %s", r.Host, diff)
 		}
 		w.Header().Set("Server", "secret/1.0")
@@ -40,7 +41,10 @@ func TestReadmeOfCORSAndSecurity(t *testing.T) {
 	examples := middlewaretest.Examples(t, "README.md")
 	shop := build(t, *examples["shared-with-the-shop"].Headers)
 	answer, asked := ask(t, shop, middlewaretest.Request(t, "OPTIONS /", preflight("https://shop.example")[1:]...), nil)
-	want := http.Header{allowOrigin: {"https://shop.example"}, allowMethods: {"GET,PUT"}, allowHeaders: {"*"}, maxAge: {"600"}, "Content-Length": {"0"}}
+	want := http.Header{
+		allowOrigin: {"https://shop.example"}, allowMethods: {"GET,PUT"}, allowHeaders: {"*"},
+		maxAge: {"600"}, "Content-Length": {"0"},
+	}
 	if diff := cmp.Diff(want, answer.Header); diff != "" || asked {
 		t.Errorf("service was asked: %v, headers %s", asked, diff)
 	}
@@ -55,7 +59,8 @@ func TestReadmeOfCORSAndSecurity(t *testing.T) {
 	if diff := cmp.Diff(want, answer.Header); diff != "" {
 		t.Error(diff)
 	}
-	if answer, asked := ask(t, strict, middlewaretest.Request(t, "GET /", "Host: other.example"), nil); asked || answer.StatusCode != http.StatusInternalServerError {
+	if answer, asked := ask(t, strict, middlewaretest.Request(t, "GET /", "Host: other.example"), nil); asked ||
+		answer.StatusCode != http.StatusInternalServerError {
 		t.Errorf("status %d", answer.StatusCode)
 	}
 }
@@ -68,17 +73,37 @@ func TestRequestHeaders(t *testing.T) {
 	}{
 		{"set", map[string]string{"x-a": "1"}, http.Header{}, http.Header{"X-A": {"1"}}},
 		{"replace all values", map[string]string{"X-A": "1"}, http.Header{"X-A": {"2", "3"}}, http.Header{"X-A": {"1"}}},
-		{"replace aliases", map[string]string{"X-User-Id": "1"}, http.Header{"X_User_Id": {"2"}, "x-user_id": {"3"}, "X-User-Ids": {"4"}}, http.Header{"X-User-Id": {"1"}, "X-User-Ids": {"4"}}},
-		{"remove", map[string]string{"X-A": ""}, http.Header{"X-A": {"2"}, "x_a": {"3"}, "X-B": {"4"}}, http.Header{"X-B": {"4"}}},
+		{"replace aliases", map[string]string{"X-User-Id": "1"}, http.Header{
+			"X_User_Id": {"2"}, "x-user_id": {"3"},
+			"X-User-Ids": {"4"},
+		}, http.Header{"X-User-Id": {"1"}, "X-User-Ids": {"4"}}},
+		{
+			"remove",
+			map[string]string{"X-A": ""},
+			http.Header{"X-A": {"2"}, "x_a": {"3"}, "X-B": {"4"}},
+			http.Header{"X-B": {"4"}},
+		},
 		{"remove what is absent", map[string]string{"X-A": ""}, http.Header{}, http.Header{}},
-		{"keep the client out of X-Forwarded-For", map[string]string{"x-forwarded-for": ""}, http.Header{"X-Forwarded-For": {"1"}}, http.Header{"X-Forwarded-For": nil}},
-		{"value on several lines", map[string]string{"X-A": "a 'b';\n  c\n"}, http.Header{}, http.Header{"X-A": {"a 'b'; c"}}},
+		{
+			"keep the client out of X-Forwarded-For",
+			map[string]string{"x-forwarded-for": ""},
+			http.Header{"X-Forwarded-For": {"1"}},
+			http.Header{"X-Forwarded-For": nil},
+		},
+		{
+			"value on several lines",
+			map[string]string{"X-A": "a 'b';\n  c\n"},
+			http.Header{},
+			http.Header{"X-A": {"a 'b'; c"}},
+		},
 		{"name with an underscore", map[string]string{"X_A": "1"}, http.Header{"X-A": {"2"}}, http.Header{"X_a": {"1"}}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			r := &http.Request{Header: test.in, Host: "h"}
-			build(t, dynamic.Headers{CustomRequestHeaders: test.edits}).Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+			build(t, dynamic.Headers{CustomRequestHeaders: test.edits}).Wrap(http.HandlerFunc(func(_ http.ResponseWriter,
+				r *http.Request,
+			) {
 				if diff := cmp.Diff(test.want, r.Header); diff != "" {
 					t.Error(diff)
 				}
@@ -128,12 +153,16 @@ func TestBadDefinitions(t *testing.T) {
 			"customResponseHeaders": {CustomResponseHeaders: test.edits},
 		} {
 			_, err := New("h@file", config)
-			if err == nil || !strings.Contains(err.Error(), test.reason) || test.edits != nil && !strings.Contains(err.Error(), option) {
+			if err == nil || !strings.Contains(err.Error(), test.reason) || test.edits != nil && !strings.Contains(err.Error(),
+				option) {
 				t.Errorf("%s %q: error %v, want %q", option, test.edits, err, test.reason)
 			}
 		}
 	}
-	for host, reason := range map[string]string{"": "can't be removed", "a b": `Host "a b" is not a host`, "u@h": "is not a host"} {
+	for host, reason := range map[string]string{
+		"": "can't be removed", "a b": `Host "a b" is not a host`,
+		"u@h": "is not a host",
+	} {
 		_, err := New("h@file", dynamic.Headers{CustomRequestHeaders: map[string]string{"host": host}})
 		if err == nil || !strings.Contains(err.Error(), reason) {
 			t.Errorf("Host %q: error %v, want %q", host, err, reason)
@@ -142,8 +171,10 @@ func TestBadDefinitions(t *testing.T) {
 }
 
 func BenchmarkHeaders(b *testing.B) {
-	r := middlewaretest.Request(b, "GET /", "Accept: a", "Accept-Encoding: gzip", "Accept-Language: en", "User-Agent: b", "Cookie: a=b")
-	far := middlewaretest.Request(b, "GET /", "Accept: a", "Accept-Encoding: gzip", "Origin: https://a.example", "User-Agent: b", "Cookie: a=b")
+	r := middlewaretest.Request(b, "GET /", "Accept: a", "Accept-Encoding: gzip", "Accept-Language: en", "User-Agent: b",
+		"Cookie: a=b")
+	far := middlewaretest.Request(b, "GET /", "Accept: a", "Accept-Encoding: gzip", "Origin: https://a.example",
+		"User-Agent: b", "Cookie: a=b")
 	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })
 	w := new(middlewaretest.Writer)
 	list := []string{"https://b.example", "https://a.example"}
@@ -164,7 +195,10 @@ func BenchmarkHeaders(b *testing.B) {
 		{"response", dynamic.Headers{CustomResponseHeaders: map[string]string{"X-Served-By": "edge"}}, r},
 		{"cors", dynamic.Headers{AccessControlAllowOriginList: list}, far},
 		{"regex", dynamic.Headers{AccessControlAllowOriginListRegex: []string{`https://[a-z]\.example`}}, far},
-		{"security", dynamic.Headers{STSSeconds: new(int64(1)), ForceSTSHeader: true, FrameDeny: true, ContentTypeNosniff: true, ReferrerPolicy: "same-origin"}, r},
+		{"security", dynamic.Headers{
+			STSSeconds: new(int64(1)), ForceSTSHeader: true, FrameDeny: true,
+			ContentTypeNosniff: true, ReferrerPolicy: "same-origin",
+		}, r},
 	} {
 		handler := build(b, test.config).Wrap(next)
 		b.Run(test.name, func(b *testing.B) {
@@ -180,8 +214,11 @@ func BenchmarkHeaders(b *testing.B) {
 func TestNothingToDoAllocatesNothing(t *testing.T) {
 	next := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	for name, config := range map[string]dynamic.Headers{
-		"allowed host":                {AllowedHosts: []string{"example.com"}},
-		"no origin":                   {AccessControlAllowOriginList: []string{"https://a.example"}, AccessControlAllowCredentials: true},
+		"allowed host": {AllowedHosts: []string{"example.com"}},
+		"no origin": {
+			AccessControlAllowOriginList:  []string{"https://a.example"},
+			AccessControlAllowCredentials: true,
+		},
 		"connection in clear":         {STSSeconds: new(int64(1))},
 		"nothing at all":              {IsDevelopment: true},
 		"removes what is not there":   {CustomRequestHeaders: map[string]string{"X-Secret": ""}},

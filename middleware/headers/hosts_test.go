@@ -22,7 +22,10 @@ type hostCase struct {
 }
 
 func TestAllowedHosts(t *testing.T) {
-	hosts := dynamic.Headers{AllowedHosts: []string{"Example.com", "other.example:8443", "[::1]", "*.wild.example", "d.example", "e.example", "f.example:1"}}
+	hosts := dynamic.Headers{AllowedHosts: []string{
+		"Example.com", "other.example:8443", "[::1]", "*.wild.example",
+		"d.example", "e.example", "f.example:1",
+	}}
 	believed, anybody := hosts, hosts
 	believed.HostsProxyHeaders = []string{"x-forwarded-host", "X-Forwarded-Server"}
 	anybody.HostsProxyHeaders = []string{"X-Original-Host"}
@@ -38,7 +41,10 @@ func TestAllowedHosts(t *testing.T) {
 		{name: "the other scheme's port", config: hosts, host: "example.com:443"},
 		{name: "the scheme's own port, encrypted", config: hosts, host: "example.com:443", tls: true, want: true},
 		{name: "the other scheme's port, encrypted", config: hosts, host: "example.com:80", tls: true},
-		{name: "the scheme's own port, decrypted before", config: proxied, host: "example.com:443", header: http.Header{"X-Forwarded-Proto": {"https"}}, want: true},
+		{
+			name: "the scheme's own port, decrypted before", config: proxied, host: "example.com:443",
+			header: http.Header{"X-Forwarded-Proto": {"https"}}, want: true,
+		},
 		{name: "other port", config: hosts, host: "example.com:8443"},
 		{name: "listed port", config: hosts, host: "other.example:8443", want: true},
 		{name: "without the listed port", config: hosts, host: "other.example"},
@@ -59,25 +65,64 @@ func TestAllowedHosts(t *testing.T) {
 		{name: "two hosts", config: hosts, host: "example.com,evil.example"},
 		{name: "path", config: hosts, host: "example.com/evil"},
 		{name: "bad port", config: hosts, host: "example.com:evil"},
-		{name: "forwarded header that nobody asked for", config: hosts, host: "evil.example", header: http.Header{"X-Forwarded-Host": {"example.com"}}},
+		{
+			name: "forwarded header that nobody asked for", config: hosts, host: "evil.example",
+			header: http.Header{"X-Forwarded-Host": {"example.com"}},
+		},
 
-		{name: "believed", config: believed, host: "inner", header: http.Header{"X-Forwarded-Host": {"example.com"}}, want: true},
-		{name: "believed, other host", config: believed, host: "example.com", header: http.Header{"X-Forwarded-Host": {"evil.example"}}},
+		{
+			name: "believed", config: believed, host: "inner", header: http.Header{"X-Forwarded-Host": {"example.com"}},
+			want: true,
+		},
+		{
+			name: "believed, other host", config: believed, host: "example.com",
+			header: http.Header{"X-Forwarded-Host": {"evil.example"}},
+		},
 		{name: "believed, absent", config: believed, host: "example.com", want: true},
-		{name: "believed, empty", config: believed, host: "example.com", header: http.Header{"X-Forwarded-Host": {""}}, want: true},
-		{name: "believed, second", config: believed, host: "inner", header: http.Header{"X-Forwarded-Host": {""}, "X-Forwarded-Server": {"example.com"}}, want: true},
-		{name: "believed, the first counts", config: believed, host: "example.com", header: http.Header{"X-Forwarded-Host": {"evil.example"}, "X-Forwarded-Server": {"example.com"}}},
-		{name: "believed, twice", config: believed, host: "example.com", header: http.Header{"X-Forwarded-Host": {"example.com", "evil.example"}}},
-		{name: "believed, list", config: believed, host: "example.com", header: http.Header{"X-Forwarded-Host": {"example.com, evil.example"}}},
-		{name: "believed, alias", config: believed, host: "evil.example", header: http.Header{"X_Forwarded_Host": {"example.com"}}},
+		{
+			name: "believed, empty", config: believed, host: "example.com", header: http.Header{"X-Forwarded-Host": {""}},
+			want: true,
+		},
+		{name: "believed, second", config: believed, host: "inner", header: http.Header{
+			"X-Forwarded-Host":   {""},
+			"X-Forwarded-Server": {"example.com"},
+		}, want: true},
+		{
+			name: "believed, the first counts", config: believed, host: "example.com",
+			header: http.Header{"X-Forwarded-Host": {"evil.example"}, "X-Forwarded-Server": {"example.com"}},
+		},
+		{
+			name: "believed, twice", config: believed, host: "example.com",
+			header: http.Header{"X-Forwarded-Host": {"example.com", "evil.example"}},
+		},
+		{
+			name: "believed, list", config: believed, host: "example.com",
+			header: http.Header{"X-Forwarded-Host": {"example.com, evil.example"}},
+		},
+		{
+			name: "believed, alias", config: believed, host: "evil.example",
+			header: http.Header{"X_Forwarded_Host": {"example.com"}},
+		},
 
-		{name: "anybody's, both listed", config: anybody, host: "example.com", header: http.Header{"X-Original-Host": {"[::1]"}}, want: true},
-		{name: "anybody's, forged", config: anybody, host: "evil.example", header: http.Header{"X-Original-Host": {"example.com"}}},
-		{name: "anybody's, other host", config: anybody, host: "example.com", header: http.Header{"X-Original-Host": {"evil.example"}}},
+		{
+			name: "anybody's, both listed", config: anybody, host: "example.com",
+			header: http.Header{"X-Original-Host": {"[::1]"}}, want: true,
+		},
+		{
+			name: "anybody's, forged", config: anybody, host: "evil.example",
+			header: http.Header{"X-Original-Host": {"example.com"}},
+		},
+		{
+			name: "anybody's, other host", config: anybody, host: "example.com",
+			header: http.Header{"X-Original-Host": {"evil.example"}},
+		},
 		{name: "anybody's, absent", config: anybody, host: "example.com", want: true},
 
 		{name: "the client's Host counts", config: replaced, host: "evil.example"},
-		{name: "development", config: dynamic.Headers{AllowedHosts: hosts.AllowedHosts, IsDevelopment: true}, host: "evil.example", want: true},
+		{
+			name: "development", config: dynamic.Headers{AllowedHosts: hosts.AllowedHosts, IsDevelopment: true},
+			host: "evil.example", want: true,
+		},
 	} {
 		for _, line := range []string{"GET /", "OPTIONS /"} {
 			test.check(t, middlewaretest.Request(t, line))
@@ -99,7 +144,8 @@ func (c hostCase) check(t *testing.T, r *http.Request) {
 	if asked != c.want {
 		t.Errorf("%s: service was asked: %v", c.name, asked)
 	}
-	if !c.want && (answer.StatusCode != http.StatusInternalServerError || !strings.Contains(record.Reason, "allowedHosts")) {
+	if !c.want && (answer.StatusCode != http.StatusInternalServerError || !strings.Contains(record.Reason,
+		"allowedHosts")) {
 		t.Errorf("%s: status %d, reason %q", c.name, answer.StatusCode, record.Reason)
 	}
 }

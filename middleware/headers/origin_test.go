@@ -21,16 +21,30 @@ func TestOrigins(t *testing.T) {
 	}{
 		{
 			list("https://a.example", "HTTP://B.example:8080", "capacitor://localhost", "file://", "http://[::1]:3000"),
-			[]string{"https://a.example", "https://A.Example", "http://b.example:8080", "capacitor://localhost", "file://", "http://[::1]:3000"},
-			[]string{"http://a.example", "https://a.example:443", "https://a.example.", "https://a.example/", "https://a.example.evil.org", "https://ua.example", "a.example", "null", "", "https://a.exampl\u212a", "http://b.example"},
+			[]string{
+				"https://a.example", "https://A.Example", "http://b.example:8080", "capacitor://localhost", "file://",
+				"http://[::1]:3000",
+			},
+			[]string{
+				"http://a.example", "https://a.example:443", "https://a.example.", "https://a.example/",
+				"https://a.example.evil.org", "https://ua.example", "a.example", "null", "", "https://a.exampl\u212a",
+				"http://b.example",
+			},
 		},
-		{list("null", "", "*.a.example", "https://*.a.example"), nil, []string{"null", "", "https://x.a.example", "https://a.example", "*.a.example"}},
+		{list("null", "", "*.a.example", "https://*.a.example"), nil, []string{
+			"null", "", "https://x.a.example",
+			"https://a.example", "*.a.example",
+		}},
 
 		// Without anchors, as they are written.
 		{
 			regex(`example\.com`),
 			[]string{"https://example.com", "http://example.com:8080", "https://www.example.com", "https://a.b.example.com:1"},
-			[]string{"https://example.com.evil.org", "https://evilexample.com", "https://evil-example.com", "https://example.community", "https://evil.org:80example.com", "null", "example.com", "https://evil.org/example.com", "https://evil.org#.example.com", "https://evil.org@example.com"},
+			[]string{
+				"https://example.com.evil.org", "https://evilexample.com", "https://evil-example.com",
+				"https://example.community", "https://evil.org:80example.com", "null", "example.com",
+				"https://evil.org/example.com", "https://evil.org#.example.com", "https://evil.org@example.com",
+			},
 		},
 		{
 			regex(`https://example\.com`),
@@ -47,20 +61,46 @@ func TestOrigins(t *testing.T) {
 			[]string{"https://x.a.example.com", "https://x.b.example.com"},
 			[]string{"https://a.example.com", "https://xa.example.com", "https://x.a.example.com:8443"},
 		},
-		{regex(`.*\.example\.com`), []string{"https://www.example.com", "https://www.example.com:8443"}, []string{"https://example.com", "https://www.example.com.evil.org"}},
+		{
+			regex(`.*\.example\.com`),
+			[]string{"https://www.example.com", "https://www.example.com:8443"},
+			[]string{"https://example.com", "https://www.example.com.evil.org"},
+		},
 		{regex(`([a-z]+)\.bar`), []string{"https://foo.bar"}, []string{"https://foo.bar.org"}},
 		{regex(`https://pr-[0-9]+\.`), nil, []string{"https://pr-1.evil.org"}},
-		{regex(`://example\.com`), []string{"https://example.com", "http://example.com:1"}, []string{"https://www.example.com", "https://example.com.evil.org"}},
+		{
+			regex(`://example\.com`),
+			[]string{"https://example.com", "http://example.com:1"},
+			[]string{"https://www.example.com", "https://example.com.evil.org"},
+		},
 		{regex(`:3000$`), nil, []string{"https://evil.org:3000"}},
-		{regex(`localhost`), []string{"http://localhost", "http://localhost:3000"}, []string{"https://localhost.evil.org", "https://evillocalhost"}},
+		{regex(`localhost`), []string{"http://localhost", "http://localhost:3000"}, []string{
+			"https://localhost.evil.org",
+			"https://evillocalhost",
+		}},
 
 		// With them.
-		{regex(`^https?://([a-z]+)\.bar\.org$`), []string{"https://foo.bar.org", "http://foo.bar.org"}, []string{"https://foo.bar.org:8443", "https://foo.bar.org.evil.org", "https://bar.org"}},
+		{
+			regex(`^https?://([a-z]+)\.bar\.org$`),
+			[]string{"https://foo.bar.org", "http://foo.bar.org"},
+			[]string{"https://foo.bar.org:8443", "https://foo.bar.org.evil.org", "https://bar.org"},
+		},
 		{regex(`^example\.com$`), nil, []string{"https://example.com", "example.com"}},
-		{regex(`^https://a\.example$|^https://b\.example$`), []string{"https://a.example", "https://b.example"}, []string{"https://a.example.evil.org", "https://c.example"}},
-		{regex(`(?i)^https://A\.example`), []string{"https://a.example", "https://A.EXAMPLE:1"}, []string{"https://b.example"}},
+		{
+			regex(`^https://a\.example$|^https://b\.example$`),
+			[]string{"https://a.example", "https://b.example"},
+			[]string{"https://a.example.evil.org", "https://c.example"},
+		},
+		{
+			regex(`(?i)^https://A\.example`),
+			[]string{"https://a.example", "https://A.EXAMPLE:1"},
+			[]string{"https://b.example"},
+		},
 		{regex(`\Qhttps://a.example`), []string{"https://a.example"}, []string{"https://aXexample"}},
-		{regex(`.*`), []string{"https://a.example"}, []string{"null", "", "a b", "https://a.example/x", "https://u@a.example"}},
+		{regex(`.*`), []string{"https://a.example"}, []string{
+			"null", "", "a b", "https://a.example/x",
+			"https://u@a.example",
+		}},
 		{regex(`nothing`, `https://a\.example`), []string{"https://a.example"}, []string{"https://b.example"}},
 	} {
 		o, _, err := newOrigins(test.config)
@@ -92,7 +132,8 @@ func TestTwoOriginsAreNone(t *testing.T) {
 		{"Origin: https://a.example, https://evil.example"},
 	} {
 		for _, line := range []string{"GET /", "OPTIONS /"} {
-			answer, _ := ask(t, step, middlewaretest.Request(t, line, append(lines, "Access-Control-Request-Method: PUT")...), nil)
+			answer, _ := ask(t, step, middlewaretest.Request(t, line, append(lines, "Access-Control-Request-Method: PUT")...),
+				nil)
 			if value := answer.Header[allowOrigin]; value != nil {
 				t.Errorf("%s %q: allows %q", line, lines, value)
 			}
@@ -103,22 +144,30 @@ func TestTwoOriginsAreNone(t *testing.T) {
 // FuzzOrigin has expressions and origins of any form. Whatever is repeated was sent, is an origin, and belongs to a
 // host that the definition reaches to the end.
 func FuzzOrigin(f *testing.F) {
-	for _, origin := range []string{"https://a.example", "https://a.example.evil.org", "null", "https://evil-a.example:80", "", "https://u@a.example", "file://", "https://[::1]:3"} {
-		for _, expression := range []string{`a\.example`, `^https://a\.example$`, `.*`, `a|b`, `\Qa`, `(?i)A\.EXAMPLE`, `\.example`, ``} {
+	for _, origin := range []string{
+		"https://a.example", "https://a.example.evil.org", "null", "https://evil-a.example:80",
+		"", "https://u@a.example", "file://", "https://[::1]:3",
+	} {
+		for _, expression := range []string{
+			`a\.example`, `^https://a\.example$`, `.*`, `a|b`, `\Qa`, `(?i)A\.EXAMPLE`,
+			`\.example`, ``,
+		} {
 			f.Add(origin, expression, "PUT", "x-a, x-b", true)
 		}
 	}
 	f.Fuzz(func(t *testing.T, origin, expression, method, asked string, credentials bool) {
 		step, err := New("h@file", dynamic.Headers{
 			AccessControlAllowCredentials: credentials, AccessControlAllowOriginList: []string{"https://listed.example"},
-			AccessControlAllowOriginListRegex: []string{expression}, AccessControlAllowMethods: []string{"*"}, AccessControlAllowHeaders: []string{"*"},
+			AccessControlAllowOriginListRegex: []string{expression}, AccessControlAllowMethods: []string{"*"},
+			AccessControlAllowHeaders: []string{"*"},
 		})
 		if err != nil {
 			return
 		}
 		for _, verb := range []string{http.MethodGet, http.MethodOptions} {
 			r := middlewaretest.Request(t, verb+" /")
-			r.Header["Origin"], r.Header[requestMethod], r.Header[requestHeaders] = []string{origin}, []string{method}, []string{asked}
+			r.Header["Origin"], r.Header[requestMethod], r.Header[requestHeaders] = []string{origin}, []string{method},
+				[]string{asked}
 			answer, served := ask(t, step, r, nil)
 			if preflight := verb == http.MethodOptions && origin != "" && method != ""; served == preflight {
 				t.Fatalf("%s %q %q: the service was asked: %v", verb, origin, method, served)

@@ -13,13 +13,17 @@ import (
 )
 
 func TestNonceIsNewForEachResponse(t *testing.T) {
-	step := build(t, dynamic.Headers{ContentSecurityPolicy: "script-src $NONCE\n 'self' $NONCE;\n", ContentSecurityPolicyReportOnly: "style-src $NONCE", ReferrerPolicy: "$NONCE"})
+	step := build(t, dynamic.Headers{
+		ContentSecurityPolicy:           "script-src $NONCE\n 'self' $NONCE;\n",
+		ContentSecurityPolicyReportOnly: "style-src $NONCE", ReferrerPolicy: "$NONCE",
+	})
 	pattern := regexp.MustCompile(`^script-src '(nonce-[A-Za-z0-9+/]{22})' 'self' '(nonce-[A-Za-z0-9+/]{22})';$`)
 	seen := map[string]bool{}
 	for range 10 {
 		answer, _ := ask(t, step, middlewaretest.Request(t, "GET /"), nil)
 		found := pattern.FindStringSubmatch(answer.Header.Get("Content-Security-Policy"))
-		if found == nil || found[1] != found[2] || answer.Header.Get("Content-Security-Policy-Report-Only") != "style-src '"+found[1]+"'" {
+		if found == nil || found[1] != found[2] || answer.Header.Get("Content-Security-Policy-Report-Only") != "style-src '"+
+			found[1]+"'" {
 			t.Fatalf("headers %q", answer.Header)
 		}
 		if seen[found[1]] {
@@ -47,7 +51,10 @@ func TestStrictTransportKnowsTheConnection(t *testing.T) {
 	}{
 		{name: "in clear"},
 		{name: "encrypted", tls: true, want: true},
-		{name: "encrypted, a proxy says otherwise", header: http.Header{"X-Forwarded-Proto": {"http"}}, tls: true, want: true},
+		{
+			name: "encrypted, a proxy says otherwise", header: http.Header{"X-Forwarded-Proto": {"http"}}, tls: true,
+			want: true,
+		},
 		{name: "decrypted before", header: http.Header{"X-Forwarded-Proto": {"https"}}, want: true},
 		{name: "another mark", header: http.Header{"X-Forwarded-Proto": {"http"}, "Front-End-Https": {"on"}}, want: true},
 		{name: "another value", header: http.Header{"X-Forwarded-Proto": {"http"}}},
@@ -84,7 +91,8 @@ func TestStrictTransportFollowsTheEdit(t *testing.T) {
 // TestResponsesShareNothing has handlers outside that edit values in place.
 func TestResponsesShareNothing(t *testing.T) {
 	step := build(t, dynamic.Headers{
-		FrameDeny: true, ContentTypeNosniff: true, BrowserXSSFilter: true, ReferrerPolicy: "same-origin", PermissionsPolicy: "camera=()",
+		FrameDeny: true, ContentTypeNosniff: true, BrowserXSSFilter: true, ReferrerPolicy: "same-origin",
+		PermissionsPolicy:            "camera=()",
 		AccessControlAllowOriginList: []string{"https://a.example"}, AddVaryHeader: true,
 	})
 	var last http.Header

@@ -19,8 +19,10 @@ import (
 // TestBothProtocols has the same answers over HTTP/1.1 and HTTP/2, in clear and over TLS, from many clients at a time.
 func TestBothProtocols(t *testing.T) {
 	step := build(t, dynamic.Headers{
-		AccessControlAllowOriginListRegex: []string{`https://[a-z0-9]+\.example`}, AccessControlAllowCredentials: true, AddVaryHeader: true,
-		AccessControlAllowMethods: []string{"*"}, CustomRequestHeaders: map[string]string{"X-Team": "shop"}, STSSeconds: new(int64(60)),
+		AccessControlAllowOriginListRegex: []string{`https://[a-z0-9]+\.example`}, AccessControlAllowCredentials: true,
+		AddVaryHeader:             true,
+		AccessControlAllowMethods: []string{"*"}, CustomRequestHeaders: map[string]string{"X-Team": "shop"},
+		STSSeconds: new(int64(60)),
 	})
 	handler := step.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Vary", "Accept")

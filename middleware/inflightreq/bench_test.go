@@ -10,7 +10,10 @@ import (
 
 func BenchmarkInFlightReq(b *testing.B) {
 	handler := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-	for name, criterion := range map[string]*dynamic.SourceCriterion{"host": nil, "address": {IPStrategy: &dynamic.IPStrategy{}}} {
+	for name, criterion := range map[string]*dynamic.SourceCriterion{
+		"host":    nil,
+		"address": {IPStrategy: &dynamic.IPStrategy{}},
+	} {
 		limit := limiter(b, dynamic.InFlightReq{Amount: 1000, SourceCriterion: criterion}).For("a").Wrap(handler)
 		b.Run(name, func(b *testing.B) {
 			r := middlewaretest.Request(b, "GET /")

@@ -98,10 +98,19 @@ func TestOptions(t *testing.T) {
 		refused   uint64
 	}{
 		{"host by default", nil, []string{"Host: a", "Host: a", "Host: A.:80", "Host: b"}, 1},
-		{"header", &dynamic.SourceCriterion{RequestHeaderName: "X-Key"}, []string{"X-Key: a", "X-Key: a", "X-Key: a", "X-Key: b", "A: 1"}, 1},
+		{"header", &dynamic.SourceCriterion{RequestHeaderName: "X-Key"}, []string{
+			"X-Key: a", "X-Key: a", "X-Key: a",
+			"X-Key: b", "A: 1",
+		}, 1},
 		{"no header", &dynamic.SourceCriterion{RequestHeaderName: "X-Key"}, []string{"A: 1", "A: 2", "A: 3"}, 1},
-		{"peer", &dynamic.SourceCriterion{IPStrategy: &dynamic.IPStrategy{}}, []string{"Host: a", "Host: b", "Host: c", "Host: d"}, 2},
-		{"depth", &dynamic.SourceCriterion{IPStrategy: &dynamic.IPStrategy{Depth: 1}}, []string{"X-Forwarded-For: ::1", "X-Forwarded-For: ::1", "X-Forwarded-For: ::1", "X-Forwarded-For: ::2"}, 1},
+		{"peer", &dynamic.SourceCriterion{IPStrategy: &dynamic.IPStrategy{}}, []string{
+			"Host: a", "Host: b", "Host: c",
+			"Host: d",
+		}, 2},
+		{"depth", &dynamic.SourceCriterion{IPStrategy: &dynamic.IPStrategy{Depth: 1}}, []string{
+			"X-Forwarded-For: ::1",
+			"X-Forwarded-For: ::1", "X-Forwarded-For: ::1", "X-Forwarded-For: ::2",
+		}, 1},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -120,10 +129,16 @@ func TestOptions(t *testing.T) {
 
 func TestErrorsNameTheOption(t *testing.T) {
 	for want, config := range map[string]dynamic.InFlightReq{
-		"inFlightReq.amount is 0, and must be":                {},
-		"inFlightReq.amount is -1, and must be":               {Amount: -1},
-		"inFlightReq.sourceCriterion sets ":                   {Amount: 1, SourceCriterion: &dynamic.SourceCriterion{RequestHost: true, RequestHeaderName: "X"}},
-		"inFlightReq.sourceCriterion.ipStrategy.excludedIPs:": {Amount: 1, SourceCriterion: &dynamic.SourceCriterion{IPStrategy: &dynamic.IPStrategy{ExcludedIPs: []string{"x"}}}},
+		"inFlightReq.amount is 0, and must be":  {},
+		"inFlightReq.amount is -1, and must be": {Amount: -1},
+		"inFlightReq.sourceCriterion sets ": {
+			Amount:          1,
+			SourceCriterion: &dynamic.SourceCriterion{RequestHost: true, RequestHeaderName: "X"},
+		},
+		"inFlightReq.sourceCriterion.ipStrategy.excludedIPs:": {
+			Amount:          1,
+			SourceCriterion: &dynamic.SourceCriterion{IPStrategy: &dynamic.IPStrategy{ExcludedIPs: []string{"x"}}},
+		},
 	} {
 		m, err := New("m@file", config)
 		if m != nil || err == nil || !strings.HasPrefix(err.Error(), want) {

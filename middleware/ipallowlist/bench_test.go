@@ -14,7 +14,10 @@ func BenchmarkLetsIn(b *testing.B) {
 		"peer": nil, "depth": {Depth: 2}, "excluded": {ExcludedIPs: []string{"10.0.0.0/8"}},
 	} {
 		b.Run(name, func(b *testing.B) {
-			handler := build(b, dynamic.IPAllowList{SourceRange: []string{"192.0.2.0/24", "10.0.0.0/8", "2001:db8::/32"}, IPStrategy: strategy}).
+			handler := build(b, dynamic.IPAllowList{
+				SourceRange: []string{"192.0.2.0/24", "10.0.0.0/8", "2001:db8::/32"},
+				IPStrategy:  strategy,
+			}).
 				Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 			r := middlewaretest.Request(b, "GET /", "X-Forwarded-For: 198.51.100.1, 192.0.2.7, 10.0.0.1")
 			w := new(middlewaretest.Writer)

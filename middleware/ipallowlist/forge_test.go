@@ -39,25 +39,40 @@ func claims() map[string]claim {
 		return claim{header: header}
 	}
 	return map[string]claim{
-		"nothing": {}, "plain": said(listed), "two lines": said(listed, listed), "twice in a line": said(listed + ", " + listed),
-		"many lines": said(slices.Repeat([]string{listed}, 50)...), "long list": said(strings.Repeat(listed+",", 5000) + listed),
+		"nothing": {}, "plain": said(listed), "two lines": said(listed, listed), "twice in a line": said(listed + ", " +
+			listed),
+		"many lines": said(slices.Repeat([]string{listed}, 50)...), "long list": said(strings.Repeat(listed+",", 5000) +
+			listed),
 		"long garbage": said(strings.Repeat("x", 50000) + ", " + listed), "commas": said(strings.Repeat(",", 5000) + listed),
-		"without spaces": said(listed + "," + listed), "spaces": said("  " + listed + " \t ,\t " + listed + "  "), "spaces for commas": said(listed + " " + listed),
-		"port": said(listed + ":80"), "ports": said(listed+":80, "+listed+":0", listed+":99999"), "mapped": said("::ffff:" + listed),
-		"mapped in hexadecimal": said("::ffff:c000:0201"), "mapped, brackets and port": said("[::ffff:" + listed + "]:443"), "brackets": said("[" + listed + "]"),
-		"zone": said("::ffff:" + listed + "%eth0"), "zone with a comma": said("::ffff:" + listed + "%a," + listed), "unknown": said("unknown, " + listed), "hidden": said("_hidden, " + listed),
-		"for=": said("for=" + listed), "for= quoted": said(`for="` + listed + `:80";proto=http`), "quoted": said(`"` + listed + `"`), "quoted comma": said(`"x, ` + listed + `"`),
-		"semicolons": said(listed + ";" + listed), "octal": said("0300.0.02.01"), "leading zeros": said("192.000.002.001"), "decimal": said("3221225985"),
-		"hexadecimal": said("0xc0.0.2.1"), "short": said("192.0.513"), "prefix": said("192.0.2.0/24"), "wildcard": said("*"), "empty": said(""),
-		"empty lines": said("", "", listed, ""), "trailing comma": said(listed + ","), "leading comma": said("," + listed), "backslash": said(`\` + listed),
-		"Unicode digits": said("１９２.0.2.1"), "localhost": said("localhost"), "null": said("null"), "name": said("192.0.2.1.example.com"),
-		"lower case": spelt("x-forwarded-for"), "upper case": spelt("X-FORWARDED-FOR"), "alias": spelt("X_Forwarded_For"), "lower-case alias": spelt("x_forwarded_for"),
-		"partial alias": spelt("X-Forwarded_For"), "other partial alias": spelt("X_Forwarded-For"), "plain and alias": spelt(name, "X_FORWARDED_FOR"),
-		"all spellings": spelt(name, "x-Forwarded-For", "X-forwarded_for", "x_forwarded_for"),
-		"other headers": spelt("X-Real-Ip", "X_Real_Ip", "Client-Ip", "True-Client-Ip", "X-Client-Ip", "X-Cluster-Client-Ip", "Cf-Connecting-Ip", "X-Original-Forwarded-For", "Forwarded-For", "X-Forwarded"),
-		"Forwarded":     {header: http.Header{"Forwarded": {"for=" + listed + ";by=" + listed, `for="[::ffff:` + listed + `]:80"`}}},
-		"Connection":    {header: http.Header{name: {listed}, "Connection": {name + ", X-Real-Ip"}}},
-		"a trailer":     {trailer: http.Header{name: {listed}, "x_forwarded_for": {listed}}},
+		"without spaces": said(listed + "," + listed), "spaces": said("  " + listed + " \t ,\t " + listed + "  "),
+		"spaces for commas": said(listed + " " + listed),
+		"port":              said(listed + ":80"), "ports": said(listed+":80, "+listed+":0", listed+":99999"),
+		"mapped":                said("::ffff:" + listed),
+		"mapped in hexadecimal": said("::ffff:c000:0201"), "mapped, brackets and port": said("[::ffff:" + listed + "]:443"),
+		"brackets": said("[" + listed + "]"),
+		"zone":     said("::ffff:" + listed + "%eth0"), "zone with a comma": said("::ffff:" + listed + "%a," + listed),
+		"unknown": said("unknown, " + listed), "hidden": said("_hidden, " + listed),
+		"for=": said("for=" + listed), "for= quoted": said(`for="` + listed + `:80";proto=http`),
+		"quoted": said(`"` + listed + `"`), "quoted comma": said(`"x, ` + listed + `"`),
+		"semicolons": said(listed + ";" + listed), "octal": said("0300.0.02.01"), "leading zeros": said("192.000.002.001"),
+		"decimal":     said("3221225985"),
+		"hexadecimal": said("0xc0.0.2.1"), "short": said("192.0.513"), "prefix": said("192.0.2.0/24"), "wildcard": said("*"),
+		"empty":       said(""),
+		"empty lines": said("", "", listed, ""), "trailing comma": said(listed + ","), "leading comma": said("," + listed),
+		"backslash":      said(`\` + listed),
+		"Unicode digits": said("１９２.0.2.1"), "localhost": said("localhost"), "null": said("null"),
+		"name":       said("192.0.2.1.example.com"),
+		"lower case": spelt("x-forwarded-for"), "upper case": spelt("X-FORWARDED-FOR"), "alias": spelt("X_Forwarded_For"),
+		"lower-case alias": spelt("x_forwarded_for"),
+		"partial alias":    spelt("X-Forwarded_For"), "other partial alias": spelt("X_Forwarded-For"),
+		"plain and alias": spelt(name, "X_FORWARDED_FOR"),
+		"all spellings":   spelt(name, "x-Forwarded-For", "X-forwarded_for", "x_forwarded_for"),
+		"other headers": spelt("X-Real-Ip", "X_Real_Ip", "Client-Ip", "True-Client-Ip", "X-Client-Ip", "X-Cluster-Client-Ip",
+			"Cf-Connecting-Ip", "X-Original-Forwarded-For", "Forwarded-For", "X-Forwarded"),
+		"Forwarded": {header: http.Header{"Forwarded": {"for=" + listed + ";by=" + listed, `for="[::ffff:` + listed +
+			`]:80"`}}},
+		"Connection": {header: http.Header{name: {listed}, "Connection": {name + ", X-Real-Ip"}}},
+		"a trailer":  {trailer: http.Header{name: {listed}, "x_forwarded_for": {listed}}},
 		"header and trailer": {
 			header: http.Header{name: {listed}}, trailer: http.Header{name: {listed}},
 		},
@@ -69,8 +84,9 @@ func claims() map[string]claim {
 func TestForgedListsWidenNothing(t *testing.T) {
 	subnet := 64
 	for name, strategy := range map[string]*dynamic.IPStrategy{
-		"none": nil, "empty": {}, "depth 1": {Depth: 1}, "depth 2": {Depth: 2}, "excluded": {ExcludedIPs: []string{"10.0.0.0/8", "127.0.0.1"}},
-		"subnet": {IPv6Subnet: &subnet}, "depth 1 and subnet": {Depth: 1, IPv6Subnet: &subnet},
+		"none": nil, "empty": {}, "depth 1": {Depth: 1}, "depth 2": {Depth: 2},
+		"excluded": {ExcludedIPs: []string{"10.0.0.0/8", "127.0.0.1"}},
+		"subnet":   {IPv6Subnet: &subnet}, "depth 1 and subnet": {Depth: 1, IPv6Subnet: &subnet},
 	} {
 		list := build(t, dynamic.IPAllowList{SourceRange: []string{listed, "2001:db8::/32"}, IPStrategy: strategy})
 		wary, trusting := listen(t, list), listen(t, list, "127.0.0.0/8")
@@ -111,8 +127,12 @@ func TestForgedListsWidenNothing(t *testing.T) {
 // TestListedClientsPass has clients that are listed come through a proxy: whatever they claim does not keep them out
 // either.
 func TestListedClientsPass(t *testing.T) {
-	for name, strategy := range map[string]*dynamic.IPStrategy{"depth": {Depth: 2}, "excluded": {ExcludedIPs: []string{"10.0.0.0/8"}}} {
-		address := listen(t, build(t, dynamic.IPAllowList{SourceRange: []string{listed}, IPStrategy: strategy}), "127.0.0.0/8")
+	for name, strategy := range map[string]*dynamic.IPStrategy{
+		"depth":    {Depth: 2},
+		"excluded": {ExcludedIPs: []string{"10.0.0.0/8"}},
+	} {
+		address := listen(t, build(t, dynamic.IPAllowList{SourceRange: []string{listed}, IPStrategy: strategy}),
+			"127.0.0.0/8")
 		for _, protocol := range []string{"h1", "h2c"} {
 			client := newClient(t, protocol)
 			for way, claim := range claims() {

@@ -13,7 +13,8 @@ import (
 // FuzzForwardedFor has clients write whatever they like to the left of what two proxies have appended.
 func FuzzForwardedFor(f *testing.F) {
 	for _, seed := range []string{
-		"192.0.2.1", "192.0.2.1, 192.0.2.1", "for=192.0.2.1", "[192.0.2.1]", "192.0.2.1\n192.0.2.1", "unknown", ",", "::ffff:192.0.2.1", "192.0.2.1,,,", "\"",
+		"192.0.2.1", "192.0.2.1, 192.0.2.1", "for=192.0.2.1", "[192.0.2.1]", "192.0.2.1\n192.0.2.1", "unknown", ",",
+		"::ffff:192.0.2.1", "192.0.2.1,,,", "\"",
 	} {
 		f.Add(seed)
 	}
@@ -42,7 +43,10 @@ func FuzzSources(f *testing.F) {
 	f.Add("/", "@", -1, 129, 200)
 	f.Fuzz(func(t *testing.T, source, remote string, depth, subnet, status int) {
 		config := dynamic.IPAllowList{
-			SourceRange: []string{source}, RejectStatusCode: status, IPStrategy: &dynamic.IPStrategy{Depth: depth, IPv6Subnet: &subnet},
+			SourceRange: []string{source}, RejectStatusCode: status, IPStrategy: &dynamic.IPStrategy{
+				Depth:      depth,
+				IPv6Subnet: &subnet,
+			},
 		}
 		list, err := New("list@file", config)
 		if err != nil {

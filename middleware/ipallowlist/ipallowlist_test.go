@@ -161,21 +161,42 @@ func TestRefusals(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	some := []string{"10.0.0.0/8"}
 	for want, config := range map[string]dynamic.IPAllowList{
-		"ipAllowList.sourceRange is empty":                                                 {},
-		`ipAllowList.sourceRange: "" is neither`:                                           {SourceRange: []string{""}},
-		`ipAllowList.sourceRange: "localhost" is neither an IP address nor a CIDR prefix`:  {SourceRange: []string{"10.0.0.0/8", "localhost"}},
-		`ipAllowList.sourceRange: "10.0.0.0/33" is neither`:                                {SourceRange: []string{"10.0.0.0/33"}},
-		`ipAllowList.sourceRange: "10.0.0.1-10.0.0.9" is neither`:                          {SourceRange: []string{"10.0.0.1-10.0.0.9"}},
-		`ipAllowList.sourceRange: "010.0.0.1" is neither`:                                  {SourceRange: []string{"010.0.0.1"}},
-		`ipAllowList.sourceRange: "fe80::1%eth0" is neither`:                               {SourceRange: []string{"fe80::1%eth0"}},
-		`ipAllowList.sourceRange: "10.0.0.0/8, 192.0.2.1" is neither`:                      {SourceRange: []string{"10.0.0.0/8, 192.0.2.1"}},
-		"ipAllowList.rejectStatusCode -1 is not a status that ends a request, 200 to 599":  {SourceRange: some, RejectStatusCode: -1},
-		"ipAllowList.rejectStatusCode 101 is not a status that ends a request, 200 to 599": {SourceRange: some, RejectStatusCode: 101},
-		"ipAllowList.rejectStatusCode 600 is not":                                          {SourceRange: some, RejectStatusCode: 600},
-		"ipAllowList.ipStrategy.depth -1 is negative":                                      {SourceRange: some, IPStrategy: &dynamic.IPStrategy{Depth: -1}},
-		"ipAllowList.ipStrategy.ipv6Subnet 0 is not":                                       {SourceRange: some, IPStrategy: &dynamic.IPStrategy{IPv6Subnet: bits(0)}},
-		"ipAllowList.ipStrategy.ipv6Subnet 129 is not":                                     {SourceRange: some, IPStrategy: &dynamic.IPStrategy{IPv6Subnet: bits(129)}},
-		`ipAllowList.ipStrategy.excludedIPs: "proxy" is neither`:                           {SourceRange: some, IPStrategy: &dynamic.IPStrategy{ExcludedIPs: []string{"proxy"}}},
+		"ipAllowList.sourceRange is empty":                                                {},
+		`ipAllowList.sourceRange: "" is neither`:                                          {SourceRange: []string{""}},
+		`ipAllowList.sourceRange: "localhost" is neither an IP address nor a CIDR prefix`: {SourceRange: []string{"10.0.0.0/8", "localhost"}},
+		`ipAllowList.sourceRange: "10.0.0.0/33" is neither`:                               {SourceRange: []string{"10.0.0.0/33"}},
+		`ipAllowList.sourceRange: "10.0.0.1-10.0.0.9" is neither`:                         {SourceRange: []string{"10.0.0.1-10.0.0.9"}},
+		`ipAllowList.sourceRange: "010.0.0.1" is neither`:                                 {SourceRange: []string{"010.0.0.1"}},
+		`ipAllowList.sourceRange: "fe80::1%eth0" is neither`:                              {SourceRange: []string{"fe80::1%eth0"}},
+		`ipAllowList.sourceRange: "10.0.0.0/8, 192.0.2.1" is neither`:                     {SourceRange: []string{"10.0.0.0/8, 192.0.2.1"}},
+		"ipAllowList.rejectStatusCode -1 is not a status that ends a request, 200 to 599": {
+			SourceRange:      some,
+			RejectStatusCode: -1,
+		},
+		"ipAllowList.rejectStatusCode 101 is not a status that ends a request, 200 to 599": {
+			SourceRange:      some,
+			RejectStatusCode: 101,
+		},
+		"ipAllowList.rejectStatusCode 600 is not": {
+			SourceRange:      some,
+			RejectStatusCode: 600,
+		},
+		"ipAllowList.ipStrategy.depth -1 is negative": {
+			SourceRange: some,
+			IPStrategy:  &dynamic.IPStrategy{Depth: -1},
+		},
+		"ipAllowList.ipStrategy.ipv6Subnet 0 is not": {
+			SourceRange: some,
+			IPStrategy:  &dynamic.IPStrategy{IPv6Subnet: bits(0)},
+		},
+		"ipAllowList.ipStrategy.ipv6Subnet 129 is not": {
+			SourceRange: some,
+			IPStrategy:  &dynamic.IPStrategy{IPv6Subnet: bits(129)},
+		},
+		`ipAllowList.ipStrategy.excludedIPs: "proxy" is neither`: {
+			SourceRange: some,
+			IPStrategy:  &dynamic.IPStrategy{ExcludedIPs: []string{"proxy"}},
+		},
 	} {
 		if list, err := New("list@file", config); list != nil || err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%+v: %v, error %v, want %q", config, list, err, want)
@@ -184,7 +205,8 @@ func TestNewRefuses(t *testing.T) {
 }
 
 func TestWarnings(t *testing.T) {
-	const narrow = " is narrower than ipv6Subnet 64: every client counts as the first address of its subnet, so that it lets in a whole one or nobody"
+	const narrow = " is narrower than ipv6Subnet 64: every client counts as the first address of its subnet, so that " +
+		"it lets in a whole one or nobody"
 	tests := []struct {
 		sources  []string
 		strategy *dynamic.IPStrategy
@@ -192,13 +214,19 @@ func TestWarnings(t *testing.T) {
 	}{
 		{sources: []string{"2001:db8::7"}},
 		{sources: []string{"2001:db8::7"}, strategy: &dynamic.IPStrategy{Depth: 1}},
-		{sources: []string{"2001:db8::/64", "10.0.0.1", "::ffff:10.0.0.1", "::ffff:10.0.0.0/120"}, strategy: &dynamic.IPStrategy{IPv6Subnet: bits(64)}},
+		{
+			sources:  []string{"2001:db8::/64", "10.0.0.1", "::ffff:10.0.0.1", "::ffff:10.0.0.0/120"},
+			strategy: &dynamic.IPStrategy{IPv6Subnet: bits(64)},
+		},
 		{
 			sources: []string{"2001:db8::7", "2001:db8::/65"}, strategy: &dynamic.IPStrategy{IPv6Subnet: bits(64), Depth: 1},
 			want: []string{"ipAllowList.sourceRange 2001:db8::7" + narrow, "ipAllowList.sourceRange 2001:db8::/65" + narrow},
 		},
 		{
-			sources: []string{"2001:db8::7"}, strategy: &dynamic.IPStrategy{IPv6Subnet: bits(64), ExcludedIPs: []string{"10.0.0.1"}},
+			sources: []string{"2001:db8::7"}, strategy: &dynamic.IPStrategy{
+				IPv6Subnet:  bits(64),
+				ExcludedIPs: []string{"10.0.0.1"},
+			},
 			want: []string{"ipAllowList.ipStrategy.ipv6Subnet is without effect beside excludedIPs"},
 		},
 		{
@@ -216,7 +244,8 @@ func TestWarnings(t *testing.T) {
 
 func TestReadme(t *testing.T) {
 	examples := middlewaretest.Examples(t, "README.md")
-	if diff := cmp.Diff(&dynamic.IPAllowList{SourceRange: []string{"192.0.2.0/24", "2001:db8::/32", "203.0.113.7"}}, examples["office-only"].IPAllowList); diff != "" {
+	if diff := cmp.Diff(&dynamic.IPAllowList{SourceRange: []string{"192.0.2.0/24", "2001:db8::/32", "203.0.113.7"}},
+		examples["office-only"].IPAllowList); diff != "" {
 		t.Error(diff)
 	}
 	list := build(t, *examples["office-behind-two-proxies"].IPAllowList)
@@ -246,13 +275,17 @@ func TestWhiteList(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff([]string{
-		"ipWhiteList is deprecated: ipAllowList takes the same options", "ipWhiteList.ipStrategy.excludedIPs is without effect beside depth",
+		"ipWhiteList is deprecated: ipAllowList takes the same options",
+		"ipWhiteList.ipStrategy.excludedIPs is without effect beside depth",
 	}, list.Warnings()); diff != "" {
 		t.Error(diff)
 	}
 	for want, config := range map[string]dynamic.IPWhiteList{
 		"ipWhiteList.sourceRange is empty": {}, `ipWhiteList.sourceRange: "x" is neither`: {SourceRange: []string{"x"}},
-		"ipWhiteList.ipStrategy.depth -1 is negative": {SourceRange: []string{"::/0"}, IPStrategy: &dynamic.IPStrategy{Depth: -1}},
+		"ipWhiteList.ipStrategy.depth -1 is negative": {
+			SourceRange: []string{"::/0"},
+			IPStrategy:  &dynamic.IPStrategy{Depth: -1},
+		},
 	} {
 		if _, err := NewWhiteList("list@file", config); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%+v: error %v, want %q", config, err, want)

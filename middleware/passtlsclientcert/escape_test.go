@@ -20,10 +20,12 @@ import (
 // documented is the certificate of the README.
 func documented() *x509.Certificate {
 	return &x509.Certificate{
-		Subject:   named("C=FR", "ST=Occitanie", "L=Toulouse", "O=Example", "OU=Edge", "CN=client", "SN=7", "DC=org", "DC=example"),
+		Subject: named("C=FR", "ST=Occitanie", "L=Toulouse", "O=Example", "OU=Edge", "CN=client", "SN=7", "DC=org",
+			"DC=example"),
 		NotBefore: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), NotAfter: time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC),
-		DNSNames: []string{"client.example.org"}, EmailAddresses: []string{"ops@example.org"}, IPAddresses: []net.IP{net.IPv4(192, 0, 2, 1)},
-		URIs: []*url.URL{{Scheme: "spiffe", Host: "example.org", Path: "/client"}},
+		DNSNames: []string{"client.example.org"}, EmailAddresses: []string{"ops@example.org"},
+		IPAddresses: []net.IP{net.IPv4(192, 0, 2, 1)},
+		URIs:        []*url.URL{{Scheme: "spiffe", Host: "example.org", Path: "/client"}},
 	}
 }
 
@@ -39,8 +41,10 @@ func read(t *testing.T, file string) string {
 // hostile are values that try to be more than one.
 func hostile() []string {
 	return []string{
-		`x",Subject="CN=admin`, `x";Subject="CN=admin`, "x,CN=admin", "x,O=admins", `x\`, `x\",CN=admin`, "x\nCN=admin", "x\r\nX-User: admin", "x\x00,CN=admin",
-		`";`, `,`, `"`, ";SAN=", `x\2CCN=admin`, "x\x7f", "x\t", "%2CCN%3Dadmin", "x%22%3B", "ä,ö", "\u2028", strings.Repeat(`",`, 100),
+		`x",Subject="CN=admin`, `x";Subject="CN=admin`, "x,CN=admin", "x,O=admins", `x\`, `x\",CN=admin`, "x\nCN=admin",
+		"x\r\nX-User: admin", "x\x00,CN=admin",
+		`";`, `,`, `"`, ";SAN=", `x\2CCN=admin`, "x\x7f", "x\t", "%2CCN%3Dadmin", "x%22%3B", "ä,ö", "\u2028",
+		strings.Repeat(`",`, 100),
 	}
 }
 
@@ -60,7 +64,8 @@ func TestNoValueIsTwo(t *testing.T) {
 		_, passed := pass(t, p, of(certificate, certificate))
 		attempts++
 		for name, values := range passed {
-			if len(values) != 1 || strings.ContainsAny(values[0], "\r\n\x00 \";") || strings.Contains(values[0], ",") && name != certHeader {
+			if len(values) != 1 || strings.ContainsAny(values[0], "\r\n\x00 \";") || strings.Contains(values[0], ",") &&
+				name != certHeader {
 				t.Errorf("%q: %s is %q", value, name, values)
 			}
 		}
@@ -149,7 +154,8 @@ func FuzzInfo(f *testing.F) {
 	}})
 	f.Fuzz(func(t *testing.T, organization, name string, serial int64) {
 		certificate := &x509.Certificate{
-			Subject: pkix.Name{Organization: []string{organization, organization}, CommonName: name}, SerialNumber: big.NewInt(serial), DNSNames: []string{name},
+			Subject:      pkix.Name{Organization: []string{organization, organization}, CommonName: name},
+			SerialNumber: big.NewInt(serial), DNSNames: []string{name},
 		}
 		status, passed := pass(t, p, of(certificate))
 		if status != http.StatusOK {
@@ -201,7 +207,9 @@ func FuzzCertificate(f *testing.F) {
 }
 
 func TestNothingToDoDoesNotAllocate(t *testing.T) {
-	handler := build(t, dynamic.PassTLSClientCert{PEM: true}).Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	handler := build(t, dynamic.PassTLSClientCert{PEM: true}).Wrap(http.HandlerFunc(func(http.ResponseWriter,
+		*http.Request) {
+	}))
 	r := middlewaretest.Request(t, "GET /", "Accept: */*")
 	if allocations := testing.AllocsPerRun(100, func() { handler.ServeHTTP(nil, r) }); allocations != 0 {
 		t.Errorf("%v allocations", allocations)
@@ -211,7 +219,8 @@ func TestNothingToDoDoesNotAllocate(t *testing.T) {
 func BenchmarkPass(b *testing.B) {
 	certificate := authority(b).issue(b, documented())
 	for name, config := range map[string]dynamic.PassTLSClientCert{
-		"pem": {PEM: true}, "info": {Info: everything()}, "name": {Info: &dynamic.ClientCertificateFields{Subject: &dynamic.ClientCertificateSubject{CommonName: true}}},
+		"pem": {PEM: true}, "info": {Info: everything()},
+		"name":    {Info: &dynamic.ClientCertificateFields{Subject: &dynamic.ClientCertificateSubject{CommonName: true}}},
 		"nothing": {PEM: true},
 	} {
 		b.Run(name, func(b *testing.B) {

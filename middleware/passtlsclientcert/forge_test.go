@@ -20,8 +20,10 @@ func forgeries(header string) map[string][]string {
 	alias := strings.ReplaceAll(header, "-", "_")
 	all := map[string][]string{"nothing": nil}
 	for name, spelling := range map[string]string{
-		"plain": header, "lower case": strings.ToLower(header), "upper case": strings.ToUpper(header), "alias": alias, "lower-case alias": strings.ToLower(alias),
-		"partial alias": strings.Replace(header, "-", "_", 1), "last of an alias": header[:len(header)-5] + strings.Replace(header[len(header)-5:], "-", "_", 1),
+		"plain": header, "lower case": strings.ToLower(header), "upper case": strings.ToUpper(header), "alias": alias,
+		"lower-case alias": strings.ToLower(alias),
+		"partial alias":    strings.Replace(header, "-", "_", 1), "last of an alias": header[:len(header)-5] +
+			strings.Replace(header[len(header)-5:], "-", "_", 1),
 	} {
 		line := spelling + ": forged"
 		all[name] = []string{line}
@@ -38,8 +40,16 @@ func forgeries(header string) map[string][]string {
 func TestNothingIsForged(t *testing.T) {
 	certificate := authority(t).issue(t, complete())
 	attempts := 0
-	for _, config := range []dynamic.PassTLSClientCert{{}, {PEM: true}, {Info: everything()}, {PEM: true, Info: everything()}} {
-		for name, state := range map[string]*tls.ConnectionState{"no TLS": nil, "no certificate": {}, "a certificate": of(certificate)} {
+	for _, config := range []dynamic.PassTLSClientCert{
+		{},
+		{PEM: true},
+		{Info: everything()},
+		{PEM: true, Info: everything()},
+	} {
+		for name, state := range map[string]*tls.ConnectionState{
+			"no TLS": nil, "no certificate": {},
+			"a certificate": of(certificate),
+		} {
 			_, want := pass(t, build(t, config), state)
 			for _, header := range []string{certHeader, infoHeader} {
 				for way, lines := range forgeries(header) {
@@ -61,7 +71,10 @@ func TestNothingIsForged(t *testing.T) {
 // TestNoTrailerForges has a trusted peer, whose trailers an entrypoint leaves, send the headers behind the body.
 func TestNoTrailerForges(t *testing.T) {
 	step := build(t, dynamic.PassTLSClientCert{PEM: true, Info: everything()})
-	for name, state := range map[string]*tls.ConnectionState{"no certificate": {}, "a certificate": of(authority(t).issue(t, complete()))} {
+	for name, state := range map[string]*tls.ConnectionState{
+		"no certificate": {},
+		"a certificate":  of(authority(t).issue(t, complete())),
+	} {
 		r := middlewaretest.Request(t, "POST /", "Transfer-Encoding: chunked")
 		r.TLS = state
 		r.Trailer = http.Header{certHeader: {"forged"}, "X-Sum": {"1"}}
@@ -96,7 +109,10 @@ func (a arrival) Read([]byte) (int, error) {
 // changes that.
 func TestManaged(t *testing.T) {
 	for _, header := range []string{certHeader, infoHeader} {
-		for _, spelling := range []string{header, strings.ToLower(header), strings.ToUpper(strings.ReplaceAll(header, "-", "_"))} {
+		for _, spelling := range []string{
+			header, strings.ToLower(header),
+			strings.ToUpper(strings.ReplaceAll(header, "-", "_")),
+		} {
 			if !forwarded.IsManaged(spelling) {
 				t.Errorf("%s is not managed", spelling)
 			}

@@ -21,10 +21,13 @@ import (
 )
 
 const (
-	completeSubject = `Subject="DC=org,DC=cheese,C=FR,C=US,ST=Cheese org state,ST=Cheese com state,L=TOULOUSE,L=LYON,O=Cheese,O=Cheese 2,OU=Section,OU=Section 2,SN=7,CN=*.example.com"`
-	completeIssuer  = `Issuer="DC=org,DC=cheese,C=FR,C=US,ST=Signing State,ST=Signing State 2,L=TOULOUSE,L=LYON,O=Cheese,O=Cheese 2,SN=9,CN=Simple Signing CA 2"`
-	completeSAN     = `SAN="*.example.org,*.example.net,test@example.org,test@example.net,10.0.1.0,2001:db8::1,spiffe://example.org/a%20b"`
-	completeInfo    = completeSubject + ";" + completeIssuer + `;SerialNumber="1";NB="1544094616";NA="1607166616";` + completeSAN
+	completeSubject = `Subject="DC=org,DC=cheese,C=FR,C=US,ST=Cheese org state,ST=Cheese com ` +
+		`state,L=TOULOUSE,L=LYON,O=Cheese,O=Cheese 2,OU=Section,OU=Section 2,SN=7,CN=*.example.com"`
+	completeIssuer = `Issuer="DC=org,DC=cheese,C=FR,C=US,ST=Signing State,ST=Signing State ` +
+		`2,L=TOULOUSE,L=LYON,O=Cheese,O=Cheese 2,SN=9,CN=Simple Signing CA 2"`
+	completeSAN  = `SAN="*.example.org,*.example.net,test@example.org,test@example.net,10.0.1.0,2001:db8::1,spiffe://example.org/a%20b"`
+	completeInfo = completeSubject + ";" + completeIssuer + `;SerialNumber="1";NB="1544094616";NA="1607166616";` +
+		completeSAN
 )
 
 // subjectOf and issuerOf choose one attribute.
@@ -46,13 +49,21 @@ func TestFields(t *testing.T) {
 		full   string
 		bare   string
 	}{
-		{*everything(), completeInfo, completeIssuer + `;SerialNumber="1427247692705959881058285969449495136382746624";NB="-62135596800";NA="-62135596800"`},
+		{*everything(), completeInfo, completeIssuer +
+			`;SerialNumber="1427247692705959881058285969449495136382746624";NB="-62135596800";NA="-62135596800"`},
 		{dynamic.ClientCertificateFields{NotAfter: true}, `NA="1607166616"`, `NA="-62135596800"`},
 		{dynamic.ClientCertificateFields{NotBefore: true}, `NB="1544094616"`, `NB="-62135596800"`},
 		{dynamic.ClientCertificateFields{SANs: true}, completeSAN, ""},
-		{dynamic.ClientCertificateFields{SerialNumber: true}, `SerialNumber="1"`, `SerialNumber="1427247692705959881058285969449495136382746624"`},
+		{
+			dynamic.ClientCertificateFields{SerialNumber: true},
+			`SerialNumber="1"`,
+			`SerialNumber="1427247692705959881058285969449495136382746624"`,
+		},
 		{subjectOf(dynamic.ClientCertificateSubject{Country: true}), `Subject="C=FR,C=US"`, ""},
-		{subjectOf(dynamic.ClientCertificateSubject{Province: true}), `Subject="ST=Cheese org state,ST=Cheese com state"`, ""},
+		{
+			subjectOf(dynamic.ClientCertificateSubject{Province: true}), `Subject="ST=Cheese org state,ST=Cheese com state"`,
+			"",
+		},
 		{subjectOf(dynamic.ClientCertificateSubject{Locality: true}), `Subject="L=TOULOUSE,L=LYON"`, ""},
 		{subjectOf(dynamic.ClientCertificateSubject{Organization: true}), `Subject="O=Cheese,O=Cheese 2"`, ""},
 		{subjectOf(dynamic.ClientCertificateSubject{OrganizationalUnit: true}), `Subject="OU=Section,OU=Section 2"`, ""},
@@ -60,22 +71,39 @@ func TestFields(t *testing.T) {
 		{subjectOf(dynamic.ClientCertificateSubject{SerialNumber: true}), `Subject="SN=7"`, ""},
 		{subjectOf(dynamic.ClientCertificateSubject{DomainComponent: true}), `Subject="DC=org,DC=cheese"`, ""},
 		{issuerOf(dynamic.ClientCertificateIssuer{Country: true}), `Issuer="C=FR,C=US"`, `Issuer="C=FR,C=US"`},
-		{issuerOf(dynamic.ClientCertificateIssuer{Province: true}), `Issuer="ST=Signing State,ST=Signing State 2"`, `Issuer="ST=Signing State,ST=Signing State 2"`},
-		{issuerOf(dynamic.ClientCertificateIssuer{Locality: true}), `Issuer="L=TOULOUSE,L=LYON"`, `Issuer="L=TOULOUSE,L=LYON"`},
-		{issuerOf(dynamic.ClientCertificateIssuer{Organization: true}), `Issuer="O=Cheese,O=Cheese 2"`, `Issuer="O=Cheese,O=Cheese 2"`},
-		{issuerOf(dynamic.ClientCertificateIssuer{CommonName: true}), `Issuer="CN=Simple Signing CA 2"`, `Issuer="CN=Simple Signing CA 2"`},
+		{
+			issuerOf(dynamic.ClientCertificateIssuer{Province: true}), `Issuer="ST=Signing State,ST=Signing State 2"`,
+			`Issuer="ST=Signing State,ST=Signing State 2"`,
+		},
+		{
+			issuerOf(dynamic.ClientCertificateIssuer{Locality: true}), `Issuer="L=TOULOUSE,L=LYON"`,
+			`Issuer="L=TOULOUSE,L=LYON"`,
+		},
+		{
+			issuerOf(dynamic.ClientCertificateIssuer{Organization: true}), `Issuer="O=Cheese,O=Cheese 2"`,
+			`Issuer="O=Cheese,O=Cheese 2"`,
+		},
+		{
+			issuerOf(dynamic.ClientCertificateIssuer{CommonName: true}), `Issuer="CN=Simple Signing CA 2"`,
+			`Issuer="CN=Simple Signing CA 2"`,
+		},
 		{issuerOf(dynamic.ClientCertificateIssuer{SerialNumber: true}), `Issuer="SN=9"`, `Issuer="SN=9"`},
-		{issuerOf(dynamic.ClientCertificateIssuer{DomainComponent: true}), `Issuer="DC=org,DC=cheese"`, `Issuer="DC=org,DC=cheese"`},
+		{
+			issuerOf(dynamic.ClientCertificateIssuer{DomainComponent: true}), `Issuer="DC=org,DC=cheese"`,
+			`Issuer="DC=org,DC=cheese"`,
+		},
 		{dynamic.ClientCertificateFields{}, "", ""},
 		{subjectOf(dynamic.ClientCertificateSubject{}), "", ""},
 	}
 	for _, test := range tests {
 		p := build(t, dynamic.PassTLSClientCert{Info: &test.config})
 		for want, state := range map[string]*tls.ConnectionState{
-			test.full: of(full), test.bare: of(bare), test.full + "," + test.bare: of(full, bare), test.bare + "," + test.full + "," + test.full: of(bare, full, full),
+			test.full: of(full), test.bare: of(bare), test.full + "," + test.bare: of(full, bare), test.bare + "," + test.full +
+				"," + test.full: of(bare, full, full),
 		} {
 			status, passed := pass(t, p, state)
-			if diff := cmp.Diff(http.Header{infoHeader: {url.QueryEscape(want)}}, passed); status != http.StatusOK || diff != "" {
+			if diff := cmp.Diff(http.Header{infoHeader: {url.QueryEscape(want)}}, passed); status != http.StatusOK ||
+				diff != "" {
 				t.Errorf("%+v: status %d: %s", test.config, status, diff)
 			}
 		}
@@ -84,9 +112,13 @@ func TestFields(t *testing.T) {
 
 // TestEscaped pins the bytes of the header.
 func TestEscaped(t *testing.T) {
-	certificate := authority(t).issue(t, &x509.Certificate{Subject: pkix.Name{Organization: []string{"Käse & Söhne"}, CommonName: "a+b/c@d=e"}})
+	certificate := authority(t).issue(t, &x509.Certificate{Subject: pkix.Name{
+		Organization: []string{"Käse & Söhne"},
+		CommonName:   "a+b/c@d=e",
+	}})
 	_, passed := pass(t, build(t, dynamic.PassTLSClientCert{Info: &dynamic.ClientCertificateFields{
-		Subject: &dynamic.ClientCertificateSubject{Organization: true, CommonName: true}, Issuer: &dynamic.ClientCertificateIssuer{CommonName: true},
+		Subject: &dynamic.ClientCertificateSubject{Organization: true, CommonName: true},
+		Issuer:  &dynamic.ClientCertificateIssuer{CommonName: true},
 	}}), of(certificate))
 	const want = "Subject%3D%22O%3DK%C3%A4se+%26+S%C3%B6hne%2CCN%3Da%2Bb%2Fc%40d%3De%22%3BIssuer%3D%22CN%3DSimple+Signing+CA+2%22"
 	if diff := cmp.Diff(http.Header{infoHeader: {want}}, passed); diff != "" {
@@ -104,12 +136,14 @@ func TestPEM(t *testing.T) {
 	for want, state := range map[string]*tls.ConnectionState{
 		text(certificate): of(certificate), text(certificate) + "," + text(by.certificate): of(certificate, by.certificate),
 	} {
-		if _, passed := pass(t, build(t, dynamic.PassTLSClientCert{PEM: true}), state); cmp.Diff(http.Header{certHeader: {want}}, passed) != "" {
+		if _, passed := pass(t, build(t, dynamic.PassTLSClientCert{PEM: true}),
+			state); cmp.Diff(http.Header{certHeader: {want}}, passed) != "" {
 			t.Errorf("the header is %v, want %s", passed, want)
 		}
 	}
 	_, passed := pass(t, build(t, dynamic.PassTLSClientCert{PEM: true, Info: everything()}), of(certificate))
-	if diff := cmp.Diff(http.Header{certHeader: {text(certificate)}, infoHeader: {url.QueryEscape(completeInfo)}}, passed); diff != "" {
+	if diff := cmp.Diff(http.Header{certHeader: {text(certificate)}, infoHeader: {url.QueryEscape(completeInfo)}},
+		passed); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -118,8 +152,16 @@ func TestPEM(t *testing.T) {
 func TestNoCertificate(t *testing.T) {
 	certificate := authority(t).issue(t, complete())
 	forged := []string{certHeader + ": forged", infoHeader + ": forged"}
-	for _, config := range []dynamic.PassTLSClientCert{{}, {PEM: true}, {Info: everything()}, {PEM: true, Info: everything()}} {
-		for name, state := range map[string]*tls.ConnectionState{"no TLS": nil, "no certificate": {}, "a certificate": of(certificate)} {
+	for _, config := range []dynamic.PassTLSClientCert{
+		{},
+		{PEM: true},
+		{Info: everything()},
+		{PEM: true, Info: everything()},
+	} {
+		for name, state := range map[string]*tls.ConnectionState{
+			"no TLS": nil, "no certificate": {},
+			"a certificate": of(certificate),
+		} {
 			if name == "a certificate" && (config.PEM || config.Info != nil) {
 				continue
 			}
@@ -143,15 +185,24 @@ func TestOnlyWhatWasVerified(t *testing.T) {
 	roots, intermediates := x509.NewCertPool(), x509.NewCertPool()
 	roots.AddCert(root.certificate)
 	intermediates.AddCert(middle.certificate)
-	chains, err := client.Verify(x509.VerifyOptions{Roots: roots, Intermediates: intermediates, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	chains, err := client.Verify(x509.VerifyOptions{
+		Roots: roots, Intermediates: intermediates,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := build(t, dynamic.PassTLSClientCert{PEM: true, Info: &dynamic.ClientCertificateFields{Subject: &dynamic.ClientCertificateSubject{CommonName: true}}})
+	p := build(t, dynamic.PassTLSClientCert{
+		PEM:  true,
+		Info: &dynamic.ClientCertificateFields{Subject: &dynamic.ClientCertificateSubject{CommonName: true}},
+	})
 	tests := map[string][]*x509.Certificate{
-		`Subject="CN=client",Subject="CN=middle"`:                   {client, middle.certificate},
-		`Subject="CN=client",Subject="CN=middle",Subject="CN=root"`: {client, forged, middle.certificate, root.certificate, forged},
-		`Subject="CN=client"`:                                       {client},
+		`Subject="CN=client",Subject="CN=middle"`: {client, middle.certificate},
+		`Subject="CN=client",Subject="CN=middle",Subject="CN=root"`: {
+			client, forged, middle.certificate, root.certificate,
+			forged,
+		},
+		`Subject="CN=client"`: {client},
 	}
 	for want, sent := range tests {
 		_, passed := pass(t, p, &tls.ConnectionState{PeerCertificates: sent, VerifiedChains: chains})
@@ -163,7 +214,8 @@ func TestOnlyWhatWasVerified(t *testing.T) {
 		}
 	}
 	_, passed := pass(t, p, of(client, forged))
-	if got, err := url.QueryUnescape(passed.Get(infoHeader)); err != nil || got != `Subject="CN=client",Subject="CN=admin"` {
+	if got, err := url.QueryUnescape(passed.Get(infoHeader)); err != nil ||
+		got != `Subject="CN=client",Subject="CN=admin"` {
 		t.Errorf("unverified, the header says %s, error %v", got, err)
 	}
 }
@@ -184,15 +236,38 @@ func TestTooLong(t *testing.T) {
 		status int
 	}{
 		{"pem", dynamic.PassTLSClientCert{PEM: true}, []*x509.Certificate{fits}, http.StatusOK},
-		{"pem, too long", dynamic.PassTLSClientCert{PEM: true}, []*x509.Certificate{{Raw: append(fits.Raw, 1)}}, http.StatusRequestHeaderFieldsTooLarge},
-		{"pem, too many", dynamic.PassTLSClientCert{PEM: true}, []*x509.Certificate{fits, {}}, http.StatusRequestHeaderFieldsTooLarge},
+		{
+			"pem, too long",
+			dynamic.PassTLSClientCert{PEM: true},
+			[]*x509.Certificate{{Raw: append(fits.Raw, 1)}},
+			http.StatusRequestHeaderFieldsTooLarge,
+		},
+		{
+			"pem, too many",
+			dynamic.PassTLSClientCert{PEM: true},
+			[]*x509.Certificate{fits, {}},
+			http.StatusRequestHeaderFieldsTooLarge,
+		},
 		{"info", byName, []*x509.Certificate{name(longest)}, http.StatusOK},
 		{"info, too long", byName, []*x509.Certificate{name(longest + 1)}, http.StatusRequestHeaderFieldsTooLarge},
 		{"info, much too long", byName, []*x509.Certificate{name(2 * longest), {}}, http.StatusRequestHeaderFieldsTooLarge},
 		{"info, too many", byName, []*x509.Certificate{name(longest), {}}, http.StatusRequestHeaderFieldsTooLarge},
-		{"serial number", bySerial, []*x509.Certificate{{SerialNumber: new(big.Int).Lsh(big.NewInt(1), 1023)}}, http.StatusOK},
-		{"serial number, too long", bySerial, []*x509.Certificate{{SerialNumber: new(big.Int).Lsh(big.NewInt(-1), 1024)}}, http.StatusRequestHeaderFieldsTooLarge},
-		{"both, one too long", dynamic.PassTLSClientCert{PEM: true, Info: byName.Info}, []*x509.Certificate{name(longest + 1)}, http.StatusRequestHeaderFieldsTooLarge},
+		{
+			"serial number", bySerial,
+			[]*x509.Certificate{{SerialNumber: new(big.Int).Lsh(big.NewInt(1), 1023)}},
+			http.StatusOK,
+		},
+		{
+			"serial number, too long", bySerial,
+			[]*x509.Certificate{{SerialNumber: new(big.Int).Lsh(big.NewInt(-1), 1024)}},
+			http.StatusRequestHeaderFieldsTooLarge,
+		},
+		{
+			"both, one too long",
+			dynamic.PassTLSClientCert{PEM: true, Info: byName.Info},
+			[]*x509.Certificate{name(longest + 1)},
+			http.StatusRequestHeaderFieldsTooLarge,
+		},
 	}
 	for _, test := range tests {
 		p := build(t, test.config)
@@ -216,7 +291,8 @@ func TestWarnings(t *testing.T) {
 		"": {{PEM: true}, {Info: everything()}, {PEM: true, Info: &dynamic.ClientCertificateFields{SANs: true}}},
 		"passTLSClientCert sets neither pem nor info: no certificate is passed on": {{}},
 		"passTLSClientCert.info chooses no field: X-Forwarded-Tls-Client-Cert-Info says nothing": {
-			{Info: &dynamic.ClientCertificateFields{}}, {PEM: true, Info: &dynamic.ClientCertificateFields{Subject: &dynamic.ClientCertificateSubject{}}},
+			{Info: &dynamic.ClientCertificateFields{}},
+			{PEM: true, Info: &dynamic.ClientCertificateFields{Subject: &dynamic.ClientCertificateSubject{}}},
 		},
 	} {
 		for _, config := range configs {
@@ -233,7 +309,8 @@ func TestReadme(t *testing.T) {
 	if diff := cmp.Diff(&dynamic.PassTLSClientCert{PEM: true}, examples["certificate"].PassTLSClientCert); diff != "" {
 		t.Error(diff)
 	}
-	if diff := cmp.Diff(&dynamic.PassTLSClientCert{Info: everything()}, examples["who-it-is"].PassTLSClientCert); diff != "" {
+	if diff := cmp.Diff(&dynamic.PassTLSClientCert{Info: everything()},
+		examples["who-it-is"].PassTLSClientCert); diff != "" {
 		t.Error(diff)
 	}
 	by := newIssuer(t, nil, pkix.Name{Country: []string{"FR"}, Organization: []string{"Example"}, CommonName: "Authority"})

@@ -29,7 +29,8 @@ const (
 // named is a name with these attributes in this order, such as "C=FR".
 func named(attributes ...string) (name pkix.Name) {
 	kinds := map[string]asn1.ObjectIdentifier{
-		"DC": {0, 9, 2342, 19200300, 100, 1, 25}, "CN": {2, 5, 4, 3}, "SN": {2, 5, 4, 5}, "C": {2, 5, 4, 6}, "L": {2, 5, 4, 7}, "ST": {2, 5, 4, 8},
+		"DC": {0, 9, 2342, 19200300, 100, 1, 25}, "CN": {2, 5, 4, 3}, "SN": {2, 5, 4, 5}, "C": {2, 5, 4, 6},
+		"L": {2, 5, 4, 7}, "ST": {2, 5, 4, 8},
 		"O": {2, 5, 4, 10}, "OU": {2, 5, 4, 11},
 	}
 	for _, attribute := range attributes {
@@ -59,7 +60,8 @@ func newIssuer(t testing.TB, by *issuer, name pkix.Name) *issuer {
 	t.Helper()
 	made := &issuer{key: newKey(t)}
 	template := &x509.Certificate{
-		Subject: name, SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		Subject: name, SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign,
 	}
 	if by == nil {
@@ -95,7 +97,8 @@ func sign(t testing.TB, by *issuer, template *x509.Certificate, key *ecdsa.Priva
 func authority(t testing.TB) *issuer {
 	t.Helper()
 	return newIssuer(t, nil, named(
-		"CN=Simple Signing CA 2", "C=FR", "C=US", "DC=org", "DC=cheese", "ST=Signing State", "ST=Signing State 2", "L=TOULOUSE", "L=LYON",
+		"CN=Simple Signing CA 2", "C=FR", "C=US", "DC=org", "DC=cheese", "ST=Signing State", "ST=Signing State 2",
+		"L=TOULOUSE", "L=LYON",
 		"O=Cheese", "O=Cheese 2", "OU=Signing Section", "SN=9",
 	))
 }
@@ -104,12 +107,17 @@ func authority(t testing.TB) *issuer {
 func complete() *x509.Certificate {
 	return &x509.Certificate{
 		Subject: named(
-			"SN=7", "C=FR", "C=US", "ST=Cheese org state", "DC=org", "ST=Cheese com state", "L=TOULOUSE", "L=LYON", "O=Cheese", "O=Cheese 2",
+			"SN=7", "C=FR", "C=US", "ST=Cheese org state", "DC=org", "ST=Cheese com state", "L=TOULOUSE", "L=LYON", "O=Cheese",
+			"O=Cheese 2",
 			"OU=Section", "OU=Section 2", "DC=cheese", "CN=*.example.com",
 		),
 		SerialNumber: big.NewInt(1), NotBefore: time.Unix(1544094616, 0), NotAfter: time.Unix(1607166616, 0),
-		DNSNames: []string{"*.example.org", "*.example.net"}, EmailAddresses: []string{"test@example.org", "test@example.net"},
-		IPAddresses: []net.IP{net.IPv4(10, 0, 1, 0), net.ParseIP("2001:db8::1")}, URIs: []*url.URL{{Scheme: "spiffe", Host: "example.org", Path: "/a b"}},
+		DNSNames: []string{"*.example.org", "*.example.net"}, EmailAddresses: []string{
+			"test@example.org",
+			"test@example.net",
+		},
+		IPAddresses: []net.IP{net.IPv4(10, 0, 1, 0), net.ParseIP("2001:db8::1")},
+		URIs:        []*url.URL{{Scheme: "spiffe", Host: "example.org", Path: "/a b"}},
 	}
 }
 
@@ -118,10 +126,12 @@ func everything() *dynamic.ClientCertificateFields {
 	return &dynamic.ClientCertificateFields{
 		NotAfter: true, NotBefore: true, SANs: true, SerialNumber: true,
 		Subject: &dynamic.ClientCertificateSubject{
-			Country: true, Province: true, Locality: true, Organization: true, OrganizationalUnit: true, CommonName: true, SerialNumber: true, DomainComponent: true,
+			Country: true, Province: true, Locality: true, Organization: true, OrganizationalUnit: true, CommonName: true,
+			SerialNumber: true, DomainComponent: true,
 		},
 		Issuer: &dynamic.ClientCertificateIssuer{
-			Country: true, Province: true, Locality: true, Organization: true, CommonName: true, SerialNumber: true, DomainComponent: true,
+			Country: true, Province: true, Locality: true, Organization: true, CommonName: true, SerialNumber: true,
+			DomainComponent: true,
 		},
 	}
 }
@@ -137,7 +147,9 @@ func build(t testing.TB, config dynamic.PassTLSClientCert) *PassTLSClientCert {
 
 // pass sends a request with certificates through the middleware, and returns the header that the service gets; it is
 // nil where the request was refused.
-func pass(t testing.TB, p *PassTLSClientCert, state *tls.ConnectionState, lines ...string) (status int, passed http.Header) {
+func pass(t testing.TB, p *PassTLSClientCert, state *tls.ConnectionState, lines ...string) (status int,
+	passed http.Header,
+) {
 	t.Helper()
 	r := middlewaretest.Request(t, "GET /", lines...)
 	r.TLS = state

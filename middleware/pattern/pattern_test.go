@@ -124,7 +124,8 @@ func FuzzCompile(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%q compiles, but not as a prefix: %v", pattern, err)
 		}
-		if ours.MatchString(text) != ours.Regexp.MatchString(text) || ours.Match([]byte(text)) != ours.Regexp.MatchString(text) {
+		if ours.MatchString(text) != ours.Regexp.MatchString(text) ||
+			ours.Match([]byte(text)) != ours.Regexp.MatchString(text) {
 			t.Fatalf("%q on %q: says %v", pattern, text, ours.MatchString(text))
 		}
 		found, prefix := ours.FindStringIndex(text), bounded.FindStringIndex(text)
@@ -134,7 +135,8 @@ func FuzzCompile(f *testing.F) {
 		if encoding := regexp.MustCompile(`%[0-9a-fA-F]{2}`); encoding.MatchString(pattern) {
 			return
 		}
-		if want := theirs.FindStringIndex(text); (found == nil) != (want == nil) || found != nil && (found[0] != want[0] || found[1] != want[1]) {
+		if want := theirs.FindStringIndex(text); (found == nil) != (want == nil) || found != nil &&
+			(found[0] != want[0] || found[1] != want[1]) {
 			t.Fatalf("%q on %q: matches %v, want %v", pattern, text, found, want)
 		}
 	})

@@ -142,7 +142,10 @@ func TestStatus(t *testing.T) {
 		{"HEAD", true, 308},
 		{"PUT", true, 308},
 	} {
-		step, err := New("r@file", dynamic.RedirectRegex{Regex: "^http://", Replacement: "https://", Permanent: test.permanent})
+		step, err := New("r@file", dynamic.RedirectRegex{
+			Regex: "^http://", Replacement: "https://",
+			Permanent: test.permanent,
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -169,8 +172,12 @@ func TestBadDefinitions(t *testing.T) {
 }
 
 func BenchmarkRedirectRegex(b *testing.B) {
-	handler := build(b, `^https?://www\.example\.com/(.*)`, "https://example.com/${1}").Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	for name, url := range map[string]string{"idle": "https://example.com/cart", "redirect": "https://www.example.com/cart"} {
+	handler := build(b, `^https?://www\.example\.com/(.*)`,
+		"https://example.com/${1}").Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	for name, url := range map[string]string{
+		"idle":     "https://example.com/cart",
+		"redirect": "https://www.example.com/cart",
+	} {
 		b.Run(name, func(b *testing.B) {
 			r, w := at(b, url), new(middlewaretest.Writer)
 			b.ReportAllocs()

@@ -230,7 +230,8 @@ func FuzzOpenRedirect(f *testing.F) {
 				t.Fatalf("%q: Location %q: %v", target, location, err)
 			}
 			host := to.Hostname()
-			if to.User != nil || host != "h" && host != "example.com" && !strings.HasSuffix(host, ".example.com") || to.Scheme != "http" && to.Scheme != "https" {
+			if to.User != nil || host != "h" && host != "example.com" && !strings.HasSuffix(host, ".example.com") ||
+				to.Scheme != "http" && to.Scheme != "https" {
 				t.Fatalf("%q on %q: Location %q", definition, target, location)
 			}
 		}

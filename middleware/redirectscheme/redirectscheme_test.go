@@ -15,7 +15,10 @@ import (
 
 func TestReadme(t *testing.T) {
 	definitions := middlewaretest.Examples(t, "README.md")
-	for name, want := range map[string]string{"encrypted": "301 https://example.com/a?b", "encrypted-8443": "302 https://example.com:8443/a?b"} {
+	for name, want := range map[string]string{
+		"encrypted":      "301 https://example.com/a?b",
+		"encrypted-8443": "302 https://example.com:8443/a?b",
+	} {
 		step, err := New(name+"@file", *definitions[name].RedirectScheme)
 		if err != nil {
 			t.Fatal(err)
@@ -56,10 +59,22 @@ func TestTrustedProxies(t *testing.T) {
 	https := dynamic.RedirectScheme{Scheme: "https"}
 	prove(t, []exchange{
 		{name: "several proxies", config: https, host: "h", proto: "https, http", want: "next"},
-		{name: "several proxies, in clear first", config: https, host: "h", proto: "http,https", encrypted: true, want: "302 https://h/"},
-		{name: "port that a proxy knows", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h", proto: "https", port: "8443", want: "next"},
-		{name: "other port that a proxy knows", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h", proto: "https", port: "443", want: "302 https://h:8443/"},
-		{name: "port of Host before that of a proxy", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h:444", proto: "https", port: "8443", want: "302 https://h:8443/"},
+		{
+			name: "several proxies, in clear first", config: https, host: "h", proto: "http,https", encrypted: true,
+			want: "302 https://h/",
+		},
+		{
+			name: "port that a proxy knows", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h",
+			proto: "https", port: "8443", want: "next",
+		},
+		{
+			name: "other port that a proxy knows", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h",
+			proto: "https", port: "443", want: "302 https://h:8443/",
+		},
+		{
+			name: "port of Host before that of a proxy", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"},
+			host: "h:444", proto: "https", port: "8443", want: "302 https://h:8443/",
+		},
 		{name: "port of a proxy begins no redirect", config: https, host: "h", proto: "https", port: "8443", want: "next"},
 		{name: "port 80 of a proxy that ends TLS", config: https, host: "h", proto: "https", port: "80", want: "next"},
 	})
@@ -75,35 +90,92 @@ func TestRedirectScheme(t *testing.T) {
 		{name: "websocket in clear", config: https, host: "h", proto: "ws", want: "302 https://h/"},
 		{name: "no header, encrypted", config: https, host: "h", encrypted: true, want: "next"},
 		{name: "no header, clear", config: https, host: "h", want: "302 https://h/"},
-		{name: "header wins over the connection", config: https, host: "h", proto: "http", encrypted: true, want: "302 https://h/"},
+		{
+			name: "header wins over the connection", config: https, host: "h", proto: "http", encrypted: true,
+			want: "302 https://h/",
+		},
 		{name: "strange header", config: https, host: "h", proto: "gopher", want: "302 https://h/"},
-		{name: "websocket on its own port", config: dynamic.RedirectScheme{Scheme: "http", Port: "8000"}, host: "h:8000", proto: "ws", want: "next"},
-		{name: "to another scheme", config: dynamic.RedirectScheme{Scheme: "wss", Port: "9000"}, host: "h", proto: "https", want: "302 wss://h:9000/"},
-		{name: "mixed case and trailing dot", config: https, host: "H.Example.", proto: "http", want: "302 https://h.example/"},
+		{
+			name: "websocket on its own port", config: dynamic.RedirectScheme{Scheme: "http", Port: "8000"}, host: "h:8000",
+			proto: "ws", want: "next",
+		},
+		{
+			name: "to another scheme", config: dynamic.RedirectScheme{Scheme: "wss", Port: "9000"}, host: "h", proto: "https",
+			want: "302 wss://h:9000/",
+		},
+		{
+			name: "mixed case and trailing dot", config: https, host: "H.Example.", proto: "http",
+			want: "302 https://h.example/",
+		},
 		{name: "empty port", config: https, host: "h:", proto: "https", want: "next"},
-		{name: "encoded line break", config: https, line: "GET /%0d%0aSet-Cookie:a=b", host: "h", proto: "http", want: "302 https://h/%0D%0ASet-Cookie:a=b"},
-		{name: "backslash", config: https, line: `GET /\\evil.example?\`, host: "h", proto: "http", want: "302 https://h/%5C%5Cevil.example?%5C"},
-		{name: "encoded slash", config: https, line: "GET /%2fevil.example", host: "h", proto: "http", want: "302 https://h/%2Fevil.example"},
+		{
+			name: "encoded line break", config: https, line: "GET /%0d%0aSet-Cookie:a=b", host: "h", proto: "http",
+			want: "302 https://h/%0D%0ASet-Cookie:a=b",
+		},
+		{
+			name: "backslash", config: https, line: `GET /\\evil.example?\`, host: "h", proto: "http",
+			want: "302 https://h/%5C%5Cevil.example?%5C",
+		},
+		{
+			name: "encoded slash", config: https, line: "GET /%2fevil.example", host: "h", proto: "http",
+			want: "302 https://h/%2Fevil.example",
+		},
 		{name: "other port", config: https, host: "h:8443", proto: "https", want: "302 https://h/"},
 		{name: "port dropped", config: https, host: "h:8080", proto: "http", want: "302 https://h/"},
-		{name: "default port given", config: dynamic.RedirectScheme{Scheme: "https", Port: "443"}, host: "h:80", proto: "http", want: "302 https://h/"},
-		{name: "own port", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h:80", proto: "http", want: "302 https://h:8443/"},
-		{name: "on own port", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h:8443", proto: "https", want: "next"},
-		{name: "only the port differs", config: dynamic.RedirectScheme{Scheme: "http", Port: "8000"}, host: "h", proto: "http", want: "302 http://h:8000/"},
-		{name: "https to http", config: dynamic.RedirectScheme{Scheme: "HTTP"}, host: "h:443", proto: "https", want: "302 http://h/"},
+		{
+			name: "default port given", config: dynamic.RedirectScheme{Scheme: "https", Port: "443"}, host: "h:80",
+			proto: "http", want: "302 https://h/",
+		},
+		{
+			name: "own port", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h:80", proto: "http",
+			want: "302 https://h:8443/",
+		},
+		{
+			name: "on own port", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "h:8443", proto: "https",
+			want: "next",
+		},
+		{
+			name: "only the port differs", config: dynamic.RedirectScheme{Scheme: "http", Port: "8000"}, host: "h",
+			proto: "http", want: "302 http://h:8000/",
+		},
+		{
+			name: "https to http", config: dynamic.RedirectScheme{Scheme: "HTTP"}, host: "h:443", proto: "https",
+			want: "302 http://h/",
+		},
 		{name: "http to http", config: dynamic.RedirectScheme{Scheme: "http"}, host: "h:80", proto: "http", want: "next"},
 		{name: "IPv6", config: https, host: "[2001:db8::1]:80", proto: "http", want: "302 https://[2001:db8::1]/"},
-		{name: "IPv6 with port", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "[::1]", proto: "http", want: "302 https://[::1]:8443/"},
-		{name: "path and query", config: https, line: "GET /a%2Fb//?c=%2f;d&e=?", host: "h", proto: "http", want: "302 https://h/a%2Fb/?c=%2f;d&e=?"},
-		{name: "scheme-relative", config: https, line: "GET //evil.example", host: "h", proto: "http", want: "302 https://h/evil.example"},
+		{
+			name: "IPv6 with port", config: dynamic.RedirectScheme{Scheme: "https", Port: "8443"}, host: "[::1]", proto: "http",
+			want: "302 https://[::1]:8443/",
+		},
+		{
+			name: "path and query", config: https, line: "GET /a%2Fb//?c=%2f;d&e=?", host: "h", proto: "http",
+			want: "302 https://h/a%2Fb/?c=%2f;d&e=?",
+		},
+		{
+			name: "scheme-relative", config: https, line: "GET //evil.example", host: "h", proto: "http",
+			want: "302 https://h/evil.example",
+		},
 		{name: "empty query", config: https, line: "GET /?", host: "h", proto: "http", want: "302 https://h/?"},
-		{name: "raw bytes in the query", config: https, line: "GET /?é", host: "h", proto: "http", want: "302 https://h/?%C3%A9"},
+		{
+			name: "raw bytes in the query", config: https, line: "GET /?é", host: "h", proto: "http",
+			want: "302 https://h/?%C3%A9",
+		},
 		{name: "whole server", config: https, line: "OPTIONS *", host: "h", proto: "http", want: "307 https://h"},
-		{name: "absolute form", config: https, line: "GET http://other.example:8000/a", host: "h", proto: "http", want: "302 https://other.example/a"},
+		{
+			name: "absolute form", config: https, line: "GET http://other.example:8000/a", host: "h", proto: "http",
+			want: "302 https://other.example/a",
+		},
 		{name: "POST", config: https, line: "POST /a", host: "h", proto: "http", want: "307 https://h/a"},
 		{name: "HEAD", config: https, line: "HEAD /a", host: "h", proto: "http", want: "307 https://h/a"},
-		{name: "permanent", config: dynamic.RedirectScheme{Scheme: "https", Permanent: true}, line: "GET /a", host: "h", proto: "http", want: "301 https://h/a"},
-		{name: "permanent PUT", config: dynamic.RedirectScheme{Scheme: "https", Permanent: true}, line: "PUT /a", host: "h", proto: "http", want: "308 https://h/a"},
+		{
+			name: "permanent", config: dynamic.RedirectScheme{Scheme: "https", Permanent: true}, line: "GET /a", host: "h",
+			proto: "http", want: "301 https://h/a",
+		},
+		{
+			name: "permanent PUT", config: dynamic.RedirectScheme{Scheme: "https", Permanent: true}, line: "PUT /a", host: "h",
+			proto: "http", want: "308 https://h/a",
+		},
 		{name: "no host", config: https, proto: "http", want: "400"},
 		{name: "bad host", config: https, host: "a@b", proto: "http", want: "400"},
 		{name: "bad port", config: https, host: "h:x", proto: "http", want: "400"},
@@ -170,7 +242,10 @@ func FuzzRedirectScheme(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, host, target, proto string) {
-		r := &http.Request{Method: http.MethodGet, Host: host, Header: http.Header{"X-Forwarded-Proto": {proto}}, RequestURI: target}
+		r := &http.Request{
+			Method: http.MethodGet, Host: host, Header: http.Header{"X-Forwarded-Proto": {proto}},
+			RequestURI: target,
+		}
 		var err error
 		if r.URL, err = url.ParseRequestURI(target); err != nil {
 			return
@@ -187,7 +262,8 @@ func FuzzRedirectScheme(f *testing.F) {
 		}
 		to, err := url.Parse(location)
 		wanted, _ := canonical.Host(r.Host)
-		if err != nil || to.Scheme != "https" || to.Hostname() != wanted || to.Port() != "8443" || to.User != nil || to.EscapedPath() != r.URL.EscapedPath() {
+		if err != nil || to.Scheme != "https" || to.Hostname() != wanted || to.Port() != "8443" || to.User != nil ||
+			to.EscapedPath() != r.URL.EscapedPath() {
 			t.Fatalf("%q at %q: Location %q (%v)", target, host, location, err)
 		}
 	})

@@ -57,7 +57,8 @@ func TestReplacePath(t *testing.T) {
 		}
 		r := serve(t, step, middlewaretest.Request(t, test.line, "X_Replaced_Path: /evil"))
 		if r.RequestURI != test.uri || r.Header.Get("X-Replaced-Path") != test.before {
-			t.Errorf("%q for %s gives %q and %q, want %q and %q", test.path, test.line, r.RequestURI, r.Header.Get("X-Replaced-Path"), test.uri, test.before)
+			t.Errorf("%q for %s gives %q and %q, want %q and %q", test.path, test.line, r.RequestURI,
+				r.Header.Get("X-Replaced-Path"), test.uri, test.before)
 		}
 	}
 }
@@ -69,7 +70,8 @@ func TestValuesFromBefore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := middlewaretest.Request(t, "GET /old", "X-Replaced-Path: /proxy", "X_Replaced_Path: /evil", "X-REPLACED_path: /evil", "Accept: a")
+	r := middlewaretest.Request(t, "GET /old", "X-Replaced-Path: /proxy", "X_Replaced_Path: /evil",
+		"X-REPLACED_path: /evil", "Accept: a")
 	r.Header["x_replaced_path"] = []string{"/evil"}
 	want := http.Header{"Accept": {"a"}, "X-Replaced-Path": {"/proxy", "/old", "/new"}}
 	if diff := cmp.Diff(want, serve(t, step, serve(t, step, r)).Header); diff != "" {
@@ -78,7 +80,10 @@ func TestValuesFromBefore(t *testing.T) {
 }
 
 func TestBadDefinitions(t *testing.T) {
-	for path, reason := range map[string]string{"": "is empty", "/../x": "dot segment", "/a//b": "empty or dot segment", "/%zz": "percent-encoding"} {
+	for path, reason := range map[string]string{
+		"": "is empty", "/../x": "dot segment", "/a//b": "empty or dot segment",
+		"/%zz": "percent-encoding",
+	} {
 		_, err := New("p@file", dynamic.ReplacePath{Path: path})
 		if err == nil || !strings.Contains(err.Error(), reason) || !strings.Contains(err.Error(), "replacePath.path") {
 			t.Errorf("%q: error %v, want %q", path, err, reason)
@@ -103,7 +108,10 @@ func FuzzReplacePath(f *testing.F) {
 		if query != "" {
 			suffix = "?" + query
 		}
-		r := &http.Request{Method: http.MethodGet, URL: &url.URL{RawQuery: query}, RequestURI: target.Escaped + suffix, Header: http.Header{}}
+		r := &http.Request{
+			Method: http.MethodGet, URL: &url.URL{RawQuery: query}, RequestURI: target.Escaped + suffix,
+			Header: http.Header{},
+		}
 		target.Set(r.URL)
 		passed := false
 		w := new(middlewaretest.Writer)
@@ -114,7 +122,8 @@ func FuzzReplacePath(f *testing.F) {
 		}
 		again, err := canonical.DefaultPolicy().Apply(now)
 		if err != nil || again.Escaped != now || again.Routing != canonical.RoutingPath(r) || r.RequestURI != now+suffix {
-			t.Fatalf("%q on %q: path %q is read as %q (%v), RequestURI %q", option, target.Escaped, now, again, err, r.RequestURI)
+			t.Fatalf("%q on %q: path %q is read as %q (%v), RequestURI %q", option, target.Escaped, now, again, err,
+				r.RequestURI)
 		}
 		for name, values := range r.Header {
 			if strings.ContainsFunc(strings.Join(values, ""), func(c rune) bool { return c <= ' ' || c >= 0x7f }) {

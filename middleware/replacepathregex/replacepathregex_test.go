@@ -115,7 +115,8 @@ func TestReplacePathRegex(t *testing.T) {
 		}
 		uri, got := serve(t, build(t, test.regex, test.replacement), r)
 		if uri != want || !cmp.Equal(got, wantBefore) {
-			t.Errorf("%q to %.40q from %s gives %q, before %q, want %q, %q", test.regex, test.replacement, test.line, uri, got, want, wantBefore)
+			t.Errorf("%q to %.40q from %s gives %q, before %q, want %q, %q", test.regex, test.replacement, test.line, uri, got,
+				want, wantBefore)
 		}
 	}
 }
@@ -148,7 +149,10 @@ func TestBadDefinitions(t *testing.T) {
 	for _, test := range []struct{ regex, replacement, want string }{
 		{"", "/a", "replacePathRegex.regex is empty"},
 		{"  ", "/a", "replacePathRegex.regex is empty"},
-		{"^(?err)/a", "/a", `replacePathRegex.regex "^(?err)/a" is not a regular expression: invalid or unsupported Perl syntax`},
+		{
+			"^(?err)/a", "/a",
+			`replacePathRegex.regex "^(?err)/a" is not a regular expression: invalid or unsupported Perl syntax`,
+		},
 		{strings.Repeat("a", 5000), "/a", "has 5000 bytes, more than the 4096"},
 		{"a", strings.Repeat("a", 5000), "replacePathRegex.replacement has 5000 bytes, more than the 4096"},
 		{"a", "/a\r\nX-Evil: 1", `replacePathRegex.replacement "/a\r\nX-Evil: 1" has a control character`},
@@ -173,7 +177,10 @@ func FuzzReplacePathRegex(f *testing.F) {
 		if err != nil || refused != nil || target.Escaped == "*" {
 			return
 		}
-		r := &http.Request{Method: http.MethodGet, URL: &url.URL{RawQuery: "q"}, RequestURI: target.Escaped + "?q", Header: http.Header{}}
+		r := &http.Request{
+			Method: http.MethodGet, URL: &url.URL{RawQuery: "q"}, RequestURI: target.Escaped + "?q",
+			Header: http.Header{},
+		}
 		target.Set(r.URL)
 		passed := false
 		w := new(middlewaretest.Writer)
@@ -191,9 +198,12 @@ func FuzzReplacePathRegex(f *testing.F) {
 		}
 		again, err := canonical.DefaultPolicy().Apply(now)
 		if err != nil || again.Escaped != now || again.Routing != canonical.RoutingPath(r) || r.RequestURI != now+"?q" {
-			t.Fatalf("%q to %q on %q: path %q is read as %q (%v), RequestURI %q", regex, replacement, target.Escaped, now, again, err, r.RequestURI)
+			t.Fatalf("%q to %q on %q: path %q is read as %q (%v), RequestURI %q", regex, replacement, target.Escaped, now, again,
+				err, r.RequestURI)
 		}
-		if strings.ContainsFunc(regex+replacement+path, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '%' || c == '#' }) {
+		if strings.ContainsFunc(regex+replacement+path, func(c rune) bool {
+			return c <= ' ' || c >= 0x7f || c == '%' || c == '#'
+		}) {
 			return
 		}
 		want := regexp.MustCompile(regex).ReplaceAllString(path, replacement)

@@ -1,7 +1,8 @@
 // Package response is the writer of middlewares that change the head of a response.
 //
-// What flows in: a response, as the handlers behind a middleware write it. What flows out: the same response, whose head somebody else was
-// shown before it was sent. It never keeps a body back: responses stream, flush, switch protocols and end with trailers as without it.
+// What flows in: a response, as the handlers behind a middleware write it. What flows out: the same response, whose
+// head somebody else was shown before it was sent. It never keeps a body back: responses stream, flush, switch
+// protocols and end with trailers as without it.
 package response
 
 import (
@@ -16,23 +17,25 @@ import (
 
 // Editor is who is shown the head of a response.
 type Editor interface {
-	// EditHead may change the headers of the final response, or of the switch to another protocol, right before they are sent. It is
-	// called once, and with a status of 0 when the handler took the connection over and writes the response itself.
+	// EditHead may change the headers of the final response, or of the switch to another protocol, right before they are
+	// sent. It is called once, and with a status of 0 when the handler took the connection over and writes the response
+	// itself.
 	EditHead(header http.Header, status int)
 }
 
-// Writer shows the head of a response to an editor when it begins, and passes everything on. It is meant to be a field of the editor,
-// so that both are one allocation.
+// Writer shows the head of a response to an editor when it begins, and passes everything on. It is meant to be a field
+// of the editor, so that both are one allocation.
 type Writer struct {
 	http.ResponseWriter
 	// Editor is shown the head.
 	Editor Editor
-	// begun is atomic because a handler's goroutine may still write when the handler has returned; the server's writer refuses it then.
+	// begun is atomic because a handler's goroutine may still write when the handler has returned; the server's writer
+	// refuses it then.
 	begun atomic.Bool
 }
 
-// Begin shows the head to the editor, unless that has happened. A handler that has returned without an answer answers 200, so whoever
-// called it calls Begin after it.
+// Begin shows the head to the editor, unless that has happened. A handler that has returned without an answer answers
+// 200, so whoever called it calls Begin after it.
 func (w *Writer) Begin(status int) {
 	if !w.begun.Load() && w.begun.CompareAndSwap(false, true) {
 		w.Editor.EditHead(w.Header(), status)

@@ -43,7 +43,9 @@ func edged(t *testing.T, next http.HandlerFunc) http.Handler {
 }
 
 // exchange serves one request by the wrapped handler over HTTP/1.1 or HTTP/2, and hands the response to check.
-func exchange(t *testing.T, h2 bool, handler http.HandlerFunc, trace *httptrace.ClientTrace, check func(*http.Response)) {
+func exchange(t *testing.T, h2 bool, handler http.HandlerFunc, trace *httptrace.ClientTrace,
+	check func(*http.Response),
+) {
 	t.Helper()
 	server := httptest.NewUnstartedServer(edged(t, handler))
 	server.EnableHTTP2 = h2
@@ -190,7 +192,8 @@ func TestSwitchingProtocols(t *testing.T) {
 func TestControllerReachesTheServer(t *testing.T) {
 	exchange(t, false, func(w http.ResponseWriter, _ *http.Request) {
 		controller := http.NewResponseController(w)
-		if err := errors.Join(controller.SetWriteDeadline(time.Time{}), controller.SetReadDeadline(time.Time{}), controller.EnableFullDuplex()); err != nil {
+		if err := errors.Join(controller.SetWriteDeadline(time.Time{}), controller.SetReadDeadline(time.Time{}),
+			controller.EnableFullDuplex()); err != nil {
 			t.Error(err)
 		}
 	}, nil, func(*http.Response) {})
@@ -224,10 +227,18 @@ func TestStatusIsShown(t *testing.T) {
 		begin func(http.ResponseWriter)
 		want  int
 	}{
-		"status":     {func(w http.ResponseWriter) { w.WriteHeader(http.StatusTeapot) }, http.StatusTeapot},
-		"hints":      {func(w http.ResponseWriter) { w.WriteHeader(http.StatusEarlyHints); w.WriteHeader(http.StatusNotFound) }, http.StatusNotFound},
-		"switch":     {func(w http.ResponseWriter) { w.WriteHeader(http.StatusSwitchingProtocols) }, http.StatusSwitchingProtocols},
-		"twice":      {func(w http.ResponseWriter) { w.WriteHeader(http.StatusAccepted); w.WriteHeader(http.StatusTeapot) }, http.StatusAccepted},
+		"status": {func(w http.ResponseWriter) { w.WriteHeader(http.StatusTeapot) }, http.StatusTeapot},
+		"hints": {func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusEarlyHints)
+			w.WriteHeader(http.StatusNotFound)
+		}, http.StatusNotFound},
+		"switch": {func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusSwitchingProtocols)
+		}, http.StatusSwitchingProtocols},
+		"twice": {func(w http.ResponseWriter) {
+			w.WriteHeader(http.StatusAccepted)
+			w.WriteHeader(http.StatusTeapot)
+		}, http.StatusAccepted},
 		"body":       {func(w http.ResponseWriter) { _, _ = w.Write(nil) }, http.StatusOK},
 		"nothing":    {func(http.ResponseWriter) {}, http.StatusOK},
 		"connection": {func(w http.ResponseWriter) { _, _, _ = w.(http.Hijacker).Hijack() }, 0},

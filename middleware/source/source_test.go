@@ -33,24 +33,42 @@ func TestKey(t *testing.T) {
 		{name: "nothing, by host", fallback: RequestHost, want: Key{Text: "example.com"}},
 		{name: "empty, by address", config: &dynamic.SourceCriterion{}, fallback: ClientAddress, want: address("192.0.2.1")},
 		{name: "empty, by host", config: &dynamic.SourceCriterion{}, fallback: RequestHost, want: Key{Text: "example.com"}},
-		{name: "client", config: client, fallback: RequestHost, headers: []string{"X-Forwarded-For: 10.0.0.1"}, want: address("192.0.2.1")},
-		{name: "depth", config: behind, headers: []string{"X-Forwarded-For: 10.0.0.1", "X-Forwarded-For: 10.0.0.2"}, want: address("10.0.0.1")},
+		{
+			name: "client", config: client, fallback: RequestHost, headers: []string{"X-Forwarded-For: 10.0.0.1"},
+			want: address("192.0.2.1"),
+		},
+		{
+			name: "depth", config: behind, headers: []string{"X-Forwarded-For: 10.0.0.1", "X-Forwarded-For: 10.0.0.2"},
+			want: address("10.0.0.1"),
+		},
 		{name: "depth, list too short", config: behind, headers: []string{"X-Forwarded-For: 10.0.0.1"}},
 		{name: "depth, garbage", config: behind, headers: []string{"X-Forwarded-For: me, 10.0.0.1"}},
-		{name: "excluded", config: excluding, headers: []string{"X-Forwarded-For: 203.0.113.1, 10.0.0.1"}, want: address("203.0.113.1")},
+		{
+			name: "excluded", config: excluding, headers: []string{"X-Forwarded-For: 203.0.113.1, 10.0.0.1"},
+			want: address("203.0.113.1"),
+		},
 		{name: "subnet", config: grouped, headers: []string{"X-Forwarded-For: 2001:db8::1"}, want: address("2001:db8::")},
 		{name: "header", config: header, headers: []string{"X-Api-Key: Secret"}, want: Key{Text: "Secret"}},
 		{name: "first of two", config: header, headers: []string{"X-Api-Key: a", "X-API-KEY: b"}, want: Key{Text: "a"}},
 		{name: "alias of the header", config: header, headers: []string{"X_Api_Key: a"}},
 		{name: "header is missing", config: header},
 		{name: "header is empty", config: header, headers: []string{"X-Api-Key:"}},
-		{name: "longest header as it is", config: header, headers: []string{"X-Api-Key: " + long[1:]}, want: Key{Text: long[1:]}},
+		{
+			name: "longest header as it is", config: header, headers: []string{"X-Api-Key: " + long[1:]},
+			want: Key{Text: long[1:]},
+		},
 		{name: "long header", config: header, headers: []string{"X-Api-Key: " + long}, want: Key{Text: digest(long)}},
 		{name: "host", config: host, want: Key{Text: "example.com"}},
-		{name: "host in another spelling", config: host, headers: []string{"Host: EXAMPLE.com.:8080"}, want: Key{Text: "example.com"}},
+		{
+			name: "host in another spelling", config: host, headers: []string{"Host: EXAMPLE.com.:8080"},
+			want: Key{Text: "example.com"},
+		},
 		{name: "IPv6 host", config: host, headers: []string{"Host: [2001:DB8:0::1]:80"}, want: Key{Text: "2001:db8::1"}},
 		{name: "host that no rule compares", config: host, headers: []string{"Host: ex%61mple.com"}},
-		{name: "host as a header", config: hostHeader, headers: []string{"Host: Example.com:80"}, want: Key{Text: "example.com"}},
+		{
+			name: "host as a header", config: hostHeader, headers: []string{"Host: Example.com:80"},
+			want: Key{Text: "example.com"},
+		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -69,15 +87,27 @@ func TestKey(t *testing.T) {
 func TestNewRefuses(t *testing.T) {
 	subnet := 129
 	for want, config := range map[string]dynamic.SourceCriterion{
-		"m.sourceCriterion sets ipStrategy and requestHeaderName, but":                 {IPStrategy: &dynamic.IPStrategy{}, RequestHeaderName: "X"},
-		"m.sourceCriterion sets ipStrategy and requestHost, but":                       {IPStrategy: &dynamic.IPStrategy{}, RequestHost: true},
-		"m.sourceCriterion sets requestHeaderName and requestHost, but":                {RequestHeaderName: "X", RequestHost: true},
-		"m.sourceCriterion sets ipStrategy and requestHeaderName and requestHost, but": {IPStrategy: &dynamic.IPStrategy{}, RequestHeaderName: "X", RequestHost: true},
-		`m.sourceCriterion.requestHeaderName "X Key" is not the name of a header`:      {RequestHeaderName: "X Key"},
-		`m.sourceCriterion.requestHeaderName "X:" is not`:                              {RequestHeaderName: "X:"},
-		`m.sourceCriterion.ipStrategy.depth -1 is negative`:                            {IPStrategy: &dynamic.IPStrategy{Depth: -1}},
-		`m.sourceCriterion.ipStrategy.ipv6Subnet 129 is not`:                           {IPStrategy: &dynamic.IPStrategy{IPv6Subnet: &subnet}},
-		`m.sourceCriterion.ipStrategy.excludedIPs: "local" is neither`:                 {IPStrategy: &dynamic.IPStrategy{ExcludedIPs: []string{"local"}}},
+		"m.sourceCriterion sets ipStrategy and requestHeaderName, but": {
+			IPStrategy:        &dynamic.IPStrategy{},
+			RequestHeaderName: "X",
+		},
+		"m.sourceCriterion sets ipStrategy and requestHost, but": {
+			IPStrategy:  &dynamic.IPStrategy{},
+			RequestHost: true,
+		},
+		"m.sourceCriterion sets requestHeaderName and requestHost, but": {
+			RequestHeaderName: "X",
+			RequestHost:       true,
+		},
+		"m.sourceCriterion sets ipStrategy and requestHeaderName and requestHost, but": {
+			IPStrategy:        &dynamic.IPStrategy{},
+			RequestHeaderName: "X", RequestHost: true,
+		},
+		`m.sourceCriterion.requestHeaderName "X Key" is not the name of a header`: {RequestHeaderName: "X Key"},
+		`m.sourceCriterion.requestHeaderName "X:" is not`:                         {RequestHeaderName: "X:"},
+		`m.sourceCriterion.ipStrategy.depth -1 is negative`:                       {IPStrategy: &dynamic.IPStrategy{Depth: -1}},
+		`m.sourceCriterion.ipStrategy.ipv6Subnet 129 is not`:                      {IPStrategy: &dynamic.IPStrategy{IPv6Subnet: &subnet}},
+		`m.sourceCriterion.ipStrategy.excludedIPs: "local" is neither`:            {IPStrategy: &dynamic.IPStrategy{ExcludedIPs: []string{"local"}}},
 	} {
 		if _, err := New("m.sourceCriterion", &config, ClientAddress); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%+v: error %v, want %q", config, err, want)
@@ -146,7 +176,8 @@ func BenchmarkKey(b *testing.B) {
 	seed := maphash.MakeSeed()
 	r := middlewaretest.Request(b, "GET /", "X-Api-Key: secret")
 	for name, config := range map[string]*dynamic.SourceCriterion{
-		"address": {IPStrategy: &dynamic.IPStrategy{}}, "host": {RequestHost: true}, "header": {RequestHeaderName: "X-Api-Key"},
+		"address": {IPStrategy: &dynamic.IPStrategy{}}, "host": {RequestHost: true},
+		"header": {RequestHeaderName: "X-Api-Key"},
 	} {
 		source, err := New("m.sourceCriterion", config, ClientAddress)
 		if err != nil {

@@ -87,7 +87,8 @@ func TestStripPrefix(t *testing.T) {
 }
 
 func TestFirstPrefixWins(t *testing.T) {
-	if uri, prefix := serve(t, build(t, "/a", "/a/b"), middlewaretest.Request(t, "GET /a/b/c")); uri != "/b/c" || prefix[0] != "/a" {
+	if uri, prefix := serve(t, build(t, "/a", "/a/b"), middlewaretest.Request(t, "GET /a/b/c")); uri != "/b/c" ||
+		prefix[0] != "/a" {
 		t.Errorf("forwards %q, %q", uri, prefix)
 	}
 }
@@ -101,7 +102,10 @@ func TestUnsanitizedPathCannotGrowAnEmptySegment(t *testing.T) {
 }
 
 func TestPrefixHeaderIsNotForged(t *testing.T) {
-	forged := []string{"X-Forwarded-Prefix: /evil", "X-Forwarded-Prefix: /evil2", "x-forwarded-prefix: /evil3", "X_Forwarded_Prefix: /evil", "x-forwarded_PREFIX: /evil"}
+	forged := []string{
+		"X-Forwarded-Prefix: /evil", "X-Forwarded-Prefix: /evil2", "x-forwarded-prefix: /evil3",
+		"X_Forwarded_Prefix: /evil", "x-forwarded_PREFIX: /evil",
+	}
 	trust, err := forwarded.NewTrust([]string{"192.0.2.0/24"})
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +138,10 @@ func TestForceSlashChangesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for line, want := range map[string]string{"GET /api": "/", "GET /api/": "/", "GET /apix": "/x", "GET /api/x/": "/x/"} {
+		for line, want := range map[string]string{
+			"GET /api": "/", "GET /api/": "/", "GET /apix": "/x",
+			"GET /api/x/": "/x/",
+		} {
 			if uri, _ := serve(t, step, middlewaretest.Request(t, line)); uri != want {
 				t.Errorf("%s gives %q, want %q", line, uri, want)
 			}
@@ -143,7 +150,10 @@ func TestForceSlashChangesNothing(t *testing.T) {
 }
 
 func TestBadDefinitions(t *testing.T) {
-	for prefix, reason := range map[string]string{"": "does not begin", "api": "does not begin", "/a/..": "dot segment", "/%": "percent-encoding"} {
+	for prefix, reason := range map[string]string{
+		"": "does not begin", "api": "does not begin", "/a/..": "dot segment",
+		"/%": "percent-encoding",
+	} {
 		_, err := New("p@file", dynamic.StripPrefix{Prefixes: []string{"/fine", prefix}})
 		if err == nil || !strings.Contains(err.Error(), reason) || !strings.Contains(err.Error(), `"`+prefix+`"`) {
 			t.Errorf("%q: error %v, want %q", prefix, err, reason)
@@ -171,7 +181,10 @@ func FuzzStripPrefix(f *testing.F) {
 		if query != "" {
 			suffix = "?" + query
 		}
-		r := &http.Request{Method: http.MethodGet, URL: &url.URL{RawQuery: query}, RequestURI: target.Escaped + suffix, Header: http.Header{}}
+		r := &http.Request{
+			Method: http.MethodGet, URL: &url.URL{RawQuery: query}, RequestURI: target.Escaped + suffix,
+			Header: http.Header{},
+		}
 		target.Set(r.URL)
 		passed := false
 		w := new(middlewaretest.Writer)
@@ -182,7 +195,8 @@ func FuzzStripPrefix(f *testing.F) {
 		}
 		again, err := canonical.DefaultPolicy().Apply(now)
 		if err != nil || again.Escaped != now || again.Routing != canonical.RoutingPath(r) || r.RequestURI != now+suffix {
-			t.Fatalf("%q on %q: path %q is read as %q (%v), RequestURI %q", option, target.Escaped, now, again, err, r.RequestURI)
+			t.Fatalf("%q on %q: path %q is read as %q (%v), RequestURI %q", option, target.Escaped, now, again, err,
+				r.RequestURI)
 		}
 		for name, values := range r.Header {
 			if strings.ContainsFunc(strings.Join(values, ""), func(c rune) bool { return c <= ' ' || c >= 0x7f }) {

@@ -131,7 +131,10 @@ func TestTwoInARow(t *testing.T) {
 
 // TestEmptySegments covers an entrypoint that does not sanitize paths.
 func TestEmptySegments(t *testing.T) {
-	for path, want := range map[string]string{"/api//admin": "Bad Request", "/api/x//y": "/x//y", "/api/../admin": "Bad Request"} {
+	for path, want := range map[string]string{
+		"/api//admin": "Bad Request", "/api/x//y": "/x//y",
+		"/api/../admin": "Bad Request",
+	} {
 		r := middlewaretest.Request(t, "GET /")
 		r.URL, r.RequestURI = &url.URL{Path: path}, path
 		if uri, _ := serve(t, build(t, "/api"), r); uri != want {
@@ -169,7 +172,10 @@ func FuzzStripPrefixRegex(f *testing.F) {
 		if err != nil || refused != nil || target.Escaped == "*" {
 			return
 		}
-		r := &http.Request{Method: http.MethodGet, URL: &url.URL{RawQuery: "q"}, RequestURI: target.Escaped + "?q", Header: http.Header{}}
+		r := &http.Request{
+			Method: http.MethodGet, URL: &url.URL{RawQuery: "q"}, RequestURI: target.Escaped + "?q",
+			Header: http.Header{},
+		}
 		target.Set(r.URL)
 		passed := false
 		w := new(middlewaretest.Writer)

@@ -47,12 +47,19 @@ func TestRead(t *testing.T) {
 		{
 			name: "a file as htpasswd has it",
 			from: Source{File: "/users", ReadFile: file("\ufeff# who\r\nann:1\r\n\r\n  \t\n #bob:2\n\tcarl:3:4  ")},
-			want: []Entry[string]{{"ann", "1", "m.usersFile /users line 2", false}, {"carl", "3:4", "m.usersFile /users line 6", false}},
+			want: []Entry[string]{{"ann", "1", "m.usersFile /users line 2", false}, {
+				"carl", "3:4", "m.usersFile /users line 6",
+				false,
+			}},
 		},
 		{
-			name:     "both, of which users count",
-			from:     Source{File: "/users", ReadFile: file("ann:1\nbob:2\n"), Users: []string{"carl:3", "ann:4"}},
-			want:     []Entry[string]{{"ann", "4", "m.users[1]", true}, {"bob", "2", "m.usersFile /users line 2", false}, {"carl", "3", "m.users[0]", true}},
+			name: "both, of which users count",
+			from: Source{File: "/users", ReadFile: file("ann:1\nbob:2\n"), Users: []string{"carl:3", "ann:4"}},
+			want: []Entry[string]{
+				{"ann", "4", "m.users[1]", true},
+				{"bob", "2", "m.usersFile /users line 2", false},
+				{"carl", "3", "m.users[0]", true},
+			},
 			warnings: []string{"m.users[1] takes the place of m.usersFile /users line 1, which has the same user"},
 		},
 		{
@@ -65,27 +72,44 @@ func TestRead(t *testing.T) {
 			name: "names that only look like another",
 			from: Source{File: "/users", ReadFile: file("ann:1\n\u00a0ann:2\n\u2003ann:3\n"), Users: []string{"\u00a0ann:4"}},
 			want: []Entry[string]{
-				{"ann", "1", "m.usersFile /users line 1", false}, {"\u00a0ann", "4", "m.users[0]", true}, {"\u2003ann", "3", "m.usersFile /users line 3", false},
+				{"ann", "1", "m.usersFile /users line 1", false},
+				{"\u00a0ann", "4", "m.users[0]", true},
+				{"\u2003ann", "3", "m.usersFile /users line 3", false},
 			},
 			warnings: []string{"m.users[0] takes the place of m.usersFile /users line 2, which has the same user"},
 		},
-		{name: "a comment is none in users", from: Source{Users: []string{"#ann:1"}}, want: []Entry[string]{{"#ann", "1", "m.users[0]", true}}},
+		{
+			name: "a comment is none in users", from: Source{Users: []string{"#ann:1"}},
+			want: []Entry[string]{{"#ann", "1", "m.users[0]", true}},
+		},
 		{name: "nothing", err: "m.users and m.usersFile are empty, so that nobody could get in"},
-		{name: "empty file", from: Source{File: "/users", ReadFile: file("# none\n")}, err: "m.usersFile /users holds no users, and m.users is empty"},
-		{name: "no such file", from: Source{File: "/other", ReadFile: file("")}, err: "m.usersFile /other: file does not exist"},
+		{
+			name: "empty file", from: Source{File: "/users", ReadFile: file("# none\n")},
+			err: "m.usersFile /users holds no users, and m.users is empty",
+		},
+		{
+			name: "no such file", from: Source{File: "/other", ReadFile: file("")},
+			err: "m.usersFile /other: file does not exist",
+		},
 		{name: "nobody reads", from: Source{File: "/users"}, err: "m.usersFile /users can't be read here"},
 		{
 			name: "bad lines",
 			from: Source{File: "/users", ReadFile: file("ann:1\nmarked\n\nmarked"), Users: []string{"", "marked", "bob:2"}},
-			err:  "m.usersFile /users line 2: has no colon; m.usersFile /users line 4: has no colon; m.users[0]: is empty; m.users[1]: has no colon",
+			err: "m.usersFile /users line 2: has no colon; m.usersFile /users line 4: has no colon; m.users[0]: is empty; " +
+				"m.users[1]: has no colon",
 		},
 		{
 			name: "many bad lines",
 			from: Source{Users: strings.Split(strings.Repeat("marked,", 13), ",")[:13]},
-			err: "m.users[0]: has no colon; m.users[1]: has no colon; m.users[2]: has no colon; m.users[3]: has no colon; m.users[4]: has no colon; " +
-				"m.users[5]: has no colon; m.users[6]: has no colon; m.users[7]: has no colon; m.users[8]: has no colon; m.users[9]: has no colon; and 3 more",
+			err: "m.users[0]: has no colon; m.users[1]: has no colon; m.users[2]: has no colon; m.users[3]: has no colon; " +
+				"m.users[4]: has no colon; " +
+				"m.users[5]: has no colon; m.users[6]: has no colon; m.users[7]: has no colon; m.users[8]: has no colon; " +
+				"m.users[9]: has no colon; and 3 more",
 		},
-		{name: "long line", from: Source{Users: []string{"ann:" + strings.Repeat("1", maxLine)}}, err: "m.users[0]: is longer than 4096 bytes"},
+		{
+			name: "long line", from: Source{Users: []string{"ann:" + strings.Repeat("1", maxLine)}},
+			err: "m.users[0]: is longer than 4096 bytes",
+		},
 		{
 			name: "large file",
 			from: Source{File: "/users", ReadFile: file(strings.Repeat("#", maxFile+1))},
@@ -180,7 +204,10 @@ func TestCheckName(t *testing.T) {
 
 // FuzzRead reads files of anything. No error holds a part of a line.
 func FuzzRead(f *testing.F) {
-	for _, seed := range []string{"", "ann:1\n", "#\n\n", "\ufeffann:1\r\nbob:2", "marked", "\x00:\xff\n:", strings.Repeat("a:b\n", 20)} {
+	for _, seed := range []string{
+		"", "ann:1\n", "#\n\n", "\ufeffann:1\r\nbob:2", "marked", "\x00:\xff\n:",
+		strings.Repeat("a:b\n", 20),
+	} {
 		f.Add(seed, seed)
 	}
 	f.Fuzz(func(t *testing.T, content, user string) {

@@ -121,7 +121,10 @@ func otherNames() []lookupCase {
 		},
 		{name: "localhost", host: "localhost", want: []string{"127.0.0.1", "::1"}, ttl: DefaultMaxTTL},
 		{name: "a name below localhost", host: "a.localhost.", want: []string{"127.0.0.1", "::1"}, ttl: DefaultMaxTTL},
-		{name: "localhost in hosts", host: "localhost", hosts: "127.0.0.1 localhost", want: []string{"127.0.0.1"}, ttl: DefaultMaxTTL},
+		{
+			name: "localhost in hosts", host: "localhost", hosts: "127.0.0.1 localhost", want: []string{"127.0.0.1"},
+			ttl: DefaultMaxTTL,
+		},
 		{name: "an address", host: "::ffff:192.0.2.1", want: []string{"192.0.2.1"}, ttl: DefaultMaxTTL},
 		{
 			name: "an international name", host: "bücher.a.example",
@@ -180,7 +183,10 @@ func TestLookupWithoutEDNS(t *testing.T) {
 func TestLookupAsksTheNextServer(t *testing.T) {
 	bad, good := serve(t), serve(t)
 	bad.set(map[string][]string{"a.b.c. A": {"!REFUSED"}, "a.b.c. AAAA": {"!SERVFAIL"}})
-	good.set(map[string][]string{"a.b.c. A": {"a.b.c. 60 IN A 192.0.2.1"}, "a.b.c. AAAA": {"a.b.c. 60 IN AAAA 2001:db8::1"}})
+	good.set(map[string][]string{
+		"a.b.c. A":    {"a.b.c. 60 IN A 192.0.2.1"},
+		"a.b.c. AAAA": {"a.b.c. 60 IN AAAA 2001:db8::1"},
+	})
 	options := bad.files(t, shortConf, "")
 	options.Resolvers = []string{bad.address, good.address}
 	found := loadSystem(options).lookup(t.Context(), "a.b.c")
@@ -217,7 +223,10 @@ func TestSystemServers(t *testing.T) {
 		resolvers  []string
 		want       []string
 	}{
-		{"those of resolv.conf", "nameserver 192.0.2.1\nnameserver 2001:db8::1\n", nil, []string{"192.0.2.1:53", "[2001:db8::1]:53"}},
+		{"those of resolv.conf", "nameserver 192.0.2.1\nnameserver 2001:db8::1\n", nil, []string{
+			"192.0.2.1:53",
+			"[2001:db8::1]:53",
+		}},
 		{"none: that of this machine", "", nil, []string{"127.0.0.1:53"}},
 		{
 			"the option wins", "nameserver 192.0.2.1\n",
@@ -234,7 +243,10 @@ func TestSystemServers(t *testing.T) {
 			}
 		})
 	}
-	if got := loadSystem(Options{ResolvConf: "/does/not/exist", Hosts: "/does/not/exist"}).servers; got[0] != "127.0.0.1:53" {
+	if got := loadSystem(Options{
+		ResolvConf: "/does/not/exist",
+		Hosts:      "/does/not/exist",
+	}).servers; got[0] != "127.0.0.1:53" {
 		t.Errorf("servers without files = %v", got)
 	}
 }

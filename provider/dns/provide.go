@@ -46,8 +46,8 @@ type target struct {
 	endpoints []dynamic.Endpoint
 }
 
-// Provide publishes the sets of the wanted names until ctx ends. It is synced at once, since it has no state of its own;
-// while names cannot be asked for, its reason names them.
+// Provide publishes the sets of the wanted names until ctx ends. It is synced at once, since it has no state of its
+// own; while names cannot be asked for, its reason names them.
 func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
 	s := &session{
 		Provider: p,

@@ -17,7 +17,8 @@ func TestProvideFollowsAName(t *testing.T) {
 	options := z.files(t, shortConf, "")
 	options.MinTTL = 5 * time.Millisecond
 	p, messages := provide(t, options, "dns/a.b.c:80")
-	if first := <-messages; first.State != dynamic.StateSynced || first.ProviderName != "dns" || len(first.Endpoints) != 0 {
+	if first := <-messages; first.State != dynamic.StateSynced || first.ProviderName != "dns" ||
+		len(first.Endpoints) != 0 {
 		t.Errorf("first message = %+v, want synced and nothing else", first)
 	}
 	want := func(step string, lines ...string) {

@@ -25,8 +25,8 @@ type zone struct {
 	address string
 
 	mu sync.Mutex
-	// records maps "NAME TYPE" to the lines of the answer; a line that begins with ! is a code of failure, and "drop" is no
-	// answer at all.
+	// records maps "NAME TYPE" to the lines of the answer; a line that begins with ! is a code of failure, and "drop" is
+	// no answer at all.
 	records map[string][]string
 	// rude makes the server refuse EDNS0; cut makes it cut answers by UDP.
 	rude, cut bool

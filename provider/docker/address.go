@@ -29,8 +29,8 @@ type lookup struct {
 	host netip.Addr
 }
 
-// endpoint finds where a container is reached. Wanted is the port that its labels name; empty takes the lowest one. Doubt says
-// what was chosen instead of what was asked for.
+// endpoint finds where a container is reached. Wanted is the port that its labels name; empty takes the lowest one.
+// Doubt says what was chosen instead of what was asked for.
 func (l *lookup) endpoint(c *container, wanted string) (out dynamic.Endpoint, doubt string, err error) {
 	number, err := c.portNumber(wanted)
 	if err != nil {
@@ -61,7 +61,8 @@ func (l *lookup) address(c *container, network string, distance int) (address ne
 	case c.mode.IsContainer():
 		other := l.find(c.mode.ConnectedContainer())
 		if other == nil {
-			return address, "", fmt.Errorf("its network is that of the container %s, which is not known", short(c.mode.ConnectedContainer()))
+			return address, "", fmt.Errorf("its network is that of the container %s, which is not known",
+				short(c.mode.ConnectedContainer()))
 		}
 		if named := other.declared.Options.Docker.Network; named != "" {
 			network = named

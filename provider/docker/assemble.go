@@ -49,7 +49,8 @@ func (p *Provider) assemble() state {
 	a := &assembler{
 		provider: p, told: map[dynamic.Verdict]bool{},
 		out: state{
-			config:  &dynamic.Configuration{HTTP: &dynamic.HTTPConfiguration{}, Origins: make(map[dynamic.Ref]dynamic.Origin, known)},
+			config: &dynamic.Configuration{HTTP: &dynamic.HTTPConfiguration{}, Origins: make(map[dynamic.Ref]dynamic.Origin,
+				known)},
 			sets:    make(map[string][]dynamic.Endpoint, len(p.published)),
 			objects: make(map[dynamic.Ref]any, known),
 			left:    map[string]string{},
@@ -163,8 +164,8 @@ func (a *assembler) merge() {
 	a.out.config.HTTP, a.out.config.TCP, a.out.config.UDP, a.out.config.TLS = built.HTTP, built.TCP, built.UDP, built.TLS
 }
 
-// agree returns the containers whose declaration of an object counts, and the object. Those that declare it wrongly don't
-// hurt the others; those that declare it differently do, since nobody knows who is right.
+// agree returns the containers whose declaration of an object counts, and the object. Those that declare it wrongly
+// don't hurt the others; those that declare it differently do, since nobody knows who is right.
 func (a *assembler) agree(ref dynamic.Ref, from []contribution) (good []*part, object any) {
 	var declared []contribution
 	for _, one := range from {
@@ -188,7 +189,8 @@ func (a *assembler) agree(ref dynamic.Ref, from []contribution) (good []*part, o
 	a.out.config.Origins[ref] = dynamic.Origin{Object: first.part.declarer}
 	for _, one := range declared {
 		if one.object != first.object && !dynamic.Equal(one.object, first.object) {
-			a.verdict(ref, first.part.container, dynamic.Quarantined, fmt.Sprintf("is declared otherwise by %s", one.part.container.origin()))
+			a.verdict(ref, first.part.container, dynamic.Quarantined, fmt.Sprintf("is declared otherwise by %s",
+				one.part.container.origin()))
 			return nil, first.object
 		}
 		good = append(good, one.part)

@@ -28,8 +28,8 @@ const idle = 5 * time.Second
 // endpointSchemes are those of the option endpoint.
 var endpointSchemes = []string{"unix", "tcp", "http", "https"}
 
-// newConnector checks the options of the connection and returns what connects. Each connection negotiates the version of
-// the API anew, and reads the TLS files anew: the engine may have been replaced meanwhile, or its certificates.
+// newConnector checks the options of the connection and returns what connects. Each connection negotiates the version
+// of the API anew, and reads the TLS files anew: the engine may have been replaced meanwhile, or its certificates.
 func newConnector(config static.Docker) (func() (engine, error), error) {
 	scheme, rest, found := strings.Cut(config.Endpoint, "://")
 	scheme = strings.ToLower(scheme)
@@ -148,8 +148,8 @@ var hostNames = []string{"host.docker.internal", "host.containers.internal"}
 // lookupTime bounds how long one of the hostNames is looked up.
 const lookupTime = time.Second
 
-// hostAddress returns the address of the engine's host as seen from here: where none of the hostNames is known, this is the
-// host itself.
+// hostAddress returns the address of the engine's host as seen from here: where none of the hostNames is known, this is
+// the host itself.
 func hostAddress(ctx context.Context) netip.Addr {
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)
 	defer cancel()

@@ -210,9 +210,11 @@ func TestUnixSocket(t *testing.T) {
 			engine.engine.remove(id)
 			engine.engine.put(fakeContainer("later", "198.51.100.9"))
 			f.until("the resync", func(m dynamic.Message) bool {
-				return m.Configuration != nil && m.Configuration.HTTP.Routers["later"] != nil && m.Configuration.HTTP.Routers["late"] == nil
+				return m.Configuration != nil && m.Configuration.HTTP.Routers["later"] != nil &&
+					m.Configuration.HTTP.Routers["late"] == nil
 			})
-			if len(engine.filters) == 0 || !strings.Contains(engine.filters[0], "health_status") || !strings.Contains(engine.filters[0], `"type"`) {
+			if len(engine.filters) == 0 || !strings.Contains(engine.filters[0], "health_status") ||
+				!strings.Contains(engine.filters[0], `"type"`) {
 				t.Errorf("events are asked for with the filters %q", engine.filters)
 			}
 		})
@@ -237,7 +239,9 @@ func TestBasicAuthentication(t *testing.T) {
 		follow(t, config).untilRouter("web")
 	}
 	refused := follow(t, defaults(server.URL))
-	message := refused.until("that it is forbidden", func(m dynamic.Message) bool { return m.State == dynamic.StateForbidden })
+	message := refused.until("that it is forbidden", func(m dynamic.Message) bool {
+		return m.State == dynamic.StateForbidden
+	})
 	if !strings.Contains(message.Reason, "who are you") {
 		t.Errorf("the reason is %q, want what the engine says", message.Reason)
 	}
@@ -269,7 +273,9 @@ func TestTLS(t *testing.T) {
 
 func TestNobodyListens(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "none.sock")
-	message := follow(t, defaults("unix://"+path)).until("the reason", func(m dynamic.Message) bool { return m.Reason != "" })
+	message := follow(t, defaults("unix://"+path)).until("the reason", func(m dynamic.Message) bool {
+		return m.Reason != ""
+	})
 	if message.State != dynamic.StateUnchanged || message.Configuration != nil || !strings.Contains(message.Reason, path) {
 		t.Errorf("message = %+v, want the reason alone", message)
 	}
@@ -286,7 +292,9 @@ func TestTimeout(t *testing.T) {
 	}))
 	config := defaults(endpoint)
 	config.HTTPClientTimeout = static.Duration(20 * time.Millisecond)
-	follow(t, config).until("that it took too long", func(m dynamic.Message) bool { return strings.Contains(m.Reason, "deadline") })
+	follow(t, config).until("that it took too long", func(m dynamic.Message) bool {
+		return strings.Contains(m.Reason, "deadline")
+	})
 }
 
 // TestEventsThatNeverBegin asserts that an engine that answers everything but the request for events is given up.
@@ -306,7 +314,9 @@ func TestEventsThatNeverBegin(t *testing.T) {
 	}))
 	config := defaults(endpoint)
 	config.HTTPClientTimeout = static.Duration(50 * time.Millisecond)
-	follow(t, config).until("that no events come", func(m dynamic.Message) bool { return strings.Contains(m.Reason, "events:") })
+	follow(t, config).until("that no events come", func(m dynamic.Message) bool {
+		return strings.Contains(m.Reason, "events:")
+	})
 }
 
 func TestOptionsThatCannotWork(t *testing.T) {
@@ -314,19 +324,27 @@ func TestOptionsThatCannotWork(t *testing.T) {
 		change func(*static.Docker)
 		want   string
 	}{
-		"constraints": {func(d *static.Docker) { d.Constraints = "Lable(`a`,`b`)" }, `providers.docker.constraints: at byte 1: Lable: unknown option, did you mean "Label"?`},
-		"rule":        {func(d *static.Docker) { d.DefaultRule = "{{" }, "providers.docker.defaultRule: template"},
-		"function":    {func(d *static.Docker) { d.DefaultRule = "{{ normalise .Name }}" }, `calls an unknown function, did you mean "normalize"?`},
-		"no scheme":   {func(d *static.Docker) { d.Endpoint = "/var/run/docker.sock" }, "providers.docker.endpoint: "},
-		"scheme":      {func(d *static.Docker) { d.Endpoint = "htp://host:1" }, "did you mean http?"},
-		"ssh":         {func(d *static.Docker) { d.Endpoint = "ssh://host" }, "ssh is not supported"},
-		"npipe":       {func(d *static.Docker) { d.Endpoint = "npipe:////./pipe/x" }, "npipe is not supported"},
-		"user":        {func(d *static.Docker) { d.Endpoint = "http://a:hidden@host" }, "a user belongs into username and password"},
+		"constraints": {func(d *static.Docker) {
+			d.Constraints = "Lable(`a`,`b`)"
+		}, `providers.docker.constraints: at byte 1: Lable: unknown option, did you mean "Label"?`},
+		"rule": {func(d *static.Docker) { d.DefaultRule = "{{" }, "providers.docker.defaultRule: template"},
+		"function": {func(d *static.Docker) {
+			d.DefaultRule = "{{ normalise .Name }}"
+		}, `calls an unknown function, did you mean "normalize"?`},
+		"no scheme": {func(d *static.Docker) { d.Endpoint = "/var/run/docker.sock" }, "providers.docker.endpoint: "},
+		"scheme":    {func(d *static.Docker) { d.Endpoint = "htp://host:1" }, "did you mean http?"},
+		"ssh":       {func(d *static.Docker) { d.Endpoint = "ssh://host" }, "ssh is not supported"},
+		"npipe":     {func(d *static.Docker) { d.Endpoint = "npipe:////./pipe/x" }, "npipe is not supported"},
+		"user": {func(d *static.Docker) {
+			d.Endpoint = "http://a:hidden@host"
+		}, "a user belongs into username and password"},
 		"no host":     {func(d *static.Docker) { d.Endpoint = "tcp://:2375" }, "names no host"},
 		"password":    {func(d *static.Docker) { d.Password = "hidden" }, "there is no username"},
 		"tls on unix": {func(d *static.Docker) { d.TLS = &static.ClientTLS{} }, "has no TLS"},
 		"tls on http": {func(d *static.Docker) { d.Endpoint, d.TLS = "http://h", &static.ClientTLS{} }, "has no TLS"},
-		"ca":          {func(d *static.Docker) { d.Endpoint, d.TLS = "tcp://h", &static.ClientTLS{CA: "/none"} }, "providers.docker.tls.ca: "},
+		"ca": {func(d *static.Docker) {
+			d.Endpoint, d.TLS = "tcp://h", &static.ClientTLS{CA: "/none"}
+		}, "providers.docker.tls.ca: "},
 		"no key": {func(d *static.Docker) {
 			d.Endpoint, d.TLS = "tcp://h", &static.ClientTLS{Cert: "-----BEGIN"}
 		}, "providers.docker.tls.cert and tls.key belong together, and one is missing"},
@@ -351,7 +369,10 @@ func TestOptionsThatCannotWork(t *testing.T) {
 func TestInboxNeverWaits(t *testing.T) {
 	box := newInbox()
 	for i := range 10_000 {
-		box.put(events.Message{Type: events.ContainerEventType, Action: events.ActionStart, Actor: events.Actor{ID: fmt.Sprint(i % 100)}})
+		box.put(events.Message{
+			Type: events.ContainerEventType, Action: events.ActionStart,
+			Actor: events.Actor{ID: fmt.Sprint(i % 100)},
+		})
 	}
 	<-box.ready
 	if news := box.take(); len(news.changed) != 100 || news.since.IsZero() {

@@ -139,8 +139,8 @@ const (
 	composeService = "com.docker.compose.service"
 )
 
-// longestName bounds the names of a Compose project and service, in bytes: everybody can write such labels, and the names become
-// those of objects.
+// longestName bounds the names of a Compose project and service, in bytes: everybody can write such labels, and the
+// names become those of objects.
 const longestName = 255
 
 // compose returns the container's Compose project and service, if it belongs to one.
@@ -149,7 +149,8 @@ func (c *container) compose() (project, service string, ok bool) {
 	return project, service, project != "" && service != "" && max(len(project), len(service)) <= longestName
 }
 
-// service returns the name that the container's objects get by default: that of its Compose service and project, or its own.
+// service returns the name that the container's objects get by default: that of its Compose service and project, or its
+// own.
 func (c *container) service() string {
 	if project, service, ok := c.compose(); ok {
 		return gotemplate.Normalize(service + "_" + project)

@@ -11,8 +11,8 @@ import (
 	"github.com/sluiceproxy/sluice/provider/gotemplate"
 )
 
-// declaration is what one container declares, with what is added where something is missing. It says nothing about where
-// the container is reached, and is immutable.
+// declaration is what one container declares, with what is added where something is missing. It says nothing about
+// where the container is reached, and is immutable.
 type declaration struct {
 	name   string
 	labels *dynamic.Labels
@@ -97,7 +97,8 @@ func (d *declaration) completeRouter(c *container, rule *gotemplate.Template, na
 	}
 	services := slices.Sorted(maps.Keys(d.config.HTTP.Services))
 	if len(services) > 1 {
-		d.refuse(ref, fmt.Sprintf("names no service, and the container has %d of them: %s", len(services), strings.Join(services, ", ")))
+		d.refuse(ref, fmt.Sprintf("names no service, and the container has %d of them: %s", len(services),
+			strings.Join(services, ", ")))
 		return
 	}
 	router.Service = services[0]

@@ -1,11 +1,11 @@
 // Package docker reads the labels of a Docker engine's containers.
 //
-// In flow the engine's events and what it tells about the containers that they name; out flow dynamic.Messages: the routers,
-// services and middlewares that labels declare, and the containers' addresses as endpoint sets, so that a container that
-// comes or goes touches neither the configuration nor its neighbours.
+// In flow the engine's events and what it tells about the containers that they name; out flow dynamic.Messages: the
+// routers, services and middlewares that labels declare, and the containers' addresses as endpoint sets, so that a
+// container that comes or goes touches neither the configuration nor its neighbours.
 //
-// Whatever is wrong with a container's labels costs that container's objects. While the engine can't be reached, everything
-// stays as it was. The package never changes anything in the engine, and never connects to a container.
+// Whatever is wrong with a container's labels costs that container's objects. While the engine can't be reached,
+// everything stays as it was. The package never changes anything in the engine, and never connects to a container.
 package docker
 
 import (
@@ -31,8 +31,8 @@ const (
 	// engine that is restarted is back within a second.
 	firstDelay = 100 * time.Millisecond
 	lastDelay  = 10 * time.Second
-	// steady is how long a connection must have lasted for the pauses to begin anew; one that is refused the events, for example,
-	// does not.
+	// steady is how long a connection must have lasted for the pauses to begin anew; one that is refused the events, for
+	// example, does not.
 	steady = 5 * time.Second
 	// patience is how long the engine may take for an answer where httpClientTimeout says nothing.
 	patience = 30 * time.Second
@@ -75,8 +75,8 @@ type Provider struct {
 	reason    string
 }
 
-// New returns a provider for the engine that config names. Options that can't work are an error that names them; whether
-// the engine can be reached is found out by Provide.
+// New returns a provider for the engine that config names. Options that can't work are an error that names them;
+// whether the engine can be reached is found out by Provide.
 func New(config static.Docker, logger telemetry.Logger) (*Provider, error) {
 	constraints, err := constraint.Parse(config.Constraints)
 	if err != nil {
@@ -101,8 +101,8 @@ func New(config static.Docker, logger telemetry.Logger) (*Provider, error) {
 	}, nil
 }
 
-// isSelf tells whether a container is the one that Sluice runs in. It gets no router by default: a request to it would come
-// back for ever.
+// isSelf tells whether a container is the one that Sluice runs in. It gets no router by default: a request to it would
+// come back for ever.
 func (p *Provider) isSelf(c *container) bool {
 	return len(p.self) >= 12 && strings.HasPrefix(c.id, p.self)
 }

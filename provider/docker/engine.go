@@ -41,10 +41,11 @@ type remote struct {
 // errDenied says that the engine's socket may not be used.
 var errDenied = errors.New("permission denied")
 
-// wantedEvents are those after which a container may have to be read anew. The engine filters, since health checks alone
-// make three events each.
+// wantedEvents are those after which a container may have to be read anew. The engine filters, since health checks
+// alone make three events each.
 var wantedEvents = []string{
-	"start", "die", "stop", "kill", "pause", "unpause", "rename", "update", "destroy", "health_status", "connect", "disconnect",
+	"start", "die", "stop", "kill", "pause", "unpause", "rename", "update", "destroy", "health_status", "connect",
+	"disconnect",
 }
 
 // replayed is how far back events are asked for: the engine answers a moment before it begins to listen for a client.
@@ -93,7 +94,8 @@ func (r *remote) close() { _ = r.client.Close() }
 
 // lost tells whether an error is one of the connection rather than of what was asked for.
 func lost(err error) bool {
-	return client.IsErrConnectionFailed(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+	return client.IsErrConnectionFailed(err) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded)
 }
 
 // refused tells whether the engine may not be read.

@@ -93,7 +93,10 @@ func (f *fakeConnection) list(context.Context) ([]enginetypes.Summary, error) {
 	var out []enginetypes.Summary
 	for _, id := range slices.Sorted(maps.Keys(f.containers)) {
 		one := f.containers[id]
-		out = append(out, enginetypes.Summary{ID: id, Names: []string{one.Name}, Labels: one.Config.Labels, State: one.State.Status})
+		out = append(out, enginetypes.Summary{
+			ID: id, Names: []string{one.Name}, Labels: one.Config.Labels,
+			State: one.State.Status,
+		})
 	}
 	return out, f.down
 }
@@ -195,7 +198,10 @@ func (f *fakeEngine) remove(id string) {
 
 // tell sends an event to everybody who listens.
 func (f *fakeEngine) tell(action events.Action, id string, attributes ...string) {
-	event := events.Message{Type: events.ContainerEventType, Action: action, Actor: events.Actor{ID: id, Attributes: map[string]string{}}}
+	event := events.Message{Type: events.ContainerEventType, Action: action, Actor: events.Actor{
+		ID:         id,
+		Attributes: map[string]string{},
+	}}
 	for i := 0; i < len(attributes); i += 2 {
 		event.Actor.Attributes[attributes[i]] = attributes[i+1]
 	}
@@ -247,7 +253,10 @@ func (f *fakeEngine) check(t *testing.T) {
 
 // containerEvent makes an event of the container c, with attributes in turns of name and value.
 func containerEvent(action events.Action, attributes ...string) events.Message {
-	event := events.Message{Type: events.ContainerEventType, Action: action, Actor: events.Actor{ID: "c", Attributes: map[string]string{}}}
+	event := events.Message{Type: events.ContainerEventType, Action: action, Actor: events.Actor{
+		ID:         "c",
+		Attributes: map[string]string{},
+	}}
 	for i := 0; i < len(attributes); i += 2 {
 		event.Actor.Attributes[attributes[i]] = attributes[i+1]
 	}

@@ -97,7 +97,8 @@ func checkState(t *testing.T, s state) {
 		if s.objects[ref] != object {
 			t.Errorf("%v is not the object that is remembered", ref)
 		}
-		if service, ok := object.(*dynamic.Service); ok && service.LoadBalancer != nil && service.LoadBalancer.EndpointSet != "" {
+		if service, ok := object.(*dynamic.Service); ok && service.LoadBalancer != nil &&
+			service.LoadBalancer.EndpointSet != "" {
 			if _, ok := s.sets[service.LoadBalancer.EndpointSet]; !ok {
 				t.Errorf("%v names a set that nobody publishes", ref)
 			}

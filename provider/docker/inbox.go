@@ -87,11 +87,12 @@ func (i *inbox) wake() {
 	}
 }
 
-// isChange tells whether what counts of a container may be otherwise after an event. Engines that filter in their own way send more
-// than was asked for.
+// isChange tells whether what counts of a container may be otherwise after an event. Engines that filter in their own
+// way send more than was asked for.
 func isChange(action events.Action) bool {
 	switch action {
-	case events.ActionStart, events.ActionDie, events.ActionStop, events.ActionPause, events.ActionUnPause, events.ActionRename,
+	case events.ActionStart, events.ActionDie, events.ActionStop, events.ActionPause, events.ActionUnPause,
+		events.ActionRename,
 		events.ActionUpdate, events.ActionDestroy:
 		return true
 	}

@@ -76,8 +76,8 @@ func (p *Provider) part(c *container, where *lookup) *part {
 	return one
 }
 
-// join makes the container a server of a service. It reports a container that can't be reached and whose labels never said
-// that it should be.
+// join makes the container a server of a service. It reports a container that can't be reached and whose labels never
+// said that it should be.
 func (p *part) join(name string, where *lookup) (nothing bool) {
 	ref := dynamic.Ref{Kind: dynamic.KindService, Name: name}
 	labels := p.labels.Servers[name]

@@ -95,8 +95,8 @@ func TestInboxKeepsOrder(t *testing.T) {
 	}
 }
 
-// TestSlowContainerGetsIn asserts that a container about which the engine always takes its time is read all the same, and
-// that what was told of it before it changed counts no more.
+// TestSlowContainerGetsIn asserts that a container about which the engine always takes its time is read all the same,
+// and that what was told of it before it changed counts no more.
 func TestSlowContainerGetsIn(t *testing.T) {
 	play(t, nil, nil, func(s *stage) {
 		s.engine.mu.Lock()

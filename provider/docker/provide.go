@@ -11,8 +11,8 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// Provide implements provider.Provider. It returns nil when ctx ends, and nothing else ends it: an engine that is not there is
-// waited for. It must not be called twice at once.
+// Provide implements provider.Provider. It returns nil when ctx ends, and nothing else ends it: an engine that is not
+// there is waited for. It must not be called twice at once.
 func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
 	s := &session{Provider: p, messages: messages, asked: map[string]uint64{}}
 	clear(p.published) // Whoever listens now has heard nothing yet.
@@ -146,7 +146,8 @@ func (s *session) report(ctx context.Context, err error) {
 		return
 	}
 	if s.reason == "" {
-		s.logger.Warn("docker: the engine can't be read; everything stays as it was", "endpoint", redact(s.config.Endpoint), "error", err)
+		s.logger.Warn("docker: the engine can't be read; everything stays as it was", "endpoint", redact(s.config.Endpoint),
+			"error", err)
 	}
 	s.reason, s.told = reason, state
 	s.send(ctx, dynamic.Message{State: state, Reason: reason})

@@ -38,7 +38,10 @@ type stage struct {
 func play(t *testing.T, options map[string]any, containers []*enginetypes.InspectResponse, test func(*stage)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &stage{t: t, engine: newFakeEngine(), provider: newTestProvider(t, options), sets: map[string]dynamic.EndpointSet{}}
+		s := &stage{
+			t: t, engine: newFakeEngine(), provider: newTestProvider(t, options),
+			sets: map[string]dynamic.EndpointSet{},
+		}
 		s.provider.connect = s.engine.connect
 		s.provider.resolve = func(context.Context) netip.Addr { return netip.MustParseAddr("192.0.2.1") }
 		for _, one := range containers {
@@ -132,7 +135,8 @@ func (s *stage) want(lines ...string) {
 func TestFirstState(t *testing.T) {
 	play(t, nil, nil, func(s *stage) {
 		first := s.news()
-		if len(first) != 1 || first[0].Configuration == nil || first[0].State != dynamic.StateSynced || first[0].ProviderName != Name {
+		if len(first) != 1 || first[0].Configuration == nil || first[0].State != dynamic.StateSynced ||
+			first[0].ProviderName != Name {
 			t.Errorf("the first messages are %+v, want one empty state", first)
 		}
 	})
@@ -158,7 +162,9 @@ func TestEvents(t *testing.T) {
 		s.engine.change(id, func(c *enginetypes.InspectResponse) { c.Name = "/early" })
 		s.engine.tell("rename", id)
 		s.want("early 198.51.100.9", "other 198.51.100.8", "web 198.51.100.7")
-		s.engine.change(id, func(c *enginetypes.InspectResponse) { c.State.Health = &enginetypes.Health{Status: "unhealthy"} })
+		s.engine.change(id, func(c *enginetypes.InspectResponse) {
+			c.State.Health = &enginetypes.Health{Status: "unhealthy"}
+		})
 		s.engine.tell("health_status: unhealthy", id)
 		s.want("other 198.51.100.8", "web 198.51.100.7")
 		s.engine.change(id, func(c *enginetypes.InspectResponse) { c.State.Health = &enginetypes.Health{Status: "healthy"} })
@@ -215,7 +221,8 @@ func TestScalingTouchesNoConfiguration(t *testing.T) {
 		s.news()
 		second := s.engine.start(replica(2))
 		news := s.news()
-		if len(news) != 1 || news[0].Configuration != nil || len(news[0].Endpoints) != 1 || news[0].Endpoints[0].Noticed.IsZero() {
+		if len(news) != 1 || news[0].Configuration != nil || len(news[0].Endpoints) != 1 ||
+			news[0].Endpoints[0].Noticed.IsZero() {
 			t.Errorf("messages = %+v, want one with endpoints alone", news)
 		}
 		s.want("shop 198.51.100.1 198.51.100.2")
@@ -343,7 +350,8 @@ func TestForbidden(t *testing.T) {
 		s.engine.cut(fmt.Errorf("%w: /var/run/docker.sock", errDenied))
 		s.wait(time.Second)
 		news := s.news()
-		if last := news[len(news)-1]; last.State != dynamic.StateForbidden || !strings.Contains(last.Reason, "permission denied") {
+		if last := news[len(news)-1]; last.State != dynamic.StateForbidden || !strings.Contains(last.Reason,
+			"permission denied") {
 			t.Errorf("the last message is %+v, want forbidden", last)
 		}
 		s.engine.cut(nil)
@@ -400,14 +408,15 @@ func TestSlowInspectionHoldsUpNobody(t *testing.T) {
 }
 
 func TestWithoutWatch(t *testing.T) {
-	play(t, map[string]any{"watch": false}, []*enginetypes.InspectResponse{fakeContainer("web", "198.51.100.7")}, func(s *stage) {
-		s.engine.start(fakeContainer("late", "198.51.100.8"))
-		s.wait(time.Hour)
-		s.want("web 198.51.100.7")
-		if s.engine.open != 0 {
-			t.Error("the connection is still open")
-		}
-	})
+	play(t, map[string]any{"watch": false}, []*enginetypes.InspectResponse{fakeContainer("web", "198.51.100.7")},
+		func(s *stage) {
+			s.engine.start(fakeContainer("late", "198.51.100.8"))
+			s.wait(time.Hour)
+			s.want("web 198.51.100.7")
+			if s.engine.open != 0 {
+				t.Error("the connection is still open")
+			}
+		})
 }
 
 func TestStartedAgain(t *testing.T) {
@@ -433,7 +442,8 @@ func TestHundredContainersLeaveNothing(t *testing.T) {
 		for round := range 10 {
 			var ids []string
 			for i := range 10 {
-				ids = append(ids, s.engine.start(fakeContainer(fmt.Sprintf("web-%d-%d", round, i), fmt.Sprintf("198.51.100.%d", i+1))))
+				ids = append(ids, s.engine.start(fakeContainer(fmt.Sprintf("web-%d-%d", round, i), fmt.Sprintf("198.51.100.%d",
+					i+1))))
 			}
 			if round%3 == 0 {
 				s.engine.cut(nil)
@@ -452,7 +462,8 @@ func TestHundredContainersLeaveNothing(t *testing.T) {
 }
 
 func TestRetainsTheSetOfAServiceThatIsListedNow(t *testing.T) {
-	play(t, nil, []*enginetypes.InspectResponse{fakeContainer("a", "198.51.100.1", "traefik.http.services.app.loadbalancer.server.port", "80")}, func(s *stage) {
+	play(t, nil, []*enginetypes.InspectResponse{fakeContainer("a", "198.51.100.1",
+		"traefik.http.services.app.loadbalancer.server.port", "80")}, func(s *stage) {
 		s.news()
 		id := s.engine.start(fakeContainer("b", "198.51.100.2", "traefik.http.services.app.loadbalancer.server.weight", "3"))
 		s.want("a 198.51.100.1 198.51.100.2", "b 198.51.100.1 198.51.100.2")

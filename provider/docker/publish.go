@@ -29,7 +29,8 @@ func (s *session) publish(ctx context.Context, noticed time.Time) {
 		return
 	}
 	if s.reason != "" {
-		s.logger.Info("docker: the engine is read again", "endpoint", redact(s.config.Endpoint), "containers", len(s.containers))
+		s.logger.Info("docker: the engine is read again", "endpoint", redact(s.config.Endpoint), "containers",
+			len(s.containers))
 	}
 	s.reason, s.told = "", dynamic.StateSynced
 	s.send(ctx, message)

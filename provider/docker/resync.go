@@ -36,7 +36,8 @@ func (s *session) resync(ctx context.Context, from engine, box *inbox) error {
 	return nil
 }
 
-// worthInspecting tells whether a container can have something to say: one that does not run has only if its labels say so.
+// worthInspecting tells whether a container can have something to say: one that does not run has only if its labels say
+// so.
 func (s *session) worthInspecting(summary *enginetypes.Summary) bool {
 	return summary.State == enginetypes.StateRunning || summary.State == "" ||
 		s.memory.read(summary.Labels).Options.Docker.AllowNonRunning
@@ -63,8 +64,8 @@ func (s *session) update(ctx context.Context, from engine, box *inbox) error {
 	return nil
 }
 
-// beat asks whether the engine is still there, and tries again what it could not tell. Containers that were asked to end and
-// have not done so for a while go on.
+// beat asks whether the engine is still there, and tries again what it could not tell. Containers that were asked to
+// end and have not done so for a while go on.
 func (s *session) beat(ctx context.Context, from engine, box *inbox) error {
 	if err := from.ping(ctx); err != nil {
 		return err
@@ -110,8 +111,8 @@ type inspected struct {
 	err    error
 }
 
-// inspectAll reads these containers anew, several at a time. One that can't be read stays as it was. When the engine has told
-// nothing for a while, those that are left hold up nobody: they are read when it has found its voice.
+// inspectAll reads these containers anew, several at a time. One that can't be read stays as it was. When the engine
+// has told nothing for a while, those that are left hold up nobody: they are read when it has found its voice.
 func (s *session) inspectAll(ctx context.Context, from engine, box *inbox, ids []string) error {
 	results, waiting := s.inspections(ctx, from, ids), map[string]bool{}
 	for _, id := range ids {
@@ -157,8 +158,8 @@ func (s *session) inspections(ctx context.Context, from engine, ids []string) <-
 	return results
 }
 
-// note keeps what is known of a container, unless it has been asked about again meanwhile. It fails when nothing is known
-// because the connection is lost.
+// note keeps what is known of a container, unless it has been asked about again meanwhile. It fails when nothing is
+// known because the connection is lost.
 func (s *session) note(one inspected) error {
 	if s.asked[one.id] != one.number {
 		return nil

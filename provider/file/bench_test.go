@@ -17,7 +17,8 @@ func BenchmarkOneChange(b *testing.B) {
 		var out strings.Builder
 		out.WriteString("http:\n  routers:\n")
 		for i := range 10_000 {
-			fmt.Fprintf(&out, "    r%d:\n      rule: Host(`h%d.example`) && PathPrefix(`/%d`)\n      service: s%d\n", i, i, max(i, changed), i)
+			fmt.Fprintf(&out, "    r%d:\n      rule: Host(`h%d.example`) && PathPrefix(`/%d`)\n      service: s%d\n", i, i,
+				max(i, changed), i)
 		}
 		out.WriteString("  services:\n")
 		for i := range 10_000 {

@@ -120,7 +120,11 @@ func TestStartWithNothingReadable(t *testing.T) {
 		{"directory that is a file", static.FileProvider{Directory: filepath.Join(dir, "plain")}, "not a directory"},
 		{"file that is a directory", static.FileProvider{Filename: dir}, "it is not a regular file"},
 		{"bad file", static.FileProvider{Filename: filepath.Join(dir, "bad.yaml")}, "bad.yaml:1: source"},
-		{"circular link", static.FileProvider{Filename: filepath.Join(dir, "loop.yaml")}, "too many levels of symbolic links"},
+		{
+			"circular link",
+			static.FileProvider{Filename: filepath.Join(dir, "loop.yaml")},
+			"too many levels of symbolic links",
+		},
 		{"unknown extension", static.FileProvider{Filename: filepath.Join(dir, "plain")}, `has the extension ""`},
 		{"directory with bad files only", static.FileProvider{Directory: dir}, "bad.yaml:1"},
 	}
@@ -182,7 +186,8 @@ func TestTenMegabytes(t *testing.T) {
 
 func TestDuplicatesAcrossFiles(t *testing.T) {
 	h := inDirectory(t,
-		"1.yaml", "http:\n  routers:\n    a: {rule: first}\ntls:\n  certificates: [{certFile: x, keyFile: y}, {certFile: '-----BEGIN 1'}]\n",
+		"1.yaml", "http:\n  routers:\n    a: {rule: first}\ntls:\n  certificates: [{certFile: x, keyFile: y}, {certFile: "+
+			"'-----BEGIN 1'}]\n",
 		"2.yaml", "http:\n  routers:\n    a: {ruel: second}\n    b: {rule: other}\n"+
 			"tls:\n  certificates: [{certFile: x, keyFile: z}, {certFile: '-----BEGIN 2', nonsense: 1}]\n",
 	)

@@ -24,7 +24,8 @@ http:
 	if want := "env=env.example r-one=ONE r-two=TWO wrong="; rules(m) != want {
 		t.Errorf("rules %s, want %s", rules(m), want)
 	}
-	if all := strings.Join(verdicts(m), "\n"); !strings.Contains(all, "a.yaml:7 (rendered): router wrong: ruel: unknown option") {
+	if all := strings.Join(verdicts(m), "\n"); !strings.Contains(all,
+		"a.yaml:7 (rendered): router wrong: ruel: unknown option") {
 		t.Errorf("verdicts %s", all)
 	}
 }

@@ -99,7 +99,9 @@ func TestWaitLooksAgain(t *testing.T) {
 		want  time.Duration
 	}{
 		{"where it cannot watch", func(_ *Provider, w *watcher) { w.failed = true }, pollInterval},
-		{"at a file that may be about to be written", func(p *Provider, _ *watcher) { p.doubtful = true }, emptyRounds * DefaultSettle},
+		{"at a file that may be about to be written", func(p *Provider, _ *watcher) {
+			p.doubtful = true
+		}, emptyRounds * DefaultSettle},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -1,8 +1,8 @@
-// Command backend is the endpoint for rows that nginx cannot answer: it reads a request's body before it answers, and sends
-// bodies in chunks.
+// Command backend is the endpoint for rows that nginx cannot answer: it reads a request's body before it answers, and
+// sends bodies in chunks.
 //
-// In flow requests of HTTP/1.1 with a Content-Length or without a body; out flow answers that were made beforehand, one write
-// for each. It costs as little as possible, so that the proxy stays what is measured.
+// In flow requests of HTTP/1.1 with a Content-Length or without a body; out flow answers that were made beforehand, one
+// write for each. It costs as little as possible, so that the proxy stays what is measured.
 //
 // It never checks what it reads: it is no server for anybody but the comparison, and listens on loopback alone.
 package main

@@ -70,7 +70,8 @@ func head(reader *bufio.Reader) (path string, length int64, err error) {
 
 // fixedAnswer is 128 bytes with their length.
 func fixedAnswer() []byte {
-	return []byte("HTTP/1.1 200 OK\r\nServer: backend\r\nContent-Type: text/plain\r\nContent-Length: 128\r\n\r\n" + strings.Repeat("x", 128))
+	return []byte("HTTP/1.1 200 OK\r\nServer: backend\r\nContent-Type: text/plain\r\nContent-Length: 128\r\n\r\n" +
+		strings.Repeat("x", 128))
 }
 
 // chunkedAnswer is 16 KiB in chunks of 4 KiB.

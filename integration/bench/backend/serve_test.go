@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestServeAnswersOneRequestAfterAnother sends a body and asks for chunks on one connection, as net/http understands them.
+// TestServeAnswersOneRequestAfterAnother sends a body and asks for chunks on one connection, as net/http understands
+// them.
 func TestServeAnswersOneRequestAfterAnother(t *testing.T) {
 	client, server := net.Pipe()
 	ended := make(chan struct{})
@@ -26,7 +27,8 @@ func TestServeAnswersOneRequestAfterAnother(t *testing.T) {
 		{http.MethodPost, "/post", 1, 128, false},
 	}
 	for _, test := range tests {
-		request, err := http.NewRequestWithContext(t.Context(), test.method, "http://bench.test"+test.path, strings.NewReader(strings.Repeat("y", test.body)))
+		request, err := http.NewRequestWithContext(t.Context(), test.method, "http://bench.test"+test.path,
+			strings.NewReader(strings.Repeat("y", test.body)))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,8 @@ func TestConfigurations(t *testing.T) {
 		for _, who := range row.contestants {
 			work := job{
 				Dir: "/bench", User: "nobody nogroup", Plain: 8001, Secure: 8002, Descriptors: 1000, Connections: 500,
-				Endpoints: []string{"127.0.0.1:1", "127.0.0.2:1"}, Hosts: []string{host}, Middlewares: row.middlewares, LogLevel: "ERROR",
+				Endpoints: []string{"127.0.0.1:1", "127.0.0.2:1"}, Hosts: []string{host}, Middlewares: row.middlewares,
+				LogLevel:  "ERROR",
 				Collector: "127.0.0.1:4318",
 			}
 			if who.change != nil {
@@ -28,10 +29,13 @@ func TestConfigurations(t *testing.T) {
 				all += string(text)
 			}
 			for part, want := range map[string]bool{
-				"8001": true, "8002": true, "127.0.0.1:1": true, "127.0.0.2:1": true, work.Hosts[len(work.Hosts)-1]: true, "/outer": row.middlewares,
+				"8001": true, "8002": true, "127.0.0.1:1": true, "127.0.0.2:1": true, work.Hosts[len(work.Hosts)-1]: true,
+				"/outer":          row.middlewares,
 				"gzip_comp_level": work.GzipLevel > 0, "compress:": work.Encoding != "",
-				"prometheus:": work.Seen == "metrics", "pushInterval:": work.Seen == "push", "/bench/access.log": work.Seen == "access log", "sampleRate:": work.Seen == "traces",
-				"addRoutersLabels: true": work.Seen == "metrics" || work.Seen == "push", "http://127.0.0.1:4318/small": work.Seen == "push" || work.Seen == "traces",
+				"prometheus:": work.Seen == "metrics", "pushInterval:": work.Seen == "push",
+				"/bench/access.log": work.Seen == "access log", "sampleRate:": work.Seen == "traces",
+				"addRoutersLabels: true":      work.Seen == "metrics" || work.Seen == "push",
+				"http://127.0.0.1:4318/small": work.Seen == "push" || work.Seen == "traces",
 			} {
 				if strings.Contains(all, part) != want {
 					t.Errorf("%s, %s: %q is there: %v", row.name, who.name, part, !want)

@@ -44,8 +44,8 @@ type job struct {
 	GzipLevel int
 	// LogLevel is that of Sluice.
 	LogLevel string
-	// Seen is what Sluice tells of requests: metrics, push (metrics that it sends), access log, traces, or nothing. Collector is where metrics and traces
-	// go: whoever reads a body and answers 200.
+	// Seen is what Sluice tells of requests: metrics, push (metrics that it sends), access log, traces, or nothing.
+	// Collector is where metrics and traces go: whoever reads a body and answers 200.
 	Seen      string
 	Collector string
 }
@@ -62,7 +62,8 @@ func peers() []contestant {
 
 // sluice returns Sluice on the proxy's core, with a number of threads that may run at once.
 func sluice(name string, processors int) contestant {
-	return contestant{name: name, program: "sluice", cores: proxyCore, environment: []string{fmt.Sprintf("GOMAXPROCS=%d", processors)}}
+	return contestant{name: name, program: "sluice", cores: proxyCore, environment: []string{fmt.Sprintf("GOMAXPROCS=%d",
+		processors)}}
 }
 
 // command returns how a proxy is started in its folder.
@@ -117,7 +118,10 @@ func compressing() []contestant {
 	own := func(name, encoding string) contestant {
 		return sluice(name, 1).with(func(j *job) { j.Encoding = encoding })
 	}
-	return []contestant{nginx("nginx", 6), nginx("nginx-1", 1), own("sluice-br", "br"), own("sluice-zstd", "zstd"), own("sluice", "gzip")}
+	return []contestant{
+		nginx("nginx", 6), nginx("nginx-1", 1), own("sluice-br", "br"), own("sluice-zstd", "zstd"),
+		own("sluice", "gzip"),
+	}
 }
 
 // observed are Sluice that tells nothing of requests, and Sluice that tells something.

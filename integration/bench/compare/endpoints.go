@@ -39,8 +39,14 @@ func startEndpoints(ctx context.Context, folder, tools string) (*endpoints, erro
 		name, address string
 		argv          []string
 	}{
-		{"backend-nginx", e.addresses[one][0], []string{"nginx", "-e", "stderr", "-p", folder, "-c", folder + "/backend.conf"}},
-		{"backend-own", e.addresses[reading][0], []string{filepath.Join(tools, "backend"), "-address", e.addresses[reading][0]}},
+		{"backend-nginx", e.addresses[one][0], []string{
+			"nginx", "-e", "stderr", "-p", folder, "-c",
+			folder + "/backend.conf",
+		}},
+		{"backend-own", e.addresses[reading][0], []string{
+			filepath.Join(tools, "backend"), "-address",
+			e.addresses[reading][0],
+		}},
 	} {
 		p, err := start(folder, program.name, loadCore, []string{"GOMAXPROCS=1"}, program.argv...)
 		if err != nil {
@@ -70,7 +76,8 @@ func (e *endpoints) write(folder string) error {
 	if err := os.Mkdir(files, 0o700); err != nil {
 		return err
 	}
-	for name, content := range map[string][]byte{"64k": bytes.Repeat([]byte("x"), 64<<10), "10m": bytes.Repeat([]byte("x"), 10<<20), "page": page()} {
+	for name, content := range map[string][]byte{"64k": bytes.Repeat([]byte("x"), 64<<10), "10m": bytes.Repeat([]byte("x"),
+		10<<20), "page": page()} {
 		if err := os.WriteFile(filepath.Join(files, name), content, 0o600); err != nil {
 			return err
 		}

@@ -13,7 +13,8 @@ import (
 // environment is the machine and the versions of everything that takes part, a line each.
 func (l *lab) environment(ctx context.Context) []string {
 	lines := []string{
-		fmt.Sprintf("%s, cores %s, %s of memory", firstMatch("/proc/cpuinfo", `model name\s*: (.*)`), firstMatch("/sys/devices/system/cpu/online", `(.*)`), firstMatch("/proc/meminfo", `MemTotal:\s*(.*)`)),
+		fmt.Sprintf("%s, cores %s, %s of memory", firstMatch("/proc/cpuinfo", `model name\s*: (.*)`),
+			firstMatch("/sys/devices/system/cpu/online", `(.*)`), firstMatch("/proc/meminfo", `MemTotal:\s*(.*)`)),
 		"Linux " + firstMatch("/proc/sys/kernel/osrelease", `(.*)`) + ", " + runtime.GOARCH,
 		fmt.Sprintf("%d open files for each process", l.descriptors),
 		"Sluice: " + strings.Join(strings.Fields(printed(ctx, l.settings.sluice, "version")), " "),

@@ -24,7 +24,8 @@ func (s streams) String() string {
 func (s streams) run(ctx context.Context, at target) (outcome, error) {
 	log := filepath.Join(at.folder, "h2load.log")
 	argv := []string{
-		"h2load", fmt.Sprintf("-c%d", s.connections), fmt.Sprintf("-m%d", s.each), "-t1", fmt.Sprintf("-D%.0f", at.time.Seconds()),
+		"h2load", fmt.Sprintf("-c%d", s.connections), fmt.Sprintf("-m%d", s.each), "-t1",
+		fmt.Sprintf("-D%.0f", at.time.Seconds()),
 		"--log-file=" + log, fmt.Sprintf("--connect-to=127.0.0.1:%d", at.port()), "https://" + host + at.path,
 	}
 	defer func() { _ = os.Remove(log) }()
@@ -53,13 +54,14 @@ func (s streams) run(ctx context.Context, at target) (outcome, error) {
 // The lines of h2load that count.
 var (
 	h2loadFinished = regexp.MustCompile(`(?m)^finished in [0-9.]+m?s, ([0-9.]+) req/s`)
-	h2loadRequests = regexp.MustCompile(`(?m)^requests: (\d+) total, \d+ started, (\d+) done, (\d+) succeeded, (\d+) failed, (\d+) errored, (\d+) timeout`)
+	h2loadRequests = regexp.MustCompile(`(?m)^requests: (\d+) total, \d+ started, (\d+) done, (\d+) succeeded, (\d+) ` +
+		`failed, (\d+) errored, (\d+) timeout`)
 	h2loadStatus   = regexp.MustCompile(`(?m)^status codes: (\d+) 2xx, (\d+) 3xx, (\d+) 4xx, (\d+) 5xx`)
 	h2loadProtocol = regexp.MustCompile(`(?m)^Application protocol: h2$`)
 )
 
-// h2loadCounts reads how many requests were answered, and how many in a second. It fails when one of them was not answered as it
-// should, or not over HTTP/2. Those that the end cut off are no failure, and are not counted.
+// h2loadCounts reads how many requests were answered, and how many in a second. It fails when one of them was not
+// answered as it should, or not over HTTP/2. Those that the end cut off are no failure, and are not counted.
 func h2loadCounts(printed string) (done, perSecond float64, err error) {
 	finished := h2loadFinished.FindStringSubmatch(printed)
 	requests := h2loadRequests.FindStringSubmatch(printed)
@@ -67,7 +69,9 @@ func h2loadCounts(printed string) (done, perSecond float64, err error) {
 	if finished == nil || requests == nil || status == nil || !h2loadProtocol.MatchString(printed) {
 		return 0, 0, fmt.Errorf("h2load printed no result of HTTP/2:\n%s", printed)
 	}
-	if slices.ContainsFunc(append(requests[4:], status[2:]...), func(count string) bool { return count != "0" }) || requests[3] == "0" {
+	if slices.ContainsFunc(append(requests[4:], status[2:]...), func(count string) bool {
+		return count != "0"
+	}) || requests[3] == "0" {
 		return 0, 0, fmt.Errorf("h2load counted errors:\n%s", printed)
 	}
 	if done, err = strconv.ParseFloat(requests[3], 64); err != nil {
@@ -77,7 +81,8 @@ func h2loadCounts(printed string) (done, perSecond float64, err error) {
 	return done, perSecond, err
 }
 
-// h2loadLatencies reads the log of h2load: a line for each request with its start, its status and its time, in microseconds.
+// h2loadLatencies reads the log of h2load: a line for each request with its start, its status and its time, in
+// microseconds.
 func h2loadLatencies(text string) ([]time.Duration, error) {
 	var all []time.Duration
 	for line := range strings.Lines(text) {

@@ -28,7 +28,8 @@ const (
 
 // String describes the load.
 func (h held) String() string {
-	return fmt.Sprintf("%d idle connections, each after a request with a head of 1 KiB; then wrk -t1 -c8 with heads of 7 KiB until there were %d collections", h.connections, collections)
+	return fmt.Sprintf("%d idle connections, each after a request with a head of 1 KiB; then wrk -t1 -c8 with heads "+
+		"of 7 KiB until there were %d collections", h.connections, collections)
 }
 
 // run is for other loads: idle connections are measured by measure.
@@ -43,7 +44,8 @@ func (h held) measure(ctx context.Context, p *proxy, at target) (map[metric]floa
 		return nil, "", err
 	}
 	at.time = 2 * time.Minute // The clients end earlier, when they are told to.
-	clients, err := start(at.folder, "idle", loadCore, nil, at.own("idle", at.plain, "-connections", fmt.Sprint(h.connections))...)
+	clients, err := start(at.folder, "idle", loadCore, nil, at.own("idle", at.plain, "-connections",
+		fmt.Sprint(h.connections))...)
 	if err != nil {
 		return nil, "", err
 	}
@@ -72,7 +74,10 @@ func (h held) measure(ctx context.Context, p *proxy, at target) (map[metric]floa
 		return nil, "", fmt.Errorf("%.0f of %d connections stayed open: %w", counts["open"], h.connections, err)
 	}
 	each := func(kilobytes float64) float64 { return kilobytes / float64(h.connections) }
-	values := map[metric]float64{memory: after.resident / 1024, openedEach: each(opened - before.resident), rssEach: each(after.resident - before.resident)}
+	values := map[metric]float64{
+		memory: after.resident / 1024, openedEach: each(opened - before.resident),
+		rssEach: each(after.resident - before.resident),
+	}
 	if after.collections > 0 {
 		values[heapEach] = each(after.heap - before.heap)
 	}
@@ -98,7 +103,8 @@ func (u use) String() string {
 	return text
 }
 
-// stir sends load until the proxy, if it is a Go program, has collected its garbage, and returns the memory that it uses then.
+// stir sends load until the proxy, if it is a Go program, has collected its garbage, and returns the memory that it
+// uses then.
 func (h held) stir(ctx context.Context, p *proxy, at target) (use, error) {
 	at.time = warmUp
 	// Small requests leave so little garbage that its collection would be long in coming.
@@ -134,7 +140,8 @@ func (h held) stir(ctx context.Context, p *proxy, at target) (use, error) {
 // collection is a line that Go's runtime prints with GODEBUG=gctrace=1.
 var collection = regexp.MustCompile(`(?m)^gc (\d+) @.* \d+->\d+->(\d+) MB, .* (\d+) MB stacks`)
 
-// collected returns how many collections a Go program has printed, and what the last one left: live heap and stacks, in KiB.
+// collected returns how many collections a Go program has printed, and what the last one left: live heap and stacks, in
+// KiB.
 func collected(text string) (count int, heap float64, err error) {
 	lines := collection.FindAllStringSubmatch(text, -1)
 	if len(lines) == 0 {

@@ -61,7 +61,10 @@ func newLab(ctx context.Context, settings settings, stdout io.Writer) (*lab, err
 
 // missing returns the programs that are needed and not there.
 func missing(settings settings) []string {
-	needed := []string{"taskset", "wrk", "nginx", settings.sluice, cmp.Or(settings.base, settings.sluice), filepath.Join(settings.tools, "load"), filepath.Join(settings.tools, "backend")}
+	needed := []string{
+		"taskset", "wrk", "nginx", settings.sluice, cmp.Or(settings.base, settings.sluice),
+		filepath.Join(settings.tools, "load"), filepath.Join(settings.tools, "backend"),
+	}
 	for _, row := range settings.rows {
 		if _, ok := row.load.(streams); ok {
 			needed = append(needed, "h2load")
@@ -97,7 +100,8 @@ func (l *lab) say(format string, args ...any) {
 // target returns where a row's load goes.
 func (l *lab) target(row row, p *proxy) target {
 	return target{
-		ask: row.ask, plain: p.job.Plain, secure: p.job.Secure, time: l.settings.time, capacity: l.capacity, hosts: p.job.Hosts,
+		ask: row.ask, plain: p.job.Plain, secure: p.job.Secure, time: l.settings.time, capacity: l.capacity,
+		hosts:  p.job.Hosts,
 		folder: p.job.Dir, tools: l.settings.tools,
 	}
 }

@@ -13,7 +13,10 @@ func TestWrk(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := closed{connections: 64}.outcome(values, small, "")
-	want := outcome{requests: 19874, perSecond: got.perSecond, p50: 1840 * time.Microsecond, p99: 32336 * time.Microsecond, p999: 36548 * time.Microsecond}
+	want := outcome{
+		requests: 19874, perSecond: got.perSecond, p50: 1840 * time.Microsecond, p99: 32336 * time.Microsecond,
+		p999: 36548 * time.Microsecond,
+	}
 	if err != nil || got != want || math.Abs(got.perSecond-19674) > 1 {
 		t.Errorf("%+v, %v, want %+v", got, err, want)
 	}
@@ -70,7 +73,8 @@ func TestH2load(t *testing.T) {
 
 func TestH2loadLatencies(t *testing.T) {
 	all, err := h2loadLatencies(captured(t, "h2load-log.txt"))
-	if err != nil || len(all) != 4 || quantile(all, 0.5) != 1062*time.Microsecond || quantile(all, 0.999) != 6840*time.Microsecond {
+	if err != nil || len(all) != 4 || quantile(all, 0.5) != 1062*time.Microsecond ||
+		quantile(all, 0.999) != 6840*time.Microsecond {
 		t.Errorf("%v, %v", all, err)
 	}
 	for _, text := range []string{"", "1 200\n", "1 200 soon\n"} {
@@ -91,12 +95,14 @@ func TestCollected(t *testing.T) {
 }
 
 func TestOwnOutcome(t *testing.T) {
-	values, err := resultLine("load ", "ready\nload requests=2515 duration=1002816 p50=355 p99=2996 p99.9=4656 max=4880 unanswered=0\n")
+	values, err := resultLine("load ",
+		"ready\nload requests=2515 duration=1002816 p50=355 p99=2996 p99.9=4656 max=4880 unanswered=0\n")
 	if err != nil {
 		t.Fatal(err)
 	}
 	got, err := ownOutcome(values, "")
-	if err != nil || got.requests != 2515 || math.Abs(got.perSecond-2507.9) > 0.1 || got.p99 != 2996*time.Microsecond || got.p999 != 4656*time.Microsecond {
+	if err != nil || got.requests != 2515 || math.Abs(got.perSecond-2507.9) > 0.1 || got.p99 != 2996*time.Microsecond ||
+		got.p999 != 4656*time.Microsecond {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if _, err := ownOutcome(map[string]float64{"duration": 1}, ""); err == nil {

@@ -1,11 +1,12 @@
 // Command compare measures Sluice beside nginx, haproxy and Caddy, all doing the same job on one core.
 //
-// In flow the table of rows, the configurations in peers, and the programs that it starts: a proxy on core 0; endpoints and load
-// on core 1. Out flows a page for docs/performance: CPU time of the proxy's process for each request as the scheduler counts it,
-// requests per second, latency, memory, the ratios to the first proxy of a row, and everything that was configured and printed.
+// In flow the table of rows, the configurations in peers, and the programs that it starts: a proxy on core 0; endpoints
+// and load on core 1. Out flows a page for docs/performance: CPU time of the proxy's process for each request as the
+// scheduler counts it, requests per second, latency, memory, the ratios to the first proxy of a row, and everything
+// that was configured and printed.
 //
-// It never sends anything further than to loopback, never measures a row whose answers are not what they should be, and ends by
-// itself: what it started it ends by its number, and its folder is removed, also when it is interrupted.
+// It never sends anything further than to loopback, never measures a row whose answers are not what they should be, and
+// ends by itself: what it started it ends by its number, and its folder is removed, also when it is interrupted.
 package main
 
 import (
@@ -50,7 +51,10 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(results.samples) == 0 {
 		return fmt.Errorf("nothing was measured: %w", context.Cause(ctx))
 	}
-	page := report{environment: begun, began: before, ended: lab.now(), settings: settings, results: results, complete: ctx.Err() == nil}
+	page := report{
+		environment: begun, began: before, ended: lab.now(), settings: settings, results: results,
+		complete: ctx.Err() == nil,
+	}
 	if !page.complete && settings.chosen {
 		if page.settings.out, err = freeName(true, before); err != nil {
 			return err

@@ -220,7 +220,10 @@ func (s sample) String() string {
 	if s.failure != nil {
 		return line + " failed: " + strings.ReplaceAll(s.failure.Error(), "\n", " | ")
 	}
-	for _, m := range []metric{cpu, rate, p50, p99, p999, size, memory, openedEach, rssEach, heapEach, busyProxy, strangers, busyLoad} {
+	for _, m := range []metric{
+		cpu, rate, p50, p99, p999, size, memory, openedEach, rssEach, heapEach, busyProxy,
+		strangers, busyLoad,
+	} {
 		if value, ok := s.values[m]; ok {
 			line += fmt.Sprintf("  %s %s %s", m.name, m.format(value), m.unit)
 		}

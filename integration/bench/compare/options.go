@@ -46,9 +46,11 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	peers := flags.String("proxies", "", "regular expression of the proxies to measure; all when it is empty")
 	rounds := flags.Int("rounds", defaultRounds, "how often everything is measured, 1 to 20")
 	seconds := flags.Int("seconds", defaultSeconds, "how long one measurement takes, 1 to 60")
-	out := flags.String("out", "", "file of the page; docs/performance/DATE.md when it is empty, .cache/bench/DATE.md for less than a whole comparison")
+	out := flags.String("out", "",
+		"file of the page; docs/performance/DATE.md when it is empty, .cache/bench/DATE.md for less than a whole comparison")
 	sluice := flags.String("sluice", "dist/sluice", "binary that is measured")
-	base := flags.String("base", "", "earlier binary of Sluice: each row compares it with -sluice, side by side in turns, instead of with other proxies")
+	base := flags.String("base", "",
+		"earlier binary of Sluice: each row compares it with -sluice, side by side in turns, instead of with other proxies")
 	list := flags.Bool("list", false, "print the rows and end")
 	if err := flags.Parse(args); err != nil {
 		return settings{}, err

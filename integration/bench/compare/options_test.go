@@ -34,13 +34,21 @@ func TestBrowserSendsWhatBrowsersSend(t *testing.T) {
 
 func TestOptionsAreBounded(t *testing.T) {
 	for _, args := range [][]string{
-		{"-rounds", "0"}, {"-rounds", "21"}, {"-seconds", "0"}, {"-seconds", "61"}, {"-rows", "("}, {"-proxies", "("}, {"-rows", "nothing"}, {"more"},
+		{"-rounds", "0"},
+		{"-rounds", "21"},
+		{"-seconds", "0"},
+		{"-seconds", "61"},
+		{"-rows", "("},
+		{"-proxies", "("},
+		{"-rows", "nothing"},
+		{"more"},
 	} {
 		if _, err := parse(args, new(strings.Builder)); err == nil {
 			t.Errorf("%q is accepted", args)
 		}
 	}
-	if got, err := parse([]string{"-rows", "^tls$"}, new(strings.Builder)); err != nil || !got.partial || !strings.HasPrefix(got.out, ".cache/") {
+	if got, err := parse([]string{"-rows", "^tls$"}, new(strings.Builder)); err != nil || !got.partial ||
+		!strings.HasPrefix(got.out, ".cache/") {
 		t.Errorf("part of a comparison: %+v, %v", got, err)
 	}
 }
@@ -54,7 +62,8 @@ func TestBeforeComparesTwoBinaries(t *testing.T) {
 	names := map[string]bool{}
 	for _, row := range got.rows {
 		names[row.name] = true
-		if len(row.contestants) != 2 || row.turns == 0 || row.contestants[0].binary != "/earlier/sluice" || row.contestants[1].binary != "" {
+		if len(row.contestants) != 2 || row.turns == 0 || row.contestants[0].binary != "/earlier/sluice" ||
+			row.contestants[1].binary != "" {
 			t.Errorf("row %s: %+v", row.name, row.contestants)
 		}
 	}

@@ -70,7 +70,8 @@ func (s shaken) run(ctx context.Context, at target) (outcome, error) {
 // own returns how our own load is called.
 func (t target) own(name string, port int, flags ...string) []string {
 	return append([]string{
-		filepath.Join(t.tools, "load"), name, "-address", fmt.Sprintf("127.0.0.1:%d", port), "-host", t.hosts[0], "-path", t.path, "-time", t.time.String(),
+		filepath.Join(t.tools, "load"), name, "-address", fmt.Sprintf("127.0.0.1:%d", port), "-host", t.hosts[0], "-path",
+		t.path, "-time", t.time.String(),
 	}, flags...)
 }
 

@@ -15,7 +15,8 @@ import (
 // pageBytes is the length of the page that is compressed.
 const pageBytes = 64 << 10
 
-// page returns text like that of a page, the same in every run: markup that repeats, with words and numbers that do less.
+// page returns text like that of a page, the same in every run: markup that repeats, with words and numbers that do
+// less.
 func page() []byte {
 	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // It must be the same every time.
 	words := make([]string, 500)
@@ -28,7 +29,8 @@ func page() []byte {
 	}
 	var text bytes.Buffer
 	for text.Len() < pageBytes {
-		fmt.Fprintf(&text, "<div class=\"row\"><a href=\"/%s/%d\">%s</a>", words[random.IntN(50)], random.IntN(100_000), words[random.IntN(500)])
+		fmt.Fprintf(&text, "<div class=\"row\"><a href=\"/%s/%d\">%s</a>", words[random.IntN(50)], random.IntN(100_000),
+			words[random.IntN(500)])
 		for range random.IntN(12) {
 			fmt.Fprintf(&text, " %s", words[random.IntN(1+random.IntN(500))])
 		}

@@ -56,7 +56,10 @@ func start(folder, name, cores string, environment []string, argv ...string) (*p
 // plainEnvironment is that of this process, without what would be an option of a proxy or of Go's runtime.
 func plainEnvironment() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
-		return slices.ContainsFunc([]string{"SLUICE_", "CADDY_", "GOMAXPROCS=", "GOGC=", "GOMEMLIMIT=", "GODEBUG=", "TRAEFIK_"},
+		return slices.ContainsFunc([]string{
+			"SLUICE_", "CADDY_", "GOMAXPROCS=", "GOGC=", "GOMEMLIMIT=", "GODEBUG=",
+			"TRAEFIK_",
+		},
 			func(prefix string) bool { return strings.HasPrefix(variable, prefix) })
 	})
 }
@@ -117,13 +120,16 @@ func (p *process) ready(ctx context.Context, most time.Duration, ask func(contex
 	}
 }
 
-// output runs a program of the load on the load's core to its end, and returns what it wrote. It is ended after the time given.
+// output runs a program of the load on the load's core to its end, and returns what it wrote. It is ended after the
+// time given.
 func output(ctx context.Context, folder string, most time.Duration, argv ...string) (string, error) {
 	return followed(ctx, folder, most, nil, argv...)
 }
 
 // followed is output for somebody who is told the process once it has started; nil is nobody.
-func followed(ctx context.Context, folder string, most time.Duration, started func(*os.Process), argv ...string) (string, error) {
+func followed(ctx context.Context, folder string, most time.Duration, started func(*os.Process),
+	argv ...string,
+) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	command := exec.CommandContext(ctx, "taskset", append([]string{"-c", loadCore}, argv...)...)

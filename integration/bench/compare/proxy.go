@@ -14,8 +14,8 @@ type proxy struct {
 	job job
 }
 
-// startProxy writes the configuration of a contestant into a folder of its own, starts it, and waits until it answers a row's
-// request as it should.
+// startProxy writes the configuration of a contestant into a folder of its own, starts it, and waits until it answers a
+// row's request as it should.
 func (l *lab) startProxy(ctx context.Context, row row, who contestant) (*proxy, error) {
 	folder, err := os.MkdirTemp(l.folder, who.program+"-")
 	if err != nil {
@@ -27,7 +27,8 @@ func (l *lab) startProxy(ctx context.Context, row row, who contestant) (*proxy, 
 	}
 	work := job{
 		Dir: folder, User: l.owner, Plain: ports[0], Secure: ports[1], Descriptors: l.descriptors, Connections: 4096,
-		Endpoints: l.endpoints.addresses[row.endpoint], Hosts: []string{host}, Middlewares: row.middlewares, LogLevel: "ERROR",
+		Endpoints: l.endpoints.addresses[row.endpoint], Hosts: []string{host}, Middlewares: row.middlewares,
+		LogLevel:  "ERROR",
 		Collector: l.endpoints.addresses[one][0],
 	}
 	if who.change != nil {
@@ -43,7 +44,8 @@ func (l *lab) startProxy(ctx context.Context, row row, who contestant) (*proxy, 
 			return nil, fmt.Errorf("configuration of %s: %w", who.name, err)
 		}
 	}
-	environment := append([]string{"HOME=" + folder, "XDG_DATA_HOME=" + folder, "XDG_CONFIG_HOME=" + folder}, who.environment...)
+	environment := append([]string{"HOME=" + folder, "XDG_DATA_HOME=" + folder, "XDG_CONFIG_HOME=" + folder},
+		who.environment...)
 	started, err := start(folder, who.program, who.cores, environment, who.command(l.settings.sluice, folder)...)
 	if err != nil {
 		return nil, err

@@ -16,7 +16,8 @@ const (
 	reloadEvery = time.Second
 )
 
-// reload changes the rules of all routers every second, until the context is over. It says how often Sluice put a new table to work.
+// reload changes the rules of all routers every second, until the context is over. It says how often Sluice put a new
+// table to work.
 func reload(ctx context.Context, p *proxy) (string, error) {
 	file := filepath.Join(p.job.Dir, "dynamic.yaml")
 	var texts [2][]byte

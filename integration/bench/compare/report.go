@@ -53,7 +53,8 @@ func (r report) head() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# Comparison of %s\n\n", r.began.Format(time.DateOnly))
 	fmt.Fprintf(&out, "```sh\n%s\n```\n\n", r.settings.line)
-	fmt.Fprintf(&out, "Rounds: %d, with %v for each measurement; %v in all.", r.settings.rounds, r.settings.time, r.ended.Sub(r.began).Round(time.Second))
+	fmt.Fprintf(&out, "Rounds: %d, with %v for each measurement; %v in all.", r.settings.rounds, r.settings.time,
+		r.ended.Sub(r.began).Round(time.Second))
 	if !r.complete {
 		out.WriteString(" **It was interrupted.**")
 	}
@@ -78,7 +79,8 @@ kept core 0 busy for 10 % of the time or more, the measurement is marked as dist
 // bounds is the table of what Sluice must reach.
 func (r report) bounds() string {
 	var out strings.Builder
-	out.WriteString("## Bounds\n\n| row | what | metric | first of the row | Sluice | ratio | must | |\n|---|---|---|---|---|---|---|---|\n")
+	out.WriteString("## Bounds\n\n| row | what | metric | first of the row | Sluice | ratio | must | " +
+		"|\n|---|---|---|---|---|---|---|---|\n")
 	for _, row := range r.settings.rows {
 		first, last := row.contestants[0], row.contestants[len(row.contestants)-1]
 		if last.program != "sluice" {

@@ -19,7 +19,10 @@ func trial(nginx, own []float64) report {
 	for i := range nginx {
 		for name, value := range map[string]float64{"nginx": nginx[i], "sluice": own[i]} {
 			r.results.samples = append(r.results.samples, sample{
-				row: "small", contestant: name, round: i + 1, raw: "printed by " + name, values: map[metric]float64{cpu: value, busyLoad: 97},
+				row: "small", contestant: name, round: i + 1, raw: "printed by " + name, values: map[metric]float64{
+					cpu:      value,
+					busyLoad: 97,
+				},
 			})
 		}
 	}
@@ -29,7 +32,8 @@ func trial(nginx, own []float64) report {
 // TestRatiosAreMadeWithinARound doubles everything in the second round: the ratio stays what it was.
 func TestRatiosAreMadeWithinARound(t *testing.T) {
 	r := trial([]float64{20, 40, 20}, []float64{30, 60, 22})
-	line := "| small | small | CPU, us | nginx 20.0 (20.0–40.0) | 30.0 (22.0–60.0) | 1.50 (1.10–1.50) | ≤ 1.2 x | **not met** |"
+	line := "| small | small | CPU, us | nginx 20.0 (20.0–40.0) | 30.0 (22.0–60.0) | 1.50 (1.10–1.50) | ≤ 1.2 x | " +
+		"**not met** |"
 	if got := r.bounds(); !strings.Contains(got, line) {
 		t.Errorf("there is no line\n%s\nin\n%s", line, got)
 	}
@@ -56,7 +60,10 @@ func TestADisturbedVerdictSaysSo(t *testing.T) {
 
 func TestTablesHaveOneWidth(t *testing.T) {
 	r := trial([]float64{20, 40}, []float64{30, 60})
-	r.results.samples = append(r.results.samples, sample{row: "small", contestant: "sluice", round: 3, failure: errors.New("down")})
+	r.results.samples = append(r.results.samples, sample{
+		row: "small", contestant: "sluice", round: 3,
+		failure: errors.New("down"),
+	})
 	for _, table := range []string{r.bounds(), r.everything()} {
 		width := 0
 		for line := range strings.Lines(table) {

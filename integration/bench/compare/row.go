@@ -20,8 +20,9 @@ type row struct {
 	middlewares bool
 	// contestants are measured in this order. The first one is what the others are compared with.
 	contestants []contestant
-	// turns says that all contestants run side by side and are asked in short turns, each for so many times the time of a measurement; 0 is
-	// one after the other. It is for contestants that differ by less than the machine from one second to the next, and a load of wrk.
+	// turns says that all contestants run side by side and are asked in short turns, each for so many times the time of a
+	// measurement; 0 is one after the other. It is for contestants that differ by less than the machine from one second to
+	// the next, and a load of wrk.
 	turns int
 	// must are the bounds that Sluice, the last one, must keep. The first one says by what the row is judged.
 	must []bound

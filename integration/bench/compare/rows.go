@@ -17,54 +17,101 @@ func table() []row {
 	closing.fields = []string{"Connection: close"}
 	rows := []row{
 		{
-			name: "browser", title: "browser headers: 20 request and 15 response headers, a cookie of 1 KiB, answer of 1 KiB", load: closed{connections: 64},
-			ask: browser(), must: []bound{{metric: cpu, most: 1.25, aim: "< 1.0"}},
+			name: "browser", title: "browser headers: 20 request and 15 response headers, a cookie of 1 KiB, answer of 1 KiB",
+			load: closed{connections: 64},
+			ask:  browser(), must: []bound{{metric: cpu, most: 1.25, aim: "< 1.0"}},
 		},
-		{name: "small", title: "keep-alive small GET", load: closed{connections: 64}, ask: get, must: []bound{{metric: cpu, most: 1.2, aim: "< 1.0"}}},
-		{name: "small-512", title: "keep-alive small GET, 512 connections", load: closed{connections: 512}, ask: get, must: []bound{{metric: cpu, most: 1.25, aim: "< 1.0"}}},
+		{
+			name: "small", title: "keep-alive small GET", load: closed{connections: 64}, ask: get,
+			must: []bound{{metric: cpu, most: 1.2, aim: "< 1.0"}},
+		},
+		{
+			name: "small-512", title: "keep-alive small GET, 512 connections", load: closed{connections: 512}, ask: get,
+			must: []bound{{metric: cpu, most: 1.25, aim: "< 1.0"}},
+		},
 		{
 			name: "post", title: "16 KiB POST", load: closed{connections: 64}, endpoint: reading,
 			ask: ask{path: "/post", body: 16 << 10, length: small}, must: []bound{{metric: cpu, most: 1.3, aim: "< 1.0"}},
 		},
-		{name: "answer-64k", title: "64 KiB response", load: closed{connections: 64}, ask: ask{path: "/64k", length: 64 << 10}, must: []bound{{metric: cpu, most: 1.2, aim: "< 1.0"}}},
+		{
+			name: "answer-64k", title: "64 KiB response", load: closed{connections: 64},
+			ask: ask{path: "/64k", length: 64 << 10}, must: []bound{{metric: cpu, most: 1.2, aim: "< 1.0"}},
+		},
 		{
 			name: "answer-10m", title: "10 MiB response", load: closed{connections: 8, byBytes: true},
 			ask: ask{path: "/10m", length: 10 << 20}, must: []bound{{metric: cpu, most: 1, aim: "< 0.6"}},
 		},
-		{name: "tls", title: "TLS, HTTP/1.1 keep-alive small GET", load: closed{connections: 64}, ask: secure, must: []bound{{metric: cpu, most: 1.3, aim: "< 1.1"}}},
-		{name: "http2", title: "HTTP/2 with TLS, small GET", load: streams{connections: 16, each: 4}, ask: secure, must: []bound{{metric: cpu, most: 2, aim: "< 1.3"}}},
 		{
-			name: "middlewares", title: "three middlewares: strip a prefix, add a prefix, set headers in both directions", load: closed{connections: 64},
-			ask: ask{path: "/outer/small", length: small, answer: "X-Served-By: edge"}, middlewares: true,
+			name: "tls", title: "TLS, HTTP/1.1 keep-alive small GET", load: closed{connections: 64}, ask: secure,
+			must: []bound{{metric: cpu, most: 1.3, aim: "< 1.1"}},
 		},
 		{
-			name: "compress", title: "a page of 64 KiB, compressed with gzip, Brotli and Zstandard", load: closed{connections: 4},
-			ask: ask{path: "/page", length: pageBytes, encoded: true, fields: []string{"Accept-Encoding: gzip, deflate, br, zstd"}}, contestants: compressing(),
+			name: "http2", title: "HTTP/2 with TLS, small GET", load: streams{connections: 16, each: 4}, ask: secure,
+			must: []bound{{metric: cpu, most: 2, aim: "< 1.3"}},
+		},
+		{
+			name: "middlewares", title: "three middlewares: strip a prefix, add a prefix, set headers in both directions",
+			load: closed{connections: 64},
+			ask:  ask{path: "/outer/small", length: small, answer: "X-Served-By: edge"}, middlewares: true,
+		},
+		{
+			name: "compress", title: "a page of 64 KiB, compressed with gzip, Brotli and Zstandard",
+			load: closed{connections: 4},
+			ask: ask{
+				path: "/page", length: pageBytes, encoded: true,
+				fields: []string{"Accept-Encoding: gzip, deflate, br, zstd"},
+			}, contestants: compressing(),
 		},
 		{name: "new-connections", title: "a new connection for each request", load: closed{connections: 64}, ask: closing},
-		{name: "chunked", title: "16 KiB response in chunks of 4 KiB", load: closed{connections: 64}, endpoint: reading, ask: ask{path: "/chunked", length: 16 << 10}},
-		{name: "upstream-closes", title: "the endpoint closes after each answer", load: closed{connections: 64}, ask: ask{path: "/close", length: small}},
+		{
+			name: "chunked", title: "16 KiB response in chunks of 4 KiB", load: closed{connections: 64}, endpoint: reading,
+			ask: ask{path: "/chunked", length: 16 << 10},
+		},
+		{
+			name: "upstream-closes", title: "the endpoint closes after each answer", load: closed{connections: 64},
+			ask: ask{path: "/close", length: small},
+		},
 		{name: "endpoints-500", title: "500 endpoints", load: closed{connections: 64}, endpoint: many, ask: get},
 		{name: "handshakes", title: "full TLS handshakes", load: shaken{connections: 8}, ask: secure},
 		{name: "resumed", title: "resumed TLS handshakes", load: shaken{connections: 8, resume: true}, ask: secure},
-		{name: "latency-25", title: "latency at a quarter of nginx's capacity", load: open{connections: 64, share: 0.25}, ask: get, must: []bound{{metric: p99, most: 1.5}}},
-		{name: "latency-50", title: "latency at half of nginx's capacity", load: open{connections: 64, share: 0.5}, ask: get, must: []bound{{metric: p99, most: 1.5}}},
 		{
-			name: "processors", title: "GOMAXPROCS 1, 2 on the same core, 2 on both cores", load: closed{connections: 64}, ask: get,
-			contestants: []contestant{sluice("sluice", 1), sluice("sluice-2", 2), sluice("sluice-2-cores", 2).on(proxyCore + "," + loadCore)},
+			name: "latency-25", title: "latency at a quarter of nginx's capacity", load: open{connections: 64, share: 0.25},
+			ask: get, must: []bound{{metric: p99, most: 1.5}},
 		},
 		{
-			name: "routers", title: "10,000 routers against one, 1,000 hosts in turns", load: closed{connections: 64, spread: true}, ask: get,
-			contestants: []contestant{sluice("sluice-1", 1).with(routers(1)), sluice("sluice-10000", 1).with(routers(manyRouters))},
-			must:        []bound{{metric: cpu, most: 1.05, aim: "1.0"}},
+			name: "latency-50", title: "latency at half of nginx's capacity", load: open{connections: 64, share: 0.5}, ask: get,
+			must: []bound{{metric: p99, most: 1.5}},
 		},
 		{
-			name: "reload", title: "10,000 routers, without changes and with all of them changing every second", load: open{connections: 64, share: 0.25}, ask: get,
-			contestants: []contestant{sluice("sluice-10000", 1).with(watched), sluice("sluice-reloads", 1).with(watched).reloading()},
+			name: "processors", title: "GOMAXPROCS 1, 2 on the same core, 2 on both cores", load: closed{connections: 64},
+			ask: get,
+			contestants: []contestant{sluice("sluice", 1), sluice("sluice-2", 2), sluice("sluice-2-cores", 2).on(proxyCore +
+				"," + loadCore)},
 		},
 		{
-			name: "idle", title: "memory of an idle connection", load: held{connections: 10_000}, ask: get, contestants: crowded(12_000),
-			must: []bound{{metric: rssEach, most: 8, absolute: true, aim: "≤ 4"}, {metric: heapEach, most: 8, absolute: true, aim: "≤ 4"}},
+			name: "routers", title: "10,000 routers against one, 1,000 hosts in turns", load: closed{
+				connections: 64,
+				spread:      true,
+			}, ask: get,
+			contestants: []contestant{
+				sluice("sluice-1", 1).with(routers(1)),
+				sluice("sluice-10000", 1).with(routers(manyRouters)),
+			},
+			must: []bound{{metric: cpu, most: 1.05, aim: "1.0"}},
+		},
+		{
+			name: "reload", title: "10,000 routers, without changes and with all of them changing every second",
+			load: open{connections: 64, share: 0.25}, ask: get,
+			contestants: []contestant{sluice("sluice-10000", 1).with(watched), sluice("sluice-reloads",
+				1).with(watched).reloading()},
+		},
+		{
+			name: "idle", title: "memory of an idle connection", load: held{connections: 10_000}, ask: get,
+			contestants: crowded(12_000),
+			must: []bound{{metric: rssEach, most: 8, absolute: true, aim: "≤ 4"}, {
+				metric: heapEach, most: 8, absolute: true,
+				aim: "≤ 4",
+			}},
 		},
 	}
 	for i := range rows {

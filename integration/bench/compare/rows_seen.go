@@ -16,9 +16,12 @@ func seen(get ask) []row {
 		return out
 	}
 	return []row{
-		one("itself", "Sluice without metrics, logs and traces against itself: what the rows below can not tell apart", "", 0),
-		one("metrics", "Sluice with metrics of entrypoints, routers and services against Sluice without any", "metrics", 1.03),
-		one("push", "Sluice that pushes the same metrics by OTLP every five seconds against Sluice without any", "push", 1.03),
+		one("itself", "Sluice without metrics, logs and traces against itself: what the rows below can not tell apart", "",
+			0),
+		one("metrics", "Sluice with metrics of entrypoints, routers and services against Sluice without any", "metrics",
+			1.03),
+		one("push", "Sluice that pushes the same metrics by OTLP every five seconds against Sluice without any", "push",
+			1.03),
 		one("access-log", "Sluice with an access log as JSON into a file against Sluice without one", "access log", 1.1),
 		one("traces", "Sluice that traces one request in a hundred against Sluice that traces none", "traces", 1.03),
 	}

@@ -30,9 +30,9 @@ type racer struct {
 	err  error
 }
 
-// measureInTurns starts all contestants of a row, and a load for each that is stopped while another one has its turn. What others do on the
-// machine for longer than a turn meets all of them alike. It returns a sample for each contestant, which tells no latencies: a load that was
-// stopped has waited for itself.
+// measureInTurns starts all contestants of a row, and a load for each that is stopped while another one has its turn.
+// What others do on the machine for longer than a turn meets all of them alike. It returns a sample for each
+// contestant, which tells no latencies: a load that was stopped has waited for itself.
 func (l *lab) measureInTurns(ctx context.Context, row row) []sample {
 	var racers []*racer
 	defer func() {
@@ -120,8 +120,8 @@ func takeTurns(ctx context.Context, racers []*racer, whole time.Duration) error 
 	return alternate(ctx, loads, ticker.C, over.C)
 }
 
-// alternate lets the next of the processes go on with each tick, while the others are stopped. At the end all of them go on. One that has
-// ended is left alone, also where another process has its number.
+// alternate lets the next of the processes go on with each tick, while the others are stopped. At the end all of them
+// go on. One that has ended is left alone, also where another process has its number.
 func alternate(ctx context.Context, loads []*os.Process, ticks, over <-chan time.Time) error {
 	defer func() {
 		for _, load := range loads {
@@ -160,10 +160,13 @@ func raced(racers []*racer) ([]sample, error) {
 		own := after.cpu - r.before.cpu
 		used += own
 		busy, elapsed = 100*share(r.before.cores[0], after.cores[0]), float64(after.at.Sub(r.before.at))
-		samples = append(samples, sample{contestant: r.who.name, raw: strings.TrimSpace(r.out.raw), values: map[metric]float64{
-			cpu: float64(own) / float64(time.Microsecond) / r.out.requests, rate: r.out.perSecond * float64(len(racers)),
-			memory: after.resident / 1024, busyProxy: busy, busyLoad: 100 * share(r.before.cores[1], after.cores[1]),
-		}})
+		samples = append(samples, sample{
+			contestant: r.who.name, raw: strings.TrimSpace(r.out.raw),
+			values: map[metric]float64{
+				cpu: float64(own) / float64(time.Microsecond) / r.out.requests, rate: r.out.perSecond * float64(len(racers)),
+				memory: after.resident / 1024, busyProxy: busy, busyLoad: 100 * share(r.before.cores[1], after.cores[1]),
+			},
+		})
 	}
 	for _, s := range samples {
 		s.values[strangers] = max(0, busy-100*float64(used)/elapsed)

@@ -48,7 +48,8 @@ func (c closed) run(ctx context.Context, at target) (outcome, error) {
 		scheme = "https"
 	}
 	argv := []string{
-		"wrk", "-t1", fmt.Sprintf("-c%d", c.connections), fmt.Sprintf("-d%.0fs", at.time.Seconds()), "--timeout", "10s", "-s", script,
+		"wrk", "-t1", fmt.Sprintf("-c%d", c.connections), fmt.Sprintf("-d%.0fs", at.time.Seconds()), "--timeout", "10s", "-s",
+		script,
 		fmt.Sprintf("%s://127.0.0.1:%d%s", scheme, at.port(), at.path), "--",
 	}
 	if c.spread {

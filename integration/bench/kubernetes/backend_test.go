@@ -37,7 +37,9 @@ func serve(tb testing.TB) {
 	tb.Helper()
 	for _, c := range []colour{blue, green} {
 		text := []byte(c.String())
-		server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		server := &http.Server{ReadHeaderTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter,
+			_ *http.Request,
+		) {
 			_, _ = w.Write(text)
 		})}
 		for number := range ofColour {

@@ -57,8 +57,8 @@ func (s *subject) follow(ctx context.Context, p *probe, i int) moved {
 	return m
 }
 
-// followLater moves a service and asks for it only once the API server has answered, all together as often as one would,
-// so that asking does not become the load.
+// followLater moves a service and asks for it only once the API server has answered, all together as often as one
+// would, so that asking does not become the load.
 func (s *subject) followLater(ctx context.Context, p *probe, i int, running *atomic.Int64) moved {
 	defer running.Add(-1)
 	wanted := colourIs(s.world.colours[i].other())
@@ -90,8 +90,10 @@ func (s *subject) measureMoves(tb testing.TB) {
 		pause(tb.Context(), beat)
 	}
 	after := s.account(tb)
-	s.note("moved", milliseconds(fromAsked.median()), before, after, "%d endpoint changes in turn, from before the request to the API server: %s", oneByOne, fromAsked)
-	s.note("moved-worst", milliseconds(slices.Max(fromAsked)), before, after, "the same, from the API server's answer: %s", fromAnswered)
+	s.note("moved", milliseconds(fromAsked.median()), before, after,
+		"%d endpoint changes in turn, from before the request to the API server: %s", oneByOne, fromAsked)
+	s.note("moved-worst", milliseconds(slices.Max(fromAsked)), before, after, "the same, from the API server's answer: %s",
+		fromAnswered)
 	s.note("moved-answered", milliseconds(fromAnswered.median()), before, after, "")
 	s.note("moved-answered-worst", milliseconds(slices.Max(fromAnswered)), before, after, "")
 }
@@ -129,7 +131,8 @@ func (s *subject) measureCrowd(tb testing.TB) {
 		p.close()
 	}
 	served = since(served, s.snapshots(tb))
-	s.note("event", atMost(served, 99), before, after, "%d endpoint changes at %d/s, from the note of the watch to the snapshot: %s", crowd, crowdRate, told(served))
+	s.note("event", atMost(served, 99), before, after,
+		"%d endpoint changes at %d/s, from the note of the watch to the snapshot: %s", crowd, crowdRate, told(served))
 	s.judgeCrowd(tb, all, before, after)
 }
 
@@ -153,15 +156,20 @@ func (s *subject) judgeCrowd(tb testing.TB, all []moved, before, after account) 
 	}
 	took := all[len(all)-1].asked.Sub(all[0].asked)
 	s.note("seen", milliseconds(fromEvent.share(99)), before, after,
-		"the same, %.0f/s in fact, from a bare informer's event to the first answer: %s", float64(crowd-1)/took.Seconds(), fromEvent)
-	s.note("crowd", milliseconds(fromAsked.share(99)), before, after, "the same, from before the request to the API server: %s", fromAsked)
+		"the same, %.0f/s in fact, from a bare informer's event to the first answer: %s", float64(crowd-1)/took.Seconds(),
+		fromEvent)
+	s.note("crowd", milliseconds(fromAsked.share(99)), before, after,
+		"the same, from before the request to the API server: %s", fromAsked)
 	began := all[0].asked
 	slices.SortFunc(all, func(a, b moved) int {
 		return cmp.Compare(b.arrived.Sub(heard[b.version]), a.arrived.Sub(heard[a.version]))
 	})
 	for _, m := range all[:slowest] {
-		s.note("", 0, before, before, "one of the slowest, asked for after %.3f s: the API server answered after %.1f ms, the informer had heard after %.1f ms, the new endpoint answered after %.1f ms", //
-			m.asked.Sub(began).Seconds(), milliseconds(m.answered.Sub(m.asked)), milliseconds(heard[m.version].Sub(m.asked)), milliseconds(m.arrived.Sub(m.asked)))
+		s.note("", 0, before, before,
+			"one of the slowest, asked for after %.3f s: the API server answered after %.1f ms, the informer had heard "+
+				"after %.1f ms, the new endpoint answered after %.1f ms", //
+			m.asked.Sub(began).Seconds(), milliseconds(m.answered.Sub(m.asked)), milliseconds(heard[m.version].Sub(m.asked)),
+			milliseconds(m.arrived.Sub(m.asked)))
 	}
 }
 
@@ -184,8 +192,10 @@ func (s *subject) measureCPU(tb testing.TB, rounds int) {
 		bareIdle, bareUsed := before.informer-first.informer, after.informer-before.informer
 		gross, bare := each1(used-idle, counted), each1(bareUsed-bareIdle, counted)
 		s.note("change", gross-bare, before, after,
-			"round %d, %d endpoint changes at %d/s: Sluice %v, idle %v; bare informer %v, idle %v; each %.3f ms - %.3f ms = %.3f ms", //
-			round+1, counted, countedRate, rounded(used), rounded(idle), rounded(bareUsed), rounded(bareIdle), gross, bare, gross-bare)
+			"round %d, %d endpoint changes at %d/s: Sluice %v, idle %v; bare informer %v, idle %v; each %.3f ms - %.3f ms = "+
+				"%.3f ms", //
+			round+1, counted, countedRate, rounded(used), rounded(idle), rounded(bareUsed), rounded(bareIdle), gross, bare,
+			gross-bare)
 		s.note("change-gross", gross, before, after, "")
 		s.check(tb)
 	}

@@ -10,7 +10,10 @@ func TestShareOfTimes(t *testing.T) {
 	for i := range 200 {
 		all = append(all, time.Duration(200-i)*time.Millisecond)
 	}
-	for percent, want := range map[int]time.Duration{1: 2 * time.Millisecond, 50: 100 * time.Millisecond, 99: 198 * time.Millisecond, 100: 200 * time.Millisecond} {
+	for percent, want := range map[int]time.Duration{
+		1: 2 * time.Millisecond, 50: 100 * time.Millisecond,
+		99: 198 * time.Millisecond, 100: 200 * time.Millisecond,
+	} {
 		if got := all.share(percent); got != want {
 			t.Errorf("%d %% took at most %v, want %v", percent, got, want)
 		}
@@ -18,8 +21,10 @@ func TestShareOfTimes(t *testing.T) {
 }
 
 func TestBuckets(t *testing.T) {
-	const before = "# TYPE x_seconds histogram\nx_seconds_bucket{le=\"0.001\"} 1\nx_seconds_bucket{le=\"0.01\"} 1\nx_seconds_bucket{le=\"+Inf\"} 1\nx_seconds_sum 3\n"
-	const after = "x_seconds_bucket{le=\"0.001\"} 98\nx_seconds_bucket{le=\"0.01\"} 100\nx_seconds_bucket{le=\"+Inf\"} 101\n"
+	const before = "# TYPE x_seconds histogram\nx_seconds_bucket{le=\"0.001\"} 1\nx_seconds_bucket{le=\"0.01\"} " +
+		"1\nx_seconds_bucket{le=\"+Inf\"} 1\nx_seconds_sum 3\n"
+	const after = "x_seconds_bucket{le=\"0.001\"} 98\nx_seconds_bucket{le=\"0.01\"} " +
+		"100\nx_seconds_bucket{le=\"+Inf\"} 101\n"
 	first, err := readBuckets(before, "x_seconds")
 	if err != nil {
 		t.Fatal(err)

@@ -21,8 +21,8 @@ import (
 // informerVariable has this binary be a bare informer: its value is the path of a kubeconfig.
 const informerVariable = "BENCH_INFORMER"
 
-// informer is a process that does nothing but watch EndpointSlices with an informer of client-go, over protobuf as Sluice
-// does, and note when it has heard of which version.
+// informer is a process that does nothing but watch EndpointSlices with an informer of client-go, over protobuf as
+// Sluice does, and note when it has heard of which version.
 type informer struct {
 	command *exec.Cmd
 	in      io.WriteCloser
@@ -32,7 +32,8 @@ type informer struct {
 // heard is when an informer has heard of versions of EndpointSlices, in nanoseconds since 1970.
 type heard map[string]int64
 
-// inform is the informer's process. It answers each line with what it has heard since the one before, and ends with its input.
+// inform is the informer's process. It answers each line with what it has heard since the one before, and ends with its
+// input.
 func inform(kubeconfig string, in io.Reader, out io.Writer) int {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

@@ -53,7 +53,9 @@ func (p *probe) ask(host, path string) (status int, text string, err error) {
 }
 
 // until asks again and again until the answer is as wanted, and returns when it was.
-func (p *probe) until(ctx context.Context, host, path string, wanted func(status int, text string) bool) (time.Time, error) {
+func (p *probe) until(ctx context.Context, host, path string, wanted func(status int, text string) bool) (time.Time,
+	error,
+) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	ticker := time.NewTicker(p.every)

@@ -69,7 +69,8 @@ func pause(ctx context.Context, d time.Duration) {
 const (
 	// still is how long a process must have used little CPU to be quiet.
 	still = time.Second
-	// quietControl and quietSluice are what a control plane, which always has something to do, and Sluice may use in that time.
+	// quietControl and quietSluice are what a control plane, which always has something to do, and Sluice may use in that
+	// time.
 	quietControl = 150 * time.Millisecond
 	quietSluice  = 5 * time.Millisecond
 	// mostQuiet is how long quiet is waited for.
@@ -125,7 +126,8 @@ func part(before, after account, used time.Duration) float64 {
 func shares(before, after account) string {
 	sluice, control := after.sluice-before.sluice, after.control-before.control
 	clients := after.ours - before.ours - sluice - control
-	return fmt.Sprintf("of the machine: Sluice %.0f %%, control plane %.0f %%, clients and endpoints %.0f %%, others %.0f %%",
+	return fmt.Sprintf("of the machine: Sluice %.0f %%, control plane %.0f %%, clients and endpoints %.0f %%, others "+
+		"%.0f %%",
 		part(before, after, sluice), part(before, after, control), part(before, after, clients), others(before, after))
 }
 

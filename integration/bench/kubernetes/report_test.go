@@ -26,7 +26,10 @@ type row struct {
 // rows are all lines of the page, those with bounds first.
 func rows() []row {
 	return []row{
-		{"moved", "endpoint change to traffic on the new endpoint, from before the request to the API server, median of 100", "ms", 25, 10, "590"},
+		{
+			"moved", "endpoint change to traffic on the new endpoint, from before the request to the API server, median of 100",
+			"ms", 25, 10, "590",
+		},
 		{"moved-worst", "the same, worst of 100", "ms", 100, 30, "726"},
 		{"event", "from watch event to live snapshot, p99, while 100 changes a second arrive: within", "ms", 10, 2, ""},
 		{"change", "CPU per endpoint change, beyond a bare informer", "ms", 1, 0.3, "29.6"},
@@ -37,7 +40,10 @@ func rows() []row {
 		{"peak", "RSS, peak over churn", "MB", 250, 150, ""},
 		{"moved-answered", "endpoint change to traffic, from the API server's answer, median of 100", "ms", 0, 0, ""},
 		{"moved-answered-worst", "the same, worst of 100", "ms", 0, 0, ""},
-		{"seen", "from a bare informer's event to the first answer of the new endpoint, p99, while 100 a second arrive", "ms", 0, 0, ""},
+		{
+			"seen", "from a bare informer's event to the first answer of the new endpoint, p99, while 100 a second arrive", "ms",
+			0, 0, "",
+		},
 		{"crowd", "endpoint change to traffic, from before the request, p99, while 100 a second arrive", "ms", 0, 0, ""},
 		{"change-gross", "CPU per endpoint change, with what a bare informer uses", "ms", 0, 0, ""},
 		{"created-answered", "IngressRoute created to first 200, from the API server's answer, median of 50", "ms", 0, 0, ""},
@@ -67,13 +73,15 @@ func (r *results) write(tb testing.TB, asked *settings, began time.Time) error {
 	tables := r.bounds(judged(asked.sizes)) + "\n" + r.everything(asked.sizes)
 	_, _ = fmt.Fprintf(r.out, "\n%s\nwritten: %s\n", tables, asked.page)
 	var page strings.Builder
-	fmt.Fprintf(&page, "# Kubernetes, %s\n\n```sh\nmake bench KUBERNETES=only SIZES='%s' CHURN=%v ROUNDS=%d PARTS='%v'\n```\n\n",
+	fmt.Fprintf(&page,
+		"# Kubernetes, %s\n\n```sh\nmake bench KUBERNETES=only SIZES='%s' CHURN=%v ROUNDS=%d PARTS='%v'\n```\n\n",
 		began.Format(time.DateOnly), strings.Trim(fmt.Sprint(asked.sizes), "[]"), asked.churn, asked.rounds, asked.parts)
 	fmt.Fprintf(&page, "%s\n", preface)
 	for _, line := range environment(tb) {
 		fmt.Fprintf(&page, "- %s\n", line)
 	}
-	fmt.Fprintf(&page, "- %v in all\n\n%s\n## Every measurement\n\n```text\n%s\n```\n\n## Configuration\n\n```yaml\n%s\n```\n",
+	fmt.Fprintf(&page,
+		"- %v in all\n\n%s\n## Every measurement\n\n```text\n%s\n```\n\n## Configuration\n\n```yaml\n%s\n```\n",
 		time.Since(began).Round(time.Second), tables, strings.Join(r.lines, "\n"), strings.TrimSpace(static))
 	if err := os.MkdirAll(filepath.Dir(asked.page), 0o755); err != nil {
 		return err
@@ -94,7 +102,9 @@ protobuf. MB are millions of bytes. Where others used 10 % of the machine or mor
 // bounds is the table of what Sluice must reach.
 func (r *results) bounds(size int) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "## Bounds\n\n| with %d IngressRoutes, Services and EndpointSlices | Traefik 3.7 with 5000, measured before | Sluice | must | aim | |\n|---|---|---|---|---|---|\n", size)
+	fmt.Fprintf(&out,
+		"## Bounds\n\n| with %d IngressRoutes, Services and EndpointSlices | Traefik 3.7 with 5000, measured before | "+
+			"Sluice | must | aim | |\n|---|---|---|---|---|---|\n", size)
 	for _, row := range rows() {
 		if row.must == 0 {
 			continue
@@ -113,7 +123,8 @@ func (r *results) bounds(size int) string {
 		if traefik != "" {
 			traefik += " " + row.unit
 		}
-		fmt.Fprintf(&out, "| %s | %s | %s | ≤ %v %s | ≤ %v %s | %s |\n", row.title, traefik, r.cell(size, row), row.must, row.unit, row.aim, row.unit, verdict)
+		fmt.Fprintf(&out, "| %s | %s | %s | ≤ %v %s | ≤ %v %s | %s |\n", row.title, traefik, r.cell(size, row), row.must,
+			row.unit, row.aim, row.unit, verdict)
 	}
 	return out.String()
 }
@@ -154,8 +165,8 @@ func (r *results) everything(sizes []int) string {
 	return out.String()
 }
 
-// growth says how the cost of a change grows with the number of routes. It goes by all that Sluice uses: what is left beyond
-// an informer may be too little to divide.
+// growth says how the cost of a change grows with the number of routes. It goes by all that Sluice uses: what is left
+// beyond an informer may be too little to divide.
 func (r *results) growth(sizes []int) string {
 	few, many := sizes[0], sizes[len(sizes)-1]
 	least, most := r.of[few]["change-gross"], r.of[many]["change-gross"]
@@ -167,7 +178,8 @@ func (r *results) growth(sizes []int) string {
 	if ratio > mostGrowth {
 		verdict = "**not met**"
 	}
-	return fmt.Sprintf("\nAn endpoint change with %d routes costs %.2f times the CPU of one with %d, with what a bare informer uses (must ≤ %v: %s).\n",
+	return fmt.Sprintf("\nAn endpoint change with %d routes costs %.2f times the CPU of one with %d, with what a bare "+
+		"informer uses (must ≤ %v: %s).\n",
 		many, ratio, few, mostGrowth, verdict)
 }
 
@@ -188,7 +200,8 @@ func environment(tb testing.TB) []string {
 		parts = append(parts, match[1]+" "+match[2])
 	}
 	return []string{
-		fmt.Sprintf("%s, %d cores, %s of memory", firstMatch("/proc/cpuinfo", `model name\s*: (.*)`), cores(), firstMatch("/proc/meminfo", `MemTotal:\s*(.*)`)),
+		fmt.Sprintf("%s, %d cores, %s of memory", firstMatch("/proc/cpuinfo", `model name\s*: (.*)`), cores(),
+			firstMatch("/proc/meminfo", `MemTotal:\s*(.*)`)),
 		"Linux " + firstMatch("/proc/sys/kernel/osrelease", `(.*)`) + ", " + runtime.GOARCH,
 		"Sluice: " + strings.Join(strings.Fields(version), " "),
 		"control plane: " + strings.Join(parts, ", ") + "; clients: " + strings.TrimSpace(string(libraries)),

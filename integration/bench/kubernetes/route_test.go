@@ -12,7 +12,8 @@ import (
 )
 
 const (
-	// newRoutes is how many IngressRoutes are made, lull the pause before each, in which a quiet system becomes quiet again.
+	// newRoutes is how many IngressRoutes are made, lull the pause before each, in which a quiet system becomes quiet
+	// again.
 	newRoutes = 50
 	lull      = 700 * time.Millisecond
 	// edited is how many IngressRoutes are edited, at editRate in a second.
@@ -51,12 +52,15 @@ func (s *subject) measureRoutes(tb testing.TB) {
 		}
 		fromAsked, fromAnswered = append(fromAsked, when.Sub(asked)), append(fromAnswered, when.Sub(answered))
 		undo = append(undo, func() error {
-			return s.world.Dynamic.Resource(resource()).Namespace(namespace(i)).Delete(tb.Context(), name, metav1.DeleteOptions{})
+			return s.world.Dynamic.Resource(resource()).Namespace(namespace(i)).Delete(tb.Context(), name,
+				metav1.DeleteOptions{})
 		})
 	}
 	after := s.account(tb)
-	s.note("created", milliseconds(fromAsked.median()), before, after, "%d IngressRoutes made, from before the request to the API server to the first 200: %s", newRoutes, fromAsked)
-	s.note("created-answered", milliseconds(fromAnswered.median()), before, after, "the same, from the API server's answer: %s", fromAnswered)
+	s.note("created", milliseconds(fromAsked.median()), before, after,
+		"%d IngressRoutes made, from before the request to the API server to the first 200: %s", newRoutes, fromAsked)
+	s.note("created-answered", milliseconds(fromAnswered.median()), before, after,
+		"the same, from the API server's answer: %s", fromAnswered)
 	for _, remove := range undo {
 		if err := remove(); err != nil {
 			tb.Fatal(err)
@@ -68,11 +72,13 @@ func (s *subject) measureRoutes(tb testing.TB) {
 func (w *world) edit(ctx context.Context, i int) error {
 	w.edits++
 	prefix := [...]string{"/", "/shop"}[w.edits%2]
-	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"routes": routes(i, host(i), prefix, 1000+int64(w.edits))}})
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"routes": routes(i, host(i), prefix,
+		1000+int64(w.edits))}})
 	if err != nil {
 		return err
 	}
-	_, err = w.Dynamic.Resource(resource()).Namespace(namespace(i)).Patch(ctx, route(i), types.MergePatchType, patch, metav1.PatchOptions{})
+	_, err = w.Dynamic.Resource(resource()).Namespace(namespace(i)).Patch(ctx, route(i), types.MergePatchType, patch,
+		metav1.PatchOptions{})
 	return err
 }
 
@@ -88,7 +94,8 @@ func (s *subject) measureEdits(tb testing.TB) {
 	pause(tb.Context(), length+tail-time.Since(before.when))
 	after := s.account(tb)
 	idle, used := before.sluice-first.sluice, after.sluice-before.sluice
-	s.note("edit", each1(used-idle, edited), before, after, "%d edits of IngressRoutes at %d/s: Sluice %v, idle %v; each %.3f ms", //
+	s.note("edit", each1(used-idle, edited), before, after,
+		"%d edits of IngressRoutes at %d/s: Sluice %v, idle %v; each %.3f ms", //
 		edited, editRate, rounded(used), rounded(idle), each1(used-idle, edited))
 	s.check(tb)
 }
@@ -117,7 +124,8 @@ func (s *subject) measureChurn(tb testing.TB, length time.Duration) {
 	pause(tb.Context(), tail)
 	now, peak := s.Memory()
 	s.note("peak", float64(peak)/1e6, before, after,
-		"churn of %v, %d endpoint changes and %d edits: at most %d MiB resident of the process's whole life, %d MiB of those of each second, %d MiB at the end; %v of CPU", //
+		"churn of %v, %d endpoint changes and %d edits: at most %d MiB resident of the process's whole life, %d MiB of "+
+			"those of each second, %d MiB at the end; %v of CPU", //
 		length, count, count/countedRate, peak>>20, most>>20, now>>20, rounded(after.sluice-before.sluice))
 	s.check(tb)
 }

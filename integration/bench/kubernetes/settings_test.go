@@ -13,7 +13,8 @@ import (
 type settings struct {
 	// sizes are how many routes there are, growing.
 	sizes []int
-	// churn is how long the routes and endpoints of the size that is judged change; those of the others change for a tenth.
+	// churn is how long the routes and endpoints of the size that is judged change; those of the others change for a
+	// tenth.
 	churn time.Duration
 	// rounds is how often the start and CPU are measured.
 	rounds int
@@ -38,7 +39,8 @@ func parse() (*settings, error) {
 		}
 		s.sizes = append(s.sizes, size)
 	}
-	if s.churn, err = time.ParseDuration(os.Getenv("BENCH_CHURN")); err != nil || s.churn < time.Second || s.churn > time.Hour {
+	if s.churn, err = time.ParseDuration(os.Getenv("BENCH_CHURN")); err != nil || s.churn < time.Second ||
+		s.churn > time.Hour {
 		return nil, fmt.Errorf("BENCH_CHURN: not of 1s to 1h: %w", err)
 	}
 	if s.rounds, err = strconv.Atoi(os.Getenv("BENCH_ROUNDS")); err != nil || s.rounds < 1 || s.rounds > 20 {

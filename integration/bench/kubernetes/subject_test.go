@@ -89,7 +89,9 @@ func measureStart(tb testing.TB, w *world, r *results, rounds int) *subject {
 		used := cpu(tb, s.PID())
 		s.settle(tb)
 		now, peak := s.Memory()
-		s.note("start", milliseconds(served), before, after, "start %d: the last route served after %v, then 100 others did; %v of CPU until then; %d MiB resident, at most %d MiB", //
+		s.note("start", milliseconds(served), before, after,
+			"start %d: the last route served after %v, then 100 others did; %v of CPU until then; %d MiB resident, at most "+
+				"%d MiB", //
 			round, served.Round(time.Millisecond), used.Round(time.Millisecond), now>>20, peak>>20)
 		s.note("rss", float64(now)/1e6, before, before, "")
 		if round == rounds {

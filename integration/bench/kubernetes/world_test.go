@@ -92,7 +92,10 @@ func (w *world) grow(tb testing.TB, size int) (took [3]time.Duration) {
 		_, err := w.client.CoreV1().Services(namespace(i)).Create(ctx, &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{Name: service(i), Labels: map[string]string{"app.kubernetes.io/name": service(i)}},
 			// Allocating addresses would take the API server longer than all the rest.
-			Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Ports: []corev1.ServicePort{{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP}}},
+			Spec: corev1.ServiceSpec{ClusterIP: corev1.ClusterIPNone, Ports: []corev1.ServicePort{{
+				Name: "http", Port: 80,
+				Protocol: corev1.ProtocolTCP,
+			}}},
 		}, metav1.CreateOptions{})
 		return err
 	})

@@ -23,7 +23,8 @@ func (a *answer) buffer() []byte {
 	return a.head[a.have:]
 }
 
-// add takes n bytes that were read into the buffer, and reports whether the response is complete. The next one begins then.
+// add takes n bytes that were read into the buffer, and reports whether the response is complete. The next one begins
+// then.
 func (a *answer) add(n int) (complete bool, err error) {
 	if a.whole {
 		a.left -= int64(n)

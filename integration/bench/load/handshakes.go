@@ -14,8 +14,8 @@ import (
 // mostHandshakes is how many there are at most, so that ports do not run out.
 const mostHandshakes = 50_000
 
-// handshakes opens one TLS connection after another on each worker, with one request on each: TLS 1.3 with X25519, which all of
-// the proxies speak.
+// handshakes opens one TLS connection after another on each worker, with one request on each: TLS 1.3 with X25519,
+// which all of the proxies speak.
 func handshakes(ctx context.Context, o options, stdout io.Writer) error {
 	begun := time.Now()
 	workers := make([]worker, o.connections)
@@ -45,7 +45,8 @@ type worker struct {
 // work opens connections until its time is over. The last one is finished.
 func (w *worker) work(ctx context.Context, o options, most int) {
 	settings := &tls.Config{
-		ServerName: o.host, MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"}, CurvePreferences: []tls.CurveID{tls.X25519},
+		ServerName: o.host, MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"},
+		CurvePreferences:   []tls.CurveID{tls.X25519},
 		InsecureSkipVerify: true, // The certificate was made for this run, and looking at it is no matter of the proxy.
 	}
 	if o.resume {
@@ -72,7 +73,9 @@ func (w *worker) work(ctx context.Context, o options, most int) {
 }
 
 // handshake opens a connection, sends a request, reads the answer and closes the connection.
-func handshake(ctx context.Context, o options, settings *tls.Config, request []byte, got *answer) (resumed bool, err error) {
+func handshake(ctx context.Context, o options, settings *tls.Config, request []byte, got *answer) (resumed bool,
+	err error,
+) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	connection, err := new(net.Dialer).DialContext(ctx, "tcp", o.address.String())

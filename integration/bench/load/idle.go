@@ -13,8 +13,8 @@ import (
 // headLength is how long the head of the request is that each connection sends before it is idle.
 const headLength = 1 << 10
 
-// idle opens connections, sends one request on each, says "ready", and holds them until the context or the time is over.
-// At last it says how many of them were still open.
+// idle opens connections, sends one request on each, says "ready", and holds them until the context or the time is
+// over. At last it says how many of them were still open.
 func idle(ctx context.Context, o options, stdout io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, o.time)
 	defer cancel()

@@ -22,8 +22,10 @@ func (t times) quantile(share float64) time.Duration {
 // print sorts the times and writes the line of a result, with more pairs of name and value.
 func (t times) print(stdout io.Writer, requests int, took time.Duration, more ...string) error {
 	slices.Sort(t)
-	_, err := fmt.Fprintf(stdout, "load requests=%d duration=%d p50=%d p99=%d p99.9=%d max=%d %s\n", requests, took.Microseconds(),
-		t.quantile(0.5).Microseconds(), t.quantile(0.99).Microseconds(), t.quantile(0.999).Microseconds(), t.quantile(1).Microseconds(),
+	_, err := fmt.Fprintf(stdout, "load requests=%d duration=%d p50=%d p99=%d p99.9=%d max=%d %s\n", requests,
+		took.Microseconds(),
+		t.quantile(0.5).Microseconds(), t.quantile(0.99).Microseconds(), t.quantile(0.999).Microseconds(),
+		t.quantile(1).Microseconds(),
 		strings.Join(more, " "))
 	return err
 }

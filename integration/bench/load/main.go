@@ -1,8 +1,9 @@
-// Command load sends what wrk and h2load cannot: requests on a fixed schedule, TLS handshakes, and connections that stay idle.
+// Command load sends what wrk and h2load cannot: requests on a fixed schedule, TLS handshakes, and connections that
+// stay idle.
 //
 // In flow the address of a proxy and bounds of count and time; out flows one line, "load NAME=VALUE ...", with times in
-// microseconds. In an open loop a request's time begins when it was due, not when it could be sent, so that a proxy that stalls
-// is charged for everything that it kept waiting.
+// microseconds. In an open loop a request's time begins when it was due, not when it could be sent, so that a proxy
+// that stalls is charged for everything that it kept waiting.
 //
 // It never connects further than to loopback, and never runs longer than it was told.
 package main
@@ -50,7 +51,10 @@ const (
 
 // run is main with its surroundings as arguments. The first argument says which load.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-	loads := map[string]func(context.Context, options, io.Writer) error{"rate": rate, "handshakes": handshakes, "idle": idle}
+	loads := map[string]func(context.Context, options, io.Writer) error{
+		"rate": rate, "handshakes": handshakes,
+		"idle": idle,
+	}
 	if len(args) == 0 || loads[args[0]] == nil {
 		return fmt.Errorf("usage: load rate|handshakes|idle [flags]")
 	}

@@ -13,8 +13,8 @@ import (
 // patience is how long an answer is waited for: in an open loop, after the last request was due.
 const patience = 2 * time.Second
 
-// rate sends requests on a fixed schedule over connections that stay open: one is due every 1/rate seconds. When no connection is
-// free it waits, and its time goes on.
+// rate sends requests on a fixed schedule over connections that stay open: one is due every 1/rate seconds. When no
+// connection is free it waits, and its time goes on.
 func rate(ctx context.Context, o options, stdout io.Writer) error {
 	runtime.LockOSThread() // Its timer slack is about to change.
 	defer runtime.UnlockOSThread()
@@ -83,7 +83,10 @@ func newLoop(o options) (*loop, error) {
 
 // open connects a socket.
 func (l *loop) open(i int, o options) error {
-	family, to := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{Port: int(o.address.Port()), Addr: o.address.Addr().As4()})
+	family, to := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{
+		Port: int(o.address.Port()),
+		Addr: o.address.Addr().As4(),
+	})
 	descriptor, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return err

@@ -24,8 +24,8 @@ const (
 	tokenFile       = "tokens.csv"
 )
 
-// writeKeys writes the administrator's token and the key that signs the tokens of service accounts, unless they are there
-// from an earlier run. It returns the token.
+// writeKeys writes the administrator's token and the key that signs the tokens of service accounts, unless they are
+// there from an earlier run. It returns the token.
 func writeKeys(s settings) (token string, err error) {
 	written, err := os.ReadFile(s.file(tokenFile))
 	if err == nil {

@@ -1,8 +1,9 @@
-// Command controlplane runs etcd, kube-apiserver and kube-controller-manager in one process, for the tests of integration/.
+// Command controlplane runs etcd, kube-apiserver and kube-controller-manager in one process, for the tests of
+// integration/.
 //
 // In flow a directory and two addresses; out flow the directory's file kubeconfig, with which the administrator of the
-// cluster speaks to the API server, and a log on standard error. Started again on the same directory, it serves the same
-// data to the same credentials. It ends when the process that started it has ended.
+// cluster speaks to the API server, and a log on standard error. Started again on the same directory, it serves the
+// same data to the same credentials. It ends when the process that started it has ended.
 //
 // It never runs a kubelet, a scheduler or kube-proxy, and never syncs its data to the disk: it is for tests alone.
 package main

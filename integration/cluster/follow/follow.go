@@ -1,10 +1,10 @@
 // Package follow watches the objects of one kind for as long as somebody cares, through failures of the API server.
 //
-// In flow the functions that list and watch; out flow changes, first all that there is, then each as it comes, and after
-// an interruption what has changed meanwhile.
+// In flow the functions that list and watch; out flow changes, first all that there is, then each as it comes, and
+// after an interruption what has changed meanwhile.
 //
-// It never gives up before its context ends, never waits longer than a moment to try again, and caches nothing beyond the
-// objects themselves: it is for tests, where a minute without an answer is part of the plan.
+// It never gives up before its context ends, never waits longer than a moment to try again, and caches nothing beyond
+// the objects themselves: it is for tests, where a minute without an answer is part of the plan.
 package follow
 
 import (
@@ -36,8 +36,8 @@ type Change struct {
 	Gone bool
 }
 
-// Run hands over changes until ctx ends: all objects of the first list in one call, which may be empty, then one change at
-// a time. The handler is called by one goroutine, that of the caller.
+// Run hands over changes until ctx ends: all objects of the first list in one call, which may be empty, then one change
+// at a time. The handler is called by one goroutine, that of the caller.
 func Run(ctx context.Context, source Source, handle func([]Change)) {
 	known := map[string]runtime.Object{}
 	ticker := time.NewTicker(pause)
@@ -54,7 +54,9 @@ func Run(ctx context.Context, source Source, handle func([]Change)) {
 }
 
 // list brings known up to date and hands over what is different.
-func list(ctx context.Context, source Source, known map[string]runtime.Object, handle func([]Change)) (version string, ok bool) {
+func list(ctx context.Context, source Source, known map[string]runtime.Object, handle func([]Change)) (version string,
+	ok bool,
+) {
 	found, err := source.List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return "", false
@@ -88,7 +90,9 @@ func list(ctx context.Context, source Source, known map[string]runtime.Object, h
 }
 
 // stream hands over what the watch tells until it ends.
-func stream(ctx context.Context, source Source, version string, known map[string]runtime.Object, handle func([]Change)) {
+func stream(ctx context.Context, source Source, version string, known map[string]runtime.Object,
+	handle func([]Change),
+) {
 	watched, err := source.Watch(ctx, metav1.ListOptions{ResourceVersion: version})
 	if err != nil {
 		return
@@ -127,5 +131,6 @@ func identity(object runtime.Object) (key, version string) {
 	if err != nil {
 		return "", ""
 	}
-	return accessor.GetNamespace() + "/" + accessor.GetName() + "/" + string(accessor.GetUID()), accessor.GetResourceVersion()
+	return accessor.GetNamespace() + "/" + accessor.GetName() + "/" + string(accessor.GetUID()),
+		accessor.GetResourceVersion()
 }

@@ -70,7 +70,8 @@ func listens(prefix netip.Prefix) bool {
 	if !prefix.IsValid() {
 		return false
 	}
-	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", netip.AddrPortFrom(first(prefix), 0).String())
+	listener, err := new(net.ListenConfig).Listen(context.Background(), "tcp", netip.AddrPortFrom(first(prefix),
+		0).String())
 	if err != nil {
 		return false
 	}

@@ -140,8 +140,8 @@ func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// choose returns the node with the fewest pods that the pod allows, or one that it is bound to, and counts the pod there.
-// It waits until there is one; nil when ctx ends first.
+// choose returns the node with the fewest pods that the pod allows, or one that it is bound to, and counts the pod
+// there. It waits until there is one; nil when ctx ends first.
 func (n *Nodes) choose(ctx context.Context, pod *corev1.Pod) *machine {
 	for {
 		n.mutex.Lock()

@@ -11,7 +11,9 @@ import (
 )
 
 // register creates a Node that is ready and has room for everything.
-func register(ctx context.Context, client kubernetes.Interface, name, zone string, address netip.Addr) (*corev1.Node, error) {
+func register(ctx context.Context, client kubernetes.Interface, name, zone string, address netip.Addr) (*corev1.Node,
+	error,
+) {
 	node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{
 		corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
 	}}}
@@ -23,14 +25,16 @@ func register(ctx context.Context, client kubernetes.Interface, name, zone strin
 		return nil, err
 	}
 	room := corev1.ResourceList{
-		corev1.ResourceCPU: resource.MustParse("1k"), corev1.ResourceMemory: resource.MustParse("1Ti"), corev1.ResourcePods: resource.MustParse("10k"),
+		corev1.ResourceCPU: resource.MustParse("1k"), corev1.ResourceMemory: resource.MustParse("1Ti"),
+		corev1.ResourcePods: resource.MustParse("10k"),
 	}
 	created.Status.Capacity, created.Status.Allocatable = room, room
 	created.Status.Addresses = []corev1.NodeAddress{
 		{Type: corev1.NodeInternalIP, Address: address.String()}, {Type: corev1.NodeHostName, Address: name},
 	}
 	created.Status.Conditions = []corev1.NodeCondition{{
-		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "StandIn", LastTransitionTime: metav1.Now(), LastHeartbeatTime: metav1.Now(),
+		Type: corev1.NodeReady, Status: corev1.ConditionTrue, Reason: "StandIn", LastTransitionTime: metav1.Now(),
+		LastHeartbeatTime: metav1.Now(),
 	}}
 	if created, err = client.CoreV1().Nodes().UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
 		return nil, err

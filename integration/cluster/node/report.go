@@ -43,7 +43,8 @@ func (p *pod) report(now status) {
 		return
 	}
 	p.persist(func(client kubernetes.Interface) error {
-		_, err := client.CoreV1().Pods(p.namespace).Patch(p.ctx, p.name, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+		_, err := client.CoreV1().Pods(p.namespace).Patch(p.ctx, p.name, types.StrategicMergePatchType, patch,
+			metav1.PatchOptions{}, "status")
 		return err
 	})
 }
@@ -74,7 +75,10 @@ func (p *pod) status(now status) corev1.PodStatus {
 			State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: began}},
 		}
 		if !now.running {
-			one.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 137, Reason: "Error", FinishedAt: metav1.Now()}}
+			one.State = corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{
+				ExitCode: 137, Reason: "Error",
+				FinishedAt: metav1.Now(),
+			}}
 		}
 		answer.ContainerStatuses = append(answer.ContainerStatuses, one)
 	}

@@ -25,7 +25,9 @@ func allows(pod *corev1.Pod, node *corev1.Node) bool {
 		return true
 	}
 	return slices.ContainsFunc(required.NodeSelectorTerms, func(term corev1.NodeSelectorTerm) bool {
-		return !slices.ContainsFunc(term.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool { return refuses(r, node.Labels[r.Key]) }) &&
+		return !slices.ContainsFunc(term.MatchExpressions, func(r corev1.NodeSelectorRequirement) bool {
+			return refuses(r, node.Labels[r.Key])
+		}) &&
 			!slices.ContainsFunc(term.MatchFields, func(r corev1.NodeSelectorRequirement) bool { return refuses(r, node.Name) })
 	})
 }

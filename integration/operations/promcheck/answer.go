@@ -48,7 +48,10 @@ func answer(ctx context.Context, asked question) ([]result, error) {
 		return nil, err
 	}
 	grammar := parser.NewParser(parser.Options{})
-	engine := promql.NewEngine(promql.EngineOpts{MaxSamples: 10_000_000, Timeout: time.Minute, LookbackDelta: 5 * time.Minute, Parser: grammar})
+	engine := promql.NewEngine(promql.EngineOpts{
+		MaxSamples: 10_000_000, Timeout: time.Minute,
+		LookbackDelta: 5 * time.Minute, Parser: grammar,
+	})
 	defer func() { _ = engine.Close() }()
 	results := make([]result, len(asked.Expressions))
 	for i, text := range asked.Expressions {

@@ -1,7 +1,7 @@
 // Command promcheck reads rules, and answers expressions, as Prometheus does.
 //
-// In flow a file of rules, or on standard input what was scraped and what is asked; out flow, as JSON, the rules, or for each
-// expression what it asks for and its result. It asks no server anything, and keeps nothing.
+// In flow a file of rules, or on standard input what was scraped and what is asked; out flow, as JSON, the rules, or
+// for each expression what it asks for and its result. It asks no server anything, and keeps nothing.
 package main
 
 import (
@@ -68,7 +68,10 @@ func rules(file string) ([]rule, error) {
 	var all []rule
 	for _, group := range groups.Groups {
 		for _, r := range group.Rules {
-			one := rule{Group: group.Name, Record: r.Record, Alert: r.Alert, Expr: r.Expr, Labels: r.Labels, Annotations: r.Annotations}
+			one := rule{
+				Group: group.Name, Record: r.Record, Alert: r.Alert, Expr: r.Expr, Labels: r.Labels,
+				Annotations: r.Annotations,
+			}
 			if r.For > 0 {
 				one.For = r.For.String()
 			}

@@ -105,13 +105,17 @@ type querier struct {
 }
 
 // Select returns the series that match.
-func (q querier) Select(_ context.Context, _ bool, _ *storage.SelectHints, matchers ...*labels.Matcher) storage.SeriesSet {
+func (q querier) Select(_ context.Context, _ bool, _ *storage.SelectHints,
+	matchers ...*labels.Matcher,
+) storage.SeriesSet {
 	found := &set{}
 	for _, one := range q.memory.series {
 		if !matches(one.labels, matchers) {
 			continue
 		}
-		samples := slices.DeleteFunc(slices.Clone(one.samples), func(s chunks.Sample) bool { return s.T() < q.from || s.T() > q.to })
+		samples := slices.DeleteFunc(slices.Clone(one.samples), func(s chunks.Sample) bool {
+			return s.T() < q.from || s.T() > q.to
+		})
 		if len(samples) > 0 {
 			found.rest = append(found.rest, storage.NewListSeries(one.labels, samples))
 		}
@@ -129,12 +133,16 @@ func matches(series labels.Labels, matchers []*labels.Matcher) bool {
 }
 
 // LabelValues is not asked by expressions.
-func (querier) LabelValues(context.Context, string, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+func (querier) LabelValues(context.Context, string, *storage.LabelHints, ...*labels.Matcher) ([]string,
+	annotations.Annotations, error,
+) {
 	return nil, nil, errors.ErrUnsupported
 }
 
 // LabelNames is not asked by expressions.
-func (querier) LabelNames(context.Context, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations, error) {
+func (querier) LabelNames(context.Context, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations,
+	error,
+) {
 	return nil, nil, errors.ErrUnsupported
 }
 

@@ -56,19 +56,20 @@ func TestMentions(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	tests := map[string]string{
-		"Labell(`a`,`b`)":                      `at byte 1: Labell: unknown option, did you mean "Label"?`,
-		"Tag(`a`)":                             `at byte 1: Tag: unknown option`,
-		"Label(`a`)":                           "at byte 10: expected ,, got )",
-		"Label(`a`,`b`":                        "at byte 14: expected ), got the end",
-		"Label(`a`,`b`))":                      "at byte 15: expected && or ||, got )",
-		"Label(`a`,`b`) Label(`c`,`d`)":        "at byte 16: expected && or ||, got Label",
-		"Label(`a`,`b`) &&":                    "at byte 18: expected Label, LabelRegex, ! or (, got the end",
-		"Label(`a`,`b`) & Label(`c`,`d`)":      "at byte 16: unexpected '&'",
-		"Label(a,b)":                           "at byte 7: expected a string in backquotes, got a",
-		"Label(`a`,`b":                         "at byte 11: a string has no end or a wrong escape",
-		"LabelRegex(`a`,`(`)":                  "at byte 16: error parsing regexp: missing closing ): `(`",
-		"()":                                   "at byte 2: expected Label, LabelRegex, ! or (, got )",
-		strings.Repeat("!", 101) + "Label(`a`": "at byte 101: more than 100 parentheses and negations stand within one another",
+		"Labell(`a`,`b`)":                 `at byte 1: Labell: unknown option, did you mean "Label"?`,
+		"Tag(`a`)":                        `at byte 1: Tag: unknown option`,
+		"Label(`a`)":                      "at byte 10: expected ,, got )",
+		"Label(`a`,`b`":                   "at byte 14: expected ), got the end",
+		"Label(`a`,`b`))":                 "at byte 15: expected && or ||, got )",
+		"Label(`a`,`b`) Label(`c`,`d`)":   "at byte 16: expected && or ||, got Label",
+		"Label(`a`,`b`) &&":               "at byte 18: expected Label, LabelRegex, ! or (, got the end",
+		"Label(`a`,`b`) & Label(`c`,`d`)": "at byte 16: unexpected '&'",
+		"Label(a,b)":                      "at byte 7: expected a string in backquotes, got a",
+		"Label(`a`,`b":                    "at byte 11: a string has no end or a wrong escape",
+		"LabelRegex(`a`,`(`)":             "at byte 16: error parsing regexp: missing closing ): `(`",
+		"()":                              "at byte 2: expected Label, LabelRegex, ! or (, got )",
+		strings.Repeat("!", 101) +
+			"Label(`a`": "at byte 101: more than 100 parentheses and negations stand within one another",
 	}
 	for text, want := range tests {
 		if _, err := Parse(text); err == nil || err.Error() != want {
@@ -77,10 +78,12 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-// FuzzParse asserts that no text makes the parser panic or hang, and that what it accepts says the opposite when negated.
+// FuzzParse asserts that no text makes the parser panic or hang, and that what it accepts says the opposite when
+// negated.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
-		"", "Label(`a`,`b`)", "!(LabelRegex(`a`,`^b`) || Label(\"a\",\"\\x41\")) && Label(`c`,`d`)", "((((", "Label(`", "&&", "\xff",
+		"", "Label(`a`,`b`)", "!(LabelRegex(`a`,`^b`) || Label(\"a\",\"\\x41\")) && Label(`c`,`d`)", "((((", "Label(`", "&&",
+		"\xff",
 	} {
 		f.Add(seed, "a", "b")
 	}

@@ -14,9 +14,9 @@ const deepest = 100
 // functions are the questions that an expression may ask.
 var functions = []string{"Label", "LabelRegex"}
 
-// Parse reads an expression of Label(`key`, `value`) and LabelRegex(`key`, `expression`), joined with && and ||, negated
-// with ! and grouped with parentheses; && binds more tightly than ||. Strings stand in backquotes or double quotes. An
-// error says at which byte, from 1, the text can't be understood.
+// Parse reads an expression of Label(`key`, `value`) and LabelRegex(`key`, `expression`), joined with && and ||,
+// negated with ! and grouped with parentheses; && binds more tightly than ||. Strings stand in backquotes or double
+// quotes. An error says at which byte, from 1, the text can't be understood.
 func Parse(text string) (Expression, error) {
 	if strings.TrimSpace(text) == "" {
 		return Expression{}, nil
