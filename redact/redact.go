@@ -85,7 +85,15 @@ func putInterface(target, source reflect.Value, rule string) {
 	}
 }
 
+// container is a value that holds others where reflection cannot copy them. Redacted returns a copy of its own type whose
+// values lack their secrets.
+type container interface{ Redacted() any }
+
 func putStruct(target, source reflect.Value, rule string) {
+	if whole, ok := source.Interface().(container); ok {
+		target.Set(reflect.ValueOf(whole.Redacted()))
+		return
+	}
 	exported := false
 	for field := range source.Type().Fields() {
 		if !field.IsExported() {

@@ -72,8 +72,8 @@ func (t *Table) Names() map[string]bool {
 	names := map[string]bool{}
 	for _, entry := range t.entries {
 		for _, secure := range []bool{false, true} {
-			for _, route := range entry.index(secure).All() {
-				names[route.Name] = true
+			for name := range entry.index(secure).Names() {
+				names[name] = true
 			}
 		}
 	}

@@ -27,9 +27,10 @@ var layers = map[string][]string{
 var leaves = map[string][]string{
 	"telemetry": {"static", "document", "clienttls"},
 	"static":    {"document", "redact"},
-	"dynamic":   {"document", "redact"},
+	"dynamic":   {"document", "immutable", "redact"},
 	// Clients of collectors, container engines and middlewares' servers are made alike.
 	"clienttls": {"document", "dynamic"},
+	"immutable": {"redact"},
 	"redact":    {}, // It knows tags of structs, and none of the models that have them.
 	"canonical": {},
 	"forwarded": {},

@@ -1,18 +1,19 @@
 package index
 
 import (
+	"iter"
 	"slices"
 	"sync"
 
+	"github.com/sluiceproxy/sluice/immutable"
 	"github.com/sluiceproxy/sluice/router/rule"
 )
 
 // Index proposes the routes that may take a request. It is immutable and safe for concurrent use.
 type Index[T any] struct {
-	order    []*Route[T]
-	names    *shards[*Route[T]]
-	exact    *shards[*node[T]]
-	wildcard *shards[*node[T]]
+	names    immutable.Map[string, *Route[T]]
+	exact    immutable.Map[string, *node[T]]
+	wildcard immutable.Map[string, *node[T]]
 	any      *node[T]
 	linear   int
 	// spill recycles the memory of walks that meet more lists than fit on the stack. All updates share it.
@@ -21,32 +22,36 @@ type Index[T any] struct {
 
 // New returns an index of the routes. Of routes with one name the last stays.
 func New[T any](routes []*Route[T]) *Index[T] {
-	x := &Index[T]{
-		order:    sorted(routes),
-		names:    newShards[*Route[T]](),
-		exact:    newShards[*node[T]](),
-		wildcard: newShards[*node[T]](),
-		spill:    &sync.Pool{New: func() any { return new([][]candidate[T]) }},
-	}
-	e := &edit{}
-	for _, route := range x.order {
+	x := &Index[T]{spill: &sync.Pool{New: func() any { return new([][]candidate[T]) }}}
+	e := new(immutable.Edit)
+	for _, route := range sorted(routes) {
 		x.link(e, route)
 	}
 	return x
 }
 
-// All returns the routes in global order. The slice belongs to the index and must not be changed.
-func (x *Index[T]) All() []*Route[T] { return slices.Clip(x.order) }
+// All returns a list of the routes in global order. It sorts them, so that an update need not.
+func (x *Index[T]) All() []*Route[T] {
+	routes := make([]*Route[T], 0, x.Len())
+	for _, route := range x.names.All() {
+		routes = append(routes, route)
+	}
+	slices.SortFunc(routes, (*Route[T]).Compare)
+	return routes
+}
+
+// Names yields the names of the routes, in no order.
+func (x *Index[T]) Names() iter.Seq[string] { return x.names.Keys() }
 
 // Len returns the number of routes.
-func (x *Index[T]) Len() int { return len(x.order) }
+func (x *Index[T]) Len() int { return x.names.Len() }
 
 // LinearCount returns the number of routes that every request has to ask until one takes it, because their rules
 // require neither a host nor a path.
 func (x *Index[T]) LinearCount() int { return x.linear }
 
 // Route returns the route of a name, or nil.
-func (x *Index[T]) Route(name string) *Route[T] { return x.names.get(name) }
+func (x *Index[T]) Route(name string) *Route[T] { return x.names.Get(name) }
 
 // Match returns the first route in global order that takes the request, or nil.
 func (x *Index[T]) Match(req *rule.Request) *Route[T] {
@@ -76,12 +81,12 @@ func (x *Index[T]) Walk(req *rule.Request, visit func(route *Route[T], matched b
 // begin collects the lists of routes for a request.
 func (x *Index[T]) begin(w *walk[T], req *rule.Request) {
 	w.pool = x.spill
-	if x.exact.size > 0 {
-		w.descend(x.exact.get(req.Host), req.Path)
+	if x.exact.Len() > 0 {
+		w.descend(x.exact.Get(req.Host), req.Path)
 	}
-	if x.wildcard.size > 0 {
+	if x.wildcard.Len() > 0 {
 		if domain := rule.WildcardKey(req.Host); domain != "" {
-			w.descend(x.wildcard.get(domain), req.Path)
+			w.descend(x.wildcard.Get(domain), req.Path)
 		}
 	}
 	w.descend(x.any, req.Path)

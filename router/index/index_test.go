@@ -133,7 +133,7 @@ func TestUpdateSharesWhatItDoesNotTouch(t *testing.T) {
 	next := old.Update([]string{routes[3].Name}, []*Route[int]{changed})
 	for i := range routes {
 		host := fmt.Sprintf("app-%d.example.com", i)
-		was, is := old.exact.get(host), next.exact.get(host)
+		was, is := old.exact.Get(host), next.exact.Get(host)
 		switch gone := i == 3 || i == 7; {
 		case was == nil:
 			t.Fatalf("%s: the old index has lost its tree", host)
@@ -143,7 +143,7 @@ func TestUpdateSharesWhatItDoesNotTouch(t *testing.T) {
 			t.Errorf("%s: the tree is not shared", host)
 		}
 	}
-	if next.exact.get("new.example.com") == nil || old.exact.get("new.example.com") != nil {
+	if next.exact.Get("new.example.com") == nil || old.exact.Get("new.example.com") != nil {
 		t.Error("the added route is not in the new index alone")
 	}
 	if old.Len() != 500 || next.Len() != 499 || slices.Contains(next.All(), routes[3]) || !slices.Contains(next.All(), changed) {

@@ -3,6 +3,8 @@ package index
 import (
 	"slices"
 	"strings"
+
+	"github.com/sluiceproxy/sluice/immutable"
 )
 
 // node is a part of a radix tree over the bytes of paths. It may be changed only by the edit that made it. The fields
@@ -15,12 +17,12 @@ type node[T any] struct {
 	exact  []candidate[T]
 
 	branches branches[T]
-	edit     *edit
+	edit     *immutable.Edit
 }
 
 // own returns the node itself when the edit made it, else a copy. The copy's lists have no spare capacity, so that
 // whoever grows one copies it first.
-func (n *node[T]) own(e *edit) *node[T] {
+func (n *node[T]) own(e *immutable.Edit) *node[T] {
 	if n.edit == e {
 		return n
 	}
@@ -34,7 +36,7 @@ func (n *node[T]) own(e *edit) *node[T] {
 }
 
 // insert returns the tree with a candidate under a key. The tree may be nil.
-func (n *node[T]) insert(e *edit, key string, exact bool, c candidate[T]) *node[T] {
+func (n *node[T]) insert(e *immutable.Edit, key string, exact bool, c candidate[T]) *node[T] {
 	if n == nil {
 		n = &node[T]{edit: e, label: key}
 	}
@@ -54,7 +56,7 @@ func (n *node[T]) insert(e *edit, key string, exact bool, c candidate[T]) *node[
 }
 
 // split returns a node for the first bytes of an owned node's label, with the rest as its only child.
-func (n *node[T]) split(e *edit, at int) *node[T] {
+func (n *node[T]) split(e *immutable.Edit, at int) *node[T] {
 	parent := &node[T]{edit: e, label: n.label[:at]}
 	n.label = n.label[at:]
 	parent.branches.set(n.label[0], n)
@@ -92,7 +94,7 @@ func position[T any](list []candidate[T], c candidate[T]) (int, bool) {
 }
 
 // remove returns the tree without a candidate, or nil when nothing is left of it.
-func (n *node[T]) remove(e *edit, key string, exact bool, c candidate[T]) *node[T] {
+func (n *node[T]) remove(e *immutable.Edit, key string, exact bool, c candidate[T]) *node[T] {
 	if n == nil || !strings.HasPrefix(key, n.label) {
 		return n
 	}
@@ -119,7 +121,7 @@ func (n *node[T]) remove(e *edit, key string, exact bool, c candidate[T]) *node[
 }
 
 // pruned returns what an owned node is good for: nothing, its only child, or itself.
-func (n *node[T]) pruned(e *edit) *node[T] {
+func (n *node[T]) pruned(e *immutable.Edit) *node[T] {
 	if len(n.prefix) > 0 || len(n.exact) > 0 || len(n.branches.nodes) > 1 {
 		return n
 	}

@@ -1,8 +1,10 @@
 package index
 
 import (
+	"maps"
 	"slices"
 
+	"github.com/sluiceproxy/sluice/immutable"
 	"github.com/sluiceproxy/sluice/router/rule"
 )
 
@@ -12,43 +14,39 @@ import (
 func (x *Index[T]) Update(removed []string, added []*Route[T]) *Index[T] {
 	added = sorted(added)
 	gone := x.gone(removed, added)
-	if 2*(len(gone)+len(added)) > len(x.order) {
-		return New(merged(x.order, gone, added))
+	if 2*(len(gone)+len(added)) > x.Len() {
+		routes := maps.Collect(x.names.All())
+		for _, route := range gone {
+			delete(routes, route.Name)
+		}
+		return New(slices.AppendSeq(added, maps.Values(routes)))
 	}
 	return x.changed(gone, added)
 }
 
-// changed is Update for few routes. Both lists are in global order, and gone holds whatever added replaces.
+// changed is Update for few routes. Gone holds whatever added replaces.
 func (x *Index[T]) changed(gone, added []*Route[T]) *Index[T] {
-	next := &Index[T]{
-		order:    merged(x.order, gone, added),
-		names:    x.names.copied(),
-		exact:    x.exact.copied(),
-		wildcard: x.wildcard.copied(),
-		any:      x.any,
-		linear:   x.linear,
-		spill:    x.spill,
-	}
-	e := &edit{}
+	next := *x
+	e := new(immutable.Edit)
 	for _, route := range gone {
 		next.unlink(e, route)
 	}
 	for _, route := range added {
 		next.link(e, route)
 	}
-	return next
+	return &next
 }
 
-// gone returns, in global order, the routes that leave: the removed and the replaced ones.
+// gone returns the routes that leave, each once: the removed and the replaced ones.
 func (x *Index[T]) gone(removed []string, added []*Route[T]) []*Route[T] {
 	var gone []*Route[T]
 	for _, name := range removed {
-		if route := x.names.get(name); route != nil {
+		if route := x.names.Get(name); route != nil {
 			gone = append(gone, route)
 		}
 	}
 	for _, route := range added {
-		if old := x.names.get(route.Name); old != nil {
+		if old := x.names.Get(route.Name); old != nil {
 			gone = append(gone, old)
 		}
 	}
@@ -56,27 +54,9 @@ func (x *Index[T]) gone(removed []string, added []*Route[T]) []*Route[T] {
 	return slices.Compact(gone)
 }
 
-// merged returns a sorted list without some of its routes and with others; all lists are in global order.
-func merged[T any](order, gone, added []*Route[T]) []*Route[T] {
-	result := make([]*Route[T], 0, len(order)-len(gone)+len(added))
-	for len(gone) > 0 || len(added) > 0 {
-		leaves := len(added) == 0 || len(gone) > 0 && gone[0].Compare(added[0]) <= 0
-		if leaves {
-			i, _ := slices.BinarySearchFunc(order, gone[0], (*Route[T]).Compare)
-			result = append(result, order[:i]...)
-			order, gone = order[i+1:], gone[1:]
-			continue
-		}
-		i, _ := slices.BinarySearchFunc(order, added[0], (*Route[T]).Compare)
-		result = append(append(result, order[:i]...), added[0])
-		order, added = order[i:], added[1:]
-	}
-	return append(result, order...)
-}
-
 // link puts a route under its keys.
-func (x *Index[T]) link(e *edit, route *Route[T]) {
-	x.names.set(e, route.Name, route)
+func (x *Index[T]) link(e *immutable.Edit, route *Route[T]) {
+	x.names.Set(e, route.Name, route)
 	c := candidateOf(route)
 	for _, key := range route.Rule.Keys() {
 		if key == (rule.Key{}) {
@@ -88,8 +68,8 @@ func (x *Index[T]) link(e *edit, route *Route[T]) {
 }
 
 // unlink takes a route from under its keys.
-func (x *Index[T]) unlink(e *edit, route *Route[T]) {
-	x.names.remove(e, route.Name)
+func (x *Index[T]) unlink(e *immutable.Edit, route *Route[T]) {
+	x.names.Delete(e, route.Name)
 	c := candidateOf(route)
 	for _, key := range route.Rule.Keys() {
 		if key == (rule.Key{}) {
@@ -101,20 +81,20 @@ func (x *Index[T]) unlink(e *edit, route *Route[T]) {
 }
 
 // replace changes the tree of a key's host.
-func (x *Index[T]) replace(e *edit, key rule.Key, change func(*node[T]) *node[T]) {
-	var hosts *shards[*node[T]]
+func (x *Index[T]) replace(e *immutable.Edit, key rule.Key, change func(*node[T]) *node[T]) {
+	var hosts *immutable.Map[string, *node[T]]
 	switch key.HostKind {
 	case rule.AnyHost:
 		x.any = change(x.any)
 		return
 	case rule.ExactHost:
-		hosts = x.exact
+		hosts = &x.exact
 	case rule.WildcardHost:
-		hosts = x.wildcard
+		hosts = &x.wildcard
 	}
-	if tree := change(hosts.get(key.Host)); tree != nil {
-		hosts.set(e, key.Host, tree)
+	if tree := change(hosts.Get(key.Host)); tree != nil {
+		hosts.Set(e, key.Host, tree)
 	} else {
-		hosts.remove(e, key.Host)
+		hosts.Delete(e, key.Host)
 	}
 }

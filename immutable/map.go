@@ -1,0 +1,219 @@
+// Package immutable holds a map of which each version stays as it is.
+//
+// An edit returns a new version that shares with the one before all but what the edit touches, so that it costs about the
+// same in a small map and in a large one, and two versions are compared at the cost of the edits between them. Readers of
+// any goroutine may go on with an older version meanwhile.
+package immutable
+
+import (
+	"encoding/json"
+	"hash/maphash"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/sluiceproxy/sluice/redact"
+)
+
+const (
+	// shardBits is how many bits of a hash choose the table of a key.
+	shardBits = 8
+	// fewEntries is the size up to which a map is a single table.
+	fewEntries = 64
+)
+
+// Map is a map that does not change. The zero value is empty. It is a persistent hash table: up to 256 tables, of which
+// an edit copies those that it writes to.
+type Map[K, V comparable] struct {
+	seed   maphash.Seed
+	size   int
+	shards []shard[K, V]
+	edit   *Edit // that copied shards
+}
+
+// shard is one table. It belongs to the edit that copied it.
+type shard[K, V comparable] struct {
+	table[K, V]
+
+	edit *Edit
+}
+
+// Edit marks what a series of writes has copied already, which the next write of the series changes in place. Its size is
+// not zero, because pointers to distinct values of size zero may be equal.
+type Edit struct{ _ byte }
+
+// Of returns a map with the entries of a Go map.
+func Of[K, V comparable](entries map[K]V) Map[K, V] { return Collect(maps.All(entries)) }
+
+// Collect returns a map with the given entries. Of one key the last one counts.
+func Collect[K, V comparable](entries iter.Seq2[K, V]) Map[K, V] {
+	var m Map[K, V]
+	e := new(Edit)
+	for key, value := range entries {
+		m.Set(e, key, value)
+	}
+	return m
+}
+
+// Len returns the number of entries.
+func (m Map[K, V]) Len() int { return m.size }
+
+// IsZero reports whether the map is empty; encoding/json omits it then where the tag says omitzero.
+func (m Map[K, V]) IsZero() bool { return m.size == 0 }
+
+// Get returns the value of a key, or the zero value.
+func (m Map[K, V]) Get(key K) V {
+	value, _ := m.Find(key)
+	return value
+}
+
+// Find returns the value of a key, and whether there is one.
+func (m Map[K, V]) Find(key K) (value V, found bool) {
+	if m.size == 0 {
+		return value, false
+	}
+	hash := m.hash(key)
+	if slot := m.shard(hash).find(hash, key); slot != nil {
+		return slot.value, true
+	}
+	return value, false
+}
+
+// All yields all entries, in no order.
+func (m Map[K, V]) All() iter.Seq2[K, V] {
+	return func(yield func(K, V) bool) {
+		for i := range m.shards {
+			for j := range m.shards[i].slots {
+				if slot := &m.shards[i].slots[j]; slot.hash != 0 && !yield(slot.key, slot.value) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Keys yields all keys, in no order.
+func (m Map[K, V]) Keys() iter.Seq[K] { return m.apart(Map[K, V]{}) }
+
+// Changed yields, in no order, the keys whose values differ from those of an earlier version, and those that only one of
+// both has.
+func (m Map[K, V]) Changed(before Map[K, V]) iter.Seq[K] {
+	return func(yield func(K) bool) {
+		for key := range m.apart(before) {
+			value, _ := m.Find(key)
+			if old, found := before.Find(key); (!found || old != value) && !yield(key) {
+				return
+			}
+		}
+		for key := range before.apart(m) {
+			if _, found := m.Find(key); !found && !yield(key) {
+				return
+			}
+		}
+	}
+}
+
+// Same reports whether two maps are one version, or share everything.
+func (m Map[K, V]) Same(other Map[K, V]) bool {
+	for range m.Changed(other) {
+		return false
+	}
+	return true
+}
+
+// apart yields the keys of the tables that another version does not share.
+func (m Map[K, V]) apart(other Map[K, V]) iter.Seq[K] {
+	return func(yield func(K) bool) {
+		related := m.seed == other.seed && len(m.shards) == len(other.shards)
+		if related && len(m.shards) > 0 && &m.shards[0] == &other.shards[0] {
+			return
+		}
+		for i := range m.shards {
+			if related && m.shards[i].shares(&other.shards[i].table) {
+				continue
+			}
+			for j := range m.shards[i].slots {
+				if slot := &m.shards[i].slots[j]; slot.hash != 0 && !yield(slot.key) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// With returns a version with a value under a key.
+func (m Map[K, V]) With(key K, value V) Map[K, V] {
+	m.Set(new(Edit), key, value)
+	return m
+}
+
+// Without returns a version that lacks a key.
+func (m Map[K, V]) Without(key K) Map[K, V] {
+	m.Delete(new(Edit), key)
+	return m
+}
+
+// Set puts a value under a key, in this variable. Copies of it stay as they are if they were made before the first write of
+// the edit; whoever hands one out ends the edit with it.
+func (m *Map[K, V]) Set(e *Edit, key K, value V) {
+	if len(m.shards) == 0 {
+		m.seed, m.shards, m.edit = maphash.MakeSeed(), make([]shard[K, V], 1), e
+	}
+	if len(m.shards) == 1 && m.size == fewEntries {
+		m.spread(e)
+	}
+	hash := m.hash(key)
+	if m.own(e, hash).set(hash, key, value) {
+		m.size++
+	}
+}
+
+// Delete takes a key out, in this variable, as Set does.
+func (m *Map[K, V]) Delete(e *Edit, key K) {
+	if _, found := m.Find(key); !found {
+		return
+	}
+	hash := m.hash(key)
+	m.own(e, hash).remove(hash, key)
+	m.size--
+}
+
+// spread distributes the entries of a single table among many.
+func (m *Map[K, V]) spread(e *Edit) {
+	single := m.shards[0].slots
+	m.shards, m.edit = make([]shard[K, V], 1<<shardBits), e
+	for i := range single {
+		if slot := &single[i]; slot.hash != 0 {
+			m.own(e, slot.hash).set(slot.hash, slot.key, slot.value)
+		}
+	}
+}
+
+// own returns the table of a hash, copied unless the edit has copied it already.
+func (m *Map[K, V]) own(e *Edit, hash uint64) *table[K, V] {
+	if m.edit != e {
+		m.edit, m.shards = e, slices.Clone(m.shards)
+	}
+	s := m.shard(hash)
+	if s.edit != e {
+		s.edit, s.slots = e, slices.Clone(s.slots)
+	}
+	return &s.table
+}
+
+func (m *Map[K, V]) shard(hash uint64) *shard[K, V] { return &m.shards[hash&uint64(len(m.shards)-1)] }
+
+// hash returns the hash of a key. It is never 0, which marks free slots.
+func (m *Map[K, V]) hash(key K) uint64 {
+	const used = 1 << 63
+	return maphash.Comparable(m.seed, key) | used
+}
+
+// plain returns the entries as a Go map.
+func (m Map[K, V]) plain() map[K]V { return maps.Collect(m.All()) }
+
+// MarshalJSON encodes the entries as those of a Go map.
+func (m Map[K, V]) MarshalJSON() ([]byte, error) { return json.Marshal(m.plain()) }
+
+// Redacted returns a copy whose values lack their secrets (package redact).
+func (m Map[K, V]) Redacted() any { return Of(redact.Copy(m.plain())) }
