@@ -1,9 +1,9 @@
-// Package errorpages is the middleware errors: another service answers in place of answers with certain status codes.
+// Package errors is the middleware errors: another service answers in place of answers with certain status codes.
 //
 // Input is a request and the response of the handlers behind the middleware. Output is that response as it
 // arrives, or the page of the error page service under a configured status. Nothing of a replaced response
 // reaches the client. Pages themselves are never replaced.
-package errorpages
+package errors
 
 import (
 	"errors"
@@ -89,14 +89,14 @@ func (s *step) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !recycled {
 		tracker = newTracker(&s.pages.codes)
 	}
-	tracker.open(w, r)
-	tracker.serve(s.next, tracker, r)
+	tracker.reset(w, received{host: r.Host, path: r.URL.Path, rawPath: r.URL.RawPath, query: r.URL.RawQuery})
+	tracker.Serve(s.next, tracker, r)
 	if tracker.replaces(r) {
 		s.pages.replace(w, r, tracker)
 		return
 	}
 	if s.transient && telemetry.RecordFrom(r.Context()).Released {
-		tracker.reset()
+		tracker.reset(nil, received{})
 		s.pages.trackers.Put(tracker)
 	}
 }

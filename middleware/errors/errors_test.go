@@ -1,4 +1,4 @@
-package errorpages
+package errors_test
 
 import (
 	"flag"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	errorpages "github.com/sluiceproxy/sluice/middleware/errors"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -31,7 +32,7 @@ func told() http.Handler {
 
 func TestReadme(t *testing.T) {
 	definition := middlewaretest.Examples(t, "README.md")["pages"]
-	pages, err := New("pages@file", *definition.Errors, told())
+	pages, err := errorpages.New("pages@file", *definition.Errors, told())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,12 +123,12 @@ func TestErrorsNameTheOption(t *testing.T) {
 		`errors.errorRequestHeaders: "a b" is no name of a header`:                                                  {Service: "s", ErrorRequestHeaders: []string{"Accept", "a b"}},
 		`errors.errorRequestHeaders: "" is no name of a header`:                                                     {Service: "s", ErrorRequestHeaders: []string{"Accept", ""}},
 	} {
-		pages, err := New("p@file", config, answers(200, ""))
+		pages, err := errorpages.New("p@file", config, answers(200, ""))
 		if err == nil || !strings.HasPrefix(err.Error(), want) || pages != nil {
 			t.Errorf("%s is wanted, the error is %v", want, err)
 		}
 	}
-	if _, err := New("p@file", dynamic.ErrorPage{Service: "s"}, nil); err == nil {
+	if _, err := errorpages.New("p@file", dynamic.ErrorPage{Service: "s"}, nil); err == nil {
 		t.Error("a service without a handler is accepted")
 	}
 }
@@ -198,12 +199,14 @@ func TestRequestOfAPage(t *testing.T) {
 }
 
 func TestNarrowestRewriteDecides(t *testing.T) {
-	list, err := parseRewrites(map[string]int{"400-499": 500, "418": 404, "4xx,5xx": 501, "410-419": 200, "410-418,420": 201})
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := build(t, dynamic.ErrorPage{
+		Status:         []string{"300-599"},
+		StatusRewrites: map[string]int{"400-499": 500, "418": 404, "4xx,5xx": 501, "410-419": 200, "410-418,420": 201},
+	}, answers(200, "page"))
 	for code, want := range map[int]int{418: 404, 410: 201, 419: 200, 420: 201, 499: 500, 599: 501, 302: 302} {
-		equal(t, fmt.Sprint(code), list.of(code), want)
+		recorder := httptest.NewRecorder()
+		pages.Wrap(answers(code, "")).ServeHTTP(recorder, middlewaretest.Request(t, "GET /"))
+		equal(t, fmt.Sprint(code), recorder.Code, want)
 	}
 }
 

@@ -1,16 +1,17 @@
-package errorpages
+package errors
 
 import (
 	"bufio"
 	"net"
 	"net/http"
 
+	"github.com/sluiceproxy/sluice/httpio/intercept"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// page is the response writer of an error page, which is sent under another status than its own.
+// page is the writer of an error page, which is sent under another status than its own.
 type page struct {
-	interceptor
+	intercept.Writer
 	status int
 	// headOnly says that the client's method is HEAD.
 	headOnly bool
@@ -19,27 +20,26 @@ type page struct {
 
 func newPage(w http.ResponseWriter, status int, headOnly bool, record *telemetry.Record) *page {
 	p := &page{status: status, headOnly: headOnly, record: record}
-	p.writer, p.interceptor.matcher = w, p
+	p.ResponseWriter, p.Decider = w, p
 	return p
 }
 
-// match passes the page on under the status. A record with a reason means that it is no page but an error of
-// the proxy.
-func (p *page) match(int) (int, decision) {
+// Decide passes the page on under the status. A record with a reason means that it is no page but an error of the
+// proxy.
+func (p *page) Decide(int) (int, intercept.Decision) {
 	switch {
 	case p.record.Reason != "":
-		return 0, discarded
+		return 0, intercept.Discard
 	case withoutBody(p.status):
-		delete(p.writer.Header(), "Content-Length")
-		return p.status, bodiless
+		delete(p.ResponseWriter.Header(), "Content-Length")
+		return p.status, intercept.PassHead
 	}
-	return p.status, passes
+	return p.status, intercept.Pass
 }
 
-// Discards reports whether the rest need not be read. The server drops and counts the body of a response to
-// HEAD.
+// Discards reports whether the rest need not be read. The server drops and counts the body of a response to HEAD.
 func (p *page) Discards() bool {
-	return p.interceptor.Discards() || p.headOnly && p.decision() == passes
+	return p.Writer.Discards() || p.headOnly && p.Decision() == intercept.Pass
 }
 
 // Hijack is refused: the page's status is set by the middleware.

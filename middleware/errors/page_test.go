@@ -1,4 +1,4 @@
-package errorpages
+package errors_test
 
 import (
 	"net/http"

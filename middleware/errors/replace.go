@@ -1,23 +1,24 @@
-package errorpages
+package errors
 
 import (
 	"net/http"
 	"strconv"
 
+	"github.com/sluiceproxy/sluice/httpio/intercept"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // replace writes an error page in place of a discarded response. The record keeps the failed service and
 // endpoint.
 func (e *ErrorPages) replace(w http.ResponseWriter, r *http.Request, tracker *tracker) {
-	tracker.restore()
+	tracker.Restore()
 	record := telemetry.RecordFrom(r.Context())
 	if left(r) {
 		record.Status, record.Code, record.Reason = telemetry.StatusClientClosedRequest, telemetry.CodeClientLeft, "the client left"
 		return
 	}
-	status := e.rewrites.of(tracker.status)
-	asked, err := e.request(r, &tracker.received, tracker.status, status)
+	status := e.rewrites.of(tracker.Status)
+	asked, err := e.request(r, &tracker.received, tracker.Status, status)
 	if err != nil {
 		e.note(record, err.Error())
 		e.without(w, status)
@@ -30,7 +31,7 @@ func (e *ErrorPages) replace(w http.ResponseWriter, r *http.Request, tracker *tr
 	if gone(r) {
 		return
 	}
-	tracker.restore()
+	tracker.Restore()
 	e.without(w, status)
 }
 
@@ -49,11 +50,11 @@ func (e *ErrorPages) ask(w http.ResponseWriter, r *http.Request, status int, hea
 		}
 	}()
 	p := newPage(w, status, headOnly, record)
-	p.serve(e.service, p, r)
-	if p.decision() == undecided && !gone(r) {
-		p.begin()
+	p.Serve(e.service, p, r)
+	if !gone(r) {
+		p.Begin()
 	}
-	return p.decision() == passes || p.decision() == bodiless
+	return p.Decision() == intercept.Pass || p.Decision() == intercept.PassHead
 }
 
 // note adds to the record why there is no page, or only a part of one.

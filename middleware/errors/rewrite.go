@@ -1,4 +1,4 @@
-package errorpages
+package errors
 
 import (
 	"cmp"

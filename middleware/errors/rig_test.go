@@ -1,4 +1,4 @@
-package errorpages
+package errors_test
 
 import (
 	"bufio"
@@ -19,6 +19,7 @@ import (
 	"github.com/sluiceproxy/sluice/forward"
 	"github.com/sluiceproxy/sluice/http1"
 	"github.com/sluiceproxy/sluice/loadbalancer"
+	errorpages "github.com/sluiceproxy/sluice/middleware/errors"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -35,12 +36,12 @@ func equal(t *testing.T, what string, got, want any) {
 }
 
 // build returns the middleware of a definition.
-func build(t testing.TB, config dynamic.ErrorPage, service http.Handler) *ErrorPages {
+func build(t testing.TB, config dynamic.ErrorPage, service http.Handler) *errorpages.ErrorPages {
 	t.Helper()
 	if config.Service == "" {
 		config.Service = "pages"
 	}
-	pages, err := New("pages@file", config, service)
+	pages, err := errorpages.New("pages@file", config, service)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package errorpages
+package errors_test
 
 import (
 	"bufio"
@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio/intercept"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -227,9 +228,9 @@ func TestNothingLeaks(t *testing.T) {
 		_, _ = io.WriteString(w, "bad")
 		_ = http.NewResponseController(w).Flush()
 		_, err := io.Copy(w, strings.NewReader(strings.Repeat("x", 1<<17)))
-		equal(t, "end of an answer that nobody gets", errors.Is(err, errReplaced), true)
+		equal(t, "end of an answer that nobody gets", errors.Is(err, intercept.ErrDiscarded), true)
 		_, _, err = http.NewResponseController(w).Hijack()
-		equal(t, "hijacked", errors.Is(err, errReplaced), true)
+		equal(t, "hijacked", errors.Is(err, intercept.ErrDiscarded), true)
 	})
 	page := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Trailer", "X-Page-End")

@@ -1,4 +1,4 @@
-package errorpages
+package errors_test
 
 import (
 	"errors"
@@ -11,6 +11,8 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio"
+	errorpages "github.com/sluiceproxy/sluice/middleware/errors"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -44,11 +46,11 @@ func TestWriterKeepsItsAbilities(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			writer, passes := &direct{}, status == 200
 			next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-				equal(t, "splices before the head", w.(*tracker).Splices(), false)
-				equal(t, "discards before the head", w.(*tracker).Discards(), false)
+				equal(t, "splices before the head", httpio.Splices(w), false)
+				equal(t, "discards before the head", httpio.Discards(w), false)
 				w.WriteHeader(status)
-				equal(t, "splices", w.(*tracker).Splices(), passes)
-				equal(t, "discards", w.(*tracker).Discards(), !passes)
+				equal(t, "splices", httpio.Splices(w), passes)
+				equal(t, "discards", httpio.Discards(w), !passes)
 				body := strings.NewReader("body")
 				n, err := w.(io.ReaderFrom).ReadFrom(body)
 				equal(t, "read", []any{n, err, writer.from == body}, []any{int64(4), nil, passes})
@@ -103,19 +105,21 @@ func FuzzQuery(f *testing.F) {
 		f.Add(seed, "/%2e%2f{status}?%zz;{url}")
 	}
 	f.Fuzz(func(t *testing.T, query, uri string) {
-		pages, err := New("p@file", dynamic.ErrorPage{Service: "s", Status: []string{"404"}, Query: query}, answers(200, ""))
+		var asked *http.Request
+		page := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { asked = r })
+		pages, err := errorpages.New("p@file", dynamic.ErrorPage{Service: "s", Status: []string{"404"}, Query: query}, page)
 		if err != nil {
 			if !strings.HasPrefix(err.Error(), "errors.query: ") {
 				t.Fatal(err)
 			}
 			return
 		}
-		path, rest, _ := strings.Cut(uri, "?")
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
-		r.URL.Path, r.URL.RawQuery = path, rest
-		asked, err := pages.request(r, &received{host: "example.com", path: path, query: rest}, 404, 404)
-		if err != nil {
-			t.Fatalf("%q: %v", query, err)
+		record := new(telemetry.Record)
+		r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "/", nil)
+		r.URL.Path, r.URL.RawQuery, _ = strings.Cut(uri, "?")
+		pages.Wrap(answers(404, "")).ServeHTTP(httptest.NewRecorder(), r)
+		if asked == nil {
+			t.Fatalf("%q: %s", query, record.Reason)
 		}
 		if _, err := (canonical.Policy{}).Query(asked.URL.RawQuery); err != nil {
 			t.Errorf("%q: %v", asked.URL.RawQuery, err)
