@@ -6,8 +6,6 @@
 package basicauth
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -140,18 +138,7 @@ func (b *BasicAuth) admit(w http.ResponseWriter, r *http.Request) *user {
 		w.Header()["Retry-After"] = []string{"1"}
 		answer.Refuse(w, r, http.StatusServiceUnavailable, b.name, "too many passwords are being checked")
 	case canceled:
-		b.leave(w, r)
+		answer.Leave(w, r, b.name, "its password was checked")
 	}
 	return nil
-}
-
-// leave ends a request whose context ended while it waited: either its client left, or its time is over.
-func (b *BasicAuth) leave(w http.ResponseWriter, r *http.Request) {
-	if errors.Is(r.Context().Err(), context.DeadlineExceeded) {
-		answer.Refuse(w, r, http.StatusGatewayTimeout, b.name,
-			"the time for the request was over before its password was checked")
-		return
-	}
-	answer.Note(r, b.name, "the client left before its password was checked")
-	telemetry.RecordFrom(r.Context()).Status = telemetry.StatusClientClosedRequest
 }

@@ -1,13 +1,10 @@
 package buffering
 
 import (
-	"context"
 	"errors"
 	"io"
 	"maps"
-	"net"
 	"net/http"
-	"os"
 	"strings"
 
 	"github.com/sluiceproxy/sluice/middleware/answer"
@@ -96,44 +93,19 @@ func (x *exchange) rewind(r *http.Request) {
 
 // unreadable answers a request whose body could not be had.
 func (x *exchange) unreadable(err error) {
-	b, ctx := x.buffering, x.request.Context()
+	b := x.buffering
 	if errors.Is(err, errTooLarge) {
 		b.refuse(x.writer, x.request, http.StatusRequestEntityTooLarge, b.requestReason())
 		return
 	}
-	status := bodyStatus(err)
-	if status == http.StatusBadRequest && ctx.Err() != nil {
-		status = telemetry.StatusClientClosedRequest
-	}
-	if status == telemetry.StatusClientClosedRequest {
-		telemetry.RecordFrom(ctx).Status = status
-		answer.Note(x.request, b.name, "reading the request's body: "+err.Error())
+	if _, ok := errors.AsType[*diskError](err); ok {
+		answer.Refuse(x.writer, x.request, http.StatusInternalServerError, b.name,
+			"reading the request's body: "+err.Error())
 		return
 	}
-	if status == http.StatusRequestEntityTooLarge {
+	if answer.UnreadableBody(x.writer, x.request, b.name, err) == http.StatusRequestEntityTooLarge {
 		b.tooLarge.Add(1)
 	}
-	answer.Refuse(x.writer, x.request, status, b.name, "reading the request's body: "+err.Error())
-}
-
-// bodyStatus returns the answer to a request whose body can't be read.
-func bodyStatus(err error) int {
-	if _, ok := errors.AsType[*diskError](err); ok {
-		return http.StatusInternalServerError
-	}
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return http.StatusRequestEntityTooLarge
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return http.StatusGatewayTimeout
-	}
-	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, os.ErrDeadlineExceeded) {
-		return http.StatusRequestTimeout
-	}
-	if _, ok := errors.AsType[*net.OpError](err); ok || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.Canceled) {
-		return telemetry.StatusClientClosedRequest
-	}
-	return http.StatusBadRequest
 }
 
 // try lets next answer once, and reports whether that was of no use. The client has seen nothing of it then.

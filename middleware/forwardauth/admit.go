@@ -1,10 +1,12 @@
 package forwardauth
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"net/http"
 	"strconv"
 
@@ -12,8 +14,15 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// maxUsername is how long the name of a user can be in a record, in bytes.
-const maxUsername = 255
+const (
+	// maxUsername is how long the name of a user can be in a record, in bytes.
+	maxUsername = 255
+	// firstBytes is how much memory is taken at first for a body whose length is announced, however long.
+	firstBytes = 64 << 10
+)
+
+// errTooLarge says that a body is longer than maxBodySize or maxResponseBodySize allow.
+var errTooLarge = errors.New("too large")
 
 // admit sends an authentication request about a request. It returns the headers of the answer when the request may
 // pass, and nil when it has been answered.
@@ -23,9 +32,13 @@ func (f *ForwardAuth) admit(w http.ResponseWriter, r *http.Request) http.Header 
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(r.Context(), f.server.timeout, errTimeout)
-	defer f.server.done()
 	defer cancel()
-	answered, err := f.server.ask(ctx, f.settings.authRequest(r, body))
+	if err := f.server.acquire(ctx); err != nil {
+		f.fail(ctx, w, r, err)
+		return nil
+	}
+	defer f.server.release()
+	answered, err := f.server.send(f.settings.authRequest(r, body).WithContext(ctx))
 	if err != nil {
 		f.fail(ctx, w, r, err)
 		return nil
@@ -40,53 +53,76 @@ func (f *ForwardAuth) admit(w http.ResponseWriter, r *http.Request) http.Header 
 		f.relay(ctx, w, r, answered)
 		return nil
 	}
-	if err := f.settings.discard(answered); err != nil {
+	// An answer that is not whole refuses the request.
+	if err := copyLimited(io.Discard, answered.Body, f.settings.maxAnswer); err != nil {
 		f.unread(ctx, w, r, err)
 		return nil
 	}
 	return answered.Header
 }
 
-// errTooLarge says that a body is longer than maxBodySize or maxResponseBodySize allow.
-var errTooLarge = errors.New("too large")
-
-// discard reads the body of an answer that lets pass. One that is not whole refuses the request.
-func (s *settings) discard(answered *http.Response) error {
-	if answered.Body == http.NoBody {
-		return nil
+// receive reads the body of a request that the authentication server is to be shown, and replaces it by what was read.
+// It is not ok when the request has been answered.
+func (f *ForwardAuth) receive(w http.ResponseWriter, r *http.Request) (body []byte, ok bool) {
+	s := f.settings
+	// What follows a CONNECT is a tunnel, which has no end.
+	if !s.forwardBody || r.Body == nil || r.Body == http.NoBody || r.Method == http.MethodConnect {
+		return nil, true
 	}
-	_, err := io.Copy(io.Discard, s.limited(answered))
+	var read bytes.Buffer
+	err := errTooLarge
+	if s.maxBody < 0 || r.ContentLength <= s.maxBody {
+		if r.ContentLength > 0 {
+			read.Grow(int(min(r.ContentLength, firstBytes)) + bytes.MinRead)
+		}
+		err = copyLimited(&read, r.Body, s.maxBody)
+	}
+	switch {
+	case errors.Is(err, errTooLarge):
+		f.refuse(w, r, "the request's body is larger than maxBodySize, "+strconv.FormatInt(s.maxBody, 10))
+	case err != nil:
+		answer.UnreadableBody(w, r, f.name, err)
+	default:
+		replaceBody(r, read.Bytes())
+		return read.Bytes(), true
+	}
+	return nil, false
+}
+
+// copyLimited copies a body. It fails with errTooLarge when there are more than limit bytes, unless that is negative.
+func copyLimited(to io.Writer, from io.Reader, limit int64) error {
+	if limit < 0 || limit == math.MaxInt64 {
+		limit = math.MaxInt64 - 1
+	}
+	n, err := io.Copy(to, io.LimitReader(from, limit+1))
+	if n > limit {
+		return errTooLarge
+	}
 	return err
 }
 
-// limited returns the body of an answer, which fails with errTooLarge when it is longer than it may be.
-func (s *settings) limited(answered *http.Response) io.Reader {
-	if s.maxAnswer < 0 {
-		return answered.Body
+// replaceBody gives a request the body that was read from it.
+func replaceBody(r *http.Request, body []byte) {
+	// The body has been read; no 100 Continue is needed.
+	delete(r.Header, "Expect")
+	if !hasTrailer(r.Trailer) {
+		r.ContentLength, r.TransferEncoding = int64(len(body)), nil
+		if len(body) == 0 {
+			r.Body = http.NoBody
+			return
+		}
 	}
-	return &limited{reader: answered.Body, left: s.maxAnswer}
+	r.Body = io.NopCloser(bytes.NewReader(body))
 }
 
-// limited fails when there is more to read than it may be.
-type limited struct {
-	reader io.Reader
-	left   int64
-}
-
-// Read reads what may be read, and one byte more to see whether there is any.
-func (l *limited) Read(p []byte) (int, error) {
-	if len(p) == 0 {
-		return 0, nil
+// hasTrailer reports whether a body came with trailers, which travel with chunks only (RFC 9112 section 7.1).
+func hasTrailer(trailer http.Header) bool {
+	for _, values := range trailer {
+		if len(values) > 0 {
+			return true
+		}
 	}
-	if int64(len(p))-1 > l.left {
-		p = p[:l.left+1]
-	}
-	n, err := l.reader.Read(p)
-	if int64(n) > l.left {
-		return int(l.left), errTooLarge
-	}
-	l.left -= int64(n)
-	return n, err
+	return false
 }
 
 // unread answers a request about which an answer was given that could not be read.
@@ -108,20 +144,17 @@ func (f *ForwardAuth) refuse(w http.ResponseWriter, r *http.Request, reason stri
 // fail answers a request about which no answer came, unless the client has left. The context is that of the
 // authentication request.
 func (f *ForwardAuth) fail(ctx context.Context, w http.ResponseWriter, r *http.Request, err error) {
+	ended := r.Context().Err()
+	if ended == nil || errors.Is(ended, context.DeadlineExceeded) {
+		f.counts.failed.Add(1)
+	}
 	switch {
-	case errors.Is(r.Context().Err(), context.DeadlineExceeded):
-		f.counts.failed.Add(1)
-		answer.Refuse(w, r, http.StatusGatewayTimeout, f.name,
-			"the time for the request was over before the authentication server answered")
-	case r.Context().Err() != nil:
-		answer.Note(r, f.name, "the client left before the authentication server answered")
-		telemetry.RecordFrom(r.Context()).Status = telemetry.StatusClientClosedRequest
+	case ended != nil:
+		answer.Leave(w, r, f.name, "the authentication server answered")
 	case ctx.Err() != nil:
-		f.counts.failed.Add(1)
 		answer.Refuse(w, r, http.StatusInternalServerError, f.name,
 			fmt.Sprintf("the authentication server did not answer within %v", f.server.timeout))
 	default:
-		f.counts.failed.Add(1)
-		answer.Refuse(w, r, http.StatusInternalServerError, f.name, "asking the authentication server: "+describe(err))
+		answer.Refuse(w, r, http.StatusInternalServerError, f.name, "asking the authentication server: "+err.Error())
 	}
 }

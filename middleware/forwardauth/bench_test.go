@@ -34,7 +34,7 @@ func BenchmarkAsk(b *testing.B) {
 		r.Header = middlewaretest.Request(b, "GET /", browser...).Header
 		b.ReportAllocs()
 		for b.Loop() {
-			answer, err := step.server.transport.RoundTrip(r)
+			answer, err := step.server.send(r)
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -37,13 +37,7 @@ type exchange struct {
 
 // EditHead puts the listed cookies of the authentication server in the place of the service's.
 func (e *exchange) EditHead(header http.Header, _ int) {
-	theirs := header[setCookie]
-	kept := make([]string, 0, len(theirs)+len(e.lines))
-	for _, line := range theirs {
-		if !e.names.list(line) {
-			kept = append(kept, line)
-		}
-	}
+	kept := slices.DeleteFunc(slices.Clone(header[setCookie]), e.names.list)
 	for _, line := range e.lines {
 		if e.names.list(line) {
 			kept = append(kept, line)

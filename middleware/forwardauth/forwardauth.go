@@ -8,6 +8,8 @@
 package forwardauth
 
 import (
+	"context"
+	"net"
 	"net/http"
 	"sync/atomic"
 
@@ -29,6 +31,8 @@ type ForwardAuth struct {
 type Options struct {
 	// ReadFile reads the files that the options of tls name; nil reads them from the disk.
 	ReadFile func(path string) ([]byte, error)
+	// Dial connects to the authentication server; nil is a [net.Dialer] with a timeout of 10 s.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
 // counts are what has become of requests since the object was made.
@@ -41,7 +45,7 @@ func New(name string, config dynamic.ForwardAuth, options Options) (*ForwardAuth
 	if err != nil {
 		return nil, err
 	}
-	asked, err := newServer(&config, options)
+	asked, err := newServer(&config, checked.address.url, options)
 	if err != nil {
 		return nil, err
 	}

@@ -1,9 +1,7 @@
 package forwardauth
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
@@ -55,8 +53,7 @@ func vouchedNames(option string, names []string) ([]string, error) {
 func frames(name string) bool {
 	switch name {
 	case "Connection", "Content-Length", "Expect", "Host", "Http2-Settings", "Keep-Alive", "Proxy-Connection", "Te",
-		"Trailer",
-		"Transfer-Encoding", "Upgrade":
+		"Trailer", "Transfer-Encoding", "Upgrade":
 		return true
 	}
 	return false
@@ -101,13 +98,11 @@ func (i *identity) apply(r *http.Request, granted http.Header) {
 		}
 	}
 	matched := i.match(r.Header, granted)
-	// A chunked body may end with trailers that nothing announced (RFC 9110 section 6.5.1).
-	if (r.Trailer != nil || r.ProtoMajor == 1 && r.ContentLength < 0) && r.Body != nil {
-		body := &trailing{ReadCloser: r.Body, request: r, identity: i, matched: matched}
-		body.strip()
-		if r.Body != http.NoBody {
-			r.Body = body
-		}
+	if forwarded.MayHaveTrailers(r) {
+		forwarded.EditTrailers(r, func(trailer http.Header) {
+			i.strip(trailer)
+			forwarded.RemoveHeader(trailer, matched...)
+		})
 	}
 }
 
@@ -124,27 +119,4 @@ func (i *identity) match(h, granted http.Header) (names []string) {
 		}
 	}
 	return names
-}
-
-// trailing is the body of a request that may end with trailers, which servers merge into headers.
-type trailing struct {
-	io.ReadCloser
-	request  *http.Request
-	identity *identity
-	matched  []string
-}
-
-// strip removes from the trailers what the head says, in any spelling.
-func (t *trailing) strip() {
-	t.identity.strip(t.request.Trailer)
-	forwarded.RemoveHeader(t.request.Trailer, t.matched...)
-}
-
-// Read reads, and removes the trailers when they have come.
-func (t *trailing) Read(p []byte) (int, error) {
-	n, err := t.ReadCloser.Read(p)
-	if errors.Is(err, io.EOF) {
-		t.strip()
-	}
-	return n, err
 }

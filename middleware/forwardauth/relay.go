@@ -1,6 +1,7 @@
 package forwardauth
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"net/http"
@@ -27,10 +28,17 @@ func (f *ForwardAuth) relay(ctx context.Context, w http.ResponseWriter, r *http.
 		http.Redirect(w, r, f.settings.signIn, http.StatusFound)
 		return
 	}
-	header, err := f.settings.relayed(answered.Header)
+	header := answered.Header
+	forwarded.RemoveHopByHop(header, nil)
+	delete(header, "Connection")
+	delete(header, "Upgrade")
+	location, err := f.settings.location(header.Get("Location"))
 	if err != nil {
 		f.fail(ctx, w, r, err)
 		return
+	}
+	if location != "" {
+		header["Location"] = []string{location}
 	}
 	f.counts.refused.Add(1)
 	if whole && answered.Request.Method != http.MethodHead && answered.StatusCode != http.StatusNotModified {
@@ -55,39 +63,22 @@ func (f *ForwardAuth) relay(ctx context.Context, w http.ResponseWriter, r *http.
 // begin reads the body of an answer: all of it where a limit is set, and what comes first otherwise.
 func (s *settings) begin(answered *http.Response) (body []byte, whole bool, err error) {
 	if s.maxAnswer >= 0 {
-		body, err = io.ReadAll(s.limited(answered))
-		return body, true, err
+		var read bytes.Buffer
+		err = copyLimited(&read, answered.Body, s.maxAnswer)
+		return read.Bytes(), true, err
 	}
 	body, err = io.ReadAll(io.LimitReader(answered.Body, wholeBytes+1))
 	return body, len(body) <= wholeBytes, err
 }
 
-// relayed returns the headers that the client gets.
-func (s *settings) relayed(given http.Header) (http.Header, error) {
-	forwarded.RemoveHopByHop(given, nil)
-	delete(given, "Connection")
-	delete(given, "Upgrade")
-	location, err := s.location(given.Get("Location"))
-	if err != nil {
-		return nil, err
-	}
-	if location != "" {
-		given["Location"] = []string{location}
-	}
-	return given, nil
-}
-
 // location returns where the client is sent: as the server says, or absolute, by the URL that the server was asked
 // under.
 func (s *settings) location(given string) (string, error) {
-	if given == "" {
-		return "", nil
-	}
 	parsed, err := url.Parse(given)
-	if err != nil {
+	switch {
+	case err != nil:
 		return "", errLocation
-	}
-	if s.keepLocation {
+	case given == "" || s.keepLocation:
 		return given, nil
 	}
 	return s.address.url.ResolveReference(parsed).String(), nil

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -100,9 +101,10 @@ func TestAnswers(t *testing.T) {
 
 // TestOnly2xxPasses tries every status that a server can send.
 func TestOnly2xxPasses(t *testing.T) {
-	status := 0
-	step := named(t, dynamic.ForwardAuth{}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
-	for status = 200; status <= 999; status++ {
+	statuses := make(chan int, 1)
+	step := named(t, dynamic.ForwardAuth{}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(<-statuses) })
+	for status := 200; status <= 999; status++ {
+		statuses <- status
 		o := get(t, step)
 		want := status
 		if status > 599 {
@@ -117,15 +119,15 @@ func TestOnly2xxPasses(t *testing.T) {
 // TestRedirectsAreNotFollowed has a server that would let pass whoever comes to another address.
 func TestRedirectsAreNotFollowed(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
-		asked := 0
+		var asked atomic.Int64
 		step := named(t, dynamic.ForwardAuth{}, func(w http.ResponseWriter, r *http.Request) {
-			asked++
+			asked.Add(1)
 			if r.URL.Path == "/check" {
 				http.Redirect(w, r, "/fine", status)
 			}
 		})
-		if o := get(t, step); o.service != nil || o.Code != status || asked != 1 || o.Header().Get("Location") != "http://auth.test/fine" {
-			t.Errorf("%d: answers %d to %s after %d questions", status, o.Code, o.Header().Get("Location"), asked)
+		if o := get(t, step); o.service != nil || o.Code != status || asked.Load() != 1 || o.Header().Get("Location") != "http://auth.test/fine" {
+			t.Errorf("%d: answers %d to %s after %d questions", status, o.Code, o.Header().Get("Location"), asked.Load())
 		}
 	}
 }

@@ -16,9 +16,7 @@ import (
 const made = 8
 
 // authRequest returns the request to the authentication server about r, with body as its content. It has no context
-// yet.
-//
-// It shares nothing with r but strings, since a transport may still write it when it has an answer already.
+// yet. It shares the values of headers with r, which must not change until the exchange has ended.
 func (s *settings) authRequest(r *http.Request, body []byte) *http.Request {
 	q := &http.Request{
 		Method: http.MethodGet, URL: s.address.url, Host: s.address.url.Host, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
@@ -49,23 +47,16 @@ func (s *settings) headers(r *http.Request) http.Header {
 	if s.address.authorization != nil && len(h["Authorization"]) == 0 {
 		m.set("Authorization", *s.address.authorization)
 	}
-	if len(h["User-Agent"]) == 0 {
-		h["User-Agent"] = nil // Otherwise the transport would send its own.
-	}
 	return h
 }
 
 // received returns a copy of the client's headers that the server is shown.
 func (s *settings) received(header http.Header) http.Header {
 	h := make(http.Header, len(header)+made)
-	values := make([]string, 0, len(header)+made)
-	for name, lines := range header {
-		if name != "Connection" && !s.shows(name) {
-			continue
+	for name, values := range header {
+		if name == "Connection" || s.shows(name) {
+			h[name] = values
 		}
-		start := len(values)
-		values = append(values, lines...)
-		h[name] = values[start:len(values):len(values)]
 	}
 	// What Connection names is not for others, whether it is shown or not.
 	forwarded.RemoveHopByHop(h, nil)
@@ -112,7 +103,7 @@ func (m *maker) address(client string) {
 	delete(m.header, forwarded.XForwardedFor)
 	if m.keep && len(prior) > 0 {
 		if client != "" {
-			prior = append(prior, client)
+			prior = append(slices.Clip(prior), client)
 		}
 		client = strings.Join(prior, ", ")
 	}

@@ -95,12 +95,12 @@ func TestQuestions(t *testing.T) {
 		{"credentials in the address", dynamic.ForwardAuth{Address: "http://sluice:s3cret@auth.test/#part"}, simple},
 		{"credentials in the address, and the client's", dynamic.ForwardAuth{Address: "http://sluice:s3cret@auth.test"}, get("Authorization: Bearer t")},
 	} {
-		asked := ""
-		step := named(t, test.config, func(_ http.ResponseWriter, r *http.Request) { asked = written(r) })
+		asked := make(chan string, 1)
+		step := named(t, test.config, func(_ http.ResponseWriter, r *http.Request) { asked <- written(r) })
 		if o := send(t, step, test.request(t), nil); o.service == nil {
 			t.Fatalf("%s: answered %d: %s", test.name, o.Code, o.record.Reason)
 		}
-		fmt.Fprintf(&b, "%s\n%s\n", test.name, asked)
+		fmt.Fprintf(&b, "%s\n%s\n", test.name, <-asked)
 	}
 	golden(t, "questions.golden", b.String())
 }
@@ -108,8 +108,10 @@ func TestQuestions(t *testing.T) {
 // TestQuestionsHoldNoAliases has what a server behind a CGI-like interface would take for the headers that are made.
 func TestQuestionsHoldNoAliases(t *testing.T) {
 	for _, trusted := range []*bool{nil, pointer(false), pointer(true)} {
-		var got http.Header
-		step := named(t, dynamic.ForwardAuth{TrustForwardHeader: trusted}, func(_ http.ResponseWriter, r *http.Request) { got = r.Header })
+		got := make(chan http.Header, 1)
+		step := named(t, dynamic.ForwardAuth{TrustForwardHeader: trusted}, func(_ http.ResponseWriter, r *http.Request) {
+			got <- r.Header
+		})
 		r := middlewaretest.Request(t, "GET /")
 		for _, name := range forwarded.Managed() {
 			if alias := strings.ReplaceAll(name, "-", "_"); alias != name {
@@ -118,7 +120,7 @@ func TestQuestionsHoldNoAliases(t *testing.T) {
 			r.Header[strings.ToLower(name)] = []string{"forged"}
 		}
 		send(t, step, r, nil)
-		for name, values := range got {
+		for name, values := range <-got {
 			if name != forwarded.XReplacedPath && strings.Contains(strings.Join(values, " "), "forged") && !strings.EqualFold(name, "x_replaced_path") {
 				t.Errorf("%s: %s", name, values)
 			}
@@ -138,21 +140,25 @@ func TestAuthRequestLeavesTheRequestAlone(t *testing.T) {
 	}
 }
 
-// TestAuthRequestSharesNothing has a request that is used for another one while an authentication request about it is
-// still written.
-func TestAuthRequestSharesNothing(t *testing.T) {
-	step := build(t, dynamic.ForwardAuth{Address: "http://auth.test", TrustForwardHeader: pointer(true)})
-	r := browsed(t, "GET /")
-	q := step.settings.authRequest(r, nil)
-	want := q.Header.Clone()
-	for _, values := range r.Header {
-		for i := range values {
-			values[i] = "another's"
+// TestAuthRequestEndsWithTheHandler has servers that answer before they have read the authentication request. The
+// memory of a request is used again once its handler has returned.
+func TestAuthRequestEndsWithTheHandler(t *testing.T) {
+	step := named(t, dynamic.ForwardAuth{ForwardBody: true}, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Connection", "close")
+		w.WriteHeader(http.StatusForbidden)
+	})
+	for range 20 {
+		r := with(t, strings.Repeat("x", 1<<20), "POST /")
+		for i := range 100 {
+			r.Header[fmt.Sprintf("X-Long-%d", i)] = []string{strings.Repeat("x", 5000)}
 		}
-	}
-	clear(r.Header)
-	if diff := cmp.Diff(want, q.Header); diff != "" {
-		t.Error(diff)
+		if o := send(t, step, r, nil); o.service != nil {
+			t.Fatal("passes")
+		}
+		for _, values := range r.Header {
+			values[0] = "another's"
+		}
+		clear(r.Header)
 	}
 }
 

@@ -30,7 +30,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // build returns a forwardAuth whose connections end with the test.
 func build(t testing.TB, config dynamic.ForwardAuth) *ForwardAuth {
 	t.Helper()
-	step, err := New("auth@file", config, Options{})
+	return dialing(t, config, nil)
+}
+
+// dialing is build with connections that are made in another way.
+func dialing(t testing.TB, config dynamic.ForwardAuth, dial dialFunc) *ForwardAuth {
+	t.Helper()
+	step, err := New("auth@file", config, Options{Dial: dial})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,19 +55,19 @@ func serve(t testing.TB, handler http.HandlerFunc) string {
 // named returns a forwardAuth whose server is called auth.test, wherever that address leads to.
 func named(t testing.TB, config dynamic.ForwardAuth, handler http.HandlerFunc) *ForwardAuth {
 	t.Helper()
-	where := strings.TrimPrefix(serve(t, handler), "http://")
 	if config.Address == "" {
 		config.Address = "http://auth.test/check?by=sluice"
 	}
-	step := build(t, config)
-	step.server.transport.DialContext = leadsTo(step, where)
-	return step
+	return dialing(t, config, leadsTo(serve(t, handler)))
 }
 
-// leadsTo dials one address, whatever is asked for.
-func leadsTo(step *ForwardAuth, where string) func(context.Context, string, string) (net.Conn, error) {
-	dial := step.server.transport.DialContext
-	return func(ctx context.Context, network, _ string) (net.Conn, error) { return dial(ctx, network, where) }
+type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// leadsTo connects to the server of one URL, whatever is asked for.
+func leadsTo(where string) dialFunc {
+	return func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, strings.TrimPrefix(where, "http://"))
+	}
 }
 
 // outcome is what became of a request.

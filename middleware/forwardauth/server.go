@@ -1,20 +1,24 @@
 package forwardauth
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"errors"
-	"io"
 	"net"
 	"net/http"
+	"net/url"
+	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
-	"golang.org/x/net/http/httpguts"
+	"golang.org/x/net/idna"
 
+	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/clienttls"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/http1"
 )
 
 const (
@@ -28,140 +32,107 @@ const (
 	idleTimeout = 90 * time.Second
 	// maxHead bounds the head of an answer, in bytes.
 	maxHead = 1 << 20
-	// maxTries is how often an authentication request is asked at most.
-	maxTries = 3
-	// pingAfter is how long an HTTP/2 connection may be silent before it is tested, and pingTimeout how long that may
-	// take. Otherwise one that leads nowhere would have every authentication request wait until its time is over.
-	pingAfter, pingTimeout = 10 * time.Second, 5 * time.Second
 )
 
-// server is the way to the authentication server. Its connections are this middleware's alone.
+var (
+	errStatus   = errors.New("its status is not between 200 and 599")
+	errTimeout  = errors.New("its time is over")
+	errLocation = errors.New("its Location is not a URL")
+)
+
+// server is the client of the authentication server. Its connections serve this middleware alone.
 type server struct {
-	transport *http.Transport
-	timeout   time.Duration
-	closed    atomic.Bool
+	upstream *http1.Upstream
+	// slots has an element for each request in flight.
+	slots   chan struct{}
+	timeout time.Duration
+	closed  atomic.Bool
 }
 
-func newServer(config *dynamic.ForwardAuth, options Options) (*server, error) {
+// newServer returns a client for the URL, whose host it writes in ASCII. It does not dial.
+func newServer(config *dynamic.ForwardAuth, address *url.URL, options Options) (*server, error) {
 	secured, err := clienttls.New("forwardAuth.tls", clienttls.OptionsOf(config.TLS), options.ReadFile)
 	if err != nil {
 		return nil, err
 	}
+	if err := encodeHost(address); err != nil {
+		return nil, err
+	}
+	port := cmp.Or(address.Port(), "80")
+	if address.Scheme == "http" {
+		secured = nil
+	} else {
+		port = cmp.Or(address.Port(), "443")
+		if secured == nil {
+			secured = &tls.Config{MinVersion: tls.VersionTLS12}
+		}
+		secured.ServerName = address.Hostname()
+	}
+	target, dial := net.JoinHostPort(address.Hostname(), port), options.Dial
+	if dial == nil {
+		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
+	}
 	return &server{
-		timeout: timeout,
-		transport: &http.Transport{
-			Proxy:                  http.ProxyFromEnvironment,
-			DialContext:            traced(&net.Dialer{Timeout: dialTimeout}),
-			TLSClientConfig:        secured,
-			TLSHandshakeTimeout:    dialTimeout,
-			ForceAttemptHTTP2:      true,
-			DisableCompression:     true, // What the client accepts decides.
-			MaxIdleConns:           maxConns,
-			MaxIdleConnsPerHost:    maxConns,
-			MaxConnsPerHost:        maxConns,
-			IdleConnTimeout:        idleTimeout,
-			MaxResponseHeaderBytes: maxHead,
-			HTTP2:                  &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: pingTimeout},
-		},
+		slots: make(chan struct{}, maxConns), timeout: timeout,
+		upstream: new(http1.Client).Upstream(&http1.UpstreamConfig{
+			Dial: func(ctx context.Context) (net.Conn, error) { return dial(ctx, "tcp", target) },
+			TLS:  secured, HandshakeTimeout: dialTimeout,
+			MaxIdle: maxConns, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHead,
+		}),
 	}, nil
 }
 
-// close ends idle connections, and has those that are in use end when they become idle.
+// encodeHost writes an internationalised host in its ASCII form.
+func encodeHost(address *url.URL) error {
+	if strings.ContainsFunc(address.Host, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		ascii, err := idna.Lookup.ToASCII(address.Hostname())
+		if err != nil {
+			return errors.New("forwardAuth.address has a host that is not a name")
+		}
+		address.Host = ascii + strings.TrimPrefix(address.Host, address.Hostname())
+	}
+	// The client removes a zone, which is valid on this machine only, from Host.
+	if !strings.Contains(address.Host, "%") && !canonical.ValidAuthority(address.Host) {
+		return errors.New("forwardAuth.address has a host that is not a name")
+	}
+	return nil
+}
+
+// acquire waits until fewer than maxConns requests are in flight. Its error is the cause of the end of the context.
+func (s *server) acquire(ctx context.Context) error {
+	select {
+	case s.slots <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// release ends what acquire began. The body of the answer must have been closed.
+func (s *server) release() {
+	<-s.slots
+	if s.closed.Load() {
+		s.upstream.CloseIdleConnections()
+	}
+}
+
+// close closes idle connections, and lets the others be closed when their request has ended.
 func (s *server) close() {
 	s.closed.Store(true)
-	s.transport.CloseIdleConnections()
+	s.upstream.CloseIdleConnections()
 }
 
-// done is called when an authentication request has come to its end.
-func (s *server) done() {
-	if s.closed.Load() {
-		s.transport.CloseIdleConnections()
-	}
-}
-
-// ask returns the server's answer, whose body has yet to be read. It follows no redirects. The authentication request
-// is asked again, as transports do on a connection that has ended, when it got a connection on which an answer to no
-// authentication request lay.
-func (s *server) ask(ctx context.Context, request *http.Request) (*http.Response, error) {
-	for tries := 1; ; tries++ {
-		answered, err := s.once(ctx, request)
-		if !errors.Is(err, errUnsolicited) || tries == maxTries || !repeatable(request.Method) {
-			return answered, err
-		}
-		if request.GetBody != nil {
-			if request.Body, err = request.GetBody(); err != nil {
-				return nil, err
-			}
-		}
-	}
-}
-
-// repeatable reports whether an authentication request may be asked twice: it changes nothing (RFC 9110 section 9.2.1).
-func repeatable(method string) bool {
-	return method == http.MethodGet || method == http.MethodHead || method == http.MethodOptions
-}
-
-func (s *server) once(ctx context.Context, request *http.Request) (*http.Response, error) {
-	ctx, trace := traceRequest(ctx)
-	answered, err := s.transport.RoundTrip(request.WithContext(ctx))
-	switch unsolicited := trace.unsolicited.Load(); {
-	case unsolicited && err == nil:
-		_ = answered.Body.Close() // It belongs to no request.
-		return nil, errUnsolicited
-	case unsolicited:
-		return nil, errUnsolicited
-	case err != nil:
+// send returns the server's answer, whose body has yet to be read. It follows no redirects.
+func (s *server) send(request *http.Request) (*http.Response, error) {
+	// The body is in memory, so that no Read of it has to be interrupted.
+	exchange := &http1.RoundTrip{Interrupt: func() bool { return true }}
+	response, err := s.upstream.Do(exchange, request)
+	if err != nil {
 		return nil, err
 	}
-	if status := answered.StatusCode; status < http.StatusOK || status > 599 {
-		_ = answered.Body.Close() // It is not used.
+	if status := response.StatusCode; status < http.StatusOK || status > 599 {
+		_ = response.Body.Close() // It is not used.
 		return nil, errStatus
 	}
-	for name := range answered.Header {
-		if !httpguts.ValidHeaderFieldName(name) { // The transport takes "X-User : a".
-			_ = answered.Body.Close() // As above.
-			return nil, errHeader
-		}
-	}
-	return answered, nil
-}
-
-var (
-	errStatus      = errors.New("its status is not between 200 and 599")
-	errUnsolicited = errors.New("it answered before it was asked")
-	errHeader      = errors.New("it has a header without a valid name")
-	errTimeout     = errors.New("its time is over")
-	errLocation    = errors.New("its Location is not a URL")
-)
-
-// describe says what went wrong with an answer, in words that hold nothing of what client or server sent.
-func describe(err error) string {
-	for _, own := range [...]error{errStatus, errUnsolicited, errHeader, errLocation, errTimeout} {
-		if errors.Is(err, own) {
-			return err.Error()
-		}
-	}
-	if failed, ok := errors.AsType[*net.OpError](err); ok {
-		return failed.Error()
-	}
-	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok || untrusted(err) {
-		return "its certificate is not trusted: " + err.Error()
-	}
-	if _, ok := errors.AsType[tls.RecordHeaderError](err); ok {
-		return "it does not speak TLS"
-	}
-	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() {
-		return errTimeout.Error()
-	}
-	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return "it ended the connection before its answer was whole"
-	}
-	return "its answer can't be understood"
-}
-
-func untrusted(err error) bool {
-	_, authority := errors.AsType[x509.UnknownAuthorityError](err)
-	_, host := errors.AsType[x509.HostnameError](err)
-	_, invalid := errors.AsType[x509.CertificateInvalidError](err)
-	return authority || host || invalid
+	return response, nil
 }

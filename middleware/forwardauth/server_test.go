@@ -1,6 +1,7 @@
 package forwardauth
 
 import (
+	"context"
 	"crypto/tls"
 	"encoding/pem"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
@@ -98,12 +100,57 @@ func TestStaleConnections(t *testing.T) {
 	}
 }
 
+// TestConnectionsAreBounded has more requests at a time than connections may be.
+func TestConnectionsAreBounded(t *testing.T) {
+	asked, answer := make(chan struct{}, maxConns+10), make(chan struct{})
+	step := build(t, dynamic.ForwardAuth{Address: serve(t, func(http.ResponseWriter, *http.Request) {
+		asked <- struct{}{}
+		<-answer
+	})})
+	var all sync.WaitGroup
+	for range maxConns {
+		all.Go(func() { get(t, step) })
+	}
+	for range maxConns {
+		<-asked
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	o := send(t, step, middlewaretest.Request(t, "GET /").WithContext(ctx), nil)
+	if o.Code != http.StatusGatewayTimeout || len(asked) > 0 {
+		t.Errorf("answers %d, and the server is asked %d times more", o.Code, len(asked))
+	}
+	close(answer)
+	all.Wait()
+	if counts := step.Counts(); counts["passed"] != maxConns {
+		t.Errorf("counts %v", counts)
+	}
+}
+
+// TestHostsOfAnyLanguage has an address whose host is sent in its ASCII form.
+func TestHostsOfAnyLanguage(t *testing.T) {
+	asked, dialed := make(chan string, 1), make(chan string, 1)
+	where := serve(t, func(_ http.ResponseWriter, r *http.Request) { asked <- r.Host })
+	step := dialing(t, dynamic.ForwardAuth{Address: "http://bücher.example:8080/check"},
+		func(ctx context.Context, network, address string) (net.Conn, error) {
+			dialed <- address
+			return leadsTo(where)(ctx, network, address)
+		})
+	if o := get(t, step); o.service == nil {
+		t.Errorf("answers %d: %s", o.Code, o.record.Reason)
+	}
+	const want = "xn--bcher-kva.example:8080"
+	if host, address := <-asked, <-dialed; host != want || address != want {
+		t.Errorf("dials %s, and asks %s", address, host)
+	}
+}
+
 // TestManyAtOnce asks many questions at a time, each of which must get its own answer.
 func TestManyAtOnce(t *testing.T) {
 	for _, h2 := range []bool{false, true} {
 		server, seen := counted(t, func(w http.ResponseWriter, r *http.Request) {
 			body, _ := io.ReadAll(r.Body)
-			if want := 1 + btoi(h2); r.ProtoMajor != want {
+			if r.ProtoMajor != 1 {
 				t.Errorf("speaks %s", r.Proto)
 			}
 			w.Header().Set("X-User", r.Header.Get("X-Number")+string(body))
@@ -135,13 +182,6 @@ func TestManyAtOnce(t *testing.T) {
 		}
 		step.Close()
 	}
-}
-
-func btoi(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 // TestTLS goes through the options of tls, with a server that demands a certificate.

@@ -171,21 +171,19 @@ func (s *settings) setCookies(config *dynamic.ForwardAuth) error {
 }
 
 func (s *settings) setSizes(config *dynamic.ForwardAuth) error {
-	for _, size := range []struct {
-		option string
-		value  *int64
-		into   *int64
-	}{
-		{"forwardAuth.maxBodySize", config.MaxBodySize, &s.maxBody},
-		{"forwardAuth.maxResponseBodySize", config.MaxResponseBodySize, &s.maxAnswer},
-	} {
-		if size.value == nil {
-			continue
-		}
-		if *size.value < -1 {
-			return fmt.Errorf("%s %d is less than -1, which stands for no limit", size.option, *size.value)
-		}
-		*size.into = *size.value
+	if err := setSize("forwardAuth.maxBodySize", config.MaxBodySize, &s.maxBody); err != nil {
+		return err
+	}
+	return setSize("forwardAuth.maxResponseBodySize", config.MaxResponseBodySize, &s.maxAnswer)
+}
+
+func setSize(option string, value, into *int64) error {
+	switch {
+	case value == nil:
+	case *value < -1:
+		return fmt.Errorf("%s %d is less than -1, which stands for no limit", option, *value)
+	default:
+		*into = *value
 	}
 	return nil
 }

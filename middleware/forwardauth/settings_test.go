@@ -54,6 +54,8 @@ func TestBadValues(t *testing.T) {
 		"a script as a sign-in page":      {dynamic.ForwardAuth{Address: address, AuthSigninURL: "javascript:alert(1)"}, "forwardAuth.authSigninURL does not begin with http:// or https://"},
 		"a sign-in page without a scheme": {dynamic.ForwardAuth{Address: address, AuthSigninURL: "//id.example/"}, "forwardAuth.authSigninURL does not begin with http:// or https://"},
 		"a sign-in page with a line":      {dynamic.ForwardAuth{Address: address, AuthSigninURL: "/a\r\nX: " + secret}, "forwardAuth.authSigninURL is not a URL"},
+		"a host that is no name":          {dynamic.ForwardAuth{Address: "http://a\"b/"}, "forwardAuth.address has a host that is not a name"},
+		"a host that has no ASCII form":   {dynamic.ForwardAuth{Address: "http://\u00e9\u200b.\u0378/"}, "forwardAuth.address has a host that is not a name"},
 		"a sign-in page with a space":     {dynamic.ForwardAuth{Address: address, AuthSigninURL: "/a b"}, "forwardAuth.authSigninURL is not a URL"},
 		"a sign-in page that is nothing":  {dynamic.ForwardAuth{Address: address, AuthSigninURL: "?"}, "forwardAuth.authSigninURL does not begin with http:// or https://"},
 
@@ -146,13 +148,11 @@ func TestExamples(t *testing.T) {
 			config.TLS = nil // Its files are on no machine of ours.
 			config.Address = strings.Replace(config.Address, "https:", "http:", 1)
 		}
-		step := build(t, config)
-		where := strings.TrimPrefix(serve(t, func(w http.ResponseWriter, _ *http.Request) {
+		step := named(t, config, func(w http.ResponseWriter, _ *http.Request) {
 			for _, header := range []string{"Remote-User", "X-Auth-User"} {
 				w.Header().Set(header, "alice")
 			}
-		}), "http://")
-		step.server.transport.DialContext = leadsTo(step, where)
+		})
 		o := get(t, step, "Remote-User: mallory", "X-Auth-User: mallory")
 		if o.service == nil || name == "sign-in" && o.service.Header.Get("Remote-User") != "alice" || name == "by-expression" && (o.service.Header.Get("X-Auth-User") != "alice" || o.record.Username != "alice") {
 			t.Errorf("%s: answers %d, the service gets %v", name, o.Code, o.service)

@@ -1,13 +1,11 @@
 package jwt
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"strings"
 
 	"github.com/sluiceproxy/sluice/middleware/answer"
-	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // refusalKind says how a request is refused.
@@ -64,7 +62,7 @@ func (j *JWT) refuse(w http.ResponseWriter, r *http.Request, refused *refusal) {
 	case keyless:
 		j.counts.unavailable.Add(1)
 		if r.Context().Err() != nil {
-			j.leave(w, r)
+			answer.Leave(w, r, j.name, "there were keys")
 			return
 		}
 		w.Header()["Retry-After"] = []string{retryAfter}
@@ -75,16 +73,6 @@ func (j *JWT) refuse(w http.ResponseWriter, r *http.Request, refused *refusal) {
 	}
 	w.Header()["Www-Authenticate"] = []string{j.challenge + code}
 	answer.Refuse(w, r, status, j.name, refused.reason)
-}
-
-// leave ends a request whose context ended while it waited: either its client left, or its time is over.
-func (j *JWT) leave(w http.ResponseWriter, r *http.Request) {
-	if errors.Is(r.Context().Err(), context.DeadlineExceeded) {
-		answer.Refuse(w, r, http.StatusGatewayTimeout, j.name, "the time for the request was over before there were keys")
-		return
-	}
-	answer.Note(r, j.name, "the client left before there were keys")
-	telemetry.RecordFrom(r.Context()).Status = telemetry.StatusClientClosedRequest
 }
 
 // hasControl reports whether text has an ASCII control character.

@@ -256,7 +256,7 @@ func TestWaitingEndsWithTheRequest(t *testing.T) {
 		record telemetry.Record
 	}{
 		"client leaves": {left, 0, telemetry.Record{Status: 499, Reason: "middleware m@file: the client left before the request's turn"}},
-		"time is over":  {late, 504, telemetry.Record{Reason: "middleware m@file: the time for the request was over before its turn"}},
+		"time is over":  {late, 504, telemetry.Record{Reason: "middleware m@file: the time for the request was over before the request's turn"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

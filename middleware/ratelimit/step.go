@@ -1,14 +1,11 @@
 package ratelimit
 
 import (
-	"context"
-	"errors"
 	"net/http"
 	"strconv"
 	"time"
 
 	"github.com/sluiceproxy/sluice/middleware/answer"
-	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // step is a rateLimit with the buckets of one owner.
@@ -50,7 +47,7 @@ func (s *step) pass(w http.ResponseWriter, r *http.Request) bool {
 	wait, allowed := s.take(r)
 	switch {
 	case !allowed && r.Context().Err() != nil:
-		s.limit.leave(w, r)
+		answer.Leave(w, r, s.limit.name, "the request's turn")
 		return false
 	case !allowed:
 		s.limit.refuse(w, r, wait)
@@ -64,7 +61,7 @@ func (s *step) pass(w http.ResponseWriter, r *http.Request) bool {
 	case <-timer.C:
 		return true
 	case <-r.Context().Done():
-		s.limit.leave(w, r)
+		answer.Leave(w, r, s.limit.name, "the request's turn")
 		return false
 	}
 }
@@ -110,14 +107,4 @@ func (m *RateLimit) refuse(w http.ResponseWriter, r *http.Request, wait time.Dur
 	w.Header().Set("Retry-After", strconv.FormatInt(max(seconds, 1), 10))
 	w.Header().Set("X-Retry-In", wait.String())
 	answer.Refuse(w, r, http.StatusTooManyRequests, m.name, "the source sends more than the limit")
-}
-
-// leave ends a request whose context ended while it was here: either its client left, or its time is over.
-func (m *RateLimit) leave(w http.ResponseWriter, r *http.Request) {
-	if errors.Is(r.Context().Err(), context.DeadlineExceeded) {
-		answer.Refuse(w, r, http.StatusGatewayTimeout, m.name, "the time for the request was over before its turn")
-		return
-	}
-	answer.Note(r, m.name, "the client left before the request's turn")
-	telemetry.RecordFrom(r.Context()).Status = telemetry.StatusClientClosedRequest
 }
