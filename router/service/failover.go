@@ -53,10 +53,8 @@ func (f *Failover) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 const (
-	// drainBytes and drainTime bound how much of a discarded response is read, so that its connection can be
-	// reused.
-	drainBytes = 64 << 10
-	drainTime  = time.Second
+	// drainTime bounds how long a discarded response is read, so that its connection can be reused.
+	drainTime = time.Second
 	// restTime is the read deadline for the rest of a body whose reading was interrupted.
 	restTime = time.Minute
 )
@@ -76,8 +74,7 @@ func (f *Failover) try(w http.ResponseWriter, r *http.Request) {
 		s.reader = s.body.leaving(r)
 		attempt.Body = s.reader.body()
 	}
-	s.serve(f.options.Main.Handler, attempt)
-	if !s.discarded {
+	if !s.serve(f.options.Main.Handler, attempt) {
 		return
 	}
 	if r.Context().Err() != nil {

@@ -189,6 +189,7 @@ func TestInformationalResponsesComeBeforeAnAnswerThatPasses(t *testing.T) {
 
 // A main service without an end to them takes no more memory than others.
 func TestFewInformationalResponsesWait(t *testing.T) {
+	const maxInterims = 32
 	f := NewFailover(FailoverOptions{
 		Main: handled(func(w http.ResponseWriter, _ *http.Request) {
 			for range 10 * maxInterims {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/httpio/intercept"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -165,26 +166,8 @@ func (m *Mirrors) carry(o *original, to http.Handler, state *State) {
 			m.broken.Add(1)
 		}
 	}()
-	to.ServeHTTP(&discardWriter{header: http.Header{}}, request)
+	to.ServeHTTP(new(intercept.Sink), request)
 }
-
-// discardWriter is a response writer that discards the response.
-type discardWriter struct{ header http.Header }
-
-// Header returns the discarded header.
-func (v *discardWriter) Header() http.Header { return v.header }
-
-// WriteHeader does nothing.
-func (*discardWriter) WriteHeader(int) {}
-
-// Write discards the bytes.
-func (*discardWriter) Write(p []byte) (int, error) { return len(p), nil }
-
-// WriteString discards the text.
-func (*discardWriter) WriteString(s string) (int, error) { return len(s), nil }
-
-// Flush does nothing.
-func (*discardWriter) Flush() {}
 
 // memoryBody is a request body in memory.
 type memoryBody struct{ bytes.Reader }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/sluiceproxy/sluice/httpio/intercept"
 )
 
 // unending is a body of x whose end nobody is told of.
@@ -155,7 +157,7 @@ func TestAfterItsEndAnAnswerMovesNoDeadline(t *testing.T) {
 			t.Error("a deadline cannot be set")
 		}
 		w.WriteHeader(http.StatusServiceUnavailable)
-		if _, _, err := control.Hijack(); !errors.Is(err, errDiscarded) {
+		if _, _, err := control.Hijack(); !errors.Is(err, intercept.ErrDiscarded) {
 			t.Errorf("Hijack of a discarded answer: %v", err)
 		}
 		if control.SetWriteDeadline(past) == nil {
