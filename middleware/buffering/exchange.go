@@ -3,9 +3,7 @@ package buffering
 import (
 	"errors"
 	"io"
-	"maps"
 	"net/http"
-	"strings"
 
 	"github.com/sluiceproxy/sluice/middleware/answer"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -19,8 +17,6 @@ type exchange struct {
 	next      http.Handler
 	// body is the request's, where it has one.
 	body spool
-	// hinted says that the client has seen an informational response.
-	hinted bool
 }
 
 func (x *exchange) release() { x.body.release() }
@@ -34,7 +30,7 @@ func (x *exchange) serve() {
 	status, reason, released := record.Status, record.Reason, true
 	for number := 1; ; number++ {
 		record.Released = false
-		again := x.try(number)
+		again := x.newWriter(number).serve(x.attempt())
 		// A service that was tried before may keep a part of the request although the last one does not.
 		released = released && record.Released
 		record.Released = released
@@ -108,17 +104,6 @@ func (x *exchange) unreadable(err error) {
 	}
 }
 
-// try lets next answer once, and reports whether that was of no use. The client has seen nothing of it then.
-func (x *exchange) try(number int) (again bool) {
-	w := &writer{exchange: x, number: number, header: x.writer.Header().Clone()}
-	if w.header == nil {
-		w.header = make(http.Header)
-	}
-	w.body = spool{most: x.buffering.memResponse, limit: x.buffering.maxResponse}
-	defer w.release()
-	return w.finish(w.run(x.attempt()))
-}
-
 // attempt returns the request for a try. Who is behind edits it in place, so that it is another one where it may be needed again.
 func (x *exchange) attempt() *http.Request {
 	if x.buffering.retry == nil {
@@ -129,15 +114,6 @@ func (x *exchange) attempt() *http.Request {
 	r.URL, r.Header = &target, x.request.Header.Clone()
 	x.rewind(r)
 	return r
-}
-
-// repeats reports whether a try whose response has a status shall be forgotten for another.
-func (x *exchange) repeats(number, status int) bool {
-	retry := x.buffering.retry
-	if retry == nil || number > maxRetries || x.hinted || x.request.Context().Err() != nil {
-		return false
-	}
-	return retry(try{method: x.request.Method, number: number, status: status})
 }
 
 // requestReason says why a request is refused.
@@ -153,23 +129,4 @@ func (b *Buffering) responseReason() string {
 func (b *Buffering) refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {
 	b.tooLarge.Add(1)
 	answer.Refuse(w, r, status, b.name, reason)
-}
-
-// replace makes a header what another one is.
-func replace(header, by http.Header) {
-	clear(header)
-	maps.Copy(header, by)
-}
-
-// announced lists the names of trailers that a header announces.
-func announced(header http.Header) []string {
-	var names []string
-	for _, list := range header["Trailer"] {
-		for name := range strings.SplitSeq(list, ",") {
-			if name = http.CanonicalHeaderKey(strings.TrimSpace(name)); name != "" {
-				names = append(names, name)
-			}
-		}
-	}
-	return names
 }

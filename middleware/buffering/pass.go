@@ -26,9 +26,9 @@ func (b *Buffering) pass(w http.ResponseWriter, r *http.Request, next http.Handl
 		return
 	}
 	x := &exchange{buffering: b, writer: w, request: r, next: next}
-	try := &writer{exchange: x, through: true, header: w.Header()}
-	defer try.release()
-	try.finish(try.run(r))
+	streaming := x.newWriter(1)
+	streaming.streams = true
+	streaming.serve(r)
 }
 
 // limited is a body that notes that it was too large.

@@ -32,6 +32,8 @@ type spool struct {
 	file        *os.File
 	named       bool
 	filed       int64
+	// err is the error of a Write, which all that follow return.
+	err error
 }
 
 // size returns how much there is.
@@ -50,8 +52,13 @@ func (s *spool) room() []byte {
 	return s.memory[len(s.memory):cap(s.memory)]
 }
 
-// Write appends p. Its errors are errTooLarge, of which nothing is kept, and a *diskError.
-func (s *spool) Write(p []byte) (int, error) {
+// Write appends p. Its errors are errTooLarge, of which nothing is kept, and a *diskError. All that follow return the
+// same error.
+func (s *spool) Write(p []byte) (n int, err error) {
+	defer func() { s.err = err }()
+	if s.err != nil {
+		return 0, s.err
+	}
 	if s.limit > 0 && int64(len(p)) > s.limit-s.size() {
 		return 0, errTooLarge
 	}
@@ -68,7 +75,7 @@ func (s *spool) Write(p []byte) (int, error) {
 	if written == len(p) {
 		return written, nil
 	}
-	n, err := s.save(p[written:])
+	n, err = s.save(p[written:])
 	return written + n, err
 }
 

@@ -1,122 +1,84 @@
 package buffering
 
 import (
-	"bufio"
 	"errors"
-	"maps"
-	"net"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync/atomic"
+
+	"github.com/sluiceproxy/sluice/httpio/intercept"
+	"github.com/sluiceproxy/sluice/middleware/answer"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// phase is what becomes of the response of a try.
-type phase uint8
+// errEnded is returned to a handler that writes after its return.
+var errEnded = errors.New("the handler has returned")
 
-const (
-	// waiting is the time before the final status.
-	waiting phase = iota
-	// keeping collects the body.
-	keeping
-	// passing sends it at once.
-	passing
-	// forgetting drops it, because there is another try.
-	forgetting
-	// refused says that the client gets another answer instead.
-	refused
-	// cut says that the client must see that what it got is not all.
-	cut
-	// taken says that the connection speaks another protocol.
-	taken
-)
-
-// forgottenBytes is how much of a forgotten response is read, so that its connection can serve others. What is longer is broken off.
-const forgottenBytes = 64 << 10
-
-var (
-	errForgotten = errors.New("the response gave way to another try")
-	errEnded     = errors.New("the handler has returned")
-	errBegun     = errors.New("the response has begun")
-)
-
-// writer is the response of one try.
+// writer is the response of one attempt. A response that is discarded gives way to another attempt, or, with a
+// failure, to an error response.
 type writer struct {
+	intercept.Writer
 	exchange *exchange
 	number   int
-	// through says that the response is sent as it comes, whatever it is. Its header is the client's.
-	through bool
-	header  http.Header
-	// head is the header as it was with the final status.
-	head   http.Header
-	status int
-	phase  phase
-	body   spool
-	// passed counts what was sent, or dropped, at once.
-	passed  int64
+	// streams says that the response passes as it is written, whatever it is.
+	streams bool
+	// body is that of a held response, limited that of one which passes.
+	body    spool
+	limited limitedWriter
 	failure error
-	ended   atomic.Bool
 }
 
-// Header returns the header of this try.
-func (w *writer) Header() http.Header { return w.header }
+// newWriter returns the writer of an attempt. Attempts count from 1.
+func (x *exchange) newWriter(number int) *writer {
+	w := &writer{exchange: x, number: number}
+	w.body = spool{most: x.buffering.memResponse, limit: x.buffering.maxResponse}
+	w.Decider = w
+	w.Reset(x.writer)
+	return w
+}
 
-// WriteHeader decides on the response with the first final status. Others before it are informational (RFC 9110 section 15.2) and sent at
-// once; the client has seen something then, so that there is no other try.
-func (w *writer) WriteHeader(status int) {
+// Decide holds the response, unless it streams or there is another attempt.
+func (w *writer) Decide(status int) (int, intercept.Decision) {
+	header := w.ResponseWriter.Header()
 	switch {
-	case w.phase != waiting || status < 100 || status > 999 || w.ended.Load():
-	case status >= http.StatusOK || status == http.StatusSwitchingProtocols:
-		w.begin(status)
-	case status != http.StatusContinue:
-		w.inform(status)
-	}
-}
-
-// inform sends an informational response with the header as it is.
-func (w *writer) inform(status int) {
-	x := w.exchange
-	x.hinted = true
-	if w.through {
-		x.writer.WriteHeader(status)
-		return
-	}
-	own := x.writer.Header()
-	waits := maps.Clone(own)
-	replace(own, w.header)
-	x.writer.WriteHeader(status)
-	replace(own, waits)
-}
-
-// begin decides what becomes of the response.
-func (w *writer) begin(status int) {
-	x := w.exchange
-	w.status = status
-	switch {
-	case w.through:
-		w.phase = passing
-		x.writer.WriteHeader(status)
-	case x.repeats(w.number, status):
-		w.phase = forgetting
-	case status == http.StatusSwitchingProtocols || isEvents(w.header) || isGRPC(w.header):
-		w.phase = passing
-		replace(x.writer.Header(), w.header)
-		x.writer.WriteHeader(status)
-	case w.announcesTooMuch():
-		w.refuse(errTooLarge)
+	case !w.streams && w.repeats(status):
+		return status, intercept.Discard
+	case w.streams || status == http.StatusSwitchingProtocols || isEvents(header) || isGRPC(header):
+		if limit := w.exchange.buffering.maxResponse; limit > 0 {
+			w.limited = limitedWriter{to: w.ResponseWriter, left: limit}
+			w.Body = &w.limited
+		}
+		return status, intercept.Pass
+	case w.announcesTooMuch(status):
+		w.failure = errTooLarge
+		w.Body = refusal{errTooLarge}
+		return status, intercept.Discard
+	case bodiless(status):
+		w.Body = refusal{http.ErrBodyNotAllowed}
 	default:
-		w.phase = keeping
-		w.head = maps.Clone(w.header)
+		w.Body = &w.body
 	}
+	return status, intercept.Hold
 }
 
-// announcesTooMuch reports whether the response says by its length that it is larger than may be.
-func (w *writer) announcesTooMuch() bool {
-	limit := w.exchange.buffering.maxResponse
-	if limit == 0 || w.exchange.request.Method == http.MethodHead || bodiless(w.status) {
+// repeats reports whether an attempt whose response has a status is discarded for another.
+func (w *writer) repeats(status int) bool {
+	x := w.exchange
+	retry := x.buffering.retry
+	if retry == nil || w.number > maxRetries || w.Informed || x.request.Context().Err() != nil {
 		return false
 	}
-	length, err := strconv.ParseInt(w.header.Get("Content-Length"), 10, 64)
+	return retry(try{method: x.request.Method, number: w.number, status: status})
+}
+
+// announcesTooMuch reports whether the response's length exceeds the limit.
+func (w *writer) announcesTooMuch(status int) bool {
+	limit := w.exchange.buffering.maxResponse
+	if limit == 0 || w.exchange.request.Method == http.MethodHead || bodiless(status) {
+		return false
+	}
+	length, err := strconv.ParseInt(w.ResponseWriter.Header().Get("Content-Length"), 10, 64)
 	return err == nil && length > limit
 }
 
@@ -125,116 +87,131 @@ func bodiless(status int) bool {
 	return status < http.StatusOK || status == http.StatusNoContent || status == http.StatusNotModified
 }
 
-func (w *writer) refuse(err error) {
-	w.phase, w.failure = refused, err
+// serve calls the next handler and answers the client, or reports that there is to be another attempt.
+func (w *writer) serve(r *http.Request) (again bool) {
+	defer w.release()
+	x := w.exchange
+	returned := w.Serve(x.next, w, r)
+	if !returned && x.request.Context().Err() != nil {
+		panic(http.ErrAbortHandler)
+	}
+	switch w.Decision() {
+	case intercept.Undecided:
+		return w.unwritten()
+	case intercept.Hold:
+		w.failure = w.body.err
+		if w.failure == nil && returned {
+			w.commit()
+			return false
+		}
+		again = w.failure == nil && w.repeats(http.StatusBadGateway)
+	case intercept.Discard:
+		again = w.failure == nil
+	default:
+		if w.limited.exceeded {
+			panic(http.ErrAbortHandler)
+		}
+		return false
+	}
+	w.Restore()
+	if !again {
+		w.refuse()
+	}
+	return again
+}
+
+// unwritten ends an attempt without a status, which stands for 200 unless the client has left.
+func (w *writer) unwritten() (again bool) {
+	ctx := w.exchange.request.Context()
+	if w.streams || ctx.Err() != nil || telemetry.RecordFrom(ctx).Status == telemetry.StatusClientClosedRequest {
+		return false
+	}
+	if again = w.repeats(http.StatusOK); again {
+		w.Restore()
+	}
+	return again
+}
+
+// commit sends a response that is whole.
+func (w *writer) commit() {
+	x := w.exchange
+	if w.hasTrailers() {
+		delete(w.Head, "Content-Length")
+	} else if _, declared := w.Head["Content-Length"]; !declared && !bodiless(w.Status) &&
+		(w.body.size() > 0 || x.request.Method != http.MethodHead) {
+		w.Head["Content-Length"] = []string{strconv.FormatInt(w.body.size(), 10)}
+	}
+	w.Commit()
+	if w.body.size() == 0 {
+		return
+	}
+	if _, err := w.body.WriteTo(x.writer); err != nil {
+		answer.Note(x.request, x.buffering.name, "sending the response: "+err.Error())
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// hasTrailers reports whether trailers follow the body.
+func (w *writer) hasTrailers() bool {
+	if len(w.Head["Trailer"]) > 0 {
+		return true
+	}
+	for name := range w.Header() {
+		if strings.HasPrefix(name, http.TrailerPrefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// refuse answers in place of a response that broke off or could not be held.
+func (w *writer) refuse() {
+	x, status := w.exchange, http.StatusInternalServerError
+	var reason string
+	switch {
+	case errors.Is(w.failure, errTooLarge):
+		x.buffering.responseTooLarge.Add(1)
+		reason = x.buffering.responseReason()
+	case w.failure != nil:
+		reason = "keeping the response: " + w.failure.Error()
+	default:
+		status, reason = http.StatusBadGateway, "the response broke off"
+		if cause := telemetry.RecordFrom(x.request.Context()).Reason; cause != "" {
+			reason += ": " + cause
+		}
+	}
+	answer.Refuse(x.writer, x.request, status, x.buffering.name, reason)
+}
+
+// release ends the attempt for goroutines that the handler left running.
+func (w *writer) release() {
+	x := w.exchange
+	if w.limited.exceeded {
+		x.buffering.responseTooLarge.Add(1)
+		answer.Note(x.request, x.buffering.name, x.buffering.responseReason())
+	}
+	w.End(errEnded)
 	w.body.release()
 }
 
-// Write takes a part of the body.
-func (w *writer) Write(p []byte) (int, error) {
-	if w.ended.Load() {
-		return 0, errEnded
-	}
-	if w.phase == waiting {
-		w.WriteHeader(http.StatusOK)
-	}
-	switch w.phase {
-	case keeping:
-		return w.keep(p)
-	case passing:
-		return w.pass(p)
-	case forgetting:
-		if w.passed += int64(len(p)); w.passed > forgottenBytes {
-			return 0, errForgotten
-		}
-		return len(p), nil
-	case taken:
-		return 0, http.ErrHijacked
-	default:
-		return 0, w.failure
-	}
+// limitedWriter passes a body on up to a limit.
+type limitedWriter struct {
+	to       io.Writer
+	left     int64
+	exceeded bool
 }
 
-// keep collects a part of the body.
-func (w *writer) keep(p []byte) (int, error) {
-	if bodiless(w.status) {
-		return 0, http.ErrBodyNotAllowed
-	}
-	n, err := w.body.Write(p)
-	if err != nil {
-		w.refuse(err)
-	}
-	return n, err
-}
-
-// pass sends a part of the body at once, within the limit.
-func (w *writer) pass(p []byte) (int, error) {
-	limit := w.exchange.buffering.maxResponse
-	if w.passed += int64(len(p)); limit > 0 && w.passed > limit {
-		w.phase, w.failure = cut, errTooLarge
+// Write writes p, or fails with errTooLarge.
+func (l *limitedWriter) Write(p []byte) (int, error) {
+	if l.exceeded = l.exceeded || int64(len(p)) > l.left; l.exceeded {
 		return 0, errTooLarge
 	}
-	return w.exchange.writer.Write(p)
+	l.left -= int64(len(p))
+	return l.to.Write(p)
 }
 
-// WriteString takes a part of the body.
-func (w *writer) WriteString(s string) (int, error) { return w.Write([]byte(s)) }
+// refusal is the destination of a body that is not accepted.
+type refusal struct{ err error }
 
-// Flush sends what there is of a response that passes.
-func (w *writer) Flush() { _ = w.FlushError() }
-
-// FlushError is Flush for http.ResponseController. What is kept stays until it is whole.
-func (w *writer) FlushError() error {
-	if w.ended.Load() {
-		return errEnded
-	}
-	if w.phase == waiting {
-		w.WriteHeader(http.StatusOK)
-	}
-	if w.phase == passing {
-		return http.NewResponseController(w.exchange.writer).Flush()
-	}
-	return w.failure
-}
-
-// Discards reports whether nobody gets what is about to be written, so that the rest need not be waited for.
-func (w *writer) Discards() bool { return w.phase == forgetting || w.phase == refused }
-
-// Hijack hands the connection over. Who does so writes the response from Header.
-func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	if w.ended.Load() {
-		return nil, nil, errEnded
-	}
-	if w.phase != waiting {
-		return nil, nil, errBegun
-	}
-	connection, buffers, err := http.NewResponseController(w.exchange.writer).Hijack()
-	if err == nil {
-		w.phase = taken
-	}
-	return connection, buffers, err
-}
-
-// Unwrap returns the writer that the response goes to, for the deadlines of http.ResponseController.
-func (w *writer) Unwrap() http.ResponseWriter { return w.exchange.writer }
-
-// release ends the try for whoever is late.
-func (w *writer) release() {
-	w.ended.Store(true)
-	w.body.release()
-}
-
-// copyTrailers hands on what follows a body: what the head has announced, and what came under http.TrailerPrefix.
-func (w *writer) copyTrailers() {
-	own := w.exchange.writer.Header()
-	for _, name := range announced(own) {
-		if values, ok := w.header[name]; ok {
-			own[name] = values
-		}
-	}
-	for name, values := range w.header {
-		if strings.HasPrefix(name, http.TrailerPrefix) {
-			own[name] = values
-		}
-	}
-}
+// Write fails.
+func (r refusal) Write([]byte) (int, error) { return 0, r.err }
