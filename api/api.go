@@ -1,11 +1,10 @@
-// Package api answers those who ask Sluice about itself: whether it lives, whether it is ready, what is configured and
-// what became of it, and which route would answer a request.
+// Package api serves the management API: liveness, readiness, the configuration with its verdicts, and explanations of
+// routing decisions.
 //
-// In flow the immutable state that the pipeline publishes, the static configuration, and what the router's table and
-// the pools say through the interfaces that this package declares; out flow JSON and plain text, on the paths of
-// Traefik's API and on ours. Configuration is shown in redacted copies alone. Everything is read-only: other methods
-// than GET and HEAD get 405, and pages of other origins get nothing. The handlers are mounted by the router as the
-// services ping@internal and api@internal; this package never listens and never changes anything.
+// New returns the handler of the service api@internal, NewPing that of ping@internal; the router mounts both. The API
+// reads the immutable pipeline.State, the static configuration, and routes and pools through the interfaces declared
+// here. It serves the paths of Traefik's API and Sluice's own as JSON, always from redacted copies. It is read-only:
+// methods other than GET and HEAD get 405, pages of other origins get 403.
 package api
 
 import (
@@ -22,52 +21,52 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// State says how everything stands; pipeline.Pipeline does.
+// State returns the current state; it is implemented by pipeline.Pipeline.
 type State interface {
 	State() *pipeline.State
 }
 
-// Lister lists the routes that are served, and the middlewares that count or have state. What it returns is written as
+// Lister lists the routes that are served, and the middlewares that have counters or state. The results are encoded as
 // JSON.
 type Lister interface {
 	Routes() any
 	Middlewares() any
 }
 
-// Servers says how the servers of services stand; cmd/sluice answers from the pools.
+// Servers reports the status of servers; cmd/sluice implements it with the pools.
 type Servers interface {
 	// Servers returns UP or DOWN for each server of a service, by its URL. It is nil for a service without servers of its
 	// own.
 	Servers(service string) map[string]string
 }
 
-// Certificates lists the certificates that clients are shown.
+// Certificates lists the certificates that are presented to clients.
 type Certificates interface {
-	// Certificates returns the leaves, in any order; none of them is changed.
+	// Certificates returns the leaf certificates in any order. The caller must not modify them.
 	Certificates() []*x509.Certificate
 }
 
-// Version says which Sluice this is.
+// Version identifies the running Sluice.
 type Version struct {
 	// Version and Codename are those of the release.
 	Version  string
 	Codename string
-	// Start is when the process began.
+	// Start is the start time of the process.
 	Start time.Time
 }
 
-// Part is a piece that is mounted beside the API's own paths, behind the same protection against other origins.
+// Part is a group of paths served beside the API's own, with the same cross-origin protection.
 type Part interface {
-	// Mount adds the part's routes below prefix, which is the option api.basePath without a slash at its end: a path of
-	// the API is prefix + "/api/...". Get adds one.
+	// Mount adds the part's routes below prefix, the option api.basePath without a slash at its end.
 	Mount(root *mux.Router, prefix string)
 }
 
-// Options says what the API answers from.
+// Options are the data sources and settings of the API.
 type Options struct {
-	// State is needed.
+	// State is required.
 	State State
-	// Static is the configuration that Sluice was started with; nil means an empty one. It is never shown unredacted.
+	// Static is the configuration that Sluice was started with; nil means an empty one. Responses contain redacted values
+	// only.
 	Static *static.Configuration
 	// Explainer and Lister answer /api/explain, /api/routes and /api/middlewares; where one is nil, its paths are not
 	// served.
@@ -77,30 +76,30 @@ type Options struct {
 	Servers Servers
 	// Certificates may be nil; /api/certificates is then empty.
 	Certificates Certificates
-	// Version is what /api/version tells.
+	// Version is returned by /api/version.
 	Version Version
-	// Parts are mounted in order; a path that several have is answered by the first one, and by the API itself before any.
+	// Parts are mounted in order. The first one that has a path serves it; the API's own paths take precedence.
 	Parts []Part
-	// Logger hears about answers that could not be written as JSON; it is needed.
+	// Logger logs responses that could not be encoded as JSON. It is required.
 	Logger telemetry.Logger
 	// BasePath is the option api.basePath: what precedes /api. Empty means /.
 	BasePath string
 }
 
-// handler answers for the service api@internal.
+// handler serves api@internal.
 type handler struct {
 	options Options
 	// prefix is what precedes /api, without a slash at its end.
 	prefix string
 	write  func(w http.ResponseWriter, status int, value any)
-	// entryPoints are those of the static configuration, redacted.
+	// entryPoints are the redacted entrypoints of the static configuration.
 	entryPoints []entryPoint
-	// latest is the view of the state that was asked for last.
+	// latest caches the view of the last requested state.
 	latest atomic.Pointer[view]
 }
 
 // New returns the handler of the service api@internal: the paths of Traefik's API, those of Sluice, and the parts.
-// docs/api.md lists them, and /api/openapi.yaml says what each one answers. It serves any number of requests at a time.
+// docs/api.md lists them, /api/openapi.yaml defines the responses.
 func New(options Options) http.Handler {
 	if options.Static == nil {
 		options.Static = &static.Configuration{}
@@ -112,14 +111,14 @@ func New(options Options) http.Handler {
 		entryPoints: entryPoints(options.Static),
 	}
 	root := mux.NewRouter().UseEncodedPath()
-	h.mountQuestions(root)
+	h.mountTable(root)
 	h.mountObjects(root)
 	h.mountProcess(root)
 	for _, part := range options.Parts {
 		part.Mount(root, h.prefix)
 	}
 	root.NotFoundHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.write(w, http.StatusNotFound, Problem{Message: "there is nothing at " + r.URL.EscapedPath()})
+		h.write(w, http.StatusNotFound, Problem{Message: "not found: " + r.URL.EscapedPath()})
 	})
 	root.MethodNotAllowedHandler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		refuseMethod(w, h.write)
@@ -127,8 +126,8 @@ func New(options Options) http.Handler {
 	return protect(h.prefix, h.write, root)
 }
 
-// mountQuestions adds what is asked of the table that serves.
-func (h *handler) mountQuestions(root *mux.Router) {
+// mountTable adds the paths that read the active table.
+func (h *handler) mountTable(root *mux.Router) {
 	prefix := h.prefix + "/api"
 	if explainer := h.options.Explainer; explainer != nil {
 		Get(root, prefix+"/explain", func(w http.ResponseWriter, r *http.Request) { explain(w, r, explainer, h.write) })
@@ -145,7 +144,7 @@ func (h *handler) mountQuestions(root *mux.Router) {
 	Get(root, prefix+"/verdicts", h.verdicts)
 }
 
-// mountProcess adds what is asked of the process.
+// mountProcess adds the paths that describe the process.
 func (h *handler) mountProcess(root *mux.Router) {
 	prefix := h.prefix + "/api"
 	Get(root, prefix+"/version", h.version)

@@ -86,7 +86,7 @@ func TestAPI(t *testing.T) {
 			"nobody explains",
 			Options{},
 			"GET", "/api/explain?url=http://a/", 404,
-			`{"message":"there is nothing at /api/explain"}`,
+			`{"message":"not found: /api/explain"}`,
 		},
 		{"routes", Options{Lister: all}, "GET", "/api/routes", 200, `["a@file"]`},
 		{"middlewares", Options{Lister: all}, "GET", "/api/middlewares", 200, `["m@file"]`},
@@ -101,7 +101,7 @@ func TestAPI(t *testing.T) {
 			"not under another one",
 			Options{Lister: all, BasePath: "/sluice"},
 			"GET", "/api/routes", 404,
-			`{"message":"there is nothing at /api/routes"}`,
+			`{"message":"not found: /api/routes"}`,
 		},
 		{
 			"ready",
@@ -109,7 +109,7 @@ func TestAPI(t *testing.T) {
 			"GET", "/api/ready", 200,
 			`{"ready":true,"generation":0,"ageSeconds":0,"providers":[],"quarantined":0,"verdicts":[]}`,
 		},
-		{"something else", Options{}, "GET", "/api/%3Cscript%3E", 404, `{"message":"there is nothing at /api/%3Cscript%3E"}`},
+		{"something else", Options{}, "GET", "/api/%3Cscript%3E", 404, `{"message":"not found: /api/%3Cscript%3E"}`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

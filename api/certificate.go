@@ -15,10 +15,10 @@ import (
 	"time"
 )
 
-// soon is how long before its end a certificate gets the status warning.
-const soon = 30 * 24 * time.Hour
+// expiryWarning is how long before its expiry a certificate gets the status warning.
+const expiryWarning = 30 * 24 * time.Hour
 
-// certificate is a certificate that clients are shown, as Traefik's API shows it.
+// certificate is a certificate as Traefik's API shows it.
 type certificate struct {
 	// Name is the fingerprint.
 	Name                 string    `json:"name"`
@@ -38,11 +38,11 @@ type certificate struct {
 	SignatureAlgorithm   string    `json:"signatureAlgorithm"`
 	CertFingerprint      string    `json:"certFingerprint"`
 	PublicKeyFingerprint string    `json:"publicKeyFingerprint"`
-	// Status is enabled, warning within 30 days of its end, and disabled once it is over or before it begins.
+	// Status is enabled, warning within 30 days of expiry, and disabled when expired or not yet valid.
 	Status string `json:"status"`
 }
 
-// newCertificate describes a certificate at a moment.
+// newCertificate describes a certificate at the time now.
 func newCertificate(leaf *x509.Certificate, now time.Time) certificate {
 	sum := fingerprint(leaf.Raw)
 	kind, size := keyOf(leaf)
@@ -89,13 +89,13 @@ func validity(leaf *x509.Certificate, now time.Time) string {
 	switch {
 	case now.After(leaf.NotAfter) || now.Before(leaf.NotBefore):
 		return statusDisabled
-	case leaf.NotAfter.Sub(now) < soon:
+	case leaf.NotAfter.Sub(now) < expiryWarning:
 		return statusWarning
 	}
 	return statusEnabled
 }
 
-// certificates describes the certificates that clients are shown, each once, in order of their common names.
+// certificates describes the certificates that are presented to clients, without duplicates, sorted by common name.
 func (h *handler) certificates() []certificate {
 	if h.options.Certificates == nil {
 		return nil
@@ -114,8 +114,8 @@ func (h *handler) certificates() []certificate {
 	return slices.CompactFunc(list, func(a, b certificate) bool { return a.Name == b.Name })
 }
 
-func tallyCertificates(list []certificate) *tally {
-	counted := &tally{Total: len(list)}
+func countCertificates(list []certificate) *statusCounts {
+	counted := &statusCounts{Total: len(list)}
 	for _, one := range list {
 		switch one.Status {
 		case statusWarning:
@@ -127,8 +127,8 @@ func tallyCertificates(list []certificate) *tally {
 	return counted
 }
 
-// listCertificates answers with the page of certificates that is asked for. Filters are status, and search in names and
-// issuers; sortBy is name (default), issuer, validUntil or status.
+// listCertificates returns a page of certificates. Filters are status, and search in names and issuers; sortBy is name
+// (default), issuer, validUntil or status.
 func (h *handler) listCertificates(w http.ResponseWriter, r *http.Request) {
 	query, ok := h.query(w, r)
 	if !ok {

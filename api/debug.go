@@ -5,7 +5,7 @@ import (
 	"expvar"
 	"fmt"
 	"net/http"
-	"net/http/pprof" //nolint:gosec // The routes that it adds to the default mux are served by nobody.
+	"net/http/pprof" //nolint:gosec // nolint:gosec // The default mux, to which it adds routes, is not served.
 	"net/url"
 	"runtime"
 	profiles "runtime/pprof"
@@ -15,11 +15,11 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// longestProfile bounds how long the process may be watched for a profile or a trace, in seconds.
+// longestProfile is the maximum duration of a profile or trace, in seconds.
 const longestProfile = 300
 
-// mountDebug adds what a developer asks of a Go program: its profiles and its variables. The command line is not among
-// them, since it may hold secrets, nor is anything else that says what the process was started with.
+// mountDebug adds the profiles and expvar variables of the Go runtime, without the command line, which may hold
+// secrets.
 func mountDebug(root *mux.Router, path string) {
 	Get(root, path+"/vars", variables)
 	Get(root, path+"/pprof", profileIndex)
@@ -30,15 +30,14 @@ func mountDebug(root *mux.Router, path string) {
 	Get(root, path+"/pprof/{id}", func(w http.ResponseWriter, r *http.Request) {
 		name := mux.Vars(r)["id"]
 		if profiles.Lookup(name) == nil {
-			http.Error(w, "there is no such profile", http.StatusNotFound)
+			http.Error(w, "profile not found", http.StatusNotFound)
 			return
 		}
 		bounded(wholeSeconds, pprof.Handler(name).ServeHTTP)(w, r)
 	})
 }
 
-// bounded refuses to watch the process for a time that check refuses. Go's handlers would take their default in the
-// place of what they cannot read.
+// bounded rejects durations that check rejects. Go's handlers would replace an invalid one by their default.
 func bounded(check func(text string) string, next http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		query, err := url.ParseQuery(r.URL.RawQuery)
@@ -56,7 +55,7 @@ func bounded(check func(text string) string, next http.HandlerFunc) http.Handler
 	}
 }
 
-// wholeSeconds says what is wrong with the time of a profile, which must be whole seconds; it is empty for nothing.
+// wholeSeconds returns what is wrong with the duration of a profile, which must be whole seconds; empty if valid.
 func wholeSeconds(text string) string {
 	if seconds, err := strconv.ParseInt(text, 10, 64); err != nil || seconds < 1 || seconds > longestProfile {
 		return fmt.Sprintf("seconds is not a whole number from 1 to %d", longestProfile)
@@ -64,7 +63,7 @@ func wholeSeconds(text string) string {
 	return ""
 }
 
-// anySeconds says what is wrong with the time of a trace, which may be a part of a second; it is empty for nothing.
+// anySeconds returns what is wrong with the duration of a trace, which may be a fraction; empty if valid.
 func anySeconds(text string) string {
 	if seconds, err := strconv.ParseFloat(text, 64); err != nil || !(seconds > 0 && seconds <= longestProfile) {
 		return fmt.Sprintf("seconds is not a number above 0, and %d at most", longestProfile)
@@ -72,7 +71,7 @@ func anySeconds(text string) string {
 	return ""
 }
 
-// profileIndex lists the profiles, one on a line with how many samples it holds.
+// profileIndex lists the profiles, one per line, with their sample counts.
 func profileIndex(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	known := profiles.Profiles()
@@ -88,8 +87,7 @@ func profileIndex(w http.ResponseWriter, _ *http.Request) {
 	_, _ = fmt.Fprint(w, "profile\nsymbol\ntrace\n")
 }
 
-// variables answers with what the libraries publish through expvar, and with the memory, but never with the command
-// line.
+// variables returns the expvar variables of libraries and the memory statistics, without the command line.
 func variables(w http.ResponseWriter, _ *http.Request) {
 	shown := map[string]json.RawMessage{}
 	expvar.Do(func(variable expvar.KeyValue) {
@@ -100,7 +98,7 @@ func variables(w http.ResponseWriter, _ *http.Request) {
 	shown["goroutines"] = json.RawMessage(strconv.Itoa(runtime.NumGoroutine()))
 	text, err := json.MarshalIndent(shown, "", "  ")
 	if err != nil {
-		http.Error(w, "the variables cannot be written as JSON", http.StatusInternalServerError)
+		http.Error(w, "variables cannot be encoded as JSON", http.StatusInternalServerError)
 		return
 	}
 	w.Header().Set("Content-Type", "application/json")

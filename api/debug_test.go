@@ -21,10 +21,10 @@ func TestDebug(t *testing.T) {
 		{"/debug/pprof/goroutine?debug=1", 200, "goroutine profile"},
 		{"/debug/pprof/heap?debug=1", 200, "heap profile"},
 		{"/debug/pprof/symbol", 200, "num_symbols"},
-		{"/debug/pprof/cmdline", 404, "there is no such profile"},
-		{"/debug/pprof/none", 404, "there is no such profile"},
+		{"/debug/pprof/cmdline", 404, "profile not found"},
+		{"/debug/pprof/none", 404, "profile not found"},
 		{"/debug/pprof/trace?seconds=0.01", 200, "go 1."},
-		{"/debug/requests", 404, "there is nothing"},
+		{"/debug/requests", 404, "not found"},
 	}
 	for _, test := range tests {
 		t.Run(test.path, func(t *testing.T) {

@@ -6,27 +6,26 @@ import (
 	"strings"
 )
 
-// ExplainRequest is a request that somebody wants to have explained; it is never sent.
+// ExplainRequest is a request whose routing is to be explained. It is not sent.
 type ExplainRequest struct {
 	// Method is the method; empty means GET.
 	Method string
 	// URL is scheme://host/path?query.
 	URL string
-	// Header holds the headers that the request would carry.
+	// Header holds the request headers.
 	Header http.Header
-	// EntryPoint is the name of the entrypoint; empty means the one that the URL leads to.
+	// EntryPoint is the name of the entrypoint; empty means the one that matches the URL.
 	EntryPoint string
 	// Client is the client's address; empty means 127.0.0.1.
 	Client string
 }
 
-// Explainer says which router answers a request, and why.
+// Explainer reports which router serves a request, and why.
 type Explainer interface {
-	// Explain returns what is written as JSON; an error says what is wrong with the question.
+	// Explain returns a value that is encoded as JSON, or an error if the request is invalid.
 	Explain(request ExplainRequest) (any, error)
 }
 
-// explain reads the question from the query.
 func explain(w http.ResponseWriter, r *http.Request, explainer Explainer, write func(http.ResponseWriter, int, any)) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {

@@ -10,12 +10,12 @@ import (
 
 // Problem is the JSON of an error.
 type Problem struct {
-	// Message is one sentence for a person.
+	// Message is one sentence for humans.
 	Message string `json:"message"`
 }
 
-// Writer returns the function that writes a value as JSON. What cannot be written is told to the logger and answered
-// with 500.
+// Writer returns the function that writes a value as JSON. A value that cannot be encoded is logged and answered with
+// 500.
 func Writer(logger telemetry.Logger) func(w http.ResponseWriter, status int, value any) {
 	return func(w http.ResponseWriter, status int, value any) {
 		var body bytes.Buffer
@@ -32,6 +32,6 @@ func Writer(logger telemetry.Logger) func(w http.ResponseWriter, status int, val
 		header.Set("Cache-Control", "no-store")
 		header.Set("X-Content-Type-Options", "nosniff")
 		w.WriteHeader(status)
-		_, _ = w.Write(body.Bytes()) // a client that has left is not our concern
+		_, _ = w.Write(body.Bytes()) // the client may have gone
 	}
 }

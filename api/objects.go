@@ -16,9 +16,9 @@ import (
 	"github.com/sluiceproxy/sluice/redact"
 )
 
-// judged is what Traefik's API says of every object. In /api/rawdata the name is the key, so that Name, Provider and
-// Type are empty there.
-type judged struct {
+// objectJSON is the common part of all objects in Traefik's API. In /api/rawdata the name is the key, so Name, Provider
+// and Type are empty there.
+type objectJSON struct {
 	Errors   []string `json:"error,omitempty"`
 	Status   string   `json:"status,omitempty"`
 	UsedBy   []string `json:"usedBy,omitempty"`
@@ -27,30 +27,30 @@ type judged struct {
 	Type     string   `json:"type,omitempty"`
 }
 
-// named says all of an object.
-func (o *object) named() judged {
-	said := o.unnamed()
-	said.Name, said.Provider, said.Type = o.name, o.provider, o.kind
-	return said
+// named returns the common part with the name.
+func (o *object) named() objectJSON {
+	common := o.unnamed()
+	common.Name, common.Provider, common.Type = o.name, o.provider, o.kind
+	return common
 }
 
-// unnamed says what is said of an object in /api/rawdata.
-func (o *object) unnamed() judged {
-	return judged{Errors: o.errors, Status: o.status, UsedBy: o.usedBy}
+// unnamed returns the common part as in /api/rawdata.
+func (o *object) unnamed() objectJSON {
+	return objectJSON{Errors: o.errors, Status: o.status, UsedBy: o.usedBy}
 }
 
 // routerJSON is a router as Traefik's API shows it.
 type routerJSON struct {
 	*dynamic.Router
-	judged
-	// Using holds the entrypoints that it listens on.
+	objectJSON
+	// Using holds the entrypoints that the router listens on.
 	Using []string `json:"using,omitempty"`
-	// Priority is the effective one; PriorityStr is it for readers whose numbers end at 2^53.
+	// Priority is the effective priority. PriorityStr repeats it for clients whose integers end at 2^53.
 	Priority    int    `json:"priority,omitempty"`
 	PriorityStr string `json:"priorityStr,omitempty"`
 }
 
-func (r *routerRow) show(said judged) routerJSON {
+func (r *routerRow) show(common objectJSON) routerJSON {
 	router := dynamic.Redacted(r.router)
 	router.Rule, router.EntryPoints = r.rule, r.entryPoints
 	router.Middlewares = r.middlewares
@@ -60,7 +60,7 @@ func (r *routerRow) show(said judged) routerJSON {
 		router.TLS.Options = cmp.Or(router.TLS.Options, dynamic.DefaultTLSName)
 	}
 	return routerJSON{
-		Router: router, judged: said, Using: r.using, Priority: r.priority,
+		Router: router, objectJSON: common, Using: r.using, Priority: r.priority,
 		PriorityStr: strconv.Itoa(r.priority),
 	}
 }
@@ -68,12 +68,12 @@ func (r *routerRow) show(said judged) routerJSON {
 // serviceJSON is a service as Traefik's API shows it.
 type serviceJSON struct {
 	*dynamic.Service
-	judged
+	objectJSON
 	// ServerStatus is UP or DOWN for each server, by its URL.
 	ServerStatus map[string]string `json:"serverStatus,omitempty"`
 }
 
-// servers returns how the servers of a service stand, by URLs that may be shown.
+// servers returns the status of a service's servers by their redacted URLs.
 func (h *handler) servers(name string) map[string]string {
 	if h.options.Servers == nil {
 		return nil
@@ -86,9 +86,9 @@ func (h *handler) servers(name string) map[string]string {
 	return shown
 }
 
-// showService shows a service. One whose servers come from an endpoint set lists those that it has now.
-func (h *handler) showService(r *serviceRow, said judged) serviceJSON {
-	shown := serviceJSON{Service: dynamic.Redacted(r.service), judged: said, ServerStatus: h.servers(r.name)}
+// showService shows a service. If its servers come from an endpoint set, the current ones are listed.
+func (h *handler) showService(r *serviceRow, common objectJSON) serviceJSON {
+	shown := serviceJSON{Service: dynamic.Redacted(r.service), objectJSON: common, ServerStatus: h.servers(r.name)}
 	if balancer := shown.LoadBalancer; balancer != nil && len(balancer.Servers) == 0 {
 		for _, address := range slices.Sorted(maps.Keys(shown.ServerStatus)) {
 			balancer.Servers = append(balancer.Servers, dynamic.Server{URL: address})
@@ -97,7 +97,7 @@ func (h *handler) showService(r *serviceRow, said judged) serviceJSON {
 	return shown
 }
 
-// countServers returns how many servers a service has of its own.
+// countServers returns the number of the service's own servers.
 func (h *handler) countServers(r *serviceRow) int {
 	balancer := r.service.LoadBalancer
 	switch {
@@ -112,14 +112,14 @@ func (h *handler) countServers(r *serviceRow) int {
 // middlewareJSON is a middleware as Traefik's API shows it.
 type middlewareJSON struct {
 	*dynamic.Middleware
-	judged
+	objectJSON
 }
 
-func (m *middlewareRow) show(said judged) middlewareJSON {
-	return middlewareJSON{Middleware: dynamic.Redacted(m.middleware), judged: said}
+func (m *middlewareRow) show(common objectJSON) middlewareJSON {
+	return middlewareJSON{Middleware: dynamic.Redacted(m.middleware), objectJSON: common}
 }
 
-// mountObjects adds the objects of the dynamic configuration.
+// mountObjects adds the paths of the dynamic configuration.
 func (h *handler) mountObjects(root *mux.Router) {
 	mount(h, root, "/api/http/routers", listing[*routerRow]{
 		noun: "router", pick: func(v *view) table[*routerRow] { return v.routers }, keep: keepRouter, order: orderRouters,
@@ -148,7 +148,7 @@ func (h *handler) mountObjects(root *mux.Router) {
 	Get(root, h.prefix+"/api/rawdata", h.rawData)
 }
 
-// orderRouters knows the orders that only routers have.
+// orderRouters returns the comparison for a sort key of routers, or nil.
 func orderRouters(by string) func(a, b *routerRow) int {
 	switch by {
 	case "priority":
@@ -163,7 +163,7 @@ func orderRouters(by string) func(a, b *routerRow) int {
 	return nil
 }
 
-// orderServices knows the orders that only services have.
+// orderServices returns the comparison for a sort key of services, or nil.
 func (h *handler) orderServices(by string) func(a, b *serviceRow) int {
 	switch by {
 	case "type":
@@ -183,7 +183,7 @@ func (h *handler) orderServices(by string) func(a, b *serviceRow) int {
 	return nil
 }
 
-// orderMiddlewares knows the order that only middlewares have.
+// orderMiddlewares returns the comparison for a sort key of middlewares, or nil.
 func orderMiddlewares(by string) func(a, b *middlewareRow) int {
 	if by == "type" {
 		return func(a, b *middlewareRow) int { return cmp.Compare(a.kind, b.kind) }
@@ -191,8 +191,8 @@ func orderMiddlewares(by string) func(a, b *middlewareRow) int {
 	return nil
 }
 
-// keepRouter applies serviceName and middlewareName. A name without @ is compared with what the router says, and a
-// qualified one with what that leads to.
+// keepRouter applies the filters serviceName and middlewareName. A name without @ is compared with the declared name, a
+// qualified one with the resolved name.
 func keepRouter(r *routerRow, query url.Values) bool {
 	service, middleware := query.Get("serviceName"), query.Get("middlewareName")
 	if service != "" && service != r.service && service != r.router.Service {
@@ -202,18 +202,18 @@ func keepRouter(r *routerRow, query url.Values) bool {
 		middleware)
 }
 
-// rawData answers with the whole dynamic configuration and what became of it.
+// rawData returns the whole dynamic configuration with the status of each object.
 func (h *handler) rawData(w http.ResponseWriter, _ *http.Request) {
 	v := h.view()
 	h.write(w, http.StatusOK, struct {
 		Routers        map[string]routerJSON     `json:"routers,omitempty"`
 		Middlewares    map[string]middlewareJSON `json:"middlewares,omitempty"`
 		Services       map[string]serviceJSON    `json:"services,omitempty"`
-		TCPRouters     map[string]judged         `json:"tcpRouters,omitempty"`
-		TCPMiddlewares map[string]judged         `json:"tcpMiddlewares,omitempty"`
-		TCPServices    map[string]judged         `json:"tcpServices,omitempty"`
-		UDPRouters     map[string]judged         `json:"udpRouters,omitempty"`
-		UDPServices    map[string]judged         `json:"udpServices,omitempty"`
+		TCPRouters     map[string]objectJSON     `json:"tcpRouters,omitempty"`
+		TCPMiddlewares map[string]objectJSON     `json:"tcpMiddlewares,omitempty"`
+		TCPServices    map[string]objectJSON     `json:"tcpServices,omitempty"`
+		UDPRouters     map[string]objectJSON     `json:"udpRouters,omitempty"`
+		UDPServices    map[string]objectJSON     `json:"udpServices,omitempty"`
 	}{
 		Routers:        all(v.routers, func(r *routerRow) routerJSON { return r.show(r.unnamed()) }),
 		Middlewares:    all(v.middlewares, func(m *middlewareRow) middlewareJSON { return m.show(m.unnamed()) }),
@@ -234,9 +234,8 @@ func all[R row, J any](t table[R], show func(R) J) map[string]J {
 	return shown
 }
 
-// verdicts answers with a page of findings: everything that is not put to work as declared. The filters are status
-// (quarantined or degraded; disabled and warning are synonyms), code, kind, provider, and search in name, reason and
-// origin.
+// verdicts returns a page of findings: every object that is not accepted. The filters are status (quarantined or
+// degraded; disabled and warning are synonyms), code, kind, provider, and search in name, reason and origin.
 func (h *handler) verdicts(w http.ResponseWriter, r *http.Request) {
 	query, ok := h.query(w, r)
 	if !ok {
@@ -250,7 +249,7 @@ func (h *handler) verdicts(w http.ResponseWriter, r *http.Request) {
 	case statusWarning:
 		status = dynamic.Degraded.String()
 	default:
-		// An empty answer to a misspelt status would look like a configuration in which nothing is wrong.
+		// An empty result for a misspelt status would look like a configuration without problems.
 		h.write(w, http.StatusBadRequest, Problem{Message: fmt.Sprintf(
 			"query: status %q is none of quarantined, disabled, degraded, warning", query.Get("status"))})
 		return

@@ -11,7 +11,6 @@ import (
 //go:embed openapi.yaml
 var document string
 
-// openAPI answers with the document.
 func openAPI(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Content-Type", "application/yaml")
 	_, _ = io.WriteString(w, document)

@@ -95,7 +95,7 @@ func TestTheDocumentHasEveryPath(t *testing.T) {
 	aliases := []string{"/debug/pprof", "/debug/pprof/profile", "/debug/pprof/trace", "/debug/pprof/symbol"}
 	h := &handler{options: sampleOptions()}
 	root := mux.NewRouter()
-	h.mountQuestions(root)
+	h.mountTable(root)
 	h.mountObjects(root)
 	h.mountProcess(root)
 	mounted := map[string]bool{}

@@ -7,20 +7,20 @@ import (
 	"strconv"
 )
 
-// defaultPerPage is how many elements a page has where the query does not say.
+// defaultPerPage is the default page size.
 const defaultPerPage = 100
 
-// The headers that say where in a list a page is.
+// Response headers for paging.
 const (
-	// nextPage names the page behind the one in the answer; it is 1 on the last page.
+	// nextPage is the number of the next page; it is 1 on the last page.
 	nextPage = "X-Next-Page"
-	// totalCount counts the elements on all pages.
+	// totalCount is the number of elements on all pages.
 	totalCount = "X-Total-Count"
 )
 
-// Paged cuts the page out of a list that the parameters page (from 1, default 1) and per_page (default 100) ask for. It
-// names the next page in the header X-Next-Page, which is 1 on the last one, and counts the whole list in
-// X-Total-Count. The first page may be empty. The error is for whoever asked, with 400.
+// Paged returns the page of a list that the parameters page (from 1, default 1) and per_page (default 100) select. It
+// sets the headers X-Next-Page (1 on the last page) and X-Total-Count. The first page may be empty. The error is
+// answered with 400.
 func Paged[T any](header http.Header, query url.Values, list []T) ([]T, error) {
 	page, err := number(query, "page", 1)
 	if err != nil {
@@ -45,7 +45,7 @@ func Paged[T any](header http.Header, query url.Values, list []T) ([]T, error) {
 	return list[start:end], nil
 }
 
-// number reads a parameter that counts from 1.
+// number reads a positive parameter.
 func number(query url.Values, name string, otherwise int) (int, error) {
 	text := query.Get(name)
 	if text == "" {

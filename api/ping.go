@@ -9,8 +9,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// Ping is the handler of the service ping@internal. A path that ends in /ready is answered with how everything stands:
-// 200 when Sluice is ready, 503 when it is not. Any other path is answered with 200 and OK as long as Sluice lives.
+// Ping is the handler of the service ping@internal. A path that ends in /ready returns the readiness report with 200 if
+// Sluice is ready and 503 if not. Any other path returns 200 and OK.
 type Ping struct {
 	state             State
 	terminatingStatus int
@@ -18,8 +18,8 @@ type Ping struct {
 	draining          atomic.Bool
 }
 
-// NewPing returns the handler. The option ping.terminatingStatusCode is what both answer while Sluice drains; 0 means
-// 503.
+// NewPing returns the handler. terminatingStatus is the option ping.terminatingStatusCode, the status while Sluice
+// drains; 0 means 503.
 func NewPing(state State, terminatingStatus int, logger telemetry.Logger) *Ping {
 	if terminatingStatus == 0 {
 		terminatingStatus = http.StatusServiceUnavailable
@@ -27,7 +27,7 @@ func NewPing(state State, terminatingStatus int, logger telemetry.Logger) *Ping 
 	return &Ping{state: state, terminatingStatus: terminatingStatus, write: Writer(logger)}
 }
 
-// Drain says that Sluice has been told to stop: from now on nobody should send it new work.
+// Drain makes all further responses report that Sluice is terminating.
 func (p *Ping) Drain() { p.draining.Store(true) }
 
 // ServeHTTP answers a probe.

@@ -12,15 +12,15 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// entryPoint is an entrypoint as Traefik's API shows it: its options, without those that say nothing, and its name.
+// entryPoint is an entrypoint as Traefik's API shows it: its name and the options that are set.
 type entryPoint map[string]any
 
-// entryPoints lists the entrypoints of a configuration in order of their names.
+// entryPoints lists the entrypoints of a configuration, sorted by name.
 func entryPoints(config *static.Configuration) []entryPoint {
 	list := make([]entryPoint, 0, len(config.EntryPoints))
 	for _, name := range slices.Sorted(maps.Keys(config.EntryPoints)) {
 		shown := entryPoint{}
-		if options, ok := said(reflect.ValueOf(static.Redacted(config.EntryPoints[name]))).(map[string]any); ok {
+		if options, ok := jsonValue(reflect.ValueOf(static.Redacted(config.EntryPoints[name]))).(map[string]any); ok {
 			shown = options
 		}
 		shown["name"] = name
@@ -29,8 +29,8 @@ func entryPoints(config *static.Configuration) []entryPoint {
 	return list
 }
 
-// said returns an option as it is written as JSON: sections as maps without the options that are off, empty or zero.
-func said(value reflect.Value) any {
+// jsonValue returns an option as a value for JSON: sections as maps without options that are off, empty or zero.
+func jsonValue(value reflect.Value) any {
 	if value.CanInterface() {
 		if text, ok := value.Interface().(encoding.TextMarshaler); ok && value.Kind() != reflect.Pointer {
 			return text
@@ -41,7 +41,7 @@ func said(value reflect.Value) any {
 		if value.IsNil() {
 			return nil
 		}
-		return said(value.Elem())
+		return jsonValue(value.Elem())
 	case reflect.Struct:
 		section := map[string]any{}
 		for field, inner := range value.Fields() {
@@ -50,7 +50,7 @@ func said(value reflect.Value) any {
 				inner.Len() == 0 {
 				continue
 			}
-			section[name] = said(inner)
+			section[name] = jsonValue(inner)
 		}
 		return section
 	}
@@ -77,9 +77,8 @@ func (h *handler) showEntryPoint(w http.ResponseWriter, r *http.Request) {
 	h.write(w, http.StatusNotFound, Problem{Message: "entry point not found: " + name})
 }
 
-// version answers which Sluice this is.
 func (h *handler) version(w http.ResponseWriter, _ *http.Request) {
-	said := struct {
+	shown := struct {
 		Version            string
 		Codename           string
 		StartDate          time.Time `json:"startDate"`
@@ -87,43 +86,43 @@ func (h *handler) version(w http.ResponseWriter, _ *http.Request) {
 		DashboardName      string    `json:"dashboardName,omitempty"`
 	}{Version: h.options.Version.Version, Codename: h.options.Version.Codename, StartDate: h.options.Version.Start}
 	if config := h.options.Static.API; config != nil {
-		said.DisableDashboardAd, said.DashboardName = config.DisableDashboardAd, config.DashboardName
+		shown.DisableDashboardAd, shown.DashboardName = config.DisableDashboardAd, config.DashboardName
 	}
-	h.write(w, http.StatusOK, said)
+	h.write(w, http.StatusOK, shown)
 }
 
 // protocol counts the objects of one protocol.
 type protocol struct {
-	Routers     *tally `json:"routers,omitempty"`
-	Services    *tally `json:"services,omitempty"`
-	Middlewares *tally `json:"middlewares,omitempty"`
+	Routers     *statusCounts `json:"routers,omitempty"`
+	Services    *statusCounts `json:"services,omitempty"`
+	Middlewares *statusCounts `json:"middlewares,omitempty"`
 }
 
-// features says which means of seeing are switched on.
+// features names the configured tracing, metrics and access log.
 type features struct {
 	Tracing   string `json:"tracing"`
 	Metrics   string `json:"metrics"`
 	AccessLog bool   `json:"accessLog"`
 }
 
-// overview answers how many objects there are and how many of them are not well.
+// overview returns the numbers of objects by status.
 func (h *handler) overview(w http.ResponseWriter, _ *http.Request) {
 	v := h.view()
 	h.write(w, http.StatusOK, struct {
-		HTTP         protocol `json:"http"`
-		TCP          protocol `json:"tcp"`
-		UDP          protocol `json:"udp"`
-		Certificates *tally   `json:"certificates"`
-		Features     features `json:"features"`
-		Providers    []string `json:"providers,omitempty"`
+		HTTP         protocol      `json:"http"`
+		TCP          protocol      `json:"tcp"`
+		UDP          protocol      `json:"udp"`
+		Certificates *statusCounts `json:"certificates"`
+		Features     features      `json:"features"`
+		Providers    []string      `json:"providers,omitempty"`
 	}{
-		HTTP: protocol{Routers: v.routers.tally(), Services: v.services.tally(), Middlewares: v.middlewares.tally()},
+		HTTP: protocol{Routers: v.routers.statusCounts(), Services: v.services.statusCounts(), Middlewares: v.middlewares.statusCounts()},
 		TCP: protocol{
-			Routers: v.tcpRouters.tally(), Services: v.tcpServices.tally(),
-			Middlewares: v.tcpMiddlewares.tally(),
+			Routers: v.tcpRouters.statusCounts(), Services: v.tcpServices.statusCounts(),
+			Middlewares: v.tcpMiddlewares.statusCounts(),
 		},
-		UDP:          protocol{Routers: v.udpRouters.tally(), Services: v.udpServices.tally()},
-		Certificates: tallyCertificates(h.certificates()),
+		UDP:          protocol{Routers: v.udpRouters.statusCounts(), Services: v.udpServices.statusCounts()},
+		Certificates: countCertificates(h.certificates()),
 		Features:     featuresOf(h.options.Static),
 		Providers:    configured(reflect.ValueOf(h.options.Static.Providers)),
 	})
@@ -148,8 +147,7 @@ func first(names []string) string {
 	return names[0]
 }
 
-// configured names the sections of a section that somebody has written, as Traefik names them: by the names of their
-// fields.
+// configured names the fields of a section that are set.
 func configured(section reflect.Value) []string {
 	var names []string
 	for field, value := range section.Fields() {

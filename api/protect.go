@@ -8,10 +8,9 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// Protect answers those who may read alone: whoever asks with GET or HEAD, and from no page of another origin. What
-// such a page asks gets 403 without a word; a browser that has no such page in it says so by what it sends (Fetch
-// Metadata, RFC 6454), and other clients send nothing of the kind. New protects what it returns; this is for a part
-// that is a service of its own beside it. The base path is the option api.basePath.
+// Protect restricts a handler to GET and HEAD, and refuses requests of pages of other origins with 403. Browsers mark
+// these with Fetch Metadata or Origin (RFC 6454). New applies it to what it returns; Protect is for a part that is
+// served beside it. basePath is the option api.basePath.
 func Protect(basePath string, logger telemetry.Logger, next http.Handler) http.Handler {
 	return protect(strings.TrimRight(basePath, "/"), Writer(logger), next)
 }
@@ -25,7 +24,7 @@ func protect(prefix string, write func(http.ResponseWriter, int, any), next http
 		header.Set("Referrer-Policy", "no-referrer")
 		header.Set("X-Content-Type-Options", "nosniff")
 		header.Set("X-Frame-Options", "DENY")
-		if foreign(r) && !visits(prefix, r) {
+		if crossOrigin(r) && !isNavigation(prefix, r) {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
@@ -42,9 +41,9 @@ func refuseMethod(w http.ResponseWriter, write func(http.ResponseWriter, int, an
 	write(w, http.StatusMethodNotAllowed, Problem{Message: "the API is read-only"})
 }
 
-// foreign tells whether a page of another origin asks. An origin differs from another port and another scheme on, but
-// the scheme that the browser sees is not known here: a proxy may have ended its TLS.
-func foreign(r *http.Request) bool {
+// crossOrigin reports whether a page of another origin sent the request. The scheme is not compared: a proxy in front
+// may have terminated TLS.
+func crossOrigin(r *http.Request) bool {
 	for _, site := range r.Header.Values("Sec-Fetch-Site") {
 		if site != "same-origin" && site != "none" {
 			return true
@@ -59,9 +58,9 @@ func foreign(r *http.Request) bool {
 	return false
 }
 
-// visits tells whether somebody follows a link to the dashboard: the page shows itself, and nothing of it can be read
-// by whoever has the link.
-func visits(prefix string, r *http.Request) bool {
+// isNavigation reports whether the request follows a link to the dashboard. Navigation does not expose the content to
+// the linking page.
+func isNavigation(prefix string, r *http.Request) bool {
 	if r.Method != http.MethodGet || r.Header.Get("Sec-Fetch-Mode") != "navigate" ||
 		r.Header.Get("Sec-Fetch-Dest") != "document" ||
 		len(r.Header.Values("Origin")) > 0 {

@@ -10,38 +10,38 @@ import (
 	"github.com/sluiceproxy/sluice/pipeline"
 )
 
-// maxVerdicts is how many verdicts an answer of /ready lists at most.
+// maxVerdicts is the maximum number of verdicts in a response of /ready.
 const maxVerdicts = 100
 
 // Readiness is the JSON of /ready.
 type Readiness struct {
-	// Ready is true when every required provider is synced or absent and its first state serves.
+	// Ready is true when every required provider is synced or absent and its first state is active.
 	Ready bool `json:"ready"`
-	// Draining is true when Sluice has been told to stop.
+	// Draining is true while Sluice terminates.
 	Draining bool `json:"draining,omitempty"`
-	// Generation counts the tables that have been put to work; 0 means none.
+	// Generation is the number of the active table; 0 means none.
 	Generation uint64 `json:"generation"`
-	// AgeSeconds is how long the table of this generation has served.
+	// AgeSeconds is how long this table has been active.
 	AgeSeconds float64 `json:"ageSeconds"`
-	// Providers are in order of their names.
+	// Providers are sorted by name.
 	Providers []ProviderReadiness `json:"providers"`
-	// Quarantined counts the objects that are not put to work.
+	// Quarantined counts the quarantined objects.
 	Quarantined int `json:"quarantined"`
-	// Verdicts lists what is wrong, at most 100 of them; MoreVerdicts counts the rest.
+	// Verdicts lists the negative verdicts, at most 100; MoreVerdicts counts the rest.
 	Verdicts     []Finding `json:"verdicts"`
 	MoreVerdicts int       `json:"moreVerdicts,omitempty"`
 }
 
-// ProviderReadiness says how one provider stands.
+// ProviderReadiness is the state of one provider.
 type ProviderReadiness struct {
 	Name     string `json:"name"`
 	State    string `json:"state"`
 	Required bool   `json:"required"`
-	// Reason says why the state is what it is.
+	// Reason explains the state.
 	Reason string `json:"reason,omitempty"`
 	// AgeSeconds is how long the provider has been in this state.
 	AgeSeconds float64 `json:"ageSeconds"`
-	// LastMessageSeconds is how long ago the provider's last message came; absent before the first one.
+	// LastMessageSeconds is the time since the provider's last message; absent before the first one.
 	LastMessageSeconds *float64 `json:"lastMessageSeconds,omitempty"`
 }
 
@@ -53,7 +53,7 @@ type Finding struct {
 	// Code is the machine-readable form of Reason.
 	Code   dynamic.Code `json:"code"`
 	Reason string       `json:"reason"`
-	// Origin says where the object was declared: FILE:LINE or the object's name at its source.
+	// Origin is where the object was declared: FILE:LINE or the object's name at its source.
 	Origin string `json:"origin,omitempty"`
 }
 
@@ -87,7 +87,7 @@ func NewReadiness(state *pipeline.State) Readiness {
 	return report
 }
 
-// NewProviders says how the providers of a state stand at a moment, in order of their names. It is never nil.
+// NewProviders reports the providers of a state at the time now, sorted by name. It is never nil.
 func NewProviders(state *pipeline.State, now time.Time) []ProviderReadiness {
 	out := make([]ProviderReadiness, 0, len(state.Providers))
 	for _, name := range slices.Sorted(maps.Keys(state.Providers)) {
@@ -120,7 +120,7 @@ func ready(w http.ResponseWriter, state State, write func(http.ResponseWriter, i
 	write(w, report.status(), report)
 }
 
-// age returns the seconds since a moment, in milliseconds' precision; 0 for a moment that is not set.
+// age returns the seconds since a moment, rounded to milliseconds; 0 for the zero time.
 func age(moment, now time.Time) float64 {
 	if moment.IsZero() {
 		return 0

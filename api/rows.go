@@ -12,21 +12,21 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// serviceDashboard is the name that Traefik's manifests give the dashboard.
+// serviceDashboard is the dashboard's service in Traefik's manifests.
 const serviceDashboard = "dashboard@internal"
 
-// The values of ruleSyntax that are shown for routers that declare none.
+// Values of ruleSyntax for routers that declare none.
 const (
 	ruleSyntaxV3 = "v3"
-	// ruleSyntaxDefault is what Traefik shows for its internal routers.
+	// ruleSyntaxDefault is Traefik's value for internal routers.
 	ruleSyntaxDefault = "default"
 )
 
-// listeners holds the TCP entrypoints and the names of those that routers without entrypoints listen on.
+// listeners holds the TCP entrypoints and the names of the default ones.
 type listeners struct {
 	known     map[string]*static.EntryPoint
 	byDefault []string
-	// ruleSyntax is what a router that declares no ruleSyntax is shown with.
+	// ruleSyntax is the value for routers that declare none.
 	ruleSyntax string
 }
 
@@ -52,7 +52,7 @@ func newListeners(config *static.Configuration) listeners {
 	return l
 }
 
-// using returns the names of entrypoints that exist, in order.
+// using returns the existing ones of names, sorted.
 func (l listeners) using(names []string) []string {
 	var using []string
 	for _, name := range names {
@@ -110,8 +110,7 @@ func common[T comparable](entryPoints []static.EntryPointTelemetry, of func(stat
 	return &value
 }
 
-// routerRows lists the routers in the order of names.
-func routerRows(names []string, declared map[string]*dynamic.Router, judged map[dynamic.Ref]judgement,
+func routerRows(names []string, declared map[string]*dynamic.Router, statuses map[dynamic.Ref]objectStatus,
 	entryPoints listeners,
 ) table[*routerRow] {
 	rows := make([]*routerRow, 0, len(declared))
@@ -119,7 +118,7 @@ func routerRows(names []string, declared map[string]*dynamic.Router, judged map[
 		router := declared[name]
 		rule := router.RuleText()
 		row := &routerRow{
-			object:      newObject(dynamic.KindRouter, name, judged, rule, router.Service),
+			object:      newObject(dynamic.KindRouter, name, statuses, rule, router.Service),
 			router:      router,
 			rule:        rule,
 			entryPoints: router.EntryPoints,
@@ -143,14 +142,14 @@ func routerRows(names []string, declared map[string]*dynamic.Router, judged map[
 	return newTable(rows)
 }
 
-// serviceRows lists the services that are declared, and those that Sluice itself answers, in order of their names.
+// serviceRows lists the declared and the internal services, sorted by name.
 func serviceRows(
-	declared map[string]*dynamic.Service, config *static.Configuration, judged map[dynamic.Ref]judgement,
+	declared map[string]*dynamic.Service, config *static.Configuration, statuses map[dynamic.Ref]objectStatus,
 	usedBy map[string][]string,
 ) table[*serviceRow] {
 	rows := make([]*serviceRow, 0, len(declared)+5)
 	add := func(name string, service *dynamic.Service) {
-		row := &serviceRow{object: newObject(dynamic.KindService, name, judged), service: service}
+		row := &serviceRow{object: newObject(dynamic.KindService, name, statuses), service: service}
 		row.kind, row.usedBy = kindOf(service), usedBy[name]
 		rows = append(rows, row)
 	}
@@ -166,7 +165,7 @@ func serviceRows(
 	return newTable(rows)
 }
 
-// ownServices names the services that Sluice itself answers as it is configured.
+// ownServices names the internal services that are configured.
 func ownServices(config *static.Configuration) []string {
 	own := []string{pipeline.ServiceNoop}
 	if config.API != nil {
@@ -184,21 +183,20 @@ func ownServices(config *static.Configuration) []string {
 	return own
 }
 
-// middlewareRows lists the middlewares in order of their names.
-func middlewareRows(declared map[string]*dynamic.Middleware, judged map[dynamic.Ref]judgement,
+func middlewareRows(declared map[string]*dynamic.Middleware, statuses map[dynamic.Ref]objectStatus,
 	usedBy map[string][]string,
 ) table[*middlewareRow] {
 	rows := make([]*middlewareRow, 0, len(declared))
 	for _, name := range slices.Sorted(maps.Keys(declared)) {
 		middleware := declared[name]
-		row := &middlewareRow{object: newObject(dynamic.KindMiddleware, name, judged), middleware: middleware}
+		row := &middlewareRow{object: newObject(dynamic.KindMiddleware, name, statuses), middleware: middleware}
 		row.kind, row.usedBy = kindOf(middleware), usedBy[name]
 		rows = append(rows, row)
 	}
 	return newTable(rows)
 }
 
-// kindOf returns which kind of a service or a middleware is set, in lower case; of a plugin it is its name.
+// kindOf returns the type of a service or middleware in lower case; for a plugin, its name.
 func kindOf(object any) string {
 	value := reflect.ValueOf(object).Elem()
 	for field, inner := range value.Fields() {
@@ -212,15 +210,15 @@ func kindOf(object any) string {
 	return ""
 }
 
-// usage says who refers to services and to middlewares.
+// usage maps services and middlewares to the objects that refer to them.
 type usage struct {
-	// ofServices names the routers of a service.
+	// ofServices maps a service to its routers.
 	ofServices map[string][]string
-	// ofMiddlewares names the routers and the services of a middleware.
+	// ofMiddlewares maps a middleware to its routers and services.
 	ofMiddlewares map[string][]string
 }
 
-// references collects the references of routers and services, in the order of their names.
+// references collects the references of routers and services, sorted by name.
 func references(http *dynamic.HTTPConfiguration, routers, services []string) usage {
 	users := usage{ofServices: map[string][]string{}, ofMiddlewares: map[string][]string{}}
 	note := func(of map[string][]string, reference, by string) {

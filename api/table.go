@@ -10,16 +10,14 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// row is a line of a table.
 type row interface {
 	comparable
 	base() *object
 }
 
-// table holds the objects of one kind in order of their names.
+// table holds the objects of one kind, sorted by name.
 type table[R row] struct {
-	rows []R
-	// byName finds a row.
+	rows   []R
 	byName map[string]R
 }
 
@@ -31,15 +29,15 @@ func newTable[R row](rows []R) table[R] {
 	return t
 }
 
-// tally counts a table for /api/overview.
-type tally struct {
+// statusCounts is the summary of a table in /api/overview.
+type statusCounts struct {
 	Total    int `json:"total"`
 	Warnings int `json:"warnings"`
 	Errors   int `json:"errors"`
 }
 
-func (t table[R]) tally() *tally {
-	counted := &tally{Total: len(t.rows)}
+func (t table[R]) statusCounts() *statusCounts {
+	counted := &statusCounts{Total: len(t.rows)}
 	for _, row := range t.rows {
 		switch row.base().status {
 		case statusWarning:
@@ -51,18 +49,17 @@ func (t table[R]) tally() *tally {
 	return counted
 }
 
-// listing says how the objects of a kind are listed and shown.
+// listing defines how the objects of a kind are listed and shown.
 type listing[R row] struct {
-	// noun names the kind in errors.
+	// noun is the kind in error messages.
 	noun string
-	// pick finds the table in a view.
+	// pick returns the table of a view.
 	pick func(*view) table[R]
-	// keep applies the filters that only this kind has; nil keeps all.
+	// keep applies the filters of this kind; nil keeps all.
 	keep func(row R, query url.Values) bool
-	// order returns how to compare by what sortBy names, beside name, provider and status; nil where nothing goes by that.
-	// A nil order knows no more.
+	// order returns the comparison for a sort key beside name, provider and status, or nil. It may be nil.
 	order func(by string) func(a, b R) int
-	// show returns what is written as JSON.
+	// show returns the value that is encoded as JSON.
 	show func(R) any
 }
 
@@ -83,7 +80,7 @@ func mount[R row](h *handler, root *mux.Router, path string, l listing[R]) {
 	})
 }
 
-// list answers with the page of a table that is asked for.
+// list answers with the requested page of a table.
 func list[R row](h *handler, w http.ResponseWriter, r *http.Request, l listing[R]) {
 	query, ok := h.query(w, r)
 	if !ok {
@@ -94,7 +91,7 @@ func list[R row](h *handler, w http.ResponseWriter, r *http.Request, l listing[R
 	status, search := query.Get("status"), strings.ToLower(query.Get("search"))
 	for _, row := range rows {
 		object := row.base()
-		if (status == "" || strings.EqualFold(status, object.status)) && strings.Contains(object.haystack, search) &&
+		if (status == "" || strings.EqualFold(status, object.status)) && strings.Contains(object.searchText, search) &&
 			(l.keep == nil || l.keep(row, query)) {
 			kept = append(kept, row)
 		}
@@ -103,7 +100,7 @@ func list[R row](h *handler, w http.ResponseWriter, r *http.Request, l listing[R
 	answer(h, w, query, kept, l.show)
 }
 
-// answer writes the page of rows that is asked for.
+// answer writes the requested page of rows.
 func answer[R any](h *handler, w http.ResponseWriter, query url.Values, rows []R, show func(R) any) {
 	page, err := Paged(w.Header(), query, rows)
 	if err != nil {
@@ -117,8 +114,7 @@ func answer[R any](h *handler, w http.ResponseWriter, query url.Values, rows []R
 	h.write(w, http.StatusOK, shown)
 }
 
-// sort orders rows, which are in order of their names, by what sortBy names; by name where nothing goes by that. Rows
-// that are equal in it are in order of their names, in the same direction.
+// sort orders rows, which are sorted by name, by the key sortBy. It is stable, and reverses names too if descending.
 func (l listing[R]) sort(rows []R, by string, descending bool) {
 	var order func(a, b R) int
 	switch by {
@@ -139,7 +135,7 @@ func (l listing[R]) sort(rows []R, by string, descending bool) {
 	}
 }
 
-// query reads the query, and answers when that fails.
+// query parses the query, or answers with an error.
 func (h *handler) query(w http.ResponseWriter, r *http.Request) (url.Values, bool) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
@@ -149,7 +145,7 @@ func (h *handler) query(w http.ResponseWriter, r *http.Request) (url.Values, boo
 	return query, true
 }
 
-// id reads the escaped name at the end of the path, and answers when that fails.
+// id parses the escaped name at the end of the path, or answers with an error.
 func (h *handler) id(w http.ResponseWriter, r *http.Request) (string, bool) {
 	name, err := url.PathUnescape(mux.Vars(r)["id"])
 	if err != nil {

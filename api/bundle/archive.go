@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// errAbsent says that there is nothing to pack, which is no problem.
+// errAbsent means that there is nothing to pack. It is not reported.
 var errAbsent = errors.New("there is none")
 
 // item is one file of an archive.
@@ -19,7 +19,7 @@ type item struct {
 	content func() ([]byte, error)
 }
 
-// archive is a tar archive that is being made in memory.
+// archive is a gzipped tar archive in memory.
 type archive struct {
 	buffer   bytes.Buffer
 	zip      *gzip.Writer
@@ -36,7 +36,7 @@ func newArchive(made time.Time) *archive {
 	return a
 }
 
-// add adds a file. One that cannot be made keeps no other from being there.
+// add adds a file. An error is recorded and does not affect other files.
 func (a *archive) add(one item) {
 	content, err := attempt(one)
 	switch {
@@ -57,27 +57,28 @@ func (a *archive) write(name string, content []byte) {
 	if err == nil {
 		_, err = a.tar.Write(content)
 	}
-	if err != nil { // Memory takes everything, so the name or the size is at fault.
+	if err != nil { // Writes to memory do not fail, so the name or size is wrong.
 		a.problems = append(a.problems, name+": "+err.Error())
 		return
 	}
 	a.files++
 }
 
-// close returns the whole archive. What could not be made is said in a file of its own.
+// close returns the archive. The errors are in a file of their own.
 func (a *archive) close() []byte {
 	if len(a.problems) > 0 {
 		a.write("problems.txt", []byte(strings.Join(a.problems, "\n")+"\n"))
 	}
-	_, _ = a.tar.Close(), a.zip.Close() // memory takes everything
+	_, _ = a.tar.Close(), a.zip.Close() // writes to memory do not fail
 	return a.buffer.Bytes()
 }
 
-// attempt makes the content of a file. Whoever asks for help may have a Sluice in which something panics.
+// attempt returns the content of a file. It recovers from panics, so that the archive is available when a part of
+// Sluice is broken.
 func attempt(one item) (content []byte, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			err = fmt.Errorf("panic of type %T", cause) // What it says may be anything.
+			err = fmt.Errorf("panic of type %T", cause) // The value may contain secrets.
 		}
 	}()
 	return one.content()

@@ -1,10 +1,8 @@
-// Package bundle packs what somebody needs who is to find out from afar what is wrong with a Sluice: one archive, made
-// while it runs.
+// Package bundle makes the support archive: a gzipped tar archive for diagnosing a running Sluice from afar.
 //
-// In flow the answers of the API that it is mounted in, the static configuration, the active dynamic one, the page of
-// metrics, and what the Go runtime says of itself; out flow a tar archive, compressed by gzip, in which no secret is
-// readable: configurations are redacted here, and everything else was made to be shown. One archive is made at a time,
-// and it is complete before its first byte is sent. The package keeps nothing, and asks nobody outside of the process.
+// It contains the API's responses, the static and the dynamic configuration, the metrics, and profiles of the Go
+// runtime, all without secrets: configurations are redacted here, everything else is redacted at its source. One
+// archive is made at a time, and it is complete before its first byte is sent.
 package bundle
 
 import (
@@ -23,14 +21,14 @@ import (
 // Path is where the archive is served, below the option api.basePath.
 const Path = "/api/support-dump"
 
-// Options says what the archive is made of.
+// Options are the sources of the archive.
 type Options struct {
-	// State, Static and Logger are needed.
+	// State, Static and Logger are required.
 	State  api.State
 	Static *static.Configuration
-	// Metrics answers with the page of metrics; nil leaves it out.
+	// Metrics serves the metrics page; nil leaves it out.
 	Metrics http.Handler
-	// Logger hears that an archive was made, and what could not be part of it.
+	// Logger logs finished archives and the errors of their parts.
 	Logger telemetry.Logger
 }
 
@@ -43,7 +41,7 @@ type Bundle struct {
 // New returns a Bundle that is not mounted yet.
 func New(options Options) *Bundle { return &Bundle{options: options} }
 
-// Mount adds the path, which begins with prefix, to the API's. What else the API answers becomes a part of the archive.
+// Mount adds the path, which begins with prefix. The responses of root's other paths become part of the archive.
 func (b *Bundle) Mount(root *mux.Router, prefix string) {
 	write := api.Writer(b.options.Logger)
 	api.Get(root, prefix+Path, func(w http.ResponseWriter, r *http.Request) {
@@ -60,11 +58,11 @@ func (b *Bundle) Mount(root *mux.Router, prefix string) {
 		header.Set("Cache-Control", "no-store")
 		header.Set("X-Content-Type-Options", "nosniff")
 		w.WriteHeader(http.StatusOK)
-		_, _ = w.Write(archive) // a client that has left is not our concern
+		_, _ = w.Write(archive) // the client may have gone
 	})
 }
 
-// pack makes the archive, and lets the next one be made. How long the client takes to read it is not our concern.
+// pack makes the archive and unlocks the next one, before a slow client reads it.
 func (b *Bundle) pack(r *http.Request, root http.Handler, prefix string) []byte {
 	defer b.busy.Store(false)
 	archive := newArchive(time.Now())

@@ -16,10 +16,10 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// whole asks for all elements of a list at once.
+// whole requests all elements of a list.
 const whole = "?per_page=1000000"
 
-// answers are the files that are answers of the API, and their paths.
+// answers maps the files that are API responses to their paths.
 func answers() map[string]string {
 	return map[string]string{
 		"version.json":        "/api/version",
@@ -36,7 +36,7 @@ func answers() map[string]string {
 	}
 }
 
-// items returns the files of the archive. Nothing is made before its turn.
+// items returns the files of the archive. Each is made when it is added.
 func (b *Bundle) items(r *http.Request, root http.Handler, prefix string) []item {
 	paths := answers()
 	var all []item
@@ -61,7 +61,7 @@ func (b *Bundle) items(r *http.Request, root http.Handler, prefix string) []item
 	)
 }
 
-// answer asks a handler of this process.
+// answer returns the response of a handler.
 func answer(r *http.Request, handler http.Handler, target string) ([]byte, error) {
 	if handler == nil {
 		return nil, errAbsent
@@ -76,31 +76,28 @@ func answer(r *http.Request, handler http.Handler, target string) ([]byte, error
 	switch {
 	case page.status == http.StatusNotFound:
 		return nil, errAbsent
-	// That is an answer of /api/ready.
+	// /api/ready may answer 503.
 	case page.status >= http.StatusBadRequest && page.status != http.StatusServiceUnavailable:
 		return nil, fmt.Errorf("answered with status %d", page.status)
 	}
 	return page.body.Bytes(), nil
 }
 
-// page is a response that is kept.
+// page records a response.
 type page struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
-// Header returns the header, which nobody reads.
 func (p *page) Header() http.Header { return p.header }
 
-// WriteHeader keeps the first status.
 func (p *page) WriteHeader(status int) {
 	if p.status == 0 {
 		p.status = status
 	}
 }
 
-// Write keeps a part of the body.
 func (p *page) Write(b []byte) (int, error) {
 	p.WriteHeader(http.StatusOK)
 	return p.body.Write(b)
@@ -108,14 +105,14 @@ func (p *page) Write(b []byte) (int, error) {
 
 func asJSON(value any) ([]byte, error) { return json.MarshalIndent(value, "", "  ") }
 
-// goroutines returns the stacks of all goroutines, equal ones together. They name functions and lines, and no values.
+// goroutines returns the stacks of all goroutines, grouped: functions and lines, without values.
 func goroutines() ([]byte, error) {
 	var text bytes.Buffer
 	err := pprof.Lookup("goroutine").WriteTo(&text, 1)
 	return text.Bytes(), err
 }
 
-// runtimeState returns what the Go runtime counts of itself: memory, collections, goroutines and the scheduler.
+// runtimeState returns the runtime metrics of Go: memory, collections, goroutines, scheduler.
 func runtimeState() ([]byte, error) {
 	counts := map[string]any{}
 	var samples []metrics.Sample
@@ -129,7 +126,7 @@ func runtimeState() ([]byte, error) {
 			counts[sample.Name] = sample.Value.Uint64()
 		case metrics.KindFloat64:
 			counts[sample.Name] = sample.Value.Float64()
-		case metrics.KindFloat64Histogram, metrics.KindBad: // Histograms say little in a single look.
+		case metrics.KindFloat64Histogram, metrics.KindBad: // A single histogram says little.
 		}
 	}
 	return asJSON(map[string]any{

@@ -1,9 +1,7 @@
-// Package dashboard serves the page on which somebody on call sees what Sluice does and why.
+// Package dashboard serves the web page that shows the state of Sluice.
 //
-// In flow the files below static, which are part of the binary as they stand in the repository (HTML, CSS and
-// JavaScript modules: nothing is built); out flow these files, with a content-security policy under which the page can
-// load and ask nobody but the Sluice that served it. What the page shows it fetches itself from the API beside it. This
-// package never looks at state, never listens, and answers nothing but GET and HEAD.
+// Handler serves the embedded files below static (HTML, CSS and JavaScript modules, without a build step) for GET and
+// HEAD, with a content-security policy that limits the page to its own origin. The page fetches all data from the API.
 package dashboard
 
 import (
@@ -13,30 +11,29 @@ import (
 	"github.com/gorilla/mux"
 )
 
-// Options says how the dashboard is served.
+// Options are the settings of the dashboard.
 type Options struct {
 	// BasePath is the option api.basePath: what precedes /dashboard. Empty means /.
 	BasePath string
-	// Name is the option api.dashboardName: how the title of the page calls this Sluice. Empty means Sluice alone.
+	// Name is the option api.dashboardName, shown in the title. Empty means Sluice alone.
 	Name string
 }
 
-// Handler is the service dashboard@internal, and a part of api@internal. It does not change, and serves any number of
-// requests at a time.
+// Handler serves dashboard@internal, and is a part of api@internal. It is immutable and safe for concurrent use.
 type Handler struct {
-	// base is what precedes /dashboard, without a slash at its end.
+	// base precedes /dashboard, without a slash at its end.
 	base  string
 	files map[string]file
 }
 
 // New returns the handler of the dashboard: the page at {BasePath}/dashboard/, its files below, and a redirect to it
-// from {BasePath}/dashboard and {BasePath}/. Where a middleware has taken all of that off the path, the rest is
-// understood too.
+// from {BasePath}/dashboard and {BasePath}/. If a middleware has stripped this prefix, the remaining path is served
+// too.
 func New(options Options) *Handler {
 	return &Handler{base: strings.TrimRight(options.BasePath, "/"), files: load(options.Name)}
 }
 
-// Mount adds the dashboard below prefix, the option api.basePath without a slash at its end, to the routes of the API.
+// Mount adds the dashboard to the API's routes below prefix, the option api.basePath without a slash at its end.
 func (h *Handler) Mount(root *mux.Router, prefix string) {
 	mounted := &Handler{base: prefix, files: h.files}
 	root.Path(prefix + "/").Handler(mounted)
@@ -44,7 +41,7 @@ func (h *Handler) Mount(root *mux.Router, prefix string) {
 	root.PathPrefix(prefix + "/dashboard/").Handler(mounted)
 }
 
-// ServeHTTP answers with the page or one of its files.
+// ServeHTTP serves the page or one of its files.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	guard(w.Header())
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -53,7 +50,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	switch r.URL.Path {
-	// A relative target is right behind a proxy that has taken something off the path, and names no host.
+	// A relative target also works behind a proxy that strips a prefix.
 	case h.base + "/dashboard":
 		w.Header().Set("Location", "dashboard/")
 		w.WriteHeader(http.StatusFound)
@@ -76,10 +73,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		found.serve(w, r)
 		return
 	}
-	http.Error(w, "there is no such file", http.StatusNotFound)
+	http.Error(w, "file not found", http.StatusNotFound)
 }
 
-// stripped reports whether a middleware has taken the place of the dashboard off the path.
+// stripped reports whether a middleware has stripped the dashboard's prefix.
 func stripped(r *http.Request) bool {
 	return strings.HasSuffix(strings.TrimRight(r.Header.Get("X-Forwarded-Prefix"), "/"), "/dashboard")
 }

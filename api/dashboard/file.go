@@ -16,25 +16,23 @@ import (
 	"strings"
 )
 
-// page is the name of the file that the browser is led to.
+// page is the file that redirects lead to.
 const page = "index.html"
 
-// untitled is what stands in the page where a name may come.
+// untitled is the placeholder for the title in the page.
 const untitled = "<title>Sluice</title>"
 
 //go:embed static
 var content embed.FS
 
-// file is one file as it is sent.
 type file struct {
 	kind  string // Content-Type
 	tag   string // ETag
 	plain []byte
-	small []byte // plain, with gzip
+	small []byte // identity and gzip encoding
 }
 
-// load reads the files that are part of the binary, and gives the page its title. What cannot be read cannot have been
-// built in.
+// load reads the embedded files and sets the page's title. Errors are impossible after a successful build.
 func load(name string) map[string]file {
 	found := map[string]file{}
 	_ = fs.WalkDir(content, "static", func(at string, entry fs.DirEntry, err error) error {
@@ -60,7 +58,7 @@ func newFile(name string, plain []byte) file {
 	sum := sha256.Sum256(plain)
 	var small bytes.Buffer
 	writer := gzip.NewWriter(&small)
-	_, _ = writer.Write(plain) // A buffer takes everything.
+	_, _ = writer.Write(plain) // Writes to memory do not fail.
 	_ = writer.Close()
 	return file{
 		kind:  kind(name),
@@ -70,7 +68,7 @@ func newFile(name string, plain []byte) file {
 	}
 }
 
-// kind does not ask the machine's table of types, which may say anything of .js.
+// kind returns the media type. The system's table of types is not used, since it may define .js differently.
 func kind(name string) string {
 	switch path.Ext(name) {
 	case ".html":
@@ -85,8 +83,7 @@ func kind(name string) string {
 	return "application/octet-stream"
 }
 
-// serve answers a GET or HEAD. A browser asks each time whether its copy still holds, so that a page is never older
-// than its API.
+// serve answers GET or HEAD. Browsers revalidate each time, so that the page matches its API.
 func (f file) serve(w http.ResponseWriter, r *http.Request) {
 	header := w.Header()
 	header.Set("Cache-Control", "no-cache")
@@ -106,7 +103,7 @@ func (f file) serve(w http.ResponseWriter, r *http.Request) {
 	header.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // A client that has left is not our concern.
+		_, _ = w.Write(body) // the client may have gone
 	}
 }
 
@@ -124,7 +121,7 @@ func accepts(header http.Header) bool {
 	return false
 }
 
-// matches compares weakly, as RFC 9110, section 13.1.2 asks for.
+// matches does the weak comparison of RFC 9110, section 13.1.2.
 func matches(condition, tag string) bool {
 	if condition == "*" {
 		return true

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// guard sets the headers under which the page can do nothing but show what the Sluice that served it says: no script or
-// style but the files beside it, no host but this one, no frame around it, and no text that becomes markup.
+// guard sets headers that restrict the page: scripts, styles and connections of its own origin only, no frames around
+// it, no markup made from text.
 func guard(header http.Header) {
 	header.Set("Content-Security-Policy", strings.Join([]string{
 		"default-src 'none'",

@@ -15,27 +15,25 @@ import (
 )
 
 const (
-	// maxDifferences is how many differences of one object are listed at most.
+	// maxDifferences is the maximum number of listed differences of one object.
 	maxDifferences = 100
-	// maxShown is how many bytes of a value are shown.
+	// maxShown is the maximum length of a shown value, in bytes.
 	maxShown = 1000
-	// hidden is shown in place of what the redacted copy of an object does not have.
+	// hidden replaces values that the redacted copy does not have.
 	hidden = "xxxx"
 )
 
-// Difference is one value that differs between two versions of an object, as JSON. A secret that has changed is there
-// with xxxx on both sides.
+// Difference is one value that differs between two versions of an object. A changed secret is xxxx on both sides.
 type Difference struct {
-	// Path leads to the value, like loadBalancer.servers[0].url.
+	// Path is the path of the value, like loadBalancer.servers[0].url.
 	Path string `json:"path"`
-	// Before and After are the values, redacted, as strings, numbers or booleans; null where there was or is none. At most
-	// 1000 bytes of a string are shown.
+	// Before and After are the redacted values: strings (at most 1000 bytes), numbers or booleans, or null if absent.
 	Before any `json:"before"`
 	After  any `json:"after"`
 }
 
-// differences compares two versions of an object, of which one may be nil. Whether values differ is decided by what
-// they are, and what is shown comes from their redacted copies alone, paths too: the key of a map may be a secret.
+// differences compares two versions of an object; one may be nil. The original values decide whether they differ;
+// everything shown, also map keys in paths, comes from the redacted copies.
 func differences(before, after any) (list []Difference, more int) {
 	was, is := leavesOf(before), leavesOf(after)
 	paths := slices.Collect(maps.Keys(was))
@@ -79,19 +77,19 @@ func comparePaths(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// digits returns how many digits a text begins with.
+// digits returns the number of leading digits.
 func digits(text string) int {
 	return len(text) - len(strings.TrimLeft(text, "0123456789"))
 }
 
-// leaf is a value of an object, and what its redacted copy has in that place.
+// leaf is a value of an object and its counterpart in the redacted copy.
 type leaf struct {
 	plain, redacted any
-	// path may be shown.
+	// path is the redacted path.
 	path string
 }
 
-// shown returns what may be shown of a value; nil when there is none.
+// shown returns the redacted value, or nil if there is none.
 func (l leaf) shown() any {
 	if l.plain == l.redacted {
 		return shortened(l.plain)
@@ -99,7 +97,7 @@ func (l leaf) shown() any {
 	if text, is := l.redacted.(string); is {
 		return shortened(text)
 	}
-	return hidden // A number, which has no form that says so.
+	return hidden // A redacted number has no marker of its own.
 }
 
 func shortened(value any) any {
@@ -122,10 +120,10 @@ func leavesOf(object any) leaves {
 	return found
 }
 
-// leaves are the values of an object by their paths.
+// leaves maps paths to values of an object.
 type leaves map[string]leaf
 
-// place is where a value is, and how that may be shown.
+// place is the path of a value and its redacted form.
 type place struct{ path, shown string }
 
 func (p place) field(name, shown string) place {
@@ -144,8 +142,8 @@ func (l leaves) note(at place, plain, redacted any) {
 	l[at.path] = leaf{plain: plain, redacted: redacted, path: at.shown}
 }
 
-// collect notes the values below a value. An empty section, list or map that is there is a value too: it may say that
-// something is on. The redacted copy is invalid where there is none.
+// collect adds the values below a value. An empty section, list or map is a value too, since its presence may enable
+// something. redacted is invalid if there is no counterpart.
 func (l leaves) collect(at place, value, redacted reflect.Value) {
 	for value.Kind() == reflect.Pointer || value.Kind() == reflect.Interface {
 		if value.IsNil() {
@@ -177,8 +175,8 @@ func (l leaves) collect(at place, value, redacted reflect.Value) {
 		if value.Len() == 0 && (value.Kind() == reflect.Array || !value.IsNil()) {
 			l.note(at, "[]", "[]")
 		}
-	case reflect.Func, reflect.Chan, reflect.UnsafePointer, reflect.Invalid: // No model has any.
-	case reflect.String: // Words with a type of their own are shown as texts too.
+	case reflect.Func, reflect.Chan, reflect.UnsafePointer, reflect.Invalid: // Not used by any model.
+	case reflect.String: // Named string types are shown as strings.
 		copied := any(hidden)
 		if redacted.IsValid() {
 			copied = redacted.String()
@@ -208,8 +206,7 @@ func (l leaves) collectMap(at place, value, redacted reflect.Value) {
 	}
 }
 
-// collectStruct goes on with the fields. Zero values of fields that may be left out are as good as left out, as in a
-// file.
+// collectStruct adds the fields. Zero values of fields with omitempty are skipped, as in a file.
 func (l leaves) collectStruct(at place, value, redacted reflect.Value) {
 	before := len(l)
 	for field := range value.Type().Fields() {
@@ -221,7 +218,7 @@ func (l leaves) collectStruct(at place, value, redacted reflect.Value) {
 		switch name {
 		case "":
 			name = field.Name
-		case "-": // What no file may say has names of its own.
+		case "-": // Not part of the declared form.
 			name, optional = strings.ToLower(field.Name[:1])+field.Name[1:], true
 		}
 		inner, copied := value.FieldByIndex(field.Index), reflect.Value{}
@@ -242,7 +239,7 @@ func (l leaves) collectStruct(at place, value, redacted reflect.Value) {
 	}
 }
 
-// written returns the text of a value that knows it: a duration, an address.
+// written returns the text of a value that has a text form: a duration, an address.
 func written(value reflect.Value) (string, bool) {
 	if !value.IsValid() || !value.CanInterface() {
 		return hidden, false

@@ -10,63 +10,61 @@ import (
 	"github.com/sluiceproxy/sluice/api"
 )
 
-// EndpointQuery says which endpoints are asked for.
+// EndpointQuery selects endpoints.
 type EndpointQuery struct {
-	// Search is a part of the address, of the source, of the uid, or of a service's name, in whatever case; empty selects
-	// all.
+	// Search is a part of the address, source, uid or a service's name, case-insensitive; empty selects all.
 	Search string
-	// Status is serving, draining, unhealthy or ejected: how the endpoint stands in one of its pools; empty selects all.
+	// Status is serving, draining, unhealthy or ejected, in one of the endpoint's pools; empty selects all.
 	Status string
 	// Service is the qualified name of a service; empty selects all.
 	Service string
 }
 
-// Endpoint is how one endpoint stands, as JSON.
+// Endpoint is the state of one endpoint.
 type Endpoint struct {
 	// Address is host:port.
 	Address string `json:"address"`
-	// Source is who knows of it: the name of a provider of endpoints, or empty where the configuration lists its address.
+	// Source is the provider of the endpoint, or empty if the configuration lists its address.
 	Source string `json:"source"`
-	// UID is the incarnation, where the source has one.
+	// UID is the incarnation, if the source has one.
 	UID string `json:"uid,omitempty"`
-	// InFlight counts the requests that have begun and are not done, over all pools.
+	// InFlight counts the requests in flight over all pools.
 	InFlight int `json:"inFlight"`
-	// ConnectFailures counts the connects that failed since the endpoint last answered.
+	// ConnectFailures counts failed connects since the endpoint last answered.
 	ConnectFailures int `json:"connectFailures"`
-	// Pools says how it stands in each service, in order of their names.
+	// Pools is the state in each service, sorted by service.
 	Pools []EndpointPool `json:"pools"`
-	// Upstreams says in which ways it is spoken to.
+	// Upstreams lists the ways in which the endpoint is reached.
 	Upstreams []EndpointUpstream `json:"upstreams"`
 }
 
-// EndpointPool is an endpoint's place in the pool of one service, as JSON.
+// EndpointPool is the state of an endpoint in the pool of one service.
 type EndpointPool struct {
 	// Service is the qualified name.
 	Service string `json:"service"`
 	// State is serving, draining, unhealthy or ejected.
 	State string `json:"state"`
-	// Reason says why it is not serving, and is empty where it is.
+	// Reason explains why it is not serving; empty if it is.
 	Reason string `json:"reason"`
-	// BackSeconds is when an ejected endpoint gets requests again, from now; 0 otherwise.
+	// BackSeconds is the time until an ejection ends; 0 otherwise.
 	BackSeconds float64 `json:"backSeconds,omitempty"`
-	// Share is the part of the pool's new requests that the endpoint is due, from 0 to 1.
+	// Share is the endpoint's share of the pool's new requests, from 0 to 1.
 	Share float64 `json:"share"`
-	// LatencySeconds is how long it takes to the head of a response, as the strategy of the pool sees it; 0 where it does
-	// not go by that, or nothing is known.
+	// LatencySeconds is the time to the response head as measured by the pool's strategy; 0 if unknown or unused.
 	LatencySeconds float64 `json:"latencySeconds"`
-	// SlowStart is the part of its share that the endpoint gets by now, from 0.1 to 1 (the whole).
+	// SlowStart is the factor of the slow start, from 0.1 to 1.
 	SlowStart float64 `json:"slowStart"`
-	// Sticky is the value of the cookie that keeps clients with the endpoint.
+	// Sticky is the value of the sticky cookie.
 	Sticky string `json:"sticky,omitempty"`
 }
 
-// EndpointUpstream is one way to speak to an endpoint, as JSON.
+// EndpointUpstream is one way to reach an endpoint.
 type EndpointUpstream struct {
 	// Scheme is http, https or h2c.
 	Scheme string `json:"scheme"`
-	// Host is the name that TLS asks for; empty where it does not.
+	// Host is the TLS server name; empty without TLS.
 	Host string `json:"host"`
-	// IdleConnections counts the connections that are kept and that no request uses.
+	// IdleConnections counts the idle connections.
 	IdleConnections int `json:"idleConnections"`
 }
 
@@ -76,7 +74,7 @@ func (l *Live) endpoints(w http.ResponseWriter, r *http.Request) {
 		l.refuse(w, http.StatusBadRequest, "query: "+err.Error())
 		return
 	}
-	// A word that is misspelt would look like a pool in which nothing is wrong.
+	// An empty result for a misspelt status would look like a pool without problems.
 	status := query.Get("status")
 	if states := []string{"serving", "draining", "unhealthy", "ejected"}; status != "" && !slices.Contains(states,
 		status) {

@@ -12,28 +12,28 @@ import (
 )
 
 const (
-	// maxListeners is how many streams of events there are at most.
+	// maxListeners is the maximum number of event streams.
 	maxListeners = 64
-	// heartbeat is how often a stream says something when nothing happens, so that nobody between takes it for dead.
+	// heartbeat is the interval of comments that keep idle connections open.
 	heartbeat = 15 * time.Second
-	// patience is how long a listener may take to read what was written before it is cut off.
-	patience = 10 * time.Second
+	// writeTimeout bounds each write to a client.
+	writeTimeout = 10 * time.Second
 )
 
-// Hello is the data of the event hello, which begins each stream, and, without the version, of the event ready.
+// Hello is the data of the event hello, which begins each stream, and (without Version) of the event ready.
 type Hello struct {
-	// Version is that of Sluice.
+	// Version is the version of Sluice.
 	Version string `json:"version,omitempty"`
-	// Generation is the one that serves, 0 for none, and Ready is as in /api/ready.
+	// Generation is the active generation, 0 for none. Ready is as in /api/ready.
 	Generation uint64 `json:"generation"`
 	Ready      bool   `json:"ready"`
 }
 
 // Verdicts is the data of the event verdicts.
 type Verdicts struct {
-	// Worse lists what is wrong and was not before, or was otherwise; at most 200 findings.
+	// Worse lists new and changed negative verdicts; at most 200.
 	Worse []api.Finding `json:"worse"`
-	// Recovered lists the objects with which nothing is wrong any more, or that are gone; at most 200.
+	// Recovered lists the objects whose negative verdict is gone, or which are removed; at most 200.
 	Recovered []Object `json:"recovered"`
 }
 
@@ -50,14 +50,14 @@ type Verdicts struct {
 func (l *Live) events(w http.ResponseWriter, r *http.Request) {
 	select {
 	case <-l.draining:
-		l.refuse(w, http.StatusServiceUnavailable, "Sluice has been told to stop")
+		l.refuse(w, http.StatusServiceUnavailable, "Sluice is shutting down")
 		return
 	default:
 	}
 	if l.listeners.Add(1) > maxListeners {
 		l.listeners.Add(-1)
 		w.Header().Set("Retry-After", "5")
-		l.refuse(w, http.StatusServiceUnavailable, "there are "+strconv.Itoa(maxListeners)+" listeners already")
+		l.refuse(w, http.StatusServiceUnavailable, "the limit of "+strconv.Itoa(maxListeners)+" event streams is reached")
 		return
 	}
 	defer l.listeners.Add(-1)
@@ -65,7 +65,7 @@ func (l *Live) events(w http.ResponseWriter, r *http.Request) {
 	header.Set("Content-Type", "text/event-stream")
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("X-Accel-Buffering", "no") // Proxies of nginx's kind hold events back otherwise.
+	header.Set("X-Accel-Buffering", "no") // Otherwise nginx and similar proxies buffer events.
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodHead {
 		return
@@ -92,20 +92,19 @@ func (l *Live) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lastEvent returns the number of the generation that the listener has seen last, if it says so.
+// lastEvent returns the generation that the client received last, from Last-Event-ID.
 func lastEvent(r *http.Request) (number uint64, ok bool) {
 	number, err := strconv.ParseUint(r.Header.Get("Last-Event-ID"), 10, 64)
 	return number, err == nil
 }
 
-// stream writes the events of one listener. What is to be written is collected first, so that a listener gets whole
-// events.
+// stream writes the events of one client. Events are collected first and written as a whole.
 type stream struct {
 	out     http.ResponseWriter
 	control *http.ResponseController
 	pending []byte
 	logger  telemetry.Logger
-	// sent is the last generation that the listener has got.
+	// sent is the last generation that was sent.
 	sent uint64
 }
 
@@ -119,7 +118,7 @@ func (s *stream) begin(state *pipeline.State, version string, last uint64, resum
 	s.event("providers", "", api.NewReadiness(state).Providers)
 }
 
-// follow tells what the next state has beyond the one before.
+// follow adds the events for the change from before to next.
 func (s *stream) follow(before, next *pipeline.State) {
 	s.generations(next)
 	s.verdicts(before, next)
@@ -140,7 +139,7 @@ func (s *stream) generations(state *pipeline.State) {
 	}
 }
 
-// verdicts tells how the verdicts of two states differ.
+// verdicts adds the event for changed verdicts.
 func (s *stream) verdicts(before, next *pipeline.State) {
 	if len(before.Verdicts) == len(next.Verdicts) && (len(next.Verdicts) == 0 ||
 		&before.Verdicts[0] == &next.Verdicts[0]) {
@@ -155,7 +154,7 @@ func (s *stream) verdicts(before, next *pipeline.State) {
 	}
 }
 
-// event adds an event; its data has no line breaks.
+// event adds an event; JSON has no line breaks.
 func (s *stream) event(name, id string, data any) {
 	text, err := json.Marshal(data)
 	if err != nil {
@@ -169,13 +168,13 @@ func (s *stream) event(name, id string, data any) {
 	s.pending = append(append(s.pending, text...), "\n\n"...)
 }
 
-// comment adds a line that listeners pass over.
+// comment adds a line that clients ignore.
 func (s *stream) comment() { s.pending = append(s.pending, ":\n\n"...) }
 
-// flush writes what was added, and reports whether the stream goes on.
+// flush writes the collected events, and reports whether the stream goes on.
 func (s *stream) flush() bool {
-	// Not every writer knows deadlines; an entrypoint's does.
-	_ = s.control.SetWriteDeadline(time.Now().Add(patience))
+	// Writers without deadlines are possible; the entrypoint's supports them.
+	_ = s.control.SetWriteDeadline(time.Now().Add(writeTimeout))
 	_, err := s.out.Write(s.pending)
 	s.pending = s.pending[:0]
 	return err == nil && s.control.Flush() == nil

@@ -261,8 +261,8 @@ func TestEventsCutOffWhoDoesNotRead(t *testing.T) {
 		began := time.Now()
 		handler.ServeHTTP(&standing{ResponseWriter: httptest.NewRecorder()}, httptest.NewRequestWithContext(t.Context(),
 			http.MethodGet, "/api/events", http.NoBody))
-		if took := time.Since(began); took != patience {
-			t.Errorf("it took %v, want %v", took, patience)
+		if took := time.Since(began); took != writeTimeout {
+			t.Errorf("it took %v, want %v", took, writeTimeout)
 		}
 		if n := live.listeners.Load(); n != 0 {
 			t.Errorf("%d listeners are counted", n)

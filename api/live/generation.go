@@ -14,15 +14,15 @@ import (
 	"github.com/sluiceproxy/sluice/pipeline"
 )
 
-// Generation is what one activated table changed, as JSON.
+// Generation is the JSON of one activated table and its changes.
 type Generation struct {
-	// Generation is its number, from 1.
+	// Generation is the number, from 1.
 	Generation uint64 `json:"generation"`
-	// Activated is when the table was put to work.
+	// Activated is the time of activation.
 	Activated time.Time `json:"activated"`
-	// CompileSeconds is how long its compilation took.
+	// CompileSeconds is the duration of the compilation.
 	CompileSeconds float64 `json:"compileSeconds"`
-	// LagSeconds is, by provider, how long it took from when a configuration was received until it served.
+	// LagSeconds is, by provider, the time from receipt of a configuration to its activation.
 	LagSeconds map[string]float64 `json:"lagSeconds"`
 	// Added, Changed and Removed count objects.
 	Added   int `json:"added"`
@@ -31,26 +31,25 @@ type Generation struct {
 	// Changes lists these objects, at most 200 of them; More counts the rest.
 	Changes []Change `json:"changes"`
 	More    int      `json:"more"`
-	// Refused lists what is wrong since this generation, at most 200 findings.
+	// Refused lists the negative verdicts that are new with this generation, at most 200.
 	Refused []api.Finding `json:"refused"`
-	// Recovered lists the objects with which nothing is wrong any more, or that are gone; at most 200.
+	// Recovered lists the objects whose negative verdict is gone, or which are removed; at most 200.
 	Recovered []Object `json:"recovered"`
 	// MoreVerdicts counts what Refused and Recovered leave out.
 	MoreVerdicts int `json:"moreVerdicts"`
 }
 
-// Change is what became of one object, as JSON.
+// Change is the change of one object.
 type Change struct {
-	// Kind is the kind of the object, Name its qualified name, and Provider the part of that behind @; empty for an object
-	// that belongs to nobody alone.
+	// Kind, Name (qualified) and Provider identify the object. Provider is empty for an object of several providers.
 	Kind     dynamic.Kind `json:"kind"`
 	Name     string       `json:"name"`
 	Provider string       `json:"provider"`
 	// Change is added, changed or removed.
 	Change pipeline.ChangeKind `json:"change"`
-	// Origin says where the object is declared, or was.
+	// Origin is where the object is or was declared.
 	Origin string `json:"origin"`
-	// Diff lists what differs in it; only /api/generations/{number} tells.
+	// Diff lists the differences; only in /api/generations/{number}.
 	Diff []Difference `json:"diff,omitempty"`
 	// MoreDiff counts the differences that Diff leaves out.
 	MoreDiff int `json:"moreDiff,omitempty"`
@@ -63,7 +62,6 @@ type Object struct {
 	Name string `json:"name"`
 }
 
-// newGeneration makes the JSON of a generation, without the differences of its objects.
 func newGeneration(from *pipeline.Generation) Generation {
 	to := Generation{
 		Generation:     from.Number,
@@ -95,7 +93,7 @@ func newGeneration(from *pipeline.Generation) Generation {
 	return to
 }
 
-// providerOf returns the part of a qualified name behind its @.
+// providerOf returns the part of a qualified name after its @.
 func providerOf(name string) string {
 	if at := strings.LastIndexByte(name, '@'); at >= 0 {
 		return name[at+1:]
@@ -119,7 +117,7 @@ func objects(verdicts []dynamic.Verdict) []Object {
 	return list
 }
 
-// generations answers with all generations, the newest first.
+// generations returns all generations, newest first.
 func (l *Live) generations(w http.ResponseWriter, _ *http.Request) {
 	known := l.options.State.State().Generations
 	list := make([]Generation, 0, len(known))
@@ -129,7 +127,7 @@ func (l *Live) generations(w http.ResponseWriter, _ *http.Request) {
 	l.write(w, http.StatusOK, list)
 }
 
-// generation answers with one generation and the differences of its objects.
+// generation returns one generation with the differences of its objects.
 func (l *Live) generation(w http.ResponseWriter, r *http.Request) {
 	text := mux.Vars(r)["number"]
 	number, err := strconv.ParseUint(text, 10, 64)

@@ -1,11 +1,9 @@
-// Package live answers what those want to know who look at a Sluice that runs: how each endpoint stands, what each
-// generation of the configuration changed, what happens now, and how much traffic there is.
+// Package live adds current state to the API: /api/endpoints, /api/generations, /api/events and /api/traffic.
 //
-// In flow the immutable State of the pipeline and the channel that tells of the next one, and, through interfaces that
-// this package declares, how endpoints stand and what was counted; out flow JSON, and server-sent events. What goes out
-// is redacted: a secret that has changed is shown as changed and never by its value. Nothing is queued for a listener:
-// each takes what it has missed from the State, on the goroutine of its own request, so that a slow one holds up
-// nobody. The package never changes anything, and keeps nothing but the number of its listeners.
+// It reads the pipeline's immutable State with its channel for the next one, and endpoints and counters through the
+// interfaces declared here. Output is JSON and server-sent events, redacted: a changed secret is listed as changed,
+// without its value. Events are not queued: each stream computes its events from the State on the goroutine of its own
+// request, so that a slow client delays no other.
 package live
 
 import (
@@ -19,30 +17,30 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// Endpoints says how endpoints stand; cmd/sluice answers from the pools.
+// Endpoints reports the state of endpoints; cmd/sluice implements it with the pools.
 type Endpoints interface {
-	// Endpoints returns the endpoints that the query selects, in order of their addresses. Each is a function that says
-	// how it stands, so that only those are looked at closely that fit on the page.
+	// Endpoints returns the selected endpoints, sorted by address. Each is a function, so that only those of the requested
+	// page are evaluated.
 	Endpoints(query EndpointQuery) []func() Endpoint
 }
 
-// Traffic says what was counted; telemetry.Metrics does.
+// Traffic returns request counts; it is implemented by telemetry.Metrics.
 type Traffic interface {
-	// Traffic returns the counts of the names, or of all where there are none, in order of their names.
+	// Traffic returns the counts of the names, or of all if there are none, sorted by name.
 	Traffic(kind telemetry.TrafficKind, names []string) []telemetry.Traffic
 	// History returns the samples of the last minutes.
 	History() telemetry.TrafficHistory
 }
 
-// Options says what a Live answers from.
+// Options are the data sources of Live.
 type Options struct {
-	// State and Logger are needed. Logger hears about answers that could not be written as JSON.
+	// State and Logger are required. Logger logs responses that could not be encoded as JSON.
 	State  api.State
 	Logger telemetry.Logger
 	// Endpoints and Traffic answer /api/endpoints and /api/traffic; where one is nil, its paths are not served.
 	Endpoints Endpoints
 	Traffic   Traffic
-	// Version is what the event hello says of Sluice; it is left out where it is empty.
+	// Version is sent in the event hello; empty leaves it out.
 	Version string
 }
 
@@ -55,12 +53,12 @@ type Live struct {
 	drain     sync.Once
 }
 
-// New returns a Live that is not mounted yet.
+// New returns a Live that is to be mounted.
 func New(options Options) *Live {
 	return &Live{options: options, write: api.Writer(options.Logger), draining: make(chan struct{})}
 }
 
-// Drain ends all streams of events, and begins no more: Sluice has been told to stop. It may be called more than once.
+// Drain ends all event streams and refuses new ones. It may be called more than once.
 func (l *Live) Drain() { l.drain.Do(func() { close(l.draining) }) }
 
 // Mount adds the paths, which begin with prefix, to the API's.

@@ -11,14 +11,14 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// maxNames is how many routers or services one question may name, and an answer lists.
+// maxNames is the maximum number of routers or services in a query and in a response.
 const maxNames = 500
 
-// Overview is the traffic of all entrypoints, as JSON.
+// Overview is the traffic of all entrypoints.
 type Overview struct {
-	// Time is when it was counted, in Unix milliseconds.
+	// Time is the time of the counts, in Unix milliseconds.
 	Time int64 `json:"time"`
-	// EntryPoints are in order of their names.
+	// EntryPoints are sorted by name.
 	EntryPoints []telemetry.Traffic `json:"entryPoints"`
 	// History holds the samples of the last minutes.
 	History telemetry.TrafficHistory `json:"history"`
@@ -32,19 +32,19 @@ func (l *Live) traffic(w http.ResponseWriter, _ *http.Request) {
 	})
 }
 
-// RouterTraffic is the traffic of routers, as JSON.
+// RouterTraffic is the traffic of routers.
 type RouterTraffic struct {
-	// Time is when it was counted, in Unix milliseconds.
+	// Time is the time of the counts, in Unix milliseconds.
 	Time int64 `json:"time"`
-	// Routers are in order of their names.
+	// Routers are sorted by name.
 	Routers []telemetry.Traffic `json:"routers"`
 }
 
-// ServiceTraffic is the traffic of services, as JSON.
+// ServiceTraffic is the traffic of services.
 type ServiceTraffic struct {
-	// Time is when it was counted, in Unix milliseconds.
+	// Time is the time of the counts, in Unix milliseconds.
 	Time int64 `json:"time"`
-	// Services are in order of their names.
+	// Services are sorted by name.
 	Services []telemetry.Traffic `json:"services"`
 }
 
@@ -60,8 +60,8 @@ func (l *Live) serviceTraffic(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// trafficOf returns the traffic of those that the query names, or has written why it can't. Where it names none, they
-// are those with the most requests.
+// trafficOf returns the traffic of the names in the query, or of those with the most requests. On errors it answers and
+// returns false.
 func (l *Live) trafficOf(w http.ResponseWriter, r *http.Request, kind telemetry.TrafficKind) ([]telemetry.Traffic,
 	bool,
 ) {
@@ -72,14 +72,14 @@ func (l *Live) trafficOf(w http.ResponseWriter, r *http.Request, kind telemetry.
 	}
 	names := query["name"]
 	if len(names) > maxNames {
-		l.refuse(w, http.StatusBadRequest, fmt.Sprintf("query: name is there %d times, and %d are the most", len(names),
+		l.refuse(w, http.StatusBadRequest, fmt.Sprintf("query: %d names exceed the maximum of %d", len(names),
 			maxNames))
 		return nil, false
 	}
 	return busiest(l.options.Traffic.Traffic(kind, names)), true
 }
 
-// busiest returns the maxNames with the most requests, in order of their names.
+// busiest returns the maxNames with the most requests, sorted by name.
 func busiest(list []telemetry.Traffic) []telemetry.Traffic {
 	if len(list) <= maxNames {
 		return present(list)
@@ -93,7 +93,7 @@ func busiest(list []telemetry.Traffic) []telemetry.Traffic {
 	return list
 }
 
-// present returns a list that JSON shows as one, also without elements.
+// present replaces nil, so that JSON has a list.
 func present(list []telemetry.Traffic) []telemetry.Traffic {
 	if list == nil {
 		return []telemetry.Traffic{}

@@ -67,7 +67,7 @@ func TestDashboard(t *testing.T) {
 	chromium := newBrowser(t)
 	sluice := start(t)
 	for _, scenario := range []string{
-		"opens", "searches", "ways", "fails", "explains", "follows", "quarantines", "keyboards", "hostile", "phones",
+		"opens", "searches", "routes", "fails", "explains", "follows", "quarantines", "keyboards", "hostile", "phones",
 		"accessible", "loses",
 	} {
 		t.Run(scenario, func(t *testing.T) { chromium.run(t, sluice, "/dashboard/", scenario) })

@@ -1,8 +1,5 @@
-// Package dashboard tests the dashboard as people use it: Chromium opens the page of the built binary, types, clicks,
-// and follows changes of files.
+// Package dashboard tests the dashboard in Chromium, with ten thousand routers, traffic, and changes of files.
 //
-// In flow a configuration with ten thousand routers, traffic, and changes; out flow failures, and with -update the
-// pictures in docs/images. What the page must hold is said in browse, one scenario for each test; what its modules
-// compute is tested in unit. A page that reports an error, asks another host, or does what its policy forbids fails
-// whatever it was opened for.
+// Each test runs one scenario of browse; the page's modules are tested in unit. Any scenario fails if the page reports an
+// error, requests another host, or violates its policy. With -update the pictures in docs/images are written.
 package dashboard

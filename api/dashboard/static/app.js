@@ -1,4 +1,4 @@
-// The page: what stands around the views, and which of them is shown.
+// The page frame, and the view that is shown in it.
 
 import { el, replace, write } from './lib/dom.js';
 import { ago } from './lib/format.js';
@@ -30,7 +30,7 @@ const views = {
 const frame = shell();
 let current = new AbortController();
 
-/** show builds the view of the place; the one before is told to end. */
+/** show builds the view of a place and ends the previous one. */
 async function show({ keepFocus = false } = {}) {
   const where = parse(location.hash);
   current.abort();
@@ -55,9 +55,9 @@ async function show({ keepFocus = false } = {}) {
 }
 
 replace(document.getElementById('shell'), frame.node);
-// Who reads a view that is made anew because its object has changed stays where they are in it.
+// A view that is rebuilt because its object changed keeps its scroll position.
 addEventListener('hashchange', (event) => show({ keepFocus: !event.isTrusted }));
-// What says how long ago something was goes on saying so.
+// Relative times are updated continually.
 setInterval(() => {
   for (const node of document.querySelectorAll('[data-moment]')) write(node, ago(Number(node.dataset.moment)));
 }, 5000);

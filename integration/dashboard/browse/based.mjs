@@ -1,6 +1,6 @@
-// A dashboard below a path of its own.
+// A dashboard below api.basePath.
 
-/** based opens the page below api.basePath, where the API is too. */
+/** based opens the page below api.basePath, beside the API. */
 export async function based({ open, check }) {
   const page = await open({ place: '../dashboard' });
   check(new URL(page.url()).pathname === '/ops/dashboard/', `the page is at ${page.url()}`);

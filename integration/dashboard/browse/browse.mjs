@@ -1,11 +1,11 @@
-// Runs one scenario in Chromium: node browse.mjs SCENARIO. What it needs to know is in the environment:
+// Runs one scenario in Chromium: node browse.mjs SCENARIO. Environment variables:
 //   MODULES    folder with node_modules
 //   CHROMIUM   path of the browser
 //   DASHBOARD  address of the page
 //   TRAFFIC    http://host:port of the entrypoint web
 //   DYNAMIC    folder of the dynamic files
 //   IMAGES     folder for pictures, for the scenario pictures
-// It ends with 0 when all went as it should, and otherwise says on standard error what did not.
+// Exits with 0 on success, and otherwise writes the failures to standard error.
 
 import { createRequire } from 'node:module';
 import { scenarios } from './scenarios.mjs';
@@ -18,7 +18,7 @@ const faults = [];
 const browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ['--no-sandbox', '--disable-dev-shm-usage'] });
 const contexts = [];
 
-/** open makes a window of its own. Whatever it asks of another host, reports as an error or forbids by its policy is a fault. */
+/** open opens a window. Requests to other hosts, console errors and policy violations are failures. */
 async function open({ width = 1360, height = 860, scheme = 'light', place = '', touch = false } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, hasTouch: touch, locale: 'en-GB', timezoneId: 'UTC' });
   contexts.push(context);
@@ -46,12 +46,12 @@ async function open({ width = 1360, height = 860, scheme = 'light', place = '', 
   return page;
 }
 
-/** check notes a fault unless it holds. */
+/** check records a failure unless the condition holds. */
 function check(holds, what) {
   if (!holds) faults.push(what);
 }
 
-/** eventually waits until a function of the test returns something true. */
+/** eventually waits until a function returns a true value. */
 async function eventually(what, yes, patience = 15000) {
   const end = Date.now() + patience;
   let last;

@@ -1,10 +1,10 @@
-// Configurations that come and go while somebody looks.
+// Configuration changes while the page is open.
 
 import { write } from './world.mjs';
 
 const follower = (rule) => `http:\n  routers:\n    follower: {rule: 'Host(\`${rule}\`)', service: shop@file}\n`;
 
-/** follows changes a file, and waits for it on pages that are open. */
+/** follows changes a file, and expects the change on open pages. */
 export async function follows({ open, check, eventually, environment }) {
   write(environment, 'follower.yaml', follower('before.example.com'));
   const changes = await open({ place: '#/changes' });
@@ -12,14 +12,14 @@ export async function follows({ open, check, eventually, environment }) {
   const router = await open({ place: '#/routers/follower%40file' });
   const list = await open({ place: '#/routers?search=follower' });
   const first = await changes.locator('.feed > li').first().getAttribute('data-generation');
-  check((await router.locator('.way').innerText()).includes('before.example.com'), 'the page of the router does not show its rule');
+  check((await router.locator('.route').innerText()).includes('before.example.com'), 'the page of the router does not show its rule');
 
   const begun = Date.now();
   write(environment, 'follower.yaml', follower('after.example.com'));
   await changes.locator('.feed > li.arrive', { hasText: 'follower@file' }).first().waitFor();
   check(Date.now() - begun < 5000, `the change took ${Date.now() - begun} ms to show`);
   check(Number(await changes.locator('.feed > li').first().getAttribute('data-generation')) > Number(first), 'the newest change is not the first');
-  await eventually('the new rule on the page of the router', async () => (await router.locator('.way').innerText()).includes('after.example.com'));
+  await eventually('the new rule on the page of the router', async () => (await router.locator('.route').innerText()).includes('after.example.com'));
   await eventually('the new rule in the list', async () => (await list.locator('tbody').innerText()).includes('after.example.com'));
 
   await changes.locator('.feed > li .number').first().click();
@@ -29,7 +29,7 @@ export async function follows({ open, check, eventually, environment }) {
   check((await changes.locator('.diff .after').innerText()).includes('after.example.com'), 'the difference lacks what is');
 }
 
-/** quarantines breaks an object and mends it, and looks for it where problems are. */
+/** quarantines breaks an object and repairs it, and checks the list of problems. */
 export async function quarantines({ open, check, eventually, environment }) {
   const page = await open();
   const before = Number((await page.locator('.state h1').innerText()).match(/\d+/)[0]);
@@ -59,7 +59,7 @@ export async function quarantines({ open, check, eventually, environment }) {
   check((await page.locator('.problems', { hasText: 'endpoint' }).last().innerText()).includes('unhealthy'), 'the endpoint that is down is not among the problems');
 }
 
-/** loses takes the network away and gives it back. */
+/** loses interrupts the network and restores it. */
 export async function loses({ open, check, eventually }) {
   const page = await open();
   page.expected = /ERR_INTERNET_DISCONNECTED|Failed to load|ERR_NETWORK/;

@@ -1,4 +1,4 @@
-// Opening the page, looking through its views, and finding something among ten thousand routers.
+// Lists and search with ten thousand routers.
 
 import { places, traffic, views } from './world.mjs';
 
@@ -26,7 +26,7 @@ export async function opens({ open, check, eventually, environment }) {
   await stop();
 }
 
-/** searches types a name among ten thousand routers, and measures each key stroke from the key to the rows. */
+/** searches types a name, and measures each key stroke until the rows are shown. */
 export async function searches({ open, check, eventually }) {
   const page = await open({ place: '#/routers' });
   check((await page.locator('.pager span').innerText()).includes('of 10,0'), 'the list does not say how many there are');
@@ -53,7 +53,7 @@ export async function searches({ open, check, eventually }) {
   await eventually('nothing', async () => (await page.locator('tbody').innerText()) === 'Nothing matches.');
 }
 
-/** typed types a text into the empty search and returns the longest time from a key to the rows that answer it, in milliseconds. */
+/** typed types a text into the empty search and returns the longest time from a key to its rows, in milliseconds. */
 async function typed(page, text) {
   await page.locator('input[type="search"]').fill('');
   await page.waitForFunction(() => document.querySelectorAll('tbody tr').length === 50);
@@ -66,7 +66,7 @@ async function typed(page, text) {
         input.addEventListener('input', () => { begun = performance.now(); }, { once: true, capture: true });
         const watch = new MutationObserver(() => {
           watch.disconnect();
-          // The rows are there when they have been painted.
+          // The rows have been painted.
           requestAnimationFrame(() => resolve(performance.now() - begun));
         });
         watch.observe(document.querySelector('tbody'), { childList: true });
@@ -78,7 +78,7 @@ async function typed(page, text) {
   return worst;
 }
 
-/** phones opens every view on a narrow screen, where nothing may have to be scrolled sideways. */
+/** phones opens every view on a narrow screen, which must not scroll sideways. */
 export async function phones({ open, check }) {
   const page = await open({ width: 390, height: 800, touch: true });
   for (const place of places) {

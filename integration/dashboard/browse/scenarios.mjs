@@ -1,9 +1,9 @@
-// What somebody does with the page, by the names of the tests.
+// Scenarios by the names of the tests.
 
 import { opens, searches, phones } from './lists.mjs';
-import { explains, fails, pictures, ways } from './ways.mjs';
+import { explains, fails, pictures, routes } from './routes.mjs';
 import { follows, loses, quarantines } from './changes.mjs';
-import { accessible, hostile, keyboards } from './manners.mjs';
+import { accessible, hostile, keyboards } from './accessibility.mjs';
 import { based } from './based.mjs';
 
-export const scenarios = { opens, searches, phones, explains, fails, ways, follows, loses, quarantines, accessible, hostile, keyboards, based, pictures };
+export const scenarios = { opens, searches, phones, explains, fails, routes, follows, loses, quarantines, accessible, hostile, keyboards, based, pictures };

@@ -1,16 +1,16 @@
-// What several scenarios do alike.
+// Common steps of scenarios.
 
 import { renameSync, writeFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { join } from 'node:path';
 
-/** views are all tabs with the title that the view has. */
+/** views are all tabs with the titles of their views. */
 export const views = { overview: 'not in use', problems: 'Problems', routers: 'Routers', services: 'Services', middlewares: 'Middlewares', endpoints: 'Endpoints', certificates: 'Certificates', changes: 'Changes', explain: 'Explain a request' };
 
 /** places are addresses of each kind of view. */
 export const places = ['#/', '#/problems', '#/routers', '#/routers/shop%40file', '#/routers/broken%40file', '#/services', '#/services/shop%40file', '#/middlewares', '#/middlewares/rate%40file', '#/endpoints', '#/certificates', '#/changes', '#/changes/2', '#/explain?method=GET&url=http%3A%2F%2Fshop.example.com%2Fapi&entrypoint=web'];
 
-/** traffic asks Sluice for pages until stop is called; hosts are host/path. */
+/** traffic sends requests until stop is called; hosts are host/path. */
 export function traffic(environment, hosts, { parallel = 4, pause = 5 } = {}) {
   const target = new URL(environment.TRAFFIC);
   const agent = new Agent({ keepAlive: true, maxSockets: parallel });
@@ -37,7 +37,7 @@ export function traffic(environment, hosts, { parallel = 4, pause = 5 } = {}) {
   };
 }
 
-/** write puts a dynamic file into place by a rename. */
+/** write replaces a dynamic file by a rename. */
 export function write(environment, name, text) {
   const draft = join(environment.DYNAMIC, '..', `draft-${name}`);
   writeFileSync(draft, text);

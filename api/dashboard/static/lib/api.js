@@ -1,8 +1,8 @@
-// Asks the Sluice that served the page. The API lies beside the dashboard, whatever precedes both.
+// Client of the API, which is served beside the dashboard below the same base path.
 
 const base = new URL('../api/', document.baseURI);
 
-/** Failure is an answer that is none: status is that of HTTP, or 0 when nobody answered. */
+/** Failure is a failed request; status is the HTTP status, or 0 without a response. */
 export class Failure extends Error {
   constructor(status, message) {
     super(message);
@@ -10,7 +10,7 @@ export class Failure extends Error {
   }
 }
 
-/** address returns the URL of a path of the API; values of parameters may be lists, and empty ones are left out. */
+/** address returns the URL of a path of the API; parameters may be lists, empty ones are left out. */
 export function address(path, parameters = {}) {
   const url = new URL(path, base);
   for (const [name, value] of Object.entries(parameters)) {
@@ -30,12 +30,12 @@ async function read(response) {
   }
 }
 
-/** ask returns the JSON of an answer. One with status 503 that holds JSON counts too where `also` says so. */
+/** ask returns the JSON of a response. With `also`, a 503 with JSON is accepted too. */
 export async function ask(path, { parameters, signal, also = [] } = {}) {
   return (await page(path, { parameters, signal, also })).data;
 }
 
-/** page returns the JSON of one page of a list, the number of the next one (0 after the last), and how many members all pages have. */
+/** page returns the JSON of one page of a list, the number of the next one (0 after the last), and the total. */
 export async function page(path, { parameters, signal, also = [] } = {}) {
   let response;
   try {
@@ -57,10 +57,10 @@ function sentence(text) {
   return text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
 }
 
-/** named is the path of one object of a list. */
+/** named is the path of one object. */
 export const named = (list, name) => `${list}/${encodeURIComponent(name)}`;
 
-/** all follows the pages of a list, to at most `most` members; more says that there are others, and total how many there are. */
+/** all reads the pages of a list, up to `most` elements; more reports whether there are others, total is their number. */
 export async function all(path, { parameters, signal, most = 1000 } = {}) {
   const list = [];
   let total = 0;

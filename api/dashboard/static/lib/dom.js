@@ -1,4 +1,4 @@
-// Builds elements. Texts become text nodes, so that nothing that a configuration says can become markup.
+// Builds elements. Texts become text nodes, so that no text becomes markup.
 
 const vocabulary = 'http://www.w3.org/2000/svg';
 
@@ -22,18 +22,18 @@ export function el(tag, properties, ...children) {
   return fill(document.createElement(tag), properties, children);
 }
 
-/** svg builds an SVG element in the same way. */
+/** svg builds an SVG element likewise. */
 export function svg(tag, properties, ...children) {
   return fill(document.createElementNS(vocabulary, tag), properties, children);
 }
 
-/** replace makes the children of a node these. */
+/** replace replaces the children of a node. */
 export function replace(node, ...children) {
   node.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined && child !== false));
   return node;
 }
 
-/** renew replaces the children of a node that is drawn again and again: what has the focus keeps it, by its place among links and buttons. */
+/** renew replaces the children of a node and keeps the focus on the same link or button, by its index. */
 export function renew(node, ...children) {
   const doors = () => [...node.querySelectorAll('a, button')];
   const focused = doors().indexOf(document.activeElement);
@@ -42,7 +42,7 @@ export function renew(node, ...children) {
   return node;
 }
 
-/** write sets the text of a node and touches nothing when it is that already. */
+/** write sets the text of a node if it differs. */
 export function write(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
@@ -54,7 +54,7 @@ const shapes = {
   idle: [['circle', { cx: 8, cy: 8, r: 3.4, class: 'open' }]],
 };
 
-/** sign draws how something stands: a shape of its own for each tone, so that colour is not needed to tell them apart. */
+/** sign draws a state, with a shape for each tone, so that it is readable without colour. */
 export function sign(tone) {
   return svg('svg', { class: `sign ${tone}`, viewBox: '0 0 16 16', 'aria-hidden': 'true' },
     ...(shapes[tone] ?? shapes.idle).map(([tag, attributes]) => svg(tag, attributes)));
@@ -78,7 +78,7 @@ export function icon(name) {
   return svg('svg', { class: 'icon', viewBox: '0 0 16 16', 'aria-hidden': 'true' }, svg('path', { d: icons[name] }));
 }
 
-/** copying is a button that puts a text on the clipboard and says so. */
+/** copying is a button that copies a text to the clipboard. */
 export function copying(text, label) {
   const button = el('button', { class: 'quiet tiny', type: 'button', title: `Copy ${label}`, 'aria-label': `Copy ${label}` }, icon('copy'));
   button.addEventListener('click', async (event) => {

@@ -1,4 +1,4 @@
-// Says figures as people read them: three digits at most, and a unit.
+// Formats numbers with about three digits and a unit.
 
 const digits = new Map();
 
@@ -29,14 +29,14 @@ function scaled(value, step, units) {
   return [at === 0 && Number.isInteger(value) ? fixed(value, 0) : three(value), units[at]];
 }
 
-/** count says how many: 12, 98,701, 1.20 M. */
+/** count formats a number: 12, 98,701, 1.20 M. */
 export function count(value) {
   if (value < 100000) return fixed(value, Number.isInteger(value) ? 0 : 1);
   const [text, unit] = scaled(value, 1000, ['', 'k', 'M', 'G', 'T']);
   return text + (unit && ` ${unit}`);
 }
 
-/** rate says how many a second. */
+/** rate formats a number per second. */
 export function rate(value) {
   if (value === undefined || Number.isNaN(value)) return '–';
   if (value < 1000) return three(value);
@@ -44,13 +44,13 @@ export function rate(value) {
   return `${text} ${unit}`;
 }
 
-/** bytes says how much, in powers of 1000. */
+/** bytes formats a size, in powers of 1000. */
 export function bytes(value) {
   const [text, unit] = scaled(value, 1000, ['B', 'kB', 'MB', 'GB', 'TB', 'PB']);
   return `${text} ${unit}`;
 }
 
-/** duration says how long something took: 840 µs, 12.4 ms, 1.20 s. */
+/** duration formats seconds: 840 µs, 12.4 ms, 1.20 s. */
 export function duration(seconds) {
   if (seconds === undefined || seconds === null || Number.isNaN(seconds)) return '–';
   if (seconds === 0) return '0';
@@ -60,7 +60,7 @@ export function duration(seconds) {
   return span(seconds);
 }
 
-/** span says how long something has been so, roughly: 12 s, 4 min, 3 h, 2 d. */
+/** span formats a coarse duration: 12 s, 4 min, 3 h, 2 d. */
 export function span(seconds) {
   const whole = Math.max(0, Math.round(seconds));
   if (whole < 60) return `${whole} s`;
@@ -72,13 +72,13 @@ export function span(seconds) {
   return `${Math.floor(whole / 86400)} d`;
 }
 
-/** ago says how long ago a moment (milliseconds) was. */
+/** ago formats the time since a moment (milliseconds). */
 export function ago(moment, now = Date.now()) {
   const seconds = (now - moment) / 1000;
   return seconds < 2 ? 'now' : `${span(seconds)} ago`;
 }
 
-/** percent says a part of one: 0 %, 0.04 %, 12.5 %. */
+/** percent formats a ratio: 0 %, 0.04 %, 12.5 %. */
 export function percent(part) {
   if (part === undefined || Number.isNaN(part)) return '–';
   if (part === 0) return '0 %';
@@ -91,7 +91,7 @@ export function percent(part) {
 const clocks = new Intl.DateTimeFormat('en-GB', { hour: '2-digit', minute: '2-digit', second: '2-digit' });
 const days = new Intl.DateTimeFormat('en-GB', { year: 'numeric', month: 'short', day: 'numeric' });
 
-/** clock is the time of day of a moment, and the day before it when that is not today. */
+/** clock is the time of a moment, with the date if that is not today. */
 export function clock(moment, now = Date.now()) {
   const date = new Date(moment);
   return date.toDateString() === new Date(now).toDateString() ? clocks.format(date) : `${days.format(date)}, ${clocks.format(date)}`;
@@ -100,12 +100,12 @@ export function clock(moment, now = Date.now()) {
 /** day is the date of a moment. */
 export const day = (moment) => days.format(new Date(moment));
 
-/** many says a number with its noun: 1 router, 4 routers. */
+/** many formats a number with its noun: 1 router, 4 routers. */
 export function many(number, one, several = `${one}s`) {
   return `${count(number)} ${number === 1 ? one : several}`;
 }
 
-/** tail leaves out the beginning of a long text. */
+/** tail shortens a long text at its beginning. */
 export function tail(text, most = 44) {
   return text.length <= most ? text : `…${text.slice(text.length - most + 1)}`;
 }

@@ -1,10 +1,10 @@
-// What Sluice tells by itself: its events, and what has to be asked for again and again. A page that nobody sees asks nothing.
+// Live updates: the event stream, and polling. A hidden page does neither.
 
 import { address, ask } from './api.js';
 
 const patience = [1000, 2000, 5000, 10000, 15000];
 
-/** unseen is for how long a page that nobody sees keeps its stream: with HTTP/1.1 all tabs of a browser share six connections. */
+/** unseen is how long a hidden page keeps its stream: with HTTP/1.1 all tabs of a browser share six connections. */
 const unseen = 10000;
 
 function parsed(text) {
@@ -15,15 +15,15 @@ function parsed(text) {
   }
 }
 
-/** Live holds what the whole page shows: connected, hello, ready, version. Listeners hear of `change`, `generation`, `verdicts`, `providers` and `ready`. */
+/** Live holds the state that the whole page shows: connected, hello, ready, version. Its events are `change`, `generation`, `verdicts`, `providers` and `ready`. */
 class Live extends EventTarget {
   connected = false;
-  /** ready is the answer of api/ready; undefined before the first. */
+  /** ready is the response of api/ready; undefined before the first. */
   ready = undefined;
   version = undefined;
-  /** lost is since when nobody answers, in milliseconds; 0 while somebody does. */
+  /** lost is the time (milliseconds) since which the API does not respond; 0 while it does. */
   lost = 0;
-  /** generation is the last one that is known of. */
+  /** generation is the last known one. */
   generation = undefined;
   #source = undefined;
   #tries = 0;
@@ -36,7 +36,7 @@ class Live extends EventTarget {
     document.addEventListener('visibilitychange', () => this.#seen());
   }
 
-  /** seen gives the stream back when nobody looks, and takes it up again with whoever does. */
+  /** seen closes the stream when the page is hidden, and opens it when the page is visible again. */
   #seen() {
     clearTimeout(this.leaving);
     if (document.hidden) {
@@ -61,7 +61,7 @@ class Live extends EventTarget {
       this.connected = true;
       this.refresh();
       const { generation } = parsed(event.data) ?? {};
-      // A stream that begins anew does not tell what was missed, and neither does a Sluice that was started again.
+      // A new stream does not repeat missed events, nor does a restarted Sluice.
       if (fresh ? this.generation !== undefined && generation !== this.generation : generation < this.generation) dispatchEvent(new Event('hashchange'));
       this.generation = generation;
       fresh = false;
@@ -80,7 +80,7 @@ class Live extends EventTarget {
         this.connected = false;
         this.refresh();
       }
-      // The browser tries again by itself after a broken connection, but not after an answer such as 503.
+      // Browsers reconnect after a broken connection, but not after a response such as 503.
       if (source.readyState === EventSource.CLOSED) this.#again(patience[Math.min(this.#tries++, patience.length - 1)]);
     });
   }
@@ -92,14 +92,14 @@ class Live extends EventTarget {
     this.timer = setTimeout(() => this.#listen(), wait);
   }
 
-  /** refresh asks how Sluice stands. */
+  /** refresh reads api/ready. */
   async refresh() {
     try {
       const ready = await ask('ready', { also: [503] });
       if (!this.version || this.lost) this.version = await ask('version').catch(() => undefined);
       this.ready = ready;
       this.readyAt = Date.now();
-      // What could not be asked for meanwhile is asked for again, and a Sluice that was started again may count like the one before.
+      // Failed requests are repeated. A restarted Sluice may have the same generation number as before.
       if (this.lost) dispatchEvent(new Event('hashchange'));
       this.lost = 0;
     } catch (error) {
@@ -109,7 +109,7 @@ class Live extends EventTarget {
     this.dispatchEvent(new Event('change'));
   }
 
-  /** hear calls a function at each event of a type until the signal ends. */
+  /** hear adds an event listener until the signal aborts. */
   hear(type, handler, signal) {
     this.addEventListener(type, (event) => handler(event.detail), { signal });
   }
@@ -117,7 +117,7 @@ class Live extends EventTarget {
 
 export const live = new Live();
 
-/** repeat calls a function now, and again a time after it is done, while the page is seen and until the signal ends. What it throws is left to it. */
+/** repeat calls a function now and again a time after each completion, while the page is visible and until the signal aborts. Errors are ignored. */
 export function repeat(work, milliseconds, signal) {
   let timer;
   let running = false;
@@ -129,7 +129,7 @@ export function repeat(work, milliseconds, signal) {
     try {
       await work();
     } catch {
-      // The next turn tries again; live.lost says that nobody answers.
+      // The next call tries again; live.lost shows the failure.
     }
     running = false;
     if (!signal?.aborted) timer = setTimeout(turn, milliseconds);

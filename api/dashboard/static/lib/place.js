@@ -1,6 +1,6 @@
-// Where somebody is on the page: what follows the # of its address.
+// The current place in the page: the fragment of its address.
 
-/** parse reads a place like #/routers/shop%40file?tab=1. */
+/** parse parses a place like #/routers/shop%40file?tab=1. */
 export function parse(hash) {
   const [path, query] = hash.replace(/^#/, '').split('?', 2);
   let parts;
@@ -12,7 +12,7 @@ export function parse(hash) {
   return { view: parts[0] ?? 'overview', name: parts.slice(1).join('/'), query: new URLSearchParams(query ?? '') };
 }
 
-/** place makes the address of a view; empty values are left out. */
+/** place returns the address of a view; empty values are left out. */
 export function place(view, name = '', query = {}) {
   const values = new URLSearchParams();
   for (const [key, value] of Object.entries(query)) {
@@ -24,19 +24,19 @@ export function place(view, name = '', query = {}) {
   return `#/${view === 'overview' && !name ? '' : view}${name ? `/${encodeURIComponent(name)}` : ''}${text ? `?${text}` : ''}`;
 }
 
-/** views are the lists by the kind of object that they hold. */
+/** views maps kinds of objects to their lists. */
 export const views = { router: 'routers', service: 'services', middleware: 'middlewares' };
 
-/** placeOf is the page of an object, and for an endpoint its line in the list; undefined for kinds without one. */
+/** placeOf is the page of an object, or the list row of an endpoint; undefined for kinds without one. */
 export function placeOf(kind, name) {
   if (kind === 'endpoint') return place('endpoints', '', { search: name });
   return views[kind] ? place(views[kind], name) : undefined;
 }
 
-/** qualified adds the provider of who refers to a name that has none. */
+/** qualified adds the provider of the referring object to a name without one. */
 export function qualified(name, owner) {
   return name.includes('@') ? name : `${name}@${owner.slice(owner.lastIndexOf('@') + 1)}`;
 }
 
-/** shareable leaves out the lines that may hold a credential: addresses are shared, and browsers remember them. */
+/** shareable removes lines that may hold credentials: addresses are shared, and browsers remember them. */
 export const shareable = (lines) => lines.filter((line) => !/authorization|cookie|token|secret|password|key/i.test(line.split(':')[0]));

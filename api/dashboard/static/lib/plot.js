@@ -1,4 +1,4 @@
-// Plots of what goes on: lines over time, and how durations spread.
+// Plots: lines over time, and histograms of durations.
 
 import { el, replace, svg, write } from './dom.js';
 import { clock, count, duration, many, span } from './format.js';
@@ -6,20 +6,20 @@ import { clock, count, duration, many, span } from './format.js';
 const width = 300;
 const height = 100;
 
-/** roof returns a round number that is at least the value, for the top of a scale. */
+/** roof rounds up to a round number, for the top of a scale. */
 export function roof(value) {
   if (!(value > 0)) return 1;
   const power = 10 ** Math.floor(Math.log10(value));
   return [1, 1.5, 2, 3, 4, 5, 6, 8, 10].find((step) => step * power >= value * 0.999) * power;
 }
 
-/** linear is a scale from 0 to a round number: rise says how high a value lies, from 0 to 1, and ticks are the heights that have a label. */
+/** linear is a scale from 0 to a round number: rise is the height of a value, from 0 to 1, and ticks are the labelled heights. */
 export function linear(most) {
   const top = roof(most);
   return { rise: (value) => Math.min(value, top) / top, ticks: [0, top / 2, top] };
 }
 
-/** decades is a logarithmic scale that ends at powers of ten, so that what takes a thousand times as long does not hide the rest. */
+/** decades is a logarithmic scale that ends at powers of ten. */
 export function decades(values) {
   const known = values.filter((value) => value > 0);
   const low = Math.floor(Math.log10(known.length ? Math.min(...known) : 1e-3) + 1e-9);
@@ -30,7 +30,7 @@ export function decades(values) {
   return { rise: (value) => Math.max(0, (Math.log10(value) - low) / (high - low)), ticks };
 }
 
-/** path draws values from left to right; gaps stand where a value is not a number. */
+/** path draws values from left to right, with gaps for NaN. */
 export function path(values, rise) {
   let text = '';
   let pen = 'M';
@@ -56,8 +56,8 @@ function area(values, rise) {
 }
 
 /**
- * lines returns a plot of some lines over the same time: {node, draw(times, columns)}. A line is {name, tone, filled};
- * say turns a value into words, and tenfold makes the scale a logarithmic one. The one who cannot see it gets the last values as the label.
+ * lines returns a plot of lines over the same time: {node, draw(times, columns)}. A line is {name, tone, filled};
+ * say formats a value, and tenfold makes the scale logarithmic. The text alternative holds the last values.
  */
 export function lines({ label, kinds, say, least = 0, tenfold = false }) {
   const shapes = kinds.map((kind) => ({
@@ -123,12 +123,12 @@ export function lines({ label, kinds, say, least = 0, tenfold = false }) {
   };
 }
 
-/** padded puts gaps before a list that is shorter than a plot is wide, so that what is newest stands on the right. */
+/** padded prepends gaps to a short list, so that the newest value is at the right. */
 export function padded(list, length, gap = NaN) {
   return list.length >= length ? list : [...new Array(length - list.length).fill(gap), ...list];
 }
 
-/** spark is a small line without a scale of its own. */
+/** spark is a sparkline without a scale. */
 export function spark(tone) {
   const line = svg('path', { class: `line ${tone}` });
   const fill = svg('path', { class: `fill ${tone}` });
@@ -143,7 +143,7 @@ export function spark(tone) {
   };
 }
 
-/** merged makes one bar of each four buckets: two for a doubling of the duration. */
+/** merged merges buckets by four: two bars for a doubling of the duration. */
 export function merged(buckets) {
   const bars = new Map();
   for (const [upper, number] of buckets) {
@@ -159,7 +159,7 @@ export function merged(buckets) {
   return list;
 }
 
-/** spread draws how durations spread: one bar for each range, and marks where quantiles lie. */
+/** spread draws a histogram of durations with marks at quantiles. */
 export function spread(buckets, marks) {
   const bars = merged(buckets);
   if (!bars.length) return el('p', { class: 'none' }, 'No request yet.');

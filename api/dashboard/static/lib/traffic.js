@@ -1,9 +1,9 @@
-// Makes rates and quantiles of counts.
+// Computes rates and quantiles from counters.
 
-/** A bucket's lower bound is its upper bound by this: eight of them double a duration. */
+/** The ratio of a bucket's bounds: eight buckets double a duration. */
 const step = 2 ** (1 / 8);
 
-/** quantile returns the duration in seconds below which a part q of the requests lie; NaN when there were none. Within a bucket, durations are taken to lie evenly on a logarithmic scale. */
+/** quantile returns the quantile q of durations in seconds, interpolated on a logarithmic scale; NaN without requests. */
 export function quantile(buckets, q) {
   let total = 0;
   for (const [, number] of buckets) total += number;
@@ -16,13 +16,13 @@ export function quantile(buckets, q) {
   return buckets[buckets.length - 1][0];
 }
 
-/** since returns the buckets that came between two readings. */
+/** since subtracts the buckets of two readings. */
 export function since(before, now) {
   const old = new Map(before);
   return now.map(([upper, number]) => [upper, number - (old.get(upper) ?? 0)]).filter(([, number]) => number > 0);
 }
 
-/** between returns what went on between two readings of one series; undefined where counting began anew. */
+/** between returns the difference of two readings of one series; undefined after a counter reset. */
 export function between(before, now, seconds) {
   const requests = now.requests - before.requests;
   if (!(seconds > 0) || requests < 0) return undefined;
@@ -40,9 +40,9 @@ export function between(before, now, seconds) {
   };
 }
 
-/** Readings keeps the readings of some series over the last seconds, and says what they amount to. */
+/** Readings keeps the readings of some series over the last seconds, and computes rates. */
 export class Readings {
-  /** span is over how many seconds rates are taken; keep is for how many the course is kept. */
+  /** span is the window of rates in seconds; keep is how long the history is kept. */
   constructor(span = 10, keep = 300) {
     this.span = span;
     this.keep = keep;
@@ -56,7 +56,7 @@ export class Readings {
     while (this.kept.length > 2 && this.kept[0].time < time - this.keep * 1000) this.kept.shift();
   }
 
-  /** now returns what goes on in a series; undefined before the second reading. */
+  /** now returns the current traffic of a series; undefined before the second reading. */
   now(name) {
     const last = this.kept[this.kept.length - 1];
     if (!last) return undefined;
@@ -74,7 +74,7 @@ export class Readings {
     return this.kept[this.kept.length - 1]?.series.get(name);
   }
 
-  /** course returns how it went from one reading to the next. */
+  /** course returns the traffic between successive readings. */
   course(name) {
     const points = [];
     for (let i = 1; i < this.kept.length; i++) {

@@ -1,11 +1,11 @@
-// A service with the services below it, as the API knows them.
+// A service with its child services.
 
 import { ask, named, page } from './api.js';
 import { qualified } from './place.js';
 
 const depth = 6;
 
-/** children lists the services that a service asks: {name, role, copy}. */
+/** children lists the child services: {name, role, copy}. */
 export function children(service) {
   const own = (name) => qualified(name, service.name);
   if (service.weighted || service.highestRandomWeight) {
@@ -23,7 +23,7 @@ export function children(service) {
   return [];
 }
 
-/** grow reads a service and all below it: {name, object, children}; object is undefined where there is none. */
+/** grow reads a service and its descendants: {name, object, children}; object is undefined if it does not exist. */
 export async function grow(name, signal, above = []) {
   const object = await ask(named('http/services', name), { signal }).catch((error) => {
     if (error.status === 404) return undefined;
@@ -33,16 +33,16 @@ export async function grow(name, signal, above = []) {
   return { name, object, children: await Promise.all(below.map(async (child) => ({ ...child, ...(await grow(child.name, signal, [...above, name])) }))) };
 }
 
-/** leaves are the services of a tree that have endpoints of their own. */
+/** leaves are the services of a tree that have endpoints. */
 export function leaves(tree) {
   if (tree.children.length) return tree.children.flatMap(leaves);
   return tree.object?.loadBalancer ? [tree.name] : [];
 }
 
-/** most is how many endpoints of a service are looked at. */
+/** most is the maximum number of endpoints of a service that are read. */
 const most = 1000;
 
-/** standingOf asks for the endpoints of some services: a map of {list, total}. */
+/** standingOf reads the endpoints of services: a map of {list, total}. */
 export async function standingOf(services, signal) {
   const answers = await Promise.all(services.map((serviceName) => page('endpoints', { parameters: { serviceName, per_page: most }, signal })));
   return new Map(services.map((name, i) => [name, { list: answers[i].data, total: answers[i].total }]));

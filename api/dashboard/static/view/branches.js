@@ -1,10 +1,10 @@
-// The part of the way from a service to its endpoints, for the pages of routers and of services.
+// The part of the route from a service to its endpoints, for the pages of routers and services.
 
 import { el } from '../lib/dom.js';
 import { repeat } from '../lib/live.js';
 import { leaves, standingOf } from '../lib/tree.js';
 import { kindOf } from './services.js';
-import { objectStation, pool } from './way.js';
+import { objectStation, pool } from './route.js';
 
 /** branches lays out a tree of services: {columns, first, links(), follow(redraw)}. */
 export function branches(tree, signal) {
@@ -23,7 +23,7 @@ export function branches(tree, signal) {
     columns: [['Service', '', root], ...(names.length ? [['Endpoints', '', [...pools.values()].map((one) => one.node)]] : [])],
     first: () => stops[0].station,
     links,
-    /** refresh asks how the endpoints stand. */
+    /** refresh reads the state of the endpoints. */
     async refresh() {
       for (const [name, { list, total }] of await standingOf(names, signal)) pools.get(name).draw(list, total);
     },

@@ -13,7 +13,7 @@ import { linked, sheet } from './parts.js';
 const rows = 8;
 const orders = [['rate', 'Busiest', (one) => one.rate], ['server', 'Most 5xx', (one) => one.server * 1e6 + one.rate * 1e-6], ['p95', 'Slowest', (one) => (one.rate > 0 && Number.isFinite(one.p95) ? one.p95 : -1)]];
 
-/** busiest shows both kinds side by side; heard is told which services fail, as findings, with each reading. */
+/** busiest shows both kinds side by side; heard is called with the failing services, as findings, at each reading. */
 export function busiest(signal, heard) {
   return el('div', { class: 'halves' }, table('routers', 'router', 'Routers', signal),
     table('services', 'service', 'Services', signal, (readings) => heard(failingOf(readings))));

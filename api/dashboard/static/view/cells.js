@@ -1,4 +1,4 @@
-// Cells of lists, and the figures that come to them later.
+// Cells of lists, and the figures that are filled in later.
 
 import { ask } from '../lib/api.js';
 import { el, write } from '../lib/dom.js';
@@ -7,13 +7,13 @@ import { repeat } from '../lib/live.js';
 import { Readings, quantile } from '../lib/traffic.js';
 import { linked, standing, within } from './parts.js';
 
-/** named is the first cell of a row: how the object stands, its name, and what is said below it. */
+/** named is the first cell of a row: state, name, and a note. */
 export function named(kind, item, ...below) {
   return el('div', {}, standing(item.status), el('span', {}, linked(kind, item.name, { 'data-row': true }), below.map((text) => text && el('small', {}, text)),
     item.status !== 'enabled' && item.error?.length ? el('span', { class: `why ${item.status === 'disabled' ? 'bad-text' : 'warn-text'}` }, [item.error].flat()[0]) : null));
 }
 
-/** figures are the columns of live traffic. They are filled for the rows that are shown, and for no other. */
+/** figures are the columns of live traffic. Only visible rows are filled. */
 export function figures(kind) {
   const cells = new Map();
   const cell = (item, i) => {
@@ -38,7 +38,7 @@ export function figures(kind) {
   };
 }
 
-/** fill writes a rate, the part of errors and the 95th percentile; before there is a rate, what was so since the start stands for the latter two. */
+/** fill writes rate, error ratio and the 95th percentile. Before there is a rate, the latter two are those since the start. */
 function fill(nodes, now, total) {
   if (!total) return;
   const [rated, failed, slow] = nodes;
@@ -57,7 +57,7 @@ export function meter(part, tone = '') {
   return el('span', { class: `meter ${tone}`, 'aria-hidden': 'true' }, el('i', { vars: { '--part': Math.max(0, Math.min(1, part)) } }));
 }
 
-/** chips are names in a row, the first few of them. */
+/** chips are names in a row, limited to the first few. */
 export function chips(kind, names, most = 3, owner = '') {
   return el('div', { class: 'chips' }, names.slice(0, most).map((name) => (kind ? linked(kind, name, { class: 'chip' }, owner && within(name, owner)) : el('span', { class: 'chip' }, name))),
     names.length > most ? el('span', { class: 'chip', title: names.slice(most).join(', ') }, `+${count(names.length - most)}`) : null);

@@ -1,4 +1,4 @@
-// The list of certificates, with the one that ends first on top.
+// The list of certificates, sorted by expiry.
 
 import { el } from '../lib/dom.js';
 import { day, span } from '../lib/format.js';
@@ -6,7 +6,7 @@ import { chips } from './cells.js';
 import { list } from './list.js';
 import { standing } from './parts.js';
 
-/** lasting says how long a certificate holds yet: {state, text}. */
+/** lasting is the remaining validity: {state, text}. */
 export function lasting(one, now = Date.now()) {
   const seconds = (Date.parse(one.notAfter) - now) / 1000;
   if (seconds < 0) return { state: 'disabled', text: `ended ${span(-seconds)} ago` };

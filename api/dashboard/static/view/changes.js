@@ -1,4 +1,4 @@
-// The feed of configurations: what changed, what was refused, and the differences.
+// The list of generations: what changed, what was refused, and the differences.
 
 import { ask, page } from '../lib/api.js';
 import { el, replace } from '../lib/dom.js';
@@ -9,7 +9,7 @@ import { alike, finding, linked } from './parts.js';
 
 const marks = { added: ['+', 'plus'], changed: ['~', 'edit'], removed: ['−', 'minus'] };
 
-/** entry shows one generation; brief leaves out all but the first changes. */
+/** entry shows one generation; brief shows only the first changes. */
 export function entry(one, { brief = false, fresh = false } = {}) {
   const most = brief ? 2 : 8;
   const changes = one.changes ?? [];
@@ -26,7 +26,7 @@ export function entry(one, { brief = false, fresh = false } = {}) {
   return node;
 }
 
-/** refusals are the first things that a generation refused, those that are alike together. */
+/** refusals are the first refusals of a generation, similar ones grouped. */
 function refusals(refused, most) {
   return alike(refused).slice(0, most).map(([one, ...others]) => el('li', { class: 'move' },
     el('span', { class: 'what minus', title: 'refused' }, el('span', { 'aria-hidden': 'true' }, '!'), el('span', { class: 'unseen' }, 'refused')), el('span', { class: 'kind' }, one.kind), linked(one.kind, one.name),
@@ -38,7 +38,7 @@ function move(change, tag = 'li') {
   return el(tag, { class: 'move' }, el('span', { class: `what ${tone}`, title: change.change }, el('span', { 'aria-hidden': 'true' }, mark), el('span', { class: 'unseen' }, change.change)), el('span', { class: 'kind' }, change.kind), change.change === 'removed' ? el('span', {}, change.name) : linked(change.kind, change.name), change.origin ? el('code', { class: 'quiet-text' }, change.origin) : null);
 }
 
-/** said writes a value of a difference. */
+/** said formats a value of a difference. */
 export function said(value) {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
@@ -49,7 +49,7 @@ function difference(one) {
     one.after === null || one.after === undefined ? null : el('pre', { class: 'after' }, said(one.after))];
 }
 
-/** unfolded is how many objects a generation has at most whose differences are open from the start. */
+/** unfolded is the maximum number of objects whose differences are open initially. */
 const unfolded = 10;
 
 function differences(change, open) {

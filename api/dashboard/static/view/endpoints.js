@@ -1,4 +1,4 @@
-// The list of endpoints: how each stands in each pool, and what it does now.
+// The list of endpoints with their state in each pool and their load.
 
 import { el } from '../lib/dom.js';
 import { duration, percent, many } from '../lib/format.js';
@@ -11,22 +11,22 @@ const states = [['serving', 'Serving'], ['draining', 'Draining'], ['unhealthy', 
 
 const order = ['serving', 'draining', 'unreachable', 'unhealthy', 'ejected'];
 
-/** stateOf is how an endpoint stands in a pool. One that gets requests though no connection to it comes about is unreachable. */
+/** stateOf is the state of an endpoint in a pool. One that gets requests though connections to it fail is unreachable. */
 export const stateOf = (endpoint, pool) => (pool.state === 'serving' && endpoint.connectFailures > 0 ? 'unreachable' : pool.state);
 
-/** worst is the place in a pool that stands worst. */
+/** worst is the pool with the worst state. */
 export function worst(endpoint) {
   return [...endpoint.pools].sort((a, b) => order.indexOf(stateOf(endpoint, b)) - order.indexOf(stateOf(endpoint, a)))[0];
 }
 
-/** remark says what is to be known about an endpoint in a pool: why it does not serve, or how far its slow start is. */
+/** remark explains why an endpoint does not serve, or shows its slow start. */
 export function remark(endpoint, pool) {
   if (pool.reason) return pool.reason + (pool.backSeconds ? `; back in ${duration(pool.backSeconds)}` : '');
   if (endpoint.connectFailures > 0) return `${many(endpoint.connectFailures, 'connect')} failed since it last answered`;
   return pool.slowStart > 0 && pool.slowStart < 1 ? `slow start, ${percent(pool.slowStart)} of its share` : '';
 }
 
-/** places are the pools of an endpoint that are shown: that of the service that was asked for, and the worst ones. */
+/** places are the pools of an endpoint that are shown: that of the selected service, and the worst ones. */
 function places(endpoint, service) {
   const rank = (pool) => (pool.service === service ? -10 : 0) - order.indexOf(stateOf(endpoint, pool));
   const sorted = [...endpoint.pools].sort((a, b) => rank(a) - rank(b));
@@ -35,7 +35,6 @@ function places(endpoint, service) {
 
 const idle = (endpoint) => endpoint.upstreams.reduce((sum, one) => sum + one.idleConnections, 0);
 
-/** columns are those of a table of endpoints. */
 export function columns(scale, service = '') {
   return [
     { title: 'Address', class: 'name', cell: (item) => el('div', {}, standing(worst(item) ? stateOf(item, worst(item)) : 'serving'), el('span', {}, el('b', { class: 'mono' }, item.address), el('span', { class: 'beside' }, [item.source, item.uid].filter(Boolean).join(' · ')))) },

@@ -1,15 +1,15 @@
-// Asks which router would answer a request, and shows why.
+// Form and result of api/explain: which router would serve a request, and why.
 
 import { ask } from '../lib/api.js';
 import { el, replace, sign } from '../lib/dom.js';
 import { many, percent } from '../lib/format.js';
 import { place, placeOf, shareable } from '../lib/place.js';
 import { linked, parted, ruled, sheet } from './parts.js';
-import { station, way } from './way.js';
+import { station, diagram } from './route.js';
 
 const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'CONNECT', 'TRACE'];
 
-/** headersOf reads the lines of the form. */
+/** headersOf parses the lines of the form. */
 export const headersOf = (text) => text.split('\n').map((line) => line.trim()).filter(Boolean);
 
 export async function explain({ query, signal }) {
@@ -35,7 +35,7 @@ export async function explain({ query, signal }) {
       replace(answer, shown(told, both));
     } catch (error) {
       if (error.name === 'AbortError') return;
-      replace(answer, el('section', { class: 'sheet verdict bad', role: 'alert' }, sign('bad'), el('h2', {}, 'This cannot be explained.'), el('p', {}, error.message)));
+      replace(answer, el('section', { class: 'sheet verdict bad', role: 'alert' }, sign('bad'), el('h2', {}, 'The explanation failed.'), el('p', {}, error.message)));
     }
   };
   const form = el('form', { class: 'ask', on: { submit(event) {
@@ -48,7 +48,7 @@ export async function explain({ query, signal }) {
   if (url.value) await run();
   return {
     title: 'Explain',
-    node: [el('div', {}, el('div', { class: 'title' }, el('h1', {}, 'Explain a request'), el('span', { class: 'quiet-text' }, 'Which router would answer, and why. Nothing is sent.')), el('div', { class: 'sheet' }, el('div', { class: 'body' }, form))), answer],
+    node: [el('div', {}, el('div', { class: 'title' }, el('h1', {}, 'Explain a request'), el('span', { class: 'quiet-text' }, 'Which router would serve a request, and why. Nothing is sent.')), el('div', { class: 'sheet' }, el('div', { class: 'body' }, form))), answer],
   };
 }
 
@@ -60,8 +60,8 @@ function shown(told, signal) {
       el('p', {}, `${told.method} ${told.host ?? ''}${told.path ?? ''} on ${told.entryPoint}${told.tls ? ' with TLS' : ''}`, told.router && told.reason ? `. ${upper(told.reason)}.` : '')),
     told.router ? picture(told, signal) : null,
     told.router ? sheet('Why this router', null, el('ol', { class: 'candidates' }, candidate(told.router))) : null,
-    told.elsewhere?.length ? sheet('It would be answered elsewhere', null, el('ul', { class: 'candidates' }, told.elsewhere.map((one) => el('li', {}, el('div', { class: 'head' }, linked('router', one.router), el('span', {}, `on ${one.entryPoint} ${one.tls ? 'with' : 'without'} TLS`)))))) : null,
-    told.next?.length ? sheet(told.router ? 'What came next' : 'What came nearest', null, el('ol', { class: 'candidates' }, told.next.map(candidate))) : null,
+    told.elsewhere?.length ? sheet('Other entry points serve it', null, el('ul', { class: 'candidates' }, told.elsewhere.map((one) => el('li', {}, el('div', { class: 'head' }, linked('router', one.router), el('span', {}, `on ${one.entryPoint} ${one.tls ? 'with' : 'without'} TLS`)))))) : null,
+    told.next?.length ? sheet(told.router ? 'Next candidates' : 'What came nearest', null, el('ol', { class: 'candidates' }, told.next.map(candidate))) : null,
   ];
 }
 
@@ -87,14 +87,14 @@ function picture(told, signal) {
     if (endpoints.length) columns.push(['Endpoints', '', endpoints]);
     links.push({ from: steps[steps.length - 1] ?? router, to: services[0], share: 0.2 });
   }
-  const drawn = way(columns, () => links, signal);
+  const drawn = diagram(columns, () => links, signal);
   requestAnimationFrame(drawn.draw);
-  return sheet('The way of the request', null, drawn.node);
+  return sheet('Route of the request', null, drawn.node);
 }
 
 const most = 8;
 
-/** served lays out a service of an explanation, and the threads to its endpoints. */
+/** served lays out a service of an explanation and its edges to endpoints. */
 function served(service, links, role = '') {
   const own = station({ target: service.kind === 'internal' ? undefined : placeOf('service', service.name), label: parted(service.name), below: [[role, service.kind].filter(Boolean).join(', ')], state: service.up ? undefined : 'disabled' });
   const endpoints = service.endpoints ?? [];

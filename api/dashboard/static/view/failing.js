@@ -1,19 +1,19 @@
-// Services whose requests fail now, and why as far as their endpoints tell.
+// Services whose requests fail now, and the causes at their endpoints.
 
 import { page } from '../lib/api.js';
 import { count, many, percent, rate } from '../lib/format.js';
 import { remark, stateOf } from './endpoints.js';
 
-/** Failing is a service of which more than this part of the requests get 5xx, at this many requests a second or more. */
+/** A failing service has at least this ratio of 5xx at this rate of requests. */
 const failingPart = 0.05;
 const failingRate = 0.1;
-/** mostly is the part from which on the service counts as down. */
+/** mostly is the ratio at which a service counts as down. */
 const mostly = 0.5;
 
-/** looked is of how many failing services the endpoints are asked for. */
+/** looked is the maximum number of failing services whose endpoints are read. */
 const looked = 5;
 
-/** failingOf returns the services that fail by the readings of their traffic, as findings, the worst first. */
+/** failingOf returns the failing services as findings, worst first. */
 export function failingOf(readings) {
   return [...(readings.kept.at(-1)?.series.keys() ?? [])].map((name) => ({ name, now: readings.now(name) }))
     .filter(({ now }) => now && now.errors > failingPart && now.rate >= failingRate)
@@ -22,18 +22,18 @@ export function failingOf(readings) {
       reason: `${percent(now.errors)} of its requests get 5xx, ${rate(now.server)} a second.` }));
 }
 
-/** cause says what the endpoints of a service have to do with it that its requests fail. */
+/** cause describes how the endpoints contribute to the failures of a service. */
 export function cause(service, endpoints, total = endpoints.length) {
   if (total === 0) return 'It has no endpoint.';
   const bad = endpoints.map((one) => [one, one.pools.find((pool) => pool.service === service)])
     .filter(([one, pool]) => pool && !['serving', 'draining'].includes(stateOf(one, pool)));
-  if (!bad.length) return 'Its endpoints can be reached: the access log says what they answered.';
+  if (!bad.length) return 'Its endpoints can be reached: the access log has their responses.';
   const [[first, pool]] = bad;
   const whole = bad.length === 1 ? '' : `${count(bad.length)} of ${many(total, 'endpoint')} do not stand well. `;
   return `${whole}${first.address} is ${stateOf(first, pool)}: ${remark(first, pool)}.`;
 }
 
-/** explained adds to the first findings what their endpoints have to do with it. */
+/** explained adds causes to the first findings. */
 export async function explained(findings, signal) {
   return Promise.all(findings.map(async (one, i) => {
     if (i >= looked) return one;

@@ -1,4 +1,4 @@
-// Keys, and the box that finds an object by a part of its name.
+// Keyboard shortcuts, and the search box for objects.
 
 import { el, icon, replace } from '../lib/dom.js';
 import { page } from '../lib/api.js';
@@ -12,7 +12,7 @@ const sources = [
   ['middlewares', 'middleware', 'http/middlewares', (one) => one.type],
 ];
 
-/** keys listens for the keys of the page. */
+/** keys handles the keyboard shortcuts. */
 export function keys(frame) {
   const find = finder();
   const help = helping();
@@ -45,7 +45,7 @@ export function keys(frame) {
   });
 }
 
-/** step moves the focus along the rows of the list that is shown. */
+/** step moves the focus along the rows of the list. */
 export function step(by) {
   const rows = [...document.querySelectorAll('main [data-row]')];
   if (!rows.length) return;

@@ -1,4 +1,4 @@
-// A list that the API pages, searches and sorts: never more rows than one page, however many objects there are.
+// A list that the API pages, searches and sorts; it never holds more rows than one page.
 
 import { el, icon, replace, write } from '../lib/dom.js';
 import { page } from '../lib/api.js';
@@ -8,15 +8,14 @@ import { place } from '../lib/place.js';
 import { step } from './keys.js';
 
 const rows = 50;
-/** pause is how long typing rests before the API is asked, in milliseconds. */
+/** pause is the debounce time of the search, in milliseconds. */
 const pause = 60;
 
 /**
- * list makes a list view. What it is about:
+ * list makes a list view. Its options are
  * view and path (of the page, of the API), title, hint (of the search), states (to filter by), totals() (a promise of counts by
- * state), columns of {title, sort, class, cell(item)}, target(item) (the address that a row leads to), fixed (parameters
- * that always hold), late(items, signal) (fills in what is asked for the rows that are shown) and every (milliseconds, for
- * lists whose rows change all the time).
+ * state), columns of {title, sort, class, cell(item)}, target(item) (the link of a row), fixed (constant parameters),
+ * late(items, signal) (fills in further cells of the visible rows) and every (refresh interval in milliseconds).
  */
 export async function list(about, { query, signal }) {
   const state = { search: query.get('search') ?? '', status: query.get('status') ?? '', sort: query.get('sort') ?? '', direction: query.get('direction') ?? '', page: Number(query.get('page')) || 1 };

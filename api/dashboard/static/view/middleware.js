@@ -1,4 +1,4 @@
-// The page of a middleware: what it is set to, what it has counted, and who uses it.
+// The page of a middleware: options, counters, and users.
 
 import { ask, named } from '../lib/api.js';
 import { el, replace } from '../lib/dom.js';
@@ -8,12 +8,12 @@ import { linked, definition, faults, heading, sheet } from './parts.js';
 
 const told = new Set(['name', 'provider', 'status', 'usedBy', 'error', 'type']);
 
-/** options are the fields of an object's JSON that its declaration holds. */
+/** options are the declared fields of an object's JSON. */
 export function options(object, other = []) {
   return Object.fromEntries(Object.entries(object).filter(([key]) => !told.has(key) && !other.includes(key)));
 }
 
-/** users lists who uses an object. */
+/** users lists the objects that refer to an object. */
 export function users(names = [], kind = 'router') {
   return sheet('Used by', el('span', { class: 'quiet-text' }, count(names.length)), el('div', { class: 'body chips' }, names.length ? [names.slice(0, 60).map((name) => linked(kind, name, { class: 'chip' })), names.length > 60 ? el('span', { class: 'chip' }, `+${count(names.length - 60)}`) : null] : el('span', { class: 'none' }, 'No router names it itself.')));
 }

@@ -1,4 +1,4 @@
-// What the pages of routers and of services have in common: the traffic of one object, as it goes on.
+// The common part of the pages of routers and services: live traffic of one object.
 
 import { ask } from '../lib/api.js';
 import { el, replace } from '../lib/dom.js';
@@ -6,10 +6,10 @@ import { bytes, duration, rate } from '../lib/format.js';
 import { live, repeat } from '../lib/live.js';
 import { spread } from '../lib/plot.js';
 import { Readings, quantile } from '../lib/traffic.js';
-import { counted, courseOf, gauges, lane } from './lanes.js';
+import { counted, courseOf, gauges, lane } from './traffic.js';
 import { sheet } from './parts.js';
 
-/** traffic shows what goes on in one object of a kind (routers, services) since the view was opened, and how durations spread since Sluice started. */
+/** traffic plots the traffic of an object (of routers or services) since the view was opened, and the histogram of durations since the start. */
 export function traffic(kind, name, signal) {
   const readings = new Readings(10, 300);
   const figures = gauges();
@@ -41,7 +41,7 @@ export function traffic(kind, name, signal) {
   return whole;
 }
 
-/** follow builds a view again when a generation changes its object. */
+/** follow rebuilds a view when a generation changes its object. */
 export function follow(kinds, names, signal) {
   live.hear('generation', (one) => {
     const concerned = (one.changes ?? []).some((change) => kinds.includes(change.kind) && names().has(change.name)) || one.more > 0;

@@ -1,4 +1,4 @@
-// The first view: whether all is well, what is wrong, what goes on, and what changed.
+// The overview: status, problems, traffic, and changes.
 
 import { ask, page } from '../lib/api.js';
 import { el, renew, replace, sign } from '../lib/dom.js';
@@ -8,16 +8,16 @@ import { place } from '../lib/place.js';
 import { busiest } from './busiest.js';
 import { entry } from './changes.js';
 import { explained } from './failing.js';
-import { lane, wide } from './lanes.js';
+import { lane, wide } from './traffic.js';
 import { alike, finding, sheet, standing } from './parts.js';
 import { ending, failing, providers } from './problems.js';
 
 const shownProblems = 6;
 
-/** summary says in one sentence how Sluice stands: what requests suffer from comes first. */
+/** summary is the status in one sentence; what affects requests comes first. */
 export function summary(ready, { others = 0, failed = [] } = {}) {
-  if (!ready) return { tone: 'warn', text: 'Sluice has not said yet how it stands.' };
-  if (ready.draining) return { tone: 'warn', text: 'Sluice is stopping. Requests that have begun are served to their end.' };
+  if (!ready) return { tone: 'warn', text: 'The status is not known yet.' };
+  if (ready.draining) return { tone: 'warn', text: 'Sluice is stopping. Requests in flight are completed.' };
   const findings = (ready.verdicts?.length ?? 0) + (ready.moreVerdicts ?? 0);
   if (!ready.ready) return { tone: 'bad', text: 'Sluice is not ready: a provider has not delivered yet.' };
   const unused = ready.quarantined > 0 ? `${many(ready.quarantined, 'object is', 'objects are')} not in use` : '';
@@ -32,7 +32,7 @@ export function summary(ready, { others = 0, failed = [] } = {}) {
 }
 
 export async function overview({ signal }) {
-  const state = el('section', { class: 'sheet state', 'aria-label': 'How Sluice stands' });
+  const state = el('section', { class: 'sheet state', 'aria-label': 'Status' });
   const wrong = el('div', {});
   const traffic = el('div', {});
   const recent = el('div', {});
@@ -91,13 +91,13 @@ export async function overview({ signal }) {
   }), el('div', { class: 'halves' }, recent, facts)] };
 }
 
-/** rank puts first what requests suffer from, and then what is not in use. */
+/** rank sorts findings: what affects requests comes first, then what is not in use. */
 const rank = (one) => (one.fails ? 0 : ['quarantined', 'disabled'].includes(one.status) ? 1 : 2);
 
-/** internal is the entrypoint of Sluice's own pages, which comes last. */
+/** internal is the entrypoint of Sluice's own pages; it is shown last. */
 const internal = 'traefik';
 
-/** entrypointLanes returns what draws the answer of api/traffic. */
+/** entrypointLanes returns the function that draws a response of api/traffic. */
 function entrypointLanes(place) {
   let lanes = new Map();
   return ({ entryPoints, history }) => {

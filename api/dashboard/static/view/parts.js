@@ -1,4 +1,4 @@
-// What several views show in the same way.
+// Parts that several views share.
 
 import { ask } from '../lib/api.js';
 import { copying, el, icon, sign } from '../lib/dom.js';
@@ -13,45 +13,45 @@ const tones = {
   synced: 'good', absent: 'idle', pending: 'warn', forbidden: 'bad', 'timed out': 'bad',
 };
 
-/** tone says how good a state is: good, warn, bad or idle. */
+/** tone maps a state to good, warn, bad or idle. */
 export const tone = (state) => tones[state] ?? 'warn';
 
-/** standing shows a state by its shape, and says it to those who cannot see it. */
+/** standing shows a state as a shape with a text alternative. */
 export function standing(state) {
   return [sign(tone(state)), el('span', { class: 'unseen' }, `${state} `)];
 }
 
-/** ruled shows a rule with its parts told apart. */
+/** ruled shows a rule with highlighting. */
 export function ruled(rule) {
   return el('code', { class: 'rule' }, tokens(rule ?? '').map((token) =>
     token.kind === 'space' || token.kind === 'mark' ? token.text : el('span', { class: token.kind }, token.text)));
 }
 
-/** parted shows name@provider with the provider in the background. */
+/** parted shows name@provider with a dimmed provider. */
 export function parted(name) {
   const at = name.lastIndexOf('@');
   return at < 0 ? [name] : [name.slice(0, at), el('span', { class: 'at' }, name.slice(at))];
 }
 
-/** within leaves the provider out where it is the owner's. */
+/** within leaves the provider out if it is the owner's. */
 export function within(name, owner) {
   const at = name.lastIndexOf('@');
   return at > 0 && name.slice(at) === owner.slice(owner.lastIndexOf('@')) ? name.slice(0, at) : name;
 }
 
-/** linked leads to the page of an object. */
+/** linked links to the page of an object. */
 export function linked(kind, name, attributes = {}, shown = name) {
   shown ||= name;
   const target = placeOf(kind, name);
   return target ? el('a', { href: target, ...attributes }, el('span', {}, parted(shown))) : el('b', attributes, parted(shown));
 }
 
-/** origin says where an object was declared. */
+/** origin shows where an object was declared. */
 export function origin(text) {
   return text ? el('span', { class: 'where' }, el('code', { title: text }, tail(text)), copying(text, 'the place')) : null;
 }
 
-/** finding shows one thing that is wrong, and the object to fix. What is like it may follow: {others, total}. */
+/** finding shows one problem and its object. Similar ones may follow: {others, total}. */
 export function finding(one, { others = [], total = 1 } = {}) {
   const state = one.status ?? 'quarantined';
   return el('li', {}, sign(tone(state)),
@@ -61,7 +61,7 @@ export function finding(one, { others = [], total = 1 } = {}) {
     origin(one.origin) ?? el('span', { class: 'where' }));
 }
 
-/** alike puts findings together that say the same of objects of one kind: lists of findings. */
+/** alike groups findings with the same text and kind. */
 export function alike(findings) {
   const groups = new Map();
   for (const one of findings) {
@@ -85,20 +85,20 @@ export function heading(list, name, state, ...side) {
     el('div', { class: 'title' }, el('div', { class: 'lead' }, state ? standing(state) : null, el('h1', {}, parted(name)), copying(name, 'the name')), el('div', { class: 'side' }, side)));
 }
 
-/** explaining leads to the form with a request that the rule answers. */
+/** explaining links to the explain form with a request that matches the rule. */
 export function explaining(router) {
   const guess = example(router.rule ?? '', Boolean(router.tls));
   return el('a', { class: 'plain', href: place('explain', '', { ...guess, entrypoint: (router.using ?? router.entryPoints ?? [])[0] }) }, icon('search'), 'Explain a request');
 }
 
-/** consequence says what it means for requests that an object of a kind is not in use. */
+/** consequence describes the effect on requests of an object that is not in use. */
 const consequence = {
-  router: 'It is not in use: requests that its rule matches get 503, and no other router takes them.',
+  router: 'It is not in use: requests that match its rule get 503.',
   service: 'It is not in use: requests for it get 503.',
   middleware: 'It is not in use, and neither are the routers that name it.',
 };
 
-/** faults lists what is wrong with an object of a kind, and where it is declared. */
+/** faults lists the problems of an object and their origins. */
 export async function faults(kind, object, signal) {
   const errors = [object.error ?? []].flat();
   if (!errors.length) return null;
@@ -109,7 +109,7 @@ export async function faults(kind, object, signal) {
       i === errors.length - 1 ? el('div', { class: 'where' }, object.status === 'disabled' ? consequence[kind] : 'It is in use.', declared ? [' Declared in', origin(declared)] : null) : null))));
 }
 
-/** most is how many members of a list a definition shows. */
+/** most is the maximum number of list elements in a definition. */
 const most = 20;
 
 /** definition shows a value of the API as a tree of names and values. */
@@ -129,7 +129,7 @@ const flat = (value) => value !== null && typeof value === 'object' && !Array.is
 const simple = (value) => value === null || typeof value !== 'object';
 const plain = (value) => (value === '' ? '""' : String(value));
 
-/** failure stands where a view could not be made. */
+/** failure is shown in place of a view that failed to load. */
 export function failure(error, again) {
   return el('div', { class: 'sheet failure', role: 'alert' }, el('h1', {}, error.status === 404 ? 'This does not exist.' : 'This cannot be shown.'), el('p', {}, error.message),
     el('button', { class: 'plain', type: 'button', on: { click: again } }, 'Try again'));

@@ -1,4 +1,4 @@
-// What is wrong: each object that is not in use or has a defect, its reason, and where to fix it.
+// Problems: each object that is not in use or degraded, its reason, and its origin.
 
 import { all, ask, page } from '../lib/api.js';
 import { el, icon, renew, write } from '../lib/dom.js';
@@ -11,20 +11,20 @@ import { alike, finding } from './parts.js';
 import { lasting } from './certificates.js';
 import { worst, remark } from './endpoints.js';
 
-/** providers returns what is wrong with the providers, as findings. */
+/** providers returns the problems of providers, as findings. */
 export function providers(ready) {
   return (ready?.providers ?? []).filter((one) => !['synced', 'absent'].includes(one.state)).map((one) =>
     ({ kind: 'provider', name: one.name, status: one.required ? 'quarantined' : 'degraded', reason: one.reason || `It is ${one.state}.` }));
 }
 
-/** ending returns the certificates that have ended, or will within two weeks. */
+/** ending returns the certificates that are expired, or expire within two weeks. */
 export async function ending(signal) {
   const { list } = await all('certificates', { signal, most: 500 });
   return list.map((one) => ({ one, left: lasting(one) })).filter(({ left }) => left.state !== 'enabled').map(({ one, left }) =>
     ({ kind: 'certificate', name: one.commonName || one.sans?.[0] || one.name, status: left.state, reason: `It ${left.state === 'disabled' ? left.text : `ends soon: ${left.text}`}.` }));
 }
 
-/** failing returns endpoints that get no requests though they should, and how many more there are. */
+/** failing returns endpoints that should get requests and do not, and the number of further ones. */
 export async function failing(signal, most = 100) {
   const lists = await Promise.all(['unhealthy', 'ejected'].map((status) => page('endpoints', { parameters: { status, per_page: most }, signal })));
   const seen = new Map(lists.flatMap((one) => one.data).map((one) => [`${one.source} ${one.address} ${one.uid ?? ''}`, one]));

@@ -1,4 +1,4 @@
-// The page of a router: the way of its requests as a picture, its traffic, and its definition.
+// The page of a router: the route of its requests, its traffic, and its definition.
 
 import { ask, named } from '../lib/api.js';
 import { el } from '../lib/dom.js';
@@ -8,9 +8,9 @@ import { branches } from './branches.js';
 import { options } from './middleware.js';
 import { follow, traffic } from './object.js';
 import { definition, explaining, faults, heading, ruled, sheet } from './parts.js';
-import { objectStation, station, way } from './way.js';
+import { objectStation, station, diagram } from './route.js';
 
-/** steps reads the middlewares of a chain in the order in which they are applied; chains among them are taken apart. */
+/** steps reads the middlewares in the order in which they are applied, with chains expanded. */
 async function steps(names, owner, signal, above = []) {
   const lists = await Promise.all(names.map(async (short) => {
     const name = qualified(short, owner);
@@ -43,20 +43,20 @@ export async function router({ name, signal }) {
     const broken = object.status === 'disabled' ? 'bad' : '';
     return [...entries.map((entry) => ({ from: entry, to: rule, share: 0.2 })), ...along(rule, stops, below?.first(), broken), ...(line.length > 1 ? below?.links() ?? [] : [])];
   };
-  const picture = way([['Entry points', 'entries', entries], ['Rule', '', rule], ...(stops.length ? [['Middlewares', 'chain', stops]] : []), ...(below?.columns ?? [])], links, signal);
+  const picture = diagram([['Entry points', 'entries', entries], ['Rule', '', rule], ...(stops.length ? [['Middlewares', 'chain', stops]] : []), ...(below?.columns ?? [])], links, signal);
   requestAnimationFrame(picture.draw);
   below?.follow(picture.draw);
   follow(['router', 'service', 'middleware'], () => new Set([name, ...chain.map((step) => step.name), ...(tree ? namesOf(tree) : [])]), signal);
   return {
     title: name,
     node: [heading({ view: 'routers', title: 'Routers' }, name, object.status, explaining(object)), wrong,
-      sheet('The way of a request', el('span', { class: 'quiet-text' }, 'threads are as thick as the share of requests'), picture.node),
+      sheet('Route of a request', el('span', { class: 'quiet-text' }, 'lines are as thick as the share of requests'), picture.node),
       traffic('routers', name, signal),
       sheet('Definition', null, el('div', { class: 'body' }, definition({ ...options(object, ['using', 'priorityStr']), priority: object.priorityStr ?? object.priority })))],
   };
 }
 
-/** along joins the middlewares: from the rule to the first, and from the last to the service. */
+/** along links the middlewares: rule, middlewares, service. */
 function along(rule, stops, service, tone) {
   if (!stops.length) return service ? [{ from: rule, to: service, share: 0.2, tone }] : [];
   return [{ from: rule, to: stops[0], share: 0.2, tone }, ...(service ? [{ from: stops[stops.length - 1], to: service, share: 0.2, tone }] : [])];

@@ -9,7 +9,7 @@ import { linked, ruled, within } from './parts.js';
 
 export const states = [['enabled', 'In use'], ['warning', 'Defects'], ['disabled', 'Not in use']];
 
-/** totals counts the objects of a kind by their states. */
+/** totals counts the objects of a kind by state. */
 export function totals(kind) {
   return async (signal) => {
     const { http } = await ask('overview', { signal });

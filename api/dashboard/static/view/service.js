@@ -1,4 +1,4 @@
-// The page of a service: what it is made of, how its endpoints stand, its traffic, and its definition.
+// The page of a service: its children, endpoints, traffic, and definition.
 
 import { ask, named } from '../lib/api.js';
 import { el } from '../lib/dom.js';
@@ -10,14 +10,14 @@ import { follow, traffic } from './object.js';
 import { definition, faults, heading, sheet } from './parts.js';
 import { namesOf } from './router.js';
 import { kindOf } from './services.js';
-import { way } from './way.js';
+import { diagram } from './route.js';
 
 export async function service({ name, signal }) {
   const [object, tree] = await Promise.all([ask(named('http/services', name), { signal }), grow(name, signal)]);
   const wrong = await faults('service', object, signal);
   const below = branches(tree, signal);
   await below.refresh().catch(() => undefined);
-  const picture = way(below.columns, below.links, signal);
+  const picture = diagram(below.columns, below.links, signal);
   requestAnimationFrame(picture.draw);
   below.follow(picture.draw);
   follow(['service'], () => new Set(namesOf(tree)), signal);

@@ -9,7 +9,7 @@ import { states, totals } from './routers.js';
 
 const kinds = { loadbalancer: 'load balancer', weighted: 'weighted', mirroring: 'mirroring', failover: 'failover', highestrandomweight: 'highest random weight' };
 
-/** kindOf says in words what kind of service it is. */
+/** kindOf is the display name of a service's kind. */
 export const kindOf = (item) => kinds[(item.type ?? '').toLowerCase()] ?? item.type ?? 'internal';
 
 function servers(item) {

@@ -1,11 +1,11 @@
-// What stands around every view: the bar with its tabs, how Sluice stands, and the foot.
+// The frame of every view: the bar with its tabs, the status, and the foot.
 
 import { el, icon, replace, sign, write } from '../lib/dom.js';
 import { ago, clock, many } from '../lib/format.js';
 import { live } from '../lib/live.js';
 import { place } from '../lib/place.js';
 
-/** tabs are the views in the order in which they are offered, with the key that leads there after g. */
+/** tabs are the views in order, with the key that follows g. */
 export const tabs = [
   ['overview', 'Overview', 'o'], ['problems', 'Problems', 'p'], ['routers', 'Routers', 'r'], ['services', 'Services', 's'],
   ['middlewares', 'Middlewares', 'm'], ['endpoints', 'Endpoints', 'e'], ['certificates', 'Certificates', 'c'], ['changes', 'Changes', 'h'], ['explain', 'Explain', 'x'],
@@ -39,7 +39,7 @@ function themeSwitch() {
     try {
       localStorage.setItem('sluice-theme', choice);
     } catch {
-      // Without storage the choice holds until the page is left.
+      // Without storage the choice lasts until the page is left.
     }
   });
   return button;
@@ -56,7 +56,7 @@ export function shell() {
   const help = el('button', { class: 'quiet', type: 'button', title: 'Keys (?)', 'aria-label': 'Keys (?)' }, icon('keys'));
   const finder = el('button', { class: 'jump', type: 'button', title: 'Find an object (Ctrl K)' }, icon('search'), el('span', {}, 'Go to'), ' ', el('kbd', {}, 'Ctrl K'));
   const note = el('div', { class: 'lost-note', role: 'alert', hidden: true });
-  const main = el('main', { id: 'main', tabindex: '-1' }, el('p', { class: 'none' }, 'Asking Sluice …'));
+  const main = el('main', { id: 'main', tabindex: '-1' }, el('p', { class: 'none' }, 'Loading …'));
   const foot = el('footer', { class: 'foot' });
 
   const update = () => {
@@ -65,9 +65,9 @@ export function shell() {
     const late = lost > 0 || !live.connected;
     pulse.className = `pulse ${lost ? 'lost' : live.connected ? '' : 'wait'}`;
     write(word, lost ? 'No answer' : live.connected ? 'Live' : late && ready ? 'Polling' : 'Connecting');
-    pulse.title = lost ? live.why : live.connected ? 'Changes show at once.' : 'The stream of events is closed; the page asks every ten seconds.';
+    pulse.title = lost ? live.why : live.connected ? 'Changes show at once.' : 'The event stream is closed; the page polls every ten seconds.';
     note.hidden = !lost;
-    if (lost) replace(note, sign('bad'), `Sluice has not answered since ${clock(lost)}. What is shown may be old. The page keeps asking.`);
+    if (lost) replace(note, sign('bad'), `Sluice has not answered since ${clock(lost)}. The data may be out of date. The page keeps trying.`);
     const wrong = (ready?.verdicts?.length ?? 0) + (ready?.moreVerdicts ?? 0);
     badge.hidden = wrong === 0;
     badge.className = ready?.quarantined > 0 ? 'badge' : 'badge warn';
@@ -76,7 +76,7 @@ export function shell() {
     replace(foot, version ? el('span', {}, `Sluice ${version.Version}`) : null,
       version?.startDate ? el('span', {}, `started ${ago(Date.parse(version.startDate))}`) : null,
       ready ? el('span', {}, `generation ${ready.generation}`) : null,
-      el('span', {}, 'Read-only. It asks no other host.'));
+      el('span', {}, 'Read-only. It connects to no other host.'));
   };
   live.hear('change', update);
 

@@ -1,4 +1,4 @@
-// Traffic as plots: one lane for each entrypoint, router or service.
+// Traffic as plots: one row for each entrypoint, router or service.
 
 import { el, replace, write } from '../lib/dom.js';
 import { count, duration, percent, rate } from '../lib/format.js';
@@ -8,7 +8,7 @@ const latencies = [{ name: 'p50', tone: 'p50' }, { name: 'p95', tone: 'p95' }, {
 
 const perSecond = (value) => `${rate(value)}/s`;
 
-/** lane returns a row of three plots: {node, draw(times, course, note)}; one that collapses is a single line while there are no requests. A course has lists requests, errors, p50, p95 and p99. */
+/** lane returns a row of three plots: {node, draw(times, course, note)}; with collapses, it is a single line while there are no requests. A course has lists requests, errors, p50, p95 and p99. */
 export function lane(name, head, collapses = false) {
   const requests = lines({ label: `${name}: requests a second`, say: perSecond, kinds: [{ name: 'requests', tone: 'rate', filled: true }] });
   const errors = lines({ label: `${name}: responses with 5xx a second`, say: perSecond, least: 1, kinds: [{ name: '5xx', tone: 'error', filled: true }] });
@@ -40,10 +40,10 @@ export function lane(name, head, collapses = false) {
   };
 }
 
-/** least is how many readings a plot has room for at least: two minutes. */
+/** least is the minimum width of a plot in readings: two minutes. */
 const least = 60;
 
-/** wide makes the lists of a course at least as long as a plot has room for. */
+/** wide pads the lists of a course to the minimum width. */
 export function wide(times, course, step = 2000) {
   const missing = Math.max(0, least - times.length);
   const first = times[0] ?? Date.now();
@@ -53,7 +53,7 @@ export function wide(times, course, step = 2000) {
   };
 }
 
-/** courseOf turns the points of Readings.course into the lists of a lane. */
+/** courseOf converts the points of Readings.course. */
 export function courseOf(points) {
   return wide(points.map((point) => point.time), {
     requests: points.map((point) => point.rate), errors: points.map((point) => point.server),
@@ -72,7 +72,7 @@ export function gauges() {
   };
 }
 
-/** counted are the gauges of what was since the start. */
+/** counted are the gauges of the totals since the start. */
 export function counted(total) {
   if (!total) return [];
   return [['Requests', count(total.requests)], ['4xx', count(total.clientErrors), percent(total.clientErrors / Math.max(1, total.requests))],

@@ -1,8 +1,8 @@
-// Keys, people who cannot see the page, and people who wish it ill.
+// Accessibility, keyboard, and hostile names.
 
 import { places } from './world.mjs';
 
-/** accessible has axe-core look at every view, in light and dark, on a wide and on a narrow screen. */
+/** accessible runs axe-core on every view, in light and dark, on a wide and a narrow screen. */
 export async function accessible({ open, check, require, eventually }) {
   const source = require('axe-core').source;
   for (const [width, scheme] of [[1360, 'light'], [1360, 'dark'], [390, 'light']]) {
@@ -29,7 +29,7 @@ export async function accessible({ open, check, require, eventually }) {
   }
 }
 
-/** keyboards goes through the page without a pointer. */
+/** keyboards uses the page without a pointer. */
 export async function keyboards({ open, check, eventually }) {
   const page = await open();
   const focused = () => page.evaluate(() => document.activeElement.textContent);
@@ -71,14 +71,14 @@ export async function keyboards({ open, check, eventually }) {
   check((await ground()) === dark, 'the choice of colours is forgotten');
 }
 
-/** hostile looks at objects whose names and texts would be markup if anything were. */
+/** hostile opens objects whose names and texts contain markup. */
 export async function hostile({ open, check, eventually }) {
   const page = await open({ place: '#/routers?search=onerror' });
   const name = '<img src=x onerror=alert(1)>';
   await eventually('the name as it is', async () => (await page.locator('tbody tr').first().innerText()).includes(`${name}@file`));
   await page.locator('tbody a').first().click();
   await page.locator('main h1', { hasText: name }).waitFor();
-  check((await page.locator('.way').innerText()).includes('<script>alert(2)</script>'), 'the rule is not shown as it is');
+  check((await page.locator('.route').innerText()).includes('<script>alert(2)</script>'), 'the rule is not shown as it is');
   await page.goto(`${page.url().split('#')[0]}#/%3Cimg%20src%3Dx%20onerror%3Dalert(3)%3E`);
   await page.locator('main h1', { hasText: 'This does not exist.' }).waitFor();
   page.expected = /400|Trusted|TrustedHTML|Content Security Policy|Fetch API/;

@@ -1,22 +1,22 @@
-// The way of a request, as a picture and as an answer; and pictures of the page itself.
+// The diagram of a route, the explanation of a request, and the pictures for the documentation.
 
 import { join } from 'node:path';
 import { traffic, write } from './world.mjs';
 
-/** ways looks at the page of a router: each stop of its way, how its endpoints stand, and its traffic. */
-export async function ways({ open, check, eventually, environment }) {
+/** routes checks the page of a router: the stations of its route, the state of its endpoints, and its traffic. */
+export async function routes({ open, check, eventually, environment }) {
   const stop = traffic(environment, ['shop.example.com/api/x'], { parallel: 2 });
   const page = await open({ place: '#/routers/shop%40file' });
-  const column = (title) => page.locator(`.way .column[aria-label="${title}"]`);
-  check((await column('Entry points').innerText()).includes('web'), 'the way lacks the entry point');
-  check((await column('Rule').innerText()).includes('Host(`shop.example.com`) && PathPrefix(`/api`)'), 'the way lacks the rule');
+  const column = (title) => page.locator(`.route .column[aria-label="${title}"]`);
+  check((await column('Entry points').innerText()).includes('web'), 'the diagram lacks the entry point');
+  check((await column('Rule').innerText()).includes('Host(`shop.example.com`) && PathPrefix(`/api`)'), 'the diagram lacks the rule');
   const middlewares = await column('Middlewares').locator('.station').allInnerTexts();
   check(middlewares.length === 3 && middlewares[0].includes('rate@file') && middlewares[0].includes('by guard@file') && middlewares[2].includes('strip@file'), `the middlewares are ${middlewares.join(' | ')}`);
-  check((await column('Service').innerText()).includes('shop@file'), 'the way lacks the service');
+  check((await column('Service').innerText()).includes('shop@file'), 'the diagram lacks the service');
   await eventually('three endpoints', async () => (await column('Endpoints').locator('.station').count()) === 3);
   await eventually('the endpoint that is down', async () => (await column('Endpoints').locator('.station.bad').innerText()).includes('unhealthy'));
-  await eventually('threads between the stops', async () => (await page.locator('.way path.thread').count()) === 6);
-  check((await page.locator('.way path.thread.bad').count()) === 1, 'the thread to the endpoint that is down looks like the others');
+  await eventually('edges between the stations', async () => (await page.locator('.route path.edge').count()) === 6);
+  check((await page.locator('.route path.edge.bad').count()) === 1, 'the edge to the endpoint that is down looks like the others');
   await eventually('requests', async () => Number((await page.locator('.gauge', { hasText: 'Requests' }).locator('b').innerText()).replace(',', '')) > 5);
   await eventually('how long they took', async () => (await page.locator('.bars li').count()) > 1);
   await stop();
@@ -36,7 +36,7 @@ export async function ways({ open, check, eventually, environment }) {
   await page.locator('main h1', { hasText: 'This does not exist.' }).waitFor();
 }
 
-/** fails has requests fail at an endpoint that is not there, and goes from the headline to the reason. */
+/** fails makes requests fail at an unreachable endpoint, and follows the headline to the reason. */
 export async function fails({ open, check, eventually, environment }) {
   const stop = traffic(environment, ['down.example.com/'], { parallel: 2, pause: 40 });
   const page = await open();
@@ -48,8 +48,8 @@ export async function fails({ open, check, eventually, environment }) {
   check(await page.evaluate(() => document.activeElement.textContent) === 'down@file', 'the focus is lost when figures come');
   await page.keyboard.press('Enter');
   await page.locator('main h1', { hasText: 'down@file' }).waitFor();
-  await page.locator('.way .station.bad', { hasText: 'unreachable' }).waitFor();
-  check((await page.locator('.way path.thread.bad').count()) === 1, 'the thread to the endpoint that cannot be reached looks like the others');
+  await page.locator('.route .station.bad', { hasText: 'unreachable' }).waitFor();
+  check((await page.locator('.route path.edge.bad').count()) === 1, 'the edge to the endpoint that cannot be reached looks like the others');
   await page.locator('nav a', { hasText: 'Problems' }).click();
   await page.locator('section[aria-label="Services whose requests fail"] li', { hasText: 'down@file' }).waitFor();
   await page.locator('nav a', { hasText: 'Endpoints' }).click();
@@ -68,7 +68,7 @@ export async function explains({ open, check }) {
   await ask('http://shop.example.com/api/cart');
   await page.locator('.verdict h2', { hasText: 'shop@file answers.' }).waitFor();
   check((await page.locator('.candidates').first().innerText()).includes('PathPrefix(`/api`)'), 'the answer does not say why');
-  check((await page.locator('.way .station').allInnerTexts()).some((text) => text.includes('strip@file')), 'the answer lacks the middlewares');
+  check((await page.locator('.route .station').allInnerTexts()).some((text) => text.includes('strip@file')), 'the answer lacks the middlewares');
   check(page.url().includes('url=http'), 'the address does not hold the question');
 
   await ask('http://nobody.example.com/');
@@ -90,7 +90,7 @@ export async function explains({ open, check }) {
   await page.locator('.verdict h2', { hasText: 'shop@file answers.' }).waitFor();
 }
 
-/** pictures writes what README and the documentation show. */
+/** pictures writes the pictures of README and documentation. */
 export async function pictures({ open, environment, eventually }) {
   const stop = traffic(environment, [...Array.from({ length: 30 }, (_, i) => ['shop.example.com/api/x', 'shop.example.com/checkout/cart', 'search.example.com/', 'shop.example.com/api/bytes?n=20000', `t00${i % 10}.example.com/`][i % 5]), 'reports.example.com/'], { parallel: 3, pause: 14 });
   const shots = [['overview', '#/', {}], ['overview-dark', '#/', { scheme: 'dark' }], ['router', '#/routers/shop%40file', {}], ['routers', '#/routers', {}], ['explain', '#/explain?method=GET&url=http%3A%2F%2Fshop.example.com%2Fapi%2Fcart&entrypoint=web', {}],

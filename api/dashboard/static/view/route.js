@@ -1,4 +1,4 @@
-// The picture of the way that a request takes: entrypoints, rule, middlewares, service, endpoints, and threads between them.
+// The diagram of a route: entrypoints, rule, middlewares, service, endpoints, and the edges between them.
 
 import { el, renew, replace, svg, write } from '../lib/dom.js';
 import { count, duration, many, percent } from '../lib/format.js';
@@ -7,32 +7,32 @@ import { meter } from './cells.js';
 import { remark, stateOf } from './endpoints.js';
 import { parted, standing, tone } from './parts.js';
 
-/** boxes is how many endpoints of a pool have a box of their own; more are shown as a mosaic. */
+/** boxes is the maximum number of endpoints drawn as boxes; more are drawn as a mosaic. */
 export const boxes = 8;
 
-/** station is one stop on the way; what leads to it is its list of thread ends. */
+/** station is one node of the diagram. */
 export function station({ target, label, below = [], state, missing }) {
   const shade = state ? tone(state) : '';
   return el(target ? 'a' : 'div', { href: target, class: `station ${['bad', 'warn'].includes(shade) ? shade : ''} ${missing ? 'missing' : ''}` },
     el('span', { class: 'label' }, state ? standing(state) : null, el('span', {}, label)), below.map((text) => text && el('small', {}, text)));
 }
 
-/** objectStation is the stop of a middleware or service; one that was not found is said to be missing. */
+/** objectStation is the node of a middleware or service; one that does not exist is marked. */
 export function objectStation(kind, name, object, below) {
   if (!object) return station({ label: parted(name), below: ['does not exist'], state: 'quarantined', missing: true });
   return station({ target: placeOf(kind, name), label: parted(name), below, state: object.status === 'enabled' ? undefined : object.status });
 }
 
-/** poolOf is the place of an endpoint in the pool of a service. */
+/** poolOf is the entry of an endpoint for a service. */
 export const poolOf = (endpoint, service) => endpoint.pools.find((pool) => pool.service === service);
 
-/** told says in a line how an endpoint stands in a pool; one that serves is worth none. */
-function told(endpoint, pool) {
+/** describe describes in a line why an endpoint does not serve in a pool; empty if it does. */
+function describe(endpoint, pool) {
   const state = stateOf(endpoint, pool);
   return [state === 'serving' ? '' : state, remark(endpoint, pool)].filter(Boolean).join(': ');
 }
 
-/** endpointStation is the stop of one endpoint: {node, draw(endpoint)}. */
+/** endpointStation is the node of one endpoint: {node, draw(endpoint)}. */
 function endpointStation(service) {
   const label = el('span', { class: 'label' });
   const load = el('span', { class: 'load' });
@@ -47,13 +47,13 @@ function endpointStation(service) {
       node.className = `station ${shade === 'good' ? '' : shade}`;
       replace(label, standing(state), el('span', { class: 'mono' }, endpoint.address));
       replace(load, meter(endpoint.inFlight / 20), el('span', { title: 'requests in flight' }, `${endpoint.inFlight} in flight`), pool.latencySeconds ? el('span', { title: 'latency as the strategy sees it' }, duration(pool.latencySeconds)) : null, el('span', { title: 'share of new requests' }, percent(pool.share)));
-      write(note, told(endpoint, pool));
+      write(note, describe(endpoint, pool));
       note.hidden = !note.textContent;
     },
   };
 }
 
-/** pool is the stop of all endpoints of a service: {node, draw(list, total), ends()}, where ends are the stops with share and tone. */
+/** pool holds the nodes of a service's endpoints: {node, draw(list, total), ends()}, where ends are the nodes with share and tone. */
 export function pool(service) {
   const node = el('div', { class: 'tree' });
   const stations = new Map();
@@ -90,7 +90,7 @@ export function pool(service) {
   };
 }
 
-/** reasons is how many endpoints that stand badly are named below a mosaic. */
+/** reasons is the maximum number of bad endpoints that are listed below a mosaic. */
 const reasons = 3;
 
 function mosaic(list, service, total) {
@@ -109,27 +109,27 @@ function mosaic(list, service, total) {
   const whole = total > list.length ? `${words} of the first ${count(list.length)}` : words;
   const listed = (status, text) => el('a', { href: place('endpoints', '', { serviceName: service, status }) }, text);
   return el('div', { class: 'mosaic' }, el('p', {}, whole, ' · ', listed('', total > list.length ? `all ${count(total)}` : 'list')), el('div', { class: 'chips', role: 'img', 'aria-label': whole }, tiles),
-    bad.length ? el('ul', {}, bad.slice(0, reasons).map((one) => el('li', {}, standing('unhealthy'), ' ', el('span', { class: 'mono' }, one.address), ` ${told(one, poolOf(one, service))}`)),
+    bad.length ? el('ul', {}, bad.slice(0, reasons).map((one) => el('li', {}, standing('unhealthy'), ' ', el('span', { class: 'mono' }, one.address), ` ${describe(one, poolOf(one, service))}`)),
       bad.length > reasons ? el('li', {}, listed(alone, `and ${count(bad.length - reasons)} more`)) : null) : null);
 }
 
 /**
- * way lays out columns of [title, class, nodes] and draws the threads that links() names, each {from, to, tone, share, copy}: from the
- * right side of one node to the left side of another, or downwards where the columns lie below one another.
+ * diagram lays out columns of [title, class, nodes] and draws the edges of links(), each {from, to, tone, share, copy}: from the
+ * right side of one node to the left side of another, or downwards in the column layout.
  */
-export function way(columns, links, signal) {
-  const threads = svg('svg', { 'aria-hidden': 'true' });
-  const node = el('div', { class: 'way' }, threads, columns.map(([title, kind, nodes]) => el('section', { class: `column ${kind}`, 'aria-label': title }, el('h3', {}, title), nodes)));
+export function diagram(columns, links, signal) {
+  const edges = svg('svg', { 'aria-hidden': 'true' });
+  const node = el('div', { class: 'route' }, edges, columns.map(([title, kind, nodes]) => el('section', { class: `column ${kind}`, 'aria-label': title }, el('h3', {}, title), nodes)));
   const draw = () => {
     const base = node.getBoundingClientRect();
     if (!base.width) return;
     const left = base.left - node.scrollLeft;
-    threads.style.setProperty('width', `${node.scrollWidth}px`);
+    edges.style.setProperty('width', `${node.scrollWidth}px`);
     const below = getComputedStyle(node).gridAutoFlow === 'row';
-    replace(threads, links().filter((link) => link.from?.isConnected && link.to?.isConnected).map((link) => {
+    replace(edges, links().filter((link) => link.from?.isConnected && link.to?.isConnected).map((link) => {
       const a = link.from.getBoundingClientRect();
       const b = link.to.getBoundingClientRect();
-      return svg('path', { class: `thread ${link.tone ?? ''} ${link.copy ? 'copy' : ''}`, d: below ? fall(a, b, left, base.top) : run(a, b, left, base.top), vars: { '--share': link.share ?? 0.1 } });
+      return svg('path', { class: `edge ${link.tone ?? ''} ${link.copy ? 'copy' : ''}`, d: below ? fall(a, b, left, base.top) : run(a, b, left, base.top), vars: { '--share': link.share ?? 0.1 } });
     }));
   };
   const watch = new ResizeObserver(draw);
@@ -145,7 +145,7 @@ function run(a, b, left, top) {
   return `M${x} ${y}C${x + bend} ${y} ${u - bend} ${v} ${u} ${v}`;
 }
 
-/** Where columns lie below one another, a thread goes along the left edge so that it crosses no box. */
+/** In the column layout, edges run along the left side so that they cross no box. */
 function fall(a, b, left, top) {
   const x = Math.min(a.left, b.left) - left - 6;
   const [y, v] = [a.bottom - top - Math.min(14, a.height / 2), b.top + Math.min(16, b.height / 2) - top];
