@@ -4,16 +4,19 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/binary"
 	"hash"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // What bounds the memory of one object: 16384 tokens, and 16 MiB of what is kept of them.
 const (
-	shards        = 64
-	perShard      = 256
-	bytesPerShard = 256 << 10
+	cacheSets   = 2048
+	cacheWays   = 8
+	maxSetBytes = 8 << 10
 )
 
 // verified is what is kept of a token that passed. It never changes.
@@ -43,17 +46,18 @@ func (v *verified) weight() int {
 type digest [sha256.Size]byte
 
 // tokenCache holds the tokens that were verified, so that a signature is checked once. A token is remembered no
-// longer than it is valid, and no longer than the key set stays as it is. When there is no room, others are forgotten
-// at random.
+// longer than it is valid, and no longer than the key set stays as it is. It is a set-associative cache: the digest of
+// a token chooses its set, which never changes but is replaced as a whole, without the oldest tokens when it is full.
 type tokenCache struct {
-	macs   sync.Pool
-	shards [shards]shard
+	macs sync.Pool
+	sets [cacheSets]atomic.Pointer[[]cached]
 }
 
-type shard struct {
-	mutex  sync.RWMutex
-	found  map[digest]*verified
-	weight int
+// cached is a token in a set. The newest is the first.
+type cached struct {
+	*verified
+
+	token digest
 }
 
 // mac is room to compute a digest in.
@@ -66,11 +70,7 @@ type mac struct {
 func newTokenCache() *tokenCache {
 	secret := make([]byte, sha256.Size)
 	_, _ = rand.Read(secret) // It ends the process where the system has no randomness.
-	m := &tokenCache{macs: sync.Pool{New: func() any { return &mac{hash: hmac.New(sha256.New, secret)} }}}
-	for i := range m.shards {
-		m.shards[i].found = map[digest]*verified{}
-	}
-	return m
+	return &tokenCache{macs: sync.Pool{New: func() any { return &mac{hash: hmac.New(sha256.New, secret)} }}}
 }
 
 // digest returns what stands for a token of at most maxToken bytes.
@@ -86,69 +86,63 @@ func (m *tokenCache) digest(token string) digest {
 	return found
 }
 
-func (m *tokenCache) shard(token digest) *shard { return &m.shards[token[0]%shards] }
+func (m *tokenCache) set(token digest) *atomic.Pointer[[]cached] {
+	return &m.sets[binary.LittleEndian.Uint16(token[:])%cacheSets]
+}
 
 // get returns what was found about a token, if it still holds.
 func (m *tokenCache) get(token digest, by *keySet, now time.Time) *verified {
-	s := m.shard(token)
-	s.mutex.RLock()
-	found := s.found[token]
-	s.mutex.RUnlock()
-	if found == nil {
+	set := m.set(token).Load()
+	if set == nil {
 		return nil
 	}
-	if !found.valid(by, now.UnixNano()) {
-		s.mutex.Lock()
-		s.forget(token)
-		s.mutex.Unlock()
-		return nil
+	for _, found := range *set {
+		if found.token != token {
+			continue
+		}
+		if found.valid(by, now.UnixNano()) {
+			return found.verified
+		}
+		m.replace(token, nil, by, now)
 	}
-	return found
+	return nil
 }
 
-// put remembers what was found about a token.
+// put remembers what was found about a token, unless that is larger than a set may be.
 func (m *tokenCache) put(token digest, found *verified, now time.Time) {
-	if found.weight() > bytesPerShard {
-		return
+	if found.weight() <= maxSetBytes {
+		m.replace(token, []cached{{found, token}}, found.by, now)
 	}
-	s := m.shard(token)
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.forget(token)
-	if s.full(found.weight()) {
-		for other, old := range s.found {
-			if !old.valid(found.by, now.UnixNano()) {
-				s.forget(other)
+}
+
+// replace replaces the set of a token by the given ones and those others that still hold and fit.
+func (m *tokenCache) replace(token digest, given []cached, by *keySet, now time.Time) {
+	for set := m.set(token); ; {
+		old := set.Load()
+		next, room := slices.Clip(given), maxSetBytes
+		for i := range given {
+			room -= given[i].weight()
+		}
+		if old != nil {
+			for _, other := range *old {
+				if len(next) < cacheWays && other.token != token && other.valid(by, now.UnixNano()) && other.weight() <= room {
+					next = append(next, other)
+					room -= other.weight()
+				}
 			}
 		}
-	}
-	for other := range s.found {
-		if !s.full(found.weight()) {
-			break
+		if set.CompareAndSwap(old, &next) {
+			return
 		}
-		s.forget(other)
-	}
-	s.found[token] = found
-	s.weight += found.weight()
-}
-
-func (s *shard) full(more int) bool { return len(s.found) >= perShard || s.weight+more > bytesPerShard }
-
-func (s *shard) forget(token digest) {
-	if found := s.found[token]; found != nil {
-		s.weight -= found.weight()
-		delete(s.found, token)
 	}
 }
 
 // size returns how many tokens are remembered.
-func (m *tokenCache) size() int64 {
-	size := 0
-	for i := range m.shards {
-		s := &m.shards[i]
-		s.mutex.RLock()
-		size += len(s.found)
-		s.mutex.RUnlock()
+func (m *tokenCache) size() (size int64) {
+	for i := range m.sets {
+		if set := m.sets[i].Load(); set != nil {
+			size += int64(len(*set))
+		}
 	}
-	return int64(size)
+	return size
 }

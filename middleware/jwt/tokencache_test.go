@@ -65,29 +65,34 @@ func TestMemory(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	by, now := new(keySet), time.Unix(0, 15)
 	number := func(i int) (d digest) {
-		binary.BigEndian.PutUint64(d[8:], uint64(i)) // All in one shard.
+		binary.BigEndian.PutUint64(d[8:], uint64(i)) // All in one set.
 		return d
 	}
-	for _, test := range []struct{ size, most int }{{0, perShard}, {1 << 10, perShard}, {4 << 10, 64}, {100 << 10, 2}, {300 << 10, 0}} {
+	for _, test := range []struct {
+		size int
+		most int64
+	}{{0, cacheWays}, {1 << 10, cacheWays}, {2 << 10, 4}, {5 << 10, 1}, {9 << 10, 0}} {
 		m := newTokenCache()
-		for i := range 3 * perShard {
+		for i := range 3 * cacheWays {
 			m.put(number(i), &verified{by: by, until: 20, values: []string{strings.Repeat("a", test.size)}}, now)
-			s := m.shard(number(i))
-			if len(s.found) > test.most || s.weight != len(s.found)*test.size || s.weight > bytesPerShard {
-				t.Fatalf("%d bytes: %d tokens and %d bytes after %d", test.size, len(s.found), s.weight, i)
+			if m.size() > test.most {
+				t.Fatalf("%d bytes: %d tokens after %d", test.size, m.size(), i)
 			}
 			if m.get(number(i), by, now) == nil && test.most > 0 {
 				t.Fatalf("%d bytes: the last one is not there", test.size)
 			}
 		}
+		if m.size() != test.most {
+			t.Errorf("%d bytes: %d tokens, and %d fit", test.size, m.size(), test.most)
+		}
 	}
 	m := newTokenCache()
-	for i := range perShard - 1 {
+	for i := range cacheWays - 1 {
 		m.put(number(i), &verified{by: new(keySet), until: 20}, now)
 	}
-	m.put(number(perShard), &verified{by: by, until: 20}, now)
-	m.put(number(perShard+1), &verified{by: by, until: 20}, now)
-	if m.get(number(perShard), by, now) == nil || m.size() != 2 {
+	m.put(number(cacheWays), &verified{by: by, until: 20}, now)
+	m.put(number(cacheWays+1), &verified{by: by, until: 20}, now)
+	if m.get(number(cacheWays), by, now) == nil || m.size() != 2 {
 		t.Errorf("%d are there, and a valid one went before others", m.size())
 	}
 }
