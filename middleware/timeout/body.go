@@ -8,19 +8,19 @@ import (
 	"github.com/sluiceproxy/sluice/httpio"
 )
 
-// body is the client's body, of which is noted when it moves.
+// body is the client's body. It records when bytes move.
 type body struct {
 	io.ReadCloser
 	exchange *exchange
 }
 
-// Read reads from the client. Who reads has handed on what was read before, so that something moves here too.
+// Read reads from the client. What was read before has been sent on by now, which is movement, too.
 func (b *body) Read(p []byte) (int, error) {
 	x := b.exchange
 	x.touch()
 	x.reading.Store(true)
 	defer x.reading.Store(false)
-	// Whoever ends the time looks the other way round, so that one of both sees the other.
+	// expire stores over and then loads reading; here the order is the reverse, so that one of them sees the other.
 	if over := x.passed(); over != none && over != idleClient {
 		return 0, errOver
 	}
@@ -34,14 +34,14 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// came notes that something came from the client.
+// came records that something came from the client.
 func (b *body) came() {
 	now := int64(b.exchange.since())
 	b.exchange.received.Store(now)
 	b.exchange.moved.Store(now)
 }
 
-// ReadNow reads what has come without waiting, where the server can tell; 0 bytes without an error say that nothing has.
+// ReadNow reads what has arrived without waiting. It returns 0 bytes if the body below can't.
 func (b *body) ReadNow(p []byte) (int, error) {
 	ready, ok := b.ReadCloser.(httpio.ReadyReader)
 	if !ok || b.exchange.passed() != none {
@@ -54,7 +54,7 @@ func (b *body) ReadNow(p []byte) (int, error) {
 	return n, err
 }
 
-// conn is a connection that speaks another protocol, of which is noted when it moves.
+// conn is a connection that speaks another protocol. It records when bytes move.
 type conn struct {
 	net.Conn
 	exchange *exchange
@@ -75,7 +75,7 @@ func (c *conn) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// CloseWrite tells the client that nothing more will come.
+// CloseWrite ends the direction to the client.
 func (c *conn) CloseWrite() error {
 	return httpio.CloseWrite(c.Conn)
 }

@@ -16,7 +16,7 @@ const (
 	request
 	responseHeader
 	idle
-	// idleClient is idle while the client owes the rest of its body, and nobody has answered.
+	// idleClient is idle while the rest of the client's body is awaited and no response has begun.
 	idleClient
 	limits
 )
@@ -31,7 +31,7 @@ func (l limit) status() int {
 
 // exchange is one request with the time that it has left.
 type exchange struct {
-	scope   scope
+	ctx     requestContext
 	writer  writer
 	body    body
 	timeout *Timeout
@@ -44,29 +44,31 @@ type exchange struct {
 
 	// moved is when a byte of a body moved last, received when one came from the client, both since start.
 	moved, received atomic.Int64
-	// reading says that somebody waits for the client's body; begun that the final response has begun; cut that it is over with it.
-	reading, begun, cut atomic.Bool
+	// reading says that a Read of the client's body is pending, begun that the final response has begun.
+	reading, begun atomic.Bool
 
-	// mutex keeps the timer apart from the beginning of the response and from the end of the handler.
+	// mutex serializes the timer with the beginning of the response and with the end of the handler.
 	mutex sync.Mutex
 	// hijacked is the connection, where it speaks another protocol.
 	hijacked net.Conn
-	ended    bool
-	// over is the limit that was over, which is set once.
+	// ended says that the handler has ended, cut that the response was cut after it had begun.
+	ended, cut bool
+	// over is the limit that was exceeded. It is set once.
 	over atomic.Uint32
 }
 
 // start begins to count the time of a request.
 func (t *Timeout) start(w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{timeout: t, control: *http.NewResponseController(w), start: time.Now()}
-	x.writer = writer{ResponseWriter: w, exchange: x}
-	x.scope.open(r.Context())
-	x.request = r.WithContext(&x.scope)
+	x.writer.exchange, x.writer.Decider = x, &x.writer
+	x.writer.Reset(w)
+	x.ctx.open(r.Context())
+	x.request = r.WithContext(&x.ctx)
 	if r.Body != nil && r.Body != http.NoBody {
 		x.body = body{ReadCloser: r.Body, exchange: x}
 		x.request.Body = &x.body
 		if t.request > 0 || t.idle > 0 {
-			// The route says how long a client may take, in place of the entrypoint. A server that can't tell keeps to its own limits.
+			// The route's limits replace those of the entrypoint. A server without deadlines keeps its own.
 			_ = x.control.SetReadDeadline(time.Time{})
 		}
 	}
@@ -81,15 +83,15 @@ func (t *Timeout) start(w http.ResponseWriter, r *http.Request) *exchange {
 // since returns the time since the start.
 func (x *exchange) since() time.Duration { return time.Since(x.start) }
 
-// touch notes that bytes move.
+// touch records that bytes move.
 func (x *exchange) touch() {
 	if x.timeout.idle > 0 {
 		x.moved.Store(int64(x.since()))
 	}
 }
 
-// due returns the limit that is over, or none and when to look again; 0 is never. That is never later than a pause of idle from now, so
-// that nobody has to move the timer when a pause begins.
+// due returns the limit that is exceeded, or none and the time until the next check; 0 is never. That time is at most
+// idle, so that the timer need not be moved when a pause begins.
 func (x *exchange) due(now time.Duration) (over limit, wait time.Duration) {
 	t := x.timeout
 	begun, reading := x.begun.Load(), x.reading.Load()
@@ -133,8 +135,8 @@ func (x *exchange) tick() {
 	switch {
 	case x.ended:
 	case x.passed() != none:
-		// Who was interrupted while it waited for the client goes on.
-		x.scope.end(errOver)
+		// The handler has had its time to answer for an idle client.
+		x.ctx.end(errOver)
 	default:
 		over, wait := x.due(x.since())
 		if over != none {
@@ -156,25 +158,27 @@ const leave = time.Second
 // expire ends what goes on. The mutex is held.
 func (x *exchange) expire() {
 	if x.begun.Load() {
-		x.cut.Store(true)
-		// Who writes may wait for the client.
+		x.cut = true
+		x.writer.End(errCut)
+		// A Write may wait for the client.
 		_ = x.control.SetWriteDeadline(past)
 		if x.hijacked != nil {
 			_ = x.hijacked.SetDeadline(past)
 		}
 	}
 	if x.passed() == idleClient {
-		// The client is to blame, which an endpoint must not be for the end of the context.
+		// The end of the context would count as a failure of the endpoint.
 		x.timer.Reset(leave)
 	} else {
-		x.scope.end(errOver)
+		x.ctx.end(errOver)
 	}
 	if x.reading.Load() {
 		_ = x.control.SetReadDeadline(past)
 	}
 }
 
-// begin notes that the final response begins, and reports whether it may: one that is no failure comes too late once the time is over.
+// begin records that the final response begins, and reports whether it may: once the time is over, only an error
+// response may.
 func (x *exchange) begin(status int) bool {
 	if x.begun.Load() {
 		return true
@@ -182,7 +186,6 @@ func (x *exchange) begin(status int) bool {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()
 	if x.passed() != none && status < http.StatusBadRequest {
-		clear(x.writer.Header())
 		return false
 	}
 	x.moved.Store(int64(x.since()))
@@ -196,14 +199,14 @@ func (x *exchange) end() limit {
 	defer x.mutex.Unlock()
 	x.ended = true
 	x.timer.Stop()
-	x.scope.close()
+	x.ctx.close()
 	return x.passed()
 }
 
 // passed returns the limit that was over, or none.
 func (x *exchange) passed() limit { return limit(x.over.Load()) }
 
-// take notes that the connection speaks another protocol from now on, for which idle alone counts.
+// take records that the connection speaks another protocol from now on, to which idle alone applies.
 func (x *exchange) take(connection net.Conn) net.Conn {
 	x.mutex.Lock()
 	defer x.mutex.Unlock()

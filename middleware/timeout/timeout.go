@@ -1,7 +1,8 @@
 // Package timeout is the middleware timeout: it bounds how long the requests of a route may take.
 //
-// What flows in: a request. What flows out: the same request, whose context ends with its time (context.DeadlineExceeded), and a response
-// that is cut when its time is over. It never runs a handler on another goroutine, so that nobody is left behind who writes late.
+// What flows in: a request. What flows out: the same request, whose context ends with its time
+// (context.DeadlineExceeded), and a response that is cut when its time is over. It never runs a handler on another
+// goroutine, so that nothing is written after the handler's return.
 package timeout
 
 import (
@@ -45,8 +46,8 @@ func New(name string, config dynamic.Timeout) (*Timeout, error) {
 // NoRetain says that no part of a request outlives its handler here.
 func (*Timeout) NoRetain() {}
 
-// Counts returns how many requests each limit has ended ("request", "response_header", "idle"); "idle_client" are those of idle whose
-// client owed the rest of its body before a response had begun.
+// Counts returns how many requests each limit has ended ("request", "response_header", "idle"); "idle_client" are those
+// of idle whose client had not sent its whole body before a response began.
 func (t *Timeout) Counts() map[string]uint64 {
 	counts := make(map[string]uint64, limits-1)
 	for l, name := range map[limit]string{request: "request", responseHeader: "response_header", idle: "idle", idleClient: "idle_client"} {
@@ -55,9 +56,10 @@ func (t *Timeout) Counts() map[string]uint64 {
 	return counts
 }
 
-// Wrap returns a handler that calls next with a request whose context ends with its time. Where no response has begun by then, next answers
-// for it, as a service does with 504, or the handler answers 504 when next has not. A response that has begun is cut: the handler ends in
-// a panic with [http.ErrAbortHandler], unless next has. A client that owed the rest of its body when it was idle is answered with 408.
+// Wrap returns a handler that calls next with a request whose context ends with its time. If no response has begun by
+// then, next answers, as a service does with 504, or the handler answers 504. A response that has begun is cut: the
+// handler ends in a panic with [http.ErrAbortHandler], unless next has. A client that was idle within its body is
+// answered with 408.
 func (t *Timeout) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		x := t.start(w, r)
@@ -75,7 +77,7 @@ func (x *exchange) conclude(r *http.Request) {
 	}
 	answer.Note(r, x.timeout.name, x.timeout.reason(over))
 	switch {
-	case x.cut.Load() && x.completed:
+	case x.cut && x.completed:
 		panic(http.ErrAbortHandler)
 	case x.begun.Load() || r.Context().Err() != nil:
 		return
@@ -85,6 +87,7 @@ func (x *exchange) conclude(r *http.Request) {
 			panic(cause)
 		}
 	}
+	x.writer.Restore()
 	answer.Refuse(x.writer.ResponseWriter, r, over.status(), x.timeout.name, x.timeout.reason(over))
 }
 

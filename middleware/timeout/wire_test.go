@@ -20,6 +20,8 @@ const (
 	// brief is a limit that a test waits for, long one that no test waits for.
 	brief = 200 * time.Millisecond
 	long  = time.Hour
+	// ample is a limit that a test waits for after something that must happen within it.
+	ample = time.Second
 )
 
 // pause waits as a peer does that is slow.
@@ -40,9 +42,9 @@ func TestEndpointsThatTakeTooLong(t *testing.T) {
 		"request, no response":        {config(brief, 0, 0), "/hangs", 504, true, "longer than request, 200ms"},
 		"responseHeader, no response": {config(0, brief, 0), "/hangs", 504, true, "within responseHeader, 200ms"},
 		"idle, no response":           {config(0, 0, brief), "/hangs", 504, true, "for idle, 200ms"},
-		"request, half a response":    {config(brief, 0, 0), "/half", 200, false, "longer than request, 200ms"},
-		"idle, half a response":       {config(0, 0, brief), "/half", 200, false, "for idle, 200ms"},
-		"request, an endless stream":  {config(brief, 0, 0), "/endless", 200, false, "longer than request, 200ms"},
+		"request, half a response":    {config(ample, 0, 0), "/half", 200, false, "longer than request, 1s"},
+		"idle, half a response":       {config(0, 0, ample), "/half", 200, false, "for idle, 1s"},
+		"request, an endless stream":  {config(ample, 0, 0), "/endless", 200, false, "longer than request, 1s"},
 		"all, in time":                {config(long, long, long), "/", 200, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -185,7 +187,7 @@ func TestClientThatTakesNothing(t *testing.T) {
 	for _, client := range []string{"h1", "h2c"} {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()
-			step := newTimeout(t, config(0, 0, brief))
+			step := newTimeout(t, config(0, 0, ample))
 			g := rig.New(t, rig.Setup{Wrap: step.Wrap, Endpoint: func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Length", "100000000")
 				chunk := make([]byte, 1_000_000)
@@ -217,9 +219,9 @@ func TestWebSockets(t *testing.T) {
 		config dynamic.Timeout
 		ends   bool
 	}{
-		"request and responseHeader": {config(brief, brief, 0), false},
-		"idle":                       {config(0, 0, brief), true},
-		"idle that is long":          {config(brief, 0, long), false},
+		"request and responseHeader": {config(ample, ample, 0), false},
+		"idle":                       {config(0, 0, ample), true},
+		"idle that is long":          {config(ample, 0, long), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -240,7 +242,7 @@ func TestWebSockets(t *testing.T) {
 				t.Fatalf("got %+v, %v", response, err)
 			}
 			for range 4 {
-				pause(brief / 2)
+				pause(ample / 3)
 				if _, err := io.WriteString(conn, "ping"); err != nil {
 					t.Fatal(err)
 				}
@@ -262,10 +264,11 @@ func TestWebSockets(t *testing.T) {
 
 // TestConnectionGoesOn after a request that was in time, without the limits of that.
 func TestConnectionGoesOn(t *testing.T) {
-	step := newTimeout(t, config(brief, brief, brief))
+	t.Parallel()
+	step := newTimeout(t, config(ample, ample, ample))
 	g := rig.New(t, rig.Setup{Wrap: step.Wrap, Endpoint: func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }})
 	conn, reader := g.Raw("")
-	for range 3 {
+	for range 2 {
 		_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody")
 		response, err := http.ReadResponse(reader, nil)
 		if err != nil {
@@ -274,6 +277,6 @@ func TestConnectionGoesOn(t *testing.T) {
 		if body, err := io.ReadAll(response.Body); string(body) != "body" || err != nil {
 			t.Errorf("got %q, %v", body, err)
 		}
-		pause(2 * brief)
+		pause(ample + brief)
 	}
 }
