@@ -1,7 +1,6 @@
 package canonical
 
-// charset is a set of ASCII characters as two words of bits. Constants of it cost no memory access and can't be
-// changed.
+// charset is a set of ASCII characters as a bit mask. As a constant it needs no memory access and cannot be changed.
 type charset struct{ lo, hi uint64 }
 
 const (
@@ -10,7 +9,7 @@ const (
 
 	subDelimsLo = 1<<'!' | 1<<'$' | 1<<'&' | 1<<'\'' | 1<<'(' | 1<<')' | 1<<'*' | 1<<'+' | 1<<',' | 1<<';' | 1<<'='
 
-	// Brackets are no path characters in RFC 3986, but browsers, WHATWG URL and net/url leave them as they are.
+	// Brackets are not path characters in RFC 3986, but browsers, WHATWG URL and net/url leave them unencoded.
 	pathLo = unreservedLo | subDelimsLo | 1<<':' | 1<<'/'
 	pathHi = unreservedHi | 1<<('@'-64) | 1<<('['-64) | 1<<(']'-64)
 
@@ -34,16 +33,16 @@ func (s charset) has(c byte) bool {
 // isUnreserved reports whether c is an unreserved character (RFC 3986 section 2.3).
 func isUnreserved(c byte) bool { return charset{unreservedLo, unreservedHi}.has(c) }
 
-// isPath reports whether c may stand unencoded in a path.
+// isPath reports whether c is valid unencoded in a path.
 func isPath(c byte) bool { return charset{pathLo, pathHi}.has(c) }
 
 // isReserved reports whether c keeps its encoding in a routing path (RFC 3986 section 2.2, and the percent sign).
 func isReserved(c byte) bool { return charset{reservedLo, reservedHi}.has(c) }
 
-// isName reports whether c may stand unencoded in a name of a host (RFC 3986 section 3.2.2, reg-name).
+// isName reports whether c is valid unencoded in a host name (RFC 3986 section 3.2.2, reg-name).
 func isName(c byte) bool { return charset{nameLo, unreservedHi}.has(c) }
 
-// isHost reports whether c may stand in a lower-case host name.
+// isHost reports whether c is valid in a lower-case host name.
 func isHost(c byte) bool { return charset{hostLo, hostHi}.has(c) }
 
 const upperHex = "0123456789ABCDEF"
@@ -60,7 +59,7 @@ func unhex(c byte) (byte, bool) {
 	return 0, false
 }
 
-// decodeAt returns the byte that the percent-encoding at s[i:] stands for.
+// decodeAt decodes the percent-encoding at s[i:].
 func decodeAt(s string, i int) (byte, bool) {
 	if i+2 >= len(s) {
 		return 0, false

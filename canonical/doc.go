@@ -1,20 +1,20 @@
-// Package canonical holds the one form of a request's host and path. Rules, matching, middlewares and forwarding all
-// read this form and write through this package; no other code edits a path, so that a request can't be routed by one
-// reading and forwarded by another.
+// Package canonical defines the canonical form of a request's host and path. Rules, matching, middlewares and forwarding
+// all use this form and change it through this package only, so that a request is forwarded with the path by which it
+// was routed.
 //
-// It turns the request target and the Host value as a server received them into a [Target] (the path to forward and the
-// path to route by) and a host. It knows no route, keeps no state between requests and opens no connection.
+// [Policy.Normalize] turns the received request target into a [Target] (the path to forward and the path to route by),
+// and [Host] the received Host value into a host.
 //
-// # Two spellings of one path
+// # Escaped path and routing path
 //
-// The escaped path is what is forwarded. It is the received path, byte for byte, except for four normalisations:
+// The escaped path is forwarded. It is the received path, byte for byte, except for four normalisations:
 // percent-encodings of unreserved characters are decoded (RFC 3986 section 6.2.2.2), the digits of the others are
-// upper case (6.2.2.1), bytes that a path can't hold are percent-encoded, and with [Policy.Sanitize] dot segments and
-// empty segments are removed. The routing path is what rules compare: the escaped path with every percent-encoding
-// decoded except those of reserved characters and of "%" itself, which stay encoded in upper case. Each determines the
-// other, so that route(forwarded) == route(received).
+// upper case (6.2.2.1), bytes that are invalid in a path are percent-encoded, and with [Policy.Sanitize] dot segments
+// and empty segments are removed. The routing path is matched with rules: it is the escaped path with every
+// percent-encoding decoded except those of reserved characters and of "%" itself, which stay encoded in upper case. Each
+// determines the other, so that route(forwarded) == route(received).
 //
-// # One answer each
+// # Examples
 //
 // With [DefaultPolicy]; "refused" is an [*Error], with status 400 unless noted.
 //
@@ -29,10 +29,10 @@
 //	/a;b                        as received          /a;b                a raw semicolon is an ordinary character
 //	/a//b, /a/./b, /a/c/../b    /a/b                 /a/b                Sanitize; otherwise as received
 //	/%2e%2E/b, /../b            /b                   /b                  Sanitize; never above the root
-//	/a/b/.., /a/.               /a                   /a                  Sanitize; a trailing slash is not invented
+//	/a/b/.., /a/.               /a                   /a                  Sanitize; no trailing slash is added
 //	/a/..;x/b, /a/.;/b          refused                                  Sanitize; some servers read "..;" as ".."
 //	/;/a, /;x=y/a, /a/;         refused                                  Sanitize; some servers read "/;x/a" as "/a"; AllowOnlyParameters
-//	/é, /a|b, /a"b (raw)        /%C3%A9, /a%7Cb      /é, /a|b            a path holds no such bytes
+//	/é, /a|b, /a"b (raw)        /%C3%A9, /a%7Cb      /é, /a|b            bytes that are invalid in a path
 //	raw space, control bytes    refused                                  they end or split a request line
 //	%, %4, %zz                  refused                                  not an encoding
 //	raw # in path or query      refused                                  a request target has no fragment
@@ -44,6 +44,6 @@
 //	CONNECT h:443, CONNECT /p   refused, status 501                      this is no forward proxy
 //	anything else without /     refused
 //
-// What names no host by RFC 3986 is refused by who reads requests, see [ValidAuthority]: "h:http", "h:99999", ":80",
-// "[::1", "[::1%25eth0]". The [Host] of "EXAMPLE.com.:8080" is "example.com", that of "[::1]:80" is "::1".
+// Servers refuse invalid hosts (RFC 3986), see [ValidAuthority]: "h:http", "h:99999", ":80", "[::1", "[::1%25eth0]". The
+// [Host] of "EXAMPLE.com.:8080" is "example.com", that of "[::1]:80" is "::1".
 package canonical

@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// EscapedPath returns the escaped path of a normalised request, which editing starts from. It is not ok for "OPTIONS
-// *", which asks about the whole server: there is no path to edit then.
+// EscapedPath returns the escaped path of a normalised request. It is not ok for "OPTIONS *", which asks about the
+// whole server: there is no path to edit then.
 func EscapedPath(r *http.Request) (escaped string, ok bool) {
 	escaped = r.URL.EscapedPath()
 	return escaped, escaped != "*"
 }
 
-// RoutingPath returns the routing path of r as its path is now, after whatever middlewares did to it.
+// RoutingPath returns the routing path of r including changes by middlewares.
 //
-// It never reads URL.Path alone: net/url leaves RawPath empty for "/%21" too, whose Path is "/!".
+// URL.Path alone is not enough: net/url leaves RawPath empty for "/%21" too, whose Path is "/!".
 func RoutingPath(r *http.Request) string {
 	return route(r.URL.EscapedPath())
 }
 
-// CutRouting cuts an escaped path after the characters that the first n bytes of its routing path stand for. It is not
-// ok when those bytes end inside a percent-encoding, which is one character, or when the routing path is shorter.
+// CutRouting cuts an escaped path after the characters of the first n bytes of its routing path. It is not ok when
+// those bytes end inside a percent-encoding, or when the routing path is shorter.
 func CutRouting(escaped string, n int) (prefix, rest string, ok bool) {
 	at := 0
 	for n > 0 && at < len(escaped) {
@@ -43,11 +43,11 @@ func CutRouting(escaped string, n int) (prefix, rest string, ok bool) {
 
 // SetPath replaces the path of r by an escaped path, in place: URL.Path, URL.RawPath and RequestURI agree afterwards,
 // and the query stays. A missing leading slash is added, and percent-encodings are normalised as [Policy.Apply] does.
-// It is the only way in which a middleware changes a path.
+// All changes of paths use it.
 //
-// An edit can't reach what the route did not match: a result with a dot segment, or with an empty segment or one of
-// parameters alone that was not there before, is refused with an [*Error] and r stays as it was. Cleaning it instead
-// would let "/api../admin" become "/admin" behind a rule that guards "/api/admin".
+// An edit cannot bypass the route's rule: a result with a dot segment, or with an empty segment or one of parameters
+// alone that was not there before, is refused with an [*Error] and r stays as it was. Cleaning it instead would let
+// "/api../admin" become "/admin" behind a rule that guards "/api/admin".
 func SetPath(r *http.Request, escaped string) error {
 	before, ok := EscapedPath(r)
 	if !ok {
@@ -71,7 +71,6 @@ func SetPath(r *http.Request, escaped string) error {
 	return nil
 }
 
-// PrependPath puts an escaped prefix before the path of r, as [SetPath] does with both together.
 func PrependPath(r *http.Request, prefix string) error {
 	path, ok := EscapedPath(r)
 	if !ok {
@@ -80,7 +79,6 @@ func PrependPath(r *http.Request, prefix string) error {
 	before := r.RequestURI
 	target := prefix + path
 	if query := r.URL.RawQuery; query != "" || r.URL.ForceQuery {
-		// One string serves the path and the target.
 		target = prefix + path + "?" + query
 	}
 	r.RequestURI = target
@@ -104,10 +102,10 @@ func checkEdit(before, after string) error {
 	return nil
 }
 
-// Literal turns a path that an operator wrote into an escaped path that begins with "/", for comparison with and use in
-// [SetPath]. What is not a valid percent-encoding must be written as one ("%25" for a percent sign); every other
-// character that a path can't hold raw is encoded, "?" and "#" too. A path with empty segments, dot segments or
-// segments of parameters alone is an error.
+// Literal returns a configured path as an escaped path that begins with "/", to compare with others and for [SetPath].
+// What is not a valid percent-encoding must be written as one ("%25" for a percent sign); every other character that a
+// path can't hold raw is encoded, "?" and "#" too. A path with empty segments, dot segments or segments of parameters
+// alone is an error.
 func Literal(text string) (string, error) {
 	raw := make([]byte, 0, len(text)+8)
 	if !strings.HasPrefix(text, "/") {

@@ -10,9 +10,9 @@ const maxPort = 1<<16 - 1
 
 // ValidAuthority reports whether a Host, an :authority or the authority of a target names a host as RFC 3986 section
 // 3.2 writes it: a name of unreserved characters, sub-delimiters and percent-encodings, or an IPv6 address in brackets,
-// and behind it perhaps a colon and a port of decimal digits, none or up to 65535. User information, a zone, an address
-// of a version that nobody has defined, and the empty host are not valid. It does not allocate for what is valid, and
-// looks at each byte of a name once.
+// and behind it perhaps a colon and a port of decimal digits, none or up to 65535. User information, a zone, an
+// IPvFuture address, and the empty host are not valid. It does not allocate for what is valid, and looks at each byte
+// of a name once.
 //
 // A name that is valid can still be one that no rule compares: see [Host].
 func ValidAuthority(authority string) bool {
@@ -49,7 +49,7 @@ func Port(hostport string) string {
 	return port
 }
 
-// split cuts a valid authority into host and port. It leaves a literal in its brackets, and what is in them to others.
+// split cuts a valid authority into host and port. A literal keeps its brackets and is not checked.
 func split(authority string) (host, port string, ok bool) {
 	end := 0
 	if strings.HasPrefix(authority, "[") {
@@ -70,7 +70,7 @@ func split(authority string) (host, port string, ok bool) {
 	return host, port[1:], true
 }
 
-// nameEnd returns where the name that s begins with ends (RFC 3986 section 3.2.2, reg-name).
+// nameEnd returns the end of the name at the beginning of s (RFC 3986 section 3.2.2, reg-name).
 func nameEnd(s string) int {
 	i := 0
 	for i < len(s) {
@@ -100,11 +100,11 @@ func validPort(port string) bool {
 	return true
 }
 
-// address reads the IPv6 address in brackets.
+// address parses the IPv6 address in brackets.
 func address(bracketed string) (netip.Addr, bool) {
 	text := bracketed[1 : len(bracketed)-1]
 	if strings.IndexByte(text, '%') >= 0 {
-		return netip.Addr{}, false // A zone means something on one machine only (RFC 6874 section 1).
+		return netip.Addr{}, false // A zone is valid on one machine only (RFC 6874 section 1).
 	}
 	addr, err := netip.ParseAddr(text)
 	return addr, err == nil && addr.Is6()

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// isPlain reports whether s holds only characters that may stand unencoded, and nothing that looks like an empty
-// segment, a dot segment or a segment of parameters alone. It may say no too often, never yes.
+// isPlain reports whether s certainly needs no change: only characters that need no encoding, no empty segment, dot
+// segment or segment of parameters alone. It may return false for such an s.
 func isPlain(s string) bool {
 	slash := false
 	for i := range len(s) {
@@ -19,10 +19,10 @@ func isPlain(s string) bool {
 	return true
 }
 
-// normalize decodes the encodings of unreserved characters, writes the others in upper case, and encodes what can't
-// stand raw. It allocates only when it changes something.
+// normalize decodes the encodings of unreserved characters, writes the others in upper case, and encodes characters
+// that are invalid raw. It allocates only for changes.
 func normalize(s string, allowed EncodedCharacters) (string, error) {
-	var short [128]byte // most paths fit, and cost no more than the string that is returned
+	var short [128]byte // sufficient for most paths
 	var out []byte
 	for i := 0; i < len(s); i++ {
 		c, width, plain := s[i], 1, true
@@ -110,7 +110,7 @@ func appendUnlessNil(out []byte, c byte) []byte {
 	return append(out, c)
 }
 
-// segments is what inspect found in a path.
+// segments is the classification of a path's segments.
 type segments int
 
 const (
@@ -158,7 +158,7 @@ func classify(rest string) segments {
 	return tidy
 }
 
-// hasDotSegment reports whether a segment of s is a dot segment, with or without a parameter.
+// hasDotSegment reports whether s has a dot segment, with or without a parameter.
 func hasDotSegment(s string) bool {
 	for i := range len(s) {
 		if s[i] != '/' {
@@ -171,8 +171,8 @@ func hasDotSegment(s string) bool {
 	return false
 }
 
-// clean removes dot segments and empty segments. It keeps a trailing slash that is there and invents none, as
-// url.URL.JoinPath does, so that "/a/b/.." is "/a".
+// clean removes dot segments and empty segments. It keeps a trailing slash and adds none, as url.URL.JoinPath:
+// "/a/b/.." becomes "/a".
 func clean(s string) string {
 	cleaned := path.Clean(s)
 	if cleaned != "/" && strings.HasSuffix(s, "/") {

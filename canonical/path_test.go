@@ -110,7 +110,7 @@ func refusedPaths() []pathCase {
 	}
 }
 
-// unsanitizedPaths: dot segments where nobody cleans.
+// unsanitizedPaths: dot segments without Sanitize.
 func unsanitizedPaths() []pathCase {
 	return []pathCase{
 		{name: "unsanitized empty segment", path: "/a//b", forward: "/a//b", routing: "/a//b"},

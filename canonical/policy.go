@@ -2,9 +2,8 @@ package canonical
 
 import "strings"
 
-// EncodedCharacters says which reserved characters a path may carry percent-encoded, as the options
-// entryPoints.*.http.encodedCharacters.*. The zero value allows none; [AllowAllEncoded] is the default of those
-// options.
+// EncodedCharacters are the reserved characters that a path may contain percent-encoded, as the options
+// entryPoints.*.http.encodedCharacters.*. The zero value allows none; [AllowAllEncoded] is the default of the options.
 type EncodedCharacters struct {
 	// AllowSlash allows %2F (allowEncodedSlash).
 	AllowSlash bool
@@ -30,7 +29,6 @@ func AllowAllEncoded() EncodedCharacters {
 	}
 }
 
-// allows reports whether the character c may appear encoded.
 func (e EncodedCharacters) allows(c byte) bool {
 	switch c {
 	case '/':
@@ -51,7 +49,7 @@ func (e EncodedCharacters) allows(c byte) bool {
 	return true
 }
 
-// Check refuses an escaped path that carries an encoded character which is not allowed. The error is an [*Error].
+// Check refuses an escaped path that contains an encoded character which is not allowed. The error is an [*Error].
 func (e EncodedCharacters) Check(escaped string) error {
 	for i := 0; i < len(escaped); i++ {
 		at := strings.IndexByte(escaped[i:], '%')
@@ -67,9 +65,8 @@ func (e EncodedCharacters) Check(escaped string) error {
 	return nil
 }
 
-// Policy says how the target of a request is normalised at one entrypoint. It is a plain value: copy and compare it
-// freely. The zero value refuses every encoded character and cleans nothing; [DefaultPolicy] holds the documented
-// defaults.
+// Policy defines how the targets of requests are normalised at one entrypoint. The zero value refuses every encoded
+// character and removes no segments; [DefaultPolicy] holds the documented defaults.
 type Policy struct {
 	// Sanitize removes dot segments and empty segments (sanitizePath, default true).
 	Sanitize bool
@@ -77,7 +74,7 @@ type Policy struct {
 	// default false). Servers that remove parameters, such as servlet containers, read "/admin". Without Sanitize they are
 	// accepted too.
 	AllowOnlyParameters bool
-	// Encoded says which characters may be percent-encoded (encodedCharacters, default all).
+	// Encoded is the set of characters that may be percent-encoded (encodedCharacters, default all).
 	Encoded EncodedCharacters
 	// EncodeQuerySemicolons replaces ";" by "%3B" in the query (encodeQuerySemicolons, default false).
 	EncodeQuerySemicolons bool
@@ -89,7 +86,7 @@ func DefaultPolicy() Policy {
 }
 
 // Apply normalises an escaped path, the part of an origin-form request target before "?". An empty path becomes "/",
-// "*" stays. A path with nothing to do comes back as the same string, without an allocation. The error is an [*Error].
+// "*" stays. A path that needs no change is returned without an allocation. The error is an [*Error].
 func (p Policy) Apply(escaped string) (Target, error) {
 	switch {
 	case escaped == "" || escaped == "/":
@@ -123,7 +120,7 @@ func (p Policy) Apply(escaped string) (Target, error) {
 }
 
 // Query normalises a raw query (without "?"): a raw "#", space or control byte is refused with an [*Error], semicolons
-// are encoded when the policy says so, and everything else stays as received.
+// are encoded if the policy requires it.
 func (p Policy) Query(raw string) (string, error) {
 	semicolon := false
 	for i := range len(raw) {

@@ -6,16 +6,15 @@ import (
 	"strings"
 )
 
-// Target is one path in its two spellings. See the package comment.
+// Target is one path in its escaped and its routing form. See the package comment.
 type Target struct {
 	// Escaped is the path to forward: it begins with "/", or is "*".
 	Escaped string
-	// Routing is the path that rules compare.
+	// Routing is the path that rules are matched with.
 	Routing string
 }
 
-// Set writes the path into u, such that u.EscapedPath() is t.Escaped and u.RawPath is empty where u.Path alone says the
-// same.
+// Set writes the path into u, such that u.EscapedPath() is t.Escaped. u.RawPath is empty if u.Path is sufficient.
 func (t Target) Set(u *url.URL) { setPath(u, t.Escaped) }
 
 func setPath(u *url.URL, escaped string) {
@@ -28,7 +27,7 @@ func setPath(u *url.URL, escaped string) {
 	}
 }
 
-// decode removes every percent-encoding of a normalised path.
+// decode decodes every percent-encoding of a normalised path.
 func decode(escaped string) string {
 	out := make([]byte, 0, len(escaped))
 	for i := 0; i < len(escaped); i++ {
@@ -42,18 +41,17 @@ func decode(escaped string) string {
 	return string(out)
 }
 
-// Normalize brings the target of r into the one form: the request target's kind, path and query. It writes URL,
-// RequestURI and, for an absolute-form target, which only HTTP/1 has, Host; a request with nothing to do is not written
-// to. It is called once per request, before anything looks at it. The error is an [*Error], and r must then not be
-// served.
+// Normalize normalises the target of r: its form, path and query. It writes URL, RequestURI and, for an absolute-form
+// target (HTTP/1 only), Host; a request that needs no change is not written to. It is called once per request, before
+// other readers of the target. The error is an [*Error], and r must then not be served.
 func (p Policy) Normalize(r *http.Request) (Target, error) {
 	u := r.URL
 	absolute, err := checkForm(r)
 	if err != nil {
 		return Target{}, err
 	}
-	// RawPath is what was received whenever Path alone does not say it; EscapedPath would drop it for one raw byte that
-	// net/url does not accept, and turn its %2F into a separator.
+	// RawPath is the received path if Path alone is ambiguous. EscapedPath would ignore it for one raw byte that net/url
+	// rejects, and turn its %2F into a separator.
 	received := u.RawPath
 	if received == "" {
 		received = u.EscapedPath()
@@ -81,8 +79,7 @@ func (p Policy) Normalize(r *http.Request) (Target, error) {
 	return target, nil
 }
 
-// checkForm refuses the kinds of request target that this proxy does not serve, and reports whether it is in absolute
-// form.
+// checkForm refuses unsupported forms of request targets, and reports whether it is in absolute form.
 func checkForm(r *http.Request) (absolute bool, err error) {
 	u := r.URL
 	if r.Method == http.MethodConnect {
@@ -95,7 +92,7 @@ func checkForm(r *http.Request) (absolute bool, err error) {
 		return false, nil
 	}
 	if r.ProtoMajor > 1 {
-		// There the host has a place of its own, and one in the path would replace it (RFC 9113, section 8.3.1).
+		// HTTP/2 sends the host in :authority, and one in the path would replace it (RFC 9113, section 8.3.1).
 		return false, refuse("the target is no path")
 	}
 	if !strings.EqualFold(u.Scheme, "http") && !strings.EqualFold(u.Scheme, "https") || u.Opaque != "" || u.Host == "" {
@@ -105,13 +102,13 @@ func checkForm(r *http.Request) (absolute bool, err error) {
 	return true, nil
 }
 
-// requestURI returns the target with another path.
+// requestURI returns the target with a new path.
 func requestURI(r *http.Request, escaped string) string {
 	query := r.URL.RawQuery
 	if query == "" && !r.URL.ForceQuery {
 		return escaped
 	}
-	// What is cut off a path leaves the end of the target that there was.
+	// The query follows the received path.
 	path := len(escaped)
 	if cut := len(r.RequestURI) - path - 1 - len(query); cut >= 0 {
 		end := r.RequestURI[cut:]

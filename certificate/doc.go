@@ -1,6 +1,6 @@
-// Package certificate is how Sluice speaks TLS to clients: certificates by SNI, TLS options and session tickets.
+// Package certificate holds the server side of TLS: certificates by SNI, TLS options and session tickets.
 //
-// In flow the section tls of the dynamic configuration (paths or inline PEM) and ClientHellos; out flow immutable Sets of
-// certificates, Options that yield a *tls.Config for a handshake, and the Connection that remembers under which options a
-// client was accepted. It never listens, never reads from a connection, and never obtains a certificate from anybody.
+// A Set is an immutable choice of certificates, read from the section tls of the dynamic configuration (paths or inline
+// PEM). Options yield the *tls.Config of a handshake. Tickets hold the keys of session tickets. Connection stores the
+// options under which a client was accepted. Certificates are not obtained by ACME or other means.
 package certificate

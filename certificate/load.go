@@ -46,8 +46,8 @@ func parsePair(c dynamic.Certificate, certPEM, keyPEM []byte) (*tls.Certificate,
 	return &pair, nil
 }
 
-// readAuthorities reads the certificate authorities for clients; the text is returned for the fingerprint.
-// A file with nothing usable in it is an error, since fewer authorities than declared must not go unnoticed.
+// readAuthorities reads the certificate authorities for clients; the text is returned for the fingerprint. A file
+// without a certificate is an error.
 func readAuthorities(files []string) (*x509.CertPool, []byte, error) {
 	pool := x509.NewCertPool()
 	var all []byte

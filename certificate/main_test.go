@@ -134,7 +134,8 @@ func (i issued) issueClient(t *testing.T) issued {
 	}, newECDSA(t), &i)
 }
 
-// shake makes a handshake over the loopback interface, lets the server say one byte, and returns what the client saw.
+// shake makes a handshake over the loopback interface, in which the server sends one byte, and returns the client's
+// state.
 func shake(t *testing.T, server, client *tls.Config) (tls.ConnectionState, error) {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -175,7 +176,7 @@ func shake(t *testing.T, server, client *tls.Config) (tls.ConnectionState, error
 	return conn.ConnectionState(), nil
 }
 
-// blind returns a client that believes every certificate.
+// blind returns a client that does not verify certificates.
 func blind(serverName string) *tls.Config {
 	return &tls.Config{ServerName: serverName, InsecureSkipVerify: true, MinVersion: tls.VersionTLS10} //nolint:gosec // The tests look at the certificate themselves.
 }

@@ -13,13 +13,13 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// Options are the TLS options of connections from clients, ready for handshakes. They are immutable but for the keys of
-// session tickets, which are replaced in time.
+// Options are the TLS options of connections from clients. They are immutable except for the keys of session tickets,
+// which are rotated.
 type Options struct {
 	// Name is the qualified name of the options.
 	Name string
-	// Fingerprint identifies what the options say, certificate authorities included; not their name and not the
-	// certificates that clients see. Options with equal fingerprints accept the same clients.
+	// Fingerprint identifies the content of the options with the certificate authorities, but without the name and the
+	// server certificates. Options with equal fingerprints accept the same clients.
 	Fingerprint uint64
 
 	full    [sha256.Size]byte
@@ -28,10 +28,10 @@ type Options struct {
 	applied atomic.Uint64
 }
 
-// NewOptions checks options and reads the certificate authorities for clients; nil stands for the defaults.
-// certificates is asked for the current Set in every handshake; tickets may be nil, and then no session is resumed.
-// The error names the option and, for an unknown value, the nearest known one. A certificate authority that cannot be read
-// is an error: such options must not serve anybody.
+// NewOptions checks options and reads the certificate authorities for clients; nil means the defaults. certificates
+// returns the current Set for each handshake; without tickets (nil), sessions are not resumed. The error names the
+// option and, for an unknown value, the nearest known one. An unreadable certificate authority is an error: such
+// options must not be used.
 func NewOptions(name string, options *dynamic.TLSOptions, certificates func() *Set, tickets *Tickets) (*Options, error) {
 	if options == nil {
 		options = &dynamic.TLSOptions{}
@@ -55,7 +55,7 @@ func NewOptions(name string, options *dynamic.TLSOptions, certificates func() *S
 		return set.Get(hello, strict), nil
 	}
 	if strict {
-		// A resumed session skips GetCertificate, so that another name than before would pass.
+		// A resumed session skips GetCertificate, so the name is checked here.
 		config.UnwrapSession = func(identity []byte, state tls.ConnectionState) (*tls.SessionState, error) {
 			if set := certificates(); set == nil || len(set.lookup(state.ServerName)) == 0 {
 				return nil, nil
@@ -67,7 +67,7 @@ func NewOptions(name string, options *dynamic.TLSOptions, certificates func() *S
 	return &Options{Name: name, Fingerprint: shorten(full), full: full, config: config, tickets: tickets}, nil
 }
 
-// Config returns the configuration for one handshake. The caller must not change it.
+// Config returns the configuration for one handshake. The caller must not modify it.
 func (o *Options) Config() *tls.Config {
 	if o.config.SessionTicketsDisabled {
 		return o.config
@@ -80,7 +80,7 @@ func (o *Options) Config() *tls.Config {
 	return o.config
 }
 
-// translate checks options and makes a configuration of them; the text of the certificate authorities is returned too.
+// translate converts options to a configuration; the text of the certificate authorities is returned too.
 func translate(options *dynamic.TLSOptions) (*tls.Config, []byte, error) {
 	config := &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: slices.Clone(options.ALPNProtocols)}
 	var err error
@@ -113,7 +113,7 @@ func translate(options *dynamic.TLSOptions) (*tls.Config, []byte, error) {
 	return config, authorities, err
 }
 
-// clientAuth sets which client certificates are asked for. Authorities without a type ask for certificates that they
+// clientAuth sets which client certificates are requested. Authorities without a type request certificates that they
 // signed, as in Traefik.
 func clientAuth(config *tls.Config, auth dynamic.ClientAuth) ([]byte, error) {
 	var authorities []byte
@@ -133,14 +133,14 @@ func clientAuth(config *tls.Config, auth dynamic.ClientAuth) ([]byte, error) {
 		return nil, err
 	}
 	if kind >= tls.VerifyClientCertIfGiven && config.ClientCAs == nil {
-		// Without a pool crypto/tls would trust every authority of the system.
+		// Without a pool, crypto/tls would trust all authorities of the system.
 		return nil, errors.New("clientAuth.clientAuthType: " + auth.ClientAuthType + " needs clientAuth.caFiles")
 	}
 	config.ClientAuth = kind
 	return authorities, nil
 }
 
-// fingerprint hashes what decides which clients are accepted and how.
+// fingerprint hashes everything that decides which clients are accepted.
 func fingerprint(options *dynamic.TLSOptions, authorities []byte) ([sha256.Size]byte, error) {
 	said := *options
 	said.ClientAuth.CAFiles = nil

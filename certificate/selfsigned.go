@@ -13,15 +13,14 @@ import (
 )
 
 const (
-	// selfSignedName is the name in the certificate that is shown when no other fits.
-	selfSignedName = "SLUICE DEFAULT CERT"
-	// selfSignedValidity is how long it is valid.
+	// selfSignedName is the common name of the default certificate.
+	selfSignedName     = "SLUICE DEFAULT CERT"
 	selfSignedValidity = 365 * 24 * time.Hour
-	// selfSignedRenewal is how long before its end it is replaced, at the next reload.
+	// selfSignedRenewal is the remaining validity at which it is replaced by a reload.
 	selfSignedRenewal = 30 * 24 * time.Hour
 )
 
-// selfSign makes the certificate that is shown when no other fits.
+// selfSign makes the default certificate.
 func selfSign(now time.Time) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -34,7 +33,7 @@ func selfSign(now time.Time) (*tls.Certificate, error) {
 	template := &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: selfSignedName},
-		// A client whose clock is a little slow is no reason for a second error.
+		// tolerates clients whose clock is slow
 		NotBefore:             now.Add(-time.Hour),
 		NotAfter:              now.Add(selfSignedValidity),
 		KeyUsage:              x509.KeyUsageDigitalSignature,

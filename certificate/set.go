@@ -13,26 +13,25 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// Entry is one certificate that a Set is asked to hold.
+// Entry is one certificate to load.
 type Entry struct {
-	// Name names the entry in Problems; it means nothing else.
+	// Name identifies the entry in Problems.
 	Name string
-	// Certificate is where certificate and key are.
+	// Certificate holds or names certificate and key.
 	Certificate dynamic.Certificate
-	// Default marks the certificate for clients to which no other one fits (tls.stores.default.defaultCertificate).
-	// The first usable one counts.
+	// Default marks the certificate that is used if no other matches (tls.stores.default.defaultCertificate). The first
+	// usable one is used.
 	Default bool
 }
 
-// Problem is what is wrong with one entry.
+// Problem is an error of one entry.
 type Problem struct {
-	// Index is the position of the entry; -1 when the problem is with the generated certificate.
+	// Index is the index of the entry; -1 for the generated certificate.
 	Index int
-	// Name is that of the entry.
-	Name string
-	// Warning says that the certificate is in use nevertheless.
+	Name  string
+	// Warning is set if the certificate is used nevertheless.
 	Warning bool
-	// Err says what is wrong, without the name.
+	// Err does not contain the name.
 	Err error
 }
 
@@ -45,9 +44,8 @@ type Set struct {
 	loaded    map[digest]*tls.Certificate
 }
 
-// NewSet reads the certificates of entries. What cannot be used is named in a Problem and left out, and the rest works.
-// Certificates whose content has not changed, and the generated certificate that is shown when no other fits, are taken
-// over from previous, which may be nil.
+// NewSet reads the certificates of entries. Unusable ones are reported as Problems and left out. Unchanged certificates
+// and the generated default are taken over from previous, which may be nil.
 func NewSet(entries []Entry, previous *Set) (*Set, []Problem) {
 	now := time.Now()
 	b := builder{
@@ -71,10 +69,10 @@ func NewSet(entries []Entry, previous *Set) (*Set, []Problem) {
 	return b.set, b.problems
 }
 
-// Get returns the certificate for a client: one that names its SNI exactly, else one that covers it by a wildcard for one
+// Get returns the certificate for a client: one with the SNI as its name, else one with a matching wildcard for one
 // label (RFC 6125, section 6.4.3), else, unless strict is set, the default one. Of several for one name it prefers the
-// first that the client supports; the order is: valid ones, those that are not the default, those that end last.
-// It returns nil when strict is set and no certificate names the SNI. It does not allocate where there is one choice.
+// first that the client supports; the order is: valid ones, those that are not the default, those that end last. It
+// returns nil when strict is set and no certificate names the SNI. It does not allocate if there is one candidate.
 func (s *Set) Get(hello *tls.ClientHelloInfo, strict bool) *tls.Certificate {
 	if found := s.lookup(hello.ServerName); len(found) > 0 {
 		return supported(found, hello)
@@ -90,7 +88,7 @@ func (s *Set) Get(hello *tls.ClientHelloInfo, strict bool) *tls.Certificate {
 
 // lookup returns the certificates that name serverName.
 func (s *Set) lookup(serverName string) []*tls.Certificate {
-	// A name is at most 255 bytes long (RFC 1035, section 2.3.4), so that folding its case needs no heap.
+	// A name has at most 255 bytes (RFC 1035, section 2.3.4), so folding its case does not allocate.
 	var buffer [256]byte
 	if serverName == "" || len(serverName) > len(buffer) {
 		return nil
@@ -202,7 +200,7 @@ func (b *builder) generate() {
 	b.set.generated = generated
 }
 
-// compare orders the certificates for one name. It depends on their content alone, so that no order of files or maps shows.
+// compare orders the certificates for one name. It depends on their content only, not on the order of files or maps.
 func (b *builder) compare(x, y *tls.Certificate) int {
 	rank := func(c *tls.Certificate) int {
 		switch {
@@ -222,8 +220,8 @@ func (b *builder) compare(x, y *tls.Certificate) int {
 	return bytes.Compare(x.Leaf.Raw, y.Leaf.Raw)
 }
 
-// namesOf returns the names of a certificate in lower case. The common name counts only where there is no alternative name
-// of any kind: clients ignore it then too (RFC 6125, section 6.4.4).
+// namesOf returns the names of a certificate in lower case. The common name is used only without alternative names of
+// any kind, as clients do (RFC 6125, section 6.4.4).
 func namesOf(leaf *x509.Certificate) []string {
 	names := leaf.DNSNames
 	if len(names) == 0 && len(leaf.IPAddresses) == 0 && len(leaf.URIs) == 0 && len(leaf.EmailAddresses) == 0 &&
@@ -237,7 +235,7 @@ func namesOf(leaf *x509.Certificate) []string {
 	return lower
 }
 
-// Leaves returns the leaves of all certificates that were read, in the order of their serial numbers; the generated one is not among them.
+// Leaves returns the leaves of all loaded certificates, sorted by serial number, without the generated one.
 func (s *Set) Leaves() []*x509.Certificate {
 	var leaves []*x509.Certificate
 	for _, loaded := range s.loaded {

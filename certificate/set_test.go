@@ -40,7 +40,7 @@ func TestGetChoosesBySNI(t *testing.T) {
 	for _, test := range []struct {
 		name string
 		want issued
-		// strict says whether sniStrict accepts the name.
+		// strict is whether sniStrict accepts the name.
 		strict bool
 	}{
 		{"a.example.com", exact, true},

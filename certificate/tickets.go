@@ -11,17 +11,17 @@ import (
 )
 
 const (
-	// ticketRotation is how long one secret makes new session tickets.
+	// ticketRotation is the period in which one secret encrypts new session tickets.
 	ticketRotation = 12 * time.Hour
-	// ticketsKept is how many secrets, the current one included, still open tickets.
+	// ticketsKept is the number of secrets, the current one included, that decrypt tickets.
 	ticketsKept = 3
 )
 
-// Tickets holds the secrets of session tickets. One of it serves all entrypoints and outlives every reload, so that clients
-// resume their sessions after a reload. A secret is replaced every 12 hours, and opens tickets for 24 hours more.
+// Tickets holds the secrets of session tickets. It is shared by all entrypoints and kept over reloads, so that clients
+// can resume sessions. A secret is replaced every 12 hours, and decrypts tickets for 24 hours more.
 //
-// Every Options derives keys of its own from a secret and its fingerprint, so that a session that was accepted under weaker
-// options, for instance without a client certificate, is never resumed under stricter ones.
+// Every Options derives keys of its own from a secret and its fingerprint, so that a session accepted under weaker
+// options, for instance without a client certificate, is not resumed under stricter ones.
 type Tickets struct {
 	next       atomic.Int64
 	generation atomic.Uint64
@@ -36,7 +36,7 @@ func NewTickets() *Tickets {
 	return t
 }
 
-// current returns the number of the current secret; it makes a new one when it is time. Handshakes call it, so it takes the
+// current returns the number of the current secret, and rotates the secrets when due. Handshakes call it; it takes the
 // lock only then.
 func (t *Tickets) current(now time.Time) uint64 {
 	if now.UnixNano() >= t.next.Load() {
@@ -53,18 +53,18 @@ func (t *Tickets) rotate(now time.Time) {
 		return
 	}
 	if overdue := now.UnixNano() - next; next != 0 && overdue > int64(ticketRotation)*(ticketsKept-1) {
-		// Nobody shook hands for so long that no secret is young enough to open a ticket.
+		// All secrets have expired.
 		t.secrets = nil
 	}
 	var secret [sha256.Size]byte
-	// crypto/rand.Read never fails: it ends the process where the system has no randomness.
+	// crypto/rand.Read does not return errors: it ends the process if the system has no randomness.
 	_, _ = rand.Read(secret[:])
 	t.secrets = append([][sha256.Size]byte{secret}, t.secrets[:min(len(t.secrets), ticketsKept-1)]...)
 	t.next.Store(now.Add(ticketRotation).UnixNano())
 	t.generation.Add(1)
 }
 
-// keys returns the ticket keys for options with the fingerprint, the one for new tickets first, and their generation.
+// keys returns the ticket keys for a fingerprint, the one for new tickets first, and their generation.
 func (t *Tickets) keys(fingerprint [sha256.Size]byte) ([][32]byte, uint64) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -78,5 +78,5 @@ func (t *Tickets) keys(fingerprint [sha256.Size]byte) ([][32]byte, uint64) {
 	return keys, t.generation.Load()
 }
 
-// shorten returns the form of a fingerprint that connections carry.
+// shorten returns the fingerprint as connections store it.
 func shorten(fingerprint [sha256.Size]byte) uint64 { return binary.BigEndian.Uint64(fingerprint[:]) }

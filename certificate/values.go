@@ -9,13 +9,13 @@ import (
 	"github.com/sluiceproxy/sluice/document"
 )
 
-// value is a name that an option accepts, with what it stands for.
+// value is a valid name of an option and its meaning.
 type value[T any] struct {
 	name string
 	is   T
 }
 
-// find returns what a name of an option stands for; names differ by more than case.
+// find returns the meaning of an option's name, ignoring case.
 func find[T any](option, name string, known []value[T]) (T, error) {
 	for _, candidate := range known {
 		if strings.EqualFold(candidate.name, name) {
@@ -83,12 +83,12 @@ func clientAuths() []value[tls.ClientAuthType] {
 	}
 }
 
-// cipherSuites returns the suites that crypto/tls implements, insecure ones included: who names one wants it.
+// cipherSuites returns the suites of crypto/tls, including insecure ones, which may be configured by name.
 func cipherSuites() []value[uint16] {
 	var all []value[uint16]
 	for _, suite := range slices.Concat(tls.CipherSuites(), tls.InsecureCipherSuites()) {
 		all = append(all, value[uint16]{suite.Name, suite.ID})
-		// The names of RFC 7905 end in the hash; older configurations leave it out.
+		// The names of RFC 7905 end in the hash; older configurations omit it.
 		if short, ok := strings.CutSuffix(suite.Name, "_POLY1305_SHA256"); ok {
 			all = append(all, value[uint16]{short + "_POLY1305", suite.ID})
 		}

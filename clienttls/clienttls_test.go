@@ -58,8 +58,8 @@ func write(t testing.TB, name, text string) string {
 	return path
 }
 
-// handshake returns how many certificates a server with the pair gets from a client with this configuration, and what
-// that says.
+// handshake returns the number of certificates that a server gets from a client with this configuration, and the
+// handshake error.
 func handshake(t *testing.T, client *tls.Config, server pair) (int, error) {
 	t.Helper()
 	own, err := tls.X509KeyPair([]byte(server.cert), []byte(server.key))
@@ -233,7 +233,7 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// Files are read by who the caller says, each once, and text is not.
+// The given function reads each file once; inline text is not read.
 func TestReadFile(t *testing.T) {
 	server, client := issue(t), issue(t)
 	files := map[string]string{"ca": server.cert, "cert": client.cert, "key": client.key, "huge": strings.Repeat("#",

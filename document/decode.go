@@ -8,27 +8,26 @@ import (
 	"strings"
 )
 
-// Decoder fills plain Go values from nodes. It remembers the layout of the struct types it has met, and nothing else;
-// the zero value is ready. A Decoder must not be used by two goroutines at once.
+// Decoder fills Go values from nodes. It caches the layouts of struct types; the zero value is ready. It is not safe
+// for concurrent use.
 type Decoder struct {
 	layouts map[reflect.Type]*layout
 }
 
-// Decode fills the value that into points to with a Decoder of its own; see Decoder.Decode.
+// Decode is Decoder.Decode with a new Decoder.
 func Decode(node *Node, into any) []Problem { return new(Decoder).Decode(node, into) }
 
-// Decode fills the value that into points to from a node and returns all that is wrong, by line. What is right is
-// filled in even then. Nothing is changed by a Null node.
+// Decode fills the value that into points to from a node and returns all problems, by line. Valid parts are filled in
+// even then. A Null node changes nothing.
 //
-//   - The json tag of a struct field is its key, compared without regard to case; a field tagged "-" has none. Embedded
+//   - The json tag of a struct field is its key, compared ignoring case; a field tagged "-" has none. Embedded
 //     structs without a name of their own add their fields. An unknown key is a problem that names the nearest known one.
-//   - A struct that comes into being behind a pointer, in a list or in a map gets its defaults by its method SetDefaults
-//     first; for into itself that is left to the caller. true makes a struct whose field has the tag label:"allowEmpty",
-//     false leaves it out.
+//   - SetDefaults is called on structs that are created for a pointer, in a list or in a map, but not on into itself.
+//     true makes a struct whose field has the tag label:"allowEmpty", false leaves it out.
 //   - Keys of maps keep their case; two that differ only in case are a problem.
 //   - A list of scalars may be given as one string with commas.
-//   - Integers and bools may be given as strings; a string takes any scalar as it is written; a type called Duration
-//     takes "1m30s" or whole seconds (time.Duration: nanoseconds); encoding.TextUnmarshaler is honoured.
+//   - Integers and bools may be given as strings; a string accepts any scalar; a type named Duration accepts "1m30s" or
+//     whole seconds (time.Duration: nanoseconds); encoding.TextUnmarshaler is used.
 func (d *Decoder) Decode(node *Node, into any) []Problem {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() {
@@ -50,9 +49,9 @@ func (r *run) problem(line int, path, format string, args ...any) {
 	r.problems = append(r.problems, Problem{Line: line, Path: path, Reason: fmt.Sprintf(format, args...)})
 }
 
-// Defaulter is a struct that knows its defaults.
+// Defaulter is a struct that has defaults.
 type Defaulter interface {
-	// SetDefaults fills in the defaults. It is called on a zero value, before what is read.
+	// SetDefaults sets the defaults. It is called on a zero value, before decoding into it.
 	SetDefaults()
 }
 
@@ -65,7 +64,7 @@ func fresh(t reflect.Type) reflect.Value {
 	return pointer
 }
 
-// value fills one addressable value. Switch says that a bool may stand for a struct.
+// value fills one addressable value. onOff allows a bool in place of a struct.
 func (r *run) value(node *Node, target reflect.Value, path string, onOff bool) {
 	if node.Kind == Null {
 		return
@@ -184,7 +183,7 @@ func (r *run) mapping(node *Node, target reflect.Value, path string) {
 	}
 }
 
-// element makes one value of a list or a map; the zero reflect.Value says that there is none.
+// element makes one value of a list or a map, or the zero reflect.Value.
 func (r *run) element(node *Node, t reflect.Type, line int, path string) reflect.Value {
 	if node.Kind == Null && t.Kind() != reflect.String && t.Kind() != reflect.Interface {
 		r.problem(line, path, "has no value")
@@ -219,7 +218,7 @@ func (r *run) list(node *Node, target reflect.Value, path string) {
 	target.Set(out)
 }
 
-// splitList makes the items of "a, b".
+// splitList splits "a, b".
 func splitList(node *Node) []*Node {
 	if node.Type != String {
 		return []*Node{node}
@@ -231,8 +230,7 @@ func splitList(node *Node) []*Node {
 	return items
 }
 
-// SplitList returns the elements of a list that is written as one text with commas. Elements have no space around them;
-// empty ones are left out.
+// SplitList splits a text at commas. Spaces around elements and empty elements are removed.
 func SplitList(text string) []string {
 	var elements []string
 	for part := range strings.SplitSeq(text, ",") {

@@ -268,7 +268,7 @@ func TestTooLargeADocumentIsRefused(t *testing.T) {
 	}
 }
 
-// TestIdentity proves that the identity sees content and nothing else.
+// TestIdentity proves that the identity depends on content only.
 func TestIdentity(t *testing.T) {
 	identity := func(name, text string) string {
 		root, err := Parse(name, []byte(text))

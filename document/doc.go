@@ -1,11 +1,9 @@
 // Package document reads YAML and TOML with positions and decodes them strictly.
 //
-// Input: the bytes of one file. Output: a tree of [Node] values that know their line, Go structs that are filled from
-// it, and [Problem] values that name the line and the path of each mistake. YAML and TOML become the same tree, so
-// that a user of the tree does not depend on the language; JSON is read as YAML.
+// Parse reads a file into a tree of [Node] values that have line numbers, [Decode] fills Go structs from a tree, and
+// each mistake is a [Problem] with line and path. YAML and TOML become the same tree; JSON is read as YAML.
 //
-// The package logs nothing and keeps nothing between two calls. Parse and Decode open no files; [ReadPEM] and
-// [ReadRegular] read the file that they are given.
+// Parse and Decode open no files; [ReadPEM] and [ReadRegular] read the given file.
 package document
 
 import (
@@ -15,23 +13,23 @@ import (
 	"strings"
 )
 
-// The limits of one document. They keep a hostile or broken file from taking the process down.
+// Limits of one document, against hostile or broken files.
 const (
 	// MaxSize is the largest document in bytes.
 	MaxSize = 64 << 20
-	// MaxDepth is how deep lists and maps may be nested, aliases included.
+	// MaxDepth is the maximum depth of lists and maps, aliases included.
 	MaxDepth = 100
-	// MaxExpansion is how many nodes YAML aliases and merge keys may add to what is written.
+	// MaxExpansion is the maximum number of nodes that YAML aliases and merge keys add.
 	MaxExpansion = 1_000_000
 )
 
-// Error says why a text is not a document.
+// Error is why a text cannot be parsed.
 type Error struct {
 	// File is the name given to Parse.
 	File string
 	// Line counts from 1.
 	Line int
-	// Reason is lower case and names neither the file nor the line.
+	// Reason is lower case and contains neither file nor line.
 	Reason string
 }
 
@@ -48,8 +46,8 @@ func Extensions() []string { return []string{".yaml", ".yml", ".toml", ".json"} 
 // YAML document in the same file is an error, unless it is empty, because it would not be read.
 func Parse(name string, data []byte) (*Node, error) { return parse(name, data, false) }
 
-// ParseWithDuplicates is Parse, except that a key given twice is no error: both entries stay in Fields, the first one
-// first, for a caller who reports the second where it belongs. Decode does.
+// ParseWithDuplicates is Parse, except that duplicate keys are accepted: both entries are in Fields, in order. Decode
+// reports them.
 func ParseWithDuplicates(name string, data []byte) (*Node, error) { return parse(name, data, true) }
 
 func parse(name string, data []byte, duplicates bool) (*Node, error) {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// layout is what a struct type says about its keys.
+// layout is the keys of a struct type.
 type layout struct {
 	keys  map[string]layoutField // by key in lower case
 	names []string
@@ -56,7 +56,7 @@ func (l *layout) add(t reflect.Type, prefix []int) {
 
 func allowsEmpty(tag string) bool { return tag == "allowEmpty" }
 
-// Keys returns the keys that Decode knows for a struct or a pointer to one, in the order of its fields.
+// Keys returns the keys of a struct or a pointer to one, in the order of its fields.
 func Keys(of any) []string {
 	t := reflect.TypeOf(of)
 	for t != nil && t.Kind() == reflect.Pointer {

@@ -5,9 +5,9 @@ import "strings"
 // nearestLength is the longest name that Nearest compares.
 const nearestLength = 64
 
-// Nearest returns the known name that is spelled most like name, without regard to case, if one is close enough to be
-// meant: at most one edit for three characters, and at least two edits for names of four characters or more. An edit
-// is an inserted, removed, changed or swapped character. The first of equally close names wins.
+// Nearest returns the known name that is most similar to name, ignoring case, if it is close enough: at most one edit
+// for three characters, and at least two edits for names of four characters or more. An edit is an inserted, removed,
+// changed or swapped character. The first of equally close names wins.
 func Nearest(name string, known []string) (string, bool) {
 	if len(name) > nearestLength {
 		return "", false

@@ -12,7 +12,7 @@ type Kind uint8
 
 // The shapes of nodes.
 const (
-	// Null is an absent value: a YAML key with nothing behind it, or an empty document.
+	// Null is an absent value: a YAML key without a value, or an empty document.
 	Null Kind = iota
 	// Scalar is a string, an integer, a float or a bool.
 	Scalar
@@ -22,7 +22,7 @@ const (
 	Map
 )
 
-// String returns the kind as it is named in problems.
+// String returns the kind as in problems.
 func (k Kind) String() string {
 	switch k {
 	case Null:
@@ -37,7 +37,7 @@ func (k Kind) String() string {
 	return "unknown"
 }
 
-// Type is what a scalar was written as.
+// Type is the type of a scalar.
 type Type uint8
 
 // The types of scalars. Dates and times are strings.
@@ -52,37 +52,36 @@ const (
 	Bool
 )
 
-// Node is one value of a document. Nodes are shared where a YAML alias names one twice: never change one.
+// Node is one value of a document. Nodes are shared by YAML aliases and must not be modified.
 type Node struct {
-	// Kind says which of the fields below count.
+	// Kind decides which of the fields below are set.
 	Kind Kind
-	// Type is what a Scalar was written as.
+	// Type is the type of a Scalar.
 	Type Type
-	// Line and Column are where the value starts, from 1; a column counts characters in YAML and bytes in TOML. What an
-	// alias stands for is where its anchor is.
+	// Line and Column are where the value starts, from 1; a column counts characters in YAML and bytes in TOML. An aliased
+	// value is at its anchor.
 	Line, Column int
 	// Value is a Scalar as text: the content of a string, other scalars as they are written.
 	Value string
 	// Items are the elements of a List.
 	Items []*Node
-	// Fields are the entries of a Map, in the order in which they are written.
+	// Fields are the entries of a Map, in order.
 	Fields []Field
 
 	// size is the number of nodes below and including this one, height the number of levels.
 	size, height int
 }
 
-// Field is one entry of a map.
 type Field struct {
 	// Key is the key as it is written.
 	Key string
-	// Line is where the key is, from 1.
+	// Line is the line of the key, from 1.
 	Line int
 	// Value is never nil.
 	Value *Node
 }
 
-// Get returns the first entry whose key equals key without regard to case, or nil.
+// Get returns the first entry whose key equals key ignoring case, or nil.
 func (n *Node) Get(key string) *Field {
 	if n == nil {
 		return nil
@@ -95,9 +94,9 @@ func (n *Node) Get(key string) *Field {
 	return nil
 }
 
-// AppendIdentity appends an encoding of the value to dst. Two nodes have the same encoding when and only when they say
-// the same with their keys in the same order, wherever they stand and however they are laid out. It serves as the key
-// of what was translated from a node.
+// AppendIdentity appends an encoding of the value to dst. Two nodes have the same encoding exactly if they have the
+// same keys in the same order and the same values, regardless of position and layout. It is used as a cache key for
+// translations.
 func (n *Node) AppendIdentity(dst []byte) []byte {
 	switch n.Kind {
 	case Null:
@@ -122,7 +121,7 @@ func (n *Node) AppendIdentity(dst []byte) []byte {
 	return dst
 }
 
-// appendText writes the length before the text, so that no text can pass for structure.
+// appendText writes the length before the text, so that the encoding is unambiguous.
 func appendText(dst []byte, text string) []byte {
 	dst = strconv.AppendInt(dst, int64(len(text)), 10)
 	dst = append(dst, ':')
@@ -137,7 +136,7 @@ func (n *Node) Int() (int64, error) {
 	}
 	switch n.Type {
 	case Int:
-		// Underscores may stand where strconv would not take them (YAML: 1__0).
+		// YAML allows underscores that strconv does not (1__0).
 		if v, err := strconv.ParseInt(strings.ReplaceAll(n.Value, "_", ""), 0, 64); err == nil {
 			return v, nil
 		}
@@ -155,7 +154,7 @@ func (n *Node) Int() (int64, error) {
 	return 0, fmt.Errorf("expected an integer, got %s", quote(n.Value))
 }
 
-// quote shows the beginning of a value that is no secret by the type that was expected.
+// quote shortens a value that, by the expected type, is not a secret.
 func quote(text string) string {
 	const most = 40
 	if len(text) > most {
@@ -164,7 +163,7 @@ func quote(text string) string {
 	return strconv.Quote(text)
 }
 
-// closed fills in size and height from the children and returns the node.
+// closed computes size and height and returns the node.
 func (n *Node) closed() *Node {
 	n.size, n.height = 1, 1
 	for _, item := range n.Items {

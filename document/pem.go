@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// maxPEMBytes bounds what is read for one certificate, key or bundle of authorities.
+// maxPEMBytes is the maximum size of a certificate, key or bundle of authorities.
 const maxPEMBytes = 4 << 20
 
-// IsPEM reports whether the value of an option is PEM text rather than a path.
+// IsPEM reports whether an option's value is PEM text rather than a path.
 func IsPEM(value string) bool { return strings.Contains(value, "-----BEGIN ") }
 
-// DescribePEM names the value of an option in errors, so that no key ends up in one.
+// DescribePEM describes the value of an option for errors, without inline keys.
 func DescribePEM(value string) string {
 	switch {
 	case IsPEM(value):
@@ -22,13 +22,13 @@ func DescribePEM(value string) string {
 	return value
 }
 
-// IsPath reports whether the value of an option that takes a path or PEM text is a path, so that errors may show it.
+// IsPath reports whether the value of an option for a path or PEM text is a path, which errors may contain.
 func IsPath(value string) bool {
 	return !strings.Contains(value, "-----BEGIN") && !strings.ContainsAny(value, "\r\n{}\"")
 }
 
-// ReadPEM returns the PEM text that the value of an option holds or names a regular file of, which has at most 4 MiB.
-// Errors name the option and the path, and never quote what may be a key.
+// ReadPEM returns the PEM text in the value of an option, or in the regular file that it names, of at most 4 MiB.
+// Errors contain the option and the path, but no content.
 func ReadPEM(option, value string) ([]byte, error) {
 	if value == "" {
 		return nil, fmt.Errorf("%s is empty, expected a path or PEM text", option)
@@ -36,7 +36,7 @@ func ReadPEM(option, value string) ([]byte, error) {
 	if IsPEM(value) {
 		return []byte(value), nil
 	}
-	if !IsPath(value) { // It may be a key without its armour, or in another format.
+	if !IsPath(value) { // It may be a key without PEM armour, or in another format.
 		return nil, fmt.Errorf("%s is neither a path nor PEM text", option)
 	}
 	text, err := ReadRegular(value, maxPEMBytes)

@@ -6,17 +6,17 @@ import (
 	"unicode"
 )
 
-// Problem is one thing that is wrong with a value of a document.
+// Problem is one mistake in a document.
 type Problem struct {
-	// Line is where, from 1; 0 when the document does not say.
+	// Line counts from 1; 0 if unknown.
 	Line int
-	// Path names the key below the value that was decoded: loadBalancer.servers[0].url. It is empty for the value itself.
+	// Path is the path below the decoded value, as loadBalancer.servers[0].url; empty for the value itself.
 	Path string
-	// Reason is lower case and names neither the line nor the path.
+	// Reason is lower case and contains neither line nor path.
 	Reason string
 }
 
-// String returns PATH: REASON, or the reason alone when there is no path.
+// String returns PATH: REASON, or the reason alone without a path.
 func (p Problem) String() string {
 	if p.Path == "" {
 		return p.Reason
@@ -31,12 +31,12 @@ func joinKey(path, key string) string {
 	return path + "." + ShowKey(key)
 }
 
-// longestKey is how much of a key errors show, in bytes.
+// longestKey is the maximum length of a key in errors, in bytes.
 const longestKey = 64
 
-// ShowKey returns a key as errors show it. A misplaced value may stand in the place of a key, such as a user with a
-// password. Therefore only the part before a colon, an equals sign or a space is shown, and nothing of a key that is no
-// name or is longer than 64 bytes.
+// ShowKey returns a key for errors. A misplaced value may be in the place of a key, such as a user with a password.
+// Therefore only the part before a colon, an equals sign or a space is returned, and nothing of a key that is no name
+// or is longer than 64 bytes.
 func ShowKey(key string) string {
 	end := strings.IndexFunc(key, func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("-_./@", r)

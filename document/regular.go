@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// errNotRegular is what a named pipe or a device gives, which could keep a reader for ever.
+// errNotRegular is the error for pipes and devices, which could block a reader.
 var errNotRegular = errors.New("not a regular file")
 
-// ReadRegular returns the content of a file of at most limit bytes. It fails for larger files and for anything but a
-// regular file, without waiting for it; symbolic links are followed. Errors name the path.
+// ReadRegular returns the content of a regular file of at most limit bytes. It fails without blocking for other kinds
+// of files; symbolic links are followed. Errors contain the path.
 func ReadRegular(path string, limit int64) ([]byte, error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// isScalar says whether values of a type are written as one scalar.
+// isScalar reports whether values of a type are written as one scalar.
 func isScalar(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Struct, reflect.Map, reflect.Slice, reflect.Pointer, reflect.Interface, reflect.Array:
@@ -20,7 +20,7 @@ func isScalar(t reflect.Type) bool {
 	}
 }
 
-// isDuration recognises time.Duration and types like it that count in seconds, by their name.
+// isDuration reports whether a type is time.Duration, or by its name a type like it that counts in seconds.
 func isDuration(t reflect.Type) bool {
 	return t.Kind() == reflect.Int64 && t.Name() == "Duration"
 }
@@ -50,7 +50,7 @@ func (r *run) duration(node *Node, target reflect.Value, path string) {
 	target.SetInt(int64(parsed))
 }
 
-// expected reports a value of a wrong type.
+// expected reports a value of the wrong type.
 func (r *run) expected(node *Node, path, what string) {
 	got := node.Kind.String()
 	if node.Kind == Scalar {
@@ -124,7 +124,7 @@ func (r *run) unsigned(node *Node, target reflect.Value, path string) {
 	}
 }
 
-// parseBool takes a bool, or a string or number that strconv takes for one, as Traefik does.
+// parseBool accepts a bool, or a string or number that strconv accepts, as Traefik does.
 func parseBool(node *Node) (bool, error) {
 	if node.Kind != Scalar {
 		return false, fmt.Errorf("expected true or false, got %s", node.Kind)
@@ -140,12 +140,11 @@ func parseFloat(node *Node) (float64, error) {
 		return float64(value), nil
 	}
 	text := strings.ReplaceAll(node.Value, "_", "")
-	// YAML spells the special values with a dot.
+	// YAML writes the special values with a dot.
 	return strconv.ParseFloat(strings.Replace(text, ".inf", "inf", 1), 64)
 }
 
-// native turns a node into map[string]any, []any, string, int64, float64, bool or nil, for options whose keys only
-// their reader knows.
+// native converts a node to map[string]any, []any, string, int64, float64, bool or nil, for free-form options.
 func (r *run) native(node *Node, path string) any {
 	switch node.Kind {
 	case Map:

@@ -11,29 +11,29 @@ import (
 	"github.com/pelletier/go-toml/v2/unstable"
 )
 
-// origin says how a table came to be, which decides who may add to it.
+// origin is how a table was defined, which decides how it may be extended.
 type origin uint8
 
 const (
 	implied  origin = iota // by a longer header: [a.b] implies a
 	headed                 // by its own header, or as an element of an array of tables
 	dotted                 // by a dotted key
-	inlined                // by braces: closed for ever
+	inlined                // by braces, complete
 	repeated               // by [[a]]: the list itself
 )
 
-// table is a map under construction, or an array of tables whose elements are tables.
+// table is a map or an array of tables under construction.
 type table struct {
 	node     *Node
 	origin   origin
 	children map[string]*table
-	index    map[string]int // where a key is in node.Fields
+	index    map[string]int // index of a key in node.Fields
 	elements []*table
-	second   []*table // tables whose key was taken
+	second   []*table // tables with duplicate keys
 }
 
 type tomlBuilder struct {
-	duplicates bool // keeps keys that are given twice
+	duplicates bool // accepts duplicate keys
 	parser     unstable.Parser
 	newlines   []int
 	root       *table
@@ -48,7 +48,7 @@ func parseTOML(data []byte, duplicates bool) (*Node, *Error) {
 			b.newlines = append(b.newlines, i)
 		}
 	}
-	// The parser computes positions from capacities, which must not reach beyond the text.
+	// The parser computes positions from capacities.
 	data = slices.Clip(data)
 	b.root = newTable(1, 1, implied)
 	b.current = b.root
@@ -79,7 +79,7 @@ func newTable(line, column int, from origin) *table {
 	}
 }
 
-// close completes the sizes, from the leaves up. Values that are no tables are complete already.
+// close sets the sizes, from the leaves up. Values other than tables have them already.
 func (t *table) close() {
 	for _, child := range t.children {
 		child.close()
@@ -98,7 +98,7 @@ func (t *table) set(key string, line int, value *Node) {
 	t.node.Fields = append(t.node.Fields, Field{Key: key, Line: line, Value: value})
 }
 
-// line returns where a key was given, and whether it was.
+// line returns the line of a key, and whether it exists.
 func (t *table) line(key string) (int, bool) {
 	at, ok := t.index[key]
 	if !ok {
@@ -116,7 +116,7 @@ func (b *tomlBuilder) position(offset int) (line, column int) {
 	return before + 1, offset - b.newlines[before-1]
 }
 
-// quotedCharacter matches the character that a message of the library quotes, which may be the first one of a password.
+// quotedCharacter matches a character that the library quotes, which may be the first one of a password.
 var quotedCharacter = regexp.MustCompile(`(:| but got)? U\+[0-9A-F]+ '.*'`)
 
 func (b *tomlBuilder) syntaxError(err error) *Error {
@@ -176,7 +176,7 @@ func (b *tomlBuilder) header(n *unstable.Node) *Error {
 	return b.define(at, last)
 }
 
-// enter goes into the table named by a part of a header, which may be of any origin but braces.
+// enter descends into the table named by a part of a header; inline tables are an error.
 func (b *tomlBuilder) enter(at *table, part *unstable.Node) (*table, *Error) {
 	key := string(part.Data)
 	next, ok := at.children[key]
@@ -213,7 +213,7 @@ func (b *tomlBuilder) define(at *table, part *unstable.Node) *Error {
 	case !taken:
 		next = b.child(at, part, headed)
 	case ok && next.origin == implied:
-		// The table's own header is where it is declared.
+		// The table's own header is its declaration.
 		next.origin = headed
 		next.node.Line, next.node.Column = b.position(int(part.Raw.Offset))
 		at.node.Fields[at.index[key]].Line = next.node.Line

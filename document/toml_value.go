@@ -2,8 +2,8 @@ package document
 
 import "github.com/pelletier/go-toml/v2/unstable"
 
-// value converts what is behind an equals sign or within an array. The line and column of the key stand for values
-// whose own position the parser does not report. For an inline table it returns the table, too.
+// value converts a value. line and column are those of the key, for values without a position of their own. For an
+// inline table it also returns the table.
 func (b *tomlBuilder) value(n *unstable.Node, line, column, depth int) (*Node, *table, *Error) {
 	if depth > MaxDepth {
 		return nil, nil, &Error{Line: line, Reason: "is nested too deep"}
@@ -51,7 +51,7 @@ func (b *tomlBuilder) inlineTable(n *unstable.Node, line, column, depth int) (*t
 	return inline, nil
 }
 
-// seal closes an inline table with all that dotted keys made in it.
+// seal completes an inline table with the tables of its dotted keys.
 func (t *table) seal() {
 	t.origin = inlined
 	for _, child := range t.children {

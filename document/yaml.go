@@ -31,8 +31,8 @@ func parseYAML(data []byte, duplicates bool) (*Node, *Error) {
 
 var errSecondDocument = errors.New("starts a second YAML document; one file holds one document")
 
-// loadYAML returns nil for an empty document. The parser panics on some malformed comments; that is a malformed text
-// like any other.
+// loadYAML returns nil for an empty document. A panic of the parser, caused by some malformed comments, becomes an
+// error.
 func loadYAML(data []byte) (root *yaml.Node, err error) {
 	defer func() {
 		if recover() != nil {
@@ -59,12 +59,12 @@ func loadYAML(data []byte) (root *yaml.Node, err error) {
 	return &second, errSecondDocument
 }
 
-// searchLimit is the size up to which the line of a syntax error is searched for by reading again.
+// searchLimit is the maximum size at which syntaxError searches for the line.
 const searchLimit = 1 << 20
 
-// syntaxError finds the line of an error. The library names the line where the enclosing value began, at times one off;
-// what helps is the first line with which the text can no longer be read in this way. Whatever follows that line does
-// not change the error, so it can be found by halving.
+// syntaxError finds the line of an error. The library reports the line where the enclosing value began, at times one
+// off. The useful line is the first one with which the text becomes invalid. Later lines do not change the error, so a
+// binary search finds it.
 func syntaxError(data []byte, err error) *Error {
 	out := &Error{Line: 1, Reason: withoutName(strings.TrimPrefix(err.Error(), "yaml: "))}
 	if rest, found := strings.CutPrefix(out.Reason, "line "); found {
@@ -90,8 +90,8 @@ func syntaxError(data []byte, err error) *Error {
 	return out
 }
 
-// withoutName takes the name of an anchor out of a message of the library: an alias that is not defined may well be a
-// password that begins with an asterisk.
+// withoutName removes the name of an anchor from a message of the library: an undefined alias may be a password that
+// begins with an asterisk.
 func withoutName(reason string) string {
 	switch {
 	case strings.Contains(reason, "unknown anchor '"):
@@ -102,7 +102,7 @@ func withoutName(reason string) string {
 	return reason
 }
 
-// lineEnds returns the offset behind each line.
+// lineEnds returns the offset after each line.
 func lineEnds(data []byte) []int {
 	var ends []int
 	for i, b := range data {
@@ -116,13 +116,13 @@ func lineEnds(data []byte) []int {
 	return ends
 }
 
-// yamlConverter turns the library's nodes into ours. Anchored nodes are converted once and shared.
+// yamlConverter converts the library's nodes. Anchored nodes are converted once and shared.
 type yamlConverter struct {
-	// duplicates keeps keys that are given twice.
+	// duplicates accepts duplicate keys.
 	duplicates bool
 	anchors    map[*yaml.Node]*Node
 	open       map[*yaml.Node]bool
-	// expanded counts the nodes that aliases and merge keys have added.
+	// expanded counts the nodes added by aliases and merge keys.
 	expanded int
 }
 
@@ -253,7 +253,7 @@ func (c *yamlConverter) convertMap(n *yaml.Node, out *Node, depth int) (*Node, *
 	return out.closed(), nil
 }
 
-// merge adds the fields of a merge key's maps that are not there yet; the first map that has a key wins.
+// merge adds the missing fields from a merge key's maps; the first map that has a key wins.
 func (c *yamlConverter) merge(n *yaml.Node, out *Node, seen map[string]int, depth int) *Error {
 	source, err := c.convert(n, depth)
 	if err != nil {

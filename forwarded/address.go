@@ -10,7 +10,7 @@ import (
 
 // ClientAddr returns the address of a peer from http.Request.RemoteAddr ("192.0.2.1:1234" or "[2001:db8::1]:1234"; the
 // port may be missing). An IPv4-mapped IPv6 address becomes IPv4, and a zone is dropped, so that one client has one
-// address. It is not ok for anything else, such as the name of a Unix socket.
+// address. ok is false for anything else, such as the name of a Unix socket.
 func ClientAddr(remoteAddr string) (netip.Addr, bool) {
 	if addr, ok := plainIPv4(remoteAddr); ok {
 		return addr, true
@@ -25,10 +25,10 @@ func ClientAddr(remoteAddr string) (netip.Addr, bool) {
 	return addr.Unmap().WithZone(""), true
 }
 
-// plainIPv4 reads what nearly every peer is, an IPv4 address and a port, in a third of the time of netip. What it does
-// not take is not wrong yet.
+// plainIPv4 parses an IPv4 address and a port, the usual form of a peer, in a third of the time of netip. Other forms
+// may still be valid.
 func plainIPv4(text string) (netip.Addr, bool) {
-	var address, value uint32 // value is of the field that begins at start.
+	var address, value uint32 // value belongs to the field that begins at start.
 	fields, start := 0, 0
 	for i := range len(text) {
 		c := text[i]
@@ -50,16 +50,16 @@ func plainIPv4(text string) (netip.Addr, bool) {
 }
 
 // Trust is an immutable set of addresses, such as the peers whose forwarded headers or PROXY protocol headers are
-// believed. The zero value contains nobody.
+// trusted. The zero value is empty.
 type Trust struct {
-	// Disjoint ranges in ascending order: a lookup is a binary search however long the option's list is.
+	// Disjoint ranges in ascending order, for binary search.
 	ranges []addrRange
 }
 
 type addrRange struct{ first, last netip.Addr }
 
-// NewTrust makes a set of IP addresses and CIDR prefixes, IPv4 and IPv6. Host bits of a prefix are ignored, and
-// IPv4-mapped entries count as IPv4. Each entry that is neither is named in the error.
+// NewTrust returns the set of IP addresses and CIDR prefixes, IPv4 and IPv6. Host bits of a prefix are ignored, and
+// IPv4-mapped entries count as IPv4. The error names each invalid entry.
 func NewTrust(entries []string) (Trust, error) {
 	ranges := make([]addrRange, 0, len(entries))
 	var problems []error
@@ -96,7 +96,7 @@ func (t Trust) Contains(addr netip.Addr) bool {
 	return low < len(t.ranges) && !addr.Less(t.ranges[low].first)
 }
 
-// Empty reports whether the set contains nobody.
+// Empty reports whether the set is empty.
 func (t Trust) Empty() bool { return len(t.ranges) == 0 }
 
 func parsePrefix(entry string) (netip.Prefix, error) {

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// ClientStrategy says which address of a request is its client's (the option ipStrategy of several middlewares). It is
-// an immutable value. The zero value takes the peer that sent the request.
+// ClientStrategy selects the client's address of a request (the option ipStrategy of several middlewares). It is an
+// immutable value. The zero value selects the peer.
 //
-// X-Forwarded-For is read as the entrypoint leaves it: only trusted peers can send one, each proxy has appended who
-// sent it the request, and the peer of this connection is not in it yet. Several lines are one list.
+// X-Forwarded-For is read as the entrypoint leaves it: only trusted peers can send it, each proxy has appended its
+// peer, and the peer of this connection is not in it yet. Several lines are one list.
 type ClientStrategy struct {
 	depth    int
 	excluded Trust
@@ -21,12 +21,12 @@ type ClientStrategy struct {
 
 // NewClientStrategy checks the options of an ipStrategy:
 //
-//   - depth, if it is not 0, takes the address at that place of X-Forwarded-For, counted from the right, where 1 is the
-//     last. Empty elements count. It must not be negative, and excludedIPs is not looked at then.
-//   - excludedIPs, addresses and CIDR prefixes, takes the first address from the right that is not among them. Empty
+//   - depth, if not 0, selects that element of X-Forwarded-For, counted from the right, where 1 is the last. Empty
+//     elements count. It must not be negative, and takes precedence over excludedIPs.
+//   - excludedIPs, addresses and CIDR prefixes, selects the first address from the right that is not among them. Empty
 //     elements do not count.
-//   - ipv6Subnet, the length of a prefix from 1 to 128, has all IPv6 addresses of one subnet count as its first. nil
-//     sets none. It is without effect on what excludedIPs finds.
+//   - ipv6Subnet, a prefix length from 1 to 128, maps all IPv6 addresses of one subnet to its first. nil disables it. It
+//     has no effect on excludedIPs.
 //
 // The error begins with the name of the option that is wrong.
 func NewClientStrategy(depth int, excludedIPs []string, ipv6Subnet *int) (ClientStrategy, error) {
@@ -50,10 +50,9 @@ func NewClientStrategy(depth int, excludedIPs []string, ipv6Subnet *int) (Client
 	return strategy, nil
 }
 
-// Client returns the address of the request's client, in the form of [ClientAddr]. It is not ok when there is none:
-// X-Forwarded-For is missing, shorter than depth or full of excluded addresses, or the element that decides is no
-// address. What stands to the left of that element is the client's own word and is never taken instead. It does not
-// allocate for addresses.
+// Client returns the address of the request's client, in the form of [ClientAddr]. ok is false if there is none:
+// X-Forwarded-For is missing, shorter than depth or full of excluded addresses, or the selected element is no address.
+// Elements to the left of it are not verified and never used. It does not allocate for addresses.
 func (s *ClientStrategy) Client(r *http.Request) (client netip.Addr, ok bool) {
 	switch {
 	case s.depth > 0:
@@ -87,7 +86,7 @@ func (s *ClientStrategy) firstIncluded(lines []string) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// forwardedAt returns the address at a place that is counted from the right, where 1 is the last.
+// forwardedAt returns the address at a depth, where 1 is the last element.
 func forwardedAt(lines []string, depth int) (netip.Addr, bool) {
 	for i := len(lines) - 1; i >= 0; i-- {
 		rest, element, more := lines[i], "", true
@@ -101,14 +100,14 @@ func forwardedAt(lines []string, depth int) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// lastElement cuts the last element off a list.
+// lastElement splits off the last element of a list.
 func lastElement(list string) (rest, element string, more bool) {
 	comma := strings.LastIndexByte(list, ',')
 	return list[:max(comma, 0)], strings.Trim(list[comma+1:], " \t"), comma >= 0
 }
 
-// forwardedAddr reads an element of X-Forwarded-For. Some proxies append the port, which is new for every connection of
-// a client. The zone is cut off before anybody could remember it.
+// forwardedAddr parses an element of X-Forwarded-For. Some proxies append the port, which is new for every connection
+// of a client. Zones are removed, since netip interns them.
 func forwardedAddr(element string) (netip.Addr, bool) {
 	host := element
 	if inner, found := strings.CutPrefix(element, "["); found {

@@ -2,8 +2,8 @@ package forwarded
 
 import "net/netip"
 
-// CoversMost reports whether the set contains half of the IPv4 addresses or more, or half of the IPv6 addresses
-// that the Internet uses (2000::/3), however the option's list divides them. Such a set protects nothing.
+// CoversMost reports whether the set contains half of the IPv4 addresses or more, or half of the IPv6 addresses that
+// the Internet uses (2000::/3). Such a set gives no protection.
 func (t Trust) CoversMost() bool {
 	internet := netip.AddrFrom16([16]byte{0x20})
 	return t.halfOf(netip.PrefixFrom(netip.IPv4Unspecified(), 0)) || t.halfOf(netip.PrefixFrom(internet, 3))
@@ -29,10 +29,10 @@ func (t Trust) halfOf(prefix netip.Prefix) bool {
 	return held >= whole/2
 }
 
-// span returns how many addresses there are from one to another, both of them included. It is exact to one in 2^50.
+// span returns the number of addresses in a range, both ends included. It is exact to one in 2^50.
 func span(first, last netip.Addr) float64 { return position(last) - position(first) + 1 }
 
-// position returns the number that an address is.
+// position returns an address as a number.
 func position(addr netip.Addr) float64 {
 	number := 0.0
 	for _, octet := range addr.AsSlice() {

@@ -7,19 +7,19 @@ import (
 	"strings"
 )
 
-// Mode says what happens to the header Forwarded of RFC 7239 (the option forwardedHeaders.forwarded).
+// Mode is the handling of the header Forwarded of RFC 7239 (the option forwardedHeaders.forwarded).
 type Mode int
 
 const (
-	// ModeTrusted removes the header of untrusted peers and leaves that of trusted ones as received.
+	// ModeTrusted removes the header of untrusted peers and keeps that of trusted ones.
 	ModeTrusted Mode = iota
-	// ModeAppend does the same, and appends an element with for, host and proto of the request.
+	// ModeAppend is ModeTrusted, and appends an element with for, host and proto of the request.
 	ModeAppend
-	// ModeKeep leaves the header of every peer as received, as Traefik does.
+	// ModeKeep keeps the header of every peer, as Traefik does.
 	ModeKeep
 )
 
-// ParseMode reads the value of forwardedHeaders.forwarded: trusted, append or keep. An empty value is trusted.
+// ParseMode parses the value of forwardedHeaders.forwarded: trusted, append or keep. Empty means trusted.
 func ParseMode(text string) (Mode, error) {
 	switch text {
 	case "", "trusted":
@@ -32,8 +32,7 @@ func ParseMode(text string) (Mode, error) {
 	return 0, fmt.Errorf("forwarded: %q is not one of trusted, append and keep", text)
 }
 
-// appendForwarded appends an element about a request (RFC 7239 section 4). The address of a peer that is not known is
-// written as "unknown" (section 6.2).
+// appendForwarded appends an element for a request (RFC 7239 section 4). An unknown peer is "unknown" (section 6.2).
 func appendForwarded(h http.Header, peer netip.Addr, host, proto string) {
 	element := "for=" + forwardedNode(peer)
 	if host != "" {
@@ -75,7 +74,7 @@ func quoteForwarded(value string) string {
 	return quoted.String()
 }
 
-// isTokenRune reports whether c may stand in a token (RFC 9110 section 5.6.2).
+// isTokenRune reports whether c is valid in a token (RFC 9110 section 5.6.2).
 func isTokenRune(c rune) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || strings.ContainsRune("!#$%&'*+-.^_`|~",
 		c)

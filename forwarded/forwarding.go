@@ -7,33 +7,33 @@ import (
 )
 
 // Policy holds the trust rules of one entrypoint (forwardedHeaders.*). It is a plain value and safe for concurrent use.
-// The zero value trusts nobody.
+// The zero value trusts no peer.
 type Policy struct {
 	// Insecure trusts every peer (forwardedHeaders.insecure).
 	Insecure bool
-	// Trusted contains the peers whose managed headers are believed (forwardedHeaders.trustedIPs).
+	// Trusted contains the peers whose managed headers are trusted (forwardedHeaders.trustedIPs).
 	Trusted Trust
-	// Connection names the headers that a Connection header may keep alive through the middlewares
-	// (forwardedHeaders.connection), in net/http's canonical spelling.
+	// Connection names the headers that a Connection header may keep for the middlewares (forwardedHeaders.connection), in
+	// net/http's canonical spelling.
 	Connection []string
 	// SchemeHeaders adds X-Forwarded-Scheme and X-Scheme (forwardedHeaders.addXForwardedSchemeHeaders).
 	SchemeHeaders bool
-	// Forwarded says what happens to the header Forwarded (forwardedHeaders.forwarded). The zero value is ModeTrusted.
+	// Forwarded is the handling of the header Forwarded (forwardedHeaders.forwarded). The zero value is ModeTrusted.
 	Forwarded Mode
-	// Server is the value of X-Forwarded-Server, the host name of this machine. Empty sets none.
+	// Server is the value of X-Forwarded-Server, the host name of this machine; empty leaves it out.
 	Server string
 }
 
-// Trusts reports whether a peer's managed headers are believed. The address is as [ClientAddr] returns it; the zero
+// Trusts reports whether a peer's managed headers are trusted. The address is as [ClientAddr] returns it; the zero
 // address is trusted by Insecure only.
 func (f *Policy) Trusts(peer netip.Addr) bool {
 	return f.Insecure || f.Trusted.Contains(peer)
 }
 
-// Apply makes the headers of a request believable, in place and in this order: managed headers of an untrusted peer are
+// Apply sets the managed headers of a request, in place and in this order: managed headers of an untrusted peer are
 // removed, and their "_" aliases of any peer; hop-by-hop headers are removed ([RemoveHopByHop]); then X-Real-Ip,
-// X-Forwarded-Proto (http, https, ws, wss), X-Forwarded-Port and X-Forwarded-Host are set where a trusted peer left
-// them out, X-Forwarded-Server always, and lines of X-Forwarded-For are joined. The peer itself is appended to
+// X-Forwarded-Proto (http, https, ws, wss), X-Forwarded-Port and X-Forwarded-Host are set unless a trusted peer sent
+// them, X-Forwarded-Server always, and lines of X-Forwarded-For are joined. The peer itself is appended to
 // X-Forwarded-For when the request is forwarded, not here. Forwarded is a managed header, with the exceptions of
 // [Mode].
 //
@@ -46,27 +46,27 @@ func (f *Policy) Apply(r *http.Request, peer netip.Addr) {
 	f.ApplyIn(new(Values), r, Peer{Address: peer, Text: text, Seen: Seen{HopByHop: true, Extended: true}})
 }
 
-// Values is room for the values that Apply sets.
+// Values is space for the values that Apply sets.
 type Values [7]string
 
-// Peer is who sent a request, as far as Apply has to know.
+// Peer is the sender of a request.
 type Peer struct {
-	// Address is as [ClientAddr] returns it, and Text the same as text, empty where there is none.
+	// Address is as [ClientAddr] returns it, and Text its text form, empty if there is none.
 	Address netip.Addr
 	Text    string
-	// Seen tells what it sent.
+	// Seen describes the headers that it sent.
 	Seen Seen
 }
 
-// Seen says what kinds of headers a request may have; false is for sure.
+// Seen is a hint at the kinds of headers in a request; only false is certain.
 type Seen struct {
-	// HopByHop says that there may be some that concern one connection only.
+	// HopByHop is set if there may be hop-by-hop headers.
 	HopByHop bool
-	// Extended says that there may be some whose names begin with "X", in whatever case, or Forwarded.
+	// Extended is set if there may be headers whose names begin with "X" or "x", or Forwarded.
 	Extended bool
 }
 
-// ApplyIn is Apply with room for the values, which must live as long as the header.
+// ApplyIn is Apply with memory for the values, which must stay valid as long as the header.
 func (f *Policy) ApplyIn(values *Values, r *http.Request, peer Peer) {
 	h := r.Header
 	websocket, hopByHop := false, peer.Seen.HopByHop
@@ -78,7 +78,7 @@ func (f *Policy) ApplyIn(values *Values, r *http.Request, peer Peer) {
 		removeHopByHop(h, f.Connection)
 	}
 
-	// A header that nobody sent need not be looked for.
+	// Headers that were not sent need not be looked up.
 	absent := func(name string) bool { return !peer.Seen.Extended || first(h, name) == "" }
 	next := 0
 	set := func(name, value string) {
@@ -114,8 +114,8 @@ func (f *Policy) ApplyIn(values *Values, r *http.Request, peer Peer) {
 	}
 }
 
-// sift removes what a peer may not say, in one pass, and reports whether there are hop-by-hop headers. Aliases of
-// managed headers go even from a trusted peer: it has no reason to send one, and may pass on a client's unread.
+// sift removes the headers that a peer may not set, in one pass, and reports whether there are hop-by-hop headers.
+// Aliases of managed headers are removed for trusted peers too, since they may pass on a client's.
 func (f *Policy) sift(h http.Header, trusted bool) (hopByHop bool) {
 	for name := range h {
 		if header := managed(name); header != "" {

@@ -7,23 +7,23 @@ import (
 	"strings"
 )
 
-// Names of the headers that carry what a proxy knows about the client, in net/http's canonical spelling.
+// Names of the headers that identify the client, in net/http's canonical spelling.
 const (
-	// Forwarded lists the proxies that a request came through, with what each knew of it (RFC 7239).
+	// Forwarded lists the proxies that a request came through (RFC 7239).
 	Forwarded = "Forwarded"
 	// XForwardedFor lists the addresses that a request came through, the client first.
 	XForwardedFor = "X-Forwarded-For"
-	// XForwardedHost is the Host that the client asked for.
+	// XForwardedHost is the client's Host.
 	XForwardedHost = "X-Forwarded-Host"
 	// XForwardedMethod is the method of the client's request.
 	XForwardedMethod = "X-Forwarded-Method"
-	// XForwardedPort is the port that the client connected to.
+	// XForwardedPort is the destination port of the client's connection.
 	XForwardedPort = "X-Forwarded-Port"
 	// XForwardedPrefix is the path prefix that a proxy removed.
 	XForwardedPrefix = "X-Forwarded-Prefix"
 	// XForwardedProto is the client's scheme: http, https, ws or wss.
 	XForwardedProto = "X-Forwarded-Proto"
-	// XForwardedScheme repeats XForwardedProto for software that asks for it under this name.
+	// XForwardedScheme is an alternative name of XForwardedProto.
 	XForwardedScheme = "X-Forwarded-Scheme"
 	// XForwardedServer is the host name of the proxy.
 	XForwardedServer = "X-Forwarded-Server"
@@ -37,7 +37,7 @@ const (
 	XRealIP = "X-Real-Ip"
 	// XReplacedPath is the path before a middleware replaced it.
 	XReplacedPath = "X-Replaced-Path"
-	// XScheme repeats XForwardedProto for software that asks for it under this name.
+	// XScheme is an alternative name of XForwardedProto.
 	XScheme = "X-Scheme"
 )
 
@@ -52,10 +52,10 @@ func Managed() []string {
 }
 
 // IsManaged reports whether name is a managed header or an alias of one: in any case, with "_" for any "-". Servers
-// behind a CGI-like interface can't tell an alias from the header.
+// behind a CGI-like interface cannot distinguish an alias from the header.
 func IsManaged(name string) bool { return managed(name) != "" }
 
-// managed returns the managed header that name stands for, or "".
+// managed returns the managed header of which name is a spelling, or "".
 func managed(name string) string {
 	if name == "" {
 		return ""
@@ -97,8 +97,7 @@ func oneOf(name string, headers ...string) string {
 	return ""
 }
 
-// StripUntrusted removes every managed header and its aliases, as is due to a peer that is not trusted. It does for
-// trailers what it does for headers.
+// StripUntrusted removes every managed header and its aliases. It applies to headers and trailers of untrusted peers.
 func StripUntrusted(h http.Header) {
 	for name := range h {
 		if IsManaged(name) {
@@ -107,9 +106,9 @@ func StripUntrusted(h http.Header) {
 	}
 }
 
-// RemoveHeader removes headers together with their aliases (any case, "_" for "-"), so that a value which is set next
-// can't be forged by another spelling. Connection does not name them any more either, so that no client can have that
-// value taken away on the next hop (see forwardedHeaders.connection). The names are in net/http's canonical spelling.
+// RemoveHeader removes headers and their aliases (any case, "_" for "-"), so that a value which is set next cannot be
+// forged by another spelling. The names are also removed from Connection, so that the next hop does not remove that
+// value (see forwardedHeaders.connection). The names are in net/http's canonical spelling.
 func RemoveHeader(h http.Header, names ...string) {
 	if connection := h["Connection"]; len(connection) > 0 {
 		disconnect(h, connection, names)
@@ -124,7 +123,7 @@ func RemoveHeader(h http.Header, names ...string) {
 	}
 }
 
-// disconnect takes names out of the lines of Connection.
+// disconnect removes names from the lines of Connection.
 func disconnect(h http.Header, connection, names []string) {
 	kept, found := make([]string, 0, len(connection)), false
 	for _, line := range connection {
@@ -148,7 +147,7 @@ func disconnect(h http.Header, connection, names []string) {
 	}
 }
 
-// RemoveAliases removes the aliases of a header and leaves the header itself, which is named in net/http's canonical
+// RemoveAliases removes the aliases of a header, but not the header itself, which is named in net/http's canonical
 // spelling.
 func RemoveAliases(h http.Header, name string) {
 	for given := range h {
@@ -158,15 +157,15 @@ func RemoveAliases(h http.Header, name string) {
 	}
 }
 
-// AddHeader adds a value behind those that a header has, and removes its aliases, so that what is added can't be
-// contradicted by another spelling. The name is in net/http's canonical spelling.
+// AddHeader appends a value to a header and removes the aliases, so that another spelling cannot contradict it. The
+// name is in net/http's canonical spelling.
 func AddHeader(h http.Header, name, value string) {
 	RemoveAliases(h, name)
 	values := h[name]
 	h[name] = append(values[:len(values):len(values)], value)
 }
 
-// sameHeader compares header names without regard to case and to "_" or "-".
+// sameHeader compares header names, ignoring case and "_" or "-".
 func sameHeader(a, b string) bool {
 	if len(a) != len(b) {
 		return false

@@ -10,9 +10,9 @@ import (
 
 // RemoveHopByHop removes the headers of a request that concern one connection only (RFC 9110 section 7.6.1), in place:
 //
-//   - every header that Connection names, except managed ones, which a client could otherwise take from whoever set
-//     them, and except those in keepConnection (the option forwardedHeaders.connection, in net/http's canonical
-//     spelling), which stay together with their mention in Connection for the next call to remove;
+//   - every header that Connection names, except managed ones, which a client could otherwise remove, and except those
+//     in keepConnection (the option forwardedHeaders.connection, in net/http's canonical spelling), which stay in
+//     Connection too, until the next call;
 //   - Keep-Alive, Proxy-Connection, Transfer-Encoding, Trailer and HTTP2-Settings;
 //   - Proxy-Authenticate and Proxy-Authorization: credentials for this hop never reach an endpoint, and a challenge of
 //     an endpoint for its own proxy users never reaches a client;
@@ -20,8 +20,8 @@ import (
 //   - Upgrade, unless Connection asks for it too. Then both stay ("Connection: Upgrade"), without h2c, which is never
 //     upgraded to.
 //
-// A response is treated in the same way, but its Upgrade is for the caller to judge: servers advertise protocols with
-// it, to which the client of another connection can't switch.
+// It applies to responses too, except that the caller handles Upgrade: servers advertise protocols with it, to which the
+// client of another connection cannot switch.
 //
 // It is called once when a request arrives, before anything is set that a client must not remove, and once when it is
 // forwarded. Calling it again changes nothing, except that with another keepConnection what was kept goes.
@@ -51,8 +51,8 @@ func removeHopByHop(h http.Header, keepConnection []string) {
 	}
 }
 
-// UpgradeType returns the protocols that a request asks to switch to, in the spelling of its Upgrade header, or "" when
-// it asks for none: Connection does not name Upgrade, or only h2c is left.
+// UpgradeType returns the protocols of an upgrade request, as in its Upgrade header, or "" for other requests:
+// Connection does not name Upgrade, or only h2c is left.
 func UpgradeType(h http.Header) string { return upgradeOf(h) }
 
 func upgradeOf(h http.Header) string {
@@ -71,11 +71,11 @@ func upgradeOf(h http.Header) string {
 	return strings.Join(protocols, ", ")
 }
 
-// removeListed removes what Connection names and returns the names to keep.
+// removeListed removes the headers that Connection names and returns the names to keep.
 func removeListed(h http.Header, keep []string) (kept []string) {
 	for token := range tokens(h["Connection"]) {
 		if strings.EqualFold(token, "keep-alive") || strings.EqualFold(token, "close") {
-			continue // What has these names is a header of one connection only, or none.
+			continue // These headers are removed below, or are managed.
 		}
 		name := textproto.CanonicalMIMEHeaderKey(token)
 		switch {
@@ -92,7 +92,7 @@ func removeListed(h http.Header, keep []string) (kept []string) {
 }
 
 func removeFixed(h http.Header) {
-	// Ten look-ups cost less than to walk through the header of a browser.
+	// Ten look-ups are faster than walking through a browser's headers.
 	for _, name := range [...]string{
 		"Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",
 		"Transfer-Encoding",
@@ -102,7 +102,7 @@ func removeFixed(h http.Header) {
 	}
 }
 
-// isHopByHop reports whether a header in net/http's canonical spelling concerns one connection only, by itself.
+// isHopByHop reports whether a header, named in net/http's canonical spelling, is always hop-by-hop.
 func isHopByHop(name string) bool {
 	switch name {
 	case "Connection", "Keep-Alive", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Te", "Trailer",

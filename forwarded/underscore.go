@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Underscore is what happens to request headers with "_" in their name (underscoreHeadersStrategy). Managed headers are
-// not affected: their aliases never pass.
+// Underscore is the handling of request headers with "_" in their name (underscoreHeadersStrategy). Managed headers are
+// not affected: their aliases are always removed.
 type Underscore int
 
 const (
@@ -19,7 +19,7 @@ const (
 	UnderscoreReject
 )
 
-// ParseUnderscore reads the option's value: keep, delete, reject, or nothing for keep.
+// ParseUnderscore parses the option's value: keep, delete, reject, or empty for keep.
 func ParseUnderscore(value string) (Underscore, error) {
 	switch value {
 	case "", "keep":
@@ -43,7 +43,7 @@ func (u Underscore) String() string {
 	return "keep"
 }
 
-// Apply brings the headers (or trailers) of a request into line, and reports whether the request may go on.
+// Apply applies the strategy to headers or trailers of a request, and reports whether the request may be served.
 func (u Underscore) Apply(h http.Header) bool {
 	if u == UnderscoreKeep {
 		return true

@@ -14,52 +14,51 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// DefaultFirstStateTimeout is how long a provider may take for its first state before it is shown as timed out.
+// DefaultFirstStateTimeout is the default time after which a provider without a first state is reported as timed out.
 const DefaultFirstStateTimeout = 10 * time.Second
 
 // Entry is one provider that a Hub runs.
 type Entry struct {
-	// Name is the part behind @ of the names of the provider's objects; it is unique and holds no @.
+	// Name is the part after @ in the names of the provider's objects. It is unique and contains no @.
 	Name string
 	// Provider is run until the Hub stops.
 	Provider Provider
-	// Required says that Sluice is not ready before this provider is synced or absent.
+	// Required makes Sluice not ready until this provider is synced or absent.
 	Required bool
 }
 
-// Status is how one provider stands.
+// Status is the state of one provider.
 type Status struct {
-	// State is how far the provider has got; it is never StateUnchanged.
+	// State is never StateUnchanged.
 	State dynamic.ProviderState
-	// Reason says why the state is what it is, or why a synced provider has been started again; it is empty when all
-	// is well.
+	// Reason explains State, or why a synced provider was restarted; empty if there is no problem.
 	Reason string
 	// Since is when State was entered.
 	Since time.Time
-	// LastMessage is when the last message arrived; it is zero before the first one.
+	// LastMessage is when the last message arrived; zero before the first one.
 	LastMessage time.Time
 	// Required is copied from the provider's Entry.
 	Required bool
 }
 
-// Update is what a Hub has collected.
+// Update is the state that a Hub has collected.
 type Update struct {
 	// Configurations holds the latest configuration of every provider that has sent one.
 	Configurations map[string]*dynamic.Configuration
-	// ChangedConfigurations names the providers whose configuration is another one than at the last Take, in order.
+	// ChangedConfigurations names the providers whose configuration has changed since the last Take, sorted.
 	ChangedConfigurations []string
-	// Endpoints holds the last set of each key that was mentioned since the last Take, in the order of their arrival.
-	// Their versions are the Hub's own: they grow for as long as Sluice runs, also when a provider is started again.
+	// Endpoints holds the last set of each key that was received since the last Take, in order of arrival. The Hub assigns
+	// the versions: they grow for the lifetime of the process, also when a provider is restarted.
 	Endpoints []dynamic.EndpointSet
 	// States holds the status of every provider.
 	States map[string]Status
 }
 
-// Hub runs providers and collects what they send: the latest configuration of each, the last set of each endpoint key,
-// and how each provider stands. A message costs the same whatever the Hub holds; nothing is merged or compared here.
+// Hub runs providers and collects the latest configuration and status of each, and the last set of each endpoint key.
+// It does not merge or compare, so the cost of a message is independent of the Hub's contents.
 //
-// A provider that fails or panics is started again after a while, and what it has sent until then stays.
-// One reader waits for Changed and calls Take; the methods may be called from any goroutine.
+// A provider that fails or panics is restarted after a delay; what it has sent stays in use. One reader waits for
+// Changed and calls Take. The methods are safe for concurrent use.
 type Hub struct {
 	entries           []Entry
 	logger            telemetry.Logger
@@ -73,16 +72,16 @@ type Hub struct {
 	sets           endpointSets
 }
 
-// Option changes how a Hub works.
+// Option configures a Hub.
 type Option func(*Hub)
 
-// WithFirstStateTimeout sets how long a provider may take for its first state before it is shown as timed out.
-// The default is DefaultFirstStateTimeout.
+// WithFirstStateTimeout sets the time after which a provider without a first state is reported as timed out. The
+// default is DefaultFirstStateTimeout.
 func WithFirstStateTimeout(timeout time.Duration) Option {
 	return func(h *Hub) { h.firstStateTimeout = timeout }
 }
 
-// NewHub returns a Hub for the entries; all of them are pending until Run has been called and they have answered.
+// NewHub returns a Hub for the entries, all pending.
 func NewHub(entries []Entry, logger telemetry.Logger, options ...Option) *Hub {
 	hub := &Hub{
 		entries:           slices.Clone(entries),
@@ -104,8 +103,8 @@ func NewHub(entries []Entry, logger telemetry.Logger, options ...Option) *Hub {
 	return hub
 }
 
-// Run runs every provider on a goroutine of its own until ctx ends and all of them have returned; it may be called
-// once. It fails at once when two entries share a name, or a name is empty or holds an @.
+// Run runs every provider on its own goroutine until ctx ends and all of them have returned; it may be called once. It
+// returns an error at once if two entries have the same name, or a name is empty or contains @.
 func (h *Hub) Run(ctx context.Context) error {
 	seen := map[string]bool{}
 	for _, entry := range h.entries {
@@ -115,7 +114,7 @@ func (h *Hub) Run(ctx context.Context) error {
 		case strings.Contains(entry.Name, "@"):
 			return fmt.Errorf("provider %q: a provider's name may not contain @", entry.Name)
 		case seen[entry.Name]:
-			return fmt.Errorf("provider %q is there twice", entry.Name)
+			return fmt.Errorf("provider %q is duplicated", entry.Name)
 		}
 		seen[entry.Name] = true
 	}
@@ -128,10 +127,10 @@ func (h *Hub) Run(ctx context.Context) error {
 	return nil
 }
 
-// Changed returns a channel that holds a value when something has arrived since the last Take.
+// Changed returns a channel that receives a value when there is something to take.
 func (h *Hub) Changed() <-chan struct{} { return h.changed }
 
-// Take returns the collected state, and what has changed since the last Take.
+// Take returns the collected state and the changes since the last Take.
 func (h *Hub) Take() Update {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -145,7 +144,7 @@ func (h *Hub) Take() Update {
 	return update
 }
 
-// wake tells the reader that there is something to take; many changes make one wake-up.
+// wake signals Changed; several changes are one signal.
 func (h *Hub) wake() {
 	select {
 	case h.changed <- struct{}{}:

@@ -7,23 +7,23 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// tombstoneAge is how long the version of a deleted key is remembered, so that an older set that comes late does not
-// bring the key back.
+// tombstoneAge is how long the version of a deleted key is kept, so that an older set that arrives late does not
+// restore it.
 const tombstoneAge = time.Minute
 
-// endpointSets keeps the version of every key and the sets that nobody has taken yet.
+// endpointSets keeps the version of every key, and the sets that have not been taken.
 type endpointSets struct {
 	runs    atomic.Uint64
 	version uint64
 	known   map[string]knownSet
-	// pending maps a key to its place in order, so that a set that is followed by another one is replaced where it is.
+	// pending maps a key to its index in order, so that a newer set replaces the pending one.
 	pending map[string]int
 	order   []dynamic.EndpointSet
-	// deleted holds the keys whose version is to be forgotten, oldest first.
+	// deleted holds the keys whose version is to be dropped, oldest first.
 	deleted []tombstone
 }
 
-// knownSet is the last version of a key, and the run of a provider in which it counts.
+// knownSet is the last version of a key, and the run of the provider that sent it.
 type knownSet struct {
 	run     uint64
 	version uint64
@@ -35,11 +35,11 @@ type tombstone struct {
 	when time.Time
 }
 
-// newRun returns a number for a run of a provider: versions are comparable within one run only.
+// newRun returns the number of a new run. Versions are comparable within one run only.
 func (e *endpointSets) newRun() uint64 { return e.runs.Add(1) }
 
-// put keeps a set unless the same run has already sent this version, or a later one, of the key. Version 0 is what a
-// source sends that does not count; its sets are always kept.
+// put adds a set, unless the same run has already sent this or a later version of the key. Sets with version 0 are
+// always added: their source does not count.
 func (e *endpointSets) put(set dynamic.EndpointSet, run uint64, now time.Time) {
 	last, known := e.known[set.Key]
 	if known && last.run == run && set.Version != 0 && set.Version <= last.version {
@@ -63,7 +63,7 @@ func (e *endpointSets) put(set dynamic.EndpointSet, run uint64, now time.Time) {
 	e.order = append(e.order, set)
 }
 
-// forget drops the versions of keys that have been deleted for longer than tombstoneAge; each is looked at once.
+// forget drops the versions of keys deleted before tombstoneAge.
 func (e *endpointSets) forget(now time.Time) {
 	for len(e.deleted) > 0 && now.Sub(e.deleted[0].when) > tombstoneAge {
 		if key := e.deleted[0].key; e.known[key].deleted {

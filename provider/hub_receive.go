@@ -6,10 +6,10 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// receive keeps what a message says. Its cost grows with the number of endpoint sets in the message alone.
+// receive stores a message. The cost grows only with the number of endpoint sets in it.
 func (h *Hub) receive(entry Entry, message dynamic.Message, run uint64) {
 	if message.ProviderName != "" && message.ProviderName != entry.Name {
-		h.logger.Error("message dropped: a provider may not speak for another one", "provider", entry.Name,
+		h.logger.Error("message dropped: it names another provider", "provider", entry.Name,
 			"speaksFor", message.ProviderName)
 		return
 	}
@@ -27,7 +27,7 @@ func (h *Hub) receive(entry Entry, message dynamic.Message, run uint64) {
 	h.wake()
 }
 
-// after returns the status that follows when a message has arrived.
+// after returns the status after a message.
 func (s Status) after(message dynamic.Message, now time.Time) Status {
 	next := s
 	next.LastMessage = now
@@ -37,7 +37,7 @@ func (s Status) after(message dynamic.Message, now time.Time) Status {
 	case message.Configuration != nil && (s.State == dynamic.StatePending || s.State == dynamic.StateTimedOut):
 		next.State, next.Reason = dynamic.StateSynced, message.Reason
 	case message.Reason != "" || s.State == dynamic.StateSynced:
-		// A message of a synced provider that was started again shows that it works.
+		// A message shows that a restarted provider works again.
 		next.Reason = message.Reason
 	}
 	if next.State != s.State {

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// A provider that fails is started again after about a second, then two, four, and so on up to a minute.
+	// The delay before a restart doubles from about a second up to a minute.
 	firstRestartDelay = time.Second
 	lastRestartDelay  = time.Minute
-	// steadyRun is how long a provider must have run for its next restart to count as the first one.
+	// steadyRun is how long a provider must have run for the delay to start from the first one again.
 	steadyRun = time.Minute
 )
 
-// supervise runs one provider and starts it again when it fails, until ctx ends or the provider has no more to say.
+// supervise runs one provider and restarts it when it fails, until ctx ends or the provider finishes.
 func (h *Hub) supervise(ctx context.Context, entry Entry) {
 	deadline := time.NewTimer(h.firstStateTimeout)
 	defer deadline.Stop()
@@ -31,14 +31,14 @@ func (h *Hub) supervise(ctx context.Context, entry Entry) {
 			return
 		}
 		if err == nil {
-			h.logger.Debug("provider has finished; its last state stays", "provider", entry.Name)
+			h.logger.Debug("provider has finished; its last state stays in use", "provider", entry.Name)
 			h.awaitDeadline(ctx, entry, deadline.C)
 			return
 		}
 		if time.Since(started) >= steadyRun {
 			delay = firstRestartDelay
 		}
-		// Half of the delay is random, so that several replicas do not ask a recovering source at the same moment.
+		// Half of the delay is random, so that replicas do not reach a recovering source at the same moment.
 		pause := delay/2 + rand.N(delay/2)
 		delay = min(2*delay, lastRestartDelay)
 		h.failed(entry, err, pause)
@@ -48,8 +48,8 @@ func (h *Hub) supervise(ctx context.Context, entry Entry) {
 	}
 }
 
-// runOnce runs the provider once and receives its messages until it has returned. Messages that come after ctx has
-// ended are dropped, so that a provider that is about to send is never stuck.
+// runOnce runs the provider once and receives its messages until it has returned. After ctx has ended, messages are
+// dropped, so that the provider is not blocked in a send.
 func (h *Hub) runOnce(ctx context.Context, entry Entry, deadline <-chan time.Time) error {
 	messages := make(chan dynamic.Message)
 	done := make(chan error, 1)
@@ -87,7 +87,7 @@ type panicError struct {
 
 func (e *panicError) Error() string { return fmt.Sprintf("panic: %v", e.cause) }
 
-// sleep waits for the pause and reports whether to go on.
+// sleep waits for the pause and reports whether to continue.
 func (h *Hub) sleep(ctx context.Context, entry Entry, pause time.Duration, deadline <-chan time.Time) bool {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -103,7 +103,7 @@ func (h *Hub) sleep(ctx context.Context, entry Entry, pause time.Duration, deadl
 	}
 }
 
-// awaitDeadline lets a provider that returned without a first state be shown as timed out.
+// awaitDeadline reports a provider that returned without a first state as timed out.
 func (h *Hub) awaitDeadline(ctx context.Context, entry Entry, deadline <-chan time.Time) {
 	h.mu.Lock()
 	pending := h.states[entry.Name].State == dynamic.StatePending
@@ -118,13 +118,13 @@ func (h *Hub) awaitDeadline(ctx context.Context, entry Entry, deadline <-chan ti
 	}
 }
 
-// failed notes why the provider is being started again; its state and everything that it has sent stay.
+// failed records why the provider is restarted; its state and its messages stay in use.
 func (h *Hub) failed(entry Entry, err error, pause time.Duration) {
 	if panicked, ok := errors.AsType[*panicError](err); ok {
-		h.logger.Error("provider panicked and is started again; its last state stays", "provider", entry.Name,
+		h.logger.Error("provider panicked and is restarted; its last state stays in use", "provider", entry.Name,
 			"error", err, "after", pause, "stack", string(panicked.stack))
 	} else {
-		h.logger.Warn("provider failed and is started again; its last state stays", "provider", entry.Name,
+		h.logger.Warn("provider failed and is restarted; its last state stays in use", "provider", entry.Name,
 			"error", err, "after", pause)
 	}
 	h.mu.Lock()
@@ -135,7 +135,7 @@ func (h *Hub) failed(entry Entry, err error, pause time.Duration) {
 	h.wake()
 }
 
-// timedOut shows a provider that is still pending as timed out.
+// timedOut changes the state of a provider from pending to timed out.
 func (h *Hub) timedOut(entry Entry) {
 	h.mu.Lock()
 	status := h.states[entry.Name]

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake is a provider that does what a test says.
+// fake is a scripted provider.
 type fake func(ctx context.Context, messages chan<- dynamic.Message) error
 
 func (f fake) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
@@ -361,7 +361,7 @@ func TestHubStopsWhileAProviderSends(t *testing.T) {
 func TestHubRefusesBadNames(t *testing.T) {
 	tests := map[string][]Entry{
 		`a provider has no name`:                              {{Name: ""}},
-		`provider "a" is there twice`:                         {{Name: "a"}, {Name: "a"}},
+		`provider "a" is duplicated`:                          {{Name: "a"}, {Name: "a"}},
 		`provider "a@b": a provider's name may not contain @`: {{Name: "a@b"}},
 	}
 	for want, entries := range tests {

@@ -1,9 +1,8 @@
-// Package provider is where configuration comes from.
+// Package provider defines the sources of configuration.
 //
-// In flow the sources that operators edit: files, containers, a cluster; out flow dynamic.Messages, one channel with two
-// lanes (configuration and endpoints), which Hub collects: the latest state per provider and the last set per endpoint
-// key. A provider translates its source object by object and remembers the results; it never merges with other
-// providers, never compiles, and never learns what became of its objects other than by verdicts.
+// A Provider watches one source (files, containers, a cluster), translates it object by object, and sends
+// dynamic.Messages: its whole configuration, or sets of endpoints. Hub runs the providers and collects the latest state
+// of each. Providers are independent of each other; merging and compiling are the pipeline's.
 package provider
 
 import (

@@ -1,18 +1,18 @@
-// Package redact replaces the secrets in configurations before they are shown.
+// Package redact replaces secrets in configurations before output.
 //
-// Input: a value of package dynamic or static. Output: a deep copy in which every field with the tag secret shows
-// xxxx in place of its secret. The input is not changed.
+// Copy returns a deep copy of a value of package dynamic or static, in which fields with the tag secret contain xxxx
+// instead of secrets. The input is not changed.
 //
-// The tag says what a field may hold:
+// The tag is the kind of content:
 //
-//	secret:"true"   a secret, whatever it holds
-//	secret:"file"   the path of a file, which is shown; PEM text and keys in its place are not
-//	secret:"url"    a URL, of which scheme, host and path are shown, and of an address everything
+//	secret:"true"   a secret
+//	secret:"file"   the path of a file, which is shown; inline PEM text and keys are not
+//	secret:"url"    a URL, of which scheme, host and path are shown; a plain address is shown as a whole
 //	secret:"host"   a URL, of which scheme and host are shown
 //	secret:"path"   the path and query of a URL, of which the path is shown
 //
-// The tag applies to everything below the field: the elements of lists, and the values of maps. Where the values of a
-// map are secret, its keys are, too, unless they are words.
+// The tag applies to everything below the field: elements of lists, and values of maps. If the values of a map are
+// secret, keys other than words are too.
 package redact
 
 import (
@@ -24,7 +24,7 @@ import (
 	"strings"
 )
 
-// Hidden is what is shown in place of a secret. An empty text stays empty, since it says that nothing is there.
+// Hidden replaces secrets. An empty text stays empty.
 const Hidden = "xxxx"
 
 // Copy returns a deep copy of a value without its secrets. Functions and channels are left out. Strings behind an
@@ -63,7 +63,7 @@ func put(target, source reflect.Value, rule string) {
 	}
 }
 
-// putInterface copies what is behind an interface. Free form has no types that say what is secret; our own models do.
+// putInterface copies the value of an interface. Free-form values have no tags; our own models do.
 func putInterface(target, source reflect.Value, rule string) {
 	if source.IsNil() {
 		return
@@ -85,8 +85,7 @@ func putInterface(target, source reflect.Value, rule string) {
 	}
 }
 
-// container is a value that holds others where reflection cannot copy them. Redacted returns a copy of its own type whose
-// values lack their secrets.
+// container is a value whose elements reflection cannot copy. Redacted returns a redacted copy of the same type.
 type container interface{ Redacted() any }
 
 func putStruct(target, source reflect.Value, rule string) {
@@ -140,7 +139,6 @@ func putMap(target, source reflect.Value, rule string) {
 	}
 }
 
-// The rules that a tag names.
 const (
 	always = "true"
 	file   = "file"
@@ -149,7 +147,7 @@ const (
 	path   = "path"
 )
 
-// text returns what may be shown of a text. A rule that is not known hides everything.
+// text returns the visible part of a text. An unknown rule hides everything.
 func text(value, rule string) string {
 	switch {
 	case value == "" || rule == "":
@@ -169,7 +167,7 @@ func text(value, rule string) string {
 	return Hidden
 }
 
-// URL returns what may be shown of a URL, as of a field with the tag secret:"url".
+// URL returns the visible part of a URL, as for the tag secret:"url".
 func URL(value string) string { return text(value, whole) }
 
 // isFile reports whether a value is a path, and not a list of users, a URL, or base64 without its PEM header, which has

@@ -56,7 +56,7 @@ func TestEngineRestarts(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.stop()
-	g.WaitLog("engine can't be read")
+	g.WaitLog("engine cannot be reached")
 	kill(t, inspected.Container.State.Pid)
 	for range 50 {
 		if got := g.ask("stays/"); got != answers(stays) {

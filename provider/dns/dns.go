@@ -1,11 +1,10 @@
 // Package dns resolves servers that are given by name, such as http://backend:8080.
 //
-// In flow the wanted keys (dns/name:port), from Watch; out flow dynamic.EndpointSets with all A and AAAA addresses of
-// each name, on the endpoint lane, again whenever they change. Names are found as the system finds them: /etc/hosts
-// first, then the servers of /etc/resolv.conf with its search domains; both files are read again when they change.
+// Provider is given the wanted keys (dns/name:port) by Watch, and publishes the A and AAAA addresses of each name as an
+// endpoint set whenever they change. Names are resolved as by the system: /etc/hosts first, then the servers of
+// /etc/resolv.conf with its search domains; both files are reloaded when they change.
 //
-// A name that cannot be asked for keeps its last good addresses for a time; a name that its servers say does not exist
-// has none. The package never declares configuration and never connects to what it has found.
+// If a name cannot be resolved, its last addresses stay in use for a time; a name that does not exist has none.
 package dns
 
 import (
@@ -17,52 +16,50 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// Prefix begins the keys of the sets that this package publishes.
+// Prefix is the prefix of this package's keys.
 const Prefix = "dns/"
 
-// Defaults of Options.
 const (
-	// DefaultMinTTL is the shortest time after which a name is asked for again.
+	// DefaultMinTTL is the default of Options.MinTTL.
 	DefaultMinTTL = time.Second
-	// DefaultMaxTTL is the longest one.
+	// DefaultMaxTTL is the default of Options.MaxTTL.
 	DefaultMaxTTL = 5 * time.Minute
-	// DefaultKeep is how long the last good addresses of a name are kept while its servers do not answer, as RFC 8767
-	// (section 5) suggests.
+	// DefaultKeep is the default of Options.Keep, as RFC 8767 (section 5) suggests.
 	DefaultKeep = 24 * time.Hour
-	// DefaultTimeout is how long one server may take for one answer; resolv.conf may say less or more.
+	// DefaultTimeout is the timeout of one query; resolv.conf may change it.
 	DefaultTimeout = 5 * time.Second
 )
 
-// Options says how names are resolved. Its zero value is the system's way.
+// Options are the settings of a Provider. The zero value uses the system's files.
 type Options struct {
 	// Resolvers are DNS servers as host[:port] (providers.dns.resolvers); none means those of ResolvConf.
 	Resolvers []string
-	// MinTTL and MaxTTL bound the time after which a name is asked for again (providers.dns.minTTL and maxTTL); 0 means
-	// DefaultMinTTL and DefaultMaxTTL.
+	// MinTTL and MaxTTL bound the time between queries of a name (providers.dns.minTTL and maxTTL); 0 means DefaultMinTTL
+	// and DefaultMaxTTL.
 	MinTTL time.Duration
 	MaxTTL time.Duration
-	// Keep is how long last good addresses are kept while servers do not answer; 0 means DefaultKeep.
+	// Keep is how long the last addresses stay in use while a name cannot be resolved; 0 means DefaultKeep.
 	Keep time.Duration
 	// ResolvConf and Hosts are the system's files; empty means /etc/resolv.conf and /etc/hosts.
 	ResolvConf string
 	Hosts      string
 }
 
-// Provider resolves the names that are wanted. Watch may be called from any goroutine.
+// Provider resolves the wanted names. Watch is safe for concurrent use.
 type Provider struct {
 	name    string
 	options Options
 	logger  telemetry.Logger
 	kick    chan struct{}
-	// filesInterval is how often the system's files are looked at. They are replaced in many ways (container engines mount
-	// them one by one), and a look at their times is cheap.
+	// filesInterval is the interval at which the system's files are checked. Polling covers all ways of replacing them,
+	// such as single-file mounts of container engines.
 	filesInterval time.Duration
 
 	mu     sync.Mutex
 	wanted []string
 }
 
-// New returns a provider of that name that resolves nothing before Watch.
+// New returns a provider with this name. It resolves nothing before Watch.
 func New(name string, options Options, logger telemetry.Logger) *Provider {
 	options.MinTTL = cmp.Or(options.MinTTL, DefaultMinTTL)
 	options.MaxTTL = max(cmp.Or(options.MaxTTL, DefaultMaxTTL), options.MinTTL)
@@ -78,7 +75,7 @@ func New(name string, options Options, logger telemetry.Logger) *Provider {
 	}
 }
 
-// Watch says which keys (dns/name:port) are wanted from now on. The sets of others are published as deleted.
+// Watch sets the wanted keys (dns/name:port). The sets of other keys are published as deleted.
 func (p *Provider) Watch(keys []string) {
 	p.mu.Lock()
 	p.wanted = append([]string(nil), keys...)
@@ -95,12 +92,12 @@ func (p *Provider) wantedKeys() []string {
 	return p.wanted
 }
 
-// bound keeps a time to live between the smallest and the largest one.
+// bound limits a TTL to the configured range.
 func (p *Provider) bound(ttl time.Duration) time.Duration {
 	return min(max(ttl, p.options.MinTTL), p.options.MaxTTL)
 }
 
-// sleep waits for the duration, or until ctx ends or woken says so.
+// sleep waits for the duration, until ctx ends, or until woken.
 func sleep(ctx context.Context, duration time.Duration, woken <-chan struct{}) {
 	timer := time.NewTimer(duration)
 	defer timer.Stop()

@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	// secondFamilyDelay is how long the addresses of one family wait for those of the other one: a server that drops
-	// questions for AAAA must not keep a route from its IPv4 endpoints.
+	// secondFamilyDelay is how long the addresses of one family wait for those of the other one: a server that drops AAAA
+	// queries must not delay the IPv4 endpoints.
 	secondFamilyDelay = 300 * time.Millisecond
-	// negativeTTL counts where a server does not say how long a name will not exist (RFC 2308, section 5).
+	// negativeTTL is the default TTL of negative answers (RFC 2308, section 5).
 	negativeTTL = 5 * time.Second
 )
 
-// family is what is known of the IPv4 or of the IPv6 addresses of a name.
+// family is the result for the IPv4 or IPv6 addresses of a name.
 type family struct {
 	addresses []netip.Addr
 	ttl       time.Duration
-	// missing says that the name itself does not exist.
+	// missing is set if the name does not exist.
 	missing bool
 	err     error
 }
@@ -34,7 +34,7 @@ type families [2]family
 
 func (f *families) found() bool { return len(f[0].addresses)+len(f[1].addresses) > 0 }
 
-// err returns why nothing is known; nil when at least one family has been answered.
+// err returns why the name could not be resolved; nil if at least one family was answered.
 func (f *families) err() error {
 	if f[0].err != nil && f[1].err != nil {
 		return f[0].err
@@ -42,8 +42,8 @@ func (f *families) err() error {
 	return nil
 }
 
-// lookup finds the addresses of a name as the system would. Candidates of the search list are tried in order; one that
-// gets no answer ends the search, since the next one could be another host.
+// lookup resolves a name as the system would. Candidates of the search list are tried in order; a candidate without an
+// answer ends the search, since the next one could be another host.
 func (s *system) lookup(ctx context.Context, name string) families {
 	if addresses, ok := s.local(name); ok {
 		return split(addresses)
@@ -72,7 +72,7 @@ func (s *system) lookup(ctx context.Context, name string) families {
 
 func failed(err error) families { return families{{err: err}, {err: err}} }
 
-// split sorts addresses that need no server into families; they hold until the files change.
+// split sorts addresses that need no query into families; they are valid until the files change.
 func split(addresses []netip.Addr) families {
 	result := families{{ttl: DefaultMaxTTL}, {ttl: DefaultMaxTTL}}
 	for _, address := range addresses {
@@ -85,7 +85,7 @@ func split(addresses []netip.Addr) families {
 	return result
 }
 
-// both asks for both families of one fully qualified name at the same time.
+// both queries both families of one fully qualified name concurrently.
 func (s *system) both(ctx context.Context, name string) families {
 	ctx, cancel := context.WithCancel(ctx)
 	type answer struct {
@@ -93,11 +93,11 @@ func (s *system) both(ctx context.Context, name string) families {
 		family
 	}
 	answers := make(chan answer, 2)
-	var asking sync.WaitGroup
+	var queries sync.WaitGroup
 	for place, kind := range []uint16{mdns.TypeA, mdns.TypeAAAA} {
-		asking.Go(func() { answers <- answer{place, s.ask(ctx, name, kind)} })
+		queries.Go(func() { answers <- answer{place, s.query(ctx, name, kind)} })
 	}
-	defer asking.Wait()
+	defer queries.Wait()
 	defer cancel()
 	result := failed(errors.New("no answer yet"))
 	var late <-chan time.Time

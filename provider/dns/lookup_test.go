@@ -12,7 +12,7 @@ import (
 
 const shortConf = "search ns.test test\noptions ndots:2 timeout:1 attempts:1\n"
 
-// lookupCase is a name, what the machine and the servers say about it, and what is found.
+// lookupCase is a name, the content of files and servers, and the result.
 type lookupCase struct {
 	name    string
 	host    string

@@ -15,10 +15,10 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// maxLookups is how many names are asked for at the same time.
+// maxLookups is the number of concurrent lookups.
 const maxLookups = 64
 
-// session is one run of the provider. All but system belongs to its loop.
+// session is one run of the provider. All fields but system are used by its loop only.
 type session struct {
 	*Provider
 	messages chan<- dynamic.Message
@@ -32,10 +32,10 @@ type session struct {
 	reason  string
 }
 
-// name is one name that is wanted, with all keys that want it.
+// name is one wanted name with its keys.
 type name struct {
 	watcher *watcher
-	last    *finding // nil before the first lookup has ended
+	last    *finding // nil before the first lookup has completed
 	keys    map[string]*target
 }
 
@@ -47,7 +47,7 @@ type target struct {
 }
 
 // Provide publishes the sets of the wanted names until ctx ends. It is synced at once, since it has no state of its
-// own; while names cannot be asked for, its reason names them.
+// own; names that cannot be resolved are in its reason.
 func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
 	s := &session{
 		Provider: p,
@@ -86,7 +86,7 @@ func (s *session) send(ctx context.Context, message dynamic.Message) {
 	}
 }
 
-// reconcile starts what is newly wanted and ends what is not wanted any more.
+// reconcile starts and stops watchers according to the wanted keys.
 func (s *session) reconcile(ctx context.Context) {
 	wanted := map[string]map[string]uint16{}
 	for _, key := range s.wantedKeys() {
@@ -122,7 +122,7 @@ func (s *session) reconcile(ctx context.Context) {
 	s.publish(ctx, sets)
 }
 
-// want watches a name for these keys; those that are new get what is already known.
+// want watches a name for these keys, and returns sets for keys that are new.
 func (s *session) want(ctx context.Context, host string, keys map[string]uint16) []dynamic.EndpointSet {
 	one, ok := s.names[host]
 	if !ok {
@@ -142,18 +142,18 @@ func (s *session) want(ctx context.Context, host string, keys map[string]uint16)
 	return s.changes(one)
 }
 
-// take publishes what a lookup has changed.
+// take publishes the changes of a lookup.
 func (s *session) take(ctx context.Context, found finding) {
 	one, ok := s.names[found.watcher.name]
 	if !ok || one.watcher != found.watcher {
-		return // it has ended meanwhile
+		return // the watcher has been stopped
 	}
 	s.report(one.last, &found)
 	one.last = &found
 	s.publish(ctx, s.changes(one))
 }
 
-// changes returns the sets of the name's keys that differ from what has been published.
+// changes returns the sets of the name's keys that differ from the published ones.
 func (s *session) changes(one *name) []dynamic.EndpointSet {
 	if one.last == nil || !one.last.known {
 		return nil
@@ -188,7 +188,7 @@ func (s *session) publish(ctx context.Context, sets []dynamic.EndpointSet) {
 	s.send(ctx, dynamic.Message{Endpoints: sets, State: dynamic.StateSynced, Reason: reason})
 }
 
-// trouble names the first of the names that cannot be asked for, and how many there are.
+// trouble returns the first name that cannot be resolved, and the number of others.
 func (s *session) trouble() string {
 	var bad []string
 	for host, one := range s.names {
@@ -206,7 +206,7 @@ func (s *session) trouble() string {
 	return fmt.Sprintf("%q and %d more names cannot be resolved: %s", bad[0], len(bad)-1, s.names[bad[0]].last.err)
 }
 
-// report logs what is new about a name.
+// report logs changes in the result for a name.
 func (s *session) report(before, now *finding) {
 	failed := before != nil && before.err != nil
 	missing := before != nil && before.missing
@@ -224,7 +224,7 @@ func (s *session) report(before, now *finding) {
 	}
 }
 
-// reload reads the system's files again if they have changed, and lets every name be asked for with what they say now.
+// reload reads the system's files again if they have changed, and restarts all lookups.
 func (s *session) reload() {
 	if stamps(s.options) == s.system.Load().stamp {
 		return
@@ -238,7 +238,7 @@ func (s *session) reload() {
 	}
 }
 
-// endpoints returns the addresses with the port, in order and each once.
+// endpoints returns the addresses with the port, sorted, without duplicates.
 func endpoints(addresses []netip.Addr, port uint16) []dynamic.Endpoint {
 	sorted := slices.SortedFunc(slices.Values(addresses), netip.Addr.Compare)
 	sorted = slices.Compact(sorted)
@@ -249,7 +249,7 @@ func endpoints(addresses []netip.Addr, port uint16) []dynamic.Endpoint {
 	return result
 }
 
-// parseKey takes a key of the form dns/name:port apart.
+// parseKey splits a key of the form dns/name:port.
 func parseKey(key string) (host string, port uint16, err error) {
 	rest, ok := strings.CutPrefix(key, Prefix)
 	if !ok {

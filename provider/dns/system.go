@@ -12,7 +12,7 @@ import (
 	mdns "github.com/miekg/dns"
 )
 
-// system is what the machine's files say about names, at one moment.
+// system is the content of the system's files.
 type system struct {
 	hosts   map[string][]netip.Addr
 	config  *mdns.ClientConfig
@@ -20,14 +20,14 @@ type system struct {
 	stamp   [2]stamp
 }
 
-// stamp tells whether a file may have changed.
+// stamp identifies a version of a file.
 type stamp struct {
 	modified time.Time
 	size     int64
 }
 
-// loadSystem reads the files. A file that is not there counts as empty, and without any server the one of this machine
-// is asked, as resolv.conf(5) says.
+// loadSystem reads the files. A missing file counts as empty; without servers, the local one is used, as in
+// resolv.conf(5).
 func loadSystem(options Options) *system {
 	s := &system{stamp: stamps(options), hosts: map[string][]netip.Addr{}}
 	if file, err := os.Open(options.Hosts); err == nil {
@@ -63,7 +63,7 @@ func stamps(options Options) [2]stamp {
 	return result
 }
 
-// withPort adds the port to a server that is given without one.
+// withPort adds the port to a server without one.
 func withPort(server, port string) string {
 	if _, _, err := net.SplitHostPort(server); err == nil {
 		return server
@@ -93,11 +93,11 @@ func parseHosts(reader io.Reader) map[string][]netip.Addr {
 	return hosts
 }
 
-// hostKey is the form in which names are compared: lower case, without the dot at the end.
+// hostKey is the form in which names are compared: lower case, without the final dot.
 func hostKey(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
 
-// local returns the addresses that need no server: those of hosts, and the loopback ones for localhost and the names
-// below it (RFC 6761, section 6.3).
+// local returns the addresses that need no query: those of hosts, and loopback for localhost and names below it (RFC
+// 6761, section 6.3).
 func (s *system) local(name string) ([]netip.Addr, bool) {
 	key := hostKey(name)
 	if address, err := netip.ParseAddr(key); err == nil {

@@ -7,27 +7,27 @@ import (
 )
 
 const (
-	// A name that cannot be asked for is asked for again after a second, then two, four, and so on up to half a minute.
+	// The delay before a retry doubles from a second up to half a minute.
 	firstRetry = time.Second
 	lastRetry  = 30 * time.Second
 )
 
-// finding is what is known of a name after a lookup.
+// finding is the result of a lookup.
 type finding struct {
 	watcher *watcher
-	// addresses are the good ones of this lookup or of the last that succeeded.
+	// addresses are those of this lookup, or of the last successful one.
 	addresses []netip.Addr
-	// known says that addresses may be published: the name has been answered for at least once.
+	// known is set if addresses may be published: the name has been resolved at least once.
 	known bool
-	// missing says that the servers say that there is no such name, or that it has no address.
+	// missing is set if the name does not exist or has no address.
 	missing bool
-	// err says why the name could not be asked for.
+	// err is why the lookup failed.
 	err error
-	// expired says that the last good addresses are too old to be kept.
+	// expired is set if the last addresses are too old to stay in use.
 	expired bool
 }
 
-// watcher asks for one name again and again.
+// watcher resolves one name periodically.
 type watcher struct {
 	provider *Provider
 	name     string
@@ -35,11 +35,11 @@ type watcher struct {
 	wake     chan struct{}
 
 	good  [2][]netip.Addr
-	since [2]time.Time // when the family was answered for last
+	since [2]time.Time // when the family was last answered
 	known bool
 }
 
-// run sends a finding after each lookup until ctx ends. Slots bounds how many lookups are under way at a time.
+// run sends a finding after each lookup until ctx ends. slots bounds the number of concurrent lookups.
 func (w *watcher) run(ctx context.Context, current func() *system, slots chan struct{}, findings chan<- finding) {
 	retry := firstRetry
 	for {
@@ -74,7 +74,7 @@ func (w *watcher) run(ctx context.Context, current func() *system, slots chan st
 	}
 }
 
-// take keeps what is good of an answer and adds what was good before where a family was not answered for.
+// take combines an answer with the previous addresses of a family that was not answered.
 func (w *watcher) take(answer families, now time.Time) finding {
 	found := finding{watcher: w, err: answer.err()}
 	for f := range answer {
@@ -93,7 +93,7 @@ func (w *watcher) take(answer families, now time.Time) finding {
 	return found
 }
 
-// validity returns how long an answer holds: the shortest time of the families that have addresses, or of both.
+// validity returns the TTL of an answer: the shortest one of the families that have addresses, or of both.
 func (f *families) validity() time.Duration {
 	switch {
 	case len(f[0].addresses) == 0 && len(f[1].addresses) > 0:

@@ -12,25 +12,25 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// farthest bounds how many containers share one another's network in a row.
-const farthest = 8
+// maxChain is the maximum length of a chain of containers that share a network (container:ID).
+const maxChain = 8
 
-// lookup finds where containers are reached.
+// lookup finds the addresses of containers.
 type lookup struct {
-	// containers are all that are known, by their ids.
+	// containers are all known containers by id.
 	containers map[string]*container
 	// network is the option providers.docker.network.
 	network string
 	// bindPort is the option providers.docker.useBindPortIP.
 	bindPort bool
-	// leaving are the containers that have been asked to end.
+	// leaving are the containers that have received a stop signal.
 	leaving map[string]time.Time
-	// host is the address of the engine's host, for containers in its network.
+	// host is the address of the engine's host, for containers with host networking.
 	host netip.Addr
 }
 
-// endpoint finds where a container is reached. Wanted is the port that its labels name; empty takes the lowest one.
-// Doubt says what was chosen instead of what was asked for.
+// endpoint returns the address of a container. wanted is the port that its labels name; empty selects the lowest one.
+// doubt explains a choice that differs from the labels.
 func (l *lookup) endpoint(c *container, wanted string) (out dynamic.Endpoint, doubt string, err error) {
 	number, err := c.portNumber(wanted)
 	if err != nil {
@@ -54,8 +54,8 @@ func (l *lookup) endpoint(c *container, wanted string) (out dynamic.Endpoint, do
 // address finds the container's IP address.
 func (l *lookup) address(c *container, network string, distance int) (address netip.Addr, doubt string, err error) {
 	switch {
-	case distance > farthest:
-		return address, "", fmt.Errorf("more than %d containers use one another's network", farthest)
+	case distance > maxChain:
+		return address, "", fmt.Errorf("more than %d containers share a network in a chain", maxChain)
 	case c.mode.IsHost():
 		return l.host, "", nil
 	case c.mode.IsContainer():
@@ -88,7 +88,8 @@ func (l *lookup) find(name string) *container {
 	return nil
 }
 
-// addressIn returns the address in a network, or in the first one by name when the container is not attached to it.
+// addressIn returns the address in a network, or in the alphabetically first one if the container is not attached to
+// it.
 func (c *container) addressIn(network string) (address netip.Addr, doubt string, err error) {
 	var names []string
 	for _, one := range c.networks {
@@ -116,7 +117,7 @@ func (c *container) addressIn(network string) (address netip.Addr, doubt string,
 	return address, doubt + fmt.Sprintf("; its address in %q is used", names[0]), nil
 }
 
-// portNumber returns the port that is wanted, or the lowest one that the container exposes.
+// portNumber returns the wanted port, or the lowest one that the container exposes.
 func (c *container) portNumber(wanted string) (uint16, error) {
 	if wanted != "" {
 		number, err := strconv.ParseUint(wanted, 10, 16)
@@ -131,7 +132,7 @@ func (c *container) portNumber(wanted string) (uint16, error) {
 	return c.ports[0].number, nil
 }
 
-// publishedAt returns where the port is published, or why that is of no use.
+// publishedAt returns where the port is published, or why this cannot be used.
 func (c *container) publishedAt(number uint16) (at netip.AddrPort, reason string) {
 	for _, one := range c.ports {
 		if one.number != number {

@@ -11,18 +11,18 @@ import (
 	"github.com/sluiceproxy/sluice/provider/assembly"
 )
 
-// mostStray is how many labels without effect are named for one container.
-const mostStray = 10
+// maxUnusedLabels is the maximum number of unused labels that are reported for one container.
+const maxUnusedLabels = 10
 
-// state is all that the provider has to say.
+// state is the result of reading all containers.
 type state struct {
 	config *dynamic.Configuration
 	// sets are the endpoints of the services, by key.
 	sets map[string][]dynamic.Endpoint
-	// objects are all objects of config.
+	// objects are all objects of config by reference.
 	objects map[dynamic.Ref]any
-	// left says of containers, by id, why they take no part.
-	left map[string]string
+	// excluded maps the ids of excluded containers to the reason.
+	excluded map[string]string
 }
 
 // contribution is one container's declaration of an object.
@@ -31,15 +31,15 @@ type contribution struct {
 	object any
 }
 
-// assembler makes one state.
+// assembler builds one state.
 type assembler struct {
 	provider *Provider
 	out      state
 	parts    []*part
-	told     map[dynamic.Verdict]bool
+	reported map[dynamic.Verdict]bool
 }
 
-// assemble makes the state of the containers.
+// assemble builds the state of the containers.
 func (p *Provider) assemble() state {
 	containers, known := p.containers, len(p.memory.objects)
 	where := &lookup{
@@ -47,13 +47,13 @@ func (p *Provider) assemble() state {
 		leaving: p.leaving,
 	}
 	a := &assembler{
-		provider: p, told: map[dynamic.Verdict]bool{},
+		provider: p, reported: map[dynamic.Verdict]bool{},
 		out: state{
 			config: &dynamic.Configuration{HTTP: &dynamic.HTTPConfiguration{}, Origins: make(map[dynamic.Ref]dynamic.Origin,
 				known)},
-			sets:    make(map[string][]dynamic.Endpoint, len(p.published)),
-			objects: make(map[dynamic.Ref]any, known),
-			left:    map[string]string{},
+			sets:     make(map[string][]dynamic.Endpoint, len(p.published)),
+			objects:  make(map[dynamic.Ref]any, known),
+			excluded: map[string]string{},
 		},
 	}
 	sorted := slices.SortedFunc(maps.Values(containers), func(a, b *container) int {
@@ -70,52 +70,52 @@ func (p *Provider) assemble() state {
 	return a.out
 }
 
-// add takes one container in, if it is exposed.
+// add adds one container, if it is exposed.
 func (a *assembler) add(c *container, where *lookup) {
-	left, findings := a.provider.exposed(c)
+	excluded, findings := a.provider.exposed(c)
 	for _, reason := range findings {
 		a.source(c, dynamic.Quarantined, reason)
 	}
-	if left != "" {
-		a.out.left[c.id] = left
+	if excluded != "" {
+		a.out.excluded[c.id] = excluded
 		return
 	}
 	one := a.provider.part(c, where)
 	if one == nil {
-		a.out.left[c.id] = "it can't be reached, and no label says that it should be"
+		a.out.excluded[c.id] = "it can't be reached, and no label says that it should be"
 		return
 	}
 	a.parts = append(a.parts, one)
 	stray := slices.DeleteFunc(slices.Clone(c.declared.Stray), a.provider.constraints.Mentions)
 	for i, written := range stray {
-		if i == mostStray {
-			a.source(c, dynamic.Degraded, fmt.Sprintf("%d more labels have no effect", len(stray)-mostStray))
+		if i == maxUnusedLabels {
+			a.source(c, dynamic.Degraded, fmt.Sprintf("%d more labels have no effect", len(stray)-maxUnusedLabels))
 			break
 		}
 		a.source(c, dynamic.Degraded, "label "+written+" has no effect")
 	}
 	for i, reason := range c.declared.Wrong {
-		if i > 0 || len(one.objects) == 0 { // The objects, if there are any, tell the first one.
+		if i > 0 || len(one.objects) == 0 { // Otherwise the verdict on the objects contains the first one.
 			a.source(c, dynamic.Quarantined, reason)
 		}
 	}
 }
 
-// source reports what belongs to no object, or to one that another container declares well. It is said once for all
-// containers of a Compose service.
+// source reports a problem that belongs to no object, or to one that another container declares correctly. It is
+// reported once for all containers of a Compose service.
 func (a *assembler) source(c *container, status dynamic.Status, reason string) {
 	once := dynamic.Verdict{Ref: dynamic.Ref{Kind: dynamic.KindSource, Name: c.service()}, Status: status, Reason: reason}
-	if a.told[once] {
+	if a.reported[once] {
 		return
 	}
-	a.told[once] = true
+	a.reported[once] = true
 	a.out.config.Verdicts = append(a.out.config.Verdicts, dynamic.Verdict{
 		Ref:    dynamic.Ref{Kind: dynamic.KindSource, Name: c.name},
 		Origin: dynamic.Origin{Object: c.origin()}, Status: status, Reason: reason,
 	})
 }
 
-// uninspected reports a container that the engine can't tell about.
+// uninspected reports a container that cannot be inspected.
 func (a *assembler) uninspected(id, reason string) {
 	name := short(id)
 	reason = "it can't be inspected: " + reason
@@ -128,18 +128,18 @@ func (a *assembler) uninspected(id, reason string) {
 	})
 }
 
-// verdict reports what is wrong with an object, once for all containers that have it in common.
+// verdict reports a problem with an object, once for all containers that declare it alike.
 func (a *assembler) verdict(ref dynamic.Ref, c *container, status dynamic.Status, reason string) {
 	once := dynamic.Verdict{Ref: ref, Status: status, Reason: reason}
-	if a.told[once] {
+	if a.reported[once] {
 		return
 	}
-	a.told[once] = true
+	a.reported[once] = true
 	once.Origin = dynamic.Origin{Object: c.origin()}
 	a.out.config.Verdicts = append(a.out.config.Verdicts, once)
 }
 
-// merge brings the contributions to each object together.
+// merge combines the contributions to each object.
 func (a *assembler) merge() {
 	all := make(map[dynamic.Ref][]contribution, len(a.provider.memory.objects))
 	for _, one := range a.parts {
@@ -164,8 +164,8 @@ func (a *assembler) merge() {
 	a.out.config.HTTP, a.out.config.TCP, a.out.config.UDP, a.out.config.TLS = built.HTTP, built.TCP, built.UDP, built.TLS
 }
 
-// agree returns the containers whose declaration of an object counts, and the object. Those that declare it wrongly
-// don't hurt the others; those that declare it differently do, since nobody knows who is right.
+// agree returns the containers whose declaration of an object is used, and the object. Invalid declarations are left
+// out. Different declarations are a conflict, since none of them takes precedence.
 func (a *assembler) agree(ref dynamic.Ref, from []contribution) (good []*part, object any) {
 	var declared []contribution
 	for _, one := range from {
@@ -201,8 +201,8 @@ func (a *assembler) agree(ref dynamic.Ref, from []contribution) (good []*part, o
 	return good, first.object
 }
 
-// balance returns the service with its servers. They travel as an endpoint set where all that tells them apart is their
-// address, and are listed where labels weigh them, give URLs, or say different schemes.
+// balance returns the service with its servers. They are an endpoint set if they differ only in their addresses, and a
+// list if labels give weights, URLs, or different schemes.
 func (a *assembler) balance(name string, service *dynamic.Service, parts []*part) *dynamic.Service {
 	var members []member
 	for _, one := range parts {
@@ -228,12 +228,12 @@ func (a *assembler) balance(name string, service *dynamic.Service, parts []*part
 		}
 	}
 	if a.provider.published[key] != nil {
-		a.out.sets[key] = endpoints(members) // The table in use may still ask for it.
+		a.out.sets[key] = endpoints(members) // The active table may still use it.
 	}
 	return &out
 }
 
-// staying leaves out the members that are about to end, while others take requests: a list has no other way to say it.
+// staying leaves out the members that are about to stop, as long as others serve: a list cannot express draining.
 func staying(members []member) []member {
 	leaving := func(one member) bool { return one.endpoint.Terminating }
 	if !slices.ContainsFunc(members, func(one member) bool { return !leaving(one) && one.weight > 0 }) {
@@ -242,7 +242,7 @@ func staying(members []member) []member {
 	return slices.DeleteFunc(slices.Clone(members), leaving)
 }
 
-// schemeOf returns the scheme of the members. While there are none it is the one that the labels say.
+// schemeOf returns the scheme of the members, or without members the one in the labels.
 func (a *assembler) schemeOf(name string, members []member, parts []*part) string {
 	if len(members) > 0 {
 		return members[0].scheme
@@ -255,7 +255,7 @@ func (a *assembler) schemeOf(name string, members []member, parts []*part) strin
 	return schemes[0]
 }
 
-// alike tells whether members differ in their addresses alone, and each of them takes requests.
+// alike reports whether members differ only in their addresses, and all of them serve.
 func alike(members []member) bool {
 	for _, one := range members {
 		if one.server != nil || one.scheme != members[0].scheme || one.weight != members[0].weight || one.weight < 1 {
@@ -265,7 +265,7 @@ func alike(members []member) bool {
 	return true
 }
 
-// listed returns the member as a server of a list.
+// listed returns the member as a server in a list.
 func (m member) listed() dynamic.Server {
 	if m.server != nil {
 		return *m.server
@@ -274,7 +274,7 @@ func (m member) listed() dynamic.Server {
 	return dynamic.Server{URL: m.scheme + "://" + m.endpoint.Address.String(), Weight: &weight}
 }
 
-// endpoints returns the addresses of the members, each once and in order.
+// endpoints returns the addresses of the members, sorted, without duplicates.
 func endpoints(members []member) []dynamic.Endpoint {
 	out := make([]dynamic.Endpoint, 0, len(members))
 	for _, one := range members {

@@ -22,14 +22,14 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// idle is how long an unused connection to the engine is kept: for as long as a burst of events may pause.
+// idle is how long an unused connection to the engine is kept: about the pause within a burst of events.
 const idle = 5 * time.Second
 
-// endpointSchemes are those of the option endpoint.
+// endpointSchemes are the valid schemes of the option endpoint.
 var endpointSchemes = []string{"unix", "tcp", "http", "https"}
 
-// newConnector checks the options of the connection and returns what connects. Each connection negotiates the version
-// of the API anew, and reads the TLS files anew: the engine may have been replaced meanwhile, or its certificates.
+// newConnector checks the connection options and returns the function that connects. Each connection negotiates the API
+// version and reads the TLS files again, since the engine or its certificates may have been replaced.
 func newConnector(config static.Docker) (func() (engine, error), error) {
 	scheme, rest, found := strings.Cut(config.Endpoint, "://")
 	scheme = strings.ToLower(scheme)
@@ -58,7 +58,7 @@ func newConnector(config static.Docker) (func() (engine, error), error) {
 	return func() (engine, error) { return dial(scheme, host, config) }, nil
 }
 
-// hostOf returns the endpoint as the client takes it: unix://PATH or tcp://HOST:PORT/PATH.
+// hostOf returns the endpoint in the form of the client: unix://PATH or tcp://HOST:PORT/PATH.
 func hostOf(scheme, rest string) (string, error) {
 	switch scheme {
 	case "unix":
@@ -96,10 +96,10 @@ func dial(scheme, host string, config static.Docker) (engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	timeout := cmp.Or(time.Duration(config.HTTPClientTimeout), patience)
+	timeout := cmp.Or(time.Duration(config.HTTPClientTimeout), defaultTimeout)
 	transport := &http.Transport{
 		TLSClientConfig: secured, MaxIdleConns: parallel, MaxIdleConnsPerHost: parallel, IdleConnTimeout: idle,
-		TLSHandshakeTimeout: timeout, ResponseHeaderTimeout: timeout, // The stream of events has no other bound.
+		TLSHandshakeTimeout: timeout, ResponseHeaderTimeout: timeout, // The event stream has no other timeout.
 	}
 	options := []client.Opt{
 		client.WithHTTPClient(&http.Client{Transport: transport, CheckRedirect: client.CheckRedirect}),
@@ -128,7 +128,7 @@ func dial(scheme, host string, config static.Docker) (engine, error) {
 	return out, nil
 }
 
-// tlsConfig returns how to speak TLS to the engine; nil is plain text.
+// tlsConfig returns the TLS configuration for the engine; nil for plain text.
 func tlsConfig(scheme string, options *static.ClientTLS) (*tls.Config, error) {
 	if options == nil {
 		if scheme == "https" {
@@ -142,14 +142,13 @@ func tlsConfig(scheme string, options *static.ClientTLS) (*tls.Config, error) {
 	return clienttls.New("tls", (*clienttls.Options)(options), nil)
 }
 
-// hostNames are the names under which container engines make their host known inside of containers.
+// hostNames resolve to the engine's host inside of containers.
 var hostNames = []string{"host.docker.internal", "host.containers.internal"}
 
-// lookupTime bounds how long one of the hostNames is looked up.
+// lookupTime is the timeout for resolving one of the hostNames.
 const lookupTime = time.Second
 
-// hostAddress returns the address of the engine's host as seen from here: where none of the hostNames is known, this is
-// the host itself.
+// hostAddress returns the address of the engine's host. If none of the hostNames resolves, this is the host itself.
 func hostAddress(ctx context.Context) netip.Addr {
 	ctx, cancel := context.WithTimeout(ctx, lookupTime)
 	defer cancel()

@@ -26,7 +26,7 @@ import (
 // deadline is how long a test waits for what must happen.
 const deadline = 10 * time.Second
 
-// api speaks the part of an engine's API that the provider uses, in front of a fakeEngine.
+// api serves the part of an engine's API that the provider uses from a fakeEngine.
 type api struct {
 	engine   *fakeEngine
 	version  string
@@ -85,7 +85,7 @@ func (a *api) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// events streams what the fake engine tells, until the streams are cut.
+// events streams the fake engine's events until cut.
 func (a *api) events(ctx context.Context, w http.ResponseWriter, r *http.Request) {
 	a.mu.Lock()
 	a.filters = append(a.filters, r.URL.Query().Get("filters"))
@@ -117,7 +117,7 @@ func (a *api) restart() {
 	a.ctx, a.cut = context.WithCancel(context.Background())
 }
 
-// follower runs a provider and hands over what it says.
+// follower runs a provider and passes on its messages.
 type follower struct {
 	t        *testing.T
 	messages chan dynamic.Message
@@ -365,9 +365,9 @@ func TestOptionsThatCannotWork(t *testing.T) {
 	}
 }
 
-// TestInboxNeverWaits puts more events in than anybody takes.
-func TestInboxNeverWaits(t *testing.T) {
-	box := newInbox()
+// TestQueueDoesNotBlock adds more events than are taken.
+func TestQueueDoesNotBlock(t *testing.T) {
+	box := newEventQueue()
 	for i := range 10_000 {
 		box.put(events.Message{
 			Type: events.ContainerEventType, Action: events.ActionStart,
@@ -375,7 +375,7 @@ func TestInboxNeverWaits(t *testing.T) {
 		})
 	}
 	<-box.ready
-	if news := box.take(); len(news.changed) != 100 || news.since.IsZero() {
-		t.Errorf("%d containers have changed since %s, want 100", len(news.changed), news.since)
+	if changes := box.take(); len(changes.containers) != 100 || changes.since.IsZero() {
+		t.Errorf("%d containers have changed since %s, want 100", len(changes.containers), changes.since)
 	}
 }

@@ -16,36 +16,36 @@ import (
 	"github.com/sluiceproxy/sluice/provider/gotemplate"
 )
 
-// container is what counts of a container. It is immutable.
+// container holds the properties of a container that are used. It is immutable.
 type container struct {
 	id string
 	// name is the container's name without the engine's slash.
 	name   string
 	labels map[string]string
-	// declared is what the labels say to Sluice.
+	// declared is what the labels declare.
 	declared *dynamic.Labels
 	state    enginetypes.ContainerState
 	// health is empty for a container without a health check.
 	health enginetypes.HealthStatus
-	// mode is how its network was asked for: host, container:ID, or a network.
+	// mode is the network mode: host, container:ID, or a network.
 	mode enginetypes.NetworkMode
-	// networks are those that it is attached to, by name.
+	// networks are the networks by name.
 	networks []attachment
-	// ports are those that it exposes, lowest first.
+	// ports are the exposed ports, lowest first.
 	ports []port
-	// stopSignal is the number, as text, of the signal that asks the container to end.
+	// stopSignal is the number of the stop signal, as text.
 	stopSignal string
-	// stopTimeout is how long it may then take; 0 is the engine's default.
+	// stopTimeout is the stop timeout; 0 is the engine's default.
 	stopTimeout time.Duration
 }
 
-// attachment is a container's place in a network.
+// attachment is a container's attachment to a network.
 type attachment struct {
 	name, id   string
 	ipv4, ipv6 netip.Addr
 }
 
-// address returns the container's address in the network; IPv4 goes before IPv6.
+// address returns the container's address in the network, preferably IPv4.
 func (a attachment) address() netip.Addr {
 	if a.ipv4.IsValid() {
 		return a.ipv4
@@ -59,7 +59,7 @@ type port struct {
 	published []netip.AddrPort
 }
 
-// newContainer takes what counts from what the engine tells.
+// newContainer converts an inspection result.
 func newContainer(from *enginetypes.InspectResponse, read func(map[string]string) *dynamic.Labels) *container {
 	c := &container{id: from.ID, name: strings.TrimPrefix(from.Name, "/"), stopSignal: "15"}
 	if from.State != nil {
@@ -86,7 +86,7 @@ func newContainer(from *enginetypes.InspectResponse, read func(map[string]string
 	return c
 }
 
-// expose notes the TCP ports: those that the engine has opened and, where it opens none, those that the image names.
+// expose sets the TCP ports: those opened by the engine or, if there are none, those declared by the image.
 func (c *container) expose(from *enginetypes.InspectResponse) {
 	ports := map[uint16][]netip.AddrPort{}
 	if from.Config != nil {
@@ -115,7 +115,7 @@ func (c *container) expose(from *enginetypes.InspectResponse) {
 	}
 }
 
-// attach notes the networks.
+// attach sets the networks.
 func (c *container) attach(settings *enginetypes.NetworkSettings) {
 	for name, endpoint := range settings.Networks {
 		if endpoint != nil {
@@ -127,20 +127,20 @@ func (c *container) attach(settings *enginetypes.NetworkSettings) {
 	slices.SortFunc(c.networks, func(a, b attachment) int { return cmp.Compare(a.name, b.name) })
 }
 
-// running tells whether the container can answer.
+// running reports whether the container runs.
 func (c *container) running() bool { return c.state == enginetypes.StateRunning }
 
-// healthy tells whether nothing is known against the container.
+// healthy reports whether the health check, if there is one, succeeds.
 func (c *container) healthy() bool { return c.health == "" || c.health == enginetypes.Healthy }
 
-// The labels that Compose puts on containers.
+// Labels set by Compose.
 const (
 	composeProject = "com.docker.compose.project"
 	composeService = "com.docker.compose.service"
 )
 
-// longestName bounds the names of a Compose project and service, in bytes: everybody can write such labels, and the
-// names become those of objects.
+// longestName is the maximum length of a Compose project or service name in bytes. Such labels can be set by any
+// container, and become names of objects.
 const longestName = 255
 
 // compose returns the container's Compose project and service, if it belongs to one.
@@ -149,8 +149,7 @@ func (c *container) compose() (project, service string, ok bool) {
 	return project, service, project != "" && service != "" && max(len(project), len(service)) <= longestName
 }
 
-// service returns the name that the container's objects get by default: that of its Compose service and project, or its
-// own.
+// service returns the default name of the container's objects: that of its Compose service and project, or its own.
 func (c *container) service() string {
 	if project, service, ok := c.compose(); ok {
 		return gotemplate.Normalize(service + "_" + project)
@@ -158,11 +157,11 @@ func (c *container) service() string {
 	return gotemplate.Normalize(c.name)
 }
 
-// origin names the container in verdicts.
+// origin is the container's name in verdicts.
 func (c *container) origin() string { return "container " + c.name }
 
-// declarer names who declares the container's objects: a Compose service where there is one, since its containers come
-// and go.
+// declarer is the name under which the container's objects are declared: a Compose service if there is one, since its
+// containers are replaced.
 func (c *container) declarer() string {
 	if project, service, ok := c.compose(); ok {
 		return "compose service " + service + " of project " + project
@@ -170,12 +169,12 @@ func (c *container) declarer() string {
 	return c.origin()
 }
 
-// signals are those that images name to be stopped with.
+// signals maps names of stop signals to numbers.
 var signals = map[string]string{
 	"HUP": "1", "INT": "2", "QUIT": "3", "KILL": "9", "USR1": "10", "USR2": "12", "TERM": "15", "WINCH": "28",
 }
 
-// signalNumber returns the number of a signal that is given by name or number; the engine's default is SIGTERM.
+// signalNumber returns the number of a signal given by name or number; the engine's default is SIGTERM.
 func signalNumber(signal string) string {
 	signal = strings.TrimPrefix(strings.ToUpper(signal), "SIG")
 	return cmp.Or(signals[signal], signal, signals["TERM"])

@@ -11,22 +11,22 @@ import (
 	"github.com/sluiceproxy/sluice/provider/gotemplate"
 )
 
-// declaration is what one container declares, with what is added where something is missing. It says nothing about
-// where the container is reached, and is immutable.
+// declaration is what one container declares, with defaults added. It does not contain addresses, and is immutable.
 type declaration struct {
 	name   string
 	labels *dynamic.Labels
 	config *dynamic.Configuration
-	// objects are those of config; declarer names who declares them.
+	// objects are those of config; declarer is the origin of each.
 	objects  map[dynamic.Ref]any
 	declarer string
-	// wrong holds the reasons for which objects are not put to work.
+	// wrong holds the reasons for quarantining objects.
 	wrong map[dynamic.Ref][]string
-	// implied says that the labels neither declare an object nor enable the container.
+	// implied is set if the labels neither declare an object nor enable the container.
 	implied bool
 }
 
-// newDeclaration completes what the labels of a container declare. Own says that the container is Sluice itself.
+// newDeclaration adds defaults to what the labels of a container declare. own is set for the container of Sluice
+// itself.
 func newDeclaration(c *container, rule *gotemplate.Template, own bool) *declaration {
 	from := c.declared.Configuration
 	d := &declaration{
@@ -64,7 +64,7 @@ func (d *declaration) refuse(ref dynamic.Ref, reason string) {
 	d.wrong[ref] = append(d.wrong[ref], reason)
 }
 
-// complete adds the service and the router that are missing, and what is missing from the routers.
+// complete adds a missing service and router, and missing options of routers.
 func (d *declaration) complete(c *container, rule *gotemplate.Template, own bool) {
 	http, name := d.config.HTTP, c.service()
 	if len(http.Services) == 0 {
@@ -82,7 +82,7 @@ func (d *declaration) complete(c *container, rule *gotemplate.Template, own bool
 	}
 }
 
-// completeRouter gives a router the rule and the service that it does not name.
+// completeRouter sets the rule and the service of a router that has none.
 func (d *declaration) completeRouter(c *container, rule *gotemplate.Template, name string, router *dynamic.Router) {
 	ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: name}
 	if router.Rule == "" {
@@ -104,5 +104,4 @@ func (d *declaration) completeRouter(c *container, rule *gotemplate.Template, na
 	router.Service = services[0]
 }
 
-// refs returns all objects by their references.
 func (d *declaration) refs() map[dynamic.Ref]any { return maps.Collect(assembly.Objects(d.config)) }

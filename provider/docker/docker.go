@@ -1,11 +1,11 @@
-// Package docker reads the labels of a Docker engine's containers.
+// Package docker reads the labels and addresses of a Docker engine's containers.
 //
-// In flow the engine's events and what it tells about the containers that they name; out flow dynamic.Messages: the
-// routers, services and middlewares that labels declare, and the containers' addresses as endpoint sets, so that a
-// container that comes or goes touches neither the configuration nor its neighbours.
+// Provider follows the engine's events, inspects the containers that they name, and sends dynamic.Messages: routers,
+// services and middlewares from labels, and addresses as endpoint sets, so that starting or stopping a container does
+// not change the configuration.
 //
-// Whatever is wrong with a container's labels costs that container's objects. While the engine can't be reached,
-// everything stays as it was. The package never changes anything in the engine, and never connects to a container.
+// An error in a container's labels affects the objects of this container only. While the engine cannot be reached, the
+// last state stays in use. The engine is only read, and no connection to a container is made.
 package docker
 
 import (
@@ -23,26 +23,26 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// Name is the provider's name, the part behind @ of the names of its objects.
+// Name is the provider's name, the part after @ in the names of its objects.
 const Name = "docker"
 
 const (
-	// firstDelay and lastDelay bound the pauses between attempts to reach an engine that is gone: short at first, since an
-	// engine that is restarted is back within a second.
+	// firstDelay and lastDelay bound the delay before reconnecting. It starts short, since an engine that restarts is back
+	// within a second.
 	firstDelay = 100 * time.Millisecond
 	lastDelay  = 10 * time.Second
-	// steady is how long a connection must have lasted for the pauses to begin anew; one that is refused the events, for
-	// example, does not.
+	// steady is how long a connection must have lasted for the delay to start from firstDelay again. A connection that is
+	// refused the events does not.
 	steady = 5 * time.Second
-	// patience is how long the engine may take for an answer where httpClientTimeout says nothing.
-	patience = 30 * time.Second
-	// heartbeat is how often a quiet engine is asked whether it is still there, which a broken connection does not tell.
+	// defaultTimeout is the default of httpClientTimeout.
+	defaultTimeout = 30 * time.Second
+	// heartbeat is the interval of pings to a quiet engine, which detect a broken connection.
 	heartbeat = 15 * time.Second
-	// parallel is how many containers are inspected at a time.
+	// parallel is the number of concurrent inspections.
 	parallel = 8
-	// slowInspection is how long the engine may say nothing while containers are inspected before the others go on.
+	// slowInspection is how long inspections may make no progress before the results so far are used.
 	slowInspection = 3 * time.Second
-	// grace is how long a container that was asked to end is believed to be about to.
+	// grace is how long a container that received a stop signal is taken to be stopping.
 	grace = 5 * time.Minute
 )
 
@@ -56,27 +56,27 @@ type Provider struct {
 	connect func() (engine, error)
 	// resolve finds the address of the engine's host.
 	resolve func(ctx context.Context) netip.Addr
-	// self is the name of the host that Sluice runs on, which in a container is the beginning of its id.
+	// self is the host name, which in a container is the beginning of its id.
 	self string
 
-	// What follows belongs to Provide, and outlives it, so that a provider that is started again keeps its last state.
+	// The fields below are used by Provide only. They survive a restart of the provider, which keeps its last state.
 	memory      *memory
 	hostAddress netip.Addr
 	containers  map[string]*container
-	// uninspected are the containers that the engine could not tell about, with the reason.
+	// uninspected maps containers that could not be inspected to the reason.
 	uninspected map[string]string
-	// leaving are the containers that have been asked to end, with the time until which that counts.
+	// leaving maps containers that received a stop signal to the end of their grace period.
 	leaving map[string]time.Time
-	// left says why containers take no part.
-	left      map[string]string
+	// excluded maps excluded containers to the reason.
+	excluded  map[string]string
 	last      *dynamic.Configuration
 	published map[string][]dynamic.Endpoint
 	version   uint64
 	reason    string
 }
 
-// New returns a provider for the engine that config names. Options that can't work are an error that names them;
-// whether the engine can be reached is found out by Provide.
+// New returns a provider for an engine. Invalid options are an error that names them; the connection is made by
+// Provide.
 func New(config static.Docker, logger telemetry.Logger) (*Provider, error) {
 	constraints, err := constraint.Parse(config.Constraints)
 	if err != nil {
@@ -101,8 +101,8 @@ func New(config static.Docker, logger telemetry.Logger) (*Provider, error) {
 	}, nil
 }
 
-// isSelf tells whether a container is the one that Sluice runs in. It gets no router by default: a request to it would
-// come back for ever.
+// isSelf reports whether a container is the one that Sluice runs in. It gets no router by default, since requests to it
+// would loop.
 func (p *Provider) isSelf(c *container) bool {
 	return len(p.self) >= 12 && strings.HasPrefix(c.id, p.self)
 }

@@ -15,40 +15,41 @@ import (
 
 // engine is a connection to an engine.
 type engine interface {
-	// listen returns the events from now on, until ctx ends or the connection breaks.
+	// listen returns the events from now on, until ctx ends or the connection is lost.
 	listen(ctx context.Context) (<-chan events.Message, <-chan error)
-	// list returns all containers, whether they run or not.
+	// list returns all containers, running or not.
 	list(ctx context.Context) ([]enginetypes.Summary, error)
-	// inspect tells all about one container.
+	// inspect returns the details of one container.
 	inspect(ctx context.Context, id string) (*enginetypes.InspectResponse, error)
-	// ping asks whether the engine is there.
+	// ping checks the connection.
 	ping(ctx context.Context) error
-	// close gives the connections back.
+	// close closes the connections.
 	close()
 }
 
-// errGone says that the engine knows of no such container.
+// errGone means that the container does not exist.
 var errGone = errors.New("there is no such container")
 
-// remote is an engine behind its API.
+// remote is the API of an engine.
 type remote struct {
 	client  *client.Client
 	timeout time.Duration
-	// denied says that the last attempt to connect failed for want of rights, which the client's errors don't tell.
+	// denied is set if the last connect failed with a permission error, which the client's errors hide.
 	denied atomic.Bool
 }
 
-// errDenied says that the engine's socket may not be used.
+// errDenied means that there is no permission to use the engine's socket.
 var errDenied = errors.New("permission denied")
 
-// wantedEvents are those after which a container may have to be read anew. The engine filters, since health checks
-// alone make three events each.
+// wantedEvents are the events that can change a container. The engine filters them: health checks alone cause three
+// events each.
 var wantedEvents = []string{
 	"start", "die", "stop", "kill", "pause", "unpause", "rename", "update", "destroy", "health_status", "connect",
 	"disconnect",
 }
 
-// replayed is how far back events are asked for: the engine answers a moment before it begins to listen for a client.
+// replayed is the time for which past events are requested: the engine responds shortly before it subscribes the
+// client.
 const replayed = 10 * time.Second
 
 func (r *remote) listen(ctx context.Context) (<-chan events.Message, <-chan error) {
@@ -92,13 +93,13 @@ func (r *remote) ping(ctx context.Context) error {
 
 func (r *remote) close() { _ = r.client.Close() }
 
-// lost tells whether an error is one of the connection rather than of what was asked for.
+// lost reports whether an error is one of the connection rather than of the request.
 func lost(err error) bool {
 	return client.IsErrConnectionFailed(err) || errors.Is(err, context.Canceled) ||
 		errors.Is(err, context.DeadlineExceeded)
 }
 
-// refused tells whether the engine may not be read.
+// refused reports whether access to the engine is denied.
 func refused(err error) bool {
 	return errors.Is(err, errDenied) || cerrdefs.IsPermissionDenied(err) || cerrdefs.IsUnauthorized(err)
 }

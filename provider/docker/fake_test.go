@@ -31,7 +31,7 @@ type fakeEngine struct {
 	slow  time.Duration
 	open  int
 	count int
-	// deaf is why nobody may listen.
+	// deaf is the error of event streams.
 	deaf error
 	// connected counts the connections; refused counts the attempts to connect that have failed.
 	connected, refused int
@@ -171,14 +171,14 @@ func (f *fakeEngine) put(one *enginetypes.InspectResponse) string {
 	return one.ID
 }
 
-// start puts a container in and says so.
+// start adds a container and sends its event.
 func (f *fakeEngine) start(one *enginetypes.InspectResponse) string {
 	id := f.put(one)
-	f.tell("start", id)
+	f.emit("start", id)
 	return id
 }
 
-// change changes a container; it says nothing.
+// change changes a container without an event.
 func (f *fakeEngine) change(id string, how func(*enginetypes.InspectResponse)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -189,15 +189,15 @@ func (f *fakeEngine) change(id string, how func(*enginetypes.InspectResponse)) {
 	f.containers[id] = &copied
 }
 
-// remove removes a container; it says nothing.
+// remove removes a container without an event.
 func (f *fakeEngine) remove(id string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.containers, id)
 }
 
-// tell sends an event to everybody who listens.
-func (f *fakeEngine) tell(action events.Action, id string, attributes ...string) {
+// emit sends an event to all streams.
+func (f *fakeEngine) emit(action events.Action, id string, attributes ...string) {
 	event := events.Message{Type: events.ContainerEventType, Action: action, Actor: events.Actor{
 		ID:         id,
 		Attributes: map[string]string{},
@@ -222,7 +222,7 @@ func (f *fakeEngine) send(event events.Message) {
 
 var errCut = errors.New("connection reset")
 
-// cut ends all streams of events; while err is set, nobody reaches the engine any more.
+// cut ends all event streams; while err is set, the engine is unreachable.
 func (f *fakeEngine) cut(err error) {
 	f.mu.Lock()
 	f.down = err

@@ -26,7 +26,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fixture is one file of testdata/containers: options, and containers as the engine tells of them.
+// fixture is one file of testdata/containers: options, and containers in the engine's format.
 type fixture struct {
 	Options    map[string]any                `json:"options"`
 	Containers []enginetypes.InspectResponse `json:"containers"`

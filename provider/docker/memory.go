@@ -9,12 +9,12 @@ import (
 	"github.com/sluiceproxy/sluice/provider/gotemplate"
 )
 
-// memory keeps what has been translated, so that what has not changed keeps its pointer.
+// memory caches translations, so that unchanged objects keep their pointers.
 type memory struct {
 	decoder dynamic.LabelDecoder
-	// labels are read once for all containers that have the same ones.
+	// labels caches parsed labels, shared by containers with the same ones.
 	labels map[string]*dynamic.Labels
-	// declared is what each container declares, by its id.
+	// declared is the declaration of each container, by id.
 	declared map[string]*declaration
 	// objects are those of the last state.
 	objects map[dynamic.Ref]any
@@ -26,7 +26,7 @@ func newMemory() *memory {
 	}
 }
 
-// read reads the labels of a container, or finds them read.
+// read returns the parsed labels of a container.
 func (m *memory) read(labels map[string]string) *dynamic.Labels {
 	own := dynamic.OwnLabels(labels)
 	var identity []byte
@@ -41,7 +41,7 @@ func (m *memory) read(labels map[string]string) *dynamic.Labels {
 	return known
 }
 
-// declare returns what a container declares, which depends on its labels and its name alone.
+// declare returns the declaration of a container, which depends only on its labels and name.
 func (m *memory) declare(c *container, rule *gotemplate.Template, own bool) *declaration {
 	known := m.declared[c.id]
 	if known == nil || known.name != c.name || known.labels != c.declared {
@@ -51,7 +51,7 @@ func (m *memory) declare(c *container, rule *gotemplate.Template, own bool) *dec
 	return known
 }
 
-// forget drops what belongs to containers that are gone.
+// forget drops the entries of removed containers.
 func (m *memory) forget(containers map[string]*container) {
 	for id := range m.declared {
 		if containers[id] == nil {
@@ -69,7 +69,7 @@ func (m *memory) forget(containers map[string]*container) {
 	}
 }
 
-// keep returns the object of the last state where it says the same as the new one.
+// keep returns the object of the last state if it is equal to the new one.
 func (m *memory) keep(ref dynamic.Ref, object any) any {
 	if before, ok := m.objects[ref]; ok && (before == object || dynamic.Equal(before, object)) {
 		return before

@@ -11,16 +11,17 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// errNoPort says that a container exposes no TCP port and that no label names one.
+// errNoPort means that a container exposes no TCP port and no label names one.
 var errNoPort = errors.New("it exposes no TCP port, and no label names one (loadbalancer.server.port)")
 
 // part is what one container contributes to the state.
 type part struct {
 	container *container
 	*declaration
-	// members are the servers that it is, by the names of services; a container that gets no traffic has none.
+	// members maps services to their server; a container that does not serve has none.
 	members map[string]member
-	// unreachable says why it is no server of a service; doubts say what is not as it was asked for.
+	// unreachable explains why the container is no server of a service; doubts explain choices that differ from the
+	// labels.
 	unreachable, doubts map[dynamic.Ref]string
 }
 
@@ -29,11 +30,11 @@ type member struct {
 	endpoint dynamic.Endpoint
 	scheme   string
 	weight   int
-	// server is set when the labels give the whole URL.
+	// server is set if the labels give the whole URL.
 	server *dynamic.Server
 }
 
-// reasons returns why the part's object is not put to work; none when it is.
+// reasons returns why the part's object is quarantined.
 func (p *part) reasons(ref dynamic.Ref) []string {
 	if reason, ok := p.unreachable[ref]; ok {
 		return append(append([]string(nil), p.wrong[ref]...), reason)
@@ -41,8 +42,8 @@ func (p *part) reasons(ref dynamic.Ref) []string {
 	return p.wrong[ref]
 }
 
-// exposed tells why a container takes no part; empty when it does. Findings are mistakes that may have kept it out.
-func (p *Provider) exposed(c *container) (left string, findings []string) {
+// exposed returns why a container is excluded, or an empty string. findings are errors that may have excluded it.
+func (p *Provider) exposed(c *container) (excluded string, findings []string) {
 	options := c.declared.Options
 	switch {
 	case options.Enable != nil && !*options.Enable:
@@ -59,7 +60,7 @@ func (p *Provider) exposed(c *container) (left string, findings []string) {
 	return "", nil
 }
 
-// part translates one container that is exposed; nil when it has nothing to contribute.
+// part translates an exposed container; nil if it contributes nothing.
 func (p *Provider) part(c *container, where *lookup) *part {
 	one := &part{
 		container: c, declaration: p.memory.declare(c, p.rule, p.isSelf(c)),
@@ -76,8 +77,8 @@ func (p *Provider) part(c *container, where *lookup) *part {
 	return one
 }
 
-// join makes the container a server of a service. It reports a container that can't be reached and whose labels never
-// said that it should be.
+// join makes the container a server of a service. It returns true if the container cannot be reached and its labels do
+// not require it.
 func (p *part) join(name string, where *lookup) (nothing bool) {
 	ref := dynamic.Ref{Kind: dynamic.KindService, Name: name}
 	labels := p.labels.Servers[name]
@@ -103,7 +104,7 @@ func (p *part) join(name string, where *lookup) (nothing bool) {
 	return false
 }
 
-// with adds to a map that few need.
+// with adds to a map that is allocated on demand.
 func with(to map[dynamic.Ref]string, ref dynamic.Ref, reason string) map[dynamic.Ref]string {
 	if to == nil {
 		to = map[dynamic.Ref]string{}
@@ -112,10 +113,10 @@ func with(to map[dynamic.Ref]string, ref dynamic.Ref, reason string) map[dynamic
 	return to
 }
 
-// schemes are those that a server may speak.
+// schemes are the valid schemes of a server.
 var schemes = []string{"http", "https", "h2c"}
 
-// newMember returns the container as a server, as far as its labels say.
+// newMember returns the server that the labels describe, without its address.
 func newMember(labels *dynamic.LabelServer) (one member, err error) {
 	one.weight = 1
 	if labels.Weight != nil {
@@ -139,7 +140,6 @@ func newMember(labels *dynamic.LabelServer) (one member, err error) {
 	return one, nil
 }
 
-// checkScheme refuses a scheme that no server speaks.
 func checkScheme(scheme string) error {
 	if slices.Contains(schemes, scheme) {
 		return nil
@@ -151,7 +151,7 @@ func checkScheme(scheme string) error {
 	return errors.New(reason)
 }
 
-// checkURL refuses what can't be the address of a server. The URL itself may hold a password and is not repeated.
+// checkURL validates the URL of a server. Errors do not contain the URL, which may hold a password.
 func checkURL(text string) error {
 	const label = "loadbalancer.server.url"
 	location, err := url.Parse(text)

@@ -36,8 +36,8 @@ func TestFirstStateIsWhole(t *testing.T) {
 	})
 }
 
-// TestRetryHoldsUpNobody asserts that events are followed while a container is asked about again.
-func TestRetryHoldsUpNobody(t *testing.T) {
+// TestRetryDoesNotBlock asserts that events are followed while an inspection is retried.
+func TestRetryDoesNotBlock(t *testing.T) {
 	stuck := fakeContainer("stuck", "198.51.100.7")
 	play(t, nil, []*enginetypes.InspectResponse{stuck}, func(s *stage) {
 		s.want("stuck 198.51.100.7")
@@ -46,8 +46,8 @@ func TestRetryHoldsUpNobody(t *testing.T) {
 		s.engine.hang[stuck.ID] = answer
 		s.engine.mu.Unlock()
 		s.engine.change(stuck.ID, func(c *enginetypes.InspectResponse) { c.State.Status = enginetypes.StatePaused })
-		s.engine.tell("pause", stuck.ID)
-		s.wait(heartbeat) // It is asked about again.
+		s.engine.emit("pause", stuck.ID)
+		s.wait(heartbeat) // It is inspected again.
 		s.engine.start(fakeContainer("other", "198.51.100.8"))
 		s.want("other 198.51.100.8", "stuck 198.51.100.7")
 		s.engine.mu.Lock()
@@ -58,7 +58,7 @@ func TestRetryHoldsUpNobody(t *testing.T) {
 	})
 }
 
-// TestLeavingGoesOn asserts that a container that drains is not given requests because something else was heard of it.
+// TestLeavingGoesOn asserts that a draining container gets no requests because of another event.
 func TestLeavingGoesOn(t *testing.T) {
 	play(t, nil, []*enginetypes.InspectResponse{replica(1), replica(2)}, func(s *stage) {
 		s.news()
@@ -66,11 +66,11 @@ func TestLeavingGoesOn(t *testing.T) {
 		for id, one := range s.engine.containers {
 			ids[one.Name] = id
 		}
-		s.engine.tell("kill", ids["/shop_web_2"], "signal", "15")
+		s.engine.emit("kill", ids["/shop_web_2"], "signal", "15")
 		s.want("shop 198.51.100.1 198.51.100.2 (leaving)")
-		s.engine.tell("health_status: healthy", ids["/shop_web_2"])
+		s.engine.emit("health_status: healthy", ids["/shop_web_2"])
 		s.want("shop 198.51.100.1 198.51.100.2 (leaving)")
-		s.engine.tell("start", ids["/shop_web_2"])
+		s.engine.emit("start", ids["/shop_web_2"])
 		s.want("shop 198.51.100.1 198.51.100.2")
 	})
 }
@@ -78,25 +78,25 @@ func TestLeavingGoesOn(t *testing.T) {
 // TestInboxKeepsOrder asserts that a signal counts only for the run of a container that it was sent to.
 func TestInboxKeepsOrder(t *testing.T) {
 	kill, start := containerEvent("kill", "signal", "15"), containerEvent("start")
-	box := newInbox()
+	box := newEventQueue()
 	box.put(containerEvent("exec_start: true"))
-	if news := box.take(); !news.since.IsZero() {
+	if changes := box.take(); !changes.since.IsZero() {
 		t.Error("an event that says nothing is when a change was noticed")
 	}
 	box.put(kill)
 	box.put(start)
-	if news := box.take(); !news.changed["c"] || len(news.asked) != 0 {
-		t.Errorf("changed %v, asked %v after a restart", news.changed, news.asked)
+	if changes := box.take(); !changes.containers["c"] || len(changes.signals) != 0 {
+		t.Errorf("changed %v, asked %v after a restart", changes.containers, changes.signals)
 	}
 	box.put(start)
 	box.put(kill)
-	if news := box.take(); !news.changed["c"] || len(news.asked["c"]) != 1 {
-		t.Errorf("changed %v, asked %v after a start and a signal", news.changed, news.asked)
+	if changes := box.take(); !changes.containers["c"] || len(changes.signals["c"]) != 1 {
+		t.Errorf("changed %v, asked %v after a start and a signal", changes.containers, changes.signals)
 	}
 }
 
-// TestSlowContainerGetsIn asserts that a container about which the engine always takes its time is read all the same,
-// and that what was told of it before it changed counts no more.
+// TestSlowContainerGetsIn asserts that a container whose inspection is always slow is read, and that results from
+// before a change are dropped.
 func TestSlowContainerGetsIn(t *testing.T) {
 	play(t, nil, nil, func(s *stage) {
 		s.engine.mu.Lock()
@@ -105,10 +105,10 @@ func TestSlowContainerGetsIn(t *testing.T) {
 		id := s.engine.start(fakeContainer("slow", "198.51.100.7"))
 		s.wait(3 * slowInspection)
 		s.want("slow 198.51.100.7")
-		s.engine.tell("update", id)
+		s.engine.emit("update", id)
 		s.wait(slowInspection + time.Second)
 		s.engine.change(id, func(c *enginetypes.InspectResponse) { c.State.Status = enginetypes.StateExited })
-		s.engine.tell("die", id)
+		s.engine.emit("die", id)
 		s.wait(3 * slowInspection)
 		s.want()
 		if count := s.engine.inspections()[id]; count > 3 {
@@ -117,7 +117,7 @@ func TestSlowContainerGetsIn(t *testing.T) {
 	})
 }
 
-// TestComposeNamesWithoutMeasure asserts that labels that anybody can write make no endless names of objects.
+// TestComposeNamesWithoutMeasure asserts that the length of names from labels is limited.
 func TestComposeNamesWithoutMeasure(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	web := fakeContainer("web", "198.51.100.7", composeProject, long, composeService, long)
@@ -138,11 +138,11 @@ func TestLeavingWithWeights(t *testing.T) {
 			}
 			return out
 		}
-		s.engine.tell("kill", a, "signal", "15")
+		s.engine.emit("kill", a, "signal", "15")
 		if got := servers(); len(got) != 1 || got[0] != "http://198.51.100.2:80" {
 			t.Errorf("servers are %v, want the one that stays", got)
 		}
-		s.engine.tell("kill", b, "signal", "15")
+		s.engine.emit("kill", b, "signal", "15")
 		if got := servers(); len(got) != 2 {
 			t.Errorf("servers are %v, want both", got)
 		}

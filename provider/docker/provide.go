@@ -11,17 +11,17 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// Provide implements provider.Provider. It returns nil when ctx ends, and nothing else ends it: an engine that is not
-// there is waited for. It must not be called twice at once.
+// Provide implements provider.Provider. It returns nil when ctx ends; while the engine is unreachable, it retries. It
+// must not be called twice at once.
 func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
 	s := &session{Provider: p, messages: messages, asked: map[string]uint64{}}
-	clear(p.published) // Whoever listens now has heard nothing yet.
+	clear(p.published) // The receiver of this run has no state yet.
 	p.last = nil
 	delay := firstDelay
 	for ctx.Err() == nil {
 		begin := time.Now()
 		err := s.follow(ctx)
-		if err == nil { // All is said, or ctx has ended.
+		if err == nil { // Finished, or ctx has ended.
 			<-ctx.Done()
 			break
 		}
@@ -29,7 +29,7 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 			delay = firstDelay
 		}
 		s.report(ctx, err)
-		// Half of the delay is random, so that several instances don't return to the engine at the same moment.
+		// Half of the delay is random, so that instances do not reconnect at the same moment.
 		pause(ctx, delay/2+rand.N(delay/2))
 		delay = min(2*delay, lastDelay)
 	}
@@ -52,11 +52,11 @@ type session struct {
 	messages chan<- dynamic.Message
 	// running are the goroutines of one connection.
 	running sync.WaitGroup
-	// asked are the inspections that are under way, each container's last one; number is that of the last one of all.
+	// asked maps each container to the number of its latest running inspection; number is the latest of all.
 	asked  map[string]uint64
 	number uint64
-	// told is the state that was reported last.
-	told dynamic.ProviderState
+	// reported is the state that was reported last.
+	reported dynamic.ProviderState
 }
 
 func (s *session) send(ctx context.Context, message dynamic.Message) {
@@ -70,7 +70,7 @@ func (s *session) send(ctx context.Context, message dynamic.Message) {
 // errStreamEnded says that the engine has ended the stream of events.
 var errStreamEnded = errors.New("the engine has ended the stream of events")
 
-// follow connects, brings everything up to date and follows the events until the connection is lost.
+// follow connects, reads all containers, and follows the events until the connection is lost.
 func (s *session) follow(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	connection, err := s.connect()
@@ -79,7 +79,7 @@ func (s *session) follow(ctx context.Context) error {
 		return err
 	}
 	defer connection.close()
-	box, broken := newInbox(), make(chan error, 1)
+	box, broken := newEventQueue(), make(chan error, 1)
 	defer s.running.Wait()
 	defer cancel()
 	if err := connection.ping(ctx); err != nil {
@@ -113,8 +113,8 @@ func (s *session) follow(ctx context.Context) error {
 	}
 }
 
-// listen puts events into the inbox until the stream ends. It has begun when listen returns.
-func (s *session) listen(ctx context.Context, connection engine, box *inbox, broken chan<- error) {
+// listen puts events into the queue until the stream ends. The subscription is active when listen returns.
+func (s *session) listen(ctx context.Context, connection engine, box *eventQueue, broken chan<- error) {
 	stream, failed := connection.listen(ctx)
 	s.running.Go(func() {
 		for {
@@ -132,7 +132,7 @@ func (s *session) listen(ctx context.Context, connection engine, box *inbox, bro
 	})
 }
 
-// report says that the engine can't be reached, and that everything stays as it is.
+// report sends the error of the connection; the last state stays in use.
 func (s *session) report(ctx context.Context, err error) {
 	reason := fmt.Sprintf("the engine at %s can't be read: %v", redact(s.config.Endpoint), err)
 	state := dynamic.StateUnchanged
@@ -142,13 +142,13 @@ func (s *session) report(ctx context.Context, err error) {
 	case s.last != nil:
 		state = dynamic.StateSynced
 	}
-	if reason == s.reason && state == s.told {
+	if reason == s.reason && state == s.reported {
 		return
 	}
 	if s.reason == "" {
-		s.logger.Warn("docker: the engine can't be read; everything stays as it was", "endpoint", redact(s.config.Endpoint),
+		s.logger.Warn("docker: the engine cannot be reached; the last state stays in use", "endpoint", redact(s.config.Endpoint),
 			"error", err)
 	}
-	s.reason, s.told = reason, state
+	s.reason, s.reported = reason, state
 	s.send(ctx, dynamic.Message{State: state, Reason: reason})
 }

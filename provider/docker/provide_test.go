@@ -22,13 +22,13 @@ import (
 	"github.com/sluiceproxy/sluice/provider/providertest"
 )
 
-// stage is a provider that runs on a fake engine, and all that it has said.
+// stage is a provider that runs on a fake engine, with all its messages.
 type stage struct {
 	t        *testing.T
 	engine   *fakeEngine
 	provider *Provider
 
-	mu       sync.Mutex // What follows belongs to whoever receives the messages, too.
+	mu       sync.Mutex // The fields below are also used by the receiver of messages.
 	messages []dynamic.Message
 	config   *dynamic.Configuration
 	sets     map[string]dynamic.EndpointSet
@@ -108,7 +108,7 @@ func (s *stage) wait(d time.Duration) {
 	synctest.Wait()
 }
 
-// want checks which routers there are, and which addresses their services have.
+// want checks the routers and the addresses of their services.
 func (s *stage) want(lines ...string) {
 	s.t.Helper()
 	synctest.Wait()
@@ -154,21 +154,21 @@ func TestEvents(t *testing.T) {
 			t.Errorf("inspected (-want +got):\n%s", diff)
 		}
 		s.engine.change(id, func(c *enginetypes.InspectResponse) { c.State.Status = enginetypes.StatePaused })
-		s.engine.tell("pause", id)
+		s.engine.emit("pause", id)
 		s.want("other 198.51.100.8", "web 198.51.100.7")
 		s.engine.change(id, func(c *enginetypes.InspectResponse) { c.State.Status = enginetypes.StateRunning })
-		s.engine.tell("unpause", id)
+		s.engine.emit("unpause", id)
 		s.want("late 198.51.100.9", "other 198.51.100.8", "web 198.51.100.7")
 		s.engine.change(id, func(c *enginetypes.InspectResponse) { c.Name = "/early" })
-		s.engine.tell("rename", id)
+		s.engine.emit("rename", id)
 		s.want("early 198.51.100.9", "other 198.51.100.8", "web 198.51.100.7")
 		s.engine.change(id, func(c *enginetypes.InspectResponse) {
 			c.State.Health = &enginetypes.Health{Status: "unhealthy"}
 		})
-		s.engine.tell("health_status: unhealthy", id)
+		s.engine.emit("health_status: unhealthy", id)
 		s.want("other 198.51.100.8", "web 198.51.100.7")
 		s.engine.change(id, func(c *enginetypes.InspectResponse) { c.State.Health = &enginetypes.Health{Status: "healthy"} })
-		s.engine.tell("health_status: healthy", id)
+		s.engine.emit("health_status: healthy", id)
 		s.want("early 198.51.100.9", "other 198.51.100.8", "web 198.51.100.7")
 		s.engine.change(id, func(c *enginetypes.InspectResponse) {
 			c.NetworkSettings = &enginetypes.NetworkSettings{
@@ -182,8 +182,8 @@ func TestEvents(t *testing.T) {
 		})
 		s.want("early 203.0.113.9", "other 198.51.100.8", "web 198.51.100.7")
 		s.engine.remove(id)
-		s.engine.tell("die", id)
-		s.engine.tell("destroy", id)
+		s.engine.emit("die", id)
+		s.engine.emit("destroy", id)
 		s.want("other 198.51.100.8", "web 198.51.100.7")
 		if got := s.engine.inspections(); got[web.ID]+got[other.ID] != 0 {
 			t.Error("containers were inspected that no event has named")
@@ -196,13 +196,13 @@ func TestEventsThatSayNothing(t *testing.T) {
 	play(t, nil, []*enginetypes.InspectResponse{web}, func(s *stage) {
 		s.news()
 		s.engine.inspections()
-		s.engine.tell("exec_create: /bin/true", web.ID)
-		s.engine.tell("kill", web.ID, "signal", "1")
+		s.engine.emit("exec_create: /bin/true", web.ID)
+		s.engine.emit("kill", web.ID, "signal", "1")
 		s.engine.send(events.Message{Type: events.NetworkEventType, Action: "connect"})
 		if news := s.news(); len(news) != 0 {
 			t.Errorf("messages = %+v, want none", news)
 		}
-		s.engine.tell("health_status: healthy", web.ID)
+		s.engine.emit("health_status: healthy", web.ID)
 		if news := s.news(); len(news) != 0 || s.engine.inspections()[web.ID] != 1 {
 			t.Errorf("messages = %+v, want none after one inspection", news)
 		}
@@ -231,7 +231,7 @@ func TestScalingTouchesNoConfiguration(t *testing.T) {
 		for id := range s.engine.containers {
 			if id != second {
 				s.engine.remove(id)
-				s.engine.tell("die", id)
+				s.engine.emit("die", id)
 			}
 		}
 		s.want("shop 198.51.100.2")
@@ -253,12 +253,12 @@ func TestLeavingContainers(t *testing.T) {
 		for id, one := range s.engine.containers {
 			ids[one.Name] = id
 		}
-		s.engine.tell("kill", ids["/shop_web_2"], "signal", "15")
-		s.engine.tell("kill", ids["/shop_web_3"], "signal", "15")
+		s.engine.emit("kill", ids["/shop_web_2"], "signal", "15")
+		s.engine.emit("kill", ids["/shop_web_3"], "signal", "15")
 		s.want("shop 198.51.100.1 198.51.100.2 (leaving) 198.51.100.3")
-		s.engine.tell("kill", ids["/shop_web_3"], "signal", "3")
+		s.engine.emit("kill", ids["/shop_web_3"], "signal", "3")
 		s.want("shop 198.51.100.1 198.51.100.2 (leaving) 198.51.100.3 (leaving)")
-		s.engine.tell("start", ids["/shop_web_2"])
+		s.engine.emit("start", ids["/shop_web_2"])
 		s.want("shop 198.51.100.1 198.51.100.2 198.51.100.3 (leaving)")
 		s.wait(grace + 2*heartbeat)
 		s.want("shop 198.51.100.1 198.51.100.2 198.51.100.3")
@@ -369,7 +369,7 @@ func TestContainerThatCannotBeInspected(t *testing.T) {
 		s.engine.mu.Lock()
 		s.engine.broken[web.ID] = errors.New("the driver failed")
 		s.engine.mu.Unlock()
-		s.engine.tell("update", web.ID)
+		s.engine.emit("update", web.ID)
 		s.want("other 198.51.100.8", "web 198.51.100.7")
 		want := "container web: source web: it can't be inspected: the driver failed; its last state stays in use"
 		if len(s.config.Verdicts) != 1 || strings.ReplaceAll(s.config.Verdicts[0].String(), `"`, "") != want {
@@ -395,7 +395,7 @@ func TestSlowInspectionHoldsUpNobody(t *testing.T) {
 		s.engine.hang[slow.ID] = answer
 		s.engine.mu.Unlock()
 		s.engine.change(slow.ID, func(c *enginetypes.InspectResponse) { c.State.Status = enginetypes.StatePaused })
-		s.engine.tell("pause", slow.ID)
+		s.engine.emit("pause", slow.ID)
 		s.engine.start(fakeContainer("other", "198.51.100.8"))
 		s.wait(slowInspection)
 		s.want("other 198.51.100.8", "slow 198.51.100.7")
@@ -450,7 +450,7 @@ func TestHundredContainersLeaveNothing(t *testing.T) {
 			}
 			for _, id := range ids {
 				s.engine.remove(id)
-				s.engine.tell("die", id)
+				s.engine.emit("die", id)
 			}
 		}
 		s.wait(time.Second)
@@ -471,7 +471,7 @@ func TestRetainsTheSetOfAServiceThatIsListedNow(t *testing.T) {
 			t.Errorf("the load balancer is %+v, want two servers", balancer)
 		}
 		s.engine.remove(id)
-		s.engine.tell("die", id)
+		s.engine.emit("die", id)
 		s.want("a 198.51.100.1")
 		if balancer := s.config.HTTP.Services["app"].LoadBalancer; balancer.EndpointSet == "" {
 			t.Error("the load balancer names no set any more")
@@ -494,7 +494,7 @@ func TestContract(t *testing.T) {
 				fake.mu.Lock()
 				fake.broken[web.ID] = errors.New("broken")
 				fake.mu.Unlock()
-				fake.tell("update", web.ID)
+				fake.emit("update", web.ID)
 			},
 		}
 	})

@@ -10,48 +10,48 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// publish sends what has changed since the last message: the configuration, endpoint sets, or both. Noticed is when the
-// change was first heard of.
+// publish sends the changes since the last message: the configuration, endpoint sets, or both. noticed is when the
+// first change was received.
 func (s *session) publish(ctx context.Context, noticed time.Time) {
 	s.findHost(ctx)
 	before := s.memory.objects
 	next := s.assemble()
 	s.memory.objects = next.objects
-	s.tellLeft(next.left)
+	s.logExcluded(next.excluded)
 	message := dynamic.Message{State: dynamic.StateSynced, Endpoints: s.changedSets(next.sets, noticed)}
 	if s.last == nil || !maps.Equal(before, next.objects) || !alikeBeside(s.last, next.config) {
 		s.last = next.config
 		message.Configuration = next.config
 	}
 	s.published = next.sets
-	back := s.reason != "" || s.told != dynamic.StateSynced
+	back := s.reason != "" || s.reported != dynamic.StateSynced
 	if message.Configuration == nil && len(message.Endpoints) == 0 && !back {
 		return
 	}
 	if s.reason != "" {
-		s.logger.Info("docker: the engine is read again", "endpoint", redact(s.config.Endpoint), "containers",
+		s.logger.Info("docker: connected to the engine", "endpoint", redact(s.config.Endpoint), "containers",
 			len(s.containers))
 	}
-	s.reason, s.told = "", dynamic.StateSynced
+	s.reason, s.reported = "", dynamic.StateSynced
 	s.send(ctx, message)
 }
 
-// tellLeft logs which containers take no part, and why.
-func (s *session) tellLeft(left map[string]string) {
-	for id, reason := range left {
-		if s.left[id] != reason {
-			s.logger.Debug("docker: container is left out", "container", s.containers[id].name, "reason", reason)
+// logExcluded logs the excluded containers and the reasons.
+func (s *session) logExcluded(excluded map[string]string) {
+	for id, reason := range excluded {
+		if s.excluded[id] != reason {
+			s.logger.Debug("docker: container is excluded", "container", s.containers[id].name, "reason", reason)
 		}
 	}
-	s.left = left
+	s.excluded = excluded
 }
 
-// alikeBeside tells whether two configurations say the same beside their objects.
+// alikeBeside reports whether two configurations are equal except for their objects.
 func alikeBeside(a, b *dynamic.Configuration) bool {
 	return maps.Equal(a.Origins, b.Origins) && slices.Equal(a.Verdicts, b.Verdicts)
 }
 
-// changedSets returns the sets that are not as they were published last, and those that are gone.
+// changedSets returns the sets that differ from the published ones, and deletions.
 func (s *session) changedSets(next map[string][]dynamic.Endpoint, noticed time.Time) []dynamic.EndpointSet {
 	var out []dynamic.EndpointSet
 	for key, endpoints := range next {
@@ -74,12 +74,12 @@ func (s *session) changedSets(next map[string][]dynamic.Endpoint, noticed time.T
 	return out
 }
 
-// sameEndpoint compares what a container's endpoint has.
+// sameEndpoint compares the fields of a container's endpoint.
 func sameEndpoint(a, b dynamic.Endpoint) bool {
 	return a.Address == b.Address && a.UID == b.UID && a.Terminating == b.Terminating
 }
 
-// findHost finds the address of the engine's host when a container uses its network.
+// findHost resolves the address of the engine's host if a container uses host networking.
 func (s *session) findHost(ctx context.Context) {
 	if s.hostAddress.IsValid() {
 		return

@@ -12,8 +12,8 @@ import (
 	enginetypes "github.com/moby/moby/api/types/container"
 )
 
-// resync reads all containers anew and publishes what they say.
-func (s *session) resync(ctx context.Context, from engine, box *inbox) error {
+// resync reads all containers again and publishes the result.
+func (s *session) resync(ctx context.Context, from engine, box *eventQueue) error {
 	noticed := time.Now()
 	listed, err := from.list(ctx)
 	if err != nil {
@@ -36,37 +36,36 @@ func (s *session) resync(ctx context.Context, from engine, box *inbox) error {
 	return nil
 }
 
-// worthInspecting tells whether a container can have something to say: one that does not run has only if its labels say
-// so.
+// worthInspecting reports whether a container can contribute: one that does not run only if it has labels.
 func (s *session) worthInspecting(summary *enginetypes.Summary) bool {
 	return summary.State == enginetypes.StateRunning || summary.State == "" ||
 		s.memory.read(summary.Labels).Options.Docker.AllowNonRunning
 }
 
-// update inspects the containers that events have named, and publishes what has changed.
-func (s *session) update(ctx context.Context, from engine, box *inbox) error {
-	news := box.take()
-	for _, one := range news.late {
+// update inspects the containers named by events, and publishes the changes.
+func (s *session) update(ctx context.Context, from engine, box *eventQueue) error {
+	changes := box.take()
+	for _, one := range changes.late {
 		if err := s.note(one); err != nil {
 			return err
 		}
 	}
-	maps.DeleteFunc(s.leaving, func(id string, _ time.Time) bool { return news.changed[id] })
-	if err := s.inspectAll(ctx, from, box, slices.Sorted(maps.Keys(news.changed))); err != nil {
+	maps.DeleteFunc(s.leaving, func(id string, _ time.Time) bool { return changes.containers[id] })
+	if err := s.inspectAll(ctx, from, box, slices.Sorted(maps.Keys(changes.containers))); err != nil {
 		return err
 	}
-	for id, signals := range news.asked {
+	for id, signals := range changes.signals {
 		if known := s.containers[id]; known != nil && slices.Contains(signals, known.stopSignal) {
 			s.leaving[id] = time.Now().Add(max(grace, known.stopTimeout))
 		}
 	}
-	s.publish(ctx, news.since)
+	s.publish(ctx, changes.since)
 	return nil
 }
 
-// beat asks whether the engine is still there, and tries again what it could not tell. Containers that were asked to
-// end and have not done so for a while go on.
-func (s *session) beat(ctx context.Context, from engine, box *inbox) error {
+// beat pings the engine and retries failed inspections. Containers that have not stopped within the grace period serve
+// again.
+func (s *session) beat(ctx context.Context, from engine, box *eventQueue) error {
 	if err := from.ping(ctx); err != nil {
 		return err
 	}
@@ -80,8 +79,8 @@ func (s *session) beat(ctx context.Context, from engine, box *inbox) error {
 	return nil
 }
 
-// retry asks again about containers that could not be inspected. Nobody waits for it.
-func (s *session) retry(ctx context.Context, from engine, box *inbox) {
+// retry inspects containers again that could not be inspected, without waiting for the results.
+func (s *session) retry(ctx context.Context, from engine, box *eventQueue) {
 	var ids []string
 	for _, id := range slices.Sorted(maps.Keys(s.uninspected)) {
 		if s.asked[id] == 0 {
@@ -93,27 +92,27 @@ func (s *session) retry(ctx context.Context, from engine, box *inbox) {
 	}
 }
 
-// later puts into the inbox what becomes of inspections that nobody waits for.
-func (s *session) later(results <-chan inspected, count int, box *inbox) {
+// later puts the results of late inspections into the queue.
+func (s *session) later(results <-chan inspected, count int, box *eventQueue) {
 	s.running.Go(func() {
 		for range count {
-			box.tell(<-results)
+			box.add(<-results)
 		}
 	})
 }
 
-// inspected is what became of the inspection of one container.
+// inspected is the result of an inspection.
 type inspected struct {
 	id string
-	// number tells the inspections of a container apart.
+	// number identifies the inspection.
 	number uint64
 	what   *enginetypes.InspectResponse
 	err    error
 }
 
-// inspectAll reads these containers anew, several at a time. One that can't be read stays as it was. When the engine
-// has told nothing for a while, those that are left hold up nobody: they are read when it has found its voice.
-func (s *session) inspectAll(ctx context.Context, from engine, box *inbox, ids []string) error {
+// inspectAll inspects containers concurrently. One that fails keeps its last state. If the engine makes no progress for
+// slowInspection, the remaining results are processed when they arrive.
+func (s *session) inspectAll(ctx context.Context, from engine, box *eventQueue, ids []string) error {
 	results, waiting := s.inspections(ctx, from, ids), map[string]bool{}
 	for _, id := range ids {
 		waiting[id] = true
@@ -141,7 +140,7 @@ func (s *session) inspectAll(ctx context.Context, from engine, box *inbox, ids [
 	return nil
 }
 
-// inspections starts to inspect containers. The channel has room for all results.
+// inspections starts inspections. The channel has room for all results.
 func (s *session) inspections(ctx context.Context, from engine, ids []string) <-chan inspected {
 	results, slots := make(chan inspected, len(ids)), make(chan struct{}, parallel)
 	for _, id := range ids {
@@ -158,8 +157,8 @@ func (s *session) inspections(ctx context.Context, from engine, ids []string) <-
 	return results
 }
 
-// note keeps what is known of a container, unless it has been asked about again meanwhile. It fails when nothing is
-// known because the connection is lost.
+// note stores the result of an inspection, unless a newer one is running. It returns an error if the connection is
+// lost.
 func (s *session) note(one inspected) error {
 	if s.asked[one.id] != one.number {
 		return nil

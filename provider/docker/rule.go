@@ -8,10 +8,10 @@ import (
 	"github.com/sluiceproxy/sluice/provider/gotemplate"
 )
 
-// longestRule bounds what the template of the default rule may generate, in bytes.
+// longestRule is the maximum output of the default rule's template in bytes.
 const longestRule = 64 << 10
 
-// newRule reads the option defaultRule.
+// newRule parses the option defaultRule.
 func newRule(text string) (*gotemplate.Template, error) {
 	rule, err := gotemplate.Parse(text, nil)
 	if err != nil {
@@ -20,7 +20,7 @@ func newRule(text string) (*gotemplate.Template, error) {
 	return rule, nil
 }
 
-// defaultRule returns the rule of a router of the container that has none of its own.
+// defaultRule returns the default rule for a container.
 func defaultRule(rule *gotemplate.Template, c *container) (string, error) {
 	out, err := rule.Execute(struct {
 		Name, ContainerName string

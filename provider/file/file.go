@@ -1,12 +1,11 @@
 // Package file reads the dynamic configuration from one file or from a directory with its subdirectories.
 //
-// Input: YAML and TOML files, with Go templates. Output: dynamic.Messages with the whole state of all files, in which
-// an object that has not changed keeps its pointer. Directories are watched rather than files, so that the ways in
-// which editors and Kubernetes replace a file are seen.
+// Provider reads YAML and TOML files, with Go templates, and sends the state of all files, in which unchanged objects
+// keep their pointers. It watches directories rather than files, to detect every way in which editors and Kubernetes
+// replace files.
 //
-// A file that cannot be read or understood changes nothing: its last good state is sent again, with a verdict on the
-// file, and the other files are not affected. The package writes no file and does not read the certificates and keys
-// that a configuration names: it only notes when they change.
+// A file that cannot be read or parsed keeps its last good state and gets a verdict; other files are not affected.
+// Certificates and keys that a configuration names are not read here, only watched for changes.
 package file
 
 import (
@@ -19,20 +18,20 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// Name is the provider's name, the part behind @ of the names of its objects.
+// Name is the provider's name, the part after @ in the names of its objects.
 const Name = "file"
 
 const (
-	// DefaultMaxFileSize is the largest file in bytes that is read, and the most that its template may generate.
+	// DefaultMaxFileSize is the default maximum size of a file, and of the output of its template, in bytes.
 	DefaultMaxFileSize = 32 << 20
 	// DefaultSettle is how long the files must be quiet before they are read again.
 	DefaultSettle = 50 * time.Millisecond
-	// emptyRounds is how long a file that had content must be empty until that is believed, in multiples of the settling
+	// emptyRounds is how long a file that had content must be empty to be used as empty, in multiples of the settling
 	// time: a file that is written in place is empty at first.
 	emptyRounds = 20
-	// settleRounds bounds the wait for files that never are quiet, in multiples of the settling time.
+	// settleRounds bounds the wait for files that keep changing, in multiples of the settling time.
 	settleRounds = 10
-	// pollInterval is how often files are looked at where they cannot be watched.
+	// pollInterval is the polling interval for files that cannot be watched.
 	pollInterval = 5 * time.Second
 )
 
@@ -44,29 +43,28 @@ type Provider struct {
 	settle  time.Duration
 	reload  chan struct{}
 
-	// What follows belongs to Provide, and outlives it, so that a provider that is started again keeps its last state.
+	// The fields below are used by Provide only. They survive a restart of the provider, which keeps its last state.
 	decoder dynamic.Decoder
 	files   map[string]*source
 	stamps  map[any]stamp
-	// named are the files that the objects name.
+	// named are the files that objects refer to.
 	named []string
-	// doubtful says that a file is empty and may be about to be written.
+	// doubtful is set if a file is empty and may be about to be written.
 	doubtful     bool
 	last         *dynamic.Message
 	lastFindings []dynamic.Verdict
 }
 
-// Option changes how a Provider works.
+// Option configures a Provider.
 type Option func(*Provider)
 
-// WithMaxFileSize sets the largest file in bytes that is read. The default is DefaultMaxFileSize.
+// WithMaxFileSize sets the maximum size of a file in bytes. The default is DefaultMaxFileSize.
 func WithMaxFileSize(bytes int64) Option { return func(p *Provider) { p.maxSize = bytes } }
 
 // WithSettle sets how long the files must be quiet before they are read again. The default is DefaultSettle.
 func WithSettle(quiet time.Duration) Option { return func(p *Provider) { p.settle = quiet } }
 
-// New returns a provider for the file or the directory that config names; naming none or both is an error. Whether
-// they can be read is found out by Provide.
+// New returns a provider for a file or a directory; exactly one must be configured. Provide reads them.
 func New(config static.FileProvider, logger telemetry.Logger, options ...Option) (*Provider, error) {
 	switch {
 	case config.Filename == "" && config.Directory == "":
@@ -84,8 +82,8 @@ func New(config static.FileProvider, logger telemetry.Logger, options ...Option)
 	return p, nil
 }
 
-// Reload makes the provider read everything again and send its state, whether or not it has changed, also when it does
-// not watch. It returns at once and may be called from any goroutine.
+// Reload makes the provider read everything again and send its state, even if unchanged or if it does not watch. It
+// does not block and is safe for concurrent use.
 func (p *Provider) Reload() {
 	select {
 	case p.reload <- struct{}{}:
@@ -93,8 +91,7 @@ func (p *Provider) Reload() {
 	}
 }
 
-// Provide implements provider.Provider. It returns nil when ctx ends, and nothing else ends it. It must not be called
-// twice at once.
+// Provide implements provider.Provider. It returns nil when ctx ends. It must not be called twice at once.
 func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
 	var w *watcher
 	if p.config.Watch {
@@ -116,7 +113,7 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 	}
 }
 
-// wait returns when the files should be read again; force says that the state is to be sent in any case.
+// wait returns when the files should be read again; force means that the state is to be sent in any case.
 func (p *Provider) wait(ctx context.Context, w *watcher) (force, running bool) {
 	var again <-chan time.Time
 	if p.doubtful || w.blind() {
@@ -147,12 +144,12 @@ func (p *Provider) wait(ctx context.Context, w *watcher) (force, running bool) {
 	}
 }
 
-// lost says that events have been lost, so that everything must be read again.
+// lost logs that events have been lost, so that everything must be read again.
 func (p *Provider) lost(err error) {
 	p.logger.Warn("file provider: watching failed, reading everything again", "error", err)
 }
 
-// calm waits until nothing has happened for the settling time, so that a file is not read while it is written.
+// calm waits until there has been no event for the settling time, so that a file is not read while it is written.
 func (p *Provider) calm(ctx context.Context, w *watcher) (running bool) {
 	quiet := time.NewTimer(p.settle)
 	defer quiet.Stop()

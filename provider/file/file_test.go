@@ -276,7 +276,7 @@ tls:
 	if diff := cmp.Diff(want, changed); diff != "" {
 		t.Errorf("changed objects differ (-want +got):\n%s", diff)
 	}
-	// An operator who has forgotten to make a key readable mends that without touching its content.
+	// Making a key readable does not change its content.
 	must(t, os.Chmod(key, 0o640))
 	if m := h.next(); m.Configuration.TLS.Certificates[0] == second.Configuration.TLS.Certificates[0] {
 		t.Error("the certificate has not noticed that its key may be read by others now")

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// listing is what there is to read.
+// listing is the result of searching for files.
 type listing struct {
-	// files are in the order of their paths.
+	// files are sorted by path.
 	files []string
-	// directories are those that files were looked for in, without symbolic links.
+	// directories are the searched ones, without symbolic links.
 	directories []string
-	// failures are directories, or the one file, that cannot be looked at.
+	// failures are directories, or the one file, that cannot be read.
 	failures []failure
 }
 
@@ -36,7 +36,7 @@ func (p *Provider) list() listing {
 	return out
 }
 
-// walk adds the files of a directory and of what is below it. A directory that is reached by several links counts once.
+// walk adds the files below a directory. A directory with several links to it is visited once.
 func (l *listing) walk(directory string, visited map[string]bool) {
 	real, err := realPath(directory)
 	if err != nil {
@@ -66,8 +66,8 @@ func (l *listing) walk(directory string, visited map[string]bool) {
 	}
 }
 
-// ignored knows the names of Kubernetes' volumes behind whose links the files appear a second time (..data), and of
-// Emacs' locks.
+// ignored reports whether a name is an internal one of Kubernetes volumes (..data), where files appear a second time,
+// or an Emacs lock.
 func ignored(name string) bool { return strings.HasPrefix(name, "..") || strings.HasPrefix(name, ".#") }
 
 func isDirectory(entry fs.DirEntry, path string) bool {
@@ -95,13 +95,13 @@ func realPath(path string) (string, error) {
 	return filepath.Abs(real)
 }
 
-// below reports whether a path is a directory or lies in it.
+// below reports whether a path is the directory or inside it.
 func below(path, directory string) bool {
 	relative, err := filepath.Rel(directory, path)
 	return err == nil && relative != ".." && !strings.HasPrefix(relative, ".."+string(filepath.Separator))
 }
 
-// reason returns what an error of the operating system says, without the path that is named anyway.
+// reason returns the message of a system error without the path.
 func reason(err error) string {
 	if inner, ok := errors.AsType[*fs.PathError](err); ok {
 		err = inner.Err

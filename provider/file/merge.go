@@ -8,8 +8,8 @@ import (
 	"github.com/sluiceproxy/sluice/provider/assembly"
 )
 
-// merge makes one configuration of the good states of all files. Where two files declare the same object, the first
-// one in the order of the paths counts, and the second one is a finding.
+// merge makes one configuration of the good states of all files. If two files declare the same object, the first one in
+// path order is used, and the second one is a finding.
 func (p *Provider) merge(paths []string) *dynamic.Configuration {
 	m := merging{
 		builder: assembly.NewBuilder(&dynamic.Configuration{}),
@@ -22,7 +22,7 @@ func (p *Provider) merge(paths []string) *dynamic.Configuration {
 		}
 	}
 	if len(good) == 1 {
-		// Nothing to merge; the copy may get verdicts and certificates of its own.
+		// Copied, since verdicts and certificates may be added.
 		single := *good[0]
 		single.Verdicts = append([]dynamic.Verdict(nil), single.Verdicts...)
 		return &single
@@ -39,7 +39,6 @@ func (p *Provider) merge(paths []string) *dynamic.Configuration {
 	return merged
 }
 
-// merging is one merge that is under way.
 type merging struct {
 	builder      *assembly.Builder
 	certificates []*dynamic.CertificateEntry
@@ -47,7 +46,7 @@ type merging struct {
 	verdicts     []dynamic.Verdict
 
 	from *dynamic.Configuration
-	// lost are the objects of from that an earlier file has declared; renamed are its certificates under another name.
+	// lost are the objects of from that an earlier file has declared; renamed maps its certificates to new names.
 	lost    map[dynamic.Ref]bool
 	renamed map[dynamic.Ref]dynamic.Ref
 }
@@ -63,8 +62,8 @@ func (m *merging) add(from *dynamic.Configuration) {
 	m.takeVerdicts()
 }
 
-// takeCertificates adds the certificates. Those without a name of their own are named by their place, which is another
-// one in the merged list.
+// takeCertificates adds the certificates. Those without a name are named by their index, which changes in the merged
+// list.
 func (m *merging) takeCertificates() {
 	if m.from.TLS == nil {
 		return
@@ -78,7 +77,7 @@ func (m *merging) takeCertificates() {
 	}
 }
 
-// place reports whether an object is the first one of its name, and notes its origin.
+// place reports whether an object is the first one with its name, and records its origin.
 func (m *merging) place(own, ref dynamic.Ref) bool {
 	if _, taken := m.origins[ref]; taken {
 		m.lost[own] = true
@@ -88,8 +87,8 @@ func (m *merging) place(own, ref dynamic.Ref) bool {
 	return true
 }
 
-// takeVerdicts adds the verdicts on the objects that count. A verdict on one that does not count must not hit its
-// namesake, so it becomes one on the file.
+// takeVerdicts adds the verdicts on the used objects. A verdict on an unused one becomes a verdict on the file, since
+// it must not affect the object with the same name.
 func (m *merging) takeVerdicts() {
 	for _, verdict := range m.from.Verdicts {
 		if m.lost[verdict.Ref] {

@@ -13,19 +13,19 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// source is what is known of one file.
+// source is the state of one file.
 type source struct {
-	// digest is that of the text that good was made of.
+	// digest is that of the text of good.
 	digest [sha256.Size]byte
-	// good is the last state that could be understood; nil while there has been none.
+	// good is the last valid state; nil if there was none.
 	good *dynamic.Configuration
 	// emptySince is when the file was first seen without content after it had some.
 	emptySince time.Time
-	// finding says why the file's present text is not in use; nil when it is.
+	// finding explains why the current text is not used; nil if it is.
 	finding *dynamic.Verdict
 }
 
-// update reads a file and reports whether what is known of it has changed.
+// update reads a file and reports whether its state has changed.
 func (p *Provider) update(path string) (changed bool) {
 	known := p.files[path]
 	if known == nil {
@@ -50,7 +50,7 @@ func (p *Provider) update(path string) (changed bool) {
 	}
 	root, err := document.ParseWithDuplicates(path, text)
 	if err == nil && root.Kind != document.Map && root.Kind != document.Null {
-		// The beginning of a file that is being written may well be a word.
+		// A partly written file may be a scalar; its text is not repeated.
 		err = &document.Error{File: path, Line: root.Line, Reason: fmt.Sprintf("expected a map, got %s", root.Kind)}
 	}
 	if err != nil {
@@ -74,10 +74,10 @@ func (p *Provider) doubts(known *source, text []byte) bool {
 	return doubtful
 }
 
-// errUnreadable is the cause of errors about files that could not be read at all.
+// errUnreadable is the cause of errors on files that could not be read.
 var errUnreadable = errors.New("cannot be read")
 
-// refuse notes why a file's present text is not in use.
+// refuse records why the current text is not used.
 func (s *source) refuse(path string, rendered bool, err error) (changed bool) {
 	verdict := dynamic.Verdict{
 		Ref:    dynamic.Ref{Kind: dynamic.KindSource, Name: path},
@@ -102,7 +102,7 @@ func (s *source) refuse(path string, rendered bool, err error) (changed bool) {
 	return true
 }
 
-// text reads a file and, where it is a template, renders it.
+// text reads a file and renders it if it is a template.
 func (p *Provider) text(path string) (text []byte, rendered bool, err error) {
 	text, err = p.load(path)
 	if err != nil || !bytes.Contains(text, []byte("{{")) {
@@ -112,7 +112,7 @@ func (p *Provider) text(path string) (text []byte, rendered bool, err error) {
 	return text, err == nil, err
 }
 
-// load reads a regular file up to the limit; opening anything else might block for ever.
+// load reads a regular file up to the limit. Opening other kinds of files might block.
 func (p *Provider) load(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// scanRounds bounds how often one scan starts over because something new is watched.
+// scanRounds is the maximum number of restarts of a scan because of new watches.
 const scanRounds = 10
 
-// scan reads everything, renews what is watched, and makes the next message. It reports whether the message differs
-// from the last one.
+// scan reads everything, updates the watches, and makes the next message. It reports whether the message differs from
+// the last one.
 func (p *Provider) scan(w *watcher) (changed bool) {
 	found := p.list()
-	// A directory that was created a moment ago may have been filled before it was watched.
+	// A new directory may have been filled before it was watched.
 	for round := 0; round < scanRounds && w.follow(p.targets(found)); round++ {
 		found = p.list()
 	}
@@ -29,7 +29,7 @@ func (p *Provider) scan(w *watcher) (changed bool) {
 	paths := slices.Sorted(maps.Keys(p.files))
 	next := p.merge(paths)
 	changed = p.stamp(next) || changed
-	// A file that is named from now on may have changed before it was watched.
+	// A newly named file may have changed before it was watched.
 	for round := 0; round < scanRounds && w.follow(p.targets(found)); round++ {
 		next = p.merge(paths)
 		changed = p.stamp(next) || changed
@@ -45,8 +45,8 @@ func (p *Provider) scan(w *watcher) (changed bool) {
 	return true
 }
 
-// dropGone forgets the files that exist no more. What lies in a directory that cannot be looked at is kept, and so is
-// the one file that was named: a missing one is a mistake.
+// dropGone drops files that no longer exist. Files in unreadable directories are kept, and so is the configured file:
+// its absence is an error.
 func (p *Provider) dropGone(found listing) {
 	for path := range p.files {
 		unseen := slices.ContainsFunc(found.failures, func(f failure) bool { return below(path, f.path) })
@@ -57,7 +57,7 @@ func (p *Provider) dropGone(found listing) {
 	}
 }
 
-// findings returns the verdicts on the files and directories that could not be read or understood.
+// findings returns the verdicts on files and directories that could not be read or parsed.
 func (p *Provider) findings(paths []string, failures []failure) []dynamic.Verdict {
 	var out []dynamic.Verdict
 	for _, failed := range failures {
@@ -77,7 +77,7 @@ func (p *Provider) findings(paths []string, failures []failure) []dynamic.Verdic
 	return out
 }
 
-// state says how the provider stands: it cannot be in sync while there are files and none of them was ever understood.
+// state returns the state of the provider: it is not synced while there are files and none of them was ever valid.
 func (p *Provider) state(findings []dynamic.Verdict) (dynamic.ProviderState, string) {
 	if len(findings) == 0 {
 		return dynamic.StateSynced, ""

@@ -12,21 +12,21 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// stamp is a copy of an object that carries one state of the files that it names.
+// stamp is a copy of an object with the revision of its files.
 type stamp struct {
 	revision uint64
 	object   any
 }
 
-// stamping puts the state of the files that objects name into copies of these objects. A copy keeps its pointer as
-// long as neither its object nor the files change.
+// stamping sets the revision of the files that objects name, in copies of these objects. A copy keeps its pointer while
+// object and files are unchanged.
 type stamping struct {
 	before, after map[any]stamp
 	named         map[string]bool
 	changed       bool
 }
 
-// stamp replaces the objects that name files by their stamped copies and reports whether one of them is new.
+// stamp replaces the objects that name files by their stamped copies and reports whether one is new.
 func (p *Provider) stamp(c *dynamic.Configuration) (changed bool) {
 	s := &stamping{before: p.stamps, after: map[any]stamp{}, named: map[string]bool{}}
 	if c.TLS != nil {
@@ -97,8 +97,8 @@ func stamped[T any](s *stamping, object *T, files []string, set func(*T, uint64)
 	return known.object.(*T)
 }
 
-// revision condenses the state of files; 0 when none of the values is a path. A file is known by where its links lead,
-// its size, the time of its last change, and whether it may be read, so that no key is ever read here.
+// revision hashes the state of files; 0 if none of the values is a path. The state is the link target, size,
+// modification time, and readability, so that keys are not read here.
 func (s *stamping) revision(values []string) uint64 {
 	sum := fnv.New64a()
 	paths := 0
@@ -132,8 +132,8 @@ func (s *stamping) revision(values []string) uint64 {
 	return max(sum.Sum64(), 1)
 }
 
-// opens reports whether a file may be read, which can change with its owner alone. Opening anything but a regular
-// file might block for ever.
+// opens reports whether a file can be opened, which may change with its owner alone. Opening other than regular files
+// might block.
 func opens(path string, info os.FileInfo) bool {
 	if !info.Mode().IsRegular() {
 		return false
@@ -146,7 +146,7 @@ func opens(path string, info os.FileInfo) bool {
 	return true
 }
 
-// sortedByOrigin returns references in the order in which their objects are declared.
+// sortedByOrigin returns references sorted by the origin of their objects.
 func sortedByOrigin(refs map[dynamic.Ref]bool, origins map[dynamic.Ref]dynamic.Origin) []dynamic.Ref {
 	return slices.SortedFunc(maps.Keys(refs), func(a, b dynamic.Ref) int {
 		return cmp.Or(cmp.Compare(origins[a].Line, origins[b].Line), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))

@@ -9,7 +9,7 @@ import (
 	"github.com/sluiceproxy/sluice/provider/gotemplate"
 )
 
-// render runs a file as a Go template whose output has at most limit bytes. Beside the functions of gotemplate it has
+// render executes a file as a Go template with at most limit bytes of output. It has the functions of gotemplate, and
 // Traefik's split, which returns a list.
 func render(path string, text []byte, limit int64) ([]byte, error) {
 	parsed, err := gotemplate.Parse(string(text), template.FuncMap{"split": strings.Split})
@@ -32,7 +32,7 @@ func templateError(path string, err error) error {
 	return out
 }
 
-// redact takes private keys out of a text that is logged.
+// redact removes private keys from a text for the log.
 func redact(text string) string {
 	const begin, end = "-----BEGIN ", "-----END "
 	var out strings.Builder

@@ -10,18 +10,18 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// targets says what is to be watched. All paths are absolute, and directories are without symbolic links.
+// targets is the set of watched paths. All are absolute; directories are without symbolic links.
 type targets struct {
 	// directories are watched.
 	directories map[string]bool
-	// trees are directories in which every event counts.
+	// trees are directories in which every event is relevant.
 	trees map[string]bool
-	// names are paths whose events count.
+	// names are paths whose events are relevant.
 	names map[string]bool
 }
 
-// targets returns what decides what the files of a listing say: the directories, the links on the way to each file, and
-// the files that the configuration names.
+// targets returns what determines the configuration: the directories, the links on the path of each file, and the files
+// that objects name.
 func (p *Provider) targets(found listing) targets {
 	t := targets{directories: map[string]bool{}, trees: map[string]bool{}, names: map[string]bool{}}
 	if p.config.Directory != "" {
@@ -40,11 +40,11 @@ func (p *Provider) targets(found listing) targets {
 	return t
 }
 
-// mostLinks is how many symbolic links are followed on the way to one file, as in Linux.
+// mostLinks is the maximum number of symbolic links in one path, as in Linux.
 const mostLinks = 40
 
-// path adds the places at which another file can come to stand under a path: its own entry, that of each link on the
-// way to it, and, if something is missing, the entry that is to appear.
+// path adds the entries that determine what a path refers to: its own, that of each link in it, and the first missing
+// one.
 func (t *targets) path(path string) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -90,7 +90,7 @@ func (t *targets) path(path string) {
 	}
 }
 
-// watcher follows targets. A nil watcher watches nothing.
+// watcher watches targets. A nil watcher watches nothing.
 type watcher struct {
 	logger  telemetry.Logger
 	notify  *fsnotify.Watcher
@@ -116,7 +116,7 @@ func (w *watcher) close() {
 	}
 }
 
-// fail switches to looking at the files from time to time.
+// fail switches to polling.
 func (w *watcher) fail(path string, err error) {
 	if !w.failed {
 		w.logger.Warn("file provider: cannot watch, looking every few seconds instead",
@@ -125,7 +125,7 @@ func (w *watcher) fail(path string, err error) {
 	w.failed = true
 }
 
-// blind says that changes may go unseen.
+// blind reports whether changes may be missed.
 func (w *watcher) blind() bool { return w != nil && w.failed }
 
 func (w *watcher) events() <-chan fsnotify.Event {
@@ -148,8 +148,8 @@ func (w *watcher) relevant(event fsnotify.Event) bool {
 	return itself || w.targets.names[event.Name] || w.targets.trees[filepath.Dir(event.Name)]
 }
 
-// follow watches the directories of the targets and no others. It reports whether one was not watched until now, so
-// that something may have happened in it unseen.
+// follow watches exactly the directories of the targets. It reports whether one is new, so that earlier changes in it
+// may have been missed.
 func (w *watcher) follow(t targets) (added bool) {
 	if w == nil {
 		return false
@@ -174,7 +174,7 @@ func (w *watcher) follow(t targets) (added bool) {
 		if err != nil {
 			continue
 		}
-		// Another directory may have taken the place of the one that is watched.
+		// The path may have been replaced by another directory.
 		if known, ok := w.watched[directory]; ok && active[directory] && os.SameFile(known, info) {
 			continue
 		}

@@ -174,7 +174,7 @@ func TestTheDirectoryMayVanish(t *testing.T) {
 	h.untilRules("a=3")
 }
 
-// TestNoNewsNoMessage proves that events without consequence send nothing: the next message is that of the change.
+// TestNoNewsNoMessage asserts that irrelevant events send no message: the next message is that of the change.
 func TestNoNewsNoMessage(t *testing.T) {
 	h := inDirectory(t, "a.yaml", router("a", "1"))
 	h.untilRules("a=1")

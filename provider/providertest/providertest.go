@@ -1,8 +1,5 @@
-// Package providertest is the contract of provider.Provider as a test suite, which every provider runs in its own
-// tests.
-//
-// In flows a function that makes a provider with a source that can be changed; out flow failed tests. The package is
-// for tests only, and knows nothing about any particular provider.
+// Package providertest is the contract of provider.Provider as a test suite, which every provider runs in its own tests
+// with a source that can be changed.
 package providertest
 
 import (
@@ -61,7 +58,7 @@ func Run(t *testing.T, subject func(t *testing.T) Subject) {
 	t.Run("keeps the last good state", func(t *testing.T) { keepsState(t, subject(t)) })
 }
 
-// checkFirst checks that a message speaks of the provider's state.
+// checkFirst checks that a message contains the provider's state.
 func checkFirst(t *testing.T, m dynamic.Message) {
 	t.Helper()
 	if m.Configuration == nil && len(m.Endpoints) == 0 && m.State == dynamic.StateUnchanged {
@@ -210,7 +207,7 @@ func (r *running) configuration(t *testing.T) *dynamic.Configuration {
 	}
 }
 
-// stop ends the provider and checks that it returns nil, closes nothing and says nothing more.
+// stop ends the provider and checks that it returns nil, and neither closes the channel nor sends afterwards.
 func (r *running) stop(t *testing.T) {
 	t.Helper()
 	r.cancel()

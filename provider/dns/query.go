@@ -12,15 +12,15 @@ import (
 	mdns "github.com/miekg/dns"
 )
 
-// udpSize is the size of answers that is offered by EDNS0: what passes without fragments (DNS Flag Day 2020).
+// udpSize is the EDNS0 buffer size: the largest without fragmentation (DNS Flag Day 2020).
 const udpSize = 1232
 
-// ask asks the servers in turn until one answers. Failures of a server (SERVFAIL, REFUSED, silence) lead to the next.
-func (s *system) ask(ctx context.Context, name string, kind uint16) family {
+// query queries the servers in turn until one answers. After SERVFAIL, REFUSED or a timeout the next one is used.
+func (s *system) query(ctx context.Context, name string, kind uint16) family {
 	var last error
 	for range max(s.config.Attempts, 1) {
 		for _, server := range s.servers {
-			answer, err := s.askServer(ctx, server, name, kind)
+			answer, err := s.queryServer(ctx, server, name, kind)
 			if err == nil {
 				return read(answer, name, kind)
 			}
@@ -32,8 +32,9 @@ func (s *system) ask(ctx context.Context, name string, kind uint16) family {
 	return family{err: last}
 }
 
-// askServer asks one server: by UDP, again without EDNS0 if it does not know that, and by TCP if the answer was cut.
-func (s *system) askServer(ctx context.Context, server, name string, kind uint16) (*mdns.Msg, error) {
+// queryServer queries one server: by UDP, without EDNS0 if the server does not support it, and by TCP if the answer was
+// truncated.
+func (s *system) queryServer(ctx context.Context, server, name string, kind uint16) (*mdns.Msg, error) {
 	question := new(mdns.Msg).SetQuestion(name, kind)
 	question.SetEdns0(udpSize, false)
 	answer, err := s.exchange(ctx, "udp", server, question)
@@ -53,7 +54,7 @@ func (s *system) askServer(ctx context.Context, server, name string, kind uint16
 	return answer, nil
 }
 
-// exchange sends one question and reads its answer. It ends at once when ctx does.
+// exchange sends one query and reads its answer. It returns when ctx ends.
 func (s *system) exchange(ctx context.Context, network, server string, question *mdns.Msg) (*mdns.Msg, error) {
 	timeout := DefaultTimeout
 	if s.config.Timeout > 0 {
@@ -80,7 +81,7 @@ func (s *system) exchange(ctx context.Context, network, server string, question 
 	return answer, nil
 }
 
-// plain shortens the errors of the network, which name both ends.
+// plain shortens network errors, which name both ends.
 func plain(err error) error {
 	var network net.Error
 	if errors.As(err, &network) && network.Timeout() {
@@ -93,12 +94,12 @@ func plain(err error) error {
 	return err
 }
 
-// read takes the addresses out of an answer, following its aliases (RFC 1034, section 3.6.2).
+// read returns the addresses in an answer, following aliases (RFC 1034, section 3.6.2).
 func read(answer *mdns.Msg, name string, kind uint16) family {
 	result := family{missing: answer.Rcode == mdns.RcodeNameError, ttl: negative(answer)}
 	ttl := ^uint32(0)
 	owner := name
-	for range answer.Answer { // an alias for each record at most, so that circles end
+	for range answer.Answer { // at most one alias for each record, so that loops end
 		target := ""
 		for _, record := range answer.Answer {
 			alias, ok := record.(*mdns.CNAME)
@@ -134,7 +135,7 @@ func read(answer *mdns.Msg, name string, kind uint16) family {
 	return result
 }
 
-// negative returns how long the absence of an answer holds (RFC 2308, section 5).
+// negative returns the TTL of a negative answer (RFC 2308, section 5).
 func negative(answer *mdns.Msg) time.Duration {
 	for _, record := range answer.Ns {
 		if soa, ok := record.(*mdns.SOA); ok {
