@@ -3,7 +3,7 @@
 -- ARGV: tokens that flow in within a microsecond, tokens that fit in, the longest wait in microseconds, tokens wanted (0 only looks).
 -- Returns the wait in microseconds; a negative one says that nothing was taken, because the wait would be too long.
 local rate, burst = tonumber(ARGV[1]), tonumber(ARGV[2])
-local patience, wanted = tonumber(ARGV[3]), tonumber(ARGV[4])
+local max_wait, wanted = tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local clock = redis.call('TIME')
 local now = tonumber(clock[1]) * 1000000 + tonumber(clock[2])
@@ -24,7 +24,7 @@ local left, wait = tokens - wanted, 0
 if left < 0 then
   wait = math.ceil(-left / rate)
 end
-if wanted > 0 and wait > patience then
+if wanted > 0 and wait > max_wait then
   return -wait
 end
 

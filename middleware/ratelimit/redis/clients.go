@@ -21,8 +21,8 @@ type Clients struct {
 
 	logger telemetry.Logger
 
-	mu     sync.Mutex
-	links  map[identity]*link
+	mutex  sync.Mutex
+	shared map[string]*client
 	closed bool
 }
 
@@ -32,7 +32,7 @@ func NewClients(logger telemetry.Logger) *Clients {
 	logging.Disable() // The library would write lines of its own to stderr, about what the logger is told here.
 	return &Clients{
 		logger: logger, AnswerTimeout: answerTimeout, ProbeInterval: probeInterval,
-		links: map[identity]*link{},
+		shared: map[string]*client{},
 	}
 }
 
@@ -43,59 +43,55 @@ type ReadFile = func(path string) ([]byte, error)
 // everything that can be checked without Redis and opens nothing before Start. A nil config is one with all defaults.
 // An error begins with the option, and never holds the password or a key.
 func (c *Clients) Limiter(name string, config *dynamic.Redis, rate Rate, readFile ReadFile) (*Limiter, error) {
-	if err := rate.check(); err != nil {
-		return nil, err
-	}
 	settings, err := newSettings(config, readFile)
 	if err != nil {
 		return nil, err
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
 	if c.closed {
 		return nil, ErrClosed
 	}
 	return newLimiter(c, settings, name, rate), nil
 }
 
-// acquire returns the link of limiters with these settings, which the first of them makes, or nil after Close.
-func (c *Clients) acquire(settings *settings) *link {
-	c.mu.Lock()
-	defer c.mu.Unlock()
+// acquire returns the client of limiters with these settings, which the first of them makes, or nil after Close.
+func (c *Clients) acquire(settings *settings) *client {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
 	if c.closed {
 		return nil
 	}
-	k := c.links[settings.identity]
-	if k == nil {
-		k = newLink(settings, c.logger, c.AnswerTimeout, c.ProbeInterval)
-		c.links[settings.identity] = k
+	shared := c.shared[settings.key]
+	if shared == nil {
+		shared = newClient(settings, c)
+		c.shared[settings.key] = shared
 	}
-	k.users++
-	return k
+	shared.users++
+	return shared
 }
 
-// release forgets one user of a link, and closes it when it was the last.
-func (c *Clients) release(k *link) {
-	c.mu.Lock()
-	k.users--
-	last := k.users == 0
-	if last && c.links[k.settings.identity] == k {
-		delete(c.links, k.settings.identity)
+// release forgets one user of a client, and closes it when it was the last.
+func (c *Clients) release(shared *client) {
+	c.mutex.Lock()
+	shared.users--
+	last := shared.users == 0
+	if last && !c.closed {
+		delete(c.shared, shared.settings.key)
 	}
-	c.mu.Unlock()
+	c.mutex.Unlock()
 	if last {
-		k.close()
+		shared.close()
 	}
 }
 
 // Close ends all connections. Limiters that are still used answer with [ErrClosed] from then on, and no new one can
 // be made.
 func (c *Clients) Close() {
-	c.mu.Lock()
-	links := c.links
-	c.links, c.closed = map[identity]*link{}, true
-	c.mu.Unlock()
-	for _, k := range links {
-		k.close()
+	c.mutex.Lock()
+	c.closed = true
+	c.mutex.Unlock()
+	for _, shared := range c.shared {
+		shared.close()
 	}
 }

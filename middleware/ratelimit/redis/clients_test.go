@@ -46,7 +46,7 @@ func TestConnectionsAreSharedAndEnd(t *testing.T) {
 	for _, l := range []*Limiter{one, two, three} {
 		pass(t, l, "192.0.2.1")
 	}
-	if one.link != two.link || one.link == three.link {
+	if one.client != two.client || one.client == three.client {
 		t.Error("connections are not shared by equal options alone")
 	}
 	if got := connections(t, admin); got != 2 {
@@ -168,7 +168,7 @@ func TestTLSKilledAndBack(t *testing.T) {
 	config := at(server.Address)
 	config.TLS, config.MinIdleConns = &dynamic.ClientTLS{CA: certFile}, 5
 	l := limiter(t, c, config, plenty())
-	eventually(t, "five connections", func() bool { return l.link.current.Load().PoolStats().IdleConns >= 5 })
+	eventually(t, "five connections", func() bool { return l.client.current.Load().PoolStats().IdleConns >= 5 })
 	pass(t, l, "192.0.2.1")
 	server.Kill()
 	server.Restart()

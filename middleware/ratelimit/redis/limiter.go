@@ -19,54 +19,50 @@ const longestName = 128
 // Limiter limits the sources of one middleware, together with all limiters of that name and rate that use the same
 // Redis. It is safe for concurrent use.
 type Limiter struct {
-	clients    *Clients
-	settings   *settings
-	link       *link // Nil before Start.
-	prefix     string
-	take, look []any
-	failed     atomic.Uint64
-	closed     atomic.Bool
+	clients  *Clients
+	settings *settings
+	client   *client // Nil before Start.
+	prefix   string
+	// take are the arguments of the script; the last is the number of tokens.
+	take   []any
+	failed atomic.Uint64
+	closed atomic.Bool
 }
 
 func newLimiter(clients *Clients, settings *settings, name string, rate Rate) *Limiter {
 	if len(name) > longestName || strings.ContainsAny(name, "{}") { // Braces would put all keys on one node of a cluster.
 		name = hash(name)
 	}
-	common := []any{
-		strconv.FormatFloat(rate.perMicrosecond(), 'g', -1, 64), strconv.FormatInt(rate.Burst, 10),
-		strconv.FormatInt(rate.MaxDelay.Microseconds(), 10),
-	}
 	return &Limiter{
 		clients: clients, settings: settings, prefix: namespace + name + ":" + rate.String() + ":",
-		take: append(common[:3:3], "1"), look: append(common[:3:3], "0"),
+		take: []any{
+			strconv.FormatFloat(rate.perMicrosecond(), 'g', -1, 64), strconv.FormatInt(rate.Burst, 10),
+			strconv.FormatInt(rate.MaxDelay.Microseconds(), 10), "1",
+		},
 	}
 }
 
 // Start opens the connections that the options want at once, which limiters with equal options share, and waits for
 // none: a Redis that is not there is lost with the first request. It is called once, before any other method, and
 // Close must follow.
-func (l *Limiter) Start() { l.link = l.clients.acquire(l.settings) }
+func (l *Limiter) Start() { l.client = l.clients.acquire(l.settings) }
 
-// Take takes a token of the source that key stands for, and returns after which delay the request may pass; that is
+// Take takes a token of the source, and returns after which delay the request may pass; that is
 // MaxDelay at most, and 0 mostly. When it is not allowed, nothing was taken, and the delay is how long it takes until
 // there is a token.
 //
 // An error means that Redis did not decide: [ErrLost], [ErrBusy], [ErrClosed] or that of ctx. It comes at once while
 // Redis is lost, and within 300 ms otherwise.
-func (l *Limiter) Take(ctx context.Context, key string) (delay time.Duration, allowed bool, err error) {
-	if l.closed.Load() || l.link == nil {
+func (l *Limiter) Take(ctx context.Context, source string) (delay time.Duration, allowed bool, err error) {
+	if l.closed.Load() || l.client == nil {
 		return 0, false, ErrClosed
 	}
-	if l.link.current.Load() == nil {
-		l.failed.Add(1)
-		return 0, false, l.link.absent()
-	}
-	wait, err := l.link.ask(ctx, question{key: l.key(key), take: l.take, look: l.look})
-	if err != nil {
+	wait, err := l.client.take(ctx, l, source)
+	switch {
+	case err != nil:
 		l.failed.Add(1)
 		return 0, false, err
-	}
-	if wait < 0 {
+	case wait < 0:
 		return -wait, false, nil
 	}
 	return wait, true, nil
@@ -87,14 +83,14 @@ func hash(text string) string {
 }
 
 // Lost reports whether Redis is known to be lost. It is false before the first request, and true after Close.
-func (l *Limiter) Lost() bool { return l.link != nil && l.link.current.Load() == nil }
+func (l *Limiter) Lost() bool { return l.client != nil && l.client.current.Load() == nil }
 
 // Counts returns what was counted since the limiter was made: "redis_failed" are the requests that Redis did not
 // decide on. "redis_lost" is how often Redis was lost since its first limiter with these options was made.
 func (l *Limiter) Counts() map[string]uint64 {
 	counted := map[string]uint64{"redis_failed": l.failed.Load(), "redis_lost": 0}
-	if l.link != nil {
-		counted["redis_lost"] = l.link.losses.Load()
+	if l.client != nil {
+		counted["redis_lost"] = l.client.losses.Load()
 	}
 	return counted
 }
@@ -102,7 +98,7 @@ func (l *Limiter) Counts() map[string]uint64 {
 // Close gives back the connections. Requests that are still in Take, and those that follow, get [ErrClosed] or their
 // answer. It may be called more than once.
 func (l *Limiter) Close() {
-	if !l.closed.Swap(true) && l.link != nil {
-		l.clients.release(l.link)
+	if !l.closed.Swap(true) && l.client != nil {
+		l.clients.release(l.client)
 	}
 }

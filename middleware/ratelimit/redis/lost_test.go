@@ -280,7 +280,7 @@ func TestCloseWhileAsking(t *testing.T) {
 				}()
 			}
 			eventually(t, "requests under way", func() bool {
-				s := l.link.current.Load()
+				s := l.client.current.Load()
 				return s != nil && s.PoolStats().TotalConns >= 10
 			})
 			end(c, l)

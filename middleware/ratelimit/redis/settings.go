@@ -1,8 +1,6 @@
 package redis
 
 import (
-	"cmp"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -12,11 +10,23 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
 	"github.com/sluiceproxy/sluice/clienttls"
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
 const (
+	// poolTimeout is how long a request waits for a connection while all are taken. It is shorter than answerTimeout, so
+	// that the two are told apart.
+	poolTimeout = 200 * time.Millisecond
+	// idleTimeout is after how long without use a connection is given up: sooner than servers and what stands between do
+	// it silently.
+	idleTimeout = time.Minute
+	// bufferSize is the size of each of the two buffers of a connection, in bytes. A script and its arguments fit in;
+	// more is flushed.
+	bufferSize = 4 << 10
 	// option is where the options of this package stand.
 	option = "rateLimit.redis"
 	// defaultEndpoint, defaultTimeout and defaultDialTimeout hold where an option is not set.
@@ -25,20 +35,13 @@ const (
 	defaultDialTimeout = 5 * time.Second
 )
 
-// identity is what limiters that share connections have in common.
-type identity struct {
-	endpoints, username, password          string
-	db, poolSize, minIdleConns, maxActive  int
-	readTimeout, writeTimeout, dialTimeout time.Duration
-	tls                                    clienttls.Fingerprint
-}
-
 // settings are the options of a Redis, checked.
 type settings struct {
-	identity
-
-	addresses []string
-	secured   *tls.Config
+	// key is the same for equal options, files included.
+	key       string
+	endpoints string // With spaces between, for the log.
+	password  string
+	options   redis.UniversalOptions
 }
 
 // newSettings checks the options and sets the defaults; nil has them all. An error begins with the option.
@@ -62,17 +65,26 @@ func newSettings(config *dynamic.Redis, readFile ReadFile) (*settings, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &settings{
-		identity: identity{
-			endpoints: strings.Join(addresses, " "), username: config.Username, password: config.Password,
-			db: config.DB, poolSize: config.PoolSize, minIdleConns: config.MinIdleConns, maxActive: config.MaxActiveConns,
-			readTimeout:  timeout(config.ReadTimeout, defaultTimeout),
-			writeTimeout: timeout(config.WriteTimeout, defaultTimeout),
-			dialTimeout:  timeout(config.DialTimeout, defaultDialTimeout),
-			tls:          fingerprint,
-		},
-		addresses: addresses, secured: secured,
-	}, nil
+	// The library takes -1 for no limit, and 0 for its own default. No connection takes longer than a probe.
+	s := &settings{endpoints: strings.Join(addresses, " "), password: config.Password, options: redis.UniversalOptions{
+		Addrs: addresses, Username: config.Username, Password: config.Password, DB: config.DB, TLSConfig: secured,
+		PoolSize: config.PoolSize, MinIdleConns: config.MinIdleConns, MaxActiveConns: config.MaxActiveConns,
+		ReadTimeout:  timeout(config.ReadTimeout, defaultTimeout, -1),
+		WriteTimeout: timeout(config.WriteTimeout, defaultTimeout, -1),
+		DialTimeout:  timeout(config.DialTimeout, defaultDialTimeout, probeTimeout),
+		PoolTimeout:  poolTimeout, ConnMaxIdleTime: idleTimeout, ReadBufferSize: bufferSize, WriteBufferSize: bufferSize,
+		// Nothing is repeated: a command that failed says that Redis is lost.
+		ContextTimeoutEnabled: true, MaxRetries: -1, DialerRetries: 1,
+		Protocol: 2, PipelinePoolSize: -1, DisableIdentity: true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}}
+	o := &s.options
+	s.key = fmt.Sprintf("%q %q %q %d %d %d %d %d %d %d %x", addresses, o.Username, o.Password, o.DB, o.PoolSize,
+		o.MinIdleConns, o.MaxActiveConns, o.ReadTimeout, o.WriteTimeout, o.DialTimeout, fingerprint)
+	if o.MaxActiveConns > 0 && (o.PoolSize == 0 || o.PoolSize > o.MaxActiveConns) {
+		o.PoolSize = o.MaxActiveConns // A request then waits for a connection, where it would get an error at once.
+	}
+	return s, nil
 }
 
 // checkAddress demands host:port, or the path of a socket when it is the only one. The error follows the option's
@@ -121,15 +133,18 @@ func checkNumbers(config *dynamic.Redis, addresses int) error {
 	return nil
 }
 
-// timeout returns the value of an option, or its default. 0 says that there is none.
-func timeout[D ~int64](value *D, standard time.Duration) time.Duration {
-	if value == nil {
+// timeout returns the value of an option, its default, or what stands for no limit, which 0 and less ask for.
+func timeout[D ~int64](value *D, standard, unlimited time.Duration) time.Duration {
+	switch {
+	case value == nil:
 		return standard
+	case *value <= 0:
+		return unlimited
 	}
-	return max(time.Duration(*value), 0)
+	return time.Duration(*value)
 }
 
-// Rate is how many requests of one source may pass.
+// Rate is how many requests of one source may pass. It is not checked.
 type Rate struct {
 	// Average is how many may pass within a period, in the long run; at least 1.
 	Average int64
@@ -139,21 +154,6 @@ type Rate struct {
 	Burst int64
 	// MaxDelay is the longest wait that a request is given instead of being refused; 0 gives none.
 	MaxDelay time.Duration
-}
-
-// check says what can't work.
-func (r Rate) check() error {
-	switch {
-	case r.Average < 1:
-		return fmt.Errorf("rateLimit.average %d is less than 1", r.Average)
-	case r.Period <= 0:
-		return fmt.Errorf("rateLimit.period %v is not more than 0", r.Period)
-	case r.Burst < 1:
-		return fmt.Errorf("rateLimit.burst %d is less than 1", r.Burst)
-	case r.MaxDelay < 0:
-		return errors.New("the longest wait is negative")
-	}
-	return nil
 }
 
 // perMicrosecond is how many tokens flow in within a microsecond.
@@ -168,13 +168,9 @@ func (r Rate) String() string {
 
 // isAddress reports whether a source is an address or a network, which need not be hidden.
 func isAddress(source string) bool {
-	if len(source) > len("ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255/128") {
-		return false
+	if _, err := netip.ParsePrefix(source); err == nil {
+		return true
 	}
-	address, bits, network := strings.Cut(source, "/")
-	if _, err := strconv.ParseUint(cmp.Or(bits, "0"), 10, 8); network && err != nil {
-		return false
-	}
-	parsed, err := netip.ParseAddr(address)
-	return err == nil && parsed.Zone() == ""
+	address, err := netip.ParseAddr(source)
+	return err == nil && address.Zone() == ""
 }
