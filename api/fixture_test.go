@@ -14,6 +14,7 @@ import (
 	ptypes "github.com/traefik/paerser/types"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -39,7 +40,8 @@ func sampleStatic() *static.Configuration {
 		entryPoint.SetDefaults()
 		entryPoint.Address = address
 	}
-	web.ProxyProtocol = &static.ProxyProtocol{TrustedIPs: []string{"192.0.2.0/24"}}
+	peers, _ := forwarded.ParseRanges("192.0.2.0/24")
+	web.ProxyProtocol = &static.ProxyProtocol{TrustedIPs: peers}
 	return &static.Configuration{
 		EntryPoints: map[string]*static.EntryPoint{"web": web, "websecure": secure, "traefik": internal, "dns/one": udp},
 		Providers: static.Providers{

@@ -11,6 +11,13 @@ import (
 // Decoder fills Go values from nodes. It caches the layouts of struct types; the zero value is ready. It is not safe
 // for concurrent use.
 type Decoder struct {
+	// Sections lets every struct behind a pointer be switched: a Null node and true make it with its defaults, false
+	// leaves it out.
+	Sections bool
+	// Unknown returns the reason for an unknown key in the map at path, where known are the keys that it may have.
+	// It is the function Unknown by default.
+	Unknown func(path, key string, known []string) string
+
 	layouts map[reflect.Type]*layout
 }
 
@@ -28,13 +35,15 @@ func Decode(node *Node, into any) []Problem { return new(Decoder).Decode(node, i
 //   - A list of scalars may be given as one string with commas.
 //   - Integers and bools may be given as strings; a string accepts any scalar; a type named Duration accepts "1m30s" or
 //     whole seconds (time.Duration: nanoseconds); encoding.TextUnmarshaler is used.
+//   - The tag range:"MIN..MAX", of which MAX may be missing, limits integers and durations (in nanoseconds). The tag
+//     enum:"a,b" lists the values of a string, compared ignoring case; an empty string changes nothing.
 func (d *Decoder) Decode(node *Node, into any) []Problem {
 	target := reflect.ValueOf(into)
 	if target.Kind() != reflect.Pointer || target.IsNil() {
 		return []Problem{{Line: node.Line, Reason: fmt.Sprintf("cannot be decoded into %T, which is no pointer", into)}}
 	}
 	run := run{decoder: d}
-	run.value(node, target.Elem(), "", false)
+	run.value(node, target.Elem(), "", &rules{})
 	slices.SortStableFunc(run.problems, func(a, b Problem) int { return a.Line - b.Line })
 	return run.problems
 }
@@ -45,8 +54,9 @@ type run struct {
 	problems []Problem
 }
 
-func (r *run) problem(line int, path, format string, args ...any) {
-	r.problems = append(r.problems, Problem{Line: line, Path: path, Reason: fmt.Sprintf(format, args...)})
+func (r *run) problem(at place, path, format string, args ...any) {
+	r.problems = append(r.problems,
+		Problem{Line: at.line, Source: at.source, Path: path, Reason: fmt.Sprintf(format, args...)})
 }
 
 // Defaulter is a struct that has defaults.
@@ -64,17 +74,25 @@ func fresh(t reflect.Type) reflect.Value {
 	return pointer
 }
 
-// value fills one addressable value. onOff allows a bool in place of a struct.
-func (r *run) value(node *Node, target reflect.Value, path string, onOff bool) {
+// isSection reports whether a type is a struct behind a pointer that may be switched on and off.
+func (r *run) isSection(t reflect.Type) bool {
+	return r.decoder.Sections && t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct
+}
+
+// value fills one addressable value under the rules of its field.
+func (r *run) value(node *Node, target reflect.Value, path string, rules *rules) {
 	if node.Kind == Null {
+		if r.isSection(target.Type()) && target.IsNil() {
+			target.Set(fresh(target.Type().Elem()))
+		}
 		return
 	}
 	if target.Kind() == reflect.Pointer {
-		r.pointer(node, target, path, onOff)
+		r.pointer(node, target, path, rules)
 		return
 	}
 	if isDuration(target.Type()) {
-		r.duration(node, target, path)
+		r.duration(node, target, path, rules)
 		return
 	}
 	if text, ok := reflect.TypeAssert[encoding.TextUnmarshaler](target.Addr()); ok {
@@ -87,25 +105,26 @@ func (r *run) value(node *Node, target reflect.Value, path string, onOff bool) {
 	case reflect.Map:
 		r.mapping(node, target, path)
 	case reflect.Slice:
-		r.list(node, target, path)
+		r.list(node, target, path, rules)
 	case reflect.Interface:
 		if target.NumMethod() > 0 {
-			r.problem(node.Line, path, "cannot be given in a document")
+			r.problem(node.place(), path, "cannot be given in a document")
 			return
 		}
 		if native := r.native(node, path); native != nil {
 			target.Set(reflect.ValueOf(native))
 		}
 	default:
-		r.scalar(node, target, path)
+		r.scalar(node, target, path, rules)
 	}
 }
 
-func (r *run) pointer(node *Node, target reflect.Value, path string, onOff bool) {
-	if onOff && node.Kind == Scalar && target.Type().Elem().Kind() == reflect.Struct {
+func (r *run) pointer(node *Node, target reflect.Value, path string, rules *rules) {
+	onOff := rules.onOff && target.Type().Elem().Kind() == reflect.Struct || r.isSection(target.Type())
+	if onOff && node.Kind == Scalar {
 		on, err := parseBool(node)
 		if err != nil {
-			r.problem(node.Line, path, "expected a map, true or false, got %s", quote(node.Value))
+			r.problem(node.place(), path, "expected a map, true or false, got %s", quote(node.Value))
 			return
 		}
 		target.SetZero()
@@ -118,12 +137,12 @@ func (r *run) pointer(node *Node, target reflect.Value, path string, onOff bool)
 	if target.IsNil() {
 		target.Set(fresh(target.Type().Elem()))
 	}
-	r.value(node, target.Elem(), path, onOff)
+	r.value(node, target.Elem(), path, rules)
 }
 
 func (r *run) structure(node *Node, target reflect.Value, path string) {
 	if node.Kind != Map {
-		r.problem(node.Line, path, "expected a map, got %s", node.Kind)
+		r.problem(node.place(), path, "expected a map, got %s", node.Kind)
 		return
 	}
 	layout := r.decoder.layout(target.Type())
@@ -132,17 +151,24 @@ func (r *run) structure(node *Node, target reflect.Value, path string) {
 		field := &node.Fields[i]
 		folded := strings.ToLower(field.Key)
 		if first, twice := seen[folded]; twice {
-			r.problem(field.Line, joinKey(path, field.Key), "is given twice, first on line %d", first)
+			r.problem(field.place(), joinKey(path, field.Key), "is given twice, first on line %d", first)
 			continue
 		}
 		seen[folded] = field.Line
 		known, ok := layout.keys[folded]
 		if !ok {
-			r.problem(field.Line, joinKey(path, field.Key), "%s", Unknown(field.Key, layout.names))
+			r.problem(field.place(), joinKey(path, field.Key), "%s", r.decoder.unknown(path, field.Key, layout.names))
 			continue
 		}
-		r.value(field.Value, target.FieldByIndex(known.index), joinKey(path, known.name), known.onOff)
+		r.value(field.Value, target.FieldByIndex(known.index), joinKey(path, known.name), &known.rules)
 	}
+}
+
+func (d *Decoder) unknown(path, key string, known []string) string {
+	if d.Unknown != nil {
+		return d.Unknown(path, key, known)
+	}
+	return Unknown(key, known)
 }
 
 // Unknown returns the reason for an unknown key, with the nearest known one.
@@ -156,11 +182,11 @@ func Unknown(key string, known []string) string {
 func (r *run) mapping(node *Node, target reflect.Value, path string) {
 	t := target.Type()
 	if node.Kind != Map {
-		r.problem(node.Line, path, "expected a map, got %s", node.Kind)
+		r.problem(node.place(), path, "expected a map, got %s", node.Kind)
 		return
 	}
 	if t.Key().Kind() != reflect.String {
-		r.problem(node.Line, path, "cannot be given in a document")
+		r.problem(node.place(), path, "cannot be given in a document")
 		return
 	}
 	if target.IsNil() {
@@ -172,11 +198,11 @@ func (r *run) mapping(node *Node, target reflect.Value, path string) {
 		at := joinKey(path, field.Key)
 		folded := strings.ToLower(field.Key)
 		if first, twice := seen[folded]; twice {
-			r.problem(field.Line, at, "is given twice, first on line %d", first)
+			r.problem(field.place(), at, "is given twice, first on line %d", first)
 			continue
 		}
 		seen[folded] = field.Line
-		element := r.element(field.Value, t.Elem(), field.Line, at)
+		element := r.element(field.Value, t.Elem(), field.place(), at, &rules{})
 		if element.IsValid() {
 			target.SetMapIndex(reflect.ValueOf(field.Key).Convert(t.Key()), element)
 		}
@@ -184,34 +210,34 @@ func (r *run) mapping(node *Node, target reflect.Value, path string) {
 }
 
 // element makes one value of a list or a map, or the zero reflect.Value.
-func (r *run) element(node *Node, t reflect.Type, line int, path string) reflect.Value {
-	if node.Kind == Null && t.Kind() != reflect.String && t.Kind() != reflect.Interface {
-		r.problem(line, path, "has no value")
+func (r *run) element(node *Node, t reflect.Type, at place, path string, rules *rules) reflect.Value {
+	if node.Kind == Null && t.Kind() != reflect.String && t.Kind() != reflect.Interface && !r.isSection(t) {
+		r.problem(at, path, "has no value")
 		return reflect.Value{}
 	}
 	element := fresh(t).Elem()
-	r.value(node, element, path, false)
+	r.value(node, element, path, rules)
 	return element
 }
 
-func (r *run) list(node *Node, target reflect.Value, path string) {
+func (r *run) list(node *Node, target reflect.Value, path string, rules *rules) {
 	t := target.Type()
 	items := node.Items
 	switch {
 	case node.Kind == Scalar && isScalar(t.Elem()):
 		items = splitList(node)
 	case node.Kind != List:
-		r.problem(node.Line, path, "expected a list, got %s", node.Kind)
+		r.problem(node.place(), path, "expected a list, got %s", node.Kind)
 		return
 	}
 	out := reflect.MakeSlice(t, 0, len(items))
 	for i, item := range items {
 		at := joinIndex(path, i)
 		if item.Kind == Null {
-			r.problem(item.Line, at, "has no value")
+			r.problem(item.place(), at, "has no value")
 			continue
 		}
-		if element := r.element(item, t.Elem(), item.Line, at); element.IsValid() {
+		if element := r.element(item, t.Elem(), item.place(), at, rules); element.IsValid() {
 			out = reflect.Append(out, element)
 		}
 	}
@@ -225,7 +251,8 @@ func splitList(node *Node) []*Node {
 	}
 	var items []*Node
 	for _, part := range SplitList(node.Value) {
-		items = append(items, (&Node{Kind: Scalar, Line: node.Line, Column: node.Column, Value: part}).closed())
+		item := &Node{Kind: Scalar, Line: node.Line, Column: node.Column, Source: node.Source, Value: part}
+		items = append(items, item.closed())
 	}
 	return items
 }

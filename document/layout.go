@@ -1,7 +1,10 @@
 package document
 
 import (
+	"fmt"
+	"math"
 	"reflect"
+	"strconv"
 	"strings"
 )
 
@@ -14,8 +17,49 @@ type layout struct {
 type layoutField struct {
 	name  string
 	index []int
-	onOff bool
+	rules rules
 }
+
+// rules are what the tags of a field say about its value.
+type rules struct {
+	// onOff says that a bool may stand for a struct.
+	onOff bool
+	enum  []string
+	// ranged says that min and max are limits.
+	ranged   bool
+	min, max int64
+}
+
+// rulesOf reads the tags of a field.
+func rulesOf(tag reflect.StructTag) rules {
+	out := rules{onOff: tag.Get("label") == allowEmpty || tag.Get("file") == allowEmpty}
+	if enum := tag.Get("enum"); enum != "" {
+		out.enum = strings.Split(enum, ",")
+	}
+	var low, high string
+	if low, high, out.ranged = strings.Cut(tag.Get("range"), ".."); out.ranged {
+		out.min, _ = strconv.ParseInt(low, 10, 64)
+		out.max = math.MaxInt64
+		if limit, err := strconv.ParseInt(high, 10, 64); err == nil {
+			out.max = limit
+		}
+	}
+	return out
+}
+
+// integers describes the integers that the rules allow.
+func (r *rules) integers() string {
+	switch {
+	case !r.ranged:
+		return "an integer"
+	case r.max == math.MaxInt64:
+		return fmt.Sprintf("an integer of at least %d", r.min)
+	}
+	return fmt.Sprintf("an integer from %d to %d", r.min, r.max)
+}
+
+// allows reports whether a number is within the range.
+func (r *rules) allows(number int64) bool { return !r.ranged || r.min <= number && number <= r.max }
 
 func (d *Decoder) layout(t reflect.Type) *layout {
 	if known, ok := d.layouts[t]; ok {
@@ -46,15 +90,13 @@ func (l *layout) add(t reflect.Type, prefix []int) {
 		if name == "" {
 			name = field.Name
 		}
-		l.keys[strings.ToLower(name)] = layoutField{
-			name: name, index: index,
-			onOff: allowsEmpty(field.Tag.Get("label")) || allowsEmpty(field.Tag.Get("file")),
-		}
+		l.keys[strings.ToLower(name)] = layoutField{name: name, index: index, rules: rulesOf(field.Tag)}
 		l.names = append(l.names, name)
 	}
 }
 
-func allowsEmpty(tag string) bool { return tag == "allowEmpty" }
+// allowEmpty is the value of a tag that lets a key without a value, or with a bool, stand for a struct.
+const allowEmpty = "allowEmpty"
 
 // Keys returns the keys of a struct or a pointer to one, in the order of its fields.
 func Keys(of any) []string {

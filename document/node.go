@@ -3,6 +3,7 @@ package document
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -61,6 +62,8 @@ type Node struct {
 	// Line and Column are where the value starts, from 1; a column counts characters in YAML and bytes in TOML. An aliased
 	// value is at its anchor.
 	Line, Column int
+	// Source names where the value was written when that is not the document, such as "flag --log.level".
+	Source string
 	// Value is a Scalar as text: the content of a string, other scalars as they are written.
 	Value string
 	// Items are the elements of a List.
@@ -69,7 +72,7 @@ type Node struct {
 	Fields []Field
 
 	// size is the number of nodes below and including this one, height the number of levels.
-	size, height int
+	size, height int32
 }
 
 type Field struct {
@@ -93,6 +96,49 @@ func (n *Node) Get(key string) *Field {
 	}
 	return nil
 }
+
+// With returns a copy of a map in which the entry that Get finds has the value, or to which a new one was added.
+// A node of another kind, and nil, count as a map without entries.
+func (n *Node) With(key string, value *Node) *Node {
+	if n == nil || n.Kind != Map {
+		n = &Node{Kind: Map, Source: value.Source}
+	}
+	out := *n
+	out.Fields = slices.Clone(n.Fields)
+	if field := out.Get(key); field != nil {
+		if field.Value = value; value.Source != "" {
+			field.Line = 0
+		}
+	} else {
+		out.Fields = append(out.Fields, Field{Key: key, Line: value.Line, Value: value})
+	}
+	return &out
+}
+
+// WithItem returns a copy of a list in which the element at index is the value; elements that are missing before it
+// are Null nodes of the same source. A node of another kind, and nil, count as a list without elements.
+func (n *Node) WithItem(index int, value *Node) *Node {
+	if n == nil || n.Kind != List {
+		n = &Node{Kind: List, Source: value.Source}
+	}
+	out := *n
+	out.Items = slices.Clone(n.Items)
+	for len(out.Items) <= index {
+		out.Items = append(out.Items, &Node{Source: value.Source})
+	}
+	out.Items[index] = value
+	return &out
+}
+
+// place is where something was written.
+type place struct {
+	line   int
+	source string
+}
+
+func (n *Node) place() place { return place{n.Line, n.Source} }
+
+func (f *Field) place() place { return place{f.Line, f.Value.Source} }
 
 // AppendIdentity appends an encoding of the value to dst. Two nodes have the same encoding exactly if they have the
 // same keys in the same order and the same values, regardless of position and layout. It is used as a cache key for
@@ -176,6 +222,6 @@ func (n *Node) closed() *Node {
 }
 
 func (n *Node) add(child *Node) {
-	n.size = min(n.size+child.size, math.MaxInt32)
+	n.size += min(child.size, math.MaxInt32-n.size)
 	n.height = max(n.height, child.height+1)
 }

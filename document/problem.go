@@ -10,6 +10,8 @@ import (
 type Problem struct {
 	// Line counts from 1; 0 if unknown.
 	Line int
+	// Source is that of the node; empty for the document itself.
+	Source string
 	// Path is the path below the decoded value, as loadBalancer.servers[0].url; empty for the value itself.
 	Path string
 	// Reason is lower case and contains neither line nor path.

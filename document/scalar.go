@@ -25,26 +25,29 @@ func isDuration(t reflect.Type) bool {
 	return t.Kind() == reflect.Int64 && t.Name() == "Duration"
 }
 
-func (r *run) duration(node *Node, target reflect.Value, path string) {
+func (r *run) duration(node *Node, target reflect.Value, path string, rules *rules) {
+	what := `a duration such as "10s" or whole seconds`
+	if rules.ranged {
+		what += ", not negative"
+	}
 	if node.Kind != Scalar || node.Type == Bool {
-		r.expected(node, path, `a duration such as "10s" or whole seconds`)
+		r.expected(node, path, what)
 		return
 	}
 	unit := time.Second
 	if target.Type() == reflect.TypeFor[time.Duration]() {
 		unit = time.Nanosecond
 	}
-	if count, err := node.Int(); err == nil {
+	parsed, err := time.ParseDuration(strings.TrimSpace(node.Value))
+	if count, noInteger := node.Int(); noInteger == nil {
 		if count > math.MaxInt64/int64(unit) || count < math.MinInt64/int64(unit) {
-			r.problem(node.Line, path, "%s is too long for a duration", quote(node.Value))
+			r.problem(node.place(), path, "%s is too long for a duration", quote(node.Value))
 			return
 		}
-		target.SetInt(count * int64(unit))
-		return
+		parsed, err = time.Duration(count)*unit, nil
 	}
-	parsed, err := time.ParseDuration(strings.TrimSpace(node.Value))
-	if err != nil {
-		r.expected(node, path, `a duration such as "10s" or whole seconds`)
+	if err != nil || !rules.allows(int64(parsed)) {
+		r.expected(node, path, what)
 		return
 	}
 	target.SetInt(int64(parsed))
@@ -56,27 +59,44 @@ func (r *run) expected(node *Node, path, what string) {
 	if node.Kind == Scalar {
 		got = quote(node.Value)
 	}
-	r.problem(node.Line, path, "expected %s, got %s", what, got)
+	r.problem(node.place(), path, "expected %s, got %s", what, got)
 }
 
 func (r *run) text(node *Node, target encoding.TextUnmarshaler, path string) {
 	if node.Kind != Scalar {
-		r.problem(node.Line, path, "expected a single value, got %s", node.Kind)
+		r.problem(node.place(), path, "expected a single value, got %s", node.Kind)
 		return
 	}
 	if err := target.UnmarshalText([]byte(node.Value)); err != nil {
-		r.problem(node.Line, path, "%v", err)
+		r.problem(node.place(), path, "%v", err)
 	}
 }
 
-func (r *run) scalar(node *Node, target reflect.Value, path string) {
-	switch target.Kind() {
-	case reflect.String:
-		if node.Kind != Scalar {
-			r.problem(node.Line, path, "expected a string, got %s", node.Kind)
+// chosen fills a string that has a choice of values.
+func (r *run) chosen(node *Node, target reflect.Value, path string, choice []string) {
+	if node.Kind == Scalar && node.Value == "" {
+		return
+	}
+	for _, value := range choice {
+		if node.Kind == Scalar && strings.EqualFold(value, node.Value) {
+			target.SetString(value)
 			return
 		}
-		target.SetString(node.Value)
+	}
+	r.expected(node, path, "one of "+strings.Join(choice, ", "))
+}
+
+func (r *run) scalar(node *Node, target reflect.Value, path string, rules *rules) {
+	switch target.Kind() {
+	case reflect.String:
+		switch {
+		case len(rules.enum) > 0:
+			r.chosen(node, target, path, rules.enum)
+		case node.Kind != Scalar:
+			r.problem(node.place(), path, "expected a string, got %s", node.Kind)
+		default:
+			target.SetString(node.Value)
+		}
 	case reflect.Bool:
 		value, err := parseBool(node)
 		if err != nil {
@@ -85,26 +105,26 @@ func (r *run) scalar(node *Node, target reflect.Value, path string) {
 		}
 		target.SetBool(value)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		r.integer(node, target, path)
+		r.integer(node, target, path, rules)
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		r.unsigned(node, target, path)
 	case reflect.Float32, reflect.Float64:
 		value, err := parseFloat(node)
-		if err != nil || target.OverflowFloat(value) {
+		if err != nil || target.OverflowFloat(value) || math.IsNaN(value) || math.IsInf(value, 0) {
 			r.expected(node, path, "a number")
 			return
 		}
 		target.SetFloat(value)
 	default:
-		r.problem(node.Line, path, "cannot be given in a document")
+		r.problem(node.place(), path, "cannot be given in a document")
 	}
 }
 
-func (r *run) integer(node *Node, target reflect.Value, path string) {
+func (r *run) integer(node *Node, target reflect.Value, path string, rules *rules) {
 	value, err := node.Int()
 	switch {
-	case err != nil:
-		r.expected(node, path, "an integer")
+	case err != nil || !rules.allows(value):
+		r.expected(node, path, rules.integers())
 	case target.OverflowInt(value):
 		r.expected(node, path, fmt.Sprintf("an integer of at most %d bits", target.Type().Bits()))
 	default:
@@ -153,7 +173,7 @@ func (r *run) native(node *Node, path string) any {
 			field := &node.Fields[i]
 			at := joinKey(path, field.Key)
 			if _, twice := out[field.Key]; twice {
-				r.problem(field.Line, at, "is given twice")
+				r.problem(field.place(), at, "is given twice")
 				continue
 			}
 			out[field.Key] = r.native(field.Value, at)
@@ -187,7 +207,7 @@ func (r *run) nativeScalar(node *Node, path string) any {
 	case String:
 	}
 	if err != nil {
-		r.problem(node.Line, path, "%v", err)
+		r.problem(node.place(), path, "%v", err)
 	}
 	return value
 }

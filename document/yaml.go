@@ -191,10 +191,10 @@ func (c *yamlConverter) convertAlias(n *yaml.Node, depth int) (*Node, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	if depth+node.height-1 > MaxDepth {
+	if depth+int(node.height)-1 > MaxDepth {
 		return nil, failYAML(n, "has an alias that is nested more than %d levels deep", MaxDepth)
 	}
-	return node, c.charge(n, node.size)
+	return node, c.charge(n, int(node.size))
 }
 
 func (c *yamlConverter) charge(n *yaml.Node, nodes int) *Error {
@@ -267,7 +267,7 @@ func (c *yamlConverter) merge(n *yaml.Node, out *Node, seen map[string]int, dept
 		if from.Kind != Map {
 			return failYAML(n, "merge key << needs a map or a list of maps, got %s", from.Kind)
 		}
-		if err := c.charge(n, from.size); err != nil {
+		if err := c.charge(n, int(from.size)); err != nil {
 			return err
 		}
 		for _, field := range from.Fields {

@@ -21,7 +21,7 @@ func TestForwardedHeaders(t *testing.T) {
 	trust := map[string]*served{
 		"untrusted": start(t, handler, nil),
 		"trusted": start(t, handler, func(c *static.EntryPoint) {
-			c.ForwardedHeaders.TrustedIPs = []string{"127.0.0.1/32"}
+			c.ForwardedHeaders.TrustedIPs = ranges(t, "127.0.0.1/32")
 		}),
 		"insecure": start(t, handler, func(c *static.EntryPoint) { c.ForwardedHeaders.Insecure = true }),
 	}
@@ -109,7 +109,7 @@ func TestForwardedHeaderOptions(t *testing.T) {
 		},
 		{
 			"forwarded: append, trusted", func(c *static.EntryPoint) {
-				c.ForwardedHeaders = static.ForwardedHeaders{Forwarded: "append", TrustedIPs: []string{"127.0.0.1"}}
+				c.ForwardedHeaders = static.ForwardedHeaders{Forwarded: "append", TrustedIPs: ranges(t, "127.0.0.1")}
 			},
 			"Forwarded: for=192.0.2.9\r\nForwarded: for=192.0.2.8\r\n",
 			map[string]string{"Forwarded": "for=192.0.2.9, for=192.0.2.8, for=127.0.0.1;host=a;proto=http"},

@@ -17,6 +17,7 @@ import (
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/entrypoint"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -159,6 +160,16 @@ type served struct {
 	address    string
 	stop       context.CancelFunc
 	ended      chan error
+}
+
+// ranges returns the elements of an option such as trustedIPs.
+func ranges(t *testing.T, entries ...string) []forwarded.Range {
+	t.Helper()
+	parsed, err := forwarded.ParseRanges(entries...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parsed
 }
 
 // newConfig returns the defaults with an address of the test's own.

@@ -33,8 +33,8 @@ func proxyHeader(t *testing.T, version byte, source, destination string) string 
 }
 
 func TestProxyProtocol(t *testing.T) {
-	trusted := &static.ProxyProtocol{TrustedIPs: []string{"127.0.0.0/8"}}
-	stranger := &static.ProxyProtocol{TrustedIPs: []string{"192.0.2.1"}}
+	trusted := &static.ProxyProtocol{TrustedIPs: ranges(t, "127.0.0.0/8")}
+	stranger := &static.ProxyProtocol{TrustedIPs: ranges(t, "192.0.2.1")}
 	v1 := proxyHeader(t, 1, "203.0.113.9:4711", "198.51.100.1:80")
 	v1six := proxyHeader(t, 1, "[2001:db8::9]:4711", "[2001:db8::1]:80")
 	v2 := proxyHeader(t, 2, "203.0.113.9:4711", "198.51.100.1:80")

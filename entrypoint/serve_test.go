@@ -20,12 +20,9 @@ import (
 
 func TestNewNamesWhatIsWrong(t *testing.T) {
 	for want, change := range map[string]func(*static.EntryPoint){
-		"address: no port":                    func(c *static.EntryPoint) { c.Address = "localhost" },
-		"only tcp":                            func(c *static.EntryPoint) { c.Address = ":53/udp" },
-		"forwardedHeaders.trustedIPs: \"x\"":  func(c *static.EntryPoint) { c.ForwardedHeaders.TrustedIPs = []string{"x"} },
-		"proxyProtocol.trustedIPs: \"y\"":     func(c *static.EntryPoint) { c.ProxyProtocol = &static.ProxyProtocol{TrustedIPs: []string{"y"}} },
-		"http.underscoreHeadersStrategy":      func(c *static.EntryPoint) { c.HTTP.UnderscoreHeadersStrategy = "z" },
-		"transport.limits.maxConnections: -1": func(c *static.EntryPoint) { c.Transport.Limits.MaxConnections = -1 },
+		"address: no port":               func(c *static.EntryPoint) { c.Address = "localhost" },
+		"only tcp":                       func(c *static.EntryPoint) { c.Address = ":53/udp" },
+		"http.underscoreHeadersStrategy": func(c *static.EntryPoint) { c.HTTP.UnderscoreHeadersStrategy = "z" },
 	} {
 		config := newConfig()
 		change(config)

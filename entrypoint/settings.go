@@ -62,9 +62,6 @@ func newSettings(c *static.EntryPoint) (settings, error) {
 	if s.read > 0 {
 		s.opening = min(s.opening, s.read)
 	}
-	if err := s.checkRanges(); err != nil {
-		return settings{}, err
-	}
 	if err := s.setTrust(c); err != nil {
 		return settings{}, err
 	}
@@ -75,39 +72,7 @@ func newSettings(c *static.EntryPoint) (settings, error) {
 	return s, nil
 }
 
-// checkRanges refuses numbers that would be taken for no limit by accident.
-func (s *settings) checkRanges() error {
-	for _, n := range []struct {
-		option string
-		value  int64
-	}{
-		{"transport.limits.maxConnections", int64(s.maxConnections)},
-		{"transport.limits.maxConnectionsPerClient", int64(s.maxPerClient)},
-		{"transport.keepAliveMaxRequests", int64(s.keepAliveRequests)},
-		{"transport.keepAliveMaxTime", int64(s.keepAliveTime)},
-		{"transport.respondingTimeouts.readTimeout", int64(s.read)},
-		{"transport.respondingTimeouts.writeTimeout", int64(s.write)},
-		{"transport.respondingTimeouts.idleTimeout", int64(s.idle)},
-		{"transport.lifeCycle.requestAcceptGraceTimeout", int64(s.acceptGrace)},
-		{"transport.lifeCycle.graceTimeOut", int64(s.grace)},
-		{"http.maxHeaderBytes", int64(s.maxHeaderBytes)},
-		{"http.maxHeaderCount", int64(s.maxHeaderCount)},
-		{"http2.maxConcurrentStreams", int64(s.http2.MaxConcurrentStreams)},
-		{"http2.maxDecoderHeaderTableSize", int64(s.http2.MaxDecoderHeaderTableSize)},
-		{"http2.maxEncoderHeaderTableSize", int64(s.http2.MaxEncoderHeaderTableSize)},
-	} {
-		if n.value < 0 {
-			return fmt.Errorf("%s: %d is negative", n.option, n.value)
-		}
-	}
-	return nil
-}
-
 func (s *settings) setTrust(c *static.EntryPoint) error {
-	trusted, err := forwarded.NewTrust(c.ForwardedHeaders.TrustedIPs)
-	if err != nil {
-		return fmt.Errorf("forwardedHeaders.trustedIPs: %w", err)
-	}
 	mode, err := forwarded.ParseMode(c.ForwardedHeaders.Forwarded)
 	if err != nil {
 		return fmt.Errorf("forwardedHeaders.%w", err)
@@ -119,7 +84,7 @@ func (s *settings) setTrust(c *static.EntryPoint) error {
 	}
 	s.forwarding = forwarded.Policy{
 		Insecure:      c.ForwardedHeaders.Insecure,
-		Trusted:       trusted,
+		Trusted:       forwarded.TrustOf(c.ForwardedHeaders.TrustedIPs),
 		Forwarded:     mode,
 		SchemeHeaders: c.ForwardedHeaders.AddXForwardedSchemeHeaders,
 		Server:        server,
@@ -127,12 +92,9 @@ func (s *settings) setTrust(c *static.EntryPoint) error {
 	for _, name := range c.ForwardedHeaders.Connection {
 		s.forwarding.Connection = append(s.forwarding.Connection, http.CanonicalHeaderKey(name))
 	}
-	if c.ProxyProtocol == nil {
-		return nil
-	}
-	s.proxyEnabled, s.proxyAll = true, c.ProxyProtocol.Insecure
-	if s.proxyTrusted, err = forwarded.NewTrust(c.ProxyProtocol.TrustedIPs); err != nil {
-		return fmt.Errorf("proxyProtocol.trustedIPs: %w", err)
+	if c.ProxyProtocol != nil {
+		s.proxyEnabled, s.proxyAll = true, c.ProxyProtocol.Insecure
+		s.proxyTrusted = forwarded.TrustOf(c.ProxyProtocol.TrustedIPs)
 	}
 	return nil
 }

@@ -58,24 +58,53 @@ type Trust struct {
 
 type addrRange struct{ first, last netip.Addr }
 
-// NewTrust returns the set of IP addresses and CIDR prefixes, IPv4 and IPv6. Host bits of a prefix are ignored, and
-// IPv4-mapped entries count as IPv4. The error names each invalid entry.
-func NewTrust(entries []string) (Trust, error) {
-	ranges := make([]addrRange, 0, len(entries))
-	var problems []error
-	for _, entry := range entries {
-		prefix, err := parsePrefix(entry)
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		ranges = append(ranges, addrRange{prefix.Addr(), lastAddr(prefix)})
+// Range is an IP address or a CIDR prefix, IPv4 or IPv6, as options write it. Host bits of a prefix are ignored, and
+// IPv4-mapped addresses count as IPv4.
+type Range struct{ prefix netip.Prefix }
+
+// UnmarshalText reads "192.0.2.1" or "2001:db8::/32".
+func (r *Range) UnmarshalText(text []byte) (err error) {
+	r.prefix, err = parsePrefix(string(text))
+	return err
+}
+
+// MarshalText writes a prefix of one address as the address.
+func (r Range) MarshalText() ([]byte, error) {
+	if r.prefix.IsSingleIP() {
+		return r.prefix.Addr().MarshalText()
 	}
-	if len(problems) > 0 {
-		return Trust{}, errors.Join(problems...)
+	return r.prefix.MarshalText()
+}
+
+// ParseRanges reads the entries of an option. Each entry that is no range is named in the error.
+func ParseRanges(entries ...string) ([]Range, error) {
+	ranges := make([]Range, len(entries))
+	var problems []error
+	for i, entry := range entries {
+		if err := ranges[i].UnmarshalText([]byte(entry)); err != nil {
+			problems = append(problems, err)
+		}
+	}
+	return ranges, errors.Join(problems...)
+}
+
+// NewTrust makes a set of the entries of an option; see ParseRanges.
+func NewTrust(entries []string) (Trust, error) {
+	ranges, err := ParseRanges(entries...)
+	if err != nil {
+		return Trust{}, err
+	}
+	return TrustOf(ranges), nil
+}
+
+// TrustOf makes a set of all addresses of the ranges.
+func TrustOf(of []Range) Trust {
+	ranges := make([]addrRange, len(of))
+	for i, one := range of {
+		ranges[i] = addrRange{one.prefix.Addr(), lastAddr(one.prefix)}
 	}
 	slices.SortFunc(ranges, func(a, b addrRange) int { return a.first.Compare(b.first) })
-	return Trust{ranges: mergeRanges(ranges)}, nil
+	return Trust{ranges: mergeRanges(ranges)}
 }
 
 // Contains reports whether addr, as [ClientAddr] returns it, is in the set. It does not allocate.

@@ -1,6 +1,10 @@
 package static
 
-import "time"
+import (
+	"time"
+
+	"github.com/sluiceproxy/sluice/forwarded"
+)
 
 // DefaultEntryPoint is the name of the entrypoint that exists when none is configured.
 const DefaultEntryPoint = "http"
@@ -42,18 +46,18 @@ func (e *EntryPoint) ListenAddress() (Address, error) {
 
 // ProxyProtocol says whose PROXY protocol headers are believed.
 type ProxyProtocol struct {
-	Insecure   bool     `json:"insecure" description:"Believe the PROXY header of every peer."`
-	TrustedIPs []string `json:"trustedIPs" description:"Addresses and CIDR ranges of the peers whose PROXY header is believed."`
+	Insecure   bool              `json:"insecure" description:"Believe the PROXY header of every peer."`
+	TrustedIPs []forwarded.Range `json:"trustedIPs" description:"Addresses and CIDR ranges of the peers whose PROXY header is believed."`
 }
 
 // ForwardedHeaders says whose X-Forwarded-* and Forwarded headers are believed, and how they are written.
 type ForwardedHeaders struct {
-	Insecure                   bool     `json:"insecure" description:"Believe the forwarded headers of every peer."`
-	TrustedIPs                 []string `json:"trustedIPs" description:"Addresses and CIDR ranges of the peers whose forwarded headers are believed."`
-	Connection                 []string `json:"connection" description:"Names of headers that the Connection header may name and that are still forwarded."`
-	Forwarded                  string   `json:"forwarded" description:"What happens to the Forwarded header of RFC 7239: trusted (removed from untrusted peers), append (the same, and an element for this hop is added) or keep (forwarded as received)." enum:"trusted,append,keep"`
-	NotAppendXForwardedFor     bool     `json:"notAppendXForwardedFor" description:"Leave X-Forwarded-For as it was received."`
-	AddXForwardedSchemeHeaders bool     `json:"addXForwardedSchemeHeaders" description:"Also set X-Forwarded-Scheme and X-Scheme."`
+	Insecure                   bool              `json:"insecure" description:"Believe the forwarded headers of every peer."`
+	TrustedIPs                 []forwarded.Range `json:"trustedIPs" description:"Addresses and CIDR ranges of the peers whose forwarded headers are believed."`
+	Connection                 []string          `json:"connection" description:"Names of headers that the Connection header may name and that are still forwarded."`
+	Forwarded                  string            `json:"forwarded" description:"What happens to the Forwarded header of RFC 7239: trusted (removed from untrusted peers), append (the same, and an element for this hop is added) or keep (forwarded as received)." enum:"trusted,append,keep"`
+	NotAppendXForwardedFor     bool              `json:"notAppendXForwardedFor" description:"Leave X-Forwarded-For as it was received."`
+	AddXForwardedSchemeHeaders bool              `json:"addXForwardedSchemeHeaders" description:"Also set X-Forwarded-Scheme and X-Scheme."`
 }
 
 // SetDefaults removes Forwarded from untrusted peers.

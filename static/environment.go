@@ -9,8 +9,11 @@ import (
 // environmentPrefix is how the name of a variable begins that is an option.
 const environmentPrefix = "SLUICE_"
 
+// environmentSource precedes the name of a variable where it is the source of a value.
+const environmentSource = "environment "
+
 // configFileOption is the name of the option that exists only as a flag and as a variable.
-const configFileOption = "configFile"
+const configFileOption = "CONFIGFILE"
 
 // environment holds variables as NAME=value.
 type environment []string
@@ -25,12 +28,13 @@ func (e environment) value(name string) string {
 	return ""
 }
 
-// readEnvironment merges the variables into root, in the order of their names. A variable that means nothing is a
-// warning, since the environment is shared with other programs. The variables that Kubernetes sets for a Service
+// readEnvironment merges the variables into the document, in the order of their names. A variable that means nothing is
+// a warning, since the environment is shared with other programs. The variables that Kubernetes sets for a Service
 // named sluice are ignored.
-func readEnvironment(environ environment, root *setting, r *report) {
-	names := environmentResolver()
-	injected := regexp.MustCompile(`^SLUICE_([A-Z0-9]+_)*(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
+func (l *loader) readEnvironment(environ environment) {
+	names := environmentNaming()
+	injected := regexp.MustCompile(
+		`^SLUICE_([A-Z0-9]+_)*(SERVICE_HOST|SERVICE_PORT(_.+)?|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$`)
 	byName := func(a, b string) int {
 		first, _, _ := strings.Cut(a, "=")
 		second, _, _ := strings.Cut(b, "=")
@@ -42,25 +46,10 @@ func readEnvironment(environ environment, root *setting, r *report) {
 		if !ok || !prefixed || strings.EqualFold(rest, configFileOption) {
 			continue
 		}
-		from := origin{file: "environment " + name, rank: rankEnvironment}
-		if injected.MatchString(name) && !names.means(root, rest) {
-			continue
+		source := environmentSource + name
+		unknown := l.set(names, rest, value, source)
+		if unknown != nil && !injected.MatchString(name) {
+			l.report(Warning, source, 0, "", "is no option and is ignored"+names.hint(unknown))
 		}
-		steps, unknown := names.resolve(root.option, root, names.words(rest))
-		if unknown != nil {
-			reason := "is no option and is ignored"
-			if near := unknown.spelled(names); near != "" {
-				reason += "; did you mean " + environmentPrefix + near + "?"
-			}
-			r.add(Warning, from, "", reason)
-			continue
-		}
-		write(open(root, steps, from), value, from, r)
 	}
-}
-
-// means reports whether the name is that of an option.
-func (r resolver) means(root *setting, name string) bool {
-	_, unknown := r.resolve(root.option, root, r.words(name))
-	return unknown == nil
 }

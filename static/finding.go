@@ -63,6 +63,28 @@ func (f Finding) String() string {
 	return b.String()
 }
 
+// rank orders findings by their sources: the file, the environment, flags, defaults.
+func (f Finding) rank() int {
+	switch {
+	case strings.HasPrefix(f.File, environmentSource):
+		return 1
+	case strings.HasPrefix(f.File, flagSource):
+		return 2
+	case f.File == "":
+		return 3
+	default:
+		return 0
+	}
+}
+
+// report adds a finding. An empty source is the configuration file if there is a line, and else a default.
+func (l *loader) report(severity Severity, source string, line int, option, reason string) {
+	if source == "" && line > 0 {
+		source = l.File
+	}
+	l.findings = append(l.findings, Finding{Severity: severity, File: source, Line: line, Option: option, Reason: reason})
+}
+
 // HasErrors reports whether one of the findings stops the start.
 func HasErrors(findings []Finding) bool {
 	for _, finding := range findings {

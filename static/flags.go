@@ -1,9 +1,13 @@
 package static
 
 import (
-	"reflect"
 	"strings"
+
+	"github.com/sluiceproxy/sluice/document"
 )
+
+// flagSource precedes the name of a flag where it is the source of a value.
+const flagSource = "flag "
 
 // argument is one flag of the command line with its value.
 type argument struct {
@@ -11,47 +15,26 @@ type argument struct {
 	value string
 }
 
-// readFlags merges flags into root; a list that is given several times is joined.
-func readFlags(flags []argument, root *setting, r *report) {
-	names := flagResolver()
-	seen := map[*setting]string{}
+// readFlags merges flags into the document; one that means nothing is an error.
+func (l *loader) readFlags(flags []argument) {
+	names := flagNaming()
 	for _, f := range flags {
-		from := origin{file: "flag --" + f.name, rank: rankFlag}
-		steps, unknown := names.resolve(root.option, root, names.words(f.name))
-		if unknown != nil {
-			reportUnknownFlag(r, from, names, unknown)
+		source := flagSource + "--" + f.name
+		unknown := l.set(names, f.name, f.value, source)
+		if unknown == nil {
 			continue
 		}
-		s := open(root, steps, from)
-		value := f.value
-		if earlier, ok := seen[s]; ok && s.option.shape == scalars {
-			value = earlier + "," + value
+		reason := removed(strings.Join(append(unknown.words[:len(unknown.words):len(unknown.words)], unknown.word), "."))
+		if reason == "" {
+			reason = "is unknown" + names.hint(unknown)
 		}
-		seen[s] = value
-		write(s, value, from, r)
+		l.report(Error, source, 0, "", reason)
 	}
-}
-
-// reportUnknownFlag reports a flag that is no option.
-func reportUnknownFlag(r *report, from origin, names resolver, unknown *unknownOption) {
-	words := unknown.words
-	if unknown.word != "" {
-		words = append(words[:len(words):len(words)], unknown.word)
-	}
-	if text := removed(strings.Join(words, ".")); text != "" {
-		r.fail(from, "", "%s", text)
-		return
-	}
-	reason := "is unknown"
-	if near := unknown.spelled(names); near != "" {
-		reason += "; did you mean --" + near + "?"
-	}
-	r.fail(from, "", "%s", reason)
 }
 
 // parseFlags takes the command line apart: --name=value, --name value, and --name alone for what is true or false.
 // It returns the configuration file apart from the options.
-func parseFlags(args []string, root *setting, r *report) (flags []argument, configFile string) {
+func (l *loader) parseFlags(args []string) (flags []argument, configFile string) {
 	for len(args) > 0 {
 		arg := args[0]
 		args = args[1:]
@@ -59,12 +42,12 @@ func parseFlags(args []string, root *setting, r *report) (flags []argument, conf
 		name = strings.TrimPrefix(name, "-")
 		name, value, given := strings.Cut(name, "=")
 		if !ok || name == "" {
-			r.fail(origin{file: "flag " + arg}, "", "expected a flag such as --name=value")
+			l.report(Error, flagSource+arg, 0, "", "expected a flag such as --name=value")
 			continue
 		}
-		if !given && !alone(root, name) {
+		if !given && !l.alone(name) {
 			if len(args) == 0 || strings.HasPrefix(args[0], "--") {
-				r.fail(origin{file: "flag --" + name}, "", "needs a value")
+				l.report(Error, flagSource+"--"+name, 0, "", "needs a value")
 				continue
 			}
 			value, args = args[0], args[1:]
@@ -81,15 +64,12 @@ func parseFlags(args []string, root *setting, r *report) (flags []argument, conf
 }
 
 // alone reports whether a flag stands for itself without a value: it is a section or a bool, or means nothing.
-func alone(root *setting, name string) bool {
-	if strings.EqualFold(name, configFileOption) {
-		return false
-	}
-	names := flagResolver()
-	steps, unknown := names.resolve(root.option, root, names.words(name))
-	if unknown != nil {
-		return true
-	}
-	last := steps[len(steps)-1].option
-	return last.shape != scalars && (last.shape != scalar || last.typ.Kind() == reflect.Bool)
+func (l *loader) alone(name string) bool {
+	alone := !strings.EqualFold(name, configFileOption)
+	names := flagNaming()
+	names.put(l.schema, nil, names.words(name), func(o *option, _ *document.Node) *document.Node {
+		alone = o.shape != scalars && (o.shape != scalar || o.Type == "bool")
+		return &document.Node{}
+	})
+	return alone
 }

@@ -24,23 +24,19 @@ func FuzzLoad(f *testing.F) {
 	f.Add("", false, "SLUICE_ENTRYPOINTS_A_B_HTTP_TLS_DOMAINS_0_SANS=a,b", "--entryPoints.x.http.tls.domains[3].main=y")
 	f.Add("entryPoints: {}", false, "SLUICE_PROVIDERS_PLUGIN_X_Y=1", "--entryPoints.x=false --entryPoints.x.address :80")
 	f.Add("a: &a [*a]", false, "SLUICE_=", "--=")
-	schema := newSchema()
 	f.Fuzz(func(t *testing.T, text string, isTOML bool, variables, args string) {
 		name := "sluice.yaml"
 		if isTOML {
 			name = "sluice.toml"
 		}
-		r := &report{}
-		root := &setting{option: schema}
-		flags, _ := parseFlags(strings.Fields(args), root, r)
-		readDocument(name, []byte(text), root, r)
-		loaded, findings := finish(root, name, environment(strings.Fields(variables)), flags, r)
+		l := newLoader()
+		l.File = name
+		flags, _ := l.parseFlags(strings.Fields(args))
+		l.readDocument([]byte(text))
+		loaded, findings := l.finish(strings.Fields(variables), flags)
 		for _, finding := range findings {
 			if finding.Reason == "" || finding.Line < 0 {
 				t.Errorf("bad finding %+v", finding)
-			}
-			if strings.HasPrefix(finding.Reason, "the configuration does not decode") {
-				t.Errorf("%s passed the checks and did not decode", finding)
 			}
 		}
 		if HasErrors(findings) {

@@ -1,6 +1,13 @@
 package static
 
-import "cmp"
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/sluiceproxy/sluice/document"
+)
 
 // Sources is what a static configuration is read from.
 // The environment overrides the file and flags override both, option by option.
@@ -23,48 +30,110 @@ type Loaded struct {
 	// File is the configuration file that was read; it is empty when there was none.
 	File string
 
-	root *setting
+	root *document.Node
 }
 
 // Load reads the static configuration from all its sources and validates it. It reports everything that it finds, in
 // the order of the sources and of the lines, and not the first mistake only. A setting that is wrong keeps its
 // default. Load reads files and changes nothing.
 func Load(sources Sources) (Loaded, []Finding) {
-	r := &report{}
-	root := &setting{option: newSchema()}
+	l := newLoader()
 	environ := environment(sources.Environ)
-	flags, file := parseFlags(sources.Args, root, r)
-	file = cmp.Or(file, sources.ConfigFile, environ.value(environmentPrefix+"CONFIGFILE"))
-	if file == "" {
-		file = findFile(environ)
+	flags, file := l.parseFlags(sources.Args)
+	l.File = cmp.Or(file, sources.ConfigFile, environ.value(environmentPrefix+configFileOption))
+	if l.File == "" {
+		l.File = findFile(environ)
 	}
-	if file != "" {
-		readFile(file, root, r)
+	if l.File != "" {
+		l.readFile()
 	}
-	return finish(root, file, environ, flags, r)
+	return l.finish(environ, flags)
 }
 
-// finish merges the environment and the flags with what the file has left in root, and decodes the result.
-func finish(root *setting, file string, environ environment, flags []argument, r *report) (Loaded, []Finding) {
-	readEnvironment(environ, root, r)
-	readFlags(flags, root, r)
-	configuration := &Configuration{}
-	configuration.SetDefaults()
-	decode(root, configuration, r)
-	complete(configuration)
-	loaded := Loaded{Configuration: configuration, File: file, root: root}
-	validate(loaded, r)
-	return loaded, r.sorted()
+// loader merges the sources into one document, of which every value says where it comes from, and decodes it once.
+type loader struct {
+	Loaded
+	schema   *option
+	findings []Finding
+}
+
+func newLoader() *loader {
+	l := &loader{schema: newSchema()}
+	l.Configuration = &Configuration{}
+	l.Configuration.SetDefaults()
+	return l
+}
+
+// finish merges the environment and the flags with what the file says, and decodes the result.
+func (l *loader) finish(environ environment, flags []argument) (Loaded, []Finding) {
+	l.readEnvironment(environ)
+	l.readFlags(flags)
+	if l.root != nil {
+		l.classify(l.schema, &document.Field{Value: l.root}, "", Supported)
+		decoder := document.Decoder{Sections: true, Unknown: unknownOption}
+		for _, problem := range decoder.Decode(l.root, l.Configuration) {
+			l.report(Error, problem.Source, problem.Line, problem.Path, problem.Reason)
+		}
+	}
+	l.precedence()
+	complete(l.Configuration)
+	l.validate()
+	slices.SortStableFunc(l.findings, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(a.Line, b.Line))
+	})
+	return l.Loaded, l.findings
+}
+
+// unknownOption says why a key is no option.
+func unknownOption(path, key string, known []string) string {
+	if reason := removed(join(path, key)); reason != "" {
+		return reason
+	}
+	return "is unknown" + didYouMean(key, known)
+}
+
+// didYouMean names the nearest known name, if one is near.
+func didYouMean(name string, known []string) string {
+	if near, ok := document.Nearest(name, known); ok {
+		return "; did you mean " + near + "?"
+	}
+	return ""
 }
 
 // Locate returns an error about an option with the place where it was written. The path is taken apart, so that names
 // may contain dots: Locate(reason, "entryPoints", "web", "address"); an element of a list is "[0]". When the option
 // was not written, the place is that of the nearest section above it.
 func (l Loaded) Locate(reason string, path ...string) Finding {
-	root := l.root
-	if root == nil {
-		root = &setting{}
+	at, _ := l.find(path)
+	finding := Finding{Severity: Error, File: at.Value.Source, Line: at.Line, Reason: reason}
+	if finding.File == "" && at.Line > 0 {
+		finding.File = l.File
 	}
-	from, option := root.locate(path...)
-	return Finding{Severity: Error, File: from.file, Line: from.line, Option: option, Reason: reason}
+	for _, name := range path {
+		finding.Option = join(finding.Option, name)
+	}
+	return finding
+}
+
+// find returns the entry of a path, or the nearest one above it, and whether it was the path's own.
+func (l Loaded) find(path []string) (at document.Field, found bool) {
+	at.Value = cmp.Or(l.root, &document.Node{})
+	for _, name := range path {
+		if index, err := strconv.Atoi(strings.Trim(name, "[]")); err == nil && index < len(at.Value.Items) {
+			at = document.Field{Line: at.Value.Items[index].Line, Value: at.Value.Items[index]}
+		} else if next := at.Value.Get(name); next != nil {
+			at = *next
+		} else {
+			return at, false
+		}
+	}
+	return at, true
+}
+
+// join appends a name to the path of an option; an index is in brackets.
+func join(path, name string) string {
+	if path == "" || strings.HasPrefix(name, "[") {
+		return path + name
+	}
+	return path + "." + name
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sluiceproxy/sluice/forwarded"
 )
 
 // load loads a configuration whose file has the given text; without a text there is no file.
@@ -110,7 +112,7 @@ func TestLanguagesAgree(t *testing.T) {
 		pairs++
 		toml, _ := Load(Sources{ConfigFile: file})
 		yaml, _ := Load(Sources{ConfigFile: twin})
-		if diff := cmp.Diff(yaml.Configuration, toml.Configuration); diff != "" {
+		if diff := cmp.Diff(yaml.Configuration, toml.Configuration, cmp.Comparer(sameRange)); diff != "" {
 			t.Errorf("%s (-yaml +toml):\n%s", file, diff)
 		}
 	}
@@ -118,6 +120,8 @@ func TestLanguagesAgree(t *testing.T) {
 		t.Errorf("only %d pairs", pairs)
 	}
 }
+
+func sameRange(a, b forwarded.Range) bool { return a == b }
 
 // precedenceFile is what the cases of precedence have in their file.
 const precedenceFile = "entryPoints:\n  Web: {address: ':1', asDefault: true, forwardedHeaders: {trustedIPs: [10.0.0.1]}}\n" +
@@ -282,7 +286,7 @@ func TestMessages(t *testing.T) {
 			environ: []string{"SLUICE_ENTRYPOINTS_WEB_ADDRESS=:80", "SLUICE_ENTRYPOINTS_WEB_TRANSPORT_RESPONDINGTIMEOUTS_READTIMEOUT=soon"},
 			want: []string{
 				"error: environment SLUICE_ENTRYPOINTS_WEB_TRANSPORT_RESPONDINGTIMEOUTS_READTIMEOUT: option entryPoints.web.transport.respondingTimeouts.readTimeout: " +
-					`expected a duration such as 10s or 1m30s, or a number of seconds, not negative, got "soon"`,
+					`expected a duration such as "10s" or whole seconds, not negative, got "soon"`,
 			},
 		},
 		{
@@ -298,15 +302,16 @@ func TestMessages(t *testing.T) {
 		},
 		{
 			name: "no name, no index, no section",
-			args: []string{"--entryPoints=true", "--entryPoints.a.http.tls.domains=true", "--global", "--providers.file=maybe"},
+			args: []string{"--certificatesResolvers=true", "--entryPoints.a.http.tls.domains=true", "--global", "--providers.file=maybe"},
 			want: []string{
-				"error: flag --entryPoints: option entryPoints: needs a name below it, as in entryPoints.NAME",
+				"error: flag --certificatesResolvers: option certificatesResolvers: expected a map, got a single value",
+				"error: flag --certificatesResolvers: option certificatesResolvers: is not supported yet, and Sluice does not start without what it asks for: " +
+					"routers would be served with a certificate that no client trusts; give certificates in the dynamic configuration",
 				"error: flag --entryPoints.a.http.tls.domains: option entryPoints.a.address: is missing, expected [host]:port[/tcp|/udp]",
-				"error: flag --entryPoints.a.http.tls.domains: option entryPoints.a.http.tls.domains: needs an index below it, as in entryPoints.a.http.tls.domains[0]",
+				"error: flag --entryPoints.a.http.tls.domains: option entryPoints.a.http.tls.domains: expected a list, got a single value",
 				"warning: flag --entryPoints.a.http.tls.domains: option entryPoints.a.http.tls.domains: is not supported yet and is ignored: no certificates are obtained",
-				`error: flag --global: option global: expected a map of options, got "true"`,
-				`error: flag --providers.file: option providers.file: expected a map of options, or true or false for the whole section, got "maybe"`,
-				"error: flag --providers.file: option providers.file: names neither a filename nor a directory",
+				`error: flag --global: option global: expected a map, got a single value`,
+				`error: flag --providers.file: option providers.file: expected a map, true or false, got "maybe"`,
 			},
 		},
 		{
@@ -314,7 +319,7 @@ func TestMessages(t *testing.T) {
 			args: []string{"--entryPoints.a.address=:80", "--entryPoints.a.http.tls.domains[1].main=a"},
 			want: []string{
 				"warning: flag --entryPoints.a.http.tls.domains[1].main: option entryPoints.a.http.tls.domains: is not supported yet and is ignored: no certificates are obtained",
-				"error: flag --entryPoints.a.http.tls.domains[1].main: option entryPoints.a.http.tls.domains[1]: is given, but entryPoints.a.http.tls.domains[0] is not",
+				"error: flag --entryPoints.a.http.tls.domains[1].main: option entryPoints.a.http.tls.domains[0]: has no value",
 			},
 		},
 	}

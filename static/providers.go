@@ -96,5 +96,5 @@ type ClientTLS struct {
 	InsecureSkipVerify bool   `json:"insecureSkipVerify" description:"Accept whatever certificate the server presents."`
 }
 
-// FreeForm is the configuration of a plugin: its keys are not known here, and none of them is read.
-type FreeForm struct{}
+// FreeForm is the configuration of a plugin: its keys are not known here, and nothing uses them.
+type FreeForm map[string]any

@@ -32,6 +32,9 @@ func fillText(value reflect.Value, path, text, tag string, suspicious *regexp.Re
 	case reflect.Struct:
 		var found []string
 		for field := range value.Type().Fields() {
+			if !field.IsExported() {
+				continue
+			}
 			inner := strings.TrimPrefix(path+"."+field.Tag.Get("json"), ".")
 			found = append(found, fillText(value.FieldByIndex(field.Index), inner, text, cmp.Or(field.Tag.Get("secret"), tag), suspicious)...)
 		}

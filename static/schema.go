@@ -1,10 +1,12 @@
 package static
 
 import (
+	"encoding"
 	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/sluiceproxy/sluice/document"
 )
@@ -23,37 +25,24 @@ const (
 
 // option is one node of the tree of everything that can be configured, as the types declare it.
 type option struct {
-	name        string // as it is spelled, "<name>" below a map, "[0]" below a list
-	field       string // name of the Go field
-	shape       shape
-	typ         reflect.Type // of the value, or of one value of a list
-	optional    bool         // a pointer: writing the section alone means something
-	support     Support
-	why         string // why the option is refused or ignored
-	description string
-	limits      limits
-	def         reflect.Value // the default
-	children    []*option     // of a section
-	element     *option       // below a map or a list of sections
-}
+	Option
 
-// limits narrows the values of a type.
-type limits struct {
-	enum   []string
-	ranged bool
-	min    int64
-	max    int64
+	name     string // as it is spelled, "<name>" below a map, "[0]" below a list
+	shape    shape
+	optional bool      // a pointer: writing the section alone means something
+	children []*option // of a section
+	element  *option   // below a map or a list of sections
 }
 
 // newSchema derives the tree from the type of Configuration.
 func newSchema() *option {
 	var configuration Configuration
 	configuration.SetDefaults()
-	return describe(reflect.ValueOf(configuration), &option{})
+	return (&option{}).describe(reflect.ValueOf(configuration))
 }
 
 // describe completes o, whose name and tags are set, by the type and the default of value.
-func describe(value reflect.Value, o *option) *option {
+func (o *option) describe(value reflect.Value) *option {
 	if value.Kind() == reflect.Pointer {
 		o.optional = true
 		if value.IsNil() {
@@ -61,57 +50,50 @@ func describe(value reflect.Value, o *option) *option {
 		}
 		value = value.Elem()
 	}
-	o.typ, o.def = value.Type(), value
-	switch value.Kind() {
-	case reflect.Struct:
-		o.shape = section
-		describeFields(value, o)
-		if value.Type() == reflect.TypeFor[FreeForm]() {
-			o.shape = free
+	switch t := value.Type(); {
+	case t == reflect.TypeFor[FreeForm]():
+		o.shape, o.Type = free, "anything"
+	case t.Kind() == reflect.Struct && !isText(t):
+		o.shape, o.Type = section, "section"
+		for i := range t.NumField() {
+			o.children = append(o.children, o.below(t.Field(i)).describe(value.Field(i)))
 		}
-	case reflect.Map:
+	case t.Kind() == reflect.Map:
 		o.shape = named
-		o.element = describeElement(value.Type().Elem(), o, "<name>")
-	case reflect.Slice:
-		o.typ = value.Type().Elem()
-		o.shape = scalars
-		if o.typ.Kind() == reflect.Struct {
-			o.shape = listed
-			o.element = describeElement(o.typ, o, "[0]")
+		o.element = o.below(reflect.StructField{Name: "<name>"}).describe(withDefaults(t.Elem()).Elem())
+		o.element.Description = o.Description
+	case t.Kind() == reflect.Slice && t.Elem().Kind() == reflect.Struct && !isText(t.Elem()):
+		o.shape, o.Type = listed, "list of sections"
+		o.element = o.below(reflect.StructField{Name: "[0]"}).describe(withDefaults(t.Elem()).Elem())
+	case t.Kind() == reflect.Slice:
+		o.shape, o.Type = scalars, "list of "+typeName(t.Elem())
+		defaults := make([]string, value.Len())
+		for i := range defaults {
+			defaults[i] = render(value.Index(i))
 		}
+		o.Default = strings.Join(defaults, ", ")
 	default:
-		o.shape = scalar
+		o.shape, o.Type, o.Default = scalar, typeName(t), render(value)
 	}
 	return o
 }
 
-// describeFields adds the fields of a struct as options below o.
-func describeFields(value reflect.Value, o *option) {
-	for i := range value.NumField() {
-		field := value.Type().Field(i)
-		child := &option{
-			name:        field.Tag.Get("json"),
-			field:       field.Name,
-			support:     o.support,
-			why:         o.why,
-			description: field.Tag.Get("description"),
-			limits:      parseLimits(field.Tag),
-		}
-		if support, ok := field.Tag.Lookup("support"); ok {
-			child.support, child.why = Support(support), field.Tag.Get("why")
-		}
-		o.children = append(o.children, describe(value.Field(i), child))
+// below returns the option of a field below o, which inherits the class of o unless it has its own.
+func (o *option) below(field reflect.StructField) *option {
+	child := &option{name: field.Name, Option: Option{
+		Description: field.Tag.Get("description"),
+		Values:      strings.FieldsFunc(field.Tag.Get("enum"), func(r rune) bool { return r == ',' }),
+		Support:     o.Support,
+		Why:         o.Why,
+	}}
+	if key, ok := field.Tag.Lookup("json"); ok {
+		child.name = key
 	}
-}
-
-// describeElement describes what is below a map or a list.
-func describeElement(typ reflect.Type, parent *option, name string) *option {
-	element := &option{name: name, support: parent.support, why: parent.why}
-	if typ.Kind() == reflect.Pointer {
-		element.optional = true
-		typ = typ.Elem()
+	if support, ok := field.Tag.Lookup("support"); ok {
+		child.Support, child.Why = Support(support), field.Tag.Get("why")
 	}
-	return describe(withDefaults(typ).Elem(), element)
+	child.Path = join(o.Path, child.name)
+	return child
 }
 
 // withDefaults returns a pointer to a new value with its defaults.
@@ -123,27 +105,54 @@ func withDefaults(typ reflect.Type) reflect.Value {
 	return value
 }
 
-// parseLimits reads the tags enum:"a,b" and range:"MIN..MAX", in which MAX may be missing.
-func parseLimits(tag reflect.StructTag) limits {
-	var l limits
-	if enum := tag.Get("enum"); enum != "" {
-		l.enum = strings.Split(enum, ",")
-	}
-	if text, ok := tag.Lookup("range"); ok {
-		low, high, _ := strings.Cut(text, "..")
-		l.ranged, l.min, l.max = true, 0, 1<<63-1
-		if v, err := strconv.ParseInt(low, 10, 64); err == nil {
-			l.min = v
-		}
-		if v, err := strconv.ParseInt(high, 10, 64); err == nil {
-			l.max = v
-		}
-	}
-	return l
+// isText reports whether values of a type are written as text.
+func isText(t reflect.Type) bool {
+	return reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 }
 
-// child returns the option of that name below a section, or nil.
+// typeName names the type of a value.
+func typeName(t reflect.Type) string {
+	switch {
+	case t == reflect.TypeFor[Duration]():
+		return "duration"
+	case isText(t):
+		return "string"
+	case t.Kind() == reflect.Int64:
+		return "int"
+	case t.Kind() == reflect.Float64:
+		return "float"
+	}
+	return t.Kind().String()
+}
+
+// render returns a default as it would be written.
+func render(value reflect.Value) string {
+	switch {
+	case value.Type() == reflect.TypeFor[Duration]():
+		return shortDuration(time.Duration(value.Int()))
+	case value.Kind() == reflect.Float64:
+		return strconv.FormatFloat(value.Float(), 'f', -1, 64)
+	}
+	return fmt.Sprint(value.Interface())
+}
+
+// shortDuration renders a duration without the units that are zero.
+func shortDuration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+// child returns the option of that name below a section or a map, or nil.
 func (o *option) child(name string) *option {
+	if o.shape == named {
+		return o.element
+	}
 	for _, child := range o.children {
 		if strings.EqualFold(child.name, name) {
 			return child
@@ -161,51 +170,21 @@ func (o *option) names() []string {
 	return names
 }
 
-// expected says what a value of the option looks like.
-func (o *option) expected() string {
-	if len(o.limits.enum) > 0 {
-		return "one of " + strings.Join(o.limits.enum, ", ")
-	}
-	switch o.shape {
-	case section, named:
-		return "a map of options"
-	case listed:
-		return "a list"
-	case scalars:
-		return "a list, each element " + o.expectedValue()
-	default:
-		return o.expectedValue()
-	}
-}
-
-func (o *option) expectedValue() string {
-	if o.typ == reflect.TypeFor[Duration]() {
-		text := "a duration such as 10s or 1m30s, or a number of seconds"
-		if o.limits.ranged {
-			text += ", not negative"
-		}
-		return text
-	}
-	switch o.typ.Kind() {
-	case reflect.Bool:
-		return "true or false"
-	case reflect.Int, reflect.Int64:
-		return "an integer" + o.limits.suffix()
-	case reflect.Float64:
-		return "a number"
-	default:
-		return "text"
-	}
-}
-
-// suffix describes the range of an integer.
-func (l limits) suffix() string {
+// accepts reports whether what a source has written for a section, a map or a list can be one, so that another source
+// can add to it; node may be nil.
+func (o *option) accepts(node *document.Node) bool {
 	switch {
-	case !l.ranged:
-		return ""
-	case l.max == 1<<63-1:
-		return fmt.Sprintf(" of at least %d", l.min)
+	case node == nil, node.Kind == document.Null:
+		return true
+	case node.Kind == document.Scalar:
+		_, err := strconv.ParseBool(node.Value)
+		return o.optional && o.shape == section && err == nil
+	case node.Kind == document.List:
+		return o.shape == listed
 	default:
-		return fmt.Sprintf(" from %d to %d", l.min, l.max)
+		return o.shape == section || o.shape == named
 	}
 }
+
+// index is the name of an element of a list.
+func index(i int) string { return "[" + strconv.Itoa(i) + "]" }

@@ -1,5 +1,11 @@
 package static
 
+import (
+	"strconv"
+
+	"github.com/sluiceproxy/sluice/document"
+)
+
 // Support says what Sluice does with an option that is configured.
 type Support string
 
@@ -58,4 +64,47 @@ func (s Support) reason(why string) string {
 		text += ": " + why
 	}
 	return text
+}
+
+// classify reports every option at or below a field that is written and not supported. above is the class that has been
+// reported for what is around the field.
+func (l *loader) classify(o *option, field *document.Field, path string, above Support) {
+	node := field.Value
+	if o.unset(node) {
+		return
+	}
+	if o.Support != above {
+		above = o.Support
+		if above != Supported {
+			l.report(above.severity(), node.Source, field.Line, path, above.reason(o.Why))
+		}
+	}
+	for i := range node.Fields {
+		key := node.Fields[i].Key
+		if child := o.child(key); child != nil {
+			name := document.ShowKey(key)
+			if o.shape == section {
+				name = child.name
+			}
+			l.classify(child, &node.Fields[i], join(path, name), above)
+		}
+	}
+	if o.shape == listed {
+		for i, item := range node.Items {
+			l.classify(o.element, &document.Field{Line: item.Line, Value: item}, join(path, index(i)), above)
+		}
+	}
+}
+
+// unset reports whether the node of an option leaves its default: a section is switched off, or a value is empty.
+func (o *option) unset(node *document.Node) bool {
+	switch {
+	case node.Kind == document.Null:
+		return o.shape != section || !o.optional
+	case node.Kind == document.Scalar && o.shape == section:
+		on, err := strconv.ParseBool(node.Value)
+		return o.optional && err == nil && !on
+	default:
+		return (o.shape == scalar || o.shape == scalars) && node.Value == "" && len(node.Items) == 0
+	}
 }

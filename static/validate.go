@@ -10,119 +10,88 @@ import (
 	"strings"
 )
 
-// validator checks what no single value shows.
-type validator struct {
-	*Configuration
-	root   *setting
-	report *report
-}
-
-// validate reports what is wrong with a complete configuration.
-func validate(loaded Loaded, r *report) {
-	v := validator{Configuration: loaded.Configuration, root: loaded.root, report: r}
-	names := slices.Sorted(maps.Keys(v.EntryPoints))
+// validate reports what is wrong with the complete configuration and no single value shows.
+func (l *loader) validate() {
+	c := l.Configuration
+	names := slices.Sorted(maps.Keys(c.EntryPoints))
 	for _, name := range names {
-		v.entryPoint(name, v.EntryPoints[name])
+		l.entryPoint(name, c.EntryPoints[name])
 	}
-	v.sameAddress(names)
-	v.file()
-	v.dns()
-	v.precedence()
-	v.management()
-	if v.Core != nil && v.Core.DefaultRuleSyntax != "" && !strings.EqualFold(v.Core.DefaultRuleSyntax, "v3") {
-		v.warn("rules are read as v3 whatever it says", "core", "defaultRuleSyntax")
+	l.sameAddress(names)
+	l.file()
+	l.dns()
+	l.management()
+	if c.Core != nil && c.Core.DefaultRuleSyntax != "" && !strings.EqualFold(c.Core.DefaultRuleSyntax, "v3") {
+		l.warn("rules are read as v3 whatever it says", "core", "defaultRuleSyntax")
 	}
 }
 
-func (v validator) fail(reason string, path ...string) {
-	from, option := v.root.locate(path...)
-	v.report.add(Error, from, option, reason)
+func (l *loader) fail(reason string, path ...string) {
+	l.findings = append(l.findings, l.Locate(reason, path...))
 }
 
-func (v validator) warn(reason string, path ...string) {
-	from, option := v.root.locate(path...)
-	v.report.add(Warning, from, option, reason)
+func (l *loader) warn(reason string, path ...string) {
+	finding := l.Locate(reason, path...)
+	finding.Severity = Warning
+	l.findings = append(l.findings, finding)
 }
 
-// wrote reports whether an option was written, so that a finding about its value is about that.
-func (v validator) wrote(path ...string) bool {
-	s := v.root
-	for _, name := range path {
-		if s = s.child(name); s == nil {
-			return false
-		}
+func (l *loader) entryPoint(name string, e *EntryPoint) {
+	if name == "" {
+		l.fail("a name in it is empty", "entryPoints")
 	}
-	return s.written
-}
-
-func (v validator) entryPoint(name string, e *EntryPoint) {
 	address, err := e.ListenAddress()
 	switch {
 	case e.Address == "":
-		v.fail("is missing, expected [host]:port[/tcp|/udp]", "entryPoints", name, "address")
+		l.fail("is missing, expected [host]:port[/tcp|/udp]", "entryPoints", name, "address")
 	case err != nil:
-		v.fail(err.Error(), "entryPoints", name, "address")
+		l.fail(err.Error(), "entryPoints", name, "address")
 	case address.Network == "udp":
-		v.warn("UDP is not supported yet: nothing listens on this entrypoint", "entryPoints", name, "address")
+		l.warn("UDP is not supported yet: nothing listens on this entrypoint", "entryPoints", name, "address")
 	}
-	v.trusted(e.ForwardedHeaders.TrustedIPs, "entryPoints", name, "forwardedHeaders", "trustedIPs")
 	if pp := e.ProxyProtocol; pp != nil {
-		v.trusted(pp.TrustedIPs, "entryPoints", name, "proxyProtocol", "trustedIPs")
 		if !pp.Insecure && len(pp.TrustedIPs) == 0 {
-			v.warn("no peer is trusted, so that no PROXY header is believed; set trustedIPs", "entryPoints", name, "proxyProtocol")
+			l.warn("no peer is trusted, so that no PROXY header is believed; set trustedIPs",
+				"entryPoints", name, "proxyProtocol")
 		}
 	}
 	if redirections := e.HTTP.Redirections; redirections != nil && redirections.EntryPoint != nil {
-		v.redirection(name, redirections.EntryPoint)
+		l.redirection(name, redirections.EntryPoint)
 	}
 }
 
-// trusted checks a list of addresses and CIDR ranges.
-func (v validator) trusted(ips []string, path ...string) {
-	for i, ip := range ips {
-		_, err := netip.ParseAddr(ip)
-		if strings.Contains(ip, "/") {
-			_, err = netip.ParsePrefix(ip)
-		}
-		if err != nil {
-			reason := fmt.Sprintf("expected an IP address or a CIDR range, got %s", shorten(ip))
-			v.fail(reason, append(slices.Clone(path), index(i))...)
-		}
-	}
-}
-
-func (v validator) redirection(name string, redirect *RedirectEntryPoint) {
+func (l *loader) redirection(name string, redirect *RedirectEntryPoint) {
 	path := []string{"entryPoints", name, "http", "redirections", "entryPoint", "to"}
 	switch port, isPort := strings.CutPrefix(redirect.To, ":"); {
 	case redirect.To == "":
-		v.fail("is missing, expected the name of an entrypoint or :port", path...)
+		l.fail("is missing, expected the name of an entrypoint or :port", path...)
 	case isPort:
 		if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-			v.fail(fmt.Sprintf("bad port %s, expected a number from 1 to 65535", shorten(port)), path...)
+			l.fail(fmt.Sprintf("bad port %s, expected a number from 1 to 65535", shorten(port)), path...)
 		}
 	default:
-		v.exists(redirect.To, path...)
+		l.exists(redirect.To, path...)
 	}
 }
 
 // exists checks that an entrypoint exists and speaks TCP.
-func (v validator) exists(name string, path ...string) {
-	target, ok := v.EntryPoints[name]
+func (l *loader) exists(name string, path ...string) {
+	target, ok := l.Configuration.EntryPoints[name]
 	if !ok {
-		known := slices.Sorted(maps.Keys(v.EntryPoints))
-		v.fail(fmt.Sprintf("no entrypoint has the name %s%s", shorten(name), didYouMean(name, known)), path...)
+		known := slices.Sorted(maps.Keys(l.Configuration.EntryPoints))
+		l.fail(fmt.Sprintf("no entrypoint has the name %s%s", shorten(name), didYouMean(name, known)), path...)
 		return
 	}
 	if address, err := target.ListenAddress(); err == nil && address.Network == "udp" {
-		v.fail(fmt.Sprintf("the entrypoint %s is a UDP one", shorten(name)), path...)
+		l.fail(fmt.Sprintf("the entrypoint %s is a UDP one", shorten(name)), path...)
 	}
 }
 
 // sameAddress finds entrypoints that would listen on the same address. Port 0 is a different port each time.
-func (v validator) sameAddress(names []string) {
-	first := map[Address]string{}
+func (l *loader) sameAddress(names []string) {
+	first, entryPoints := map[Address]string{}, l.Configuration.EntryPoints
 	for _, name := range names {
-		address, err := v.EntryPoints[name].ListenAddress()
+		address, err := entryPoints[name].ListenAddress()
 		if err != nil || address.Port == 0 {
 			continue
 		}
@@ -134,43 +103,44 @@ func (v validator) sameAddress(names []string) {
 			first[address] = name
 			continue
 		}
-		if v.EntryPoints[name].ReusePort && v.EntryPoints[other].ReusePort {
+		if entryPoints[name].ReusePort && entryPoints[other].ReusePort {
 			continue
 		}
 		// The entrypoint that was added by itself is not the one to blame.
-		if !v.wrote("entryPoints", name, "address") {
+		if _, written := l.find([]string{"entryPoints", name, "address"}); !written {
 			name, other = other, name
 		}
-		reason := fmt.Sprintf("the entrypoint %s listens on %s too", shorten(other), v.EntryPoints[other].Address)
-		v.fail(reason, "entryPoints", name, "address")
+		reason := fmt.Sprintf("the entrypoint %s listens on %s too", shorten(other), entryPoints[other].Address)
+		l.fail(reason, "entryPoints", name, "address")
 	}
 }
 
-func (v validator) file() {
-	file := v.Providers.File
+func (l *loader) file() {
+	file := l.Configuration.Providers.File
 	switch {
 	case file == nil:
 	case file.Filename != "" && file.Directory != "":
-		v.fail("filename and directory exclude each other", "providers", "file", "filename")
+		l.fail("filename and directory exclude each other", "providers", "file", "filename")
 	case file.Filename == "" && file.Directory == "":
-		v.fail("names neither a filename nor a directory", "providers", "file")
+		l.fail("names neither a filename nor a directory", "providers", "file")
 	}
 }
 
-func (v validator) dns() {
-	for i, resolver := range v.Providers.DNS.Resolvers {
+func (l *loader) dns() {
+	dns := l.Configuration.Providers.DNS
+	for i, resolver := range dns.Resolvers {
 		if !isResolver(resolver) {
 			reason := fmt.Sprintf("expected the IP address of a DNS server with or without a port, got %s", shorten(resolver))
-			v.fail(reason, "providers", "dns", "resolvers", index(i))
+			l.fail(reason, "providers", "dns", "resolvers", index(i))
 		}
 	}
-	if v.Providers.DNS.MinTTL > v.Providers.DNS.MaxTTL {
-		reason := fmt.Sprintf("%s is longer than maxTTL, which is %s", v.Providers.DNS.MinTTL, v.Providers.DNS.MaxTTL)
-		if v.wrote("providers", "dns", "minTTL") {
-			v.fail(reason, "providers", "dns", "minTTL")
+	if dns.MinTTL > dns.MaxTTL {
+		reason := fmt.Sprintf("%s is longer than maxTTL, which is %s", dns.MinTTL, dns.MaxTTL)
+		if _, written := l.find([]string{"providers", "dns", "minTTL"}); written {
+			l.fail(reason, "providers", "dns", "minTTL")
 			return
 		}
-		v.fail(fmt.Sprintf("is shorter than minTTL, which is %s", v.Providers.DNS.MinTTL), "providers", "dns", "maxTTL")
+		l.fail(fmt.Sprintf("is shorter than minTTL, which is %s", dns.MinTTL), "providers", "dns", "maxTTL")
 	}
 }
 
@@ -188,34 +158,38 @@ func isResolver(text string) bool {
 	return hostErr == nil && portErr == nil && n > 0
 }
 
-func (v validator) precedence() {
+// precedence checks the names of providers before those that were not written are added.
+func (l *loader) precedence() {
 	var usual Providers
 	usual.SetDefaults()
-	s := v.root.child("providers")
-	if s != nil {
-		s = s.child("precedence")
-	}
-	if s == nil {
-		return
-	}
-	for i, element := range s.items {
-		name := strings.ToLower(element.text)
+	for i, written := range l.Configuration.Providers.Precedence {
+		name := strings.ToLower(written)
 		if !slices.Contains(usual.Precedence, name) && !strings.HasPrefix(name, "plugin-") {
-			reason := fmt.Sprintf("no provider has the name %s%s", shorten(element.text), didYouMean(name, usual.Precedence))
-			v.fail(reason, "providers", "precedence", index(i))
+			reason := fmt.Sprintf("no provider has the name %s%s", shorten(written), didYouMean(name, usual.Precedence))
+			l.fail(reason, "providers", "precedence", index(i))
 		}
 	}
 }
 
 // management checks what Sluice serves about itself.
-func (v validator) management() {
-	if v.Ping != nil && !v.Ping.ManualRouting {
-		v.exists(v.Ping.EntryPoint, "ping", "entryPoint")
+func (l *loader) management() {
+	c := l.Configuration
+	if c.Ping != nil && !c.Ping.ManualRouting {
+		l.exists(c.Ping.EntryPoint, "ping", "entryPoint")
 	}
-	if v.Metrics != nil && v.Metrics.Prometheus != nil && !v.Metrics.Prometheus.ManualRouting {
-		v.exists(v.Metrics.Prometheus.EntryPoint, "metrics", "prometheus", "entryPoint")
+	if c.Metrics != nil && c.Metrics.Prometheus != nil && !c.Metrics.Prometheus.ManualRouting {
+		l.exists(c.Metrics.Prometheus.EntryPoint, "metrics", "prometheus", "entryPoint")
 	}
-	if v.API != nil && !strings.HasPrefix(v.API.BasePath, "/") {
-		v.fail(fmt.Sprintf("expected a path that begins with /, got %s", shorten(v.API.BasePath)), "api", "basePath")
+	if c.API != nil && !strings.HasPrefix(c.API.BasePath, "/") {
+		l.fail(fmt.Sprintf("expected a path that begins with /, got %s", shorten(c.API.BasePath)), "api", "basePath")
 	}
+}
+
+// shorten quotes the beginning of a value.
+func shorten(text string) string {
+	const most = 60
+	if len(text) > most {
+		return strconv.Quote(strings.ToValidUTF8(text[:most], "")) + "..."
+	}
+	return strconv.Quote(text)
 }

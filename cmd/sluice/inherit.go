@@ -54,12 +54,8 @@ func loopback(host string) bool {
 	return err == nil && address.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// everybody reports whether a list of trusted peers includes every address. A malformed list is refused by the
-// entrypoint.
-func everybody(trusted []string) bool {
-	peers, err := forwarded.NewTrust(trusted)
-	return err != nil || peers.CoversMost()
-}
+// everybody reports whether a list of trusted peers includes half of all addresses or more.
+func everybody(trusted []forwarded.Range) bool { return forwarded.TrustOf(trusted).CoversMost() }
 
 func routerTLS(config *static.TLS) *dynamic.RouterTLS {
 	if config == nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"testing"
 
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -25,7 +26,14 @@ func TestLoopbackEntrypoints(t *testing.T) {
 
 // Whose word counts for where a request comes from decides whether a list of addresses keeps anybody from the API.
 func TestEntrypointsThatBelieveAnybody(t *testing.T) {
-	halves, chosen := []string{"0.0.0.0/1", "128.0.0.0/1"}, []string{"10.0.0.0/8", "2001:db8::/32"}
+	ranges := func(entries ...string) []forwarded.Range {
+		parsed, err := forwarded.ParseRanges(entries...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return parsed
+	}
+	halves, chosen := ranges("0.0.0.0/1", "128.0.0.0/1"), ranges("10.0.0.0/8", "2001:db8::/32")
 	for name, test := range map[string]struct {
 		entrypoint         static.EntryPoint
 		forwarded, pretend bool
@@ -35,7 +43,7 @@ func TestEntrypointsThatBelieveAnybody(t *testing.T) {
 		"insecure headers":  {static.EntryPoint{ForwardedHeaders: static.ForwardedHeaders{Insecure: true}}, true, false},
 		"headers of all":    {static.EntryPoint{ForwardedHeaders: static.ForwardedHeaders{TrustedIPs: halves}}, true, false},
 		"insecure protocol": {static.EntryPoint{ProxyProtocol: &static.ProxyProtocol{Insecure: true}}, false, true},
-		"protocol of all":   {static.EntryPoint{ProxyProtocol: &static.ProxyProtocol{TrustedIPs: []string{"::/0"}}}, false, true},
+		"protocol of all":   {static.EntryPoint{ProxyProtocol: &static.ProxyProtocol{TrustedIPs: ranges("::/0")}}, false, true},
 	} {
 		test.entrypoint.Address = ":80"
 		found, err := inherited(&static.Configuration{EntryPoints: map[string]*static.EntryPoint{"web": &test.entrypoint}})

@@ -26,7 +26,7 @@ var layers = map[string][]string{
 // leaves may be imported by everyone; the value is what they themselves may import.
 var leaves = map[string][]string{
 	"telemetry": {"static", "document", "clienttls"},
-	"static":    {"document", "redact"},
+	"static":    {"document", "redact", "forwarded"}, // Trusted peers are parsed where options are read.
 	"dynamic":   {"document", "immutable", "redact"},
 	// Clients of collectors, container engines and middlewares' servers are made alike.
 	"clienttls": {"document", "dynamic"},

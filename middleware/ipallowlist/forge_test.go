@@ -12,6 +12,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/entrypoint"
+	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -176,7 +177,10 @@ func listen(t *testing.T, list *IPAllowList, trusted ...string) (address string)
 	config := new(static.EntryPoint)
 	config.SetDefaults()
 	config.Address = "127.0.0.1:0"
-	config.ForwardedHeaders.TrustedIPs = trusted
+	var err error
+	if config.ForwardedHeaders.TrustedIPs, err = forwarded.ParseRanges(trusted...); err != nil {
+		t.Fatal(err)
+	}
 	handler := list.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		w.WriteHeader(http.StatusTeapot)
