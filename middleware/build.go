@@ -13,13 +13,13 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// Options are what middlewares need beside their definitions.
+// Options are the common dependencies of middlewares.
 type Options struct {
-	// Logger gets a line when the state of a middleware changes; nil logs nothing.
+	// Logger logs changes of the state of middlewares; nil disables this.
 	Logger telemetry.Logger
 }
 
-// Builder makes middlewares, and holds what several of them share.
+// Builder builds middlewares and holds what they share.
 type Builder struct {
 	kinds  map[string]Kind
 	logger telemetry.Logger
@@ -43,30 +43,29 @@ func NewBuilder(options Options) *Builder {
 	return b
 }
 
-// Files returns the files that middlewares were made of.
+// Files returns the files that the middlewares were built from.
 func (b *Builder) Files() *Files { return b.files }
 
-// Close ends what the middlewares share. Those that were made come to their end.
+// Close closes shared resources. Middlewares that are in use keep working until their requests are done.
 func (b *Builder) Close() { b.redis.Close() }
 
-// Services finds the handler of a service by the name that a definition gives it.
+// Services returns the handler of a service by the name in a definition.
 type Services func(name string) (http.Handler, error)
 
-// environment is what a kind may use beside its options.
+// environment holds the dependencies of one middleware.
 type environment struct {
 	logger   telemetry.Logger
 	redis    *redis.Clients
 	hashes   *basicauth.HashSemaphore
 	services Services
-	// readFile reads a file that the options name; the middleware is built anew when the file changes.
+	// readFile reads a file that the options name; the middleware is rebuilt when the file changes.
 	readFile func(path string) ([]byte, error)
 }
 
 // Build makes the middleware of one definition. The name is the qualified one (name@provider), for log records. A
-// definition without a kind, with two kinds, or with values that can't work is an error that names the option but not
-// the middleware, whose name the caller's verdict carries; a kind that is known and not built yet is an
-// [*UnsupportedError], and a chain [ErrChain]. The files that the definition names are added to reads, also when it
-// fails. Nothing is started: see [Starter].
+// definition without a kind, with two kinds, or with invalid values is an error that names the option but not the
+// middleware; an unsupported kind is an [*UnsupportedError], and a chain [ErrChain]. The files that the definition
+// names are added to reads, even if it fails. Nothing is started: see [Starter].
 func (b *Builder) Build(name string, config *dynamic.Middleware, services Services, reads *Reads) (Middleware, error) {
 	set, err := KindOf(config)
 	if err != nil {
@@ -95,8 +94,7 @@ func KindOf(config *dynamic.Middleware) (string, error) {
 	}
 }
 
-// KindsOf returns the names of the kinds that a definition sets, as they are spelled in files. A definition that
-// works has one.
+// KindsOf returns the names of all kinds that a definition sets, as in files. A valid definition has one.
 func KindsOf(config *dynamic.Middleware) []string {
 	if config == nil {
 		return nil

@@ -12,14 +12,14 @@ import (
 	"github.com/sluiceproxy/sluice/document"
 )
 
-// lookEvery is how often files are looked at. A change is reported when a file has stood still from one look to the
-// next, so that no half-written file is read.
+// lookEvery is the polling interval. A change is reported when a file is the same in two successive polls, so that a
+// partly written file is not read.
 const lookEvery = 2 * time.Second
 
-// largest bounds a file, in bytes. The author of a definition need not be the operator of Sluice.
+// largest is the maximum size of a file in bytes. The author of a definition need not be the operator of Sluice.
 const largest = 16 << 20
 
-// stamp identifies one state of a file without reading it. One that can't be looked at has the zero stamp.
+// stamp identifies a version of a file without reading it; the zero stamp is an unreadable file.
 type stamp struct {
 	size     int64
 	modified time.Time
@@ -41,12 +41,11 @@ func (s stamp) same(other stamp) bool {
 	return s.size == other.size && s.modified.Equal(other.modified) && os.SameFile(s.file, other.file)
 }
 
-// Files watches the files that middlewares were made of, and reports those that have changed, so that the middleware
-// is built anew. It is safe for concurrent use.
+// Files watches the files that middlewares were built from, and reports changed ones, so that the middleware is
+// rebuilt. It is safe for concurrent use.
 type Files struct {
 	mutex sync.Mutex
-	// read holds, by the name of a middleware and the path, how a file stood right before it was read, and moved how
-	// it stood at the last look if that is another state.
+	// read holds the stamp before reading, by middleware and path; moved the stamp of the last poll if it differs.
 	read    map[string]map[string]stamp
 	moved   map[string]stamp
 	stale   map[string]struct{}
@@ -61,12 +60,12 @@ func NewFiles() *Files {
 	}
 }
 
-// Reads are the files that one definition names, each with its state right before it was read. The zero value is
-// ready for use by one goroutine.
+// Reads are the files that one definition names, with their stamps before reading. The zero value is ready; it is not
+// safe for concurrent use.
 type Reads struct{ stamps map[string]stamp }
 
-// ReadFile reads a regular file of at most 16 MiB, and remembers it, also when it can't be read. Named pipes and
-// devices are refused, since reading one may block.
+// ReadFile reads a regular file of at most 16 MiB and records it, even if it cannot be read. Named pipes and devices
+// are refused, since reading one may block.
 func (r *Reads) ReadFile(path string) ([]byte, error) {
 	if r.stamps == nil {
 		r.stamps = map[string]stamp{}
@@ -75,8 +74,7 @@ func (r *Reads) ReadFile(path string) ([]byte, error) {
 	return document.ReadRegular(path, largest)
 }
 
-// Watch looks at the files that the middleware of a name was made of from now on, instead of those that it was made
-// of before.
+// Watch replaces the watched files of a middleware.
 func (f *Files) Watch(name string, reads *Reads) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -87,7 +85,7 @@ func (f *Files) Watch(name string, reads *Reads) {
 	}
 }
 
-// Forget ends the watch over the files of a middleware.
+// Forget stops watching the files of a middleware.
 func (f *Files) Forget(name string) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -95,10 +93,11 @@ func (f *Files) Forget(name string) {
 	delete(f.stale, name)
 }
 
-// Changed returns a channel that holds a value when Stale has something to say.
+// Changed returns a channel that receives a value when Stale has a result.
 func (f *Files) Changed() <-chan struct{} { return f.changed }
 
-// Stale returns the names of the middlewares whose files have changed since they were read, in order, once.
+// Stale returns the sorted names of the middlewares whose files have changed since they were read. Each change is
+// returned once.
 func (f *Files) Stale() []string {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -107,7 +106,7 @@ func (f *Files) Stale() []string {
 	return names
 }
 
-// Run looks at the files until ctx ends.
+// Run polls the files until ctx ends.
 func (f *Files) Run(ctx context.Context) {
 	ticker := time.NewTicker(lookEvery)
 	defer ticker.Stop()
@@ -121,7 +120,7 @@ func (f *Files) Run(ctx context.Context) {
 	}
 }
 
-// paths returns every file that is watched, once.
+// paths returns every watched file once.
 func (f *Files) paths() []string {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -134,8 +133,7 @@ func (f *Files) paths() []string {
 	return slices.Collect(maps.Keys(found))
 }
 
-// look notes whose files have changed and stand still. The files are looked at without the lock, since a file system
-// may hang.
+// look finds changed files. The files are read without the lock, since a file system may hang.
 func (f *Files) look() {
 	now := map[string]stamp{}
 	for _, path := range f.paths() {

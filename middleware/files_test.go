@@ -68,8 +68,7 @@ func TestFilesTellWhoseChanged(t *testing.T) {
 	looks()
 }
 
-// TestFilesAreRegularAndBounded reads what would keep the compiler for ever or take all memory, and wants it watched
-// all the same.
+// TestFilesAreRegularAndBounded has files that would block or take all memory; they are watched nevertheless.
 func TestFilesAreRegularAndBounded(t *testing.T) {
 	folder := t.TempDir()
 	pipe, large := filepath.Join(folder, "pipe"), filepath.Join(folder, "large")

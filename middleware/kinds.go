@@ -34,9 +34,8 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/timeout"
 )
 
-// Kinds returns all kinds that are served, apart from chain, in the order of the documentation. It is the one place
-// where a kind is registered: the options are the field of dynamic.Middleware with the type that the constructor
-// takes.
+// Kinds returns all supported kinds except chain, in the order of the documentation. It is the only registry of kinds:
+// the options are the field of dynamic.Middleware with the type that the constructor takes.
 func Kinds() []Kind {
 	return []Kind{
 		plain(addprefix.New),
@@ -81,7 +80,7 @@ func Kinds() []Kind {
 	}
 }
 
-// errorPages makes the error pages, which another service has.
+// errorPages builds the error pages, which need a service.
 func errorPages(name string, config dynamic.ErrorPage, e environment) (*errorpages.ErrorPages, error) {
 	var pages http.Handler
 	if config.Service != "" {
@@ -95,30 +94,29 @@ func errorPages(name string, config dynamic.ErrorPage, e environment) (*errorpag
 
 // Kind is one kind of middleware.
 type Kind struct {
-	// Name is the key of the kind in files, such as "addPrefix"; empty when dynamic.Middleware has no field for its
-	// options.
+	// Name is the key of the kind in files, such as "addPrefix"; empty if dynamic.Middleware has no field for its options.
 	Name string
-	// Guards reports that the kind can decide who gets in; see [Guard].
+	// Guards is set for kinds that can restrict access; see [Guard].
 	Guards bool
 
 	// field is the index of the options in dynamic.Middleware.
 	field int
-	// build makes a middleware of the options, which are a pointer that is not nil.
+	// build builds a middleware from its options, a non-nil pointer.
 	build func(name string, options any, e environment) (Middleware, error)
 }
 
-// plain is a kind that needs its options alone.
+// plain is a kind without dependencies.
 func plain[C any, M Middleware](create func(name string, config C) (M, error)) Kind {
 	return kind(func(name string, config C, _ environment) (M, error) { return create(name, config) })
 }
 
-// kind is a kind that needs a part of its environment.
+// kind is a kind with dependencies.
 func kind[C any, M Middleware](create func(name string, config C, e environment) (M, error)) Kind {
 	k := Kind{
 		build: func(name string, options any, e environment) (Middleware, error) {
 			built, err := create(name, *options.(*C), e)
 			if err != nil {
-				return nil, err // Without the typed nil that comes with it.
+				return nil, err // without a typed nil
 			}
 			return built, nil
 		},

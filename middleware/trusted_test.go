@@ -25,7 +25,7 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// arrival is what an endpoint sees of one header and of its aliases, in the head and in the trailers.
+// arrival is what an endpoint receives of one header and its aliases, in the head and in the trailers.
 type arrival struct{ Head, Trailer map[string][]string }
 
 // TestTrustedHeadersAreNotForged sends each header that a middleware sets for services, in every spelling that a
@@ -91,7 +91,7 @@ func forgeries(header string) map[string]string {
 }
 
 // proxy starts an endpoint and an entrypoint with the middleware in front of it. It returns a function that sends a
-// request and says what the endpoint saw of the header.
+// request and returns what the endpoint received of the header.
 func proxy(t *testing.T, definition *dynamic.Middleware, header string) func(request string) arrival {
 	t.Helper()
 	arrivals := make(chan arrival, 1)
@@ -188,8 +188,7 @@ func listen(t *testing.T, handler http.Handler) (address string) {
 	return web.Addr().String()
 }
 
-// TestLocationIsNotForged asks for redirects with everything that could come into a Location twice, or with another
-// value.
+// TestLocationIsNotForged requests redirects with everything that could duplicate or change a Location.
 func TestLocationIsNotForged(t *testing.T) {
 	builder := middleware.NewBuilder(middleware.Options{})
 	t.Cleanup(builder.Close)
@@ -203,7 +202,7 @@ func TestLocationIsNotForged(t *testing.T) {
 		}
 		handler := step.Wrap(http.NotFoundHandler())
 		address := listen(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header()["Location"] = []string{"forged", "forged"} // by whoever came before
+			w.Header()["Location"] = []string{"forged", "forged"} // by an earlier handler
 			handler.ServeHTTP(w, r)
 		}))
 		for _, lines := range forgeries("Location") {

@@ -49,7 +49,7 @@ func addressGuardians() []guardian {
 		{"all of IPv4 in IPv6", allowing(nil, "::ffff:0:0/96"), 0, everybody},
 		{"everybody by the old name", dynamic.Middleware{IPWhiteList: &dynamic.IPWhiteList{SourceRange: []string{"0.0.0.0/0"}}}, 0, "ipWhiteList m@file lists half"},
 		{"an empty strategy", allowing(&dynamic.IPStrategy{}, "192.0.2.0/24"), guard.TrustedPeers | guard.AnyForwarded, ""},
-		{"depth", allowing(&dynamic.IPStrategy{Depth: 1}, "192.0.2.0/24"), guard.TrustedPeers, "m@file reads X-Forwarded-For, which anybody may write"},
+		{"depth", allowing(&dynamic.IPStrategy{Depth: 1}, "192.0.2.0/24"), guard.TrustedPeers, "m@file reads X-Forwarded-For, which any client can set"},
 		{"excluded", allowing(&dynamic.IPStrategy{ExcludedIPs: []string{"10.0.0.0/8"}}, "192.0.2.0/24"), guard.TrustedPeers, "m@file reads X-Forwarded-For"},
 		{"depth for everybody", allowing(&dynamic.IPStrategy{Depth: 1}, "0.0.0.0/0"), 0, everybody},
 		{"subnets", allowing(&dynamic.IPStrategy{IPv6Subnet: &sixtyFour}, "2001:db8::1"), guard.TrustedPeers | guard.AnyForwarded, ""},

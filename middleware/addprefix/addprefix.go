@@ -1,7 +1,5 @@
-// Package addprefix is the middleware addPrefix: it puts a prefix before the path.
-//
-// What flows in: a request with a canonical path. What flows out: the same request under the prefix. It never touches
-// the query, and leaves "OPTIONS *", which has no path, alone.
+// Package addprefix implements the middleware addPrefix, which prepends a prefix to the path. The query and "OPTIONS
+// *", which has no path, are unchanged.
 package addprefix
 
 import (
@@ -21,8 +19,8 @@ type AddPrefix struct {
 	prefix string // escaped, without a trailing slash
 }
 
-// New checks the definition. The prefix must not be empty or hold dot segments or empty segments; a missing leading
-// slash is added, and a trailing one is the one that the path begins with.
+// New checks the definition. The prefix must not be empty or hold dot segments or empty segments. A missing leading
+// slash is added; a trailing slash is removed.
 func New(name string, config dynamic.AddPrefix) (*AddPrefix, error) {
 	if config.Prefix == "" {
 		return nil, errors.New("addPrefix.prefix is empty")
@@ -34,11 +32,11 @@ func New(name string, config dynamic.AddPrefix) (*AddPrefix, error) {
 	return &AddPrefix{name: name, prefix: strings.TrimSuffix(prefix, "/")}, nil
 }
 
-// NoRetain says that no part of a request outlives its handler here.
+// NoRetain implements httpio.NoRetainer.
 func (*AddPrefix) NoRetain() {}
 
-// Wrap returns a handler that adds the prefix and calls next. A path that must not be edited (canonical.SetPath) is
-// answered with 400.
+// Wrap returns a handler that adds the prefix and calls next. A path that canonical.SetPath refuses is answered with
+// 400.
 func (a *AddPrefix) Wrap(next http.Handler) http.Handler {
 	if a.prefix == "" {
 		return next

@@ -22,7 +22,7 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// forwarded returns the request target that the next handler sees, or the status when it sees none.
+// forwarded returns the request target that the next handler gets, or the status if it is not called.
 func forwarded(t *testing.T, step *AddPrefix, line string) string {
 	t.Helper()
 	got := ""

@@ -1,7 +1,5 @@
-// Package answer is how middlewares refuse a request.
-//
-// What flows in: the request, the middleware's name and the reason. What flows out: an answer that holds nothing
-// beyond its status, and a reason in the request's telemetry record. It never logs by itself.
+// Package answer writes the responses with which middlewares refuse requests. They contain only the status; the reason
+// is in the request's telemetry record.
 package answer
 
 import (
@@ -15,8 +13,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// Refuse answers with a status and its standard text, and notes in the request's record which middleware refused it
-// and why. Headers that the caller has set, such as Retry-After, are sent along.
+// Refuse answers with a status and its standard text, and records the middleware and the reason. Headers that the
+// caller has set, such as Retry-After, are sent.
 func Refuse(w http.ResponseWriter, r *http.Request, status int, middleware, reason string) {
 	Note(r, middleware, reason)
 	text := http.StatusText(status)
@@ -31,13 +29,13 @@ func BadRequest(w http.ResponseWriter, r *http.Request, middleware string, reaso
 	Refuse(w, r, http.StatusBadRequest, middleware, reason.Error())
 }
 
-// Note writes into the request's record which middleware answered and why, for one that writes the answer itself.
+// Note records the middleware and the reason, for a middleware that writes the response itself.
 func Note(r *http.Request, middleware, reason string) {
 	telemetry.RecordFrom(r.Context()).Reason = "middleware " + middleware + ": " + reason
 }
 
-// Leave ends a request whose context has ended before an event that the middleware waited for, such as "its turn": with
-// 504 when the request's own deadline has passed, and without an answer, recorded as 499, when the client has left.
+// Leave ends a request whose context ended before the event that the middleware waited for, such as "its turn": with
+// 504 after the request's own deadline, and without a response, recorded as 499, if the client has gone.
 func Leave(w http.ResponseWriter, r *http.Request, middleware, event string) {
 	if errors.Is(r.Context().Err(), context.DeadlineExceeded) {
 		Refuse(w, r, http.StatusGatewayTimeout, middleware, "the time for the request was over before "+event)
@@ -51,9 +49,9 @@ func leave(r *http.Request, middleware, reason string) {
 	telemetry.RecordFrom(r.Context()).Status = telemetry.StatusClientClosedRequest
 }
 
-// UnreadableBody ends a request whose body can't be read and returns the status: 413 for an [*http.MaxBytesError], 408
+// UnreadableBody ends a request whose body cannot be read and returns the status: 413 for an [*http.MaxBytesError], 408
 // and 504 for a deadline of the client or of the request, 400 for a malformed body, and 499, which is recorded and not
-// sent, for a client that has left.
+// sent, if the client has gone.
 func UnreadableBody(w http.ResponseWriter, r *http.Request, middleware string, err error) int {
 	reason := "reading the request's body: " + err.Error()
 	status := bodyStatus(err)

@@ -1,8 +1,7 @@
-// Package basicauth is the middleware basicAuth: it lets in clients with a user's password (RFC 7617).
+// Package basicauth implements the middleware basicAuth: HTTP basic authentication (RFC 7617).
 //
-// What flows in: a request with credentials. What flows out: the same request, with the user's name in a header if so
-// configured, or an answer 401. It never keeps a password, and never says whether it was the user or the password
-// that was wrong, not by its time either.
+// Passwords are verified against the hashes of users and not kept. Neither the response nor its time reveals whether
+// the user or the password was wrong.
 package basicauth
 
 import (
@@ -23,26 +22,26 @@ type BasicAuth struct {
 	challenge string
 	identity  users.Identity
 	warnings  []string
-	// store is behind a pointer so that nothing of it is printed with the BasicAuth.
+	// store is behind a pointer so that it is not printed with the BasicAuth.
 	store   *userStore
 	scratch *sync.Pool
 	counts  *counts
 }
 
-// Options are what a basicAuth needs beside its definition.
+// Options are the dependencies of a BasicAuth.
 type Options struct {
-	// ReadFile reads the file that usersFile names.
+	// ReadFile reads the option usersFile.
 	ReadFile func(path string) ([]byte, error)
-	// Semaphore bounds how many passwords are checked at a time. Several basicAuths share it; nil is one of its own.
+	// Semaphore bounds concurrent hash computations. It may be shared; nil makes a new one.
 	Semaphore *HashSemaphore
 }
 
-// counts are what has happened to requests since the object was made.
+// counts are the counters since New.
 type counts struct{ challenged, refused, verified, remembered, busy atomic.Uint64 }
 
 // New checks the definition and reads the users: at least one, each with a hash of its password by MD5 ("$apr1$",
-// "$1$"), SHA-1 ("{SHA}") or bcrypt ("$2y$", "$2a$", "$2b$", "$2x$", with a cost of at most 17). The error lists
-// every line that is wrong, and holds nothing of it.
+// "$1$"), SHA-1 ("{SHA}") or bcrypt ("$2y$", "$2a$", "$2b$", "$2x$", with a cost of at most 17). The error lists every
+// invalid line by its number.
 func New(name string, config dynamic.BasicAuth, options Options) (*BasicAuth, error) {
 	_, realm, err := users.Realm("basicAuth.realm", config.Realm)
 	if err != nil {
@@ -68,18 +67,18 @@ func New(name string, config dynamic.BasicAuth, options Options) (*BasicAuth, er
 	}, nil
 }
 
-// NoRetain says that no part of a request outlives its handler here.
+// NoRetain implements httpio.NoRetainer.
 func (*BasicAuth) NoRetain() {}
 
-// Guards reports that it always decides who gets in: one without users is refused by New.
+// Guards implements middleware.Guard: New requires users, so access is always restricted.
 func (*BasicAuth) Guards() guard.Access { return guard.Access{Guards: guard.Always} }
 
-// Warnings returns what the definition declares without effect: users that another line takes the place of.
+// Warnings returns duplicate users, whose line has no effect.
 func (b *BasicAuth) Warnings() []string { return b.warnings }
 
-// Counts returns how many requests there were since the object was made: "challenged" came without credentials,
-// "refused" with wrong ones, "verified" with right ones whose hash was computed, "remembered" with right ones that
-// had been verified before, and "busy" is how many could not be decided in time.
+// Counts returns the number of requests since New: "challenged" had no credentials, "refused" wrong ones, "verified"
+// correct ones whose hash was computed, "remembered" correct ones from the cache, and "busy" could not be decided in
+// time.
 func (b *BasicAuth) Counts() map[string]uint64 {
 	return map[string]uint64{
 		"challenged": b.counts.challenged.Load(), "refused": b.counts.refused.Load(), "verified": b.counts.verified.Load(),
@@ -87,18 +86,18 @@ func (b *BasicAuth) Counts() map[string]uint64 {
 	}
 }
 
-// Wrap returns a handler that lets requests with the name and password of a user pass to next. Others are answered
-// with 401 and a challenge, and with 503 when too many passwords are being checked to check this one soon.
+// Wrap returns a handler that passes authenticated requests to next. Others get 401 with a challenge, or 503 if too
+// many passwords are being verified.
 func (b *BasicAuth) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user := b.admit(w, r); user != nil {
-			b.identity.Tell(r, user.name)
+			b.identity.Set(r, user.name)
 			next.ServeHTTP(w, r)
 		}
 	})
 }
 
-// admit returns the user that a request is from, or answers it.
+// admit returns the authenticated user, or answers the request.
 func (b *BasicAuth) admit(w http.ResponseWriter, r *http.Request) *user {
 	lines := r.Header["Authorization"]
 	if len(lines) == 0 {

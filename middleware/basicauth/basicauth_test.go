@@ -181,7 +181,7 @@ func TestNewRefuses(t *testing.T) {
 		config dynamic.BasicAuth
 		want   string
 	}{
-		{dynamic.BasicAuth{}, "basicAuth.users and basicAuth.usersFile are empty, so that nobody could get in"},
+		{dynamic.BasicAuth{}, "basicAuth.users and basicAuth.usersFile are both empty"},
 		{dynamic.BasicAuth{UsersFile: "/none"}, "basicAuth.usersFile /none: file does not exist"},
 		{dynamic.BasicAuth{Users: []string{shaUser}, Realm: "a\nb"}, "basicAuth.realm has a control character"},
 		{

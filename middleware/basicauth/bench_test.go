@@ -8,8 +8,8 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
 
-// BenchmarkBasicAuth asks with right credentials of each kind before and after they are remembered, and with wrong
-// ones of users that there are and are not, which must take the same time.
+// BenchmarkBasicAuth measures correct credentials of each kind, uncached and cached, and wrong ones of existing and
+// unknown users, which must take the same time.
 func BenchmarkBasicAuth(b *testing.B) {
 	next := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	for _, bench := range []struct {

@@ -12,17 +12,16 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/users"
 )
 
-// maxCredentials is how long credentials can be as a client sends them, in bytes of base64. Longer ones are refused.
+// maxCredentials is the maximum length of credentials in bytes of base64.
 const maxCredentials = 4096
 
-// scratch is room for the credentials of one request, and their digest. It is used again once it is
-// wiped.
+// scratch is memory for the credentials of one request and their digest. It is wiped before reuse.
 type scratch struct {
 	encoded        [maxCredentials]byte
 	text           [maxCredentials / 4 * 3]byte
 	received, used int    // bytes of encoded and of text
 	user, password []byte // parts of text
-	// mac is as new unless it has been used.
+	// mac is the keyed hash; nil before its first use.
 	mac     hash.Hash
 	hashed  bool
 	lengths [8]byte
@@ -31,9 +30,9 @@ type scratch struct {
 
 func newScratch(key []byte) *scratch { return &scratch{mac: hmac.New(sha256.New, key)} }
 
-// read reads the values of Authorization, and reports whether they are credentials as RFC 7617 has them: a single
-// line, the scheme Basic in any case, and a name and a password without control characters in base64. What follows
-// the first colon is the password.
+// read parses the values of Authorization, and reports whether they are credentials by RFC 7617: a single line, the
+// scheme Basic in any case, and a name and a password without control characters in base64. The password follows the
+// first colon.
 func (s *scratch) read(lines []string) bool {
 	if len(lines) != 1 {
 		return false
@@ -58,9 +57,8 @@ func (s *scratch) read(lines []string) bool {
 	return true
 }
 
-// digest returns a keyed hash of the credentials and of the stored hash that they are compared with. Without the key
-// its input cannot be found, nor another password with the same digest. It is called once, and what it returns is
-// valid until wipe.
+// digest returns a keyed hash of the credentials and the stored hash. Without the key, neither its input nor another
+// password with the same digest can be found. It is called once; the result is valid until wipe.
 func (s *scratch) digest(stored []byte) []byte {
 	s.hashed = true
 	binary.BigEndian.PutUint32(s.lengths[:4], uint32(len(s.user)))
@@ -71,7 +69,7 @@ func (s *scratch) digest(stored []byte) []byte {
 	return s.mac.Sum(s.sum[:0])
 }
 
-// wipe forgets the credentials.
+// wipe overwrites the credentials.
 func (s *scratch) wipe() {
 	clear(s.encoded[:s.received])
 	clear(s.text[:base64.StdEncoding.DecodedLen(s.received)])

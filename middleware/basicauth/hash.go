@@ -2,7 +2,7 @@ package basicauth
 
 import (
 	"crypto/rand"
-	"crypto/sha1" //nolint:gosec // The form {SHA} of password files is made of it.
+	"crypto/sha1" //nolint:gosec // nolint:gosec // required by the form {SHA} of password files
 	"crypto/subtle"
 	"encoding/base64"
 	"errors"
@@ -14,7 +14,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/users"
 )
 
-// maxCost is the highest cost of bcrypt that is taken, which htpasswd makes too: seconds for each password.
+// maxCost is the highest accepted cost of bcrypt, as in htpasswd: seconds for each password.
 const maxCost = 17
 
 // scheme is a way to hash a password.
@@ -26,22 +26,21 @@ const (
 	bcrypted
 )
 
-// kind is a scheme and its cost: two hashes of one kind take the same time.
+// kind is a scheme and its cost. Hashes of one kind take the same time.
 type kind struct {
 	scheme scheme
-	cost   int // of bcrypt, or how long the salt of MD5 is, which every round hashes
+	cost   int // of bcrypt, or the length of MD5's salt, which every round hashes
 }
 
-// stored is the hash of one password.
 type stored struct {
 	kind kind
-	// text is the hash as it was written.
+	// text is the hash as written.
 	text []byte
 	// prefix and salt are those of MD5.
 	prefix, salt string
 }
 
-// parseUser reads a line user:hash.
+// parseUser parses a line user:hash.
 func parseUser(line string) (name string, hash stored, err error) {
 	name, text, found := strings.Cut(line, ":")
 	switch {
@@ -109,7 +108,7 @@ func parseMD5(text, prefix, rest string) (stored, error) {
 	return stored{kind: kind{md5Crypt, len(salt)}, text: []byte(text), prefix: prefix, salt: salt}, nil
 }
 
-// bcryptLength is how long a hash by bcrypt is: prefix and cost, and 53 characters of salt and sum.
+// bcryptLength is the length of a bcrypt hash: prefix and cost, and 53 characters of salt and sum.
 const bcryptLength = 60
 
 func parseBcrypt(text string) (stored, error) {
@@ -128,8 +127,8 @@ func only(text, characters string) bool {
 	return strings.Trim(text, characters) == ""
 }
 
-// matches computes the hash of a password, and reports whether it is the stored one. The time depends on the kind of
-// the hash and on the length of the password alone.
+// matches reports whether a password has this hash. The time depends only on the kind of the hash and the length of the
+// password.
 func (s stored) matches(password []byte) bool {
 	switch s.kind.scheme {
 	case bcrypted:
@@ -145,10 +144,10 @@ func (s stored) matches(password []byte) bool {
 	}
 }
 
-// dummy returns a hash of a kind that was made of no password.
+// dummy returns a hash of a kind that no password has.
 func dummy(k kind) stored {
 	var random [64]byte
-	_, _ = rand.Read(random[:]) // It ends the process where the system has no randomness.
+	_, _ = rand.Read(random[:]) // ends the process if the system has no randomness
 	for i, b := range random {
 		random[i] = alphabet[b%64]
 	}

@@ -26,7 +26,7 @@ func TestHashes(t *testing.T) {
 	}
 }
 
-// TestShortSaltsAreAKind has dummies hash as much in each round as the hashes that they stand for.
+// TestShortSaltsAreAKind checks that dummies hash as much in each round as the hashes that they replace.
 func TestShortSaltsAreAKind(t *testing.T) {
 	for _, line := range []string{apr1User, "a:$1$ab$rn6aQS/o7141mj179E/zA.", "a:$1$$rn6aQS/o7141mj179E/zA."} {
 		_, hash, err := parseUser(line)

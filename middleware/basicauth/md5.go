@@ -1,7 +1,7 @@
 package basicauth
 
 import (
-	"crypto/md5" //nolint:gosec // The form $apr1$ of password files is made of it.
+	"crypto/md5" //nolint:gosec // nolint:gosec // required by the form $apr1$ of password files
 )
 
 const (
@@ -10,8 +10,8 @@ const (
 	md5Rounds = 1000
 )
 
-// hashMD5 returns the hash that crypt(3) makes of a password under the prefix "$1$", and htpasswd under "$apr1$":
-// MD5, a thousand times. No library that is kept up offers it alone, and it will never change.
+// hashMD5 returns the hash of crypt(3) with the prefix "$1$", and of htpasswd with "$apr1$". No maintained library
+// offers it alone.
 func hashMD5(password []byte, prefix, salt string) [md5Length]byte {
 	digest := md5.New()
 	write := func(parts ...[]byte) {
@@ -57,8 +57,7 @@ func hashMD5(password []byte, prefix, salt string) [md5Length]byte {
 	return encodeMD5(sum)
 }
 
-// encodeMD5 writes a sum as crypt(3) does: groups of three bytes, which it takes from all over the sum, as four
-// characters, the lowest six bits first.
+// encodeMD5 encodes a sum as crypt(3): permuted groups of three bytes as four characters, the lowest six bits first.
 func encodeMD5(sum [md5.Size]byte) (text [md5Length]byte) {
 	at := 0
 	put := func(group uint32, characters int) {

@@ -8,26 +8,25 @@ import (
 )
 
 const (
-	// maxWaiting is how many requests wait at most, and waitTimeout how long each of them.
+	// maxWaiting is the maximum number of waiting requests, and waitTimeout the maximum time.
 	maxWaiting  = 256
 	waitTimeout = 5 * time.Second
 )
 
-// HashSemaphore bounds how many password hashes are computed at a time, to half of the processors, so that the others
-// are free for requests that need none. Further requests wait, for 5 seconds at most and beside no more than 255
-// others. It is safe for concurrent use.
+// HashSemaphore limits concurrent hash computations to half of the processors, so that the others are free for other
+// requests. Further requests wait, for 5 seconds at most and at most 256 at a time. It is safe for concurrent use.
 type HashSemaphore struct {
 	slots   chan struct{}
 	waiting atomic.Int64
 }
 
-// NewHashSemaphore returns a free semaphore.
+// NewHashSemaphore returns a new semaphore.
 func NewHashSemaphore() *HashSemaphore {
 	return &HashSemaphore{slots: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2))}
 }
 
-// acquire waits until another hash may be computed; release ends it. When it is not ok, denied is busy after
-// waitTimeout, and canceled when ctx ended before.
+// acquire waits until a hash may be computed; release ends it. If not ok, denied is busy after waitTimeout, or canceled
+// if ctx ended.
 func (s *HashSemaphore) acquire(ctx context.Context) (denied result, ok bool) {
 	select {
 	case s.slots <- struct{}{}:

@@ -12,31 +12,31 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/users"
 )
 
-// cacheTime is how long credentials that were verified count as verified, from the time when their hash was computed.
+// cacheTime is how long verified credentials are cached.
 const cacheTime = 5 * time.Minute
 
 // result is the outcome of a verification.
 type result int
 
 const (
-	// wrong says that there is no such user or that the password is another.
+	// wrong means that the user does not exist or the password is wrong.
 	wrong result = iota
 	verified
 	remembered
 	// busy means that the limit of concurrent hashes was reached for too long.
 	busy
-	// canceled means that the context of the request ended first.
+	// canceled means that the request's context ended.
 	canceled
 )
 
-// user is one user, and what is remembered of the credentials that were right.
+// user is one user with the cached proof.
 type user struct {
 	name  string
 	hash  stored
 	proof atomic.Pointer[proof]
 }
 
-// proof says that credentials with a digest were right. A user has one password, so there is never more than one.
+// proof is the digest of verified credentials. A user has one password, so one proof is enough.
 type proof struct {
 	digest [sha256.Size]byte
 	until  time.Duration
@@ -45,14 +45,14 @@ type proof struct {
 // userStore holds the users, and verifies passwords against their hashes.
 type userStore struct {
 	users map[string]*user
-	// dummies are a hash of each kind that the users have.
+	// dummies are one hash of each kind in use.
 	dummies []stored
-	// slow says that one of the kinds takes time.
+	// slow is set if one of the kinds is expensive.
 	slow      bool
 	semaphore *HashSemaphore
 	key       []byte
 	start     time.Time
-	// matches is stored.matches, or what counts its calls in tests.
+	// matches is stored.matches; tests count its calls.
 	matches func(hash stored, password []byte) bool
 }
 
@@ -61,7 +61,7 @@ func newUserStore(entries []users.Entry[stored], semaphore *HashSemaphore) *user
 		users: make(map[string]*user, len(entries)), semaphore: semaphore, key: make([]byte, sha256.Size), start: time.Now(),
 		matches: stored.matches,
 	}
-	_, _ = rand.Read(d.key) // It ends the process where the system has no randomness.
+	_, _ = rand.Read(d.key) // ends the process if the system has no randomness
 	for _, entry := range entries {
 		hash := entry.Value
 		d.users[entry.Key] = &user{name: entry.Key, hash: hash}
@@ -73,7 +73,7 @@ func newUserStore(entries []users.Entry[stored], semaphore *HashSemaphore) *user
 	return d
 }
 
-// verify returns the user that credentials are right for, and nil when they are wrong.
+// verify returns the user with these credentials, or nil.
 func (d *userStore) verify(ctx context.Context, sent *scratch) (*user, result) {
 	user := d.users[string(sent.user)]
 	if !d.slow {
@@ -91,7 +91,7 @@ func (d *userStore) verify(ctx context.Context, sent *scratch) (*user, result) {
 		return nil, denied
 	}
 	defer d.semaphore.release()
-	// Many requests come at once with the same credentials, and the first one of them is enough.
+	// Concurrent requests with the same credentials compute the hash once.
 	if user.remembers(digest, d.now()) {
 		return user, remembered
 	}
@@ -102,9 +102,8 @@ func (d *userStore) verify(ctx context.Context, sent *scratch) (*user, result) {
 	return found, outcome
 }
 
-// compute compares a password with the user's hash. A refusal has computed one hash of each kind, whether there is
-// such a user or not, and of whichever kind its own hash is. So the time reveals nothing about users, even where
-// their hashes are of many kinds.
+// compute compares a password with the user's hash. A refusal computes one hash of each kind, whether the user exists
+// or not, so that the time reveals nothing about users.
 func (d *userStore) compute(user *user, password []byte) (*user, result) {
 	if user != nil && d.matches(user.hash, password) {
 		return user, verified
@@ -119,7 +118,7 @@ func (d *userStore) compute(user *user, password []byte) (*user, result) {
 
 func (d *userStore) now() time.Duration { return time.Since(d.start) }
 
-// remembers reports whether credentials with a digest were right not long ago.
+// remembers reports whether a digest is cached.
 func (u *user) remembers(digest []byte, now time.Duration) bool {
 	if u == nil {
 		return false

@@ -132,7 +132,7 @@ func TestScratchIsWiped(t *testing.T) {
 	}
 }
 
-// blocked returns a middleware whose hashes take as long as the test wants, once for each value that it sends.
+// blocked returns a middleware whose hashes wait for a value from the test.
 func blocked(t *testing.T) (step *BasicAuth, finish chan bool, running *atomic.Int64) {
 	t.Helper()
 	step = build(t, dynamic.BasicAuth{Users: []string{bcryptUser(t, "ann", 4), bcryptUser(t, "bob", 4)}})

@@ -19,7 +19,7 @@ import (
 // seen is what the service got of a request that could name the user.
 type seen struct{ Head, Trailer http.Header }
 
-// guarded starts a server with the middleware in front of a service that says what it got.
+// guarded starts a server with the middleware in front of a service that reports its requests.
 func guarded(t *testing.T, h2 bool) (*httptest.Server, <-chan seen) {
 	t.Helper()
 	got := make(chan seen, 1)

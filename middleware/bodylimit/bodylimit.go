@@ -1,7 +1,5 @@
-// Package bodylimit is the middleware bodyLimit: it refuses requests whose body is too large.
-//
-// What flows in: a request. What flows out: the same request, whose body fails once more of it came than may, or an
-// answer of 413. It never reads a body by itself and keeps nothing back: requests and responses stream as without it.
+// Package bodylimit implements the middleware bodyLimit, which refuses requests whose body is too large, with 413 or
+// while the body is read. Nothing is buffered.
 package bodylimit
 
 import (
@@ -36,17 +34,17 @@ func New(name string, config dynamic.BodyLimit) (*BodyLimit, error) {
 	}, nil
 }
 
-// NoRetain says that no part of a request outlives its handler here.
+// NoRetain implements httpio.NoRetainer.
 func (*BodyLimit) NoRetain() {}
 
-// Counts returns how many requests had too large a body ("too_large").
+// Counts returns the number of requests with too large a body ("too_large").
 func (l *BodyLimit) Counts() map[string]uint64 {
 	return map[string]uint64{"too_large": l.tooLarge.Load()}
 }
 
-// Wrap returns a handler that answers 413 to a request that announces too large a body, without asking for it, and
-// calls next with any other. A body of unknown length fails with an [*http.MaxBytesError] where it becomes too large,
-// and next answers for it: a service with 413, or by cutting the response that it has begun.
+// Wrap returns a handler that answers 413 to a request with too large a Content-Length, without reading the body, and
+// calls next with others. A body of unknown length fails with an [*http.MaxBytesError] at the limit, and next handles
+// the error: a service with 413, or by cutting the response that it has begun.
 func (l *BodyLimit) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -56,7 +54,7 @@ func (l *BodyLimit) Wrap(next http.Handler) http.Handler {
 			l.tooLarge.Add(1)
 			answer.Refuse(w, r, http.StatusRequestEntityTooLarge, l.name, l.reason)
 		case r.ContentLength >= 0:
-			// Servers read no more of a body than it has by its head.
+			// Servers limit the body to Content-Length.
 			next.ServeHTTP(w, r)
 		default:
 			l.stream(w, r, next)
@@ -64,7 +62,7 @@ func (l *BodyLimit) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// stream serves a request whose body has no length beforehand.
+// stream serves a request with a body of unknown length.
 func (l *BodyLimit) stream(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	b := &body{ReadCloser: r.Body, left: l.limit, limit: l.limit}
 	r.Body = b
@@ -77,17 +75,17 @@ func (l *BodyLimit) stream(w http.ResponseWriter, r *http.Request, next http.Han
 	next.ServeHTTP(w, r)
 }
 
-// body is a body that fails after its limit.
+// body fails at its limit.
 type body struct {
 	io.ReadCloser
-	// left and err belong to the reader.
+	// left and err are used by the reader only.
 	left, limit int64
 	err         error
-	// exceeded is read when the handler has returned, while a read may still go on.
+	// exceeded is read after the handler has returned, possibly during a read.
 	exceeded atomic.Bool
 }
 
-// Read reads from the client until the limit is passed.
+// Read reads up to the limit.
 func (b *body) Read(p []byte) (int, error) {
 	if b.err != nil {
 		return 0, b.err

@@ -88,7 +88,7 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// serve answers with what a service reads, and with 413 where it is told that this is not all, twice.
+// serve answers with the body it reads, and with 413 after the error, twice.
 func serve(step *BodyLimit, r *http.Request) string {
 	w := httptest.NewRecorder()
 	step.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -136,7 +136,7 @@ func TestReason(t *testing.T) {
 	}
 }
 
-// echo reads all of a request and says how much that was.
+// echo reads the whole request and answers its length.
 func echo(w http.ResponseWriter, r *http.Request) {
 	n, _ := io.Copy(io.Discard, r.Body)
 	_, _ = fmt.Fprint(w, n)
@@ -189,7 +189,7 @@ func TestOnTheWire(t *testing.T) {
 				"middleware limit@file: ") {
 				t.Errorf("%s: recorded %d, %q", name, record.Status, record.Reason)
 			}
-			// An endpoint whose request is broken off may never be called, so that nobody waits for it.
+			// An endpoint whose request is aborted may not be called.
 			if test.asked && test.status == 200 {
 				if err := rig.Receive(t, asked, "the service"); err != nil {
 					t.Errorf("%s: the service read %v", name, err)
@@ -239,8 +239,8 @@ func TestAfterTheResponseHasBegun(t *testing.T) {
 	})
 }
 
-// TestNobodyIsInvited has a client that asks before it sends.
-func TestNobodyIsInvited(t *testing.T) {
+// TestExpectContinue sends Expect: 100-continue.
+func TestExpectContinue(t *testing.T) {
 	step := newLimit(t, 1000)
 	g := rig.New(t, rig.Setup{Wrap: step.Wrap, Endpoint: echo})
 	_, reader := g.Raw("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 1001\r\n\r\n")

@@ -9,28 +9,27 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// The states of a breaker, by the names that metrics and the API give them.
+// States of a breaker in metrics and the API.
 const (
 	standby    = "standby"
 	tripped    = "tripped"
 	recovering = "recovering"
 )
 
-// phase is the time from one change of state to the next. But for its credit it does not change.
+// phase is the time between two changes of state. It is immutable except for credit.
 type phase struct {
 	state string
-	// from and until are when it begins and ends; standby has no end. Times are counted from the breaker's origin.
+	// from and until are its limits since the breaker's origin; standby has no end.
 	from, until time.Duration
-	// window is where requests count that arrive in this phase, however long they take. It is made when a recovery begins,
-	// and is that of the standby after it: what was asked before a trip says nothing about how the service does after it.
-	// There is none while tripped.
+	// window counts the requests that arrive in this phase, however long they take. It is new for a recovery and kept for
+	// the following standby, since requests before a trip are not representative after it. It is nil while tripped.
 	window *window
-	// refusal is why requests are refused.
+	// refusal is the reason recorded for refused requests.
 	refusal string
-	// outage is what goes on; nil in standby.
+	// outage is the current outage; nil in standby.
 	outage *outage
-	// credit is the sum of the shares of requests that a recovery lets through, in parts of 1<<32: another request passes
-	// whenever it reaches another whole one.
+	// credit is the sum of the shares of requests during recovery, in units of 1/2^32: a request passes whenever the sum
+	// reaches the next integer.
 	credit atomic.Uint64
 }
 
@@ -38,11 +37,11 @@ type phase struct {
 type outage struct {
 	began time.Duration
 	trips int
-	// refused is what the breaker's count of refused requests was when it began.
+	// refused is the breaker's count of refused requests at its beginning.
 	refused uint64
 }
 
-// breaker is the circuit breaker of one owner, or of all.
+// breaker is the circuit breaker of one owner, or the shared one.
 type breaker struct {
 	definition *CircuitBreaker
 	owner      string
@@ -57,13 +56,13 @@ func newBreaker(definition *CircuitBreaker, owner string) *breaker {
 	return b
 }
 
-// NoRetain says that no part of a request outlives its handler here.
+// NoRetain implements httpio.NoRetainer.
 func (*breaker) NoRetain() {}
 
-// now returns the time since the breaker was made, which no change of the system's clock touches.
+// now returns the monotonic time since the breaker was made.
 func (b *breaker) now() time.Duration { return time.Since(b.origin) }
 
-// Standing returns the state that a request would meet: "standby", "tripped" or "recovering". There are no levels.
+// Standing returns the current state: "standby", "tripped" or "recovering". There are no levels.
 func (b *breaker) Standing() (state string, levels map[string]int64) {
 	p := b.phase.Load()
 	switch {
@@ -75,7 +74,7 @@ func (b *breaker) Standing() (state string, levels map[string]int64) {
 	return standby, nil
 }
 
-// Wrap returns a handler that calls next as long as the breaker lets requests pass, and otherwise answers in its place.
+// Wrap returns a handler that calls next while the breaker lets requests pass, and otherwise answers itself.
 func (b *breaker) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		window, refusal := b.admit()
@@ -87,7 +86,7 @@ func (b *breaker) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// admit returns the window in which a request counts that may pass, or nil and why it may not.
+// admit returns the window that counts an admitted request, or nil and the reason of a refusal.
 func (b *breaker) admit() (*window, string) {
 	for {
 		p := b.phase.Load()
@@ -108,9 +107,8 @@ func (b *breaker) admit() (*window, string) {
 	}
 }
 
-// admits reports whether a request may pass: the first, to find out, and of those that come later a share that grows
-// evenly from none at the beginning to all at the end. Shares add up, so that the requests that pass are spread among
-// the others however many there are.
+// admits reports whether a request may pass during recovery: the first one, and a share of the others that grows
+// linearly from none to all. Shares add up, so that admitted requests are spread evenly at any rate.
 func (p *phase) admits(now time.Duration) bool {
 	const whole = 1 << 32
 	share := uint64(whole * float64(now-p.from) / float64(p.until-p.from))
@@ -119,7 +117,7 @@ func (p *phase) admits(now time.Duration) bool {
 	return sum/whole != (sum-share)/whole
 }
 
-// refuse answers in the service's place.
+// refuse answers instead of the service.
 func (b *breaker) refuse(w http.ResponseWriter, r *http.Request, reason string) {
 	b.refused.Add(1)
 	b.definition.refused.Add(1)
@@ -127,12 +125,12 @@ func (b *breaker) refuse(w http.ResponseWriter, r *http.Request, reason string) 
 	answer.Refuse(w, r, b.definition.status, b.definition.name, reason)
 }
 
-// is says for the record of a request which state the breaker is in.
+// is returns the reason for the request's record.
 func (b *breaker) is(state string) string {
 	return "the circuit breaker of " + b.owner + " is " + state
 }
 
-// recover ends the phase tripped.
+// recover changes from tripped to recovering.
 func (b *breaker) recover(p *phase, now time.Duration) {
 	next := &phase{
 		state: recovering, from: now, until: now + b.definition.recovery, window: newWindow(b.definition.expression),
@@ -143,7 +141,7 @@ func (b *breaker) recover(p *phase, now time.Duration) {
 	b.phase.CompareAndSwap(p, next)
 }
 
-// close ends a recovery, unless the condition has come true since it was last checked.
+// close ends a recovery, unless the condition has become true since the last check.
 func (b *breaker) close(p *phase, now time.Duration) {
 	if b.judge(p.window, now) {
 		return
@@ -156,14 +154,14 @@ func (b *breaker) close(p *phase, now time.Duration) {
 		"after", (now - p.outage.began).String(), "trips", p.outage.trips, "refused", b.refused.Load()-p.outage.refused)
 }
 
-// check judges a window when it is time to.
+// check evaluates the condition if due.
 func (b *breaker) check(window *window, now time.Duration) {
 	if window.due(now, b.definition.period) {
 		b.judge(window, now)
 	}
 }
 
-// judge trips the breaker, and reports true, if the condition is true for a window that still counts.
+// judge trips the breaker and returns true if the condition is true for the current window.
 func (b *breaker) judge(window *window, now time.Duration) bool {
 	expression := b.definition.expression
 	figures := expression.figures(window, now)
@@ -179,7 +177,7 @@ func (b *breaker) judge(window *window, now time.Duration) bool {
 	return true
 }
 
-// trip ends standby or a recovery. It reports false when somebody else has ended it.
+// trip ends standby or a recovery. It returns false if the phase has already ended.
 func (b *breaker) trip(p *phase, now time.Duration) bool {
 	next := &outage{began: now, trips: 1, refused: b.refused.Load()}
 	if p.outage != nil {
@@ -190,7 +188,7 @@ func (b *breaker) trip(p *phase, now time.Duration) bool {
 	})
 }
 
-// report counts and logs a trip. Those that end a recovery belong to an outage that the log knows.
+// report counts and logs a trip. Trips during a recovery belong to the same outage.
 func (b *breaker) report(from *phase, figures string) {
 	b.definition.tripped.Add(1)
 	write, text := b.definition.logger.Warn, "circuit breaker has tripped"

@@ -39,7 +39,7 @@ func newRig(t *testing.T, config dynamic.CircuitBreaker) *rig {
 	return g
 }
 
-// expect sends a request to a service that would answer with a status, and says what must come of it.
+// expect sends a request to a service that answers with a status, and checks the result.
 func (g *rig) expect(service, want int, state string) {
 	g.t.Helper()
 	g.status.Store(int32(service))
@@ -91,7 +91,7 @@ func TestAnOutage(t *testing.T) {
 		later(t, 10*time.Second-1)
 		g.expect(200, 503, tripped)
 		later(t, 1)
-		g.stands(recovering) // before anybody asks
+		g.stands(recovering) // before any request
 		g.expect(504, 504, tripped)
 		g.logged("debug circuit breaker has tripped again middleware=careful@file owner=router web@file " +
 			"figures=NetworkErrorRatio() is 1 for=10s")
@@ -103,7 +103,7 @@ func TestAnOutage(t *testing.T) {
 		g.stands(recovering)
 		later(t, time.Second)
 		g.stands(standby)
-		g.logged() // nobody asked
+		g.logged() // no request
 		g.expect(200, 200, standby)
 		g.logged("info circuit breaker has recovered middleware=careful@file owner=router web@file after=35s trips=2 " +
 			"refused=3")
@@ -284,8 +284,8 @@ func TestFailuresBeforeTheEndOfARecovery(t *testing.T) {
 	})
 }
 
-// TestManyAtOnce has many ask while the breaker trips, recovers and closes over and over: it must not race, lose a
-// count or log twice.
+// TestManyAtOnce sends concurrent requests while the breaker changes its state: it must not race, lose a count or log
+// twice.
 func TestManyAtOnce(t *testing.T) {
 	log := new(lines)
 	c := build(t, dynamic.CircuitBreaker{

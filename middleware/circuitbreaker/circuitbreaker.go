@@ -1,9 +1,8 @@
-// Package circuitbreaker is the middleware circuitBreaker: it stops sending requests to a service that fails them.
+// Package circuitbreaker implements the middleware circuitBreaker, which stops sending requests to a failing service.
 //
-// What flows in: requests, and the heads of the responses that the service gives to them. What flows out: the same
-// requests, or, after a condition on what was counted has come true, answers in the service's place: to all requests
-// for a while, and then to ever fewer of them. It never looks at a body, holds nothing back, starts no goroutine, and
-// takes no lock: what is counted is counted by atomic additions, and a change of state is one exchange of a pointer.
+// The breaker counts the heads of responses. If its condition becomes true, it trips and answers all requests itself
+// for a time, and then a shrinking share of them. It works without locks and goroutines: counters are atomic, and a
+// change of state swaps a pointer.
 package circuitbreaker
 
 import (
@@ -16,35 +15,33 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// longest is a duration that can be added to any time without an overflow; nobody sees its end.
+// longest is a practically infinite duration that can be added to any time without overflow.
 const longest = time.Duration(1 << 62)
 
-// Options are what a circuit breaker needs beside its definition.
+// Options are the dependencies of a CircuitBreaker.
 type Options struct {
-	// Logger gets a line when a breaker trips, and one when it has recovered; nil logs nothing.
+	// Logger logs trips and recoveries; nil disables this.
 	Logger telemetry.Logger
 }
 
-// CircuitBreaker is one configured circuitBreaker. What it counts is kept apart for each owner, unless the definition
-// is shared.
+// CircuitBreaker is one configured circuitBreaker. Each owner has its own counters, unless the definition is shared.
 type CircuitBreaker struct {
 	name       string
 	expression *expression
-	// period is the shortest time between two checks of the expression.
+	// period is the minimum time between two checks of the expression.
 	period   time.Duration
 	fallback time.Duration
 	recovery time.Duration
 	status   int
 	logger   telemetry.Logger
-	// shared is the breaker of all owners; nil when each has its own.
+	// shared is the breaker of all owners; nil if each has its own.
 	shared *breaker
 
 	tripped, recovered, refused atomic.Uint64
 }
 
 // New checks the definition. The expression is required, durations must not be negative, and responseCode must be one
-// of a final response (200 to 599). Durations and a responseCode of 0 stand for the defaults: 100 ms, 10 s, 10 s and
-// 503.
+// of a final response (200 to 599). 0 means the defaults: 100 ms, 10 s, 10 s and 503.
 func New(name string, config dynamic.CircuitBreaker, options Options) (*CircuitBreaker, error) {
 	var defaults dynamic.CircuitBreaker
 	defaults.SetDefaults()
@@ -84,11 +81,10 @@ func New(name string, config dynamic.CircuitBreaker, options Options) (*CircuitB
 	return c, nil
 }
 
-// NoRetain says that no part of a request outlives its handler here.
+// NoRetain implements httpio.NoRetainer.
 func (*CircuitBreaker) NoRetain() {}
 
-// For returns the breaker of one owner, such as "router web@file", which trips alone; where the definition is shared,
-// the one of all.
+// For returns the breaker of one owner, such as "router web@file", or the shared one.
 func (c *CircuitBreaker) For(owner string) interface {
 	Wrap(next http.Handler) http.Handler
 } {
@@ -101,8 +97,8 @@ func (c *CircuitBreaker) For(owner string) interface {
 // Wrap returns a handler with a breaker of its own, or the shared one.
 func (c *CircuitBreaker) Wrap(next http.Handler) http.Handler { return c.For(c.name).Wrap(next) }
 
-// Counts returns what has happened since New, over all owners: how often a breaker has "tripped" (from recovering too),
-// how often one has "recovered", and how many requests were "refused".
+// Counts returns counters since New, over all owners: how often a breaker has "tripped" (also during recovery) and
+// "recovered", and the number of "refused" requests.
 func (c *CircuitBreaker) Counts() map[string]uint64 {
 	return map[string]uint64{"tripped": c.tripped.Load(), "recovered": c.recovered.Load(), "refused": c.refused.Load()}
 }

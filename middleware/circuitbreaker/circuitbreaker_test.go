@@ -141,7 +141,7 @@ func answering(status int) http.Handler {
 	})
 }
 
-// ask sends a request, and returns the status of the answer and why it was refused.
+// ask sends a request, and returns the status and the reason of a refusal.
 func ask(t testing.TB, handler http.Handler) (status int, reason string) {
 	t.Helper()
 	record := new(telemetry.Record)
@@ -154,7 +154,7 @@ func ask(t testing.TB, handler http.Handler) (status int, reason string) {
 	return w.Status, record.Reason
 }
 
-// lines is a logger that keeps what it is told.
+// lines is a logger that records its lines.
 type lines struct {
 	telemetry.Discard
 	mutex sync.Mutex

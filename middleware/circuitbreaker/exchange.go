@@ -13,21 +13,20 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// exchange is a request that has passed. It sees the head of the response go by, which is when the request counts.
+// exchange is an admitted request. It is counted at the head of the response.
 type exchange struct {
 	response.Writer
 	breaker *breaker
 	window  *window
 	request *http.Request
-	// arrived is when the request came, or its body's last piece; only kept where somebody wants to know how long the head
-	// takes.
+	// arrived is when the request, or the last piece of its body, arrived; used for latencies only.
 	arrived time.Duration
 	body    *upload
-	// begun says that the response has, or the switch to another protocol.
+	// begun is set when the response, or the switch to another protocol, has begun.
 	begun atomic.Bool
 }
 
-// serve calls next and counts what comes of it.
+// serve calls next and counts the result.
 func (b *breaker) serve(w http.ResponseWriter, r *http.Request, next http.Handler, window *window) {
 	x := &exchange{breaker: b, window: window, request: r}
 	x.ResponseWriter, x.Editor = w, x
@@ -49,8 +48,8 @@ func (b *breaker) serve(w http.ResponseWriter, r *http.Request, next http.Handle
 	x.done(r)
 }
 
-// EditHead counts the response by its status, and by how long it took to begin. That the time for a request is over
-// whose body the client owes says nothing about the service, and nobody may make the breaker trip by sending slowly.
+// EditHead counts the response by status and latency. A timeout while the client still owes the request body is not
+// counted, so that slow clients cannot trip the breaker.
 func (x *exchange) EditHead(_ http.Header, status int) {
 	x.begun.Store(true)
 	if status == http.StatusGatewayTimeout && telemetry.RecordFrom(x.request.Context()).Excused {
@@ -64,7 +63,7 @@ func (x *exchange) EditHead(_ http.Header, status int) {
 	x.breaker.check(x.window, now)
 }
 
-// waited returns how long the response has been waited for since the client had sent what has come of the request.
+// waited returns the time since the client sent the last piece of the request.
 func (x *exchange) waited(now time.Duration) time.Duration {
 	if x.body == nil {
 		return now - x.arrived
@@ -72,7 +71,7 @@ func (x *exchange) waited(now time.Duration) time.Duration {
 	return now - max(x.arrived, time.Duration(x.body.last.Load()))
 }
 
-// Hijack hands the connection over, which counts as the switch to another protocol.
+// Hijack counts as the switch to another protocol.
 func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	connection, buffers, err := http.NewResponseController(x.ResponseWriter).Hijack()
 	if err == nil {
@@ -81,8 +80,8 @@ func (x *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return connection, buffers, err
 }
 
-// done counts a request whose handler has returned without an answer: the server answers 200, unless the client has
-// left. That says something only when it had waited for longer than any response should take.
+// done counts a request whose handler has returned without a response: the server answers 200, unless the client has
+// gone. The latter counts only if it waited longer than the maximum of the expression.
 func (x *exchange) done(r *http.Request) {
 	if x.begun.Load() {
 		return
@@ -102,8 +101,7 @@ func (x *exchange) done(r *http.Request) {
 	}
 }
 
-// brokenOff counts a response that the endpoint has not completed. That its handler panics for other reasons says
-// nothing about the service.
+// brokenOff counts a response that the endpoint did not complete. Other panics of the handler are not counted.
 func (x *exchange) brokenOff(r *http.Request) {
 	if !x.begun.Load() || !telemetry.RecordFrom(r.Context()).Broken {
 		return
@@ -113,20 +111,20 @@ func (x *exchange) brokenOff(r *http.Request) {
 	x.breaker.check(x.window, now)
 }
 
-// upload is the body of a request, which notes when the client had sent what was read of it.
+// upload is a request body that records when data arrived.
 type upload struct {
 	io.ReadCloser
 	breaker *breaker
 	last    atomic.Int64
 }
 
-// readyUpload is the upload of a body that can be read without waiting.
+// readyUpload is the upload of a body that supports reading without waiting.
 type readyUpload struct {
 	*upload
 	httpio.ReadyReader
 }
 
-// outgoing returns the body in the form that can do what the original could.
+// outgoing returns the body with the capabilities of the original.
 func (u *upload) outgoing() io.ReadCloser {
 	if now, ok := u.ReadCloser.(httpio.ReadyReader); ok {
 		return readyUpload{u, noted{u, now}}
@@ -134,20 +132,18 @@ func (u *upload) outgoing() io.ReadCloser {
 	return u
 }
 
-// Read reads from the client.
 func (u *upload) Read(p []byte) (int, error) {
 	n, err := u.ReadCloser.Read(p)
 	u.last.Store(int64(u.breaker.now()))
 	return n, err
 }
 
-// noted notes when something was read without waiting.
+// noted records data that was read without waiting.
 type noted struct {
 	upload *upload
 	now    httpio.ReadyReader
 }
 
-// ReadNow reads what has come.
 func (d noted) ReadNow(p []byte) (int, error) {
 	n, err := d.now.ReadNow(p)
 	if n > 0 || err != nil {

@@ -53,7 +53,7 @@ type timed struct {
 	// patience is when the client leaves, 0 for never.
 	patience time.Duration
 	serve    func(w http.ResponseWriter, r *http.Request, wait func(time.Duration))
-	// want is the latency in milliseconds, -1 for none; counted is how many responses count.
+	// want is the latency in milliseconds, -1 for none; counted is the number of counted responses.
 	want    float64
 	counted uint64
 }
@@ -166,8 +166,7 @@ func TestBodiesStayWhatTheyAre(t *testing.T) {
 	}
 }
 
-// TestHowRequestsEnd says what counts, for what does not end in an answer: responses, and how many of them are network
-// errors.
+// TestHowRequestsEnd checks what counts as response and as network error if there is no response.
 func TestHowRequestsEnd(t *testing.T) {
 	left := func(_ http.ResponseWriter, r *http.Request) {
 		telemetry.RecordFrom(r.Context()).Status = telemetry.StatusClientClosedRequest
@@ -211,7 +210,7 @@ func TestHowRequestsEnd(t *testing.T) {
 	}
 }
 
-// splicer is a writer that can splice, and be told to flush.
+// splicer is a writer that can splice and flush.
 type splicer struct {
 	middlewaretest.Writer
 	spliced, flushed string
@@ -224,7 +223,6 @@ func (s *splicer) ReadFrom(from io.Reader) (int64, error) {
 	return int64(len(body)), err
 }
 
-// Splices says so.
 func (*splicer) Splices() bool { return true }
 
 // FlushError fails.

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// expression is a condition that was read once, and what has to be counted for it.
+// expression is a parsed condition with what it needs to count.
 type expression struct {
 	measures []measure
 	holds    condition
-	// ranges are the status codes that are counted.
+	// ranges are the counted ranges of status codes.
 	ranges []span
-	// timed says that latencies are counted, patience which of a client that left without a response says for sure that it
-	// was too slow.
+	// timed is set if latencies are needed; patience is the latency above which a request without a response certainly
+	// counts as slow.
 	timed    bool
 	patience time.Duration
 }
@@ -27,10 +27,10 @@ type measure struct {
 	of   func(w *window, now time.Duration) float64
 }
 
-// condition decides on the figures that the measures gave, in their order.
+// condition evaluates the figures of the measures.
 type condition func(figures []float64) bool
 
-// The functions of the language.
+// Functions of the language.
 const (
 	networkErrorRatio = "NetworkErrorRatio"
 	responseCodeRatio = "ResponseCodeRatio"
@@ -39,7 +39,7 @@ const (
 	functions         = "LatencyAtQuantileMS, NetworkErrorRatio, RequestThreshold, ResponseCodeRatio"
 )
 
-// figures asks the measures.
+// figures evaluates the measures.
 func (e *expression) figures(w *window, now time.Duration) []float64 {
 	figures := make([]float64, len(e.measures))
 	for i, measure := range e.measures {
@@ -48,7 +48,7 @@ func (e *expression) figures(w *window, now time.Duration) []float64 {
 	return figures
 }
 
-// text returns figures in words.
+// text returns figures for the log.
 func (e *expression) text(figures []float64) string {
 	parts := make([]string, len(figures))
 	for i, figure := range figures {
@@ -57,7 +57,7 @@ func (e *expression) text(figures []float64) string {
 	return strings.Join(parts, ", ")
 }
 
-// measure returns the number of a function's measure, which is the same for the same arguments.
+// measure returns the index of a measure; equal arguments share one.
 func (e *expression) measure(name string, arguments []float64) (int, error) {
 	texts := make([]string, len(arguments))
 	for i, argument := range arguments {

@@ -82,7 +82,7 @@ func service(t *testing.T, address string) http.Handler {
 	return forward.NewService(pool, forward.Options{Service: "svc@file"})
 }
 
-// TestWhatClientsSee lets an endpoint fail in seven ways, and shows what clients see before and after the breaker
+// TestWhatClientsSee lets an endpoint fail in seven ways, and checks what clients get before and after the breaker
 // trips.
 func TestWhatClientsSee(t *testing.T) {
 	released := make(chan struct{})
@@ -145,7 +145,7 @@ func hang(conn net.Conn, released <-chan struct{}) {
 	cancel()
 }
 
-// sees sends a request with a body, and says what its client sees.
+// sees sends a request with a body, and returns the client's result.
 func sees(t *testing.T, address string) string {
 	t.Helper()
 	transport := &http.Transport{DisableKeepAlives: true}
@@ -175,8 +175,8 @@ func (zeroes) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestClientsThatOweTheirBody has the time for a request be over while its body has not come, which says nothing about
-// the service, and then a body that comes while the service does not answer.
+// TestClientsThatOweTheirBody has timeouts while the client's body is incomplete, which do not count, and while the
+// service does not answer.
 func TestClientsThatOweTheirBody(t *testing.T) {
 	released := make(chan struct{})
 	defer close(released)

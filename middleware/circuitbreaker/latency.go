@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Latencies are counted by milliseconds up to 63, and from there on by 32 bins for each power of two: the lower bound
-// of a bin is at most 3.1 % below what fell into it. The last bin takes everything above 17 minutes.
+// Latencies are counted by milliseconds up to 63, and above by 32 bins for each power of two, which have an error of at
+// most 3.1 %. The last bin holds everything above 17 minutes.
 const (
 	exactBits  = 6
 	finerBits  = exactBits - 1
@@ -18,7 +18,7 @@ const (
 	maxLatency = 1<<topBits - 1
 )
 
-// bin returns the number of the bin of a latency.
+// bin returns the bin of a latency.
 func bin(latency time.Duration) int {
 	ms := uint64(min(max(latency.Milliseconds(), 0), maxLatency)) //nolint:gosec // not negative
 	if ms < exactBins {
@@ -37,8 +37,7 @@ func floor(bin int) int {
 	return (finerBins + rest) << (octave + exactBits - finerBits)
 }
 
-// quantile returns the latency in milliseconds that a share of the requests, in percent, did not exceed; 0 where there
-// are none.
+// quantile returns the quantile (in percent) of latencies in milliseconds; 0 without requests.
 func (w *window) quantile(now time.Duration, percent float64) float64 {
 	var counts [bins]uint64
 	total := uint64(0)

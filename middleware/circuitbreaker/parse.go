@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// maxExpression is the longest expression in bytes, which bounds its depth and what is counted for it as well.
+// maxExpression is the maximum length of an expression in bytes, which also bounds its depth and its counters.
 const maxExpression = 1024
 
-// parse reads an expression of Go's syntax: comparisons (==, !=, <, <=, >, >=) of a function with a number, joined by
+// parse parses an expression in Go's syntax: comparisons (==, !=, <, <=, >, >=) of a function with a number, joined by
 // &&, ||, ! and parentheses.
 func parse(text string) (*expression, error) {
 	if text == "" {
@@ -37,7 +37,7 @@ func parse(text string) (*expression, error) {
 	return e, nil
 }
 
-// condition compiles what is true or false.
+// condition compiles a boolean expression.
 func (e *expression) condition(tree ast.Expr) (condition, error) {
 	switch node := tree.(type) {
 	case *ast.ParenExpr:
@@ -130,7 +130,7 @@ func compare(operator token.Token, number int, than float64) (condition, error) 
 	return nil, fmt.Errorf("unknown operator %s; one of !, &&, ||, ==, !=, <, <=, >, >=", operator)
 }
 
-// mirrored returns the operator that says the same about exchanged sides.
+// mirrored returns the operator for swapped operands.
 func mirrored(operator token.Token) token.Token {
 	switch operator {
 	case token.LSS:
@@ -145,7 +145,7 @@ func mirrored(operator token.Token) token.Token {
 	return operator
 }
 
-// call returns the number of the measure that a call asks.
+// call returns the index of a call's measure.
 func (e *expression) call(node *ast.CallExpr) (int, error) {
 	name, ok := node.Fun.(*ast.Ident)
 	if !ok || node.Ellipsis.IsValid() {
@@ -161,7 +161,7 @@ func (e *expression) call(node *ast.CallExpr) (int, error) {
 	return e.measure(name.Name, arguments)
 }
 
-// bare takes parentheses off.
+// bare removes parentheses.
 func bare(tree ast.Expr) ast.Expr {
 	for {
 		parenthesis, ok := tree.(*ast.ParenExpr)

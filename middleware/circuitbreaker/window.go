@@ -7,30 +7,29 @@ import (
 	"time"
 )
 
-// What a window counts is what oxy's breaker counts, which Traefik's is: responses of the last ten seconds, and
-// latencies of the last minute.
+// The same periods as oxy's breaker, which Traefik uses: ten seconds for responses, a minute for latencies.
 const (
 	countWidth, countSlots     = time.Second, 10
 	latencyWidth, latencySlots = 10 * time.Second, 6
 )
 
-// The numbers of what is counted in a slot. Those of the ranges of status codes follow.
+// Indexes of the counters in a slot; those of the status code ranges follow.
 const (
 	totalCount = iota
 	networkCount
 	firstRange
 )
 
-// window is what has come of the requests of the last seconds.
+// window counts the requests of the last seconds.
 type window struct {
 	ranges    []span
 	counts    ring
 	latencies ring
-	// next is when the condition is to be checked again.
+	// next is when the condition is checked again.
 	next atomic.Int64
 }
 
-// span is a range of status codes, the last one excluded.
+// span is a range of status codes; to is excluded.
 type span struct{ from, to int }
 
 func newWindow(e *expression) *window {
@@ -56,22 +55,22 @@ func (w *window) count(now time.Duration, status int) {
 	}
 }
 
-// broke counts a response that was counted when it began, and has not come to its end.
+// broke counts a response that began and was not completed.
 func (w *window) broke(now time.Duration) { w.counts.at(now)[networkCount].Add(1) }
 
-// took counts how long a response took to begin.
+// took counts a latency.
 func (w *window) took(now, latency time.Duration) { w.latencies.at(now)[bin(latency)].Add(1) }
 
-// due reports whether the condition is to be checked, to one caller per period.
+// due reports whether the condition is to be checked; true once per period.
 func (w *window) due(now, period time.Duration) bool {
 	next := w.next.Load()
 	return int64(now) >= next && w.next.CompareAndSwap(next, int64(now+period))
 }
 
-// requests returns how many responses have begun.
+// requests returns the number of responses.
 func (w *window) requests(now time.Duration) uint64 { return w.counts.sum(now, totalCount) }
 
-// ratio returns the count of one number divided by that of another; 0 where that is 0.
+// ratio divides one counter by another; 0 if that is 0.
 func (w *window) ratio(now time.Duration, part, whole int) float64 {
 	divisor := w.counts.sum(now, whole)
 	if divisor == 0 {
@@ -80,8 +79,8 @@ func (w *window) ratio(now time.Duration, part, whole int) float64 {
 	return float64(w.counts.sum(now, part)) / float64(divisor)
 }
 
-// networkErrors returns the share of responses that are a network error. One that breaks off long after it began finds
-// itself no longer among those that it is a part of.
+// networkErrors returns the share of network errors. A response that breaks off late may have left the window; hence
+// the limit.
 func (w *window) networkErrors(now time.Duration) float64 {
 	failed := w.counts.sum(now, networkCount)
 	if failed == 0 {
@@ -90,14 +89,14 @@ func (w *window) networkErrors(now time.Duration) float64 {
 	return float64(failed) / float64(max(failed, w.requests(now)))
 }
 
-// ring counts by slots of time, which are made when they are needed and forgotten when their time is over.
+// ring counts by time slots, which are allocated on demand.
 type ring struct {
 	width   time.Duration
 	numbers int
 	slots   []atomic.Pointer[slot]
 }
 
-// slot counts what happens in its epoch, which is a number of widths.
+// slot holds the counters of one epoch, a multiple of the slot's width.
 type slot struct {
 	epoch    int64
 	counters []atomic.Uint32
@@ -107,7 +106,7 @@ func newRing(width time.Duration, slots, numbers int) ring {
 	return ring{width: width, numbers: numbers, slots: make([]atomic.Pointer[slot], slots)}
 }
 
-// at returns the counters of a time. One that comes very late counts among those that have taken its place.
+// at returns the counters for a time. A very late caller gets those of the slot's current epoch.
 func (r *ring) at(now time.Duration) []atomic.Uint32 {
 	epoch := int64(now / r.width)
 	place := &r.slots[epoch%int64(len(r.slots))]
@@ -123,7 +122,7 @@ func (r *ring) at(now time.Duration) []atomic.Uint32 {
 	}
 }
 
-// counting yields the counters of the slots that still count.
+// counting yields the counters of the current slots.
 func (r *ring) counting(now time.Duration) iter.Seq[[]atomic.Uint32] {
 	oldest := int64(now/r.width) - int64(len(r.slots))
 	return func(yield func([]atomic.Uint32) bool) {
@@ -135,7 +134,7 @@ func (r *ring) counting(now time.Duration) iter.Seq[[]atomic.Uint32] {
 	}
 }
 
-// sum returns what the slots that still count have of a number.
+// sum returns the sum of a counter over the current slots.
 func (r *ring) sum(now time.Duration, number int) (sum uint64) {
 	for counters := range r.counting(now) {
 		sum += uint64(counters[number].Load())

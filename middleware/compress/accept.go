@@ -4,15 +4,15 @@ import (
 	"strings"
 )
 
-// Weights are in millionths; unlisted is less than any.
+// Weights in millionths; unlisted is less than any.
 const (
 	certain  = 1_000_000
 	unlisted = -1
 )
 
-// accepted returns the encoding that the values of Accept-Encoding ask for (RFC 9110, section 12.5.3): of those with
-// the greatest weight the one that the operator prefers, nil where none is acceptable or identity has a greater weight.
-// What is listed twice has its greatest weight, unless one of them refuses it; an unreadable weight refuses too.
+// accepted returns the encoding selected by Accept-Encoding (RFC 9110, section 12.5.3): of those with the greatest
+// weight the first configured one, or nil if none is acceptable or identity has a greater weight. Duplicates have their
+// greatest weight, but a weight of 0 refuses; an invalid weight refuses too.
 func (c *Compress) accepted(values []string) *coding {
 	if len(values) == 1 && (values[0] == "identity" || values[0] == "") {
 		return nil
@@ -43,10 +43,10 @@ func (c *Compress) accepted(values []string) *coding {
 	return c.best(&weights, identity, others)
 }
 
-// none is the weights of a list without any encoding that is made here.
+// none returns the weights for an empty list.
 func none() [codings]int { return [...]int{unlisted, unlisted, unlisted} }
 
-// next cuts a list at its first separator.
+// next splits a list at its first separator.
 func next(list string, separator byte) (item, rest string) {
 	if at := strings.IndexByte(list, separator); at >= 0 {
 		return list[:at], list[at+1:]
@@ -54,7 +54,7 @@ func next(list string, separator byte) (item, rest string) {
 	return list, ""
 }
 
-// trim cuts white space off, of which there mostly is none.
+// trim removes white space, fast if there is none.
 func trim(text string) string {
 	for text != "" && (text[0] == ' ' || text[0] == '\t') {
 		text = text[1:]
@@ -65,7 +65,7 @@ func trim(text string) string {
 	return text
 }
 
-// best compares the weights. What is not listed has that of the others, "*".
+// best compares the weights. An unlisted encoding has the weight of "*".
 func (c *Compress) best(weights *[codings]int, identity, others int) *coding {
 	var chosen *coding
 	greatest := 0
@@ -79,7 +79,7 @@ func (c *Compress) best(weights *[codings]int, identity, others int) *coding {
 		}
 	}
 	if c.fallback != nil && others > 0 && others == greatest && weights[c.fallback.kind] == unlisted {
-		// The client leaves the choice to the operator.
+		// The client has no preference.
 		chosen = c.fallback
 	}
 	if identity == unlisted {
@@ -98,7 +98,7 @@ func join(one, other int) int {
 	return max(one, other)
 }
 
-// weight finds q among parameters. Without it a coding is as good as any.
+// weight returns the parameter q, by default 1.
 func weight(parameters string) int {
 	for parameters != "" {
 		var parameter string
@@ -111,8 +111,7 @@ func weight(parameters string) int {
 	return certain
 }
 
-// quality reads a weight of 0 to 1 and is 0 for anything else. More than three decimals are none of the grammar's, but
-// clear.
+// quality parses a weight from 0 to 1; anything else is 0. More than three decimals are accepted.
 func quality(text string) int {
 	whole, decimals, _ := strings.Cut(text, ".")
 	if whole == "" && decimals == "" || len(whole) > 1 {
@@ -141,7 +140,7 @@ func quality(text string) int {
 	return 0
 }
 
-// listed reports whether a directive is among those of a list header, such as Cache-Control.
+// listed reports whether a list header, such as Cache-Control, contains a directive.
 func listed(values []string, directive string) bool {
 	for _, value := range values {
 		for item := range strings.SplitSeq(value, ",") {

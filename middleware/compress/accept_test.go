@@ -125,7 +125,7 @@ func FuzzAcceptEncoding(f *testing.F) {
 	})
 }
 
-// items calls see with the name and the weight of each coding of a list, both as they are written.
+// items calls see with the name and the weight of each coding of a list, as written.
 func items(list string, see func(name, weight string)) {
 	for _, item := range strings.Split(list, ",") {
 		parts := strings.Split(item, ";")

@@ -9,7 +9,7 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// BenchmarkNothingToDo is a request that nobody may compress the response to.
+// BenchmarkNothingToDo is a request whose response must not be compressed.
 func BenchmarkNothingToDo(b *testing.B) {
 	for _, headers := range [][]string{
 		{"X-Other: without Accept-Encoding"},
@@ -28,13 +28,12 @@ func BenchmarkNothingToDo(b *testing.B) {
 	}
 }
 
-// BenchmarkSkipped is a response that is of no type to compress, which is known when it comes, where nobody keeps a
-// part of it.
+// BenchmarkSkipped is a response of an excluded type, with a recyclable writer.
 func BenchmarkSkipped(b *testing.B) {
 	skipped(b, func(next http.Handler) http.Handler { return transient{next} })
 }
 
-// BenchmarkSkippedKept is the same where somebody may keep the writer.
+// BenchmarkSkippedKept is the same without recycling.
 func BenchmarkSkippedKept(b *testing.B) {
 	skipped(b, func(next http.Handler) http.Handler { return next })
 }

@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// sampleBytes is how much of a body tells its type.
+// sampleBytes is how much of a body is used to detect its type.
 const sampleBytes = 512
 
-// head takes the final status. It decides about the response as soon as the head says enough.
+// head handles the final status. It decides early if the head is sufficient.
 func (w *writer) head(status int) {
 	w.status = status
 	header := w.inner.Header()
@@ -25,7 +25,6 @@ func (w *writer) head(status int) {
 	}
 }
 
-// write takes a part of the body.
 func (w *writer) write(p []byte) (int, error) {
 	if w.state == undecided && w.status == 0 {
 		w.head(http.StatusOK)
@@ -67,8 +66,8 @@ func (w *writer) encode(p []byte) (int, error) {
 	return w.stream.encoder.Write(p)
 }
 
-// decide is for a body that is large enough, or that is flushed: its type is what is left to ask. next is what follows
-// what is held.
+// decide handles a body that is large enough or flushed: only its type remains to be checked. next follows the held
+// bytes.
 func (w *writer) decide(next []byte) error {
 	header := w.inner.Header()
 	if later := w.kept.swap(header); later != nil {
@@ -83,7 +82,7 @@ func (w *writer) decide(next []byte) error {
 		return w.pass()
 	}
 	if _, guarded := header["X-Content-Type-Options"]; detected && !guarded {
-		// Nobody behind can tell it by the encoded body. Who forbids the browser to guess must not have it guessed here.
+		// The type cannot be detected from the encoded body. nosniff forbids detection.
 		header["Content-Type"] = []string{kind}
 	}
 	if !w.begin(header) {
@@ -95,7 +94,7 @@ func (w *writer) decide(next []byte) error {
 	return err
 }
 
-// detect tells the type of the body by its beginning, if there is any.
+// detect detects the type of the body, if there is one.
 func (w *writer) detect(next []byte) (kind string, detected bool) {
 	sample := w.held
 	if missing := sampleBytes - len(sample); missing > 0 {
@@ -121,7 +120,7 @@ func (w *writer) begin(header http.Header) bool {
 	return true
 }
 
-// pass sends the head of a response that is not compressed, and what is held of its body.
+// pass sends the head of an uncompressed response and the held part of its body.
 func (w *writer) pass() error {
 	header := w.inner.Header()
 	later := w.kept.swap(header)
@@ -130,7 +129,7 @@ func (w *writer) pass() error {
 		replace(header, later)
 	}
 	w.compress.counts.skipped.Add(1)
-	// Who writes without the mutex must not get ahead of what is held.
+	// Writers without the mutex must wait until the held part is sent.
 	defer w.passes.Store(true)
 	held := w.held
 	w.held, w.kept.header, w.state = nil, nil, passing
@@ -141,7 +140,7 @@ func (w *writer) pass() error {
 	return err
 }
 
-// drain sends what the encoder has.
+// drain flushes the encoder.
 func (w *writer) drain() error {
 	if w.fresh && w.stream.err == nil {
 		w.fresh = false
@@ -152,7 +151,7 @@ func (w *writer) drain() error {
 	return w.stream.spill()
 }
 
-// release gives the encoder back, and counts.
+// release returns the encoder and updates the counters.
 func (w *writer) release() {
 	if w.stream == nil {
 		return

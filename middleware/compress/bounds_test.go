@@ -12,7 +12,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
 
-// TestMemoryIsBounded says what a response of any length takes while it is compressed, as the README does.
+// TestMemoryIsBounded checks the memory of a response, as documented in the README.
 func TestMemoryIsBounded(t *testing.T) {
 	const streams = 3
 	piece := page(1 << 20)

@@ -1,10 +1,8 @@
-// Package compress is the middleware compress: it compresses the bodies of responses for clients that accept it.
+// Package compress implements the middleware compress, which compresses response bodies by gzip, brotli or Zstandard
+// for clients that accept it.
 //
-// What flows in: a request, of which Accept-Encoding counts, and the response of the handler behind. What flows out:
-// the same response, with its body in gzip, brotli or Zstandard as it is written, or untouched where compressing it
-// would be wrong or of no use. It never compresses twice, never decompresses, never keeps more of a body back than the
-// minimum below which it is not compressed, and nothing after a flush. Switched protocols, informational responses and
-// trailers pass.
+// Responses that are encoded already or unsuitable pass unchanged. At most minResponseBodyBytes of a body are held, and
+// nothing after a flush. Switched protocols, informational responses and trailers pass.
 package compress
 
 import (
@@ -18,17 +16,17 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// Compress is one configured compress, with the encoders that its responses take turns in using.
+// Compress is one configured compress with its pool of encoders.
 type Compress struct {
-	// codings are in the operator's order of preference.
+	// codings are the encodings in configured order.
 	codings []*coding
-	// fallback is the one for clients that name none, or nil.
+	// fallback is the encoding for clients without a preference, or nil.
 	fallback *coding
 	types    types
 	minimum  int64
 	room     room
 	counts   counts
-	// writers holds those of which nobody keeps a part.
+	// writers is a pool.
 	writers sync.Pool
 }
 
@@ -53,13 +51,12 @@ func New(_ string, config dynamic.Compress) (*Compress, error) {
 	return c, nil
 }
 
-// NoRetain says that no part of a request outlives its handler here.
+// NoRetain implements httpio.NoRetainer.
 func (*Compress) NoRetain() {}
 
-// Counts returns what has happened since New: responses that were "compressed", with the bytes of their bodies before
-// ("bytes_in") and after ("bytes_out"), and those that were "skipped", though their clients would have taken them
-// compressed. Of these, "crowded" were only skipped because the encoders of other responses took all the memory that
-// they may take.
+// Counts returns counters since New: "compressed" responses with the bytes of their bodies before ("bytes_in") and
+// after ("bytes_out"), and "skipped" ones, whose clients accept compression. Of these, "crowded" were skipped because
+// encoders had used up their memory limit.
 func (c *Compress) Counts() map[string]uint64 {
 	return map[string]uint64{
 		"compressed": c.counts.compressed.Load(),
@@ -70,8 +67,7 @@ func (c *Compress) Counts() map[string]uint64 {
 	}
 }
 
-// Wrap returns a handler that calls next with a writer that compresses, or with the writer as it is for clients that
-// accept no encoding.
+// Wrap returns a handler that calls next with a compressing writer if the client accepts an encoding.
 func (c *Compress) Wrap(next http.Handler) http.Handler {
 	transient := !httpio.Retains(next)
 	return &step{compress: c, next: next, transient: transient}
@@ -81,11 +77,11 @@ func (c *Compress) Wrap(next http.Handler) http.Handler {
 type step struct {
 	compress *Compress
 	next     http.Handler
-	// transient says that next keeps no part of a request or of its writer if the request's record says so of the service.
+	// transient is set if next keeps no part of a request or writer, provided that the service, by the request's record,
+	// does not either.
 	transient bool
 }
 
-// ServeHTTP lets next answer.
 func (s *step) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if coding := s.compress.choose(r); coding != nil {
 		s.serve(w, r, coding)

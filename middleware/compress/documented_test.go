@@ -14,7 +14,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// documented are responses and requests for which the README, or Traefik's reference, says what happens.
+// documented are exchanges whose result is documented in the README or in Traefik's reference.
 func documented() []exchange {
 	plain := []string{"Content-Type", "text/plain"}
 	with := func(fields ...string) []string { return slices.Concat(plain, fields) }
@@ -177,7 +177,7 @@ func (e exchange) answer(t *testing.T, at server) string {
 	defer func() { _ = response.Body.Close() }()
 	var out strings.Builder
 	fmt.Fprintf(&out, "%s: %d\n", e.title, response.StatusCode)
-	if !slices.Contains(e.header, "Content-Encoding") { // What the service says of its bytes is not true here.
+	if !slices.Contains(e.header, "Content-Encoding") { // The service's description of its bytes is wrong here.
 		if body := decoded(t, response); !bytes.Equal(body, text(e.size)) {
 			t.Errorf("%s: %d bytes, want %d", e.title, len(body), e.size)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// The encodings, as Accept-Encoding names them.
+// Names of encodings in Accept-Encoding.
 const (
 	gzipKind = iota
 	brotliKind
@@ -22,39 +22,38 @@ const (
 )
 
 const (
-	// defaultMinimum is minResponseBodyBytes where it is not set.
+	// defaultMinimum is the default of minResponseBodyBytes.
 	defaultMinimum = 1 << 10
-	// holdBytes is the most that is kept back of a body whose length is not known; a longer one is large enough.
+	// holdBytes is the maximum that is held of a body of unknown length; a longer one is compressed.
 	holdBytes = 1 << 20
-	// outputBytes is how much of what an encoder has put out waits for more, so that the server is not given crumbs.
+	// outputBytes is the size of writes to the server.
 	outputBytes = 16 << 10
-	// gzipLevel, brotliQuality and zstdLevel are what Traefik compresses with.
+	// gzipLevel, brotliQuality and zstdLevel are Traefik's.
 	gzipLevel     = gzip.DefaultCompression
 	brotliQuality = 6
 	zstdLevel     = zstd.SpeedDefault
-	// brotliWindow (as a power of two) and zstdWindow, in bytes, bound the memory of an encoder, which they are the larger
-	// part of.
+	// brotliWindow (as a power of two) and zstdWindow, in bytes, determine most of an encoder's memory.
 	brotliWindow = 18
 	zstdWindow   = 256 << 10
 )
 
-// encoder is what the libraries have in common.
+// encoder is the common interface of the libraries.
 type encoder interface {
 	io.WriteCloser
 	Flush() error
 	Reset(destination io.Writer)
 }
 
-// coding is one encoding, with the streams that no response uses at the moment.
+// coding is one encoding with its pool of streams.
 type coding struct {
 	kind int
 	name string
-	// header is the value of Content-Encoding. Nobody changes it.
+	// header is the value of Content-Encoding. It is not modified.
 	header []string
 	idle   sync.Pool
 }
 
-// kindOf returns -1 for an encoding that is not made here.
+// kindOf returns -1 for an unsupported encoding.
 func kindOf(name string) int {
 	switch len(name) {
 	case len("br"):
@@ -77,7 +76,7 @@ func kindOf(name string) int {
 	return -1
 }
 
-// setCodings checks the options about encodings. One that is listed twice has its first place.
+// setCodings validates the encodings. Of duplicates the first counts.
 func (c *Compress) setCodings(names []string, fallback string) error {
 	if len(names) == 0 {
 		return errors.New("compress.encodings is empty; list some of gzip, br and zstd")
@@ -112,7 +111,7 @@ func minimum(configured int) (int64, error) {
 	return int64(configured), nil
 }
 
-// stream is an encoder on its way to one response.
+// stream is an encoder for one response.
 type stream struct {
 	encoder encoder
 	to      io.Writer
@@ -121,7 +120,7 @@ type stream struct {
 	err     error
 }
 
-// begin returns a stream to a response. It is end's before it is another's.
+// begin returns a stream for a response; end takes it back.
 func (c *coding) begin(to io.Writer) (*stream, error) {
 	s, recycled := c.idle.Get().(*stream)
 	if !recycled {
@@ -136,7 +135,7 @@ func (c *coding) begin(to io.Writer) (*stream, error) {
 	return s, nil
 }
 
-// end forgets the response. What is in the encoder then is lost.
+// end resets the stream. Data in the encoder is lost.
 func (c *coding) end(s *stream) {
 	s.to, s.buffer, s.out, s.err = nil, s.buffer[:0], 0, nil
 	c.idle.Put(s)
@@ -153,7 +152,7 @@ func newEncoder(kind int) (encoder, error) {
 	return gzip.NewWriterLevel(nil, gzipLevel)
 }
 
-// Write takes what the encoder has put out.
+// Write receives the encoder's output.
 func (s *stream) Write(p []byte) (int, error) {
 	if s.err != nil {
 		return 0, s.err
@@ -181,7 +180,7 @@ func (s *stream) pass(p []byte) (int, error) {
 	return n, err
 }
 
-// spill writes what waits to the response.
+// spill writes buffered output to the response.
 func (s *stream) spill() error {
 	if s.err != nil || len(s.buffer) == 0 {
 		return s.err

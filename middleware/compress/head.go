@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// lengthUnknown is the length of a body that ends where it ends.
+// lengthUnknown is the length of a body without Content-Length.
 const lengthUnknown = -1
 
-// eligible reports whether a response may be compressed as far as its head tells, its content type apart: it has a body
-// that is a whole representation, that nobody has encoded, and that nobody has computed a digest of.
+// eligible reports whether a response may be compressed by its head, apart from its content type: it has a body that is
+// a complete, unencoded representation without a digest.
 func eligible(status int, header http.Header) bool {
 	switch {
 	case status < 200, status == http.StatusNoContent, status == http.StatusResetContent,
@@ -30,12 +30,12 @@ func eligible(status int, header http.Header) bool {
 	return true
 }
 
-// digests are the headers that the bytes of a body are checked by (RFC 9530, RFC 3230, RFC 2616).
+// digests are headers with digests of the body (RFC 9530, RFC 3230, RFC 2616).
 func digests() [4]string {
 	return [...]string{"Repr-Digest", "Content-Digest", "Digest", "Content-Md5"}
 }
 
-// dropDigests removes those that came after the body, without having been announced.
+// dropDigests removes unannounced trailers with digests.
 func dropDigests(header http.Header) {
 	for _, name := range digests() {
 		delete(header, http.TrailerPrefix+name)
@@ -44,7 +44,7 @@ func dropDigests(header http.Header) {
 
 func isNamed(value string) bool { return value != "" }
 
-// first returns the first of the values of a header, whose name needs no spelling.
+// first returns the first value of a header.
 func first(values []string) string {
 	if len(values) == 0 {
 		return ""
@@ -52,7 +52,7 @@ func first(values []string) string {
 	return values[0]
 }
 
-// contentLength returns the declared length of a body, or lengthUnknown.
+// contentLength returns the Content-Length, or lengthUnknown.
 func contentLength(header http.Header) int64 {
 	values := header["Content-Length"]
 	if len(values) != 1 || values[0] == "" || len(values[0]) > 18 {
@@ -69,9 +69,9 @@ func contentLength(header http.Header) int64 {
 	return length
 }
 
-// describe makes the header that of the compressed response.
+// describe sets the headers of the compressed response.
 func (c *coding) describe(header http.Header) {
-	// The ranges that the service offers are those of the body that it sent.
+	// The service's ranges are those of the uncompressed body.
 	delete(header, "Content-Length")
 	delete(header, "Accept-Ranges")
 	header["Content-Encoding"] = c.header
@@ -84,13 +84,13 @@ func (c *coding) describe(header http.Header) {
 	}
 }
 
-// kept is a header as it was when the handler sent it, while the decision about its response is pending. Changes that
-// come later are not for this head, but may be trailers.
+// kept is a copy of the header at the time of WriteHeader, while the decision is pending. Later changes are for
+// trailers.
 type kept struct{ header http.Header }
 
 func (k *kept) keep(header http.Header) { k.header = maps.Clone(header) }
 
-// swap makes the header what it was, and returns what it was since, or nil if that is the same.
+// swap restores the copy, and returns the changed header, or nil if it is the same.
 func (k *kept) swap(header http.Header) (later http.Header) {
 	if k.header == nil || maps.EqualFunc(header, k.header, slices.Equal) {
 		return nil

@@ -100,7 +100,7 @@ func own(t *testing.T, handler http.Handler) server {
 	return server{"http://" + listener.Addr().String(), &http.Client{Transport: transport}}
 }
 
-// get asks with Accept-Encoding, unless it is "-", and with other fields as names and values.
+// get sends a request with Accept-Encoding, unless it is "-", and with other fields as names and values.
 func (s server) get(t *testing.T, accept string, fields ...string) *http.Response {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/", http.NoBody)

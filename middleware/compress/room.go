@@ -7,23 +7,23 @@ import (
 )
 
 const (
-	// mostRoom and leastRoom bound the memory of the encoders of one middleware that are in use at a time, in bytes.
-	// roomShare is their part of the memory limit, if there is one.
+	// mostRoom and leastRoom bound the total memory of active encoders of one middleware in bytes. roomShare is their part
+	// of the memory limit, if there is one.
 	mostRoom  = 1 << 30
 	leastRoom = 16 << 20
 	roomShare = 4
 )
 
-// errCrowded is why a response is not compressed that could be.
+// errCrowded is the error when this memory is used up.
 var errCrowded = errors.New("compress: the encoders of other responses take all memory that they may")
 
-// room is the memory that is left for encoders. Clients that read slowly, and event streams, hold an encoder for long.
+// room is the memory left for encoders. Slow clients and event streams hold an encoder for a long time.
 type room struct{ left atomic.Int64 }
 
-// roomBytes returns how much there is at first, under a memory limit.
+// roomBytes returns the initial room for a memory limit.
 func roomBytes(limit int64) int64 { return max(min(mostRoom, limit/roomShare), leastRoom) }
 
-// begin returns a stream to a response, if there is room for its encoder. It is end's before it is another's.
+// begin returns a stream for a response, if there is room for its encoder; end takes it back.
 func (c *Compress) begin(coding *coding, to io.Writer) (*stream, error) {
 	cost := costOf(coding.kind)
 	if c.room.left.Add(-cost) < 0 {
@@ -44,7 +44,7 @@ func (c *Compress) end(coding *coding, s *stream) {
 	c.room.left.Add(costOf(coding.kind))
 }
 
-// costOf returns what an encoder takes at most, in bytes.
+// costOf returns the maximum memory of an encoder in bytes.
 func costOf(kind int) int64 {
 	switch kind {
 	case brotliKind:

@@ -72,10 +72,9 @@ func TestCrowded(t *testing.T) {
 // transient is a handler that keeps nothing.
 type transient struct{ http.Handler }
 
-// NoRetain says so.
 func (transient) NoRetain() {}
 
-// TestRecycledWriterIsClean demands that a writer which serves again knows nothing of the last response.
+// TestRecycledWriterIsClean checks that a recycled writer has no state of the last response.
 func TestRecycledWriterIsClean(t *testing.T) {
 	c := made(t, nil)
 	writers := make(map[http.ResponseWriter]bool)
@@ -130,7 +129,7 @@ func TestRecycledWriterIsClean(t *testing.T) {
 	}
 }
 
-// TestWriterIsKept demands that the writer of somebody who may keep it serves nobody else.
+// TestWriterIsKept checks that a writer that may be retained is not recycled.
 func TestWriterIsKept(t *testing.T) {
 	for _, released := range []bool{true, false} {
 		c := made(t, nil)

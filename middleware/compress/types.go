@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// types are the content types that are compressed.
+// types selects the content types to compress.
 type types struct {
-	// included are the only ones, if there are any; excluded are none of them.
+	// included is a complete list if not empty; excluded lists exceptions.
 	included, excluded []string
 }
 
@@ -28,7 +28,7 @@ func newTypes(included, excluded []string) (types, error) {
 	return t, err
 }
 
-// mediaTypes reads media types, whose parameters do not count.
+// mediaTypes parses media types, without parameters.
 func mediaTypes(option string, texts []string) ([]string, error) {
 	var list []string
 	for _, text := range texts {
@@ -45,7 +45,7 @@ func mediaTypes(option string, texts []string) ([]string, error) {
 	return list, nil
 }
 
-// allows reports whether responses of a type are compressed. What is no media type is not.
+// allows reports whether a type is compressed. Invalid types are not.
 func (t *types) allows(contentType string) bool {
 	media := mediaType(contentType)
 	main, sub, found := strings.Cut(media, "/")
@@ -58,8 +58,8 @@ func (t *types) allows(contentType string) bool {
 	return !among(t.excluded, media) && !dense(main, sub)
 }
 
-// refusesRequest reports whether the type of the request's body rules out that the response is compressed: it belongs
-// to a protocol, as a rule, that the response belongs to.
+// refusesRequest reports whether the request's content type rules out compression: its protocol usually includes the
+// response.
 func (t *types) refusesRequest(header http.Header) bool {
 	values := header["Content-Type"]
 	if len(values) == 0 {
@@ -86,8 +86,7 @@ func among(list []string, media string) bool {
 	return false
 }
 
-// isGRPC reports whether a type is that of gRPC, which has a compression of its own and trusts the boundaries of its
-// frames.
+// isGRPC reports whether a type is that of gRPC, which has its own compression and framing.
 func isGRPC(media string) bool {
 	const name = "application/grpc"
 	return hasPrefixFold(media, name) && (len(media) == len(name) || media[len(name)] == '+')
@@ -97,7 +96,7 @@ func hasPrefixFold(text, prefix string) bool {
 	return len(text) >= len(prefix) && strings.EqualFold(text[:len(prefix)], prefix)
 }
 
-// dense reports whether what has a type is compressed already, so that trying is work for nothing.
+// dense reports whether a type is usually compressed already.
 func dense(main, sub string) bool {
 	main, sub = strings.ToLower(main), strings.ToLower(sub)
 	switch main {

@@ -12,7 +12,7 @@ import (
 	"github.com/sluiceproxy/sluice/httpio"
 )
 
-// errEnded is what calls get that come after the handler has returned.
+// errEnded is the error of calls after the handler has returned.
 var errEnded = errors.New("compress: the response has ended")
 
 type state uint8
@@ -24,38 +24,35 @@ const (
 	ended
 )
 
-// writer is the writer of one response. Until it is known whether the response is compressed, its head and the
-// beginning of its body wait; from then on it either gives everything to the server's writer as it comes, or to an
-// encoder.
+// writer is the writer of one response. It holds the head and the beginning of the body until the decision, and then
+// passes everything to the server's writer or to an encoder.
 type writer struct {
 	inner    http.ResponseWriter
 	compress *Compress
 	coding   *coding
-	// passes says, without the mutex, that the state is passing, which no other state follows. The server's writer sees to
-	// late calls.
+	// passes is set, readable without the mutex, in the final state passing. The server's writer handles late calls.
 	passes atomic.Bool
 
-	// mutex keeps those apart who write, who flush by the clock, and who come after the handler's return.
+	// mutex serializes writes, periodic flushes, and late calls.
 	mutex sync.Mutex
 	state state
 	// status is 0 before WriteHeader.
 	status int
 	kept   kept
-	// declared is the body's length, written what the handler has written of it.
+	// declared is the Content-Length, written the bytes written so far.
 	declared, written int64
 	held              []byte
 	stream            *stream
-	// fresh says that the encoder has something that was not flushed.
+	// fresh is set if the encoder has unflushed data.
 	fresh bool
 }
 
-// Header returns the header of the response.
 func (w *writer) Header() http.Header { return w.inner.Header() }
 
 // Unwrap returns the server's writer, for http.ResponseController.
 func (w *writer) Unwrap() http.ResponseWriter { return w.inner }
 
-// WriteHeader sends informational responses on, and keeps a final one until it is known whether its body is compressed.
+// WriteHeader passes informational responses on, and holds a final one until the decision.
 func (w *writer) WriteHeader(status int) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -67,7 +64,6 @@ func (w *writer) WriteHeader(status int) {
 	}
 }
 
-// Write sends a part of the body.
 func (w *writer) Write(p []byte) (int, error) {
 	if w.passes.Load() {
 		return w.inner.Write(p)
@@ -77,7 +73,6 @@ func (w *writer) Write(p []byte) (int, error) {
 	return w.write(p)
 }
 
-// WriteString sends a part of the body.
 func (w *writer) WriteString(s string) (int, error) {
 	if w.passes.Load() {
 		return io.WriteString(w.inner, s)
@@ -85,7 +80,7 @@ func (w *writer) WriteString(s string) (int, error) {
 	return w.Write([]byte(s))
 }
 
-// ReadFrom sends what source has to say. What is not compressed goes from socket to socket where the server can.
+// ReadFrom writes source. An uncompressed response is spliced if the server can.
 func (w *writer) ReadFrom(source io.Reader) (int64, error) {
 	w.mutex.Lock()
 	if w.state == undecided && w.status == 0 {
@@ -95,20 +90,20 @@ func (w *writer) ReadFrom(source io.Reader) (int64, error) {
 	if w.passes.Load() {
 		return io.Copy(w.inner, source)
 	}
-	// The wrapper hides ReadFrom.
+	// hides ReadFrom
 	return io.Copy(struct{ io.Writer }{w}, source)
 }
 
-// Splices reports whether ReadFrom keeps nothing back that Flush would have to send.
+// Splices reports whether ReadFrom holds no data for Flush.
 func (w *writer) Splices() bool {
 	return w.passes.Load() && httpio.Splices(w.inner)
 }
 
-// Flush sends what has been written so far.
+// Flush sends everything written so far.
 func (w *writer) Flush() { _ = w.FlushError() }
 
-// FlushError sends what has been written so far, in a form that the client can decode. It decides: whoever flushes
-// streams.
+// FlushError sends everything written so far, in a form that the client can decode. A flush forces the decision, since
+// it indicates streaming.
 func (w *writer) FlushError() error {
 	control := http.NewResponseController(w.inner)
 	if w.passes.Load() {
@@ -135,7 +130,7 @@ func (w *writer) FlushError() error {
 	return control.Flush()
 }
 
-// Hijack hands the connection over, and with it the rest of the response.
+// Hijack hands over the connection with the rest of the response.
 func (w *writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -166,17 +161,17 @@ func (w *writer) end() {
 	defer w.release()
 	switch {
 	case w.state == undecided && w.status != 0:
-		_ = w.pass() // who could be told has returned
+		_ = w.pass() // the handler has returned
 	case w.state == undecided:
 		w.compress.counts.skipped.Add(1) // the server answers
 	case w.state == compressing && w.declared > w.written:
-		// What was declared will never come, and the client must not take a part for the whole.
+		// The declared body is incomplete, and the client must be able to detect that.
 		w.state = ended
 		panic(http.ErrAbortHandler)
 	case w.state == compressing:
 		dropDigests(w.inner.Header())
 		if w.stream.err == nil && w.stream.encoder.Close() == nil {
-			_ = w.stream.spill() // the client has left
+			_ = w.stream.spill() // the client has gone
 		}
 	}
 	if w.state != passing {
@@ -184,15 +179,15 @@ func (w *writer) end() {
 	}
 }
 
-// reset makes the writer ready for another response. Nobody may keep it.
+// reset prepares the writer for reuse.
 func (w *writer) reset() {
 	w.passes.Store(false)
 	w.inner, w.coding, w.kept.header, w.held = nil, nil, nil, nil
 	w.state, w.status, w.written, w.fresh = undecided, 0, 0, false
 }
 
-// abandon ends the response of a handler that has panicked: the server cuts it off, or answers itself where nothing has
-// been sent.
+// abandon ends the response of a handler that has panicked: the server aborts it, or answers itself if nothing was
+// sent.
 func (w *writer) abandon() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()

@@ -237,7 +237,7 @@ func (r *recorded) ReadFrom(source io.Reader) (int64, error) {
 	return r.body.ReadFrom(source)
 }
 
-// splices is what forward asks a writer.
+// splices is the interface that forward uses.
 type splices interface {
 	io.ReaderFrom
 	Splices() bool
@@ -396,7 +396,7 @@ func TestClientsLeave(t *testing.T) {
 	}
 }
 
-// TestNothingIsKeptBack says how much of a body of unknown length waits, and what ends the wait.
+// TestNothingIsKeptBack checks how much of a body of unknown length is held, and until when.
 func TestNothingIsKeptBack(t *testing.T) {
 	c := made(t, func(config *dynamic.Compress) { config.MinResponseBodyBytes = 100 << 20 })
 	w := new(recorded)

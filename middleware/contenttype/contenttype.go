@@ -1,9 +1,5 @@
-// Package contenttype is the middleware contentType: it names the content type of responses for which the service
-// named none.
-//
-// What flows in: a response, as the handlers behind it write it. What flows out: the same response, with a
-// Content-Type that the first bytes of its body tell, where it has a body and lacks the header. It keeps the head
-// back until the first bytes come, and never the bytes.
+// Package contenttype implements the middleware contentType, which detects the Content-Type of responses without one.
+// The response's head is held until the first bytes of the body; the body is not buffered.
 package contenttype
 
 import (
@@ -20,12 +16,12 @@ import (
 type ContentType struct {
 	off      bool
 	warnings []string
-	// exchanges holds those to be used again.
+	// exchanges is a pool.
 	exchanges sync.Pool
 }
 
-// New accepts every definition. The deprecated option autoDetect set to false makes a middleware that does nothing;
-// either value is answered with a warning, see [ContentType.Warnings].
+// New accepts every definition. The deprecated option autoDetect disables the middleware if false; either value causes
+// a warning, see [ContentType.Warnings].
 func New(_ string, config dynamic.ContentType) (*ContentType, error) {
 	c := new(ContentType)
 	if config.AutoDetect != nil {
@@ -39,14 +35,13 @@ func New(_ string, config dynamic.ContentType) (*ContentType, error) {
 // Warnings returns one clause if the deprecated option autoDetect is set.
 func (c *ContentType) Warnings() []string { return c.warnings }
 
-// NoRetain says that no part of a request outlives its handler here.
+// NoRetain implements httpio.NoRetainer.
 func (*ContentType) NoRetain() {}
 
-// Wrap returns a handler that calls next with a writer that sets Content-Type by the first bytes of the body, as
-// http.DetectContentType knows them (WHATWG MIME Sniffing). A response is left alone when it names a type, also an
-// empty one, or a Content-Encoding; when it says X-Content-Type-Options: nosniff; when its bytes are not the
-// beginning (206, or a Content-Range); when it has no body; and when it is flushed before the first byte. A request
-// that can have no such response is not looked at: HEAD, and gRPC.
+// Wrap returns a handler that sets Content-Type from the first bytes of the body, by http.DetectContentType (WHATWG
+// MIME Sniffing). It does not change a response that has a Content-Type, also an empty one, or a Content-Encoding, or
+// X-Content-Type-Options: nosniff; that is partial (206, or a Content-Range); that has no body; or that is flushed
+// before the first byte. HEAD and gRPC requests are passed on unchanged.
 func (c *ContentType) Wrap(next http.Handler) http.Handler {
 	if c.off {
 		return next
@@ -71,7 +66,7 @@ func (c *ContentType) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// isGRPC reports whether the request is gRPC, whose responses name their type always.
+// isGRPC reports whether the request is gRPC, whose responses always have a type.
 func isGRPC(header http.Header) bool {
 	kinds := header["Content-Type"]
 	return len(kinds) == 1 && strings.HasPrefix(kinds[0], "application/grpc")

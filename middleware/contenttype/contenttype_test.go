@@ -23,7 +23,7 @@ func build(t testing.TB, config dynamic.ContentType) *ContentType {
 	return step
 }
 
-// server is a writer that is told what to send, like one that guesses nothing.
+// server is a writer without content detection, controlled by the test.
 type server struct {
 	header   http.Header
 	events   []string
@@ -73,7 +73,6 @@ func (s *server) FlushError() error {
 	return nil
 }
 
-// Splices says what the test says.
 func (s *server) Splices() bool { return s.splices }
 
 func serve(t testing.TB, r *http.Request, handler http.HandlerFunc) *server {
@@ -285,11 +284,10 @@ func TestAbortedHandlerSendsNothing(t *testing.T) {
 // transient is a handler that keeps nothing.
 type transient struct{ http.Handler }
 
-// NoRetain says so.
 func (transient) NoRetain() {}
 
-// TestWritersServeAgain demands that a writer serves another response only where nobody keeps it, and that it knows
-// nothing of the last one.
+// TestWritersServeAgain checks that only writers that are not retained are recycled, without state of the last
+// response.
 func TestWritersServeAgain(t *testing.T) {
 	for _, test := range []struct{ transient, released, again bool }{
 		{true, true, true},

@@ -14,29 +14,29 @@ import (
 	"github.com/sluiceproxy/sluice/httpio"
 )
 
-// decided is the state of an exchange whose head is sent, or will be without a look at the body.
+// decided is the state after the head is sent, or if the body is not needed.
 const decided = -1
 
-// enough is how many bytes the type is detected from (WHATWG MIME Sniffing, section 5).
+// enough is the number of bytes used for detection (WHATWG MIME Sniffing, section 5).
 const enough = 512
 
-// exchange keeps the head of one response back until the first bytes of its body, a flush or the end.
+// exchange holds the head of one response until the first bytes of its body, a flush or the end.
 type exchange struct {
 	http.ResponseWriter
-	// state is decided, or else the status that is kept back, or 0 when there is none yet. It is atomic because a
-	// handler's goroutine may still write when the handler has returned; the server's writer refuses it then.
+	// state is decided, the held status, or 0 before a status. It is atomic because a handler's goroutine may still write
+	// after the handler has returned; the server's writer refuses such writes.
 	state atomic.Int32
-	// head is what the header was when the status was given. What is set later is for trailers.
+	// head is the header at the time of WriteHeader. Later changes are for trailers.
 	head http.Header
 }
 
-// reset makes the exchange ready for another response. Nothing may keep it.
+// reset prepares the exchange for reuse.
 func (e *exchange) reset() {
 	e.ResponseWriter, e.head = nil, nil
 	e.state.Store(0)
 }
 
-// WriteHeader keeps the status back where the type is detected from the body.
+// WriteHeader holds the status if the type is to be detected.
 func (e *exchange) WriteHeader(status int) {
 	switch {
 	case e.state.Load() == decided || status < http.StatusOK && status != http.StatusSwitchingProtocols:
@@ -49,7 +49,7 @@ func (e *exchange) WriteHeader(status int) {
 	}
 }
 
-// Write sets the type by the first bytes.
+// Write detects the type.
 func (e *exchange) Write(body []byte) (int, error) {
 	if e.state.Load() != decided {
 		if len(body) == 0 {
@@ -69,7 +69,7 @@ func (e *exchange) WriteString(body string) (int, error) {
 	return io.WriteString(e.ResponseWriter, body)
 }
 
-// ReadFrom sets the type by the first bytes that body gives, and then lets the server splice the others, where it can.
+// ReadFrom detects the type from the first bytes, and then lets the server splice the rest if it can.
 func (e *exchange) ReadFrom(body io.Reader) (int64, error) {
 	begun := 0
 	if e.state.Load() != decided {
@@ -94,13 +94,12 @@ func (e *exchange) ReadFrom(body io.Reader) (int64, error) {
 	return int64(begun) + n, err
 }
 
-// Splices says what the server's writer says, when there is nothing to look at any more: whether ReadFrom keeps
-// nothing back.
+// Splices implements httpio.Splicer after detection.
 func (e *exchange) Splices() bool {
 	return e.state.Load() == decided && httpio.Splices(e.ResponseWriter)
 }
 
-// Flush sends the head, if need be without a type, and what is buffered.
+// Flush sends the head, without a type if none was detected, and buffered data.
 func (e *exchange) Flush() { _ = e.FlushError() }
 
 // FlushError is Flush for http.ResponseController.
@@ -109,7 +108,6 @@ func (e *exchange) FlushError() error {
 	return http.NewResponseController(e.ResponseWriter).Flush()
 }
 
-// Hijack hands the connection over.
 func (e *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	e.decide(nil)
 	return http.NewResponseController(e.ResponseWriter).Hijack()
@@ -118,8 +116,7 @@ func (e *exchange) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 // Unwrap returns the server's writer, for http.ResponseController.
 func (e *exchange) Unwrap() http.ResponseWriter { return e.ResponseWriter }
 
-// decide sends the head that was kept back, if any, with the type that is detected from the first bytes of the body,
-// if any.
+// decide sends the held head, with the type that is detected from body, if any.
 func (e *exchange) decide(body []byte) {
 	status := e.state.Swap(decided)
 	if status == decided {
@@ -148,14 +145,14 @@ func replace(header, by http.Header) {
 
 func isNamed(value string) bool { return value != "" }
 
-// detects reports whether the type of a response is detected from its body.
+// detects reports whether the type of a response is to be detected.
 func detects(status int, header http.Header) bool {
 	switch status {
 	case http.StatusNoContent, http.StatusResetContent, http.StatusPartialContent, http.StatusNotModified,
 		http.StatusSwitchingProtocols:
 		return false
 	}
-	// A nil value keeps servers from guessing, and names no type.
+	// A nil value disables detection by servers.
 	if len(header["Content-Type"]) > 0 || slices.ContainsFunc(header["Content-Encoding"], isNamed) ||
 		len(header["Content-Range"]) > 0 {
 		return false

@@ -1,10 +1,7 @@
-// Package digestauth is the middleware digestAuth: it lets in clients that prove a user's password without sending it
-// (RFC 7616).
+// Package digestauth implements the middleware digestAuth: HTTP digest authentication (RFC 7616).
 //
-// What flows in: a request with an answer to an earlier challenge. What flows out: the same request, with the user's
-// name in a header if so configured, or a challenge with status 401. It never sees a password, accepts no answer
-// twice, keeps nothing about challenges that nobody answered, and never says whether it was the user or the password
-// that was wrong, not by its time either.
+// Challenges are stateless; each response to one is accepted once. Neither the response nor its time reveals whether
+// the user or the password was wrong.
 package digestauth
 
 import (
@@ -24,25 +21,25 @@ type DigestAuth struct {
 	name     string
 	identity users.Identity
 	warnings []string
-	// The rest is behind pointers so that nothing of it is printed with the DigestAuth.
+	// The rest is behind pointers so that it is not printed with the DigestAuth.
 	users  *userStore
 	nonces *nonces
 	seen   *nonceCache
 	counts *counts
 }
 
-// Options are what a digestAuth needs beside its definition.
+// Options are the dependencies of a DigestAuth.
 type Options struct {
-	// ReadFile reads the file that usersFile names.
+	// ReadFile reads the option usersFile.
 	ReadFile func(path string) ([]byte, error)
 }
 
-// counts are what has happened to requests since the object was made.
+// counts are the counters since New.
 type counts struct{ challenged, refused, verified, stale, replayed atomic.Uint64 }
 
-// New checks the definition and reads the users: at least one of the configured realm, each with a hash of user,
-// realm and password by MD5 or SHA-256. All must have a hash by the same algorithm, and those that all have are
-// offered to clients. The error lists every line that is wrong, and holds nothing of it.
+// New checks the definition and reads the users: at least one of the configured realm, each with a hash of user, realm
+// and password by MD5 or SHA-256. All must have a hash by the same algorithm; the algorithms that all have are offered
+// to clients. The error lists every invalid line by its number.
 func New(name string, config dynamic.DigestAuth, options Options) (*DigestAuth, error) {
 	realm, quoted, err := users.Realm("digestAuth.realm", config.Realm)
 	if err != nil {
@@ -67,19 +64,18 @@ func New(name string, config dynamic.DigestAuth, options Options) (*DigestAuth, 
 	}, nil
 }
 
-// NoRetain says that no part of a request outlives its handler here.
+// NoRetain implements httpio.NoRetainer.
 func (*DigestAuth) NoRetain() {}
 
-// Guards reports that it always decides who gets in: one without users is refused by New.
+// Guards implements middleware.Guard: New requires users, so access is always restricted.
 func (*DigestAuth) Guards() guard.Access { return guard.Access{Guards: guard.Always} }
 
-// Warnings returns what the definition declares without effect: users of another realm, and those that another line
-// takes the place of.
+// Warnings returns users without effect: those of another realm, and duplicates.
 func (d *DigestAuth) Warnings() []string { return d.warnings }
 
-// Counts returns how many requests there were since the object was made: "challenged" came without credentials,
-// "refused" with wrong ones, "verified" with right ones, "stale" with right ones that answer a challenge which is
-// over, and "replayed" with right ones that had been used before, or so long ago that it is not known any more.
+// Counts returns the number of requests since New: "challenged" had no credentials, "refused" wrong ones, "verified"
+// correct ones, "stale" correct ones for an expired challenge, and "replayed" correct ones that had been used before,
+// or may have been.
 func (d *DigestAuth) Counts() map[string]uint64 {
 	return map[string]uint64{
 		"challenged": d.counts.challenged.Load(), "refused": d.counts.refused.Load(), "verified": d.counts.verified.Load(),
@@ -87,18 +83,18 @@ func (d *DigestAuth) Counts() map[string]uint64 {
 	}
 }
 
-// Wrap returns a handler that lets requests with the right answer to a challenge pass to next, once each. Others are
-// challenged with 401.
+// Wrap returns a handler that passes requests with a correct response to a challenge to next, once each. Others get 401
+// with a challenge.
 func (d *DigestAuth) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if user := d.admit(w, r); user != nil {
-			d.identity.Tell(r, user.name)
+			d.identity.Set(r, user.name)
 			next.ServeHTTP(w, r)
 		}
 	})
 }
 
-// admit returns the user that a request is from, or answers it.
+// admit returns the authenticated user, or answers the request.
 func (d *DigestAuth) admit(w http.ResponseWriter, r *http.Request) *user {
 	lines := r.Header["Authorization"]
 	if len(lines) == 0 {
@@ -120,8 +116,8 @@ func (d *DigestAuth) admit(w http.ResponseWriter, r *http.Request) *user {
 	if user == nil {
 		return d.refuse(w, r, &d.counts.refused, "the user or the password is wrong", false)
 	}
-	record.Username = user.name // It is no part of the request's head, which would be kept with the record.
-	// From here on the client is known to have the password, and has only to answer another challenge.
+	record.Username = user.name // not a part of the request's head, which the record would retain
+	// The password is correct; the client may need a new challenge.
 	now := d.nonces.now()
 	nonce, ok := d.nonces.open(sent.nonce)
 	switch {
@@ -144,4 +140,4 @@ func (d *DigestAuth) refuse(w http.ResponseWriter, r *http.Request, count *atomi
 }
 
 // random fills b.
-func random(b []byte) { _, _ = rand.Read(b) } // It ends the process where the system has no randomness.
+func random(b []byte) { _, _ = rand.Read(b) } // ends the process if the system has no randomness

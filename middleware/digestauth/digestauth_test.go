@@ -79,8 +79,7 @@ func TestConversation(t *testing.T) {
 	})
 }
 
-// TestChallengeOfAnotherObject has a client keep its password over a change of the users, without being asked for it
-// again.
+// TestChallengeOfAnotherObject checks that a client keeps its password over a change of the users.
 func TestChallengeOfAnotherObject(t *testing.T) {
 	c := challenged(t, build(t, dynamic.DigestAuth{}))
 	step := build(t, dynamic.DigestAuth{})
@@ -208,8 +207,7 @@ func TestAccepted(t *testing.T) {
 	}
 }
 
-// TestNoHashIsNoPassword proves that no password fits a user who has none: one by an algorithm of which there is no
-// hash.
+// TestNoHashIsNoPassword checks that no password matches a user without a hash of the algorithm.
 func TestNoHashIsNoPassword(t *testing.T) {
 	long := "ann:traefik:" + sha256Of("ann:traefik:secret")
 	for _, step := range []*DigestAuth{
@@ -254,8 +252,7 @@ func TestSeveralHeadersAreNobodys(t *testing.T) {
 	}
 }
 
-// TestTargets asks with targets that client and entrypoint spell in different ways, and behind middlewares that
-// change the path.
+// TestTargets has targets that client and entrypoint spell in different ways, and middlewares that change the path.
 func TestTargets(t *testing.T) {
 	step := build(t, dynamic.DigestAuth{})
 	for _, test := range []struct {

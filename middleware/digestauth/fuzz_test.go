@@ -67,7 +67,7 @@ func FuzzUser(f *testing.F) {
 	})
 }
 
-// BenchmarkDigestAuth asks as users that there are and are not, whose refusal must take the same time.
+// BenchmarkDigestAuth measures existing and unknown users, whose refusal must take the same time.
 func BenchmarkDigestAuth(b *testing.B) {
 	next := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	for name, change := range map[string]func(c *client){

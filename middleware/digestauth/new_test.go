@@ -71,18 +71,18 @@ func TestNew(t *testing.T) {
 			config:  dynamic.DigestAuth{Users: []string{"ann:traefik:" + hash, "ann:traefik:" + hash, "bob:other:" + long}},
 			offered: "[MD5]",
 			warnings: []string{
-				"digestAuth.users[1] takes the place of digestAuth.users[0], which has the same user",
-				"digestAuth.users[2] is for another realm than digestAuth.realm, so nobody gets in by it",
+				"digestAuth.users[1] replaces digestAuth.users[0], which has the same user",
+				"digestAuth.users[2] is for another realm than digestAuth.realm and has no effect",
 			},
 		},
 		{
 			config: dynamic.DigestAuth{Users: []string{"ann:other:" + hash}},
-			err:    `digestAuth.realm is "traefik", and no user is for it, so that nobody could get in`,
+			err:    `digestAuth.realm is "traefik", and no user is for it`,
 		},
 		{config: dynamic.DigestAuth{Realm: "other", Users: []string{"ann:other:" + hash}}, offered: "[MD5]"},
 		{
 			config: dynamic.DigestAuth{},
-			err:    "digestAuth.users and digestAuth.usersFile are empty, so that nobody could get in",
+			err:    "digestAuth.users and digestAuth.usersFile are both empty",
 		},
 		{config: dynamic.DigestAuth{UsersFile: "/none"}, err: "digestAuth.usersFile /none: file does not exist"},
 		{config: dynamic.DigestAuth{Realm: "a\nb"}, err: "digestAuth.realm has a control character"},
@@ -139,8 +139,8 @@ func TestNew(t *testing.T) {
 	}
 }
 
-// TestUsersCountBeforeTheFile has users give ann another password than the file, by another algorithm. The old one
-// does not live on.
+// TestUsersCountBeforeTheFile has a user in both, with different passwords and algorithms. The one in the file must be
+// invalid.
 func TestUsersCountBeforeTheFile(t *testing.T) {
 	file := ann() + "\nann:other:" + md5Of("ann:other:secret") + "\nbob:traefik:" + md5Of("bob:traefik:secret") +
 		"\nbob:traefik:" + sha256Of("bob:traefik:secret")
@@ -155,7 +155,7 @@ func TestUsersCountBeforeTheFile(t *testing.T) {
 	}
 	want := []string{
 		"digestAuth.usersFile /users line 1 does not count, since digestAuth.users has the same user",
-		"digestAuth.usersFile /users line 2 is for another realm than digestAuth.realm, so nobody gets in by it",
+		"digestAuth.usersFile /users line 2 is for another realm than digestAuth.realm and has no effect",
 	}
 	if diff := cmp.Diff(want, step.Warnings()); diff != "" {
 		t.Error(diff)

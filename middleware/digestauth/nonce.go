@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// lifetime is how long a challenge can be answered.
+// lifetime is the lifetime of a challenge.
 const lifetime = 5 * time.Minute
 
 const (
-	idLength   = 16 // when it was made, and random bytes
+	idLength   = 16 // creation time and random bytes
 	sealLength = 16
 )
 
-// nonce is a challenge that was made here.
+// nonce is a challenge made by this object.
 type nonce struct {
 	id     [idLength]byte
 	issued time.Duration
 }
 
-// nonces makes and recognises challenges without keeping any. Those of another object, such as the one before a
-// change of the users, are not recognised.
+// nonces makes and verifies challenges without storing them. Those of another object, such as the one before a change
+// of the users, are invalid.
 type nonces struct {
 	key    []byte
 	opaque string
@@ -40,7 +40,7 @@ func newNonces(start time.Time) *nonces {
 	return n
 }
 
-// now returns the time since the start, which is never 0.
+// now returns the time since the start; it is not 0.
 func (n *nonces) now() time.Duration { return time.Since(n.start) + 1 }
 
 // mint returns a new challenge.
@@ -58,7 +58,7 @@ func (n *nonces) seal(id, to []byte) {
 	copy(to, mac.Sum(nil))
 }
 
-// open recognises a challenge.
+// open verifies a challenge.
 func (n *nonces) open(text string) (found nonce, ok bool) {
 	var read, want [idLength + sealLength]byte
 	if len(text) != base64.RawURLEncoding.EncodedLen(len(read)) {

@@ -7,37 +7,35 @@ import (
 
 const (
 	cacheShards = 16
-	// maxNonces is how many challenges a shard knows the use of.
+	// maxNonces is the maximum number of challenges in a shard.
 	maxNonces = 4096
-	// width is how far behind the highest count of a challenge another may come: browsers send requests on several
-	// connections at once.
+	// width is the accepted distance to the highest count of a challenge: browsers send requests on several connections.
 	width = 256
 )
 
-// nonceCache records which counts of which challenges have been used (RFC 7616 section 3.4, nc), so that no answer is
-// accepted twice. A challenge is entered when it has been answered by a user, so that clients without credentials
-// cannot fill it. When there are too many, the one that has been there the longest is forgotten, and with it
-// everything about challenges that are as old: those that are not in the cache then count as used.
+// nonceCache records which counts of which challenges have been used (RFC 7616 section 3.4, nc), so that each response
+// is accepted once. A challenge is added after a correct response, so that clients without credentials cannot fill the
+// cache. The oldest challenge is evicted when the cache is full; challenges as old or older that are not in the cache
+// then count as used.
 type nonceCache struct{ shards [cacheShards]cacheShard }
 
-// cacheShard is one shard of a nonceCache.
 type cacheShard struct {
 	mutex sync.Mutex
 	used  map[[idLength]byte]counted
-	// order are the challenges in used, by when they were entered.
+	// order holds the challenges in order of insertion.
 	order []nonce
-	// forgotten is when the latest challenge was made of those that were forgotten, or 0. Those that were over count
-	// too: a request may have looked at the clock before one was over, and come here after it was forgotten.
+	// forgotten is the latest creation time of evicted challenges, or 0. It includes expired ones: a request may have
+	// checked the expiry before an eviction.
 	forgotten time.Duration
 }
 
-// counted are the counts of one challenge that were used: seen has a bit for each of the last ones up to highest.
+// counted are the used counts of one challenge: seen is a bit set of the last ones up to highest.
 type counted struct {
 	highest uint32
 	seen    [width / 64]uint64
 }
 
-// use enters a count, and reports whether it can not have been used before.
+// use adds a count, and reports whether it was certainly unused.
 func (l *nonceCache) use(n nonce, count uint32, now time.Duration) bool {
 	shard := &l.shards[n.id[idLength-1]%cacheShards]
 	shard.mutex.Lock()
@@ -54,7 +52,7 @@ func (l *nonceCache) use(n nonce, count uint32, now time.Duration) bool {
 	return fresh
 }
 
-// enter makes room for a challenge.
+// enter adds a challenge.
 func (s *cacheShard) enter(n nonce, now time.Duration) {
 	if s.used == nil {
 		s.used = make(map[[idLength]byte]counted)
@@ -71,7 +69,7 @@ func (s *cacheShard) enter(n nonce, now time.Duration) {
 	s.order = append(s.order, n)
 }
 
-// take marks a count, and reports whether it was not marked and is not too far behind.
+// take marks a count, and reports whether it was unused and not too old.
 func (c *counted) take(count uint32) bool {
 	if count > c.highest {
 		if count-c.highest >= width {

@@ -9,23 +9,21 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/users"
 )
 
-// maxCredentials is how long credentials can be, in bytes. They hold the target of the request.
+// maxCredentials is the maximum length of credentials in bytes. They contain the request target.
 const maxCredentials = 16384
 
-// credentials are the parameters of an Authorization header with the scheme Digest (RFC 7616 section 3.4), as the
-// client meant them.
+// credentials are the parsed parameters of an Authorization header with the scheme Digest (RFC 7616 section 3.4).
 type credentials struct {
 	username, realm, nonce, uri, response, cnonce, opaque string
 	algorithm                                             algorithm
-	// nc and qop are as they were sent, count is nc as a number.
+	// nc and qop are as sent, count is nc as a number.
 	nc, qop string
 	count   uint32
 }
 
-// parse reads the values of Authorization. They are not ok unless there is a single one with the scheme Digest in any
-// case, in which no parameter that counts stands twice, none is missing (opaque and algorithm may be), the quality of
-// protection is auth, the algorithm is MD5 or SHA-256, and the user is named as it is, neither hashed (userhash) nor
-// in another encoding (username*).
+// parse parses the values of Authorization. It requires a single value with the scheme Digest in any case, no duplicate
+// or missing parameters (opaque and algorithm are optional), qop auth, algorithm MD5 or SHA-256, and a plain user name,
+// without userhash and username*.
 func parse(lines []string) (sent credentials, ok bool) {
 	if len(lines) != 1 || len(lines[0]) > maxCredentials {
 		return credentials{}, false
@@ -41,7 +39,7 @@ func parse(lines []string) (sent credentials, ok bool) {
 	return meaning(&parameters)
 }
 
-// What known lists, by its index.
+// Indexes of known.
 const (
 	username = iota
 	realm
@@ -57,12 +55,12 @@ const (
 	encodedUsername
 )
 
-// known are the parameters that count. Others are read and mean nothing.
+// known are the used parameters. Others are ignored.
 var known = [...]string{
 	"username", "realm", "nonce", "uri", "response", "cnonce", "opaque", "algorithm", "nc", "qop", "userhash", "username*",
 }
 
-// meaning makes credentials of parameters.
+// meaning converts parameters to credentials.
 func meaning(parameters *[len(known)]string) (sent credentials, ok bool) {
 	for _, required := range [...]int{username, realm, nonceParameter, uri, cnonce} {
 		if parameters[required] == "" {
@@ -88,7 +86,7 @@ func meaning(parameters *[len(known)]string) (sent credentials, ok bool) {
 	}, true
 }
 
-// readParameters reads a list of auth-params (RFC 9110 sections 5.6.1 and 11.2) to its end.
+// readParameters parses a list of auth-params (RFC 9110 sections 5.6.1 and 11.2).
 func readParameters(text string, parameters *[len(known)]string) bool {
 	var seen [len(known)]bool
 	for {
@@ -115,7 +113,7 @@ func readParameters(text string, parameters *[len(known)]string) bool {
 	}
 }
 
-// readParameter reads one parameter, whose value is a token or a quoted-string.
+// readParameter parses one parameter, whose value is a token or a quoted-string.
 func readParameter(text string) (name, value, rest string, ok bool) {
 	name, text, ok = strings.Cut(text, "=")
 	name = strings.TrimRight(name, " \t")
@@ -134,7 +132,7 @@ func readParameter(text string) (name, value, rest string, ok bool) {
 	return name, text[:end], text[end:], httpguts.ValidHeaderFieldName(text[:end])
 }
 
-// readQuoted reads a quoted-string (RFC 9110 section 5.6.4) behind its first quotation mark.
+// readQuoted parses a quoted-string (RFC 9110 section 5.6.4) after its first quotation mark.
 func readQuoted(text string) (value, rest string, ok bool) {
 	var unescaped []byte
 	start := 0
@@ -159,7 +157,7 @@ func readQuoted(text string) (value, rest string, ok bool) {
 	return "", "", false
 }
 
-// isControl reports whether a byte can't be in a quoted-string.
+// isControl reports whether a byte is invalid in a quoted-string.
 func isControl(c byte) bool { return c < ' ' && c != '\t' || c == 0x7f }
 
 func isHex(text string, length int) bool {

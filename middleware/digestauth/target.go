@@ -8,9 +8,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// isTarget reports whether the parameter uri means what the client asked for, which is not what middlewares have made
-// of it since. Client and entrypoint may spell it differently, so both are compared in their canonical form; the
-// whole target counts, with its query.
+// isTarget reports whether the parameter uri is the target of the received request, before changes by middlewares. Both
+// are compared in canonical form, with their queries.
 func isTarget(uri string, r *http.Request, record *telemetry.Record) bool {
 	asked, host := record.Path, record.Host
 	if asked == "" {
@@ -37,7 +36,7 @@ func isTarget(uri string, r *http.Request, record *telemetry.Record) bool {
 	return err == nil && target.Escaped == asked
 }
 
-// originForm cuts scheme and host off an absolute target, if it has the host.
+// originForm removes scheme and host from an absolute target with this host.
 func originForm(uri, host string) (string, bool) {
 	scheme, rest, absolute := strings.Cut(uri, "://")
 	if strings.HasPrefix(uri, "/") || uri == "*" {

@@ -1,7 +1,7 @@
 package digestauth
 
 import (
-	"crypto/md5" //nolint:gosec // It is what htdigest makes, and what every client knows.
+	"crypto/md5" //nolint:gosec // nolint:gosec // required by htdigest and by clients
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
@@ -13,22 +13,22 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/users"
 )
 
-// algorithm is a hash that passwords are proved by.
+// algorithm is a hash algorithm.
 type algorithm int
 
 const (
 	algorithmMD5 algorithm = iota
 	algorithmSHA256
-	algorithms // how many there are
+	algorithms // number of algorithms
 )
 
-// String returns the name that RFC 7616 has for it.
+// String returns the name in RFC 7616.
 func (a algorithm) String() string { return [...]string{"MD5", "SHA-256"}[a] }
 
-// length returns how long a hash is, in hexadecimal digits.
+// length returns the length of a hash in hexadecimal digits.
 func (a algorithm) length() int { return [...]int{2 * md5.Size, 2 * sha256.Size}[a] }
 
-// algorithmOf returns the algorithm of a name. Clients that send none mean MD5.
+// algorithmOf returns the algorithm of a name; empty means MD5.
 func algorithmOf(name string) (algorithm, bool) {
 	switch {
 	case name == "" || strings.EqualFold(name, "MD5"):
@@ -53,11 +53,11 @@ func (a algorithm) appendSum(to, data []byte) []byte {
 type userLine struct {
 	name, realm string
 	algorithm   algorithm
-	// hash is that of name, realm and password with colons between them, in lower-case hexadecimal digits (HA1).
+	// hash is HA1: the hash of name:realm:password in lower-case hexadecimal digits.
 	hash string
 }
 
-// parseUser reads a line user:realm:hash.
+// parseUser parses a line user:realm:hash.
 func parseUser(line string) (key string, read userLine, err error) {
 	parts := strings.Split(line, ":")
 	if len(parts) != 3 {
@@ -79,7 +79,7 @@ func parseUser(line string) (key string, read userLine, err error) {
 	return parts[0] + ":" + parts[1] + ":" + read.algorithm.String(), read, nil
 }
 
-// user is one user of the realm, with the hashes by algorithm; one that is missing is empty.
+// user is one user of the realm, with the hashes by algorithm; missing ones are empty.
 type user struct {
 	name   string
 	hashes [algorithms]string
@@ -90,16 +90,16 @@ type userStore struct {
 	realm  string
 	quoted string
 	users  map[string]*user
-	// offered are the algorithms that all users have, the best first.
+	// offered are the algorithms that all users have, best first.
 	offered []algorithm
-	// unknown is compared with where there is no such user, so that both cases take the same time.
+	// unknown is used if the user does not exist, so that the time is the same.
 	unknown user
-	// sum is algorithm.appendSum, or what counts its calls in tests.
+	// sum is algorithm.appendSum; tests count its calls.
 	sum func(a algorithm, to, data []byte) []byte
 }
 
-// preferListed leaves out the lines of the file about users that the option users names too, by whichever algorithm:
-// the password there need not be the one that counts. The warnings name those lines.
+// preferListed drops users of the file that the option users has too, with any algorithm, since their password may be
+// another one. The warnings name those lines.
 func preferListed(realm string, entries []users.Entry[userLine]) (kept []users.Entry[userLine], warnings []string) {
 	listed := map[string]struct{}{}
 	for _, entry := range entries {
@@ -123,7 +123,7 @@ func preferListed(realm string, entries []users.Entry[userLine]) (kept []users.E
 	return kept, warnings
 }
 
-// newUserStore sorts what was read. The warnings name lines that do not count and users of other realms.
+// newUserStore sorts the entries. The warnings name duplicates and users of other realms.
 func newUserStore(realm, quoted string, entries []users.Entry[userLine]) (r *userStore, warnings []string, err error) {
 	r = &userStore{realm: realm, quoted: quoted, users: make(map[string]*user), sum: algorithm.appendSum}
 	entries, warnings = preferListed(realm, entries)
@@ -133,7 +133,7 @@ func newUserStore(realm, quoted string, entries []users.Entry[userLine]) (r *use
 		read := entry.Value
 		if read.realm != realm {
 			if foreign++; foreign <= maxWarnings {
-				warnings = append(warnings, entry.Place+" is for another realm than digestAuth.realm, so nobody gets in by it")
+				warnings = append(warnings, entry.Place+" is for another realm than digestAuth.realm and has no effect")
 			}
 			continue
 		}
@@ -147,7 +147,7 @@ func newUserStore(realm, quoted string, entries []users.Entry[userLine]) (r *use
 		warnings = append(warnings, fmt.Sprintf("and %d more are for another realm", foreign-maxWarnings))
 	}
 	if len(r.users) == 0 {
-		return nil, nil, fmt.Errorf("digestAuth.realm is %s, and no user is for it, so that nobody could get in", quoted)
+		return nil, nil, fmt.Errorf("digestAuth.realm is %s, and no user is for it", quoted)
 	}
 	for _, a := range [...]algorithm{algorithmSHA256, algorithmMD5} {
 		if has[a] == len(r.users) {
@@ -162,10 +162,10 @@ func newUserStore(realm, quoted string, entries []users.Entry[userLine]) (r *use
 	return r, warnings, nil
 }
 
-// maxWarnings is how many warnings of one sort there are.
+// maxWarnings is the maximum number of warnings of one kind.
 const maxWarnings = 10
 
-// unknownUser returns a user with hashes that were made of no password.
+// unknownUser returns a user with hashes that no password has.
 func unknownUser() (u user) {
 	for a := range algorithms {
 		bytes := make([]byte, a.length()/2)
@@ -189,8 +189,8 @@ func (r *userStore) challenges(nonce, opaque string, stale bool) []string {
 	return values
 }
 
-// find returns the user whose password the response of a request proves (RFC 7616 section 3.4.1), or nil. What it
-// computes does not depend on whether there is such a user.
+// find returns the user whose password the response proves (RFC 7616 section 3.4.1), or nil. The computation does not
+// depend on whether the user exists.
 func (r *userStore) find(sent *credentials, method string) *user {
 	found := r.users[sent.username]
 	hashes := &r.unknown.hashes

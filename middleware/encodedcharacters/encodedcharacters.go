@@ -1,8 +1,5 @@
-// Package encodedcharacters is the middleware encodedCharacters: it refuses reserved characters that arrive
-// percent-encoded in a path.
-//
-// What flows in: a request with a canonical path. What flows out: the request as it was, or status 400. It looks at
-// the path as it is when the request comes by, after the middlewares before it, and never at the query.
+// Package encodedcharacters implements the middleware encodedCharacters, which refuses paths with percent-encoded
+// reserved characters with 400. It checks the path after earlier middlewares, and not the query.
 package encodedcharacters
 
 import (
@@ -19,7 +16,7 @@ type EncodedCharacters struct {
 	allowed canonical.EncodedCharacters
 }
 
-// New takes the definition, which can't be wrong: every character that it does not allow is refused.
+// New returns the middleware; every definition is valid. Characters that it does not allow are refused.
 func New(name string, config dynamic.EncodedCharacters) (*EncodedCharacters, error) {
 	return &EncodedCharacters{name: name, allowed: canonical.EncodedCharacters{
 		AllowSlash:         config.AllowEncodedSlash,
@@ -32,11 +29,10 @@ func New(name string, config dynamic.EncodedCharacters) (*EncodedCharacters, err
 	}}, nil
 }
 
-// NoRetain says that no part of a request outlives its handler here.
+// NoRetain implements httpio.NoRetainer.
 func (*EncodedCharacters) NoRetain() {}
 
-// Wrap returns a handler that answers 400 to a path with an encoded character that is not allowed, and calls next for
-// every other one.
+// Wrap returns a handler that answers 400 to a path with a disallowed encoded character, and otherwise calls next.
 func (e *EncodedCharacters) Wrap(next http.Handler) http.Handler {
 	if e.allowed == canonical.AllowAllEncoded() {
 		return next

@@ -43,7 +43,7 @@ func serve(t *testing.T, step *EncodedCharacters, line string) int {
 	return w.Status
 }
 
-// encodings are the forms that each option speaks of.
+// encodings are the encoded forms for each option.
 func encodings() map[string][]string {
 	return map[string][]string{
 		"AllowEncodedSlash":         {"%2F", "%2f"},

@@ -27,8 +27,8 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// service is a gRPC service without generated code. next lets a stream go on, here tells that a call waits, gone that a
-// call was given up.
+// service is a gRPC service without generated code. next continues a stream, here reports that a call waits, gone that
+// a call was cancelled.
 type service struct {
 	next, here chan struct{}
 	gone       chan error
@@ -285,8 +285,8 @@ func TestBigMessages(t *testing.T) {
 	})
 }
 
-// TestDeadline demands that the service observes the deadline of a call. A server of its own resets the stream then, as
-// its clients know the time as well; one on net/http says so.
+// TestDeadline checks that the service observes the deadline of a call. A gRPC server resets the stream then; one on
+// net/http sends a status.
 func TestDeadline(t *testing.T) {
 	for _, upstream := range []string{"h2", "h2c"} {
 		t.Run(upstream, func(t *testing.T) {
@@ -372,7 +372,7 @@ func TestAnswersOfOthers(t *testing.T) {
 	}
 }
 
-// TestNoStatus demands that nobody takes an answer that ends early for a whole one.
+// TestNoStatus checks that a truncated response is not taken for a complete one.
 func TestNoStatus(t *testing.T) {
 	web, err := New("web@file", dynamic.GrpcWeb{})
 	if err != nil {

@@ -7,23 +7,23 @@ import (
 	"sync"
 )
 
-// errOver is what a goroutine gets that writes when the answer is complete.
+// errOver is the error of writes after the response is complete.
 var errOver = errors.New("the answer to the call is complete")
 
 // encoder writes frames in base64.
 type encoder struct {
-	// mutex keeps the goroutines apart that a handler may have left behind.
+	// mutex serializes goroutines that a handler may have left behind.
 	mutex  sync.Mutex
 	frames frames
-	// rest are the bytes that are not a group of three yet, held their number.
+	// rest holds up to two bytes that are no group of three yet; held is their number.
 	rest [3]byte
 	held int
 	over bool
-	// memory holds what is about to be written.
+	// memory is the output buffer.
 	memory []byte
 }
 
-// write encodes p. Up to two bytes of it wait for more.
+// write encodes p; up to two bytes wait for more.
 func (e *encoder) write(to io.Writer, p []byte) (int, error) {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()
@@ -60,7 +60,7 @@ func (e *encoder) encode(to io.Writer, p []byte) error {
 	return nil
 }
 
-// put writes a piece, padded where it is not a number of whole groups.
+// put writes a piece, padded if it ends with a partial group.
 func (e *encoder) put(to io.Writer, piece []byte) error {
 	if e.memory == nil {
 		e.memory = make([]byte, groupBytes)
@@ -71,7 +71,7 @@ func (e *encoder) put(to io.Writer, piece []byte) error {
 	return err
 }
 
-// pad completes the text, if what was written ends with a message, or if it is the end.
+// pad completes the last group at the end of a message or of the response.
 func (e *encoder) pad(to io.Writer, end bool) error {
 	e.mutex.Lock()
 	defer e.mutex.Unlock()

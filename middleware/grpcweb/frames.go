@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// frameHead is how many bytes come before a message: flags and a length.
+// frameHead is the length of a frame's head: flags and a length.
 const frameHead = 5
 
 // trailerFlag marks the frame that holds trailers.
 const trailerFlag = 0x80
 
-// frames follows where messages end.
+// frames tracks the boundaries of messages.
 type frames struct {
 	head [frameHead]byte
-	// got is how much of the head has come, left how much of the message is to come.
+	// got is the number of received bytes of the head, left the rest of the message.
 	got  int
 	left uint32
 }
 
-// pass notes that p went by.
+// pass tracks p.
 func (f *frames) pass(p []byte) {
 	for len(p) > 0 {
 		if f.left > 0 {
@@ -36,10 +36,10 @@ func (f *frames) pass(p []byte) {
 	}
 }
 
-// between tells whether all that went by are whole messages.
+// between reports whether all messages are complete.
 func (f *frames) between() bool { return f.got == 0 && f.left == 0 }
 
-// trailerFrame returns the frame of trailers. Names are in lower case, and in order.
+// trailerFrame returns the frame of trailers, with sorted names in lower case.
 func trailerFrame(trailer http.Header) []byte {
 	frame := make([]byte, frameHead, 128)
 	frame[0] = trailerFlag
@@ -57,6 +57,6 @@ func trailerFrame(trailer http.Header) []byte {
 			frame = append(frame, "\r\n"...)
 		}
 	}
-	binary.BigEndian.PutUint32(frame[1:], uint32(len(frame)-frameHead)) //nolint:gosec // A head is far smaller.
+	binary.BigEndian.PutUint32(frame[1:], uint32(len(frame)-frameHead)) //nolint:gosec // nolint:gosec // heads are small
 	return frame
 }

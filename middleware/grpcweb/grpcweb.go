@@ -1,10 +1,9 @@
-// Package grpcweb is the middleware grpcWeb: it lets browsers, which can't speak gRPC, call services that speak nothing
-// else.
+// Package grpcweb implements the middleware grpcWeb, which lets browsers call gRPC services.
 //
-// What flows in: a request of gRPC-Web (github.com/grpc/grpc, doc/PROTOCOL-WEB.md), binary or as text, over any version
-// of HTTP. What flows out: the same call as gRPC, for a service that is reached over HTTP/2, and its answer as
-// gRPC-Web, with the trailers as the last frame of the body. It also answers the preflight requests of such calls. It
-// never touches another request, and never keeps a message back.
+// A gRPC-Web request (github.com/grpc/grpc, doc/PROTOCOL-WEB.md), binary or text, over any version of HTTP becomes a
+// gRPC call to a service that is reached over HTTP/2. The response becomes gRPC-Web, with the trailers as last frame of
+// the body. Preflight requests of such calls are answered. Messages are not buffered, and other requests pass
+// unchanged.
 package grpcweb
 
 import (
@@ -23,7 +22,7 @@ type GRPCWeb struct {
 }
 
 // New checks the definition. allowOrigins lists origins (https://example.com, with a port where it is not the scheme's
-// own), null, or * for all. The name is the middleware's, for the records of requests.
+// own), null, or * for all. The name is used in the records of requests.
 func New(name string, config dynamic.GrpcWeb) (*GRPCWeb, error) {
 	allowed, err := parseOrigins(config.AllowOrigins)
 	if err != nil {
@@ -32,11 +31,11 @@ func New(name string, config dynamic.GrpcWeb) (*GRPCWeb, error) {
 	return &GRPCWeb{name: name, origins: allowed}, nil
 }
 
-// NoRetain says that no part of a request outlives its handler here.
+// NoRetain implements httpio.NoRetainer.
 func (*GRPCWeb) NoRetain() {}
 
-// Counts returns how many calls were translated, how many preflight requests were answered, and how many calls ended
-// without a status of gRPC, for which one was made up.
+// Counts returns the number of translated calls, of preflight requests, and of calls without a gRPC status, which was
+// added.
 func (g *GRPCWeb) Counts() map[string]uint64 {
 	return map[string]uint64{"calls": g.calls.Load(), "preflights": g.preflights.Load(), "broken": g.broken.Load()}
 }
@@ -50,7 +49,7 @@ type step struct {
 	next http.Handler
 }
 
-// ServeHTTP translates a call, answers a preflight request, and passes everything else on.
+// ServeHTTP translates calls, answers preflight requests, and passes everything else on.
 func (s *step) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodPost:
@@ -69,7 +68,7 @@ func (s *step) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.next.ServeHTTP(w, r)
 }
 
-// call has next answer a call.
+// call serves a call by next.
 func (g *GRPCWeb) call(w http.ResponseWriter, r *http.Request, called kind, next http.Handler) {
 	g.calls.Add(1)
 	answer := &reply{text: wantsText(r.Header, called), origin: g.origins.of(r.Header)}

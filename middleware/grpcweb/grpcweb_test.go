@@ -95,7 +95,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestPreflight compares the answers to preflight requests with what README says.
+// TestPreflight compares the answers to preflight requests with the README.
 func TestPreflight(t *testing.T) {
 	vary := []string{"Origin", requestMethod, requestHeaders}
 	for name, test := range map[string]struct {
@@ -200,7 +200,7 @@ func TestOthersPass(t *testing.T) {
 	}
 }
 
-// TestRequest says what the service gets of a call.
+// TestRequest checks the call that the service gets.
 func TestRequest(t *testing.T) {
 	for _, asText := range []bool{false, true} {
 		contentType := map[bool]string{false: "application/grpc-web+proto", true: "application/grpc-web-text+proto"}[asText]
@@ -245,7 +245,6 @@ func (d *direct) WriteHeader(status int) {
 // Write keeps the body.
 func (d *direct) Write(p []byte) (int, error) { return d.body.Write(p) }
 
-// Splices says yes.
 func (*direct) Splices() bool { return true }
 
 // Flush counts.
@@ -309,7 +308,7 @@ func TestPanicPasses(t *testing.T) {
 	})).ServeHTTP(writer, middlewaretest.Request(t, "POST /", "Content-Type: application/grpc-web"))
 }
 
-// TestLateWrites demands that who writes after the end writes nothing.
+// TestLateWrites checks that writes after the end have no effect.
 func TestLateWrites(t *testing.T) {
 	writer := &direct{}
 	var late http.ResponseWriter
@@ -323,8 +322,7 @@ func TestLateWrites(t *testing.T) {
 		[]any{true, true, 0})
 }
 
-// FuzzText asserts that text is decoded as what it stands for however it comes, in pieces that are padded, and that
-// nothing else is.
+// FuzzText checks that text is decoded in whatever pieces it arrives, with padding, and that invalid text is not.
 func FuzzText(f *testing.F) {
 	f.Add([]byte("hello, world"), 3, "")
 	f.Add([]byte{0, 0, 0, 0, 1, 'a', 0x80, 0, 0, 0, 0}, 6, "\r\n")
@@ -355,8 +353,8 @@ func FuzzText(f *testing.F) {
 	})
 }
 
-// FuzzEncode asserts that frames come back from their text however they are cut and flushed, and that padding stands at
-// ends of messages.
+// FuzzEncode checks that frames are recovered from their text however they are split and flushed, and that padding is
+// at ends of messages.
 func FuzzEncode(f *testing.F) {
 	f.Add([]byte("hello"), 3, 2)
 	f.Add(bytes.Repeat([]byte("x"), 5000), 700, 1)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// The media types of both protocols.
+// Media types of both protocols.
 const (
 	nativeType = "application/grpc"
 	webType    = "application/grpc-web"
@@ -14,13 +14,13 @@ const (
 
 // kind is a media type of gRPC-Web.
 type kind struct {
-	// text says that frames are written in base64.
+	// text means that frames are encoded in base64.
 	text bool
-	// rest is what follows, such as +proto and parameters.
+	// rest is the remainder, such as +proto and parameters.
 	rest string
 }
 
-// parseKind reads a Content-Type. It is not ok for one that is not of gRPC-Web.
+// parseKind parses a Content-Type; ok is false if it is not gRPC-Web.
 func parseKind(contentType string) (kind, bool) {
 	rest, ok := cutFold(contentType, webType)
 	if !ok {
@@ -35,13 +35,13 @@ func parseKind(contentType string) (kind, bool) {
 	return k, k.rest == "" || strings.IndexByte("+; \t", k.rest[0]) >= 0
 }
 
-// parseNative returns what follows the media type of gRPC. It is not ok for another.
+// parseNative returns what follows the media type of gRPC; ok is false for others.
 func parseNative(contentType string) (rest string, ok bool) {
 	rest, ok = cutFold(contentType, nativeType)
 	return rest, ok && (rest == "" || strings.IndexByte("+; \t", rest[0]) >= 0)
 }
 
-// cutFold is strings.CutPrefix without regard to case.
+// cutFold is strings.CutPrefix, ignoring case.
 func cutFold(text, prefix string) (rest string, ok bool) {
 	if len(text) < len(prefix) || !strings.EqualFold(text[:len(prefix)], prefix) {
 		return text, false
@@ -49,8 +49,8 @@ func cutFold(text, prefix string) (rest string, ok bool) {
 	return text[len(prefix):], true
 }
 
-// wantsText tells whether the answer to a call is to be written in base64: Accept says so, or the call was where Accept
-// says nothing of gRPC-Web.
+// wantsText reports whether the response is to be encoded in base64: by Accept, or like the request if Accept does not
+// contain gRPC-Web.
 func wantsText(header http.Header, called kind) bool {
 	binary := false
 	for _, list := range header["Accept"] {

@@ -13,7 +13,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/answer"
 )
 
-// The fields of CORS (fetch.spec.whatwg.org, section 3.3).
+// CORS headers (fetch.spec.whatwg.org, section 3.3).
 const (
 	allowOrigin      = "Access-Control-Allow-Origin"
 	allowMethods     = "Access-Control-Allow-Methods"
@@ -25,16 +25,16 @@ const (
 	maxAge           = "Access-Control-Max-Age"
 )
 
-// preflightSeconds is for how many seconds a browser may remember the answer to a preflight request.
+// preflightSeconds is how long a browser may cache the answer to a preflight request.
 const preflightSeconds = "600"
 
-// origins are those that may read answers.
+// origins are the allowed origins.
 type origins struct {
 	all  bool
 	list []string
 }
 
-// parseOrigins reads the option allowOrigins.
+// parseOrigins parses the option allowOrigins.
 func parseOrigins(option []string) (origins, error) {
 	var o origins
 	for _, one := range option {
@@ -53,7 +53,7 @@ func parseOrigins(option []string) (origins, error) {
 	return o, nil
 }
 
-// of returns the origin of a request, or "" where it has none that is allowed.
+// of returns the origin of a request if it is allowed, or "".
 func (o *origins) of(header http.Header) string {
 	values := header["Origin"]
 	if len(values) != 1 {
@@ -66,15 +66,14 @@ func (o *origins) of(header http.Header) string {
 	return ""
 }
 
-// preflight tells whether an OPTIONS request asks for leave to make a call of gRPC-Web, whose clients all send
-// X-Grpc-Web.
+// preflight reports whether an OPTIONS request is the preflight of a gRPC-Web call; all clients send X-Grpc-Web.
 func preflight(header http.Header) bool {
 	return len(header[requestMethod]) > 0 && slices.ContainsFunc(asked(header), func(name string) bool {
 		return name == "X-Grpc-Web"
 	})
 }
 
-// asked returns the names of the headers that a preflight request asks for.
+// asked returns the values of Access-Control-Request-Headers.
 func asked(header http.Header) []string {
 	var names []string
 	for _, list := range header[requestHeaders] {
@@ -87,7 +86,7 @@ func asked(header http.Header) []string {
 	return names
 }
 
-// preflight answers a preflight request. A browser does not make the call where the answer does not allow it.
+// preflight answers a preflight request. The browser makes the call only if the answer allows it.
 func (g *GRPCWeb) preflight(w http.ResponseWriter, r *http.Request) {
 	g.preflights.Add(1)
 	header := w.Header()

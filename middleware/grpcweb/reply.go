@@ -9,23 +9,23 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/response"
 )
 
-// reply is the writer of the answer to a call. An answer that is not of gRPC, such as that of a proxy without an
-// endpoint, passes as it is, but for the fields of CORS: a client goes by its status.
+// reply is the response writer of a call. A response other than gRPC, such as 503 without an endpoint, passes unchanged
+// except for CORS: clients use its status.
 type reply struct {
 	response.Writer
-	// origin is that of the client, if it is allowed.
+	// origin is the client's allowed origin.
 	origin string
-	// text says that the client wants base64.
+	// text means that the response is encoded in base64.
 	text bool
-	// native says that the answer is one of gRPC, ended that its head has the status of the call, which has no other
-	// trailers then.
+	// native means that the response is gRPC; ended that its head contains the status of the call, without further
+	// trailers.
 	native, ended bool
-	// announced are the names of the trailers that the head has announced.
+	// announced are the names in the header Trailer.
 	announced []string
 	encoder   encoder
 }
 
-// EditHead makes a head of gRPC-Web of one of gRPC.
+// EditHead converts the head from gRPC to gRPC-Web.
 func (a *reply) EditHead(header http.Header, status int) {
 	if kinds := header["Content-Type"]; status >= http.StatusOK && len(kinds) == 1 {
 		var rest string
@@ -47,7 +47,7 @@ func (a *reply) head(header http.Header, rest string) {
 		kind = textType
 	}
 	header["Content-Type"] = []string{kind + rest}
-	// The frame of the trailers comes on top.
+	// The trailer frame is added.
 	delete(header, "Content-Length")
 	for _, list := range header["Trailer"] {
 		for name := range strings.SplitSeq(list, ",") {
@@ -58,7 +58,7 @@ func (a *reply) head(header http.Header, rest string) {
 	_, a.ended = header["Grpc-Status"]
 }
 
-// exposed returns the names of the headers that scripts of other origins may read: all of the call's metadata.
+// exposed returns the names of headers that scripts of other origins may read: all metadata of the call.
 func exposed(header http.Header) []string {
 	names := []string{"Grpc-Message", "Grpc-Status"}
 	for name := range header {
@@ -71,13 +71,13 @@ func exposed(header http.Header) []string {
 	return slices.Compact(names)
 }
 
-// encodes tells whether the body is to be written in base64.
+// encodes reports whether the body is encoded in base64.
 func (a *reply) encodes() bool {
 	a.Begin(http.StatusOK)
 	return a.native && a.text
 }
 
-// Write writes frames of gRPC, which are those of gRPC-Web.
+// Write writes gRPC frames, which are the same in gRPC-Web.
 func (a *reply) Write(p []byte) (int, error) {
 	if a.encodes() {
 		return a.encoder.write(a.ResponseWriter, p)
@@ -93,7 +93,6 @@ func (a *reply) WriteString(text string) (int, error) {
 	return a.Writer.WriteString(text)
 }
 
-// ReadFrom writes what source has to say.
 func (a *reply) ReadFrom(source io.Reader) (int64, error) {
 	if a.encodes() {
 		return io.Copy(struct{ io.Writer }{a}, source)
@@ -101,14 +100,14 @@ func (a *reply) ReadFrom(source io.Reader) (int64, error) {
 	return a.Writer.ReadFrom(source)
 }
 
-// Splices says what the server's writer says, unless the body is changed.
+// Splices implements httpio.Splicer; false if the body is encoded.
 func (a *reply) Splices() bool { return !(a.native && a.text) && a.Writer.Splices() }
 
-// Flush sends what has been written so far.
+// Flush sends everything written so far.
 func (a *reply) Flush() { _ = a.FlushError() }
 
-// FlushError sends what has been written so far. Of a message in base64 that is not complete the last bytes wait, as
-// they would have to be padded.
+// FlushError sends everything written so far. In base64, the last bytes of an incomplete message wait, since they would
+// be padded.
 func (a *reply) FlushError() error {
 	if a.encodes() {
 		if err := a.encoder.pad(a.ResponseWriter, false); err != nil {

@@ -9,11 +9,11 @@ import (
 	"github.com/sluiceproxy/sluice/forwarded"
 )
 
-// translate makes a call of gRPC of one of gRPC-Web, in place. The version of HTTP stays: it is that of the client.
+// translate converts a gRPC-Web request to gRPC in place. The version of HTTP remains that of the client.
 func translate(r *http.Request, called kind) {
 	forwarded.RemoveHeader(r.Header, "Content-Type", "Te")
 	r.Header["Content-Type"] = []string{nativeType + called.rest}
-	// Servers of gRPC refuse clients that can't take trailers.
+	// gRPC servers require this.
 	r.Header["Te"] = []string{"trailers"}
 	if called.text && r.Body != nil && r.Body != http.NoBody {
 		r.Body = newDecoder(r.Body)
@@ -27,15 +27,15 @@ var (
 	errCut      = errors.New("the body of a grpc-web-text call ends within a group of base64")
 )
 
-// groupBytes is how much text is decoded at a time: whole groups of four.
+// groupBytes is how much text is decoded at a time: a multiple of four.
 const groupBytes = 4 << 10
 
-// decoder decodes a body of base64, in which every piece may end with padding.
+// decoder decodes a body of base64, in which every piece may be padded.
 type decoder struct {
 	from io.ReadCloser
-	// text holds what was read and not decoded, less than a group between two calls.
+	// text holds the read and undecoded text; less than a group between two calls.
 	text []byte
-	// ready is what was decoded and not returned, in memory of memory.
+	// ready is decoded data in memory that was not returned.
 	ready, memory []byte
 	err           error
 }
@@ -44,7 +44,6 @@ func newDecoder(from io.ReadCloser) *decoder {
 	return &decoder{from: from}
 }
 
-// Read returns what has come and can be decoded.
 func (d *decoder) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
@@ -62,7 +61,6 @@ func (d *decoder) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Close closes the text.
 func (d *decoder) Close() error { return d.from.Close() }
 
 // fill reads once and decodes.
@@ -85,7 +83,7 @@ func (d *decoder) fill() {
 	}
 }
 
-// withoutLines removes line breaks from the text behind its first bytes.
+// withoutLines removes line breaks from the text after its first bytes.
 func withoutLines(text []byte, first int) []byte {
 	kept := text[:first]
 	for _, c := range text[first:] {
@@ -96,8 +94,8 @@ func withoutLines(text []byte, first int) []byte {
 	return kept
 }
 
-// decode decodes whole groups, any of which may be padded. It is not ok for what is no base64; what came before is
-// returned all the same.
+// decode decodes complete groups, any of which may be padded. If not ok, the result is what was decoded before the
+// error.
 func decode(memory, groups []byte) (decoded []byte, ok bool) {
 	total := 0
 	for len(groups) > 0 {

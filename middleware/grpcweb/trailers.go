@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// finish ends the answer with the frame of the trailers, and reports whether the call has a status. One that has none
-// gets the status unknown, as a client would have it (github.com/grpc/grpc, doc/statuscodes.md), so that nobody takes a
-// part of an answer for the whole.
+// finish ends the response with the trailer frame, and reports whether the call has a status. A missing status becomes
+// unknown, as in clients (github.com/grpc/grpc, doc/statuscodes.md), so that a truncated response is not taken for a
+// complete one.
 func (a *reply) finish() (whole bool) {
 	a.Begin(http.StatusOK)
 	if !a.native {
@@ -19,7 +19,7 @@ func (a *reply) finish() (whole bool) {
 		trailer["Grpc-Status"], trailer["Grpc-Message"] = []string{"2"}, []string{"the server sent no status"}
 	}
 	if len(trailer) > 0 {
-		// A client that has left is noticed by the server.
+		// The server notices if the client has gone.
 		_, _ = a.Write(trailerFrame(trailer))
 	}
 	if a.text {
@@ -28,7 +28,7 @@ func (a *reply) finish() (whole bool) {
 	return whole
 }
 
-// trailers takes the trailers out of the header, where the server would find and send them.
+// trailers removes the trailers from the header, where the server would send them.
 func (a *reply) trailers() http.Header {
 	header, trailer := a.Header(), http.Header{}
 	for name, values := range header {

@@ -14,7 +14,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// checkNumbers checks what is not a header, and that there is anything at all.
+// checkNumbers validates numbers, and that any option is set.
 func checkNumbers(config dynamic.Headers) error {
 	switch {
 	case isEmpty(config):
@@ -28,7 +28,7 @@ func checkNumbers(config dynamic.Headers) error {
 	return nil
 }
 
-// isEmpty reports whether no option is set. An empty list or map sets nothing.
+// isEmpty reports whether no option is set. Empty lists and maps do not count.
 func isEmpty(config dynamic.Headers) bool {
 	value := reflect.ValueOf(config)
 	for i := range value.NumField() {
@@ -46,7 +46,7 @@ func isEmpty(config dynamic.Headers) bool {
 	return true
 }
 
-// buildRequest makes the edits of requests.
+// buildRequest builds the edits of requests.
 func (h *Headers) buildRequest(config dynamic.Headers) (err error) {
 	if h.request, err = edits("headers.customRequestHeaders", config.CustomRequestHeaders); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (h *Headers) buildRequest(config dynamic.Headers) (err error) {
 	return nil
 }
 
-// edits checks one map and orders it by name.
+// edits validates one map and sorts it by name.
 func edits(option string, config map[string]string) ([]edit, error) {
 	var list []edit
 	seen := make(map[string]string, len(config))
@@ -85,7 +85,7 @@ func edits(option string, config map[string]string) ([]edit, error) {
 
 func sortedNames(config map[string]string) []string { return slices.Sorted(maps.Keys(config)) }
 
-// takeHost moves Host from the request's headers, where net/http does not keep it.
+// takeHost moves Host out of the request's headers: net/http keeps it elsewhere.
 func (h *Headers) takeHost() error {
 	at := slices.IndexFunc(h.request, func(e edit) bool { return e.name == "Host" })
 	if at < 0 {
@@ -103,7 +103,7 @@ func (h *Headers) takeHost() error {
 	return nil
 }
 
-// fold turns line feeds, which come from values that are written on several lines, into spaces.
+// fold replaces line feeds of multi-line values by spaces.
 func fold(value string) string {
 	if strings.IndexByte(value, '\n') < 0 {
 		return value
@@ -136,7 +136,7 @@ func isValue(s string) bool {
 	return true
 }
 
-// seconds returns the age of Strict-Transport-Security; 0 sends none.
+// seconds returns max-age of Strict-Transport-Security; 0 sends no header.
 func seconds(config dynamic.Headers) int64 {
 	if config.STSSeconds == nil {
 		return 0

@@ -10,7 +10,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// Names of the headers of CORS (Fetch standard, sections 3.2.2 and 3.2.3).
+// CORS headers (Fetch standard, sections 3.2.2 and 3.2.3).
 const (
 	allowCredentials = "Access-Control-Allow-Credentials"
 	allowHeaders     = "Access-Control-Allow-Headers"
@@ -22,23 +22,23 @@ const (
 	requestMethod    = "Access-Control-Request-Method"
 )
 
-// cors is what other origins may do. Empty values send no header.
+// cors is the CORS configuration. Empty values send no header.
 type cors struct {
 	origins     origins
 	credentials bool
-	// answers says that preflight requests are answered here.
+	// answers is set if preflight requests are answered here.
 	answers              bool
 	exposed, maxAge      string
 	methods, headers     string
-	anyMethod, anyHeader bool // whatever is asked for, which is then repeated
+	anyMethod, anyHeader bool // anything requested, which is repeated in the answer
 	vary                 bool
 }
 
-// grant is what the response to one request says.
+// grant is the CORS part of one response.
 type grant struct {
-	origin      string // of Access-Control-Allow-Origin; empty sends none
+	origin      string // of Access-Control-Allow-Origin; empty sends no header
 	credentials bool
-	any         bool // whether there is anything to say
+	any         bool // whether there are headers to send
 }
 
 func (h *Headers) buildCORS(config dynamic.Headers) error {
@@ -59,7 +59,7 @@ func (h *Headers) buildCORS(config dynamic.Headers) error {
 	if config.AccessControlMaxAge != nil {
 		c.maxAge = strconv.FormatInt(*config.AccessControlMaxAge, 10)
 	}
-	// A middleware that adds Vary and grants nothing has no answer to a preflight request; the service may have one.
+	// A middleware that only adds Vary does not answer preflight requests; the service may.
 	c.answers = c.origins.configured || c.credentials || c.maxAge != "" ||
 		len(config.AccessControlAllowHeaders)+len(config.AccessControlAllowMethods)+len(config.AccessControlExposeHeaders) > 0
 	if c.answers || c.vary {
@@ -68,8 +68,8 @@ func (h *Headers) buildCORS(config dynamic.Headers) error {
 	return nil
 }
 
-// join returns names, of which an item may hold several with commas between them, as one value. With credentials "*"
-// is no wildcard but a name (Fetch standard, section 3.2.5), so that it is any that then stands for it.
+// join returns names, of which an item may be a list with commas, as one value. With credentials "*" is a name rather
+// than a wildcard (Fetch standard, section 3.2.5); any is set instead.
 func (c *cors) join(option string, items []string) (list string, any bool, err error) {
 	var names []string
 	for _, item := range items {
@@ -89,8 +89,8 @@ func (c *cors) join(option string, items []string) (list string, any bool, err e
 	return strings.Join(names, ","), false, nil
 }
 
-// preflight answers a preflight request: OPTIONS with an origin and the method that is to follow. Any other request
-// it leaves alone.
+// preflight answers a preflight request: OPTIONS with an origin and a requested method. It returns false for other
+// requests.
 func (c *cors) preflight(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodOptions || !c.answers || first(r.Header["Origin"]) == "" {
 		return false
@@ -125,8 +125,8 @@ func (c *cors) preflight(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// grant returns what the response to a request from an origin says. Where origins are listed, only they are allowed
-// credentials: a service that grants more by itself did not do so with those in mind.
+// grant returns the CORS headers for an origin. If origins are listed, only they are allowed credentials; permissions
+// by the service do not extend this.
 func (c *cors) grant(origin string) grant {
 	var granted grant
 	if origin != "" || c.origins.any {
@@ -137,7 +137,7 @@ func (c *cors) grant(origin string) grant {
 	return granted
 }
 
-// edit sets the headers of a response.
+// edit sets the CORS headers of a response.
 func (c *cors) edit(header http.Header, granted grant) {
 	values := make([]string, 3)
 	set := func(i int, name, value string) {
@@ -156,7 +156,7 @@ func (c *cors) edit(header http.Header, granted grant) {
 	}
 }
 
-// addVary adds Origin to what the response depends on, unless it is there, and keeps everything else, on one line.
+// addVary adds Origin to Vary, on one line, unless it is there.
 func addVary(header http.Header) {
 	lines := header["Vary"]
 	for _, line := range lines {
@@ -180,7 +180,7 @@ func first(values []string) string {
 	return values[0]
 }
 
-// areTokens reports whether the lines are lists of tokens, which can be repeated without harm.
+// areTokens reports whether the lines are lists of tokens, which are safe to repeat.
 func areTokens(lines []string) bool {
 	for _, line := range lines {
 		for token := range strings.SplitSeq(line, ",") {

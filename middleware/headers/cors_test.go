@@ -13,7 +13,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
 
-// ask returns the answer to a request, and whether the service was asked; own is what the service says.
+// ask returns the response to a request, and whether the service was called; own are the service's headers.
 func ask(t testing.TB, step *Headers, r *http.Request, own http.Header) (answer *http.Response, asked bool) {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -77,7 +77,7 @@ func TestWhatIsAPreflight(t *testing.T) {
 	}
 }
 
-// TestPreflightRepeatsTokensAlone has the wildcards with credentials, where what was asked for is repeated.
+// TestPreflightRepeatsTokensAlone has the wildcards with credentials, for which requested names are repeated.
 func TestPreflightRepeatsTokensAlone(t *testing.T) {
 	step := build(t, dynamic.Headers{
 		AccessControlAllowCredentials: true, AccessControlAllowOriginListRegex: []string{`a\.example`},

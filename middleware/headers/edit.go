@@ -12,21 +12,21 @@ import (
 	"github.com/sluiceproxy/sluice/forwarded"
 )
 
-// edit sets a header, or removes it when the value is empty.
+// edit sets a header, or removes it if the value is empty.
 type edit struct {
 	name  string // in net/http's canonical spelling
 	value string
-	nonce bool // the value has nonceMark in it
+	nonce bool // the value contains nonceMark
 }
 
-// nonceMark stands for a nonce that is new for each response (Content Security Policy Level 3, section 2.3.1).
+// nonceMark is replaced by a nonce for each response (Content Security Policy Level 3, section 2.3.1).
 const nonceMark = "$NONCE"
 
-// nonceBytes is how long it is.
+// nonceBytes is the length of a nonce.
 const nonceBytes = 16
 
-// apply makes the edits. One array holds all values, fresh for each message: handlers behind may edit them in place.
-// It is that of room where they have a place there.
+// apply applies the edits. The values are new for each message, since handlers may modify them; they are in room if
+// they fit.
 func apply(headers http.Header, edits []edit, room []string) {
 	var values []string
 	if len(edits) <= cap(room) {
@@ -48,7 +48,7 @@ func apply(headers http.Header, edits []edit, room []string) {
 			}
 			headers[edit.name] = values[i : i+1 : i+1]
 		case edit.name == forwarded.XForwardedFor:
-			// A nil value keeps forwarding from appending the client, too.
+			// A nil value also keeps forwarding from appending the client.
 			headers[edit.name] = nil
 		default:
 			delete(headers, edit.name)
@@ -58,11 +58,11 @@ func apply(headers http.Header, edits []edit, room []string) {
 
 func newNonce() string {
 	var random [nonceBytes]byte
-	_, _ = rand.Read(random[:]) // It ends the process where the system has no randomness.
+	_, _ = rand.Read(random[:]) // ends the process if the system has no randomness
 	return "'nonce-" + base64.RawStdEncoding.EncodeToString(random[:]) + "'"
 }
 
-// override returns the edits of first, without those of headers that second edits too, and then those of second.
+// override returns the edits of first whose headers second does not edit, and then those of second.
 func override(first, second []edit) []edit {
 	rest := slices.DeleteFunc(slices.Clone(first), func(e edit) bool {
 		return slices.ContainsFunc(second, func(other edit) bool { return other.name == e.name })
@@ -70,15 +70,14 @@ func override(first, second []edit) []edit {
 	return append(rest, second...)
 }
 
-// trailing is the body of a request that may end with trailers, of which some names belong to the middleware: servers
-// merge trailers into headers.
+// trailing is a request body after which trailers with some names are removed: servers merge trailers into headers.
 type trailing struct {
 	io.ReadCloser
 	request *http.Request
 	names   []string
 }
 
-// Read reads, and removes the trailers when they have come.
+// Read removes the trailers at the end of the body.
 func (t *trailing) Read(p []byte) (int, error) {
 	n, err := t.ReadCloser.Read(p)
 	if errors.Is(err, io.EOF) {

@@ -113,7 +113,7 @@ func TestAnnouncedTrailersForgeNothing(t *testing.T) {
 	}
 }
 
-// TestUnannouncedTrailersForgeNothing has trailers that nobody sees before the body's end.
+// TestUnannouncedTrailersForgeNothing has trailers that appear at the end of the body only.
 func TestUnannouncedTrailersForgeNothing(t *testing.T) {
 	for _, body := range []string{"announced by nobody", "read before"} {
 		r := middlewaretest.Request(t, "POST /", "Transfer-Encoding: chunked")

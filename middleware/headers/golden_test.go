@@ -24,7 +24,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// reference is what the reference documentation of Traefik v3 says of each option, one request at a time.
+// reference is the behaviour in the reference documentation of Traefik v3, one request for each option.
 var reference = []struct {
 	config  string // JSON
 	request []string

@@ -12,27 +12,27 @@ import (
 	"github.com/sluiceproxy/sluice/forwarded"
 )
 
-// hosts are those that requests may be for.
+// hosts are the allowed hosts.
 type hosts struct {
-	// names are canonical hosts as they stand in Host, with a port where the definition has one.
+	// names are canonical hosts, with a port if configured.
 	names map[string]struct{}
-	// first are the first of them, which are faster to compare than to look up.
+	// first are the first names, which are compared before the look-up.
 	first []string
-	// proxies are the headers that may name the host in place of Host.
+	// proxies are headers that may contain the host in place of Host.
 	proxies []proxyHeader
 }
 
-// fewHosts is how many are compared before they are looked up.
+// fewHosts is the size of first.
 const fewHosts = 4
 
-// proxyHeader is a request header in which a proxy before us may have put the host.
+// proxyHeader is a request header in which a proxy may have put the host.
 type proxyHeader struct {
 	name string
-	// believed headers reach us from trusted peers only. Any other header can come from any client.
+	// believed is set for headers that only trusted peers can set.
 	believed bool
 }
 
-// buildHosts makes the list of allowed hosts. An entry that is no host allows nothing.
+// buildHosts builds the list of allowed hosts. An invalid entry allows nothing.
 func (h *Headers) buildHosts(config dynamic.Headers) error {
 	proxies := make([]proxyHeader, 0, len(config.HostsProxyHeaders))
 	for _, given := range config.HostsProxyHeaders {
@@ -70,9 +70,8 @@ func (h *Headers) buildHosts(config dynamic.Headers) error {
 	return nil
 }
 
-// allow reports whether the request is for an allowed host. The first of the proxies' headers that is there takes the
-// place of Host when it can be believed; one that any client can send must name an allowed host, and Host too. A header
-// that is there twice names none.
+// allow reports whether the request is for an allowed host. The first present proxy header replaces Host if it is from
+// trusted peers only; of others, both it and Host must be allowed. A duplicate header is refused.
 func (h *hosts) allow(r *http.Request, encrypted bool) bool {
 	for _, proxy := range h.proxies {
 		values := r.Header[proxy.name]
@@ -90,7 +89,7 @@ func (h *hosts) allow(r *http.Request, encrypted bool) bool {
 	return h.has(r.Host, encrypted)
 }
 
-// has reports whether an authority is an allowed host. The port that the scheme has anyway need not be listed.
+// has reports whether an authority is an allowed host. The scheme's default port need not be listed.
 func (h *hosts) has(authority string, encrypted bool) bool {
 	if slices.Contains(h.first, authority) {
 		return true

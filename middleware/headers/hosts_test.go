@@ -150,7 +150,7 @@ func (c hostCase) check(t *testing.T, r *http.Request) {
 	}
 }
 
-// TestPreflightForAnotherHost has both: what a page of somebody else's host asks is not answered.
+// TestPreflightForAnotherHost checks that preflight requests for a disallowed host are not answered.
 func TestPreflightForAnotherHost(t *testing.T) {
 	step := build(t, dynamic.Headers{AllowedHosts: []string{"example.com"}, AccessControlAllowOriginList: []string{"*"}})
 	for host, want := range map[string]int{"example.com": http.StatusOK, "evil.example": http.StatusInternalServerError} {

@@ -6,7 +6,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// inert returns one clause for each option that is set and changes nothing.
+// inert returns one clause for each option without effect.
 func inert(config dynamic.Headers) []string {
 	var warnings []string
 	for _, option := range []struct {

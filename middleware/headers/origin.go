@@ -13,16 +13,15 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// nullOrigin is what browsers send for documents without an origin, among them all that run in a sandbox, of whatever
-// site.
+// nullOrigin is sent by browsers for documents without an origin, such as all sandboxed ones of any site.
 const nullOrigin = "null"
 
-// origins are those that may read responses.
+// origins are the allowed origins.
 type origins struct {
-	// configured says that the definition lists some, though it may be that none of them is one.
+	// configured is set if any are listed, even if all are invalid.
 	configured bool
 	list       []string
-	// any is "*", behind which the list ends.
+	// any means "*", which ends the list.
 	any      bool
 	patterns []*regexp.Regexp
 }
@@ -63,9 +62,8 @@ func newOrigins(config dynamic.Headers) (origins, []string, error) {
 	return o, warnings, nil
 }
 
-// allow returns the value of Access-Control-Allow-Origin for a request's origin. Scheme and host compare without
-// case, as they mean the same; the value is the one that was sent, because browsers compare bytes. What is not an
-// origin, and null, is never repeated.
+// allow returns the value of Access-Control-Allow-Origin for a request's origin. Scheme and host are compared ignoring
+// case; the value is as sent, because browsers compare bytes. Invalid origins and null are not allowed.
 func (o *origins) allow(origin string, credentials bool) (value string, ok bool) {
 	known := isOrigin(origin)
 	if known && slices.ContainsFunc(o.list, func(item string) bool { return strings.EqualFold(item, origin) }) {
@@ -80,7 +78,7 @@ func (o *origins) allow(origin string, credentials bool) (value string, ok bool)
 	return "", false
 }
 
-// soleOrigin returns the request's origin. No browser sends two, so that two are none.
+// soleOrigin returns the request's origin. Browsers send one; several count as none.
 func soleOrigin(header http.Header) string {
 	if values := header["Origin"]; len(values) == 1 {
 		return values[0]
@@ -88,7 +86,7 @@ func soleOrigin(header http.Header) string {
 	return ""
 }
 
-// isOrigin reports whether s is an origin in ASCII: a scheme, a host and perhaps a port (RFC 6454 section 6.2).
+// isOrigin reports whether s is an ASCII origin: a scheme, a host and an optional port (RFC 6454 section 6.2).
 func isOrigin(s string) bool {
 	scheme, authority, ok := strings.Cut(s, "://")
 	if !ok || scheme == "" || scheme[0]|0x20 < 'a' || scheme[0]|0x20 > 'z' {
@@ -102,10 +100,9 @@ func isOrigin(s string) bool {
 	return authority == "" && strings.EqualFold(scheme, "file") || canonical.ValidAuthority(authority)
 }
 
-// originPattern compiles an expression such that a match can't be a part of a foreign host. It must reach to
-// the end of the host, behind which a port may follow, and begin with the origin, with its host or with one of the
-// host's labels: with or without anchors, neither https://example.com.evil.org nor https://evil-example.com are a
-// match for example\.com.
+// originPattern compiles an expression such that it cannot match a part of another host. It must match up to the end of
+// the host, an optional port follows, and begin at the origin, its host or one of the host's labels: with or without
+// anchors, neither https://example.com.evil.org nor https://evil-example.com match example\.com.
 func originPattern(expression string) (*regexp.Regexp, error) {
 	parsed, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
@@ -122,8 +119,8 @@ func originPattern(expression string) (*regexp.Regexp, error) {
 	return regexp.Compile(`\A(?:` + before + `)?(?:` + parsed.String() + `)(?::[0-9]+)?\z`)
 }
 
-// beginsWith reports whether whatever the expression matches begins with a character: with a dot it begins between
-// two labels, with a colon behind the scheme.
+// beginsWith reports whether every match begins with a character: a dot begins between two labels, a colon after the
+// scheme.
 func beginsWith(re *syntax.Regexp, char rune) bool {
 	switch re.Op {
 	case syntax.OpLiteral:

@@ -182,7 +182,7 @@ func FuzzOrigin(f *testing.F) {
 			if value != origin || !isOrigin(origin) || strings.ContainsAny(origin, " ,@?#") || origin == "null" {
 				t.Fatalf("%q is repeated as %q", origin, value)
 			}
-			// A longer host belongs to somebody else, unless the expression says that it may be longer.
+			// A longer host is another one, unless the expression allows it.
 			if strings.ContainsAny(expression, "*+?.[{$|\\(") || strings.HasSuffix(origin, ":") {
 				continue
 			}

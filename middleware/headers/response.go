@@ -6,7 +6,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/response"
 )
 
-// fewEdits is how many edits of a message need no memory beyond that of the writer.
+// fewEdits is the number of edits whose values fit into the writer.
 const fewEdits = 4
 
 // exchange is one request with edits of its response.
@@ -15,11 +15,11 @@ type exchange struct {
 	edits   []edit
 	cors    *cors
 	granted grant
-	// values has room for the values of a few edits: first those of the request, then those of the response.
+	// values is memory for the values of a few edits: first of the request, then of the response.
 	values [2 * fewEdits]string
 }
 
-// EditHead makes the edits.
+// EditHead applies the edits.
 func (e *exchange) EditHead(header http.Header, _ int) {
 	apply(header, e.edits, e.values[fewEdits:fewEdits])
 	if e.granted.any {

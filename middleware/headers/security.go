@@ -11,11 +11,11 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// mark is a request header whose value says that the client's connection is encrypted, though ours is not
+// mark is a request header whose value indicates that the client's connection is encrypted, though ours is not
 // (sslProxyHeaders).
 type mark struct{ name, value string }
 
-// isEncrypted reports whether the client's connection is. A header that is there twice says nothing.
+// isEncrypted reports whether the client's connection is encrypted. A duplicate header is ignored.
 func (h *Headers) isEncrypted(r *http.Request) bool {
 	if r.TLS != nil {
 		return true
@@ -28,7 +28,7 @@ func (h *Headers) isEncrypted(r *http.Request) bool {
 	return false
 }
 
-// buildResponse puts security headers and custom ones together.
+// buildResponse combines security headers and custom ones.
 func (h *Headers) buildResponse(config dynamic.Headers) error {
 	custom, err := edits("headers.customResponseHeaders", config.CustomResponseHeaders)
 	if err != nil {
@@ -61,7 +61,7 @@ func (h *Headers) buildResponse(config dynamic.Headers) error {
 	return nil
 }
 
-// strictTransport returns the header of RFC 6797 section 6.1, without a value where none is to be sent.
+// strictTransport returns the header of RFC 6797 section 6.1, without a value if it is not sent.
 func strictTransport(config dynamic.Headers) edit {
 	if seconds(config) == 0 || config.IsDevelopment {
 		return edit{}
@@ -76,7 +76,7 @@ func strictTransport(config dynamic.Headers) edit {
 	return edit{name: "Strict-Transport-Security", value: value}
 }
 
-// policies returns the security headers that do not depend on the connection.
+// policies returns the security headers that are independent of the connection.
 func policies(config dynamic.Headers) ([]edit, error) {
 	var list []edit
 	for _, policy := range []struct {
@@ -110,7 +110,7 @@ func policies(config dynamic.Headers) ([]edit, error) {
 	return list, nil
 }
 
-// line makes one line of a value that was written on several, as policies are in YAML.
+// line joins a multi-line value, as policies are in YAML.
 func line(option, value string) (string, error) {
 	folded := fold(value)
 	if !isValue(folded) {

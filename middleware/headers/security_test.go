@@ -36,8 +36,7 @@ func TestNonceIsNewForEachResponse(t *testing.T) {
 	}
 }
 
-// TestStrictTransportKnowsTheConnection has the marks of a proxy that decrypts: what is not exactly one of them says
-// nothing.
+// TestStrictTransportKnowsTheConnection has the marks of a TLS-terminating proxy; anything else is ignored.
 func TestStrictTransportKnowsTheConnection(t *testing.T) {
 	config := dynamic.Headers{
 		STSSeconds: new(int64(1)), SSLProxyHeaders: map[string]string{"x-forwarded-proto": "https", "Front-End-Https": "on"},
@@ -78,7 +77,7 @@ func TestStrictTransportKnowsTheConnection(t *testing.T) {
 	}
 }
 
-// TestStrictTransportFollowsTheEdit has an operator who says by a custom header that all clients speak TLS.
+// TestStrictTransportFollowsTheEdit has a custom request header that marks all connections as TLS.
 func TestStrictTransportFollowsTheEdit(t *testing.T) {
 	proto := map[string]string{"X-Forwarded-Proto": "https"}
 	step := build(t, dynamic.Headers{STSSeconds: new(int64(1)), SSLProxyHeaders: proto, CustomRequestHeaders: proto})

@@ -1,8 +1,6 @@
-// Package inflightreq is the middleware inFlightReq: it limits how many requests of one source are under way at a time.
-//
-// What flows in: a request. What flows out: the same request through the same writer, or an answer 429. A request
-// counts until its handler has returned, however that ends, so an upgraded connection counts as long as it lives. It
-// never makes a request wait.
+// Package inflightreq implements the middleware inFlightReq, which limits the concurrent requests of one source and
+// answers others with 429. A request counts until its handler has returned, an upgraded connection until it is closed.
+// Requests do not wait.
 package inflightreq
 
 import (
@@ -23,13 +21,13 @@ type InFlightReq struct {
 	name   string
 	amount int64
 	source *source.Source
-	// shared is the step of all owners, or nil where each has its own.
+	// shared is the step of all owners, or nil if each has its own.
 	shared   *step
 	refused  atomic.Uint64
 	passages sync.Pool
 }
 
-// New checks the definition: amount must be at least 1. The error names the option.
+// New validates the definition: amount must be at least 1. The error names the option.
 func New(name string, config dynamic.InFlightReq) (*InFlightReq, error) {
 	if config.Amount < 1 {
 		return nil, fmt.Errorf("inFlightReq.amount is %d, and must be at least 1: nothing would pass", config.Amount)
@@ -47,19 +45,19 @@ func New(name string, config dynamic.InFlightReq) (*InFlightReq, error) {
 	return m, nil
 }
 
-// step returns a step with counts of its own.
+// step returns a step with its own counts.
 func (m *InFlightReq) step() *step {
 	s := &step{limit: m}
-	// It fails without an extractor alone.
+	// The only error is a missing extractor.
 	s.counter, _ = connlimit.New(http.HandlerFunc(s.pass), utils.ExtractorFunc(s.token), m.amount,
 		connlimit.ErrorHandler(s))
 	return s
 }
 
-// NoRetain says that no part of a request outlives its handler here.
+// NoRetain implements httpio.NoRetainer.
 func (*InFlightReq) NoRetain() {}
 
-// For returns the step that counts the owner's requests, or those of all owners where the definition is shared.
+// For returns the step that counts the owner's requests, or those of all owners if the definition is shared.
 func (m *InFlightReq) For(string) interface {
 	Wrap(next http.Handler) http.Handler
 } {
@@ -72,7 +70,7 @@ func (m *InFlightReq) For(string) interface {
 // Wrap is For without an owner.
 func (m *InFlightReq) Wrap(next http.Handler) http.Handler { return m.For("").Wrap(next) }
 
-// Counts returns how many requests have been refused over all owners.
+// Counts returns the number of refused requests over all owners.
 func (m *InFlightReq) Counts() map[string]uint64 {
 	return map[string]uint64{"refused": m.refused.Load()}
 }

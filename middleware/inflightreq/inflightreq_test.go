@@ -147,7 +147,7 @@ func TestErrorsNameTheOption(t *testing.T) {
 	}
 }
 
-// TestAnswer compares the whole answer with what is documented, and asks how the owner stands meanwhile.
+// TestAnswer compares the whole response with the documentation, and checks the owner's state meanwhile.
 func TestAnswer(t *testing.T) {
 	m := limiter(t, dynamic.InFlightReq{Amount: 1})
 	owner := m.For("router web@file")

@@ -9,7 +9,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/guard"
 )
 
-// access returns where a list decides who gets in. What names kind and middleware.
+// access returns when a list restricts access. what is the kind and name of the middleware.
 func access(what string, sources []string, strategy *dynamic.IPStrategy) guard.Access {
 	if strategy != nil && strategy.IPv6Subnet != nil {
 		sources = widened(sources, *strategy.IPv6Subnet)
@@ -19,14 +19,13 @@ func access(what string, sources []string, strategy *dynamic.IPStrategy) guard.A
 	}
 	if strategy != nil && (strategy.Depth > 0 || len(strategy.ExcludedIPs) > 0) {
 		return guard.Except(guard.AnyForwarded|guard.AnyProxy,
-			what+" reads X-Forwarded-For, which anybody may write on that entrypoint")
+			what+" reads X-Forwarded-For, which any client can set on that entrypoint")
 	}
-	return guard.Except(guard.AnyProxy, what+" reads the address of a PROXY header, which anybody may send to that "+
+	return guard.Except(guard.AnyProxy, what+" reads the address of a PROXY header, which any client can send to that "+
 		"entrypoint")
 }
 
-// widened returns the sources with IPv6 prefixes no longer than bits: the first address of a subnet stands for all of
-// it.
+// widened limits the prefix length of IPv6 sources: the first address of a subnet represents the whole subnet.
 func widened(sources []string, bits int) []string {
 	wide := make([]string, len(sources))
 	for i, source := range sources {

@@ -22,7 +22,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // listed is an address that is let in. Peers have 127.0.0.1, which is not.
 const listed = "192.0.2.1"
 
-// claim is what a client says to be somebody else.
+// claim is a forged header.
 type claim struct {
 	header  http.Header
 	trailer http.Header
@@ -80,8 +80,8 @@ func claims() map[string]claim {
 	}
 }
 
-// TestForgedListsWidenNothing has clients claim to be somebody who is let in, to an entrypoint that does not know
-// them and through a proxy that it trusts, which appends who the client is as proxies do.
+// TestForgedListsWidenNothing has clients with forged addresses, directly at an entrypoint that does not trust them and
+// through a trusted proxy that appends the client.
 func TestForgedListsWidenNothing(t *testing.T) {
 	subnet := 64
 	for name, strategy := range map[string]*dynamic.IPStrategy{
@@ -150,8 +150,7 @@ func TestListedClientsPass(t *testing.T) {
 	}
 }
 
-// appended returns what a proxy makes of a claim: it knows one spelling of the header, and appends a line or to the
-// last one.
+// appended returns the headers after a proxy, which uses one spelling, and appends a line or to the last one.
 func appended(said claim, client string) []claim {
 	const name = "X-Forwarded-For"
 	line := http.Header{}

@@ -35,7 +35,7 @@ func FuzzForwardedFor(f *testing.F) {
 	})
 }
 
-// FuzzSources checks definitions, and that what one says is what it does.
+// FuzzSources compares the behaviour of definitions with the standard library.
 func FuzzSources(f *testing.F) {
 	f.Add("192.0.2.0/24", "192.0.2.1:1", 0, 64, 403)
 	f.Add("2001:db8::/32", "[2001:db8::1%eth0]:1", 0, 64, 0)
@@ -64,7 +64,7 @@ func FuzzSources(f *testing.F) {
 	})
 }
 
-// contains is what the standard library says.
+// contains is the standard library's result.
 func contains(source, remote string, subnet int) bool {
 	pair, err := netip.ParseAddrPort(remote)
 	peer := pair.Addr()

@@ -1,9 +1,5 @@
-// Package ipallowlist is the middleware ipAllowList, and ipWhiteList, its deprecated name: it lets only clients of
-// some addresses in.
-//
-// What flows in: a request whose forwarded headers can be believed. What flows out: the same request through the same
-// writer, or an answer with rejectStatusCode. A client whose address can't be told is refused; it never looks
-// anywhere else for a better one.
+// Package ipallowlist implements the middleware ipAllowList, and ipWhiteList, its deprecated name, which answers
+// clients of other addresses with rejectStatusCode. A client of unknown address is refused.
 package ipallowlist
 
 import (
@@ -30,8 +26,7 @@ type IPAllowList struct {
 }
 
 // New checks the definition of an ipAllowList: sourceRange must name at least one address or prefix, and
-// rejectStatusCode, which is 403 when it is not set, must be a status that can end a request, 200 to 599. The error
-// names the option.
+// rejectStatusCode, by default 403, must be a final status, 200 to 599. The error names the option.
 func New(name string, config dynamic.IPAllowList) (*IPAllowList, error) {
 	list, err := newList(name, "ipAllowList", config.SourceRange, config.IPStrategy)
 	if err != nil {
@@ -58,7 +53,7 @@ func NewWhiteList(name string, config dynamic.IPWhiteList) (*IPAllowList, error)
 
 func newList(name, kind string, sources []string, strategy *dynamic.IPStrategy) (*IPAllowList, error) {
 	if len(sources) == 0 {
-		return nil, errors.New(kind + ".sourceRange is empty: nobody would be let in")
+		return nil, errors.New(kind + ".sourceRange is empty: no client would be allowed")
 	}
 	allowed, err := forwarded.NewTrust(sources)
 	if err != nil {
@@ -79,21 +74,21 @@ func newList(name, kind string, sources []string, strategy *dynamic.IPStrategy) 
 	return list, nil
 }
 
-// NoRetain says that no part of a request outlives its handler here.
+// NoRetain implements httpio.NoRetainer.
 func (*IPAllowList) NoRetain() {}
 
-// Guards reports at which trust levels the address of a client cannot be forged.
+// Guards returns the trust levels at which clients cannot forge their address.
 func (l *IPAllowList) Guards() guard.Access { return l.access }
 
-// Warnings returns what the definition declares without the effect that it seems to have.
+// Warnings returns options without the apparent effect.
 func (l *IPAllowList) Warnings() []string { return l.warnings }
 
-// Counts returns how many requests have been refused over all routers.
+// Counts returns the number of refused requests over all routers.
 func (l *IPAllowList) Counts() map[string]uint64 {
 	return map[string]uint64{"refused": l.refused.Load()}
 }
 
-// Wrap returns a handler that calls next for clients of the addresses that are listed.
+// Wrap returns a handler that calls next for clients in the list.
 func (l *IPAllowList) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		client, known := l.client.Client(r)
@@ -102,7 +97,7 @@ func (l *IPAllowList) Wrap(next http.Handler) http.Handler {
 			return
 		}
 		l.refused.Add(1)
-		reason := "the address of the client can't be told"
+		reason := "the address of the client is unknown"
 		if known {
 			reason = "the client " + client.String() + " is not in sourceRange"
 		}

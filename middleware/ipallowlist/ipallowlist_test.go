@@ -24,7 +24,7 @@ func build(t testing.TB, config dynamic.IPAllowList) *IPAllowList {
 	return list
 }
 
-// ask returns the status for a request, and the reason in its record.
+// ask returns the status of a request, and the reason in its record.
 func ask(t testing.TB, list *IPAllowList, r *http.Request) (status int, reason string) {
 	t.Helper()
 	record := new(telemetry.Record)
@@ -152,7 +152,7 @@ func TestRefusals(t *testing.T) {
 		}
 		r.RemoteAddr = "@"
 		got, reason = ask(t, list, r)
-		if got != want || reason != "middleware list@file: the address of the client can't be told" {
+		if got != want || reason != "middleware list@file: the address of the client is unknown" {
 			t.Errorf("%d: %d, %q", status, got, reason)
 		}
 	}
@@ -206,7 +206,7 @@ func TestNewRefuses(t *testing.T) {
 
 func TestWarnings(t *testing.T) {
 	const narrow = " is narrower than ipv6Subnet 64: every client counts as the first address of its subnet, so that " +
-		"it lets in a whole one or nobody"
+		"it allows all of a subnet or none"
 	tests := []struct {
 		sources  []string
 		strategy *dynamic.IPStrategy

@@ -7,7 +7,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// warnings lists options that are valid and without the effect that they seem to have.
+// warnings returns valid options without the apparent effect.
 func warnings(kind string, sources []string, strategy dynamic.IPStrategy) []string {
 	var found []string
 	excludes := len(strategy.ExcludedIPs) > 0
@@ -25,14 +25,14 @@ func warnings(kind string, sources []string, strategy dynamic.IPStrategy) []stri
 		if narrower(source, *strategy.IPv6Subnet) {
 			found = append(found, fmt.Sprintf(
 				"%s.sourceRange %s is narrower than ipv6Subnet %d: every client counts as the first address of its subnet, so "+
-					"that it lets in a whole one or nobody",
+					"that it allows all of a subnet or none",
 				kind, source, *strategy.IPv6Subnet))
 		}
 	}
 	return found
 }
 
-// narrower reports whether a source is an IPv6 one with a longer prefix.
+// narrower reports whether a source is an IPv6 prefix longer than bits.
 func narrower(source string, bits int) bool {
 	if addr, err := netip.ParseAddr(source); err == nil {
 		return addr.Unmap().Is6() && bits < addr.BitLen()

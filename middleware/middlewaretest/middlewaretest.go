@@ -1,9 +1,5 @@
-// Package middlewaretest is what the tests of all middlewares share: the examples of a README, and requests as a
-// server reads them.
-//
-// What flows in: the name of a README, or the lines of a request's head. What flows out: the definitions that the
-// README shows, a canonical request, and a writer that keeps the head of the answer. It never serves a request by
-// itself, and only tests import it.
+// Package middlewaretest has helpers for the tests of middlewares: the examples of a README, requests as a server reads
+// them, and a minimal response writer.
 package middlewaretest
 
 import (
@@ -18,8 +14,8 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// Examples loads every YAML example of a README as a dynamic configuration, and returns the middlewares that they
-// declare, by name. An example that does not load, and a README without any, fail the test.
+// Examples loads every YAML example of a README and returns the declared middlewares by name. It fails the test if one
+// is invalid, or if there is none.
 func Examples(t testing.TB, readme string) map[string]*dynamic.Middleware {
 	t.Helper()
 	text, err := os.ReadFile(readme)
@@ -51,8 +47,8 @@ func Examples(t testing.TB, readme string) map[string]*dynamic.Middleware {
 	return found
 }
 
-// Request reads a request as a server does and normalises it by the default policy. The lines are the request line
-// without a version and the header lines; Host is example.com unless a line says otherwise.
+// Request parses a request as a server does and normalises it by the default policy. The lines are the request line
+// without a version and the header lines; the default Host is example.com.
 func Request(t testing.TB, line string, headers ...string) *http.Request {
 	t.Helper()
 	head := line + " HTTP/1.1\r\n"
@@ -73,9 +69,9 @@ func Request(t testing.TB, line string, headers ...string) *http.Request {
 	return r
 }
 
-// Writer is a response writer that keeps the status and the headers only, so that benchmarks measure nothing else.
+// Writer is a response writer that records status and headers only, for benchmarks.
 type Writer struct {
-	// Status is what WriteHeader was given, 0 before.
+	// Status is the argument of WriteHeader, 0 before.
 	Status int
 	header http.Header
 }
@@ -88,7 +84,7 @@ func (w *Writer) Header() http.Header {
 	return w.header
 }
 
-// WriteHeader keeps the first status.
+// WriteHeader records the first status.
 func (w *Writer) WriteHeader(status int) {
 	if w.Status == 0 {
 		w.Status = status

@@ -10,13 +10,13 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// fields are those of a certificate that X-Forwarded-Tls-Client-Cert-Info has.
+// fields are the selected fields of X-Forwarded-Tls-Client-Cert-Info.
 type fields struct {
 	notAfter, notBefore, sans, serialNumber bool
 	subject, issuer                         attributes
 }
 
-// attributes are those of a distinguished name.
+// attributes are the selected attributes of a distinguished name.
 type attributes struct {
 	domainComponent, country, province, locality, organization, organizationalUnit, serialNumber, commonName bool
 }
@@ -46,15 +46,15 @@ func newFields(config *dynamic.ClientCertificateFields) *fields {
 	return f
 }
 
-// none reports whether no field is chosen.
+// none reports whether no field is selected.
 func (f *fields) none() bool { return *f == fields{} }
 
-// maxSerial is how long a serial number may be, in bits. RFC 5280 section 4.1.2.2 allows 160; one of many thousand
-// digits takes milliseconds to write, for every request.
+// maxSerial is the maximum length of a serial number in bits. RFC 5280 section 4.1.2.2 allows 160; formatting one of
+// many thousand digits takes milliseconds per request.
 const maxSerial = 1024
 
-// text returns the value of the header: the fields of each certificate, escaped as for the query of a URL. It is not
-// ok when it would be too long.
+// text returns the value of the header: the fields of each certificate, escaped as for the query of a URL. ok is false
+// if it would be too long.
 func (f *fields) text(certificates []*x509.Certificate) (escaped string, ok bool) {
 	t := make(text, 0, 512)
 	for i, certificate := range certificates {
@@ -73,7 +73,7 @@ func (f *fields) text(certificates []*x509.Certificate) (escaped string, ok bool
 	return escaped, len(escaped) <= maxValue
 }
 
-// append adds the fields of one certificate. A field without a value is left out.
+// append adds the fields of one certificate, without empty ones.
 func (f *fields) append(t text, certificate *x509.Certificate) text {
 	start := len(t)
 	t = t.field(start, "Subject", func(t text) text { return f.subject.append(t, &certificate.Subject) })
@@ -93,8 +93,7 @@ func (f *fields) append(t text, certificate *x509.Certificate) text {
 	return t
 }
 
-// append adds the attributes of a distinguished name in a fixed order, whatever theirs is. One without a value is
-// left out.
+// append adds the attributes of a distinguished name in a fixed order, without empty ones.
 func (a attributes) append(t text, name *pkix.Name) text {
 	start := len(t)
 	if a.domainComponent {

@@ -1,10 +1,7 @@
-// Package passtlsclientcert is the middleware passTLSClientCert: it hands the certificate of the client to the
-// service in headers.
-//
-// What flows in: a request, with the certificates of its connection. What flows out: the same request with
-// X-Forwarded-Tls-Client-Cert (the certificates) and X-Forwarded-Tls-Client-Cert-Info (chosen fields of them). What
-// arrives under these names, in any spelling, never passes, of any client, with or without a certificate. It never
-// judges a certificate: the TLS options of the router do.
+// Package passtlsclientcert implements the middleware passTLSClientCert, which passes the client's certificate to the
+// service in X-Forwarded-Tls-Client-Cert (the certificates) and X-Forwarded-Tls-Client-Cert-Info (selected fields).
+// Headers with these names, in any spelling, are removed from requests. Certificates are verified by the router's TLS
+// options, not here.
 package passtlsclientcert
 
 import (
@@ -21,14 +18,14 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/answer"
 )
 
-// maxValue is how long the value of a header may be, in bytes. No server takes a longer one, and clients that are
-// asked for a certificate and not for one of known authorities send what they like.
+// maxValue is the maximum length of a header value in bytes. Servers refuse longer ones, and unverified client
+// certificates may have any size.
 const maxValue = 64 << 10
 
 // PassTLSClientCert is one configured passTLSClientCert. It is safe for concurrent use.
 type PassTLSClientCert struct {
 	name string
-	// headers are the names of both, which are removed first.
+	// headers are both names, which are removed first.
 	headers  []string
 	pem      bool
 	fields   *fields
@@ -36,7 +33,7 @@ type PassTLSClientCert struct {
 	refused  atomic.Uint64
 }
 
-// New takes the definition. One that chooses neither pem nor info passes nothing on, which is a warning.
+// New returns the middleware. A definition with neither pem nor info has a warning.
 func New(name string, config dynamic.PassTLSClientCert) (*PassTLSClientCert, error) {
 	p := &PassTLSClientCert{
 		name: name, headers: []string{forwarded.XForwardedTLSClientCert, forwarded.XForwardedTLSClientCertInfo},
@@ -51,19 +48,18 @@ func New(name string, config dynamic.PassTLSClientCert) (*PassTLSClientCert, err
 	return p, nil
 }
 
-// NoRetain says that no part of a request outlives its handler here.
+// NoRetain implements httpio.NoRetainer.
 func (*PassTLSClientCert) NoRetain() {}
 
-// Warnings returns what the definition declares without the effect that it seems to have.
+// Warnings returns options without the apparent effect.
 func (p *PassTLSClientCert) Warnings() []string { return p.warnings }
 
-// Counts returns how many requests have been refused over all routers, since what their client had to present is too
-// long for a header.
+// Counts returns the number of requests refused over all routers because of too long certificates.
 func (p *PassTLSClientCert) Counts() map[string]uint64 {
 	return map[string]uint64{"refused": p.refused.Load()}
 }
 
-// Wrap returns a handler that hands the certificates on to next, and to no service what is too long for a header.
+// Wrap returns a handler that passes the certificates to next, and refuses those that are too long for a header.
 func (p *PassTLSClientCert) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		forwarded.RemoveHeader(r.Header, p.headers...)
@@ -78,7 +74,7 @@ func (p *PassTLSClientCert) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// setHeaders sets the headers. It is not ok when one would be too long.
+// setHeaders sets the headers. ok is false if one would be too long.
 func (p *PassTLSClientCert) setHeaders(header http.Header, certificates []*x509.Certificate) (ok bool) {
 	if p.pem {
 		value, ok := pemText(certificates)
@@ -97,8 +93,8 @@ func (p *PassTLSClientCert) setHeaders(header http.Header, certificates []*x509.
 	return true
 }
 
-// presented returns the certificates of the client, its own first. Where they were verified, others that the client
-// added, which nobody looked at, are not among them.
+// presented returns the client's certificates, its own first. If they were verified, unverified additional ones are
+// left out.
 func presented(state *tls.ConnectionState) []*x509.Certificate {
 	if state == nil || len(state.VerifiedChains) == 0 || len(state.PeerCertificates) < 2 {
 		if state == nil {
@@ -117,7 +113,7 @@ func presented(state *tls.ConnectionState) []*x509.Certificate {
 	return verified
 }
 
-// pemText returns certificates in PEM without its delimiters and line breaks, with commas between them.
+// pemText returns certificates in PEM without delimiters and line breaks, separated by commas.
 func pemText(certificates []*x509.Certificate) (text string, ok bool) {
 	length := len(certificates) - 1
 	for _, certificate := range certificates {

@@ -172,8 +172,7 @@ func TestNoCertificate(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatWasVerified has a client that is known send certificates that nobody signed, to be taken for somebody
-// else.
+// TestOnlyWhatWasVerified has a verified client send additional unverified certificates.
 func TestOnlyWhatWasVerified(t *testing.T) {
 	root := newIssuer(t, nil, pkix.Name{CommonName: "root"})
 	middle := newIssuer(t, root, pkix.Name{CommonName: "middle"})

@@ -71,7 +71,7 @@ func newIssuer(t testing.TB, by *issuer, name pkix.Name) *issuer {
 	return made
 }
 
-// issue makes a certificate as the template says.
+// issue signs a certificate.
 func (i *issuer) issue(t testing.TB, template *x509.Certificate) *x509.Certificate {
 	t.Helper()
 	return sign(t, i, template, newKey(t))

@@ -2,10 +2,10 @@ package passtlsclientcert
 
 import "crypto/x509"
 
-// text is the value of X-Forwarded-Tls-Client-Cert-Info while it grows, before it is escaped as a whole.
+// text builds the value of X-Forwarded-Tls-Client-Cert-Info before escaping.
 type text []byte
 
-// field adds NAME="VALUE", behind a semicolon unless the text was as long as start, or nothing when there is no value.
+// field adds NAME="VALUE" unless the value is empty, after a semicolon unless the text has length start.
 func (t text) field(start int, name string, value func(text) text) text {
 	grown := t
 	if len(t) > start {
@@ -27,8 +27,7 @@ func (t text) items(start int, label string, values []string) text {
 	return t
 }
 
-// item adds a label and a value, behind a comma unless the text was as long as start, or nothing when the value is
-// empty.
+// item adds a label and a value unless that is empty, after a comma unless the text has length start.
 func (t text) item(start int, label, value string) text {
 	if value == "" {
 		return t
@@ -39,8 +38,9 @@ func (t text) item(start int, label, value string) text {
 	return append(t, label...).literal(value)
 }
 
-// literal adds a value so that it stays one, even for readers that cut the text at every separator: those, quotation
-// marks, backslashes and control characters become a backslash and two hexadecimal digits (RFC 4514 section 2.4).
+// literal adds a value such that it remains unambiguous even for readers that split at every separator: separators,
+// quotation marks, backslashes and control characters become a backslash and two hexadecimal digits (RFC 4514 section
+// 2.4).
 func (t text) literal(value string) text {
 	const digits = "0123456789ABCDEF"
 	for _, c := range []byte(value) {

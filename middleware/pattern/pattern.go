@@ -1,7 +1,5 @@
-// Package pattern compiles the regular expressions of middlewares that look at paths.
-//
-// What flows in: an expression, as an operator wrote it. What flows out: one that compares with canonical paths, or
-// an error that says what is wrong with it. It never runs an expression, and knows no request.
+// Package pattern compiles the regular expressions of middlewares that match paths, with limits on their size and on
+// the results of replacements.
 package pattern
 
 import (
@@ -16,30 +14,28 @@ import (
 )
 
 const (
-	// MaxText bounds the bytes of one regular expression, and of one replacement.
+	// MaxText is the maximum length of an expression or a replacement in bytes.
 	MaxText = 4 << 10
-	// MaxResult bounds the bytes of what a replacement makes, which may repeat what the client sent as often as an
-	// operator likes.
+	// MaxResult is the maximum length of a replacement's result in bytes; it may repeat parts of the request.
 	MaxResult = 64 << 10
-	// MaxMatches bounds how many matches of one expression are replaced in one text, of which a client may send as
-	// many as fit.
+	// MaxMatches is the maximum number of replaced matches in one text.
 	MaxMatches = 1 << 10
-	// maxExpansion bounds the bytes that one match may be replaced by before they are counted.
+	// maxExpansion is the maximum length of one match's replacement before results are counted.
 	maxExpansion = 64 * MaxResult
-	// maxProgram bounds the instructions that one expression compiles to.
+	// maxProgram is the maximum number of instructions of a compiled expression.
 	maxProgram = 64 << 10
-	// classShare is how many runes of a character class weigh as much as one instruction.
+	// classShare is the number of runes of a character class that count as one instruction.
 	classShare = 8
 )
 
-// Regexp is a regular expression that says no quickly to most texts that it does not match.
+// Regexp is a regular expression with fast rejection of most texts that do not match.
 type Regexp struct {
 	*regexp.Regexp
-	need  string // a part of every text that matches
-	begin string // what every text begins with that matches at its beginning, where that is all that counts
+	need  string // a part of every match
+	begin string // the prefix of every match that is anchored at the beginning
 }
 
-// Need returns a text that is a part of every text that matches, the longest that is known. It may be empty.
+// Need returns a text that is a part of every match, the longest known one. It may be empty.
 func (re *Regexp) Need() string { return re.need }
 
 // Match reports whether a text matches.
@@ -52,7 +48,7 @@ func (re *Regexp) MatchString(text string) bool {
 	return strings.Contains(text, re.need) && re.Regexp.MatchString(text)
 }
 
-// FindStringIndex returns where the first match begins and ends, nil for none.
+// FindStringIndex returns the bounds of the first match, or nil.
 func (re *Regexp) FindStringIndex(text string) []int {
 	if !strings.HasPrefix(text, re.begin) || re.begin == "" && !strings.Contains(text, re.need) {
 		return nil
@@ -60,13 +56,12 @@ func (re *Regexp) FindStringIndex(text string) []int {
 	return re.Regexp.FindStringIndex(text)
 }
 
-// Replace puts a replacement in the syntax of [regexp.Regexp.Expand] in the place of all matches. It is not ok where
-// there are more than MaxMatches, or where the result has more than MaxResult bytes, and gives up as soon as that is
-// clear.
+// Replace replaces all matches by a replacement in the syntax of [regexp.Regexp.Expand]. ok is false if there are more
+// than MaxMatches, or the result has more than MaxResult bytes.
 func (re *Regexp) Replace(text, replacement string) (result string, ok bool) {
 	references := strings.Count(replacement, "$")
 	if len(text) < MaxMatches && (len(text)+1)*(len(replacement)+references*len(text)) < maxExpansion {
-		// Nearly every one: it can't be much, whatever matches.
+		// The usual case: the result is short whatever matches.
 		result = re.ReplaceAllString(text, replacement)
 		return result, len(result) <= MaxResult
 	}
@@ -93,9 +88,8 @@ func (re *Regexp) Replace(text, replacement string) (result string, ok bool) {
 	return string(append(out, text[done:]...)), true
 }
 
-// Compile compiles a regular expression in Go's syntax (RE2). Percent-encodings that it spells out match in either
-// case of their digits, though canonical paths have upper case only: "%2f" means "%2F". The error is a clause that
-// follows the expression's text.
+// Compile compiles a regular expression in Go's syntax (RE2). Literal percent-encodings match in either case, though
+// canonical paths have upper case only: "%2f" means "%2F". The error is a clause that follows the expression's text.
 func Compile(text string) (*Regexp, error) {
 	tree, err := parse(text)
 	if err != nil {
@@ -108,15 +102,15 @@ func Compile(text string) (*Regexp, error) {
 	return compile(text, expression, tree)
 }
 
-// CompilePrefix compiles an expression that matches at the beginning of a text only, and there what it would match
-// without that bound.
+// CompilePrefix compiles an expression that matches at the beginning of a text only, with the same match as without
+// this restriction.
 func CompilePrefix(text string) (*Regexp, error) {
 	tree, err := parse(text)
 	if err != nil {
 		return nil, err
 	}
 	upperEncodings(tree)
-	// The text itself could swallow the parenthesis: a quotation (\Q) needs no end.
+	// The text itself is not used: a quotation (\Q) in it could include the parenthesis.
 	bounded, err := compile(text, `\A(?:`+tree.String()+`)`, tree)
 	if err != nil {
 		return nil, err
@@ -155,7 +149,7 @@ func compile(text, expression string, tree *syntax.Regexp) (*Regexp, error) {
 func need(tree *syntax.Regexp) string {
 	switch tree.Op {
 	case syntax.OpLiteral:
-		// What is no UTF-8 counts as the replacement character.
+		// Invalid UTF-8 is matched as the replacement character.
 		if tree.Flags&syntax.FoldCase == 0 && !slices.Contains(tree.Rune, utf8.RuneError) {
 			return string(tree.Rune)
 		}
@@ -173,7 +167,7 @@ func need(tree *syntax.Regexp) string {
 	return ""
 }
 
-// invalid says what is wrong with an expression, and where when that is not the whole of it.
+// invalid returns the error of an expression, with its position if that is not the whole expression.
 func invalid(text string, err error) error {
 	wrong, is := errors.AsType[*syntax.Error](err)
 	switch {
@@ -185,8 +179,8 @@ func invalid(text string, err error) error {
 	return fmt.Errorf("is not a regular expression: %s at %q", wrong.Code, wrong.Expr)
 }
 
-// weight estimates the instructions that a tree compiles to before it is compiled, so that nested repetitions cost
-// nothing. It counts no further than just above the bound.
+// weight estimates the number of instructions before compiling, so that nested repetitions are cheap to refuse. It
+// stops just above the limit.
 func weight(tree *syntax.Regexp) int {
 	w := 1 + len(tree.Rune)/classShare
 	if tree.Op == syntax.OpLiteral {
@@ -201,8 +195,8 @@ func weight(tree *syntax.Regexp) int {
 	return w
 }
 
-// upperEncodings writes the percent-encodings among the literals of a tree in upper case, and reports whether there
-// were others.
+// upperEncodings changes the percent-encodings in the literals of a tree to upper case, and reports whether it changed
+// any.
 func upperEncodings(tree *syntax.Regexp) (changed bool) {
 	for _, sub := range tree.Sub {
 		changed = upperEncodings(sub) || changed

@@ -10,7 +10,7 @@ import (
 	"github.com/sluiceproxy/sluice/canonical"
 )
 
-// Reasons why there is nothing to redirect to.
+// Reasons for refusing to redirect.
 var (
 	errMany      = errors.New("the expression matches the URL too often")
 	errLong      = errors.New("the redirect's URL is too long")
@@ -21,9 +21,8 @@ var (
 	errFreeHost  = errors.New("the client's path decides the host of the redirect")
 )
 
-// check refuses a target that is no URL, and one whose host a link could choose: the client's path and query may fill
-// a part of a host name that the operator goes on with, or all of it where the operator says where it ends, and
-// nothing else.
+// check refuses an invalid URL, and one whose host a link could choose: the client's path and query may be a label of
+// the host, or the whole host if the replacement delimits it, but nothing else.
 func (to *target) check(relative bool) error {
 	switch {
 	case to.long:
@@ -52,7 +51,7 @@ func (to *target) check(relative bool) error {
 
 func isWeb(scheme string) bool { return scheme == "http" || scheme == "https" }
 
-// scheme returns the scheme in lower case, and where the authority begins, 0 for none.
+// scheme returns the scheme in lower case and the start of the authority, 0 for none.
 func (to *target) scheme(relative bool) (scheme string, start int, err error) {
 	rest := to.url
 	if end := bytes.IndexAny(to.url, ":/?#"); end >= 0 && to.url[end] == ':' {
@@ -64,7 +63,7 @@ func (to *target) scheme(relative bool) (scheme string, start int, err error) {
 		start = end + 1
 	}
 	if !bytes.HasPrefix(rest, []byte("//")) {
-		// Browsers take "https:x" and "https:/x" for "https://x".
+		// Browsers treat "https:x" and "https:/x" like "https://x".
 		if isWeb(scheme) {
 			return "", 0, errNoHost
 		}
@@ -104,7 +103,7 @@ func (to *target) checkHost(start int) error {
 	return nil
 }
 
-// goesOn reports whether the operator wrote more of a host or port behind the link's bytes that begin at i.
+// goesOn reports whether the replacement continues the host or port after the link's bytes at i.
 func (to *target) goesOn(i int) bool {
 	next := slices.IndexFunc(to.from[i:], origin.ours)
 	return next >= 0 && (isLabel(to.url[i+next]) || strings.IndexByte(":@", to.url[i+next]) >= 0)
@@ -114,8 +113,7 @@ func isLabel(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '.'
 }
 
-// location returns the target as a header value: with what some reader of the header would stop at, or take for
-// something else, encoded.
+// location returns the target as a header value, with ambiguous characters encoded.
 func (to *target) location() string {
 	const hex = "0123456789ABCDEF"
 	var location strings.Builder

@@ -1,9 +1,6 @@
-// Package redirectregex is the middleware redirectRegex: it redirects clients whose URL matches a regular expression.
-//
-// What flows in: a request in canonical form. What flows out: a redirect to what the replacement makes of the URL, or
-// the request itself where the expression does not match or changes nothing. It never lets the path or the query of a
-// client decide to which host a redirect leads where the replacement names one, and never answers with a body that
-// repeats what the client sent.
+// Package redirectregex implements the middleware redirectRegex, which redirects clients whose URL matches a regular
+// expression. If the replacement names a host, the path and query of a request cannot change it. Response bodies
+// contain nothing of the request.
 package redirectregex
 
 import (
@@ -25,13 +22,13 @@ type RedirectRegex struct {
 	regex     *pattern.Regexp
 	template  template
 	permanent bool
-	// word is a part of the host, the port, the path or the query of every URL that matches, or empty.
+	// word is a part of the host, port, path or query of every matching URL, or empty.
 	word string
-	// sources holds sources to be used again.
+	// sources is a pool.
 	sources sync.Pool
 }
 
-// New checks the definition: a regular expression, and a replacement without control characters that may be empty.
+// New validates the definition: a regular expression, and a replacement without control characters, which may be empty.
 func New(name string, config dynamic.RedirectRegex) (*RedirectRegex, error) {
 	if config.Regex == "" {
 		return nil, errors.New("redirectRegex.regex is empty")
@@ -53,8 +50,7 @@ func New(name string, config dynamic.RedirectRegex) (*RedirectRegex, error) {
 	}, nil
 }
 
-// word returns the longest part of a text that can't reach from one part of a URL into the next, unless a scheme may
-// be all of it.
+// word returns the longest part of a text that is within one component of a URL, unless it may be the scheme.
 func word(text string) string {
 	longest := ""
 	for part := range strings.FieldsFuncSeq(text, func(c rune) bool { return c == ':' || c == '/' || c == '?' }) {
@@ -68,17 +64,16 @@ func word(text string) string {
 	return longest
 }
 
-// NoRetain says that no part of a request outlives its handler here.
+// NoRetain implements httpio.NoRetainer.
 func (*RedirectRegex) NoRetain() {}
 
-// Wrap returns a handler that matches the URL of a request, "scheme://host[:port]/path?query". Where the expression
-// does not match, and where the replacement of all matches changes nothing, it calls next. Elsewhere it redirects:
-// with 301 (permanent) or 302 for GET, and 308 or 307 for every other method, HEAD too, so that the method stays.
-// What is no URL to redirect to, or one to which only the path or the query of the client leads, is answered with
-// 400.
+// Wrap returns a handler that matches the URL of a request, "scheme://host[:port]/path?query". If it does not match, or
+// the replacement of all matches changes nothing, next is called. Otherwise the client is redirected: with 301
+// (permanent) or 302 for GET, and 308 or 307 for other methods, HEAD too, so that the method is kept. Invalid targets,
+// and targets chosen by the client's path or query, are answered with 400.
 //
-// The scheme is that of the connection, whatever a proxy in front says in X-Forwarded-Proto; host, path and query are
-// in canonical form, the host in lower case, the port as the client wrote it.
+// The scheme is that of the connection, regardless of X-Forwarded-Proto; host, path and query are in canonical form,
+// the host in lower case, the port as sent.
 func (rr *RedirectRegex) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if rr.differs(r) {
@@ -110,7 +105,7 @@ func (rr *RedirectRegex) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// differs reports whether the parts of a URL are enough to see that it does not match.
+// differs reports whether the components of the URL suffice to exclude a match.
 func (rr *RedirectRegex) differs(r *http.Request) bool {
 	if rr.word == "" || strings.Contains(r.Host, rr.word) || strings.Contains(r.URL.RawQuery, rr.word) ||
 		!isPlain(r.Host) {
@@ -147,10 +142,10 @@ func (rr *RedirectRegex) status(method string) int {
 	return http.StatusTemporaryRedirect
 }
 
-// source is the URL that an expression is matched against.
+// source is the URL that an expression is matched with.
 type source struct {
 	url []byte
-	// path is where the path begins, and with it what any link can hold.
+	// path is the start of the path, from where on any link can choose the bytes.
 	path int
 }
 
@@ -190,7 +185,7 @@ func (s *source) readHost(given string) {
 	}
 }
 
-// isPlain reports whether a host is sure to be canonical, as nearly every one is. It looks at each byte once.
+// isPlain reports whether a host is certainly canonical.
 func isPlain(host string) bool {
 	for i := range len(host) {
 		if c := host[i]; (c < 'a' || c > 'z') && (c < '0' || c > '9') && c != '.' && c != '-' {

@@ -8,22 +8,22 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/pattern"
 )
 
-// template is a replacement in the syntax of regexp.Expand, taken apart, so that every byte of a result is known to
-// come from the operator or from a place in the client's URL.
+// template is a parsed replacement in the syntax of regexp.Expand. It tracks the origin of every byte of a result: the
+// operator, or a part of the client's URL.
 type template struct {
 	pieces []piece
-	// relative says that the operator wants another host under the scheme of the client ("//host").
+	// relative is set for a replacement that begins with "//".
 	relative bool
 }
 
-// piece is a text that stands for itself, or else the number of a group.
+// piece is a literal, or else the number of a group.
 type piece struct {
 	text  string
 	group int
 }
 
-// parse takes a replacement apart. The names are those of the expression's groups. A dollar sign that begins no
-// reference stands for itself, and a reference to a group that does not exist for nothing, as for regexp.Expand.
+// parse parses a replacement with the names of the expression's groups. As for regexp.Expand, a dollar sign without a
+// reference is literal, and a reference to an unknown group is empty.
 func parse(replacement string, names []string) template {
 	t := template{relative: strings.HasPrefix(replacement, "//")}
 	for {
@@ -56,7 +56,7 @@ func (t *template) text(text string) {
 	}
 }
 
-// reference reads the name of a group behind a dollar sign, which may be in braces.
+// reference parses the name of a group after a dollar sign, with or without braces.
 func reference(s string) (name, rest string, ok bool) {
 	s, braced := strings.CutPrefix(s, "{")
 	end := strings.IndexFunc(s, func(r rune) bool { return r != '_' && !unicode.IsLetter(r) && !unicode.IsDigit(r) })
@@ -71,7 +71,7 @@ func reference(s string) (name, rest string, ok bool) {
 	return name, rest, name != ""
 }
 
-// find returns the number of the group that a reference means, -1 for none.
+// find returns the group's number for a reference, or -1.
 func find(name string, names []string) int {
 	digits := strings.Trim(name, "0123456789") == ""
 	if digits && (len(name) == 1 || name[0] != '0') {
@@ -88,30 +88,30 @@ func find(name string, names []string) int {
 	return -1
 }
 
-// origin says where a byte of a result comes from.
+// origin is where a byte of a result comes from.
 type origin byte
 
 const (
 	operator origin = iota // the replacement
 	place                  // the scheme or the host of the client's URL
-	group                  // its path or query, which any link can hold, by a group of the expression
-	rest                   // its path or query, around what matched
+	group                  // its path or query, which any link can choose, by a group of the expression
+	rest                   // its path or query, outside of the match
 )
 
-// link reports whether a byte may come from a link that a client is made to follow.
+// link reports whether a link can choose the byte.
 func (o origin) link() bool { return o >= group }
 
 // ours is the opposite of link.
 func (o origin) ours() bool { return o < group }
 
-// target is what a replacement made of a URL.
+// target is the result of a replacement.
 type target struct {
 	url  []byte
 	from []origin // of each byte
 	long bool
 }
 
-// replace puts the template in the place of all matches.
+// replace replaces all matches by the template.
 func (t *template) replace(from *source, matches [][]int) *target {
 	to := new(target)
 	done := 0
@@ -130,7 +130,7 @@ func (t *template) replace(from *source, matches [][]int) *target {
 	return to
 }
 
-// take appends a part of the client's URL. What is of its path or query comes from there by the way that is given.
+// take appends a part of the client's URL; by is the origin of bytes of its path or query.
 func (to *target) take(from *source, start, end int, by origin) {
 	if to.full(end - start) {
 		return
@@ -145,7 +145,7 @@ func (to *target) take(from *source, start, end int, by origin) {
 	}
 }
 
-// put appends a text of the operator.
+// put appends text of the operator.
 func (to *target) put(text string) {
 	if to.full(len(text)) {
 		return

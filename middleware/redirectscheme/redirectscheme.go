@@ -1,9 +1,5 @@
-// Package redirectscheme is the middleware redirectScheme: it redirects to another scheme, and to a port when one is
-// given.
-//
-// What flows in: a request whose X-Forwarded-Proto can be believed. What flows out: a redirect to the same host, path
-// and query, or the request itself when the client is there already. It never answers with a body that repeats what
-// the client sent.
+// Package redirectscheme implements the middleware redirectScheme, which redirects to another scheme, and to a port if
+// configured. Response bodies contain nothing of the request.
 package redirectscheme
 
 import (
@@ -23,11 +19,11 @@ import (
 type RedirectScheme struct {
 	name      string
 	scheme    string
-	port      string // empty for the scheme's own
+	port      string // empty for the scheme's default
 	permanent bool
 }
 
-// New checks the definition: a scheme (RFC 3986 section 3.1), and a port between 1 and 65535 or none.
+// New validates the definition: a scheme (RFC 3986 section 3.1), and a port between 1 and 65535 or none.
 func New(name string, config dynamic.RedirectScheme) (*RedirectScheme, error) {
 	if config.Scheme == "" {
 		return nil, errors.New("redirectScheme.scheme is empty")
@@ -45,15 +41,14 @@ func New(name string, config dynamic.RedirectScheme) (*RedirectScheme, error) {
 	return &RedirectScheme{name: name, scheme: scheme, port: port, permanent: config.Permanent}, nil
 }
 
-// NoRetain says that no part of a request outlives its handler here.
+// NoRetain implements httpio.NoRetainer.
 func (*RedirectScheme) NoRetain() {}
 
-// Wrap returns a handler that calls next for a client that is on the scheme and port already, and redirects any other
-// one: with 301 (permanent) or 302 for GET, and 308 or 307 for every other method, HEAD too, so that the method
-// stays. The client's scheme is X-Forwarded-Proto (the first of several, ws counts as http, wss as https), or else
-// the connection's; its port is that of the Host header. Where that has none, a proxy in front may know the port
-// better (X-Forwarded-Port): it can end redirects, not begin them. A request without a usable Host is answered with
-// 400.
+// Wrap returns a handler that calls next for a client that uses the scheme and port already, and redirects others: with
+// 301 (permanent) or 302 for GET, and 308 or 307 for other methods, HEAD too, so that the method is kept. The client's
+// scheme is X-Forwarded-Proto (the first of several; ws counts as http, wss as https), or that of the connection; its
+// port is that of the Host header. If that has none, X-Forwarded-Port is used, but only to end redirects. A request
+// without a valid Host is answered with 400.
 func (s *RedirectScheme) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		scheme := clientScheme(r)
@@ -72,7 +67,7 @@ func (s *RedirectScheme) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// isPort reports whether the client is on the port that is wanted already.
+// isPort reports whether the client uses the configured port already.
 func (s *RedirectScheme) isPort(r *http.Request) bool {
 	port := ""
 	if strings.IndexByte(r.Host, ':') >= 0 {
@@ -106,8 +101,8 @@ func (s *RedirectScheme) location(host string, r *http.Request) string {
 	return location.String()
 }
 
-// writeASCII encodes what a header value can't carry everywhere, or what some clients would read as something else: a
-// query is forwarded as received, even with raw bytes beyond ASCII.
+// writeASCII encodes bytes that are unsafe in a header value: a query is forwarded as received, possibly with raw bytes
+// beyond ASCII.
 func writeASCII(location *strings.Builder, query string) {
 	for i := range len(query) {
 		if c := query[i]; c > ' ' && c < 0x7f && strings.IndexByte(`"<>\`, c) < 0 {
@@ -133,7 +128,7 @@ func (s *RedirectScheme) status(method string) int {
 func clientScheme(r *http.Request) string {
 	proto := firstValue(r, forwarded.XForwardedProto)
 	if proto == "https" || proto == "http" {
-		return proto // As nearly always.
+		return proto // the usual case
 	}
 	switch strings.ToLower(proto) {
 	case "http", "ws":
@@ -147,7 +142,7 @@ func clientScheme(r *http.Request) string {
 	return "http"
 }
 
-// firstValue returns the first value of a header in which every proxy may have left one.
+// firstValue returns the first value of a header to which every proxy may have added one.
 func firstValue(r *http.Request, name string) string {
 	values := r.Header[name]
 	if len(values) == 0 {
@@ -161,7 +156,7 @@ func firstValue(r *http.Request, name string) string {
 	return value
 }
 
-// explicit returns the port, or nothing where it is the scheme's own.
+// explicit returns the port, or nothing for the scheme's default.
 func explicit(scheme, port string) string {
 	if scheme == "http" && port == "80" || scheme == "https" && port == "443" {
 		return ""

@@ -231,8 +231,7 @@ func TestBadDefinitions(t *testing.T) {
 	}
 }
 
-// FuzzRedirectScheme asserts that a Location leads to the host that was asked for, with the path and the query that
-// were asked for, and is one line of ASCII.
+// FuzzRedirectScheme checks that a Location has the request's host, path and query, and is one line of ASCII.
 func FuzzRedirectScheme(f *testing.F) {
 	f.Add("h", "/a%2Fb?c", "http")
 	f.Add("[::1]:80", "/\\\\evil?\\é", "ws")

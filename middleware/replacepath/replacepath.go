@@ -1,8 +1,5 @@
-// Package replacepath is the middleware replacePath: it replaces the whole path and names the one before to the
-// service.
-//
-// What flows in: a request with a canonical path. What flows out: the same request with the configured path and
-// X-Replaced-Path. It never touches the query, and leaves "OPTIONS *", which has no path, alone.
+// Package replacepath implements the middleware replacePath, which replaces the whole path and sends the previous one
+// in X-Replaced-Path. The query and "OPTIONS *", which has no path, are unchanged.
 package replacepath
 
 import (
@@ -35,15 +32,14 @@ func New(name string, config dynamic.ReplacePath) (*ReplacePath, error) {
 	return &ReplacePath{name: name, path: path}, nil
 }
 
-// NoRetain says that no part of a request outlives its handler here.
+// NoRetain implements httpio.NoRetainer.
 func (*ReplacePath) NoRetain() {}
 
-// Wrap returns a handler that replaces the path, appends the one from before to X-Replaced-Path and calls next. A
-// path that must not be edited (canonical.SetPath) is answered with 400.
+// Wrap returns a handler that replaces the path, appends the previous one to X-Replaced-Path and calls next. A path
+// that canonical.SetPath refuses is answered with 400.
 //
-// Values of X-Replaced-Path that are there already come from another replacement or from a trusted peer and stay
-// before the new one: those of other peers are removed before any middleware runs. Aliases of the header are removed
-// here once more.
+// Existing values of X-Replaced-Path are from another replacement or a trusted peer and are kept; those of other peers
+// have been removed. Aliases of the header are removed.
 func (p *ReplacePath) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if before, ok := canonical.EscapedPath(r); ok {

@@ -13,7 +13,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 )
 
-// serve returns the request as the next handler sees it.
+// serve returns the request of the next handler.
 func serve(t *testing.T, step *ReplacePath, r *http.Request) *http.Request {
 	t.Helper()
 	var seen *http.Request

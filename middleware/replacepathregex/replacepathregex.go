@@ -1,9 +1,6 @@
-// Package replacepathregex is the middleware replacePathRegex: it rewrites the path with a regular expression and
-// names to the service the one before.
-//
-// What flows in: a request with a canonical path. What flows out: the same request with another canonical path and
-// X-Replaced-Path, or the request as it was where the expression does not match. It never touches the query, and
-// leaves "OPTIONS *", which has no path, alone.
+// Package replacepathregex implements the middleware replacePathRegex, which rewrites the path with a regular
+// expression and sends the previous one in X-Replaced-Path. The query and "OPTIONS *", which has no path, are
+// unchanged.
 package replacepathregex
 
 import (
@@ -26,11 +23,11 @@ type ReplacePathRegex struct {
 	replacement string
 }
 
-// errLong is why a path is refused that matches too often or that grew too much.
+// errLong is the error for paths with too many matches or too long a result.
 var errLong = errors.New("the path matches too often, or the changed path is too long")
 
-// New checks the definition: a regular expression, and a replacement that may be empty. White space around both is
-// dropped. What stands literally in the replacement is part of the path, "?" and "#" too.
+// New validates the definition: a regular expression, and a replacement that may be empty. White space around both is
+// removed. Literals of the replacement are part of the path, also "?" and "#".
 func New(name string, config dynamic.ReplacePathRegex) (*ReplacePathRegex, error) {
 	text, replacement := strings.TrimSpace(config.Regex), strings.TrimSpace(config.Replacement)
 	if text == "" {
@@ -50,17 +47,17 @@ func New(name string, config dynamic.ReplacePathRegex) (*ReplacePathRegex, error
 	return &ReplacePathRegex{name: name, regex: regex, replacement: literal(replacement)}, nil
 }
 
-// literal encodes what would not be taken for a part of a path. Neither character can stand in the name of a group.
+// literal encodes characters that would end the path. Neither can be in the name of a group.
 func literal(replacement string) string {
 	return strings.NewReplacer("#", "%23", " ", "%20").Replace(replacement)
 }
 
-// NoRetain says that no part of a request outlives its handler here.
+// NoRetain implements httpio.NoRetainer.
 func (*ReplacePathRegex) NoRetain() {}
 
-// Wrap returns a handler that replaces every match in the escaped path, appends the path from before to
-// X-Replaced-Path and calls next. A path that does not match passes unchanged. A result that is no path, or that
-// reaches what the route did not match (see [canonical.SetPath]), is answered with 400.
+// Wrap returns a handler that replaces every match in the escaped path, appends the previous path to X-Replaced-Path
+// and calls next. A path that does not match passes unchanged. A result that [canonical.SetPath] refuses is answered
+// with 400.
 func (p *ReplacePathRegex) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if before, ok := canonical.EscapedPath(r); ok && p.regex.MatchString(before) {

@@ -24,7 +24,7 @@ func build(t testing.TB, regex, replacement string) *ReplacePathRegex {
 	return step
 }
 
-// serve returns what the next handler sees: the request target and X-Replaced-Path; or the status when it sees nothing.
+// serve returns the request target and X-Replaced-Path of the next handler, or the status if it is not called.
 func serve(t *testing.T, step *ReplacePathRegex, r *http.Request) (uri string, before []string) {
 	t.Helper()
 	next := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -1,8 +1,5 @@
-// Package response is the writer of middlewares that change the head of a response.
-//
-// What flows in: a response, as the handlers behind a middleware write it. What flows out: the same response, whose
-// head somebody else was shown before it was sent. It never keeps a body back: responses stream, flush, switch
-// protocols and end with trailers as without it.
+// Package response has the writer for middlewares that change the head of a response. Bodies are not buffered:
+// responses stream, flush, switch protocols and end with trailers.
 package response
 
 import (
@@ -15,34 +12,32 @@ import (
 	"github.com/sluiceproxy/sluice/httpio"
 )
 
-// Editor is who is shown the head of a response.
+// Editor changes the head of a response.
 type Editor interface {
 	// EditHead may change the headers of the final response, or of the switch to another protocol, right before they are
-	// sent. It is called once, and with a status of 0 when the handler took the connection over and writes the response
-	// itself.
+	// sent. It is called once, with status 0 if the handler hijacked the connection.
 	EditHead(header http.Header, status int)
 }
 
-// Writer shows the head of a response to an editor when it begins, and passes everything on. It is meant to be a field
-// of the editor, so that both are one allocation.
+// Writer calls an editor when a response begins, and passes everything on. It is meant to be a field of the editor, so
+// that both are one allocation.
 type Writer struct {
 	http.ResponseWriter
-	// Editor is shown the head.
 	Editor Editor
-	// begun is atomic because a handler's goroutine may still write when the handler has returned; the server's writer
-	// refuses it then.
+	// begun is atomic because a handler's goroutine may still write after the handler has returned; the server's writer
+	// refuses such writes.
 	begun atomic.Bool
 }
 
-// Begin shows the head to the editor, unless that has happened. A handler that has returned without an answer answers
-// 200, so whoever called it calls Begin after it.
+// Begin calls the editor once. A handler that returns without a response answers 200, so Begin is also called after the
+// handler.
 func (w *Writer) Begin(status int) {
 	if !w.begun.Load() && w.begun.CompareAndSwap(false, true) {
 		w.Editor.EditHead(w.Header(), status)
 	}
 }
 
-// WriteHeader shows the head unless the response is informational and not the last one.
+// WriteHeader calls the editor unless the status is informational.
 func (w *Writer) WriteHeader(status int) {
 	if status >= 200 || status == http.StatusSwitchingProtocols {
 		w.Begin(status)
@@ -50,30 +45,27 @@ func (w *Writer) WriteHeader(status int) {
 	w.ResponseWriter.WriteHeader(status)
 }
 
-// Write begins the response when nobody has.
 func (w *Writer) Write(body []byte) (int, error) {
 	w.Begin(http.StatusOK)
 	return w.ResponseWriter.Write(body)
 }
 
-// WriteString begins the response when nobody has.
 func (w *Writer) WriteString(body string) (int, error) {
 	w.Begin(http.StatusOK)
 	return io.WriteString(w.ResponseWriter, body)
 }
 
-// ReadFrom lets the server splice, where it can.
+// ReadFrom lets the server splice if it can.
 func (w *Writer) ReadFrom(body io.Reader) (int64, error) {
 	w.Begin(http.StatusOK)
 	return io.Copy(w.ResponseWriter, body)
 }
 
-// Splices says what the server's writer says: whether ReadFrom keeps nothing back.
+// Splices implements httpio.Splicer.
 func (w *Writer) Splices() bool {
 	return httpio.Splices(w.ResponseWriter)
 }
 
-// Flush begins the response when nobody has, and sends what is buffered.
 func (w *Writer) Flush() { _ = w.FlushError() }
 
 // FlushError is Flush for http.ResponseController.
@@ -82,7 +74,7 @@ func (w *Writer) FlushError() error {
 	return http.NewResponseController(w.ResponseWriter).Flush()
 }
 
-// Hijack hands the connection over. Who does so writes the response, if any, from Header.
+// Hijack hands over the connection. The new owner writes the response, if any, from Header.
 func (w *Writer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	w.Begin(0)
 	return http.NewResponseController(w.ResponseWriter).Hijack()

@@ -221,7 +221,7 @@ func TestAbortedHandlerChangesNothing(t *testing.T) {
 		ServeHTTP(w, middlewaretest.Request(t, "GET /"))
 }
 
-// TestStatusIsShown has the editor see what the handler decides, whichever way it begins.
+// TestStatusIsShown checks that the editor gets the handler's status, however the response begins.
 func TestStatusIsShown(t *testing.T) {
 	for name, test := range map[string]struct {
 		begin func(http.ResponseWriter)
@@ -253,13 +253,12 @@ func TestStatusIsShown(t *testing.T) {
 	}
 }
 
-// splicer is a server's writer that says whether it splices.
+// splicer is a server's writer that may splice.
 type splicer struct {
 	middlewaretest.Writer
 	splices bool
 }
 
-// Splices says so.
 func (s *splicer) Splices() bool { return s.splices }
 
 func TestSplicesLikeTheServer(t *testing.T) {

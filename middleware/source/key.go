@@ -8,20 +8,18 @@ import (
 	"strings"
 )
 
-// digestLength is the length of a digest as text. A text that is not one is shorter, so that no client can send a
-// digest.
+// digestLength is the length of a digest as text. Other texts are shorter, so that clients cannot send a digest.
 const digestLength = 2 * sha256.Size
 
-// Key stands for one source. It is comparable; keys of one Source are equal when the source is the same.
+// Key identifies one source. It is comparable; keys of one Source are equal if the source is the same.
 type Key struct {
 	// Addr is the address of the client, or zero.
 	Addr netip.Addr
-	// Text is the host or the value of the header, and of one with 64 bytes or more its SHA-256 as 64 hexadecimal
-	// digits.
+	// Text is the host or the value of the header; if it has 64 bytes or more, its SHA-256 as 64 hexadecimal digits.
 	Text string
 }
 
-// String returns a text of its own, which no two keys of one Source share. That of the zero key is empty.
+// String returns a text that is unique among the keys of one Source. That of the zero key is empty.
 func (k Key) String() string {
 	if k.Addr.IsValid() {
 		return k.Addr.String()
@@ -29,9 +27,8 @@ func (k Key) String() string {
 	return strings.Clone(k.Text)
 }
 
-// Hash returns 64 bits that identify a key of one Source in tables, without keeping it: without the seed nothing can
-// make two keys with the same ones, and among a million keys the chance that any two share them is below one in ten
-// million.
+// Hash returns 64 bits that identify a key of one Source in tables. Without the seed, collisions cannot be constructed;
+// among a million keys, the chance of a collision is below one in ten million.
 func (k Key) Hash(seed maphash.Seed) uint64 {
 	if !k.Addr.IsValid() {
 		return maphash.String(seed, k.Text)
@@ -40,7 +37,7 @@ func (k Key) Hash(seed maphash.Seed) uint64 {
 	return maphash.Bytes(seed, bytes[:])
 }
 
-// short returns the text, or the digest of one that is long, since clients decide how long it is.
+// short returns the text, or the digest of a long one.
 func short(text string) string {
 	if len(text) < digestLength {
 		return text

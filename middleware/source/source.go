@@ -1,8 +1,5 @@
-// Package source identifies the source that a request is counted for by middlewares that limit (the option
-// sourceCriterion).
-//
-// What flows in: a request whose headers can be believed. What flows out: a [Key], equal for requests of one source.
-// It never counts anything itself, and a client can't have two keys by writing the same host or address in two ways.
+// Package source identifies the source of a request for middlewares that limit requests (the option sourceCriterion). A
+// [Key] is independent of the spelling of a host or address.
 package source
 
 import (
@@ -16,7 +13,7 @@ import (
 	"github.com/sluiceproxy/sluice/forwarded"
 )
 
-// Criterion is by what requests are told apart.
+// Criterion is what distinguishes sources.
 type Criterion int
 
 const (
@@ -28,16 +25,15 @@ const (
 	RequestHost
 )
 
-// Source finds the keys of requests. It is immutable.
+// Source returns the keys of requests. It is immutable.
 type Source struct {
 	criterion Criterion
 	client    forwarded.ClientStrategy
 	header    string
 }
 
-// New checks a sourceCriterion, whose three kinds are exclusive. Where it is nil or sets none, requests are told
-// apart by fallback, which is not RequestHeader. An error begins with the option, which is as files spell it, such as
-// "rateLimit.sourceCriterion".
+// New validates a sourceCriterion, whose three kinds are exclusive. If it is nil or empty, fallback is used, which is
+// not RequestHeader. An error begins with the option as in files, such as "rateLimit.sourceCriterion".
 func New(option string, config *dynamic.SourceCriterion, fallback Criterion) (*Source, error) {
 	if config == nil {
 		return &Source{criterion: fallback}, nil
@@ -79,7 +75,7 @@ func kindsOf(config *dynamic.SourceCriterion) []string {
 	return kinds
 }
 
-// checkName refuses what can't be the name of a header (RFC 9110 section 5.6.2), which no request would have.
+// checkName refuses an invalid header name (RFC 9110 section 5.6.2).
 func checkName(name string) error {
 	for _, c := range []byte(name) {
 		letter := 'a' <= c|0x20 && c|0x20 <= 'z'
@@ -90,11 +86,10 @@ func checkName(name string) error {
 	return nil
 }
 
-// Key returns the key of a request. It is not ok, and the key the zero one, when the request does not say: the
-// client's address is unknown, the header is missing or empty, or the host is none that a rule could compare. Such
-// requests are one source together.
+// Key returns the key of a request. ok is false, and the key zero, if there is none: the client's address is unknown,
+// the header is missing or empty, or the host is invalid. Such requests are one common source.
 //
-// Of several lines of a header the first counts. The text is a part of the request's head, so a table keeps the Hash
+// Of several lines of a header the first counts. The text aliases the request's memory, so tables must store the Hash
 // of a key or its String.
 func (s *Source) Key(r *http.Request) (key Key, ok bool) {
 	switch s.criterion {

@@ -1,8 +1,6 @@
-// Package stripprefix is the middleware stripPrefix: it removes a prefix from the path and names it to the service.
-//
-// What flows in: a request with a canonical path. What flows out: the same request below the prefix, with
-// X-Forwarded-Prefix. It compares the path as rules do, so that a prefix never matches across an encoded slash, and
-// never touches the query.
+// Package stripprefix implements the middleware stripPrefix, which removes a prefix from the path and sends it in
+// X-Forwarded-Prefix. Prefixes are compared like those of rules, and do not match across an encoded slash. The query is
+// unchanged.
 package stripprefix
 
 import (
@@ -20,12 +18,12 @@ import (
 // StripPrefix is one configured stripPrefix.
 type StripPrefix struct {
 	name     string
-	prefixes []string // escaped, in the order of the definition
+	prefixes []string // escaped, in configured order
 }
 
-// New checks the definition: at least one prefix, each beginning with a slash, without dot segments or empty
-// segments. White space around a prefix is dropped. ForceSlash is deprecated and changes nothing: a stripped path
-// begins with a slash either way.
+// New validates the definition: at least one prefix, each beginning with a slash, without dot segments or empty
+// segments. White space around a prefix is removed. ForceSlash is deprecated and has no effect: a stripped path always
+// begins with a slash.
 func New(name string, config dynamic.StripPrefix) (*StripPrefix, error) {
 	if len(config.Prefixes) == 0 {
 		return nil, errors.New("stripPrefix.prefixes is empty")
@@ -45,16 +43,14 @@ func New(name string, config dynamic.StripPrefix) (*StripPrefix, error) {
 	return s, nil
 }
 
-// NoRetain says that no part of a request outlives its handler here.
+// NoRetain implements httpio.NoRetainer.
 func (*StripPrefix) NoRetain() {}
 
-// Wrap returns a handler that removes the first prefix that the path begins with, appends it to X-Forwarded-Prefix
-// and calls next. A path without any of them passes unchanged; one whose rest must not stand alone, as "/../x" must
-// not, is answered with 400.
+// Wrap returns a handler that removes the first matching prefix, appends it to X-Forwarded-Prefix and calls next. Other
+// paths pass unchanged; if the rest is invalid alone, as "/../x", the answer is 400.
 //
-// Values of X-Forwarded-Prefix that are there already come from another stripPrefix or from a trusted peer and stay
-// before the new one, as the service must know all of them to make links: those of other peers are removed before any
-// middleware runs. Aliases of the header are removed here once more.
+// Existing values of X-Forwarded-Prefix are from another stripPrefix or a trusted peer and are kept, since services
+// need all of them for links; those of other peers have been removed. Aliases of the header are removed.
 func (s *StripPrefix) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path, _ := canonical.EscapedPath(r)

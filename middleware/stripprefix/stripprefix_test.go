@@ -24,8 +24,7 @@ func build(t testing.TB, prefixes ...string) *StripPrefix {
 	return step
 }
 
-// serve returns what the next handler sees: the request target and X-Forwarded-Prefix; or the status when it sees
-// nothing.
+// serve returns the request target and X-Forwarded-Prefix of the next handler, or the status if it is not called.
 func serve(t *testing.T, step *StripPrefix, r *http.Request) (uri string, prefix []string) {
 	t.Helper()
 	next := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

@@ -1,9 +1,6 @@
-// Package stripprefixregex is the middleware stripPrefixRegex: it removes what a regular expression matches at the
-// beginning of the path and names that to the service.
-//
-// What flows in: a request with a canonical path. What flows out: the same request below the prefix, with
-// X-Forwarded-Prefix. It matches the path that rules compare and cuts the one that is forwarded at the same
-// character, and it never touches the query.
+// Package stripprefixregex implements the middleware stripPrefixRegex, which removes the match of a regular expression
+// at the beginning of the path and sends it in X-Forwarded-Prefix. It matches the routing path and cuts the escaped
+// path at the same character. The query is unchanged.
 package stripprefixregex
 
 import (
@@ -22,13 +19,13 @@ import (
 // StripPrefixRegex is one configured stripPrefixRegex.
 type StripPrefixRegex struct {
 	name     string
-	prefixes []*pattern.Regexp // in the order of the definition
+	prefixes []*pattern.Regexp // in configured order
 }
 
-// errSplit is why a prefix that ends inside a percent-encoding is refused.
+// errSplit is the error for a prefix that ends inside a percent-encoding.
 var errSplit = errors.New("the prefix ends inside an encoded character")
 
-// New checks the definition: at least one regular expression, none of them empty. White space around one is dropped.
+// New validates the definition: at least one regular expression, none of them empty. White space around one is removed.
 func New(name string, config dynamic.StripPrefixRegex) (*StripPrefixRegex, error) {
 	if len(config.Regex) == 0 {
 		return nil, errors.New("stripPrefixRegex.regex is empty")
@@ -48,13 +45,12 @@ func New(name string, config dynamic.StripPrefixRegex) (*StripPrefixRegex, error
 	return s, nil
 }
 
-// NoRetain says that no part of a request outlives its handler here.
+// NoRetain implements httpio.NoRetainer.
 func (*StripPrefixRegex) NoRetain() {}
 
-// Wrap returns a handler that removes what the first matching expression matches, appends it to X-Forwarded-Prefix
-// and calls next. A path at whose beginning none of them matches, or only the empty text, passes unchanged. One whose
-// rest must not stand alone, as "/../x" must not, is answered with 400, and so is one where the prefix would end
-// inside an encoded character.
+// Wrap returns a handler that removes the match of the first matching expression, appends it to X-Forwarded-Prefix and
+// calls next. A path without a match, or with an empty one, passes unchanged. If the rest is invalid alone, as "/../x",
+// or the prefix ends inside a percent-encoding, the answer is 400.
 func (s *StripPrefixRegex) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if n := s.match(r); n > 0 {
@@ -67,7 +63,7 @@ func (s *StripPrefixRegex) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// match returns how many bytes of the routing path to remove.
+// match returns the number of bytes to remove from the routing path.
 func (s *StripPrefixRegex) match(r *http.Request) int {
 	path := canonical.RoutingPath(r)
 	if path == "*" {

@@ -8,11 +8,11 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/answer"
 )
 
-// defaultRealm is Traefik's.
+// defaultRealm is Traefik's default.
 const defaultRealm = "traefik"
 
-// Realm returns the value of an option realm, which is "traefik" unless it is set, and the same as a quoted-string
-// (RFC 9110 section 5.6.4). One with a control character is an error, which begins with the option.
+// Realm returns the value of an option realm, by default "traefik", and its form as a quoted-string (RFC 9110 section
+// 5.6.4). A control character is an error, which begins with the option.
 func Realm(option, value string) (realm, quoted string, err error) {
 	if value == "" {
 		value = defaultRealm
@@ -23,8 +23,7 @@ func Realm(option, value string) (realm, quoted string, err error) {
 	return value, `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(value) + `"`, nil
 }
 
-// Refuse answers 401 with the challenges, the best first, and notes in the request's record which middleware refused
-// it and why.
+// Refuse answers 401 with the challenges, best first, and records the middleware and the reason.
 func Refuse(w http.ResponseWriter, r *http.Request, middleware, reason string, challenges ...string) {
 	answer.Note(r, middleware, reason)
 	w.Header()["Www-Authenticate"] = challenges

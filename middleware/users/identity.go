@@ -11,16 +11,15 @@ import (
 	"github.com/sluiceproxy/sluice/forwarded"
 )
 
-// Identity is how a service learns the user of a request: the options headerField and removeHeader. It is an
-// immutable value.
+// Identity passes the user of a request to the service: the options headerField and removeHeader. It is an immutable
+// value.
 type Identity struct {
-	names         []string // The header alone, in net/http's canonical spelling, or nothing.
+	names         []string // the header's canonical name, or nothing
 	removesSecret bool
 }
 
-// NewIdentity checks headerField, which is the name of a header that the name of the user is put into; an empty one
-// passes on nothing. A name that no header has, one of a header that frames a message or concerns one connection
-// only, and Authorization are errors, which begin with the option's kind.
+// NewIdentity validates headerField, the header for the name of the user; empty disables it. Invalid names, hop-by-hop
+// and framing headers, and Authorization are errors, which begin with the option's kind.
 func NewIdentity(kind, headerField string, removeHeader bool) (Identity, error) {
 	identity := Identity{removesSecret: removeHeader}
 	if headerField == "" {
@@ -41,10 +40,9 @@ func NewIdentity(kind, headerField string, removeHeader bool) (Identity, error) 
 	return identity, nil
 }
 
-// Tell makes the request say that it is from a user, and nobody else: whatever the client sent under the header's
-// name, in any spelling, in the head or behind the body, is gone, and no Connection header takes away what is set. It
-// removes the credentials if so configured.
-func (i Identity) Tell(r *http.Request, user string) {
+// Set sets the header to the user. Values of the client under the header's name, in any spelling, in the head or in
+// trailers, are removed, and Connection does not name the header. The credentials are removed if configured.
+func (i Identity) Set(r *http.Request, user string) {
 	if i.removesSecret {
 		forwarded.RemoveHeader(r.Header, "Authorization")
 	}

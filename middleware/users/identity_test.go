@@ -32,8 +32,8 @@ func TestNewIdentity(t *testing.T) {
 	}
 }
 
-// TestTellForgesNothing has clients name themselves in every way that a service may believe.
-func TestTellForgesNothing(t *testing.T) {
+// TestSetForgesNothing has clients name themselves in every spelling that a service may accept.
+func TestSetForgesNothing(t *testing.T) {
 	for name, forged := range map[string]http.Header{
 		"nothing":                  {},
 		"plain":                    {"X-User": {"forged"}},
@@ -51,7 +51,7 @@ func TestTellForgesNothing(t *testing.T) {
 			r := middlewaretest.Request(t, "GET /")
 			r.Header = forged.Clone()
 			r.Header["Authorization"] = []string{"secret"}
-			identity.Tell(r, "ann")
+			identity.Set(r, "ann")
 			want := http.Header{"X-User": {"ann"}, "Authorization": {"secret"}}
 			if name == "Connection, among others" {
 				want["Connection"] = []string{"Upgrade", "keep-alive"}
@@ -76,7 +76,7 @@ func TestTellRemovesTrailers(t *testing.T) {
 			r.Trailer = forged
 		}
 		r.Body = &late{Reader: strings.NewReader("body"), request: r, trailer: forged}
-		identity.Tell(r, "ann")
+		identity.Set(r, "ann")
 		if announced && len(r.Trailer) != 1 {
 			t.Errorf("the trailers are %v before the body was read", r.Trailer)
 		}
@@ -115,7 +115,7 @@ func (*late) Close() error { return nil }
 func TestTellNothing(t *testing.T) {
 	r := middlewaretest.Request(t, "POST /", "X-User: kept", "Authorization: secret", "Transfer-Encoding: chunked")
 	body, head := r.Body, r.Header.Clone()
-	Identity{}.Tell(r, "ann")
+	Identity{}.Set(r, "ann")
 	if diff := cmp.Diff(head, r.Header); diff != "" || r.Body != body {
 		t.Error(diff)
 	}

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// maxName is how long the name of a user can be, in bytes.
+// maxName is the maximum length of a user's name in bytes.
 const maxName = 255
 
-// CheckName refuses a name that no client could send, or that a service could take for another's: an empty one, one
-// of more than 255 bytes, one with a colon (RFC 7617 section 2) or a control character, and one that begins or ends
-// with a space, which headers lose. The error does not hold the name.
+// CheckName refuses an ambiguous or impossible name: an empty one, one of more than 255 bytes, with a colon (RFC 7617
+// section 2) or a control character, or with a space at its beginning or end, which headers lose. The error does not
+// contain the name.
 func CheckName(name string) error {
 	switch {
 	case name == "":
@@ -38,5 +38,5 @@ func HasControl[T string | []byte](text T) bool {
 	return false
 }
 
-// Claimed returns a name that a client sent in the form for its record: its first 255 bytes.
+// Claimed returns a name that a client sent, for its record: its first 255 bytes.
 func Claimed(name string) string { return name[:min(len(name), maxName)] }

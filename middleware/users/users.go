@@ -1,11 +1,6 @@
-// Package users is what the middlewares for passwords have in common: the users (the options users
-// and usersFile), how a request without credentials is answered, and how the service learns a user's name
-// (headerField, removeHeader).
-//
-// What flows in: lines as htpasswd and htdigest write them, and requests. What flows out: what a middleware made of
-// each line, challenges, and requests with a name that no client has forged. It never knows a hash itself, reads a
-// file only through the function that it is given, and no error of it holds any part of a line: an error names the
-// option or the file, and the number of the line.
+// Package users is the common part of basicAuth and digestAuth: parsing users (the options users and usersFile),
+// responses to requests without credentials, and passing the user's name to the service (headerField, removeHeader).
+// Errors contain the option or file and the line number, but no part of a line.
 package users
 
 import (
@@ -15,49 +10,47 @@ import (
 	"strings"
 )
 
-// What bounds the users of one middleware. A file is read as a whole before its size is known.
+// Limits of the users of one middleware. The size of a file is not known before it is read.
 const (
 	maxFile   = 16 << 20 // bytes
 	maxUsers  = 100_000
 	maxLine   = 4096 // bytes
-	maxListed = 10   // bad lines that an error lists
+	maxListed = 10   // errors in a message
 )
 
-// space is what does not count around a line. All other white space is a part of a name: a name in which it was lost
-// would be another's.
+// space is trimmed from lines. Other white space is a part of the name.
 const space = " \t\r\n"
 
-// Source says where the users of one middleware are.
+// Source is where the users of one middleware are defined.
 type Source struct {
-	// Option is the kind of the middleware as files spell it, such as "basicAuth".
+	// Option is the kind of the middleware as in files, such as "basicAuth".
 	Option string
 	// Users are the values of users: one user each.
 	Users []string
-	// File is the value of usersFile: the path of a file with a user in each line, empty lines and lines that begin
-	// with "#" aside.
+	// File is the value of usersFile: the path of a file with a user in each line, except for empty lines and lines that
+	// begin with "#".
 	File string
 	// ReadFile reads the file.
 	ReadFile func(path string) ([]byte, error)
 }
 
-// Entry is one line that was understood.
+// Entry is one parsed line.
 type Entry[V any] struct {
 	// Key identifies the line's user; of two lines with one key the later one counts.
 	Key string
-	// Value is what was made of the line.
+	// Value is the result of parsing.
 	Value V
-	// Place is where the line stands, such as "basicAuth.users[0]". It holds nothing of the line.
+	// Place is the position of the line, such as "basicAuth.users[0]", without its content.
 	Place string
-	// Listed says that the line is one of users, not of the file.
+	// Listed is set for a line of users, not of the file.
 	Listed bool
 }
 
-// Read hands every line to parse and returns what it made of them, in order: those of the file first, then those of
-// users, which so take the place of lines in the file that have the same key. The warnings name lines that another
-// takes the place of. Spaces and tabs around a line do not count.
+// Read parses every line and returns the results: those of the file first, then those of users, which replace lines of
+// the file with the same key. The warnings name replaced lines. Spaces and tabs around a line are ignored.
 //
-// The error lists every line that parse refused, whose own errors must not hold any part of the line. No user at all
-// is an error too, as are a file of more than 16 MiB, more than 100,000 users and a line of more than 4096 bytes.
+// The error lists every line that parse refused; its errors must not contain any part of the line. It is also an error
+// if there is no user, or a file of more than 16 MiB, more than 100,000 users or a line of more than 4096 bytes.
 func Read[V any](from Source, parse func(line string) (key string, value V, err error)) (entries []Entry[V],
 	warnings []string, err error,
 ) {
@@ -75,7 +68,7 @@ func Read[V any](from Source, parse func(line string) (key string, value V, err 
 		}
 		entry := Entry[V]{Key: key, Value: value, Place: line.place, Listed: line.listed}
 		if at, twice := places[key]; twice {
-			warnings = append(warnings, fmt.Sprintf("%s takes the place of %s, which has the same user", line.place,
+			warnings = append(warnings, fmt.Sprintf("%s replaces %s, which has the same user", line.place,
 				entries[at].Place))
 			entries[at] = entry
 			continue
@@ -99,7 +92,7 @@ func parsed[V any](line line, parse func(line string) (string, V, error)) (key s
 	return parse(line.text)
 }
 
-// line is one line, and where it stands.
+// line is one line and its position.
 type line struct {
 	text, place string
 	listed      bool
@@ -119,7 +112,7 @@ func (s Source) lines() ([]line, error) {
 				lines = append(lines, line{text: text, place: fmt.Sprintf("%s.usersFile %s line %d", s.Option, s.File, number)})
 			}
 			if len(lines) > maxUsers {
-				break // A file of the size that is taken has millions of short lines, each with a place that takes far more memory.
+				break // A file of the maximum size may have millions of short lines, whose positions need more memory.
 			}
 		}
 	}
@@ -135,10 +128,10 @@ func (s Source) lines() ([]line, error) {
 	if s.File != "" {
 		return nil, fmt.Errorf("%s.usersFile %s holds no users, and %s.users is empty", s.Option, s.File, s.Option)
 	}
-	return nil, fmt.Errorf("%s.users and %s.usersFile are empty, so that nobody could get in", s.Option, s.Option)
+	return nil, fmt.Errorf("%s.users and %s.usersFile are both empty", s.Option, s.Option)
 }
 
-// read returns the content of the file. An error names the path, unless that may be a user instead of a path.
+// read returns the content of the file. An error contains the path, unless that may be a user.
 func (s Source) read() (string, error) {
 	if strings.ContainsAny(s.File, "\r\n${}") || strings.Contains(s.File, ":") && s.File[0] != '/' && s.File[0] != '.' {
 		return "", fmt.Errorf("%s.usersFile is not the path of a file; users stand in %s.users", s.Option, s.Option)
@@ -160,7 +153,7 @@ func (s Source) read() (string, error) {
 	return string(text), nil
 }
 
-// problems collects what is wrong with lines.
+// problems collects the errors of lines.
 type problems struct {
 	listed []string
 	more   int
@@ -185,7 +178,7 @@ func (p *problems) join() error {
 	return errors.New(text)
 }
 
-// shorten leaves the first warnings and the number of the others.
+// shorten returns the first warnings and the number of the others.
 func shorten(warnings []string) []string {
 	if more := len(warnings) - maxListed; more > 0 {
 		return append(warnings[:maxListed:maxListed], fmt.Sprintf("and %d more", more))

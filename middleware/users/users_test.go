@@ -60,13 +60,13 @@ func TestRead(t *testing.T) {
 				{"bob", "2", "m.usersFile /users line 2", false},
 				{"carl", "3", "m.users[0]", true},
 			},
-			warnings: []string{"m.users[1] takes the place of m.usersFile /users line 1, which has the same user"},
+			warnings: []string{"m.users[1] replaces m.usersFile /users line 1, which has the same user"},
 		},
 		{
 			name:     "one twice in the file",
 			from:     Source{File: "/users", ReadFile: file("ann:1\nann:2")},
 			want:     []Entry[string]{{"ann", "2", "m.usersFile /users line 2", false}},
-			warnings: []string{"m.usersFile /users line 2 takes the place of m.usersFile /users line 1, which has the same user"},
+			warnings: []string{"m.usersFile /users line 2 replaces m.usersFile /users line 1, which has the same user"},
 		},
 		{
 			name: "names that only look like another",
@@ -76,13 +76,13 @@ func TestRead(t *testing.T) {
 				{"\u00a0ann", "4", "m.users[0]", true},
 				{"\u2003ann", "3", "m.usersFile /users line 3", false},
 			},
-			warnings: []string{"m.users[0] takes the place of m.usersFile /users line 2, which has the same user"},
+			warnings: []string{"m.users[0] replaces m.usersFile /users line 2, which has the same user"},
 		},
 		{
 			name: "a comment is none in users", from: Source{Users: []string{"#ann:1"}},
 			want: []Entry[string]{{"#ann", "1", "m.users[0]", true}},
 		},
-		{name: "nothing", err: "m.users and m.usersFile are empty, so that nobody could get in"},
+		{name: "nothing", err: "m.users and m.usersFile are both empty"},
 		{
 			name: "empty file", from: Source{File: "/users", ReadFile: file("# none\n")},
 			err: "m.usersFile /users holds no users, and m.users is empty",
@@ -137,7 +137,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestShortLinesCostLittle has a file of the size that is taken say as many users as it can.
+// TestShortLinesCostLittle has a file of the maximum size with as many users as possible.
 func TestShortLinesCostLittle(t *testing.T) {
 	content := []byte(strings.Repeat("a\n", maxFile/2))
 	read := func(string) ([]byte, error) { return content, nil }
