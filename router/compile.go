@@ -7,6 +7,7 @@ import (
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/middleware"
 	"github.com/sluiceproxy/sluice/router/service"
@@ -116,7 +117,7 @@ type Compiler struct {
 	pools       *pools
 	// rotations are what services of services keep when they are built anew, memory bounds the bodies that they keep.
 	rotations map[string]*service.State
-	memory    *service.Memory
+	memory    *replay.Memory
 	// instances are the middlewares that were built, and what they keep for their owners.
 	instances *middlewareInstances
 	table     *Table
@@ -128,6 +129,10 @@ type Compiler struct {
 	// setsBefore holds, for each endpoint set that the compilation under way has counted, whether it was named before.
 	setsBefore map[string]bool
 }
+
+// bodyMemory bounds the request bodies that services of services buffer. It also bounds a body whose option sets no
+// limit.
+const bodyMemory = 64 << 20
 
 // NewCompiler returns a compiler whose tables serve through target.
 func NewCompiler(options Options, target *Switch) *Compiler {
@@ -158,7 +163,7 @@ func NewCompiler(options Options, target *Switch) *Compiler {
 		pools:       newPools(options.Registry),
 		rotations:   map[string]*service.State{},
 		instances:   newMiddlewareInstances(options.Middlewares.Files()),
-		memory:      service.NewMemory(service.DefaultMemory),
+		memory:      replay.NewMemory(bodyMemory),
 		table:       newTable(options.EntryPoints),
 		faults:      map[dynamic.Ref]fault{},
 		sets:        map[string]int{},

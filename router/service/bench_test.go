@@ -1,4 +1,4 @@
-package service
+package service_test
 
 import (
 	"fmt"
@@ -7,16 +7,18 @@ import (
 	"testing"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/loadbalancer/sticky"
+	"github.com/sluiceproxy/sluice/router/service"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // BenchmarkServices says what each kind costs a request beside its child.
 func BenchmarkServices(b *testing.B) {
 	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
-	var children []Child
+	var children []service.Child
 	for i := range 10 {
-		children = append(children, Child{Name: fmt.Sprintf("app-v%d", i), Handler: nothing, Weight: i + 1, Up: func() bool { return i > 4 }})
+		children = append(children, service.Child{Name: fmt.Sprintf("app-v%d", i), Handler: nothing, Weight: i + 1, Up: func() bool { return i > 4 }})
 	}
 	cookie, err := sticky.New("w@file", nil)
 	if err != nil {
@@ -26,21 +28,21 @@ func BenchmarkServices(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	carrier := NewMirrors()
+	carrier := service.NewMirrors()
 	defer carrier.Close()
-	mirroring := func(percent int) *Mirroring {
-		return NewMirroring(MirroringOptions{Main: children[9], To: []Mirror{{nothing, percent}}, State: NewState(), Carrier: carrier})
+	mirroring := func(percent int) *service.Mirroring {
+		return service.NewMirroring(service.MirroringOptions{Main: children[9], To: []service.Mirror{{nothing, percent}}, State: service.NewState(), Carrier: carrier})
 	}
 	for _, row := range []struct {
 		name    string
 		handler http.Handler
 	}{
-		{"weighted", NewWeighted(WeightedOptions{Children: children, State: NewState()})},
-		{"weighted/half down", NewWeighted(WeightedOptions{Children: children, HealthCheck: true, State: NewState()})},
-		{"weighted/cookie", NewWeighted(WeightedOptions{Children: children, Cookie: cookie, State: NewState()})},
-		{"highestRandomWeight", NewHighestRandomWeight(HighestRandomWeightOptions{Children: children})},
-		{"failover", NewFailover(FailoverOptions{Main: children[9], Fallback: children[8]})},
-		{"failover/by status", NewFailover(FailoverOptions{Main: children[9], Fallback: children[8], Status: status, Memory: NewMemory(1 << 20)})},
+		{"weighted", service.NewWeighted(service.WeightedOptions{Children: children, State: service.NewState()})},
+		{"weighted/half down", service.NewWeighted(service.WeightedOptions{Children: children, HealthCheck: true, State: service.NewState()})},
+		{"weighted/cookie", service.NewWeighted(service.WeightedOptions{Children: children, Cookie: cookie, State: service.NewState()})},
+		{"highestRandomWeight", service.NewHighestRandomWeight(service.HighestRandomWeightOptions{Children: children})},
+		{"failover", service.NewFailover(service.FailoverOptions{Main: children[9], Fallback: children[8]})},
+		{"failover/by status", service.NewFailover(service.FailoverOptions{Main: children[9], Fallback: children[8], Status: status, Memory: replay.NewMemory(1 << 20)})},
 		{"mirroring/0", mirroring(0)},
 		{"mirroring/100", mirroring(100)},
 	} {

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio"
+	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -21,7 +23,7 @@ type FailoverOptions struct {
 	// negative sets no limit but that of Memory. It has no effect without Status.
 	MaxBody int64
 	// Memory bounds the buffered bodies of all services.
-	Memory *Memory
+	Memory *replay.Memory
 }
 
 // Failover answers with its main service while that is up, and otherwise with its fallback.
@@ -47,6 +49,9 @@ func (f *Failover) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		f.options.Fallback.Handler.ServeHTTP(w, r)
 	case f.options.Status.Empty():
 		f.options.Main.Handler.ServeHTTP(w, r)
+	case f.options.MaxBody >= 0 && r.ContentLength > f.options.MaxBody:
+		// The fallback could not get the whole body.
+		f.options.Main.Handler.ServeHTTP(w, r)
 	default:
 		f.try(w, r)
 	}
@@ -69,10 +74,8 @@ func (f *Failover) try(w http.ResponseWriter, r *http.Request) {
 	attempt.Body, attempt.Trailer = r.Body, r.Trailer // the server fills in trailers later
 	s := newResponseInterceptor(w, &f.options.Status, cancel)
 	if hasBody(r) {
-		s.body = newReplayBody(r, f.options.MaxBody, f.options.Memory)
-		defer s.body.release()
-		s.reader = s.body.leaving(r)
-		attempt.Body = s.reader.body()
+		attempt.Body, s.body = f.body(r)
+		defer s.body.Release()
 	}
 	if !s.serve(f.options.Main.Handler, attempt) {
 		return
@@ -89,13 +92,29 @@ func (f *Failover) try(w http.ResponseWriter, r *http.Request) {
 	record.Released = record.Released && released
 }
 
+// body returns the body for the main service, and what buffers it for the fallback.
+func (f *Failover) body(r *http.Request) (*replay.Reader, *replay.Body) {
+	body, reader := new(replay.Body), new(replay.Reader)
+	body.Init(r.Body, r.ContentLength, f.options.MaxBody, f.options.Memory)
+	body.Open(reader)
+	if _, ready := r.Body.(httpio.ReadyReader); r.ProtoMajor > 1 && !ready {
+		body.Detach(reader)
+	}
+	return reader, body
+}
+
+// hasBody reports whether a request has a body.
+func hasBody(r *http.Request) bool {
+	return r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody
+}
+
 // fall runs the fallback for a request whose first response was discarded.
 func (f *Failover) fall(w http.ResponseWriter, r *http.Request, s *responseInterceptor) {
 	if s.body != nil {
-		rest := *r
-		reader := s.body.reader()
-		reader.last = true
-		rest.Body = reader.body()
+		rest, reader := *r, new(replay.Reader)
+		s.body.Open(reader)
+		s.body.Settle()
+		rest.Body = reader
 		r = &rest
 		if s.interrupted {
 			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(restTime)) // a failure shows in the read

@@ -1,4 +1,4 @@
-package service
+package service_test
 
 import (
 	"context"
@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/sluiceproxy/sluice/httpio/replay"
+	"github.com/sluiceproxy/sluice/router/service"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -37,12 +39,12 @@ func TestADiscardedAnswerIsNotWaitedForLong(t *testing.T) {
 		},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			f := NewFailover(FailoverOptions{
-				Main: handled(main), Fallback: echo("fallback"), Status: codes(t, "500"), Memory: NewMemory(1 << 20),
+			f := service.NewFailover(service.FailoverOptions{
+				Main: handled(main), Fallback: echo("fallback"), Status: codes(t, "500"), Memory: replay.NewMemory(1 << 20),
 			})
 			start := time.Now()
 			response, _ := ask(t, f)
-			if response.StatusCode != http.StatusOK || response.Header.Get("X-Service") != "fallback" || time.Since(start) > drainTime {
+			if response.StatusCode != http.StatusOK || response.Header.Get("X-Service") != "fallback" || time.Since(start) > time.Second {
 				t.Errorf("%s: %d %v after %s", name, response.StatusCode, response.Header, time.Since(start))
 			}
 		})
@@ -65,14 +67,14 @@ func TestPanicsOfMainAreTheServersUnlessItsAnswerIsDiscarded(t *testing.T) {
 		{http.StatusOK, http.ErrAbortHandler, true},
 		{0, odd, true},
 	} {
-		f := NewFailover(FailoverOptions{
+		f := service.NewFailover(service.FailoverOptions{
 			Main: handled(func(w http.ResponseWriter, _ *http.Request) {
 				if row.status != 0 {
 					w.WriteHeader(row.status)
 				}
 				panic(row.cause)
 			}),
-			Fallback: echo("fallback"), Status: codes(t, "502"), Memory: NewMemory(1 << 20),
+			Fallback: echo("fallback"), Status: codes(t, "502"), Memory: replay.NewMemory(1 << 20),
 		})
 		got := func() (cause any) {
 			defer func() { cause = recover() }()
@@ -91,13 +93,13 @@ func TestPanicsOfMainAreTheServersUnlessItsAnswerIsDiscarded(t *testing.T) {
 func TestTheFallbackIsNotAskedForAClientThatHasLeft(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	record := &telemetry.Record{}
-	f := NewFailover(FailoverOptions{
+	f := service.NewFailover(service.FailoverOptions{
 		Main: handled(func(w http.ResponseWriter, _ *http.Request) {
 			leave()
 			w.WriteHeader(http.StatusBadGateway)
 		}),
 		Fallback: handled(func(http.ResponseWriter, *http.Request) { t.Error("the fallback is asked") }),
-		Status:   codes(t, "502"), Memory: NewMemory(1 << 20),
+		Status:   codes(t, "502"), Memory: replay.NewMemory(1 << 20),
 	})
 	f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(telemetry.WithRecord(ctx, record), http.MethodGet, "/", http.NoBody))
 	if record.Status != telemetry.StatusClientClosedRequest {
@@ -107,7 +109,7 @@ func TestTheFallbackIsNotAskedForAClientThatHasLeft(t *testing.T) {
 
 func TestAnAnswerThatPassesStreams(t *testing.T) {
 	step := make(chan struct{})
-	f := NewFailover(FailoverOptions{
+	f := service.NewFailover(service.FailoverOptions{
 		Main: handled(func(w http.ResponseWriter, r *http.Request) {
 			buffer := make([]byte, 4)
 			for range 3 {
@@ -117,7 +119,7 @@ func TestAnAnswerThatPassesStreams(t *testing.T) {
 				<-step
 			}
 		}),
-		Fallback: echo("fallback"), Status: codes(t, "5xx"), MaxBody: -1, Memory: NewMemory(1 << 20),
+		Fallback: echo("fallback"), Status: codes(t, "5xx"), MaxBody: -1, Memory: replay.NewMemory(1 << 20),
 	})
 	server := front(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_ = http.NewResponseController(w).EnableFullDuplex()
@@ -143,8 +145,8 @@ func TestAnAnswerThatPassesStreams(t *testing.T) {
 }
 
 // upgrading answers requests for another protocol with 101 and then says its name, others with 503.
-func upgrading(name string, up bool) Child {
-	return Child{Name: name, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func upgrading(name string, up bool) service.Child {
+	return service.Child{Name: name, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !up || r.Header.Get("Upgrade") == "" {
 			w.WriteHeader(http.StatusServiceUnavailable)
 			return
@@ -161,8 +163,8 @@ func upgrading(name string, up bool) Child {
 
 func TestUpgradesPass(t *testing.T) {
 	for _, main := range []bool{true, false} {
-		f := NewFailover(FailoverOptions{
-			Main: upgrading("main", main), Fallback: upgrading("fallback", true), Status: codes(t, "503"), Memory: NewMemory(1 << 20),
+		f := service.NewFailover(service.FailoverOptions{
+			Main: upgrading("main", main), Fallback: upgrading("fallback", true), Status: codes(t, "503"), Memory: replay.NewMemory(1 << 20),
 		})
 		conn, reader := dial(t, front(t, f))
 		say(t, conn, "GET / HTTP/1.1\r\nHost: x.test\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n")
@@ -175,12 +177,12 @@ func TestUpgradesPass(t *testing.T) {
 }
 
 func TestFailoversNest(t *testing.T) {
-	memory := NewMemory(1 << 20)
-	inner := NewFailover(FailoverOptions{
+	memory := replay.NewMemory(1 << 20)
+	inner := service.NewFailover(service.FailoverOptions{
 		Main: reading(3), Fallback: reading(-1), Status: codes(t, "503"), MaxBody: -1, Memory: memory,
 	})
-	outer := NewFailover(FailoverOptions{
-		Main: Child{Handler: inner, Up: inner.Up}, Fallback: echo("last"), Status: codes(t, "503"), MaxBody: -1, Memory: memory,
+	outer := service.NewFailover(service.FailoverOptions{
+		Main: service.Child{Handler: inner, Up: inner.Up}, Fallback: echo("last"), Status: codes(t, "503"), MaxBody: -1, Memory: memory,
 	})
 	server := front(t, outer)
 	response, err := server.Client().Post(server.URL, "text/plain", strings.NewReader("question")) //nolint:noctx // The server of the test.
@@ -191,16 +193,16 @@ func TestFailoversNest(t *testing.T) {
 	if body, _ := io.ReadAll(response.Body); string(body) != "question" || response.Header.Get("X-Service") != "last" {
 		t.Errorf("%d %v %q", response.StatusCode, response.Header, body)
 	}
-	if memory.left.Load() != 1<<20 {
-		t.Errorf("%d bytes are left of %d", memory.left.Load(), 1<<20)
+	if memory.Left() != 1<<20 {
+		t.Errorf("%d bytes are left of %d", memory.Left(), 1<<20)
 	}
 }
 
 // HTTP/2 has other bodies and another writer.
 func TestTheFallbackGetsTheWholeBodyOverHTTP2(t *testing.T) {
-	memory := NewMemory(1 << 20)
+	memory := replay.NewMemory(1 << 20)
 	for _, read := range []int64{0, 40 << 10, -1} {
-		f := NewFailover(FailoverOptions{
+		f := service.NewFailover(service.FailoverOptions{
 			Main: reading(read), Fallback: echo("fallback"), Status: codes(t, "503"), MaxBody: 1 << 18, Memory: memory,
 		})
 		server := httptest.NewUnstartedServer(f)
@@ -224,7 +226,7 @@ func TestTheFallbackGetsTheWholeBodyOverHTTP2(t *testing.T) {
 		}
 		server.Close()
 	}
-	if left := memory.left.Load(); left != 1<<20 {
+	if left := memory.Left(); left != 1<<20 {
 		t.Errorf("%d bytes of memory are left", left)
 	}
 }

@@ -1,4 +1,4 @@
-package service
+package service_test
 
 import (
 	"bufio"
@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/httpio/replay"
+	"github.com/sluiceproxy/sluice/router/service"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -26,8 +28,8 @@ func codes(t testing.TB, list ...string) dynamic.StatusCodes {
 }
 
 // echo answers with the request's body, and its own name in X-Service.
-func echo(name string) Child {
-	return Child{Name: name, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+func echo(name string) service.Child {
+	return service.Child{Name: name, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		if err != nil {
 			w.WriteHeader(http.StatusBadRequest)
@@ -38,8 +40,8 @@ func echo(name string) Child {
 	})}
 }
 
-func handled(f func(w http.ResponseWriter, r *http.Request)) Child {
-	return Child{Name: "main", Handler: http.HandlerFunc(f)}
+func handled(f func(w http.ResponseWriter, r *http.Request)) service.Child {
+	return service.Child{Name: "main", Handler: http.HandlerFunc(f)}
 }
 
 // front serves a handler over HTTP/1.1, each request with a record of its own.
@@ -72,7 +74,7 @@ func say(t testing.TB, conn net.Conn, text string) {
 
 func TestFailoverFollowsHealth(t *testing.T) {
 	a, b := &named{name: "a"}, &named{name: "b"}
-	f := NewFailover(FailoverOptions{Main: a.child(0), Fallback: b.child(0)})
+	f := service.NewFailover(service.FailoverOptions{Main: a.child(0), Fallback: b.child(0)})
 	for _, row := range []struct {
 		mainDown, fallbackDown, up bool
 		service                    string
@@ -91,14 +93,14 @@ func TestFailoverFollowsHealth(t *testing.T) {
 // The table of statuses: who answers the client.
 func TestFailoverByStatus(t *testing.T) {
 	var status atomic.Int64
-	f := NewFailover(FailoverOptions{
+	f := service.NewFailover(service.FailoverOptions{
 		Main: handled(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-Service", "main")
 			w.Header().Set("Set-Cookie", "main=1")
 			w.WriteHeader(int(status.Load()))
 			_, _ = io.WriteString(w, "main's body")
 		}),
-		Fallback: echo("fallback"), Status: codes(t, "404", "429,500-503", "200"), MaxBody: -1, Memory: NewMemory(1 << 20),
+		Fallback: echo("fallback"), Status: codes(t, "404", "429,500-503", "200"), MaxBody: -1, Memory: replay.NewMemory(1 << 20),
 	})
 	server := front(t, f)
 	for code, fails := range map[int]bool{
@@ -129,7 +131,7 @@ func TestFailoverByStatus(t *testing.T) {
 
 // A client sees every byte on the wire, also those that libraries leave out.
 func TestNothingOfADiscardedAnswerReachesTheClient(t *testing.T) {
-	f := NewFailover(FailoverOptions{
+	f := service.NewFailover(service.FailoverOptions{
 		Main: handled(func(w http.ResponseWriter, _ *http.Request) {
 			header := w.Header()
 			header.Set("Link", "</main.css>; rel=preload")
@@ -145,7 +147,7 @@ func TestNothingOfADiscardedAnswerReachesTheClient(t *testing.T) {
 			w.Header().Set("X-Main-Late", "main")
 			_, _ = io.WriteString(w, "main's second")
 		}),
-		Fallback: echo("fallback"), Status: codes(t, "5xx"), MaxBody: -1, Memory: NewMemory(1 << 20),
+		Fallback: echo("fallback"), Status: codes(t, "5xx"), MaxBody: -1, Memory: replay.NewMemory(1 << 20),
 	})
 	server := front(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-Before", "kept")
@@ -165,7 +167,7 @@ func TestNothingOfADiscardedAnswerReachesTheClient(t *testing.T) {
 }
 
 func TestInformationalResponsesComeBeforeAnAnswerThatPasses(t *testing.T) {
-	f := NewFailover(FailoverOptions{
+	f := service.NewFailover(service.FailoverOptions{
 		Main: handled(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Link", "</a.css>")
 			w.WriteHeader(http.StatusEarlyHints)
@@ -175,7 +177,7 @@ func TestInformationalResponsesComeBeforeAnAnswerThatPasses(t *testing.T) {
 			w.Header().Set("X-Final", "yes")
 			w.WriteHeader(http.StatusNoContent)
 		}),
-		Fallback: echo("fallback"), Status: codes(t, "5xx"), Memory: NewMemory(1 << 20),
+		Fallback: echo("fallback"), Status: codes(t, "5xx"), Memory: replay.NewMemory(1 << 20),
 	})
 	conn, _ := dial(t, front(t, f))
 	say(t, conn, "GET / HTTP/1.1\r\nHost: x.test\r\nConnection: close\r\n\r\n")
@@ -190,14 +192,14 @@ func TestInformationalResponsesComeBeforeAnAnswerThatPasses(t *testing.T) {
 // A main service without an end to them takes no more memory than others.
 func TestFewInformationalResponsesWait(t *testing.T) {
 	const maxInterims = 32
-	f := NewFailover(FailoverOptions{
+	f := service.NewFailover(service.FailoverOptions{
 		Main: handled(func(w http.ResponseWriter, _ *http.Request) {
 			for range 10 * maxInterims {
 				w.WriteHeader(http.StatusEarlyHints)
 			}
 			w.WriteHeader(http.StatusNoContent)
 		}),
-		Fallback: echo("fallback"), Status: codes(t, "5xx"), Memory: NewMemory(1 << 20),
+		Fallback: echo("fallback"), Status: codes(t, "5xx"), Memory: replay.NewMemory(1 << 20),
 	})
 	conn, _ := dial(t, front(t, f))
 	say(t, conn, "GET / HTTP/1.1\r\nHost: x.test\r\nConnection: close\r\n\r\n")
@@ -208,7 +210,7 @@ func TestFewInformationalResponsesWait(t *testing.T) {
 }
 
 // reading is a main service that reads so much of the body, less than 0 for all, and answers 503 with how much it got.
-func reading(most int64) Child {
+func reading(most int64) service.Child {
 	return handled(func(w http.ResponseWriter, r *http.Request) {
 		source := r.Body.(io.Reader)
 		if most >= 0 {
@@ -222,7 +224,7 @@ func reading(most int64) Child {
 
 func TestTheFallbackGetsTheWholeBody(t *testing.T) {
 	const limit = 1 << 16
-	memory := NewMemory(1 << 20)
+	memory := replay.NewMemory(1 << 20)
 	for _, row := range []struct {
 		size, read int64
 		passes     bool
@@ -237,7 +239,7 @@ func TestTheFallbackGetsTheWholeBody(t *testing.T) {
 		{10 * limit, -1, true},
 	} {
 		for _, chunked := range []bool{false, true} {
-			f := NewFailover(FailoverOptions{
+			f := service.NewFailover(service.FailoverOptions{
 				Main: reading(row.read), Fallback: echo("fallback"), Status: codes(t, "503"), MaxBody: limit, Memory: memory,
 			})
 			server := front(t, f)
@@ -269,15 +271,15 @@ func TestTheFallbackGetsTheWholeBody(t *testing.T) {
 			}
 		}
 	}
-	if left := memory.left.Load(); left != 1<<20 {
+	if left := memory.Left(); left != 1<<20 {
 		t.Errorf("%d bytes of memory are left, want all %d", left, 1<<20)
 	}
 }
 
 // Main may answer before it has read more than the limit of a longer body: then the rest comes from the client.
 func TestTheFallbackReadsOnWhereMainStopped(t *testing.T) {
-	f := NewFailover(FailoverOptions{
-		Main: reading(10), Fallback: echo("fallback"), Status: codes(t, "503"), MaxBody: 1000, Memory: NewMemory(1 << 20),
+	f := service.NewFailover(service.FailoverOptions{
+		Main: reading(10), Fallback: echo("fallback"), Status: codes(t, "503"), MaxBody: 1000, Memory: replay.NewMemory(1 << 20),
 	})
 	server := front(t, f)
 	text := strings.Repeat("x", 100000)
@@ -298,7 +300,7 @@ func TestTheFallbackReadsOnWhereMainStopped(t *testing.T) {
 // A transport may leave a goroutine behind that still waits for the client. What it gets then is not lost.
 func TestAReaderThatWasLeftBehindLosesNothing(t *testing.T) {
 	left := make(chan struct{})
-	f := NewFailover(FailoverOptions{
+	f := service.NewFailover(service.FailoverOptions{
 		Main: handled(func(w http.ResponseWriter, r *http.Request) {
 			buffer := make([]byte, 4)
 			_, _ = io.ReadFull(r.Body, buffer)
@@ -311,7 +313,7 @@ func TestAReaderThatWasLeftBehindLosesNothing(t *testing.T) {
 			<-started
 			w.WriteHeader(http.StatusBadGateway)
 		}),
-		Fallback: echo("fallback"), Status: codes(t, "502"), MaxBody: -1, Memory: NewMemory(1 << 20),
+		Fallback: echo("fallback"), Status: codes(t, "502"), MaxBody: -1, Memory: replay.NewMemory(1 << 20),
 	})
 	conn, reader := dial(t, front(t, f))
 	say(t, conn, "POST / HTTP/1.1\r\nHost: x.test\r\nContent-Length: 12\r\n\r\n0123")
@@ -329,8 +331,8 @@ func TestAReaderThatWasLeftBehindLosesNothing(t *testing.T) {
 }
 
 func TestWithoutMemoryTheAnswerOfMainPasses(t *testing.T) {
-	f := NewFailover(FailoverOptions{
-		Main: reading(-1), Fallback: echo("fallback"), Status: codes(t, "503"), MaxBody: -1, Memory: NewMemory(5000),
+	f := service.NewFailover(service.FailoverOptions{
+		Main: reading(-1), Fallback: echo("fallback"), Status: codes(t, "503"), MaxBody: -1, Memory: replay.NewMemory(5000),
 	})
 	server := front(t, f)
 	for size, want := range map[int]int{4000: http.StatusOK, 6000: http.StatusServiceUnavailable} {
@@ -348,7 +350,7 @@ func TestWithoutMemoryTheAnswerOfMainPasses(t *testing.T) {
 
 // What a middleware of the main service does to its request is not done to the fallback's.
 func TestTheFallbackGetsTheRequestAsItCame(t *testing.T) {
-	f := NewFailover(FailoverOptions{
+	f := service.NewFailover(service.FailoverOptions{
 		Main: handled(func(w http.ResponseWriter, r *http.Request) {
 			r.URL.Path, r.Host, r.Method = "/main", "main.test", http.MethodDelete
 			r.Header.Set("X-Main", "1")
@@ -359,7 +361,7 @@ func TestTheFallbackGetsTheRequestAsItCame(t *testing.T) {
 		Fallback: handled(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = fmt.Fprint(w, r.Method, r.Host, r.URL.Path, r.Header["X-Main"], r.Header["Accept"], r.Header["X-Kept"])
 		}),
-		Status: codes(t, "502"), Memory: NewMemory(1 << 20),
+		Status: codes(t, "502"), Memory: replay.NewMemory(1 << 20),
 	})
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://x.test/path", http.NoBody)
 	r.Header.Set("Accept", "text/plain")
@@ -373,7 +375,7 @@ func TestTheFallbackGetsTheRequestAsItCame(t *testing.T) {
 
 func TestTheRecordIsTheFallbacks(t *testing.T) {
 	for _, released := range []struct{ main, fallback, want bool }{{true, true, true}, {true, false, false}, {false, true, false}} {
-		f := NewFailover(FailoverOptions{
+		f := service.NewFailover(service.FailoverOptions{
 			Main: handled(func(w http.ResponseWriter, r *http.Request) {
 				record := telemetry.RecordFrom(r.Context())
 				record.Service, record.Endpoint, record.Reason, record.Released = "main", "192.0.2.1:80", "refused", released.main
@@ -386,7 +388,7 @@ func TestTheRecordIsTheFallbacks(t *testing.T) {
 				record.Service, record.Released = "fallback", record.Released || released.fallback
 				record.Tries++
 			}),
-			Status: codes(t, "502"), Memory: NewMemory(1 << 20),
+			Status: codes(t, "502"), Memory: replay.NewMemory(1 << 20),
 		})
 		_, record := ask(t, f)
 		want := telemetry.Record{Service: "fallback", Tries: 2, Released: released.want}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/httpio/intercept"
+	"github.com/sluiceproxy/sluice/httpio/replay"
 )
 
 // responseInterceptor is the response writer of the main service. It passes a response on, unless its status is one
@@ -14,9 +15,8 @@ import (
 type responseInterceptor struct {
 	intercept.Writer
 	codes *dynamic.StatusCodes
-	body  *replayBody
-	// reader is the request body of this attempt.
-	reader *reader
+	// body is the request body, nil without one.
+	body   *replay.Body
 	cancel func()
 	timer  *time.Timer
 
@@ -25,8 +25,6 @@ type responseInterceptor struct {
 	mutex       sync.Mutex
 	over        bool
 	interrupted bool
-	// gaveUp says that the reader's givenUp is closed.
-	gaveUp bool
 }
 
 func newResponseInterceptor(w http.ResponseWriter, codes *dynamic.StatusCodes, cancel func()) *responseInterceptor {
@@ -59,12 +57,12 @@ func (s *responseInterceptor) end() {
 
 // Decide discards a response with one of the codes, if the fallback can get the whole request body.
 func (s *responseInterceptor) Decide(status int) (int, intercept.Decision) {
-	if s.codes.Contains(status) && status >= http.StatusOK && (s.body == nil || s.body.settle()) {
+	if s.codes.Contains(status) && status >= http.StatusOK && s.body.HandOver() {
 		s.timer = time.AfterFunc(drainTime, s.cancel)
 		return status, intercept.Discard
 	}
 	if s.body != nil {
-		s.body.forgo()
+		s.body.Settle()
 	}
 	return status, intercept.Pass
 }
@@ -77,12 +75,11 @@ func (s *responseInterceptor) SetReadDeadline(deadline time.Time) error {
 	if s.over {
 		return intercept.ErrDiscarded
 	}
-	if s.reader != nil && s.reader.givenUp != nil && !deadline.IsZero() && !deadline.After(time.Now()) {
-		if !s.gaveUp {
-			s.gaveUp = true
-			close(s.reader.givenUp)
+	if !deadline.IsZero() && !deadline.After(time.Now()) {
+		if s.body.Leave() {
+			return nil
 		}
-		return nil
+		s.body.Interrupt()
 	}
 	s.interrupted = true
 	return http.NewResponseController(s.ResponseWriter).SetReadDeadline(deadline)

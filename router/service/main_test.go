@@ -1,4 +1,4 @@
-package service
+package service_test
 
 import (
 	"io"
@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/sluiceproxy/sluice/router/service"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -29,8 +30,8 @@ func (n *named) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 // Up tells whether the service has not been taken down.
 func (n *named) Up() bool { return !n.down.Load() }
 
-func (n *named) child(weight int) Child {
-	return Child{Name: n.name, Handler: n, Weight: weight, Up: n.Up}
+func (n *named) child(weight int) service.Child {
+	return service.Child{Name: n.name, Handler: n, Weight: weight, Up: n.Up}
 }
 
 // ask serves one request and returns the answer with its record.

@@ -4,6 +4,7 @@ import (
 	"net/http"
 
 	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -21,7 +22,7 @@ type MirroringOptions struct {
 	// State outlives the handler, Carrier runs mirrored requests, and Memory bounds the buffered bodies.
 	State   *State
 	Carrier *Mirrors
-	Memory  *Memory
+	Memory  *replay.Memory
 }
 
 // Mirror is a service that gets copies of requests.
@@ -77,12 +78,18 @@ func (m *Mirror) takes(turn uint64) bool {
 func (m *Mirroring) serve(w http.ResponseWriter, r *http.Request, turn uint64, wanted int) {
 	o := newOriginal(r)
 	o.wanted.Store(int64(wanted))
-	var body *replayBody
+	var body *replay.Body
 	if m.options.Body && hasBody(r) {
-		body = newReplayBody(r, m.options.MaxBody, m.options.Memory)
-		defer body.abandon(o)
-		observed := *r
-		observed.Body = body.reader().body()
+		body = new(replay.Body)
+		body.Init(r.Body, r.ContentLength, m.options.MaxBody, m.options.Memory)
+		defer func() {
+			if o.body == nil {
+				body.Release()
+			}
+		}()
+		observed, reader := *r, new(replay.Reader)
+		body.Open(reader)
+		observed.Body = reader
 		r = &observed
 	}
 	m.options.Main.Handler.ServeHTTP(w, r)
@@ -103,25 +110,17 @@ func (m *Mirroring) serve(w http.ResponseWriter, r *http.Request, turn uint64, w
 // statusClientLeft is recorded for a client that left before its response began.
 const statusClientLeft = telemetry.StatusClientClosedRequest
 
-// complete adds the body to the copies, if it is complete.
-func (m *Mirroring) complete(o *original, r *http.Request, body *replayBody, wanted uint64) bool {
-	data, whole := body.whole()
+// complete adds the body to the copies, if all of it is buffered.
+func (m *Mirroring) complete(o *original, r *http.Request, body *replay.Body, wanted uint64) bool {
 	switch {
-	case whole:
-		o.body, o.done = data, body.release
+	case body.Finish():
+		o.body = body
 		o.request.Trailer = r.Trailer.Clone()
 		return true
-	case body.state.Load() == lost:
+	case body.Exceeded():
 		m.options.Carrier.dropped.Add(wanted)
 	default:
 		m.options.Carrier.unread.Add(wanted)
 	}
 	return false
-}
-
-// abandon releases the memory, unless mirrors have the body.
-func (b *replayBody) abandon(o *original) {
-	if o.body == nil {
-		b.release()
-	}
 }

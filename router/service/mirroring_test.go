@@ -1,4 +1,4 @@
-package service
+package service_test
 
 import (
 	"bytes"
@@ -19,6 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/httpio/replay"
+	"github.com/sluiceproxy/sluice/router/service"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -55,41 +57,41 @@ func (g *glass) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // plain is a mirroring service with one mirror of 100 %.
-func plain(t testing.TB, main Child, to http.Handler) (*Mirroring, *Mirrors, *Memory) {
+func plain(t testing.TB, main service.Child, to http.Handler) (*service.Mirroring, *service.Mirrors, *replay.Memory) {
 	t.Helper()
-	carrier, memory := NewMirrors(), NewMemory(1<<20)
+	carrier, memory := service.NewMirrors(), replay.NewMemory(1<<20)
 	t.Cleanup(func() {
 		carrier.Close()
-		if left := memory.left.Load(); left != 1<<20 {
+		if left := memory.Left(); left != 1<<20 {
 			t.Errorf("%d bytes of memory are left, want all", left)
 		}
 	})
-	return NewMirroring(MirroringOptions{
-		Main: main, To: []Mirror{{Handler: to, Percent: 100}}, Body: true, MaxBody: -1,
-		State: NewState(), Carrier: carrier, Memory: memory,
+	return service.NewMirroring(service.MirroringOptions{
+		Main: main, To: []service.Mirror{{Handler: to, Percent: 100}}, Body: true, MaxBody: -1,
+		State: service.NewState(), Carrier: carrier, Memory: memory,
 	}), carrier, memory
 }
 
 func TestMirrorsGetTheirSharesEvenly(t *testing.T) {
 	percents := []int{0, 1, 7, 33, 50, 99, 100}
 	var turns [][]int
-	var to []Mirror
+	var to []service.Mirror
 	var turn atomic.Int64
 	done := make(chan struct{}, 1000)
 	for i, percent := range percents {
 		turns = append(turns, nil)
-		to = append(to, Mirror{Percent: percent, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		to = append(to, service.Mirror{Percent: percent, Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 			turns[i] = append(turns[i], int(turn.Load()))
 			done <- struct{}{}
 		})})
 	}
-	carrier := NewMirrors()
+	carrier := service.NewMirrors()
 	defer carrier.Close()
-	state := NewState()
+	state := service.NewState()
 	for n := range 400 {
 		turn.Store(int64(n))
 		// A handler that is built anew goes on counting.
-		m := NewMirroring(MirroringOptions{Main: echo("main"), To: to, State: state, Carrier: carrier, Memory: NewMemory(0)})
+		m := service.NewMirroring(service.MirroringOptions{Main: echo("main"), To: to, State: state, Carrier: carrier, Memory: replay.NewMemory(0)})
 		before := carrier.Counts().Sent
 		ask(t, m)
 		for range carrier.Counts().Sent - before {
@@ -177,9 +179,9 @@ func TestMirrorsHaveACopyEach(t *testing.T) {
 		<-edited
 		got <- fmt.Sprint(r.URL.Path, r.Header["Accept"], r.Header["X-Edited"])
 	})
-	carrier := NewMirrors()
+	carrier := service.NewMirrors()
 	defer carrier.Close()
-	m := NewMirroring(MirroringOptions{Main: echo("main"), To: []Mirror{{first, 100}, {second, 100}}, State: NewState(), Carrier: carrier})
+	m := service.NewMirroring(service.MirroringOptions{Main: echo("main"), To: []service.Mirror{{first, 100}, {second, 100}}, State: service.NewState(), Carrier: carrier})
 	ask(t, m, "Accept", "text/plain")
 	if text, want := <-got, "/[text/plain][]"; strings.ReplaceAll(text, " ", "") != want {
 		t.Errorf("the second mirror got %s, want %s", text, want)
@@ -198,29 +200,29 @@ func TestBodiesThatAreNotMirrored(t *testing.T) {
 	none := handled(func(http.ResponseWriter, *http.Request) {})
 	for _, row := range []struct {
 		what   string
-		main   Child
+		main   service.Child
 		body   bool
 		limit  int64
 		memory int64
 		size   int
-		counts MirrorCounts
+		counts service.MirrorCounts
 	}{
-		{"whole", all, true, -1, 1 << 20, 100, MirrorCounts{Sent: 1}},
-		{"at the limit", all, true, 100, 1 << 20, 100, MirrorCounts{Sent: 1}},
-		{"above the limit", all, true, 99, 1 << 20, 100, MirrorCounts{Dropped: 1}},
-		{"limit 0", all, true, 0, 1 << 20, 1, MirrorCounts{Dropped: 1}},
-		{"limit 0 without a body", all, true, 0, 1 << 20, 0, MirrorCounts{Sent: 1}},
-		{"above the memory", all, true, -1, 4000, 10000, MirrorCounts{Dropped: 1}},
-		{"half read", half, true, -1, 1 << 20, 100, MirrorCounts{Unread: 1}},
-		{"not read", none, true, -1, 1 << 20, 100, MirrorCounts{Unread: 1}},
-		{"not read, not wanted", none, false, -1, 1 << 20, 100, MirrorCounts{Sent: 1}},
-		{"not wanted", all, false, 10, 1 << 20, 100, MirrorCounts{Sent: 1}},
+		{"whole", all, true, -1, 1 << 20, 100, service.MirrorCounts{Sent: 1}},
+		{"at the limit", all, true, 100, 1 << 20, 100, service.MirrorCounts{Sent: 1}},
+		{"above the limit", all, true, 99, 1 << 20, 100, service.MirrorCounts{Dropped: 1}},
+		{"limit 0", all, true, 0, 1 << 20, 1, service.MirrorCounts{Dropped: 1}},
+		{"limit 0 without a body", all, true, 0, 1 << 20, 0, service.MirrorCounts{Sent: 1}},
+		{"above the memory", all, true, -1, 4000, 10000, service.MirrorCounts{Dropped: 1}},
+		{"half read", half, true, -1, 1 << 20, 100, service.MirrorCounts{Unread: 1}},
+		{"not read", none, true, -1, 1 << 20, 100, service.MirrorCounts{Unread: 1}},
+		{"not read, not wanted", none, false, -1, 1 << 20, 100, service.MirrorCounts{Sent: 1}},
+		{"not wanted", all, false, 10, 1 << 20, 100, service.MirrorCounts{Sent: 1}},
 	} {
 		for _, chunked := range []bool{false, true} {
-			g, carrier, memory := newGlass(), NewMirrors(), NewMemory(row.memory)
-			m := NewMirroring(MirroringOptions{
-				Main: row.main, To: []Mirror{{g, 100}}, Body: row.body, MaxBody: row.limit,
-				State: NewState(), Carrier: carrier, Memory: memory,
+			g, carrier, memory := newGlass(), service.NewMirrors(), replay.NewMemory(row.memory)
+			m := service.NewMirroring(service.MirroringOptions{
+				Main: row.main, To: []service.Mirror{{g, 100}}, Body: row.body, MaxBody: row.limit,
+				State: service.NewState(), Carrier: carrier, Memory: memory,
 			})
 			text := strings.Repeat("x", row.size)
 			var source io.Reader = strings.NewReader(text)
@@ -242,7 +244,7 @@ func TestBodiesThatAreNotMirrored(t *testing.T) {
 				}
 			}
 			carrier.Close()
-			if left := memory.left.Load(); left != row.memory {
+			if left := memory.Left(); left != row.memory {
 				t.Errorf("%s, chunked %v: %d bytes of memory are left of %d", row.what, chunked, left, row.memory)
 			}
 		}
@@ -251,14 +253,15 @@ func TestBodiesThatAreNotMirrored(t *testing.T) {
 
 // Whatever mirrors do, the client gets its answer at once: here they never answer, and too many wait.
 func TestMirrorsThatHangKeepNobodyWaiting(t *testing.T) {
-	ended := make(chan error, 2*mirrorsAtOnce)
+	const atOnce = 256
+	ended := make(chan error, 2*atOnce)
 	m, carrier, _ := plain(t, echo("main"), http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		<-r.Context().Done()
 		ended <- r.Context().Err()
 	}))
 	server := front(t, m)
 	const more = 40
-	for i := range mirrorsAtOnce + more {
+	for i := range atOnce + more {
 		text := fmt.Sprint("question ", i)
 		response, err := server.Client().Post(server.URL, "text/plain", strings.NewReader(text)) //nolint:noctx // The server of the test.
 		if err != nil {
@@ -272,16 +275,16 @@ func TestMirrorsThatHangKeepNobodyWaiting(t *testing.T) {
 	}
 	// The last request may be counted after its answer is there.
 	server.Close()
-	if got, want := carrier.Counts(), (MirrorCounts{Sent: mirrorsAtOnce, Dropped: more}); got != want {
+	if got, want := carrier.Counts(), (service.MirrorCounts{Sent: atOnce, Dropped: more}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 	carrier.Close()
-	for range mirrorsAtOnce {
+	for range atOnce {
 		if err := <-ended; err != context.Canceled { //nolint:errorlint // as contexts return it
 			t.Fatal(err)
 		}
 	}
-	if m.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)); carrier.Counts().Sent != mirrorsAtOnce {
+	if m.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)); carrier.Counts().Sent != atOnce {
 		t.Error("a request was sent to a mirror after the end")
 	}
 	carrier.Close() // It may be called again.
@@ -296,8 +299,8 @@ func TestAMirrorHasATimeLimit(t *testing.T) {
 			took <- time.Since(start)
 		}))
 		ask(t, m)
-		if got := <-took; got != mirrorTime {
-			t.Errorf("the mirror had %s, want %s", got, mirrorTime)
+		if got := <-took; got != 30*time.Second {
+			t.Errorf("the mirror had %s, want %s", got, 30*time.Second)
 		}
 		synctest.Wait()
 	})
@@ -315,7 +318,7 @@ func TestPanicsOfMirrorsAreContained(t *testing.T) {
 			t.Errorf("%v: %v", cause, response.Header)
 		}
 		carrier.Close()
-		if got, want := carrier.Counts(), (MirrorCounts{Sent: 1, Broken: 1}); got != want {
+		if got, want := carrier.Counts(), (service.MirrorCounts{Sent: 1, Broken: 1}); got != want {
 			t.Errorf("%v: %+v, want %+v", cause, got, want)
 		}
 	}
@@ -335,7 +338,7 @@ func TestAPanicOfMainIsTheServers(t *testing.T) {
 		}()
 		m.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader("x")))
 	}()
-	if got := carrier.Counts(); got != (MirrorCounts{}) {
+	if got := carrier.Counts(); got != (service.MirrorCounts{}) {
 		t.Errorf("%+v, want none", got)
 	}
 }
@@ -350,7 +353,7 @@ func TestUpgradesAreNotMirrored(t *testing.T) {
 	}
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodConnect, "http://x.test/", http.NoBody)
 	m.ServeHTTP(httptest.NewRecorder(), r)
-	if got := carrier.Counts(); got != (MirrorCounts{}) {
+	if got := carrier.Counts(); got != (service.MirrorCounts{}) {
 		t.Errorf("%+v, want none", got)
 	}
 }
@@ -366,7 +369,7 @@ func TestARequestWhoseClientHasLeftIsNotMirrored(t *testing.T) {
 		defer cancel()
 		m, carrier, _ := plain(t, handled(func(_ http.ResponseWriter, r *http.Request) { left(r, cancel) }), newGlass())
 		m.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody))
-		if got, want := carrier.Counts(), (MirrorCounts{Unread: 1}); got != want {
+		if got, want := carrier.Counts(), (service.MirrorCounts{Unread: 1}); got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)
 		}
 	}
@@ -404,12 +407,12 @@ func TestTheBodyStreamsToMain(t *testing.T) {
 
 func TestHealthGoesUpThroughAllKinds(t *testing.T) {
 	a, b := &named{name: "a"}, &named{name: "b"}
-	carrier := NewMirrors()
+	carrier := service.NewMirrors()
 	defer carrier.Close()
-	m := NewMirroring(MirroringOptions{Main: a.child(0), To: []Mirror{{b, 100}}, State: NewState(), Carrier: carrier, Memory: NewMemory(0)})
-	f := NewFailover(FailoverOptions{Main: Child{Handler: m, Up: m.Up}, Fallback: b.child(0)})
-	w := NewWeighted(WeightedOptions{Children: []Child{{Name: "f", Handler: f, Weight: 1, Up: f.Up}, a.child(0)}, HealthCheck: true, State: NewState()})
-	h := NewHighestRandomWeight(HighestRandomWeightOptions{Children: []Child{{Name: "w", Handler: w, Weight: 1, Up: w.Up}}, HealthCheck: true})
+	m := service.NewMirroring(service.MirroringOptions{Main: a.child(0), To: []service.Mirror{{b, 100}}, State: service.NewState(), Carrier: carrier, Memory: replay.NewMemory(0)})
+	f := service.NewFailover(service.FailoverOptions{Main: service.Child{Handler: m, Up: m.Up}, Fallback: b.child(0)})
+	w := service.NewWeighted(service.WeightedOptions{Children: []service.Child{{Name: "f", Handler: f, Weight: 1, Up: f.Up}, a.child(0)}, HealthCheck: true, State: service.NewState()})
+	h := service.NewHighestRandomWeight(service.HighestRandomWeightOptions{Children: []service.Child{{Name: "w", Handler: w, Weight: 1, Up: w.Up}}, HealthCheck: true})
 	for _, row := range []struct {
 		a, b    bool
 		up      []bool
@@ -430,14 +433,14 @@ func TestHealthGoesUpThroughAllKinds(t *testing.T) {
 			t.Errorf("a %v, b %v: service %q, want %q", row.a, row.b, got, row.service)
 		}
 	}
-	if always := (&Child{Weight: 1}); !always.up() {
+	if !service.NewMirroring(service.MirroringOptions{}).Up() {
 		t.Error("a child that cannot be down is down")
 	}
 }
 
 // Many at a time, with several mirrors that share one body.
 func TestMirrorsShareABody(t *testing.T) {
-	carrier, memory := NewMirrors(), NewMemory(1<<20)
+	carrier, memory := service.NewMirrors(), replay.NewMemory(1<<20)
 	var wrong atomic.Int64
 	check := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -445,9 +448,9 @@ func TestMirrorsShareABody(t *testing.T) {
 			wrong.Add(1)
 		}
 	})
-	m := NewMirroring(MirroringOptions{
-		Main: echo("main"), To: []Mirror{{check, 100}, {check, 50}, {check, 100}}, Body: true, MaxBody: -1,
-		State: NewState(), Carrier: carrier, Memory: memory,
+	m := service.NewMirroring(service.MirroringOptions{
+		Main: echo("main"), To: []service.Mirror{{check, 100}, {check, 50}, {check, 100}}, Body: true, MaxBody: -1,
+		State: service.NewState(), Carrier: carrier, Memory: memory,
 	})
 	var all sync.WaitGroup
 	for i := range 26 {
@@ -462,7 +465,7 @@ func TestMirrorsShareABody(t *testing.T) {
 	}
 	all.Wait()
 	carrier.Close()
-	if counts := carrier.Counts(); wrong.Load() > 0 || counts.Sent+counts.Dropped != 650 || memory.left.Load() != 1<<20 {
-		t.Errorf("%d wrong, %+v, %d bytes left", wrong.Load(), counts, memory.left.Load())
+	if counts := carrier.Counts(); wrong.Load() > 0 || counts.Sent+counts.Dropped != 650 || memory.Left() != 1<<20 {
+		t.Errorf("%d wrong, %+v, %d bytes left", wrong.Load(), counts, memory.Left())
 	}
 }

@@ -1,7 +1,6 @@
 package service
 
 import (
-	"bytes"
 	"context"
 	"net/http"
 	"sync/atomic"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/httpio/intercept"
+	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -92,10 +92,10 @@ type original struct {
 	record  telemetry.Record
 	// keepsForwardedFor says that X-Forwarded-For stays as it is.
 	keepsForwardedFor bool
-	body              []byte
-	// wanted counts the mirrors that still use the body, done releases it.
+	// body is nil for copies without a body. It is released when no mirror uses it any more, of which wanted is the
+	// number.
+	body   *replay.Body
 	wanted atomic.Int64
-	done   func()
 }
 
 // newOriginal copies a request before the main service changes it. Its body is added later.
@@ -103,7 +103,7 @@ func newOriginal(r *http.Request) *original {
 	ctx := r.Context()
 	seen := telemetry.RecordFrom(ctx)
 	o := &original{
-		request: r.Clone(context.Background()), keepsForwardedFor: forwarded.KeepsForwardedFor(ctx), done: func() {},
+		request: r.Clone(context.Background()), keepsForwardedFor: forwarded.KeepsForwardedFor(ctx),
 		record: telemetry.Record{
 			Method: seen.Method, Host: seen.Host, Path: seen.Path, Client: seen.Client, Protocol: seen.Protocol,
 			Entrypoint: seen.Entrypoint, Router: seen.Router, Generation: seen.Generation,
@@ -117,8 +117,21 @@ func newOriginal(r *http.Request) *original {
 }
 
 func (o *original) drop() {
-	if o.wanted.Add(-1) == 0 {
-		o.done()
+	if o.wanted.Add(-1) == 0 && o.body != nil {
+		o.body.Release()
+	}
+}
+
+// addBody gives a copy of the request its body.
+func (o *original) addBody(request *http.Request) {
+	length, _, _ := o.body.Progress()
+	if len(request.Trailer) > 0 {
+		length = -1
+	}
+	if length != 0 {
+		reader := new(replay.Reader)
+		o.body.Open(reader)
+		request.Body, request.ContentLength = reader, length
 	}
 }
 
@@ -154,11 +167,8 @@ func (m *Mirrors) carry(o *original, to http.Handler, state *State) {
 		ctx = forwarded.KeepForwardedFor(ctx)
 	}
 	request := o.request.Clone(ctx)
-	if len(o.body) > 0 {
-		request.Body, request.ContentLength = newMemoryBody(o.body), int64(len(o.body))
-	}
-	if len(request.Trailer) > 0 {
-		request.Body, request.ContentLength = newMemoryBody(o.body), -1
+	if o.body != nil {
+		o.addBody(request)
 	}
 	defer func() {
 		// A mirror's failure does not concern the client.
@@ -168,18 +178,3 @@ func (m *Mirrors) carry(o *original, to http.Handler, state *State) {
 	}()
 	to.ServeHTTP(new(intercept.Sink), request)
 }
-
-// memoryBody is a request body in memory.
-type memoryBody struct{ bytes.Reader }
-
-func newMemoryBody(data []byte) *memoryBody {
-	b := &memoryBody{}
-	b.Reset(data)
-	return b
-}
-
-// ReadNow reads; it never waits.
-func (b *memoryBody) ReadNow(p []byte) (int, error) { return b.Read(p) }
-
-// Close does nothing.
-func (*memoryBody) Close() error { return nil }

@@ -1,14 +1,16 @@
-package service
+package service_test
 
 import (
 	"fmt"
 	"math"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sluiceproxy/sluice/router/service"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -23,11 +25,11 @@ func from(t *testing.T, handler http.Handler, client string) string {
 
 // All instances of all versions must come to the same result, or clients move at each update.
 func TestHighestRandomWeightNeverChangesItsMind(t *testing.T) {
-	var children []Child
+	var children []service.Child
 	for i, name := range []string{"one", "two@docker", "three", "none"} {
 		children = append(children, (&named{name: name}).child([]int{1, 3, 2, 0}[i]))
 	}
-	h := NewHighestRandomWeight(HighestRandomWeightOptions{Name: "h@file", Children: children})
+	h := service.NewHighestRandomWeight(service.HighestRandomWeightOptions{Name: "h@file", Children: children})
 	want := map[string]string{
 		"192.0.2.1": "two@docker", "192.0.2.2": "three", "192.0.2.3": "one", "198.51.100.77": "two@docker",
 		"[2001:db8::1]": "two@docker", "[2001:db8::2]": "two@docker",
@@ -44,12 +46,19 @@ func TestHighestRandomWeightNeverChangesItsMind(t *testing.T) {
 func TestHighestRandomWeightSharesClientsAndMovesFew(t *testing.T) {
 	const clients = 20000
 	services := []*named{{name: "app-v1"}, {name: "app-v2"}, {name: "app-v3"}}
-	children := []Child{services[0].child(1), services[1].child(1), services[2].child(2)}
-	h := NewHighestRandomWeight(HighestRandomWeightOptions{Name: "h@file", Children: children, HealthCheck: true})
+	children := []service.Child{services[0].child(1), services[1].child(1), services[2].child(2)}
+	h := service.NewHighestRandomWeight(service.HighestRandomWeightOptions{Name: "h@file", Children: children, HealthCheck: true})
+	ctx, w := telemetry.WithRecord(t.Context(), new(telemetry.Record)), &silent{header: http.Header{}}
+	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)
+	choose := func(client string) int {
+		telemetry.RecordFrom(ctx).Client = client
+		h.ServeHTTP(w, r)
+		return slices.IndexFunc(services, func(n *named) bool { return n.name == w.header.Get("X-Service") })
+	}
 	before, count := map[string]int{}, make([]float64, len(children))
 	for i := range clients {
 		client := fmt.Sprintf("10.%d.%d.7", i>>8, i&255)
-		before[client] = h.choose(client)
+		before[client] = choose(client)
 		count[before[client]]++
 	}
 	for i, want := range []float64{.25, .25, .5} {
@@ -59,14 +68,14 @@ func TestHighestRandomWeightSharesClientsAndMovesFew(t *testing.T) {
 	}
 	services[0].down.Store(true)
 	for client, was := range before {
-		if now := h.choose(client); now == 0 || was != 0 && now != was {
+		if now := choose(client); now == 0 || was != 0 && now != was {
 			t.Fatalf("client %s went from %d to %d when 0 went down", client, was, now)
 		}
 	}
 }
 
 func TestHighestRandomWeightTakesTheClientOfTheRecord(t *testing.T) {
-	h := NewHighestRandomWeight(HighestRandomWeightOptions{Children: []Child{(&named{name: "a"}).child(1), (&named{name: "b"}).child(1)}})
+	h := service.NewHighestRandomWeight(service.HighestRandomWeightOptions{Children: []service.Child{(&named{name: "a"}).child(1), (&named{name: "b"}).child(1)}})
 	for i := range 50 {
 		client := fmt.Sprintf("198.51.100.%d", i)
 		record := &telemetry.Record{Client: client}
@@ -81,7 +90,7 @@ func TestHighestRandomWeightTakesTheClientOfTheRecord(t *testing.T) {
 
 func TestHighestRandomWeightSaysThatNobodyAnswers(t *testing.T) {
 	a := &named{name: "a"}
-	h := NewHighestRandomWeight(HighestRandomWeightOptions{Name: "h@file", Children: []Child{a.child(1)}, HealthCheck: true})
+	h := service.NewHighestRandomWeight(service.HighestRandomWeightOptions{Name: "h@file", Children: []service.Child{a.child(1)}, HealthCheck: true})
 	if !h.Up() {
 		t.Error("it is down")
 	}

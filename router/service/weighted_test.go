@@ -1,4 +1,4 @@
-package service
+package service_test
 
 import (
 	"math"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/loadbalancer/sticky"
+	"github.com/sluiceproxy/sluice/router/service"
 )
 
 // shares asks often and returns how often each one was asked.
@@ -39,8 +40,8 @@ func wantShares(t *testing.T, what string, got []int64, want ...float64) {
 
 func TestWeightedSharesByWeight(t *testing.T) {
 	a, b, c := &named{name: "a"}, &named{name: "b"}, &named{name: "c"}
-	children := []Child{a.child(3), b.child(1), c.child(0)}
-	w := NewWeighted(WeightedOptions{Name: "w@file", Children: children, State: NewState()})
+	children := []service.Child{a.child(3), b.child(1), c.child(0)}
+	w := service.NewWeighted(service.WeightedOptions{Name: "w@file", Children: children, State: service.NewState()})
 	wantShares(t, "all up", shares(t, w, 400, a, b, c), 300, 100, 0)
 	a.down.Store(true)
 	wantShares(t, "one down without health checks", shares(t, w, 400, a, b, c), 300, 100, 0)
@@ -48,8 +49,8 @@ func TestWeightedSharesByWeight(t *testing.T) {
 
 func TestWeightedPassesOverWhoIsDown(t *testing.T) {
 	a, b, c := &named{name: "a"}, &named{name: "b"}, &named{name: "c"}
-	children := []Child{a.child(6), b.child(3), c.child(1)}
-	w := NewWeighted(WeightedOptions{Name: "w@file", Children: children, HealthCheck: true, State: NewState()})
+	children := []service.Child{a.child(6), b.child(3), c.child(1)}
+	w := service.NewWeighted(service.WeightedOptions{Name: "w@file", Children: children, HealthCheck: true, State: service.NewState()})
 	wantShares(t, "all up", shares(t, w, 1000, a, b, c), 600, 300, 100)
 	a.down.Store(true)
 	wantShares(t, "the heaviest down", shares(t, w, 4000, a, b, c), 0, 3000, 1000)
@@ -62,18 +63,18 @@ func TestWeightedPassesOverWhoIsDown(t *testing.T) {
 func TestWeightedSaysWhyNobodyAnswers(t *testing.T) {
 	a := &named{name: "a"}
 	for name, row := range map[string]struct {
-		options WeightedOptions
+		options service.WeightedOptions
 		down    bool
 		reason  string
 	}{
-		"down":           {WeightedOptions{Children: []Child{a.child(1)}, HealthCheck: true}, true, "no service of the weighted service is up"},
-		"no weight":      {WeightedOptions{Children: []Child{a.child(0)}}, false, "have weight 0"},
-		"no weight, too": {WeightedOptions{Children: []Child{a.child(0)}, HealthCheck: true}, false, "have weight 0"},
-		"no children":    {WeightedOptions{}, false, "have weight 0"},
+		"down":           {service.WeightedOptions{Children: []service.Child{a.child(1)}, HealthCheck: true}, true, "no service of the weighted service is up"},
+		"no weight":      {service.WeightedOptions{Children: []service.Child{a.child(0)}}, false, "have weight 0"},
+		"no weight, too": {service.WeightedOptions{Children: []service.Child{a.child(0)}, HealthCheck: true}, false, "have weight 0"},
+		"no children":    {service.WeightedOptions{}, false, "have weight 0"},
 	} {
 		a.down.Store(row.down)
-		row.options.Name, row.options.State = "w@file", NewState()
-		w := NewWeighted(row.options)
+		row.options.Name, row.options.State = "w@file", service.NewState()
+		w := service.NewWeighted(row.options)
 		response, record := ask(t, w)
 		if response.StatusCode != http.StatusServiceUnavailable || record.Status != http.StatusServiceUnavailable ||
 			record.Service != "w@file" || !strings.Contains(record.Reason, row.reason) {
@@ -88,9 +89,9 @@ func TestWeightedSaysWhyNobodyAnswers(t *testing.T) {
 // A change of a weight must not send everybody to the first child.
 func TestWeightedGoesOnWhereItStood(t *testing.T) {
 	a, b := &named{name: "a"}, &named{name: "b"}
-	state := NewState()
+	state := service.NewState()
 	for range 200 {
-		w := NewWeighted(WeightedOptions{Name: "w@file", Children: []Child{a.child(1), b.child(1)}, State: state})
+		w := service.NewWeighted(service.WeightedOptions{Name: "w@file", Children: []service.Child{a.child(1), b.child(1)}, State: state})
 		ask(t, w)
 	}
 	if a.count.Load() != 100 || b.count.Load() != 100 {
@@ -98,13 +99,13 @@ func TestWeightedGoesOnWhereItStood(t *testing.T) {
 	}
 }
 
-func stickyWeighted(t *testing.T, healthCheck bool, children ...Child) *Weighted {
+func stickyWeighted(t *testing.T, healthCheck bool, children ...service.Child) *service.Weighted {
 	t.Helper()
 	cookie, err := sticky.New("w@file", &dynamic.Cookie{Name: "lb", HTTPOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewWeighted(WeightedOptions{Name: "w@file", Children: children, Cookie: cookie, HealthCheck: healthCheck, State: NewState()})
+	return service.NewWeighted(service.WeightedOptions{Name: "w@file", Children: children, Cookie: cookie, HealthCheck: healthCheck, State: service.NewState()})
 }
 
 func TestWeightedKeepsAClientWithItsChild(t *testing.T) {
@@ -175,7 +176,7 @@ func (s *silent) WriteHeader(int)             {}
 func TestChoosingAllocatesNothing(t *testing.T) {
 	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	up, down := func() bool { return true }, func() bool { return false }
-	children := []Child{{Name: "a", Handler: nothing, Weight: 3, Up: down}, {Name: "b", Handler: nothing, Weight: 2, Up: up}}
+	children := []service.Child{{Name: "a", Handler: nothing, Weight: 3, Up: down}, {Name: "b", Handler: nothing, Weight: 2, Up: up}}
 	cookie, err := sticky.New("w@file", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -183,11 +184,11 @@ func TestChoosingAllocatesNothing(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://x.test/", http.NoBody)
 	r.Header.Set("Cookie", cookie.Name()+"="+sticky.ID("b"))
 	for name, handler := range map[string]http.Handler{
-		"weighted":             NewWeighted(WeightedOptions{Children: children, State: NewState()}),
-		"weighted with health": NewWeighted(WeightedOptions{Children: children, HealthCheck: true, State: NewState()}),
-		"weighted with cookie": NewWeighted(WeightedOptions{Children: children, Cookie: cookie, State: NewState()}),
-		"failover":             NewFailover(FailoverOptions{Main: children[0], Fallback: children[1]}),
-		"mirroring 0 %":        NewMirroring(MirroringOptions{Main: children[0], To: []Mirror{{nothing, 0}}, State: NewState()}),
+		"weighted":             service.NewWeighted(service.WeightedOptions{Children: children, State: service.NewState()}),
+		"weighted with health": service.NewWeighted(service.WeightedOptions{Children: children, HealthCheck: true, State: service.NewState()}),
+		"weighted with cookie": service.NewWeighted(service.WeightedOptions{Children: children, Cookie: cookie, State: service.NewState()}),
+		"failover":             service.NewFailover(service.FailoverOptions{Main: children[0], Fallback: children[1]}),
+		"mirroring 0 %":        service.NewMirroring(service.MirroringOptions{Main: children[0], To: []service.Mirror{{nothing, 0}}, State: service.NewState()}),
 	} {
 		w := &silent{header: http.Header{}}
 		if n := testing.AllocsPerRun(100, func() { handler.ServeHTTP(w, r) }); n != 0 {
