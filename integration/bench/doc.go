@@ -1,9 +1,6 @@
-// Package bench measures what a configuration costs the running binary: its start, the memory that it keeps, and one
-// change.
+// Package bench measures the cost of a configuration for the running binary: its start, its memory, and one change.
 //
-// In flow a generated file of 10,000 routers, each with a host, a path prefix and a service of its own, and changes to
-// it; out flow the CPU time of the process as the kernel counts it, the time from a write until the new route serves,
-// and a test that fails when a change costs more than it may.
-//
-// It never asks the process anything while it measures but the one request that a change is waited for with.
+// The configuration is a generated file of 10,000 routers, each with a host, a path prefix and a service of its own. It
+// measures the CPU time of the process and the time from a write until the new route serves; a test fails if a change
+// costs too much. While measuring, the only requests are those that wait for a change.
 package bench

@@ -11,7 +11,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// AccountToken returns a token of a ServiceAccount, given as namespace/name, which is good for an hour.
+// AccountToken returns a token of a ServiceAccount, given as namespace/name, valid for an hour.
 func (c *Cluster) AccountToken(account string) string {
 	c.t.Helper()
 	namespace, name := split(account)
@@ -38,7 +38,7 @@ func (c *Cluster) AccountKubeconfig(account string) string {
 	return path
 }
 
-// As returns a client that speaks to the API server with another token.
+// As returns a client with another token.
 func (c *Cluster) As(token string) kubernetes.Interface {
 	c.t.Helper()
 	config, transport, err := config(c.Endpoint, c.CAFile, token)

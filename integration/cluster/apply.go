@@ -16,12 +16,12 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// maxApplied is how many objects of one kind are sent at a time.
+// maxApplied is the number of concurrent requests for objects of one kind.
 const maxApplied = 8
 
-// Apply applies every document of the manifests, as kubectl apply --server-side does, and returns the objects as the
-// API server knows them. Documents come in their order, but for neighbours of the same kind, which come together. It
-// waits until a CustomResourceDefinition is served. An object without a namespace goes to default.
+// Apply applies every document of the manifests, as kubectl apply --server-side does, and returns the resulting
+// objects. Documents are applied in order, neighbours of the same kind concurrently. It waits until a
+// CustomResourceDefinition is served. The default namespace is default.
 func (c *Cluster) Apply(manifests ...string) []*unstructured.Unstructured {
 	c.t.Helper()
 	objects, err := c.TryApply(manifests...)
@@ -31,7 +31,7 @@ func (c *Cluster) Apply(manifests ...string) []*unstructured.Unstructured {
 	return objects
 }
 
-// TryApply is Apply for manifests that the API server may refuse: the error names each object that it does not take.
+// TryApply is Apply for manifests that the API server may refuse: the error names each refused object.
 func (c *Cluster) TryApply(manifests ...string) ([]*unstructured.Unstructured, error) {
 	objects, err := decode(manifests)
 	if err != nil {
@@ -49,7 +49,7 @@ func (c *Cluster) TryApply(manifests ...string) ([]*unstructured.Unstructured, e
 	return objects, errors.Join(faults...)
 }
 
-// applyAlike applies objects of one kind and puts what the API server answers in their places.
+// applyAlike applies objects of one kind and replaces them by the results.
 func (c *Cluster) applyAlike(objects []*unstructured.Unstructured) error {
 	kind := objects[0].GroupVersionKind()
 	mapping, err := c.mapping(kind)
@@ -104,7 +104,7 @@ func (c *Cluster) Delete(manifests ...string) {
 	}
 }
 
-// DeleteNow deletes one object, given by its kind (Kind, or Kind.group) and namespace/name, and does not wait.
+// DeleteNow deletes one object, given by its kind (Kind, or Kind.group) and namespace/name, without waiting.
 func (c *Cluster) DeleteNow(kind, path string) {
 	c.t.Helper()
 	resource, name := c.resource(kind, path)
@@ -113,7 +113,7 @@ func (c *Cluster) DeleteNow(kind, path string) {
 	}
 }
 
-// Get returns one object, nil when there is none.
+// Get returns one object, or nil.
 func (c *Cluster) Get(kind, path string) *unstructured.Unstructured {
 	c.t.Helper()
 	resource, name := c.resource(kind, path)
@@ -127,7 +127,7 @@ func (c *Cluster) Get(kind, path string) *unstructured.Unstructured {
 	return object
 }
 
-// decode reads documents of YAML or JSON. Empty ones are passed over.
+// decode parses documents of YAML or JSON. Empty ones are skipped.
 func decode(manifests []string) ([]*unstructured.Unstructured, error) {
 	var objects []*unstructured.Unstructured
 	for _, manifest := range manifests {
@@ -149,7 +149,7 @@ func decode(manifests []string) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// mapping finds the resource of a kind, which may have come a moment ago.
+// mapping returns the resource of a kind, which may be new.
 func (c *Cluster) mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, error) {
 	mapping, err := c.mapper.RESTMapping(kind.GroupKind(), kind.Version)
 	if meta.IsNoMatchError(err) {
@@ -159,7 +159,7 @@ func (c *Cluster) mapping(kind schema.GroupVersionKind) (*meta.RESTMapping, erro
 	return mapping, err
 }
 
-// on returns the client for an object's resource and namespace, which it sets where it is missing.
+// on returns the client for an object's resource and namespace, and sets a missing namespace.
 func (c *Cluster) on(mapping *meta.RESTMapping, object *unstructured.Unstructured) dynamic.ResourceInterface {
 	if mapping.Scope.Name() != meta.RESTScopeNameNamespace {
 		return c.Dynamic.Resource(mapping.Resource)

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// thing is one object of a cluster, whatever its kind.
+// thing is one object of any kind.
 type thing struct {
 	resource        schema.GroupVersionResource
 	namespace, name string
@@ -28,15 +28,15 @@ type thing struct {
 	finalizers      bool
 }
 
-// key tells things apart, and from others of the same name that came before.
+// key identifies the object, also among successors with the same name.
 func (o thing) key() string {
 	return o.resource.Resource + "." + o.resource.Group + "/" + o.namespace + "/" + o.name
 }
 
-// knownFile holds what the cluster held before any test.
+// knownFile lists the objects of the empty cluster.
 const knownFile = "known.json"
 
-// unwatched are resources that follow from others, and come and go with them.
+// unwatched are resources that are derived from others.
 func unwatched() []string {
 	return []string{
 		"componentstatuses.", "apiservices.apiregistration.k8s.io", "ipaddresses.networking.k8s.io",
@@ -45,7 +45,7 @@ func unwatched() []string {
 	}
 }
 
-// remember returns what the cluster held before any test, as a set of keys. It is written down by the first test.
+// remember returns the keys of the objects of the empty cluster. The first test writes them down.
 func (c *Cluster) remember() map[string]bool {
 	c.t.Helper()
 	known := map[string]bool{}
@@ -59,7 +59,7 @@ func (c *Cluster) remember() map[string]bool {
 	if !errors.Is(err, fs.ErrNotExist) {
 		c.t.Fatal(err)
 	}
-	// The controllers' first work.
+	// created by the controllers at first
 	for _, namespace := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {
 		c.Until("ServiceAccount", namespace+"/default", "made", func(object *unstructured.Unstructured) bool {
 			return object != nil
@@ -80,14 +80,14 @@ func (c *Cluster) remember() map[string]bool {
 	return known
 }
 
-// many is how many objects take longer to remove than a control plane takes to start.
+// many is the number of objects from which on a restart of the control plane is faster than deleting them.
 const many = 500
 
-// clean removes what was not known, until nothing of it is left. When that is too much, it removes the data of the
-// control plane, which the next test then starts anew.
+// clean deletes new objects until none is left. If there are too many, it deletes the data of the control plane, which
+// the next test restarts.
 func (c *Cluster) clean(known map[string]bool) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), timeout)
 	defer cancel()
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
@@ -113,7 +113,7 @@ func (c *Cluster) clean(known map[string]bool) {
 	}
 }
 
-// removeAll asks for the end of everything that is left: first what makes other things anew.
+// removeAll deletes everything that is left: first what creates other objects.
 func (c *Cluster) removeAll(ctx context.Context, left []thing) {
 	full := map[string]bool{}
 	var early, late, namespaces []thing
@@ -132,7 +132,7 @@ func (c *Cluster) removeAll(ctx context.Context, left []thing) {
 	c.each(early, func(one thing) { c.remove(ctx, one) })
 	c.each(late, func(one thing) { c.remove(ctx, one) })
 	c.each(namespaces, func(one thing) {
-		if !full[one.name] { // The namespace controller would look again after some seconds.
+		if !full[one.name] { // The namespace controller would retry after some seconds only.
 			_, _ = c.Kubernetes.CoreV1().Namespaces().Finalize(ctx,
 				&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: one.name}}, metav1.UpdateOptions{})
 		}
@@ -152,7 +152,7 @@ func (c *Cluster) each(things []thing, act func(thing)) {
 	running.Wait()
 }
 
-// remove deletes a thing without grace, and without those who wanted to see it off. What fails is tried again.
+// remove deletes an object without grace and without finalizers. Failures are retried later.
 func (c *Cluster) remove(ctx context.Context, one thing) {
 	var client dynamic.ResourceInterface = c.Dynamic.Resource(one.resource)
 	if one.namespace != "" {
@@ -168,7 +168,7 @@ func (c *Cluster) remove(ctx context.Context, one thing) {
 	}
 }
 
-// everything lists all objects of the cluster that can be deleted.
+// everything lists all deletable objects of the cluster.
 func (c *Cluster) everything() []thing {
 	c.t.Helper()
 	ctx := context.WithoutCancel(c.t.Context())
@@ -199,7 +199,7 @@ func (c *Cluster) listAll(ctx context.Context, resource schema.GroupVersionResou
 	c.t.Helper()
 	objects, err := c.metadata.Resource(resource).List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err) {
-		return nil // Its definition went in the meantime.
+		return nil // Its definition has been deleted.
 	}
 	if err != nil {
 		c.t.Fatalf("%s: %v", resource, err)

@@ -20,18 +20,18 @@ import (
 	"github.com/sluiceproxy/sluice/integration/cluster/node"
 )
 
-// Cluster is a control plane with one node, node-1, seen by its administrator.
+// Cluster is a control plane with one node, node-1, and the clients of its administrator.
 type Cluster struct {
-	// Endpoint is the URL of the API server, CAFile the path of the certificates that it is trusted by, Token the
-	// administrator's: what providers.kubernetesCRD takes as endpoint, certAuthFilePath and token.
+	// Endpoint is the URL of the API server, CAFile the path of its certificates, Token the administrator's: the values of
+	// endpoint, certAuthFilePath and token in providers.kubernetesCRD.
 	Endpoint, CAFile, Token string
-	// Kubeconfig is the path of a file that says the same.
+	// Kubeconfig is the path of an equivalent kubeconfig.
 	Kubeconfig string
-	// Config, Kubernetes and Dynamic are the same for client-go, without any limit of rates.
+	// Config, Kubernetes and Dynamic are clients without rate limits.
 	Config     *rest.Config
 	Kubernetes kubernetes.Interface
 	Dynamic    dynamic.Interface
-	// Nodes stand in for kubelets and scheduler.
+	// Nodes replaces kubelets and scheduler.
 	Nodes *node.Nodes
 
 	t        testing.TB
@@ -40,9 +40,9 @@ type Cluster struct {
 	metadata metadata.Interface
 }
 
-// Start starts the control plane, or takes over that of the test before, with a node that is ready. When the test ends,
-// everything that was made in the meantime is removed from the cluster. Without a namespace the test is skipped. Tests
-// that run in parallel cannot each have the cluster; their parent can.
+// Start starts the control plane, or reuses that of the previous test, with a ready node. When the test ends, all new
+// objects are removed from the cluster. Without a namespace the test is skipped. Parallel tests must share the cluster
+// of their parent.
 func Start(t testing.TB) *Cluster {
 	t.Helper()
 	c, transport := connect(t)
@@ -52,7 +52,7 @@ func Start(t testing.TB) *Cluster {
 		Pods: netip.MustParsePrefix("198.51.100.0/24"), Pods6: netip.MustParsePrefix("2001:db8::/64"),
 	})
 	t.Cleanup(func() {
-		c.StartAPI() // The test may have left it stopped.
+		c.StartAPI() // The test may have stopped it.
 		c.Nodes.Stop()
 		c.clean(known)
 		transport.CloseIdleConnections()
@@ -61,7 +61,7 @@ func Start(t testing.TB) *Cluster {
 	return c
 }
 
-// connect returns a cluster without nodes that belongs to this test alone.
+// connect returns a cluster without nodes for this test.
 func connect(t testing.TB) (*Cluster, *http.Transport) {
 	t.Helper()
 	if reason := os.Getenv(missingVariable); reason != "" {
@@ -102,14 +102,14 @@ func connect(t testing.TB) (*Cluster, *http.Transport) {
 	return c, transport
 }
 
-// For returns the same cluster for a subtest, which its failures belong to.
+// For returns the same cluster for a subtest.
 func (c *Cluster) For(t testing.TB) *Cluster {
 	own := *c
 	own.t = t
 	return &own
 }
 
-// AddNode adds a node, in a zone unless that is empty. Pods are spread over all nodes.
+// AddNode adds a node with an optional zone. Pods are spread over all nodes.
 func (c *Cluster) AddNode(name, zone string) {
 	c.t.Helper()
 	if err := c.Nodes.Add(c.t.Context(), name, zone); err != nil {
@@ -117,7 +117,7 @@ func (c *Cluster) AddNode(name, zone string) {
 	}
 }
 
-// Kill ends the backend of a pod, given as namespace/name, as a crash does. It comes back at the same address.
+// Kill kills the backend of a pod, given as namespace/name, as a crash does. It restarts at the same address.
 func (c *Cluster) Kill(pod string) {
 	c.t.Helper()
 	namespace, name := split(pod)
@@ -126,7 +126,7 @@ func (c *Cluster) Kill(pod string) {
 	}
 }
 
-// StopAPI takes the whole control plane away, as when its machine dies. Pods and their backends stay.
+// StopAPI stops the whole control plane, as if its machine failed. Pods and their backends stay.
 func (c *Cluster) StopAPI() {
 	c.t.Helper()
 	if err := c.control.stop(); err != nil {
@@ -134,7 +134,7 @@ func (c *Cluster) StopAPI() {
 	}
 }
 
-// StartAPI brings it back with the data that it had, and waits until it is ready. It does nothing while it runs.
+// StartAPI starts it again with its data, and waits until it is ready. It does nothing if it runs.
 func (c *Cluster) StartAPI() {
 	c.t.Helper()
 	if err := c.control.start(context.WithoutCancel(c.t.Context())); err != nil {
@@ -142,19 +142,19 @@ func (c *Cluster) StartAPI() {
 	}
 }
 
-// Log returns what the control plane has written.
+// Log returns the control plane's log.
 func (c *Cluster) Log() string {
 	text, _ := os.ReadFile(c.control.file(logFile))
 	return string(text)
 }
 
-// PID returns the number of the control plane's process, 0 while it is stopped.
+// PID returns the process id of the control plane, or 0.
 func (c *Cluster) PID() int {
 	pid, _ := c.control.pid()
 	return pid
 }
 
-// split takes namespace and name apart; the namespace is default where there is none.
+// split splits namespace and name; the default namespace is default.
 func split(path string) (namespace, name string) {
 	namespace, name, found := strings.Cut(path, "/")
 	if !found {

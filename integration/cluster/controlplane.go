@@ -20,25 +20,25 @@ import (
 )
 
 const (
-	// patience is how long anything may take that a cluster does by itself.
-	patience = time.Minute
-	// pause is the time between two questions.
+	// timeout bounds every wait for the cluster.
+	timeout = time.Minute
+	// pause is the polling interval.
 	pause = 10 * time.Millisecond
 )
 
-// controlPlane is the process with etcd, API server and controllers, known by its folder alone: what belongs to a test
-// binary and not to one of its tests is written down there.
+// controlPlane is the process with etcd, API server and controllers. Its state is in its folder, since it is shared by
+// all tests of a binary.
 type controlPlane struct{ folder string }
 
 func (p *controlPlane) file(name string) string { return filepath.Join(p.folder, name) }
 
-// The files of the folder that are not the control plane's own.
+// Files of the folder that are not the control plane's own.
 const (
 	pidFile = "pid"
 	logFile = "log"
 )
 
-// pid returns the number of the process, 0 when there is none.
+// pid returns the process id, or 0.
 func (p *controlPlane) pid() (int, error) {
 	text, err := os.ReadFile(p.file(pidFile))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -50,7 +50,7 @@ func (p *controlPlane) pid() (int, error) {
 	return strconv.Atoi(string(text))
 }
 
-// start starts the process, unless it runs, and waits until the API server is ready.
+// start starts the process if it does not run, and waits until the API server is ready.
 func (p *controlPlane) start(ctx context.Context) error {
 	pid, err := p.pid()
 	if err != nil {
@@ -69,8 +69,8 @@ func (p *controlPlane) launch() (pid int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer log.Close()                                   //nolint:errcheck // The process has it.
-	command := exec.Command(os.Getenv(programVariable), //nolint:noctx // It outlives the test that starts it.
+	defer log.Close()                                   //nolint:errcheck // nolint:errcheck // inherited by the process
+	command := exec.Command(os.Getenv(programVariable), //nolint:noctx // nolint:noctx // outlives the test that starts it
 		"-dir", p.folder, "-address", apiAddress, "-port", apiPort, "-services", serviceRange+","+serviceRange6)
 	command.Stdout, command.Stderr = log, log
 	if err := command.Start(); err != nil {
@@ -80,7 +80,7 @@ func (p *controlPlane) launch() (pid int, err error) {
 	return pid, os.WriteFile(p.file(pidFile), []byte(strconv.Itoa(pid)), 0o600)
 }
 
-// stop kills the process, as when its machine is gone, and waits for its end. The data stays.
+// stop kills the process, as if its machine were gone, and waits for its end. The data stays.
 func (p *controlPlane) stop() error {
 	pid, err := p.pid()
 	if err != nil || pid == 0 {
@@ -99,9 +99,9 @@ func (p *controlPlane) stop() error {
 	return os.Remove(p.file(pidFile))
 }
 
-// await waits until the API server is ready. The error ends with the log of a process that is not.
+// await waits until the API server is ready. The error of a failed start contains the log.
 func (p *controlPlane) await(ctx context.Context, pid int) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
@@ -126,11 +126,11 @@ func (p *controlPlane) await(ctx context.Context, pid int) error {
 	}
 }
 
-// ready asks the API server once.
+// ready checks the API server once.
 func (p *controlPlane) ready(ctx context.Context) bool {
 	config, transport, err := p.config()
 	if err != nil {
-		return false // It is not written yet.
+		return false // not written yet
 	}
 	defer transport.CloseIdleConnections()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, config.Host+"/readyz", nil)
@@ -146,7 +146,7 @@ func (p *controlPlane) ready(ctx context.Context) bool {
 	return response.StatusCode == http.StatusOK
 }
 
-// config returns the administrator's configuration with a transport of its own, which nobody else shares.
+// config returns the administrator's configuration with a transport of its own.
 func (p *controlPlane) config() (*rest.Config, *http.Transport, error) {
 	file, err := clientcmd.BuildConfigFromFlags("", p.file("kubeconfig"))
 	if err != nil {
@@ -171,7 +171,7 @@ func config(host, authority, token string) (*rest.Config, *http.Transport, error
 	}
 	return &rest.Config{
 		Host: host, BearerToken: token, Transport: transport,
-		QPS:            -1, // No limit: the test is the only user.
+		QPS:            -1, // No limit.
 		WarningHandler: rest.NoWarnings{},
 	}, transport, nil
 }

@@ -1,5 +1,5 @@
 // Package cluster gives tests a real Kubernetes control plane: etcd, kube-apiserver and kube-controller-manager of
-// integration/cluster/controlplane, with RBAC, and nodes that stand in for kubelets (package node). A test needs three
+// integration/cluster/controlplane, with RBAC, and nodes that replace kubelets (package node). A test needs three
 // lines:
 //
 //	func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
@@ -8,27 +8,23 @@
 //	c.Apply(manifests)
 //	c.Rollout("shop/web")
 //
-// In flow manifests; out flow a kubeconfig, clients and addresses that the test, Sluice and pods reach alike.
-// Everything runs in one network namespace that the test binary enters by starting again, so the addresses below are
-// all local there and ports never collide:
+// Everything runs in one network namespace that the test binary enters by starting again, in which these addresses are
+// local for the test, Sluice and pods:
 //
 //   - 198.51.100.0/24: the API server (.1), the nodes (.2 to .9) and pods (from .10); 2001:db8::/64: the same for IPv6
-//   - 198.18.0.0/16: pods of nodes with thousands of them, and whatever else a test wants to listen on
-//   - 198.19.0.0/16: ClusterIPs. There is no kube-proxy: nobody answers there unless the test listens
+//   - 198.18.0.0/16: pods of nodes with thousands of them, and other listeners of tests
+//   - 198.19.0.0/16: ClusterIPs. There is no kube-proxy, so they are unreachable unless the test listens there
 //
-// Thousands of Services had better have clusterIP: None, since the API server counts all ClusterIPs whenever it gives
-// one away, and a Deployment of hundreds a maxSurge of more than one pod, since each step of a rollout takes some 100
-// ms.
+// Thousands of Services should have clusterIP: None, since the API server counts all ClusterIPs for each allocation, and
+// a Deployment of hundreds a maxSurge of more than one pod, since each step of a rollout takes some 100 ms.
 //
-// One test binary has one control plane, which its tests use one after the other; what a test leaves is removed at its
-// end. Needs root, for the namespace; elsewhere the tests are skipped, and say so.
-//
-// It never imports the product, and nothing in it is faked but the kubelet.
+// The tests of a binary use its control plane one after the other; the objects of a test are removed at its end. The
+// namespace needs root; otherwise the tests are skipped. No package of the product is imported.
 package cluster
 
 import "errors"
 
-// The fixed places of the namespace.
+// Addresses in the namespace.
 const (
 	apiAddress    = "198.51.100.1"
 	apiPort       = "6443"
@@ -36,8 +32,8 @@ const (
 	serviceRange6 = "2001:db8:0:0:5::/112"
 )
 
-// ranges are what is local in the namespace.
+// ranges are the local addresses of the namespace.
 func ranges() []string { return []string{"198.51.100.0/24", "198.18.0.0/15", "2001:db8::/64"} }
 
-// errDenied says that there can be no namespace.
+// errDenied means that a namespace is not permitted.
 var errDenied = errors.New("no network namespace can be made (that takes root on Linux)")

@@ -15,17 +15,17 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// What this test binary tells itself when it starts again: the directory of its cluster and the control plane's
-// program. missingVariable holds the reason why there is no cluster.
+// Environment of this test binary when it starts again: the directory of its cluster and the control plane's program.
+// missingVariable is the reason why there is no cluster.
 const (
 	folderVariable  = "TEST_CLUSTER"
 	programVariable = "TEST_CLUSTER_PROGRAM"
 	missingVariable = "TEST_CLUSTER_MISSING"
 )
 
-// Main is what TestMain of a package calls instead of harness.Main, all of which it does too: it builds the control
-// plane unless .ci/tools did, starts the test binary again in a network namespace of its own, runs the tests, and ends
-// the control plane. Its result is the exit code.
+// Main is called by TestMain of a package instead of harness.Main, which it includes: it builds the control plane
+// unless it exists, starts the test binary again in a network namespace of its own, runs the tests, and stops the
+// control plane. Its result is the exit code.
 func Main(m *testing.M) int {
 	if node.IsPod() {
 		return node.RunPod()
@@ -49,13 +49,13 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// errNoProgram says that the control plane does not build here.
+// errNoProgram means that the control plane does not build here.
 var errNoProgram = errors.New("missing tool: the control plane")
 
-// tests are the tests of a package, and what follows them.
+// tests are the tests of a package with the clean-up after them.
 type tests struct{ m *testing.M }
 
-// Run runs the tests and ends the control plane, if one of them has started it.
+// Run runs the tests and stops the control plane if it runs.
 func (t tests) Run() int {
 	code := t.m.Run()
 	folder := os.Getenv(folderVariable)
@@ -69,7 +69,7 @@ func (t tests) Run() int {
 	return code
 }
 
-// prepare gets together what takes a network and enters the namespace. It returns only when that fails.
+// prepare does everything that needs a network and enters the namespace. It returns only on failure.
 func prepare() error {
 	if os.Geteuid() != 0 {
 		return errDenied
@@ -82,9 +82,9 @@ func prepare() error {
 	if err != nil {
 		return err
 	}
-	// What Sluice is built of has to be there before the network is gone.
+	// The modules of Sluice must be downloaded before the network is gone.
 	if output, err := exec.Command("go", "list", "-deps",
-		"github.com/sluiceproxy/sluice/cmd/sluice").CombinedOutput(); err != nil { //nolint:noctx // TestMain has no context.
+		"github.com/sluiceproxy/sluice/cmd/sluice").CombinedOutput(); err != nil { //nolint:noctx // nolint:noctx // TestMain has no context
 		return fmt.Errorf("go list: %w\n%s", err, output)
 	}
 	folder, err := os.MkdirTemp("", "sluice-cluster-")
@@ -95,7 +95,7 @@ func prepare() error {
 	return errors.Join(err, os.RemoveAll(folder))
 }
 
-// build has .ci/tools build the control plane, unless it is there, and returns its path.
+// build builds the control plane by .ci/tools, unless it exists, and returns its path.
 func build(root string) (string, error) {
 	command := exec.CommandContext(context.Background(), filepath.Join(root, ".ci", "tools"), "cluster")
 	var complaint bytes.Buffer
@@ -109,7 +109,7 @@ func build(root string) (string, error) {
 	return program, nil
 }
 
-// repository finds the root of the repository above the working directory, which is a package of ours.
+// repository finds the root of the repository.
 func repository() (string, error) {
 	folder, err := os.Getwd()
 	if err != nil {

@@ -12,17 +12,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// loopback is the index of lo, which a new namespace begins with.
+// loopback is the index of lo, which every namespace has.
 const loopback = 1
 
 // enter runs this program again in a network namespace of its own, with variables added to its environment. It returns
-// only when that fails, with errDenied when it is not allowed to.
+// only on failure, with errDenied if it is not permitted.
 func enter(variables ...string) error {
 	program, err := os.Executable()
 	if err != nil {
 		return err
 	}
-	runtime.LockOSThread() // The namespace is that of a thread until the new program takes over.
+	runtime.LockOSThread() // The namespace belongs to the thread until the new program starts.
 	if err := unix.Unshare(unix.CLONE_NEWNET); err != nil {
 		runtime.UnlockOSThread()
 		return fmt.Errorf("%w: %w", errDenied, err)
@@ -33,7 +33,7 @@ func enter(variables ...string) error {
 	return fmt.Errorf("%s: %w", program, syscall.Exec(program, os.Args, append(os.Environ(), variables...)))
 }
 
-// furnish starts lo and makes every address of the ranges one of this machine's, without adding them one by one.
+// furnish starts lo and makes every address of the ranges local.
 func furnish() error {
 	link := binary.NativeEndian.AppendUint32(make([]byte, 4), loopback) // ifinfomsg of rtnetlink(7)
 	link = binary.NativeEndian.AppendUint32(link, syscall.IFF_UP)
@@ -45,19 +45,18 @@ func furnish() error {
 		prefix := netip.MustParsePrefix(text)
 		err := tell(syscall.RTM_NEWROUTE, syscall.NLM_F_CREATE, localRoute(prefix))
 		if prefix.Addr().Is6() && errors.Is(err, syscall.EOPNOTSUPP) {
-			continue // A kernel without IPv6.
+			continue // kernel without IPv6
 		}
 		if err != nil {
 			return fmt.Errorf("route to %s: %w", prefix, err)
 		}
 	}
-	// IPv6 lets nobody listen on an address of such a route without this. Where it cannot be written, pods have IPv4
-	// alone.
+	// Required to listen on IPv6 addresses of such a route. If it fails, pods have IPv4 only.
 	_ = os.WriteFile("/proc/sys/net/ipv6/ip_nonlocal_bind", []byte("1"), 0)
 	return nil
 }
 
-// localRoute is the rtmsg of a route by which a whole range is local.
+// localRoute is the rtmsg of a route that makes a range local.
 func localRoute(prefix netip.Prefix) []byte {
 	family := byte(syscall.AF_INET)
 	if prefix.Addr().Is6() {
@@ -75,7 +74,7 @@ func localRoute(prefix netip.Prefix) []byte {
 func appendAttribute(message []byte, kind uint16, value []byte) []byte {
 	message = binary.NativeEndian.AppendUint16(message, uint16(4+len(value)))
 	message = binary.NativeEndian.AppendUint16(message, kind)
-	return append(message, value...) // Addresses and indexes are multiples of four bytes, so no padding is needed.
+	return append(message, value...) // Addresses and indexes are multiples of four bytes, so there is no padding.
 }
 
 // tell sends one request to the kernel by netlink(7) and returns its answer.
@@ -84,7 +83,7 @@ func tell(kind, flags uint16, body []byte) error {
 	if err != nil {
 		return err
 	}
-	defer syscall.Close(socket) //nolint:errcheck // Nothing is lost.
+	defer syscall.Close(socket) //nolint:errcheck // nolint:errcheck // nothing is lost
 	kernel := &syscall.SockaddrNetlink{Family: syscall.AF_NETLINK}
 	if err := syscall.Bind(socket, kernel); err != nil {
 		return err

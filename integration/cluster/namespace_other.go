@@ -4,5 +4,5 @@ package cluster
 
 import "fmt"
 
-// enter fails: network namespaces are a matter of Linux.
+// enter fails: network namespaces need Linux.
 func enter(...string) error { return fmt.Errorf("%w: this is not Linux", errDenied) }

@@ -17,9 +17,9 @@ import (
 	"github.com/sluiceproxy/sluice/integration/cluster/follow"
 )
 
-// Until watches one object, given by its kind (Kind, or Kind.group where several groups have it) and namespace/name,
-// until the condition holds of it, and returns it. The condition sees nil while there is none. The test fails after a
-// minute, with the words of what and the object.
+// Until watches one object, given by its kind (Kind, or Kind.group if ambiguous) and namespace/name, until the
+// condition holds, and returns it. The condition gets nil if the object does not exist. On timeout the test fails with
+// what and the object.
 func (c *Cluster) Until(kind, path, what string,
 	holds func(*unstructured.Unstructured) bool,
 ) *unstructured.Unstructured {
@@ -31,7 +31,8 @@ func (c *Cluster) Until(kind, path, what string,
 		}))
 }
 
-// UntilAll does so with all objects of a kind in a namespace; all namespaces when that is empty. They come in no order.
+// UntilAll is Until for all objects of a kind in a namespace, or in all namespaces if that is empty. They are in no
+// order.
 func (c *Cluster) UntilAll(kind, namespace, what string,
 	holds func([]*unstructured.Unstructured) bool,
 ) []*unstructured.Unstructured {
@@ -48,7 +49,7 @@ func (c *Cluster) until(
 	resource dynamic.ResourceInterface, selector, what string, holds func([]*unstructured.Unstructured) bool,
 ) []*unstructured.Unstructured {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.t.Context()), timeout)
 	defer cancel()
 	source := follow.Source{
 		List: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
@@ -76,12 +77,12 @@ func (c *Cluster) until(
 			object.SetManagedFields(nil)
 		}
 		last, _ := json.MarshalIndent(objects, "", "  ")
-		c.t.Fatalf("%s: not within %v; there is\n%.4000s", what, patience, last)
+		c.t.Fatalf("%s: not within %v; there is\n%.4000s", what, timeout, last)
 	}
 	return objects
 }
 
-// update puts changes into a list of objects.
+// update applies changes to a list of objects.
 func update(objects []*unstructured.Unstructured, changes []follow.Change) []*unstructured.Unstructured {
 	for _, change := range changes {
 		object := change.Object.(*unstructured.Unstructured)
@@ -103,7 +104,7 @@ func first(objects []*unstructured.Unstructured) *unstructured.Unstructured {
 	return objects[0]
 }
 
-// Condition returns the status of a condition of an object, and nothing when it has none of that type.
+// Condition returns the status of an object's condition, or an empty string.
 func Condition(object *unstructured.Unstructured, kind string) string {
 	if object == nil {
 		return ""
@@ -118,11 +119,11 @@ func Condition(object *unstructured.Unstructured, kind string) string {
 	return ""
 }
 
-// kind finds the resource of a kind that is given as Kind or Kind.group.
+// kind returns the resource of a kind given as Kind or Kind.group.
 func (c *Cluster) kind(text string) *meta.RESTMapping {
 	c.t.Helper()
 	parsed := schema.ParseGroupKind(text)
-	// The singular name is that of the kind.
+	// The singular name is the kind in lower case.
 	asked := schema.GroupVersionResource{Group: parsed.Group, Resource: strings.ToLower(parsed.Kind)}
 	found, err := c.mapper.KindFor(asked)
 	if meta.IsNoMatchError(err) {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Rollout restarts a Deployment, given as namespace/name, and waits until it is complete: every pod is new and
-// available. Old pods may still be on their way out.
+// Rollout restarts a Deployment, given as namespace/name, and waits until every pod is new and available. Old pods may
+// still be terminating.
 func (c *Cluster) Rollout(deployment string) {
 	c.t.Helper()
 	namespace, name := split(deployment)
@@ -27,7 +27,7 @@ func (c *Cluster) Rollout(deployment string) {
 	c.Deployed(deployment)
 }
 
-// Scale sets the number of a Deployment's pods and waits until it is complete.
+// Scale sets the number of a Deployment's pods and waits until it is reached.
 func (c *Cluster) Scale(deployment string, replicas int) {
 	c.t.Helper()
 	namespace, name := split(deployment)
@@ -39,7 +39,7 @@ func (c *Cluster) Scale(deployment string, replicas int) {
 	c.Deployed(deployment)
 }
 
-// Deployed waits until a Deployment, given as namespace/name, is as its manifest says: every pod is new and available.
+// Deployed waits until a Deployment, given as namespace/name, matches its manifest: every pod is new and available.
 func (c *Cluster) Deployed(deployment string) {
 	c.t.Helper()
 	c.Until("Deployment.apps", deployment, "complete", func(object *unstructured.Unstructured) bool {
@@ -50,8 +50,8 @@ func (c *Cluster) Deployed(deployment string) {
 	})
 }
 
-// Endpoints waits until the EndpointSlices of a Service, given as namespace/name, hold exactly count addresses that are
-// ready, and no other, and returns them in order.
+// Endpoints waits until the EndpointSlices of a Service, given as namespace/name, contain exactly count ready addresses
+// and no others, and returns them sorted.
 func (c *Cluster) Endpoints(service string, count int) []string {
 	c.t.Helper()
 	namespace, name := split(service)
@@ -77,7 +77,7 @@ func (c *Cluster) Endpoints(service string, count int) []string {
 	return ready
 }
 
-// convert turns an object into its typed form. False: there is none, or it is of another kind.
+// convert converts an object to its typed form. It returns false if there is none, or it has another kind.
 func convert(object *unstructured.Unstructured, into any) bool {
 	return object != nil && runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, into) == nil
 }

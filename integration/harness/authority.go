@@ -29,7 +29,7 @@ type Authority struct {
 	certificate *x509.Certificate
 }
 
-// NewAuthority makes an authority whose files live as long as the test.
+// NewAuthority makes an authority whose files are removed when the test ends.
 func NewAuthority(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{t: t, dir: t.TempDir(), Pool: x509.NewCertPool()}
@@ -53,11 +53,11 @@ func NewAuthority(t testing.TB) *Authority {
 type Issued struct {
 	// CertFile and KeyFile are the paths of both as PEM.
 	CertFile, KeyFile string
-	// Pair is both, for crypto/tls.
+	// Pair is both for crypto/tls.
 	Pair tls.Certificate
 }
 
-// Issue makes a certificate for names and addresses, good for servers and for clients. The first one names its files.
+// Issue makes a certificate for names and addresses, for servers and clients. The first name is that of its files.
 func (a *Authority) Issue(names ...string) Issued {
 	a.t.Helper()
 	template := a.template(names[0])

@@ -5,41 +5,41 @@ import (
 	"time"
 )
 
-// Await receives from a channel, or sees it closed, and fails the test when that does not happen within 20 s.
+// Await receives from a channel, or detects that it is closed, and fails the test on timeout.
 func Await[T any](t testing.TB, from <-chan T, what string) T {
 	t.Helper()
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case value := <-from:
 		return value
 	case <-timer.C:
-		t.Fatalf("%s: not within %v", what, patience)
+		t.Fatalf("%s: not within %v", what, timeout)
 		panic("unreachable")
 	}
 }
 
-// Hand sends to a channel, and fails the test when nobody receives within 20 s.
+// Hand sends to a channel, and fails the test on timeout.
 func Hand[T any](t testing.TB, to chan<- T, value T, what string) {
 	t.Helper()
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case to <- value:
 	case <-timer.C:
-		t.Fatalf("%s: not within %v", what, patience)
+		t.Fatalf("%s: not within %v", what, timeout)
 	}
 }
 
-// Until repeats a question until the answer is yes, and fails the test when that takes too long.
+// Until polls a condition until it is true, and fails the test on timeout.
 func Until(t testing.TB, what string, yes func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
 	for !yes() {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", patience, what)
+			t.Fatalf("not within %v: %s", timeout, what)
 		}
 		<-ticker.C
 	}

@@ -17,10 +17,10 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Backend is an endpoint in this process that answers on three listeners of loopback alike. What it answers depends on
-// the path; see the methods of its handlers.
+// Backend is an endpoint in this process with three listeners on loopback. Its responses depend on the path; see its
+// handlers.
 type Backend struct {
-	// Name is in the header X-Backend of every response.
+	// Name is sent in the header X-Backend of every response.
 	Name string
 	// H1, H2 and H2C are the addresses (host:port) of the listeners: HTTP/1.1; TLS with HTTP/2 and HTTP/1.1; HTTP/2 with
 	// prior knowledge and HTTP/1.1, both without TLS.
@@ -33,7 +33,7 @@ type Backend struct {
 }
 
 // StartBackend starts a backend; the certificate of its TLS listener is issued by the authority to 127.0.0.1 and
-// backend.test. It is closed when the test ends, with whatever is still open.
+// backend.test. It is closed at the end of the test, with all connections.
 func StartBackend(t testing.TB, name string, authority *Authority) *Backend {
 	t.Helper()
 	b := &Backend{Name: name, streams: map[string]*Stream{}, grpc: newGRPC()}
@@ -65,14 +65,14 @@ func StartBackend(t testing.TB, name string, authority *Authority) *Backend {
 // serve listens on loopback with HTTP/1.1 and the protocols given, and returns the address.
 func serve(t testing.TB, handler http.Handler, protocols *http.Protocols, settings *tls.Config) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // It is closed with the server.
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // nolint:noctx // closed with the server
 	if err != nil {
 		t.Fatal(err)
 	}
 	protocols.SetHTTP1(true)
 	server := &http.Server{
 		Handler: handler, Protocols: protocols, TLSConfig: settings,
-		ErrorLog: log.New(io.Discard, "", 0), // Clients that leave are part of the tests.
+		ErrorLog: log.New(io.Discard, "", 0), // Clients that disconnect are part of the tests.
 	}
 	ended := make(chan error, 1)
 	go func() {
@@ -91,7 +91,7 @@ func serve(t testing.TB, handler http.Handler, protocols *http.Protocols, settin
 	return listener.Addr().String()
 }
 
-// Seen returns how many requests have arrived, of any kind.
+// Seen returns the number of requests of any kind.
 func (b *Backend) Seen() int64 { return b.seen.Load() }
 
 func (b *Backend) routes(mux *http.ServeMux) {
@@ -110,11 +110,10 @@ func (b *Backend) routes(mux *http.ServeMux) {
 	mux.HandleFunc("/websocket", b.websocket)
 }
 
-// RefusedAddress returns an address of loopback on which nobody listens. The port stays taken until the test ends, so
-// that nobody will.
+// RefusedAddress returns an address of loopback that refuses connections. The port is reserved until the test ends.
 func RefusedAddress(t testing.TB) string {
 	t.Helper()
-	// A socket that is bound and does not listen refuses connections and keeps its port.
+	// A socket that is bound without listening refuses connections and keeps its port.
 	descriptor, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)

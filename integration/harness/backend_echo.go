@@ -11,14 +11,14 @@ import (
 	"testing"
 )
 
-// Echo is what a backend says of a request that it got.
+// Echo is a backend's description of a request.
 type Echo struct {
 	Backend, Proto, Method, Host, Path, Query, RequestURI, RemoteAddr string
-	// Header holds the request's header fields, Trailer those after its body.
+	// Header holds the request's header fields, Trailer its trailers.
 	Header, Trailer http.Header
-	// ContentLength is that of the request, -1 when it is unknown.
+	// ContentLength is that of the request, -1 if unknown.
 	ContentLength int64
-	// BodyLength and BodyHash describe the body: bytes, and SHA-256 in hexadecimal.
+	// BodyLength is in bytes, BodyHash the SHA-256 in hexadecimal.
 	BodyLength int64
 	BodyHash   string
 }
@@ -33,7 +33,7 @@ func (r Response) Echo(t testing.TB) Echo {
 	return echo
 }
 
-// echo describes the request as an Echo in JSON, once it has been read.
+// echo answers with an Echo of the request.
 func (b *Backend) echo(w http.ResponseWriter, r *http.Request) {
 	hash := sha256.New()
 	length, err := io.Copy(hash, r.Body)
@@ -48,8 +48,8 @@ func (b *Backend) echo(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// mirror sends each piece of the body back as it comes, under its type if it has one, and then the request's trailers.
-// It may be a Stream.
+// mirror sends each piece of the body back as it arrives, with its type if there is one, and then the request's
+// trailers. It may be a Stream.
 func (b *Backend) mirror(w http.ResponseWriter, r *http.Request) {
 	stream := &Stream{Begun: make(chan struct{}), Gone: make(chan struct{})}
 	if r.URL.Query().Has("id") {
@@ -60,7 +60,7 @@ func (b *Backend) mirror(w http.ResponseWriter, r *http.Request) {
 	close(stream.Begun)
 	defer close(stream.Gone)
 	control := http.NewResponseController(w)
-	_ = control.EnableFullDuplex() // HTTP/2 is, always.
+	_ = control.EnableFullDuplex() // always on with HTTP/2
 	if kind := r.Header.Get("Content-Type"); kind != "" {
 		w.Header().Set("Content-Type", kind)
 	}
@@ -100,7 +100,7 @@ func (b *Backend) bytes(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(w, Pattern(size))
 }
 
-// trailers sends a body with one trailer that is announced and one that is not.
+// trailers sends a body with one announced and one unannounced trailer.
 func (b *Backend) trailers(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set("Trailer", "X-Announced")
 	_, _ = io.WriteString(w, "body")
@@ -108,7 +108,7 @@ func (b *Backend) trailers(w http.ResponseWriter, _ *http.Request) {
 	w.Header().Set(http.TrailerPrefix+"X-Late", "second")
 }
 
-// early sends 103 with a Link, once more with another one, and then the response.
+// early sends 103 with a Link, 103 with another one, and then the response.
 func (b *Backend) early(w http.ResponseWriter, _ *http.Request) {
 	for _, link := range []string{"</style.css>; rel=preload", "</script.js>; rel=preload"} {
 		w.Header().Set("Link", link)
@@ -119,7 +119,7 @@ func (b *Backend) early(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, "final")
 }
 
-// status answers with the status code, without a body where none is allowed.
+// status answers with the status code, without a body if none is allowed.
 func (b *Backend) status(w http.ResponseWriter, r *http.Request) {
 	code, err := strconv.Atoi(r.URL.Query().Get("code"))
 	if err != nil {
@@ -132,7 +132,7 @@ func (b *Backend) status(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fields answers with header fields that come twice, that are empty, or that end with this hop.
+// fields answers with header fields that are duplicate, empty, or hop-by-hop.
 func (b *Backend) fields(w http.ResponseWriter, _ *http.Request) {
 	h := w.Header()
 	h["Set-Cookie"] = []string{"a=1; Path=/", "b=2; HttpOnly"}

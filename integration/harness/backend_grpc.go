@@ -12,7 +12,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// The metadata that the gRPC service of a Backend sends back: EchoHeader in the head, EchoTrailer in the trailers.
+// Metadata that the gRPC service of a Backend sends back: EchoHeader in the head, EchoTrailer in the trailers.
 const (
 	EchoHeader  = "x-echo-header"
 	EchoTrailer = "x-echo-trailer"
@@ -24,12 +24,12 @@ func newGRPC() *grpc.Server {
 	return server
 }
 
-// service is gRPC's test service, as far as the tests ask for it.
+// service implements the used part of gRPC's test service.
 type service struct {
 	grpc_testing.UnimplementedTestServiceServer
 }
 
-// UnaryCall sends the payload back, or the status that the request asks for.
+// UnaryCall sends the payload back, or the requested status.
 func (service) UnaryCall(ctx context.Context, r *grpc_testing.SimpleRequest) (*grpc_testing.SimpleResponse, error) {
 	if err := grpc.SetHeader(ctx, received(ctx, EchoHeader)); err != nil {
 		return nil, err
@@ -43,7 +43,7 @@ func (service) UnaryCall(ctx context.Context, r *grpc_testing.SimpleRequest) (*g
 	return &grpc_testing.SimpleResponse{Payload: r.GetPayload()}, nil
 }
 
-// StreamingOutputCall sends one message of each size that the request lists, and then its status.
+// StreamingOutputCall sends one message of each requested size, and then the status.
 func (service) StreamingOutputCall(r *grpc_testing.StreamingOutputCallRequest,
 	stream grpc.ServerStreamingServer[grpc_testing.StreamingOutputCallResponse],
 ) error {
@@ -59,7 +59,7 @@ func (service) StreamingOutputCall(r *grpc_testing.StreamingOutputCallRequest,
 	return wanted(r.GetResponseStatus())
 }
 
-// StreamingInputCall answers with the sum of the sizes of all messages.
+// StreamingInputCall answers with the sum of the message sizes.
 func (service) StreamingInputCall(stream grpc.ClientStreamingServer[grpc_testing.StreamingInputCallRequest, grpc_testing.StreamingInputCallResponse]) error {
 	sum := 0
 	for {
@@ -74,7 +74,7 @@ func (service) StreamingInputCall(stream grpc.ClientStreamingServer[grpc_testing
 	}
 }
 
-// FullDuplexCall sends each message back as it comes. A message with a status ends the call with it.
+// FullDuplexCall sends each message back. A message with a status ends the call with it.
 func (service) FullDuplexCall(stream grpc.BidiStreamingServer[grpc_testing.StreamingOutputCallRequest, grpc_testing.StreamingOutputCallResponse]) error {
 	if err := stream.SendHeader(received(stream.Context(), EchoHeader)); err != nil {
 		return err
@@ -97,7 +97,7 @@ func (service) FullDuplexCall(stream grpc.BidiStreamingServer[grpc_testing.Strea
 	}
 }
 
-// received returns one key of the metadata that came with the request.
+// received returns one key of the request's metadata.
 func received(ctx context.Context, key string) metadata.MD {
 	found := metadata.MD{}
 	if values := metadata.ValueFromIncomingContext(ctx, key); len(values) > 0 {

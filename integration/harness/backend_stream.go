@@ -9,18 +9,17 @@ import (
 	"github.com/coder/websocket"
 )
 
-// Stream is one exchange that the test directs: a request whose query names it with id.
+// Stream is one exchange that the test controls: a request with its id in the query.
 type Stream struct {
-	// Begun is closed when the request has arrived, Gone when it is over, be it that the client left or that it was
-	// answered.
+	// Begun is closed when the request has arrived, Gone when it has ended in any way.
 	Begun, Gone chan struct{}
-	// Events are sent by /events one after another; closing it ends the response of /events and /hang.
+	// Events are sent by /events one after another; closing the channel ends the response of /events and /hang.
 	Events chan string
-	// Err is why /mirror could not read the whole request, once Gone is closed.
+	// Err is why /mirror could not read the whole request; valid after Gone is closed.
 	Err error
 }
 
-// Stream registers the exchange with the id, before it is asked for.
+// Stream registers the exchange with the id. It is called before the request.
 func (b *Backend) Stream(id string) *Stream {
 	stream := &Stream{Begun: make(chan struct{}), Gone: make(chan struct{}), Events: make(chan string)}
 	b.mutex.Lock()
@@ -42,7 +41,7 @@ func (b *Backend) take(w http.ResponseWriter, r *http.Request) *Stream {
 	return stream
 }
 
-// events sends the events of a stream as they come (text/event-stream).
+// events sends the events of a stream (text/event-stream).
 func (b *Backend) events(w http.ResponseWriter, r *http.Request) {
 	stream := b.take(w, r)
 	if stream == nil {
@@ -67,13 +66,13 @@ func (b *Backend) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// hang reads the request and answers nothing until the events are closed or the client has left.
+// hang reads the request and does not answer until the events are closed or the client has gone.
 func (b *Backend) hang(w http.ResponseWriter, r *http.Request) {
 	stream := b.take(w, r)
 	if stream == nil {
 		return
 	}
-	_, _ = io.Copy(io.Discard, r.Body) // Only then the server notices a client of HTTP/1.1 that leaves.
+	_, _ = io.Copy(io.Discard, r.Body) // The server detects disconnects of HTTP/1.1 clients after this.
 	close(stream.Begun)
 	defer close(stream.Gone)
 	select {
@@ -83,7 +82,7 @@ func (b *Backend) hang(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// slow begins a response at once and sends nothing more until the events are closed or the client has left.
+// slow begins a response at once and pauses until the events are closed or the client has gone.
 func (b *Backend) slow(w http.ResponseWriter, r *http.Request) {
 	stream := b.take(w, r)
 	if stream == nil {
@@ -100,8 +99,8 @@ func (b *Backend) slow(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// cut breaks off: before the head without size, else after size bytes of a body that should be twice as long, which is
-// announced by its length unless chunked is set.
+// cut aborts the response: before the head without size, else after size bytes of a body of twice the length, which is
+// announced unless chunked is set.
 func (b *Backend) cut(w http.ResponseWriter, r *http.Request) {
 	size, _ := strconv.ParseInt(r.URL.Query().Get("size"), 10, 64)
 	if size > 0 {
@@ -114,27 +113,27 @@ func (b *Backend) cut(w http.ResponseWriter, r *http.Request) {
 	panic(http.ErrAbortHandler)
 }
 
-// refuse answers 413 without reading the body. The whole response is sent before the server looks for the rest of it.
+// refuse answers 413 without reading the body. The whole response is sent before the server reads the rest of it.
 func (b *Backend) refuse(w http.ResponseWriter, _ *http.Request) {
 	const text = "too large"
 	control := http.NewResponseController(w)
-	_ = control.EnableFullDuplex() // HTTP/2 is, always.
+	_ = control.EnableFullDuplex() // always on with HTTP/2
 	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(http.StatusRequestEntityTooLarge)
 	_, _ = io.WriteString(w, text)
 	_ = control.Flush()
 }
 
-// websocket sends every message back, and closes as the client does.
+// websocket sends every message back, and closes like the client.
 func (b *Backend) websocket(w http.ResponseWriter, r *http.Request) {
 	connection, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		Subprotocols:       []string{"echo"},
 		InsecureSkipVerify: true,
 	})
 	if err != nil {
-		return // Accept has answered.
+		return // Accept has answered
 	}
-	defer connection.CloseNow() //nolint:errcheck // It is closed one way or the other.
+	defer connection.CloseNow() //nolint:errcheck // nolint:errcheck // closed either way
 	connection.SetReadLimit(8 << 20)
 	for {
 		kind, message, err := connection.Read(r.Context())

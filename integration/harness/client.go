@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// Protocol is how a client speaks to an entrypoint.
+// Protocol is the protocol between a client and an entrypoint.
 type Protocol string
 
-// The protocols that clients speak.
 const (
 	H1    Protocol = "h1"
 	H1TLS Protocol = "h1+TLS"
@@ -22,7 +21,7 @@ const (
 	H2C   Protocol = "h2c"
 )
 
-// Protocols lists all of them.
+// Protocols returns all of them.
 func Protocols() []Protocol { return []Protocol{H1, H1TLS, H2, H2C} }
 
 // Secure reports whether the protocol runs over TLS.
@@ -39,28 +38,27 @@ func (p Protocol) Scheme() string {
 	return "http"
 }
 
-// Client is an http.Client that speaks one protocol to one address, whatever host its URLs name. It follows no
-// redirect, keeps no cookie and decompresses nothing.
+// Client is an http.Client that uses one protocol and one address, regardless of the hosts in URLs. It does not follow
+// redirects, keep cookies or decompress.
 type Client struct {
 	*http.Client
 
-	// Protocol is what it speaks.
 	Protocol Protocol
-	// Transport is what the embedded client sends with.
+	// Transport is the transport of the embedded client.
 	Transport *http.Transport
 
 	host string
 	t    testing.TB
 }
 
-// NewClient returns a client that connects to the address and asks for the host. The TLS settings may be nil where the
-// protocol does without; the name for SNI is that of the host.
+// NewClient returns a client that connects to the address and requests the host. The TLS settings may be nil for plain
+// protocols; SNI is the host.
 func NewClient(t testing.TB, protocol Protocol, address, host string, settings *tls.Config) *Client {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(!protocol.HTTP2())
 	protocols.SetHTTP2(protocol == H2)
 	protocols.SetUnencryptedHTTP2(protocol == H2C)
-	dialer := &net.Dialer{Timeout: patience}
+	dialer := &net.Dialer{Timeout: timeout}
 	transport := &http.Transport{
 		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
 			return dialer.DialContext(ctx, network, address)
@@ -69,7 +67,7 @@ func NewClient(t testing.TB, protocol Protocol, address, host string, settings *
 		Protocols:             protocols,
 		DisableCompression:    true,
 		MaxIdleConnsPerHost:   200,
-		ExpectContinueTimeout: patience, // Nobody guesses that a server does not answer.
+		ExpectContinueTimeout: timeout, // Wait for 100 Continue.
 	}
 	t.Cleanup(transport.CloseIdleConnections)
 	return &Client{
@@ -82,7 +80,7 @@ func NewClient(t testing.TB, protocol Protocol, address, host string, settings *
 	}
 }
 
-// For returns the same client for a subtest, which its failures belong to.
+// For returns the same client for a subtest.
 func (c *Client) For(t testing.TB) *Client {
 	own := *c
 	own.t = t
@@ -92,7 +90,7 @@ func (c *Client) For(t testing.TB) *Client {
 // URL returns the URL of a path with query.
 func (c *Client) URL(path string) string { return c.Protocol.Scheme() + "://" + c.host + path }
 
-// Request returns a request for a path with query, which lives as long as the test.
+// Request returns a request for a path with query. Its context ends with the test.
 func (c *Client) Request(method, path string, body io.Reader) *http.Request {
 	c.t.Helper()
 	request, err := http.NewRequestWithContext(c.t.Context(), method, c.URL(path), body)
@@ -110,7 +108,7 @@ type Response struct {
 	Text string
 }
 
-// Send sends a request and reads the whole response. It fails the test when that does not succeed.
+// Send sends a request and reads the whole response, or fails the test.
 func (c *Client) Send(request *http.Request) Response {
 	c.t.Helper()
 	response, err := c.Try(request)
@@ -132,7 +130,7 @@ func (c *Client) Post(path, body string) Response {
 	return c.Send(c.Request(http.MethodPost, path, bytes.NewReader([]byte(body))))
 }
 
-// Try sends a request and reads the response as far as it comes. The error says why it is not complete.
+// Try sends a request and reads the response as far as possible. The error is why it is not complete.
 func (c *Client) Try(request *http.Request) (Response, error) {
 	response, err := c.Do(request)
 	if err != nil {

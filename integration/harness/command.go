@@ -11,24 +11,23 @@ import (
 	"testing"
 )
 
-// environment is that of the tests, without what would be an option of Sluice.
+// environment is that of the tests, without variables that are options of Sluice.
 func environment() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, "SLUICE_") })
 }
 
-// Result is how a command ended.
+// Result is the result of a command.
 type Result struct {
 	// Code is the exit code.
-	Code int
-	// Stdout and Stderr are what it has written.
+	Code           int
 	Stdout, Stderr string
 }
 
-// Run runs Sluice with arguments until it ends by itself, for subcommands and for configurations with which it does not
-// start. The test fails when that takes longer than 20 s, or when there are signs of a bug.
+// Run runs Sluice with arguments until it ends by itself, for subcommands and invalid configurations. The test fails on
+// timeout, or if there are signs of a bug.
 func Run(t testing.TB, dir string, env []string, args ...string) Result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
 	command := exec.CommandContext(ctx, Binary(t), args...)

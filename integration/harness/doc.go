@@ -1,9 +1,9 @@
-// Package harness starts the built Sluice as a user would, with backends behind it and clients before it.
+// Package harness runs the built Sluice for tests, with backends behind it and clients before it.
 //
-// In flow the text of a static configuration and of dynamic files; out flow a running process whose addresses, log and
-// memory can be asked for, an in-process Backend that speaks HTTP/1.1, HTTP/2, h2c, gRPC, WebSocket and server-sent
-// events, clients of each protocol, and certificates that both ends trust. A process that panics, reports a data race
-// or does not end with exit code 0 fails the test that started it.
+// Start writes a static configuration and dynamic files and starts a process, whose addresses, log and memory can be
+// read. Backend is an in-process endpoint with HTTP/1.1, HTTP/2, h2c, gRPC, WebSocket and server-sent events, Client a
+// client of each protocol, and Authority issues certificates for both. A process that panics, reports a data race or
+// does not end with exit code 0 fails its test.
 //
-// It never looks into the packages of the product, and never listens anywhere but on loopback.
+// It imports no package of the product, and everything listens on loopback.
 package harness

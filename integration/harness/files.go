@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 )
 
-// Write puts a dynamic file into place by a rename, as editors and deployments do.
+// Write replaces a dynamic file by a rename, as editors and deployments do.
 func (s *Sluice) Write(name, text string) {
 	s.t.Helper()
 	file := filepath.Join(s.DynamicDir, name)
@@ -21,7 +21,7 @@ func (s *Sluice) Write(name, text string) {
 	}
 }
 
-// Overwrite writes a dynamic file in place, so that a reader may meet it empty or half written.
+// Overwrite writes a dynamic file in place, so that a reader may find it empty or partly written.
 func (s *Sluice) Overwrite(name, text string) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.DynamicDir, name), []byte(s.Expand(text)), 0o600); err != nil {

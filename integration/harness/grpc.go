@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/interop/grpc_testing"
 )
 
-// NewGRPC returns a client of a Backend's gRPC service that connects to the address and asks for the host: with TLS, or
-// without when the settings are nil.
+// NewGRPC returns a client of a Backend's gRPC service that connects to the address and requests the host: with TLS, or
+// without if the settings are nil.
 func NewGRPC(t testing.TB, address, host string, settings *tls.Config) grpc_testing.TestServiceClient {
 	t.Helper()
 	transport := insecure.NewCredentials()

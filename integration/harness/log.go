@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Log collects what a process writes. It may be read while the process runs.
+// Log collects the output of a process. It may be read while the process runs.
 type Log struct {
 	mutex   sync.Mutex
 	text    bytes.Buffer
@@ -17,7 +17,6 @@ type Log struct {
 
 func newLog() *Log { return &Log{changed: make(chan struct{})} }
 
-// Write appends to the log and never fails.
 func (l *Log) Write(p []byte) (int, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -26,7 +25,7 @@ func (l *Log) Write(p []byte) (int, error) {
 	return l.text.Write(p)
 }
 
-// String returns everything that was written until now.
+// String returns everything that was written so far.
 func (l *Log) String() string {
 	text, _ := l.read()
 	return text
@@ -38,7 +37,7 @@ func (l *Log) read() (string, <-chan struct{}) {
 	return l.text.String(), l.changed
 }
 
-// Wait waits for a line that holds all of the words, and returns it. It fails when ctx ends first.
+// Wait waits for a line that contains all of the words, and returns it. It fails if ctx ends first.
 func (l *Log) Wait(ctx context.Context, words ...string) (string, error) {
 	for {
 		text, changed := l.read()

@@ -11,13 +11,13 @@ import (
 	"go.uber.org/goleak"
 )
 
-// binaryVariable names the environment variable with the path of the binary to test. It does not begin with SLUICE_,
-// where Sluice itself looks for options.
+// binaryVariable is the environment variable with the path of the binary to test. It does not begin with SLUICE_, the
+// prefix of options.
 const binaryVariable = "TEST_SLUICE"
 
-// Main is what TestMain of a package calls: it builds Sluice once, unless TEST_SLUICE names a binary, runs the tests,
-// and looks for goroutines that they left behind. Its result is the exit code. A test binary with the race detector
-// tests a Sluice with the race detector. The tests are a *testing.M, or something around it.
+// Main is called by TestMain of a package: it builds Sluice once, unless TEST_SLUICE names a binary, runs the tests,
+// and checks for leaked goroutines. Its result is the exit code. A test binary with the race detector builds Sluice
+// with the race detector. m is a *testing.M, or a wrapper.
 func Main(m interface{ Run() int }) int {
 	remove, err := provide()
 	if err != nil {
@@ -35,7 +35,7 @@ func Main(m interface{ Run() int }) int {
 	return code
 }
 
-// Binary returns the path of the binary to test. It fails the test when TestMain did not call Main.
+// Binary returns the path of the binary to test. It fails the test if TestMain did not call Main.
 func Binary(t testing.TB) string {
 	t.Helper()
 	path := os.Getenv(binaryVariable)
@@ -45,7 +45,7 @@ func Binary(t testing.TB) string {
 	return path
 }
 
-// provide sets TEST_SLUICE to the path of a binary. The function removes what was built.
+// provide sets TEST_SLUICE to the path of a binary. The returned function removes a built one.
 func provide() (func(), error) {
 	if path := os.Getenv(binaryVariable); path != "" {
 		_, err := os.Stat(path)

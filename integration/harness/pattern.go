@@ -6,15 +6,14 @@ import (
 	"io"
 )
 
-// Pattern returns a reader of size bytes that never repeat at a power of two, so that a piece that is lost, doubled or
-// moved is noticed.
+// Pattern returns a reader of size bytes that do not repeat at a power of two, so that lost, duplicate or moved pieces
+// are detected.
 func Pattern(size int64) io.Reader { return io.LimitReader(&pattern{}, size) }
 
 type pattern struct{ at int64 }
 
 const period = 251 // a prime
 
-// Read fills p and never fails.
 func (r *pattern) Read(p []byte) (int, error) {
 	for i := range p {
 		p[i] = byte(r.at % period)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Raw is a connection whose bytes the test writes itself. It gives up after 20 s.
+// Raw is a connection on which the test writes bytes itself, with a timeout.
 type Raw struct {
 	net.Conn
 
@@ -25,13 +25,13 @@ func Dial(t testing.TB, address string) *Raw {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = connection.Close() })
-	if err := connection.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := connection.SetDeadline(time.Now().Add(timeout)); err != nil {
 		t.Fatal(err)
 	}
 	return &Raw{connection, bufio.NewReader(connection), t}
 }
 
-// Ask writes bytes and reads one response to GET; the connection stays open. The error says why there is none.
+// Ask writes bytes and reads one response to GET; the connection stays open. The error is why there is none.
 func (r *Raw) Ask(bytes string) (Response, error) {
 	if _, err := io.WriteString(r.Conn, bytes); err != nil {
 		return Response{}, err
@@ -39,7 +39,7 @@ func (r *Raw) Ask(bytes string) (Response, error) {
 	return r.Response()
 }
 
-// Response reads one more response.
+// Response reads another response.
 func (r *Raw) Response() (Response, error) {
 	response, err := http.ReadResponse(r.reader, nil)
 	if err != nil {
@@ -52,18 +52,18 @@ func (r *Raw) Response() (Response, error) {
 	return Response{Response: response, Text: string(text)}, err
 }
 
-// End ends sending, which a server of net/http takes for a client that has left.
+// End closes the sending side, which servers of net/http treat as a disconnect.
 func (r *Raw) End() {
 	if tcp, ok := r.Conn.(*net.TCPConn); ok {
-		_ = tcp.CloseWrite() // The other side may have closed it already.
+		_ = tcp.CloseWrite() // may be closed by the peer
 	}
 }
 
-// Rest reads everything that is still sent until the other side closes or resets the connection, which it must do.
+// Rest reads until the peer closes or resets the connection, which it must do.
 func (r *Raw) Rest() string {
 	r.t.Helper()
 	rest, err := io.ReadAll(r.reader)
-	if timeout, ok := err.(net.Error); ok && timeout.Timeout() { //nolint:errorlint // A read returns it as it is.
+	if timeout, ok := err.(net.Error); ok && timeout.Timeout() { //nolint:errorlint // nolint:errorlint // not wrapped by Read
 		r.t.Errorf("the connection stays open: %v", err)
 	}
 	return string(rest)

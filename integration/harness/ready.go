@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// pause is the time between two questions.
+// pause is the polling interval.
 const pause = 2 * time.Millisecond
 
-// Readiness is what /ready answers.
+// Readiness is the response of /ready.
 type Readiness struct {
-	// Status is the status of the answer.
+	// Status is the HTTP status.
 	Status int `json:"-"`
 
 	Ready       bool
@@ -23,10 +23,10 @@ type Readiness struct {
 	Verdicts    []Finding
 }
 
-// Finding is a verdict about one object, or a file.
+// Finding is a verdict on an object or a file.
 type Finding struct{ Kind, Name, Status, Code, Reason, Origin string }
 
-// Readiness asks /ready on the entrypoint traefik. It fails the test when there is no answer.
+// Readiness requests /ready on the entrypoint traefik. It fails the test without a response.
 func (s *Sluice) Readiness() Readiness {
 	s.t.Helper()
 	answer, err := s.readiness(s.t.Context(), s.Addr("traefik"))
@@ -55,15 +55,15 @@ func (s *Sluice) readiness(ctx context.Context, address string) (Readiness, erro
 	if err != nil {
 		return answer, err
 	}
-	defer response.Body.Close() //nolint:errcheck // It was read.
+	defer response.Body.Close() //nolint:errcheck // nolint:errcheck // already read
 	answer.Status = response.StatusCode
 	return answer, json.NewDecoder(response.Body).Decode(&answer)
 }
 
-// Until asks /ready until the answer is as wanted, and returns it.
+// Until requests /ready until wanted is true, and returns the response.
 func (s *Sluice) Until(what string, wanted func(Readiness) bool) Readiness {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), timeout)
 	defer cancel()
 	stop := s.cancelAtEnd(cancel)
 	defer stop()
@@ -88,7 +88,7 @@ func (s *Sluice) awaitReady() {
 	s.Until("ready", func(r Readiness) bool { return r.Status == http.StatusOK })
 }
 
-// Apply changes something and waits until a table serves that is newer than the one before.
+// Apply makes a change and waits until a newer table is active.
 func (s *Sluice) Apply(change func()) {
 	s.t.Helper()
 	before := s.Readiness().Generation

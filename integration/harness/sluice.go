@@ -17,36 +17,36 @@ import (
 )
 
 const (
-	// patience is how long anything may take that needs no time of its own.
-	patience = time.Minute
+	// timeout bounds every wait.
+	timeout = time.Minute
 	// stopTime is how long a process may take to end after SIGTERM; graceTimeOut is 10 s by default.
 	stopTime = 30 * time.Second
 )
 
-// Setup is what a user writes down before starting Sluice. In all of its texts ${DYNAMIC} stands for the directory of
-// the dynamic files, ${DIR} for the one above it, and ${NAME} for the value of NAME in Vars.
+// Setup is a user's configuration. In all of its texts ${DYNAMIC} is replaced by the directory of the dynamic files,
+// ${DIR} by the one above it, and ${NAME} by the value of NAME in Vars.
 type Setup struct {
-	// Static is the text of the static configuration, whose entrypoints listen on 127.0.0.1:0. With ping, Start waits
-	// until /ready answers 200 on the entrypoint traefik.
+	// Static is the text of the static configuration, whose entrypoints listen on 127.0.0.1:0. If it has ping, Start waits
+	// until /ready on the entrypoint traefik answers 200.
 	Static string
 	// Format is yaml (the default) or toml, for Static.
 	Format string
-	// Dynamic holds the texts of the dynamic files by their names.
+	// Dynamic maps names of dynamic files to their texts.
 	Dynamic map[string]string
-	// Vars are what the texts may name.
+	// Vars are the variables of the texts.
 	Vars map[string]string
 	// Args follow --configFile on the command line; Env, NAME=VALUE, is added to the environment.
 	Args []string
 	Env  []string
-	// NotReady says that Start returns as soon as the process has begun.
+	// NotReady makes Start return as soon as the process has started.
 	NotReady bool
-	// Stdout takes what the process writes to standard output, in the place of its log.
+	// Stdout receives the standard output instead of Log.
 	Stdout *os.File
 }
 
 // Sluice is a running process.
 type Sluice struct {
-	// Log is what the process has written to standard error and standard output.
+	// Log is the standard error and standard output of the process.
 	Log *Log
 	// Dir holds the static configuration, DynamicDir the dynamic files.
 	Dir, DynamicDir string
@@ -55,7 +55,7 @@ type Sluice struct {
 	vars    *strings.Replacer
 	command *exec.Cmd
 	ended   chan struct{} // closed when the process has ended
-	over    atomic.Bool   // somebody has seen to the end
+	over    atomic.Bool   // the end has been checked
 }
 
 // Start writes the files, starts Sluice and waits until it is ready. It is stopped when the test ends.
@@ -102,7 +102,7 @@ func replacer(dir, dynamic string, vars map[string]string) *strings.Replacer {
 
 func (s *Sluice) launch(args []string, setup Setup) {
 	s.t.Helper()
-	s.command = exec.Command(Binary(s.t), args...) //nolint:noctx // The process ends by a signal, not by being killed.
+	s.command = exec.Command(Binary(s.t), args...) //nolint:noctx // nolint:noctx // ends by a signal, not by being killed
 	s.command.Stdout, s.command.Stderr = s.Log, s.Log
 	if setup.Stdout != nil {
 		s.command.Stdout = setup.Stdout
@@ -114,13 +114,13 @@ func (s *Sluice) launch(args []string, setup Setup) {
 	}
 	go func() {
 		defer close(s.ended)
-		_ = s.command.Wait() // ProcessState tells how it ended.
+		_ = s.command.Wait() // ProcessState has the result.
 	}()
 	s.t.Cleanup(func() { s.Stop() })
 }
 
-// Stop sends SIGTERM and waits for the end; after a first call, or after Wait, it does nothing. The test fails when the
-// process ends with another exit code than 0, too late, or with signs of a bug in its log.
+// Stop sends SIGTERM and waits for the end; a further call, or one after Wait, does nothing. The test fails if the exit
+// code is not 0, on timeout, or if the log contains signs of a bug.
 func (s *Sluice) Stop() {
 	s.t.Helper()
 	if s.over.Swap(true) {
@@ -143,7 +143,7 @@ func (s *Sluice) Signal(signal os.Signal) {
 	}
 }
 
-// Wait waits for the end of the process, looks for signs of a bug in its log, and returns the exit code.
+// Wait waits for the end of the process, checks its log for signs of a bug, and returns the exit code.
 func (s *Sluice) Wait() int {
 	s.t.Helper()
 	timer := time.NewTimer(stopTime)
@@ -151,7 +151,7 @@ func (s *Sluice) Wait() int {
 	select {
 	case <-s.ended:
 	case <-timer.C:
-		s.Signal(syscall.SIGQUIT) // The Go runtime writes what every goroutine does.
+		s.Signal(syscall.SIGQUIT) // The Go runtime prints all goroutines.
 		<-s.ended
 		s.t.Errorf("sluice did not end within %v:\n%s", stopTime, s.Log)
 	}
@@ -162,7 +162,7 @@ func (s *Sluice) Wait() int {
 	return s.command.ProcessState.ExitCode()
 }
 
-// trouble matches what no run may write.
+// trouble matches log lines that indicate a bug.
 var trouble = regexp.MustCompile(`WARNING: DATA RACE|(?m)^panic:|(?m)^fatal error:|handler panicked|goroutine \d+ \[`)
 
 // Ended is closed when the process has ended.
@@ -171,10 +171,10 @@ func (s *Sluice) Ended() <-chan struct{} { return s.ended }
 // PID returns the number of the process.
 func (s *Sluice) PID() int { return s.command.Process.Pid }
 
-// Addr returns the host and port on which an entrypoint listens, as the log tells it.
+// Addr returns the host and port on which an entrypoint listens, from the log.
 func (s *Sluice) Addr(entrypoint string) string {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), timeout)
 	defer cancel()
 	stop := s.cancelAtEnd(cancel)
 	defer stop()
@@ -187,7 +187,7 @@ func (s *Sluice) Addr(entrypoint string) string {
 
 var address = regexp.MustCompile(`127\.0\.0\.1:\d+|\[::1\]:\d+`)
 
-// cancelAtEnd cancels a wait when the process ends, so that nobody waits for the dead.
+// cancelAtEnd cancels a wait when the process ends.
 func (s *Sluice) cancelAtEnd(cancel func()) (stop func()) {
 	done := make(chan struct{})
 	var ended sync.WaitGroup
@@ -201,10 +201,10 @@ func (s *Sluice) cancelAtEnd(cancel func()) (stop func()) {
 	return func() { close(done); ended.Wait() }
 }
 
-// WaitLog waits for a line of the log that holds all of the words, and returns it.
+// WaitLog waits for a line of the log that contains all of the words, and returns it.
 func (s *Sluice) WaitLog(words ...string) string {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(s.t.Context(), timeout)
 	defer cancel()
 	line, err := s.Log.Wait(ctx, words...)
 	if err != nil {
@@ -213,7 +213,7 @@ func (s *Sluice) WaitLog(words ...string) string {
 	return line
 }
 
-// Memory returns what the process keeps in memory (VmRSS) and the most that it ever did (VmHWM), in bytes.
+// Memory returns the current and the peak resident memory of the process (VmRSS, VmHWM) in bytes.
 func (s *Sluice) Memory() (now, peak int64) {
 	s.t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.PID()))

@@ -6,7 +6,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-// WebSocket opens a WebSocket on a path, and fails the test when that is refused. It is closed when the test ends.
+// WebSocket opens a WebSocket on a path, or fails the test. It is closed when the test ends.
 func (c *Client) WebSocket(path string) *websocket.Conn {
 	c.t.Helper()
 	connection, response, err := websocket.Dial(c.t.Context(), c.URL(path), &websocket.DialOptions{

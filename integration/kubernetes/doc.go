@@ -1,6 +1,4 @@
-// Package kubernetes tests the providers of a cluster as its users meet them.
-//
-// In flow manifests: a real control plane takes them, pods with addresses follow from them, and a built Sluice reads
-// them with the rights of deploy/kubernetes. Out flow the answers that clients get, what /ready and /metrics say, and
-// what Sluice writes into the cluster. It never looks into the packages of the product.
+// Package kubernetes tests the Kubernetes providers of the built Sluice with a real control plane, pods with addresses,
+// and the permissions of deploy/kubernetes: responses to clients, /ready and /metrics, and what Sluice writes into the
+// cluster.
 package kubernetes

@@ -1,10 +1,9 @@
 // Command testsummary runs every test of the module and ends with one line: "N passed, N failed, N skipped".
 //
-// In: the packages of the module; the unit tests run under the race detector, those of integration/ without it. Out:
-// what failed with its output, what was skipped with its reason, the line, and exit code 1 if anything failed. Every
-// test and every subtest counts as one; a package that does not build, or dies outside its tests, counts as one
-// failure. With CI=true a skip is a failure, but for the one test whose tool and database cannot be had everywhere.
-// Never: it decides nothing about the tests themselves, retries none, and hides no output of one that failed.
+// Unit tests run under the race detector, those of integration/ without it. It prints the output of failures, the
+// reasons of skips, and the summary; the exit code is 1 if anything failed. Every test and subtest counts as one; a
+// package that does not build, or exits outside of its tests, counts as one failure. With CI=true a skip is a failure,
+// except for the one test whose tool and database may be unavailable. Tests are not retried.
 package main
 
 import (
@@ -26,7 +25,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is main with its surroundings as arguments; its result is the exit code.
+// run is main with explicit dependencies; its result is the exit code.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	flags := flag.NewFlagSet("testsummary", flag.ContinueOnError)
 	flags.SetOutput(stderr)
@@ -52,7 +51,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return tally.finish()
 }
 
-// compilerPresent says whether there is a C compiler, without which the race detector does not link.
+// compilerPresent reports whether there is a C compiler, which the race detector needs.
 func compilerPresent() bool {
 	compiler := os.Getenv("CC")
 	if compiler == "" {
@@ -62,7 +61,7 @@ func compilerPresent() bool {
 	return err == nil
 }
 
-// execute runs one phase and feeds its events to the tally. Its error says that go itself failed without naming a test.
+// execute runs one phase and adds its events to the tally. Its error is a failure of go itself.
 func execute(ctx context.Context, phase phase, tally *tally, stderr io.Writer) error {
 	if len(phase.packages) == 0 {
 		return nil
@@ -85,7 +84,7 @@ func execute(ctx context.Context, phase phase, tally *tally, stderr io.Writer) e
 		return readErr
 	}
 	if exit, ok := errors.AsType[*exec.ExitError](waitErr); ok && exit.ExitCode() == 1 && tally.failed > before {
-		return nil // The failures that it speaks of are counted already.
+		return nil // its failures are counted already
 	}
 	return waitErr
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// excused is the one test that may be skipped with CI=true: neither its tool nor its database can be had everywhere.
+// excused is the one test that may be skipped with CI=true: its tool and database may be unavailable.
 const excused = "TestGovulncheck"
 
 // event is one line of `go test -json` (go doc test2json).
@@ -22,15 +22,15 @@ type event struct {
 	ImportPath string
 }
 
-// key names a test; the package itself has an empty test name.
+// key identifies a test; the package itself has an empty test name.
 type key struct{ pkg, test string }
 
-// tally counts what the tests report and prints what a reader needs to see of it.
+// tally counts results and prints the relevant output.
 type tally struct {
 	out                     io.Writer
 	strict                  bool // CI=true: a skip is a failure
 	passed, failed, skipped int
-	running                 map[key]*strings.Builder // what each unfinished test, or package, has printed
+	running                 map[key]*strings.Builder // output of each running test or package
 	failures                map[string]int           // failed tests by package
 }
 
@@ -38,7 +38,7 @@ func newTally(out io.Writer, strict bool) *tally {
 	return &tally{out: out, strict: strict, running: map[key]*strings.Builder{}, failures: map[string]int{}}
 }
 
-// read takes events until the stream ends. A line that is no event is an error: the count could not be trusted.
+// read processes events until the stream ends. An invalid line is an error, since counts would be wrong.
 func (t *tally) read(events io.Reader) error {
 	decoder := json.NewDecoder(events)
 	for {
@@ -53,7 +53,7 @@ func (t *tally) read(events io.Reader) error {
 	}
 }
 
-// take counts one event.
+// take processes one event.
 func (t *tally) take(e event) {
 	k := key{e.Package, e.Test}
 	switch e.Action {
@@ -90,10 +90,10 @@ func (t *tally) endTest(e event, output string) {
 	}
 }
 
-// endPackage reports a package, and counts the failures that no test of it has reported.
+// endPackage reports a package, and counts failures outside of its tests.
 func (t *tally) endPackage(e event, output string) {
 	for k, partial := range t.running {
-		if k.pkg == e.Package { // It never ended: the process died under it.
+		if k.pkg == e.Package { // It did not end: the process exited.
 			t.print("%s%s: %s did not end\n", partial, e.Package, k.test)
 			delete(t.running, k)
 			t.failed++
@@ -111,7 +111,7 @@ func (t *tally) endPackage(e event, output string) {
 	}
 }
 
-// skip counts and names something that did not run.
+// skip counts and reports a skipped test.
 func (t *tally) skip(name, why string) {
 	if t.strict && !strings.HasSuffix(name, ": "+excused) {
 		t.failed++
@@ -128,7 +128,7 @@ func (t *tally) fail(what string) {
 	t.print("FAIL %s\n", what)
 }
 
-// finish prints the last line and returns the exit code. No test at all is a failure too.
+// finish prints the summary and returns the exit code. No test at all is a failure.
 func (t *tally) finish() int {
 	if t.passed+t.failed == 0 {
 		t.fail("no test ran")
@@ -154,7 +154,7 @@ func (t *tally) print(format string, args ...any) {
 // logged matches what t.Skip prints: four spaces for each level, file, line, and the reason.
 var logged = regexp.MustCompile(`(?m)^ +[A-Za-z0-9_]+\.go:\d+: (.*)$`)
 
-// reason finds why a test was skipped in what it printed.
+// reason finds the reason of a skip in the output.
 func reason(output string) string {
 	found := logged.FindAllStringSubmatch(output, -1)
 	if len(found) == 0 {

@@ -1,10 +1,8 @@
-// Command backend is the endpoint for rows that nginx cannot answer: it reads a request's body before it answers, and
-// sends bodies in chunks.
+// Command backend is the endpoint for rows that nginx cannot serve: it reads request bodies before it answers, and
+// sends chunked bodies.
 //
-// In flow requests of HTTP/1.1 with a Content-Length or without a body; out flow answers that were made beforehand, one
-// write for each. It costs as little as possible, so that the proxy stays what is measured.
-//
-// It never checks what it reads: it is no server for anybody but the comparison, and listens on loopback alone.
+// It serves HTTP/1.1 requests with a Content-Length or without a body; each response is a prepared buffer in a single
+// write, so that the proxy is what is measured. It does not validate requests and listens on loopback only.
 package main
 
 import (

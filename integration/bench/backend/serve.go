@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// chunks and chunk are how many pieces a body in chunks has, and the bytes of each.
+// chunks is the number of chunks of a body, and chunk their length.
 const (
 	chunks = 4
 	chunk  = 4 << 10
@@ -39,7 +39,7 @@ func serve(connection net.Conn) {
 	}
 }
 
-// head reads a request's head, and returns its path and the length of its body.
+// head reads a request's head, and returns its path and Content-Length.
 func head(reader *bufio.Reader) (path string, length int64, err error) {
 	line, err := reader.ReadSlice('\n')
 	if err != nil {
@@ -68,7 +68,7 @@ func head(reader *bufio.Reader) (path string, length int64, err error) {
 	}
 }
 
-// fixedAnswer is 128 bytes with their length.
+// fixedAnswer is 128 bytes with Content-Length.
 func fixedAnswer() []byte {
 	return []byte("HTTP/1.1 200 OK\r\nServer: backend\r\nContent-Type: text/plain\r\nContent-Length: 128\r\n\r\n" +
 		strings.Repeat("x", 128))

@@ -16,8 +16,8 @@ import (
 	"time"
 )
 
-// writeCertificate makes the certificate of all proxies (P-256, signed by itself) and writes it to bench.pem, its key
-// to bench.key, and both to bench.both.
+// writeCertificate writes the self-signed certificate of all proxies (P-256) to bench.pem, its key to bench.key, and
+// both to bench.both.
 func writeCertificate(folder string) error {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

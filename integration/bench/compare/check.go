@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// check sends the request once, and reports whether the answer is what it should be.
+// check sends the request once, and checks the response.
 func (t target) check(ctx context.Context) error {
 	scheme, method := "http", http.MethodGet
 	if t.tls {
@@ -33,7 +33,7 @@ func (t target) check(ctx context.Context) error {
 	}
 	transport := &http.Transport{
 		DisableKeepAlives: true, DisableCompression: true,
-		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // The certificate was made for this run.
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, // The certificate is self-signed.
 	}
 	response, err := transport.RoundTrip(request)
 	if err != nil {
@@ -51,7 +51,7 @@ func (t target) check(ctx context.Context) error {
 	return t.compare(response, length)
 }
 
-// compare reports how an answer differs from what it should be.
+// compare returns the difference from the expected response.
 func (t target) compare(response *http.Response, length int64) error {
 	name, value := split(t.answer)
 	count := 0

@@ -14,7 +14,7 @@ import (
 	configurations "github.com/sluiceproxy/sluice/integration/bench/peers"
 )
 
-// render writes a configuration into a folder. A file that is there is replaced at once.
+// render writes a configuration into a folder. An existing file is replaced atomically.
 func render(folder, name string, data any) error {
 	text, err := rendered(name, data)
 	if err != nil {
@@ -34,7 +34,7 @@ func rendered(name string, data any) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// replace writes a file so that no reader sees a part of it.
+// replace writes a file atomically.
 func replace(file string, text []byte) error {
 	if err := os.WriteFile(file+".new", text, 0o600); err != nil {
 		return err
@@ -42,7 +42,7 @@ func replace(file string, text []byte) error {
 	return os.Rename(file+".new", file)
 }
 
-// freePorts returns ports of 127.0.0.1 on which nobody listens.
+// freePorts returns unused ports of 127.0.0.1.
 func freePorts(ctx context.Context, n int) ([]int, error) {
 	var ports []int
 	for range n {
@@ -56,7 +56,7 @@ func freePorts(ctx context.Context, n int) ([]int, error) {
 	return ports, nil
 }
 
-// userAndGroup names who runs this process, as nginx wants it.
+// userAndGroup returns the user of this process for nginx.
 func userAndGroup() (string, error) {
 	own, err := user.Current()
 	if err != nil {
@@ -69,7 +69,7 @@ func userAndGroup() (string, error) {
 	return own.Username + " " + group.Name, nil
 }
 
-// descriptors returns how many files a process may open.
+// descriptors returns the limit of open files.
 func descriptors() (int, error) {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

@@ -6,51 +6,51 @@ import (
 	"fmt"
 )
 
-// contestant is a proxy as a row measures it.
+// contestant is a proxy in a row.
 type contestant struct {
 	name string
-	// program is whose configuration it has: nginx, haproxy, caddy or sluice.
+	// program selects the configuration: nginx, haproxy, caddy or sluice.
 	program string
-	// binary is the path of the program; empty means the one that is measured.
+	// binary is the path of the program; empty means the measured one.
 	binary string
-	// cores are where it may run; environment is added to its own.
+	// cores are those it may run on; environment is added to its own.
 	cores       string
 	environment []string
-	// change makes its job another one than that of the row.
+	// change modifies the row's job.
 	change func(*job)
-	// meanwhile, if there is one, goes on while it is measured until its context is over. It says what it did.
+	// meanwhile, if set, runs during the measurement until its context is over, and returns what it did.
 	meanwhile func(context.Context, *proxy) (string, error)
 }
 
-// job is what the configurations are made from.
+// job is the input of the configuration templates.
 type job struct {
-	// Dir is the temporary folder of one proxy.
+	// Dir is the temporary folder of the proxy.
 	Dir string
 	// User runs the processes, for nginx.
 	User string
-	// Plain and Secure are the ports to listen on.
+	// Plain and Secure are the ports of the proxy.
 	Plain, Secure int
-	// Descriptors is how many a process may have; Connections how many connections a proxy must be able to hold.
+	// Descriptors is the limit of open files of a process; Connections the required number of connections.
 	Descriptors, Connections int
 	// Endpoints are the addresses of the service.
 	Endpoints []string
-	// Hosts are routed to the service; Prefix is that of their paths, if there is one.
+	// Hosts are routed to the service; Prefix is an optional path prefix.
 	Hosts  []string
 	Prefix string
-	// Middlewares says that /outer/ becomes /inner/, and that a header is set in both directions.
+	// Middlewares adds middlewares that replace /outer/ by /inner/, and set a header in both directions.
 	Middlewares bool
-	// Encoding is what Sluice compresses answers with, and GzipLevel how much effort nginx makes; "" and 0 for not at all.
+	// Encoding is Sluice's compression, GzipLevel that of nginx; "" and 0 mean none.
 	Encoding  string
 	GzipLevel int
 	// LogLevel is that of Sluice.
 	LogLevel string
-	// Seen is what Sluice tells of requests: metrics, push (metrics that it sends), access log, traces, or nothing.
-	// Collector is where metrics and traces go: whoever reads a body and answers 200.
+	// Seen is Sluice's telemetry: metrics, push (of metrics), access log, traces, or none. Collector is the endpoint for
+	// metrics and traces, which answers 200.
 	Seen      string
 	Collector string
 }
 
-// peers are those that most rows compare.
+// peers are the contestants of most rows.
 func peers() []contestant {
 	return []contestant{
 		{name: "nginx", program: "nginx", cores: proxyCore},
@@ -60,13 +60,13 @@ func peers() []contestant {
 	}
 }
 
-// sluice returns Sluice on the proxy's core, with a number of threads that may run at once.
+// sluice returns Sluice on the proxy's core, with a value of GOMAXPROCS.
 func sluice(name string, processors int) contestant {
 	return contestant{name: name, program: "sluice", cores: proxyCore, environment: []string{fmt.Sprintf("GOMAXPROCS=%d",
 		processors)}}
 }
 
-// command returns how a proxy is started in its folder.
+// command returns the command that starts a proxy in its folder.
 func (c contestant) command(sluice, dir string) []string {
 	switch c.program {
 	case "nginx":
@@ -98,19 +98,19 @@ func (c contestant) on(cores string) contestant {
 	return c
 }
 
-// with returns the contestant with another job than that of its row.
+// with returns the contestant with a modified job.
 func (c contestant) with(change func(*job)) contestant {
 	c.change = change
 	return c
 }
 
-// reloading returns the contestant with its configuration changing all the time.
+// reloading returns the contestant with a continually changing configuration.
 func (c contestant) reloading() contestant {
 	c.meanwhile = reload
 	return c
 }
 
-// compressing are nginx and Sluice compressing, nginx at the level that Sluice's gzip amounts to and at its default.
+// compressing are nginx and Sluice with compression, nginx at the level that matches Sluice's gzip and at its default.
 func compressing() []contestant {
 	nginx := func(name string, level int) contestant {
 		return contestant{name: name, program: "nginx", cores: proxyCore, change: func(j *job) { j.GzipLevel = level }}
@@ -124,23 +124,23 @@ func compressing() []contestant {
 	}
 }
 
-// observed are Sluice that tells nothing of requests, and Sluice that tells something.
+// observed are Sluice without and with telemetry.
 func observed(name, seen string) []contestant {
 	return []contestant{sluice("sluice-plain", 1), sluice(name, 1).with(func(j *job) { j.Seen = seen })}
 }
 
-// routers gives a job one router for each of n hosts.
+// routers sets one router for each of n hosts.
 func routers(n int) func(*job) {
 	return func(j *job) { j.Hosts = hosts(n) }
 }
 
-// watched is a job with many routers, whose log tells when a table is put to work.
+// watched sets many routers, and the log level at which new tables are logged.
 func watched(j *job) {
 	routers(manyRouters)(j)
 	j.Prefix, j.LogLevel = "/", "DEBUG"
 }
 
-// crowded are the peers with a place for many connections. Go's runtime tells what it collects.
+// crowded are the peers with settings for many connections. Go's runtime logs its collections.
 func crowded(connections int) []contestant {
 	all := peers()
 	for i := range all {

@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// manyEndpoints is how many addresses the row with many endpoints has.
+// manyEndpoints is the number of addresses in the row with many endpoints.
 const manyEndpoints = 500
 
 // endpoints are the running backends.
 type endpoints struct {
-	// addresses of the service, for each kind.
+	// addresses by kind of endpoint.
 	addresses map[endpoint][]string
 	processes []*process
 }
@@ -62,7 +62,7 @@ func startEndpoints(ctx context.Context, folder, tools string) (*endpoints, erro
 	return e, nil
 }
 
-// write writes what the endpoint serves, and its configuration.
+// write writes the files that the endpoint serves, and its configuration.
 func (e *endpoints) write(folder string) error {
 	owner, err := userAndGroup()
 	if err != nil {
@@ -96,7 +96,7 @@ func (e *endpoints) stop() {
 	}
 }
 
-// dial reports whether somebody listens.
+// dial reports whether an address accepts connections.
 func dial(ctx context.Context, address string) error {
 	connection, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// environment is the machine and the versions of everything that takes part, a line each.
+// environment is the machine and the versions of all programs, one per line.
 func (l *lab) environment(ctx context.Context) []string {
 	lines := []string{
 		fmt.Sprintf("%s, cores %s, %s of memory", firstMatch("/proc/cpuinfo", `model name\s*: (.*)`),
@@ -48,7 +48,7 @@ func firstLine(ctx context.Context, argv ...string) string {
 	return strings.TrimSpace(line)
 }
 
-// printed returns what a command prints. Some print their version and fail.
+// printed returns the output of a command, whatever its exit code.
 func printed(ctx context.Context, argv ...string) string {
 	text, err := exec.CommandContext(ctx, argv[0], argv[1:]...).CombinedOutput()
 	if err != nil && len(text) == 0 {

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// streams is a closed loop of h2load: HTTP/2 with some requests at a time on each connection.
+// streams is a closed loop of h2load: HTTP/2 with several concurrent requests on each connection.
 type streams struct{ connections, each int }
 
 // String describes the load.
@@ -51,7 +51,7 @@ func (s streams) run(ctx context.Context, at target) (outcome, error) {
 	}, nil
 }
 
-// The lines of h2load that count.
+// Relevant lines of h2load's output.
 var (
 	h2loadFinished = regexp.MustCompile(`(?m)^finished in [0-9.]+m?s, ([0-9.]+) req/s`)
 	h2loadRequests = regexp.MustCompile(`(?m)^requests: (\d+) total, \d+ started, (\d+) done, (\d+) succeeded, (\d+) ` +
@@ -60,8 +60,8 @@ var (
 	h2loadProtocol = regexp.MustCompile(`(?m)^Application protocol: h2$`)
 )
 
-// h2loadCounts reads how many requests were answered, and how many in a second. It fails when one of them was not
-// answered as it should, or not over HTTP/2. Those that the end cut off are no failure, and are not counted.
+// h2loadCounts returns the number of responses, and the rate. It fails if a response was wrong or not HTTP/2. Requests
+// that were cut off by the end are not counted.
 func h2loadCounts(printed string) (done, perSecond float64, err error) {
 	finished := h2loadFinished.FindStringSubmatch(printed)
 	requests := h2loadRequests.FindStringSubmatch(printed)
@@ -81,7 +81,7 @@ func h2loadCounts(printed string) (done, perSecond float64, err error) {
 	return done, perSecond, err
 }
 
-// h2loadLatencies reads the log of h2load: a line for each request with its start, its status and its time, in
+// h2loadLatencies parses the log of h2load: a line for each request with its start, its status and its time, in
 // microseconds.
 func h2loadLatencies(text string) ([]time.Duration, error) {
 	var all []time.Duration
@@ -103,7 +103,7 @@ func h2loadLatencies(text string) ([]time.Duration, error) {
 	return all, nil
 }
 
-// quantile returns the value below which a share of sorted values lie.
+// quantile returns a quantile of sorted values.
 func quantile(sorted []time.Duration, share float64) time.Duration {
 	return sorted[min(len(sorted)-1, int(share*float64(len(sorted))))]
 }

@@ -16,13 +16,13 @@ import (
 type held struct{ connections int }
 
 const (
-	// collections is how many times a Go program must have collected its garbage before its memory is read.
+	// collections is the number of garbage collections of a Go program before its memory is read.
 	collections = 2
-	// settle is how long the runtime has to return memory to the kernel.
+	// settle is the time for the runtime to return memory to the kernel.
 	settle = time.Second
-	// filling is the length of a header field of that load, which every proxy takes.
+	// filling is the length of a header field of that load, which every proxy accepts.
 	filling = 7 << 10
-	// mostStirs is how often load is sent at most to make it collect.
+	// mostStirs is the maximum number of loads that trigger collections.
 	mostStirs = 8
 )
 
@@ -32,18 +32,18 @@ func (h held) String() string {
 		"of 7 KiB until there were %d collections", h.connections, collections)
 }
 
-// run is for other loads: idle connections are measured by measure.
+// run is not used: see measure.
 func (h held) run(context.Context, target) (outcome, error) {
 	return outcome{}, errors.New("idle connections answer nothing")
 }
 
-// measure compares the memory without the connections and with them, each time after the same load and collections.
+// measure compares the memory without and with the connections, each after the same load and collections.
 func (h held) measure(ctx context.Context, p *proxy, at target) (map[metric]float64, string, error) {
 	before, err := h.stir(ctx, p, at)
 	if err != nil {
 		return nil, "", err
 	}
-	at.time = 2 * time.Minute // The clients end earlier, when they are told to.
+	at.time = 2 * time.Minute // The clients are stopped earlier.
 	clients, err := start(at.folder, "idle", loadCore, nil, at.own("idle", at.plain, "-connections",
 		fmt.Sprint(h.connections))...)
 	if err != nil {
@@ -85,16 +85,16 @@ func (h held) measure(ctx context.Context, p *proxy, at target) (map[metric]floa
 	return values, raw, nil
 }
 
-// use is the memory that a proxy uses, in KiB.
+// use is the memory of a proxy in KiB.
 type use struct {
 	resident float64
-	// heap is what the last collection left, and the stacks of goroutines.
+	// heap is the live heap after the last collection, and the stacks of goroutines.
 	heap float64
-	// collections is how many there have been; 0 for programs that have none.
+	// collections is their number; 0 for other programs.
 	collections int
 }
 
-// String tells the memory.
+// String formats the memory.
 func (u use) String() string {
 	text := fmt.Sprintf("resident %.0f KiB", u.resident)
 	if u.collections > 0 {
@@ -103,11 +103,10 @@ func (u use) String() string {
 	return text
 }
 
-// stir sends load until the proxy, if it is a Go program, has collected its garbage, and returns the memory that it
-// uses then.
+// stir sends load until a Go program has collected its garbage, and returns its memory.
 func (h held) stir(ctx context.Context, p *proxy, at target) (use, error) {
 	at.time = warmUp
-	// Small requests leave so little garbage that its collection would be long in coming.
+	// Small requests would trigger collections too rarely.
 	at.fields = append(slices.Clone(at.fields), "X-Fill: "+strings.Repeat("f", filling))
 	first := -1
 	for range mostStirs {
@@ -123,7 +122,7 @@ func (h held) stir(ctx context.Context, p *proxy, at target) (use, error) {
 			return use{}, err
 		}
 		if first < 0 && count > 0 {
-			first = count // Those of the first second may have begun before it.
+			first = count // Those of the first second may have begun earlier.
 		}
 		if count > 0 && count < first+collections {
 			continue
@@ -140,8 +139,8 @@ func (h held) stir(ctx context.Context, p *proxy, at target) (use, error) {
 // collection is a line that Go's runtime prints with GODEBUG=gctrace=1.
 var collection = regexp.MustCompile(`(?m)^gc (\d+) @.* \d+->\d+->(\d+) MB, .* (\d+) MB stacks`)
 
-// collected returns how many collections a Go program has printed, and what the last one left: live heap and stacks, in
-// KiB.
+// collected returns the number of collections in a Go program's log, and the result of the last one: live heap and
+// stacks, in KiB.
 func collected(text string) (count int, heap float64, err error) {
 	lines := collection.FindAllStringSubmatch(text, -1)
 	if len(lines) == 0 {
@@ -161,7 +160,6 @@ func collected(text string) (count int, heap float64, err error) {
 	return count, heap, nil
 }
 
-// pause waits.
 func pause(ctx context.Context, how time.Duration) error {
 	timer := time.NewTimer(how)
 	defer timer.Stop()

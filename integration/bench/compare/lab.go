@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// lab is where everything runs: a temporary folder with the endpoints.
+// lab is a temporary folder with the running endpoints.
 type lab struct {
 	settings    settings
 	stdout      io.Writer
@@ -20,9 +20,9 @@ type lab struct {
 	owner       string
 	descriptors int
 	endpoints   *endpoints
-	// capacity is how many requests nginx answered in a second; 0 before it is known.
+	// capacity is nginx's capacity in requests per second; 0 if unknown.
 	capacity float64
-	// races is how often each row was measured in turns.
+	// races counts the measurements in turns of each row.
 	races map[string]int
 }
 
@@ -59,7 +59,7 @@ func newLab(ctx context.Context, settings settings, stdout io.Writer) (*lab, err
 	return l, nil
 }
 
-// missing returns the programs that are needed and not there.
+// missing returns the required programs that are not installed.
 func missing(settings settings) []string {
 	needed := []string{
 		"taskset", "wrk", "nginx", settings.sluice, cmp.Or(settings.base, settings.sluice),
@@ -92,12 +92,12 @@ func (l *lab) close() {
 	}
 }
 
-// say prints a line of progress.
+// say prints progress.
 func (l *lab) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(l.stdout, format+"\n", args...)
 }
 
-// target returns where a row's load goes.
+// target returns the target of a row's load.
 func (l *lab) target(row row, p *proxy) target {
 	return target{
 		ask: row.ask, plain: p.job.Plain, secure: p.job.Secure, time: l.settings.time, capacity: l.capacity,
@@ -106,7 +106,7 @@ func (l *lab) target(row row, p *proxy) target {
 	}
 }
 
-// names are the paths of this machine and what the page calls them.
+// names are pairs of a path of this machine and its replacement in the page.
 func (l *lab) names() []string {
 	own, err := os.Getwd()
 	if err != nil {

@@ -1,12 +1,9 @@
-// Command compare measures Sluice beside nginx, haproxy and Caddy, all doing the same job on one core.
+// Command compare measures Sluice beside nginx, haproxy and Caddy, all with the same job on one core.
 //
-// In flow the table of rows, the configurations in peers, and the programs that it starts: a proxy on core 0; endpoints
-// and load on core 1. Out flows a page for docs/performance: CPU time of the proxy's process for each request as the
-// scheduler counts it, requests per second, latency, memory, the ratios to the first proxy of a row, and everything
-// that was configured and printed.
-//
-// It never sends anything further than to loopback, never measures a row whose answers are not what they should be, and
-// ends by itself: what it started it ends by its number, and its folder is removed, also when it is interrupted.
+// For each row of its table it starts a proxy with a configuration of peers on core 0, and endpoints and load on core
+// 1. It writes a page for docs/performance: CPU time of the proxy per request from the scheduler, requests per second,
+// latency, memory, ratios to the first proxy of a row, all configurations and all output. Everything is on loopback; a
+// row with wrong responses is not measured. Processes and files are removed at the end, also when interrupted.
 package main
 
 import (
@@ -20,7 +17,7 @@ import (
 )
 
 func main() {
-	// A process that is started dies with the thread that started it, so this one must stay.
+	// A child process dies with the thread that started it, so this one must stay.
 	runtime.LockOSThread()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
 	defer stop()
@@ -31,7 +28,7 @@ func main() {
 	}
 }
 
-// run is main with its surroundings as arguments.
+// run is main with explicit dependencies.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	settings, err := parse(args, stderr)
 	if err != nil {

@@ -12,28 +12,28 @@ import (
 	"time"
 )
 
-// warmUp is how long a load runs before it is measured: caches, connections to the endpoint, the heap's size.
+// warmUp is the duration of a load before the measurement: caches, connections to the endpoint, the heap's size.
 const warmUp = time.Second
 
-// sample is what one measurement of one contestant in one row says.
+// sample is one measurement of one contestant in one row.
 type sample struct {
 	row, contestant string
 	round           int
 	values          map[metric]float64
-	// raw is what the load printed.
+	// raw is the output of the load.
 	raw string
-	// failure says why there are no values.
+	// failure is why there are no values.
 	failure error
 }
 
-// results are all samples, in the order in which they were measured.
+// results are all samples in order.
 type results struct {
 	samples []sample
-	// rate is the open loop's full rate: what nginx answers in a second.
+	// rate is nginx's capacity in requests per second.
 	rate float64
 }
 
-// err tells whether something failed, or was cut short.
+// err returns the first failure, or an interruption.
 func (r results) err(ctx context.Context) error {
 	var failed []error
 	for _, s := range r.samples {
@@ -83,14 +83,14 @@ func (l *lab) measureRow(ctx context.Context, row row) iter.Seq[sample] {
 	}
 }
 
-// learn keeps nginx's capacity: what it answered in the first round.
+// learn stores nginx's capacity from the first round.
 func (l *lab) learn(s sample) {
 	if s.row == capacityRow && s.contestant == "nginx" && l.capacity == 0 {
 		l.capacity = s.values[rate]
 	}
 }
 
-// knowCapacity measures nginx's capacity, when no row has done so.
+// knowCapacity measures nginx's capacity if no row has done so.
 func (l *lab) knowCapacity(ctx context.Context) error {
 	for _, row := range table() {
 		if row.name == capacityRow && l.capacity == 0 {
@@ -104,7 +104,7 @@ func (l *lab) knowCapacity(ctx context.Context) error {
 	return nil
 }
 
-// measure starts a contestant, measures it, and ends it.
+// measure starts a contestant, measures it, and stops it.
 func (l *lab) measure(ctx context.Context, row row, who contestant) sample {
 	if _, ok := row.load.(open); ok {
 		if err := l.knowCapacity(ctx); err != nil {
@@ -133,7 +133,7 @@ func (l *lab) measure(ctx context.Context, row row, who contestant) sample {
 	return sample{values: values, raw: out.raw}
 }
 
-// meanwhile runs a load, and what goes on with the contestant meanwhile.
+// meanwhile runs a load together with the contestant's meanwhile.
 func meanwhile(ctx context.Context, p *proxy, who contestant, load load, at target) (outcome, error) {
 	if who.meanwhile == nil {
 		return load.run(ctx, at)
@@ -155,7 +155,7 @@ func meanwhile(ctx context.Context, p *proxy, who contestant, load load, at targ
 	return out, errors.Join(err, said.err)
 }
 
-// watch returns what a load says, with what the proxy and the machine used meanwhile.
+// watch runs a load and returns its result with the usage of the proxy and the machine.
 func (l *lab) watch(ctx context.Context, p *proxy, load func() (outcome, error)) (map[metric]float64, outcome, error) {
 	before, err := observe(p.pid())
 	if err != nil {
@@ -190,7 +190,7 @@ func (l *lab) watch(ctx context.Context, p *proxy, load func() (outcome, error))
 
 func milliseconds(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
-// observation is what has been used until a moment.
+// observation is the usage up to a moment.
 type observation struct {
 	at       time.Time
 	cpu      time.Duration

@@ -10,30 +10,30 @@ import (
 	"time"
 )
 
-// settings are what the command line says.
+// settings is the parsed command line.
 type settings struct {
-	// rows are those that were chosen, with the contestants that were chosen.
+	// rows are the selected rows with the selected contestants.
 	rows []row
-	// rounds is how often everything is measured.
+	// rounds is the number of rounds.
 	rounds int
-	// time is how long one measurement takes.
+	// time is the duration of one measurement.
 	time time.Duration
-	// out is the file of the page; chosen says that nobody has named it.
+	// out is the file of the page; chosen is set if it is the default.
 	out    string
 	chosen bool
-	// partial says that this is not the whole comparison.
+	// partial is set for less than the whole comparison.
 	partial bool
-	// sluice is the path of the binary that is measured; tools is the folder of load and backend.
+	// sluice is the path of the measured binary; tools is the folder of load and backend.
 	sluice, tools string
-	// base is the path of an earlier binary that every row compares with, in turns; empty for none.
+	// base is the path of an earlier binary with which every row is compared in turns; empty for none.
 	base string
-	// list says to print the rows and nothing else.
+	// list prints the rows only.
 	list bool
-	// line is what was asked for.
+	// line is the equivalent command.
 	line string
 }
 
-// defaultRounds and defaultSeconds make a comparison that may be published.
+// defaultRounds and defaultSeconds are those of a published comparison.
 const (
 	defaultRounds  = 3
 	defaultSeconds = 3
@@ -100,7 +100,7 @@ func parse(args []string, stderr io.Writer) (settings, error) {
 	return chosen, err
 }
 
-// freeName returns a file that does not exist yet.
+// freeName returns the name of a new file.
 func freeName(partial bool, day time.Time) (string, error) {
 	folder := "docs/performance"
 	if partial {
@@ -119,7 +119,7 @@ func freeName(partial bool, day time.Time) (string, error) {
 	return "", fmt.Errorf("%s holds too many pages of this day", folder)
 }
 
-// choose returns the rows and contestants whose names match.
+// choose returns the rows and contestants with matching names.
 func choose(all []row, names, peers string) ([]row, error) {
 	ofRows, err := regexp.Compile(names)
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// open is an open loop: requests are due at fixed times, whatever the proxy does.
+// open is an open loop: requests are due at fixed times, regardless of the proxy.
 type open struct {
 	connections int
-	// share is the part of nginx's capacity that is sent.
+	// share is the load as a part of nginx's capacity.
 	share float64
 }
 
@@ -19,7 +19,7 @@ func (o open) String() string {
 	return fmt.Sprintf("open loop, %.0f %% of nginx's capacity, %d connections", 100*o.share, o.connections)
 }
 
-// run runs our own load.
+// run runs the command load.
 func (o open) run(ctx context.Context, at target) (outcome, error) {
 	printed, err := output(ctx, at.folder, at.time+20*time.Second, at.own("rate", at.plain,
 		"-connections", fmt.Sprint(o.connections), "-rate", fmt.Sprintf("%.0f", o.share*at.capacity))...)
@@ -36,7 +36,7 @@ func (o open) run(ctx context.Context, at target) (outcome, error) {
 // shaken is a series of TLS handshakes, each with one request.
 type shaken struct {
 	connections int
-	// resume says that the sessions are resumed.
+	// resume enables session resumption.
 	resume bool
 }
 
@@ -49,7 +49,7 @@ func (s shaken) String() string {
 	return fmt.Sprintf("%s handshakes of TLS 1.3 with one request each, %d at a time", kind, s.connections)
 }
 
-// run runs our own load.
+// run runs the command load.
 func (s shaken) run(ctx context.Context, at target) (outcome, error) {
 	printed, err := followed(ctx, at.folder, at.time+20*time.Second, at.started, at.own("handshakes", at.secure,
 		"-connections", fmt.Sprint(s.connections), fmt.Sprintf("-resume=%v", s.resume))...)
@@ -60,14 +60,14 @@ func (s shaken) run(ctx context.Context, at target) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
 	}
-	most := values["requests"] - values["resumed"] - float64(s.connections) // Each worker's first one is full.
+	most := values["requests"] - values["resumed"] - float64(s.connections) // The first one of each worker is full.
 	if s.resume && most > 0 || !s.resume && values["resumed"] > 0 {
 		return outcome{}, fmt.Errorf("%.0f of %.0f sessions were resumed", values["resumed"], values["requests"])
 	}
 	return ownOutcome(values, printed)
 }
 
-// own returns how our own load is called.
+// own returns the command line of load.
 func (t target) own(name string, port int, flags ...string) []string {
 	return append([]string{
 		filepath.Join(t.tools, "load"), name, "-address", fmt.Sprintf("127.0.0.1:%d", port), "-host", t.hosts[0], "-path",
@@ -75,7 +75,7 @@ func (t target) own(name string, port int, flags ...string) []string {
 	}, flags...)
 }
 
-// ownOutcome makes an outcome of what our own load has printed.
+// ownOutcome converts the output of load.
 func ownOutcome(values map[string]float64, printed string) (outcome, error) {
 	if values["requests"] == 0 || values["duration"] == 0 {
 		return outcome{}, fmt.Errorf("nothing was answered:\n%s", printed)

@@ -12,13 +12,12 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// pageBytes is the length of the page that is compressed.
+// pageBytes is the length of the compressed page.
 const pageBytes = 64 << 10
 
-// page returns text like that of a page, the same in every run: markup that repeats, with words and numbers that do
-// less.
+// page returns typical markup with words and numbers, the same in every run.
 func page() []byte {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // It must be the same every time.
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // nolint:gosec // reproducible
 	words := make([]string, 500)
 	for i := range words {
 		word := make([]byte, 2+random.IntN(9))
@@ -39,7 +38,7 @@ func page() []byte {
 	return text.Bytes()[:pageBytes]
 }
 
-// decode returns a reader of what an answer was before it was compressed. One that should be and is not is an error.
+// decode returns a reader of the uncompressed response. An unexpected encoding is an error.
 func (t target) decode(response *http.Response) (io.Reader, error) {
 	encoding := response.Header.Get("Content-Encoding")
 	if t.encoded != (encoding != "") {

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// proxyCore and loadCore are the cores of the proxy, and of the load and the endpoints.
+	// proxyCore is the core of the proxy, loadCore that of the load and the endpoints.
 	proxyCore, loadCore = "0", "1"
 	// stopTime is how long a process may take to end after SIGTERM.
 	stopTime = 5 * time.Second
@@ -25,12 +25,12 @@ const (
 // process is a program that runs until it is stopped.
 type process struct {
 	name    string
-	output  string // the file of what it writes
+	output  string // its output file
 	command *exec.Cmd
 	ended   chan struct{}
 }
 
-// start starts a program on some cores, in a process group of its own. What it writes goes to NAME.log in the folder.
+// start starts a program on some cores, in a process group of its own. Its output is NAME.log in the folder.
 func start(folder, name, cores string, environment []string, argv ...string) (*process, error) {
 	output := filepath.Join(folder, name+".log")
 	file, err := os.Create(output)
@@ -38,7 +38,7 @@ func start(folder, name, cores string, environment []string, argv ...string) (*p
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	command := exec.Command("taskset", append([]string{"-c", cores}, argv...)...) //nolint:noctx // It ends by a signal, see stop.
+	command := exec.Command("taskset", append([]string{"-c", cores}, argv...)...) //nolint:noctx // nolint:noctx // ends by a signal, see stop
 	command.Dir, command.Stdout, command.Stderr = folder, file, file
 	command.Env = append(plainEnvironment(), environment...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
@@ -48,12 +48,12 @@ func start(folder, name, cores string, environment []string, argv ...string) (*p
 	p := &process{name: name, output: output, command: command, ended: make(chan struct{})}
 	go func() {
 		defer close(p.ended)
-		_ = command.Wait() // How it ended tells nothing: it was asked to.
+		_ = command.Wait() // any result after the signal is valid
 	}()
 	return p, nil
 }
 
-// plainEnvironment is that of this process, without what would be an option of a proxy or of Go's runtime.
+// plainEnvironment is the environment without variables that affect proxies or Go's runtime.
 func plainEnvironment() []string {
 	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
 		return slices.ContainsFunc([]string{
@@ -64,10 +64,9 @@ func plainEnvironment() []string {
 	})
 }
 
-// pid returns the number of the process.
 func (p *process) pid() int { return p.command.Process.Pid }
 
-// stop asks the process and its children to end, and ends them when they don't within 5 s.
+// stop terminates the process group, and kills it after 5 s.
 func (p *process) stop() {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
 		select {
@@ -85,7 +84,7 @@ func (p *process) stop() {
 	}
 }
 
-// last returns the end of what the process has written.
+// last returns the end of the process's output.
 func (p *process) last() string {
 	text, err := os.ReadFile(p.output)
 	if err != nil {
@@ -95,7 +94,7 @@ func (p *process) last() string {
 	return strings.TrimSpace(string(text[max(0, len(text)-enough):]))
 }
 
-// ready calls ask until it succeeds. It fails when the process ends, or after the time given, with what ask said last.
+// ready calls ask until it succeeds. It fails when the process ends, or on timeout with the last error of ask.
 func (p *process) ready(ctx context.Context, most time.Duration, ask func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -120,13 +119,12 @@ func (p *process) ready(ctx context.Context, most time.Duration, ask func(contex
 	}
 }
 
-// output runs a program of the load on the load's core to its end, and returns what it wrote. It is ended after the
-// time given.
+// output runs a program on the load's core and returns its output. It is killed after the given time.
 func output(ctx context.Context, folder string, most time.Duration, argv ...string) (string, error) {
 	return followed(ctx, folder, most, nil, argv...)
 }
 
-// followed is output for somebody who is told the process once it has started; nil is nobody.
+// followed is output, and calls started, if not nil, with the process.
 func followed(ctx context.Context, folder string, most time.Duration, started func(*os.Process),
 	argv ...string,
 ) (string, error) {

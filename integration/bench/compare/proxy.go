@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 )
 
-// proxy is a contestant that runs.
+// proxy is a running contestant.
 type proxy struct {
 	*process
 
 	job job
 }
 
-// startProxy writes the configuration of a contestant into a folder of its own, starts it, and waits until it answers a
-// row's request as it should.
+// startProxy writes the configuration of a contestant into a new folder, starts it, and waits until a row's request
+// gets the expected response.
 func (l *lab) startProxy(ctx context.Context, row row, who contestant) (*proxy, error) {
 	folder, err := os.MkdirTemp(l.folder, who.program+"-")
 	if err != nil {
@@ -59,8 +59,8 @@ func (l *lab) startProxy(ctx context.Context, row row, who contestant) (*proxy, 
 	return p, nil
 }
 
-// discard ends a proxy and removes its folder.
+// discard stops a proxy and removes its folder.
 func (p *proxy) discard() {
 	p.stop()
-	_ = os.RemoveAll(p.job.Dir) // The folder above is removed with all that is left.
+	_ = os.RemoveAll(p.job.Dir) // The parent folder is removed too.
 }

@@ -10,18 +10,17 @@ import (
 )
 
 const (
-	// manyRouters is how many routers there are in the rows about many.
+	// manyRouters is the number of routers in rows with many.
 	manyRouters = 10_000
-	// reloadEvery is how often the file changes.
+	// reloadEvery is the interval of changes.
 	reloadEvery = time.Second
 )
 
-// reload changes the rules of all routers every second, until the context is over. It says how often Sluice put a new
-// table to work.
+// reload changes the rules of all routers every second, until the context is over. It returns the number of new tables.
 func reload(ctx context.Context, p *proxy) (string, error) {
 	file := filepath.Join(p.job.Dir, "dynamic.yaml")
 	var texts [2][]byte
-	for i, prefix := range []string{"/s", "/"} { // Both are prefixes of what is asked for.
+	for i, prefix := range []string{"/s", "/"} { // Both are prefixes of the request's path.
 		changed := p.job
 		changed.Prefix = prefix
 		text, err := rendered("dynamic.yaml", changed)
@@ -44,7 +43,7 @@ func reload(ctx context.Context, p *proxy) (string, error) {
 			return "", err
 		}
 		written++
-		_ = pause(ctx, reloadEvery) // It is over when the loop sees that it is.
+		_ = pause(ctx, reloadEvery) // The loop checks the context.
 	}
 	after, err := activated()
 	if err == nil && after == before {

@@ -13,24 +13,24 @@ import (
 	configurations "github.com/sluiceproxy/sluice/integration/bench/peers"
 )
 
-// report is everything that the page tells.
+// report is the content of the page.
 type report struct {
 	environment  []string
 	began, ended time.Time
 	settings     settings
 	results      results
-	// complete says that nothing was cut short.
+	// complete is set if no round was interrupted.
 	complete bool
 }
 
 const (
-	// saturated is how busy the core of the load is when it may hold the proxy back, in percent.
+	// saturated is the usage of the load's core, in percent, above which it may limit the proxy.
 	saturated = 95
-	// disturbed is how busy others keep the proxy's core when the proxy's caches are no longer its own, in percent.
+	// disturbed is the usage of the proxy's core by others, in percent, above which it affects the proxy's caches.
 	disturbed = 10
 )
 
-// write prints the tables and writes the page. Pairs of names say what paths of this machine are called in it.
+// write prints the tables and writes the page. names are pairs of a path of this machine and its replacement.
 func (r report) write(stdout io.Writer, names []string) error {
 	tables := r.bounds() + "\n" + r.everything()
 	rename := strings.NewReplacer(names...)
@@ -48,7 +48,7 @@ func (r report) write(stdout io.Writer, names []string) error {
 	return err
 }
 
-// head is what the page says before its tables.
+// head is the text before the tables.
 func (r report) head() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "# Comparison of %s\n\n", r.began.Format(time.DateOnly))
@@ -76,7 +76,7 @@ kept core 0 busy for 10 % of the time or more, the measurement is marked as dist
 	return out.String()
 }
 
-// bounds is the table of what Sluice must reach.
+// bounds is the table of bounds.
 func (r report) bounds() string {
 	var out strings.Builder
 	out.WriteString("## Bounds\n\n| row | what | metric | first of the row | Sluice | ratio | must | " +
@@ -100,7 +100,7 @@ func (r report) bounds() string {
 	return out.String()
 }
 
-// bounds returns those of a row, or one that bounds nothing where there are none.
+// bounds returns the bounds of a row, or an empty one.
 func (r row) bounds() []bound {
 	if len(r.must) == 0 {
 		return []bound{{metric: cpu}}
@@ -108,7 +108,7 @@ func (r row) bounds() []bound {
 	return r.must
 }
 
-// ratios returns those of a contestant to the first one of its row; none for the first one itself.
+// ratios returns a contestant's ratios to the first one of its row; none for the first one itself.
 func (r report) ratios(row row, who contestant, m metric) spread {
 	if who.name == row.contestants[0].name {
 		return nil
@@ -116,7 +116,7 @@ func (r report) ratios(row row, who contestant, m metric) spread {
 	return r.results.ratios(row.name, who.name, row.contestants[0].name, m)
 }
 
-// judge returns a bound and whether the last contestant of a row, when it is Sluice, keeps it.
+// judge returns a bound and its verdict for Sluice as last contestant of a row.
 func (r report) judge(row row, who contestant, bound bound) (must, verdict string) {
 	switch {
 	case who.name != row.contestants[len(row.contestants)-1].name || who.program != "sluice":
@@ -155,7 +155,7 @@ func (r report) everything() string {
 	return out.String()
 }
 
-// columns returns the metrics that anything was measured in.
+// columns returns the metrics that have values.
 func (r report) columns() []metric {
 	all := []metric{cpu, rate, p50, p99, p999, size, memory, openedEach, rssEach, heapEach, busyProxy, strangers, busyLoad}
 	return slices.DeleteFunc(all, func(m metric) bool {
@@ -193,7 +193,7 @@ func (r report) line(out *strings.Builder, row row, who contestant, columns []me
 	fmt.Fprintf(out, " %s | %s |\n", strings.Join(musts, "; "), strings.Join(verdicts, "; "))
 }
 
-// tail is what the page says after its tables.
+// tail is the text after the tables.
 func (r report) tail() string {
 	var out strings.Builder
 	out.WriteString("\n## Rows\n\n| row | what | load |\n|---|---|---|\n")
@@ -212,7 +212,7 @@ func (r report) tail() string {
 	for _, name := range names {
 		text, err := fs.ReadFile(configurations.Files, name)
 		if err != nil {
-			panic(err) // It is part of this program.
+			panic(err) // The file is embedded.
 		}
 		fmt.Fprintf(&out, "\n`%s`\n\n```text\n%s```\n", name, text)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// resultLine reads the line of a result: what it begins with, and then NAME=VALUE for each number.
+// resultLine parses a result line: a prefix, and NAME=VALUE pairs.
 func resultLine(begin, printed string) (map[string]float64, error) {
 	for line := range strings.Lines(printed) {
 		pairs, found := strings.CutPrefix(line, begin)

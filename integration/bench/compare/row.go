@@ -10,25 +10,24 @@ import (
 
 // row is one line of the comparison: the same load on each of its contestants.
 type row struct {
-	// name selects the row; title says what it measures.
+	// name selects the row; title describes it.
 	name, title string
 	load        load
 	ask         ask
-	// endpoint is who answers.
+	// endpoint is the kind of endpoint.
 	endpoint endpoint
-	// middlewares says that the proxy rewrites the path, and sets a header in both directions.
+	// middlewares adds middlewares that rewrite the path, and set a header in both directions.
 	middlewares bool
-	// contestants are measured in this order. The first one is what the others are compared with.
+	// contestants are measured in this order. The others are compared with the first one.
 	contestants []contestant
-	// turns says that all contestants run side by side and are asked in short turns, each for so many times the time of a
-	// measurement; 0 is one after the other. It is for contestants that differ by less than the machine from one second to
-	// the next, and a load of wrk.
+	// turns, if not 0, runs all contestants side by side with the load in short turns, for this number of measurements
+	// each. It is for contestants that differ by less than the machine's noise, and needs a load of wrk.
 	turns int
-	// must are the bounds that Sluice, the last one, must keep. The first one says by what the row is judged.
+	// must are the bounds of Sluice, the last contestant. The first bound decides the row.
 	must []bound
 }
 
-// how describes the load of a row, and whether it is sent in turns.
+// how describes the load of a row and its turns.
 func (r row) how() string {
 	if r.turns == 0 {
 		return r.load.String()
@@ -36,32 +35,32 @@ func (r row) how() string {
 	return fmt.Sprintf("%s, side by side in turns of %v, %d times as long", r.load, turn, r.turns)
 }
 
-// load is a way to send requests.
+// load generates requests.
 type load interface {
-	// run sends requests until the time is over, and says how the proxy did.
+	// run sends requests until the time is over, and returns the results.
 	run(ctx context.Context, at target) (outcome, error)
 	// String describes the load for the page.
 	String() string
 }
 
-// target is where a load goes.
+// target is the destination of a load.
 type target struct {
 	ask
 	// plain and secure are the ports of the proxy on 127.0.0.1.
 	plain, secure int
-	// time is how long the load runs.
+	// time is the duration of the load.
 	time time.Duration
-	// capacity is how many requests nginx answers in a second, for loads that are a share of it.
+	// capacity is nginx's capacity in requests per second, for relative loads.
 	capacity float64
-	// hosts are what the proxy routes.
+	// hosts are the routed hosts.
 	hosts []string
-	// folder is for temporary files; tools is where our own programs are.
+	// folder is for temporary files; tools is the folder of our own programs.
 	folder, tools string
-	// started is told the process of a load of wrk; nil tells nobody.
+	// started, if not nil, is called with the process of a load of wrk.
 	started func(load *os.Process)
 }
 
-// port returns the port of the proxy that is asked.
+// port returns the port of the proxy for the row.
 func (t target) port() int {
 	if t.tls {
 		return t.secure
@@ -69,38 +68,38 @@ func (t target) port() int {
 	return t.plain
 }
 
-// ask is a request, and what the right answer to it is.
+// ask is a request with its expected response.
 type ask struct {
 	path string
 	tls  bool
-	// body is how many bytes are sent; with a body the method is POST.
+	// body is the length of the request body; with a body the method is POST.
 	body int
 	// fields are header fields beside Host, as "Name: value".
 	fields []string
-	// length is that of the answer's body.
+	// length is that of the response body.
 	length int64
-	// encoded says that the answer is compressed; length is that of what it was.
+	// encoded means that the response is compressed; length is that of the original.
 	encoded bool
-	// answer is a header field that the answer must have, as "Name: value"; count is how many it must have at least.
+	// answer is a header field of the response, as "Name: value"; count is its minimum number of fields.
 	answer string
 	count  int
 }
 
-// outcome is what a load says.
+// outcome is the result of a load.
 type outcome struct {
-	// requests is how many were answered; where answers are large, with the parts of those that were cut off.
+	// requests is the number of responses; with large responses, including parts of those that were cut off.
 	requests float64
-	// perSecond is how many were answered in a second.
+	// perSecond is the rate of responses.
 	perSecond float64
 	// latencies of answered requests.
 	p50, p99, p999 time.Duration
-	// size is how many bytes an answer has with its head, where that is no matter of course; 0 elsewhere.
+	// size is the length of a response with its head, if measured; otherwise 0.
 	size float64
 	// raw is what the program printed.
 	raw string
 }
 
-// endpoint is who answers a row's requests.
+// endpoint is a kind of endpoint.
 type endpoint int
 
 const (
@@ -108,21 +107,21 @@ const (
 	one endpoint = iota
 	// many is the same nginx on 500 addresses.
 	many
-	// reading is our own backend, which reads a body before it answers.
+	// reading is our own backend, which reads request bodies before it answers.
 	reading
 )
 
-// bound is what Sluice must reach in a row.
+// bound is a requirement for Sluice in a row.
 type bound struct {
-	// metric is what is bounded: as a ratio to the first contestant of the row, or by itself when it is absolute.
+	// metric is what is bounded: as a ratio to the first contestant of the row, or if absolute by itself.
 	metric   metric
 	most     float64
 	absolute bool
-	// aim is what it should reach beyond that.
+	// aim is a stricter goal.
 	aim string
 }
 
-// String tells the bound as the page does.
+// String formats the bound for the page.
 func (b bound) String() string {
 	unit := " x"
 	if b.absolute {
@@ -135,14 +134,14 @@ func (b bound) String() string {
 	return text
 }
 
-// metric is one kind of number.
+// metric is a kind of number.
 type metric struct {
 	name, unit string
-	// digits is how many are printed after the point.
+	// digits is the number of printed decimals.
 	digits int
 }
 
-// The numbers of the page.
+// Metrics of the page.
 var (
 	cpu       = metric{"CPU", "us", 1}
 	rate      = metric{"requests/s", "", 0}
@@ -153,9 +152,9 @@ var (
 	size      = metric{"answer", "KiB", 2}
 	busyProxy = metric{"core 0", "%", 0}
 	busyLoad  = metric{"core 1", "%", 0}
-	// strangers is how busy others than the proxy kept its core; the kernel's own threads are among them.
+	// strangers is the usage of the proxy's core by others, including kernel threads.
 	strangers = metric{"others on core 0", "%", 0}
-	// openedEach is for an idle connection before the load that makes Go programs collect, rssEach and heapEach after it.
+	// openedEach is per idle connection before the load that triggers collections, rssEach and heapEach after it.
 	openedEach = metric{"RSS each, opened", "KiB", 2}
 	rssEach    = metric{"RSS each", "KiB", 2}
 	heapEach   = metric{"heap each", "KiB", 2}
@@ -164,10 +163,10 @@ var (
 // format prints a value without its unit.
 func (m metric) format(value float64) string { return fmt.Sprintf("%.*f", m.digits, value) }
 
-// host is the host that every request asks for, unless there are many.
+// host is the request's host, unless there are many.
 const host = "bench.test"
 
-// hostPattern makes the hosts when there are many.
+// hostPattern is the pattern of many hosts.
 const hostPattern = "h%05d.bench.test"
 
 // hosts returns many hosts.
@@ -179,7 +178,7 @@ func hosts(n int) []string {
 	return all
 }
 
-// split cuts a header field into its name and value.
+// split splits a header field into name and value.
 func split(field string) (name, value string) {
 	name, value, _ = strings.Cut(field, ":")
 	return name, strings.TrimSpace(value)

@@ -2,10 +2,10 @@ package main
 
 import "strings"
 
-// small is the length of the usual answer.
+// small is the length of the usual response.
 const small = 128
 
-// capacityRow is the row whose first round says what nginx's capacity is. It comes before those that need it.
+// capacityRow is the row whose first round measures nginx's capacity. It precedes those that need it.
 const capacityRow = "small"
 
 // table returns all rows.
@@ -122,7 +122,7 @@ func table() []row {
 	return append(rows, seen(get)...)
 }
 
-// browser is what a browser sends and gets: with Host it is 20 fields.
+// browser is a typical request of a browser and its response: with Host it has 20 fields.
 func browser() ask {
 	return ask{path: "/browser", length: 1 << 10, count: 15, fields: []string{
 		"Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8",

@@ -1,15 +1,15 @@
 package main
 
 const (
-	// beforeTurns is how many times as long a row takes in which two binaries are compared in turns.
+	// beforeTurns is the factor of the duration of rows that compare two binaries in turns.
 	beforeTurns = 4
-	// beforeBound is the highest ratio of CPU per request to that of the earlier binary.
+	// beforeBound is the maximum ratio of CPU per request to that of the earlier binary.
 	beforeBound = 1.02
 )
 
-// before returns the rows as comparisons of an earlier binary with the one that is measured: both run side by side
-// with the configuration that the row gives to its last contestant. Rows whose load cannot take turns, and rows that
-// need both cores or change the configuration while they run, are left out.
+// before returns rows that compare an earlier binary with the measured one: both run side by side with the
+// configuration of the row's last contestant. Rows are left out if their load cannot take turns, if they need both
+// cores, or if they change the configuration while they run.
 func before(rows []row, binary string) []row {
 	var out []row
 	for _, row := range rows {
@@ -31,7 +31,7 @@ func before(rows []row, binary string) []row {
 	return out
 }
 
-// takesTurns reports whether a load consists of one process that can be stopped and continued.
+// takesTurns reports whether a load is one process that can be stopped and continued.
 func takesTurns(load load) bool {
 	switch load.(type) {
 	case closed, streams, shaken:

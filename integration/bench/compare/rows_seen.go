@@ -1,9 +1,9 @@
 package main
 
-// seenTurns is how much longer the rows are measured that compare Sluice with itself, watched and not.
+// seenTurns is the factor of the duration of rows that compare Sluice with and without telemetry.
 const seenTurns = 10
 
-// seen returns the rows that say what it costs to be seen.
+// seen returns the rows that measure the cost of telemetry.
 func seen(get ask) []row {
 	one := func(by, title, what string, most float64) row {
 		out := row{

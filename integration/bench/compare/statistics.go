@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// spread is a series of values of the same thing, one for each round.
+// spread is a series of values, one for each round.
 type spread []float64
 
-// median returns the middle value, or the mean of the two in the middle.
+// median returns the middle value, or the mean of the middle two.
 func (s spread) median() float64 {
 	sorted := slices.Sorted(slices.Values(s))
 	n := len(sorted)
@@ -18,7 +18,7 @@ func (s spread) median() float64 {
 	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
-// format prints the median, and where there are several values the least and the largest.
+// format prints the median, and for several values the minimum and maximum.
 func (s spread) format(m metric) string {
 	switch len(s) {
 	case 0:
@@ -32,7 +32,7 @@ func (s spread) format(m metric) string {
 // times is the unit of a ratio.
 var times = metric{"ratio", "", 2}
 
-// series returns the values of a metric, one for each round in which there is one.
+// series returns the values of a metric in the rounds that have one.
 func (r results) series(row, contestant string, m metric) spread {
 	var values spread
 	for _, s := range r.samples {
@@ -43,7 +43,7 @@ func (r results) series(row, contestant string, m metric) spread {
 	return values
 }
 
-// ratios returns a contestant's values divided by those that another one had in the same round.
+// ratios returns a contestant's values divided by another one's in the same round.
 func (r results) ratios(row, contestant, base string, m metric) spread {
 	bases := map[int]float64{}
 	for _, s := range r.samples {
@@ -61,7 +61,7 @@ func (r results) ratios(row, contestant, base string, m metric) spread {
 	return values
 }
 
-// verdict says whether a bound is met by the median of what is judged: a ratio, or the value itself.
+// verdict returns whether the median of a ratio or value meets the bound.
 func (b bound) verdict(judged spread) string {
 	switch {
 	case len(judged) == 0:

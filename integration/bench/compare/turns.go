@@ -13,26 +13,26 @@ import (
 )
 
 const (
-	// turn is how long one contestant of a row with turns is asked while the others wait.
+	// turn is how long one contestant of a row with turns runs while the others wait.
 	turn = 100 * time.Millisecond
-	// ending is how long before their end all loads go on, so that none of them is late for it.
+	// ending is how long before their end all loads continue, so that each ends in time.
 	ending = 300 * time.Millisecond
 )
 
-// racer is a contestant of a row that runs beside the others.
+// racer is a contestant of a row with turns.
 type racer struct {
 	who    contestant
 	proxy  *proxy
 	before observation
-	// load is the process of its load, once it has started.
+	// load receives the process of its load.
 	load chan *os.Process
 	out  outcome
 	err  error
 }
 
-// measureInTurns starts all contestants of a row, and a load for each that is stopped while another one has its turn.
-// What others do on the machine for longer than a turn meets all of them alike. It returns a sample for each
-// contestant, which tells no latencies: a load that was stopped has waited for itself.
+// measureInTurns starts all contestants of a row, with a load for each that is stopped during the turns of others.
+// Disturbances on the machine that are longer than a turn affect all of them alike. The samples have no latencies,
+// since stopped loads distort them.
 func (l *lab) measureInTurns(ctx context.Context, row row) []sample {
 	var racers []*racer
 	defer func() {
@@ -40,7 +40,7 @@ func (l *lab) measureInTurns(ctx context.Context, row row) []sample {
 			r.proxy.discard()
 		}
 	}()
-	// Who starts second is at a disadvantage of about 1 %, so that each is second every other time.
+	// The second one has a disadvantage of about 1 %, so the order alternates.
 	order := slices.Clone(row.contestants)
 	if l.races[row.name]++; l.races[row.name]%2 == 0 {
 		slices.Reverse(order)
@@ -68,7 +68,7 @@ func (l *lab) measureInTurns(ctx context.Context, row row) []sample {
 	return samples
 }
 
-// race lets the loads run, each for the time of as many measurements as the row has turns.
+// race runs the loads, each for the time of as many measurements as the row has turns.
 func (l *lab) race(ctx context.Context, row row, racers []*racer) ([]sample, error) {
 	var err error
 	for _, r := range racers {
@@ -85,7 +85,7 @@ func (l *lab) race(ctx context.Context, row row, racers []*racer) ([]sample, err
 		at.time, at.started = whole, func(load *os.Process) { r.load <- load }
 		running.Go(func() {
 			if r.out, r.err = row.load.run(ctx, at); r.err != nil {
-				cancel() // The others run for nothing.
+				cancel() // The others are useless then.
 			}
 		})
 	}
@@ -102,7 +102,7 @@ func (l *lab) race(ctx context.Context, row row, racers []*racer) ([]sample, err
 	return raced(racers)
 }
 
-// takeTurns lets one load after the other go on, until all of them are about to end.
+// takeTurns continues one load after the other, until all of them are about to end.
 func takeTurns(ctx context.Context, racers []*racer, whole time.Duration) error {
 	over := time.NewTimer(max(0, whole-ending))
 	defer over.Stop()
@@ -120,8 +120,8 @@ func takeTurns(ctx context.Context, racers []*racer, whole time.Duration) error 
 	return alternate(ctx, loads, ticker.C, over.C)
 }
 
-// alternate lets the next of the processes go on with each tick, while the others are stopped. At the end all of them
-// go on. One that has ended is left alone, also where another process has its number.
+// alternate continues the next process with each tick, while the others are stopped. At the end all continue. A process
+// that has ended is not signalled, since its number may be reused.
 func alternate(ctx context.Context, loads []*os.Process, ticks, over <-chan time.Time) error {
 	defer func() {
 		for _, load := range loads {
@@ -147,7 +147,7 @@ func alternate(ctx context.Context, loads []*os.Process, ticks, over <-chan time
 	}
 }
 
-// raced returns what the racers' loads have said, and what their proxies used meanwhile.
+// raced returns the results of the loads, and the usage of their proxies.
 func raced(racers []*racer) ([]sample, error) {
 	var samples []sample
 	var used time.Duration
@@ -174,7 +174,7 @@ func raced(racers []*racer) ([]sample, error) {
 	return samples, nil
 }
 
-// failedRow returns samples of a row that could not be measured.
+// failedRow returns the samples of a row that could not be measured.
 func failedRow(row row, err error) []sample {
 	var samples []sample
 	for _, who := range row.contestants {

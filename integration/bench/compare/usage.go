@@ -23,7 +23,7 @@ func family(root int) ([]int, error) {
 	for _, file := range stats {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			continue // It has ended.
+			continue // has ended
 		}
 		pid, parent, err := parents(string(text))
 		if err != nil {
@@ -38,9 +38,9 @@ func family(root int) ([]int, error) {
 	return found, nil
 }
 
-// parents reads the numbers of a process and of its parent from the text of /proc/PID/stat.
+// parents parses the ids of a process and its parent in /proc/PID/stat.
 func parents(text string) (pid, parent int, err error) {
-	end := strings.LastIndexByte(text, ')') // The name of the program may hold anything.
+	end := strings.LastIndexByte(text, ')') // The name of the program may contain parentheses.
 	number, _, _ := strings.Cut(text, " ")
 	if end < 0 {
 		return 0, 0, fmt.Errorf("no name of a program in %q", text)
@@ -56,7 +56,7 @@ func parents(text string) (pid, parent int, err error) {
 	return pid, parent, err
 }
 
-// cpuTime returns the CPU time of all threads of a process and of its descendants, in user and in system mode.
+// cpuTime returns the CPU time of all threads of a process and its descendants, user and system.
 func cpuTime(root int) (time.Duration, error) {
 	processes, err := family(root)
 	if err != nil {
@@ -89,7 +89,7 @@ func cpuTime(root int) (time.Duration, error) {
 	return total, nil
 }
 
-// schedstat reads the time on a CPU from the text of a thread's schedstat: nanoseconds, the first of its fields.
+// schedstat parses the CPU time in a thread's schedstat: nanoseconds, the first field.
 func schedstat(text string) (time.Duration, error) {
 	running, _, found := strings.Cut(text, " ")
 	if !found {
@@ -99,7 +99,7 @@ func schedstat(text string) (time.Duration, error) {
 	return time.Duration(nanoseconds), err
 }
 
-// resident returns the memory of a process and of its descendants (the sum of their VmRSS), in KiB.
+// resident returns the memory of a process and its descendants (sum of VmRSS), in KiB.
 func resident(root int) (float64, error) {
 	processes, err := family(root)
 	if err != nil {
@@ -121,10 +121,10 @@ func resident(root int) (float64, error) {
 	return total, nil
 }
 
-// ticks are the times of one core, in ticks of the kernel's clock.
+// ticks are the times of one core in clock ticks.
 type ticks struct{ busy, total int64 }
 
-// coreTicks reads the times of the cores from the text of /proc/stat. Waiting for a disk is no work.
+// coreTicks parses the times of the cores in /proc/stat. Waiting for a disk is idle.
 func coreTicks(text []byte) (map[int]ticks, error) {
 	cores := map[int]ticks{}
 	scanner := bufio.NewScanner(bytes.NewReader(text))
@@ -138,7 +138,7 @@ func coreTicks(text []byte) (map[int]ticks, error) {
 			return nil, err
 		}
 		var sum ticks
-		for i, field := range fields[1:9] { // user nice system idle iowait irq softirq steal; guests are in user already.
+		for i, field := range fields[1:9] { // user nice system idle iowait irq softirq steal; guests are part of user
 			value, err := strconv.ParseInt(field, 10, 64)
 			if err != nil {
 				return nil, err
@@ -153,7 +153,7 @@ func coreTicks(text []byte) (map[int]ticks, error) {
 	return cores, scanner.Err()
 }
 
-// share returns how much of the time between two readings a core was busy, from 0 to 1.
+// share returns the usage of a core between two readings, from 0 to 1.
 func share(before, after ticks) float64 {
 	if after.total <= before.total {
 		return 0

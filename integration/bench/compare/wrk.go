@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// The scripts for wrk: what is sent, and what is printed at the end.
+// wrk scripts: the request, and the output at the end.
 var (
 	//go:embed same.lua
 	sameScript string
@@ -19,12 +19,12 @@ var (
 	reportScript string
 )
 
-// closed is a closed loop of wrk: every connection sends the next request when the last one has been answered.
+// closed is a closed loop of wrk: every connection sends the next request after a response.
 type closed struct {
 	connections int
-	// byBytes says that answers are so large that those which the end cuts off count by what was read of them.
+	// byBytes counts large responses by their bytes, including those that are cut off by the end.
 	byBytes bool
-	// spread says that requests go to 1,000 of the hosts in turns.
+	// spread sends requests to 1,000 hosts in turns.
 	spread bool
 }
 
@@ -79,7 +79,7 @@ func (c closed) run(ctx context.Context, at target) (outcome, error) {
 	return out, err
 }
 
-// outcome makes an outcome of what wrk has counted. Any error is one of the row.
+// outcome converts the counts of wrk. Any error is one of the row.
 func (c closed) outcome(values map[string]float64, length int64, printed string) (outcome, error) {
 	for _, name := range []string{"connect", "read", "write", "status", "timeout"} {
 		if values[name] != 0 {

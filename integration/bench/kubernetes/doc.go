@@ -1,11 +1,8 @@
-// Package kubernetes measures what a cluster of thousands of routes costs Sluice, and how long a change takes to reach
-// the traffic: endpoints that move, IngressRoutes that are made and edited, the start, and the memory through minutes
-// of churn.
+// Package kubernetes measures what a cluster of thousands of routes costs Sluice, and the latency of changes:
+// endpoints, new and edited IngressRoutes, the start, and the memory over minutes of churn.
 //
-// In flow a real control plane with IngressRoutes, Services and EndpointSlices that are written directly, and the built
-// binary; out flows a page for docs/performance with bounds, figures, configuration and every measurement.
-//
-// It asks the product for one figure, how long a change takes inside; for all else traffic, the kernel's account of CPU
-// and memory, and a bare informer beside it tell. Nothing of it runs but as a benchmark that `make bench` asks for, all
-// of it in a network namespace of its own.
+// It runs the built binary with a real control plane, whose EndpointSlices it writes directly, and writes a page for
+// docs/performance with bounds, figures, configuration and every measurement. Apart from one metric of the product, the
+// latency of a change, it measures traffic, the kernel's account of CPU and memory, and a bare informer for reference.
+// It runs as a benchmark in `make bench`, in a network namespace of its own.
 package kubernetes

@@ -6,16 +6,16 @@ import (
 	"strconv"
 )
 
-// answer reads one response with a Content-Length, piece by piece, without keeping its body.
+// answer parses one response with a Content-Length in pieces, without keeping its body.
 type answer struct {
 	head [8 << 10]byte
-	// have is how many bytes of the head are there; left how many of the body are missing once the head is whole.
+	// have is the length of the head so far; left the missing part of the body after the head.
 	have  int
 	left  int64
 	whole bool
 }
 
-// buffer returns where the next bytes are to be read to.
+// buffer returns where to read to.
 func (a *answer) buffer() []byte {
 	if a.whole {
 		return a.head[:min(int64(len(a.head)), a.left)]
@@ -23,8 +23,7 @@ func (a *answer) buffer() []byte {
 	return a.head[a.have:]
 }
 
-// add takes n bytes that were read into the buffer, and reports whether the response is complete. The next one begins
-// then.
+// add processes n bytes of the buffer, and reports whether the response is complete. The next one begins then.
 func (a *answer) add(n int) (complete bool, err error) {
 	if a.whole {
 		a.left -= int64(n)
@@ -55,7 +54,7 @@ func (a *answer) add(n int) (complete bool, err error) {
 	return true, nil
 }
 
-// contentLength returns the length of the body behind a head of status 200.
+// contentLength returns the length of the body after a head with status 200.
 func contentLength(head []byte) (int64, error) {
 	if !bytes.HasPrefix(head, []byte("HTTP/1.1 200 ")) {
 		line, _, _ := bytes.Cut(head, []byte("\r\n"))

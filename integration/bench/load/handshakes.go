@@ -11,11 +11,11 @@ import (
 	"time"
 )
 
-// mostHandshakes is how many there are at most, so that ports do not run out.
+// mostHandshakes is the maximum number of handshakes, so that ports do not run out.
 const mostHandshakes = 50_000
 
-// handshakes opens one TLS connection after another on each worker, with one request on each: TLS 1.3 with X25519,
-// which all of the proxies speak.
+// handshakes opens TLS connections in turn on each worker, with one request each: TLS 1.3 with X25519, which all
+// proxies support.
 func handshakes(ctx context.Context, o options, stdout io.Writer) error {
 	begun := time.Now()
 	workers := make([]worker, o.connections)
@@ -42,12 +42,12 @@ type worker struct {
 	err     error
 }
 
-// work opens connections until its time is over. The last one is finished.
+// work opens connections until its time is over, and completes the last one.
 func (w *worker) work(ctx context.Context, o options, most int) {
 	settings := &tls.Config{
 		ServerName: o.host, MinVersion: tls.VersionTLS13, NextProtos: []string{"http/1.1"},
 		CurvePreferences:   []tls.CurveID{tls.X25519},
-		InsecureSkipVerify: true, // The certificate was made for this run, and looking at it is no matter of the proxy.
+		InsecureSkipVerify: true, // The certificate is self-signed, and verifying it would not measure the proxy.
 	}
 	if o.resume {
 		settings.ClientSessionCache = tls.NewLRUClientSessionCache(1)
@@ -72,17 +72,17 @@ func (w *worker) work(ctx context.Context, o options, most int) {
 	}
 }
 
-// handshake opens a connection, sends a request, reads the answer and closes the connection.
+// handshake opens a connection, sends a request, reads the response and closes the connection.
 func handshake(ctx context.Context, o options, settings *tls.Config, request []byte, got *answer) (resumed bool,
 	err error,
 ) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	connection, err := new(net.Dialer).DialContext(ctx, "tcp", o.address.String())
 	if err != nil {
 		return false, err
 	}
-	if err := connection.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := connection.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return false, err
 	}
 	secure := tls.Client(connection, settings)

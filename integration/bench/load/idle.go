@@ -10,11 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// headLength is how long the head of the request is that each connection sends before it is idle.
+// headLength is the length of the request head on each connection.
 const headLength = 1 << 10
 
-// idle opens connections, sends one request on each, says "ready", and holds them until the context or the time is
-// over. At last it says how many of them were still open.
+// idle opens connections, sends one request on each, prints "ready", and holds them until the context or the time is
+// over. Then it prints how many were still open.
 func idle(ctx context.Context, o options, stdout io.Writer) error {
 	ctx, cancel := context.WithTimeout(ctx, o.time)
 	defer cancel()
@@ -56,7 +56,7 @@ func idle(ctx context.Context, o options, stdout io.Writer) error {
 	return err
 }
 
-// once sends a request and reads its answer.
+// once sends a request and reads its response.
 func once(connection net.Conn, request []byte, got *answer) error {
 	if _, err := connection.Write(request); err != nil {
 		return err
@@ -73,7 +73,7 @@ func once(connection net.Conn, request []byte, got *answer) error {
 	return nil
 }
 
-// quiet reports whether a connection is open, and nothing has been sent on it.
+// quiet reports whether a connection is open without unread data.
 func quiet(connection *net.TCPConn) (bool, error) {
 	raw, err := connection.SyscallConn()
 	if err != nil {

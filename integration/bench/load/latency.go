@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// times are the times that requests took.
+// times are durations of requests.
 type times []time.Duration
 
-// quantile returns the value below which a share of sorted times lie; 0 when there are none.
+// quantile returns a quantile of sorted times; 0 if there are none.
 func (t times) quantile(share float64) time.Duration {
 	if len(t) == 0 {
 		return 0
@@ -19,7 +19,7 @@ func (t times) quantile(share float64) time.Duration {
 	return t[min(len(t)-1, int(share*float64(len(t))))]
 }
 
-// print sorts the times and writes the line of a result, with more pairs of name and value.
+// print sorts the times and writes the result line, with additional pairs of name and value.
 func (t times) print(stdout io.Writer, requests int, took time.Duration, more ...string) error {
 	slices.Sort(t)
 	_, err := fmt.Fprintf(stdout, "load requests=%d duration=%d p50=%d p99=%d p99.9=%d max=%d %s\n", requests,

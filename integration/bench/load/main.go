@@ -1,11 +1,9 @@
-// Command load sends what wrk and h2load cannot: requests on a fixed schedule, TLS handshakes, and connections that
-// stay idle.
+// Command load generates load that wrk and h2load cannot: requests on a fixed schedule, TLS handshakes, and idle
+// connections.
 //
-// In flow the address of a proxy and bounds of count and time; out flows one line, "load NAME=VALUE ...", with times in
-// microseconds. In an open loop a request's time begins when it was due, not when it could be sent, so that a proxy
-// that stalls is charged for everything that it kept waiting.
-//
-// It never connects further than to loopback, and never runs longer than it was told.
+// Given the address of a proxy and bounds of count and time, it prints one line, "load NAME=VALUE ...", with times in
+// microseconds. In an open loop, the time of a request begins when it is due, not when it is sent, so that stalls of a
+// proxy count for all delayed requests. Only loopback addresses are accepted.
 package main
 
 import (
@@ -30,26 +28,26 @@ func main() {
 	}
 }
 
-// options are what all loads have in common.
+// options are common to all loads.
 type options struct {
 	address     netip.AddrPort
 	host, path  string
 	connections int
 	time        time.Duration
-	// rate is how many requests are sent in a second, for an open loop.
+	// rate is the number of requests per second of an open loop.
 	rate float64
-	// resume says that handshakes resume an earlier session.
+	// resume makes handshakes resume an earlier session.
 	resume bool
 }
 
-// The bounds of what may be asked for.
+// Bounds of options.
 const (
 	mostConnections = 15_000
 	mostRate        = 200_000
 	mostTime        = 5 * time.Minute
 )
 
-// run is main with its surroundings as arguments. The first argument says which load.
+// run is main with explicit dependencies. The first argument is the kind of load.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	loads := map[string]func(context.Context, options, io.Writer) error{
 		"rate": rate, "handshakes": handshakes,

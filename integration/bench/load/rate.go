@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience is how long an answer is waited for: in an open loop, after the last request was due.
-const patience = 2 * time.Second
+// timeout is how long responses are awaited after the last request was due.
+const timeout = 2 * time.Second
 
-// rate sends requests on a fixed schedule over connections that stay open: one is due every 1/rate seconds. When no
-// connection is free it waits, and its time goes on.
+// rate sends requests on a fixed schedule over persistent connections: one is due every 1/rate seconds. If no
+// connection is free it waits, and this time counts.
 func rate(ctx context.Context, o options, stdout io.Writer) error {
-	runtime.LockOSThread() // Its timer slack is about to change.
+	runtime.LockOSThread() // for the timer slack
 	defer runtime.UnlockOSThread()
 	if err := unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("timer slack: %w", err)
@@ -30,21 +30,21 @@ func rate(ctx context.Context, o options, stdout io.Writer) error {
 		return err
 	}
 	unanswered := l.total - l.answered
-	end := l.interval*time.Duration(l.total) + patience
-	for i := range unanswered { // They have waited at least that long.
+	end := l.interval*time.Duration(l.total) + timeout
+	for i := range unanswered { // They have waited at least this long.
 		l.took = append(l.took, max(0, end-l.interval*time.Duration(l.answered+i)))
 	}
 	return l.took.print(stdout, l.answered, l.ended, fmt.Sprintf("unanswered=%d", unanswered))
 }
 
-// loop is the open loop: one thread, which waits for answers and for the moment of the next request at once.
+// loop is the open loop: one thread that waits for responses and the next request.
 type loop struct {
 	epoll    int
 	sockets  []socket
-	free     []int // those of the sockets that wait for nothing
+	free     []int // idle sockets
 	request  []byte
 	interval time.Duration
-	// total is how many requests there will be; sent and answered how many have been.
+	// total is the number of requests of the run; sent and answered those so far.
 	total, sent, answered int
 	begun                 time.Time
 	ended                 time.Duration
@@ -81,7 +81,6 @@ func newLoop(o options) (*loop, error) {
 	return l, nil
 }
 
-// open connects a socket.
 func (l *loop) open(i int, o options) error {
 	family, to := unix.AF_INET, unix.Sockaddr(&unix.SockaddrInet4{
 		Port: int(o.address.Port()),
@@ -113,11 +112,11 @@ func (l *loop) close() {
 	_ = unix.Close(l.epoll)
 }
 
-// run sends all requests and waits for their answers.
+// run sends all requests and awaits their responses.
 func (l *loop) run(ctx context.Context) error {
 	events := make([]unix.EpollEvent, 256)
 	l.begun = time.Now()
-	last := l.interval*time.Duration(l.total) + patience
+	last := l.interval*time.Duration(l.total) + timeout
 	for l.answered < l.total {
 		now := time.Since(l.begun)
 		if now > last || ctx.Err() != nil {
@@ -140,7 +139,7 @@ func (l *loop) run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// send sends what is due, as long as a connection is free.
+// send sends due requests while a connection is free.
 func (l *loop) send(now time.Duration) error {
 	for len(l.free) > 0 && l.sent < l.total {
 		due := l.interval * time.Duration(l.sent)
@@ -158,7 +157,7 @@ func (l *loop) send(now time.Duration) error {
 	return nil
 }
 
-// pause returns how long nothing is due.
+// pause returns the time until the next request is due.
 func (l *loop) pause(last time.Duration) time.Duration {
 	next := last
 	if len(l.free) > 0 && l.sent < l.total {
@@ -167,7 +166,7 @@ func (l *loop) pause(last time.Duration) time.Duration {
 	return max(0, next-time.Since(l.begun))
 }
 
-// read reads what a connection has to say.
+// read reads from a connection.
 func (l *loop) read(i int) error {
 	s := &l.sockets[i]
 	n, err := read(s.descriptor, s.answer.buffer())

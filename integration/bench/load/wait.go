@@ -8,10 +8,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The system calls of the open loop are raw ones: Go's scheduler is not told of them, so that it does not look after
-// this thread every 20 microseconds. Nothing else in the process is in a hurry.
+// The open loop uses raw system calls, of which Go's scheduler is not informed, so that it does not inspect this thread
+// every 20 microseconds. The process has no other work.
 
-// wait waits for events no longer than the time given: to the nanosecond, where epoll_wait knows only milliseconds.
+// wait waits for events for at most the given time, with nanosecond precision; epoll_wait has milliseconds.
 func wait(epoll int, events []unix.EpollEvent, most time.Duration) (int, error) {
 	timeout := unix.NsecToTimespec(int64(most))
 	n, _, errno := syscall.RawSyscall6(unix.SYS_EPOLL_PWAIT2, uintptr(epoll), uintptr(unsafe.Pointer(&events[0])),
@@ -20,8 +20,7 @@ func wait(epoll int, events []unix.EpollEvent, most time.Duration) (int, error) 
 	return result(n, errno)
 }
 
-// read reads from a socket that does not block. It returns 0 when there is nothing to read yet, and an error at the
-// end.
+// read reads from a non-blocking socket. It returns 0 if there is no data, and an error at the end.
 func read(descriptor int, into []byte) (int, error) {
 	n, _, errno := syscall.RawSyscall(unix.SYS_READ, uintptr(descriptor), uintptr(unsafe.Pointer(&into[0])),
 		uintptr(len(into)))
@@ -31,14 +30,14 @@ func read(descriptor int, into []byte) (int, error) {
 	return result(n, errno)
 }
 
-// write writes to a socket that does not block.
+// write writes to a non-blocking socket.
 func write(descriptor int, text []byte) (int, error) {
 	n, _, errno := syscall.RawSyscall(unix.SYS_WRITE, uintptr(descriptor), uintptr(unsafe.Pointer(&text[0])),
 		uintptr(len(text)))
 	return result(n, errno)
 }
 
-// result makes no error of what passes by itself.
+// result ignores temporary errors.
 func result(n uintptr, errno syscall.Errno) (int, error) {
 	switch errno {
 	case 0:

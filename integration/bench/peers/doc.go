@@ -1,11 +1,6 @@
-// Package peers holds the configurations with which the comparison runs Sluice and its peers, and the endpoint that
-// answers them.
-//
-// In flows nothing; out flow the files of this folder, which are text/template files: every proxy does the same job
-// with them. It listens on a plain and on a TLS port, picks the route by the request's host, tells the endpoint where
-// the request came from, keeps connections to the endpoint open, and writes no log.
-//
-// It never decides what is measured; that is the table of rows in compare.
+// Package peers holds the configurations of Sluice, its peers and their endpoint in the comparison, as text/template
+// files. Every proxy has the same job: it listens on a plain and a TLS port, routes by host, sends forwarded headers,
+// keeps connections to the endpoint open, and writes no log. The measured rows are the table in compare.
 package peers
 
 import "embed"

@@ -11,8 +11,8 @@ import (
 	"k8s.io/kubernetes/cmd/kube-controller-manager/names"
 )
 
-// controllers are those that the tests need; EndpointSliceMirroringController is not among them, so that a Service may
-// have Endpoints alone, as in clusters of old.
+// controllers are those that the tests need. EndpointSliceMirroringController is left out, so that a Service may have
+// only Endpoints, as in old clusters.
 func controllers() []string {
 	return []string{
 		names.DeploymentController, names.ReplicaSetController, names.DaemonSetController,

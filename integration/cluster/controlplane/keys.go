@@ -16,7 +16,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd/api"
 )
 
-// The files of the directory; certificateFile is written by the API server itself and is its own authority.
+// Files of the directory. The API server writes certificateFile, which is self-signed.
 const (
 	certificateFile = "apiserver.crt"
 	kubeconfigFile  = "kubeconfig"
@@ -24,8 +24,8 @@ const (
 	tokenFile       = "tokens.csv"
 )
 
-// writeKeys writes the administrator's token and the key that signs the tokens of service accounts, unless they are
-// there from an earlier run. It returns the token.
+// writeKeys writes the administrator's token and the signing key of service account tokens, unless they exist from an
+// earlier run. It returns the token.
 func writeKeys(s settings) (token string, err error) {
 	written, err := os.ReadFile(s.file(tokenFile))
 	if err == nil {
@@ -52,7 +52,7 @@ func writeKeys(s settings) (token string, err error) {
 	return token, os.WriteFile(s.file(tokenFile), []byte(line), 0o600)
 }
 
-// writeKubeconfig writes how the administrator speaks to the API server.
+// writeKubeconfig writes the administrator's kubeconfig.
 func writeKubeconfig(s settings, token string) error {
 	config := api.NewConfig()
 	config.Clusters["test"] = &api.Cluster{Server: s.url(), CertificateAuthority: s.file(certificateFile)}

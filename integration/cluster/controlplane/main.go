@@ -1,11 +1,9 @@
 // Command controlplane runs etcd, kube-apiserver and kube-controller-manager in one process, for the tests of
 // integration/.
 //
-// In flow a directory and two addresses; out flow the directory's file kubeconfig, with which the administrator of the
-// cluster speaks to the API server, and a log on standard error. Started again on the same directory, it serves the
-// same data to the same credentials. It ends when the process that started it has ended.
-//
-// It never runs a kubelet, a scheduler or kube-proxy, and never syncs its data to the disk: it is for tests alone.
+// It is given a directory and two addresses, writes a kubeconfig of the administrator into the directory, and logs on
+// standard error. Started again on the same directory, it serves the same data with the same credentials. It ends when
+// its parent has ended. There is no kubelet, scheduler or kube-proxy, and data is not synced to disk.
 package main
 
 import (
@@ -19,15 +17,15 @@ import (
 	logs "k8s.io/component-base/logs/api/v1"
 )
 
-// patience is how long one part may take to start.
-const patience = time.Minute
+// timeout bounds the start of one part.
+const timeout = time.Minute
 
-// settings are what the parts have to agree on.
+// settings are shared by the parts.
 type settings struct {
-	dir      string // holds all data, keys and the kubeconfig
-	address  string // under which the API server tells everybody to call it; loopback would be refused in EndpointSlices
+	dir      string // of all data, keys and the kubeconfig
+	address  string // advertised address of the API server; EndpointSlices refuse loopback
 	port     string // of the API server
-	services string // the range of ClusterIPs, in CIDR notation
+	services string // range of ClusterIPs in CIDR notation
 }
 
 func (s settings) file(name string) string { return filepath.Join(s.dir, name) }
@@ -41,7 +39,7 @@ func main() {
 	flag.Parse()
 	ctx, cancel := context.WithCancel(context.Background())
 	go leaveWith(os.Getppid(), cancel)
-	// Two programs in one process set up one log, alike.
+	// Both programs configure the same log.
 	logs.ReapplyHandling = logs.ReapplyHandlingIgnoreUnchanged
 	if err := run(ctx, s); err != nil {
 		fmt.Fprintf(os.Stderr, "controlplane: %v\n", err)
@@ -49,7 +47,7 @@ func main() {
 	}
 }
 
-// leaveWith cancels once the parent is another process than it was, which is how a parent's end looks.
+// leaveWith cancels when the parent process changes, which means that it has ended.
 func leaveWith(parent int, cancel func()) {
 	for range time.Tick(time.Second / 2) {
 		if os.Getppid() != parent {
@@ -59,7 +57,7 @@ func leaveWith(parent int, cancel func()) {
 	}
 }
 
-// run starts one part after the other. It returns when ctx ends, or with the first error of a part.
+// run starts the parts in turn. It returns when ctx ends, or with the first error.
 func run(ctx context.Context, s settings) error {
 	token, err := writeKeys(s)
 	if err != nil {

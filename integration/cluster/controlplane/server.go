@@ -17,7 +17,7 @@ import (
 	"k8s.io/kubernetes/cmd/kube-apiserver/app/options"
 )
 
-// url returns where the API server is called.
+// url returns the URL of the API server.
 func (s settings) url() string { return "https://" + net.JoinHostPort(s.address, s.port) }
 
 // serverFlags are the options of kube-apiserver.
@@ -35,14 +35,14 @@ func serverFlags(s settings) []string {
 		"--service-account-key-file=" + s.file(accountKeyFile),
 		"--service-account-signing-key-file=" + s.file(accountKeyFile),
 		"--allow-privileged=true",
-		// Tests come in bursts, and all of them are one user.
+		// Tests come in bursts, all by one user.
 		"--enable-priority-and-fairness=false",
 		"--max-requests-inflight=4000",
 		"--max-mutating-requests-inflight=2000",
 	}
 }
 
-// newServer prepares kube-apiserver, which writes its certificate, and returns what runs it.
+// newServer prepares kube-apiserver, which writes its certificate, and returns a function that runs it.
 func newServer(ctx context.Context, s settings) (run func(context.Context) error, err error) {
 	o := options.NewServerRunOptions()
 	flags := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
@@ -72,7 +72,7 @@ func newServer(ctx context.Context, s settings) (run func(context.Context) error
 	}, nil
 }
 
-// awaitServer waits until the API server says that it is ready.
+// awaitServer waits until the API server is ready.
 func awaitServer(ctx context.Context, s settings, token string) error {
 	authority, err := os.ReadFile(s.file(certificateFile))
 	if err != nil {
@@ -82,7 +82,7 @@ func awaitServer(ctx context.Context, s settings, token string) error {
 	pool.AppendCertsFromPEM(authority)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}}
 	defer transport.CloseIdleConnections()
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
@@ -93,12 +93,12 @@ func awaitServer(ctx context.Context, s settings, token string) error {
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return fmt.Errorf("kube-apiserver: not ready within %v", patience)
+			return fmt.Errorf("kube-apiserver: not ready within %v", timeout)
 		}
 	}
 }
 
-// ask returns the status of an answer, and 0 when there is none.
+// ask returns the status of a response, or 0.
 func ask(ctx context.Context, transport *http.Transport, url, token string) int {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// The addresses of etcd, for its clients and for its peers, of which there are none.
+// Addresses of etcd for clients and peers; there are no peers.
 const (
 	storeClients = "http://127.0.0.1:2379"
 	storePeers   = "http://127.0.0.1:2380"
 )
 
-// startStore starts etcd and waits until it is the leader of itself.
+// startStore starts etcd and waits until it is the leader.
 func startStore(s settings) (stop func(), err error) {
 	config := embed.NewConfig()
 	config.Name = "store"
@@ -22,7 +22,7 @@ func startStore(s settings) (stop func(), err error) {
 	config.LogLevel = "error"
 	config.UnsafeNoFsync = true
 	config.QuotaBackendBytes = 4 << 30
-	config.TickMs, config.ElectionMs = 10, 100 // It need not wait long for the votes of others.
+	config.TickMs, config.ElectionMs = 10, 100 // There is one member, so elections are fast.
 	clients, err := url.Parse(storeClients)
 	if err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func startStore(s settings) (stop func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("etcd: %w", err)
 	}
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case <-store.Server.ReadyNotify():
@@ -47,6 +47,6 @@ func startStore(s settings) (stop func(), err error) {
 		return nil, fmt.Errorf("etcd: %w", err)
 	case <-timer.C:
 		store.Close()
-		return nil, fmt.Errorf("etcd: not ready within %v", patience)
+		return nil, fmt.Errorf("etcd: not ready within %v", timeout)
 	}
 }

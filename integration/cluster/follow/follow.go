@@ -1,10 +1,8 @@
-// Package follow watches the objects of one kind for as long as somebody cares, through failures of the API server.
+// Package follow watches the objects of one kind through failures of the API server.
 //
-// In flow the functions that list and watch; out flow changes, first all that there is, then each as it comes, and
-// after an interruption what has changed meanwhile.
-//
-// It never gives up before its context ends, never waits longer than a moment to try again, and caches nothing beyond
-// the objects themselves: it is for tests, where a minute without an answer is part of the plan.
+// Run lists and watches a Source and passes changes to its handler: first all objects, then each change, and after an
+// interruption the differences. It retries without backoff until its context ends, for tests that interrupt the API
+// server for minutes.
 package follow
 
 import (
@@ -17,27 +15,26 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// pause is the time between two tries.
+// pause is the time between two attempts.
 const pause = 50 * time.Millisecond
 
 // Source lists and watches objects of one kind, as the clients of client-go do.
 type Source struct {
-	// List returns a list object.
 	List func(context.Context, metav1.ListOptions) (runtime.Object, error)
 	// Watch begins at the ResourceVersion of the options.
 	Watch func(context.Context, metav1.ListOptions) (watch.Interface, error)
 }
 
-// Change is an object that is there, or that is gone.
+// Change is a present or deleted object.
 type Change struct {
-	// Object is the object as it is now, or as it was last seen.
+	// Object is the current or the last known object.
 	Object runtime.Object
-	// Gone says that there is no such object any more.
+	// Gone is set for a deleted object.
 	Gone bool
 }
 
-// Run hands over changes until ctx ends: all objects of the first list in one call, which may be empty, then one change
-// at a time. The handler is called by one goroutine, that of the caller.
+// Run passes changes until ctx ends: all objects of the first list in one call, which may be empty, then one change at
+// a time. The handler is called on the caller's goroutine.
 func Run(ctx context.Context, source Source, handle func([]Change)) {
 	known := map[string]runtime.Object{}
 	ticker := time.NewTicker(pause)
@@ -53,7 +50,7 @@ func Run(ctx context.Context, source Source, handle func([]Change)) {
 	}
 }
 
-// list brings known up to date and hands over what is different.
+// list updates known and passes the differences.
 func list(ctx context.Context, source Source, known map[string]runtime.Object, handle func([]Change)) (version string,
 	ok bool,
 ) {
@@ -89,7 +86,7 @@ func list(ctx context.Context, source Source, known map[string]runtime.Object, h
 	return listMeta.GetResourceVersion(), true
 }
 
-// stream hands over what the watch tells until it ends.
+// stream passes the events of a watch until it ends.
 func stream(ctx context.Context, source Source, version string, known map[string]runtime.Object,
 	handle func([]Change),
 ) {
@@ -125,7 +122,7 @@ func stream(ctx context.Context, source Source, version string, known map[string
 	}
 }
 
-// identity returns an object's namespace, name and uid as one key, and its version.
+// identity returns namespace, name and uid as one key, and the version.
 func identity(object runtime.Object) (key, version string) {
 	accessor, err := meta.Accessor(object)
 	if err != nil {

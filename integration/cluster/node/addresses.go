@@ -7,10 +7,10 @@ import (
 	"net/netip"
 )
 
-// reserved are the addresses at the beginning of a range that no pod gets.
+// reserved is the number of unused addresses at the beginning of a range.
 const reserved = 10
 
-// addresses gives each pod one address of each range, and those of pods that are gone again as late as possible.
+// addresses allocates one address of each range to each pod, and reuses released ones as late as possible.
 type addresses struct {
 	ranges []netip.Prefix
 	next   []netip.Addr
@@ -28,7 +28,7 @@ func newAddresses(ranges ...netip.Prefix) *addresses {
 	return a
 }
 
-// first is the first address of a range that a pod may get.
+// first returns the first address of a range for pods.
 func first(prefix netip.Prefix) netip.Addr {
 	address := prefix.Addr()
 	for range reserved {
@@ -42,7 +42,7 @@ func (a *addresses) take() ([]netip.Addr, error) {
 	var taken []netip.Addr
 	for i, prefix := range a.ranges {
 		begin, wrapped := a.next[i], false
-		for a.used[a.next[i]] || !prefix.Contains(a.next[i].Next()) { // The last one of IPv4 is for broadcasts.
+		for a.used[a.next[i]] || !prefix.Contains(a.next[i].Next()) { // The last IPv4 address is for broadcasts.
 			if a.next[i] = a.next[i].Next(); !prefix.Contains(a.next[i]) {
 				a.next[i], wrapped = first(prefix), true
 			}

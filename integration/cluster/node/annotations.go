@@ -8,10 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// prefix is that of all annotations.
+// prefix is the prefix of all annotations.
 const prefix = "test.sluice.dev/"
 
-// How a pod ends.
+// Values of on-stop.
 const (
 	polite = "polite"
 	exit   = "exit"
@@ -19,7 +19,7 @@ const (
 	hang   = "hang"
 )
 
-// wishes are what a pod's manifest asks for.
+// wishes is the behaviour requested by a pod's manifest.
 type wishes struct {
 	process      bool
 	ready        bool
@@ -29,7 +29,7 @@ type wishes struct {
 	restartAfter time.Duration
 }
 
-// read takes the wishes from a pod's fields and annotations. An error names the annotation.
+// read parses a pod's fields and annotations. An error names the annotation.
 func read(pod *corev1.Pod) (wishes, error) {
 	w := wishes{ready: true, onStop: polite, restartAfter: time.Second}
 	for _, container := range pod.Spec.Containers {

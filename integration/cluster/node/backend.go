@@ -2,7 +2,7 @@ package node
 
 import "context"
 
-// backend is what runs in a pod.
+// backend serves the requests of a pod.
 type backend interface {
 	hang()
 	closeConnections()
@@ -14,10 +14,10 @@ type backend interface {
 // inside is a backend in this process.
 type inside struct{ *server }
 
-// ended is closed by kill, however the end began.
+// ended is closed by kill in any case.
 func (i inside) ended() <-chan struct{} { return i.dead }
 
-// start starts the backend that the pod wishes for; it listens when this returns.
+// start starts the pod's backend and returns when it listens.
 func (w wishes) start(place place) (backend, error) {
 	if w.process {
 		return startProcess(place)

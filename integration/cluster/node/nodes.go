@@ -16,31 +16,31 @@ import (
 	"github.com/sluiceproxy/sluice/integration/cluster/follow"
 )
 
-// maxCalls bounds how many calls of the API run at the same time.
+// maxCalls is the number of concurrent API calls.
 const maxCalls = 16
 
-// Options say for which cluster the nodes stand, and where.
+// Options describe the cluster of the nodes.
 type Options struct {
-	// Client speaks to the API server as somebody who may do everything.
+	// Client has unlimited permissions.
 	Client kubernetes.Interface
-	// Pods is the range of the pods' addresses, all of them local. The first ten are left alone.
+	// Pods is the range of the pods' addresses, all of them local. The first ten are reserved.
 	Pods netip.Prefix
-	// Pods6 is the same for IPv6. Without it, or where nobody can listen there, pods have IPv4 alone.
+	// Pods6 is the range for IPv6. If it is not set or not usable, pods have IPv4 only.
 	Pods6 netip.Prefix
-	// Complain takes what is wrong with a pod, for the test's log.
+	// Complain logs problems of a pod in the test's log.
 	Complain func(format string, args ...any)
 }
 
-// Nodes stand in for all kubelets of a cluster and for its scheduler.
+// Nodes replaces the kubelets and the scheduler of a cluster.
 type Nodes struct {
 	options Options
 	cancel  context.CancelFunc
 	running sync.WaitGroup
-	calls   chan struct{} // holds one value for each call of the API that runs
+	calls   chan struct{} // holds one value for each running API call
 
 	mutex     sync.Mutex
 	known     []*machine
-	changed   chan struct{} // closed when a node comes
+	changed   chan struct{} // closed when a node is added
 	pods      map[types.UID]*pod
 	addresses *addresses
 }
@@ -51,7 +51,7 @@ type machine struct {
 	pods   int
 }
 
-// Start follows the pods until Stop. Until Add has made a node, they wait.
+// Start follows the pods until Stop. Pods wait until Add has made a node.
 func Start(options Options) *Nodes {
 	if !listens(options.Pods6) {
 		options.Pods6 = netip.Prefix{}
@@ -76,13 +76,13 @@ func (n *Nodes) Stop() {
 	n.running.Wait()
 }
 
-// Add registers a node under a name, in a zone unless that is empty.
+// Add registers a node with a name and an optional zone.
 func (n *Nodes) Add(ctx context.Context, name, zone string) error {
 	n.mutex.Lock()
 	number := len(n.known)
 	n.mutex.Unlock()
 	address := n.options.Pods.Addr()
-	for range number + 2 { // The first one belongs to the API server.
+	for range number + 2 { // The first address is the API server's.
 		address = address.Next()
 	}
 	object, err := register(ctx, n.options.Client, name, zone, address)
@@ -97,7 +97,7 @@ func (n *Nodes) Add(ctx context.Context, name, zone string) error {
 	return nil
 }
 
-// Kill ends the backend of a pod hard, as a crash does. The pod is not ready then, and comes back at the same address.
+// Kill kills the backend of a pod, as a crash does. The pod becomes not ready, and restarts at the same address.
 func (n *Nodes) Kill(namespace, name string) error {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -105,7 +105,7 @@ func (n *Nodes) Kill(namespace, name string) error {
 		if p.namespace == namespace && p.name == name {
 			select {
 			case p.kills <- struct{}{}:
-			default: // It is being killed already.
+			default: // already being killed
 			}
 			return nil
 		}
@@ -113,7 +113,7 @@ func (n *Nodes) Kill(namespace, name string) error {
 	return fmt.Errorf("pod %s/%s does not run", namespace, name)
 }
 
-// take starts a goroutine for each pod that is new, and tells the others what has changed.
+// take starts a goroutine for each new pod, and passes changes to the others.
 func (n *Nodes) take(ctx context.Context, changes []follow.Change) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
@@ -135,13 +135,13 @@ func (n *Nodes) take(ctx context.Context, changes []follow.Change) {
 	}
 }
 
-// ended reports whether a pod has run to its end and will not run again.
+// ended reports whether a pod has completed.
 func ended(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// choose returns the node with the fewest pods that the pod allows, or one that it is bound to, and counts the pod
-// there. It waits until there is one; nil when ctx ends first.
+// choose returns the allowed node with the fewest pods, or the one that the pod is bound to, and counts the pod. It
+// waits until there is one, and returns nil if ctx ends first.
 func (n *Nodes) choose(ctx context.Context, pod *corev1.Pod) *machine {
 	for {
 		n.mutex.Lock()
@@ -167,7 +167,7 @@ func (n *Nodes) choose(ctx context.Context, pod *corev1.Pod) *machine {
 	}
 }
 
-// release gives back a pod's place on a node and its addresses.
+// release releases a pod's place on a node and its addresses.
 func (n *Nodes) release(where *machine, taken []netip.Addr) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()

@@ -11,14 +11,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// pod is one pod from its first sight until its object is gone. All but the channels belongs to the goroutine of run.
+// pod is one pod until its object is deleted. All fields but the channels belong to the goroutine of run.
 type pod struct {
 	namespace, name string
 	uid             types.UID
 	nodes           *Nodes
 	ctx             context.Context
 	leave           context.CancelFunc
-	news            chan *corev1.Pod // the newest object, if it was not looked at yet
+	news            chan *corev1.Pod // the newest unprocessed object
 	kills           chan struct{}
 
 	object   *corev1.Pod
@@ -39,7 +39,7 @@ func newPod(ctx context.Context, nodes *Nodes, object *corev1.Pod) *pod {
 	return p
 }
 
-// tell hands over a newer object and never waits. One goroutine calls it.
+// tell passes a newer object without blocking. It is called by one goroutine.
 func (p *pod) tell(object *corev1.Pod) {
 	select {
 	case <-p.news:
@@ -48,7 +48,7 @@ func (p *pod) tell(object *corev1.Pod) {
 	p.news <- object
 }
 
-// run is the life of a pod.
+// run runs the pod.
 func (p *pod) run() {
 	defer p.leave()
 	if !p.settle() {
@@ -73,7 +73,7 @@ func (p *pod) run() {
 	}
 }
 
-// settle finds a node and addresses. False: the pod is gone before, or cannot be.
+// settle selects a node and addresses. It returns false if the pod is gone or invalid.
 func (p *pod) settle() bool {
 	var err error
 	if p.wishes, err = read(p.object); err != nil {
@@ -98,7 +98,7 @@ func (p *pod) settle() bool {
 	return true
 }
 
-// begin starts the backend and, when its time has come, reports it ready.
+// begin starts the backend and reports it ready after its delay.
 func (p *pod) begin() bool {
 	backend, err := p.wishes.start(p.place())
 	if err != nil {
@@ -109,7 +109,7 @@ func (p *pod) begin() bool {
 	return true
 }
 
-// place says where the backend listens: on the TCP ports of all containers, port 80 if there are none.
+// place returns where the backend listens: the TCP ports of all containers, by default port 80.
 func (p *pod) place() place {
 	where := place{Pod: p.namespace + "/" + p.name, Node: p.machine.object.Name}
 	var ports []int32
@@ -131,7 +131,7 @@ func (p *pod) place() place {
 	return where
 }
 
-// live reports what the pod is until it is to end: deleted, or gone.
+// live reports the pod's status until it is deleted.
 func (p *pod) live() {
 	reported := status{}
 	ready := time.NewTimer(p.wishes.readyAfter)
@@ -178,7 +178,7 @@ func (p *pod) wait() {
 	}
 }
 
-// restart brings a killed backend back after a while. False: the pod is to end instead.
+// restart restarts a killed backend after a delay. It returns false if the pod is to end instead.
 func (p *pod) restart() bool {
 	p.restarts++
 	p.report(status{restarts: p.restarts})
@@ -200,7 +200,7 @@ func (p *pod) restart() bool {
 	}
 }
 
-// end lets the backend go as the pod wishes, within its grace period.
+// end stops the backend as requested, within the grace period.
 func (p *pod) end() {
 	grace := time.Duration(0)
 	if seconds := p.object.DeletionGracePeriodSeconds; seconds != nil {

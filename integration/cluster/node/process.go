@@ -14,21 +14,21 @@ import (
 	"syscall"
 )
 
-// variable tells a process of this program that it is a pod, and which.
+// variable is set in a process of this program that is a pod.
 const variable = "TEST_CLUSTER_POD"
 
-// The words that a pod's process understands on standard input, and the one that it says.
+// Commands on a pod's standard input, and its answer.
 const (
 	wordHang      = "hang"
 	wordClose     = "close"
 	wordListening = "listening"
 )
 
-// IsPod reports whether this process was started to be a pod.
+// IsPod reports whether this process is a pod.
 func IsPod() bool { return os.Getenv(variable) != "" }
 
-// RunPod is the whole life of a pod's process; its result is the exit code. It ends by SIGTERM with what has begun
-// answered, and at once when the process that started it is gone.
+// RunPod runs a pod; its result is the exit code. It ends on SIGTERM after completing requests, and at once if its
+// parent is gone.
 func RunPod() int {
 	var where place
 	if err := json.Unmarshal([]byte(os.Getenv(variable)), &where); err != nil {
@@ -59,7 +59,7 @@ func RunPod() int {
 	case <-orphaned:
 		return 1
 	case <-stop.Done():
-		s.finish(context.Background()) // Whoever sent the signal kills when it takes too long.
+		s.finish(context.Background()) // The parent kills it if it takes too long.
 		return 0
 	}
 }
@@ -81,7 +81,7 @@ func startProcess(place place) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	command := exec.Command(program) //nolint:noctx // It ends by a signal, when its pod says so.
+	command := exec.Command(program) //nolint:noctx // nolint:noctx // ends by a signal
 	command.Env = append(os.Environ(), variable+"="+string(encoded))
 	command.Stderr = os.Stderr
 	words, err := command.StdinPipe()
@@ -99,7 +99,7 @@ func startProcess(place place) (*process, error) {
 	p := &process{command: command, words: words, over: make(chan struct{})}
 	go func() {
 		defer close(p.over)
-		_ = command.Wait() // A pod may end as it likes.
+		_ = command.Wait() // Any exit is valid.
 	}()
 	if strings.TrimSpace(line) != wordListening {
 		p.kill()

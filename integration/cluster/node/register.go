@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// register creates a Node that is ready and has room for everything.
+// register creates a Node that is ready and has unlimited capacity.
 func register(ctx context.Context, client kubernetes.Interface, name, zone string, address netip.Addr) (*corev1.Node,
 	error,
 ) {
@@ -39,6 +39,6 @@ func register(ctx context.Context, client kubernetes.Interface, name, zone strin
 	if created, err = client.CoreV1().Nodes().UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
 		return nil, err
 	}
-	created.Spec.Taints = nil // Every node begins as not ready.
+	created.Spec.Taints = nil // New nodes have the taint not-ready.
 	return client.CoreV1().Nodes().Update(ctx, created, metav1.UpdateOptions{})
 }

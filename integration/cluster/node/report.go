@@ -12,16 +12,16 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// pause is the time between two tries of a call.
+// pause is the time between two attempts of a call.
 const pause = 50 * time.Millisecond
 
-// status is what a pod reports of itself.
+// status is the reported status of a pod.
 type status struct {
 	running, ready bool
 	restarts       int32
 }
 
-// bind binds the pod to its node. False: it is gone, or somebody else has bound it.
+// bind binds the pod to its node. It returns false if the pod is gone or bound already.
 func (p *pod) bind() bool {
 	binding := &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: p.name, UID: p.uid},
@@ -32,7 +32,7 @@ func (p *pod) bind() bool {
 	})
 }
 
-// report writes the pod's status.
+// report updates the pod's status.
 func (p *pod) report(now status) {
 	patch, err := json.Marshal(map[string]any{
 		"metadata": map[string]any{"uid": p.uid},
@@ -49,7 +49,7 @@ func (p *pod) report(now status) {
 	})
 }
 
-// status puts a status into the words of the API.
+// status converts a status to the API's type.
 func (p *pod) status(now status) corev1.PodStatus {
 	began := metav1.NewTime(p.started)
 	answer := corev1.PodStatus{
@@ -85,7 +85,7 @@ func (p *pod) status(now status) corev1.PodStatus {
 	return answer
 }
 
-// remove removes the object of a pod that has ended.
+// remove deletes the object of a pod that has ended.
 func (p *pod) remove() {
 	now := int64(0)
 	p.persist(func(client kubernetes.Interface) error {
@@ -95,7 +95,7 @@ func (p *pod) remove() {
 	})
 }
 
-// persist calls the API until it answers. False: the pod is gone, or the answer is no.
+// persist repeats a call of the API until it succeeds. It returns false if the pod is gone or the call is refused.
 func (p *pod) persist(call func(kubernetes.Interface) error) bool {
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
@@ -118,7 +118,7 @@ func (p *pod) persist(call func(kubernetes.Interface) error) bool {
 	}
 }
 
-// once calls the API when there is room for one more call.
+// once calls the API, within the limit of concurrent calls.
 func (n *Nodes) once(ctx context.Context, call func(kubernetes.Interface) error) error {
 	select {
 	case n.calls <- struct{}{}:

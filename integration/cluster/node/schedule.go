@@ -6,8 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// allows reports whether a pod may run on a node: it is bound to it, or its selectors match. What the operators In and
-// NotIn cannot say is not looked at.
+// allows reports whether a pod may run on a node: it is bound to it, or its selectors match. Only the operators In and
+// NotIn are supported.
 func allows(pod *corev1.Pod, node *corev1.Node) bool {
 	if pod.Spec.NodeName != "" {
 		return pod.Spec.NodeName == node.Name
@@ -32,7 +32,7 @@ func allows(pod *corev1.Pod, node *corev1.Node) bool {
 	})
 }
 
-// refuses reports whether a requirement says no to a value; the only field that there is to match is the name.
+// refuses reports whether a requirement excludes a value; the only supported field is the name.
 func refuses(requirement corev1.NodeSelectorRequirement, value string) bool {
 	listed := slices.Contains(requirement.Values, value)
 	switch requirement.Operator {

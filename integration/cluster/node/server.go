@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// place says who answers and where.
+// place is the identity and the addresses of a backend.
 type place struct {
 	// Pod is namespace/name, Node the name of the node.
 	Pod, Node string
@@ -21,7 +21,7 @@ type place struct {
 	Addresses []string
 }
 
-// server is a pod's backend. It speaks HTTP/1.1 and HTTP/2 with prior knowledge.
+// server is a pod's backend, for HTTP/1.1 and HTTP/2 with prior knowledge.
 type server struct {
 	place   place
 	http    *http.Server
@@ -31,7 +31,7 @@ type server struct {
 	killing sync.Once
 }
 
-// serve listens on all addresses, or on none when one is not to be had.
+// serve listens on all addresses or none.
 func serve(place place) (*server, error) {
 	s := &server{place: place, dead: make(chan struct{})}
 	protocols := new(http.Protocols)
@@ -50,13 +50,13 @@ func serve(place place) (*server, error) {
 		listeners = append(listeners, listener)
 	}
 	for _, listener := range listeners {
-		s.serving.Go(func() { _ = s.http.Serve(listener) }) // It says that it was closed.
+		s.serving.Go(func() { _ = s.http.Serve(listener) }) // returns ErrServerClosed
 	}
 	return s, nil
 }
 
-// ServeHTTP answers with the pod's name in the body and in X-Pod. The query may ask for more: wait=100ms before the
-// answer, status=503, size=1000 bytes after the name's line.
+// ServeHTTP answers with the pod's name in the body and in X-Pod. Query parameters: wait=100ms before the response,
+// status=503, size=1000 bytes after the name.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	status, size, err := s.prepare(r)
 	if s.hangs.Load() {
@@ -81,7 +81,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// prepare reads the request and waits as it asks.
+// prepare parses the request and waits.
 func (s *server) prepare(r *http.Request) (status int, size int64, err error) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	query := r.URL.Query()
@@ -114,15 +114,15 @@ func (s *server) prepare(r *http.Request) (status int, size int64, err error) {
 	return status, size, nil
 }
 
-// hang lets every request that is not answered yet, and all to come, wait for the end.
+// hang blocks all pending and new requests until the end.
 func (s *server) hang() { s.hangs.Store(true) }
 
 // closeConnections closes idle connections, and the others after their answers.
 func (s *server) closeConnections() { s.http.SetKeepAlivesEnabled(false) }
 
-// finish listens no more and answers what has begun, until ctx ends.
+// finish stops listening and completes requests, until ctx ends.
 func (s *server) finish(ctx context.Context) {
-	_ = s.http.Shutdown(ctx) // Whoever is still there meets kill.
+	_ = s.http.Shutdown(ctx) // the rest is killed
 	s.kill()
 }
 
@@ -136,7 +136,6 @@ func (s *server) kill() {
 // zeros is an endless reader of the digit 0.
 type zeros struct{}
 
-// Read fills p and never fails.
 func (zeros) Read(p []byte) (int, error) {
 	for i := range p {
 		p[i] = '0'

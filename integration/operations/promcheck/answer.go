@@ -11,37 +11,37 @@ import (
 	"github.com/prometheus/prometheus/promql/parser"
 )
 
-// question is what is asked of what was scraped.
+// question is the input: scrapes and expressions.
 type question struct {
 	Scrapes []scrape `json:"scrapes"`
-	// Expressions are answered for the moment of the last scrape.
+	// Expressions are evaluated at the time of the last scrape.
 	Expressions []string `json:"expressions"`
 }
 
-// result is what there is to say of an expression.
+// result is the result for one expression.
 type result struct {
 	Expr string `json:"expr"`
-	// Problem says why Prometheus does not take it, or cannot answer it.
+	// Problem is why the expression is invalid or cannot be evaluated.
 	Problem   string     `json:"problem,omitempty"`
 	Selectors []selector `json:"selectors"`
 	Series    []series   `json:"series"`
 }
 
-// selector is one kind of series that an expression asks for.
+// selector is a selector of an expression.
 type selector struct {
 	Metric string `json:"metric"`
-	// Labels are the names of the labels that it is selected or grouped by.
+	// Labels are the labels that it is selected or grouped by.
 	Labels []string `json:"labels"`
 }
 
 // series is one series of a result.
 type series struct {
 	Labels map[string]string `json:"labels"`
-	// Value is written out: JSON knows neither NaN nor infinity.
+	// Value is text: JSON has neither NaN nor infinity.
 	Value string `json:"value"`
 }
 
-// answer answers all expressions. An error is one of what was scraped.
+// answer evaluates all expressions. An error is one of the scrapes.
 func answer(ctx context.Context, asked question) ([]result, error) {
 	known, err := read(asked.Scrapes)
 	if err != nil {
@@ -93,7 +93,7 @@ func evaluate(ctx context.Context, engine *promql.Engine, known *memory, text st
 	return all, nil
 }
 
-// selectors says what an expression asks for.
+// selectors returns the selectors of an expression.
 func selectors(expression parser.Expr) []selector {
 	all := []selector{}
 	parser.Inspect(expression, func(node parser.Node, above []parser.Node) error {
@@ -117,7 +117,7 @@ func selectors(expression parser.Expr) []selector {
 	return all
 }
 
-// grouped returns the labels by which the expressions around a selector group it.
+// grouped returns the labels by which enclosing expressions group a selector.
 func grouped(above []parser.Node) []string {
 	names := []string{}
 	for _, node := range above {

@@ -1,7 +1,7 @@
-// Command promcheck reads rules, and answers expressions, as Prometheus does.
+// Command promcheck validates rules and evaluates expressions with Prometheus' code.
 //
-// In flow a file of rules, or on standard input what was scraped and what is asked; out flow, as JSON, the rules, or
-// for each expression what it asks for and its result. It asks no server anything, and keeps nothing.
+// Given a file, it prints its rules as JSON. Otherwise it reads scrapes and expressions from standard input, and prints
+// the selectors and the result of each expression as JSON.
 package main
 
 import (
@@ -24,7 +24,7 @@ func main() {
 	}
 }
 
-// run answers what is on in, or prints the rules of a file.
+// run answers the request on in, or prints the rules of a file.
 func run(ctx context.Context, args []string, in io.Reader, out io.Writer) error {
 	switch len(args) {
 	case 0:
@@ -59,7 +59,7 @@ type rule struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// rules reads a file of rules. The error tells all that is wrong with it.
+// rules parses a file of rules. The error lists everything wrong with it.
 func rules(file string) ([]rule, error) {
 	groups, problems := rulefmt.ParseFile(file, false, model.LegacyValidation, parser.NewParser(parser.Options{}), nil)
 	if len(problems) > 0 {

@@ -18,14 +18,14 @@ import (
 
 // scrape is a page of metrics.
 type scrape struct {
-	// Seconds is when it was read, as a Unix time.
+	// Seconds is its time, as a Unix time.
 	Seconds float64 `json:"seconds"`
 	// Text is the page in the text format; Labels are added to each of its series.
 	Text   string            `json:"text"`
 	Labels map[string]string `json:"labels"`
 }
 
-// memory is what was scraped, as the engine asks for it.
+// memory is a storage of scrapes for the query engine.
 type memory struct {
 	series []*kept
 	last   int64
@@ -37,7 +37,7 @@ type kept struct {
 	samples []chunks.Sample
 }
 
-// read reads pages in the order of their times.
+// read parses pages in the order of their times.
 func read(pages []scrape) (*memory, error) {
 	m := &memory{}
 	byLabels := map[string]*kept{}
@@ -65,7 +65,7 @@ func read(pages []scrape) (*memory, error) {
 	return m, nil
 }
 
-// parse reads a page in the way of Prometheus.
+// parse parses a page as Prometheus does.
 func parse(page scrape, each func(labels.Labels, float64)) error {
 	parser, err := textparse.New([]byte(page.Text), "text/plain; version=0.0.4", nil, textparse.ParserOptions{})
 	if err != nil {
@@ -93,12 +93,12 @@ func parse(page scrape, each func(labels.Labels, float64)) error {
 	}
 }
 
-// Querier returns the series between two times.
+// Querier returns a querier for a time range.
 func (m *memory) Querier(from, to int64) (storage.Querier, error) {
 	return querier{memory: m, from: from, to: to}, nil
 }
 
-// querier answers for a time.
+// querier implements storage.Querier.
 type querier struct {
 	memory   *memory
 	from, to int64
@@ -132,14 +132,14 @@ func matches(series labels.Labels, matchers []*labels.Matcher) bool {
 	return true
 }
 
-// LabelValues is not asked by expressions.
+// LabelValues is not used by expressions.
 func (querier) LabelValues(context.Context, string, *storage.LabelHints, ...*labels.Matcher) ([]string,
 	annotations.Annotations, error,
 ) {
 	return nil, nil, errors.ErrUnsupported
 }
 
-// LabelNames is not asked by expressions.
+// LabelNames is not used by expressions.
 func (querier) LabelNames(context.Context, *storage.LabelHints, ...*labels.Matcher) ([]string, annotations.Annotations,
 	error,
 ) {
@@ -149,13 +149,13 @@ func (querier) LabelNames(context.Context, *storage.LabelHints, ...*labels.Match
 // Close does nothing.
 func (querier) Close() error { return nil }
 
-// set is what Select found.
+// set is the result of Select.
 type set struct {
 	current storage.Series
 	rest    []storage.Series
 }
 
-// Next goes on to the next series.
+// Next advances to the next series.
 func (s *set) Next() bool {
 	if len(s.rest) == 0 {
 		return false
@@ -167,7 +167,7 @@ func (s *set) Next() bool {
 // At returns the series.
 func (s *set) At() storage.Series { return s.current }
 
-// Err returns nil: nothing fails.
+// Err returns nil.
 func (s *set) Err() error { return nil }
 
 // Warnings returns nil.
@@ -182,19 +182,19 @@ type sample struct {
 // T returns the time in milliseconds.
 func (s sample) T() int64 { return s.at }
 
-// ST returns 0: when a series began is not known.
+// ST returns 0: the start of a series is unknown.
 func (s sample) ST() int64 { return 0 }
 
 // F returns the value.
 func (s sample) F() float64 { return s.value }
 
-// H returns nil: there are no native histograms in the text format.
+// H returns nil: the text format has no native histograms.
 func (s sample) H() *histogram.Histogram { return nil }
 
 // FH returns nil, as H does.
 func (s sample) FH() *histogram.FloatHistogram { return nil }
 
-// Type says that it is a number.
+// Type returns the type of a float.
 func (s sample) Type() chunkenc.ValueType { return chunkenc.ValFloat }
 
 // Copy returns the sample.
