@@ -5,11 +5,9 @@ package answer
 import (
 	"context"
 	"errors"
-	"io"
-	"net"
 	"net/http"
-	"os"
 
+	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -54,7 +52,7 @@ func leave(r *http.Request, middleware, reason string) {
 // sent, if the client has gone.
 func UnreadableBody(w http.ResponseWriter, r *http.Request, middleware string, err error) int {
 	reason := "reading the request's body: " + err.Error()
-	status := bodyStatus(err)
+	status := replay.Status(err)
 	if status == http.StatusBadRequest && r.Context().Err() != nil {
 		status = telemetry.StatusClientClosedRequest
 	}
@@ -64,21 +62,4 @@ func UnreadableBody(w http.ResponseWriter, r *http.Request, middleware string, e
 		Refuse(w, r, status, middleware, reason)
 	}
 	return status
-}
-
-func bodyStatus(err error) int {
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return http.StatusRequestEntityTooLarge
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return http.StatusGatewayTimeout
-	}
-	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, os.ErrDeadlineExceeded) {
-		return http.StatusRequestTimeout
-	}
-	if _, ok := errors.AsType[*net.OpError](err); ok || errors.Is(err, io.ErrUnexpectedEOF) ||
-		errors.Is(err, context.Canceled) {
-		return telemetry.StatusClientClosedRequest
-	}
-	return http.StatusBadRequest
 }

@@ -1,4 +1,4 @@
-package buffering
+package buffering_test
 
 import (
 	"errors"

@@ -13,6 +13,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/httpio/replay"
 )
 
 const (
@@ -29,6 +30,8 @@ type Buffering struct {
 	maxRequest, memRequest   int64
 	maxResponse, memResponse int64
 	retry                    expression
+	// memory recycles the memory of request bodies.
+	memory replay.Memory
 
 	tooLarge, responseTooLarge, retried atomic.Uint64
 }

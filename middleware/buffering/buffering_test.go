@@ -1,4 +1,4 @@
-package buffering
+package buffering_test
 
 import (
 	"context"
@@ -18,13 +18,14 @@ import (
 	"github.com/vulcand/oxy/v2/buffer"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/buffering"
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-func newBuffering(t testing.TB, config dynamic.Buffering) *Buffering {
+func newBuffering(t testing.TB, config dynamic.Buffering) *buffering.Buffering {
 	t.Helper()
-	step, err := New("whole@file", config)
+	step, err := buffering.New("whole@file", config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,13 +40,28 @@ func TestNew(t *testing.T) {
 		"buffering.memResponseBodyBytes -4 is negative":                                                             {MemResponseBodyBytes: -4},
 		`buffering.retryExpression "Attempts() < 'x'": 'x' is neither a whole number nor a string in double quotes`: {RetryExpression: "Attempts() < 'x'"},
 	} {
-		if step, err := New("whole@file", config); step != nil || err == nil || err.Error() != want {
+		if step, err := buffering.New("whole@file", config); step != nil || err == nil || err.Error() != want {
 			t.Errorf("%v, %v, want %q", step, err, want)
 		}
 	}
-	step := newBuffering(t, dynamic.Buffering{})
-	if step.maxRequest != 0 || step.memRequest != 1<<20 || step.maxResponse != 0 || step.memResponse != 1<<20 || step.retry != nil {
-		t.Errorf("the defaults are %+v", step)
+	// By default 1 MiB is held in memory, and more on disk.
+	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
+	for size, want := range map[int]int{1 << 20: http.StatusOK, 1<<20 + 1: http.StatusInternalServerError} {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			recorder := httptest.NewRecorder()
+			r := httptest.NewRequestWithContext(t.Context(), method, "/", http.NoBody)
+			if method == http.MethodPost {
+				r.Body, r.ContentLength = io.NopCloser(strings.NewReader(strings.Repeat("x", size))), -1
+			}
+			newBuffering(t, dynamic.Buffering{}).Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodGet {
+					_, _ = w.Write(make([]byte, size))
+				}
+			})).ServeHTTP(recorder, r)
+			if recorder.Code != want {
+				t.Errorf("%s %d: %d", method, size, recorder.Code)
+			}
+		}
 	}
 }
 
@@ -58,14 +74,11 @@ func TestReadme(t *testing.T) {
 	if diff := cmp.Diff(want, config); diff != "" {
 		t.Error(diff)
 	}
-	step := newBuffering(t, *config)
-	if step.maxRequest != 2_000_000 || step.memRequest != 1_000_000 || step.maxResponse != 5_000_000 || step.memResponse != 1_000_000 || step.retry == nil {
-		t.Errorf("it is %+v", step)
-	}
+	newBuffering(t, *config)
 }
 
 // serve serves a request and returns status, fields and body of what the client gets, or how the handler panicked.
-func serve(step *Buffering, r *http.Request, handler http.HandlerFunc) (got string) {
+func serve(step *buffering.Buffering, r *http.Request, handler http.HandlerFunc) (got string) {
 	w := httptest.NewRecorder()
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -1,4 +1,4 @@
-package buffering
+package buffering_test
 
 import (
 	"io"
@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/middlewaretest/rig"
 )
 
 // TestBodiesThatNobodyGets demands that an endpoint can't keep a client waiting for a body that it sends slowly, or not at all, where the
@@ -32,12 +33,12 @@ func TestBodiesThatNobodyGets(t *testing.T) {
 				_, _ = io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok")
 			})
 			step := newBuffering(t, dynamic.Buffering{RetryExpression: "ResponseCode() == 503", MaxResponseBodyBytes: 50})
-			g := newRig(t, setup{wrap: step.Wrap, server: server})
-			response, _, err := g.do("h1", g.request(http.MethodGet, "/", nil))
+			g := rig.New(t, rig.Setup{Wrap: step.Wrap, Server: server})
+			response, _, err := g.Do("h1", g.Request(http.MethodGet, "/", nil))
 			if err != nil || response.StatusCode != test.status {
 				t.Errorf("got %+v, %v", response, err)
 			}
-			if record := g.record(); record.Status != test.status {
+			if record := g.Record(); record.Status != test.status {
 				t.Errorf("recorded %d, %q", record.Status, record.Reason)
 			}
 		})
@@ -55,11 +56,11 @@ func TestBrokenTryIsForgotten(t *testing.T) {
 		_, _ = io.WriteString(conn, text)
 	})
 	step := newBuffering(t, dynamic.Buffering{RetryExpression: "IsNetworkError()"})
-	g := newRig(t, setup{wrap: step.Wrap, server: server})
-	if response, body, err := g.do("h1", g.request(http.MethodGet, "/", nil)); err != nil || body != "ok" {
+	g := rig.New(t, rig.Setup{Wrap: step.Wrap, Server: server})
+	if response, body, err := g.Do("h1", g.Request(http.MethodGet, "/", nil)); err != nil || body != "ok" {
 		t.Errorf("got %+v, %q, %v", response, body, err)
 	}
-	if record := g.record(); record.Broken || record.Reason != "" || tries.Load() != 2 {
+	if record := g.Record(); record.Broken || record.Reason != "" || tries.Load() != 2 {
 		t.Errorf("recorded %+v", record)
 	}
 }

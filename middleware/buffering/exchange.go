@@ -2,9 +2,10 @@ package buffering
 
 import (
 	"errors"
-	"io"
+	"fmt"
 	"net/http"
 
+	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/middleware/answer"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -15,11 +16,15 @@ type exchange struct {
 	writer    http.ResponseWriter
 	request   *http.Request
 	next      http.Handler
-	// body is the request's, where it has one.
-	body spool
+	// body is the request's body, nil without one.
+	body *replay.Body
 }
 
-func (x *exchange) release() { x.body.release() }
+func (x *exchange) release() {
+	if x.body != nil {
+		x.body.Release()
+	}
+}
 
 // serve answers the request.
 func (x *exchange) serve() {
@@ -48,19 +53,25 @@ func (x *exchange) receive() bool {
 	if r.Body == nil || r.Body == http.NoBody {
 		return true
 	}
-	x.body = spool{most: b.memRequest, limit: b.maxRequest}
-	if r.ContentLength > 0 && r.ContentLength < b.memRequest {
-		// The end may come by itself, which takes room too.
-		x.body.most = r.ContentLength + 1
+	limit, inMemory := b.maxRequest, b.memRequest
+	if limit == 0 {
+		limit = -1
 	}
-	if _, err := x.body.ReadFrom(r.Body); err != nil {
+	if r.ContentLength > 0 && r.ContentLength < inMemory {
+		// The end may come by itself, which takes room too.
+		inMemory = r.ContentLength + 1
+	}
+	x.body = new(replay.Body)
+	x.body.Init(r.Body, r.ContentLength, limit, &b.memory)
+	if err := x.body.Fill(inMemory); err != nil {
 		x.unreadable(err)
 		return false
 	}
-	// Nobody has to be asked for the body any more.
+	// The whole body is there.
 	delete(r.Header, "Expect")
 	if !hasTrailer(r.Trailer) {
-		r.ContentLength, r.TransferEncoding = x.body.size(), nil
+		r.ContentLength, _, _ = x.body.Progress()
+		r.TransferEncoding = nil
 	}
 	x.rewind(r)
 	return true
@@ -83,18 +94,20 @@ func (x *exchange) rewind(r *http.Request) {
 	case r.ContentLength == 0:
 		r.Body = http.NoBody
 	default:
-		r.Body = io.NopCloser(x.body.reader())
+		reader := new(replay.Reader)
+		x.body.Open(reader)
+		r.Body = reader
 	}
 }
 
 // unreadable answers a request whose body could not be had.
 func (x *exchange) unreadable(err error) {
 	b := x.buffering
-	if errors.Is(err, errTooLarge) {
+	if errors.Is(err, replay.ErrTooLarge) {
 		b.refuse(x.writer, x.request, http.StatusRequestEntityTooLarge, b.requestReason())
 		return
 	}
-	if _, ok := errors.AsType[*diskError](err); ok {
+	if _, ok := errors.AsType[*replay.DiskError](err); ok {
 		answer.Refuse(x.writer, x.request, http.StatusInternalServerError, b.name,
 			"reading the request's body: "+err.Error())
 		return
@@ -104,7 +117,7 @@ func (x *exchange) unreadable(err error) {
 	}
 }
 
-// attempt returns the request for a try. Who is behind edits it in place, so that it is another one where it may be needed again.
+// attempt returns the request for an attempt. Handlers edit it in place, so it is a copy if another may follow.
 func (x *exchange) attempt() *http.Request {
 	if x.buffering.retry == nil {
 		return x.request
@@ -129,4 +142,9 @@ func (b *Buffering) responseReason() string {
 func (b *Buffering) refuse(w http.ResponseWriter, r *http.Request, status int, reason string) {
 	b.tooLarge.Add(1)
 	answer.Refuse(w, r, status, b.name, reason)
+}
+
+// tooLarge says which limit was exceeded.
+func tooLarge(what, option string, limit int64) string {
+	return fmt.Sprintf("the %s is larger than %s, %d", what, option, limit)
 }

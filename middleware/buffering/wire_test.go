@@ -1,4 +1,4 @@
-package buffering
+package buffering_test
 
 import (
 	"bufio"
@@ -14,14 +14,15 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/middleware/middlewaretest/rig"
 )
 
 // TestUploads come to the service with a length, and with the trailers that they end with.
 func TestUploads(t *testing.T) {
 	empty := temporary(t)
-	matrix(t, func(t *testing.T, client, upstream string) {
+	uploads := func(t *testing.T, client, upstream string) {
 		step := newBuffering(t, dynamic.Buffering{MaxRequestBodyBytes: 200_000, MemRequestBodyBytes: 50_000})
-		g := newRig(t, setup{wrap: step.Wrap, upstream: upstream, endpoint: func(w http.ResponseWriter, r *http.Request) {
+		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter, r *http.Request) {
 			empty()
 			n, err := io.Copy(io.Discard, r.Body)
 			_, _ = fmt.Fprint(w, n, " of ", r.ContentLength, err, r.Trailer.Get("X-T"))
@@ -46,11 +47,11 @@ func TestUploads(t *testing.T) {
 			if !test.known {
 				body = onlyReader{body}
 			}
-			r := g.request(http.MethodPost, "/", body)
+			r := g.Request(http.MethodPost, "/", body)
 			if test.trailer != "" {
 				r.Trailer = http.Header{"X-T": {test.trailer}}
 			}
-			response, text, err := g.do(client, r)
+			response, text, err := g.Do(client, r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -58,14 +59,20 @@ func TestUploads(t *testing.T) {
 				t.Errorf("%+v: got %q", test, got)
 			}
 		}
-	})
+	}
+	// In turns, because a file has a name for an instant.
+	for _, client := range []string{"h1", "h2c"} {
+		for _, upstream := range []string{"h1", "h2c"} {
+			t.Run(client+"-"+upstream, func(t *testing.T) { uploads(t, client, upstream) })
+		}
+	}
 }
 
 // TestDownloads come to the client with all that the service said.
 func TestDownloads(t *testing.T) {
-	matrix(t, func(t *testing.T, client, upstream string) {
+	rig.Matrix(t, func(t *testing.T, client, upstream string) {
 		step := newBuffering(t, dynamic.Buffering{MaxResponseBodyBytes: 200_000, MemResponseBodyBytes: 50_000})
-		g := newRig(t, setup{wrap: step.Wrap, upstream: upstream, endpoint: func(w http.ResponseWriter, r *http.Request) {
+		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter, r *http.Request) {
 			size := 0
 			_, _ = fmt.Sscan(r.URL.Query().Get("size"), &size)
 			if r.URL.Query().Has("trailer") {
@@ -87,7 +94,7 @@ func TestDownloads(t *testing.T) {
 			{"GET", "size=201000", "500 22 of 22 "},
 			{"GET", "size=201000&trailer", "500 22 of 22 "},
 		} {
-			response, text, err := g.do(client, g.request(test.method, "/?"+test.query, nil))
+			response, text, err := g.Do(client, g.Request(test.method, "/?"+test.query, nil))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,9 +115,9 @@ func TestDownloads(t *testing.T) {
 // TestStreamsPass has both sides talk to each other, which they can't when bodies are kept.
 func TestStreamsPass(t *testing.T) {
 	t.Run("server-sent events", func(t *testing.T) {
-		matrix(t, func(t *testing.T, client, upstream string) {
+		rig.Matrix(t, func(t *testing.T, client, upstream string) {
 			step, next := newBuffering(t, dynamic.Buffering{MaxRequestBodyBytes: 10, MaxResponseBodyBytes: 100, RetryExpression: "IsNetworkError()"}), make(chan struct{})
-			g := newRig(t, setup{wrap: step.Wrap, upstream: upstream, endpoint: func(w http.ResponseWriter, _ *http.Request) {
+			g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Content-Type", "text/event-stream")
 				for range 3 {
 					_, _ = io.WriteString(w, "data: x\n\n")
@@ -118,7 +125,7 @@ func TestStreamsPass(t *testing.T) {
 					<-next
 				}
 			}})
-			response, err := g.client(client).Do(g.request(http.MethodPost, "/", strings.NewReader("body")))
+			response, err := g.Client(client).Do(g.Request(http.MethodPost, "/", strings.NewReader("body")))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -137,7 +144,7 @@ func TestStreamsPass(t *testing.T) {
 	})
 	t.Run("gRPC", func(t *testing.T) {
 		step := newBuffering(t, dynamic.Buffering{MaxRequestBodyBytes: 100, MaxResponseBodyBytes: 100})
-		g := newRig(t, setup{wrap: step.Wrap, upstream: "h2c", endpoint: func(w http.ResponseWriter, r *http.Request) {
+		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: "h2c", Endpoint: func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "application/grpc")
 			w.Header().Set("Trailer", "Grpc-Status")
 			message := make([]byte, 10)
@@ -154,7 +161,7 @@ func TestStreamsPass(t *testing.T) {
 		for _, messages := range []int{10, 11} {
 			reader, writer := io.Pipe()
 			go func() { _, _ = io.WriteString(writer, "0123456789") }()
-			response, err := g.client("h2c").Do(g.request(http.MethodPost, "/", reader, "Content-Type", "application/grpc+proto"))
+			response, err := g.Client("h2c").Do(g.Request(http.MethodPost, "/", reader, "Content-Type", "application/grpc+proto"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -186,7 +193,7 @@ func TestStreamsPass(t *testing.T) {
 func TestWebSocketsPass(t *testing.T) {
 	for _, config := range []dynamic.Buffering{{}, {MaxRequestBodyBytes: 10, MaxResponseBodyBytes: 10, RetryExpression: "Attempts() < 5"}} {
 		step := newBuffering(t, config)
-		g := newRig(t, setup{wrap: step.Wrap, endpoint: func(w http.ResponseWriter, _ *http.Request) {
+		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Endpoint: func(w http.ResponseWriter, _ *http.Request) {
 			conn, buffers, err := http.NewResponseController(w).Hijack()
 			if err != nil {
 				return
@@ -196,7 +203,7 @@ func TestWebSocketsPass(t *testing.T) {
 			_ = buffers.Flush()
 			_, _ = io.Copy(conn, buffers)
 		}})
-		conn, reader := g.raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+		conn, reader := g.Raw("GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
 		response, err := http.ReadResponse(reader, nil)
 		if err != nil || response.StatusCode != http.StatusSwitchingProtocols {
 			t.Fatalf("got %+v, %v", response, err)
@@ -213,11 +220,11 @@ func TestWebSocketsPass(t *testing.T) {
 // TestContinue invites the body of a client that asks, unless it is too large.
 func TestContinue(t *testing.T) {
 	step := newBuffering(t, dynamic.Buffering{MaxRequestBodyBytes: 4})
-	g := newRig(t, setup{wrap: step.Wrap, endpoint: func(w http.ResponseWriter, r *http.Request) {
+	g := rig.New(t, rig.Setup{Wrap: step.Wrap, Endpoint: func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		_, _ = fmt.Fprintf(w, "%s %q", body, r.Header["Expect"])
 	}})
-	conn, reader := g.raw("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
+	conn, reader := g.Raw("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n")
 	if line, err := reader.ReadString('\n'); err != nil || line != "HTTP/1.1 100 Continue\r\n" {
 		t.Fatalf("got %q, %v", line, err)
 	}
@@ -230,7 +237,7 @@ func TestContinue(t *testing.T) {
 	if body, err := io.ReadAll(response.Body); err != nil || string(body) != "body []" {
 		t.Errorf("got %q, %v", body, err)
 	}
-	_, reader = g.raw("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
+	_, reader = g.Raw("POST / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n")
 	if line, err := reader.ReadString('\n'); err != nil || line != "HTTP/1.1 413 Request Entity Too Large\r\n" {
 		t.Errorf("got %q, %v", line, err)
 	}
@@ -239,14 +246,14 @@ func TestContinue(t *testing.T) {
 // TestHints reach the client before the response does.
 func TestHints(t *testing.T) {
 	step, proceed := newBuffering(t, dynamic.Buffering{}), make(chan struct{})
-	g := newRig(t, setup{wrap: step.Wrap, endpoint: func(w http.ResponseWriter, _ *http.Request) {
+	g := rig.New(t, rig.Setup{Wrap: step.Wrap, Endpoint: func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Link", "</a.css>; rel=preload")
 		w.WriteHeader(http.StatusEarlyHints)
 		<-proceed
 		w.Header().Del("Link")
 		_, _ = io.WriteString(w, "body")
 	}})
-	_, reader := g.raw("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
+	_, reader := g.Raw("GET / HTTP/1.1\r\nHost: a\r\n\r\n")
 	head := ""
 	for !strings.HasSuffix(head, "\r\n\r\n") {
 		line, err := reader.ReadString('\n')
@@ -270,21 +277,21 @@ func TestClientsThatLeave(t *testing.T) {
 	empty := temporary(t)
 	step := newBuffering(t, dynamic.Buffering{MemRequestBodyBytes: 1000, MemResponseBodyBytes: 1000})
 	asked := make(chan struct{}, 10)
-	g := newRig(t, setup{wrap: step.Wrap, endpoint: func(w http.ResponseWriter, r *http.Request) {
+	g := rig.New(t, rig.Setup{Wrap: step.Wrap, Endpoint: func(w http.ResponseWriter, r *http.Request) {
 		asked <- struct{}{}
 		_, _ = w.Write(make([]byte, 100_000))
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	}})
-	conn, _ := g.raw("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n" + strings.Repeat("x", 500_000))
+	conn, _ := g.Raw("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n" + strings.Repeat("x", 500_000))
 	_ = conn.Close()
-	if record := g.record(); record.Status != 499 || len(asked) > 0 {
+	if record := g.Record(); record.Status != 499 || len(asked) > 0 {
 		t.Errorf("recorded %d, %q", record.Status, record.Reason)
 	}
-	conn, _ = g.raw("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n" + strings.Repeat("x", 5000))
-	receive(t, asked, "the service")
+	conn, _ = g.Raw("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5000\r\n\r\n" + strings.Repeat("x", 5000))
+	rig.Receive(t, asked, "the service")
 	_ = conn.Close()
-	if record := g.record(); record.Status != 499 && record.Status != 200 {
+	if record := g.Record(); record.Status != 499 && record.Status != 200 {
 		t.Errorf("recorded %d, %q", record.Status, record.Reason)
 	}
 	if empty(); open(t) > 0 {
@@ -321,6 +328,10 @@ func TestFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			timeout := rig.Timeout
+			if name == "hangs" {
+				timeout = time.Second
+			}
 			for _, expression := range []string{"", "IsNetworkError() && Attempts() < 4"} {
 				var tries atomic.Int64
 				server := scripted(t, func(conn net.Conn, r *http.Request) {
@@ -331,19 +342,19 @@ func TestFailures(t *testing.T) {
 					}
 				})
 				step := newBuffering(t, dynamic.Buffering{RetryExpression: expression})
-				g := newRig(t, setup{wrap: step.Wrap, server: server, patience: 300 * time.Millisecond})
+				g := rig.New(t, rig.Setup{Wrap: step.Wrap, Server: server, ResponseHeaderTimeout: timeout})
 				want, wantTries := test.once, int64(1)
 				if expression != "" {
 					want, wantTries = test.repeating, test.tries
 				}
-				response, text, err := g.do("h1", g.request(http.MethodPost, "/", strings.NewReader("body")))
+				response, text, err := g.Do("h1", g.Request(http.MethodPost, "/", strings.NewReader("body")))
 				if err != nil {
 					t.Fatal(err)
 				}
 				if got := fmt.Sprint(response.StatusCode, " ", text); got != want || tries.Load() != wantTries || response.Header.Get("Set-Cookie") != "" {
 					t.Errorf("%q: got %q after %d tries, %v", expression, got, tries.Load(), response.Header)
 				}
-				if record := g.record(); record.Status != response.StatusCode || (record.Status < 500) != (record.Reason == "") && record.Status != 500 {
+				if record := g.Record(); record.Status != response.StatusCode || (record.Status < 500) != (record.Reason == "") && record.Status != 500 {
 					t.Errorf("%q: recorded %d, %q", expression, record.Status, record.Reason)
 				}
 			}
@@ -356,12 +367,12 @@ func TestFailures(t *testing.T) {
 		}
 		_ = listener.Close()
 		step := newBuffering(t, dynamic.Buffering{RetryExpression: "IsNetworkError()"})
-		g := newRig(t, setup{wrap: step.Wrap, server: "http://" + listener.Addr().String()})
-		response, text, err := g.do("h1", g.request(http.MethodGet, "/", nil))
+		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Server: "http://" + listener.Addr().String()})
+		response, text, err := g.Do("h1", g.Request(http.MethodGet, "/", nil))
 		if err != nil || response.StatusCode != 502 || text != "Bad Gateway" {
 			t.Errorf("got %+v, %q, %v", response, text, err)
 		}
-		if record := g.record(); record.Tries != 11 || step.Counts()["retried"] != 10 {
+		if record := g.Record(); record.Tries != 11 || step.Counts()["retried"] != 10 {
 			t.Errorf("%d tries", record.Tries)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/httpio/intercept"
+	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/middleware/answer"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -24,7 +25,7 @@ type writer struct {
 	// streams says that the response passes as it is written, whatever it is.
 	streams bool
 	// body is that of a held response, limited that of one which passes.
-	body    spool
+	body    replay.Spool
 	limited limitedWriter
 	failure error
 }
@@ -32,7 +33,7 @@ type writer struct {
 // newWriter returns the writer of an attempt. Attempts count from 1.
 func (x *exchange) newWriter(number int) *writer {
 	w := &writer{exchange: x, number: number}
-	w.body = spool{most: x.buffering.memResponse, limit: x.buffering.maxResponse}
+	w.body = replay.Spool{InMemory: x.buffering.memResponse, Limit: x.buffering.maxResponse}
 	w.Decider = w
 	w.Reset(x.writer)
 	return w
@@ -51,8 +52,8 @@ func (w *writer) Decide(status int) (int, intercept.Decision) {
 		}
 		return status, intercept.Pass
 	case w.announcesTooMuch(status):
-		w.failure = errTooLarge
-		w.Body = refusal{errTooLarge}
+		w.failure = replay.ErrTooLarge
+		w.Body = refusal{replay.ErrTooLarge}
 		return status, intercept.Discard
 	case bodiless(status):
 		w.Body = refusal{http.ErrBodyNotAllowed}
@@ -99,7 +100,7 @@ func (w *writer) serve(r *http.Request) (again bool) {
 	case intercept.Undecided:
 		return w.unwritten()
 	case intercept.Hold:
-		w.failure = w.body.err
+		w.failure = w.body.Err()
 		if w.failure == nil && returned {
 			w.commit()
 			return false
@@ -138,11 +139,11 @@ func (w *writer) commit() {
 	if w.hasTrailers() {
 		delete(w.Head, "Content-Length")
 	} else if _, declared := w.Head["Content-Length"]; !declared && !bodiless(w.Status) &&
-		(w.body.size() > 0 || x.request.Method != http.MethodHead) {
-		w.Head["Content-Length"] = []string{strconv.FormatInt(w.body.size(), 10)}
+		(w.body.Len() > 0 || x.request.Method != http.MethodHead) {
+		w.Head["Content-Length"] = []string{strconv.FormatInt(w.body.Len(), 10)}
 	}
 	w.Commit()
-	if w.body.size() == 0 {
+	if w.body.Len() == 0 {
 		return
 	}
 	if _, err := w.body.WriteTo(x.writer); err != nil {
@@ -169,7 +170,7 @@ func (w *writer) refuse() {
 	x, status := w.exchange, http.StatusInternalServerError
 	var reason string
 	switch {
-	case errors.Is(w.failure, errTooLarge):
+	case errors.Is(w.failure, replay.ErrTooLarge):
 		x.buffering.responseTooLarge.Add(1)
 		reason = x.buffering.responseReason()
 	case w.failure != nil:
@@ -191,7 +192,7 @@ func (w *writer) release() {
 		answer.Note(x.request, x.buffering.name, x.buffering.responseReason())
 	}
 	w.End(errEnded)
-	w.body.release()
+	w.body.Release()
 }
 
 // limitedWriter passes a body on up to a limit.
@@ -201,10 +202,10 @@ type limitedWriter struct {
 	exceeded bool
 }
 
-// Write writes p, or fails with errTooLarge.
+// Write writes p, or fails with replay.ErrTooLarge.
 func (l *limitedWriter) Write(p []byte) (int, error) {
 	if l.exceeded = l.exceeded || int64(len(p)) > l.left; l.exceeded {
-		return 0, errTooLarge
+		return 0, replay.ErrTooLarge
 	}
 	l.left -= int64(len(p))
 	return l.to.Write(p)

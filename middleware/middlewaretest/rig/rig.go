@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	ptypes "github.com/traefik/paerser/types"
+
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/forward"
@@ -50,6 +52,8 @@ type Setup struct {
 	// server takes the endpoint's place.
 	Server string
 	Change func(*static.EntryPoint)
+	// ResponseHeaderTimeout is how long the endpoint has to begin its response; 0 is no limit.
+	ResponseHeaderTimeout time.Duration
 }
 
 // Matrix runs a test on every pair of protocols.
@@ -82,7 +86,9 @@ func New(t *testing.T, s Setup) *Rig {
 			s.Server = strings.Replace(s.Server, "http:", "h2c:", 1)
 		}
 	}
-	transport, err := forward.NewTransport("test@file", &dynamic.ServersTransport{})
+	transport, err := forward.NewTransport("test@file", &dynamic.ServersTransport{
+		ForwardingTimeouts: &dynamic.ForwardingTimeouts{ResponseHeaderTimeout: ptypes.Duration(s.ResponseHeaderTimeout)},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
