@@ -13,3 +13,18 @@ type Logger interface {
 	Warn(message string, keysAndValues ...any)
 	Error(message string, keysAndValues ...any)
 }
+
+// Discard is a Logger that writes nothing.
+type Discard struct{}
+
+// Debug writes nothing.
+func (Discard) Debug(string, ...any) {}
+
+// Info writes nothing.
+func (Discard) Info(string, ...any) {}
+
+// Warn writes nothing.
+func (Discard) Warn(string, ...any) {}
+
+// Error writes nothing.
+func (Discard) Error(string, ...any) {}

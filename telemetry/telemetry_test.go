@@ -1,9 +1,7 @@
 package telemetry
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -16,50 +14,6 @@ import (
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
-
-func TestLoggerWritesLevelsAndFields(t *testing.T) {
-	var out bytes.Buffer
-	logger, err := NewLogger(LogOptions{Level: "warn", Format: "json", Output: &out})
-	if err != nil {
-		t.Fatal(err)
-	}
-	logger.Debug("unseen")
-	logger.Info("unseen")
-	logger.Warn("seen", "router", "a@file", "count", 3)
-	var line map[string]any
-	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
-		t.Fatalf("not one line of JSON: %q", out.String())
-	}
-	if line["msg"] != "seen" || line["level"] != "warning" || line["router"] != "a@file" || line["count"] != 3.0 {
-		t.Errorf("line %v", line)
-	}
-}
-
-func TestLoggerStartsAtInfo(t *testing.T) {
-	var out bytes.Buffer
-	logger, err := NewLogger(LogOptions{Output: &out})
-	if err != nil {
-		t.Fatal(err)
-	}
-	logger.Debug("unseen")
-	logger.Info("seen")
-	logger.Error("too")
-	if text := out.String(); strings.Contains(text, "unseen") || !strings.Contains(text, "seen") ||
-		!strings.Contains(text, "too") {
-		t.Errorf("log: %q", text)
-	}
-}
-
-func TestLoggerNamesTheOptionThatIsWrong(t *testing.T) {
-	for option, options := range map[string]LogOptions{
-		"log.level":  {Level: "loud", Output: &bytes.Buffer{}},
-		"log.format": {Format: "xml", Output: &bytes.Buffer{}},
-	} {
-		if _, err := NewLogger(options); err == nil || !strings.Contains(err.Error(), option) {
-			t.Errorf("%s: error %v", option, err)
-		}
-	}
-}
 
 // remembered is a logger that keeps its lines.
 type remembered struct {

@@ -8,6 +8,7 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer/health"
 	"github.com/sluiceproxy/sluice/router/service"
 	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/log"
 )
 
 // parallelChecks is how many active checks run at a time: enough that hundreds of endpoints which never answer do not
@@ -54,7 +55,7 @@ func (s *system) noteEvent(event loadbalancer.Event) {
 
 // logEvents logs what happens to endpoints until ctx ends.
 func (s *system) logEvents(ctx context.Context) {
-	logger := s.logs.For(telemetry.SubsystemLoadBalancer)
+	logger := s.logs.For(log.SubsystemLoadBalancer)
 	for {
 		select {
 		case event := <-s.happened:

@@ -12,6 +12,7 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 	"github.com/sluiceproxy/sluice/telemetry/accesslog"
+	"github.com/sluiceproxy/sluice/telemetry/log"
 	"github.com/sluiceproxy/sluice/telemetry/otlp"
 	"github.com/sluiceproxy/sluice/telemetry/push"
 	"github.com/sluiceproxy/sluice/telemetry/tracing"
@@ -20,7 +21,7 @@ import (
 // lastSend is how long what waits for collectors has when Sluice stops.
 const lastSend = 5 * time.Second
 
-// loggers are the loggers of the subsystems; telemetry.Logs is.
+// loggers are the loggers of the subsystems; log.Log is.
 type loggers interface {
 	For(subsystem string) telemetry.Logger
 }
@@ -106,7 +107,7 @@ func metricsOptions(config *static.Configuration, dropped func() uint64) (teleme
 
 // observe starts the configured observers. On an error none is left running.
 func (s *system) observe(ctx context.Context) error {
-	logger := s.logs.For(telemetry.SubsystemTelemetry)
+	logger := s.logs.For(log.SubsystemTelemetry)
 	otlp.Report(logger)
 	var err error
 	if s.observers.access, err = openAccessLog(ctx, s.config.AccessLog, logger); err != nil {
@@ -159,7 +160,7 @@ func openTracer(ctx context.Context, config *static.Tracing, logger telemetry.Lo
 func (s *system) dependencies(name string, config *static.EntryPoint) entrypoint.Dependencies {
 	requests := s.metrics.Entrypoint(name)
 	deps := entrypoint.Dependencies{
-		Logger:      s.logs.For(telemetry.SubsystemEntrypoint),
+		Logger:      s.logs.For(log.SubsystemEntrypoint),
 		Connections: requests,
 		Observe:     observed(&config.Observability) & watched(s.config),
 		Watched:     watched(s.config),
@@ -182,7 +183,7 @@ func (s *system) dependencies(name string, config *static.EntryPoint) entrypoint
 func (s *system) stopObserving() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastSend)
 	defer cancel()
-	logger := s.logs.For(telemetry.SubsystemTelemetry)
+	logger := s.logs.For(log.SubsystemTelemetry)
 	var ends sync.WaitGroup
 	if tracer := s.observers.tracer; tracer != nil {
 		ends.Go(func() {

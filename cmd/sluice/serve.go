@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log"
+	stdlog "log"
 	"maps"
 	"os"
 	"os/signal"
@@ -17,6 +17,7 @@ import (
 	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/log"
 	"github.com/sluiceproxy/sluice/telemetry/otlp"
 )
 
@@ -37,9 +38,9 @@ func serve(args, environ []string, stderr io.Writer) int {
 		return 1
 	}
 	defer func() { _ = logs.Close() }() // There is nowhere left to say that it failed.
-	logger := logs.For(telemetry.SubsystemMain)
-	log.SetFlags(0)
-	log.SetOutput(strays{logs.For(telemetry.SubsystemLibrary)})
+	logger := logs.For(log.SubsystemMain)
+	stdlog.SetFlags(0)
+	stdlog.SetOutput(strays{logs.For(log.SubsystemLibrary)})
 	logFindings(logger, findings)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
@@ -65,8 +66,8 @@ func serve(args, environ []string, stderr io.Writer) int {
 }
 
 // openLog opens the configured log.
-func openLog(config static.Log, stderr io.Writer) (*telemetry.Logs, error) {
-	logs, err := telemetry.NewLogs(config, telemetry.LogsOptions{Output: stderr})
+func openLog(config static.Log, stderr io.Writer) (*log.Log, error) {
+	logs, err := log.New(config, log.Options{Output: stderr})
 	if err != nil || config.OTLP == nil {
 		return logs, err
 	}

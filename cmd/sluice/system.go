@@ -25,6 +25,7 @@ import (
 	"github.com/sluiceproxy/sluice/router/service"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/log"
 )
 
 // dnsProvider is the name of the provider that resolves servers given by name.
@@ -60,8 +61,8 @@ type system struct {
 // anything.
 func assemble(config *static.Configuration, logs loggers, serves bool) (*system, error) {
 	s := &system{
-		config: config, logs: logs, logger: logs.For(telemetry.SubsystemMain), started: time.Now(),
-		failures: telemetry.NewFailures(logs.For(telemetry.SubsystemRequests)),
+		config: config, logs: logs, logger: logs.For(log.SubsystemMain), started: time.Now(),
+		failures: telemetry.NewFailures(logs.For(log.SubsystemRequests)),
 	}
 	shown, err := metricsOptions(config, s.failures.Dropped)
 	if err != nil {
@@ -82,7 +83,7 @@ func assemble(config *static.Configuration, logs loggers, serves bool) (*system,
 		return nil, fmt.Errorf("serversTransport: %w", cmp.Or(errors.Unwrap(err), err)) // The option's name says more.
 	}
 	s.balance(serves)
-	s.middlewares = middleware.NewBuilder(middleware.Options{Logger: logs.For(telemetry.SubsystemMiddleware)})
+	s.middlewares = middleware.NewBuilder(middleware.Options{Logger: logs.For(log.SubsystemMiddleware)})
 	s.compiler = router.NewCompiler(router.Options{
 		EntryPoints: entrypoints,
 		Precedence:  config.Providers.Precedence,
@@ -100,13 +101,13 @@ func assemble(config *static.Configuration, logs loggers, serves bool) (*system,
 	s.countMiddlewares()
 	s.countStanding()
 	s.pipeline = pipeline.New(pipeline.Options{
-		Source:     provider.NewHub(entries, logs.For(telemetry.SubsystemProvider)),
+		Source:     provider.NewHub(entries, logs.For(log.SubsystemProvider)),
 		Compiler:   s.compiler,
 		Endpoints:  s.registry,
-		Logger:     logs.For(telemetry.SubsystemPipeline),
+		Logger:     logs.For(log.SubsystemPipeline),
 		Resolver:   resolver,
 		Files:      s.middlewares.Files(),
-		Sinks:      []pipeline.VerdictSink{pipeline.LogSink{Logger: logs.For(telemetry.SubsystemPipeline)}, s.clusters},
+		Sinks:      []pipeline.VerdictSink{pipeline.LogSink{Logger: logs.For(log.SubsystemPipeline)}, s.clusters},
 		Metrics:    s.metrics,
 		Precedence: config.Providers.Precedence,
 		MaxHold:    maxHold(config),
@@ -132,17 +133,17 @@ func (s *system) providers() ([]provider.Entry, *dns.Provider, error) {
 		Resolvers: s.config.Providers.DNS.Resolvers,
 		MinTTL:    time.Duration(s.config.Providers.DNS.MinTTL),
 		MaxTTL:    time.Duration(s.config.Providers.DNS.MaxTTL),
-	}, s.logs.For(telemetry.SubsystemDNS))
+	}, s.logs.For(log.SubsystemDNS))
 	entries = append(entries, provider.Entry{Name: dnsProvider, Provider: resolver})
 	if s.config.Providers.File != nil {
 		var err error
-		if s.files, err = file.New(*s.config.Providers.File, s.logs.For(telemetry.SubsystemFile)); err != nil {
+		if s.files, err = file.New(*s.config.Providers.File, s.logs.For(log.SubsystemFile)); err != nil {
 			return nil, nil, fmt.Errorf("providers.file: %w", err)
 		}
 		entries = append(entries, provider.Entry{Name: file.Name, Provider: s.files, Required: true})
 	}
 	if s.config.Providers.Docker != nil {
-		containers, err := docker.New(*s.config.Providers.Docker, s.logs.For(telemetry.SubsystemDocker))
+		containers, err := docker.New(*s.config.Providers.Docker, s.logs.For(log.SubsystemDocker))
 		if err != nil {
 			return nil, nil, err
 		}
@@ -151,7 +152,7 @@ func (s *system) providers() ([]provider.Entry, *dns.Provider, error) {
 	var err error
 	if s.clusters, err = kubernetes.New(kubernetes.Options{
 		CRD: s.config.Providers.KubernetesCRD, Ingress: s.config.Providers.KubernetesIngress,
-		State: s.tableState, Metrics: s.metrics, Logger: s.logs.For(telemetry.SubsystemKubernetes),
+		State: s.tableState, Metrics: s.metrics, Logger: s.logs.For(log.SubsystemKubernetes),
 	}); err != nil {
 		return nil, nil, err
 	}
@@ -166,7 +167,7 @@ func (s *system) internalServices() map[string]http.Handler {
 	if s.config.Ping != nil {
 		status = s.config.Ping.TerminatingStatusCode
 	}
-	logger := s.logs.For(telemetry.SubsystemAPI)
+	logger := s.logs.For(log.SubsystemAPI)
 	s.ping = api.NewPing(s, status, logger)
 	s.live = live.New(live.Options{State: s, Logger: logger, Endpoints: endpoints{s}, Traffic: s.metrics, Version: release().Version})
 	if s.config.Ping != nil {

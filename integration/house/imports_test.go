@@ -84,7 +84,7 @@ var libraries = []struct {
 	{"github.com/go-jose/go-jose", []string{"middleware"}, "tokens are checked where they let in"},
 	{"golang.org/x/crypto/bcrypt", []string{"middleware"}, "passwords are checked where they let in"},
 	{"github.com/gorilla/mux", []string{"api"}, "requests of users are routed by router alone"},
-	{"github.com/sirupsen/logrus", []string{"telemetry"}, "everybody else logs through telemetry's interfaces"},
+	{"github.com/sirupsen/logrus", []string{"telemetry/log"}, "everybody else logs through telemetry's interfaces"},
 	{"github.com/prometheus/client_golang", []string{"telemetry"}, "everybody else counts through telemetry's interfaces"},
 	{"github.com/prometheus/client_model", []string{"telemetry"}, "as for client_golang"},
 	{"github.com/prometheus/common", []string{"telemetry"}, "the page of metrics is written there"},

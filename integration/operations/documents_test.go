@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/log"
 )
 
 func page(t *testing.T, name string) string {
@@ -47,7 +47,7 @@ func TestEverySubsystemIsExplained(t *testing.T) {
 	text, source := page(t, "docs/logging.md"), page(t, "telemetry/log_subsystems.go")
 	used := page(t, "cmd/sluice/system.go") + page(t, "cmd/sluice/serve.go") + page(t, "cmd/sluice/balance.go") +
 		page(t, "cmd/sluice/observe.go")
-	for _, name := range telemetry.Subsystems() {
+	for _, name := range log.Subsystems() {
 		if !strings.Contains(text, "`"+name+"`") {
 			t.Errorf("docs/logging.md does not explain the subsystem %s", name)
 		}

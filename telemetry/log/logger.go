@@ -1,4 +1,4 @@
-package telemetry
+package log
 
 import (
 	"fmt"
@@ -15,34 +15,34 @@ import (
 // subsystemField is the key of the name of the subsystem in a line.
 const subsystemField = "subsystem"
 
-// subsystemLogger is the Logger of one subsystem.
-type subsystemLogger struct {
-	logs  *Logs
+// logger is the Logger of one subsystem.
+type logger struct {
+	log   *Log
 	name  string
 	level logrus.Level
 }
 
 // Debug writes a line at level debug.
-func (s *subsystemLogger) Debug(message string, keysAndValues ...any) {
+func (s *logger) Debug(message string, keysAndValues ...any) {
 	s.write(logrus.DebugLevel, message, keysAndValues)
 }
 
 // Info writes a line at level info.
-func (s *subsystemLogger) Info(message string, keysAndValues ...any) {
+func (s *logger) Info(message string, keysAndValues ...any) {
 	s.write(logrus.InfoLevel, message, keysAndValues)
 }
 
 // Warn writes a line at level warning.
-func (s *subsystemLogger) Warn(message string, keysAndValues ...any) {
+func (s *logger) Warn(message string, keysAndValues ...any) {
 	s.write(logrus.WarnLevel, message, keysAndValues)
 }
 
 // Error writes a line at level error.
-func (s *subsystemLogger) Error(message string, keysAndValues ...any) {
+func (s *logger) Error(message string, keysAndValues ...any) {
 	s.write(logrus.ErrorLevel, message, keysAndValues)
 }
 
-func (s *subsystemLogger) write(level logrus.Level, message string, keysAndValues []any) {
+func (s *logger) write(level logrus.Level, message string, keysAndValues []any) {
 	if level > s.level {
 		return
 	}
@@ -51,9 +51,9 @@ func (s *subsystemLogger) write(level logrus.Level, message string, keysAndValue
 		fields[fmt.Sprint(keysAndValues[i])] = plain(keysAndValues[i+1])
 	}
 	fields[subsystemField] = s.name
-	entry := &logrus.Entry{Logger: s.logs.logger, Time: time.Now(), Level: level, Message: oneLine(message), Data: fields}
-	s.logs.queue.add(s.logs.format(entry))
-	s.logs.export.add(entry)
+	entry := &logrus.Entry{Logger: s.log.logger, Time: time.Now(), Level: level, Message: oneLine(message), Data: fields}
+	s.log.writer.add(s.log.format(entry))
+	s.log.export.add(entry)
 }
 
 // oneLine escapes control characters of a message: logrus writes messages to a terminal unescaped.

@@ -1,4 +1,4 @@
-package telemetry
+package log
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ func TestAPipeThatIsFullHoldsTheEndUpForASecond(t *testing.T) {
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	logs, err := NewLogs(static.Log{FilePath: path}, LogsOptions{})
+	logs, err := New(static.Log{FilePath: path}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,12 +40,12 @@ func TestAPipeThatIsFullHoldsTheEndUpForASecond(t *testing.T) {
 	if err := logs.Close(); err != nil {
 		t.Error(err)
 	}
-	if took := time.Since(began); took < patience {
-		t.Errorf("the log was given %v, want %v", took, patience)
+	if took := time.Since(began); took < closeTimeout {
+		t.Errorf("the log was given %v, want %v", took, closeTimeout)
 	}
 	rest := make([]byte, len(line))
 	if _, err := io.ReadFull(reader, rest); err != nil || !bytes.Contains(rest, []byte("xxx")) {
 		t.Errorf("%v", err)
 	}
-	<-logs.queue.done
+	<-logs.writer.done
 }

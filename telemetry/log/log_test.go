@@ -1,4 +1,4 @@
-package telemetry
+package log
 
 import (
 	"bufio"
@@ -14,15 +14,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/sirupsen/logrus"
+	"go.uber.org/goleak"
 
 	"github.com/sluiceproxy/sluice/static"
 )
 
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
 // logged returns what is written to a log with the given configuration.
-func logged(t *testing.T, config static.Log, write func(logs *Logs)) string {
+func logged(t *testing.T, config static.Log, write func(logs *Log)) string {
 	t.Helper()
 	var out bytes.Buffer
-	logs, err := NewLogs(config, LogsOptions{Output: &out})
+	logs, err := New(config, Options{Output: &out})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +39,7 @@ func logged(t *testing.T, config static.Log, write func(logs *Logs)) string {
 func TestLevelsOfSubsystems(t *testing.T) {
 	text := logged(t, static.Log{Level: "warn", Format: "json", Levels: map[string]string{
 		"provider": "debug", "provider.docker": "ERROR", "PIPELINE": "info", "api": "panic",
-	}}, func(logs *Logs) {
+	}}, func(logs *Log) {
 		for _, name := range []string{
 			SubsystemMain, SubsystemProvider, SubsystemFile, SubsystemDocker, SubsystemPipeline,
 			SubsystemAPI,
@@ -78,14 +81,14 @@ func TestTheLogNamesTheOptionThatIsWrong(t *testing.T) {
 		`log.filePath: open `: {FilePath: filepath.Join(t.TempDir(),
 			"missing", "log")},
 	} {
-		if _, err := NewLogs(config, LogsOptions{Output: io.Discard}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := New(config, Options{Output: io.Discard}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %s", err, want)
 		}
 	}
 }
 
 func TestValuesOfEveryKindAreWritten(t *testing.T) {
-	text := logged(t, static.Log{Format: "json"}, func(logs *Logs) {
+	text := logged(t, static.Log{Format: "json"}, func(logs *Log) {
 		logs.For(SubsystemMain).Info("values", "text", "a\nb\"", "error", errors.New("no"), "wait", 3*time.Second, "count", 7,
 			"big", uint64(1<<63),
 			"nan", nan(), "list", []string{"a", "b"}, "channel", make(chan int), "invalid", "a\xffb", "nil", nil, "odd")
@@ -113,7 +116,7 @@ func nan() float64 { zero := 0.0; return zero / zero }
 func TestNobodyEndsALineOfTheLog(t *testing.T) {
 	const evil = "a\r\nlevel=error msg=\"forged\"\x1b[2J\u2028\xff"
 	for _, format := range []string{static.FormatCommon, static.FormatJSON} {
-		text := logged(t, static.Log{Format: format}, func(logs *Logs) {
+		text := logged(t, static.Log{Format: format}, func(logs *Log) {
 			logs.For(SubsystemMain).Warn(evil, "path", evil, "error", errors.New(evil))
 		})
 		if strings.Count(text, "\n") != 1 || strings.ContainsAny(text, "\r\x1b\u2028") || !strings.HasSuffix(text, "\n") {
@@ -125,7 +128,7 @@ func TestNobodyEndsALineOfTheLog(t *testing.T) {
 // On a terminal logrus writes messages as they are.
 func TestNobodyMovesTheCursorOfATerminal(t *testing.T) {
 	const evil = "a\r\nb\x1b[2J\u2028\xff"
-	text := logged(t, static.Log{}, func(logs *Logs) {
+	text := logged(t, static.Log{}, func(logs *Log) {
 		logs.logger.SetFormatter(&logrus.TextFormatter{ForceColors: true})
 		logs.For(SubsystemMain).Warn(evil, "path", evil)
 	})
@@ -153,7 +156,7 @@ func (s *stuck) Write(text []byte) (int, error) {
 
 func TestAReaderThatStandsStillHoldsNobodyUp(t *testing.T) {
 	out := &stuck{begun: make(chan struct{}, 1), released: make(chan struct{})}
-	logs, err := NewLogs(static.Log{Format: "json"}, LogsOptions{Output: out})
+	logs, err := New(static.Log{Format: "json"}, Options{Output: out})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,7 +224,7 @@ func (f *full) Write(text []byte) (int, error) {
 
 func TestAFullDiskLosesLinesAndNothingElse(t *testing.T) {
 	disk := &full{writes: make(chan int, 16)}
-	logs, err := NewLogs(static.Log{Format: "json"}, LogsOptions{Output: disk})
+	logs, err := New(static.Log{Format: "json"}, Options{Output: disk})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,7 +246,7 @@ func TestAFullDiskLosesLinesAndNothingElse(t *testing.T) {
 
 func TestTheFileOfTheLogMayBeMovedAway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sluice.log")
-	logs, err := NewLogs(static.Log{Format: "json", FilePath: path}, LogsOptions{})
+	logs, err := New(static.Log{Format: "json", FilePath: path}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

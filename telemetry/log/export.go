@@ -1,4 +1,4 @@
-package telemetry
+package log
 
 import (
 	"context"
@@ -11,35 +11,37 @@ import (
 	"go.opentelemetry.io/otel/log"
 	sdklog "go.opentelemetry.io/otel/sdk/log"
 	"go.opentelemetry.io/otel/sdk/resource"
+
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// logExport sends lines to a collector. The zero value sends nothing.
-type logExport struct {
+// export sends lines to a collector. The zero value sends nothing.
+type export struct {
 	unsent  atomic.Uint64
-	sending atomic.Pointer[logSending]
+	sending atomic.Pointer[sending]
 }
 
-// logSending is an export in progress.
-type logSending struct {
+// sending is an export in progress.
+type sending struct {
 	provider *sdklog.LoggerProvider
 	logger   log.Logger
 }
 
 // start begins to send. Failures are written to the logger.
-func (e *logExport) start(exporter sdklog.Exporter, describes *resource.Resource, logger Logger) {
+func (e *export) start(exporter sdklog.Exporter, describes *resource.Resource, logger telemetry.Logger) {
 	failed := func(err error) {
 		logger.Warn("lines of the log do not get to the collector", "error", err, "unsent", e.unsent.Load())
 	}
-	options := []sdklog.LoggerProviderOption{sdklog.WithProcessor(newLogBatches(exporter, &e.unsent, failed))}
+	options := []sdklog.LoggerProviderOption{sdklog.WithProcessor(newBatches(exporter, &e.unsent, failed))}
 	if describes != nil {
 		options = append(options, sdklog.WithResource(describes))
 	}
 	provider := sdklog.NewLoggerProvider(options...)
-	e.sending.Store(&logSending{provider: provider, logger: provider.Logger("github.com/sluiceproxy/sluice")})
+	e.sending.Store(&sending{provider: provider, logger: provider.Logger("github.com/sluiceproxy/sluice")})
 }
 
 // stop sends what is queued, and ends.
-func (e *logExport) stop(ctx context.Context) error {
+func (e *export) stop(ctx context.Context) error {
 	sending := e.sending.Swap(nil)
 	if sending == nil {
 		return nil
@@ -51,7 +53,7 @@ func (e *logExport) stop(ctx context.Context) error {
 }
 
 // add sends an entry.
-func (e *logExport) add(entry *logrus.Entry) {
+func (e *export) add(entry *logrus.Entry) {
 	sending := e.sending.Load()
 	if sending == nil {
 		return

@@ -1,4 +1,4 @@
-package telemetry
+package log
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/attribute"
@@ -58,14 +59,20 @@ func (c *collector) Shutdown(context.Context) error {
 func (c *collector) ForceFlush(context.Context) error { return nil }
 
 // exporting returns a log at level DEBUG that is sent to the collector.
-func exporting(t *testing.T, to *collector) *Logs {
+func exporting(t *testing.T, to *collector) *Log {
 	t.Helper()
-	logs, err := NewLogs(static.Log{Level: "debug"}, LogsOptions{Output: io.Discard})
+	logs, err := New(static.Log{Level: "debug"}, Options{Output: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}
 	logs.Export(to, resource.NewSchemaless(attribute.String("service.name", "edge")))
 	return logs
+}
+
+// pass lets the time of the bubble pass, and all do what was due.
+func pass(d time.Duration) {
+	<-time.NewTimer(d).C
+	synctest.Wait()
 }
 
 func TestLinesAreSentToACollector(t *testing.T) {
@@ -79,7 +86,7 @@ func TestLinesAreSentToACollector(t *testing.T) {
 		main.Info("two")
 		main.Warn("three")
 		main.Error("four")
-		pass(2 * logBatchWait)
+		pass(2 * batchWait)
 		if len(to.records) != 4 {
 			t.Fatalf("%d lines after two seconds", len(to.records))
 		}
@@ -120,13 +127,13 @@ func TestManyLinesAreSentTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		to := &collector{}
 		logs := exporting(t, to)
-		for range logBatch + 1 {
+		for range batchLines + 1 {
 			logs.For(SubsystemMain).Info("line")
 		}
 		if err := logs.Close(); err != nil {
 			t.Fatal(err)
 		}
-		if len(to.records) != logBatch+1 || to.calls > 2 {
+		if len(to.records) != batchLines+1 || to.calls > 2 {
 			t.Errorf("%d lines in %d calls", len(to.records), to.calls)
 		}
 	})
@@ -136,11 +143,11 @@ func TestACollectorThatTakesNothingHoldsNobodyUp(t *testing.T) {
 	for name, to := range map[string]*collector{"refuses": {failure: errors.New("unavailable")}, "hangs": {hangs: true}} {
 		synctest.Test(t, func(t *testing.T) {
 			logs := exporting(t, to)
-			const lines = 3 * logBacklog
+			const lines = 3 * batchBacklog
 			for range lines {
 				logs.For(SubsystemMain).Info("line")
 			}
-			pass(2 * logBatchWait)
+			pass(2 * batchWait)
 			_ = logs.Close() // It may say that time was over.
 			synctest.Wait()
 			if unsent := logs.Unsent(); unsent < lines || unsent > lines+1 || !to.over { // A line more may tell of it.
@@ -154,17 +161,17 @@ func TestACollectorThatTakesNothingHoldsNobodyUp(t *testing.T) {
 func TestALogThatCanNotBeSentSaysSoOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		logs, err := NewLogs(static.Log{Format: static.FormatJSON}, LogsOptions{Output: &out})
+		logs, err := New(static.Log{Format: static.FormatJSON}, Options{Output: &out})
 		if err != nil {
 			t.Fatal(err)
 		}
 		logs.Export(&collector{failure: errors.New("unavailable")}, nil)
 		logs.For(SubsystemMain).Info("line")
-		pass(logBatchQuiet - logBatchWait)
+		pass(batchQuiet - batchWait)
 		logs.For(SubsystemMain).Info("line")
-		pass(3 * logBatchWait)
+		pass(3 * batchWait)
 		logs.For(SubsystemMain).Info("line")
-		pass(2 * logBatchWait)
+		pass(2 * batchWait)
 		_ = logs.Close()
 		var told []string
 		for line := range strings.Lines(out.String()) {

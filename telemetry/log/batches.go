@@ -1,4 +1,4 @@
-package telemetry
+package log
 
 import (
 	"context"
@@ -7,20 +7,22 @@ import (
 	"time"
 
 	sdklog "go.opentelemetry.io/otel/sdk/log"
+
+	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 const (
-	// logBatch is how many lines are sent at once, logBacklog how many may wait for that.
-	logBatch   = 256
-	logBacklog = 2048
-	// logBatchWait is how long a line waits for others to be sent with.
-	logBatchWait = time.Second
-	// logBatchQuiet is the minimum time between two reports of failures to send.
-	logBatchQuiet = time.Minute
+	// batchLines is how many lines are sent at once, batchBacklog how many may wait for that.
+	batchLines   = 256
+	batchBacklog = 2048
+	// batchWait is how long a line waits for others to be sent with.
+	batchWait = time.Second
+	// batchQuiet is the minimum time between two reports of failures to send.
+	batchQuiet = time.Minute
 )
 
-// logBatches is a log processor that does not block and counts the lines that it could not send.
-type logBatches struct {
+// batches is a log processor that does not block and counts the lines that it could not send.
+type batches struct {
 	exporter sdklog.Exporter
 	unsent   *atomic.Uint64
 	failed   func(err error)
@@ -35,10 +37,10 @@ type logBatches struct {
 	reported time.Time
 }
 
-// newLogBatches returns a processor that counts unsent lines and calls failed with the error, at most once a minute.
-func newLogBatches(exporter sdklog.Exporter, unsent *atomic.Uint64, failed func(err error)) *logBatches {
-	b := &logBatches{
-		exporter: exporter, unsent: unsent, failed: failed, queue: make(chan sdklog.Record, logBacklog),
+// newBatches returns a processor that counts unsent lines and calls failed with the error, at most once a minute.
+func newBatches(exporter sdklog.Exporter, unsent *atomic.Uint64, failed func(err error)) *batches {
+	b := &batches{
+		exporter: exporter, unsent: unsent, failed: failed, queue: make(chan sdklog.Record, batchBacklog),
 		stopping: make(chan struct{}), done: make(chan struct{}),
 	}
 	b.sending, b.giveUp = context.WithCancel(context.Background())
@@ -47,10 +49,10 @@ func newLogBatches(exporter sdklog.Exporter, unsent *atomic.Uint64, failed func(
 }
 
 // Enabled returns true: levels are applied before.
-func (b *logBatches) Enabled(context.Context, sdklog.EnabledParameters) bool { return true }
+func (b *batches) Enabled(context.Context, sdklog.EnabledParameters) bool { return true }
 
 // OnEmit queues a record, or drops and counts it.
-func (b *logBatches) OnEmit(_ context.Context, record *sdklog.Record) error {
+func (b *batches) OnEmit(_ context.Context, record *sdklog.Record) error {
 	select {
 	case b.queue <- record.Clone():
 	default:
@@ -60,10 +62,10 @@ func (b *logBatches) OnEmit(_ context.Context, record *sdklog.Record) error {
 }
 
 // ForceFlush does nothing: batches are sent every second.
-func (b *logBatches) ForceFlush(context.Context) error { return nil }
+func (b *batches) ForceFlush(context.Context) error { return nil }
 
 // Shutdown sends what is queued, until ctx ends.
-func (b *logBatches) Shutdown(ctx context.Context) error {
+func (b *batches) Shutdown(ctx context.Context) error {
 	b.once.Do(func() { close(b.stopping) })
 	select {
 	case <-b.done:
@@ -74,15 +76,15 @@ func (b *logBatches) Shutdown(ctx context.Context) error {
 }
 
 // run sends until Shutdown, and then what is left.
-func (b *logBatches) run() {
+func (b *batches) run() {
 	defer close(b.done)
-	ticker := time.NewTicker(logBatchWait)
+	ticker := time.NewTicker(batchWait)
 	defer ticker.Stop()
 	var batch []sdklog.Record
 	for {
 		select {
 		case record := <-b.queue:
-			if batch = append(batch, record); len(batch) >= logBatch {
+			if batch = append(batch, record); len(batch) >= batchLines {
 				batch = b.send(batch)
 			}
 		case <-ticker.C:
@@ -98,12 +100,12 @@ func (b *logBatches) run() {
 }
 
 // send sends a batch, and returns the room for the next.
-func (b *logBatches) send(batch []sdklog.Record) []sdklog.Record {
+func (b *batches) send(batch []sdklog.Record) []sdklog.Record {
 	if len(batch) == 0 {
 		return batch
 	}
 	if err := b.exporter.Export(b.sending, batch); err != nil {
-		b.unsent.Add(uint64(Unsent(err, len(batch)))) //nolint:gosec // It is a part of the batch.
+		b.unsent.Add(uint64(telemetry.Unsent(err, len(batch)))) //nolint:gosec // It is a part of the batch.
 		b.report(err)
 	}
 	clear(batch)
@@ -111,8 +113,8 @@ func (b *logBatches) send(batch []sdklog.Record) []sdklog.Record {
 }
 
 // report reports a failure, at most once a minute: the report is itself a line that is sent and may fail.
-func (b *logBatches) report(err error) {
-	if now := time.Now(); b.reported.IsZero() || now.Sub(b.reported) >= logBatchQuiet {
+func (b *batches) report(err error) {
+	if now := time.Now(); b.reported.IsZero() || now.Sub(b.reported) >= batchQuiet {
 		b.reported = now
 		b.failed(err)
 	}
