@@ -17,6 +17,8 @@ const (
 	lastRestartDelay  = time.Minute
 	// steadyRun is how long a provider must have run for the delay to start from the first one again.
 	steadyRun = time.Minute
+	// stopTimeout is how long a provider may take to return after its context has ended.
+	stopTimeout = 5 * time.Second
 )
 
 // supervise runs one provider and restarts it when it fails, until ctx ends or the provider finishes.
@@ -49,12 +51,15 @@ func (h *Hub) supervise(ctx context.Context, entry Entry) {
 }
 
 // runOnce runs the provider once and receives its messages until it has returned. After ctx has ended, messages are
-// dropped, so that the provider is not blocked in a send.
+// dropped, so that the provider is not blocked in a send. A provider that does not return within stopTimeout is left
+// running.
 func (h *Hub) runOnce(ctx context.Context, entry Entry, deadline <-chan time.Time) error {
 	messages := make(chan dynamic.Message)
 	done := make(chan error, 1)
 	go func() { done <- provide(ctx, entry.Provider, messages) }()
 	run := h.sets.newRun()
+	ended := ctx.Done()
+	var late <-chan time.Time
 	for {
 		select {
 		case message := <-messages:
@@ -65,6 +70,15 @@ func (h *Hub) runOnce(ctx context.Context, entry Entry, deadline <-chan time.Tim
 			h.timedOut(entry)
 		case err := <-done:
 			return err
+		case <-ended:
+			ended = nil
+			timer := time.NewTimer(stopTimeout)
+			defer timer.Stop()
+			late = timer.C
+		case <-late:
+			h.logger.Warn("provider has not stopped in time and is left running", "provider", entry.Name,
+				"timeout", stopTimeout)
+			return ctx.Err()
 		}
 	}
 }

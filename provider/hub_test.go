@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -356,6 +357,39 @@ func TestHubStopsWhileAProviderSends(t *testing.T) {
 		})}}, telemetry.Discard{})
 		start(t, hub)
 	})
+}
+
+func TestHubLeavesAProviderThatDoesNotStop(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		release, log := make(chan struct{}), &warnings{}
+		hub := NewHub([]Entry{{Name: "stuck", Provider: fake(func(context.Context, chan<- dynamic.Message) error {
+			<-release
+			return nil
+		})}, {Name: "quick", Provider: script()}}, log)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		begin := time.Now()
+		if err := hub.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		if waited := time.Since(begin); waited != stopTimeout {
+			t.Errorf("Run returned after %s, want %s", waited, stopTimeout)
+		}
+		if want := []string{"stuck"}; !slices.Equal(log.providers, want) {
+			t.Errorf("warnings about %q, want %q", log.providers, want)
+		}
+		close(release)
+	})
+}
+
+// warnings records which providers are named by warnings.
+type warnings struct {
+	telemetry.Discard
+	providers []string
+}
+
+func (w *warnings) Warn(_ string, fields ...any) {
+	w.providers = append(w.providers, fields[1].(string))
 }
 
 func TestHubRefusesBadNames(t *testing.T) {

@@ -1,6 +1,7 @@
 package docker
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -20,9 +21,10 @@ func newRule(text string) (*gotemplate.Template, error) {
 	return rule, nil
 }
 
-// defaultRule returns the default rule for a container.
+// defaultRule returns the default rule for a container. The template is that of the operator and is not stopped at
+// shutdown.
 func defaultRule(rule *gotemplate.Template, c *container) (string, error) {
-	out, err := rule.Execute(struct {
+	out, err := rule.Execute(context.Background(), struct {
 		Name, ContainerName string
 		Labels              map[string]string
 	}{c.service(), c.name, c.labels}, longestRule)

@@ -40,7 +40,7 @@ func BenchmarkOneChange(b *testing.B) {
 		}
 		i++
 		b.StartTimer()
-		if !p.scan(nil) {
+		if !p.scan(b.Context(), nil) {
 			b.Fatal("the change was not seen")
 		}
 	}

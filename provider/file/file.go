@@ -99,7 +99,11 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 		defer w.close()
 	}
 	for force := true; ; {
-		if changed := p.scan(w); changed || force {
+		changed := p.scan(ctx, w)
+		if ctx.Err() != nil { // Templates have been stopped, so that the scan is not complete.
+			return nil
+		}
+		if changed || force {
 			select {
 			case messages <- *p.last:
 			case <-ctx.Done():

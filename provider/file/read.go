@@ -2,6 +2,7 @@ package file
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -26,13 +27,13 @@ type source struct {
 }
 
 // update reads a file and reports whether its state has changed.
-func (p *Provider) update(path string) (changed bool) {
+func (p *Provider) update(ctx context.Context, path string) (changed bool) {
 	known := p.files[path]
 	if known == nil {
 		known = &source{}
 		p.files[path] = known
 	}
-	text, rendered, err := p.text(path)
+	text, rendered, err := p.text(ctx, path)
 	if err != nil {
 		return known.refuse(path, rendered, err)
 	}
@@ -103,12 +104,12 @@ func (s *source) refuse(path string, rendered bool, err error) (changed bool) {
 }
 
 // text reads a file and renders it if it is a template.
-func (p *Provider) text(path string) (text []byte, rendered bool, err error) {
+func (p *Provider) text(ctx context.Context, path string) (text []byte, rendered bool, err error) {
 	text, err = p.load(path)
 	if err != nil || !bytes.Contains(text, []byte("{{")) {
 		return text, false, err
 	}
-	text, err = render(path, text, p.maxSize)
+	text, err = render(ctx, path, text, p.maxSize)
 	return text, err == nil, err
 }
 

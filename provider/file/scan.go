@@ -1,6 +1,7 @@
 package file
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
@@ -13,7 +14,7 @@ const scanRounds = 10
 
 // scan reads everything, updates the watches, and makes the next message. It reports whether the message differs from
 // the last one.
-func (p *Provider) scan(w *watcher) (changed bool) {
+func (p *Provider) scan(ctx context.Context, w *watcher) (changed bool) {
 	found := p.list()
 	// A new directory may have been filled before it was watched.
 	for round := 0; round < scanRounds && w.follow(p.targets(found)); round++ {
@@ -24,7 +25,7 @@ func (p *Provider) scan(w *watcher) (changed bool) {
 	changed = len(p.files) != before
 	p.doubtful = false
 	for _, path := range found.files {
-		changed = p.update(path) || changed
+		changed = p.update(ctx, path) || changed
 	}
 	paths := slices.Sorted(maps.Keys(p.files))
 	next := p.merge(paths)

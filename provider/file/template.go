@@ -1,6 +1,7 @@
 package file
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"text/template"
@@ -10,13 +11,13 @@ import (
 )
 
 // render executes a file as a Go template with at most limit bytes of output. It has the functions of gotemplate, and
-// Traefik's split, which returns a list.
-func render(path string, text []byte, limit int64) ([]byte, error) {
+// Traefik's split, which returns a list. It is stopped when ctx ends.
+func render(ctx context.Context, path string, text []byte, limit int64) ([]byte, error) {
 	parsed, err := gotemplate.Parse(string(text), template.FuncMap{"split": strings.Split})
 	if err != nil {
 		return nil, templateError(path, err)
 	}
-	out, err := parsed.Execute(nil, limit)
+	out, err := parsed.Execute(ctx, nil, limit)
 	if err != nil {
 		return nil, templateError(path, err)
 	}

@@ -113,7 +113,7 @@ func TestDebugLogOfTemplatesHidesKeys(t *testing.T) {
 	log := lines{text: make(chan string, 1)}
 	p, err := New(static.FileProvider{Filename: path, DebugLogGeneratedTemplate: true}, log)
 	must(t, err)
-	p.scan(nil)
+	p.scan(t.Context(), nil)
 	got := <-log.text
 	if strings.Contains(got, "secret") || !strings.Contains(got, "generated: |") || !strings.Contains(got, "public") {
 		t.Errorf("logged %q", got)

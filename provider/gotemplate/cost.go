@@ -3,7 +3,6 @@ package gotemplate
 import (
 	"math"
 	"reflect"
-	"regexp/syntax"
 	"strings"
 )
 
@@ -15,9 +14,8 @@ const (
 	growth = 16
 	// longestKeys is how large the arguments of cryptographic functions may be, in bytes.
 	longestKeys = 16 << 10
-	// longestPattern bounds a regular expression, in bytes, and largestPattern the program that it becomes, in
-	// instructions.
-	longestPattern, largestPattern = 4 << 10, 20_000
+	// longestVersion is how large the arguments of functions for versions may be, in bytes.
+	longestVersion = 512
 	// impossible is a cost that exceeds every limit.
 	impossible = math.MaxInt64 / 4
 )
@@ -33,14 +31,26 @@ type call struct {
 }
 
 // flat lists the functions that look at their arguments without going through them; strings are read.
-const flat = ` add add1 all any base ceil clean coalesce contains default dig dir div empty ext fail first float64
-	floor get hasKey hasPrefix hasSuffix hello int int64 isAbs kindIs kindOf last list max maxf min minf mod mul mustFirst
-	mustLast mustSlice now osBase osClean osDir osExt osIsAbs plural randInt round set slice sub substr ternary trim trimAll
-	trimall trimPrefix trimSuffix trunc tuple typeIs typeIsLike typeOf unset biggest `
+const flat = ` add add1 all any base ceil clean contains dir div empty ext fail float64 floor hasKey hasPrefix hasSuffix
+	hello int int64 isAbs kindIs kindOf list max maxf min minf mod mul now osBase osClean osDir osExt osIsAbs plural randInt
+	round sub tuple typeIs typeIsLike typeOf biggest `
+
+// selecting lists the functions that return one of their arguments or a part of it, which takes no memory.
+const selecting = ` coalesce default dig first get last mustFirst mustLast mustSlice set slice substr ternary trim trimAll
+	trimall trimPrefix trimSuffix trunc unset `
+
+// reading lists those of selecting that read strings.
+const reading = ` dig get set substr trim trimAll trimall trimPrefix trimSuffix trunc unset `
+
+// appending lists the functions that are replaced by meter.appendTo, which charges for the memory itself.
+const appending = ` append mustAppend mustPush push `
+
+// merging lists the functions that copy the entries of maps to the first one, which they return.
+const merging = ` merge mergeOverwrite mustMerge mustMergeOverwrite `
 
 // copying lists the functions that copy a list or a map without what its elements refer to.
-const copying = ` append chunk compact concat initial keys mustAppend mustChunk mustCompact mustInitial mustPrepend mustPush
-	mustRest mustReverse omit pick pluck prepend push rest reverse values `
+const copying = ` chunk compact concat initial keys mustChunk mustCompact mustInitial mustPrepend mustRest mustReverse omit
+	pick pluck prepend rest reverse values `
 
 func within(name, list string) bool {
 	for word := range strings.FieldsSeq(list) {
@@ -51,17 +61,23 @@ func within(name, list string) bool {
 	return false
 }
 
-// newWrapper returns how calls of a function are charged.
-func newWrapper(name string) (before func(*call) (cost, error), deep bool) {
+// costOf returns how calls of a function are charged: before they run, and for the result.
+func costOf(name string) (before func(*call) (cost, error), after func(*call, reflect.Value) error) {
 	switch {
+	case within(name, selecting):
+		return (*call).flat, (*call).keepNothing
+	case within(name, appending):
+		return (*call).flat, (*call).keepNothing
 	case within(name, flat):
-		return (*call).flat, false
+		return (*call).flat, (*call).keep
 	case within(name, copying):
-		return (*call).copying, false
+		return (*call).copying, (*call).keep
+	case within(name, merging):
+		return (*call).linear, (*call).keepSources
 	case name == "dict":
-		return (*call).dict, false
+		return (*call).dict, (*call).keep
 	}
-	return (*call).linear, true
+	return (*call).linear, (*call).keepAll
 }
 
 // wrap returns a function of the same type, with an error as its second result, that is charged before it runs for what
@@ -79,7 +95,7 @@ func (m *meter) wrap(name string, function any) any {
 		failure.Set(reflect.ValueOf(err))
 		return []reflect.Value{reflect.Zero(t.Out(0)), failure}
 	}
-	before, deep := newWrapper(name)
+	before, after := costOf(name)
 	run := value.Call
 	if t.IsVariadic() {
 		run = value.CallSlice
@@ -97,7 +113,7 @@ func (m *meter) wrap(name string, function any) any {
 			return fail(err)
 		}
 		results := run(args)
-		if err := m.keep(results[0], deep); err != nil {
+		if err := after(c, bare(results[0])); err != nil {
 			return fail(err)
 		}
 		return append(results, noError)[:2]
@@ -128,33 +144,58 @@ func bare(value reflect.Value) reflect.Value {
 	return value
 }
 
-// keep charges for the memory of a result.
-func (m *meter) keep(result reflect.Value, deep bool) error {
-	result = bare(result)
+// keep charges for the memory of a result without what its elements refer to.
+func (c *call) keep(result reflect.Value) error {
 	memory := int64(emptySize)
-	if deep {
-		size, err := m.size(result)
-		if err != nil {
-			return err
-		}
-		return m.charge(0, size)
-	}
 	switch result.Kind() {
 	case reflect.Slice:
 		memory += int64(result.Len()) * int64(result.Type().Elem().Size())
 	case reflect.Map:
-		memory += int64(result.Len()) * 64
+		memory += int64(result.Len()) * entrySize
 	case reflect.String:
 		memory += int64(result.Len())
 	}
-	return m.charge(0, memory)
+	return c.meter.charge(0, memory)
+}
+
+// keepAll charges for the memory of a result with everything that it refers to.
+func (c *call) keepAll(result reflect.Value) error {
+	size, err := c.meter.size(result)
+	if err != nil {
+		return err
+	}
+	return c.meter.charge(0, size)
+}
+
+// keepSources charges for the entries that a function has copied to its first argument.
+func (c *call) keepSources(reflect.Value) error {
+	for _, source := range c.args[min(1, len(c.args)):] {
+		if err := c.keepAll(source); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// keepNothing charges for a result that existed before the call, or is already charged; set makes an entry of a map.
+func (c *call) keepNothing(reflect.Value) error {
+	if c.name == "set" {
+		return c.meter.charge(0, entrySize)
+	}
+	return nil
 }
 
 // flat is the cost of a function that does not go through lists and maps.
 func (c *call) flat() (cost, error) {
 	out := cost{work: int64(len(c.args)), memory: emptySize * int64(len(c.args))}
+	if within(c.name, appending) || within(c.name, selecting) && !within(c.name, reading) {
+		return out, nil
+	}
 	for _, arg := range c.args {
 		out.work += 2 * stringWork(arg)
+	}
+	if strings.EqualFold(c.name, "trimAll") { // Each rune of the text is looked up in the first argument.
+		out.work += product(c.length(0), c.length(1)) / 32
 	}
 	return out, nil
 }
@@ -162,18 +203,22 @@ func (c *call) flat() (cost, error) {
 // copying is the cost of a function that copies lists or maps.
 func (c *call) copying() (cost, error) {
 	var elements int64
-	for _, arg := range c.args {
+	args := c.args
+	if strings.HasSuffix(c.name, "repend") { // The second argument is the new element.
+		args = args[:min(1, len(args))]
+	}
+	for _, arg := range args {
 		switch arg.Kind() {
 		case reflect.Slice, reflect.Array, reflect.Map:
 			elements += int64(arg.Len())
 		}
 	}
-	return cost{work: elements + int64(len(c.args)), memory: 64 * elements}, nil
+	return cost{work: elements + int64(len(c.args)), memory: entrySize * elements}, nil
 }
 
 // dict is the cost of making a map, whose keys are converted to text.
 func (c *call) dict() (cost, error) {
-	out := cost{work: int64(len(c.args)), memory: 64 * int64(len(c.args))}
+	out := cost{work: int64(len(c.args)), memory: entrySize * int64(len(c.args))}
 	for i := 0; i < len(c.args); i += 2 {
 		size, err := c.meter.size(c.args[i])
 		if err != nil {
@@ -230,9 +275,9 @@ func (c *call) special(size int64) cost {
 	case "uniq", "Uniq":
 		return cost{work: product(size, size/(32*numberSize))}
 	case "without", "Without":
-		return cost{work: product(size, max(size/(32*numberSize), int64(len(c.args))))}
+		return cost{work: product(size/8, int64(len(c.args)))}
 	case "semver", "semverCompare":
-		if size > longestPattern {
+		if size > longestVersion {
 			return cost{work: impossible}
 		}
 		return cost{work: 10 * size}
@@ -240,7 +285,7 @@ func (c *call) special(size int64) cost {
 		return cost{work: 2_000} // A file with the zone, or an answer from the network, is read.
 	}
 	if strings.Contains(c.name, "egex") {
-		return c.regex(size)
+		return c.regex()
 	}
 	return c.cryptography(size)
 }
@@ -273,63 +318,44 @@ func (c *call) cryptography(size int64) cost {
 	return cost{work: work}
 }
 
-// format is the cost of printf: widths make the output longer, and indexes repeat arguments.
+// format is the cost of printf: widths, which apply to each element of a list, make the output longer, and indexes repeat
+// arguments.
 func (c *call) format(size int64) cost {
 	const widest = 1_000_000 // Package fmt refuses more.
+	var largest int64        // Of the numbers that may be the width of *.
+	elements := int64(1)
+	for i, arg := range c.args {
+		if i > 0 {
+			largest = min(max(largest, c.number(i)), widest)
+		}
+		inner, _ := content(arg)
+		switch inner.Kind() {
+		case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+			largest = widest
+		case reflect.Slice, reflect.Array, reflect.Map, reflect.Struct:
+			elements = size / 4 // A byte of a list is the smallest one, see sizeOfList.
+		}
+	}
 	text := c.text(0)
 	var total, number int64
-	verbs := int64(strings.Count(text, "%"))
+	verb := false
 	for _, r := range text {
-		switch {
-		case r >= '0' && r <= '9':
+		digit := r >= '0' && r <= '9'
+		if verb && digit {
 			number = min(number*10+int64(r-'0'), widest)
 			continue
-		case r == '*':
-			total += widest
 		}
 		total, number = total+number, 0
+		if verb && r == '*' {
+			total += largest
+		}
+		verb = r == '%' && !verb || verb && strings.ContainsRune("+-# .*[]", r)
 	}
 	arguments := product(size, growth/2)
 	if strings.Contains(text, "[") {
-		arguments = product(arguments, verbs)
+		arguments = product(arguments, int64(strings.Count(text, "%")))
 	}
-	return bytesOf(arguments + 4*total) // A rune takes up to four bytes.
-}
-
-// regex is the cost of compiling and running a regular expression.
-func (c *call) regex(size int64) cost {
-	if strings.HasSuffix(c.name, "QuoteMeta") {
-		return cost{}
-	}
-	if c.length(0) > longestPattern {
-		return cost{work: impossible}
-	}
-	parsed, err := syntax.Parse(c.text(0), syntax.Perl)
-	if err != nil {
-		return cost{}
-	}
-	instructions := instructionsOf(parsed)
-	if instructions > largestPattern {
-		return cost{work: impossible}
-	}
-	out := cost{work: 50*instructions + product(instructions, c.length(1)/4)}
-	if strings.Contains(c.name, "Replace") {
-		out.memory = product(2*c.length(1)+1, c.length(2)) + growth*size
-		out.work = max(out.work, out.memory/4)
-	}
-	return out
-}
-
-// instructionsOf returns about how many instructions an expression is compiled to.
-func instructionsOf(expression *syntax.Regexp) int64 {
-	count := int64(2 + len(expression.Rune)/2)
-	for _, sub := range expression.Sub {
-		count += instructionsOf(sub)
-	}
-	if expression.Op == syntax.OpRepeat {
-		count = product(count, int64(max(expression.Min, expression.Max, 1)))
-	}
-	return min(count, impossible)
+	return bytesOf(arguments + product(4*total, elements)) // A rune takes up to four bytes.
 }
 
 // bytesOf is the cost of making that many bytes.

@@ -34,13 +34,16 @@ type limitError string
 func (e limitError) Error() string { return string(e) }
 
 const (
-	errWork   limitError = "does too much: loops and calls of functions are limited"
-	errMemory limitError = "needs too much memory: the values of a template are limited to 128 MiB"
-	errDeep   limitError = "prints or converts a value that contains itself, or is nested more than 64 levels deep"
-	errCalls  limitError = "calls templates more than 100 levels deep"
-	errNested limitError = "has blocks or parentheses nested more than 200 levels deep"
-	errLong   limitError = "has more than 1 MiB of actions"
-	errLookup limitError = "calls getHostByName for a name that could not be resolved in time"
+	errWork      limitError = "does too much: loops and calls of functions are limited"
+	errMemory    limitError = "needs too much memory: the values of a template are limited to 128 MiB"
+	errDeep      limitError = "prints or converts a value that contains itself, or is nested more than 64 levels deep"
+	errCalls     limitError = "calls templates more than 100 levels deep"
+	errNested    limitError = "has blocks or parentheses nested more than 200 levels deep"
+	errVariables limitError = "declares too many variables and uses variables too often"
+	errStopped   limitError = "was stopped"
+	errNoList    limitError = "appends to something that is no list"
+	errLong      limitError = "has more than 1 MiB of actions"
+	errLookup    limitError = "calls getHostByName for a name that could not be resolved in time"
 )
 
 func outputError(limit int64) limitError {

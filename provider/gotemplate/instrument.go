@@ -25,9 +25,8 @@ func instrument(tree *parse.Tree, known template.FuncMap) map[string]bool {
 		return i.used
 	}
 	i.countVariables(tree.Root)
-	i.list(tree.Root)
 	pos := tree.Root.Pos
-	cost := i.weight(tree.Root)
+	cost := i.list(tree.Root)
 	tree.Root.Nodes = append([]parse.Node{charging(pos, enterFunction, cost)}, tree.Root.Nodes...)
 	tree.Root.Nodes = append(tree.Root.Nodes, charging(pos, leaveFunction, 0))
 	return i.used
@@ -47,7 +46,7 @@ func (i *instrumenter) countVariables(node parse.Node) {
 	})
 }
 
-// weight is what one run through a node costs, without the functions that it calls.
+// weight is what one run through a pipeline or an action costs, without the functions that it calls.
 func (i *instrumenter) weight(node parse.Node) (cost int64) {
 	walk(node, func(n parse.Node) {
 		cost++
@@ -63,41 +62,51 @@ func (i *instrumenter) weight(node parse.Node) (cost int64) {
 			}
 		case *parse.NumberNode:
 			cost += int64(len(n.Text) / 32)
+		case *parse.StringNode:
+			cost += int64(len(n.Text) / 32)
 		}
 	})
 	return cost
 }
 
-func (i *instrumenter) list(list *parse.ListNode) {
+// list changes the nodes of a list and returns what one run through it costs, without the bodies of its loops.
+func (i *instrumenter) list(list *parse.ListNode) (cost int64) {
 	if list == nil {
-		return
+		return 0
 	}
+	cost = 1
 	for _, node := range list.Nodes {
 		switch n := node.(type) {
 		case *parse.ActionNode:
+			cost += i.weight(n)
 			i.pipe(n.Pipe)
 			if len(n.Pipe.Decl) == 0 {
 				n.Pipe.Cmds = append(n.Pipe.Cmds, command(n.Pos, printFunction))
 			}
 		case *parse.TemplateNode:
+			cost += i.weight(n)
 			i.pipe(n.Pipe)
 		case *parse.IfNode:
-			i.branch(&n.BranchNode)
+			cost += i.branch(&n.BranchNode) + i.list(n.List)
 		case *parse.WithNode:
-			i.branch(&n.BranchNode)
+			cost += i.branch(&n.BranchNode) + i.list(n.List)
 		case *parse.RangeNode:
-			i.branch(&n.BranchNode)
+			cost += i.branch(&n.BranchNode)
 			n.Pipe.Cmds = append(n.Pipe.Cmds, command(n.Pos, iterateFunction))
-			cost := i.weight(n.List)
-			n.List.Nodes = append([]parse.Node{charging(n.Pos, stepFunction, cost)}, n.List.Nodes...)
+			step := charging(n.Pos, stepFunction, i.list(n.List))
+			n.List.Nodes = append([]parse.Node{step}, n.List.Nodes...)
+		default:
+			cost++
 		}
 	}
+	return cost
 }
 
-func (i *instrumenter) branch(n *parse.BranchNode) {
+// branch changes what is run at most once: the pipeline and the list behind else.
+func (i *instrumenter) branch(n *parse.BranchNode) (cost int64) {
+	cost = 1 + i.weight(n.Pipe)
 	i.pipe(n.Pipe)
-	i.list(n.List)
-	i.list(n.ElseList)
+	return cost + i.list(n.ElseList)
 }
 
 func (i *instrumenter) pipe(pipe *parse.PipeNode) {
@@ -154,9 +163,13 @@ func (i *instrumenter) check(cmd *parse.CommandNode, piped bool) string {
 	return ""
 }
 
-// checked returns an argument behind a check. Constants need none: their size is that of the template.
+// checked returns an argument behind a check. Constants need none, since weight counts them, except for methods.
 func checked(arg parse.Node, check string) parse.Node {
 	switch arg.(type) {
+	case *parse.StringNode:
+		if check != loadFunction {
+			return arg
+		}
 	case *parse.PipeNode, *parse.ChainNode, *parse.FieldNode, *parse.VariableNode, *parse.DotNode, *parse.IdentifierNode:
 	default:
 		return arg

@@ -1,6 +1,7 @@
 package gotemplate_test
 
 import (
+	"context"
 	"errors"
 	"runtime"
 	"strings"
@@ -55,6 +56,28 @@ var attacks = []struct{ name, text string }{
 	{"text of a pattern", `{{ $x := repeat 1000000 "a" }}{{ range 100000 }}{{ $y := regexMatch "(a|aa|aaa)*b" $x }}{{ end }}`},
 	{"replacement", `{{ regexReplaceAll "a" (repeat 10000 "a") (repeat 100000 "b") }}`},
 	{"replacement with groups", `{{ regexReplaceAll "a+" (repeat 100000 "a") (repeat 100000 "$0") }}`},
+	{"matches", `{{ $x := regexFindAll "a*b|a" (repeat 20000 "a") -1 }}`},
+	{"matches that must compile", `{{ $x := mustRegexFindAll "a*b|a" (repeat 20000 "a") -1 }}`},
+	{"split at matches", `{{ $x := regexSplit "a*b|a" (repeat 20000 "a") -1 }}`},
+	{"replaced matches", `{{ $x := regexReplaceAll "a*b|a" (repeat 20000 "a") "" }}`},
+	{"replaced matches, literally", `{{ $x := regexReplaceAllLiteral "a*b|a" (repeat 20000 "a") "" }}`},
+	{"groups", `{{ regexFindAll "` + strings.Repeat("(", 400) + "a*" + strings.Repeat(")", 400) + `" (repeat 20000 "a") -1 }}`},
+	{"width of elements", `{{ $x := printf "%999999v" (until 300) }}`},
+	{"width of bytes", `{{ $x := printf "%9999v" .bytes }}`},
+	{"width of elements, as an argument", `{{ $x := printf "%*v" 999999 (until 300) }}`},
+	{"width behind a flag", `{{ $x := printf "%+-999999d" (until 300) }}`},
+	{"cutset", `{{ $x := repeat 20000 "\u00e9" }}{{ trimAll $x $x }}`},
+	{"cutset of the old function", `{{ $x := repeat 20000 "\u00e9" }}{{ trimall $x $x }}`},
+	{"method that appends", `{{ $t := now }}{{ $b := $t.MarshalJSON }}{{ $b = $t.AppendFormat $b "x" }}`},
+	{"method that appends, of a result", `{{ now.AppendText nil }}`},
+	{"method that converts", `{{ range 1000000 }}{{ $x := (now).MarshalText }}{{ end }}`},
+	{"method of a version", `{{ $v := semver "1.2.3" }}{{ $v.UnmarshalJSON nil }}`},
+	{"method with a constant", `{{ range 1000 }}{{ $x := now.Format "` + strings.Repeat("2006", 25000) + `" }}{{ end }}`},
+	{"comparison of constants", `{{ range 1000 }}{{ if eq "` + strings.Repeat("a", 100000) + `" "` + strings.Repeat("a", 100000) +
+		`" }}{{ end }}{{ end }}`},
+	{"declared variables", strings.Repeat(`{{$a:=1}}`, 20000) + strings.Repeat(`{{$b}}`, 40000)},
+	{"declared variables in a range", strings.Repeat(`{{range $a,$b:=.}}`, 100) + strings.Repeat(`{{$c:=1}}`, 20000) +
+		strings.Repeat(`{{$a}}`, 40000) + strings.Repeat(`{{end}}`, 100)},
 	{"JSON", `{{ $x := fromJson (print (repeat 5000 "[") (repeat 5000 "]")) }}{{ $x }}`},
 	{"JSON of many", `{{ $x := fromJson (print "[" (repeat 3000000 "{},") "{}]") }}`},
 	{"split", `{{ $x := splitList "" (repeat 100000000 "a") }}`},
@@ -90,7 +113,7 @@ func render(text string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return parsed.Execute(nil, 32<<20)
+	return parsed.Execute(context.Background(), nil, 32<<20)
 }
 
 // attackWork is the work that templates may do here; it takes some milliseconds.
@@ -103,7 +126,7 @@ func attack(text string, data any) error {
 		return err
 	}
 	parsed.SetWork(attackWork)
-	_, err = parsed.Execute(data, 1<<20)
+	_, err = parsed.Execute(context.Background(), data, 1<<20)
 	return err
 }
 
@@ -115,13 +138,67 @@ func TestAttacksFail(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			err := attack(test.text, nil)
+			err := attack(test.text, map[string]any{"bytes": make([]byte, 100_000)})
 			runtime.ReadMemStats(&after)
 			if _, ok := errors.AsType[*gotemplate.Error](err); !ok {
 				t.Errorf("error %v, want an *Error", err)
 			}
 			if allocated := after.TotalAlloc - before.TotalAlloc; allocated > mostAllocated {
 				t.Errorf("allocates %d MiB", allocated>>20)
+			}
+		})
+	}
+}
+
+// TestStops proves that a run ends with its context.
+func TestStops(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	calls := 0
+	parsed, err := gotemplate.Parse(`{{ range 1000 }}{{ $x := stop }}{{ end }}`, template.FuncMap{"stop": func() string {
+		calls++
+		cancel()
+		return ""
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := parsed.Execute(ctx, nil, 100); err == nil || err.Error() != "template: line 1: was stopped" || calls != 1 {
+		t.Errorf("error %v after %d calls", err, calls)
+	}
+}
+
+// TestCorrectTemplates proves that the limits allow what large templates do.
+func TestCorrectTemplates(t *testing.T) {
+	tests := map[string]string{
+		"digits outside of verbs":  `{{ range 3500 }}{{ $x := printf "http://127.0.0.1:65535/%d/app-20240101" . }}{{ end }}`,
+		"widths of text":           `{{ range 10000 }}{{ $x := printf "%-40s|%*d" "a" 5 . }}{{ end }}`,
+		"map with many keys":       `{{ $d := dict }}{{ range 20000 }}{{ $x := set $d (print "key-" .) . }}{{ end }}`,
+		"large value of a map":     `{{ $d := dict "a" (repeat 4096 "b") }}{{ range 40000 }}{{ $x := get $d "a" }}{{ end }}`,
+		"large default":            `{{ $d := repeat 4096 "b" }}{{ range 40000 }}{{ $x := default $d "" }}{{ end }}`,
+		"large first element":      `{{ $l := list (repeat 4096 "b") }}{{ range 40000 }}{{ $x := first $l }}{{ end }}`,
+		"large last element":       `{{ $l := list (repeat 4096 "b") }}{{ range 40000 }}{{ $x := last $l }}{{ end }}`,
+		"large choice":             `{{ $d := repeat 4096 "b" }}{{ range 40000 }}{{ $x := ternary $d "" true }}{{ end }}`,
+		"large first value":        `{{ $d := repeat 4096 "b" }}{{ range 40000 }}{{ $x := coalesce "" $d }}{{ end }}`,
+		"appended list":            `{{ $l := list }}{{ range 20000 }}{{ $l = append $l . }}{{ end }}`,
+		"appended to strings":      `{{ $l := splitList "," (repeat 1000 "a,") }}{{ range 5000 }}{{ $l = append $l "a" }}{{ end }}`,
+		"appended bytes":           `{{ $l := list }}{{ range 5000 }}{{ $l = append $l $.bytes }}{{ end }}`,
+		"prepended bytes":          `{{ range 5000 }}{{ $l := prepend list $.bytes }}{{ end }}`,
+		"list without elements":    `{{ $l := until 1000 }}{{ range 100 }}{{ $x := without $l 1 2 3 }}{{ end }}`,
+		"large text without a":     `{{ $l := list (repeat 100000 "a") "b" }}{{ range 100 }}{{ $x := without $l "b" }}{{ end }}`,
+		"merged maps":              `{{ $d := dict }}{{ range 500 }}{{ $d = merge $d (dict (print .) "value") }}{{ end }}`,
+		"normalized names":         `{{ range 5000 }}{{ $x := print "Some_Name-" . | lower | regexReplaceAll "[^a-z0-9]+" "-" }}{{ end }}`,
+		"matches in a large text":  `{{ $x := regexSplit "\\s*,\\s*" (repeat 20000 "name , ") -1 }}`,
+		"replaced in a large text": `{{ $x := regexReplaceAll "([0-9]+)" (repeat 20000 "a123 ") "<$1>" }}`,
+		"many variables":           strings.Repeat(`{{ $a := 1 }}{{ $a }}`, 1000),
+	}
+	for name, text := range tests {
+		t.Run(name, func(t *testing.T) {
+			parsed, err := gotemplate.Parse(text, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := parsed.Execute(t.Context(), map[string]any{"bytes": make([]byte, 10_000)}, 100_000); err != nil {
+				t.Error(err)
 			}
 		})
 	}

@@ -28,18 +28,25 @@ const (
 
 // meter counts the work and the memory of one run of a template.
 type meter struct {
-	limit        int64 // of work
-	work, memory int64 // that is left
+	ctx          context.Context // of the run
+	limit        int64           // of work
+	work, memory int64           // that is left
 	calls        int
 	lookups      time.Duration
+	lists        map[*any][]any // that appendTo has made, by their first element, with the elements that are used
 }
 
-func (m *meter) reset() {
-	*m = meter{limit: m.limit, work: m.limit, memory: maxMemory, lookups: lookupTime}
+func (m *meter) reset(ctx context.Context) {
+	*m = meter{
+		ctx: ctx, limit: m.limit, work: m.limit, memory: maxMemory, lookups: lookupTime, lists: map[*any][]any{},
+	}
 }
 
-// charge takes work and memory from what is left.
+// charge takes work and memory from what is left. It fails when the context of the run has ended.
 func (m *meter) charge(work, memory int64) error {
+	if m.ctx.Err() != nil {
+		return errStopped
+	}
 	if work > m.work {
 		m.work = 0
 		return errWork
@@ -102,7 +109,7 @@ func (m *meter) weigh(value reflect.Value) (reflect.Value, error) {
 	return value, m.charge(checkWork+stringWork(value), 0)
 }
 
-// load charges for an argument of a method, which may return text of several times that length.
+// load charges for an argument of a method (see methods), which may return text of several times that length.
 func (m *meter) load(value reflect.Value) (reflect.Value, error) {
 	work := stringWork(value)
 	return value, m.charge(checkWork+8*work, 16*32*work)
@@ -139,6 +146,7 @@ func (m *meter) size(value reflect.Value) (int64, error) {
 // The sizes of values in bytes, with what they take as text.
 const (
 	emptySize  = 16
+	entrySize  = 64 // of a map
 	numberSize = 24
 	timeSize   = 64
 )
@@ -217,13 +225,46 @@ func (m *meter) add(total int64, depth int, values ...reflect.Value) (int64, err
 }
 
 // replacements returns the functions of text/template that make text, so that they can be wrapped, and those of sprig
-// whose cost depends on something that is not in their arguments.
+// whose cost cannot be calculated from their arguments.
 func (m *meter) replacements() template.FuncMap {
 	return template.FuncMap{
 		"print": fmt.Sprint, "printf": fmt.Sprintf, "println": fmt.Sprintln,
 		"html": template.HTMLEscaper, "js": template.JSEscaper, "urlquery": template.URLQueryEscaper,
 		"expandenv": m.expandEnvironment, "getHostByName": m.lookup,
+		"append": m.appendTo, "mustAppend": m.appendTo, "push": m.appendTo, "mustPush": m.appendTo,
+		"regexFindAll": m.regexFindAll, "mustRegexFindAll": m.regexFindAll,
+		"regexSplit": m.regexSplit, "mustRegexSplit": m.regexSplit,
+		"regexReplaceAll": m.regexReplaceAll, "mustRegexReplaceAll": m.regexReplaceAll,
+		"regexReplaceAllLiteral": m.regexReplaceLiteral, "mustRegexReplaceAllLiteral": m.regexReplaceLiteral,
 	}
+}
+
+// appendTo returns a list with one more element; the given list stays as it is. A list that was made here and has not been
+// appended to is extended in place, so that a loop that appends does not copy the list each time.
+func (m *meter) appendTo(list, element any) ([]any, error) {
+	value := reflect.ValueOf(list)
+	if value.Kind() != reflect.Slice && value.Kind() != reflect.Array {
+		return nil, errNoList
+	}
+	old, ok := list.([]any)
+	if ok && len(old) > 0 {
+		if own := m.lists[&old[0]]; len(own) == len(old) && cap(own) > len(own) {
+			own = append(own, element)
+			m.lists[&own[0]] = own
+			return own[:len(own):len(own)], nil
+		}
+	}
+	size := 2*value.Len() + 4
+	if err := m.charge(int64(size), int64(size)*emptySize); err != nil {
+		return nil, err
+	}
+	own := make([]any, 0, size)
+	for i := range value.Len() {
+		own = append(own, value.Index(i).Interface())
+	}
+	own = append(own, element)
+	m.lists[&own[0]] = own
+	return own[:len(own):len(own)], nil
 }
 
 // expandEnvironment is os.ExpandEnv.
@@ -242,7 +283,7 @@ func (m *meter) expandEnvironment(text string) (string, error) {
 // lookup returns an address of a host.
 func (m *meter) lookup(name string) (string, error) {
 	start := time.Now()
-	ctx, cancel := context.WithTimeout(context.Background(), m.lookups)
+	ctx, cancel := context.WithTimeout(m.ctx, m.lookups)
 	defer cancel()
 	addresses, err := net.DefaultResolver.LookupHost(ctx, name)
 	m.lookups -= time.Since(start)

@@ -9,9 +9,12 @@ const (
 	maxNesting = 200
 	// maxActions is how many bytes of a template may belong to actions; each may become 100 bytes in memory.
 	maxActions = 1 << 20
+	// maxVariables bounds the product of the declarations of variables and their uses: the parser compares the name of each
+	// variable that is used with all that are declared.
+	maxVariables = 100_000_000
 )
 
-// checkNesting looks for what would exhaust the stack or the memory in the parser, before it is called. It knows as much
+// checkNesting looks for what would exhaust the stack, the memory or the time in the parser, before it is called. It knows as much
 // of the syntax as that takes: quotes, comments and the words that open and close blocks. It accepts malformed texts,
 // which the parser refuses.
 func checkNesting(text string) *Error {
@@ -37,6 +40,8 @@ type nesting struct {
 	blocks  []int
 	levels  int
 	actions int
+	// declared and used count variables; used includes declared.
+	declared, used int
 }
 
 // action goes behind the action that starts at c.at.
@@ -102,6 +107,12 @@ func (c *nesting) inside() limitError {
 			}
 		case ')':
 			parentheses--
+		case '$':
+			if c.used++; c.used*c.declared > maxVariables {
+				return errVariables
+			}
+		case ':':
+			c.declared += 2 // At most two by one operator.
 		case '}':
 			if strings.HasPrefix(c.text[c.at:], "}}") {
 				c.at += len("}}")

@@ -12,6 +12,7 @@ package gotemplate
 
 import (
 	"bytes"
+	"context"
 	"maps"
 	"strings"
 	"sync"
@@ -32,7 +33,8 @@ type Template struct {
 // given functions, which override others of the same name. Each given function is charged as one that goes through its
 // arguments and returns at most 16 times their size.
 //
-// A template may contain 1 MiB of actions, nested at most 200 levels deep. Every error is an [*Error].
+// A template may contain 1 MiB of actions, nested at most 200 levels deep. Of the types with methods that functions
+// return, it can call the methods listed in methods.go. Every error is an [*Error].
 func Parse(text string, functions template.FuncMap) (out *Template, err error) {
 	defer recovered(&err)
 	if err := checkNesting(text); err != nil {
@@ -48,7 +50,11 @@ func Parse(text string, functions template.FuncMap) (out *Template, err error) {
 		return nil, parseError(err, known)
 	}
 	wrapped := m.checks()
+	refused := refusedMethods(known)
 	for _, part := range parsed.Templates() {
+		if err := checkMethods(part.Tree, text, refused); err != nil {
+			return nil, err
+		}
 		for name := range instrument(part.Tree, known) {
 			wrapped[name] = m.wrap(name, known[name])
 		}
@@ -57,12 +63,13 @@ func Parse(text string, functions template.FuncMap) (out *Template, err error) {
 }
 
 // Execute runs the template. It fails when the output has more than limit bytes, or when the template does more work or
-// needs more memory than any template may: a few seconds, 128 MiB of values. Every error is an [*Error].
-func (t *Template) Execute(data any, limit int64) (text []byte, err error) {
+// needs more memory than any template may: a few seconds, 128 MiB of values. It is stopped when ctx ends. Every error is
+// an [*Error].
+func (t *Template) Execute(ctx context.Context, data any, limit int64) (text []byte, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	defer recovered(&err)
-	t.meter.reset()
+	t.meter.reset(ctx)
 	out := output{limit: limit}
 	if err := t.template.Execute(&out, data); err != nil {
 		return nil, executeError(err)

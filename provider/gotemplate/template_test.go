@@ -40,13 +40,33 @@ var templates = []string{
 	`{{ wrapWith 3 "-" "abcdef" }}{{ ternary "a" "b" true }}{{ sha256sum "a" }}{{ b64enc "a" }}{{ semverCompare "^1" "1.2.3" }}`,
 	`{{- /* a comment }} {{ if */ -}} x {{- "}}" }}{{ "\"" }}{{ '"' }}{{ ` + "`{{ if`" + ` }}`,
 	`{{ (list 1 2) }}{{ (index .list 0) }}{{ $x := 1 }}{{ $x = 2 }}{{ $x }}{{ 1 | add 2 | add 3 }}{{ uniq (list 1 1 2) }}`,
+	`{{ $a := append (list 1) 2 }}{{ $b := append $a 3 }}{{ $c := append $a nil }}{{ $d := push $b 5 }}{{ $a }}{{ $b }}{{ $c }}{{ $d }}`,
+	`{{ $a := list 1 nil 3 }}{{ $b := append (slice $a 0 1) 4 }}{{ $c := append (append $a 5) 6 }}{{ $d := append (slice $c 0 4) 7 }}` +
+		`{{ $a }}{{ $b }}{{ $c }}{{ $d }}{{ append .list "z" }}`,
+	`{{ .time.UTC.Format "2006" }}{{ (.time.Add (.time.Sub .time)).Weekday }}{{ $t := .time }}{{ $t.Month }}{{ $t.Location }}` +
+		`{{ (semver "1.2.3").IncMinor }}{{ ($t.AddDate 1 0 0).Sub $t }}`,
+	`{{ printf "%[2]*[1]d|%6.2f|%x|%5v|%%5|%" 12 6 1.5 "ab" .list }}{{ trimAll "é$" "é5$" }}{{ without .list "x" }}`,
+	`{{ $d := dict "a" (dict "b" 1) }}{{ merge $d (dict "a" (dict "c" 2) "d" 3) }}{{ $d }}{{ unset $d "a" }}{{ dig "x" "none" $d }}`,
+	expressions,
 	`{{ empty .nothing }}{{ coalesce "" .text }}{{ kindOf .list }}{{ .nothing | toJson }}{{ quote .nothing "a" }}{{ cat "a" nil 1 }}`,
 }
+
+// expressions calls all functions for regular expressions, with many combinations of an expression and a text.
+const expressions = `{{ range $e := .expressions }}{{ range $t := $.texts }}
+{{ regexMatch $e $t }} {{ regexFind $e $t | quote }}
+{{- range $n := list -1 0 1 2 3 }} {{ regexFindAll $e $t $n | toJson }} {{ mustRegexSplit $e $t $n | toJson }}{{ end }}
+{{ regexReplaceAll $e $t "<$0|${1}|$name>" }} {{ regexReplaceAllLiteral $e $t "<$0>" }}
+{{- end }}{{ end }}`
 
 func data() map[string]any {
 	return map[string]any{
 		"text": "some text", "number": 7, "list": []string{"x", "y"}, "map": map[string]any{"b": 1.5, "a": "z"},
-		"time": time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC),
+		"expressions": []string{
+			"", "a", "a*", "a*?", "a+", "(a)(b)?", "(?P<name>b+)", "^a", "a$", "(?m)^a", "(?m)a$", `\b`, `\B`, `\ba`, "^", "$", `\A`, `\z`,
+			"a*b|a", "a|ab", "é", ".", "(?s).", "[^a]", "(?i)A", `\Qa.b`, "(?:)|b", "x*", `\s*,\s*`, "(?U)a+", "(|a)*", "[[:alpha:]]+",
+		},
+		"texts": []string{"", "a", "aaa", "ab", "baaac", "a\nab\na", "éaé\xffa", "a.b, c ,a.b", "aabaab", "日本a語"},
+		"time":  time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC),
 	}
 }
 
@@ -63,7 +83,7 @@ func TestRendersAsTextTemplate(t *testing.T) {
 			continue
 		}
 		for range 2 { // A template can be run more than once.
-			got, err := parsed.Execute(data(), 10000)
+			got, err := parsed.Execute(t.Context(), data(), 1_000_000)
 			if err != nil {
 				t.Errorf("%s: %v", text, err)
 			}
@@ -94,7 +114,7 @@ func TestFunctions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := parsed.Execute(nil, 100); err != nil || string(out) != "a-b-c-d é1 [a b] mine" {
+	if out, err := parsed.Execute(t.Context(), nil, 100); err != nil || string(out) != "a-b-c-d é1 [a b] mine" {
 		t.Errorf("%q, %v", out, err)
 	}
 }
@@ -104,10 +124,10 @@ func TestOutputLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := parsed.Execute(nil, 10); err != nil || len(out) != 10 {
+	if out, err := parsed.Execute(t.Context(), nil, 10); err != nil || len(out) != 10 {
 		t.Errorf("%d bytes, %v", len(out), err)
 	}
-	if _, err := parsed.Execute(nil, 9); err == nil || err.Error() != "template: line 1: generates too much: more than 9 bytes" {
+	if _, err := parsed.Execute(t.Context(), nil, 9); err == nil || err.Error() != "template: line 1: generates too much: more than 9 bytes" {
 		t.Errorf("error %v", err)
 	}
 }
