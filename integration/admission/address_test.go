@@ -6,7 +6,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// addressed lets in clients by their address: that of the connection, or that which trusted proxies tell.
+// addressed restricts access by client address: that of the connection, or one stated by a trusted proxy.
 const addressed = `
 http:
   routers:
@@ -20,8 +20,7 @@ http:
   services: {one: {loadBalancer: {servers: [{url: "http://${ONE}"}]}}}
 `
 
-// TestAddresses sends requests from addresses that a PROXY protocol or a header tells, to who trusts the peer and who
-// does not.
+// TestAddresses sends requests with an address in a PROXY header or X-Forwarded-For, from trusted and untrusted peers.
 func TestAddresses(t *testing.T) {
 	t.Parallel()
 	backend := harness.StartBackend(t, "one", nil)

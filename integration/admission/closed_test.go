@@ -12,7 +12,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// closed asks servers that do not answer as they should, and has definitions that cannot load.
+// closed uses servers that misbehave, and has definitions that cannot load.
 const closed = `
 http:
   routers:
@@ -54,7 +54,7 @@ http:
     guarded: {loadBalancer: {servers: [{url: "http://${ONE}"}]}, middlewares: [broken-users]}
 `
 
-// misbehaving starts a server that answers every connection as it is told, and returns its address.
+// misbehaving starts a server with the given behaviour for every connection, and returns its address.
 func misbehaving(t *testing.T, answer func(net.Conn)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // It is closed with the test.
@@ -78,7 +78,7 @@ func misbehaving(t *testing.T, answer func(net.Conn)) string {
 	return listener.Addr().String()
 }
 
-// TestFailClosed asks through guards who cannot decide: each refuses within its time, and nobody gets in.
+// TestFailClosed sends requests through guards that cannot decide: each refuses within its time.
 func TestFailClosed(t *testing.T) {
 	t.Parallel()
 	one := harness.StartBackend(t, "one", nil)

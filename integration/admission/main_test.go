@@ -81,7 +81,7 @@ func digest(challenge, method, uri, password string) string {
 		found[1], uri, response, found[2])
 }
 
-// get asks for a path of a host with a value of Authorization, and returns the status.
+// get requests a path of a host with a value of Authorization, and returns the status.
 func get(t *testing.T, client *harness.Client, host, authorization string) int {
 	t.Helper()
 	request := client.Request(http.MethodGet, "/x", nil)
@@ -92,7 +92,7 @@ func get(t *testing.T, client *harness.Client, host, authorization string) int {
 	return client.Send(request).StatusCode
 }
 
-// getDigest is get for digestAuth, which has to be asked for a challenge first.
+// getDigest is get for digestAuth, with a request for a challenge first.
 func getDigest(t *testing.T, client *harness.Client, host, password string) int {
 	t.Helper()
 	request := client.Request(http.MethodGet, "/x", nil)
@@ -107,7 +107,7 @@ func getDigest(t *testing.T, client *harness.Client, host, password string) int 
 // bounded is within what a change of a file must count.
 const bounded = 10 * time.Second
 
-// until asks until the answer is yes, which it must be within a time.
+// until polls a condition until it is true, within a time.
 func until(t *testing.T, within time.Duration, what string, yes func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(within)

@@ -33,7 +33,7 @@ const guards = `
 // guard is one of them, and how a request gets through.
 type guard struct {
 	name string
-	// refused is the status without credentials; 0 lets everybody in.
+	// refused is the status without credentials; 0 for no restriction.
 	refused int
 	// credentials returns the value of Authorization for a request to the host of a client; nil where nothing helps.
 	credentials func(t *testing.T, c *harness.Client, method, path string) string

@@ -35,8 +35,8 @@ func pair(t *testing.T) *mockoidc.Keypair {
 	return made
 }
 
-// TestProviderChangesItsKey signs in at an OpenID provider, which then signs with another key: its new tokens are
-// taken, those of the key that is gone are not, and those of nobody never are.
+// TestProviderChangesItsKey rotates the key of an OpenID provider: tokens of the new key are accepted, those of the old
+// one and of unknown keys are not.
 func TestProviderChangesItsKey(t *testing.T) {
 	t.Parallel()
 	first, second := pair(t), pair(t)

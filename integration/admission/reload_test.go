@@ -90,15 +90,15 @@ type filing struct {
 	name, file string
 	// first, second and broken are contents; hidden is in the broken one and in no output.
 	first, second, broken string
-	// one and two ask with what the first and the second content let in.
+	// one and two send what the first and the second content accept.
 	one, two func(t *testing.T, client *harness.Client) int
 	publish  func(t *testing.T, text string)
 }
 
 const hidden = "h1ddenContent"
 
-// TestFilesAreReadAgain replaces each file: the new content counts and the old one does not, a broken one disables the
-// router visibly and nobody else takes its requests, and a mended one lets in again.
+// TestFilesAreReadAgain replaces each file: the new content is used and the old one is not, an invalid one disables the
+// router visibly without another router taking its requests, and a repaired one works again.
 func TestFilesAreReadAgain(t *testing.T) {
 	t.Parallel()
 	files := t.TempDir()
@@ -150,7 +150,7 @@ func newRenewed(t *testing.T) *renewed {
 	return a
 }
 
-// ask asks while the server shows a certificate.
+// ask sends a request while the server presents a certificate.
 func (a *renewed) ask(pair tls.Certificate) func(*testing.T, *harness.Client) int {
 	return func(t *testing.T, client *harness.Client) int {
 		t.Helper()

@@ -33,8 +33,7 @@ http:
     operators: {basicAuth: {users: ["ann:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g="]}}
 `
 
-// TestBehindRoutersOfUsers asks the internal services through routers with hosts, by names and not by a path of
-// Sluice's own.
+// TestBehindRoutersOfUsers uses the internal services by name in routers with hosts.
 func TestBehindRoutersOfUsers(t *testing.T) {
 	t.Parallel()
 	s := start(t, "requireAuth: true", map[string]string{"behind.yaml": behindRouters})
@@ -154,7 +153,7 @@ func TestBundle(t *testing.T) {
 	}
 }
 
-// expectRefusal demands one line that says why, without what is secret in the URL.
+// expectRefusal checks for one line with the reason, without secrets of the URL.
 func expectRefusal(t *testing.T, result harness.Result, want string) {
 	t.Helper()
 	if result.Code != 1 || strings.Count(result.Stderr, "\n") != 1 || !strings.Contains(result.Stderr, want) ||
@@ -163,7 +162,7 @@ func expectRefusal(t *testing.T, result harness.Result, want string) {
 	}
 }
 
-// expectFiles demands what support asks for.
+// expectFiles checks for the required files.
 func expectFiles(t *testing.T, files map[string]string) {
 	t.Helper()
 	holds := map[string]string{
@@ -185,7 +184,7 @@ func expectFiles(t *testing.T, files map[string]string) {
 		}
 	}
 	for name, want := range holds {
-		// The files may stand in a folder.
+		// The files may be in a folder.
 		if !slices.ContainsFunc(keys(files), func(known string) bool {
 			return strings.HasSuffix("/"+known, "/"+name) && strings.Contains(files[known], want)
 		}) {

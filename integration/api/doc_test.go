@@ -1,6 +1,4 @@
-// Package api tests what the management API of the running binary answers, to whom, and what it never tells.
-//
-// In flow questions of scripts, pages of other origins, listeners and commands, while files change and Sluice drains;
-// out flow answers, each of which is held against the OpenAPI document that the same Sluice publishes. It never looks
-// at how an answer is made.
+// Package api tests the management API of the running binary: every response against the OpenAPI document that the same
+// Sluice serves, event streams and commands while files change and Sluice drains, requests of pages of other origins,
+// and that no secret is shown.
 package api

@@ -21,7 +21,7 @@ type document struct {
 	*openapi3.T
 
 	router routers.Router
-	// asked holds the paths for which an answer was compared with it.
+	// asked holds the paths whose responses were compared.
 	asked map[string]bool
 }
 
@@ -87,7 +87,7 @@ func (d *document) fits(t *testing.T, prefix string, answer harness.Response) {
 	}
 }
 
-// get asks for a path, demands a status, and compares the answer with the document.
+// get requests a path, checks the status, and compares the response with the document.
 func (d *document) get(t *testing.T, client *harness.Client, path string, status int) harness.Response {
 	t.Helper()
 	answer := client.Get(path)

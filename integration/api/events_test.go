@@ -37,7 +37,7 @@ type generation struct {
 	Refused, Recovered []struct{ Kind, Name, Status, Reason string }
 }
 
-// fitsEvent compares the data of an event with what the document says of the same in other answers.
+// fitsEvent compares the data of an event with the document's schema of the same data.
 func (d *document) fitsEvent(t *testing.T, from event) {
 	t.Helper()
 	schema, all := "Generation", []any{}
@@ -120,7 +120,7 @@ func TestAChangeArrives(t *testing.T) {
 	}
 }
 
-// TestAListenerComesBack asks for what it has missed, by the number of the last event that it has seen.
+// TestAListenerComesBack resumes a stream by the number of the last event.
 func TestAListenerComesBack(t *testing.T) {
 	t.Parallel()
 	s := start(t, "insecure: true", map[string]string{"one.yaml": simple("h0.test")})
@@ -191,8 +191,8 @@ func TestDrainEndsStreams(t *testing.T) {
 
 const maxListeners = 64
 
-// TestListenersAreFew opens all streams that there are. One of them is never read; it holds up nobody, and its place is
-// free after a while.
+// TestListenersAreFew opens the maximum number of streams. One of them is not read; it blocks no other, and its place
+// is free after a while.
 func TestListenersAreFew(t *testing.T) {
 	t.Parallel()
 	s := start(t, "insecure: true", nil)
@@ -248,7 +248,7 @@ func wide(n int) string {
 	return text.String() + "  services: {one: {loadBalancer: {servers: [{url: \"http://127.0.0.1:1\"}]}}}\n"
 }
 
-// idleListener asks for all events that are remembered, and reads none.
+// idleListener requests all stored events, and reads none.
 func idleListener(t *testing.T, address string) net.Conn {
 	t.Helper()
 	dialer := net.Dialer{Control: func(_, _ string, socket syscall.RawConn) error {

@@ -33,7 +33,7 @@ providers:
   file: {directory: "${DYNAMIC}"}
 `
 
-// guards has a middleware for each way to decide who gets in, and for some that decide nothing.
+// guards has a middleware for each way to restrict access, and some that do not.
 const guards = `
 http:
   middlewares:
@@ -77,7 +77,7 @@ type way struct {
 	stranger, friend int
 	// login adds credentials to a request.
 	login func(t *testing.T, client *harness.Client, request *http.Request)
-	// warns says that without api.requireAuth the router is warned of, and serves.
+	// warns is set if, without api.requireAuth, the router serves with a warning.
 	warns bool
 }
 
@@ -193,7 +193,7 @@ func startGuarded(t *testing.T, required string) (*harness.Sluice, harness.Issue
 	return s, issued
 }
 
-// ask sends a request on a way, with or without credentials, and returns the status; 0 when there is no answer.
+// ask sends a request through a router, with or without credentials, and returns the status; 0 without a response.
 func (w way) ask(t *testing.T, s *harness.Sluice, issued harness.Issued, friend bool) int {
 	t.Helper()
 	protocol, settings := harness.H1, (*tls.Config)(nil)
@@ -255,7 +255,7 @@ func TestWhoGetsIn(t *testing.T) {
 	}
 }
 
-// verdict looks for what Sluice says of a way.
+// verdict checks the verdict on the router.
 func (w way) verdict(t *testing.T, client *harness.Client, required bool) {
 	t.Helper()
 	var found []string

@@ -169,8 +169,8 @@ func order(t *testing.T, client *harness.Client) {
 	}
 }
 
-// measure asks as somebody does who types into the search of the dashboard. The first question after a change makes the
-// view that the others are answered from.
+// measure sends requests like the search of the dashboard. The first request after a change builds the view for the
+// others.
 func measure(t *testing.T, client *harness.Client) {
 	took := []time.Duration{}
 	text := "team-07/r04"

@@ -36,8 +36,8 @@ type listener struct {
 	t      *testing.T
 }
 
-// tryListen asks for the stream of events with a header Last-Event-ID, unless that is empty. Where there is none, the
-// answer says why.
+// tryListen requests the event stream with a header Last-Event-ID, unless that is empty. Without a stream, the response
+// has the reason.
 func tryListen(t *testing.T, client *harness.Client, last string) (*listener, harness.Response) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -72,7 +72,7 @@ func tryListen(t *testing.T, client *harness.Client, last string) (*listener, ha
 	return l, harness.Response{Response: response}
 }
 
-// listen asks for the stream of events, and fails the test when there is none.
+// listen requests the event stream, or fails the test.
 func listen(t *testing.T, client *harness.Client, last string) *listener {
 	t.Helper()
 	l, refusal := tryListen(t, client, last)

@@ -12,7 +12,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
 
-// static is a Sluice that shows its API on the entrypoint traefik. ${API} stands for options of api.
+// static is a Sluice with its API on the entrypoint traefik. ${API} are options of api.
 const static = `
 entryPoints:
   web: {address: "127.0.0.1:0"}
@@ -55,7 +55,7 @@ func decode[T any](t *testing.T, answer harness.Response) T {
 	return value
 }
 
-// list asks for a list, and returns the names in it.
+// list requests a list, and returns the names in it.
 func list(t *testing.T, client *harness.Client, path string) ([]string, http.Header) {
 	t.Helper()
 	answer := client.Get(path)

@@ -8,11 +8,11 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// browser is what a browser adds to a request. HOST stands for the host and port of Sluice.
+// browser is the headers of a browser. HOST is replaced by the host and port of Sluice.
 type browser struct {
 	name   string
 	fields []string
-	// nothing says that the answer is 403 without a body.
+	// nothing expects 403 without a body.
 	nothing bool
 }
 
@@ -49,7 +49,7 @@ func browsers() []browser {
 	}
 }
 
-// send asks for a path as a browser does.
+// send requests a path as a browser does.
 func (b browser) send(client *harness.Client, method, path string) harness.Response {
 	request := client.Request(method, path, nil)
 	for _, field := range b.fields {
@@ -59,8 +59,7 @@ func (b browser) send(client *harness.Client, method, path string) harness.Respo
 	return client.Send(request)
 }
 
-// TestOtherOriginsGetNothing asks for everything as pages of other origins do, and demands that no answer shares
-// anything with them.
+// TestOtherOriginsGetNothing requests everything as pages of other origins do, which must get nothing.
 func TestOtherOriginsGetNothing(t *testing.T) {
 	t.Parallel()
 	s := start(t, "insecure: true, debug: true", map[string]string{"one.yaml": simple("one.test")})
@@ -86,7 +85,7 @@ func TestOtherOriginsGetNothing(t *testing.T) {
 				t.Errorf("%s: the events are answered with %d", browser.name, got.StatusCode)
 			}
 		}
-		// Programs ask for them, and pages of other origins must not read the answer.
+		// Programs request them, and pages of other origins must not read the response.
 		for _, path := range []string{"/ready", "/ping", "/metrics"} {
 			for name := range browser.send(client, http.MethodGet, path).Header {
 				if strings.HasPrefix(name, "Access-Control-") {
@@ -97,7 +96,7 @@ func TestOtherOriginsGetNothing(t *testing.T) {
 	}
 }
 
-// closed demands of an answer that nobody else may read, frame, guess at or store it.
+// closed checks that a response cannot be read, framed, sniffed or stored by others.
 func closed(t *testing.T, what string, answer harness.Response) {
 	t.Helper()
 	for name := range answer.Header {
@@ -146,7 +145,7 @@ func TestLinksLeadToTheDashboard(t *testing.T) {
 	}
 }
 
-// TestDebugIsAsked serves profiles where they are asked for, and nowhere else; the command line never.
+// TestDebugIsAsked checks that profiles are served only if enabled, and the command line never.
 func TestDebugIsAsked(t *testing.T) {
 	t.Parallel()
 	paths := []string{

@@ -42,7 +42,7 @@ tls:
   certificates: [{certFile: "${CERT}", keyFile: "${KEY}"}]
 `
 
-// sampled starts Sluice on the sample, sends requests, and waits until everything is known that the API is asked about.
+// sampled starts Sluice with the sample, sends requests, and waits until the API has all data.
 func sampled(t *testing.T, options string) *harness.Sluice {
 	t.Helper()
 	issued := harness.NewAuthority(t).Issue("secure.test")
@@ -64,7 +64,7 @@ func sampled(t *testing.T, options string) *harness.Sluice {
 // escape escapes a name as one step of a path, and the @ too, as some clients do.
 func escape(name string) string { return strings.ReplaceAll(url.PathEscape(name), "@", "%40") }
 
-// TestEveryPath asks for all that the document lists, and for what is not there.
+// TestEveryPath requests all paths of the document, and paths that do not exist.
 func TestEveryPath(t *testing.T) {
 	t.Parallel()
 	s := sampled(t, "insecure: true, debug: true")
@@ -115,7 +115,7 @@ func lists() map[string]bool {
 	return paths
 }
 
-// list asks for a list, for each object in it by its name, for one that is not there, and for pages that are not.
+// list requests a list, each object in it by name, a missing one, and missing pages.
 func (d *document) list(t *testing.T, client *harness.Client, path string, paged bool) {
 	all := decode[[]object](t, d.get(t, client, path, http.StatusOK))
 	if len(all) == 0 {
@@ -221,8 +221,7 @@ func TestObjectsAreShownAsTraefikDoes(t *testing.T) {
 	}
 }
 
-// TestOtherMethods asks for every path by HEAD, which says the same without a body, and by methods that would change
-// something.
+// TestOtherMethods requests every path by HEAD, which has no body, and by methods that would change something.
 func TestOtherMethods(t *testing.T) {
 	t.Parallel()
 	s := sampled(t, "insecure: true, debug: true")

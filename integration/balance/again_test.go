@@ -8,9 +8,9 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// TestWhatIsTriedAgain breaks one endpoint of two in each way, and asks often enough that both have had their turn. A
-// request of which nothing was sent goes to the other one whatever its method; one that may have been seen only when
-// repeating it makes no difference, and never twice to the same endpoint. The client sees nothing of what was given up.
+// TestWhatIsTriedAgain breaks one endpoint of two in each way, and sends enough requests to reach both. A request of
+// which nothing was sent is retried at the other one whatever its method; one that may have been processed only if it
+// is idempotent, and never at the same endpoint. Clients do not see the failed attempts.
 func TestWhatIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -49,8 +49,8 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestHashKeepsKeys asks for few keys again and again: each has an endpoint of its own, and when one endpoint goes only
-// its keys move.
+// TestHashKeepsKeys repeats requests with few keys: each has an endpoint of its own, and when an endpoint is removed
+// only its keys move.
 func TestHashKeepsKeys(t *testing.T) {
 	t.Parallel()
 	fleet := startFleet(t, 5)
@@ -98,9 +98,9 @@ func TestSlowEndpoint(t *testing.T) {
 		"fast":  pool("strategy: peakewma", servers(fleet[4:]...)...),
 	})
 	mixed, fast := p.send(plan{service: "mixed", rate: 100}), p.send(plan{service: "fast", rate: 100})
-	pass(t, 1500*time.Millisecond) // Nobody knows in the beginning who is slow.
-	// A machine that halts for a moment makes everybody slow, and sends requests to whoever was not asked: it gets another
-	// chance, also when the fast ones were so slow that nothing can be told.
+	pass(t, 1500*time.Millisecond) // Latencies are unknown at first.
+	// A stall of the machine makes all endpoints slow, and sends requests to any of them. It is repeated, also if even the
+	// fast ones were slow.
 	fastEnough := false
 	for range 4 {
 		began := time.Now()

@@ -69,7 +69,7 @@ func open(t *testing.T, client *harness.Client) io.ReadCloser {
 	return response.Body
 }
 
-// converse proves that a WebSocket lives.
+// converse checks that a WebSocket works.
 func converse(t *testing.T, connection *websocket.Conn) {
 	t.Helper()
 	if err := connection.Write(t.Context(), websocket.MessageText, []byte("hello")); err != nil {
@@ -80,8 +80,8 @@ func converse(t *testing.T, connection *websocket.Conn) {
 	}
 }
 
-// TestIdleConnections gives an endpoint weight 0, and removes another one: the connections to both that nobody uses are
-// closed, and those to the third are kept.
+// TestIdleConnections gives an endpoint weight 0, and removes another one: idle connections to both are closed, and
+// those to the third are kept.
 func TestIdleConnections(t *testing.T) {
 	t.Parallel()
 	fleet := startFleet(t, 3)

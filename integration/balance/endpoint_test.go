@@ -71,8 +71,8 @@ func (p *program) connection(_ net.Conn, state http.ConnState) {
 	}
 }
 
-// ServeHTTP answers checks under /health, echoes under /websocket, sends events under /events, and does elsewhere what
-// the page says. The header X-Endpoint says who answers, X-Number which request it was.
+// ServeHTTP answers checks under /health, echoes under /websocket, sends events under /events, and otherwise follows
+// the shared page. The header X-Endpoint identifies the endpoint, X-Number the request.
 func (p *program) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Endpoint", p.name)
 	if r.URL.Path == "/health" {

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// endpoint is the process of an endpoint, as the test sees it.
+// endpoint is the process of an endpoint.
 type endpoint struct {
 	*page
 
@@ -87,14 +87,14 @@ func (e *endpoint) awaitPort() {
 	e.address = net.JoinHostPort(host, strconv.FormatInt(e.port.Load(), 10))
 }
 
-// kill ends the process without a chance to say anything. From then on connections are refused.
+// kill kills the process. From then on connections are refused.
 func (e *endpoint) kill() {
 	e.t.Helper()
 	if e.command == nil || e.command.Process == nil {
 		return
 	}
 	e.signal(syscall.SIGKILL)
-	_ = e.command.Wait() // It tells that it was killed.
+	_ = e.command.Wait() // returns an error because it was killed
 	_ = e.input.Close()
 	e.command = nil
 }
@@ -106,7 +106,7 @@ func (e *endpoint) restart() {
 	e.awaitPort()
 }
 
-// stop makes the process stand still: its kernel goes on accepting connections for it.
+// stop stops the process by SIGSTOP: the kernel still accepts its connections.
 func (e *endpoint) stop() {
 	e.t.Helper()
 	e.signal(syscall.SIGSTOP)

@@ -23,8 +23,8 @@ func (p *proxy) begin(service string) <-chan harness.Response {
 	return answers
 }
 
-// TestLimits fills pools up to their limits. What is beyond is refused at once, and the log says why; when there is
-// room again it is answered.
+// TestLimits fills pools up to their limits. Further requests are refused at once, with a reason in the log, until
+// there is room again.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

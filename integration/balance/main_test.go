@@ -22,8 +22,8 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	// patience is how long anything may take that needs no time of its own, on a machine that does much else.
-	patience = 30 * time.Second
+	// timeout bounds every wait, also on a busy machine.
+	timeout = 30 * time.Second
 	// pause is the time between two looks.
 	pause = 2 * time.Millisecond
 )
@@ -31,12 +31,12 @@ const (
 // until looks again and again until something is so, and fails the test when that takes too long.
 func until(t *testing.T, what string, is func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(timeout)
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
 	for !is() {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s: not so within %v", what, patience)
+			t.Fatalf("%s: not so within %v", what, timeout)
 		}
 		<-ticker.C
 	}

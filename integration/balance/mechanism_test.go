@@ -57,8 +57,8 @@ func mend(fleet []*endpoint) {
 	fleet[2].health.Store(http.StatusOK)
 }
 
-// TestOutageUnseen ruins three endpoints of five at the same time under load. With retries, nobody whose request may be
-// repeated sees it, and what is mended gets its share again.
+// TestOutageUnseen breaks three endpoints of five at the same time under load. With retries, repeatable requests do not
+// fail, and repaired endpoints get their share again.
 func TestOutageUnseen(t *testing.T) {
 	fleet := startFleet(t, 5)
 	// A machine that does much else may well keep a good endpoint from answering for half a second.
@@ -93,8 +93,8 @@ func TestOutageUnseen(t *testing.T) {
 		p.counts("h2c"))
 }
 
-// TestMechanisms ruins three endpoints of five under load, and compares what clients see of that with one mechanism on
-// after the other. All pools have the same endpoints at the same time. It prints the table of the documentation.
+// TestMechanisms breaks three endpoints of five under load, and compares the clients' failures with one mechanism after
+// the other enabled. All pools have the same endpoints at the same time. It prints the table of the documentation.
 func TestMechanisms(t *testing.T) {
 	fleet := startFleet(t, 5)
 	services := site{}

@@ -11,11 +11,11 @@ import (
 // page is memory that a test shares with the process of an endpoint. What has been counted there outlives the process,
 // and can be read while that is stopped.
 type page struct {
-	// The test says what the endpoint does: how it answers, after how many nanoseconds, with which status, with which
-	// status it answers checks, and how many of the requests that are held may go.
+	// Set by the test: how the endpoint answers, after how many nanoseconds, with which status, the status of checks, and
+	// how many of the held requests may continue.
 	mode, delay, status, health, released atomic.Int64
-	// The endpoint tells the port that it listens on, the requests that arrived (checks apart), those under way and the
-	// most of them at a time, those that are held, and its connections: all that there were, and those open now.
+	// Set by the endpoint: its port, the requests (without checks), those in flight and their maximum, the held ones, and
+	// its connections, total and open.
 	port, arrived, probes, busy, peak, held, opened, open atomic.Int64
 }
 

@@ -23,7 +23,7 @@ providers:
   file: {directory: "${DYNAMIC}", watch: true}
 `
 
-// site is services by their names. Each is asked for by the host NAME.test.
+// site maps names to services. Each has the host NAME.test.
 type site map[string]string
 
 // text is the site as a dynamic file.

@@ -13,7 +13,7 @@ import (
 
 const quickly = "healthCheck: {path: /health, interval: 50ms}"
 
-// from asks a service once, over a connection that comes from another address of loopback, and returns who answers.
+// from sends one request to a service, from another address of loopback, and returns the endpoint.
 func (p *proxy) from(address, service string) string {
 	p.t.Helper()
 	client := p.client(service)
@@ -25,7 +25,7 @@ func (p *proxy) from(address, service string) string {
 	return answeredBy(p.t, client.Get("/"))
 }
 
-// TestFailover turns to the fallback while the main service is down, and for answers whose status asks for it.
+// TestFailover uses the fallback while the main service is down, and for the configured statuses.
 func TestFailover(t *testing.T) {
 	t.Parallel()
 	fleet := startFleet(t, 2)

@@ -30,7 +30,7 @@ func (p *proxy) browser(service string) *browser {
 	return &browser{p.client(service), p.t, map[string]string{}}
 }
 
-// visit returns who answers a request, and the cookies that it sets.
+// visit sends a request, and returns the endpoint and the cookies that it sets.
 func (b *browser) visit() (string, []*http.Cookie) {
 	b.t.Helper()
 	request := b.Request(http.MethodGet, "/", nil)

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestNoStorm breaks all endpoints of a pool under load, in each way: what arrives at them stays within 1.2 x of what
-// clients sent, also in the first second, and after they are well again clients see nothing but successes within 5 s.
+// TestNoStorm breaks all endpoints of a pool under load, in each way: they receive at most 1.2 x the requests of
+// clients, also in the first second, and 5 s after they are repaired all requests succeed.
 func TestNoStorm(t *testing.T) {
 	each := func(do func(*endpoint)) func([]*endpoint) {
 		return func(fleet []*endpoint) {

@@ -19,7 +19,7 @@ type plan struct {
 	service, method, body string
 	// rate is how many requests begin each second, whether those before have been answered or not.
 	rate int
-	// limit is how long a client waits for an answer; 0 stands for ten seconds.
+	// limit is the timeout of a client; 0 means ten seconds.
 	limit time.Duration
 	// prepare makes each request a different one; it may be nil.
 	prepare func(number int, r *http.Request)
@@ -28,7 +28,7 @@ type plan struct {
 // atOnce is how many requests of a plan are under way at most.
 const atOnce = 1000
 
-// answer is what became of a request.
+// answer is the result of a request.
 type answer struct {
 	began    time.Time
 	took     time.Duration

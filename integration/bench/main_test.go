@@ -11,7 +11,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
 
-// static is the configuration of a Sluice that reads a directory. The log tells when a table has been put to work.
+// static is the configuration of a Sluice that reads a directory. The log reports new tables.
 const static = `
 entryPoints:
   web: {address: "127.0.0.1:0"}

@@ -27,7 +27,7 @@ type figures struct {
 	connections int64
 }
 
-// rest looks at the figures when a fresh set of endpoints has been visited and nobody asks any more.
+// rest takes the figures after requests to a new set of endpoints have ended.
 func rest(t testing.TB, s *stack, h *herd) figures {
 	t.Helper()
 	h.replace(members)
@@ -55,8 +55,7 @@ func rest(t testing.TB, s *stack, h *herd) figures {
 	return last
 }
 
-// idle waits until nobody holds a connection to an endpoint that has left, and returns a time at which its grace is
-// over.
+// idle waits until a removed endpoint has no connection, and returns a time at which its grace is over.
 func (p *pod) idle(t testing.TB) time.Time {
 	t.Helper()
 	until(t, "the end of the connections to an endpoint that has left", func() bool {

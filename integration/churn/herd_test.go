@@ -15,10 +15,10 @@ import (
 )
 
 const (
-	// checkPath is what health checks ask for.
+	// checkPath is the path of health checks.
 	checkPath = "/health"
-	// notice is how long after an endpoint was called to leave a request or a check may still come to it, on a machine
-	// that is busy with other things; grace is how long it lives on, so that none of those can fail.
+	// notice is how long after its removal an endpoint may get a request or a check, on a busy machine; grace is how long
+	// it keeps serving, so that none of those fails.
 	notice = 3 * time.Second
 	grace  = 5 * time.Second
 	// fewest and most bound how many endpoints take requests, and how many the set has.
@@ -48,7 +48,7 @@ type herd struct {
 	version uint64
 	born    int
 	in      []*pod // the set
-	out     []*pod // those that have left it and live on, oldest first
+	out     []*pod // removed ones that still serve, oldest first
 	changes map[string]int
 
 	open             atomic.Int64 // connections to all
@@ -67,7 +67,7 @@ func newHerd(t testing.TB, s *stack) *herd {
 	return h
 }
 
-// ServeHTTP answers, later if the query says so.
+// ServeHTTP answers, with a delay in the query.
 func (p *pod) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	now := time.Now().UnixNano()
 	if r.URL.Path == checkPath {
@@ -129,7 +129,7 @@ func (p *pod) end() {
 	<-p.ended
 }
 
-// leave takes one out of the set. It lives on for its grace.
+// leave removes an endpoint, which serves for its grace.
 func (h *herd) leave(at int) {
 	p := h.in[at]
 	h.in = slices.Delete(h.in, at, at+1)
@@ -192,7 +192,7 @@ func (h *herd) publish() {
 	h.send(set)
 }
 
-// replace lets everybody leave and as many new endpoints join, in one change.
+// replace replaces all endpoints by new ones in one change.
 func (h *herd) replace(count int) {
 	for len(h.in) > 0 {
 		h.leave(0)
@@ -203,7 +203,7 @@ func (h *herd) replace(count int) {
 	h.publish()
 }
 
-// bury ends those whose grace is over. By then nobody holds a connection to them.
+// bury closes those whose grace is over. By then they must have no connection.
 func (h *herd) bury(now time.Time) {
 	for len(h.out) > 0 && now.UnixNano()-h.out[0].removed.Load() > int64(grace) {
 		p := h.out[0]

@@ -29,11 +29,11 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // key is that of the one endpoint set, which all services follow.
 const key = "churn/shop/web:80"
 
-// checkInterval is how often the service that is checked asks each endpoint.
+// checkInterval is the interval of health checks.
 const checkInterval = 500 * time.Millisecond
 
-// services are those that are asked, one for each strategy, each with a pool of its own over the same endpoints. The
-// last one checks them.
+// services are one for each strategy, each with a pool of its own over the same endpoints. The last one has health
+// checks.
 func services() map[string]*dynamic.ServersLoadBalancer {
 	found := map[string]*dynamic.ServersLoadBalancer{}
 	for _, strategy := range []string{"wrr", "p2c", "hrw", "leasttime", "peakewma", "leastrequest", "hash"} {
@@ -87,7 +87,7 @@ type stack struct {
 	stop     func()
 }
 
-// records counts what became of requests.
+// records counts the results of requests.
 type records struct {
 	failed, retried atomic.Int64
 	reason          atomic.Pointer[string]
@@ -112,7 +112,7 @@ func (r *records) forget() {
 	r.reason.Store(nil)
 }
 
-// newStack starts a Sluice whose services nobody serves yet.
+// newStack starts a Sluice whose services have no endpoints yet.
 func newStack(t testing.TB) *stack {
 	t.Helper()
 	s := &stack{t: t, source: make(source)}

@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// clients is how many clients ask at the same time, each every turn.
+	// clients is the number of concurrent clients, each of which sends requests every turn.
 	clients = 12
 	turn    = 4 * time.Millisecond
 	// keys is how many keys there are to be hashed.
@@ -38,7 +38,7 @@ func dial(t testing.TB, address string) *client {
 	return &client{connection, bufio.NewReader(connection)}
 }
 
-// ask sends the request of a number, and returns which endpoint has answered. A request in twenty takes 20 ms.
+// ask sends a numbered request, and returns the endpoint. Every twentieth takes 20 ms.
 func (c *client) ask(service string, number int) (string, error) {
 	query := ""
 	if number%20 == 0 {
@@ -65,7 +65,7 @@ func (c *client) ask(service string, number int) (string, error) {
 	return response.Header.Get("X-Pod"), err
 }
 
-// traffic is clients that ask all services in turn.
+// traffic is clients that send requests to all services in turn.
 type traffic struct {
 	t            testing.TB
 	sent, failed atomic.Int64
@@ -111,8 +111,8 @@ func (a *traffic) run(one *client, number int, done <-chan struct{}) {
 	}
 }
 
-// visit asks every service, one request after the other, until the one that takes turns has been answered by count
-// endpoints and no other. Each then has one connection.
+// visit sends requests to every service until round robin has reached exactly count endpoints. Each then has one
+// connection.
 func visit(t testing.TB, s *stack, count int) {
 	t.Helper()
 	one := dial(t, s.address)

@@ -21,8 +21,8 @@ func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
 // root is the folder of the module.
 const root = "../.."
 
-// patience is how long a scenario may take.
-const patience = 4 * time.Minute
+// timeout is how long a scenario may take.
+const timeout = 4 * time.Minute
 
 // browser is Chromium and what drives it.
 type browser struct{ node, chromium, modules string }
@@ -56,7 +56,7 @@ func (b browser) run(t *testing.T, s *harness.Sluice, path, scenario string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	command := exec.CommandContext(ctx, b.node, "browse.mjs", scenario)
 	command.Dir = "browse"

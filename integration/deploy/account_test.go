@@ -15,7 +15,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/cluster"
 )
 
-// question is one that the API server answers for whoever asks.
+// question is a SelfSubjectAccessReview.
 type question struct{ verb, group, resource, subresource, namespace, name string }
 
 func (q question) right() string {
@@ -30,8 +30,8 @@ func (q question) right() string {
 	return right
 }
 
-// questions are about every verb of every resource that the cluster serves, in a namespace or, for an empty one, of
-// what has none. What everybody may ask about themselves is left out.
+// questions are about every verb of every resource of the cluster, in a namespace or, if that is empty, of
+// cluster-scoped ones, except for reviews about oneself.
 func questions(t *testing.T, c *cluster.Cluster, namespace string) []question {
 	t.Helper()
 	_, served, err := c.Kubernetes.Discovery().ServerGroupsAndResources()
@@ -65,7 +65,7 @@ func questions(t *testing.T, c *cluster.Cluster, namespace string) []question {
 	return all
 }
 
-// allowed returns the rights among the questions that whoever asks has, each once.
+// allowed returns the permissions of the client among the questions.
 func allowed(t *testing.T, client kubernetes.Interface, all []question) []string {
 	t.Helper()
 	var mu sync.Mutex
@@ -106,7 +106,8 @@ func inNamespace(rights []string) []string {
 	})
 }
 
-// expectRights asks a real API server about every verb of every resource, as the ServiceAccount. want is by namespace.
+// expectRights checks the ServiceAccount's permission for every verb of every resource with a real API server. want is
+// by namespace.
 func expectRights(t *testing.T, c *cluster.Cluster, want map[string][]string) {
 	t.Helper()
 	account := c.As(c.AccountToken("sluice/sluice"))

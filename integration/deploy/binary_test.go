@@ -11,8 +11,8 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// TestTheBinaryTakesTheConfiguration gives the static configuration of each way of installing to the binary, which
-// refuses to look for a running Sluice when an option is wrong. There is none, or one that is nobody's business here.
+// TestTheBinaryTakesTheConfiguration passes the static configuration of each way of installing to the binary, which
+// fails before it looks for a running Sluice if an option is wrong.
 func TestTheBinaryTakesTheConfiguration(t *testing.T) {
 	tests := map[string]func(*testing.T) objects{
 		"manifests, all namespaces": func(t *testing.T) objects { return build(t, manifests) },

@@ -21,8 +21,8 @@ func both(t *testing.T, test func(*testing.T, objects)) {
 	}
 }
 
-// TestThePodHasNoPrivileges demands all that the Pod Security Standard "restricted" does, but for the ports of the
-// node, and a root file system that nobody writes.
+// TestThePodHasNoPrivileges checks the Pod Security Standard "restricted", except for the ports of the node, and a
+// read-only root file system.
 func TestThePodHasNoPrivileges(t *testing.T) {
 	both(t, func(t *testing.T, all objects) {
 		p := pod(t, all)

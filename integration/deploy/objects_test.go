@@ -26,7 +26,7 @@ const (
 
 func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 
-// object is one object of a cluster as its YAML says it.
+// object is one object of a cluster as in YAML.
 type object map[string]any
 
 // objects are by kind, namespace and name.

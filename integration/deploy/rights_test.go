@@ -30,7 +30,7 @@ var answered = []string{
 	"traefikservices",
 }
 
-// rights lists what rules allow, one "verb resource.group" each; those for named objects say so.
+// rights lists what rules allow, one "verb resource.group" each, with the name for named objects.
 func rights(t *testing.T, role object) []string {
 	t.Helper()
 	found := map[string]bool{}
@@ -105,7 +105,7 @@ func TestRightsAreThoseThatAreUsed(t *testing.T) {
 	}
 }
 
-// TestBindingsGiveRightsToSluiceAlone looks at who is bound to what.
+// TestBindingsGiveRightsToSluiceAlone checks the subjects of bindings.
 func TestBindingsGiveRightsToSluiceAlone(t *testing.T) {
 	both(t, func(t *testing.T, all objects) {
 		var bound int

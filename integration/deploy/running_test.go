@@ -99,7 +99,7 @@ func TestTheClusterTakesTheChart(t *testing.T) {
 }
 
 // expectService starts Sluice with the configuration of a release and the token of its ServiceAccount: it is ready,
-// serves the example of the documentation, tells what is wrong, and is refused nothing.
+// serves the example of the documentation, reports errors, and has all permissions.
 func expectService(t *testing.T, c *cluster.Cluster, release objects) {
 	t.Helper()
 	s := start(t, c, release)
@@ -128,7 +128,7 @@ func expectService(t *testing.T, c *cluster.Cluster, release objects) {
 
 type provider = struct{ Name, State, Reason string }
 
-// told waits for what one pod of all writes: the Lease, an Event on what is wrong, and a condition of what is right.
+// told waits for what the leader writes: the Lease, an Event on an error, and a condition of a valid object.
 func told(t *testing.T, c *cluster.Cluster) {
 	t.Helper()
 	c.UntilAll("Event", "shop", "the route that leads nowhere is told of", func(events []*unstructured.Unstructured) bool {

@@ -1,5 +1,4 @@
-// Package docker tests Sluice against a real Docker engine, which it starts itself in namespaces of its own.
-//
-// In flow containers with labels; out flow requests that reach them. Images are imported from a tar of a program of the
-// tests; nothing is pulled, and nothing that runs on the machine is touched.
+// Package docker tests Sluice with a real Docker engine and containers with labels. The tests start the engine in
+// namespaces of their own. Images are imported from a tar of a test program; nothing is pulled, and nothing on the
+// machine is changed.
 package docker

@@ -22,12 +22,12 @@ import (
 // image is the image of every container.
 const image = "web:test"
 
-// usualSocket is where users have their engine; within the namespaces nobody else does.
+// usualSocket is the engine's default socket; it is private to the namespaces.
 const usualSocket = "/var/run/docker.sock"
 
 // engine is a Docker engine that belongs to one test.
 type engine struct {
-	// Client speaks to it.
+	// Client is the engine's client.
 	*client.Client
 
 	t       testing.TB
@@ -124,7 +124,7 @@ func (e *engine) clean() {
 	}
 }
 
-// importImage makes the image of one file, with what a Dockerfile would say about it.
+// importImage imports an image of one file, with Dockerfile instructions.
 func (e *engine) importImage(repository, tag, program, name string, changes ...string) {
 	e.t.Helper()
 	content, err := os.ReadFile(program)

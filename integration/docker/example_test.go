@@ -51,7 +51,7 @@ func TestExample(t *testing.T) {
 	eventually(t, "Sluice is healthy", func() bool { return strings.Contains(compose(t, "ps", "sluice"), "(healthy)") })
 }
 
-// hostname finds the line of whoami that says where it runs.
+// hostname finds whoami's host name in its response.
 func hostname(text string) string {
 	for line := range strings.Lines(text) {
 		if name, ok := strings.CutPrefix(line, "Hostname: "); ok {
@@ -73,7 +73,7 @@ func compose(t *testing.T, args ...string) string {
 	return string(output)
 }
 
-// dockerfile returns what the Dockerfile says about the image beside its content.
+// dockerfile returns the image's configuration in the Dockerfile.
 func dockerfile(t *testing.T) []string {
 	t.Helper()
 	file, err := os.Open("../../Dockerfile")

@@ -21,11 +21,11 @@ log: {level: DEBUG}
 providers: {docker: {endpoint: "unix://${SOCKET}"}}
 `
 
-// patience is how long anything may take that needs no time of its own, pause the time between two questions.
+// timeout bounds every wait, pause is the polling interval.
 const (
-	patience = 30 * time.Second
-	pause    = 2 * time.Millisecond
-	// haste is how long one request may take: one that reaches a container on its way out may be answered by nobody.
+	timeout = 30 * time.Second
+	pause   = 2 * time.Millisecond
+	// haste is the timeout of one request: a container that is being removed may not answer.
 	haste = 500 * time.Millisecond
 )
 
@@ -51,7 +51,7 @@ func open(t testing.TB, socket string, args ...string) *gate {
 	return &gate{Sluice: s, t: t, web: harness.NewClient(t, harness.H1, s.Addr("web"), "any.test", nil)}
 }
 
-// ask returns the status for host/path, and the host name of the container that has answered: "200 4c01db0b339c".
+// ask returns the status for host/path, and the host name of the container: "200 4c01db0b339c".
 func (g *gate) ask(where string) string {
 	g.t.Helper()
 	host, path, _ := strings.Cut(where, "/")
@@ -66,7 +66,7 @@ func (g *gate) ask(where string) string {
 	return strings.TrimSpace(strconv.Itoa(answer.StatusCode) + " " + answer.Header.Get("X-Container"))
 }
 
-// becomes asks host/path until the answer is as wanted.
+// becomes polls host/path for a result.
 func (g *gate) becomes(where, want string) {
 	g.t.Helper()
 	var got string
@@ -74,10 +74,10 @@ func (g *gate) becomes(where, want string) {
 		func() string { text := g.Log.String(); return got + "; the log ends\n" + text[max(0, len(text)-4000):] })
 }
 
-// answers is what a container with this id says.
+// answers is the result of a container with this id.
 func answers(id string) string { return "200 " + id[:12] }
 
-// reach returns which containers answer for host/path, asked some times.
+// reach returns the containers that answer several requests for host/path.
 func (g *gate) reach(where string) map[string]bool {
 	g.t.Helper()
 	out := map[string]bool{}
@@ -90,7 +90,7 @@ func (g *gate) reach(where string) map[string]bool {
 // eventually waits until something holds, and fails the test with these words when it does not.
 func eventually(t testing.TB, what string, holds func() bool, more ...func() string) {
 	t.Helper()
-	limit := time.NewTimer(patience)
+	limit := time.NewTimer(timeout)
 	defer limit.Stop()
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
@@ -101,7 +101,7 @@ func eventually(t testing.TB, what string, holds func() bool, more ...func() str
 			for _, one := range more {
 				what += ": " + one()
 			}
-			t.Fatalf("not within %v: %s", patience, what)
+			t.Fatalf("not within %v: %s", timeout, what)
 		}
 	}
 }

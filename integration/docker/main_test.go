@@ -15,8 +15,8 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// What this test binary tells itself when it starts again within its namespaces: the directory of the engine.
-// missingVariable holds the reason why there is no engine.
+// Environment of this test binary when it starts again within its namespaces: the directory of the engine.
+// missingVariable is the reason why there is no engine.
 const (
 	folderVariable  = "TEST_DOCKER"
 	missingVariable = "TEST_DOCKER_MISSING"
@@ -48,7 +48,7 @@ func run(m *testing.M) int {
 	return harness.Main(m)
 }
 
-// missing says what an engine lacks here; it is empty when nothing does.
+// missing returns what an engine would lack here, or an empty string.
 func missing() string {
 	if os.Geteuid() != 0 {
 		return "missing right: root, to make network and mount namespaces"
@@ -93,7 +93,7 @@ func enter() error {
 	return errors.Join(err, os.RemoveAll(folder))
 }
 
-// furnish prepares the namespaces: a network with lo, and a place for the engine's state that is nobody else's.
+// furnish prepares the namespaces: a network with lo, and a private place for the engine's state.
 func furnish() error {
 	if err := unix.Mount("tmpfs", "/run", "tmpfs", 0, ""); err != nil {
 		return fmt.Errorf("mounting /run: %w", err)

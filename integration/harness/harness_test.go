@@ -24,7 +24,7 @@ http:
   services: {one: {loadBalancer: {servers: [{url: "http://${BACKEND}"}]}}}
 `
 
-// TestStart sends one request by each protocol that needs no certificate, and sees a change of a file.
+// TestStart sends one request by each protocol that needs no certificate, and checks a change of a file.
 func TestStart(t *testing.T) {
 	backend := StartBackend(t, "one", NewAuthority(t))
 	s := Start(t, Setup{

@@ -29,7 +29,7 @@ func TestPackageComments(t *testing.T) {
 	}
 }
 
-// Names that say nothing about what a thing is.
+// Suffixes without meaning.
 var empty = regexp.MustCompile(`(Manager|Factory|Helper|Util|Utils|Impl|Info)$`)
 
 func TestTypeNamesSayWhatTheyAre(t *testing.T) {

@@ -19,7 +19,7 @@ type text struct {
 type fence struct {
 	path string
 	line int    // of the fence's first line
-	info string // what stands behind the backticks
+	info string // the text after the backticks
 	body string
 }
 
@@ -84,7 +84,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 // proof matches the names of tests and benchmarks that a page cites.
 var proof = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9]*)`")
 
-// TestCitedTestsExist demands that a page which says that something is proved names a test that there is.
+// TestCitedTestsExist checks that tests which pages cite exist.
 func TestCitedTestsExist(t *testing.T) {
 	declared := map[string]bool{}
 	pattern := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z0-9]*)\(`)

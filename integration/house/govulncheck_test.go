@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestGovulncheck asks the vulnerability database about the code that is called. It is skipped where the tool does not
-// install or its database does not answer, which is the one skip that is allowed everywhere.
+// TestGovulncheck checks the code that is called with the vulnerability database. It is skipped if the tool does not
+// install or its database is unavailable, which is the one skip that is allowed everywhere.
 func TestGovulncheck(t *testing.T) {
 	tool := filepath.Join(root(t), ".cache", "bin", "govulncheck")
 	if _, err := exec.LookPath(tool); err != nil {

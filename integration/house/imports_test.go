@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// layers says for each top-level folder which others its code may import: the direction in which data flows.
-// The leaves below may be imported by everyone; cmd and integration import what they like, and nobody imports them.
+// layers lists for each top-level folder which others it may import: the direction in which data flows. The leaves
+// below may be imported by all; cmd and integration may import everything and are not imported.
 var layers = map[string][]string{
 	"api":          {"pipeline"},
 	"pipeline":     {"provider", "router", "loadbalancer"},
@@ -23,7 +23,7 @@ var layers = map[string][]string{
 	"provider":     {},
 }
 
-// leaves may be imported by everyone; the value is what they themselves may import.
+// leaves may be imported by all; the value is what they may import.
 var leaves = map[string][]string{
 	"telemetry": {"static", "document", "clienttls"},
 	"static":    {"document", "redact", "forwarded"}, // Trusted peers are parsed where options are read.
@@ -31,7 +31,7 @@ var leaves = map[string][]string{
 	// Clients of collectors, container engines and middlewares' servers are made alike.
 	"clienttls": {"document", "dynamic"},
 	"immutable": {"redact"},
-	"redact":    {}, // It knows tags of structs, and none of the models that have them.
+	"redact":    {}, // It knows struct tags, but no model.
 	"canonical": {},
 	"forwarded": {},
 	"document":  {},
@@ -59,8 +59,7 @@ var exceptions = map[string][]string{
 	"middleware/middlewaretest/rig": {"entrypoint", "forward", "loadbalancer"},
 }
 
-// libraries says which folders may import a library, and why no other does. A library that is not listed may not be
-// used.
+// libraries lists which folders may import a library, and why. Other libraries must not be used.
 var libraries = []struct {
 	prefix  string
 	folders []string
@@ -152,7 +151,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// forbidden says why code in the folder may not import the path; it is empty when it may.
+// forbidden returns why code in the folder may not import the path; empty if it may.
 func forbidden(folder, imported string, test bool) string {
 	top, _, _ := strings.Cut(folder, "/")
 	own, ours := strings.CutPrefix(imported, module+"/")

@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// TestDecisionsHaveTheirForm demands that the records in docs/adr are numbered without gaps and say what the template
-// asks for.
+// TestDecisionsHaveTheirForm checks that the records in docs/adr are numbered without gaps and follow the template.
 func TestDecisionsHaveTheirForm(t *testing.T) {
 	number := 0
 	for _, page := range pages(t) {

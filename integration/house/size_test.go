@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// maxLines is the length of a file beyond which it is about more than one thing. Most are around 120 lines.
-// What a program has written is read by nobody.
+// maxLines is the length of a file beyond which it is about more than one thing. Generated files are exempt.
 const maxLines = 500
 
 func TestFilesAreShort(t *testing.T) {

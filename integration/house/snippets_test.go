@@ -12,9 +12,8 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// TestSnippetsLoad reads every block of YAML and TOML in the documentation in the way in which Sluice reads its
-// configuration. A block says after its language which one it is: static, dynamic, or other (somebody else's).
-// The README of a middleware shows nothing but dynamic configuration and needs no word.
+// TestSnippetsLoad loads every block of YAML and TOML in the documentation. The word after its language is static,
+// dynamic, or other (not Sluice's). The README of a middleware has only dynamic configuration and needs no word.
 func TestSnippetsLoad(t *testing.T) {
 	var loaded int
 	for _, page := range pages(t) {

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// constructors make values that do not change, and may therefore stand at package level.
+// constructors return immutable values, which are allowed at package level.
 var constructors = []string{
 	"errors.New", "fmt.Errorf", "regexp.MustCompile",
 	"netip.MustParseAddr", "netip.MustParsePrefix", "netip.AddrFrom4", "netip.PrefixFrom",
@@ -21,8 +21,8 @@ var constructors = []string{
 	"bytes.Repeat", "http.CanonicalHeaderKey", "textproto.CanonicalMIMEHeaderKey", "math.Inf", "os.Getpagesize",
 }
 
-// TestPackagesHoldNoState demands that a package remembers nothing: no init function, and no package variable that
-// could change. State belongs to a value that somebody made, passes on, and can have twice.
+// TestPackagesHoldNoState checks that packages have no state: no init function, and no package variable that could
+// change. State belongs to a value that is passed on and may exist twice.
 func TestPackagesHoldNoState(t *testing.T) {
 	loaded := load(t)
 	for _, folder := range loaded.folders {

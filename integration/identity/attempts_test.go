@@ -8,7 +8,7 @@ import (
 // forged is what attempts have for a value.
 const forged = "forged"
 
-// field is a header field as it is sent. One without a name is a line of HTTP/1.1 as it stands.
+// field is a header field as sent. One without a name is a raw line of HTTP/1.1.
 type field struct{ name, value string }
 
 // attempt is one way to write a header into a request.
@@ -17,7 +17,7 @@ type attempt struct {
 	head, trailer []field
 	// only is the version of HTTP in which the attempt can be made, 1 or 2; 0 is both.
 	only int
-	// malformed says that no client has reason to send such a thing, so that the request may be refused.
+	// malformed is set if the request may be refused, since clients have no reason to send it.
 	malformed bool
 	// pseudo replaces fields that HTTP/2 begins with.
 	pseudo map[string]string

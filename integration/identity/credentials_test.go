@@ -20,7 +20,7 @@ type credentials struct {
 	count         int
 }
 
-// newCredentials asks for a challenge.
+// newCredentials requests a challenge.
 func newCredentials(t *testing.T, l lane, kind string) *credentials {
 	t.Helper()
 	c := &credentials{world: l.world}
@@ -36,7 +36,7 @@ func newCredentials(t *testing.T, l lane, kind string) *credentials {
 	return c
 }
 
-// needed says whether nobody gets in without credentials.
+// needed reports whether credentials are required.
 func needed(kind string) bool {
 	switch kind {
 	case "basic", "digest", "forward", "token":

@@ -97,7 +97,7 @@ func (w *world) tryWithout(t *testing.T, r row, l lane, number string, client *w
 	}
 }
 
-// check says how what arrived differs from what must.
+// check returns the difference between the received and the required value.
 func (r row) check(got arrival, l lane, target string) string {
 	head, trailer := got.head, got.trailer
 	if r.asked {

@@ -18,22 +18,22 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// patience is how long an answer may take.
-const patience = 30 * time.Second
+// timeout bounds a response.
+const timeout = 30 * time.Second
 
 // lane is a way from clients to the endpoint.
 type lane struct {
 	world      *world
 	entrypoint string
-	// version is that of HTTP which the client speaks, 1 or 2.
+	// version is the client's HTTP version, 1 or 2.
 	version int
-	// known says that the client has a certificate.
+	// known is set if the client has a certificate.
 	known    bool
 	upstream string
 }
 
-// lanes are the ways on which a header is tried: every protocol of clients and of endpoints, and for what a middleware
-// sets, entrypoints that believe the peer, or that let Connection reach middlewares.
+// lanes are the combinations for a header: every protocol of clients and of endpoints, and for headers of middlewares,
+// entrypoints that trust the peer, or that keep headers named by Connection.
 func (w *world) lanes(r row) []lane {
 	all := []lane{
 		{w, "web", 1, false, "h1"},
@@ -84,7 +84,7 @@ func (l lane) ifKnown(value string) []string {
 	return nil
 }
 
-// dial connects as the lane says.
+// dial connects for the lane.
 func (l lane) dial(ctx context.Context, address, host string) (net.Conn, error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil || !l.secure() {
@@ -125,8 +125,7 @@ type wire struct {
 	stream uint32
 }
 
-// send sends a message and returns the status of the answer. An error says that there is none; the next message has a
-// new connection.
+// send sends a message and returns the status. After an error, the next message has a new connection.
 func (w *wire) send(ctx context.Context, m message) (status int, err error) {
 	if w.conn == nil {
 		if w.conn, err = w.lane.dial(ctx, w.address, m.host); err != nil {
@@ -134,7 +133,7 @@ func (w *wire) send(ctx context.Context, m message) (status int, err error) {
 		}
 		w.begin()
 	}
-	_ = w.conn.SetDeadline(time.Now().Add(patience))
+	_ = w.conn.SetDeadline(time.Now().Add(timeout))
 	if w.lane.version == 2 {
 		status, err = w.exchange2(m)
 	} else {
@@ -166,7 +165,7 @@ func (w *wire) close() {
 	}
 }
 
-// exchange1 speaks HTTP/1.1.
+// exchange1 uses HTTP/1.1.
 func (w *wire) exchange1(m message) (status int, err error) {
 	var b strings.Builder
 	version, body := "HTTP/1.1", "1\r\na\r\n0\r\n"
@@ -207,7 +206,7 @@ func (w *wire) exchange1(m message) (status int, err error) {
 	return response.StatusCode, err
 }
 
-// exchange2 speaks HTTP/2.
+// exchange2 uses HTTP/2.
 func (w *wire) exchange2(m message) (status int, err error) {
 	id := w.stream
 	w.stream += 2
@@ -278,7 +277,7 @@ func (w *wire) answer(id uint32) (status int, err error) {
 			_ = w.framer.WriteSettingsAck()
 		}
 		if frame.Header().StreamID != id {
-			continue // What a stream before still has to say, too.
+			continue // frames of an earlier stream, too
 		}
 		switch frame := frame.(type) {
 		case *http2.MetaHeadersFrame:

@@ -6,15 +6,15 @@ import (
 	"slices"
 )
 
-// row is a header by which somebody knows something about a client.
+// row is a header that identifies clients.
 type row struct {
 	// kind is the name of the router and of its middleware.
 	kind, header string
-	// want is what must arrive; nil is nothing at all.
+	// want is the required value; nil means absent.
 	want func(l lane, target string) []string
-	// claimed says that a trusted peer may say something in the header, too.
+	// claimed is set if a trusted peer may set the header, too.
 	claimed bool
-	// asked says that the server that is asked about requests gets the header, and not the endpoint.
+	// asked is set if the header is sent to the authorization server instead of the endpoint.
 	asked bool
 }
 

@@ -53,7 +53,7 @@ const middlewares = `
     nobody: {headers: {customRequestHeaders: {X-Admin: ""}}}
 `
 
-// world is one Sluice between clients, an endpoint, and a server that is asked about requests.
+// world is a Sluice with clients, an endpoint, and an authorization server.
 type world struct {
 	sluice   *harness.Sluice
 	settings *tls.Config // of a client with a certificate
@@ -61,8 +61,8 @@ type world struct {
 	token    string
 
 	mutex sync.Mutex
-	// arrivals are what has arrived and was not looked at yet, by the number of the attempt, and late says how to look at
-	// what arrives after the client was refused, since something behind the head was wrong.
+	// arrivals are received requests by the number of the attempt; late checks requests that arrive after the client was
+	// refused because of an error behind the head.
 	arrivals map[string][]arrival
 	late     map[string]func(arrival) string
 	stop     []func()
@@ -71,7 +71,7 @@ type world struct {
 // arrival is a request that the endpoint got.
 type arrival struct {
 	head, trailer http.Header
-	// asked is what the server that is asked about requests saw of this one.
+	// asked are the headers received by the authorization server.
 	asked http.Header
 }
 
@@ -173,7 +173,7 @@ func (w *world) end(t *testing.T) (passed int) {
 	return passed
 }
 
-// grant is the server that is asked about requests. It knows everybody as ann, and says what it was asked.
+// grant is the authorization server. It admits all as ann, and returns the headers that it received.
 func grant(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Authorization") != "Let me in" {
 		w.WriteHeader(http.StatusUnauthorized)

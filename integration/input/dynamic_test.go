@@ -35,15 +35,15 @@ http:
 // mistake is one folder of testdata/dynamic.
 type mistake struct {
 	folder string
-	// bad is what bad.test is answered with, and neighbour what neighbour.test is: it stands in the same file.
+	// bad is the response to bad.test, and neighbour that to neighbour.test, which is in the same file.
 	bad, neighbour string
-	// accepted says that check finds nothing that costs an object.
+	// accepted is set if check reports no quarantined object.
 	accepted bool
 }
 
 const (
 	served   = "200 backend"
-	disabled = "503"       // The router keeps its place, so that nobody below takes its traffic.
+	disabled = "503"       // The router stays in the table, so that no other one takes its requests.
 	absent   = "200 below" // Its rule cannot be matched here, so that it has no place.
 	unread   = "404"       // The file declares nothing that can be used.
 )
@@ -108,7 +108,7 @@ func TestAMistakeCostsItsObject(t *testing.T) {
 			}
 			found := lines(checked.Stdout)
 			if mistake.accepted {
-				found = found[:len(found)-1] // The last line says that the configuration is valid.
+				found = found[:len(found)-1] // The last line reports a valid configuration.
 			}
 			ready := s.Until("the findings of check", func(r harness.Readiness) bool { return len(r.Verdicts) >= len(found) })
 			if diff := cmp.Diff(found, findings(ready)); diff != "" {

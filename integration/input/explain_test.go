@@ -11,7 +11,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// asking is the static configuration of the questions; the ports tell which entrypoint a URL leads to.
+// asking is the static configuration; the port of a URL selects the entrypoint.
 const asking = `
 entryPoints:
   web: {address: "127.0.0.1:0"}

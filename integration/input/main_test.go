@@ -70,7 +70,7 @@ func backend(t *testing.T, name string) string {
 	return server.Listener.Addr().String()
 }
 
-// ask sends a request for a host, and returns the status, and the body where the status is 200: which backend it was.
+// ask sends a request for a host, and returns the status, and the backend if it is 200.
 func ask(t *testing.T, s *harness.Sluice, host string) string {
 	t.Helper()
 	client := harness.NewClient(t, harness.H1, s.Addr("web"), host, nil)

@@ -13,7 +13,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// writings are texts with the secret in them that somebody may write into a field, right or wrong.
+// writings are ways of writing the secret into a field, right or wrong.
 func writings(holds string) []string {
 	texts := []string{
 		"-----BEGIN PRIVATE KEY-----\n" + secret + "\n-----END PRIVATE KEY-----\n", "-----BEGIN CERTIFICATE-----\n" + secret,
@@ -38,7 +38,7 @@ func writings(holds string) []string {
 	return texts
 }
 
-// misplacements make of the text for a field what stands in a file in its place, alone or among its neighbours.
+// misplacements put the text for a field into its place in a file, alone or among its neighbours.
 func misplacements() []func(text string) map[string]any {
 	const field = "" // Stands for the field that is planted.
 	return []func(text string) map[string]any{
@@ -178,7 +178,7 @@ func TestBrokenDefinitionsKeepTheirSecrets(t *testing.T) {
 	search(t, said, secret)
 }
 
-// commands asks the commands about a configuration and returns what they print.
+// commands runs the commands on a configuration and returns their output.
 func commands(t *testing.T, s *harness.Sluice, question ...string) map[string]string {
 	t.Helper()
 	config := "--configFile=" + s.Dir + "/sluice.yaml"
@@ -196,7 +196,7 @@ func commands(t *testing.T, s *harness.Sluice, question ...string) map[string]st
 	return said
 }
 
-// search looks for secrets in what was said. Half a secret is one, and so is one in another writing.
+// search looks for secrets in output: also half of one, and other encodings.
 func search(t *testing.T, said map[string]string, secrets ...string) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(said)) {
@@ -218,8 +218,8 @@ func search(t *testing.T, said map[string]string, secrets ...string) {
 	}
 }
 
-// forms returns what somebody would find who searches for a secret: its half, and the whole in the writings that
-// headers, URLs and JSON give it. Base64 depends on what stands before.
+// forms returns what to search for: half of a secret, and the whole in the encodings of headers, URLs and JSON. Base64
+// depends on the preceding bytes.
 func forms(secret string) []string {
 	found := []string{
 		secret[:len(secret)/2], url.QueryEscape(secret), url.PathEscape(secret), fmt.Sprintf("%x", secret),

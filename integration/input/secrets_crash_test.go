@@ -90,7 +90,7 @@ func listening(t *testing.T, file string) string {
 	return ""
 }
 
-// awaitServed asks until the configuration serves.
+// awaitServed waits until the configuration serves.
 func awaitServed(t *testing.T, address string) {
 	t.Helper()
 	client := harness.NewClient(t, harness.H1, address, "fields-alive.test", nil)

@@ -18,16 +18,15 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// reader asks for everything that the entrypoint traefik tells, and keeps it by the paths.
+// reader collects all responses of the entrypoint traefik by path.
 type reader struct {
 	client *harness.Client
 	said   map[string]string
 	t      *testing.T
 }
 
-// everything asks for all paths that Sluice's own OpenAPI document lists, so that a new one is asked for too, with
-// question for /api/explain, and for what is beside the API. With each it asks for every object of every list by its
-// name.
+// everything requests all paths of Sluice's OpenAPI document, with question for /api/explain, and those beside the API.
+// With each it also requests every object of every list.
 func everything(t *testing.T, s *harness.Sluice, question string, each bool) map[string]string {
 	t.Helper()
 	r := reader{
@@ -64,7 +63,7 @@ func everything(t *testing.T, s *harness.Sluice, question string, each bool) map
 	return r.said
 }
 
-// get asks for a path, and keeps header and body.
+// get requests a path, and stores header and body.
 func (r reader) get(path string) harness.Response {
 	r.t.Helper()
 	answer := r.client.Get(path)
@@ -89,7 +88,7 @@ func inflate(t *testing.T, text string) string {
 	return string(plain)
 }
 
-// each asks for every object of a list by its name.
+// each requests every object of a list.
 func (r reader) each(list string) {
 	r.t.Helper()
 	var objects []struct {
@@ -110,7 +109,7 @@ func (r reader) each(list string) {
 	}
 }
 
-// profiles asks for every profile in every form.
+// profiles requests every profile in every form.
 func (r reader) profiles(index string) {
 	r.t.Helper()
 	for line := range strings.Lines(r.get(index + "/").Text) {

@@ -8,7 +8,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// What a field may hold that nobody is to read.
+// Kinds of secret content.
 const (
 	// secretive fields hold a secret, whatever they hold.
 	secretive = "secret"
@@ -16,7 +16,7 @@ const (
 	keyed = "path or key"
 	// listed fields hold the path of a file, or by mistake users or keys in its place.
 	listed = "path or users"
-	// located fields hold an address, and a password where somebody writes a URL instead.
+	// located fields hold an address, and a password if it is written as a URL.
 	located = "address or URL"
 )
 
@@ -30,8 +30,8 @@ const (
 	rewritten = "says how paths are rewritten"
 )
 
-// fields says of every field of the dynamic model that has text what it may hold. Its keys are the paths of the fields;
-// {} stands for the name of an object or the key of a map, and [] for an index.
+// fields maps every text field of the dynamic model to its kind of content. Keys are paths; {} is the name of an object
+// or the key of a map, and [] an index.
 func fields() map[string]string {
 	all := map[string]string{}
 	for prefix, group := range map[string]map[string]string{
@@ -225,8 +225,8 @@ func length(value reflect.Value) int {
 	return value.Len()
 }
 
-// TestEveryFieldIsKnownAsSecretOrNot demands that whoever adds a field to the model says here what it may hold. Those
-// that may hold a secret are planted with one, in good definitions and in broken ones.
+// TestEveryFieldIsKnownAsSecretOrNot checks that every field of the model is listed here. Secrets are planted in those
+// that may hold one, in valid and invalid definitions.
 func TestEveryFieldIsKnownAsSecretOrNot(t *testing.T) {
 	t.Parallel()
 	known := fields()

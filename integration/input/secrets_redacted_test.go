@@ -9,8 +9,8 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// filled returns a configuration in which every list and every map has one element, and every text is what text says of
-// its path. The keys of maps whose values may be secrets are key.
+// filled returns a configuration in which every list and every map has one element, and every text is the result of
+// text for its path. key is the key of maps whose values may be secrets.
 func filled(key string, text func(path string) string) *dynamic.Configuration {
 	config := &dynamic.Configuration{}
 	fill(reflect.ValueOf(config).Elem(), "", key, text)
@@ -52,8 +52,8 @@ func fill(value reflect.Value, path, key string, text func(path string) string) 
 	}
 }
 
-// TestRedactedCopiesHaveNoSecrets plants the secret, in every way in which somebody may write one, in every field that
-// may hold one, and looks for it in what the API shows. Every other field is shown as it is.
+// TestRedactedCopiesHaveNoSecrets plants the secret, in every form, in every field that may hold one, and searches the
+// API's output. Other fields are shown unchanged.
 func TestRedactedCopiesHaveNoSecrets(t *testing.T) {
 	t.Parallel()
 	known := fields()

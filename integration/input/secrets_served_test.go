@@ -19,7 +19,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// talkative is a Sluice that tells everything that it can be asked to tell, and has secrets of its own.
+// talkative is a Sluice with all output enabled and with secrets of its own.
 const talkative = `
 entryPoints:
   web: {address: "127.0.0.1:0"}
@@ -120,7 +120,7 @@ func marshal(t *testing.T, config *dynamic.Configuration) string {
 }
 
 // TestServedSecretsAreNeverShown plants a secret in every field that may hold one, sends requests with credentials,
-// changes every secret to another one, and searches all that a Sluice says that is asked to say everything.
+// changes every secret, and searches all output.
 func TestServedSecretsAreNeverShown(t *testing.T) {
 	t.Parallel()
 	authority := harness.NewAuthority(t)
@@ -192,7 +192,7 @@ func TestServedSecretsAreNeverShown(t *testing.T) {
 	search(t, said, append(append(v.secrets, changed.secrets...), "b0dyOfTheClient", "c00kieOfTheEndpoint")...)
 }
 
-// cookies starts an endpoint that answers with credentials of its own, and asks for some where it is asked to decide.
+// cookies starts an endpoint that answers with credentials, also as authorization server.
 func cookies(t *testing.T) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -219,7 +219,7 @@ func generations(t *testing.T, s *harness.Sluice) []any {
 	return list
 }
 
-// expectDifferences demands that the change of the secrets is told, by xxxx on both sides.
+// expectDifferences checks that the change of the secrets is shown, by xxxx on both sides.
 func expectDifferences(t *testing.T, said map[string]string) {
 	t.Helper()
 	hidden := map[string]bool{}

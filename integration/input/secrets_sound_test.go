@@ -23,20 +23,20 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// vault knows every secret of a sound configuration, and of the requests that are sent to it.
+// vault collects every secret of a valid configuration and of its requests.
 type vault struct {
 	secrets []string
 	issued  harness.Issued
 	dir     string
 }
 
-// keep returns a text, which nobody may ever read.
+// keep adds a secret.
 func (v *vault) keep(text string) string {
 	v.secrets = append(v.secrets, text)
 	return text
 }
 
-// file puts a text that nobody may read into a file, and returns its path.
+// file writes a secret into a file, and returns its path.
 func (v *vault) file(t *testing.T, name, text string) string {
 	t.Helper()
 	path := v.dir + "/" + name
@@ -188,8 +188,8 @@ func (v *vault) credentials() []string {
 	}
 }
 
-// TestSoundDefinitionsAndRequestsKeepTheirSecrets asks every middleware with right and wrong credentials, with
-// endpoints that answer and that are gone, and searches everything that is said.
+// TestSoundDefinitionsAndRequestsKeepTheirSecrets sends requests through every middleware with right and wrong
+// credentials, to endpoints that answer and that are down, and searches all output.
 func TestSoundDefinitionsAndRequestsKeepTheirSecrets(t *testing.T) {
 	t.Parallel()
 	authority := harness.NewAuthority(t)
@@ -254,7 +254,7 @@ func (v *vault) visit(t *testing.T, s *harness.Sluice, config *dynamic.Configura
 			}
 			answer := client.Send(request)
 			statuses[answer.StatusCode]++
-			answer.Header.Del("Location")   // The sign-in page is told to everybody.
+			answer.Header.Del("Location")   // The URL of the sign-in page is public.
 			answer.Header.Del("Set-Cookie") // The endpoint's own, for the client.
 			said["answer of "+name] += fmt.Sprintln(answer.Header, answer.Text)
 		}

@@ -7,7 +7,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// secret stands wherever an operator would put one.
+// secret is planted in every place for a secret.
 const secret = "s3cr3tOfTheOperator"
 
 // besideSecrets is a configuration whose every mistake is next to a secret.
@@ -61,7 +61,7 @@ func TestSecretsAreNeverPrinted(t *testing.T) {
 		Static: static, NotReady: true,
 		Dynamic: map[string]string{
 			"rest.yaml": rest, "secret.yaml": besideSecrets,
-			// A template is logged as it was generated where that is asked for; keys are taken out of it.
+			// The output of a template may be logged; keys are removed from it.
 			"template.yaml": "tls:\n  certificates:\n    - certFile: x{{ 1 }}\n      keyFile: |\n        -----BEGIN PRIVATE " +
 				"KEY-----\n        " +
 				secret + "\n        -----END PRIVATE KEY-----\n",

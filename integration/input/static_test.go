@@ -15,7 +15,7 @@ type refusal struct {
 	file string
 	args []string
 	env  []string
-	// starts says that Sluice starts in spite of what check prints.
+	// starts is set if Sluice starts in spite of the findings of check.
 	starts bool
 }
 

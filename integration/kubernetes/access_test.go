@@ -8,7 +8,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// without are the rights of deploy/kubernetes, but for what is said about some resources.
+// without are the permissions of deploy/kubernetes without those for some resources.
 func without(t *testing.T, resources ...string) []string {
 	t.Helper()
 	texts := rights(t)
@@ -22,8 +22,8 @@ func without(t *testing.T, resources ...string) []string {
 	return texts
 }
 
-// TestMissingRights takes rights away: each one is told by verb and resource, costs what depends on it, and is noticed
-// when it is granted.
+// TestMissingRights removes permissions: each one is reported by verb and resource, affects only what depends on it,
+// and is used when it is granted.
 func TestMissingRights(t *testing.T) {
 	c := cluster.Start(t)
 	c.Apply(without(t, "middlewares", "secrets")...)

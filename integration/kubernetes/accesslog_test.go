@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestAccessLogNamesIngresses reads of requests that Ingresses lead which Ingress did, and to which Service. As in
-// Traefik, nothing of it is said of IngressRoutes, which have no single Service, and of requests that nobody leads.
+// TestAccessLogNamesIngresses checks the fields for Ingress and Service. As in Traefik, they are empty for
+// IngressRoutes, which have no single Service, and for requests without a route.
 func TestAccessLogNamesIngresses(t *testing.T) {
 	c := prepare(t, "traefik.io")
 	bucket := "{resource: {apiGroup: example.com, kind: Bucket, name: static}}"
@@ -62,8 +62,8 @@ func TestAccessLogNamesIngresses(t *testing.T) {
 	}, func() string { return cmp.Diff(ingress("front", "http"), got) })
 }
 
-// made waits for a line about host/path and such an answer in an access log of JSON, and returns what the last one says
-// of Kubernetes.
+// made waits for a line with host/path and a response in an access log of JSON, and returns the Kubernetes fields of
+// the last one.
 func made(t *testing.T, log, where, answer string) map[string]any {
 	t.Helper()
 	host, path, _ := strings.Cut(where, "/")

@@ -19,7 +19,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// inquiry is one client that asks again and again, and remembers every answer in order.
+// inquiry is one client that repeats requests, and records every response in order.
 type inquiry struct {
 	stop func()
 
@@ -27,7 +27,7 @@ type inquiry struct {
 	answers []string // as ask returns them
 }
 
-// inquire asks a host until it is stopped, at the latest when the test ends.
+// inquire repeats requests for a host until it is stopped, at the latest at the end of the test.
 func inquire(t *testing.T, g *gate, host string) *inquiry {
 	t.Helper()
 	q := &inquiry{}
@@ -81,8 +81,8 @@ func endpoints(objects []*unstructured.Unstructured) []discoveryv1.Endpoint {
 
 func yes(condition *bool) bool { return condition != nil && *condition }
 
-// allLeave scales a Deployment to nothing. Its pods, all of them terminating, go on taking requests until they are
-// gone; then the answer is 503, and the log says why.
+// allLeave scales a Deployment to zero. Its terminating pods get requests until they are gone; then the response is
+// 503, with a reason in the log.
 func allLeave(t *testing.T, c *cluster.Cluster) {
 	const atLeast = 20
 	c.Apply(namespace("exodus"), polite("exodus/all"))
@@ -126,8 +126,8 @@ func tally(answers []string) map[string]int {
 	return counts
 }
 
-// readinessFlaps has one pod of three say that it is not ready, and that it is, again and again. No request fails, and
-// it gets its share when it is ready and none when it is not.
+// readinessFlaps changes the readiness of one pod of three repeatedly. No request fails, and the pod gets its share
+// when it is ready and none when it is not.
 func readinessFlaps(t *testing.T, c *cluster.Cluster) {
 	c.Apply(namespace("flap"), polite("flap/web"))
 	c.Scale("flap/web", 3)

@@ -10,7 +10,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// TestBalancingOptions asks how manifests and nodes say which endpoints take requests.
+// TestBalancingOptions checks how options of manifests and nodes select endpoints.
 func TestBalancingOptions(t *testing.T) {
 	c := prepare(t, "sluice.dev", "traefik.io")
 	c.Apply(namespace("shop"))

@@ -30,7 +30,7 @@ type crew struct {
 	grace int
 	// options are of the route's service, as in a manifest.
 	options string
-	// postsFail says that requests which must not be repeated may be lost: the pod had them.
+	// postsFail is set if requests that must not be retried may fail after they were sent to the pod.
 	postsFail bool
 }
 
@@ -90,9 +90,9 @@ func roll(c *cluster.Cluster, round int) {
 	}
 }
 
-// podsAreRolled rolls Deployments whose pods end politely and rudely, again and again, under GETs and POSTs. No GET
-// fails, and no request of which no pod has seen a byte. A POST that a pod had when it ended is lost, since nobody may
-// repeat it; how many are is counted, and each has a line in the access log which says that it had been sent.
+// podsAreRolled rolls Deployments whose pods end politely and rudely, repeatedly, under GETs and POSTs. No GET fails,
+// and no request of which no pod has received a byte. A POST in a pod that ended is lost, since it must not be retried;
+// these are counted, and each has a line in the access log that shows that it had been sent.
 func podsAreRolled(t *testing.T, c *cluster.Cluster) {
 	c.Apply(namespace("roll"))
 	for _, one := range crews() {
@@ -124,7 +124,7 @@ func podsAreRolled(t *testing.T, c *cluster.Cluster) {
 	}
 }
 
-// judge compares what clients of a crew have seen with what Sluice says, and tells.
+// judge compares the results of a crew's clients with Sluice's metrics, and prints them.
 func (v *volley) judge(g *gate, of crew, metrics string) {
 	v.t.Helper()
 	get, post := v.scores[of.name+" "+http.MethodGet], v.scores[of.name+" "+http.MethodPost]
@@ -164,7 +164,7 @@ func (v *volley) judge(g *gate, of crew, metrics string) {
 	}
 }
 
-// String tells how many requests there were, and how they did.
+// String formats the number of requests and their results.
 func (s *score) String() string {
 	return fmt.Sprintf("%6d sent, %d failed, the slowest took %v", s.sent, len(s.failed),
 		s.slowest.Round(time.Millisecond))

@@ -11,8 +11,8 @@ import (
 	"github.com/sluiceproxy/sluice/integration/cluster"
 )
 
-// stickyPodLeaves deletes the pod that a client sticks to. It keeps the client until it is gone, while nobody else is
-// led to it; then the client moves once, with one new cookie.
+// stickyPodLeaves deletes the pod of a sticky client. The client stays until the pod is gone, while others do not get
+// it; then it moves once, with one new cookie.
 func stickyPodLeaves(t *testing.T, c *cluster.Cluster) {
 	c.Apply(namespace("glue"), strings.Replace(polite("glue/pot"), "port: 80}]",
 		"port: 80, sticky: {cookie: {name: pot}}}]", 1))
@@ -41,7 +41,7 @@ func stickyPodLeaves(t *testing.T, c *cluster.Cluster) {
 			}
 			return false
 		})
-	// Nobody else is led there any more as soon as Sluice has heard of it.
+	// Others do not get it once Sluice has received the change.
 	until(t, func() bool {
 		return g.several("pot.test/", 12)["200 "+home] == 0
 	}, func() string { return "new clients get to a pod that leaves" })
@@ -83,7 +83,7 @@ type sticker struct {
 	cookies int // how many it was given
 }
 
-// ask returns which pod has answered.
+// ask returns the pod that answers.
 func (s *sticker) ask() string {
 	s.g.t.Helper()
 	request := s.g.web.Request(http.MethodGet, "/", nil)

@@ -30,7 +30,7 @@ type volley struct {
 	scores map[string]*score // by crew and method
 }
 
-// score is what became of one kind of request.
+// score counts the results of one kind of request.
 type score struct {
 	mu      sync.Mutex
 	sent    int
@@ -125,7 +125,7 @@ func (g *gun) shoot(ctx context.Context) error {
 }
 
 func (g *gun) exchange(path, body string) (*http.Response, error) {
-	if err := g.connection.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := g.connection.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return nil, err
 	}
 	length := ""

@@ -13,7 +13,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// standing starts a Sluice that runs on a node.
+// standing starts a Sluice on a node.
 func standing(t testing.TB, c *cluster.Cluster, node string, args ...string) *gate {
 	t.Helper()
 	s := harness.Start(t, harness.Setup{
@@ -86,8 +86,7 @@ spec:
 `)
 }
 
-// hintsOfTheControlPlane has the control plane write the hints, as the Service asks. Requests stay in the zone while it
-// has pods.
+// hintsOfTheControlPlane uses the hints of the control plane. Requests stay in the zone while it has pods.
 func hintsOfTheControlPlane(t *testing.T, c *cluster.Cluster) {
 	c.Apply(namespace("zones"), zonal("west"), zonal("east"), `
 ---

@@ -25,10 +25,10 @@ const (
 
 // fault is one thing that can be wrong with an IngressRoute.
 type fault struct {
-	// match is the rule, where HOST stands for the host; empty is the host alone. services and more are as in the
+	// match is the rule, where HOST is replaced by the host; empty is the host alone. services and more are as in the
 	// manifest, more within the route; spec is beside the routes.
 	match, services, more, spec string
-	// status is what the host is answered with; 0 does not ask. reason is part of the verdict.
+	// status is the response for the host; 0 for no request. reason is part of the verdict.
 	status int
 	reason string
 }
@@ -177,9 +177,9 @@ spec: {clusterIP: None, selector: {app: web}, ports: [{port: 80, targetPort: 808
 
 func goodHost(i int) string { return fmt.Sprintf("good-%d.test", i) }
 
-// TestBadRoutesAmongGoodOnes has 200 routes with all sorts of errors among 2,000 good ones. All good ones serve; each
-// bad one says what is wrong with it, in what sluice check prints, in the log and in one Event; nothing is said twice,
-// and one that is repaired serves and says so.
+// TestBadRoutesAmongGoodOnes has 200 routes with different errors among 2,000 good ones. All good ones serve; each bad
+// one is reported once, with its reason, by sluice check, in the log and in one Event; a repaired one serves and is
+// reported as such.
 func TestBadRoutesAmongGoodOnes(t *testing.T) {
 	c := prepare(t)
 	manifests, broken := crowd()
@@ -202,7 +202,7 @@ func TestBadRoutesAmongGoodOnes(t *testing.T) {
 	expectGood(t, g)
 }
 
-// expectGood asks all good hosts.
+// expectGood sends requests to all good hosts.
 func expectGood(t *testing.T, g *gate) {
 	t.Helper()
 	var busy sync.WaitGroup
@@ -244,10 +244,10 @@ func expectCheck(t *testing.T, c *cluster.Cluster, broken map[string]fault) {
 // verdictLine is in every line of the log about an object that is not as it should be.
 const verdictLine = `msg="object `
 
-// expectLog waits for a warning for each bad route: the log tells of objects when nothing more has come of the source
-// for a moment.
+// expectLog waits for a warning for each bad route: the log reports objects after the source has been quiet for a
+// moment.
 func expectLog(t *testing.T, g *gate, broken map[string]fault) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	for _, name := range slices.Sorted(maps.Keys(broken)) {
 		if _, err := g.Log.Wait(ctx, verdictLine, "IngressRoute faulty/"+name, broken[name].reason); err != nil {
@@ -271,7 +271,7 @@ func expectLine(t *testing.T, lines []string, name, reason string) {
 	t.Errorf("nothing says %q of %s; there is %q", reason, name, about)
 }
 
-// expectEvents waits for the Event on each bad route: one warning that has come once and says why.
+// expectEvents waits for the Event on each bad route: one warning, once, with the reason.
 func expectEvents(t *testing.T, c *cluster.Cluster, broken map[string]fault) {
 	events := c.UntilAll("Event", "faulty", "an Event for each bad route", func(events []*unstructured.Unstructured) bool {
 		return len(warned(events)) >= len(broken)
@@ -320,7 +320,7 @@ func messages(events []*unstructured.Unstructured, kind string) map[string][]str
 	return found
 }
 
-// expectSteady makes pods, good routes and one more bad route, and finds that this is all that anything is said about.
+// expectSteady creates pods, good routes and one more bad route, which must be the only one that is reported.
 func expectSteady(t *testing.T, c *cluster.Cluster, g *gate) {
 	before := c.UntilAll("Event", "faulty", "listed", func([]*unstructured.Unstructured) bool { return true })
 	logged := strings.Count(g.Log.String(), verdictLine)
@@ -344,7 +344,7 @@ func expectSteady(t *testing.T, c *cluster.Cluster, g *gate) {
 	}
 }
 
-// repair repairs one route of each class. Each serves, and a Normal Event says so.
+// repair repairs one route of each class. Each serves, and has a Normal Event.
 func repair(c *cluster.Cluster, g *gate) {
 	var sound []string
 	for _, class := range slices.Sorted(maps.Keys(faults())) {

@@ -35,7 +35,7 @@ type wild struct {
 }
 
 // randomEdits edits routes, Services, EndpointSlices and a Deployment at random beside a host under load, and compares
-// what Sluice answers in the end with what the objects of the cluster say.
+// Sluice's final responses with the objects of the cluster.
 func randomEdits(t *testing.T, c *cluster.Cluster) {
 	c.Apply(namespace("wild"), polite("wild/calm"), polite("wild/crew"))
 	c.Scale("wild/calm", wildPods)
@@ -147,7 +147,7 @@ func (w *wild) remove(kind, path string) {
 	}
 }
 
-// model is what the objects of the namespace wild say.
+// model is the expected behaviour by the objects of the namespace wild.
 type model struct {
 	services  map[string]string          // of each route
 	known     map[string]bool            // the Services
@@ -182,7 +182,7 @@ func read(t *testing.T, c *cluster.Cluster) model {
 	return m
 }
 
-// add adds the endpoints of a slice that are ready, or of which nobody says that they are not.
+// add adds the endpoints of a slice that are ready, or whose readiness is unknown.
 func (m model) add(slice discoveryv1.EndpointSlice, names map[string]string) {
 	service := slice.Labels[discoveryv1.LabelServiceName]
 	for _, endpoint := range slice.Endpoints {
@@ -210,7 +210,7 @@ func (m model) answers(route string) []string {
 	return pods
 }
 
-// answers asks a host until all its answers are as wanted.
+// answers repeats requests for a host until all responses are as wanted.
 func (g *gate) answers(host string, want []string) {
 	g.t.Helper()
 	var got []string

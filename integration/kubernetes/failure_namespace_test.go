@@ -9,8 +9,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// namespaceIsDeleted deletes a namespace beside one that is under load. Its routes are gone with it; nobody else
-// notices.
+// namespaceIsDeleted deletes a namespace beside one under load. Its routes are removed; others are not affected.
 func namespaceIsDeleted(t *testing.T, c *cluster.Cluster) {
 	c.Apply(namespace("calm"), namespace("blog"), polite("calm/still"), polite("blog/post"), polite("blog/talk"))
 	c.Apply(ingress("blog", "old.test", "post"))

@@ -66,7 +66,7 @@ func apiServerGoesAway(t *testing.T, c *cluster.Cluster) {
 	l.end()
 }
 
-// startWithout starts Sluice while there is no API server, and looks at what it says of itself.
+// startWithout starts Sluice without an API server, and checks its state.
 func startWithout(t *testing.T, kubeconfig string) *harness.Sluice {
 	t.Helper()
 	late := harness.Start(t, harness.Setup{
@@ -89,7 +89,7 @@ func startWithout(t *testing.T, kubeconfig string) *harness.Sluice {
 // readiness watches /ready.
 type readiness struct{ end func() }
 
-// watchReady asks /ready again and again, and fails the test whenever the answer is not 200.
+// watchReady polls /ready, and fails the test whenever the status is not 200.
 func watchReady(t *testing.T, g *gate) readiness {
 	t.Helper()
 	client := harness.NewClient(t, harness.H1, g.Addr("traefik"), "any.test", nil)

@@ -17,7 +17,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// draining are the times of a Sluice that is told to end, shorter than those of deploy/kubernetes.
+// draining are shorter times for draining than those of deploy/kubernetes.
 func draining(web string) []string {
 	return []string{
 		"--entryPoints.web.address=" + web,
@@ -27,8 +27,8 @@ func draining(web string) []string {
 	}
 }
 
-// sluiceIsUpgraded ends and starts two Sluices, one after the other, under load of clients that go to the other one
-// when one takes no connection. No request fails, and whoever looks at /ready is told before connections are refused.
+// sluiceIsUpgraded restarts two Sluices, one after the other, under load of clients that use the other one if a
+// connection is refused. No request fails, and /ready reports the shutdown before connections are refused.
 func sluiceIsUpgraded(t *testing.T, c *cluster.Cluster) {
 	c.Apply(namespace("port"), polite("port/ship"))
 	c.Scale("port/ship", 3)
@@ -53,8 +53,8 @@ func sluiceIsUpgraded(t *testing.T, c *cluster.Cluster) {
 	t.Logf("%d requests, %d connections were refused", n.served.Load(), n.elsewhere.Load())
 }
 
-// dismiss sends SIGTERM: /ready says so at once, while connections are still taken; then the process ends, with what it
-// has begun.
+// dismiss sends SIGTERM: /ready reports it at once, while connections are still accepted; then the process completes
+// its requests and ends.
 func dismiss(t *testing.T, g *gate) {
 	t.Helper()
 	g.Signal(syscall.SIGTERM)
@@ -67,7 +67,7 @@ func dismiss(t *testing.T, g *gate) {
 	}
 }
 
-// nomads are clients that know several places, and go on to the next one when one takes no connection.
+// nomads are clients that try the next address if a connection is refused.
 type nomads struct {
 	t                 testing.TB
 	places            []string

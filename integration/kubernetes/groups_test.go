@@ -9,7 +9,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// standing returns how a provider stands, and why.
+// standing returns the state of a provider and its reason.
 func (g *gate) standing(provider string) (state, reason string) {
 	g.t.Helper()
 	for _, one := range g.Readiness().Providers {
@@ -20,8 +20,7 @@ func (g *gate) standing(provider string) (state, reason string) {
 	return "", ""
 }
 
-// stands waits until a provider is in a state whose reason holds all of the words; a provider that is synced gives
-// none.
+// stands waits until a provider is in a state whose reason contains all of the words; synced has no reason.
 func (g *gate) stands(provider, state string, words ...string) {
 	g.t.Helper()
 	var is, reason string
@@ -31,7 +30,7 @@ func (g *gate) stands(provider, state string, words ...string) {
 	}, func() string { return provider + " is " + is + ": " + reason + g.tail() })
 }
 
-// tells waits until /ready lists a verdict that holds all of the words, wherever.
+// tells waits until /ready lists a verdict that contains all of the words.
 func (g *gate) tells(words ...string) {
 	g.t.Helper()
 	until(g.t, func() bool {

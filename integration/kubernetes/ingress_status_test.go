@@ -12,7 +12,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/cluster"
 )
 
-// shownAt returns what the load-balancer status of an Ingress says, as "IP HOSTNAME" each.
+// shownAt returns the load-balancer status of an Ingress, as "IP HOSTNAME" each.
 func shownAt(object *unstructured.Unstructured) string {
 	if object == nil {
 		return ""
@@ -81,7 +81,7 @@ func TestIngressStatus(t *testing.T) {
 	}
 }
 
-// writers counts who has written the status of an object.
+// writers counts the writers of an object's status.
 func writers(object *unstructured.Unstructured) int {
 	var count int
 	for _, one := range object.GetManagedFields() {

@@ -28,7 +28,7 @@ func at(kind, path, backend string) string {
 	return "{pathType: " + kind + ", path: " + path + ", backend: " + backend + "}"
 }
 
-// TestIngresses leads requests as Ingresses say.
+// TestIngresses routes requests by Ingresses.
 func TestIngresses(t *testing.T) {
 	c := prepare(t, "traefik.io")
 	c.Apply(namespace("shop"), app("shop/a"), app("shop/b"), app("shop/c"))

@@ -46,7 +46,8 @@ func watchDepartures(t *testing.T, c *cluster.Cluster, namespace string) *depart
 	return d
 }
 
-// note compares a slice with what it was: who is no longer ready there leaves, whether the slice still has it or not.
+// note compares a slice with its previous version: endpoints that are no longer ready leave, whether they are still in
+// the slice or not.
 func (d *departures) note(slice *discoveryv1.EndpointSlice, now time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -46,7 +46,7 @@ func press(t testing.TB, g *gate, host string) *load {
 	return l
 }
 
-// run is one client. Every other request has a body, which nobody may send again.
+// run is one client. Every other request has a body and must not be retried.
 func (l *load) run(client *harness.Client, number int) {
 	ticker := time.NewTicker(turn)
 	defer ticker.Stop()
@@ -94,7 +94,7 @@ func (l *load) take(began time.Time, answer harness.Response, err error) {
 	}
 }
 
-// forget returns how many answers came from each pod since it was asked before.
+// forget returns the number of responses of each pod since the last call.
 func (l *load) forget() map[string]int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,7 +115,7 @@ func (l *load) spread(count int) {
 	})
 }
 
-// end stops the load and says what it came to.
+// end stops the load and prints the result.
 func (l *load) end() {
 	l.t.Helper()
 	l.stop()

@@ -27,10 +27,10 @@ providers: {kubernetesCRD: {}, kubernetesIngress: {}}
 // account is the ServiceAccount of deploy/kubernetes.
 const account = "sluice/sluice"
 
-// patience is how long anything may take that needs no time of its own, pause the time between two questions.
+// timeout bounds every wait, pause is the polling interval.
 const (
-	patience = 20 * time.Second
-	pause    = 3 * time.Millisecond
+	timeout = 20 * time.Second
+	pause   = 3 * time.Millisecond
 )
 
 // groups are those of the custom resources.
@@ -103,7 +103,7 @@ func (g *gate) on(t testing.TB) *gate {
 	return &own
 }
 
-// get asks the entrypoint web for host/path.
+// get requests host/path on the entrypoint web.
 func (g *gate) get(where string) harness.Response {
 	g.t.Helper()
 	host, path, _ := strings.Cut(where, "/")
@@ -112,7 +112,7 @@ func (g *gate) get(where string) harness.Response {
 	return g.web.Send(request)
 }
 
-// ask returns the status for host/path on the entrypoint web, and the pod that has answered: "200 shop/web".
+// ask returns the status for host/path on the entrypoint web, and the pod: "200 shop/web".
 func (g *gate) ask(where string) string {
 	g.t.Helper()
 	return summary(g.get(where))
@@ -123,7 +123,7 @@ func summary(answer harness.Response) string {
 	return strings.TrimSpace(strconv.Itoa(answer.StatusCode) + " " + answer.Header.Get("X-Pod"))
 }
 
-// expect asks host/path once.
+// expect requests host/path once.
 func (g *gate) expect(where, want string) {
 	g.t.Helper()
 	if got := g.ask(where); got != want {
@@ -131,7 +131,7 @@ func (g *gate) expect(where, want string) {
 	}
 }
 
-// becomes asks host/path until the answer is as wanted.
+// becomes polls host/path for a result.
 func (g *gate) becomes(where, want string) {
 	g.t.Helper()
 	var got string
@@ -149,7 +149,7 @@ func (g *gate) tail() string {
 // until waits until something holds, and fails the test with the words of what when it does not.
 func until(t testing.TB, holds func() bool, what func() string) {
 	t.Helper()
-	limit := time.NewTimer(patience)
+	limit := time.NewTimer(timeout)
 	defer limit.Stop()
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
@@ -157,7 +157,7 @@ func until(t testing.TB, holds func() bool, what func() string) {
 		select {
 		case <-ticker.C:
 		case <-limit.C:
-			t.Fatalf("not within %v: %s", patience, what())
+			t.Fatalf("not within %v: %s", timeout, what())
 		case <-t.Context().Done():
 			t.Fatal("the test is over")
 		}
@@ -169,8 +169,8 @@ func namespace(name string) string {
 	return "apiVersion: v1\nkind: Namespace\nmetadata: {name: " + name + "}\n"
 }
 
-// app is the manifest of one pod with its Service, both of the name given as namespace/name. The Service's port is 80
-// and named http; the pod listens on 8080, and says namespace/name.
+// app is the manifest of one pod with its Service, both with the name given as namespace/name. The Service's port is 80
+// and named http; the pod listens on 8080, and answers namespace/name.
 func app(path string) string {
 	namespace, name, _ := strings.Cut(path, "/")
 	return strings.NewReplacer("NAMESPACE", namespace, "NAME", name).Replace(`

@@ -16,7 +16,7 @@ func middleware(path, spec string) string {
 		namespace + "}\nspec: " + spec + "\n"
 }
 
-// stamp is a Middleware that says its name in X-Stamp.
+// stamp is a Middleware that sets X-Stamp to its name.
 func stamp(path, text string) string {
 	return middleware(path, "{headers: {customResponseHeaders: {X-Stamp: "+text+"}}}")
 }
@@ -157,7 +157,7 @@ func allowNamespaces(c *cluster.Cluster, s *gate) {
 	}
 }
 
-// awaitSecret refers to Secrets. Whoever waits for one lets nobody pass, and says what is missing.
+// awaitSecret refers to missing Secrets: requests are refused, and the verdict names the Secret.
 func awaitSecret(c *cluster.Cluster, s *gate) {
 	c.Apply(middleware("shop/auth", "{basicAuth: {secret: users}}"), guarded("shop/auth", "auth.test", "[{name: auth}]"))
 	s.becomes("auth.test/", "503")

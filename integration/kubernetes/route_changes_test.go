@@ -52,7 +52,7 @@ func routesResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: "traefik.io", Version: "v1alpha1", Resource: "ingressroutes"}
 }
 
-// TestChangesThatChangeNothing edits what nobody reads: each edit is noticed, and none reaches the configuration.
+// TestChangesThatChangeNothing edits unused fields: each edit is received, and none changes the configuration.
 func TestChangesThatChangeNothing(t *testing.T) {
 	c := prepare(t, "traefik.io")
 	objects := map[string]string{

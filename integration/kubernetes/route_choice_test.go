@@ -7,7 +7,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/cluster"
 )
 
-// readSome starts one Sluice for each way of choosing objects. All of them see the same objects.
+// readSome starts one Sluice for each way of selecting objects, all with the same objects.
 func readSome(c *cluster.Cluster, s *gate) {
 	c.Apply(namespace("choice"), app("choice/web"),
 		route("traefik.io", "choice/plain", "choice.test", "[{name: web, port: 80}]"),

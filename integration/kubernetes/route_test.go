@@ -10,7 +10,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/cluster"
 )
 
-// several asks host/path a number of times and returns how often each answer came.
+// several requests host/path a number of times and counts the results.
 func (g *gate) several(where string, times int) map[string]int {
 	g.t.Helper()
 	answers := map[string]int{}
@@ -20,7 +20,7 @@ func (g *gate) several(where string, times int) map[string]int {
 	return answers
 }
 
-// shares asks until answers are spread as wanted, in so many requests.
+// shares repeats a number of requests until the results are distributed as wanted.
 func (g *gate) shares(where string, want map[string]int) {
 	g.t.Helper()
 	var times int
@@ -33,7 +33,7 @@ func (g *gate) shares(where string, want map[string]int) {
 	})
 }
 
-// TestRoutes leads requests to services in all the ways that an IngressRoute knows.
+// TestRoutes routes requests to services in all ways of an IngressRoute.
 func TestRoutes(t *testing.T) {
 	c := prepare(t)
 	c.Apply(namespace("shop"), namespace("blog"), app("shop/a"), app("shop/b"), app("shop/c"), app("blog/a"))

@@ -31,7 +31,7 @@ func endpoint(address, conditions, uid string) string {
 	return text + "}"
 }
 
-// TestEndpoints writes EndpointSlices by hand, as no controller would, and asks who answers.
+// TestEndpoints writes unusual EndpointSlices, and checks which endpoints answer.
 func TestEndpoints(t *testing.T) {
 	c := prepare(t, "traefik.io")
 	c.Apply(namespace("shop"))

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// listen is serve for those who care only about the address.
+// listen is serve for callers that need only the address.
 func listen(t testing.TB, address, name string, settings *tls.Config) string {
 	t.Helper()
 	return serve(t, address, name, settings).Addr
@@ -36,7 +36,7 @@ func serve(t testing.TB, address, name string, settings *tls.Config) *http.Serve
 	go func() {
 		defer close(ended)
 		if settings != nil {
-			_ = server.ServeTLS(listener, "", "") // It says that it was closed.
+			_ = server.ServeTLS(listener, "", "") // returns ErrServerClosed
 			return
 		}
 		_ = server.Serve(listener)

@@ -11,7 +11,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// encrypted is a Service whose one endpoint speaks TLS with a certificate of the authority for pod.test, and a route to
+// encrypted is a Service whose one endpoint serves TLS with a certificate of the authority for pod.test, and a route to
 // it by a ServersTransport.
 func encrypted(s *gate, authority *harness.Authority, name, address, transport string,
 	change func(*tls.Config),

@@ -64,7 +64,7 @@ func (g *gate) shake(host string, change func(*tls.Config)) (*x509.Certificate, 
 	if err := connection.HandshakeContext(g.t.Context()); err != nil {
 		return nil, err
 	}
-	if settings.Certificates != nil { // TLS 1.3 tells a client with the first answer what became of its certificate.
+	if settings.Certificates != nil { // In TLS 1.3, an error of the client's certificate arrives with the first read.
 		if _, err := connection.Write([]byte("GET / HTTP/1.0\r\nHost: " + host + "\r\n\r\n")); err != nil {
 			return nil, err
 		}
@@ -99,7 +99,7 @@ func (g *gate) refuses(host string, change func(*tls.Config)) {
 	})
 }
 
-// safe asks host/path by TLS.
+// safe requests host/path over TLS.
 func (g *gate) safe(protocol harness.Protocol, host string, settings *tls.Config) string {
 	g.t.Helper()
 	client := harness.NewClient(g.t, protocol, g.Addr("websecure"), host, settings)

@@ -23,8 +23,8 @@ func TestVerdictsReachTheirObjects(t *testing.T) {
 	t.Run("conditions are forbidden", func(t *testing.T) { statusIsForbidden(t, c.For(t)) })
 }
 
-// applyInAnyOrder applies a route before the middleware and the Service that it needs, which come within 400 ms. That
-// is no fault: no Event, no condition and no line of the log says so.
+// applyInAnyOrder applies a route before its middleware and Service, which follow within 400 ms. This is no error:
+// there is no Event, condition or line of the log.
 func applyInAnyOrder(t *testing.T, c *cluster.Cluster) {
 	g := open(t, c, static)
 	g.serves("web.test")
@@ -40,7 +40,7 @@ func applyInAnyOrder(t *testing.T, c *cluster.Cluster) {
 	if got := g.get(name + ".test/").Header.Get("X-Late"); got != "yes" {
 		t.Errorf("the middleware says %q", got)
 	}
-	// Whoever is at fault after it is told of, so that nothing more comes about the one before.
+	// A later error is reported after it, so nothing more follows about the earlier one.
 	c.Apply(route("sluice.dev", "shop/wrong", "wrong.test", "[{name: nobody, port: 80}]"))
 	events := c.UntilAll("Event", "shop", "an Event on a route that is wrong",
 		func(events []*unstructured.Unstructured) bool {
@@ -88,7 +88,7 @@ spec: {clusterIP: None, selector: {app: web}, ports: [{port: 80, targetPort: 808
 	return took < 400*time.Millisecond
 }
 
-// accepted tells whether an object's conditions have these statuses, about the newest version of it.
+// accepted reports whether an object's conditions have these statuses for its current generation.
 func accepted(acceptance, references string) func(*unstructured.Unstructured) bool {
 	return func(object *unstructured.Unstructured) bool {
 		found := conditions(object)
@@ -247,7 +247,8 @@ func elected(t *testing.T, gates []*gate) int {
 	return leaders[0]
 }
 
-// statusIsForbidden takes away the right to write statuses. One message says so; everything else works, Events too.
+// statusIsForbidden removes the permission to write statuses. One message reports this; everything else works, Events
+// too.
 func statusIsForbidden(t *testing.T, c *cluster.Cluster) {
 	for _, text := range rights(t) {
 		c.Apply(strings.ReplaceAll(text, "/status", "/nothing"))

@@ -1,8 +1,5 @@
-// Package middleware tests middlewares through the built binary: what they keep over reloads, in Redis and between
-// processes, what clients see of endpoints that fail, where a middleware may stand, and what is said about a definition
-// that is wrong.
-//
-// In flow configurations as users write them and requests by real clients; out flow answers, logs, metrics and the API.
-// What a single middleware does with its options is proved beside it, and that a chain of all of them changes nothing
-// is proved in integration/protocol.
+// Package middleware tests middlewares in the built binary: their state over reloads, in Redis and between processes,
+// what clients get from failing endpoints, the places where a middleware may be used, and the findings on invalid
+// definitions. The options of a middleware are tested in its package, and a chain of all of them in
+// integration/protocol.
 package middleware

@@ -111,7 +111,7 @@ func failureConfiguration() string {
 
 func failureProtocols() []harness.Protocol { return []harness.Protocol{harness.H1, harness.H2} }
 
-// TestFailures writes down what clients see of endpoints that fail.
+// TestFailures records what clients get from failing endpoints.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	authority := harness.NewAuthority(t)
@@ -147,7 +147,7 @@ func TestFailures(t *testing.T) {
 	golden(t, "failures.golden", table(all, views))
 }
 
-// view is what one client sees, and how often the endpoint was asked for it. Behind a circuit breaker, the answer to a
+// view is the result of one client, and the number of requests to the endpoint. For a circuit breaker, the result of a
 // later request follows.
 func (c combination) view(client *harness.Client, endpoint *upstream) string {
 	host := c.id(client.Protocol) + ".test"
@@ -162,14 +162,14 @@ func (c combination) view(client *harness.Client, endpoint *upstream) string {
 		view += fmt.Sprint(", asked ", endpoint.count(host))
 	}
 	if c.column.name == "circuitBreaker" {
-		_ = send() // The breaker asks itself once in a while, and may not have done so after the end of the first response.
+		_ = send() // The breaker evaluates its condition periodically, and may not have done so after the end of the first response.
 		view += ", later " + send()
 	}
 	return view
 }
 
-// body returns what is sent, and what ends it once the answer is there. Where the endpoint answers early the body never
-// ends, unless somebody wants to have it whole before.
+// body returns the request body, and a function that ends it after the response. If the endpoint answers early the body
+// does not end, unless a middleware buffers it.
 func (c combination) body() (body io.Reader, stop func()) {
 	switch {
 	case c.failure == early && !strings.HasPrefix(c.column.name, "buffering"):
@@ -203,7 +203,7 @@ func seenBy(client *harness.Client, request *http.Request, stop func()) string {
 	return view
 }
 
-// table writes a section for each chain, with one line where both protocols see the same.
+// table writes a section for each chain, with one line if both protocols have the same result.
 func table(all []combination, views [][2]string) string {
 	var text strings.Builder
 	section := ""

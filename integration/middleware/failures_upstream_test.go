@@ -19,7 +19,7 @@ const (
 	refuses = "refuses" // Nobody listens.
 	resets  = "resets"  // The connection is reset once the request has arrived.
 	hangs   = "hangs"   // There is no answer.
-	half    = "half"    // The body ends too early, when more of it is under way than anybody keeps back.
+	half    = "half"    // The body ends too early, after more of it than is buffered.
 	failing = "500"
 	slow    = "slow"  // The answer takes a while: longer than is allowed where a middleware has a word in that.
 	early   = "early" // The answer is there before the request has been read.
@@ -46,7 +46,7 @@ func startUpstream(t *testing.T) *upstream {
 	u := &upstream{asked: map[string]int{}}
 	server := httptest.NewUnstartedServer(u)
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // What it does on purpose.
-	// Who finds an idle connection closed asks again: that is not what is counted.
+	// A retry after a closed idle connection must not be counted.
 	server.Config.SetKeepAlivesEnabled(false)
 	server.Start()
 	t.Cleanup(server.Close)
@@ -54,7 +54,7 @@ func startUpstream(t *testing.T) *upstream {
 	return u
 }
 
-// count returns how often a host was asked for.
+// count returns the number of requests for a host.
 func (u *upstream) count(host string) int {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
@@ -80,7 +80,7 @@ func (u *upstream) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = io.WriteString(w, "good")
 }
 
-// fail leaves marks in the head, which nobody may see in the head of another response.
+// fail leaves marks in the head, which must not be in the head of another response.
 func fail(w http.ResponseWriter, r *http.Request, failure string) {
 	w.Header().Set("X-Failed", failure)
 	w.Header().Set("Set-Cookie", "failed="+failure)

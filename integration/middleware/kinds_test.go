@@ -13,14 +13,14 @@ import (
 
 // kind is a kind of middleware with options under which it shows that it is there.
 type kind struct {
-	// name is the key of the kind, options what stands below it, as JSON, which is YAML too.
+	// name is the key of the kind, options its JSON, which is YAML too.
 	name, options string
-	// asks are requests that are sent one after another, as METHOD PATH and lines of the header; ID stands for the place.
-	// A request that begins with HOLD is under way while the others are sent.
+	// asks are sequential requests, as METHOD PATH and lines of the header; ID is replaced by the place. A request that
+	// begins with HOLD is in flight during the others.
 	asks []string
 	// shows is a header of the last answer; empty is its body.
 	shows string
-	// want is the status of the last answer and what it shows.
+	// want is the status of the last response and its content.
 	want string
 }
 
@@ -94,7 +94,7 @@ type proof struct {
 	held   chan struct{}
 }
 
-// ServeHTTP answers with method and path, or as the path says.
+// ServeHTTP answers with method and path, or as the path requests.
 func (p proof) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case strings.HasPrefix(r.URL.Path, "/untyped"):
@@ -115,14 +115,14 @@ func (p proof) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, "%s %s", r.Method, r.RequestURI)
 }
 
-// first reports whether nobody has asked with the query before.
+// first reports whether this is the first request with the query.
 func (p proof) first(query string) bool {
 	seen := <-p.failed
 	p.failed <- seen + query + "\n"
 	return !strings.Contains(seen, query+"\n")
 }
 
-// show sends what a kind asks for, from one place, and returns what comes back.
+// show sends the requests of a kind for one place, and returns the result.
 func (k kind) show(t *testing.T, client *harness.Client, endpoint proof, host, id string) string {
 	t.Helper()
 	var answer harness.Response

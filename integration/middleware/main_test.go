@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 
 func TestMain(m *testing.M) { os.Exit(harness.Main(m)) }
 
-// static is a Sluice that tells its metrics and its API on the entrypoint traefik.
+// static is a Sluice with metrics and API on the entrypoint traefik.
 const static = `
 entryPoints:
   web: {address: "127.0.0.1:0"}
@@ -61,13 +61,13 @@ type standing struct {
 	}
 }
 
-// told is what the entrypoint traefik tells of middlewares.
+// told is the state of middlewares in API and metrics.
 type told struct {
 	api     map[string]standing
 	metrics string
 }
 
-// ask asks the API and the metrics.
+// ask reads the API and the metrics.
 func ask(t *testing.T, s *harness.Sluice) told {
 	t.Helper()
 	client := harness.NewClient(t, harness.H1, s.Addr("traefik"), "localhost", nil)

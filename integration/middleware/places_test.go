@@ -103,7 +103,7 @@ func inTOML(value any) string {
 	}
 }
 
-// TestPlaces has each kind do what it does wherever it stands, and however it is written down.
+// TestPlaces checks each kind in every place and form of declaration.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
 	endpoint := proof{failed: make(chan string, 1), held: make(chan struct{})}

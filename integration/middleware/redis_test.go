@@ -130,8 +130,8 @@ func (p *pair) measure(t *testing.T, key string) (got, want float64) {
 	return float64(through[0].Load() + through[1].Load()), burst + perSecond*took
 }
 
-// TestRedisIsLost takes Redis away with requests going on, and gives it back: meanwhile each process holds the limit
-// alone, no request is delayed for long, and each log says it once.
+// TestRedisIsLost stops Redis during requests, and starts it again: meanwhile each process applies the limit alone, no
+// request is delayed for long, and each log has one line.
 func TestRedisIsLost(t *testing.T) {
 	for _, test := range []struct {
 		name       string

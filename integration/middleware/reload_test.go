@@ -154,7 +154,7 @@ func useUp(t *testing.T, client *harness.Client) {
 	})
 }
 
-// expectUsedUp expects what useUp has left, and that nobody asks the endpoints for what is refused.
+// expectUsedUp checks the state after useUp, and that refused requests do not reach the endpoints.
 func expectUsedUp(t *testing.T, client *harness.Client, backends ...*harness.Backend) {
 	t.Helper()
 	before := seen(backends)
@@ -182,7 +182,7 @@ func seen(backends []*harness.Backend) int64 {
 	return n
 }
 
-// expectTold compares what the API and the metrics say of the state.
+// expectTold compares the state in API and metrics.
 func expectTold(t *testing.T, s *harness.Sluice) {
 	t.Helper()
 	found := ask(t, s)

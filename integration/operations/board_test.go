@@ -92,7 +92,7 @@ func (w *world) panels(t *testing.T) {
 	}
 }
 
-// shows reports whether there is anything to see.
+// shows reports whether the result has values.
 func (r result) shows() bool {
 	for _, series := range r.Series {
 		if series.Value != "NaN" { // A percentile of nothing is not drawn.
@@ -102,7 +102,7 @@ func (r result) shows() bool {
 	return false
 }
 
-// asksOnly reports whether all series that are asked for are among the names.
+// asksOnly reports whether all selected series are among the names.
 func (r result) asksOnly(names []string) bool {
 	return !slices.ContainsFunc(r.Selectors, func(s selector) bool { return !slices.Contains(names, s.Metric) })
 }
@@ -131,8 +131,8 @@ func (w *world) rulesAsk(t *testing.T) {
 	}
 }
 
-// every returns an expression for all series that have the labels of the selector. Some labels come from who scrapes,
-// or stand for buckets.
+// every returns an expression for all series with the labels of the selector, except for labels of the scraper and of
+// buckets.
 func (s selector) every() string {
 	own := slices.DeleteFunc(slices.Clone(s.Labels), func(label string) bool {
 		return slices.Contains([]string{"job", "instance", "le"}, label)
@@ -143,8 +143,8 @@ func (s selector) every() string {
 	return s.Metric + "{" + strings.Join(own, `!="", `) + `!=""}`
 }
 
-// alerts says which alerts a Sluice has that serves, but for a service that is gone, a router that is refused and a
-// certificate that lives for a few hours.
+// alerts checks the alerts of a serving Sluice with a service that is down, a refused router and a certificate that
+// expires in a few hours.
 func (w *world) alerts(t *testing.T) {
 	want := map[string]bool{
 		"SluiceServiceWithoutServers": true, "SluiceConfigurationRefused": true, "SluiceCertificateExpiresSoon": true,

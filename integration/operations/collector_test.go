@@ -61,7 +61,7 @@ func (c *logCollector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/x-protobuf")
 }
 
-// line returns what was said of a line.
+// line returns the fields of a line.
 func (c *logCollector) line(message string) string {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -42,7 +42,7 @@ func TestEveryCodeIsExplained(t *testing.T) {
 	}
 }
 
-// TestEverySubsystemIsExplained looks for all names that log.levels takes, and for somebody who logs under each.
+// TestEverySubsystemIsExplained checks that all names of log.levels are documented and used.
 func TestEverySubsystemIsExplained(t *testing.T) {
 	text, source := page(t, "docs/logging.md"), page(t, "telemetry/log_subsystems.go")
 	used := page(t, "cmd/sluice/system.go") + page(t, "cmd/sluice/serve.go") + page(t, "cmd/sluice/balance.go") +

@@ -59,7 +59,7 @@ http:
     gone: {loadBalancer: {servers: [{url: "http://127.0.0.1:1"}]}}
 `
 
-// TestAFailingServiceCostsFewLines asks a service that is down many times.
+// TestAFailingServiceCostsFewLines sends many requests to a service that is down.
 func TestAFailingServiceCostsFewLines(t *testing.T) {
 	s := harness.Start(t, harness.Setup{Static: loggingStatic, Dynamic: map[string]string{"gone.yaml": loggingDynamic}})
 	gone := harness.NewClient(t, harness.H1, s.Addr("web"), "gone.test", nil)
@@ -89,7 +89,7 @@ func TestAFailingServiceCostsFewLines(t *testing.T) {
 			failed += count
 		}
 	}
-	// Whoever asked whether Sluice is ready before it was has found no router either.
+	// Readiness probes before the first table have found no router either.
 	if told["no_router"] < requests || failed != requests || codes[http.StatusNotFound] != requests || lines > 10 {
 		t.Errorf("%d lines tell of %v; answered: %v", lines, told, codes)
 	}
@@ -180,7 +180,7 @@ func TestNobodyReadsTheLog(t *testing.T) {
 	}
 }
 
-// freePort returns an address of loopback that nobody listens on.
+// freePort returns an unused address of loopback.
 func freePort(t *testing.T) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

@@ -17,7 +17,7 @@ type scrape struct {
 	Labels  map[string]string `json:"labels"`
 }
 
-// result is what Prometheus says of an expression at the moment of the last scrape.
+// result is Prometheus' result of an expression at the time of the last scrape.
 type result struct {
 	Expr      string     `json:"expr"`
 	Problem   string     `json:"problem"`
@@ -28,7 +28,7 @@ type result struct {
 	} `json:"series"`
 }
 
-// selector is one kind of series that an expression asks for, with the labels that it names.
+// selector is a selector of an expression, with its labels.
 type selector struct {
 	Metric string   `json:"metric"`
 	Labels []string `json:"labels"`
@@ -43,7 +43,7 @@ type rule struct {
 // prometheus is the program with Prometheus' engine.
 type prometheus struct{ program string }
 
-// ask has the engine answer expressions about scrapes.
+// ask evaluates expressions about scrapes.
 func (p prometheus) ask(t *testing.T, scrapes []scrape, expressions ...string) []result {
 	t.Helper()
 	question, err := json.Marshal(map[string]any{"scrapes": scrapes, "expressions": expressions})

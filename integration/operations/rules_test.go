@@ -79,7 +79,7 @@ func lags(seconds string) []line {
 	return lines
 }
 
-// own returns the line that says that the process is Sluice, before others.
+// own prepends the line that identifies the process as Sluice.
 func own(lines ...line) []line { return append(lines, line{"sluice_config_generation", 7, 0}) }
 
 // situation is what an alert is about.
@@ -229,7 +229,7 @@ func rounded(t *testing.T, value string) string {
 	return strconv.FormatFloat(number, 'g', 6, 64)
 }
 
-// TestEveryAlertSaysWhatToDo looks for what people need who are woken by one.
+// TestEveryAlertSaysWhatToDo checks the annotations of alerts.
 func TestEveryAlertSaysWhatToDo(t *testing.T) {
 	p := newPrometheus(t)
 	explained := page(t, "docs/operations.md")

@@ -5,8 +5,7 @@ import (
 	"testing"
 )
 
-// traefikQuery asks for a figure in the way of the boards that Traefik publishes: the same series, labels and
-// functions.
+// traefikQuery is a query of the dashboards that Traefik publishes: the same series, labels and functions.
 type traefikQuery struct {
 	name, expr string
 	// labels are those that the board shows; each series must have them.
@@ -75,7 +74,7 @@ func traefikQueries() []traefikQuery {
 	}
 }
 
-// traefikBoards answers what boards for Traefik ask.
+// traefikBoards evaluates the queries of Traefik's dashboards.
 func (w *world) traefikBoards(t *testing.T) {
 	queries := traefikQueries()
 	var expressions []string

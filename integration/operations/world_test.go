@@ -66,7 +66,7 @@ type world struct {
 	scrapes []scrape
 }
 
-// TestASluiceWithTraffic asks what boards and rules ask.
+// TestASluiceWithTraffic evaluates the queries of dashboards and rules.
 func TestASluiceWithTraffic(t *testing.T) {
 	w := newWorld(t)
 	t.Run("our board", w.panels)
@@ -76,7 +76,7 @@ func TestASluiceWithTraffic(t *testing.T) {
 	t.Run("series of Traefik", w.traefikSeries)
 }
 
-// newWorld starts Sluice, and scrapes it a few times while it is asked and its configuration changes.
+// newWorld starts Sluice, and scrapes it a few times during requests and changes of its configuration.
 func newWorld(t *testing.T) *world {
 	t.Helper()
 	authority := harness.NewAuthority(t)
@@ -146,7 +146,7 @@ func (w *world) scrape(t *testing.T, ago time.Duration) {
 	})
 }
 
-// ask has Prometheus answer expressions about the scrapes.
+// ask evaluates expressions about the scrapes.
 func (w *world) ask(t *testing.T, expressions ...string) []result {
 	t.Helper()
 	return w.prometheus.ask(t, w.scrapes, expressions...)

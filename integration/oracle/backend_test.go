@@ -27,7 +27,7 @@ type backend struct {
 	changed chan struct{} // closed at the next change
 }
 
-// script is what a backend says instead of an answer.
+// script is what a backend sends instead of a response.
 type script struct {
 	bytes string
 	// holds keeps the connection open.
@@ -132,7 +132,7 @@ func (b *backend) answer(l *link, m message) bool {
 
 func answerTo(method, target string) string { return "answer to " + method + " " + target }
 
-// say says something on every open connection.
+// say sends bytes on every open connection.
 func (b *backend) say(bytes string) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	// patience bounds what must happen.
-	patience = 20 * time.Second
-	// silence is how long a stack may say nothing before it counts as waiting for more bytes.
+	// timeout bounds every wait.
+	timeout = 20 * time.Second
+	// silence is how long a stack may send nothing before it counts as waiting for more bytes.
 	silence = 2 * time.Second
 )
 
@@ -33,11 +33,11 @@ type outcome struct {
 	answers []answer
 	// interim are the statuses of the informational ones.
 	interim []int
-	// kept says that the same connection then served another request, whose method may begin with what was sent before.
+	// kept is set if the same connection then served another request, whose method may begin with what was sent before.
 	kept bool
 	// followed is the method with which that one reached the backend.
 	followed string
-	// silent says that the stack waited for more.
+	// silent is set if the stack waited for more.
 	silent bool
 	// odd is what came and is no response.
 	odd string
@@ -78,15 +78,15 @@ func (l lane) exchange(ctx context.Context, what sending) (o outcome) {
 	return o
 }
 
-// next asks as another client, and returns the answer if it and what the backend saw is right, else what was wrong.
+// next sends a request as another client, and returns what is wrong with the result, or its response.
 func (l lane) next(ctx context.Context) string {
 	conn, err := new(net.Dialer).DialContext(ctx, l.network, l.address)
 	if err != nil {
 		return err.Error()
 	}
 	defer conn.Close() //nolint:errcheck // Everything was read.
-	_ = conn.SetDeadline(time.Now().Add(patience))
-	_, _ = io.WriteString(conn, next) // The answer tells.
+	_ = conn.SetDeadline(time.Now().Add(timeout))
+	_, _ = io.WriteString(conn, next) // the response shows errors
 	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		return err.Error()
@@ -104,12 +104,12 @@ func (l lane) next(ctx context.Context) string {
 type client struct {
 	net.Conn
 	reader  *bufio.Reader
-	methods []string // of the requests in what is sent, as far as they can be told
+	methods []string // of the sent requests, as far as they can be parsed
 	asked   int
 }
 
 func (c *client) run(what sending, b *backend, o *outcome) {
-	_ = c.SetDeadline(time.Now().Add(patience))
+	_ = c.SetDeadline(time.Now().Add(timeout))
 	_, _ = io.WriteString(c, what.bytes) // A stack may have closed the connection by then, and the answer is what counts.
 	if what.cut {
 		c.end()
@@ -215,7 +215,7 @@ func observe(ctx context.Context, stacks []stack, all []sending) map[string][]ou
 	return outcomes
 }
 
-// String says in a few words what a client got.
+// String summarizes the client's result.
 func (o outcome) String() string {
 	var words []string
 	for _, status := range o.interim {

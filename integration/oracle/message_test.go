@@ -22,7 +22,7 @@ type message struct {
 
 type field struct{ name, value string }
 
-// errMore says that the message has not ended.
+// errMore means that the message is incomplete.
 var errMore = errors.New("incomplete")
 
 var (
@@ -41,8 +41,8 @@ var (
 	chunk    = regexp.MustCompile("^([0-9A-Fa-f]{1,15})(?:[ \t]*;[^\x00-\x08\x0a-\x1f\x7f]*)?$")
 )
 
-// read takes one request from the beginning of the data. The error is errMore, or says why nobody can know where the
-// request ends.
+// read parses one request at the beginning of the data. The error is errMore, or why the end of the request is
+// ambiguous.
 func read(data string) (message, string, error) {
 	data = strings.TrimPrefix(data, "\r\n") // RFC 9112 section 2.2.
 	head, rest, whole := strings.Cut(data, "\r\n\r\n")

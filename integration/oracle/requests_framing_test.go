@@ -5,11 +5,11 @@ import "strings"
 // request is what a client sends.
 type request struct {
 	name, bytes string
-	// cut says that it ends before its end, and the client's side of the connection with it.
+	// cut closes the client's side of the connection before the end.
 	cut bool
 }
 
-// evil is what an attacker wants a backend to take for a request.
+// evil is the request that an attacker smuggles.
 const evil = "GET /evil HTTP/1.1\r\nHost: any.test\r\n\r\n"
 
 // get and post put a request together; fields end with CR LF.

@@ -10,7 +10,7 @@ func path(target string) string { return line("GET " + target + " HTTP/1.1") }
 // host is one with other fields for Host.
 func host(fields string) string { return "GET /case HTTP/1.1\r\n" + fields + "\r\n" }
 
-// methods is about methods and what they may ask for.
+// methods is about methods and their targets.
 func methods() []request {
 	return []request{
 		{name: "plain", bytes: get("")},

@@ -12,7 +12,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// TestOracles sends every request, and asks for every response, through Sluice and the peers.
+// TestOracles sends every request and response through Sluice and the peers.
 func TestOracles(t *testing.T) {
 	stacks, missing := startStacks(t, scripts())
 	t.Run("requests", func(t *testing.T) { proveRequests(t, stacks, missing) })
@@ -97,7 +97,8 @@ func (r request) prove(t *testing.T, o outcome) {
 	r.proveAnswers(t, o)
 }
 
-// proveAnswers expects the answer to each request that the backend saw, in order, and behind them at most a refusal.
+// proveAnswers expects the response to each request that the backend received, in order, and after them at most a
+// refusal.
 func (r request) proveAnswers(t *testing.T, o outcome) {
 	for i, got := range o.answers {
 		if got.cut != nil {
@@ -184,7 +185,7 @@ func (d difference) check(t *testing.T, name string, named, known bool, outcomes
 		outcomes[haproxy])
 }
 
-// compareOutcomes says what Sluice does and both peers don't, if anything.
+// compareOutcomes returns a difference of Sluice from both peers, if any.
 func compareOutcomes(own, first, second outcome) string {
 	switch a, b, c := len(own.seen), len(first.seen), len(second.seen); {
 	case a > max(b, c):
@@ -214,8 +215,8 @@ func (o outcome) refusal() int {
 	return o.answers[len(o.seen)].status
 }
 
-// compareForwarded expects that the backend gets the same from every stack that accepts. The row says which stacks send
-// something else, and why.
+// compareForwarded expects that the backend gets the same from every stack that accepts. The row lists exceptions with
+// reasons.
 func compareForwarded(t *testing.T, name string, known bool, row rewrite, outcomes map[string]outcome) {
 	var differ []string
 	var diffs []string

@@ -2,21 +2,21 @@ package oracle
 
 import "strings"
 
-// response is what a backend says to a request.
+// response is a backend's response to a request.
 type response struct {
 	name, bytes string
-	// want is what the client gets from Sluice: the status and the body. With "cut" behind it, that is the most that it
-	// gets before the response visibly breaks off.
+	// want is the client's result: status and body. With "cut", it is the most that the client gets before the response
+	// visibly breaks off.
 	want string
 	// method is GET when it is empty.
 	method string
 	// holds keeps the backend's connection open; otherwise it closes behind the bytes.
 	holds bool
-	// later is said when the client has its answer.
+	// later is sent after the client has its response.
 	later string
 }
 
-// poison is what nobody may get.
+// poison must not be received by any client.
 const poison = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\npoison"
 
 // ok puts a response together; fields end with CR LF.
@@ -108,7 +108,7 @@ func crumbs() []response {
 	}
 }
 
-// surplus is about bytes behind a response, which are for nobody.
+// surplus has bytes after a response, which must be dropped.
 func surplus() []response {
 	return []response{
 		{name: "surplus response", bytes: ok("Content-Length: 5\r\n", "hello") + poison, want: hello, holds: true},

@@ -13,7 +13,7 @@ import (
 // target is the one that a response is the answer to.
 func (r response) target(i int) string { return fmt.Sprintf("/response/%d", i) }
 
-// sending is the request that asks for it.
+// sending is the request for it.
 func (r response) sending(i int) sending {
 	method := r.method
 	if method == "" {
@@ -69,7 +69,7 @@ func proveResponses(t *testing.T, stacks []stack, missing []string) {
 	})
 }
 
-// prove expects what is wanted and nothing of any other response, neither here nor for those who ask next.
+// prove expects the required result, and no part of another response, for this and the next client.
 func (r response) prove(t *testing.T, o outcome) {
 	whole, cut := strings.CutSuffix(r.want, " cut")
 	switch got, broken := strings.CutSuffix(o.gist(), " cut"); {
@@ -121,7 +121,7 @@ func short(text string) string {
 	return text
 }
 
-// compareResponses says what Sluice does with a response and both peers don't, if anything.
+// compareResponses returns a difference of Sluice from both peers for a response, if any.
 func compareResponses(own, first, second outcome) string {
 	a, b, c := own.passes(), first.passes(), second.passes()
 	switch {
@@ -135,7 +135,7 @@ func compareResponses(own, first, second outcome) string {
 	return ""
 }
 
-// passes reports whether the client got what the backend said and nothing tells it that something is wrong with it.
+// passes reports whether the client got the backend's response without a sign of an error.
 func (o outcome) passes() bool {
 	if len(o.answers) == 0 {
 		return o.odd != "" || len(o.interim) > 0 && o.interim[0] < 100

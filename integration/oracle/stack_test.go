@@ -21,8 +21,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// width is how many cases are under way in each stack at a time: each has a lane to a backend of its own, where nobody
-// else's bytes arrive.
+// width is the number of concurrent cases in each stack: each has a lane to a backend of its own.
 const width = 8
 
 // The names of the stacks.
@@ -37,7 +36,7 @@ const (
 type stack struct {
 	name  string
 	lanes []lane
-	// version is what the program says of itself; empty for those that are built here.
+	// version is the version of the program; empty for those that are built here.
 	version string
 }
 
@@ -147,8 +146,8 @@ func startReverseProxy(t *testing.T, behind []*backend) stack {
 	return all
 }
 
-// startNginx runs nginx as its package configures it, with the two lines that its documentation wants for connections
-// to backends that are used again, and with the client's Host.
+// startNginx runs nginx as its package configures it, with the two lines for reused connections to backends, and with
+// the client's Host.
 func startNginx(t *testing.T, path string, behind []*backend) stack {
 	dir := shortDir(t)
 	all, text := stack{name: nginx}, ""
@@ -225,7 +224,7 @@ func startPeer(t *testing.T, peer stack, path, config string, args ...string) st
 		_ = command.Process.Kill() // It may have ended.
 		<-ctx.Done()
 	})
-	timer := time.NewTimer(patience)
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	ticker := time.NewTicker(5 * time.Millisecond)
 	defer ticker.Stop()

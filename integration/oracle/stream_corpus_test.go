@@ -8,9 +8,9 @@ type stream struct {
 	// head and trailer are names and values in turn.
 	head, trailer []string
 	body          string
-	// open says that what has no body ends with an empty frame of data.
+	// open ends a request without a body by an empty DATA frame.
 	open bool
-	// forwarded is what the backend may see: method, target and body. It is empty where nothing is.
+	// forwarded is what the backend may receive: method, target and body; empty for nothing.
 	forwarded string
 	// host is what it gets for Host, any.test unless it is set.
 	host string

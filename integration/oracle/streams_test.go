@@ -17,8 +17,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// proveStreams sends every stream through Sluice to a backend that speaks HTTP/1.1, which gets one well-formed request
-// or nothing.
+// proveStreams sends every stream through Sluice to an HTTP/1.1 backend, which gets one well-formed request or none.
 func proveStreams(t *testing.T, own stack) {
 	cases := streams()
 	type result struct {
@@ -72,14 +71,14 @@ func (s stream) prove(t *testing.T, answer string, o outcome) {
 	}
 }
 
-// ask sends the stream on a connection of its own, and returns the status of the answer or how it ended without one.
+// ask sends the stream on a connection of its own, and returns the status or how it ended without one.
 func (s stream) ask(ctx context.Context, l lane) string {
 	conn, err := new(net.Dialer).DialContext(ctx, l.network, l.address)
 	if err != nil {
 		return err.Error()
 	}
 	defer conn.Close() //nolint:errcheck // Everything was read.
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(timeout))
 	var sent bytes.Buffer
 	sent.WriteString(http2.ClientPreface)
 	framer := http2.NewFramer(&sent, conn)

@@ -15,8 +15,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// TestCompressed asks the chain, which compresses for whoever accepts it: what comes out is the same, and comes as
-// soon.
+// TestCompressed uses the chain, which compresses: the content is the same, and streamed as fast.
 func TestCompressed(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -37,20 +36,19 @@ func TestCompressed(t *testing.T) {
 	})
 }
 
-// encodings are those that can be asked for, with their decoders. A decoder reads no more than it needs for what it
-// returns.
+// encodings are the supported ones with their decoders. A decoder reads no more than it needs.
 func encodings() map[string]func(io.Reader) (io.Reader, error) {
 	return map[string]func(io.Reader) (io.Reader, error){
 		"gzip": func(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) },
 		"br":   func(r io.Reader) (io.Reader, error) { return brotli.NewReader(r), nil },
 		"zstd": func(r io.Reader) (io.Reader, error) {
-			decoder, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1)) // No goroutines, so that nobody has to close it.
+			decoder, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1)) // no goroutines, so that it need not be closed
 			return decoder, err
 		},
 	}
 }
 
-// ask sends GET with Accept-Encoding and returns the response once its head is there; it must be encoded like that.
+// ask sends GET with Accept-Encoding and returns the response after its head, which must have the encoding.
 func (c cell) ask(t *testing.T, path, encoding string) *http.Response {
 	t.Helper()
 	request := c.Request(http.MethodGet, path, nil)
@@ -129,7 +127,7 @@ func proveCompressedTrailers(t *testing.T, c cell) {
 	for encoding, decode := range encodings() {
 		request := c.Request(http.MethodPost, "/mirror", io.MultiReader(harness.Pattern(100_000)))
 		request.Header.Set("Accept-Encoding", encoding)
-		request.Header.Set("Content-Type", "text/plain") // Without, nobody knows what is flushed before the first byte.
+		request.Header.Set("Content-Type", "text/plain") // Otherwise the type of a flush before the first byte is unknown.
 		request.Trailer = http.Header{"X-After": {"end"}}
 		response, err := c.Do(request)
 		if err != nil {
@@ -169,7 +167,7 @@ func proveCompressedCut(t *testing.T, c cell) {
 	}
 }
 
-// proveWebSocketBesideGzip asks for a WebSocket and accepts gzip.
+// proveWebSocketBesideGzip opens a WebSocket and accepts gzip.
 func proveWebSocketBesideGzip(t *testing.T, c cell) {
 	c.Client = c.world.client(t, c.Protocol, c.host)
 	c.Transport.DisableCompression = false // It adds Accept-Encoding.

@@ -14,7 +14,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// proveRequest compares everything that the backend sees of a request with what was sent.
+// proveRequest compares everything that the backend receives of a request with what was sent.
 func proveRequest(t *testing.T, c cell) {
 	for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PROPFIND"} {
 		for _, body := range []string{"", "a body"} {
@@ -55,7 +55,7 @@ func proveRequest(t *testing.T, c cell) {
 			}
 			forwarded(&want, c)
 			if length := got.Header.Get("Content-Length"); length != "" {
-				want.Header.Set("Content-Length", fmt.Sprint(len(body))) // HTTP/1.1 always says it, HTTP/2 need not.
+				want.Header.Set("Content-Length", fmt.Sprint(len(body))) // required in HTTP/1.1, optional in HTTP/2
 			}
 			got.RemoteAddr = ""
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -65,7 +65,7 @@ func proveRequest(t *testing.T, c cell) {
 	}
 }
 
-// forwarded adds the headers by which the backend learns of the client.
+// forwarded adds the headers that identify the client.
 func forwarded(echo *harness.Echo, c cell) {
 	h := echo.Header
 	h.Set("X-Forwarded-For", "127.0.0.1")
@@ -118,7 +118,7 @@ func upstreamProto(c cell) string {
 	return "HTTP/2.0"
 }
 
-// proveHead asks for a head: the length of what GET would answer, and no body.
+// proveHead requests a head: the length of the response to GET, and no body.
 func proveHead(t *testing.T, c cell) {
 	got := c.Send(c.Request(http.MethodHead, "/bytes?size=1000", nil))
 	if got.StatusCode != http.StatusOK || got.ContentLength != 1000 || got.Text != "" {
@@ -130,7 +130,7 @@ func proveHead(t *testing.T, c cell) {
 	}
 }
 
-// proveBodyless asks for statuses that end with their head (RFC 9110 section 6.4.1).
+// proveBodyless requests statuses without a body (RFC 9110 section 6.4.1).
 func proveBodyless(t *testing.T, c cell) {
 	for _, code := range []int{http.StatusNoContent, http.StatusNotModified} {
 		got := c.Get(fmt.Sprintf("/status?code=%d", code))

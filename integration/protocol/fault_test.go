@@ -17,7 +17,7 @@ import (
 
 func escape(id string) string { return url.QueryEscape(id) }
 
-// serverName is what X-Forwarded-Server says.
+// serverName is the value of X-Forwarded-Server.
 func serverName() string {
 	name, _ := os.Hostname() // The product leaves it empty, too.
 	return name
@@ -97,7 +97,7 @@ func proveCut(t *testing.T, c cell) {
 	}
 }
 
-// proveFailures gets the right status and no reason when there is nobody to answer.
+// proveFailures expects the right status without internal details if there is no endpoint.
 func proveFailures(t *testing.T, c cell) {
 	tests := []struct {
 		host, path string
@@ -121,7 +121,7 @@ func proveFailures(t *testing.T, c cell) {
 	}
 }
 
-// reason matches what only the operator may know.
+// reason matches internal details.
 var reason = regexp.MustCompile(`127\.0\.0\.1|dial|refused|EOF|reset|timeout awaiting|endpoint|pool`)
 
 func expectAnswer(t *testing.T, got harness.Response, status int, text string, wrapped bool) {

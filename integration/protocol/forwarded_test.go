@@ -34,7 +34,7 @@ func startEdge(t *testing.T, backend string) *harness.Sluice {
 	})
 }
 
-// TestForwardedHeaders sends what only a trusted peer may say about a client.
+// TestForwardedHeaders sends headers that only a trusted peer may set.
 func TestForwardedHeaders(t *testing.T) {
 	t.Parallel()
 	s := startEdge(t, harness.StartBackend(t, "one", nil).H1)

@@ -40,13 +40,13 @@ type cell struct {
 	host   string
 }
 
-// name tells cells apart.
+// name identifies the cell.
 func (c cell) name() string {
 	return fmt.Sprintf("%s to %s %s", c.Protocol, c.upstream, c.wrap())
 }
 
-// wrap says what stands between the entrypoint and the service: nothing, one middleware that edits every response, or a
-// chain of middlewares that leave alone whatever is asked here.
+// wrap is what is between the entrypoint and the service: nothing, one middleware that edits every response, or a chain
+// of middlewares that do not affect these requests.
 func (c cell) wrap() string {
 	switch {
 	case c.wrapped:

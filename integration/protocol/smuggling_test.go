@@ -9,10 +9,10 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// hidden is what an attacker wants an endpoint to take for a request of its own.
+// hidden is the request that an attacker smuggles.
 const hidden = "GET /hidden HTTP/1.1\r\nHost: any.test\r\n\r\n"
 
-// attack is what somebody sends who hopes that proxy and endpoint read a message differently.
+// attack is a message that proxy and endpoint may parse differently.
 type attack struct {
 	name, bytes string
 	// forwarded is the one request that may reach the endpoint; empty means that none may.
@@ -139,8 +139,8 @@ func (a attack) expectAnswer(t *testing.T, hostile *harness.Raw) int {
 	return got.StatusCode
 }
 
-// TestLengthAndChunks hides a request behind a body whose length can be read in two ways (RFC 9112 section 6.3). It is
-// refused, with the end of the connection, and the endpoint sees nothing of it.
+// TestLengthAndChunks hides a request behind a body whose length is ambiguous (RFC 9112 section 6.3). It is refused,
+// the connection is closed, and the endpoint receives nothing of it.
 func TestLengthAndChunks(t *testing.T) {
 	t.Parallel()
 	for _, fields := range []string{
@@ -163,7 +163,8 @@ func TestLengthAndChunks(t *testing.T) {
 	}
 }
 
-// breaksOff says that the head is well-formed, so that the endpoint may see it before the body turns out to be broken.
+// breaksOff is set if the head is well-formed, so that the endpoint may receive it before the body turns out to be
+// malformed.
 func (a attack) breaksOff() bool {
 	return strings.HasPrefix(a.name, "unfinished") || strings.Contains(a.name, "chunk size") || strings.HasPrefix(a.name,
 		"chunk longer")

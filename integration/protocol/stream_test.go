@@ -151,8 +151,7 @@ func expecting(t *testing.T, c cell, path string, trace *httptrace.ClientTrace) 
 	return request, body
 }
 
-// proveContinue sends the body once it is told to, as Expect: 100-continue says. A client that is never told would wait
-// for longer than the test.
+// proveContinue sends the body after 100 Continue. Without it the client would wait for longer than the test.
 func proveContinue(t *testing.T, c cell) {
 	told := false
 	request, _ := expecting(t, c, "/expect", &httptrace.ClientTrace{Got100Continue: func() { told = true }})
@@ -164,8 +163,8 @@ func proveContinue(t *testing.T, c cell) {
 	}
 }
 
-// proveRefused is told that the body is not wanted before it was sent. Over HTTP/2 the standard library's server
-// answers the expectation by itself and hides it, so that the body is sent in vain.
+// proveRefused gets the final response before the body is sent. Over HTTP/2 the standard library's server answers the
+// expectation itself, so the body is sent in vain.
 func proveRefused(t *testing.T, c cell) {
 	request, body := expecting(t, c, "/refuse", &httptrace.ClientTrace{Got100Continue: func() { t.Error("100 Continue") }})
 	if got := c.Send(request); got.StatusCode != http.StatusRequestEntityTooLarge || got.Text != "too large" {

@@ -43,7 +43,7 @@ tls:
 `
 }
 
-// fortress is a Sluice that speaks TLS alone.
+// fortress is a Sluice that serves TLS only.
 type fortress struct {
 	*harness.Sluice
 
@@ -66,7 +66,7 @@ func startFortress(t *testing.T) fortress {
 	}), backend, authority}
 }
 
-// client asks for a host on a connection whose SNI is sni.
+// client requests a host on a connection with SNI sni.
 func (f fortress) client(t *testing.T, protocol harness.Protocol, sni, host string,
 	own ...tls.Certificate,
 ) *harness.Client {
@@ -99,7 +99,7 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
-// TestClientCertificates lets in who shows a certificate of the right authority.
+// TestClientCertificates admits clients with a certificate of the right authority.
 func TestClientCertificates(t *testing.T) {
 	t.Parallel()
 	f := startFortress(t)
@@ -120,7 +120,7 @@ func TestClientCertificates(t *testing.T) {
 	}
 }
 
-// traced sends a GET request and tells whether its connection had been used before.
+// traced sends a GET request and reports whether its connection was reused.
 func traced(t *testing.T, client *harness.Client, path string) (got harness.Response, reused bool) {
 	t.Helper()
 	trace := &httptrace.ClientTrace{GotConn: func(connection httptrace.GotConnInfo) { reused = connection.Reused }}
@@ -128,8 +128,8 @@ func traced(t *testing.T, client *harness.Client, path string) (got harness.Resp
 	return client.Send(request.WithContext(httptrace.WithClientTrace(request.Context(), trace))), reused
 }
 
-// TestMisdirected asks for a host on a connection that was accepted under other options: 421, and the connection ends,
-// so that nobody gets in with the handshake of another host. Hosts with the same options share connections.
+// TestMisdirected requests a host on a connection that was accepted under other options: 421, and the connection ends,
+// so that the handshake of another host cannot be used. Hosts with the same options share connections.
 func TestMisdirected(t *testing.T) {
 	t.Parallel()
 	f := startFortress(t)
@@ -152,9 +152,8 @@ func TestMisdirected(t *testing.T) {
 	}
 }
 
-// TestOptionsChange puts other options under live connections: a running stream finishes, the next request of the
-// connection gets 421, and a new connection is accepted under the new options, which an old session does not get
-// around.
+// TestOptionsChange changes the options of open connections: a running stream completes, the next request of the
+// connection gets 421, and new connections use the new options, also with an old session.
 func TestOptionsChange(t *testing.T) {
 	t.Parallel()
 	for _, protocol := range secureProtocols() {

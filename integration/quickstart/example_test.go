@@ -17,8 +17,8 @@ import (
 	"time"
 )
 
-// patience is how long anything here may take before the test gives up.
-const patience = 30 * time.Second
+// timeout bounds every wait.
+const timeout = 30 * time.Second
 
 // ports are those that the example listens on.
 var ports = []string{"8000", "8080", "8443", "9001", "9002", "9003"}
@@ -60,11 +60,11 @@ func prepare(t *testing.T) *example {
 	e.command.Stderr = e.stderr
 	e.command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	e.command.Cancel = func() error { return e.command.Process.Signal(syscall.SIGTERM) }
-	e.command.WaitDelay = patience
+	e.command.WaitDelay = timeout
 	return e
 }
 
-// start runs the example until it says that it is ready.
+// start runs the example until it reports that it is ready.
 func start(t *testing.T) *example {
 	t.Helper()
 	e := prepare(t)
@@ -125,10 +125,10 @@ func client(t *testing.T) *http.Client {
 		ForceAttemptHTTP2: true,
 	}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport, Timeout: patience}
+	return &http.Client{Transport: transport, Timeout: timeout}
 }
 
-// answer is what a client sees.
+// answer is a client's result.
 type answer struct {
 	status int
 	proto  string

@@ -78,7 +78,7 @@ func followsEdits(t *testing.T, e *example, client *http.Client) {
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for !strings.Contains(get(t, client, "http://localhost:8000/").body, "X-Greeting: good evening") {
-		if time.Since(edited) > patience {
+		if time.Since(edited) > timeout {
 			t.Fatal("the edit does not show")
 		}
 		<-ticker.C

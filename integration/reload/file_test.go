@@ -24,8 +24,8 @@ func TestHangup(t *testing.T) {
 	await(t, client, "/", answersWith("2"))
 }
 
-// TestHalfWritten breaks one of two files in place: its last good state serves, the other file goes on changing, and
-// log and /ready say what is wrong until it is mended.
+// TestHalfWritten breaks one of two files in place: its last good state serves, the other file can still change, and
+// log and /ready report the error until it is repaired.
 func TestHalfWritten(t *testing.T) {
 	t.Parallel()
 	other := func(version string) string {

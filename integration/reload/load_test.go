@@ -41,9 +41,8 @@ http:
 `, routers.String(), n)
 }
 
-// TestReloadLosesNothing changes every router that is in use 200 times, by renames and by writing in place, while
-// requests and streams pass. No request fails, no stream breaks, and a sequential client sees the endpoints of a pool
-// in their turn as if nothing had happened.
+// TestReloadLosesNothing changes every router 200 times, by renames and by writing in place, during requests and
+// streams. No request fails, no stream breaks, and round robin continues for a sequential client.
 func TestReloadLosesNothing(t *testing.T) {
 	vars := map[string]string{"WATCH": "true"}
 	var first *harness.Backend
@@ -98,8 +97,8 @@ func TestReloadLosesNothing(t *testing.T) {
 	t.Logf("%d reloads in %v under %d requests and %d streams", reloads, took, sent.Load(), len(open))
 }
 
-// failed tells whether a line of the log speaks of failed requests. Probes before the first table find no router, and
-// are told with generation 0 or, from the second one on, counted.
+// failed reports whether a line of the log is about failed requests, except for probes before the first table, which
+// find no router in generation 0.
 func failed(line string) bool {
 	none := strings.Contains(line, " code=no_router ")
 	early := none && strings.Contains(line, " generation=0") || none && strings.Contains(line, "more requests failed")
@@ -146,7 +145,7 @@ func load(t *testing.T, client *harness.Client, done <-chan struct{}, sent *atom
 	}
 }
 
-// takeTurns sends one request after another, and returns who answered.
+// takeTurns sends one request after another, and returns the endpoints.
 func takeTurns(t *testing.T, client *harness.Client, done <-chan struct{}) string {
 	var seen strings.Builder
 	for {

@@ -21,7 +21,7 @@ providers:
   file: {directory: "${DYNAMIC}", watch: ${WATCH}}
 `
 
-// await asks until the answer is as wanted, and fails the test after 20 s.
+// await polls until the response is as wanted, and fails the test after 20 s.
 func await(t *testing.T, client *harness.Client, path string, wanted func(harness.Response) bool) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)

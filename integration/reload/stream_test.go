@@ -17,7 +17,7 @@ import (
 
 // stream is an exchange that stays open.
 type stream interface {
-	// converse proves that it lives: something is sent, and comes out on the other side.
+	// converse checks that it works: what is sent arrives at the other side.
 	converse(t *testing.T, n int)
 	// close ends it, and proves that it was whole until then.
 	close(t *testing.T)

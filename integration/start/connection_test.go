@@ -51,7 +51,7 @@ func TestConnectionLimits(t *testing.T) {
 	}
 }
 
-// TestProxyProtocol believes the PROXY header of a trusted peer, in both versions. Nobody else's is looked at.
+// TestProxyProtocol accepts the PROXY header of a trusted peer, in both versions, and of no other.
 func TestProxyProtocol(t *testing.T) {
 	t.Parallel()
 	backend := harness.StartBackend(t, "one", nil)

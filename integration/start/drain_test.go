@@ -14,8 +14,8 @@ import (
 
 const lifeCycle = `, transport: {lifeCycle: {requestAcceptGraceTimeout: 1s, graceTimeOut: 15s}}`
 
-// TestDrain sends SIGTERM while a request and a WebSocket are under way. New connections are accepted for a second,
-// while /ping says that Sluice ends; then they are refused, and what was under way finishes.
+// TestDrain sends SIGTERM while a request and a WebSocket are in flight. New connections are accepted for a second,
+// while /ping reports the shutdown; then they are refused, and those in flight complete.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	backend := harness.StartBackend(t, "one", nil)
@@ -71,7 +71,7 @@ func TestDrain(t *testing.T) {
 	}
 }
 
-// awaitRefused dials until nobody listens any more.
+// awaitRefused dials until connections are refused.
 func awaitRefused(t *testing.T, address string) {
 	t.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)

@@ -141,7 +141,7 @@ func (s site) expectWebSocket(t *testing.T) {
 	}
 }
 
-// expectSplit counts who answers: of any eight requests in a row, six go to one and two to two.
+// expectSplit counts endpoints: of eight requests, six go to one and two to two.
 func (s site) expectSplit(t *testing.T) {
 	t.Helper()
 	client := s.client(t, harness.H1, "split.test")

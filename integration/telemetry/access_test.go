@@ -65,14 +65,14 @@ func (w *world) line(t *testing.T, id string) map[string]any {
 const accessFile = `accessLog: {format: json, filePath: "${DIR}/access.log"}
 `
 
-// sent is a request with what the client knows of it.
+// sent is a request and its client's result.
 type sent struct {
 	harness.Response
 	id, port    string
 	began, over time.Time
 }
 
-// ask sends a request that the access log can be searched for.
+// ask sends a request with an id for the access log.
 func ask(client *harness.Client, request *http.Request, id string) (sent, error) {
 	s := sent{id: id, began: time.Now()}
 	trace := &httptrace.ClientTrace{GotConn: func(got httptrace.GotConnInfo) {
@@ -86,7 +86,7 @@ func ask(client *harness.Client, request *http.Request, id string) (sent, error)
 	return s, err
 }
 
-// TestAccessLogTellsTheTruth compares each field with what client and endpoint know, over every protocol.
+// TestAccessLogTellsTheTruth compares each field with the data of client and endpoint, over every protocol.
 func TestAccessLogTellsTheTruth(t *testing.T) {
 	t.Parallel()
 	w := start(t, accessFile, nil)
@@ -231,7 +231,7 @@ accessLog:
 	}
 }
 
-// TestFiltersOfTheAccessLog asks for some requests alone, and says with routers which ones are not to be seen.
+// TestFiltersOfTheAccessLog checks filters, and routers without access log.
 func TestFiltersOfTheAccessLog(t *testing.T) {
 	t.Parallel()
 	const format = "accessLog: {format: json, filePath: '${DIR}/access.log'%s}\n"

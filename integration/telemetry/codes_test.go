@@ -10,12 +10,13 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// refusal is a request that Sluice answers itself, and how its line says so.
+// refusal is a request that Sluice answers itself, with its access log line.
 type refusal struct {
 	host, method, path, body string
 	status                   int
 	code                     string
-	// service says that one was asked; the line names router and service then, and otherwise the router alone, or nobody.
+	// service is set if the request reached one; the line has router and service then, and otherwise the router or
+	// neither.
 	router, service string
 }
 
@@ -71,7 +72,7 @@ func TestLinesSayWhyRequestsFail(t *testing.T) {
 	}
 }
 
-// compare looks whether a line tells what the client has got, and why.
+// compare checks that a line has the client's result and its reason.
 func (r refusal) compare(t *testing.T, done sent, got map[string]any) {
 	t.Helper()
 	text := func(name string) string {
@@ -94,7 +95,7 @@ func (r refusal) compare(t *testing.T, done sent, got map[string]any) {
 	}
 }
 
-// limited asks once more than is allowed.
+// limited exceeds the limit by one request.
 func (w *world) limited(t *testing.T, protocol harness.Protocol) {
 	client := w.client(t, protocol, "limited.test")
 	id := "limited-" + string(protocol)
@@ -146,7 +147,7 @@ func (w *world) cut(t *testing.T, protocol harness.Protocol) {
 	}
 }
 
-// user has one prove who it is.
+// user authenticates.
 func (w *world) user(t *testing.T) {
 	t.Helper()
 	client := w.client(t, harness.H2, "guarded.test")

@@ -26,13 +26,13 @@ import (
 
 // collector keeps what it is sent, by gRPC and by HTTP.
 type collector struct {
-	// hangs says that it takes everything and answers nothing until its channel is closed.
+	// hangs blocks responses until it is closed.
 	hangs chan struct{}
 
 	mutex   sync.Mutex
 	spans   []*tracepb.Span
 	metrics map[string]*metricspb.Metric
-	// lines are by the service.name of who sends them.
+	// lines are by service.name.
 	lines map[string][]*logspb.LogRecord
 	names map[string]bool
 }

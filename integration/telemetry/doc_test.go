@@ -1,8 +1,4 @@
-// Package telemetry tests what the built binary tells of the requests that it answers and of itself: metrics, the
-// access log, traces, and its own log.
-//
-// In flow requests by real clients of each protocol, whose number, sizes and outcome the test knows; out flow scrapes,
-// lines of files, and what collectors of OpenTelemetry receive. It proves that they say what happened, and that nobody
-// who reads slowly, or not at all, is noticed by those who ask. What a single part does with its options is proved
-// beside it.
+// Package telemetry tests metrics, access log, traces and log of the built binary: real clients of each protocol send
+// requests of known number, size and outcome, which scrapes, files and OpenTelemetry collectors must show. Slow or
+// blocked readers must not affect requests. The options of each part are tested in its package.
 package telemetry

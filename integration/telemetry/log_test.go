@@ -13,7 +13,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// freePort returns an address of loopback that nobody listens on.
+// freePort returns an unused address of loopback.
 func freePort(t *testing.T) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -126,7 +126,7 @@ func TestLevelsOfSubsystems(t *testing.T) {
 			for _, host := range []string{"lost.test", "refused.test"} {
 				w.client(t, harness.H1, host).Get("/")
 			}
-			if slices.Contains(test.shown, "pipeline error") { // Objects may recover for half a second before it is said.
+			if slices.Contains(test.shown, "pipeline error") { // Verdicts are reported after half a second.
 				w.sluice.WaitLog("object quarantined", "broken@file")
 			}
 			w.sluice.Stop()
@@ -148,7 +148,7 @@ func TestLevelsOfSubsystems(t *testing.T) {
 	}
 }
 
-// TestOneLineForOneThing changes the configuration, and looks for the lines that tell of it.
+// TestOneLineForOneThing changes the configuration, and checks the lines about it.
 func TestOneLineForOneThing(t *testing.T) {
 	t.Parallel()
 	w := start(t, "log: {format: json}\n", nil)

@@ -12,8 +12,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// TestAScrapeIsWellFormed has it read and judged by Prometheus' own code, and looks for all that boards for Traefik
-// ask.
+// TestAScrapeIsWellFormed parses the page with Prometheus' code, and checks for all series of Traefik's dashboards.
 func TestAScrapeIsWellFormed(t *testing.T) {
 	t.Parallel()
 	w := start(t, "metrics: {prometheus: {addRoutersLabels: true}}\n", nil)
@@ -119,7 +118,7 @@ func (w *world) connections(t *testing.T, idle *harness.Client) {
 	harness.Until(t, "connections that are closed are not", func() bool { return open() == before-1 })
 }
 
-// certificates compares the end of the certificate with what is told.
+// certificates compares the expiry of the certificate with the metric.
 func (w *world) certificates(t *testing.T, found page) {
 	own, err := x509.ParseCertificate(w.issued.Pair.Certificate[0])
 	if err != nil {
@@ -132,7 +131,7 @@ func (w *world) certificates(t *testing.T, found page) {
 	}
 }
 
-// native looks at histograms as a Prometheus reads them that wants them native.
+// native checks native histograms as Prometheus reads them.
 func (w *world) native(t *testing.T) {
 	found := w.scrapeNative(t)
 	for _, level := range []string{"entrypoint", "router", "service"} {

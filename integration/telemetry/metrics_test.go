@@ -12,7 +12,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// tally is what the test knows of requests with the same labels.
+// tally counts requests with the same labels.
 type tally struct{ Requests, Received, Sent float64 }
 
 // tallies are by labels.
@@ -119,7 +119,7 @@ func TestCountsAreExact(t *testing.T) {
 		prefix := "traefik_" + level
 		for _, metric := range found.metrics(prefix + "_requests_total") {
 			own := key(labels(metric))
-			if strings.Contains(own, "entrypoint=traefik") { // Whoever asks before the first configuration is there.
+			if strings.Contains(own, "entrypoint=traefik") { // probes before the first configuration
 				continue
 			}
 			one := strings.Split(own, " ")
@@ -132,7 +132,7 @@ func TestCountsAreExact(t *testing.T) {
 				t.Errorf("%s %s: %v durations of %v requests", level, own, durations, metric.GetCounter().GetValue())
 			}
 		}
-		// Half of the protocols have TLS, and the others were asked as often.
+		// Half of the protocols use TLS, with the same number of requests.
 		if secure, want := found.value(prefix+"_requests_tls_total",
 			"tls_version=1.3"), known.total(level)/2; secure != want {
 			t.Errorf("%s: %v requests over TLS, want %v", level, secure, want)

@@ -10,7 +10,7 @@ import (
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
-// pushed compares metrics that arrive with what has been asked until now.
+// pushed compares pushed metrics with the requests so far.
 func (o observed) pushed(t *testing.T) func(*testing.T) {
 	client := o.client(t, harness.H1, "counted.test")
 	const requests = 5

@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// page is what one scrape says.
+// page is the content of one scrape.
 type page struct {
 	text     string
 	families map[string]*dto.MetricFamily
@@ -35,7 +35,7 @@ func (w *world) scrape(t *testing.T) page {
 	return page{answer.Text, families}
 }
 
-// scrapeNative reads them as Prometheus does when it wants native histograms.
+// scrapeNative reads them as Prometheus does with native histograms.
 func (w *world) scrapeNative(t *testing.T) page {
 	t.Helper()
 	request := w.sluice.Management().Request(http.MethodGet, "/metrics", nil)

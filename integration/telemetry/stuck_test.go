@@ -157,7 +157,7 @@ func TestStandardOutputIsClosed(t *testing.T) {
 	}
 }
 
-// TestNobodyTakesTheLog has Sluice's own log, with a line for each of many refused objects, go where nobody takes it.
+// TestNobodyTakesTheLog writes Sluice's own log, with a line for each of many refused objects, to a blocked reader.
 func TestNobodyTakesTheLog(t *testing.T) {
 	t.Parallel()
 	silent := filepath.Join(t.TempDir(), "pipe")

@@ -41,8 +41,8 @@ type observed struct {
 	collector *collector
 }
 
-// sending returns the options of a Sluice that sends everything to a collector, with a share of the requests that
-// nobody has decided on.
+// sending returns the options of a Sluice that exports everything to a collector, with a sampling rate for requests
+// without a decision.
 func sending(collector string, rate float64) string {
 	return fmt.Sprintf(`
 log: {level: DEBUG, otlp: {serviceName: own, %[1]s}}
@@ -88,8 +88,8 @@ func traceparent(n int, flags string) (id, value string) {
 	return id, "00-" + id + "-00000000000000aa-" + flags
 }
 
-// sampled asks with the decision that the request is traced. It returns the identity of the trace, and what the
-// endpoint has got.
+// sampled sends a request that is marked as sampled. It returns the identity of the trace, and the headers of the
+// endpoint.
 func (o observed) sampled(t *testing.T, client *harness.Client, request *http.Request, n int) (string,
 	harness.Response,
 ) {
@@ -206,7 +206,7 @@ func (o observed) arrivedSpans(t *testing.T, protocol harness.Protocol, id strin
 	}
 }
 
-// failure is a request that Sluice answers itself, and what is told of it.
+// failure is a request that Sluice answers itself, with its span.
 type failure struct {
 	host, status, code string
 	spans              int
@@ -252,7 +252,7 @@ func (o observed) arrivedFailure(t *testing.T, test failure, server *tracepb.Spa
 	}
 }
 
-// retries asks a service of which one server refuses, until a request has been tried twice.
+// retries uses a service of which one server refuses connections, until a request has been retried.
 func (o observed) retries(t *testing.T) func(*testing.T) {
 	client := o.client(t, harness.H1, "flaky.test")
 	answers := map[string]harness.Response{}
@@ -301,7 +301,7 @@ func (o observed) arrivedRetries(t *testing.T, answers map[string]harness.Respon
 	}
 }
 
-// detailed asks for a router that wants spans of its parts.
+// detailed uses a router with detailed spans.
 func (o observed) detailed(t *testing.T) func(*testing.T) {
 	client := o.client(t, harness.H1TLS, "detailed.test")
 	id, _ := o.sampled(t, client, client.Request(http.MethodGet, "/", nil), 300)
@@ -330,7 +330,7 @@ func (o observed) arrivedDetails(t *testing.T, id string) {
 	}
 }
 
-// untraced asks for a router without tracing: its headers pass as they are.
+// untraced uses a router without tracing: its headers pass unchanged.
 func (o observed) untraced(t *testing.T) func(*testing.T) {
 	client := o.client(t, harness.H2C, "quiet.test")
 	id, answer := o.sampled(t, client, client.Request(http.MethodGet, "/", nil), 400)

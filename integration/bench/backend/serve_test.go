@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// TestServeAnswersOneRequestAfterAnother sends a body and asks for chunks on one connection, as net/http understands
-// them.
+// TestServeAnswersOneRequestAfterAnother sends a body and requests chunks on one connection, with net/http as client.
 func TestServeAnswersOneRequestAfterAnother(t *testing.T) {
 	client, server := net.Pipe()
 	ended := make(chan struct{})

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// colour tells the two places where a service may be: it changes from one to the other.
+// colour is one of the two sets of endpoints of a service.
 type colour int
 
 const (

@@ -28,14 +28,14 @@ const (
 	tail = 2 * time.Second
 )
 
-// moved is one endpoint change as a client saw it.
+// moved is one endpoint change as observed by a client.
 type moved struct {
 	version                  string
 	asked, answered, arrived time.Time
 	err                      error
 }
 
-// follow moves a service and asks for it, from before the move on, until the new endpoint answers.
+// follow moves a service and polls it, from before the move, until the new endpoint answers.
 func (s *subject) follow(ctx context.Context, p *probe, i int) moved {
 	if _, err := p.until(ctx, host(i), path, colourIs(s.world.colours[i])); err != nil {
 		return moved{err: err}
@@ -57,8 +57,8 @@ func (s *subject) follow(ctx context.Context, p *probe, i int) moved {
 	return m
 }
 
-// followLater moves a service and asks for it only once the API server has answered, all together as often as one
-// would, so that asking does not become the load.
+// followLater moves a service and polls it only after the API server has answered; all of them together send as many
+// requests as one, so that polling does not become the load.
 func (s *subject) followLater(ctx context.Context, p *probe, i int, running *atomic.Int64) moved {
 	defer running.Add(-1)
 	wanted := colourIs(s.world.colours[i].other())
@@ -98,7 +98,7 @@ func (s *subject) measureMoves(tb testing.TB) {
 	s.note("moved-answered-worst", milliseconds(slices.Max(fromAnswered)), before, after, "")
 }
 
-// measureCrowd changes many services in every second, and compares what clients see with what a bare informer hears.
+// measureCrowd changes many services per second, and compares the clients' times with those of a bare informer.
 func (s *subject) measureCrowd(tb testing.TB) {
 	tb.Helper()
 	s.settle(tb)

@@ -11,7 +11,7 @@ import (
 // bucket is how many changes took at most so long, in seconds.
 type bucket struct{ most, count float64 }
 
-// snapshots reads how long changes of endpoints took Sluice, from when it heard of them until requests saw them.
+// snapshots reads Sluice's histogram of the time from an event about endpoints to the live snapshot.
 func (s *subject) snapshots(tb testing.TB) []bucket {
 	tb.Helper()
 	p, err := dial(tb.Context(), s.Addr("traefik"))

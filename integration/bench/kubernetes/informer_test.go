@@ -21,19 +21,19 @@ import (
 // informerVariable has this binary be a bare informer: its value is the path of a kubeconfig.
 const informerVariable = "BENCH_INFORMER"
 
-// informer is a process that does nothing but watch EndpointSlices with an informer of client-go, over protobuf as
-// Sluice does, and note when it has heard of which version.
+// informer is a process that watches EndpointSlices with an informer of client-go, over protobuf as Sluice does, and
+// records when it receives which version.
 type informer struct {
 	command *exec.Cmd
 	in      io.WriteCloser
 	out     *bufio.Scanner
 }
 
-// heard is when an informer has heard of versions of EndpointSlices, in nanoseconds since 1970.
+// heard maps versions of EndpointSlices to the time of their receipt, in nanoseconds since 1970.
 type heard map[string]int64
 
-// inform is the informer's process. It answers each line with what it has heard since the one before, and ends with its
-// input.
+// inform is the informer's process. It answers each line with what it has received since the one before, and ends with
+// its input.
 func inform(kubeconfig string, in io.Reader, out io.Writer) int {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
@@ -111,7 +111,7 @@ func (i *informer) stop(tb testing.TB) {
 
 func (i *informer) pid() int { return i.command.Process.Pid }
 
-// heard returns what the informer has heard since it was last asked.
+// heard returns what the informer has received since the last call.
 func (i *informer) heard(tb testing.TB) heard {
 	tb.Helper()
 	if _, err := i.in.Write([]byte("\n")); err != nil {

@@ -12,7 +12,7 @@ func TestMain(m *testing.M) {
 		os.Exit(inform(kubeconfig, os.Stdin, os.Stdout))
 	}
 	if os.Getenv("BENCH_PAGE") == "" {
-		os.Exit(m.Run()) // Nobody asks for a cluster.
+		os.Exit(m.Run()) // no cluster needed
 	}
 	os.Exit(cluster.Main(m))
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// probe is one connection that stays open, and asks for one route after the other.
+// probe is one persistent connection for requests to one route after the other.
 type probe struct {
 	conn   net.Conn
 	reader *bufio.Reader
@@ -20,8 +20,8 @@ type probe struct {
 const (
 	// every is the time between two questions of a probe that is alone.
 	every = time.Millisecond
-	// patience is how long anything may take that is waited for.
-	patience = 30 * time.Second
+	// timeout bounds every wait.
+	timeout = 30 * time.Second
 )
 
 func dial(ctx context.Context, address string) (*probe, error) {
@@ -35,9 +35,9 @@ func dial(ctx context.Context, address string) (*probe, error) {
 
 func (p *probe) close() { _ = p.conn.Close() }
 
-// ask sends one request and returns the status and the text of the answer.
+// ask sends one request and returns the status and the body.
 func (p *probe) ask(host, path string) (status int, text string, err error) {
-	if err := p.conn.SetDeadline(time.Now().Add(patience)); err != nil {
+	if err := p.conn.SetDeadline(time.Now().Add(timeout)); err != nil {
 		return 0, "", err
 	}
 	if _, err := fmt.Fprintf(p.conn, "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", path, host); err != nil {
@@ -52,11 +52,11 @@ func (p *probe) ask(host, path string) (status int, text string, err error) {
 	return response.StatusCode, string(body), err
 }
 
-// until asks again and again until the answer is as wanted, and returns when it was.
+// until repeats a request until the response is as wanted, and returns the time.
 func (p *probe) until(ctx context.Context, host, path string, wanted func(status int, text string) bool) (time.Time,
 	error,
 ) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	ticker := time.NewTicker(p.every)
 	defer ticker.Stop()
@@ -71,7 +71,7 @@ func (p *probe) until(ctx context.Context, host, path string, wanted func(status
 		select {
 		case <-ticker.C:
 		case <-ctx.Done():
-			return time.Time{}, fmt.Errorf("%s: still %d %q after %v", host, status, text, patience)
+			return time.Time{}, fmt.Errorf("%s: still %d %q after %v", host, status, text, timeout)
 		}
 	}
 }

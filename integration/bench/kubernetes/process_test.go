@@ -77,7 +77,7 @@ const (
 	mostQuiet = time.Minute
 )
 
-// quiet waits until a process uses little CPU, for a minute at most: what is measured then is disturbed, and says so.
+// quiet waits until a process uses little CPU, for a minute at most; after that, measurements are marked as disturbed.
 func quiet(tb testing.TB, pid int, most time.Duration) {
 	tb.Helper()
 	for begun, used := time.Now(), cpu(tb, pid); time.Since(begun) < mostQuiet; {
@@ -96,7 +96,7 @@ type account struct {
 	sluice, informer, control, ours, busy time.Duration
 }
 
-// account reads the CPU time of everybody who takes part.
+// account reads the CPU time of all participants.
 func (s *subject) account(tb testing.TB) account {
 	tb.Helper()
 	a := account{when: time.Now(), sluice: cpu(tb, s.PID()), control: cpu(tb, s.world.PID()), busy: busy(tb)}
@@ -108,7 +108,7 @@ func (s *subject) account(tb testing.TB) account {
 	return a
 }
 
-// others returns how much of the machine somebody else has used between two accounts, in percent.
+// others returns the usage of the machine by others between two accounts, in percent.
 func others(before, after account) float64 {
 	return max(0, part(before, after, (after.busy-before.busy)-(after.ours-before.ours))) // Ticks are coarse.
 }
@@ -122,7 +122,7 @@ func part(before, after account, used time.Duration) float64 {
 	return 100 * float64(used) / float64(length) / float64(cores())
 }
 
-// shares says who used how much of the machine between two accounts.
+// shares lists the usage of the machine between two accounts.
 func shares(before, after account) string {
 	sluice, control := after.sluice-before.sluice, after.control-before.control
 	clients := after.ours - before.ours - sluice - control

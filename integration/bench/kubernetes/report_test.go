@@ -89,7 +89,7 @@ func (r *results) write(tb testing.TB, asked *settings, began time.Time) error {
 	return os.WriteFile(asked.page, []byte(page.String()), 0o644)
 }
 
-// preface says how it was measured.
+// preface describes the measurement.
 const preface = `etcd, kube-apiserver and kube-controller-manager run in one process beside Sluice, the endpoints and the clients, on the same
 cores. One IngressRoute, one headless Service without a selector and one EndpointSlice with one or two endpoints belong together; slices are
 written directly. From watch event to live snapshot is what Sluice's own histogram tells (sluice_endpoint_change_seconds); beside
@@ -165,8 +165,8 @@ func (r *results) everything(sizes []int) string {
 	return out.String()
 }
 
-// growth says how the cost of a change grows with the number of routes. It goes by all that Sluice uses: what is left
-// beyond an informer may be too little to divide.
+// growth describes how the cost of a change grows with the number of routes. It uses the total of Sluice: the
+// difference to an informer may be too small for a ratio.
 func (r *results) growth(sizes []int) string {
 	few, many := sizes[0], sizes[len(sizes)-1]
 	least, most := r.of[few]["change-gross"], r.of[many]["change-gross"]

@@ -34,7 +34,7 @@ type results struct {
 	lines []string
 }
 
-// note keeps a figure of a size, and a line that tells what it is made of.
+// note records a figure of a size, and a line that explains it.
 func (r *results) note(size int, key string, value, others float64, line string) {
 	if r.of[size] == nil {
 		r.of[size] = map[string]*figures{}
@@ -50,7 +50,7 @@ func (r *results) note(size int, key string, value, others float64, line string)
 	}
 }
 
-// say keeps and prints a line.
+// say records and prints a line.
 func (r *results) say(line string) {
 	r.lines = append(r.lines, line)
 	_, _ = fmt.Fprintf(r.out, "%s %s\n", time.Now().UTC().Format(time.TimeOnly), line)

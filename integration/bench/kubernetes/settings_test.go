@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// settings are what the environment says. Without them nothing is measured.
+// settings are the environment variables. Without them nothing is measured.
 type settings struct {
 	// sizes are how many routes there are, growing.
 	sizes []int
@@ -24,7 +24,7 @@ type settings struct {
 	page string
 }
 
-// parse reads the settings, nil when nobody asks for anything.
+// parse parses the settings; nil if there are none.
 func parse() (*settings, error) {
 	page := os.Getenv("BENCH_PAGE")
 	if page == "" {

@@ -27,7 +27,7 @@ const (
 	namespaces = 10
 	// hands is how many objects are written at a time.
 	hands = 24
-	// path is what is asked for everywhere.
+	// path is the path of all requests.
 	path = "/shop/basket"
 )
 
@@ -142,7 +142,7 @@ func endpoints(i int, c colour) []discoveryv1.Endpoint {
 	return all
 }
 
-// move moves a service to the other colour, and returns the version of the slice that says so.
+// move moves a service to the other colour, and returns the version of the slice.
 func (w *world) move(ctx context.Context, i int) (version string, err error) {
 	next := w.slices[i].DeepCopy()
 	next.Endpoints = endpoints(i, w.colours[i].other())
@@ -165,7 +165,7 @@ func (w *world) create(ctx context.Context, i int, name, host string) error {
 	return err
 }
 
-// routes is what an IngressRoute says.
+// routes is the content of an IngressRoute.
 func routes(i int, host, prefix string, priority int64) []any {
 	one := map[string]any{
 		"kind": "Rule", "match": fmt.Sprintf("Host(`%s`) && PathPrefix(`%s`)", host, prefix),
