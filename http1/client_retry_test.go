@@ -311,7 +311,7 @@ func TestNewestConnectionComesFirst(t *testing.T) {
 		upstream.put(l)
 	}
 	for i := len(conns) - 1; i >= 0; i-- {
-		if l := upstream.take(time.Now()); l != conns[i] {
+		if l := upstream.take(upstream.clock()); l != conns[i] {
 			t.Fatalf("the wrong connection instead of number %d", i)
 		}
 		conns[i].close()

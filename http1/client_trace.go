@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
-	"time"
 )
 
 // traced makes the call report to the trace of a context, if there is one.
@@ -28,7 +27,7 @@ func (c *RoundTrip) gotConn(l *clientConn) {
 	}
 	told := httptrace.GotConnInfo{Conn: l.conn, Reused: l.reused, WasIdle: l.reused}
 	if l.reused {
-		told.IdleTime = time.Since(l.idleSince)
+		told.IdleTime = l.upstream.clock() - l.idleSince
 	}
 	c.trace.GotConn(told)
 }

@@ -57,7 +57,7 @@ type Client struct {
 
 // Upstream returns the connections to one upstream. It dials nothing yet.
 func (c *Client) Upstream(config *UpstreamConfig) *Upstream {
-	u := &Upstream{client: c, config: *config}
+	u := &Upstream{client: c, config: *config, epoch: time.Now()}
 	if u.config.MaxIdle == 0 {
 		u.config.MaxIdle = defaultMaxIdle
 	}
@@ -79,6 +79,8 @@ func (c *Client) Upstream(config *UpstreamConfig) *Upstream {
 type Upstream struct {
 	client *Client
 	config UpstreamConfig
+	// epoch is the zero of clock.
+	epoch time.Time
 
 	// mutex guards what follows.
 	mutex sync.Mutex
@@ -102,9 +104,12 @@ func (u *Upstream) RoundTrip(r *http.Request) (*http.Response, error) {
 	return u.Do(call, r)
 }
 
+// clock is a monotonic time, which costs half of time.Now.
+func (u *Upstream) clock() time.Duration { return time.Since(u.epoch) }
+
 // connection returns a connection for a request: the newest idle one that is alive, or a fresh one.
 func (u *Upstream) connection(ctx context.Context) (*clientConn, error) {
-	if l := u.take(time.Now()); l != nil {
+	if l := u.take(u.clock()); l != nil {
 		return l, nil
 	}
 	return u.dial(ctx)

@@ -33,7 +33,8 @@ type clientConn struct {
 	// next and previous are the neighbours in the upstream's list of connections, which its mutex guards.
 	next, previous *clientConn
 
-	born, idleSince time.Time
+	// born and idleSince are times of the upstream's clock.
+	born, idleSince time.Duration
 	// reused says that an earlier exchange has used the connection.
 	reused bool
 	// gone says that the endpoint has closed the connection, or sent the end of what it sends.
@@ -244,7 +245,7 @@ type (
 
 // newClientConn wraps a connection that has been made just now.
 func newClientConn(u *Upstream, bottom net.Conn) *clientConn {
-	l := &clientConn{upstream: u, conn: bottom, bottom: bottom, born: time.Now()}
+	l := &clientConn{upstream: u, conn: bottom, bottom: bottom, born: u.clock()}
 	l.abort = func() { _ = bottom.Close() }
 	l.tcp, _ = bottom.(*net.TCPConn)
 	if described, ok := bottom.(syscall.Conn); ok {

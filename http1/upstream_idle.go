@@ -6,7 +6,7 @@ import (
 )
 
 // take returns the newest idle connection that is alive, or nil. Those found dead on the way are closed.
-func (u *Upstream) take(now time.Time) *clientConn {
+func (u *Upstream) take(now time.Duration) *clientConn {
 	for {
 		l := u.pop()
 		if l == nil {
@@ -34,9 +34,9 @@ func (u *Upstream) pop() *clientConn {
 }
 
 // tooOld reports whether the time of an idle connection is over.
-func (u *Upstream) tooOld(l *clientConn, now time.Time) bool {
-	return u.config.IdleTimeout > 0 && now.Sub(l.idleSince) >= u.config.IdleTimeout ||
-		u.config.MaxAge > 0 && now.Sub(l.born) >= u.config.MaxAge
+func (u *Upstream) tooOld(l *clientConn, now time.Duration) bool {
+	return u.config.IdleTimeout > 0 && now-l.idleSince >= u.config.IdleTimeout ||
+		u.config.MaxAge > 0 && now-l.born >= u.config.MaxAge
 }
 
 // put keeps a connection whose exchange has ended in good order, or closes it.
@@ -45,7 +45,7 @@ func (u *Upstream) put(l *clientConn) {
 		l.close()
 		return
 	}
-	l.idleSince = time.Now()
+	l.idleSince = u.clock()
 	l.recycle()
 	l.want = 0
 	u.client.watch.add(l)
@@ -104,11 +104,11 @@ func (u *Upstream) CloseIdleConnections() {
 
 // arm starts the clock that closes idle connections when no request takes them. One timer serves all of them, and no
 // request touches it while it runs. The mutex is held.
-func (u *Upstream) arm(now time.Time) {
+func (u *Upstream) arm(now time.Duration) {
 	if u.armed || u.config.IdleTimeout <= 0 || len(u.idle) == 0 {
 		return
 	}
-	wait := max(u.idle[0].idleSince.Add(u.config.IdleTimeout).Sub(now), time.Millisecond)
+	wait := max(u.idle[0].idleSince+u.config.IdleTimeout-now, time.Millisecond)
 	u.armed = true
 	if u.timer == nil {
 		u.timer = time.AfterFunc(wait, u.expire)
@@ -119,7 +119,7 @@ func (u *Upstream) arm(now time.Time) {
 
 // expire closes the connections at the bottom of the stack whose time is over.
 func (u *Upstream) expire() {
-	now := time.Now()
+	now := u.clock()
 	u.mutex.Lock()
 	u.armed = false
 	n := 0

@@ -154,6 +154,7 @@ func (s *Server) connContext(ctx context.Context, served net.Conn) context.Conte
 
 // serveHTTP handles a request within the budgets of decoded heads.
 func (s *Server) serveHTTP(w http.ResponseWriter, r *http.Request) {
+	_ = growStack(0)
 	c := r.Context().Value(connKey{}).(*conn)
 	r.TLS = c.tls
 	size := headBytes(r)
