@@ -2,8 +2,8 @@
 // routing decisions.
 //
 // New returns the handler of the service api@internal, NewPing that of ping@internal; the router mounts both. The API
-// reads the immutable pipeline.State, the static configuration, and routes and pools through the interfaces declared
-// here. It serves the paths of Traefik's API and Sluice's own as JSON, always from redacted copies. It is read-only:
+// reads the immutable pipeline.State, the static configuration, and routes and pools through functions of Options.
+// It serves the paths of Traefik's API and Sluice's own as JSON, always from redacted copies. It is read-only:
 // methods other than GET and HEAD get 405, pages of other origins get 403.
 package api
 
@@ -17,6 +17,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/sluiceproxy/sluice/pipeline"
+	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -24,26 +25,6 @@ import (
 // State returns the current state; it is implemented by pipeline.Pipeline.
 type State interface {
 	State() *pipeline.State
-}
-
-// Lister lists the routes that are served, and the middlewares that have counters or state. The results are encoded as
-// JSON.
-type Lister interface {
-	Routes() any
-	Middlewares() any
-}
-
-// Servers reports the status of servers; cmd/sluice implements it with the pools.
-type Servers interface {
-	// Servers returns UP or DOWN for each server of a service, by its URL. It is nil for a service without servers of its
-	// own.
-	Servers(service string) map[string]string
-}
-
-// Certificates lists the certificates that are presented to clients.
-type Certificates interface {
-	// Certificates returns the leaf certificates in any order. The caller must not modify them.
-	Certificates() []*x509.Certificate
 }
 
 // Version identifies the running Sluice.
@@ -68,14 +49,17 @@ type Options struct {
 	// Static is the configuration that Sluice was started with; nil means an empty one. Responses contain redacted values
 	// only.
 	Static *static.Configuration
-	// Explainer and Lister answer /api/explain, /api/routes and /api/middlewares; where one is nil, its paths are not
-	// served.
-	Explainer Explainer
-	Lister    Lister
-	// Servers may be nil; services then have no serverStatus.
-	Servers Servers
-	// Certificates may be nil; /api/certificates is then empty.
-	Certificates Certificates
+	// Explain reports which router serves a request, and why. Routes lists the routes that are served, Middlewares the
+	// middlewares that have counters or state. The results are encoded as JSON; the path of a nil one is not served.
+	Explain     func(question router.Question) (any, error)
+	Routes      func() any
+	Middlewares func() any
+	// Servers returns UP or DOWN for each server of a service, by its URL, and nil for a service without servers of its
+	// own. It may be nil; services then have no serverStatus.
+	Servers func(service string) map[string]string
+	// Certificates returns the leaf certificates that are presented to clients, in any order; they are not modified. It
+	// may be nil; /api/certificates is then empty.
+	Certificates func() []*x509.Certificate
 	// Version is returned by /api/version.
 	Version Version
 	// Parts are mounted in order. The first one that has a path serves it; the API's own paths take precedence.
@@ -129,16 +113,13 @@ func New(options Options) http.Handler {
 // mountTable adds the paths that read the active table.
 func (h *handler) mountTable(root *mux.Router) {
 	prefix := h.prefix + "/api"
-	if explainer := h.options.Explainer; explainer != nil {
-		Get(root, prefix+"/explain", func(w http.ResponseWriter, r *http.Request) { explain(w, r, explainer, h.write) })
+	if h.options.Explain != nil {
+		Get(root, prefix+"/explain", h.explain)
 	}
-	if lister := h.options.Lister; lister != nil {
-		Get(root, prefix+"/routes", func(w http.ResponseWriter, _ *http.Request) {
-			h.write(w, http.StatusOK, lister.Routes())
-		})
-		Get(root, prefix+"/middlewares", func(w http.ResponseWriter, _ *http.Request) {
-			h.write(w, http.StatusOK, lister.Middlewares())
-		})
+	for path, list := range map[string]func() any{"/routes": h.options.Routes, "/middlewares": h.options.Middlewares} {
+		if list != nil {
+			Get(root, prefix+path, func(w http.ResponseWriter, _ *http.Request) { h.write(w, http.StatusOK, list()) })
+		}
 	}
 	Get(root, prefix+"/ready", func(w http.ResponseWriter, _ *http.Request) { ready(w, h.options.State, h.write) })
 	Get(root, prefix+"/verdicts", h.verdicts)

@@ -15,6 +15,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/provider"
+	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
@@ -24,9 +25,9 @@ type fixed struct{ state *pipeline.State }
 func (f fixed) State() *pipeline.State { return f.state }
 
 // served answers like a router's table.
-type served struct{ asked []ExplainRequest }
+type served struct{ asked []router.Question }
 
-func (t *served) Explain(request ExplainRequest) (any, error) {
+func (t *served) Explain(request router.Question) (any, error) {
 	t.asked = append(t.asked, request)
 	if request.URL == "bad" {
 		return nil, errors.New("bad has no host")
@@ -58,48 +59,43 @@ func TestAPI(t *testing.T) {
 	}{
 		{
 			"explain",
-			Options{Explainer: all},
+			Options{Explain: all.Explain},
 			"GET", "/api/explain?url=http://a/", 200,
 			"{\"router\":\"a@file\",\"rule\":\"Host(`a`) && PathPrefix(`/`)\"}",
 		},
-		{"explain without a URL", Options{Explainer: all}, "GET", "/api/explain", 400, `{"message":"query: url is missing"}`},
-		{"explain a bad URL", Options{Explainer: all}, "GET", "/api/explain?url=bad", 400, `{"message":"bad has no host"}`},
+		{"explain without a URL", Options{Explain: all.Explain}, "GET", "/api/explain", 400, `{"message":"query: url is missing"}`},
+		{"explain a bad URL", Options{Explain: all.Explain}, "GET", "/api/explain?url=bad", 400, `{"message":"bad has no host"}`},
 		{
 			"explain with a bad header",
-			Options{Explainer: all},
+			Options{Explain: all.Explain},
 			"GET", "/api/explain?url=x&header=Host", 400,
 			`{"message":"query: header is not of the form NAME: VALUE"}`,
 		},
 		{
 			"explain with a bad query",
-			Options{Explainer: all},
+			Options{Explain: all.Explain},
 			"GET", "/api/explain?url=%zz", 400,
 			`{"message":"query: invalid URL escape \"%zz\""}`,
 		},
 		{
 			"explain by POST",
-			Options{Explainer: all},
+			Options{Explain: all.Explain},
 			"POST", "/api/explain?url=http://a/", 405,
 			`{"message":"the API is read-only"}`,
 		},
-		{
-			"nobody explains",
-			Options{},
-			"GET", "/api/explain?url=http://a/", 404,
-			`{"message":"not found: /api/explain"}`,
-		},
-		{"routes", Options{Lister: all}, "GET", "/api/routes", 200, `["a@file"]`},
-		{"middlewares", Options{Lister: all}, "GET", "/api/middlewares", 200, `["m@file"]`},
-		{"routes by DELETE", Options{Lister: all}, "DELETE", "/api/routes", 405, `{"message":"the API is read-only"}`},
+		{"nobody explains", Options{}, "GET", "/api/explain?url=http://a/", 404, `{"message":"not found: /api/explain"}`},
+		{"routes", Options{Routes: all.Routes}, "GET", "/api/routes", 200, `["a@file"]`},
+		{"middlewares", Options{Middlewares: all.Middlewares}, "GET", "/api/middlewares", 200, `["m@file"]`},
+		{"routes by DELETE", Options{Routes: all.Routes}, "DELETE", "/api/routes", 405, `{"message":"the API is read-only"}`},
 		{
 			"routes under a base path",
-			Options{Lister: all, BasePath: "/sluice/"},
+			Options{Routes: all.Routes, BasePath: "/sluice/"},
 			"GET", "/sluice/api/routes", 200,
 			`["a@file"]`,
 		},
 		{
 			"not under another one",
-			Options{Lister: all, BasePath: "/sluice"},
+			Options{Routes: all.Routes, BasePath: "/sluice"},
 			"GET", "/api/routes", 404,
 			`{"message":"not found: /api/routes"}`,
 		},
@@ -133,11 +129,11 @@ func TestAPI(t *testing.T) {
 
 func TestExplainQuestion(t *testing.T) {
 	all := &served{}
-	handler := New(Options{State: fixed{}, Explainer: all, Logger: telemetry.Discard{}})
+	handler := New(Options{State: fixed{}, Explain: all.Explain, Logger: telemetry.Discard{}})
 	ask(t, handler, http.MethodGet,
 		"/api/explain?method=POST&url=https://a.example/x%3Fy&entrypoint=web&client=192.0.2.1&header=X-A:+1&header=x-a:2&header=Host:b:1")
 	ask(t, handler, http.MethodGet, "/api/explain?url=http://a/")
-	want := []ExplainRequest{
+	want := []router.Question{
 		{
 			Method: "POST", URL: "https://a.example/x?y", EntryPoint: "web", Client: "192.0.2.1",
 			Header: http.Header{"X-A": {"1", "2"}, "Host": {"b:1"}},
@@ -149,14 +145,8 @@ func TestExplainQuestion(t *testing.T) {
 	}
 }
 
-type unwritable struct{}
-
-func (unwritable) Middlewares() any { return nil }
-
-func (unwritable) Routes() any { return func() {} }
-
 func TestAnswerThatIsNoJSON(t *testing.T) {
-	answer := ask(t, New(Options{State: fixed{}, Lister: unwritable{}, Logger: telemetry.Discard{}}), http.MethodGet,
+	answer := ask(t, New(Options{State: fixed{}, Routes: func() any { return func() {} }, Logger: telemetry.Discard{}}), http.MethodGet,
 		"/api/routes")
 	if answer.Code != http.StatusInternalServerError || !strings.Contains(answer.Body.String(), "cannot be written") {
 		t.Errorf("answer = %d %s", answer.Code, answer.Body)

@@ -100,7 +100,7 @@ func (h *handler) certificates() []certificate {
 	if h.options.Certificates == nil {
 		return nil
 	}
-	leaves := h.options.Certificates.Certificates()
+	leaves := h.options.Certificates()
 	list := make([]certificate, 0, len(leaves))
 	now := time.Now()
 	for _, leaf := range leaves {

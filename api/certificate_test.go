@@ -59,7 +59,7 @@ func TestCertificates(t *testing.T) {
 			long, issue(t, "soon.test", now.Add(-time.Hour), now.Add(time.Hour)), long, nil,
 			issue(t, "over.test", now.Add(-2*time.Hour), now.Add(-time.Hour)), issue(t, "early.test", now.Add(time.Hour),
 				now.Add(90*24*time.Hour)),
-		}
+		}.Certificates
 		handler := New(options)
 		for target, want := range map[string][]string{
 			"":                                  {"early.test", "long.test", "over.test", "soon.test"},

@@ -4,35 +4,18 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/sluiceproxy/sluice/router"
 )
 
-// ExplainRequest is a request whose routing is to be explained. It is not sent.
-type ExplainRequest struct {
-	// Method is the method; empty means GET.
-	Method string
-	// URL is scheme://host/path?query.
-	URL string
-	// Header holds the request headers.
-	Header http.Header
-	// EntryPoint is the name of the entrypoint; empty means the one that matches the URL.
-	EntryPoint string
-	// Client is the client's address; empty means 127.0.0.1.
-	Client string
-}
-
-// Explainer reports which router serves a request, and why.
-type Explainer interface {
-	// Explain returns a value that is encoded as JSON, or an error if the request is invalid.
-	Explain(request ExplainRequest) (any, error)
-}
-
-func explain(w http.ResponseWriter, r *http.Request, explainer Explainer, write func(http.ResponseWriter, int, any)) {
+// explain reports which router serves the request that the query describes; it is not sent.
+func (h *handler) explain(w http.ResponseWriter, r *http.Request) {
 	query, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
-		write(w, http.StatusBadRequest, Problem{Message: "query: " + err.Error()})
+		h.write(w, http.StatusBadRequest, Problem{Message: "query: " + err.Error()})
 		return
 	}
-	question := ExplainRequest{
+	question := router.Question{
 		Method:     query.Get("method"),
 		URL:        query.Get("url"),
 		Header:     http.Header{},
@@ -43,21 +26,21 @@ func explain(w http.ResponseWriter, r *http.Request, explainer Explainer, write 
 		question.Method = http.MethodGet
 	}
 	if question.URL == "" {
-		write(w, http.StatusBadRequest, Problem{Message: "query: url is missing"})
+		h.write(w, http.StatusBadRequest, Problem{Message: "query: url is missing"})
 		return
 	}
 	for _, line := range query["header"] {
 		name, value, ok := strings.Cut(line, ":")
 		if name = strings.TrimSpace(name); !ok || name == "" {
-			write(w, http.StatusBadRequest, Problem{Message: "query: header is not of the form NAME: VALUE"})
+			h.write(w, http.StatusBadRequest, Problem{Message: "query: header is not of the form NAME: VALUE"})
 			return
 		}
 		question.Header.Add(name, strings.TrimSpace(value))
 	}
-	answer, err := explainer.Explain(question)
+	answer, err := h.options.Explain(question)
 	if err != nil {
-		write(w, http.StatusBadRequest, Problem{Message: err.Error()})
+		h.write(w, http.StatusBadRequest, Problem{Message: err.Error()})
 		return
 	}
-	write(w, http.StatusOK, answer)
+	h.write(w, http.StatusOK, answer)
 }

@@ -139,11 +139,12 @@ func sampleState() *pipeline.State {
 func sampleOptions() Options {
 	all := &served{}
 	return Options{
-		State: fixed{sampleState()}, Static: sampleStatic(), Explainer: all, Lister: all, Logger: telemetry.Discard{},
+		State: fixed{sampleState()}, Static: sampleStatic(), Logger: telemetry.Discard{},
+		Explain: all.Explain, Routes: all.Routes, Middlewares: all.Middlewares,
 		Servers: pools{
 			"shop@file":   {"http://192.0.2.1:80": "UP", "http://192.0.2.2:80": "DOWN"},
 			"blog@docker": {"http://192.0.2.8:80": "UP", "http://192.0.2.9:80": "UP", "http://192.0.2.7:80": "UP"},
-		},
+		}.Servers,
 		Version: Version{Version: "1.2.3", Codename: "weir", Start: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)},
 	}
 }

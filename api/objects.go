@@ -78,7 +78,7 @@ func (h *handler) servers(name string) map[string]string {
 	if h.options.Servers == nil {
 		return nil
 	}
-	standing := h.options.Servers.Servers(name)
+	standing := h.options.Servers(name)
 	shown := make(map[string]string, len(standing))
 	for address, status := range standing {
 		shown[redact.URL(address)] = status
@@ -104,7 +104,7 @@ func (h *handler) countServers(r *serviceRow) int {
 	case balancer == nil:
 		return 0
 	case balancer.EndpointSet != "" && h.options.Servers != nil:
-		return len(h.options.Servers.Servers(r.name))
+		return len(h.options.Servers(r.name))
 	}
 	return len(balancer.Servers)
 }

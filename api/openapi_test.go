@@ -54,7 +54,7 @@ func fits(t *testing.T, schema *openapi3.Schema, body []byte) {
 func TestAnswersFitTheDocument(t *testing.T) {
 	of := published(t)
 	options := sampleOptions()
-	options.Certificates = chain{issued(t)}
+	options.Certificates = chain{issued(t)}.Certificates
 	handler := New(options)
 	targets := asked()
 	targets["ready"] = "/api/ready"

@@ -113,3 +113,24 @@ func isBool(f *flag.Flag) bool {
 	value, ok := f.Value.(boolFlag)
 	return ok && value.IsBoolFlag()
 }
+
+// parseFlags parses the arguments of a subcommand that takes flags alone; see flagResult for what it returns.
+func parseFlags(flags *flag.FlagSet, args []string) (code int, done bool) {
+	err := flags.Parse(args)
+	return flagResult(flags, flags.Args(), err)
+}
+
+// flagResult judges parsed arguments among which nothing but flags is expected. When done, the exit code is 0 after
+// a request for help and 2 after a mistake, which has been printed.
+func flagResult(flags *flag.FlagSet, positional []string, err error) (code int, done bool) {
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		return 0, true
+	case err != nil:
+		return 2, true
+	case len(positional) > 0:
+		_, _ = fmt.Fprintf(flags.Output(), "%s: unexpected argument %q\n", flags.Name(), positional[0])
+		return 2, true
+	}
+	return 0, false
+}

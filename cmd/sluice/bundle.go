@@ -3,12 +3,10 @@ package main
 import (
 	"bufio"
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"os"
 	"strings"
 	"time"
@@ -26,8 +24,10 @@ func supportBundle(args, environ []string, stdout, stderr io.Writer) int {
 	headers := headerFlag{}
 	flags := newFlags("bundle", "[--api URL] [--out FILE] [-H 'Name: value'] [--configFile FILE] [OPTIONS]", stderr)
 	flags.Var(headers, "H", "a `header` of the request, like 'Authorization: Basic ...'; may repeat")
-	api := flags.String("api", "", "the `URL` of the API of the running Sluice (default: the entrypoint traefik, with api.insecure)")
-	out := flags.String("out", "", "the `file` to write, which must not exist yet; - for standard output (default: sluice-bundle-TIME.tar.gz)")
+	api := flags.String("api", "",
+		"the `URL` of the API of the running Sluice (default: the entrypoint traefik, with api.insecure)")
+	out := flags.String("out", "",
+		"the `file` to write, which must not exist yet; - for standard output (default: sluice-bundle-TIME.tar.gz)")
 	positional, options, err := parseMixed(flags, args)
 	if code, done := flagResult(flags, positional, err); done {
 		return code
@@ -50,7 +50,8 @@ func supportBundle(args, environ []string, stdout, stderr io.Writer) int {
 		return exitNone
 	}
 	if *out != "-" {
-		say(stdout, "%s: %d bytes; it holds no secrets that Sluice knows of, but names, addresses and paths: look before you hand it on\n", *out, size)
+		say(stdout, "%s: %d bytes; it holds no secrets that Sluice knows of, but names, addresses and paths: "+
+			"look before you hand it on\n", *out, size)
 	}
 	return exitFine
 }
@@ -69,10 +70,11 @@ func apiURL(sources static.Sources) (string, error) {
 }
 
 // fetchBundle writes the archive of the Sluice whose API is at base, with or without /api, and returns its size. What
-// could not be fetched whole leaves no file behind. The Sluice of this machine is believed whatever certificate it
-// shows, which is for its clients.
-func fetchBundle(ctx context.Context, base string, header http.Header, own bool, out string, stdout io.Writer) (int64, error) {
-	response, err := askBundle(ctx, base, header, own)
+// could not be fetched whole leaves no file behind.
+func fetchBundle(
+	ctx context.Context, base string, header http.Header, own bool, out string, stdout io.Writer,
+) (int64, error) {
+	response, err := get(ctx, apiPath(base, "support-dump"), header, own)
 	if err != nil {
 		return 0, err
 	}
@@ -97,41 +99,4 @@ func fetchBundle(ctx context.Context, base string, header http.Header, own bool,
 		return 0, fmt.Errorf("archive not written: %w", err)
 	}
 	return size, nil
-}
-
-// askBundle returns the answer, of which the body must be closed. Credentials of the URL are sent, and no error
-// repeats them.
-func askBundle(ctx context.Context, base string, header http.Header, own bool) (*http.Response, error) {
-	target, err := url.Parse(strings.TrimSuffix(strings.TrimRight(base, "/"), "/api") + "/api/support-dump")
-	if err != nil { // What is wrong with it may be a part of a password.
-		return nil, errors.New("the URL can't be read: is every character of its user and its path escaped that has to be?")
-	}
-	if (target.Scheme != "http" && target.Scheme != "https") || target.Host == "" {
-		return nil, errors.New("the URL is not of the form http://HOST or https://HOST")
-	}
-	user := target.User
-	target.User, target.RawQuery, target.Fragment = nil, "", ""
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), http.NoBody)
-	if err != nil {
-		return nil, err
-	}
-	request.Header = header.Clone()
-	request.Host = header.Get("Host")
-	if user != nil {
-		password, _ := user.Password()
-		request.SetBasicAuth(user.Username(), password)
-	}
-	transport := &http.Transport{ // No proxy of the environment: the answer must be Sluice's own.
-		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: own}, //nolint:gosec // See fetchBundle.
-	}
-	response, err := transport.RoundTrip(request)
-	if err != nil {
-		return nil, fmt.Errorf("GET %s: %w", target, err)
-	}
-	if response.StatusCode == http.StatusOK {
-		return response, nil
-	}
-	defer func() { _ = response.Body.Close() }()
-	line, _ := bufio.NewReader(io.LimitReader(response.Body, 500)).ReadString('\n')
-	return nil, fmt.Errorf("GET %s: %s: %q", target, response.Status, strings.TrimSpace(line))
 }

@@ -1,24 +1,15 @@
 package main
 
 import (
-	"context"
-	"fmt"
 	"io"
 	"maps"
-	"os/signal"
 	"slices"
 	"strings"
-	"sync"
-	"syscall"
-	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/static"
 )
-
-// firstState is how long check, explain and routes wait for the first state of each provider.
-const firstState = 10 * time.Second
 
 // exit codes of the subcommands that look at a configuration.
 const (
@@ -60,7 +51,8 @@ func describeSource(loaded static.Loaded) string {
 	return loaded.File
 }
 
-// printVerdicts writes one verdict a line, with its reason code in brackets, and returns how many objects are quarantined.
+// printVerdicts writes one verdict a line, with its reason code in brackets, and returns how many objects are
+// quarantined.
 func printVerdicts(out io.Writer, verdicts []dynamic.Verdict) int {
 	refused := 0
 	for _, verdict := range verdicts {
@@ -97,24 +89,4 @@ func undelivered(state *pipeline.State) []string {
 		status := state.Providers[name]
 		return !status.Required || status.State == dynamic.StateSynced || status.State == dynamic.StateAbsent
 	})
-}
-
-// settle runs the providers until each has its first state, compiles once, and stops; nothing listens.
-func settle(config *static.Configuration) (*system, *pipeline.State, error) {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
-	defer stop()
-	s, err := assemble(config, silent{}, false)
-	if err != nil {
-		return nil, nil, err
-	}
-	var watching sync.WaitGroup
-	defer watching.Wait()
-	watched, cancel := context.WithCancel(ctx)
-	defer cancel()
-	watching.Go(func() { s.clusters.Watch(watched) })
-	state, err := s.pipeline.Once(ctx, firstState)
-	if err != nil {
-		return nil, nil, fmt.Errorf("reading the providers: %w", err)
-	}
-	return s, state, nil
 }

@@ -14,7 +14,8 @@ import (
 // the configuration or the arguments are wrong.
 func explain(args, environ []string, stdout, stderr io.Writer) int {
 	headers := headerFlag{}
-	flags := newFlags("explain", "METHOD URL [-H 'Name: value'] [--entrypoint NAME] [--client ADDRESS] [--json] [--api URL]", stderr)
+	flags := newFlags("explain",
+		"METHOD URL [-H 'Name: value'] [--entrypoint NAME] [--client ADDRESS] [--json] [--api URL]", stderr)
 	flags.Var(headers, "H", "a `header` of the request, 'Name: value'; may repeat")
 	entrypoint := flags.String("entrypoint", "", "the `name` of the entrypoint (default: by the URL's port and scheme)")
 	client := flags.String("client", "", "the client's `address`, for ClientIP (default 127.0.0.1)")

@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
-	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
-	"net/http"
 	"time"
 
 	"github.com/sluiceproxy/sluice/static"
@@ -28,40 +24,20 @@ func healthcheck(args, environ []string, stdout, stderr io.Writer) int {
 	own := *url == ""
 	if own {
 		if *url, err = readyURL(static.Sources{Args: options, Environ: environ}); err != nil {
-			_, _ = fmt.Fprintf(stderr, "sluice healthcheck: %v\n", err)
+			say(stderr, "sluice healthcheck: %v\n", err)
 			return 1
 		}
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), healthcheckTimeout)
 	defer cancel()
-	if err := askReady(ctx, *url, own); err != nil {
-		_, _ = fmt.Fprintf(stderr, "not ready: %v\n", err)
+	response, err := get(ctx, *url, nil, own)
+	if err != nil {
+		say(stderr, "not ready: %v\n", err)
 		return 1
 	}
-	_, _ = fmt.Fprintf(stdout, "ready: %s\n", *url)
+	_ = response.Body.Close()
+	say(stdout, "ready: %s\n", *url)
 	return 0
-}
-
-// askReady returns nil when the URL is answered with 200. The error quotes the first line of any other answer. The
-// Sluice of this machine is believed whatever certificate it shows, which is for its clients.
-func askReady(ctx context.Context, url string, own bool) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
-	}
-	// No proxy of the environment: the answer must be Sluice's own.
-	transport := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: own}} //nolint:gosec // See above.
-	defer transport.CloseIdleConnections()
-	response, err := transport.RoundTrip(request)
-	if err != nil {
-		return fmt.Errorf("GET %s: %w", url, err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode == http.StatusOK {
-		return nil
-	}
-	line, _ := bufio.NewReader(io.LimitReader(response.Body, 4096)).ReadString('\n')
-	return fmt.Errorf("GET %s: %s: %.500q", url, response.Status, line)
 }
 
 // readyURL finds where the static configuration serves /ready, as seen from this machine.

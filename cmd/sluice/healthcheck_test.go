@@ -34,10 +34,10 @@ func TestHealthcheckAsksReady(t *testing.T) {
 		says      string
 	}{
 		{"ready", server.URL + "/ready", 0, "ready: " + server.URL + "/ready\n"},
-		{"not ready", server.URL + "/else", 1, `503 Service Unavailable: "{\"file\":\"pending\"}\n"`},
+		{"not ready", server.URL + "/else", 1, `503 Service Unavailable: "{\"file\":\"pending\"}"`},
 		{"a redirect is no answer", server.URL + "/moved", 1, "302 Found"},
 		{"nobody there", gone.URL + "/ready", 1, "connection refused"},
-		{"no URL", "http://[", 1, "missing ']'"},
+		{"no URL", "http://[", 1, "the URL can't be read"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

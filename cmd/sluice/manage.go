@@ -2,137 +2,88 @@ package main
 
 import (
 	"cmp"
-	"crypto/x509"
 	"net/http"
 	"runtime/debug"
+	"slices"
+	"time"
 
 	"github.com/sluiceproxy/sluice/api"
 	"github.com/sluiceproxy/sluice/api/bundle"
 	"github.com/sluiceproxy/sluice/api/dashboard"
-	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/api/live"
 	"github.com/sluiceproxy/sluice/pipeline"
-	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/router"
+	"github.com/sluiceproxy/sluice/telemetry/log"
 )
 
-// silent are loggers for commands that answer a question.
-type silent struct{}
-
-// For returns a logger that writes nothing.
-func (silent) For(string) telemetry.Logger { return telemetry.Discard{} }
-
-// serveAPI adds the API to the internal services, and the dashboard where it is wanted.
-func (s *system) serveAPI(services map[string]http.Handler, logger telemetry.Logger) {
-	config := s.config.API
-	parts := []api.Part{s.live, bundle.New(bundle.Options{State: s, Static: s.config, Metrics: s.metrics.Handler(), Logger: logger})}
-	if config.Dashboard {
-		page := dashboard.New(dashboard.Options{BasePath: config.BasePath, Name: config.DashboardName})
-		parts = append(parts, page)
-		services[pipeline.ServiceDashboard] = api.Protect(config.BasePath, logger, page)
-	}
-	version := release()
-	version.Start = s.started
-	services[pipeline.ServiceAPI] = api.New(api.Options{
-		State: s, Static: s.config, Explainer: table{s}, Lister: table{s}, Servers: servers{s}, Certificates: certificates{s},
-		Version: version, Parts: parts, Logger: logger, BasePath: config.BasePath,
-	})
+// management is what Sluice serves about itself and has to be drained.
+type management struct {
+	ping *api.Ping
+	live *live.Live
 }
 
-// release says which Sluice this is.
+// newManagement adds the services that Sluice itself answers. Any router may name one, so there are none but those that
+// the static configuration asks for.
+func newManagement(s *system, services map[string]http.Handler) *management {
+	config, logger, metrics := s.config, s.logs.For(log.SubsystemAPI), s.observability.metrics
+	services[pipeline.ServiceNoop] = http.HandlerFunc(noop)
+	status := 0
+	if config.Ping != nil {
+		status = config.Ping.TerminatingStatusCode
+	}
+	version := release()
+	m := &management{
+		ping: api.NewPing(s.pipeline, status, logger),
+		live: live.New(live.Options{
+			State: s.pipeline, Logger: logger, Endpoints: s.balancing, Traffic: metrics, Version: version.Version,
+		}),
+	}
+	if config.Ping != nil {
+		services[pipeline.ServicePing] = m.ping
+	}
+	if config.Metrics != nil && config.Metrics.Prometheus != nil {
+		services[pipeline.ServicePrometheus] = metrics.Handler()
+	}
+	if config.API == nil {
+		return m
+	}
+	parts := []api.Part{m.live, bundle.New(bundle.Options{
+		State: s.pipeline, Static: config, Metrics: metrics.Handler(), Logger: logger,
+	})}
+	if config.API.Dashboard {
+		page := dashboard.New(dashboard.Options{BasePath: config.API.BasePath, Name: config.API.DashboardName})
+		parts = append(parts, page)
+		services[pipeline.ServiceDashboard] = api.Protect(config.API.BasePath, logger, page)
+	}
+	services[pipeline.ServiceAPI] = api.New(api.Options{
+		State: s.pipeline, Static: config, Version: version, Parts: parts, Logger: logger, BasePath: config.API.BasePath,
+		Explain: func(question router.Question) (any, error) { return s.target.Table().Explain(question) },
+		Routes:  func() any { return s.target.Table().Routes() },
+		Middlewares: func() any {
+			return slices.AppendSeq([]router.MiddlewareStanding{}, s.compiler.Middlewares()) // [], and not null.
+		},
+		Servers:      s.balancing.servers,
+		Certificates: s.compiler.Certificates,
+	})
+	return m
+}
+
+// drain ends event streams, and has ping answer that Sluice stops.
+func (m *management) drain() {
+	m.ping.Drain()
+	m.live.Drain()
+}
+
+// release returns the version of this binary.
 func release() api.Version {
-	version := api.Version{Version: "unknown", Codename: "sluice"}
+	version := api.Version{Version: "unknown", Codename: "sluice", Start: time.Now()}
 	if build, ok := debug.ReadBuildInfo(); ok {
 		version.Version = cmp.Or(build.Main.Version, version.Version)
 	}
 	return version
 }
 
-// servers says how the servers of load balancers stand.
-type servers struct{ system *system }
-
-// Servers returns UP or DOWN for each server of a service by its URL, as Traefik has it; nil for a service without
-// servers.
-func (s servers) Servers(service string) map[string]string {
-	pool, known := s.system.registry.Lookup(service)
-	if !known {
-		return nil
-	}
-	status := map[string]string{}
-	for url, up := range serverStates(pool) {
-		status[url] = "DOWN"
-		if up {
-			status[url] = "UP"
-		}
-	}
-	return status
+// noop answers 418: it stands behind routers whose middlewares always answer.
+func noop(w http.ResponseWriter, _ *http.Request) {
+	http.Error(w, http.StatusText(http.StatusTeapot), http.StatusTeapot)
 }
-
-// serverStates tells which servers of a pool get requests, or would but for being in good health too seldom.
-func serverStates(pool *loadbalancer.Pool) map[string]bool {
-	states := map[string]bool{}
-	snapshot := pool.Snapshot()
-	var order []string
-	for member := range snapshot.Members() {
-		order = append(order, member.URL())
-	}
-	i := 0
-	for state := range snapshot.States() {
-		up := state == loadbalancer.Serving || state == loadbalancer.Draining
-		states[order[i]] = states[order[i]] || up
-		i++
-	}
-	return states
-}
-
-// countStanding has the metrics read how servers stand, which certificates there are, and of whom there is still
-// something to count.
-func (s *system) countStanding() {
-	s.metrics.CountServers(func(yield func(telemetry.ServerStatus) bool) {
-		for pool := range s.registry.Pools() {
-			for url, up := range serverStates(pool) {
-				if !yield(telemetry.ServerStatus{Service: pool.Name(), URL: url, Up: up}) {
-					return
-				}
-			}
-		}
-	})
-	s.metrics.CountPools(func(yield func(telemetry.PoolStatus) bool) {
-		for pool := range s.registry.Pools() {
-			if !yield(poolStatus(pool)) {
-				return
-			}
-		}
-	})
-	s.metrics.CountCertificates(func(yield func(*x509.Certificate) bool) {
-		for _, leaf := range (certificates{s}).Certificates() {
-			if !yield(leaf) {
-				return
-			}
-		}
-	})
-	s.metrics.ServeOnly(func() (routers, services map[string]bool) {
-		services = map[string]bool{}
-		for pool := range s.registry.Pools() {
-			services[pool.Name()] = true
-		}
-		return s.target.Table().Names(), services
-	})
-}
-
-// poolStatus counts the endpoints of a pool by how they stand.
-func poolStatus(pool *loadbalancer.Pool) telemetry.PoolStatus {
-	status := telemetry.PoolStatus{Service: pool.Name(), Endpoints: map[string]int{}}
-	snapshot := pool.Snapshot()
-	for state := range snapshot.States() {
-		status.Endpoints[state.String()]++
-	}
-	for member := range snapshot.Members() {
-		status.InFlight += int64(member.Endpoint().InFlight())
-	}
-	return status
-}
-
-// certificates lists what clients are shown.
-type certificates struct{ system *system }
-
-// Certificates returns the leaves of the certificates that serve.
-func (c certificates) Certificates() []*x509.Certificate { return c.system.compiler.Certificates() }

@@ -42,8 +42,8 @@ func tuneMemory(logger telemetry.Logger) {
 	}
 }
 
-// settleMemory gives back what reading the first state has left behind, once that serves.
-func (s *system) settleMemory(ctx context.Context) {
+// freeMemory returns to the system what reading the first state has left behind, once that serves.
+func (s *system) freeMemory(ctx context.Context) {
 	select {
 	case <-s.pipeline.FirstReady():
 		debug.FreeOSMemory()

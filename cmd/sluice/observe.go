@@ -18,19 +18,18 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry/tracing"
 )
 
-// lastSend is how long what waits for collectors has when Sluice stops.
+// lastSend is how long the last data for collectors may take when Sluice stops.
 const lastSend = 5 * time.Second
 
-// loggers are the loggers of the subsystems; log.Log is.
-type loggers interface {
-	For(subsystem string) telemetry.Logger
-}
-
-// observers receive the records of requests, beside the counters. Each is nil unless it is configured.
-type observers struct {
-	access *accesslog.Log
-	tracer *tracing.Tracer
-	pusher pusher
+// observability is what records requests. access, tracer and pusher are nil unless they are configured.
+type observability struct {
+	config   *static.Configuration
+	logs     loggers
+	metrics  *telemetry.Metrics
+	failures *telemetry.Failures
+	access   *accesslog.Log
+	tracer   *tracing.Tracer
+	pusher   pusher
 }
 
 // pusher sends metrics until it is shut down.
@@ -38,166 +37,157 @@ type pusher interface {
 	Shutdown(ctx context.Context) error
 }
 
-// watched returns which records of requests are needed. The dashboard reads the counters, too.
-func watched(config *static.Configuration) telemetry.Observe {
-	var all telemetry.Observe
-	if config.Metrics != nil || config.API != nil {
-		all |= telemetry.ObserveMetrics
+// newObservability returns the counters, of which nothing runs yet.
+func newObservability(config *static.Configuration, logs loggers) (*observability, error) {
+	o := &observability{
+		config: config, logs: logs, failures: telemetry.NewFailures(logs.For(log.SubsystemRequests)),
 	}
-	if config.AccessLog != nil {
-		all |= telemetry.ObserveAccess
-	}
-	if config.Tracing != nil {
-		all |= telemetry.ObserveTrace | telemetry.ObserveDetail
-	}
-	return all
-}
-
-// internals returns which records are needed of requests to Sluice's own services (addInternals).
-func internals(config *static.Configuration) telemetry.Observe {
-	var all telemetry.Observe
-	if config.Metrics != nil && config.Metrics.AddInternals {
-		all |= telemetry.ObserveMetrics
-	}
-	if config.AccessLog != nil && config.AccessLog.AddInternals {
-		all |= telemetry.ObserveAccess
-	}
-	if config.Tracing != nil && config.Tracing.AddInternals {
-		all |= telemetry.ObserveTrace | telemetry.ObserveDetail
-	}
-	return all
-}
-
-// observed says what an entrypoint records (entryPoints.<name>.observability).
-func observed(config *static.EntryPointTelemetry) telemetry.Observe {
-	var all telemetry.Observe
-	if config.Metrics {
-		all |= telemetry.ObserveMetrics
-	}
-	if config.AccessLogs {
-		all |= telemetry.ObserveAccess
-	}
-	if config.Tracing {
-		all |= telemetry.ObserveTrace
-	}
-	if config.TraceVerbosity == "detailed" {
-		all |= telemetry.ObserveDetail
-	}
-	return all
-}
-
-// metricsOptions says what /metrics and a collector get to see.
-func metricsOptions(config *static.Configuration, dropped func() uint64) (telemetry.MetricsOptions, error) {
-	options := telemetry.MetricsOptions{Dropped: dropped}
-	if config.Metrics == nil {
-		return options, nil
-	}
-	if shown := config.Metrics.Prometheus; shown != nil {
+	options := telemetry.MetricsOptions{Dropped: o.failures.Dropped}
+	if config.Metrics != nil && config.Metrics.Prometheus != nil {
+		shown := config.Metrics.Prometheus
 		options.Buckets, options.HeaderLabels = shown.Buckets, shown.HeaderLabels
-		options.EntryPoints, options.Routers, options.Services = shown.AddEntryPointsLabels, shown.AddRoutersLabels, shown.AddServicesLabels
+		options.EntryPoints, options.Routers = shown.AddEntryPointsLabels, shown.AddRoutersLabels
+		options.Services = shown.AddServicesLabels
 	}
-	if pushed := config.Metrics.OTLP; pushed != nil {
-		options.Pushed = push.View(*pushed)
+	if config.Metrics != nil && config.Metrics.OTLP != nil {
+		options.Pushed = push.View(*config.Metrics.OTLP)
 	}
 	if err := options.Validate(); err != nil {
-		return options, fmt.Errorf("metrics: %w", err)
+		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	return options, nil
+	o.metrics = telemetry.NewMetrics(options)
+	return o, nil
 }
 
-// observe starts the configured observers. On an error none is left running.
-func (s *system) observe(ctx context.Context) error {
-	logger := s.logs.For(log.SubsystemTelemetry)
+// open starts the configured outputs.
+func (o *observability) open(ctx context.Context) error {
+	logger := o.logs.For(log.SubsystemTelemetry)
 	otlp.Report(logger)
-	var err error
-	if s.observers.access, err = openAccessLog(ctx, s.config.AccessLog, logger); err != nil {
+	if err := o.openAccessLog(ctx, logger); err != nil {
 		return fmt.Errorf("accessLog: %w", err)
 	}
-	if s.observers.tracer, err = openTracer(ctx, s.config.Tracing, logger); err != nil {
-		return fmt.Errorf("tracing: %w", err)
+	if config := o.config.Tracing; config != nil {
+		target := cmp.Or(config.OTLP, &static.TracingOTLP{})
+		exporter, err := otlp.Spans(ctx, target.GRPC, target.HTTP)
+		if err != nil {
+			return fmt.Errorf("tracing: otlp: %w", err)
+		}
+		if o.tracer, err = tracing.New(*config, exporter, logger); err != nil {
+			return fmt.Errorf("tracing: %w", err)
+		}
+		o.metrics.CountDropped("traces", o.tracer.Dropped)
 	}
-	if s.observers.pusher, err = s.openPush(ctx); err != nil {
-		return err
-	}
-	if s.observers.access != nil {
-		s.metrics.CountDropped("access_log", s.observers.access.Dropped)
-	}
-	if tracer := s.observers.tracer; tracer != nil {
-		s.metrics.CountDropped("traces", tracer.Dropped)
-		s.target.Trace(tracer)
+	if metrics := o.config.Metrics; metrics != nil && metrics.OTLP != nil {
+		exporter, err := otlp.Metrics(ctx, metrics.OTLP.GRPC, metrics.OTLP.HTTP)
+		if err != nil {
+			return fmt.Errorf("metrics.otlp: %w", err)
+		}
+		if o.pusher, err = push.New(*metrics.OTLP, o.metrics.Pushed(), exporter); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-func openAccessLog(ctx context.Context, config *static.AccessLog, logger telemetry.Logger) (*accesslog.Log, error) {
+func (o *observability) openAccessLog(ctx context.Context, logger telemetry.Logger) error {
+	config := o.config.AccessLog
 	if config == nil {
-		return nil, nil
+		return nil
 	}
 	options := accesslog.Options{Logger: logger}
 	if config.OTLP != nil {
 		exporter, err := otlp.Logs(ctx, config.OTLP.GRPC, config.OTLP.HTTP)
 		if err != nil {
-			return nil, fmt.Errorf("otlp: %w", err)
+			return fmt.Errorf("otlp: %w", err)
 		}
-		options.Exporter, options.Resource = exporter, otlp.Resource(config.OTLP.ServiceName, config.OTLP.ResourceAttributes)
+		options.Exporter = exporter
+		options.Resource = otlp.Resource(config.OTLP.ServiceName, config.OTLP.ResourceAttributes)
 	}
-	return accesslog.New(*config, options)
+	var err error
+	if o.access, err = accesslog.New(*config, options); err != nil {
+		return err
+	}
+	o.metrics.CountDropped("access_log", o.access.Dropped)
+	return nil
 }
 
-func openTracer(ctx context.Context, config *static.Tracing, logger telemetry.Logger) (*tracing.Tracer, error) {
-	if config == nil {
-		return nil, nil
-	}
-	target := cmp.Or(config.OTLP, &static.TracingOTLP{})
-	exporter, err := otlp.Spans(ctx, target.GRPC, target.HTTP)
-	if err != nil {
-		return nil, fmt.Errorf("otlp: %w", err)
-	}
-	return tracing.New(*config, exporter, logger)
-}
-
-// dependencies returns what an entrypoint tells and asks.
-func (s *system) dependencies(name string, config *static.EntryPoint) entrypoint.Dependencies {
-	requests := s.metrics.Entrypoint(name)
+// dependencies returns what an entrypoint reports to.
+func (o *observability) dependencies(name string, config *static.EntryPoint) entrypoint.Dependencies {
+	requests := o.metrics.Entrypoint(name)
 	deps := entrypoint.Dependencies{
-		Logger:      s.logs.For(log.SubsystemEntrypoint),
+		Logger:      o.logs.For(log.SubsystemEntrypoint),
 		Connections: requests,
-		Observe:     observed(&config.Observability) & watched(s.config),
-		Watched:     watched(s.config),
-		Sinks:       []entrypoint.Sink{requests, s.failures},
+		Observe:     observed(&config.Observability) & watched(o.config),
+		Watched:     watched(o.config),
+		Sinks:       []entrypoint.Sink{requests, o.failures},
 	}
-	if access := s.observers.access; access != nil {
+	if o.access != nil {
 		// A router may switch the log on.
-		deps.Observe |= access.Wants() & telemetry.ObserveHeaders
-		deps.Starter = access
-		deps.Sinks = append(deps.Sinks, access)
+		deps.Observe |= o.access.Wants() & telemetry.ObserveHeaders
+		deps.Starter = o.access
+		deps.Sinks = append(deps.Sinks, o.access)
 	}
-	if s.observers.tracer != nil {
+	if o.tracer != nil {
 		// Before the others: lines of the access log contain the trace.
-		deps.Sinks = slices.Insert(deps.Sinks, 0, entrypoint.Sink(s.observers.tracer))
+		deps.Sinks = slices.Insert(deps.Sinks, 0, entrypoint.Sink(o.tracer))
 	}
 	return deps
 }
 
-// stopObserving sends what waits, to all collectors at once: one that does not answer takes no time from another.
-func (s *system) stopObserving() {
+// close sends the last data to all collectors at once, so that one that does not answer delays no other.
+func (o *observability) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), lastSend)
 	defer cancel()
-	logger := s.logs.For(log.SubsystemTelemetry)
+	logger := o.logs.For(log.SubsystemTelemetry)
 	var ends sync.WaitGroup
-	if tracer := s.observers.tracer; tracer != nil {
+	if o.tracer != nil {
 		ends.Go(func() {
-			if err := tracer.Shutdown(ctx); err != nil {
+			if err := o.tracer.Shutdown(ctx); err != nil {
 				logger.Warn("the last spans were not sent", "error", err)
 			}
 		})
 	}
-	if pusher := s.observers.pusher; pusher != nil {
+	if o.pusher != nil {
 		ends.Go(func() {
-			if err := pusher.Shutdown(ctx); err != nil {
+			if err := o.pusher.Shutdown(ctx); err != nil {
 				logger.Warn("the last metrics were not sent", "error", err)
 			}
 		})
 	}
 	ends.Wait()
+}
+
+// records returns the records of requests that the outputs need.
+func records(metrics, access, traces bool) telemetry.Observe {
+	var all telemetry.Observe
+	if metrics {
+		all |= telemetry.ObserveMetrics
+	}
+	if access {
+		all |= telemetry.ObserveAccess
+	}
+	if traces {
+		all |= telemetry.ObserveTrace | telemetry.ObserveDetail
+	}
+	return all
+}
+
+// watched returns which records of requests are needed. The dashboard reads the counters, too.
+func watched(config *static.Configuration) telemetry.Observe {
+	return records(config.Metrics != nil || config.API != nil, config.AccessLog != nil, config.Tracing != nil)
+}
+
+// internals returns which records are needed of requests to Sluice's own services (addInternals).
+func internals(config *static.Configuration) telemetry.Observe {
+	return records(config.Metrics != nil && config.Metrics.AddInternals,
+		config.AccessLog != nil && config.AccessLog.AddInternals, config.Tracing != nil && config.Tracing.AddInternals)
+}
+
+// observed returns what an entrypoint records (entryPoints.<name>.observability).
+func observed(config *static.EntryPointTelemetry) telemetry.Observe {
+	all := records(config.Metrics, config.AccessLogs, config.Tracing)
+	if config.TraceVerbosity == "detailed" {
+		return all | telemetry.ObserveDetail
+	}
+	return all &^ telemetry.ObserveDetail
 }

@@ -44,9 +44,9 @@ func TestCollectorsEndBesideEachOther(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &system{logs: silent{}, observers: observers{tracer: tracer, pusher: metrics}}
+		o := &observability{logs: silent{}, tracer: tracer, pusher: metrics}
 		began := time.Now()
-		s.stopObserving()
+		o.close()
 		if took := time.Since(began); took != lastSend {
 			t.Errorf("the end took %v, want %v", took, lastSend)
 		}
@@ -69,7 +69,7 @@ func (h *heard) Debug(message string, _ ...any) { h.lines = append(h.lines, mess
 func TestStraysHoldNoAnswers(t *testing.T) {
 	logger := &heard{}
 	line := "Unsolicited response received on idle HTTP channel starting with \"HTTP/1.1 200\\r\\nSet-Cookie: s3cr3t\"; err=<nil>\n"
-	if n, err := (strays{logger}).Write([]byte(line)); n != len(line) || err != nil {
+	if n, err := (libraryLog{logger}).Write([]byte(line)); n != len(line) || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
 	if len(logger.lines) != 1 || logger.lines[0] != "Unsolicited response received on idle HTTP channel" {
@@ -133,12 +133,13 @@ func TestWhatAnEntrypointTells(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tracer.Shutdown(t.Context()) //nolint:errcheck // It has nothing to send.
-	s := &system{
-		config: &static.Configuration{AccessLog: &static.AccessLog{}, Tracing: &static.Tracing{}}, logs: silent{},
-		metrics: telemetry.NewMetrics(telemetry.MetricsOptions{}), failures: telemetry.NewFailures(telemetry.Discard{}),
-		observers: observers{access: access, tracer: tracer},
+	config := &static.Configuration{AccessLog: &static.AccessLog{}, Tracing: &static.Tracing{}}
+	o, err := newObservability(config, silent{})
+	if err != nil {
+		t.Fatal(err)
 	}
-	deps := s.dependencies("web", &static.EntryPoint{Observability: static.EntryPointTelemetry{Tracing: true, Metrics: true}})
+	o.access, o.tracer = access, tracer
+	deps := o.dependencies("web", &static.EntryPoint{Observability: static.EntryPointTelemetry{Tracing: true, Metrics: true}})
 	if want := telemetry.ObserveTrace | telemetry.ObserveHeaders; deps.Observe != want {
 		t.Errorf("records begin with %b, want %b", deps.Observe, want)
 	}
@@ -148,12 +149,12 @@ func TestWhatAnEntrypointTells(t *testing.T) {
 	if deps.Starter != entrypoint.Starter(access) {
 		t.Errorf("%T hears of requests that begin", deps.Starter)
 	}
-	order := []entrypoint.Sink{tracer, s.metrics.Entrypoint("web"), s.failures, access}
+	order := []entrypoint.Sink{tracer, o.metrics.Entrypoint("web"), o.failures, access}
 	if !slices.Equal(deps.Sinks, order) {
 		t.Errorf("sinks %T, want %T", deps.Sinks, order)
 	}
-	s.observers = observers{}
-	if bare := s.dependencies("web", &static.EntryPoint{}); len(bare.Sinks) != 2 || bare.Starter != nil {
+	o.access, o.tracer = nil, nil
+	if bare := o.dependencies("web", &static.EntryPoint{}); len(bare.Sinks) != 2 || bare.Starter != nil {
 		t.Errorf("without access log and traces there are %d sinks, and %T hears of requests that begin", len(bare.Sinks), bare.Starter)
 	}
 }

@@ -12,7 +12,33 @@ import (
 
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/router"
+	"github.com/sluiceproxy/sluice/static"
+	"github.com/sluiceproxy/sluice/telemetry"
 )
+
+// printFindings writes the findings that an operator should act on, one a line.
+func printFindings(out io.Writer, findings []static.Finding) {
+	for _, finding := range findings {
+		switch finding.Severity {
+		case static.Error:
+			say(out, "%s\n", finding)
+		case static.Warning:
+			say(out, "%s (warning)\n", finding)
+		case static.Debug:
+		}
+	}
+}
+
+// logFindings logs what does not keep Sluice from starting.
+func logFindings(logger telemetry.Logger, findings []static.Finding) {
+	for _, finding := range findings {
+		if finding.Severity == static.Debug {
+			logger.Debug(finding.String())
+		} else {
+			logger.Warn(finding.String())
+		}
+	}
+}
 
 // printJSON writes an answer as indented JSON.
 func printJSON(out io.Writer, answer any) {
@@ -24,8 +50,8 @@ func printJSON(out io.Writer, answer any) {
 
 // printExplanation writes an explanation for people.
 func printExplanation(out io.Writer, answer router.Explanation) {
-	say(out, "%s %s on host %s, entrypoint %s, %s\n", answer.Method, plainly(answer.Path), plainly(answer.Host), answer.EntryPoint,
-		withTLS(answer.TLS))
+	say(out, "%s %s on host %s, entrypoint %s, %s\n", answer.Method, plainly(answer.Path), plainly(answer.Host),
+		answer.EntryPoint, withTLS(answer.TLS))
 	if answer.Router != nil {
 		say(out, "router      %s, priority %d\n", answer.Router.Name, answer.Router.Priority)
 		say(out, "  rule      %s\n", answer.Router.Rule)
@@ -93,7 +119,8 @@ func printService(out io.Writer, service router.ServiceStanding, indent string) 
 	}
 	say(out, "\n")
 	for _, endpoint := range service.Endpoints {
-		say(out, "  endpoint  %s%s://%s, share %d%s\n", indent, endpoint.Scheme, endpoint.Address, endpoint.Share, standing(endpoint.State))
+		say(out, "  endpoint  %s%s://%s, share %d%s\n", indent,
+			endpoint.Scheme, endpoint.Address, endpoint.Share, standing(endpoint.State))
 	}
 	if service.Kind == "loadBalancer" && len(service.Endpoints) == 0 {
 		say(out, "  endpoint  %snone, so its requests are answered 503\n", indent)
@@ -116,7 +143,8 @@ func printRoutes(out io.Writer, listings []router.Listing) {
 			secure = "yes"
 		}
 		say(table, "%s\t%s\t%s\t%d\t%s\t%s\t%s\t%s\n", listing.Name, strings.Join(listing.EntryPoints, ","), secure,
-			listing.Priority, listing.Rule, cmp.Or(strings.Join(listing.Middlewares, ","), "-"), cmp.Or(listing.Service, "-"), status)
+			listing.Priority, listing.Rule, cmp.Or(strings.Join(listing.Middlewares, ","), "-"),
+			cmp.Or(listing.Service, "-"), status)
 	}
 	_ = table.Flush()
 }

@@ -1,15 +1,11 @@
 package main
 
 import (
-	"context"
-	"os"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/router"
-	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // Names, rules and reasons are whatever somebody has declared: they must not add lines or speak to the terminal.
@@ -30,24 +26,4 @@ func TestPrintedTextStaysOnItsLine(t *testing.T) {
 	if text := out.String(); !strings.Contains(text, `router a\x1b[2Jb\nc\u202e: a\x1b[2Jb\nc\u202e`) {
 		t.Errorf("printed %q", text)
 	}
-}
-
-// SIGHUP must not end a Sluice that has no files to read again.
-func TestHangupWithoutFiles(t *testing.T) {
-	s := &system{logger: telemetry.Discard{}}
-	ctx, cancel := context.WithCancel(t.Context())
-	hangups, done := make(chan os.Signal), make(chan struct{})
-	go func() {
-		s.reloadOnHangup(ctx, hangups)
-		close(done)
-	}()
-	for range 2 {
-		select {
-		case hangups <- syscall.SIGHUP:
-		case <-done:
-			t.Fatal("nobody listens to SIGHUP")
-		}
-	}
-	cancel()
-	<-done
 }

@@ -1,15 +1,24 @@
 package main
 
 import (
+	"bufio"
+	"cmp"
 	"context"
+	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/sluiceproxy/sluice/router"
+	"github.com/sluiceproxy/sluice/static"
 )
 
 // maxAnswer bounds an answer of the API, in bytes.
@@ -32,31 +41,93 @@ func questionQuery(question router.Question) url.Values {
 	return query
 }
 
-// askAPI asks a running Sluice. base is the URL of its API with or without /api.
+// askAPI decodes the answer of a running Sluice. base is the URL of its API with or without /api.
 func askAPI(base, path string, query url.Values, answer any) error {
-	target := strings.TrimSuffix(strings.TrimRight(base, "/"), "/api") + "/api/" + path
-	if len(query) > 0 {
-		target += "?" + query.Encode()
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), firstState)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
-	if err != nil {
-		return err
-	}
-	transport := &http.Transport{}
-	defer transport.CloseIdleConnections()
-	response, err := transport.RoundTrip(request)
+	response, err := get(ctx, apiPath(base, path)+"?"+query.Encode(), nil, false)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	return json.NewDecoder(io.LimitReader(response.Body, maxAnswer)).Decode(answer)
+}
+
+// apiPath returns the URL of a path of the API. base may end in /api.
+func apiPath(base, path string) string {
+	return strings.TrimSuffix(strings.TrimRight(base, "/"), "/api") + "/api/" + path
+}
+
+// get sends a request to a running Sluice, without a proxy of the environment, and returns its answer, of which the
+// body must be closed. The Sluice of this machine (own) is believed whatever certificate it shows, which is for its
+// clients. Credentials of the URL are sent, and no error repeats them or the query. Another status than 200 is an
+// error with the first line of the body.
+func get(ctx context.Context, target string, header http.Header, own bool) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
+	if err != nil { // What is wrong with it may be a part of a password.
+		return nil, errors.New("the URL can't be read: is every character of its user and its path escaped that has to be?")
+	}
+	at := request.URL
+	if (at.Scheme != "http" && at.Scheme != "https") || at.Host == "" {
+		return nil, errors.New("the URL is not of the form http://HOST or https://HOST")
+	}
+	maps.Copy(request.Header, header)
+	request.Host = cmp.Or(header.Get("Host"), at.Host)
+	if at.User != nil {
+		password, _ := at.User.Password()
+		request.SetBasicAuth(at.User.Username(), password)
+	}
+	shown := (&url.URL{Scheme: at.Scheme, Host: at.Host, Path: at.Path}).String()
+	response, err := (&http.Transport{
+		DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: own}, //nolint:gosec // See above.
+	}).RoundTrip(request)
 	if err != nil {
-		return err
+		return nil, fmt.Errorf("GET %s: %w", shown, err)
 	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("GET %s: %s: %s", target, response.Status, strings.TrimSpace(string(body)))
+	if response.StatusCode == http.StatusOK {
+		return response, nil
 	}
-	return json.Unmarshal(body, answer)
+	defer func() { _ = response.Body.Close() }()
+	line, _ := bufio.NewReader(io.LimitReader(response.Body, 500)).ReadString('\n')
+	return nil, fmt.Errorf("GET %s: %s: %q", shown, response.Status, strings.TrimSpace(line))
+}
+
+// ownURL finds where the static configuration serves something of Sluice's own, as seen from this machine: on the
+// entrypoint, and at the path, that where returns. The error names the flag that sets it.
+func ownURL(
+	sources static.Sources, flag string, where func(*static.Configuration) (entryPoint, path string, err error),
+) (string, error) {
+	loaded, findings := static.Load(sources)
+	for _, finding := range findings {
+		if finding.Severity == static.Error {
+			return "", errors.New(finding.String())
+		}
+	}
+	name, path, err := where(loaded.Configuration)
+	if err != nil {
+		return "", err
+	}
+	entryPoint := loaded.Configuration.EntryPoints[name]
+	if entryPoint == nil {
+		return "", fmt.Errorf("entrypoint %q does not exist: name the address with %s", name, flag)
+	}
+	address, err := static.ParseAddress(entryPoint.Address)
+	if err != nil {
+		return "", fmt.Errorf("entrypoint %q: %w", name, err)
+	}
+	if address.Port == 0 {
+		return "", fmt.Errorf("entrypoint %q listens on a port that the system chooses: name it with %s", name, flag)
+	}
+	host := address.Host
+	if ip, err := netip.ParseAddr(host); host == "" || (err == nil && ip.IsUnspecified()) {
+		host = "127.0.0.1"
+		if ip.Is6() {
+			host = "::1"
+		}
+	}
+	scheme := "http"
+	if entryPoint.HTTP.TLS != nil {
+		scheme = "https"
+	}
+	return scheme + "://" + net.JoinHostPort(host, strconv.Itoa(int(address.Port))) + path, nil
 }

@@ -6,15 +6,12 @@ import (
 	"fmt"
 	"io"
 	stdlog "log"
-	"maps"
 	"os"
 	"os/signal"
-	"slices"
 	"strings"
 	"sync"
 	"syscall"
 
-	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 	"github.com/sluiceproxy/sluice/telemetry/log"
@@ -40,29 +37,36 @@ func serve(args, environ []string, stderr io.Writer) int {
 	defer func() { _ = logs.Close() }() // There is nowhere left to say that it failed.
 	logger := logs.For(log.SubsystemMain)
 	stdlog.SetFlags(0)
-	stdlog.SetOutput(strays{logs.For(log.SubsystemLibrary)})
+	stdlog.SetOutput(libraryLog{logs.For(log.SubsystemLibrary)})
 	logFindings(logger, findings)
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	tuneMemory(logger)
 	go useHugePages(ctx)
-	s, err := assemble(loaded.Configuration, logs, true)
-	if err == nil {
-		s.reopen = append(s.reopen, logs.Reopen)
-		s.metrics.CountDropped("log", logs.Dropped)
-		if loaded.Configuration.Log.OTLP != nil {
-			s.metrics.CountDropped("log_otlp", logs.Unsent)
-		}
-		err = s.observe(ctx)
-	}
-	if err == nil {
-		err = s.run(ctx)
-	}
-	if err != nil {
+	if err := start(ctx, loaded.Configuration, logs); err != nil {
 		logger.Error("sluice stops", "error", err)
 		return 1
 	}
 	return 0
+}
+
+// start assembles a system and runs it until ctx ends.
+func start(ctx context.Context, config *static.Configuration, logs *log.Log) error {
+	s, err := newSystem(config, logs, true)
+	if err != nil {
+		return err
+	}
+	s.observability.metrics.CountDropped("log", logs.Dropped)
+	if config.Log.OTLP != nil {
+		s.observability.metrics.CountDropped("log_otlp", logs.Unsent)
+	}
+	if err := s.observability.open(ctx); err != nil {
+		return err
+	}
+	if s.observability.tracer != nil {
+		s.target.Trace(s.observability.tracer)
+	}
+	return s.run(ctx, logs.Reopen)
 }
 
 // openLog opens the configured log.
@@ -79,18 +83,19 @@ func openLog(config static.Log, stderr io.Writer) (*log.Log, error) {
 	return logs, nil
 }
 
-// strays takes what libraries write to the standard logger.
-type strays struct{ logger telemetry.Logger }
+// libraryLog receives what libraries write to the standard logger.
+type libraryLog struct{ logger telemetry.Logger }
 
-// Write logs one line. What a server sent without being asked is cut off: it may hold a cookie.
-func (s strays) Write(line []byte) (int, error) {
+// Write logs one line. What a server sent without a request is cut off: it may hold a cookie.
+func (l libraryLog) Write(line []byte) (int, error) {
 	text, _, _ := strings.Cut(string(line), ` starting with "`)
-	s.logger.Debug(strings.TrimSpace(text), "from", "library")
+	l.logger.Debug(strings.TrimSpace(text), "from", "library")
 	return len(line), nil
 }
 
 // run listens, and runs everything until ctx ends and the entrypoints have drained. The pipeline goes on while they do.
-func (s *system) run(ctx context.Context) error {
+// reopen opens the log file anew.
+func (s *system) run(ctx context.Context, reopen func() error) error {
 	entrypoints, err := s.listen(ctx)
 	if err != nil {
 		return err
@@ -99,33 +104,40 @@ func (s *system) run(ctx context.Context) error {
 	serving, abort := context.WithCancelCause(ctx)
 	defer abort(nil)
 	var behind, front sync.WaitGroup
-	behind.Go(func() { s.failures.Run(background) })
-	behind.Go(func() { s.clusters.Run(background) })
-	behind.Go(func() { s.settleMemory(background) })
-	behind.Go(func() { s.settleZone(background) })
-	behind.Go(func() { s.logEvents(background) })
-	behind.Go(func() { s.middlewares.Files().Run(background) })
-	behind.Go(func() { s.metrics.Run(background) })
-	if access := s.observers.access; access != nil {
-		behind.Go(func() { _ = access.Run(background) }) // It has told the log what it could not write.
-		s.reopen = append(s.reopen, func() error { access.Reopen(); return nil })
+	for _, task := range []func(context.Context){
+		s.observability.failures.Run, s.observability.metrics.Run, s.sources.clusters.Run, s.balancing.run,
+		s.middlewares.Files().Run, s.freeMemory, s.setZone,
+	} {
+		behind.Go(func() { task(background) })
+	}
+	access := s.observability.access
+	if access != nil {
+		behind.Go(func() { _ = access.Run(background) }) // It has logged what it could not write.
 	}
 	behind.Go(func() {
 		if err := s.pipeline.Run(background); err != nil {
 			abort(fmt.Errorf("pipeline: %w", err))
 		}
 	})
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
+	hangups := notify(syscall.SIGHUP)
 	defer signal.Stop(hangups)
-	behind.Go(func() { s.reloadOnHangup(background, hangups) })
-	moved := make(chan os.Signal, 1)
-	signal.Notify(moved, syscall.SIGUSR1)
-	defer signal.Stop(moved)
-	behind.Go(func() { s.reopenFiles(background, moved) })
+	behind.Go(func() { each(background, hangups, func() { s.sources.reload(s.logger) }) })
+	rotations := notify(syscall.SIGUSR1)
+	defer signal.Stop(rotations)
+	behind.Go(func() {
+		each(background, rotations, func() {
+			if err := reopen(); err != nil {
+				s.logger.Error("SIGUSR1: a log file cannot be opened again", "error", err)
+			}
+			if access != nil {
+				access.Reopen()
+			}
+			s.logger.Info("SIGUSR1: log files are opened again")
+		})
+	})
 	for _, entrypoint := range entrypoints {
 		front.Go(func() {
-			s.hold(serving, entrypoint.Name())
+			s.awaitReady(serving, entrypoint.Name())
 			if err := entrypoint.Serve(serving); err != nil {
 				abort(err)
 			}
@@ -133,16 +145,14 @@ func (s *system) run(ctx context.Context) error {
 	}
 	front.Go(func() {
 		<-serving.Done()
-		s.ping.Drain()
-		s.live.Drain()
+		s.management.drain()
 		s.logger.Info("stopping: entrypoints drain")
 	})
 	front.Wait()
 	cancel()
 	behind.Wait()
-	s.stopObserving()
-	s.prober.Close()
-	s.mirrors.Close()
+	s.observability.close()
+	s.balancing.close()
 	s.middlewares.Close()
 	s.logger.Info("stopped")
 	if cause := context.Cause(serving); !errors.Is(cause, context.Canceled) {
@@ -151,62 +161,19 @@ func (s *system) run(ctx context.Context) error {
 	return nil
 }
 
-// listen binds all TCP entrypoints, or none when one of them cannot be bound.
-func (s *system) listen(ctx context.Context) ([]*entrypoint.Entrypoint, error) {
-	var bound []*entrypoint.Entrypoint
-	for _, name := range slices.Sorted(maps.Keys(s.config.EntryPoints)) {
-		config := *s.config.EntryPoints[name]
-		if s.config.Global.NotAppendXForwardedFor {
-			config.ForwardedHeaders.NotAppendXForwardedFor = true
-		}
-		if address, err := config.ListenAddress(); err != nil || address.Network != "tcp" {
-			continue
-		}
-		opened, err := entrypoint.New(name, &config, s.target.Handler(name), s.target.TLS(name), s.dependencies(name, &config))
-		if err == nil {
-			err = opened.Listen(ctx)
-		}
-		if err != nil {
-			for _, other := range bound {
-				_ = other.Close()
-			}
-			return nil, err
-		}
-		s.logger.Info("listening", "entrypoint", name, "address", opened.Addr().String())
-		bound = append(bound, opened)
-	}
-	return bound, nil
+// notify returns a channel that receives a signal; signal.Stop ends that.
+func notify(sig os.Signal) chan os.Signal {
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, sig)
+	return signals
 }
 
-// reopenFiles opens the files of the logs anew on SIGUSR1, after they were rotated.
-func (s *system) reopenFiles(ctx context.Context, moved <-chan os.Signal) {
+// each calls do for every signal until ctx ends.
+func each(ctx context.Context, signals <-chan os.Signal, do func()) {
 	for {
 		select {
-		case <-moved:
-			for _, reopen := range s.reopen {
-				if err := reopen(); err != nil {
-					s.logger.Error("SIGUSR1: a log file cannot be opened again", "error", err)
-				}
-			}
-			s.logger.Info("SIGUSR1: log files are opened again")
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-// reloadOnHangup reads the files again on SIGHUP. Without files there is nothing to read, and nothing to end for
-// either.
-func (s *system) reloadOnHangup(ctx context.Context, hangups <-chan os.Signal) {
-	for {
-		select {
-		case <-hangups:
-			if s.files == nil {
-				s.logger.Info("SIGHUP: there are no files to read again")
-				continue
-			}
-			s.logger.Info("SIGHUP: files are read again")
-			s.files.Reload()
+		case <-signals:
+			do()
 		case <-ctx.Done():
 			return
 		}

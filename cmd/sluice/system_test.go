@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,9 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/static"
-	"github.com/sluiceproxy/sluice/telemetry"
 )
 
 // A router of anybody may name these services, so one that the operator has not asked for must not exist.
@@ -28,13 +27,16 @@ func TestInternalServicesAreThoseThatAreAskedFor(t *testing.T) {
 		{"metrics elsewhere", &static.Configuration{Metrics: &static.Metrics{}}, []string{"noop@internal"}},
 		{"everything", everything, []string{"api@internal", "dashboard@internal", "noop@internal", "ping@internal", "prometheus@internal"}},
 	} {
-		s := &system{config: test.config, logs: silent{}, target: router.NewSwitch(nil)}
-		s.metrics = telemetry.NewMetrics(telemetry.MetricsOptions{})
-		if diff := cmp.Diff(test.want, slices.Sorted(maps.Keys(s.internalServices()))); diff != "" {
-			t.Errorf("%s: services (-want +got):\n%s", test.name, diff)
+		s, err := newSystem(test.config, silent{}, false)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if s.ping == nil {
-			t.Errorf("%s: nobody can be told that Sluice drains", test.name)
+		services := map[string]http.Handler{}
+		if newManagement(s, services).ping == nil {
+			t.Errorf("%s: no ping to drain", test.name)
+		}
+		if diff := cmp.Diff(test.want, slices.Sorted(maps.Keys(services))); diff != "" {
+			t.Errorf("%s: services (-want +got):\n%s", test.name, diff)
 		}
 	}
 }

@@ -122,7 +122,8 @@ func (h *whoamiHandler) setHealth(w http.ResponseWriter, r *http.Request) {
 
 // echo sends every WebSocket message back.
 func (h *whoamiHandler) echo(w http.ResponseWriter, r *http.Request) {
-	connection, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true}) // Any origin: there is nothing to protect.
+	// Any origin: there is nothing to protect.
+	connection, err := websocket.Accept(w, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
 	if err != nil {
 		return // Accept has answered.
 	}

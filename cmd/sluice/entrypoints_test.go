@@ -13,7 +13,7 @@ func TestLoopbackEntrypoints(t *testing.T) {
 		"127.0.0.1:80": true, "127.1.2.3:80": true, "[::1]:80": true, "[::ffff:127.0.0.1]:80": true, "localhost:80": true, "LocalHost:80": true,
 		":80": false, "0.0.0.0:80": false, "[::]:80": false, "10.0.0.1:80": false, "192.168.0.1:80": false, "[fe80::1]:80": false, "localhost.test:80": false,
 	} {
-		found, err := inherited(&static.Configuration{EntryPoints: map[string]*static.EntryPoint{"web": {Address: address}}})
+		found, err := routerEntryPoints(&static.Configuration{EntryPoints: map[string]*static.EntryPoint{"web": {Address: address}}})
 		if err != nil || len(found) != 1 {
 			t.Errorf("%s: %v, %v", address, found, err)
 			continue
@@ -46,7 +46,7 @@ func TestEntrypointsThatBelieveAnybody(t *testing.T) {
 		"protocol of all":   {static.EntryPoint{ProxyProtocol: &static.ProxyProtocol{TrustedIPs: ranges("::/0")}}, false, true},
 	} {
 		test.entrypoint.Address = ":80"
-		found, err := inherited(&static.Configuration{EntryPoints: map[string]*static.EntryPoint{"web": &test.entrypoint}})
+		found, err := routerEntryPoints(&static.Configuration{EntryPoints: map[string]*static.EntryPoint{"web": &test.entrypoint}})
 		if err != nil || len(found) != 1 {
 			t.Errorf("%s: %v, %v", name, found, err)
 			continue

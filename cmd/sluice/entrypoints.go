@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/entrypoint"
+	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/router"
+	"github.com/sluiceproxy/sluice/static"
+)
+
+// routerEntryPoints returns what routers inherit from the TCP entrypoints, in the order of their names. Without
+// asDefault anywhere, all of them but the internal one take routers that name no entrypoint.
+func routerEntryPoints(config *static.Configuration) ([]router.EntryPoint, error) {
+	explicit := false
+	for _, declared := range config.EntryPoints {
+		explicit = explicit || declared.AsDefault
+	}
+	var found []router.EntryPoint
+	for _, name := range slices.Sorted(maps.Keys(config.EntryPoints)) {
+		declared := config.EntryPoints[name]
+		address, err := declared.ListenAddress()
+		if err != nil {
+			return nil, fmt.Errorf("entrypoint %q: %w", name, err)
+		}
+		if address.Network != "tcp" {
+			continue
+		}
+		proxy := declared.ProxyProtocol
+		found = append(found, router.EntryPoint{
+			Name:        name,
+			Port:        int(address.Port),
+			Policy:      entrypoint.Policy(&declared.HTTP),
+			Default:     declared.AsDefault || (!explicit && name != static.InternalEntryPoint),
+			Middlewares: declared.HTTP.Middlewares,
+			TLS:         routerTLS(declared.HTTP.TLS),
+			Observe:     observed(&declared.Observability),
+			Loopback:    loopback(address.Host),
+
+			AnyForwarded: declared.ForwardedHeaders.Insecure || trustsMost(declared.ForwardedHeaders.TrustedIPs),
+			AnyPeer:      proxy != nil && (proxy.Insecure || trustsMost(proxy.TrustedIPs)),
+		})
+	}
+	return found, nil
+}
+
+// loopback reports whether an address is reached from this machine alone.
+func loopback(host string) bool {
+	address, err := netip.ParseAddr(host)
+	return err == nil && address.Unmap().IsLoopback() || strings.EqualFold(host, "localhost")
+}
+
+// trustsMost reports whether a list of trusted peers includes half of all addresses or more.
+func trustsMost(trusted []forwarded.Range) bool { return forwarded.TrustOf(trusted).CoversMost() }
+
+func routerTLS(config *static.TLS) *dynamic.RouterTLS {
+	if config == nil {
+		return nil
+	}
+	inherited := &dynamic.RouterTLS{Options: config.Options, CertResolver: config.CertResolver}
+	for _, domain := range config.Domains {
+		inherited.Domains = append(inherited.Domains, dynamic.Domain{Main: domain.Main, SANs: domain.SANs})
+	}
+	return inherited
+}
+
+// listen binds all TCP entrypoints, or none when one of them cannot be bound.
+func (s *system) listen(ctx context.Context) ([]*entrypoint.Entrypoint, error) {
+	var bound []*entrypoint.Entrypoint
+	for _, name := range slices.Sorted(maps.Keys(s.config.EntryPoints)) {
+		config := *s.config.EntryPoints[name]
+		if s.config.Global.NotAppendXForwardedFor {
+			config.ForwardedHeaders.NotAppendXForwardedFor = true
+		}
+		if address, err := config.ListenAddress(); err != nil || address.Network != "tcp" {
+			continue
+		}
+		opened, err := entrypoint.New(name, &config, s.target.Handler(name), s.target.TLS(name),
+			s.observability.dependencies(name, &config))
+		if err == nil {
+			err = opened.Listen(ctx)
+		}
+		if err != nil {
+			for _, other := range bound {
+				_ = other.Close()
+			}
+			return nil, err
+		}
+		s.logger.Info("listening", "entrypoint", name, "address", opened.Addr().String())
+		bound = append(bound, opened)
+	}
+	return bound, nil
+}
+
+// firstRoutes bounds how long the first clients wait for the first routes.
+const firstRoutes = 10 * time.Second
+
+// awaitReady waits until Sluice is ready for the first time, at most ten seconds: earlier connections wait in the queue
+// of the socket and are not answered 404. The entrypoints of Sluice's own services serve at once.
+func (s *system) awaitReady(ctx context.Context, entrypoint string) {
+	if strings.EqualFold(entrypoint, static.InternalEntryPoint) ||
+		s.config.Ping != nil && s.config.Ping.EntryPoint == entrypoint {
+		return
+	}
+	timer := time.NewTimer(firstRoutes)
+	defer timer.Stop()
+	select {
+	case <-s.pipeline.FirstReady():
+	case <-timer.C:
+		s.logger.Warn("not ready yet; what is known serves", "entrypoint", entrypoint)
+	case <-ctx.Done():
+	}
+}

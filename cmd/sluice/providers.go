@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/pipeline"
+	"github.com/sluiceproxy/sluice/provider"
+	"github.com/sluiceproxy/sluice/provider/dns"
+	"github.com/sluiceproxy/sluice/provider/docker"
+	"github.com/sluiceproxy/sluice/provider/file"
+	"github.com/sluiceproxy/sluice/provider/kubernetes"
+	"github.com/sluiceproxy/sluice/static"
+	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/log"
+)
+
+// dnsProvider is the name of the provider that resolves servers given by name.
+const dnsProvider = "dns"
+
+// sources are the providers that the static configuration names.
+type sources struct {
+	entries  []provider.Entry
+	resolver *dns.Provider
+	files    *file.Provider // nil without files
+	clusters *kubernetes.Clusters
+}
+
+func newSources(
+	all *static.Configuration, state func() kubernetes.State, metrics *telemetry.Metrics, logs loggers,
+) (*sources, error) {
+	config := all.Providers
+	s := &sources{resolver: dns.New(dnsProvider, dns.Options{
+		Resolvers: config.DNS.Resolvers, MinTTL: time.Duration(config.DNS.MinTTL), MaxTTL: time.Duration(config.DNS.MaxTTL),
+	}, logs.For(log.SubsystemDNS))}
+	s.entries = []provider.Entry{
+		{Name: pipeline.InternalProvider, Provider: fixed{pipeline.Internal(all)}, Required: true},
+		{Name: dnsProvider, Provider: s.resolver},
+	}
+	var err error
+	if config.File != nil {
+		if s.files, err = file.New(*config.File, logs.For(log.SubsystemFile)); err != nil {
+			return nil, fmt.Errorf("providers.file: %w", err)
+		}
+		s.entries = append(s.entries, provider.Entry{Name: file.Name, Provider: s.files, Required: true})
+	}
+	if config.Docker != nil {
+		containers, err := docker.New(*config.Docker, logs.For(log.SubsystemDocker))
+		if err != nil {
+			return nil, err
+		}
+		s.entries = append(s.entries, provider.Entry{Name: docker.Name, Provider: containers, Required: true})
+	}
+	s.clusters, err = kubernetes.New(kubernetes.Options{
+		CRD: config.KubernetesCRD, Ingress: config.KubernetesIngress,
+		State: state, Metrics: metrics, Logger: logs.For(log.SubsystemKubernetes),
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.entries = append(s.entries, s.clusters.Entries()...)
+	return s, nil
+}
+
+// reload reads the files again.
+func (s *sources) reload(logger telemetry.Logger) {
+	if s.files == nil {
+		logger.Info("SIGHUP: there are no files to read again")
+		return
+	}
+	logger.Info("SIGHUP: files are read again")
+	s.files.Reload()
+}
+
+// fixed provides objects that are made once, from the static configuration.
+type fixed struct{ configuration *dynamic.Configuration }
+
+// Provide sends the objects and waits for ctx to end.
+func (f fixed) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
+	select {
+	case messages <- dynamic.Message{ProviderName: pipeline.InternalProvider, Configuration: f.configuration}:
+		<-ctx.Done()
+	case <-ctx.Done():
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"crypto/x509"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/sluiceproxy/sluice/api/live"
+	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/router"
+	"github.com/sluiceproxy/sluice/telemetry"
+)
+
+// countStatus registers what the metrics read at each scrape: pools, middlewares, certificates, and the routers and
+// services that still exist.
+func (s *system) countStatus() {
+	metrics, registry, mirrors := s.observability.metrics, s.balancing.registry, s.balancing.mirrors
+	metrics.CountBalance(mapped(registry.Pools(), balanceCounts))
+	metrics.CountPools(mapped(registry.Pools(), poolStatus))
+	metrics.CountMiddlewares(mapped(s.compiler.Middlewares(), middlewareCounts))
+	metrics.CountServers(func(yield func(telemetry.ServerStatus) bool) {
+		for pool := range registry.Pools() {
+			for url, up := range serversUp(pool) {
+				if !yield(telemetry.ServerStatus{Service: pool.Name(), URL: url, Up: up}) {
+					return
+				}
+			}
+		}
+	})
+	metrics.CountMirrors(map[string]func() uint64{
+		"sent":    func() uint64 { return mirrors.Counts().Sent },
+		"dropped": func() uint64 { return mirrors.Counts().Dropped },
+		"unread":  func() uint64 { return mirrors.Counts().Unread },
+		"broken":  func() uint64 { return mirrors.Counts().Broken },
+	})
+	metrics.CountCertificates(func(yield func(*x509.Certificate) bool) {
+		slices.Values(s.compiler.Certificates())(yield)
+	})
+	metrics.ServeOnly(func() (routers, services map[string]bool) {
+		services = map[string]bool{}
+		for pool := range registry.Pools() {
+			services[pool.Name()] = true
+		}
+		return s.target.Table().Names(), services
+	})
+}
+
+// mapped yields what to returns for each element.
+func mapped[A, B any](from iter.Seq[A], to func(A) B) iter.Seq[B] {
+	return func(yield func(B) bool) {
+		for one := range from {
+			if !yield(to(one)) {
+				return
+			}
+		}
+	}
+}
+
+// balanceCounts reads the counters of a pool.
+func balanceCounts(pool *loadbalancer.Pool) telemetry.BalanceCounts {
+	c := pool.Counters()
+	return telemetry.BalanceCounts{Service: pool.Name(), Counts: map[string]uint64{
+		"retries": c.Retries.Load(), "retries_exhausted": c.Exhausted.Load(),
+		"ejections": c.Ejections.Load(), "returns": c.Returns.Load(), "ejections_spared": c.EjectionsOverflow.Load(),
+		"checks_failed": c.ChecksFailed.Load(), "checks_passed": c.ChecksPassed.Load(), "panics": c.Panics.Load(),
+		"saturated": c.Saturated.Load(), "waited": c.Waited.Load(), "spilled": c.Spilled.Load(),
+		"moved": c.Moved.Load(), "cut": c.Cut.Load(),
+	}}
+}
+
+// poolStatus counts the endpoints of a pool by their state.
+func poolStatus(pool *loadbalancer.Pool) telemetry.PoolStatus {
+	status := telemetry.PoolStatus{Service: pool.Name(), Endpoints: map[string]int{}}
+	snapshot := pool.Snapshot()
+	for state := range snapshot.States() {
+		status.Endpoints[state.String()]++
+	}
+	for member := range snapshot.Members() {
+		status.InFlight += int64(member.Endpoint().InFlight())
+	}
+	return status
+}
+
+// middlewareCounts adds up what a middleware holds for its owners, so that the number of series does not grow with that
+// of routers.
+func middlewareCounts(status router.MiddlewareStanding) telemetry.MiddlewareCounts {
+	sum := telemetry.MiddlewareCounts{
+		Middleware: status.Name, Events: status.Counts, Levels: map[string]int64{}, States: map[string]int{},
+	}
+	for _, owner := range status.Owners {
+		if owner.State != "" {
+			sum.States[owner.State]++
+		}
+		for level, value := range owner.Levels {
+			sum.Levels[level] += value
+		}
+	}
+	return sum
+}
+
+// serversUp returns which servers of a pool take requests, or would if none were unhealthy.
+func serversUp(pool *loadbalancer.Pool) map[string]bool {
+	snapshot := pool.Snapshot()
+	states, next := map[string]bool{}, slices.Collect(snapshot.States())
+	i := 0
+	for member := range snapshot.Members() {
+		up := next[i] == loadbalancer.Serving || next[i] == loadbalancer.Draining
+		states[member.URL()] = states[member.URL()] || up
+		i++
+	}
+	return states
+}
+
+// servers returns UP or DOWN for each server of a service by its URL, as Traefik's API has it; nil for a service
+// without servers.
+func (b *balancing) servers(service string) map[string]string {
+	pool, known := b.registry.Lookup(service)
+	if !known {
+		return nil
+	}
+	status := map[string]string{}
+	for url, up := range serversUp(pool) {
+		status[url] = "DOWN"
+		if up {
+			status[url] = "UP"
+		}
+	}
+	return status
+}
+
+// Endpoints returns the endpoints that the query selects, for the API.
+func (b *balancing) Endpoints(query live.EndpointQuery) []func() live.Endpoint {
+	found := b.registry.EndpointStatuses(loadbalancer.EndpointQuery(query))
+	selected := make([]func() live.Endpoint, len(found))
+	for i, status := range found {
+		selected[i] = func() live.Endpoint { return endpointStatus(status) }
+	}
+	return selected
+}
+
+func endpointStatus(status loadbalancer.EndpointStatus) live.Endpoint {
+	key := status.Endpoint().Key()
+	shown := live.Endpoint{
+		Address: status.Address(), Source: key.Source, UID: key.UID,
+		InFlight: status.Endpoint().InFlight(), ConnectFailures: status.Endpoint().ConnectFailures(),
+		Pools: []live.EndpointPool{}, Upstreams: []live.EndpointUpstream{},
+	}
+	for _, member := range status.Memberships(time.Now()) {
+		shown.Pools = append(shown.Pools, live.EndpointPool{
+			Service: member.Service, State: member.State.String(), Reason: member.Reason,
+			BackSeconds: member.Back.Seconds(), Share: member.Share, LatencySeconds: member.Latency.Seconds(),
+			SlowStart: member.SlowStart, Sticky: member.Sticky,
+		})
+	}
+	for _, upstream := range status.Upstreams() {
+		shown.Upstreams = append(shown.Upstreams, live.EndpointUpstream{
+			Scheme: upstream.Scheme, Host: upstream.Host, IdleConnections: upstream.Idle,
+		})
+	}
+	return shown
+}
