@@ -71,6 +71,7 @@ func SetPath(r *http.Request, escaped string) error {
 	return nil
 }
 
+// PrependPath puts an escaped prefix before the path of r, as [SetPath] with both together.
 func PrependPath(r *http.Request, prefix string) error {
 	path, ok := EscapedPath(r)
 	if !ok {

@@ -75,6 +75,7 @@ type Node struct {
 	size, height int32
 }
 
+// Field is one entry of a map.
 type Field struct {
 	// Key is the key as it is written.
 	Key string

@@ -50,6 +50,7 @@ func (w *Writer) Write(body []byte) (int, error) {
 	return w.ResponseWriter.Write(body)
 }
 
+// WriteString begins the response.
 func (w *Writer) WriteString(body string) (int, error) {
 	w.Begin(http.StatusOK)
 	return io.WriteString(w.ResponseWriter, body)
@@ -66,6 +67,7 @@ func (w *Writer) Splices() bool {
 	return httpio.Splices(w.ResponseWriter)
 }
 
+// Flush begins the response and sends buffered data.
 func (w *Writer) Flush() { _ = w.FlushError() }
 
 // FlushError is Flush for http.ResponseController.

@@ -52,7 +52,6 @@ func play(t *testing.T, options map[string]any, containers []*enginetypes.Inspec
 	})
 }
 
-// run runs the provider for as long as during takes.
 func (s *stage) run(during func()) {
 	ctx, cancel := context.WithCancel(s.t.Context())
 	messages, done, taken := make(chan dynamic.Message), make(chan error, 1), make(chan struct{})
