@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/forwarded"
+	"github.com/sluiceproxy/sluice/immutable"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -59,7 +60,7 @@ func sampleStatic() *static.Configuration {
 // sampleHTTP has an object of each sort, with secrets.
 func sampleHTTP() *dynamic.HTTPConfiguration {
 	return &dynamic.HTTPConfiguration{
-		Routers: map[string]*dynamic.Router{
+		Routers: immutable.Of(map[string]*dynamic.Router{
 			"shop@file": {
 				Rule: "Host(`shop.test`)", Service: "shop", Middlewares: []string{"auth", "limit@docker"},
 				EntryPoints: []string{"web"},
@@ -74,8 +75,8 @@ func sampleHTTP() *dynamic.HTTPConfiguration {
 				Rule: "PathPrefix(`/ping`)", Service: "ping@internal", EntryPoints: []string{"traefik"},
 				Priority: 1<<63 - 1,
 			},
-		},
-		Services: map[string]*dynamic.Service{
+		}),
+		Services: immutable.Of(map[string]*dynamic.Service{
 			"shop@file": {LoadBalancer: &dynamic.ServersLoadBalancer{
 				Strategy: "wrr", Servers: []dynamic.Server{
 					{URL: "http://user:" + secret + "@192.0.2.1:80/?token=" + secret},
@@ -94,15 +95,15 @@ func sampleHTTP() *dynamic.HTTPConfiguration {
 				Name:   "shop",
 				Weight: pointer(3),
 			}}}},
-		},
-		Middlewares: map[string]*dynamic.Middleware{
+		}),
+		Middlewares: immutable.Of(map[string]*dynamic.Middleware{
 			"auth@file": {BasicAuth: &dynamic.BasicAuth{Users: []string{"ann:" + secret}, Realm: "shop"}},
 			"limit@docker": {RateLimit: &dynamic.RateLimit{Average: 10, Redis: &dynamic.Redis{
 				Endpoints: []string{"redis:6379"},
 				Password:  secret,
 			}}},
 			"demo@file": {Plugin: map[string]map[string]any{"demo": {"token": secret, "deep": []any{secret, 7}}}},
-		},
+		}),
 	}
 }
 
@@ -122,7 +123,7 @@ func sampleState() *pipeline.State {
 		Ready:      true,
 		Configuration: &dynamic.Configuration{
 			HTTP: sampleHTTP(),
-			TCP:  &dynamic.TCPConfiguration{Routers: map[string]*dynamic.Unsupported{"db@file": {}}},
+			TCP:  &dynamic.TCPConfiguration{Routers: immutable.Of(map[string]*dynamic.Unsupported{"db@file": {}})},
 			UDP:  &dynamic.UDPConfiguration{},
 		},
 		Verdicts: []dynamic.Verdict{

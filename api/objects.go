@@ -135,15 +135,16 @@ func (h *handler) mountObjects(root *mux.Router) {
 		order: orderMiddlewares,
 		show:  func(m *middlewareRow) any { return m.show(m.named()) },
 	})
-	for path, plain := range map[string]listing[*object]{
-		"/api/tcp/routers":     {noun: "router", pick: func(v *view) table[*object] { return v.tcpRouters }},
-		"/api/tcp/services":    {noun: "service", pick: func(v *view) table[*object] { return v.tcpServices }},
-		"/api/tcp/middlewares": {noun: "middleware", pick: func(v *view) table[*object] { return v.tcpMiddlewares }},
-		"/api/udp/routers":     {noun: "router", pick: func(v *view) table[*object] { return v.udpRouters }},
-		"/api/udp/services":    {noun: "service", pick: func(v *view) table[*object] { return v.udpServices }},
+	for path, kind := range map[string]dynamic.Kind{
+		"/api/tcp/routers": dynamic.KindTCPRouter, "/api/tcp/services": dynamic.KindTCPService,
+		"/api/tcp/middlewares": dynamic.KindTCPMiddleware,
+		"/api/udp/routers":     dynamic.KindUDPRouter, "/api/udp/services": dynamic.KindUDPService,
 	} {
-		plain.show = func(o *object) any { return o.named() }
-		mount(h, root, path, plain)
+		mount(h, root, path, listing[*object]{
+			noun: strings.TrimSuffix(path[len("/api/tcp/"):], "s"),
+			pick: func(v *view) table[*object] { return v.unsupported[kind] },
+			show: func(o *object) any { return o.named() },
+		})
 	}
 	Get(root, h.prefix+"/api/rawdata", h.rawData)
 }
@@ -218,11 +219,11 @@ func (h *handler) rawData(w http.ResponseWriter, _ *http.Request) {
 		Routers:        all(v.routers, func(r *routerRow) routerJSON { return r.show(r.unnamed()) }),
 		Middlewares:    all(v.middlewares, func(m *middlewareRow) middlewareJSON { return m.show(m.unnamed()) }),
 		Services:       all(v.services, func(s *serviceRow) serviceJSON { return h.showService(s, s.unnamed()) }),
-		TCPRouters:     all(v.tcpRouters, (*object).unnamed),
-		TCPMiddlewares: all(v.tcpMiddlewares, (*object).unnamed),
-		TCPServices:    all(v.tcpServices, (*object).unnamed),
-		UDPRouters:     all(v.udpRouters, (*object).unnamed),
-		UDPServices:    all(v.udpServices, (*object).unnamed),
+		TCPRouters:     all(v.unsupported[dynamic.KindTCPRouter], (*object).unnamed),
+		TCPMiddlewares: all(v.unsupported[dynamic.KindTCPMiddleware], (*object).unnamed),
+		TCPServices:    all(v.unsupported[dynamic.KindTCPService], (*object).unnamed),
+		UDPRouters:     all(v.unsupported[dynamic.KindUDPRouter], (*object).unnamed),
+		UDPServices:    all(v.unsupported[dynamic.KindUDPService], (*object).unnamed),
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -181,7 +182,7 @@ func TestListsFollowTheState(t *testing.T) {
 	}
 	more := again
 	http := *again.Configuration.HTTP
-	http.Routers = map[string]*dynamic.Router{"new@file": {}}
+	http.Routers = immutable.Of(map[string]*dynamic.Router{"new@file": {}})
 	more.Configuration = &dynamic.Configuration{HTTP: &http}
 	state.state = &more
 	if got, _ := names(t, handler, "/api/http/routers"); len(got) != 1 || got[0] != "new@file" {
@@ -191,14 +192,18 @@ func TestListsFollowTheState(t *testing.T) {
 
 // crowd is a state with many routers, each with a service of its own.
 func crowd(count int) *pipeline.State {
-	http := &dynamic.HTTPConfiguration{Routers: map[string]*dynamic.Router{}, Services: map[string]*dynamic.Service{}}
+	http := &dynamic.HTTPConfiguration{
+		Routers: immutable.Of(map[string]*dynamic.Router{}), Services: immutable.Of(map[string]*dynamic.Service{}),
+	}
 	for i := range count {
 		name := "router-" + strconv.Itoa(i) + "@kubernetescrd"
-		http.Routers[name] = &dynamic.Router{
+		http.Routers = http.Routers.With(name, &dynamic.Router{
 			Rule:    "Host(`host-" + strconv.Itoa(i) + ".example.com`) && PathPrefix(`/api`)",
 			Service: name, EntryPoints: []string{"web"},
-		}
-		http.Services[name] = &dynamic.Service{LoadBalancer: &dynamic.ServersLoadBalancer{EndpointSet: name}}
+		})
+		http.Services = http.Services.With(name, &dynamic.Service{
+			LoadBalancer: &dynamic.ServersLoadBalancer{EndpointSet: name},
+		})
 	}
 	return &pipeline.State{Configuration: &dynamic.Configuration{HTTP: http}}
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/static"
 )
 
@@ -118,10 +119,12 @@ func (h *handler) overview(w http.ResponseWriter, _ *http.Request) {
 	}{
 		HTTP: protocol{Routers: v.routers.statusCounts(), Services: v.services.statusCounts(), Middlewares: v.middlewares.statusCounts()},
 		TCP: protocol{
-			Routers: v.tcpRouters.statusCounts(), Services: v.tcpServices.statusCounts(),
-			Middlewares: v.tcpMiddlewares.statusCounts(),
+			Routers: v.unsupported[dynamic.KindTCPRouter].statusCounts(), Services: v.unsupported[dynamic.KindTCPService].statusCounts(),
+			Middlewares: v.unsupported[dynamic.KindTCPMiddleware].statusCounts(),
 		},
-		UDP:          protocol{Routers: v.udpRouters.statusCounts(), Services: v.udpServices.statusCounts()},
+		UDP: protocol{
+			Routers: v.unsupported[dynamic.KindUDPRouter].statusCounts(), Services: v.unsupported[dynamic.KindUDPService].statusCounts(),
+		},
 		Certificates: countCertificates(h.certificates()),
 		Features:     featuresOf(h.options.Static),
 		Providers:    configured(reflect.ValueOf(h.options.Static.Providers)),

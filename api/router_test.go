@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/api"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -83,7 +84,7 @@ func TestRoutersHaveTheirEffectiveOptions(t *testing.T) {
 		"nowhere@file":     {RuleSyntax: "v3"},
 		"service@internal": {RuleSyntax: "default", Observability: all},
 	}
-	http := &dynamic.HTTPConfiguration{Routers: routers}
+	http := &dynamic.HTTPConfiguration{Routers: immutable.Of(routers)}
 	raw := get[struct{ Routers map[string]router }](t, "/api/rawdata", http, entryPoints)
 	if diff := cmp.Diff(want, raw.Routers); diff != "" {
 		t.Errorf("/api/rawdata (-want +got):\n%s", diff)
@@ -102,7 +103,9 @@ func TestQueryOfAnErrorPageIsShown(t *testing.T) {
 	const query = "{status}.html?locale=en"
 	page := &dynamic.ErrorPage{Status: []string{"500-599"}, Service: "pages", Query: query}
 	answer := get[struct{ Errors struct{ Query string } }](t, "/api/http/middlewares/page@file",
-		&dynamic.HTTPConfiguration{Middlewares: map[string]*dynamic.Middleware{"page@file": {Errors: page}}}, nil)
+		&dynamic.HTTPConfiguration{
+			Middlewares: immutable.Of(map[string]*dynamic.Middleware{"page@file": {Errors: page}}),
+		}, nil)
 	if answer.Errors.Query != query {
 		t.Errorf("query = %q, expected %q", answer.Errors.Query, query)
 	}
@@ -116,11 +119,11 @@ func TestRuleIsShownAsText(t *testing.T) {
 		Priority int    `json:"priority"`
 	}
 	got := get[[]shown](t, "/api/http/routers?search=header&sortBy=rule&direction=desc", &dynamic.HTTPConfiguration{
-		Routers: map[string]*dynamic.Router{
+		Routers: immutable.Of(map[string]*dynamic.Router{
 			"text@file":  {Rule: "Header(`X-A`, `a`)"},
 			"tree@file":  {Match: &dynamic.Match{Name: "Header", Args: []string{"X-B", "a`b"}}},
 			"other@file": {Match: &dynamic.Match{Name: "Path", Args: []string{"/a"}}},
-		},
+		}),
 	}, nil)
 	want := []shown{{"tree@file", "Header(`X-B`, \"a`b\")", 20}, {"text@file", "Header(`X-A`, `a`)", 18}}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -110,12 +110,12 @@ func common[T comparable](entryPoints []static.EntryPointTelemetry, of func(stat
 	return &value
 }
 
-func routerRows(names []string, declared map[string]*dynamic.Router, statuses map[dynamic.Ref]objectStatus,
+func routerRows(names []string, declared dynamic.Objects[dynamic.Router], statuses map[dynamic.Ref]objectStatus,
 	entryPoints listeners,
 ) table[*routerRow] {
-	rows := make([]*routerRow, 0, len(declared))
+	rows := make([]*routerRow, 0, declared.Len())
 	for _, name := range names {
-		router := declared[name]
+		router := declared.Get(name)
 		rule := router.RuleText()
 		row := &routerRow{
 			object:      newObject(dynamic.KindRouter, name, statuses, rule, router.Service),
@@ -144,20 +144,20 @@ func routerRows(names []string, declared map[string]*dynamic.Router, statuses ma
 
 // serviceRows lists the declared and the internal services, sorted by name.
 func serviceRows(
-	declared map[string]*dynamic.Service, config *static.Configuration, statuses map[dynamic.Ref]objectStatus,
+	declared dynamic.Objects[dynamic.Service], config *static.Configuration, statuses map[dynamic.Ref]objectStatus,
 	usedBy map[string][]string,
 ) table[*serviceRow] {
-	rows := make([]*serviceRow, 0, len(declared)+5)
+	rows := make([]*serviceRow, 0, declared.Len()+5)
 	add := func(name string, service *dynamic.Service) {
 		row := &serviceRow{object: newObject(dynamic.KindService, name, statuses), service: service}
 		row.kind, row.usedBy = kindOf(service), usedBy[name]
 		rows = append(rows, row)
 	}
-	for name, service := range declared {
+	for name, service := range declared.All() {
 		add(name, service)
 	}
 	for _, name := range ownServices(config) {
-		if declared[name] == nil {
+		if declared.Get(name) == nil {
 			add(name, &dynamic.Service{})
 		}
 	}
@@ -183,12 +183,12 @@ func ownServices(config *static.Configuration) []string {
 	return own
 }
 
-func middlewareRows(declared map[string]*dynamic.Middleware, statuses map[dynamic.Ref]objectStatus,
+func middlewareRows(declared dynamic.Objects[dynamic.Middleware], statuses map[dynamic.Ref]objectStatus,
 	usedBy map[string][]string,
 ) table[*middlewareRow] {
-	rows := make([]*middlewareRow, 0, len(declared))
-	for _, name := range slices.Sorted(maps.Keys(declared)) {
-		middleware := declared[name]
+	rows := make([]*middlewareRow, 0, declared.Len())
+	for _, name := range slices.Sorted(declared.Keys()) {
+		middleware := declared.Get(name)
 		row := &middlewareRow{object: newObject(dynamic.KindMiddleware, name, statuses), middleware: middleware}
 		row.kind, row.usedBy = kindOf(middleware), usedBy[name]
 		rows = append(rows, row)
@@ -219,7 +219,7 @@ type usage struct {
 }
 
 // references collects the references of routers and services, sorted by name.
-func references(http *dynamic.HTTPConfiguration, routers, services []string) usage {
+func references(http *dynamic.HTTPConfiguration, routers []string) usage {
 	users := usage{ofServices: map[string][]string{}, ofMiddlewares: map[string][]string{}}
 	note := func(of map[string][]string, reference, by string) {
 		name := qualify(reference, providerOf(by))
@@ -228,14 +228,14 @@ func references(http *dynamic.HTTPConfiguration, routers, services []string) usa
 		}
 	}
 	for _, name := range routers {
-		router := http.Routers[name]
+		router := http.Routers.Get(name)
 		note(users.ofServices, router.Service, name)
 		for _, middleware := range router.Middlewares {
 			note(users.ofMiddlewares, middleware, name)
 		}
 	}
-	for _, name := range services {
-		for _, middleware := range http.Services[name].Middlewares {
+	for _, name := range slices.Sorted(http.Services.Keys()) {
+		for _, middleware := range http.Services.Get(name).Middlewares {
 			note(users.ofMiddlewares, middleware, name)
 		}
 	}

@@ -2,7 +2,6 @@ package api
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -69,7 +68,8 @@ type view struct {
 	services    table[*serviceRow]
 	middlewares table[*middlewareRow]
 
-	tcpRouters, tcpServices, tcpMiddlewares, udpRouters, udpServices table[*object]
+	// unsupported holds the objects of the kinds that are not built yet.
+	unsupported map[dynamic.Kind]table[*object]
 }
 
 // shows reports whether the view is that of a state. Providers are not part of the view.
@@ -95,23 +95,16 @@ func (h *handler) view() *view {
 func newView(state *pipeline.State, config *static.Configuration) *view {
 	configuration := cmp.Or(state.Configuration, &dynamic.Configuration{})
 	http := cmp.Or(configuration.HTTP, &dynamic.HTTPConfiguration{})
-	tcp := cmp.Or(configuration.TCP, &dynamic.TCPConfiguration{})
-	udp := cmp.Or(configuration.UDP, &dynamic.UDPConfiguration{})
 	statuses := summarize(state.Verdicts)
-	routers, services := slices.Sorted(maps.Keys(http.Routers)), slices.Sorted(maps.Keys(http.Services))
-	users := references(http, routers, services)
+	routers := slices.Sorted(http.Routers.Keys())
+	users := references(http, routers)
 	return &view{
 		configuration: state.Configuration,
 		verdicts:      state.Verdicts,
 		routers:       routerRows(routers, http.Routers, statuses, newListeners(config)),
 		services:      serviceRows(http.Services, config, statuses, users.ofServices),
 		middlewares:   middlewareRows(http.Middlewares, statuses, users.ofMiddlewares),
-
-		tcpRouters:     unsupportedRows(dynamic.KindTCPRouter, tcp.Routers, statuses),
-		tcpServices:    unsupportedRows(dynamic.KindTCPService, tcp.Services, statuses),
-		tcpMiddlewares: unsupportedRows(dynamic.KindTCPMiddleware, tcp.Middlewares, statuses),
-		udpRouters:     unsupportedRows(dynamic.KindUDPRouter, udp.Routers, statuses),
-		udpServices:    unsupportedRows(dynamic.KindUDPService, udp.Services, statuses),
+		unsupported:   unsupportedRows(configuration, statuses),
 	}
 }
 
@@ -155,17 +148,24 @@ func newObject(kind dynamic.Kind, name string, statuses map[dynamic.Ref]objectSt
 	return made
 }
 
-// unsupportedRows lists the objects of an unsupported kind, all disabled.
-func unsupportedRows(kind dynamic.Kind, declared map[string]*dynamic.Unsupported,
-	statuses map[dynamic.Ref]objectStatus,
-) table[*object] {
-	rows := make([]*object, 0, len(declared))
-	for _, name := range slices.Sorted(maps.Keys(declared)) {
-		row := newObject(kind, name, statuses)
-		row.status = statusDisabled
-		rows = append(rows, &row)
+// unsupportedRows lists the objects of the kinds that are not built yet, none of which serves.
+func unsupportedRows(
+	declared *dynamic.Configuration, statuses map[dynamic.Ref]objectStatus,
+) map[dynamic.Kind]table[*object] {
+	tables := map[dynamic.Kind]table[*object]{}
+	for _, kind := range dynamic.ObjectKinds() {
+		var rows []*object
+		for name, found := range kind.All(declared) {
+			if _, unsupported := found.(*dynamic.Unsupported); unsupported {
+				row := newObject(kind.Kind(), name, statuses)
+				row.status = statusDisabled
+				rows = append(rows, &row)
+			}
+		}
+		slices.SortFunc(rows, func(a, b *object) int { return cmp.Compare(a.name, b.name) })
+		tables[kind.Kind()] = newTable(rows)
 	}
-	return newTable(rows)
+	return tables
 }
 
 // providerOf returns the part of a qualified name after the last @.

@@ -21,7 +21,7 @@ func TestBalancingIsTheSameInBothLanguages(t *testing.T) {
 		if len(out.Verdicts) > 0 {
 			t.Errorf("%s: %v", name, out.Verdicts)
 		}
-		said = append(said, out.HTTP.Services["everything"])
+		said = append(said, out.HTTP.Services.Get("everything"))
 	}
 	if diff := cmp.Diff(said[0], said[1]); diff != "" {
 		t.Errorf("-yaml +toml:\n%s", diff)
@@ -73,7 +73,7 @@ func TestBalancingByLabels(t *testing.T) {
 		service + "retry.attempts":                       "0",
 		service + "limits.maxpending":                    "5",
 	}
-	var got struct{ HTTP *HTTPConfiguration }
+	var got paerserHTTP
 	if err := parser.Decode(labels, &got, "traefik"); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ http:
         retry: {attempts: 0}
         limits: {maxPending: 5}
 `)
-	if diff := cmp.Diff(out.HTTP.Services["s"], got.HTTP.Services["s"]); diff != "" || len(out.Verdicts) > 0 {
+	if diff := cmp.Diff(out.HTTP.Services.Get("s"), got.HTTP.Services["s"]); diff != "" || len(out.Verdicts) > 0 {
 		t.Errorf("-file +labels:\n%s%v", diff, out.Verdicts)
 	}
 }
@@ -119,7 +119,7 @@ http:
         passHostHeader: true
         responseForwarding: {flushInterval: 100ms}
 `)
-	short, long := out.HTTP.Services["short"], out.HTTP.Services["long"]
+	short, long := out.HTTP.Services.Get("short"), out.HTTP.Services.Get("long")
 	if diff := cmp.Diff(short, long); diff != "" || !Equal(short, long) {
 		t.Errorf("-absent +given:\n%s", diff)
 	}

@@ -1,5 +1,7 @@
 package dynamic
 
+import "github.com/sluiceproxy/sluice/immutable"
+
 // Configuration is the whole declared state of one provider, or the merged state of all of them.
 // Map keys are object names: as declared in a provider's message, qualified (name@provider) after the merge.
 type Configuration struct {
@@ -10,36 +12,36 @@ type Configuration struct {
 
 	// Origins says where each object was declared. It is kept beside the objects, so that an object that only moved
 	// within its file keeps its pointer. The merged configuration has none: verdicts say where their objects are.
-	Origins map[Ref]Origin `json:"-"`
+	Origins immutable.Map[Ref, Origin] `json:"-"`
 	// Verdicts are the provider's own findings: files that could not be read, objects that could not be translated.
 	// An object with a Quarantined verdict here stays in its map as far as it was understood, so that a router can keep
 	// its place and answer 503; nothing that depends on it is put to work.
 	Verdicts []Verdict `json:"-"`
-	// Revision says which objects with names differ from an earlier Configuration; nil where that is not known. A copy whose
-	// maps are changed must not keep it.
-	Revision *Revision `json:"-"`
 }
+
+// Objects are the objects of one kind by their names. An object that declares nothing is nil.
+type Objects[T any] = immutable.Map[string, *T]
 
 // HTTPConfiguration holds the objects of the section http.
 type HTTPConfiguration struct {
-	Routers           map[string]*Router           `json:"routers,omitempty"`
-	Services          map[string]*Service          `json:"services,omitempty"`
-	Middlewares       map[string]*Middleware       `json:"middlewares,omitempty"`
-	ServersTransports map[string]*ServersTransport `json:"serversTransports,omitempty"`
+	Routers           Objects[Router]           `json:"routers,omitzero"`
+	Services          Objects[Service]          `json:"services,omitzero"`
+	Middlewares       Objects[Middleware]       `json:"middlewares,omitzero"`
+	ServersTransports Objects[ServersTransport] `json:"serversTransports,omitzero"`
 }
 
 // TCPConfiguration holds the names of the objects of the section tcp, which are known and not supported yet.
 type TCPConfiguration struct {
-	Routers           map[string]*Unsupported `json:"routers,omitempty"`
-	Services          map[string]*Unsupported `json:"services,omitempty"`
-	Middlewares       map[string]*Unsupported `json:"middlewares,omitempty"`
-	ServersTransports map[string]*Unsupported `json:"serversTransports,omitempty"`
+	Routers           Objects[Unsupported] `json:"routers,omitzero"`
+	Services          Objects[Unsupported] `json:"services,omitzero"`
+	Middlewares       Objects[Unsupported] `json:"middlewares,omitzero"`
+	ServersTransports Objects[Unsupported] `json:"serversTransports,omitzero"`
 }
 
 // UDPConfiguration holds the names of the objects of the section udp, which are known and not supported yet.
 type UDPConfiguration struct {
-	Routers  map[string]*Unsupported `json:"routers,omitempty"`
-	Services map[string]*Unsupported `json:"services,omitempty"`
+	Routers  Objects[Unsupported] `json:"routers,omitzero"`
+	Services Objects[Unsupported] `json:"services,omitzero"`
 }
 
 // Unsupported stands for an object whose kind is known and not built yet. It carries nothing.

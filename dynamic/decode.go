@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/document"
+	"github.com/sluiceproxy/sluice/immutable"
 )
 
 // Decoder translates the documents of files into Configurations, object by object, and remembers each translation by
@@ -43,7 +44,7 @@ func (d *Decoder) Decode(file string, root *document.Node, rendered bool) *Confi
 	d.round++
 	run := &decoding{
 		decoder: d, file: file, rendered: rendered, known: known,
-		out: &Configuration{Origins: make(map[Ref]Origin, len(known))},
+		out: &Configuration{},
 	}
 	run.sections(root, "", "", map[string]section{
 		"http": run.http, "tcp": run.tcp, "udp": run.udp, "tls": run.tls,
@@ -66,6 +67,7 @@ type decoding struct {
 	rendered bool
 	known    map[Ref]*translation
 	out      *Configuration
+	edit     immutable.Edit
 }
 
 // section reads the value of one key of a map whose keys are all known.
@@ -126,16 +128,15 @@ func (d *decoding) isMap(node *document.Node, where string) bool {
 	return false
 }
 
-// objects reads a map of named objects of one kind.
-func objects[T any](d *decoding, kind Kind, path string, field *document.Field) map[string]*T {
+// objects reads the objects of one kind.
+func objects[T any](d *decoding, kind Kind, path string, field *document.Field) (out Objects[T]) {
 	if !d.isMap(field.Value, path) {
-		return nil
+		return out
 	}
-	out := make(map[string]*T, len(field.Value.Fields))
 	for i := range field.Value.Fields {
 		entry := &field.Value.Fields[i]
 		ref := Ref{Kind: kind, Name: entry.Key}
-		if _, twice := out[entry.Key]; twice {
+		if _, twice := out.Find(entry.Key); twice {
 			d.twice(ref, entry.Line)
 			continue
 		}
@@ -145,20 +146,20 @@ func objects[T any](d *decoding, kind Kind, path string, field *document.Field) 
 		case strings.Contains(entry.Key, "@"):
 			d.quarantine(ref, entry.Line, CodeInvalidName, "has a name with @, which separates a name from its provider")
 		}
-		out[entry.Key] = object[T](d, ref, entry.Line, entry.Value)
+		out.Set(&d.edit, entry.Key, object[T](d, ref, entry.Line, entry.Value))
 	}
 	return out
 }
 
 // twice reports an object whose name is taken.
 func (d *decoding) twice(ref Ref, line int) {
-	d.finding(line, "%s is declared twice, first on line %d; the second one is not used", ref, d.out.Origins[ref].Line)
+	d.finding(line, "%s is declared twice, first on line %d; the second one is not used", ref, d.out.Origins.Get(ref).Line)
 }
 
 // object translates one object, or finds it unchanged. The findings of an object that is not clean are made anew, since
 // their lines may have moved.
 func object[T any](d *decoding, ref Ref, line int, node *document.Node) *T {
-	d.out.Origins[ref] = d.origin(line)
+	d.out.Origins.Set(&d.edit, ref, d.origin(line))
 	d.decoder.scratch = node.AppendIdentity(d.decoder.scratch[:0])
 	known := d.known[ref]
 	unchanged := known != nil && bytes.Equal(known.identity, d.decoder.scratch)

@@ -44,8 +44,8 @@ func FuzzDecode(f *testing.F) {
 			t.Fatalf("findings differ: %v and %v", first.Verdicts, second.Verdicts)
 		}
 		if first.HTTP != nil {
-			for name, router := range first.HTTP.Routers {
-				if second.HTTP.Routers[name] != router {
+			for name, router := range first.HTTP.Routers.All() {
+				if second.HTTP.Routers.Get(name) != router {
 					t.Fatalf("router %q has another pointer", name)
 				}
 			}
@@ -55,7 +55,7 @@ func FuzzDecode(f *testing.F) {
 
 func checkOrigins(t *testing.T, c *Configuration, lines int) {
 	t.Helper()
-	for ref, origin := range c.Origins {
+	for ref, origin := range c.Origins.All() {
 		if origin.Line < 1 || origin.Line > lines {
 			t.Fatalf("%v has the origin %v", ref, origin)
 		}
@@ -68,8 +68,8 @@ func checkOrigins(t *testing.T, c *Configuration, lines int) {
 	if c.HTTP == nil {
 		return
 	}
-	for name, router := range c.HTTP.Routers {
-		if _, ok := c.Origins[Ref{Kind: KindRouter, Name: name}]; !ok || router == nil {
+	for name, router := range c.HTTP.Routers.All() {
+		if _, ok := c.Origins.Find(Ref{Kind: KindRouter, Name: name}); !ok || router == nil {
 			t.Fatalf("router %q has no origin", name)
 		}
 	}

@@ -59,20 +59,19 @@ func (d *decoding) udp(field *document.Field) {
 }
 
 // unsupported names the objects of a kind that is not built yet, without reading them.
-func (d *decoding) unsupported(kind Kind, path string, field *document.Field) map[string]*Unsupported {
+func (d *decoding) unsupported(kind Kind, path string, field *document.Field) (out Objects[Unsupported]) {
 	if !d.isMap(field.Value, path) {
-		return nil
+		return out
 	}
-	out := make(map[string]*Unsupported, len(field.Value.Fields))
 	for i := range field.Value.Fields {
 		entry := &field.Value.Fields[i]
 		ref := Ref{Kind: kind, Name: entry.Key}
-		if _, twice := out[entry.Key]; twice {
+		if _, twice := out.Find(entry.Key); twice {
 			d.twice(ref, entry.Line)
 			continue
 		}
-		d.out.Origins[ref] = d.origin(entry.Line)
-		out[entry.Key] = d.placeholder(ref)
+		d.out.Origins.Set(&d.edit, ref, d.origin(entry.Line))
+		out.Set(&d.edit, entry.Key, d.placeholder(ref))
 		d.quarantine(ref, entry.Line, CodeUnsupportedKind, "is not supported yet")
 	}
 	return out
@@ -110,7 +109,7 @@ func (d *decoding) certificates(list *document.Node) []*CertificateEntry {
 	out := make([]*CertificateEntry, 0, len(list.Items))
 	for _, item := range list.Items {
 		ref := certificateRef(item, len(out))
-		if _, twice := d.out.Origins[ref]; twice {
+		if _, twice := d.out.Origins.Find(ref); twice {
 			d.twice(ref, item.Line)
 			continue
 		}

@@ -97,21 +97,21 @@ http:
     other: {rule: Host(`+"`changed`"+`), service: s}
 `)
 	for _, name := range []string{"same", "broken"} {
-		if first.HTTP.Routers[name] != second.HTTP.Routers[name] {
+		if first.HTTP.Routers.Get(name) != second.HTTP.Routers.Get(name) {
 			t.Errorf("router %s has another pointer", name)
 		}
 	}
-	if first.HTTP.Routers["other"] == second.HTTP.Routers["other"] {
+	if first.HTTP.Routers.Get("other") == second.HTTP.Routers.Get("other") {
 		t.Error("the changed router has the old pointer")
 	}
 	if first.TLS.Certificates[0] != second.TLS.Certificates[0] {
 		t.Error("the certificate has another pointer")
 	}
-	if second.HTTP.Routers["gone"] != nil {
+	if second.HTTP.Routers.Get("gone") != nil {
 		t.Error("a removed router is still there")
 	}
 	ref := Ref{Kind: KindRouter, Name: "same"}
-	if before, after := first.Origins[ref].Line, second.Origins[ref].Line; before != 4 || after != 11 {
+	if before, after := first.Origins.Get(ref).Line, second.Origins.Get(ref).Line; before != 4 || after != 11 {
 		t.Errorf("the router's lines are %d and %d, want 4 and 11", before, after)
 	}
 	for _, verdict := range second.Verdicts {
@@ -121,7 +121,7 @@ http:
 	}
 	d.Forget("a.yaml")
 	third := decodeText(t, &d, "a.yaml", "http: {routers: {same: {rule: Host(`a`), service: s}}}")
-	if third.HTTP.Routers["same"] == second.HTTP.Routers["same"] {
+	if third.HTTP.Routers.Get("same") == second.HTTP.Routers.Get("same") {
 		t.Error("a forgotten file keeps its objects")
 	}
 }
@@ -131,10 +131,10 @@ func TestFilesAreRememberedApart(t *testing.T) {
 	var d Decoder
 	text := "http: {routers: {r: {rule: Host(`a`)}}}"
 	a, b := decodeText(t, &d, "a.yaml", text), decodeText(t, &d, "b.yaml", text)
-	if a.HTTP.Routers["r"] == b.HTTP.Routers["r"] {
+	if a.HTTP.Routers.Get("r") == b.HTTP.Routers.Get("r") {
 		t.Error("two files share an object")
 	}
-	if again := decodeText(t, &d, "a.yaml", text); again.HTTP.Routers["r"] != a.HTTP.Routers["r"] {
+	if again := decodeText(t, &d, "a.yaml", text); again.HTTP.Routers.Get("r") != a.HTTP.Routers.Get("r") {
 		t.Error("the first file's object has another pointer")
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/document"
+	"github.com/sluiceproxy/sluice/immutable"
 )
 
 // labelRoots are what the names of labels begin with. A label of the first one hides its namesake under the second one.
@@ -112,7 +113,7 @@ func (d *LabelDecoder) Decode(labels map[string]string) *Labels {
 	run := &labelling{
 		decoder: d,
 		out: &Labels{
-			Configuration: &Configuration{HTTP: &HTTPConfiguration{}, Origins: map[Ref]Origin{}},
+			Configuration: &Configuration{HTTP: &HTTPConfiguration{}},
 			Servers:       map[string]*LabelServer{},
 		},
 	}
@@ -141,6 +142,7 @@ func brief(reason string) string {
 type labelling struct {
 	decoder *LabelDecoder
 	out     *Labels
+	edit    immutable.Edit
 	// labels are in the order of their paths; the line of a node is a label's place in them, from 1.
 	labels []label
 	// twice are labels that another one, spelt in another case, has said already.

@@ -125,13 +125,10 @@ func (l *labelling) objects(kind *document.Node, read func(string, *document.Nod
 }
 
 // labelled translates one object.
-func labelled[T any](l *labelling, into *map[string]*T, kind Kind, name string, node *document.Node) *T {
+func labelled[T any](l *labelling, into *Objects[T], kind Kind, name string, node *document.Node) *T {
 	presence(node, reflect.TypeFor[T]())
 	object, problems := DecodeObject[T](&l.decoder.values, node)
-	if *into == nil {
-		*into = map[string]*T{}
-	}
-	(*into)[name] = object
+	into.Set(&l.edit, name, object)
 	for i, problem := range problems {
 		if i == mostFindings {
 			l.quarantine(Ref{kind, name}, fmt.Sprintf("has %d more mistakes", len(problems)-mostFindings))
@@ -175,12 +172,9 @@ func (l *labelling) service(name string, node *document.Node) {
 }
 
 // unsupported names an object of a kind that is not built yet.
-func (l *labelling) unsupported(kind Kind, into *map[string]*Unsupported) func(string, *document.Node) {
+func (l *labelling) unsupported(kind Kind, into *Objects[Unsupported]) func(string, *document.Node) {
 	return func(name string, _ *document.Node) {
-		if *into == nil {
-			*into = map[string]*Unsupported{}
-		}
-		(*into)[name] = &Unsupported{}
+		into.Set(&l.edit, name, &Unsupported{})
 		l.quarantine(Ref{kind, name}, "is not supported yet")
 	}
 }

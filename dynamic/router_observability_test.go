@@ -51,7 +51,7 @@ func TestMetadataCannotBeDeclared(t *testing.T) {
 	if len(got.Configuration.Verdicts) != 1 {
 		t.Errorf("a label makes %+v with %v", got.Configuration.HTTP, got.Configuration.Verdicts)
 	}
-	for name, router := range got.Configuration.HTTP.Routers {
+	for name, router := range got.Configuration.HTTP.Routers.All() {
 		if router.Observability != nil && router.Observability.Metadata != nil {
 			t.Errorf("a label makes the router %s one of the %+v", name, router.Observability.Metadata.Ingress)
 		}

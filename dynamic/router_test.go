@@ -34,7 +34,7 @@ func TestFieldsOfProvidersCannotBeDeclared(t *testing.T) {
 		if len(got.Verdicts) != 1 {
 			t.Errorf("a label with %s has verdicts %v", key, got.Verdicts)
 		}
-		for _, router := range got.HTTP.Routers {
+		for _, router := range got.HTTP.Routers.All() {
 			if diff := cmp.Diff(want, router); diff != "" {
 				t.Errorf("a label with %s makes:\n%s", key, diff)
 			}

@@ -2,9 +2,9 @@ package dynamic
 
 // TLSConfiguration holds the section tls.
 type TLSConfiguration struct {
-	Certificates []*CertificateEntry    `json:"certificates,omitempty"`
-	Options      map[string]*TLSOptions `json:"options,omitempty"`
-	Stores       map[string]*TLSStore   `json:"stores,omitempty"`
+	Certificates []*CertificateEntry `json:"certificates,omitempty"`
+	Options      Objects[TLSOptions] `json:"options,omitzero"`
+	Stores       Objects[TLSStore]   `json:"stores,omitzero"`
 }
 
 // DefaultTLSName is the name of the default TLS options and of the only store that is used.

@@ -16,6 +16,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/forward"
+	"github.com/sluiceproxy/sluice/immutable"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/loadbalancer/retry"
 	"github.com/sluiceproxy/sluice/router"
@@ -243,21 +244,21 @@ func route(tb testing.TB, service http.Handler, registry *loadbalancer.Registry,
 	}, target)
 	config := &dynamic.Configuration{
 		HTTP: &dynamic.HTTPConfiguration{
-			Routers: map[string]*dynamic.Router{"r@file": {
+			Routers: immutable.Of(map[string]*dynamic.Router{"r@file": {
 				Rule: "Host(`shop.example.com`) && PathPrefix(`/api`)", Service: "bench@internal", Middlewares: middlewares,
-			}},
-			Services: map[string]*dynamic.Service{},
-			Middlewares: map[string]*dynamic.Middleware{
+			}}),
+			Services: immutable.Of(map[string]*dynamic.Service{}),
+			Middlewares: immutable.Of(map[string]*dynamic.Middleware{
 				"strip@file": {StripPrefix: &dynamic.StripPrefix{Prefixes: []string{"/api"}}},
 				"add@file":   {AddPrefix: &dynamic.AddPrefix{Prefix: "/v2"}},
 				"headers@file": {Headers: &dynamic.Headers{
 					CustomRequestHeaders:  map[string]string{"X-Team": "shop"},
 					CustomResponseHeaders: map[string]string{"X-Served-By": "edge", "Server": ""},
 				}},
-			},
-			ServersTransports: map[string]*dynamic.ServersTransport{},
+			}),
+			ServersTransports: immutable.Of(map[string]*dynamic.ServersTransport{}),
 		},
-		TLS: &dynamic.TLSConfiguration{Options: map[string]*dynamic.TLSOptions{}},
+		TLS: &dynamic.TLSConfiguration{Options: immutable.Of(map[string]*dynamic.TLSOptions{})},
 	}
 	changed := []dynamic.Ref{{Kind: dynamic.KindRouter, Name: "r@file"}}
 	compiled := compiler.Compile(router.Input{Configuration: config, Changed: changed, Final: true})

@@ -6,6 +6,7 @@
 package immutable
 
 import (
+	"bytes"
 	"encoding/json"
 	"hash/maphash"
 	"iter"
@@ -212,8 +213,14 @@ func (m *Map[K, V]) hash(key K) uint64 {
 // plain returns the entries as a Go map.
 func (m Map[K, V]) plain() map[K]V { return maps.Collect(m.All()) }
 
-// MarshalJSON encodes the entries as those of a Go map.
-func (m Map[K, V]) MarshalJSON() ([]byte, error) { return json.Marshal(m.plain()) }
+// MarshalJSON encodes the entries as those of a Go map. It leaves it to the outer encoder to escape HTML.
+func (m Map[K, V]) MarshalJSON() ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	err := encoder.Encode(m.plain())
+	return text.Bytes(), err
+}
 
 // Redacted returns a copy whose values lack their secrets (package redact).
 func (m Map[K, V]) Redacted() any { return Of(redact.Copy(m.plain())) }

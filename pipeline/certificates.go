@@ -18,8 +18,12 @@ type certificates struct {
 
 // update takes the certificates of one provider. A certificate is recognised by its reference: its file, or its place
 // where it is inline. Several entries for one file are told apart by their order.
-func (c *certificates) update(e *edit, entries []*dynamic.CertificateEntry) {
-	if slices.Equal(entries, c.last[e.provider]) && !slices.Contains(entries, nil) {
+func (c *certificates) update(e *edit) {
+	var entries []*dynamic.CertificateEntry
+	if e.configuration.TLS != nil {
+		entries = e.configuration.TLS.Certificates
+	}
+	if last := c.last[e.provider]; sameList(entries, last) || slices.Equal(entries, last) {
 		return
 	}
 	before := c.declared[e.provider]
@@ -50,6 +54,9 @@ func (c *certificates) update(e *edit, entries []*dynamic.CertificateEntry) {
 	}
 	c.compareOrder(e, before, after)
 	c.declared[e.provider], c.last[e.provider] = after, entries
+	if slices.Contains(entries, nil) {
+		c.last[e.provider] = nil // What is refused must be reported each time.
+	}
 }
 
 // compareOrder notes the certificates that are gone, and those whose place among their neighbours has changed: of two

@@ -38,7 +38,7 @@ func (e *edit) change(ref dynamic.Ref) { e.changed[ref] = struct{}{} }
 func (e *edit) refuse(ref dynamic.Ref, reason string) {
 	e.refused = append(e.refused, dynamic.Verdict{
 		Ref:    e.qualify(ref),
-		Origin: e.configuration.Origins[ref],
+		Origin: e.configuration.Origins.Get(ref),
 		Status: dynamic.Quarantined,
 		Reason: reason,
 	})
@@ -50,7 +50,7 @@ func (e *edit) lose(verdict dynamic.Verdict) { e.lost = append(e.lost, verdict) 
 // originOf returns where a provider declared an object.
 func (e *edit) originOf(provider string, ref dynamic.Ref) dynamic.Origin {
 	if configuration := e.configurations[provider]; configuration != nil {
-		return configuration.Origins[ref]
+		return configuration.Origins.Get(ref)
 	}
 	return dynamic.Origin{}
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/provider"
-	"github.com/sluiceproxy/sluice/provider/assembly"
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -21,7 +20,7 @@ import (
 func BenchmarkEdit(b *testing.B) {
 	for _, count := range []int{1000, 5000, 20000} {
 		b.Run(fmt.Sprintf("routers=%d", count), func(b *testing.B) {
-			builder := assembly.NewBuilder(&dynamic.Configuration{})
+			builder := dynamic.NewBuilder(&dynamic.Configuration{})
 			for i := range count {
 				put(builder, i, "/")
 			}
@@ -39,7 +38,7 @@ func BenchmarkEdit(b *testing.B) {
 }
 
 // put declares the router of a number, and with the first path its service.
-func put(builder *assembly.Builder, i int, path string) {
+func put(builder *dynamic.Builder, i int, path string) {
 	name := fmt.Sprintf("r%d", i)
 	builder.Put(dynamic.Ref{Kind: dynamic.KindRouter, Name: name}, &dynamic.Router{
 		Rule: fmt.Sprintf("Host(`h%d.test`) && PathPrefix(`%s`)", i, path), Service: name,

@@ -2,7 +2,6 @@ package pipeline
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -147,8 +146,8 @@ func (r *rig) Compile(input router.Input) router.Compiled {
 		r.log.served = append(r.log.served, input.Configuration)
 	}}
 	var sets []string
-	for _, name := range slices.Sorted(maps.Keys(input.Configuration.HTTP.Routers)) {
-		router := input.Configuration.HTTP.Routers[name]
+	for _, name := range slices.Sorted(input.Configuration.HTTP.Routers.Keys()) {
+		router := input.Configuration.HTTP.Routers.Get(name)
 		if len(router.Service) > 4 && router.Service[:4] == "set:" {
 			sets = append(sets, router.Service[4:])
 		}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
 )
 
 // touched are files that change when the test says so.
@@ -55,7 +56,7 @@ func TestFilesThatChangeWhileATableWaits(t *testing.T) {
 		r.options.Files = files
 		r.run(t)
 		first := needing("k")
-		first.HTTP.Middlewares = map[string]*dynamic.Middleware{"users": {}}
+		first.HTTP.Middlewares = immutable.Of(map[string]*dynamic.Middleware{"users": {}})
 		r.send("file", first)
 		files.names = []string{"users@file"}
 		files.changed <- struct{}{}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/provider"
@@ -69,11 +70,11 @@ func newStack(t *testing.T) *stack {
 // send sends a configuration of two routers and a middleware, as edited.
 func (s *stack) send(edit func(*dynamic.HTTPConfiguration)) {
 	configuration := &dynamic.HTTPConfiguration{
-		Routers: map[string]*dynamic.Router{
+		Routers: immutable.Of(map[string]*dynamic.Router{
 			"r": {Rule: "Host(`r.test`)", Service: "a@internal", Middlewares: []string{"m"}},
 			"s": {Rule: "Host(`s.test`)", Service: "a@internal"},
-		},
-		Middlewares: map[string]*dynamic.Middleware{"m": {AddPrefix: &dynamic.AddPrefix{Prefix: "/m"}}},
+		}),
+		Middlewares: immutable.Of(map[string]*dynamic.Middleware{"m": {AddPrefix: &dynamic.AddPrefix{Prefix: "/m"}}}),
 	}
 	edit(configuration)
 	s.messages <- dynamic.Message{Configuration: &dynamic.Configuration{HTTP: configuration}}
@@ -115,11 +116,11 @@ func TestABrokenObjectMakesOneGeneration(t *testing.T) {
 		changes         string // of the generation, by the name of the object
 	}{
 		"a rule that cannot be parsed": {
-			edit:   func(c *dynamic.HTTPConfiguration) { c.Routers["r"].Rule = "Host(" },
+			edit:   func(c *dynamic.HTTPConfiguration) { c.Routers.Get("r").Rule = "Host(" },
 			served: http.StatusNotFound, refused: http.StatusNotFound, changes: "r@file",
 		},
 		"a reference to nothing": {
-			edit:   func(c *dynamic.HTTPConfiguration) { c.Routers["r"].Middlewares = []string{"n"} },
+			edit:   func(c *dynamic.HTTPConfiguration) { c.Routers.Get("r").Middlewares = []string{"n"} },
 			served: http.StatusOK, refused: http.StatusServiceUnavailable, changes: "r@file",
 		},
 	}
@@ -160,8 +161,8 @@ func TestAStaleRouteDoesNotHoldOtherEdits(t *testing.T) {
 		s.send(none)
 		passTime(5 * time.Second)
 		s.send(func(c *dynamic.HTTPConfiguration) {
-			delete(c.Middlewares, "m")
-			c.Routers["s"].Rule = "Host(`t.test`)"
+			c.Middlewares = c.Middlewares.Without("m")
+			c.Routers.Get("s").Rule = "Host(`t.test`)"
 		})
 		if code := s.get(t, "http://t.test/"); code != http.StatusOK || s.State().Generation != 2 {
 			t.Errorf("%d at generation %d, want the other router's edit at once", code, s.State().Generation)
@@ -186,11 +187,11 @@ func TestAReferenceThatComesInTimeMakesNoGenerationOfItsOwn(t *testing.T) {
 		s := newStack(t)
 		s.send(none)
 		passTime(5 * time.Second)
-		s.send(func(c *dynamic.HTTPConfiguration) { c.Routers["r"].Middlewares = []string{"n"} })
+		s.send(func(c *dynamic.HTTPConfiguration) { c.Routers.Get("r").Middlewares = []string{"n"} })
 		passTime(300 * time.Millisecond)
 		s.send(func(c *dynamic.HTTPConfiguration) {
-			c.Routers["r"].Middlewares = []string{"n"}
-			c.Middlewares["n"] = &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/n"}}
+			c.Routers.Get("r").Middlewares = []string{"n"}
+			c.Middlewares = c.Middlewares.With("n", &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/n"}})
 		})
 		passTime(5 * time.Second)
 		state := s.State()

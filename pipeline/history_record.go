@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/provider/assembly"
 )
 
 // hear notes when a configuration came that has not been merged. Of several the first one counts.
@@ -126,7 +125,7 @@ func (o *objects) find(ref dynamic.Ref) any {
 	if ref.Kind == dynamic.KindCertificate {
 		return o.certificate(ref.Name)
 	}
-	return assembly.Get(c, ref)
+	return c.Object(ref)
 }
 
 func (o *objects) certificate(name string) any {

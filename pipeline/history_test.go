@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
 )
 
 // oneRouter is a router of a test, with its rule and middlewares.
@@ -20,12 +21,12 @@ type oneRouter struct {
 
 func declared(line int, all ...oneRouter) *dynamic.Configuration {
 	made := &dynamic.Configuration{
-		HTTP:    &dynamic.HTTPConfiguration{Routers: map[string]*dynamic.Router{}},
-		Origins: map[dynamic.Ref]dynamic.Origin{},
+		HTTP:    &dynamic.HTTPConfiguration{Routers: immutable.Of(map[string]*dynamic.Router{})},
+		Origins: immutable.Of(map[dynamic.Ref]dynamic.Origin{}),
 	}
 	for _, one := range all {
-		made.HTTP.Routers[one.name] = &dynamic.Router{Rule: one.rule, Middlewares: one.middlewares}
-		made.Origins[dynamic.Ref{Kind: dynamic.KindRouter, Name: one.name}] = dynamic.Origin{File: "f.yaml", Line: line}
+		made.HTTP.Routers = made.HTTP.Routers.With(one.name, &dynamic.Router{Rule: one.rule, Middlewares: one.middlewares})
+		made.Origins = made.Origins.With(routerRef(one.name), dynamic.Origin{File: "f.yaml", Line: line})
 	}
 	return made
 }
@@ -182,21 +183,22 @@ func TestVerdictsOfAGenerationAreBounded(t *testing.T) {
 }
 
 func TestEveryKindIsFound(t *testing.T) {
+	unsupported := immutable.Of(map[string]*dynamic.Unsupported{"n": {}})
 	configuration := &dynamic.Configuration{
 		HTTP: &dynamic.HTTPConfiguration{
-			Routers: map[string]*dynamic.Router{"n": {}}, Services: map[string]*dynamic.Service{"n": {}},
-			Middlewares: map[string]*dynamic.Middleware{"n": {}}, ServersTransports: map[string]*dynamic.ServersTransport{"n": {}},
+			Routers:           immutable.Of(map[string]*dynamic.Router{"n": {}}),
+			Services:          immutable.Of(map[string]*dynamic.Service{"n": {}}),
+			Middlewares:       immutable.Of(map[string]*dynamic.Middleware{"n": {}}),
+			ServersTransports: immutable.Of(map[string]*dynamic.ServersTransport{"n": {}}),
 		},
 		TCP: &dynamic.TCPConfiguration{
-			Routers: map[string]*dynamic.Unsupported{"n": {}}, Services: map[string]*dynamic.Unsupported{"n": {}},
-			Middlewares: map[string]*dynamic.Unsupported{"n": {}}, ServersTransports: map[string]*dynamic.Unsupported{"n": {}},
+			Routers: unsupported, Services: unsupported, Middlewares: unsupported, ServersTransports: unsupported,
 		},
-		UDP: &dynamic.UDPConfiguration{
-			Routers: map[string]*dynamic.Unsupported{"n": {}}, Services: map[string]*dynamic.Unsupported{"n": {}},
-		},
+		UDP: &dynamic.UDPConfiguration{Routers: unsupported, Services: unsupported},
 		TLS: &dynamic.TLSConfiguration{
 			Certificates: []*dynamic.CertificateEntry{{Name: "n"}, {Name: "n"}},
-			Options:      map[string]*dynamic.TLSOptions{"n": {}}, Stores: map[string]*dynamic.TLSStore{"n": {}},
+			Options:      immutable.Of(map[string]*dynamic.TLSOptions{"n": {}}),
+			Stores:       immutable.Of(map[string]*dynamic.TLSStore{"n": {}}),
 		},
 	}
 	all := newObjects(configuration)

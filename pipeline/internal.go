@@ -39,13 +39,7 @@ const (
 // Internal returns the objects that static options ask for: redirections between entrypoints, and routers to ping,
 // metrics and the API. Options that cannot be followed make an object with a verdict.
 func Internal(configuration *static.Configuration) *dynamic.Configuration {
-	out := &dynamic.Configuration{
-		HTTP: &dynamic.HTTPConfiguration{
-			Routers:     map[string]*dynamic.Router{},
-			Middlewares: map[string]*dynamic.Middleware{},
-		},
-		Origins: map[dynamic.Ref]dynamic.Origin{},
-	}
+	out := &dynamic.Configuration{HTTP: &dynamic.HTTPConfiguration{}}
 	for _, name := range slices.Sorted(maps.Keys(configuration.EntryPoints)) {
 		redirect(out, configuration, name)
 	}
@@ -78,12 +72,12 @@ func manage(out *dynamic.Configuration, api *static.API) {
 
 // route adds a router to a service that Sluice itself answers.
 func route(out *dynamic.Configuration, name, option, entryPoint, rule, service string, priority int) {
-	out.HTTP.Routers[name] = &dynamic.Router{
+	out.HTTP.Routers = out.HTTP.Routers.With(name, &dynamic.Router{
 		EntryPoints: []string{entryPoint},
 		Rule:        rule,
 		Service:     service,
 		Priority:    priority,
-	}
+	})
 	locate(out, dynamic.KindRouter, name, option)
 }
 
@@ -110,12 +104,10 @@ func redirect(out *dynamic.Configuration, configuration *static.Configuration, f
 	}
 	middleware := "redirect-" + name
 	route(out, name, option, from, rule, ServiceNoop, target.Priority)
-	out.HTTP.Routers[name].Middlewares = []string{middleware}
-	out.HTTP.Middlewares[middleware] = &dynamic.Middleware{RedirectScheme: &dynamic.RedirectScheme{
-		Scheme:    target.Scheme,
-		Port:      port,
-		Permanent: target.Permanent,
-	}}
+	out.HTTP.Routers.Get(name).Middlewares = []string{middleware}
+	out.HTTP.Middlewares = out.HTTP.Middlewares.With(middleware, &dynamic.Middleware{
+		RedirectScheme: &dynamic.RedirectScheme{Scheme: target.Scheme, Port: port, Permanent: target.Permanent},
+	})
 	locate(out, dynamic.KindMiddleware, middleware, option)
 }
 
@@ -151,9 +143,9 @@ func normalize(name string) string {
 }
 
 // unused returns the name, with a number behind it where a router has that name already.
-func unused(routers map[string]*dynamic.Router, name string) string {
+func unused(routers dynamic.Objects[dynamic.Router], name string) string {
 	candidate := name
-	for n := 2; routers[candidate] != nil; n++ {
+	for n := 2; routers.Get(candidate) != nil; n++ {
 		candidate = name + "-" + strconv.Itoa(n)
 	}
 	return candidate
@@ -161,5 +153,5 @@ func unused(routers map[string]*dynamic.Router, name string) string {
 
 // locate notes which static option asks for an object.
 func locate(out *dynamic.Configuration, kind dynamic.Kind, name, option string) {
-	out.Origins[dynamic.Ref{Kind: kind, Name: name}] = dynamic.Origin{Object: option}
+	out.Origins = out.Origins.With(dynamic.Ref{Kind: kind, Name: name}, dynamic.Origin{Object: option})
 }

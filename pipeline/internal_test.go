@@ -96,7 +96,7 @@ func TestInternalRedirectsEveryEntryPoint(t *testing.T) {
 		"web_1": entryPoint(":80", "s"), "web-1": entryPoint(":81", "s"), "s": entryPoint(":443", ""),
 	}
 	redirected := map[string]string{}
-	for _, router := range Internal(configuration).HTTP.Routers {
+	for _, router := range Internal(configuration).HTTP.Routers.All() {
 		redirected[router.EntryPoints[0]] = router.Middlewares[0]
 	}
 	if redirected["web_1"] == "" || redirected["web-1"] == "" || redirected["web_1"] == redirected["web-1"] {
@@ -110,7 +110,7 @@ func TestInternalPriorities(t *testing.T) {
 	routers := Internal(configuration).HTTP.Routers
 	want := map[string]int{"ping": math.MaxInt, "ready": math.MaxInt, "api": math.MaxInt - 1, "web-to-s": math.MaxInt - 1}
 	got := map[string]int{}
-	for name, router := range routers {
+	for name, router := range routers.All() {
 		got[name] = router.Priority
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
 	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -20,7 +21,7 @@ const ms = time.Millisecond
 // needing makes a configuration of one router that needs an endpoint set.
 func needing(key string) *dynamic.Configuration {
 	return &dynamic.Configuration{HTTP: &dynamic.HTTPConfiguration{
-		Routers: map[string]*dynamic.Router{"r": {Rule: "Host(`a`)", Service: "set:" + key}},
+		Routers: immutable.Of(map[string]*dynamic.Router{"r": {Rule: "Host(`a`)", Service: "set:" + key}}),
 	}}
 }
 
@@ -71,7 +72,7 @@ func TestLoopDebounce(t *testing.T) {
 				if diff := cmp.Diff(test.want, r.moments()); diff != "" {
 					t.Errorf("compiled at (-want +got):\n%s", diff)
 				}
-				if last := r.State().Configuration.HTTP.Routers["a@file"].Rule; last != fmt.Sprint(len(test.changes)) {
+				if last := r.State().Configuration.HTTP.Routers.Get("a@file").Rule; last != fmt.Sprint(len(test.changes)) {
 					t.Errorf("the last change is %s, want %d", last, len(test.changes))
 				}
 			})
@@ -170,7 +171,7 @@ func TestLoopWaitsForEndpointSets(t *testing.T) {
 		r.known["c/default/web:80"] = false
 		r.mu.Unlock()
 		changed := needing("c/default/web:80")
-		changed.HTTP.Routers["r"].Rule = "Host(`b`)"
+		changed.HTTP.Routers.Get("r").Rule = "Host(`b`)"
 		pass(time.Second)
 		r.send("crd", changed)
 		if r.State().Generation != 2 {
@@ -210,7 +211,7 @@ func TestLoopNewerConfigurationSupersedes(t *testing.T) {
 		r.send("crd", routers("keep", "Host(`k`)"))
 		pass(time.Second)
 		first, second := needing("k"), needing("k")
-		second.HTTP.Routers["s"] = &dynamic.Router{Rule: "Host(`s`)", Service: "set:l"}
+		second.HTTP.Routers = second.HTTP.Routers.With("s", &dynamic.Router{Rule: "Host(`s`)", Service: "set:l"})
 		r.send("crd", first)
 		pass(600 * ms)
 		r.send("crd", second)
@@ -223,7 +224,7 @@ func TestLoopNewerConfigurationSupersedes(t *testing.T) {
 			t.Fatal("swapped before k was given up")
 		}
 		pass(1 * ms)
-		if len(r.seen().served) != 2 || len(r.seen().served[1].HTTP.Routers) != 2 {
+		if len(r.seen().served) != 2 || r.seen().served[1].HTTP.Routers.Len() != 2 {
 			t.Error("k was waited for anew by the second table, or the first table was activated")
 		}
 	})

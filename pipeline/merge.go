@@ -7,20 +7,19 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/provider/assembly"
 )
 
 // merger makes one configuration of those of all providers. It remembers what each provider declared, so that a merge
-// walks only the providers that have sent another configuration, and copies only the maps that change.
+// looks only at the objects that have changed.
 //
 // The merged configuration has no Origins, which would cost more than everything else: verdicts carry theirs.
 // References inside objects stay as their providers wrote them; who compiles resolves them. Objects keep their pointers.
 type merger struct {
 	precedence map[string]int
 
-	// sections are one for each kind of objects with names.
-	sections     []*section
-	builder      *assembly.Builder
+	// declared holds what each provider has declared, by its name.
+	declared     map[string]*declaration
+	builder      *dynamic.Builder
 	certificates certificates
 
 	// verdicts holds, for each provider, its own verdicts and those of the merge on its objects.
@@ -33,12 +32,10 @@ type merger struct {
 func newMerger(precedence []string) *merger {
 	m := &merger{
 		precedence: map[string]int{},
-		builder: assembly.NewBuilder(&dynamic.Configuration{
-			HTTP: &dynamic.HTTPConfiguration{
-				Routers: map[string]*dynamic.Router{}, Services: map[string]*dynamic.Service{},
-				Middlewares: map[string]*dynamic.Middleware{}, ServersTransports: map[string]*dynamic.ServersTransport{},
-			},
-			TCP: &dynamic.TCPConfiguration{}, UDP: &dynamic.UDPConfiguration{}, TLS: &dynamic.TLSConfiguration{},
+		declared:   map[string]*declaration{},
+		builder: dynamic.NewBuilder(&dynamic.Configuration{
+			HTTP: &dynamic.HTTPConfiguration{}, TCP: &dynamic.TCPConfiguration{}, UDP: &dynamic.UDPConfiguration{},
+			TLS: &dynamic.TLSConfiguration{},
 		}),
 		certificates: certificates{
 			last: map[string][]*dynamic.CertificateEntry{}, declared: map[string][]*object{},
@@ -47,9 +44,6 @@ func newMerger(precedence []string) *merger {
 	}
 	for place, name := range precedence {
 		m.precedence[strings.ToLower(name)] = place
-	}
-	for _, kind := range assembly.Kinds() {
-		m.sections = append(m.sections, newSection(kind, m.builder))
 	}
 	m.merged = m.assemble(nil, nil)
 	return m
@@ -71,14 +65,13 @@ func (m *merger) merge(
 			continue
 		}
 		e.provider, e.refused = name, nil
-		m.walk(e)
+		m.update(e)
+		m.certificates.update(e)
 		m.judge(e)
 	}
 	defaults := map[dynamic.Ref]dynamic.Ref{}
-	for _, section := range m.sections {
-		if section.global {
-			section.elect(e, providers, defaults)
-		}
+	for _, ref := range globals() {
+		m.elect(e, ref, providers, defaults)
 	}
 	verdicts := m.collect(e, providers, defaults)
 	m.origins = origins{configurations: configurations, elected: e.elected}
@@ -89,21 +82,12 @@ func (m *merger) merge(
 	return m.merged, e.changed
 }
 
-// walk takes every object of the edit's provider.
-func (m *merger) walk(e *edit) {
-	for _, section := range m.sections {
-		section.update(e)
-	}
-	tls := cmp.Or(e.configuration.TLS, &dynamic.TLSConfiguration{})
-	m.certificates.update(e, tls.Certificates)
-}
-
 // judge keeps the verdicts on the objects of the edit's provider and notes the objects whose verdict has changed.
 func (m *merger) judge(e *edit) {
 	after := e.refused
 	for _, verdict := range e.configuration.Verdicts {
 		if verdict.Origin == (dynamic.Origin{}) {
-			verdict.Origin = e.configuration.Origins[verdict.Ref]
+			verdict.Origin = e.configuration.Origins.Get(verdict.Ref)
 		}
 		verdict.Ref = e.qualify(verdict.Ref)
 		after = append(after, verdict)
@@ -164,7 +148,7 @@ func (m *merger) order(configurations map[string]*dynamic.Configuration) []strin
 	})
 }
 
-// assemble makes the merged configuration of what the sections hold.
+// assemble makes the merged configuration.
 func (m *merger) assemble(providers []string, verdicts []dynamic.Verdict) *dynamic.Configuration {
 	merged := m.builder.Configuration()
 	merged.TLS.Certificates = m.certificates.assemble(providers)

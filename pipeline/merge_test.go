@@ -11,14 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/provider/assembly"
+	"github.com/sluiceproxy/sluice/immutable"
 )
 
 // routers makes a configuration of routers, given as name and rule in turn.
 func routers(namesAndRules ...string) *dynamic.Configuration {
-	http := &dynamic.HTTPConfiguration{Routers: map[string]*dynamic.Router{}}
+	http := &dynamic.HTTPConfiguration{Routers: immutable.Of(map[string]*dynamic.Router{})}
 	for i := 0; i < len(namesAndRules); i += 2 {
-		http.Routers[namesAndRules[i]] = &dynamic.Router{Rule: namesAndRules[i+1], Service: "s"}
+		http.Routers = http.Routers.With(namesAndRules[i], &dynamic.Router{Rule: namesAndRules[i+1], Service: "s"})
 	}
 	return &dynamic.Configuration{HTTP: http}
 }
@@ -41,7 +41,8 @@ func TestMergeQualifiesAndKeepsPointers(t *testing.T) {
 	if diff := cmp.Diff([]string{`router "a@docker"`, `router "a@file"`, `router "b@file"`}, names(changed)); diff != "" {
 		t.Errorf("changed (-want +got):\n%s", diff)
 	}
-	if first.HTTP.Routers["a@file"] != file.HTTP.Routers["a"] || first.HTTP.Routers["a@docker"] != docker.HTTP.Routers["a"] {
+	if first.HTTP.Routers.Get("a@file") != file.HTTP.Routers.Get("a") ||
+		first.HTTP.Routers.Get("a@docker") != docker.HTTP.Routers.Get("a") {
 		t.Error("a merged router is not the declared one")
 	}
 
@@ -57,10 +58,10 @@ func TestMergeQualifiesAndKeepsPointers(t *testing.T) {
 	if diff := cmp.Diff([]string{`router "b@file"`, `router "new@file"`}, names(changed)); diff != "" {
 		t.Errorf("changed (-want +got):\n%s", diff)
 	}
-	if third.HTTP.Routers["a@file"] != file.HTTP.Routers["a"] {
+	if third.HTTP.Routers.Get("a@file") != file.HTTP.Routers.Get("a") {
 		t.Error("an unchanged router lost its pointer")
 	}
-	if first.HTTP.Routers["b@file"].Rule != "Host(`b`)" || len(first.HTTP.Routers) != 3 {
+	if first.HTTP.Routers.Get("b@file").Rule != "Host(`b`)" || first.HTTP.Routers.Len() != 3 {
 		t.Error("a merged configuration was changed after it had been given away")
 	}
 
@@ -69,7 +70,7 @@ func TestMergeQualifiesAndKeepsPointers(t *testing.T) {
 	if diff := cmp.Diff([]string{`router "a@file"`, `router "b@file"`}, names(changed)); diff != "" {
 		t.Errorf("changed (-want +got):\n%s", diff)
 	}
-	if got := slices.Sorted(maps.Keys(fourth.HTTP.Routers)); !slices.Equal(got, []string{"a@docker", "new@file"}) {
+	if got := slices.Sorted(fourth.HTTP.Routers.Keys()); !slices.Equal(got, []string{"a@docker", "new@file"}) {
 		t.Errorf("routers = %v", got)
 	}
 }
@@ -77,27 +78,27 @@ func TestMergeQualifiesAndKeepsPointers(t *testing.T) {
 func TestMergeAllKinds(t *testing.T) {
 	one := &dynamic.Configuration{
 		HTTP: &dynamic.HTTPConfiguration{
-			Routers:           map[string]*dynamic.Router{"x": {}},
-			Services:          map[string]*dynamic.Service{"x": {}},
-			Middlewares:       map[string]*dynamic.Middleware{"x": {}},
-			ServersTransports: map[string]*dynamic.ServersTransport{"x": {}},
+			Routers:           immutable.Of(map[string]*dynamic.Router{"x": {}}),
+			Services:          immutable.Of(map[string]*dynamic.Service{"x": {}}),
+			Middlewares:       immutable.Of(map[string]*dynamic.Middleware{"x": {}}),
+			ServersTransports: immutable.Of(map[string]*dynamic.ServersTransport{"x": {}}),
 		},
 		TCP: &dynamic.TCPConfiguration{
-			Routers:           map[string]*dynamic.Unsupported{"x": {}},
-			Services:          map[string]*dynamic.Unsupported{"x": {}},
-			Middlewares:       map[string]*dynamic.Unsupported{"x": {}},
-			ServersTransports: map[string]*dynamic.Unsupported{"x": {}},
+			Routers:           immutable.Of(map[string]*dynamic.Unsupported{"x": {}}),
+			Services:          immutable.Of(map[string]*dynamic.Unsupported{"x": {}}),
+			Middlewares:       immutable.Of(map[string]*dynamic.Unsupported{"x": {}}),
+			ServersTransports: immutable.Of(map[string]*dynamic.Unsupported{"x": {}}),
 		},
 		UDP: &dynamic.UDPConfiguration{
-			Routers:  map[string]*dynamic.Unsupported{"x": {}},
-			Services: map[string]*dynamic.Unsupported{"x": {}},
+			Routers:  immutable.Of(map[string]*dynamic.Unsupported{"x": {}}),
+			Services: immutable.Of(map[string]*dynamic.Unsupported{"x": {}}),
 		},
 		TLS: &dynamic.TLSConfiguration{
-			Options:      map[string]*dynamic.TLSOptions{"x": {}},
-			Stores:       map[string]*dynamic.TLSStore{"x": {}},
+			Options:      immutable.Of(map[string]*dynamic.TLSOptions{"x": {}}),
+			Stores:       immutable.Of(map[string]*dynamic.TLSStore{"x": {}}),
 			Certificates: []*dynamic.CertificateEntry{{Certificate: dynamic.Certificate{CertFile: "x"}}},
 		},
-		Origins: map[dynamic.Ref]dynamic.Origin{},
+		Origins: immutable.Of(map[dynamic.Ref]dynamic.Origin{}),
 	}
 	kinds := []dynamic.Kind{
 		dynamic.KindRouter, dynamic.KindService, dynamic.KindMiddleware, dynamic.KindServersTransport,
@@ -107,7 +108,7 @@ func TestMergeAllKinds(t *testing.T) {
 	}
 	want := map[dynamic.Ref]struct{}{}
 	for line, kind := range kinds {
-		one.Origins[dynamic.Ref{Kind: kind, Name: "x"}] = dynamic.Origin{File: "f", Line: line + 1}
+		one.Origins = one.Origins.With(dynamic.Ref{Kind: kind, Name: "x"}, dynamic.Origin{File: "f", Line: line + 1})
 		want[dynamic.Ref{Kind: kind, Name: "x@p"}] = struct{}{}
 	}
 	m := newMerger(nil)
@@ -130,15 +131,15 @@ func TestMergeAllKinds(t *testing.T) {
 	if diff := cmp.Diff(want, changed); diff != "" {
 		t.Errorf("removed (-want +got):\n%s", diff)
 	}
-	if _, ok := m.origins.of(dynamic.Ref{Kind: dynamic.KindRouter, Name: "x@p"}); ok || len(merged.TLS.Certificates) != 0 || len(merged.UDP.Services) != 0 {
+	if _, ok := m.origins.of(routerRef("x@p")); ok || len(merged.TLS.Certificates) != 0 || merged.UDP.Services.Len() != 0 {
 		t.Errorf("something stayed: %+v", merged)
 	}
 }
 
 func TestMergeRefuses(t *testing.T) {
 	configuration := routers("a@b", "Host(`a`)", "", "Host(`b`)", "good", "Host(`c`)")
-	configuration.HTTP.Routers["nothing"] = nil
-	configuration.Origins = map[dynamic.Ref]dynamic.Origin{routerRef("a@b"): {File: "f.yaml", Line: 3}}
+	configuration.HTTP.Routers = configuration.HTTP.Routers.With("nothing", nil)
+	configuration.Origins = immutable.Of(map[dynamic.Ref]dynamic.Origin{routerRef("a@b"): {File: "f.yaml", Line: 3}})
 	merged, _ := newMerger(nil).merge(map[string]*dynamic.Configuration{"file": configuration}, []string{"file"})
 	want := []string{
 		"f.yaml:3: router a@b@file: a name may not contain @, which separates it from its provider's name",
@@ -148,7 +149,7 @@ func TestMergeRefuses(t *testing.T) {
 	if diff := cmp.Diff(want, lines(merged.Verdicts)); diff != "" {
 		t.Errorf("verdicts (-want +got):\n%s", diff)
 	}
-	if got := slices.Sorted(maps.Keys(merged.HTTP.Routers)); !slices.Equal(got, []string{"good@file"}) {
+	if got := slices.Sorted(merged.HTTP.Routers.Keys()); !slices.Equal(got, []string{"good@file"}) {
 		t.Errorf("routers = %v, want the good one alone", got)
 	}
 }
@@ -166,9 +167,9 @@ func TestMergeRefusesAgain(t *testing.T) {
 	m := newMerger(nil)
 	for i := range 3 {
 		one := routers("good", fmt.Sprint(i))
-		one.HTTP.Routers["bad@name"], one.HTTP.Routers["nothing"] = &dynamic.Router{}, nil
+		one.HTTP.Routers = one.HTTP.Routers.With("bad@name", &dynamic.Router{}).With("nothing", nil)
 		merged, changed := m.merge(map[string]*dynamic.Configuration{"file": one}, []string{"file"})
-		if len(merged.Verdicts) != 2 || len(merged.HTTP.Routers) != 1 {
+		if len(merged.Verdicts) != 2 || merged.HTTP.Routers.Len() != 1 {
 			t.Errorf("merge %d: verdicts %v, routers %v", i, merged.Verdicts, merged.HTTP.Routers)
 		}
 		if i > 0 && len(changed) != 1 {
@@ -182,8 +183,8 @@ func TestMergeProviderVerdicts(t *testing.T) {
 	router := &dynamic.Router{Rule: "Host(`a`)"}
 	declare := func(reason string) map[string]*dynamic.Configuration {
 		one := &dynamic.Configuration{
-			HTTP:    &dynamic.HTTPConfiguration{Routers: map[string]*dynamic.Router{"a": router}},
-			Origins: map[dynamic.Ref]dynamic.Origin{routerRef("a"): {File: "f.yaml", Line: 2}},
+			HTTP:    &dynamic.HTTPConfiguration{Routers: immutable.Of(map[string]*dynamic.Router{"a": router})},
+			Origins: immutable.Of(map[dynamic.Ref]dynamic.Origin{routerRef("a"): {File: "f.yaml", Line: 2}}),
 		}
 		if reason != "" {
 			one.Verdicts = []dynamic.Verdict{{Ref: routerRef("a"), Status: dynamic.Quarantined, Reason: reason}}
@@ -212,7 +213,7 @@ func TestMergeOriginAloneIsNoChange(t *testing.T) {
 	at := func(line int) map[string]*dynamic.Configuration {
 		return map[string]*dynamic.Configuration{"file": {
 			HTTP:    one.HTTP,
-			Origins: map[dynamic.Ref]dynamic.Origin{routerRef("a"): {File: "f", Line: line}},
+			Origins: immutable.Of(map[dynamic.Ref]dynamic.Origin{routerRef("a"): {File: "f", Line: line}}),
 		}}
 	}
 	before, _ := m.merge(at(1), []string{"file"})
@@ -228,17 +229,18 @@ func TestMergeOriginAloneIsNoChange(t *testing.T) {
 func TestMergeDefaultTLS(t *testing.T) {
 	declare := func(version string) *dynamic.Configuration {
 		return &dynamic.Configuration{TLS: &dynamic.TLSConfiguration{
-			Options: map[string]*dynamic.TLSOptions{"default": {MinVersion: version}, "mine": {}},
-			Stores:  map[string]*dynamic.TLSStore{"default": {}},
+			Options: immutable.Of(map[string]*dynamic.TLSOptions{"default": {MinVersion: version}, "mine": {}}),
+			Stores:  immutable.Of(map[string]*dynamic.TLSStore{"default": {}}),
 		}}
 	}
 	m := newMerger([]string{"Docker", "file"})
 	configurations := map[string]*dynamic.Configuration{"file": declare("file"), "docker": declare("docker"), "zoo": declare("zoo")}
 	merged, _ := m.merge(configurations, []string{"docker", "file", "zoo"})
-	if got := merged.TLS.Options["default"].MinVersion; got != "docker" {
+	if got := merged.TLS.Options.Get("default").MinVersion; got != "docker" {
 		t.Errorf("the default options are those of %s, want docker by precedence", got)
 	}
-	if got := slices.Sorted(maps.Keys(merged.TLS.Options)); !slices.Equal(got, []string{"default", "mine@docker", "mine@file", "mine@zoo"}) {
+	options := []string{"default", "mine@docker", "mine@file", "mine@zoo"}
+	if got := slices.Sorted(merged.TLS.Options.Keys()); !slices.Equal(got, options) {
 		t.Errorf("options = %v", got)
 	}
 	reason := `provider "docker" defines default already and comes first in providers.precedence`
@@ -252,7 +254,7 @@ func TestMergeDefaultTLS(t *testing.T) {
 
 	configurations["docker"] = &dynamic.Configuration{}
 	merged, changed := m.merge(configurations, []string{"docker"})
-	if got := merged.TLS.Options["default"].MinVersion; got != "file" {
+	if got := merged.TLS.Options.Get("default").MinVersion; got != "file" {
 		t.Errorf("the default options are those of %s, want file as the next one", got)
 	}
 	if _, ok := changed[dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: "default"}]; !ok {
@@ -261,7 +263,7 @@ func TestMergeDefaultTLS(t *testing.T) {
 
 	configurations["file"], configurations["zoo"] = &dynamic.Configuration{}, &dynamic.Configuration{}
 	merged, _ = m.merge(configurations, []string{"file", "zoo"})
-	if len(merged.TLS.Options) != 0 || len(merged.TLS.Stores) != 0 || len(merged.Verdicts) != 0 {
+	if merged.TLS.Options.Len() != 0 || merged.TLS.Stores.Len() != 0 || len(merged.Verdicts) != 0 {
 		t.Errorf("something stayed: %+v, %v", merged.TLS, merged.Verdicts)
 	}
 }
@@ -270,7 +272,7 @@ func TestMergeVerdictOnDefaultTLS(t *testing.T) {
 	ref := dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: "default"}
 	declare := func(reason string) *dynamic.Configuration {
 		return &dynamic.Configuration{
-			TLS:      &dynamic.TLSConfiguration{Options: map[string]*dynamic.TLSOptions{"default": {}}},
+			TLS:      &dynamic.TLSConfiguration{Options: immutable.Of(map[string]*dynamic.TLSOptions{"default": {}})},
 			Verdicts: []dynamic.Verdict{{Ref: ref, Status: dynamic.Quarantined, Reason: reason}},
 		}
 	}
@@ -335,13 +337,13 @@ func TestMergeCertificates(t *testing.T) {
 	}
 }
 
-// TestMergeByRevisionEqualsMergingAnew proves that after any edits the merge holds what it would come to without revisions,
-// and reports the same changes, also where it has not seen each configuration.
-func TestMergeByRevisionEqualsMergingAnew(t *testing.T) {
+// TestMergeOfEditsEqualsMergingAnew proves that after any edits the merge holds what it would come to by looking at all
+// objects, and reports the same changes, also where it has not seen each configuration.
+func TestMergeOfEditsEqualsMergingAnew(t *testing.T) {
 	for seed := range uint64(30) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		builder := assembly.NewBuilder(&dynamic.Configuration{})
-		byRevision, whole := newMerger(nil), newMerger(nil)
+		builder := dynamic.NewBuilder(&dynamic.Configuration{})
+		edited, whole := newMerger(nil), newMerger(nil)
 		for step := range 100 {
 			for range random.IntN(4) {
 				writeOne(random, builder)
@@ -350,16 +352,18 @@ func TestMergeByRevisionEqualsMergingAnew(t *testing.T) {
 			if random.IntN(4) == 0 {
 				continue // superseded before the merge has seen it
 			}
-			without := *next
-			without.Revision = nil
-			got, gotChanged := byRevision.merge(map[string]*dynamic.Configuration{"p": next}, []string{"p"})
-			want, wantChanged := whole.merge(map[string]*dynamic.Configuration{"p": &without}, []string{"p"})
+			anew := dynamic.NewBuilder(&dynamic.Configuration{})
+			for ref, object := range next.Objects() {
+				anew.Put(ref, object)
+			}
+			got, gotChanged := edited.merge(map[string]*dynamic.Configuration{"p": next}, []string{"p"})
+			want, wantChanged := whole.merge(map[string]*dynamic.Configuration{"p": anew.Configuration()}, []string{"p"})
 			for _, diff := range []string{
-				cmp.Diff(names(wantChanged), names(gotChanged)), cmp.Diff(want.HTTP, got.HTTP),
-				cmp.Diff(want.TLS, got.TLS), cmp.Diff(lines(want.Verdicts), lines(got.Verdicts)),
+				cmp.Diff(names(wantChanged), names(gotChanged)), cmp.Diff(lines(want.Verdicts), lines(got.Verdicts)),
+				cmp.Diff(maps.Collect(want.Objects()), maps.Collect(got.Objects())),
 			} {
 				if diff != "" {
-					t.Fatalf("seed %d, step %d (-anew +by revision):\n%s", seed, step, diff)
+					t.Fatalf("seed %d, step %d (-anew +edited):\n%s", seed, step, diff)
 				}
 			}
 		}
@@ -367,7 +371,7 @@ func TestMergeByRevisionEqualsMergingAnew(t *testing.T) {
 }
 
 // writeOne writes to one object: it adds, replaces or removes it, sometimes one that must be refused.
-func writeOne(random *rand.Rand, builder *assembly.Builder) {
+func writeOne(random *rand.Rand, builder *dynamic.Builder) {
 	kinds := []dynamic.Kind{dynamic.KindRouter, dynamic.KindService, dynamic.KindTLSOptions}
 	ref := dynamic.Ref{Kind: kinds[random.IntN(3)], Name: []string{"a", "b", "c", "default", "a@b"}[random.IntN(5)]}
 	if ref.Name == "a@b" && random.IntN(3) > 0 {
@@ -395,24 +399,26 @@ func writeOne(random *rand.Rand, builder *assembly.Builder) {
 func BenchmarkMergeOneOfTenThousand(b *testing.B) {
 	const count = 10_000
 	declare := func(version int, previous *dynamic.Configuration) *dynamic.Configuration {
-		next := &dynamic.Configuration{
-			HTTP: &dynamic.HTTPConfiguration{
-				Routers:  make(map[string]*dynamic.Router, count),
-				Services: make(map[string]*dynamic.Service, count),
-			},
-			Origins: make(map[dynamic.Ref]dynamic.Origin, 2*count),
-		}
+		var origins immutable.Map[dynamic.Ref, dynamic.Origin]
+		builder, e := dynamic.NewBuilder(&dynamic.Configuration{}), new(immutable.Edit)
 		for i := range count {
 			name := fmt.Sprintf("router-%d", i)
-			next.HTTP.Routers[name] = &dynamic.Router{Rule: fmt.Sprintf("Host(`%d.example`)", i), Service: name}
-			next.HTTP.Services[name] = &dynamic.Service{LoadBalancer: &dynamic.ServersLoadBalancer{Servers: []dynamic.Server{{URL: "http://192.0.2.1"}}}}
+			router, service := routerRef(name), dynamic.Ref{Kind: dynamic.KindService, Name: name}
 			if previous != nil {
-				next.HTTP.Routers[name], next.HTTP.Services[name] = previous.HTTP.Routers[name], previous.HTTP.Services[name]
+				builder.Put(router, previous.Object(router))
+				builder.Put(service, previous.Object(service))
+			} else {
+				builder.Put(router, &dynamic.Router{Rule: fmt.Sprintf("Host(`%d.example`)", i), Service: name})
+				builder.Put(service, &dynamic.Service{
+					LoadBalancer: &dynamic.ServersLoadBalancer{Servers: []dynamic.Server{{URL: "http://192.0.2.1"}}},
+				})
 			}
-			next.Origins[routerRef(name)] = dynamic.Origin{File: "f", Line: i}
-			next.Origins[dynamic.Ref{Kind: dynamic.KindService, Name: name}] = dynamic.Origin{File: "f", Line: i}
+			origins.Set(e, router, dynamic.Origin{File: "f", Line: i})
+			origins.Set(e, service, dynamic.Origin{File: "f", Line: i})
 		}
-		next.HTTP.Routers["router-5000"] = &dynamic.Router{Rule: fmt.Sprintf("Host(`version-%d.example`)", version)}
+		builder.Put(routerRef("router-5000"), &dynamic.Router{Rule: fmt.Sprintf("Host(`version-%d.example`)", version)})
+		next := builder.Configuration()
+		next.Origins = origins
 		return next
 	}
 	base := declare(0, nil)

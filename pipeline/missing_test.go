@@ -8,12 +8,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
 )
 
 // lacking makes a configuration of a router that its provider refuses, because a Service is missing.
 func lacking(name string, resource *dynamic.Resource) *dynamic.Configuration {
 	one := routers(name, "Host(`a`)")
-	one.Origins = map[dynamic.Ref]dynamic.Origin{routerRef(name): {Object: "IngressRoute shop/web", Resource: resource}}
+	one.Origins = immutable.Of(map[dynamic.Ref]dynamic.Origin{
+		routerRef(name): {Object: "IngressRoute shop/web", Resource: resource},
+	})
 	one.Verdicts = []dynamic.Verdict{{
 		Ref: routerRef(name), Status: dynamic.Quarantined, Reason: "Service shop/web does not exist", Missing: true,
 	}}

@@ -50,7 +50,7 @@ func TestOnceWaitsForEverybody(t *testing.T) {
 		if diff := cmp.Diff([]string{"router r@file: missing"}, lines(got.state.Verdicts)); diff != "" {
 			t.Errorf("verdicts (-want +got):\n%s", diff)
 		}
-		if !got.state.Ready || got.state.Generation != 1 || len(got.state.Configuration.HTTP.Routers) != 2 {
+		if !got.state.Ready || got.state.Generation != 1 || got.state.Configuration.HTTP.Routers.Len() != 2 {
 			t.Errorf("state = %+v", got.state)
 		}
 		if compiled := r.seen().compiled; len(compiled) != 1 || !compiled[0].final {
@@ -74,7 +74,7 @@ func TestOnceGivesUp(t *testing.T) {
 		if docker.State != dynamic.StateTimedOut || docker.Reason != "no first state within 2s" || got.state.Ready {
 			t.Errorf("docker = %+v, ready = %t", docker, got.state.Ready)
 		}
-		if len(got.state.Configuration.HTTP.Routers) != 1 {
+		if got.state.Configuration.HTTP.Routers.Len() != 1 {
 			t.Error("what the others declared is lost")
 		}
 	})

@@ -25,7 +25,7 @@ func (o origins) of(ref dynamic.Ref) (origin dynamic.Origin, ok bool) {
 		own.Name, provider = ref.Name[:at], ref.Name[at+1:]
 	}
 	if configuration := o.configurations[provider]; configuration != nil {
-		origin, ok = configuration.Origins[own]
+		origin, ok = configuration.Origins.Find(own)
 	}
 	return origin, ok
 }

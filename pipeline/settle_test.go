@@ -8,12 +8,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
 )
 
 // broken makes a configuration of a router whose middleware is missing.
 func broken(name string) *dynamic.Configuration {
 	one := routers(name, "Host(`a`)")
-	one.HTTP.Routers[name].Middlewares = []string{"missing"}
+	one.HTTP.Routers.Get(name).Middlewares = []string{"missing"}
 	return one
 }
 
@@ -61,7 +62,7 @@ func TestQuietWindowEnds(t *testing.T) {
 
 		// What is known to be broken is not told again, whatever else changes.
 		next := broken("r")
-		next.HTTP.Routers["other"] = &dynamic.Router{Rule: "Host(`b`)"}
+		next.HTTP.Routers = next.HTTP.Routers.With("other", &dynamic.Router{Rule: "Host(`b`)"})
 		r.send("crd", next)
 		pass(5 * time.Second)
 		if len(r.seen().published) != 1 || r.State().Generation != 3 {
@@ -88,11 +89,11 @@ func TestQuietWindowOfAStaleRouteEnds(t *testing.T) {
 		r.send("crd", broken("r"))
 		pass(5 * time.Second)
 		mended := routers("r", "Host(`a`)", "s", "Host(`s`)")
-		mended.HTTP.Routers["s"].Service = "set:k"
+		mended.HTTP.Routers.Get("s").Service = "set:k"
 		r.send("crd", mended)
 		pass(200 * ms)
 		again := broken("r")
-		again.HTTP.Routers["r"].Service = "stale"
+		again.HTTP.Routers.Get("r").Service = "stale"
 		r.send("crd", again)
 		pass(5 * time.Second)
 		if compiled := r.seen().compiled; !compiled[len(compiled)-1].final {
@@ -129,7 +130,7 @@ func TestQuietWindowIsNotPutOffForEver(t *testing.T) {
 		rules := []string{"Host(`x`)", "Host(`y`)"}
 		for i := range 20 {
 			next := broken("r")
-			next.HTTP.Routers["busy"] = &dynamic.Router{Rule: rules[i%2]}
+			next.HTTP.Routers = next.HTTP.Routers.With("busy", &dynamic.Router{Rule: rules[i%2]})
 			r.send("crd", next)
 			pass(200 * ms)
 		}
@@ -144,7 +145,7 @@ func TestQuietWindowWithinABurst(t *testing.T) {
 		r := newRig(t, "crd", "cluster")
 		r.providers["cluster"].synced(r, t)
 		first := broken("r")
-		first.HTTP.Routers["n"] = &dynamic.Router{Rule: "Host(`n`)", Service: "set:k"}
+		first.HTTP.Routers = first.HTTP.Routers.With("n", &dynamic.Router{Rule: "Host(`n`)", Service: "set:k"})
 		r.send("crd", first)
 		pass(500 * ms)
 		if len(r.seen().published) != 0 {
@@ -165,7 +166,7 @@ func TestVerdictOriginFollowsTheConfiguration(t *testing.T) {
 		at := func(line int) *dynamic.Configuration {
 			return &dynamic.Configuration{
 				HTTP:    one.HTTP,
-				Origins: map[dynamic.Ref]dynamic.Origin{routerRef("r"): {File: "f.yaml", Line: line}},
+				Origins: immutable.Of(map[dynamic.Ref]dynamic.Origin{routerRef("r"): {File: "f.yaml", Line: line}}),
 			}
 		}
 		r.send("file", at(3))
@@ -208,7 +209,7 @@ func TestQuietWindowKeepsNames(t *testing.T) {
 		r.endpoints("dns", "dns/a:80")
 		pass(5 * time.Second)
 		stale := broken("r")
-		stale.HTTP.Routers["r"].Service = "stale" // its service went, and its last good handler serves
+		stale.HTTP.Routers.Get("r").Service = "stale" // its service went, and its last good handler serves
 		r.send("crd", stale)
 		pass(499 * ms)
 		if watched := r.seen().watched; len(watched) != 1 {

@@ -11,13 +11,13 @@ import (
 
 // declareMany declares routers on hosts of their own, each with a middleware chain and a load balancer.
 func declareMany(b *bench, count int) {
-	b.config.HTTP.Middlewares["strip@file"] = &dynamic.Middleware{StripPrefix: &dynamic.StripPrefix{Prefixes: []string{"/api"}}}
+	b.middleware("strip@file", &dynamic.Middleware{StripPrefix: &dynamic.StripPrefix{Prefixes: []string{"/api"}}})
 	for i := range count {
 		name := fmt.Sprintf("r%d@file", i)
 		service := fmt.Sprintf("s%d@file", i)
 		lb := &dynamic.ServersLoadBalancer{Servers: []dynamic.Server{{URL: fmt.Sprintf("http://192.0.2.%d:80", i%250+1)}}}
 		lb.SetDefaults()
-		b.config.HTTP.Services[service] = &dynamic.Service{LoadBalancer: lb}
+		b.service(service, &dynamic.Service{LoadBalancer: lb})
 		b.router(name, fmt.Sprintf("Host(`h%d.test`) && PathPrefix(`/api`)", i), service, "strip")
 	}
 }

@@ -73,7 +73,7 @@ func TestFaultsOfServicesOfServicesNameTheirPlace(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			b.config.HTTP.Services["bad@file"] = row.service
+			b.service("bad@file", row.service)
 			b.router("bad@file", "Path(`/bad`)", "bad")
 			b.router("good@file", "Path(`/good`)", "b@internal")
 			b.all()
@@ -86,8 +86,8 @@ func TestFaultsOfServicesOfServicesNameTheirPlace(t *testing.T) {
 
 func TestErrorsWithoutAStatusAreReported(t *testing.T) {
 	b := newBench(t)
-	b.config.HTTP.Services["f@file"] = failoverOf("a@internal", "b@internal")
-	b.config.HTTP.Services["f@file"].Failover.Errors = &dynamic.FailoverErrors{}
+	b.service("f@file", failoverOf("a@internal", "b@internal"))
+	b.config.HTTP.Services.Get("f@file").Failover.Errors = &dynamic.FailoverErrors{}
 	b.router("r@file", "Path(`/`)", "f")
 	b.all()
 	b.wantVerdict(ref(dynamic.KindService, "f@file"), dynamic.Degraded, "failover.errors lists no status")
@@ -99,23 +99,22 @@ func TestServicesOfServicesFollowTheirChildren(t *testing.T) {
 	b := newBench(t)
 	one, _ := endpointServer(t, "one")
 	two, _ := endpointServer(t, "two")
-	services := b.config.HTTP.Services
-	services["w@file"] = weightedOf("h")
-	services["h@file"] = hashedOf("f")
-	services["f@file"] = failoverOf("m", "b@internal")
-	services["m@file"] = mirroringOf("s", 0, "b@internal")
-	services["s@file"] = balancer(one)
+	b.service("w@file", weightedOf("h"))
+	b.service("h@file", hashedOf("f"))
+	b.service("f@file", failoverOf("m", "b@internal"))
+	b.service("m@file", mirroringOf("s", 0, "b@internal"))
+	b.service("s@file", balancer(one))
 	b.router("r@file", "Path(`/`)", "w")
 	b.all()
 	b.wantService("http://x.test/", "one")
-	services["s@file"] = balancer(two)
+	b.service("s@file", balancer(two))
 	b.apply(true, ref(dynamic.KindService, "s@file"))
 	b.wantService("http://x.test/", "two")
-	delete(services, "s@file")
+	b.config.HTTP.Services = b.config.HTTP.Services.Without("s@file")
 	b.apply(true, ref(dynamic.KindService, "s@file"))
 	b.wantStatus("http://x.test/", http.StatusServiceUnavailable)
 	b.wantVerdict(ref(dynamic.KindService, "w@file"), dynamic.Quarantined, `service "s@file" does not exist`)
-	services["s@file"] = balancer(one)
+	b.service("s@file", balancer(one))
 	b.apply(true, ref(dynamic.KindService, "s@file"))
 	b.wantService("http://x.test/", "one")
 }
@@ -124,13 +123,14 @@ func TestServicesOfServicesFollowTheirChildren(t *testing.T) {
 func TestHealthGoesUpFromPools(t *testing.T) {
 	b := newBench(t)
 	_, address := endpointServer(t, "pod")
-	services := b.config.HTTP.Services
-	services["pods@file"] = &dynamic.Service{LoadBalancer: &dynamic.ServersLoadBalancer{EndpointSet: "kubernetes/default/web:80", Scheme: "http"}}
-	services["m@file"] = mirroringOf("pods", 100, "b@internal")
-	services["f@file"] = failoverOf("m", "a@internal")
-	services["w@file"] = weightedOf("m", "b@internal")
-	services["w@file"].Weighted.HealthCheck = &dynamic.HealthCheck{}
-	services["blind@file"] = weightedOf("m")
+	b.service("pods@file", &dynamic.Service{
+		LoadBalancer: &dynamic.ServersLoadBalancer{EndpointSet: "kubernetes/default/web:80", Scheme: "http"},
+	})
+	b.service("m@file", mirroringOf("pods", 100, "b@internal"))
+	b.service("f@file", failoverOf("m", "a@internal"))
+	b.service("w@file", weightedOf("m", "b@internal"))
+	b.config.HTTP.Services.Get("w@file").Weighted.HealthCheck = &dynamic.HealthCheck{}
+	b.service("blind@file", weightedOf("m"))
 	b.router("f@file", "Path(`/f`)", "f")
 	b.router("w@file", "Path(`/w`)", "w")
 	b.router("blind@file", "Path(`/blind`)", "blind")
@@ -170,9 +170,10 @@ func TestARebuildKeepsWhoseTurnItIs(t *testing.T) {
 	b.router("r@file", "Path(`/`)", "w")
 	count := map[string]int{}
 	for i := range 100 {
-		b.config.HTTP.Services["w@file"] = weightedOf("a@internal", "b@internal")
+		b.service("w@file", weightedOf("a@internal", "b@internal"))
 		// Whatever changes in the definition, the handler is new.
-		b.config.HTTP.Services["w@file"].Weighted.Sticky = &dynamic.Sticky{Cookie: &dynamic.Cookie{Name: fmt.Sprint("c", i)}}
+		cookie := &dynamic.Cookie{Name: fmt.Sprint("c", i)}
+		b.config.HTTP.Services.Get("w@file").Weighted.Sticky = &dynamic.Sticky{Cookie: cookie}
 		b.apply(true, ref(dynamic.KindRouter, "r@file"), ref(dynamic.KindService, "w@file"))
 		_, service, _ := b.get("http://x.test/")
 		count[service]++
@@ -180,7 +181,7 @@ func TestARebuildKeepsWhoseTurnItIs(t *testing.T) {
 	if count["a"] != 50 || count["b"] != 50 {
 		t.Errorf("%v, want each 50 times", count)
 	}
-	delete(b.config.HTTP.Services, "w@file")
+	b.config.HTTP.Services = b.config.HTTP.Services.Without("w@file")
 	b.apply(true, ref(dynamic.KindService, "w@file"))
 	if len(b.compiler.rotations) != 0 {
 		t.Errorf("%d states are remembered of services that are gone", len(b.compiler.rotations))
@@ -192,9 +193,10 @@ func TestAStickyWeightedServiceKeepsItsClients(t *testing.T) {
 	b := newBench(t)
 	one, _ := endpointServer(t, "one")
 	two, _ := endpointServer(t, "two")
-	b.config.HTTP.Services["one@file"], b.config.HTTP.Services["two@file"] = balancer(one), balancer(two)
-	b.config.HTTP.Services["w@file"] = weightedOf("one", "two")
-	b.config.HTTP.Services["w@file"].Weighted.Sticky = &dynamic.Sticky{Cookie: &dynamic.Cookie{}}
+	b.service("one@file", balancer(one))
+	b.service("two@file", balancer(two))
+	b.service("w@file", weightedOf("one", "two"))
+	b.config.HTTP.Services.Get("w@file").Weighted.Sticky = &dynamic.Sticky{Cookie: &dynamic.Cookie{}}
 	b.router("r@file", "Path(`/`)", "w")
 	b.all()
 	cookie, err := sticky.New("w@file", nil)
@@ -239,19 +241,18 @@ func TestCookiesOfOneNameAreReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			one, _ := endpointServer(t, "one")
-			services := b.config.HTTP.Services
-			services["pool@file"] = balancer(one)
-			services["pool@file"].LoadBalancer.Sticky = &dynamic.Sticky{Cookie: &row.inner}
-			services["m@file"] = mirroringOf("pool", 1)
+			b.service("pool@file", balancer(one))
+			b.config.HTTP.Services.Get("pool@file").LoadBalancer.Sticky = &dynamic.Sticky{Cookie: &row.inner}
+			b.service("m@file", mirroringOf("pool", 1))
 			if row.mirror {
-				services["m@file"] = mirroringOf("a@internal", 1, "pool")
+				b.service("m@file", mirroringOf("a@internal", 1, "pool"))
 			}
-			services["w@file"] = weightedOf("m", "b@internal")
-			services["w@file"].Weighted.Sticky = &dynamic.Sticky{Cookie: &dynamic.Cookie{Name: "session"}}
-			services["outer@file"] = weightedOf("w")
-			services["outer@file"].Weighted.Sticky = &dynamic.Sticky{Cookie: &dynamic.Cookie{Name: "outer"}}
-			services["outermost@file"] = weightedOf("outer")
-			services["outermost@file"].Weighted.Sticky = &dynamic.Sticky{Cookie: &row.outermost}
+			b.service("w@file", weightedOf("m", "b@internal"))
+			b.config.HTTP.Services.Get("w@file").Weighted.Sticky = &dynamic.Sticky{Cookie: &dynamic.Cookie{Name: "session"}}
+			b.service("outer@file", weightedOf("w"))
+			b.config.HTTP.Services.Get("outer@file").Weighted.Sticky = &dynamic.Sticky{Cookie: &dynamic.Cookie{Name: "outer"}}
+			b.service("outermost@file", weightedOf("outer"))
+			b.config.HTTP.Services.Get("outermost@file").Weighted.Sticky = &dynamic.Sticky{Cookie: &row.outermost}
 			b.router("r@file", "Path(`/`)", "outermost")
 			b.all()
 			if row.outermost.Name == "outer" {
@@ -269,11 +270,10 @@ func TestCookiesOfOneNameAreReported(t *testing.T) {
 
 func TestExplainListsTheBranchesOfEveryKind(t *testing.T) {
 	b := newBench(t)
-	services := b.config.HTTP.Services
-	services["w@file"] = weightedOf("h", "f", "m")
-	services["h@file"] = hashedOf("a@internal")
-	services["f@file"] = failoverOf("a@internal", "b@internal")
-	services["m@file"] = mirroringOf("a@internal", 30, "b@internal")
+	b.service("w@file", weightedOf("h", "f", "m"))
+	b.service("h@file", hashedOf("a@internal"))
+	b.service("f@file", failoverOf("a@internal", "b@internal"))
+	b.service("m@file", mirroringOf("a@internal", 30, "b@internal"))
 	b.router("r@file", "Path(`/`)", "w")
 	b.all()
 	explained, err := b.target.Table().Explain(Question{URL: "http://x.test/"})
@@ -309,8 +309,8 @@ func TestExplainCountsOnNoMirror(t *testing.T) {
 		"hrw":       {hashedOf("empty"), http.StatusServiceUnavailable},
 	} {
 		b := newBench(t)
-		b.config.HTTP.Services["empty@file"] = balancer()
-		b.config.HTTP.Services["s@file"] = row.service
+		b.service("empty@file", balancer())
+		b.service("s@file", row.service)
 		b.router("r@file", "Path(`/`)", "s")
 		b.all()
 		explained, err := b.target.Table().Explain(Question{URL: "http://x.test/"})
@@ -332,10 +332,10 @@ func TestAFailoverTurnsByTheStatusOfAPool(t *testing.T) {
 	}))
 	defer broken.Close()
 	refusing := netip.MustParseAddrPort("127.0.0.1:1")
-	b.config.HTTP.Services["broken@file"] = balancer(broken.URL)
-	b.config.HTTP.Services["refusing@file"] = balancer("http://" + refusing.String())
-	b.config.HTTP.Services["f@file"] = failoverOf("broken", "b@internal", "500", "503")
-	b.config.HTTP.Services["g@file"] = failoverOf("refusing", "b@internal", "502")
+	b.service("broken@file", balancer(broken.URL))
+	b.service("refusing@file", balancer("http://"+refusing.String()))
+	b.service("f@file", failoverOf("broken", "b@internal", "500", "503"))
+	b.service("g@file", failoverOf("refusing", "b@internal", "502"))
 	b.router("f@file", "Path(`/f`)", "f")
 	b.router("g@file", "Path(`/g`)", "g")
 	b.all()
@@ -352,9 +352,8 @@ func TestAFailoverTurnsByTheStatusOfAPool(t *testing.T) {
 // A router's memory is used again only if nothing on the whole way keeps a part of a request.
 func TestAServiceThatKeepsRequestsKeepsTheRoutersMemory(t *testing.T) {
 	b := newBench(t)
-	services := b.config.HTTP.Services
-	services["w@file"] = weightedOf("m", "b@internal")
-	services["m@file"] = mirroringOf("a@internal", 100, "b@internal")
+	b.service("w@file", weightedOf("m", "b@internal"))
+	b.service("m@file", mirroringOf("a@internal", 100, "b@internal"))
 	b.router("r@file", "Path(`/`)", "w")
 	b.all()
 	node := b.compiler.services["w@file"]

@@ -14,27 +14,9 @@ func Check(options Options, configuration *dynamic.Configuration) []dynamic.Verd
 		Transport:   options.Transport,
 		RequireAuth: options.RequireAuth,
 	}, NewSwitch(options.EntryPoints))
-	return compiler.Compile(Input{Configuration: configuration, Changed: declared(configuration), Final: true}).Verdicts
-}
-
-// declared returns every object that Compile takes as changed. Certificates and stores are read in a first compilation anyway.
-func declared(configuration *dynamic.Configuration) []dynamic.Ref {
-	var refs []dynamic.Ref
-	if http := configuration.HTTP; http != nil {
-		refs = appendRefs(refs, dynamic.KindRouter, http.Routers)
-		refs = appendRefs(refs, dynamic.KindService, http.Services)
-		refs = appendRefs(refs, dynamic.KindMiddleware, http.Middlewares)
-		refs = appendRefs(refs, dynamic.KindServersTransport, http.ServersTransports)
+	var changed []dynamic.Ref
+	for ref := range configuration.Objects() {
+		changed = append(changed, ref)
 	}
-	if tls := configuration.TLS; tls != nil {
-		refs = appendRefs(refs, dynamic.KindTLSOptions, tls.Options)
-	}
-	return refs
-}
-
-func appendRefs[T any](refs []dynamic.Ref, kind dynamic.Kind, objects map[string]T) []dynamic.Ref {
-	for name := range objects {
-		refs = append(refs, dynamic.Ref{Kind: kind, Name: name})
-	}
-	return refs
+	return compiler.Compile(Input{Configuration: configuration, Changed: changed, Final: true}).Verdicts
 }

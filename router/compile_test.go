@@ -10,6 +10,7 @@ import (
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 )
 
@@ -47,12 +48,12 @@ func newBench(t testing.TB) *bench {
 	b.compiler = NewCompiler(options, b.target)
 	b.config = &dynamic.Configuration{
 		HTTP: &dynamic.HTTPConfiguration{
-			Routers:           map[string]*dynamic.Router{},
-			Services:          map[string]*dynamic.Service{},
-			Middlewares:       map[string]*dynamic.Middleware{},
-			ServersTransports: map[string]*dynamic.ServersTransport{},
+			Routers:           immutable.Of(map[string]*dynamic.Router{}),
+			Services:          immutable.Of(map[string]*dynamic.Service{}),
+			Middlewares:       immutable.Of(map[string]*dynamic.Middleware{}),
+			ServersTransports: immutable.Of(map[string]*dynamic.ServersTransport{}),
 		},
-		TLS: &dynamic.TLSConfiguration{Options: map[string]*dynamic.TLSOptions{}},
+		TLS: &dynamic.TLSConfiguration{Options: immutable.Of(map[string]*dynamic.TLSOptions{})},
 	}
 	return b
 }
@@ -94,19 +95,19 @@ func (b *bench) compile(settled bool, changed ...dynamic.Ref) {
 func (b *bench) all() {
 	b.t.Helper()
 	var changed []dynamic.Ref
-	for name := range b.config.HTTP.Routers {
+	for name := range b.config.HTTP.Routers.Keys() {
 		changed = append(changed, ref(dynamic.KindRouter, name))
 	}
-	for name := range b.config.HTTP.Services {
+	for name := range b.config.HTTP.Services.Keys() {
 		changed = append(changed, ref(dynamic.KindService, name))
 	}
-	for name := range b.config.HTTP.Middlewares {
+	for name := range b.config.HTTP.Middlewares.Keys() {
 		changed = append(changed, ref(dynamic.KindMiddleware, name))
 	}
-	for name := range b.config.HTTP.ServersTransports {
+	for name := range b.config.HTTP.ServersTransports.Keys() {
 		changed = append(changed, ref(dynamic.KindServersTransport, name))
 	}
-	for name := range b.config.TLS.Options {
+	for name := range b.config.TLS.Options.Keys() {
 		changed = append(changed, ref(dynamic.KindTLSOptions, name))
 	}
 	b.apply(true, changed...)
@@ -114,8 +115,16 @@ func (b *bench) all() {
 
 func (b *bench) router(name, rule, service string, middlewares ...string) *dynamic.Router {
 	declared := &dynamic.Router{Rule: rule, Service: service, Middlewares: middlewares}
-	b.config.HTTP.Routers[name] = declared
+	b.config.HTTP.Routers = b.config.HTTP.Routers.With(name, declared)
 	return declared
+}
+
+func (b *bench) service(name string, declared *dynamic.Service) {
+	b.config.HTTP.Services = b.config.HTTP.Services.With(name, declared)
+}
+
+func (b *bench) middleware(name string, declared *dynamic.Middleware) {
+	b.config.HTTP.Middlewares = b.config.HTTP.Middlewares.With(name, declared)
 }
 
 // get returns the status and the internal service that answered on entrypoint web.
@@ -187,9 +196,9 @@ func TestEqualPriorityIsDecidedByProviderThenName(t *testing.T) {
 
 func TestMiddlewaresApplyInOrderThroughChains(t *testing.T) {
 	b := newBench(t)
-	b.config.HTTP.Middlewares["one@file"] = &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/one"}}
-	b.config.HTTP.Middlewares["two@file"] = &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/two"}}
-	b.config.HTTP.Middlewares["both@file"] = &dynamic.Middleware{Chain: &dynamic.Chain{Middlewares: []string{"one", "two@file"}}}
+	b.middleware("one@file", &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/one"}})
+	b.middleware("two@file", &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/two"}})
+	b.middleware("both@file", &dynamic.Middleware{Chain: &dynamic.Chain{Middlewares: []string{"one", "two@file"}}})
 	b.router("r@file", "Host(`x.test`)", "a@internal", "both")
 	b.all()
 	if _, _, path := b.get("http://x.test/p"); path != "/two/one/p" {
@@ -244,8 +253,8 @@ func referenceFaults() map[string]faultCase {
 		},
 		"recursive middlewares": {
 			func(b *bench) {
-				b.config.HTTP.Middlewares["bad@file"] = &dynamic.Middleware{Chain: &dynamic.Chain{Middlewares: []string{"worse"}}}
-				b.config.HTTP.Middlewares["worse@file"] = &dynamic.Middleware{Chain: &dynamic.Chain{Middlewares: []string{"bad"}}}
+				b.middleware("bad@file", &dynamic.Middleware{Chain: &dynamic.Chain{Middlewares: []string{"worse"}}})
+				b.middleware("worse@file", &dynamic.Middleware{Chain: &dynamic.Chain{Middlewares: []string{"bad"}}})
 				b.router("bad@file", "Path(`/bad`)", "a@internal", "bad")
 			},
 			broken(dynamic.KindMiddleware), "refers to itself", http.StatusServiceUnavailable,
@@ -257,32 +266,32 @@ func objectFaults() map[string]faultCase {
 	return map[string]faultCase{
 		"two service kinds": {
 			func(b *bench) {
-				b.config.HTTP.Services["bad@file"] = &dynamic.Service{
+				b.service("bad@file", &dynamic.Service{
 					LoadBalancer: &dynamic.ServersLoadBalancer{}, Weighted: &dynamic.WeightedRoundRobin{},
-				}
+				})
 				b.router("bad@file", "Path(`/bad`)", "bad")
 			},
 			broken(dynamic.KindService), "exactly one", http.StatusServiceUnavailable,
 		},
 		"service over nobody": {
 			func(b *bench) {
-				b.config.HTTP.Services["bad@file"] = &dynamic.Service{Mirroring: &dynamic.Mirroring{Service: "ghost"}}
+				b.service("bad@file", &dynamic.Service{Mirroring: &dynamic.Mirroring{Service: "ghost"}})
 				b.router("bad@file", "Path(`/bad`)", "bad")
 			},
 			broken(dynamic.KindService), `service "ghost@file" does not exist`, http.StatusServiceUnavailable,
 		},
 		"bad URL": {
 			func(b *bench) {
-				b.config.HTTP.Services["bad@file"] = &dynamic.Service{LoadBalancer: &dynamic.ServersLoadBalancer{
+				b.service("bad@file", &dynamic.Service{LoadBalancer: &dynamic.ServersLoadBalancer{
 					Servers: []dynamic.Server{{URL: "ftp://x.test"}},
-				}}
+				}})
 				b.router("bad@file", "Path(`/bad`)", "bad")
 			},
 			broken(dynamic.KindService), "ftp", http.StatusServiceUnavailable,
 		},
 		"unsupported middleware": {
 			func(b *bench) {
-				b.config.HTTP.Middlewares["bad@file"] = &dynamic.Middleware{Plugin: map[string]map[string]any{"p": {}}}
+				b.middleware("bad@file", &dynamic.Middleware{Plugin: map[string]map[string]any{"p": {}}})
 				b.router("bad@file", "Path(`/bad`)", "a@internal", "bad")
 			},
 			broken(dynamic.KindMiddleware), "not supported yet", http.StatusServiceUnavailable,
@@ -331,10 +340,10 @@ func TestFaultsQuarantineOnlyTheirObject(t *testing.T) {
 
 func TestAnUnsettledConfigurationKeepsTheLastGoodRoute(t *testing.T) {
 	b := newBench(t)
-	b.config.HTTP.Middlewares["m@file"] = &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/m"}}
+	b.middleware("m@file", &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/m"}})
 	b.router("r@file", "Host(`x.test`)", "a@internal", "m")
 	b.all()
-	delete(b.config.HTTP.Middlewares, "m@file")
+	b.config.HTTP.Middlewares = b.config.HTTP.Middlewares.Without("m@file")
 	gone := ref(dynamic.KindMiddleware, "m@file")
 	b.apply(false, gone)
 	b.wantService("http://x.test/", "a")
@@ -347,7 +356,7 @@ func TestAnUnsettledConfigurationKeepsTheLastGoodRoute(t *testing.T) {
 		t.Error("a settled table is said to have kept a handler")
 	}
 	b.wantStatus("http://x.test/", http.StatusServiceUnavailable)
-	b.config.HTTP.Middlewares["m@file"] = &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/n"}}
+	b.middleware("m@file", &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/n"}})
 	b.apply(false, gone)
 	if code, _, path := b.get("http://x.test/"); code != http.StatusOK || path != "/n/" {
 		t.Errorf("after the middleware came back: %d %q, want 200 /n/", code, path)
@@ -369,7 +378,7 @@ func TestUnchangedRoutersKeepTheirHandler(t *testing.T) {
 		t.Error("an unchanged router was compiled again")
 	}
 	b.wantService("http://x.test/", "b")
-	delete(b.config.HTTP.Routers, "changed@file")
+	b.config.HTTP.Routers = b.config.HTTP.Routers.Without("changed@file")
 	b.apply(true, ref(dynamic.KindRouter, "changed@file"))
 	b.wantStatus("http://x.test/", http.StatusNotFound)
 }
@@ -377,9 +386,9 @@ func TestUnchangedRoutersKeepTheirHandler(t *testing.T) {
 func TestAWeightedServiceSplitsByWeight(t *testing.T) {
 	b := newBench(t)
 	three, one := 3, 1
-	b.config.HTTP.Services["w@file"] = &dynamic.Service{Weighted: &dynamic.WeightedRoundRobin{
+	b.service("w@file", &dynamic.Service{Weighted: &dynamic.WeightedRoundRobin{
 		Services: []dynamic.WeightedService{{Name: "a@internal", Weight: &three}, {Name: "b@internal", Weight: &one}},
-	}}
+	}})
 	b.router("r@file", "Host(`x.test`)", "w")
 	b.all()
 	counts := map[string]int{}
@@ -394,7 +403,7 @@ func TestAWeightedServiceSplitsByWeight(t *testing.T) {
 
 func TestExplainNamesTheRouterAndTheRunnersUp(t *testing.T) {
 	b := newBench(t)
-	b.config.HTTP.Middlewares["m@file"] = &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/m"}}
+	b.middleware("m@file", &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/m"}})
 	b.router("api@file", "Host(`x.test`) && PathPrefix(`/api`)", "a@internal", "m")
 	b.router("post@file", "Host(`x.test`) && PathPrefix(`/api`) && Method(`POST`)", "b@internal")
 	b.router("rest@file", "Host(`x.test`)", "b@internal")

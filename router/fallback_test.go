@@ -11,9 +11,9 @@ import (
 // of the host that is asked for, so it must not answer for that host under the default ones.
 func TestAHostWhoseTLSOptionsCannotBeUsedIsServedByNobody(t *testing.T) {
 	b := newBench(t)
-	b.config.TLS.Options["mutual@file"] = &dynamic.TLSOptions{
+	b.config.TLS.Options = b.config.TLS.Options.With("mutual@file", &dynamic.TLSOptions{
 		ClientAuth: dynamic.ClientAuth{ClientAuthType: "RequireAndVerifyClientCert", CAFiles: []string{"/does/not/exist.pem"}},
-	}
+	})
 	b.secure("named@file", "Host(`secret.test`) && PathPrefix(`/admin`)", "a@internal", "mutual")
 	b.secure("wild@file", "Host(`*.wild.test`) && PathPrefix(`/admin`)", "a@internal", "mutual")
 	b.secure("any@file", "PathPrefix(`/`)", "b@internal", "")
@@ -39,7 +39,7 @@ func TestAHostWhoseTLSOptionsCannotBeUsedIsServedByNobody(t *testing.T) {
 // Another router of the host has options that work: they decide, as if the broken ones were not there.
 func TestBrokenTLSOptionsDoNotBlockGoodOnesOfTheSameHost(t *testing.T) {
 	b := newBench(t)
-	b.config.TLS.Options["modern@file"] = &dynamic.TLSOptions{MinVersion: "VersionTLS13"}
+	b.config.TLS.Options = b.config.TLS.Options.With("modern@file", &dynamic.TLSOptions{MinVersion: "VersionTLS13"})
 	b.secure("broken@file", "Host(`x.test`) && PathPrefix(`/admin`)", "a@internal", "none")
 	b.secure("good@file", "Host(`x.test`)", "b@internal", "modern")
 	b.secure("any@file", "PathPrefix(`/`)", "b@internal", "")

@@ -89,8 +89,8 @@ func TestGuardsThatDoNotGuard(t *testing.T) {
 				b.compiler.options.RequireAuth = true
 				b.compiler.options.EntryPoints[0].AnyForwarded = now == guard.AnyForwarded
 				b.compiler.options.EntryPoints[0].AnyPeer = now == guard.AnyProxy
-				b.config.HTTP.Middlewares["m@file"] = &test.definition
-				b.config.HTTP.Middlewares["c@file"] = &dynamic.Middleware{Chain: &dynamic.Chain{Middlewares: []string{"m"}}}
+				b.middleware("m@file", &test.definition)
+				b.middleware("c@file", &dynamic.Middleware{Chain: &dynamic.Chain{Middlewares: []string{"m"}}})
 				b.router("r@file", "Path(`/api`)", "api@internal", "c")
 				b.all()
 				reason := ""
@@ -125,7 +125,7 @@ func TestGuardsWithFaultsServeNobody(t *testing.T) {
 		"two kinds":                      {BasicAuth: &dynamic.BasicAuth{Users: []string{"a:{SHA}W6ph5Mm5Pz8GgiULbPgzG37mj9g="}}, AddPrefix: &dynamic.AddPrefix{Prefix: "/x"}},
 	} {
 		b := apiBench(t)
-		b.config.HTTP.Middlewares["m@file"] = &definition
+		b.middleware("m@file", &definition)
 		b.router("r@file", "Path(`/api`)", "api@internal", "m")
 		b.all()
 		if status, _, _ := b.get("http://x.test/api"); status != http.StatusServiceUnavailable {
@@ -138,7 +138,7 @@ func TestGuardsWithFaultsServeNobody(t *testing.T) {
 func TestGuardsCountWhereTheyStand(t *testing.T) {
 	behind := allowing(&dynamic.IPStrategy{Depth: 1}, "192.0.2.0/24")
 	b := apiBench(t)
-	b.config.HTTP.Middlewares["m@file"] = &behind
+	b.middleware("m@file", &behind)
 	b.compiler.options.EntryPoints[1].AnyForwarded = true
 	b.router("r@file", "Path(`/api`)", "api@internal", "m").EntryPoints = []string{"web", "websecure"}
 	b.all()
@@ -146,10 +146,10 @@ func TestGuardsCountWhereTheyStand(t *testing.T) {
 
 	b = apiBench(t)
 	nobody := allowing(nil, "0.0.0.0/0")
-	b.config.HTTP.Middlewares["m@file"] = &nobody
-	b.config.HTTP.Services["s@file"] = &dynamic.Service{Middlewares: []string{"m"}, Weighted: &dynamic.WeightedRoundRobin{
+	b.middleware("m@file", &nobody)
+	b.service("s@file", &dynamic.Service{Middlewares: []string{"m"}, Weighted: &dynamic.WeightedRoundRobin{
 		Services: []dynamic.WeightedService{{Name: "api@internal"}},
-	}}
+	}})
 	b.router("r@file", "Path(`/api`)", "s")
 	b.all()
 	b.wantVerdict(ref(dynamic.KindRouter, "r@file"), dynamic.Degraded, "(ipAllowList m@file lists half of the Internet or more): put basicAuth")

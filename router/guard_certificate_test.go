@@ -53,9 +53,9 @@ func TestClientCertificatesGuardTheAPIOfAHost(t *testing.T) {
 	} {
 		b := apiBench(t)
 		b.compiler.options.RequireAuth = true
-		b.config.TLS.Options[dynamic.DefaultTLSName] = &dynamic.TLSOptions{
+		b.config.TLS.Options = b.config.TLS.Options.With(dynamic.DefaultTLSName, &dynamic.TLSOptions{
 			ClientAuth: dynamic.ClientAuth{CAFiles: []string{authority}, ClientAuthType: test.demand},
-		}
+		})
 		router := b.router("r@file", test.rule, "api@internal")
 		router.EntryPoints, router.TLS = []string{"websecure"}, &dynamic.RouterTLS{}
 		b.all()

@@ -18,8 +18,10 @@ func apiBench(t *testing.T) *bench {
 
 // showOnError declares a middleware e that lets the API answer in the place of everything, and has the router answer something else.
 func showOnError(b *bench) {
-	b.config.HTTP.Middlewares["e@file"] = &dynamic.Middleware{Errors: &dynamic.ErrorPage{Status: []string{"200-599"}, Service: "api@internal", Query: "/api/rawdata"}}
-	b.config.HTTP.Routers["r@file"].Service = "a@internal"
+	b.middleware("e@file", &dynamic.Middleware{
+		Errors: &dynamic.ErrorPage{Status: []string{"200-599"}, Service: "api@internal", Query: "/api/rawdata"},
+	})
+	b.config.HTTP.Routers.Get("r@file").Service = "a@internal"
 }
 
 // leading is how a router leads to the API, and whether somebody on it decides who gets in.
@@ -35,28 +37,28 @@ func ways() []leading {
 	return []leading{
 		{"bare", func(*bench) {}, false},
 		{"with a middleware that lets everybody in", func(b *bench) {
-			b.config.HTTP.Middlewares["m@file"] = &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/x"}}
-			b.config.HTTP.Routers["r@file"].Middlewares = []string{"m"}
+			b.middleware("m@file", &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/x"}})
+			b.config.HTTP.Routers.Get("r@file").Middlewares = []string{"m"}
 		}, false},
 		{"with an allow list", func(b *bench) {
-			b.config.HTTP.Middlewares["m@file"] = allow
-			b.config.HTTP.Routers["r@file"].Middlewares = []string{"m"}
+			b.middleware("m@file", allow)
+			b.config.HTTP.Routers.Get("r@file").Middlewares = []string{"m"}
 		}, true},
 		{"with an allow list in a chain", func(b *bench) {
-			b.config.HTTP.Middlewares["m@file"] = allow
-			b.config.HTTP.Middlewares["c@file"] = &dynamic.Middleware{Chain: &dynamic.Chain{Middlewares: []string{"m"}}}
-			b.config.HTTP.Routers["r@file"].Middlewares = []string{"c"}
+			b.middleware("m@file", allow)
+			b.middleware("c@file", &dynamic.Middleware{Chain: &dynamic.Chain{Middlewares: []string{"m"}}})
+			b.config.HTTP.Routers.Get("r@file").Middlewares = []string{"c"}
 		}, true},
 		{"with an allow list of the entrypoint", func(b *bench) {
-			b.config.HTTP.Middlewares["m@file"] = allow
+			b.middleware("m@file", allow)
 			b.compiler.options.EntryPoints[0].Middlewares = []string{"m@file"}
 		}, true},
 		{"on loopback", func(b *bench) { b.compiler.options.EntryPoints[0].Loopback = true }, true},
 		{"below a service of services", func(b *bench) {
-			b.config.HTTP.Services["w@file"] = &dynamic.Service{Weighted: &dynamic.WeightedRoundRobin{
+			b.service("w@file", &dynamic.Service{Weighted: &dynamic.WeightedRoundRobin{
 				Services: []dynamic.WeightedService{{Name: "api@internal"}},
-			}}
-			b.config.HTTP.Routers["r@file"].Service = "w"
+			}})
+			b.config.HTTP.Routers.Get("r@file").Service = "w"
 		}, false},
 	}
 }
@@ -66,40 +68,45 @@ func nested() []leading {
 	allow := &dynamic.Middleware{IPAllowList: &dynamic.IPAllowList{SourceRange: []string{"192.0.2.0/24"}}}
 	return []leading{
 		{"below a service of services whose own middleware is an allow list", func(b *bench) {
-			b.config.HTTP.Middlewares["m@file"] = allow
-			b.config.HTTP.Services["inner@file"] = &dynamic.Service{Middlewares: []string{"m"}, Weighted: &dynamic.WeightedRoundRobin{
+			b.middleware("m@file", allow)
+			b.service("inner@file", &dynamic.Service{Middlewares: []string{"m"}, Weighted: &dynamic.WeightedRoundRobin{
 				Services: []dynamic.WeightedService{{Name: "api@internal"}},
-			}}
-			b.config.HTTP.Services["outer@file"] = &dynamic.Service{Weighted: &dynamic.WeightedRoundRobin{
+			}})
+			b.service("outer@file", &dynamic.Service{Weighted: &dynamic.WeightedRoundRobin{
 				Services: []dynamic.WeightedService{{Name: "inner"}},
-			}}
-			b.config.HTTP.Routers["r@file"].Service = "outer"
+			}})
+			b.config.HTTP.Routers.Get("r@file").Service = "outer"
 		}, true},
 		{"below a service of services beside one with an allow list", func(b *bench) {
-			b.config.HTTP.Middlewares["m@file"] = allow
-			b.config.HTTP.Services["inner@file"] = &dynamic.Service{Middlewares: []string{"m"}, Weighted: &dynamic.WeightedRoundRobin{
+			b.middleware("m@file", allow)
+			b.service("inner@file", &dynamic.Service{Middlewares: []string{"m"}, Weighted: &dynamic.WeightedRoundRobin{
 				Services: []dynamic.WeightedService{{Name: "api@internal"}},
-			}}
-			b.config.HTTP.Services["outer@file"] = &dynamic.Service{Failover: &dynamic.Failover{Service: "inner", Fallback: "api@internal"}}
-			b.config.HTTP.Routers["r@file"].Service = "outer"
+			}})
+			b.service("outer@file", &dynamic.Service{Failover: &dynamic.Failover{Service: "inner", Fallback: "api@internal"}})
+			b.config.HTTP.Routers.Get("r@file").Service = "outer"
 		}, false},
-		{"as the page of errors", func(b *bench) { showOnError(b); b.config.HTTP.Routers["r@file"].Middlewares = []string{"e"} }, false},
+		{
+			"as the page of errors", func(b *bench) {
+				showOnError(b)
+				b.config.HTTP.Routers.Get("r@file").Middlewares = []string{"e"}
+			}, false,
+		},
 		{"as the page of errors, with an allow list behind it", func(b *bench) {
 			showOnError(b)
-			b.config.HTTP.Middlewares["m@file"] = allow
-			b.config.HTTP.Routers["r@file"].Middlewares = []string{"e", "m"}
+			b.middleware("m@file", allow)
+			b.config.HTTP.Routers.Get("r@file").Middlewares = []string{"e", "m"}
 		}, false},
 		{"as the page of errors, with an allow list before it", func(b *bench) {
 			showOnError(b)
-			b.config.HTTP.Middlewares["m@file"] = allow
-			b.config.HTTP.Routers["r@file"].Middlewares = []string{"m", "e"}
+			b.middleware("m@file", allow)
+			b.config.HTTP.Routers.Get("r@file").Middlewares = []string{"m", "e"}
 		}, true},
 		{"as the page of errors of a service", func(b *bench) {
 			showOnError(b)
-			b.config.HTTP.Services["s@file"] = &dynamic.Service{Middlewares: []string{"e"}, Weighted: &dynamic.WeightedRoundRobin{
+			b.service("s@file", &dynamic.Service{Middlewares: []string{"e"}, Weighted: &dynamic.WeightedRoundRobin{
 				Services: []dynamic.WeightedService{{Name: "a@internal"}},
-			}}
-			b.config.HTTP.Routers["r@file"].Service = "s"
+			}})
+			b.config.HTTP.Routers.Get("r@file").Service = "s"
 		}, false},
 	}
 }

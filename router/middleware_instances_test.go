@@ -24,7 +24,7 @@ func (b *bench) hourly(name string, change func(*dynamic.RateLimit)) {
 	if change != nil {
 		change(limit)
 	}
-	b.config.HTTP.Middlewares[name] = &dynamic.Middleware{RateLimit: limit}
+	b.middleware(name, &dynamic.Middleware{RateLimit: limit})
 }
 
 // standings returns the owners of a middleware.
@@ -55,7 +55,7 @@ func TestStateIsKeptForEachRouter(t *testing.T) {
 		changed := *first
 		edit(&changed)
 		first = &changed
-		b.config.HTTP.Routers["first@file"] = first
+		b.config.HTTP.Routers = b.config.HTTP.Routers.With("first@file", first)
 		b.apply(true, ref(dynamic.KindRouter, "first@file"))
 	}
 	change(func(r *dynamic.Router) { r.Service = "b@internal" })
@@ -80,7 +80,7 @@ func TestStateIsKeptForEachRouter(t *testing.T) {
 	b.wantStatus("http://first.test/", http.StatusOK)
 	b.wantStatus("http://first.test/", http.StatusOK)
 	b.wantStatus("http://first.test/", http.StatusTooManyRequests)
-	clear(b.config.HTTP.Routers)
+	b.config.HTTP.Routers = dynamic.Objects[dynamic.Router]{}
 	b.apply(true, ref(dynamic.KindRouter, "first@file"), ref(dynamic.KindRouter, "second@file"))
 	if owners := b.owners("limit@file"); len(owners) > 0 || len(b.compiler.instances.owners) > 0 {
 		t.Errorf("routers that are gone own %v, %v", owners, slices.Collect(maps.Keys(b.compiler.instances.owners)))
@@ -148,8 +148,8 @@ func TestOneStepThatKeepsAPartMakesTheWholeKeepIt(t *testing.T) {
 // are two.
 func TestAMiddlewareThatIsListedTwiceHasTwoStates(t *testing.T) {
 	b := newBench(t)
-	b.config.HTTP.Middlewares["one@file"] = &dynamic.Middleware{InFlightReq: &dynamic.InFlightReq{Amount: 1}}
-	b.config.HTTP.Middlewares["both@file"] = &dynamic.Middleware{Chain: &dynamic.Chain{Middlewares: []string{"one", "one"}}}
+	b.middleware("one@file", &dynamic.Middleware{InFlightReq: &dynamic.InFlightReq{Amount: 1}})
+	b.middleware("both@file", &dynamic.Middleware{Chain: &dynamic.Chain{Middlewares: []string{"one", "one"}}})
 	b.router("r@file", "Host(`x.test`)", "a@internal", "both@file")
 	b.all()
 	b.wantStatus("http://x.test/", http.StatusOK)
@@ -163,7 +163,7 @@ func TestOwnersWithAFaultKeepNoStateOfWhatIsGone(t *testing.T) {
 	b.router("r@file", "Host(`x.test`)", "a@internal", "limit@file").EntryPoints = []string{"web", "websecure"}
 	weighted := &dynamic.WeightedRoundRobin{Services: []dynamic.WeightedService{{Name: "a@internal"}}}
 	service := &dynamic.Service{Weighted: weighted, Middlewares: []string{"limit@file"}}
-	b.config.HTTP.Services["s@file"] = service
+	b.service("s@file", service)
 	b.all()
 	want := func(owners ...string) {
 		t.Helper()
@@ -179,7 +179,7 @@ func TestOwnersWithAFaultKeepNoStateOfWhatIsGone(t *testing.T) {
 	want("router r@file", "service s@file")
 	faulty := *service
 	faulty.Middlewares = []string{"limit@file", "absent@file"}
-	b.config.HTTP.Services["s@file"] = &faulty
+	b.service("s@file", &faulty)
 	b.apply(true, ref(dynamic.KindService, "s@file"))
 	want("router r@file", "service s@file")
 	for burst := range int64(3) {
@@ -213,7 +213,7 @@ func TestStepsAreClosedOnceNobodyUsesThem(t *testing.T) {
 		}
 	}
 	limit := ref(dynamic.KindMiddleware, "limit@file")
-	delete(b.config.HTTP.Middlewares, "limit@file")
+	b.config.HTTP.Middlewares = b.config.HTTP.Middlewares.Without("limit@file")
 	b.apply(false, limit)
 	b.wantStatus("http://x.test/", http.StatusOK)
 	want(0, 0)
@@ -250,7 +250,7 @@ func TestStateOfAService(t *testing.T) {
 	b.hourly("limit@file", nil)
 	weighted := &dynamic.WeightedRoundRobin{Services: []dynamic.WeightedService{{Name: "a@internal"}}}
 	service := &dynamic.Service{Weighted: weighted, Middlewares: []string{"limit@file"}}
-	b.config.HTTP.Services["s@file"] = service
+	b.service("s@file", service)
 	b.router("first@file", "Host(`first.test`)", "s@file")
 	b.router("second@file", "Host(`second.test`)", "s@file")
 	b.all()
@@ -258,18 +258,18 @@ func TestStateOfAService(t *testing.T) {
 	b.wantStatus("http://second.test/", http.StatusTooManyRequests)
 	changed := *service
 	changed.Weighted = &dynamic.WeightedRoundRobin{Services: []dynamic.WeightedService{{Name: "b@internal"}}}
-	b.config.HTTP.Services["s@file"] = &changed
+	b.service("s@file", &changed)
 	b.apply(true, ref(dynamic.KindService, "s@file"))
 	b.wantStatus("http://second.test/", http.StatusTooManyRequests)
 	if diff := cmp.Diff([]string{"service s@file"}, b.owners("limit@file")); diff != "" {
 		t.Error(diff)
 	}
-	delete(b.config.HTTP.Services, "s@file")
+	b.config.HTTP.Services = b.config.HTTP.Services.Without("s@file")
 	b.apply(true, ref(dynamic.KindService, "s@file"))
 	if owners := b.owners("limit@file"); len(owners) > 0 {
 		t.Errorf("a service that is gone owns %v", owners)
 	}
-	b.config.HTTP.Services["s@file"] = &changed
+	b.service("s@file", &changed)
 	b.apply(true, ref(dynamic.KindService, "s@file"))
 	b.wantStatus("http://second.test/", http.StatusOK)
 	changed.Middlewares = nil
@@ -283,7 +283,9 @@ func TestStateOfAService(t *testing.T) {
 // TestErrorPagesFollowTheirService changes, drops and brings back the service that has the pages, and has it ask for itself.
 func TestErrorPagesFollowTheirService(t *testing.T) {
 	b := newBench(t)
-	b.config.HTTP.Middlewares["pages@file"] = &dynamic.Middleware{Errors: &dynamic.ErrorPage{Status: []string{"418"}, Service: "pages", Query: "/oops"}}
+	b.middleware("pages@file", &dynamic.Middleware{
+		Errors: &dynamic.ErrorPage{Status: []string{"418"}, Service: "pages", Query: "/oops"},
+	})
 	b.compiler.options.Internal["teapot@internal"] = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusTeapot)
 	})
@@ -291,7 +293,7 @@ func TestErrorPagesFollowTheirService(t *testing.T) {
 		return &dynamic.Service{Weighted: &dynamic.WeightedRoundRobin{Services: []dynamic.WeightedService{{Name: name}}}}
 	}
 	pages := ref(dynamic.KindService, "pages@file")
-	b.config.HTTP.Services["pages@file"] = of("a@internal")
+	b.service("pages@file", of("a@internal"))
 	b.router("r@file", "Host(`x.test`)", "teapot@internal", "pages@file")
 	b.all()
 	want := func(service string) {
@@ -301,19 +303,19 @@ func TestErrorPagesFollowTheirService(t *testing.T) {
 		}
 	}
 	want("a")
-	b.config.HTTP.Services["pages@file"] = of("b@internal")
+	b.service("pages@file", of("b@internal"))
 	b.apply(true, pages)
 	want("b")
-	delete(b.config.HTTP.Services, "pages@file")
+	b.config.HTTP.Services = b.config.HTTP.Services.Without("pages@file")
 	b.apply(true, pages)
 	b.wantStatus("http://x.test/", http.StatusServiceUnavailable)
 	b.wantVerdict(ref(dynamic.KindMiddleware, "pages@file"), dynamic.Quarantined, "pages@file")
 	itself := of("a@internal")
 	itself.Middlewares = []string{"pages@file"}
-	b.config.HTTP.Services["pages@file"] = itself
+	b.service("pages@file", itself)
 	b.apply(true, pages)
 	b.wantStatus("http://x.test/", http.StatusServiceUnavailable)
-	b.config.HTTP.Services["pages@file"] = of("a@internal")
+	b.service("pages@file", of("a@internal"))
 	b.apply(true, pages)
 	want("a")
 	if len(b.compiled.Verdicts) > 0 {

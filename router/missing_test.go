@@ -26,12 +26,12 @@ func TestARefusalForSomethingMissingKeepsTheLastGoodRouteUntilSettled(t *testing
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			b.config.HTTP.Middlewares["m@file"] = &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/m"}}
-			b.config.HTTP.Middlewares["c@file"] = chain
-			b.config.HTTP.ServersTransports["t@file"] = defaultTransport()
-			b.config.HTTP.Services["s@file"] = balancer("http://192.0.2.1")
-			b.config.HTTP.Services["s@file"].LoadBalancer.ServersTransport = "t"
-			b.config.HTTP.Services["w@file"] = weighted
+			b.middleware("m@file", &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/m"}})
+			b.middleware("c@file", chain)
+			b.config.HTTP.ServersTransports = b.config.HTTP.ServersTransports.With("t@file", defaultTransport())
+			b.service("s@file", balancer("http://192.0.2.1"))
+			b.config.HTTP.Services.Get("s@file").LoadBalancer.ServersTransport = "t"
+			b.service("w@file", weighted)
 			b.router("r@file", "Host(`x.test`)", test.service, test.middleware...)
 			b.all()
 			serving := b.compiler.routers["r@file"]

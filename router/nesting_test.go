@@ -23,9 +23,9 @@ func weightedOf(names ...string) *dynamic.Service {
 
 func TestAServiceMayNameAMiddlewareOfItsOwnName(t *testing.T) {
 	b := newBench(t)
-	b.config.HTTP.Middlewares["app@file"] = &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/p"}}
-	b.config.HTTP.Services["app@file"] = weightedOf("a@internal")
-	b.config.HTTP.Services["app@file"].Middlewares = []string{"app"}
+	b.middleware("app@file", &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/p"}})
+	b.service("app@file", weightedOf("a@internal"))
+	b.config.HTTP.Services.Get("app@file").Middlewares = []string{"app"}
 	b.router("app@file", "Host(`x.test`)", "app")
 	// The middleware is not named as changed, so that the service is the one to come to it first.
 	b.apply(true, ref(dynamic.KindRouter, "app@file"), ref(dynamic.KindService, "app@file"))
@@ -39,9 +39,9 @@ func TestChainsThatMultiplyAreRefused(t *testing.T) {
 	b := newBench(t)
 	for i := range 40 {
 		next := fmt.Sprintf("m%d", i+1)
-		b.config.HTTP.Middlewares[fmt.Sprintf("m%d@file", i)] = chainOf(next, next)
+		b.middleware(fmt.Sprintf("m%d@file", i), chainOf(next, next))
 	}
-	b.config.HTTP.Middlewares["m40@file"] = &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/p"}}
+	b.middleware("m40@file", &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/p"}})
 	b.router("bad@file", "Path(`/bad`)", "a@internal", "m0")
 	b.router("good@file", "Path(`/good`)", "b@internal", "m37")
 	b.all()
@@ -54,9 +54,9 @@ func TestServicesThatMultiplyAreRefused(t *testing.T) {
 	b := newBench(t)
 	for i := range 40 {
 		next := fmt.Sprintf("s%d", i+1)
-		b.config.HTTP.Services[fmt.Sprintf("s%d@file", i)] = weightedOf(next, next)
+		b.service(fmt.Sprintf("s%d@file", i), weightedOf(next, next))
 	}
-	b.config.HTTP.Services["s40@file"] = weightedOf("a@internal")
+	b.service("s40@file", weightedOf("a@internal"))
 	b.router("bad@file", "Path(`/bad`)", "s0")
 	b.router("good@file", "Path(`/good`)", "s37")
 	b.all()
@@ -73,8 +73,8 @@ func TestDeepChainsAreRefusedInOneSentence(t *testing.T) {
 	const depth = 3000
 	b := newBench(t)
 	for i := range depth {
-		b.config.HTTP.Middlewares[fmt.Sprintf("m%d@file", i)] = chainOf(fmt.Sprintf("m%d", i+1))
-		b.config.HTTP.Services[fmt.Sprintf("s%d@file", i)] = weightedOf(fmt.Sprintf("s%d", i+1))
+		b.middleware(fmt.Sprintf("m%d@file", i), chainOf(fmt.Sprintf("m%d", i+1)))
+		b.service(fmt.Sprintf("s%d@file", i), weightedOf(fmt.Sprintf("s%d", i+1)))
 	}
 	b.router("chain@file", "Path(`/chain`)", "a@internal", "m0")
 	b.router("service@file", "Path(`/service`)", "s0")
@@ -107,8 +107,8 @@ func TestNamesThatAreGoneAreForgotten(t *testing.T) {
 	for i := range 10 {
 		router := b.router("r@file", "Path(`/`)", fmt.Sprintf("s%d", i), fmt.Sprintf("m%d", i))
 		router.TLS = &dynamic.RouterTLS{Options: fmt.Sprintf("o%d", i)}
-		b.config.HTTP.Services["s@file"] = balancer("http://192.0.2.1")
-		b.config.HTTP.Services["s@file"].LoadBalancer.ServersTransport = fmt.Sprintf("t%d", i)
+		b.service("s@file", balancer("http://192.0.2.1"))
+		b.config.HTTP.Services.Get("s@file").LoadBalancer.ServersTransport = fmt.Sprintf("t%d", i)
 		b.all()
 	}
 	c := b.compiler

@@ -58,7 +58,7 @@ func TestBalancingOptions(t *testing.T) {
 		b := newBench(t)
 		balancer := &dynamic.ServersLoadBalancer{Servers: []dynamic.Server{{URL: "http://192.0.2.1"}}}
 		test.set(balancer)
-		b.config.HTTP.Services["s@file"] = &dynamic.Service{LoadBalancer: balancer}
+		b.service("s@file", &dynamic.Service{LoadBalancer: balancer})
 		b.router("good@file", "PathPrefix(`/good`)", "a@internal")
 		b.all()
 		if test.want != "" {

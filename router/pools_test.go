@@ -35,11 +35,11 @@ func TestAPoolKeepsItsServersUntilTheNextTableServes(t *testing.T) {
 	b := newBench(t)
 	one, _ := endpointServer(t, "one")
 	two, _ := endpointServer(t, "two")
-	b.config.HTTP.Services["s@file"] = balancer(one)
+	b.service("s@file", balancer(one))
 	b.router("r@file", "PathPrefix(`/`)", "s")
 	b.all()
 	b.wantService("http://x.test/", "one")
-	b.config.HTTP.Services["s@file"] = balancer(two)
+	b.service("s@file", balancer(two))
 	compiled := b.compiler.Compile(Input{
 		Configuration: b.config, Changed: []dynamic.Ref{ref(dynamic.KindService, "s@file")}, Final: true,
 	})
@@ -53,13 +53,13 @@ func TestAPoolKeepsItsServersUntilTheNextTableServes(t *testing.T) {
 func TestAPoolIsNotGivenTheServersOfASupersededTable(t *testing.T) {
 	b := newBench(t)
 	one, _ := endpointServer(t, "one")
-	b.config.HTTP.Services["s@file"] = balancer(one)
+	b.service("s@file", balancer(one))
 	b.router("r@file", "PathPrefix(`/`)", "s")
 	b.all()
 	changed := ref(dynamic.KindService, "s@file")
-	b.config.HTTP.Services["s@file"] = balancer("http://never.test:81")
+	b.service("s@file", balancer("http://never.test:81"))
 	b.compile(false, changed)
-	delete(b.config.HTTP.Services, "s@file")
+	b.config.HTTP.Services = b.config.HTTP.Services.Without("s@file")
 	b.apply(false, changed)
 	b.wantService("http://x.test/", "one")
 	b.apply(true, changed)
@@ -69,10 +69,10 @@ func TestAPoolIsNotGivenTheServersOfASupersededTable(t *testing.T) {
 func TestEndpointSetsAreNamedAndServeWithoutANewTable(t *testing.T) {
 	b := newBench(t)
 	_, address := endpointServer(t, "pod")
-	b.config.HTTP.Services["k@file"] = &dynamic.Service{LoadBalancer: &dynamic.ServersLoadBalancer{
+	b.service("k@file", &dynamic.Service{LoadBalancer: &dynamic.ServersLoadBalancer{
 		EndpointSet: "kubernetes/default/web:80", Scheme: "http",
-	}}
-	b.config.HTTP.Services["n@file"] = balancer("http://backend.test:81")
+	}})
+	b.service("n@file", balancer("http://backend.test:81"))
 	b.router("r@file", "PathPrefix(`/`)", "k")
 	b.all()
 	named := slices.Sorted(maps.Keys(b.sets))
@@ -89,13 +89,13 @@ func TestEndpointSetsAreNamedAndServeWithoutANewTable(t *testing.T) {
 
 func TestAServiceThatIsGoneGivesUpItsPoolAndSets(t *testing.T) {
 	b := newBench(t)
-	b.config.HTTP.Services["n@file"] = balancer("http://backend.test:81")
+	b.service("n@file", balancer("http://backend.test:81"))
 	b.router("r@file", "PathPrefix(`/`)", "n")
 	b.all()
 	if b.compiler.pools.known["n@file"] == nil {
 		t.Fatal("the service has no pool")
 	}
-	delete(b.config.HTTP.Services, "n@file")
+	b.config.HTTP.Services = b.config.HTTP.Services.Without("n@file")
 	gone := ref(dynamic.KindService, "n@file")
 	b.apply(false, gone)
 	if b.compiler.pools.known["n@file"] == nil {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
 	"github.com/sluiceproxy/sluice/router"
 )
 
@@ -29,7 +30,9 @@ func newRouters(t *testing.T, routers map[string]*dynamic.Router) (*router.Switc
 		changed = append(changed, dynamic.Ref{Kind: dynamic.KindRouter, Name: name})
 	}
 	compiled := compiler.Compile(router.Input{
-		Configuration: &dynamic.Configuration{HTTP: &dynamic.HTTPConfiguration{Routers: routers}}, Changed: changed, Final: true,
+		Configuration: &dynamic.Configuration{
+			HTTP: &dynamic.HTTPConfiguration{Routers: immutable.Of(routers)},
+		}, Changed: changed, Final: true,
 	})
 	compiled.Activate(1)
 	return target, compiled.Verdicts

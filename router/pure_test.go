@@ -17,6 +17,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/loadbalancer/health"
 	"github.com/sluiceproxy/sluice/middleware"
@@ -83,14 +84,14 @@ func (w *world) configuration(number int) *dynamic.Configuration {
 	limit.SetDefaults()
 	limit.Average = 10
 	return &dynamic.Configuration{HTTP: &dynamic.HTTPConfiguration{
-		Routers: map[string]*dynamic.Router{"r@file": {
+		Routers: immutable.Of(map[string]*dynamic.Router{"r@file": {
 			Rule: "PathPrefix(`/" + strconv.Itoa(number) + "`)", Service: "s", Middlewares: []string{"users", "limit"},
-		}},
-		Services: map[string]*dynamic.Service{"s@file": {LoadBalancer: balancer}},
-		Middlewares: map[string]*dynamic.Middleware{
+		}}),
+		Services: immutable.Of(map[string]*dynamic.Service{"s@file": {LoadBalancer: balancer}}),
+		Middlewares: immutable.Of(map[string]*dynamic.Middleware{
 			"users@file": {BasicAuth: &dynamic.BasicAuth{UsersFile: w.users}},
 			"limit@file": {RateLimit: limit},
-		},
+		}),
 	}}
 }
 
@@ -186,19 +187,33 @@ func TestCheckJudgesAConfiguration(t *testing.T) {
 		Internal:    map[string]http.Handler{"ping@internal": http.NotFoundHandler()},
 	}
 	configuration := w.configuration(0)
-	configuration.HTTP.Routers["ping@file"] = &dynamic.Router{Rule: "Path(`/ping`)", Service: "ping@internal"}
+	configuration.HTTP.Routers = configuration.HTTP.Routers.With("ping@file", &dynamic.Router{
+		Rule: "Path(`/ping`)", Service: "ping@internal",
+	})
 	if verdicts := router.Check(options, configuration); len(verdicts) > 0 {
 		t.Errorf("verdicts on a good configuration: %v", verdicts)
 	}
-	configuration.HTTP.Routers["rule@file"] = &dynamic.Router{Rule: "Hots(`x.test`)", Service: "s"}
-	configuration.HTTP.Routers["service@file"] = &dynamic.Router{Rule: "Host(`x.test`)", Service: "absent"}
-	configuration.HTTP.Middlewares["users@file"] = &dynamic.Middleware{BasicAuth: &dynamic.BasicAuth{UsersFile: w.users + ".absent"}}
-	configuration.HTTP.Routers["entrypoint@file"] = &dynamic.Router{
+	configuration.HTTP.Routers = configuration.HTTP.Routers.With("rule@file", &dynamic.Router{
+		Rule: "Hots(`x.test`)", Service: "s",
+	})
+	configuration.HTTP.Routers = configuration.HTTP.Routers.With("service@file", &dynamic.Router{
+		Rule: "Host(`x.test`)", Service: "absent",
+	})
+	configuration.HTTP.Middlewares = configuration.HTTP.Middlewares.With("users@file", &dynamic.Middleware{
+		BasicAuth: &dynamic.BasicAuth{UsersFile: w.users + ".absent"},
+	})
+	configuration.HTTP.Routers = configuration.HTTP.Routers.With("entrypoint@file", &dynamic.Router{
 		Rule: "Host(`e.test`)", Service: "ping@internal", EntryPoints: []string{"absent"},
+	})
+	configuration.HTTP.Middlewares = configuration.HTTP.Middlewares.With("loop@file", &dynamic.Middleware{
+		Chain: &dynamic.Chain{Middlewares: []string{"loop"}},
+	})
+	configuration.HTTP.Middlewares = configuration.HTTP.Middlewares.With("plugin@file", &dynamic.Middleware{
+		Plugin: map[string]map[string]any{"x": nil},
+	})
+	configuration.TLS = &dynamic.TLSConfiguration{
+		Options: immutable.Of(map[string]*dynamic.TLSOptions{"old@file": {MinVersion: "VersionSSL30"}}),
 	}
-	configuration.HTTP.Middlewares["loop@file"] = &dynamic.Middleware{Chain: &dynamic.Chain{Middlewares: []string{"loop"}}}
-	configuration.HTTP.Middlewares["plugin@file"] = &dynamic.Middleware{Plugin: map[string]map[string]any{"x": nil}}
-	configuration.TLS = &dynamic.TLSConfiguration{Options: map[string]*dynamic.TLSOptions{"old@file": {MinVersion: "VersionSSL30"}}}
 	var found []string
 	for _, verdict := range router.Check(options, configuration) {
 		if verdict.Status != dynamic.Quarantined || verdict.Reason == "" {

@@ -41,40 +41,40 @@ func (s source) router(name string) *dynamic.Router {
 	if s.config.HTTP == nil {
 		return nil
 	}
-	return s.config.HTTP.Routers[name]
+	return s.config.HTTP.Routers.Get(name)
 }
 
 func (s source) service(name string) *dynamic.Service {
 	if s.config.HTTP == nil {
 		return nil
 	}
-	return s.config.HTTP.Services[name]
+	return s.config.HTTP.Services.Get(name)
 }
 
 func (s source) middleware(name string) *dynamic.Middleware {
 	if s.config.HTTP == nil {
 		return nil
 	}
-	return s.config.HTTP.Middlewares[name]
+	return s.config.HTTP.Middlewares.Get(name)
 }
 
 func (s source) transport(name string) *dynamic.ServersTransport {
 	if s.config.HTTP == nil {
 		return nil
 	}
-	return s.config.HTTP.ServersTransports[name]
+	return s.config.HTTP.ServersTransports.Get(name)
 }
 
 func (s source) tlsOptions(name string) *dynamic.TLSOptions {
 	if s.config.TLS == nil {
 		return nil
 	}
-	return s.config.TLS.Options[name]
+	return s.config.TLS.Options.Get(name)
 }
 
 func (s source) tlsStore(name string) *dynamic.TLSStore {
 	if s.config.TLS == nil {
 		return nil
 	}
-	return s.config.TLS.Stores[name]
+	return s.config.TLS.Stores.Get(name)
 }

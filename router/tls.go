@@ -87,7 +87,7 @@ func (t *tlsObjects) readCertificates(from source) {
 					"stores: only the store named default is used, and the certificate is in it")
 			}
 		}
-		for name := range from.config.TLS.Stores {
+		for name := range from.config.TLS.Stores.Keys() {
 			if name != dynamic.DefaultTLSName {
 				other := dynamic.Ref{Kind: dynamic.KindTLSStore, Name: name}
 				t.report(other, dynamic.Degraded, dynamic.CodeIneffectiveOption,
@@ -160,7 +160,7 @@ func (t *tlsObjects) verdicts(from source) []dynamic.Verdict {
 	if from.config.TLS == nil {
 		return verdicts
 	}
-	for name := range from.config.TLS.Options {
+	for name := range from.config.TLS.Options.Keys() {
 		ref := dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: name}
 		if _, err := t.options(from, ref); err != nil {
 			verdicts = append(verdicts, dynamic.Verdict{

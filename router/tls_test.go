@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
 )
 
 // getTLS asks entrypoint websecure over a connection that was accepted for a server name.
@@ -40,7 +41,7 @@ func (b *bench) secure(name, rule, service, options string) {
 
 func TestTLSOptionsFollowTheRequest(t *testing.T) {
 	b := newBench(t)
-	b.config.TLS.Options["modern@file"] = &dynamic.TLSOptions{MinVersion: "VersionTLS13"}
+	b.config.TLS.Options = b.config.TLS.Options.With("modern@file", &dynamic.TLSOptions{MinVersion: "VersionTLS13"})
 	b.secure("plain@file", "Host(`plain.test`)", "a@internal", "")
 	b.secure("modern@file", "Host(`modern.test`)", "b@internal", "modern")
 	b.secure("path@file", "PathPrefix(`/path`)", "a@internal", "")
@@ -71,7 +72,7 @@ func TestTLSOptionsFollowTheRequest(t *testing.T) {
 
 func TestConflictingTLSOptionsAreReportedAndRefused(t *testing.T) {
 	b := newBench(t)
-	b.config.TLS.Options["modern@file"] = &dynamic.TLSOptions{MinVersion: "VersionTLS13"}
+	b.config.TLS.Options = b.config.TLS.Options.With("modern@file", &dynamic.TLSOptions{MinVersion: "VersionTLS13"})
 	b.secure("first@file", "Host(`x.test`) && PathPrefix(`/longer`)", "a@internal", "modern")
 	b.secure("second@file", "Host(`x.test`)", "b@internal", "")
 	b.all()
@@ -90,7 +91,7 @@ func TestConflictingTLSOptionsAreReportedAndRefused(t *testing.T) {
 // TestTLSOptionsOfTheHostBindEveryRouter reaches a host that wants stricter options through a router that names another one.
 func TestTLSOptionsOfTheHostBindEveryRouter(t *testing.T) {
 	b := newBench(t)
-	b.config.TLS.Options["modern@file"] = &dynamic.TLSOptions{MinVersion: "VersionTLS13"}
+	b.config.TLS.Options = b.config.TLS.Options.With("modern@file", &dynamic.TLSOptions{MinVersion: "VersionTLS13"})
 	b.secure("guarded@file", "Host(`guarded.test`)", "a@internal", "modern")
 	b.secure("open@file", "Host(`open.test`) || PathPrefix(`/path`)", "b@internal", "")
 	b.all()
@@ -105,12 +106,12 @@ func TestTLSOptionsOfTheHostBindEveryRouter(t *testing.T) {
 
 func TestBrokenTLSOptionsFailClosed(t *testing.T) {
 	b := newBench(t)
-	b.config.TLS.Options["broken@file"] = &dynamic.TLSOptions{ClientAuth: dynamic.ClientAuth{
+	b.config.TLS.Options = b.config.TLS.Options.With("broken@file", &dynamic.TLSOptions{ClientAuth: dynamic.ClientAuth{
 		CAFiles: []string{"/does/not/exist.pem"}, ClientAuthType: "RequireAndVerifyClientCert",
-	}}
+	}})
 	b.secure("guarded@file", "Host(`x.test`)", "a@internal", "broken")
 	b.secure("open@file", "PathPrefix(`/`)", "b@internal", "")
-	b.config.HTTP.Routers["open@file"].Priority = 1
+	b.config.HTTP.Routers.Get("open@file").Priority = 1
 	b.all()
 	b.wantVerdict(ref(dynamic.KindTLSOptions, "broken@file"), dynamic.Quarantined, "exist.pem")
 	b.wantVerdict(ref(dynamic.KindRouter, "guarded@file"), dynamic.Quarantined, "broken@file")
@@ -120,7 +121,7 @@ func TestBrokenTLSOptionsFailClosed(t *testing.T) {
 	if recorder := b.getTLS("y.test", "https://y.test/"); recorder.Code != http.StatusOK {
 		t.Errorf("another host answers %d, want 200", recorder.Code)
 	}
-	b.config.TLS.Options["default"] = b.config.TLS.Options["broken@file"]
+	b.config.TLS.Options = b.config.TLS.Options.With("default", b.config.TLS.Options.Get("broken@file"))
 	b.apply(true, ref(dynamic.KindTLSOptions, "default"))
 	if _, ok := b.target.TLS("websecure").SelectTLS("y.test"); ok {
 		t.Error("handshakes succeed although the default options cannot be loaded")
@@ -129,7 +130,7 @@ func TestBrokenTLSOptionsFailClosed(t *testing.T) {
 
 func TestTLSOptionsWithoutAHostAreRefused(t *testing.T) {
 	b := newBench(t)
-	b.config.TLS.Options["modern@file"] = &dynamic.TLSOptions{MinVersion: "VersionTLS13"}
+	b.config.TLS.Options = b.config.TLS.Options.With("modern@file", &dynamic.TLSOptions{MinVersion: "VersionTLS13"})
 	b.secure("r@file", "PathPrefix(`/`)", "a@internal", "modern")
 	b.all()
 	b.wantVerdict(ref(dynamic.KindRouter, "r@file"), dynamic.Quarantined, "needs a Host")
@@ -150,7 +151,7 @@ func TestPlainAndTLSRoutersDoNotMix(t *testing.T) {
 
 func TestStoresOfOtherNamesAreReported(t *testing.T) {
 	b := newBench(t)
-	b.config.TLS.Stores = map[string]*dynamic.TLSStore{"mine@file": {}}
+	b.config.TLS.Stores = immutable.Of(map[string]*dynamic.TLSStore{"mine@file": {}})
 	b.config.TLS.Certificates = []*dynamic.CertificateEntry{
 		{Name: "one@file", Certificate: selfSigned(t, "x.test"), Stores: []string{"mine"}},
 		{Name: "two@file", Certificate: selfSigned(t, "y.test"), Stores: []string{"default"}},

@@ -28,12 +28,14 @@ func TestTracesApartFromTheHeader(t *testing.T) {
 	servers := func() *dynamic.Service {
 		return &dynamic.Service{LoadBalancer: &dynamic.ServersLoadBalancer{Servers: []dynamic.Server{{URL: "http://127.0.0.1:1"}}}}
 	}
-	services := b.config.HTTP.Services
-	b.config.HTTP.Middlewares["prefix@file"] = &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/p"}}
-	services["plain@file"], services["other@file"], services["own@file"] = servers(), servers(), servers()
-	services["own@file"].Middlewares = []string{"prefix"}
-	services["weighted@file"], services["mirroring@file"] = weightedOf("plain@file", "other@file"), mirroringOf("plain@file", 100, "other@file")
-	services["failover@file"] = failoverOf("plain@file", "other@file")
+	b.middleware("prefix@file", &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/p"}})
+	b.service("plain@file", servers())
+	b.service("other@file", servers())
+	b.service("own@file", servers())
+	b.config.HTTP.Services.Get("own@file").Middlewares = []string{"prefix"}
+	b.service("weighted@file", weightedOf("plain@file", "other@file"))
+	b.service("mirroring@file", mirroringOf("plain@file", 100, "other@file"))
+	b.service("failover@file", failoverOf("plain@file", "other@file"))
 	b.router("plain@file", "Path(`/plain`)", "plain")
 	b.router("own@file", "Path(`/own`)", "own")
 	b.router("prefix@file", "Path(`/prefix`)", "plain", "prefix")
@@ -42,7 +44,7 @@ func TestTracesApartFromTheHeader(t *testing.T) {
 	b.router("failover@file", "Path(`/failover`)", "failover")
 	b.router("detailed@file", "Path(`/detailed`)", "plain").Observability = &dynamic.RouterObservability{TraceVerbosity: "detailed"}
 	b.all()
-	for name := range b.config.HTTP.Routers {
+	for name := range b.config.HTTP.Routers.Keys() {
 		path := name[:len(name)-len("@file")]
 		record := &telemetry.Record{}
 		r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "http://x.test/"+path, http.NoBody)

@@ -19,10 +19,12 @@ func TestOptionsWithoutEffectAreReported(t *testing.T) {
 // A verdict names its object once, and so does the reason of whoever refers to it.
 func TestReasonsNameEachObjectOnce(t *testing.T) {
 	b := newBench(t)
-	b.config.HTTP.ServersTransports["t@file"] = &dynamic.ServersTransport{RootCAs: []string{"/does/not/exist.pem"}}
-	b.config.HTTP.Services["s@file"] = balancer("https://192.0.2.1")
-	b.config.HTTP.Services["s@file"].LoadBalancer.ServersTransport = "t"
-	b.config.TLS.Options["o@file"] = &dynamic.TLSOptions{MinVersion: "VersionTLS99"}
+	b.config.HTTP.ServersTransports = b.config.HTTP.ServersTransports.With("t@file", &dynamic.ServersTransport{
+		RootCAs: []string{"/does/not/exist.pem"},
+	})
+	b.service("s@file", balancer("https://192.0.2.1"))
+	b.config.HTTP.Services.Get("s@file").LoadBalancer.ServersTransport = "t"
+	b.config.TLS.Options = b.config.TLS.Options.With("o@file", &dynamic.TLSOptions{MinVersion: "VersionTLS99"})
 	b.router("r@file", "Host(`x.test`)", "s").TLS = &dynamic.RouterTLS{Options: "o"}
 	b.secure("q@file", "Host(`y.test`)", "a@internal", "o")
 	b.all()

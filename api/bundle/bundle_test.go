@@ -22,6 +22,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/api"
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -39,9 +40,10 @@ func options() Options {
 	return Options{
 		State: fixed{&pipeline.State{
 			Generations: []pipeline.Generation{{Number: 4}, {Number: 5}},
-			Configuration: &dynamic.Configuration{HTTP: &dynamic.HTTPConfiguration{Middlewares: map[string]*dynamic.Middleware{
-				"auth@file": {BasicAuth: &dynamic.BasicAuth{Users: []string{"anna:" + marker}}},
-			}}},
+			Configuration: &dynamic.Configuration{HTTP: &dynamic.HTTPConfiguration{Middlewares: immutable.Of(
+				map[string]*dynamic.Middleware{
+					"auth@file": {BasicAuth: &dynamic.BasicAuth{Users: []string{"anna:" + marker}}},
+				})}},
 		}},
 		Static: &static.Configuration{Tracing: &static.Tracing{OTLP: &static.TracingOTLP{
 			GRPC: &static.OTLPGRPC{Headers: map[string]string{"X-Api-Key": marker}},

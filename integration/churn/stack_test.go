@@ -15,6 +15,7 @@ import (
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/entrypoint"
+	"github.com/sluiceproxy/sluice/immutable"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/loadbalancer/health"
 	"github.com/sluiceproxy/sluice/pipeline"
@@ -52,10 +53,12 @@ func services() map[string]*dynamic.ServersLoadBalancer {
 
 // configuration routes each service's host to it.
 func configuration() *dynamic.Configuration {
-	http := &dynamic.HTTPConfiguration{Routers: map[string]*dynamic.Router{}, Services: map[string]*dynamic.Service{}}
+	http := &dynamic.HTTPConfiguration{
+		Routers: immutable.Of(map[string]*dynamic.Router{}), Services: immutable.Of(map[string]*dynamic.Service{}),
+	}
 	for name, balancer := range services() {
-		http.Routers[name] = &dynamic.Router{Rule: fmt.Sprintf("Host(`%s.test`)", name), Service: name}
-		http.Services[name] = &dynamic.Service{LoadBalancer: balancer}
+		http.Routers = http.Routers.With(name, &dynamic.Router{Rule: fmt.Sprintf("Host(`%s.test`)", name), Service: name})
+		http.Services = http.Services.With(name, &dynamic.Service{LoadBalancer: balancer})
 	}
 	return &dynamic.Configuration{HTTP: http}
 }

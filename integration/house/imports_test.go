@@ -41,7 +41,7 @@ var leaves = map[string][]string{
 // islands are folders whose subfolders never import one another: each is one provider, or one middleware.
 // The values are what they have in common.
 var islands = map[string][]string{
-	"provider": {"provider/assembly", "provider/gotemplate"},
+	"provider": {"provider/gotemplate"},
 	"middleware": {
 		"middleware/answer", "middleware/guard", "middleware/response", "middleware/source",
 		"middleware/pattern", "middleware/users",
@@ -102,7 +102,7 @@ var libraries = []struct {
 	{"github.com/fsnotify/fsnotify", []string{"provider/file"}, "files are watched where they are read"},
 	{
 		"github.com/Masterminds/sprig",
-		[]string{"provider/assembly", "provider/gotemplate"},
+		[]string{"provider/gotemplate"},
 		"templates run within limits there",
 	},
 	{"github.com/moby/moby", []string{"provider/docker"}, "the engine is read there"},

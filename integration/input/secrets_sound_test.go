@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
 	"github.com/sluiceproxy/sluice/integration/harness"
 )
 
@@ -135,31 +136,31 @@ func (v *vault) sound(t *testing.T, answering, dead string) *dynamic.Configurati
 	}
 	out := &dynamic.Configuration{
 		HTTP: &dynamic.HTTPConfiguration{
-			Middlewares: middlewares, Routers: map[string]*dynamic.Router{},
-			Services: map[string]*dynamic.Service{
+			Middlewares: immutable.Of(middlewares), Routers: immutable.Of(map[string]*dynamic.Router{}),
+			Services: immutable.Of(map[string]*dynamic.Service{
 				"alive": {LoadBalancer: alive}, "dead": {LoadBalancer: broken},
 				"failing": {LoadBalancer: failing},
-			},
-			ServersTransports: map[string]*dynamic.ServersTransport{"secured": {
+			}),
+			ServersTransports: immutable.Of(map[string]*dynamic.ServersTransport{"secured": {
 				RootCAs:      []string{certificate},
 				Certificates: []dynamic.Certificate{both},
-			}},
+			}}),
 		},
 		TLS: &dynamic.TLSConfiguration{
 			Certificates: []*dynamic.CertificateEntry{{Certificate: both}},
-			Stores:       map[string]*dynamic.TLSStore{"default": {DefaultCertificate: &both}},
-			Options: map[string]*dynamic.TLSOptions{"known": {ClientAuth: dynamic.ClientAuth{
+			Stores:       immutable.Of(map[string]*dynamic.TLSStore{"default": {DefaultCertificate: &both}}),
+			Options: immutable.Of(map[string]*dynamic.TLSOptions{"known": {ClientAuth: dynamic.ClientAuth{
 				CAFiles:        []string{certificate},
 				ClientAuthType: "VerifyClientCertIfGiven",
-			}}},
+			}}}),
 		},
 	}
 	for name := range middlewares {
-		for service := range out.HTTP.Services {
-			out.HTTP.Routers[name+"-"+service] = &dynamic.Router{
+		for service := range out.HTTP.Services.Keys() {
+			out.HTTP.Routers = out.HTTP.Routers.With(name+"-"+service, &dynamic.Router{
 				Rule:        "Host(`" + name + "-" + service + ".test`)",
 				Middlewares: []string{name}, Service: service,
-			}
+			})
 		}
 	}
 	return out
@@ -240,7 +241,7 @@ func (v *vault) visit(t *testing.T, s *harness.Sluice, config *dynamic.Configura
 	t.Helper()
 	statuses := map[int]int{}
 	client := harness.NewClient(t, harness.H1, s.Addr("web"), "any.test", nil)
-	for name := range config.HTTP.Routers {
+	for name := range config.HTTP.Routers.Keys() {
 		for i, authorization := range credentials {
 			request := client.Request(http.MethodPost, "/?session="+session, strings.NewReader("b0dyOfTheClient"))
 			if i%2 == 0 {

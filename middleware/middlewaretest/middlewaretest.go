@@ -33,11 +33,11 @@ func Examples(t testing.TB, readme string) map[string]*dynamic.Middleware {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var config dynamic.Configuration
-		for _, problem := range document.Decode(node, &config) {
-			t.Errorf("%s: %+v", readme, problem)
+		config := new(dynamic.Decoder).Decode(readme, node, false)
+		for _, verdict := range config.Verdicts {
+			t.Error(verdict)
 		}
-		for name, definition := range config.HTTP.Middlewares {
+		for name, definition := range config.HTTP.Middlewares.All() {
 			found[name] = definition
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/provider/assembly"
+	"github.com/sluiceproxy/sluice/immutable"
 )
 
 // maxUnusedLabels is the maximum number of unused labels that are reported for one container.
@@ -37,6 +37,7 @@ type assembler struct {
 	out      state
 	parts    []*part
 	reported map[dynamic.Verdict]bool
+	edit     immutable.Edit
 }
 
 // assemble builds the state of the containers.
@@ -49,8 +50,7 @@ func (p *Provider) assemble() state {
 	a := &assembler{
 		provider: p, reported: map[dynamic.Verdict]bool{},
 		out: state{
-			config: &dynamic.Configuration{HTTP: &dynamic.HTTPConfiguration{}, Origins: make(map[dynamic.Ref]dynamic.Origin,
-				known)},
+			config:   &dynamic.Configuration{HTTP: &dynamic.HTTPConfiguration{}},
 			sets:     make(map[string][]dynamic.Endpoint, len(p.published)),
 			objects:  make(map[dynamic.Ref]any, known),
 			excluded: map[string]string{},
@@ -150,7 +150,7 @@ func (a *assembler) merge() {
 	refs := slices.SortedFunc(maps.Keys(all), func(a, b dynamic.Ref) int {
 		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 	})
-	builder := assembly.NewBuilder(a.out.config)
+	builder := dynamic.NewBuilder(a.out.config)
 	for _, ref := range refs {
 		good, object := a.agree(ref, all[ref])
 		if service, ok := object.(*dynamic.Service); ok && service.LoadBalancer != nil {
@@ -186,7 +186,7 @@ func (a *assembler) agree(ref dynamic.Ref, from []contribution) (good []*part, o
 	if len(declared) > 0 {
 		first = declared[0]
 	}
-	a.out.config.Origins[ref] = dynamic.Origin{Object: first.part.declarer}
+	a.out.config.Origins.Set(&a.edit, ref, dynamic.Origin{Object: first.part.declarer})
 	for _, one := range declared {
 		if one.object != first.object && !dynamic.Equal(one.object, first.object) {
 			a.verdict(ref, first.part.container, dynamic.Quarantined, fmt.Sprintf("is declared otherwise by %s",

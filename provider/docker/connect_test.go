@@ -164,7 +164,7 @@ func (f *follower) until(what string, satisfied func(dynamic.Message) bool) dyna
 func (f *follower) untilRouter(name string) {
 	f.t.Helper()
 	f.until("a router "+name, func(m dynamic.Message) bool {
-		return m.Configuration != nil && m.Configuration.HTTP.Routers[name] != nil
+		return m.Configuration != nil && m.Configuration.HTTP.Routers.Get(name) != nil
 	})
 }
 
@@ -210,8 +210,8 @@ func TestUnixSocket(t *testing.T) {
 			engine.engine.remove(id)
 			engine.engine.put(fakeContainer("later", "198.51.100.9"))
 			f.until("the resync", func(m dynamic.Message) bool {
-				return m.Configuration != nil && m.Configuration.HTTP.Routers["later"] != nil &&
-					m.Configuration.HTTP.Routers["late"] == nil
+				return m.Configuration != nil && m.Configuration.HTTP.Routers.Get("later") != nil &&
+					m.Configuration.HTTP.Routers.Get("late") == nil
 			})
 			if len(engine.filters) == 0 || !strings.Contains(engine.filters[0], "health_status") ||
 				!strings.Contains(engine.filters[0], `"type"`) {

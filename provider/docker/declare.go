@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/provider/assembly"
 	"github.com/sluiceproxy/sluice/provider/gotemplate"
 )
 
@@ -33,7 +32,7 @@ func newDeclaration(c *container, rule *gotemplate.Template, own bool) *declarat
 		name: c.name, labels: c.declared, wrong: map[dynamic.Ref][]string{},
 		config: &dynamic.Configuration{
 			HTTP: &dynamic.HTTPConfiguration{
-				Routers: maps.Clone(from.HTTP.Routers), Services: maps.Clone(from.HTTP.Services),
+				Routers: from.HTTP.Routers, Services: from.HTTP.Services,
 				Middlewares: from.HTTP.Middlewares, ServersTransports: from.HTTP.ServersTransports,
 			},
 			TCP: from.TCP, UDP: from.UDP, TLS: from.TLS,
@@ -43,7 +42,7 @@ func newDeclaration(c *container, rule *gotemplate.Template, own bool) *declarat
 		d.refuse(verdict.Ref, verdict.Reason)
 	}
 	http := d.config.HTTP
-	declared := len(http.Routers) + len(http.Services) + len(http.Middlewares) + len(http.ServersTransports)
+	declared := http.Routers.Len() + http.Services.Len() + http.Middlewares.Len() + http.ServersTransports.Len()
 	d.implied = declared == 0 && c.declared.Options.Enable == nil
 	switch {
 	case declared == 0 && len(c.declared.Wrong) > 0:
@@ -67,17 +66,17 @@ func (d *declaration) refuse(ref dynamic.Ref, reason string) {
 // complete adds a missing service and router, and missing options of routers.
 func (d *declaration) complete(c *container, rule *gotemplate.Template, own bool) {
 	http, name := d.config.HTTP, c.service()
-	if len(http.Services) == 0 {
+	if http.Services.IsZero() {
 		balancer := &dynamic.ServersLoadBalancer{}
 		balancer.SetDefaults()
-		http.Services = map[string]*dynamic.Service{name: {LoadBalancer: balancer}}
+		http.Services = http.Services.With(name, &dynamic.Service{LoadBalancer: balancer})
 	}
-	if len(http.Routers) == 0 && len(http.Services) == 1 && !own {
-		http.Routers = map[string]*dynamic.Router{name: {}}
+	if http.Routers.IsZero() && http.Services.Len() == 1 && !own {
+		http.Routers = http.Routers.With(name, &dynamic.Router{})
 	}
-	for name, router := range http.Routers {
+	for name, router := range http.Routers.All() {
 		router := *router
-		http.Routers[name] = &router
+		http.Routers = http.Routers.With(name, &router)
 		d.completeRouter(c, rule, name, &router)
 	}
 }
@@ -95,7 +94,7 @@ func (d *declaration) completeRouter(c *container, rule *gotemplate.Template, na
 	if router.Service != "" {
 		return
 	}
-	services := slices.Sorted(maps.Keys(d.config.HTTP.Services))
+	services := slices.Sorted(d.config.HTTP.Services.Keys())
 	if len(services) > 1 {
 		d.refuse(ref, fmt.Sprintf("names no service, and the container has %d of them: %s", len(services),
 			strings.Join(services, ", ")))
@@ -104,4 +103,4 @@ func (d *declaration) completeRouter(c *container, rule *gotemplate.Template, na
 	router.Service = services[0]
 }
 
-func (d *declaration) refs() map[dynamic.Ref]any { return maps.Collect(assembly.Objects(d.config)) }
+func (d *declaration) refs() map[dynamic.Ref]any { return maps.Collect(d.config.Objects()) }

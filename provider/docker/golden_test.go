@@ -91,7 +91,7 @@ func TestContainers(t *testing.T) {
 func checkState(t *testing.T, s state) {
 	t.Helper()
 	for ref, object := range providertest.Objects(s.config) {
-		if s.config.Origins[ref] == (dynamic.Origin{}) {
+		if s.config.Origins.Get(ref) == (dynamic.Origin{}) {
 			t.Errorf("%v has no origin", ref)
 		}
 		if s.objects[ref] != object {
@@ -121,8 +121,8 @@ func describe(t *testing.T, s state) string {
 		t.Fatal(err)
 	}
 	if s.config.HTTP != nil {
-		for _, name := range slices.Sorted(maps.Keys(s.config.HTTP.Services)) {
-			if balancer := s.config.HTTP.Services[name].LoadBalancer; balancer != nil && balancer.EndpointSet != "" {
+		for _, name := range slices.Sorted(s.config.HTTP.Services.Keys()) {
+			if balancer := s.config.HTTP.Services.Get(name).LoadBalancer; balancer != nil && balancer.EndpointSet != "" {
 				fmt.Fprintf(&out, "service %s: %s over %s\n", name, balancer.Scheme, balancer.EndpointSet)
 			}
 		}

@@ -66,7 +66,7 @@ func (p *Provider) part(c *container, where *lookup) *part {
 		container: c, declaration: p.memory.declare(c, p.rule, p.isSelf(c)),
 		members: map[string]member{},
 	}
-	for name, service := range one.config.HTTP.Services {
+	for name, service := range one.config.HTTP.Services.All() {
 		if service.LoadBalancer == nil {
 			continue
 		}

@@ -27,7 +27,7 @@ func TestFirstStateIsWhole(t *testing.T) {
 		var states []int
 		for _, message := range s.news() {
 			if message.Configuration != nil {
-				states = append(states, len(message.Configuration.HTTP.Routers))
+				states = append(states, message.Configuration.HTTP.Routers.Len())
 			}
 		}
 		if len(states) != 1 || states[0] != 80 {
@@ -133,7 +133,7 @@ func TestLeavingWithWeights(t *testing.T) {
 		a, b := s.engine.start(weighed("a", "198.51.100.1", "3")), s.engine.start(weighed("b", "198.51.100.2", "1"))
 		servers := func() (out []string) {
 			synctest.Wait()
-			for _, one := range s.config.HTTP.Services["app"].LoadBalancer.Servers {
+			for _, one := range s.config.HTTP.Services.Get("app").LoadBalancer.Servers {
 				out = append(out, one.URL)
 			}
 			return out

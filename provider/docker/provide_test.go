@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -115,9 +114,9 @@ func (s *stage) want(lines ...string) {
 	defer s.mu.Unlock()
 	var got []string
 	if s.config != nil {
-		for _, name := range slices.Sorted(maps.Keys(s.config.HTTP.Routers)) {
+		for _, name := range slices.Sorted(s.config.HTTP.Routers.Keys()) {
 			line := name
-			for _, endpoint := range s.sets["docker/"+s.config.HTTP.Routers[name].Service].Endpoints {
+			for _, endpoint := range s.sets["docker/"+s.config.HTTP.Routers.Get(name).Service].Endpoints {
 				line += " " + endpoint.Address.Addr().String()
 				if endpoint.Terminating {
 					line += " (leaving)"
@@ -268,7 +267,7 @@ func TestConnectionLost(t *testing.T) {
 	web, doomed := fakeContainer("web", "198.51.100.7"), fakeContainer("doomed", "198.51.100.8")
 	play(t, nil, []*enginetypes.InspectResponse{web, doomed}, func(s *stage) {
 		s.news()
-		before := s.config.HTTP.Routers["web"]
+		before := s.config.HTTP.Routers.Get("web")
 		s.engine.cut(errors.New("nobody listens"))
 		s.wait(time.Minute)
 		news := s.news()
@@ -284,7 +283,7 @@ func TestConnectionLost(t *testing.T) {
 		s.engine.cut(nil)
 		s.wait(lastDelay)
 		s.want("fresh 198.51.100.9", "web 198.51.100.7")
-		if s.config.HTTP.Routers["web"] != before {
+		if s.config.HTTP.Routers.Get("web") != before {
 			t.Error("a router that has not changed has another pointer after the resync")
 		}
 		news = s.news()
@@ -427,10 +426,10 @@ func TestStartedAgain(t *testing.T) {
 		s.provider.connect = s.engine.connect
 		s.engine.put(fakeContainer("web", "198.51.100.7"))
 		s.run(func() { s.want("web 198.51.100.7") })
-		before := s.config.HTTP.Routers["web"]
+		before := s.config.HTTP.Routers.Get("web")
 		s.config, s.sets = nil, map[string]dynamic.EndpointSet{}
 		s.run(func() { s.want("web 198.51.100.7") })
-		if s.config.HTTP.Routers["web"] != before {
+		if s.config.HTTP.Routers.Get("web") != before {
 			t.Error("the router has another pointer after the provider was started again")
 		}
 	})
@@ -466,13 +465,13 @@ func TestRetainsTheSetOfAServiceThatIsListedNow(t *testing.T) {
 		s.news()
 		id := s.engine.start(fakeContainer("b", "198.51.100.2", "traefik.http.services.app.loadbalancer.server.weight", "3"))
 		s.want("a 198.51.100.1 198.51.100.2", "b 198.51.100.1 198.51.100.2")
-		if balancer := s.config.HTTP.Services["app"].LoadBalancer; balancer.EndpointSet != "" || len(balancer.Servers) != 2 {
-			t.Errorf("the load balancer is %+v, want two servers", balancer)
+		if app := s.config.HTTP.Services.Get("app").LoadBalancer; app.EndpointSet != "" || len(app.Servers) != 2 {
+			t.Errorf("the load balancer is %+v, want two servers", app)
 		}
 		s.engine.remove(id)
 		s.engine.emit("die", id)
 		s.want("a 198.51.100.1")
-		if balancer := s.config.HTTP.Services["app"].LoadBalancer; balancer.EndpointSet == "" {
+		if balancer := s.config.HTTP.Services.Get("app").LoadBalancer; balancer.EndpointSet == "" {
 			t.Error("the load balancer names no set any more")
 		}
 	})

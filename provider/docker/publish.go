@@ -48,7 +48,7 @@ func (s *session) logExcluded(excluded map[string]string) {
 
 // alikeBeside reports whether two configurations are equal except for their objects.
 func alikeBeside(a, b *dynamic.Configuration) bool {
-	return maps.Equal(a.Origins, b.Origins) && slices.Equal(a.Verdicts, b.Verdicts)
+	return a.Origins.Same(b.Origins) && slices.Equal(a.Verdicts, b.Verdicts)
 }
 
 // changedSets returns the sets that differ from the published ones, and deletions.

@@ -60,7 +60,7 @@ func TestFirstState(t *testing.T) {
 	if rules(m) != "a=1 b=2 c=3" || m.State != dynamic.StateSynced || m.Reason != "" || len(verdicts(m)) > 0 {
 		t.Errorf("rules %s, state %v %q, verdicts %v", rules(m), m.State, m.Reason, verdicts(m))
 	}
-	origin := m.Configuration.Origins[dynamic.Ref{Kind: dynamic.KindRouter, Name: "b"}]
+	origin := m.Configuration.Origins.Get(dynamic.Ref{Kind: dynamic.KindRouter, Name: "b"})
 	if want := (dynamic.Origin{File: h.path("deep/er/b.toml"), Line: 1}); origin != want {
 		t.Errorf("origin %v, want %v", origin, want)
 	}
@@ -72,7 +72,7 @@ func TestABadFileCostsNothingButItsNews(t *testing.T) {
 
 	write(t, h.path("a.yaml"), "http:\n  routers:\n    a: {rule: ")
 	bad := h.untilVerdict("a.yaml:3: source")
-	if rules(bad) != "a=1 b=1" || bad.Configuration.HTTP.Routers["a"] != good.Configuration.HTTP.Routers["a"] {
+	if rules(bad) != "a=1 b=1" || bad.Configuration.HTTP.Routers.Get("a") != good.Configuration.HTTP.Routers.Get("a") {
 		t.Errorf("the last good state is not kept: %s", rules(bad))
 	}
 	if bad.State != dynamic.StateSynced || !strings.Contains(bad.Reason, "a.yaml:3") {
@@ -100,7 +100,7 @@ func TestAFileThatComesBackUnchanged(t *testing.T) {
 	h.untilVerdict("a.yaml:1")
 	write(t, h.path("a.yaml"), router("a", "1"))
 	m := h.until("no verdict", func(m dynamic.Message) bool { return len(verdicts(m)) == 0 })
-	if m.Configuration.HTTP.Routers["a"] != good.Configuration.HTTP.Routers["a"] {
+	if m.Configuration.HTTP.Routers.Get("a") != good.Configuration.HTTP.Routers.Get("a") {
 		t.Error("the router has another pointer")
 	}
 }
@@ -169,16 +169,16 @@ func TestTenMegabytes(t *testing.T) {
 	}
 	h := inDirectory(t, "large.toml", text.String(), "small.yaml", router("a", "1"))
 	first := h.next()
-	if got := len(first.Configuration.HTTP.Routers); got != count+1 {
+	if got := first.Configuration.HTTP.Routers.Len(); got != count+1 {
 		t.Fatalf("%d routers, want %d; verdicts %v", got, count+1, verdicts(first))
 	}
 	write(t, h.path("small.yaml"), router("a", "2"))
 	second := h.next()
-	if second.Configuration.HTTP.Routers["a"].Rule != "2" {
+	if second.Configuration.HTTP.Routers.Get("a").Rule != "2" {
 		t.Error("the small file has not changed")
 	}
-	for name, one := range first.Configuration.HTTP.Routers {
-		if name != "a" && second.Configuration.HTTP.Routers[name] != one {
+	for name, one := range first.Configuration.HTTP.Routers.All() {
+		if name != "a" && second.Configuration.HTTP.Routers.Get(name) != one {
 			t.Fatalf("router %s has another pointer", name)
 		}
 	}
@@ -282,7 +282,8 @@ tls:
 		t.Error("the certificate has not noticed that its key may be read by others now")
 	}
 	must(t, os.Remove(pem))
-	if third := h.next(); third.Configuration.TLS.Options["default"] == second.Configuration.TLS.Options["default"] {
+	third, ref := h.next(), dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: "default"}
+	if third.Configuration.Object(ref) == second.Configuration.Object(ref) {
 		t.Error("the options have not noticed that their file is gone")
 	}
 }

@@ -114,7 +114,7 @@ func rules(m dynamic.Message) string {
 		return ""
 	}
 	var out []string
-	for name, router := range m.Configuration.HTTP.Routers {
+	for name, router := range m.Configuration.HTTP.Routers.All() {
 		out = append(out, name+"="+router.Rule)
 	}
 	slices.Sort(out)

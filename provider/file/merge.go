@@ -5,16 +5,13 @@ import (
 	"fmt"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/provider/assembly"
+	"github.com/sluiceproxy/sluice/immutable"
 )
 
 // merge makes one configuration of the good states of all files. If two files declare the same object, the first one in
 // path order is used, and the second one is a finding.
 func (p *Provider) merge(paths []string) *dynamic.Configuration {
-	m := merging{
-		builder: assembly.NewBuilder(&dynamic.Configuration{}),
-		origins: map[dynamic.Ref]dynamic.Origin{},
-	}
+	m := merging{builder: dynamic.NewBuilder(&dynamic.Configuration{})}
 	var good []*dynamic.Configuration
 	for _, path := range paths {
 		if one := p.files[path].good; one != nil {
@@ -40,9 +37,10 @@ func (p *Provider) merge(paths []string) *dynamic.Configuration {
 }
 
 type merging struct {
-	builder      *assembly.Builder
+	builder      *dynamic.Builder
 	certificates []*dynamic.CertificateEntry
-	origins      map[dynamic.Ref]dynamic.Origin
+	origins      immutable.Map[dynamic.Ref, dynamic.Origin]
+	edit         immutable.Edit
 	verdicts     []dynamic.Verdict
 
 	from *dynamic.Configuration
@@ -53,7 +51,7 @@ type merging struct {
 
 func (m *merging) add(from *dynamic.Configuration) {
 	m.from, m.lost, m.renamed = from, map[dynamic.Ref]bool{}, map[dynamic.Ref]dynamic.Ref{}
-	for ref, object := range assembly.Objects(from) {
+	for ref, object := range from.Objects() {
 		if m.place(ref, ref) {
 			m.builder.Put(ref, object)
 		}
@@ -79,11 +77,11 @@ func (m *merging) takeCertificates() {
 
 // place reports whether an object is the first one with its name, and records its origin.
 func (m *merging) place(own, ref dynamic.Ref) bool {
-	if _, taken := m.origins[ref]; taken {
+	if _, taken := m.origins.Find(ref); taken {
 		m.lost[own] = true
 		return false
 	}
-	m.origins[ref] = m.from.Origins[own]
+	m.origins.Set(&m.edit, ref, m.from.Origins.Get(own))
 	return true
 }
 
@@ -100,11 +98,11 @@ func (m *merging) takeVerdicts() {
 		m.verdicts = append(m.verdicts, verdict)
 	}
 	for _, own := range sortedByOrigin(m.lost, m.from.Origins) {
-		origin := m.from.Origins[own]
+		origin := m.from.Origins.Get(own)
 		m.verdicts = append(m.verdicts, dynamic.Verdict{
 			Ref: dynamic.Ref{Kind: dynamic.KindSource, Name: origin.File}, Origin: origin, Status: dynamic.Quarantined,
 			Code:   dynamic.CodeConflictingName,
-			Reason: fmt.Sprintf("%s is declared already at %s; this one is not used", own, m.origins[own]),
+			Reason: fmt.Sprintf("%s is declared already at %s; this one is not used", own, m.origins.Get(own)),
 		})
 	}
 }

@@ -63,7 +63,7 @@ func (p *Provider) update(ctx context.Context, path string) (changed bool) {
 
 // doubts reports whether a file that had content has been empty for a short time only.
 func (p *Provider) doubts(known *source, text []byte) bool {
-	if len(text) > 0 || known.good == nil || len(known.good.Origins) == 0 {
+	if len(text) > 0 || known.good == nil || known.good.Origins.IsZero() {
 		known.emptySince = time.Time{}
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
 )
 
 // stamp is a copy of an object with the revision of its files.
@@ -41,7 +42,7 @@ func (p *Provider) stamp(c *dynamic.Configuration) (changed bool) {
 		tls.Stores = stampAll(s, tls.Stores, storeFiles, func(t *dynamic.TLSStore, r uint64) { t.FilesRevision = r })
 		c.TLS = &tls
 	}
-	if c.HTTP != nil && len(c.HTTP.ServersTransports) > 0 {
+	if c.HTTP != nil && c.HTTP.ServersTransports.Len() > 0 {
 		http := *c.HTTP
 		http.ServersTransports = stampAll(s, http.ServersTransports, transportFiles,
 			func(t *dynamic.ServersTransport, r uint64) { t.FilesRevision = r })
@@ -69,14 +70,14 @@ func transportFiles(t *dynamic.ServersTransport) []string {
 }
 
 func stampAll[T any](
-	s *stamping, from map[string]*T, files func(*T) []string, set func(*T, uint64),
-) map[string]*T {
-	if from == nil {
-		return nil
-	}
-	out := make(map[string]*T, len(from))
-	for name, object := range from {
-		out[name] = stamped(s, object, files(object), set)
+	s *stamping, from dynamic.Objects[T], files func(*T) []string, set func(*T, uint64),
+) dynamic.Objects[T] {
+	e := new(immutable.Edit)
+	out := from
+	for name, object := range from.All() {
+		if one := stamped(s, object, files(object), set); one != object {
+			out.Set(e, name, one)
+		}
 	}
 	return out
 }
@@ -147,8 +148,10 @@ func opens(path string, info os.FileInfo) bool {
 }
 
 // sortedByOrigin returns references sorted by the origin of their objects.
-func sortedByOrigin(refs map[dynamic.Ref]bool, origins map[dynamic.Ref]dynamic.Origin) []dynamic.Ref {
+func sortedByOrigin(refs map[dynamic.Ref]bool, origins immutable.Map[dynamic.Ref, dynamic.Origin]) []dynamic.Ref {
 	return slices.SortedFunc(maps.Keys(refs), func(a, b dynamic.Ref) int {
-		return cmp.Or(cmp.Compare(origins[a].Line, origins[b].Line), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+		return cmp.Or(
+			cmp.Compare(origins.Get(a).Line, origins.Get(b).Line), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name),
+		)
 	})
 }

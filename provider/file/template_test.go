@@ -56,7 +56,8 @@ func TestUnchangedRendering(t *testing.T) {
 	first := h.next()
 	replace(t, h.path("a.yaml"), `http: {routers: {a: {rule: "{{ "y" }}"}, b: {rule: "{{ 1 }}"}}}`)
 	second := h.next()
-	if rules(second) != "a=y b=1" || first.Configuration.HTTP.Routers["b"] != second.Configuration.HTTP.Routers["b"] {
+	if rules(second) != "a=y b=1" ||
+		first.Configuration.HTTP.Routers.Get("b") != second.Configuration.HTTP.Routers.Get("b") {
 		t.Errorf("rules %s, or the unchanged router has another pointer", rules(second))
 	}
 }

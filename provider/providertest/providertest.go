@@ -93,7 +93,7 @@ func check(t *testing.T, m dynamic.Message) {
 		if object == nil {
 			t.Errorf("%v is nil", ref)
 		}
-		if m.Configuration.Origins[ref] == (dynamic.Origin{}) {
+		if m.Configuration.Origins.Get(ref) == (dynamic.Origin{}) {
 			t.Errorf("%v has no origin", ref)
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/sluiceproxy/sluice/certificate"
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/entrypoint"
+	"github.com/sluiceproxy/sluice/immutable"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/router/service"
@@ -59,18 +60,18 @@ func newProxy(t *testing.T, services map[string]*dynamic.Service) *proxy {
 	}
 	compiled := compiler.Compile(router.Input{Configuration: &dynamic.Configuration{
 		HTTP: &dynamic.HTTPConfiguration{
-			Routers:  map[string]*dynamic.Router{"r@file": {Rule: "PathPrefix(`/`)", Service: "top"}},
-			Services: services,
-			Middlewares: map[string]*dynamic.Middleware{
+			Routers:  immutable.Of(map[string]*dynamic.Router{"r@file": {Rule: "PathPrefix(`/`)", Service: "top"}}),
+			Services: immutable.Of(services),
+			Middlewares: immutable.Of(map[string]*dynamic.Middleware{
 				"main@file":   {Chain: &dynamic.Chain{Middlewares: []string{"prefix", "headers"}}},
 				"prefix@file": {AddPrefix: &dynamic.AddPrefix{Prefix: "/main"}},
 				"headers@file": {Headers: &dynamic.Headers{
 					CustomRequestHeaders: map[string]string{"X-Main": "1"}, CustomResponseHeaders: map[string]string{"X-Main": "1"},
 				}},
-			},
-			ServersTransports: map[string]*dynamic.ServersTransport{},
+			}),
+			ServersTransports: immutable.Of(map[string]*dynamic.ServersTransport{}),
 		},
-		TLS: &dynamic.TLSConfiguration{Options: map[string]*dynamic.TLSOptions{}},
+		TLS: &dynamic.TLSConfiguration{Options: immutable.Of(map[string]*dynamic.TLSOptions{})},
 	}, Changed: changed, Final: true})
 	for _, verdict := range compiled.Verdicts {
 		t.Fatal(verdict)

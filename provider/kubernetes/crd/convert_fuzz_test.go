@@ -105,7 +105,7 @@ func protects(t *testing.T, text []byte, result translation.Result) {
 	for _, verdict := range result.Verdicts {
 		refused[verdict.Ref] = verdict.Status == dynamic.Quarantined
 	}
-	for name, middleware := range result.Middlewares {
+	for name, middleware := range declared[dynamic.Middleware](result) {
 		if refused[dynamic.Ref{Kind: dynamic.KindMiddleware, Name: name}] {
 			continue
 		}
@@ -128,14 +128,14 @@ func protects(t *testing.T, text []byte, result translation.Result) {
 			}
 		}
 	}
-	for name, transport := range result.ServersTransports {
+	for name, transport := range declared[dynamic.ServersTransport](result) {
 		spec := read[v1alpha1.ServersTransport](t, text).Spec
 		asked := len(spec.RootCAs) + len(spec.RootCAsSecrets)
 		if !refused[dynamic.Ref{Kind: dynamic.KindServersTransport, Name: name}] && len(transport.RootCAs) != asked {
 			t.Errorf("trusts %d authorities of %d", len(transport.RootCAs), asked)
 		}
 	}
-	for name, options := range result.TLSOptions {
+	for name, options := range declared[dynamic.TLSOptions](result) {
 		spec := read[v1alpha1.TLSOption](t, text).Spec
 		asked := len(spec.ClientAuth.SecretNames)
 		if !refused[dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: name}] && len(options.ClientAuth.CAFiles) != asked {

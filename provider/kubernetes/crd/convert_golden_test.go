@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -193,10 +194,22 @@ func describe(t *testing.T, out *strings.Builder, result translation.Result) {
 		}
 		fmt.Fprintf(out, "%s%s %s\n", verdict.Status, missing, verdict)
 	}
-	for _, ref := range result.Unsupported {
-		fmt.Fprintf(out, "unsupported %s\n", ref)
+	builder := dynamic.NewBuilder(&dynamic.Configuration{
+		HTTP: &dynamic.HTTPConfiguration{}, TLS: &dynamic.TLSConfiguration{},
+	})
+	for _, ref := range slices.SortedFunc(maps.Keys(result.Objects), func(a, b dynamic.Ref) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	}) {
+		object := result.Objects[ref]
+		switch object.(type) {
+		case *dynamic.Unsupported:
+			fmt.Fprintf(out, "unsupported %s\n", ref)
+		case *dynamic.Router: // They are in another golden file.
+		default:
+			builder.Put(ref, object)
+		}
 	}
-	for name, service := range result.Services {
+	for name, service := range declared[dynamic.Service](result) {
 		if service.LoadBalancer != nil && service.LoadBalancer.EndpointSet != "" {
 			fmt.Fprintf(out, "service %s: endpoints %s by %s\n", name, service.LoadBalancer.EndpointSet, service.LoadBalancer.Scheme)
 		}
@@ -204,14 +217,8 @@ func describe(t *testing.T, out *strings.Builder, result translation.Result) {
 	for _, certificate := range result.Certificates {
 		fmt.Fprintf(out, "certificate %s\n", certificate.Name)
 	}
-	configuration := dynamic.Configuration{
-		HTTP: &dynamic.HTTPConfiguration{
-			Services: result.Services, Middlewares: result.Middlewares, ServersTransports: result.ServersTransports,
-		},
-		TLS: &dynamic.TLSConfiguration{
-			Certificates: result.Certificates, Options: result.TLSOptions, Stores: result.TLSStores,
-		},
-	}
+	configuration := builder.Configuration()
+	configuration.TLS.Certificates = result.Certificates
 	pretty, err := json.MarshalIndent(configuration, "", "  ")
 	if err != nil {
 		t.Fatal(err)

@@ -230,7 +230,7 @@ func print(t testing.TB, configuration *dynamic.Configuration) []byte {
 	t.Helper()
 	shown := map[string]any{"http": configuration.HTTP}
 	sets := map[string]string{}
-	for name, service := range configuration.HTTP.Services {
+	for name, service := range configuration.HTTP.Services.All() {
 		if balancer := service.LoadBalancer; balancer != nil && balancer.EndpointSet != "" {
 			sets[name] = balancer.Scheme + " " + balancer.EndpointSet
 		}
@@ -241,8 +241,11 @@ func print(t testing.TB, configuration *dynamic.Configuration) []byte {
 		certificates = append(certificates, entry.Name)
 	}
 	shown["certificates"] = certificates
-	shown["tlsOptions"] = configuration.TLS.Options
-	if len(configuration.TCP.Routers) > 0 {
+	shown["tlsOptions"] = nil
+	if configuration.TLS.Options.Len() > 0 {
+		shown["tlsOptions"] = configuration.TLS.Options
+	}
+	if configuration.TCP.Routers.Len() > 0 {
 		shown["tcp"] = configuration.TCP
 	}
 	var verdicts []string

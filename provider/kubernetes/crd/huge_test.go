@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -44,7 +45,7 @@ func TestObjectsCostTheirSize(t *testing.T) {
 		c := newCluster(t, static.KubernetesCRD{})
 		c.apply(manyRoutes(test.routes, test.entryPoints, test.sans), v1alpha1.KindIngressRoute, v1alpha1.GroupTraefik)
 		configuration, _ := c.update()
-		if got := len(configuration.HTTP.Routers); got != test.want {
+		if got := configuration.HTTP.Routers.Len(); got != test.want {
 			t.Errorf("%+v: %d routers", test, got)
 		}
 		said := 0
@@ -91,10 +92,10 @@ func TestSecretsAreReadOnce(t *testing.T) {
 		set.add(t, fmt.Appendf(nil, `{"apiVersion":"traefik.io/v1alpha1","metadata":{"namespace":"shop","name":"a"},%s}`, manifest), nil)
 		result := set.convert(t, i)
 		held := 0
-		for _, transport := range result.ServersTransports {
+		for _, transport := range declared[dynamic.ServersTransport](result) {
 			held = len(transport.RootCAs) + len(transport.Certificates)
 		}
-		for _, options := range result.TLSOptions {
+		for _, options := range declared[dynamic.TLSOptions](result) {
 			held = len(options.ClientAuth.CAFiles)
 		}
 		if held != 1 || len(result.Verdicts) != 1 {

@@ -18,9 +18,8 @@ func (t *translator) ingressRoute(source translation.Source, object *v1alpha1.In
 		result.Quarantine(sourceRef(source), excess.Code, excess.Reason, false)
 		return result
 	}
-	result.Routers = make(map[string]*dynamic.Router, len(object.Spec.Routes))
 	common := t.common(&result, source.Namespace, &object.Spec)
-	next := nextWithSameMatch(object.Spec.Routes)
+	next, routed := nextWithSameMatch(object.Spec.Routes), false
 	for i := range object.Spec.Routes {
 		route := &object.Spec.Routes[i]
 		name := routerName(source.Namespace, source.Name, route.Match)
@@ -30,12 +29,13 @@ func (t *translator) ingressRoute(source translation.Source, object *v1alpha1.In
 				"] have the same match; only the last one is used", false)
 			continue
 		}
-		result.Routers[name] = t.route(&result, name, source.Namespace, common, route)
+		routed = true
+		result.Put(ref, t.route(&result, name, source.Namespace, common, route))
 		if common.degraded != nil {
 			result.Degrade(ref, common.degraded.Code, common.degraded.Reason, common.degraded.Missing)
 		}
 	}
-	if len(result.Routers) == 0 {
+	if !routed {
 		t.routeless(&result, source, object)
 	}
 	return result
@@ -166,7 +166,8 @@ func (t *translator) answer(
 		return t.service(result, namespace, router, &services[0].LoadBalancerSpec)
 	}
 	weighted := &v1alpha1.WeightedRoundRobin{Services: services}
-	t.declare(result, router, &dynamic.Service{Weighted: t.weighted(result, router, namespace, weighted)})
+	result.Put(dynamic.Ref{Kind: dynamic.KindService, Name: router},
+		&dynamic.Service{Weighted: t.weighted(result, router, namespace, weighted)})
 	return router, nil
 }
 

@@ -44,12 +44,12 @@ func FuzzIngressRoute(f *testing.F) {
 		c.apply(service("shop", "web", corev1.ServicePort{Port: 80}), "Service", "")
 		source := c.apply(object, v1alpha1.KindIngressRoute, v1alpha1.GroupTraefik)
 		configuration, _ := c.update()
-		for name, router := range configuration.HTTP.Routers {
+		for name, router := range configuration.HTTP.Routers.All() {
 			if name == "" || strings.Contains(name, "@") || router == nil {
 				t.Errorf("router %q is %v", name, router)
 			}
 		}
-		for name, service := range configuration.HTTP.Services {
+		for name, service := range configuration.HTTP.Services.All() {
 			if name == "" || strings.Contains(name, "@") || service == nil {
 				t.Errorf("service %q is %v", name, service)
 			}
@@ -72,9 +72,9 @@ func FuzzIngressRoute(f *testing.F) {
 func declares(configuration *dynamic.Configuration, ref dynamic.Ref) bool {
 	switch ref.Kind {
 	case dynamic.KindRouter:
-		return configuration.HTTP.Routers[ref.Name] != nil
+		return configuration.HTTP.Routers.Get(ref.Name) != nil
 	case dynamic.KindService:
-		return configuration.HTTP.Services[ref.Name] != nil
+		return configuration.HTTP.Services.Get(ref.Name) != nil
 	}
 	return ref.Kind == dynamic.KindSource
 }

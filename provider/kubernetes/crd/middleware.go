@@ -35,7 +35,7 @@ func (t *translator) middleware(source translation.Source, object *v1alpha1.Midd
 			r.resolve(ref, owner, errorServiceName(source.Namespace, source.Name))
 		}
 	}
-	result.Middlewares = map[string]*dynamic.Middleware{name: middleware}
+	result.Put(r.ref, middleware)
 	return result
 }
 

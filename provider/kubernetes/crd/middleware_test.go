@@ -38,7 +38,7 @@ func TestZeroIsNoDefault(t *testing.T) {
 	got := map[string]*dynamic.Middleware{}
 	for place := range set.custom {
 		result := set.convert(t, place)
-		for name, middleware := range result.Middlewares {
+		for name, middleware := range declared[dynamic.Middleware](result) {
 			got[name] = middleware
 		}
 		for _, verdict := range result.Verdicts {
@@ -54,7 +54,7 @@ func TestDurationsAreSecondsOrText(t *testing.T) {
 	set := newManifestSet()
 	set.add(t, []byte(`{"apiVersion":"traefik.io/v1alpha1","kind":"ServersTransport","metadata":{"name":"a"},
 		"spec":{"forwardingTimeouts":{"dialTimeout":2,"responseHeaderTimeout":"2","idleConnTimeout":0,"pingTimeout":"1m2s"}}}`), nil)
-	got := set.convert(t, 0).ServersTransports["a"].ForwardingTimeouts
+	got := declared[dynamic.ServersTransport](set.convert(t, 0))["a"].ForwardingTimeouts
 	want := map[string]time.Duration{"dial": 2e9, "head": 2e9, "idle": 0, "ping": 62e9}
 	if diff := gocmp.Diff(want, map[string]time.Duration{
 		"dial": time.Duration(got.DialTimeout), "head": time.Duration(got.ResponseHeaderTimeout),
@@ -82,7 +82,7 @@ func TestAuthenticationFollowsItsSecret(t *testing.T) {
 		configuration, changed := memory.Update(func(asked translation.Source) (translation.Result, bool) {
 			return set.convert(t, 0), asked == source
 		})
-		return configuration.HTTP.Middlewares["shop-auth"].BasicAuth.Users, configuration.Verdicts, changed
+		return configuration.HTTP.Middlewares.Get("shop-auth").BasicAuth.Users, configuration.Verdicts, changed
 	}
 	secret := func(password, version string) *corev1.Secret {
 		made := &corev1.Secret{Type: corev1.SecretTypeBasicAuth, Data: map[string][]byte{"username": []byte("ann"), "password": []byte(password)}}

@@ -22,7 +22,7 @@ func TestRoutesKeepTheirPlace(t *testing.T) {
 	check := func(what string, serves bool) {
 		t.Helper()
 		configuration, _ := c.update()
-		if configuration.HTTP.Routers[name] == nil || configuration.HTTP.Services[name] == nil {
+		if configuration.HTTP.Routers.Get(name) == nil || configuration.HTTP.Services.Get(name) == nil {
 			t.Fatalf("%s: the router or its service is not there", what)
 		}
 		want := dynamic.Ref{Kind: dynamic.KindService, Name: name}
@@ -53,7 +53,8 @@ func TestGroupsComeInOrder(t *testing.T) {
 	}
 	for first := range groups {
 		configuration, _ := c.update()
-		if got, want := configuration.HTTP.Middlewares["shop-a"].AddPrefix.Prefix, fmt.Sprintf("/%d", first); got != want {
+		got, want := configuration.HTTP.Middlewares.Get("shop-a").AddPrefix.Prefix, fmt.Sprintf("/%d", first)
+		if got != want {
 			t.Errorf("the prefix is %s, want %s of the group %s", got, want, groups[first])
 		}
 		if told := len(configuration.Verdicts); told != len(groups)-1-first {

@@ -97,7 +97,7 @@ func rules(message dynamic.Message) string {
 		return ""
 	}
 	var rules []string
-	for _, router := range message.Configuration.HTTP.Routers {
+	for _, router := range message.Configuration.HTTP.Routers.All() {
 		rules = append(rules, router.Rule)
 	}
 	return strings.Join(rules, " ")
@@ -124,7 +124,8 @@ func TestProvideFollowsTheCluster(t *testing.T) {
 	})
 	stop := r.provide()
 	first := r.await("the first state", func(m dynamic.Message) bool { return m.Configuration != nil })
-	if len(first.Configuration.HTTP.Routers) != 2 || first.State != dynamic.StateSynced || len(first.Configuration.Verdicts) > 0 {
+	if first.Configuration.HTTP.Routers.Len() != 2 || first.State != dynamic.StateSynced ||
+		len(first.Configuration.Verdicts) > 0 {
 		t.Errorf("the first state is %+v with the verdicts %v, want all of it", first, first.Configuration.Verdicts)
 	}
 
@@ -132,8 +133,8 @@ func TestProvideFollowsTheCluster(t *testing.T) {
 	r.server.Put(routesOfTraefik, ingressRoute("web", "Host(`one`)", map[string]string{"note": "new"}))
 	r.server.Put(routesOfTraefik, ingressRoute("web", "Host(`two`)", nil))
 	second := r.await("an edit", func(m dynamic.Message) bool { return strings.Contains(rules(m), "two") })
-	for name, router := range second.Configuration.HTTP.Routers {
-		if strings.Contains(router.Rule, "other") && router != first.Configuration.HTTP.Routers[name] {
+	for name, router := range second.Configuration.HTTP.Routers.All() {
+		if strings.Contains(router.Rule, "other") && router != first.Configuration.HTTP.Routers.Get(name) {
 			t.Error("a router that has not changed lost its pointer")
 		}
 	}
@@ -141,7 +142,7 @@ func TestProvideFollowsTheCluster(t *testing.T) {
 	r.server.Delete(coreServices, "shop", "web")
 	r.await("a Service that goes", func(m dynamic.Message) bool {
 		verdicts := m.Configuration.Verdicts
-		return len(verdicts) == 2 && verdicts[0].Missing && len(m.Configuration.HTTP.Routers) == 2
+		return len(verdicts) == 2 && verdicts[0].Missing && m.Configuration.HTTP.Routers.Len() == 2
 	})
 	r.server.Put(coreServices, service("shop", "web", corev1.ServicePort{Port: 80}))
 	r.await("a Service that comes", func(m dynamic.Message) bool { return len(m.Configuration.Verdicts) == 0 })

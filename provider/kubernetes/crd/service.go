@@ -46,7 +46,7 @@ func (t *translator) service(
 	}
 	declared, wrong := t.loadBalancer(result, namespace, spec)
 	ref := dynamic.Ref{Kind: dynamic.KindService, Name: name}
-	if before := result.Services[name]; before != nil {
+	if before, _ := result.Objects[ref].(*dynamic.Service); before != nil {
 		if dynamic.Equal(before, declared) {
 			return name, nil
 		}
@@ -56,7 +56,7 @@ func (t *translator) service(
 		}
 		result.Degrade(ref, dynamic.CodeConflictingName, "is referred to twice with different options; the last ones are used for both", false)
 	}
-	t.declare(result, name, declared)
+	result.Put(ref, declared)
 	if wrong != nil {
 		result.Quarantine(ref, wrong.Code, wrong.Reason, wrong.Missing)
 	}

@@ -25,7 +25,7 @@ func (t *translator) tlsOption(source translation.Source, object *v1alpha1.TLSOp
 			options.ClientAuth.CAFiles = append(options.ClientAuth.CAFiles, authority)
 		}
 	}
-	result.TLSOptions = map[string]*dynamic.TLSOptions{name: options}
+	result.Put(r.ref, options)
 	return result
 }
 
@@ -43,7 +43,7 @@ func (t *translator) tlsStore(source translation.Source, object *v1alpha1.TLSSto
 	take(node, "defaultCertificate")
 	take(node, "certificates")
 	store := decoded[dynamic.TLSStore](r, node)
-	result.TLSStores = map[string]*dynamic.TLSStore{name: store}
+	result.Put(r.ref, store)
 	if name != dynamic.DefaultTLSName {
 		return result
 	}

@@ -31,8 +31,8 @@ func (t *translator) traefikService(source translation.Source, object *v1alpha1.
 	if spec.Failover != nil {
 		declared.Failover = t.failover(&result, name, source.Namespace, spec.Failover)
 	}
-	t.declare(&result, name, declared)
 	ref := dynamic.Ref{Kind: dynamic.KindService, Name: name}
+	result.Put(ref, declared)
 	switch kinds := declared.Kinds(); {
 	case spec.Malformed != "":
 		result.Quarantine(ref, dynamic.CodeInvalidSource, malformed(spec.Malformed), false)
@@ -44,14 +44,6 @@ func (t *translator) traefikService(source translation.Source, object *v1alpha1.
 			"has "+strconv.Itoa(len(kinds))+" kinds, "+strings.Join(kinds, " and ")+"; exactly one is allowed", false)
 	}
 	return result
-}
-
-// declare puts a service into a result.
-func (t *translator) declare(result *translation.Result, name string, declared *dynamic.Service) {
-	if result.Services == nil {
-		result.Services = map[string]*dynamic.Service{}
-	}
-	result.Services[name] = declared
 }
 
 // weighted translates a list of services with weights, for the service of that name.

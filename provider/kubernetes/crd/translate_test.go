@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
+	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/crd"
 	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
@@ -102,11 +102,16 @@ func show(object client.Object, result translation.Result, selected bool) transl
 		Object:   kind.Kind + "." + kind.Group + " " + object.GetNamespace() + "/" + object.GetName(),
 		Selected: selected,
 	}
-	for _, names := range [][]string{
-		slices.Sorted(maps.Keys(result.Routers)), slices.Sorted(maps.Keys(result.Services)),
-		slices.Sorted(maps.Keys(result.Middlewares)), slices.Sorted(maps.Keys(result.TLSStores)),
+	for _, kind := range []dynamic.Kind{
+		dynamic.KindRouter, dynamic.KindService, dynamic.KindMiddleware, dynamic.KindTLSStore,
 	} {
-		shown.Declares = append(shown.Declares, names...)
+		names := len(shown.Declares)
+		for ref := range result.Objects {
+			if ref.Kind == kind {
+				shown.Declares = append(shown.Declares, ref.Name)
+			}
+		}
+		slices.Sort(shown.Declares[names:])
 	}
 	for _, verdict := range result.Verdicts {
 		text := fmt.Sprintf("%s %s [%s] %s", verdict.Status, verdict.Ref, verdict.ReasonCode(), verdict.Reason)
@@ -164,9 +169,13 @@ func TestTranslateFollowsItsOptions(t *testing.T) {
 	if !selected || len(result.Verdicts) != 0 {
 		t.Fatalf("selected %v, verdicts %v", selected, result.Verdicts)
 	}
-	for name, service := range result.Services {
+	for ref, object := range result.Objects {
+		service, ok := object.(*dynamic.Service)
+		if !ok {
+			continue
+		}
 		if set := service.LoadBalancer.EndpointSet; set != "kubernetes2/shop/web:80" {
-			t.Errorf("service %s has the endpoint set %s", name, set)
+			t.Errorf("service %s has the endpoint set %s", ref.Name, set)
 		}
 	}
 	forbidden := objects["sluice.dev IngressRoute shop/forbidden"]

@@ -29,7 +29,7 @@ func (t *translator) serversTransport(
 			transport.Certificates = append(transport.Certificates, pair)
 		}
 	}
-	result.ServersTransports = map[string]*dynamic.ServersTransport{name: transport}
+	result.Put(r.ref, transport)
 	return result
 }
 

@@ -112,7 +112,7 @@ func (d *draft) addHostDefault(host string, to *networkingv1.IngressBackend) {
 	}
 	one.router.Rule, one.router.Priority = rule, lowestPriority+narrowness(host)
 	d.lead(&one, to, "")
-	if d.result.Routers[one.name] != nil {
+	if d.result.Objects[dynamic.Ref{Kind: dynamic.KindRouter, Name: one.name}] != nil {
 		one.name = hashedName(one.name, rule)
 	}
 	d.put(one.name, &one)

@@ -62,7 +62,7 @@ metadata: {name: n1}
 status: {addresses: [{type: InternalIP, address: 198.51.100.1}]}
 `))
 	configuration, changed := p.update()
-	if servers := configuration.HTTP.Services["shop-web-80"].LoadBalancer.Servers; !changed || len(servers) != 1 {
+	if servers := configuration.HTTP.Services.Get("shop-web-80").LoadBalancer.Servers; !changed || len(servers) != 1 {
 		t.Errorf("the servers are %v", servers)
 	}
 	if len(configuration.Verdicts) > 0 || len(configuration.TLS.Certificates) != 1 {
@@ -93,7 +93,7 @@ func TestClaimedFollowsTheClass(t *testing.T) {
 	cluster.apply(t, []byte(strings.Replace(twoIngresses, "spec: {rules: [{host: one", "spec: {ingressClassName: edge, rules: [{host: one", 1)))
 	routers := func() int {
 		configuration, _ := p.update()
-		return len(configuration.HTTP.Routers)
+		return configuration.HTTP.Routers.Len()
 	}
 	if got := claimed(p); !slices.Equal(got, []string{"two"}) || told != 2 || routers() != 1 {
 		t.Errorf("without the class: claimed %v, told %d times, %d routers", got, told, routers())
@@ -144,12 +144,12 @@ spec: {defaultBackend: {service: {name: rest, port: {number: 80}}}}
 			t.Errorf("the second default backend leads to %v", verdict)
 		}
 	}
-	if set := configuration.HTTP.Services[defaultService].LoadBalancer.EndpointSet; set != "kubernetes/alpha/rest:80" {
+	if set := configuration.HTTP.Services.Get(defaultService).LoadBalancer.EndpointSet; set != "kubernetes/alpha/rest:80" {
 		t.Errorf("the default backend is %s", set)
 	}
 	cluster.apply(t, []byte(manifest("alpha", ", annotations: {kubernetes.io/ingress.class: nginx}")))
 	configuration, _ = p.update()
-	if set := configuration.HTTP.Services[defaultService].LoadBalancer.EndpointSet; set != "kubernetes/beta/rest:80" {
+	if set := configuration.HTTP.Services.Get(defaultService).LoadBalancer.EndpointSet; set != "kubernetes/beta/rest:80" {
 		t.Errorf("after the first one is not ours the default backend is %s", set)
 	}
 	want := dynamic.Ref{Kind: dynamic.KindRouter, Name: defaultRouter}
@@ -157,7 +157,8 @@ spec: {defaultBackend: {service: {name: rest, port: {number: 80}}}}
 		t.Errorf("after the first one is not ours the verdicts are %v", configuration.Verdicts)
 	}
 	cluster.ingresses.drop("beta", "rest")
-	if configuration, _ = p.update(); len(configuration.HTTP.Routers)+len(configuration.HTTP.Services)+len(configuration.Verdicts) != 0 {
+	configuration, _ = p.update()
+	if http := configuration.HTTP; http.Routers.Len()+http.Services.Len()+len(configuration.Verdicts) != 0 {
 		t.Errorf("after both are gone there is %+v", configuration.HTTP)
 	}
 }
@@ -177,7 +178,8 @@ metadata: {namespace: shop, name: rest}
 spec: {defaultBackend: {service: {name: rest, port: {number: 80}}}}
 `))
 	configuration, _ := p.update()
-	if router := configuration.HTTP.Routers[defaultRouter]; len(configuration.HTTP.Routers) != 2 || router.Service != defaultService {
+	routers := configuration.HTTP.Routers
+	if router := routers.Get(defaultRouter); routers.Len() != 2 || router.Service != defaultService {
 		t.Errorf("the routers are %v", configuration.HTTP.Routers)
 	}
 }

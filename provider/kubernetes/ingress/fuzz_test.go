@@ -59,17 +59,17 @@ func checkConfiguration(t *testing.T, configuration *dynamic.Configuration) {
 		if verdict.Reason == "" {
 			t.Errorf("the verdict on %v has no reason", verdict.Ref)
 		}
-		if _, known := configuration.Origins[verdict.Ref]; !known && verdict.Ref.Kind != dynamic.KindSource {
+		if _, known := configuration.Origins.Find(verdict.Ref); !known && verdict.Ref.Kind != dynamic.KindSource {
 			t.Errorf("the verdict %v is about nothing", verdict)
 		}
 		shut[verdict.Ref] = shut[verdict.Ref] || verdict.Status == dynamic.Quarantined
 	}
-	for name, router := range configuration.HTTP.Routers {
+	for name, router := range configuration.HTTP.Routers.All() {
 		checkRule(t, name, router)
 		if shut[dynamic.Ref{Kind: dynamic.KindRouter, Name: name}] {
 			continue
 		}
-		if router.Rule == "" || configuration.HTTP.Services[router.Service] == nil {
+		if router.Rule == "" || configuration.HTTP.Services.Get(router.Service) == nil {
 			t.Errorf("router %s has the rule %q and the service %q, and no verdict", name, router.Rule, router.Service)
 		}
 	}
@@ -162,8 +162,8 @@ func FuzzAnnotations(f *testing.F) {
 				return
 			}
 		}
-		for name, router := range configuration.HTTP.Routers {
-			service := configuration.HTTP.Services[router.Service]
+		for name, router := range configuration.HTTP.Routers.All() {
+			service := configuration.HTTP.Services.Get(router.Service)
 			if !slices.Equal(router.Middlewares, service.Middlewares) || !slices.Equal(router.Middlewares, []string{"auth@kubernetescrd"}) {
 				t.Errorf("router %s has the middlewares %q, its service %q", name, router.Middlewares, service.Middlewares)
 			}

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"flag"
-	"maps"
 	"math/big"
 	"os"
 	"path/filepath"
@@ -79,16 +78,16 @@ func translated(t *testing.T, p *Provider) *dynamic.Configuration {
 func describe(t *testing.T, configuration *dynamic.Configuration) string {
 	t.Helper()
 	var out strings.Builder
-	for _, name := range slices.Sorted(maps.Keys(configuration.HTTP.Routers)) {
-		router := configuration.HTTP.Routers[name]
+	for _, name := range slices.Sorted(configuration.HTTP.Routers.Keys()) {
+		router := configuration.HTTP.Routers.Get(name)
 		checkRule(t, name, router)
-		if router.Service != "" && configuration.HTTP.Services[router.Service] == nil {
+		if router.Service != "" && configuration.HTTP.Services.Get(router.Service) == nil {
 			t.Errorf("router %s leads to the service %s, which is not there", name, router.Service)
 		}
 		describeRouter(t, &out, name, *router)
 	}
-	for _, name := range slices.Sorted(maps.Keys(configuration.HTTP.Services)) {
-		service := configuration.HTTP.Services[name]
+	for _, name := range slices.Sorted(configuration.HTTP.Services.Keys()) {
+		service := configuration.HTTP.Services.Get(name)
 		section(t, &out, "service", name, service)
 		if set := service.LoadBalancer.EndpointSet; set != "" {
 			out.WriteString("  endpoints: " + service.LoadBalancer.Scheme + " " + set + "\n")

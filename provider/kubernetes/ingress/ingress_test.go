@@ -75,7 +75,7 @@ kind: Ingress
 metadata: {namespace: shop, name: web}
 spec: {defaultBackend: {service: {name: web, port: {number: 80}}}}`))
 	p := cluster.provider(static.KubernetesIngress{NativeLBByDefault: true})
-	servers := translated(t, p).HTTP.Services[defaultService].LoadBalancer.Servers
+	servers := translated(t, p).HTTP.Services.Get(defaultService).LoadBalancer.Servers
 	if len(servers) != 1 || servers[0].URL != "http://198.51.100.1:30080" {
 		t.Errorf("the servers are %v", servers)
 	}
@@ -100,7 +100,7 @@ func TestIngressesCostTheirSize(t *testing.T) {
 		cluster := newCluster()
 		cluster.ingresses.put(ingress)
 		configuration := translated(t, cluster.provider(static.KubernetesIngress{}))
-		if got := len(configuration.HTTP.Routers); got != test.want || got == 0 && len(configuration.Verdicts) != 1 {
+		if got := configuration.HTTP.Routers.Len(); got != test.want || got == 0 && len(configuration.Verdicts) != 1 {
 			t.Errorf("%+v: %d routers, with %d verdicts", test, got, len(configuration.Verdicts))
 		}
 	}

@@ -119,8 +119,8 @@ func TestProvideWaitsForEveryWatch(t *testing.T) {
 		if first.State != dynamic.StateSynced || first.Reason != "may not list secrets" {
 			t.Errorf("the state is %v because %q", first.State, first.Reason)
 		}
-		if len(first.Configuration.HTTP.Routers) != 2 {
-			t.Errorf("the first configuration has %d routers, want 2", len(first.Configuration.HTTP.Routers))
+		if first.Configuration.HTTP.Routers.Len() != 2 {
+			t.Errorf("the first configuration has %d routers, want 2", first.Configuration.HTTP.Routers.Len())
 		}
 
 		cluster.secrets.stand(dynamic.StateSynced, "")
@@ -176,7 +176,7 @@ func TestARefusalLeavesGood(t *testing.T) {
 		} {
 			cluster.services.stand(step.state, step.reason)
 			p.statusChanged()
-			if m := <-messages; m.State != step.want || m.Reason != step.reason || len(m.Configuration.HTTP.Routers) != 2 {
+			if m := <-messages; m.State != step.want || m.Reason != step.reason || m.Configuration.HTTP.Routers.Len() != 2 {
 				t.Errorf("the message is %+v, want the state %v because %q", m, step.want, step.reason)
 			}
 		}
@@ -203,8 +203,8 @@ func TestProvideSendsAtOnceAndThenNoMoreThanItsInterval(t *testing.T) {
 			cluster.ingresses.drop("shop", "two")
 			cluster.apply(t, []byte(twoIngresses))
 			m := <-messages
-			if waited := time.Since(begin); waited != test.interval || len(m.Configuration.HTTP.Routers) != 2 {
-				t.Errorf("the second change came after %v with %d routers", waited, len(m.Configuration.HTTP.Routers))
+			if waited := time.Since(begin); waited != test.interval || m.Configuration.HTTP.Routers.Len() != 2 {
+				t.Errorf("the second change came after %v with %d routers", waited, m.Configuration.HTTP.Routers.Len())
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/provider/providertest"
 	"github.com/sluiceproxy/sluice/router"
@@ -14,14 +15,16 @@ import (
 func compiled(t *testing.T, from *dynamic.Configuration) (*router.Table, map[string]string) {
 	t.Helper()
 	whole := &dynamic.Configuration{
-		HTTP: &dynamic.HTTPConfiguration{Routers: map[string]*dynamic.Router{}, Services: map[string]*dynamic.Service{}},
-		TCP:  &dynamic.TCPConfiguration{}, UDP: &dynamic.UDPConfiguration{}, TLS: &dynamic.TLSConfiguration{},
+		HTTP: &dynamic.HTTPConfiguration{
+			Routers: immutable.Of(map[string]*dynamic.Router{}), Services: immutable.Of(map[string]*dynamic.Service{}),
+		},
+		TCP: &dynamic.TCPConfiguration{}, UDP: &dynamic.UDPConfiguration{}, TLS: &dynamic.TLSConfiguration{},
 	}
-	for name, one := range from.HTTP.Routers {
-		whole.HTTP.Routers[name+"@"+Name] = one
+	for name, one := range from.HTTP.Routers.All() {
+		whole.HTTP.Routers = whole.HTTP.Routers.With(name+"@"+Name, one)
 	}
-	for name, one := range from.HTTP.Services {
-		whole.HTTP.Services[name+"@"+Name] = one
+	for name, one := range from.HTTP.Services.All() {
+		whole.HTTP.Services = whole.HTTP.Services.With(name+"@"+Name, one)
 	}
 	for _, verdict := range from.Verdicts {
 		verdict.Ref.Name += "@" + Name

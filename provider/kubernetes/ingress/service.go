@@ -18,10 +18,11 @@ func (d *draft) addService(to *networkingv1.IngressServiceBackend, name string) 
 	if name == "" {
 		name = serviceName(d.ingress.Namespace, to.Name, written)
 	}
-	if d.result.Services[name] != nil {
+	ref := dynamic.Ref{Kind: dynamic.KindService, Name: name}
+	if d.result.Objects[ref] != nil {
 		if d.backends[name] != *to {
-			d.result.Quarantine(dynamic.Ref{Kind: dynamic.KindService, Name: name},
-				dynamic.CodeConflictingName, "is the name of two different Services, so neither is used", false)
+			d.result.Quarantine(ref, dynamic.CodeConflictingName,
+				"is the name of two different Services, so neither is used", false)
 		}
 		return name
 	}
@@ -29,13 +30,9 @@ func (d *draft) addService(to *networkingv1.IngressServiceBackend, name string) 
 		d.backends = map[string]networkingv1.IngressServiceBackend{}
 	}
 	d.backends[name] = *to
-	if d.result.Services == nil {
-		d.result.Services = map[string]*dynamic.Service{}
-	}
 	reference := backend.Reference{Namespace: d.ingress.Namespace, Name: to.Name, Port: port}
 	service := &dynamic.Service{}
-	d.result.Services[name] = service
-	ref := dynamic.Ref{Kind: dynamic.KindService, Name: name}
+	d.result.Put(ref, service)
 	refused := d.annotate(ref, service, &reference)
 	balancer, problem := backend.LoadBalancer(reference, backend.Options{
 		Source:                    d.provider.source,

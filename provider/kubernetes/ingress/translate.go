@@ -254,20 +254,19 @@ func (d *draft) nameRoutes() {
 			}
 			name = hashedName(name, words)
 		}
-		if d.result.Routers[name] != nil {
-			d.result.Degrade(dynamic.Ref{Kind: dynamic.KindRouter, Name: name},
-				dynamic.CodeConflictingName, "its rule stands more than once in the Ingress; the last one is used", false)
+		if ref := (dynamic.Ref{Kind: dynamic.KindRouter, Name: name}); d.result.Objects[ref] != nil {
+			d.result.Degrade(
+				ref, dynamic.CodeConflictingName, "its rule stands more than once in the Ingress; the last one is used", false,
+			)
 		}
 		d.put(name, one)
 	}
 }
 
 func (d *draft) put(name string, one *route) {
-	if d.result.Routers == nil {
-		d.result.Routers = map[string]*dynamic.Router{}
-	}
-	d.result.Routers[name] = one.router
+	ref := dynamic.Ref{Kind: dynamic.KindRouter, Name: name}
+	d.result.Put(ref, one.router)
 	if one.refused != nil {
-		d.result.Quarantine(dynamic.Ref{Kind: dynamic.KindRouter, Name: name}, one.refused.Code, one.refused.Reason, false)
+		d.result.Quarantine(ref, one.refused.Code, one.refused.Reason, false)
 	}
 }

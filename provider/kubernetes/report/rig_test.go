@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -117,7 +118,7 @@ func (r *rig) exists(resource *dynamic.Resource) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, configuration := range r.view.Configurations {
-		for _, origin := range configuration.Origins {
+		for _, origin := range configuration.Origins.All() {
 			if origin.Resource != nil && origin.Resource.UID == resource.UID {
 				return true
 			}
@@ -180,9 +181,11 @@ var codes = map[string]dynamic.Code{
 
 // declaring returns a configuration in which each of the objects declares a router.
 func declaring(resources ...*dynamic.Resource) *dynamic.Configuration {
-	configuration := &dynamic.Configuration{Origins: map[dynamic.Ref]dynamic.Origin{}}
+	configuration := &dynamic.Configuration{Origins: immutable.Of(map[dynamic.Ref]dynamic.Origin{})}
 	for _, resource := range resources {
-		configuration.Origins[dynamic.Ref{Kind: dynamic.KindRouter, Name: resource.Name}] = dynamic.Origin{Resource: resource}
+		configuration.Origins = configuration.Origins.With(
+			dynamic.Ref{Kind: dynamic.KindRouter, Name: resource.Name}, dynamic.Origin{Resource: resource},
+		)
 	}
 	return configuration
 }

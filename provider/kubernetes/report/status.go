@@ -219,7 +219,7 @@ func judge(view View) map[string]judgement {
 		return true
 	}
 	for _, configuration := range view.Configurations {
-		for _, origin := range configuration.Origins {
+		for _, origin := range configuration.Origins.All() {
 			see(origin.Resource)
 		}
 	}

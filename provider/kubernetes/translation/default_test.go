@@ -16,7 +16,7 @@ func (d declared) translate(source Source) (Result, bool) {
 		return Result{}, false
 	}
 	result := Result{Origin: dynamic.Origin{Object: source.String()}}
-	result.TLSOptions = map[string]*dynamic.TLSOptions{dynamic.DefaultTLSName: options}
+	result.Put(dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: dynamic.DefaultTLSName}, options)
 	return result, true
 }
 

@@ -3,8 +3,6 @@ package translation
 import (
 	"math/rand/v2"
 	"testing"
-
-	"github.com/sluiceproxy/sluice/provider/assembly"
 )
 
 // TestNothingIsLeftOfWhatIsGone proves that a memory holds on to nothing when all objects have gone, whatever came before.
@@ -27,11 +25,11 @@ func TestNothingIsLeftOfWhatIsGone(t *testing.T) {
 		configuration, _ := memory.Update(w.translate)
 		m := memory.merge
 		held := len(memory.entries) + len(memory.dependents) + len(memory.touched) +
-			len(m.origins) + len(m.refused) + len(m.judged) + len(m.changed) + len(configuration.Verdicts) + len(m.certificates)
+			m.origins.Len() + len(m.refused) + len(m.judged) + len(m.changed) + len(configuration.Verdicts) + len(m.certificates)
 		for _, section := range m.sections {
 			held += len(section.owners) + len(section.dirty)
 		}
-		for range assembly.Objects(configuration) {
+		for range configuration.Objects() {
 			held++
 		}
 		if held > 0 {

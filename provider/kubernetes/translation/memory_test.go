@@ -1,7 +1,6 @@
 package translation
 
 import (
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"reflect"
@@ -39,18 +38,20 @@ func (w *world) translate(source Source) (Result, bool) {
 		return Result{}, false
 	}
 	result := Result{
-		Origin:  dynamic.Origin{Object: source.String(), Resource: &dynamic.Resource{Name: source.Name, Generation: one.generation}},
-		Routers: map[string]*dynamic.Router{}, Services: map[string]*dynamic.Service{},
+		Origin: dynamic.Origin{
+			Object: source.String(), Resource: &dynamic.Resource{Name: source.Name, Generation: one.generation},
+		},
 		Needs: one.needs,
 	}
 	for name, says := range one.routers {
-		result.Routers[name] = &dynamic.Router{Rule: strconv.Itoa(says)}
+		result.Put(dynamic.Ref{Kind: dynamic.KindRouter, Name: name}, &dynamic.Router{Rule: strconv.Itoa(says)})
 	}
 	for name, says := range one.services {
 		for _, need := range one.needs {
 			says += 100 * w.secrets[need]
 		}
-		result.Services[name] = &dynamic.Service{LoadBalancer: &dynamic.ServersLoadBalancer{Strategy: strconv.Itoa(says)}}
+		result.Put(dynamic.Ref{Kind: dynamic.KindService, Name: name},
+			&dynamic.Service{LoadBalancer: &dynamic.ServersLoadBalancer{Strategy: strconv.Itoa(says)}})
 	}
 	for name, says := range one.certs {
 		result.Certificates = append(result.Certificates, &dynamic.CertificateEntry{
@@ -58,7 +59,7 @@ func (w *world) translate(source Source) (Result, bool) {
 		})
 	}
 	for _, name := range one.tcp {
-		result.Unsupported = append(result.Unsupported, dynamic.Ref{Kind: dynamic.KindTCPRouter, Name: name})
+		result.Put(dynamic.Ref{Kind: dynamic.KindTCPRouter, Name: name}, &dynamic.Unsupported{})
 	}
 	for _, name := range slices.Sorted(maps.Keys(one.complains)) {
 		result.Verdicts = append(result.Verdicts, dynamic.Verdict{
@@ -127,93 +128,62 @@ func TestUpdateEqualsTranslatingAnew(t *testing.T) {
 			for range 1 + random.IntN(3) {
 				memory.Touch(w.change(random))
 			}
-			before := shallow(last)
+			before := contentOf(last)
 			next, changed := memory.Update(w.translate)
-			if anew := w.anew(); !says(anew, next) {
-				t.Fatalf("seed %d, step %d: (-anew +incremental)\n%s", seed, step, cmp.Diff(plain(anew), plain(next), empty()))
+			after := contentOf(next)
+			if anew := contentOf(w.anew()); !says(anew, after) {
+				t.Fatalf("seed %d, step %d: (-anew +incremental)\n%s", seed, step, cmp.Diff(anew, after))
 			}
-			if !reflect.DeepEqual(before, last) {
-				t.Fatalf("seed %d, step %d: the last configuration was written to:\n%s", seed, step, cmp.Diff(plain(before), plain(last)))
+			if now := contentOf(last); !says(before, now) {
+				t.Fatalf("seed %d, step %d: the last configuration was written to:\n%s", seed, step, cmp.Diff(before, now))
 			}
-			if same := says(last, next); same == changed || same != (last == next) {
+			if same := says(before, after); same == changed || same != (last == next) {
 				t.Fatalf("seed %d, step %d: changed is %t, the pointer is the same: %t, it says the same: %t",
 					seed, step, changed, last == next, same)
 			}
-			checkPointers(t, last.HTTP.Routers, next.HTTP.Routers)
-			checkPointers(t, last.HTTP.Services, next.HTTP.Services)
-			checkPointers(t, byName(last), byName(next))
+			checkPointers(t, before, after)
 			last = next
 		}
 	}
 }
 
-// says compares configurations as empty does, at a small part of its price: go-cmp takes minutes for this under the race
-// detector.
-func says(a, b *dynamic.Configuration) bool {
-	return reflect.DeepEqual(plain(a), plain(b))
+// content is what a configuration says.
+type content struct {
+	Objects      map[dynamic.Ref]any
+	Certificates []*dynamic.CertificateEntry
+	Origins      map[dynamic.Ref]dynamic.Origin
+	Verdicts     []dynamic.Verdict
 }
 
-// plain returns a configuration without its revision, in which every empty map and list is nil.
-func plain(of *dynamic.Configuration) *dynamic.Configuration {
-	out := shallow(of)
-	out.Revision = nil
-	nilIfEmpty(&out.HTTP.Routers)
-	nilIfEmpty(&out.HTTP.Services)
-	nilIfEmpty(&out.TCP.Routers)
-	if len(out.Verdicts) == 0 {
-		out.Verdicts = nil
-	}
-	return out
-}
-
-func nilIfEmpty[T any](objects *map[string]*T) {
-	if len(*objects) == 0 {
-		*objects = nil
+func contentOf(of *dynamic.Configuration) content {
+	return content{
+		maps.Collect(of.Objects()), append([]*dynamic.CertificateEntry(nil), of.TLS.Certificates...),
+		maps.Collect(of.Origins.All()), append([]dynamic.Verdict(nil), of.Verdicts...),
 	}
 }
 
-// empty takes a nil map for an empty one: a kind that had objects once keeps its map.
-func empty() cmp.Option {
-	return cmp.Options{
-		emptyMap[dynamic.Router](), emptyMap[dynamic.Service](), emptyMap[dynamic.Unsupported](),
-		cmp.Transformer("slice", func(v []dynamic.Verdict) []any {
-			list := []any{}
-			for _, one := range v {
-				list = append(list, fmt.Sprintf("%+v %+v %+v", one.Ref, one.Status, one.Reason), one.Origin)
-			}
-			return list
-		}),
-	}
-}
+// says compares contents at a small part of go-cmp's price, which takes minutes for this under the race detector.
+func says(a, b content) bool { return reflect.DeepEqual(a, b) }
 
-func emptyMap[T any]() cmp.Option {
-	return cmp.FilterValues(func(a, b map[string]*T) bool { return len(a) == 0 && len(b) == 0 }, cmp.Ignore())
-}
-
-func shallow(of *dynamic.Configuration) *dynamic.Configuration {
-	http, tcp, tls := *of.HTTP, *of.TCP, *of.TLS
-	http.Routers, http.Services = maps.Clone(http.Routers), maps.Clone(http.Services)
-	tcp.Routers = maps.Clone(tcp.Routers)
-	tls.Certificates = slices.Clone(tls.Certificates)
-	return &dynamic.Configuration{
-		HTTP: &http, TCP: &tcp, UDP: of.UDP, TLS: &tls, Origins: maps.Clone(of.Origins), Verdicts: slices.Clone(of.Verdicts),
-		Revision: of.Revision,
-	}
-}
-
-func byName(of *dynamic.Configuration) map[string]*dynamic.CertificateEntry {
+func byName(of content) map[string]*dynamic.CertificateEntry {
 	named := map[string]*dynamic.CertificateEntry{}
-	for _, entry := range of.TLS.Certificates {
+	for _, entry := range of.Certificates {
 		named[entry.Name] = entry
 	}
 	return named
 }
 
-func checkPointers[T any](t *testing.T, last, next map[string]*T) {
+func checkPointers(t *testing.T, last, next content) {
 	t.Helper()
-	for name, object := range next {
-		if before := last[name]; before != nil && before != object && dynamic.Equal(before, object) {
-			t.Fatalf("%s says the same under another pointer", name)
+	for ref, object := range next.Objects {
+		if before := last.Objects[ref]; before != nil && before != object && dynamic.Equal(before, object) {
+			t.Fatalf("%s says the same under another pointer", ref)
+		}
+	}
+	before := byName(last)
+	for name, entry := range byName(next) {
+		if known := before[name]; known != nil && known != entry && dynamic.Equal(known, entry) {
+			t.Fatalf("certificate %s says the same under another pointer", name)
 		}
 	}
 }
@@ -280,17 +250,24 @@ func TestCountersAndDrops(t *testing.T) {
 	expect("what it needed while it was there", false, counts{})
 }
 
+// declaring returns a result with one object.
+func declaring(kind dynamic.Kind, name string, object any) Result {
+	var result Result
+	result.Put(dynamic.Ref{Kind: kind, Name: name}, object)
+	return result
+}
+
 func TestCollisions(t *testing.T) {
 	middleware := func(prefix string) Result {
-		return Result{Middlewares: map[string]*dynamic.Middleware{"a-b-c": {AddPrefix: &dynamic.AddPrefix{Prefix: prefix}}}}
+		return declaring(dynamic.KindMiddleware, "a-b-c", &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: prefix}})
 	}
 	service := func(set, strategy string) Result {
-		return Result{Services: map[string]*dynamic.Service{
-			"a-b-c": {LoadBalancer: &dynamic.ServersLoadBalancer{EndpointSet: set, Strategy: strategy}},
-		}}
+		return declaring(dynamic.KindService, "a-b-c", &dynamic.Service{
+			LoadBalancer: &dynamic.ServersLoadBalancer{EndpointSet: set, Strategy: strategy},
+		})
 	}
 	router := func(rule string) Result {
-		return Result{Routers: map[string]*dynamic.Router{"a-b-c": {Rule: rule}}}
+		return declaring(dynamic.KindRouter, "a-b-c", &dynamic.Router{Rule: rule})
 	}
 	first, near, far := Source{"Route", "a", "b-c"}, Source{"Route", "a", "b.c"}, Source{"Route", "a-b", "c"}
 	tests := []struct {
@@ -427,7 +404,7 @@ func TestTouchWhileUpdating(t *testing.T) {
 			t.Error(err)
 		}
 		rule := strconv.FormatInt(says[i].Load(), 10)
-		return Result{Routers: map[string]*dynamic.Router{source.Name: {Rule: rule}}}, true
+		return declaring(dynamic.KindRouter, source.Name, &dynamic.Router{Rule: rule}), true
 	}
 	var last *dynamic.Configuration
 	for running := true; running; {
@@ -444,7 +421,7 @@ func TestTouchWhileUpdating(t *testing.T) {
 		}
 	}
 	for i := range sources {
-		if router := last.HTTP.Routers[strconv.Itoa(i)]; router == nil || router.Rule != strconv.Itoa(rounds) {
+		if router := last.HTTP.Routers.Get(strconv.Itoa(i)); router == nil || router.Rule != strconv.Itoa(rounds) {
 			t.Errorf("router %d is %v, want the last thing that was said", i, router)
 		}
 	}

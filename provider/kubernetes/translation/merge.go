@@ -8,20 +8,20 @@ import (
 	"strings"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/provider/assembly"
+	"github.com/sluiceproxy/sluice/immutable"
 )
 
 // merge makes one configuration of what all sources declare.
 type merge struct {
 	provider string
 
-	builder      *assembly.Builder
+	builder      *dynamic.Builder
 	certificates certificates
 	sections     map[dynamic.Kind]*section
-	nothing      *dynamic.Unsupported
 
-	origins    map[dynamic.Ref]dynamic.Origin
-	ownOrigins bool
+	// origins are those of the objects in force; originsEdit is nil until this update changes them.
+	origins     immutable.Map[dynamic.Ref, dynamic.Origin]
+	originsEdit *immutable.Edit
 	// judged are the entries whose verdicts may have changed in this update, changed those that declare something else now,
 	// and refused those that have verdicts.
 	judged, changed, refused map[*entry]struct{}
@@ -31,21 +31,19 @@ type merge struct {
 func newMerge(provider string) *merge {
 	m := &merge{
 		provider: provider,
-		builder: assembly.NewBuilder(&dynamic.Configuration{
+		builder: dynamic.NewBuilder(&dynamic.Configuration{
 			HTTP: &dynamic.HTTPConfiguration{}, TCP: &dynamic.TCPConfiguration{},
 			UDP: &dynamic.UDPConfiguration{}, TLS: &dynamic.TLSConfiguration{},
 		}),
 		certificates: certificates{},
 		sections:     map[dynamic.Kind]*section{},
-		nothing:      &dynamic.Unsupported{},
-		origins:      map[dynamic.Ref]dynamic.Origin{},
 		refused:      map[*entry]struct{}{},
 		judged:       map[*entry]struct{}{},
 		changed:      map[*entry]struct{}{},
 	}
 	m.sections[dynamic.KindCertificate] = newSection(dynamic.KindCertificate, m.certificates)
-	for _, kind := range assembly.Kinds() {
-		m.sections[kind.Name()] = newSection(kind.Name(), m.builder)
+	for _, kind := range dynamic.ObjectKinds() {
+		m.sections[kind.Kind()] = newSection(kind.Kind(), m.builder)
 	}
 	return m
 }
@@ -86,21 +84,9 @@ func (m *merge) replace(by *entry, result Result) {
 
 // declared yields the objects of a result.
 func (m *merge) declared(result Result) iter.Seq2[dynamic.Ref, any] {
-	objects := &dynamic.Configuration{
-		HTTP: &dynamic.HTTPConfiguration{
-			Routers: result.Routers, Services: result.Services,
-			Middlewares: result.Middlewares, ServersTransports: result.ServersTransports,
-		},
-		TLS: &dynamic.TLSConfiguration{Options: result.TLSOptions, Stores: result.TLSStores},
-	}
 	return func(yield func(dynamic.Ref, any) bool) {
-		for ref, object := range assembly.Objects(objects) {
-			if object != nil && !yield(ref, object) {
-				return
-			}
-		}
-		for _, ref := range result.Unsupported {
-			if m.sections[ref.Kind] != nil && !yield(ref, m.nothing) {
+		for ref, object := range result.Objects {
+			if !yield(ref, object) {
 				return
 			}
 		}
@@ -143,7 +129,7 @@ func (m *merge) finish() (configuration *dynamic.Configuration, changed bool, pu
 		}
 	}
 	verdicts := m.judge()
-	if !changed && !verdicts && !m.ownOrigins && m.last != nil {
+	if !changed && !verdicts && m.originsEdit == nil && m.last != nil {
 		clear(m.changed)
 		return m.last, false, nil
 	}
@@ -160,7 +146,7 @@ func (m *merge) finish() (configuration *dynamic.Configuration, changed bool, pu
 func (m *merge) assemble(last *dynamic.Configuration, certificates, verdicts bool) *dynamic.Configuration {
 	next := m.builder.Configuration()
 	next.Origins = m.origins
-	m.ownOrigins = false
+	m.originsEdit = nil
 	if certificates || last == nil {
 		next.TLS.Certificates = slices.SortedFunc(maps.Values(m.certificates), compareCertificates)
 	} else {

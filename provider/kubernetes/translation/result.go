@@ -42,28 +42,25 @@ type Result struct {
 	// Origin says where everything in the result was declared.
 	Origin dynamic.Origin
 
-	// Routers holds http.routers.
-	Routers map[string]*dynamic.Router
-	// Services holds http.services.
-	Services map[string]*dynamic.Service
-	// Middlewares holds http.middlewares.
-	Middlewares map[string]*dynamic.Middleware
-	// ServersTransports holds http.serversTransports.
-	ServersTransports map[string]*dynamic.ServersTransport
-	// TLSOptions holds tls.options.
-	TLSOptions map[string]*dynamic.TLSOptions
-	// TLSStores holds tls.stores.
-	TLSStores map[string]*dynamic.TLSStore
+	// Objects holds everything that is declared but certificates, as the pointers that dynamic.Configuration.Objects
+	// yields.
+	Objects map[dynamic.Ref]any
 	// Certificates holds tls.certificates, each with a Name.
 	Certificates []*dynamic.CertificateEntry
-	// Unsupported names objects of the sections tcp and udp, which are known and not built yet.
-	Unsupported []dynamic.Ref
 
 	// Verdicts are the findings about the source and what it declares. An Origin that is zero becomes the result's.
 	Verdicts []dynamic.Verdict
 	// Needs is everything that the translation read beside the source itself, found or not; the result is made anew when
 	// one of them is touched. It may hold duplicates.
 	Needs []Source
+}
+
+// Put declares an object, or replaces the one of the same name.
+func (r *Result) Put(ref dynamic.Ref, object any) {
+	if r.Objects == nil {
+		r.Objects = map[dynamic.Ref]any{}
+	}
+	r.Objects[ref] = object
 }
 
 // AddNeed notes that the translation read a source, or looked for it in vain.

@@ -16,7 +16,7 @@ type section struct {
 	dirty map[string]struct{}
 }
 
-// objects is where a section puts its objects; assembly.Builder is one, and certificates is another.
+// objects is where a section puts its objects; dynamic.Builder is one, and certificates is another.
 type objects interface {
 	Get(ref dynamic.Ref) any
 	Put(ref dynamic.Ref, object any)

@@ -5,13 +5,14 @@ import (
 	"slices"
 
 	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/immutable"
 )
 
 // owned notes which source owns an object.
 func (m *merge) owned(ref dynamic.Ref, by *entry) {
 	m.setConflict(ref, by, conflict{})
-	if current, known := m.origins[ref]; !known || current != by.origin {
-		m.writableOrigins()[ref] = by.origin
+	if current, known := m.origins.Find(ref); !known || current != by.origin {
+		m.origins.Set(m.editOrigins(), ref, by.origin)
 		if len(by.found) > 0 {
 			m.judged[by] = struct{}{}
 		}
@@ -35,7 +36,7 @@ func (m *merge) setConflict(ref dynamic.Ref, by *entry, now conflict) {
 }
 
 // gone notes that no source declares an object any more.
-func (m *merge) gone(ref dynamic.Ref) { delete(m.writableOrigins(), ref) }
+func (m *merge) gone(ref dynamic.Ref) { m.origins.Delete(m.editOrigins(), ref) }
 
 // compete notes that a second source declares an object, whether it declares it otherwise, and whether then neither
 // declaration serves.
@@ -53,12 +54,12 @@ func (m *merge) compete(ref dynamic.Ref, owner, second *entry, otherwise, unused
 	}
 }
 
-// writableOrigins returns the origins, copied once for each update that changes them.
-func (m *merge) writableOrigins() map[dynamic.Ref]dynamic.Origin {
-	if !m.ownOrigins {
-		m.origins, m.ownOrigins = maps.Clone(m.origins), true
+// editOrigins returns the edit of the origins that belongs to this update.
+func (m *merge) editOrigins() *immutable.Edit {
+	if m.originsEdit == nil {
+		m.originsEdit = new(immutable.Edit)
 	}
-	return m.origins
+	return m.originsEdit
 }
 
 // find takes the verdicts of a translation.
@@ -97,7 +98,7 @@ func (m *merge) judge() (changed bool) {
 // judge returns the verdicts on a source. Findings about an object that another source declares otherwise are
 // left out, since they would hit that one; those that would quarantine an object that another source declares in the
 // same words are about the source itself, for the same reason.
-func (e *entry) judge(origins map[dynamic.Ref]dynamic.Origin) []dynamic.Verdict {
+func (e *entry) judge(origins immutable.Map[dynamic.Ref, dynamic.Origin]) []dynamic.Verdict {
 	var verdicts []dynamic.Verdict
 	for _, verdict := range e.found {
 		if e.conflicts[verdict.Ref].lost {
@@ -115,8 +116,8 @@ func (e *entry) judge(origins map[dynamic.Ref]dynamic.Origin) []dynamic.Verdict 
 }
 
 // owns reports whether an object is the source's own: not one that another source declares first.
-func (e *entry) owns(ref dynamic.Ref, origins map[dynamic.Ref]dynamic.Origin) bool {
-	origin, declared := origins[ref]
+func (e *entry) owns(ref dynamic.Ref, origins immutable.Map[dynamic.Ref, dynamic.Origin]) bool {
+	origin, declared := origins.Find(ref)
 	return !declared || origin == e.origin
 }
 
