@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -59,7 +60,7 @@ type attempt struct {
 	body   *requestBody
 	cancel context.CancelFunc
 	// replayBody is the body for all attempts, limit bounds the time of this one; nil without.
-	replayBody *replayBody
+	replayBody *replay.Body
 	limit      *limit
 	// breaker interrupts a read of the client's body; nil until that is needed.
 	breaker *breaker
@@ -239,7 +240,7 @@ func (a *attempt) interrupt() bool {
 	if a.mayGiveWay() {
 		return false
 	}
-	a.replayBody.interrupted.Store(true)
+	a.replayBody.Interrupt()
 	a.breaker = new(breaker)
 	a.breaker.breakOff(a)
 	return true
@@ -255,7 +256,7 @@ type breaker struct {
 func (b *breaker) breakOff(a *attempt) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
-	if b.ended || !a.replayBody.reading.Load() {
+	if b.ended || !a.replayBody.Reading() {
 		return
 	}
 	if a.control.SetReadDeadline(time.Unix(1, 0)) != nil {

@@ -4,27 +4,20 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"sync/atomic"
 
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/sluiceproxy/sluice/forwarded"
-	"github.com/sluiceproxy/sluice/httpio"
+	"github.com/sluiceproxy/sluice/httpio/replay"
 )
 
-var errBodyClosed = errors.New("the request body is closed")
-
-// requestBody is a client's request body on its way to an endpoint, in one attempt. Its replay buffer records
-// why reading failed, so that a failure of the client is not attributed to the endpoint. Trailers are copied
-// once the body has ended. Its methods, except failed and halt, are called by one goroutine at a time.
+// requestBody is a client's request body on its way to an endpoint, in one attempt. Trailers are copied once the body
+// has ended. Its methods, except halt, are called by one goroutine at a time.
 type requestBody struct {
-	*replayBody
+	reader replay.Reader
+	source *http.Request
 	// trailer is what the transport sends after the body; nil when the client can't send any.
 	trailer http.Header
-	// at is how many bytes of the body the attempt has read.
-	at atomic.Int64
-	// closed says that no Read may follow.
-	closed atomic.Bool
 	// stuck is called when the body is closed while a Read waits for the client; nil does nothing.
 	stuck func()
 }
@@ -34,54 +27,25 @@ type readyBody struct{ *requestBody }
 
 // ReadNow reads what has come from the client.
 func (b readyBody) ReadNow(p []byte) (int, error) {
-	if b.closed.Load() {
-		return 0, errBodyClosed
-	}
-	if n, ok, err := b.repeat(p, b.at.Load()); ok || b.now == nil {
-		return b.taken(n, err)
-	}
-	if !b.turn.TryLock() {
-		return 0, nil // An earlier attempt is reading.
-	}
-	defer b.turn.Unlock()
-	if n, ok, err := b.repeat(p, b.at.Load()); ok {
-		return b.taken(n, err)
-	}
-	n, err := b.now.ReadNow(p)
-	b.took(p[:n], err, b.requestBody)
-	return b.taken(n, err)
+	n, err := b.reader.ReadNow(p)
+	return n, b.ended(err)
 }
 
-// outgoing returns what the transport reads.
-func (b *requestBody) outgoing() io.ReadCloser {
-	if read, _, _ := b.progress(); b.now != nil || read > 0 {
-		return readyBody{b}
-	}
-	return b
-}
-
-func newRequestBody(r *http.Request) *requestBody {
+// newRequestBody returns the body for a first attempt, and what replays it for others.
+func newRequestBody(r *http.Request, limit int64, memory *replay.Memory) (*requestBody, *replay.Body) {
 	first := new(struct {
-		body       requestBody
-		replayBody replayBody
+		body   requestBody
+		replay replay.Body
 	})
-	first.body.replayBody, first.replayBody.from = &first.replayBody, r
-	first.replayBody.now, _ = r.Body.(httpio.ReadyReader)
-	first.replayBody.current = &first.body
-	first.body.prepare()
-	return &first.body
+	first.replay.Init(r.Body, r.ContentLength, limit, memory)
+	first.body.open(r, &first.replay)
+	return &first.body, &first.replay
 }
 
-// again returns the body for another attempt, after promise. The previous attempt's body is halted.
-func (b *replayBody) again() *requestBody {
-	body := &requestBody{replayBody: b}
-	body.prepare()
-	b.succeed(body)
-	return body
-}
-
-func (b *requestBody) prepare() {
-	r := b.from
+// open starts at the beginning of the body.
+func (b *requestBody) open(r *http.Request, body *replay.Body) {
+	b.source = r
+	body.Open(&b.reader)
 	// A chunked body may end with trailers that nothing announced (RFC 9110 section 6.5.1).
 	if len(r.Trailer) > 0 || r.ProtoMajor == 1 && r.ContentLength < 0 {
 		b.trailer = make(http.Header, len(r.Trailer))
@@ -93,47 +57,38 @@ func (b *requestBody) prepare() {
 	}
 }
 
-// Read reads from the client, or what was read from it for an earlier attempt.
-func (b *requestBody) Read(p []byte) (int, error) {
-	if b.closed.Load() {
-		return 0, errBodyClosed
+// outgoing returns what the transport reads.
+func (b *requestBody) outgoing(body *replay.Body) io.ReadCloser {
+	if body.Ready() {
+		return readyBody{b}
 	}
-	if n, ok, err := b.repeat(p, b.at.Load()); ok {
-		return b.taken(n, err)
-	}
-	b.turn.Lock()
-	defer b.turn.Unlock()
-	b.reading.Store(true)
-	defer b.reading.Store(false)
-	if b.closed.Load() {
-		return 0, errBodyClosed
-	}
-	// An earlier attempt may have read something while this one waited for its turn.
-	if n, ok, err := b.repeat(p, b.at.Load()); ok {
-		return b.taken(n, err)
-	}
-	n, err := b.from.Body.Read(p)
-	b.took(p[:n], err, b)
-	return b.taken(n, err)
+	return b
 }
 
-// taken counts what the attempt has read.
-func (b *requestBody) taken(n int, err error) (int, error) {
-	b.at.Add(int64(n))
-	if errors.Is(err, io.EOF) {
-		b.takeTrailers()
+// Read reads from the client, or what was read from it for an earlier attempt.
+func (b *requestBody) Read(p []byte) (int, error) {
+	n, err := b.reader.Read(p)
+	return n, b.ended(err)
+}
+
+// ended copies the trailers at the end of the body.
+func (b *requestBody) ended(err error) error {
+	if b.trailer == nil || !errors.Is(err, io.EOF) {
+		return err
 	}
-	return n, err
+	for name, values := range b.source.Trailer {
+		if allowedTrailer(name) {
+			b.trailer[name] = values
+		}
+	}
+	return err
 }
 
 // halt ends reading, and reports whether a Read is still under way.
-func (b *requestBody) halt() (waiting bool) {
-	b.closed.Store(true)
-	return b.reading.Load()
-}
+func (b *requestBody) halt() (waiting bool) { return b.reader.Halt() }
 
 // reopen takes a Close back, when nothing was read before it.
-func (b *requestBody) reopen() { b.closed.Store(false) }
+func (b *requestBody) reopen() { b.reader.Reopen() }
 
 // Close ends reading. It leaves the client's body to the server, which knows whether to drain or to close the
 // connection, and whose Close would wait for a slow client here.
@@ -142,17 +97,6 @@ func (b *requestBody) Close() error {
 		b.stuck()
 	}
 	return nil
-}
-
-func (b *requestBody) takeTrailers() {
-	if b.trailer == nil {
-		return
-	}
-	for name, values := range b.from.Trailer {
-		if allowedTrailer(name) {
-			b.trailer[name] = values
-		}
-	}
 }
 
 // allowedTrailer reports whether a trailer may be forwarded. It refuses invalid names, for which the transport

@@ -376,7 +376,7 @@ func TestBodyIsLeftToTheServer(t *testing.T) {
 	r := request(t, http.MethodPost, "http://a", nil)
 	r.Body = closing{bytes.NewReader(make([]byte, 10)), func() { closed = true }}
 	r.ContentLength = 10
-	body := newRequestBody(r)
+	body, _ := newRequestBody(r, 0, nil)
 	if err := body.Close(); err != nil || closed {
 		t.Errorf("closed %t, %v", closed, err)
 	}
@@ -399,15 +399,16 @@ func (c closing) Close() error {
 func TestWhatHasComeOfABody(t *testing.T) {
 	r := request(t, http.MethodPost, "http://a", nil)
 	r.Body, r.ContentLength = closing{strings.NewReader("body"), func() {}}, 4
-	if _, ready := newRequestBody(r).outgoing().(httpio.ReadyReader); ready {
+	body, replayBody := newRequestBody(r, 0, nil)
+	if _, ready := body.outgoing(replayBody).(httpio.ReadyReader); ready {
 		t.Error("a body that waits claims that it doesn't")
 	}
 	r.Body = ready{r.Body, io.ErrUnexpectedEOF}
-	body := newRequestBody(r)
-	n, err := body.outgoing().(httpio.ReadyReader).ReadNow(make([]byte, 10))
-	equal(t, "read", fmt.Sprint(n, err, body.failed()), "4 unexpected EOF unexpected EOF")
+	body, replayBody = newRequestBody(r, 0, nil)
+	n, err := body.outgoing(replayBody).(httpio.ReadyReader).ReadNow(make([]byte, 10))
+	equal(t, "read", fmt.Sprint(n, err, replayBody.Failure()), "4 unexpected EOF unexpected EOF")
 	_ = body.Close()
-	if n, err := body.outgoing().(httpio.ReadyReader).ReadNow(make([]byte, 10)); n != 0 || err == nil {
+	if n, err := body.outgoing(replayBody).(httpio.ReadyReader).ReadNow(make([]byte, 10)); n != 0 || err == nil {
 		t.Errorf("a closed body gave %d bytes, %v", n, err)
 	}
 }

@@ -3,13 +3,12 @@ package forward
 import (
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 
 	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 )
 
@@ -71,8 +70,8 @@ var (
 // failure maps the error of a round trip to an outcome for the endpoint and an answer for the client.
 func (a *attempt) failure(phase Phase, err error) (loadbalancer.Outcome, *Error) {
 	ctx := a.request.Context()
-	if bodyErr := a.replayBody.failed(); bodyErr != nil {
-		status := bodyStatus(bodyErr)
+	if bodyErr := a.replayBody.Failure(); bodyErr != nil {
+		status := replay.Status(bodyErr)
 		if status == http.StatusBadRequest && ctx.Err() != nil {
 			status = StatusClientClosedRequest
 		}
@@ -94,7 +93,7 @@ func (a *attempt) failure(phase Phase, err error) (loadbalancer.Outcome, *Error)
 		return loadbalancer.Abandoned, &Error{Phase: phase, Status: StatusClientClosedRequest, Err: errClientLeft}
 	case context.DeadlineExceeded:
 		outcome := loadbalancer.TimedOut
-		if phase == ResponseBegun || !a.replayBody.whole() {
+		if phase == ResponseBegun || !a.replayBody.Complete() {
 			// The client may have used up the time, for its body or for the response.
 			outcome = loadbalancer.Abandoned
 		}
@@ -110,29 +109,11 @@ func (a *attempt) failure(phase Phase, err error) (loadbalancer.Outcome, *Error)
 	switch {
 	case phase == NothingSent || ok && operation.Op == "dial":
 		outcome = loadbalancer.Unreachable
-	case phase == RequestSent && a.replayBody.awaited():
+	case phase == RequestSent && a.replayBody.Waited() > 0:
 		// An endpoint may limit the time of an upload. A client that stalls its upload must not get it ejected.
 		outcome, failed.stalled = loadbalancer.Abandoned, true
 	}
 	return outcome, failed
-}
-
-// bodyStatus returns the answer to a request whose body can't be read.
-func bodyStatus(err error) int {
-	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-		return http.StatusRequestEntityTooLarge
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		// The deadline of the whole request, set by a middleware, has passed.
-		return http.StatusGatewayTimeout
-	}
-	if timeout, ok := errors.AsType[net.Error](err); ok && timeout.Timeout() || errors.Is(err, os.ErrDeadlineExceeded) {
-		return http.StatusRequestTimeout
-	}
-	if _, ok := errors.AsType[*net.OpError](err); ok || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, context.Canceled) {
-		return StatusClientClosedRequest
-	}
-	return http.StatusBadRequest
 }
 
 // sideError names the side of the proxy that failed.

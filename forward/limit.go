@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/sluiceproxy/sluice/httpio/replay"
 )
 
 // tryTimeError is the error of an attempt that exceeded its time limit.
@@ -26,7 +28,7 @@ func (tryTimeError) Temporary() bool { return true }
 // body does not count.
 type limit struct {
 	time       time.Duration
-	replayBody *replayBody
+	replayBody *replay.Body
 	cancel     context.CancelCauseFunc
 	timer      *time.Timer
 
@@ -43,7 +45,7 @@ func (a *attempt) limited(out *http.Request) *http.Request {
 	ctx, cancel := context.WithCancelCause(out.Context())
 	l.cancel = cancel
 	if l.replayBody != nil {
-		l.replayBody.watch()
+		l.replayBody.Time()
 	}
 	// The timer must be in place before it can fire.
 	l.timer = time.AfterFunc(math.MaxInt64, l.expire)
@@ -71,8 +73,8 @@ func (l *limit) expire() {
 func (l *limit) left() time.Duration {
 	since := l.began
 	if l.replayBody != nil {
-		_, moved, more := l.replayBody.progress()
-		if more && l.replayBody.reading.Load() {
+		_, moved, more := l.replayBody.Progress()
+		if more && l.replayBody.Reading() {
 			return l.time
 		}
 		if moved.After(since) {

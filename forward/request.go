@@ -61,15 +61,16 @@ func (a *attempt) outgoingBody() {
 		return
 	}
 	if a.replayBody == nil {
-		a.body = newRequestBody(r)
-		a.replayBody = a.body.replayBody
+		limit := int64(0)
 		if policy := a.state.policy; policy != nil && policy.Attempts > 0 {
-			a.replayBody.keep(policy.MaxBody, a.buffers())
+			limit = policy.MaxBody
 		}
+		a.body, a.replayBody = newRequestBody(r, limit, a.memory())
 	} else {
-		a.body = a.replayBody.again()
+		a.body = new(requestBody)
+		a.body.open(r, a.replayBody)
 	}
-	out.Body, out.Trailer = a.body.outgoing(), a.body.trailer
+	out.Body, out.Trailer = a.body.outgoing(a.replayBody), a.body.trailer
 	if r.ContentLength < 0 && len(r.TransferEncoding) == 0 {
 		// Otherwise the transport waits for the first byte of a GET's body before it sends the head.
 		out.TransferEncoding = []string{"chunked"}

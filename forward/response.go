@@ -11,6 +11,7 @@ import (
 	"github.com/sluiceproxy/sluice/forwarded"
 	"github.com/sluiceproxy/sluice/http1"
 	"github.com/sluiceproxy/sluice/httpio"
+	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
@@ -18,7 +19,7 @@ import (
 // respond writes the endpoint's response to the client.
 func (a *attempt) respond(response *http.Response) (loadbalancer.Outcome, error) {
 	if a.body != nil {
-		a.replayBody.settle(a.body.at.Load())
+		a.replayBody.Settle()
 	}
 	if a.record.Observe.Has(telemetry.ObserveHeaders) {
 		a.record.OriginHeader = response.Header.Clone()
@@ -161,9 +162,9 @@ func (a *attempt) copyBody(response *http.Response) (loadbalancer.Outcome, error
 	if flusher.interval > 0 {
 		flusher.arm()
 	}
-	pool := a.buffers()
-	buffer := pool.get()
-	defer pool.put(buffer)
+	memory := a.memory()
+	buffer := memory.Buffer()
+	defer memory.Recycle(buffer)
 	var total int64
 	for {
 		n, err := response.Body.Read(buffer[:])
@@ -215,16 +216,16 @@ func (a *attempt) streams(response *http.Response) bool {
 	return strings.EqualFold(kind, "text/event-stream") || strings.EqualFold(kind, "application/grpc")
 }
 
-// buffers returns the buffers of the transport, or of the service where no transport is named.
-func (a *attempt) buffers() *buffers {
+// memory returns the memory of the transport, or of the service where no transport is named.
+func (a *attempt) memory() *replay.Memory {
 	service := a.state.service
 	switch {
 	case service == nil:
-		return new(buffers)
+		return nil
 	case service.options.Transport == nil:
-		return &service.buffers
+		return &service.memory
 	}
-	return &service.options.Transport.buffers
+	return &service.options.Transport.memory
 }
 
 const (

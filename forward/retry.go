@@ -102,7 +102,7 @@ func (a *attempt) repeatable(phase Phase) bool {
 	switch {
 	case policy == nil || len(a.state.ask.Tried) >= policy.Attempts:
 		return false
-	case shown || phase == ResponseBegun || a.replayBody.failed() != nil || r.Context().Err() != nil:
+	case shown || phase == ResponseBegun || a.replayBody.Failure() != nil || r.Context().Err() != nil:
 		return false
 	}
 	return phase == NothingSent || a.upgrade == "" && policy.Repeats(r.Method)
@@ -122,12 +122,14 @@ func (s *Service) afterFailure(a *attempt, failed *Error) *attempt {
 
 // another returns the next attempt with its member, or nil when no member is left or the budget is spent.
 func (s *Service) another(a *attempt) *attempt {
-	if !a.replayBody.promise() {
+	if !a.replayBody.Reserve() {
 		return nil
 	}
 	next := s.ready(a)
 	if next == nil {
-		a.replayBody.revoke(a.body)
+		if a.body != nil {
+			a.replayBody.Resume(&a.body.reader)
+		}
 		return nil
 	}
 	if a.body != nil {
@@ -155,7 +157,7 @@ func (s *Service) ready(a *attempt) *attempt {
 		budget.Return()
 		return nil
 	}
-	if !a.replayBody.confirm() {
+	if !a.replayBody.HandOver() {
 		t.bar = "more of the body was read than is kept"
 		budget.Return()
 		return nil

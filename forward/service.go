@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/loadbalancer/retry"
 	"github.com/sluiceproxy/sluice/telemetry"
@@ -27,8 +28,8 @@ type Options struct {
 	// Retry is the retry policy; nil never retries. A policy in the context of a request takes precedence
 	// (retry.WithPolicy).
 	Retry *retry.Policy
-	// Transport is the transport of the pool's upstreams, whose buffers the service shares; nil uses buffers of
-	// its own.
+	// Transport is the transport of the pool's upstreams, whose memory the service shares; nil uses memory of its
+	// own.
 	Transport *Transport
 	// Series counts the requests that the service answers; nil counts none.
 	Series *telemetry.Series
@@ -40,7 +41,7 @@ type Service struct {
 	options Options
 	// attempts recycles attempts to which no reference is left.
 	attempts sync.Pool
-	buffers  buffers
+	memory   replay.Memory
 }
 
 // NewService returns the handler of a service.
@@ -124,7 +125,7 @@ func (s *Service) step(a *attempt) *attempt {
 		}
 	}
 	if a.replayBody != nil {
-		a.replayBody.release()
+		a.replayBody.Release()
 	}
 	s.giveUp(a, failed)
 	return nil
@@ -137,7 +138,7 @@ func (s *Service) succeed(a *attempt) {
 		s.pool.Budget().Succeeded(t.ask.Now)
 	}
 	if a.replayBody != nil {
-		a.replayBody.release()
+		a.replayBody.Release()
 	}
 	// An earlier attempt may still be reading from the client.
 	if a.settled() && len(t.ask.Tried) == 0 {

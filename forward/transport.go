@@ -10,6 +10,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/http1"
+	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/static"
 )
@@ -38,7 +39,7 @@ type Transport struct {
 	maxIdle  int
 	noHTTP2  bool
 	client   http1.Client
-	buffers  buffers
+	memory   replay.Memory
 }
 
 // NewTransport returns the transport that the configuration describes; name is its qualified name, for errors. It fails

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sluiceproxy/sluice/httpio"
+	"github.com/sluiceproxy/sluice/httpio/replay"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 )
 
@@ -43,7 +44,7 @@ func (a *attempt) switchProtocols(response *http.Response) (loadbalancer.Outcome
 		return loadbalancer.Abandoned, &Error{Phase: RequestSent, Status: http.StatusBadGateway, Err: err}
 	}
 	a.record.Status = http.StatusSwitchingProtocols
-	t := &tunnel{client: connection, upstream: upstream, buffers: a.buffers()}
+	t := &tunnel{client: connection, upstream: upstream, memory: a.memory()}
 	if strings.EqualFold(chosen, "websocket") {
 		t.linger = websocketLinger
 	}
@@ -95,7 +96,7 @@ func writeSwitch(connection net.Conn, w *bufio.Writer, header http.Header) error
 type tunnel struct {
 	client   net.Conn
 	upstream io.ReadWriteCloser
-	buffers  *buffers
+	memory   *replay.Memory
 	linger   time.Duration
 	once     sync.Once
 }
@@ -117,8 +118,8 @@ func (t *tunnel) run(ctx context.Context, fromClient io.Reader) {
 // copy moves bytes in one direction until its end. Where both sides are plain TCP and the buffer was filled,
 // the kernel splices.
 func (t *tunnel) copy(to io.Writer, from io.Reader) {
-	buffer := t.buffers.get()
-	defer t.buffers.put(buffer)
+	buffer := t.memory.Buffer()
+	defer t.memory.Recycle(buffer)
 	for {
 		n, err := from.Read(buffer[:])
 		if n > 0 {

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/sluiceproxy/sluice/httpio"
 )
 
 // Body is a client's request body for one attempt after another. What is read is buffered, within the limit, so that
@@ -40,7 +42,7 @@ type Body struct {
 	current *Reader
 	// total is how much was read.
 	total int64
-	// moved is when the last Read of the source began or, if timed, returned something.
+	// moved is when the last Read of the source began or, if timed, returned.
 	moved time.Time
 	async *async
 }
@@ -145,14 +147,14 @@ func (b *Body) Exceeded() bool {
 	return b.start > 0 || b.limit >= 0 && b.length > b.limit
 }
 
-// Time makes Progress report when something was read.
+// Time makes Progress report when the source was read.
 func (b *Body) Time() {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.timed = true
 }
 
-// Progress returns how much was read of the source, when the last of it was if Time was called, and whether more may
+// Progress returns how much was read of the source, when it was read last if Time was called, and whether more may
 // follow.
 func (b *Body) Progress() (total int64, moved time.Time, more bool) {
 	b.mutex.Lock()
@@ -168,6 +170,15 @@ func (b *Body) Complete() bool {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	return b.ended || b.length > 0 && b.total >= b.length
+}
+
+// Ready reports whether a Reader's ReadNow may return something.
+func (b *Body) Ready() bool {
+	if _, ready := b.source.(httpio.ReadyReader); ready {
+		return true
+	}
+	total, _, _ := b.Progress()
+	return total > 0
 }
 
 // Reading reports whether a Read of the source is pending.
@@ -232,7 +243,7 @@ func (b *Body) buffered(p []byte, at int64, begin bool) (n int, ok bool, err err
 	if failure := b.failure.Load(); failure != nil {
 		return 0, true, *failure
 	}
-	if begin {
+	if begin && (b.length <= 0 || b.total < b.length) {
 		b.moved = time.Now()
 	}
 	return 0, false, nil
@@ -243,11 +254,11 @@ func (b *Body) buffered(p []byte, at int64, begin bool) (n int, ok bool, err err
 func (b *Body) took(p []byte, err error, by *Reader) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
+	if b.timed && !b.interrupted.Load() {
+		b.moved = time.Now()
+	}
 	if len(p) > 0 {
 		b.total += int64(len(p))
-		if b.timed {
-			b.moved = time.Now()
-		}
 		abandoned := by != b.current
 		if b.released || !abandoned && !b.buffers() || b.spool.append(p, b.length, abandoned) != nil {
 			b.drop()

@@ -35,16 +35,22 @@ func NewMemory(bytes int64) *Memory {
 // Left returns how many bytes are not lent, if the Memory is bounded.
 func (m *Memory) Left() int64 { return m.left.Load() }
 
-// Buffer returns a buffer, for Recycle.
+// Buffer returns a buffer, for Recycle. A nil Memory allocates it.
 func (m *Memory) Buffer() *Buffer {
-	if recycled, ok := m.large.Get().(*Buffer); ok {
-		return recycled
+	if m != nil {
+		if recycled, ok := m.large.Get().(*Buffer); ok {
+			return recycled
+		}
 	}
 	return new(Buffer)
 }
 
 // Recycle takes a buffer back that is no longer used.
-func (m *Memory) Recycle(used *Buffer) { m.large.Put(used) }
+func (m *Memory) Recycle(used *Buffer) {
+	if m != nil {
+		m.large.Put(used)
+	}
+}
 
 // grow returns data in memory for need bytes, and takes its old memory back. At most so many bytes are ever needed,
 // and so many are expected; 0 or less is unknown. It returns false if the bound forbids that, unless the memory must

@@ -60,8 +60,14 @@ func (r *Reader) ReadNow(p []byte) (int, error) {
 
 // Close ends reading. A Read that waits for the client goes on; what it gets is for the next Reader.
 func (r *Reader) Close() error {
-	r.closed.Store(true)
+	r.Halt()
 	return nil
+}
+
+// Halt is Close. It reports whether a Read of the source is pending.
+func (r *Reader) Halt() (pending bool) {
+	r.closed.Store(true)
+	return r.body.Reading()
 }
 
 // Reopen undoes Close.

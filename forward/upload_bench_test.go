@@ -1,0 +1,58 @@
+package forward
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"testing"
+
+	"github.com/sluiceproxy/sluice/dynamic"
+	"github.com/sluiceproxy/sluice/loadbalancer"
+	"github.com/sluiceproxy/sluice/loadbalancer/retry"
+)
+
+// reading reads the body of each request, and answers 200.
+type reading struct{ buffer []byte }
+
+func (s reading) RoundTrip(r *http.Request) (*http.Response, error) {
+	for {
+		if _, err := r.Body.Read(s.buffer); err != nil {
+			break
+		}
+	}
+	_ = r.Body.Close()
+	return &http.Response{StatusCode: 200, ProtoMajor: 2, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+}
+
+// BenchmarkUpload is what the body of a request costs beside the network.
+func BenchmarkUpload(b *testing.B) {
+	transport, err := NewTransport("bench", &dynamic.ServersTransport{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
+	pool := registry.NewPool("svc")
+	registry.Configure(pool, loadbalancer.PoolSpec{
+		Name: "svc", Dialer: transport, Servers: []loadbalancer.ServerSpec{spec(b, "h2c://192.0.2.1")},
+	})
+	wire := memberOf(pool).Upstream().RoundTripper().(*connections).multiplexed.wire
+	wire.RegisterProtocol("http", reading{make([]byte, 32<<10)})
+	for name, policy := range map[string]*retry.Policy{
+		"once": nil, "retry": {Attempts: 2, MaxBody: 64 << 10, OnNetworkError: true},
+	} {
+		for _, size := range []int{100, 20_000, 1 << 20} {
+			b.Run(fmt.Sprint(name, "/", size), func(b *testing.B) {
+				handler := NewService(pool, Options{Retry: policy, Transport: transport})
+				payload, body := make([]byte, size), new(bytes.Reader)
+				r := browser()
+				r.Method, r.Body, r.ContentLength = http.MethodPut, io.NopCloser(body), int64(size)
+				b.ReportAllocs()
+				for b.Loop() {
+					body.Reset(payload)
+					handler.ServeHTTP(sink{http.Header{}}, r)
+				}
+			})
+		}
+	}
+}
