@@ -47,7 +47,7 @@ func inOrder(endpoints []dynamic.Endpoint) []dynamic.Endpoint {
 	return endpoints
 }
 
-// differ reports whether pools would see a difference between lists of one length.
+// differ reports whether two lists of the same length differ for pools.
 func differ(a, b []dynamic.Endpoint) bool {
 	for i := range a {
 		if a[i].Address != b[i].Address || a[i].UID != b[i].UID || a[i].Terminating != b[i].Terminating ||

@@ -57,7 +57,7 @@ type SharedSender interface {
 	SendShared(through http.RoundTripper, r *http.Request) (*http.Response, error)
 }
 
-// Upstream is an endpoint spoken to in one way; it owns the idle connections and TLS sessions.
+// Upstream is an endpoint reached in one way; it owns the idle connections and TLS sessions.
 type Upstream struct {
 	key      UpstreamKey
 	endpoint *Endpoint

@@ -16,14 +16,14 @@ const (
 	digitsLo  = (1<<10 - 1) << '0'
 	lettersHi = (1<<26-1)<<('A'-64) | (1<<26-1)<<('a'-64)
 
-	// What net/url leaves as it is in a path, so that Path alone says everything.
+	// Characters that net/url leaves unencoded in a path, so that Path is sufficient.
 	plainLo = digitsLo | 1<<'-' | 1<<'.' | 1<<'$' | 1<<'&' | 1<<'+' | 1<<',' | 1<<'/' | 1<<':' | 1<<';' | 1<<'='
 	plainHi = lettersHi | 1<<('_'-64) | 1<<('~'-64) | 1<<('@'-64)
 )
 
 func isPlain(c byte) bool { return charset{plainLo, plainHi}.has(c) }
 
-// isControl reports whether c must not stand in a field value.
+// isControl reports whether c is invalid in a field value.
 func isControl(c byte) bool { return c < ' ' && c != '\t' || c == 0x7f }
 
 // token reports whether s is a token.

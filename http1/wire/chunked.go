@@ -50,8 +50,8 @@ type Chunked struct {
 // Done reports whether the body has ended; what follows belongs to the next message.
 func (c *Chunked) Done() bool { return c.state == atEnd }
 
-// Pending returns how many bytes of the current chunk's data have not come yet. While it is positive, that many bytes
-// may be read from the connection past Decode, and are told to Took.
+// Pending returns how many bytes of the current chunk's data are missing. While it is positive, that many bytes may be
+// read from the connection without Decode, and are reported to Took.
 func (c *Chunked) Pending() int64 {
 	if c.state == inData {
 		return c.left
@@ -162,7 +162,7 @@ func (c *Chunked) size(b byte) error {
 	return nil
 }
 
-// blank is the white space that may stand before a semicolon, and before nothing else.
+// blank skips white space, which is valid only before a semicolon.
 func (c *Chunked) blank(b byte) error {
 	switch b {
 	case ' ', '\t':

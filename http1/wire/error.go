@@ -1,6 +1,6 @@
 package wire
 
-// Error says why a message is refused. Its text never repeats bytes of the peer.
+// Error is why a message is refused. Its text contains no bytes of the peer.
 type Error struct {
 	// Status is what a server answers.
 	Status int

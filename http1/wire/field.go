@@ -60,7 +60,7 @@ func scanName(b []byte, at int) (int, error) {
 	return 0, ErrName
 }
 
-// badName says what is wrong with the name that b begins with, at the character i.
+// badName returns the error of the name at the beginning of b, at the character i.
 func badName(b []byte, i int) error {
 	c := b[i]
 	switch {
@@ -98,8 +98,8 @@ func (c *collector) add(name, value string) {
 	c.header[name] = c.values[len(c.values)-1 : len(c.values) : len(c.values)]
 }
 
-// ParseFields reads field lines that stand alone, such as a trailer section: each ends with CR LF, and a blank line may
-// follow. It changes the case of names in b.
+// ParseFields parses field lines alone, such as a trailer section: each ends with CR LF, and a blank line may follow.
+// It changes the case of names in b.
 func ParseFields(b []byte) (http.Header, error) {
 	var fixed [stackSpans]span
 	spans, err := scanFields(b, 0, fixed[:0])
@@ -125,8 +125,8 @@ func tokens(list string, f func(string) bool) {
 	}
 }
 
-// ForbiddenTrailer reports whether a field, in canonical spelling, must not come after a body: it frames the message,
-// routes it, authenticates, or says how the content is to be read (RFC 9110, section 6.5.1).
+// ForbiddenTrailer reports whether a field, in canonical spelling, must not be a trailer: it frames the message, routes
+// it, authenticates, or defines how the content is interpreted (RFC 9110, section 6.5.1).
 func ForbiddenTrailer(name string) bool {
 	switch name {
 	case "Content-Length", "Transfer-Encoding", "Trailer", "Connection", "Host", "Te", "Upgrade", "Keep-Alive",

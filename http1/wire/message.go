@@ -17,21 +17,21 @@ type Message struct {
 	Values []string
 	// Length is Content-Length, or -1 without one.
 	Length int64
-	// Chunked says that the body is in chunks.
+	// Chunked is set if the body is chunked.
 	Chunked bool
-	// Close says that Connection has the option "close".
+	// Close is set if Connection has the option "close".
 	Close bool
-	// KeepAlive says that Connection has the option "keep-alive".
+	// KeepAlive is set if Connection has the option "keep-alive".
 	KeepAlive bool
-	// Upgrade says that Connection has the option "upgrade".
+	// Upgrade is set if Connection has the option "upgrade".
 	Upgrade bool
 	// List may be given by the caller, empty and with room: the fields go there in their order instead of to Header,
 	// without those that concern one connection only, unless that is more than to leave some out. Then Header has them,
 	// and List is nil.
 	List []Field
-	// Extended says that Header has names that begin with "X", or Forwarded.
+	// Extended is set if Header has names that begin with "X", or Forwarded.
 	Extended bool
-	// HopByHop says that Header has fields that concern one connection only (RFC 9110, section 7.6.1).
+	// HopByHop is set if Header has hop-by-hop fields (RFC 9110, section 7.6.1).
 	HopByHop bool
 	// Announced has the names of the trailers that a chunked message announces, without values; nil without any.
 	Announced http.Header
@@ -41,7 +41,7 @@ type Message struct {
 	encodings int
 }
 
-// Persistent reports whether the connection outlives the message as far as its head says (RFC 9112, section 9.3).
+// Persistent reports whether the connection stays open after the message, by its head (RFC 9112, section 9.3).
 func (m *Message) Persistent() bool { return !m.Close && (m.Minor > 0 || m.KeepAlive) }
 
 // fields fills the header from the lines of b, which begin at at, and reads what frames the message.
@@ -115,7 +115,7 @@ func (m *Message) collect(text string, spans []span) {
 	}
 }
 
-// list makes the list, unless the fields that concern one connection only ask for more than to be left out.
+// list makes the list, unless hop-by-hop fields require more than being left out.
 func (m *Message) list(text string, spans []span) bool {
 	for _, s := range spans {
 		name, value := text[s.line:s.colon], text[s.from:s.to]

@@ -101,8 +101,7 @@ func checkTarget(b []byte) error {
 	return nil
 }
 
-// checkHost looks at the host that a request is for. An empty Host says that its target has none (RFC 9112, section
-// 3.2).
+// checkHost validates the host. An empty Host means that its target has none (RFC 9112, section 3.2).
 func checkHost(host string) error {
 	switch {
 	case host == "" || canonical.ValidAuthority(host):

@@ -55,7 +55,7 @@ func statusLine(line []byte) (status int, err error) {
 	return status, checkValue(line[digits+3:])
 }
 
-// Framing says where a body ends.
+// Framing is how the end of a body is determined.
 type Framing int
 
 const (

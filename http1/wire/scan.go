@@ -64,8 +64,8 @@ func (s *Scanner) checkBytes(n int, limits Limits) error {
 // maxEmptyLines is how many empty lines before a request are ignored.
 const maxEmptyLines = 2
 
-// SkipEmptyLines returns how many bytes of empty lines b begins with, two lines at most: a server ignores them before a
-// request (RFC 9112, section 2.2). More says that the next byte decides, because b ends within an empty line.
+// SkipEmptyLines returns the length of the empty lines at the beginning of b, two at most: a server ignores them before
+// a request (RFC 9112, section 2.2). more is set if b ends within an empty line.
 func SkipEmptyLines(b []byte) (n int, more bool) {
 	for range maxEmptyLines {
 		rest := b[n:]

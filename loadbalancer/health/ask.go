@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// maxBody bounds what is read of a response's body, in bytes.
+	// maxBody is how much of a response's body is read, in bytes.
 	maxBody = 4 << 10
-	// maxReason bounds the part of a reason that is not our own words, in bytes.
+	// maxReason is the maximum length of foreign text in a reason, in bytes.
 	maxReason = 200
 )
 
-// answer is what one check found.
+// answer is the result of one check.
 type answer struct {
 	up     bool
 	reason string
@@ -36,11 +36,10 @@ func (c *Check) run(ctx context.Context, target *Target) answer {
 	return c.askHTTP(ctx, client, where)
 }
 
-// closer is a client that can also end connections which are in use.
+// closer is a client that can close connections in use.
 type closer interface{ Close() }
 
-// dismiss ends the connections of a client, also one that is still on its way to the idle ones where the client
-// can do that.
+// dismiss closes the connections of a client; with closer, also one that is not idle yet.
 func dismiss(client Client) {
 	if closer, can := client.(closer); can {
 		closer.Close()
@@ -49,12 +48,12 @@ func dismiss(client Client) {
 	client.CloseIdleConnections()
 }
 
-// location is where a check goes.
+// location is the destination of a check.
 type location struct {
 	// wire is the scheme for the Connector, scheme that of the request.
 	wire, scheme string
 	address      netip.AddrPort
-	// server is the authority of the server, empty where it has none; host is what the request says.
+	// server is the authority of the server, empty if it has none; host is that of the request.
 	server, host string
 	// path is that of the server's URL, escaped.
 	path string
@@ -91,7 +90,7 @@ func (c *Check) locate(target *Target) location {
 	return where
 }
 
-// request returns a request for the location, that is alone on its connection.
+// request returns a request for the location that does not reuse a connection.
 func (c *Check) request(ctx context.Context, method string, where *location, path *url.URL) *http.Request {
 	asked := *path
 	asked.Scheme, asked.Host = where.scheme, where.address.String()
@@ -102,7 +101,7 @@ func (c *Check) request(ctx context.Context, method string, where *location, pat
 	return request
 }
 
-// failure is a check that got no answer.
+// failure returns the answer for a check without response.
 func (c *Check) failure(ctx context.Context, err error) answer {
 	if errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
 		return answer{reason: "no answer within " + c.timeout.String()}
@@ -110,8 +109,7 @@ func (c *Check) failure(ctx context.Context, err error) answer {
 	return answer{reason: clause(err)}
 }
 
-// clause returns an error without where the connection was to lead, which is known, and without what a terminal
-// would act on.
+// clause returns an error without the destination, which is known, and without control characters.
 func clause(err error) string {
 	text := err.Error()
 	if operation, ok := errors.AsType[*net.OpError](err); ok && operation.Err != nil {
@@ -123,7 +121,7 @@ func clause(err error) string {
 	return printable(text)
 }
 
-// printable returns text of a length and of characters that fit into a line.
+// printable returns text of limited length without line breaks and control characters.
 func printable(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 {

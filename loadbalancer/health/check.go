@@ -9,13 +9,13 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// The defaults of healthCheck beside those that are zero.
+// Defaults of healthCheck that are not zero.
 const (
 	// DefaultMethod is the method of a check.
 	DefaultMethod = "GET"
-	// DefaultThreshold is how many answers of the same kind in a row change a result, for rise and for fall.
+	// DefaultThreshold is how many equal results in a row change the state, for rise and for fall.
 	DefaultThreshold = 1
-	// DefaultJitter is by how many percent an interval is longer or shorter at random.
+	// DefaultJitter is by how many percent intervals vary at random.
 	DefaultJitter = 10
 )
 
@@ -33,7 +33,7 @@ type Check struct {
 	method, path string
 	// interval and unhealthy are the times between checks, timeout is for one of them.
 	interval, unhealthy, timeout time.Duration
-	// status is the one that is well, 0 for 200 to 399.
+	// status is the healthy one, 0 for 200 to 399.
 	status int32
 	// port is 0 for the target's.
 	port uint16
@@ -89,7 +89,7 @@ func (c *Check) setDestination(config *dynamic.ServerHealthCheck) error {
 	return nil
 }
 
-// setMode reads the language.
+// setMode parses the mode.
 func (c *Check) setMode(config *dynamic.ServerHealthCheck) error {
 	switch config.Mode {
 	case "", "http":
@@ -101,7 +101,7 @@ func (c *Check) setMode(config *dynamic.ServerHealthCheck) error {
 	return nil
 }
 
-// setWhat reads the question and the right answer.
+// setWhat parses the request and the healthy status.
 func (c *Check) setWhat(config *dynamic.ServerHealthCheck) error {
 	var err error
 	if c.path, err = normalPath(config.Path); err != nil {
@@ -141,7 +141,7 @@ func (c *Check) setTimes(config *dynamic.ServerHealthCheck) error {
 	return nil
 }
 
-// setThresholds reads what answers mean for the result.
+// setThresholds parses rise, fall and jitter.
 func (c *Check) setThresholds(config *dynamic.ServerHealthCheck) error {
 	rise, fall := orDefault(config.Rise, DefaultThreshold), orDefault(config.Fall, DefaultThreshold)
 	jitter := orDefault(config.Jitter, DefaultJitter)

@@ -18,11 +18,11 @@ const (
 	checkMethod = "/grpc.health.v1.Health/Check"
 	// prefix is the length of what precedes each message: a flag and four bytes of length.
 	prefix = 5
-	// unimplemented is the status of a server that does not know the method.
+	// unimplemented is the status of a server without the method.
 	unimplemented = 12
 	// maxField is the highest number of a field.
 	maxField = 1<<29 - 1
-	// serving is the one status of a service that is well.
+	// serving is the status of a healthy service.
 	serving = 1
 )
 
@@ -34,7 +34,7 @@ var (
 	errNoProtocol = errors.New("the server does not have the health protocol")
 )
 
-// askGRPC makes a check in mode grpc.
+// askGRPC runs a check in mode grpc.
 func (c *Check) askGRPC(ctx context.Context, client Client, where location) answer {
 	// The empty message requests the status of the server as a whole.
 	message := make([]byte, prefix)
@@ -60,7 +60,7 @@ func (c *Check) askGRPC(ctx context.Context, client Client, where location) answ
 	return answer{up: true, reason: servingName(status)}.about("gRPC health")
 }
 
-// readHealth returns what the server says of itself.
+// readHealth returns the server's serving status.
 func readHealth(response *http.Response) (uint64, error) {
 	switch {
 	case response.ProtoMajor < 2:
@@ -74,7 +74,7 @@ func readHealth(response *http.Response) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	// An answer without a message may have its trailer in its head.
+	// A response without a message may have its trailers in its head.
 	code := response.Trailer.Get("Grpc-Status")
 	if code == "" {
 		code = response.Header.Get("Grpc-Status")
@@ -88,7 +88,7 @@ func readHealth(response *http.Response) (uint64, error) {
 	return parseHealth(body[prefix:])
 }
 
-// statusError says what a status other than OK means.
+// statusError returns the error for a status other than OK.
 func statusError(code string) error {
 	if code == "" {
 		return errNoStatus

@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// maxRedirects is how many redirects a check follows, as many as net/http does.
+	// maxRedirects is the maximum number of redirects, as in net/http.
 	maxRedirects = 10
-	// patience is how long a check waits for the end of a body that it does not need.
+	// patience is how long a check waits for the end of an unused body.
 	patience = 100 * time.Millisecond
 )
 
 var errLocation = errors.New("a redirect whose Location can't be read")
 
-// askHTTP makes a check in mode http.
+// askHTTP runs a check in mode http.
 func (c *Check) askHTTP(ctx context.Context, client Client, where location) answer {
 	at, err := reference(where.path, c.path)
 	if err != nil {
@@ -66,7 +66,7 @@ func (c *Check) evaluate(status int) answer {
 	return answer{up: up, reason: reason}
 }
 
-// redirect returns where a response sends the check, nil where it is to be taken for the answer.
+// redirect returns the target of a redirect, or nil if the response is final.
 func (c *Check) redirect(response *http.Response, where *location, at *url.URL) (*url.URL, error) {
 	if !c.follow {
 		return nil, nil
@@ -96,7 +96,7 @@ func (c *Check) redirect(response *http.Response, where *location, at *url.URL) 
 	return &url.URL{Path: next.Path, RawPath: next.RawPath, RawQuery: next.RawQuery}, nil
 }
 
-// sameAuthority compares authorities; a port that the scheme has anyway counts for nothing.
+// sameAuthority compares authorities, ignoring default ports.
 func sameAuthority(scheme, a, b string) bool {
 	port := ":80"
 	if strings.EqualFold(scheme, "https") {
@@ -114,8 +114,8 @@ func redirected(method string, status int) string {
 	return http.MethodGet
 }
 
-// head makes a request and returns the head of its response. It reads what there is of a small body, so that
-// the endpoint can finish its answer, and closes it.
+// head sends a request and returns the head of its response. It reads a small body, so that the endpoint can complete
+// its response, and closes it.
 func head(client Client, request *http.Request) (*http.Response, error) {
 	ctx, cancel := context.WithCancel(request.Context())
 	defer cancel()
@@ -123,8 +123,7 @@ func head(client Client, request *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The head has said everything. Whether the rest arrives makes no difference, and an answer without end
-	// gets no more time.
+	// The head is sufficient. The rest is not needed, and an endless response gets no more time.
 	enough := time.AfterFunc(patience, cancel)
 	defer enough.Stop()
 	_, _ = io.CopyN(io.Discard, response.Body, maxBody)

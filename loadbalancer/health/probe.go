@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Client sends the requests of one check. When that is over its idle connections are closed; a client that has
-// a method Close, which closes all of them, is closed instead.
+// Client sends the requests of one check. After the check its idle connections are closed; a client with a method
+// Close, which closes all of them, is closed instead.
 type Client interface {
 	http.RoundTripper
 	// CloseIdleConnections closes the connections that no request uses.
@@ -38,43 +38,43 @@ type Target struct {
 	Connect Connector
 }
 
-// Result is what checks say of an endpoint.
+// Result is the state of an endpoint by its checks.
 type Result struct {
-	// Up says that the endpoint is well.
+	// Up is set for a healthy endpoint.
 	Up bool
-	// Reason is the last answer in one clause, for logs and people.
+	// Reason is the last result in one clause.
 	Reason string
-	// At is when that was known.
+	// At is the time of the result.
 	At time.Time
 }
 
-// state is what a probe is about.
+// state is the state of a probe.
 type state uint8
 
 const (
 	// queued probes wait for a worker.
 	queued state = iota
-	// running probes are in a check, or in a call of changed.
+	// running probes are in a check, or in changed.
 	running
-	// resting probes wait for their time.
+	// resting probes wait for their next check.
 	resting
-	// stopped probes are done for ever.
+	// stopped probes are not run again.
 	stopped
 )
 
-// Probe is the check of one target, again and again, until Stop.
+// Probe is the periodic check of one target, until Stop.
 type Probe struct {
 	prober  *Prober
 	target  Target
 	check   Check
 	changed func(Result)
 
-	// The lock of the prober guards what follows.
+	// The fields below are guarded by the prober's lock.
 
 	next   *Probe
 	timer  *time.Timer
 	cancel context.CancelFunc
-	// against counts the answers in a row that contradict the result.
+	// against counts the results in a row that contradict the state.
 	against int32
 	state   state
 	decided bool
@@ -108,7 +108,7 @@ func (p *Probe) halt() {
 	}
 }
 
-// weigh takes an answer into account and reports whether the result is new.
+// weigh counts a result and reports whether the state has changed.
 func (p *Probe) weigh(up bool) bool {
 	if p.decided && up == p.up {
 		p.against = 0
@@ -126,7 +126,7 @@ func (p *Probe) weigh(up bool) bool {
 	return true
 }
 
-// rest waits for the time of the next check, when the last one took so long.
+// rest schedules the next check; took is the duration of the last one.
 func (p *Probe) rest(took time.Duration) {
 	interval := p.check.interval
 	if !p.up {
@@ -142,13 +142,13 @@ func (p *Probe) rest(took time.Duration) {
 	p.timer.Reset(wait)
 }
 
-// spread returns an interval that is longer or shorter at random by up to so many percent, and above 0.
+// spread varies an interval at random by up to percent.
 func spread(interval time.Duration, percent uint8) time.Duration {
 	by := (2*rand.Float64() - 1) * float64(percent) / 100
 	return max(interval+time.Duration(by*float64(interval)), time.Millisecond)
 }
 
-// due puts the probe into the queue when its time has come.
+// due enqueues the probe.
 func (p *Probe) due() {
 	p.prober.mutex.Lock()
 	defer p.prober.mutex.Unlock()

@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Prober runs probes. All methods may be called by many goroutines at a time.
+// Prober runs probes. It is safe for concurrent use.
 type Prober struct {
 	parallel int
 	base     context.Context
 	cancel   context.CancelFunc
 	workers  sync.WaitGroup
 
-	// mutex guards what follows, and the state of every probe.
+	// mutex guards the fields below, and the state of every probe.
 	mutex sync.Mutex
-	// running counts the workers, of which there are never more than probes in the queue and under way.
+	// running is the number of workers, at most that of probes in the queue and in checks.
 	running int
 	// first and last are the ends of the queue of probes that are due.
 	first, last *Probe
@@ -23,7 +23,7 @@ type Prober struct {
 	closed      bool
 }
 
-// NewProber returns a prober that runs at most so many checks at a time, at least 1. Close ends it.
+// NewProber returns a prober with a maximum number of concurrent checks, at least 1. Close ends it.
 func NewProber(parallel int) *Prober {
 	base, cancel := context.WithCancel(context.Background())
 	return &Prober{parallel: max(parallel, 1), base: base, cancel: cancel, probes: map[*Probe]struct{}{}}
@@ -59,7 +59,7 @@ func (p *Prober) Close() {
 	p.workers.Wait()
 }
 
-// enqueue puts a probe at the end of the queue, for a worker that runs already or for a new one.
+// enqueue appends a probe to the queue, and starts a worker if needed.
 func (p *Prober) enqueue(probe *Probe) {
 	probe.state = queued
 	if p.first == nil {
@@ -88,7 +88,7 @@ func (p *Prober) work() {
 	p.running--
 }
 
-// run makes one check and waits for the next one. It is called with the lock, which it gives back meanwhile.
+// run runs one check and schedules the next one. It releases the lock, which the caller holds, during the check.
 func (p *Prober) run(probe *Probe) {
 	ctx, cancel := context.WithTimeout(p.base, probe.check.timeout)
 	defer cancel()

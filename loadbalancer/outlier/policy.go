@@ -28,11 +28,10 @@ type Policy struct {
 	percent       int
 }
 
-// NewPolicy returns the policy of a service with the options passiveHealthCheck and outlierDetection; nil
-// stands for an absent option. Without either of them the defaults of outlierDetection apply;
-// passiveHealthCheck alone applies alone. The error names the option: a time that is not above 0,
-// maxFailedAttempts below 1, negative consecutiveFailures, an invalid status, maxEjectionTime below
-// baseEjectionTime, or maxEjectedPercent outside 0 to 100.
+// NewPolicy returns the policy of a service with the options passiveHealthCheck and outlierDetection; nil is an absent
+// option. Without either of them the defaults of outlierDetection apply; passiveHealthCheck alone applies alone. The
+// error names the option: a time that is not above 0, maxFailedAttempts below 1, negative consecutiveFailures, an
+// invalid status, maxEjectionTime below baseEjectionTime, or maxEjectedPercent outside 0 to 100.
 func NewPolicy(passive *dynamic.PassiveServerHealthCheck, detection *dynamic.OutlierDetection) (Policy, error) {
 	if passive == nil && detection == nil {
 		detection = &dynamic.OutlierDetection{}
@@ -110,11 +109,11 @@ func (p *Policy) Allows(out, unreachable, total int, reached bool) bool {
 	return out-unreachable < max(1, total*p.percent/100)
 }
 
-// Result is how a request to a member ended. The zero value says nothing about the member, and changes nothing.
+// Result is the result of a request to a member. The zero value is neutral.
 type Result struct {
-	// Unreachable says that there was no connection.
+	// Unreachable is set if no connection was established.
 	Unreachable bool
-	// Broken says that the connection failed, or the request took too long, after something was sent.
+	// Broken is set if the connection failed, or the request took too long, after something was sent.
 	Broken bool
 	// Status is the status code of the response, 0 without a response head.
 	Status int
@@ -123,7 +122,7 @@ type Result struct {
 	Began time.Duration
 }
 
-// silent reports whether the result says nothing about the member.
+// silent reports whether the result is neutral.
 func (r *Result) silent() bool { return !r.Unreachable && !r.Broken && r.Status == 0 }
 
 // detector is the option that counts a result as a failure.

@@ -10,29 +10,29 @@ import (
 
 // flags are what others than the holder of the lock look at.
 const (
-	// remembers says that there are failures that a success would make forgotten.
+	// remembers is set if there are failures that a success resets.
 	remembers uint32 = 1 << iota
-	// suspected says that a threshold was crossed.
+	// suspected is set if a threshold was crossed.
 	suspected
-	// ejected says that the member is out.
+	// ejected is set if the member is ejected.
 	ejected
-	// unproven says that the member was out, and has succeeded at nothing since.
+	// unproven is set if the member was ejected, and has had no success since.
 	unproven
 )
 
-// State is what a member's requests say about it. The zero value is ready, and must not be copied once it is used. It
-// holds 64 bytes, and with passiveHealthCheck 8 more for each failure that counts.
+// State is the state of a member by its requests. The zero value is ready, and must not be copied after use. It has 64
+// bytes, and with passiveHealthCheck 8 more for each counted failure.
 type State struct {
 	flags atomic.Uint32
 	// lock guards what follows. Nobody takes it for a success of a member that has no failures.
 	lock sync.Mutex
-	// run counts the failures in a row that outlierDetection sees.
+	// run counts the consecutive failures for outlierDetection.
 	run uint32
 	// doublings is by how much the next ejection is longer than the first.
 	doublings uint8
 	// crossed is whose threshold was crossed.
 	crossed uint8
-	// failures are when the failures in a row happened that passiveHealthCheck sees, oldest first.
+	// failures are the times of the consecutive failures for passiveHealthCheck, oldest first.
 	failures []time.Duration
 	// until is when the last ejection was to end; since is when the member returned from it.
 	until, since time.Duration

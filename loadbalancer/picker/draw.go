@@ -16,15 +16,14 @@ func (s source) next() uint64 {
 	return rand.Uint64()
 }
 
-// aliasTable holds indexes, each as often as its weight says. It is immutable, and a draw takes the same time however
-// many there are: Walker's alias method.
+// aliasTable draws indexes in proportion to their weights in constant time (Walker's alias method). It is immutable.
 type aliasTable struct {
 	size uint64
 	// slots are as many as there are indexes; nil when all weights are equal.
 	slots []slot
 }
 
-// slot is one part of the aliasTable: it stands for its own index up to the level, and for the other one above.
+// slot is one column of the aliasTable: its own index up to the level, and the other one above.
 type slot struct {
 	level uint32
 	other uint32

@@ -28,7 +28,7 @@ type hashing struct {
 	random source
 }
 
-// bounded is what a bound on the load needs to know about a candidate.
+// bounded is what a bound on the load needs of a candidate.
 type bounded struct {
 	inFlight *atomic.Int64
 	// share is the part of what the list has in flight that the candidate may have, 0 without a bound.

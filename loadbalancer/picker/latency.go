@@ -15,7 +15,7 @@ const (
 	failureCost = 10
 	// window is the number of samples of the mean.
 	window = 100
-	// few is how many samples say something about the mean.
+	// few is the number of samples from which on the mean is meaningful.
 	few = 8
 	// tickBits makes a tick of 2^20 ns, about 1 ms. Ticks of 32 bits wrap after 52 days; a candidate without
 	// requests for that long counts once as just used.
@@ -157,7 +157,7 @@ func (l *Latency) at(latency float64, idle int32) speed {
 	return s
 }
 
-func tickOf(now time.Duration) uint32 { return uint32(uint64(now) >> tickBits) } //nolint:gosec // begins anew, see tickBits
+func tickOf(now time.Duration) uint32 { return uint32(uint64(now) >> tickBits) } //nolint:gosec // nolint:gosec // wraps around, see tickBits
 
 // idleSince returns how many ticks have passed since the one in the upper half; samples that overtake one
 // another are 0.

@@ -17,9 +17,9 @@ const (
 	pointsEach = 2048
 )
 
-// ring is a circle of places. Candidates have points on it in proportion to their weights, where their IDs
-// alone say, so that all processes agree; a place belongs to the first point in it, or after it. The ring is
-// immutable, and a key finds its candidate in one step.
+// ring is a hash ring of places. Candidates have points on it in proportion to their weights, determined by their IDs
+// alone, so that all processes agree; a place belongs to the first point in it, or after it. The ring is immutable, and
+// a key finds its candidate in one step.
 type ring struct {
 	// places are the owners of the places.
 	places []uint32
@@ -31,7 +31,7 @@ func newRing(candidates []Candidate, weights []float64) ring {
 	firsts := firstPoints(pointCounts(candidates, weights))
 	r := ring{places: make([]uint32, len(firsts)), owners: len(candidates)}
 	after := uint32(0)
-	for range 2 { // The second time round, the end knows what is at the beginning.
+	for range 2 { // The second pass continues from the end to the beginning.
 		for i := len(firsts) - 1; i >= 0; i-- {
 			if firsts[i].owner != 0 {
 				after = firsts[i].owner - 1

@@ -17,7 +17,7 @@ const maxCandidateWeight = maxWeight << 20
 // exchanges even as long as both carry what their weights say. Among equal weights this is the same as to take
 // the lower load always, and the first when both are equal.
 type seats struct {
-	// What belongs to one candidate stands in lists of its own, so that a pick fetches no more memory than it looks at.
+	// Fields of candidates are in separate lists, so that a pick reads little memory.
 	inFlight   []*atomic.Int64
 	latency    []*Latency
 	scales     []scale

@@ -15,7 +15,7 @@ const (
 	golden = 0x9E3779B97F4A7C15
 )
 
-// sequence maps a growing cursor to indexes, each as often as its weight says, spread evenly. It is immutable.
+// sequence maps a growing cursor to indexes in proportion to their weights, spread evenly. It is immutable.
 type sequence struct {
 	// length is the number of indexes when all weights are equal, the order's length when there is one, and 0 when
 	// nothing may be picked or bounds decide.

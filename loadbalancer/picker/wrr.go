@@ -9,7 +9,7 @@ func newRobin(candidates []Candidate, state *State) *robin {
 	return &robin{order: newSequence(weights), state: state}
 }
 
-// robin takes turns, each candidate as often as its weight says.
+// robin takes turns in proportion to the weights.
 type robin struct {
 	order sequence
 	state *State

@@ -6,33 +6,31 @@ import (
 )
 
 const (
-	// price is what one retry costs; a request that ends well pays in the percentage.
+	// price is the cost of one retry; a successful request pays the percentage.
 	price = 100
 	// reserve is the number of retries available at start, and the refill for a pool with little traffic: one
 	// more in each refill.
 	reserve = 10
 	refill  = time.Second
-	// largest is how many retries can be saved up, so that a pool can repeat what was under way to an endpoint that dies.
+	// largest is the maximum of saved retries, so that a pool can repeat the requests in flight to an endpoint that fails.
 	largest = 256
 	// span is the time over which traffic is counted.
 	span = time.Second
 )
 
-// Budget keeps the retries of one pool in proportion to the requests that end well, so that endpoints which
-// fail because they are overloaded are not given more to do. All methods may be called by many goroutines at a
-// time; none takes a lock.
+// Budget limits the retries of one pool in proportion to successful requests, so that overloaded endpoints do not get
+// more load. It is safe for concurrent use and takes no lock.
 //
-// Two rules hold at the same time. Retries are paid from what requests that ended well have paid in, of which
-// some is saved up for bad moments. And while no request ends well, there are no more retries than the
-// percentage of what ended well in one second before: a pool that fails altogether does not get what was saved
-// up, from its first second on.
+// Two rules apply together. Retries are paid from a balance that successful requests pay in, up to a limit. And while
+// no request succeeds, the number of retries is limited to the percentage of the successes in one second before: a pool
+// that fails altogether does not use up its balance.
 //
 // Times are instants since an epoch of the caller's.
 type Budget struct {
 	percent int64
 	// saved is what has been paid in and not spent, in hundredths of a retry.
 	saved atomic.Int64
-	// barren is how many retries began since a request ended well.
+	// barren counts the retries since the last success.
 	barren atomic.Int64
 	// second is the number of the span that current counts in; before is what was counted in the span before that.
 	second          atomic.Int64
@@ -49,7 +47,7 @@ func NewBudget(percent int) *Budget {
 	return b
 }
 
-// Succeeded pays in for a request that ended well, after retries or without.
+// Succeeded pays in for a successful request, with or without retries.
 func (b *Budget) Succeeded(now time.Duration) {
 	b.roll(now)
 	b.current.Add(1)
@@ -82,12 +80,12 @@ func (b *Budget) Withdraw(now time.Duration) bool {
 func (b *Budget) Return() {
 	b.saved.Add(price)
 	if b.barren.Add(-1) < 0 {
-		// A request has ended well in between.
+		// A request has succeeded in between.
 		b.barren.Add(1)
 	}
 }
 
-// bound returns how many retries there may be while no request ends well.
+// bound returns the maximum number of retries without a success.
 func (b *Budget) bound() int64 {
 	return max(reserve, max(b.before.Load(), b.current.Load())*b.percent/price)
 }

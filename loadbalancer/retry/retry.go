@@ -1,9 +1,8 @@
-// Package retry says when a request may be tried again, and how often a pool may do so.
+// Package retry decides when a request may be retried, and how often a pool may do so.
 //
-// In flows the option retry of a load balancer or of a middleware; out flow a Policy, which is one object for
-// all requests, and a Budget, which is the state of one pool. A middleware hands its Policy to the pool in the
-// context of the request, where it takes the place of the pool's own; the pool's Budget holds for either. The
-// package never sends anything and never picks an endpoint.
+// A Policy is made from the option retry of a load balancer or of a middleware and is shared by all requests. A Budget
+// is the state of one pool. A middleware passes its Policy to the pool in the request's context, where it replaces the
+// pool's own; the pool's Budget applies to both.
 package retry
 
 import (
@@ -19,20 +18,19 @@ import (
 )
 
 const (
-	// DefaultAttempts is how many further tries a request gets where the configuration does not say (retry.attempts).
+	// DefaultAttempts is the default number of retries (retry.attempts).
 	DefaultAttempts = 2
-	// DefaultMaxBody is how much of a request's body a pool keeps for a further try where the configuration does not say
-	// (retry.maxRequestBodyBytes), in bytes.
+	// DefaultMaxBody is the default of how much of a request's body a pool keeps for retries (retry.maxRequestBodyBytes),
+	// in bytes.
 	DefaultMaxBody = 64 << 10
-	// DefaultBudgetPercent is how many retries there may be in a hundred requests where the configuration does not say
-	// (retry.budgetPercent).
+	// DefaultBudgetPercent is the default number of retries per hundred requests (retry.budgetPercent).
 	DefaultBudgetPercent = 20
 	// maxAttempts and maxBudgetPercent bound what makes sense: more is a mistake in the configuration.
 	maxAttempts      = 100
 	maxBudgetPercent = 1000
 )
 
-// Policy says which requests are tried again after which failures. It must not be changed once it is in use.
+// Policy decides which requests are retried after which failures. It must not be changed after its first use.
 type Policy struct {
 	// Attempts is how many further tries there may be after the first; 0 is none.
 	Attempts int
@@ -92,9 +90,9 @@ func New(config *dynamic.ServerRetry) (*Policy, error) {
 	return p, nil
 }
 
-// NewMiddleware returns the policy of a middleware (http.middlewares.NAME.retry). Its attempts include the
-// first one, and it returns to tried endpoints when there is no other, because the operator asked for that many
-// attempts. An error names the option.
+// NewMiddleware returns the policy of a middleware (http.middlewares.NAME.retry). Its attempts include the first one,
+// and it returns to tried endpoints when there is no other, because the number of attempts is explicit. An error names
+// the option.
 func NewMiddleware(config *dynamic.Retry) (*Policy, error) {
 	p := &Policy{
 		Attempts:        config.Attempts - 1,
@@ -127,8 +125,8 @@ func NewMiddleware(config *dynamic.Retry) (*Policy, error) {
 	return p, nil
 }
 
-// DefaultMiddlewareMaxBody is how much of a request's body is kept for a further try under the policy of a
-// middleware that does not say (retry.maxRequestBodyBytes), in bytes.
+// DefaultMiddlewareMaxBody is the default of how much of a request's body is kept for retries by a middleware
+// (retry.maxRequestBodyBytes), in bytes.
 const DefaultMiddlewareMaxBody = 2 << 20
 
 // Repeats reports whether a request of the method may be sent again after the endpoint may have seen it: it
@@ -162,8 +160,7 @@ func WithPolicy(ctx context.Context, policy *Policy) context.Context {
 	return &policyContext{Context: ctx, policy: policy}
 }
 
-// policyContext is a context that adds a policy to another. It says so, which makes it cheaper to follow than
-// one of package context.
+// policyContext is a context with a policy. It is faster than one of package context.
 type policyContext struct {
 	context.Context
 	policy *Policy

@@ -109,7 +109,7 @@ func check(config *dynamic.Cookie) error {
 // 5.2.3).
 func isDomain(text string) bool {
 	if address, err := netip.ParseAddr(text); err == nil {
-		return address.Is4() // Browsers know no cookies for the others.
+		return address.Is4() // Browsers do not support cookies for other addresses.
 	}
 	text = strings.TrimPrefix(text, ".")
 	if len(text) > 255 || !strings.ContainsFunc(text, isLetter) {

@@ -1,10 +1,7 @@
-// Package sticky names servers in cookies, so that a client comes back to the one that answered it first.
+// Package sticky encodes servers in cookies, so that a client returns to the one that served it first.
 //
-// In flow the options of a cookie (dynamic.Cookie) and requests; out flow the value that a client sent and the
-// Set-Cookie field that it is to get. Names and values are those of Traefik v3, so that clients keep their
-// server when one proxy takes the other's place: the cookie's default name comes from the service's, and its
-// value from the server's URL or the name of the child service.
-//
-// The package never picks a server and never remembers a client: whose value it is, and whether that one may
-// answer, is the caller's to know.
+// It reads the value from requests and makes the Set-Cookie field, according to the options of a cookie
+// (dynamic.Cookie). Names and values are those of Traefik v3, so that clients keep their server when one proxy replaces
+// the other: the cookie's default name is derived from the service, and its value from the server's URL or the name of
+// the child service. The caller maps values to servers.
 package sticky

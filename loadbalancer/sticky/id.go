@@ -13,7 +13,7 @@ const (
 	idLength = 16
 	// nameDigits is how many hexadecimal digits the default name of a cookie has.
 	nameDigits = 5
-	// nameSalt stands before the service in what the default name of a cookie is made of.
+	// nameSalt precedes the service in the input of a cookie's default name.
 	nameSalt = "_TRAEFIK_BACKEND_"
 )
 

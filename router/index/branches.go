@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// branches are the children of a node by the first byte of their labels. A bit per byte says which there are, and the
-// bits before it where: one look at the node finds the child's place.
+// branches are the children of a node by the first byte of their labels. A bit set marks the existing ones, and the
+// number of bits before is the index of a child.
 type branches[T any] struct {
 	present [4]uint64
 	nodes   []*node[T]

@@ -46,8 +46,8 @@ func (x *Index[T]) Names() iter.Seq[string] { return x.names.Keys() }
 // Len returns the number of routes.
 func (x *Index[T]) Len() int { return x.names.Len() }
 
-// LinearCount returns the number of routes that every request has to ask until one takes it, because their rules
-// require neither a host nor a path.
+// LinearCount returns the number of routes that are candidates for every request, because their rules require neither a
+// host nor a path.
 func (x *Index[T]) LinearCount() int { return x.linear }
 
 // Route returns the route of a name, or nil.
@@ -65,9 +65,9 @@ func (x *Index[T]) Match(req *rule.Request) *Route[T] {
 	return c.route
 }
 
-// Walk visits the routes that [Index.Match] would ask, in the same order and by the same walk, with what their rules
-// say. It continues behind the first match until there are no more or visit returns false. Routes that the index rules
-// out by host or path are not visited.
+// Walk visits the routes that [Index.Match] would evaluate, in the same order, with their results. It continues behind
+// the first match until there are no more or visit returns false. Routes that the index excludes by host or path are
+// not visited.
 func (x *Index[T]) Walk(req *rule.Request, visit func(route *Route[T], matched bool) bool) {
 	var w walk[T]
 	x.begin(&w, req)

@@ -2,7 +2,7 @@ package index
 
 import "github.com/sluiceproxy/sluice/router/rule"
 
-// Linear asks every route in order. It is what an [Index] has to agree with, and what it is measured against.
+// Linear evaluates every route in order. It is the reference for [Index] in tests and benchmarks.
 type Linear[T any] struct{ order []*Route[T] }
 
 // NewLinear returns the routes in global order. Of routes with one name the last stays.

@@ -20,8 +20,8 @@ type node[T any] struct {
 	edit     *immutable.Edit
 }
 
-// own returns the node itself when the edit made it, else a copy. The copy's lists have no spare capacity, so that
-// whoever grows one copies it first.
+// own returns the node itself if the edit made it, else a copy. The copy's lists have no spare capacity, so that
+// appending copies them.
 func (n *node[T]) own(e *immutable.Edit) *node[T] {
 	if n.edit == e {
 		return n

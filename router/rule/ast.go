@@ -12,7 +12,7 @@ type matcher interface {
 	name() string
 	// args are the arguments in normalised form; parsing them again gives the same matcher.
 	args() []string
-	// saw says in words what the request has where the matcher looks.
+	// saw describes the part of the request that the matcher reads.
 	saw(*Request) string
 }
 

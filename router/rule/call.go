@@ -91,7 +91,7 @@ func (p *parser) separator(open token) *Error {
 	}
 }
 
-// wrongCount says how many arguments a matcher takes.
+// wrongCount returns the error about a matcher's number of arguments.
 func wrongCount(s spec, got int) string {
 	wanted := fmt.Sprint(s.min)
 	if s.max != s.min {

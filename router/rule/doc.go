@@ -1,8 +1,7 @@
-// Package rule is the language in which a router says which requests are its own: the HTTP matchers of Traefik v3
-// joined by &&, || and !.
+// Package rule implements the rule language of routers: the HTTP matchers of Traefik v3 joined by &&, || and !.
 //
-// Text flows in through [Parse], or a tree of the model through [New], and an immutable [Rule] flows out, which decides a [Request], explains the decision,
-// names the hosts it stands for and tells an index under which host and path keys it has to be found.
+// [Parse] makes an immutable [Rule] from text, [New] from a tree of the model. A Rule matches a [Request], which must be
+// canonical, explains the result, and lists the host and path keys for an index.
 //
 //	rule       = and { "||" and } .
 //	and        = unary { "&&" unary } .
@@ -11,7 +10,4 @@
 //	string     = "`" any bytes "`" | a double-quoted Go string .
 //
 // A name is accepted as documented, in lower case, in upper case, and in title case ("Pathprefix").
-//
-// The package knows neither routers nor priorities beyond the length of the text, never normalises a request (it is
-// given the canonical one) and never reads the clock, the network or a file.
 package rule

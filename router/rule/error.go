@@ -2,7 +2,7 @@ package rule
 
 import "fmt"
 
-// Error says what is wrong with a rule and where.
+// Error is an error of a rule with its position.
 type Error struct {
 	// Column is the position of the offending byte in the text, counted in bytes from 1. It is one past the last
 	// byte when something is missing at the end.
@@ -14,7 +14,7 @@ type Error struct {
 // Error returns the position and the reason.
 func (e *Error) Error() string { return fmt.Sprintf("column %d: %s", e.Column, e.Message) }
 
-// fault is an error of a matcher that does not know its place in the text yet.
+// fault is an error of a matcher, without its position.
 type fault struct {
 	// arg is the number of the argument that is wrong, or -1 for the matcher as a whole.
 	arg     int

@@ -4,9 +4,9 @@ package rule
 type Step struct {
 	// Matcher is the matcher in canonical spelling, with "!" in front when the rule negates it.
 	Matcher string
-	// Matched says whether the request satisfies it, negation included.
+	// Matched is the result, negation included.
 	Matched bool
-	// Saw says in words what the request has where the matcher looks.
+	// Saw describes the part of the request that the matcher reads.
 	Saw string
 }
 

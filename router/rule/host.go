@@ -33,8 +33,8 @@ func (hostAny) name() string          { return "Host" }
 func (hostAny) args() []string        { return []string{"*"} }
 func (hostAny) saw(r *Request) string { return sawHost(r) }
 
-// hostRegexp is HostRegexp, which is not anchored. The host that it sees is in lower case, so an upper-case letter in the
-// expression matches nothing.
+// hostRegexp is HostRegexp, which is not anchored. The host is in lower case, so an upper-case letter in the expression
+// matches nothing.
 type hostRegexp struct {
 	pattern string
 	re      *regexp.Regexp
@@ -120,7 +120,7 @@ func nonASCII(s string) int {
 	return -1
 }
 
-// unbracketed returns what stands in the brackets of an IPv6 literal.
+// unbracketed returns an IPv6 literal without brackets.
 func unbracketed(host string) string {
 	if inner, opened := strings.CutPrefix(host, "["); opened && strings.HasSuffix(inner, "]") {
 		return inner[:len(inner)-1]

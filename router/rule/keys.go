@@ -2,7 +2,7 @@ package rule
 
 import "slices"
 
-// HostKind says how a [Key] restricts the host.
+// HostKind is how a [Key] restricts the host.
 type HostKind uint8
 
 const (
@@ -14,7 +14,7 @@ const (
 	WildcardHost
 )
 
-// PathKind says how a [Key] restricts the path.
+// PathKind is how a [Key] restricts the path.
 type PathKind uint8
 
 const (
@@ -28,9 +28,9 @@ const (
 
 // Key is a pair of necessary conditions on host and path by which an index finds a rule.
 type Key struct {
-	// HostKind says how Host is meant.
+	// HostKind is the kind of Host.
 	HostKind HostKind
-	// PathKind says how Path is meant.
+	// PathKind is the kind of Path.
 	PathKind PathKind
 	// Host is a canonical host for ExactHost, the domain without "*." for WildcardHost, and empty for AnyHost.
 	Host string

@@ -12,7 +12,7 @@ const (
 	maxDepth = 100
 )
 
-// spec is what the parser has to know about a matcher.
+// spec describes a matcher for the parser.
 type spec struct {
 	name     string
 	min, max int
@@ -29,7 +29,7 @@ type parser struct {
 	budget budget
 }
 
-// parse reads a whole text with the matchers that lookup knows.
+// parse parses a whole text with the matchers of lookup.
 func parse(text string, lookup func(string) (spec, bool), names []string) (node, error) {
 	if len(text) > maxLength {
 		return nil, &Error{

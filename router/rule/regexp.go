@@ -41,7 +41,7 @@ func (b *budget) compile(arg int, pattern string) (*regexp.Regexp, *fault) {
 	return compiled, nil
 }
 
-// invalidPattern says what is wrong with a pattern, and where when that is not the whole of it.
+// invalidPattern returns the error of a pattern, with its position if that is not the whole pattern.
 func invalidPattern(arg int, pattern string, err error) *fault {
 	reason, place := err.Error(), ""
 	if wrong, is := errors.AsType[*syntax.Error](err); is {

@@ -25,7 +25,7 @@ func newRule(text string, root node) *Rule {
 }
 
 // Match reports whether the request satisfies the rule. It allocates nothing, except that the first Query or
-// QueryRegexp matcher that is asked for a request parses its query string.
+// QueryRegexp matcher that is evaluated parses the query string.
 func (r *Rule) Match(req *Request) bool { return run(r.program, req) }
 
 // String returns the rule as it was written, or the text of its tree.

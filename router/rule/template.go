@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// template is a text of the v2 language in which {name:regexp} or {name} stands for a part that varies.
+// template is a text of the v2 language in which {name:regexp} or {name} is a variable part.
 type template struct {
 	parts []part
 }
@@ -60,7 +60,7 @@ func isTemplateName(content string) bool {
 	return name != ""
 }
 
-// parseTemplate cuts a text into literals and patterns. A name without pattern varies as missing says.
+// parseTemplate splits a text into literals and patterns. missing is the pattern of a name without one.
 func parseTemplate(s, missing string) template {
 	var t template
 	for {
