@@ -1,6 +1,7 @@
 package tracing
 
 import (
+	"context"
 	"encoding/binary"
 	"math/rand/v2"
 	"net/http"
@@ -89,7 +90,8 @@ func (t *Tracer) open(record *telemetry.Record, from telemetry.TraceContext, hea
 	if !known {
 		name = "HTTP"
 	}
-	out := t.newSpan(trace.NewSpanContext(parent), name, trace.SpanKindServer, record.Start)
+	above := trace.ContextWithSpanContext(context.Background(), trace.NewSpanContext(parent))
+	out := t.newSpan(above, name, trace.SpanKindServer, record.Start)
 	out.root = out
 	t.describe(out, header, record.TLS != nil)
 	return out

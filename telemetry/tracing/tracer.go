@@ -50,9 +50,6 @@ func New(config static.Tracing, exporter sdktrace.SpanExporter, logger telemetry
 		// A span is created only for a request that is sampled, see Begin.
 		sdktrace.WithSampler(sdktrace.AlwaysSample()),
 		sdktrace.WithResource(otlp.Resource(config.ServiceName, attributes)),
-		// Values are cut before they are set, to a length in bytes.
-		sdktrace.WithRawSpanLimits(sdktrace.SpanLimits{AttributeCountLimit: maxAttributes, AttributeValueLengthLimit: -1}),
-		sdktrace.WithSpanProcessor(queue),
 	)
 	return &Tracer{
 		sampler: sampler, captured: captured, query: newQuery(config.SafeQueryParams),
