@@ -79,3 +79,51 @@ func TestRecordsTellTheLastWrite(t *testing.T) {
 		})
 	}
 }
+
+// TestAbortedResponsesCountWhatWasSent has handlers give up behind bytes that wait in the server's buffer.
+func TestAbortedResponsesCountWhatWasSent(t *testing.T) {
+	t.Parallel()
+	const flushed = 10
+	for _, protocol := range protocols() {
+		for _, test := range []struct {
+			name   string
+			length string
+			writes func(w http.ResponseWriter)
+			sent   int64
+		}{
+			{"nothing more", "", func(http.ResponseWriter) {}, flushed},
+			{"a piece", "", func(w http.ResponseWriter) { _, _ = io.WriteString(w, "more...") }, flushed},
+			{"a piece of a declared length", "20", func(w http.ResponseWriter) { _, _ = io.WriteString(w, "more...") }, flushed},
+			{"a large piece", "", func(w http.ResponseWriter) { _, _ = w.Write(make([]byte, 20_000)) }, flushed + 20_000},
+			{"a large piece and a small one", "", func(w http.ResponseWriter) {
+				_, _ = w.Write(make([]byte, 20_000))
+				_, _ = io.WriteString(w, "more...")
+			}, flushed + 20_000},
+		} {
+			t.Run(protocol+" "+test.name, func(t *testing.T) {
+				t.Parallel()
+				s := start(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+					if test.length != "" {
+						w.Header().Set("Content-Length", test.length)
+					}
+					_, _ = io.WriteString(w, strings.Repeat("x", flushed))
+					_ = http.NewResponseController(w).Flush()
+					test.writes(w)
+					panic(http.ErrAbortHandler)
+				}), nil)
+				client, url := s.client(protocol)
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if response, err := client.Do(r); err == nil {
+					_, _ = io.Copy(io.Discard, response.Body)
+					_ = response.Body.Close()
+				}
+				if record := s.record(); record.BytesSent != test.sent {
+					t.Errorf("%d bytes are recorded, want %d", record.BytesSent, test.sent)
+				}
+			})
+		}
+	}
+}

@@ -27,8 +27,8 @@ type body struct {
 	// bytes is what has come, waited how long it took. They belong to the reader.
 	bytes  int64
 	waited time.Duration
-	// due is until when the Read that is under way may wait, in nanoseconds since 1970; 0 without one. timer runs while
-	// armed is set, and fires at due or before.
+	// due is until when the Read that is under way may wait, in nanoseconds since the start of the request by the
+	// monotonic clock; 0 without one. timer runs while armed is set, and fires at due or before.
 	due   atomic.Int64
 	armed atomic.Bool
 	timer *time.Timer
@@ -41,8 +41,9 @@ func (x *http2Request) guardBody() io.ReadCloser {
 		return http.NoBody
 	}
 	x.body.request, x.body.inner = x, r.Body
-	if !strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
-		// A client of gRPC may be silent for as long as it likes before the first response.
+	if r.ContentLength == 0 || !strings.HasPrefix(r.Header.Get("Content-Type"), "application/grpc") {
+		// A client of gRPC may be silent for as long as it likes before the first response, unless only the end of the
+		// body is awaited.
 		x.body.limited, x.body.pause = true, x.entrypoint.settings.read
 	}
 	return &x.body
@@ -127,7 +128,7 @@ func (b *body) expect(now time.Time) {
 	if b.pause > 0 {
 		wait = min(wait, b.pause)
 	}
-	b.due.Store(now.Add(wait).UnixNano())
+	b.due.Store(max(int64(now.Sub(b.request.record.Start)+wait), 1))
 	if b.armed.Swap(true) {
 		return
 	}
@@ -161,7 +162,7 @@ func (b *body) expire() {
 		}
 		// A Read began in between.
 	}
-	wait := time.Until(time.Unix(0, due))
+	wait := time.Duration(due) - time.Since(x.record.Start)
 	switch {
 	case b.relaxed.Load():
 	case wait > 0:

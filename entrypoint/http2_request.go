@@ -41,6 +41,8 @@ type http2Request struct {
 	// sentFields is how many fields header had when it was sent.
 	sentFields int
 	flushed    bool
+	// buffered is how many bytes of the body wait in the buffer of the server's writer.
+	buffered int
 
 	body body
 }
@@ -96,6 +98,7 @@ func (x *http2Request) failed(cause any) {
 		}
 	}
 	x.die()
+	x.unsend()
 	x.report(x.status)
 	// The server resets the stream, so that the client does not take a part for the whole.
 	panic(http.ErrAbortHandler)
@@ -121,8 +124,16 @@ func (x *http2Request) report(status int) {
 	if x.record.Observe.Has(telemetry.ObserveHeaders) {
 		x.record.ResponseHeader = x.header
 	}
-	x.left = x.context.Err() != nil
+	if x.left = x.context.Err() != nil; x.left {
+		x.unsend()
+	}
 	x.tell(status)
+}
+
+// unsend takes what the server will not send any more out of the record.
+func (x *http2Request) unsend() {
+	x.record.BytesSent -= int64(x.buffered)
+	x.buffered = 0
 }
 
 // die ends the request for everybody but its own goroutine, and waits for calls that are under way, which it
@@ -199,6 +210,9 @@ func (x *http2Request) sendTrailers() {
 	maps.Copy(x.inner.Header(), final)
 }
 
+// writerBytes is the size of the buffer of net/http's writer for HTTP/2.
+const writerBytes = 4 << 10
+
 // copyBytes is how much ReadFrom copies at a time.
 const copyBytes = 32 << 10
 
@@ -231,7 +245,7 @@ func (x *http2Request) Write(p []byte) (int, error) {
 	defer x.leaveWrite()
 	x.sendHeader(http.StatusOK)
 	n, err := x.inner.Write(p)
-	x.sentBytes(n)
+	x.sentBytes(n, true)
 	return n, err
 }
 
@@ -243,13 +257,24 @@ func (x *http2Request) WriteString(s string) (int, error) {
 	defer x.leaveWrite()
 	x.sendHeader(http.StatusOK)
 	n, err := io.WriteString(x.inner, s)
-	x.sentBytes(n)
+	x.sentBytes(n, false)
 	return n, err
 }
 
-func (x *http2Request) sentBytes(n int) {
-	if x.received.Method != http.MethodHead {
-		x.record.BytesSent += int64(n)
+// sentBytes counts bytes of the body, and those that stay in the buffer of the server's writer, a bufio.Writer. direct
+// says that what is larger than the buffer goes past it.
+func (x *http2Request) sentBytes(n int, direct bool) {
+	if x.received.Method == http.MethodHead {
+		return
+	}
+	x.record.BytesSent += int64(n)
+	switch free := writerBytes - x.buffered; {
+	case n <= free:
+		x.buffered += n
+	case direct && (x.buffered == 0 || n-free > writerBytes):
+		x.buffered = 0
+	default:
+		x.buffered = (n-free-1)%writerBytes + 1
 	}
 }
 
@@ -276,7 +301,7 @@ func (x *http2Request) FlushError() error {
 	}
 	defer x.leaveWrite()
 	x.sendHeader(http.StatusOK)
-	x.flushed = true
+	x.flushed, x.buffered = true, 0
 	return http.NewResponseController(x.inner).Flush()
 }
 

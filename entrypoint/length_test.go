@@ -111,3 +111,18 @@ func TestEmptyBodyThatGoesOn(t *testing.T) {
 		})
 	}
 }
+
+// TestEmptyBodyOfGRPC declares a length of 0 with the media type of gRPC, whose bodies may be silent, and leaves the
+// stream open.
+func TestEmptyBodyOfGRPC(t *testing.T) {
+	t.Parallel()
+	handler := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("the handler was reached") })
+	s := start(t, handler, func(c *static.EntryPoint) {
+		c.Transport.RespondingTimeouts.ReadTimeout = static.Duration(500 * time.Millisecond)
+	})
+	open(t, s.framer(), 1, false, ":method", "POST", ":scheme", "http", ":path", "/", ":authority", "a",
+		"content-type", "application/grpc", "content-length", "0")
+	if record := s.record(); record.Status != http.StatusBadRequest {
+		t.Errorf("record %+v", record)
+	}
+}

@@ -169,6 +169,9 @@ func (x *exchange) failed(cause any) outcome {
 		x.cut()
 		return closeAbandoned
 	}
+	if x.response.err == nil {
+		x.response.unsent = x.response.buffered()
+	}
 	x.cut()
 	x.recycle()
 	return closeConn

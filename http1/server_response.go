@@ -61,9 +61,18 @@ type response struct {
 	userDeadline bool
 	err          error
 	// sent says that a part of the head was written, unsent counts the bytes of the body that were in the buffer when
-	// writing failed.
+	// writing failed or the handler gave up.
 	sent   bool
 	unsent int64
+}
+
+// buffered returns how many bytes of the body are in the buffer. Chunks that are complete count with what frames them.
+func (r *response) buffered() int64 {
+	n := len(r.buffer) - r.body
+	if r.framing == inChunks && r.chunk >= 0 {
+		n -= sizeRoom
+	}
+	return int64(max(n, 0))
 }
 
 // fields returns the header, or nil if it was never asked for.
