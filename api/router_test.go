@@ -99,15 +99,21 @@ func TestRoutersHaveTheirEffectiveOptions(t *testing.T) {
 	}
 }
 
+// TestQueryOfAnErrorPageIsShown proves that the path is shown, and the query is not, which may hold a token.
 func TestQueryOfAnErrorPageIsShown(t *testing.T) {
-	const query = "{status}.html?locale=en"
-	page := &dynamic.ErrorPage{Status: []string{"500-599"}, Service: "pages", Query: query}
-	answer := get[struct{ Errors struct{ Query string } }](t, "/api/http/middlewares/page@file",
-		&dynamic.HTTPConfiguration{
-			Middlewares: immutable.Of(map[string]*dynamic.Middleware{"page@file": {Errors: page}}),
-		}, nil)
-	if answer.Errors.Query != query {
-		t.Errorf("query = %q, expected %q", answer.Errors.Query, query)
+	for query, want := range map[string]string{
+		"/{status}.html": "/{status}.html", "{status}.html": "{status}.html",
+		"{status}.html?token=hunter2": "{status}.html?xxxx", "/errors?url={url}": "/errors?xxxx",
+		"//user:hunter2@host": "xxxx",
+	} {
+		page := &dynamic.ErrorPage{Status: []string{"500-599"}, Service: "pages", Query: query}
+		answer := get[struct{ Errors struct{ Query string } }](t, "/api/http/middlewares/page@file",
+			&dynamic.HTTPConfiguration{
+				Middlewares: immutable.Of(map[string]*dynamic.Middleware{"page@file": {Errors: page}}),
+			}, nil)
+		if answer.Errors.Query != want {
+			t.Errorf("query %q is shown as %q, want %q", query, answer.Errors.Query, want)
+		}
 	}
 }
 

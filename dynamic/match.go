@@ -20,74 +20,99 @@ type Match struct {
 	Not *Match `json:"not,omitempty"`
 }
 
-// String returns the rule as text. Parsing it gives the same tree, in which All and Any of one part are that part.
+const (
+	// maxMatchText is how many bytes of a rule String writes; parsers accept rules of up to 256 KiB.
+	maxMatchText = 256 << 10
+	// maxMatchDepth is how many levels of a tree String writes, which is how many a rule may have.
+	maxMatchDepth = 100
+	// cut stands for what String does not write.
+	cut = "..."
+)
+
+// String returns the rule as text. Parsing it gives the same tree, in which All and Any of one part are that part. A tree
+// of more than 100 levels, such as one with a cycle, or with more than 256 KiB of text is cut off, which is no valid rule.
 func (m *Match) String() string {
-	var b strings.Builder
-	m.write(&b)
-	return b.String()
+	var w matchWriter
+	w.tree(m, 0)
+	return w.String()
 }
 
-func (m *Match) write(b *strings.Builder) {
-	m = m.reduced()
+// matchWriter writes a tree as text.
+type matchWriter struct{ strings.Builder }
+
+// tree writes a tree that is depth levels below the root.
+func (w *matchWriter) tree(m *Match, depth int) {
+	m, depth = m.reduced(depth)
 	switch {
+	case depth > maxMatchDepth:
+		w.WriteString(cut)
 	case m.Not != nil:
-		b.WriteByte('!')
-		part := m.Not.reduced()
-		part.writeGrouped(b, len(part.All) > 0 || len(part.Any) > 0)
+		w.WriteByte('!')
+		w.part(m.Not, depth, true)
 	case len(m.All) > 0:
-		for i := range m.All {
-			part := m.All[i].reduced()
-			writeSeparator(b, i, " && ")
-			part.writeGrouped(b, len(part.All) > 0 || len(part.Any) > 0)
-		}
+		w.parts(m.All, depth, " && ", true)
 	case len(m.Any) > 0:
-		for i := range m.Any {
-			part := m.Any[i].reduced()
-			writeSeparator(b, i, " || ")
-			part.writeGrouped(b, len(part.Any) > 0) // && binds closer than ||.
-		}
+		w.parts(m.Any, depth, " || ", false) // && binds closer than ||.
 	default:
-		m.writeCall(b)
+		w.call(m)
 	}
 }
 
-// reduced returns the part that All or Any of one part stands for.
-func (m *Match) reduced() *Match {
-	for m.Not == nil {
+// parts writes the parts of All, in which other All are grouped, or of Any.
+func (w *matchWriter) parts(parts []Match, depth int, operator string, group bool) {
+	for i := range parts {
+		w.separate(i, operator)
+		if w.Len() > maxMatchText {
+			w.WriteString(cut)
+			return
+		}
+		w.part(&parts[i], depth, group)
+	}
+}
+
+// part writes a part of a tree, in parentheses if it is Any, or All that is to be grouped.
+func (w *matchWriter) part(m *Match, depth int, groupAll bool) {
+	m, depth = m.reduced(depth + 1)
+	if len(m.Any) > 0 || groupAll && len(m.All) > 0 {
+		w.WriteByte('(')
+		defer w.WriteByte(')')
+	}
+	w.tree(m, depth)
+}
+
+// reduced returns the part that All or Any of one part stands for, and its depth.
+func (m *Match) reduced(depth int) (*Match, int) {
+	for ; m.Not == nil && depth <= maxMatchDepth; depth++ {
 		switch {
 		case len(m.All) == 1:
 			m = &m.All[0]
 		case len(m.All) == 0 && len(m.Any) == 1:
 			m = &m.Any[0]
 		default:
-			return m
+			return m, depth
 		}
 	}
-	return m
+	return m, depth
 }
 
-func (m *Match) writeGrouped(b *strings.Builder, group bool) {
-	if group {
-		b.WriteByte('(')
-		defer b.WriteByte(')')
-	}
-	m.write(b)
-}
-
-// writeCall writes a matcher.
-func (m *Match) writeCall(b *strings.Builder) {
-	b.WriteString(m.Name)
-	b.WriteByte('(')
+// call writes a matcher.
+func (w *matchWriter) call(m *Match) {
+	w.WriteString(m.Name)
+	w.WriteByte('(')
 	for i, arg := range m.Args {
-		writeSeparator(b, i, ", ")
-		b.WriteString(quoted(arg))
+		w.separate(i, ", ")
+		if w.Len()+len(arg) > maxMatchText {
+			w.WriteString(cut)
+			break
+		}
+		w.WriteString(quoted(arg))
 	}
-	b.WriteByte(')')
+	w.WriteByte(')')
 }
 
-func writeSeparator(b *strings.Builder, i int, separator string) {
+func (w *matchWriter) separate(i int, separator string) {
 	if i > 0 {
-		b.WriteString(separator)
+		w.WriteString(separator)
 	}
 }
 

@@ -80,7 +80,7 @@ type ErrorPage struct {
 	Status              []string       `json:"status,omitempty"`
 	StatusRewrites      map[string]int `json:"statusRewrites,omitempty"`
 	Service             string         `json:"service,omitempty"`
-	Query               string         `json:"query,omitempty"`
+	Query               string         `json:"query,omitempty" secret:"path"`
 	ErrorRequestHeaders []string       `json:"errorRequestHeaders,omitempty"`
 }
 

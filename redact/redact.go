@@ -9,7 +9,7 @@
 //	secret:"file"   the path of a file, which is shown; inline PEM text and keys are not
 //	secret:"url"    a URL, of which scheme, host and path are shown; a plain address is shown as a whole
 //	secret:"host"   a URL, of which scheme and host are shown
-//	secret:"path"   the path and query of a URL, of which the path is shown
+//	secret:"path"   the path and query of a URL, of which the path is shown; it begins with / or {status}
 //
 // The tag applies to everything below the field: elements of lists, and values of maps. If the values of a map are
 // secret, keys other than words are too.
@@ -154,7 +154,7 @@ func text(value, rule string) string {
 		return value
 	case rule == file && isFile(value):
 		return value
-	case rule == path && strings.HasPrefix(value, "/") && !strings.HasPrefix(value, "//"):
+	case rule == path && (isPath(value) || strings.HasPrefix(value, "{status}")):
 		if end := strings.IndexAny(value, "?#"); end >= 0 {
 			return value[:end+1] + Hidden
 		}
@@ -165,6 +165,11 @@ func text(value, rule string) string {
 		return address(value, rule == whole)
 	}
 	return Hidden
+}
+
+// isPath reports whether a value is an absolute path, and not an address without a scheme.
+func isPath(value string) bool {
+	return strings.HasPrefix(value, "/") && !strings.HasPrefix(value, "//")
 }
 
 // URL returns the visible part of a URL, as for the tag secret:"url".

@@ -112,7 +112,7 @@ func fieldsOfPaths() map[string]string {
 		"replacePathRegex.regex": rewritten, "replacePathRegex.replacement": rewritten, "chain.middlewares[]": named,
 		"redirectRegex.regex": answered, "redirectRegex.replacement": answered, "redirectScheme.scheme": answered,
 		"redirectScheme.port": answered,
-		"errors.status[]":     chosen, "errors.service": named, "errors.query": rewritten,
+		"errors.status[]":     chosen, "errors.service": named, "errors.query": secretive,
 		"errors.errorRequestHeaders[]": named,
 		"buffering.retryExpression":    matched, "circuitBreaker.expression": matched,
 		"compress.excludedContentTypes[]": named,

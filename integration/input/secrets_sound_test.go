@@ -121,7 +121,9 @@ func (v *vault) sound(t *testing.T, answering, dead string) *dynamic.Configurati
 			CustomResponseHeaders: map[string]string{"X-Empty": ""},
 			SSLProxyHeaders:       map[string]string{"X-From-Proxy": value},
 		}},
-		"pages":  {Errors: &dynamic.ErrorPage{Status: []string{"502"}, Service: "dead", Query: "/{status}.html"}},
+		"pages": {Errors: &dynamic.ErrorPage{
+			Status: []string{"502"}, Service: "dead", Query: "/{status}.html?token=" + value,
+		}},
 		"plugin": {Plugin: map[string]map[string]any{"demo": {"token": value}}},
 	}
 	server := func(address string) *dynamic.ServersLoadBalancer {
