@@ -29,7 +29,7 @@ const (
 	HashPath     = "path"
 )
 
-// HashStrategy says what StrategyHash hashes.
+// HashStrategy is the input of StrategyHash.
 type HashStrategy struct {
 	// Source is clientIP (default), header, cookie, query or path.
 	Source string `json:"source,omitempty"`
@@ -98,7 +98,7 @@ type ServerLimits struct {
 	MaxConnections int `json:"maxConnections,omitempty"`
 	// MaxPoolConnections is how many requests the pool has in flight at most; 0 (default) sets no limit.
 	MaxPoolConnections int `json:"maxPoolConnections,omitempty"`
-	// MaxPending is how many requests wait at most while a limit is reached; with 0 (default) nobody waits.
+	// MaxPending is the maximum number of requests that wait while a limit is reached; 0 (default) disables waiting.
 	MaxPending int `json:"maxPending,omitempty"`
 	// PendingTimeout is how long a request waits at most. Default 5 s.
 	PendingTimeout ptypes.Duration `json:"pendingTimeout,omitempty"`

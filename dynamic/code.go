@@ -12,7 +12,7 @@ const (
 	// CodeInvalidSource is for a source that was read and is not understood: a syntax error, a size above the limit, a
 	// section that does not exist.
 	CodeInvalidSource Code = "InvalidSource"
-	// CodeUnsupportedKind is for an object of a kind that Sluice knows and does not support.
+	// CodeUnsupportedKind is for an object of a known, unsupported kind.
 	CodeUnsupportedKind Code = "UnsupportedKind"
 )
 
@@ -23,7 +23,7 @@ const (
 	// CodeInvalidOption is for an option that does not exist or whose value is not valid, and for a required one that
 	// is not given.
 	CodeInvalidOption Code = "InvalidOption"
-	// CodeUnsupportedOption is for an option of Traefik's that Sluice knows and does not support.
+	// CodeUnsupportedOption is for a known, unsupported option of Traefik's.
 	CodeUnsupportedOption Code = "UnsupportedOption"
 	// CodeIneffectiveOption is for an option that is valid and has no effect where it is given.
 	CodeIneffectiveOption Code = "IneffectiveOption"

@@ -10,8 +10,8 @@ type Configuration struct {
 	UDP  *UDPConfiguration  `json:"udp,omitempty"`
 	TLS  *TLSConfiguration  `json:"tls,omitempty"`
 
-	// Origins says where each object was declared. It is kept beside the objects, so that an object that only moved
-	// within its file keeps its pointer. The merged configuration has none: verdicts say where their objects are.
+	// Origins maps each object to its declaration. It is separate from the objects, so that an object that only moved
+	// within its file keeps its pointer. It is empty in the merged configuration, whose verdicts have origins.
 	Origins immutable.Map[Ref, Origin] `json:"-"`
 	// Verdicts are the provider's own findings: files that could not be read, objects that could not be translated.
 	// An object with a Quarantined verdict here stays in its map as far as it was understood, so that a router can keep
@@ -44,7 +44,7 @@ type UDPConfiguration struct {
 	Services Objects[Unsupported] `json:"services,omitzero"`
 }
 
-// Unsupported stands for an object whose kind is known and not built yet. It carries nothing.
+// Unsupported is an object of a known, unsupported kind, without content.
 type Unsupported struct{}
 
 // Kind names a kind of dynamic object in references, findings and verdicts.

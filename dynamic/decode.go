@@ -9,9 +9,9 @@ import (
 	"github.com/sluiceproxy/sluice/immutable"
 )
 
-// Decoder translates the documents of files into Configurations, object by object, and remembers each translation by
-// the content of its node: an object whose text says the same as the last time keeps its pointer, wherever in its file
-// it has moved. The zero value is ready. A Decoder must not be used by two goroutines at once.
+// Decoder translates the documents of files into Configurations, object by object, and caches each translation by the
+// content of its node: an object with unchanged text keeps its pointer, also if it has moved in its file. The zero
+// value is ready. A Decoder is not safe for concurrent use.
 type Decoder struct {
 	files   map[string]map[Ref]*translation
 	values  document.Decoder
@@ -19,7 +19,7 @@ type Decoder struct {
 	round   uint64
 }
 
-// translation is what became of one object, and the content it was made of.
+// translation is the result for one object, with the content it was made of.
 type translation struct {
 	identity []byte
 	object   any
@@ -28,10 +28,10 @@ type translation struct {
 	round uint64
 }
 
-// Decode translates one file's document, which should keep its duplicates (document.ParseWithDuplicates). Whatever is wrong within an object costs that object:
-// it gets a Quarantined verdict for each mistake and stays in its map as far as it was understood. What is wrong
-// outside of objects is a verdict on the file (KindSource). Rendered says that lines count in the text that a template
-// produced.
+// Decode translates one file's document, which should keep its duplicates (document.ParseWithDuplicates). An error
+// within an object affects only that object: it gets a Quarantined verdict for each error and stays in its map with its
+// valid parts. An error outside of objects is a verdict on the file (KindSource). rendered means that lines count in
+// the output of a template.
 func (d *Decoder) Decode(file string, root *document.Node, rendered bool) *Configuration {
 	if d.files == nil {
 		d.files = map[string]map[Ref]*translation{}
@@ -89,8 +89,8 @@ func (d *decoding) quarantine(ref Ref, line int, code Code, reason string) {
 	d.out.Verdicts = append(d.out.Verdicts, Verdict{Ref: ref, Origin: d.origin(line), Status: Quarantined, Code: code, Reason: reason})
 }
 
-// sections reads a map whose keys are all known. Path is what stands before its keys, in messages; where is the map's
-// own name.
+// sections reads a map whose keys are all known. path is the prefix of its keys in messages; where is the map's own
+// name.
 func (d *decoding) sections(node *document.Node, where, path string, known map[string]section) {
 	if !d.isMap(node, where) {
 		return

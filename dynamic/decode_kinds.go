@@ -28,7 +28,7 @@ func kinds(of any) []string {
 	return out
 }
 
-// kindReason says what is wrong with the number of kinds of a service or a middleware; empty when nothing is.
+// kindReason returns what is wrong with the number of kinds of a service or a middleware; empty if valid.
 func kindReason(object any, node *document.Node) string {
 	var set []string
 	switch typed := object.(type) {

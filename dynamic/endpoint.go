@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// EndpointSet is everybody who serves one key right now. It is the whole set, never a difference.
+// EndpointSet holds all current endpoints of one key; it is never a difference.
 //
-// Three states differ: a set without endpoints (Deleted false) is a Service that nobody serves at the moment; a deleted
-// set belongs to a Service that is gone; a key that has never been mentioned is not known yet.
+// Three states are distinguished: a set without endpoints (Deleted false) is an existing service without endpoints; a
+// deleted set belongs to a removed service; a key without a set is not known yet.
 type EndpointSet struct {
 	// Key is source/namespace/service:port, or dns/name:port for a server given by name.
 	Key string
@@ -16,10 +16,9 @@ type EndpointSet struct {
 	Version uint64
 	// Endpoints is sorted by address and free of duplicates.
 	Endpoints []Endpoint
-	// Deleted says that the source knows of no such key any more.
+	// Deleted is set if the source has removed the key.
 	Deleted bool
-	// Noticed is when the provider first heard of what this set tells anew; zero where it does not say. It is measured by and
-	// decides nothing.
+	// Noticed is when the provider received the change; zero if unknown. It is used for measurements only.
 	Noticed time.Time
 }
 
@@ -27,7 +26,7 @@ type EndpointSet struct {
 type Endpoint struct {
 	// Address is an IP address and port.
 	Address netip.AddrPort
-	// UID tells one incarnation from the next at the same address (a pod's uid); empty where the source has none.
+	// UID identifies the incarnation at an address (a pod's uid); empty if the source has none.
 	UID string
 	// Zone is where the endpoint runs; ZoneHints are the zones it should serve.
 	Zone      string

@@ -17,5 +17,5 @@ func Fingerprint(object any) (uint64, error) {
 	return sum, nil
 }
 
-// Equal tells whether two objects declare the same, nil and empty apart.
+// Equal reports whether two objects are equal; nil and empty differ.
 func Equal(a, b any) bool { return reflect.DeepEqual(a, b) }

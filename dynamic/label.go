@@ -18,23 +18,23 @@ var labelRoots = [...]string{"sluice", "traefik"}
 const labelRoot = "traefik"
 
 const (
-	// mostLabels is how many labels of one container are read: finding a key among its neighbours takes time that grows
-	// with their number, and whoever starts a container must not be able to keep the others waiting.
+	// mostLabels is the maximum number of labels of one container: finding a key takes time that grows with their number,
+	// and a container must not be able to delay others.
 	mostLabels = 2000
 	// longestLabel bounds the name of a label, in bytes, and deepestLabel its keys. Trees are walked by recursion.
 	longestLabel, deepestLabel = 1024, 64
-	// longestReason bounds what is said about a mistake, in bytes: names and values are part of it.
+	// longestReason is the maximum length of a reason in bytes, which contains names and values.
 	longestReason = 512
 )
 
-// Labels are what the labels of one container say.
+// Labels is the parsed form of one container's labels.
 type Labels struct {
 	// Options are about the container itself.
 	Options LabelOptions
-	// Configuration holds the objects that the labels declare, as far as they were understood, and one verdict for each
-	// mistake in them. Neither objects nor verdicts have an origin, which only the provider knows.
+	// Configuration holds the declared objects with their valid parts, and one verdict for each error. Neither has an
+	// origin, which only the provider knows.
 	Configuration *Configuration
-	// Servers says, by the names of services, what the labels say about the container as a server.
+	// Servers maps names of services to the container's options as a server.
 	Servers map[string]*LabelServer
 	// Wrong are mistakes that can't be laid at one object's door, such as a misspelt section: what they were meant to
 	// protect is not known, so none of the container's objects should be put to work.
@@ -47,9 +47,9 @@ type Labels struct {
 type LabelOptions struct {
 	// Enable exposes the container, or hides it; nil leaves that to the provider's exposedByDefault.
 	Enable *bool `json:"enable,omitempty"`
-	// Docker holds what is said to the provider docker.
+	// Docker holds the options of the provider docker.
 	Docker LabelDocker `json:"docker"`
-	// Swarm holds what is said to Traefik's provider swarm, which is nothing to a container.
+	// Swarm holds the options of Traefik's provider swarm, which are not used.
 	Swarm LabelDocker `json:"swarm"`
 }
 
@@ -130,7 +130,7 @@ func (d *LabelDecoder) Decode(labels map[string]string) *Labels {
 	return run.out
 }
 
-// brief cuts off what is too long to be said.
+// brief shortens a long reason.
 func brief(reason string) string {
 	if len(reason) <= longestReason {
 		return reason
@@ -145,7 +145,7 @@ type labelling struct {
 	edit    immutable.Edit
 	// labels are in the order of their paths; the line of a node is a label's place in them, from 1.
 	labels []label
-	// twice are labels that another one, spelt in another case, has said already.
+	// twice are labels that duplicate another one in a different case.
 	twice []label
 	roots map[string]*document.Node
 }
@@ -180,7 +180,7 @@ func (l *labelling) sort(labels map[string]string) {
 // segment is one part of a label's name: a key, with a place in a list or without.
 var segment = regexp.MustCompile(`^[^\[\]]+(\[[0-9]{1,4}\])?$`)
 
-// unsound says why a path can't be taken apart; empty when it can.
+// unsound returns why a path is invalid; empty if valid.
 func unsound(path string) string {
 	switch {
 	case len(path) > longestLabel:

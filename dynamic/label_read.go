@@ -13,8 +13,8 @@ import (
 // labelSections are the keys behind the root that are read.
 var labelSections = []string{"http", "tcp", "udp", "tls", "enable", "docker", "swarm"}
 
-// root reports a key behind the root that nobody reads. Traefik reads none of them either, so that constraints may use
-// labels of their own; but one that is nearly right was meant to say something.
+// root reports an unknown key below the root if it is similar to a known one. Other keys are ignored, as in Traefik, so
+// that constraints may use labels of their own.
 func (l *labelling) root(key string, node *document.Node) {
 	if slices.Contains(labelSections, strings.ToLower(key)) {
 		return
@@ -65,7 +65,7 @@ func (l *labelling) read() {
 	l.repeated()
 }
 
-// options reads what the labels say about the container itself.
+// options reads the labels about the container itself.
 func (l *labelling) options() {
 	for _, key := range []string{"enable", "docker", "swarm"} {
 		node := l.roots[key]
@@ -83,7 +83,7 @@ func (l *labelling) options() {
 	}
 }
 
-// section hands each object of a section to who reads its kind.
+// section passes each object of a section to the reader of its kind.
 func (l *labelling) section(name string, kinds map[string]func(string, *document.Node)) {
 	root := l.roots[name]
 	if root == nil {
@@ -139,7 +139,7 @@ func labelled[T any](l *labelling, into *Objects[T], kind Kind, name string, nod
 	return object
 }
 
-// service translates a service, and what stands in the place of its servers.
+// service translates a service, and the container's options as its server.
 func (l *labelling) service(name string, node *document.Node) {
 	ref := Ref{KindService, name}
 	var server *document.Node
@@ -203,7 +203,7 @@ func (l *labelling) tls() {
 	}
 }
 
-// repeated reports the labels that say a second time what another one has said in another case.
+// repeated reports labels that duplicate another one in a different case.
 func (l *labelling) repeated() {
 	for _, one := range l.twice {
 		l.out.Wrong = append(l.out.Wrong, "label "+brief(one.written)+": another label differs from it in case alone")
@@ -219,7 +219,7 @@ func (l *labelling) wrong(line int, format string, args ...any) {
 	l.out.Wrong = append(l.out.Wrong, brief("label "+l.written(line)+": "+fmt.Sprintf(format, args...)))
 }
 
-// written returns the label that a line stands for, as it was written.
+// written returns the label of a line as written.
 func (l *labelling) written(line int) string {
 	if line < 1 || line > len(l.labels) {
 		return labelRoot

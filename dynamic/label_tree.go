@@ -12,8 +12,8 @@ import (
 	"github.com/sluiceproxy/sluice/document"
 )
 
-// grow makes a tree of the labels that can be taken apart. The values in paerser's tree are the places of the labels, so
-// that every node knows which label it comes from.
+// grow makes a tree of the valid labels. The values in paerser's tree are the indexes of the labels, so that every node
+// refers to its label.
 func (l *labelling) grow() {
 	places := map[string]string{}
 	for i, one := range l.labels {
@@ -87,7 +87,7 @@ func (l *labelling) items(from *parser.Node) []*document.Node {
 	return out
 }
 
-// presence gives the value true to keys without a value whose presence alone says everything (tls, sticky, compress).
+// presence sets keys without a value whose presence enables something (tls, sticky, compress) to true.
 func presence(node *document.Node, t reflect.Type) {
 	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
 		t = t.Elem()

@@ -4,13 +4,13 @@ package dynamic
 type Message struct {
 	// ProviderName is the part behind @ of qualified names.
 	ProviderName string
-	// Configuration is the provider's whole declared state; nil means that this message does not speak of it.
+	// Configuration is the provider's whole declared state; nil means no change.
 	Configuration *Configuration
-	// Endpoints are whole sets, one for each key that this message speaks of.
+	// Endpoints are whole sets, one for each key in this message.
 	Endpoints []EndpointSet
-	// State is how the provider stands; StateUnchanged means that this message does not speak of it.
+	// State is the provider's state; StateUnchanged means no change.
 	State ProviderState
-	// Reason says why the state is what it is; empty when synced.
+	// Reason explains the state; empty when synced.
 	Reason string
 }
 

@@ -3,9 +3,9 @@ package dynamic
 import "github.com/sluiceproxy/sluice/document"
 
 // DecodeObject makes one object from a node that belongs to no file, by the rules of Decoder: its defaults first
-// (SetDefaults), then what the node says; exactly one kind in a Service and a Middleware. It returns the object as far
-// as it was understood, with all that is wrong; a node without lines gives problems without lines. Values remembers the
-// layouts of types between calls, and must not be used by two goroutines at once.
+// (SetDefaults), then the content of the node; exactly one kind in a Service and a Middleware. It returns the object
+// with its valid parts, and all problems; a node without lines gives problems without lines. values caches the layouts
+// of types between calls, and is not safe for concurrent use.
 func DecodeObject[T any](values *document.Decoder, node *document.Node) (*T, []document.Problem) {
 	object := new(T)
 	if defaulted, ok := any(object).(document.Defaulter); ok {

@@ -8,7 +8,7 @@ type RouterObservability struct {
 	Metrics        *bool  `json:"metrics,omitempty"`
 	Tracing        *bool  `json:"tracing,omitempty"`
 	TraceVerbosity string `json:"traceVerbosity,omitempty"`
-	// Metadata says where the router comes from. Providers alone set it: nobody may declare it, and whoever may see the router sees it.
+	// Metadata is where the router comes from. Only providers set it.
 	Metadata *ObservabilityMetadata `json:"-" label:"-"`
 }
 

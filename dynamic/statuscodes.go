@@ -36,7 +36,7 @@ func ParseStatusCodes(list []string) (StatusCodes, error) {
 	return codes, nil
 }
 
-// Contains tells whether a status code is in the set; no code below 100 or above 599 is.
+// Contains reports whether a status code is in the set; codes below 100 or above 599 are not.
 func (s *StatusCodes) Contains(code int) bool {
 	if code < lowestStatus || code > highestStatus {
 		return false
@@ -44,7 +44,7 @@ func (s *StatusCodes) Contains(code int) bool {
 	return s.bits[(code-lowestStatus)/64]&(1<<((code-lowestStatus)%64)) != 0
 }
 
-// Empty tells whether no status code is in the set.
+// Empty reports whether the set is empty.
 func (s *StatusCodes) Empty() bool { return *s == StatusCodes{} }
 
 var errStatus = errors.New("is no status code from 100 to 599, no range such as 500-599 and no class such as 5xx")

@@ -2,16 +2,16 @@ package dynamic
 
 import "strconv"
 
-// Origin says where an object was declared.
+// Origin is where an object was declared.
 type Origin struct {
-	// File and Line are set for files. Rendered says that Line counts in the text that a template produced.
+	// File and Line are set for files. Rendered means that Line counts in the output of a template.
 	File     string
 	Line     int
 	Rendered bool
 	// Object names the object in its source's own words (container web-1; IngressRoute shop/web).
 	Object string
-	// Resource identifies the object for who answers to its source; nil for sources that take no answer. All that one
-	// object declares shares one Resource, so that origins can be compared with ==.
+	// Resource identifies the object for reports at its source; nil for other sources. All objects declared by one
+	// resource share one Resource, so that origins can be compared with ==.
 	Resource *Resource
 }
 
@@ -41,7 +41,7 @@ func (o Origin) String() string {
 	return o.Object
 }
 
-// Status is what became of an object.
+// Status is the result for an object.
 type Status uint8
 
 // The statuses, from best to worst.
@@ -67,7 +67,7 @@ func (s Status) String() string {
 	return "unknown"
 }
 
-// Verdict is the answer to whoever declared an object.
+// Verdict is the result for one declared object.
 type Verdict struct {
 	Ref    Ref
 	Origin Origin
@@ -76,8 +76,8 @@ type Verdict struct {
 	Code Code
 	// Reason is one clear sentence without the object's name; empty when accepted. It never holds a secret.
 	Reason string
-	// Missing says that the reason is a reference to something that does not exist, which may only be late: until the
-	// quiet window is over, routers go on as they last served.
+	// Missing is set if a reference cannot be resolved, which may be temporary: until the settle window is over, routers
+	// keep their last state.
 	Missing bool
 }
 

@@ -1,11 +1,8 @@
-// Package backend turns references to objects of a cluster into what answers and what protects: a Service and a port
-// into a load balancer, a Secret into a certificate.
+// Package backend resolves references to objects of a cluster: a Service and a port become a load balancer, a Secret
+// becomes a certificate.
 //
-// In flow references as manifests hold them and the objects of the cluster that they name; out flow parts of the
-// dynamic model, or a Problem that says in one sentence what is wrong. The addresses behind a Service never pass
-// through here: a load balancer names an endpoint set, which is published apart.
-//
-// The package never watches a cluster and remembers nothing. Who calls it notes what it read.
+// The functions return parts of the dynamic model, or a Problem with the reason in one sentence. A load balancer names
+// an endpoint set, which is published separately. The package has no state; callers record what it read.
 package backend
 
 import (
@@ -40,13 +37,13 @@ type Objects interface {
 	Nodes
 }
 
-// Problem says why a reference could not be followed.
+// Problem is why a reference could not be resolved.
 type Problem struct {
 	// Code is the machine-readable form of Reason.
 	Code dynamic.Code
 	// Reason is one sentence for a verdict. It never holds a secret.
 	Reason string
-	// Missing says that what is referred to does not exist, which may only be late.
+	// Missing is set if the object does not exist, which may be temporary.
 	Missing bool
 }
 

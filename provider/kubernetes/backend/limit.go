@@ -2,12 +2,12 @@ package backend
 
 import "github.com/sluiceproxy/sluice/dynamic"
 
-// mostRepeated bounds what the routes of one object repeat. No object that somebody writes comes near it, and without it a
-// megabyte of manifest could become many gigabytes of configuration.
+// mostRepeated limits what the routes of one object repeat. Without it, a megabyte of manifest could become gigabytes
+// of configuration.
 const mostRepeated = 100_000
 
-// Excess says when an object has more routes than may have that many names in common (entrypoints, parents, domains),
-// each of which every route repeats. It returns nil when all is well.
+// Excess returns a problem if an object has more routes than may repeat that many names (entrypoints, parents,
+// domains), and otherwise nil.
 func Excess(routes, names int) *Problem {
 	if names == 0 || routes <= mostRepeated/names {
 		return nil

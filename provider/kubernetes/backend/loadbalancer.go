@@ -22,8 +22,8 @@ const (
 	KindNode      = "Node"
 )
 
-// AllNodes is the source that stands for all nodes and their addresses. It is to be touched when a node comes or goes
-// and when its internal addresses change, and at no other time: nodes report their condition all the time.
+// AllNodes is the source of all nodes and their addresses. It is touched when a node is added or removed and when its
+// internal addresses change, but not for other updates of nodes, which are frequent.
 func AllNodes() translation.Source { return translation.Source{Kind: KindNode} }
 
 // Options are a provider's options for references to Services.
@@ -34,11 +34,11 @@ type Options struct {
 	AllowExternalNameServices bool
 	// NativeLBByDefault is what a reference without NativeLB means.
 	NativeLBByDefault bool
-	// NoNodes says that nodes are not read (disableClusterScopeResources), so that NodePortLB cannot work.
+	// NoNodes is set if nodes are not read (disableClusterScopeResources), so that NodePortLB cannot work.
 	NoNodes bool
 }
 
-// Reference names a port of a Service and says how to reach it.
+// Reference is a reference to a port of a Service with its options.
 type Reference struct {
 	// Namespace and Name are those of the Service.
 	Namespace, Name string
@@ -47,7 +47,7 @@ type Reference struct {
 	Port intstr.IntOrString
 	// Scheme is http, https or h2c; empty means https for port 443 and ports whose name begins with https, else http.
 	Scheme string
-	// NativeLB sends requests to the Service's own address; nil means as Options say.
+	// NativeLB sends requests to the Service's own address; nil means the default in Options.
 	NativeLB *bool
 	// NodePortLB sends requests to the node port of every node, where the Service has the type NodePort. NativeLB comes
 	// before it.
@@ -136,11 +136,11 @@ func findPort(service *corev1.Service, wanted intstr.IntOrString) (*corev1.Servi
 
 func isPort(number int32) bool { return number > 0 && number < 1<<16 }
 
-// mostPorts is how many ports of a Service are named. The API server lets a Service have any number of them, and thousands
-// of references may be told the same.
+// mostPorts is the maximum number of ports in a message. A Service may have any number of them, and thousands of
+// references may have the same message.
 const mostPorts = 10
 
-// portsOf tells which ports there are.
+// portsOf lists the ports.
 func portsOf(service *corev1.Service) string {
 	var ports []string
 	for i, port := range service.Spec.Ports {
@@ -163,7 +163,7 @@ func portsOf(service *corev1.Service) string {
 	return ", which has " + strings.Join(ports, ", ")
 }
 
-// schemeOf returns the scheme to speak to a port.
+// schemeOf returns the scheme of a port.
 func schemeOf(service *corev1.Service, port *corev1.ServicePort, given string) (string, *Problem) {
 	switch given {
 	case "http", "https", "h2c":
@@ -178,7 +178,7 @@ func schemeOf(service *corev1.Service, port *corev1.ServicePort, given string) (
 	return "http", nil
 }
 
-// toExternalName balances to the name that a Service stands for; it is resolved apart.
+// toExternalName balances over the addresses of the Service's external name, which is resolved separately.
 func toExternalName(
 	balancer *dynamic.ServersLoadBalancer, service *corev1.Service, scheme string, port *corev1.ServicePort, options Options,
 ) *Problem {

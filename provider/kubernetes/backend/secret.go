@@ -9,7 +9,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// Certificate returns the certificate of a TLS Secret for clients to see, as inline PEM under the name NAMESPACE/NAME.
+// Certificate returns the certificate of a TLS Secret, as inline PEM under the name NAMESPACE/NAME.
 func Certificate(namespace, name string, secrets Secrets) (*dynamic.CertificateEntry, *Problem) {
 	var once Pairs
 	return once.Certificate(namespace, name, secrets)
@@ -35,7 +35,7 @@ func keyPair(namespace, name string, secret *corev1.Secret) (dynamic.Certificate
 		return dynamic.Certificate{}, wrong(dynamic.CodeInvalidCertificate, "Secret %s/%s holds no tls.key", namespace, name)
 	}
 	if _, err := tls.X509KeyPair(certificate, key); err != nil {
-		// These errors speak of blocks and types, never of what is in them.
+		// The errors contain blocks and types, but no content.
 		return dynamic.Certificate{}, wrong(dynamic.CodeInvalidCertificate, "Secret %s/%s: tls.crt and tls.key are no certificate with its key: %s",
 			namespace, name, strings.TrimPrefix(err.Error(), "tls: "))
 	}

@@ -1,11 +1,9 @@
-// Package client is the connection to one Kubernetes cluster, shared by everybody who reads it.
+// Package client is the shared connection to one Kubernetes cluster.
 //
-// In flow the cluster's objects, by one list-and-watch stream for each resource and namespace; out flow typed objects,
-// stripped of what nobody reads, and a note for each one that appeared, changed or went. An API that does not exist and
-// an API that may not be read are states of a watch, not failures: they are looked for again until they are there.
-//
-// The package never decides what an object means, never writes to the cluster by itself, and never forgets an object
-// only because the API server does not answer.
+// It reads objects by one list-and-watch stream for each resource and namespace, strips unused fields, and passes typed
+// objects and their changes to watchers. An API that does not exist or is forbidden is a state of a watch, not an
+// error, and is retried. Objects are kept while the API server does not answer. The package does not interpret objects
+// and does not write to the cluster by itself.
 package client
 
 import (
@@ -24,7 +22,7 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// Options say which cluster to connect to. They are comparable: equal Options mean the same cluster.
+// Options identify the cluster. Equal Options mean the same cluster.
 type Options struct {
 	// Endpoint is the API server's URL. When it is empty, the cluster is the one that Sluice runs in, or else the one that
 	// the KUBECONFIG environment variable leads to.
@@ -112,7 +110,7 @@ func (c *Cluster) OnStatus(heard func()) {
 	c.heard = append(c.heard, heard)
 }
 
-// statusChanged tells everybody who wants to know that the status of a watch may have changed.
+// statusChanged notifies all listeners that the status of a watch may have changed.
 func (c *Cluster) statusChanged() {
 	c.mu.Lock()
 	heard := c.heard

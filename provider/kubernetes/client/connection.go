@@ -42,7 +42,7 @@ func configure(options Options) (*rest.Config, error) {
 	}
 	readToken(config)
 	config.UserAgent = "sluice"
-	// Watches are few and long; what the API server can take is its own priority and fairness to say.
+	// Watches are few and long; the API server limits them by its own priority and fairness.
 	config.QPS = -1
 	config.WarningHandler = rest.NoWarnings{}
 	// A dialer of one's own makes the transport one's own, too: client-go shares transports otherwise, and closing its
@@ -122,7 +122,7 @@ func (c *Cluster) REST(version schema.GroupVersion) (rest.Interface, error) {
 	return made, nil
 }
 
-// builtin reports whether Kubernetes itself serves the group, which then speaks protobuf.
+// builtin reports whether the group is Kubernetes' own, which supports protobuf.
 func builtin(group string) bool {
 	switch group {
 	case corev1.GroupName, discoveryv1.GroupName, networkingv1.GroupName, coordinationv1.GroupName:

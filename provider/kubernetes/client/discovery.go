@@ -21,8 +21,8 @@ const (
 	discoveryTimeout = 10 * time.Second
 )
 
-// discovery asks the API server which resources it serves. Every authenticated client may ask that; without the
-// right to read a resource, the answer to reading it is the same whether it exists or not.
+// discovery finds out which resources the API server serves. Every authenticated client may read that; without
+// permission for a resource, reading it gives the same error whether it exists or not.
 type discovery struct {
 	client func(schema.GroupVersion) (rest.Interface, error)
 
@@ -42,8 +42,8 @@ func newDiscovery(client func(schema.GroupVersion) (rest.Interface, error)) *dis
 	return &discovery{client: client, versions: map[schema.GroupVersion]*served{}}
 }
 
-// serves reports whether the API server serves a resource. Where it does not say, the resource counts as served, and
-// what happens on reading it tells.
+// serves reports whether the API server serves a resource. If that is unknown, it counts as served, and reading it
+// decides.
 func (d *discovery) serves(ctx context.Context, version schema.GroupVersion, resource string) (bool, error) {
 	d.mu.Lock()
 	one := d.versions[version]
@@ -64,7 +64,7 @@ func (d *discovery) serves(ctx context.Context, version schema.GroupVersion, res
 	return one.resources == nil || one.resources[resource], one.err
 }
 
-// ask makes the request. The resources are nil when the API server does not tell who we are what it serves.
+// ask sends the request. The resources are nil if discovery is not permitted.
 func (d *discovery) ask(ctx context.Context, version schema.GroupVersion) (map[string]bool, error) {
 	client, err := d.client(version)
 	if err != nil {
@@ -96,9 +96,9 @@ func (d *discovery) ask(ctx context.Context, version schema.GroupVersion) (map[s
 	return resources, nil
 }
 
-// speaks returns an error when the answer that a version is not found does not come from an API server. A proxy whose API
-// servers are away, or an address that is not one of theirs, finds nothing at all: that nothing exists must not be
-// believed then. Every cluster serves the core API.
+// speaks returns an error if a response that a version is not found does not come from an API server. A proxy without
+// API servers, or a wrong address, answers 404 to everything, which must not count as absence. Every cluster serves the
+// core API.
 func (d *discovery) speaks(ctx context.Context, version schema.GroupVersion, notFound error) error {
 	if version != corev1.SchemeGroupVersion {
 		_, err := d.serves(ctx, corev1.SchemeGroupVersion, "services")

@@ -127,8 +127,7 @@ func (f *feed) newStream(ctx context.Context) (*stream, error) {
 	)}, nil
 }
 
-// read fetches what is there and follows the changes until that cannot go on. A panic of somebody who was told of a
-// change is an error.
+// read lists the objects and follows the changes until that fails. A panic of a listener is an error.
 func (s *stream) read(ctx context.Context) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -139,7 +138,7 @@ func (s *stream) read(ctx context.Context) (err error) {
 	return s.reflector.ListAndWatchWithContext(ctx)
 }
 
-// filling is the store of a feed, which learns when everything that was there has been put into it.
+// filling is the store of a feed, which detects when the initial objects are complete.
 type filling struct {
 	sink
 	feed *feed

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Services returns the resource of Services, with what says how they are reached and Sluice's own annotations.
+// Services returns the resource of Services, with the fields for reaching them and Sluice's own annotations.
 func Services() Resource[*corev1.Service] {
 	return Resource[*corev1.Service]{
 		GroupVersion: corev1.SchemeGroupVersion, Name: "services", Kind: "Service", Namespaced: true,
@@ -23,9 +23,9 @@ func EndpointSlices() Resource[*discoveryv1.EndpointSlice] {
 	}
 }
 
-// Secrets returns the resource of Secrets with what of their data is read, without those whose type says that they hold
-// the state of Helm, credentials for registries, or tokens for nodes that join. Those of service accounts stay, since
-// they hold the cluster's authority, whose certificate servers may be trusted by; their tokens are not kept.
+// Secrets returns the resource of Secrets with the used keys, except for the types of Helm, registries and bootstrap
+// tokens. Those of service accounts are included without their tokens, since they hold the cluster's authority, which
+// servers may be verified with.
 func Secrets() Resource[*corev1.Secret] {
 	return Resource[*corev1.Secret]{
 		GroupVersion: corev1.SchemeGroupVersion, Name: "secrets", Kind: "Secret", Namespaced: true,

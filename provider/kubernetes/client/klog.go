@@ -14,8 +14,7 @@ func LogThrough(logger telemetry.Logger) {
 	klog.SetLogger(logr.New(lines{logger: logger}))
 }
 
-// quiet returns a logger for what reflectors say. The feeds tell operators what happens, in fewer words; what a
-// reflector says of the same is of use only to those who debug.
+// quiet returns a logger for reflectors at debug level. The feeds log the same for operators, in fewer words.
 func quiet(logger telemetry.Logger) klog.Logger {
 	return logr.New(lines{logger: logger, quiet: true})
 }
@@ -43,7 +42,7 @@ func (l lines) Info(_ int, message string, keysAndValues ...any) {
 	l.logger.Info(message, l.with(keysAndValues)...)
 }
 
-// Error writes a line about an error that whoever logs it lives on with.
+// Error writes a line about an error that is handled.
 func (l lines) Error(err error, message string, keysAndValues ...any) {
 	if err != nil {
 		keysAndValues = append(keysAndValues, "error", err)

@@ -13,8 +13,8 @@ import (
 // patience is how long the API server may give no answer before that is worth a line in the log.
 const patience = time.Second
 
-// reach sees every request and says in one line that the API server has gone, and in one that it is back. The watches
-// share it, so that twenty of them do not say the same.
+// reach observes every request and logs once that the API server is unreachable, and once that it is back. All watches
+// share it.
 type reach struct {
 	next   http.RoundTripper
 	server string

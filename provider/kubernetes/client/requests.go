@@ -19,21 +19,19 @@ import (
 const (
 	// listTime is how long a list may take; an API server gives up after a minute.
 	listTime = 2 * time.Minute
-	// watchTime is how long a watch lasts that does not say for how long it asks, and overtime how much longer than that
-	// one may last. The API server ends a watch by itself. One that goes on has been forgotten by something in between that
-	// keeps the connection alive, and would never bring anything again.
+	// watchTime is the duration of a watch without a timeout of its own, and overtime how much longer a watch may last.
+	// The API server ends a watch by itself. One that continues is stale: an intermediary keeps the connection open.
 	watchTime = 10 * time.Minute
 	overtime  = 30 * time.Second
-	// mostStreams is how often one attempt begins a watch with everything that is there. A reflector that hears that its
-	// version has expired, or that is cut off before the end, begins anew without a pause; a feed pauses.
+	// mostStreams is how often one attempt begins a watch with the initial objects. A reflector restarts without a pause
+	// after an expired version or an early end; a feed pauses.
 	mostStreams = 3
 )
 
-// requests are the two requests by which a reflector reads a resource: list and watch. It remembers which of them were
-// refused during one attempt.
+// requests are the two requests of a reflector: list and watch. It records which were refused during one attempt.
 //
-// A reflector first asks for one watch that begins with everything that is there, which costs both sides the memory of
-// one object at a time, and lists when the API server cannot do that.
+// A reflector first requests one watch that begins with all objects, which needs memory for one object at a time on
+// both sides, and lists if the API server does not support that.
 type requests struct {
 	*cache.ListWatch
 	client rest.Interface
@@ -99,7 +97,7 @@ func (r *requests) WatchWithContext(ctx context.Context, options metav1.ListOpti
 	return &bounded{changes, cancel}, nil
 }
 
-// lasting returns how long a watch asks to last.
+// lasting returns the timeout of a watch.
 func lasting(options metav1.ListOptions) time.Duration {
 	if options.TimeoutSeconds == nil {
 		return watchTime
@@ -119,7 +117,7 @@ func (b *bounded) Stop() {
 	b.cancel()
 }
 
-// unwatched notes why a watch could not begin, and returns what the reflector is to hear.
+// unwatched records why a watch could not begin, and returns the error for the reflector.
 func (r *requests) unwatched(err error, options metav1.ListOptions) error {
 	switch {
 	case apierrors.IsForbidden(err):

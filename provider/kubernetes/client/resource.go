@@ -15,7 +15,7 @@ type Object interface {
 	runtime.Object
 }
 
-// Resource says how objects of type T are found in a cluster.
+// Resource defines how objects of type T are read.
 type Resource[T Object] struct {
 	// GroupVersion is the API that serves the resource; its group is empty for the core API.
 	GroupVersion schema.GroupVersion
@@ -23,12 +23,12 @@ type Resource[T Object] struct {
 	Name string
 	// Kind is the kind of one object, for messages.
 	Kind string
-	// Namespaced says that objects live in namespaces; a Scope's Namespaces mean nothing for others.
+	// Namespaced is set for namespaced objects; a Scope's Namespaces are ignored for others.
 	Namespaced bool
 	// NewList returns an empty list of the resource; it is needed where the API server cannot stream what is there.
 	NewList func() runtime.Object
-	// Strip clears the fields that nobody reads; nil keeps everything but managedFields, which are always dropped. It may
-	// be called several times for one object. It must be the same for all who watch one resource.
+	// Strip clears unused fields; nil keeps everything except managedFields. It may be called several times for one
+	// object. It must be the same for all watches of one resource.
 	Strip func(T)
 	// FieldSelector leaves objects out at the API server; empty leaves out none.
 	FieldSelector string
@@ -36,7 +36,7 @@ type Resource[T Object] struct {
 	LabelSelector string
 }
 
-// Scope says which objects of a resource are watched.
+// Scope selects the watched objects of a resource.
 type Scope struct {
 	// Namespaces are watched one by one, so that rights in them alone suffice; none means all of them at once.
 	Namespaces []string

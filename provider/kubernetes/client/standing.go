@@ -17,14 +17,14 @@ import (
 const (
 	// A resource that is not served is looked for every two seconds; one that has been missing for long, every ten.
 	firstLook, lastLook = 2 * time.Second, 10 * time.Second
-	// grace is how long a resource that could be watched must be refused before that is believed: an API server that
-	// starts refuses everything until it knows its own rules.
+	// grace is how long a resource that could be watched must be refused before the state changes: an API server that
+	// starts refuses everything until it has loaded its rules.
 	grace = 10 * time.Second
 	// worry is how long a stream must have failed before that is worth a line in the log.
 	worry = 10 * time.Second
 )
 
-// standing is what a feed knows about the way to its objects. State is what others see; the rest is how it came about.
+// standing is the internal state of a feed. State is the published part.
 type standing struct {
 	mu     sync.Mutex
 	status Status
@@ -38,8 +38,8 @@ type standing struct {
 	warned   bool      // about that trouble
 }
 
-// Status returns how the watch stands: forbidden if one of its namespaces is, else absent or synced, and pending until
-// all of its namespaces are one of these.
+// Status returns the status of the watch: forbidden if one of its namespaces is, else absent or synced, and pending
+// until all of its namespaces are one of these.
 func (w *Watched[T]) Status() Status {
 	total := Status{State: dynamic.StateAbsent}
 	var reasons []string
@@ -56,7 +56,7 @@ func (w *Watched[T]) Status() Status {
 	return total
 }
 
-// rank orders states by how much they say about the whole of which they are a part.
+// rank orders states by precedence in the status of the whole watch.
 func rank(state dynamic.ProviderState) int {
 	switch state {
 	case dynamic.StateAbsent:
@@ -69,7 +69,7 @@ func rank(state dynamic.ProviderState) int {
 	return 3
 }
 
-// now returns the status that others see.
+// now returns the published status.
 func (s *standing) now() Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,8 +86,8 @@ func (s *standing) enter(status Status) bool {
 	return before != status
 }
 
-// absent notes that the API server does not serve the resource, and returns when to look again. A resource that was
-// there is believed to be gone when that is said twice.
+// absent records that the API server does not serve the resource, and returns when to check again. A resource that
+// existed is absent after two such responses.
 func (f *feed) absent() time.Duration {
 	s := &f.standing
 	s.mu.Lock()
@@ -182,8 +182,7 @@ func (f *feed) refused(reason string) {
 	}
 }
 
-// failed notes that an attempt to read has failed. That the API server does not answer at all is said once for all
-// watches, elsewhere.
+// failed records a failed attempt to read. An unreachable API server is logged by reach, once for all watches.
 func (f *feed) failed(err error) {
 	s := &f.standing
 	s.mu.Lock()

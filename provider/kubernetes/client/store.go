@@ -8,10 +8,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// store is what a reflector fills: the part of a watch that lies in one namespace, or all of it.
+// store is filled by a reflector: the part of a watch in one namespace, or all of it.
 //
-// It takes the place of the queue and the second store that an informer puts behind its reflector. Everything that an
-// informer adds is in Watched, once for all who share the watch, on the reflector's goroutine and without a copy.
+// It replaces the queue and the second store of an informer. The rest of an informer is in Watched, which all listeners
+// share, on the reflector's goroutine and without a copy.
 type store[T Object] struct {
 	watched   *Watched[T]
 	namespace string
@@ -22,7 +22,7 @@ func sample[T Object]() runtime.Object {
 	return reflect.New(reflect.TypeFor[T]().Elem()).Interface().(runtime.Object)
 }
 
-// typed returns the object as what it is, without what nobody reads.
+// typed returns the object with its type and without unused fields.
 func (s *store[T]) typed(object any) (T, error) {
 	one, ok := object.(T)
 	if !ok {
@@ -107,5 +107,5 @@ func (s *store[T]) keepOnly(listed map[objectKey]struct{}) {
 	}
 }
 
-// Resync does nothing: nobody here works off what is already known.
+// Resync does nothing.
 func (s *store[T]) Resync() error { return nil }

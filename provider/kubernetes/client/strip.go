@@ -58,8 +58,8 @@ func stripSlice(slice *discoveryv1.EndpointSlice) {
 	}
 }
 
-// stripSecret keeps type and keys, and what stands under those that are read: a Secret's only key may have any name, and
-// of several it is certificates, authorities and logins. What belongs to others is not held in memory.
+// stripSecret keeps type and keys, and the values that are used: that of a single key, and of several those of
+// certificates, authorities and logins. Others are not held in memory.
 func stripSecret(secret *corev1.Secret) {
 	stripMeta(&secret.ObjectMeta)
 	if len(secret.Data) == 1 {

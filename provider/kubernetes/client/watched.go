@@ -15,7 +15,7 @@ type Watched[T Object] struct {
 	resource Resource[T]
 	feeds    []*feed
 
-	// delivery is held while an object is replaced and everybody is told, so that all see the same order of changes.
+	// delivery is held while an object is replaced and listeners are called, so that all get the same order of changes.
 	delivery sync.Mutex
 	handlers []func(before, after T)
 
@@ -25,11 +25,11 @@ type Watched[T Object] struct {
 
 type objectKey struct{ namespace, name string }
 
-// Status is how a watch stands.
+// Status is the status of a watch.
 type Status struct {
 	// State is pending, synced, absent (the API is not served) or forbidden.
 	State dynamic.ProviderState
-	// Reason says why, without secrets; it names verb and resource when forbidden, and is empty when synced.
+	// Reason explains the status, without secrets; it names verb and resource when forbidden, and is empty when synced.
 	Reason string
 }
 
@@ -111,7 +111,7 @@ func (w *Watched[T]) Notify(handle func(before, after T)) {
 	w.handlers = append(w.handlers, handle)
 }
 
-// put keeps an object and tells everybody; the caller holds delivery.
+// put stores an object and calls the listeners; the caller holds delivery.
 func (w *Watched[T]) put(object T) {
 	key := objectKey{object.GetNamespace(), object.GetName()}
 	w.mu.RLock()
@@ -128,7 +128,7 @@ func (w *Watched[T]) put(object T) {
 	}
 }
 
-// drop forgets an object and tells everybody; the caller holds delivery.
+// drop removes an object and calls the listeners; the caller holds delivery.
 func (w *Watched[T]) drop(key objectKey) {
 	w.mu.Lock()
 	before, known := w.objects[key]

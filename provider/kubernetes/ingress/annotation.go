@@ -30,7 +30,7 @@ type branch struct {
 	children map[string]*branch
 }
 
-// place is where options stand: behind which prefix, and in which section.
+// place is the prefix and section of options.
 type place struct{ prefix, section string }
 
 // collect returns the options of one place as a node, and the annotations with its prefix that belong to no such section.
@@ -90,7 +90,7 @@ func (b *branch) node(path string) *document.Node {
 // switchedOn reports whether a value leaves the options below it in force.
 func switchedOn(value string) bool { return value == "" || strings.EqualFold(value, "true") }
 
-// scalar is a value. An option whose presence says everything needs none.
+// scalar is a value. An option that is enabled by its presence needs none.
 func (b *branch) scalar(path string) *document.Node {
 	value := b.value
 	if value == "" && (path == "tls" || path == "sticky" || path == "sticky.cookie") {
@@ -128,7 +128,7 @@ func (p place) annotation(path string) string {
 	return "annotation " + p.prefix + join(p.section, strings.ToLower(strings.NewReplacer("[", ".", "]", "").Replace(path)))
 }
 
-// unknown reports whether a problem is an option that nobody knows.
+// unknown reports whether a problem is an unknown option.
 func unknown(problem document.Problem) bool {
 	return strings.HasPrefix(problem.Reason, document.Unknown("", nil))
 }

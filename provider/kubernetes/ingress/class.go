@@ -13,7 +13,7 @@ const (
 	defaultAnnotation = networkingv1.AnnotationIsDefaultIngressClass
 )
 
-// ownClasses returns the names of classes that are ours without an IngressClass that says so.
+// ownClasses returns the names of classes that are ours without an IngressClass.
 func ownClasses() []string { return []string{"traefik", "sluice"} }
 
 // ownControllers returns the controllers of the IngressClasses that are ours.

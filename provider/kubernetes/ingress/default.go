@@ -10,27 +10,26 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 )
 
-// kindDefault is the kind of the one source that declares the default backend of all. It is no object of the cluster: it
-// stands for all Ingresses that want to be the default backend, so that one always gives way to the next at once.
+// kindDefault is the kind of the single source that declares the common default backend. It represents all Ingresses
+// with a default backend, so that one replaces the next atomically.
 const kindDefault = "DefaultBackend"
 
 // theDefault is that source.
 func theDefault() translation.Source { return translation.Source{Kind: kindDefault} }
 
-// election finds the Ingress whose default backend is that of all. It is held once for each round of translations, and
-// not at all in rounds that do not touch one that stands.
+// election selects the Ingress whose default backend is used. It is held once for each round of translations that
+// touches a candidate.
 type election struct {
 	held   bool
 	winner *networkingv1.Ingress
 }
 
-// stands reports whether an Ingress wants to answer what no rule does.
+// stands reports whether an Ingress is a candidate.
 func stands(ingress *networkingv1.Ingress) bool {
 	return ingress != nil && ingress.Spec.DefaultBackend != nil && len(ingress.Spec.Rules) == 0
 }
 
-// elected returns the first Ingress of those that stand and are ours, in the order of namespaces and names; nil when
-// there is none.
+// elected returns the first of our candidates, sorted by namespace and name; nil if there is none.
 func (p *Provider) elected() *networkingv1.Ingress {
 	if p.election.held {
 		return p.election.winner
@@ -46,7 +45,7 @@ func (p *Provider) elected() *networkingv1.Ingress {
 	return p.election.winner
 }
 
-// touchDefault passes on that an Ingress stands, or does not any more.
+// touchDefault marks the default backend as changed if an Ingress becomes or ceases to be a candidate.
 func (p *Provider) touchDefault(before, after *networkingv1.Ingress) {
 	if stands(before) || stands(after) {
 		p.memory.Touch(theDefault())
@@ -88,7 +87,7 @@ func (d *draft) addDefaultBackend() {
 	}
 }
 
-// yieldToElected tells an Ingress that stands and is not elected.
+// yieldToElected adds a verdict to a candidate that is not elected.
 func (d *draft) yieldToElected() {
 	d.result.Needs = append(d.result.Needs, theDefault())
 	winner := d.provider.elected()
@@ -103,7 +102,7 @@ func (d *draft) addHostDefault(host string, to *networkingv1.IngressBackend) {
 	if host != "" {
 		var err error
 		if rule, err = hostRule(host); err != nil {
-			return // The paths of the host say so, or there are none.
+			return // The paths of the host have it, or there are none.
 		}
 	}
 	one := route{

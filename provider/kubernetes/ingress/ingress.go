@@ -1,11 +1,8 @@
-// Package ingress is the provider "kubernetes": it translates the Ingresses of a cluster that are Sluice's to answer.
+// Package ingress is the provider "kubernetes", which translates the Ingresses of a cluster.
 //
-// In flow Ingresses, the IngressClasses that say whose they are, and the Services and Secrets to which they lead; out
-// flow dynamic.Messages with routers, services and certificates, each with a verdict where something is wrong. One
-// Ingress is translated at a time and remembered, so that a change costs what it reaches.
-//
-// The package never reads endpoints (a service names the endpoint set that another provider publishes), and never
-// writes to the cluster: Claimed says whose status is to be written.
+// Ingresses, selected by their IngressClasses, become routers, services and certificates, with a verdict for each
+// error. One Ingress is translated at a time and cached, so that a change translates only what it affects. Services
+// name the endpoint sets of another provider. Claimed lists the Ingresses whose status is to be written.
 package ingress
 
 import (
@@ -58,7 +55,7 @@ type Provider struct {
 	memory   *translation.Memory
 	// status holds a value when the status of a watch may have changed.
 	status chan struct{}
-	// trusted says that everything has been read, and nothing of it forgotten since; it belongs to Provide.
+	// trusted is set if everything has been read, and nothing of it dropped since; it is used by Provide.
 	trusted bool
 	// election and pairs belong to Provide, and are forgotten between rounds.
 	election election

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// The names of what an Ingress without rules declares: what nobody else answers.
+// Names of the objects of an Ingress without rules, the default backend.
 const (
 	defaultRouter  = "default-router"
 	defaultService = "default-backend"
@@ -25,7 +25,7 @@ func routerName(namespace, ingress, host, path string) string {
 	return normalize(namespace + "-" + ingress + "-" + host + path)
 }
 
-// hashedName tells the routers apart whose names are the same because only letters and digits count.
+// hashedName distinguishes routers whose names are equal because only letters and digits are used.
 func hashedName(name, rule string) string {
 	sum := sha256.Sum256([]byte(rule))
 	const shown = 10

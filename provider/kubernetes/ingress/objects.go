@@ -39,7 +39,7 @@ func (o oneNode) Nodes() []*corev1.Node {
 	return []*corev1.Node{o.node}
 }
 
-// touchNode passes on what concerns anybody: that the addresses of a node have changed.
+// touchNode marks sources as changed if the addresses of a node have changed.
 func (p *Provider) touchNode(before, after *corev1.Node) {
 	if !slices.Equal(backend.InternalIPs(oneNode{before}), backend.InternalIPs(oneNode{after})) {
 		p.memory.Touch(backend.AllNodes())

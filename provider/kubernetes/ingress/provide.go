@@ -10,7 +10,7 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/client"
 )
 
-// leastInterval is the shortest time between two messages where throttleDuration says nothing.
+// leastInterval is the minimum time between two messages, the default of throttleDuration.
 const leastInterval = 10 * time.Millisecond
 
 // Provide implements provider.Provider. It sends nothing but what it waits for until every watch has its first state, or
@@ -43,7 +43,7 @@ func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message)
 	}
 }
 
-// settled waits until no watch is pending, and tells meanwhile what it waits for; false says that ctx has ended.
+// settled waits until no watch is pending, and reports meanwhile what is pending; false means that ctx has ended.
 func (p *Provider) settled(ctx context.Context, messages chan<- dynamic.Message) bool {
 	told := ""
 	for {
@@ -93,8 +93,8 @@ func (p *Provider) update() (configuration *dynamic.Configuration, changed bool)
 	return p.memory.Update(p.translate)
 }
 
-// state returns how the watches stand together. Nothing works without Ingresses and Services; without the others,
-// what needs them does not.
+// state returns the combined status of the watches. Ingresses and Services are required; without others, only what
+// needs them is affected.
 func (p *Provider) state() (dynamic.ProviderState, string) {
 	required := []client.Status{p.watches.ingresses.Status(), p.watches.services.Status()}
 	others := []client.Status{p.watches.secrets.Status()}
@@ -127,7 +127,7 @@ func (p *Provider) state() (dynamic.ProviderState, string) {
 	return dynamic.StateSynced, strings.Join(reasons, "; ")
 }
 
-// pause waits; false says that ctx has ended.
+// pause waits; false means that ctx has ended.
 func pause(ctx context.Context, interval time.Duration) bool {
 	timer := time.NewTimer(interval)
 	defer timer.Stop()

@@ -23,8 +23,8 @@ const (
 // catchAll is the rule that every request satisfies.
 const catchAll = matchPrefix + `("/")`
 
-// ruleOf returns the rule of one path of an Ingress. The host and the path are somebody else's text: they stand in the
-// rule as quoted strings, out of which nothing can break.
+// ruleOf returns the rule of one path of an Ingress. Host and path are untrusted text: they are quoted strings in the
+// rule.
 func ruleOf(host string, path *networkingv1.HTTPIngressPath, options *routerOptions, strict bool) (string, error) {
 	var parts []string
 	if host != "" {

@@ -11,8 +11,8 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/backend"
 )
 
-// addService translates the Service of a backend, once for each port, and returns the name of what became of it: the
-// given one, or that of the Service and its port.
+// addService translates the Service of a backend, once for each port, and returns the name of the result: the given
+// one, or that of the Service and its port.
 func (d *draft) addService(to *networkingv1.IngressServiceBackend, name string) string {
 	written, port := portOf(to.Port)
 	if name == "" {

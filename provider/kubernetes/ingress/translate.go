@@ -23,7 +23,7 @@ type draft struct {
 	// refused is why no router of the Ingress may serve; nil when they may.
 	refused *backend.Problem
 	routes  []route
-	// backends are what the names of services stand for.
+	// backends maps names of services to their backends.
 	backends map[string]networkingv1.IngressServiceBackend
 	result   translation.Result
 }
@@ -38,7 +38,7 @@ type route struct {
 	words string
 }
 
-// translate makes of an Ingress what it declares; false says that it is not there, or not ours.
+// translate returns what an Ingress declares; false means that it does not exist or is not ours.
 func (p *Provider) translate(source translation.Source) (translation.Result, bool) {
 	if source == theDefault() {
 		return p.translateDefault()
@@ -70,7 +70,7 @@ func (p *Provider) translate(source translation.Source) (translation.Result, boo
 	return d.result, true
 }
 
-// excess says when there are more routers than may repeat what the annotations say about all of them.
+// excess returns a problem if there are too many routers for repeating the annotations.
 func (d *draft) excess() *backend.Problem {
 	routers, names := 0, len(d.options.EntryPoints)+len(d.options.Middlewares)
 	for i := range d.ingress.Spec.Rules {
@@ -117,8 +117,7 @@ func (d *draft) readAnnotations() (ignored []string) {
 	return found.ignored
 }
 
-// crossing says which of the references leads to another provider from a namespace that must not refer to one; it is
-// empty when none does.
+// crossing returns a reference to another provider from a namespace that must not refer to one; empty if there is none.
 func (p *Provider) crossing(namespace string, references []string) string {
 	allowed := p.config.CrossProviderNamespaces
 	if allowed == nil {
@@ -187,8 +186,8 @@ func (d *draft) addPath(host string, path *networkingv1.HTTPIngressPath) {
 	d.routes = append(d.routes, one)
 }
 
-// priority returns what the annotation says, else 0, which is the length of the rule. Of paths that match alike, Kubernetes
-// wants the exact one first, and by their lengths a short one would come after the prefix that is all paths: so it comes
+// priority returns the value of the annotation, else 0, which is the length of the rule. Of equal paths, Kubernetes
+// requires the exact one first, and by length a short exact path would follow the prefix of all paths: so it comes
 // right before the prefix of the same path.
 func (d *draft) priority(host string, path *networkingv1.HTTPIngressPath) int {
 	if d.options.Priority != 0 || path.PathType == nil || *path.PathType != networkingv1.PathTypeExact {
@@ -202,7 +201,7 @@ func (d *draft) priority(host string, path *networkingv1.HTTPIngressPath) int {
 	return len(rule) + 1
 }
 
-// router returns a router with what the annotations say about all of them.
+// router returns a router with the options of the annotations.
 func (d *draft) router() *dynamic.Router {
 	return &dynamic.Router{EntryPoints: d.options.EntryPoints, Middlewares: d.options.Middlewares, TLS: d.options.TLS}
 }
@@ -221,8 +220,8 @@ func (d *draft) lead(one *route, to *networkingv1.IngressBackend, name string) {
 	}
 }
 
-// observability returns what the annotations say about it, and what a router to that backend is made of. A backend that is no Service is
-// nil.
+// observability returns the options of the annotations, and the metadata of a router to that backend. A backend that is
+// no Service is nil.
 func (d *draft) observability(to *networkingv1.IngressServiceBackend) *dynamic.RouterObservability {
 	made := &dynamic.IngressMetadata{Namespace: d.ingress.Namespace, IngressName: d.ingress.Name}
 	if to != nil {

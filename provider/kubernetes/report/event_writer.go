@@ -24,7 +24,7 @@ const component = "sluice"
 // eventsResource is the resource of Events, as URLs and RBAC rules name it.
 const eventsResource = "events"
 
-// event is the content of an Event: what is said about an object.
+// event is the content of an Event.
 type event struct {
 	resource dynamic.Resource
 	// code is the Event's reason, message what kubectl describe shows beside it.
@@ -43,7 +43,7 @@ func newEvent(resource *dynamic.Resource, total summary) event {
 	return made
 }
 
-// accepts reports whether the Event says that nothing is wrong any more.
+// accepts reports whether the Event is about an accepted object.
 func (e event) accepts() bool { return e.code == dynamic.CodeAccepted }
 
 // name returns the name of the Event. It depends on the content alone, so that a repetition, also by another instance, is

@@ -175,7 +175,7 @@ func settled(status client.Status) bool { return status.State == dynamic.StateSy
 type Ingresses interface {
 	// Claimed returns them; they are shared and are not changed.
 	Claimed() iter.Seq[*networkingv1.Ingress]
-	// OnClaimed has the function called when Claimed may say something else than before.
+	// OnClaimed sets a function that is called when Claimed may have changed.
 	OnClaimed(changed func())
 }
 
@@ -200,9 +200,9 @@ type watch[T client.Object] interface {
 	Status() client.Status
 }
 
-// NewAddresses returns what the options say is to be shown on the Ingresses; nil when that is nothing. The watches of
-// the published Service and of Nodes are registered with the cluster, whose Run feeds them. A publishedService that is
-// not namespace/name is an error.
+// NewAddresses returns the addresses that the options configure for the status of Ingresses; nil if there are none. The
+// watches of the published Service and of Nodes are registered with the cluster, whose Run feeds them. A
+// publishedService that is not namespace/name is an error.
 func NewAddresses(
 	cluster *client.Cluster, ingresses Ingresses, config static.KubernetesIngress, logger telemetry.Logger,
 ) (*Addresses, error) {
@@ -234,8 +234,8 @@ func NewAddresses(
 	return a, nil
 }
 
-// namedService is the resource of one Service with all that says where it is reached, for which a right in its own
-// namespace is enough.
+// namedService is the resource of one Service with its addresses, for which a permission in its own namespace is
+// enough.
 func namedService(name string) client.Resource[*corev1.Service] {
 	return client.Resource[*corev1.Service]{
 		GroupVersion: corev1.SchemeGroupVersion, Name: "services", Kind: "Service", Namespaced: true,
@@ -247,7 +247,7 @@ func namedService(name string) client.Resource[*corev1.Service] {
 // address is what one entry of a load-balancer status shows.
 type address struct{ ip, hostname string }
 
-// now returns the addresses, sorted. Reason says why there are none, and is empty when that is not known yet.
+// now returns the addresses, sorted. reason is why there are none, and is empty if that is not known yet.
 func (a *Addresses) now() (found []address, reason string) {
 	switch {
 	case a.published != nil:
@@ -269,7 +269,7 @@ func sorted(addresses []address) []address {
 	return slices.Compact(addresses)
 }
 
-// ofService returns where the published Service is reached from outside, as its type says.
+// ofService returns the external addresses of the published Service, by its type.
 func (a *Addresses) ofService() (found []address, reason string) {
 	service, ok := a.published.Get(a.namespace, a.service)
 	if !ok {

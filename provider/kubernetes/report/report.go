@@ -37,7 +37,7 @@ type View struct {
 	Configurations []*dynamic.Configuration
 	// Verdicts holds every verdict that is not Accepted.
 	Verdicts []dynamic.Verdict
-	// Settled says that Verdicts is complete: objects of Configurations without a verdict are accepted.
+	// Settled means that Verdicts is complete: objects of Configurations without a verdict are accepted.
 	Settled bool
 	// Changed is closed when there is another View; nil when there is none any more.
 	Changed <-chan struct{}
@@ -56,7 +56,7 @@ type Metrics interface {
 	DropEvent()
 }
 
-// Options say what a Reporter is made of.
+// Options are the dependencies of a Reporter.
 type Options struct {
 	// Clients and Logger are needed.
 	Clients Clients
