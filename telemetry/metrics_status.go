@@ -7,11 +7,13 @@ import (
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/sluiceproxy/sluice/redact"
 )
 
 // ServerStatus is the health of one server of a service.
 type ServerStatus struct {
-	// Service is name@provider, URL the server's; user information in it is not shown.
+	// Service is name@provider, URL the server's, of which scheme, host and path are shown.
 	Service, URL string
 	Up           bool
 }
@@ -117,20 +119,9 @@ func (m *Metrics) CountDropped(what string, count func() uint64) {
 	}, func() float64 { return float64(count()) }))
 }
 
-// withoutUser returns the URL without user and password.
+// withoutUser returns scheme, host and path of a URL, which may hold a token in its query.
 func withoutUser(server string) string {
-	scheme, rest, found := strings.Cut(server, "://")
-	if !found {
-		return server
-	}
-	authority, path := rest, ""
-	if end := strings.IndexAny(rest, "/?#"); end >= 0 {
-		authority, path = rest[:end], rest[end:]
-	}
-	if at := strings.LastIndexByte(authority, '@'); at >= 0 {
-		authority = authority[at+1:]
-	}
-	return scheme + "://" + authority + path
+	return strings.Replace(redact.URL(server), redact.Hidden+"@", "", 1)
 }
 
 // gauges is a family of gauges that are read at each scrape.

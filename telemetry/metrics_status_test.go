@@ -42,6 +42,8 @@ func TestServersAreUpOrDown(t *testing.T) {
 		{Service: "a@file", URL: "http://10.0.0.2:80"},
 		{Service: "a@file", URL: "http://10.0.0.1:80"},
 		{Service: "b@file", URL: "https://user:pass@word@10.0.0.3/path@x", Up: true},
+		{Service: "c@file", URL: "http://10.0.0.5/path?token=hunter2#hunter2", Up: true},
+		{Service: "d@file", URL: "http://user:12/hunter2@10.0.0.6", Up: true},
 		{Service: "b@file", URL: "10.0.0.4:80", Up: true},
 	}))
 	page := scrape(t, metrics)
@@ -49,7 +51,9 @@ func TestServersAreUpOrDown(t *testing.T) {
 		`traefik_service_server_up{service="a@file",url="http://10.0.0.1:80"} 1`,
 		`traefik_service_server_up{service="a@file",url="http://10.0.0.2:80"} 0`,
 		`traefik_service_server_up{service="b@file",url="https://10.0.0.3/path@x"} 1`,
-		`traefik_service_server_up{service="b@file",url="10.0.0.4:80"} 1`)
+		`traefik_service_server_up{service="b@file",url="10.0.0.4:80"} 1`,
+		`traefik_service_server_up{service="c@file",url="http://10.0.0.5/path?xxxx#xxxx"} 1`,
+		`traefik_service_server_up{service="d@file",url="xxxx"} 1`)
 	if strings.Contains(page, "pass") {
 		t.Error("a password is shown")
 	}

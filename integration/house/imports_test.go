@@ -25,7 +25,7 @@ var layers = map[string][]string{
 
 // leaves may be imported by all; the value is what they may import.
 var leaves = map[string][]string{
-	"telemetry": {"static", "document", "clienttls"},
+	"telemetry": {"static", "document", "clienttls", "redact"},
 	"static":    {"document", "redact", "forwarded"}, // Trusted peers are parsed where options are read.
 	"dynamic":   {"document", "immutable", "redact"},
 	// Clients of collectors, container engines and middlewares' servers are made alike.

@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 )
 
 func TestASpanHasOnlySoManyAttributes(t *testing.T) {
@@ -100,6 +102,20 @@ func TestBatchesAreBounded(t *testing.T) {
 			t.Errorf("%d spans are sent, and %d of them at once", len(kept.spans), most)
 		}
 	})
+}
+
+// TestSizeHasTheTraceState demands that what a client sends as tracestate counts for the limit of the queue.
+func TestSizeHasTheTraceState(t *testing.T) {
+	long := strings.Repeat("x", 256)
+	state, err := trace.ParseTraceState("a=" + long + ",b=" + long)
+	if err != nil {
+		t.Fatal(err)
+	}
+	with := tracetest.SpanStub{SpanContext: trace.NewSpanContext(trace.SpanContextConfig{TraceState: state})}
+	without := sizeOf(tracetest.SpanStub{}.Snapshot())
+	if size := sizeOf(with.Snapshot()); size < without+int64(len(state.String())) {
+		t.Errorf("%d bytes with %d bytes of tracestate, %d without", size, len(state.String()), without)
+	}
 }
 
 // inPart is an error of a collector that took all but one span.

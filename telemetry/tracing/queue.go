@@ -72,6 +72,10 @@ func (q *spanQueue) release(spans, size int64) {
 func sizeOf(span sdktrace.ReadOnlySpan) int64 {
 	const fixed, perAttribute = 256, 48
 	size := fixed + len(span.Name()) + len(span.Status().Description)
+	span.SpanContext().TraceState().Walk(func(key, value string) bool {
+		size += len(key) + len(value) + len("=,")
+		return true
+	})
 	for _, one := range span.Attributes() {
 		size += perAttribute + len(one.Key)
 		switch one.Value.Type() {
