@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/sluiceproxy/sluice/http1"
 	"github.com/sluiceproxy/sluice/httpio/replay"
@@ -67,6 +68,11 @@ var (
 	errGaveWay = errors.New("the response gave way to another try")
 )
 
+// stallTime is how long a client must have sent nothing of its body until it counts as stalled: the endpoint is not
+// blamed then for closing the connection. The proxy waits for the client at most times of an upload, so that a shorter
+// wait would excuse endpoints that crash.
+const stallTime = time.Second
+
 // failure maps the error of a round trip to an outcome for the endpoint and an answer for the client.
 func (a *attempt) failure(phase Phase, err error) (loadbalancer.Outcome, *Error) {
 	ctx := a.request.Context()
@@ -109,7 +115,7 @@ func (a *attempt) failure(phase Phase, err error) (loadbalancer.Outcome, *Error)
 	switch {
 	case phase == NothingSent || ok && operation.Op == "dial":
 		outcome = loadbalancer.Unreachable
-	case phase == RequestSent && a.replayBody.Waited() > 0:
+	case phase == RequestSent && a.replayBody.Waited() >= stallTime:
 		// An endpoint may limit the time of an upload. A client that stalls its upload must not get it ejected.
 		outcome, failed.stalled = loadbalancer.Abandoned, true
 	}

@@ -13,37 +13,6 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// TestWaitsKeepNoMore of a body than the policy allows: an endpoint that refuses a request may go on reading it meanwhile.
-func TestWaitsKeepNoMore(t *testing.T) {
-	for _, front := range []string{"h1", "h2"} {
-		t.Run(front, func(t *testing.T) {
-			t.Parallel()
-			refused := make(chan struct{})
-			endpoints := newEndpoints(func(w http.ResponseWriter, r *http.Request) {
-				_, _ = io.ReadFull(r.Body, make([]byte, 5))
-				fails(http.StatusServiceUnavailable)(w, r)
-				_ = http.NewResponseController(w).Flush()
-				close(refused)
-				_, _ = io.Copy(io.Discard, r.Body)
-			}, good)
-			policy := statuses(t, "503")
-			policy.MaxBody, policy.InitialInterval = 100, 2*time.Second
-			g := newServers(t, setup{front: front, options: Options{Retry: policy}}, 2, endpoints)
-			reader, writer := io.Pipe()
-			go func() {
-				_, _ = io.WriteString(writer, "hello")
-				<-refused
-				_, _ = io.WriteString(writer, strings.Repeat("x", 1<<20))
-				_ = writer.Close()
-			}()
-			response, _ := g.do(t, request(t, http.MethodPut, g.url, reader))
-			equal(t, "answer", fmt.Sprint(response.StatusCode, endpoints.tries()), "503 1")
-			g.record(t)
-			g.settledDown(t)
-		})
-	}
-}
-
 // TestDeadlineWhileWaiting for the next try is a gateway time-out: the client is still there.
 func TestDeadlineWhileWaiting(t *testing.T) {
 	policy := retryAll()

@@ -5,11 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/sluiceproxy/sluice/dynamic"
-	"github.com/sluiceproxy/sluice/loadbalancer"
-	"github.com/sluiceproxy/sluice/loadbalancer/outlier"
 )
 
 // TestLargeHeads have no body behind them, and are more than is written to an endpoint of TLS at once.
@@ -66,77 +63,4 @@ func TestEndpointDiesDuringUpload(t *testing.T) {
 			})
 		}
 	}
-}
-
-// TestStalledUploads end when the endpoint closes the connection, which must not get it ejected: its clients owed the rest of their bodies.
-// A request that was there as a whole does.
-func TestStalledUploads(t *testing.T) {
-	const long = 1000
-	policy, err := outlier.NewPolicy(nil, &dynamic.OutlierDetection{
-		ConsecutiveFailures: new(1), BaseEjectionTime: 3600e9, MaxEjectionTime: 3600e9, MaxEjectedPercent: new(50),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, front := range []string{"h1", "h2", "h2c"} {
-		for _, upstream := range []string{"h1", "h2", "h2c"} {
-			t.Run(front+" "+upstream, func(t *testing.T) {
-				stalled := make(chan struct{}, 1)
-				endpoints := newEndpoints(func(w http.ResponseWriter, r *http.Request) {
-					if r.ContentLength == long {
-						wait(t, "a read of the client's body", stalled)
-					} else {
-						_, _ = io.Copy(io.Discard, r.Body)
-					}
-					closes(w, r)
-				})
-				s := setup{front: front, upstream: upstream, policies: loadbalancer.Policies{Outlier: policy}}
-				s.around = func(next http.Handler) http.Handler {
-					return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-						r.Body = &stallingBody{ReadCloser: r.Body, left: len("hello"), stalled: stalled}
-						next.ServeHTTP(w, r)
-					})
-				}
-				g := newServers(t, s, 4, endpoints)
-				for range 8 {
-					reader, writer := io.Pipe()
-					go func() { _, _ = io.WriteString(writer, "hello") }()
-					r := request(t, http.MethodPost, g.url, reader)
-					r.ContentLength = long
-					response, err := g.client.Do(r)
-					if err != nil {
-						t.Fatal(err)
-					}
-					_, _ = response.Body.Close(), writer.Close()
-					equal(t, "status", response.StatusCode, http.StatusBadGateway)
-				}
-				g.registry.Flush(time.Now())
-				equal(t, "ejections by stalled uploads", g.pool.Counters().Ejections.Load(), uint64(0))
-				response, _ := g.do(t, request(t, http.MethodPost, g.url, strings.NewReader("hello")))
-				equal(t, "status", response.StatusCode, http.StatusBadGateway)
-				g.registry.Flush(time.Now())
-				equal(t, "ejections by a whole request", g.pool.Counters().Ejections.Load(), uint64(1))
-				g.settledDown(t)
-			})
-		}
-	}
-}
-
-// stallingBody reports the read that follows the first bytes of a body.
-type stallingBody struct {
-	io.ReadCloser
-	left    int
-	stalled chan struct{}
-}
-
-func (b *stallingBody) Read(p []byte) (int, error) {
-	if b.left == 0 {
-		b.left = -1
-		b.stalled <- struct{}{}
-	}
-	n, err := b.ReadCloser.Read(p[:min(len(p), max(b.left, 1))])
-	if b.left > 0 {
-		b.left -= n
-	}
-	return n, err
 }
