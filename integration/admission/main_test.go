@@ -25,7 +25,8 @@ const static = `
 entryPoints:
   web: {address: "127.0.0.1:0"}
   websecure: {address: "127.0.0.1:0", http: {tls: {}}}
-  trusting: {address: "127.0.0.1:0", forwardedHeaders: {trustedIPs: ["127.0.0.0/8"]}, proxyProtocol: {trustedIPs: ["127.0.0.0/8"]}}
+  trusting: {address: "127.0.0.1:0", forwardedHeaders: {trustedIPs: ["127.0.0.0/8"]},
+    proxyProtocol: {trustedIPs: ["127.0.0.0/8"]}}
   traefik: {address: "127.0.0.1:0"}
 ping: {}
 api: {insecure: true}

@@ -19,7 +19,8 @@ const provided = `
 http:
   routers: {one: {rule: "Host(@any.test@)", service: one, middlewares: [token]}}
   middlewares:
-    token: {jwt: {jwksUrl: "${JWKS}", issuers: ["${ISSUER}"], audiences: ["${CLIENT}"], forwardHeaders: {X-Mail: email}}}
+    token: {jwt: {jwksUrl: "${JWKS}", issuers: ["${ISSUER}"], audiences: ["${CLIENT}"],
+      forwardHeaders: {X-Mail: email}}}
   services: {one: {loadBalancer: {servers: [{url: "http://${ONE}"}]}}}
 `
 

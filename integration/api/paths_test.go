@@ -29,7 +29,8 @@ http:
     prefix: {addPrefix: {prefix: /shop}}
     idle: {compress: {}}
   services:
-    shop: {loadBalancer: {servers: [{url: "http://${A}"}, {url: "http://${BACKEND}"}], healthCheck: {path: /, interval: 50ms}, sticky: {cookie: {name: kept}}}}
+    shop: {loadBalancer: {servers: [{url: "http://${A}"}, {url: "http://${BACKEND}"}],
+      healthCheck: {path: /, interval: 50ms}, sticky: {cookie: {name: kept}}}}
     split: {weighted: {services: [{name: shop, weight: 3}]}}
 tcp:
   routers: {db: {rule: "HostSNI(` + "`*`" + `)", service: db, entryPoints: [web]}}

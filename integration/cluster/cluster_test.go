@@ -193,7 +193,8 @@ spec:
   names: {kind: Gate, plural: gates, singular: gate, listKind: GateList}
   scope: Namespaced
   versions:
-  - {name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object, properties: {wide: {type: boolean}}}}}
+  - {name: v1, served: true, storage: true,
+      schema: {openAPIV3Schema: {type: object, properties: {wide: {type: boolean}}}}}
 ---
 apiVersion: test.sluice.dev/v1
 kind: Gate

@@ -16,7 +16,8 @@ apiVersion: v1
 kind: Pod
 metadata:
   name: lone
-  annotations: {test.sluice.dev/run: %q, test.sluice.dev/on-stop: %q, test.sluice.dev/drain: 400ms, test.sluice.dev/restart-after: 100ms}
+  annotations: {test.sluice.dev/run: %q, test.sluice.dev/on-stop: %q, test.sluice.dev/drain: 400ms,
+    test.sluice.dev/restart-after: 100ms}
 spec:
   terminationGracePeriodSeconds: 2
   containers: [{name: web, image: web, ports: [{containerPort: 8080}]}]

@@ -26,7 +26,8 @@ providers:
 const shop = `
 http:
   routers:
-    shop: {rule: "Host(@shop.example.com@) && PathPrefix(@/api@)", service: shop, middlewares: [guard, strip], entryPoints: [web]}
+    shop: {rule: "Host(@shop.example.com@) && PathPrefix(@/api@)", service: shop, middlewares: [guard, strip],
+      entryPoints: [web]}
     split: {rule: "Host(@split.example.com@)", service: split, entryPoints: [web]}
     mirrored: {rule: "Host(@mirrored.example.com@)", service: mirrored, entryPoints: [web]}
     team: {rule: "Host(@team.example.com@) && Header(@X-Team@, @blue@)", service: cart, entryPoints: [web]}
@@ -34,9 +35,11 @@ http:
     secure: {rule: "Host(@secure.example.com@)", service: shop, entryPoints: [websecure]}
     broken: {rule: "Host(@broken.example.com@)", service: shop, middlewares: [jwt-shop], entryPoints: [web]}
     bad: {rule: "Host(@bad.example.com@", service: shop, entryPoints: [web]}
-    "<img src=x onerror=alert(1)>": {rule: "Path(@/<script>alert(2)</script>@)", service: shop, middlewares: ["<b onclick=alert(5)>"], entryPoints: [web]}
+    "<img src=x onerror=alert(1)>": {rule: "Path(@/<script>alert(2)</script>@)", service: shop,
+      middlewares: ["<b onclick=alert(5)>"], entryPoints: [web]}
   services:
-    shop: {loadBalancer: {strategy: p2c, servers: [{url: "${A}"}, {url: "${B}"}, {url: "http://127.0.0.1:1"}], healthCheck: {path: /, interval: 500ms}}}
+    shop: {loadBalancer: {strategy: p2c, servers: [{url: "${A}"}, {url: "${B}"}, {url: "http://127.0.0.1:1"}],
+      healthCheck: {path: /, interval: 500ms}}}
     cart: {loadBalancer: {servers: [{url: "${B}"}]}}
     split: {weighted: {services: [{name: shop, weight: 3}, {name: cart, weight: 1}]}}
     mirrored: {mirroring: {service: split, mirrors: [{name: cart, percent: 20}]}}

@@ -12,15 +12,20 @@ import (
 const gallery = `
 http:
   routers:
-    shop: {rule: "Host(@shop.example.com@) && PathPrefix(@/api@)", service: shop, middlewares: [guard, strip], entryPoints: [web]}
-    checkout: {rule: "Host(@shop.example.com@) && PathPrefix(@/checkout@) && !Header(@X-Canary@, @yes@)", service: checkout, middlewares: [guard], entryPoints: [web]}
-    canary: {rule: "Host(@shop.example.com@) && PathPrefix(@/checkout@)", service: canary, middlewares: [guard], entryPoints: [web]}
+    shop: {rule: "Host(@shop.example.com@) && PathPrefix(@/api@)", service: shop, middlewares: [guard, strip],
+      entryPoints: [web]}
+    checkout: {rule: "Host(@shop.example.com@) && PathPrefix(@/checkout@) && !Header(@X-Canary@, @yes@)",
+      service: checkout, middlewares: [guard], entryPoints: [web]}
+    canary: {rule: "Host(@shop.example.com@) && PathPrefix(@/checkout@)", service: canary, middlewares: [guard],
+      entryPoints: [web]}
     search: {rule: "Host(@search.example.com@)", service: search, entryPoints: [web]}
     reports: {rule: "Host(@reports.example.com@)", service: reports, entryPoints: [web]}
     accounts: {rule: "Host(@accounts.example.com@)", service: shop, middlewares: [single-sign-on], entryPoints: [web]}
-    accounts-api: {rule: "Host(@api.example.com@) && PathPrefix(@/accounts@)", service: shop, middlewares: [single-sign-on], entryPoints: [web]}
+    accounts-api: {rule: "Host(@api.example.com@) && PathPrefix(@/accounts@)", service: shop,
+      middlewares: [single-sign-on], entryPoints: [web]}
   services:
-    shop: {loadBalancer: {strategy: leasttime, servers: [{url: "${A}"}, {url: "${B}"}, {url: "http://127.0.0.1:1"}], healthCheck: {path: /, interval: 500ms}}}
+    shop: {loadBalancer: {strategy: leasttime, servers: [{url: "${A}"}, {url: "${B}"}, {url: "http://127.0.0.1:1"}],
+      healthCheck: {path: /, interval: 500ms}}}
     checkout: {loadBalancer: {strategy: p2c, servers: [{url: "${A}"}, {url: "${B}"}]}}
     search: {loadBalancer: {strategy: p2c, servers: [{url: "${B}"}, {url: "${A}"}]}}
     canary: {weighted: {services: [{name: checkout, weight: 95}, {name: shop, weight: 5}]}}

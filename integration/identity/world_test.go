@@ -37,7 +37,8 @@ providers: {file: {directory: "${DYNAMIC}"}}
 
 // middlewares are those that tell services who a client is, by the kinds of rows. A kind without one has none.
 const middlewares = `
-    basic: {basicAuth: {users: ["ann:{SHA}L55TUjtiq8FBorTWAZ0jy6g129A="], headerField: X-Forwarded-User, removeHeader: true}}
+    basic: {basicAuth: {users: ["ann:{SHA}L55TUjtiq8FBorTWAZ0jy6g129A="], headerField: X-Forwarded-User,
+      removeHeader: true}}
     digest: {digestAuth: {users: ["ann:traefik:394ae5fa7a61c063132a0018b9eb080e"], headerField: X-Digest-User}}
     forward:
       forwardAuth:

@@ -60,7 +60,8 @@ spec:
   template:
     metadata:
       labels: {app: NAME}
-      annotations: {test.sluice.dev/on-stop: STOP, test.sluice.dev/drain: 3s, test.sluice.dev/ready-after: 100ms, round: "ROUND"}
+      annotations: {test.sluice.dev/on-stop: STOP, test.sluice.dev/drain: 3s, test.sluice.dev/ready-after: 100ms,
+        round: "ROUND"}
     spec:
       terminationGracePeriodSeconds: GRACE
       containers: [{name: web, image: web, ports: [{containerPort: 8080}]}]

@@ -52,6 +52,7 @@ func ingress(namespace, host, service string) string {
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata: {name: %[3]s, namespace: %[1]s}
-spec: {rules: [{host: %[2]s, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: %[3]s, port: {number: 80}}}}]}}]}
+spec: {rules: [{host: %[2]s, http: {paths: [{path: /, pathType: Prefix,
+  backend: {service: {name: %[3]s, port: {number: 80}}}}]}}]}
 `, namespace, host, service)
 }

@@ -16,7 +16,8 @@ func TestMain(m *testing.M) { os.Exit(cluster.Main(m)) }
 
 // static is what most tests start Sluice with.
 const static = `
-entryPoints: {web: {address: "127.0.0.1:0"}, websecure: {address: "127.0.0.1:0", http: {tls: {}}}, traefik: {address: "127.0.0.1:0"}}
+entryPoints: {web: {address: "127.0.0.1:0"}, websecure: {address: "127.0.0.1:0", http: {tls: {}}},
+  traefik: {address: "127.0.0.1:0"}}
 ping: {}
 api: {}
 metrics: {prometheus: {}}

@@ -30,9 +30,11 @@ http:
     hourly: {rule: "PathPrefix(` + "`/hourly`" + `)", service: one, middlewares: [hourly]}
   middlewares:
     quick:
-      rateLimit: {average: 100, burst: 100, sourceCriterion: {requestHeaderName: X-Key}, redis: {endpoints: ["${REDIS}"]}}
+      rateLimit: {average: 100, burst: 100, sourceCriterion: {requestHeaderName: X-Key},
+        redis: {endpoints: ["${REDIS}"]}}
     hourly:
-      rateLimit: {average: 1, period: 1h, burst: 20, sourceCriterion: {requestHeaderName: X-Key}, redis: {endpoints: ["${REDIS}"]}}
+      rateLimit: {average: 1, period: 1h, burst: 20, sourceCriterion: {requestHeaderName: X-Key},
+        redis: {endpoints: ["${REDIS}"]}}
   services: {one: {loadBalancer: {servers: [{url: "http://${BACKEND}"}]}}}
 `
 

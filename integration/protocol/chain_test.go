@@ -31,6 +31,7 @@ const chain = `
     stripped-regex: {stripPrefixRegex: {regex: ["/never/[0-9]+"]}}
     replaced: {replacePathRegex: {regex: "^/never/(.*)$", replacement: "/ever/$1"}}
     redirected: {redirectRegex: {regex: "^https?://never[.]test/", replacement: "https://ever.test/"}}
-    fields: {headers: {customRequestHeaders: {X-Forwarded-Prefix: "", X-Never: ""}, customResponseHeaders: {X-Never: ""}, accessControlAllowOriginList: ["https://app.test"]}}
+    fields: {headers: {customRequestHeaders: {X-Forwarded-Prefix: "", X-Never: ""},
+      customResponseHeaders: {X-Never: ""}, accessControlAllowOriginList: ["https://app.test"]}}
     again: {retry: {attempts: 2, disableRetryOnNetworkError: true, status: ["598"]}}
 `

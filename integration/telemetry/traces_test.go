@@ -48,7 +48,8 @@ func sending(collector string, rate float64) string {
 log: {level: DEBUG, otlp: {serviceName: own, %[1]s}}
 accessLog: {format: json, otlp: {serviceName: access, %[1]s}}
 metrics: {otlp: {serviceName: edge, addRoutersLabels: true, pushInterval: 200ms, %[1]s}}
-tracing: {serviceName: edge, sampleRate: %[2]v, capturedRequestHeaders: [X-Kept], capturedResponseHeaders: [X-Backend], safeQueryParams: [page], otlp: {%[1]s}}
+tracing: {serviceName: edge, sampleRate: %[2]v, capturedRequestHeaders: [X-Kept], capturedResponseHeaders: [X-Backend],
+  safeQueryParams: [page], otlp: {%[1]s}}
 `, collector, rate)
 }
 

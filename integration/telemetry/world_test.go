@@ -54,7 +54,8 @@ http:
   services:
     shop: {loadBalancer: {servers: [{url: "http://${SHOP}"}]}}
     counted: {loadBalancer: {servers: [{url: "http://${SHOP}"}]}}
-    flaky: {loadBalancer: {servers: [{url: "http://${REFUSED}"}, {url: "http://${SHOP}"}], passiveHealthCheck: {maxFailedAttempts: 100000}}}
+    flaky: {loadBalancer: {servers: [{url: "http://${REFUSED}"}, {url: "http://${SHOP}"}],
+      passiveHealthCheck: {maxFailedAttempts: 100000}}}
     empty: {loadBalancer: {servers: []}}
     refused: {loadBalancer: {servers: [{url: "http://${REFUSED}"}]}}
     late: {loadBalancer: {servers: [{url: "http://${SHOP}"}], serversTransport: impatient}}
