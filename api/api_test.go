@@ -63,8 +63,10 @@ func TestAPI(t *testing.T) {
 			"GET", "/api/explain?url=http://a/", 200,
 			"{\"router\":\"a@file\",\"rule\":\"Host(`a`) && PathPrefix(`/`)\"}",
 		},
-		{"explain without a URL", Options{Explain: all.Explain}, "GET", "/api/explain", 400, `{"message":"query: url is missing"}`},
-		{"explain a bad URL", Options{Explain: all.Explain}, "GET", "/api/explain?url=bad", 400, `{"message":"bad has no host"}`},
+		{"explain without a URL", Options{Explain: all.Explain}, "GET", "/api/explain", 400,
+			`{"message":"query: url is missing"}`},
+		{"explain a bad URL", Options{Explain: all.Explain}, "GET", "/api/explain?url=bad", 400,
+			`{"message":"bad has no host"}`},
 		{
 			"explain with a bad header",
 			Options{Explain: all.Explain},
@@ -146,7 +148,9 @@ func TestExplainQuestion(t *testing.T) {
 }
 
 func TestAnswerThatIsNoJSON(t *testing.T) {
-	answer := ask(t, New(Options{State: fixed{}, Routes: func() any { return func() {} }, Logger: telemetry.Discard{}}), http.MethodGet,
+	answer := ask(t, New(Options{State: fixed{}, Routes: func() any {
+		return func() {}
+	}, Logger: telemetry.Discard{}}), http.MethodGet,
 		"/api/routes")
 	if answer.Code != http.StatusInternalServerError || !strings.Contains(answer.Body.String(), "cannot be written") {
 		t.Errorf("answer = %d %s", answer.Code, answer.Body)

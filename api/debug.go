@@ -5,7 +5,7 @@ import (
 	"expvar"
 	"fmt"
 	"net/http"
-	"net/http/pprof" //nolint:gosec // nolint:gosec // The default mux, to which it adds routes, is not served.
+	"net/http/pprof" //nolint:gosec // The default mux, to which it adds routes, is not served.
 	"net/url"
 	"runtime"
 	profiles "runtime/pprof"

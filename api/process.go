@@ -117,13 +117,16 @@ func (h *handler) overview(w http.ResponseWriter, _ *http.Request) {
 		Features     features      `json:"features"`
 		Providers    []string      `json:"providers,omitempty"`
 	}{
-		HTTP: protocol{Routers: v.routers.statusCounts(), Services: v.services.statusCounts(), Middlewares: v.middlewares.statusCounts()},
+		HTTP: protocol{Routers: v.routers.statusCounts(), Services: v.services.statusCounts(),
+			Middlewares: v.middlewares.statusCounts()},
 		TCP: protocol{
-			Routers: v.unsupported[dynamic.KindTCPRouter].statusCounts(), Services: v.unsupported[dynamic.KindTCPService].statusCounts(),
+			Routers:     v.unsupported[dynamic.KindTCPRouter].statusCounts(),
+			Services:    v.unsupported[dynamic.KindTCPService].statusCounts(),
 			Middlewares: v.unsupported[dynamic.KindTCPMiddleware].statusCounts(),
 		},
 		UDP: protocol{
-			Routers: v.unsupported[dynamic.KindUDPRouter].statusCounts(), Services: v.unsupported[dynamic.KindUDPService].statusCounts(),
+			Routers:  v.unsupported[dynamic.KindUDPRouter].statusCounts(),
+			Services: v.unsupported[dynamic.KindUDPService].statusCounts(),
 		},
 		Certificates: countCertificates(h.certificates()),
 		Features:     featuresOf(h.options.Static),

@@ -1,6 +1,6 @@
-// Package canonical defines the canonical form of a request's host and path. Rules, matching, middlewares and forwarding
-// all use this form and change it through this package only, so that a request is forwarded with the path by which it
-// was routed.
+// Package canonical defines the canonical form of a request's host and path. Rules, matching, middlewares and
+// forwarding all use this form and change it through this package only, so that a request is forwarded with the path by
+// which it was routed.
 //
 // [Policy.Normalize] turns the received request target into a [Target] (the path to forward and the path to route by),
 // and [Host] the received Host value into a host.
@@ -8,11 +8,11 @@
 // # Escaped path and routing path
 //
 // The escaped path is forwarded. It is the received path, byte for byte, except for four normalisations:
-// percent-encodings of unreserved characters are decoded (RFC 3986 section 6.2.2.2), the digits of the others are
-// upper case (6.2.2.1), bytes that are invalid in a path are percent-encoded, and with [Policy.Sanitize] dot segments
-// and empty segments are removed. The routing path is matched with rules: it is the escaped path with every
-// percent-encoding decoded except those of reserved characters and of "%" itself, which stay encoded in upper case. Each
-// determines the other, so that route(forwarded) == route(received).
+// percent-encodings of unreserved characters are decoded (RFC 3986 section 6.2.2.2), the digits of the others are upper
+// case (6.2.2.1), bytes that are invalid in a path are percent-encoded, and with [Policy.Sanitize] dot segments and
+// empty segments are removed. The routing path is matched with rules: it is the escaped path with every
+// percent-encoding decoded except those of reserved characters and of "%" itself, which stay encoded in upper case.
+// Each determines the other, so that route(forwarded) == route(received).
 //
 // # Examples
 //
@@ -44,6 +44,6 @@
 //	CONNECT h:443, CONNECT /p   refused, status 501                      this is no forward proxy
 //	anything else without /     refused
 //
-// Servers refuse invalid hosts (RFC 3986), see [ValidAuthority]: "h:http", "h:99999", ":80", "[::1", "[::1%25eth0]". The
-// [Host] of "EXAMPLE.com.:8080" is "example.com", that of "[::1]:80" is "::1".
+// Servers refuse invalid hosts (RFC 3986), see [ValidAuthority]: "h:http", "h:99999", ":80", "[::1", "[::1%25eth0]".
+// The [Host] of "EXAMPLE.com.:8080" is "example.com", that of "[::1]:80" is "::1".
 package canonical

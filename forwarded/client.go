@@ -25,8 +25,8 @@ type ClientStrategy struct {
 //     elements count. It must not be negative, and takes precedence over excludedIPs.
 //   - excludedIPs, addresses and CIDR prefixes, selects the first address from the right that is not among them. Empty
 //     elements do not count.
-//   - ipv6Subnet, a prefix length from 1 to 128, maps all IPv6 addresses of one subnet to its first. nil disables it. It
-//     has no effect on excludedIPs.
+//   - ipv6Subnet, a prefix length from 1 to 128, maps all IPv6 addresses of one subnet to its first. nil disables it.
+//     It has no effect on excludedIPs.
 //
 // The error begins with the name of the option that is wrong.
 func NewClientStrategy(depth int, excludedIPs []string, ipv6Subnet *int) (ClientStrategy, error) {

@@ -20,8 +20,8 @@ import (
 //   - Upgrade, unless Connection asks for it too. Then both stay ("Connection: Upgrade"), without h2c, which is never
 //     upgraded to.
 //
-// It applies to responses too, except that the caller handles Upgrade: servers advertise protocols with it, to which the
-// client of another connection cannot switch.
+// It applies to responses too, except that the caller handles Upgrade: servers advertise protocols with it, to which
+// the client of another connection cannot switch.
 //
 // It is called once when a request arrives, before anything is set that a client must not remove, and once when it is
 // forwarded. Calling it again changes nothing, except that with another keepConnection what was kept goes.

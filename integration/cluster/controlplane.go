@@ -69,8 +69,8 @@ func (p *controlPlane) launch() (pid int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	defer log.Close()                                   //nolint:errcheck // nolint:errcheck // inherited by the process
-	command := exec.Command(os.Getenv(programVariable), //nolint:noctx // nolint:noctx // outlives the test that starts it
+	defer log.Close()                                   //nolint:errcheck // inherited by the process
+	command := exec.Command(os.Getenv(programVariable), //nolint:noctx // outlives the test that starts it
 		"-dir", p.folder, "-address", apiAddress, "-port", apiPort, "-services", serviceRange+","+serviceRange6)
 	command.Stdout, command.Stderr = log, log
 	if err := command.Start(); err != nil {

@@ -15,8 +15,8 @@
 //   - 198.18.0.0/16: pods of nodes with thousands of them, and other listeners of tests
 //   - 198.19.0.0/16: ClusterIPs. There is no kube-proxy, so they are unreachable unless the test listens there
 //
-// Thousands of Services should have clusterIP: None, since the API server counts all ClusterIPs for each allocation, and
-// a Deployment of hundreds a maxSurge of more than one pod, since each step of a rollout takes some 100 ms.
+// Thousands of Services should have clusterIP: None, since the API server counts all ClusterIPs for each allocation,
+// and a Deployment of hundreds a maxSurge of more than one pod, since each step of a rollout takes some 100 ms.
 //
 // The tests of a binary use its control plane one after the other; the objects of a test are removed at its end. The
 // namespace needs root; otherwise the tests are skipped. No package of the product is imported.

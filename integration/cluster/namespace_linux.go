@@ -83,7 +83,7 @@ func tell(kind, flags uint16, body []byte) error {
 	if err != nil {
 		return err
 	}
-	defer syscall.Close(socket) //nolint:errcheck // nolint:errcheck // nothing is lost
+	defer syscall.Close(socket) //nolint:errcheck // nothing is lost
 	kernel := &syscall.SockaddrNetlink{Family: syscall.AF_NETLINK}
 	if err := syscall.Bind(socket, kernel); err != nil {
 		return err

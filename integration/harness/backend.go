@@ -65,7 +65,7 @@ func StartBackend(t testing.TB, name string, authority *Authority) *Backend {
 // serve listens on loopback with HTTP/1.1 and the protocols given, and returns the address.
 func serve(t testing.TB, handler http.Handler, protocols *http.Protocols, settings *tls.Config) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // nolint:noctx // closed with the server
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed with the server
 	if err != nil {
 		t.Fatal(err)
 	}

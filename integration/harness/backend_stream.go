@@ -133,7 +133,7 @@ func (b *Backend) websocket(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // Accept has answered
 	}
-	defer connection.CloseNow() //nolint:errcheck // nolint:errcheck // closed either way
+	defer connection.CloseNow() //nolint:errcheck // closed either way
 	connection.SetReadLimit(8 << 20)
 	for {
 		kind, message, err := connection.Read(r.Context())

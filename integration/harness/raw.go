@@ -63,7 +63,7 @@ func (r *Raw) End() {
 func (r *Raw) Rest() string {
 	r.t.Helper()
 	rest, err := io.ReadAll(r.reader)
-	if timeout, ok := err.(net.Error); ok && timeout.Timeout() { //nolint:errorlint // nolint:errorlint // not wrapped by Read
+	if timeout, ok := err.(net.Error); ok && timeout.Timeout() { //nolint:errorlint // not wrapped by Read
 		r.t.Errorf("the connection stays open: %v", err)
 	}
 	return string(rest)

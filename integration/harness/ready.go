@@ -55,7 +55,7 @@ func (s *Sluice) readiness(ctx context.Context, address string) (Readiness, erro
 	if err != nil {
 		return answer, err
 	}
-	defer response.Body.Close() //nolint:errcheck // nolint:errcheck // already read
+	defer response.Body.Close() //nolint:errcheck // already read
 	answer.Status = response.StatusCode
 	return answer, json.NewDecoder(response.Body).Decode(&answer)
 }

@@ -102,7 +102,7 @@ func replacer(dir, dynamic string, vars map[string]string) *strings.Replacer {
 
 func (s *Sluice) launch(args []string, setup Setup) {
 	s.t.Helper()
-	s.command = exec.Command(Binary(s.t), args...) //nolint:noctx // nolint:noctx // ends by a signal, not by being killed
+	s.command = exec.Command(Binary(s.t), args...) //nolint:noctx // ends by a signal, not by being killed
 	s.command.Stdout, s.command.Stderr = s.Log, s.Log
 	if setup.Stdout != nil {
 		s.command.Stdout = setup.Stdout

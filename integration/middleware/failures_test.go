@@ -162,7 +162,8 @@ func (c combination) view(client *harness.Client, endpoint *upstream) string {
 		view += fmt.Sprint(", asked ", endpoint.count(host))
 	}
 	if c.column.name == "circuitBreaker" {
-		_ = send() // The breaker evaluates its condition periodically, and may not have done so after the end of the first response.
+		// The breaker evaluates its condition periodically, and may not have done so after the end of the first response.
+		_ = send()
 		view += ", later " + send()
 	}
 	return view

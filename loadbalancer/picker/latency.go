@@ -157,7 +157,7 @@ func (l *Latency) at(latency float64, idle int32) speed {
 	return s
 }
 
-func tickOf(now time.Duration) uint32 { return uint32(uint64(now) >> tickBits) } //nolint:gosec // nolint:gosec // wraps around, see tickBits
+func tickOf(now time.Duration) uint32 { return uint32(uint64(now) >> tickBits) } //nolint:gosec // wraps around, see tickBits
 
 // idleSince returns how many ticks have passed since the one in the upper half; samples that overtake one
 // another are 0.

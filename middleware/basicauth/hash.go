@@ -2,7 +2,7 @@ package basicauth
 
 import (
 	"crypto/rand"
-	"crypto/sha1" //nolint:gosec // nolint:gosec // required by the form {SHA} of password files
+	"crypto/sha1" //nolint:gosec // required by the form {SHA} of password files
 	"crypto/subtle"
 	"encoding/base64"
 	"errors"

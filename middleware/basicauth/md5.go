@@ -1,7 +1,7 @@
 package basicauth
 
 import (
-	"crypto/md5" //nolint:gosec // nolint:gosec // required by the form $apr1$ of password files
+	"crypto/md5" //nolint:gosec // required by the form $apr1$ of password files
 )
 
 const (

@@ -68,8 +68,9 @@ func TestNew(t *testing.T) {
 func TestReadme(t *testing.T) {
 	config := middlewaretest.Examples(t, "README.md")["whole-bodies"].Buffering
 	want := &dynamic.Buffering{
-		MaxRequestBodyBytes: 2_000_000, MemRequestBodyBytes: 1_000_000, MaxResponseBodyBytes: 5_000_000, MemResponseBodyBytes: 1_000_000,
-		RetryExpression: "IsNetworkError() && Attempts() < 3",
+		MaxRequestBodyBytes: 2_000_000, MemRequestBodyBytes: 1_000_000, MaxResponseBodyBytes: 5_000_000,
+		MemResponseBodyBytes: 1_000_000,
+		RetryExpression:      "IsNetworkError() && Attempts() < 3",
 	}
 	if diff := cmp.Diff(want, config); diff != "" {
 		t.Error(diff)
@@ -120,20 +121,29 @@ type response struct {
 func wholeResponses() []response {
 	return []response{
 		{"nothing", "GET", dynamic.Buffering{}, func(http.ResponseWriter, *http.Request) {}, "200 ", ""},
-		{"fields and nothing", "GET", dynamic.Buffering{}, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("X-A", "a") }, "200 X-A=a ", ""},
-		{"a body", "GET", dynamic.Buffering{}, func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "a") }, "200 Content-Length=1 a", ""},
-		{"a status without a body", "GET", dynamic.Buffering{}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(404) }, "404 Content-Length=0 ", ""},
+		{"fields and nothing", "GET", dynamic.Buffering{}, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("X-A", "a")
+		}, "200 X-A=a ", ""},
+		{"a body", "GET", dynamic.Buffering{}, func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "a")
+		}, "200 Content-Length=1 a", ""},
+		{"a status without a body", "GET", dynamic.Buffering{}, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(404)
+		}, "404 Content-Length=0 ", ""},
 		{"no content", "GET", dynamic.Buffering{}, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(204)
 			if _, err := w.Write([]byte("a")); !errors.Is(err, http.ErrBodyNotAllowed) {
 				panic(err)
 			}
 		}, "204 ", ""},
-		{"HEAD", "HEAD", dynamic.Buffering{}, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(200) }, "200 ", ""},
-		{"HEAD with a length beyond the limit", "HEAD", dynamic.Buffering{MaxResponseBodyBytes: 10}, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Length", "3000")
+		{"HEAD", "HEAD", dynamic.Buffering{}, func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(200)
-		}, "200 Content-Length=3000 ", ""},
+		}, "200 ", ""},
+		{"HEAD with a length beyond the limit", "HEAD", dynamic.Buffering{MaxResponseBodyBytes: 10},
+			func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Length", "3000")
+				w.WriteHeader(200)
+			}, "200 Content-Length=3000 ", ""},
 		{"the first status, the fields by then", "GET", dynamic.Buffering{}, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("X-A", "a")
 			w.WriteHeader(201)
@@ -164,18 +174,21 @@ func limitedResponses() []response {
 		{"on disk", "GET", dynamic.Buffering{MemResponseBodyBytes: 1000}, func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, big)
 		}, "200 Content-Length=3000 " + big, ""},
-		{"exactly the limit", "GET", dynamic.Buffering{MaxResponseBodyBytes: 3000}, func(w http.ResponseWriter, _ *http.Request) {
+		{"exactly the limit", "GET", dynamic.Buffering{MaxResponseBodyBytes: 3000}, func(w http.ResponseWriter,
+			_ *http.Request) {
 			_, _ = io.WriteString(w, big)
 		}, "200 Content-Length=3000 " + big, ""},
-		{"beyond the limit", "GET", dynamic.Buffering{MaxResponseBodyBytes: 2999, MemResponseBodyBytes: 1000}, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Set-Cookie", "leak=1")
-			for range 3 {
-				if _, err := io.WriteString(w, big[:1000]); err != nil {
-					panic(http.ErrAbortHandler)
+		{"beyond the limit", "GET", dynamic.Buffering{MaxResponseBodyBytes: 2999, MemResponseBodyBytes: 1000},
+			func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Set-Cookie", "leak=1")
+				for range 3 {
+					if _, err := io.WriteString(w, big[:1000]); err != nil {
+						panic(http.ErrAbortHandler)
+					}
 				}
-			}
-		}, "500 Internal Server Error\n", "the response's body is larger than maxResponseBodyBytes, 2999"},
-		{"beyond the limit by its length", "GET", dynamic.Buffering{MaxResponseBodyBytes: 2999}, func(w http.ResponseWriter, _ *http.Request) {
+			}, "500 Internal Server Error\n", "the response's body is larger than maxResponseBodyBytes, 2999"},
+		{"beyond the limit by its length", "GET", dynamic.Buffering{MaxResponseBodyBytes: 2999}, func(w http.ResponseWriter,
+			_ *http.Request) {
 			w.Header().Set("Content-Length", "3000")
 			if _, err := w.Write([]byte("a")); err == nil {
 				panic("it is taken")
@@ -187,12 +200,15 @@ func limitedResponses() []response {
 			telemetry.RecordFrom(r.Context()).Reason = "endpoint: EOF"
 			panic(http.ErrAbortHandler)
 		}, "502 Bad Gateway\n", "the response broke off: endpoint: EOF"},
-		{"aborted before anything", "GET", dynamic.Buffering{}, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "panic: net/http: abort Handler", ""},
+		{"aborted before anything", "GET", dynamic.Buffering{}, func(http.ResponseWriter, *http.Request) {
+			panic(http.ErrAbortHandler)
+		}, "panic: net/http: abort Handler", ""},
 		{"a bug", "GET", dynamic.Buffering{MemResponseBodyBytes: 1}, func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, big)
 			panic("bug")
 		}, "panic: bug", ""},
-		{"server-sent events beyond the limit", "GET", dynamic.Buffering{MaxResponseBodyBytes: 2}, func(w http.ResponseWriter, _ *http.Request) {
+		{"server-sent events beyond the limit", "GET", dynamic.Buffering{MaxResponseBodyBytes: 2}, func(w http.ResponseWriter,
+			_ *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
 			_, _ = io.WriteString(w, "ab")
 			if _, err := io.WriteString(w, "c"); err == nil {
@@ -227,11 +243,13 @@ func TestResponses(t *testing.T) {
 func TestNoRoom(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "missing"))
 	step := newBuffering(t, dynamic.Buffering{MemRequestBodyBytes: 4, MemResponseBodyBytes: 4})
-	for body, want := range map[string]string{"abcd": "500 Internal Server Error\n", "abcde": "500 Internal Server Error\n", "abc": "200 Content-Length=4 abc."} {
-		got := serve(step, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body)), func(w http.ResponseWriter, r *http.Request) {
-			text, _ := io.ReadAll(r.Body)
-			_, _ = io.WriteString(w, string(text)+".")
-		})
+	for body, want := range map[string]string{"abcd": "500 Internal Server Error\n",
+		"abcde": "500 Internal Server Error\n", "abc": "200 Content-Length=4 abc."} {
+		got := serve(step, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(body)),
+			func(w http.ResponseWriter, r *http.Request) {
+				text, _ := io.ReadAll(r.Body)
+				_, _ = io.WriteString(w, string(text)+".")
+			})
 		if got != want {
 			t.Errorf("%s: got %q", body, got)
 		}
@@ -245,7 +263,8 @@ func TestRequests(t *testing.T) {
 	look := func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
 		empty()
-		_, _ = fmt.Fprintf(w, "%d of %d %v %v %q", len(body), r.ContentLength, r.TransferEncoding, err, r.Header.Get("Expect"))
+		_, _ = fmt.Fprintf(w, "%d of %d %v %v %q", len(body), r.ContentLength, r.TransferEncoding, err,
+			r.Header.Get("Expect"))
 	}
 	broken, stalled := errors.New("broken"), io.ErrUnexpectedEOF
 	for _, test := range []struct {
@@ -275,7 +294,8 @@ func TestRequests(t *testing.T) {
 				body = io.MultiReader(body, iotest.ErrReader(test.err))
 			}
 			record := new(telemetry.Record)
-			r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodPost, "/", onlyReader{body})
+			r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodPost, "/",
+				onlyReader{body})
 			r.ContentLength = test.length
 			r.Header.Set("Expect", "100-continue")
 			if test.length < 0 {
@@ -316,7 +336,8 @@ func TestRetries(t *testing.T) {
 	} {
 		for _, breaks := range []bool{false, true} {
 			tries := 0
-			step := newBuffering(t, dynamic.Buffering{RetryExpression: test.expression, MemRequestBodyBytes: 2, MemResponseBodyBytes: 2})
+			step := newBuffering(t, dynamic.Buffering{RetryExpression: test.expression, MemRequestBodyBytes: 2,
+				MemResponseBodyBytes: 2})
 			r := httptest.NewRequestWithContext(t.Context(), test.method, "/path", strings.NewReader("body"))
 			r.Header.Set("X-Request", "received")
 			got := serve(step, r, func(w http.ResponseWriter, r *http.Request) {
@@ -367,7 +388,8 @@ func TestRetriesEnd(t *testing.T) {
 	} {
 		tries := 0
 		ctx, cancel := context.WithCancel(t.Context())
-		serve(step, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil), func(w http.ResponseWriter, _ *http.Request) {
+		serve(step, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil), func(w http.ResponseWriter,
+			_ *http.Request) {
 			tries++
 			handler(cancel, w)
 		})
@@ -382,7 +404,8 @@ func TestRetriesEnd(t *testing.T) {
 func TestForgottenResponses(t *testing.T) {
 	step := newBuffering(t, dynamic.Buffering{RetryExpression: "Attempts() < 2"})
 	written, tries := 0, 0
-	serve(step, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), func(w http.ResponseWriter, _ *http.Request) {
+	serve(step, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil), func(w http.ResponseWriter,
+		_ *http.Request) {
 		if tries++; tries > 1 {
 			return
 		}
@@ -405,7 +428,8 @@ func TestRecord(t *testing.T) {
 		record := &telemetry.Record{Released: true}
 		ctx := telemetry.WithRecord(t.Context(), record)
 		tries := 0
-		serve(step, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil), func(w http.ResponseWriter, _ *http.Request) {
+		serve(step, httptest.NewRequestWithContext(ctx, http.MethodGet, "/", nil), func(w http.ResponseWriter,
+			_ *http.Request) {
 			record.Released = released[tries]
 			if tries++; tries == 1 {
 				record.Reason = "it was broken"
@@ -422,7 +446,8 @@ func TestRecord(t *testing.T) {
 func TestLateCalls(t *testing.T) {
 	empty := temporary(t)
 	var late http.ResponseWriter
-	got := serve(newBuffering(t, dynamic.Buffering{MemResponseBodyBytes: 1}), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil),
+	got := serve(newBuffering(t, dynamic.Buffering{MemResponseBodyBytes: 1}), httptest.NewRequestWithContext(t.Context(),
+		http.MethodGet, "/", nil),
 		func(w http.ResponseWriter, _ *http.Request) { late = w; _, _ = io.WriteString(w, "body") })
 	_, err := late.Write([]byte("late"))
 	late.WriteHeader(500)
@@ -461,13 +486,15 @@ func TestLikeOxy(t *testing.T) {
 					return func(w http.ResponseWriter, r *http.Request) { calls[i]++; handler(w, r) }
 				}
 				const retry = "IsNetworkError() && Attempts() <= 2"
-				library, err := buffer.New(count(0), buffer.MaxRequestBodyBytes(300), buffer.MemRequestBodyBytes(100), buffer.MaxResponseBodyBytes(500),
+				library, err := buffer.New(count(0), buffer.MaxRequestBodyBytes(300), buffer.MemRequestBodyBytes(100),
+					buffer.MaxResponseBodyBytes(500),
 					buffer.MemResponseBodyBytes(100), buffer.Retry(retry))
 				if err != nil {
 					t.Fatal(err)
 				}
 				own := newBuffering(t, dynamic.Buffering{
-					MaxRequestBodyBytes: 300, MemRequestBodyBytes: 100, MaxResponseBodyBytes: 500, MemResponseBodyBytes: 100, RetryExpression: retry,
+					MaxRequestBodyBytes: 300, MemRequestBodyBytes: 100, MaxResponseBodyBytes: 500, MemResponseBodyBytes: 100,
+					RetryExpression: retry,
 				}).Wrap(count(1))
 				var got [2]string
 				for i, handler := range []http.Handler{library, own} {

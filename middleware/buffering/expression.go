@@ -72,7 +72,8 @@ func compile(tree ast.Expr) (any, error) {
 	case *ast.BasicLit:
 		return literal(node)
 	}
-	return nil, errors.New("it may consist of " + functions + ", numbers, quoted strings, comparisons, &&, || and parentheses only")
+	return nil, errors.New("it may consist of " + functions +
+		", numbers, quoted strings, comparisons, &&, || and parentheses only")
 }
 
 // call returns what a function stands for.
@@ -86,7 +87,9 @@ func call(node *ast.CallExpr) (any, error) {
 	}
 	switch name.Name {
 	case "IsNetworkError":
-		return expression(func(t try) bool { return t.status == http.StatusBadGateway || t.status == http.StatusGatewayTimeout }), nil
+		return expression(func(t try) bool {
+			return t.status == http.StatusBadGateway || t.status == http.StatusGatewayTimeout
+		}), nil
 	case "Attempts":
 		return number(func(t try) int { return t.number }), nil
 	case "ResponseCode":
@@ -133,7 +136,8 @@ func join(operator token.Token, left, right any) (any, error) {
 			return texts(operator, left, right)
 		}
 	}
-	return nil, fmt.Errorf("the sides of %s do not fit: a function stands left of its value, and conditions are joined by && and ||", operator)
+	return nil, fmt.Errorf("the sides of %s do not fit: a function stands left of its value, and conditions are "+
+		"joined by && and ||", operator)
 }
 
 func both(operator token.Token, left, right expression) (any, error) {

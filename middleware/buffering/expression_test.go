@@ -52,7 +52,8 @@ func oxySays(t *testing.T, source string, ask try) bool {
 			status = ask.status
 		}
 		w.WriteHeader(status)
-	}), buffer.Retry("Attempts() < "+string(rune('0'+ask.number))+" || ("+source+") && Attempts() == "+string(rune('0'+ask.number))))
+	}), buffer.Retry("Attempts() < "+string(rune('0'+ask.number))+" || ("+source+") && Attempts() == "+
+		string(rune('0'+ask.number))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,12 +63,13 @@ func oxySays(t *testing.T, source string, ask try) bool {
 
 func TestBadExpressions(t *testing.T) {
 	for source, want := range map[string]string{
-		` `:                                   "expected operand",
-		`IsNetworkError(`:                     "expected",
-		`Attempts()`:                          "it is no condition",
-		`"GET"`:                               "it is no condition",
-		`1`:                                   "it is no condition",
-		`Retries() < 2`:                       "Retries is unknown: the functions are IsNetworkError(), Attempts(), ResponseCode() and RequestMethod()",
+		` `:               "expected operand",
+		`IsNetworkError(`: "expected",
+		`Attempts()`:      "it is no condition",
+		`"GET"`:           "it is no condition",
+		`1`:               "it is no condition",
+		`Retries() < 2`: "Retries is unknown: the functions are IsNetworkError(), Attempts(), " +
+			"ResponseCode() and RequestMethod()",
 		`Attempts(1) < 2`:                     "Attempts takes nothing in its parentheses",
 		`http.Attempts() < 2`:                 "the functions are",
 		`Attempts < 2`:                        "it may consist of",
@@ -95,9 +97,12 @@ func TestBadExpressions(t *testing.T) {
 // FuzzExpression accepts what oxy accepts, and nothing else.
 func FuzzExpression(f *testing.F) {
 	for _, seed := range []string{
-		`IsNetworkError() && Attempts() < 2`, `(ResponseCode() == 500) || RequestMethod() != "GET"`, `!IsNetworkError()`, `Attempts()`,
-		`Attempts() < 2 && "a"`, `IsNetworkError() == IsNetworkError()`, `Attempts() < -1`, `RequestMethod() == ""`, `((((`, "1 < 2", `"a" == "a"`,
-		`ResponseCode() == Attempts()`, `Attempts () < 2`, "Attempts() < 2 // two", `a.b < 2`, `a[1] == 2`, `Attempts(Attempts()) < 2`,
+		`IsNetworkError() && Attempts() < 2`, `(ResponseCode() == 500) || RequestMethod() != "GET"`, `!IsNetworkError()`,
+		`Attempts()`,
+		`Attempts() < 2 && "a"`, `IsNetworkError() == IsNetworkError()`, `Attempts() < -1`, `RequestMethod() == ""`, `((((`,
+		"1 < 2", `"a" == "a"`,
+		`ResponseCode() == Attempts()`, `Attempts () < 2`, "Attempts() < 2 // two", `a.b < 2`, `a[1] == 2`,
+		`Attempts(Attempts()) < 2`,
 	} {
 		f.Add(seed)
 	}

@@ -22,7 +22,8 @@ func TestUploads(t *testing.T) {
 	empty := temporary(t)
 	uploads := func(t *testing.T, client, upstream string) {
 		step := newBuffering(t, dynamic.Buffering{MaxRequestBodyBytes: 200_000, MemRequestBodyBytes: 50_000})
-		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter, r *http.Request) {
+		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter,
+			r *http.Request) {
 			empty()
 			n, err := io.Copy(io.Discard, r.Body)
 			_, _ = fmt.Fprint(w, n, " of ", r.ContentLength, err, r.Trailer.Get("X-T"))
@@ -72,7 +73,8 @@ func TestUploads(t *testing.T) {
 func TestDownloads(t *testing.T) {
 	rig.Matrix(t, func(t *testing.T, client, upstream string) {
 		step := newBuffering(t, dynamic.Buffering{MaxResponseBodyBytes: 200_000, MemResponseBodyBytes: 50_000})
-		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter, r *http.Request) {
+		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter,
+			r *http.Request) {
 			size := 0
 			_, _ = fmt.Sscan(r.URL.Query().Get("size"), &size)
 			if r.URL.Query().Has("trailer") {
@@ -98,7 +100,8 @@ func TestDownloads(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := fmt.Sprint(response.StatusCode, " ", len(text), " of ", response.ContentLength, " ", response.Trailer.Get("X-T"))
+			got := fmt.Sprint(response.StatusCode, " ", len(text), " of ", response.ContentLength, " ",
+				response.Trailer.Get("X-T"))
 			if test.method == "HEAD" {
 				got = strings.Replace(got, "of 0", "of -1", 1)
 			}
@@ -116,8 +119,10 @@ func TestDownloads(t *testing.T) {
 func TestStreamsPass(t *testing.T) {
 	t.Run("server-sent events", func(t *testing.T) {
 		rig.Matrix(t, func(t *testing.T, client, upstream string) {
-			step, next := newBuffering(t, dynamic.Buffering{MaxRequestBodyBytes: 10, MaxResponseBodyBytes: 100, RetryExpression: "IsNetworkError()"}), make(chan struct{})
-			g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter, _ *http.Request) {
+			step, next := newBuffering(t, dynamic.Buffering{MaxRequestBodyBytes: 10, MaxResponseBodyBytes: 100,
+				RetryExpression: "IsNetworkError()"}), make(chan struct{})
+			g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter,
+				_ *http.Request) {
 				w.Header().Set("Content-Type", "text/event-stream")
 				for range 3 {
 					_, _ = io.WriteString(w, "data: x\n\n")
@@ -161,7 +166,8 @@ func TestStreamsPass(t *testing.T) {
 		for _, messages := range []int{10, 11} {
 			reader, writer := io.Pipe()
 			go func() { _, _ = io.WriteString(writer, "0123456789") }()
-			response, err := g.Client("h2c").Do(g.Request(http.MethodPost, "/", reader, "Content-Type", "application/grpc+proto"))
+			response, err := g.Client("h2c").Do(g.Request(http.MethodPost, "/", reader, "Content-Type",
+				"application/grpc+proto"))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -191,7 +197,8 @@ func TestStreamsPass(t *testing.T) {
 
 // TestWebSocketsPass with and without limits and retries.
 func TestWebSocketsPass(t *testing.T) {
-	for _, config := range []dynamic.Buffering{{}, {MaxRequestBodyBytes: 10, MaxResponseBodyBytes: 10, RetryExpression: "Attempts() < 5"}} {
+	for _, config := range []dynamic.Buffering{{}, {MaxRequestBodyBytes: 10, MaxResponseBodyBytes: 10,
+		RetryExpression: "Attempts() < 5"}} {
 		step := newBuffering(t, config)
 		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Endpoint: func(w http.ResponseWriter, _ *http.Request) {
 			conn, buffers, err := http.NewResponseController(w).Hijack()
@@ -311,8 +318,10 @@ func TestFailures(t *testing.T) {
 		once, repeating string
 		tries           int64
 	}{
-		"resets": {func(conn net.Conn, _ *http.Request) { _ = conn.(*net.TCPConn).SetLinger(0) }, "502 Bad Gateway", "200 ok", 2},
-		"hangs":  {hangs, "504 Gateway Timeout", "200 ok", 2},
+		"resets": {func(conn net.Conn, _ *http.Request) {
+			_ = conn.(*net.TCPConn).SetLinger(0)
+		}, "502 Bad Gateway", "200 ok", 2},
+		"hangs": {hangs, "504 Gateway Timeout", "200 ok", 2},
 		"answers half": {
 			says("HTTP/1.1 200 OK\r\nSet-Cookie: leak=1\r\nContent-Length: 9\r\n\r\nhalf"), "502 Bad Gateway\n", "200 ok", 2,
 		},
@@ -351,10 +360,12 @@ func TestFailures(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := fmt.Sprint(response.StatusCode, " ", text); got != want || tries.Load() != wantTries || response.Header.Get("Set-Cookie") != "" {
+				if got := fmt.Sprint(response.StatusCode, " ", text); got != want || tries.Load() != wantTries ||
+					response.Header.Get("Set-Cookie") != "" {
 					t.Errorf("%q: got %q after %d tries, %v", expression, got, tries.Load(), response.Header)
 				}
-				if record := g.Record(); record.Status != response.StatusCode || (record.Status < 500) != (record.Reason == "") && record.Status != 500 {
+				if record := g.Record(); record.Status != response.StatusCode || (record.Status < 500) != (record.Reason == "") &&
+					record.Status != 500 {
 					t.Errorf("%q: recorded %d, %q", expression, record.Status, record.Reason)
 				}
 			}

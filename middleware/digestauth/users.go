@@ -1,7 +1,7 @@
 package digestauth
 
 import (
-	"crypto/md5" //nolint:gosec // nolint:gosec // required by htdigest and by clients
+	"crypto/md5" //nolint:gosec // required by htdigest and by clients
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"

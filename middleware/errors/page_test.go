@@ -34,7 +34,8 @@ func TestHeadOfAPage(t *testing.T) {
 				if name == "stream" || name == "large h2" {
 					length = -1
 				}
-				equal(t, "answer", []any{response.StatusCode, body, response.Header.Get("X-Page"), response.ContentLength}, []any{500, "", "yes", length})
+				equal(t, "answer", []any{response.StatusCode, body, response.Header.Get("X-Page"), response.ContentLength},
+					[]any{500, "", "yes", length})
 				equal(t, "reason", (<-records).Reason, "")
 				equal(t, "counts", pages.Counts(), map[string]uint64{"replaced": 1, "failed": 0})
 			})

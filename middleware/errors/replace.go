@@ -14,7 +14,8 @@ func (e *ErrorPages) replace(w http.ResponseWriter, r *http.Request, tracker *tr
 	tracker.Restore()
 	record := telemetry.RecordFrom(r.Context())
 	if left(r) {
-		record.Status, record.Code, record.Reason = telemetry.StatusClientClosedRequest, telemetry.CodeClientLeft, "the client left"
+		record.Status, record.Code, record.Reason = telemetry.StatusClientClosedRequest, telemetry.CodeClientLeft,
+			"the client left"
 		return
 	}
 	status := e.rewrites.of(tracker.Status)
@@ -36,14 +37,17 @@ func (e *ErrorPages) replace(w http.ResponseWriter, r *http.Request, tracker *tr
 }
 
 // ask runs the error page service, and reports whether there was a page.
-func (e *ErrorPages) ask(w http.ResponseWriter, r *http.Request, status int, headOnly bool, record *telemetry.Record) bool {
+func (e *ErrorPages) ask(w http.ResponseWriter, r *http.Request, status int, headOnly bool,
+	record *telemetry.Record) bool {
 	failed := *record
 	record.Code, record.Reason, record.Status = "", "", 0
 	defer func() {
 		reason := record.Reason
-		record.Service, record.Endpoint, record.Tries, record.Reason = failed.Service, failed.Endpoint, failed.Tries, failed.Reason
+		record.Service, record.Endpoint, record.Tries, record.Reason = failed.Service, failed.Endpoint, failed.Tries,
+			failed.Reason
 		record.Code, record.EndpointURL, record.ServiceSeries = failed.Code, failed.EndpointURL, failed.ServiceSeries
-		record.OriginStatus, record.OriginBytes, record.OriginHeader = failed.OriginStatus, failed.OriginBytes, failed.OriginHeader
+		record.OriginStatus, record.OriginBytes, record.OriginHeader = failed.OriginStatus, failed.OriginBytes,
+			failed.OriginHeader
 		record.Released = record.Released && failed.Released
 		if reason != "" {
 			e.note(record, reason)

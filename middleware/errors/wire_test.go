@@ -49,27 +49,45 @@ func TestEndpointsThatFail(t *testing.T) {
 		body     string
 		cut      bool
 	}{
-		"refuses":             {refusingURL, 502, page, false},
-		"hangs up":            {func(t *testing.T) string { return scripted(t, says("", false)) }, 502, page, false},
-		"answers half a head": {func(t *testing.T) string { return scripted(t, says("HTTP/1.1 200 OK\r\nX-", false)) }, 502, page, false},
+		"refuses":  {refusingURL, 502, page, false},
+		"hangs up": {func(t *testing.T) string { return scripted(t, says("", false)) }, 502, page, false},
+		"answers half a head": {func(t *testing.T) string {
+			return scripted(t, says("HTTP/1.1 200 OK\r\nX-", false))
+		}, 502, page, false},
 		"half of a good answer": {func(t *testing.T) string {
 			return scripted(t, says("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf", false))
 		}, 200, "half", true},
-		"half of a bad answer": {func(t *testing.T) string { return scripted(t, says(head+"Content-Length: 9\r\n\r\nhalf", false)) }, 500, page, false},
-		"a bad answer hangs":   {func(t *testing.T) string { return scripted(t, says(head+"Content-Length: 9\r\n\r\nhalf", true)) }, 500, page, false},
+		"half of a bad answer": {func(t *testing.T) string {
+			return scripted(t, says(head+"Content-Length: 9\r\n\r\nhalf", false))
+		}, 500, page, false},
+		"a bad answer hangs": {func(t *testing.T) string {
+			return scripted(t, says(head+"Content-Length: 9\r\n\r\nhalf", true))
+		}, 500, page, false},
 		"a bad stream hangs": {func(t *testing.T) string {
 			return scripted(t, says(head+"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n", true))
 		}, 500, page, false},
 		"a bad head hangs": {func(t *testing.T) string {
 			return scripted(t, says(head+"Content-Type: text/event-stream\r\n\r\n", true))
 		}, 500, page, false},
-		"a bad answer is huge": {func(t *testing.T) string { return listen(t, "h1", answers(500, strings.Repeat("x", 1<<20))).URL }, 500, page, false},
-		"answers 500":          {func(t *testing.T) string { return listen(t, "h1", answers(500, "bad", "Set-Cookie", "a=b")).URL }, 500, page, false},
-		"answers 500 over h2":  {func(t *testing.T) string { return listen(t, "h2", answers(500, "bad", "Set-Cookie", "a=b")).URL }, 500, page, false},
-		"a bad stream of h2":   {func(t *testing.T) string { return listen(t, "h2", stuck()).URL }, 500, page, false},
-		"a good answer":        {func(t *testing.T) string { return listen(t, "h1", answers(200, "good")).URL }, 200, "good", false},
-		"an answer not listed": {func(t *testing.T) string { return listen(t, "h1", answers(404, "own")).URL }, 404, "own", false},
-		"a large good answer":  {func(t *testing.T) string { return listen(t, "h1", answers(200, strings.Repeat("x", 1<<20))).URL }, 200, strings.Repeat("x", 1<<20), false},
+		"a bad answer is huge": {func(t *testing.T) string {
+			return listen(t, "h1", answers(500, strings.Repeat("x", 1<<20))).URL
+		}, 500, page, false},
+		"answers 500": {func(t *testing.T) string {
+			return listen(t, "h1", answers(500, "bad", "Set-Cookie", "a=b")).URL
+		}, 500, page, false},
+		"answers 500 over h2": {func(t *testing.T) string {
+			return listen(t, "h2", answers(500, "bad", "Set-Cookie", "a=b")).URL
+		}, 500, page, false},
+		"a bad stream of h2": {func(t *testing.T) string { return listen(t, "h2", stuck()).URL }, 500, page, false},
+		"a good answer": {func(t *testing.T) string {
+			return listen(t, "h1", answers(200, "good")).URL
+		}, 200, "good", false},
+		"an answer not listed": {func(t *testing.T) string {
+			return listen(t, "h1", answers(404, "own")).URL
+		}, 404, "own", false},
+		"a large good answer": {func(t *testing.T) string {
+			return listen(t, "h1", answers(200, strings.Repeat("x", 1<<20))).URL
+		}, 200, strings.Repeat("x", 1<<20), false},
 		"an early bad answer": {func(t *testing.T) string {
 			return scripted(t, says(head+"Content-Length: 3\r\nConnection: close\r\n\r\nbad", true))
 		}, 500, page, false},
@@ -80,7 +98,8 @@ func TestEndpointsThatFail(t *testing.T) {
 		for _, front := range []string{"h1", "h2", "h2c"} {
 			t.Run(name+" "+front, func(t *testing.T) {
 				t.Parallel()
-				pages := build(t, dynamic.ErrorPage{Status: []string{"5xx"}}, toEndpoint(t, "pages@file", listen(t, "h1", answers(200, page)).URL))
+				pages := build(t, dynamic.ErrorPage{Status: []string{"5xx"}}, toEndpoint(t, "pages@file",
+					listen(t, "h1", answers(200, page)).URL))
 				url, client, records := serve(t, front, pages.Wrap(toEndpoint(t, "web@file", test.endpoint(t))))
 				response, body, err := do(t, client, request(t, http.MethodGet, url+"/", nil))
 				if (err != nil) != test.cut || response == nil {
@@ -116,7 +135,8 @@ func TestEarlyAnswer(t *testing.T) {
 					answers(503, "bad").ServeHTTP(w, nil)
 					_ = http.NewResponseController(w).Flush()
 				}))
-				pages := build(t, dynamic.ErrorPage{Status: []string{"5xx"}}, toEndpoint(t, "pages@file", listen(t, "h1", answers(200, "page")).URL))
+				pages := build(t, dynamic.ErrorPage{Status: []string{"5xx"}}, toEndpoint(t, "pages@file",
+					listen(t, "h1", answers(200, "page")).URL))
 				url, client, _ := serve(t, front, pages.Wrap(toEndpoint(t, "web@file", endpoint.URL)))
 				reader, writer := io.Pipe()
 				defer writer.Close() //nolint:errcheck // a pipe's
@@ -203,7 +223,8 @@ func TestStreamsPass(t *testing.T) {
 					proceed <- struct{}{}
 				}
 				_, _ = io.Copy(io.Discard, response.Body)
-				equal(t, "trailers", []string{response.Trailer.Get("X-Announced"), response.Trailer.Get("X-Late")}, []string{"a", "b"})
+				equal(t, "trailers", []string{response.Trailer.Get("X-Announced"), response.Trailer.Get("X-Late")},
+					[]string{"a", "b"})
 				equal(t, "hints", hints, 1)
 				equal(t, "link", response.Header.Get("Link"), "")
 			})
@@ -306,7 +327,8 @@ func TestBrokenPage(t *testing.T) {
 		t.Fatalf("%v, %q, %v", response, body, err)
 	}
 	record := <-records
-	equal(t, "record", []any{record.Service, strings.Contains(record.Reason, "no error page: endpoint")}, []any{"web@file", true})
+	equal(t, "record", []any{record.Service, strings.Contains(record.Reason, "no error page: endpoint")},
+		[]any{"web@file", true})
 }
 
 // TestClientLeaves demands that nobody is asked for a page that nobody gets.
@@ -345,8 +367,9 @@ func TestUpgrade(t *testing.T) {
 	for name, test := range map[string]struct {
 		answer, want string
 	}{
-		"switched": {"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n", "101 Switching Protocols"},
-		"refused":  {"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", "503 Service Unavailable"},
+		"switched": {"HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: echo\r\n\r\n",
+			"101 Switching Protocols"},
+		"refused": {"HTTP/1.1 503 No\r\nContent-Length: 0\r\n\r\n", "503 Service Unavailable"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			endpoint := scripted(t, func(conn net.Conn) {
@@ -390,7 +413,9 @@ func TestTogether(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, "good "+r.URL.Path)
 	}))
-	page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "page "+r.URL.RawQuery) })
+	page := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, "page "+r.URL.RawQuery)
+	})
 	pages := build(t, dynamic.ErrorPage{Status: []string{"5xx"}, Query: "/?{url}"}, page)
 	handler := pages.Wrap(transient{toEndpoint(t, "web@file", endpoint.URL)})
 	url, client, _ := serve(t, "h1", handler)

@@ -57,7 +57,8 @@ func TestWriterKeepsItsAbilities(t *testing.T) {
 				n2, err := io.WriteString(w, "text")
 				equal(t, "written", []any{n2, err}, []any{4, nil})
 				deadline := time.Unix(100, 0)
-				equal(t, "deadline", []any{http.NewResponseController(w).SetReadDeadline(deadline), writer.deadline}, []any{nil, deadline})
+				equal(t, "deadline", []any{http.NewResponseController(w).SetReadDeadline(deadline), writer.deadline},
+					[]any{nil, deadline})
 				equal(t, "flush", errors.Is(http.NewResponseController(w).Flush(), http.ErrNotSupported), passes)
 			})
 			pages.Wrap(next).ServeHTTP(writer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil))
@@ -100,7 +101,8 @@ func TestRecycledWriterIsClean(t *testing.T) {
 // FuzzQuery asserts that a query which is accepted leads to a valid target whatever the request is, and that the error of another one says
 // what it is about.
 func FuzzQuery(f *testing.F) {
-	for _, seed := range []string{"", "/{status}.html", "{url}", "/?a={url}&b={status}#x", "/a//b", "/%zz", "/{no}", "?", "/..", "/{status}/../x", "{", "//", "/;{originalStatus}", "/%2e%2e/{url}", "?\x00", "/a b", "/%"} {
+	for _, seed := range []string{"", "/{status}.html", "{url}", "/?a={url}&b={status}#x", "/a//b", "/%zz", "/{no}", "?",
+		"/..", "/{status}/../x", "{", "//", "/;{originalStatus}", "/%2e%2e/{url}", "?\x00", "/a b", "/%"} {
 		f.Add(seed, "/a?b=c")
 		f.Add(seed, "/%2e%2f{status}?%zz;{url}")
 	}
@@ -125,7 +127,8 @@ func FuzzQuery(f *testing.F) {
 			t.Errorf("%q: %v", asked.URL.RawQuery, err)
 		}
 		before := asked.RequestURI
-		if _, err := canonical.DefaultPolicy().Normalize(asked); err != nil || asked.RequestURI != before || !strings.HasPrefix(before, "/") {
+		if _, err := canonical.DefaultPolicy().Normalize(asked); err != nil || asked.RequestURI != before ||
+			!strings.HasPrefix(before, "/") {
 			t.Errorf("%q: %q becomes %q, %v", query, before, asked.RequestURI, err)
 		}
 	})

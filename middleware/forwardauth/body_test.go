@@ -43,7 +43,8 @@ func TestBodies(t *testing.T) {
 		"the largest number": {pointer(int64(1<<63 - 1)), 10, http.StatusOK},
 	} {
 		for _, chunked := range []bool{false, true} {
-			config := dynamic.ForwardAuth{ForwardBody: test.forward != nil, MaxBodySize: test.forward, AuthResponseHeaders: []string{"X-Shown"}}
+			config := dynamic.ForwardAuth{ForwardBody: test.forward != nil, MaxBodySize: test.forward,
+				AuthResponseHeaders: []string{"X-Shown"}}
 			text := strings.Repeat("x", test.size)
 			r := with(t, text, "POST /", "Expect: 100-continue")
 			if chunked {
@@ -52,12 +53,14 @@ func TestBodies(t *testing.T) {
 			}
 			step := named(t, config, echo)
 			o := send(t, step, r, nil)
-			if o.Code != test.want || (o.service != nil) != (test.want == http.StatusOK) || test.want != http.StatusOK && step.Counts()["refused"] != 1 {
+			if o.Code != test.want || (o.service != nil) != (test.want == http.StatusOK) || test.want != http.StatusOK &&
+				step.Counts()["refused"] != 1 {
 				t.Errorf("%s, chunked %v: answers %d, %s", name, chunked, o.Code, o.record.Reason)
 				continue
 			}
 			if o.service == nil {
-				if !strings.Contains(o.record.Reason, "the request's body is larger than maxBodySize") || o.Body.String() != "Unauthorized\n" {
+				if !strings.Contains(o.record.Reason, "the request's body is larger than maxBodySize") ||
+					o.Body.String() != "Unauthorized\n" {
 					t.Errorf("%s: %q, %q", name, o.Body, o.record.Reason)
 				}
 				continue
@@ -65,15 +68,18 @@ func TestBodies(t *testing.T) {
 			if o.body != text {
 				t.Errorf("%s: the service gets %d bytes", name, len(o.body))
 			}
-			if shown := o.service.Header.Get("X-Shown"); test.forward == nil && shown != "" || test.forward != nil && shown != text {
+			if shown := o.service.Header.Get("X-Shown"); test.forward == nil && shown != "" || test.forward != nil &&
+				shown != text {
 				t.Errorf("%s: the server gets %d bytes", name, len(shown))
 			}
 			if test.forward == nil {
 				if (o.service.ContentLength < 0) != chunked || o.service.Header.Get("Expect") == "" {
 					t.Errorf("%s: length %d, headers %v", name, o.service.ContentLength, o.service.Header)
 				}
-			} else if o.service.ContentLength != int64(test.size) || o.service.TransferEncoding != nil || o.service.Header.Get("Expect") != "" {
-				t.Errorf("%s: length %d %s, headers %v", name, o.service.ContentLength, o.service.TransferEncoding, o.service.Header)
+			} else if o.service.ContentLength != int64(test.size) || o.service.TransferEncoding != nil ||
+				o.service.Header.Get("Expect") != "" {
+				t.Errorf("%s: length %d %s, headers %v", name, o.service.ContentLength, o.service.TransferEncoding,
+					o.service.Header)
 			}
 		}
 	}
@@ -98,7 +104,8 @@ func TestBodiesThatNobodyNeedsAreNotRead(t *testing.T) {
 	} {
 		r := middlewaretest.Request(t, "POST /", "Content-Length: 5", "Expect: 100-continue")
 		r.Body = announcing{t}
-		if o := send(t, named(t, config, answering(http.StatusUnauthorized, "")), r, nil); o.service != nil || o.Code != http.StatusUnauthorized {
+		if o := send(t, named(t, config, answering(http.StatusUnauthorized, "")), r, nil); o.service != nil ||
+			o.Code != http.StatusUnauthorized {
 			t.Errorf("%s: answers %d", name, o.Code)
 		}
 	}
@@ -128,7 +135,8 @@ func TestTrailersComeBehindTheBody(t *testing.T) {
 	r.Body = &late{strings.NewReader("abc"), r}
 	step.Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if diff := cmp.Diff(forgedTrailers(), r.Trailer); diff != "" || string(body) != "abc" || err != nil || r.ContentLength != -1 {
+		if diff := cmp.Diff(forgedTrailers(), r.Trailer); diff != "" || string(body) != "abc" || err != nil ||
+			r.ContentLength != -1 {
 			t.Errorf("%q, %v, length %d: %s", body, err, r.ContentLength, diff)
 		}
 	})).ServeHTTP(httptest.NewRecorder(), r)
@@ -166,11 +174,14 @@ func TestUnreadableBodies(t *testing.T) {
 		"too large": {&http.MaxBytesError{Limit: 3}, http.StatusRequestEntityTooLarge, 0},
 		"malformed": {errors.New("invalid chunk"), http.StatusBadRequest, 0},
 	} {
-		step := named(t, dynamic.ForwardAuth{ForwardBody: true}, func(http.ResponseWriter, *http.Request) { t.Errorf("%s: the server is asked", name) })
+		step := named(t, dynamic.ForwardAuth{ForwardBody: true}, func(http.ResponseWriter, *http.Request) {
+			t.Errorf("%s: the server is asked", name)
+		})
 		r := with(t, "abcdef", "POST /")
 		r.Body = &failing{strings.NewReader("abc"), test.err}
 		o := send(t, step, r, nil)
-		if o.service != nil || o.Code != test.want || o.record.Status != test.record || !strings.HasPrefix(o.record.Reason, "middleware auth@file: reading the request's body: ") {
+		if o.service != nil || o.Code != test.want || o.record.Status != test.record || !strings.HasPrefix(o.record.Reason,
+			"middleware auth@file: reading the request's body: ") {
 			t.Errorf("%s: answers %d, records %d %q", name, o.Code, o.record.Status, o.record.Reason)
 		}
 	}

@@ -94,39 +94,53 @@ func TestFailingServersLetNobodyPass(t *testing.T) {
 			readRequest(c)
 			_ = c.SetLinger(0)
 		}, "connection reset by peer"},
-		"ends the connection":              {says(""), silent},
-		"hangs":                            {saysAndWaits(""), late},
-		"half a status":                    {says("HTTP/1.1 20"), ""},
-		"half a head":                      {says("HTTP/1.1 200 OK\r\nX-User: " + secret + "\r\nX-Gro"), ""},
-		"half a head, and hangs":           {saysAndWaits("HTTP/1.1 200 OK\r\nX-User: " + secret + "\r\n"), late},
-		"half a body":                      {says("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), broken},
-		"half a body, and hangs":           {saysAndWaits("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), late},
-		"half a chunk":                     {says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc"), broken},
-		"no last chunk":                    {says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"), broken},
-		"no last chunk, and hangs":         {saysAndWaits("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"), late},
-		"a chunk that is none":             {saysAndWaits("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + secret + "\r\n"), strange},
-		"half of a refusal":                {says("HTTP/1.1 403 Forbidden\r\nContent-Length: 10\r\n\r\nabc"), broken},
-		"informational only":               {says("HTTP/1.1 103 Early Hints\r\nX-User: " + secret + "\r\n\r\n"), broken},
-		"informational only, and hangs":    {saysAndWaits("HTTP/1.1 100 Continue\r\n\r\n"), late},
-		"informational without end":        {saysAndWaits(strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </"+strings.Repeat("a", 1000)+">\r\n\r\n", 2000)), "too many informational responses"},
-		"switches protocols":               {saysAndWaits("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: " + secret + "\r\n\r\n"), "101 to a request that asked for no other protocol"},
-		"status 600":                       {says("HTTP/1.1 600 " + secret + "\r\nContent-Length: 0\r\n\r\n"), "its status is not between 200 and 599"},
-		"status 099":                       {says("HTTP/1.1 099 Low\r\nContent-Length: 0\r\n\r\n"), ""},
-		"status of two digits":             {says("HTTP/1.1 20 OK\r\nContent-Length: 0\r\n\r\n"), strange},
-		"status with a sign":               {says("HTTP/1.1 +20 OK\r\nContent-Length: 0\r\n\r\n"), ""},
-		"speaks something else":            {says("SSH-2.0-" + secret + "\r\n"), broken},
-		"speaks HTTP/2":                    {says("\x00\x00\x00\x04\x00\x00\x00\x00\x00"), ""},
-		"a line that is no header":         {says("HTTP/1.1 200 OK\r\nSet-Cookie " + secret + "\r\nContent-Length: 0\r\n\r\n"), strange},
-		"a header with a space":            {says("HTTP/1.1 200 OK\r\nX-User : " + secret + "\r\nContent-Length: 0\r\n\r\n"), "malformed response: space before a colon"},
-		"a value with NUL":                 {says("HTTP/1.1 200 OK\r\nX-User: \x00" + secret + "\r\nContent-Length: 0\r\n\r\n"), strange},
-		"a value with a bare CR":           {saysAndWaits("HTTP/1.1 200 OK\r\nX-User: a\rX-Admin: " + secret + "\r\nContent-Length: 0\r\n\r\n"), strange},
-		"a value with ESC":                 {saysAndWaits("HTTP/1.1 403 Forbidden\r\nX-Other: \x1b" + secret + "\r\nContent-Length: 0\r\n\r\n"), strange},
-		"two lengths":                      {says("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Length: 3\r\n\r\nabc"), strange},
-		"a length that is none":            {says("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"), strange},
-		"an unknown encoding":              {says("HTTP/1.1 200 OK\r\nTransfer-Encoding: " + secret + "\r\n\r\n"), strange},
-		"a head of 2 MiB":                  {saysAndWaits("HTTP/1.1 200 OK\r\nX-User: " + strings.Repeat(secret, 2<<20/len(secret)) + "\r\n\r\n"), strange},
-		"a head of many lines":             {saysAndWaits("HTTP/1.1 200 OK\r\n" + strings.Repeat("X-User: "+secret+"\r\n", 100000) + "\r\n"), strange},
-		"a Location that is none":          {saysAndWaits("HTTP/1.1 302 Found\r\nLocation: http://[" + secret + "\r\nContent-Length: 0\r\n\r\n"), "its Location is not a URL"},
+		"ends the connection":    {says(""), silent},
+		"hangs":                  {saysAndWaits(""), late},
+		"half a status":          {says("HTTP/1.1 20"), ""},
+		"half a head":            {says("HTTP/1.1 200 OK\r\nX-User: " + secret + "\r\nX-Gro"), ""},
+		"half a head, and hangs": {saysAndWaits("HTTP/1.1 200 OK\r\nX-User: " + secret + "\r\n"), late},
+		"half a body":            {says("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), broken},
+		"half a body, and hangs": {saysAndWaits("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc"), late},
+		"half a chunk":           {says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc"), broken},
+		"no last chunk": {says("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"),
+			broken},
+		"no last chunk, and hangs": {saysAndWaits("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n"), late},
+		"a chunk that is none": {saysAndWaits("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + secret +
+			"\r\n"), strange},
+		"half of a refusal":             {says("HTTP/1.1 403 Forbidden\r\nContent-Length: 10\r\n\r\nabc"), broken},
+		"informational only":            {says("HTTP/1.1 103 Early Hints\r\nX-User: " + secret + "\r\n\r\n"), broken},
+		"informational only, and hangs": {saysAndWaits("HTTP/1.1 100 Continue\r\n\r\n"), late},
+		"informational without end": {saysAndWaits(strings.Repeat("HTTP/1.1 103 Early Hints\r\nLink: </"+
+			strings.Repeat("a", 1000)+">\r\n\r\n", 2000)), "too many informational responses"},
+		"switches protocols": {saysAndWaits("HTTP/1.1 101 Switching Protocols\r\nConnection: " +
+			"Upgrade\r\nUpgrade: " + secret + "\r\n\r\n"), "101 to a request that asked for no other protocol"},
+		"status 600": {says("HTTP/1.1 600 " + secret + "\r\nContent-Length: 0\r\n\r\n"),
+			"its status is not between 200 and 599"},
+		"status 099":            {says("HTTP/1.1 099 Low\r\nContent-Length: 0\r\n\r\n"), ""},
+		"status of two digits":  {says("HTTP/1.1 20 OK\r\nContent-Length: 0\r\n\r\n"), strange},
+		"status with a sign":    {says("HTTP/1.1 +20 OK\r\nContent-Length: 0\r\n\r\n"), ""},
+		"speaks something else": {says("SSH-2.0-" + secret + "\r\n"), broken},
+		"speaks HTTP/2":         {says("\x00\x00\x00\x04\x00\x00\x00\x00\x00"), ""},
+		"a line that is no header": {says("HTTP/1.1 200 OK\r\nSet-Cookie " + secret +
+			"\r\nContent-Length: 0\r\n\r\n"), strange},
+		"a header with a space": {says("HTTP/1.1 200 OK\r\nX-User : " + secret + "\r\nContent-Length: 0\r\n\r\n"),
+			"malformed response: space before a colon"},
+		"a value with NUL": {says("HTTP/1.1 200 OK\r\nX-User: \x00" + secret +
+			"\r\nContent-Length: 0\r\n\r\n"), strange},
+		"a value with a bare CR": {saysAndWaits("HTTP/1.1 200 OK\r\nX-User: a\rX-Admin: " + secret +
+			"\r\nContent-Length: 0\r\n\r\n"), strange},
+		"a value with ESC": {saysAndWaits("HTTP/1.1 403 Forbidden\r\nX-Other: \x1b" + secret +
+			"\r\nContent-Length: 0\r\n\r\n"), strange},
+		"two lengths": {says("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nContent-Length: 3\r\n\r\nabc"),
+			strange},
+		"a length that is none": {says("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"), strange},
+		"an unknown encoding":   {says("HTTP/1.1 200 OK\r\nTransfer-Encoding: " + secret + "\r\n\r\n"), strange},
+		"a head of 2 MiB": {saysAndWaits("HTTP/1.1 200 OK\r\nX-User: " + strings.Repeat(secret,
+			2<<20/len(secret)) + "\r\n\r\n"), strange},
+		"a head of many lines": {saysAndWaits("HTTP/1.1 200 OK\r\n" + strings.Repeat("X-User: "+secret+"\r\n",
+			100000) + "\r\n"), strange},
+		"a Location that is none": {saysAndWaits("HTTP/1.1 302 Found\r\nLocation: http://[" + secret +
+			"\r\nContent-Length: 0\r\n\r\n"), "its Location is not a URL"},
 		"answers once it is too late":      {func(_ *testing.T, c *net.TCPConn) { lateAnswer(c) }, late},
 		"sends one byte after the other":   {func(_ *testing.T, c *net.TCPConn) { trickle(c) }, late},
 		"answers with TLS, as if by https": {says("\x15\x03\x01\x00\x02\x02\x16"), ""},
@@ -148,7 +162,8 @@ func TestFailingServersLetNobodyPass(t *testing.T) {
 		step := dialing(t, dynamic.ForwardAuth{Address: "http://auth.invalid"}, func(
 			context.Context, string, string,
 		) (net.Conn, error) {
-			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "auth.invalid", IsNotFound: true}}
+			return nil, &net.OpError{Op: "dial", Net: "tcp", Err: &net.DNSError{Err: "no such host", Name: "auth.invalid",
+				IsNotFound: true}}
 		})
 		failed(t, step, "lookup auth.invalid: no such host")
 	})
@@ -182,7 +197,8 @@ func failed(t *testing.T, step *ForwardAuth, reason string) {
 	if o.service != nil || o.Code != http.StatusInternalServerError || o.Body.String() != "Internal Server Error\n" {
 		t.Errorf("answers %d %q, passed: %v", o.Code, o.Body, o.service != nil)
 	}
-	if !strings.Contains(o.record.Reason, reason) || !strings.HasPrefix(o.record.Reason, "middleware auth@file: ") || strings.Contains(o.record.Reason, secret) {
+	if !strings.Contains(o.record.Reason, reason) || !strings.HasPrefix(o.record.Reason, "middleware auth@file: ") ||
+		strings.Contains(o.record.Reason, secret) {
 		t.Errorf("the reason is %q, %q is wanted", o.record.Reason, reason)
 	}
 	for name, values := range o.Header() {
@@ -308,7 +324,9 @@ func TestFailingServersOverTLS(t *testing.T) {
 		do   http.HandlerFunc
 		want string
 	}{
-		"resets":      {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "the endpoint closed the connection without a response"},
+		"resets": {func(http.ResponseWriter, *http.Request) {
+			panic(http.ErrAbortHandler)
+		}, "the endpoint closed the connection without a response"},
 		"half a body": {func(w http.ResponseWriter, _ *http.Request) { halfABody(w) }, "unexpected EOF"},
 		"half a length": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "10")
@@ -328,7 +346,8 @@ func TestFailingServersOverTLS(t *testing.T) {
 			server.EnableHTTP2 = true
 			server.StartTLS()
 			defer server.Close()
-			step := build(t, dynamic.ForwardAuth{Address: server.URL, TLS: &dynamic.ClientTLS{InsecureSkipVerify: true}, AuthResponseHeaders: []string{"X-User"}})
+			step := build(t, dynamic.ForwardAuth{Address: server.URL, TLS: &dynamic.ClientTLS{InsecureSkipVerify: true},
+				AuthResponseHeaders: []string{"X-User"}})
 			step.server.timeout = 10 * time.Second
 			if strings.Contains(test.want, "within") {
 				step.server.timeout = 200 * time.Millisecond

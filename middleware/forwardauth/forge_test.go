@@ -24,15 +24,16 @@ func alias(name string) string { return strings.ToUpper(strings.ReplaceAll(name,
 func attempts(name string) map[string]http.Header {
 	under := strings.ReplaceAll(name, "-", "_")
 	return map[string]http.Header{
-		"plain":             {name: {"forged"}},
-		"duplicates":        {name: {"forged", "forged too"}},
-		"lower case":        {strings.ToLower(name): {"forged"}},
-		"upper case":        {strings.ToUpper(name): {"forged"}},
-		"alias":             {under: {"forged"}},
-		"canonical alias":   {http.CanonicalHeaderKey(under): {"forged"}},
-		"lower alias":       {strings.ToLower(under): {"forged"}},
-		"half an alias":     {strings.Replace(name, "-", "_", 1): {"forged"}},
-		"all":               {name: {"forged"}, strings.ToUpper(name): {"forged"}, under: {"forged"}, strings.ToLower(under): {"forged"}},
+		"plain":           {name: {"forged"}},
+		"duplicates":      {name: {"forged", "forged too"}},
+		"lower case":      {strings.ToLower(name): {"forged"}},
+		"upper case":      {strings.ToUpper(name): {"forged"}},
+		"alias":           {under: {"forged"}},
+		"canonical alias": {http.CanonicalHeaderKey(under): {"forged"}},
+		"lower alias":     {strings.ToLower(under): {"forged"}},
+		"half an alias":   {strings.Replace(name, "-", "_", 1): {"forged"}},
+		"all": {name: {"forged"}, strings.ToUpper(name): {"forged"}, under: {"forged"},
+			strings.ToLower(under): {"forged"}},
 		"named by the hop":  {name: {"forged"}, "Connection": {name + ", close"}},
 		"alias and the hop": {under: {"forged"}, "Connection": {under + "," + name, "keep-alive, " + strings.ToLower(name)}},
 		"empty":             {name: {""}},
@@ -58,7 +59,8 @@ func identities(name string) map[string]dynamic.ForwardAuth {
 // forge them; once with a server that sets them, and once with one that does not.
 func TestNothingThatIsVouchedForCanBeForged(t *testing.T) {
 	tried := 0
-	for _, name := range append(forwarded.Managed(), "X-User-Id", "Remote-User", "Authorization", "Cookie", "X-Auth-Request-Access-Token", "X_under_score") {
+	for _, name := range append(forwarded.Managed(), "X-User-Id", "Remote-User", "Authorization", "Cookie",
+		"X-Auth-Request-Access-Token", "X_under_score") {
 		for trusting, config := range identities(name) {
 			for _, says := range [][]string{nil, {"ours"}, {"ours", "ours too"}} {
 				step := named(t, config, func(w http.ResponseWriter, _ *http.Request) {
@@ -124,7 +126,8 @@ func TestAnnouncedTrailersForgeNothing(t *testing.T) {
 			server := httptest.NewUnstartedServer(vouching(t, byExpression).Wrap(expectTrailer(t)))
 			server.EnableHTTP2 = h2
 			server.StartTLS()
-			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL, io.NopCloser(strings.NewReader("abc")))
+			r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL,
+				io.NopCloser(strings.NewReader("abc")))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -187,9 +190,11 @@ func TestExpressionsLeaveFramesAlone(t *testing.T) {
 		w.Header().Set("X-User", "ours")
 		_, _ = io.WriteString(w, "0123456789")
 	})
-	r := with(t, "abc", "POST /", "Connection: Upgrade", "Upgrade: websocket", "Te: trailers", "Expect: 100-continue", "X-Other: theirs")
+	r := with(t, "abc", "POST /", "Connection: Upgrade", "Upgrade: websocket", "Te: trailers", "Expect: 100-continue",
+		"X-Other: theirs")
 	want := map[string][]string{
-		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Te": {"trailers"}, "Expect": {"100-continue"}, "Content-Length": {"3"}, "X-User": {"ours"},
+		"Connection": {"Upgrade"}, "Upgrade": {"websocket"}, "Te": {"trailers"}, "Expect": {"100-continue"},
+		"Content-Length": {"3"}, "X-User": {"ours"},
 	}
 	o := send(t, step, r, nil)
 	got := map[string][]string{}
@@ -206,7 +211,8 @@ func TestExpressionsLeaveFramesAlone(t *testing.T) {
 // TestConnectionKeepsWhatItMayName has an entrypoint that leaves a header in Connection, of which only what is
 // vouched for is taken out.
 func TestConnectionKeepsWhatItMayName(t *testing.T) {
-	o := send(t, vouching(t, false), middlewaretest.Request(t, "GET /", "X-Hop: 1", "X-User-Id: forged", "Connection: x-user-id , X-Hop, X-Gone", "Connection: X-USER-ID"), nil)
+	o := send(t, vouching(t, false), middlewaretest.Request(t, "GET /", "X-Hop: 1", "X-User-Id: forged",
+		"Connection: x-user-id , X-Hop, X-Gone", "Connection: X-USER-ID"), nil)
 	if lines := o.service.Header["Connection"]; len(lines) != 1 || strings.TrimSpace(lines[0]) != "X-Hop" {
 		t.Errorf("Connection is %q", lines)
 	}
@@ -233,7 +239,8 @@ func FuzzForgedNames(f *testing.F) {
 			return // They are no names of headers.
 		}
 		vouched = names[0]
-		r := &http.Request{Header: http.Header{sent: {"forged"}, "Connection": {vouched}}, Trailer: http.Header{sent: {"forged"}}, Body: http.NoBody}
+		r := &http.Request{Header: http.Header{sent: {"forged"}, "Connection": {vouched}},
+			Trailer: http.Header{sent: {"forged"}}, Body: http.NoBody}
 		found.apply(r, http.Header{vouched: {"ours"}})
 		if found.expression.MatchString(vouched) && !frames(vouched) {
 			if !slices.Equal(r.Header[vouched], []string{"ours"}) {

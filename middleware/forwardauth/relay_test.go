@@ -33,10 +33,13 @@ func answering(status int, body string, headers ...string) http.HandlerFunc {
 // in it.
 func TestAnswers(t *testing.T) {
 	html := "Content-Type: text/html"
-	login := answering(http.StatusFound, "go", html, "Location: /login?rd=%2F", "Set-Cookie: csrf=1", "Set-Cookie: state=2", "Connection: X-Hop", "X-Hop: 1", "Keep-Alive: 5")
+	login := answering(http.StatusFound, "go", html, "Location: /login?rd=%2F", "Set-Cookie: csrf=1",
+		"Set-Cookie: state=2", "Connection: X-Hop", "X-Hop: 1", "Keep-Alive: 5")
 	elsewhere := answering(http.StatusFound, "", html, "Location: https://id.example/login")
-	denied := answering(http.StatusUnauthorized, "who are you?", html, "Www-Authenticate: Basic realm=\"a\"", "Set-Cookie: csrf=1", "X-User: eve")
-	granted := answering(http.StatusNoContent, "", "X-User: alice", "X-Group: a", "X-Group: b", "Set-Cookie: session=2; Path=/; SameSite=Lax", "Set-Cookie: other=1")
+	denied := answering(http.StatusUnauthorized, "who are you?", html, "Www-Authenticate: Basic realm=\"a\"",
+		"Set-Cookie: csrf=1", "X-User: eve")
+	granted := answering(http.StatusNoContent, "", "X-User: alice", "X-Group: a", "X-Group: b",
+		"Set-Cookie: session=2; Path=/; SameSite=Lax", "Set-Cookie: other=1")
 	welcome := answering(http.StatusOK, "welcome", html)
 	get := []string{"GET /a/b", "X-User: mallory"}
 	var b strings.Builder
@@ -47,10 +50,12 @@ func TestAnswers(t *testing.T) {
 		request []string
 	}{
 		{"passes", dynamic.ForwardAuth{}, welcome, get},
-		{"passes with headers", dynamic.ForwardAuth{AuthResponseHeaders: []string{"X-User", "X-Missing", "X-Group"}}, granted, get},
+		{"passes with headers", dynamic.ForwardAuth{AuthResponseHeaders: []string{"X-User", "X-Missing", "X-Group"}}, granted,
+			get},
 		{"passes with headers by expression", dynamic.ForwardAuth{AuthResponseHeadersRegex: "^X-"}, granted, get},
 		{"passes with a cookie", dynamic.ForwardAuth{AddAuthCookiesToResponse: []string{"session"}}, granted, get},
-		{"passes with cookies that are not listed", dynamic.ForwardAuth{AddAuthCookiesToResponse: []string{"theme"}}, granted, get},
+		{"passes with cookies that are not listed", dynamic.ForwardAuth{AddAuthCookiesToResponse: []string{"theme"}}, granted,
+			get},
 		{"passes without cookies", dynamic.ForwardAuth{AddAuthCookiesToResponse: []string{"session", "app"}}, welcome, get},
 		{"passes with a name for the log", dynamic.ForwardAuth{HeaderField: "x-user"}, granted, get},
 		{"refused", dynamic.ForwardAuth{}, denied, get},
@@ -69,24 +74,30 @@ func TestAnswers(t *testing.T) {
 		{"multiple choices", dynamic.ForwardAuth{}, answering(http.StatusMultipleChoices, ""), get},
 		{"the server's own error", dynamic.ForwardAuth{}, answering(http.StatusInternalServerError, "sorry"), get},
 		{"the largest status", dynamic.ForwardAuth{}, answering(599, "599"), get},
-		{"a challenge for proxies", dynamic.ForwardAuth{}, answering(http.StatusProxyAuthRequired, "", "Proxy-Authenticate: Basic"), get},
+		{"a challenge for proxies", dynamic.ForwardAuth{}, answering(http.StatusProxyAuthRequired, "",
+			"Proxy-Authenticate: Basic"), get},
 		{"a Location that is none", dynamic.ForwardAuth{}, answering(http.StatusFound, "", "Location: http://[::1"), get},
-		{"a Location that is none, preserveLocationHeader", dynamic.ForwardAuth{PreserveLocationHeader: true}, answering(http.StatusFound, "", "Location: %zz"), get},
+		{"a Location that is none, preserveLocationHeader", dynamic.ForwardAuth{PreserveLocationHeader: true},
+			answering(http.StatusFound, "", "Location: %zz"), get},
 		{"an answer of the largest size", dynamic.ForwardAuth{MaxResponseBodySize: pointer(int64(12))}, denied, get},
 		{"an answer that is too large", dynamic.ForwardAuth{MaxResponseBodySize: pointer(int64(11))}, denied, get},
-		{"an answer that is too large, and lets pass", dynamic.ForwardAuth{MaxResponseBodySize: pointer(int64(6))}, welcome, get},
-		{"an answer of the largest size that lets pass", dynamic.ForwardAuth{MaxResponseBodySize: pointer(int64(7))}, welcome, get},
+		{"an answer that is too large, and lets pass", dynamic.ForwardAuth{MaxResponseBodySize: pointer(int64(6))}, welcome,
+			get},
+		{"an answer of the largest size that lets pass", dynamic.ForwardAuth{MaxResponseBodySize: pointer(int64(7))}, welcome,
+			get},
 		{"no body may come, and none comes", dynamic.ForwardAuth{MaxResponseBodySize: pointer(int64(0))}, granted, get},
 		{"no body may come, and one comes", dynamic.ForwardAuth{MaxResponseBodySize: pointer(int64(0))}, welcome, get},
 	} {
 		step := named(t, test.config, test.server)
-		o := send(t, step, middlewaretest.Request(t, test.request[0], test.request[1:]...), func(w http.ResponseWriter, _ *http.Request) {
+		o := send(t, step, middlewaretest.Request(t, test.request[0], test.request[1:]...), func(w http.ResponseWriter,
+			_ *http.Request) {
 			w.Header()["Set-Cookie"] = []string{"app=1; HttpOnly", "session=forged"}
 			_, _ = io.WriteString(w, "service")
 		})
 		fmt.Fprintf(&b, "%s\n    %d\n", test.name, o.Code)
 		lines(&b, o.Header())
-		fmt.Fprintf(&b, "    body %q\n    log %q user %q counts %v\n", o.Body, o.record.Reason, o.record.Username, step.Counts())
+		fmt.Fprintf(&b, "    body %q\n    log %q user %q counts %v\n", o.Body, o.record.Reason, o.record.Username,
+			step.Counts())
 		if o.service != nil {
 			b.WriteString("  and the service gets\n")
 			lines(&b, o.service.Header)
@@ -126,7 +137,8 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 				http.Redirect(w, r, "/fine", status)
 			}
 		})
-		if o := get(t, step); o.service != nil || o.Code != status || asked.Load() != 1 || o.Header().Get("Location") != "http://auth.test/fine" {
+		if o := get(t, step); o.service != nil || o.Code != status || asked.Load() != 1 ||
+			o.Header().Get("Location") != "http://auth.test/fine" {
 			t.Errorf("%d: answers %d to %s after %d questions", status, o.Code, o.Header().Get("Location"), asked.Load())
 		}
 	}
@@ -184,7 +196,8 @@ func TestHalfOfALongAnswer(t *testing.T) {
 
 // TestAnswersLeaveHeadersOfOthers has a response to which somebody before has added.
 func TestAnswersLeaveHeadersOfOthers(t *testing.T) {
-	step := named(t, dynamic.ForwardAuth{}, answering(http.StatusForbidden, "", "Set-Cookie: theirs=1", "Content-Type: text/plain"))
+	step := named(t, dynamic.ForwardAuth{}, answering(http.StatusForbidden, "", "Set-Cookie: theirs=1",
+		"Content-Type: text/plain"))
 	w := httptest.NewRecorder()
 	w.Header().Set("Set-Cookie", "ours=1")
 	step.Wrap(nil).ServeHTTP(w, middlewaretest.Request(t, "GET /"))
@@ -196,7 +209,8 @@ func TestAnswersLeaveHeadersOfOthers(t *testing.T) {
 // FuzzLocation has redirects to anywhere. What a client gets is the server's word, or absolute and never with the
 // password of the address.
 func FuzzLocation(f *testing.F) {
-	for _, seed := range []string{"", "/a", "a", "../b", "//host/x", "https://h/?q#f", "?q", "#f", "http://[::1", "%zz", "javascript:x", "http://u:p@h/", "é", " /a", "http:///x"} {
+	for _, seed := range []string{"", "/a", "a", "../b", "//host/x", "https://h/?q#f", "?q", "#f", "http://[::1", "%zz",
+		"javascript:x", "http://u:p@h/", "é", " /a", "http:///x"} {
 		f.Add(seed)
 	}
 	step := build(f, dynamic.ForwardAuth{Address: "https://sluice:s3cret@auth.test/a/check?x=1#f"})

@@ -38,7 +38,8 @@ func browsed(t testing.TB, line string, headers ...string) *http.Request {
 	}
 	r := middlewaretest.Request(t, line, append([]string{
 		"Accept: text/html", "Cookie: session=1; theme=dark", "User-Agent: Browser/1", "X-Custom: a", "X-Custom: b",
-		"X-Forwarded-For: 198.51.100.7, 203.0.113.9", "X-Forwarded-Prefix: /app", "X-Forwarded-Method: DELETE", "X-Forwarded-Uri: /outer",
+		"X-Forwarded-For: 198.51.100.7, 203.0.113.9", "X-Forwarded-Prefix: /app", "X-Forwarded-Method: DELETE",
+		"X-Forwarded-Uri: /outer",
 		"X-Forwarded-Proto: https", "X-Forwarded-Host: outer.example", "X-Real-Ip: 198.51.100.7", "X-Replaced-Path: /old",
 	}, headers...)...)
 	forwarding := forwarded.Policy{Insecure: true, Server: "edge"}
@@ -61,7 +62,8 @@ func TestQuestions(t *testing.T) {
 	post := func(t testing.TB) *http.Request {
 		return with(t, "a=1", "POST /form", "Content-Type: text/plain", "Expect: 100-continue")
 	}
-	socket := get("Connection: Upgrade", "Upgrade: websocket", "Sec-Websocket-Key: k", "Te: trailers", "Proxy-Authorization: Basic eA==")
+	socket := get("Connection: Upgrade", "Upgrade: websocket", "Sec-Websocket-Key: k", "Te: trailers",
+		"Proxy-Authorization: Basic eA==")
 	handshake := func(t testing.TB) *http.Request {
 		r := middlewaretest.Request(t, "GET /", "Connection: Upgrade", "Upgrade: websocket")
 		new(forwarded.Policy).Apply(r, netip.MustParseAddr("192.0.2.1"))
@@ -77,14 +79,20 @@ func TestQuestions(t *testing.T) {
 		{"trustForwardHeader false", dynamic.ForwardAuth{TrustForwardHeader: pointer(false)}, get()},
 		{"trustForwardHeader true", dynamic.ForwardAuth{TrustForwardHeader: pointer(true)}, get()},
 		{"nothing is set, encrypted, with a port", dynamic.ForwardAuth{}, encrypted},
-		{"trustForwardHeader false, encrypted, with a port", dynamic.ForwardAuth{TrustForwardHeader: pointer(false)}, encrypted},
+		{"trustForwardHeader false, encrypted, with a port", dynamic.ForwardAuth{TrustForwardHeader: pointer(false)},
+			encrypted},
 		{"nothing is set, a client that says nothing", dynamic.ForwardAuth{}, simple},
-		{"trustForwardHeader false, a client that says nothing", dynamic.ForwardAuth{TrustForwardHeader: pointer(false)}, simple},
-		{"trustForwardHeader true, a client that says nothing", dynamic.ForwardAuth{TrustForwardHeader: pointer(true)}, simple},
+		{"trustForwardHeader false, a client that says nothing", dynamic.ForwardAuth{TrustForwardHeader: pointer(false)},
+			simple},
+		{"trustForwardHeader true, a client that says nothing", dynamic.ForwardAuth{TrustForwardHeader: pointer(true)},
+			simple},
 		{"authRequestHeaders", dynamic.ForwardAuth{AuthRequestHeaders: []string{"cookie", " x-custom", "Missing"}}, get()},
-		{"authRequestHeaders, trustForwardHeader false", dynamic.ForwardAuth{AuthRequestHeaders: []string{"Cookie", "X-Real-Ip"}, TrustForwardHeader: pointer(false)}, get()},
-		{"authRequestHeaders, trustForwardHeader true", dynamic.ForwardAuth{AuthRequestHeaders: []string{"Cookie"}, TrustForwardHeader: pointer(true)}, get()},
-		{"a WebSocket through a proxy, trustForwardHeader true", dynamic.ForwardAuth{TrustForwardHeader: pointer(true)}, socket},
+		{"authRequestHeaders, trustForwardHeader false", dynamic.ForwardAuth{AuthRequestHeaders: []string{"Cookie",
+			"X-Real-Ip"}, TrustForwardHeader: pointer(false)}, get()},
+		{"authRequestHeaders, trustForwardHeader true", dynamic.ForwardAuth{AuthRequestHeaders: []string{"Cookie"},
+			TrustForwardHeader: pointer(true)}, get()},
+		{"a WebSocket through a proxy, trustForwardHeader true", dynamic.ForwardAuth{TrustForwardHeader: pointer(true)},
+			socket},
 		{"a WebSocket, trustForwardHeader true", dynamic.ForwardAuth{TrustForwardHeader: pointer(true)}, handshake},
 		{"a WebSocket, trustForwardHeader false", dynamic.ForwardAuth{TrustForwardHeader: pointer(false)}, socket},
 		{"a body that is not shown", dynamic.ForwardAuth{}, post},
@@ -93,7 +101,8 @@ func TestQuestions(t *testing.T) {
 		{"forwardBody, preserveRequestMethod", dynamic.ForwardAuth{ForwardBody: true, PreserveRequestMethod: true}, post},
 		{"forwardBody, there is none", dynamic.ForwardAuth{ForwardBody: true}, simple},
 		{"credentials in the address", dynamic.ForwardAuth{Address: "http://sluice:s3cret@auth.test/#part"}, simple},
-		{"credentials in the address, and the client's", dynamic.ForwardAuth{Address: "http://sluice:s3cret@auth.test"}, get("Authorization: Bearer t")},
+		{"credentials in the address, and the client's", dynamic.ForwardAuth{Address: "http://sluice:s3cret@auth.test"},
+			get("Authorization: Bearer t")},
 	} {
 		asked := make(chan string, 1)
 		step := named(t, test.config, func(_ http.ResponseWriter, r *http.Request) { asked <- written(r) })
@@ -121,7 +130,8 @@ func TestQuestionsHoldNoAliases(t *testing.T) {
 		}
 		send(t, step, r, nil)
 		for name, values := range <-got {
-			if name != forwarded.XReplacedPath && strings.Contains(strings.Join(values, " "), "forged") && !strings.EqualFold(name, "x_replaced_path") {
+			if name != forwarded.XReplacedPath && strings.Contains(strings.Join(values, " "), "forged") &&
+				!strings.EqualFold(name, "x_replaced_path") {
 				t.Errorf("%s: %s", name, values)
 			}
 		}
@@ -131,11 +141,13 @@ func TestQuestionsHoldNoAliases(t *testing.T) {
 // TestAuthRequestLeavesTheRequestAlone has a service that gets what the client has sent, without a header of the
 // authentication request.
 func TestAuthRequestLeavesTheRequestAlone(t *testing.T) {
-	step := named(t, dynamic.ForwardAuth{TrustForwardHeader: pointer(false), AuthRequestHeaders: []string{"Cookie"}}, func(http.ResponseWriter, *http.Request) {})
+	step := named(t, dynamic.ForwardAuth{TrustForwardHeader: pointer(false), AuthRequestHeaders: []string{"Cookie"}},
+		func(http.ResponseWriter, *http.Request) {})
 	r := browsed(t, "GET /a?b", "Connection: Upgrade", "Upgrade: websocket")
 	want := r.Header.Clone()
 	o := send(t, step, r, nil)
-	if diff := cmp.Diff(want, o.service.Header); diff != "" || o.service.Method != http.MethodGet || o.service.RequestURI != "/a?b" {
+	if diff := cmp.Diff(want, o.service.Header); diff != "" || o.service.Method != http.MethodGet ||
+		o.service.RequestURI != "/a?b" {
 		t.Errorf("%s %s: %s", o.service.Method, o.service.RequestURI, diff)
 	}
 }
@@ -165,7 +177,8 @@ func TestAuthRequestEndsWithTheHandler(t *testing.T) {
 // TestAddressOfTheClient looks at peers of all kinds.
 func TestAddressOfTheClient(t *testing.T) {
 	for peer, want := range map[string]string{
-		"192.0.2.1:1234": "192.0.2.1", "[2001:db8::1]:1": "2001:db8::1", "[::ffff:192.0.2.1]:1": "192.0.2.1", "[fe80::1%eth0]:1": "fe80::1", "@": "", "": "",
+		"192.0.2.1:1234": "192.0.2.1", "[2001:db8::1]:1": "2001:db8::1", "[::ffff:192.0.2.1]:1": "192.0.2.1",
+		"[fe80::1%eth0]:1": "fe80::1", "@": "", "": "",
 	} {
 		for _, trusted := range []*bool{nil, pointer(false), pointer(true)} {
 			step := build(t, dynamic.ForwardAuth{Address: "http://auth.test", TrustForwardHeader: trusted})

@@ -162,7 +162,8 @@ func TestManyAtOnce(t *testing.T) {
 		server.StartTLS()
 		authority := string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
 		step := build(t, dynamic.ForwardAuth{
-			Address: server.URL, TLS: &dynamic.ClientTLS{CA: authority}, ForwardBody: true, AuthResponseHeaders: []string{"X-User"},
+			Address: server.URL, TLS: &dynamic.ClientTLS{CA: authority}, ForwardBody: true,
+			AuthResponseHeaders: []string{"X-User"},
 		})
 		var all sync.WaitGroup
 		for worker := range 20 {
@@ -170,7 +171,8 @@ func TestManyAtOnce(t *testing.T) {
 				for i := range 20 {
 					number := fmt.Sprint(worker*100 + i)
 					o := send(t, step, with(t, "b"+number, "POST /", "X-Number: "+number), nil)
-					if passes := !strings.HasSuffix(number, "3"); (o.service != nil) != passes || passes && o.service.Header.Get("X-User") != number+"b"+number {
+					if passes := !strings.HasSuffix(number, "3"); (o.service != nil) != passes || passes &&
+						o.service.Header.Get("X-User") != number+"b"+number {
 						t.Errorf("%s: answers %d: %s", number, o.Code, o.record.Reason)
 					}
 				}
@@ -198,7 +200,8 @@ func TestTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
-	ca, cert := filepath.Join(folder, "ca.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: own.Certificate[0]}))
+	ca, cert := filepath.Join(folder, "ca.pem"),
+		string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: own.Certificate[0]}))
 	if err := os.WriteFile(ca, []byte(cert), 0o600); err != nil {
 		t.Fatal(err)
 	}

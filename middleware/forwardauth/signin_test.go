@@ -46,7 +46,8 @@ func (a accounts) verify(w http.ResponseWriter, r *http.Request) {
 		http.SetCookie(w, &http.Cookie{Name: "session", Value: "alice", Path: "/", MaxAge: 600})
 		http.SetCookie(w, &http.Cookie{Name: "internal", Value: "1"})
 	case strings.Contains(r.Header.Get("Accept"), "text/html"):
-		from := url.URL{Scheme: r.Header.Get("X-Forwarded-Proto"), Host: r.Header.Get("X-Forwarded-Host"), Opaque: "", Path: r.Header.Get("X-Forwarded-Uri")}
+		from := url.URL{Scheme: r.Header.Get("X-Forwarded-Proto"), Host: r.Header.Get("X-Forwarded-Host"), Opaque: "",
+			Path: r.Header.Get("X-Forwarded-Uri")}
 		http.Redirect(w, r, "/login?rd="+url.QueryEscape(from.String()), http.StatusFound)
 	default:
 		w.Header().Set("Www-Authenticate", `Basic realm="accounts"`)
@@ -77,7 +78,8 @@ func front(t *testing.T, step *ForwardAuth, h2 bool, service http.HandlerFunc) (
 }
 
 // do sends a request and returns the answer and its body.
-func do(t *testing.T, client *http.Client, method, target string, body io.Reader, headers ...string) (*http.Response, string) {
+func do(t *testing.T, client *http.Client, method, target string, body io.Reader, headers ...string) (*http.Response,
+	string) {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, target, body)
 	if err != nil {
@@ -110,19 +112,24 @@ func TestSignIn(t *testing.T) {
 		edge, client := front(t, step, h2, func(w http.ResponseWriter, r *http.Request) {
 			http.SetCookie(w, &http.Cookie{Name: "session", Value: "the service's"})
 			http.SetCookie(w, &http.Cookie{Name: "cart", Value: "1"})
-			_, _ = io.WriteString(w, strings.Join(r.Header["Remote-User"], "+")+" of "+strings.Join(r.Header["Remote-Groups"], "+"))
+			_, _ = io.WriteString(w, strings.Join(r.Header["Remote-User"], "+")+" of "+strings.Join(r.Header["Remote-Groups"],
+				"+"))
 		})
 		client.Jar, _ = cookiejar.New(nil)
 		forged := []string{"Remote-User: root", "Remote_user: root", "Remote-Groups: root"}
-		if answer, body := do(t, client, http.MethodGet, edge.URL+"/orders", nil, forged...); answer.StatusCode != http.StatusUnauthorized || body != "who are you?\n" || answer.Header.Get("Www-Authenticate") == "" {
+		if answer, body := do(t, client, http.MethodGet, edge.URL+"/orders", nil,
+			forged...); answer.StatusCode != http.StatusUnauthorized || body != "who are you?\n" ||
+			answer.Header.Get("Www-Authenticate") == "" {
 			t.Errorf("answers %d %q", answer.StatusCode, body)
 		}
 		answer, _ := do(t, client, http.MethodGet, edge.URL+"/orders", nil, "Accept: text/html")
 		login := answer.Header.Get("Location")
-		if want := server.URL + "/login?rd=" + url.QueryEscape(edge.URL+"/orders"); answer.StatusCode != http.StatusFound || login != want {
+		if want := server.URL + "/login?rd=" + url.QueryEscape(edge.URL+"/orders"); answer.StatusCode != http.StatusFound ||
+			login != want {
 			t.Fatalf("answers %d to %q, %q is wanted", answer.StatusCode, login, want)
 		}
-		answer, _ = do(t, client, http.MethodPost, login, strings.NewReader("password=open+sesame"), "Content-Type: application/x-www-form-urlencoded")
+		answer, _ = do(t, client, http.MethodPost, login, strings.NewReader("password=open+sesame"),
+			"Content-Type: application/x-www-form-urlencoded")
 		back := answer.Header.Get("Location")
 		answer, body := do(t, client, http.MethodGet, back, nil, append(forged, "Accept: text/html")...)
 		if answer.StatusCode != http.StatusOK || body != "alice of admins+staff" {
@@ -140,7 +147,8 @@ func TestSignIn(t *testing.T) {
 func TestResponsesStream(t *testing.T) {
 	for _, h2 := range []bool{false, true} {
 		release := make(chan struct{})
-		step := named(t, dynamic.ForwardAuth{AddAuthCookiesToResponse: []string{"s"}}, answering(http.StatusOK, "", "Set-Cookie: s=1"))
+		step := named(t, dynamic.ForwardAuth{AddAuthCookiesToResponse: []string{"s"}}, answering(http.StatusOK, "",
+			"Set-Cookie: s=1"))
 		edge, client := front(t, step, h2, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Link", "</a>")
 			w.WriteHeader(http.StatusEarlyHints)
@@ -159,7 +167,8 @@ func TestResponsesStream(t *testing.T) {
 			}
 			return nil
 		}}
-		r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodPost, edge.URL, http.NoBody)
+		r, err := http.NewRequestWithContext(httptrace.WithClientTrace(t.Context(), trace), http.MethodPost, edge.URL,
+			http.NoBody)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -174,7 +183,8 @@ func TestResponsesStream(t *testing.T) {
 		close(release)
 		_, _ = io.Copy(io.Discard, body)
 		_ = answer.Body.Close()
-		if answer.Trailer.Get("Grpc-Status") != "0" || answer.Trailer.Get("Grpc-Message") != "fine" || answer.Header.Get("Set-Cookie") != "s=1" || hints != 1 {
+		if answer.Trailer.Get("Grpc-Status") != "0" || answer.Trailer.Get("Grpc-Message") != "fine" ||
+			answer.Header.Get("Set-Cookie") != "s=1" || hints != 1 {
 			t.Errorf("trailers %v, headers %v, %d hints", answer.Trailer, answer.Header, hints)
 		}
 	}
@@ -182,16 +192,17 @@ func TestResponsesStream(t *testing.T) {
 
 // TestWebSockets has handshakes, one of which is refused. The server is asked like about any other request.
 func TestWebSockets(t *testing.T) {
-	step := named(t, dynamic.ForwardAuth{AddAuthCookiesToResponse: []string{"s"}, AuthResponseHeaders: []string{"X-User"}}, func(w http.ResponseWriter, r *http.Request) {
-		if r.Header.Get("Upgrade")+r.Header.Get("Connection") != "" || r.Method != http.MethodGet {
-			t.Errorf("is asked %s with %v", r.Method, r.Header)
-		}
-		w.Header().Set("X-User", "alice")
-		http.SetCookie(w, &http.Cookie{Name: "s", Value: "1"})
-		if r.Header.Get("Cookie") == "" {
-			w.WriteHeader(http.StatusForbidden)
-		}
-	})
+	step := named(t, dynamic.ForwardAuth{AddAuthCookiesToResponse: []string{"s"}, AuthResponseHeaders: []string{"X-User"}},
+		func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Upgrade")+r.Header.Get("Connection") != "" || r.Method != http.MethodGet {
+				t.Errorf("is asked %s with %v", r.Method, r.Header)
+			}
+			w.Header().Set("X-User", "alice")
+			http.SetCookie(w, &http.Cookie{Name: "s", Value: "1"})
+			if r.Header.Get("Cookie") == "" {
+				w.WriteHeader(http.StatusForbidden)
+			}
+		})
 	edge := httptest.NewServer(step.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("Upgrade") != "websocket" || r.Header.Get("X-User") != "alice" {
 			t.Errorf("the service gets %v", r.Header)
@@ -215,7 +226,8 @@ func TestWebSockets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = io.WriteString(c, "GET /socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+cookie+"\r\n")
+		_, _ = io.WriteString(c, "GET /socket HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+cookie+
+			"\r\n")
 		reader := bufio.NewReader(c)
 		answer, err := http.ReadResponse(reader, nil)
 		if err != nil {
@@ -228,7 +240,8 @@ func TestWebSockets(t *testing.T) {
 			}
 		} else {
 			_, _ = io.WriteString(c, "hello\n")
-			if line, err := reader.ReadString('\n'); answer.StatusCode != http.StatusSwitchingProtocols || line != "hello\n" || answer.Header.Get("Set-Cookie") != "s=1" {
+			if line, err := reader.ReadString('\n'); answer.StatusCode != http.StatusSwitchingProtocols || line != "hello\n" ||
+				answer.Header.Get("Set-Cookie") != "s=1" {
 				t.Errorf("answers %d with %v, %q %v", answer.StatusCode, answer.Header, line, err)
 			}
 		}
@@ -271,12 +284,15 @@ func TestRefusedWhileTheBodyIsSent(t *testing.T) {
 
 // TestAborts has a service whose panic ends the connection.
 func TestAborts(t *testing.T) {
-	step := named(t, dynamic.ForwardAuth{AddAuthCookiesToResponse: []string{"s"}}, answering(http.StatusOK, "", "Set-Cookie: s=1"))
+	step := named(t, dynamic.ForwardAuth{AddAuthCookiesToResponse: []string{"s"}}, answering(http.StatusOK, "",
+		"Set-Cookie: s=1"))
 	defer func() {
 		if reason := recover(); reason != http.ErrAbortHandler { //nolint:errorlint // It is a value of panic.
 			t.Errorf("%v reaches the server", reason)
 		}
 	}()
 	get := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
-	step.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })).ServeHTTP(httptest.NewRecorder(), get)
+	step.Wrap(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		panic(http.ErrAbortHandler)
+	})).ServeHTTP(httptest.NewRecorder(), get)
 }

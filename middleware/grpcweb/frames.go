@@ -57,6 +57,6 @@ func trailerFrame(trailer http.Header) []byte {
 			frame = append(frame, "\r\n"...)
 		}
 	}
-	binary.BigEndian.PutUint32(frame[1:], uint32(len(frame)-frameHead)) //nolint:gosec // nolint:gosec // heads are small
+	binary.BigEndian.PutUint32(frame[1:], uint32(len(frame)-frameHead)) //nolint:gosec // heads are small
 	return frame
 }

@@ -67,7 +67,8 @@ func TestRequiredClaims(t *testing.T) {
 		"truth in a list":         {"mixed", []string{"true"}, true},
 		"object in a list":        {"mixed", []string{"e"}, false},
 	} {
-		j := build(t, dynamic.JWT{SigningSecret: secret, Claims: []dynamic.JWTClaim{{Name: "exp"}, {Name: test.claim, Values: test.values}}})
+		j := build(t, dynamic.JWT{SigningSecret: secret, Claims: []dynamic.JWTClaim{{Name: "exp"},
+			{Name: test.claim, Values: test.values}}})
 		payload := []byte(claims[:len(claims)-1] + `,"exp":9999999999,"sub":"ann"}`)
 		r := request(t, signRaw(t, "HS256", []byte(secret), []byte(`{"alg":"HS256"}`), payload))
 		answer, got := serve(j, r)
@@ -90,7 +91,8 @@ func TestRequiredClaims(t *testing.T) {
 func TestUser(t *testing.T) {
 	for sub, want := range map[string]string{
 		`"ann"`: "ann", `"Zoë"`: "Zoë", `""`: "", `5`: "", `null`: "", `["ann"]`: "", `"a\nb"`: "", `"a\u0000"`: "",
-		`"` + strings.Repeat("a", 300) + `"`: strings.Repeat("a", 255), `"` + strings.Repeat("a", 254) + `ë"`: strings.Repeat("a", 254),
+		`"` + strings.Repeat("a", 300) + `"`: strings.Repeat("a", 255), `"` + strings.Repeat("a", 254) +
+			`ë"`: strings.Repeat("a", 254),
 	} {
 		if got := user(claimsOf(t, `{"sub":`+sub+`}`)); got != want {
 			t.Errorf("%s: %q", sub, got)
@@ -110,9 +112,12 @@ func TestUser(t *testing.T) {
 // How claims look in headers.
 func TestValues(t *testing.T) {
 	for claim, want := range map[string]string{
-		`"ann"`: "ann", `"Zoë"`: "Zoë", `""`: "", `null`: "", `5`: "5", `1e3`: "1e3", `12345678901234567890`: "12345678901234567890",
-		`true`: "true", `false`: "false", `["a","b"]`: "a,b", `["a b",1,true]`: "a b,1,true", `[]`: "", `{"b":1,"a":"<&>"}`: `{"a":"<&>","b":1}`,
-		`[{"a":1},"b"]`: `[{"a":1},"b"]`, `["a",null]`: `["a",null]`, `[["a","b"]]`: `[["a","b"]]`, `"a,b"`: "a,b", `{"a":"x\ny"}`: `{"a":"x\ny"}`,
+		`"ann"`: "ann", `"Zoë"`: "Zoë", `""`: "", `null`: "", `5`: "5", `1e3`: "1e3",
+		`12345678901234567890`: "12345678901234567890",
+		`true`:                 "true", `false`: "false", `["a","b"]`: "a,b", `["a b",1,true]`: "a b,1,true", `[]`: "",
+		`{"b":1,"a":"<&>"}`: `{"a":"<&>","b":1}`,
+		`[{"a":1},"b"]`:     `[{"a":1},"b"]`, `["a",null]`: `["a",null]`, `[["a","b"]]`: `[["a","b"]]`, `"a,b"`: "a,b",
+		`{"a":"x\ny"}`: `{"a":"x\ny"}`,
 		`"` + strings.Repeat("a", maxValue) + `"`: strings.Repeat("a", maxValue),
 	} {
 		if got, err := write(claimsOf(t, `{"c":`+claim+`}`)["c"]); err != nil || got != want {
@@ -120,19 +125,25 @@ func TestValues(t *testing.T) {
 		}
 	}
 	for claim, want := range map[string]string{
-		`"a\r\nX-Admin: 1"`: "has a control character", `"a\u0000"`: "has a control character", `"a\u007f"`: "has a control character",
-		`"a\u0085b"`: "has a control character", `" a"`: "begins or ends with a space", `"a\u00a0"`: "begins or ends with a space",
-		`["a,admin"]`: "has an element that is empty or has a comma", `["a",""]`: "has an element that is empty or has a comma",
-		`["a "]`: "begins or ends with a space", `["a\n"]`: "has a control character", `{"a":"\u0085"}`: "has a control character",
+		`"a\r\nX-Admin: 1"`: "has a control character", `"a\u0000"`: "has a control character",
+		`"a\u007f"`:  "has a control character",
+		`"a\u0085b"`: "has a control character", `" a"`: "begins or ends with a space",
+		`"a\u00a0"`:   "begins or ends with a space",
+		`["a,admin"]`: "has an element that is empty or has a comma",
+		`["a",""]`:    "has an element that is empty or has a comma",
+		`["a "]`:      "begins or ends with a space", `["a\n"]`: "has a control character",
+		`{"a":"\u0085"}`: "has a control character",
 		`"` + strings.Repeat("a", maxValue+1) + `"`: "is longer than 4096 bytes",
 	} {
 		got, err := write(claimsOf(t, `{"c":`+claim+`}`)["c"])
 		if err == nil || err.Error() != want {
 			t.Errorf("%s: %q, %v", claim, got, err)
 		}
-		r := request(t, signRaw(t, "HS256", []byte(secret), []byte(`{"alg":"HS256"}`), []byte(`{"exp":9999999999,"c":`+claim+`}`)))
+		r := request(t, signRaw(t, "HS256", []byte(secret), []byte(`{"alg":"HS256"}`), []byte(`{"exp":9999999999,"c":`+claim+
+			`}`)))
 		j := build(t, dynamic.JWT{SigningSecret: secret, ForwardHeaders: map[string]string{"x-c": "c"}})
-		if answer, got := serve(j, r); got != nil || answer.Code != http.StatusUnauthorized || reason(r) != "the claim for the header X-C "+want {
+		if answer, got := serve(j, r); got != nil || answer.Code != http.StatusUnauthorized ||
+			reason(r) != "the claim for the header X-C "+want {
 			t.Errorf("%s: passes %v, answers %d, because %q", claim, got != nil, answer.Code, reason(r))
 		}
 	}
@@ -141,7 +152,8 @@ func TestValues(t *testing.T) {
 // Times that any JSON can have, and none may be taken for another.
 func TestInstants(t *testing.T) {
 	for text, want := range map[string]int64{
-		"0": 0, "1": 1e9, "-1": -1e9, "1.5": 1.5e9, "1e3": 1e12, "1e300": maxTime * 1e9, "-1e300": -maxTime * 1e9, "9223372036854775808": maxTime * 1e9,
+		"0": 0, "1": 1e9, "-1": -1e9, "1.5": 1.5e9, "1e3": 1e12, "1e300": maxTime * 1e9, "-1e300": -maxTime * 1e9,
+		"9223372036854775808": maxTime * 1e9,
 	} {
 		at, there, ok := instant(claimsOf(t, `{"exp":`+text+`}`), "exp")
 		if at != want || !there || !ok {

@@ -18,7 +18,8 @@ import (
 
 func forwarding(t testing.TB) *JWT {
 	return build(t, dynamic.JWT{SigningSecret: secret, ForwardHeaders: map[string]string{
-		"x-user": "sub", "X-Groups": "groups", "X_Tenant": "tenant.id", "X-Missing": "absent", "X-Null": "nothing", "X-Empty": "empty",
+		"x-user": "sub", "X-Groups": "groups", "X_Tenant": "tenant.id", "X-Missing": "absent", "X-Null": "nothing",
+		"X-Empty": "empty",
 	}})
 }
 
@@ -36,7 +37,8 @@ func TestForgedHeaders(t *testing.T) {
 	names := []string{"X-User", "X-Groups", "X-Tenant", "X-Missing", "X-Null", "X-Empty"}
 	for _, name := range names {
 		under := strings.ReplaceAll(name, "-", "_")
-		for _, spelling := range []string{name, strings.ToLower(name), strings.ToUpper(name), under, strings.ToLower(under), "x_" + name[2:], "X_" + strings.ToUpper(name[2:])} {
+		for _, spelling := range []string{name, strings.ToLower(name), strings.ToUpper(name), under, strings.ToLower(under),
+			"x_" + name[2:], "X_" + strings.ToUpper(name[2:])} {
 			for _, attempt := range [][]string{
 				{spelling + ": forged"},
 				{spelling + ": forged", spelling + ": forged"},
@@ -114,16 +116,21 @@ func TestForgedTokens(t *testing.T) {
 		left         string // Of the target.
 		wantedHeader http.Header
 	}{
-		{everywhere, "/", []string{"X-Token: GOOD", "X_Token: BAD", "x_token: BAD", "X-Tokens: a"}, "/", http.Header{"X-Token": {good}, "X-Tokens": {"a"}}},
+		{everywhere, "/", []string{"X-Token: GOOD", "X_Token: BAD", "x_token: BAD", "X-Tokens: a"}, "/",
+			http.Header{"X-Token": {good}, "X-Tokens": {"a"}}},
 		{everywhere, "/", []string{"X_Token: BAD", "Cookie: token=GOOD"}, "/", http.Header{"Cookie": {"token=" + good}}},
-		{everywhere, "/", []string{"X-Token: GOOD", "Cookie: a=b; token=BAD"}, "/", http.Header{"X-Token": {good}, "Cookie": {"a=b"}}},
+		{everywhere, "/", []string{"X-Token: GOOD", "Cookie: a=b; token=BAD"}, "/", http.Header{"X-Token": {good},
+			"Cookie": {"a=b"}}},
 		{everywhere, "/", []string{"X-Token: GOOD", "Cookie: token=GOOD; token=BAD"}, "/", http.Header{"X-Token": {good}}},
-		{everywhere, "/", []string{"X-Token: GOOD", "Cookie: token=BAD", "Cookie: token=GOOD"}, "/", http.Header{"X-Token": {good}}},
+		{everywhere, "/", []string{"X-Token: GOOD", "Cookie: token=BAD", "Cookie: token=GOOD"}, "/",
+			http.Header{"X-Token": {good}}},
 		{everywhere, "/?a&jwt=BAD", []string{"X-Token: GOOD"}, "/?a", http.Header{"X-Token": {good}}},
 		{everywhere, "/?j%77t=BAD&a&jwt=GOOD", []string{"X-Token: GOOD"}, "/?a", http.Header{"X-Token": {good}}},
 		{everywhere, "/?jwt=BAD", []string{"Cookie: token=GOOD"}, "/", http.Header{"Cookie": {"token=" + good}}},
-		{authorization, "/?jwt=BAD", []string{"Authorization: Bearer GOOD", "Cookie: token=BAD"}, "/", http.Header{"Authorization": {"Bearer " + good}}},
-		{authorization, "/", []string{"Authorization: Basic x", "Cookie: token=GOOD"}, "/", http.Header{"Authorization": {"Basic x"}, "Cookie": {"token=" + good}}},
+		{authorization, "/?jwt=BAD", []string{"Authorization: Bearer GOOD", "Cookie: token=BAD"}, "/",
+			http.Header{"Authorization": {"Bearer " + good}}},
+		{authorization, "/", []string{"Authorization: Basic x", "Cookie: token=GOOD"}, "/",
+			http.Header{"Authorization": {"Basic x"}, "Cookie": {"token=" + good}}},
 	} {
 		tokens := strings.NewReplacer("GOOD", good, "BAD", "e30.e30.forged")
 		var head []string
@@ -136,7 +143,8 @@ func TestForgedTokens(t *testing.T) {
 			t.Errorf("%s %q: answers %d", test.target, test.headers, answer.Code)
 			continue
 		}
-		if diff := cmp.Diff(test.wantedHeader, got.Header); diff != "" || got.RequestURI != test.left || got.URL.RequestURI() != test.left {
+		if diff := cmp.Diff(test.wantedHeader, got.Header); diff != "" || got.RequestURI != test.left ||
+			got.URL.RequestURI() != test.left {
 			t.Errorf("%s %q: the target is %q and %q: %s", test.target, test.headers, got.RequestURI, got.URL.RequestURI(), diff)
 		}
 	}

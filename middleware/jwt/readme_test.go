@@ -17,7 +17,8 @@ import (
 func TestExamples(t *testing.T) {
 	ring := keys()
 	examples := middlewaretest.Examples(t, "README.md")
-	read := readMap(map[string]string{"/etc/sluice/partner.pem": publicPEM(t, ring.p256), "/run/secrets/signing": secret + "\n"})
+	read := readMap(map[string]string{"/etc/sluice/partner.pem": publicPEM(t, ring.p256), "/run/secrets/signing": secret +
+		"\n"})
 	made := func(name string) *JWT {
 		j, err := New(name+"@file", *examples[name].JWT, Options{ReadFile: read})
 		if err != nil {
@@ -27,25 +28,30 @@ func TestExamples(t *testing.T) {
 		return j
 	}
 	users := made("users")
-	users.keys = static{newKeySet([]key{newKey("r", &ring.rsa.PublicKey, []jose.SignatureAlgorithm{jose.RS256})}, asymmetric())}
+	users.keys = static{newKeySet([]key{newKey("r", &ring.rsa.PublicKey, []jose.SignatureAlgorithm{jose.RS256})},
+		asymmetric())}
 	claims := map[string]any{"scope": "openid read", "realm_access": map[string]any{"roles": []string{"admin", "user"}}}
 	_, got := serve(users, request(t, sign(t, jose.RS256, ring.rsa, claimsWith(claims), nil)))
-	if got == nil || got.Header.Get("X-User") != "ann" || got.Header.Get("X-Roles") != "admin,user" || got.Header.Get("Authorization") != "" {
+	if got == nil || got.Header.Get("X-User") != "ann" || got.Header.Get("X-Roles") != "admin,user" ||
+		got.Header.Get("Authorization") != "" {
 		t.Errorf("users: %v", got)
 	}
 	delete(claims, "realm_access")
-	expect(t, users, sign(t, jose.RS256, ring.rsa, claimsWith(claims), nil), http.StatusForbidden, "the token lacks the claim realm_access.roles, or a value of it")
+	expect(t, users, sign(t, jose.RS256, ring.rsa, claimsWith(claims), nil), http.StatusForbidden,
+		"the token lacks the claim realm_access.roles, or a value of it")
 	expect(t, made("partners"), sign(t, jose.ES256, ring.p256, claimsWith(nil), nil), passes, "")
 	internal := made("internal")
 	token := sign(t, jose.HS256, []byte(secret), claimsWith(nil), nil)
 	for _, r := range []*http.Request{
-		middlewaretest.Request(t, "GET /", "X-Token: "+token), middlewaretest.Request(t, "GET /", "Cookie: session="+token), middlewaretest.Request(t, "GET /?access_token="+token),
+		middlewaretest.Request(t, "GET /", "X-Token: "+token), middlewaretest.Request(t, "GET /", "Cookie: session="+token),
+		middlewaretest.Request(t, "GET /?access_token="+token),
 	} {
 		if _, got := serve(internal, r); got == nil {
 			t.Errorf("internal: %s %v does not pass", r.RequestURI, r.Header)
 		}
 	}
-	if answer, _ := serve(internal, middlewaretest.Request(t, "GET /")); answer.Header().Get("Www-Authenticate") != `Bearer realm="internal"` {
+	if answer, _ := serve(internal, middlewaretest.Request(t,
+		"GET /")); answer.Header().Get("Www-Authenticate") != `Bearer realm="internal"` {
 		t.Errorf("internal: %v", answer.Header())
 	}
 }

@@ -117,7 +117,8 @@ func TestProviderIsDeadAtStart(t *testing.T) {
 		token := p.token(t)
 		r := request(t, token)
 		answer, got := serve(j, r)
-		if got != nil || answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Retry-After") != "10" || answer.Header().Get("Www-Authenticate") != "" {
+		if got != nil || answer.Code != http.StatusServiceUnavailable || answer.Header().Get("Retry-After") != "10" ||
+			answer.Header().Get("Www-Authenticate") != "" {
 			t.Errorf("answers %d, %v", answer.Code, answer.Header())
 		}
 		for range 100 {
@@ -331,7 +332,8 @@ func TestUnknownKeysAmplifyNothing(t *testing.T) {
 		asked := p.asked.Load()
 		_, payload, signature := split(sign(t, jose.RS256, keys().otherRSA, claimsWith(nil), nil))
 		for i := range 600 {
-			for _, head := range []string{`{"alg":"RS256","kid":"` + fmt.Sprint(i) + `"}`, `{"alg":"RS256"}`, `{"alg":"none"}`, `{"alg":"HS256","kid":"x"}`} {
+			for _, head := range []string{`{"alg":"RS256","kid":"` + fmt.Sprint(i) + `"}`, `{"alg":"RS256"}`, `{"alg":"none"}`,
+				`{"alg":"HS256","kid":"x"}`} {
 				serve(j, request(t, encode([]byte(head))+"."+payload+"."+signature))
 			}
 			pass(100 * time.Millisecond)
@@ -396,15 +398,21 @@ func TestFetchedKeysOfNoUse(t *testing.T) {
 		}
 		token := sign(t, jose.RS256, ring.rsa, claimsWith(map[string]any{"exp": int64(1e12)}), map[string]any{"kid": "good"})
 		expect(t, j, token, passes, "")
-		expect(t, j, sign(t, jose.PS256, ring.rsa, claimsWith(nil), map[string]any{"kid": "good"}), http.StatusUnauthorized, "the algorithm of the token fits no key")
-		expect(t, j, sign(t, jose.RS256, ring.weakRSA, claimsWith(nil), map[string]any{"kid": "weak"}), http.StatusUnauthorized, "unknown key")
-		expect(t, j, sign(t, jose.RS256, ring.otherRSA, claimsWith(nil), map[string]any{"kid": "enc"}), http.StatusUnauthorized, "unknown key")
-		expect(t, j, sign(t, jose.HS256, []byte(secret), claimsWith(nil), map[string]any{"kid": "oct"}), http.StatusUnauthorized, "the algorithm of the token is not taken")
+		expect(t, j, sign(t, jose.PS256, ring.rsa, claimsWith(nil), map[string]any{"kid": "good"}), http.StatusUnauthorized,
+			"the algorithm of the token fits no key")
+		expect(t, j, sign(t, jose.RS256, ring.weakRSA, claimsWith(nil), map[string]any{"kid": "weak"}),
+			http.StatusUnauthorized, "unknown key")
+		expect(t, j, sign(t, jose.RS256, ring.otherRSA, claimsWith(nil), map[string]any{"kid": "enc"}),
+			http.StatusUnauthorized, "unknown key")
+		expect(t, j, sign(t, jose.HS256, []byte(secret), claimsWith(nil), map[string]any{"kid": "oct"}),
+			http.StatusUnauthorized, "the algorithm of the token is not taken")
 		got := logger.take()
-		if len(got) != 2 || !strings.HasPrefix(got[0], "warn keys of the set are not used") || strings.Contains(got[0], "hidden") {
+		if len(got) != 2 || !strings.HasPrefix(got[0], "warn keys of the set are not used") || strings.Contains(got[0],
+			"hidden") {
 			t.Errorf("logs %q", got)
 		}
-		for _, want := range []string{"key 1 is not used: it is RSA with 1024 bits", "key 5 is not used: it is symmetric", "key 6 is not used: it is private", "key 7 is not used: its algorithm is not taken"} {
+		for _, want := range []string{"key 1 is not used: it is RSA with 1024 bits", "key 5 is not used: it is symmetric",
+			"key 6 is not used: it is private", "key 7 is not used: its algorithm is not taken"} {
 			if !strings.Contains(got[0], want) {
 				t.Errorf("%q is not in %s", want, got[0])
 			}

@@ -152,7 +152,8 @@ func encode(text []byte) string { return base64.RawURLEncoding.EncodeToString(te
 // request returns a request with a token in Authorization.
 func request(t testing.TB, token string) *http.Request {
 	t.Helper()
-	r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), new(telemetry.Record)), http.MethodGet, "http://example.com/a?b=c", http.NoBody)
+	r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), new(telemetry.Record)), http.MethodGet,
+		"http://example.com/a?b=c", http.NoBody)
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
@@ -181,7 +182,9 @@ func reason(r *http.Request) string {
 // build makes a jwt and closes it at the end.
 func build(t testing.TB, config dynamic.JWT) *JWT {
 	t.Helper()
-	j, err := New("guard@file", config, Options{ReadFile: func(string) ([]byte, error) { return nil, errors.New("no files") }})
+	j, err := New("guard@file", config, Options{ReadFile: func(string) ([]byte, error) {
+		return nil, errors.New("no files")
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}

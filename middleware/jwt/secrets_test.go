@@ -32,21 +32,28 @@ func TestSecretsAreNotInErrors(t *testing.T) {
 	}
 	configs := map[string]dynamic.JWT{}
 	for i, text := range []string{
-		mark, mark[:31], private, "{" + mark, `{"keys":"` + mark + `"}`, `{"keys":[{"kty":"` + mark + `","use":"sig"}]}`, `{"keys":[{"kty":"oct","k":"` + mark + `"}]}`,
-		`{"keys":[{"kty":"EC","crv":"` + mark + `","use":"sig","x":"` + mark + `","y":""}]}`, `{"keys":[{"kty":"RSA","n":"` + mark + `","e":"AQAB","d":"` + mark + `"}]}`,
-		`{"` + mark + `":1,"` + mark + `":2}`, `{"keys":[{"` + mark + `":1,"` + mark + `":2}]}`, "https://u:" + mark + "@issuer.example/k", "http://issuer.example/k?t=" + mark, "https://[" + mark, mark + "\x00://",
+		mark, mark[:31], private, "{" + mark, `{"keys":"` + mark + `"}`, `{"keys":[{"kty":"` + mark + `","use":"sig"}]}`,
+		`{"keys":[{"kty":"oct","k":"` + mark + `"}]}`,
+		`{"keys":[{"kty":"EC","crv":"` + mark + `","use":"sig","x":"` + mark + `","y":""}]}`, `{"keys":[{"kty":"RSA","n":"` +
+			mark + `","e":"AQAB","d":"` + mark + `"}]}`,
+		`{"` + mark + `":1,"` + mark + `":2}`, `{"keys":[{"` + mark + `":1,"` + mark + `":2}]}`, "https://u:" + mark +
+			"@issuer.example/k", "http://issuer.example/k?t=" + mark, "https://[" + mark, mark + "\x00://",
 	} {
 		for name, config := range map[string]dynamic.JWT{
-			"jwksUrl": {JwksURL: text}, "jwksFile": {JwksFile: text}, "jwks": {Jwks: text}, "publicKey": {PublicKey: text}, "publicKeyFile": {PublicKeyFile: text},
-			"signingSecret": {SigningSecret: text, Algorithms: []string{"HS512"}}, "signingSecretFile": {SigningSecretFile: text},
-			"two": {SigningSecret: text, PublicKey: text}, "algorithms": {SigningSecret: secret, Algorithms: []string{text}},
+			"jwksUrl": {JwksURL: text}, "jwksFile": {JwksFile: text}, "jwks": {Jwks: text}, "publicKey": {PublicKey: text},
+			"publicKeyFile":     {PublicKeyFile: text},
+			"signingSecret":     {SigningSecret: text, Algorithms: []string{"HS512"}},
+			"signingSecretFile": {SigningSecretFile: text},
+			"two":               {SigningSecret: text, PublicKey: text}, "algorithms": {SigningSecret: secret,
+				Algorithms: []string{text}},
 			"tls": {JwksURL: "https://a.example/k", TLS: &dynamic.ClientTLS{Cert: private, Key: private}},
 		} {
 			configs[fmt.Sprint(name, i)] = config
 		}
 	}
 	for name, config := range configs {
-		for _, read := range []func(string) ([]byte, error){missing, odd, holding(mark[:31]), holding(private), holding(`{"keys":[{"kty":"oct","k":"` + mark + `"}]}`), nil} {
+		for _, read := range []func(string) ([]byte, error){missing, odd, holding(mark[:31]), holding(private),
+			holding(`{"keys":[{"kty":"oct","k":"` + mark + `"}]}`), nil} {
 			j, err := New("guard@file", config, Options{ReadFile: read})
 			if err != nil && strings.Contains(fmt.Sprintf("%v %+v %#v", err, err, err), "MARKED") {
 				t.Errorf("%s: %v", name, err)
@@ -64,8 +71,10 @@ func search(t *testing.T, name string, j *JWT) {
 	t.Helper()
 	state, levels := j.Standing()
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d"} {
-		for _, value := range []any{j, *j, []*JWT{j}, map[string]any{"a": j}, struct{ J *JWT }{j}, state, levels, j.Warnings(), j.Counts()} {
-			if text := fmt.Sprintf(verb, value); strings.Contains(text, "MARKED") || strings.Contains(strings.ToUpper(text), fmt.Sprintf("%X", "MARKED")) || strings.Contains(text, "[77 65 82 75") {
+		for _, value := range []any{j, *j, []*JWT{j}, map[string]any{"a": j}, struct{ J *JWT }{j}, state, levels,
+			j.Warnings(), j.Counts()} {
+			if text := fmt.Sprintf(verb, value); strings.Contains(text, "MARKED") || strings.Contains(strings.ToUpper(text),
+				fmt.Sprintf("%X", "MARKED")) || strings.Contains(text, "[77 65 82 75") {
 				t.Errorf("%s: %s of %T prints %s", name, verb, value, text)
 			}
 		}
@@ -77,23 +86,28 @@ func search(t *testing.T, name string, j *JWT) {
 func TestTokensAreNotSeen(t *testing.T) {
 	config := dynamic.JWT{
 		SigningSecret: mark, TokenHeader: "Authorization", TokenCookie: "token", TokenQueryKey: "t", RemoveToken: true,
-		ForwardHeaders: map[string]string{"X-Claim": "secret"}, Claims: []dynamic.JWTClaim{{Name: "role", Values: []string{"admin"}}},
+		ForwardHeaders: map[string]string{"X-Claim": "secret"},
+		Claims:         []dynamic.JWTClaim{{Name: "role", Values: []string{"admin"}}},
 	}
 	j := build(t, config)
 	marked := map[string]any{"secret": "MARKED", "sub": "ann", "role": "admin"}
 	header := map[string]any{"kid": "MARKED", "jku": "https://MARKED/"}
 	var tokens []string
 	for _, changes := range []map[string]any{
-		{}, {"exp": 1}, {"exp": "MARKED"}, {"exp": nil}, {"nbf": 9999999998}, {"role": "MARKED"}, {"role": nil}, {"secret": "MARKED\n"}, {"secret": []string{"MARKED,"}},
+		{}, {"exp": 1}, {"exp": "MARKED"}, {"exp": nil}, {"nbf": 9999999998}, {"role": "MARKED"}, {"role": nil},
+		{"secret": "MARKED\n"}, {"secret": []string{"MARKED,"}},
 	} {
 		claims := maps.Clone(marked)
 		maps.Copy(claims, changes)
-		tokens = append(tokens, sign(t, "HS256", []byte(mark), claimsWith(claims), header), sign(t, "HS256", []byte(secret), claimsWith(claims), header))
+		tokens = append(tokens, sign(t, "HS256", []byte(mark), claimsWith(claims), header), sign(t, "HS256", []byte(secret),
+			claimsWith(claims), header))
 	}
-	for _, header := range []map[string]any{{"alg": "MARKED"}, {"typ": "MARKED"}, {"cty": "MARKED"}, {"crit": []string{"MARKED"}}, {"MARKED": 1}} {
+	for _, header := range []map[string]any{{"alg": "MARKED"}, {"typ": "MARKED"}, {"cty": "MARKED"},
+		{"crit": []string{"MARKED"}}, {"MARKED": 1}} {
 		tokens = append(tokens, sign(t, "HS256", []byte(mark), claimsWith(marked), header))
 	}
-	tokens = append(tokens, "MARKED", "MARKED.MARKED.MARKED", strings.Repeat("MARKED", 2000), signRaw(t, "HS256", []byte(mark), []byte(`{"alg":"HS256"}`), []byte(`{"MARKED":1,"MARKED":2}`)))
+	tokens = append(tokens, "MARKED", "MARKED.MARKED.MARKED", strings.Repeat("MARKED", 2000),
+		signRaw(t, "HS256", []byte(mark), []byte(`{"alg":"HS256"}`), []byte(`{"MARKED":1,"MARKED":2}`)))
 	for i, token := range tokens {
 		for name, place := range map[string]func(r *http.Request){
 			"header": func(r *http.Request) { r.Header.Set("Authorization", "Bearer "+token) },
@@ -127,7 +141,8 @@ func TestProvidersAreNotQuoted(t *testing.T) {
 		defer j.Close()
 		search(t, "fetched", j)
 		answers := []string{
-			mark, `{"` + mark + `":1,"` + mark + `":2}`, `{"keys":[{"kty":"` + mark + `","use":"sig"},{"kty":"EC","crv":"` + mark + `"},{"kty":"oct","k":"` + mark + `","kid":"` + mark + `"}]}`,
+			mark, `{"` + mark + `":1,"` + mark + `":2}`, `{"keys":[{"kty":"` + mark + `","use":"sig"},{"kty":"EC","crv":"` +
+				mark + `"},{"kty":"oct","k":"` + mark + `","kid":"` + mark + `"}]}`,
 		}
 		j.keys.(*remote).get = func(context.Context) ([]byte, error) {
 			text := answers[0]
@@ -144,7 +159,9 @@ func TestProvidersAreNotQuoted(t *testing.T) {
 		}
 	})
 	location := &url.URL{Scheme: "https", Host: "issuer.example", Path: "/k", RawQuery: "token=" + mark}
-	refusing := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("refused") }}
+	refusing := &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("refused")
+	}}
 	if _, err := fetchFrom(location, refusing)(t.Context()); err == nil || err.Error() != "refused" {
 		t.Errorf("fetching fails with %v", err)
 	}

@@ -17,7 +17,8 @@ import (
 // signature signs as RFC 7518 section 3 says, by the standard library alone, so that what is verified was not made by
 // what verifies it.
 func signature(algorithm jose.SignatureAlgorithm, key any, input string) ([]byte, error) {
-	hash := map[string]crypto.Hash{"256": crypto.SHA256, "384": crypto.SHA384, "512": crypto.SHA512}[string(algorithm[len(algorithm)-3:])]
+	hash := map[string]crypto.Hash{"256": crypto.SHA256, "384": crypto.SHA384,
+		"512": crypto.SHA512}[string(algorithm[len(algorithm)-3:])]
 	if private, ok := key.(ed25519.PrivateKey); ok {
 		return ed25519.Sign(private, []byte(input)), nil
 	}
@@ -31,7 +32,8 @@ func signature(algorithm jose.SignatureAlgorithm, key any, input string) ([]byte
 	switch private := key.(type) {
 	case *rsa.PrivateKey:
 		if algorithm[0] == 'P' {
-			return rsa.SignPSS(rand.Reader, private, hash, digest.Sum(nil), &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash})
+			return rsa.SignPSS(rand.Reader, private, hash, digest.Sum(nil),
+				&rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash})
 		}
 		return rsa.SignPKCS1v15(rand.Reader, private, hash, digest.Sum(nil))
 	case *ecdsa.PrivateKey:

@@ -101,14 +101,16 @@ func TestMemoryIsBounded(t *testing.T) {
 func TestConcurrency(t *testing.T) {
 	ring, other := keys(), anotherKey(t)
 	synctest.Test(t, func(t *testing.T) {
-		j, err := New("guard@file", dynamic.JWT{JwksURL: "https://issuer.example/k", RefreshInterval: 10e9, ForwardHeaders: map[string]string{"X-User": "sub"}}, Options{})
+		j, err := New("guard@file", dynamic.JWT{JwksURL: "https://issuer.example/k", RefreshInterval: 10e9,
+			ForwardHeaders: map[string]string{"X-User": "sub"}}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer j.Close()
 		var fetched atomic.Int64 // A fetch may run behind the last request.
 		sets := []string{
-			jwksOf(t, member(t, "always", ring.rsa), member(t, "a", ring.p256)), jwksOf(t, member(t, "always", ring.rsa), member(t, "b", other)),
+			jwksOf(t, member(t, "always", ring.rsa), member(t, "a", ring.p256)), jwksOf(t, member(t, "always", ring.rsa),
+				member(t, "b", other)),
 		}
 		j.keys.(*remote).get = func(context.Context) ([]byte, error) {
 			return []byte(sets[fetched.Add(1)%2]), nil
@@ -116,10 +118,12 @@ func TestConcurrency(t *testing.T) {
 		always := map[string]string{}
 		for i := range 10 {
 			name := fmt.Sprint("user", i)
-			always[name] = sign(t, jose.RS256, ring.rsa, claimsWith(map[string]any{"sub": name}), map[string]any{"kid": "always"})
+			always[name] = sign(t, jose.RS256, ring.rsa, claimsWith(map[string]any{"sub": name}),
+				map[string]any{"kid": "always"})
 		}
 		sometimes := []string{
-			sign(t, jose.ES256, ring.p256, claimsWith(nil), map[string]any{"kid": "a"}), sign(t, jose.RS256, other, claimsWith(nil), map[string]any{"kid": "b"}),
+			sign(t, jose.ES256, ring.p256, claimsWith(nil), map[string]any{"kid": "a"}), sign(t, jose.RS256, other,
+				claimsWith(nil), map[string]any{"kid": "b"}),
 		}
 		never := sign(t, jose.RS256, ring.otherRSA, claimsWith(nil), map[string]any{"kid": "always"})
 		var group sync.WaitGroup

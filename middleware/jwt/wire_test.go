@@ -56,9 +56,11 @@ func logIn(t *testing.T, provider *mockoidc.MockOIDC, client *http.Client) strin
 		return answer
 	}
 	query := url.Values{
-		"client_id": {provider.ClientID}, "scope": {"openid email groups"}, "response_type": {"code"}, "redirect_uri": {"https://app.example/back"}, "state": {"s"}, "nonce": {"n"},
+		"client_id": {provider.ClientID}, "scope": {"openid email groups"}, "response_type": {"code"},
+		"redirect_uri": {"https://app.example/back"}, "state": {"s"}, "nonce": {"n"},
 	}
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, provider.AuthorizationEndpoint()+"?"+query.Encode(), http.NoBody)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, provider.AuthorizationEndpoint()+"?"+query.Encode(),
+		http.NoBody)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,9 +69,11 @@ func logIn(t *testing.T, provider *mockoidc.MockOIDC, client *http.Client) strin
 		t.Fatal(err)
 	}
 	form := url.Values{
-		"client_id": {provider.ClientID}, "client_secret": {provider.ClientSecret}, "code": {back.Query().Get("code")}, "grant_type": {"authorization_code"},
+		"client_id": {provider.ClientID}, "client_secret": {provider.ClientSecret}, "code": {back.Query().Get("code")},
+		"grant_type": {"authorization_code"},
 	}
-	if r, err = http.NewRequestWithContext(t.Context(), http.MethodPost, provider.TokenEndpoint(), strings.NewReader(form.Encode())); err != nil {
+	if r, err = http.NewRequestWithContext(t.Context(), http.MethodPost, provider.TokenEndpoint(),
+		strings.NewReader(form.Encode())); err != nil {
 		t.Fatal(err)
 	}
 	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -88,15 +92,18 @@ func TestOpenIDProvider(t *testing.T) {
 	provider, client, authority := startTLS(t)
 	token := logIn(t, provider, client)
 	config := dynamic.JWT{
-		JwksURL: provider.JWKSEndpoint(), TLS: &dynamic.ClientTLS{CA: authority}, Issuers: []string{provider.Issuer()}, Audiences: []string{provider.ClientID},
-		Claims:         []dynamic.JWTClaim{{Name: "groups", Values: []string{"design"}}, {Name: "email_verified", Values: []string{"true"}}},
+		JwksURL: provider.JWKSEndpoint(), TLS: &dynamic.ClientTLS{CA: authority}, Issuers: []string{provider.Issuer()},
+		Audiences: []string{provider.ClientID},
+		Claims: []dynamic.JWTClaim{{Name: "groups", Values: []string{"design"}}, {Name: "email_verified",
+			Values: []string{"true"}}},
 		ForwardHeaders: map[string]string{"X-Email": "email", "X-Groups": "groups"},
 	}
 	answer, got := serve(build(t, config), request(t, token))
 	if got == nil {
 		t.Fatalf("answers %d", answer.Code)
 	}
-	if email, groups := got.Header.Get("X-Email"), got.Header.Get("X-Groups"); email != "jane.doe@example.com" || groups != "engineering,design" {
+	if email, groups := got.Header.Get("X-Email"), got.Header.Get("X-Groups"); email != "jane.doe@example.com" ||
+		groups != "engineering,design" {
 		t.Errorf("the service is told %q and %q", email, groups)
 	}
 	config.TLS = nil

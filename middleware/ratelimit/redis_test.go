@@ -17,8 +17,9 @@ import (
 func TestOneLimitInRedis(t *testing.T) {
 	server := redistest.Start(t)
 	config := dynamic.RateLimit{
-		Average: 1, Period: ptypes.Duration(time.Hour), Burst: 5, SourceCriterion: &dynamic.SourceCriterion{RequestHeaderName: "X-Key"},
-		Redis: &dynamic.Redis{Endpoints: []string{server.Address}},
+		Average: 1, Period: ptypes.Duration(time.Hour), Burst: 5,
+		SourceCriterion: &dynamic.SourceCriterion{RequestHeaderName: "X-Key"},
+		Redis:           &dynamic.Redis{Endpoints: []string{server.Address}},
 	}
 	var limiters [2]*RateLimit
 	for i := range limiters {

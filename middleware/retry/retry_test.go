@@ -32,7 +32,8 @@ func TestReadme(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := policy(t, step)
-	if got.Attempts != 3 || got.InitialInterval != 100*time.Millisecond || got.Timeout != 10*time.Second || got.MaxBody != 2<<20 {
+	if got.Attempts != 3 || got.InitialInterval != 100*time.Millisecond || got.Timeout != 10*time.Second ||
+		got.MaxBody != 2<<20 {
 		t.Errorf("the policy is %+v", got)
 	}
 	if !got.Status.Contains(504) || got.Status.Contains(500) || !got.OnNetworkError || got.NonIdempotent || !got.Again {
@@ -43,7 +44,8 @@ func TestReadme(t *testing.T) {
 func TestOptions(t *testing.T) {
 	none := int64(-1)
 	step, err := New("r@file", dynamic.Retry{
-		Attempts: 1, MaxRequestBodyBytes: &none, Status: []string{"5xx"}, DisableRetryOnNetworkError: true, RetryNonIdempotentMethod: true,
+		Attempts: 1, MaxRequestBodyBytes: &none, Status: []string{"5xx"}, DisableRetryOnNetworkError: true,
+		RetryNonIdempotentMethod: true,
 	})
 	if err != nil {
 		t.Fatal(err)

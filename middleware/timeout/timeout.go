@@ -27,7 +27,8 @@ type Timeout struct {
 // New checks the definition: no limit is negative, and at least one of request, responseHeader and idle is set.
 func New(name string, config dynamic.Timeout) (*Timeout, error) {
 	t := &Timeout{
-		name: name, request: time.Duration(config.Request), response: time.Duration(config.ResponseHeader), idle: time.Duration(config.Idle),
+		name: name, request: time.Duration(config.Request), response: time.Duration(config.ResponseHeader),
+		idle: time.Duration(config.Idle),
 	}
 	for _, option := range []struct {
 		name  string
@@ -50,7 +51,8 @@ func (*Timeout) NoRetain() {}
 // of idle whose client had not sent its whole body before a response began.
 func (t *Timeout) Counts() map[string]uint64 {
 	counts := make(map[string]uint64, limits-1)
-	for l, name := range map[limit]string{request: "request", responseHeader: "response_header", idle: "idle", idleClient: "idle_client"} {
+	for l, name := range map[limit]string{request: "request", responseHeader: "response_header", idle: "idle",
+		idleClient: "idle_client"} {
 		counts[name] = t.over[l].Load()
 	}
 	return counts

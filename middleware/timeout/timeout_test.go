@@ -25,7 +25,8 @@ import (
 
 // config returns a definition with limits.
 func config(request, responseHeader, idle time.Duration) dynamic.Timeout {
-	return dynamic.Timeout{Request: ptypes.Duration(request), ResponseHeader: ptypes.Duration(responseHeader), Idle: ptypes.Duration(idle)}
+	return dynamic.Timeout{Request: ptypes.Duration(request), ResponseHeader: ptypes.Duration(responseHeader),
+		Idle: ptypes.Duration(idle)}
 }
 
 func newTimeout(t testing.TB, config dynamic.Timeout) *Timeout {
@@ -48,7 +49,8 @@ func TestNew(t *testing.T) {
 			t.Errorf("%v, %v, want %q", step, err, want)
 		}
 	}
-	for _, config := range []dynamic.Timeout{config(1, 0, 0), config(0, 1, 0), config(0, 0, 1), config(1<<62, 1<<62, 1<<62)} {
+	for _, config := range []dynamic.Timeout{config(1, 0, 0), config(0, 1, 0), config(0, 0, 1),
+		config(1<<62, 1<<62, 1<<62)} {
 		newTimeout(t, config)
 	}
 }
@@ -150,7 +152,8 @@ func requestCases() []limited {
 		{
 			name: "request: nothing answered", config: config(5*second, 0, 0),
 			handler: func(_ http.ResponseWriter, r *http.Request) { idleAway(r) },
-			took:    5 * second, status: 504, body: "Gateway Timeout\n", count: "request", reason: "the request took longer than request, 5s",
+			took:    5 * second, status: 504, body: "Gateway Timeout\n", count: "request",
+			reason: "the request took longer than request, 5s",
 		},
 		{
 			name: "request: the handler answers for it", config: config(5*second, 0, 0),
@@ -167,12 +170,14 @@ func requestCases() []limited {
 				idleAway(r)
 				panic(http.ErrAbortHandler)
 			},
-			took: 5 * second, status: 200, body: "x", panics: true, count: "request", reason: "the request took longer than request, 5s",
+			took: 5 * second, status: 200, body: "x", panics: true, count: "request",
+			reason: "the request took longer than request, 5s",
 		},
 		{
 			name: "request: the handler takes its part for the whole", config: config(5500*time.Millisecond, 0, 0),
 			handler: func(w http.ResponseWriter, _ *http.Request) { write(w, second, 10) },
-			took:    10 * second, status: 200, body: "xxxxxx", panics: true, count: "request", reason: "the request took longer than request, 5.5s",
+			took:    10 * second, status: 200, body: "xxxxxx", panics: true, count: "request",
+			reason: "the request took longer than request, 5.5s",
 		},
 		{
 			name: "request: in time", config: config(5*second, 0, 0),
@@ -187,7 +192,8 @@ func requestCases() []limited {
 				}
 			},
 			client: func(body *io.PipeWriter) { _, _ = io.WriteString(body, "x") },
-			took:   5 * second, status: 504, body: "Gateway Timeout\n", count: "request", reason: "the request took longer than request, 5s",
+			took:   5 * second, status: 504, body: "Gateway Timeout\n", count: "request",
+			reason: "the request took longer than request, 5s",
 		},
 		{
 			name: "an answer that comes too late", config: config(5*second, 0, 0),
@@ -196,12 +202,14 @@ func requestCases() []limited {
 				w.Header().Set("Set-Cookie", "leak=1")
 				_, _ = io.WriteString(w, "late")
 			},
-			took: 7 * second, status: 504, body: "Gateway Timeout\n", count: "request", reason: "the request took longer than request, 5s",
+			took: 7 * second, status: 504, body: "Gateway Timeout\n", count: "request",
+			reason: "the request took longer than request, 5s",
 		},
 		{
 			name: "an abort before the response", config: config(5*second, 0, 0),
 			handler: func(_ http.ResponseWriter, r *http.Request) { idleAway(r); panic(http.ErrAbortHandler) },
-			took:    5 * second, status: 504, body: "Gateway Timeout\n", count: "request", reason: "the request took longer than request, 5s",
+			took:    5 * second, status: 504, body: "Gateway Timeout\n", count: "request",
+			reason: "the request took longer than request, 5s",
 		},
 	}
 }
@@ -244,7 +252,8 @@ func idleCases() []limited {
 				idleAway(r)
 				panic(http.ErrAbortHandler)
 			},
-			took: 41 * second, status: 200, body: "xxxxxxxxxx", panics: true, count: "idle", reason: "nothing moved for idle, 5s",
+			took: 41 * second, status: 200, body: "xxxxxxxxxx", panics: true, count: "idle",
+			reason: "nothing moved for idle, 5s",
 		},
 		{
 			name: "idle: the wait for the response", config: config(0, 0, 5*second),
@@ -278,7 +287,8 @@ func idleCases() []limited {
 					wait(4 * second)
 				}
 			},
-			took: 41 * second, status: 408, body: "Request Timeout\n", count: "idle_client", reason: "the client sent nothing of its body for idle, 5s",
+			took: 41 * second, status: 408, body: "Request Timeout\n", count: "idle_client",
+			reason: "the client sent nothing of its body for idle, 5s",
 		},
 		{
 			name: "idle: the client, and the handler goes on", config: config(0, 0, 5*second),
@@ -371,7 +381,9 @@ func TestPanicsPass(t *testing.T) {
 		}
 		s, step := newServer(), newTimeout(t, config(time.Second, 0, 0))
 		//nolint:errorlint // as net/http compares it
-		if cause := s.serve(t.Context(), step, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }); cause != http.ErrAbortHandler {
+		if cause := s.serve(t.Context(), step, func(http.ResponseWriter, *http.Request) {
+			panic(http.ErrAbortHandler)
+		}); cause != http.ErrAbortHandler {
 			t.Errorf("the server sees %v", cause)
 		}
 	})
@@ -475,15 +487,19 @@ func TestWriterPassesAll(t *testing.T) {
 			t.Error("it splices")
 		}
 	})
-	if want := "ab" + strings.Repeat("c", 250_000); s.Code != http.StatusTeapot || s.Body.String() != want || len(s.informed) != 1 {
+	if want := "ab" + strings.Repeat("c", 250_000); s.Code != http.StatusTeapot || s.Body.String() != want ||
+		len(s.informed) != 1 {
 		t.Errorf("got %d, %d bytes, %v", s.Code, s.Body.Len(), s.informed)
 	}
 }
 
 func BenchmarkTimeout(b *testing.B) {
-	for name, config := range map[string]dynamic.Timeout{"request": config(time.Hour, 0, 0), "all": config(time.Hour, time.Hour, time.Hour)} {
+	for name, config := range map[string]dynamic.Timeout{"request": config(time.Hour, 0, 0), "all": config(time.Hour,
+		time.Hour, time.Hour)} {
 		b.Run(name, func(b *testing.B) {
-			handler := newTimeout(b, config).Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+			handler := newTimeout(b, config).Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusOK)
+			}))
 			r := middlewaretest.Request(b, "GET /")
 			w := new(middlewaretest.Writer)
 			b.ReportAllocs()

@@ -51,7 +51,8 @@ func TestEndpointsThatTakeTooLong(t *testing.T) {
 			t.Parallel()
 			rig.Matrix(t, func(t *testing.T, client, upstream string) {
 				step := newTimeout(t, test.config)
-				g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter, r *http.Request) {
+				g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter,
+					r *http.Request) {
 					switch r.URL.Path {
 					case "/half":
 						_, _ = io.WriteString(w, "half")
@@ -70,7 +71,8 @@ func TestEndpointsThatTakeTooLong(t *testing.T) {
 					t.Errorf("got %+v, %v", response, err)
 				}
 				record := g.Record()
-				if record.Status != test.status || !strings.Contains(record.Reason, test.reason) || (record.Reason == "") != (test.reason == "") {
+				if record.Status != test.status || !strings.Contains(record.Reason, test.reason) ||
+					(record.Reason == "") != (test.reason == "") {
 					t.Errorf("recorded %d, %q", record.Status, record.Reason)
 				}
 				if n := g.Member().Endpoint().InFlight(); n != 0 {
@@ -95,7 +97,8 @@ func TestClientsThatTakeTooLong(t *testing.T) {
 				t.Parallel()
 				rig.Matrix(t, func(t *testing.T, client, upstream string) {
 					step := newTimeout(t, test.config)
-					g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(_ http.ResponseWriter, r *http.Request) {
+					g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(_ http.ResponseWriter,
+						r *http.Request) {
 						_, _ = io.Copy(io.Discard, r.Body)
 					}})
 					reader, writer := io.Pipe()
@@ -163,7 +166,8 @@ func TestSlowEndpoints(t *testing.T) {
 	rig.Matrix(t, func(t *testing.T, client, upstream string) {
 		const length, pieces = 1 << 18, 15
 		step := newTimeout(t, config(0, 0, 5*brief))
-		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter, _ *http.Request) {
+		g := rig.New(t, rig.Setup{Wrap: step.Wrap, Upstream: upstream, Endpoint: func(w http.ResponseWriter,
+			_ *http.Request) {
 			w.Header().Set("Content-Length", strconv.Itoa(length))
 			for range pieces {
 				_, _ = w.Write(make([]byte, 1<<10))
@@ -266,7 +270,9 @@ func TestWebSockets(t *testing.T) {
 func TestConnectionGoesOn(t *testing.T) {
 	t.Parallel()
 	step := newTimeout(t, config(ample, ample, ample))
-	g := rig.New(t, rig.Setup{Wrap: step.Wrap, Endpoint: func(w http.ResponseWriter, r *http.Request) { _, _ = io.Copy(w, r.Body) }})
+	g := rig.New(t, rig.Setup{Wrap: step.Wrap, Endpoint: func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(w, r.Body)
+	}})
 	conn, reader := g.Raw("")
 	for range 2 {
 		_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody")

@@ -17,7 +17,7 @@ const pageBytes = 64 << 10
 
 // page returns typical markup with words and numbers, the same in every run.
 func page() []byte {
-	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // nolint:gosec // reproducible
+	random := rand.New(rand.NewPCG(1, 2)) //nolint:gosec // reproducible
 	words := make([]string, 500)
 	for i := range words {
 		word := make([]byte, 2+random.IntN(9))

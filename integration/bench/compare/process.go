@@ -38,7 +38,7 @@ func start(folder, name, cores string, environment []string, argv ...string) (*p
 		return nil, err
 	}
 	defer func() { _ = file.Close() }()
-	command := exec.Command("taskset", append([]string{"-c", cores}, argv...)...) //nolint:noctx // nolint:noctx // ends by a signal, see stop
+	command := exec.Command("taskset", append([]string{"-c", cores}, argv...)...) //nolint:noctx // ends by a signal, see stop
 	command.Dir, command.Stdout, command.Stderr = folder, file, file
 	command.Env = append(plainEnvironment(), environment...)
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}

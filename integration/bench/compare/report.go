@@ -60,10 +60,11 @@ func (r report) head() string {
 	}
 	out.WriteString(`
 The proxy runs on core 0, endpoints and load on core 1. CPU is the scheduler's time of the proxy's processes for each
-request, in microseconds. Every figure is the median of the rounds, with the least and the largest in parentheses; a ratio is made in each
-round, with the first proxy of the row. Where core 1 was busy for 95 % of the time or more, the load or the endpoint may have
-held the proxy back: requests per second and latency are then theirs too, while CPU for each request stays the proxy's. Where others
-kept core 0 busy for 10 % of the time or more, the measurement is marked as disturbed, and so is a verdict that rests on it.
+request, in microseconds. Every figure is the median of the rounds, with the least and the largest in parentheses; a
+ratio is made in each round, with the first proxy of the row. Where core 1 was busy for 95 % of the time or more, the
+load or the endpoint may have held the proxy back: requests per second and latency are then theirs too, while CPU for
+each request stays the proxy's. Where others kept core 0 busy for 10 % of the time or more, the measurement is marked
+as disturbed, and so is a verdict that rests on it.
 
 `)
 	for _, line := range r.environment {

@@ -90,13 +90,15 @@ func (r *results) write(tb testing.TB, asked *settings, began time.Time) error {
 }
 
 // preface describes the measurement.
-const preface = `etcd, kube-apiserver and kube-controller-manager run in one process beside Sluice, the endpoints and the clients, on the same
-cores. One IngressRoute, one headless Service without a selector and one EndpointSlice with one or two endpoints belong together; slices are
-written directly. From watch event to live snapshot is what Sluice's own histogram tells (sluice_endpoint_change_seconds); beside
-it stands what a client sees, from when a bare informer had the event. A change moves a service from all of its endpoints to others; clients ask over connections that stay open, every
-millisecond and for that route only. CPU is what the scheduler counts for Sluice's process, less what it counts for the same
-time without changes; the bare informer is a process of its own that does nothing but watch EndpointSlices, with client-go and
-protobuf. MB are millions of bytes. Where others used 10 % of the machine or more, a figure is marked as disturbed.
+const preface = `etcd, kube-apiserver and kube-controller-manager run in one process beside Sluice, the endpoints
+and the clients, on the same cores. One IngressRoute, one headless Service without a selector and one EndpointSlice
+with one or two endpoints belong together; slices are written directly. From watch event to live snapshot is what
+Sluice's own histogram tells (sluice_endpoint_change_seconds); beside it stands what a client sees, from when a bare
+informer had the event. A change moves a service from all of its endpoints to others; clients ask over connections
+that stay open, every millisecond and for that route only. CPU is what the scheduler counts for Sluice's process, less
+what it counts for the same time without changes; the bare informer is a process of its own that does nothing but
+watch EndpointSlices, with client-go and protobuf. MB are millions of bytes. Where others used 10 % of the machine or
+more, a figure is marked as disturbed.
 `
 
 // bounds is the table of what Sluice must reach.

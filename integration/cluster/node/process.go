@@ -81,7 +81,7 @@ func startProcess(place place) (*process, error) {
 	if err != nil {
 		return nil, err
 	}
-	command := exec.Command(program) //nolint:noctx // nolint:noctx // ends by a signal
+	command := exec.Command(program) //nolint:noctx // ends by a signal
 	command.Env = append(os.Environ(), variable+"="+string(encoded))
 	command.Stderr = os.Stderr
 	words, err := command.StdinPipe()

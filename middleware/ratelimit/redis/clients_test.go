@@ -122,7 +122,8 @@ func TestPassword(t *testing.T) {
 func TestUser(t *testing.T) {
 	server := redistest.Start(t)
 	admin := direct(t, redis.Options{Addr: server.Address})
-	do(t, admin, "ACL", "SETUSER", "sluice", "on", ">secret", "~sluice:ratelimit:*", "+evalsha", "+eval", "+get", "+set", "+time")
+	do(t, admin, "ACL", "SETUSER", "sluice", "on", ">secret", "~sluice:ratelimit:*", "+evalsha", "+eval", "+get", "+set",
+		"+time")
 	c, _ := clients(t)
 	config := at(server.Address)
 	config.Username, config.Password = "sluice", "secret"

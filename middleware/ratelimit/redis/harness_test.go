@@ -148,7 +148,8 @@ func back(t *testing.T, l *Limiter, log *lines, reason string) {
 	t.Helper()
 	eventually(t, "Redis is back", func() bool { return !l.Lost() && len(log.all()) > 1 })
 	got := log.all()
-	if len(got) != 2 || !strings.HasPrefix(got[0], "Redis is lost") || !strings.Contains(got[0], reason) || !strings.HasPrefix(got[1], "Redis is back") {
+	if len(got) != 2 || !strings.HasPrefix(got[0], "Redis is lost") || !strings.Contains(got[0], reason) ||
+		!strings.HasPrefix(got[1], "Redis is back") {
 		t.Errorf("the log is %q, want a loss (%s) and a return", got, reason)
 	}
 }

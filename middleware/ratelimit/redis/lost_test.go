@@ -25,7 +25,8 @@ func TestKilledAndBack(t *testing.T) {
 	l := limiter(t, c, at(server.Address), plenty())
 	pass(t, l, "192.0.2.1")
 	server.Kill()
-	if got := fail(t, l, "192.0.2.1", ErrLost); !strings.Contains(got, "connection refused") && !strings.Contains(got, "EOF") {
+	if got := fail(t, l, "192.0.2.1", ErrLost); !strings.Contains(got, "connection refused") &&
+		!strings.Contains(got, "EOF") {
 		t.Errorf("the reason is missing in %q", got)
 	}
 	if !l.Lost() {
