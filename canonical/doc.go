@@ -31,7 +31,7 @@
 //	/%2e%2E/b, /../b            /b                   /b                  Sanitize; never above the root
 //	/a/b/.., /a/.               /a                   /a                  Sanitize; no trailing slash is added
 //	/a/..;x/b, /a/.;/b          refused                                  Sanitize; some servers read "..;" as ".."
-//	/;/a, /;x=y/a, /a/;         refused                                  Sanitize; some servers read "/;x/a" as "/a"; AllowOnlyParameters
+//	/;/a, /;x=y/a, /a/;         refused                                  Sanitize; some servers read /a; AllowOnlyParameters
 //	/é, /a|b, /a"b (raw)        /%C3%A9, /a%7Cb      /é, /a|b            bytes that are invalid in a path
 //	raw space, control bytes    refused                                  they end or split a request line
 //	%, %4, %zz                  refused                                  not an encoding
@@ -39,7 +39,7 @@
 //	OPTIONS *                   *                    *                   other methods: refused
 //	OPTIONS http://h            *                    *                   RFC 9112 section 3.2.4
 //	http://h/p (absolute form)  /p, Host: h          /p                  RFC 9112 section 3.2.2; empty path is /
-//	http://h/p in HTTP/2        refused                                  RFC 9113 section 8.3.1: the host is in :authority
+//	http://h/p in HTTP/2        refused                                  RFC 9113 section 8.3.1: see :authority
 //	http://u@h/p, ftp://h/p     refused                                  userinfo and other schemes
 //	CONNECT h:443, CONNECT /p   refused, status 501                      this is no forward proxy
 //	anything else without /     refused

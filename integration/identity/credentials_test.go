@@ -28,7 +28,8 @@ func newCredentials(t *testing.T, l lane, kind string) *credentials {
 		return c
 	}
 	answer := harness.NewClient(t, harness.H1, l.world.sluice.Addr("web"), "digest-"+l.upstream+".test", nil).Get("/")
-	found := regexp.MustCompile(`nonce="([^"]+)", opaque="([^"]+)"`).FindStringSubmatch(answer.Header.Get("Www-Authenticate"))
+	found := regexp.MustCompile(`nonce="([^"]+)", opaque="([^"]+)"`).
+		FindStringSubmatch(answer.Header.Get("Www-Authenticate"))
 	if answer.StatusCode != http.StatusUnauthorized || found == nil {
 		t.Fatalf("status %d, no challenge: %v", answer.StatusCode, answer.Header)
 	}

@@ -7,7 +7,8 @@ const chain = `
     everything:
       chain:
         middlewares:
-          [timeout, limit, flight, size, web, characters, gzip, type, breaker, pages, prefixed, stripped, stripped-regex, replaced, redirected, fields, again]
+          [timeout, limit, flight, size, web, characters, gzip, type, breaker, pages, prefixed,
+           stripped, stripped-regex, replaced, redirected, fields, again]
     timeout: {timeout: {request: 5m, responseHeader: 5m, idle: 5m}}
     limit: {rateLimit: {average: 1000000, burst: 1000000}}
     flight: {inFlightReq: {amount: 1000000}}

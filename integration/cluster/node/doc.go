@@ -7,12 +7,12 @@
 // object is deleted. Annotations define how a pod behaves; the default is polite, ready at once, in the test's process:
 //
 //	test.sluice.dev/run: inside | process    thousands of pods fit inside the test's process; a process can be killed
-//	test.sluice.dev/ready-after: 200ms       how long it runs before it is ready (also: readinessProbe.initialDelaySeconds)
+//	test.sluice.dev/ready-after: 200ms       how long until it is ready (also: readinessProbe.initialDelaySeconds)
 //	test.sluice.dev/ready: "false"           not ready; may change while it runs
 //	test.sluice.dev/drain: 300ms             how long it serves after deletion (also: lifecycle.preStop.sleep)
 //	test.sluice.dev/on-stop: polite          completes its requests, and ends
 //	                         exit            ends at once, without the drain time
-//	                         close           during the drain time closes each connection after a response, then as polite
+//	                         close           while draining closes connections after a response, then as polite
 //	                         hang            accepts connections without answering, until it is killed
 //	test.sluice.dev/restart-after: 1s        how long a killed pod is down
 package node
