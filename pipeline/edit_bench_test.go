@@ -11,45 +11,52 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/provider"
+	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// BenchmarkEdit edits one router among many, each with a service of its own, from the provider's message until the new
-// table is active.
+// BenchmarkEdit edits one object among many, each with a router and a service of its own, from the translation of the
+// object until the new table is active.
 func BenchmarkEdit(b *testing.B) {
 	for _, count := range []int{1000, 5000, 20000} {
 		b.Run(fmt.Sprintf("routers=%d", count), func(b *testing.B) {
-			builder := dynamic.NewBuilder(&dynamic.Configuration{})
+			memory := translation.New("crd", []string{"IngressRoute"}, nil)
 			for i := range count {
-				put(builder, i, "/")
+				memory.Touch(translation.Source{Kind: "IngressRoute", Name: fmt.Sprintf("r%d", i)})
+			}
+			edit := int64(0)
+			translated := func() *dynamic.Configuration {
+				configuration, _ := memory.Update(func(source translation.Source) (translation.Result, bool) {
+					return translate(source.Name, edit), true
+				})
+				return configuration
 			}
 			p, messages := benchPipeline(b)
-			apply(b, p, messages, builder.Configuration())
+			apply(b, p, messages, translated())
 			b.ReportAllocs()
-			edit := 0
 			for b.Loop() {
 				edit++
-				put(builder, 77, fmt.Sprintf("/v%d", edit))
-				apply(b, p, messages, builder.Configuration())
+				memory.Touch(translation.Source{Kind: "IngressRoute", Name: "r77"})
+				apply(b, p, messages, translated())
 			}
 		})
 	}
 }
 
-// put declares the router of a number, and with the first path its service.
-func put(builder *dynamic.Builder, i int, path string) {
-	name := fmt.Sprintf("r%d", i)
-	builder.Put(dynamic.Ref{Kind: dynamic.KindRouter, Name: name}, &dynamic.Router{
-		Rule: fmt.Sprintf("Host(`h%d.test`) && PathPrefix(`%s`)", i, path), Service: name,
+// translate returns a router, which differs with each edit, and its service.
+func translate(name string, edit int64) translation.Result {
+	result := translation.Result{Origin: dynamic.Origin{
+		Object: "IngressRoute default/" + name, Resource: &dynamic.Resource{Name: name, UID: name, Generation: edit},
+	}}
+	result.Put(dynamic.Ref{Kind: dynamic.KindRouter, Name: name}, &dynamic.Router{
+		Rule: fmt.Sprintf("Host(`%s.test`) && PathPrefix(`/v%d`)", name, edit), Service: name,
 	})
-	if path != "/" {
-		return
-	}
 	balancer := &dynamic.ServersLoadBalancer{}
 	balancer.SetDefaults()
 	balancer.EndpointSet = "sets/" + name
-	builder.Put(dynamic.Ref{Kind: dynamic.KindService, Name: name}, &dynamic.Service{LoadBalancer: balancer})
+	result.Put(dynamic.Ref{Kind: dynamic.KindService, Name: name}, &dynamic.Service{LoadBalancer: balancer})
+	return result
 }
 
 // apply sends a configuration and waits for its table.

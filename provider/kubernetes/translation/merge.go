@@ -129,15 +129,15 @@ func (m *merge) finish() (configuration *dynamic.Configuration, changed bool, pu
 		}
 	}
 	verdicts := m.judge()
+	sources := m.changed
+	m.changed = map[*entry]struct{}{}
 	if !changed && !verdicts && m.originsEdit == nil && m.last != nil {
-		clear(m.changed)
 		return m.last, false, nil
 	}
 	pushed = map[string]int{}
-	for one := range m.changed {
+	for one := range sources {
 		pushed[one.source.Kind]++
 	}
-	clear(m.changed)
 	m.last = m.assemble(m.last, certificates, verdicts)
 	return m.last, true, pushed
 }

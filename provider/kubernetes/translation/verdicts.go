@@ -91,7 +91,9 @@ func (m *merge) judge() (changed bool) {
 			m.refused[one] = struct{}{}
 		}
 	}
-	clear(m.judged)
+	if len(m.judged) > 0 {
+		m.judged = map[*entry]struct{}{}
+	}
 	return changed
 }
 
