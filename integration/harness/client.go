@@ -14,6 +14,7 @@ import (
 // Protocol is the protocol between a client and an entrypoint.
 type Protocol string
 
+// The protocols: HTTP/1.1 and HTTP/2, each with and without TLS.
 const (
 	H1    Protocol = "h1"
 	H1TLS Protocol = "h1+TLS"
