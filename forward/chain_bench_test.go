@@ -22,6 +22,7 @@ import (
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 // conversation is a client in memory: it says the same request a number of times, each when the last one is answered, and hangs up.
@@ -197,9 +198,9 @@ func newChainOn(
 	config.SetDefaults()
 	config.Address = "192.0.2.1:80"
 	c := &chain{tb: tb, served: make(chan error, 1)}
-	counters := telemetry.NewMetrics(telemetry.MetricsOptions{EntryPoints: true}).Entrypoint("web")
+	counters := metrics.New(metrics.Options{EntryPoints: true}).Entrypoint("web")
 	front, err := entrypoint.New("web", config, target.Handler("web"), nil, entrypoint.Dependencies{
-		Logger: silence{}, Connections: counters, Sinks: []entrypoint.Sink{counters},
+		Logger: silence{}, Connections: counters, Sinks: []entrypoint.Sink{telemetry.Requests{Entrypoint: counters}},
 		Listen: func(context.Context, string, string) (net.Listener, error) { return on, nil },
 	})
 	if err == nil {

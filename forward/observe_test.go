@@ -9,6 +9,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 // span notes what is said of it.
@@ -38,7 +39,7 @@ func observed(t *testing.T, g *rig, record *telemetry.Record) *httptest.Response
 	t.Helper()
 	r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "/a?token=b", http.NoBody)
 	w := httptest.NewRecorder()
-	NewService(g.pool, Options{Service: "svc@file", Series: new(telemetry.Series), Retry: statuses(t, "503")}).ServeHTTP(w, r)
+	NewService(g.pool, Options{Service: "svc@file", Series: new(metrics.Series), Retry: statuses(t, "503")}).ServeHTTP(w, r)
 	return w
 }
 

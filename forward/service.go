@@ -13,6 +13,7 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/loadbalancer/retry"
 	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 // Options are the options of a service.
@@ -32,7 +33,7 @@ type Options struct {
 	// own.
 	Transport *Transport
 	// Series counts the requests that the service answers; nil counts none.
-	Series *telemetry.Series
+	Series *metrics.Series
 }
 
 // Service answers requests with the endpoints of a pool.

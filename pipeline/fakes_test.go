@@ -14,6 +14,7 @@ import (
 	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -55,7 +56,7 @@ type record struct {
 	watched   [][]string
 	published [][]dynamic.Verdict
 	when      []time.Time // of each publication
-	reloads   []telemetry.Reload
+	reloads   []metrics.Reload
 
 	quarantined int
 }
@@ -221,7 +222,7 @@ func (r *rig) SetQuarantined(objects int) {
 	r.log.quarantined = objects
 }
 
-func (r *rig) Reloaded(reload telemetry.Reload) {
+func (r *rig) Reloaded(reload metrics.Reload) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.log.reloads = append(r.log.reloads, reload)

@@ -16,6 +16,7 @@ import (
 	"github.com/sluiceproxy/sluice/provider"
 	"github.com/sluiceproxy/sluice/router"
 	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 // Source is where configurations and endpoint sets come from; provider.Hub is one.
@@ -68,10 +69,10 @@ type VerdictSink interface {
 	Publish(verdicts []dynamic.Verdict)
 }
 
-// Metrics records generations and verdicts; telemetry.Metrics does.
+// Metrics records generations and verdicts; metrics.Metrics does.
 type Metrics interface {
 	// Reloaded records the activation of a table.
-	Reloaded(reload telemetry.Reload)
+	Reloaded(reload metrics.Reload)
 	// SetQuarantined records how many objects are quarantined.
 	SetQuarantined(objects int)
 }

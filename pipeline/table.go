@@ -6,7 +6,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/router"
-	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 // table is a compiled table, before or after its activation.
@@ -127,7 +127,7 @@ func (p *Pipeline) measure() {
 	if p.options.Metrics == nil {
 		return
 	}
-	p.options.Metrics.Reloaded(telemetry.Reload{
+	p.options.Metrics.Reloaded(metrics.Reload{
 		Generation:     p.active.generation,
 		UnixSeconds:    float64(p.active.activated.UnixMilli()) / 1000,
 		CompileSeconds: p.active.took.Seconds(),

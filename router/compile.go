@@ -12,6 +12,7 @@ import (
 	"github.com/sluiceproxy/sluice/middleware"
 	"github.com/sluiceproxy/sluice/router/service"
 	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 // Options are what a Compiler needs beside the dynamic configuration.
@@ -66,9 +67,9 @@ type EntryPoint struct {
 // Meter counts requests by router and service.
 type Meter interface {
 	// Router returns what counts the requests that a router answers with a service, by their qualified names.
-	Router(name, service string) *telemetry.Series
+	Router(name, service string) *metrics.Series
 	// Service returns what counts the requests that a load balancer answers.
-	Service(name string) *telemetry.Series
+	Service(name string) *metrics.Series
 }
 
 // Input is the input of one compilation.

@@ -15,6 +15,7 @@ import (
 	"github.com/sluiceproxy/sluice/router/index"
 	"github.com/sluiceproxy/sluice/router/rule"
 	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 // maxPriority is the highest priority that a declared router may have; what is above belongs to Sluice's own routers.
@@ -275,7 +276,7 @@ type Route struct {
 	code          telemetry.Code
 	// seen is what is recorded of a request, and series what counts it. ingress is what the router was made of, if that is an Ingress.
 	seen    telemetry.Observe
-	series  *telemetry.Series
+	series  *metrics.Series
 	ingress *telemetry.Ingress
 	domains []string
 	tls     *certificate.Options

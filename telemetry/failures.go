@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"math"
-	"net/http"
 	"sync/atomic"
 	"time"
 )
@@ -37,16 +36,6 @@ type Failures struct {
 	kinds atomic.Pointer[map[failureKind]*failureCount]
 }
 
-// failureKind is the key by which failures are grouped.
-type failureKind struct {
-	code            Code
-	router, service string
-	class           int
-	severity        failureSeverity
-	// overflow marks the group of a code beyond failureKinds, which has no router and service.
-	overflow bool
-}
-
 // failureCount counts failures of one kind beyond the first.
 type failureCount struct {
 	more  atomic.Int64
@@ -76,14 +65,6 @@ func (f *Failures) Finished(record *Record) {
 	}
 }
 
-// kindOf returns the kind of a failure.
-func kindOf(record *Record) failureKind {
-	return failureKind{
-		code: record.Code, router: record.Router, service: record.Service, class: record.Status / 100,
-		severity: severityOf(record),
-	}
-}
-
 // count counts a failure of a kind that has been logged, and reports whether it has been.
 func (f *Failures) count(kind failureKind) bool {
 	kinds := *f.kinds.Load()
@@ -92,11 +73,6 @@ func (f *Failures) count(kind failureKind) bool {
 		count = kinds[kind.withoutNames()]
 	}
 	return count != nil && count.more.Add(1) > 0
-}
-
-// withoutNames returns the overflow group of the kind: without router and service.
-func (k failureKind) withoutNames() failureKind {
-	return failureKind{code: k.code, class: k.class, severity: k.severity, overflow: true}
 }
 
 // Dropped returns how many failures were neither written nor counted because the queue was full.
@@ -159,43 +135,4 @@ func (f *Failures) summarize(window time.Duration) {
 	kinds = maps.Clone(kinds)
 	maps.DeleteFunc(kinds, func(kind failureKind, _ *failureCount) bool { return quiet[kind] })
 	f.kinds.Store(&kinds)
-}
-
-// failureSeverity selects the log level of a failure.
-type failureSeverity uint8
-
-const (
-	failureMinor failureSeverity = iota
-	failureNotable
-	failureSerious
-	failureOwn
-)
-
-// severityOf returns the severity of a record: a panic is a fault of Sluice, an error that the client caused is minor.
-func severityOf(record *Record) failureSeverity {
-	switch {
-	case record.Code == CodePanic:
-		return failureOwn
-	case record.Status == StatusClientClosedRequest, record.Code == CodeClientLeft:
-		return failureNotable
-	case record.Status >= http.StatusInternalServerError, record.Broken, record.Code == CodeBroken,
-		record.Code == CodeTimeout,
-		record.Code == CodeUnguarded:
-		return failureSerious
-	}
-	return failureMinor
-}
-
-// write writes one line at the level that fits.
-func (s failureSeverity) write(logger Logger, message string, fields []any) {
-	switch s {
-	case failureOwn:
-		logger.Error(message, fields...)
-	case failureSerious:
-		logger.Warn(message, fields...)
-	case failureNotable:
-		logger.Info(message, fields...)
-	default:
-		logger.Debug(message, fields...)
-	}
 }

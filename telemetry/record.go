@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"net/http"
 	"time"
+
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 // Record is what is known about one request. The exchange owns it: stages on the request's goroutine fill it in, and it
@@ -72,8 +74,8 @@ type Record struct {
 	// Observe selects the observers of the request. The entrypoint sets it, and the router that answers may change it.
 	Observe Observe
 	// RouterSeries and ServiceSeries count the request beside the entrypoint's own; nil where there is none.
-	RouterSeries  *Series
-	ServiceSeries *Series
+	RouterSeries  *metrics.Series
+	ServiceSeries *metrics.Series
 	// Span is the request's span where it is sampled, and otherwise nil.
 	Span Span
 	// Trace is the context in the traceparent header of the request, sampled or not; zero without tracing.

@@ -1,8 +1,8 @@
-// Package telemetry has the logs and metrics of Sluice, and the Record of one request.
+// Package telemetry has the Record of one request, and the sinks that finished records go to.
 //
-// In flow lines, counts and finished Records from every stage; out flow log lines and the metrics page.
-// It uses only the names of routes and endpoints. Nothing here blocks a request: what cannot be queued at once is
-// dropped and counted.
+// In flow Records, which every stage fills in, and lines for the log; out flow the counts and the log of failures. The
+// log, the metrics, the access log and the traces have packages of their own below. Nothing here blocks a request: what
+// cannot be queued at once is dropped and counted, and no part of a request is kept.
 package telemetry
 
 // Logger writes one line for operators. Arguments alternate between keys and values, as in log/slog.

@@ -3,7 +3,7 @@ package telemetry
 import "errors"
 
 // Unsent returns how many of a batch did not reach its collector: none without an error, as many as the error
-// says where it has a method Unsent(batch int) int, and otherwise all.
+// says where it has a method Unsent(batch int) int, otherwise all.
 func Unsent(err error, batch int) int {
 	if err == nil {
 		return 0

@@ -15,6 +15,7 @@ import (
 
 	"github.com/sluiceproxy/sluice/api"
 	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 // Endpoints reports the state of endpoints; cmd/sluice implements it with the pools.
@@ -24,12 +25,12 @@ type Endpoints interface {
 	Endpoints(query EndpointQuery) []func() Endpoint
 }
 
-// Traffic returns request counts; it is implemented by telemetry.Metrics.
+// Traffic returns request counts; it is implemented by metrics.Metrics.
 type Traffic interface {
 	// Traffic returns the counts of the names, or of all if there are none, sorted by name.
-	Traffic(kind telemetry.TrafficKind, names []string) []telemetry.Traffic
+	Traffic(kind metrics.TrafficKind, names []string) []metrics.Traffic
 	// History returns the samples of the last minutes.
-	History() telemetry.TrafficHistory
+	History() metrics.TrafficHistory
 }
 
 // Options are the data sources of Live.

@@ -16,6 +16,7 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/pipeline"
 	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -62,18 +63,18 @@ func (n *nodes) Endpoints(query EndpointQuery) []func() Endpoint {
 // counts are the traffic of a test.
 type counts struct{ many int }
 
-func (c counts) Traffic(kind telemetry.TrafficKind, names []string) []telemetry.Traffic {
-	var list []telemetry.Traffic
+func (c counts) Traffic(kind metrics.TrafficKind, names []string) []metrics.Traffic {
+	var list []metrics.Traffic
 	for _, name := range names {
-		list = append(list, telemetry.Traffic{Name: name, Requests: uint64(kind)})
+		list = append(list, metrics.Traffic{Name: name, Requests: uint64(kind)})
 	}
 	for i := range c.many {
-		list = append(list, telemetry.Traffic{Name: string(rune('a'+i%26)) + strings.Repeat("x", i/26), Requests: uint64(i)})
+		list = append(list, metrics.Traffic{Name: string(rune('a'+i%26)) + strings.Repeat("x", i/26), Requests: uint64(i)})
 	}
 	return list
 }
 
-func (counts) History() telemetry.TrafficHistory { return telemetry.TrafficHistory{Interval: 2} }
+func (counts) History() metrics.TrafficHistory { return metrics.TrafficHistory{Interval: 2} }
 
 func mounted(options Options) (*Live, http.Handler) {
 	if options.Logger == nil {
@@ -138,14 +139,14 @@ func TestTraffic(t *testing.T) {
 		&routers); err != nil {
 		t.Fatal(err)
 	}
-	if len(routers.Routers) != 2 || routers.Routers[0].Requests != uint64(telemetry.TrafficRouters) {
+	if len(routers.Routers) != 2 || routers.Routers[0].Requests != uint64(metrics.TrafficRouters) {
 		t.Errorf("routers: %+v", routers)
 	}
 	var services ServiceTraffic
 	if err := json.Unmarshal(ask(t, handler, "/api/traffic/services?name=s%40file").Body.Bytes(), &services); err != nil {
 		t.Fatal(err)
 	}
-	if len(services.Services) != 1 || services.Services[0].Requests != uint64(telemetry.TrafficServices) {
+	if len(services.Services) != 1 || services.Services[0].Requests != uint64(metrics.TrafficServices) {
 		t.Errorf("services: %+v", services)
 	}
 	for _, bad := range []string{"?name=%zz", "?" + strings.Repeat("name=a&", maxNames+1)} {
@@ -156,7 +157,7 @@ func TestTraffic(t *testing.T) {
 }
 
 func TestTrafficOfTheBusiest(t *testing.T) {
-	list := busiest(counts{many: maxNames + 100}.Traffic(telemetry.TrafficRouters, nil))
+	list := busiest(counts{many: maxNames + 100}.Traffic(metrics.TrafficRouters, nil))
 	if len(list) != maxNames {
 		t.Fatalf("%d are listed", len(list))
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer/health"
 	"github.com/sluiceproxy/sluice/router/service"
 	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 const (
@@ -30,11 +31,11 @@ type balancing struct {
 }
 
 // newBalancing returns an empty registry. Only a system that serves runs health checks.
-func newBalancing(metrics *telemetry.Metrics, logger telemetry.Logger, serves bool) *balancing {
+func newBalancing(counted *metrics.Metrics, logger telemetry.Logger, serves bool) *balancing {
 	b := &balancing{
 		mirrors: service.NewMirrors(), logger: logger, events: make(chan loadbalancer.Event, queuedEvents),
 	}
-	options := loadbalancer.Options{Took: metrics.EndpointsChanged, Report: b.queue}
+	options := loadbalancer.Options{Took: counted.EndpointsChanged, Report: b.queue}
 	if serves {
 		b.prober = health.NewProber(parallelChecks)
 		options.Prober = b.prober

@@ -13,6 +13,7 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 	"github.com/sluiceproxy/sluice/telemetry/accesslog"
 	"github.com/sluiceproxy/sluice/telemetry/log"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 	"github.com/sluiceproxy/sluice/telemetry/otlp"
 	"github.com/sluiceproxy/sluice/telemetry/push"
 	"github.com/sluiceproxy/sluice/telemetry/tracing"
@@ -25,7 +26,7 @@ const lastSend = 5 * time.Second
 type observability struct {
 	config   *static.Configuration
 	logs     loggers
-	metrics  *telemetry.Metrics
+	metrics  *metrics.Metrics
 	failures *telemetry.Failures
 	access   *accesslog.Log
 	tracer   *tracing.Tracer
@@ -42,7 +43,7 @@ func newObservability(config *static.Configuration, logs loggers) (*observabilit
 	o := &observability{
 		config: config, logs: logs, failures: telemetry.NewFailures(logs.For(log.SubsystemRequests)),
 	}
-	options := telemetry.MetricsOptions{Dropped: o.failures.Dropped}
+	options := metrics.Options{Dropped: o.failures.Dropped}
 	if config.Metrics != nil && config.Metrics.Prometheus != nil {
 		shown := config.Metrics.Prometheus
 		options.Buckets, options.HeaderLabels = shown.Buckets, shown.HeaderLabels
@@ -55,7 +56,7 @@ func newObservability(config *static.Configuration, logs loggers) (*observabilit
 	if err := options.Validate(); err != nil {
 		return nil, fmt.Errorf("metrics: %w", err)
 	}
-	o.metrics = telemetry.NewMetrics(options)
+	o.metrics = metrics.New(options)
 	return o, nil
 }
 
@@ -75,14 +76,14 @@ func (o *observability) open(ctx context.Context) error {
 		if o.tracer, err = tracing.New(*config, exporter, logger); err != nil {
 			return fmt.Errorf("tracing: %w", err)
 		}
-		o.metrics.CountDropped("traces", o.tracer.Dropped)
+		o.metrics.Register(metrics.Dropped("traces", o.tracer.Dropped))
 	}
-	if metrics := o.config.Metrics; metrics != nil && metrics.OTLP != nil {
-		exporter, err := otlp.Metrics(ctx, metrics.OTLP.GRPC, metrics.OTLP.HTTP)
+	if config := o.config.Metrics; config != nil && config.OTLP != nil {
+		exporter, err := otlp.Metrics(ctx, config.OTLP.GRPC, config.OTLP.HTTP)
 		if err != nil {
 			return fmt.Errorf("metrics.otlp: %w", err)
 		}
-		if o.pusher, err = push.New(*metrics.OTLP, o.metrics.Pushed(), exporter); err != nil {
+		if o.pusher, err = push.New(*config.OTLP, o.metrics.Pushed(), exporter); err != nil {
 			return err
 		}
 	}
@@ -107,7 +108,7 @@ func (o *observability) openAccessLog(ctx context.Context, logger telemetry.Logg
 	if o.access, err = accesslog.New(*config, options); err != nil {
 		return err
 	}
-	o.metrics.CountDropped("access_log", o.access.Dropped)
+	o.metrics.Register(metrics.Dropped("access_log", o.access.Dropped))
 	return nil
 }
 
@@ -119,7 +120,7 @@ func (o *observability) dependencies(name string, config *static.EntryPoint) ent
 		Connections: requests,
 		Observe:     observed(&config.Observability) & watched(o.config),
 		Watched:     watched(o.config),
-		Sinks:       []entrypoint.Sink{requests, o.failures},
+		Sinks:       []entrypoint.Sink{telemetry.Requests{Entrypoint: requests}, o.failures},
 	}
 	if o.access != nil {
 		// A router may switch the log on.

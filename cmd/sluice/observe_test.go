@@ -149,7 +149,7 @@ func TestWhatAnEntrypointTells(t *testing.T) {
 	if deps.Starter != entrypoint.Starter(access) {
 		t.Errorf("%T hears of requests that begin", deps.Starter)
 	}
-	order := []entrypoint.Sink{tracer, o.metrics.Entrypoint("web"), o.failures, access}
+	order := []entrypoint.Sink{tracer, telemetry.Requests{Entrypoint: o.metrics.Entrypoint("web")}, o.failures, access}
 	if !slices.Equal(deps.Sinks, order) {
 		t.Errorf("sinks %T, want %T", deps.Sinks, order)
 	}

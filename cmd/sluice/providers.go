@@ -15,6 +15,7 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 	"github.com/sluiceproxy/sluice/telemetry/log"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 // dnsProvider is the name of the provider that resolves servers given by name.
@@ -29,7 +30,7 @@ type sources struct {
 }
 
 func newSources(
-	all *static.Configuration, state func() kubernetes.State, metrics *telemetry.Metrics, logs loggers,
+	all *static.Configuration, state func() kubernetes.State, metrics *metrics.Metrics, logs loggers,
 ) (*sources, error) {
 	config := all.Providers
 	s := &sources{resolver: dns.New(dnsProvider, dns.Options{

@@ -15,6 +15,7 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
 	"github.com/sluiceproxy/sluice/telemetry/log"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 	"github.com/sluiceproxy/sluice/telemetry/otlp"
 )
 
@@ -56,9 +57,9 @@ func start(ctx context.Context, config *static.Configuration, logs *log.Log) err
 	if err != nil {
 		return err
 	}
-	s.observability.metrics.CountDropped("log", logs.Dropped)
+	s.observability.metrics.Register(metrics.Dropped("log", logs.Dropped))
 	if config.Log.OTLP != nil {
-		s.observability.metrics.CountDropped("log_otlp", logs.Unsent)
+		s.observability.metrics.Register(metrics.Dropped("log_otlp", logs.Unsent))
 	}
 	if err := s.observability.open(ctx); err != nil {
 		return err

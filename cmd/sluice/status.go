@@ -9,35 +9,35 @@ import (
 	"github.com/sluiceproxy/sluice/api/live"
 	"github.com/sluiceproxy/sluice/loadbalancer"
 	"github.com/sluiceproxy/sluice/router"
-	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 // countStatus registers what the metrics read at each scrape: pools, middlewares, certificates, and the routers and
 // services that still exist.
 func (s *system) countStatus() {
-	metrics, registry, mirrors := s.observability.metrics, s.balancing.registry, s.balancing.mirrors
-	metrics.CountBalance(mapped(registry.Pools(), balanceCounts))
-	metrics.CountPools(mapped(registry.Pools(), poolStatus))
-	metrics.CountMiddlewares(mapped(s.compiler.Middlewares(), middlewareCounts))
-	metrics.CountServers(func(yield func(telemetry.ServerStatus) bool) {
+	all, registry, mirrors := s.observability.metrics, s.balancing.registry, s.balancing.mirrors
+	all.Register(metrics.Balance(mapped(registry.Pools(), balanceCounts)))
+	all.Register(metrics.Pools(mapped(registry.Pools(), poolStatus))...)
+	all.Register(metrics.Middlewares(mapped(s.compiler.Middlewares(), middlewareCounts)))
+	all.Register(metrics.Servers(func(yield func(metrics.ServerStatus) bool) {
 		for pool := range registry.Pools() {
 			for url, up := range serversUp(pool) {
-				if !yield(telemetry.ServerStatus{Service: pool.Name(), URL: url, Up: up}) {
+				if !yield(metrics.ServerStatus{Service: pool.Name(), URL: url, Up: up}) {
 					return
 				}
 			}
 		}
-	})
-	metrics.CountMirrors(map[string]func() uint64{
+	}))
+	all.Register(metrics.Mirrors(map[string]func() uint64{
 		"sent":    func() uint64 { return mirrors.Counts().Sent },
 		"dropped": func() uint64 { return mirrors.Counts().Dropped },
 		"unread":  func() uint64 { return mirrors.Counts().Unread },
 		"broken":  func() uint64 { return mirrors.Counts().Broken },
-	})
-	metrics.CountCertificates(func(yield func(*x509.Certificate) bool) {
+	})...)
+	all.Register(metrics.Certificates(func(yield func(*x509.Certificate) bool) {
 		slices.Values(s.compiler.Certificates())(yield)
-	})
-	metrics.ServeOnly(func() (routers, services map[string]bool) {
+	}))
+	all.ServeOnly(func() (routers, services map[string]bool) {
 		services = map[string]bool{}
 		for pool := range registry.Pools() {
 			services[pool.Name()] = true
@@ -58,9 +58,9 @@ func mapped[A, B any](from iter.Seq[A], to func(A) B) iter.Seq[B] {
 }
 
 // balanceCounts reads the counters of a pool.
-func balanceCounts(pool *loadbalancer.Pool) telemetry.BalanceCounts {
+func balanceCounts(pool *loadbalancer.Pool) metrics.BalanceCounts {
 	c := pool.Counters()
-	return telemetry.BalanceCounts{Service: pool.Name(), Counts: map[string]uint64{
+	return metrics.BalanceCounts{Service: pool.Name(), Counts: map[string]uint64{
 		"retries": c.Retries.Load(), "retries_exhausted": c.Exhausted.Load(),
 		"ejections": c.Ejections.Load(), "returns": c.Returns.Load(), "ejections_spared": c.EjectionsOverflow.Load(),
 		"checks_failed": c.ChecksFailed.Load(), "checks_passed": c.ChecksPassed.Load(), "panics": c.Panics.Load(),
@@ -70,8 +70,8 @@ func balanceCounts(pool *loadbalancer.Pool) telemetry.BalanceCounts {
 }
 
 // poolStatus counts the endpoints of a pool by their state.
-func poolStatus(pool *loadbalancer.Pool) telemetry.PoolStatus {
-	status := telemetry.PoolStatus{Service: pool.Name(), Endpoints: map[string]int{}}
+func poolStatus(pool *loadbalancer.Pool) metrics.PoolStatus {
+	status := metrics.PoolStatus{Service: pool.Name(), Endpoints: map[string]int{}}
 	snapshot := pool.Snapshot()
 	for state := range snapshot.States() {
 		status.Endpoints[state.String()]++
@@ -84,8 +84,8 @@ func poolStatus(pool *loadbalancer.Pool) telemetry.PoolStatus {
 
 // middlewareCounts adds up what a middleware holds for its owners, so that the number of series does not grow with that
 // of routers.
-func middlewareCounts(status router.MiddlewareStanding) telemetry.MiddlewareCounts {
-	sum := telemetry.MiddlewareCounts{
+func middlewareCounts(status router.MiddlewareStanding) metrics.MiddlewareCounts {
+	sum := metrics.MiddlewareCounts{
 		Middleware: status.Name, Events: status.Counts, Levels: map[string]int64{}, States: map[string]int{},
 	}
 	for _, owner := range status.Owners {

@@ -26,8 +26,8 @@ const metricsPage = "docs/reference/metrics.md"
 // TestMetricsAreDocumented demands that the documentation names the metrics that there are: no other, and each of them
 // on the page of metrics.
 func TestMetricsAreDocumented(t *testing.T) {
-	declared := literals(t, "telemetry", metric)
-	for name := range literals(t, "telemetry", requestMetric) { // Composed by the collector, for each kind of owner.
+	declared := literals(t, "telemetry/metrics", metric)
+	for name := range literals(t, "telemetry/metrics", requestMetric) { // Composed by the collector, for each kind of owner.
 		for _, owner := range []string{"entrypoint", "router", "service"} {
 			declared["traefik_"+owner+"_"+name] = true
 		}

@@ -9,11 +9,12 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 func assemble(t *testing.T, crd *static.KubernetesCRD, ingress *static.KubernetesIngress) *Clusters {
 	t.Helper()
-	all, err := New(Options{CRD: crd, Ingress: ingress, Metrics: telemetry.NewMetrics(telemetry.MetricsOptions{EntryPoints: true}), Logger: telemetry.Discard{}})
+	all, err := New(Options{CRD: crd, Ingress: ingress, Metrics: metrics.New(metrics.Options{EntryPoints: true}), Logger: telemetry.Discard{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestNewNamesTheOption(t *testing.T) {
 		"providers.kubernetesCRD":     {CRD: &static.KubernetesCRD{}},
 		"providers.kubernetesIngress": {Ingress: &static.KubernetesIngress{}},
 	} {
-		options.Metrics, options.Logger = telemetry.NewMetrics(telemetry.MetricsOptions{EntryPoints: true}), telemetry.Discard{}
+		options.Metrics, options.Logger = metrics.New(metrics.Options{EntryPoints: true}), telemetry.Discard{}
 		if _, err := New(options); err == nil || !strings.HasPrefix(err.Error(), name+": ") {
 			t.Errorf("error %v, want one that begins with %s", err, name)
 		}

@@ -24,6 +24,7 @@ import (
 	"github.com/sluiceproxy/sluice/router/service"
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 // proxy is the whole way of a request, from an entrypoint on loopback to endpoints, with one router to the service top@file.
@@ -91,7 +92,7 @@ func (p *proxy) serve(target *router.Switch) {
 	config := new(static.EntryPoint)
 	config.SetDefaults()
 	config.Address = p.address
-	counters := telemetry.NewMetrics(telemetry.MetricsOptions{EntryPoints: true}).Entrypoint("web")
+	counters := metrics.New(metrics.Options{EntryPoints: true}).Entrypoint("web")
 	front, err := entrypoint.New("web", config, target.Handler("web"), nil, entrypoint.Dependencies{
 		Logger: telemetry.Discard{}, Connections: counters, Sinks: []entrypoint.Sink{p},
 		Listen: func(context.Context, string, string) (net.Listener, error) { return listener, nil },

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 // fieldSet is a set of fields of a line of JSON.
@@ -260,7 +261,7 @@ func (e *encoder) appendIdentity(b []byte, r *request) []byte {
 		}
 	}
 	if state := record.TLS; kept&keepTLSVersion != 0 && state != nil {
-		if text := telemetry.TLSVersionName(state.Version); text != "" {
+		if text := metrics.TLSVersionName(state.Version); text != "" {
 			b = appendJSON(append(b, `,"TLSVersion":`...), text)
 		}
 	}

@@ -97,7 +97,7 @@ func TestCollectorsReceiveMetrics(t *testing.T) {
 
 func flush(t *testing.T, c static.MetricOTLP, exporter sdkmetric.Exporter) {
 	t.Helper()
-	push, err := New(c, metrics(c).Pushed(), exporter)
+	push, err := New(c, counted(c).Pushed(), exporter)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 
-	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 // scope is the name of the instrumentation scope.
@@ -47,7 +47,7 @@ func (p *producer) Produce(ctx context.Context) ([]metricdata.ScopeMetrics, erro
 		for j := range scopes[i].Metrics {
 			metric := &scopes[i].Metrics[j]
 			metric.Unit = unit(metric.Name)
-			if metric.Name == telemetry.ServedDuration {
+			if metric.Name == metrics.ServedDuration {
 				metric.Unit = "s"
 				numberStatus(metric.Data)
 			}

@@ -15,7 +15,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/sluiceproxy/sluice/static"
-	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 	"github.com/sluiceproxy/sluice/telemetry/otlp"
 )
 
@@ -25,10 +25,10 @@ var errInterval = errors.New("it must be more than 0")
 // Push sends metrics until it is shut down.
 type Push struct{ provider *sdkmetric.MeterProvider }
 
-// View returns the pushed metrics of the options, for telemetry.MetricsOptions. With an empty list of
+// View returns the pushed metrics of the options, for metrics.Options. With an empty list of
 // explicitBoundaries, durations are pushed as exponential histograms.
-func View(config static.MetricOTLP) *telemetry.MetricsView {
-	return &telemetry.MetricsView{
+func View(config static.MetricOTLP) *metrics.View {
+	return &metrics.View{
 		Buckets: config.ExplicitBoundaries, EntryPoints: config.AddEntryPointsLabels, Routers: config.AddRoutersLabels,
 		Services: config.AddServicesLabels,
 	}

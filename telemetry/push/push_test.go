@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/sluiceproxy/sluice/static"
-	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -86,12 +86,12 @@ func config() static.MetricOTLP {
 	return c
 }
 
-// metrics returns metrics of three requests to the entrypoint web.
-func metrics(c static.MetricOTLP) *telemetry.Metrics {
-	m := telemetry.NewMetrics(telemetry.MetricsOptions{Pushed: View(c)})
+// counted returns metrics of three requests to the entrypoint web.
+func counted(c static.MetricOTLP) *metrics.Metrics {
+	m := metrics.New(metrics.Options{Pushed: View(c)})
 	for _, duration := range []time.Duration{3 * time.Millisecond, 40 * time.Millisecond, time.Minute} {
-		m.Entrypoint("web").Finished(&telemetry.Record{
-			Method: "GET", Protocol: "http", Status: 200, Duration: duration, BytesSent: 5, Observe: telemetry.ObserveMetrics,
+		m.Entrypoint("web").Count(&metrics.Request{
+			Method: "GET", Protocol: "http", Status: 200, Duration: duration, BytesSent: 5,
 		})
 	}
 	m.Entrypoint("web").Opened()
@@ -101,7 +101,7 @@ func metrics(c static.MetricOTLP) *telemetry.Metrics {
 func TestMetricsArePushed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := config()
-		m := metrics(c)
+		m := counted(c)
 		exporter := &memory{}
 		push, err := New(c, m.Pushed(), exporter)
 		if err != nil {
@@ -153,7 +153,7 @@ func TestWithoutBoundariesHistogramsAreExponential(t *testing.T) {
 	c := config()
 	c.ExplicitBoundaries = []float64{}
 	exporter := &memory{}
-	push, err := New(c, metrics(c).Pushed(), exporter)
+	push, err := New(c, counted(c).Pushed(), exporter)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,7 +184,7 @@ func TestAFailedPushLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := config()
 		exporter := &memory{fails: errors.New("collector is down")}
-		push, err := New(c, metrics(c).Pushed(), exporter)
+		push, err := New(c, counted(c).Pushed(), exporter)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -208,7 +208,7 @@ func TestAFailedPushLosesNothing(t *testing.T) {
 func TestAnIntervalThatIsNoneIsRefused(t *testing.T) {
 	c := config()
 	c.PushInterval = 0
-	if _, err := New(c, metrics(c).Pushed(), &memory{}); err == nil || !strings.Contains(err.Error(),
+	if _, err := New(c, counted(c).Pushed(), &memory{}); err == nil || !strings.Contains(err.Error(),
 		"metrics.otlp.pushInterval") {
 		t.Errorf("error %v", err)
 	}

@@ -15,10 +15,11 @@ import (
 
 	"github.com/sluiceproxy/sluice/static"
 	"github.com/sluiceproxy/sluice/telemetry"
+	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
 // pushedOnce returns what is pushed of metrics, without those that are not of requests.
-func pushedOnce(t *testing.T, c static.MetricOTLP, m *telemetry.Metrics) map[string]metricdata.Metrics {
+func pushedOnce(t *testing.T, c static.MetricOTLP, m *metrics.Metrics) map[string]metricdata.Metrics {
 	t.Helper()
 	exporter := &memory{}
 	push, err := New(c, m.Pushed(), exporter)
@@ -36,7 +37,7 @@ func pushedOnce(t *testing.T, c static.MetricOTLP, m *telemetry.Metrics) map[str
 func TestRequestsAreDescribedAsTheConventionsHaveIt(t *testing.T) {
 	c := config()
 	c.AddEntryPointsLabels, c.AddServicesLabels, c.ExplicitBoundaries = false, false, []float64{.1, 1}
-	m := telemetry.NewMetrics(telemetry.MetricsOptions{Pushed: View(c)})
+	m := metrics.New(metrics.Options{Pushed: View(c)})
 	for _, record := range []telemetry.Record{
 		{Entrypoint: "web", Method: "GET", Version: "HTTP/1.1", Status: 200, Duration: 50 * time.Millisecond},
 		{Entrypoint: "other", Method: "GET", Version: "HTTP/1.1", Status: 200, Duration: 250 * time.Millisecond},
@@ -48,7 +49,7 @@ func TestRequestsAreDescribedAsTheConventionsHaveIt(t *testing.T) {
 		{Entrypoint: "web", Method: "GET", Status: 0},
 	} {
 		record.Protocol, record.Observe, record.Host = "http", telemetry.ObserveMetrics, "shop.example"
-		m.Entrypoint(record.Entrypoint).Finished(&record)
+		telemetry.Requests{Entrypoint: m.Entrypoint(record.Entrypoint)}.Finished(&record)
 	}
 	pushed := pushedOnce(t, c, m)
 	durations := pushed["http.server.request.duration"]
@@ -71,10 +72,10 @@ func TestRequestsAreDescribedAsTheConventionsHaveIt(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", histogram.Temporality, diff)
 	}
 	c.ExplicitBoundaries = []float64{}
-	if _, ok := pushedOnce(t, c, metrics(c))["http.server.request.duration"].Data.(metricdata.ExponentialHistogram[float64]); !ok {
+	if _, ok := pushedOnce(t, c, counted(c))["http.server.request.duration"].Data.(metricdata.ExponentialHistogram[float64]); !ok {
 		t.Error("without boundaries the histogram is not exponential")
 	}
-	if data := pushedOnce(t, c, telemetry.NewMetrics(telemetry.MetricsOptions{Pushed: View(c)}))["http.server.request.duration"].Data; data != nil {
+	if data := pushedOnce(t, c, metrics.New(metrics.Options{Pushed: View(c)}))["http.server.request.duration"].Data; data != nil {
 		t.Errorf("without requests there is %v", data)
 	}
 }
@@ -83,16 +84,16 @@ func TestRequestsAreDescribedAsTheConventionsHaveIt(t *testing.T) {
 func TestAllLevelsArePushed(t *testing.T) {
 	c := config()
 	c.AddRoutersLabels = true
-	m := telemetry.NewMetrics(telemetry.MetricsOptions{
+	m := metrics.New(metrics.Options{
 		Pushed:       View(c),
 		HeaderLabels: map[string]string{"tenant": "X-Tenant"},
 	})
 	for _, tenant := range []string{"blue", "red", "blue"} {
-		m.Entrypoint("web").Finished(&telemetry.Record{
-			Method: "GET", Protocol: "http", Status: 200, Observe: telemetry.ObserveMetrics,
-			RequestHeader: http.Header{"X-Tenant": {tenant}},
-			TLS:           &tls.ConnectionState{Version: tls.VersionTLS13, CipherSuite: tls.TLS_AES_128_GCM_SHA256},
-			RouterSeries:  m.Router("shop@file", "goods@file"), ServiceSeries: m.Service("goods@file"), BytesReceived: 2,
+		m.Entrypoint("web").Count(&metrics.Request{
+			Method: "GET", Protocol: "http", Status: 200,
+			Header: http.Header{"X-Tenant": {tenant}},
+			TLS:    &tls.ConnectionState{Version: tls.VersionTLS13, CipherSuite: tls.TLS_AES_128_GCM_SHA256},
+			Router: m.Router("shop@file", "goods@file"), Service: m.Service("goods@file"), BytesReceived: 2,
 		})
 	}
 	pushed := pushedOnce(t, c, m)
@@ -128,16 +129,15 @@ func TestAllLevelsArePushed(t *testing.T) {
 }
 
 // manyRouters returns metrics of 1000 routers with a service each, all of which were asked.
-func manyRouters() *telemetry.Metrics {
+func manyRouters() *metrics.Metrics {
 	c := config()
 	c.AddRoutersLabels = true
-	m := telemetry.NewMetrics(telemetry.MetricsOptions{Pushed: View(c)})
+	m := metrics.New(metrics.Options{Pushed: View(c)})
 	for i := range 1000 {
 		name := fmt.Sprintf("router-%05d@kubernetescrd", i)
-		m.Entrypoint("web").Finished(&telemetry.Record{
+		m.Entrypoint("web").Count(&metrics.Request{
 			Method: "GET", Protocol: "http", Status: 200, Duration: time.Duration(i) * time.Microsecond,
-			Observe:      telemetry.ObserveMetrics,
-			RouterSeries: m.Router(name, name), ServiceSeries: m.Service(name),
+			Router: m.Router(name, name), Service: m.Service(name),
 		})
 	}
 	return m
