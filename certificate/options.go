@@ -22,10 +22,12 @@ type Options struct {
 	// server certificates. Options with equal fingerprints accept the same clients.
 	Fingerprint uint64
 
-	full    [sha256.Size]byte
-	config  *tls.Config
-	tickets *Tickets
-	applied atomic.Uint64
+	full         [sha256.Size]byte
+	config       *tls.Config
+	certificates func() *Set
+	strict       bool
+	tickets      *Tickets
+	applied      atomic.Uint64
 }
 
 // NewOptions checks options and reads the certificate authorities for clients; nil means the defaults. certificates
@@ -45,26 +47,48 @@ func NewOptions(name string, options *dynamic.TLSOptions, certificates func() *S
 	if err != nil {
 		return nil, fmt.Errorf("tls options %q: %w", name, err)
 	}
-	strict := options.SNIStrict
+	config.SessionTicketsDisabled = options.DisableSessionTickets || tickets == nil
+	o := &Options{
+		Name: name, Fingerprint: shorten(full), full: full, config: config,
+		certificates: certificates, strict: options.SNIStrict, tickets: tickets,
+	}
+	o.choose("")
+	return o, nil
+}
+
+// On returns the options for the handshakes on one entrypoint, which present its own certificates first (see Set.On).
+// They accept the same clients, and no session is resumed that began on another entrypoint.
+func (o *Options) On(entryPoint string) *Options {
+	on := &Options{
+		Name: o.Name, Fingerprint: o.Fingerprint, config: o.config.Clone(),
+		certificates: o.certificates, strict: o.strict, tickets: o.tickets,
+	}
+	on.full = sha256.Sum256(append(o.full[:], entryPoint...))
+	on.choose(entryPoint)
+	return on
+}
+
+// choose makes handshakes choose among the certificates of an entrypoint.
+func (o *Options) choose(entryPoint string) {
+	config, certificates, strict := o.config, o.certificates, o.strict
 	config.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		set := certificates()
 		if set == nil {
 			return nil, nil
 		}
 		// Without a certificate, crypto/tls refuses the handshake with unrecognized_name (RFC 6066, section 3).
-		return set.Get(hello, strict), nil
+		return set.On(entryPoint).Get(hello, strict), nil
 	}
-	if strict {
-		// A resumed session skips GetCertificate, so the name is checked here.
-		config.UnwrapSession = func(identity []byte, state tls.ConnectionState) (*tls.SessionState, error) {
-			if set := certificates(); set == nil || len(set.lookup(state.ServerName)) == 0 {
-				return nil, nil
-			}
-			return config.DecryptTicket(identity, state)
+	if !strict {
+		return
+	}
+	// A resumed session skips GetCertificate, so the name is checked here.
+	config.UnwrapSession = func(identity []byte, state tls.ConnectionState) (*tls.SessionState, error) {
+		if set := certificates(); set == nil || len(set.On(entryPoint).lookup(state.ServerName)) == 0 {
+			return nil, nil
 		}
+		return config.DecryptTicket(identity, state)
 	}
-	config.SessionTicketsDisabled = options.DisableSessionTickets || tickets == nil
-	return &Options{Name: name, Fingerprint: shorten(full), full: full, config: config, tickets: tickets}, nil
 }
 
 // Config returns the configuration for one handshake. The caller must not modify it.
@@ -143,7 +167,7 @@ func clientAuth(config *tls.Config, auth dynamic.ClientAuth) ([]byte, error) {
 // fingerprint hashes everything that decides which clients are accepted.
 func fingerprint(options *dynamic.TLSOptions, authorities []byte) ([sha256.Size]byte, error) {
 	said := *options
-	said.ClientAuth.CAFiles = nil
+	said.ClientAuth.CAFiles, said.EntryPoints = nil, nil
 	if said.MinVersion == "" {
 		said.MinVersion = "VersionTLS12"
 	}

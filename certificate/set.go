@@ -22,6 +22,8 @@ type Entry struct {
 	// Default marks the certificate that is used if no other matches (tls.stores.default.defaultCertificate). The first
 	// usable one is used.
 	Default bool
+	// EntryPoints are the names of the entrypoints to which the certificate belongs; none means all of them.
+	EntryPoints []string
 }
 
 // Problem is an error of one entry.
@@ -37,36 +39,48 @@ type Problem struct {
 
 // Set is an immutable choice of certificates by SNI.
 type Set struct {
-	exact     map[string][]*tls.Certificate
-	wildcard  map[string][]*tls.Certificate
+	exact    map[string][]*tls.Certificate
+	wildcard map[string][]*tls.Certificate
+	// shared is consulted next, after the certificates of an entrypoint; own holds the sets of entrypoints with
+	// certificates of their own.
+	shared    *Set
+	own       map[string]*Set
 	defaults  []*tls.Certificate
 	generated *tls.Certificate
 	loaded    map[digest]*tls.Certificate
+}
+
+func emptySet(shared *Set) *Set {
+	return &Set{
+		exact: map[string][]*tls.Certificate{}, wildcard: map[string][]*tls.Certificate{},
+		shared: shared, own: map[string]*Set{}, loaded: map[digest]*tls.Certificate{},
+	}
 }
 
 // NewSet reads the certificates of entries. Unusable ones are reported as Problems and left out. Unchanged certificates
 // and the generated default are taken over from previous, which may be nil.
 func NewSet(entries []Entry, previous *Set) (*Set, []Problem) {
 	now := time.Now()
-	b := builder{
-		set: &Set{
-			exact:    map[string][]*tls.Certificate{},
-			wildcard: map[string][]*tls.Certificate{},
-			loaded:   map[digest]*tls.Certificate{},
-		},
-		previous: previous,
-		now:      now,
-	}
+	b := builder{set: emptySet(nil), previous: previous, now: now}
 	for i, entry := range entries {
 		b.add(i, entry)
 	}
 	b.generate()
-	for _, byName := range []map[string][]*tls.Certificate{b.set.exact, b.set.wildcard} {
-		for name := range maps.Keys(byName) {
-			slices.SortStableFunc(byName[name], b.compare)
-		}
+	b.sort(b.set)
+	for _, own := range b.set.own {
+		own.defaults, own.generated = b.set.defaults, b.set.generated
+		b.sort(own)
 	}
 	return b.set, b.problems
+}
+
+// On returns the choice on one entrypoint: its own certificates first, and then those of all entrypoints. It does not
+// allocate.
+func (s *Set) On(entryPoint string) *Set {
+	if own, ok := s.own[entryPoint]; ok {
+		return own
+	}
+	return s
 }
 
 // Get returns the certificate for a client: one with the SNI as its name, else one with a matching wildcard for one
@@ -100,14 +114,19 @@ func (s *Set) lookup(serverName string) []*tls.Certificate {
 		}
 	}
 	name = bytes.TrimSuffix(name, []byte("."))
-	if found := s.exact[string(name)]; len(found) > 0 {
-		return found
-	}
 	dot := bytes.IndexByte(name, '.')
-	if dot <= 0 {
-		return nil
+	for ; s != nil; s = s.shared {
+		if found := s.exact[string(name)]; len(found) > 0 {
+			return found
+		}
+		if dot <= 0 {
+			continue
+		}
+		if found := s.wildcard[string(name[dot+1:])]; len(found) > 0 {
+			return found
+		}
 	}
-	return s.wildcard[string(name[dot+1:])]
+	return nil
 }
 
 func supported(candidates []*tls.Certificate, hello *tls.ClientHelloInfo) *tls.Certificate {
@@ -153,14 +172,30 @@ func (b *builder) add(index int, entry Entry) {
 		b.problem(index, entry.Name, true, fmt.Errorf("the certificate names no host, so that no client will see it"))
 	}
 	for _, name := range names {
-		b.index(name, pair)
+		if len(entry.EntryPoints) == 0 {
+			b.set.index(name, pair)
+		}
+		for _, entryPoint := range entry.EntryPoints {
+			if b.set.own[entryPoint] == nil {
+				b.set.own[entryPoint] = emptySet(b.set)
+			}
+			b.set.own[entryPoint].index(name, pair)
+		}
 	}
 }
 
-func (b *builder) index(name string, pair *tls.Certificate) {
-	byName := b.set.exact
+func (b *builder) sort(set *Set) {
+	for _, byName := range []map[string][]*tls.Certificate{set.exact, set.wildcard} {
+		for name := range maps.Keys(byName) {
+			slices.SortStableFunc(byName[name], b.compare)
+		}
+	}
+}
+
+func (s *Set) index(name string, pair *tls.Certificate) {
+	byName := s.exact
 	if rest, ok := strings.CutPrefix(name, "*."); ok {
-		name, byName = rest, b.set.wildcard
+		name, byName = rest, s.wildcard
 	}
 	if !slices.Contains(byName[name], pair) {
 		byName[name] = append(byName[name], pair)

@@ -23,6 +23,9 @@ type CertificateEntry struct {
 	Name        string `json:"-" hash:"ignore"`
 	Certificate `json:",inline"`
 	Stores      []string `json:"stores,omitempty"`
+	// EntryPoints are the names of the entrypoints on which clients see it, before the certificates that name none; empty
+	// means all of them.
+	EntryPoints []string `json:"entryPoints,omitempty"`
 
 	// FilesRevision tells one state of the files that are named here from the next, so that the object changes when one
 	// of them does. Providers that watch the files set it; it is no key of files or labels.
@@ -41,6 +44,8 @@ type TLSOptions struct {
 	ALPNProtocols            []string   `json:"alpnProtocols,omitempty"`
 	DisableSessionTickets    bool       `json:"disableSessionTickets,omitempty"`
 	PreferServerCipherSuites *bool      `json:"preferServerCipherSuites,omitempty"`
+	// EntryPoints are the names of the entrypoints whose default options these are, in place of those named default.
+	EntryPoints []string `json:"entryPoints,omitempty"`
 
 	// FilesRevision tells one state of the files that are named here from the next, so that the object changes when one
 	// of them does. Providers that watch the files set it; it is no key of files or labels.

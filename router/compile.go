@@ -3,6 +3,7 @@ package router
 import (
 	"iter"
 	"net/http"
+	"slices"
 
 	"github.com/sluiceproxy/sluice/canonical"
 	"github.com/sluiceproxy/sluice/certificate"
@@ -160,7 +161,7 @@ func NewCompiler(options Options, target *Switch) *Compiler {
 		transports:  map[string]*transportNode{},
 		services:    map[string]*serviceNode{},
 		routers:     map[string]*routerNode{},
-		tls:         newTLSObjects(options.Tickets),
+		tls:         newTLSObjects(options.Tickets, options.EntryPoints),
 		pools:       newPools(options.Registry),
 		rotations:   map[string]*service.State{},
 		instances:   newMiddlewareInstances(options.Middlewares.Files()),
@@ -176,7 +177,7 @@ func NewCompiler(options Options, target *Switch) *Compiler {
 // check of an endpoint, no watch over a file. It reads the files that the configuration names.
 func (c *Compiler) Compile(input Input) Compiled {
 	c.source = newSource(input.Configuration)
-	dirty := c.graph.affected(append(append([]dynamic.Ref(nil), input.Changed...), c.waiting...))
+	dirty := c.graph.affected(slices.Concat(input.Changed, c.waiting, c.tls.claim(c.source, input.Changed)))
 	c.waiting = nil
 	for ref := range dirty {
 		c.forget(ref)

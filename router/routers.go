@@ -194,7 +194,7 @@ func (c *Compiler) place(ref dynamic.Ref, definition *dynamic.Router, node *rout
 		secure = entrypoint.TLS
 	}
 	if secure != nil {
-		node.err = errors.Join(node.err, c.secure(ref, route, secure, parsed))
+		node.err = errors.Join(node.err, c.secure(ref, route, secure, parsed, node))
 	}
 	around := c.chain(ref, append(slices.Clone(entrypoint.Middlewares), qualifyAll(definition.Middlewares, ref.Name)...), internalProvider)
 	node.err = errors.Join(node.err, around.err)
@@ -219,14 +219,26 @@ func (c *Compiler) place(ref dynamic.Ref, definition *dynamic.Router, node *rout
 	})
 }
 
-// secure chooses the TLS options of a route, which its connections must have been accepted under.
-func (c *Compiler) secure(ref dynamic.Ref, route *Route, config *dynamic.RouterTLS, parsed *rule.Rule) error {
+// secure chooses the TLS options of a route, under which its connections must have been accepted. Where the default ones
+// of its entrypoint cannot be used, no connection is, and its routes on other entrypoints serve.
+func (c *Compiler) secure(
+	ref dynamic.Ref, route *Route, config *dynamic.RouterTLS, parsed *rule.Rule, node *routerNode,
+) error {
 	name := tlsOptionsName(config.Options, providerOf(ref.Name))
 	on := dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: name}
 	c.graph.depend(ref, on)
+	if name == dynamic.DefaultTLSName {
+		on = c.tls.defaultOf(route.EntryPoint)
+		c.graph.depend(ref, on)
+	}
 	route.domains = parsed.Domains()
 	options, err := c.tls.options(c.source, on)
-	if err != nil {
+	switch {
+	case err != nil && on.Name != name:
+		node.warn(dynamic.CodeInvalidReference,
+			fmt.Sprintf("not served on entrypoint %q: %v", route.EntryPoint, because(on, err)))
+		return nil
+	case err != nil:
 		return because(on, err)
 	}
 	if len(route.domains) == 0 && name != dynamic.DefaultTLSName {

@@ -67,8 +67,8 @@ func (t *Table) with(changes map[indexKey]*change, objects *tlsObjects) *Table {
 			updated.secure = old.secure.Update(change.removed, change.added)
 		}
 		if change != nil || objects.changed || old.fallback == nil {
-			updated.fallback = objects.fallback
-			updated.chooseOptions()
+			updated.fallback = objects.fallbacks[name]
+			updated.chooseOptions(objects)
 		}
 		next.entries[name] = &updated
 	}
@@ -77,7 +77,7 @@ func (t *Table) with(changes map[indexKey]*change, objects *tlsObjects) *Table {
 
 // chooseOptions assigns TLS options to hosts: the first route in order that names a host decides, and a route that
 // wants others for it is a conflict, whose requests are answered 421.
-func (e *entry) chooseOptions() {
+func (e *entry) chooseOptions(objects *tlsObjects) {
 	e.options, e.conflicts = map[string]*certificate.Options{}, nil
 	deciders := map[string]string{}
 	var broken []string
@@ -89,7 +89,7 @@ func (e *entry) chooseOptions() {
 		for _, host := range route.Value.domains {
 			chosen, decided := e.options[host]
 			if !decided {
-				e.options[host], deciders[host] = route.Value.tls, route.Name
+				e.options[host], deciders[host] = objects.on(e.entrypoint.Name, route.Value.tls), route.Name
 				continue
 			}
 			if chosen.Fingerprint != route.Value.tls.Fingerprint {

@@ -1,8 +1,11 @@
 package router
 
 import (
+	"cmp"
 	"crypto/x509"
 	"errors"
+	"fmt"
+	"maps"
 	"slices"
 	"sync/atomic"
 
@@ -13,14 +16,26 @@ import (
 // tlsObjects holds certificates and TLS options between compilations. Handshakes read the set of certificates through
 // an atomic pointer, so that new certificates need no new options.
 type tlsObjects struct {
-	tickets  *certificate.Tickets
-	set      atomic.Pointer[certificate.Set]
-	next     *certificate.Set
-	problems []dynamic.Verdict
-	memory   map[string]*optionsNode
-	fallback *certificate.Options
+	tickets     *certificate.Tickets
+	entryPoints []EntryPoint
+	set         atomic.Pointer[certificate.Set]
+	next        *certificate.Set
+	problems    []dynamic.Verdict
+	memory      map[string]*optionsNode
+	// claims lists, for each entrypoint, the options that name it, in order.
+	claims map[string][]string
+	// fallbacks are the default options of the entrypoints.
+	fallbacks map[string]*certificate.Options
+	// own are the entrypoints with certificates of their own, and bound the options that present these.
+	own   map[string]bool
+	bound map[boundOptions]*certificate.Options
 	// changed is set when options were built anew in this compilation.
 	changed bool
+}
+
+type boundOptions struct {
+	options    *certificate.Options
+	entryPoint string
 }
 
 type optionsNode struct {
@@ -28,8 +43,94 @@ type optionsNode struct {
 	err     error
 }
 
-func newTLSObjects(tickets *certificate.Tickets) *tlsObjects {
-	return &tlsObjects{tickets: tickets, memory: map[string]*optionsNode{}}
+func newTLSObjects(tickets *certificate.Tickets, entryPoints []EntryPoint) *tlsObjects {
+	return &tlsObjects{tickets: tickets, entryPoints: entryPoints, memory: map[string]*optionsNode{}}
+}
+
+// defaultTLSOptions are the options of hosts, on entrypoints without default options of their own, whose routers name
+// none.
+func defaultTLSOptions() dynamic.Ref {
+	return dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: dynamic.DefaultTLSName}
+}
+
+// claim updates which options are the default ones of entrypoints, and returns the options that are to be built anew
+// for that, beside the changed ones.
+func (t *tlsObjects) claim(from source, changed []dynamic.Ref) []dynamic.Ref {
+	isOptions := func(ref dynamic.Ref) bool { return ref.Kind == dynamic.KindTLSOptions }
+	if !slices.ContainsFunc(changed, isOptions) {
+		return nil
+	}
+	claims := map[string][]string{}
+	if from.config.TLS != nil {
+		for _, name := range slices.Sorted(from.config.TLS.Options.Keys()) {
+			options := from.tlsOptions(name)
+			if options == nil {
+				continue
+			}
+			for _, entryPoint := range options.EntryPoints {
+				if !slices.Contains(claims[entryPoint], name) {
+					claims[entryPoint] = append(claims[entryPoint], name)
+				}
+			}
+		}
+	}
+	var anew []dynamic.Ref
+	for _, entryPoint := range t.entryPoints {
+		before, after := t.claims[entryPoint.Name], claims[entryPoint.Name]
+		if slices.Equal(before, after) {
+			continue
+		}
+		anew = append(anew, defaultTLSOptions()) // Its routers may have other options now.
+		for _, name := range slices.Concat(before, after) {
+			anew = append(anew, dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: name})
+		}
+	}
+	t.claims = claims
+	return anew
+}
+
+// defaultOf returns the default options of an entrypoint.
+func (t *tlsObjects) defaultOf(entryPoint string) dynamic.Ref {
+	if claims := t.claims[entryPoint]; len(claims) > 0 {
+		return dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: claims[0]}
+	}
+	return defaultTLSOptions()
+}
+
+// misplaced returns why options cannot be the default ones of the entrypoints that they name, or nil. Of two that name
+// one entrypoint neither is used: one may be meant to keep clients out.
+func (t *tlsObjects) misplaced(name string, options *dynamic.TLSOptions) error {
+	if options == nil {
+		return nil
+	}
+	for _, entryPoint := range options.EntryPoints {
+		if !t.exists(entryPoint) {
+			return &coded{dynamic.CodeMissingEntryPoint, fmt.Errorf("entryPoints: entrypoint %q does not exist", entryPoint)}
+		}
+		for _, other := range t.claims[entryPoint] {
+			if other != name {
+				return &coded{dynamic.CodeConflictingTLSOptions, fmt.Errorf(
+					"entryPoints: the options %q are the default ones of entrypoint %q too", other, entryPoint)}
+			}
+		}
+	}
+	return nil
+}
+
+func (t *tlsObjects) exists(entryPoint string) bool {
+	return slices.ContainsFunc(t.entryPoints, func(e EntryPoint) bool { return e.Name == entryPoint })
+}
+
+// on returns the options that present the certificates of an entrypoint.
+func (t *tlsObjects) on(entryPoint string, options *certificate.Options) *certificate.Options {
+	if options == nil || !t.own[entryPoint] {
+		return options
+	}
+	key := boundOptions{options, entryPoint}
+	if t.bound[key] == nil {
+		t.bound[key] = options.On(entryPoint)
+	}
+	return t.bound[key]
 }
 
 // tlsOptionsName returns the qualified name of TLS options; the default ones have no provider.
@@ -56,31 +157,44 @@ func (t *tlsObjects) update(from source, dirty map[dynamic.Ref]struct{}) {
 	if certificates {
 		t.readCertificates(from)
 	}
-	if t.fallback == nil || t.changed {
-		t.chooseFallback(from)
+	if t.fallbacks == nil || t.changed {
+		t.chooseFallbacks(from)
 	}
 }
 
-// chooseFallback takes the default options; if those cannot be used, no handshake succeeds for hosts that name none.
-func (t *tlsObjects) chooseFallback(from source) {
-	options, err := t.options(from, dynamic.Ref{Kind: dynamic.KindTLSOptions, Name: dynamic.DefaultTLSName})
-	if err != nil {
-		options = nil
+// chooseFallbacks takes the default options of the entrypoints; if those cannot be used, no handshake succeeds there
+// for hosts that name none.
+func (t *tlsObjects) chooseFallbacks(from source) {
+	t.changed = true
+	t.fallbacks, t.bound = map[string]*certificate.Options{}, map[boundOptions]*certificate.Options{}
+	for _, entryPoint := range t.entryPoints {
+		if options, err := t.options(from, t.defaultOf(entryPoint.Name)); err == nil {
+			t.fallbacks[entryPoint.Name] = t.on(entryPoint.Name, options)
+		}
 	}
-	t.fallback, t.changed = options, true
 }
 
 func (t *tlsObjects) readCertificates(from source) {
 	var entries []certificate.Entry
 	var refs []dynamic.Ref
 	t.problems = nil
+	own := map[string]bool{}
 	if from.config.TLS != nil {
 		for _, entry := range from.config.TLS.Certificates {
 			ref := dynamic.Ref{Kind: dynamic.KindCertificate, Name: entry.Name}
 			if from.refused(ref) != nil {
 				continue
 			}
-			entries = append(entries, certificate.Entry{Name: entry.Name, Certificate: entry.Certificate})
+			entryPoints, ok := t.entryPointsOf(ref, entry)
+			if !ok {
+				continue
+			}
+			for _, entryPoint := range entryPoints {
+				own[entryPoint] = true
+			}
+			entries = append(entries, certificate.Entry{
+				Name: entry.Name, Certificate: entry.Certificate, EntryPoints: entryPoints,
+			})
 			refs = append(refs, ref)
 			if slices.ContainsFunc(entry.Stores, func(name string) bool { return name != dynamic.DefaultTLSName }) {
 				t.report(ref, dynamic.Degraded, dynamic.CodeIneffectiveOption,
@@ -108,6 +222,9 @@ func (t *tlsObjects) readCertificates(from source) {
 				"defaultGeneratedCert is not supported yet and has no effect")
 		}
 	}
+	if !maps.Equal(own, t.own) {
+		t.own, t.changed = own, true
+	}
 	set, problems := certificate.NewSet(entries, t.next)
 	t.next = set
 	for _, problem := range problems {
@@ -121,6 +238,26 @@ func (t *tlsObjects) readCertificates(from source) {
 		}
 		t.report(ref, status, dynamic.CodeInvalidCertificate, problem.Err.Error())
 	}
+}
+
+// entryPointsOf returns the entrypoints of a certificate that exist. It is not ok when it names others alone.
+func (t *tlsObjects) entryPointsOf(ref dynamic.Ref, entry *dynamic.CertificateEntry) (found []string, ok bool) {
+	for _, name := range entry.EntryPoints {
+		if t.exists(name) {
+			found = append(found, name)
+		}
+	}
+	switch {
+	case len(found) == len(entry.EntryPoints):
+		return found, true
+	case len(found) == 0:
+		t.report(ref, dynamic.Quarantined, dynamic.CodeMissingEntryPoint,
+			fmt.Sprintf("none of its entrypoints exists: %q", entry.EntryPoints))
+		return nil, false
+	}
+	missing := slices.DeleteFunc(slices.Clone(entry.EntryPoints), t.exists)
+	t.report(ref, dynamic.Degraded, dynamic.CodeMissingEntryPoint, fmt.Sprintf("entrypoint %q does not exist", missing[0]))
+	return found, true
 }
 
 func (t *tlsObjects) report(ref dynamic.Ref, status dynamic.Status, code dynamic.Code, reason string) {
@@ -141,7 +278,7 @@ func (t *tlsObjects) options(from source, ref dynamic.Ref) (*certificate.Options
 	case definition == nil && ref.Name != dynamic.DefaultTLSName:
 		node.err = errMissing
 	default:
-		if node.err = from.refused(ref); node.err == nil {
+		if node.err = cmp.Or(from.refused(ref), t.misplaced(ref.Name, definition)); node.err == nil {
 			node.options, node.err = certificate.NewOptions(ref.Name, definition, t.set.Load, t.tickets)
 			if inner := errors.Unwrap(node.err); inner != nil {
 				node.err = inner // Whoever reports it names the object.

@@ -74,6 +74,7 @@ func mistakes() []mistake {
 		{"bad-url", disabled, served, false},
 		{"bad-certificate", absent, served, false},
 		{"bad-tls-options", absent, served, false},
+		{"bad-tls-entrypoints", absent, served, false},
 		{"twice-in-one-file", served, served, false},
 		{"twice-in-two-files", served, served, false},
 		{"half-written-yaml", absent, unread, false},

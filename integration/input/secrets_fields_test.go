@@ -64,14 +64,15 @@ func fields() map[string]string {
 		},
 		"http.middlewares{}.forwardAuth.":  fieldsOfQuestions(),
 		"http.serversTransports{}.":        fieldsOfTransports(),
-		"tls.certificates[].":              {"certFile": keyed, "keyFile": keyed, "stores[]": named},
+		"tls.certificates[].":              {"certFile": keyed, "keyFile": keyed, "stores[]": named, "entryPoints[]": named},
 		"tls.stores{}.defaultCertificate.": {"certFile": keyed, "keyFile": keyed},
 		"tls.stores{}.defaultGeneratedCert.": {
 			"resolver": named, "domain.main": addressed,
 			"domain.sans[]": addressed,
 		},
 		"tls.options{}.": {
-			"minVersion": chosen, "maxVersion": chosen, "cipherSuites[]": chosen,
+			"entryPoints[]": named,
+			"minVersion":    chosen, "maxVersion": chosen, "cipherSuites[]": chosen,
 			"curvePreferences[]": chosen, "alpnProtocols[]": chosen,
 		},
 		"tls.options{}.clientAuth.": {"caFiles[]": keyed, "clientAuthType": chosen},

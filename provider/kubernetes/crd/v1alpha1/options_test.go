@@ -63,7 +63,10 @@ func TestOptionsAreThoseOfFiles(t *testing.T) {
 			"-rootCAs", "+rootCAs.secret", "+rootCAs.configMap", "+rootCAsSecrets",
 			"-certificates.certFile", "-certificates.keyFile", "+certificatesSecrets",
 		}},
-		"options": {dynamic.TLSOptions{}, v1alpha1.TLSOptionSpec{}, []string{"-clientAuth.caFiles", "+clientAuth.secretNames"}},
+		"options": {dynamic.TLSOptions{}, v1alpha1.TLSOptionSpec{}, []string{
+			"-clientAuth.caFiles", "+clientAuth.secretNames",
+			"-entryPoints", // The default options of a listener are not for everybody who may write an object to decide.
+		}},
 		"store": {dynamic.TLSStore{}, v1alpha1.TLSStoreSpec{}, []string{
 			"-defaultCertificate.certFile", "-defaultCertificate.keyFile", "+defaultCertificate.secretName", "+certificates.secretName",
 		}},
