@@ -31,7 +31,7 @@
 //	/%2e%2E/b, /../b            /b                   /b                  Sanitize; never above the root
 //	/a/b/.., /a/.               /a                   /a                  Sanitize; no trailing slash is added
 //	/a/..;x/b, /a/.;/b          refused                                  Sanitize; some servers read "..;" as ".."
-//	/;/a, /;x=y/a, /a/;         refused                                  Sanitize; read as /a by some; AllowOnlyParameters
+//	/;/a, /;x=y/a, /a/;         refused                                  Sanitize; AllowOnlyParameters
 //	/é, /a|b, /a"b (raw)        /%C3%A9, /a%7Cb      /é, /a|b            bytes that are invalid in a path
 //	raw space, control bytes    refused                                  they end or split a request line
 //	%, %4, %zz                  refused                                  not an encoding

@@ -36,7 +36,8 @@ func readPair(c dynamic.Certificate) (certPEM, keyPEM []byte, id digest, err err
 func parsePair(c dynamic.Certificate, certPEM, keyPEM []byte) (*tls.Certificate, error) {
 	pair, err := tls.X509KeyPair(certPEM, keyPEM)
 	if err != nil {
-		return nil, fmt.Errorf("certFile %s, keyFile %s: %w", document.DescribePEM(c.CertFile), document.DescribePEM(c.KeyFile), err)
+		return nil, fmt.Errorf("certFile %s, keyFile %s: %w", document.DescribePEM(c.CertFile),
+			document.DescribePEM(c.KeyFile), err)
 	}
 	if pair.Leaf == nil {
 		if pair.Leaf, err = x509.ParseCertificate(pair.Certificate[0]); err != nil {

@@ -34,7 +34,8 @@ type Options struct {
 // returns the current Set for each handshake; without tickets (nil), sessions are not resumed. The error names the
 // option and, for an unknown value, the nearest known one. An unreadable certificate authority is an error: such
 // options must not be used.
-func NewOptions(name string, options *dynamic.TLSOptions, certificates func() *Set, tickets *Tickets) (*Options, error) {
+func NewOptions(name string, options *dynamic.TLSOptions, certificates func() *Set, tickets *Tickets) (*Options,
+	error) {
 	if options == nil {
 		options = &dynamic.TLSOptions{}
 		options.SetDefaults()

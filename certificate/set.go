@@ -160,9 +160,11 @@ func (b *builder) add(index int, entry Entry) {
 	}
 	switch {
 	case b.now.After(pair.Leaf.NotAfter):
-		b.problem(index, entry.Name, true, fmt.Errorf("the certificate expired on %s", pair.Leaf.NotAfter.UTC().Format(time.DateTime)))
+		b.problem(index, entry.Name, true, fmt.Errorf("the certificate expired on %s",
+			pair.Leaf.NotAfter.UTC().Format(time.DateTime)))
 	case b.now.Before(pair.Leaf.NotBefore):
-		b.problem(index, entry.Name, true, fmt.Errorf("the certificate is valid from %s on", pair.Leaf.NotBefore.UTC().Format(time.DateTime)))
+		b.problem(index, entry.Name, true, fmt.Errorf("the certificate is valid from %s on",
+			pair.Leaf.NotBefore.UTC().Format(time.DateTime)))
 	}
 	if entry.Default {
 		b.set.defaults = append(b.set.defaults, pair)

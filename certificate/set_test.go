@@ -81,7 +81,8 @@ func TestGetDoesNotAllocate(t *testing.T) {
 func TestGetAmongSeveral(t *testing.T) {
 	day := 24 * time.Hour
 	until := func(end time.Duration) issued {
-		return issue(t, x509.Certificate{DNSNames: []string{"a.example.com"}, NotAfter: time.Now().Add(end)}, newECDSA(t), nil)
+		return issue(t, x509.Certificate{DNSNames: []string{"a.example.com"}, NotAfter: time.Now().Add(end)}, newECDSA(t),
+			nil)
 	}
 	short, long, expired := until(day), until(30*day), until(-time.Minute)
 	longest := until(60 * day)
@@ -106,7 +107,8 @@ func TestGetAmongSeveral(t *testing.T) {
 }
 
 func TestGetPrefersWhatTheClientSupports(t *testing.T) {
-	modern := issue(t, x509.Certificate{DNSNames: []string{"a.example.com"}, NotAfter: time.Now().Add(time.Hour * 90)}, newECDSA(t), nil)
+	modern := issue(t, x509.Certificate{DNSNames: []string{"a.example.com"}, NotAfter: time.Now().Add(time.Hour * 90)},
+		newECDSA(t), nil)
 	old := issue(t, x509.Certificate{DNSNames: []string{"a.example.com"}}, newRSA(t), nil)
 	set, _ := NewSet([]Entry{{Certificate: modern.inline()}, {Certificate: old.inline()}}, nil)
 	options, err := NewOptions("default", nil, func() *Set { return set }, nil)
@@ -140,9 +142,11 @@ func TestNewSetNamesProblems(t *testing.T) {
 		t.Fatal(err)
 	}
 	missing := filepath.Join(dir, "missing.crt")
-	expired := issue(t, x509.Certificate{DNSNames: []string{"expired.example.com"}, NotAfter: time.Now().Add(-time.Hour)}, newECDSA(t), nil)
+	expired := issue(t, x509.Certificate{DNSNames: []string{"expired.example.com"}, NotAfter: time.Now().Add(-time.Hour)},
+		newECDSA(t), nil)
 	future := issue(t, x509.Certificate{
-		DNSNames: []string{"future.example.com"}, NotBefore: time.Now().Add(time.Hour), NotAfter: time.Now().Add(2 * time.Hour),
+		DNSNames: []string{"future.example.com"}, NotBefore: time.Now().Add(time.Hour),
+		NotAfter: time.Now().Add(2 * time.Hour),
 	}, newECDSA(t), nil)
 	nameless := issue(t, x509.Certificate{}, newECDSA(t), nil)
 	pair := func(cert, key []byte) dynamic.Certificate {
@@ -167,7 +171,8 @@ func TestNewSetNamesProblems(t *testing.T) {
 		{"without a name", nameless.inline(), true, "names no host"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			set, problems := NewSet([]Entry{{Name: "bad", Certificate: test.certificate}, {Name: "good", Certificate: good.inline()}}, nil)
+			set, problems := NewSet([]Entry{{Name: "bad", Certificate: test.certificate},
+				{Name: "good", Certificate: good.inline()}}, nil)
 			if len(problems) != 1 {
 				t.Fatalf("problems: %v", problems)
 			}

@@ -47,12 +47,18 @@ func TestTicketsAcrossReloads(t *testing.T) {
 		serverName    string
 		want          bool
 	}{
-		{"equal options after a reload", newOptions(t, plain, certificates, tickets), newOptions(t, plain, certificates, tickets), "a.example.com", true},
-		{"options that ask for certificates", newOptions(t, plain, certificates, tickets), newOptions(t, asking, certificates, tickets), "a.example.com", false},
-		{"tickets switched off", newOptions(t, plain, certificates, tickets), newOptions(t, &dynamic.TLSOptions{DisableSessionTickets: true}, certificates, tickets), "a.example.com", false},
-		{"another process", newOptions(t, plain, certificates, tickets), newOptions(t, plain, certificates, NewTickets()), "a.example.com", false},
-		{"sniStrict and a name of the set", newOptions(t, strict, certificates, tickets), newOptions(t, strict, certificates, tickets), "b.example.com", true},
-		{"sniStrict and another name", newOptions(t, strict, certificates, tickets), newOptions(t, strict, certificates, tickets), "c.example.com", false},
+		{"equal options after a reload", newOptions(t, plain, certificates, tickets), newOptions(t, plain, certificates,
+			tickets), "a.example.com", true},
+		{"options that ask for certificates", newOptions(t, plain, certificates, tickets), newOptions(t, asking, certificates,
+			tickets), "a.example.com", false},
+		{"tickets switched off", newOptions(t, plain, certificates, tickets),
+			newOptions(t, &dynamic.TLSOptions{DisableSessionTickets: true}, certificates, tickets), "a.example.com", false},
+		{"another process", newOptions(t, plain, certificates, tickets), newOptions(t, plain, certificates, NewTickets()),
+			"a.example.com", false},
+		{"sniStrict and a name of the set", newOptions(t, strict, certificates, tickets), newOptions(t, strict, certificates,
+			tickets), "b.example.com", true},
+		{"sniStrict and another name", newOptions(t, strict, certificates, tickets), newOptions(t, strict, certificates,
+			tickets), "c.example.com", false},
 	} {
 		for _, version := range []uint16{tls.VersionTLS12, tls.VersionTLS13} {
 			t.Run(test.name+" "+tls.VersionName(version), func(t *testing.T) {

@@ -27,8 +27,8 @@ func Decode(node *Node, into any) []Problem { return new(Decoder).Decode(node, i
 // Decode fills the value that into points to from a node and returns all problems, by line. Valid parts are filled in
 // even then. A Null node changes nothing.
 //
-//   - The json tag of a struct field is its key, compared ignoring case; a field tagged "-" has none. Embedded
-//     structs without a name of their own add their fields. An unknown key is a problem that names the nearest known one.
+//   - The json tag of a struct field is its key, compared ignoring case; a field tagged "-" has none. Embedded structs
+//     without a name of their own add their fields. An unknown key is a problem that names the nearest known one.
 //   - SetDefaults is called on structs that are created for a pointer, in a list or in a map, but not on into itself.
 //     true makes a struct whose field has the tag label:"allowEmpty", false leaves it out.
 //   - Keys of maps keep their case; two that differ only in case are a problem.

@@ -185,7 +185,8 @@ func TestDecodeNamesEveryProblem(t *testing.T) {
 func TestDuplicatesCanBeReportedInPlace(t *testing.T) {
 	for name, text := range map[string]string{
 		"x.yaml": "byName:\n  a: {name: first}\n  a: {name: second}\n  b: {name: b, name: c}\ntext: t\n",
-		"x.toml": "text = \"t\"\n[byName.a]\nname = \"first\"\n[byName.a]\nname = \"second\"\n[byName.b]\nname = \"b\"\nname = \"c\"\n",
+		"x.toml": "text = \"t\"\n[byName.a]\nname = \"first\"\n[byName.a]\nname = \"second\"\n[byName.b]\nname = " +
+			"\"b\"\nname = \"c\"\n",
 	} {
 		root, err := ParseWithDuplicates(name, []byte(text))
 		if err != nil {
@@ -237,7 +238,8 @@ func TestAliasBombsAreRefused(t *testing.T) {
 	var merged strings.Builder
 	merged.WriteString("a0: &a0 {k0: 1}\n")
 	for i := 1; i < 3000; i++ {
-		merged.WriteString("a" + strconv.Itoa(i) + ": &a" + strconv.Itoa(i) + " {<<: *a" + strconv.Itoa(i-1) + ", k" + strconv.Itoa(i) + ": 1}\n")
+		merged.WriteString("a" + strconv.Itoa(i) + ": &a" + strconv.Itoa(i) + " {<<: *a" + strconv.Itoa(i-1) + ", k" +
+			strconv.Itoa(i) + ": 1}\n")
 	}
 	for name, text := range map[string]string{
 		"wide": wide.String(), "deep": deep.String(), "merged": merged.String(),

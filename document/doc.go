@@ -65,7 +65,8 @@ func parse(name string, data []byte, duplicates bool) (*Node, error) {
 	case ".yaml", ".yml", ".json":
 		root, err = parseYAML(data, duplicates)
 	default:
-		err = &Error{Line: 1, Reason: fmt.Sprintf("has the extension %q; known are %s", ext, strings.Join(Extensions(), ", "))}
+		err = &Error{Line: 1, Reason: fmt.Sprintf("has the extension %q; known are %s", ext, strings.Join(Extensions(),
+			", "))}
 	}
 	if err != nil {
 		err.File = name

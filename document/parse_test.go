@@ -80,7 +80,8 @@ func golden(t *testing.T, name, got string) {
 func TestShowKey(t *testing.T) {
 	long := strings.Repeat("k", 64)
 	for key, want := range map[string]string{
-		"": "", "users": "users", "X-Über_1.b/c@d": "X-Über_1.b/c@d", long: long, long + "k": "...", "admin:$2y$x": "admin...", "X A": "X...",
+		"": "", "users": "users", "X-Über_1.b/c@d": "X-Über_1.b/c@d", long: long, long + "k": "...",
+		"admin:$2y$x": "admin...", "X A": "X...",
 		"token=x": "token...", ":x": "...", "a\nb": "...", "{x": "...", "x\xff": "...",
 	} {
 		if got := ShowKey(key); got != want {

@@ -35,8 +35,8 @@ type HashStrategy struct {
 	Source string `json:"source,omitempty"`
 	// Name names the header, the cookie or the query parameter; the other sources have no name.
 	Name string `json:"name,omitempty"`
-	// BoundedLoad is how much of its share of the load a server may carry before the next one takes over, in percent, 100 at
-	// least; nil means 125, 0 sets no bound.
+	// BoundedLoad is how much of its share of the load a server may carry before the next one takes over, in percent, 100
+	// at least; nil means 125, 0 sets no bound.
 	BoundedLoad *int `json:"boundedLoad,omitempty"`
 }
 
@@ -78,11 +78,11 @@ type ServerRetry struct {
 	Status []string `json:"status,omitempty"`
 	// RetryNonIdempotentMethod retries requests of any method even when something of them was sent.
 	RetryNonIdempotentMethod bool `json:"retryNonIdempotentMethod,omitempty"`
-	// MaxRequestBodyBytes is how much of a body is kept for a further try; nil means 65536, and less than 0 sets no limit. A
-	// request of whose body more was read is not tried again.
+	// MaxRequestBodyBytes is how much of a body is kept for a further try; nil means 65536, and less than 0 sets no limit.
+	// A request of whose body more was read is not tried again.
 	MaxRequestBodyBytes *int64 `json:"maxRequestBodyBytes,omitempty"`
-	// BudgetPercent is how many retries the pool may add to the requests that end well, in percent of these, 0 to 1000; nil
-	// means 20.
+	// BudgetPercent is how many retries the pool may add to the requests that end well, in percent of these, 0 to 1000;
+	// nil means 20.
 	BudgetPercent *int `json:"budgetPercent,omitempty"`
 }
 

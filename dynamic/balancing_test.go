@@ -26,7 +26,8 @@ func TestBalancingIsTheSameInBothLanguages(t *testing.T) {
 	if diff := cmp.Diff(said[0], said[1]); diff != "" {
 		t.Errorf("-yaml +toml:\n%s", diff)
 	}
-	everySet(t, reflect.ValueOf(said[0].LoadBalancer), "loadBalancer", "Sticky", "ServersTransport", "EndpointSet", "Scheme",
+	everySet(t, reflect.ValueOf(said[0].LoadBalancer), "loadBalancer", "Sticky", "ServersTransport", "EndpointSet",
+		"Scheme",
 		"HealthCheck", "Servers")
 }
 
@@ -114,7 +115,8 @@ http:
         panicThreshold: 0
         slowStart: 0
         drainTimeout: 0s
-        retry: {attempts: 2, perTryTimeout: 0, retryNonIdempotentMethod: false, maxRequestBodyBytes: 65536, budgetPercent: 20}
+        retry: {attempts: 2, perTryTimeout: 0, retryNonIdempotentMethod: false, maxRequestBodyBytes: 65536,
+          budgetPercent: 20}
         limits: {maxConnections: 0, maxPoolConnections: 0, maxPending: 0, pendingTimeout: 5s}
         passHostHeader: true
         responseForwarding: {flushInterval: 100ms}
@@ -132,8 +134,8 @@ http:
 	}
 }
 
-// TestFingerprintsTellOptionsApart changes each option of how a pool balances alone, in every place where it may be nil,
-// zero or more: Equal tells all of them apart, and the fingerprint all that hashing can.
+// TestFingerprintsTellOptionsApart changes each option of how a pool balances alone, in every place where it may be
+// nil, zero or more: Equal tells all of them apart, and the fingerprint all that hashing can.
 func TestFingerprintsTellOptionsApart(t *testing.T) {
 	for _, of := range []any{
 		HashStrategy{}, OutlierDetection{}, ServerRetry{}, ServerLimits{}, ServerHealthCheck{}, ServersLoadBalancer{},

@@ -52,7 +52,8 @@ const (
 
 // The codes of references to what does not exist, or not yet.
 const (
-	// CodeMissingEntryPoint is for a router none of whose entrypoints exists, and for one with an entrypoint that does not.
+	// CodeMissingEntryPoint is for a router none of whose entrypoints exists, and for one with an entrypoint that does
+	// not.
 	CodeMissingEntryPoint Code = "MissingEntryPoint"
 	// CodeMissingService is for a service (in Kubernetes also a Service or TraefikService) that does not exist.
 	CodeMissingService Code = "MissingService"

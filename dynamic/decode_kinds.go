@@ -11,7 +11,8 @@ import (
 // Kinds returns the keys of the kinds that are set, in the order in which they are declared; a sound service has one.
 func (s *Service) Kinds() []string { return kinds(s) }
 
-// Kinds returns the keys of the kinds that are set, in the order in which they are declared; a sound middleware has one.
+// Kinds returns the keys of the kinds that are set, in the order in which they are declared; a sound middleware has
+// one.
 func (m *Middleware) Kinds() []string { return kinds(m) }
 
 // kinds lists the pointers and maps of a struct that are set: each is a kind.

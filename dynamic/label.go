@@ -119,7 +119,8 @@ func (d *LabelDecoder) Decode(labels map[string]string) *Labels {
 	}
 	run.sort(labels)
 	if count := len(run.labels) + len(run.twice); count > mostLabels {
-		run.out.Wrong = append(run.out.Wrong, fmt.Sprintf("there are %d labels, and no more than %d are read", count, mostLabels))
+		run.out.Wrong = append(run.out.Wrong, fmt.Sprintf("there are %d labels, and no more than %d are read", count,
+			mostLabels))
 		return run.out
 	}
 	run.grow()

@@ -48,26 +48,34 @@ func oracle(labels map[string]string) (*paerserObjects, error) {
 func TestLabelsAgreeWithPaerser(t *testing.T) {
 	tests := map[string][]string{
 		"router": {
-			"http.routers.web.rule", "Host(`a.example`)", "http.routers.web.entrypoints", "web, websecure", "http.routers.web.priority", "7",
-			"http.routers.web.tls", "true", "http.routers.web.tls.options", "x@file", "http.routers.web.tls.domains[0].main", "a",
+			"http.routers.web.rule", "Host(`a.example`)", "http.routers.web.entrypoints", "web, websecure",
+			"http.routers.web.priority", "7",
+			"http.routers.web.tls", "true", "http.routers.web.tls.options", "x@file", "http.routers.web.tls.domains[0].main",
+			"a",
 			"http.routers.web.tls.domains[0].sans", "b,c", "http.routers.web.tls.domains[1].main", "d",
 		},
 		"keys in another case": {"HTTP.Routers.Web.RULE", "x", "http.routers.Web.Service", "s"},
-		"allow empty":          {"http.routers.web.rule", "x", "http.routers.web.tls", "true", "http.middlewares.zip.compress", "true"},
-		"switched off":         {"http.routers.web.rule", "x", "http.routers.web.tls", "false"},
-		"below a switch":       {"http.services.s.loadbalancer.sticky", "true", "http.services.s.loadbalancer.sticky.cookie.name", "c"},
+		"allow empty": {"http.routers.web.rule", "x", "http.routers.web.tls", "true",
+			"http.middlewares.zip.compress", "true"},
+		"switched off": {"http.routers.web.rule", "x", "http.routers.web.tls", "false"},
+		"below a switch": {"http.services.s.loadbalancer.sticky", "true",
+			"http.services.s.loadbalancer.sticky.cookie.name", "c"},
 		"durations": {
-			"http.services.s.loadbalancer.healthcheck.interval", "10", "http.services.s.loadbalancer.healthcheck.timeout", "1m30s",
+			"http.services.s.loadbalancer.healthcheck.interval", "10", "http.services.s.loadbalancer.healthcheck.timeout",
+			"1m30s",
 			"http.services.s.loadbalancer.healthcheck.headers.X-Foo", "bar",
 		},
-		"pointers": {"http.services.s.loadbalancer.passhostheader", "false", "http.services.s.loadbalancer.sticky.cookie.maxage", "-1"},
+		"pointers": {"http.services.s.loadbalancer.passhostheader", "false",
+			"http.services.s.loadbalancer.sticky.cookie.maxage", "-1"},
 		"middlewares": {
 			"http.middlewares.a.basicauth.users", "u:p,v:q", "http.middlewares.b.headers.customrequestheaders.X-A", "",
 			"http.middlewares.b.headers.stsseconds", "42", "http.middlewares.b.headers.framedeny", "true",
 			"http.middlewares.c.ratelimit.average", "5", "http.middlewares.c.ratelimit.sourcecriterion.ipstrategy", "true",
 			"http.middlewares.d.ipallowlist.sourcerange", "192.0.2.0/24, 198.51.100.0/24",
-			"http.middlewares.e.redirectregex.regex", "^a", "http.middlewares.e.redirectregex.replacement", "${1}", "http.middlewares.f.retry.attempts", "3",
-			"http.middlewares.g.chain.middlewares", "a,b@file", "http.middlewares.h.circuitbreaker.expression", "LatencyAtQuantileMS(50.0) > 100",
+			"http.middlewares.e.redirectregex.regex", "^a", "http.middlewares.e.redirectregex.replacement", "${1}",
+			"http.middlewares.f.retry.attempts", "3",
+			"http.middlewares.g.chain.middlewares", "a,b@file", "http.middlewares.h.circuitbreaker.expression",
+			"LatencyAtQuantileMS(50.0) > 100",
 		},
 	}
 	for name, pairs := range tests {
@@ -103,7 +111,8 @@ func TestLabelOptions(t *testing.T) {
 		{"none", nil, LabelOptions{}, nil},
 		{"enabled", map[string]string{"traefik.enable": "true"}, LabelOptions{Enable: &yes}, nil},
 		{"ours wins", map[string]string{"traefik.enable": "true", "sluice.enable": "false"}, LabelOptions{Enable: &no}, nil},
-		{"network", map[string]string{"traefik.docker.network": "a", "traefik.docker.lbswarm": "true"}, LabelOptions{Docker: LabelDocker{Network: "a", LBSwarm: true}}, nil},
+		{"network", map[string]string{"traefik.docker.network": "a", "traefik.docker.lbswarm": "true"},
+			LabelOptions{Docker: LabelDocker{Network: "a", LBSwarm: true}}, nil},
 		{"swarm", map[string]string{"traefik.swarm.network": "a"}, LabelOptions{Swarm: LabelDocker{Network: "a"}}, nil},
 		{
 			"misspelt",
@@ -111,10 +120,13 @@ func TestLabelOptions(t *testing.T) {
 			LabelOptions{},
 			[]string{`label traefik.docker.netwrok: unknown option, did you mean "network"?`},
 		},
-		{"misspelt section", map[string]string{"traefik.htpp.routers.a.rule": "x"}, LabelOptions{}, []string{`label traefik.htpp.routers.a.rule: htpp: unknown option, did you mean "http"?`}},
-		{"misspelt enable", map[string]string{"traefik.enabled": "true"}, LabelOptions{}, []string{`label traefik.enabled: enabled: unknown option, did you mean "enable"?`}},
+		{"misspelt section", map[string]string{"traefik.htpp.routers.a.rule": "x"}, LabelOptions{},
+			[]string{`label traefik.htpp.routers.a.rule: htpp: unknown option, did you mean "http"?`}},
+		{"misspelt enable", map[string]string{"traefik.enabled": "true"}, LabelOptions{},
+			[]string{`label traefik.enabled: enabled: unknown option, did you mean "enable"?`}},
 		{"of the constraints", map[string]string{"traefik.tags": "a"}, LabelOptions{}, nil},
-		{"no bool", map[string]string{"traefik.enable": "on"}, LabelOptions{}, []string{`label traefik.enable: expected true or false, got "on"`}},
+		{"no bool", map[string]string{"traefik.enable": "on"}, LabelOptions{},
+			[]string{`label traefik.enable: expected true or false, got "on"`}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -130,14 +142,16 @@ func TestLabelOptions(t *testing.T) {
 	}
 }
 
-// FuzzLabels asserts that no labels make the decoder panic, that it says the same twice, that every mistake names what is
-// wrong, and that what it takes without complaint is what paerser makes of it.
+// FuzzLabels asserts that no labels make the decoder panic, that it says the same twice, that every mistake names what
+// is wrong, and that what it takes without complaint is what paerser makes of it.
 func FuzzLabels(f *testing.F) {
 	for _, seed := range []string{
-		"traefik.http.routers.a.rule=Host(`a`)\ntraefik.http.routers.a.tls=true", "sluice.enable=true\nTraefik.docker.network=x",
+		"traefik.http.routers.a.rule=Host(`a`)\ntraefik.http.routers.a.tls=true",
+		"sluice.enable=true\nTraefik.docker.network=x",
 		"traefik.http.services.s.loadbalancer.server.port=80\ntraefik.http.services.s.loadbalancer.sticky.cookie=true",
 		"traefik.http.routers.a.tls.domains[1].main=b\ntraefik.http.routers.a.tls.domains[0].main=a",
-		"traefik.http..x=1\ntraefik.a]=2\ntraefik.http.routers.a[=3\ntraefik.=4\ntraefik=5", "traefik.tcp.routers.a.rule=x\ntraefik.tls.stores.default.x=1",
+		"traefik.http..x=1\ntraefik.a]=2\ntraefik.http.routers.a[=3\ntraefik.=4\ntraefik=5",
+		"traefik.tcp.routers.a.rule=x\ntraefik.tls.stores.default.x=1",
 		"traefik.http.routers.a.Rule=1\ntraefik.http.routers.a.rule=2\ntraefik.http.middlewares.a.compress=\ntraefik.http=x\ntraefik.http.routers=y",
 	} {
 		f.Add(seed)
@@ -183,7 +197,8 @@ func FuzzLabels(f *testing.F) {
 	})
 }
 
-// sameQuestion tells whether both decoders are asked for the same: sound labels of the section http under Traefik's root.
+// sameQuestion tells whether both decoders are asked for the same: sound labels of the section http under Traefik's
+// root.
 func sameQuestion(got *Labels, labels map[string]string) bool {
 	if len(got.Configuration.Verdicts)+len(got.Wrong)+len(got.Stray)+len(got.Servers) > 0 {
 		return false

@@ -29,8 +29,9 @@ const (
 	cut = "..."
 )
 
-// String returns the rule as text. Parsing it gives the same tree, in which All and Any of one part are that part. A tree
-// of more than 100 levels, such as one with a cycle, or with more than 256 KiB of text is cut off, which is no valid rule.
+// String returns the rule as text. Parsing it gives the same tree, in which All and Any of one part are that part. A
+// tree of more than 100 levels, such as one with a cycle, or with more than 256 KiB of text is cut off, which is no
+// valid rule.
 func (m *Match) String() string {
 	var w matchWriter
 	w.tree(m, 0)

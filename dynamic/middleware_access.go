@@ -105,8 +105,8 @@ type ClientCertificateIssuer struct {
 	DomainComponent bool `json:"domainComponent,omitempty"`
 }
 
-// JWT lets requests in that carry a signed token (RFC 7519, RFC 6750). Ours. The keys come from exactly one of JwksURL, JwksFile, Jwks,
-// PublicKey, PublicKeyFile, SigningSecret and SigningSecretFile.
+// JWT lets requests in that carry a signed token (RFC 7519, RFC 6750). Ours. The keys come from exactly one of JwksURL,
+// JwksFile, Jwks, PublicKey, PublicKeyFile, SigningSecret and SigningSecretFile.
 type JWT struct {
 	// JwksURL is where the key set is fetched (RFC 7517); https unless the host is loopback.
 	JwksURL string `json:"jwksUrl,omitempty" secret:"host"`
@@ -123,7 +123,8 @@ type JWT struct {
 	// SigningSecret is the secret of HS256, HS384 and HS512, at least 32 bytes, and SigningSecretFile a file with it.
 	SigningSecret     string `json:"signingSecret,omitempty" secret:"true"`
 	SigningSecretFile string `json:"signingSecretFile,omitempty" secret:"file"`
-	// Algorithms are the signature algorithms that are taken; by default those that fit the keys, and HMAC only with SigningSecret.
+	// Algorithms are the signature algorithms that are taken; by default those that fit the keys, and HMAC only with
+	// SigningSecret.
 	Algorithms []string `json:"algorithms,omitempty" secret:"true"`
 	// Issuers are the values of iss that are taken; empty takes any.
 	Issuers []string `json:"issuers,omitempty" secret:"true"`
@@ -133,8 +134,8 @@ type JWT struct {
 	Claims []JWTClaim `json:"claims,omitempty"`
 	// Leeway is how far clocks may be apart. Default 30 s.
 	Leeway ptypes.Duration `json:"leeway,omitempty"`
-	// TokenHeader is the header with the token, behind "Bearer " if it is Authorization (the default); TokenCookie and TokenQueryKey are where
-	// else one is looked for.
+	// TokenHeader is the header with the token, behind "Bearer " if it is Authorization (the default); TokenCookie and
+	// TokenQueryKey are where else one is looked for.
 	TokenHeader   string `json:"tokenHeader,omitempty"`
 	TokenCookie   string `json:"tokenCookie,omitempty"`
 	TokenQueryKey string `json:"tokenQueryKey,omitempty"`

@@ -14,8 +14,8 @@ type Timeout struct {
 	Request ptypes.Duration `json:"request,omitempty"`
 	// ResponseHeader bounds the time until the response begins, without the time that the client takes to send its body.
 	ResponseHeader ptypes.Duration `json:"responseHeader,omitempty"`
-	// Idle bounds each pause in which no byte of a body moves in either direction. Where ResponseHeader is set, that one bounds the wait for
-	// the response. Of the limits it is the only one that counts once a connection is upgraded.
+	// Idle bounds each pause in which no byte of a body moves in either direction. Where ResponseHeader is set, that one
+	// bounds the wait for the response. Of the limits it is the only one that counts once a connection is upgraded.
 	Idle ptypes.Duration `json:"idle,omitempty"`
 }
 
@@ -35,7 +35,8 @@ type CircuitBreaker struct {
 	FallbackDuration ptypes.Duration `json:"fallbackDuration,omitempty"`
 	RecoveryDuration ptypes.Duration `json:"recoveryDuration,omitempty"`
 	ResponseCode     int             `json:"responseCode,omitempty"`
-	// Shared has all routers trip together; by default each router, and each service, that lists the middleware trips alone. Ours.
+	// Shared has all routers trip together; by default each router, and each service, that lists the middleware trips
+	// alone. Ours.
 	Shared bool `json:"shared,omitempty"`
 }
 
@@ -93,7 +94,8 @@ type GrpcWeb struct {
 type InFlightReq struct {
 	Amount          int64            `json:"amount,omitempty"`
 	SourceCriterion *SourceCriterion `json:"sourceCriterion,omitempty"`
-	// Shared has all routers count together; by default each router, and each service, that lists the middleware counts alone. Ours.
+	// Shared has all routers count together; by default each router, and each service, that lists the middleware counts
+	// alone. Ours.
 	Shared bool `json:"shared,omitempty"`
 }
 
@@ -104,8 +106,8 @@ type RateLimit struct {
 	Burst           int64            `json:"burst,omitempty"`
 	SourceCriterion *SourceCriterion `json:"sourceCriterion,omitempty"`
 	Redis           *Redis           `json:"redis,omitempty"`
-	// Shared has all routers count together; by default each router, and each service, that lists the middleware counts alone. With redis they
-	// always count together, in all processes. Ours.
+	// Shared has all routers count together; by default each router, and each service, that lists the middleware counts
+	// alone. With redis they always count together, in all processes. Ours.
 	Shared bool `json:"shared,omitempty"`
 }
 

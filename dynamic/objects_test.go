@@ -14,7 +14,8 @@ import (
 // samples holds an object of each kind.
 func samples() map[dynamic.Kind]any {
 	return map[dynamic.Kind]any{
-		dynamic.KindRouter: &dynamic.Router{}, dynamic.KindService: &dynamic.Service{}, dynamic.KindMiddleware: &dynamic.Middleware{},
+		dynamic.KindRouter: &dynamic.Router{}, dynamic.KindService: &dynamic.Service{},
+		dynamic.KindMiddleware:       &dynamic.Middleware{},
 		dynamic.KindServersTransport: &dynamic.ServersTransport{}, dynamic.KindTLSOptions: &dynamic.TLSOptions{},
 		dynamic.KindTLSStore: &dynamic.TLSStore{}, dynamic.KindTCPRouter: &dynamic.Unsupported{},
 		dynamic.KindTCPService: &dynamic.Unsupported{}, dynamic.KindTCPMiddleware: &dynamic.Unsupported{},

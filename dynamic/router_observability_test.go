@@ -28,7 +28,8 @@ func TestMetadataIsShown(t *testing.T) {
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Error(diff)
 	}
-	if got, err = json.Marshal(&RouterObservability{TraceVerbosity: "detailed"}); err != nil || string(got) != `{"traceVerbosity":"detailed"}` {
+	if got, err = json.Marshal(&RouterObservability{TraceVerbosity: "detailed"}); err != nil ||
+		string(got) != `{"traceVerbosity":"detailed"}` {
 		t.Errorf("without metadata: %s, %v", got, err)
 	}
 }

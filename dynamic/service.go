@@ -159,8 +159,8 @@ func (f *FailoverErrors) SetDefaults() {
 	f.MaxRequestBodyBytes = &size
 }
 
-// HealthCheck on a weighted or highestRandomWeight service passes over children that are down. Health goes upward from every
-// service by itself, so that it changes nothing on a mirroring or failover service.
+// HealthCheck on a weighted or highestRandomWeight service passes over children that are down. Health goes upward from
+// every service by itself, so that it changes nothing on a mirroring or failover service.
 type HealthCheck struct{}
 
 // Sticky keeps a client on the server that answered first.

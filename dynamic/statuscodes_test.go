@@ -66,9 +66,11 @@ func TestParseStatusCodes(t *testing.T) {
 func TestParseStatusCodesRefuses(t *testing.T) {
 	const form = "is no status code from 100 to 599, no range such as 500-599 and no class such as 5xx"
 	for entry, want := range map[string]string{
-		"": form, "5": form, "50": form, "5000": form, "099": form, "99": form, "600": form, "0xx": form, "6xx": form, "xxx": form,
-		"5x": form, "50x": form, "+50": form, "-500": form, "500-": form, "500-600": form, "500,": form, "500-501-502": form, "5xx-6xx": form,
-		"５００": form, "all": form,
+		"": form, "5": form, "50": form, "5000": form, "099": form, "99": form, "600": form, "0xx": form, "6xx": form,
+		"xxx": form,
+		"5x":  form, "50x": form, "+50": form, "-500": form, "500-": form, "500-600": form, "500,": form, "500-501-502": form,
+		"5xx-6xx": form,
+		"５００":     form, "all": form,
 		"599-500": `is a range that ends before it begins, did you mean "500-599"?`,
 	} {
 		codes, err := ParseStatusCodes([]string{"404", entry})
@@ -78,7 +80,8 @@ func TestParseStatusCodesRefuses(t *testing.T) {
 	}
 }
 
-// FuzzParseStatusCodes asserts that whatever is accepted is made of codes that HTTP has, and that an error names the entry.
+// FuzzParseStatusCodes asserts that whatever is accepted is made of codes that HTTP has, and that an error names the
+// entry.
 func FuzzParseStatusCodes(f *testing.F) {
 	for _, seed := range []string{"502", "500-599", "5xx", "404,500-502", "", "-", ",", "xx", "599-500", "9xx"} {
 		f.Add(seed)

@@ -18,8 +18,8 @@ type Certificate struct {
 
 // CertificateEntry is a certificate for clients to see, chosen by SNI (tls.certificates[n]).
 type CertificateEntry struct {
-	// Name is the name of its Ref, qualified (name@provider) by the provider that sends it, since entries of a list have no
-	// key: the certFile as written, or certificates[n] for inline PEM. It is no key of files or labels.
+	// Name is the name of its Ref, qualified (name@provider) by the provider that sends it, since entries of a list have
+	// no key: the certFile as written, or certificates[n] for inline PEM. It is no key of files or labels.
 	Name        string `json:"-" hash:"ignore"`
 	Certificate `json:",inline"`
 	Stores      []string `json:"stores,omitempty"`

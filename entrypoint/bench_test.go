@@ -33,8 +33,10 @@ func BenchmarkChain(b *testing.B) {
 	}
 	template := httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/api/users?page=1", http.NoBody)
 	for name, value := range map[string]string{
-		"User-Agent": "Mozilla/5.0", "Accept": "text/html", "Accept-Language": "en", "Accept-Encoding": "gzip", "Cookie": "session=1",
-		"Referer": "https://example.com/", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Site": "same-origin", "Cache-Control": "no-cache",
+		"User-Agent": "Mozilla/5.0", "Accept": "text/html", "Accept-Language": "en", "Accept-Encoding": "gzip",
+		"Cookie":  "session=1",
+		"Referer": "https://example.com/", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Site": "same-origin",
+		"Cache-Control": "no-cache",
 	} {
 		template.Header.Set(name, value)
 	}

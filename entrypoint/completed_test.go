@@ -68,7 +68,8 @@ func TestRecordsTellTheLastWrite(t *testing.T) {
 				}()
 				say(t, ours, get)
 				record := s.record()
-				if record.Status != test.status || record.BytesSent != test.sent || record.Code != test.code || record.Duration < time.Second {
+				if record.Status != test.status || record.BytesSent != test.sent || record.Code != test.code ||
+					record.Duration < time.Second {
 					t.Errorf("status %d, %d bytes, code %q after %v", record.Status, record.BytesSent, record.Code, record.Duration)
 				}
 				_ = ours.Close()

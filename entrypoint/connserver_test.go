@@ -168,7 +168,8 @@ func TestProtocolByALPN(t *testing.T) {
 	s := startProtocols(t, nil, func(deps *entrypoint.Dependencies) {
 		deps.Protocols = []entrypoint.Protocol{{Name: "lines/1", Server: &lines{mark: "alpn"}}}
 	})
-	s.tls.use(newTLS(t, &dynamic.TLSOptions{ALPNProtocols: []string{"lines/1", "h2", "http/1.1"}}, certificate.NewTickets()))
+	s.tls.use(newTLS(t, &dynamic.TLSOptions{ALPNProtocols: []string{"lines/1", "h2", "http/1.1"}},
+		certificate.NewTickets()))
 	conn := tls.Client(s.dial(), &tls.Config{NextProtos: []string{"lines/1"}, InsecureSkipVerify: true}) //nolint:gosec // The certificate is generated.
 	exchange(t, conn, "a\n", "alpn a\n")
 	_ = conn.Close()
@@ -227,7 +228,8 @@ func TestPassthrough(t *testing.T) {
 			}
 			conn := tls.Client(below, config)
 			exchange(t, conn, "a\n", want)
-			if hello := <-pass.seen; hello.ServerName != strings.ToLower(name) || !slices.Equal(hello.Protocols, config.NextProtos) {
+			if hello := <-pass.seen; hello.ServerName != strings.ToLower(name) || !slices.Equal(hello.Protocols,
+				config.NextProtos) {
 				t.Errorf("%d, %s: %s, %d protocols", size, name, hello.ServerName, len(hello.Protocols))
 			}
 			_ = conn.Close()

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// amplified opens streams whose heads refer times to one field of 4,000 bytes, which only the first sends. It returns how many
-// bytes were sent.
+// amplified opens streams whose heads refer times to one field of 4,000 bytes, which only the first sends. It returns
+// how many bytes were sent.
 func amplified(t *testing.T, framer *http2.Framer, name string, streams, times int) (sent int) {
 	t.Helper()
 	var block bytes.Buffer
@@ -23,7 +23,8 @@ func amplified(t *testing.T, framer *http2.Framer, name string, streams, times i
 	for i := range streams {
 		block.Reset()
 		for _, field := range []hpack.HeaderField{
-			{Name: ":method", Value: "GET"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: "/"}, {Name: ":authority", Value: "a"},
+			{Name: ":method", Value: "GET"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: "/"},
+			{Name: ":authority", Value: "a"},
 		} {
 			_ = encoder.WriteField(field)
 		}
@@ -63,8 +64,8 @@ func heap() int64 {
 	return int64(stats.HeapAlloc) //nolint:gosec // It is less than the machine has.
 }
 
-// TestAmplifiedHeads has connections of HTTP/2 send heads that are large in memory and small on the wire, to a handler that keeps
-// them. They end with ENHANCE_YOUR_CALM, hold little, and others are served.
+// TestAmplifiedHeads has connections of HTTP/2 send heads that are large in memory and small on the wire, to a handler
+// that keeps them. They end with ENHANCE_YOUR_CALM, hold little, and others are served.
 func TestAmplifiedHeads(t *testing.T) {
 	for _, name := range []string{"x-a", "cookie"} {
 		t.Run(name, func(t *testing.T) {

@@ -142,7 +142,8 @@ func (b *body) expect(now time.Time) {
 // maxSeconds bounds the time that the bytes of a client earn it. Nanoseconds of it fit into a time.Duration.
 const maxSeconds = 1e9
 
-// allowance returns how long a client may take for bytes of a body. In integers, nanoseconds would overflow behind 9 GB.
+// allowance returns how long a client may take for bytes of a body. In integers, nanoseconds would overflow behind 9
+// GB.
 func allowance(bytes int64) time.Duration {
 	return rateGrace + time.Duration(min(float64(bytes)/minRate, maxSeconds)*float64(time.Second))
 }

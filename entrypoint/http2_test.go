@@ -66,8 +66,8 @@ func TestPathOfAnotherHost(t *testing.T) {
 	}
 }
 
-// TestPseudoHeaders sends what net/http refuses in HTTP/1.1 and takes in HTTP/2: a second host, bytes that the way to an endpoint
-// would turn into another host, and a method that is none.
+// TestPseudoHeaders sends what net/http refuses in HTTP/1.1 and takes in HTTP/2: a second host, bytes that the way to
+// an endpoint would turn into another host, and a method that is none.
 func TestPseudoHeaders(t *testing.T) {
 	t.Parallel()
 	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -99,7 +99,8 @@ func TestPseudoHeaders(t *testing.T) {
 			t.Errorf("%q, %q, %q: got %q, want %q", test.method, test.authority, test.host, got, test.want)
 		}
 	}
-	if got := s.raw("GET http://a%C3%A4/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 400") {
+	if got := s.raw("GET http://a%C3%A4/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got,
+		"HTTP/1.1 400") {
 		t.Errorf("in absolute form: got %q", got)
 	}
 }
@@ -140,14 +141,16 @@ func open(t *testing.T, framer *http2.Framer, stream uint32, all bool, fields ..
 			t.Fatal(err)
 		}
 	}
-	err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndHeaders: true, EndStream: all})
+	err := framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: block.Bytes(), EndHeaders: true,
+		EndStream: all})
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestInformationalResponsesToNobody resets streams while informational responses are written: net/http then returns from
-// WriteHeader before it has read the header, which is that of the next response already. The race detector sees it.
+// TestInformationalResponsesToNobody resets streams while informational responses are written: net/http then returns
+// from WriteHeader before it has read the header, which is that of the next response already. The race detector sees
+// it.
 func TestInformationalResponsesToNobody(t *testing.T) {
 	t.Parallel()
 	const streams = 300
@@ -205,8 +208,8 @@ func streamed(t *testing.T, framer *http2.Framer) string {
 	}
 }
 
-// TestMisdirectedClosesTheConnection answers as a router does whose TLS options are others than those of the connection: the
-// client comes back on a new connection, and streams that run finish.
+// TestMisdirectedClosesTheConnection answers as a router does whose TLS options are others than those of the
+// connection: the client comes back on a new connection, and streams that run finish.
 func TestMisdirectedClosesTheConnection(t *testing.T) {
 	for _, protocol := range []string{"h2", "h2c"} {
 		t.Run(protocol, func(t *testing.T) {
@@ -236,7 +239,8 @@ func TestMisdirectedClosesTheConnection(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = stream.Body.Close() }()
-			if response, _ := do(t, client, http.MethodGet, url+"/misdirected", nil); response.StatusCode != http.StatusMisdirectedRequest {
+			if response, _ := do(t, client, http.MethodGet, url+"/misdirected",
+				nil); response.StatusCode != http.StatusMisdirectedRequest {
 				t.Errorf("status %d", response.StatusCode)
 			}
 			after := before

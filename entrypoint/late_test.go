@@ -51,7 +51,8 @@ func TestLateCalls(t *testing.T) {
 				busy.Go(func() { leftover.header.Set("Mine", fmt.Sprint(i)) })
 				want := fmt.Sprintf("body %d", i)
 				response, body := do(t, client, http.MethodPost, url, strings.NewReader(want))
-				if body != want || response.StatusCode != http.StatusOK || response.Header.Get("Late") != "" || response.Header.Get("Mine") != "" {
+				if body != want || response.StatusCode != http.StatusOK || response.Header.Get("Late") != "" ||
+					response.Header.Get("Mine") != "" {
 					t.Fatalf("another response changed: %d %v %q", response.StatusCode, response.Header, body)
 				}
 				busy.Wait()
@@ -216,7 +217,8 @@ func TestTimeoutHandler(t *testing.T) {
 	}
 }
 
-// TestKeptStrings has handlers keep strings, headers and clones of requests, and looks at them after many other requests.
+// TestKeptStrings has handlers keep strings, headers and clones of requests, and looks at them after many other
+// requests.
 func TestKeptStrings(t *testing.T) {
 	for _, protocol := range protocols() {
 		t.Run(protocol, func(t *testing.T) {
@@ -268,7 +270,8 @@ func TestPanics(t *testing.T) {
 				strings.Contains(body, "boom") {
 				t.Errorf("early: %+v %q %v", response, body, err)
 			}
-			if line := s.logged("handler panicked"); !strings.HasPrefix(line, "error") || !strings.Contains(line, "GET "+s.address+"/early") ||
+			if line := s.logged("handler panicked"); !strings.HasPrefix(line, "error") ||
+				!strings.Contains(line, "GET "+s.address+"/early") ||
 				!strings.Contains(line, "late_test.go") {
 				t.Errorf("logged %q", line)
 			}
@@ -352,11 +355,14 @@ func TestUnreadBodies(t *testing.T) {
 		{"read in passing after a flush", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbody", true, 2, false},
 		{"chunks", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n", false, 2, false},
 		{"bad chunks", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", false, 1, false},
-		{"bad chunks after a flush", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", true, 1, false},
+		{"bad chunks after a flush", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", true, 1,
+			false},
 		{"incomplete", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nbody", false, 1, false},
 		{"incomplete after a flush", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\nbody", true, 1, false},
-		{"too long", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 400000\r\n\r\n" + strings.Repeat("x", 399_000), false, 1, true},
-		{"100-continue not asked for", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n", false, 1, true},
+		{"too long", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 400000\r\n\r\n" + strings.Repeat("x", 399_000), false, 1,
+			true},
+		{"100-continue not asked for", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n",
+			false, 1, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

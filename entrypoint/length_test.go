@@ -94,7 +94,9 @@ func TestEmptyBodyThatGoesOn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			seen := make(chan bool, 1)
-			s := start(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.Body == http.NoBody }), func(c *static.EntryPoint) {
+			s := start(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				seen <- r.Body == http.NoBody
+			}), func(c *static.EntryPoint) {
 				c.Transport.RespondingTimeouts.ReadTimeout = static.Duration(500 * time.Millisecond)
 			})
 			framer := s.posts(false, "0")

@@ -23,7 +23,8 @@ type rawTransport struct {
 
 func (r rawTransport) RoundTrip(request *http.Request) (*http.Response, error) {
 	conn := r.s.dial()
-	if _, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", request.Method, request.URL.RequestURI(), request.URL.Host, r.lines); err != nil {
+	if _, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", request.Method, request.URL.RequestURI(),
+		request.URL.Host, r.lines); err != nil {
 		return nil, err
 	}
 	return http.ReadResponse(bufio.NewReader(conn), request)
@@ -232,7 +233,8 @@ func TestSlowClients(t *testing.T) {
 				_, _ = fmt.Fprintf(w, "%s %v", body, err)
 			}), short)
 			client, url := s.client(protocol)
-			if _, body := do(t, client, http.MethodPost, url, &steady{left: 6, pause: 100 * time.Millisecond}); body != "xxxxxx <nil>" {
+			if _, body := do(t, client, http.MethodPost, url,
+				&steady{left: 6, pause: 100 * time.Millisecond}); body != "xxxxxx <nil>" {
 				t.Errorf("got %q", body)
 			}
 		})
@@ -246,7 +248,8 @@ func TestSlowClients(t *testing.T) {
 				_, _ = fmt.Fprintf(w, "%s %v", body, err)
 			}), short)
 			client, url := s.client(protocol)
-			if _, body := do(t, client, http.MethodPost, url, &steady{left: 2, pause: 700 * time.Millisecond}); body != "xx <nil>" {
+			if _, body := do(t, client, http.MethodPost, url,
+				&steady{left: 2, pause: 700 * time.Millisecond}); body != "xx <nil>" {
 				t.Errorf("got %q", body)
 			}
 		})

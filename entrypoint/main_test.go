@@ -187,13 +187,15 @@ func start(t *testing.T, handler http.Handler, change func(*static.EntryPoint)) 
 }
 
 // startWith is start with a listener of the test's own.
-func startWith(t *testing.T, handler http.Handler, change func(*static.EntryPoint), listen func(context.Context, string, string) (net.Listener, error)) *served {
+func startWith(t *testing.T, handler http.Handler, change func(*static.EntryPoint), listen func(context.Context, string,
+	string) (net.Listener, error)) *served {
 	t.Helper()
 	return startDeps(t, handler, change, func(deps *entrypoint.Dependencies) { deps.Listen = listen })
 }
 
 // startDeps is start with changed dependencies.
-func startDeps(t *testing.T, handler http.Handler, change func(*static.EntryPoint), adapt func(*entrypoint.Dependencies)) *served {
+func startDeps(t *testing.T, handler http.Handler, change func(*static.EntryPoint),
+	adapt func(*entrypoint.Dependencies)) *served {
 	t.Helper()
 	config := newConfig()
 	if change != nil {
@@ -204,7 +206,8 @@ func startDeps(t *testing.T, handler http.Handler, change func(*static.EntryPoin
 		tls: &selector{byName: map[string]*certificate.Options{}, fallback: newTLS(t, nil, certificate.NewTickets())},
 	}
 	deps := entrypoint.Dependencies{
-		Logger: s.memory, Connections: s.memory, Sinks: []entrypoint.Sink{s.memory}, Starter: s.memory, Watched: telemetry.ObserveAccess,
+		Logger: s.memory, Connections: s.memory, Sinks: []entrypoint.Sink{s.memory}, Starter: s.memory,
+		Watched: telemetry.ObserveAccess,
 	}
 	if adapt != nil {
 		adapt(&deps)
@@ -314,7 +317,8 @@ func (s *served) client(protocol string) (*http.Client, string) {
 }
 
 // do sends a request and reads the whole response.
-func do(t *testing.T, client *http.Client, method, url string, body io.Reader, headers ...string) (*http.Response, string) {
+func do(t *testing.T, client *http.Client, method, url string, body io.Reader, headers ...string) (*http.Response,
+	string) {
 	t.Helper()
 	response, text, err := try(t, client, method, url, body, headers...)
 	if err != nil {
@@ -324,7 +328,8 @@ func do(t *testing.T, client *http.Client, method, url string, body io.Reader, h
 }
 
 // try is do for requests that may fail.
-func try(t *testing.T, client *http.Client, method, url string, body io.Reader, headers ...string) (*http.Response, string, error) {
+func try(t *testing.T, client *http.Client, method, url string, body io.Reader, headers ...string) (*http.Response,
+	string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()

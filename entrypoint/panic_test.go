@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestPanicsTellNoSecrets panics by a fault of the program, behind a request with credentials wherever a client puts them.
+// TestPanicsTellNoSecrets panics by a fault of the program, behind a request with credentials wherever a client puts
+// them.
 func TestPanicsTellNoSecrets(t *testing.T) {
 	const secret = "s3cr3tOfTheClient"
 	for _, protocol := range protocols() {
@@ -22,7 +23,8 @@ func TestPanicsTellNoSecrets(t *testing.T) {
 				w.WriteHeader(int(body[len(body)]))
 			}), nil)
 			client, url := s.client(protocol)
-			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/path?token="+secret, strings.NewReader(secret))
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, url+"/path?token="+secret,
+				strings.NewReader(secret))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -37,11 +39,13 @@ func TestPanicsTellNoSecrets(t *testing.T) {
 			if closeErr := response.Body.Close(); err != nil || closeErr != nil {
 				t.Fatal(err, closeErr)
 			}
-			if response.StatusCode != http.StatusInternalServerError || len(response.Cookies()) > 0 || strings.Contains(string(text), secret) {
+			if response.StatusCode != http.StatusInternalServerError || len(response.Cookies()) > 0 ||
+				strings.Contains(string(text), secret) {
 				t.Errorf("the answer: %+v %q", response, text)
 			}
 			line := s.logged("handler panicked")
-			if !strings.Contains(line, "POST "+s.address+"/path") || !strings.Contains(line, "index out of range") || !strings.Contains(line, "panic_test.go") {
+			if !strings.Contains(line, "POST "+s.address+"/path") || !strings.Contains(line, "index out of range") ||
+				!strings.Contains(line, "panic_test.go") {
 				t.Errorf("the line does not say what has happened: %s", line)
 			}
 			for _, hidden := range []string{secret, "token", "YW5uO"} {

@@ -101,7 +101,8 @@ func TestTricklingBodies(t *testing.T) {
 					for _, err := c.ReadFrame(); err == nil; _, err = c.ReadFrame() {
 					}
 				}()
-				open(t, c.Framer, 1, false, ":method", "POST", ":scheme", "http", ":path", "/", ":authority", "a", "content-type", test.contentType)
+				open(t, c.Framer, 1, false, ":method", "POST", ":scheme", "http", ":path", "/", ":authority", "a", "content-type",
+					test.contentType)
 				begin := time.Now()
 				for range 10 {
 					_ = c.WriteData(1, false, []byte("x"))

@@ -27,7 +27,8 @@ func TestProtocols(t *testing.T) {
 				w.Header().Set("Trailer", "Declared")
 				w.WriteHeader(http.StatusEarlyHints)
 				w.WriteHeader(http.StatusAccepted)
-				_, _ = fmt.Fprintf(w, "%s %v %v %s %s", r.Proto, r.TLS != nil, certificate.ConnectionFrom(r.Context()) != nil, body, r.Trailer)
+				_, _ = fmt.Fprintf(w, "%s %v %v %s %s", r.Proto, r.TLS != nil, certificate.ConnectionFrom(r.Context()) != nil, body,
+					r.Trailer)
 				w.Header().Set("Declared", "1")
 				w.Header().Set(http.TrailerPrefix+"Sudden", "2")
 			}), nil)
@@ -55,14 +56,16 @@ func TestProtocols(t *testing.T) {
 				t.Errorf("times %v %v", record.Start, record.Duration)
 			}
 			record.Start, record.Duration = record.Start.Truncate(0), 0
-			if record.ClientPort == "" || (record.TLS != nil) != strings.HasPrefix(url, "https:") || record.RequestHeader.Get("Content-Length") != "4" {
+			if record.ClientPort == "" || (record.TLS != nil) != strings.HasPrefix(url, "https:") ||
+				record.RequestHeader.Get("Content-Length") != "4" {
 				t.Errorf("record %+v", record)
 			}
 			record.ClientPort, record.TLS, record.RequestHeader = "", nil, nil
 			want := telemetry.Record{
 				Start: record.Start, Method: "POST", Host: s.address, Path: "/c", Client: "127.0.0.1",
 				Protocol: "http", Entrypoint: "web", Router: "r@file", Status: 202, BytesSent: int64(len(body)),
-				BytesReceived: 4, Query: "q", Version: "HTTP/" + map[bool]string{true: "1.1", false: "2.0"}[strings.HasPrefix(protocol, "h1")],
+				BytesReceived: 4, Query: "q", Version: "HTTP/" + map[bool]string{true: "1.1",
+					false: "2.0"}[strings.HasPrefix(protocol, "h1")],
 				RequestID: "began /c",
 			}
 			if !reflect.DeepEqual(record, want) {
@@ -143,7 +146,9 @@ func TestHeadCountsNothing(t *testing.T) {
 // TestFirstBytesInPieces sends what may be the preface of HTTP/2 byte by byte.
 func TestFirstBytesInPieces(t *testing.T) {
 	t.Parallel()
-	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.Method) }), nil)
+	s := start(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.WriteString(w, r.Method)
+	}), nil)
 	for _, test := range []struct{ sent, want string }{
 		{"POST / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "\r\n\r\nPOST"},
 		{"PRI / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n", "\r\n\r\nPRI"},
@@ -163,14 +168,17 @@ func TestFirstBytesInPieces(t *testing.T) {
 // TestRefusedAreRecorded sends heads that never reach a handler.
 func TestRefusedAreRecorded(t *testing.T) {
 	t.Parallel()
-	s := start(t, http.HandlerFunc(hello), func(c *static.EntryPoint) { c.HTTP.MaxHeaderCount, c.HTTP.MaxHeaderBytes = 2, 1000 })
+	s := start(t, http.HandlerFunc(hello), func(c *static.EntryPoint) {
+		c.HTTP.MaxHeaderCount, c.HTTP.MaxHeaderBytes = 2, 1000
+	})
 	for _, test := range []struct {
 		sent, reason string
 		status       int
 	}{
 		{"GET / HTTP/1.1\r\n\r\n", "missing Host (RFC 9112, section 3.2)", 400},
 		{"GET / HTTP/1.1\r\nHost: a\r\nA: 1\r\nB: 1\r\n\r\n", "more header fields than http.maxHeaderCount", 431},
-		{"GET / HTTP/1.1\r\nHost: a\r\nA: " + strings.Repeat("x", 1000) + "\r\n\r\n", "a larger header than http.maxHeaderBytes", 431},
+		{"GET / HTTP/1.1\r\nHost: a\r\nA: " + strings.Repeat("x", 1000) + "\r\n\r\n",
+			"a larger header than http.maxHeaderBytes", 431},
 	} {
 		if got := s.raw(test.sent); !strings.HasPrefix(got, fmt.Sprintf("HTTP/1.1 %d ", test.status)) {
 			t.Errorf("got %q", got)

@@ -139,7 +139,8 @@ func FuzzProxyProtocol(f *testing.F) {
 		if err == nil && !bytes.HasSuffix(sent, rest) {
 			t.Errorf("%q is not the end of %q", rest, sent)
 		}
-		if err == nil && !bytes.HasPrefix(sent, []byte("PROXY")) && !bytes.HasPrefix(sent, []byte("\r\n\r\n\x00")) && len(rest) != len(sent) {
+		if err == nil && !bytes.HasPrefix(sent, []byte("PROXY")) && !bytes.HasPrefix(sent, []byte("\r\n\r\n\x00")) &&
+			len(rest) != len(sent) {
 			t.Errorf("%q became %q", sent, rest)
 		}
 		_ = ours.Close()

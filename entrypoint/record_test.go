@@ -62,15 +62,16 @@ func TestAbortIsNotTheClients(t *testing.T) {
 				_ = response.Body.Close()
 				t.Error("the client got a response")
 			}
-			if record := s.record(); record.Status == telemetry.StatusClientClosedRequest || record.Code != telemetry.CodeBroken {
+			if record := s.record(); record.Status == telemetry.StatusClientClosedRequest ||
+				record.Code != telemetry.CodeBroken {
 				t.Errorf("the record has %d and %q", record.Status, record.Code)
 			}
 		})
 	}
 }
 
-// TestRecordIsFilledInForARouter demands what a sink needs where the entrypoint says nothing and a router may, and the length of a body
-// that nobody declared.
+// TestRecordIsFilledInForARouter demands what a sink needs where the entrypoint says nothing and a router may, and the
+// length of a body that nobody declared.
 func TestRecordIsFilledInForARouter(t *testing.T) {
 	for _, protocol := range protocols() {
 		t.Run(protocol, func(t *testing.T) {
@@ -80,13 +81,15 @@ func TestRecordIsFilledInForARouter(t *testing.T) {
 				_, _ = io.WriteString(w, "whole")
 			}), nil)
 			client, url := s.client(protocol)
-			for _, body := range []io.Reader{strings.NewReader(strings.Repeat("x", 70_000)), io.MultiReader(strings.NewReader(strings.Repeat("x", 70_000)))} {
+			for _, body := range []io.Reader{strings.NewReader(strings.Repeat("x", 70_000)),
+				io.MultiReader(strings.NewReader(strings.Repeat("x", 70_000)))} {
 				do(t, client, http.MethodPost, url+"/upload?a=b", body)
 				record := s.record()
 				if record.BytesReceived != 70_000 || record.BytesSent != 5 {
 					t.Errorf("%d bytes were received and %d sent", record.BytesReceived, record.BytesSent)
 				}
-				if record.RequestID != "began /upload" || record.Query != "a=b" || record.RequestHeader == nil || record.ClientPort == "" {
+				if record.RequestID != "began /upload" || record.Query != "a=b" || record.RequestHeader == nil ||
+					record.ClientPort == "" {
 					t.Errorf("record %+v", record)
 				}
 			}
@@ -118,7 +121,8 @@ func TestClientThatLeftHasItsCode(t *testing.T) {
 				_ = response.Body.Close()
 				t.Error("the request was answered")
 			}
-			if record := s.record(); record.Status != telemetry.StatusClientClosedRequest || record.Code != telemetry.CodeClientLeft {
+			if record := s.record(); record.Status != telemetry.StatusClientClosedRequest ||
+				record.Code != telemetry.CodeClientLeft {
 				t.Errorf("record %+v", record)
 			}
 		})

@@ -35,7 +35,8 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 
 func TestListenErrors(t *testing.T) {
 	s := start(t, http.HandlerFunc(hello), nil)
-	for address, want := range map[string]string{s.address: "address already in use", "192.0.2.1:80": "cannot assign requested address"} {
+	for address, want := range map[string]string{s.address: "address already in use",
+		"192.0.2.1:80": "cannot assign requested address"} {
 		config := newConfig()
 		config.Address = address
 		e, err := entrypoint.New("other", config, http.HandlerFunc(hello), nil, entrypoint.Dependencies{Logger: newMemory(t)})
@@ -43,7 +44,8 @@ func TestListenErrors(t *testing.T) {
 			t.Fatal(err)
 		}
 		err = e.Listen(t.Context())
-		if err == nil || !strings.HasPrefix(err.Error(), `entrypoint "other": listen tcp `+address) || !strings.Contains(err.Error(), want) {
+		if err == nil || !strings.HasPrefix(err.Error(), `entrypoint "other": listen tcp `+address) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want %q", err, want)
 		}
 		if err := e.Serve(t.Context()); err == nil {
@@ -80,7 +82,8 @@ func (f *faulty) Accept() (net.Conn, error) {
 func TestAcceptErrors(t *testing.T) {
 	t.Parallel()
 	var listener *faulty
-	s := startWith(t, http.HandlerFunc(hello), nil, func(ctx context.Context, network, address string) (net.Listener, error) {
+	s := startWith(t, http.HandlerFunc(hello), nil, func(ctx context.Context, network, address string) (net.Listener,
+		error) {
 		inner, err := new(net.ListenConfig).Listen(ctx, network, address)
 		listener = &faulty{Listener: inner}
 		listener.failures.Store(4)
@@ -88,7 +91,8 @@ func TestAcceptErrors(t *testing.T) {
 	})
 	client, url := s.client("h1")
 	do(t, client, http.MethodGet, url, nil)
-	if line := s.logged("accepting a connection failed"); !strings.HasPrefix(line, "warn") || !strings.Contains(line, "too many open files") {
+	if line := s.logged("accepting a connection failed"); !strings.HasPrefix(line, "warn") ||
+		!strings.Contains(line, "too many open files") {
 		t.Errorf("logged %q", line)
 	}
 }
@@ -291,7 +295,8 @@ func (s slow) Accept() (net.Conn, error) {
 func TestDrainServesTheQueue(t *testing.T) {
 	t.Parallel()
 	held := make(chan struct{})
-	s := startWith(t, http.HandlerFunc(hello), nil, func(ctx context.Context, network, address string) (net.Listener, error) {
+	s := startWith(t, http.HandlerFunc(hello), nil, func(ctx context.Context, network, address string) (net.Listener,
+		error) {
 		inner, err := new(net.ListenConfig).Listen(ctx, network, address)
 		if err != nil {
 			return nil, err

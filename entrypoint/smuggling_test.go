@@ -24,7 +24,8 @@ func TestAmbiguousFraming(t *testing.T) {
 		// answer is how the only response begins; empty for none.
 		answer string
 	}{
-		{"two equal lengths", head("Host: a", "Content-Length: 4", "Content-Length: 4", "Connection: close") + "body", "HTTP/1.1 400"},
+		{"two equal lengths", head("Host: a", "Content-Length: 4", "Content-Length: 4", "Connection: close") + "body",
+			"HTTP/1.1 400"},
 		{"two different lengths", head("Host: a", "Content-Length: 4", "Content-Length: 5") + "body", "HTTP/1.1 400"},
 		{"list of lengths", head("Host: a", "Content-Length: 4, 4") + "body", "HTTP/1.1 400"},
 		{"signed length", head("Host: a", "Content-Length: +4") + "body", "HTTP/1.1 400"},
@@ -33,11 +34,13 @@ func TestAmbiguousFraming(t *testing.T) {
 		{"empty length", head("Host: a", "Content-Length: ") + "body", "HTTP/1.1 400"},
 		{"encoding that is not known", head("Host: a", "Transfer-Encoding: gzip, chunked") + smuggled, "HTTP/1.1 400"},
 		{"misspelt encoding", head("Host: a", "Transfer-Encoding: xchunked") + smuggled, "HTTP/1.1 400"},
-		{"encoding twice", head("Host: a", "Transfer-Encoding: chunked", "Transfer-Encoding: chunked") + smuggled, "HTTP/1.1 400"},
+		{"encoding twice", head("Host: a", "Transfer-Encoding: chunked", "Transfer-Encoding: chunked") + smuggled,
+			"HTTP/1.1 400"},
 		{"space before the colon", head("Host: a", "Transfer-Encoding : chunked") + smuggled, "HTTP/1.1 400"},
 		{"space before the length's colon", head("Host: a", "Content-Length : 4") + "body", "HTTP/1.1 400"},
 		{"folded line", head("Host: a", "Transfer-Encoding:", " chunked", "Connection: close") + "0\r\n\r\n", "HTTP/1.1 400"},
-		{"encoding in HTTP/1.0", "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + smuggled, "HTTP/1.1 400"},
+		{"encoding in HTTP/1.0", "POST / HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + smuggled,
+			"HTTP/1.1 400"},
 		{"no host", head("Content-Length: 0"), "HTTP/1.1 400"},
 		{"two hosts", head("Host: a", "Host: b", "Content-Length: 0"), "HTTP/1.1 400"},
 		{"host with a space", head("Host: a b", "Content-Length: 0"), "HTTP/1.1 400"},
@@ -54,7 +57,8 @@ func TestAmbiguousFraming(t *testing.T) {
 		{"tunnel", "CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\n" + next, "HTTP/1.1 501"},
 		{"tunnel with a path", "CONNECT /a HTTP/1.1\r\nHost: a\r\n\r\n" + next, "HTTP/1.1 501"},
 		{"chunk size with a sign", head("Host: a", "Transfer-Encoding: chunked") + "+1\r\nx\r\n" + smuggled, "HTTP/1.1 400"},
-		{"bare LF after a chunk size", head("Host: a", "Transfer-Encoding: chunked") + "1;\nx\r\n" + smuggled, "HTTP/1.1 400"},
+		{"bare LF after a chunk size", head("Host: a", "Transfer-Encoding: chunked") + "1;\nx\r\n" + smuggled,
+			"HTTP/1.1 400"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -66,7 +70,8 @@ func TestAmbiguousFraming(t *testing.T) {
 				}
 			}), nil)
 			got := s.raw(test.sent)
-			if !strings.HasPrefix(got, test.answer) || strings.Count(got, "HTTP/1.1 ") != 1 || strings.Count(got, "\r\nConnection: close\r\n") != 1 {
+			if !strings.HasPrefix(got, test.answer) || strings.Count(got, "HTTP/1.1 ") != 1 ||
+				strings.Count(got, "\r\nConnection: close\r\n") != 1 {
 				t.Errorf("got %q, want one %q that closes the connection", got, test.answer)
 			}
 			s.stop()
@@ -81,8 +86,9 @@ func TestAmbiguousFraming(t *testing.T) {
 	}
 }
 
-// TestPipelinedBehindABrokenBody sends a body that breaks off together with bytes that look like the next request, to a handler
-// that has begun its response before: the server has those bytes already, and the response can't say that it is the last one.
+// TestPipelinedBehindABrokenBody sends a body that breaks off together with bytes that look like the next request, to a
+// handler that has begun its response before: the server has those bytes already, and the response can't say that it is
+// the last one.
 func TestPipelinedBehindABrokenBody(t *testing.T) {
 	t.Parallel()
 	const next = "GET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -105,7 +111,8 @@ func TestPipelinedBehindABrokenBody(t *testing.T) {
 					}
 				}), nil)
 				got := s.raw("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n" + test.body)
-				if !strings.HasPrefix(got, "HTTP/1.1 200") || strings.Count(got, "early") != 1 || strings.Count(got, " 200 OK") != 1 {
+				if !strings.HasPrefix(got, "HTTP/1.1 200") || strings.Count(got, "early") != 1 ||
+					strings.Count(got, " 200 OK") != 1 {
 					t.Errorf("got %q, want one complete response", got)
 				}
 				s.stop()
@@ -126,11 +133,14 @@ func TestLengthAndEncoding(t *testing.T) {
 	} {
 		seen := make(chan string, 10)
 		s := start(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { seen <- r.URL.Path }), nil)
-		got := s.raw("POST / HTTP/1.1\r\nHost: a\r\n" + order + "\r\n4\r\nbody\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n")
-		if !strings.HasPrefix(got, "HTTP/1.1 400") || strings.Count(got, "HTTP/1.1") != 1 || !strings.Contains(got, "\r\nConnection: close\r\n") {
+		got := s.raw("POST / HTTP/1.1\r\nHost: a\r\n" + order +
+			"\r\n4\r\nbody\r\n0\r\n\r\nGET /smuggled HTTP/1.1\r\nHost: a\r\n\r\n")
+		if !strings.HasPrefix(got, "HTTP/1.1 400") || strings.Count(got, "HTTP/1.1") != 1 ||
+			!strings.Contains(got, "\r\nConnection: close\r\n") {
 			t.Errorf("got %q", got)
 		}
-		if record := s.record(); record.Status != http.StatusBadRequest || record.Entrypoint != "web" || record.Client != "127.0.0.1" || record.Reason == "" {
+		if record := s.record(); record.Status != http.StatusBadRequest || record.Entrypoint != "web" ||
+			record.Client != "127.0.0.1" || record.Reason == "" {
 			t.Errorf("record %+v", record)
 		}
 		s.stop()

@@ -68,7 +68,8 @@ func TestTLSFollowsTheName(t *testing.T) {
 			if refused := err != nil; refused != (test.want == "") || body != test.want {
 				t.Errorf("%s %s: got %q, error %v; want %q", test.name, protocol, body, err, test.want)
 			}
-			if (test.name == "broken.example.com" || test.name == "sni.example.com") && !strings.Contains(fmt.Sprint(err), "unrecognized name") {
+			if (test.name == "broken.example.com" || test.name == "sni.example.com") && !strings.Contains(fmt.Sprint(err),
+				"unrecognized name") {
 				t.Errorf("%s: %v", test.name, err)
 			}
 		}
@@ -101,7 +102,8 @@ func TestTicketsSurviveAReload(t *testing.T) {
 	}{
 		{plain(), "false"},
 		{plain(), "true"},
-		{newTLS(t, &dynamic.TLSOptions{ClientAuth: dynamic.ClientAuth{ClientAuthType: "RequestClientCert"}}, tickets), "false"},
+		{newTLS(t, &dynamic.TLSOptions{ClientAuth: dynamic.ClientAuth{ClientAuthType: "RequestClientCert"}}, tickets),
+			"false"},
 	} {
 		s.tls.use(step.options)
 		if got := resumed(); got != step.want {

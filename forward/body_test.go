@@ -68,7 +68,8 @@ func digest(t *testing.T, r io.Reader) string {
 func TestLargeBodies(t *testing.T) {
 	const size = 64 << 20
 	want := digest(t, newPattern(size))
-	for path, s := range map[string]setup{"/unknown": {front: "h1", upstream: "h1"}, "/known": {front: "h2", upstream: "h2c"}} {
+	for path, s := range map[string]setup{"/unknown": {front: "h1", upstream: "h1"},
+		"/known": {front: "h2", upstream: "h2c"}} {
 		var largest atomic.Uint64
 		g := newRig(t, s, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if got := digest(t, r.Body); got != want {
@@ -246,8 +247,9 @@ func TestTrailersThatAreNoFields(t *testing.T) {
 			_, _ = io.Copy(io.Discard, r.Body)
 			trailers <- r.Trailer
 		}))
-		_, reader := g.raw(t, "POST / HTTP/1.1\r\nHost: a\r\nTrailer: a b, \"c\", X-Good\r\nTransfer-Encoding: chunked\r\n\r\n"+
-			"0\r\nX-Good: 1\r\n\r\n")
+		_, reader := g.raw(t,
+			"POST / HTTP/1.1\r\nHost: a\r\nTrailer: a b, \"c\", X-Good\r\nTransfer-Encoding: chunked\r\n\r\n"+
+				"0\r\nX-Good: 1\r\n\r\n")
 		response, err := http.ReadResponse(reader, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -287,8 +289,9 @@ func TestResponseTrailers(t *testing.T) {
 
 // TestTrailersThatNobodyGets announces only what is not believed.
 func TestTrailersThatNobodyGets(t *testing.T) {
-	g := newProxy(t, setup{server: scripted(t, says("HTTP/1.1 200 OK\r\nTrailer: X-Forwarded-For\r\nTransfer-Encoding: chunked\r\n\r\n"+
-		"0\r\nX-Forwarded-For: 192.0.2.7\r\n\r\n"))})
+	g := newProxy(t, setup{server: scripted(t,
+		says("HTTP/1.1 200 OK\r\nTrailer: X-Forwarded-For\r\nTransfer-Encoding: chunked\r\n\r\n"+
+			"0\r\nX-Forwarded-For: 192.0.2.7\r\n\r\n"))})
 	_, reader := g.raw(t, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
 	answer, err := io.ReadAll(reader)
 	if err != nil || strings.Contains(string(answer), "Trailer") || strings.Contains(string(answer), "X-Forwarded-For") {
@@ -345,7 +348,9 @@ func TestBrokenRequestBodies(t *testing.T) {
 		leave         bool
 	}{
 		{"bad chunk", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n", 400, false},
-		{"too large", "POST /limited HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n14\r\n01234567890123456789\r\n0\r\n\r\n", 413, false},
+		{"too large",
+			"POST /limited HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n14\r\n01234567890123456789\r\n0\r\n\r\n",
+			413, false},
 		{"too slow", "POST /slow HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabc", 408, false},
 		{"cut off", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nabc", StatusClientClosedRequest, true},
 	} {

@@ -25,7 +25,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
-// conversation is a client in memory: it says the same request a number of times, each when the last one is answered, and hangs up.
+// conversation is a client in memory: it says the same request a number of times, each when the last one is answered,
+// and hangs up.
 type conversation struct {
 	request  string
 	unread   string
@@ -124,32 +125,40 @@ func message(first string, fields ...string) string {
 func smallRequest() string { return message("GET /api/users HTTP/1.1", "Host: shop.example.com") }
 
 func smallAnswer() string {
-	return message("HTTP/1.1 200 OK", "Content-Type: text/plain", "Content-Length: 128", "Date: Sat, 21 Nov 2026 10:00:00 GMT", "Server: b") +
+	return message("HTTP/1.1 200 OK", "Content-Type: text/plain", "Content-Length: 128",
+		"Date: Sat, 21 Nov 2026 10:00:00 GMT", "Server: b") +
 		strings.Repeat("x", 128)
 }
 
 // browserRequest has 20 fields, one of them a cookie of 1 KiB.
 func browserRequest() string {
 	return message("GET /api/users?page=2 HTTP/1.1",
-		"Host: shop.example.com", "Connection: keep-alive", "Cache-Control: max-age=0", `Sec-Ch-Ua: "Chromium";v="130", "Not?A_Brand";v="99"`,
+		"Host: shop.example.com", "Connection: keep-alive", "Cache-Control: max-age=0",
+		`Sec-Ch-Ua: "Chromium";v="130", "Not?A_Brand";v="99"`,
 		"Sec-Ch-Ua-Mobile: ?0", `Sec-Ch-Ua-Platform: "Linux"`, "Upgrade-Insecure-Requests: 1", "Dnt: 1",
 		"User-Agent: Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/130.0.0.0 Safari/537.36",
 		"Accept: text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8",
 		"Sec-Fetch-Site: same-origin", "Sec-Fetch-Mode: navigate", "Sec-Fetch-User: ?1", "Sec-Fetch-Dest: document",
-		"Referer: http://shop.example.com/catalog/42", "Accept-Encoding: gzip, deflate, br, zstd", "Accept-Language: en-US,en;q=0.9,de;q=0.8",
+		"Referer: http://shop.example.com/catalog/42", "Accept-Encoding: gzip, deflate, br, zstd",
+		"Accept-Language: en-US,en;q=0.9,de;q=0.8",
 		"Pragma: no-cache", "Priority: u=0, i", "Cookie: session="+strings.Repeat("c", 1016))
 }
 
 // browserAnswer has 15 fields.
 func browserAnswer() string {
-	return message("HTTP/1.1 200 OK", "Content-Type: text/html; charset=utf-8", "Content-Length: 128", "Date: Sat, 21 Nov 2026 10:00:00 GMT",
-		"Server: backend", `Etag: "33a64df551425fcc55e4d42a148795d9f25f89d4"`, "Vary: Accept-Encoding", "Cache-Control: public, max-age=3600",
-		"X-Frame-Options: DENY", "Referrer-Policy: no-referrer", "Link: </style.css>; rel=preload", "X-Request-Id: 7f3c2a1b9d8e4f60",
-		"Strict-Transport-Security: max-age=31536000", "Content-Language: en", "Set-Cookie: sid=abcdefghijklmnopqrstuvwxyz; Path=/; HttpOnly",
+	return message("HTTP/1.1 200 OK", "Content-Type: text/html; charset=utf-8", "Content-Length: 128",
+		"Date: Sat, 21 Nov 2026 10:00:00 GMT",
+		"Server: backend", `Etag: "33a64df551425fcc55e4d42a148795d9f25f89d4"`, "Vary: Accept-Encoding",
+		"Cache-Control: public, max-age=3600",
+		"X-Frame-Options: DENY", "Referrer-Policy: no-referrer", "Link: </style.css>; rel=preload",
+		"X-Request-Id: 7f3c2a1b9d8e4f60",
+		"Strict-Transport-Security: max-age=31536000", "Content-Language: en",
+		"Set-Cookie: sid=abcdefghijklmnopqrstuvwxyz; Path=/; HttpOnly",
 		"Last-Modified: Fri, 20 Nov 2026 10:00:00 GMT") + strings.Repeat("x", 128)
 }
 
-// chain is the whole way of a request in memory: entrypoint, router, middlewares, service, and an endpoint that gives one answer.
+// chain is the whole way of a request in memory: entrypoint, router, middlewares, service, and an endpoint that gives
+// one answer.
 type chain struct {
 	listener *listener
 	tb       testing.TB
@@ -169,7 +178,8 @@ func newChain(tb testing.TB, answer string, middlewares ...string) *chain {
 
 // newChainOn serves those whom the listener accepts, with an endpoint that dial connects to; nil is as ever.
 func newChainOn(
-	tb testing.TB, on net.Listener, endpoint string, dial func(context.Context, string, string) (net.Conn, error), middlewares ...string,
+	tb testing.TB, on net.Listener, endpoint string, dial func(context.Context, string, string) (net.Conn, error),
+	middlewares ...string,
 ) *chain {
 	tb.Helper()
 	transport, err := forward.NewTransport("bench@file", &dynamic.ServersTransport{})
@@ -185,7 +195,8 @@ func newChainOn(
 	}
 	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
 	pool := registry.NewPool("bench@internal")
-	registry.Configure(pool, loadbalancer.PoolSpec{Name: "bench@internal", Servers: []loadbalancer.ServerSpec{spec}, Dialer: transport})
+	registry.Configure(pool, loadbalancer.PoolSpec{Name: "bench@internal", Servers: []loadbalancer.ServerSpec{spec},
+		Dialer: transport})
 	again, err := retry.New(nil)
 	if err != nil {
 		tb.Fatal(err)

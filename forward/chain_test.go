@@ -60,7 +60,8 @@ func ask(conn net.Conn, reader *bufio.Reader, id string, fields int) error {
 	return nil
 }
 
-// TestTheChainKeepsRequestsApart lets many clients ask at a time, whose requests are served with the same recycled memory.
+// TestTheChainKeepsRequestsApart lets many clients ask at a time, whose requests are served with the same recycled
+// memory.
 func TestTheChainKeepsRequestsApart(t *testing.T) {
 	const clients, rounds = 24, 120
 	endpoint := httptest.NewServer(http.HandlerFunc(mirror))

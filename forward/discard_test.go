@@ -21,7 +21,8 @@ type wrapper struct{ http.ResponseWriter }
 // Unwrap returns the other.
 func (w wrapper) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// TestBodyThatNobodyGets demands that an endpoint can't keep a writer waiting that throws its body away, and that the answer counts.
+// TestBodyThatNobodyGets demands that an endpoint can't keep a writer waiting that throws its body away, and that the
+// answer counts.
 func TestBodyThatNobodyGets(t *testing.T) {
 	for name, body := range map[string]string{
 		"hangs":  "Content-Length: 9\r\n\r\nhalf",

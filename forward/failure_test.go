@@ -39,18 +39,24 @@ func TestEndpointsThatFail(t *testing.T) {
 		status int
 		reason string
 	}{
-		"refuses":         {refusing, 502, "refused"},
-		"hangs up":        {func(t *testing.T) dynamic.Server { return scripted(t, says("")) }, 502, "without a response"},
-		"is no server":    {func(t *testing.T) dynamic.Server { return scripted(t, says("SSH-2.0-x\r\n\r\n")) }, 502, "malformed"},
-		"cuts its head":   {func(t *testing.T) dynamic.Server { return scripted(t, says("HTTP/1.1 200 OK\r\nX-A: b")) }, 502, "EOF"},
-		"has two lengths": {answers("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), 502, "Content-Length"},
+		"refuses":  {refusing, 502, "refused"},
+		"hangs up": {func(t *testing.T) dynamic.Server { return scripted(t, says("")) }, 502, "without a response"},
+		"is no server": {func(t *testing.T) dynamic.Server {
+			return scripted(t, says("SSH-2.0-x\r\n\r\n"))
+		}, 502, "malformed"},
+		"cuts its head": {func(t *testing.T) dynamic.Server {
+			return scripted(t, says("HTTP/1.1 200 OK\r\nX-A: b"))
+		}, 502, "EOF"},
+		"has two lengths": {answers("HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab"), 502,
+			"Content-Length"},
 		"negative length": {answers("HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"), 502, "Content-Length"},
 		"odd encoding":    {answers("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n"), 502, "Transfer-Encoding"},
 		"odd header":      {answers("HTTP/1.1 200 OK\r\nX-A b\r\n\r\n"), 502, "malformed"},
 		"odd status":      {answers("HTTP/1.1 099 Odd\r\n\r\n"), 502, "status line"},
 		"endless head":    {answers("HTTP/1.1 200 OK\r\nX-A: " + strings.Repeat("a", 2<<20) + "\r\n\r\n"), 502, "too large"},
-		"switches alone":  {answers("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"), 502, "101"},
-		"hangs":           {func(t *testing.T) dynamic.Server { return scripted(t, hangs) }, 504, "time-out"},
+		"switches alone": {answers("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n"), 502,
+			"101"},
+		"hangs": {func(t *testing.T) dynamic.Server { return scripted(t, hangs) }, 504, "time-out"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			timeouts := &dynamic.ForwardingTimeouts{ResponseHeaderTimeout: ptypes.Duration(100 * time.Millisecond)}
@@ -142,7 +148,8 @@ func TestEndpointBreaksOff(t *testing.T) {
 
 // TestSurplusBytesReachNobody has an endpoint say more than it was asked for, at once or while the connection is idle.
 func TestSurplusBytesReachNobody(t *testing.T) {
-	const answer, stray = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nstray"
+	const answer, stray = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nstray"
 	for _, late := range []bool{false, true} {
 		proceed, written := make(chan struct{}), make(chan struct{})
 		server := scripted(t, func(conn net.Conn, head *http.Request) {
@@ -236,11 +243,14 @@ func TestWhoseTimeIsOver(t *testing.T) {
 		phase   Phase
 		excused bool
 	}{
-		"no response":       {hangs, nil, RequestSent, false},
-		"a whole body":      {hangs, strings.NewReader("body"), RequestSent, false},
-		"half a body":       {hangs, half, RequestSent, true},
-		"a body in time":    {hangs, io.MultiReader(strings.NewReader("bo"), late{}), RequestSent, true},
-		"half the response": {func(conn net.Conn, r *http.Request) { begins(conn, r); hangs(conn, r) }, nil, ResponseBegun, true},
+		"no response":    {hangs, nil, RequestSent, false},
+		"a whole body":   {hangs, strings.NewReader("body"), RequestSent, false},
+		"half a body":    {hangs, half, RequestSent, true},
+		"a body in time": {hangs, io.MultiReader(strings.NewReader("bo"), late{}), RequestSent, true},
+		"half the response": {func(conn net.Conn, r *http.Request) {
+			begins(conn, r)
+			hangs(conn, r)
+		}, nil, ResponseBegun, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newProxy(t, setup{server: scripted(t, test.script)})
@@ -269,9 +279,10 @@ func TestPhases(t *testing.T) {
 		phase  Phase
 		code   telemetry.Code
 	}{
-		"refused":    {refusing(t), NothingSent, telemetry.CodeUnreachable},
-		"hung up":    {scripted(t, says("")), RequestSent, telemetry.CodeBroken},
-		"broken off": {scripted(t, says("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")), ResponseBegun, telemetry.CodeBroken},
+		"refused": {refusing(t), NothingSent, telemetry.CodeUnreachable},
+		"hung up": {scripted(t, says("")), RequestSent, telemetry.CodeBroken},
+		"broken off": {scripted(t, says("HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort")), ResponseBegun,
+			telemetry.CodeBroken},
 	} {
 		g := newProxy(t, setup{server: test.server})
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", nil)
@@ -380,9 +391,10 @@ func TestReleasedUpstreamKeepsNoConnection(t *testing.T) {
 				closed <- struct{}{}
 			}
 		}
-		g := newRig(t, setup{upstream: upstream, state: state}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			_, _ = io.WriteString(w, "body")
-		}))
+		g := newRig(t, setup{upstream: upstream, state: state},
+			http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				_, _ = io.WriteString(w, "body")
+			}))
 		g.get(t, "/")
 		g.registry.Release("svc@file")
 		wait(t, upstream+": the connection's end", closed)

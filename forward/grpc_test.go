@@ -35,23 +35,24 @@ func echoService() *grpc.ServiceDesc {
 			_ = grpc.SetTrailer(ctx, metadata.Pairs("x-trailer", "end"))
 			return wrapperspb.String("echo " + in.GetValue()), nil
 		}}},
-		Streams: []grpc.StreamDesc{{StreamName: "Bidi", ServerStreams: true, ClientStreams: true, Handler: func(_ any, stream grpc.ServerStream) error {
-			for {
-				in := &wrapperspb.StringValue{}
-				if err := stream.RecvMsg(in); err != nil {
-					if errors.Is(err, io.EOF) {
-						return nil
+		Streams: []grpc.StreamDesc{{StreamName: "Bidi", ServerStreams: true, ClientStreams: true,
+			Handler: func(_ any, stream grpc.ServerStream) error {
+				for {
+					in := &wrapperspb.StringValue{}
+					if err := stream.RecvMsg(in); err != nil {
+						if errors.Is(err, io.EOF) {
+							return nil
+						}
+						return err
 					}
-					return err
+					if in.GetValue() == "stop" {
+						return status.Error(codes.ResourceExhausted, "enough")
+					}
+					if err := stream.SendMsg(wrapperspb.String("echo " + in.GetValue())); err != nil {
+						return err
+					}
 				}
-				if in.GetValue() == "stop" {
-					return status.Error(codes.ResourceExhausted, "enough")
-				}
-				if err := stream.SendMsg(wrapperspb.String("echo " + in.GetValue())); err != nil {
-					return err
-				}
-			}
-		}}},
+			}}},
 	}
 }
 

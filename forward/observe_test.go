@@ -37,9 +37,11 @@ func (s *span) End(failure string) { s.failure, s.ended = failure, s.ended+1 }
 // observed answers a request with a record that wants to know, and returns that and the answer.
 func observed(t *testing.T, g *rig, record *telemetry.Record) *httptest.ResponseRecorder {
 	t.Helper()
-	r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "/a?token=b", http.NoBody)
+	r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "/a?token=b",
+		http.NoBody)
 	w := httptest.NewRecorder()
-	NewService(g.pool, Options{Service: "svc@file", Series: new(metrics.Series), Retry: statuses(t, "503")}).ServeHTTP(w, r)
+	NewService(g.pool, Options{Service: "svc@file", Series: new(metrics.Series), Retry: statuses(t, "503")}).ServeHTTP(w,
+		r)
 	return w
 }
 
@@ -47,7 +49,9 @@ func observed(t *testing.T, g *rig, record *telemetry.Record) *httptest.Response
 func TestSpansOfTries(t *testing.T) {
 	for _, upstream := range []string{"h1", "h2c"} {
 		t.Run(upstream, func(t *testing.T) {
-			endpoints := newEndpoints(reads(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }), good)
+			endpoints := newEndpoints(reads(func(w http.ResponseWriter, _ *http.Request) {
+				w.WriteHeader(http.StatusServiceUnavailable)
+			}), good)
 			g := newServers(t, setup{upstream: upstream}, 2, endpoints)
 			root := &span{}
 			record := &telemetry.Record{Observe: telemetry.ObserveTrace, Span: root}
@@ -68,9 +72,11 @@ func TestSpansOfTries(t *testing.T) {
 					}
 				}
 			}
-			equal(t, "error types", []any{root.children[0].said["error.type"], root.children[1].said["error.type"]}, []any{"503", nil})
+			equal(t, "error types", []any{root.children[0].said["error.type"], root.children[1].said["error.type"]},
+				[]any{"503", nil})
 			equal(t, "failures", []any{root.children[0].failure, root.children[1].failure}, []any{"503", ""})
-			equal(t, "resends", []any{root.children[0].said["http.request.resend_count"], root.children[1].said["http.request.resend_count"]}, []any{nil, 1})
+			equal(t, "resends", []any{root.children[0].said["http.request.resend_count"],
+				root.children[1].said["http.request.resend_count"]}, []any{nil, 1})
 		})
 	}
 }
@@ -84,7 +90,8 @@ func TestSpanOfAnUnknownMethod(t *testing.T) {
 	NewService(g.pool, Options{Service: "svc@file"}).ServeHTTP(httptest.NewRecorder(), r)
 	equal(t, "spans", len(root.children), 1)
 	said := root.children[0].said
-	equal(t, "span", []any{root.children[0].name, said["http.request.method"], said["http.request.method_original"]}, []any{"HTTP", "_OTHER", "BREW"})
+	equal(t, "span", []any{root.children[0].name, said["http.request.method"], said["http.request.method_original"]},
+		[]any{"HTTP", "_OTHER", "BREW"})
 }
 
 // A record that wants to know learns how long the service took, what the endpoint sent, and who counts it.
@@ -95,7 +102,8 @@ func TestWhatARecordLearns(t *testing.T) {
 	if record.ServiceDuration <= 0 || record.ServiceSeries == nil {
 		t.Errorf("record %+v", record)
 	}
-	equal(t, "origin", []any{record.OriginStatus, record.OriginBytes, record.OriginHeader.Get("X-Good")}, []any{200, int64(w.Body.Len()), "yes"})
+	equal(t, "origin", []any{record.OriginStatus, record.OriginBytes, record.OriginHeader.Get("X-Good")},
+		[]any{200, int64(w.Body.Len()), "yes"})
 	if member := memberOf(g.pool); record.EndpointURL != "http://"+member.Address() {
 		t.Errorf("endpoint %q", record.EndpointURL)
 	}
@@ -125,8 +133,8 @@ func TestSpanOfABrokenResponse(t *testing.T) {
 	equal(t, "code", record.Code, telemetry.CodeBroken)
 }
 
-// TestATraceApartFromTheHeader demands that the endpoint of each try is told of a trace which the request's header does not have, once, and
-// that the header stays as it is.
+// TestATraceApartFromTheHeader demands that the endpoint of each try is told of a trace which the request's header does
+// not have, once, and that the header stays as it is.
 func TestATraceApartFromTheHeader(t *testing.T) {
 	trace := telemetry.TraceContext{TraceID: [16]byte{0: 0xab, 15: 1}, SpanID: [8]byte{7: 0xcd}}
 	const want = "00-ab000000000000000000000000000001-00000000000000cd-00"

@@ -24,7 +24,8 @@ func TestTargetIsForwardedExactly(t *testing.T) {
 	requests := make(chan *http.Request, 1)
 	g := newRig(t, setup{options: Options{PassHostHeader: true}}, seen(requests))
 	for _, target := range []string{
-		"/", "/a/b", "/a%2Fb", "/a%2fb", "/%C3%A9", "/a//b", "//a", "//a%2Fb/", "/a;b=c", "/a'(b)!*", "/[x]", "/a%25%3F%23", "/~a",
+		"/", "/a/b", "/a%2Fb", "/a%2fb", "/%C3%A9", "/a//b", "//a", "//a%2Fb/", "/a;b=c", "/a'(b)!*", "/[x]", "/a%25%3F%23",
+		"/~a",
 		"/?", "/?a=b&a=%20&;=;&&", "/?%zz", "/a?b?c", "/a?x=http://h/p",
 	} {
 		_, reader := g.raw(t, "GET "+target+" HTTP/1.1\r\nHost: example.com\r\n\r\n")
@@ -83,7 +84,8 @@ func TestPreservePathIsNotLeft(t *testing.T) {
 	requests := make(chan *http.Request, 1)
 	g := newRig(t, setup{server: dynamic.Server{URL: "/base", PreservePath: true}}, seen(requests))
 	for target, want := range map[string]string{
-		"/../admin": "400 ", "/a/..": "400 ", "/%2e%2e/admin": "400 ", "/..;/admin": "400 ", "/a//b": "200 /base/a//b", "/a..b": "200 /base/a..b",
+		"/../admin": "400 ", "/a/..": "400 ", "/%2e%2e/admin": "400 ", "/..;/admin": "400 ", "/a//b": "200 /base/a//b",
+		"/a..b": "200 /base/a..b",
 	} {
 		_, reader := g.raw(t, "GET "+target+" HTTP/1.1\r\nHost: a\r\n\r\n")
 		response, err := http.ReadResponse(reader, nil)
@@ -216,7 +218,8 @@ func TestHopByHopHeadersStayOnTheirHop(t *testing.T) {
 		g := newRig(t, setup{front: front}, endpoint)
 		r := request(t, http.MethodGet, g.url, nil)
 		for name, value := range map[string]string{
-			"Keep-Alive": "timeout=5", "Proxy-Authorization": "Basic x", "Proxy-Connection": "close", "Te": "gzip, trailers", "X-End": "1",
+			"Keep-Alive": "timeout=5", "Proxy-Authorization": "Basic x", "Proxy-Connection": "close", "Te": "gzip, trailers",
+			"X-End": "1",
 		} {
 			if front == "h1" || name == "Proxy-Authorization" || name == "X-End" {
 				r.Header.Set(name, value)
@@ -230,7 +233,8 @@ func TestHopByHopHeadersStayOnTheirHop(t *testing.T) {
 			}
 		}
 		equal(t, "the endpoint's X-End", got.Get("X-End"), "1")
-		for _, name := range []string{"Keep-Alive", "Proxy-Authenticate", "Proxy-Connection", "Connection", "Upgrade", "X-Hop"} {
+		for _, name := range []string{"Keep-Alive", "Proxy-Authenticate", "Proxy-Connection", "Connection", "Upgrade",
+			"X-Hop"} {
 			if response.Header[name] != nil {
 				t.Errorf("%s: the client got %s: %v", front, name, response.Header[name])
 			}

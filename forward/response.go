@@ -34,7 +34,8 @@ func (a *attempt) respond(response *http.Response) (loadbalancer.Outcome, error)
 	}
 	a.head(response)
 	announced := announce(a.writer.Header(), response.Trailer)
-	if len(announced) > 0 && a.request.ProtoMajor == 1 && a.request.ProtoAtLeast(1, 1) && a.request.Method != http.MethodHead {
+	if len(announced) > 0 && a.request.ProtoMajor == 1 && a.request.ProtoAtLeast(1, 1) &&
+		a.request.Method != http.MethodHead {
 		// HTTP/2 allows a length and trailers together, HTTP/1.1 has trailers in chunked bodies alone.
 		delete(a.writer.Header(), "Content-Length")
 	}

@@ -10,7 +10,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// TestResultOfATry says when it began and how long the head took, where somebody wants to know, and not while the client was still sending.
+// TestResultOfATry says when it began and how long the head took, where somebody wants to know, and not while the
+// client was still sending.
 func TestResultOfATry(t *testing.T) {
 	strategy, err := picker.NewStrategy("peakewma", nil)
 	if err != nil {

@@ -73,7 +73,8 @@ func TestEndpointsHaveTimeAfterSlowClients(t *testing.T) {
 	})
 }
 
-// TestSilentClientAfterAHint gets an answer although the endpoint that broke off had sent an informational response before.
+// TestSilentClientAfterAHint gets an answer although the endpoint that broke off had sent an informational response
+// before.
 func TestSilentClientAfterAHint(t *testing.T) {
 	for _, upstream := range []string{"h1", "h2", "h2c"} {
 		t.Run(upstream, func(t *testing.T) {

@@ -57,7 +57,8 @@ func TestTries(t *testing.T) {
 	failures := []struct {
 		name string
 		part func(c *endpoints) scenario
-		// body says that the whole body has been read, h1 that only HTTP/1.1 can fail this way, begun that the client has seen something.
+		// body says that the whole body has been read, h1 that only HTTP/1.1 can fail this way, begun that the client has
+		// seen something.
 		body, h1, begun bool
 	}{
 		{name: "closes at once", part: func(*endpoints) scenario { return closes }},
@@ -66,10 +67,14 @@ func TestTries(t *testing.T) {
 		{name: "breaks off", part: func(*endpoints) scenario { return reads(breaksOff) }, body: true},
 		{name: "refuses", part: func(*endpoints) scenario { return reads(fails(503)) }, body: true},
 		{name: "refuses at once", part: func(*endpoints) scenario { return fails(503) }},
-		{name: "half a head", part: func(*endpoints) scenario { return reads(writes("HTTP/1.1 200 OK\r\nX-Bad: yes\r\nSet-Coo")) }, body: true, h1: true},
+		{name: "half a head", part: func(*endpoints) scenario {
+			return reads(writes("HTTP/1.1 200 OK\r\nX-Bad: yes\r\nSet-Coo"))
+		}, body: true, h1: true},
 		{name: "nonsense", part: func(*endpoints) scenario { return reads(writes("Bad.\r\n\r\n")) }, body: true, h1: true},
 		{name: "hint and end", part: func(*endpoints) scenario { return reads(hints(breaksOff)) }, body: true, begun: true},
-		{name: "hint and refusal", part: func(*endpoints) scenario { return reads(hints(fails(503))) }, body: true, begun: true},
+		{name: "hint and refusal", part: func(*endpoints) scenario {
+			return reads(hints(fails(503)))
+		}, body: true, begun: true},
 		{name: "half a body", part: func(*endpoints) scenario { return reads(begins(0)) }, body: true, begun: true},
 	}
 	for front, upstreams := range map[string][]string{"h1": {"h1", "h2c"}, "h2": {"h1", "h2"}} {
@@ -79,7 +84,8 @@ func TestTries(t *testing.T) {
 					if failure.h1 && upstream != "h1" {
 						continue
 					}
-					// An endpoint that does not read may be given up before or after so much is read of a large body that it is not kept.
+					// An endpoint that does not read may be given up before or after so much is read of a large body that it is not
+					// kept.
 					if what == beyond && !failure.body {
 						continue
 					}
@@ -207,7 +213,8 @@ func TestNobodyLeft(t *testing.T) {
 
 	g = newServers(t, setup{options: Options{Retry: retryAll()}, dead: 2}, 0, nil)
 	g.get(t, "/")
-	if record = g.record(t); !strings.HasSuffix(record.Reason, "; 2 tries; not tried again: no other endpoint may answer") {
+	if record = g.record(t); !strings.HasSuffix(record.Reason,
+		"; 2 tries; not tried again: no other endpoint may answer") {
 		t.Errorf("the reason is %q", record.Reason)
 	}
 }
@@ -238,11 +245,12 @@ func TestPolicyOfMiddleware(t *testing.T) {
 		endpoints := newEndpoints(breaksOff, breaksOff, good)
 		own := retryAll()
 		own.Attempts = attempts
-		g := newServers(t, setup{options: Options{Retry: &retry.Policy{Attempts: 1}}, around: func(next http.Handler) http.Handler {
-			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				next.ServeHTTP(w, r.WithContext(retry.WithPolicy(r.Context(), own)))
-			})
-		}}, 3, endpoints)
+		g := newServers(t, setup{options: Options{Retry: &retry.Policy{Attempts: 1}},
+			around: func(next http.Handler) http.Handler {
+				return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					next.ServeHTTP(w, r.WithContext(retry.WithPolicy(r.Context(), own)))
+				})
+			}}, 3, endpoints)
 		response, _ := g.get(t, "/")
 		equal(t, "status", response.StatusCode, status)
 		equal(t, "tries", endpoints.tries(), attempts+1)

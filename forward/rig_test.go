@@ -179,7 +179,8 @@ func (g *rig) record(t *testing.T) telemetry.Record {
 	}
 }
 
-func listen(t *testing.T, protocol string, handler http.Handler, state func(net.Conn, http.ConnState)) *httptest.Server {
+func listen(t *testing.T, protocol string, handler http.Handler,
+	state func(net.Conn, http.ConnState)) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(handler)
 	server.Config.ErrorLog = silent()
@@ -208,8 +209,9 @@ func listen(t *testing.T, protocol string, handler http.Handler, state func(net.
 // connKey is the key of the connection that a request of an endpoint came over.
 type connKey struct{}
 
-// lingeringListener accepts connections that are read for a moment after their end when a Read was broken off, as those of an
-// entrypoint are: net/http forgets the rest of a body then, and an answer would be lost to a reset (RFC 9112 section 9.6).
+// lingeringListener accepts connections that are read for a moment after their end when a Read was broken off, as those
+// of an entrypoint are: net/http forgets the rest of a body then, and an answer would be lost to a reset (RFC 9112
+// section 9.6).
 type lingeringListener struct{ net.Listener }
 
 func (l lingeringListener) Accept() (net.Conn, error) {
@@ -258,7 +260,9 @@ func clientOf(t *testing.T, protocol string, server *httptest.Server) *http.Clie
 		wire.Protocols.SetHTTP1(true)
 	}
 	t.Cleanup(wire.CloseIdleConnections)
-	return &http.Client{Transport: wire, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{Transport: wire, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 }
 
 func pemOf(certificate *x509.Certificate) string {

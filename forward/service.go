@@ -90,7 +90,8 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (*Service) InjectsTrace() {}
 
 // newAttempt returns an attempt for the request, without a member.
-func (s *Service) newAttempt(w http.ResponseWriter, r *http.Request, record *telemetry.Record, policy *retry.Policy) *attempt {
+func (s *Service) newAttempt(w http.ResponseWriter, r *http.Request, record *telemetry.Record,
+	policy *retry.Policy) *attempt {
 	a, recycled := s.attempts.Get().(*attempt)
 	if !recycled {
 		a = new(attempt)

@@ -54,15 +54,16 @@ func TestEventsArriveAtOnce(t *testing.T) {
 func TestFlushInterval(t *testing.T) {
 	for name, interval := range map[string]time.Duration{"10 ms": 10 * time.Millisecond, "each write": -1} {
 		release := make(chan struct{})
-		g := newRig(t, setup{options: Options{FlushInterval: interval}}, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Length", "10")
-			_ = http.NewResponseController(w).Flush()
-			<-release
-			_, _ = io.WriteString(w, "01234")
-			_ = http.NewResponseController(w).Flush()
-			<-release
-			_, _ = io.WriteString(w, "56789")
-		}))
+		g := newRig(t, setup{options: Options{FlushInterval: interval}},
+			http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Length", "10")
+				_ = http.NewResponseController(w).Flush()
+				<-release
+				_, _ = io.WriteString(w, "01234")
+				_ = http.NewResponseController(w).Flush()
+				<-release
+				_, _ = io.WriteString(w, "56789")
+			}))
 		response, err := g.client.Do(request(t, http.MethodGet, g.url, nil))
 		if err != nil {
 			t.Fatal(err)
@@ -106,13 +107,15 @@ func TestInformationalResponses(t *testing.T) {
 		r := request(t, http.MethodGet, g.url, nil)
 		response, _ := g.do(t, r.WithContext(httptrace.WithClientTrace(r.Context(), trace)))
 		equal(t, "hints", hints, []string{"103</a.css>; rel=preload", "103</b.css>; rel=preload"})
-		equal(t, "final", fmt.Sprint(response.StatusCode, response.Header["Link"], response.Header.Get("X-Middleware")), "202 []1")
+		equal(t, "final", fmt.Sprint(response.StatusCode, response.Header["Link"], response.Header.Get("X-Middleware")),
+			"202 []1")
 	})
 }
 
 func TestEndlessInformationalResponses(t *testing.T) {
 	for _, line := range []string{"103 Early Hints", "100 Continue"} {
-		g := newProxy(t, setup{server: scripted(t, says(strings.Repeat("HTTP/1.1 "+line+"\r\n\r\n", 40)+"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))})
+		g := newProxy(t, setup{server: scripted(t, says(strings.Repeat("HTTP/1.1 "+line+"\r\n\r\n", 40)+
+			"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))})
 		response, _ := g.get(t, "/")
 		equal(t, line, response.StatusCode, http.StatusBadGateway)
 	}

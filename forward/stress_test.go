@@ -17,8 +17,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// whims starts an endpoint that answers with the path of the request, in one of many good and bad ways, and sometimes before it has read the
-// request.
+// whims starts an endpoint that answers with the path of the request, in one of many good and bad ways, and sometimes
+// before it has read the request.
 func whims(t *testing.T) dynamic.Server {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -152,7 +152,8 @@ func ask(t *testing.T, client *http.Client, url, path string) {
 		method, body = http.MethodPut, strings.NewReader(strings.Repeat("x", rand.IntN(200_000)))
 	case 1:
 		// Its length is not known, and it looks like requests.
-		method, body = http.MethodPost, io.MultiReader(strings.NewReader(strings.Repeat("GET /evil HTTP/1.1\r\nHost: a\r\n\r\n", rand.IntN(2000))))
+		method, body = http.MethodPost,
+			io.MultiReader(strings.NewReader(strings.Repeat("GET /evil HTTP/1.1\r\nHost: a\r\n\r\n", rand.IntN(2000))))
 	}
 	response, err := client.Do(request(t, method, url+path, body))
 	if err != nil {

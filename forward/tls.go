@@ -120,7 +120,8 @@ func version(option, name string) (uint16, error) {
 	case "versiontls13":
 		return tls.VersionTLS13, nil
 	}
-	return 0, fmt.Errorf("%s: unknown value %q, expected VersionTLS10, VersionTLS11, VersionTLS12 or VersionTLS13", option, name)
+	return 0, fmt.Errorf("%s: unknown value %q, expected VersionTLS10, VersionTLS11, VersionTLS12 or VersionTLS13", option,
+		name)
 }
 
 func cipherSuites(wanted []string) ([]uint16, error) {

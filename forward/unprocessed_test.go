@@ -87,7 +87,8 @@ func TestUnprocessedRequests(t *testing.T) {
 			healthy := listen(t, "h2c", endpoints, nil)
 			answering := func(conn net.Conn, stream uint32) { _, _ = conn.Write(answer(stream)) }
 			g := newProxy(t, setup{
-				server: refuser(t, answering), more: []dynamic.Server{{URL: "h2c" + healthy.URL[len("http"):]}}, options: Options{Retry: retryAll()},
+				server: refuser(t, answering), more: []dynamic.Server{{URL: "h2c" + healthy.URL[len("http"):]}},
+				options: Options{Retry: retryAll()},
 			})
 			tries, requests := 0, 0
 			for ; tries == requests && requests < 100; requests++ {

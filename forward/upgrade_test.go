@@ -17,26 +17,28 @@ import (
 func TestWebSocket(t *testing.T) {
 	for _, upstream := range []string{"h1", "h2", "h2c"} {
 		t.Run(upstream, func(t *testing.T) {
-			g := newRig(t, setup{upstream: upstream, options: Options{PassHostHeader: true}}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"echo"}})
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				conn.SetReadLimit(-1)
-				for {
-					kind, message, err := conn.Read(r.Context())
+			g := newRig(t, setup{upstream: upstream, options: Options{PassHostHeader: true}},
+				http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{"echo"}})
 					if err != nil {
+						t.Error(err)
 						return
 					}
-					if err := conn.Write(r.Context(), kind, message); err != nil {
-						return
+					conn.SetReadLimit(-1)
+					for {
+						kind, message, err := conn.Read(r.Context())
+						if err != nil {
+							return
+						}
+						if err := conn.Write(r.Context(), kind, message); err != nil {
+							return
+						}
 					}
-				}
-			}))
+				}))
 			ctx, cancel := context.WithTimeout(t.Context(), eventTimeout)
 			defer cancel()
-			conn, response, err := websocket.Dial(ctx, g.url, &websocket.DialOptions{HTTPClient: g.client, Subprotocols: []string{"echo"}})
+			conn, response, err := websocket.Dial(ctx, g.url, &websocket.DialOptions{HTTPClient: g.client,
+				Subprotocols: []string{"echo"}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +76,8 @@ func chat(then func(conn net.Conn, reader io.Reader)) http.Handler {
 			return
 		}
 		defer conn.Close() //nolint:errcheck // a test's
-		_, _ = fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: %s\r\nX-Chat: 1\r\n\r\n",
+		_, _ = fmt.Fprintf(conn,
+			"HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: %s\r\nX-Chat: 1\r\n\r\n",
 			r.Header.Get("Upgrade"))
 		then(conn, buffered.Reader)
 	})
@@ -141,7 +144,9 @@ func TestUpgradeEndsWithEitherSide(t *testing.T) {
 func TestUpgradeEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	g := newRig(t, setup{around: func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { next.ServeHTTP(w, r.WithContext(with(ctx, r.Context()))) })
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			next.ServeHTTP(w, r.WithContext(with(ctx, r.Context())))
+		})
 	}}, chat(func(_ net.Conn, reader io.Reader) { _, _ = io.Copy(io.Discard, reader) }))
 	_, reader := switched(t, g)
 	cancel()
@@ -175,12 +180,14 @@ func TestUpgradeIsAnsweredOrDropped(t *testing.T) {
 		w.WriteHeader(http.StatusUpgradeRequired)
 	}))
 	for name, test := range map[string]struct{ request, upgrade string }{
-		"asked":      {upgradeRequest, "chat"},
-		"h2c":        {"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n", ""},
+		"asked": {upgradeRequest, "chat"},
+		"h2c": {"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: " +
+			"h2c\r\nHTTP2-Settings: AAMAAABk\r\n\r\n", ""},
 		"h2c, chat":  {"GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: h2c, chat\r\n\r\n", "chat"},
 		"not listed": {"GET / HTTP/1.1\r\nHost: a\r\nUpgrade: chat\r\n\r\n", ""},
-		"with body":  {"POST / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: chat\r\nContent-Length: 4\r\n\r\nbody", ""},
-		"HTTP/1.0":   {"GET / HTTP/1.0\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n", ""},
+		"with body": {"POST / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: chat\r\nContent-Length: 4\r\n\r\nbody",
+			""},
+		"HTTP/1.0": {"GET / HTTP/1.0\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n", ""},
 	} {
 		_, reader := g.raw(t, test.request)
 		response, err := http.ReadResponse(reader, nil)

@@ -21,7 +21,8 @@ func TestLargeHeads(t *testing.T) {
 		})
 	}
 	t.Run("GET", func(t *testing.T) {
-		g := newRig(t, setup{upstream: "h2", transport: &dynamic.ServersTransport{DisableHTTP2: true, InsecureSkipVerify: true}}, status(http.StatusOK))
+		g := newRig(t, setup{upstream: "h2", transport: &dynamic.ServersTransport{DisableHTTP2: true,
+			InsecureSkipVerify: true}}, status(http.StatusOK))
 		r := request(t, http.MethodGet, g.url, nil)
 		r.Header.Set("Cookie", strings.Repeat("c", size))
 		response, _ := g.do(t, r)
@@ -29,7 +30,8 @@ func TestLargeHeads(t *testing.T) {
 	})
 	t.Run("upgrade", func(t *testing.T) {
 		g := newRig(t, setup{upstream: "h2"}, status(http.StatusForbidden))
-		_, reader := g.raw(t, "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nCookie: "+strings.Repeat("c", size)+"\r\n\r\n")
+		_, reader := g.raw(t, "GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nCookie: "+
+			strings.Repeat("c", size)+"\r\n\r\n")
 		response, err := http.ReadResponse(reader, nil)
 		if err != nil {
 			t.Fatal(err)

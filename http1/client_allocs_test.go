@@ -30,8 +30,8 @@ func (c *cannedConn) Read(p []byte) (int, error) {
 
 func (c *cannedConn) Close() error { return nil }
 
-// TestExchangesAllocateLittle counts the allocations of an exchange with browser headers: the RoundTrip, the text of the
-// head, and its map.
+// TestExchangesAllocateLittle counts the allocations of an exchange with browser headers: the RoundTrip, the text of
+// the head, and its map.
 func TestExchangesAllocateLittle(t *testing.T) {
 	upstream := (&Client{}).Upstream(&UpstreamConfig{Dial: func(context.Context) (net.Conn, error) {
 		return &cannedConn{response: benchResponse(true)}, nil

@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// benchEndpoint names the variable that makes TestBenchEndpoint an endpoint for benchmarks, in a process of its own: its
-// work must not count. Without it the test makes sure that the endpoint answers as the benchmarks expect.
+// benchEndpoint names the variable that makes TestBenchEndpoint an endpoint for benchmarks, in a process of its own:
+// its work must not count. Without it the test makes sure that the endpoint answers as the benchmarks expect.
 const benchEndpoint = "HTTP1_BENCH_ENDPOINT"
 
 func TestBenchEndpoint(t *testing.T) {
@@ -55,7 +55,8 @@ func TestBenchEndpoint(t *testing.T) {
 func benchResponse(browser bool) string {
 	head := "HTTP/1.1 200 OK\r\nServer: bench\r\nContent-Type: text/plain\r\nContent-Length: 128\r\n"
 	if browser {
-		for _, name := range []string{"Date", "Etag", "Vary", "Cache-Control", "X-Frame-Options", "Referrer-Policy", "Link", "X-Request-Id", "Age", "Via", "Accept-Ranges", "Set-Cookie"} {
+		for _, name := range []string{"Date", "Etag", "Vary", "Cache-Control", "X-Frame-Options", "Referrer-Policy", "Link",
+			"X-Request-Id", "Age", "Via", "Accept-Ranges", "Set-Cookie"} {
 			head += name + ": " + strings.Repeat("v", 20) + "\r\n"
 		}
 	}
@@ -127,7 +128,8 @@ func BenchmarkClient(b *testing.B) {
 		for name, transport := range map[string]http.RoundTripper{"http1": ours, "nethttp": theirs} {
 			for _, parallel := range []int{1, 64} {
 				b.Run(fmt.Sprintf("%s/%d/%s", request.name, parallel, name), func(b *testing.B) {
-					template, err := http.NewRequestWithContext(context.Background(), request.method, "http://"+address+request.path, nil)
+					template, err := http.NewRequestWithContext(context.Background(), request.method, "http://"+address+request.path,
+						nil)
 					if err != nil {
 						b.Fatal(err)
 					}

@@ -24,8 +24,9 @@ import (
 func TestCancellation(t *testing.T) {
 	tests := map[string]string{
 		"before the head": "", "within the head": "HTTP/1.1 200 OK\r\nA:", "after 103": "HTTP/1.1 103 Early Hints\r\n\r\n",
-		"before the body": "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "within the body": "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel",
-		"within a chunk": "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel",
+		"before the body": "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n",
+		"within the body": "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhel",
+		"within a chunk":  "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel",
 	}
 	for name, bytes := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -132,7 +133,8 @@ func TestAbortComesLate(t *testing.T) {
 	endpoint := newRawEndpoint(t, answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"))
 	upstream := testUpstream(t, endpoint.address(), nil)
 	late := &lateContext{Context: t.Context(), abort: make(chan func(), 1)}
-	if got := take(upstream.RoundTrip(testRequest(t, "GET", endpoint.address(), nil).WithContext(late))); got.Body != "ok" {
+	if got := take(upstream.RoundTrip(testRequest(t, "GET", endpoint.address(),
+		nil).WithContext(late))); got.Body != "ok" {
 		t.Fatalf("the answer is %+v", got)
 	}
 	if idleConns(upstream) != 0 {
@@ -153,7 +155,8 @@ func TestEndedContextsConnectNowhere(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	endpoint := newRawEndpoint(t, answering(""))
-	_, err := testUpstream(t, endpoint.address(), nil).RoundTrip(testRequest(t, "GET", endpoint.address(), nil).WithContext(ctx))
+	_, err := testUpstream(t, endpoint.address(), nil).RoundTrip(testRequest(t, "GET", endpoint.address(),
+		nil).WithContext(ctx))
 	if !errors.Is(err, context.Canceled) || endpoint.accepted.Load() != 0 {
 		t.Errorf("%v after %d connections", err, endpoint.accepted.Load())
 	}
@@ -192,7 +195,9 @@ func TestResponseHeaderTimeout(t *testing.T) {
 			conn.say("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 2")
 			_, _ = io.Copy(io.Discard, conn.r)
 		})
-		upstream := testUpstream(t, endpoint.address(), func(config *UpstreamConfig) { config.ResponseHeaderTimeout = 20 * time.Millisecond })
+		upstream := testUpstream(t, endpoint.address(), func(config *UpstreamConfig) {
+			config.ResponseHeaderTimeout = 20 * time.Millisecond
+		})
 		r := testRequest(t, "POST", endpoint.address(), strings.NewReader("x"))
 		if streams {
 			r.Body, r.GetBody = streamed(r.Body), nil
@@ -325,7 +330,8 @@ func TestTrace(t *testing.T) {
 // TestInformationalErrors end the exchange.
 func TestInformationalErrors(t *testing.T) {
 	enough := errors.New("enough")
-	endpoint := newRawEndpoint(t, answering("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
+	endpoint := newRawEndpoint(t,
+		answering("HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"))
 	upstream := testUpstream(t, endpoint.address(), nil)
 	call := RoundTrip{Informational: func(int, http.Header) error { return enough }}
 	_, err := upstream.Do(&call, testRequest(t, "GET", endpoint.address(), nil))

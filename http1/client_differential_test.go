@@ -39,11 +39,12 @@ func clientDifferences() map[error]string {
 		wire.ErrEncodingVersion:   "RFC 9112 section 6.1: HTTP/1.0 has no codings, the framing is faulty",
 		wire.ErrTooManyFields:     "RFC 6585 section 5: memory is a multiple of the bytes",
 		wire.ErrChunkSize:         "RFC 9112 section 7.1: hexadecimal digits, at most 15, nothing around them",
-		wire.ErrChunkExtension:    "RFC 9112 section 7.1.1: control characters in extensions, or an excess of them (CVE-2023-39326)",
-		wire.ErrTrailerName:       "RFC 9110 section 6.5.1: framing fields are no trailers",
-		wire.ErrTrailerTooLarge:   "RFC 6585 section 5: trailers have bounds of their own",
-		errNotAsked:               "RFC 9110 section 7.8: a server must not switch to what was not asked for",
-		errInterim:                "RFC 9110 section 15.2: any number of them, but not without end",
+		wire.ErrChunkExtension: "RFC 9112 section 7.1.1: control characters in extensions, or an excess of them " +
+			"(CVE-2023-39326)",
+		wire.ErrTrailerName:     "RFC 9110 section 6.5.1: framing fields are no trailers",
+		wire.ErrTrailerTooLarge: "RFC 6585 section 5: trailers have bounds of their own",
+		errNotAsked:             "RFC 9110 section 7.8: a server must not switch to what was not asked for",
+		errInterim:              "RFC 9110 section 15.2: any number of them, but not without end",
 	}
 }
 
@@ -52,9 +53,10 @@ var leniences = []struct {
 	name string
 	so   func(bytes string) bool
 }{
-	{"RFC 9110 section 6.5.1: a forbidden trailer is left out, and no reason to lose the response", func(bytes string) bool {
-		return strings.Contains(strings.ToLower(bytes), "trailer")
-	}},
+	{"RFC 9110 section 6.5.1: a forbidden trailer is left out, and no reason to lose the response",
+		func(bytes string) bool {
+			return strings.Contains(strings.ToLower(bytes), "trailer")
+		}},
 }
 
 // bothClients sends a request with each client to an endpoint that answers with the bytes and then closes, or waits for
@@ -154,20 +156,32 @@ func normalise(o *outcomeOf) {
 // responseCorpus are heads and bodies to begin with.
 func responseCorpus() []string {
 	heads := []string{
-		"HTTP/1.1 200 OK\r\n", "HTTP/1.0 200 OK\r\n", "HTTP/1.1 204 No Content\r\n", "HTTP/1.1 304 \r\n", "HTTP/1.1 200\r\n", "HTTP/1.1 099 x\r\n",
-		"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\n", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 404 Not Found\r\n",
-		"HTTP/1.1 101 Switching Protocols\r\n", "HTTP/2.0 200 OK\r\n", "http/1.1 200 OK\r\n", "HTTP/1.1 2000 OK\r\n", "HTTP/1.1  200 OK\r\n",
+		"HTTP/1.1 200 OK\r\n", "HTTP/1.0 200 OK\r\n", "HTTP/1.1 204 No Content\r\n", "HTTP/1.1 304 \r\n", "HTTP/1.1 200\r\n",
+		"HTTP/1.1 099 x\r\n",
+		"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 200 OK\r\n",
+		"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 404 Not Found\r\n",
+		"HTTP/1.1 101 Switching Protocols\r\n", "HTTP/2.0 200 OK\r\n", "http/1.1 200 OK\r\n", "HTTP/1.1 2000 OK\r\n",
+		"HTTP/1.1  200 OK\r\n",
 	}
 	bodies := []string{
-		"\r\nhello", "Content-Length: 5\r\n\r\nhello", "Content-Length: 5\r\n\r\nhello, world", "Content-Length: 5\r\n\r\nhel",
-		"Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello", "Content-Length: 5, 5\r\n\r\nhello", "Content-Length: +5\r\n\r\nhello", "Content-Length: 0\r\n\r\n",
-		"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nA: b\r\n\r\n",
-		"Trailer: A, B\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nA: b\r\n\r\n", "Trailer: Content-Length\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-		"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", "Transfer-Encoding: Chunked\r\n\r\n0\r\n\r\n", "Transfer-Encoding: gzip\r\n\r\nx",
-		"Transfer-Encoding: chunked\r\n\r\n5\nhello\n0\n\n", "Transfer-Encoding: chunked\r\n\r\n5 \r\nhello\r\n0\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n-1\r\n",
-		"Transfer-Encoding: chunked\r\n\r\n5\r\nhelloXX0\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
-		"Connection: close\r\nContent-Length: 2\r\n\r\nok", "Connection: keep-alive\r\nContent-Length: 2\r\n\r\nok", "A: b\r\n c\r\nContent-Length: 0\r\n\r\n",
-		"A : b\r\nContent-Length: 0\r\n\r\n", "A: \x01\r\n\r\n", "\x00: b\r\n\r\n", ": b\r\n\r\n", "A: b\nContent-Length: 0\r\n\r\n", "A: b\rC: d\r\n\r\n", "A\r\n\r\n",
+		"\r\nhello", "Content-Length: 5\r\n\r\nhello", "Content-Length: 5\r\n\r\nhello, world",
+		"Content-Length: 5\r\n\r\nhel",
+		"Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello", "Content-Length: 5, 5\r\n\r\nhello",
+		"Content-Length: +5\r\n\r\nhello", "Content-Length: 0\r\n\r\n",
+		"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+		"Transfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nA: b\r\n\r\n",
+		"Trailer: A, B\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\nA: b\r\n\r\n",
+		"Trailer: Content-Length\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", "Transfer-Encoding: Chunked\r\n\r\n0\r\n\r\n",
+		"Transfer-Encoding: gzip\r\n\r\nx",
+		"Transfer-Encoding: chunked\r\n\r\n5\nhello\n0\n\n", "Transfer-Encoding: chunked\r\n\r\n5 \r\nhello\r\n0\r\n\r\n",
+		"Transfer-Encoding: chunked\r\n\r\n-1\r\n",
+		"Transfer-Encoding: chunked\r\n\r\n5\r\nhelloXX0\r\n\r\n",
+		"Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n\r\n",
+		"Connection: close\r\nContent-Length: 2\r\n\r\nok", "Connection: keep-alive\r\nContent-Length: 2\r\n\r\nok",
+		"A: b\r\n c\r\nContent-Length: 0\r\n\r\n",
+		"A : b\r\nContent-Length: 0\r\n\r\n", "A: \x01\r\n\r\n", "\x00: b\r\n\r\n", ": b\r\n\r\n",
+		"A: b\nContent-Length: 0\r\n\r\n", "A: b\rC: d\r\n\r\n", "A\r\n\r\n",
 	}
 	var all []string
 	for _, head := range heads {
@@ -198,8 +212,9 @@ func TestClientIsAsNetHTTP(t *testing.T) {
 
 // endsItself reports whether a response of the corpus can be told to be over without the end of the connection.
 func endsItself(bytes string) bool {
-	return strings.HasPrefix(bytes, "HTTP/1.1 200 OK\r\n") && (strings.HasSuffix(bytes, "Content-Length: 5\r\n\r\nhello") ||
-		strings.HasSuffix(bytes, "\r\n0\r\n\r\n") || strings.HasSuffix(bytes, "\r\nok"))
+	return strings.HasPrefix(bytes, "HTTP/1.1 200 OK\r\n") &&
+		(strings.HasSuffix(bytes, "Content-Length: 5\r\n\r\nhello") ||
+			strings.HasSuffix(bytes, "\r\n0\r\n\r\n") || strings.HasSuffix(bytes, "\r\nok"))
 }
 
 // FuzzClientIsAsNetHTTP looks for bytes that the clients read in different ways.

@@ -40,8 +40,8 @@ func TestHeadsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestResponsesBeforeRequests answers before the body has come, which then comes as a whole. An endpoint that has not waited for it may take
-// it for the next request, so that nobody else must use the connection.
+// TestResponsesBeforeRequests answers before the body has come, which then comes as a whole. An endpoint that has not
+// waited for it may take it for the next request, so that nobody else must use the connection.
 func TestResponsesBeforeRequests(t *testing.T) {
 	const body = "GET /evil HTTP/1.1\r\nHost: a\r\n\r\n"
 	endpoint := newRawEndpoint(t, func(conn *rawConn, _ int) {
@@ -81,8 +81,8 @@ func (c *rawConn) secured(conn net.Conn, config *tls.Config) *rawConn {
 	return &rawConn{Conn: secure, r: bufio.NewReader(secure)}
 }
 
-// TestLargeHeadsAreRepeated meets an idle connection that is closed as soon as a request begins to come, with a head that is more than
-// TLS writes without waiting.
+// TestLargeHeadsAreRepeated meets an idle connection that is closed as soon as a request begins to come, with a head
+// that is more than TLS writes without waiting.
 func TestLargeHeadsAreRepeated(t *testing.T) {
 	certificate := secureEndpoint(t, false, http.NotFoundHandler())
 	endpoint := newRawEndpoint(t, func(conn *rawConn, number int) {

@@ -183,7 +183,8 @@ func eventually(t testing.TB, what string, so func() bool) {
 	}
 }
 
-// TestClosedConnectionsAreSeenWithoutTheWatch looks at the connection itself, which is what happens where nothing watches.
+// TestClosedConnectionsAreSeenWithoutTheWatch looks at the connection itself, which is what happens where nothing
+// watches.
 func TestClosedConnectionsAreSeenWithoutTheWatch(t *testing.T) {
 	release, closed := make(chan struct{}), make(chan struct{})
 	endpoint := newRawEndpoint(t, func(conn *rawConn, number int) {

@@ -190,7 +190,8 @@ func TestWriteTo(t *testing.T) {
 // TestWriteToSomebodyGone tells the destination's errors from the endpoint's.
 func TestWriteToSomebodyGone(t *testing.T) {
 	large := strings.Repeat("x", 16<<20)
-	endpoint := newRawEndpoint(t, answering("HTTP/1.1 200 OK\r\nContent-Length: "+strconv.Itoa(len(large))+"\r\n\r\n"+large))
+	endpoint := newRawEndpoint(t, answering("HTTP/1.1 200 OK\r\nContent-Length: "+strconv.Itoa(len(large))+"\r\n\r\n"+
+		large))
 	for name, hide := range map[string]bool{"within the kernel": false, "copied": true} {
 		t.Run(name, func(t *testing.T) {
 			upstream := testUpstream(t, endpoint.address(), nil)

@@ -133,7 +133,8 @@ func TestBodiesThatFail(t *testing.T) {
 			if strings.Contains(name, "at hand") {
 				return
 			}
-			if rest := arrives(t, ended, "the end of the request"); bytes.HasSuffix(rest, []byte("0\r\n\r\n")) || len(rest) > 12 {
+			if rest := arrives(t, ended, "the end of the request"); bytes.HasSuffix(rest, []byte("0\r\n\r\n")) ||
+				len(rest) > 12 {
 				t.Errorf("the endpoint took %q for a request", rest)
 			}
 		})

@@ -31,9 +31,12 @@ func TestServerCloseEndsHandlers(t *testing.T) {
 func TestServerRefused(t *testing.T) {
 	t.Parallel()
 	reasons := make(chan *wire.Error, 1)
-	g := newRig(t, &Server{Handler: http.HandlerFunc(hello), Refused: func(_ net.Conn, reason *wire.Error) { reasons <- reason }}, nil)
+	g := newRig(t, &Server{Handler: http.HandlerFunc(hello), Refused: func(_ net.Conn, reason *wire.Error) {
+		reasons <- reason
+	}}, nil)
 	got := g.raw("GET / HTTP/1.1\r\n\r\n" + get)
-	if !strings.HasPrefix(got, "HTTP/1.1 400 Bad Request\r\n") || strings.Count(got, "HTTP/1.1") != 1 || !strings.Contains(got, "Connection: close\r\n") {
+	if !strings.HasPrefix(got, "HTTP/1.1 400 Bad Request\r\n") || strings.Count(got, "HTTP/1.1") != 1 ||
+		!strings.Contains(got, "Connection: close\r\n") {
 		t.Errorf("got %q", got)
 	}
 	if reason := receive(t, reasons, "the reason"); reason != wire.ErrNoHost {

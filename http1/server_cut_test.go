@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// TestServerPartOfUntilClose breaks off responses that end with the connection, which is all that HTTP/1.0 knows of their length.
+// TestServerPartOfUntilClose breaks off responses that end with the connection, which is all that HTTP/1.0 knows of
+// their length.
 func TestServerPartOfUntilClose(t *testing.T) {
 	t.Parallel()
 	for what, handler := range map[string]http.HandlerFunc{

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// overtaken is a connection on which somebody else is faster: the first of moves is made when a read deadline has been chosen, but not yet set.
+// overtaken is a connection on which somebody else is faster: the first of moves is made when a read deadline has been
+// chosen, but not yet set.
 type overtaken struct {
 	net.Conn
 	moves *atomic.Pointer[[]func()]
@@ -55,7 +56,8 @@ func TestServerDeadlineOvertakesServer(t *testing.T) {
 			})
 			g := newRig(t, server, func(conn net.Conn) net.Conn { return overtaken{conn, &moves} })
 			g.open(post("Content-Length: 4"))
-			if err := receive(t, read, "the end of Read"); !errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, errTooSlow) {
+			if err := receive(t, read, "the end of Read"); !errors.Is(err, os.ErrDeadlineExceeded) ||
+				errors.Is(err, errTooSlow) {
 				t.Errorf("%v", err)
 			}
 		})

@@ -13,7 +13,8 @@ import (
 	"time"
 )
 
-// TestServerEmptyLineIsIdle sends the stray line that some clients send behind a body, and looks at how long the connection lives.
+// TestServerEmptyLineIsIdle sends the stray line that some clients send behind a body, and looks at how long the
+// connection lives.
 func TestServerEmptyLineIsIdle(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -31,7 +32,8 @@ func TestServerEmptyLineIsIdle(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				client, conn := net.Pipe()
-				server := &Server{ReadTimeout: time.Minute, IdleTimeout: 3 * time.Minute, MinRate: 240, Handler: http.HandlerFunc(hello)}
+				server := &Server{ReadTimeout: time.Minute, IdleTimeout: 3 * time.Minute, MinRate: 240,
+					Handler: http.HandlerFunc(hello)}
 				over := make(chan time.Time, 1)
 				start := time.Now()
 				go func() {
@@ -57,7 +59,8 @@ func TestServerEmptyLineThenRequest(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		client, conn := net.Pipe()
-		server := &Server{ReadTimeout: time.Minute, IdleTimeout: 3 * time.Minute, MinRate: 240, Handler: http.HandlerFunc(hello)}
+		server := &Server{ReadTimeout: time.Minute, IdleTimeout: 3 * time.Minute, MinRate: 240,
+			Handler: http.HandlerFunc(hello)}
 		go server.ServeConn(context.Background(), conn)
 		reader := bufio.NewReader(client)
 		for range 3 {

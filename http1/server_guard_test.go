@@ -26,7 +26,8 @@ type late struct {
 	header http.Header
 }
 
-// TestServerLateCalls lets goroutines of a handler go on after it has returned, while other requests use the same connection.
+// TestServerLateCalls lets goroutines of a handler go on after it has returned, while other requests use the same
+// connection.
 func TestServerLateCalls(t *testing.T) {
 	t.Parallel()
 	for kind, wrap := range kinds() {
@@ -54,7 +55,8 @@ func TestServerLateCalls(t *testing.T) {
 				want := fmt.Sprintf("body %2d", i)
 				say(t, conn, post("Content-Length: 7")+want)
 				response, body := answer(t, reader)
-				if body != want || response.StatusCode != http.StatusOK || response.Header.Get("Late") != "" || response.Header.Get("Mine") != "" {
+				if body != want || response.StatusCode != http.StatusOK || response.Header.Get("Late") != "" ||
+					response.Header.Get("Mine") != "" {
 					t.Fatalf("another response changed: %d %v %q", response.StatusCode, response.Header, body)
 				}
 				busy.Wait()
@@ -125,7 +127,8 @@ func TestServerBlockedRead(t *testing.T) {
 	}
 }
 
-// TestServerBlockedWrite lets a handler return while a goroutine of it is blocked in Write, because the client does not read.
+// TestServerBlockedWrite lets a handler return while a goroutine of it is blocked in Write, because the client does not
+// read.
 func TestServerBlockedWrite(t *testing.T) {
 	t.Parallel()
 	failed := make(chan error, 1)
@@ -154,7 +157,8 @@ func TestServerBlockedWrite(t *testing.T) {
 	}
 }
 
-// TestServerKeptStrings has handlers keep strings, headers and clones of requests, and looks at them after many other requests.
+// TestServerKeptStrings has handlers keep strings, headers and clones of requests, and looks at them after many other
+// requests.
 func TestServerKeptStrings(t *testing.T) {
 	t.Parallel()
 	type kept struct {
@@ -364,16 +368,17 @@ func TestServerTLS(t *testing.T) {
 	config := &tls.Config{Certificates: origin.TLS.Certificates, MinVersion: tls.VersionTLS12}
 	origin.Close()
 	ended := make(chan struct{})
-	g := newRig(t, &Server{ReadTimeout: time.Minute, IdleTimeout: time.Minute, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.TLS == nil || !r.TLS.HandshakeComplete {
-			t.Error("no state of TLS")
-		}
-		if r.URL.Path == "/wait" {
-			<-r.Context().Done()
-			close(ended)
-		}
-		echo(w, r)
-	})}, func(conn net.Conn) net.Conn {
+	g := newRig(t, &Server{ReadTimeout: time.Minute, IdleTimeout: time.Minute,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.TLS == nil || !r.TLS.HandshakeComplete {
+				t.Error("no state of TLS")
+			}
+			if r.URL.Path == "/wait" {
+				<-r.Context().Done()
+				close(ended)
+			}
+			echo(w, r)
+		})}, func(conn net.Conn) net.Conn {
 		secure := tls.Server(conn, config)
 		if err := secure.HandshakeContext(context.Background()); err != nil {
 			t.Error(err)

@@ -50,7 +50,8 @@ func (g *rig) untilPending(t testing.TB) {
 	})
 }
 
-// TestServerLastAnswer ends a connection while the next request is there already, before the client has read the last answer.
+// TestServerLastAnswer ends a connection while the next request is there already, before the client has read the last
+// answer.
 func TestServerLastAnswer(t *testing.T) {
 	t.Parallel()
 	for name, layer := range layers(t) {
@@ -78,7 +79,8 @@ func TestServerLastAnswer(t *testing.T) {
 	}
 }
 
-// TestServerDrainsBehindAnswer begins to drain when the client has been told that the connection stays, and may have sent its next request.
+// TestServerDrainsBehindAnswer begins to drain when the client has been told that the connection stays, and may have
+// sent its next request.
 func TestServerDrainsBehindAnswer(t *testing.T) {
 	t.Parallel()
 	for _, next := range []string{"", get} {

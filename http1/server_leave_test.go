@@ -22,7 +22,8 @@ func (g *rig) untilLeft(t testing.TB) {
 	})
 }
 
-// TestServerHalfClosedRequest closes the client's side behind a request: the context lasts until the body has been handed over, as with net/http.
+// TestServerHalfClosedRequest closes the client's side behind a request: the context lasts until the body has been
+// handed over, as with net/http.
 func TestServerHalfClosedRequest(t *testing.T) {
 	t.Parallel()
 	type seen struct {

@@ -22,7 +22,9 @@ func (p piped) CloseWrite() error { return p.Conn.(*net.TCPConn).CloseWrite() }
 
 // kinds of connections on which cancellation works by different means.
 func kinds() map[string]func(net.Conn) net.Conn {
-	return map[string]func(net.Conn) net.Conn{"descriptor": nil, "read ahead": func(conn net.Conn) net.Conn { return piped{conn} }}
+	return map[string]func(net.Conn) net.Conn{"descriptor": nil, "read ahead": func(conn net.Conn) net.Conn {
+		return piped{conn}
+	}}
 }
 
 func TestServerClientLeaves(t *testing.T) {
@@ -187,7 +189,8 @@ func TestServerExpectContinue(t *testing.T) {
 			}
 		}
 	}
-	if got := g.raw("POST / HTTP/1.1\r\nHost: a\r\nExpect: tea\r\nContent-Length: 0\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 417") {
+	if got := g.raw("POST / HTTP/1.1\r\nHost: a\r\nExpect: tea\r\nContent-Length: 0\r\n\r\n"); !strings.HasPrefix(got,
+		"HTTP/1.1 417") {
 		t.Errorf("got %q", got)
 	}
 }
@@ -200,7 +203,8 @@ func TestServerRequestTrailers(t *testing.T) {
 		_, _ = io.ReadAll(r.Body)
 		seen <- r.Trailer
 	})
-	_, reader := g.open(post("Transfer-Encoding: chunked", "Trailer: X-Sum") + "1\r\nx\r\n0\r\nX-Sum: 1\r\nX-Other: 2\r\nContent-Length: 3\r\n\r\n")
+	_, reader := g.open(post("Transfer-Encoding: chunked", "Trailer: X-Sum") +
+		"1\r\nx\r\n0\r\nX-Sum: 1\r\nX-Other: 2\r\nContent-Length: 3\r\n\r\n")
 	answer(t, reader)
 	if got := fmt.Sprint(<-seen, <-seen); got != "map[X-Sum:[]] map[X-Other:[2] X-Sum:[1]]" {
 		t.Errorf("got %s", got)
@@ -265,7 +269,8 @@ func TestServerUnreadBodies(t *testing.T) {
 		{"bad chunks after a flush", post("Transfer-Encoding: chunked") + "zz\r\n", true, 1, false},
 		{"incomplete", post("Content-Length: 1000") + "body", false, 1, false},
 		{"too long", post("Content-Length: 400000") + strings.Repeat("x", 399_000), false, 1, true},
-		{"endless chunks", post("Transfer-Encoding: chunked") + strings.Repeat("3e8\r\n"+strings.Repeat("x", 1000)+"\r\n", 300), false, 1, false},
+		{"endless chunks", post("Transfer-Encoding: chunked") + strings.Repeat("3e8\r\n"+strings.Repeat("x", 1000)+"\r\n",
+			300), false, 1, false},
 		{"100-continue not asked for", post("Content-Length: 4", "Expect: 100-continue"), false, 1, true},
 		{"100-continue not asked for before a flush", post("Content-Length: 4", "Expect: 100-continue"), true, 1, true},
 	} {
@@ -373,7 +378,8 @@ func TestServerTimeouts(t *testing.T) {
 func TestServerSlowBody(t *testing.T) {
 	t.Parallel()
 	failed := make(chan error, 1)
-	g := newRig(t, &Server{ReadTimeout: 50 * time.Millisecond, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	g := newRig(t, &Server{ReadTimeout: 50 * time.Millisecond, Handler: http.HandlerFunc(func(w http.ResponseWriter,
+		r *http.Request) {
 		switch r.URL.Path {
 		case "/stream":
 			w.(http.Flusher).Flush()
@@ -423,7 +429,8 @@ func TestServerMinRate(t *testing.T) {
 func TestServerWriteTimeout(t *testing.T) {
 	t.Parallel()
 	failed := make(chan error, 1)
-	g := newRig(t, &Server{WriteTimeout: 50 * time.Millisecond, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	g := newRig(t, &Server{WriteTimeout: 50 * time.Millisecond, Handler: http.HandlerFunc(func(w http.ResponseWriter,
+		_ *http.Request) {
 		chunk := make([]byte, 1<<20)
 		for {
 			if _, err := w.Write(chunk); err != nil {

@@ -45,7 +45,8 @@ func TestServerEarlyRefusal(t *testing.T) {
 	t.Errorf("no refusal has arrived: %v", err)
 }
 
-// large is an answer that fits into the memory of a connection, but not at once into what its client takes without reading.
+// large is an answer that fits into the memory of a connection, but not at once into what its client takes without
+// reading.
 const large = 512 << 10
 
 // untilClosed waits until the server has closed all of its connections.
@@ -119,7 +120,8 @@ func TestServerHoldHasAnEnd(t *testing.T) {
 	conn := g.dial()
 	sent := make(chan error, 1)
 	go func() {
-		_, err := io.Copy(conn, io.MultiReader(strings.NewReader(post("Transfer-Encoding: chunked")+"fffffff\r\n"), endless{}))
+		_, err := io.Copy(conn, io.MultiReader(strings.NewReader(post("Transfer-Encoding: chunked")+"fffffff\r\n"),
+			endless{}))
 		sent <- err
 	}()
 	answer(t, bufio.NewReader(conn))

@@ -67,8 +67,8 @@ func exchange1(address, request string, n int) error {
 	return nil
 }
 
-// BenchmarkServerLoopback compares the CPU time of a request over loopback, with its client: "cpu-ns/op" of each is that of server and
-// client together.
+// BenchmarkServerLoopback compares the CPU time of a request over loopback, with its client: "cpu-ns/op" of each is
+// that of server and client together.
 func BenchmarkServerLoopback(b *testing.B) {
 	const clients = 64
 	for name, request := range map[string]string{"small": get, "browser": browserRequest()} {
@@ -87,7 +87,8 @@ func BenchmarkServerLoopback(b *testing.B) {
 				return func() { _ = server.Close() }
 			},
 			"net-http": func(listener net.Listener) func() {
-				server := &http.Server{Handler: http.HandlerFunc(small), ReadHeaderTimeout: time.Minute, IdleTimeout: 3 * time.Minute}
+				server := &http.Server{Handler: http.HandlerFunc(small), ReadHeaderTimeout: time.Minute,
+					IdleTimeout: 3 * time.Minute}
 				go func() { _ = server.Serve(listener) }()
 				return func() { _ = server.Close() }
 			},
@@ -123,7 +124,8 @@ func BenchmarkServerLoopback(b *testing.B) {
 }
 
 func floor(conn net.Conn) {
-	answer := []byte("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nDate: Sat, 21 Nov 2026 09:00:00 GMT\r\nContent-Length: 128\r\n\r\n" + smallBody)
+	answer := []byte("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nDate: Sat, 21 Nov 2026 09:00:00 " +
+		"GMT\r\nContent-Length: 128\r\n\r\n" + smallBody)
 	buffer := make([]byte, 4096)
 	for {
 		if _, err := conn.Read(buffer); err != nil {

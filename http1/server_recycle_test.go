@@ -60,7 +60,8 @@ func TestServerRecycles(t *testing.T) {
 	const mark = "recycled"
 	marks := http.Header{mark: {mark}}
 	r := h.request
-	if r.Method != mark || r.Host != mark || r.RequestURI != mark || r.RemoteAddr != mark || r.Header != nil || r.Body != nil {
+	if r.Method != mark || r.Host != mark || r.RequestURI != mark || r.RemoteAddr != mark || r.Header != nil ||
+		r.Body != nil {
 		t.Errorf("the request is %+v", r)
 	}
 	if h.url.Path != mark || h.url.RawQuery != mark || !slices.Equal(h.value, []string{mark}) {
@@ -78,7 +79,8 @@ func TestServerRecycles(t *testing.T) {
 		r := &http.Request{Body: h.body}
 		late{w: h.writer, r: r.WithContext(h.context)}.misuse(t)
 		say(t, conn, post("Content-Length: 2")+"me")
-		if response, body := answer(t, reader); body != `POST / a "me" <nil>` || response.Header.Get("Late") != "" || response.Header.Get("Mine") != "" {
+		if response, body := answer(t, reader); body != `POST / a "me" <nil>` || response.Header.Get("Late") != "" ||
+			response.Header.Get("Mine") != "" {
 			t.Fatalf("another response is %v, %q", response.Header, body)
 		}
 	}
@@ -109,7 +111,8 @@ func TestServerTakesRecyclingBack(t *testing.T) {
 			_, _ = io.ReadAll(reader)
 			g.untilClosed(t)
 			h := receive(t, kept, "the handler")
-			if h.request.Method != http.MethodPost || h.url.Path != "/kept" || h.header.Get("Kept") != "1" || h.response.Get("Mine") != "1" {
+			if h.request.Method != http.MethodPost || h.url.Path != "/kept" || h.header.Get("Kept") != "1" ||
+				h.response.Get("Mine") != "1" {
 				t.Errorf("kept %+v", h)
 			}
 		})
@@ -133,7 +136,8 @@ func TestServerContextOutlivesRecycling(t *testing.T) {
 	}
 	var all []kept
 	reused := false
-	// It has no descriptor, so that a byte is read ahead for whom asks for the end; and no poison, so that exchanges are used again.
+	// It has no descriptor, so that a byte is read ahead for whom asks for the end; and no poison, so that exchanges are
+	// used again.
 	client, conn := net.Pipe()
 	defer discard(client)
 	server := &Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -17,7 +17,8 @@ func TestServeOneRequest(t *testing.T) {
 	g := serve(t, hello)
 	conn, reader := g.open(get)
 	response, body := answer(t, reader)
-	if response.StatusCode != 200 || body != "hello" || response.ContentLength != 5 || response.Header.Get("Date") == "" || response.Close {
+	if response.StatusCode != 200 || body != "hello" || response.ContentLength != 5 || response.Header.Get("Date") == "" ||
+		response.Close {
 		t.Errorf("%+v %q", response, body)
 	}
 	say(t, conn, get)
@@ -33,8 +34,10 @@ func TestRequestFields(t *testing.T) {
 	conn, reader := g.open("PUT /a%20b?c HTTP/1.1\r\nhost: example.com\r\nx: 1\r\ncontent-length: 0\r\n\r\n")
 	answer(t, reader)
 	r := receive(t, seen, "the request")
-	if r.Method != "PUT" || r.URL.Path != "/a b" || r.URL.RawQuery != "c" || r.RequestURI != "/a%20b?c" || r.Host != "example.com" || r.Proto != "HTTP/1.1" ||
-		!r.ProtoAtLeast(1, 1) || r.RemoteAddr != conn.LocalAddr().String() || r.ContentLength != 0 || r.Body != http.NoBody || r.TLS != nil || r.Close {
+	if r.Method != "PUT" || r.URL.Path != "/a b" || r.URL.RawQuery != "c" || r.RequestURI != "/a%20b?c" ||
+		r.Host != "example.com" || r.Proto != "HTTP/1.1" ||
+		!r.ProtoAtLeast(1, 1) || r.RemoteAddr != conn.LocalAddr().String() || r.ContentLength != 0 || r.Body != http.NoBody ||
+		r.TLS != nil || r.Close {
 		t.Errorf("%+v", r)
 	}
 	if diff := cmp.Diff(http.Header{"X": {"1"}, "Content-Length": {"0"}}, r.Header); diff != "" {
@@ -51,10 +54,12 @@ func TestServerBodies(t *testing.T) {
 	large := strings.Repeat("0123456789abcdef", 10_000)
 	for _, test := range []struct{ name, sent, want string }{
 		{"fixed", post("Content-Length: 4") + "body", `"body" <nil>`},
-		{"chunked", post("Transfer-Encoding: chunked") + "4;x=y\r\nbody\r\nA\r\n0123456789\r\n0\r\n\r\n", `"body0123456789" <nil>`},
+		{"chunked", post("Transfer-Encoding: chunked") + "4;x=y\r\nbody\r\nA\r\n0123456789\r\n0\r\n\r\n",
+			`"body0123456789" <nil>`},
 		{"trailers", post("Transfer-Encoding: chunked") + "4\r\nbody\r\n0\r\nX: 1\r\n\r\n", `"body" <nil>`},
 		{"large", post(fmt.Sprint("Content-Length: ", len(large))) + large, fmt.Sprintf("%q <nil>", large)},
-		{"large in chunks", post("Transfer-Encoding: chunked") + fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(large), large), fmt.Sprintf("%q <nil>", large)},
+		{"large in chunks", post("Transfer-Encoding: chunked") + fmt.Sprintf("%x\r\n%s\r\n0\r\n\r\n", len(large), large),
+			fmt.Sprintf("%q <nil>", large)},
 		{"bad chunk", post("Transfer-Encoding: chunked") + "zz\r\n", `"" invalid chunk size (RFC 9112, section 7.1)`},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -108,9 +113,10 @@ func TestHeadInPieces(t *testing.T) {
 
 func TestLargeHead(t *testing.T) {
 	t.Parallel()
-	g := newRig(t, &Server{MaxHeaderBytes: 64 << 10, MaxHeaderFields: 300, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = fmt.Fprint(w, len(r.Header), len(r.Header.Get("Long")))
-	})}, nil)
+	g := newRig(t, &Server{MaxHeaderBytes: 64 << 10, MaxHeaderFields: 300,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = fmt.Fprint(w, len(r.Header), len(r.Header.Get("Long")))
+		})}, nil)
 	var lines strings.Builder
 	for i := range 200 {
 		fmt.Fprintf(&lines, "H-%d: %d\r\n", i, i)
@@ -172,7 +178,8 @@ func responseCases() []responseCase {
 			_, _ = io.WriteString(w, "ab")
 			w.Header().Set("X-A", "1")
 			w.Header().Set(http.TrailerPrefix+"X-A", "2")
-		}, []string{"HTTP/1.1 200 OK", "Trailer: X-A, Content-Length", "Transfer-Encoding: chunked"}, "2\r\nab\r\n0\r\nX-A: 2\r\n\r\n"},
+		}, []string{"HTTP/1.1 200 OK", "Trailer: X-A, Content-Length", "Transfer-Encoding: chunked"},
+			"2\r\nab\r\n0\r\nX-A: 2\r\n\r\n"},
 		{"late trailers", get, func(w http.ResponseWriter, _ *http.Request) {
 			_, _ = io.WriteString(w, "ab")
 			w.Header().Set(http.TrailerPrefix+"X-A", "2")
@@ -182,7 +189,8 @@ func responseCases() []responseCase {
 
 func closingResponseCases() []responseCase {
 	return []responseCase{
-		{"HTTP/1.0", "GET / HTTP/1.0\r\n\r\n", hello, []string{"HTTP/1.1 200 OK", "Connection: close", "Content-Length: 5"}, "hello"},
+		{"HTTP/1.0", "GET / HTTP/1.0\r\n\r\n", hello, []string{"HTTP/1.1 200 OK", "Connection: close", "Content-Length: 5"},
+			"hello"},
 		{"HTTP/1.0 stream", "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", func(w http.ResponseWriter, r *http.Request) {
 			hello(w, r)
 			w.(http.Flusher).Flush()
@@ -193,7 +201,9 @@ func closingResponseCases() []responseCase {
 		{"asked to close", "GET / HTTP/1.1\r\nHost: a\r\nConnection: x, Close\r\n\r\n", hello, []string{
 			"HTTP/1.1 200 OK", "Connection: close", "Content-Length: 5",
 		}, "hello"},
-		{"handler closes", get, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Connection", "close") }, []string{
+		{"handler closes", get, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Connection", "close")
+		}, []string{
 			"HTTP/1.1 200 OK", "Connection: close", "Content-Length: 0",
 		}, ""},
 		{"injection", get, func(w http.ResponseWriter, _ *http.Request) {
@@ -213,7 +223,10 @@ func closingResponseCases() []responseCase {
 			w.Header().Del("Link")
 			w.WriteHeader(http.StatusAccepted)
 		}, []string{"HTTP/1.1 103 Early Hints", "Link: </a>"}, "HTTP/1.1 202 Accepted\r\nDATEContent-Length: 0\r\n\r\n"},
-		{"404 for HTTP/1.0", "GET / HTTP/1.0\r\n\r\n", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(103); w.WriteHeader(404) }, []string{
+		{"404 for HTTP/1.0", "GET / HTTP/1.0\r\n\r\n", func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(103)
+			w.WriteHeader(404)
+		}, []string{
 			"HTTP/1.1 404 Not Found", "Connection: close", "Content-Length: 0",
 		}, ""},
 	}
@@ -235,7 +248,8 @@ func TestServerResponses(t *testing.T) {
 			lines := strings.Split(head, "\r\n")
 			first, rest := lines[0], lines[1:]
 			kept := []string{first}
-			for _, name := range []string{"Connection", "Content-Length", "Late", "Link", "Trailer", "Transfer-Encoding", "X", "Y"} {
+			for _, name := range []string{"Connection", "Content-Length", "Late", "Link", "Trailer", "Transfer-Encoding", "X",
+				"Y"} {
 				for _, line := range rest {
 					if strings.HasPrefix(line, name+": ") {
 						kept = append(kept, line)

@@ -13,7 +13,8 @@ import (
 	"testing"
 )
 
-// deaf is a connection whose peer reads nothing more once full is closed: Write waits until the connection is closed, and has no deadline.
+// deaf is a connection whose peer reads nothing more once full is closed: Write waits until the connection is closed,
+// and has no deadline.
 type deaf struct {
 	net.Conn
 	full   chan struct{}
@@ -96,7 +97,8 @@ func TestServerDeafClients(t *testing.T) {
 	serving.Wait()
 }
 
-// TestServerShutdownAndHijackers waits for a connection of a handler that runs, and not for one that outlives its handler.
+// TestServerShutdownAndHijackers waits for a connection of a handler that runs, and not for one that outlives its
+// handler.
 func TestServerShutdownAndHijackers(t *testing.T) {
 	t.Parallel()
 	hijacked, release := make(chan net.Conn, 1), make(chan struct{})

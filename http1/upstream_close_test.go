@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// TestCloseEndsEverything closes an upstream with a connection of each kind: idle, waiting for a head, in the middle of a body, switched.
+// TestCloseEndsEverything closes an upstream with a connection of each kind: idle, waiting for a head, in the middle of
+// a body, switched.
 func TestCloseEndsEverything(t *testing.T) {
 	waits := make(chan struct{}, 1)
 	ended := make(chan struct{}, 4)
@@ -107,8 +108,8 @@ func TestInterruptMayDecline(t *testing.T) {
 	arrives(t, call.upload.done, "the end of the upload")
 }
 
-// TestNobodyIsDialledAfterClose because an endpoint that has gone may let a dial wait for its whole time-out. A dial that is under way ends
-// with the closed upstream.
+// TestNobodyIsDialledAfterClose because an endpoint that has gone may let a dial wait for its whole time-out. A dial
+// that is under way ends with the closed upstream.
 func TestNobodyIsDialledAfterClose(t *testing.T) {
 	endpoint := newRawEndpoint(t, func(conn *rawConn, _ int) { conn.head() })
 	dials := 0
@@ -123,7 +124,8 @@ func TestNobodyIsDialledAfterClose(t *testing.T) {
 	})
 	for range 2 {
 		call := new(RoundTrip)
-		if _, err := upstream.Do(call, testRequest(t, "GET", endpoint.address(), nil)); !errors.Is(err, errUpstreamClosed) || call.Sent() {
+		if _, err := upstream.Do(call, testRequest(t, "GET", endpoint.address(), nil)); !errors.Is(err, errUpstreamClosed) ||
+			call.Sent() {
 			t.Errorf("a request is told %v, sent: %v", err, call.Sent())
 		}
 	}

@@ -31,7 +31,8 @@ func trusting(server *httptest.Server) func(*UpstreamConfig) {
 	return func(config *UpstreamConfig) {
 		roots := x509.NewCertPool()
 		roots.AddCert(server.Certificate())
-		config.TLS = &tls.Config{RootCAs: roots, ServerName: "example.com", ClientSessionCache: tls.NewLRUClientSessionCache(4)}
+		config.TLS = &tls.Config{RootCAs: roots, ServerName: "example.com",
+			ClientSessionCache: tls.NewLRUClientSessionCache(4)}
 		config.HandshakeTimeout = timeout
 	}
 }
@@ -98,7 +99,8 @@ func TestHTTP2IsHandedOver(t *testing.T) {
 	if body.closed.Load() != 0 {
 		t.Error("the body was closed, which HTTP/2 has to send")
 	}
-	if _, err := io.WriteString(taken, "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"); err != nil {
+	if _, err := io.WriteString(taken,
+		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00"); err != nil {
 		t.Fatal(err)
 	}
 	var frame [9]byte

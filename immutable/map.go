@@ -1,8 +1,8 @@
 // Package immutable holds a map of which each version stays as it is.
 //
-// An edit returns a new version that shares with the one before all but what the edit touches, so that it costs about the
-// same in a small map and in a large one, and two versions are compared at the cost of the edits between them. Readers of
-// any goroutine may go on with an older version meanwhile.
+// An edit returns a new version that shares with the one before all but what the edit touches, so that it costs about
+// the same in a small map and in a large one, and two versions are compared at the cost of the edits between them.
+// Readers of any goroutine may go on with an older version meanwhile.
 package immutable
 
 import (
@@ -39,8 +39,8 @@ type shard[K, V comparable] struct {
 	edit *Edit
 }
 
-// Edit marks what a series of writes has copied already, which the next write of the series changes in place. Its size is
-// not zero, because pointers to distinct values of size zero may be equal.
+// Edit marks what a series of writes has copied already, which the next write of the series changes in place. Its size
+// is not zero, because pointers to distinct values of size zero may be equal.
 type Edit struct{ _ byte }
 
 // Of returns a map with the entries of a Go map.
@@ -96,8 +96,8 @@ func (m Map[K, V]) All() iter.Seq2[K, V] {
 // Keys yields all keys, in no order.
 func (m Map[K, V]) Keys() iter.Seq[K] { return m.apart(Map[K, V]{}) }
 
-// Changed yields, in no order, the keys whose values differ from those of an earlier version, and those that only one of
-// both has.
+// Changed yields, in no order, the keys whose values differ from those of an earlier version, and those that only one
+// of both has.
 func (m Map[K, V]) Changed(before Map[K, V]) iter.Seq[K] {
 	return func(yield func(K) bool) {
 		for key := range m.apart(before) {
@@ -154,8 +154,8 @@ func (m Map[K, V]) Without(key K) Map[K, V] {
 	return m
 }
 
-// Set puts a value under a key, in this variable. Copies of it stay as they are if they were made before the first write of
-// the edit; whoever hands one out ends the edit with it.
+// Set puts a value under a key, in this variable. Copies of it stay as they are if they were made before the first
+// write of the edit; whoever hands one out ends the edit with it.
 func (m *Map[K, V]) Set(e *Edit, key K, value V) {
 	if len(m.shards) == 0 {
 		m.seed, m.shards, m.edit = maphash.MakeSeed(), make([]shard[K, V], 1), e

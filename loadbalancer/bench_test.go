@@ -44,7 +44,8 @@ func TestLongWayAllocatesNothing(t *testing.T) {
 	b.Apply(zoned(1, map[string]string{"192.0.2.1:80": "a", "192.0.2.2:80": "a"}, nil))
 	pool := b.pool(PoolSpec{
 		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}, Policies: Policies{
-			Zone: ZoneLocal, Limits: Limits{PerEndpoint: 2}, SlowStart: time.Minute, Sticks: true, Cookie: cookie(t), Outlier: detection(t),
+			Zone: ZoneLocal, Limits: Limits{PerEndpoint: 2}, SlowStart: time.Minute, Sticks: true, Cookie: cookie(t),
+			Outlier: detection(t),
 		},
 	})
 	b.pass(FlushInterval)
@@ -132,7 +133,8 @@ func BenchmarkEverybodyFails(b *testing.B) {
 		b.Fatal(err)
 	}
 	registry := NewRegistry(Options{})
-	spec := PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}, Policies: Policies{Outlier: policy}}
+	spec := PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)},
+		Policies: Policies{Outlier: policy}}
 	pool, now := registry.pool(spec), registry.epoch.Add(time.Hour)
 	registry.Apply(dynamic.EndpointSet{Key: web, Version: 1, Endpoints: manyEndpoints(10_000)})
 	registry.Flush(now)

@@ -41,7 +41,8 @@ func (p *Pool) publish(now time.Duration, zone string) {
 	}
 	p.panics = panics
 	s := &Snapshot{
-		members: make([]*Member, 0, len(candidates)), shares: make([]uint64, 0, len(candidates)), states: make([]State, 0, len(candidates)),
+		members: make([]*Member, 0, len(candidates)), shares: make([]uint64, 0, len(candidates)), states: make([]State, 0,
+			len(candidates)),
 		slowStart: p.spec.SlowStart, outlier: p.spec.Outlier, limits: p.spec.Limits, cookie: p.spec.Cookie,
 		counting: p.spec.Limits.set() || p.spec.Strategy.CountsPool(),
 		timed:    p.spec.Strategy.UsesLatency(),
@@ -130,7 +131,8 @@ func (s *Snapshot) divide(servers []*server, candidates []candidate, serves func
 			share = max(servers[candidate.server].weight*scale/counts[candidate.server], 1)
 			s.serving = append(s.serving, candidate.member)
 		}
-		s.members, s.shares, s.states = append(s.members, candidate.member), append(s.shares, share), append(s.states, candidate.state())
+		s.members, s.shares, s.states = append(s.members, candidate.member), append(s.shares, share),
+			append(s.states, candidate.state())
 	}
 }
 

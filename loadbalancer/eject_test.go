@@ -29,7 +29,8 @@ func TestEjection(t *testing.T) {
 	equal(t, "in the end", len(b.who(pool, 20)), 4)
 	equal(t, "returns", pool.Counters().Returns.Load(), uint64(3))
 	first := b.events[0]
-	equal(t, "what was ejected", []any{first.Service, first.Endpoint, first.State, first.Reason}, []any{"shop", "192.0.2.1:80", Ejected, "broken"})
+	equal(t, "what was ejected", []any{first.Service, first.Endpoint, first.State, first.Reason},
+		[]any{"shop", "192.0.2.1:80", Ejected, "broken"})
 	if first.For < 1800*time.Millisecond || first.For > 2*time.Second {
 		t.Errorf("the first ejection lasts %v", first.For)
 	}
@@ -148,7 +149,8 @@ func TestTheLastOfThoseThatLeaveHelpsOut(t *testing.T) {
 func TestEjectionOfOneThatDrains(t *testing.T) {
 	b := newBook(t, nil)
 	spec := PoolSpec{
-		Name: "shop", Dialer: newLine(), Servers: servers(2), Policies: Policies{Outlier: detection(t), Sticks: true, Cookie: cookie(t)},
+		Name: "shop", Dialer: newLine(), Servers: servers(2), Policies: Policies{Outlier: detection(t), Sticks: true,
+			Cookie: cookie(t)},
 	}
 	spec.Servers[0].Weight = 0
 	pool := b.pool(spec)
@@ -191,7 +193,8 @@ func TestASecondEjection(t *testing.T) {
 	for _, least := range []time.Duration{1800, 3600} {
 		b.fails(pool, "192.0.2.1:80", 3)
 		next := b.Flush(b.now)
-		if out := next.Sub(b.now) + FlushInterval; out < least*time.Millisecond || out > least*time.Millisecond*10/9+FlushInterval {
+		if out := next.Sub(b.now) + FlushInterval; out < least*time.Millisecond || out > least*time.Millisecond*10/9+
+			FlushInterval {
 			t.Errorf("the next flush is in %v, and the ejection lasts %v at least", out, least*time.Millisecond)
 		}
 		b.now = next.Add(-time.Millisecond)

@@ -144,7 +144,8 @@ func (h *history) holds(step int) {
 		}
 	}
 	for _, upstream := range h.upstreams {
-		if upstream.refs != refs[upstream] || upstream.wanted != wanted[upstream] || upstream.draining.Load() != (upstream.wanted == 0) {
+		if upstream.refs != refs[upstream] || upstream.wanted != wanted[upstream] ||
+			upstream.draining.Load() != (upstream.wanted == 0) {
 			t.Fatalf("step %d: %s has %d of %d members, %d of %d that keep connections, draining %v", step, upstream.address,
 				upstream.refs, refs[upstream], upstream.wanted, wanted[upstream], upstream.draining.Load())
 		}
@@ -203,7 +204,8 @@ func TestRandomHistoryOfPolicies(t *testing.T) {
 				h.Release(name)
 			}
 			h.pass(time.Minute)
-			if left := len(h.endpoints) + len(h.upstreams) + len(h.probes) + len(h.ejected) + len(h.warming) + len(h.leaving) + len(h.stale); left > 0 {
+			if left := len(h.endpoints) + len(h.upstreams) + len(h.probes) + len(h.ejected) + len(h.warming) + len(h.leaving) +
+				len(h.stale); left > 0 {
 				t.Errorf("seed %d: %d things are left", seed, left)
 			}
 			if next := h.Flush(h.now); !next.IsZero() {
@@ -237,7 +239,8 @@ func TestChangesUnderRequests(t *testing.T) {
 				for pool := range h.Pools() {
 					ask.Now, ask.Tried = time.Since(h.epoch), nil
 					if member, err := pool.Acquire(ask); err == nil {
-						result := Result{Began: ask.Now, Now: ask.Now, Latency: time.Duration(n%7) * time.Millisecond, Counted: ask.Counted}
+						result := Result{Began: ask.Now, Now: ask.Now, Latency: time.Duration(n%7) * time.Millisecond,
+							Counted: ask.Counted}
 						if n%64 < 8 {
 							result.Outcome = Unreachable
 						}

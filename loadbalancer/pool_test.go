@@ -227,7 +227,8 @@ func TestKnown(t *testing.T) {
 	equal(t, "known before it came", registry.Known(web), false)
 	registry.Apply(endpointSet(1))
 	equal(t, "known when empty", registry.Known(web), true)
-	registry.Apply(dynamic.EndpointSet{Key: web, Version: 2, Deleted: true, Endpoints: endpointSet(0, "192.0.2.1:80").Endpoints})
+	registry.Apply(dynamic.EndpointSet{Key: web, Version: 2, Deleted: true, Endpoints: endpointSet(0,
+		"192.0.2.1:80").Endpoints})
 	equal(t, "known when deleted", registry.Known(web), true)
 	pool := registry.pool(PoolSpec{Name: "other", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}})
 	equal(t, "members of a deleted set", picks(pool, 1), map[string]int{"nobody": 1})
@@ -240,13 +241,16 @@ func TestKnown(t *testing.T) {
 
 func TestSharesOfServersDoNotGrowWithTheirAddresses(t *testing.T) {
 	registry := NewRegistry(Options{})
-	registry.Apply(dynamic.EndpointSet{Key: "dns/a:80", Endpoints: endpointSet(0, "192.0.2.1:80", "192.0.2.2:80", "192.0.2.3:80").Endpoints})
-	registry.Apply(dynamic.EndpointSet{Key: "dns/b:80", Endpoints: endpointSet(0, "192.0.2.11:80", "192.0.2.12:80").Endpoints})
+	registry.Apply(dynamic.EndpointSet{Key: "dns/a:80", Endpoints: endpointSet(0, "192.0.2.1:80", "192.0.2.2:80",
+		"192.0.2.3:80").Endpoints})
+	registry.Apply(dynamic.EndpointSet{Key: "dns/b:80", Endpoints: endpointSet(0, "192.0.2.11:80",
+		"192.0.2.12:80").Endpoints})
 	pool := registry.pool(PoolSpec{Name: "shop", Dialer: newLine(), Servers: []ServerSpec{
 		following("dns/a:80", 2), following("dns/b:80", 1), inline("192.0.2.20:80", 1),
 	}})
 	equal(t, "picks", picks(pool, 240), map[string]int{
-		"192.0.2.1:80": 40, "192.0.2.2:80": 40, "192.0.2.3:80": 40, "192.0.2.11:80": 30, "192.0.2.12:80": 30, "192.0.2.20:80": 60,
+		"192.0.2.1:80": 40, "192.0.2.2:80": 40, "192.0.2.3:80": 40, "192.0.2.11:80": 30, "192.0.2.12:80": 30,
+		"192.0.2.20:80": 60,
 	})
 }
 

@@ -113,13 +113,13 @@ func (r *Registry) report(event Event) {
 	}
 }
 
-// NewPool returns a pool of that name without endpoints. It is not published, and nothing is checked or connected for it,
-// before Configure.
+// NewPool returns a pool of that name without endpoints. It is not published, and nothing is checked or connected for
+// it, before Configure.
 func (r *Registry) NewPool(name string) *Pool { return newPool(name, r.epoch, r.events) }
 
-// Configure gives a pool of NewPool the specification, whose name is the pool's, and publishes it: active checks begin. An
-// equal specification changes nothing, and a changed one keeps the picker's position and what both have in common. The
-// Servers of the specification must not be changed afterwards.
+// Configure gives a pool of NewPool the specification, whose name is the pool's, and publishes it: active checks begin.
+// An equal specification changes nothing, and a changed one keeps the picker's position and what both have in common.
+// The Servers of the specification must not be changed afterwards.
 func (r *Registry) Configure(pool *Pool, spec PoolSpec) {
 	if r.pools[spec.Name] == pool && pool.spec.equal(&spec) {
 		return

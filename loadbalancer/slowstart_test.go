@@ -62,7 +62,8 @@ func TestSlowStartOfEverybody(t *testing.T) {
 	b := newBook(t, nil)
 	b.Apply(endpointSet(1, "192.0.2.1:80#old"))
 	pool := b.pool(PoolSpec{
-		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)}, Policies: Policies{SlowStart: 10 * time.Second},
+		Name: "shop", Dialer: newLine(), Servers: []ServerSpec{following(web, 1)},
+		Policies: Policies{SlowStart: 10 * time.Second},
 	})
 	b.Apply(endpointSet(2, "192.0.2.2:80#new", "192.0.2.3:80#new"))
 	b.pass(FlushInterval)

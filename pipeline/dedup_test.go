@@ -114,8 +114,8 @@ func scalar(t *testing.T, typ reflect.Type) reflect.Value {
 	return value
 }
 
-// TestDedupMissesNoChange replaces each variant of each type by zero, back, and by each other variant of the same field:
-// the object must count as changed, and an equal copy must not.
+// TestDedupMissesNoChange replaces each variant of each type by zero, back, and by each other variant of the same
+// field: the object must count as changed, and an equal copy must not.
 func TestDedupMissesNoChange(t *testing.T) {
 	checkType[dynamic.Router](t)
 	checkType[dynamic.Service](t)

@@ -131,8 +131,9 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
-// Compile takes a router whose service begins with "set:" to need that endpoint set, one with the middleware "missing" to
-// be quarantined (and, with the service "stale", to keep its last handler until its verdict is final), and one with the rule "bad" to be degraded.
+// Compile takes a router whose service begins with "set:" to need that endpoint set, one with the middleware "missing"
+// to be quarantined (and, with the service "stale", to keep its last handler until its verdict is final), and one with
+// the rule "bad" to be degraded.
 func (r *rig) Compile(input router.Input) router.Compiled {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -24,7 +24,8 @@ func (f *touched) Stale() []string {
 	return names
 }
 
-// TestLoopCompilesWhatWasMadeOfFilesThatChanged wants one compilation that names the middlewares, although no provider has spoken.
+// TestLoopCompilesWhatWasMadeOfFilesThatChanged wants one compilation that names the middlewares, although no provider
+// has spoken.
 func TestLoopCompilesWhatWasMadeOfFilesThatChanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, "file")
@@ -69,7 +70,8 @@ func TestFilesThatChangeWhileATableWaits(t *testing.T) {
 			t.Fatalf("compiled %+v", compiled)
 		}
 		generations := r.State().Generations
-		if latest := generations[len(generations)-1]; latest.Changed != 1 || latest.Changes[0].Before != latest.Changes[0].After {
+		if latest := generations[len(generations)-1]; latest.Changed != 1 ||
+			latest.Changes[0].Before != latest.Changes[0].After {
 			t.Errorf("the generation says %+v", latest)
 		}
 	})

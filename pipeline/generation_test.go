@@ -85,7 +85,8 @@ func (s *stack) send(edit func(*dynamic.HTTPConfiguration)) {
 func (s *stack) get(t *testing.T, url string) int {
 	t.Helper()
 	recorder := httptest.NewRecorder()
-	s.target.Handler("web").ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, url, http.NoBody))
+	s.target.Handler("web").ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, url,
+		http.NoBody))
 	return recorder.Code
 }
 

@@ -27,8 +27,8 @@ type Generation struct {
 	More int
 	// Added, Changed and Removed count the changes of each kind, also those that Changes leaves out.
 	Added, Changed, Removed int
-	// Worse holds the verdicts that became known with the table, or while it served, of objects that stood better before; at
-	// most MaxChanges.
+	// Worse holds the verdicts that became known with the table, or while it served, of objects that stood better before;
+	// at most MaxChanges.
 	Worse []dynamic.Verdict
 	// Recovered holds an accepting verdict for each object that had another one before, or is gone; at most MaxChanges.
 	Recovered []dynamic.Verdict
@@ -58,8 +58,8 @@ type Change struct {
 	Ref dynamic.Ref
 	// Kind says what became of it.
 	Kind ChangeKind
-	// Before and After are pointers to the object as it was and as it is, like *dynamic.Router; nil where there was or is none. They may
-	// hold secrets, and must not be changed.
+	// Before and After are pointers to the object as it was and as it is, like *dynamic.Router; nil where there was or is
+	// none. They may hold secrets, and must not be changed.
 	Before, After any
 	// Origin says where the object is declared, or was until it was removed.
 	Origin dynamic.Origin

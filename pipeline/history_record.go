@@ -84,7 +84,8 @@ func (g *Generation) judge(worse, recovered []dynamic.Verdict) {
 	g.Recovered = g.bounded(g.Recovered, recovered)
 }
 
-// bounded returns a new list of the known verdicts and the further ones, as far as there is room, and counts the others.
+// bounded returns a new list of the known verdicts and the further ones, as far as there is room, and counts the
+// others.
 func (g *Generation) bounded(known, further []dynamic.Verdict) []dynamic.Verdict {
 	fits := min(len(further), MaxChanges-len(known))
 	g.MoreVerdicts += len(further) - fits

@@ -54,7 +54,8 @@ func TestGenerationsSayWhatChanged(t *testing.T) {
 				},
 			},
 			{
-				Number: 2, Activated: r.begin.Add(time.Second), Added: 1, Changed: 1, Removed: 1, Lags: map[string]time.Duration{"file": 0},
+				Number: 2, Activated: r.begin.Add(time.Second), Added: 1, Changed: 1, Removed: 1,
+				Lags: map[string]time.Duration{"file": 0},
 				Changes: []Change{
 					{Ref: ref("a@file"), Kind: ObjectRemoved, Before: one, Origin: at(1)},
 					{Ref: ref("b@file"), Kind: ObjectChanged, Before: one, After: two, Origin: at(2)},
@@ -123,13 +124,15 @@ func TestGenerationsTellVerdicts(t *testing.T) {
 		}
 		// A provider that merely says something else of an object that serves on makes no generation of its own.
 		again := declared(1, oneRouter{name: "a", rule: "1"})
-		again.Verdicts = []dynamic.Verdict{{Ref: dynamic.Ref{Kind: dynamic.KindSource}, Status: dynamic.Quarantined, Reason: "unreadable"}}
+		again.Verdicts = []dynamic.Verdict{{Ref: dynamic.Ref{Kind: dynamic.KindSource}, Status: dynamic.Quarantined,
+			Reason: "unreadable"}}
 		before := r.State()
 		r.send("file", again)
 		pass(time.Second)
 		generations = r.State().Generations
 		last = generations[len(generations)-1]
-		if len(last.Worse) != 1 || last.Worse[0].Reason != "unreadable" || len(last.Changes) != 0 && last.Number != before.Generation {
+		if len(last.Worse) != 1 || last.Worse[0].Reason != "unreadable" || len(last.Changes) != 0 &&
+			last.Number != before.Generation {
 			t.Errorf("after a fault of the source: %+v", last)
 		}
 		if n := len(before.Generations[len(before.Generations)-1].Worse); n != 0 {
@@ -203,8 +206,10 @@ func TestEveryKindIsFound(t *testing.T) {
 	}
 	all := newObjects(configuration)
 	for _, kind := range []dynamic.Kind{
-		dynamic.KindRouter, dynamic.KindService, dynamic.KindMiddleware, dynamic.KindServersTransport, dynamic.KindTLSOptions, dynamic.KindTLSStore,
-		dynamic.KindCertificate, dynamic.KindTCPRouter, dynamic.KindTCPService, dynamic.KindTCPMiddleware, dynamic.KindTCPServersTransport,
+		dynamic.KindRouter, dynamic.KindService, dynamic.KindMiddleware, dynamic.KindServersTransport, dynamic.KindTLSOptions,
+		dynamic.KindTLSStore,
+		dynamic.KindCertificate, dynamic.KindTCPRouter, dynamic.KindTCPService, dynamic.KindTCPMiddleware,
+		dynamic.KindTCPServersTransport,
 		dynamic.KindUDPRouter, dynamic.KindUDPService,
 	} {
 		if all.find(dynamic.Ref{Kind: kind, Name: "n"}) == nil || all.find(dynamic.Ref{Kind: kind, Name: "m"}) != nil {

@@ -160,7 +160,8 @@ func TestLoopWaitsForEndpointSets(t *testing.T) {
 		}
 		r.endpoints("cluster", "c/default/other:80")
 		if r.State().Generation != 0 || !slices.Equal(r.seen().applied, []string{"c/default/other:80"}) {
-			t.Fatalf("generation %d, applied %v: want other sets applied meanwhile, and no swap", r.State().Generation, r.seen().applied)
+			t.Fatalf("generation %d, applied %v: want other sets applied meanwhile, and no swap", r.State().Generation,
+				r.seen().applied)
 		}
 		r.endpoints("cluster", "c/default/web:80")
 		if r.State().Generation != 1 || !r.State().Ready {
@@ -215,7 +216,8 @@ func TestLoopNewerConfigurationSupersedes(t *testing.T) {
 		r.send("crd", first)
 		pass(600 * ms)
 		r.send("crd", second)
-		if last := r.seen().compiled[len(r.seen().compiled)-1]; !slices.Equal(last.changed, []string{"keep@crd", "r@crd", "s@crd"}) {
+		if last := r.seen().compiled[len(r.seen().compiled)-1]; !slices.Equal(last.changed, []string{"keep@crd", "r@crd",
+			"s@crd"}) {
 			t.Errorf("changed = %v, want everything since the active table", last.changed)
 		}
 		r.endpoints("crd", "l")
@@ -257,7 +259,9 @@ func TestLoopResolverWatches(t *testing.T) {
 		r.send("file", routers("a", "Host(`a`)"))
 		pass(time.Second)
 		want := [][]string{{"dns/a:80"}, {"dns/a:80", "dns/b:80"}, {"dns/b:80"}, {}}
-		if diff := cmp.Diff(want, r.seen().watched, cmp.Transformer("empty", func(keys []string) []string { return append([]string{}, keys...) })); diff != "" {
+		if diff := cmp.Diff(want, r.seen().watched, cmp.Transformer("empty", func(keys []string) []string {
+			return append([]string{}, keys...)
+		})); diff != "" {
 			t.Errorf("watched (-want +got):\n%s", diff)
 		}
 	})

@@ -234,7 +234,8 @@ func TestMergeDefaultTLS(t *testing.T) {
 		}}
 	}
 	m := newMerger([]string{"Docker", "file"})
-	configurations := map[string]*dynamic.Configuration{"file": declare("file"), "docker": declare("docker"), "zoo": declare("zoo")}
+	configurations := map[string]*dynamic.Configuration{"file": declare("file"), "docker": declare("docker"),
+		"zoo": declare("zoo")}
 	merged, _ := m.merge(configurations, []string{"docker", "file", "zoo"})
 	if got := merged.TLS.Options.Get("default").MinVersion; got != "docker" {
 		t.Errorf("the default options are those of %s, want docker by precedence", got)
@@ -277,7 +278,8 @@ func TestMergeVerdictOnDefaultTLS(t *testing.T) {
 		}
 	}
 	m := newMerger([]string{"a", "b"})
-	merged, changed := m.merge(map[string]*dynamic.Configuration{"a": declare("bad a"), "b": declare("bad b")}, []string{"a", "b"})
+	merged, changed := m.merge(map[string]*dynamic.Configuration{"a": declare("bad a"), "b": declare("bad b")},
+		[]string{"a", "b"})
 	if merged.Verdicts[0].Ref != ref || merged.Verdicts[0].Reason != "bad a" {
 		t.Errorf("first verdict = %v, want that of the elected options under the name default", merged.Verdicts[0])
 	}
@@ -309,7 +311,8 @@ func TestMergeCertificates(t *testing.T) {
 	if diff := cmp.Diff([]string{"x.pem@b bx", "x.pem@a x", "certificates[1]@a inline"}, got(first)); diff != "" {
 		t.Errorf("certificates (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"certificate certificates[1]@b: it declares nothing"}, lines(first.Verdicts)); diff != "" {
+	if diff := cmp.Diff([]string{"certificate certificates[1]@b: it declares nothing"},
+		lines(first.Verdicts)); diff != "" {
 		t.Errorf("verdicts (-want +got):\n%s", diff)
 	}
 
@@ -329,10 +332,12 @@ func TestMergeCertificates(t *testing.T) {
 
 	configurations["b"] = declare(certificate("y.pem", "y"), certificate("x.pem", "bx"))
 	fourth, changed := m.merge(configurations, []string{"b"})
-	if diff := cmp.Diff([]string{`certificate "certificates[1]@b"`, `certificate "x.pem@b"`, `certificate "y.pem@b"`}, names(changed)); diff != "" {
+	if diff := cmp.Diff([]string{`certificate "certificates[1]@b"`, `certificate "x.pem@b"`, `certificate "y.pem@b"`},
+		names(changed)); diff != "" {
 		t.Errorf("changed after a new first certificate (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"y.pem@b y", "x.pem@b bx", "x.pem@a other", "certificates[1]@a inline"}, got(fourth)); diff != "" {
+	if diff := cmp.Diff([]string{"y.pem@b y", "x.pem@b bx", "x.pem@a other", "certificates[1]@a inline"},
+		got(fourth)); diff != "" {
 		t.Errorf("certificates (-want +got):\n%s", diff)
 	}
 }

@@ -66,7 +66,8 @@ func TestVerdictsFollowTheVersionOfTheirObject(t *testing.T) {
 		if published := len(r.seen().published); published != 1 {
 			t.Errorf("told %d times, want once", published)
 		}
-		if state := r.State(); state.Verdicts[0].Origin.Resource != second || state.Included["crd"] != latest || !state.Settled {
+		if state := r.State(); state.Verdicts[0].Origin.Resource != second || state.Included["crd"] != latest ||
+			!state.Settled {
 			t.Errorf("the state is settled: %t, and shows %v", state.Settled, state.Verdicts[0].Origin.Resource)
 		}
 		r.send("crd", lacking("r", &dynamic.Resource{UID: "2", Generation: 1}))
@@ -103,7 +104,8 @@ func TestSortedVerdictsPutWhatIsCertainFirstAndDropRepetitions(t *testing.T) {
 		}
 	}
 	got := sortedVerdicts([]dynamic.Verdict{
-		verdict("a", true, "1"), verdict("b", false, "2"), verdict("b", false, "1"), verdict("b", false, "2"), verdict("a", true, "1"),
+		verdict("a", true, "1"), verdict("b", false, "2"), verdict("b", false, "1"), verdict("b", false, "2"),
+		verdict("a", true, "1"),
 	})
 	want := []dynamic.Verdict{verdict("b", false, "1"), verdict("b", false, "2"), verdict("a", true, "1")}
 	if diff := cmp.Diff(want, got); diff != "" {

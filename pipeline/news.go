@@ -4,14 +4,15 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// Difference returns what has become known between the Verdicts of two States: every verdict of each object whose verdicts are new or
-// have changed, and an accepting one for each object that has none any more. Both lists are new, and in order of kind and name.
+// Difference returns what has become known between the Verdicts of two States: every verdict of each object whose
+// verdicts are new or have changed, and an accepting one for each object that has none any more. Both lists are new,
+// and in order of kind and name.
 func Difference(before, after []dynamic.Verdict) (worse, recovered []dynamic.Verdict) {
 	return difference(before, after)
 }
 
-// SameProviders tells whether every provider stands as it does in the other State. When it last said something, and since when it
-// stands so, does not count.
+// SameProviders tells whether every provider stands as it does in the other State. When it last said something, and
+// since when it stands so, does not count.
 func (s *State) SameProviders(other *State) bool {
 	if len(s.Providers) != len(other.Providers) {
 		return false

@@ -6,8 +6,8 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// origins finds where objects were declared, in the configurations that were merged. Only the few objects with a verdict are
-// ever looked up, so nothing is copied.
+// origins finds where objects were declared, in the configurations that were merged. Only the few objects with a
+// verdict are ever looked up, so nothing is copied.
 type origins struct {
 	configurations map[string]*dynamic.Configuration
 	// elected names the providers of the objects that belong to no provider.

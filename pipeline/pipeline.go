@@ -44,8 +44,8 @@ type Endpoints interface {
 	Known(key string) bool
 	// Flush publishes the snapshots that are due and returns when to call it again; zero means that nothing is held back.
 	Flush(now time.Time) (next time.Time)
-	// Changed returns a channel that holds a value when Flush has something to do that no set brought: an endpoint failed or
-	// recovered. It may be nil.
+	// Changed returns a channel that holds a value when Flush has something to do that no set brought: an endpoint failed
+	// or recovered. It may be nil.
 	Changed() <-chan struct{}
 }
 

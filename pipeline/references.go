@@ -54,8 +54,8 @@ func move(key string, contrary, noted map[string]struct{}) {
 	noted[key] = struct{}{}
 }
 
-// activated notes that the latest table is the active one. Its stale routes, if it has any, may use what the tables before
-// it referred to.
+// activated notes that the latest table is the active one. Its stale routes, if it has any, may use what the tables
+// before it referred to.
 func (r *references) activated(staleRoutes bool) {
 	if !staleRoutes && len(r.stale) > 0 {
 		clear(r.stale)

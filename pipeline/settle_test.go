@@ -71,7 +71,8 @@ func TestQuietWindowEnds(t *testing.T) {
 
 		// Recovery is told at once.
 		r.send("crd", routers("r", "Host(`a`)", "other", "Host(`b`)"))
-		if len(r.seen().published) != 2 || r.seen().published[1][0] != (dynamic.Verdict{Ref: routerRef("r@crd"), Status: dynamic.Accepted}) {
+		if len(r.seen().published) != 2 || r.seen().published[1][0] != (dynamic.Verdict{Ref: routerRef("r@crd"),
+			Status: dynamic.Accepted}) {
 			t.Errorf("published %v, want an accepting verdict at once", r.seen().published)
 		}
 		if len(r.State().Verdicts) != 0 {
@@ -80,8 +81,8 @@ func TestQuietWindowEnds(t *testing.T) {
 	})
 }
 
-// A router that is known to be broken is mended by a table that still waits when it breaks again. Nothing is new then, but
-// the table has a stale route, which must not serve for ever.
+// A router that is known to be broken is mended by a table that still waits when it breaks again. Nothing is new then,
+// but the table has a stale route, which must not serve for ever.
 func TestQuietWindowOfAStaleRouteEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, "crd")
@@ -111,7 +112,8 @@ func TestQuietWindowAtStart(t *testing.T) {
 		r.run(t)
 		r.send("crd", broken("r"))
 		if len(r.seen().served) != 1 || len(r.seen().published) != 0 {
-			t.Fatalf("served %d, published %v; want the table at once and the alarm later", len(r.seen().served), r.seen().published)
+			t.Fatalf("served %d, published %v; want the table at once and the alarm later", len(r.seen().served),
+				r.seen().published)
 		}
 		pass(500 * ms)
 		if len(r.seen().published) != 1 {
@@ -187,13 +189,15 @@ func TestDifference(t *testing.T) {
 	verdict := func(name, reason string) dynamic.Verdict {
 		return dynamic.Verdict{Ref: routerRef(name), Status: dynamic.Quarantined, Reason: reason}
 	}
-	before := sortedVerdicts([]dynamic.Verdict{verdict("gone", "x"), verdict("same", "x"), verdict("two", "x"), verdict("two", "y")})
+	before := sortedVerdicts([]dynamic.Verdict{verdict("gone", "x"), verdict("same", "x"), verdict("two", "x"),
+		verdict("two", "y")})
 	after := sortedVerdicts([]dynamic.Verdict{
 		verdict("two", "x"), verdict("two", "z"), verdict("same", "x"), verdict("same", "x"), verdict("new", "x"),
 		{Ref: routerRef("fine"), Status: dynamic.Accepted},
 	})
 	worse, recovered := difference(before, after)
-	if diff := cmp.Diff([]dynamic.Verdict{verdict("new", "x"), verdict("two", "x"), verdict("two", "z")}, worse); diff != "" {
+	if diff := cmp.Diff([]dynamic.Verdict{verdict("new", "x"), verdict("two", "x"), verdict("two", "z")},
+		worse); diff != "" {
 		t.Errorf("worse (-want +got):\n%s", diff)
 	}
 	if diff := cmp.Diff([]dynamic.Verdict{{Ref: routerRef("gone"), Status: dynamic.Accepted}}, recovered); diff != "" {

@@ -31,8 +31,8 @@ type State struct {
 	Settled bool
 	// Generations holds the last MaxGenerations generations, the oldest first; it must not be changed.
 	Generations []Generation
-	// News is closed when there is a State with a new generation, other verdicts, another readiness, or a provider that stands
-	// otherwise. A State that follows another without any of that shares its channel.
+	// News is closed when there is a State with a new generation, other verdicts, another readiness, or a provider that
+	// stands otherwise. A State that follows another without any of that shares its channel.
 	News <-chan struct{}
 }
 

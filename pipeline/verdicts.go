@@ -56,8 +56,8 @@ func compareResources(a, b *dynamic.Resource) int {
 	)
 }
 
-// sameNews tells whether a sink that has heard one verdict need not hear the other: a further version of the same object
-// with the same fault is no news, another object of the same name is.
+// sameNews tells whether a sink that has heard one verdict need not hear the other: a further version of the same
+// object with the same fault is no news, another object of the same name is.
 func sameNews(a, b dynamic.Verdict) bool {
 	none := &dynamic.Resource{}
 	same := cmp.Or(a.Origin.Resource, none).UID == cmp.Or(b.Origin.Resource, none).UID

@@ -104,8 +104,8 @@ func NewHub(entries []Entry, logger telemetry.Logger, options ...Option) *Hub {
 }
 
 // Run runs every provider on its own goroutine until ctx ends and all of them have returned; it may be called once. A
-// provider that has not returned 5 seconds after the end of ctx is logged and left running. Run returns an error at once
-// if two entries have the same name, or a name is empty or contains @.
+// provider that has not returned 5 seconds after the end of ctx is logged and left running. Run returns an error at
+// once if two entries have the same name, or a name is empty or contains @.
 func (h *Hub) Run(ctx context.Context) error {
 	seen := map[string]bool{}
 	for _, entry := range h.entries {

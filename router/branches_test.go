@@ -26,7 +26,9 @@ func failoverOf(main, fallback string, status ...string) *dynamic.Service {
 }
 
 func hashedOf(names ...string) *dynamic.Service {
-	return &dynamic.Service{HighestRandomWeight: &dynamic.HighestRandomWeight{Services: weightedOf(names...).Weighted.Services}}
+	return &dynamic.Service{HighestRandomWeight: &dynamic.HighestRandomWeight{
+		Services: weightedOf(names...).Weighted.Services,
+	}}
 }
 
 func mirroringOf(main string, percent int, mirrors ...string) *dynamic.Service {
@@ -56,16 +58,19 @@ func TestFaultsOfServicesOfServicesNameTheirPlace(t *testing.T) {
 		"missing fallback":  {failoverOf("a@internal", "ghost"), `service "ghost@file" does not exist`},
 		"missing mirrored":  {mirroringOf("ghost", 1), `service "ghost@file" does not exist`},
 		"missing mirror":    {mirroringOf("a@internal", 1, "ghost"), `service "ghost@file" does not exist`},
-		"percent above 100": {mirroringOf("a@internal", 101, "b@internal"), "mirroring.mirrors[0]: percent 101 is not from 0 to 100"},
-		"percent below 0":   {mirroringOf("a@internal", -1, "b@internal"), "mirroring.mirrors[0]: percent -1 is not from 0 to 100"},
-		"status":            {failoverOf("a@internal", "b@internal", "500-499"), `failover.errors.status "500-499"`},
-		"circle":            {failoverOf("a@internal", "bad"), "refers to itself: bad@file -> bad@file"},
+		"percent above 100": {mirroringOf("a@internal", 101, "b@internal"),
+			"mirroring.mirrors[0]: percent 101 is not from 0 to 100"},
+		"percent below 0": {mirroringOf("a@internal", -1, "b@internal"),
+			"mirroring.mirrors[0]: percent -1 is not from 0 to 100"},
+		"status": {failoverOf("a@internal", "b@internal", "500-499"), `failover.errors.status "500-499"`},
+		"circle": {failoverOf("a@internal", "bad"), "refers to itself: bad@file -> bad@file"},
 		"negative weight": {&dynamic.Service{Weighted: &dynamic.WeightedRoundRobin{Services: []dynamic.WeightedService{
 			{Name: "a@internal", Weight: &negative},
 		}}}, "weighted.services[0]: weight -1 is negative"},
-		"negative hrw weight": {&dynamic.Service{HighestRandomWeight: &dynamic.HighestRandomWeight{Services: []dynamic.WeightedService{
-			{Name: "a@internal", Weight: &negative},
-		}}}, "highestRandomWeight.services[0]: weight -1 is negative"},
+		"negative hrw weight": {&dynamic.Service{HighestRandomWeight: &dynamic.HighestRandomWeight{
+			Services: []dynamic.WeightedService{
+				{Name: "a@internal", Weight: &negative},
+			}}}, "highestRandomWeight.services[0]: weight -1 is negative"},
 		"cookie": {&dynamic.Service{Weighted: &dynamic.WeightedRoundRobin{
 			Services: []dynamic.WeightedService{{Name: "a@internal"}},
 			Sticky:   &dynamic.Sticky{Cookie: &dynamic.Cookie{SameSite: "sometimes"}},
@@ -145,7 +150,8 @@ func TestHealthGoesUpFromPools(t *testing.T) {
 		t.Errorf("explained: %+v, %v; want a failover that is up over a main service that is not", explained.Service, err)
 	}
 	registry := b.compiler.options.Registry
-	registry.Apply(dynamic.EndpointSet{Key: "kubernetes/default/web:80", Version: 1, Endpoints: []dynamic.Endpoint{{Address: address}}})
+	registry.Apply(dynamic.EndpointSet{Key: "kubernetes/default/web:80", Version: 1,
+		Endpoints: []dynamic.Endpoint{{Address: address}}})
 	for next := registry.Flush(time.Now()); !next.IsZero(); next = registry.Flush(next) {
 	}
 	b.wantService("http://x.test/f", "pod")
@@ -215,8 +221,10 @@ func TestAStickyWeightedServiceKeepsItsClients(t *testing.T) {
 		}
 	}
 	recorder := httptest.NewRecorder()
-	b.target.Handler("web").ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://x.test/", http.NoBody))
-	if got, want := recorder.Header().Get("Set-Cookie"), cookie.Set(sticky.ID(recorder.Header().Get("X-Service"))); got != want {
+	b.target.Handler("web").ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet,
+		"http://x.test/", http.NoBody))
+	want := cookie.Set(sticky.ID(recorder.Header().Get("X-Service")))
+	if got := recorder.Header().Get("Set-Cookie"); got != want {
 		t.Errorf("Set-Cookie %q, want %q", got, want)
 	}
 }
@@ -256,11 +264,13 @@ func TestCookiesOfOneNameAreReported(t *testing.T) {
 			b.router("r@file", "Path(`/`)", "outermost")
 			b.all()
 			if row.outermost.Name == "outer" {
-				b.wantVerdict(ref(dynamic.KindService, "outermost@file"), dynamic.Degraded, `"outer" is that of a service below it too`)
+				b.wantVerdict(ref(dynamic.KindService, "outermost@file"), dynamic.Degraded,
+					`"outer" is that of a service below it too`)
 				return
 			}
 			if row.warned {
-				b.wantVerdict(ref(dynamic.KindService, "w@file"), dynamic.Degraded, `weighted.sticky.cookie.name "session" is that of a service below it too`)
+				b.wantVerdict(ref(dynamic.KindService, "w@file"), dynamic.Degraded,
+					`weighted.sticky.cookie.name "session" is that of a service below it too`)
 			} else if len(b.compiled.Verdicts) > 0 {
 				t.Errorf("verdicts %v", b.compiled.Verdicts)
 			}
@@ -284,7 +294,8 @@ func TestExplainListsTheBranchesOfEveryKind(t *testing.T) {
 		return ServiceStanding{Name: name, Kind: "internal", Up: true, Role: role, Weight: weight, Percent: percent}
 	}
 	want := ServiceStanding{Name: "w@file", Kind: "weighted", Up: true, Services: []ServiceStanding{
-		{Name: "h@file", Kind: "highestRandomWeight", Up: true, Weight: 1, Services: []ServiceStanding{internal("a@internal", "", 1, 0)}},
+		{Name: "h@file", Kind: "highestRandomWeight", Up: true, Weight: 1, Services: []ServiceStanding{internal("a@internal",
+			"", 1, 0)}},
 		{Name: "f@file", Kind: "failover", Up: true, Weight: 1, Services: []ServiceStanding{
 			internal("a@internal", "main", 0, 0), internal("b@internal", "fallback", 0, 0),
 		}},
@@ -339,7 +350,8 @@ func TestAFailoverTurnsByTheStatusOfAPool(t *testing.T) {
 	b.router("f@file", "Path(`/f`)", "f")
 	b.router("g@file", "Path(`/g`)", "g")
 	b.all()
-	for code, want := range map[int]string{200: "200 broken", 404: "404 broken", 500: "200 b", 502: "502 broken", 503: "200 b"} {
+	for code, want := range map[int]string{200: "200 broken", 404: "404 broken", 500: "200 b", 502: "502 broken",
+		503: "200 b"} {
 		status.Store(int64(code))
 		got, service, _ := b.get("http://x.test/f")
 		if text := fmt.Sprint(got, " ", service); text != want {

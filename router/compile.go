@@ -36,8 +36,8 @@ type Options struct {
 	Mirrors *service.Mirrors
 	// Meter counts requests by router and service; nil counts none.
 	Meter Meter
-	// Watched is what anybody wants to know of requests at all; Internals is what anybody wants to know of requests to Sluice's own services
-	// (addInternals).
+	// Watched is what anybody wants to know of requests at all; Internals is what anybody wants to know of requests to
+	// Sluice's own services (addInternals).
 	Watched, Internals telemetry.Observe
 	// RequireAuth closes routers to the API that nothing guards (api.requireAuth).
 	RequireAuth bool
@@ -61,7 +61,8 @@ type EntryPoint struct {
 	Observe telemetry.Observe
 	// Loopback says that the entrypoint listens on a loopback address alone.
 	Loopback bool
-	// AnyForwarded says that it believes X-Forwarded-For whoever sends it, AnyPeer that it believes the PROXY protocol whoever speaks it.
+	// AnyForwarded says that it believes X-Forwarded-For whoever sends it, AnyPeer that it believes the PROXY protocol
+	// whoever speaks it.
 	AnyForwarded, AnyPeer bool
 }
 
@@ -91,8 +92,8 @@ type Compiled struct {
 	// Verdicts holds the verdicts of all objects that are not accepted as declared: the whole state, not a difference.
 	Verdicts []dynamic.Verdict
 	// AddedEndpointSets and RemovedEndpointSets hold the keys of the endpoint sets, also dns/name:port, that services name
-	// since this compilation, or do not name any more. They are in no order, and relative to the compilation before, activated
-	// or not; the first compilation adds all.
+	// since this compilation, or do not name any more. They are in no order, and relative to the compilation before,
+	// activated or not; the first compilation adds all.
 	AddedEndpointSets, RemovedEndpointSets []string
 	// StaleRoutes lists the routers that keep their last good handler although a reference is missing. They need another
 	// compilation, with Input.Final, when the settle window is over.
@@ -173,8 +174,8 @@ func NewCompiler(options Options, target *Switch) *Compiler {
 	}
 }
 
-// Compile builds what the changes reach and returns the next table, not yet serving. It starts nothing: no connection, no
-// check of an endpoint, no watch over a file. It reads the files that the configuration names.
+// Compile builds what the changes reach and returns the next table, not yet serving. It starts nothing: no connection,
+// no check of an endpoint, no watch over a file. It reads the files that the configuration names.
 func (c *Compiler) Compile(input Input) Compiled {
 	c.source = newSource(input.Configuration)
 	dirty := c.graph.affected(slices.Concat(input.Changed, c.waiting, c.tls.claim(c.source, input.Changed)))
@@ -275,8 +276,8 @@ func (c *Compiler) resolve(ref dynamic.Ref) {
 	}
 }
 
-// Middlewares yields the middlewares of the table that serves that count or have state, by name. It may be called from any
-// goroutine.
+// Middlewares yields the middlewares of the table that serves that count or have state, by name. It may be called from
+// any goroutine.
 func (c *Compiler) Middlewares() iter.Seq[MiddlewareStanding] { return c.instances.all() }
 
 // usesPool tells whether a service that exists needs a pool.

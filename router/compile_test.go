@@ -131,7 +131,8 @@ func (b *bench) middleware(name string, declared *dynamic.Middleware) {
 func (b *bench) get(target string) (int, string, string) {
 	b.t.Helper()
 	recorder := httptest.NewRecorder()
-	b.target.Handler("web").ServeHTTP(recorder, httptest.NewRequestWithContext(b.t.Context(), http.MethodGet, target, http.NoBody))
+	b.target.Handler("web").ServeHTTP(recorder, httptest.NewRequestWithContext(b.t.Context(), http.MethodGet, target,
+		http.NoBody))
 	return recorder.Code, recorder.Header().Get("X-Service"), recorder.Body.String()
 }
 

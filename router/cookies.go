@@ -8,7 +8,8 @@ import (
 	"github.com/sluiceproxy/sluice/loadbalancer/sticky"
 )
 
-// cookieKey is what browsers tell cookies apart by (RFC 6265 section 5.3): of two with the same key they keep the later one.
+// cookieKey is what browsers tell cookies apart by (RFC 6265 section 5.3): of two with the same key they keep the later
+// one.
 type cookieKey struct{ name, domain, path string }
 
 func keyOf(cookie *sticky.Cookie, config *dynamic.Cookie) cookieKey {
@@ -28,12 +29,13 @@ func (n *serviceNode) addCookies(keys []cookieKey) {
 	}
 }
 
-// stick notes the service's own cookie, and warns where one below it has the same key: a browser would keep that one alone,
-// and come back without any that this service knows.
+// stick notes the service's own cookie, and warns where one below it has the same key: a browser would keep that one
+// alone, and come back without any that this service knows.
 func (n *serviceNode) stick(own cookieKey) {
 	if slices.Contains(n.cookies, own) {
 		n.warnings = append(n.warnings, fmt.Sprintf(
-			"weighted.sticky.cookie.name %q is that of a service below it too, so that clients keep neither: give each its own", own.name,
+			"weighted.sticky.cookie.name %q is that of a service below it too, so that clients keep neither: give each its own",
+			own.name,
 		))
 	}
 	n.addCookies([]cookieKey{own})

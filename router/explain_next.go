@@ -58,7 +58,8 @@ func nearest(routes []*index.Route[*Route], view *rule.Request, seen map[string]
 	return found
 }
 
-// distance says how far a rule is from holding: a wrong host counts most, less when it is only misspelt, then a wrong path.
+// distance says how far a rule is from holding: a wrong host counts most, less when it is only misspelt, then a wrong
+// path.
 func distance(parsed *rule.Rule, view *rule.Request) int {
 	const otherHost, misspeltHost, otherPath, otherElse = 8, 1, 2, 1
 	_, steps := parsed.Explain(view)

@@ -7,12 +7,13 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// The host's options ask for client certificates and cannot be used. A router whose rule names no host takes the options
-// of the host that is asked for, so it must not answer for that host under the default ones.
+// The host's options ask for client certificates and cannot be used. A router whose rule names no host takes the
+// options of the host that is asked for, so it must not answer for that host under the default ones.
 func TestAHostWhoseTLSOptionsCannotBeUsedIsServedByNobody(t *testing.T) {
 	b := newBench(t)
 	b.config.TLS.Options = b.config.TLS.Options.With("mutual@file", &dynamic.TLSOptions{
-		ClientAuth: dynamic.ClientAuth{ClientAuthType: "RequireAndVerifyClientCert", CAFiles: []string{"/does/not/exist.pem"}},
+		ClientAuth: dynamic.ClientAuth{ClientAuthType: "RequireAndVerifyClientCert",
+			CAFiles: []string{"/does/not/exist.pem"}},
 	})
 	b.secure("named@file", "Host(`secret.test`) && PathPrefix(`/admin`)", "a@internal", "mutual")
 	b.secure("wild@file", "Host(`*.wild.test`) && PathPrefix(`/admin`)", "a@internal", "mutual")

@@ -36,7 +36,8 @@ func (e EntryPoint) trustLevel() guard.TrustLevels {
 
 // access is what a middleware, a chain of them or a service does for who gets to see the configuration.
 type access struct {
-	// guards are the trust levels at which it decides who gets in, shows those at which it shows the configuration to clients.
+	// guards are the trust levels at which it decides who gets in, shows those at which it shows the configuration to
+	// clients.
 	guards, shows guard.TrustLevels
 	// gaps say what looks like a guard and is none.
 	gaps []guard.Gap
@@ -50,7 +51,8 @@ func (a access) before(next access) access {
 	return access{guards: a.guards | next.guards, shows: a.shows | next.shows&^a.guards, gaps: both(a.gaps, next.gaps)}
 }
 
-// beside returns what a shows and guards, and that another that can be asked in its place may show the configuration too.
+// beside returns what a shows and guards, and that another that can be asked in its place may show the configuration
+// too.
 func (a access) beside(other access) access {
 	return access{guards: a.guards, shows: a.shows | other.shows, gaps: both(a.gaps, other.gaps)}
 }
@@ -69,7 +71,8 @@ func both(some, others []guard.Gap) []guard.Gap {
 }
 
 // guard warns of a route that shows the configuration to whoever asks, and refuses it where api.requireAuth says so.
-func (c *Compiler) guard(route *Route, around *middlewareNode, service *serviceNode, entrypoint EntryPoint, node *routerNode) error {
+func (c *Compiler) guard(route *Route, around *middlewareNode, service *serviceNode, entrypoint EntryPoint,
+	node *routerNode) error {
 	if service == nil || entrypoint.Loopback {
 		return nil
 	}
@@ -85,8 +88,10 @@ func (c *Compiler) guard(route *Route, around *middlewareNode, service *serviceN
 	if c.options.RequireAuth {
 		return fmt.Errorf("%w%s", errUnguarded, why)
 	}
-	node.warn(dynamic.CodeUnguarded, fmt.Sprintf("anybody who reaches entrypoint %q sees the configuration%s: put basicAuth, digestAuth, forwardAuth, jwt, ipAllowList "+
-		"or client certificates before the API, or set api.requireAuth", entrypoint.Name, why))
+	node.warn(dynamic.CodeUnguarded,
+		fmt.Sprintf("anybody who reaches entrypoint %q sees the configuration%s: put basicAuth, digestAuth, forwardAuth, "+
+			"jwt, ipAllowList "+
+			"or client certificates before the API, or set api.requireAuth", entrypoint.Name, why))
 	return nil
 }
 
@@ -126,7 +131,8 @@ func (c *Compiler) guarding(name string, definition *dynamic.Middleware, step mi
 	return access{guards: declared.Guards, gaps: declared.Gaps}
 }
 
-// asksItself reports whether a URL leads to an entrypoint by a loopback address. What answers there may be anything, such as ping.
+// asksItself reports whether a URL leads to an entrypoint by a loopback address. What answers there may be anything,
+// such as ping.
 func (c *Compiler) asksItself(address string) bool {
 	asked, err := url.Parse(address)
 	if err != nil {

@@ -22,7 +22,8 @@ func writeAuthority(t *testing.T) string {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign,
+		SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true,
+		KeyUsage: x509.KeyUsageCertSign,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, public, private)
 	if err != nil {
@@ -35,8 +36,8 @@ func writeAuthority(t *testing.T) string {
 	return path
 }
 
-// Client certificates guard the API of a host for which every connection needs one. Without a host in the rule, connections that were
-// accepted for other hosts reach the router too.
+// Client certificates guard the API of a host for which every connection needs one. Without a host in the rule,
+// connections that were accepted for other hosts reach the router too.
 func TestClientCertificatesGuardTheAPIOfAHost(t *testing.T) {
 	authority := writeAuthority(t)
 	for _, test := range []struct {

@@ -16,7 +16,8 @@ func apiBench(t *testing.T) *bench {
 	return b
 }
 
-// showOnError declares a middleware e that lets the API answer in the place of everything, and has the router answer something else.
+// showOnError declares a middleware e that lets the API answer in the place of everything, and has the router answer
+// something else.
 func showOnError(b *bench) {
 	b.middleware("e@file", &dynamic.Middleware{
 		Errors: &dynamic.ErrorPage{Status: []string{"200-599"}, Service: "api@internal", Query: "/api/rawdata"},
@@ -128,7 +129,8 @@ func TestUnguardedAPI(t *testing.T) {
 			if warned == test.guarded {
 				t.Errorf("%s, required %v: verdicts %v", test.name, required, b.compiled.Verdicts)
 			}
-			if closed := status == http.StatusForbidden; closed != (required && !test.guarded) && !strings.Contains(test.name, "allow list") {
+			if closed := status == http.StatusForbidden; closed != (required && !test.guarded) && !strings.Contains(test.name,
+				"allow list") {
 				t.Errorf("%s, required %v: status %d", test.name, required, status)
 			}
 			if !required && !test.guarded {

@@ -22,7 +22,8 @@ func TestRulesAsTreesNeedNoQuoting(t *testing.T) {
 					Service: "a@internal",
 					Match: &dynamic.Match{All: []dynamic.Match{
 						{Name: "Path", Args: []string{"/p"}},
-						{Any: []dynamic.Match{{Name: "Header", Args: []string{"X-A", value}}, {Name: "Query", Args: []string{"q", value}}}},
+						{Any: []dynamic.Match{{Name: "Header", Args: []string{"X-A", value}},
+							{Name: "Query", Args: []string{"q", value}}}},
 						{Not: &dynamic.Match{Name: "Header", Args: []string{"X-B", value}}},
 					}},
 				},
@@ -33,7 +34,8 @@ func TestRulesAsTreesNeedNoQuoting(t *testing.T) {
 			}
 			check := func(query string, header http.Header, want string) {
 				t.Helper()
-				request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://x.test/p?q="+url.QueryEscape(query), http.NoBody)
+				request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://x.test/p?q="+url.QueryEscape(query),
+					http.NoBody)
 				request.Header = header
 				if got := answering(target, request); got != want {
 					t.Errorf("q=%q and %v are answered by %s, want %s", query, header, got, want)
@@ -46,7 +48,8 @@ func TestRulesAsTreesNeedNoQuoting(t *testing.T) {
 			check(value, http.Header{"X-B": {value}}, "b")
 
 			listed := target.Table().Routes()[0]
-			if parsed, err := rule.Parse(listed.Rule); err != nil || parsed.Length() != listed.Priority || listed.Name != "tree@file" {
+			if parsed, err := rule.Parse(listed.Rule); err != nil || parsed.Length() != listed.Priority ||
+				listed.Name != "tree@file" {
 				t.Errorf("the list begins with %+v, of which the rule has the error %v", listed, err)
 			}
 			answer, err := target.Table().Explain(router.Question{
@@ -68,19 +71,22 @@ func TestRulesAsTreesAreChecked(t *testing.T) {
 		reason string
 	}{
 		{"text and tree", dynamic.Router{Rule: "Path(`/p`)", Match: path}, "the rule is given twice, as text and as a tree"},
-		{"an empty argument", dynamic.Router{Match: &dynamic.Match{Name: "PathPrefix", Args: []string{""}}}, "rule: PathPrefix: the argument is empty"},
+		{"an empty argument", dynamic.Router{Match: &dynamic.Match{Name: "PathPrefix", Args: []string{""}}},
+			"rule: PathPrefix: the argument is empty"},
 		{
 			"an empty tree",
 			dynamic.Router{Match: &dynamic.Match{}},
 			"rule: a part of the rule is not exactly one of a matcher, All, Any and Not",
 		},
-		{"the v2 language", dynamic.Router{RuleSyntax: "v2", Match: path}, "ruleSyntax v2 is not supported; write the rule in v3"},
+		{"the v2 language", dynamic.Router{RuleSyntax: "v2", Match: path},
+			"ruleSyntax v2 is not supported; write the rule in v3"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			test.router.Service = "a@internal"
 			target, verdicts := newRouters(t, map[string]*dynamic.Router{"r@file": &test.router})
-			if len(verdicts) != 1 || verdicts[0].Status != dynamic.Quarantined || verdicts[0].ReasonCode() != dynamic.CodeInvalidRule ||
+			if len(verdicts) != 1 || verdicts[0].Status != dynamic.Quarantined ||
+				verdicts[0].ReasonCode() != dynamic.CodeInvalidRule ||
 				verdicts[0].Reason != test.reason {
 				t.Errorf("verdicts %+v, want %s", verdicts, test.reason)
 			}

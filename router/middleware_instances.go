@@ -127,13 +127,15 @@ func (m *middlewareInstances) publish() {
 	m.changedOwners = map[string]struct{}{}
 }
 
-// retire closes the middlewares that the table which serves does not use, and drops their instances: owners with a fault
-// would keep those of every definition that there has been.
+// retire closes the middlewares that the table which serves does not use, and drops their instances: owners with a
+// fault would keep those of every definition that there has been.
 func (m *middlewareInstances) retire() {
 	for _, entry := range m.replaced {
 		for owner := range entry.owners {
 			left := maps.Clone(m.owners[owner])
-			maps.DeleteFunc(left, func(key instanceKey, _ middleware.Middleware) bool { return key.middleware == entry.middleware })
+			maps.DeleteFunc(left, func(key instanceKey, _ middleware.Middleware) bool {
+				return key.middleware == entry.middleware
+			})
 			m.set(owner, left)
 		}
 		delete(m.origin, entry.middleware)
@@ -186,8 +188,8 @@ func (m *middlewareInstances) of(owner dynamic.Ref) *ownerInstances {
 	return &ownerInstances{all: m, owner: name, before: m.owners[name], after: instances{}}
 }
 
-// resolve returns the middlewares of one chain with the owner's instances in place of those that keep state. All chains of
-// an owner share them: places are counted from the inside, so that a router's own come out the same whatever its
+// resolve returns the middlewares of one chain with the owner's instances in place of those that keep state. All chains
+// of an owner share them: places are counted from the inside, so that a router's own come out the same whatever its
 // entrypoints put before them.
 func (o *ownerInstances) resolve(chain []middleware.Middleware) []middleware.Middleware {
 	if !slices.ContainsFunc(chain, hasState) {
@@ -240,7 +242,8 @@ type MiddlewareStanding struct {
 	Name string `json:"name"`
 	// Counts is what it has counted since its definition last changed, by what is counted.
 	Counts map[string]uint64 `json:"counts,omitempty"`
-	// Owners are the routers and services that it keeps state for. A state that several of them share is there once, without a name.
+	// Owners are the routers and services that it keeps state for. A state that several of them share is there once,
+	// without a name.
 	Owners []OwnerStanding `json:"owners,omitempty"`
 }
 

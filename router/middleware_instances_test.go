@@ -108,7 +108,8 @@ func TestARouterOnTwoEntrypointsHasOneState(t *testing.T) {
 	b.all()
 	b.wantStatus("http://x.test/", http.StatusOK)
 	recorder := httptest.NewRecorder()
-	b.target.Handler("websecure").ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://x.test/", http.NoBody))
+	b.target.Handler("websecure").ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet,
+		"http://x.test/", http.NoBody))
 	if recorder.Code != http.StatusTooManyRequests {
 		t.Errorf("the other entrypoint answers %d, want 429", recorder.Code)
 	}
@@ -124,7 +125,8 @@ func (keeper) Wrap(next http.Handler) http.Handler { return next }
 
 // TestOneStepThatKeepsAPartMakesTheWholeKeepIt puts one among others that keep nothing, in every place.
 func TestOneStepThatKeepsAPartMakesTheWholeKeepIt(t *testing.T) {
-	nothing, err := middleware.NewBuilder(middleware.Options{}).Build("m@file", &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/x"}}, nil, &middleware.Reads{})
+	nothing, err := middleware.NewBuilder(middleware.Options{}).Build("m@file",
+		&dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/x"}}, nil, &middleware.Reads{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,8 +146,8 @@ func TestOneStepThatKeepsAPartMakesTheWholeKeepIt(t *testing.T) {
 	}
 }
 
-// TestAMiddlewareThatIsListedTwiceHasTwoStates demands what Traefik does: a limit of an entrypoint and of a router by the same name
-// are two.
+// TestAMiddlewareThatIsListedTwiceHasTwoStates demands what Traefik does: a limit of an entrypoint and of a router by
+// the same name are two.
 func TestAMiddlewareThatIsListedTwiceHasTwoStates(t *testing.T) {
 	b := newBench(t)
 	b.middleware("one@file", &dynamic.Middleware{InFlightReq: &dynamic.InFlightReq{Amount: 1}})
@@ -155,7 +157,8 @@ func TestAMiddlewareThatIsListedTwiceHasTwoStates(t *testing.T) {
 	b.wantStatus("http://x.test/", http.StatusOK)
 }
 
-// TestOwnersWithAFaultKeepNoStateOfWhatIsGone changes a definition again and again, where a router and a service that list it can't be built.
+// TestOwnersWithAFaultKeepNoStateOfWhatIsGone changes a definition again and again, where a router and a service that
+// list it can't be built.
 func TestOwnersWithAFaultKeepNoStateOfWhatIsGone(t *testing.T) {
 	b := newBench(t)
 	b.compiler.options.EntryPoints[1].Middlewares = []string{"absent@file"}
@@ -218,7 +221,8 @@ func TestStepsAreClosedOnceNobodyUsesThem(t *testing.T) {
 	b.wantStatus("http://x.test/", http.StatusOK)
 	want(0, 0)
 	b.hourly("other@file", func(limit *dynamic.RateLimit) { limit.Burst = 2 })
-	b.compiler.Compile(Input{Configuration: b.config, Changed: []dynamic.Ref{ref(dynamic.KindMiddleware, "other@file")}, Final: true})
+	b.compiler.Compile(Input{Configuration: b.config, Changed: []dynamic.Ref{ref(dynamic.KindMiddleware, "other@file")},
+		Final: true})
 	want(0, 0) // What the compilation made does not serve.
 	b.apply(true)
 	b.wantStatus("http://x.test/", http.StatusServiceUnavailable)
@@ -280,7 +284,8 @@ func TestStateOfAService(t *testing.T) {
 	}
 }
 
-// TestErrorPagesFollowTheirService changes, drops and brings back the service that has the pages, and has it ask for itself.
+// TestErrorPagesFollowTheirService changes, drops and brings back the service that has the pages, and has it ask for
+// itself.
 func TestErrorPagesFollowTheirService(t *testing.T) {
 	b := newBench(t)
 	b.middleware("pages@file", &dynamic.Middleware{

@@ -18,14 +18,16 @@ type middlewareNode struct {
 	depth int
 	// lasting says that a service which one of them asks may keep a part of a request.
 	lasting bool
-	// access says whether they decide who gets in, and whether one of them answers with a service that shows the configuration.
+	// access says whether they decide who gets in, and whether one of them answers with a service that shows the
+	// configuration.
 	access access
 	// warnings are what a definition declares without effect.
 	warnings []string
 	err      error
 }
 
-// fleeting tells a step that nobody behind it keeps a part of a request, so that the step may have its own memory used again.
+// fleeting tells a step that nobody behind it keeps a part of a request, so that the step may have its own memory used
+// again.
 type fleeting struct{ http.Handler }
 
 // NoRetain says so.

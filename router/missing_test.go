@@ -7,8 +7,8 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// A provider that does not find what an object refers to refuses it with a verdict. Like a reference that compiling finds
-// missing, that may only be late.
+// A provider that does not find what an object refers to refuses it with a verdict. Like a reference that compiling
+// finds missing, that may only be late.
 func TestARefusalForSomethingMissingKeepsTheLastGoodRouteUntilSettled(t *testing.T) {
 	chain := &dynamic.Middleware{Chain: &dynamic.Chain{Middlewares: []string{"m"}}}
 	weighted := &dynamic.Service{Weighted: &dynamic.WeightedRoundRobin{Services: []dynamic.WeightedService{{Name: "s"}}}}
@@ -39,7 +39,8 @@ func TestARefusalForSomethingMissingKeepsTheLastGoodRouteUntilSettled(t *testing
 				t.Fatal(serving.err)
 			}
 
-			missing := dynamic.Verdict{Ref: test.refused, Status: dynamic.Quarantined, Reason: "Service shop/web does not exist", Missing: true}
+			missing := dynamic.Verdict{Ref: test.refused, Status: dynamic.Quarantined, Reason: "Service shop/web does not exist",
+				Missing: true}
 			b.config.Verdicts = []dynamic.Verdict{missing}
 			b.apply(false, test.refused)
 			if b.compiler.routers["r@file"] != serving || len(b.compiled.StaleRoutes) == 0 {

@@ -30,7 +30,8 @@ func TestAServiceMayNameAMiddlewareOfItsOwnName(t *testing.T) {
 	// The middleware is not named as changed, so that the service is the one to come to it first.
 	b.apply(true, ref(dynamic.KindRouter, "app@file"), ref(dynamic.KindService, "app@file"))
 	if code, _, path := b.get("http://x.test/q"); code != http.StatusOK || path != "/p/q" {
-		t.Errorf("a service behind a middleware of the same name: %d %q, want 200 /p/q; verdicts %v", code, path, b.compiled.Verdicts)
+		t.Errorf("a service behind a middleware of the same name: %d %q, want 200 /p/q; verdicts %v", code, path,
+			b.compiled.Verdicts)
 	}
 }
 

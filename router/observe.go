@@ -17,8 +17,8 @@ const (
 	verbosityDetailed = "detailed"
 )
 
-// observe decides what is recorded of the requests that a route answers: what the router says, or else its entrypoint, as far as anybody
-// watches.
+// observe decides what is recorded of the requests that a route answers: what the router says, or else its entrypoint,
+// as far as anybody watches.
 func (c *Compiler) observe(route *Route, definition *dynamic.Router, entrypoint EntryPoint, node *routerNode) {
 	seen := entrypoint.Observe
 	if own := definition.Observability; own != nil {
@@ -32,7 +32,9 @@ func (c *Compiler) observe(route *Route, definition *dynamic.Router, entrypoint 
 		case verbosityDetailed:
 			seen |= telemetry.ObserveDetail
 		default:
-			node.warn(dynamic.CodeIneffectiveOption, fmt.Sprintf("observability.traceVerbosity %q is neither minimal nor detailed, and has no effect", own.TraceVerbosity))
+			node.warn(dynamic.CodeIneffectiveOption,
+				fmt.Sprintf("observability.traceVerbosity %q is neither minimal nor detailed, and has no effect",
+					own.TraceVerbosity))
 		}
 	}
 	route.ingress = ingressOf(definition)
@@ -52,11 +54,13 @@ func (c *Compiler) observe(route *Route, definition *dynamic.Router, entrypoint 
 
 // ingressOf returns the Ingress that a router was made of, or nil.
 func ingressOf(definition *dynamic.Router) *telemetry.Ingress {
-	if definition.Observability == nil || definition.Observability.Metadata == nil || definition.Observability.Metadata.Ingress == nil {
+	if definition.Observability == nil || definition.Observability.Metadata == nil ||
+		definition.Observability.Metadata.Ingress == nil {
 		return nil
 	}
 	said := definition.Observability.Metadata.Ingress
-	return &telemetry.Ingress{Namespace: said.Namespace, Name: said.IngressName, Service: said.ServiceName, Port: said.ServicePort}
+	return &telemetry.Ingress{Namespace: said.Namespace, Name: said.IngressName, Service: said.ServiceName,
+		Port: said.ServicePort}
 }
 
 func override(seen telemetry.Observe, own *bool, bit telemetry.Observe) telemetry.Observe {
@@ -91,7 +95,8 @@ func (r *Route) observed(record *telemetry.Record) {
 }
 
 // wrap puts steps around the service, with a span around each part where a sampled request shall show them.
-func (r *Route) wrap(steps []middleware.Middleware, service *serviceNode, lasting bool) (whole http.Handler, keeps bool) {
+func (r *Route) wrap(steps []middleware.Middleware, service *serviceNode, lasting bool) (whole http.Handler,
+	keeps bool) {
 	if !r.seen.Has(telemetry.ObserveDetail) {
 		return wrap(steps, service.handler, lasting)
 	}

@@ -22,15 +22,19 @@ func TestObserve(t *testing.T) {
 		own                 *dynamic.RouterObservability
 		want                telemetry.Observe
 	}{
-		{"as the entrypoint", telemetry.ObserveMetrics | telemetry.ObserveAccess, everything, nil, telemetry.ObserveMetrics | telemetry.ObserveAccess},
-		{"less", everything, everything, &dynamic.RouterObservability{AccessLogs: &off, Tracing: &off}, telemetry.ObserveMetrics},
+		{"as the entrypoint", telemetry.ObserveMetrics | telemetry.ObserveAccess, everything, nil,
+			telemetry.ObserveMetrics | telemetry.ObserveAccess},
+		{"less", everything, everything, &dynamic.RouterObservability{AccessLogs: &off, Tracing: &off},
+			telemetry.ObserveMetrics},
 		{"more", 0, everything, &dynamic.RouterObservability{Metrics: &on}, telemetry.ObserveMetrics},
-		{"nobody watches", everything, telemetry.ObserveAccess, &dynamic.RouterObservability{Metrics: &on}, telemetry.ObserveAccess},
+		{"nobody watches", everything, telemetry.ObserveAccess, &dynamic.RouterObservability{Metrics: &on},
+			telemetry.ObserveAccess},
 		{
 			"detail", telemetry.ObserveTrace, everything, &dynamic.RouterObservability{TraceVerbosity: "detailed"},
 			telemetry.ObserveTrace | telemetry.ObserveDetail,
 		},
-		{"less detail", telemetry.ObserveTrace | telemetry.ObserveDetail, everything, &dynamic.RouterObservability{TraceVerbosity: "minimal"}, telemetry.ObserveTrace},
+		{"less detail", telemetry.ObserveTrace | telemetry.ObserveDetail, everything,
+			&dynamic.RouterObservability{TraceVerbosity: "minimal"}, telemetry.ObserveTrace},
 		{"detail of nothing", 0, everything, &dynamic.RouterObservability{TraceVerbosity: "detailed"}, 0},
 	}
 	for _, test := range tests {
@@ -45,7 +49,8 @@ func TestObserve(t *testing.T) {
 		if test.want.Has(telemetry.ObserveAccess) {
 			test.want |= telemetry.ObserveHeaders // They are kept for the access log alone.
 		}
-		r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "http://x.test/", http.NoBody)
+		r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "http://x.test/",
+			http.NoBody)
 		b.target.Handler("web").ServeHTTP(httptest.NewRecorder(), r)
 		if record.Router != "r@file" || record.Observe != test.want {
 			t.Errorf("%s: router %q observes %b, want %b", test.name, record.Router, record.Observe, test.want)
@@ -56,16 +61,19 @@ func TestObserve(t *testing.T) {
 	}
 }
 
-// A record says which Ingress its router was made of, also where that is disabled, and nothing where it was made of none.
+// A record says which Ingress its router was made of, also where that is disabled, and nothing where it was made of
+// none.
 func TestIngressOfARouter(t *testing.T) {
 	b := newBench(t)
 	for _, name := range []string{"front", "broken"} {
 		service := map[string]string{"front": "a@internal", "broken": "missing@kubernetes"}[name]
-		b.router(name+"@kubernetes", "Path(`/"+name+"`)", service).Observability = &dynamic.RouterObservability{Metadata: &dynamic.ObservabilityMetadata{
+		b.router(name+"@kubernetes", "Path(`/"+name+"`)",
+			service).Observability = &dynamic.RouterObservability{Metadata: &dynamic.ObservabilityMetadata{
 			Ingress: &dynamic.IngressMetadata{Namespace: "shop", IngressName: name, ServiceName: "web", ServicePort: "http"},
 		}}
 	}
-	b.router("empty@kubernetes", "Path(`/empty`)", "a@internal").Observability = &dynamic.RouterObservability{Metadata: &dynamic.ObservabilityMetadata{}}
+	b.router("empty@kubernetes", "Path(`/empty`)",
+		"a@internal").Observability = &dynamic.RouterObservability{Metadata: &dynamic.ObservabilityMetadata{}}
 	b.router("plain@file", "Path(`/plain`)", "a@internal").Observability = &dynamic.RouterObservability{}
 	b.router("bare@file", "Path(`/bare`)", "a@internal")
 	b.all()
@@ -75,7 +83,8 @@ func TestIngressOfARouter(t *testing.T) {
 			want = &telemetry.Ingress{Namespace: "shop", Name: name, Service: "web", Port: "http"}
 		}
 		record := &telemetry.Record{}
-		r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "http://x.test/"+name, http.NoBody)
+		r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "http://x.test/"+name,
+			http.NoBody)
 		b.target.Handler("web").ServeHTTP(httptest.NewRecorder(), r)
 		if diff := cmp.Diff(want, record.Ingress); record.Router == "" || diff != "" {
 			t.Errorf("%s: router %q: %s", name, record.Router, diff)
@@ -94,7 +103,8 @@ func TestInternalsAreNotObserved(t *testing.T) {
 		b.router("r@file", "Path(`/`)", "a@internal")
 		b.all()
 		record := new(telemetry.Record)
-		r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "http://x.test/", http.NoBody)
+		r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "http://x.test/",
+			http.NoBody)
 		b.target.Handler("web").ServeHTTP(httptest.NewRecorder(), r)
 		if record.Observe != internals {
 			t.Errorf("observes %b, want %b", record.Observe, internals)

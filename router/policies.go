@@ -52,10 +52,11 @@ func policies(service string, config *dynamic.ServersLoadBalancer) (loadbalancer
 	)
 }
 
-// detection returns how endpoints are judged by their answers. Where nobody says so, the answers that are worth another try are
-// failures: who asks for other answers than those does not want more of them.
+// detection returns how endpoints are judged by their answers. Where nobody says so, the answers that are worth another
+// try are failures: who asks for other answers than those does not want more of them.
 func detection(config *dynamic.ServersLoadBalancer) *dynamic.OutlierDetection {
-	if config.OutlierDetection != nil || config.PassiveHealthCheck != nil || config.Retry == nil || len(config.Retry.Status) == 0 {
+	if config.OutlierDetection != nil || config.PassiveHealthCheck != nil || config.Retry == nil ||
+		len(config.Retry.Status) == 0 {
 		return config.OutlierDetection
 	}
 	inferred := &dynamic.OutlierDetection{}
@@ -64,7 +65,8 @@ func detection(config *dynamic.ServersLoadBalancer) *dynamic.OutlierDetection {
 	return inferred
 }
 
-// budgetOf returns the share of the requests that may be tried again; package retry checks it with the rest of its options.
+// budgetOf returns the share of the requests that may be tried again; package retry checks it with the rest of its
+// options.
 func budgetOf(config *dynamic.ServerRetry) int {
 	if config == nil || config.BudgetPercent == nil {
 		config = &dynamic.ServerRetry{}

@@ -19,7 +19,9 @@ func TestBalancingOptions(t *testing.T) {
 		{"nothing", func(*dynamic.ServersLoadBalancer) {}, ""},
 		{"strategy", func(l *dynamic.ServersLoadBalancer) { l.Strategy = "leastreqest" }, `leastrequest`},
 		{"hash of another strategy", func(l *dynamic.ServersLoadBalancer) { l.Hash = &dynamic.HashStrategy{} }, "hash"},
-		{"panicThreshold", func(l *dynamic.ServersLoadBalancer) { l.PanicThreshold = 101 }, "loadBalancer.panicThreshold: 101 is not 0 to 100"},
+		{"panicThreshold", func(l *dynamic.ServersLoadBalancer) {
+			l.PanicThreshold = 101
+		}, "loadBalancer.panicThreshold: 101 is not 0 to 100"},
 		{"slowStart", func(l *dynamic.ServersLoadBalancer) { l.SlowStart = -1 }, "loadBalancer.slowStart"},
 		{"drainTimeout", func(l *dynamic.ServersLoadBalancer) { l.DrainTimeout = -1 }, "loadBalancer.drainTimeout"},
 		{"a check", func(l *dynamic.ServersLoadBalancer) {
@@ -43,8 +45,12 @@ func TestBalancingOptions(t *testing.T) {
 			l.Sticky = &dynamic.Sticky{Cookie: &dynamic.Cookie{SameSite: "some"}}
 		}, "loadBalancer.sticky.cookie"},
 		{"sticky without a cookie", func(l *dynamic.ServersLoadBalancer) { l.Sticky = &dynamic.Sticky{} }, ""},
-		{"attempts", func(l *dynamic.ServersLoadBalancer) { l.Retry = &dynamic.ServerRetry{Attempts: new(-1)} }, "loadBalancer.retry.attempts"},
-		{"budget", func(l *dynamic.ServersLoadBalancer) { l.Retry = &dynamic.ServerRetry{BudgetPercent: new(-1)} }, "loadBalancer.retry.budgetPercent"},
+		{"attempts", func(l *dynamic.ServersLoadBalancer) {
+			l.Retry = &dynamic.ServerRetry{Attempts: new(-1)}
+		}, "loadBalancer.retry.attempts"},
+		{"budget", func(l *dynamic.ServersLoadBalancer) {
+			l.Retry = &dynamic.ServerRetry{BudgetPercent: new(-1)}
+		}, "loadBalancer.retry.budgetPercent"},
 		{"limits", func(l *dynamic.ServersLoadBalancer) {
 			l.Limits = &dynamic.ServerLimits{MaxConnections: -1}
 		}, "loadBalancer.limits.maxConnections: -1 is negative"},
@@ -103,7 +109,8 @@ func TestPoliciesAreThoseOfTheOptions(t *testing.T) {
 			t.Errorf("zoneAware %v is %v", test.aware, zonePolicy(test.aware))
 		}
 	}
-	if plain, err := policies("shop", &dynamic.ServersLoadBalancer{}); err != nil || plain.RetryPercent != 20 || !plain.Outlier.Enabled() {
+	if plain, err := policies("shop", &dynamic.ServersLoadBalancer{}); err != nil || plain.RetryPercent != 20 ||
+		!plain.Outlier.Enabled() {
 		t.Errorf("without options: %+v, %v", plain, err)
 	}
 }
@@ -122,7 +129,9 @@ func TestAnswersWorthAnotherTryAreFailures(t *testing.T) {
 		config dynamic.ServersLoadBalancer
 		same   *dynamic.OutlierDetection
 	}{
-		{"retry.status", dynamic.ServersLoadBalancer{Retry: retrying}, detections(func(o *dynamic.OutlierDetection) { o.Status = []string{"503"} })},
+		{"retry.status", dynamic.ServersLoadBalancer{Retry: retrying}, detections(func(o *dynamic.OutlierDetection) {
+			o.Status = []string{"503"}
+		})},
 		{"an option of its own", dynamic.ServersLoadBalancer{
 			Retry: retrying, OutlierDetection: detections(func(o *dynamic.OutlierDetection) { o.Status = []string{"500"} }),
 		}, detections(func(o *dynamic.OutlierDetection) { o.Status = []string{"500"} })},

@@ -48,8 +48,8 @@ func TestAPoolKeepsItsServersUntilTheNextTableServes(t *testing.T) {
 	b.wantService("http://x.test/", "two")
 }
 
-// The second compilation supersedes the first one, whose servers were never put to work and must not be for a route that
-// goes on as it last served.
+// The second compilation supersedes the first one, whose servers were never put to work and must not be for a route
+// that goes on as it last served.
 func TestAPoolIsNotGivenTheServersOfASupersededTable(t *testing.T) {
 	b := newBench(t)
 	one, _ := endpointServer(t, "one")
@@ -81,7 +81,8 @@ func TestEndpointSetsAreNamedAndServeWithoutANewTable(t *testing.T) {
 	}
 	b.wantStatus("http://x.test/", http.StatusServiceUnavailable)
 	registry := b.compiler.options.Registry
-	registry.Apply(dynamic.EndpointSet{Key: "kubernetes/default/web:80", Version: 1, Endpoints: []dynamic.Endpoint{{Address: address}}})
+	registry.Apply(dynamic.EndpointSet{Key: "kubernetes/default/web:80", Version: 1,
+		Endpoints: []dynamic.Endpoint{{Address: address}}})
 	for next := registry.Flush(time.Now()); !next.IsZero(); next = registry.Flush(next) {
 	}
 	b.wantService("http://x.test/", "pod")

@@ -24,7 +24,8 @@ import (
 	"github.com/sluiceproxy/sluice/router"
 )
 
-// world is what a compilation could start something in: a listener that is an endpoint and a Redis, and a file of users.
+// world is what a compilation could start something in: a listener that is an endpoint and a Redis, and a file of
+// users.
 type world struct {
 	address  string
 	users    string
@@ -114,8 +115,8 @@ func (w *world) compiler() *router.Compiler {
 	}, router.NewSwitch(entrypoints))
 }
 
-// TestCompileStartsNothing drops tables that health checks, limits in Redis and files of users belong to, and then puts one
-// to work, which shows that a table starts them once it serves.
+// TestCompileStartsNothing drops tables that health checks, limits in Redis and files of users belong to, and then puts
+// one to work, which shows that a table starts them once it serves.
 func TestCompileStartsNothing(t *testing.T) {
 	w := newWorld(t)
 	running := goleak.IgnoreCurrent()
@@ -222,7 +223,8 @@ func TestCheckJudgesAConfiguration(t *testing.T) {
 		found = append(found, verdict.Ref.Name+" "+string(verdict.ReasonCode()))
 	}
 	want := []string{
-		"loop@file ReferenceLoop", "plugin@file UnsupportedOption", "users@file InvalidOption", "entrypoint@file MissingEntryPoint",
+		"loop@file ReferenceLoop", "plugin@file UnsupportedOption", "users@file InvalidOption",
+		"entrypoint@file MissingEntryPoint",
 		"r@file InvalidReference", "rule@file InvalidRule", "service@file MissingService", "old@file InvalidOption",
 	}
 	if diff := cmp.Diff(want, found); diff != "" {

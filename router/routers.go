@@ -196,7 +196,8 @@ func (c *Compiler) place(ref dynamic.Ref, definition *dynamic.Router, node *rout
 	if secure != nil {
 		node.err = errors.Join(node.err, c.secure(ref, route, secure, parsed, node))
 	}
-	around := c.chain(ref, append(slices.Clone(entrypoint.Middlewares), qualifyAll(definition.Middlewares, ref.Name)...), internalProvider)
+	around := c.chain(ref, append(slices.Clone(entrypoint.Middlewares), qualifyAll(definition.Middlewares, ref.Name)...),
+		internalProvider)
 	node.err = errors.Join(node.err, around.err)
 	if node.err == nil {
 		node.err = c.guard(route, around, service, entrypoint, node)
@@ -219,8 +220,8 @@ func (c *Compiler) place(ref dynamic.Ref, definition *dynamic.Router, node *rout
 	})
 }
 
-// secure chooses the TLS options of a route, under which its connections must have been accepted. Where the default ones
-// of its entrypoint cannot be used, no connection is, and its routes on other entrypoints serve.
+// secure chooses the TLS options of a route, under which its connections must have been accepted. Where the default
+// ones of its entrypoint cannot be used, no connection is, and its routes on other entrypoints serve.
 func (c *Compiler) secure(
 	ref dynamic.Ref, route *Route, config *dynamic.RouterTLS, parsed *rule.Rule, node *routerNode,
 ) error {
@@ -262,7 +263,9 @@ func (c *Compiler) providerRank(name string) int {
 	if provider == internalProvider {
 		return -1
 	}
-	if at := slices.IndexFunc(c.options.Precedence, func(n string) bool { return strings.EqualFold(n, provider) }); at >= 0 {
+	if at := slices.IndexFunc(c.options.Precedence, func(n string) bool {
+		return strings.EqualFold(n, provider)
+	}); at >= 0 {
 		return at
 	}
 	return len(c.options.Precedence)
@@ -286,7 +289,8 @@ type Route struct {
 	// fault is why the route is disabled, reason the same for the record of a request, and code its stable name.
 	fault, reason string
 	code          telemetry.Code
-	// seen is what is recorded of a request, and series what counts it. ingress is what the router was made of, if that is an Ingress.
+	// seen is what is recorded of a request, and series what counts it. ingress is what the router was made of, if that is
+	// an Ingress.
 	seen    telemetry.Observe
 	series  *metrics.Series
 	ingress *telemetry.Ingress

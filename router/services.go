@@ -21,7 +21,8 @@ type serviceNode struct {
 	children []branch
 	// cookies are the sticky cookies of the service and those below it, as browsers tell them apart.
 	cookies []cookieKey
-	// access says whether it, or a service below it, shows the configuration, and what middlewares on the way there do about it.
+	// access says whether it, or a service below it, shows the configuration, and what middlewares on the way there do
+	// about it.
 	access access
 	// lasting says that a middleware in it, or below it, may keep a part of a request.
 	lasting bool

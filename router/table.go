@@ -110,8 +110,8 @@ func (e *entry) accepting(serverName string) *certificate.Options {
 	return cmp.Or(e.optionsFor(serverName), e.fallback)
 }
 
-// optionsFor returns the TLS options that a host wants: exact, then the wildcard of one label, then the default ones. It
-// returns nil where they cannot be used.
+// optionsFor returns the TLS options that a host wants: exact, then the wildcard of one label, then the default ones.
+// It returns nil where they cannot be used.
 func (e *entry) optionsFor(host string) *certificate.Options {
 	if options, known := e.options[host]; known {
 		return options

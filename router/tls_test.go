@@ -29,7 +29,8 @@ func (b *bench) getTLS(serverName, target string) *httptest.ResponseRecorder {
 	request.TLS = &tls.ConnectionState{ServerName: serverName}
 	connection := &certificate.Connection{Fingerprint: options.Fingerprint, ServerName: serverName}
 	recorder := httptest.NewRecorder()
-	b.target.Handler("websecure").ServeHTTP(recorder, request.WithContext(certificate.WithConnection(request.Context(), connection)))
+	b.target.Handler("websecure").ServeHTTP(recorder, request.WithContext(certificate.WithConnection(request.Context(),
+		connection)))
 	return recorder
 }
 
@@ -63,7 +64,8 @@ func TestTLSOptionsFollowTheRequest(t *testing.T) {
 			if recorder.Code != test.status {
 				t.Errorf("SNI %q, %s: status %d, want %d", test.server, test.target, recorder.Code, test.status)
 			}
-			if misdirected := test.status == http.StatusMisdirectedRequest; misdirected != (recorder.Header().Get("Connection") == "close") {
+			misdirected := test.status == http.StatusMisdirectedRequest
+			if misdirected != (recorder.Header().Get("Connection") == "close") {
 				t.Errorf("SNI %q, %s: Connection %q", test.server, test.target, recorder.Header().Get("Connection"))
 			}
 		})
@@ -88,7 +90,8 @@ func TestConflictingTLSOptionsAreReportedAndRefused(t *testing.T) {
 	}
 }
 
-// TestTLSOptionsOfTheHostBindEveryRouter reaches a host that wants stricter options through a router that names another one.
+// TestTLSOptionsOfTheHostBindEveryRouter reaches a host that wants stricter options through a router that names another
+// one.
 func TestTLSOptionsOfTheHostBindEveryRouter(t *testing.T) {
 	b := newBench(t)
 	b.config.TLS.Options = b.config.TLS.Options.With("modern@file", &dynamic.TLSOptions{MinVersion: "VersionTLS13"})
@@ -96,7 +99,8 @@ func TestTLSOptionsOfTheHostBindEveryRouter(t *testing.T) {
 	b.secure("open@file", "Host(`open.test`) || PathPrefix(`/path`)", "b@internal", "")
 	b.all()
 	for target, status := range map[string]int{
-		"https://open.test/path": http.StatusOK, "https://else.test/path": http.StatusOK, "https://guarded.test/path": http.StatusMisdirectedRequest,
+		"https://open.test/path": http.StatusOK, "https://else.test/path": http.StatusOK,
+		"https://guarded.test/path": http.StatusMisdirectedRequest,
 	} {
 		if recorder := b.getTLS("open.test", target); recorder.Code != status {
 			t.Errorf("%s: status %d, want %d", target, recorder.Code, status)
@@ -171,7 +175,8 @@ func selfSigned(t *testing.T, host string) dynamic.Certificate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{host}, NotAfter: time.Now().Add(time.Hour)}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{host},
+		NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)

@@ -16,7 +16,8 @@ func (n noting) Begin(record *telemetry.Record, _ *http.Request) {
 	n[record.Router] = record.TraceApart
 }
 
-// TestTracesApartFromTheHeader demands that a trace is kept from the header only where nobody looks at it on the way to who asks the endpoint.
+// TestTracesApartFromTheHeader demands that a trace is kept from the header only where nobody looks at it on the way to
+// who asks the endpoint.
 func TestTracesApartFromTheHeader(t *testing.T) {
 	b := newBench(t)
 	noted := noting{}
@@ -26,7 +27,9 @@ func TestTracesApartFromTheHeader(t *testing.T) {
 		b.compiler.options.EntryPoints[i].Observe = telemetry.ObserveTrace
 	}
 	servers := func() *dynamic.Service {
-		return &dynamic.Service{LoadBalancer: &dynamic.ServersLoadBalancer{Servers: []dynamic.Server{{URL: "http://127.0.0.1:1"}}}}
+		return &dynamic.Service{LoadBalancer: &dynamic.ServersLoadBalancer{
+			Servers: []dynamic.Server{{URL: "http://127.0.0.1:1"}},
+		}}
 	}
 	b.middleware("prefix@file", &dynamic.Middleware{AddPrefix: &dynamic.AddPrefix{Prefix: "/p"}})
 	b.service("plain@file", servers())
@@ -42,12 +45,14 @@ func TestTracesApartFromTheHeader(t *testing.T) {
 	b.router("weighted@file", "Path(`/weighted`)", "weighted")
 	b.router("mirroring@file", "Path(`/mirroring`)", "mirroring")
 	b.router("failover@file", "Path(`/failover`)", "failover")
-	b.router("detailed@file", "Path(`/detailed`)", "plain").Observability = &dynamic.RouterObservability{TraceVerbosity: "detailed"}
+	b.router("detailed@file", "Path(`/detailed`)",
+		"plain").Observability = &dynamic.RouterObservability{TraceVerbosity: "detailed"}
 	b.all()
 	for name := range b.config.HTTP.Routers.Keys() {
 		path := name[:len(name)-len("@file")]
 		record := &telemetry.Record{}
-		r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "http://x.test/"+path, http.NoBody)
+		r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "http://x.test/"+path,
+			http.NoBody)
 		b.target.Handler("web").ServeHTTP(httptest.NewRecorder(), r)
 		apart, begun := noted[name]
 		if want := path == "plain" || path == "detailed"; !begun || apart != want {

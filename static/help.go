@@ -17,7 +17,8 @@ func WriteHelp(w io.Writer) error {
 		}
 		fmt.Fprintf(&known, "  --%s\n", option.Path)
 	}
-	_, err := fmt.Fprintf(w, `Every option can be written in the configuration file (YAML or TOML), as a variable of the environment, or as a flag:
+	_, err := fmt.Fprintf(w,
+		`Every option can be written in the configuration file (YAML or TOML), as a variable of the environment, or as a flag:
 entryPoints.web.address is SLUICE_ENTRYPOINTS_WEB_ADDRESS and --entryPoints.web.address. Flags override variables, and
 variables override the file. Case does not count. <name> is a name of your choice; a list is written with commas.
 

@@ -124,7 +124,8 @@ func TestLanguagesAgree(t *testing.T) {
 func sameRange(a, b forwarded.Range) bool { return a == b }
 
 // precedenceFile is what the cases of precedence have in their file.
-const precedenceFile = "entryPoints:\n  Web: {address: ':1', asDefault: true, forwardedHeaders: {trustedIPs: [10.0.0.1]}}\n" +
+const precedenceFile = "entryPoints:\n  Web: {address: ':1', asDefault: true, forwardedHeaders: {trustedIPs: " +
+	"[10.0.0.1]}}\n" +
 	"  web-secure: {address: ':2'}\nlog: {level: WARN}\nping: {}\n"
 
 // precedence is one case: what is in the environment and in the flags, and what comes of it.
@@ -140,7 +141,8 @@ func TestPrecedence(t *testing.T) {
 	for _, test := range []precedence{
 		{
 			name: "file alone",
-			want: []string{`entryPoints.Web.address = ":1"`, `log.level = "WARN"`, `ping`, `entryPoints.traefik.address = ":8080"`},
+			want: []string{`entryPoints.Web.address = ":1"`, `log.level = "WARN"`, `ping`,
+				`entryPoints.traefik.address = ":8080"`},
 		},
 		{
 			name:    "environment over file, one option only",
@@ -187,8 +189,9 @@ func TestPrecedence(t *testing.T) {
 		{
 			name:    "a list given by several flags",
 			environ: []string{"SLUICE_ENTRYPOINTS_WEB_FORWARDEDHEADERS_TRUSTEDIPS=10.0.0.2"},
-			args:    []string{"--entryPoints.web.forwardedHeaders.trustedIPs=10.0.0.4", "--entrypoints.web.forwardedheaders.trustedips=10.0.0.5"},
-			want:    []string{`entryPoints.Web.forwardedHeaders.trustedIPs = ["10.0.0.4","10.0.0.5"]`},
+			args: []string{"--entryPoints.web.forwardedHeaders.trustedIPs=10.0.0.4",
+				"--entrypoints.web.forwardedheaders.trustedips=10.0.0.5"},
+			want: []string{`entryPoints.Web.forwardedHeaders.trustedIPs = ["10.0.0.4","10.0.0.5"]`},
 		},
 		{
 			name:    "an empty list",
@@ -226,9 +229,10 @@ func TestSectionsAndIndices(t *testing.T) {
 			want: []string{`entryPoints.Web.http.tls.domains = [{"main":"a","sans":["b","c"]}]`},
 		},
 		{
-			name:    "an index in the environment",
-			environ: []string{"SLUICE_ENTRYPOINTS_WEB_HTTP_TLS_DOMAINS_0_MAIN=a", "SLUICE_ENTRYPOINTS_WEB_HTTP_TLS_DOMAINS[1]_MAIN=b"},
-			want:    []string{`entryPoints.Web.http.tls.domains = [{"main":"a","sans":null},{"main":"b","sans":null}]`},
+			name: "an index in the environment",
+			environ: []string{"SLUICE_ENTRYPOINTS_WEB_HTTP_TLS_DOMAINS_0_MAIN=a",
+				"SLUICE_ENTRYPOINTS_WEB_HTTP_TLS_DOMAINS[1]_MAIN=b"},
+			want: []string{`entryPoints.Web.http.tls.domains = [{"main":"a","sans":null},{"main":"b","sans":null}]`},
 		},
 		{
 			name: "a negative number behind a blank",
@@ -269,23 +273,28 @@ func TestMessages(t *testing.T) {
 			name:    "unknown variable",
 			environ: []string{"SLUICE_ENTRYPOINTS_WEB_ADDRESSS=:80", "SLUICE_WHATEVER=1"},
 			want: []string{
-				"warning: environment SLUICE_ENTRYPOINTS_WEB_ADDRESSS: is no option and is ignored; did you mean SLUICE_ENTRYPOINTS_WEB_ADDRESS?",
+				"warning: environment SLUICE_ENTRYPOINTS_WEB_ADDRESSS: is no option and is ignored; did you mean " +
+					"SLUICE_ENTRYPOINTS_WEB_ADDRESS?",
 				"warning: environment SLUICE_WHATEVER: is no option and is ignored",
 			},
 		},
 		{
 			name: "variables of a Service in Kubernetes",
 			environ: []string{
-				"SLUICE_SERVICE_HOST=10.0.0.1", "SLUICE_SERVICE_PORT=80", "SLUICE_SERVICE_PORT_WEB=80", "SLUICE_PORT=tcp://10.0.0.1:80",
+				"SLUICE_SERVICE_HOST=10.0.0.1", "SLUICE_SERVICE_PORT=80", "SLUICE_SERVICE_PORT_WEB=80",
+				"SLUICE_PORT=tcp://10.0.0.1:80",
 				"SLUICE_PORT_80_TCP=tcp://10.0.0.1:80", "SLUICE_PORT_80_TCP_PROTO=tcp", "SLUICE_PORT_80_TCP_PORT=80",
-				"SLUICE_PORT_80_TCP_ADDR=10.0.0.1", "SLUICE_PORT_443_UDP=udp://10.0.0.1:443", "SLUICE_DASHBOARD_SERVICE_HOST=10.0.0.2",
+				"SLUICE_PORT_80_TCP_ADDR=10.0.0.1", "SLUICE_PORT_443_UDP=udp://10.0.0.1:443",
+				"SLUICE_DASHBOARD_SERVICE_HOST=10.0.0.2",
 			},
 		},
 		{
-			name:    "a value that does not convert",
-			environ: []string{"SLUICE_ENTRYPOINTS_WEB_ADDRESS=:80", "SLUICE_ENTRYPOINTS_WEB_TRANSPORT_RESPONDINGTIMEOUTS_READTIMEOUT=soon"},
+			name: "a value that does not convert",
+			environ: []string{"SLUICE_ENTRYPOINTS_WEB_ADDRESS=:80",
+				"SLUICE_ENTRYPOINTS_WEB_TRANSPORT_RESPONDINGTIMEOUTS_READTIMEOUT=soon"},
 			want: []string{
-				"error: environment SLUICE_ENTRYPOINTS_WEB_TRANSPORT_RESPONDINGTIMEOUTS_READTIMEOUT: option entryPoints.web.transport.respondingTimeouts.readTimeout: " +
+				"error: environment SLUICE_ENTRYPOINTS_WEB_TRANSPORT_RESPONDINGTIMEOUTS_READTIMEOUT: option " +
+					"entryPoints.web.transport.respondingTimeouts.readTimeout: " +
 					`expected a duration such as "10s" or whole seconds, not negative, got "soon"`,
 			},
 		},
@@ -302,14 +311,19 @@ func TestMessages(t *testing.T) {
 		},
 		{
 			name: "no name, no index, no section",
-			args: []string{"--certificatesResolvers=true", "--entryPoints.a.http.tls.domains=true", "--global", "--providers.file=maybe"},
+			args: []string{"--certificatesResolvers=true", "--entryPoints.a.http.tls.domains=true", "--global",
+				"--providers.file=maybe"},
 			want: []string{
 				"error: flag --certificatesResolvers: option certificatesResolvers: expected a map, got a single value",
-				"error: flag --certificatesResolvers: option certificatesResolvers: is not supported yet, and Sluice does not start without what it asks for: " +
+				"error: flag --certificatesResolvers: option certificatesResolvers: is not supported yet, and Sluice does not " +
+					"start without what it asks for: " +
 					"routers would be served with a certificate that no client trusts; give certificates in the dynamic configuration",
-				"error: flag --entryPoints.a.http.tls.domains: option entryPoints.a.address: is missing, expected [host]:port[/tcp|/udp]",
-				"error: flag --entryPoints.a.http.tls.domains: option entryPoints.a.http.tls.domains: expected a list, got a single value",
-				"warning: flag --entryPoints.a.http.tls.domains: option entryPoints.a.http.tls.domains: is not supported yet and is ignored: no certificates are obtained",
+				"error: flag --entryPoints.a.http.tls.domains: option entryPoints.a.address: is missing, expected " +
+					"[host]:port[/tcp|/udp]",
+				"error: flag --entryPoints.a.http.tls.domains: option entryPoints.a.http.tls.domains: expected a list, got a " +
+					"single value",
+				"warning: flag --entryPoints.a.http.tls.domains: option entryPoints.a.http.tls.domains: is not supported yet " +
+					"and is ignored: no certificates are obtained",
 				`error: flag --global: option global: expected a map, got a single value`,
 				`error: flag --providers.file: option providers.file: expected a map, true or false, got "maybe"`,
 			},
@@ -318,7 +332,8 @@ func TestMessages(t *testing.T) {
 			name: "a gap in a list",
 			args: []string{"--entryPoints.a.address=:80", "--entryPoints.a.http.tls.domains[1].main=a"},
 			want: []string{
-				"warning: flag --entryPoints.a.http.tls.domains[1].main: option entryPoints.a.http.tls.domains: is not supported yet and is ignored: no certificates are obtained",
+				"warning: flag --entryPoints.a.http.tls.domains[1].main: option entryPoints.a.http.tls.domains: is not " +
+					"supported yet and is ignored: no certificates are obtained",
 				"error: flag --entryPoints.a.http.tls.domains[1].main: option entryPoints.a.http.tls.domains[0]: has no value",
 			},
 		},
@@ -424,7 +439,8 @@ func TestSameAddress(t *testing.T) {
 			args: []string{"--entryPoints.a.address=[::]:80/tcp", "--entryPoints.b.address=:80"},
 			want: `flag --entryPoints.b.address: option entryPoints.b.address: the entrypoint "a" listens on [::]:80/tcp too`,
 		},
-		{name: "reusePort on both", args: []string{"--entryPoints.a.address=:80", "--entryPoints.a.reusePort", "--entryPoints.b.address=:80", "--entryPoints.b.reusePort"}},
+		{name: "reusePort on both", args: []string{"--entryPoints.a.address=:80", "--entryPoints.a.reusePort",
+			"--entryPoints.b.address=:80", "--entryPoints.b.reusePort"}},
 		{name: "tcp and udp", args: []string{"--entryPoints.a.address=:80", "--entryPoints.b.address=:80/udp"}},
 		{name: "a port that the system chooses", args: []string{"--entryPoints.a.address=:0", "--entryPoints.b.address=:0"}},
 	} {

@@ -221,10 +221,13 @@ func TestReference(t *testing.T) {
 	var b bytes.Buffer
 	b.WriteString(`# Static options
 
-The static configuration is read once, when Sluice starts: from a file (YAML or TOML), from variables of the environment, and from flags.
+The static configuration is read once, when Sluice starts: from a file (YAML or TOML), from variables of the
+environment, and from flags.
 Flags override variables, and variables override the file, option by option. ` + "`entryPoints.web.address`" + ` is
-` + "`SLUICE_ENTRYPOINTS_WEB_ADDRESS`" + ` in the environment and ` + "`--entryPoints.web.address`" + ` on the command line; case does not count.
-` + "`<name>`" + ` stands for a name of your choice. A duration is written as ` + "`1m30s`" + `, or as a number of seconds. A section is switched on by writing it,
+` + "`SLUICE_ENTRYPOINTS_WEB_ADDRESS`" + ` in the environment and ` + "`--entryPoints.web.address`" +
+		` on the command line; case does not count.
+` + "`<name>`" + ` stands for a name of your choice. A duration is written as ` + "`1m30s`" +
+		`, or as a number of seconds. A section is switched on by writing it,
 even if it is empty.
 
 An option that is not in this table is an error. The column "supported" says what happens to one that is:

@@ -36,7 +36,8 @@ func fillText(value reflect.Value, path, text, tag string, suspicious *regexp.Re
 				continue
 			}
 			inner := strings.TrimPrefix(path+"."+field.Tag.Get("json"), ".")
-			found = append(found, fillText(value.FieldByIndex(field.Index), inner, text, cmp.Or(field.Tag.Get("secret"), tag), suspicious)...)
+			found = append(found, fillText(value.FieldByIndex(field.Index), inner, text, cmp.Or(field.Tag.Get("secret"), tag),
+				suspicious)...)
 		}
 		return found
 	}
@@ -84,17 +85,21 @@ func TestOptionsThatSoundLikeASecretAreHidden(t *testing.T) {
 func TestRedacted(t *testing.T) {
 	const secret = "s3cr3tOfTheOperator"
 	for _, text := range []string{
-		secret + ":" + secret, "http://user:" + secret + "@a.test/?" + secret, "-----BEGIN PRIVATE KEY-----\n" + secret, "/x?token=" + secret,
+		secret + ":" + secret, "http://user:" + secret + "@a.test/?" + secret, "-----BEGIN PRIVATE KEY-----\n" + secret,
+		"/x?token=" + secret,
 	} {
 		var config Configuration
 		fillText(reflect.ValueOf(&config).Elem(), "", text, "", regexp.MustCompile(`^$`))
 		redacted := Redacted(&config)
 		for path, shown := range map[string]string{
-			"consul.token": redacted.Providers.Consul.Token, "redis.password": redacted.Providers.Redis.Password, "docker.endpoint": redacted.Providers.Docker.Endpoint,
+			"consul.token": redacted.Providers.Consul.Token, "redis.password": redacted.Providers.Redis.Password,
+			"docker.endpoint": redacted.Providers.Docker.Endpoint,
 			"docker.password": redacted.Providers.Docker.Password, "http.headers": redacted.Providers.HTTP.Headers["name"],
 			"http.endpoint": redacted.Providers.HTTP.Endpoint, "otlp.headers": redacted.Tracing.OTLP.GRPC.Headers["name"],
-			"otlp.endpoint": redacted.Metrics.OTLP.HTTP.Endpoint, "tls.key": redacted.Log.OTLP.GRPC.TLS.Key, "crd.token": redacted.Providers.KubernetesCRD.Token,
-			"ecs": redacted.Providers.ECS.SecretAccessKey, "influx": redacted.Metrics.InfluxDB2.Token, "eab": redacted.CertificatesResolvers["name"].ACME.EAB.HmacEncoded,
+			"otlp.endpoint": redacted.Metrics.OTLP.HTTP.Endpoint, "tls.key": redacted.Log.OTLP.GRPC.TLS.Key,
+			"crd.token": redacted.Providers.KubernetesCRD.Token,
+			"ecs":       redacted.Providers.ECS.SecretAccessKey, "influx": redacted.Metrics.InfluxDB2.Token,
+			"eab":     redacted.CertificatesResolvers["name"].ACME.EAB.HmacEncoded,
 			"rootCAs": redacted.ServersTransport.RootCAs[0], "nomad": redacted.Providers.Nomad.Endpoint.Token,
 		} {
 			if strings.Contains(shown, secret) {

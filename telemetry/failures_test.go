@@ -81,12 +81,14 @@ func TestTheFirstFailureIsToldAtOnceAndTheOthersTogether(t *testing.T) {
 			failures.Finished(refused("a@file"))
 			synctest.Wait()
 		}
-		want := []string{"warn: request failed status=502 code=endpoint_unreachable router=a@file service=s@file reason=connection refused"}
+		want := []string{"warn: request failed status=502 code=endpoint_unreachable router=a@file service=s@file " +
+			"reason=connection refused"}
 		if diff := cmp.Diff(want, log.take()); diff != "" {
 			t.Errorf("at once (-want +got):\n%s", diff)
 		}
 		pass(failureWindow + failureTick)
-		want = []string{"warn: more requests failed status=5xx count=999 during=10s code=endpoint_unreachable router=a@file service=s@file"}
+		want = []string{"warn: more requests failed status=5xx count=999 during=10s code=endpoint_unreachable " +
+			"router=a@file service=s@file"}
 		if diff := cmp.Diff(want, log.take()); diff != "" {
 			t.Errorf("after the window (-want +got):\n%s", diff)
 		}

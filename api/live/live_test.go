@@ -210,7 +210,8 @@ func remembered() []pipeline.Generation {
 	}
 }
 
-const seventh = `{"generation":7,"activated":"1970-01-01T00:00:02Z","compileSeconds":0.002,"lagSeconds":{},"added":0,"changed":1,"removed":0,` +
+const seventh = `{"generation":7,"activated":"1970-01-01T00:00:02Z","compileSeconds":0.002,"lagSeconds":{},` +
+	`"added":0,"changed":1,"removed":0,` +
 	`"changes":[{"kind":"middleware","name":"auth@file","provider":"file","change":"changed","origin":"a.yaml:3"}],"more":0,` +
 	`"refused":[{"kind":"middleware","name":"auth@file","status":"degraded","code":"Degraded","reason":"so ` +
 	`so","origin":"a.yaml"}],` +

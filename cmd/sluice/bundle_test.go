@@ -17,7 +17,8 @@ const packed = "\x1f\x8b and so on"
 func TestBundleWritesTheArchive(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, password, _ := r.BasicAuth()
-		if got := fmt.Sprint(r.Method, " ", r.URL.Path, " ", user, ":", password, " ", r.Header.Get("X-A")); got != "GET /base/api/support-dump anna:hunter2 b" {
+		if got := fmt.Sprint(r.Method, " ", r.URL.Path, " ", user, ":", password, " ",
+			r.Header.Get("X-A")); got != "GET /base/api/support-dump anna:hunter2 b" {
 			http.Error(w, got, http.StatusBadRequest)
 			return
 		}
@@ -27,7 +28,8 @@ func TestBundleWritesTheArchive(t *testing.T) {
 	withUser := strings.Replace(server.URL, "://", "://anna:hunter2@", 1) + "/base/api/"
 	out := filepath.Join(t.TempDir(), "out.tar.gz")
 	var stdout, stderr strings.Builder
-	if code := supportBundle([]string{"--api", withUser, "--out", out, "-H", "X-A: b"}, nil, &stdout, &stderr); code != exitFine {
+	if code := supportBundle([]string{"--api", withUser, "--out", out, "-H", "X-A: b"}, nil, &stdout,
+		&stderr); code != exitFine {
 		t.Fatalf("exit code %d: %s", code, &stderr)
 	}
 	written, err := os.ReadFile(out)
@@ -40,11 +42,13 @@ func TestBundleWritesTheArchive(t *testing.T) {
 	if !strings.Contains(stdout.String(), out) {
 		t.Errorf("it says %q", &stdout)
 	}
-	if code := supportBundle([]string{"--api", withUser, "--out", out, "-H", "X-A: b"}, nil, &stdout, &stderr); code != exitNone || !strings.Contains(stderr.String(), "exists already") {
+	if code := supportBundle([]string{"--api", withUser, "--out", out, "-H", "X-A: b"}, nil, &stdout,
+		&stderr); code != exitNone || !strings.Contains(stderr.String(), "exists already") {
 		t.Errorf("exit code %d when the file is there: %s", code, &stderr)
 	}
 	stdout.Reset()
-	if code := supportBundle([]string{"--api", withUser, "--out", "-", "-H", "X-A: b"}, nil, &stdout, &stderr); code != exitFine || stdout.String() != packed {
+	if code := supportBundle([]string{"--api", withUser, "--out", "-", "-H", "X-A: b"}, nil, &stdout,
+		&stderr); code != exitFine || stdout.String() != packed {
 		t.Errorf("exit code %d, standard output %q", code, &stdout)
 	}
 }
@@ -82,7 +86,8 @@ func TestBundleSaysWhatIsWrong(t *testing.T) {
 			if code := supportBundle([]string{"--api", test.api, "--out", out}, nil, &stdout, &stderr); code != exitNone {
 				t.Errorf("exit code %d", code)
 			}
-			if said := stdout.String() + stderr.String(); !strings.Contains(said, test.says) || strings.Count(said, "\n") != 1 || strings.Contains(said, "hunter2") {
+			if said := stdout.String() + stderr.String(); !strings.Contains(said, test.says) || strings.Count(said, "\n") != 1 ||
+				strings.Contains(said, "hunter2") {
 				t.Errorf("want one line with %q, got %q", test.says, said)
 			}
 			if _, err := os.Stat(out); !os.IsNotExist(err) {
@@ -99,9 +104,11 @@ func TestAPIURL(t *testing.T) {
 		want string
 	}{
 		{"insecure", []string{"--api.insecure=true"}, "http://127.0.0.1:8080"},
-		{"another entrypoint and path", []string{"--api.insecure=true", "--api.basePath=/x/", "--entryPoints.traefik.address=:99"}, "http://127.0.0.1:99/x"},
+		{"another entrypoint and path", []string{"--api.insecure=true", "--api.basePath=/x/",
+			"--entryPoints.traefik.address=:99"}, "http://127.0.0.1:99/x"},
 		{"off", nil, "the API is not enabled: configure api, or name its address with --api"},
-		{"behind a router", []string{"--api=true"}, "the API is served where a router leads to it: name its address with --api"},
+		{"behind a router", []string{"--api=true"},
+			"the API is served where a router leads to it: name its address with --api"},
 		{
 			"a port of the system",
 			[]string{"--api.insecure=true", "--entryPoints.traefik.address=:0"},

@@ -10,10 +10,14 @@ import (
 // Who reaches an entrypoint decides whether api.requireAuth has a say there.
 func TestLoopbackEntrypoints(t *testing.T) {
 	for address, want := range map[string]bool{
-		"127.0.0.1:80": true, "127.1.2.3:80": true, "[::1]:80": true, "[::ffff:127.0.0.1]:80": true, "localhost:80": true, "LocalHost:80": true,
-		":80": false, "0.0.0.0:80": false, "[::]:80": false, "10.0.0.1:80": false, "192.168.0.1:80": false, "[fe80::1]:80": false, "localhost.test:80": false,
+		"127.0.0.1:80": true, "127.1.2.3:80": true, "[::1]:80": true, "[::ffff:127.0.0.1]:80": true, "localhost:80": true,
+		"LocalHost:80": true,
+		":80":          false, "0.0.0.0:80": false, "[::]:80": false, "10.0.0.1:80": false, "192.168.0.1:80": false,
+		"[fe80::1]:80": false, "localhost.test:80": false,
 	} {
-		found, err := routerEntryPoints(&static.Configuration{EntryPoints: map[string]*static.EntryPoint{"web": {Address: address}}})
+		found, err := routerEntryPoints(&static.Configuration{
+			EntryPoints: map[string]*static.EntryPoint{"web": {Address: address}},
+		})
 		if err != nil || len(found) != 1 {
 			t.Errorf("%s: %v, %v", address, found, err)
 			continue
@@ -38,15 +42,19 @@ func TestEntrypointsThatBelieveAnybody(t *testing.T) {
 		entrypoint         static.EntryPoint
 		forwarded, pretend bool
 	}{
-		"nobody":            {},
-		"chosen peers":      {static.EntryPoint{ForwardedHeaders: static.ForwardedHeaders{TrustedIPs: chosen}, ProxyProtocol: &static.ProxyProtocol{TrustedIPs: chosen}}, false, false},
+		"nobody": {},
+		"chosen peers": {static.EntryPoint{ForwardedHeaders: static.ForwardedHeaders{TrustedIPs: chosen},
+			ProxyProtocol: &static.ProxyProtocol{TrustedIPs: chosen}}, false, false},
 		"insecure headers":  {static.EntryPoint{ForwardedHeaders: static.ForwardedHeaders{Insecure: true}}, true, false},
 		"headers of all":    {static.EntryPoint{ForwardedHeaders: static.ForwardedHeaders{TrustedIPs: halves}}, true, false},
 		"insecure protocol": {static.EntryPoint{ProxyProtocol: &static.ProxyProtocol{Insecure: true}}, false, true},
-		"protocol of all":   {static.EntryPoint{ProxyProtocol: &static.ProxyProtocol{TrustedIPs: ranges("::/0")}}, false, true},
+		"protocol of all": {static.EntryPoint{ProxyProtocol: &static.ProxyProtocol{TrustedIPs: ranges("::/0")}}, false,
+			true},
 	} {
 		test.entrypoint.Address = ":80"
-		found, err := routerEntryPoints(&static.Configuration{EntryPoints: map[string]*static.EntryPoint{"web": &test.entrypoint}})
+		found, err := routerEntryPoints(&static.Configuration{
+			EntryPoints: map[string]*static.EntryPoint{"web": &test.entrypoint},
+		})
 		if err != nil || len(found) != 1 {
 			t.Errorf("%s: %v, %v", name, found, err)
 			continue

@@ -58,9 +58,11 @@ func TestHealthcheckSpeaksTLSWhereTheEntrypointDoes(t *testing.T) {
 	server := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	defer server.Close()
-	args := []string{"--ping.entryPoint=web", "--entryPoints.web.http.tls=true", "--entryPoints.web.address=" + server.Listener.Addr().String()}
+	args := []string{"--ping.entryPoint=web", "--entryPoints.web.http.tls=true", "--entryPoints.web.address=" +
+		server.Listener.Addr().String()}
 	var stdout, stderr strings.Builder
-	if code := healthcheck(args, nil, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(), "ready: https://127.0.0.1:") {
+	if code := healthcheck(args, nil, &stdout, &stderr); code != 0 || !strings.Contains(stdout.String(),
+		"ready: https://127.0.0.1:") {
 		t.Errorf("exit code %d, %q, %q", code, stdout.String(), stderr.String())
 	}
 	stdout.Reset()
@@ -71,7 +73,8 @@ func TestHealthcheckSpeaksTLSWhereTheEntrypointDoes(t *testing.T) {
 
 func TestHealthcheckRefusesStrayArguments(t *testing.T) {
 	var stdout, stderr strings.Builder
-	if code := healthcheck([]string{"ready"}, nil, &stdout, &stderr); code != 2 || !strings.Contains(stderr.String(), `unexpected argument "ready"`) {
+	if code := healthcheck([]string{"ready"}, nil, &stdout, &stderr); code != 2 || !strings.Contains(stderr.String(),
+		`unexpected argument "ready"`) {
 		t.Errorf("exit code %d, stderr %q", code, stderr.String())
 	}
 }
@@ -89,11 +92,15 @@ func TestReadyURLFollowsTheStaticConfiguration(t *testing.T) {
 		err     string
 	}{
 		{"default entrypoint", []string{"--configFile=" + file}, nil, "http://127.0.0.1:8080/ready", ""},
-		{"another entrypoint", []string{"--configFile=" + file, "--ping.entryPoint=web"}, nil, "http://127.0.0.1:8000/ready", ""},
-		{"environment", []string{"--configFile=" + file}, []string{"SLUICE_PING_ENTRYPOINT=web", "SLUICE_ENTRYPOINTS_WEB_ADDRESS=127.0.0.2:81"}, "http://127.0.0.2:81/ready", ""},
-		{"every IPv6 address", []string{"--ping=true", "--ping.entryPoint=web", "--entryPoints.web.address=[::]:80"}, nil, "http://[::1]:80/ready", ""},
+		{"another entrypoint", []string{"--configFile=" + file, "--ping.entryPoint=web"}, nil, "http://127.0.0.1:8000/ready",
+			""},
+		{"environment", []string{"--configFile=" + file}, []string{"SLUICE_PING_ENTRYPOINT=web",
+			"SLUICE_ENTRYPOINTS_WEB_ADDRESS=127.0.0.2:81"}, "http://127.0.0.2:81/ready", ""},
+		{"every IPv6 address", []string{"--ping=true", "--ping.entryPoint=web", "--entryPoints.web.address=[::]:80"}, nil,
+			"http://[::1]:80/ready", ""},
 		{"no ping", []string{"--entryPoints.web.address=:80"}, nil, "", "ping is not enabled"},
-		{"chosen port", []string{"--configFile=" + file, "--ping.entryPoint=web", "--entryPoints.web.address=:0"}, nil, "", "port that the system chooses"},
+		{"chosen port", []string{"--configFile=" + file, "--ping.entryPoint=web", "--entryPoints.web.address=:0"}, nil, "",
+			"port that the system chooses"},
 		{"no such entrypoint", []string{"--configFile=" + file, "--ping.entryPoint=wev"}, nil, "", "wev"},
 		{"unknown option", []string{"--ping.entrypoin=web"}, nil, "", "entrypoin"},
 	}

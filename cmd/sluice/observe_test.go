@@ -68,7 +68,8 @@ func (h *heard) Debug(message string, _ ...any) { h.lines = append(h.lines, mess
 // What a server sends without being asked may hold a cookie, and net/http logs how it begins.
 func TestStraysHoldNoAnswers(t *testing.T) {
 	logger := &heard{}
-	line := "Unsolicited response received on idle HTTP channel starting with \"HTTP/1.1 200\\r\\nSet-Cookie: s3cr3t\"; err=<nil>\n"
+	line := "Unsolicited response received on idle HTTP channel starting with \"HTTP/1.1 200\\r\\nSet-Cookie: " +
+		"s3cr3t\"; err=<nil>\n"
 	if n, err := (libraryLog{logger}).Write([]byte(line)); n != len(line) || err != nil {
 		t.Errorf("%d, %v", n, err)
 	}
@@ -78,7 +79,8 @@ func TestStraysHoldNoAnswers(t *testing.T) {
 }
 
 func TestWhatIsObserved(t *testing.T) {
-	const metrics, access, traces, detail = telemetry.ObserveMetrics, telemetry.ObserveAccess, telemetry.ObserveTrace, telemetry.ObserveDetail
+	const metrics, access, traces, detail = telemetry.ObserveMetrics, telemetry.ObserveAccess, telemetry.ObserveTrace,
+		telemetry.ObserveDetail
 	for title, test := range map[string]struct {
 		config             static.Configuration
 		watched, internals telemetry.Observe
@@ -95,7 +97,8 @@ func TestWhatIsObserved(t *testing.T) {
 			config: static.Configuration{AccessLog: &static.AccessLog{AddInternals: true}}, watched: access, internals: access,
 		},
 		"traces of our own": {
-			config: static.Configuration{Tracing: &static.Tracing{AddInternals: true}}, watched: traces | detail, internals: traces | detail,
+			config: static.Configuration{Tracing: &static.Tracing{AddInternals: true}}, watched: traces | detail,
+			internals: traces | detail,
 		},
 	} {
 		if got := watched(&test.config); got != test.watched {
@@ -139,7 +142,8 @@ func TestWhatAnEntrypointTells(t *testing.T) {
 		t.Fatal(err)
 	}
 	o.access, o.tracer = access, tracer
-	deps := o.dependencies("web", &static.EntryPoint{Observability: static.EntryPointTelemetry{Tracing: true, Metrics: true}})
+	deps := o.dependencies("web", &static.EntryPoint{Observability: static.EntryPointTelemetry{Tracing: true,
+		Metrics: true}})
 	if want := telemetry.ObserveTrace | telemetry.ObserveHeaders; deps.Observe != want {
 		t.Errorf("records begin with %b, want %b", deps.Observe, want)
 	}
@@ -155,7 +159,8 @@ func TestWhatAnEntrypointTells(t *testing.T) {
 	}
 	o.access, o.tracer = nil, nil
 	if bare := o.dependencies("web", &static.EntryPoint{}); len(bare.Sinks) != 2 || bare.Starter != nil {
-		t.Errorf("without access log and traces there are %d sinks, and %T hears of requests that begin", len(bare.Sinks), bare.Starter)
+		t.Errorf("without access log and traces there are %d sinks, and %T hears of requests that begin", len(bare.Sinks),
+			bare.Starter)
 	}
 }
 

@@ -18,14 +18,17 @@ func TestRemoteQuestionsKeepSecrets(t *testing.T) {
 	}))
 	address := strings.TrimPrefix(server.URL, "http://")
 	var stdout, stderr strings.Builder
-	if code := run([]string{"routes", "--json", "--api", "http://anna:hunter2@" + address}, nil, &stdout, &stderr); code != exitNone ||
+	if code := run([]string{"routes", "--json", "--api", "http://anna:hunter2@" + address}, nil, &stdout,
+		&stderr); code != exitNone ||
 		stdout.String() != "[]\n" {
 		t.Errorf("exit code %d, %q, %q", code, stdout.String(), stderr.String())
 	}
 	explain := []string{"explain", "GET", "http://a.test/", "-H", "Authorization: hunter3", "--api"}
-	for api, says := range map[string]string{"http://anna:wrong2@" + address: "401 Unauthorized", "http://anna:wrong2@127.0.0.1:1": "refused"} {
+	for api, says := range map[string]string{"http://anna:wrong2@" + address: "401 Unauthorized",
+		"http://anna:wrong2@127.0.0.1:1": "refused"} {
 		stderr.Reset()
-		if code := run(append(explain, api), nil, &stdout, &stderr); code != exitBroken || !strings.Contains(stderr.String(), says) {
+		if code := run(append(explain, api), nil, &stdout, &stderr); code != exitBroken || !strings.Contains(stderr.String(),
+			says) {
 			t.Errorf("exit code %d, %q", code, stderr.String())
 		}
 		if said := stderr.String(); strings.Contains(said, "hunter3") || strings.Contains(said, "wrong2") {

@@ -36,7 +36,8 @@ func TestVersionTakesNoArguments(t *testing.T) {
 	if code := version(nil, &stdout, &stderr); code != 0 || !strings.HasPrefix(stdout.String(), "version: ") {
 		t.Errorf("exit code %d, output %q", code, stdout.String())
 	}
-	if code := version([]string{"please"}, &stdout, &stderr); code != 2 || !strings.Contains(stderr.String(), `unexpected argument "please"`) {
+	if code := version([]string{"please"}, &stdout, &stderr); code != 2 || !strings.Contains(stderr.String(),
+		`unexpected argument "please"`) {
 		t.Errorf("exit code %d, stderr %q", code, stderr.String())
 	}
 }

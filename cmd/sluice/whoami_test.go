@@ -124,7 +124,8 @@ func TestWhoamiHealthIsSettable(t *testing.T) {
 	}
 	for i, step := range steps {
 		recorder := httptest.NewRecorder()
-		handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), step.method, "/health", strings.NewReader(step.body)))
+		handler.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), step.method, "/health",
+			strings.NewReader(step.body)))
 		if recorder.Code != step.status {
 			t.Errorf("step %d, %s %q: status %d, want %d", i, step.method, step.body, recorder.Code, step.status)
 		}
@@ -182,7 +183,8 @@ func TestWhoamiWaits(t *testing.T) {
 		}
 	})
 	recorder := httptest.NewRecorder()
-	newWhoamiHandler("", nil).ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/?wait=long", nil))
+	newWhoamiHandler("", nil).ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet,
+		"/?wait=long", nil))
 	if recorder.Code != http.StatusBadRequest {
 		t.Errorf("an unreadable wait was answered with %d", recorder.Code)
 	}
@@ -190,7 +192,8 @@ func TestWhoamiWaits(t *testing.T) {
 
 func TestWhoamiEchoesUntilItStops(t *testing.T) {
 	address, stop := startWhoami(t, "")
-	connection, _, err := websocket.Dial(t.Context(), "ws://"+address+"/echo", &websocket.DialOptions{HTTPClient: whoamiClient(t, false)})
+	connection, _, err := websocket.Dial(t.Context(), "ws://"+address+"/echo",
+		&websocket.DialOptions{HTTPClient: whoamiClient(t, false)})
 	if err != nil {
 		t.Fatal(err)
 	}

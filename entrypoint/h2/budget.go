@@ -47,9 +47,9 @@ type shared struct {
 	charged map[*account]int64
 }
 
-// charge sets what a connection holds beyond freeBytes, and reports whether there is room for it. Room is made by ending the
-// connections that hold most, as long as they hold more than this one would: a client with many large heads does not end
-// the connections of others.
+// charge sets what a connection holds beyond freeBytes, and reports whether there is room for it. Room is made by
+// ending the connections that hold most, as long as they hold more than this one would: a client with many large heads
+// does not end the connections of others.
 func (s *shared) charge(a *account, amount int64) bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

@@ -31,12 +31,14 @@ func parseRequest(raw string) (*Request, *url.URL, error) {
 
 func TestParseRequest(t *testing.T) {
 	t.Parallel()
-	r, u, err := parseRequest("POST /a/b?c=d HTTP/1.1\r\nhost: example.com:80\r\nx-one:1\r\nX-ONE: \t2 \t\r\nCONNECTION: Keep-Alive, x , Upgrade\r\n" +
+	r, u, err := parseRequest("POST /a/b?c=d HTTP/1.1\r\nhost: example.com:80\r\nx-one:1\r\nX-ONE: \t2 " +
+		"\t\r\nCONNECTION: Keep-Alive, x , Upgrade\r\n" +
 		"transfer-encoding: Chunked\r\ntrailer: x-sum, Authorization\r\nX_y: \r\nx-é: no\r\n\r\n")
 	if !errors.Is(err, ErrName) {
 		t.Fatalf("%v %v %v", r, u, err)
 	}
-	r, u, err = parseRequest("POST /a/b?c=d HTTP/1.1\r\nhost: example.com:80\r\nx-one:1\r\nX-ONE: \t2 \t\r\nCONNECTION: Keep-Alive, x , Upgrade\r\n" +
+	r, u, err = parseRequest("POST /a/b?c=d HTTP/1.1\r\nhost: example.com:80\r\nx-one:1\r\nX-ONE: \t2 " +
+		"\t\r\nCONNECTION: Keep-Alive, x , Upgrade\r\n" +
 		"transfer-encoding: Chunked\r\ntrailer: x-sum, Authorization\r\nX_y: \r\nx-e: é\r\n\r\n")
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +47,8 @@ func TestParseRequest(t *testing.T) {
 	if diff := cmp.Diff(want, r.Header); diff != "" {
 		t.Error(diff)
 	}
-	if r.Method != "POST" || r.Target != "/a/b?c=d" || r.Version != "HTTP/1.1" || r.Host != "example.com:80" || !r.Chunked || r.Length != -1 ||
+	if r.Method != "POST" || r.Target != "/a/b?c=d" || r.Version != "HTTP/1.1" || r.Host != "example.com:80" ||
+		!r.Chunked || r.Length != -1 ||
 		!r.KeepAlive || !r.Upgrade || r.Close || !r.Persistent() || r.Framing() != ChunkedBody {
 		t.Errorf("%+v", r)
 	}
@@ -66,7 +69,8 @@ func TestParseRequest(t *testing.T) {
 func TestURL(t *testing.T) {
 	t.Parallel()
 	for _, target := range []string{
-		"/", "/a", "/a?", "/a??", "/a?b", "/a?b?c", "/a%20b", "/a%2fb?%zz", "//a/b", "///a", "/a:b", "/a;b=c", "/a|b", "/é", "/[x]", "/a!b", "*",
+		"/", "/a", "/a?", "/a??", "/a?b", "/a?b?c", "/a%20b", "/a%2fb?%zz", "//a/b", "///a", "/a:b", "/a;b=c", "/a|b", "/é",
+		"/[x]", "/a!b", "*",
 		"http://h", "http://h/p?q", "HTTP://H:8/p", "https://[::1]:8/", "/a@b", "/~a",
 	} {
 		r, u, err := parseRequest("GET " + target + " HTTP/1.1\r\nHost: a\r\n\r\n")

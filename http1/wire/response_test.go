@@ -83,7 +83,8 @@ func TestRefusedResponses(t *testing.T) {
 // FuzzResponse asserts that what is accepted means the same to net/http.
 func FuzzResponse(f *testing.F) {
 	for _, seed := range []string{
-		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "HTTP/1.0 404\r\nx: 1\r\nX:2\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n", "HTTP/1.0 404\r\nx: 1\r\nX:2\r\n\r\n",
+		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\nTrailer: X\r\n\r\n",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -97,7 +98,8 @@ func FuzzResponse(f *testing.F) {
 			t.Fatalf("net/http refuses %q: %v", raw, err)
 		}
 		sameHeader(t, raw, theirs.Header, ours.Header)
-		if theirs.StatusCode != ours.Status || !BodilessStatus(ours.Status) && (len(theirs.TransferEncoding) > 0) != (ours.Framing("GET") == ChunkedBody) {
+		if theirs.StatusCode != ours.Status || !BodilessStatus(ours.Status) &&
+			(len(theirs.TransferEncoding) > 0) != (ours.Framing("GET") == ChunkedBody) {
 			t.Errorf("%q: net/http %+v, ours %+v", raw, theirs, ours)
 		}
 	})
@@ -107,7 +109,8 @@ func FuzzResponse(f *testing.F) {
 func FuzzRequest(f *testing.F) {
 	for _, seed := range []string{
 		"GET / HTTP/1.1\r\nHost: a\r\n\r\n", "POST /a?b HTTP/1.1\r\nhost: a:8\r\ncontent-length: 5\r\nx: y\r\nX: z\r\n\r\n",
-		"POST http://h/p HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close, x\r\n\r\n", "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
+		"POST http://h/p HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nConnection: close, x\r\n\r\n",
+		"GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n",
 	} {
 		f.Add([]byte(seed))
 	}
@@ -121,7 +124,8 @@ func FuzzRequest(f *testing.F) {
 			t.Fatalf("net/http refuses %q: %v", raw, err)
 		}
 		sameHeader(t, raw, theirs.Header, ours.Header)
-		if theirs.Method != ours.Method || theirs.RequestURI != ours.Target || theirs.Host != ours.Host || theirs.URL.String() != u.String() || theirs.Close == ours.Persistent() ||
+		if theirs.Method != ours.Method || theirs.RequestURI != ours.Target || theirs.Host != ours.Host ||
+			theirs.URL.String() != u.String() || theirs.Close == ours.Persistent() ||
 			(theirs.ContentLength < 0) != ours.Chunked || ours.Length > 0 && theirs.ContentLength != ours.Length {
 			t.Errorf("%q: net/http %+v, ours %+v", raw, theirs, ours)
 		}
@@ -146,15 +150,17 @@ func sameHeader(t *testing.T, raw []byte, theirs, ours http.Header) {
 func browserFields() string {
 	var b strings.Builder
 	for i := range 9 {
-		fmt.Fprintf(&b, "sec-ch-ua-mobile-%d: ?0\r\nAccept-Encoding-%d: text/html,application/xhtml+xml,application/xml;q=0.9\r\n", i, i)
+		fmt.Fprintf(&b,
+			"sec-ch-ua-mobile-%d: ?0\r\nAccept-Encoding-%d: text/html,application/xhtml+xml,application/xml;q=0.9\r\n", i, i)
 	}
 	return b.String()
 }
 
 func BenchmarkParse(b *testing.B) {
 	for name, raw := range map[string]string{
-		"small":   "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
-		"browser": "GET /shop/articles?page=2 HTTP/1.1\r\nHost: shop.example.com\r\n" + browserFields() + "Cookie: " + strings.Repeat("0123456789abcdef", 64) + "\r\n\r\n",
+		"small": "GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+		"browser": "GET /shop/articles?page=2 HTTP/1.1\r\nHost: shop.example.com\r\n" + browserFields() + "Cookie: " +
+			strings.Repeat("0123456789abcdef", 64) + "\r\n\r\n",
 	} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
@@ -178,7 +184,8 @@ func BenchmarkParse(b *testing.B) {
 
 func BenchmarkSerialise(b *testing.B) {
 	header := http.Header{}
-	for _, name := range []string{"Content-Type", "Cache-Control", "Etag", "Last-Modified", "Server", "Set-Cookie", "Vary", "X-Frame-Options"} {
+	for _, name := range []string{"Content-Type", "Cache-Control", "Etag", "Last-Modified", "Server", "Set-Cookie", "Vary",
+		"X-Frame-Options"} {
 		header.Set(name, "some value of an ordinary length")
 	}
 	buffer := make([]byte, 0, 4096)

@@ -81,7 +81,8 @@ func TestReservations(t *testing.T) {
 	equal(t, "still", []bool{body.HandOver(), lent(memory)}, []bool{true, true})
 	body.Resume(r)
 	read(t, r, 1)
-	equal(t, "for no attempt", []bool{lent(memory), body.Reserve(), body.HandOver(), body.Exceeded()}, []bool{false, false, false, true})
+	equal(t, "for no attempt", []bool{lent(memory), body.Reserve(), body.HandOver(), body.Exceeded()},
+		[]bool{false, false, false, true})
 
 	flooded, memory, r := begin(endless{}, -1, limit)
 	equal(t, "reserved", flooded.Reserve(), true)
@@ -99,7 +100,8 @@ func TestReservations(t *testing.T) {
 	equal(t, "beyond the limit", lent(memory), false)
 
 	var none *replay.Body
-	equal(t, "no body", []bool{none.Reserve(), none.HandOver(), none.Complete(), none.Leave()}, []bool{true, true, true, false})
+	equal(t, "no body", []bool{none.Reserve(), none.HandOver(), none.Complete(), none.Leave()}, []bool{true, true, true,
+		false})
 	equal(t, "no body", []any{none.Failure(), none.Waited()}, []any{nil, time.Duration(0)})
 }
 
@@ -259,7 +261,8 @@ func TestFailures(t *testing.T) {
 	odd := errors.New("odd")
 	body, _, r := begin(io.MultiReader(strings.NewReader("body"), iotest.ErrReader(odd)), -1, -1)
 	text, err := io.ReadAll(r)
-	equal(t, "failure", []any{string(text), errors.Is(err, odd), errors.Is(body.Failure(), odd)}, []any{"body", true, true})
+	equal(t, "failure", []any{string(text), errors.Is(err, odd), errors.Is(body.Failure(), odd)},
+		[]any{"body", true, true})
 	text, err = io.ReadAll(open(body))
 	equal(t, "again", []any{string(text), errors.Is(err, odd)}, []any{"body", true})
 	_, _, more := body.Progress()

@@ -98,7 +98,8 @@ func TestSpool(t *testing.T) {
 func TestSpoolErrors(t *testing.T) {
 	s := replay.Spool{Limit: 10}
 	for _, size := range []int{11, 1} {
-		if _, err := s.Write(make([]byte, size)); !errors.Is(err, replay.ErrTooLarge) || !errors.Is(s.Err(), replay.ErrTooLarge) {
+		if _, err := s.Write(make([]byte, size)); !errors.Is(err, replay.ErrTooLarge) ||
+			!errors.Is(s.Err(), replay.ErrTooLarge) {
 			t.Errorf("error %v", err)
 		}
 	}

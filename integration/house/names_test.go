@@ -27,7 +27,8 @@ const metricsPage = "docs/reference/metrics.md"
 // on the page of metrics.
 func TestMetricsAreDocumented(t *testing.T) {
 	declared := literals(t, "telemetry/metrics", metric)
-	for name := range literals(t, "telemetry/metrics", requestMetric) { // Composed by the collector, for each kind of owner.
+	// Composed by the collector, for each kind of owner.
+	for name := range literals(t, "telemetry/metrics", requestMetric) {
 		for _, owner := range []string{"entrypoint", "router", "service"} {
 			declared["traefik_"+owner+"_"+name] = true
 		}

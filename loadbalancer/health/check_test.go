@@ -40,12 +40,22 @@ func TestNewCheckNamesWhatIsWrong(t *testing.T) {
 	}{
 		{"scheme", func(c *dynamic.ServerHealthCheck) { c.Scheme = "ftp" }, `scheme: "ftp" is none of http, https and h2c`},
 		{"mode", func(c *dynamic.ServerHealthCheck) { c.Mode = "tcp" }, `mode: "tcp" is neither http nor grpc`},
-		{"path with host", func(c *dynamic.ServerHealthCheck) { c.Path = "http://other/health" }, `path: is a URL of its own, not a path`},
-		{"path of a host", func(c *dynamic.ServerHealthCheck) { c.Path = "//other/health" }, `path: is a URL of its own, not a path`},
-		{"path with scheme", func(c *dynamic.ServerHealthCheck) { c.Path = "mailto:x" }, `path: is a URL of its own, not a path`},
+		{"path with host", func(c *dynamic.ServerHealthCheck) {
+			c.Path = "http://other/health"
+		}, `path: is a URL of its own, not a path`},
+		{"path of a host", func(c *dynamic.ServerHealthCheck) {
+			c.Path = "//other/health"
+		}, `path: is a URL of its own, not a path`},
+		{"path with scheme", func(c *dynamic.ServerHealthCheck) {
+			c.Path = "mailto:x"
+		}, `path: is a URL of its own, not a path`},
 		{"path with escape", func(c *dynamic.ServerHealthCheck) { c.Path = "/%zz" }, `path: can't be read as a path`},
-		{"query with blank", func(c *dynamic.ServerHealthCheck) { c.Path = "/?a b" }, `path: has a character that no request may have`},
-		{"query with umlaut", func(c *dynamic.ServerHealthCheck) { c.Path = "/?ä" }, `path: has a character that no request may have`},
+		{"query with blank", func(c *dynamic.ServerHealthCheck) {
+			c.Path = "/?a b"
+		}, `path: has a character that no request may have`},
+		{"query with umlaut", func(c *dynamic.ServerHealthCheck) {
+			c.Path = "/?ä"
+		}, `path: has a character that no request may have`},
 		{"path with line end", func(c *dynamic.ServerHealthCheck) { c.Path = "/\r\nX: y" }, `path: can't be read as a path`},
 		{"method", func(c *dynamic.ServerHealthCheck) { c.Method = "GET /" }, `method: "GET /" is no method`},
 		{"tunnel", func(c *dynamic.ServerHealthCheck) { c.Method = "CONNECT" }, `method: CONNECT is for tunnels`},
@@ -55,13 +65,25 @@ func TestNewCheckNamesWhatIsWrong(t *testing.T) {
 		{"port", func(c *dynamic.ServerHealthCheck) { c.Port = 65536 }, `port: 65536 is not 1 to 65535`},
 		{"negative port", func(c *dynamic.ServerHealthCheck) { c.Port = -1 }, `port: -1 is not 1 to 65535`},
 		{"interval", func(c *dynamic.ServerHealthCheck) { c.Interval = 0 }, `interval: 0s is not above 0`},
-		{"unhealthyInterval", func(c *dynamic.ServerHealthCheck) { c.UnhealthyInterval = &zero }, `unhealthyInterval: 0s is not above 0`},
-		{"negative unhealthyInterval", func(c *dynamic.ServerHealthCheck) { c.UnhealthyInterval = &negative }, `unhealthyInterval: -1s is not above 0`},
+		{"unhealthyInterval", func(c *dynamic.ServerHealthCheck) {
+			c.UnhealthyInterval = &zero
+		}, `unhealthyInterval: 0s is not above 0`},
+		{"negative unhealthyInterval", func(c *dynamic.ServerHealthCheck) {
+			c.UnhealthyInterval = &negative
+		}, `unhealthyInterval: -1s is not above 0`},
 		{"timeout", func(c *dynamic.ServerHealthCheck) { c.Timeout = -1 }, `timeout: -1ns is not above 0`},
-		{"hostname", func(c *dynamic.ServerHealthCheck) { c.Hostname = "a/b" }, `hostname: "a/b" is no host, with or without a port`},
-		{"hostname with blank", func(c *dynamic.ServerHealthCheck) { c.Hostname = "a b" }, `hostname: "a b" is no host, with or without a port`},
-		{"hostname with user", func(c *dynamic.ServerHealthCheck) { c.Hostname = "u@b" }, `hostname: "u@b" is no host, with or without a port`},
-		{"hostname with port", func(c *dynamic.ServerHealthCheck) { c.Hostname = "b:x" }, `hostname: "b:x" is no host, with or without a port`},
+		{"hostname", func(c *dynamic.ServerHealthCheck) {
+			c.Hostname = "a/b"
+		}, `hostname: "a/b" is no host, with or without a port`},
+		{"hostname with blank", func(c *dynamic.ServerHealthCheck) {
+			c.Hostname = "a b"
+		}, `hostname: "a b" is no host, with or without a port`},
+		{"hostname with user", func(c *dynamic.ServerHealthCheck) {
+			c.Hostname = "u@b"
+		}, `hostname: "u@b" is no host, with or without a port`},
+		{"hostname with port", func(c *dynamic.ServerHealthCheck) {
+			c.Hostname = "b:x"
+		}, `hostname: "b:x" is no host, with or without a port`},
 		{"rise", func(c *dynamic.ServerHealthCheck) { c.Rise = number(0) }, `rise: 0 is not 1 to 1000000`},
 		{"fall", func(c *dynamic.ServerHealthCheck) { c.Fall = number(-3) }, `fall: -3 is not 1 to 1000000`},
 		{"jitter", func(c *dynamic.ServerHealthCheck) { c.Jitter = number(101) }, `jitter: 101 is not 0 to 100 percent`},
@@ -202,7 +224,9 @@ func FuzzNewCheck(f *testing.F) {
 			return
 		}
 		uri := at.RequestURI()
-		if at.Host != "" || !strings.HasPrefix(uri, "/") || strings.ContainsFunc(uri, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		if at.Host != "" || !strings.HasPrefix(uri, "/") || strings.ContainsFunc(uri, func(r rune) bool {
+			return r <= ' ' || r >= 0x7f
+		}) {
 			t.Errorf("%q asks for %q", path, uri)
 		}
 		for name, values := range check.header() {

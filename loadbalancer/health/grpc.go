@@ -82,7 +82,8 @@ func readHealth(response *http.Response) (uint64, error) {
 	if err = statusError(code); err != nil {
 		return 0, err
 	}
-	if len(body) < prefix || len(body) > maxBody || body[0] != 0 || uint64(binary.BigEndian.Uint32(body[1:prefix])) != uint64(len(body)-prefix) {
+	if len(body) < prefix || len(body) > maxBody || body[0] != 0 ||
+		uint64(binary.BigEndian.Uint32(body[1:prefix])) != uint64(len(body)-prefix) {
 		return 0, errNoMessage
 	}
 	return parseHealth(body[prefix:])
@@ -153,7 +154,8 @@ func servingName(status uint64) string {
 // codeName returns a status code with its name (grpc/statuscodes.md).
 func codeName(code uint64) string {
 	names := [...]string{
-		"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED",
+		"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
+		"PERMISSION_DENIED",
 		"RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE",
 		"DATA_LOSS", "UNAUTHENTICATED",
 	}

@@ -68,7 +68,9 @@ func TestGRPCServerIsAsked(t *testing.T) {
 		}
 		// What belongs to mode http means nothing.
 		service.SetServingStatus("", grpc_health_v1.HealthCheckResponse_SERVING)
-		got := first(t, target, inGRPC(func(c *dynamic.ServerHealthCheck) { c.Path, c.Method, c.Status = "/other", "PUT", 404 }))
+		got := first(t, target, inGRPC(func(c *dynamic.ServerHealthCheck) {
+			c.Path, c.Method, c.Status = "/other", "PUT", 404
+		}))
 		wants(t, got, true, "gRPC health: SERVING")
 	}
 }
@@ -99,7 +101,8 @@ type hungHealth struct {
 }
 
 // Check waits for the end of the call.
-func (*hungHealth) Check(ctx context.Context, _ *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
+func (*hungHealth) Check(ctx context.Context,
+	_ *grpc_health_v1.HealthCheckRequest) (*grpc_health_v1.HealthCheckResponse, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
@@ -138,7 +141,9 @@ func TestGRPCOverTLS(t *testing.T) {
 	target.Address = address
 	wants(t, first(t, target, inGRPC(nil)), true, "gRPC health: SERVING")
 	target.Scheme = "http"
-	wants(t, first(t, target, inGRPC(func(c *dynamic.ServerHealthCheck) { c.Scheme = "https" })), true, "gRPC health: SERVING")
+	wants(t, first(t, target, inGRPC(func(c *dynamic.ServerHealthCheck) {
+		c.Scheme = "https"
+	})), true, "gRPC health: SERVING")
 	target.Scheme, target.Host = "https", "other.test"
 	if got := first(t, target, inGRPC(nil)); got.Up {
 		t.Errorf("a certificate for another name: %v", got)
@@ -165,9 +170,11 @@ func TestGRPCAnswersAreDistrusted(t *testing.T) {
 		reason string
 	}{
 		{"well", 200, nil, serving, "0", true, "SERVING"},
-		{"well, spelled otherwise", 200, map[string]string{"Content-Type": "application/grpc+proto"}, serving, "0", true, "SERVING"},
+		{"well, spelled otherwise", 200, map[string]string{"Content-Type": "application/grpc+proto"}, serving, "0", true,
+			"SERVING"},
 		{"error without a message", 200, nil, nil, "14", false, "gRPC status UNAVAILABLE"},
-		{"error in the head", 200, map[string]string{"Grpc-Status": "12"}, nil, "", false, "the server does not have the health protocol"},
+		{"error in the head", 200, map[string]string{"Grpc-Status": "12"}, nil, "", false,
+			"the server does not have the health protocol"},
 		{"a message and an error", 200, nil, serving, "13", false, "gRPC status INTERNAL"},
 		{"unheard of", 200, nil, nil, "99", false, "gRPC status 99"},
 		{"no status", 200, nil, serving, "", false, "the answer ends without a status"},
@@ -183,7 +190,8 @@ func TestGRPCAnswersAreDistrusted(t *testing.T) {
 		{"a status of the future", 200, nil, frame([]byte{8, 77}), "0", false, "serving status 77"},
 		{"endless", 200, nil, make([]byte, 1<<20), "0", false, "the answer ends without a status"},
 		{"HTTP error", 503, nil, serving, "0", false, "status 503"},
-		{"a web page", 200, map[string]string{"Content-Type": "text/html"}, []byte("<html>"), "", false, "the answer is not gRPC"},
+		{"a web page", 200, map[string]string{"Content-Type": "text/html"}, []byte("<html>"), "", false,
+			"the answer is not gRPC"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -207,7 +215,9 @@ func TestGRPCAnswersAreDistrusted(t *testing.T) {
 }
 
 func TestGRPCNeedsHTTP2(t *testing.T) {
-	s := serve(t, "https", func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Content-Type", "application/grpc") })
+	s := serve(t, "https", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/grpc")
+	})
 	target := s.target("https", "example.com")
 	target.Connect = http1Only{target.Connect}
 	wants(t, first(t, target, inGRPC(nil)), false, "gRPC health: the endpoint speaks HTTP/1.1, and gRPC needs HTTP/2")
@@ -244,7 +254,9 @@ func FuzzParseHealth(f *testing.F) {
 		if err == nil && got == serving && wantErr != nil {
 			t.Errorf("%x: well, and protobuf says %v", message, wantErr)
 		}
-		if err != nil && wantErr == nil && want.GetStatus() == serving && !bytes.ContainsFunc(message, func(r rune) bool { return r&7 == 3 }) {
+		if err != nil && wantErr == nil && want.GetStatus() == serving && !bytes.ContainsFunc(message, func(r rune) bool {
+			return r&7 == 3
+		}) {
 			t.Errorf("%x: %v, and protobuf reads it", message, err)
 		}
 	})

@@ -112,7 +112,9 @@ func TestTimeoutsAreVerdicts(t *testing.T) {
 		server := &endpoint{answer: never}
 		prober, notes, begin := NewProber(1), &journal{}, time.Now()
 		defer prober.Close()
-		prober.Start(server.target(), every(t, time.Minute, func(c *dynamic.ServerHealthCheck) { c.Path = "/health?token=secret" }), notes.note)
+		prober.Start(server.target(), every(t, time.Minute, func(c *dynamic.ServerHealthCheck) {
+			c.Path = "/health?token=secret"
+		}), notes.note)
 		pass(10 * time.Second)
 		want := Result{Reason: "GET /health: no answer within 5s", At: begin.Add(5 * time.Second)}
 		if got := notes.all(); len(got) != 1 || got[0] != want {

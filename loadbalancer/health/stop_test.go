@@ -148,7 +148,8 @@ func TestStopWhileChangedIsCalled(t *testing.T) {
 		lock.Unlock()
 		pass(time.Hour)
 		if calls.Load() != 1 || dropped.Load() != 1 || len(server.times()) != 1 {
-			t.Errorf("%d calls, %d of them dropped, after %d checks; want one of each", calls.Load(), dropped.Load(), len(server.times()))
+			t.Errorf("%d calls, %d of them dropped, after %d checks; want one of each", calls.Load(), dropped.Load(),
+				len(server.times()))
 		}
 	})
 }
@@ -192,7 +193,8 @@ func TestCloseEndsEverything(t *testing.T) {
 		asked := len(server.times()) + len(hung.times())
 		pass(time.Hour)
 		if len(notes.all()) != 0 || len(server.times())+len(hung.times()) != asked || hung.open != 0 {
-			t.Errorf("after the end: %d calls, %d checks, %d under way", len(notes.all()), len(server.times())+len(hung.times())-asked, hung.open)
+			t.Errorf("after the end: %d calls, %d checks, %d under way", len(notes.all()), len(server.times())+
+				len(hung.times())-asked, hung.open)
 		}
 	})
 }

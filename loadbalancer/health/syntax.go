@@ -70,7 +70,8 @@ func authority(text string) bool {
 // token reports whether text is a token (RFC 9110 section 5.6.2).
 func token(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
-		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') &&
+			!strings.ContainsRune("!#$%&'*+-.^_`|~", r)
 	})
 }
 

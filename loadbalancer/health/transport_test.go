@@ -28,7 +28,8 @@ type transport struct{ *forward.Transport }
 
 // RoundTripper returns a client.
 func (t transport) RoundTripper(scheme string, address netip.AddrPort, host string) health.Client {
-	key := loadbalancer.UpstreamKey{Endpoint: loadbalancer.EndpointKey{Address: address}, Scheme: scheme, Dialer: t.Transport}
+	key := loadbalancer.UpstreamKey{Endpoint: loadbalancer.EndpointKey{Address: address}, Scheme: scheme,
+		Dialer: t.Transport}
 	if scheme == "https" {
 		key.Host = host
 	}
@@ -77,7 +78,8 @@ func TestOwnTransport(t *testing.T) {
 			check := check(t, func(c *dynamic.ServerHealthCheck) {
 				c.Path, c.Headers = "/redirect?x", map[string]string{"X-Token": "a"}
 			})
-			target := health.Target{Scheme: scheme, Address: addressOf(s.Listener), Host: "example.com", Connect: newTransport(t, s)}
+			target := health.Target{Scheme: scheme, Address: addressOf(s.Listener), Host: "example.com", Connect: newTransport(t,
+				s)}
 			if got := first(t, target, check); !got.Up || got.Reason != "GET /health: status 200" {
 				t.Errorf("got %v", got)
 			}
@@ -140,7 +142,8 @@ func TestOwnTransportGivesUp(t *testing.T) {
 			}))
 			start(s, scheme)
 			defer s.Close()
-			target := health.Target{Scheme: scheme, Address: addressOf(s.Listener), Host: "example.com", Connect: newTransport(t, s)}
+			target := health.Target{Scheme: scheme, Address: addressOf(s.Listener), Host: "example.com", Connect: newTransport(t,
+				s)}
 			prober := health.NewProber(1)
 			defer prober.Close()
 			probe := prober.Start(target, check(t, nil), func(v health.Result) { t.Errorf("called after the end: %v", v) })

@@ -44,12 +44,24 @@ func TestNewPolicyNamesWhatIsWrong(t *testing.T) {
 		{"window 0", passiveOf(0, 1), nil, "passiveHealthCheck.failureWindow: 0s is not above 0"},
 		{"window negative", passiveOf(-time.Second, 1), nil, "passiveHealthCheck.failureWindow: -1s is not above 0"},
 		{"attempts 0", passiveOf(time.Second, 0), nil, "passiveHealthCheck.maxFailedAttempts: 0 is below 1"},
-		{"failures", nil, func(o *dynamic.OutlierDetection) { o.ConsecutiveFailures = number(-1) }, "outlierDetection.consecutiveFailures: -1 is negative"},
-		{"status", nil, func(o *dynamic.OutlierDetection) { o.Status = []string{"502", "7xx"} }, `outlierDetection.status "7xx": `},
-		{"base", nil, func(o *dynamic.OutlierDetection) { o.BaseEjectionTime = 0 }, "outlierDetection.baseEjectionTime: 0s is not above 0"},
-		{"max", nil, func(o *dynamic.OutlierDetection) { o.MaxEjectionTime = 1e9 }, "outlierDetection.maxEjectionTime: 1s is below the baseEjectionTime 2s"},
-		{"percent", nil, func(o *dynamic.OutlierDetection) { o.MaxEjectedPercent = number(101) }, "outlierDetection.maxEjectedPercent: 101 is not 0 to 100"},
-		{"negative percent", nil, func(o *dynamic.OutlierDetection) { o.MaxEjectedPercent = number(-1) }, "outlierDetection.maxEjectedPercent: -1 is not 0 to 100"},
+		{"failures", nil, func(o *dynamic.OutlierDetection) {
+			o.ConsecutiveFailures = number(-1)
+		}, "outlierDetection.consecutiveFailures: -1 is negative"},
+		{"status", nil, func(o *dynamic.OutlierDetection) {
+			o.Status = []string{"502", "7xx"}
+		}, `outlierDetection.status "7xx": `},
+		{"base", nil, func(o *dynamic.OutlierDetection) {
+			o.BaseEjectionTime = 0
+		}, "outlierDetection.baseEjectionTime: 0s is not above 0"},
+		{"max", nil, func(o *dynamic.OutlierDetection) {
+			o.MaxEjectionTime = 1e9
+		}, "outlierDetection.maxEjectionTime: 1s is below the baseEjectionTime 2s"},
+		{"percent", nil, func(o *dynamic.OutlierDetection) {
+			o.MaxEjectedPercent = number(101)
+		}, "outlierDetection.maxEjectedPercent: 101 is not 0 to 100"},
+		{"negative percent", nil, func(o *dynamic.OutlierDetection) {
+			o.MaxEjectedPercent = number(-1)
+		}, "outlierDetection.maxEjectedPercent: -1 is not 0 to 100"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -68,7 +80,9 @@ func TestNewPolicyNamesWhatIsWrong(t *testing.T) {
 func TestNewPolicyFillsInDefaults(t *testing.T) {
 	implicit := policyOf(t, nil, nil)
 	explicit := policyOf(t, nil, detectionOf(nil))
-	sparse := policyOf(t, nil, detectionOf(func(o *dynamic.OutlierDetection) { o.ConsecutiveFailures, o.MaxEjectedPercent = nil, nil }))
+	sparse := policyOf(t, nil, detectionOf(func(o *dynamic.OutlierDetection) {
+		o.ConsecutiveFailures, o.MaxEjectedPercent = nil, nil
+	}))
 	if *implicit != *explicit || *implicit != *sparse {
 		t.Errorf("defaults differ:\n%+v\n%+v\n%+v", implicit, explicit, sparse)
 	}
@@ -172,7 +186,8 @@ func TestUnreachableMembersDoNotCount(t *testing.T) {
 		{4, 4, 5, true, false},
 	} {
 		if got := policy.Allows(test.out, test.unreachable, test.total, test.reached); got != test.want {
-			t.Errorf("%d of %d are out, %d unreachable: one more (reached %v) is allowed: %v", test.out, test.total, test.unreachable, test.reached, got)
+			t.Errorf("%d of %d are out, %d unreachable: one more (reached %v) is allowed: %v", test.out, test.total,
+				test.unreachable, test.reached, got)
 		}
 	}
 	never := policyOf(t, nil, detectionOf(func(o *dynamic.OutlierDetection) { o.MaxEjectedPercent = new(0) }))

@@ -27,7 +27,8 @@ func TestSharesAreTheWeights(t *testing.T) {
 					sim := simulate(strategy, 1, weights...)
 					sim.loop(clients, 5000)
 					if endpoint, off := sim.worst(); off > 0.02 {
-						t.Errorf("endpoint %d gets %.3f of the requests, its weight is %.3f", endpoint, sim.share(endpoint), sim.fair(endpoint))
+						t.Errorf("endpoint %d gets %.3f of the requests, its weight is %.3f", endpoint, sim.share(endpoint),
+							sim.fair(endpoint))
 					}
 				})
 			}
@@ -43,7 +44,8 @@ func TestWeightsHoldUnderNoise(t *testing.T) {
 			sim.serve = func(int, time.Duration) (time.Duration, bool) { return sim.lognormal(10 * time.Millisecond), false }
 			sim.arrive(rate, time.Duration(15_000/rate*float64(time.Second)))
 			if endpoint, off := sim.worst(); off > 0.02 {
-				t.Errorf("%s at %v/s: endpoint %d gets %.3f of the requests, its weight is %.3f", name, rate, endpoint, sim.share(endpoint), sim.fair(endpoint))
+				t.Errorf("%s at %v/s: endpoint %d gets %.3f of the requests, its weight is %.3f", name, rate, endpoint,
+					sim.share(endpoint), sim.fair(endpoint))
 			}
 		}
 	}
@@ -63,7 +65,8 @@ func TestNobodyStarves(t *testing.T) {
 					sim.arrive(rate, time.Duration(float64(n)*300/rate*float64(time.Second)))
 					for i := range sim.counts {
 						if share := sim.share(i) * float64(n); share < 0.5 {
-							t.Errorf("%s, %d endpoints, %v/s, %s: endpoint %d gets %.2f of its fair share", strategy.Name, n, rate, name, i, share)
+							t.Errorf("%s, %d endpoints, %v/s, %s: endpoint %d gets %.2f of its fair share", strategy.Name, n, rate, name, i,
+								share)
 						}
 					}
 				}
@@ -94,7 +97,8 @@ func TestSlowEndpoint(t *testing.T) {
 				}
 				all, fast := run(weights).percentile(0.99), run(weights[:3]).percentile(0.99)
 				if all > fast*3/2 {
-					t.Errorf("weights %v, noise %v, %v/s: 99 %% take %v at most, %v without the slow endpoint", weights, noisy, rate, all, fast)
+					t.Errorf("weights %v, noise %v, %v/s: 99 %% take %v at most, %v without the slow endpoint", weights, noisy, rate,
+						all, fast)
 				}
 			}
 		}
@@ -171,7 +175,8 @@ func TestRecovery(t *testing.T) {
 					slack = 0.125
 				}
 				if share := sim.share(0); math.Abs(share-0.25) > slack {
-					t.Errorf("%s, failing %v, %v/s: 20 s after it got well the endpoint gets %.3f of the requests", name, failing, rate, share)
+					t.Errorf("%s, failing %v, %v/s: 20 s after it got well the endpoint gets %.3f of the requests", name, failing,
+						rate, share)
 				}
 			}
 		}
@@ -180,7 +185,8 @@ func TestRecovery(t *testing.T) {
 
 // TestHungEndpoint has an endpoint of four answer nothing at all.
 func TestHungEndpoint(t *testing.T) {
-	for _, name := range []string{dynamic.StrategyP2C, dynamic.StrategyLeastRequest, dynamic.StrategyPeakEWMA, dynamic.StrategyLeastTime} {
+	for _, name := range []string{dynamic.StrategyP2C, dynamic.StrategyLeastRequest, dynamic.StrategyPeakEWMA,
+		dynamic.StrategyLeastTime} {
 		for _, weights := range [][]uint64{{1, 1, 1, 1}, {3, 1, 2, 1}, ones(40)} {
 			sim := simulate(named(name), 7, weights...)
 			sim.serve = func(i int, _ time.Duration) (time.Duration, bool) {

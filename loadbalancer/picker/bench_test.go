@@ -56,7 +56,8 @@ func everyStrategy() []Strategy {
 func clients(n int) []Request {
 	requests := make([]Request, n)
 	for i := range requests {
-		requests[i] = Request{Now: 4 * time.Second, HTTP: &http.Request{}, Client: fmt.Sprintf("203.0.%d.%d", i>>8&255, i&255)}
+		requests[i] = Request{Now: 4 * time.Second, HTTP: &http.Request{}, Client: fmt.Sprintf("203.0.%d.%d", i>>8&255,
+			i&255)}
 	}
 	return requests
 }

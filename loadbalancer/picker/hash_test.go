@@ -179,7 +179,8 @@ func TestNextInLineTakesOver(t *testing.T) {
 func TestBoundedLoad(t *testing.T) {
 	for _, percent := range []int{100, 125, 200} {
 		for _, weights := range [][]uint64{ones(10), {1, 2, 3, 4}} {
-			sim := simulate(Strategy{Name: dynamic.StrategyHash, Hash: Hash{Source: dynamic.HashClientIP, BoundedLoad: percent}}, 8, weights...)
+			sim := simulate(Strategy{Name: dynamic.StrategyHash, Hash: Hash{Source: dynamic.HashClientIP, BoundedLoad: percent}},
+				8, weights...)
 			sim.client = func() string {
 				if sim.random.IntN(2) == 0 {
 					return "192.0.2.1"
@@ -272,7 +273,8 @@ func TestEqualIDsShare(t *testing.T) {
 }
 
 func TestKeys(t *testing.T) {
-	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://shop.example/a%20b/c?x=1&user=mia&us%65r=later&a+b=3", nil)
+	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet,
+		"http://shop.example/a%20b/c?x=1&user=mia&us%65r=later&a+b=3", nil)
 	request.Header.Add("X-Tenant", "blue")
 	request.Header.Add("X-Tenant", "red")
 	request.Header.Add("Cookie", `one=1; session="abc"; session=def`)

@@ -52,7 +52,8 @@ func (l *Latency) Observe(sample time.Duration, failed bool, now time.Duration) 
 			faded = fade(1, idle)
 			last = uint32(old>>32) + uint32(idle) //nolint:gosec // not negative; samples may overtake one another
 		}
-		if l.peak.CompareAndSwap(old, uint64(last)<<32|uint64(math.Float32bits(float32(peakAfter(average, value, faded, failed))))) {
+		if l.peak.CompareAndSwap(old, uint64(last)<<32|uint64(math.Float32bits(float32(peakAfter(average, value, faded,
+			failed))))) {
 			break
 		}
 	}

@@ -70,7 +70,8 @@ func TestWhatIsKnownFades(t *testing.T) {
 		for lives, want := range map[float64]time.Duration{0: 100e6, 1: 50e6, 2: 25e6, 4: 6250e3} {
 			idle := time.Second + time.Duration(lives*float64(halfLife))
 			if got := at(idle); !about(got.latency, want, 2) || math.Abs(got.failing/failing*math.Pow(4, lives)-1) > 0.03 {
-				t.Errorf("after %v half-lives the latency is %v, want %v; failures count %v", lives, time.Duration(got.latency), want, got.failing)
+				t.Errorf("after %v half-lives the latency is %v, want %v; failures count %v", lives, time.Duration(got.latency),
+					want, got.failing)
 			}
 		}
 		last := math.Inf(1)

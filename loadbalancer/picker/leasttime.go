@@ -20,7 +20,8 @@ func (l *leastTime) Pick(r *Request) int {
 		return l.scan(r)
 	}
 	first, second, chance := l.seats.pair()
-	return l.seats.faster(first, second, chance, l.seats.latency[first].meanAt(r.Now), l.seats.latency[second].meanAt(r.Now))
+	return l.seats.faster(first, second, chance, l.seats.latency[first].meanAt(r.Now),
+		l.seats.latency[second].meanAt(r.Now))
 }
 
 func (l *leastTime) scan(r *Request) int {
@@ -45,7 +46,8 @@ func (l *leastTime) scan(r *Request) int {
 	drawn, rest := l.seats.aliasTable.at(l.seats.random.next())
 	best, lowest := drawn, math.Inf(1)
 	for k := range count {
-		i := (drawn + k) % count // Starts behind the drawn candidate, so that equal ones are not always resolved to the first.
+		// Starts behind the drawn candidate, so that equal ones are not always resolved to the first.
+		i := (drawn + k) % count
 		if score := scores[i] + speeds[i].failing*slowest; score < lowest {
 			best, lowest = i, score
 		}

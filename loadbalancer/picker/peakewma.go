@@ -8,5 +8,6 @@ type peakEWMA struct{ seats seats }
 // Pick returns the better one of two.
 func (p *peakEWMA) Pick(r *Request) int {
 	first, second, chance := p.seats.pair()
-	return p.seats.faster(first, second, chance, p.seats.latency[first].peakAt(r.Now), p.seats.latency[second].peakAt(r.Now))
+	return p.seats.faster(first, second, chance, p.seats.latency[first].peakAt(r.Now),
+		p.seats.latency[second].peakAt(r.Now))
 }

@@ -44,14 +44,16 @@ func TestHugeWeights(t *testing.T) {
 			}
 			sim.loop(1, 3000)
 			if endpoint, off := sim.worst(); off > 0.03 {
-				t.Errorf("%s, weights %v: endpoint %d gets %.3f, its weight is %.3f", strategy.Name, weights, endpoint, sim.share(endpoint), sim.fair(endpoint))
+				t.Errorf("%s, weights %v: endpoint %d gets %.3f, its weight is %.3f", strategy.Name, weights, endpoint,
+					sim.share(endpoint), sim.fair(endpoint))
 			}
 		}
 	}
 }
 
 func TestPickAllocatesNothing(t *testing.T) {
-	for _, strategy := range append(everyStrategy(), Strategy{Name: dynamic.StrategyHash, Hash: Hash{Source: dynamic.HashCookie, Name: "s", BoundedLoad: 100}}) {
+	for _, strategy := range append(everyStrategy(), Strategy{Name: dynamic.StrategyHash,
+		Hash: Hash{Source: dynamic.HashCookie, Name: "s", BoundedLoad: 100}}) {
 		for _, n := range []int{2, 10, 200} {
 			for name, weight := range map[string]func(int) uint64{"equal": same, "mixed": mixed} {
 				picker, requests := New(strategy, crowd(n, weight), nil), clients(64)
@@ -96,7 +98,8 @@ func TestManyAtOnce(t *testing.T) {
 			if left := candidates[i].InFlight.Load(); left != 0 {
 				t.Errorf("%s: %d requests of candidate %d are left", strategy.Name, left, i)
 			}
-			if speed := candidates[i].Latency.peakAt(0); math.IsNaN(speed.latency) || speed.latency <= 0 || speed.failing > failureCost {
+			if speed := candidates[i].Latency.peakAt(0); math.IsNaN(speed.latency) || speed.latency <= 0 ||
+				speed.failing > failureCost {
 				t.Errorf("%s: candidate %d is %v fast", strategy.Name, i, speed)
 			}
 		}
@@ -154,7 +157,8 @@ func TestUrn(t *testing.T) {
 		}
 		for i := range got {
 			if math.Abs(got[i]-relative[i]) > 1e-6 {
-				t.Errorf("weights %v: index %d is drawn %.8f times as often as the mean, want %.8f", weights, i, got[i], relative[i])
+				t.Errorf("weights %v: index %d is drawn %.8f times as often as the mean, want %.8f", weights, i, got[i],
+					relative[i])
 			}
 		}
 	}
@@ -175,7 +179,8 @@ func FuzzNew(f *testing.F) {
 			if shape[i]%3 == 0 {
 				latency.Observe(time.Duration(now), shape[i]%2 == 0, time.Duration(now))
 			}
-			candidates[i] = Candidate{Weight: 1 << (shape[i] % 64), ID: fmt.Sprint(shape[i]), InFlight: inFlight, Latency: latency}
+			candidates[i] = Candidate{Weight: 1 << (shape[i] % 64), ID: fmt.Sprint(shape[i]), InFlight: inFlight,
+				Latency: latency}
 		}
 		for _, strategy := range everyStrategy() {
 			picker := New(strategy, candidates, nil)

@@ -117,7 +117,9 @@ func smoothOrder(weights []uint64, divisor uint64) []uint32 {
 			turns = append(turns, taliasTable{(float64(k) + phase) / float64(count), uint32(i)}) //nolint:gosec // an index of a slice
 		}
 	}
-	slices.SortFunc(turns, func(a, b taliasTable) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.index, b.index)) })
+	slices.SortFunc(turns, func(a, b taliasTable) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.index, b.index))
+	})
 	order := make([]uint32, len(turns))
 	for i, taliasTable := range turns {
 		order[i] = taliasTable.index

@@ -38,7 +38,8 @@ func NewStrategy(name string, hash *dynamic.HashStrategy) (Strategy, error) {
 	switch name {
 	case "":
 		name = dynamic.StrategyWRR
-	case dynamic.StrategyWRR, dynamic.StrategyP2C, dynamic.StrategyHRW, dynamic.StrategyLeastTime, dynamic.StrategyPeakEWMA,
+	case dynamic.StrategyWRR, dynamic.StrategyP2C, dynamic.StrategyHRW, dynamic.StrategyLeastTime,
+		dynamic.StrategyPeakEWMA,
 		dynamic.StrategyLeastRequest:
 	case dynamic.StrategyHash:
 		key, err := newHash(hash)

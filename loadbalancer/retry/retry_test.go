@@ -63,8 +63,10 @@ func TestErrors(t *testing.T) {
 
 func TestRepeats(t *testing.T) {
 	for method, want := range map[string]bool{
-		"": true, http.MethodGet: true, http.MethodHead: true, http.MethodOptions: true, http.MethodTrace: true, http.MethodPut: true,
-		http.MethodDelete: true, http.MethodPost: false, http.MethodPatch: false, "LOCK": false, "get": false, http.MethodConnect: false,
+		"": true, http.MethodGet: true, http.MethodHead: true, http.MethodOptions: true, http.MethodTrace: true,
+		http.MethodPut:    true,
+		http.MethodDelete: true, http.MethodPost: false, http.MethodPatch: false, "LOCK": false, "get": false,
+		http.MethodConnect: false,
 	} {
 		if got := (&Policy{}).Repeats(method); got != want {
 			t.Errorf("%q is repeated: %v", method, got)
@@ -78,7 +80,8 @@ func TestRepeats(t *testing.T) {
 // TestWait grows from the interval to twice that, at random by half.
 func TestWait(t *testing.T) {
 	policy := &Policy{Attempts: 3, InitialInterval: 100 * time.Millisecond}
-	for number, most := range map[int]time.Duration{1: 100 * time.Millisecond, 2: 142 * time.Millisecond, 3: 200 * time.Millisecond, 9: 200 * time.Millisecond} {
+	for number, most := range map[int]time.Duration{1: 100 * time.Millisecond, 2: 142 * time.Millisecond,
+		3: 200 * time.Millisecond, 9: 200 * time.Millisecond} {
 		longest := time.Duration(0)
 		for range 1000 {
 			wait := policy.Wait(number)

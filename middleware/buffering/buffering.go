@@ -1,8 +1,9 @@
 // Package buffering is the middleware buffering: bodies travel on when they are whole.
 //
-// What flows in: a request. What flows out: the same request once all of its body has come, and a response once all of that has, in memory
-// or, beyond a threshold, in a file that has no name. It never keeps back what can't be whole before it is of use: upgraded connections, gRPC
-// and server-sent events pass at once, within the same limits. It never shows a client anything of a try that was repeated.
+// What flows in: a request. What flows out: the same request once all of its body has come, and a response once all of
+// that has, in memory or, beyond a threshold, in a file that has no name. It never keeps back what can't be whole
+// before it is of use: upgraded connections, gRPC and server-sent events pass at once, within the same limits. It never
+// shows a client anything of a try that was repeated.
 package buffering
 
 import (
@@ -36,8 +37,8 @@ type Buffering struct {
 	tooLarge, responseTooLarge, retried atomic.Uint64
 }
 
-// New checks the definition: no size is negative, and retryExpression is one. A memRequestBodyBytes or memResponseBodyBytes of 0 is 1 MiB, a
-// maxRequestBodyBytes or maxResponseBodyBytes of 0 is no limit.
+// New checks the definition: no size is negative, and retryExpression is one. A memRequestBodyBytes or
+// memResponseBodyBytes of 0 is 1 MiB, a maxRequestBodyBytes or maxResponseBodyBytes of 0 is no limit.
 func New(name string, config dynamic.Buffering) (*Buffering, error) {
 	b := &Buffering{
 		name: name, maxRequest: config.MaxRequestBodyBytes, memRequest: config.MemRequestBodyBytes,
@@ -72,18 +73,19 @@ func New(name string, config dynamic.Buffering) (*Buffering, error) {
 // NoRetain says that no part of a request outlives its handler here.
 func (*Buffering) NoRetain() {}
 
-// Counts returns how many requests ("too_large") and responses ("response_too_large") were refused for their size, and how many tries were
-// repeated ("retried").
+// Counts returns how many requests ("too_large") and responses ("response_too_large") were refused for their size, and
+// how many tries were repeated ("retried").
 func (b *Buffering) Counts() map[string]uint64 {
 	return map[string]uint64{
 		"too_large": b.tooLarge.Load(), "response_too_large": b.responseTooLarge.Load(), "retried": b.retried.Load(),
 	}
 }
 
-// Wrap returns a handler that calls next with a request whose body is whole, and sends its response when that is. It answers 413 to a body
-// that is larger than maxRequestBodyBytes, without asking for it where its length is announced; 400 or 408 to one that can't be read; 500
-// for a response larger than maxResponseBodyBytes, or where a file can't be written; and 502 for a response that broke off. Where the
-// expression says so, a response is forgotten and next called again, with the request as it was.
+// Wrap returns a handler that calls next with a request whose body is whole, and sends its response when that is. It
+// answers 413 to a body that is larger than maxRequestBodyBytes, without asking for it where its length is announced;
+// 400 or 408 to one that can't be read; 500 for a response larger than maxResponseBodyBytes, or where a file can't be
+// written; and 502 for a response that broke off. Where the expression says so, a response is forgotten and next called
+// again, with the request as it was.
 func (b *Buffering) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ContentLength > b.maxRequest && b.maxRequest > 0 {
@@ -100,8 +102,8 @@ func (b *Buffering) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// streams reports whether a request and its response are of no use when they have come to their end: it asks for another protocol, or is
-// one of gRPC, whose sides talk to each other.
+// streams reports whether a request and its response are of no use when they have come to their end: it asks for
+// another protocol, or is one of gRPC, whose sides talk to each other.
 func streams(r *http.Request) bool {
 	if isGRPC(r.Header) {
 		return true

@@ -11,8 +11,8 @@ import (
 	"github.com/sluiceproxy/sluice/middleware/middlewaretest/rig"
 )
 
-// TestBodiesThatNobodyGets demands that an endpoint can't keep a client waiting for a body that it sends slowly, or not at all, where the
-// response is forgotten or too large.
+// TestBodiesThatNobodyGets demands that an endpoint can't keep a client waiting for a body that it sends slowly, or not
+// at all, where the response is forgotten or too large.
 func TestBodiesThatNobodyGets(t *testing.T) {
 	for name, test := range map[string]struct {
 		head   string

@@ -31,8 +31,9 @@ const maxExpression = 4 << 10
 // functions lists what an expression may call.
 const functions = "IsNetworkError(), Attempts(), ResponseCode() and RequestMethod()"
 
-// parse reads an expression: conditions joined by && and ||, which bind as in Go, with parentheses. A condition is IsNetworkError(), or
-// Attempts() or ResponseCode() compared with a number, or RequestMethod() compared by == or != with a quoted string, in that order.
+// parse reads an expression: conditions joined by && and ||, which bind as in Go, with parentheses. A condition is
+// IsNetworkError(), or Attempts() or ResponseCode() compared with a number, or RequestMethod() compared by == or !=
+// with a quoted string, in that order.
 func parse(source string) (expression, error) {
 	if len(source) > maxExpression {
 		return nil, fmt.Errorf("longer than %d bytes", maxExpression)

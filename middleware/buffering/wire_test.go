@@ -306,7 +306,8 @@ func TestClientsThatLeave(t *testing.T) {
 	}
 }
 
-// TestFailures shows what a client sees of an endpoint that fails in seven ways, with a request that is repeated and one that is not.
+// TestFailures shows what a client sees of an endpoint that fails in seven ways, with a request that is repeated and
+// one that is not.
 func TestFailures(t *testing.T) {
 	const ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\nok"
 	says := func(text string) func(net.Conn, *http.Request) {

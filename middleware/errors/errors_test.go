@@ -231,7 +231,8 @@ func TestNarrowestRewriteDecides(t *testing.T) {
 	}
 }
 
-// TestRecordSaysWhoFailed demands that the record names the service whose answer was replaced, and why there is no page.
+// TestRecordSaysWhoFailed demands that the record names the service whose answer was replaced, and why there is no
+// page.
 func TestRecordSaysWhoFailed(t *testing.T) {
 	pageOf := func(service, reason string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -43,7 +43,8 @@ func TestHeadOfAPage(t *testing.T) {
 	}
 }
 
-// TestStatusOfTheRecord demands that an endpoint's own 499 is replaced like any other answer, whatever the record means by it.
+// TestStatusOfTheRecord demands that an endpoint's own 499 is replaced like any other answer, whatever the record means
+// by it.
 func TestStatusOfTheRecord(t *testing.T) {
 	for name, page := range map[string]http.Handler{
 		"written": answers(200, "page"), "empty": http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}),

@@ -59,8 +59,8 @@ func answers(status int, body string, headers ...string) http.Handler {
 	})
 }
 
-// serve starts a server of a protocol (h1, h2, h2c), as an entrypoint does, and returns its URL and a client. The record of each request
-// goes into the channel.
+// serve starts a server of a protocol (h1, h2, h2c), as an entrypoint does, and returns its URL and a client. The
+// record of each request goes into the channel.
 func serve(t *testing.T, protocol string, handler http.Handler) (string, *http.Client, chan telemetry.Record) {
 	t.Helper()
 	records := make(chan telemetry.Record, 1000)
@@ -152,7 +152,8 @@ func toEndpoint(t *testing.T, name, url string) http.Handler {
 	return forward.NewService(pool, forward.Options{Service: name, PassHostHeader: true, FlushInterval: -1})
 }
 
-// scripted returns the URL of an endpoint that answers each connection with the script, after it has read one request's head.
+// scripted returns the URL of an endpoint that answers each connection with the script, after it has read one request's
+// head.
 func scripted(t *testing.T, script func(conn net.Conn)) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

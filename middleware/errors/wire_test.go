@@ -40,7 +40,8 @@ func says(text string, hangs bool) func(net.Conn) {
 	}
 }
 
-// TestEndpointsThatFail shows what a client sees of endpoints that fail, one way after the other, where 5xx are replaced.
+// TestEndpointsThatFail shows what a client sees of endpoints that fail, one way after the other, where 5xx are
+// replaced.
 func TestEndpointsThatFail(t *testing.T) {
 	const page, head = "page 5xx", "HTTP/1.1 500 Oops\r\nSet-Cookie: a=b\r\n"
 	for name, test := range map[string]struct {
@@ -131,7 +132,8 @@ func TestEarlyAnswer(t *testing.T) {
 		for _, behind := range []string{"h1", "h2"} {
 			t.Run(front+"-"+behind, func(t *testing.T) {
 				endpoint := listen(t, behind, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-					_ = http.NewResponseController(w).EnableFullDuplex() // Otherwise the standard library's server wants all of the body first.
+					// Otherwise the standard library's server wants all of the body first.
+					_ = http.NewResponseController(w).EnableFullDuplex()
 					answers(503, "bad").ServeHTTP(w, nil)
 					_ = http.NewResponseController(w).Flush()
 				}))
@@ -185,7 +187,8 @@ func TestConnectionServesAgain(t *testing.T) {
 	}
 }
 
-// TestStreamsPass demands that a good answer streams, with its trailers, and that informational responses come before it.
+// TestStreamsPass demands that a good answer streams, with its trailers, and that informational responses come before
+// it.
 func TestStreamsPass(t *testing.T) {
 	for _, front := range []string{"h1", "h2", "h2c"} {
 		for _, behind := range []string{"h1", "h2"} {
@@ -232,8 +235,8 @@ func TestStreamsPass(t *testing.T) {
 	}
 }
 
-// TestNothingLeaks demands that of a replaced answer nothing but its informational responses reaches the client, trailers of a page do, and
-// what was in the header before stays.
+// TestNothingLeaks demands that of a replaced answer nothing but its informational responses reaches the client,
+// trailers of a page do, and what was in the header before stays.
 func TestNothingLeaks(t *testing.T) {
 	next := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		header := w.Header()

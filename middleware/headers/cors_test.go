@@ -97,7 +97,8 @@ func TestPreflightRepeatsTokensAlone(t *testing.T) {
 			r.Header.Set(requestHeaders, test.headers)
 		}
 		answer, _ := ask(t, step, r, nil)
-		if methods, headers := answer.Header.Get(allowMethods), answer.Header.Get(allowHeaders); methods != test.wantMethods || headers != test.wantHeaders {
+		methods, headers := answer.Header.Get(allowMethods), answer.Header.Get(allowHeaders)
+		if methods != test.wantMethods || headers != test.wantHeaders {
 			t.Errorf("%+v: methods %q, headers %q", test, methods, headers)
 		}
 	}

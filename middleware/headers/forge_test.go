@@ -63,7 +63,8 @@ func TestNothingThatIsSetCanBeForged(t *testing.T) {
 func TestConnectionRemovesNothingThatIsSet(t *testing.T) {
 	r := middlewaretest.Request(t, "GET /", "Connection: X-User-Id, close", "X-User-Id: forged")
 	forwarded.RemoveHopByHop(r.Header, nil)
-	build(t, dynamic.Headers{CustomRequestHeaders: map[string]string{"X-User-Id": "ours"}}).Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+	options := dynamic.Headers{CustomRequestHeaders: map[string]string{"X-User-Id": "ours"}}
+	build(t, options).Wrap(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		forwarded.RemoveHopByHop(r.Header, nil)
 		if diff := cmp.Diff(http.Header{"X-User-Id": {"ours"}}, r.Header); diff != "" {
 			t.Error(diff)

@@ -22,8 +22,11 @@ func claimsOf(t testing.TB, text string) map[string]any {
 }
 
 func TestRequiredClaims(t *testing.T) {
-	const claims = `{"scope":"read write","title":"not admin","roles":["admin","the user"],"level":5,"big":12345678901234567890,"float":5.0,"vip":true,
-		"nothing":null,"empty":"","none":[],"object":{"a":{"b":"c"},"x.y":"z"},"https://example.com/roles":["r"],"a.b":"flat","a":{"c":1},
+	const claims = `{"scope":"read write","title":"not admin","roles":["admin","the user"],"level":5,
+		"big":12345678901234567890,"float":5.0,
+		"vip":true,
+		"nothing":null,"empty":"","none":[],"object":{"a":{"b":"c"},"x.y":"z"},"https://example.com/roles":["r"],"a.b":"flat",
+		"a":{"c":1},
 		"mixed":[1,true,null,"a b",{"d":"e"}]}`
 	for name, test := range map[string]struct {
 		claim  string

@@ -226,7 +226,9 @@ func TestTooLong(t *testing.T) {
 	name := func(n int) *x509.Certificate {
 		return &x509.Certificate{Subject: pkix.Name{CommonName: strings.Repeat("x", n-len("Subject%3D%22CN%3D%22"))}}
 	}
-	byName := dynamic.PassTLSClientCert{Info: &dynamic.ClientCertificateFields{Subject: &dynamic.ClientCertificateSubject{CommonName: true}}}
+	byName := dynamic.PassTLSClientCert{Info: &dynamic.ClientCertificateFields{
+		Subject: &dynamic.ClientCertificateSubject{CommonName: true},
+	}}
 	bySerial := dynamic.PassTLSClientCert{Info: &dynamic.ClientCertificateFields{SerialNumber: true}}
 	tests := []struct {
 		name   string

@@ -156,7 +156,9 @@ func TestErrorsNameTheOption(t *testing.T) {
 		"rateLimit.period -1s is negative": {Average: 1, Period: ptypes.Duration(-time.Second)},
 		"rateLimit.sourceCriterion sets ": {Average: 1,
 			SourceCriterion: &dynamic.SourceCriterion{RequestHost: true, RequestHeaderName: "X"}},
-		"rateLimit.sourceCriterion.ipStrategy.depth -2": {SourceCriterion: &dynamic.SourceCriterion{IPStrategy: &dynamic.IPStrategy{Depth: -2}}},
+		"rateLimit.sourceCriterion.ipStrategy.depth -2": {
+			SourceCriterion: &dynamic.SourceCriterion{IPStrategy: &dynamic.IPStrategy{Depth: -2}},
+		},
 		"rateLimit.sourceCriterion.requestHeaderName \"a b\"": {Average: 1,
 			SourceCriterion: &dynamic.SourceCriterion{RequestHeaderName: "a b"}},
 		"rateLimit.redis.": {Redis: &dynamic.Redis{Endpoints: []string{"nowhere"},

@@ -146,7 +146,8 @@ func (s *session) report(ctx context.Context, err error) {
 		return
 	}
 	if s.reason == "" {
-		s.logger.Warn("docker: the engine cannot be reached; the last state stays in use", "endpoint", redact(s.config.Endpoint),
+		s.logger.Warn("docker: the engine cannot be reached; the last state stays in use", "endpoint",
+			redact(s.config.Endpoint),
 			"error", err)
 	}
 	s.reason, s.reported = reason, state

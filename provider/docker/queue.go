@@ -20,8 +20,8 @@ type changes struct {
 	since time.Time
 }
 
-// eventQueue is the queue between the event stream and the session. The engine drops events of clients that read slowly, so
-// adding must not block.
+// eventQueue is the queue between the event stream and the session. The engine drops events of clients that read
+// slowly, so adding must not block.
 type eventQueue struct {
 	mu sync.Mutex
 	changes
@@ -30,7 +30,8 @@ type eventQueue struct {
 }
 
 func newEventQueue() *eventQueue {
-	return &eventQueue{changes: changes{containers: map[string]bool{}, signals: map[string][]string{}}, ready: make(chan struct{}, 1)}
+	return &eventQueue{changes: changes{containers: map[string]bool{}, signals: map[string][]string{}},
+		ready: make(chan struct{}, 1)}
 }
 
 // take returns and clears the collected changes.

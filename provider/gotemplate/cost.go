@@ -32,11 +32,13 @@ type call struct {
 
 // flat lists the functions that look at their arguments without going through them; strings are read.
 const flat = ` add add1 all any base ceil clean contains dir div empty ext fail float64 floor hasKey hasPrefix hasSuffix
-	hello int int64 isAbs kindIs kindOf list max maxf min minf mod mul now osBase osClean osDir osExt osIsAbs plural randInt
+	hello int int64 isAbs kindIs kindOf list max maxf min minf mod mul now osBase osClean osDir osExt osIsAbs plural
+	randInt
 	round sub tuple typeIs typeIsLike typeOf biggest `
 
 // selecting lists the functions that return one of their arguments or a part of it, which takes no memory.
-const selecting = ` coalesce default dig first get last mustFirst mustLast mustSlice set slice substr ternary trim trimAll
+const selecting = ` coalesce default dig first get last mustFirst mustLast mustSlice set slice substr ternary trim
+	trimAll
 	trimall trimPrefix trimSuffix trunc unset `
 
 // reading lists those of selecting that read strings.
@@ -49,7 +51,8 @@ const appending = ` append mustAppend mustPush push `
 const merging = ` merge mergeOverwrite mustMerge mustMergeOverwrite `
 
 // copying lists the functions that copy a list or a map without what its elements refer to.
-const copying = ` chunk compact concat initial keys mustChunk mustCompact mustInitial mustPrepend mustRest mustReverse omit
+const copying = ` chunk compact concat initial keys mustChunk mustCompact mustInitial mustPrepend mustRest
+	mustReverse omit
 	pick pluck prepend rest reverse values `
 
 func within(name, list string) bool {
@@ -318,8 +321,8 @@ func (c *call) cryptography(size int64) cost {
 	return cost{work: work}
 }
 
-// format is the cost of printf: widths, which apply to each element of a list, make the output longer, and indexes repeat
-// arguments.
+// format is the cost of printf: widths, which apply to each element of a list, make the output longer, and indexes
+// repeat arguments.
 func (c *call) format(size int64) cost {
 	const widest = 1_000_000 // Package fmt refuses more.
 	var largest int64        // Of the numbers that may be the width of *.

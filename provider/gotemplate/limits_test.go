@@ -33,7 +33,8 @@ var attacks = []struct{ name, text string }{
 	{"map that contains itself", `{{ $x := dict }}{{ $y := set $x "a" $x }}{{ $x }}`},
 	{"map that contains itself, as a key", `{{ $x := dict }}{{ $y := set $x "a" $x }}{{ $z := dict $x 1 }}`},
 	{"map that contains itself, as text", `{{ $x := dict }}{{ $y := set $x "a" $x }}{{ $z := toString $x }}`},
-	{"map that contains itself, merged", `{{ $x := dict }}{{ $y := set $x "a" $x }}{{ $z := merge (dict "a" (dict)) $x }}`},
+	{"map that contains itself, merged",
+		`{{ $x := dict }}{{ $y := set $x "a" $x }}{{ $z := merge (dict "a" (dict)) $x }}`},
 	{"deep value", `{{ $x := list }}{{ range 1000000 }}{{ $x = list $x }}{{ end }}{{ $x }}`},
 	{"appended list", `{{ $x := list }}{{ range 100000 }}{{ $x = append $x 1 }}{{ end }}`},
 	{"kept texts", `{{ $x := list }}{{ range 100000 }}{{ $x = append $x (repeat 100000 "a") }}{{ end }}`},
@@ -52,8 +53,10 @@ var attacks = []struct{ name, text string }{
 	{"keys", `{{ range 100 }}{{ $x := genPrivateKey "rsa" }}{{ end }}`},
 	{"passwords", `{{ range 10000 }}{{ $x := bcrypt "x" }}{{ end }}`},
 	{"derived passwords", `{{ range 1000 }}{{ $x := derivePassword 1 "long" "a" "b" "c" }}{{ end }}`},
-	{"pattern", `{{ regexMatch "(((a{10}){10}){10}){10}" "a" }}{{ regexMatch "` + strings.Repeat("a{1000}", 500) + `" "a" }}`},
-	{"text of a pattern", `{{ $x := repeat 1000000 "a" }}{{ range 100000 }}{{ $y := regexMatch "(a|aa|aaa)*b" $x }}{{ end }}`},
+	{"pattern", `{{ regexMatch "(((a{10}){10}){10}){10}" "a" }}{{ regexMatch "` + strings.Repeat("a{1000}", 500) +
+		`" "a" }}`},
+	{"text of a pattern",
+		`{{ $x := repeat 1000000 "a" }}{{ range 100000 }}{{ $y := regexMatch "(a|aa|aaa)*b" $x }}{{ end }}`},
 	{"replacement", `{{ regexReplaceAll "a" (repeat 10000 "a") (repeat 100000 "b") }}`},
 	{"replacement with groups", `{{ regexReplaceAll "a+" (repeat 100000 "a") (repeat 100000 "$0") }}`},
 	{"matches", `{{ $x := regexFindAll "a*b|a" (repeat 20000 "a") -1 }}`},
@@ -61,7 +64,8 @@ var attacks = []struct{ name, text string }{
 	{"split at matches", `{{ $x := regexSplit "a*b|a" (repeat 20000 "a") -1 }}`},
 	{"replaced matches", `{{ $x := regexReplaceAll "a*b|a" (repeat 20000 "a") "" }}`},
 	{"replaced matches, literally", `{{ $x := regexReplaceAllLiteral "a*b|a" (repeat 20000 "a") "" }}`},
-	{"groups", `{{ regexFindAll "` + strings.Repeat("(", 400) + "a*" + strings.Repeat(")", 400) + `" (repeat 20000 "a") -1 }}`},
+	{"groups", `{{ regexFindAll "` + strings.Repeat("(", 400) + "a*" + strings.Repeat(")", 400) +
+		`" (repeat 20000 "a") -1 }}`},
 	{"width of elements", `{{ $x := printf "%999999v" (until 300) }}`},
 	{"width of bytes", `{{ $x := printf "%9999v" .bytes }}`},
 	{"width of elements, as an argument", `{{ $x := printf "%*v" 999999 (until 300) }}`},
@@ -73,7 +77,8 @@ var attacks = []struct{ name, text string }{
 	{"method that converts", `{{ range 1000000 }}{{ $x := (now).MarshalText }}{{ end }}`},
 	{"method of a version", `{{ $v := semver "1.2.3" }}{{ $v.UnmarshalJSON nil }}`},
 	{"method with a constant", `{{ range 1000 }}{{ $x := now.Format "` + strings.Repeat("2006", 25000) + `" }}{{ end }}`},
-	{"comparison of constants", `{{ range 1000 }}{{ if eq "` + strings.Repeat("a", 100000) + `" "` + strings.Repeat("a", 100000) +
+	{"comparison of constants", `{{ range 1000 }}{{ if eq "` + strings.Repeat("a", 100000) + `" "` + strings.Repeat("a",
+		100000) +
 		`" }}{{ end }}{{ end }}`},
 	{"declared variables", strings.Repeat(`{{$a:=1}}`, 20000) + strings.Repeat(`{{$b}}`, 40000)},
 	{"declared variables in a range", strings.Repeat(`{{range $a,$b:=.}}`, 100) + strings.Repeat(`{{$c:=1}}`, 20000) +
@@ -83,16 +88,19 @@ var attacks = []struct{ name, text string }{
 	{"split", `{{ $x := splitList "" (repeat 100000000 "a") }}`},
 	{"uniq", `{{ $x := uniq (until 1000000) }}`},
 	{"decimals", `{{ mulf ` + strings.Repeat("1e308 ", 100000) + `}}`},
-	{"comparison", `{{ $a := repeat 1000000 "a" }}{{ $b := print $a "" }}{{ range 100000000 }}{{ if eq $a $b }}{{ end }}{{ end }}`},
+	{"comparison",
+		`{{ $a := repeat 1000000 "a" }}{{ $b := print $a "" }}{{ range 100000000 }}{{ if eq $a $b }}{{ end }}{{ end }}`},
 	{"scan", `{{ $a := repeat 1000000 "a" }}{{ range 100000000 }}{{ if contains "b" $a }}{{ end }}{{ end }}`},
 	{"sorted maps", `{{ $d := dict }}{{ range until 3000 }}{{ $x := set $d (print .) 1 }}{{ end }}` +
 		`{{ range 1000000 }}{{ range $d }}{{ break }}{{ end }}{{ end }}`},
-	{"method", `{{ $a := repeat 8000000 "a" }}{{ $l := list }}{{ range 100000 }}{{ $l = append $l (now.Format $a) }}{{ end }}`},
+	{"method", `{{ $a := repeat 8000000 "a" }}{{ $l := list }}{{ range 100000 }}{{ $l = append $l (now.Format $a) ` +
+		`}}{{ end }}`},
 	{"version", `{{ $v := semver (print "1.2.3-" (repeat 8000000 "a")) }}{{ $l := list }}` +
 		`{{ range 1000 }}{{ $l = append $l $v.String }}{{ end }}`},
 	{"recursion", `{{ define "a" }}{{ template "a" }}{{ end }}{{ template "a" }}`},
-	{"recursion that branches", `{{ define "a" }}{{ if lt . 90 }}{{ template "a" (add . 1) }}{{ template "a" (add . 1) }}` +
-		`{{ end }}{{ end }}{{ template "a" 0 }}`},
+	{"recursion that branches",
+		`{{ define "a" }}{{ if lt . 90 }}{{ template "a" (add . 1) }}{{ template "a" (add . 1) }}` +
+			`{{ end }}{{ end }}{{ template "a" 0 }}`},
 	{"nested blocks", strings.Repeat(`{{ if 1 }}`, 500000)},
 	{"nested blocks that are closed", strings.Repeat(`{{ with 1 }}`, 10000) + strings.Repeat(`{{ end }}`, 10000)},
 	{"chained blocks", `{{ if 0 }}` + strings.Repeat(`{{ else if 0 }}`, 60000) + `{{ end }}`},
@@ -104,7 +112,8 @@ var attacks = []struct{ name, text string }{
 
 func variables() string {
 	name := "$" + strings.Repeat("a", 200)
-	return strings.Repeat(`{{ `+name+`b := 1 }}`, 1000) + `{{ range 100000000 }}` + strings.Repeat(`{{ if `+name+`b }}{{ end }}`, 1000) + `{{ end }}`
+	return strings.Repeat(`{{ `+name+`b := 1 }}`, 1000) + `{{ range 100000000 }}` + strings.Repeat(`{{ if `+name+
+		`b }}{{ end }}`, 1000) + `{{ end }}`
 }
 
 // render parses and runs a template as the provider of files does.
@@ -162,7 +171,8 @@ func TestStops(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := parsed.Execute(ctx, nil, 100); err == nil || err.Error() != "template: line 1: was stopped" || calls != 1 {
+	if _, err := parsed.Execute(ctx, nil, 100); err == nil || err.Error() != "template: line 1: was stopped" ||
+		calls != 1 {
 		t.Errorf("error %v after %d calls", err, calls)
 	}
 }
@@ -170,23 +180,26 @@ func TestStops(t *testing.T) {
 // TestCorrectTemplates proves that the limits allow what large templates do.
 func TestCorrectTemplates(t *testing.T) {
 	tests := map[string]string{
-		"digits outside of verbs":  `{{ range 3500 }}{{ $x := printf "http://127.0.0.1:65535/%d/app-20240101" . }}{{ end }}`,
-		"widths of text":           `{{ range 10000 }}{{ $x := printf "%-40s|%*d" "a" 5 . }}{{ end }}`,
-		"map with many keys":       `{{ $d := dict }}{{ range 20000 }}{{ $x := set $d (print "key-" .) . }}{{ end }}`,
-		"large value of a map":     `{{ $d := dict "a" (repeat 4096 "b") }}{{ range 40000 }}{{ $x := get $d "a" }}{{ end }}`,
-		"large default":            `{{ $d := repeat 4096 "b" }}{{ range 40000 }}{{ $x := default $d "" }}{{ end }}`,
-		"large first element":      `{{ $l := list (repeat 4096 "b") }}{{ range 40000 }}{{ $x := first $l }}{{ end }}`,
-		"large last element":       `{{ $l := list (repeat 4096 "b") }}{{ range 40000 }}{{ $x := last $l }}{{ end }}`,
-		"large choice":             `{{ $d := repeat 4096 "b" }}{{ range 40000 }}{{ $x := ternary $d "" true }}{{ end }}`,
-		"large first value":        `{{ $d := repeat 4096 "b" }}{{ range 40000 }}{{ $x := coalesce "" $d }}{{ end }}`,
-		"appended list":            `{{ $l := list }}{{ range 20000 }}{{ $l = append $l . }}{{ end }}`,
-		"appended to strings":      `{{ $l := splitList "," (repeat 1000 "a,") }}{{ range 5000 }}{{ $l = append $l "a" }}{{ end }}`,
-		"appended bytes":           `{{ $l := list }}{{ range 5000 }}{{ $l = append $l $.bytes }}{{ end }}`,
-		"prepended bytes":          `{{ range 5000 }}{{ $l := prepend list $.bytes }}{{ end }}`,
-		"list without elements":    `{{ $l := until 1000 }}{{ range 100 }}{{ $x := without $l 1 2 3 }}{{ end }}`,
-		"large text without a":     `{{ $l := list (repeat 100000 "a") "b" }}{{ range 100 }}{{ $x := without $l "b" }}{{ end }}`,
-		"merged maps":              `{{ $d := dict }}{{ range 500 }}{{ $d = merge $d (dict (print .) "value") }}{{ end }}`,
-		"normalized names":         `{{ range 5000 }}{{ $x := print "Some_Name-" . | lower | regexReplaceAll "[^a-z0-9]+" "-" }}{{ end }}`,
+		"digits outside of verbs": `{{ range 3500 }}{{ $x := printf "http://127.0.0.1:65535/%d/app-20240101" . }}{{ end }}`,
+		"widths of text":          `{{ range 10000 }}{{ $x := printf "%-40s|%*d" "a" 5 . }}{{ end }}`,
+		"map with many keys":      `{{ $d := dict }}{{ range 20000 }}{{ $x := set $d (print "key-" .) . }}{{ end }}`,
+		"large value of a map":    `{{ $d := dict "a" (repeat 4096 "b") }}{{ range 40000 }}{{ $x := get $d "a" }}{{ end }}`,
+		"large default":           `{{ $d := repeat 4096 "b" }}{{ range 40000 }}{{ $x := default $d "" }}{{ end }}`,
+		"large first element":     `{{ $l := list (repeat 4096 "b") }}{{ range 40000 }}{{ $x := first $l }}{{ end }}`,
+		"large last element":      `{{ $l := list (repeat 4096 "b") }}{{ range 40000 }}{{ $x := last $l }}{{ end }}`,
+		"large choice":            `{{ $d := repeat 4096 "b" }}{{ range 40000 }}{{ $x := ternary $d "" true }}{{ end }}`,
+		"large first value":       `{{ $d := repeat 4096 "b" }}{{ range 40000 }}{{ $x := coalesce "" $d }}{{ end }}`,
+		"appended list":           `{{ $l := list }}{{ range 20000 }}{{ $l = append $l . }}{{ end }}`,
+		"appended to strings": `{{ $l := splitList "," (repeat 1000 "a,") }}{{ range 5000 }}{{ $l = append $l "a" ` +
+			`}}{{ end }}`,
+		"appended bytes":        `{{ $l := list }}{{ range 5000 }}{{ $l = append $l $.bytes }}{{ end }}`,
+		"prepended bytes":       `{{ range 5000 }}{{ $l := prepend list $.bytes }}{{ end }}`,
+		"list without elements": `{{ $l := until 1000 }}{{ range 100 }}{{ $x := without $l 1 2 3 }}{{ end }}`,
+		"large text without a": `{{ $l := list (repeat 100000 "a") "b" }}{{ range 100 }}{{ $x := without $l "b" }}{{ ` +
+			`end }}`,
+		"merged maps": `{{ $d := dict }}{{ range 500 }}{{ $d = merge $d (dict (print .) "value") }}{{ end }}`,
+		"normalized names": `{{ range 5000 }}{{ $x := print "Some_Name-" . | lower | regexReplaceAll ` +
+			`"[^a-z0-9]+" "-" }}{{ end }}`,
 		"matches in a large text":  `{{ $x := regexSplit "\\s*,\\s*" (repeat 20000 "name , ") -1 }}`,
 		"replaced in a large text": `{{ $x := regexReplaceAll "([0-9]+)" (repeat 20000 "a123 ") "<$1>" }}`,
 		"many variables":           strings.Repeat(`{{ $a := 1 }}{{ $a }}`, 1000),

@@ -239,8 +239,8 @@ func (m *meter) replacements() template.FuncMap {
 	}
 }
 
-// appendTo returns a list with one more element; the given list stays as it is. A list that was made here and has not been
-// appended to is extended in place, so that a loop that appends does not copy the list each time.
+// appendTo returns a list with one more element; the given list stays as it is. A list that was made here and has not
+// been appended to is extended in place, so that a loop that appends does not copy the list each time.
 func (m *meter) appendTo(list, element any) ([]any, error) {
 	value := reflect.ValueOf(list)
 	if value.Kind() != reflect.Slice && value.Kind() != reflect.Array {

@@ -7,9 +7,10 @@ import (
 	"text/template/parse"
 )
 
-// methods lists the methods of the values that functions return, such as times and versions, that templates may call. They
-// read at most text that meter.load charges for, and return at most several times as much.
-const methods = ` Abs Add AddDate After Before Compare Day Equal Format GreaterThan Hour Hours In IncMajor IncMinor IncPatch
+// methods lists the methods of the values that functions return, such as times and versions, that templates may call.
+// They read at most text that meter.load charges for, and return at most several times as much.
+const methods = ` Abs Add AddDate After Before Compare Day Equal Format GreaterThan Hour Hours In IncMajor IncMinor
+	IncPatch
 	IsDST IsZero LessThan Local Location Major Metadata Microseconds Milliseconds Minor Minute Minutes Month Nanosecond
 	Nanoseconds Original Patch Prerelease Round Second Seconds String Sub Truncate UTC Unix UnixMicro UnixMilli UnixNano
 	Value Weekday Year YearDay `

@@ -9,14 +9,14 @@ const (
 	maxNesting = 200
 	// maxActions is how many bytes of a template may belong to actions; each may become 100 bytes in memory.
 	maxActions = 1 << 20
-	// maxVariables bounds the product of the declarations of variables and their uses: the parser compares the name of each
-	// variable that is used with all that are declared.
+	// maxVariables bounds the product of the declarations of variables and their uses: the parser compares the name of
+	// each variable that is used with all that are declared.
 	maxVariables = 100_000_000
 )
 
-// checkNesting looks for what would exhaust the stack, the memory or the time in the parser, before it is called. It knows as much
-// of the syntax as that takes: quotes, comments and the words that open and close blocks. It accepts malformed texts,
-// which the parser refuses.
+// checkNesting looks for what would exhaust the stack, the memory or the time in the parser, before it is called. It
+// knows as much of the syntax as that takes: quotes, comments and the words that open and close blocks. It accepts
+// malformed texts, which the parser refuses.
 func checkNesting(text string) *Error {
 	c := nesting{text: text}
 	for {

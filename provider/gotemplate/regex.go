@@ -47,13 +47,14 @@ func instructionsOf(expression *syntax.Regexp) int64 {
 	return min(count, impossible)
 }
 
-// runeWork is the work of one rune of the text: each instruction may be a thread, which has the positions of all groups.
+// runeWork is the work of one rune of the text: each instruction may be a thread, which has the positions of all
+// groups.
 func runeWork(expression *syntax.Regexp) int64 {
 	return 1 + product(instructionsOf(expression), int64(16+expression.MaxCap()))/64
 }
 
-// matcher finds the matches of a regular expression one after the other and charges for each rune that it reads. A search
-// may read all of the text for a short match, so that the work may grow with the square of the text.
+// matcher finds the matches of a regular expression one after the other and charges for each rune that it reads. A
+// search may read all of the text for a short match, so that the work may grow with the square of the text.
 type matcher struct {
 	meter      *meter
 	text       string

@@ -2,10 +2,10 @@
 //
 // Input: the text of a template and its data. Output: the rendered text, or an [*Error] with the line of the template.
 // A template is input like any other: a mistake in it must not stop the process. The package text/template has no
-// limits of its own and cannot be interrupted. Therefore the parsed template is changed before it is run (instrument.go):
-// every loop iteration, every call of a template and every call of a function is charged to a [meter], which returns an
-// error once the limits on work and memory are reached. Functions whose result can be much larger than their arguments
-// are charged before they run (cost.go).
+// limits of its own and cannot be interrupted. Therefore the parsed template is changed before it is run
+// (instrument.go): every loop iteration, every call of a template and every call of a function is charged to a [meter],
+// which returns an error once the limits on work and memory are reached. Functions whose result can be much larger than
+// their arguments are charged before they run (cost.go).
 //
 // The package reads no file and logs nothing. Errors contain no text of the template and no value.
 package gotemplate
@@ -63,8 +63,8 @@ func Parse(text string, functions template.FuncMap) (out *Template, err error) {
 }
 
 // Execute runs the template. It fails when the output has more than limit bytes, or when the template does more work or
-// needs more memory than any template may: a few seconds, 128 MiB of values. It is stopped when ctx ends. Every error is
-// an [*Error].
+// needs more memory than any template may: a few seconds, 128 MiB of values. It is stopped when ctx ends. Every error
+// is an [*Error].
 func (t *Template) Execute(ctx context.Context, data any, limit int64) (text []byte, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -30,25 +30,33 @@ var templates = []string{
 	`{{ and .text .number }}{{ or "" .text }}{{ and false (fail "x") }}{{ or true (fail "x") }}`,
 	`{{ .time.Year }}{{ (.time.UTC).Format "2006-01-02" }}{{ .time.Format "15" | printf "%5s" }}{{ .time }}`,
 	`{{ printf "%05d|%-4s|%v|%q" 42 "a" .list .text }}{{ print 1 2 "x" }}{{ println }}{{ html "<a>" }}{{ js "'" }}`,
-	`{{ with .map }}{{ .a }}{{ with $.text }}{{ . }}{{ end }}{{ else }}none{{ end }}{{ if not .text }}a{{ else if .text }}b{{ end }}`,
+	`{{ with .map }}{{ .a }}{{ with $.text }}{{ . }}{{ end }}{{ else }}none{{ end }}{{ if not .text }}a{{ else if ` +
+		`.text }}b{{ end }}`,
 	`{{ $d := dict "a" 1 "b" (list 1 2) }}{{ $_ := set $d "c" "x" }}{{ $d }}{{ toJson $d }}{{ $d.b }}{{ get $d "a" }}`,
 	`{{ toPrettyJson .map }}{{ fromJson "[1, {\"a\": null}]" }}{{ keys (dict "a" 1) }}{{ .list | join "-" }}`,
 	`{{ splitList "," "a,b" }}{{ (split "," "a,b")._1 }}{{ append .list 3 | reverse }}{{ first .list }}{{ last .list }}`,
 	`{{ regexReplaceAll "a(.)" "abac" "${1}x" }}{{ regexMatch "^a" "ab" }}{{ regexFindAll "a." "abac" -1 }}`,
-	`{{ upper "a" }}{{ indent 2 "a\nb" }}{{ nindent 1 "x" }}{{ replace "a" "b" "aa" }}{{ repeat 3 "ab" }}{{ trunc 1 "ab" }}`,
+	`{{ upper "a" }}{{ indent 2 "a\nb" }}{{ nindent 1 "x" }}{{ replace "a" "b" "aa" }}{{ repeat 3 "ab" }}{{ trunc 1 ` +
+		`"ab" }}`,
 	`{{ seq 3 }}{{ seq 1 2 7 }}{{ untilStep 0 6 2 }}{{ add 1 2 }}{{ mulf 1.5 2 }}{{ round 1.25 1 }}{{ max 1 5 }}`,
-	`{{ wrapWith 3 "-" "abcdef" }}{{ ternary "a" "b" true }}{{ sha256sum "a" }}{{ b64enc "a" }}{{ semverCompare "^1" "1.2.3" }}`,
+	`{{ wrapWith 3 "-" "abcdef" }}{{ ternary "a" "b" true }}{{ sha256sum "a" }}{{ b64enc "a" }}{{ semverCompare "^1" ` +
+		`"1.2.3" }}`,
 	`{{- /* a comment }} {{ if */ -}} x {{- "}}" }}{{ "\"" }}{{ '"' }}{{ ` + "`{{ if`" + ` }}`,
 	`{{ (list 1 2) }}{{ (index .list 0) }}{{ $x := 1 }}{{ $x = 2 }}{{ $x }}{{ 1 | add 2 | add 3 }}{{ uniq (list 1 1 2) }}`,
-	`{{ $a := append (list 1) 2 }}{{ $b := append $a 3 }}{{ $c := append $a nil }}{{ $d := push $b 5 }}{{ $a }}{{ $b }}{{ $c }}{{ $d }}`,
-	`{{ $a := list 1 nil 3 }}{{ $b := append (slice $a 0 1) 4 }}{{ $c := append (append $a 5) 6 }}{{ $d := append (slice $c 0 4) 7 }}` +
+	`{{ $a := append (list 1) 2 }}{{ $b := append $a 3 }}{{ $c := append $a nil }}{{ $d := push $b 5 }}{{ $a }}{{ $b ` +
+		`}}{{ $c }}{{ $d }}`,
+	`{{ $a := list 1 nil 3 }}{{ $b := append (slice $a 0 1) 4 }}{{ $c := append (append $a 5) 6 }}{{ $d := append ` +
+		`(slice $c 0 4) 7 }}` +
 		`{{ $a }}{{ $b }}{{ $c }}{{ $d }}{{ append .list "z" }}`,
-	`{{ .time.UTC.Format "2006" }}{{ (.time.Add (.time.Sub .time)).Weekday }}{{ $t := .time }}{{ $t.Month }}{{ $t.Location }}` +
+	`{{ .time.UTC.Format "2006" }}{{ (.time.Add (.time.Sub .time)).Weekday }}{{ $t := .time }}{{ $t.Month }}{{ ` +
+		`$t.Location }}` +
 		`{{ (semver "1.2.3").IncMinor }}{{ ($t.AddDate 1 0 0).Sub $t }}`,
 	`{{ printf "%[2]*[1]d|%6.2f|%x|%5v|%%5|%" 12 6 1.5 "ab" .list }}{{ trimAll "é$" "é5$" }}{{ without .list "x" }}`,
-	`{{ $d := dict "a" (dict "b" 1) }}{{ merge $d (dict "a" (dict "c" 2) "d" 3) }}{{ $d }}{{ unset $d "a" }}{{ dig "x" "none" $d }}`,
+	`{{ $d := dict "a" (dict "b" 1) }}{{ merge $d (dict "a" (dict "c" 2) "d" 3) }}{{ $d }}{{ unset $d "a" }}{{ dig ` +
+		`"x" "none" $d }}`,
 	expressions,
-	`{{ empty .nothing }}{{ coalesce "" .text }}{{ kindOf .list }}{{ .nothing | toJson }}{{ quote .nothing "a" }}{{ cat "a" nil 1 }}`,
+	`{{ empty .nothing }}{{ coalesce "" .text }}{{ kindOf .list }}{{ .nothing | toJson }}{{ quote .nothing "a" }}{{ ` +
+		`cat "a" nil 1 }}`,
 }
 
 // expressions calls all functions for regular expressions, with many combinations of an expression and a text.
@@ -62,8 +70,10 @@ func data() map[string]any {
 	return map[string]any{
 		"text": "some text", "number": 7, "list": []string{"x", "y"}, "map": map[string]any{"b": 1.5, "a": "z"},
 		"expressions": []string{
-			"", "a", "a*", "a*?", "a+", "(a)(b)?", "(?P<name>b+)", "^a", "a$", "(?m)^a", "(?m)a$", `\b`, `\B`, `\ba`, "^", "$", `\A`, `\z`,
-			"a*b|a", "a|ab", "é", ".", "(?s).", "[^a]", "(?i)A", `\Qa.b`, "(?:)|b", "x*", `\s*,\s*`, "(?U)a+", "(|a)*", "[[:alpha:]]+",
+			"", "a", "a*", "a*?", "a+", "(a)(b)?", "(?P<name>b+)", "^a", "a$", "(?m)^a", "(?m)a$", `\b`, `\B`, `\ba`, "^", "$",
+			`\A`, `\z`,
+			"a*b|a", "a|ab", "é", ".", "(?s).", "[^a]", "(?i)A", `\Qa.b`, "(?:)|b", "x*", `\s*,\s*`, "(?U)a+", "(|a)*",
+			"[[:alpha:]]+",
 		},
 		"texts": []string{"", "a", "aaa", "ab", "baaac", "a\nab\na", "éaé\xffa", "a.b, c ,a.b", "aabaab", "日本a語"},
 		"time":  time.Date(2024, 5, 6, 7, 8, 9, 0, time.UTC),
@@ -127,7 +137,8 @@ func TestOutputLimit(t *testing.T) {
 	if out, err := parsed.Execute(t.Context(), nil, 10); err != nil || len(out) != 10 {
 		t.Errorf("%d bytes, %v", len(out), err)
 	}
-	if _, err := parsed.Execute(t.Context(), nil, 9); err == nil || err.Error() != "template: line 1: generates too much: more than 9 bytes" {
+	if _, err := parsed.Execute(t.Context(), nil, 9); err == nil ||
+		err.Error() != "template: line 1: generates too much: more than 9 bytes" {
 		t.Errorf("error %v", err)
 	}
 }
@@ -146,15 +157,18 @@ func TestErrorsShowNoValue(t *testing.T) {
 		{`{{ "hunter2" "hunter2" }}`, "line 1: cannot be evaluated"},
 		{"{{ if 1 }}\nhunter2", "line 2: ends within a block: {{ end }} is missing"},
 		{"\n\n{{ fail (env \"SLUICE_TEST_SECRET\") }}", "line 3: calls fail"},
-		{`{{ env "SLUICE_TEST_SECRET" | mustFromJson }}`, "line 1: function mustFromJson fails, or has the wrong number of arguments"},
+		{`{{ env "SLUICE_TEST_SECRET" | mustFromJson }}`,
+			"line 1: function mustFromJson fails, or has the wrong number of arguments"},
 		{`{{ env "SLUICE_TEST_SECRET" | mustRegexFind "(hunter2" }}`, "function mustRegexFind fails"},
 		{`{{ upper "hunter2" "hunter2" }}`, "function upper fails"},
 		{`{{ template "hunter2" }}`, "line 1: calls a template that is not defined"},
 		{`{{ (env "SLUICE_TEST_SECRET").hunter2 }}`, "line 1: uses a field of a value that has none of that name"},
-		{`{{ range env "SLUICE_TEST_SECRET" }}{{ end }}`, "line 1: has a {{ range }} over something that is no list, map or number"},
+		{`{{ range env "SLUICE_TEST_SECRET" }}{{ end }}`,
+			"line 1: has a {{ range }} over something that is no list, map or number"},
 		{`{{ define "hunter2: 7" }}` + "\n" + `{{ fail "hunter2" }}{{ end }}{{ template "hunter2: 7" }}`, "calls fail"},
 		{`{{ index (dict) (env "SLUICE_TEST_SECRET") "x" }}`, "line 1: function index fails"},
-		{`{{ getHostByName "hunter2.invalid:" }}`, "line 1: calls getHostByName for a name that could not be resolved in time"},
+		{`{{ getHostByName "hunter2.invalid:" }}`,
+			"line 1: calls getHostByName for a name that could not be resolved in time"},
 	}
 	for _, test := range tests {
 		_, err := render(test.text)

@@ -1,10 +1,10 @@
 // Package kubernetes assembles the providers of a cluster: the connection, the watches, and the reporter that writes
 // Events and statuses.
 //
-// Input are the static options providers.kubernetesCRD and providers.kubernetesIngress; output are provider entries that
-// share one connection, and one watch of each resource, for each cluster that the options name. Endpoints have a provider
-// of their own, so that a pod that comes or goes changes no configuration. The translation of objects is in the packages
-// crd and ingress.
+// Input are the static options providers.kubernetesCRD and providers.kubernetesIngress; output are provider entries
+// that share one connection, and one watch of each resource, for each cluster that the options name. Endpoints have a
+// provider of their own, so that a pod that comes or goes changes no configuration. The translation of objects is in
+// the packages crd and ingress.
 package kubernetes
 
 import (

@@ -14,7 +14,8 @@ import (
 
 func assemble(t *testing.T, crd *static.KubernetesCRD, ingress *static.KubernetesIngress) *Clusters {
 	t.Helper()
-	all, err := New(Options{CRD: crd, Ingress: ingress, Metrics: metrics.New(metrics.Options{EntryPoints: true}), Logger: telemetry.Discard{}})
+	all, err := New(Options{CRD: crd, Ingress: ingress, Metrics: metrics.New(metrics.Options{EntryPoints: true}),
+		Logger: telemetry.Discard{}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,9 +31,11 @@ func TestProvidersShareACluster(t *testing.T) {
 		sources string
 		scopes  string
 	}{
-		"nothing":     {nil, nil, "", "", ""},
-		"one":         {&static.KubernetesCRD{Endpoint: here}, nil, "kubernetescrd kubernetesendpoints", "kubernetes", "all"},
-		"both of one": {&static.KubernetesCRD{Endpoint: here, Namespaces: []string{"shop"}}, &static.KubernetesIngress{Endpoint: here, Namespaces: []string{"blog", "shop"}}, "kubernetescrd kubernetes kubernetesendpoints", "kubernetes", "blog,shop"},
+		"nothing": {nil, nil, "", "", ""},
+		"one":     {&static.KubernetesCRD{Endpoint: here}, nil, "kubernetescrd kubernetesendpoints", "kubernetes", "all"},
+		"both of one": {&static.KubernetesCRD{Endpoint: here, Namespaces: []string{"shop"}},
+			&static.KubernetesIngress{Endpoint: here, Namespaces: []string{"blog", "shop"}},
+			"kubernetescrd kubernetes kubernetesendpoints", "kubernetes", "blog,shop"},
 		"one of them everywhere": {
 			&static.KubernetesCRD{Endpoint: here, Namespaces: []string{"shop"}}, &static.KubernetesIngress{Endpoint: here},
 			"kubernetescrd kubernetes kubernetesendpoints", "kubernetes", "all",
@@ -70,9 +73,11 @@ func TestProvidersShareACluster(t *testing.T) {
 
 // TestAClusterIsToldOfItsOwn demands that no cluster hears what another one declared.
 func TestAClusterIsToldOfItsOwn(t *testing.T) {
-	all := assemble(t, &static.KubernetesCRD{Endpoint: "http://127.0.0.1:1"}, &static.KubernetesIngress{Endpoint: "http://127.0.0.1:2"})
+	all := assemble(t, &static.KubernetesCRD{Endpoint: "http://127.0.0.1:1"},
+		&static.KubernetesIngress{Endpoint: "http://127.0.0.1:2"})
 	custom, ingresses := &dynamic.Configuration{}, &dynamic.Configuration{}
-	state := State{Included: map[string]*dynamic.Configuration{"kubernetescrd": custom, "kubernetes": ingresses, "file": {}}, Settled: true}
+	state := State{Included: map[string]*dynamic.Configuration{"kubernetescrd": custom, "kubernetes": ingresses,
+		"file": {}}, Settled: true}
 	for i, want := range []*dynamic.Configuration{custom, ingresses} {
 		view := all.order[i].view(state)
 		if len(view.Configurations) != 1 || view.Configurations[0] != want || !view.Settled {

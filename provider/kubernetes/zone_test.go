@@ -34,12 +34,13 @@ func TestZone(t *testing.T) {
 		want   want
 		silent bool
 	}{
-		"a node with a zone":       {node: "one", want: want{zone: "a"}},
-		"another node":             {node: "two", want: want{zone: "b"}},
-		"no variable":              {silent: true},
-		"nodes are not to be read": {node: "one", crd: static.KubernetesCRD{DisableClusterScopeResources: true}, silent: true},
-		"a node without a zone":    {node: "bare", want: want{reason: "Node bare has no label topology.kubernetes.io/zone"}},
-		"no such node":             {node: "gone", want: want{reason: "Node gone, which NODE_NAME names, does not exist"}},
+		"a node with a zone": {node: "one", want: want{zone: "a"}},
+		"another node":       {node: "two", want: want{zone: "b"}},
+		"no variable":        {silent: true},
+		"nodes are not to be read": {node: "one", crd: static.KubernetesCRD{DisableClusterScopeResources: true},
+			silent: true},
+		"a node without a zone": {node: "bare", want: want{reason: "Node bare has no label topology.kubernetes.io/zone"}},
+		"no such node":          {node: "gone", want: want{reason: "Node gone, which NODE_NAME names, does not exist"}},
 		"nodes may not be read": {
 			node: "one", change: func(s *clienttest.Server) { s.Refuse("list", "nodes") },
 			want: want{reason: "list is not allowed"},
@@ -48,7 +49,8 @@ func TestZone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("NODE_NAME", test.node)
 			server := clienttest.New(t)
-			server.Put(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, node("one", "a"), node("two", "b"), node("bare", ""))
+			server.Put(schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, node("one", "a"), node("two", "b"),
+				node("bare", ""))
 			if test.change != nil {
 				test.change(server)
 			}
@@ -58,7 +60,8 @@ func TestZone(t *testing.T) {
 			if err != nil {
 				got.reason = err.Error()
 			}
-			if got.zone != test.want.zone || (got.reason == "") != (test.want.reason == "") || !strings.HasSuffix(got.reason, test.want.reason) {
+			if got.zone != test.want.zone || (got.reason == "") != (test.want.reason == "") || !strings.HasSuffix(got.reason,
+				test.want.reason) {
 				t.Errorf("zone and error are %q, want %q", got, test.want)
 			}
 			var asked []string

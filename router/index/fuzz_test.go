@@ -61,7 +61,9 @@ func checkHistory(t *testing.T, data []byte) {
 
 // changed returns the version after an update, which a whole new index must equal.
 func (v version) changed(removed []string, added []*Route[int], whole bool) version {
-	routes := slices.DeleteFunc(slices.Clone(v.linear.order), func(r *Route[int]) bool { return slices.Contains(removed, r.Name) })
+	routes := slices.DeleteFunc(slices.Clone(v.linear.order), func(r *Route[int]) bool {
+		return slices.Contains(removed, r.Name)
+	})
 	routes = append(routes, added...)
 	next := version{linear: NewLinear(routes)}
 	if whole {

@@ -157,7 +157,8 @@ func (s *source) routes(tb testing.TB, most int) []*Route[int] {
 	return routes
 }
 
-// requests returns every combination of a host and a path that matters to the words of the rules, with the rest by choice.
+// requests returns every combination of a host and a path that matters to the words of the rules, with the rest by
+// choice.
 func (s *source) requests() []rule.Request {
 	hosts := []string{"a.x", "b.x", "x", "", ".x", "c.a.x", "d.a.x"}
 	paths := []string{"/", "/a", "/ab", "/abc", "/a/", "/a/b", "/a/b/c", "/A", "/b", "/c", "", "*", deep(20), deep(60)}

@@ -83,10 +83,12 @@ func TestExactWildcardAndAnyHostAreOneUnion(t *testing.T) {
 func TestPrefixesAreBytes(t *testing.T) {
 	x := New([]*Route[int]{
 		newRoute(t, "root", "PathPrefix(`/`)", 0), newRoute(t, "a", "PathPrefix(`/a`)", 0),
-		newRoute(t, "ab", "PathPrefix(`/ab`)", 0), newRoute(t, "exact", "Path(`/ab`)", 99), newRoute(t, "upper", "PathPrefix(`/A`)", 0),
+		newRoute(t, "ab", "PathPrefix(`/ab`)", 0), newRoute(t, "exact", "Path(`/ab`)", 99),
+		newRoute(t, "upper", "PathPrefix(`/A`)", 0),
 	})
 	for path, want := range map[string]string{
-		"/": "ROOT", "/x": "ROOT", "/a": "A ROOT", "/a/b": "A ROOT", "/ab": "EXACT AB A ROOT", "/abc": "AB A ROOT", "/A": "UPPER ROOT", "": "", "*": "",
+		"/": "ROOT", "/x": "ROOT", "/a": "A ROOT", "/a/b": "A ROOT", "/ab": "EXACT AB A ROOT", "/abc": "AB A ROOT",
+		"/A": "UPPER ROOT", "": "", "*": "",
 	} {
 		if got := walked(x, "", path); got != want {
 			t.Errorf("path %q: walked %q, want %q", path, got, want)
@@ -95,7 +97,8 @@ func TestPrefixesAreBytes(t *testing.T) {
 }
 
 func TestWalkStopsWhenToldTo(t *testing.T) {
-	x := New([]*Route[int]{newRoute(t, "a", "Host(`x`)", 3), newRoute(t, "b", "Path(`/`)", 2), newRoute(t, "c", "Path(`/`)", 1)})
+	x := New([]*Route[int]{newRoute(t, "a", "Host(`x`)", 3), newRoute(t, "b", "Path(`/`)", 2),
+		newRoute(t, "c", "Path(`/`)", 1)})
 	var visited int
 	req := request("x", "/")
 	x.Walk(&req, func(*Route[int], bool) bool { visited++; return visited < 2 })
@@ -146,7 +149,8 @@ func TestUpdateSharesWhatItDoesNotTouch(t *testing.T) {
 	if next.exact.Get("new.example.com") == nil || old.exact.Get("new.example.com") != nil {
 		t.Error("the added route is not in the new index alone")
 	}
-	if old.Len() != 500 || next.Len() != 499 || slices.Contains(next.All(), routes[3]) || !slices.Contains(next.All(), changed) {
+	if old.Len() != 500 || next.Len() != 499 || slices.Contains(next.All(), routes[3]) || !slices.Contains(next.All(),
+		changed) {
 		t.Errorf("got %d routes before and %d after", old.Len(), next.Len())
 	}
 }

@@ -170,7 +170,9 @@ func TestOperators(t *testing.T) {
 		{"!A && B", func(a, b, _ bool) bool { return !a && b }},
 		{"!(A && B) || C", func(a, b, c bool) bool { return !(a && b) || c }},
 		{"!(A || !(B && C))", func(a, b, c bool) bool { return !(a || !(b && c)) }},
-		{"A && (B || (C && !A) || !C) && (A || B)", func(a, b, c bool) bool { return a && (b || (c && !a) || !c) && (a || b) }},
+		{"A && (B || (C && !A) || !C) && (A || B)", func(a, b, c bool) bool {
+			return a && (b || (c && !a) || !c) && (a || b)
+		}},
 	}
 	for _, test := range tests {
 		text := strings.NewReplacer("A", "Host(`a`)", "B", "PathPrefix(`/b`)", "C", "Header(`C`, `c`)").Replace(test.rule)

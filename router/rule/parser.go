@@ -8,7 +8,8 @@ import (
 const (
 	// maxLength bounds the bytes of a rule.
 	maxLength = 256 << 10
-	// maxDepth bounds how deeply parentheses and negations may nest, and with it the stack of everything that walks a rule.
+	// maxDepth bounds how deeply parentheses and negations may nest, and with it the stack of everything that walks a
+	// rule.
 	maxDepth = 100
 )
 

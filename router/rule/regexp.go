@@ -31,7 +31,8 @@ func (b *budget) compile(arg int, pattern string) (*regexp.Regexp, *fault) {
 	}
 	b.program += weight(tree, maxProgram)
 	if b.program > maxProgram {
-		return nil, faultf(arg, "the regular expressions of one rule repeat too much: they expand to more than %d instructions",
+		return nil, faultf(arg,
+			"the regular expressions of one rule repeat too much: they expand to more than %d instructions",
 			maxProgram)
 	}
 	compiled, err := regexp.Compile(pattern)

@@ -1,6 +1,7 @@
 package rule
 
-// Rule is one parsed rule. It is immutable and safe for concurrent use. The zero value is not usable, see [Parse] and [New].
+// Rule is one parsed rule. It is immutable and safe for concurrent use. The zero value is not usable, see [Parse] and
+// [New].
 type Rule struct {
 	// room is for the program of a short rule, which then comes from memory together with the rule.
 	room    [2]instruction

@@ -22,7 +22,8 @@ func not(part dynamic.Match) dynamic.Match { return dynamic.Match{Not: &part} }
 // hard are values that a text has to quote.
 func hard() []string {
 	return []string{
-		"`", `"`, "`\"", `\`, `\"`, "\\`", "a`) || Host(`*", `a") || Host("*`, "(", ")", "&&", " ", "\t", "\n", "\r\n", "\x00", "\x7f",
+		"`", `"`, "`\"", `\`, `\"`, "\\`", "a`) || Host(`*", `a") || Host("*`, "(", ")", "&&", " ", "\t", "\n", "\r\n",
+		"\x00", "\x7f",
 		"\u2028", "\ufeff", "ä", "\xff", "é`\xc3", "{x}", `\x41`, ",",
 	}
 }
@@ -115,7 +116,8 @@ func TestTreesAreRefused(t *testing.T) {
 		{"nothing", dynamic.Match{}, "not exactly one of"},
 		{"an empty All", dynamic.Match{All: []dynamic.Match{}}, "not exactly one of"},
 		{"an empty part", all(a, dynamic.Match{}), "not exactly one of"},
-		{"a matcher and All", dynamic.Match{Name: "Path", Args: []string{"/a"}, All: []dynamic.Match{a}}, "not exactly one of"},
+		{"a matcher and All", dynamic.Match{Name: "Path", Args: []string{"/a"}, All: []dynamic.Match{a}},
+			"not exactly one of"},
 		{"All and Any", dynamic.Match{All: []dynamic.Match{a}, Any: []dynamic.Match{a}}, "not exactly one of"},
 		{"Not and Any", dynamic.Match{Not: &a, Any: []dynamic.Match{a}}, "not exactly one of"},
 		{"arguments of All", dynamic.Match{Args: []string{"/a"}, All: []dynamic.Match{a}}, "not exactly one of"},

@@ -27,7 +27,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry/metrics"
 )
 
-// proxy is the whole way of a request, from an entrypoint on loopback to endpoints, with one router to the service top@file.
+// proxy is the whole way of a request, from an entrypoint on loopback to endpoints, with one router to the service
+// top@file.
 type proxy struct {
 	t       *testing.T
 	address string
@@ -53,7 +54,8 @@ func newProxy(t *testing.T, services map[string]*dynamic.Service) *proxy {
 	registry := loadbalancer.NewRegistry(loadbalancer.Options{})
 	p := &proxy{t: t, mirrors: service.NewMirrors(), records: make(chan telemetry.Record, 1000)}
 	compiler := router.NewCompiler(router.Options{
-		EntryPoints: entrypoints, Registry: registry, Transport: transport, Tickets: certificate.NewTickets(), Mirrors: p.mirrors,
+		EntryPoints: entrypoints, Registry: registry, Transport: transport, Tickets: certificate.NewTickets(),
+		Mirrors: p.mirrors,
 	}, target)
 	changed := []dynamic.Ref{{Kind: dynamic.KindRouter, Name: "r@file"}}
 	for name := range services {
@@ -139,7 +141,8 @@ func endpoint(t *testing.T, handler http.HandlerFunc) *dynamic.Service {
 func consistent(r *http.Request) string {
 	id := r.Header.Get("X-Id")
 	body, err := io.ReadAll(r.Body)
-	if err != nil || id == "" || !strings.HasSuffix(r.URL.Path, "/"+id) || r.Method == http.MethodPost && string(body) != strings.Repeat(id, 50) {
+	if err != nil || id == "" || !strings.HasSuffix(r.URL.Path, "/"+id) || r.Method == http.MethodPost &&
+		string(body) != strings.Repeat(id, 50) {
 		return fmt.Sprintf("%s %s, X-Id %q, body %.40q, %v", r.Method, r.URL.Path, id, body, err)
 	}
 	for name, values := range r.Header {
@@ -150,8 +153,8 @@ func consistent(r *http.Request) string {
 	return ""
 }
 
-// The memory of a request serves the next one as soon as the client has its answer, while mirrors still read their copies.
-// The main service fails every other request, and its middlewares edit what they get.
+// The memory of a request serves the next one as soon as the client has its answer, while mirrors still read their
+// copies. The main service fails every other request, and its middlewares edit what they get.
 func TestRequestsAreKeptApartFromTheirCopies(t *testing.T) {
 	const clients, rounds = 6, 40
 	var mirrored, edited atomic.Int64
@@ -189,8 +192,10 @@ func TestRequestsAreKeptApartFromTheirCopies(t *testing.T) {
 	main := endpoint(t, answer(true))
 	main.Middlewares = []string{"main"}
 	p := newProxy(t, map[string]*dynamic.Service{
-		"top@file":      {Mirroring: &dynamic.Mirroring{Service: "failover", Mirrors: []dynamic.MirrorService{{Name: "mirror", Percent: 100}, {Name: "mirror", Percent: 50}}}},
-		"failover@file": {Failover: &dynamic.Failover{Service: "main", Fallback: "fallback", Errors: &dynamic.FailoverErrors{Status: []string{"503"}}}},
+		"top@file": {Mirroring: &dynamic.Mirroring{Service: "failover", Mirrors: []dynamic.MirrorService{{Name: "mirror",
+			Percent: 100}, {Name: "mirror", Percent: 50}}}},
+		"failover@file": {Failover: &dynamic.Failover{Service: "main", Fallback: "fallback",
+			Errors: &dynamic.FailoverErrors{Status: []string{"503"}}}},
 		"main@file":     main,
 		"fallback@file": endpoint(t, answer(false)),
 		"mirror@file": endpoint(t, func(_ http.ResponseWriter, r *http.Request) {
@@ -265,7 +270,8 @@ func converse(conn net.Conn, reader *bufio.Reader, id string, round int) error {
 func TestAnInterruptedBodyGoesToTheFallback(t *testing.T) {
 	refused := make(chan struct{}, 1)
 	p := newProxy(t, map[string]*dynamic.Service{
-		"top@file": {Failover: &dynamic.Failover{Service: "main", Fallback: "fallback", Errors: &dynamic.FailoverErrors{Status: []string{"503"}}}},
+		"top@file": {Failover: &dynamic.Failover{Service: "main", Fallback: "fallback",
+			Errors: &dynamic.FailoverErrors{Status: []string{"503"}}}},
 		"main@file": endpoint(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Connection", "close")
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -296,7 +302,8 @@ func TestAnInterruptedBodyGoesToTheFallback(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := io.ReadAll(response.Body); err != nil || string(got) != "0123456789ab<nil>" || response.StatusCode != http.StatusOK {
+		if got, err := io.ReadAll(response.Body); err != nil || string(got) != "0123456789ab<nil>" ||
+			response.StatusCode != http.StatusOK {
 			t.Errorf("chunked %v: %d %q, %v", chunked, response.StatusCode, got, err)
 		}
 		_ = conn.Close()
@@ -307,9 +314,13 @@ func TestAnInterruptedBodyGoesToTheFallback(t *testing.T) {
 func TestTheRecordIsOfWhoAnswered(t *testing.T) {
 	hold := make(chan struct{})
 	p := newProxy(t, map[string]*dynamic.Service{
-		"top@file":      {Mirroring: &dynamic.Mirroring{Service: "failover", Mirrors: []dynamic.MirrorService{{Name: "mirror", Percent: 100}}}},
-		"failover@file": {Failover: &dynamic.Failover{Service: "main", Fallback: "fallback", Errors: &dynamic.FailoverErrors{Status: []string{"500"}}}},
-		"main@file":     endpoint(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }),
+		"top@file": {Mirroring: &dynamic.Mirroring{Service: "failover", Mirrors: []dynamic.MirrorService{{Name: "mirror",
+			Percent: 100}}}},
+		"failover@file": {Failover: &dynamic.Failover{Service: "main", Fallback: "fallback",
+			Errors: &dynamic.FailoverErrors{Status: []string{"500"}}}},
+		"main@file": endpoint(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+		}),
 		"fallback@file": endpoint(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }),
 		"mirror@file":   endpoint(t, func(http.ResponseWriter, *http.Request) { <-hold }),
 	})
@@ -323,7 +334,8 @@ func TestTheRecordIsOfWhoAnswered(t *testing.T) {
 	}
 	_ = response.Body.Close()
 	record := <-p.records
-	if record.Service != "fallback@file" || record.Status != http.StatusAccepted || record.Reason != "" || record.Tries < 2 || record.Duration > time.Since(start) {
+	if record.Service != "fallback@file" || record.Status != http.StatusAccepted || record.Reason != "" ||
+		record.Tries < 2 || record.Duration > time.Since(start) {
 		t.Errorf("record %+v", record)
 	}
 	close(hold)

@@ -14,7 +14,8 @@ import (
 func TestAFallbackAsksForABodyThatMainDidNotWant(t *testing.T) {
 	for _, wants := range []bool{false, true} {
 		p := newProxy(t, map[string]*dynamic.Service{
-			"top@file": {Failover: &dynamic.Failover{Service: "main", Fallback: "fallback", Errors: &dynamic.FailoverErrors{Status: []string{"503"}}}},
+			"top@file": {Failover: &dynamic.Failover{Service: "main", Fallback: "fallback",
+				Errors: &dynamic.FailoverErrors{Status: []string{"503"}}}},
 			"main@file": endpoint(t, func(w http.ResponseWriter, r *http.Request) {
 				if wants {
 					_, _ = io.Copy(io.Discard, r.Body)
@@ -35,7 +36,8 @@ func TestAFallbackAsksForABodyThatMainDidNotWant(t *testing.T) {
 		_, _ = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: x.test\r\nContent-Length: 5\r\n\r\nagain")
 		answer(t, reader, "again")
 		_, _ = io.WriteString(conn, "HEAD / HTTP/1.1\r\nHost: x.test\r\n\r\nGET / HTTP/1.1\r\nHost: x.test\r\n\r\n")
-		if response, err := http.ReadResponse(reader, &http.Request{Method: http.MethodHead}); err != nil || response.StatusCode != http.StatusOK {
+		if response, err := http.ReadResponse(reader, &http.Request{Method: http.MethodHead}); err != nil ||
+			response.StatusCode != http.StatusOK {
 			t.Error(response, err)
 		}
 		answer(t, reader, "")

@@ -81,11 +81,13 @@ func (f *Failover) try(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Context().Err() != nil {
-		record.Status, record.Code, record.Reason = telemetry.StatusClientClosedRequest, telemetry.CodeClientLeft, "the client left"
+		record.Status, record.Code, record.Reason = telemetry.StatusClientClosedRequest, telemetry.CodeClientLeft,
+			"the client left"
 		return
 	}
 	released := record.Released
-	record.Service, record.Endpoint, record.Code, record.Reason = before.Service, before.Endpoint, before.Code, before.Reason
+	record.Service, record.Endpoint, record.Code, record.Reason = before.Service, before.Endpoint, before.Code,
+		before.Reason
 	record.EndpointURL, record.OriginStatus, record.OriginBytes, record.OriginHeader = "", 0, 0, nil
 	record.Status, record.Released = before.Status, false
 	f.fall(w, r, s)

@@ -44,7 +44,8 @@ func TestADiscardedAnswerIsNotWaitedForLong(t *testing.T) {
 			})
 			start := time.Now()
 			response, _ := ask(t, f)
-			if response.StatusCode != http.StatusOK || response.Header.Get("X-Service") != "fallback" || time.Since(start) > time.Second {
+			if response.StatusCode != http.StatusOK || response.Header.Get("X-Service") != "fallback" ||
+				time.Since(start) > time.Second {
 				t.Errorf("%s: %d %v after %s", name, response.StatusCode, response.Header, time.Since(start))
 			}
 		})
@@ -101,7 +102,8 @@ func TestTheFallbackIsNotAskedForAClientThatHasLeft(t *testing.T) {
 		Fallback: handled(func(http.ResponseWriter, *http.Request) { t.Error("the fallback is asked") }),
 		Status:   codes(t, "502"), Memory: replay.NewMemory(1 << 20),
 	})
-	f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(telemetry.WithRecord(ctx, record), http.MethodGet, "/", http.NoBody))
+	f.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(telemetry.WithRecord(ctx, record), http.MethodGet,
+		"/", http.NoBody))
 	if record.Status != telemetry.StatusClientClosedRequest {
 		t.Errorf("record %+v", record)
 	}
@@ -156,7 +158,8 @@ func upgrading(name string, up bool) service.Child {
 			panic(err)
 		}
 		defer func() { _ = conn.Close() }()
-		_, _ = fmt.Fprintf(buffers, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n%s", name)
+		_, _ = fmt.Fprintf(buffers, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n%s",
+			name)
 		_ = buffers.Flush()
 	})}
 }
@@ -164,7 +167,8 @@ func upgrading(name string, up bool) service.Child {
 func TestUpgradesPass(t *testing.T) {
 	for _, main := range []bool{true, false} {
 		f := service.NewFailover(service.FailoverOptions{
-			Main: upgrading("main", main), Fallback: upgrading("fallback", true), Status: codes(t, "503"), Memory: replay.NewMemory(1 << 20),
+			Main: upgrading("main", main), Fallback: upgrading("fallback", true), Status: codes(t, "503"),
+			Memory: replay.NewMemory(1 << 20),
 		})
 		conn, reader := dial(t, front(t, f))
 		say(t, conn, "GET / HTTP/1.1\r\nHost: x.test\r\nConnection: Upgrade\r\nUpgrade: chat\r\n\r\n")
@@ -182,7 +186,8 @@ func TestFailoversNest(t *testing.T) {
 		Main: reading(3), Fallback: reading(-1), Status: codes(t, "503"), MaxBody: -1, Memory: memory,
 	})
 	outer := service.NewFailover(service.FailoverOptions{
-		Main: service.Child{Handler: inner, Up: inner.Up}, Fallback: echo("last"), Status: codes(t, "503"), MaxBody: -1, Memory: memory,
+		Main: service.Child{Handler: inner, Up: inner.Up}, Fallback: echo("last"), Status: codes(t, "503"), MaxBody: -1,
+		Memory: memory,
 	})
 	server := front(t, outer)
 	response, err := server.Client().Post(server.URL, "text/plain", strings.NewReader("question")) //nolint:noctx // The server of the test.
@@ -221,7 +226,8 @@ func TestTheFallbackGetsTheWholeBodyOverHTTP2(t *testing.T) {
 			got, err := io.ReadAll(response.Body)
 			_ = response.Body.Close()
 			if err != nil || response.ProtoMajor != 2 || response.StatusCode != http.StatusOK || string(got) != text {
-				t.Errorf("main reads %d, chunked %v: %s %s with %d bytes, %v", read, chunked, response.Proto, response.Status, len(got), err)
+				t.Errorf("main reads %d, chunked %v: %s %s with %d bytes, %v", read, chunked, response.Proto, response.Status,
+					len(got), err)
 			}
 		}
 		server.Close()

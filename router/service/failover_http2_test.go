@@ -11,13 +11,15 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// A body of HTTP/2 would end with a deadline. An endpoint that refuses before it has read the body, or answers, interrupts who
-// waits for the client: the fallback reads on where there is one to answer, and otherwise the client has its answer.
+// A body of HTTP/2 would end with a deadline. An endpoint that refuses before it has read the body, or answers,
+// interrupts who waits for the client: the fallback reads on where there is one to answer, and otherwise the client has
+// its answer.
 func TestAnInterruptedBodyOfHTTP2GoesToTheFallback(t *testing.T) {
 	asked := make(chan struct{}, 1)
 	status := make(chan int, 1)
 	p := newProxy(t, map[string]*dynamic.Service{
-		"top@file": {Failover: &dynamic.Failover{Service: "main", Fallback: "fallback", Errors: &dynamic.FailoverErrors{Status: []string{"503"}}}},
+		"top@file": {Failover: &dynamic.Failover{Service: "main", Fallback: "fallback",
+			Errors: &dynamic.FailoverErrors{Status: []string{"503"}}}},
 		"main@file": endpoint(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Connection", "close")
 			w.WriteHeader(<-status)

@@ -85,7 +85,8 @@ func TestFailoverFollowsHealth(t *testing.T) {
 		b.down.Store(row.fallbackDown)
 		response, _ := ask(t, f)
 		if got := response.Header.Get("X-Service"); got != row.service || f.Up() != row.up {
-			t.Errorf("down %v, %v: service %q, up %v; want %q, %v", row.mainDown, row.fallbackDown, got, f.Up(), row.service, row.up)
+			t.Errorf("down %v, %v: service %q, up %v; want %q, %v", row.mainDown, row.fallbackDown, got, f.Up(), row.service,
+				row.up)
 		}
 	}
 }
@@ -100,7 +101,8 @@ func TestFailoverByStatus(t *testing.T) {
 			w.WriteHeader(int(status.Load()))
 			_, _ = io.WriteString(w, "main's body")
 		}),
-		Fallback: echo("fallback"), Status: codes(t, "404", "429,500-503", "200"), MaxBody: -1, Memory: replay.NewMemory(1 << 20),
+		Fallback: echo("fallback"), Status: codes(t, "404", "429,500-503", "200"), MaxBody: -1,
+		Memory: replay.NewMemory(1 << 20),
 	})
 	server := front(t, f)
 	for code, fails := range map[int]bool{
@@ -183,8 +185,10 @@ func TestInformationalResponsesComeBeforeAnAnswerThatPasses(t *testing.T) {
 	say(t, conn, "GET / HTTP/1.1\r\nHost: x.test\r\nConnection: close\r\n\r\n")
 	all, _ := io.ReadAll(conn)
 	text := string(all)
-	want := "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </b.css>\r\n\r\nHTTP/1.1 204 No Content\r\n"
-	if !strings.HasPrefix(text, want) || !strings.Contains(text, "\r\nX-Final: yes\r\n") || strings.Count(text, "Link") != 2 {
+	want := "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: " +
+		"</b.css>\r\n\r\nHTTP/1.1 204 No Content\r\n"
+	if !strings.HasPrefix(text, want) || !strings.Contains(text, "\r\nX-Final: yes\r\n") ||
+		strings.Count(text, "Link") != 2 {
 		t.Errorf("the client read:\n%s", text)
 	}
 }
@@ -279,11 +283,13 @@ func TestTheFallbackGetsTheWholeBody(t *testing.T) {
 // Main may answer before it has read more than the limit of a longer body: then the rest comes from the client.
 func TestTheFallbackReadsOnWhereMainStopped(t *testing.T) {
 	f := service.NewFailover(service.FailoverOptions{
-		Main: reading(10), Fallback: echo("fallback"), Status: codes(t, "503"), MaxBody: 1000, Memory: replay.NewMemory(1 << 20),
+		Main: reading(10), Fallback: echo("fallback"), Status: codes(t, "503"), MaxBody: 1000,
+		Memory: replay.NewMemory(1 << 20),
 	})
 	server := front(t, f)
 	text := strings.Repeat("x", 100000)
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, server.URL, struct{ io.Reader }{strings.NewReader(text)})
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPut, server.URL,
+		struct{ io.Reader }{strings.NewReader(text)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -336,7 +342,8 @@ func TestWithoutMemoryTheAnswerOfMainPasses(t *testing.T) {
 	})
 	server := front(t, f)
 	for size, want := range map[int]int{4000: http.StatusOK, 6000: http.StatusServiceUnavailable} {
-		response, err := server.Client().Post(server.URL, "text/plain", struct{ io.Reader }{strings.NewReader(strings.Repeat("x", size))}) //nolint:noctx // The server of the test.
+		response, err := server.Client().Post(server.URL, "text/plain",
+			struct{ io.Reader }{strings.NewReader(strings.Repeat("x", size))}) //nolint:noctx // The server of the test.
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -374,7 +381,8 @@ func TestTheFallbackGetsTheRequestAsItCame(t *testing.T) {
 }
 
 func TestTheRecordIsTheFallbacks(t *testing.T) {
-	for _, released := range []struct{ main, fallback, want bool }{{true, true, true}, {true, false, false}, {false, true, false}} {
+	for _, released := range []struct{ main, fallback, want bool }{{true, true, true}, {true, false, false},
+		{false, true, false}} {
 		f := service.NewFailover(service.FailoverOptions{
 			Main: handled(func(w http.ResponseWriter, r *http.Request) {
 				record := telemetry.RecordFrom(r.Context())

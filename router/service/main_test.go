@@ -38,7 +38,8 @@ func (n *named) child(weight int) service.Child {
 func ask(t testing.TB, handler http.Handler, fields ...string) (*http.Response, *telemetry.Record) {
 	t.Helper()
 	record := &telemetry.Record{}
-	r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "http://x.test/", http.NoBody)
+	r := httptest.NewRequestWithContext(telemetry.WithRecord(t.Context(), record), http.MethodGet, "http://x.test/",
+		http.NoBody)
 	for i := 0; i+1 < len(fields); i += 2 {
 		r.Header.Add(fields[i], fields[i+1])
 	}

@@ -91,7 +91,8 @@ func TestMirrorsGetTheirSharesEvenly(t *testing.T) {
 	for n := range 400 {
 		turn.Store(int64(n))
 		// A handler that is built anew goes on counting.
-		m := service.NewMirroring(service.MirroringOptions{Main: echo("main"), To: to, State: state, Carrier: carrier, Memory: replay.NewMemory(0)})
+		m := service.NewMirroring(service.MirroringOptions{Main: echo("main"), To: to, State: state, Carrier: carrier,
+			Memory: replay.NewMemory(0)})
 		before := carrier.Counts().Sent
 		ask(t, m)
 		for range carrier.Counts().Sent - before {
@@ -129,7 +130,8 @@ func TestAMirrorGetsTheRequestAsItCame(t *testing.T) {
 		}
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.Header.Del("User-Agent")
-			ctx := telemetry.WithRecord(r.Context(), &telemetry.Record{Client: "192.0.2.7", Method: "POST", Router: "r@file", Tries: 3})
+			ctx := telemetry.WithRecord(r.Context(), &telemetry.Record{Client: "192.0.2.7", Method: "POST", Router: "r@file",
+				Tries: 3})
 			m.ServeHTTP(w, r.WithContext(forwarded.KeepForwardedFor(ctx)))
 		}))
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/path?q=1", body)
@@ -154,7 +156,8 @@ func TestAMirrorGetsTheRequestAsItCame(t *testing.T) {
 		want := seen{
 			Method: "POST", Host: "x.test", URI: "/path?q=1", Body: "question", Length: 8,
 			Header: http.Header{"Accept": {"text/plain"}, "Accept-Encoding": {"x"}},
-			Record: telemetry.Record{Client: "192.0.2.7", Method: "POST", Router: "r@file"}, Limited: true, KeepsForwardedFor: true,
+			Record: telemetry.Record{Client: "192.0.2.7", Method: "POST", Router: "r@file"}, Limited: true,
+			KeepsForwardedFor: true,
 		}
 		if chunked {
 			want.Length, want.Trailer = -1, http.Header{"X-Sum": {"12"}}
@@ -181,7 +184,8 @@ func TestMirrorsHaveACopyEach(t *testing.T) {
 	})
 	carrier := service.NewMirrors()
 	defer carrier.Close()
-	m := service.NewMirroring(service.MirroringOptions{Main: echo("main"), To: []service.Mirror{{first, 100}, {second, 100}}, State: service.NewState(), Carrier: carrier})
+	m := service.NewMirroring(service.MirroringOptions{Main: echo("main"), To: []service.Mirror{{first, 100},
+		{second, 100}}, State: service.NewState(), Carrier: carrier})
 	ask(t, m, "Accept", "text/plain")
 	if text, want := <-got, "/[text/plain][]"; strings.ReplaceAll(text, " ", "") != want {
 		t.Errorf("the second mirror got %s, want %s", text, want)
@@ -240,7 +244,8 @@ func TestBodiesThatAreNotMirrored(t *testing.T) {
 					want = ""
 				}
 				if got.Body != want || got.Length != int64(len(want)) || got.Header.Get("Content-Length") != "" {
-					t.Errorf("%s, chunked %v: the mirror got %d bytes, length %d, %v", row.what, chunked, len(got.Body), got.Length, got.Header)
+					t.Errorf("%s, chunked %v: the mirror got %d bytes, length %d, %v", row.what, chunked, len(got.Body), got.Length,
+						got.Header)
 				}
 			}
 			carrier.Close()
@@ -284,7 +289,8 @@ func TestMirrorsThatHangKeepNobodyWaiting(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if m.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)); carrier.Counts().Sent != atOnce {
+	if m.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/",
+		http.NoBody)); carrier.Counts().Sent != atOnce {
 		t.Error("a request was sent to a mirror after the end")
 	}
 	carrier.Close() // It may be called again.
@@ -336,7 +342,8 @@ func TestAPanicOfMainIsTheServers(t *testing.T) {
 				t.Errorf("panic %v", cause)
 			}
 		}()
-		m.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader("x")))
+		m.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/",
+			strings.NewReader("x")))
 	}()
 	if got := carrier.Counts(); got != (service.MirrorCounts{}) {
 		t.Errorf("%+v, want none", got)
@@ -409,10 +416,13 @@ func TestHealthGoesUpThroughAllKinds(t *testing.T) {
 	a, b := &named{name: "a"}, &named{name: "b"}
 	carrier := service.NewMirrors()
 	defer carrier.Close()
-	m := service.NewMirroring(service.MirroringOptions{Main: a.child(0), To: []service.Mirror{{b, 100}}, State: service.NewState(), Carrier: carrier, Memory: replay.NewMemory(0)})
+	m := service.NewMirroring(service.MirroringOptions{Main: a.child(0), To: []service.Mirror{{b, 100}},
+		State: service.NewState(), Carrier: carrier, Memory: replay.NewMemory(0)})
 	f := service.NewFailover(service.FailoverOptions{Main: service.Child{Handler: m, Up: m.Up}, Fallback: b.child(0)})
-	w := service.NewWeighted(service.WeightedOptions{Children: []service.Child{{Name: "f", Handler: f, Weight: 1, Up: f.Up}, a.child(0)}, HealthCheck: true, State: service.NewState()})
-	h := service.NewHighestRandomWeight(service.HighestRandomWeightOptions{Children: []service.Child{{Name: "w", Handler: w, Weight: 1, Up: w.Up}}, HealthCheck: true})
+	w := service.NewWeighted(service.WeightedOptions{Children: []service.Child{{Name: "f", Handler: f, Weight: 1,
+		Up: f.Up}, a.child(0)}, HealthCheck: true, State: service.NewState()})
+	h := service.NewHighestRandomWeight(service.HighestRandomWeightOptions{Children: []service.Child{{Name: "w",
+		Handler: w, Weight: 1, Up: w.Up}}, HealthCheck: true})
 	for _, row := range []struct {
 		a, b    bool
 		up      []bool
@@ -444,7 +454,8 @@ func TestMirrorsShareABody(t *testing.T) {
 	var wrong atomic.Int64
 	check := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
-		if err != nil || len(body) != 3000 || len(bytes.Trim(body, string(body[:1]))) != 0 || r.Header.Get("X-Id") != string(body[:1]) {
+		if err != nil || len(body) != 3000 || len(bytes.Trim(body, string(body[:1]))) != 0 ||
+			r.Header.Get("X-Id") != string(body[:1]) {
 			wrong.Add(1)
 		}
 	})
@@ -457,7 +468,8 @@ func TestMirrorsShareABody(t *testing.T) {
 		all.Go(func() {
 			letter := string(rune('a' + i))
 			for range 10 {
-				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/", strings.NewReader(strings.Repeat(letter, 3000)))
+				r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/",
+					strings.NewReader(strings.Repeat(letter, 3000)))
 				r.Header.Set("X-Id", letter)
 				m.ServeHTTP(httptest.NewRecorder(), r)
 			}

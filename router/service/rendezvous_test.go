@@ -47,7 +47,8 @@ func TestHighestRandomWeightSharesClientsAndMovesFew(t *testing.T) {
 	const clients = 20000
 	services := []*named{{name: "app-v1"}, {name: "app-v2"}, {name: "app-v3"}}
 	children := []service.Child{services[0].child(1), services[1].child(1), services[2].child(2)}
-	h := service.NewHighestRandomWeight(service.HighestRandomWeightOptions{Name: "h@file", Children: children, HealthCheck: true})
+	h := service.NewHighestRandomWeight(service.HighestRandomWeightOptions{Name: "h@file", Children: children,
+		HealthCheck: true})
 	ctx, w := telemetry.WithRecord(t.Context(), new(telemetry.Record)), &silent{header: http.Header{}}
 	r := httptest.NewRequestWithContext(ctx, http.MethodGet, "/", http.NoBody)
 	choose := func(client string) int {
@@ -75,7 +76,9 @@ func TestHighestRandomWeightSharesClientsAndMovesFew(t *testing.T) {
 }
 
 func TestHighestRandomWeightTakesTheClientOfTheRecord(t *testing.T) {
-	h := service.NewHighestRandomWeight(service.HighestRandomWeightOptions{Children: []service.Child{(&named{name: "a"}).child(1), (&named{name: "b"}).child(1)}})
+	h := service.NewHighestRandomWeight(service.HighestRandomWeightOptions{
+		Children: []service.Child{(&named{name: "a"}).child(1), (&named{name: "b"}).child(1)},
+	})
 	for i := range 50 {
 		client := fmt.Sprintf("198.51.100.%d", i)
 		record := &telemetry.Record{Client: client}
@@ -90,13 +93,15 @@ func TestHighestRandomWeightTakesTheClientOfTheRecord(t *testing.T) {
 
 func TestHighestRandomWeightSaysThatNobodyAnswers(t *testing.T) {
 	a := &named{name: "a"}
-	h := service.NewHighestRandomWeight(service.HighestRandomWeightOptions{Name: "h@file", Children: []service.Child{a.child(1)}, HealthCheck: true})
+	h := service.NewHighestRandomWeight(service.HighestRandomWeightOptions{Name: "h@file",
+		Children: []service.Child{a.child(1)}, HealthCheck: true})
 	if !h.Up() {
 		t.Error("it is down")
 	}
 	a.down.Store(true)
 	response, record := ask(t, h)
-	if h.Up() || response.StatusCode != http.StatusServiceUnavailable || record.Service != "h@file" || record.Reason == "" {
+	if h.Up() || response.StatusCode != http.StatusServiceUnavailable || record.Service != "h@file" ||
+		record.Reason == "" {
 		t.Errorf("up %v, %d, %+v: want down, 503 and a reason", h.Up(), response.StatusCode, record)
 	}
 }

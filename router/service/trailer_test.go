@@ -9,8 +9,8 @@ import (
 	"github.com/sluiceproxy/sluice/dynamic"
 )
 
-// Trailers come behind a body, to whoever reads it: the main service, the fallback after it, and mirrors. A client need not
-// announce them.
+// Trailers come behind a body, to whoever reads it: the main service, the fallback after it, and mirrors. A client need
+// not announce them.
 func TestTrailersReachEverybody(t *testing.T) {
 	seen := make(chan string, 10)
 	reader := func(name string, status int) *dynamic.Service {
@@ -21,8 +21,10 @@ func TestTrailersReachEverybody(t *testing.T) {
 		})
 	}
 	p := newProxy(t, map[string]*dynamic.Service{
-		"top@file":      {Mirroring: &dynamic.Mirroring{Service: "failover", Mirrors: []dynamic.MirrorService{{Name: "mirror", Percent: 100}}}},
-		"failover@file": {Failover: &dynamic.Failover{Service: "main", Fallback: "fallback", Errors: &dynamic.FailoverErrors{Status: []string{"503"}}}},
+		"top@file": {Mirroring: &dynamic.Mirroring{Service: "failover", Mirrors: []dynamic.MirrorService{{Name: "mirror",
+			Percent: 100}}}},
+		"failover@file": {Failover: &dynamic.Failover{Service: "main", Fallback: "fallback",
+			Errors: &dynamic.FailoverErrors{Status: []string{"503"}}}},
 		"main@file":     reader("main", http.StatusServiceUnavailable),
 		"fallback@file": reader("fallback", http.StatusOK),
 		"mirror@file":   reader("mirror", http.StatusOK),

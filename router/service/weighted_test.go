@@ -50,7 +50,8 @@ func TestWeightedSharesByWeight(t *testing.T) {
 func TestWeightedPassesOverWhoIsDown(t *testing.T) {
 	a, b, c := &named{name: "a"}, &named{name: "b"}, &named{name: "c"}
 	children := []service.Child{a.child(6), b.child(3), c.child(1)}
-	w := service.NewWeighted(service.WeightedOptions{Name: "w@file", Children: children, HealthCheck: true, State: service.NewState()})
+	w := service.NewWeighted(service.WeightedOptions{Name: "w@file", Children: children, HealthCheck: true,
+		State: service.NewState()})
 	wantShares(t, "all up", shares(t, w, 1000, a, b, c), 600, 300, 100)
 	a.down.Store(true)
 	wantShares(t, "the heaviest down", shares(t, w, 4000, a, b, c), 0, 3000, 1000)
@@ -67,10 +68,12 @@ func TestWeightedSaysWhyNobodyAnswers(t *testing.T) {
 		down    bool
 		reason  string
 	}{
-		"down":           {service.WeightedOptions{Children: []service.Child{a.child(1)}, HealthCheck: true}, true, "no service of the weighted service is up"},
-		"no weight":      {service.WeightedOptions{Children: []service.Child{a.child(0)}}, false, "have weight 0"},
-		"no weight, too": {service.WeightedOptions{Children: []service.Child{a.child(0)}, HealthCheck: true}, false, "have weight 0"},
-		"no children":    {service.WeightedOptions{}, false, "have weight 0"},
+		"down": {service.WeightedOptions{Children: []service.Child{a.child(1)}, HealthCheck: true}, true,
+			"no service of the weighted service is up"},
+		"no weight": {service.WeightedOptions{Children: []service.Child{a.child(0)}}, false, "have weight 0"},
+		"no weight, too": {service.WeightedOptions{Children: []service.Child{a.child(0)}, HealthCheck: true}, false,
+			"have weight 0"},
+		"no children": {service.WeightedOptions{}, false, "have weight 0"},
 	} {
 		a.down.Store(row.down)
 		row.options.Name, row.options.State = "w@file", service.NewState()
@@ -91,7 +94,8 @@ func TestWeightedGoesOnWhereItStood(t *testing.T) {
 	a, b := &named{name: "a"}, &named{name: "b"}
 	state := service.NewState()
 	for range 200 {
-		w := service.NewWeighted(service.WeightedOptions{Name: "w@file", Children: []service.Child{a.child(1), b.child(1)}, State: state})
+		w := service.NewWeighted(service.WeightedOptions{Name: "w@file", Children: []service.Child{a.child(1), b.child(1)},
+			State: state})
 		ask(t, w)
 	}
 	if a.count.Load() != 100 || b.count.Load() != 100 {
@@ -105,14 +109,16 @@ func stickyWeighted(t *testing.T, healthCheck bool, children ...service.Child) *
 	if err != nil {
 		t.Fatal(err)
 	}
-	return service.NewWeighted(service.WeightedOptions{Name: "w@file", Children: children, Cookie: cookie, HealthCheck: healthCheck, State: service.NewState()})
+	return service.NewWeighted(service.WeightedOptions{Name: "w@file", Children: children, Cookie: cookie,
+		HealthCheck: healthCheck, State: service.NewState()})
 }
 
 func TestWeightedKeepsAClientWithItsChild(t *testing.T) {
 	a, b := &named{name: "a"}, &named{name: "b"}
 	w := stickyWeighted(t, true, a.child(1), b.child(1))
 	first, _ := ask(t, w)
-	if got, want := first.Header.Get("Set-Cookie"), "lb="+sticky.ID(first.Header.Get("X-Service"))+"; Path=/; HttpOnly"; got != want {
+	if got, want := first.Header.Get("Set-Cookie"), "lb="+sticky.ID(first.Header.Get("X-Service"))+
+		"; Path=/; HttpOnly"; got != want {
 		t.Fatalf("Set-Cookie %q, want %q", got, want)
 	}
 	aliases := sticky.Aliases("b")
@@ -149,11 +155,13 @@ func TestWeightedMovesAClientWhoseChildIsDown(t *testing.T) {
 	w := stickyWeighted(t, true, a.child(1), b.child(1))
 	b.down.Store(true)
 	response, _ := ask(t, w, "Cookie", "lb="+sticky.ID("b"))
-	if response.Header.Get("X-Service") != "a" || !strings.HasPrefix(response.Header.Get("Set-Cookie"), "lb="+sticky.ID("a")) {
+	if response.Header.Get("X-Service") != "a" || !strings.HasPrefix(response.Header.Get("Set-Cookie"),
+		"lb="+sticky.ID("a")) {
 		t.Errorf("header %v, want service a and its cookie", response.Header)
 	}
 	a.down.Store(true)
-	if response, _ := ask(t, w, "Cookie", "lb="+sticky.ID("b")); response.StatusCode != http.StatusServiceUnavailable || response.Header.Get("Set-Cookie") != "" {
+	if response, _ := ask(t, w, "Cookie", "lb="+sticky.ID("b")); response.StatusCode != http.StatusServiceUnavailable ||
+		response.Header.Get("Set-Cookie") != "" {
 		t.Errorf("with nobody up: %d %v, want 503 without a cookie", response.StatusCode, response.Header)
 	}
 	w = stickyWeighted(t, false, a.child(1), b.child(1))
@@ -176,7 +184,8 @@ func (s *silent) WriteHeader(int)             {}
 func TestChoosingAllocatesNothing(t *testing.T) {
 	nothing := http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 	up, down := func() bool { return true }, func() bool { return false }
-	children := []service.Child{{Name: "a", Handler: nothing, Weight: 3, Up: down}, {Name: "b", Handler: nothing, Weight: 2, Up: up}}
+	children := []service.Child{{Name: "a", Handler: nothing, Weight: 3, Up: down}, {Name: "b", Handler: nothing,
+		Weight: 2, Up: up}}
 	cookie, err := sticky.New("w@file", nil)
 	if err != nil {
 		t.Fatal(err)
@@ -184,11 +193,14 @@ func TestChoosingAllocatesNothing(t *testing.T) {
 	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://x.test/", http.NoBody)
 	r.Header.Set("Cookie", cookie.Name()+"="+sticky.ID("b"))
 	for name, handler := range map[string]http.Handler{
-		"weighted":             service.NewWeighted(service.WeightedOptions{Children: children, State: service.NewState()}),
-		"weighted with health": service.NewWeighted(service.WeightedOptions{Children: children, HealthCheck: true, State: service.NewState()}),
-		"weighted with cookie": service.NewWeighted(service.WeightedOptions{Children: children, Cookie: cookie, State: service.NewState()}),
-		"failover":             service.NewFailover(service.FailoverOptions{Main: children[0], Fallback: children[1]}),
-		"mirroring 0 %":        service.NewMirroring(service.MirroringOptions{Main: children[0], To: []service.Mirror{{nothing, 0}}, State: service.NewState()}),
+		"weighted": service.NewWeighted(service.WeightedOptions{Children: children, State: service.NewState()}),
+		"weighted with health": service.NewWeighted(service.WeightedOptions{Children: children, HealthCheck: true,
+			State: service.NewState()}),
+		"weighted with cookie": service.NewWeighted(service.WeightedOptions{Children: children, Cookie: cookie,
+			State: service.NewState()}),
+		"failover": service.NewFailover(service.FailoverOptions{Main: children[0], Fallback: children[1]}),
+		"mirroring 0 %": service.NewMirroring(service.MirroringOptions{Main: children[0],
+			To: []service.Mirror{{nothing, 0}}, State: service.NewState()}),
 	} {
 		w := &silent{header: http.Header{}}
 		if n := testing.AllocsPerRun(100, func() { handler.ServeHTTP(w, r) }); n != 0 {

@@ -34,7 +34,9 @@ func TestEachFieldIsChosenByItsName(t *testing.T) {
 		if diff := cmp.Diff(want, alone); diff != "" {
 			t.Errorf("%s alone (-want +got):\n%s", name, diff)
 		}
-		rest := object(t, written(t, config("json", func(c *static.AccessLog) { c.Fields.Names = map[string]string{name: "drop"} }), http.Header{}, record()))
+		rest := object(t, written(t, config("json", func(c *static.AccessLog) {
+			c.Fields.Names = map[string]string{name: "drop"}
+		}), http.Header{}, record()))
 		want = maps.Clone(whole)
 		delete(want, name)
 		if diff := cmp.Diff(want, rest); diff != "" {

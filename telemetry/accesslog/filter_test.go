@@ -68,7 +68,9 @@ func TestWrongConfigurations(t *testing.T) {
 	}{
 		{`accessLog.format "xml": `, func(c *static.AccessLog) { c.Format = "xml" }},
 		{`accessLog.bufferingSize -1: `, func(c *static.AccessLog) { c.BufferingSize = -1 }},
-		{`accessLog.filters.statusCodes "5xx": `, func(c *static.AccessLog) { c.Filters = &static.AccessLogFilters{StatusCodes: []string{"5xx"}} }},
+		{`accessLog.filters.statusCodes "5xx": `, func(c *static.AccessLog) {
+			c.Filters = &static.AccessLogFilters{StatusCodes: []string{"5xx"}}
+		}},
 		{
 			`accessLog.filters.statusCodes "503-500": `,
 			func(c *static.AccessLog) { c.Filters = &static.AccessLogFilters{StatusCodes: []string{"503-500"}} },

@@ -85,7 +85,8 @@ func busy(t *testing.T, options Options) *Metrics {
 		metrics.Entrypoint("web").Count(request)
 	}
 	metrics.Entrypoint("web").Opened()
-	metrics.Register(Balance(slices.Values([]BalanceCounts{{Service: "goods@file", Counts: map[string]uint64{"retries": 2}}})))
+	metrics.Register(Balance(slices.Values([]BalanceCounts{{Service: "goods@file",
+		Counts: map[string]uint64{"retries": 2}}})))
 	metrics.Register(Servers(slices.Values([]ServerStatus{{Service: "goods@file", URL: "http://127.0.0.1:80", Up: true}})))
 	metrics.Register(Certificates(slices.Values(certificates())))
 	metrics.Register(Dropped("access_log", func() uint64 { return 4 }))
@@ -147,8 +148,10 @@ func TestBothReadersHaveTheirOwnBuckets(t *testing.T) {
 	}
 	metrics := busy(t, options)
 	for want, histogram := range map[string]*dto.Histogram{
-		"0.3:9 1.2:11 ":     gathered(t, metrics.page)["traefik_entrypoint_request_duration_seconds"].GetMetric()[0].GetHistogram(),
-		"0.1:7 0.3:9 2:11 ": gathered(t, metrics.Pushed())["traefik_router_request_duration_seconds"].GetMetric()[0].GetHistogram(),
+		"0.3:9 1.2:11 ": gathered(t,
+			metrics.page)["traefik_entrypoint_request_duration_seconds"].GetMetric()[0].GetHistogram(),
+		"0.1:7 0.3:9 2:11 ": gathered(t,
+			metrics.Pushed())["traefik_router_request_duration_seconds"].GetMetric()[0].GetHistogram(),
 	} {
 		got := ""
 		for _, bucket := range histogram.GetBucket() {
@@ -195,7 +198,8 @@ func TestHeaderLabelsAreBounded(t *testing.T) {
 	if lines := strings.Count(page, "traefik_entrypoint_requests_total{"); lines != combinationLimit+1 {
 		t.Errorf("%d combinations, want %d", lines, combinationLimit+1)
 	}
-	if !strings.Contains(page, `traefik_entrypoint_request_duration_seconds_count{code="200",entrypoint="web",method="GET",protocol="http"} 258`) {
+	if !strings.Contains(page,
+		`traefik_entrypoint_request_duration_seconds_count{code="200",entrypoint="web",method="GET",protocol="http"} 258`) {
 		t.Error("durations are told apart by headers")
 	}
 }

@@ -48,7 +48,8 @@ func shows(t *testing.T, page, router, service string) (asked, answered int) {
 		}
 		return int(rest[0] - '0')
 	}
-	return find(`traefik_router_requests_total{code="200",method="GET",protocol="http",router="` + router + `",service="` + service + `"} `),
+	return find(`traefik_router_requests_total{code="200",method="GET",protocol="http",router="` + router + `",service="` +
+			service + `"} `),
 		find(`traefik_service_requests_total{code="200",method="GET",protocol="http",service="` + service + `"} `)
 }
 

@@ -29,7 +29,8 @@ func TestCertificatesAreShownWithTheirEnd(t *testing.T) {
 	metrics := New(Options{})
 	all := certificates()
 	metrics.Register(Certificates(slices.Values(all)))
-	demand(t, scrape(t, metrics), `traefik_tls_certs_not_after{cn="shop.example",sans="shop.example,www.shop.example",serial="4711"} 1.9e+09`)
+	demand(t, scrape(t, metrics),
+		`traefik_tls_certs_not_after{cn="shop.example",sans="shop.example,www.shop.example",serial="4711"} 1.9e+09`)
 	if all[0].DNSNames[0] != "www.shop.example" {
 		t.Error("a certificate was changed")
 	}

@@ -54,7 +54,9 @@ func (p *partly) traces() *coltracepb.ExportTraceServiceResponse {
 	if p == nil {
 		return new(coltracepb.ExportTraceServiceResponse)
 	}
-	return &coltracepb.ExportTraceServiceResponse{PartialSuccess: &coltracepb.ExportTracePartialSuccess{RejectedSpans: p.refused, ErrorMessage: p.why}}
+	return &coltracepb.ExportTraceServiceResponse{PartialSuccess: &coltracepb.ExportTracePartialSuccess{
+		RejectedSpans: p.refused, ErrorMessage: p.why,
+	}}
 }
 
 func (p *partly) metrics() *colmetricspb.ExportMetricsServiceResponse {
@@ -70,7 +72,9 @@ func (p *partly) logs() *collogspb.ExportLogsServiceResponse {
 	if p == nil {
 		return new(collogspb.ExportLogsServiceResponse)
 	}
-	return &collogspb.ExportLogsServiceResponse{PartialSuccess: &collogspb.ExportLogsPartialSuccess{RejectedLogRecords: p.refused, ErrorMessage: p.why}}
+	return &collogspb.ExportLogsServiceResponse{PartialSuccess: &collogspb.ExportLogsPartialSuccess{
+		RejectedLogRecords: p.refused, ErrorMessage: p.why,
+	}}
 }
 
 // bytes returns the answer to a message by HTTP.

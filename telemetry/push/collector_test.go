@@ -24,7 +24,8 @@ type received struct {
 	requests chan *collector.ExportMetricsServiceRequest
 }
 
-func (r *received) Export(_ context.Context, request *collector.ExportMetricsServiceRequest) (*collector.ExportMetricsServiceResponse, error) {
+func (r *received) Export(_ context.Context,
+	request *collector.ExportMetricsServiceRequest) (*collector.ExportMetricsServiceResponse, error) {
 	r.requests <- request
 	return &collector.ExportMetricsServiceResponse{}, nil
 }

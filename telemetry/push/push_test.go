@@ -196,7 +196,8 @@ func TestAFailedPushLosesNothing(t *testing.T) {
 		if len(exporter.seen()) != 1 {
 			t.Fatalf("%d pushes, want 1", len(exporter.seen()))
 		}
-		if got := exporter.seen()[0]["traefik_entrypoint_requests_total"].Data.(metricdata.Sum[float64]).DataPoints[0].Value; got != 3 {
+		counted := exporter.seen()[0]["traefik_entrypoint_requests_total"].Data.(metricdata.Sum[float64])
+		if got := counted.DataPoints[0].Value; got != 3 {
 			t.Errorf("%v requests, want 3", got)
 		}
 		if err := push.Shutdown(t.Context()); err != nil {

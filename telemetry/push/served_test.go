@@ -72,10 +72,12 @@ func TestRequestsAreDescribedAsTheConventionsHaveIt(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", histogram.Temporality, diff)
 	}
 	c.ExplicitBoundaries = []float64{}
-	if _, ok := pushedOnce(t, c, counted(c))["http.server.request.duration"].Data.(metricdata.ExponentialHistogram[float64]); !ok {
+	if _, ok := pushedOnce(t, c,
+		counted(c))["http.server.request.duration"].Data.(metricdata.ExponentialHistogram[float64]); !ok {
 		t.Error("without boundaries the histogram is not exponential")
 	}
-	if data := pushedOnce(t, c, metrics.New(metrics.Options{Pushed: View(c)}))["http.server.request.duration"].Data; data != nil {
+	if data := pushedOnce(t, c,
+		metrics.New(metrics.Options{Pushed: View(c)}))["http.server.request.duration"].Data; data != nil {
 		t.Errorf("without requests there is %v", data)
 	}
 }
@@ -119,7 +121,8 @@ func TestAllLevelsArePushed(t *testing.T) {
 		want["traefik_"+level+"_requests_bytes_total "+labels] = 6
 		want["traefik_"+level+"_responses_bytes_total "+labels] = 0
 		want["traefik_"+level+"_requests_tls_total "+own+",tls_cipher=TLS_AES_128_GCM_SHA256,tls_version=1.3"] = 3
-		if points := pushed["traefik_"+level+"_request_duration_seconds"].Data.(metricdata.Histogram[float64]).DataPoints; len(points) != 1 || points[0].Count != 3 {
+		points := pushed["traefik_"+level+"_request_duration_seconds"].Data.(metricdata.Histogram[float64]).DataPoints
+		if len(points) != 1 || points[0].Count != 3 {
 			t.Errorf("%s: durations %v", level, points)
 		}
 	}

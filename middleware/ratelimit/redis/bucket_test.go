@@ -95,7 +95,8 @@ func TestBucketIsExact(t *testing.T) {
 			if float64(allowed) > most*1.001+1 {
 				t.Errorf("%d passed, and %.1f may", allowed, most)
 			}
-			if rate.Burst >= 10 && most < steps*0.9 && float64(allowed) < most*0.99-debt-1 { // Smaller ones are full, and overflow, at times.
+			// Smaller ones are full, and overflow, at times.
+			if rate.Burst >= 10 && most < steps*0.9 && float64(allowed) < most*0.99-debt-1 {
 				t.Errorf("%d passed, and %.1f may", allowed, most)
 			}
 		})

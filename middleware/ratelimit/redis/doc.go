@@ -31,8 +31,8 @@
 //     answer within that time, by an error of Redis or its script (AUTH, NOPERM, READONLY, OOM, LOADING, WRONGTYPE, a
 //     cluster that is down). That request and those that are waiting get an error, and all connections are closed.
 //   - While it is open, every request gets [ErrLost] at once. Once a second, in the background, one new connection
-//     takes nothing from the bucket whose request failed; dialTimeout, readTimeout and writeTimeout bound that, and 15 s
-//     in all. The circuit closes once that worked, and an answer took less than 300 ms.
+//     takes nothing from the bucket whose request failed; dialTimeout, readTimeout and writeTimeout bound that, and 15
+//     s in all. The circuit closes once that worked, and an answer took less than 300 ms.
 //   - The log has one line when it opens, with the reason, and one when it closes. All middlewares with the same
 //     options share the connections and the circuit.
 //   - A request that found all connections taken for 200 ms gets [ErrBusy]. Neither that nor a client that leaves, or a

@@ -12,6 +12,7 @@ func Excess(routes, names int) *Problem {
 	if names == 0 || routes <= mostRepeated/names {
 		return nil
 	}
-	return wrong(dynamic.CodeInvalidSource, "its %d routes have %d entrypoints, domains and other names in common, which makes more than %d",
+	return wrong(dynamic.CodeInvalidSource,
+		"its %d routes have %d entrypoints, domains and other names in common, which makes more than %d",
 		routes, names, mostRepeated)
 }

@@ -77,7 +77,8 @@ func LoadBalancer(reference Reference, options Options, objects Objects) (*dynam
 	}
 	service := objects.Service(reference.Namespace, reference.Name)
 	if service == nil {
-		return balancer, missing(dynamic.CodeMissingService, "Service %s/%s does not exist", reference.Namespace, reference.Name)
+		return balancer, missing(dynamic.CodeMissingService, "Service %s/%s does not exist", reference.Namespace,
+			reference.Name)
 	}
 	port, problem := findPort(service, reference.Port)
 	if problem != nil {
@@ -118,7 +119,8 @@ func findPort(service *corev1.Service, wanted intstr.IntOrString) (*corev1.Servi
 		if port.Protocol != "" && port.Protocol != corev1.ProtocolTCP {
 			continue
 		}
-		if wanted.Type == intstr.Int && port.Port == wanted.IntVal || wanted.Type == intstr.String && port.Name == wanted.StrVal {
+		if wanted.Type == intstr.Int && port.Port == wanted.IntVal || wanted.Type == intstr.String &&
+			port.Name == wanted.StrVal {
 			return port, nil
 		}
 	}
@@ -131,7 +133,8 @@ func findPort(service *corev1.Service, wanted intstr.IntOrString) (*corev1.Servi
 	if service.Spec.Type == corev1.ServiceTypeExternalName && wanted.Type == intstr.Int && isPort(wanted.IntVal) {
 		return &corev1.ServicePort{Port: wanted.IntVal}, nil
 	}
-	return nil, missing(dynamic.CodeMissingPort, "Service %s has no port %s%s", nameOf(service), wanted.String(), portsOf(service))
+	return nil, missing(dynamic.CodeMissingPort, "Service %s has no port %s%s", nameOf(service), wanted.String(),
+		portsOf(service))
 }
 
 func isPort(number int32) bool { return number > 0 && number < 1<<16 }
@@ -170,7 +173,8 @@ func schemeOf(service *corev1.Service, port *corev1.ServicePort, given string) (
 		return given, nil
 	case "":
 	default:
-		return "", wrong(dynamic.CodeInvalidOption, "scheme %q for Service %s is none of http, https and h2c", given, nameOf(service))
+		return "", wrong(dynamic.CodeInvalidOption, "scheme %q for Service %s is none of http, https and h2c", given,
+			nameOf(service))
 	}
 	if port.Port == 443 || strings.HasPrefix(port.Name, "https") {
 		return "https", nil
@@ -180,12 +184,14 @@ func schemeOf(service *corev1.Service, port *corev1.ServicePort, given string) (
 
 // toExternalName balances over the addresses of the Service's external name, which is resolved separately.
 func toExternalName(
-	balancer *dynamic.ServersLoadBalancer, service *corev1.Service, scheme string, port *corev1.ServicePort, options Options,
+	balancer *dynamic.ServersLoadBalancer, service *corev1.Service, scheme string, port *corev1.ServicePort,
+	options Options,
 ) *Problem {
 	host := strings.TrimSuffix(service.Spec.ExternalName, ".")
 	switch {
 	case !options.AllowExternalNameServices:
-		return wrong(dynamic.CodeReferenceNotPermitted, "Service %s has the type ExternalName, which allowExternalNameServices must permit", nameOf(service))
+		return wrong(dynamic.CodeReferenceNotPermitted,
+			"Service %s has the type ExternalName, which allowExternalNameServices must permit", nameOf(service))
 	case host == "":
 		return wrong(dynamic.CodeInvalidReference, "Service %s has the type ExternalName and no name", nameOf(service))
 	}
@@ -210,14 +216,16 @@ func toNodePorts(
 	options Options, nodes Nodes,
 ) *Problem {
 	if options.NoNodes {
-		return wrong(dynamic.CodeInvalidOption, "nodePortLB needs nodes, which are not read because of disableClusterScopeResources")
+		return wrong(dynamic.CodeInvalidOption,
+			"nodePortLB needs nodes, which are not read because of disableClusterScopeResources")
 	}
 	if port.NodePort == 0 {
 		return wrong(dynamic.CodeInvalidReference, "Service %s has no node port for port %d", nameOf(service), port.Port)
 	}
 	addresses := InternalIPs(nodes)
 	if len(addresses) == 0 {
-		return missing(dynamic.CodeMissingReference, "no node has an internal address for the node port of Service %s", nameOf(service))
+		return missing(dynamic.CodeMissingReference, "no node has an internal address for the node port of Service %s",
+			nameOf(service))
 	}
 	balancer.Servers = servers(scheme, addresses, port.NodePort)
 	return nil

@@ -28,7 +28,8 @@ func keyPair(namespace, name string, secret *corev1.Secret) (dynamic.Certificate
 	certificate, key := secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]
 	switch {
 	case len(certificate) == 0 && len(key) == 0:
-		return dynamic.Certificate{}, wrong(dynamic.CodeInvalidCertificate, "Secret %s/%s holds neither tls.crt nor tls.key", namespace, name)
+		return dynamic.Certificate{}, wrong(dynamic.CodeInvalidCertificate, "Secret %s/%s holds neither tls.crt nor tls.key",
+			namespace, name)
 	case len(certificate) == 0:
 		return dynamic.Certificate{}, wrong(dynamic.CodeInvalidCertificate, "Secret %s/%s holds no tls.crt", namespace, name)
 	case len(key) == 0:
@@ -36,7 +37,8 @@ func keyPair(namespace, name string, secret *corev1.Secret) (dynamic.Certificate
 	}
 	if _, err := tls.X509KeyPair(certificate, key); err != nil {
 		// The errors contain blocks and types, but no content.
-		return dynamic.Certificate{}, wrong(dynamic.CodeInvalidCertificate, "Secret %s/%s: tls.crt and tls.key are no certificate with its key: %s",
+		return dynamic.Certificate{}, wrong(dynamic.CodeInvalidCertificate,
+			"Secret %s/%s: tls.crt and tls.key are no certificate with its key: %s",
 			namespace, name, strings.TrimPrefix(err.Error(), "tls: "))
 	}
 	return dynamic.Certificate{CertFile: string(certificate), KeyFile: string(key)}, nil

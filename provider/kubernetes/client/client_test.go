@@ -273,7 +273,8 @@ func TestRightsAreMissingAndGranted(t *testing.T) {
 			if _, ok := forbidden.Get("shop", "tls"); !ok {
 				t.Error("the secret is not there once it may be read")
 			}
-			if got := log.with("secrets"); len(got) != 2 || !strings.HasPrefix(got[0], "WARN") || !strings.HasPrefix(got[1], "INFO") {
+			if got := log.with("secrets"); len(got) != 2 || !strings.HasPrefix(got[0], "WARN") || !strings.HasPrefix(got[1],
+				"INFO") {
 				t.Errorf("log:\n%s\nwant one warning and one line when it is granted", strings.Join(got, "\n"))
 			}
 		})
@@ -290,7 +291,8 @@ func TestNamespacesAreWatchedOneByOne(t *testing.T) {
 	watched := client.Watch(cluster, client.Services(), client.Scope{Namespaces: []string{"b", "a", "a"}})
 	told := events(watched)
 	run(t, cluster)
-	if now := await(t, cluster, watched, dynamic.StateForbidden); now.Reason != "may not list and watch services in namespace b" {
+	if now := await(t, cluster, watched,
+		dynamic.StateForbidden); now.Reason != "may not list and watch services in namespace b" {
 		t.Errorf("reason %q", now.Reason)
 	}
 	expect(t, told, "+a/web")
@@ -320,7 +322,8 @@ func TestAPIServerGoesAndComesBack(t *testing.T) {
 	server.Stop()
 	awaitLine(t, log, "does not answer")
 	if watched.Len() != 2 || watched.Status().State != dynamic.StateSynced {
-		t.Errorf("without an API server there are %d objects and the status is %v, want what was known", watched.Len(), watched.Status())
+		t.Errorf("without an API server there are %d objects and the status is %v, want what was known", watched.Len(),
+			watched.Status())
 	}
 	server.Put(services, service("shop", "new"))
 	server.Delete(services, "shop", "api")
@@ -398,7 +401,8 @@ func TestToken(t *testing.T) {
 	for name, token := range map[string]string{"literal": "first", "file": file} {
 		server := clienttest.New(t)
 		server.RequireToken("first")
-		cluster, err := client.Connect(client.Options{Endpoint: server.URL(), Token: token}, "kubernetes", telemetry.Discard{})
+		cluster, err := client.Connect(client.Options{Endpoint: server.URL(), Token: token}, "kubernetes",
+			telemetry.Discard{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -421,7 +425,8 @@ func TestCredentialsAreRefused(t *testing.T) {
 	t.Parallel()
 	server := clienttest.New(t)
 	server.RequireToken("right")
-	cluster, err := client.Connect(client.Options{Endpoint: server.URL(), Token: "wrong"}, "kubernetes", telemetry.Discard{})
+	cluster, err := client.Connect(client.Options{Endpoint: server.URL(), Token: "wrong"}, "kubernetes",
+		telemetry.Discard{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -448,7 +453,8 @@ func TestAbsentIsNotForbidden(t *testing.T) {
 		t.Errorf("log %v, want nothing about an API that does not exist", got)
 	}
 	server.Serve(widgetResource, "Widget")
-	if now := await(t, cluster, watched, dynamic.StateForbidden); now.Reason != "may not list and watch widgets.example.com" {
+	if now := await(t, cluster, watched,
+		dynamic.StateForbidden); now.Reason != "may not list and watch widgets.example.com" {
 		t.Errorf("reason %q", now.Reason)
 	}
 }

@@ -46,9 +46,9 @@ func configure(options Options) (*rest.Config, error) {
 	config.QPS = -1
 	config.WarningHandler = rest.NoWarnings{}
 	// A dialer of one's own makes the transport one's own, too: client-go shares transports otherwise, and closing its
-	// idle connections would then close those of strangers.
-	// While a watch is quiet, a peer that has gone without a word is noticed only by asking: within half a minute here, and
-	// over TLS within three quarters of one by the pings of HTTP/2, which something in between cannot answer for it.
+	// idle connections would then close those of strangers. While a watch is quiet, a peer that has gone without a word is
+	// noticed only by asking: within half a minute here, and over TLS within three quarters of one by the pings of HTTP/2,
+	// which something in between cannot answer for it.
 	config.Dial = (&net.Dialer{Timeout: 10 * time.Second, KeepAliveConfig: net.KeepAliveConfig{
 		Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3,
 	}}).DialContext

@@ -87,8 +87,10 @@ func TestConnectRefuses(t *testing.T) {
 	}{
 		{"no cluster", client.Options{}, "", "no cluster"},
 		{"no kubeconfig file", client.Options{}, "/nonexistent/kubeconfig", "/nonexistent/kubeconfig"},
-		{"no token file", client.Options{Endpoint: "https://127.0.0.1:1", Token: "/nonexistent/token"}, "", "/nonexistent/token"},
-		{"no CA file", client.Options{Endpoint: "https://127.0.0.1:1", CertAuthFilePath: "/nonexistent/ca.crt"}, "", "/nonexistent/ca.crt"},
+		{"no token file", client.Options{Endpoint: "https://127.0.0.1:1", Token: "/nonexistent/token"}, "",
+			"/nonexistent/token"},
+		{"no CA file", client.Options{Endpoint: "https://127.0.0.1:1", CertAuthFilePath: "/nonexistent/ca.crt"}, "",
+			"/nonexistent/ca.crt"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -104,7 +106,8 @@ func TestConnectRefuses(t *testing.T) {
 
 // TestTypesOfUsers demands that the client itself knows only the types that it lists.
 func TestTypesOfUsers(t *testing.T) {
-	cluster, err := client.Connect(client.Options{Endpoint: "http://127.0.0.1:1"}, "elsewhere", telemetry.Discard{}, addWidgets)
+	cluster, err := client.Connect(client.Options{Endpoint: "http://127.0.0.1:1"}, "elsewhere", telemetry.Discard{},
+		addWidgets)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -89,7 +89,8 @@ func TestADeadConnectionIsNoticed(t *testing.T) {
 		t.Fatal(err)
 	}
 	cluster, err := client.Connect(
-		client.Options{Endpoint: "https://" + listener.Addr().String(), CertAuthFilePath: ca}, "kubernetes", telemetry.Discard{})
+		client.Options{Endpoint: "https://" + listener.Addr().String(), CertAuthFilePath: ca}, "kubernetes",
+		telemetry.Discard{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,8 @@ func TestADeadConnectionIsNoticed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	changes, err := rest.Get().Resource("services").VersionedParams(&metav1.ListOptions{Watch: true}, metav1.ParameterCodec).Watch(t.Context())
+	changes, err := rest.Get().Resource("services").VersionedParams(&metav1.ListOptions{Watch: true},
+		metav1.ParameterCodec).Watch(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// An attempt that fails is followed by the next one after about a quarter of a second, then a half, up to four seconds.
+	// An attempt that fails is followed by the next one after about a quarter of a second, then a half, up to four
+	// seconds.
 	firstPause = 250 * time.Millisecond
 	lastPause  = 4 * time.Second
 	// steady is how long a stream must have lasted for the next pause to be a first one.

@@ -30,7 +30,8 @@ func Secrets() Resource[*corev1.Secret] {
 	return Resource[*corev1.Secret]{
 		GroupVersion: corev1.SchemeGroupVersion, Name: "secrets", Kind: "Secret", Namespaced: true,
 		NewList: func() runtime.Object { return &corev1.SecretList{} }, Strip: stripSecret,
-		FieldSelector: "type!=helm.sh/release.v1,type!=" + string(corev1.SecretTypeDockercfg) + ",type!=" + string(corev1.SecretTypeDockerConfigJson) +
+		FieldSelector: "type!=helm.sh/release.v1,type!=" + string(corev1.SecretTypeDockercfg) + ",type!=" +
+			string(corev1.SecretTypeDockerConfigJson) +
 			",type!=" + string(corev1.SecretTypeBootstrapToken),
 	}
 }

@@ -21,8 +21,8 @@ import (
 	"github.com/sluiceproxy/sluice/telemetry"
 )
 
-// TestNobodySpeaksForTheClusterWhoServesNothing demands that a proxy whose API servers are away does not make everything
-// disappear.
+// TestNobodySpeaksForTheClusterWhoServesNothing demands that a proxy whose API servers are away does not make
+// everything disappear.
 func TestNobodySpeaksForTheClusterWhoServesNothing(t *testing.T) {
 	widgets := schema.GroupVersion{Group: "example.com", Version: "v1"}
 	tests := []struct {
@@ -57,7 +57,8 @@ func TestNobodySpeaksForTheClusterWhoServesNothing(t *testing.T) {
 			}
 			t.Cleanup(func() { cluster.http.CloseIdleConnections() })
 			served, err := cluster.discovery.serves(t.Context(), test.version, "services")
-			if (err != nil) != (test.wrong != "") || err != nil && !strings.Contains(err.Error(), test.wrong) || served != test.served {
+			if (err != nil) != (test.wrong != "") || err != nil && !strings.Contains(err.Error(), test.wrong) ||
+				served != test.served {
 				t.Errorf("served %t, error %v; want %t and an error that says %q", served, err, test.served, test.wrong)
 			}
 		})
@@ -136,7 +137,8 @@ func TestAForgottenWatchEnds(t *testing.T) {
 			t.Errorf("a watch of five minutes has ended after %s", lasted)
 		}
 		began = time.Now()
-		if _, err := silent.ListWithContext(t.Context(), metav1.ListOptions{}); err == nil || time.Since(began) > 5*time.Minute {
+		if _, err := silent.ListWithContext(t.Context(), metav1.ListOptions{}); err == nil ||
+			time.Since(began) > 5*time.Minute {
 			t.Errorf("a list without an end has ended after %s with %v", time.Since(began), err)
 		}
 		stopped, err := silent.WatchWithContext(t.Context(), metav1.ListOptions{TimeoutSeconds: &seconds})
@@ -168,7 +170,8 @@ func TestStreamsThatBreakOffAreNotBegunForEver(t *testing.T) {
 		expired.begin()
 		for range 10 {
 			_, err := expired.WatchWithContext(t.Context(), metav1.ListOptions{SendInitialEvents: &yes})
-			if expired := apierrors.IsResourceExpired(err); err == nil || expired != (asked <= mostStreams && errors.As(err, new(*apierrors.StatusError))) {
+			if expired := apierrors.IsResourceExpired(err); err == nil || expired != (asked <= mostStreams &&
+				errors.As(err, new(*apierrors.StatusError))) {
 				t.Errorf("request %d: %v", asked, err)
 			}
 		}

@@ -176,7 +176,8 @@ func (f *feed) refused(reason string) {
 	}
 	s.mu.Unlock()
 	if changed {
-		f.cluster.logger.Warn("Kubernetes refuses what Sluice asks for; everything else works, and this will as soon as it is granted",
+		f.cluster.logger.Warn("Kubernetes refuses what Sluice asks for; everything else works, and this will as soon as "+
+			"it is granted",
 			"reason", reason)
 		f.cluster.statusChanged()
 	}
@@ -201,7 +202,8 @@ func (f *feed) failed(err error) {
 	}
 	s.mu.Unlock()
 	if warn {
-		f.cluster.logger.Warn("reading from Kubernetes fails; what is known stays in use", "resource", f.target.String(), "error", err)
+		f.cluster.logger.Warn("reading from Kubernetes fails; what is known stays in use", "resource", f.target.String(),
+			"error", err)
 	}
 	if changed {
 		f.cluster.statusChanged()

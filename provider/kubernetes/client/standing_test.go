@@ -74,7 +74,8 @@ func TestRefusalOfWhatWorkedIsNotBelievedAtOnce(t *testing.T) {
 			pass(4 * time.Second)
 		}
 		one.judge(forbidden(), refusing())
-		if now := watched.Status(); now != (Status{dynamic.StateForbidden, "may not list and watch secrets"}) || watched.Len() != 1 {
+		if now := watched.Status(); now != (Status{dynamic.StateForbidden, "may not list and watch secrets"}) ||
+			watched.Len() != 1 {
 			t.Errorf("status %v with %d objects, want forbidden with what was known", now, watched.Len())
 		}
 		one.judge(forbidden(), refusing())
@@ -135,8 +136,10 @@ func TestTroubleIsLoggedOnce(t *testing.T) {
 		reason string
 		lines  int
 	}{
-		{"a server that fails", apierrors.NewInternalError(errors.New("broken")), "secrets: Internal error occurred: broken", 2},
-		{"no answer, which is said elsewhere", &url.Error{Op: "Get", URL: "https://k", Err: errors.New("refused")}, `secrets: Get "https://k": refused`, 0},
+		{"a server that fails", apierrors.NewInternalError(errors.New("broken")), "secrets: Internal error occurred: broken",
+			2},
+		{"no answer, which is said elsewhere", &url.Error{Op: "Get", URL: "https://k", Err: errors.New("refused")},
+			`secrets: Get "https://k": refused`, 0},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -67,7 +67,8 @@ func stripSecret(secret *corev1.Secret) {
 	}
 	for key := range secret.Data {
 		switch key {
-		case corev1.TLSCertKey, corev1.TLSPrivateKeyKey, "tls.ca", "ca.crt", corev1.BasicAuthUsernameKey, corev1.BasicAuthPasswordKey:
+		case corev1.TLSCertKey, corev1.TLSPrivateKeyKey, "tls.ca", "ca.crt", corev1.BasicAuthUsernameKey,
+			corev1.BasicAuthPasswordKey:
 		default:
 			secret.Data[key] = nil
 		}

@@ -22,7 +22,8 @@ func meta(annotations map[string]string) metav1.ObjectMeta {
 
 func kept(annotations, labels map[string]string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
-		Namespace: "shop", Name: "web", UID: "u", ResourceVersion: "7", Generation: 3, Annotations: annotations, Labels: labels,
+		Namespace: "shop", Name: "web", UID: "u", ResourceVersion: "7", Generation: 3, Annotations: annotations,
+		Labels: labels,
 	}
 }
 
@@ -76,9 +77,11 @@ func TestStrip(t *testing.T) {
 				}},
 			}),
 			&discoveryv1.EndpointSlice{
-				ObjectMeta: kept(nil, map[string]string{discoveryv1.LabelServiceName: "web"}), Ports: []discoveryv1.EndpointPort{{}},
+				ObjectMeta: kept(nil, map[string]string{discoveryv1.LabelServiceName: "web"}),
+				Ports:      []discoveryv1.EndpointPort{{}},
 				Endpoints: []discoveryv1.Endpoint{{
-					Addresses: []string{"192.0.2.1"}, Zone: &zone, Hints: hints, TargetRef: &corev1.ObjectReference{Kind: "Pod", UID: "p"},
+					Addresses: []string{"192.0.2.1"}, Zone: &zone, Hints: hints, TargetRef: &corev1.ObjectReference{Kind: "Pod",
+						UID: "p"},
 				}},
 			},
 		},
@@ -86,7 +89,8 @@ func TestStrip(t *testing.T) {
 			through(t, LegacyEndpoints(), &Endpoints{
 				ObjectMeta: meta(own),
 				Subsets: []corev1.EndpointSubset{{ //nolint:staticcheck // What legacy Endpoints consist of.
-					Addresses: []corev1.EndpointAddress{{IP: "192.0.2.1", NodeName: &node}}, NotReadyAddresses: []corev1.EndpointAddress{{IP: "192.0.2.2"}},
+					Addresses:         []corev1.EndpointAddress{{IP: "192.0.2.1", NodeName: &node}},
+					NotReadyAddresses: []corev1.EndpointAddress{{IP: "192.0.2.2"}},
 				}},
 			}),
 			&Endpoints{
@@ -95,11 +99,13 @@ func TestStrip(t *testing.T) {
 			},
 		},
 		"Secret": {
-			through(t, Secrets(), &corev1.Secret{ObjectMeta: meta(own), Data: map[string][]byte{"tls.crt": {1}}, Type: corev1.SecretTypeTLS}),
+			through(t, Secrets(), &corev1.Secret{ObjectMeta: meta(own), Data: map[string][]byte{"tls.crt": {1}},
+				Type: corev1.SecretTypeTLS}),
 			&corev1.Secret{ObjectMeta: kept(nil, nil), Data: map[string][]byte{"tls.crt": {1}}, Type: corev1.SecretTypeTLS},
 		},
 		"ConfigMap": {
-			through(t, ConfigMaps(), &corev1.ConfigMap{ObjectMeta: meta(own), Data: map[string]string{"ca.crt": "c", "big": "b"}}),
+			through(t, ConfigMaps(), &corev1.ConfigMap{ObjectMeta: meta(own), Data: map[string]string{"ca.crt": "c",
+				"big": "b"}}),
 			&corev1.ConfigMap{ObjectMeta: kept(nil, nil), Data: map[string]string{"ca.crt": "c"}},
 		},
 		"Node": {
@@ -110,14 +116,16 @@ func TestStrip(t *testing.T) {
 			&corev1.Node{ObjectMeta: kept(nil, nil), Status: corev1.NodeStatus{Addresses: addresses}},
 		},
 		"Ingress": {
-			through(t, Ingresses(), &networkingv1.Ingress{ObjectMeta: meta(map[string]string{lastApplied: "{}", "example.com/x": "y"})}),
+			through(t, Ingresses(), &networkingv1.Ingress{ObjectMeta: meta(map[string]string{lastApplied: "{}",
+				"example.com/x": "y"})}),
 			&networkingv1.Ingress{ObjectMeta: kept(map[string]string{"example.com/x": "y"}, nil)},
 		},
 		"IngressClass": {
 			through(t, IngressClasses(), &networkingv1.IngressClass{
 				ObjectMeta: meta(map[string]string{lastApplied: "{}", networkingv1.AnnotationIsDefaultIngressClass: "true"}),
 			}),
-			&networkingv1.IngressClass{ObjectMeta: kept(map[string]string{networkingv1.AnnotationIsDefaultIngressClass: "true"}, nil)},
+			&networkingv1.IngressClass{ObjectMeta: kept(map[string]string{networkingv1.AnnotationIsDefaultIngressClass: "true"},
+				nil)},
 		},
 	}
 	for name, test := range tests {

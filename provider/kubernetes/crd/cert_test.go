@@ -36,6 +36,7 @@ var testCertificate = sync.OnceValue(func() map[string]string {
 		panic(err)
 	}
 	return map[string]string{
-		"$CERT": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: text})), "$KEY": keyText, "$OTHERKEY": other,
+		"$CERT": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: text})), "$KEY": keyText,
+		"$OTHERKEY": other,
 	}
 })

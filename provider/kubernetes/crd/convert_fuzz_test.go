@@ -22,7 +22,8 @@ import (
 func FuzzConvert(f *testing.F) {
 	kinds := []string{
 		v1alpha1.KindMiddleware, v1alpha1.KindServersTransport, v1alpha1.KindTLSOption, v1alpha1.KindTLSStore,
-		v1alpha1.KindIngressRouteTCP, v1alpha1.KindIngressRouteUDP, v1alpha1.KindMiddlewareTCP, v1alpha1.KindServersTransportTCP,
+		v1alpha1.KindIngressRouteTCP, v1alpha1.KindIngressRouteUDP, v1alpha1.KindMiddlewareTCP,
+		v1alpha1.KindServersTransportTCP,
 	}
 	issued := testCertificate()
 	seed(f, kinds, issued)

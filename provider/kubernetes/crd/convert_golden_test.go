@@ -53,8 +53,8 @@ func newManifestSet() *manifestSet {
 	}
 }
 
-// readManifests reads a file of manifests. The kind Options stands for the provider's options, and words like $CERT in a
-// Secret or ConfigMap for what has been issued.
+// readManifests reads a file of manifests. The kind Options stands for the provider's options, and words like $CERT in
+// a Secret or ConfigMap for what has been issued.
 func readManifests(t testing.TB, file string, issued map[string]string) *manifestSet {
 	t.Helper()
 	text, err := os.ReadFile(file)
@@ -211,7 +211,8 @@ func describe(t *testing.T, out *strings.Builder, result translation.Result) {
 	}
 	for name, service := range declared[dynamic.Service](result) {
 		if service.LoadBalancer != nil && service.LoadBalancer.EndpointSet != "" {
-			fmt.Fprintf(out, "service %s: endpoints %s by %s\n", name, service.LoadBalancer.EndpointSet, service.LoadBalancer.Scheme)
+			fmt.Fprintf(out, "service %s: endpoints %s by %s\n", name, service.LoadBalancer.EndpointSet,
+				service.LoadBalancer.Scheme)
 		}
 	}
 	for _, certificate := range result.Certificates {

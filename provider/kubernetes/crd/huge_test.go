@@ -80,7 +80,8 @@ func TestPortsOfAServiceAreNotListedWithoutEnd(t *testing.T) {
 func TestSecretsAreReadOnce(t *testing.T) {
 	set := newManifestSet()
 	set.secrets["shop/ca"] = &corev1.Secret{Data: map[string][]byte{
-		"ca.crt": []byte(testCertificate()["$CERT"]), "tls.crt": []byte(testCertificate()["$CERT"]), "tls.key": []byte(testCertificate()["$KEY"]),
+		"ca.crt": []byte(testCertificate()["$CERT"]), "tls.crt": []byte(testCertificate()["$CERT"]),
+		"tls.key": []byte(testCertificate()["$KEY"]),
 	}}
 	const often = `["ca","ca","absent","ca","absent"]`
 	for i, manifest := range []string{
@@ -89,7 +90,8 @@ func TestSecretsAreReadOnce(t *testing.T) {
 		`"kind":"ServersTransport","spec":{"certificatesSecrets":` + often + `}`,
 		`"kind":"TLSOption","spec":{"clientAuth":{"secretNames":` + often + `}}`,
 	} {
-		set.add(t, fmt.Appendf(nil, `{"apiVersion":"traefik.io/v1alpha1","metadata":{"namespace":"shop","name":"a"},%s}`, manifest), nil)
+		set.add(t, fmt.Appendf(nil, `{"apiVersion":"traefik.io/v1alpha1","metadata":{"namespace":"shop","name":"a"},%s}`,
+			manifest), nil)
 		result := set.convert(t, i)
 		held := 0
 		for _, transport := range declared[dynamic.ServersTransport](result) {

@@ -68,7 +68,8 @@ func (t *translator) common(result *translation.Result, namespace string, spec *
 		all.problems = append(all.problems, problem)
 	}
 	if spec.Malformed != "" {
-		all.problems = append(all.problems, &backend.Problem{Code: dynamic.CodeInvalidSource, Reason: malformed(spec.Malformed)})
+		all.problems = append(all.problems, &backend.Problem{Code: dynamic.CodeInvalidSource,
+			Reason: malformed(spec.Malformed)})
 	}
 	all.problems = slices.DeleteFunc(all.problems, func(p *backend.Problem) bool { return p == nil })
 	return all
@@ -85,8 +86,8 @@ func namesInCommon(spec *v1alpha1.IngressRouteSpec) int {
 	return names
 }
 
-// nextWithSameMatch returns for each route the index of the next one with the same rule, 0 when there is none. Both would
-// have the same name, and the last one counts, as in Traefik.
+// nextWithSameMatch returns for each route the index of the next one with the same rule, 0 when there is none. Both
+// would have the same name, and the last one counts, as in Traefik.
 func nextWithSameMatch(routes []v1alpha1.Route) []int {
 	next, seen := make([]int, len(routes)), make(map[string]int, len(routes))
 	for i := len(routes) - 1; i >= 0; i-- {

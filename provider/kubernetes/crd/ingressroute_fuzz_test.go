@@ -16,8 +16,8 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// FuzzIngressRoute translates any IngressRoute. It never panics, its names can be used by the pipeline, what it declares
-// is complete, findings speak of what is declared, and translating twice comes to the same.
+// FuzzIngressRoute translates any IngressRoute. It never panics, its names can be used by the pipeline, what it
+// declares is complete, findings speak of what is declared, and translating twice comes to the same.
 func FuzzIngressRoute(f *testing.F) {
 	files, err := filepath.Glob("testdata/routes/*.yaml")
 	if err != nil {
@@ -53,7 +53,8 @@ func FuzzIngressRoute(f *testing.F) {
 			if name == "" || strings.Contains(name, "@") || service == nil {
 				t.Errorf("service %q is %v", name, service)
 			}
-			if balancer := service.LoadBalancer; balancer != nil && (balancer.PassHostHeader == nil || balancer.ResponseForwarding == nil) {
+			if balancer := service.LoadBalancer; balancer != nil && (balancer.PassHostHeader == nil ||
+				balancer.ResponseForwarding == nil) {
 				t.Errorf("service %q lacks defaults", name)
 			}
 		}

@@ -14,8 +14,8 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/translation"
 )
 
-// middleware translates a Middleware. Options that files have too are decoded like those of files. What manifests spell otherwise are
-// references to Secrets, Services and other Middlewares: the fields of v1alpha1 with the tag reference.
+// middleware translates a Middleware. Options that files have too are decoded like those of files. What manifests spell
+// otherwise are references to Secrets, Services and other Middlewares: the fields of v1alpha1 with the tag reference.
 func (t *translator) middleware(source translation.Source, object *v1alpha1.Middleware) translation.Result {
 	result := t.begin(source, object)
 	name := objectName(source.Namespace, source.Name)
@@ -56,8 +56,8 @@ func (r reference) name() string {
 	return name
 }
 
-// referencesIn adds the fields of a struct, and of structs in it that are set, that have the tag reference. It follows no lists: the
-// references of those are a value as a whole.
+// referencesIn adds the fields of a struct, and of structs in it that are set, that have the tag reference. It follows
+// no lists: the references of those are a value as a whole.
 func referencesIn(found []reference, path []string, value reflect.Value) []reference {
 	for i := range value.NumField() {
 		inner := value.Field(i)
@@ -104,8 +104,8 @@ func fieldOf(of reflect.Type, name string) (at int, known bool) {
 	return 0, false
 }
 
-// resolve reads what an option refers to into the options that it is a part of. The service of error pages is declared under a name of
-// its own.
+// resolve reads what an option refers to into the options that it is a part of. The service of error pages is declared
+// under a name of its own.
 func (r *reading) resolve(ref reference, into any, errorService string) {
 	switch into := into.(type) {
 	case *dynamic.BasicAuth:

@@ -53,7 +53,8 @@ func TestZeroIsNoDefault(t *testing.T) {
 func TestDurationsAreSecondsOrText(t *testing.T) {
 	set := newManifestSet()
 	set.add(t, []byte(`{"apiVersion":"traefik.io/v1alpha1","kind":"ServersTransport","metadata":{"name":"a"},
-		"spec":{"forwardingTimeouts":{"dialTimeout":2,"responseHeaderTimeout":"2","idleConnTimeout":0,"pingTimeout":"1m2s"}}}`), nil)
+		"spec":{"forwardingTimeouts":{"dialTimeout":2,"responseHeaderTimeout":"2",
+			"idleConnTimeout":0,"pingTimeout":"1m2s"}}}`), nil)
 	got := declared[dynamic.ServersTransport](set.convert(t, 0))["a"].ForwardingTimeouts
 	want := map[string]time.Duration{"dial": 2e9, "head": 2e9, "idle": 0, "ping": 62e9}
 	if diff := gocmp.Diff(want, map[string]time.Duration{
@@ -68,13 +69,15 @@ func TestDurationsAreSecondsOrText(t *testing.T) {
 // anew when the Secret changes, and stays the same object when only the Secret's metadata does.
 func TestAuthenticationFollowsItsSecret(t *testing.T) {
 	set := newManifestSet()
-	set.add(t, []byte(`{"apiVersion":"traefik.io/v1alpha1","kind":"Middleware","metadata":{"namespace":"shop","name":"auth"},
+	set.add(t, []byte(`{"apiVersion":"traefik.io/v1alpha1","kind":"Middleware",
+		"metadata":{"namespace":"shop","name":"auth"},
 		"spec":{"basicAuth":{"secret":"login"}}}`), nil)
 	kind := kindOf(v1alpha1.KindMiddleware, v1alpha1.GroupTraefik)
 	source := translation.Source{Kind: kind, Namespace: "shop", Name: "auth"}
 	login := translation.Source{Kind: backend.KindSecret, Namespace: "shop", Name: "login"}
 	memory := translation.New(Name, []string{kind}, nil)
-	update := func(touched translation.Source, secret *corev1.Secret) (users []string, verdicts []dynamic.Verdict, changed bool) {
+	update := func(touched translation.Source, secret *corev1.Secret) (users []string, verdicts []dynamic.Verdict,
+		changed bool) {
 		if set.secrets["shop/login"] = secret; secret == nil {
 			delete(set.secrets, "shop/login")
 		}
@@ -85,7 +88,8 @@ func TestAuthenticationFollowsItsSecret(t *testing.T) {
 		return configuration.HTTP.Middlewares.Get("shop-auth").BasicAuth.Users, configuration.Verdicts, changed
 	}
 	secret := func(password, version string) *corev1.Secret {
-		made := &corev1.Secret{Type: corev1.SecretTypeBasicAuth, Data: map[string][]byte{"username": []byte("ann"), "password": []byte(password)}}
+		made := &corev1.Secret{Type: corev1.SecretTypeBasicAuth, Data: map[string][]byte{"username": []byte("ann"),
+			"password": []byte(password)}}
 		made.ResourceVersion = version
 		return made
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/sluiceproxy/sluice/static"
 )
 
-// TestRoutesKeepTheirPlace proves that a route is there without its Service or its port, so that no other route takes its
-// requests, that it serves as soon as they exist, and that endpoints play no part.
+// TestRoutesKeepTheirPlace proves that a route is there without its Service or its port, so that no other route takes
+// its requests, that it serves as soon as they exist, and that endpoints play no part.
 func TestRoutesKeepTheirPlace(t *testing.T) {
 	c := newCluster(t, static.KubernetesCRD{})
 	service := func(port int) {
@@ -30,11 +30,13 @@ func TestRoutesKeepTheirPlace(t *testing.T) {
 		case serves && len(verdicts) > 0:
 			t.Errorf("%s: verdicts %v", what, verdicts)
 		case serves:
-		case len(verdicts) != 1 || verdicts[0].Ref != want || verdicts[0].Status != dynamic.Quarantined || !verdicts[0].Missing:
+		case len(verdicts) != 1 || verdicts[0].Ref != want || verdicts[0].Status != dynamic.Quarantined ||
+			!verdicts[0].Missing:
 			t.Errorf("%s: verdicts %v, want one on %s that something is missing", what, verdicts, want)
 		}
 	}
-	c.manifest([]byte(`{"apiVersion":"traefik.io/v1alpha1","kind":"IngressRoute","metadata":{"namespace":"shop","name":"web"},
+	c.manifest([]byte(`{"apiVersion":"traefik.io/v1alpha1","kind":"IngressRoute",
+		"metadata":{"namespace":"shop","name":"web"},
 		"spec":{"routes":[{"match":"Path(` + "`/`" + `)","services":[{"name":"web","port":80}]}]}}`))
 	check("without its Service", false)
 	service(81)
@@ -48,7 +50,8 @@ func TestGroupsComeInOrder(t *testing.T) {
 	c := newCluster(t, static.KubernetesCRD{})
 	groups := v1alpha1.Groups()
 	for _, group := range []int{1, 2, 0} {
-		c.manifest(fmt.Appendf(nil, `{"apiVersion":"%s/v1alpha1","kind":"Middleware","metadata":{"namespace":"shop","name":"a"},
+		c.manifest(fmt.Appendf(nil,
+			`{"apiVersion":"%s/v1alpha1","kind":"Middleware","metadata":{"namespace":"shop","name":"a"},
 			"spec":{"addPrefix":{"prefix":"/%d"}}}`, groups[group], group))
 	}
 	for first := range groups {
@@ -58,7 +61,8 @@ func TestGroupsComeInOrder(t *testing.T) {
 			t.Errorf("the prefix is %s, want %s of the group %s", got, want, groups[first])
 		}
 		if told := len(configuration.Verdicts); told != len(groups)-1-first {
-			t.Errorf("with %s in force, %d objects are told that they are not used: %v", groups[first], told, configuration.Verdicts)
+			t.Errorf("with %s in force, %d objects are told that they are not used: %v", groups[first], told,
+				configuration.Verdicts)
 		}
 		gone := translation.Source{Kind: kindOf(v1alpha1.KindMiddleware, groups[first]), Namespace: "shop", Name: "a"}
 		delete(c.custom, gone)

@@ -81,7 +81,8 @@ func send(ctx context.Context, messages chan<- dynamic.Message, message dynamic.
 	}
 }
 
-// wait returns when no watch is pending any more, and tells meanwhile what it waits for. It is false when ctx has ended.
+// wait returns when no watch is pending any more, and tells meanwhile what it waits for. It is false when ctx has
+// ended.
 func (p *Provider) wait(ctx context.Context, messages chan<- dynamic.Message) bool {
 	told := ""
 	for {
@@ -126,8 +127,8 @@ func (p *Provider) watches() []watch {
 
 // state tells how the provider stands. It is absent when the cluster serves none of the kinds. It is forbidden when
 // Services may not be read, or no IngressRoutes where they are served: nothing could be routed. Everything else that is
-// forbidden is a reason beside its being synced, and so is everything once it has been: what has been read stays good, and
-// a right that is lost is lost by every replica at once.
+// forbidden is a reason beside its being synced, and so is everything once it has been: what has been read stays good,
+// and a right that is lost is lost by every replica at once.
 func (p *Provider) state() (dynamic.ProviderState, string) {
 	var reasons []string
 	for _, one := range p.watches() {

@@ -39,7 +39,8 @@ func newRig(t *testing.T, options static.KubernetesCRD, prepare func(*clienttest
 	t.Helper()
 	r := &rig{t: t, server: clienttest.New(t), messages: make(chan dynamic.Message)}
 	prepare(r.server)
-	cluster, err := client.Connect(client.Options{Endpoint: r.server.URL()}, "kubernetes", telemetry.Discard{}, v1alpha1.AddToScheme)
+	cluster, err := client.Connect(client.Options{Endpoint: r.server.URL()}, "kubernetes", telemetry.Discard{},
+		v1alpha1.AddToScheme)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +207,8 @@ func TestProvideWithoutRights(t *testing.T) {
 }
 
 func TestNewRefusesABadLabelSelector(t *testing.T) {
-	cluster, err := client.Connect(client.Options{Endpoint: "http://127.0.0.1:1"}, "kubernetes", telemetry.Discard{}, v1alpha1.AddToScheme)
+	cluster, err := client.Connect(client.Options{Endpoint: "http://127.0.0.1:1"}, "kubernetes", telemetry.Discard{},
+		v1alpha1.AddToScheme)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -53,8 +53,9 @@ func (t *translator) mayLeave(from, what, name string) *backend.Problem {
 	}
 	if t.options.CrossProviderNamespaces != nil && !slices.Contains(t.options.CrossProviderNamespaces, from) {
 		return &backend.Problem{
-			Code:   dynamic.CodeReferenceNotPermitted,
-			Reason: what + " " + name + " is another provider's, and the namespace " + from + " is not in crossProviderNamespaces",
+			Code: dynamic.CodeReferenceNotPermitted,
+			Reason: what + " " + name + " is another provider's, and the namespace " + from +
+				" is not in crossProviderNamespaces",
 		}
 	}
 	return nil

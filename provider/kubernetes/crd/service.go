@@ -15,10 +15,10 @@ const (
 )
 
 // service follows a reference to a service from an object in the namespace from, and returns the name of what answers.
-// A reference to a Kubernetes Service declares a load balancer in the result: under the name own, or under the name
-// of a child (NAMESPACE-SERVICE-PORT) when own is empty. A TraefikService, or a service of another provider, has its own
-// name. The problem is one of the reference itself, whoever makes it must be quarantined; what is wrong with a service that
-// is declared is said there, and reaches whoever depends on it when it is compiled.
+// A reference to a Kubernetes Service declares a load balancer in the result: under the name own, or under the name of
+// a child (NAMESPACE-SERVICE-PORT) when own is empty. A TraefikService, or a service of another provider, has its own
+// name. The problem is one of the reference itself, whoever makes it must be quarantined; what is wrong with a service
+// that is declared is said there, and reaches whoever depends on it when it is compiled.
 //
 // It also serves middlewares of the kind errors, whose own name is errorServiceName.
 func (t *translator) service(
@@ -26,7 +26,8 @@ func (t *translator) service(
 ) (name string, problem *backend.Problem) {
 	switch {
 	case spec.Kind != "" && spec.Kind != kindOfService && spec.Kind != kindOfTraefikService:
-		return own, &backend.Problem{Code: dynamic.CodeInvalidReference, Reason: "services have the kind Service or TraefikService, not " + spec.Kind}
+		return own, &backend.Problem{Code: dynamic.CodeInvalidReference,
+			Reason: "services have the kind Service or TraefikService, not " + spec.Kind}
 	case spec.Name == "":
 		return own, &backend.Problem{Code: dynamic.CodeInvalidReference, Reason: "a reference to a service has no name"}
 	case spec.Kind == kindOfTraefikService:
@@ -50,11 +51,14 @@ func (t *translator) service(
 		if dynamic.Equal(before, declared) {
 			return name, nil
 		}
-		if other := before.LoadBalancer; other != nil && differentServices(other.EndpointSet, declared.LoadBalancer.EndpointSet) {
-			result.Quarantine(ref, dynamic.CodeConflictingName, "is the name of two different Services, so neither is used", false)
+		if other := before.LoadBalancer; other != nil && differentServices(other.EndpointSet,
+			declared.LoadBalancer.EndpointSet) {
+			result.Quarantine(ref, dynamic.CodeConflictingName, "is the name of two different Services, so neither is used",
+				false)
 			return name, nil
 		}
-		result.Degrade(ref, dynamic.CodeConflictingName, "is referred to twice with different options; the last ones are used for both", false)
+		result.Degrade(ref, dynamic.CodeConflictingName,
+			"is referred to twice with different options; the last ones are used for both", false)
 	}
 	result.Put(ref, declared)
 	if wrong != nil {
@@ -113,7 +117,8 @@ func (t *translator) backendOptions() backend.Options {
 }
 
 // balancer translates the options of a load balancer.
-func (t *translator) balancer(namespace string, spec *v1alpha1.LoadBalancerSpec) (*dynamic.ServersLoadBalancer, *backend.Problem) {
+func (t *translator) balancer(namespace string, spec *v1alpha1.LoadBalancerSpec) (*dynamic.ServersLoadBalancer,
+	*backend.Problem) {
 	balancer := &dynamic.ServersLoadBalancer{}
 	balancer.SetDefaults()
 	r := &reader{}
@@ -125,7 +130,8 @@ func (t *translator) balancer(namespace string, spec *v1alpha1.LoadBalancerSpec)
 		balancer.PassHostHeader = &pass
 	}
 	if spec.ResponseForwarding != nil {
-		r.duration("responseForwarding.flushInterval", spec.ResponseForwarding.FlushInterval, &balancer.ResponseForwarding.FlushInterval)
+		r.duration("responseForwarding.flushInterval", spec.ResponseForwarding.FlushInterval,
+			&balancer.ResponseForwarding.FlushInterval)
 	}
 	balancer.Sticky = stickyOf(spec.Sticky)
 	balancer.HealthCheck = r.healthCheck(spec.HealthCheck)

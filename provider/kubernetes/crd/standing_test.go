@@ -40,7 +40,8 @@ func TestARefusalLeavesGood(t *testing.T) {
 	} {
 		services.state, routes.state = step.services, step.routes
 		state, reason := p.state()
-		if refused := step.services == forbidden || step.routes == forbidden; state != step.want || (reason != "") != refused {
+		if refused := step.services == forbidden || step.routes == forbidden; state != step.want ||
+			(reason != "") != refused {
 			t.Errorf("step %d: %v because %q, want %v", i, state, reason, step.want)
 		}
 	}

@@ -24,9 +24,9 @@ const Name = "kubernetescrd"
 //	func (t *translator) kind(source translation.Source, object *v1alpha1.Kind) translation.Result
 //
 // and begin with t.begin. The names of what they declare come from names.go; references to middlewares, transports and
-// TLS options are followed by t.reference, those to services by t.service (also for middlewares of the kind errors). Each
-// notes in the result what it looks for, found or not (result.AddNeed with backend.KindSecret and so on). The result of a
-// method follows from its object and from what the result says it needs.
+// TLS options are followed by t.reference, those to services by t.service (also for middlewares of the kind errors).
+// Each notes in the result what it looks for, found or not (result.AddNeed with backend.KindSecret and so on). The
+// result of a method follows from its object and from what the result says it needs.
 type translator struct {
 	options static.KubernetesCRD
 	// source is the first part of endpoint keys.
@@ -55,12 +55,12 @@ type Options struct {
 	Source string
 }
 
-// Translate returns what one custom resource declares, and the verdicts on it. The result follows from its arguments alone
-// and is the one that a running provider with these options has for the object, so that an admission webhook can call it
-// before the object exists. Verdicts that depend on other objects with the same names are not among them.
+// Translate returns what one custom resource declares, and the verdicts on it. The result follows from its arguments
+// alone and is the one that a running provider with these options has for the object, so that an admission webhook can
+// call it before the object exists. Verdicts that depend on other objects with the same names are not among them.
 //
-// The group is that of the object's APIVersion; an unknown one, or none, means sluice.dev. It returns false for an object
-// of another type than those of v1alpha1, and for a route whose class the options do not select.
+// The group is that of the object's APIVersion; an unknown one, or none, means sluice.dev. It returns false for an
+// object of another type than those of v1alpha1, and for a route whose class the options do not select.
 func Translate(object client.Object, lookup Lookup, options Options) (translation.Result, bool) {
 	// All types of v1alpha1 have the name of their kind.
 	kind, group := reflect.TypeOf(object).Elem().Name(), object.GetObjectKind().GroupVersionKind().Group

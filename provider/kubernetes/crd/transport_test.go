@@ -43,7 +43,8 @@ func TestAuthoritiesFailClosed(t *testing.T) {
 				for key, value := range secrets[name] {
 					set.secrets["shop/"+name].Data[key] = []byte(value)
 				}
-				set.add(t, fmt.Appendf(nil, `{"apiVersion":"traefik.io/v1alpha1","metadata":{"namespace":"shop","name":"a"},`+manifest+"}", name), nil)
+				set.add(t, fmt.Appendf(nil, `{"apiVersion":"traefik.io/v1alpha1","metadata":{"namespace":"shop","name":"a"},`+
+					manifest+"}", name), nil)
 				result := set.convert(t, 0)
 				if accepted := len(result.Verdicts) == 0; accepted != good[name] {
 					t.Errorf("accepted is %t, with the verdicts %v", accepted, result.Verdicts)
@@ -63,7 +64,8 @@ func TestAuthoritiesFailClosed(t *testing.T) {
 func TestAbsentAuthoritiesAreMissing(t *testing.T) {
 	for what, manifest := range trusting() {
 		set := newManifestSet()
-		set.add(t, fmt.Appendf(nil, `{"apiVersion":"traefik.io/v1alpha1","metadata":{"namespace":"shop","name":"a"},`+manifest+"}", "late"), nil)
+		set.add(t, fmt.Appendf(nil, `{"apiVersion":"traefik.io/v1alpha1","metadata":{"namespace":"shop","name":"a"},`+
+			manifest+"}", "late"), nil)
 		result := set.convert(t, 0)
 		if len(result.Verdicts) != 1 || !result.Verdicts[0].Missing || result.Verdicts[0].Status != dynamic.Quarantined {
 			t.Errorf("%s: verdicts %v", what, result.Verdicts)
@@ -79,7 +81,8 @@ func TestUnusedStoresReadNothing(t *testing.T) {
 	for name, needs := range map[string]int{dynamic.DefaultTLSName: 2, "other": 0} {
 		set := newManifestSet()
 		set.add(t, fmt.Appendf(nil, `{"apiVersion":"traefik.io/v1alpha1","kind":%q,"metadata":{"namespace":"shop","name":%q},
-			"spec":{"defaultCertificate":{"secretName":"a"},"certificates":[{"secretName":"b"}]}}`, v1alpha1.KindTLSStore, name), nil)
+			"spec":{"defaultCertificate":{"secretName":"a"},"certificates":[{"secretName":"b"}]}}`, v1alpha1.KindTLSStore, name),
+			nil)
 		if got := set.convert(t, 0).Needs; len(got) != needs {
 			t.Errorf("the store %s needs %v, want %d", name, got, needs)
 		}

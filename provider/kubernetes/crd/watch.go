@@ -58,17 +58,24 @@ func isServed(kind, group string) bool {
 func (p *Provider) watchKinds(cluster *client.Cluster, scope client.Scope) {
 	for _, group := range v1alpha1.Groups() {
 		in := groupWatch{p, cluster, group, scope}
-		watchKind[*v1alpha1.IngressRoute](in, v1alpha1.KindIngressRoute, v1alpha1.ResourceIngressRoutes, &v1alpha1.IngressRouteList{})
+		watchKind[*v1alpha1.IngressRoute](in, v1alpha1.KindIngressRoute, v1alpha1.ResourceIngressRoutes,
+			&v1alpha1.IngressRouteList{})
 		watchKind[*v1alpha1.Middleware](in, v1alpha1.KindMiddleware, v1alpha1.ResourceMiddlewares, &v1alpha1.MiddlewareList{})
-		watchKind[*v1alpha1.TraefikService](in, v1alpha1.KindTraefikService, v1alpha1.ResourceTraefikServices, &v1alpha1.TraefikServiceList{})
-		watchKind[*v1alpha1.ServersTransport](in, v1alpha1.KindServersTransport, v1alpha1.ResourceServersTransports, &v1alpha1.ServersTransportList{})
+		watchKind[*v1alpha1.TraefikService](in, v1alpha1.KindTraefikService, v1alpha1.ResourceTraefikServices,
+			&v1alpha1.TraefikServiceList{})
+		watchKind[*v1alpha1.ServersTransport](in, v1alpha1.KindServersTransport, v1alpha1.ResourceServersTransports,
+			&v1alpha1.ServersTransportList{})
 		watchKind[*v1alpha1.TLSOption](in, v1alpha1.KindTLSOption, v1alpha1.ResourceTLSOptions, &v1alpha1.TLSOptionList{})
 		watchKind[*v1alpha1.TLSStore](in, v1alpha1.KindTLSStore, v1alpha1.ResourceTLSStores, &v1alpha1.TLSStoreList{})
-		watchKind[*v1alpha1.IngressRouteTCP](in, v1alpha1.KindIngressRouteTCP, v1alpha1.ResourceIngressRouteTCPs, &v1alpha1.IngressRouteTCPList{})
-		watchKind[*v1alpha1.IngressRouteUDP](in, v1alpha1.KindIngressRouteUDP, v1alpha1.ResourceIngressRouteUDPs, &v1alpha1.IngressRouteUDPList{})
-		watchKind[*v1alpha1.MiddlewareTCP](in, v1alpha1.KindMiddlewareTCP, v1alpha1.ResourceMiddlewareTCPs, &v1alpha1.MiddlewareTCPList{})
+		watchKind[*v1alpha1.IngressRouteTCP](in, v1alpha1.KindIngressRouteTCP, v1alpha1.ResourceIngressRouteTCPs,
+			&v1alpha1.IngressRouteTCPList{})
+		watchKind[*v1alpha1.IngressRouteUDP](in, v1alpha1.KindIngressRouteUDP, v1alpha1.ResourceIngressRouteUDPs,
+			&v1alpha1.IngressRouteUDPList{})
+		watchKind[*v1alpha1.MiddlewareTCP](in, v1alpha1.KindMiddlewareTCP, v1alpha1.ResourceMiddlewareTCPs,
+			&v1alpha1.MiddlewareTCPList{})
 		if isServed(v1alpha1.KindServersTransportTCP, group) {
-			watchKind[*v1alpha1.ServersTransportTCP](in, v1alpha1.KindServersTransportTCP, v1alpha1.ResourceServersTransportTCPs, &v1alpha1.ServersTransportTCPList{})
+			watchKind[*v1alpha1.ServersTransportTCP](in, v1alpha1.KindServersTransportTCP, v1alpha1.ResourceServersTransportTCPs,
+				&v1alpha1.ServersTransportTCPList{})
 		}
 	}
 	for _, watched := range p.kinds {

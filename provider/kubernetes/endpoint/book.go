@@ -248,7 +248,8 @@ func (b *book) update(one *entry, sets []dynamic.EndpointSet) []dynamic.Endpoint
 				continue
 			}
 		}
-		sets = append(sets, b.set(backend.EndpointKey(b.source, one.of.namespace, one.of.name, now[i].port), now[i].endpoints, false))
+		sets = append(sets, b.set(backend.EndpointKey(b.source, one.of.namespace, one.of.name, now[i].port), now[i].endpoints,
+			false))
 	}
 	for _, before := range one.sent {
 		if !slices.ContainsFunc(now, func(s sent) bool { return s.port == before.port }) {

@@ -22,7 +22,8 @@ import (
 func to[T any](value T) *T { return &value }
 
 func web(ports ...corev1.ServicePort) *corev1.Service {
-	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}, Spec: corev1.ServiceSpec{Ports: ports}}
+	return &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"},
+		Spec: corev1.ServiceSpec{Ports: ports}}
 }
 
 func port(name string, number int32) corev1.ServicePort {
@@ -38,7 +39,8 @@ func sliceOf(name string, ports map[string]int32, endpoints ...discoveryv1.Endpo
 		AddressType: discoveryv1.AddressTypeIPv4, Endpoints: endpoints,
 	}
 	for name, number := range ports {
-		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &name, Port: &number, Protocol: to(corev1.ProtocolTCP)})
+		slice.Ports = append(slice.Ports, discoveryv1.EndpointPort{Name: &name, Port: &number,
+			Protocol: to(corev1.ProtocolTCP)})
 	}
 	return slice
 }
@@ -60,7 +62,8 @@ func conditions(text string) func(*discoveryv1.Endpoint) {
 		return to(c == 'y')
 	}
 	return func(one *discoveryv1.Endpoint) {
-		one.Conditions = discoveryv1.EndpointConditions{Ready: parse(text[0]), Serving: parse(text[1]), Terminating: parse(text[2])}
+		one.Conditions = discoveryv1.EndpointConditions{Ready: parse(text[0]), Serving: parse(text[1]),
+			Terminating: parse(text[2])}
 	}
 }
 
@@ -192,12 +195,14 @@ func endpointTests() []setTest {
 				at("192.0.2.7", conditions("nnn")), at("192.0.2.8", conditions("ynn")), at("192.0.2.9", conditions("yny")),
 				at("192.0.2.10", conditions("-n-")), at("192.0.2.11", conditions("-y-")),
 			)},
-			[]string{"k/shop/web:80: 192.0.2.1:8080, 192.0.2.2:8080, 192.0.2.4:8080, 192.0.2.5:8080 terminating, 192.0.2.8:8080, " +
+			[]string{"k/shop/web:80: 192.0.2.1:8080, 192.0.2.2:8080, 192.0.2.4:8080, 192.0.2.5:8080 terminating, " +
+				"192.0.2.8:8080, " +
 				"192.0.2.9:8080 terminating, 192.0.2.11:8080"},
 		},
 		{
 			"a pod and its successor at one address", web(port("http", 80)),
-			[]*discoveryv1.EndpointSlice{sliceOf("a", http, at("192.0.2.1", pod("old"), conditions("nyy")), at("192.0.2.1", pod("new")))},
+			[]*discoveryv1.EndpointSlice{sliceOf("a", http, at("192.0.2.1", pod("old"), conditions("nyy")),
+				at("192.0.2.1", pod("new")))},
 			[]string{"k/shop/web:80: 192.0.2.1:8080 new"},
 		},
 		{
@@ -212,7 +217,8 @@ func endpointTests() []setTest {
 		{
 			"slices of names, and ports without a number", web(port("http", 80)),
 			[]*discoveryv1.EndpointSlice{
-				{ObjectMeta: sliceOf("a", nil).ObjectMeta, Ports: []discoveryv1.EndpointPort{{Name: to("http")}}, Endpoints: []discoveryv1.Endpoint{at("192.0.2.1")}},
+				{ObjectMeta: sliceOf("a", nil).ObjectMeta, Ports: []discoveryv1.EndpointPort{{Name: to("http")}},
+					Endpoints: []discoveryv1.Endpoint{at("192.0.2.1")}},
 				{
 					ObjectMeta: sliceOf("b", nil).ObjectMeta, AddressType: discoveryv1.AddressTypeFQDN,
 					Ports: sliceOf("b", http).Ports, Endpoints: []discoveryv1.Endpoint{at("example.com")},
@@ -277,7 +283,8 @@ func TestChangesBecomeSets(t *testing.T) {
 	http := map[string]int32{"http": 8080}
 	one, two := sliceOf("a", http, at("192.0.2.1")), sliceOf("a", http, at("192.0.2.1"), at("192.0.2.2"))
 	annotated := two.DeepCopy()
-	annotated.Annotations, annotated.ResourceVersion = map[string]string{"endpoints.kubernetes.io/last-change-trigger-time": "x"}, "2"
+	annotated.Annotations = map[string]string{"endpoints.kubernetes.io/last-change-trigger-time": "x"}
+	annotated.ResourceVersion = "2"
 	moved := two.DeepCopy()
 	moved.Labels[discoveryv1.LabelServiceName] = "api"
 	before, after := web(port("http", 80), port("other", 81)), web(port("http", 80))
@@ -290,16 +297,23 @@ func TestChangesBecomeSets(t *testing.T) {
 		change func()
 		want   []string
 	}{
-		{"the start", func() { book.service(nil, before); book.slice(nil, one) }, []string{"k/shop/web:80: 192.0.2.1:8080", "k/shop/web:81:"}},
+		{"the start", func() {
+			book.service(nil, before)
+			book.slice(nil, one)
+		}, []string{"k/shop/web:80: 192.0.2.1:8080", "k/shop/web:81:"}},
 		{"nothing", func() {}, []string{}},
 		{"an endpoint more", func() { book.slice(one, two) }, []string{"k/shop/web:80: 192.0.2.1:8080, 192.0.2.2:8080"}},
 		{"an annotation", func() { book.slice(two, annotated) }, []string{}},
 		{"two changes that cancel each other", func() { book.slice(two, one); book.slice(one, two) }, []string{}},
 		{"a port less", func() { book.service(before, after) }, []string{"k/shop/web:81: deleted"}},
 		{"a slice of another Service", func() { book.slice(two, moved) }, []string{"k/shop/web:80:"}},
-		{"a slice that comes back", func() { book.slice(moved, two) }, []string{"k/shop/web:80: 192.0.2.1:8080, 192.0.2.2:8080"}},
+		{"a slice that comes back", func() {
+			book.slice(moved, two)
+		}, []string{"k/shop/web:80: 192.0.2.1:8080, 192.0.2.2:8080"}},
 		{"a name of something elsewhere", func() { book.service(after, external) }, []string{"k/shop/web:80: deleted"}},
-		{"a Service of pods again", func() { book.service(external, after) }, []string{"k/shop/web:80: 192.0.2.1:8080, 192.0.2.2:8080"}},
+		{"a Service of pods again", func() {
+			book.service(external, after)
+		}, []string{"k/shop/web:80: 192.0.2.1:8080, 192.0.2.2:8080"}},
 		{"no slices", func() { book.slice(two, nil) }, []string{"k/shop/web:80:"}},
 		{"no Service", func() { book.service(after, nil) }, []string{"k/shop/web:80: deleted"}},
 	}
@@ -335,8 +349,9 @@ func TestLegacyEndpointsServeWhereThereAreNoSlices(t *testing.T) {
 		ObjectMeta: web().ObjectMeta,
 		Subsets: []corev1.EndpointSubset{ //nolint:staticcheck // What legacy Endpoints consist of.
 			{
-				Addresses: []corev1.EndpointAddress{{IP: "192.0.2.2"}, {IP: "192.0.2.1", TargetRef: &corev1.ObjectReference{Kind: "Pod", UID: "p"}}},
-				Ports:     []corev1.EndpointPort{{Name: "http", Port: 8080}, {Name: "http", Port: 1, Protocol: corev1.ProtocolUDP}},
+				Addresses: []corev1.EndpointAddress{{IP: "192.0.2.2"},
+					{IP: "192.0.2.1", TargetRef: &corev1.ObjectReference{Kind: "Pod", UID: "p"}}},
+				Ports: []corev1.EndpointPort{{Name: "http", Port: 8080}, {Name: "http", Port: 1, Protocol: corev1.ProtocolUDP}},
 			},
 			{Addresses: []corev1.EndpointAddress{{IP: "192.0.2.3"}}, Ports: []corev1.EndpointPort{{Name: "other", Port: 8080}}},
 		},
@@ -383,7 +398,9 @@ func TestRandomChanges(t *testing.T) {
 					known[set.Key] = set.Endpoints
 				}
 			}
-			diff := cmp.Diff(world.naive(), known, cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.AddrPort) bool { return a == b }))
+			diff := cmp.Diff(world.naive(), known, cmpopts.EquateEmpty(), cmp.Comparer(func(a, b netip.AddrPort) bool {
+				return a == b
+			}))
 			if diff != "" {
 				t.Fatalf("seed %d, step %d: (-want +got):\n%s", seed, step, diff)
 			}

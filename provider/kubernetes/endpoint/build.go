@@ -77,7 +77,8 @@ func appendSlice(all []dynamic.Endpoint, slice *discoveryv1.EndpointSlice, name 
 		if !takes(one.Conditions) {
 			continue
 		}
-		made := dynamic.Endpoint{UID: podUID(one.TargetRef), Terminating: is(one.Conditions.Terminating), ZoneHints: hints(one.Hints)}
+		made := dynamic.Endpoint{UID: podUID(one.TargetRef), Terminating: is(one.Conditions.Terminating),
+			ZoneHints: hints(one.Hints)}
 		if one.Zone != nil {
 			made.Zone = *one.Zone
 		}
@@ -112,7 +113,8 @@ func portOf(slice *discoveryv1.EndpointSlice, name string) (uint16, bool) {
 }
 
 // takes reports whether an endpoint answers requests: it is serving, or, where that is not said, ready. One that does
-// not serve but is called ready is published although it is not ready, at the Service's request (publishNotReadyAddresses).
+// not serve but is called ready is published although it is not ready, at the Service's request
+// (publishNotReadyAddresses).
 func takes(conditions discoveryv1.EndpointConditions) bool {
 	if conditions.Serving == nil {
 		return conditions.Ready == nil || *conditions.Ready

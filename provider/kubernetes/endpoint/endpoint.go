@@ -1,8 +1,8 @@
 // Package endpoint tells who serves the Services of a Kubernetes cluster right now.
 //
-// In flow Services and EndpointSlices, and legacy Endpoints where a Service has no slices; out flow dynamic.EndpointSets,
-// one for every TCP port of every Service, under the keys that package backend gives them. Only what has changed is sent,
-// and at once: what happens while a message waits for its receiver goes into the next one.
+// In flow Services and EndpointSlices, and legacy Endpoints where a Service has no slices; out flow
+// dynamic.EndpointSets, one for every TCP port of every Service, under the keys that package backend gives them. Only
+// what has changed is sent, and at once: what happens while a message waits for its receiver goes into the next one.
 //
 // The package never looks at routes, never holds a change back, and does no work for one Service because another one
 // has changed.
@@ -43,8 +43,8 @@ type Provider struct {
 }
 
 // New returns the provider of the endpoints in a scope of the cluster, and has their watches run with the cluster. It
-// counts under the provider Name: events by the kind of the object, and builds, pushes and drops by the kind of the last
-// event that led to them. Counters may be nil.
+// counts under the provider Name: events by the kind of the object, and builds, pushes and drops by the kind of the
+// last event that led to them. Counters may be nil.
 func New(cluster *client.Cluster, scope client.Scope, counters translation.Counters) *Provider {
 	if counters == nil {
 		counters = uncounted{}

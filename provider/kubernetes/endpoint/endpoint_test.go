@@ -41,7 +41,8 @@ func service(name string) *corev1.Service {
 func sliceOf(name string, addresses ...string) *discoveryv1.EndpointSlice {
 	port := int32(8080)
 	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Namespace: "shop", Name: name, Labels: map[string]string{discoveryv1.LabelServiceName: name}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name,
+			Labels: map[string]string{discoveryv1.LabelServiceName: name}},
 		AddressType: discoveryv1.AddressTypeIPv4, Ports: []discoveryv1.EndpointPort{{Port: &port}},
 	}
 	for _, address := range addresses {
@@ -236,7 +237,8 @@ func TestProvideWithoutRights(t *testing.T) {
 	server.Refuse("watch", "endpointslices")
 	messages, _ := provide(t, start(t, server))
 	message := next(t, messages)
-	if message.State != dynamic.StateForbidden || !strings.Contains(message.Reason, "may not list and watch endpointslices") {
+	if message.State != dynamic.StateForbidden || !strings.Contains(message.Reason,
+		"may not list and watch endpointslices") {
 		t.Errorf("state %s (%s), want forbidden with verbs and resource", message.State, message.Reason)
 	}
 	server.Grant("list", "endpointslices")
@@ -258,7 +260,8 @@ func TestProvideWaitsForTheAPIServer(t *testing.T) {
 	server.Put(sliceKind, sliceOf("web", "192.0.2.1"))
 	server.Stop()
 	messages, _ := provide(t, start(t, server))
-	if message := <-messages; message.State != dynamic.StateUnchanged || len(message.Endpoints) != 0 || !strings.Contains(message.Reason, "refused") {
+	if message := <-messages; message.State != dynamic.StateUnchanged || len(message.Endpoints) != 0 ||
+		!strings.Contains(message.Reason, "refused") {
 		t.Errorf("message %+v, want the reason alone", message)
 	}
 	server.Start()

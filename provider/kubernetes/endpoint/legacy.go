@@ -19,7 +19,8 @@ func fromLegacy(from *client.Endpoints, name string) []dynamic.Endpoint {
 	for i := range from.Subsets {
 		subset := &from.Subsets[i]
 		for _, port := range subset.Ports {
-			if port.Name != name || (port.Protocol != "" && port.Protocol != corev1.ProtocolTCP) || port.Port < 1 || port.Port > 65535 {
+			if port.Name != name || (port.Protocol != "" && port.Protocol != corev1.ProtocolTCP) || port.Port < 1 ||
+				port.Port > 65535 {
 				continue
 			}
 			for j := range subset.Addresses {

@@ -10,8 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// TestARenamedPortIsServedUntilTheSlicesFollow demands that nobody is turned away because a Service is a moment ahead of
-// its slices.
+// TestARenamedPortIsServedUntilTheSlicesFollow demands that nobody is turned away because a Service is a moment ahead
+// of its slices.
 func TestARenamedPortIsServedUntilTheSlicesFollow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var changed atomic.Int64
@@ -27,16 +27,24 @@ func TestARenamedPortIsServedUntilTheSlicesFollow(t *testing.T) {
 			change func()
 			want   []string
 		}{
-			{"all is there", func() { book.service(nil, services[0]); book.slice(nil, old) }, []string{"k/shop/web:80: 192.0.2.1:8080"}},
+			{"all is there", func() {
+				book.service(nil, services[0])
+				book.slice(nil, old)
+			}, []string{"k/shop/web:80: 192.0.2.1:8080"}},
 			{"another name", func() { book.service(services[0], services[1]) }, []string{}},
 			{"yet another one, and another port", func() { book.service(services[1], services[2]) }, []string{"k/shop/web:81:"}},
 			{"the slices follow", func() { book.slice(old, follows) }, []string{}},
 			{"nobody is left", func() { book.slice(follows, empty) }, []string{"k/shop/web:80:"}},
 			{"somebody is there", func() { book.slice(empty, follows) }, []string{"k/shop/web:80: 192.0.2.1:8080"}},
 			{"the time is over", func() { wait(renameTime) }, []string{}},
-			{"a name that no slice will know", func() { book.service(services[2], services[3]) }, []string{"k/shop/web:81: deleted"}},
+			{"a name that no slice will know", func() {
+				book.service(services[2], services[3])
+			}, []string{"k/shop/web:81: deleted"}},
 			{"that time is over", func() { wait(renameTime) }, []string{"k/shop/web:80:"}},
-			{"the Service goes", func() { book.service(services[3], nil); book.slice(follows, nil) }, []string{"k/shop/web:80: deleted"}},
+			{"the Service goes", func() {
+				book.service(services[3], nil)
+				book.slice(follows, nil)
+			}, []string{"k/shop/web:80: deleted"}},
 		} {
 			changed.Store(0)
 			step.change()

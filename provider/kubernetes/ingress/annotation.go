@@ -33,7 +33,8 @@ type branch struct {
 // place is the prefix and section of options.
 type place struct{ prefix, section string }
 
-// collect returns the options of one place as a node, and the annotations with its prefix that belong to no such section.
+// collect returns the options of one place as a node, and the annotations with its prefix that belong to no such
+// section.
 func (p place) collect(annotations map[string]string) (node *document.Node, others []string) {
 	root := &branch{}
 	for _, key := range slices.Sorted(maps.Keys(annotations)) {
@@ -125,7 +126,8 @@ func join(path, key string) string {
 
 // annotation names the annotation at the path of a problem: domains[0].main is domains.0.main there.
 func (p place) annotation(path string) string {
-	return "annotation " + p.prefix + join(p.section, strings.ToLower(strings.NewReplacer("[", ".", "]", "").Replace(path)))
+	return "annotation " + p.prefix + join(p.section, strings.ToLower(strings.NewReplacer("[", ".", "]",
+		"").Replace(path)))
 }
 
 // unknown reports whether a problem is an unknown option.

@@ -117,8 +117,8 @@ func (d *draft) addHostDefault(host string, to *networkingv1.IngressBackend) {
 	d.put(one.name, &one)
 }
 
-// narrowness orders hosts so that of two that a request can be for, the narrower one is the higher: any host, wildcards,
-// and the host itself, which is never shorter than a wildcard for it.
+// narrowness orders hosts so that of two that a request can be for, the narrower one is the higher: any host,
+// wildcards, and the host itself, which is never shorter than a wildcard for it.
 func narrowness(host string) int {
 	rank := 1 + 2*len(host)
 	if host != "" && !strings.HasPrefix(host, "*") {

@@ -51,7 +51,8 @@ metadata: {namespace: shop, name: web, annotations: {traefik.ingress.kubernetes.
 spec: {type: NodePort, ports: [{port: 80, nodePort: 30080}]}
 `))
 	if diff := cmp.Diff([]string{
-		"quarantined Ingress shop/web: service shop-web-80: no node has an internal address for the node port of Service shop/web",
+		"quarantined Ingress shop/web: service shop-web-80: no node has an internal address for the node port of Service " +
+			"shop/web",
 	}, lines(p)); diff != "" {
 		t.Fatal(diff)
 	}
@@ -90,7 +91,8 @@ func TestClaimedFollowsTheClass(t *testing.T) {
 	p := cluster.provider(static.KubernetesIngress{})
 	told := 0
 	p.OnClaimed(func() { told++ })
-	cluster.apply(t, []byte(strings.Replace(twoIngresses, "spec: {rules: [{host: one", "spec: {ingressClassName: edge, rules: [{host: one", 1)))
+	cluster.apply(t, []byte(strings.Replace(twoIngresses, "spec: {rules: [{host: one",
+		"spec: {ingressClassName: edge, rules: [{host: one", 1)))
 	routers := func() int {
 		configuration, _ := p.update()
 		return configuration.HTTP.Routers.Len()

@@ -77,7 +77,8 @@ func checkConfiguration(t *testing.T, configuration *dynamic.Configuration) {
 
 // FuzzRule checks that the rule of a host and a path matches what it is made for, and nothing for other hosts or paths.
 func FuzzRule(f *testing.F) {
-	for _, path := range []string{"/", "/a", "/a/", "/a`) || Host(`", "/a\") || Path(\"/", "/{id}", "/\r\n", "/%2F", "/é", "//"} {
+	for _, path := range []string{"/", "/a", "/a/", "/a`) || Host(`", "/a\") || Path(\"/", "/{id}", "/\r\n", "/%2F", "/é",
+		"//"} {
 		for kind := range uint8(3) {
 			f.Add("a.example.com", path, kind, true)
 			f.Add("*.example.com", path, kind, false)
@@ -135,7 +136,8 @@ func wanted(kind networkingv1.PathType, path, asked string, strict bool) bool {
 func FuzzAnnotations(f *testing.F) {
 	for _, key := range []string{
 		"router.tls", "router.tls.domains.0.main", "router.tls.domains.0", "router.middlewares.0", "router.middlewares.x",
-		"router.priority", "router.", "router", "router..", "service.sticky.cookie", "service.sticky", "service.middlewares", "",
+		"router.priority", "router.", "router", "router..", "service.sticky.cookie", "service.sticky", "service.middlewares",
+		"",
 	} {
 		f.Add(key, "true")
 		f.Add(strings.ToUpper(key), "a@b, c")
@@ -164,7 +166,8 @@ func FuzzAnnotations(f *testing.F) {
 		}
 		for name, router := range configuration.HTTP.Routers.All() {
 			service := configuration.HTTP.Services.Get(router.Service)
-			if !slices.Equal(router.Middlewares, service.Middlewares) || !slices.Equal(router.Middlewares, []string{"auth@kubernetescrd"}) {
+			if !slices.Equal(router.Middlewares, service.Middlewares) || !slices.Equal(router.Middlewares,
+				[]string{"auth@kubernetescrd"}) {
 				t.Errorf("router %s has the middlewares %q, its service %q", name, router.Middlewares, service.Middlewares)
 			}
 		}

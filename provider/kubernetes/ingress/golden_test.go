@@ -115,7 +115,8 @@ func describeRouter(t *testing.T, out *strings.Builder, name string, router dyna
 		router.Observability = nil
 	}
 	section(t, out, "router", name, router)
-	out.WriteString("  made of: " + made.Namespace + "/" + made.IngressName + ", leads to: " + made.ServiceName + ":" + made.ServicePort + "\n")
+	out.WriteString("  made of: " + made.Namespace + "/" + made.IngressName + ", leads to: " + made.ServiceName + ":" +
+		made.ServicePort + "\n")
 }
 
 // checkRule checks that a rule can be parsed. What is wrong within a regular expression, the compiler says.

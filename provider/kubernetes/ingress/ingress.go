@@ -62,8 +62,8 @@ type Provider struct {
 	pairs    backend.Pairs
 }
 
-// New returns the provider of the Ingresses of a cluster. Config is providers.kubernetesIngress; a labelSelector that is
-// none is an error. Counters may be nil. The watches are registered with the cluster, whose Run feeds them.
+// New returns the provider of the Ingresses of a cluster. Config is providers.kubernetesIngress; a labelSelector that
+// is none is an error. Counters may be nil. The watches are registered with the cluster, whose Run feeds them.
 func New(cluster *client.Cluster, config static.KubernetesIngress, counters translation.Counters) (*Provider, error) {
 	if _, err := labels.Parse(config.LabelSelector); err != nil {
 		return nil, fmt.Errorf("labelSelector: %w", err)

@@ -20,7 +20,8 @@ func TestNewRefusesWhatIsNoSelector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := New(cluster, static.KubernetesIngress{LabelSelector: "a in"}, nil); err == nil || !strings.HasPrefix(err.Error(), "labelSelector: ") {
+	if _, err := New(cluster, static.KubernetesIngress{LabelSelector: "a in"}, nil); err == nil ||
+		!strings.HasPrefix(err.Error(), "labelSelector: ") {
 		t.Errorf("got the error %v", err)
 	}
 	p, err := New(cluster, static.KubernetesIngress{LabelSelector: "a in (b)", DisableClusterScopeResources: true}, nil)
@@ -65,7 +66,8 @@ func TestHashedNames(t *testing.T) {
 // provider's default is.
 func TestNodePortsComeBeforeTheServiceAddress(t *testing.T) {
 	cluster := newCluster()
-	cluster.apply(t, []byte(`{kind: Node, metadata: {name: a}, status: {addresses: [{type: InternalIP, address: 198.51.100.1}]}}
+	cluster.apply(t,
+		[]byte(`{kind: Node, metadata: {name: a}, status: {addresses: [{type: InternalIP, address: 198.51.100.1}]}}
 ---
 kind: Service
 metadata: {namespace: shop, name: web, annotations: {traefik.ingress.kubernetes.io/service.nodeportlb: "true"}}
@@ -119,9 +121,12 @@ func TestNodesCountByTheirAddressesOnly(t *testing.T) {
 	}
 	var got []bool
 	for _, manifest := range []string{
-		"{kind: Node, metadata: {name: a, labels: {x: '1'}}, status: {addresses: [{type: InternalIP, address: 198.51.100.1}]}}",
-		"{kind: Node, metadata: {name: a, labels: {x: '2'}}, status: {addresses: [{type: InternalIP, address: 198.51.100.1}]}}",
-		"{kind: Node, metadata: {name: a, labels: {x: '2'}}, status: {addresses: [{type: InternalIP, address: 198.51.100.2}]}}",
+		"{kind: Node, metadata: {name: a, labels: {x: '1'}}, status: {addresses: [{type: InternalIP, address: " +
+			"198.51.100.1}]}}",
+		"{kind: Node, metadata: {name: a, labels: {x: '2'}}, status: {addresses: [{type: InternalIP, address: " +
+			"198.51.100.1}]}}",
+		"{kind: Node, metadata: {name: a, labels: {x: '2'}}, status: {addresses: [{type: InternalIP, address: " +
+			"198.51.100.2}]}}",
 	} {
 		cluster.apply(t, []byte(manifest))
 		got = append(got, touched())
@@ -132,17 +137,19 @@ func TestNodesCountByTheirAddressesOnly(t *testing.T) {
 	}
 }
 
-// TestTwoServicesOfOneNameAreNotMixedUp proves that no request is answered by another Service because names are joined by
-// hyphens.
+// TestTwoServicesOfOneNameAreNotMixedUp proves that no request is answered by another Service because names are joined
+// by hyphens.
 func TestTwoServicesOfOneNameAreNotMixedUp(t *testing.T) {
 	const backend = `{path: /%s, pathType: Prefix, backend: {service: {name: %s, port: {name: %s}}}}`
 	cluster := newCluster()
-	cluster.apply(t, fmt.Appendf(nil, `{kind: Service, metadata: {namespace: shop, name: a}, spec: {ports: [{name: b-c, port: 80}]}}
+	cluster.apply(t,
+		fmt.Appendf(nil, `{kind: Service, metadata: {namespace: shop, name: a}, spec: {ports: [{name: b-c, port: 80}]}}
 ---
 {kind: Service, metadata: {namespace: shop, name: a-b}, spec: {ports: [{name: c, port: 80}]}}
 ---
-{kind: Ingress, metadata: {namespace: shop, name: web}, spec: {rules: [{http: {paths: [`+backend+", "+backend+", "+backend+`]}}]}}`,
-		"one", "a", "b-c", "again", "a", "b-c", "other", "a-b", "c"))
+{kind: Ingress, metadata: {namespace: shop, name: web}, spec: {rules: [{http: {paths: [`+backend+", "+backend+", "+
+			backend+`]}}]}}`,
+			"one", "a", "b-c", "again", "a", "b-c", "other", "a-b", "c"))
 	verdicts := translated(t, cluster.provider(static.KubernetesIngress{})).Verdicts
 	if len(verdicts) != 1 || verdicts[0].Ref.Name != "shop-a-b-c" || verdicts[0].Status != dynamic.Quarantined {
 		t.Errorf("the verdicts are %v", verdicts)

@@ -13,8 +13,8 @@ import (
 // leastInterval is the minimum time between two messages, the default of throttleDuration.
 const leastInterval = 10 * time.Millisecond
 
-// Provide implements provider.Provider. It sends nothing but what it waits for until every watch has its first state, or
-// cannot have one, and returns nil when ctx ends; nothing else ends it. It must not be called twice at once.
+// Provide implements provider.Provider. It sends nothing but what it waits for until every watch has its first state,
+// or cannot have one, and returns nil when ctx ends; nothing else ends it. It must not be called twice at once.
 func (p *Provider) Provide(ctx context.Context, messages chan<- dynamic.Message) error {
 	if !p.settled(ctx, messages) {
 		return nil

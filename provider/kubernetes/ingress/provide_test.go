@@ -23,19 +23,22 @@ spec: {ports: [{port: 80}]}
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata: {namespace: shop, name: one}
-spec: {rules: [{host: one.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}
+spec: {rules: [{host: one.example.com, http: {paths: [{path: /, pathType: Prefix,
+  backend: {service: {name: web, port: {number: 80}}}}]}}]}
 ---
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata: {namespace: shop, name: two}
-spec: {rules: [{host: two.example.com, http: {paths: [{path: /, pathType: Prefix, backend: {service: {name: web, port: {number: 80}}}}]}}]}
+spec: {rules: [{host: two.example.com, http: {paths: [{path: /, pathType: Prefix,
+  backend: {service: {name: web, port: {number: 80}}}}]}}]}
 `
 
 const otherTwo = `
 apiVersion: networking.k8s.io/v1
 kind: Ingress
 metadata: {namespace: shop, name: two}
-spec: {rules: [{host: two.example.com, http: {paths: [{path: /, pathType: Exact, backend: {service: {name: web, port: {number: 80}}}}]}}]}
+spec: {rules: [{host: two.example.com, http: {paths: [{path: /, pathType: Exact,
+  backend: {service: {name: web, port: {number: 80}}}}]}}]}
 `
 
 // broken is an Ingress beside those of twoIngresses that leads nowhere.
@@ -107,7 +110,8 @@ func TestProvideWaitsForEveryWatch(t *testing.T) {
 
 		cluster.secrets.stand(dynamic.StatePending, "cannot reach the API server")
 		p.statusChanged()
-		if m := <-messages; m.Configuration != nil || m.State != dynamic.StateUnchanged || m.Reason != "cannot reach the API server" {
+		if m := <-messages; m.Configuration != nil || m.State != dynamic.StateUnchanged ||
+			m.Reason != "cannot reach the API server" {
 			t.Errorf("what it waits for is %+v", m)
 		}
 		p.statusChanged()
@@ -125,7 +129,8 @@ func TestProvideWaitsForEveryWatch(t *testing.T) {
 
 		cluster.secrets.stand(dynamic.StateSynced, "")
 		p.statusChanged()
-		if next := <-messages; next.State != dynamic.StateSynced || next.Reason != "" || next.Configuration != first.Configuration {
+		if next := <-messages; next.State != dynamic.StateSynced || next.Reason != "" ||
+			next.Configuration != first.Configuration {
 			t.Errorf("after recovery: %+v", next)
 		}
 	})
@@ -137,8 +142,12 @@ func TestProvideTellsWhatItCannotDoWithout(t *testing.T) {
 		stand func(*fakeCluster)
 		want  dynamic.ProviderState
 	}{
-		{"ingresses forbidden", func(c *fakeCluster) { c.ingresses.stand(dynamic.StateForbidden, "why") }, dynamic.StateForbidden},
-		{"services forbidden", func(c *fakeCluster) { c.services.stand(dynamic.StateForbidden, "why") }, dynamic.StateForbidden},
+		{"ingresses forbidden", func(c *fakeCluster) {
+			c.ingresses.stand(dynamic.StateForbidden, "why")
+		}, dynamic.StateForbidden},
+		{"services forbidden", func(c *fakeCluster) {
+			c.services.stand(dynamic.StateForbidden, "why")
+		}, dynamic.StateForbidden},
 		{"ingresses absent", func(c *fakeCluster) { c.ingresses.stand(dynamic.StateAbsent, "why") }, dynamic.StateAbsent},
 		{"classes forbidden", func(c *fakeCluster) { c.classes.stand(dynamic.StateForbidden, "why") }, dynamic.StateSynced},
 		{"nodes forbidden", func(c *fakeCluster) { c.nodes.stand(dynamic.StateForbidden, "why") }, dynamic.StateSynced},

@@ -79,7 +79,8 @@ func pathRule(path *networkingv1.HTTPIngressPath, options *routerOptions, strict
 	return literal(matcher, path.Path, options), nil
 }
 
-// matcherOf returns the matcher of a type of path. Only paths without a type of their own take the one of the annotation.
+// matcherOf returns the matcher of a type of path. Only paths without a type of their own take the one of the
+// annotation.
 func matcherOf(kind *networkingv1.PathType, options *routerOptions) (string, error) {
 	switch {
 	case kind == nil || *kind == "" || *kind == networkingv1.PathTypeImplementationSpecific:
@@ -103,15 +104,16 @@ func (o *routerOptions) matcher() (string, error) {
 			return name, nil
 		}
 	}
-	reason := fmt.Sprintf("annotation %srouter.pathmatcher: %q is none of %s", prefix, o.PathMatcher, strings.Join(known, ", "))
+	reason := fmt.Sprintf("annotation %srouter.pathmatcher: %q is none of %s", prefix, o.PathMatcher,
+		strings.Join(known, ", "))
 	if near, found := document.Nearest(o.PathMatcher, known); found {
 		reason += fmt.Sprintf(", did you mean %q?", near)
 	}
 	return "", fmt.Errorf("%s", reason)
 }
 
-// literal matches a path as it is written. The rule language refuses braces in paths, which were templates in v2; for an
-// Ingress they are characters like any other.
+// literal matches a path as it is written. The rule language refuses braces in paths, which were templates in v2; for
+// an Ingress they are characters like any other.
 func literal(matcher, path string, options *routerOptions) string {
 	if !braces(path) || options.v2() {
 		return call(matcher, path)

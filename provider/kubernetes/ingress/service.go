@@ -59,8 +59,8 @@ func portOf(to networkingv1.ServiceBackendPort) (written string, port intstr.Int
 	return strconv.Itoa(int(to.Number)), intstr.FromInt32(to.Number)
 }
 
-// annotate applies the annotations of the Service to the service and the reference. It returns why the service may not be
-// used; nil when it may.
+// annotate applies the annotations of the Service to the service and the reference. It returns why the service may not
+// be used; nil when it may.
 func (d *draft) annotate(
 	ref dynamic.Ref, service *dynamic.Service, reference *backend.Reference,
 ) (refused *backend.Problem) {

@@ -194,7 +194,8 @@ func (d *draft) priority(host string, path *networkingv1.HTTPIngressPath) int {
 		return d.options.Priority
 	}
 	kind := networkingv1.PathTypePrefix
-	rule, err := ruleOf(host, &networkingv1.HTTPIngressPath{Path: path.Path, PathType: &kind}, d.options, d.provider.config.StrictPrefixMatching)
+	rule, err := ruleOf(host, &networkingv1.HTTPIngressPath{Path: path.Path, PathType: &kind}, d.options,
+		d.provider.config.StrictPrefixMatching)
 	if err != nil {
 		return 0
 	}

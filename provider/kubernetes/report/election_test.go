@@ -40,7 +40,8 @@ func TestOneLeaderWritesAndHandsOverWhenItStops(t *testing.T) {
 		second.run()
 		tellBoth("web", first, second)
 		pass(30 * time.Second)
-		if diff := cmp.Diff([]string{"web Warning InvalidRule x1: quarantined: bad rule"}, told(server.events())); diff != "" || server.holder() != "first" {
+		if diff := cmp.Diff([]string{"web Warning InvalidRule x1: quarantined: bad rule"},
+			told(server.events())); diff != "" || server.holder() != "first" {
 			t.Fatalf("leader %s, events (-want +got):\n%s", server.holder(), diff)
 		}
 		if by := server.events()[0].ReportingInstance; by != "first" {
@@ -57,7 +58,8 @@ func TestOneLeaderWritesAndHandsOverWhenItStops(t *testing.T) {
 		// What the first one has told is told again, and counted.
 		tellBoth("late", second)
 		pass(time.Second)
-		want := []string{"late Warning InvalidRule x1: quarantined: bad rule", "web Warning InvalidRule x2: quarantined: bad rule"}
+		want := []string{"late Warning InvalidRule x1: quarantined: bad rule",
+			"web Warning InvalidRule x2: quarantined: bad rule"}
 		if diff := cmp.Diff(want, told(server.events())); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
@@ -83,7 +85,8 @@ func TestALeaderThatIsCutOffStops(t *testing.T) {
 		}
 		cut.set(false)
 		pass(time.Minute)
-		if diff := cmp.Diff([]string{"web Warning InvalidRule x1: quarantined: bad rule"}, told(server.events())); diff != "" || server.holder() != "second" {
+		if diff := cmp.Diff([]string{"web Warning InvalidRule x1: quarantined: bad rule"},
+			told(server.events())); diff != "" || server.holder() != "second" {
 			t.Errorf("leader %s, events (-want +got):\n%s", server.holder(), diff)
 		}
 		if by := server.events()[0].ReportingInstance; by != "second" {
@@ -105,7 +108,8 @@ func TestALeaseThatMayNotBeTakenIsSaidOnce(t *testing.T) {
 		}
 		server.refuse("GET leases", false)
 		pass(10 * time.Second)
-		if diff := cmp.Diff([]string{"web Warning InvalidRule x1: quarantined: bad rule"}, told(server.events())); diff != "" {
+		if diff := cmp.Diff([]string{"web Warning InvalidRule x1: quarantined: bad rule"},
+			told(server.events())); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	})

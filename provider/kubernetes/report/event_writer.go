@@ -32,8 +32,8 @@ type event struct {
 	message string
 }
 
-// newEvent returns the Event for a summary. The generation is left out, so that a new version of the object with the same
-// fault has the same Event.
+// newEvent returns the Event for a summary. The generation is left out, so that a new version of the object with the
+// same fault has the same Event.
 func newEvent(resource *dynamic.Resource, total summary) event {
 	made := event{resource: *resource, code: total.code, message: total.status.String() + ": " + total.message}
 	if total.status == dynamic.Accepted {
@@ -46,8 +46,8 @@ func newEvent(resource *dynamic.Resource, total summary) event {
 // accepts reports whether the Event is about an accepted object.
 func (e event) accepts() bool { return e.code == dynamic.CodeAccepted }
 
-// name returns the name of the Event. It depends on the content alone, so that a repetition, also by another instance, is
-// counted on the Event that exists.
+// name returns the name of the Event. It depends on the content alone, so that a repetition, also by another instance,
+// is counted on the Event that exists.
 func (e event) name() string {
 	sum := sha256.Sum256([]byte(e.resource.UID + "\n" + string(e.code) + "\n" + e.message))
 	const most = 200 // The names of objects and of Events have at most 253 bytes.
@@ -116,13 +116,15 @@ func (w *eventWriter) repeat(ctx context.Context, client rest.Interface, event *
 	return err
 }
 
-func (w *eventWriter) patch(ctx context.Context, client rest.Interface, event *corev1.Event, change any) (*corev1.Event, error) {
+func (w *eventWriter) patch(ctx context.Context, client rest.Interface, event *corev1.Event, change any) (*corev1.Event,
+	error) {
 	body, err := json.Marshal(change)
 	if err != nil {
 		return nil, fmt.Errorf("event %s/%s: %w", event.Namespace, event.Name, err)
 	}
 	changed := &corev1.Event{}
-	err = client.Patch(types.MergePatchType).Namespace(event.Namespace).Resource(eventsResource).Name(event.Name).Body(body).
+	err = client.Patch(types.MergePatchType).Namespace(event.Namespace).Resource(eventsResource).Name(event.Name).
+		Body(body).
 		Timeout(requestTimeout).MaxRetries(0).Do(ctx).Into(changed)
 	w.permissions.note("patch", eventsResource, event.Namespace, err)
 	return changed, err

@@ -100,8 +100,8 @@ func (e *events) note(verdicts []dynamic.Verdict) {
 	}
 }
 
-// concerns reports whether an object may have been declared in this cluster. Objects without a provider (the default TLS
-// options) may.
+// concerns reports whether an object may have been declared in this cluster. Objects without a provider (the default
+// TLS options) may.
 func (e *events) concerns(ref dynamic.Ref) bool {
 	at := strings.LastIndexByte(ref.Name, '@')
 	return at < 0 || len(e.providers) == 0 || slices.Contains(e.providers, ref.Name[at+1:])

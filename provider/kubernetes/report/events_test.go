@@ -20,7 +20,8 @@ import (
 func told(events []corev1.Event) []string {
 	var lines []string
 	for _, event := range events {
-		lines = append(lines, fmt.Sprintf("%s %s %s x%d: %s", event.InvolvedObject.Name, event.Type, event.Reason, event.Count, event.Message))
+		lines = append(lines, fmt.Sprintf("%s %s %s x%d: %s", event.InvolvedObject.Name, event.Type, event.Reason,
+			event.Count, event.Message))
 	}
 	return lines
 }
@@ -41,11 +42,13 @@ func TestVerdictsOfOneObjectMakeOneEvent(t *testing.T) {
 		})
 		pass(time.Second)
 		events := server.events()
-		want := []string{`web Warning MissingService x1: quarantined: Service shop/web does not exist; entrypoint "x" does not exist`}
+		want := []string{`web Warning MissingService x1: quarantined: Service shop/web does not exist; entrypoint "x" ` +
+			`does not exist`}
 		if diff := cmp.Diff(want, told(events)); diff != "" {
 			t.Fatalf("events (-want +got):\n%s", diff)
 		}
-		about := corev1.ObjectReference{APIVersion: "traefik.io/v1alpha1", Kind: "IngressRoute", Namespace: "shop", Name: "web", UID: "uid-web"}
+		about := corev1.ObjectReference{APIVersion: "traefik.io/v1alpha1", Kind: "IngressRoute", Namespace: "shop",
+			Name: "web", UID: "uid-web"}
 		if diff := cmp.Diff(about, events[0].InvolvedObject); diff != "" || events[0].Namespace != "shop" {
 			t.Errorf("in namespace %s about (-want +got):\n%s", events[0].Namespace, diff)
 		}
@@ -85,7 +88,8 @@ func TestWhatIsStillWrongIsToldAgainBeforeItIsForgotten(t *testing.T) {
 		r.run()
 		r.Publish([]dynamic.Verdict{verdict(route("traefik.io", "web"), "a", dynamic.Quarantined, "bad rule")})
 		pass(61 * time.Minute)
-		if diff := cmp.Diff([]string{"web Warning InvalidRule x3: quarantined: bad rule"}, told(server.events())); diff != "" {
+		if diff := cmp.Diff([]string{"web Warning InvalidRule x3: quarantined: bad rule"},
+			told(server.events())); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	})
@@ -100,11 +104,13 @@ func TestObjectsThatAreDeletedOrMendedInTimeHearNothing(t *testing.T) {
 		gone, mended := route("traefik.io", "gone"), route("traefik.io", "mended")
 		r.Publish([]dynamic.Verdict{verdict(gone, "a", dynamic.Quarantined, "bad rule")})
 		pass(time.Second)
-		r.Publish([]dynamic.Verdict{verdict(gone, "a", dynamic.Accepted, ""), verdict(mended, "b", dynamic.Quarantined, "bad rule")})
+		r.Publish([]dynamic.Verdict{verdict(gone, "a", dynamic.Accepted, ""), verdict(mended, "b", dynamic.Quarantined,
+			"bad rule")})
 		r.show(View{Configurations: []*dynamic.Configuration{declaring(mended)}, Settled: true})
 		r.Publish([]dynamic.Verdict{verdict(mended, "b", dynamic.Accepted, "")})
 		pass(time.Minute)
-		if diff := cmp.Diff([]string{"gone Warning InvalidRule x1: quarantined: bad rule"}, told(server.events())); diff != "" {
+		if diff := cmp.Diff([]string{"gone Warning InvalidRule x1: quarantined: bad rule"},
+			told(server.events())); diff != "" {
 			t.Errorf("events (-want +got):\n%s", diff)
 		}
 	})
@@ -227,7 +233,8 @@ func TestEventsReachAServerThroughTheClusterConnection(t *testing.T) {
 	}
 	writer := &eventWriter{clients: cluster, permissions: newPermissionErrors(telemetry.Discard{}), identity: "one"}
 	for range 2 {
-		if err := writer.write(t.Context(), event{resource: *route("traefik.io", "web"), code: dynamic.CodeIneffectiveOption, message: "no effect"}); err != nil {
+		if err := writer.write(t.Context(), event{resource: *route("traefik.io", "web"), code: dynamic.CodeIneffectiveOption,
+			message: "no effect"}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -36,8 +36,8 @@ type written struct {
 	addresses []address
 }
 
-// ingressStatus writes the load-balancer status of Ingresses. An Ingress that is no longer claimed is left as it is, since
-// it may belong to another controller. It belongs to the goroutine of its run.
+// ingressStatus writes the load-balancer status of Ingresses. An Ingress that is no longer claimed is left as it is,
+// since it may belong to another controller. It belongs to the goroutine of its run.
 type ingressStatus struct {
 	options     Options
 	permissions *permissionErrors
@@ -212,8 +212,10 @@ func NewAddresses(
 	}
 	if name := a.endpoint.PublishedService; name != "" {
 		var ok bool
-		if a.namespace, a.service, ok = strings.Cut(name, "/"); !ok || a.namespace == "" || a.service == "" || strings.Contains(a.service, "/") {
-			return nil, fmt.Errorf("providers.kubernetesIngress.ingressEndpoint.publishedService: %q is not namespace/name", name)
+		if a.namespace, a.service, ok = strings.Cut(name, "/"); !ok || a.namespace == "" || a.service == "" ||
+			strings.Contains(a.service, "/") {
+			return nil, fmt.Errorf("providers.kubernetesIngress.ingressEndpoint.publishedService: %q is not namespace/name",
+				name)
 		}
 		a.published = client.Watch(cluster, namedService(a.service), client.Scope{Namespaces: []string{a.namespace}})
 	}
@@ -224,7 +226,8 @@ func NewAddresses(
 	}
 	switch {
 	case config.ReportNodeInternalIPs && config.DisableClusterScopeResources:
-		logger.Warn("providers.kubernetesIngress.reportNodeInternalIPs has no effect, since disableClusterScopeResources keeps Nodes from being read")
+		logger.Warn("providers.kubernetesIngress.reportNodeInternalIPs has no effect, since disableClusterScopeResources " +
+			"keeps Nodes from being read")
 	case config.ReportNodeInternalIPs:
 		a.nodes = client.Watch(cluster, client.Nodes(), client.Scope{})
 	}

@@ -83,9 +83,9 @@ func (l *leaseLock) Update(ctx context.Context, record resourcelock.LeaderElecti
 	return err
 }
 
-// elect takes part in the election until ctx ends. It calls lead whenever this instance becomes the leader, with a context
-// that ends when it no longer is. When ctx ends, a leader releases the Lease after lead has returned, so that another
-// instance takes over at once.
+// elect takes part in the election until ctx ends. It calls lead whenever this instance becomes the leader, with a
+// context that ends when it no longer is. When ctx ends, a leader releases the Lease after lead has returned, so that
+// another instance takes over at once.
 func elect(ctx context.Context, lock resourcelock.Interface, lead func(context.Context)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	// The lock logs failed requests, once each; the library would log every one of them.

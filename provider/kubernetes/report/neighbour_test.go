@@ -110,8 +110,10 @@ func TestManyMistakesInOneNamespaceDoNotSilenceOthers(t *testing.T) {
 		r.Publish([]dynamic.Verdict{verdict(in("calm", "web"), "web", dynamic.Quarantined, "bad rule")})
 		pass(5 * time.Minute)
 		events := server.events()
-		if calm := server.seen("POST /api/v1/namespaces/calm/events"); calm != 1 || len(events) != maxQueue || r.drops() != 501 {
-			t.Errorf("%d Events for the calm namespace among %d, %d dropped; want one among %d, and 501", calm, len(events), r.drops(), maxQueue)
+		if calm := server.seen("POST /api/v1/namespaces/calm/events"); calm != 1 || len(events) != maxQueue ||
+			r.drops() != 501 {
+			t.Errorf("%d Events for the calm namespace among %d, %d dropped; want one among %d, and 501", calm, len(events),
+				r.drops(), maxQueue)
 		}
 	})
 }

@@ -1,10 +1,10 @@
 // Package report reports to a cluster what became of its objects.
 //
 // Input are verdicts and the state of the active table from the pipeline, and the Ingresses that Sluice serves. Output
-// are Kubernetes Events on every object with a verdict (events.go, event_writer.go), status conditions of the objects of
-// sluice.dev (status.go) and the load-balancer status of Ingresses (ingress_status.go). One elected instance writes
-// (leader.go); the others keep the same state and can take over at any time. Everything is written at a bounded rate, and
-// only where it differs from what the cluster has.
+// are Kubernetes Events on every object with a verdict (events.go, event_writer.go), status conditions of the objects
+// of sluice.dev (status.go) and the load-balancer status of Ingresses (ingress_status.go). One elected instance writes
+// (leader.go); the others keep the same state and can take over at any time. Everything is written at a bounded rate,
+// and only where it differs from what the cluster has.
 //
 // Publish does not block. Writes without permission are logged once, retried, and affect nothing else.
 package report
@@ -148,8 +148,8 @@ func (uncounted) DropEvent() {}
 // namespaceFile is where a pod finds the namespace of its service account.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// OwnNamespace returns the namespace that Sluice runs in: that of its service account, else the one that the environment
-// variable POD_NAMESPACE names, else default.
+// OwnNamespace returns the namespace that Sluice runs in: that of its service account, else the one that the
+// environment variable POD_NAMESPACE names, else default.
 func OwnNamespace() string {
 	if content, err := os.ReadFile(namespaceFile); err == nil {
 		if name := strings.TrimSpace(string(content)); name != "" {

@@ -159,7 +159,8 @@ func pass(d time.Duration) {
 // route returns the Resource of an IngressRoute of a group.
 func route(group, name string) *dynamic.Resource {
 	return &dynamic.Resource{
-		APIVersion: group + "/v1alpha1", Kind: "IngressRoute", Namespace: "shop", Name: name, UID: "uid-" + name, Generation: 3,
+		APIVersion: group + "/v1alpha1", Kind: "IngressRoute", Namespace: "shop", Name: name, UID: "uid-" + name,
+		Generation: 3,
 	}
 }
 

@@ -25,8 +25,8 @@ import (
 	"github.com/sluiceproxy/sluice/provider/kubernetes/crd/v1alpha1"
 )
 
-// apiServer is as much of an API server as a Reporter needs: objects by path, resourceVersions, merge patches. It answers
-// without a socket, so that tests can run by a clock of their own.
+// apiServer is as much of an API server as a Reporter needs: objects by path, resourceVersions, merge patches. It
+// answers without a socket, so that tests can run by a clock of their own.
 type apiServer struct {
 	t      testing.TB
 	scheme *runtime.Scheme
@@ -188,7 +188,8 @@ func (s *apiServer) change(w http.ResponseWriter, r *http.Request, path string, 
 	}
 	object := s.decode(r, body)
 	metadata, _ := object["metadata"].(map[string]any)
-	if version, given := metadata["resourceVersion"]; given && version != known["metadata"].(map[string]any)["resourceVersion"] {
+	if version, given := metadata["resourceVersion"]; given &&
+		version != known["metadata"].(map[string]any)["resourceVersion"] {
 		fail(w, http.StatusConflict, metav1.StatusReasonConflict)
 		return
 	}

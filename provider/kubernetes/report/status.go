@@ -239,13 +239,15 @@ func judge(view View) map[string]judgement {
 // conditions returns the conditions of the status.
 func (j judgement) conditions(now metav1.Time) []metav1.Condition {
 	accepted := metav1.Condition{
-		Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: string(j.summary.code), Message: j.summary.message,
+		Type: v1alpha1.ConditionAccepted, Status: metav1.ConditionTrue, Reason: string(j.summary.code),
+		Message: j.summary.message,
 	}
 	if j.summary.status == dynamic.Quarantined {
 		accepted.Status = metav1.ConditionFalse
 	}
 	resolved := metav1.Condition{
-		Type: v1alpha1.ConditionResolvedRefs, Status: metav1.ConditionTrue, Reason: reasonResolved, Message: j.summary.missing,
+		Type: v1alpha1.ConditionResolvedRefs, Status: metav1.ConditionTrue, Reason: reasonResolved,
+		Message: j.summary.missing,
 	}
 	if j.summary.missing != "" {
 		resolved.Status, resolved.Reason = metav1.ConditionFalse, string(j.summary.missingCode)
@@ -282,8 +284,8 @@ func (j judgement) apply(before *v1alpha1.Status, now metav1.Time) (after v1alph
 	return after, changed
 }
 
-// statusOf returns the status of an object of sluice.dev; nil for anything else. Kinds that are not supported yet (those
-// for TCP and UDP) have no status subresource, only Events.
+// statusOf returns the status of an object of sluice.dev; nil for anything else. Kinds that are not supported yet
+// (those for TCP and UDP) have no status subresource, only Events.
 func statusOf(object metav1.Object) *v1alpha1.Status {
 	switch typed := object.(type) {
 	case *v1alpha1.IngressRoute:

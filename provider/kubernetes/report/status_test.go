@@ -42,7 +42,8 @@ func (r *rig) current(name string) *v1alpha1.IngressRoute {
 	r.server.mu.Lock()
 	defer r.server.mu.Unlock()
 	object := &v1alpha1.IngressRoute{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(r.server.objects[routesPath+name], object); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(r.server.objects[routesPath+name],
+		object); err != nil {
 		r.t.Fatal(err)
 	}
 	return object
@@ -70,7 +71,8 @@ func TestStatusFollowsTheActiveTable(t *testing.T) {
 		server := newAPIServer(t)
 		r := newRig(t, server, "one", nil)
 		web, other := route("sluice.dev", "web"), route("traefik.io", "other")
-		r.store(web, v1alpha1.Status{Conditions: []metav1.Condition{{Type: "Audited", Status: metav1.ConditionTrue, Reason: "Yes"}}})
+		r.store(web, v1alpha1.Status{Conditions: []metav1.Condition{{Type: "Audited", Status: metav1.ConditionTrue,
+			Reason: "Yes"}}})
 		r.store(other, v1alpha1.Status{})
 		configuration := declaring(web, other)
 		r.show(View{Configurations: []*dynamic.Configuration{configuration}, Settled: true})
@@ -78,7 +80,8 @@ func TestStatusFollowsTheActiveTable(t *testing.T) {
 		pass(time.Second)
 		want := []string{"Audited=True Yes: ", "Accepted=True Accepted: ", "ResolvedRefs=True ResolvedRefs: "}
 		status := r.current("web").Status
-		if diff := cmp.Diff(want, conditions(status)); diff != "" || status.ObservedGeneration != 3 || status.Conditions[1].ObservedGeneration != 3 {
+		if diff := cmp.Diff(want, conditions(status)); diff != "" || status.ObservedGeneration != 3 ||
+			status.Conditions[1].ObservedGeneration != 3 {
 			t.Fatalf("generation %d, conditions (-want +got):\n%s", status.ObservedGeneration, diff)
 		}
 		since := status.Conditions[1].LastTransitionTime
@@ -88,7 +91,8 @@ func TestStatusFollowsTheActiveTable(t *testing.T) {
 		pass(time.Minute)
 		missing := verdict(web, "a", dynamic.Degraded, "Secret shop/tls does not exist")
 		missing.Missing = true
-		r.show(View{Configurations: []*dynamic.Configuration{configuration}, Verdicts: []dynamic.Verdict{missing}, Settled: true})
+		r.show(View{Configurations: []*dynamic.Configuration{configuration}, Verdicts: []dynamic.Verdict{missing},
+			Settled: true})
 		r.Publish([]dynamic.Verdict{missing})
 		pass(time.Second)
 		want = []string{
@@ -99,8 +103,10 @@ func TestStatusFollowsTheActiveTable(t *testing.T) {
 		if diff := cmp.Diff(want, conditions(status)); diff != "" {
 			t.Errorf("conditions (-want +got):\n%s", diff)
 		}
-		if !status.Conditions[1].LastTransitionTime.Equal(&since) || !status.Conditions[2].LastTransitionTime.After(since.Time) {
-			t.Errorf("times of transition: %v and %v, the first was %v", status.Conditions[1].LastTransitionTime, status.Conditions[2].LastTransitionTime, since)
+		if !status.Conditions[1].LastTransitionTime.Equal(&since) ||
+			!status.Conditions[2].LastTransitionTime.After(since.Time) {
+			t.Errorf("times of transition: %v and %v, the first was %v", status.Conditions[1].LastTransitionTime,
+				status.Conditions[2].LastTransitionTime, since)
 		}
 		r.watched("web")
 
@@ -108,14 +114,16 @@ func TestStatusFollowsTheActiveTable(t *testing.T) {
 		next := *web
 		next.Generation = 4
 		refused := verdict(&next, "a", dynamic.Quarantined, "bad rule")
-		r.show(View{Configurations: []*dynamic.Configuration{declaring(&next)}, Verdicts: []dynamic.Verdict{refused}, Settled: true})
+		r.show(View{Configurations: []*dynamic.Configuration{declaring(&next)}, Verdicts: []dynamic.Verdict{refused},
+			Settled: true})
 		pass(time.Second)
 		want = []string{"Audited=True Yes: ", "Accepted=False InvalidRule: bad rule", "ResolvedRefs=True ResolvedRefs: "}
 		status = r.current("web").Status
 		if diff := cmp.Diff(want, conditions(status)); diff != "" || status.ObservedGeneration != 4 {
 			t.Errorf("generation %d, conditions (-want +got):\n%s", status.ObservedGeneration, diff)
 		}
-		if patches, others := server.seen("PATCH "+routesPath), server.seen("PATCH "+routesPath+"other"); patches != 3 || others != 0 {
+		if patches, others := server.seen("PATCH "+routesPath), server.seen("PATCH "+routesPath+"other"); patches != 3 ||
+			others != 0 {
 			t.Errorf("%d patches, %d of objects of other groups; want 3 and 0", patches, others)
 		}
 	})
@@ -157,7 +165,8 @@ func TestStatusConflictsAreTriedAgain(t *testing.T) {
 		r := newRig(t, server, "one", nil)
 		web := route("sluice.dev", "web")
 		r.store(web, v1alpha1.Status{})
-		server.put(routesPath+"web", server.objects[routesPath+"web"]) // A newer version, which the watch has not brought yet.
+		// A newer version, which the watch has not brought yet.
+		server.put(routesPath+"web", server.objects[routesPath+"web"])
 		r.show(View{Configurations: []*dynamic.Configuration{declaring(web)}, Settled: true})
 		r.run()
 		pass(3 * time.Second)

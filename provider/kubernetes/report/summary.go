@@ -52,8 +52,8 @@ func summarize(verdicts []dynamic.Verdict) summary {
 }
 
 // join makes one message of the reasons of verdicts, and returns the code of the first one. A reason that only repeats
-// that of another object (service "web": Service shop/web does not exist) is left out, and so are those beyond the length
-// of a message.
+// that of another object (service "web": Service shop/web does not exist) is left out, and so are those beyond the
+// length of a message.
 func join(verdicts []dynamic.Verdict) (dynamic.Code, string) {
 	known := make(map[string]bool, len(verdicts))
 	for _, verdict := range verdicts {

@@ -21,11 +21,13 @@ func TestSummaries(t *testing.T) {
 		want     summary
 	}{
 		"nothing is wrong": {nil, summary{code: dynamic.CodeAccepted}},
-		"degraded":         {[]dynamic.Verdict{degraded}, summary{status: dynamic.Degraded, code: dynamic.CodeDegraded, message: "no effect"}},
+		"degraded": {[]dynamic.Verdict{degraded}, summary{status: dynamic.Degraded, code: dynamic.CodeDegraded,
+			message: "no effect"}},
 		"the worst first, each once": {
 			[]dynamic.Verdict{degraded, missing("Service shop/web does not exist"), missing("Service shop/web does not exist")},
 			summary{
-				status: dynamic.Quarantined, code: dynamic.CodeMissingService, message: "Service shop/web does not exist; no effect",
+				status: dynamic.Quarantined, code: dynamic.CodeMissingService,
+				message: "Service shop/web does not exist; no effect",
 				missing: "Service shop/web does not exist", missingCode: dynamic.CodeMissingService,
 			},
 		},
@@ -60,13 +62,15 @@ func TestMessagesFitIntoAnEvent(t *testing.T) {
 	for i := range 200 {
 		many = append(many, dynamic.Verdict{Status: dynamic.Quarantined, Reason: fmt.Sprintf("fault %03d of an object", i)})
 	}
-	long := []dynamic.Verdict{{Status: dynamic.Quarantined, Reason: "a" + strings.Repeat("ä", 2000)}, {Status: dynamic.Quarantined, Reason: "b"}}
+	long := []dynamic.Verdict{{Status: dynamic.Quarantined, Reason: "a" + strings.Repeat("ä", 2000)},
+		{Status: dynamic.Quarantined, Reason: "b"}}
 	for name, test := range map[string]struct {
 		verdicts []dynamic.Verdict
 		end      string
 	}{"many": {many, " more"}, "long": {long, "; and 1 more"}} {
 		message := summarize(test.verdicts).message
-		if len(message) > maxMessage || len(message) < maxMessage/2 || !utf8.ValidString(message) || !strings.HasSuffix(message, test.end) {
+		if len(message) > maxMessage || len(message) < maxMessage/2 || !utf8.ValidString(message) ||
+			!strings.HasSuffix(message, test.end) {
 			t.Errorf("%s: %d bytes: ...%s", name, len(message), message[max(0, len(message)-40):])
 		}
 	}

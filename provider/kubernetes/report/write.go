@@ -77,7 +77,8 @@ const (
 	failed
 )
 
-// permissionErrors logs requests that are refused or fail: one line for each kind of request, and one when it works again.
+// permissionErrors logs requests that are refused or fail: one line for each kind of request, and one when it works
+// again.
 type permissionErrors struct {
 	logger telemetry.Logger
 
@@ -116,8 +117,8 @@ func (p *permissionErrors) note(verb, resource, namespace string, err error) {
 	}
 }
 
-// put keeps the outcome of a request. It reports whether that is to be logged: the first namespace with this outcome, or
-// the last one that has recovered.
+// put keeps the outcome of a request. It reports whether that is to be logged: the first namespace with this outcome,
+// or the last one that has recovered.
 func (p *permissionErrors) put(one request, namespace string, now outcome) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -143,7 +144,8 @@ func (p *permissionErrors) put(one request, namespace string, now outcome) bool 
 // the API server does not answer, which the watches log.
 func expected(err error) bool {
 	_, unanswered := errors.AsType[*url.Error](err)
-	return unanswered || terminating(err) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) ||
+	return unanswered || terminating(err) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded) ||
 		apierrors.IsNotFound(err) || apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err)
 }
 

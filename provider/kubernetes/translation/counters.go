@@ -14,8 +14,8 @@ const (
 
 // Counters counts what happens to the objects of a provider. It is safe for use by several goroutines.
 type Counters interface {
-	// CountProvider adds n to sluice_provider_<what>_total{provider, kind}. What is Events, Builds, Pushes or Drops; kind is
-	// the Kind of a Source.
+	// CountProvider adds n to sluice_provider_<what>_total{provider, kind}. What is Events, Builds, Pushes or Drops; kind
+	// is the Kind of a Source.
 	CountProvider(what, provider, kind string, n int)
 }
 

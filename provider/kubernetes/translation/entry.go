@@ -14,8 +14,8 @@ type entry struct {
 	// refs are the objects that it declares, sorted; needs is what its translation read, sorted.
 	refs  []dynamic.Ref
 	needs []Source
-	// found are the verdicts of its translation, conflicts the other sources that declare an object otherwise, and verdicts
-	// what follows from both.
+	// found are the verdicts of its translation, conflicts the other sources that declare an object otherwise, and
+	// verdicts what follows from both.
 	found     []dynamic.Verdict
 	conflicts map[dynamic.Ref]conflict
 	verdicts  []dynamic.Verdict

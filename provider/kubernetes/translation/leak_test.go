@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// TestNothingIsLeftOfWhatIsGone proves that a memory holds on to nothing when all objects have gone, whatever came before.
+// TestNothingIsLeftOfWhatIsGone proves that a memory holds on to nothing when all objects have gone, whatever came
+// before.
 func TestNothingIsLeftOfWhatIsGone(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))

@@ -22,8 +22,8 @@ type merge struct {
 	// origins are those of the objects in force; originsEdit is nil until this update changes them.
 	origins     immutable.Map[dynamic.Ref, dynamic.Origin]
 	originsEdit *immutable.Edit
-	// judged are the entries whose verdicts may have changed in this update, changed those that declare something else now,
-	// and refused those that have verdicts.
+	// judged are the entries whose verdicts may have changed in this update, changed those that declare something else
+	// now, and refused those that have verdicts.
 	judged, changed, refused map[*entry]struct{}
 	last                     *dynamic.Configuration
 }

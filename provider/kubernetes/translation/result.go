@@ -9,8 +9,8 @@ import (
 
 // Source names one object of a cluster. It is comparable and may be a key.
 type Source struct {
-	// Kind is the object's kind: alone for the built-in ones (Service, Secret, Ingress), with its group for those of custom
-	// resources (IngressRoute.traefik.io).
+	// Kind is the object's kind: alone for the built-in ones (Service, Secret, Ingress), with its group for those of
+	// custom resources (IngressRoute.traefik.io).
 	Kind string
 	// Namespace is empty for objects of the whole cluster.
 	Namespace string
@@ -68,7 +68,8 @@ func (r *Result) AddNeed(kind, namespace, name string) {
 	r.Needs = append(r.Needs, Source{Kind: kind, Namespace: namespace, Name: name})
 }
 
-// mostReason bounds the reason of a verdict in bytes. Reasons quote what users wrote, which may be as long as an object.
+// mostReason bounds the reason of a verdict in bytes. Reasons quote what users wrote, which may be as long as an
+// object.
 const mostReason = 1024
 
 // clip shortens a reason.

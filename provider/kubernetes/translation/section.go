@@ -97,8 +97,8 @@ func (s *section) withdraw(by *entry, name string) {
 	s.owners[name] = all
 }
 
-// settle decides about every name whose declarations have changed, notes the outcome for each of its sources, and reports
-// whether any object is another one now.
+// settle decides about every name whose declarations have changed, notes the outcome for each of its sources, and
+// reports whether any object is another one now.
 func (s *section) settle(m *merge) (changed bool) {
 	for name := range s.dirty {
 		ref := s.ref(name)
@@ -134,9 +134,9 @@ func (s *section) settle(m *merge) (changed bool) {
 }
 
 // conflicting reports whether a name with two different declarations must not serve at all. Across namespaces it must
-// not: a reference to the name would be protected, or answered, by what another namespace has declared. But services that
-// name one endpoint set differ in options alone, and routers are not referred to. Nor must it serve where one namespace
-// means two Services by a name (port c of a-b, and port b-c of a).
+// not: a reference to the name would be protected, or answered, by what another namespace has declared. But services
+// that name one endpoint set differ in options alone, and routers are not referred to. Nor must it serve where one
+// namespace means two Services by a name (port c of a-b, and port b-c of a).
 func conflicting(ref dynamic.Ref, first, other declaration) bool {
 	switch {
 	case isGlobal(ref):

@@ -109,8 +109,10 @@ func ask(version schema.GroupVersion, rest []string, r *http.Request) (question,
 // wants reports whether an object belongs to the answer.
 func (q question) wants(object *unstructured.Unstructured) bool {
 	kind, _, _ := unstructured.NestedString(object.Object, "type")
-	return (q.namespace == "" || object.GetNamespace() == q.namespace) && q.labels.Matches(labels.Set(object.GetLabels())) &&
-		q.fields.Matches(fields.Set{"metadata.name": object.GetName(), "metadata.namespace": object.GetNamespace(), "type": kind})
+	return (q.namespace == "" || object.GetNamespace() == q.namespace) &&
+		q.labels.Matches(labels.Set(object.GetLabels())) &&
+		q.fields.Matches(fields.Set{"metadata.name": object.GetName(), "metadata.namespace": object.GetNamespace(),
+			"type": kind})
 }
 
 func fail(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {

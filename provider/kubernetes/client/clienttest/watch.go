@@ -78,7 +78,8 @@ func (s *Server) since(asked question, after int) ([]line, int, <-chan struct{},
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if after < s.oldest {
-		return []line{{"ERROR", status(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")}}, 0, nil, false
+		return []line{{"ERROR", status(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")}}, 0, nil,
+			false
 	}
 	var lines []line
 	first := sort.Search(len(s.changes), func(i int) bool { return s.changes[i].version > after })

@@ -108,8 +108,8 @@ func reportsStatus(group, resource string) bool {
 	return group == v1alpha1.GroupSluice && !strings.HasSuffix(resource, "tcps") && !strings.HasSuffix(resource, "udps")
 }
 
-// fieldFindings returns what is wrong with a schema, and which fields of the type it does not know. A filled object does
-// not have valid values everywhere.
+// fieldFindings returns what is wrong with a schema, and which fields of the type it does not know. A filled object
+// does not have valid values everywhere.
 func fieldFindings(t *testing.T, group string, loaded definition, filled any) []string {
 	t.Helper()
 	schema := loaded.Spec.Versions[0].Schema.OpenAPIV3Schema
@@ -126,7 +126,8 @@ func fieldFindings(t *testing.T, group string, loaded definition, filled any) []
 	values := validation{}
 	values.value("", schema, value)
 	for _, finding := range values.findings {
-		if strings.HasSuffix(finding, "is unknown") || strings.HasSuffix(finding, "is missing") || strings.Contains(finding, "expected") {
+		if strings.HasSuffix(finding, "is unknown") || strings.HasSuffix(finding, "is missing") || strings.Contains(finding,
+			"expected") {
 			found.findings = append(found.findings, finding)
 		}
 	}
@@ -162,7 +163,8 @@ func withoutNative(t *testing.T, name string, findings []string, object any) []s
 	return rest
 }
 
-// withoutNativeMiddlewares removes the options of middlewares that only our group has, and demands that the schema lacks them all.
+// withoutNativeMiddlewares removes the options of middlewares that only our group has, and demands that the schema
+// lacks them all.
 func withoutNativeMiddlewares(t *testing.T, name string, findings []string, object any) []string {
 	t.Helper()
 	if _, ok := object.(*v1alpha1.Middleware); !ok {
@@ -311,7 +313,8 @@ func TestInvalidManifests(t *testing.T) {
 
 // TestUnknownFieldsAreIgnored demands that a manifest for a newer release can be read.
 func TestUnknownFieldsAreIgnored(t *testing.T) {
-	object, _, err := decoder(t).Decode([]byte(`{"apiVersion":"traefik.io/v1alpha1","kind":"TLSStore","metadata":{"name":"a","later":1},
+	object, _, err := decoder(t).Decode([]byte(`{"apiVersion":"traefik.io/v1alpha1","kind":"TLSStore",
+		"metadata":{"name":"a","later":1},
 		"spec":{"later":{"a":1},"certificates":[{"secretName":"a","later":[1]}]},"later":true}`), nil, nil)
 	if err != nil {
 		t.Fatal(err)

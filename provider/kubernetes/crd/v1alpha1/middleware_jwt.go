@@ -2,7 +2,8 @@ package v1alpha1
 
 import "k8s.io/apimachinery/pkg/util/intstr"
 
-// JWT lets requests in that carry a signed token. The keys come from exactly one of jwksUrl, jwks, publicKey and secret.
+// JWT lets requests in that carry a signed token. The keys come from exactly one of jwksUrl, jwks, publicKey and
+// secret.
 type JWT struct {
 	// JwksURL is where the key set is fetched.
 	// +optional

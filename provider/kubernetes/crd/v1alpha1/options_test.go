@@ -54,7 +54,8 @@ func TestOptionsAreThoseOfFiles(t *testing.T) {
 			"-forwardAuth.tls.ca", "-forwardAuth.tls.cert", "-forwardAuth.tls.key",
 			"+forwardAuth.tls.caSecret", "+forwardAuth.tls.certSecret",
 			"-rateLimit.redis.username", "-rateLimit.redis.password", "+rateLimit.redis.secret",
-			"-rateLimit.redis.tls.ca", "-rateLimit.redis.tls.cert", "-rateLimit.redis.tls.key", "-rateLimit.redis.tls.caOptional",
+			"-rateLimit.redis.tls.ca", "-rateLimit.redis.tls.cert", "-rateLimit.redis.tls.key",
+			"-rateLimit.redis.tls.caOptional",
 			"+rateLimit.redis.tls.caSecret", "+rateLimit.redis.tls.certSecret",
 			"-jwt.jwksFile", "-jwt.publicKeyFile", "-jwt.signingSecret", "-jwt.signingSecretFile", "+jwt.secret",
 			"-jwt.tls.ca", "-jwt.tls.cert", "-jwt.tls.key", "-jwt.tls.caOptional", "+jwt.tls.caSecret", "+jwt.tls.certSecret",
@@ -68,7 +69,8 @@ func TestOptionsAreThoseOfFiles(t *testing.T) {
 			"-entryPoints", // The default options of a listener are not for everybody who may write an object to decide.
 		}},
 		"store": {dynamic.TLSStore{}, v1alpha1.TLSStoreSpec{}, []string{
-			"-defaultCertificate.certFile", "-defaultCertificate.keyFile", "+defaultCertificate.secretName", "+certificates.secretName",
+			"-defaultCertificate.certFile", "-defaultCertificate.keyFile", "+defaultCertificate.secretName",
+			"+certificates.secretName",
 		}},
 		"balancer": {dynamic.ServersLoadBalancer{}, v1alpha1.LoadBalancerSpec{}, []string{
 			"-servers.url", "-servers.weight", "-servers.preservePath",

@@ -149,10 +149,12 @@ func (v *validation) structural(path string, schema object) {
 	if (schema["type"] == nil) != (schema["x-kubernetes-int-or-string"] == true) {
 		v.find(path, "type %v with %v", schema["type"], schema["x-kubernetes-int-or-string"])
 	}
-	if schema["anyOf"] != nil && (schema["x-kubernetes-int-or-string"] != true || fmt.Sprint(schema["anyOf"]) != "[map[type:integer] map[type:string]]") {
+	if schema["anyOf"] != nil && (schema["x-kubernetes-int-or-string"] != true ||
+		fmt.Sprint(schema["anyOf"]) != "[map[type:integer] map[type:string]]") {
 		v.find(path, "anyOf %v", schema["anyOf"])
 	}
-	if rules, ok := schema["x-kubernetes-validations"].([]any); ok && (len(rules) != 1 || rules[0].(object)["rule"] != exclude) {
+	if rules, ok := schema["x-kubernetes-validations"].([]any); ok &&
+		(len(rules) != 1 || rules[0].(object)["rule"] != exclude) {
 		v.find(path, "rules %v are not known here", rules)
 	}
 	if pattern, ok := schema["pattern"].(string); ok {
