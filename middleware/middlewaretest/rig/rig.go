@@ -16,8 +16,6 @@ import (
 	"testing"
 	"time"
 
-	ptypes "github.com/traefik/paerser/types"
-
 	"github.com/sluiceproxy/sluice/dynamic"
 	"github.com/sluiceproxy/sluice/entrypoint"
 	"github.com/sluiceproxy/sluice/forward"
@@ -86,9 +84,11 @@ func New(t *testing.T, s Setup) *Rig {
 			s.Server = strings.Replace(s.Server, "http:", "h2c:", 1)
 		}
 	}
-	transport, err := forward.NewTransport("test@file", &dynamic.ServersTransport{
-		ForwardingTimeouts: &dynamic.ForwardingTimeouts{ResponseHeaderTimeout: ptypes.Duration(s.ResponseHeaderTimeout)},
-	})
+	var timeouts dynamic.ForwardingTimeouts
+	if err := timeouts.ResponseHeaderTimeout.Set(s.ResponseHeaderTimeout.String()); err != nil {
+		t.Fatal(err)
+	}
+	transport, err := forward.NewTransport("test@file", &dynamic.ServersTransport{ForwardingTimeouts: &timeouts})
 	if err != nil {
 		t.Fatal(err)
 	}
