@@ -83,8 +83,8 @@ func prepare() error {
 		return err
 	}
 	// The modules of Sluice must be downloaded before the network is gone.
-	if output, err := exec.Command("go", "list", "-deps",
-		"github.com/sluiceproxy/sluice/cmd/sluice").CombinedOutput(); err != nil { //nolint:noctx // TestMain has no context
+	if output, err := exec.Command("go", "list", "-deps", //nolint:noctx // TestMain has no context.
+		"github.com/sluiceproxy/sluice/cmd/sluice").CombinedOutput(); err != nil {
 		return fmt.Errorf("go list: %w\n%s", err, output)
 	}
 	folder, err := os.MkdirTemp("", "sluice-cluster-")

@@ -74,8 +74,8 @@ func enter() error {
 		return fmt.Errorf("go build: %w\n%s", err, output)
 	}
 	// What Sluice is built of has to be there before the network is gone.
-	if output, err := exec.Command("go", "list", "-deps",
-		"github.com/sluiceproxy/sluice/cmd/sluice").CombinedOutput(); err != nil { //nolint:noctx // As above.
+	if output, err := exec.Command("go", "list", "-deps", //nolint:noctx // TestMain has no context.
+		"github.com/sluiceproxy/sluice/cmd/sluice").CombinedOutput(); err != nil {
 		return fmt.Errorf("go list: %w\n%s", err, output)
 	}
 	program, err := os.Executable()

@@ -342,8 +342,8 @@ func TestWithoutMemoryTheAnswerOfMainPasses(t *testing.T) {
 	})
 	server := front(t, f)
 	for size, want := range map[int]int{4000: http.StatusOK, 6000: http.StatusServiceUnavailable} {
-		response, err := server.Client().Post(server.URL, "text/plain",
-			struct{ io.Reader }{strings.NewReader(strings.Repeat("x", size))}) //nolint:noctx // The server of the test.
+		response, err := server.Client().Post(server.URL, "text/plain", //nolint:noctx // The server of the test.
+			struct{ io.Reader }{strings.NewReader(strings.Repeat("x", size))})
 		if err != nil {
 			t.Fatal(err)
 		}

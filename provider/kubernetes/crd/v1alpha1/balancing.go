@@ -51,7 +51,9 @@ type HashStrategy struct {
 	// +optional
 	Name string `json:"name,omitempty"`
 	// BoundedLoad is how much of its share of the load an endpoint may carry before the next one takes over, in percent,
-	// 100 at least; default 125, and 0 sets no bound. +optional +kubebuilder:validation:Minimum=0
+	// 100 at least; default 125, and 0 sets no bound.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
 	BoundedLoad *int `json:"boundedLoad,omitempty"`
 }
 
@@ -62,9 +64,9 @@ type OutlierDetection struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	ConsecutiveFailures *int `json:"consecutiveFailures,omitempty"`
-	// Status lists status codes, ranges (500-599) and classes (5xx) that count as failures too; by default none. +optional
-	// +kubebuilder:validation:items:Pattern=`^([1-5][0-9]{2}(-[1-5][0-9]{2})?|[1-5][xX]{2})(,
-	// ?([1-5][0-9]{2}(-[1-5][0-9]{2})?|[1-5][xX]{2}))*$`
+	// Status lists status codes, ranges (500-599) and classes (5xx) that count as failures too; by default none.
+	// +optional
+	// +kubebuilder:validation:items:Pattern=`^([1-5][0-9]{2}(-[1-5][0-9]{2})?|[1-5][xX]{2})(, ?([1-5][0-9]{2}(-[1-5][0-9]{2})?|[1-5][xX]{2}))*$`
 	Status []string `json:"status,omitempty"`
 	// BaseEjectionTime is how long the first ejection lasts, as a duration or in seconds; each further one doubles it.
 	// Default 2s.
@@ -99,9 +101,9 @@ type ServerRetry struct {
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:Pattern=`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h)?)+$`
 	PerTryTimeout *intstr.IntOrString `json:"perTryTimeout,omitempty"`
-	// Status lists status codes, ranges (500-599) and classes (5xx) that are worth another try; by default none. +optional
-	// +kubebuilder:validation:items:Pattern=`^([1-5][0-9]{2}(-[1-5][0-9]{2})?|[1-5][xX]{2})(,
-	// ?([1-5][0-9]{2}(-[1-5][0-9]{2})?|[1-5][xX]{2}))*$`
+	// Status lists status codes, ranges (500-599) and classes (5xx) that are worth another try; by default none.
+	// +optional
+	// +kubebuilder:validation:items:Pattern=`^([1-5][0-9]{2}(-[1-5][0-9]{2})?|[1-5][xX]{2})(, ?([1-5][0-9]{2}(-[1-5][0-9]{2})?|[1-5][xX]{2}))*$`
 	Status []string `json:"status,omitempty"`
 	// RetryNonIdempotentMethod retries requests of any method, even when something of them was sent.
 	// +optional

@@ -5,12 +5,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// IngressRouteUDP routes UDP sessions to services. +kubebuilder:object:root=true
+// IngressRouteUDP routes UDP sessions to services.
+// +kubebuilder:object:root=true
 // +kubebuilder:resource:path=ingressrouteudps
-// +kubebuilder:printcolumn:name="Entrypoints",type=string,JSONPath=`.spec.entryPoints`,description="The entrypoints of
-// the routes."
-// +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.spec.routes[*].services[*].name`,description="The
-// first service of the routes." +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Entrypoints",type=string,JSONPath=`.spec.entryPoints`,description="The entrypoints of the routes."
+// +kubebuilder:printcolumn:name="Service",type=string,JSONPath=`.spec.routes[*].services[*].name`,description="The first service of the routes."
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type IngressRouteUDP struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional

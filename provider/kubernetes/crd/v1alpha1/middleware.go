@@ -5,10 +5,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
-// Middleware changes or decides on requests on their way. +kubebuilder:object:root=true +kubebuilder:subresource:status
+// Middleware changes or decides on requests on their way.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
 // +kubebuilder:resource:path=middlewares
-// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,description="Whether
-// the object is put to work." +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,description="Whether the object is put to work."
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type Middleware struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional

@@ -40,7 +40,8 @@ type IPStrategy struct {
 // BasicAuth asks for a user and password (RFC 7617).
 type BasicAuth struct {
 	// Secret names the Secret of the users: htpasswd lines in a single key, or username and password of type
-	// kubernetes.io/basic-auth. +optional
+	// kubernetes.io/basic-auth.
+	// +optional
 	Secret string `json:"secret,omitempty" reference:"Secret"`
 	// Realm is the realm that the browser shows; default traefik.
 	// +optional

@@ -2,13 +2,14 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// TLSOption holds options of TLS connections from clients. +kubebuilder:object:root=true
-// +kubebuilder:subresource:status +kubebuilder:resource:path=tlsoptions +kubebuilder:printcolumn:name="Min
-// Version",type=string,JSONPath=`.spec.minVersion`,description="The lowest version of TLS."
-// +kubebuilder:printcolumn:name="Client Auth",type=string,JSONPath=`.spec.clientAuth.clientAuthType`,description="Which
-// client certificates are asked for."
-// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,description="Whether
-// the object is put to work." +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// TLSOption holds options of TLS connections from clients.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=tlsoptions
+// +kubebuilder:printcolumn:name="Min Version",type=string,JSONPath=`.spec.minVersion`,description="The lowest version of TLS."
+// +kubebuilder:printcolumn:name="Client Auth",type=string,JSONPath=`.spec.clientAuth.clientAuthType`,description="Which client certificates are asked for."
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,description="Whether the object is put to work."
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type TLSOption struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -70,7 +71,8 @@ type ClientAuth struct {
 	// SecretNames names Secrets with the certificates of trusted authorities (ca.crt or tls.ca).
 	// +optional
 	SecretNames []string `json:"secretNames,omitempty"`
-	// ClientAuthType says whether a certificate is asked for, and whether it is verified. +optional
+	// ClientAuthType says whether a certificate is asked for, and whether it is verified.
+	// +optional
 	// +kubebuilder:validation:Enum=NoClientCert;RequestClientCert;RequireAnyClientCert;VerifyClientCertIfGiven;RequireAndVerifyClientCert
 	ClientAuthType string `json:"clientAuthType,omitempty"`
 }

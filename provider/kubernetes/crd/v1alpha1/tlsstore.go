@@ -2,12 +2,13 @@ package v1alpha1
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// TLSStore holds certificates for clients to see. Only the one named default is used. +kubebuilder:object:root=true
-// +kubebuilder:subresource:status +kubebuilder:resource:path=tlsstores +kubebuilder:printcolumn:name="Default
-// Certificate",type=string,JSONPath=`.spec.defaultCertificate.secretName`,description="The Secret of the certificate
-// for unknown names."
-// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,description="Whether
-// the object is put to work." +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// TLSStore holds certificates for clients to see. Only the one named default is used.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=tlsstores
+// +kubebuilder:printcolumn:name="Default Certificate",type=string,JSONPath=`.spec.defaultCertificate.secretName`,description="The Secret of the certificate for unknown names."
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,description="Whether the object is put to work."
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type TLSStore struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional

@@ -5,11 +5,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// ServersTransport says how connections to endpoints are made. +kubebuilder:object:root=true
-// +kubebuilder:subresource:status +kubebuilder:resource:path=serverstransports +kubebuilder:printcolumn:name="Server
-// Name",type=string,JSONPath=`.spec.serverName`,description="The name that the servers' certificates carry."
-// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,description="Whether
-// the object is put to work." +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// ServersTransport says how connections to endpoints are made.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=serverstransports
+// +kubebuilder:printcolumn:name="Server Name",type=string,JSONPath=`.spec.serverName`,description="The name that the servers' certificates carry."
+// +kubebuilder:printcolumn:name="Accepted",type=string,JSONPath=`.status.conditions[?(@.type=="Accepted")].status`,description="Whether the object is put to work."
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ServersTransport struct {
 	metav1.TypeMeta `json:",inline"`
 	// +optional
@@ -83,8 +85,7 @@ type ServersTransportSpec struct {
 }
 
 // RootCA says where the certificates of trusted authorities are: in a Secret or in a ConfigMap.
-// +kubebuilder:validation:XValidation:rule="!(has(self.secret) && has(self.configMap))",message="secret and configMap
-// exclude one another"
+// +kubebuilder:validation:XValidation:rule="!(has(self.secret) && has(self.configMap))",message="secret and configMap exclude one another"
 type RootCA struct {
 	// Secret names a Secret with the key ca.crt or tls.ca.
 	// +optional

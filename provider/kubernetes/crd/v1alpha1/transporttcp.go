@@ -5,9 +5,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// ServersTransportTCP says how TCP connections to servers are made. +kubebuilder:object:root=true
-// +kubebuilder:resource:path=serverstransporttcps +kubebuilder:printcolumn:name="Server
-// Name",type=string,JSONPath=`.spec.tls.serverName`,description="The name that the servers' certificates carry."
+// ServersTransportTCP says how TCP connections to servers are made.
+// +kubebuilder:object:root=true
+// +kubebuilder:resource:path=serverstransporttcps
+// +kubebuilder:printcolumn:name="Server Name",type=string,JSONPath=`.spec.tls.serverName`,description="The name that the servers' certificates carry."
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type ServersTransportTCP struct {
 	metav1.TypeMeta `json:",inline"`
